@@ -11,7 +11,7 @@ import (
 	"github.com/concerto-lang/concerto/relay/ptyholder"
 )
 
-// commands performs the commands that apps send through the server.
+// commands performs the commands that users send through the server.
 type commands struct{ d *Daemon }
 
 // outcomeOf converts the result of a command to the outcome that the server receives.

@@ -1,7 +1,7 @@
 // Package hostd implements the daemon on a machine where agents run (spec/relay.md). It connects
 // the spool, the open requests, the runs on terminals, the API on the Unix socket and the
-// connection to the server, and closes them in order. The compatibility promise does not cover this
-// API.
+// connection to the server, and closes them in the correct order. The compatibility promise does
+// not cover this API.
 package hostd
 
 import (
@@ -36,30 +36,30 @@ import (
 
 // Options configures a Daemon.
 type Options struct {
-	Server string // URL of the relay's server; "" runs without a server
+	Server string // URL of the relay's server; "" means no server
 	HostID string // "" generates an id and stores it in State
 	Token  string // "" generates a token and stores it in State
 
-	// HasHost reports whether the server knows a host by this key. If nil, the host counts as
-	// known at the address stored in its pairing. A server in the same process sets it, because its
-	// address may change.
+	// HasHost reports whether the server has a host with this key. If HasHost is nil, the pairing
+	// is used if it was made with the configured server's address. hostd sets HasHost when the
+	// server runs in the same process, because the server's address may then change.
 	HasHost func(ctx context.Context, hostID string, key ed25519.PublicKey) (bool, error)
 
 	State    string // the state directory
 	Spool    string // path of the spool's database; "" means spool.db in State
 	SpoolMax int64
 	Socket   string
-	Roots    []string // runs may only work below these directories
+	Roots    []string // directories that the working directories of runs must be in
 
-	Prompts         string // path of a file with rules for prompts; "" for none
+	Prompts         string // path of a file with rules for prompts; "" means none
 	Redact          string // the value of REDACTION_EXTRA_REGEX
 	ApprovalTimeout time.Duration
 	RemoteExec      bool
 
-	Holder  []string // the program that holds a run's terminal, and its arguments
+	Holder  []string // command line of the program that holds a run's terminal
 	Environ []string
 	Version string
-	LogPath string // path of the log file, which the doctor reads; "" for none
+	LogPath string // path of the log file, which the diagnostics report; "" means none
 	Log     *slog.Logger
 }
 
@@ -79,8 +79,8 @@ type Daemon struct {
 	listen    net.Listener
 }
 
-// Open opens the stored state, adopts the runs that are still alive and listens on the socket. An
-// error names the setting that does not work.
+// Open opens the stored state, continues the runs that are still alive, and listens on the socket.
+// An error contains the setting that must be changed.
 func Open(ctx context.Context, o Options) (_ *Daemon, err error) {
 	if err := os.MkdirAll(o.State, 0o700); err != nil {
 		return nil, fmt.Errorf("create the state directory: %w", err)
@@ -115,8 +115,8 @@ func Open(ctx context.Context, o Options) (_ *Daemon, err error) {
 	if d.spool, err = spool.Open(ctx, d.o.Spool, spool.Options{Max: o.SpoolMax, Log: o.Log}); err != nil {
 		return nil, err
 	}
-	// If two daemons start at once, the spool's lock stops one of them, so it cannot take the
-	// other's socket.
+	// If two daemons start at the same time, the lock of the spool stops one of them before it can
+	// take over the other's socket.
 	if d.listen, err = socket.Listen(o.Socket); err != nil {
 		return nil, err
 	}
@@ -137,7 +137,8 @@ func Open(ctx context.Context, o Options) (_ *Daemon, err error) {
 	return d, nil
 }
 
-// restore creates the request registry and the runs from the state that an earlier process stored.
+// restore creates the request registry and the runs from the state that the previous process
+// stored.
 func (d *Daemon) restore(ctx context.Context, rules prompt.Rules) (err error) {
 	d.events = &runs.Events{Spool: d.spool}
 	d.approvals = approvals.New(approvals.Options{Events: d.events, Timeout: d.o.ApprovalTimeout, Redact: d.redact.Text,
@@ -212,7 +213,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 	return errors.Join(damage, err)
 }
 
-// Close commits pending events and detaches from the runs, which continue.
+// Close commits pending events and detaches from the runs. The runs continue.
 func (d *Daemon) Close() {
 	if d.listen != nil {
 		d.listen.Close()
@@ -260,7 +261,7 @@ func (d *Daemon) health() any {
 	return s
 }
 
-// loadIdentity sets the host's id and token where the options do not set them.
+// loadIdentity determines the host's id and token if the options do not contain them.
 func (d *Daemon) loadIdentity(ctx context.Context) (err error) {
 	if err := d.loadPairing(ctx); err != nil {
 		return err
@@ -276,8 +277,8 @@ func (d *Daemon) loadIdentity(ctx context.Context) (err error) {
 	return err
 }
 
-// loadOrCreate returns the text of a file in the state directory. If the file does not exist, it
-// creates it with a random text.
+// loadOrCreate returns the content of a file in the state directory. If the file does not exist, it
+// creates the file with the prefix and a random text.
 func (d *Daemon) loadOrCreate(name, prefix string) (string, error) {
 	file := filepath.Join(d.o.State, name)
 	text, err := os.ReadFile(file)

@@ -1,9 +1,10 @@
-// Package web is the relay's page: what a browser loads to follow, answer and approve runs. It is
-// built from the parts in web/ and the modules in page/, and embedded as it is served. Its API
-// promises nothing.
+// Package web contains the relay's page, with which users follow runs, answer questions and approve
+// requests in a browser. The page is built from the parts in web/ and the modules in page/. The
+// built files are embedded and served unchanged. The compatibility promise does not cover this API.
 //
-// page/ holds the screens, page/data/ the data layer, root/ the files with fixed names. `go
-// generate` writes dist/. The page uses only the API that every app can use (spec/24-relay.md).
+// page/ contains the screens, page/data/ the data layer, and root/ the files with fixed names. `go
+// generate` writes dist/. The page uses only the API that is available to every app
+// (spec/24-relay.md).
 package web
 
 import (
@@ -20,11 +21,11 @@ import (
 //go:embed dist
 var dist embed.FS
 
-// Routes returns the routes of the page. Everybody may load it: it shows nothing before login.
-// Routes panics if the embedded page is damaged, which is a bug.
+// Routes returns the routes of the page. They require no login, because the page contains no data
+// before login. Routes panics if the embedded page is damaged, which is a bug.
 func Routes() []auth.Route { return RoutesOf(Built()) }
 
-// Built returns the embedded page, as tools/web/gen wrote it.
+// Built returns the embedded page that tools/web/gen has written.
 func Built() fs.FS {
 	built, err := fs.Sub(dist, "dist")
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/concerto-lang/concerto/relay/web/webtest"
 )
 
-// get sends a request as a browser does.
+// get sends a request with the headers of a browser.
 func get(t *testing.T, method, url string) (*http.Response, string) {
 	t.Helper()
 	q, err := http.NewRequest(method, url, nil)
@@ -30,24 +30,25 @@ func get(t *testing.T, method, url string) (*http.Response, string) {
 	return a, string(text)
 }
 
-// TestPageIsServed checks that everybody gets the page under the server's security policy, that
-// every file it names exists, and that a missing file is an error of the API.
+// TestPageIsServed checks that the page is served without login and under the server's security
+// policy. Every file that the page refers to must exist, and a missing file must get an error
+// response of the API.
 func TestPageIsServed(t *testing.T) {
 	r := webtest.Empty(t)
 	for path, kind := range map[string]string{"/": "text/html", "/setup": "text/html", "/manifest.webmanifest": "application/manifest+json",
 		"/icon.svg": "image/svg+xml", "/icon-192.png": "image/png", "/apple-touch-icon.png": "image/png"} {
 		a, text := get(t, "GET", r.URL+path)
 		if a.StatusCode != 200 || !strings.HasPrefix(a.Header.Get("Content-Type"), kind) || text == "" {
-			t.Errorf("%s: %s %s", path, a.Status, a.Header.Get("Content-Type"))
+			t.Errorf("%s: status %s, content type %s", path, a.Status, a.Header.Get("Content-Type"))
 		}
 		if policy := a.Header.Get("Content-Security-Policy"); !strings.Contains(policy, "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'") {
-			t.Errorf("%s: policy %q", path, policy)
+			t.Errorf("%s: Content-Security-Policy = %q", path, policy)
 		}
 		if a.Header.Get("Cache-Control") != "no-cache" || a.Header.Get("ETag") == "" {
-			t.Errorf("%s: %v", path, a.Header)
+			t.Errorf("%s: headers = %v, want no-cache and an ETag", path, a.Header)
 		}
 		if head, body := get(t, "HEAD", r.URL+path); head.StatusCode != 200 || body != "" {
-			t.Errorf("HEAD %s: %s", path, head.Status)
+			t.Errorf("HEAD %s: status %s, want 200 without a body", path, head.Status)
 		}
 	}
 	_, page := get(t, "GET", r.URL+"/")
@@ -59,14 +60,14 @@ func TestPageIsServed(t *testing.T) {
 		named++
 		a, _ := get(t, "GET", r.URL+part)
 		if a.StatusCode != 200 {
-			t.Errorf("the page names %s: %s", part, a.Status)
+			t.Errorf("file %s of the page: status %s", part, a.Status)
 		}
 		if strings.HasPrefix(part, "/assets/") && a.Header.Get("Cache-Control") != "public, max-age=31536000, immutable" {
-			t.Errorf("%s: %s", part, a.Header.Get("Cache-Control"))
+			t.Errorf("%s: Cache-Control = %s", part, a.Header.Get("Cache-Control"))
 		}
 	}
 	if named < 6 || strings.Contains(page, "BUILD") || strings.Contains(page, "style=") || strings.Contains(page, "<style") {
-		t.Errorf("the page is\n%s", page)
+		t.Errorf("page =\n%s", page)
 	}
 	for path, status := range map[string]int{"/nothing": 404, "/runs": 401, "/index.php": 404} {
 		a, text := get(t, "GET", r.URL+path)
@@ -74,22 +75,22 @@ func TestPageIsServed(t *testing.T) {
 			Error struct{ Code, Message string }
 		}
 		if err := json.Unmarshal([]byte(text), &body); err != nil || a.StatusCode != status || body.Error.Code == "" || body.Error.Message == "" {
-			t.Errorf("%s: %s %s", path, a.Status, text)
+			t.Errorf("%s: response = %s %s, want an error of the API", path, a.Status, text)
 		}
 	}
 	if a, _ := get(t, "GET", r.URL+"/assets/x/y.js"); a.StatusCode != 404 || a.Header.Get("Cache-Control") != "no-store" {
-		t.Errorf("a file of another build: %s %v", a.Status, a.Header)
+		t.Errorf("file of another build: status %s, headers %v; want 404 and no-store", a.Status, a.Header)
 	}
 	if a, text := get(t, "POST", r.URL+"/"); a.StatusCode != 405 || a.Header.Get("Allow") != "GET" || !strings.Contains(text, `"error"`) {
-		t.Errorf("POST /: %s %s %s", a.Status, a.Header.Get("Allow"), text)
+		t.Errorf("POST /: status %s, Allow %s, body %s; want 405", a.Status, a.Header.Get("Allow"), text)
 	}
 }
 
-// mostScript bounds the gzip-compressed bytes of script that a browser loads, without the terminal.
+// mostScript is the maximum size in bytes of the gzip-compressed scripts, without the terminal.
 const mostScript = 60_000
 
-// TestScriptSize measures the served script: what the page starts with, and what it loads later
-// except the terminal.
+// TestScriptSize measures the scripts that the page loads at its start and later, except the script
+// of the terminal.
 func TestScriptSize(t *testing.T) {
 	r := webtest.Empty(t)
 	_, page := get(t, "GET", r.URL+"/")
@@ -104,7 +105,7 @@ func TestScriptSize(t *testing.T) {
 		}
 		later := strings.HasSuffix(name, "/joined/xterm.js") || strings.HasSuffix(name, "/joined/tab_terminal.js")
 		if later && first[name] {
-			t.Errorf("the page begins with %s", name)
+			t.Errorf("the page loads %s at its start, want it loaded later", name)
 		}
 		if !later {
 			n := weigh(t, r.URL+name)
@@ -113,11 +114,11 @@ func TestScriptSize(t *testing.T) {
 		}
 	}
 	if all > mostScript || all < mostScript/2 {
-		t.Errorf("the page's script has %d bytes, want at most %d", all, mostScript)
+		t.Errorf("size of the scripts = %d bytes, want at most %d", all, mostScript)
 	}
 }
 
-// weigh returns the gzip-compressed length of a file.
+// weigh returns the gzip-compressed size of a file in bytes.
 func weigh(t *testing.T, url string) int {
 	t.Helper()
 	q, err := http.NewRequest("GET", url, nil)
@@ -135,7 +136,7 @@ func weigh(t *testing.T, url string) int {
 		t.Fatal(err)
 	}
 	if a.StatusCode != 200 || a.Header.Get("Content-Encoding") != "gzip" {
-		t.Errorf("%s: %s in %q", url, a.Status, a.Header.Get("Content-Encoding"))
+		t.Errorf("%s: status %s, Content-Encoding %q; want 200 and gzip", url, a.Status, a.Header.Get("Content-Encoding"))
 	}
 	return len(text)
 }

@@ -53,16 +53,16 @@ func (s *spool) expectEvents(t *testing.T, want ...string) {
 	s.events = nil
 }
 
-// world is a registry, its spool and its clock.
-type world struct {
+// fixture is a registry, its spool and its clock.
+type fixture struct {
 	*approvals.Registry
 	spool  *spool
 	now    time.Time
 	timers []func()
 }
 
-func newWorld(s *spool) *world {
-	w := &world{spool: s, now: time.Date(2025, 1, 2, 3, 4, 5, 0, time.UTC)}
+func newFixture(s *spool) *fixture {
+	w := &fixture{spool: s, now: time.Date(2025, 1, 2, 3, 4, 5, 0, time.UTC)}
 	w.Registry = approvals.New(approvals.Options{Events: s, Timeout: 600 * time.Second, Now: func() time.Time { return w.now },
 		After: func(d time.Duration, f func()) func() bool {
 			i := len(w.timers)
@@ -76,7 +76,7 @@ func request(id string) approvals.Request {
 	return approvals.Request{Data: protocol.PermissionRequested{RequestID: id, Reason: "permission", Prompt: "may I?"}}
 }
 
-func (w *world) ask(t *testing.T, r approvals.Request) <-chan approvals.Decision {
+func (w *fixture) ask(t *testing.T, r approvals.Request) <-chan approvals.Decision {
 	t.Helper()
 	wait, err := w.Submit(context.Background(), "r", r)
 	if err != nil {
@@ -110,7 +110,7 @@ func outcome(t *testing.T, wait <-chan approvals.Decision) string {
 // TestDecide checks that one decision takes effect, that its repetition has the same result, and
 // that any other is too late. The outcome is in the spool before the requester continues.
 func TestDecide(t *testing.T) {
-	w := newWorld(&spool{rows: map[string]approvals.Row{}})
+	w := newFixture(&spool{rows: map[string]approvals.Row{}})
 	ctx := context.Background()
 	r := request("q1")
 	r.UsesTimeout, r.Data.ArgsSHA256, r.Data.OpTool = true, strings.Repeat("a", 64), "bash"
@@ -153,7 +153,7 @@ func TestDecide(t *testing.T) {
 // TestRequestsClose checks that a request is closed by its expiry, by being withdrawn, and by its
 // run's end; later decisions return the reason.
 func TestRequestsClose(t *testing.T) {
-	w := newWorld(&spool{rows: map[string]approvals.Row{}})
+	w := newFixture(&spool{rows: map[string]approvals.Row{}})
 	ctx := context.Background()
 	timed, answered, left := request("timed"), request("taken"), request("left")
 	timed.Data.ExpiresAt = "2025-01-02T03:04:06Z"
@@ -197,7 +197,7 @@ func TestRequestsClose(t *testing.T) {
 
 // TestQuota checks the limit for a run's open requests, and that each id is used once.
 func TestQuota(t *testing.T) {
-	w := newWorld(&spool{rows: map[string]approvals.Row{}})
+	w := newFixture(&spool{rows: map[string]approvals.Row{}})
 	ctx := context.Background()
 	for i := range protocol.MaxOpenRequests {
 		w.ask(t, request(fmt.Sprint("q", i)))
@@ -222,7 +222,7 @@ func TestQuota(t *testing.T) {
 // TestAnswers checks that an invalid answer is refused with the name of the field and leaves the
 // request open; events contain only a hash of secret answers.
 func TestAnswers(t *testing.T) {
-	w := newWorld(&spool{rows: map[string]approvals.Row{}})
+	w := newFixture(&spool{rows: map[string]approvals.Row{}})
 	ctx := context.Background()
 	r := request("q")
 	r.Data.Questions = []protocol.Question{{ID: "name", Kind: "text", Required: true, Secret: true}, {ID: "color", Kind: "choice", Options: []protocol.Option{{Value: json.RawMessage(`"red"`)}, {Value: json.RawMessage(`2`)}}},
@@ -282,7 +282,7 @@ func TestAnswerIsRecorded(t *testing.T) {
 		{"", from("rpc"), approvals.Decision{Decision: approvals.Approve}, `"approve","by":"ann"}`},
 		{"text", from("pty"), approvals.Decision{Decision: approvals.Deny}, `"deny","by":"ann"}`},
 	} {
-		w := newWorld(&spool{rows: map[string]approvals.Row{}})
+		w := newFixture(&spool{rows: map[string]approvals.Row{}})
 		r := request("q")
 		if r.Data.From = c.from; c.kind != "" {
 			r.Data.Questions = []protocol.Question{{ID: protocol.WholeAnswer, Kind: c.kind}}
@@ -304,7 +304,7 @@ func TestAnswerIsRecorded(t *testing.T) {
 // TestApply checks that a decision is applied once and before its outcome is committed; a failure,
 // or a full disk, leaves the request open. The run's end waits for a decision being applied.
 func TestApply(t *testing.T) {
-	w := newWorld(&spool{rows: map[string]approvals.Row{}})
+	w := newFixture(&spool{rows: map[string]approvals.Row{}})
 	ctx := context.Background()
 	begun, goOn := make(chan struct{}), make(chan error)
 	r := request("q")
@@ -358,7 +358,7 @@ func TestApply(t *testing.T) {
 func TestRestore(t *testing.T) {
 	s := &spool{rows: map[string]approvals.Row{}}
 	ctx := context.Background()
-	before := newWorld(s)
+	before := newFixture(s)
 	persistent, temporary, done := request("kept"), request("gone"), request("done")
 	persistent.Persistent, done.Persistent = true, true
 	for _, r := range []approvals.Request{persistent, temporary, done} {
@@ -368,7 +368,7 @@ func TestRestore(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.events = nil
-	w := newWorld(s)
+	w := newFixture(s)
 	var rows []approvals.Row
 	for _, row := range s.rows {
 		rows = append(rows, row)
@@ -401,9 +401,9 @@ func TestRestore(t *testing.T) {
 }
 
 // restart returns a new registry with the same spool.
-func (s *spool) restart(t *testing.T) *world {
+func (s *spool) restart(t *testing.T) *fixture {
 	t.Helper()
-	w := newWorld(s)
+	w := newFixture(s)
 	var rows []approvals.Row
 	for _, row := range s.rows {
 		rows = append(rows, row)
@@ -420,18 +420,18 @@ func (s *spool) restart(t *testing.T) *world {
 func TestSettle(t *testing.T) {
 	for _, c := range []struct {
 		id   string
-		end  func(*world) error
+		end  func(*fixture) error
 		want string
 	}{
-		{"tried", func(w *world) error { return w.ResolveRestored(context.Background(), "r", "tried", nil, "why") },
+		{"tried", func(w *fixture) error { return w.ResolveRestored(context.Background(), "r", "tried", nil, "why") },
 			`{"request_id":"tried","decision":"approve","by":"ada","answer_sha256":"ba2df4903a2c14e86dc3bcca58911b44ac1d2514b7227bf6eb08cfb978f55a1b"}`},
-		{"failed", func(w *world) error { return w.ResolveRestored(context.Background(), "r", "failed", nil, "why") }, `{"request_id":"failed","decision":"withdrawn","reason":"why"}`},
-		{"undecided", func(w *world) error { return w.ResolveRestored(context.Background(), "r", "undecided", nil, "why") }, `{"request_id":"undecided","decision":"withdrawn","reason":"why"}`},
-		{"tried", func(w *world) error { return w.CloseRun(context.Background(), "r") },
+		{"failed", func(w *fixture) error { return w.ResolveRestored(context.Background(), "r", "failed", nil, "why") }, `{"request_id":"failed","decision":"withdrawn","reason":"why"}`},
+		{"undecided", func(w *fixture) error { return w.ResolveRestored(context.Background(), "r", "undecided", nil, "why") }, `{"request_id":"undecided","decision":"withdrawn","reason":"why"}`},
+		{"tried", func(w *fixture) error { return w.CloseRun(context.Background(), "r") },
 			`{"request_id":"tried","decision":"withdrawn","reason":"it was decided, and it is unknown whether it took effect"}`},
 	} {
 		s := &spool{rows: map[string]approvals.Row{}}
-		before := newWorld(s)
+		before := newFixture(s)
 		r := request(c.id)
 		var failure error
 		r.Persistent, r.StoreAttempt, r.Apply = true, true, func(context.Context, approvals.Decision) ([]approvals.Event, error) {

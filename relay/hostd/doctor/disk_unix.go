@@ -4,7 +4,7 @@ package doctor
 
 import "syscall"
 
-// freeBytes returns the bytes that this user can still write in a directory.
+// freeBytes returns the number of bytes that this user can still write in a directory.
 func freeBytes(dir string) (int64, error) {
 	var s syscall.Statfs_t
 	if err := syscall.Statfs(dir, &s); err != nil {

@@ -1,5 +1,6 @@
-// Package doctor checks what a host needs (spec/relay.md). Each check is ok, or a warning or
-// failure with its remedy. The compatibility promise does not cover this API.
+// Package doctor checks whether a host has what it needs (spec/relay.md). The result of each check
+// is ok, a warning or a failure. A warning or failure has a remedy. The compatibility promise does
+// not cover this API.
 package doctor
 
 import (
@@ -35,7 +36,7 @@ const (
 	Fail Status = "fail"
 )
 
-// Check is the result of one check. Do is what to do, or "".
+// Check is the result of one check. Do is the remedy, or "".
 type Check struct {
 	Name   string `json:"name"`
 	Status Status `json:"status"`
@@ -48,28 +49,29 @@ type Options struct {
 	Environ   []string
 	State     string // hostd's state directory
 	Socket    string // path of the local API's socket
-	Server    string // its URL; "" for none
+	Server    string // the server's URL; "" for a host without a server
 	HostID    string
-	TokenFile string // "" if the token is in the environment
-	Token     string // from the environment
-	LogFile   string // "" for none
-	// Set when hostd checks itself, nil otherwise.
+	TokenFile string // file that contains the token; "" if the token is in the environment
+	Token     string // the token from the environment
+	LogFile   string // path of the log file; "" if there is none
+	// Link and Spool return the state of hostd. They are set when hostd checks itself, and
+	// otherwise nil.
 	Link  func() link.State
 	Spool func() spool.Health
 
-	HTTP *http.Client     // nil uses a client of its own
+	HTTP *http.Client     // client for requests to the server; nil uses a new client
 	Now  func() time.Time // nil means time.Now
 }
 
-// Thresholds.
+// Limits at which checks warn or fail.
 const (
 	probeTimeout = 5 * time.Second
 	maxSkew      = 30 * time.Second
-	lowSpace     = 1 << 30   // bytes of free disk space: a warning
-	noSpace      = 100 << 20 // a failure
+	lowSpace     = 1 << 30   // bytes of free disk space below which the check warns
+	noSpace      = 100 << 20 // bytes of free disk space below which the check fails
 )
 
-// Run runs all checks and returns them in the order of display.
+// Run runs all checks. It returns the results in the order in which they are displayed.
 func Run(ctx context.Context, o Options) []Check {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -132,7 +134,7 @@ func (o *Options) checkPrograms() (all []Check) {
 	return all
 }
 
-// checkService checks for the service manager that restarts hostd.
+// checkService checks whether the service manager exists that would restart hostd.
 func (o *Options) checkService() Check {
 	name, program := "systemd", "systemctl"
 	if runtime.GOOS == "darwin" {
@@ -159,7 +161,7 @@ func (o *Options) checkState() Check {
 	if err != nil {
 		return Check{"state", Fail, err.Error(), "allow this user to write to " + o.State}
 	}
-	_ = f.Close() // the file is empty
+	_ = f.Close() // ignore the error: the file is empty
 	if err := os.Remove(f.Name()); err != nil {
 		return Check{"state", Fail, err.Error(), "allow this user to write to " + o.State}
 	}
@@ -215,11 +217,11 @@ func (o *Options) checkLog() Check {
 	if err != nil {
 		return Check{"log", Fail, err.Error(), "name another file with --log"}
 	}
-	_ = f.Close() // nothing was written
+	_ = f.Close() // ignore the error: nothing was written
 	return Check{"log", OK, o.LogFile, ""}
 }
 
-// checkHostd checks whether a hostd answers on the local socket.
+// checkHostd checks whether hostd answers on its socket.
 func (o *Options) checkHostd(ctx context.Context) Check {
 	if o.Link != nil {
 		return Check{"hostd", OK, fmt.Sprintf("runs as process %d", os.Getpid()), ""}
@@ -230,7 +232,7 @@ func (o *Options) checkHostd(ctx context.Context) Check {
 	if err != nil {
 		return Check{"hostd", Warn, "does not run: nothing answers at " + o.Socket, "start it: concerto-relay hostd, or concerto-relay hostd install"}
 	}
-	_ = conn.Close() // only a probe
+	_ = conn.Close() // ignore the error: the connection was only a test
 	return Check{"hostd", OK, "answers at " + o.Socket, ""}
 }
 
@@ -261,7 +263,7 @@ func (o *Options) checkToken() Check {
 	return Check{"token", OK, o.TokenFile, ""}
 }
 
-// checkServer checks whether the server is reachable, accepts this host, and has the same time.
+// checkServer checks whether the server is reachable, accepts this host, and has the correct time.
 func (o *Options) checkServer(ctx context.Context) []Check {
 	if o.Server == "" {
 		return []Check{{"server", Warn, "no server is set: runs are visible only on this machine", "set one with --server or SERVER_BASE_URL"}}
@@ -288,7 +290,7 @@ func (o *Options) checkServer(ctx context.Context) []Check {
 	return append(all, Check{"clock", OK, "is the server's", ""})
 }
 
-// requestHealth requests the server's health and returns the server's time.
+// requestHealth requests the health of the server and returns the server's time.
 func (o *Options) requestHealth(ctx context.Context) (at time.Time, err error) {
 	u, err := url.Parse(o.Server)
 	if err != nil {
@@ -309,7 +311,7 @@ func (o *Options) requestHealth(ctx context.Context) (at time.Time, err error) {
 		return at, err
 	}
 	defer response.Body.Close()
-	_, _ = io.Copy(io.Discard, io.LimitReader(response.Body, 1<<16)) // the body does not matter
+	_, _ = io.Copy(io.Discard, io.LimitReader(response.Body, 1<<16)) // read the body so that the connection can be reused
 	if response.StatusCode != http.StatusOK {
 		return at, fmt.Errorf("%s answered %s", u.JoinPath("health"), response.Status)
 	}
@@ -317,7 +319,7 @@ func (o *Options) requestHealth(ctx context.Context) (at time.Time, err error) {
 	return at, nil
 }
 
-// Deps converts checks to the form of rpc.host.doctor, where most warnings count as ok.
+// Deps converts results to the form in rpc.host.doctor. In that form most warnings count as ok.
 func Deps(all []Check) []protocol.Dep {
 	var out []protocol.Dep
 	for _, c := range all {
@@ -340,7 +342,7 @@ func isProgram(name string) bool {
 	return false
 }
 
-// Write writes a line for each check and reports whether any failed.
+// Write writes a line for each result. It reports whether a check has failed.
 func Write(w io.Writer, all []Check) (failed bool, err error) {
 	for _, c := range all {
 		text := fmt.Sprintf("%-4s  %-10s  %s", c.Status, c.Name, c.Detail)

@@ -28,7 +28,8 @@ func lines(t *testing.T, o doctor.Options) (text string, failed bool) {
 	return b.String(), failed
 }
 
-// has reports missing lines; want maps their beginnings to a part of them.
+// has checks that text contains certain lines. want maps the first two words of each line to a part
+// of the line.
 func has(t *testing.T, text string, want map[string]string) {
 	t.Helper()
 	for begin, part := range want {
@@ -37,12 +38,12 @@ func has(t *testing.T, text string, want map[string]string) {
 			found = found || strings.Join(strings.Fields(line)[:2], " ") == begin && strings.Contains(line, part)
 		}
 		if !found {
-			t.Errorf("there is no %s %s in\n%s", begin, part, text)
+			t.Errorf("no line with %s and %s in\n%s", begin, part, text)
 		}
 	}
 }
 
-// TestCompleteHost checks that a complete host has no failures.
+// TestCompleteHost checks a host that has everything it needs. No check may fail.
 func TestCompleteHost(t *testing.T) {
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/base/health" {
@@ -65,7 +66,7 @@ func TestCompleteHost(t *testing.T) {
 	o := doctor.Options{Environ: os.Environ(), State: dir, Socket: socket, Server: strings.Replace(web.URL, "http:", "ws:", 1) + "/base/", HostID: "host_a", TokenFile: token, LogFile: log}
 	text, failed := lines(t, o)
 	if failed || strings.Contains(text, "s3cret") {
-		t.Errorf("it fails, or shows the token:\n%s", text)
+		t.Errorf("a check failed, or the output contains the token:\n%s", text)
 	}
 	has(t, text, map[string]string{"ok bash": "/", "ok rg": "rg", "ok git": "git", "ok state": dir, "ok token": token, "ok log": log, "ok hostd": socket, "ok server": "ws:", "ok clock": ""})
 	o.Link = func() link.State { return link.State{Connected: true, Protocol: 2, Since: time.Unix(0, 0)} }
@@ -90,14 +91,14 @@ func TestProblemsAreReported(t *testing.T) {
 	o := doctor.Options{Environ: []string{"PATH=" + dir}, State: file, Socket: filepath.Join(dir, "sock"), Server: "http://127.0.0.1:1", HostID: "a b", TokenFile: token, LogFile: filepath.Join(dir, "none")}
 	text, failed := lines(t, o)
 	if !failed {
-		t.Errorf("nothing fails:\n%s", text)
+		t.Errorf("no check failed:\n%s", text)
 	}
 	has(t, text, map[string]string{"fail bash": "install it: ", "warn rg": "ripgrep", "warn git": "install it: ", "warn systemd": "concerto-relay hostd", "fail state": "--state", "warn log": "does not exist",
 		"warn hostd": "start it", "fail host-id": "1 to 64", "fail token": "chmod 600", "fail server": "check the URL"})
 	deps := doctor.Deps(doctor.Run(context.Background(), o))
 	for _, d := range deps {
 		if d.OK != (d.Name == "systemd" || d.Name == "log" || d.Name == "hostd" || d.Name == "disk") {
-			t.Errorf("%+v", d)
+			t.Errorf("dependency = %+v", d)
 		}
 	}
 	for _, row := range []struct {

@@ -1,6 +1,6 @@
-// Package hostlog writes hostd's log file, with secrets removed. The file is not rotated: after it
-// is moved away, hostd creates a new one at its next start. The compatibility promise does not
-// cover this API.
+// Package hostlog writes the log file of hostd without secrets. The file is not rotated. After the
+// file was moved away, hostd creates a new one when it is restarted. The compatibility promise does
+// not cover this API.
 package hostlog
 
 import (
@@ -11,8 +11,8 @@ import (
 	"path/filepath"
 )
 
-// Open opens a log file and creates it and its directory if necessary. redact removes secrets from
-// a line.
+// Open opens a log file. It creates the file and its directory if they do not exist. redact removes
+// secrets from a line.
 func Open(file string, redact func(string) string) (*slog.Logger, io.Closer, error) {
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return nil, nil, fmt.Errorf("open the log: %w", err)
@@ -24,12 +24,13 @@ func Open(file string, redact func(string) string) (*slog.Logger, io.Closer, err
 	return New(f, redact), f, nil
 }
 
-// New returns a logger that writes to w.
+// New returns a logger that writes redacted lines to w.
 func New(w io.Writer, redact func(string) string) *slog.Logger {
 	return slog.New(slog.NewTextHandler(redactingWriter{w, redact}, nil))
 }
 
-// redactingWriter removes secrets from lines; a handler writes one line at a time.
+// redactingWriter removes secrets from lines. It relies on the log handler, which writes a complete
+// line in each call.
 type redactingWriter struct {
 	to     io.Writer
 	redact func(string) string

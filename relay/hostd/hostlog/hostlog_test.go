@@ -9,8 +9,8 @@ import (
 	"github.com/concerto-lang/concerto/relay/hostd/hostlog"
 )
 
-// TestLog checks that lines are appended over restarts, readable by the owner only, and without
-// secrets.
+// TestLog checks that a restart appends to the log file, that only the owner can read the file, and
+// that it contains no secrets.
 func TestLog(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "new", "hostd.log")
 	redact := func(text string) string { return strings.ReplaceAll(text, "hunter2", "***REDACTED***") }
@@ -26,12 +26,12 @@ func TestLog(t *testing.T) {
 	}
 	b, err := os.ReadFile(file)
 	if err != nil || strings.Count(string(b), "level=WARN msg=\"a token is ***REDACTED***\" url=\"x?host_token=***REDACTED***\"\n") != 2 || strings.Contains(string(b), "hunter2") {
-		t.Errorf("%s %v", b, err)
+		t.Errorf("log = %s, error = %v; want two redacted lines", b, err)
 	}
 	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("%v %v", info, err)
+		t.Errorf("log file = %v, error = %v; want mode 0600", info, err)
 	}
 	if _, _, err := hostlog.Open(filepath.Dir(file), redact); err == nil || !strings.Contains(err.Error(), "open the log") {
-		t.Errorf("%v", err)
+		t.Errorf("open of a directory = %v", err)
 	}
 }

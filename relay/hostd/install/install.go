@@ -1,6 +1,6 @@
-// Package install installs hostd as a service of systemd or launchd, which restarts it
-// (spec/relay.md). Runs survive a restart of hostd. The compatibility promise does not cover this
-// API.
+// Package install installs hostd as a service of systemd or launchd (spec/relay.md). The service
+// manager restarts hostd if it exits; runs survive the restart. The compatibility promise does not
+// cover this API.
 package install
 
 import (
@@ -27,32 +27,32 @@ const (
 
 // Options describes the service to install.
 type Options struct {
-	Executable string   // absolute path
-	Args       []string // hostd and its flags
-	Environ    []string // provides HOME, PATH, XDG_CONFIG_HOME and SUDO_USER
-	System     bool     // install for the machine instead of the user
-	OS         string   // "" means the current one
-	Root       string   // prefix of all paths; only set in tests
-	// Run runs a system command; nil executes it.
+	Executable string   // absolute path of the program
+	Args       []string // arguments: hostd and its flags
+	Environ    []string // environment, of which HOME, PATH, XDG_CONFIG_HOME and SUDO_USER are used
+	System     bool     // install for the whole machine instead of the user
+	OS         string   // operating system; "" means the current one
+	Root       string   // prefix of all paths, for tests
+	// Run runs a system command. If it is nil, the command is executed.
 	Run func(ctx context.Context, name string, args ...string) error
 }
 
-// Result describes what was done.
+// Result describes what Install or Uninstall has done.
 type Result struct {
 	File string
-	// Todo lists the commands that remain to be run because of Err.
+	// Todo lists the commands that the user must run, because Err prevented it.
 	Todo []string
 	Err  error
 }
 
-// ErrUnknown reports an unsupported operating system.
+// ErrUnknown reports that the operating system is not supported.
 var ErrUnknown = errors.New("hostd needs systemd or launchd to be installed; neither exists on")
 
-// runTimeout limits a system command.
+// runTimeout is the time limit of a system command.
 const runTimeout = 20 * time.Second
 
-// Install writes the service file and starts the service. If starting fails, the file remains and
-// the result lists the commands to run.
+// Install writes the service file and starts the service. If it cannot start the service, the file
+// remains and the result contains the commands to run.
 func Install(ctx context.Context, o Options) (Result, error) {
 	file, text, err := o.file()
 	if err != nil {
@@ -67,7 +67,8 @@ func Install(ctx context.Context, o Options) (Result, error) {
 	return o.runAll(ctx, file, o.startCommands(file)), nil
 }
 
-// Uninstall stops the service and removes its file. It returns fs.ErrNotExist if there is none.
+// Uninstall stops the service and removes its file. It returns fs.ErrNotExist if the service is not
+// installed.
 func Uninstall(ctx context.Context, o Options) (Result, error) {
 	file, _, err := o.file()
 	if err != nil {
@@ -93,7 +94,7 @@ func (o *Options) withSudoHint(err error) error {
 	return err
 }
 
-// runAll runs commands until one fails.
+// runAll runs commands until one fails. It returns a result with the remaining commands.
 func (o *Options) runAll(ctx context.Context, file string, commands [][]string) Result {
 	run := o.Run
 	if run == nil {
@@ -139,7 +140,7 @@ func (o *Options) env(name string) string {
 	return ""
 }
 
-// file returns the path and content of the service file.
+// file returns the path and the content of the service file.
 func (o *Options) file() (file, text string, err error) {
 	home := o.env("HOME")
 	if home == "" && !o.System {
@@ -183,8 +184,9 @@ func (o *Options) stopCommands(file string) (before, after [][]string) {
 	return [][]string{o.systemctl("disable", "--now", unitName)}, [][]string{o.systemctl("daemon-reload")}
 }
 
-// unit returns systemd's unit. Stopping it kills only hostd: runs continue and the next hostd finds
-// them. It sets PATH, which a service would not inherit.
+// unit returns the unit file for systemd. When systemd stops the unit, it kills only hostd. The
+// runs continue, and the next hostd finds them. The unit sets PATH, because a service does not
+// inherit the user's PATH.
 func (o *Options) unit() string {
 	user, wanted := "", "default.target"
 	if o.System {
@@ -213,7 +215,7 @@ KillMode=process
 WantedBy=` + wanted + "\n"
 }
 
-// quoteWord quotes a word for a unit file, where % and $ are special.
+// quoteWord quotes a word for a unit file, in which % and $ are special characters.
 func quoteWord(word string) string {
 	word = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "%", "%%", "$", "$$", "\n", `\n`).Replace(word)
 	if word == "" || strings.ContainsAny(word, " \t'\"\\;") {
@@ -222,7 +224,7 @@ func quoteWord(word string) string {
 	return word
 }
 
-// agent returns launchd's property list.
+// agent returns the property list for launchd.
 func (o *Options) agent() string {
 	var b strings.Builder
 	b.WriteString(xml.Header + `<!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
@@ -249,6 +251,6 @@ func (o *Options) agent() string {
 
 func escapeXML(text string) string {
 	var b strings.Builder
-	_ = xml.EscapeText(&b, []byte(text)) // a Builder never fails
+	_ = xml.EscapeText(&b, []byte(text)) // ignore the error: a strings.Builder never fails
 	return b.String()
 }

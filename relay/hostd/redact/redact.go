@@ -1,6 +1,6 @@
-// Package redact removes secrets from what a host shows (spec/24-relay.md). Rules defines what is
-// removed where. Package internal/data/secret defines the forms of tokens and the set of known
-// secrets. The compatibility promise does not cover this API.
+// Package redact removes secrets from the texts that a host sends (spec/24-relay.md). Rules defines
+// which texts are removed in which places. Package internal/data/secret defines the forms of tokens
+// and the set of known secrets. The compatibility promise does not cover this API.
 package redact
 
 import (
@@ -20,16 +20,17 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// Mark replaces a secret. A secret known by its variable is replaced by the variable's name.
+// Mark replaces a secret. If the secret is the value of a known variable, the variable's name
+// replaces it instead.
 const Mark = protocol.Redacted
 
-// Rule describes one kind of secret.
+// Rule describes how one kind of secret is removed.
 type Rule struct {
-	Name string // as in the manual
-	// Request describes what is removed from requests, which a person reads before deciding; ""
+	Name string // name of the rule in the manual
+	// Request describes what the rule removes from requests, which a user reads before deciding; ""
 	// means nothing.
 	Request string
-	// Output describes what is removed from commands, inputs, results and logs.
+	// Output describes what the rule removes from commands, inputs, results and logs.
 	Output string
 
 	request, output func(r *Redactor, text string) string
@@ -46,14 +47,14 @@ var Rules = []Rule{
 }
 
 const (
-	// names matches parts of names whose values are secret.
+	// names matches names that suggest a secret value.
 	names = `(?:api[_-]?key|token|password|passwd|secret)`
 
-	// value matches a value after its name.
+	// value matches the value that follows a name.
 	value = `(?:"(?:[^"\\]|\\.)*"|'[^']*'|[^\s"',;&|]+)`
 )
 
-// named finds values after names, by the groups of expressions.
+// named consists of expressions whose groups match values after names.
 type named []*regexp.Regexp
 
 var (
@@ -66,8 +67,8 @@ var (
 	member = regexp.MustCompile(`(?i)(?:` + names + `|authorization)$`)
 	chance = regexp.MustCompile(`[A-Za-z0-9+=_/.-]{32,}`)
 
-	// literal matches a value that a shell takes literally, with or without quotes. Paths and flags
-	// do not match, because people must see them even after a suspicious name.
+	// literal matches a value that a shell uses literally, with or without quotes. It does not
+	// match paths and flags, which users must see even after a suspicious name.
 	literal = regexp.MustCompile("^(?i:(?:bearer|basic|token)[ \\t]+)?[\"']?[A-Za-z0-9_+=%@:!#^*?,][^\\s\"'`$()<>{};&|\\\\]*[\"']?$")
 )
 
@@ -75,15 +76,16 @@ var (
 type Redactor struct {
 	extra   *regexp.Regexp
 	secrets *secret.Set
-	dir     string // file names in a text may be relative to it
+	dir     string // directory to which file names in a text may be relative
 }
 
-// New returns a Redactor. It also removes what the expression extra matches ("" for none), and the
-// values of variables in environ ("NAME=value") whose names suggest a secret.
+// New returns a Redactor. It also removes the matches of the regular expression extra, unless extra
+// is "". environ contains variables in the form "NAME=value"; the values of variables whose names
+// suggest a secret are removed too.
 func New(extra string, environ []string) (*Redactor, error) {
 	r := &Redactor{secrets: &secret.Set{}}
 	for _, v := range environ {
-		// A path is not a secret, even if its name suggests one, as SSH_AUTH_SOCK does.
+		// A path is not a secret, even if the variable's name suggests one, such as SSH_AUTH_SOCK.
 		if _, value, _ := strings.Cut(v, "="); !strings.HasPrefix(value, "/") {
 			r.secrets.AddFromEnviron([]string{v})
 		}
@@ -99,13 +101,14 @@ func New(extra string, environ []string) (*Redactor, error) {
 	return r, nil
 }
 
-// Add adds a known secret, which is replaced by its name.
+// Add adds a known secret. Its name replaces it in texts.
 func (r *Redactor) Add(name, value string) { r.secrets.Add(name, value) }
 
-// In returns the redactor for texts about a directory, in which file names are not secrets.
+// In returns a redactor for texts that refer to a directory. Names of files in that directory are
+// not secrets.
 func (r *Redactor) In(dir string) *Redactor { return &Redactor{r.extra, r.secrets, dir} }
 
-// Text returns a text for events and logs without secrets.
+// Text removes secrets from a text for events and logs.
 func (r *Redactor) Text(text string) string {
 	for i := range Rules {
 		text = Rules[i].output(r, text)
@@ -113,8 +116,8 @@ func (r *Redactor) Text(text string) string {
 	return text
 }
 
-// RequestText returns a text for requests without secrets. It does not redact random-looking text,
-// which may be a path, a branch or a hash.
+// RequestText removes secrets from a text for requests. Words that look random remain, because they
+// may be paths, branches or hashes.
 func (r *Redactor) RequestText(text string) string {
 	for i := range Rules {
 		if Rules[i].request != nil {
@@ -124,8 +127,8 @@ func (r *Redactor) RequestText(text string) string {
 	return text
 }
 
-// Request removes secrets from all parts of a request and sets Redacted if there were any. The
-// members of the arguments named plain are unchanged.
+// Request removes secrets from all parts of a request, and sets Redacted if there are any. It does
+// not change the arguments that are named in plain.
 func (r *Redactor) Request(q *protocol.PermissionRequested, plain ...string) {
 	q.Prompt, q.OpArgsSummary = r.redactNoting(q, q.Prompt), r.redactNoting(q, q.OpArgsSummary)
 	at := headerLen(q.Diff)
@@ -141,7 +144,8 @@ func (r *Redactor) Request(q *protocol.PermissionRequested, plain ...string) {
 	}
 }
 
-// headerLen returns the length of the two lines that name the file of a diff.
+// headerLen returns the length of the first two lines of a diff, which contain the name of the
+// file.
 func headerLen(diff string) (n int) {
 	for _, head := range []string{"--- ", "+++ "} {
 		if !strings.HasPrefix(diff[n:], head) {
@@ -168,7 +172,7 @@ func redactSecrets(r *Redactor, text string) string { return r.secrets.Text(text
 
 func redactTokens(_ *Redactor, text string) string { return secret.WithoutTokens(text, Mark) }
 
-// redactShortened removes tokens and shortened forms of tokens.
+// redactShortened removes tokens, including tokens in shortened form.
 func redactShortened(r *Redactor, text string) string {
 	text = redactTokens(r, text)
 	return maskParts(text, form.FindAllStringIndex(text, -1))
@@ -178,7 +182,8 @@ func (n named) cut(_ *Redactor, text string) string {
 	return n.replaceIf(text, func(string) bool { return true })
 }
 
-// redactLiteral removes only values that match literal and have a minimum length.
+// redactLiteral returns a function that removes values which match literal and have at least the
+// given length.
 func redactLiteral(n named, least int) func(*Redactor, string) string {
 	return func(_ *Redactor, text string) string {
 		return n.replaceIf(text, func(v string) bool {
@@ -206,7 +211,8 @@ func redactRandom(r *Redactor, text string) string {
 	}))
 }
 
-// isRandom reports whether a word is not a path, words, a hash or a file's name.
+// isRandom reports whether a word looks random, that is, whether it is no path, hash, file name or
+// sequence of words.
 func (r *Redactor) isRandom(word string) bool {
 	has := func(from, to byte) bool {
 		return strings.ContainsFunc(word, func(c rune) bool { return rune(from) <= c && c <= rune(to) })
@@ -225,7 +231,7 @@ func redactExtra(r *Redactor, text string) string {
 	return maskParts(text, r.extra.FindAllStringIndex(text, -1))
 }
 
-// maskParts replaces the given parts, which are in order, with Mark.
+// maskParts replaces parts of a text with Mark. The parts must be in order.
 func maskParts(text string, parts [][]int) string {
 	if len(parts) == 0 {
 		return text
@@ -244,7 +250,7 @@ func maskParts(text string, parts [][]int) string {
 	return b.String()
 }
 
-// entropy returns the bits of information in each character.
+// entropy returns the average number of bits of information per character.
 func entropy(text string) float64 {
 	var count [256]float64
 	for i := range len(text) {
@@ -259,9 +265,9 @@ func entropy(text string) float64 {
 	return bits
 }
 
-// JSON returns the JSON value v of a request with its strings redacted. A string is replaced as a
-// whole if the name of its member suggests a secret. Members named plain are unchanged. Invalid
-// JSON becomes Mark, and an empty v stays empty.
+// JSON removes secrets from the strings in a JSON value of a request. It replaces a string
+// completely if the name of its member suggests a secret. It does not change members that are named
+// in plain. It returns Mark for invalid JSON, and an empty v unchanged.
 func (r *Redactor) JSON(v json.RawMessage, plain ...string) json.RawMessage {
 	if len(v) == 0 {
 		return v

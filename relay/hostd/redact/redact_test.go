@@ -12,7 +12,7 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// TestText checks that text is removed if and only if its form is that of a secret.
+// TestText checks that Text removes exactly the parts of a text that have the form of a secret.
 func TestText(t *testing.T) {
 	r, err := redact.New(`ticket-\d+`, nil)
 	if err != nil {
@@ -43,7 +43,7 @@ func TestText(t *testing.T) {
 		"y\n":                                                                       "y\n",
 	} {
 		if got := r.Text(in); got != want {
-			t.Errorf("%q: %q, not %q", in, got, want)
+			t.Errorf("Text(%q) = %q, want %q", in, got, want)
 		}
 	}
 	if got := string(r.JSON(json.RawMessage(`{"cmd":"TOKEN=abcdef ls <x>","n":12345678901234567890,"secret":"s","list":["Bearer abcdefgh1234",true]}`))); got !=
@@ -58,8 +58,8 @@ func TestText(t *testing.T) {
 	}
 }
 
-// TestAskedIsShown checks that nothing in a request is hidden because it looks random, follows a
-// suspicious name, or is disguised as part of a secret.
+// TestAskedIsShown checks texts in requests. A part of a request must not be hidden only because it
+// looks random, follows a suspicious name, or is made to look like a part of a secret.
 func TestAskedIsShown(t *testing.T) {
 	r, err := redact.New("", []string{"SSH_AUTH_SOCK=/tmp/ssh-XXXX/agent.1", "HOME=/home/ada"})
 	if err != nil {
@@ -83,16 +83,16 @@ func TestAskedIsShown(t *testing.T) {
 		"unset SSH_AUTH_SOCK; rm /tmp/ssh-XXXX/agent.1",
 	} {
 		if got := r.RequestText(text); got != text {
-			t.Errorf("%q is asked as %q", text, got)
+			t.Errorf("RequestText(%q) = %q, want it unchanged", text, got)
 		}
 	}
 	if got, want := r.RequestText("echo '-----BEGIN PRIVATE KEY-----'; rm -rf / #"), "echo '"+redact.Mark+"'; rm -rf / #"; got != want {
-		t.Errorf("asked as %q, want %q", got, want)
+		t.Errorf("RequestText = %q, want %q", got, want)
 	}
 }
 
-// TestSecretsAreNeverShown checks that known secrets and token forms are removed everywhere, also
-// from requests.
+// TestSecretsAreNeverShown checks that known secrets, and tokens of known forms, are removed from
+// all texts, including requests.
 func TestSecretsAreNeverShown(t *testing.T) {
 	r, err := redact.New(`ticket-\d+`, []string{"DEPLOY_KEY=correct-horse-battery", "EDITOR=vi-with-many-letters"})
 	if err != nil {
@@ -107,16 +107,16 @@ func TestSecretsAreNeverShown(t *testing.T) {
 		"API_KEY=abc123 run --password hunter2x see ticket-42":                          "API_KEY=" + m + " run --password " + m + " see " + m,
 		"-----BEGIN RSA PRIVATE KEY-----\nMIIB+/=\n-----END RSA PRIVATE KEY-----\nrest": m + "\nrest",
 	} {
-		for name, clean := range map[string]func(string) string{"asked": r.RequestText, "told": r.Text} {
+		for name, clean := range map[string]func(string) string{"RequestText": r.RequestText, "Text": r.Text} {
 			if got := clean(in); got != want {
-				t.Errorf("%q is %s as %q, want %q", in, name, got, want)
+				t.Errorf("%q: %s returned %q, want %q", in, name, got, want)
 			}
 		}
 	}
 }
 
-// TestIsRandom checks that outside of requests a word that looks random is removed, but not a
-// path, branch, hash or file.
+// TestIsRandom checks words that look random. Outside of requests they are removed, unless they are
+// paths, branches, hashes or names of files.
 func TestIsRandom(t *testing.T) {
 	const word = "q7Zp2LkX9vB4nM1cR8tY5uW3eD6fG0hJ"
 	dir := t.TempDir()
@@ -133,14 +133,14 @@ func TestIsRandom(t *testing.T) {
 		"origin/" + word:                                            "origin/" + word,
 	} {
 		if got := r.Text(in); got != want {
-			t.Errorf("%q: %q, not %q", in, got, want)
+			t.Errorf("Text(%q) = %q, want %q", in, got, want)
 		}
 	}
 	if err := os.WriteFile(filepath.Join(dir, word), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if got := r.Text("rm " + word); got != "rm "+word {
-		t.Errorf("a file's name became %q", got)
+		t.Errorf("text with the name of an existing file = %q, want it unchanged", got)
 	}
 }
 
@@ -170,12 +170,13 @@ func TestRequest(t *testing.T) {
 		q := c.in
 		r.Request(&q, "path")
 		if q.Redacted != c.want || string(q.OpArgs) != c.args {
-			t.Errorf("%+v: redacted %v, arguments %s", c.in, q.Redacted, q.OpArgs)
+			t.Errorf("request %+v: redacted = %v, arguments = %s", c.in, q.Redacted, q.OpArgs)
 		}
 	}
 }
 
-// TestManualHasTheRules checks that the manual's tables are the rules and the forms.
+// TestManualHasTheRules checks that the tables in the manual list the rules and the forms of
+// tokens.
 func TestManualHasTheRules(t *testing.T) {
 	text, err := os.ReadFile("../../../spec/24-relay.md")
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 
 // Limits of a bash command.
 const (
-	maxStream   = 200_000 // bytes of each stream
+	maxStream   = 200_000 // maximum size of each output stream in bytes
 	bashTimeout = 120 * time.Second
 )
 
@@ -27,8 +27,8 @@ func (d *Dispatcher) findProgram(name string) (string, error) {
 	return path, nil
 }
 
-// runBash runs a command with empty input and the standard inherited environment. It kills the
-// command and its child processes at its end, on timeout and when ctx is done.
+// runBash runs a command with an empty input and the standard inherited environment. It kills the
+// command and its child processes when the command exits, on timeout, and when ctx is done.
 func (d *Dispatcher) runBash(ctx context.Context, path, cwd string, q protocol.Bash) (*protocol.BashResult, error) {
 	within := bashTimeout
 	if q.TimeoutS != nil {
@@ -42,10 +42,10 @@ func (d *Dispatcher) runBash(ctx context.Context, path, cwd string, q protocol.B
 	if err != nil {
 		return nil, err
 	}
-	_ = p.Stdin.Close() // its input is empty
+	_ = p.Stdin.Close() // the input of the command is empty
 	stop := context.AfterFunc(timed, p.Kill)
 	defer stop()
-	_, _ = io.Copy(&stdout, p.Stdout) // ends with the process
+	_, _ = io.Copy(&stdout, p.Stdout) // returns when the process has closed its output
 	p.End(0, nil)
 	exit := p.Exit()
 	if err := ctx.Err(); err != nil {
@@ -57,7 +57,7 @@ func (d *Dispatcher) runBash(ctx context.Context, path, cwd string, q protocol.B
 	return done, nil
 }
 
-// limitedBuffer stores the beginning of what is written to it.
+// limitedBuffer stores the first bytes that are written to it, up to a limit.
 type limitedBuffer struct {
 	b   bytes.Buffer
 	cut bool
@@ -70,8 +70,8 @@ func (s *limitedBuffer) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// text returns the stored bytes as valid UTF-8. Replacement characters may make it longer, so it is
-// cut again.
+// text returns the stored bytes as valid UTF-8. Replacement characters may make the text longer
+// than the limit, so text cuts it again.
 func (s *limitedBuffer) text() string {
 	text := s.b.String()
 	if s.cut {
@@ -85,7 +85,7 @@ func (s *limitedBuffer) text() string {
 	return valid
 }
 
-// trimPartial removes an incomplete character at the end of a text.
+// trimPartial removes an incomplete UTF-8 character at the end of a text.
 func trimPartial(text string) string {
 	for n := 1; n <= min(4, len(text)); n++ {
 		if c := text[len(text)-n]; c < 0x80 {
@@ -100,7 +100,7 @@ func trimPartial(text string) string {
 	return text
 }
 
-// runeLen returns the length of a character from its first byte.
+// runeLen returns the length in bytes of a UTF-8 character that begins with a byte.
 func runeLen(first byte) int {
 	switch {
 	case first >= 0xf0:

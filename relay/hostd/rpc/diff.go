@@ -10,11 +10,11 @@ import (
 // diff returns a unified diff, or "" if the texts are equal.
 func diff(path, old, new string) string {
 	text := unified.Diff("a/"+path, []byte(old), "b/"+path, []byte(new))
-	_, text, _ = bytes.Cut(text, []byte("\n")) // the first line repeats the file names
+	_, text, _ = bytes.Cut(text, []byte("\n")) // remove the first line, which repeats the file names
 	return string(text)
 }
 
-// cutDiff shortens a diff to maxDiff bytes and marks the omission.
+// cutDiff shortens a diff to maxDiff bytes. It appends a note that the rest is omitted.
 func cutDiff(text string) string {
 	if len(text) <= maxDiff {
 		return text

@@ -12,7 +12,7 @@ import (
 	"github.com/concerto-lang/concerto/relay/hostd/rpc"
 )
 
-// TestDiff checks that git applies each diff, and that the result is the new text.
+// TestDiff checks that git can apply each diff, and that the result is the new text.
 func TestDiff(t *testing.T) {
 	dice := rand.New(rand.NewPCG(1, 2))
 	text := func() string {
@@ -39,10 +39,10 @@ func TestDiff(t *testing.T) {
 		}
 		d := rpc.Diff("f", old, changed)
 		if (d == "") != (old == changed) {
-			t.Errorf("%q to %q: %q", old, changed, d)
+			t.Errorf("diff of %q and %q = %q", old, changed, d)
 		}
 		if d == "" || old == "" || changed == "" {
-			continue // git adds lines for creation and deletion
+			continue // for created and deleted files, git requires header lines that diff omits
 		}
 		if err := os.WriteFile(filepath.Join(dir, "f"), []byte(old), 0o600); err != nil {
 			t.Fatal(err)
@@ -51,11 +51,11 @@ func TestDiff(t *testing.T) {
 		c.Dir, c.Stdin = dir, strings.NewReader(d)
 		out, err := c.CombinedOutput()
 		if got, _ := os.ReadFile(filepath.Join(dir, "f")); err != nil || string(got) != changed {
-			t.Errorf("%q to %q: %v %s produced %q\n%s", old, changed, err, out, got, d)
+			t.Errorf("git apply of the diff of %q and %q: %v %s, result = %q\n%s", old, changed, err, out, got, d)
 		}
 	}
 	long := rpc.CutDiff(rpc.Diff("f", "", strings.Repeat("line\n", 30_000)))
 	if len(long) > 64<<10 || !strings.HasSuffix(long, "+line\n\\ the rest of the diff is left out: it is longer than 64 KiB\n") {
-		t.Errorf("%d bytes, ends in %q", len(long), long[len(long)-100:])
+		t.Errorf("length of the shortened diff = %d, end = %q", len(long), long[len(long)-100:])
 	}
 }

@@ -12,10 +12,11 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// callKind is the kind of the notes of calls in progress; the key is the request's id.
+// callKind is the kind of the notes about calls in progress. The key of a note is the id of its
+// call.
 const callKind = "call"
 
-// callNote is the content of such a note.
+// callNote is the content of a note about a call.
 type callNote struct {
 	Tool  string    `json:"tool"`
 	Actor string    `json:"actor"`
@@ -23,7 +24,8 @@ type callNote struct {
 	At    time.Time `json:"at"`
 }
 
-// commitCall commits that a tool is about to be used, unless the run has ended.
+// commitCall commits the event that a call begins, unless the run has ended. It returns the time of
+// the event.
 func (d *Dispatcher) commitCall(ctx context.Context, c *call, run *Run, args json.RawMessage) (time.Time, error) {
 	began := d.o.Now()
 	if run.Ended {
@@ -34,8 +36,8 @@ func (d *Dispatcher) commitCall(ctx context.Context, c *call, run *Run, args jso
 		Notes:  []spool.Note{{Kind: callKind, Key: c.id, Data: mustMarshal(callNote{c.tool(), c.actor, c.message.Gated, began})}}})
 }
 
-// commitResult commits the result of a call and returns its error. The run may have ended in the
-// meantime.
+// commitResult commits the result of a call as an event, and returns the call's error. It does
+// nothing if the run has ended since the call began.
 func (d *Dispatcher) commitResult(ctx context.Context, c *call, run *Run, began time.Time, result any, failure error) error {
 	if run.Ended {
 		return failure
@@ -58,8 +60,9 @@ func (d *Dispatcher) commitReturned(ctx context.Context, run string, out protoco
 		Notes: []spool.Note{{Kind: callKind, Key: out.RequestID}}})
 }
 
-// Restore commits results for the calls that an earlier process was performing when it was killed.
-// Call it after the requests are restored: what was not approved was not performed.
+// Restore commits error results for the calls that the previous process was performing when it was
+// killed. It must be called after the requests are restored, because a call without an approval was
+// not performed.
 func (d *Dispatcher) Restore(ctx context.Context, s *spool.Spool) error {
 	for _, run := range s.Runs() {
 		if run.Ended {
@@ -83,7 +86,7 @@ func (d *Dispatcher) Restore(ctx context.Context, s *spool.Spool) error {
 	return nil
 }
 
-// interruption returns why a call of an earlier process has no result.
+// interruption returns why a call of the previous process has no result.
 func (d *Dispatcher) interruption(run, id string, was callNote) string {
 	got, over := d.o.Approvals.Outcome(run, id)
 	switch {

@@ -2,10 +2,10 @@ package rpc
 
 import "github.com/concerto-lang/concerto/relay/protocol"
 
-// Diff is diff, for tests.
+// Diff exports diff for tests.
 var Diff = diff
 
-// CutDiff is cutDiff, for tests.
+// CutDiff exports cutDiff for tests.
 var CutDiff = cutDiff
 
 // HasHandler reports whether a message has a handler.

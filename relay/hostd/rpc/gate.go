@@ -12,29 +12,30 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// work is an operation that waits for an approval: how the request describes it, and do, which
-// performs it. Secrets are removed from the description, except from args.
+// work is an operation that waits for an approval. do performs the operation, and the other fields
+// describe it in the request. All except args are redacted.
 type work struct {
 	tool, risk, prompt, summary string
-	args                        json.RawMessage // shown in the request
+	args                        json.RawMessage // the arguments that the request shows
 	diff                        string
 	do                          func(ctx context.Context) (any, error)
 }
 
-// Limits on what a request shows.
+// Limits on the content of a request.
 const (
-	maxPreview = 2000 // characters of the content to write
-	maxSummary = 80   // characters
+	maxPreview = 2000 // maximum number of characters of the content to write
+	maxSummary = 80   // maximum number of characters of a summary
 	maxDiff    = 64 << 10
 )
 
-// gated returns a handler for an operation that changes something: it commits the call, submits a
-// request, and performs the operation if it is approved and unchanged.
+// gated returns a handler for an operation that requires an approval. The handler commits the call
+// as an event and submits a request. It performs the operation if the request is approved and the
+// operation has not changed since.
 func gated(prepare func(context.Context, *Dispatcher, *call, *Run) (*work, error)) func(context.Context, *Dispatcher, *call, *Run) (any, error) {
 	return func(ctx context.Context, d *Dispatcher, c *call, run *Run) (any, error) {
 		w, err := prepare(ctx, d, c, run)
 		if err != nil {
-			return nil, err // an invalid operation needs no approval
+			return nil, err // an invalid operation fails without a request
 		}
 		began, err := d.commitCall(ctx, c, run, w.args)
 		if err != nil {
@@ -45,7 +46,8 @@ func gated(prepare func(context.Context, *Dispatcher, *call, *Run) (*work, error
 	}
 }
 
-// awaitDecision waits for the decision, and performs the work if it is approved.
+// awaitDecision waits for the decision on a request. It performs the work if the request is
+// approved.
 func (d *Dispatcher) awaitDecision(ctx context.Context, c *call, run *Run, w *work) (any, error) {
 	hash, err := hashCall(c, run)
 	if err != nil {
@@ -74,10 +76,10 @@ func (d *Dispatcher) awaitDecision(ctx context.Context, c *call, run *Run, w *wo
 	return d.performApproved(ctx, c, hash, w)
 }
 
-// rejectionCodes maps the decisions that reject a request to error codes.
+// rejectionCodes maps the outcomes of a request that is not approved to error codes.
 var rejectionCodes = map[string]protocol.RPCCode{approvals.Deny: protocol.Denied, approvals.Expired: protocol.RPCCode(protocol.Expired), approvals.Withdrawn: protocol.Withdrawn}
 
-// performApproved performs the work, if it is still what was approved.
+// performApproved performs the work if its hash is still the approved one.
 func (d *Dispatcher) performApproved(ctx context.Context, c *call, hash string, w *work) (any, error) {
 	run, ok := d.o.Runs.Find(c.Run)
 	if !ok || run.Ended {
@@ -93,8 +95,8 @@ func (d *Dispatcher) performApproved(ctx context.Context, c *call, hash string, 
 	return w.do(ctx)
 }
 
-// hashCall returns a hash of the operation, its arguments and its directory. A decision applies
-// only to an operation with the same hash.
+// hashCall returns a hash of the operation, its arguments and its directory. A decision is valid
+// only for an operation with the same hash.
 func hashCall(c *call, run *Run) (string, error) {
 	text, err := json.Marshal(struct {
 		Op   string          `json:"op"`
@@ -110,7 +112,7 @@ func hashCall(c *call, run *Run) (string, error) {
 	return hexsum.SHA256(text), nil
 }
 
-// prepareWrite prepares writing a file.
+// prepareWrite returns the work that writes a file.
 func prepareWrite(ctx context.Context, d *Dispatcher, c *call, run *Run) (*work, error) {
 	q, err := decode[protocol.WriteFile](c)
 	if err != nil {
@@ -143,7 +145,7 @@ func prepareWrite(ctx context.Context, d *Dispatcher, c *call, run *Run) (*work,
 		}}, nil
 }
 
-// prepareBash prepares running a command.
+// prepareBash returns the work that runs a command.
 func prepareBash(_ context.Context, d *Dispatcher, c *call, run *Run) (*work, error) {
 	q, err := decode[protocol.Bash](c)
 	if err != nil {

@@ -9,14 +9,15 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// handler performs one type of request. run is nil for types that have no run.
+// handler describes how one type of RPC is performed. Its function gets a nil run if the RPC has
+// none.
 type handler struct {
 	needsRun     bool
 	needsLiveRun bool // the run must not have ended
 	do           func(ctx context.Context, d *Dispatcher, c *call, run *Run) (any, error)
 }
 
-// handlers has a row for each RPC of the protocol.
+// handlers contains the handler of each RPC of the protocol.
 var handlers = map[string]*handler{
 	"rpc.fs.read":           {needsRun: true, do: inScope(func(ctx context.Context, s *workdirfs.Scope, q protocol.ReadFile) (any, error) { return s.Read(ctx, q) })},
 	"rpc.fs.list":           {needsRun: true, do: inScope(func(_ context.Context, s *workdirfs.Scope, q protocol.ListDir) (any, error) { return s.List(q) })},
@@ -34,17 +35,17 @@ var handlers = map[string]*handler{
 	"rpc.host.logs.tail":    {do: tailLog},
 }
 
-// changesHost reports whether --remote-exec off forbids the RPC.
+// changesHost reports whether the option --remote-exec off forbids the RPC.
 func changesHost(m *protocol.Message) bool { return m.Gated || m.Type == "rpc.run.start" }
 
-// decode decodes the data of a call, which are already validated.
+// decode decodes the data of a call. The data was validated before.
 func decode[T any](c *call) (q T, err error) {
 	err = json.Unmarshal(c.Data, &q)
 	return q, err
 }
 
-// inScope returns a handler for a read-only operation in a run's directory, which commits the call
-// and its result as events.
+// inScope returns a handler for a read-only operation in the directory of a run. The handler
+// commits the call and its result as events of the run.
 func inScope[T any](do func(context.Context, *workdirfs.Scope, T) (any, error)) func(context.Context, *Dispatcher, *call, *Run) (any, error) {
 	return func(ctx context.Context, d *Dispatcher, c *call, run *Run) (any, error) {
 		q, err := decode[T](c)
@@ -67,7 +68,7 @@ func inScope[T any](do func(context.Context, *workdirfs.Scope, T) (any, error)) 
 	}
 }
 
-// tool returns the name of the call in events.
+// tool returns the name of the RPC in events.
 func (c *call) tool() string {
 	if c.Local {
 		return c.Type[len("rpc."):]
@@ -102,5 +103,5 @@ func listRuns(_ context.Context, d *Dispatcher, c *call, _ *Run) (any, error) {
 	return protocol.ListRunsResult{Runs: all}, nil
 }
 
-// maxEvent limits arguments and results in events, in bytes.
+// maxEvent is the maximum size in bytes of arguments and results in events.
 const maxEvent = 16 << 10

@@ -16,7 +16,7 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// tools lists the agents for which a host checks whether they are installed.
+// tools contains the agents for which a host reports which of them are installed.
 var tools = []string{"aider", "claude", "codex", "concerto", "cursor-agent", "gemini", "goose", "iflow", "opencode"}
 
 func (d *Dispatcher) info() protocol.HostInfo {
@@ -41,7 +41,7 @@ func hostDoctor(ctx context.Context, d *Dispatcher, _ *call, _ *Run) (any, error
 	return d.doctor(ctx), nil
 }
 
-// limits returns the limits that a host reports.
+// limits returns the limits of the host in JSON.
 func limits() json.RawMessage {
 	return mustMarshal(map[string]int64{
 		"frame_bytes": protocol.MaxFrame, "read_bytes": 1 << 20, "write_bytes": 1 << 20, "stream_bytes": maxStream, "open_requests": protocol.MaxOpenRequests,
@@ -60,7 +60,7 @@ func hostCapabilities(ctx context.Context, d *Dispatcher, _ *call, _ *Run) (any,
 	return out, nil
 }
 
-// Default and maximum number of lines and bytes of the log.
+// Default and maximum numbers of lines and bytes of the log in a response.
 const (
 	defaultLines, maxLines       = 200, 2000
 	defaultLogBytes, maxLogBytes = 200_000, 2_000_000
@@ -91,8 +91,8 @@ func tailLog(_ context.Context, d *Dispatcher, c *call, _ *Run) (any, error) {
 	return protocol.LogTail{Path: d.o.LogFile, Text: cut(d.o.Redact.Text(text), int(most)), Truncated: truncated}, nil
 }
 
-// tail returns the last lines of a file within its last maxBytes. truncated reports whether the
-// file is longer.
+// tail returns the last n lines of a file, but at most the last most bytes. truncated reports
+// whether the file is longer.
 func tail(file string, n int, most int64) (text string, truncated bool, err error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -110,7 +110,7 @@ func tail(file string, n int, most int64) (text string, truncated bool, err erro
 		return "", false, err
 	}
 	b = b[:k]
-	if from > 0 { // drop the partial first line
+	if from > 0 { // remove the incomplete first line
 		if i := bytes.IndexByte(b, '\n'); i >= 0 && i < len(b)-1 {
 			b = b[i+1:]
 		}

@@ -1,10 +1,10 @@
-// Package rpc performs the rpc.* requests of apps (spec/relay.md): files and git in a run's
-// directory, bash, and requests to the host itself. The compatibility promise does not cover this
-// API.
+// Package rpc performs the rpc.* requests of apps (spec/relay.md): reading and writing files, git
+// in the directory of a run, bash, and requests to the host itself. The compatibility promise does
+// not cover this API.
 //
-// Each request is performed once, even if it is repeated. A request that changes something waits
-// for a decision, which is bound to the operation by a hash. Operations in a run are recorded as
-// its events.
+// Each request is performed once, even if it is sent again. A request that changes something waits
+// for a decision. A hash binds the decision to the operation. Operations in a run are recorded as
+// events of the run.
 package rpc
 
 import (
@@ -31,11 +31,11 @@ type Error = workdirfs.Error
 
 // Run describes a run.
 type Run struct {
-	Cwd   string // without symbolic links
+	Cwd   string // absolute path without symbolic links
 	Ended bool
 }
 
-// Runs manages a host's runs. Its errors are of type *Error.
+// Runs manages the runs of a host. Its methods return errors of type *Error.
 type Runs interface {
 	Find(run string) (Run, bool)
 	Start(ctx context.Context, q protocol.StartRun, actor string) (run string, err error)
@@ -43,14 +43,14 @@ type Runs interface {
 	List() []protocol.RunSummary
 }
 
-// Approvals provides decisions.
+// Approvals opens requests and returns their outcomes.
 type Approvals interface {
 	Submit(ctx context.Context, run string, r approvals.Request) (<-chan approvals.Decision, error)
 	Withdraw(ctx context.Context, run, id, why string) error
-	Outcome(run, id string) (approvals.Decision, bool) // the outcome of a closed request
+	Outcome(run, id string) (approvals.Decision, bool) // returns the outcome of a closed request
 }
 
-// Events commits events of a run together with the dispatcher's notes.
+// Events commits events of a run together with notes of the dispatcher.
 type Events interface {
 	CommitChange(ctx context.Context, c spool.Change) error
 }
@@ -62,32 +62,33 @@ type Options struct {
 	Approvals       Approvals
 	Events          Events
 	Redact          *redact.Redactor
-	RemoteExec      bool   // apps may start runs, write files and run commands
-	LogFile         string // "" for none
+	RemoteExec      bool   // whether apps may start runs, write files and run commands
+	LogFile         string // path of the log file; "" if there is none
 	Socket          string // path of the local API's socket
 	Features        []string
 	Doctor          func(context.Context) []protocol.Dep // checks the host's dependencies
 	Log             *slog.Logger                         // nil logs nothing
 	Now             func() time.Time                     // nil means time.Now
-	// environment for commands and for lookups of tools; nil means the process's
+	// Environ is the environment of commands and for finding tools; nil means the environment of
+	// the process.
 	Environ []string
 }
 
-// Call is a request. A local call arrived over the host's own socket.
+// Call is an RPC. Local is set if it arrived over the host's Unix socket.
 type Call struct {
 	Type, Run string
-	Data      json.RawMessage // includes the request_id
+	Data      json.RawMessage // the data of the message, which includes the request_id
 	Local     bool
 }
 
-// Dispatcher performs requests. It is safe for concurrent use.
+// Dispatcher performs RPCs. It is safe for concurrent use.
 type Dispatcher struct {
 	o Options
 
 	mu       sync.Mutex
-	calls    map[string]*call // by request_id
+	calls    map[string]*call // calls by request_id
 	finished []*call          // finished calls, oldest first
-	retained int              // total bytes of their results
+	retained int              // total size of the results of finished calls, in bytes
 }
 
 // New returns a Dispatcher.
@@ -104,31 +105,32 @@ func New(o Options) *Dispatcher {
 	return &Dispatcher{o: o, calls: map[string]*call{}}
 }
 
-// maxRetained limits the results that are retained for repeated requests. Above it, the oldest
-// read-only results are dropped; such requests are performed again.
+// maxRetained is the maximum size in bytes of the results that are retained for repeated RPCs. When
+// it is exceeded, the oldest results of read-only RPCs are dropped; such an RPC is performed again
+// if it is repeated.
 const maxRetained = 64 << 20
 
-// call is a request with its result.
+// call is an RPC with its result.
 type call struct {
 	Call
 	message *protocol.Message
 	id      string
 	actor   string
-	hash    [sha256.Size]byte // of type, run and data
+	hash    [sha256.Size]byte // hash of the type, run and data
 	done    chan struct{}
 
-	startedRun string // the run that it started
+	startedRun string // id of the run that the call has started
 	response   protocol.Response
 	finishedAt time.Time
 }
 
-// RPC performs a request from the server.
+// RPC performs an RPC that the server has sent.
 func (d *Dispatcher) RPC(ctx context.Context, e *protocol.Envelope) (run string, r protocol.Response) {
 	return d.Do(ctx, Call{Type: e.Type, Run: e.RunID, Data: e.Data})
 }
 
-// Do performs a request, or returns the result of the earlier request with the same id. run is the
-// run of the response.
+// Do performs an RPC. If an RPC with the same id was performed before, Do returns that result. run
+// is the run that the response refers to.
 func (d *Dispatcher) Do(ctx context.Context, q Call) (run string, r protocol.Response) {
 	c, err := d.parse(q)
 	if err != nil {
@@ -149,14 +151,14 @@ func (d *Dispatcher) Do(ctx context.Context, q Call) (run string, r protocol.Res
 	}
 }
 
-// parse validates a request.
+// parse validates an RPC and returns its call.
 func (d *Dispatcher) parse(q Call) (*call, error) {
 	c := &call{Call: q, message: protocol.Find(q.Type), done: make(chan struct{})}
 	var target struct {
 		RequestID string `json:"request_id"`
 		Actor     string `json:"actor"`
 	}
-	_ = json.Unmarshal(q.Data, &target) // validated below
+	_ = json.Unmarshal(q.Data, &target) // ignore the error: the data is validated below
 	c.id, c.actor = target.RequestID, cmp.Or(target.Actor, "web")
 	if q.Local {
 		c.actor = "local"
@@ -172,13 +174,14 @@ func (d *Dispatcher) parse(q Call) (*call, error) {
 		return c, errorf(protocol.RPCCode(protocol.BadMessage), "%s: %v", q.Type, err)
 	}
 	if c.message.OfHost {
-		c.Run = "" // an envelope's run is ignored
+		c.Run = "" // the run in the envelope of an RPC to the host is ignored
 	}
 	c.hash = sha256.Sum256([]byte(q.Type + "\x00" + c.Run + "\x00" + string(plain)))
 	return c, nil
 }
 
-// register returns the first call with the same id. isNew reports whether that is c.
+// register registers a call. If there is a call with the same id, register returns that call. mine
+// reports whether c was registered.
 func (d *Dispatcher) register(c *call) (first *call, mine bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -192,7 +195,7 @@ func (d *Dispatcher) register(c *call) (first *call, mine bool) {
 	return c, true
 }
 
-// forget drops a finished call. The caller holds mu.
+// forget removes a finished call by its index. The caller holds mu.
 func (d *Dispatcher) forget(i int) {
 	c := d.finished[i]
 	d.retained -= len(c.response.Result)
@@ -226,7 +229,7 @@ func (d *Dispatcher) serve(ctx context.Context, c *call) {
 	close(c.done)
 }
 
-// perform performs a call. Calls that need no approval have a time limit.
+// perform performs a call. A call that needs no approval has a time limit.
 func (d *Dispatcher) perform(ctx context.Context, c *call) (json.RawMessage, error) {
 	h := handlers[c.Type]
 	if !c.message.Gated {
@@ -245,13 +248,13 @@ func (d *Dispatcher) perform(ctx context.Context, c *call) (json.RawMessage, err
 	return json.Marshal(result)
 }
 
-// resolveRun returns the call's run, or an error if the call is not permitted. Read-only calls may
-// refer to an ended run.
+// resolveRun returns the run of a call, or an error if the call is not allowed. A read-only call
+// may refer to an ended run.
 func (d *Dispatcher) resolveRun(c *call, h *handler) (*Run, error) {
 	var q struct {
 		HostID string `json:"host_id"`
 	}
-	_ = json.Unmarshal(c.Data, &q) // already validated
+	_ = json.Unmarshal(c.Data, &q) // ignore the error: the data was validated
 	switch {
 	case q.HostID != "" && q.HostID != d.o.HostID && !c.Local:
 		return nil, errorf(protocol.RPCCode(protocol.UnknownHost), "this host is %s", d.o.HostID)
@@ -274,7 +277,7 @@ func errorf(code protocol.RPCCode, format string, args ...any) *Error {
 	return workdirfs.Errorf(code, format, args...)
 }
 
-// failureResponse returns the response for an error.
+// failureResponse returns the response of a call that has failed with an error.
 func failureResponse(c *call, err error) protocol.Response {
 	r := protocol.Response{RequestID: c.id, RPCType: c.Type}
 	r.ErrorCode, r.Error = errorCode(err), errorText(err)

@@ -24,8 +24,8 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// world is a host with a run in a directory.
-type world struct {
+// fixture is a host with a run in a directory.
+type fixture struct {
 	t     *testing.T
 	dir   string
 	spool *spool.Spool
@@ -35,39 +35,39 @@ type world struct {
 	mu      sync.Mutex
 	runs    map[string]rpc.Run
 	stopped []string
-	after   []func() // the time of requests, to be over when called
+	after   []func() // functions that make pending requests expire
 	n       int
 }
 
-func (w *world) Find(run string) (rpc.Run, bool) {
+func (w *fixture) Find(run string) (rpc.Run, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	r, ok := w.runs[run]
 	return r, ok
 }
 
-func (w *world) set(run string, r rpc.Run) {
+func (w *fixture) set(run string, r rpc.Run) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.runs[run] = r
 }
 
-func (w *world) Start(_ context.Context, q protocol.StartRun, actor string) (string, error) {
+func (w *fixture) Start(_ context.Context, q protocol.StartRun, actor string) (string, error) {
 	if q.Tool == "none" {
 		return "", workdirfs.Errorf(protocol.OutOfScope, "no such place")
 	}
 	return "run_new_" + actor, nil
 }
 
-func (w *world) Stop(_ context.Context, run string, q protocol.StopRun) error {
+func (w *fixture) Stop(_ context.Context, run string, q protocol.StopRun) error {
 	w.stopped = append(w.stopped, run+" "+q.Signal)
 	return nil
 }
 
-func (w *world) List() []protocol.RunSummary { return nil }
+func (w *fixture) List() []protocol.RunSummary { return nil }
 
-// Commit commits the registry's events to the spool.
-func (w *world) Commit(ctx context.Context, run string, events []approvals.Event, _ []approvals.Row) error {
+// Commit commits events of the registry to the spool.
+func (w *fixture) Commit(ctx context.Context, run string, events []approvals.Event, _ []approvals.Row) error {
 	var all []spool.Event
 	for _, e := range events {
 		all = append(all, spool.Event{Type: e.Type, Data: e.Data})
@@ -76,19 +76,19 @@ func (w *world) Commit(ctx context.Context, run string, events []approvals.Event
 	return err
 }
 
-// CommitChange commits the dispatcher's changes.
-func (w *world) CommitChange(ctx context.Context, c spool.Change) error {
+// CommitChange commits a change of the dispatcher to the spool.
+func (w *fixture) CommitChange(ctx context.Context, c spool.Change) error {
 	_, err := w.spool.Commit(ctx, c)
 	return err
 }
 
-func newWorld(t *testing.T, change func(*rpc.Options)) *world {
+func newFixture(t *testing.T, change func(*rpc.Options)) *fixture {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{t: t, dir: filepath.Join(dir, "work"), runs: map[string]rpc.Run{}}
+	w := &fixture{t: t, dir: filepath.Join(dir, "work"), runs: map[string]rpc.Run{}}
 	if err := os.Mkdir(w.dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +98,7 @@ func newWorld(t *testing.T, change func(*rpc.Options)) *world {
 	t.Cleanup(func() { _ = w.spool.Close() })
 	w.desk = approvals.New(approvals.Options{Events: w, Timeout: 600 * time.Second, Now: func() time.Time { return time.Unix(0, 0) }, After: func(d time.Duration, f func()) func() bool {
 		if d != 600*time.Second {
-			t.Errorf("a request has %v", d)
+			t.Errorf("timeout of a request = %v, want 10 minutes", d)
 		}
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -120,14 +120,14 @@ func newWorld(t *testing.T, change func(*rpc.Options)) *world {
 	return w
 }
 
-func (w *world) write(name, text string) {
+func (w *fixture) write(name, text string) {
 	w.t.Helper()
 	if err := os.WriteFile(filepath.Join(w.dir, name), []byte(text), 0o600); err != nil {
 		w.t.Fatal(err)
 	}
 }
 
-func (w *world) text(name string) string {
+func (w *fixture) text(name string) string {
 	b, err := os.ReadFile(filepath.Join(w.dir, name))
 	if err != nil {
 		return err.Error()
@@ -135,16 +135,16 @@ func (w *world) text(name string) string {
 	return string(b)
 }
 
-// do sends a request with a new id.
-func (w *world) do(typ, run, data string) protocol.Response {
+// do sends an RPC with a new id and returns the response.
+func (w *fixture) do(typ, run, data string) protocol.Response {
 	w.n++
 	return w.repeat(fmt.Sprintf("q%d", w.n), typ, run, data)
 }
 
-func (w *world) repeat(id, typ, run, data string) protocol.Response {
+func (w *fixture) repeat(id, typ, run, data string) protocol.Response {
 	_, r := w.d.RPC(context.Background(), &protocol.Envelope{Type: typ, RunID: run, Data: withID(id, data)})
 	if (r.RequestID != id || r.RPCType != typ) && r.ErrorCode != "bad_message" {
-		w.t.Errorf("%s: the answer is %+v", typ, r)
+		w.t.Errorf("%s: response = %+v, want the id and type of the RPC", typ, r)
 	}
 	return r
 }
@@ -153,8 +153,8 @@ func withID(id, data string) json.RawMessage {
 	return json.RawMessage(fmt.Sprintf(`{"request_id":%q,%s`, id, strings.TrimPrefix(strings.Replace(data, "{}", `{"x":1}`, 1), "{")))
 }
 
-// open waits for the open request and returns it.
-func (w *world) open(run string) protocol.PermissionRequested {
+// open waits until a run has an open request, and returns the request.
+func (w *fixture) open(run string) protocol.PermissionRequested {
 	w.t.Helper()
 	for after := int64(0); ; {
 		all, err := w.spool.Next(context.Background(), run, after, 100)
@@ -169,7 +169,7 @@ func (w *world) open(run string) protocol.PermissionRequested {
 	}
 }
 
-func (w *world) events(run string) []protocol.Envelope {
+func (w *fixture) events(run string) []protocol.Envelope {
 	w.t.Helper()
 	all, err := w.spool.Next(context.Background(), run, 0, 1000)
 	if err != nil {
@@ -178,8 +178,8 @@ func (w *world) events(run string) []protocol.Envelope {
 	return all
 }
 
-// eventsOf returns the events of the last request, by type and the relevant data.
-func (w *world) eventsOf(id string) (out []string) {
+// eventsOf returns the events of the RPC with an id, each as its type and the relevant data.
+func (w *fixture) eventsOf(id string) (out []string) {
 	for _, e := range w.events("run_a") {
 		var d struct {
 			RequestID, Tool, Actor, Decision, Error string
@@ -204,7 +204,7 @@ func (w *world) eventsOf(id string) (out []string) {
 func expect(t *testing.T, got []string, want ...string) {
 	t.Helper()
 	if !slices.Equal(got, want) {
-		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+		t.Errorf("events =\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
 
@@ -222,16 +222,16 @@ func TestEveryRPC(t *testing.T) {
 	}
 }
 
-// TestReading checks that read-only requests are answered at once and recorded without the content
-// of files; also for an ended run, of which nothing more is recorded.
+// TestReading checks that read-only RPCs are answered at once. Their events do not contain the
+// content of files. For an ended run the RPCs are answered as well, but no events are recorded.
 func TestReading(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newFixture(t, nil)
 	w.write("a.txt", "one\ntwo hunter2\n")
 	git := func(args ...string) {
 		c := exec.Command("git", append([]string{"-c", "user.name=a", "-c", "user.email=a@b"}, args...)...)
 		c.Dir = w.dir
 		if out, err := c.CombinedOutput(); err != nil {
-			t.Fatalf("%s %v", out, err)
+			t.Fatalf("git failed: %s %v", out, err)
 		}
 	}
 	git("init", "-q")
@@ -247,7 +247,7 @@ func TestReading(t *testing.T) {
 	} {
 		r := w.do("rpc."+row.typ, "run_a", row.data)
 		if !r.OK || !strings.Contains(string(r.Result), row.result) {
-			t.Errorf("%s: %+v %s", row.typ, r, r.Result)
+			t.Errorf("%s: response = %+v, result = %s", row.typ, r, r.Result)
 		}
 		all := w.eventsOf(r.RequestID)
 		actor := `"web"`
@@ -256,23 +256,23 @@ func TestReading(t *testing.T) {
 		}
 		if len(all) != 2 || !strings.HasPrefix(all[0], `tool.call "rpc.`+row.typ+`" `+actor) || !strings.HasPrefix(all[1], `tool.result "rpc.`+row.typ+`" `+actor) ||
 			!strings.HasSuffix(all[1], row.event) || strings.Contains(all[1], "three") {
-			t.Errorf("%s: %s", row.typ, strings.Join(all, "\n"))
+			t.Errorf("events of %s =\n%s", row.typ, strings.Join(all, "\n"))
 		}
 	}
 	before := len(w.events("run_a"))
 	if r := w.do("rpc.fs.read", "run_old", `{"path":"a.txt"}`); !r.OK || len(w.events("run_old")) != 0 || len(w.events("run_a")) != before {
-		t.Errorf("%+v", r)
+		t.Errorf("read of an ended run = %+v, want ok without events", r)
 	}
 	if _, r := w.d.Do(context.Background(), rpc.Call{Type: "rpc.fs.read", Run: "run_a", Data: withID("l1", `{"path":"hunter2"}`), Local: true}); r.OK {
-		t.Errorf("%+v", r)
+		t.Errorf("local read of a missing file = %+v, want an error", r)
 	}
 	expect(t, w.eventsOf("l1"), `tool.call "fs.read" "local" {"path":"hunter2"}`, `tool.result "fs.read" "local" "***REDACTED*** does not exist"`)
 }
 
-// TestRefused checks that no request reaches outside of the directory or waits, and that the code
-// is right. None opens a request for approval.
+// TestRefused sends RPCs that must be refused with the expected code. None may read or write
+// outside of the run's directory, or open a request for approval.
 func TestRefused(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newFixture(t, nil)
 	w.write("a.txt", "text")
 	w.write("bin", "\xff\xfe")
 	outside := filepath.Join(filepath.Dir(w.dir), "outside")
@@ -304,16 +304,16 @@ func TestRefused(t *testing.T) {
 		{"run.start", "", `{"host_id":"host_a","tool":"none","cmd":""}`, "out_of_scope"}, {"host.logs.tail", "", `{"host_id":"host_a"}`, "no_log"},
 	} {
 		if r := w.do("rpc."+row.typ, row.run, row.data); r.OK || string(r.ErrorCode) != row.code || r.Error == "" {
-			t.Errorf("%s %.60s: %+v", row.typ, row.data, r)
+			t.Errorf("%s %.60s: response = %+v", row.typ, row.data, r)
 		}
 	}
 	if _, err := os.Stat(filepath.Join(w.dir, "b")); err == nil || w.text("../outside") != "kept" || len(w.desk.Open("run_a")) != 0 {
-		t.Error("something was done")
+		t.Error("a refused RPC has changed a file or opened a request")
 	}
 }
 
-// startRequest sends a request that waits for approval.
-func (w *world) startRequest(ctx context.Context, id, typ, data string) (<-chan protocol.Response, protocol.PermissionRequested) {
+// startRequest sends an RPC that waits for an approval, and returns the open request.
+func (w *fixture) startRequest(ctx context.Context, id, typ, data string) (<-chan protocol.Response, protocol.PermissionRequested) {
 	w.t.Helper()
 	out := make(chan protocol.Response, 1)
 	go func() {
@@ -323,17 +323,17 @@ func (w *world) startRequest(ctx context.Context, id, typ, data string) (<-chan 
 	return out, w.open("run_a")
 }
 
-func (w *world) decide(id, decision string) {
+func (w *fixture) decide(id, decision string) {
 	w.t.Helper()
 	if err := w.desk.Decide(context.Background(), "run_a", id, approvals.Decision{Decision: decision, Actor: "web", By: "ada"}); err != nil {
 		w.t.Error(err)
 	}
 }
 
-// TestWrite checks that a file is written after approval, and that the approval is bound to the
-// content and path: the hash is as defined, the diff is shown, and the events are in order.
+// TestWrite checks that a file is written only after the approval. The request contains the hash of
+// the content and path, and shows the diff. The events are in order.
 func TestWrite(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newFixture(t, nil)
 	w.write("a.txt", "one\ntwo\n")
 	data := `{"path":"a.txt","content":"one\nhunter2\n","actor":"cli"}`
 	answer, asked := w.startRequest(context.Background(), "w1", "rpc.fs.write", data)
@@ -344,7 +344,7 @@ func TestWrite(t *testing.T) {
 	if asked.ArgsSHA256 != sum(string(plain)) || asked.RequestID != "w1" || asked.OpTool != "rpc.fs.write" || asked.Reason != "permission" || asked.From.Kind != "rpc" || asked.ExpiresAt == "" ||
 		string(asked.OpArgs) != `{"bytes":12,"content_preview":"one\n***REDACTED***\n","content_truncated":false,"path":"a.txt"}` ||
 		asked.Diff != "--- a/a.txt\n+++ b/a.txt\n@@ -1,2 +1,2 @@\n one\n-two\n+***REDACTED***\n" || asked.OpArgsSummary != "a.txt (12 bytes)" {
-		t.Errorf("%+v %s", asked, asked.OpArgs)
+		t.Errorf("request = %+v, arguments = %s", asked, asked.OpArgs)
 	}
 	if w.text("a.txt") != "one\ntwo\n" {
 		t.Error("the file was written before the approval")
@@ -353,7 +353,7 @@ func TestWrite(t *testing.T) {
 	r := <-answer
 	written := `{"path":"a.txt","bytes_written":12,"sha256":"` + sum("one\nhunter2\n") + `","truncated":false}`
 	if !r.OK || string(r.Result) != written || w.text("a.txt") != "one\nhunter2\n" {
-		t.Errorf("%+v %s", r, r.Result)
+		t.Errorf("response = %+v, result = %s; want the written file", r, r.Result)
 	}
 	args := `{"bytes":12,"content_preview":"one\n***REDACTED***\n","content_truncated":false,"path":"a.txt"}`
 	expect(t, w.eventsOf("w1"), `tool.call "rpc.fs.write" "cli" `+args, `run.permission_requested`, `run.permission_resolved "web" "approve"`,
@@ -361,11 +361,11 @@ func TestWrite(t *testing.T) {
 
 	answer, asked = w.startRequest(context.Background(), "w2", "rpc.fs.write", `{"path":"new/b","content":"x","mkdirs":true}`)
 	if !strings.HasPrefix(asked.Diff, "--- a/new/b\n+++ b/new/b\n@@ -0,0 +1,1 @@\n+x\n") {
-		t.Errorf("%q", asked.Diff)
+		t.Errorf("diff of a new file = %q", asked.Diff)
 	}
 	w.decide("w2", approvals.Approve)
 	if r := <-answer; !r.OK || w.text("new/b") != "x" {
-		t.Errorf("%+v", r)
+		t.Errorf("response to the second write = %+v, want ok", r)
 	}
 }
 
@@ -377,35 +377,36 @@ func mustJSON(v any) json.RawMessage {
 	return b
 }
 
-// TestUnapprovedOperations checks that a denied, expired, withdrawn or changed operation is not
-// performed, and that the response has the code for it.
+// TestUnapprovedOperations checks that an operation is not performed if its request is denied,
+// expires or is withdrawn, or if the operation has changed since. The response has the
+// corresponding code.
 func TestUnapprovedOperations(t *testing.T) {
 	for _, row := range []struct {
 		name, code   string
 		data         string
-		concurrently func(w *world, end context.CancelFunc)
+		concurrently func(w *fixture, end context.CancelFunc)
 	}{
-		{"denied", "denied", "", func(w *world, _ context.CancelFunc) { w.decide("n1", approvals.Deny) }},
-		{"the request expires", "expired", "", func(w *world, _ context.CancelFunc) { w.after[0]() }},
-		{"hostd is stopping", "withdrawn", "", func(_ *world, end context.CancelFunc) { end() }},
-		{"the run ends", "withdrawn", "", func(w *world, _ context.CancelFunc) {
+		{"denied", "denied", "", func(w *fixture, _ context.CancelFunc) { w.decide("n1", approvals.Deny) }},
+		{"the request expires", "expired", "", func(w *fixture, _ context.CancelFunc) { w.after[0]() }},
+		{"hostd is stopping", "withdrawn", "", func(_ *fixture, end context.CancelFunc) { end() }},
+		{"the run ends", "withdrawn", "", func(w *fixture, _ context.CancelFunc) {
 			if err := w.desk.CloseRun(context.Background(), "run_a"); err != nil {
 				w.t.Error(err)
 			}
 		}},
-		{"another directory", "args_changed", "", func(w *world, _ context.CancelFunc) {
+		{"another directory", "args_changed", "", func(w *fixture, _ context.CancelFunc) {
 			w.set("run_a", rpc.Run{Cwd: filepath.Dir(w.dir)})
 			w.decide("n1", approvals.Approve)
 		}},
-		{"an exit that is not told yet", "run_exited", "", func(w *world, _ context.CancelFunc) {
+		{"an exit that is not told yet", "run_exited", "", func(w *fixture, _ context.CancelFunc) {
 			w.set("run_a", rpc.Run{Cwd: w.dir, Ended: true})
 			w.decide("n1", approvals.Approve)
 		}},
-		{"another file", "changed", `,"base_sha256":"` + sum("text") + `"`, func(w *world, _ context.CancelFunc) {
+		{"another file", "changed", `,"base_sha256":"` + sum("text") + `"`, func(w *fixture, _ context.CancelFunc) {
 			w.write("a.txt", "other")
 			w.decide("n1", approvals.Approve)
 		}},
-		{"a link in its place", "not_regular", "", func(w *world, _ context.CancelFunc) {
+		{"a link in its place", "not_regular", "", func(w *fixture, _ context.CancelFunc) {
 			outside := filepath.Join(w.dir, "..", "outside")
 			for _, err := range []error{os.WriteFile(outside, []byte("kept"), 0o600), os.Remove(filepath.Join(w.dir, "a.txt")), os.Symlink(outside, filepath.Join(w.dir, "a.txt"))} {
 				if err != nil {
@@ -416,7 +417,7 @@ func TestUnapprovedOperations(t *testing.T) {
 		}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			w := newWorld(t, nil)
+			w := newFixture(t, nil)
 			w.write("a.txt", "text")
 			ctx, cancel := context.WithCancel(context.Background())
 			defer cancel()
@@ -424,10 +425,10 @@ func TestUnapprovedOperations(t *testing.T) {
 			row.concurrently(w, cancel)
 			r := <-answer
 			if r.OK || string(r.ErrorCode) != row.code || w.text("a.txt") == "bad" || len(w.desk.Open("run_a")) != 0 {
-				t.Errorf("%+v, and there is %q", r, w.text("a.txt"))
+				t.Errorf("response = %+v, file = %q; want an error and the file unchanged", r, w.text("a.txt"))
 			}
 			if row.code == "denied" && r.Error != "denied" {
-				t.Errorf("%+v", r)
+				t.Errorf("response to a denied RPC = %+v", r)
 			}
 			if all := w.eventsOf("n1"); !strings.HasPrefix(all[len(all)-1], `tool.result "rpc.fs.write" "web" "`) {
 				t.Error(strings.Join(all, "\n"))
@@ -436,16 +437,16 @@ func TestUnapprovedOperations(t *testing.T) {
 	}
 }
 
-// TestRepeatedRequest checks that a repeated request, waiting or finished, is performed once with
-// one response; that its id is refused for another request; and that it is forgotten after ten
-// minutes.
+// TestRepeatedRequest repeats RPCs that are waiting or finished. Each is performed once, and each
+// repetition gets the same response. Another RPC with the same id is refused. After ten minutes the
+// id may be used again.
 func TestRepeatedRequest(t *testing.T) {
 	now := time.Unix(1000, 0)
-	w := newWorld(t, func(o *rpc.Options) { o.Now = func() time.Time { return now } })
+	w := newFixture(t, func(o *rpc.Options) { o.Now = func() time.Time { return now } })
 	const data = `{"cmd":"echo x >> log; wc -l < log"}`
 	answer, asked := w.startRequest(context.Background(), "o1", "rpc.bash", data)
 	if asked.OpTool != "bash" || string(asked.OpArgs) != `{"cmd":"echo x >> log; wc -l < log"}` || asked.OpArgsSummary != "echo x >> log; wc -l < log" {
-		t.Errorf("%+v %s", asked, asked.OpArgs)
+		t.Errorf("request = %+v, arguments = %s", asked, asked.OpArgs)
 	}
 	more := make(chan protocol.Response, 1)
 	go func() { more <- w.repeat("o1", "rpc.bash", "run_a", data) }()
@@ -453,31 +454,31 @@ func TestRepeatedRequest(t *testing.T) {
 	first := <-answer
 	for _, r := range []protocol.Response{<-more, w.repeat("o1", "rpc.bash", "run_a", data), first} {
 		if !r.OK || !strings.Contains(string(r.Result), `"stdout":"1\n","stderr":"","exit_code":0,"truncated":false,"timed_out":false`) {
-			t.Errorf("%+v %s", r, r.Result)
+			t.Errorf("response = %+v, result = %s; want the same result", r, r.Result)
 		}
 	}
 	for _, r := range []protocol.Response{w.repeat("o1", "rpc.bash", "run_a", `{"cmd":"rm log"}`), w.repeat("o1", "rpc.fs.list", "run_a", `{}`), w.repeat("o1", "rpc.bash", "run_b", data)} {
 		if r.OK || r.ErrorCode != "input_conflict" {
-			t.Errorf("%+v", r)
+			t.Errorf("RPC with the id of another = %+v, want input_conflict", r)
 		}
 	}
 	if r := w.repeat("r1", "rpc.fs.read", "run_a", `{"path":"log"}`); !strings.Contains(string(r.Result), `"x\n"`) {
-		t.Errorf("%+v", r)
+		t.Errorf("response = %+v, want the content of the file", r)
 	}
 	w.write("log", "other")
 	if r := w.repeat("r1", "rpc.fs.read", "run_a", `{"path":"log"}`); !strings.Contains(string(r.Result), `"x\n"`) {
-		t.Errorf("it was read again: %s", r.Result)
+		t.Errorf("repeated read = %s, want the first result", r.Result)
 	}
 	now = now.Add(protocol.RPCRetention)
 	if r := w.repeat("r1", "rpc.fs.read", "run_a", `{"path":"log"}`); !strings.Contains(string(r.Result), `"other"`) {
-		t.Errorf("it is still remembered: %s", r.Result)
+		t.Errorf("read after ten minutes = %s, want the new content", r.Result)
 	}
 }
 
-// TestBash checks that a command has no input, no secrets in its environment, that all its
-// processes end, and that time and output are limited.
+// TestBash checks the environment of commands: empty input and no secrets. All processes of a
+// command are killed at its end, and time and output are limited.
 func TestBash(t *testing.T) {
-	w := newWorld(t, func(o *rpc.Options) { o.Environ = append(os.Environ(), "HOME="+t.TempDir(), "HOST_TOKEN=s3cret") })
+	w := newFixture(t, func(o *rpc.Options) { o.Environ = append(os.Environ(), "HOME="+t.TempDir(), "HOST_TOKEN=s3cret") })
 	for i, row := range []struct{ cmd, want string }{
 		{`{"cmd":"pwd; cat; echo -n e >&2; echo ${HOST_TOKEN-none}; exit 3"}`, `"stdout":"DIR\nnone\n","stderr":"e","exit_code":3,"truncated":false,"timed_out":false`},
 		{`{"cmd":"echo a; exec sleep 1000","timeout_s":1}`, `"stdout":"a\n","stderr":"","exit_code":137,"truncated":false,"timed_out":true`},
@@ -491,33 +492,33 @@ func TestBash(t *testing.T) {
 		r := <-answer
 		var done protocol.BashResult
 		if err := json.Unmarshal(r.Result, &done); err != nil || len(done.Stdout) > 200_000 || strings.Trim(done.Stdout, "ä") != done.Stdout && len(done.Stdout) != 200_000 {
-			t.Errorf("%s: %+v %v", row.cmd, r, err)
+			t.Errorf("%s: result = %+v, error = %v", row.cmd, r, err)
 		}
 		text, err := json.Marshal(done)
 		if want := strings.ReplaceAll(row.want, "DIR", w.dir); err != nil || !strings.Contains(strings.ReplaceAll(string(text), "�", `\ufffd`), want) {
-			t.Errorf("%s: %.300s", row.cmd, text)
+			t.Errorf("%s: result = %.300s", row.cmd, text)
 		}
 	}
-	// A child process that was never waited for has ended, too.
+	// A background process of the command must have been killed, too.
 	pid := strings.TrimSpace(w.text("pid"))
 	if out, err := exec.Command("ps", "-o", "stat=", "-p", pid).Output(); err == nil && !strings.HasPrefix(strings.TrimSpace(string(out)), "Z") {
-		t.Errorf("%s lives: %s", pid, out)
+		t.Errorf("background process %s is still running: %s", pid, out)
 	}
 }
 
-// TestRemoteOff checks that a host that refuses remote execution reports it, also in its
-// capabilities; local requests still work.
+// TestRemoteOff checks a host that refuses remote execution. It refuses such RPCs and omits them
+// from its capabilities. RPCs over the local socket still work.
 func TestRemoteOff(t *testing.T) {
-	w := newWorld(t, func(o *rpc.Options) { o.RemoteExec = false })
+	w := newFixture(t, func(o *rpc.Options) { o.RemoteExec = false })
 	for typ, data := range map[string]string{"rpc.bash": `{"cmd":"x"}`, "rpc.fs.write": `{"path":"a","content":""}`, "rpc.run.start": `{"host_id":"host_a","tool":"t","cmd":""}`} {
 		if r := w.do(typ, "run_a", data); r.OK || r.ErrorCode != "forbidden" {
-			t.Errorf("%s: %+v", typ, r)
+			t.Errorf("%s: response = %+v, want forbidden", typ, r)
 		}
 	}
 	r := w.do("rpc.host.capabilities", "", `{"host_id":"host_a"}`)
 	var can protocol.HostCapabilities
 	if err := json.Unmarshal(r.Result, &can); err != nil || slices.Contains(can.SupportedRPC, "rpc.bash") || !slices.Contains(can.SupportedRPC, "rpc.fs.read") || can.LocalSocket != "/sock" || can.Features[0] != "f" {
-		t.Errorf("%+v %v", can, err)
+		t.Errorf("capabilities = %+v, error = %v", can, err)
 	}
 	answer := make(chan protocol.Response, 1)
 	go func() {
@@ -527,49 +528,49 @@ func TestRemoteOff(t *testing.T) {
 	w.open("run_a")
 	w.decide("l1", approvals.Approve)
 	if r := <-answer; !r.OK {
-		t.Errorf("%+v", r)
+		t.Errorf("response to the local RPC = %+v, want ok", r)
 	}
 }
 
-// TestHost checks the requests to the host itself.
+// TestHost checks the RPCs to the host itself.
 func TestHost(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "hostd.log")
 	text := strings.Repeat("a line of the log\n", 300) + "the secret is hunter2\nlast"
 	if err := os.WriteFile(log, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	w := newWorld(t, func(o *rpc.Options) { o.LogFile = log })
+	w := newFixture(t, func(o *rpc.Options) { o.LogFile = log })
 	if r := w.do("rpc.host.doctor", "run_x", `{"host_id":"host_a"}`); !strings.Contains(string(r.Result), `"deps":[{"name":"rg","ok":true,"detail":"d"}]`) ||
 		!strings.Contains(string(r.Result), fmt.Sprintf(`"host_id":"host_a","pid":%d,"os":"linux"`, os.Getpid())) || !strings.Contains(string(r.Result), `{"tool":"claude","bin":`) {
-		t.Errorf("%s", r.Result)
+		t.Errorf("rpc.host.doctor = %s", r.Result)
 	}
 	tail := func(data string) (got protocol.LogTail) {
 		r := w.do("rpc.host.logs.tail", "", `{"host_id":"host_a"`+data+`}`)
 		if err := json.Unmarshal(r.Result, &got); err != nil || got.Path != log {
-			t.Errorf("%+v", r)
+			t.Errorf("rpc.host.logs.tail = %+v", r)
 		}
 		return got
 	}
 	if got := tail(""); strings.Count(got.Text, "\n") != 199 || !strings.HasSuffix(got.Text, "log\nthe secret is ***REDACTED***\nlast") || got.Truncated {
-		t.Errorf("%q", got.Text)
+		t.Errorf("log = %q, want the last 200 lines", got.Text)
 	}
 	if got := tail(`,"lines":1`); got.Text != "last" || got.Truncated {
-		t.Errorf("%+v", got)
+		t.Errorf("last line of the log = %+v", got)
 	}
 	if got := tail(`,"max_bytes":30`); got.Text != "the secret is ***REDACTED***\nl"[:30] && got.Text != "the secret is ***REDACTED***\nla"[:30] || !got.Truncated {
-		t.Errorf("%+v", got)
+		t.Errorf("last 30 bytes of the log = %+v", got)
 	}
 	if r := w.do("rpc.runs.list", "run_a", `{}`); string(r.Result) != `{"runs":[]}` {
-		t.Errorf("%s", r.Result)
+		t.Errorf("rpc.runs.list = %s, want no runs", r.Result)
 	}
 	if r := w.do("rpc.run.stop", "run_a", `{}`); string(r.Result) != `{"signal":"term"}` || w.stopped[0] != "run_a term" {
-		t.Errorf("%s %v", r.Result, w.stopped)
+		t.Errorf("rpc.run.stop = %s, stopped runs = %v", r.Result, w.stopped)
 	}
 	run, r := w.d.RPC(context.Background(), &protocol.Envelope{Type: "rpc.run.start", RunID: "run_a", Data: withID("s1", `{"host_id":"host_a","tool":"t","cmd":"c","cwd":null}`)})
 	if run != "run_new_web" || string(r.Result) != `{"run_id":"run_new_web"}` {
-		t.Errorf("%s %+v", run, r)
+		t.Errorf("rpc.run.start: run = %s, response = %+v", run, r)
 	}
 	if run, _ = w.d.RPC(context.Background(), &protocol.Envelope{Type: "rpc.run.start", Data: withID("s1", `{"host_id":"host_a","tool":"t","cmd":"c","cwd":null}`)}); run != "run_new_web" {
-		t.Errorf("again: %s", run)
+		t.Errorf("repeated rpc.run.start: run = %s, want run_new_web", run)
 	}
 }

@@ -10,13 +10,14 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// maxShown limits a command's output in events, in bytes of each stream.
+// maxShown is the maximum size in bytes of each output stream of a command in events.
 const maxShown = 1 << 10
 
-// cut returns the beginning of a text, at most maxBytes long and without a partial character.
+// cut returns the beginning of a text. It is at most most bytes long and does not end within a
+// character.
 func cut(text string, most int) string { return text[:utf8cut.Before(text, most)] }
 
-// firstChars returns the beginning of a text, at most max characters.
+// firstChars returns the first most characters of a text.
 func firstChars(text string, most int) string {
 	n := 0
 	for i := range text {
@@ -27,11 +28,12 @@ func firstChars(text string, most int) string {
 	return text
 }
 
-// argsOf returns a call's arguments: its data without the members that identify the request.
+// argsOf returns the arguments of a call, which are its data without the members that identify the
+// call.
 func argsOf(c *call) json.RawMessage {
 	var all map[string]json.RawMessage
 	if json.Unmarshal(c.Data, &all) != nil {
-		return json.RawMessage("{}") // cannot happen: the data are validated
+		return json.RawMessage("{}") // cannot happen: the data was validated
 	}
 	for _, name := range []string{"request_id", "actor"} {
 		delete(all, name)
@@ -39,8 +41,8 @@ func argsOf(c *call) json.RawMessage {
 	return mustMarshal(all)
 }
 
-// unredacted lists the arguments that are never redacted, because the deciding person must see
-// them.
+// unredacted contains the names of arguments that are never redacted, because the user who decides
+// must see them.
 var unredacted = []string{"path", "base_sha256"}
 
 func mustMarshal(v any) json.RawMessage {
@@ -51,7 +53,7 @@ func mustMarshal(v any) json.RawMessage {
 	return text
 }
 
-// fileSummary describes a file in events, without its content.
+// fileSummary describes a file in an event, which does not contain the content of the file.
 type fileSummary struct {
 	Path      string `json:"path"`
 	Bytes     int64  `json:"bytes"`
@@ -59,7 +61,7 @@ type fileSummary struct {
 	Truncated bool   `json:"truncated"`
 }
 
-// countSummary describes a list or text in events.
+// countSummary describes the size of a list or text in an event.
 type countSummary struct {
 	Path      string `json:"path,omitempty"`
 	Entries   *int   `json:"entries,omitempty"`
@@ -68,8 +70,8 @@ type countSummary struct {
 	Truncated bool   `json:"truncated"`
 }
 
-// summarizeResult returns a result in the form for events. Secrets are removed from the output of a
-// command in cwd.
+// summarizeResult returns the form of a result for an event. It removes secrets from the output of
+// a command, which ran in cwd.
 func (d *Dispatcher) summarizeResult(cwd string, result any) json.RawMessage {
 	switch r := result.(type) {
 	case *protocol.ReadFileResult:
@@ -96,8 +98,8 @@ func (d *Dispatcher) summarizeResult(cwd string, result any) json.RawMessage {
 	return mustMarshal(result)
 }
 
-// summary returns a text as one line of at most maxSummary characters. It marks line ends and what
-// is cut off.
+// summary returns a text as one line of at most maxSummary characters. It marks line breaks and
+// omitted text.
 func summary(text string) string {
 	all := []rune(strings.ReplaceAll(strings.TrimSpace(text), "\n", "⏎"))
 	if len(all) <= maxSummary {

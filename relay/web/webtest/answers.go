@@ -12,7 +12,7 @@ import (
 	"github.com/concerto-lang/concerto/relay/server/servertest"
 )
 
-// sampleFiles are in the directory of each run of Samples.
+// sampleFiles are the files in the directory of each run of Samples, by path.
 var sampleFiles = map[string]string{
 	"README.md": "# shop\n\nWhat is sold, and for how much.\n", "go.mod": "module shop\n\ngo 1.26\n", "Makefile": "test:\n\tgo test ./...\n",
 	"checkout/total.go": `package checkout
@@ -38,8 +38,7 @@ func round(x float64) Money { return Money(math.Round(x)) }
 	"main.conc":              "agent Architect uses openai { system_prompt: \"You decide. Be brief.\" }\n\nfn main() {\n    let plan = Architect.execute(\"Plan the migration\")?;\n    emit(\"plan\", plan.text); // what the page shows first\n    for i in 0..3 { emit(\"step\", i); }\n}\n",
 }
 
-// Answer makes a host answer all requests of apps that need no approval. It ignores all other
-// messages of the host.
+// Answer makes a host answer all RPCs that need no approval. The host ignores other messages.
 func Answer(host *servertest.Peer) {
 	host.Each(func(e protocol.Envelope) {
 		if !strings.HasPrefix(e.Type, "rpc.") {
@@ -62,7 +61,7 @@ func Answer(host *servertest.Peer) {
 	})
 }
 
-// answerOf returns a host's answer about its machine, or nil if it has none.
+// answerOf returns a host's answer to an RPC, or nil if the host does not support the RPC.
 func answerOf(typ, at, q string) any {
 	switch typ {
 	case "rpc.fs.list":
@@ -89,7 +88,7 @@ func answerOf(typ, at, q string) any {
 	return nil
 }
 
-// machine is the report of the hosts' diagnostics.
+// machine is the result of the diagnostics on the sample host.
 var machine = protocol.HostDoctor{
 	HostInfo: protocol.HostInfo{HostID: "desk", PID: 4711, OS: "linux", Arch: "amd64", Version: "0.1.0", Tools: []protocol.ToolInfo{
 		{Tool: "claude", Bin: "/home/ann/.local/bin/claude", OK: true}, {Tool: "codex", Bin: "/usr/bin/codex", OK: true}, {Tool: "gemini", Bin: "gemini"}}},

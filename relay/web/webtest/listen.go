@@ -5,7 +5,7 @@ import (
 	"net/http/httptest"
 )
 
-// listen makes a server listen on a given address instead of a free one.
+// listen makes an unstarted server listen on the given address instead of a free port.
 func listen(h *httptest.Server, address string) error {
 	l, err := net.Listen("tcp", address)
 	if err != nil {

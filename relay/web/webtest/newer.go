@@ -7,8 +7,8 @@ import (
 	"github.com/concerto-lang/concerto/web"
 )
 
-// Newer makes the server serve a newer build of the page after the next Again: the same page with
-// one more file, and thus another name.
+// Newer makes the server serve another build of the page after the next Restart. It contains an
+// additional file, so the build has another name.
 func (r *Relay) Newer() {
 	r.T.Helper()
 	newer := fstest.MapFS{web.Assets + "/newer/LICENSE": &fstest.MapFile{Data: []byte("of a newer page")}}

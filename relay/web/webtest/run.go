@@ -14,7 +14,7 @@ type Run struct {
 	seq  int64
 }
 
-// Data is a message's data.
+// Data is the data of a message.
 type Data = map[string]any
 
 // Begin starts a run of a host and waits until the server has stored it.
@@ -31,20 +31,20 @@ func Begin(host *servertest.Peer, id string, started Data) *Run {
 	return r
 }
 
-// Send sends the run's next event.
+// Send sends the next event of the run.
 func (r *Run) Send(typ string, data Data) {
 	r.host.T.Helper()
 	r.seq++
 	r.host.Send(typ, r.ID, r.seq, data)
 }
 
-// Write makes the run write to its terminal.
+// Write sends output of the run's terminal.
 func (r *Run) Write(text string) {
 	r.host.T.Helper()
 	r.Send(protocol.RunOutput, Data{"stream": "stdout", "text": text})
 }
 
-// Ask makes the run open a request; missing fields get defaults.
+// Ask opens a request. Missing members of data get default values.
 func (r *Run) Ask(id string, data Data) {
 	r.host.T.Helper()
 	data["request_id"] = id
@@ -57,7 +57,7 @@ func (r *Run) Ask(id string, data Data) {
 	r.Stored()
 }
 
-// Resolve reports the outcome of a request.
+// Resolve sends the outcome of a request.
 func (r *Run) Resolve(id, decision, by string) {
 	r.host.T.Helper()
 	data := Data{"request_id": id, "decision": decision, "actor": "system"}
@@ -67,7 +67,7 @@ func (r *Run) Resolve(id, decision, by string) {
 	r.Send(protocol.RunPermissionResolved, data)
 }
 
-// Reconnect continues the run on another connection of its host.
+// Reconnect makes the run send its events on another connection of its host.
 func (r *Run) Reconnect(host *servertest.Peer) { r.host = host }
 
 // Stored waits until the server has stored all events of the run.

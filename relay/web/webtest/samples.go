@@ -22,8 +22,9 @@ const sampleDiff = `--- a/checkout/total.go
  func round(x float64) Money {
 `
 
-// Samples creates two hosts with a run of each kind: on a terminal, of Concerto, of NDJSON
-// messages, with a pending write, and one that has ended. The hosts answer requests.
+// Samples creates two hosts with a run of each kind: a run on a terminal, a run of Concerto, a run
+// with NDJSON messages, a run that waits for the approval of a write, and a run that has ended. The
+// hosts answer RPCs.
 func (r *Relay) Samples() {
 	r.T.Helper()
 	desk, ci := r.Host("desk"), r.Host("ci-runner")
@@ -79,10 +80,10 @@ func sampleStructure() Data {
 			edge("stage:Migrate.verify", "agent:Architect"), edge("program:main", "agent:Auditor"), edge("host:Coder", "tool:psql")}}
 }
 
-// Harm is a text that would do damage if the page showed it as anything but text.
+// Harm is a text that does damage if the page does not escape it.
 const Harm = "<img src=x onerror=\"document.title='harmed'\"><script>document.title='harmed'</script>\x1b]0;harmed\x07\x1b[2J\u202egnp.exe\u2066 [x](javascript:alert(1)) &lt;b&gt;"
 
-// Hostile creates a host whose every text is Harm.
+// Hostile creates a host with a run all of whose texts are Harm.
 func (r *Relay) Hostile() *Run {
 	r.T.Helper()
 	run := Begin(r.Host("mallory"), "run_hostile", Data{"tool": Harm, "command": Harm, "cwd": Harm, "title": Harm})

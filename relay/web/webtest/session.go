@@ -7,8 +7,8 @@ import (
 	"net/http"
 )
 
-// Password is the password of all users, and Hash its hash with the cheapest parameters of
-// argon2id, since no test checks the hash's strength.
+// Password is the password of all users. Hash is its hash, with the cheapest parameters of
+// argon2id, because no test checks the strength of the hash.
 const (
 	Password = "correct horse"
 	Hash     = "$argon2id$v=19$m=8,t=1,p=1$YSB0ZXN0J3Mgc2FsdC4u$GtYNaRFElJ1X65ATgk+HPdYHeqWXDHk+EVL3kbXImbg"
@@ -33,7 +33,7 @@ func (r *Relay) Session(user string) *http.Cookie {
 	defer a.Body.Close()
 	all := a.Cookies()
 	if a.StatusCode != http.StatusOK || len(all) != 1 {
-		r.T.Fatalf("a login of %s is answered with %s and %d cookies", user, a.Status, len(all))
+		r.T.Fatalf("login of %s: response %s with %d cookies", user, a.Status, len(all))
 	}
 	return all[0]
 }

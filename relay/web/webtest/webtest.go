@@ -1,5 +1,6 @@
-// Package webtest runs the relay's page with a whole server for tests: real logins, sessions and
-// database, with hosts that the test plays. Its API promises nothing.
+// Package webtest runs a complete relay server with its page for tests. Logins, sessions and the
+// database are real, and the test plays the hosts. The compatibility promise does not cover this
+// API.
 package webtest
 
 import (
@@ -26,28 +27,28 @@ import (
 	"github.com/concerto-lang/concerto/relay/web"
 )
 
-// Each Relay has these users, named by their roles. Their password is Password.
+// Each Relay has these users. The name of a user is its role, and the password is Password.
 const (
 	Owner    = "ann"
 	Operator = "olga"
 	Viewer   = "vera"
 )
 
-// Relay is a server with the page.
+// Relay is a running server with the page.
 type Relay struct {
 	T      testing.TB
 	URL    string // http://127.0.0.1:PORT
 	Store  *store.Store
 	Server *server.Server
 	Auth   *auth.Auth
-	page   fs.FS // the built files
+	page   fs.FS // the built files of the page
 	passed atomic.Int64
 	dir    string
 	http   *httptest.Server
 	end    func()
 }
 
-// Start starts a relay with the machine's clock. It stops when the test ends.
+// Start starts a relay that uses the machine's clock. It is stopped when the test ends.
 func Start(t testing.TB) *Relay {
 	t.Helper()
 	r := Empty(t)
@@ -76,12 +77,12 @@ func (r *Relay) Revoke(id string) error {
 	return r.Auth.Revoke(context.Background(), audit.Actor{Type: "server", Name: "test"}, id)
 }
 
-// AdvancePairings advances the time of pending pairings.
+// AdvancePairings advances the clock of the pairings by d.
 func (r *Relay) AdvancePairings(d time.Duration) { r.passed.Add(int64(d)) }
 
 func (r *Relay) now() time.Time { return time.Now().Add(time.Duration(r.passed.Load())) }
 
-// Stop stops the server. Its database stays for Again.
+// Stop stops the server. Its database remains for Restart.
 func (r *Relay) Stop() {
 	if r.end != nil {
 		r.end()
@@ -89,7 +90,7 @@ func (r *Relay) Stop() {
 	}
 }
 
-// Restart starts the server at its address after Stop.
+// Restart starts the server again at the same address.
 func (r *Relay) Restart() {
 	r.T.Helper()
 	r.open(r.URL[len("http://"):])
@@ -129,7 +130,7 @@ func (r *Relay) open(address string) {
 	}
 }
 
-// Host connects a host of protocol 1 that the test plays.
+// Host connects a host that speaks protocol 1.
 func (r *Relay) Host(id string) *servertest.Peer {
 	r.T.Helper()
 	p := servertest.Dial(r.T, r.URL+"/ws/host?host_id="+id+"&host_token=token-"+id)
@@ -137,7 +138,7 @@ func (r *Relay) Host(id string) *servertest.Peer {
 	return p
 }
 
-// HelloHost connects a host that sends hello, to which the server sends the current state.
+// HelloHost connects a host that sends a hello. The server sends it the current state.
 func (r *Relay) HelloHost(id string) *servertest.Peer {
 	r.T.Helper()
 	p := r.Host(id)
