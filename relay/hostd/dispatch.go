@@ -15,7 +15,7 @@ func (d *Daemon) newDispatcher() *rpc.Dispatcher {
 		Socket: d.o.Socket, Features: features, Doctor: d.checkDeps, Log: d.o.Log, Environ: d.o.Environ})
 }
 
-// features lists what this host supports beyond protocol 1.
+// features lists the features of this host beyond those of protocol 1.
 var features = []string{"pty", "keys", "resize", "questions", "local"}
 
 // PerformLocal performs a request that arrived over the Unix socket.
@@ -33,7 +33,7 @@ func (d *Daemon) checkDeps(ctx context.Context) []protocol.Dep {
 	return doctor.Deps(doctor.Run(ctx, o))
 }
 
-// rpcRuns implements rpc.Runs: it covers the runs on terminals and those of programs.
+// rpcRuns implements rpc.Runs for the runs on terminals and the runs of programs.
 type rpcRuns struct{ d *Daemon }
 
 // Find returns a run's working directory and state.

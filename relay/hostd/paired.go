@@ -8,7 +8,8 @@ import (
 	"github.com/concerto-lang/concerto/relay/hostd/pair"
 )
 
-// loadPairing sets the host's id and server from its pairing, if it has one with this server.
+// loadPairing sets the host's id and server from the stored pairing, if this host is paired with
+// the configured server.
 func (d *Daemon) loadPairing(ctx context.Context) error {
 	pairing, err := pair.Load(d.o.State)
 	if err != nil || pairing == nil {
@@ -27,7 +28,7 @@ func (d *Daemon) loadPairing(ctx context.Context) error {
 	return nil
 }
 
-// isPairedWithServer reports whether the pairing is with the configured server.
+// isPairedWithServer reports whether the pairing was made with the configured server.
 func (d *Daemon) isPairedWithServer(ctx context.Context, pairing *pair.Pairing) (bool, error) {
 	if d.o.HasHost == nil {
 		return pairing.IsWith(d.o.Server), nil
@@ -35,11 +36,11 @@ func (d *Daemon) isPairedWithServer(ctx context.Context, pairing *pair.Pairing) 
 	return d.o.HasHost(ctx, pairing.HostID, pairing.Public())
 }
 
-// Paired reports whether the server knows the host by its key.
+// Paired reports whether the host authenticates with the key of a pairing.
 func (d *Daemon) Paired() bool { return d.paired != nil }
 
-// key returns the key by which the server knows the host. It reads the pairing each time, so a new
-// pairing applies from the next connection.
+// key returns the key with which the host authenticates. It reads the pairing at each call, so that
+// the next connection uses a new pairing.
 func (d *Daemon) key(ctx context.Context) (*link.Key, error) {
 	pairing, err := pair.Load(d.o.State)
 	if err != nil || pairing == nil {

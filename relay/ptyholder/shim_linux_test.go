@@ -297,8 +297,8 @@ func TestStop(t *testing.T) {
 	}
 }
 
-// TestTerminal checks the terminal's size and typed keys. It also checks that processes which the
-// run leaves behind do not delay its end.
+// TestTerminal checks the size of the terminal and typed keys. Processes that continue after the
+// run has ended must not delay its end.
 func TestTerminal(t *testing.T) {
 	r := start(t, `stty size; echo ready; read x; echo "typed $x"; stty size; (trap '' HUP; exec sleep 1000) & echo "left=$!="`)
 	r.until("ready")

@@ -13,15 +13,15 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// Decide applies a decision to a request. It returns nil if the decision has taken effect, now or
+// Decide applies a decision to a request. It returns nil if the decision is applied, or was applied
 // earlier. Otherwise it returns an *Error, and the request is unchanged.
 func (d *Registry) Decide(ctx context.Context, run, id string, dec Decision) error {
 	if dec.Decision == Answer {
-		dec.Decision = Approve // asRecorded turns it back into Answer where it applies
+		dec.Decision = Approve // asRecorded restores Answer for requests that are questions
 	}
 	t := d.lookup(run)
 	if t == nil {
-		t = newRunRequests() // an empty one, not registered
+		t = newRunRequests() // empty requests, so that findOpen returns the error
 	}
 	t.mu.Lock()
 	d.awaitAttach(ctx, t, id)
@@ -58,18 +58,18 @@ func (d *Registry) Decide(ctx context.Context, run, id string, dec Decision) err
 		}
 		return errors.Join(why, d.storeAttempt(ctx, run, e, nil))
 	}
-	if t.open[id] != e { // withdrawn while Apply ran
+	if t.open[id] != e { // the request was closed while Apply was running
 		return errorf(protocol.Expired, "request %s of run %s is already closed: %s", id, run, t.done[id].Decision)
 	}
 	return d.resolve(ctx, t, run, e, dec, also, dec.Text)
 }
 
-// attachTimeout is the time that a decision waits for the requester to attach after a restart of
-// hostd.
+// attachTimeout is the time that a decision waits after a restart of hostd until the requester
+// attaches to the request.
 const attachTimeout = 5 * time.Second
 
-// awaitAttach waits until the requester has attached to a restored request. The caller holds r.mu;
-// awaitAttach releases it while it waits.
+// awaitAttach waits until the requester of a restored request has attached. The caller holds t.mu,
+// which awaitAttach releases while it waits.
 func (d *Registry) awaitAttach(ctx context.Context, t *runRequests, id string) {
 	e := t.open[id]
 	if e == nil || e.detached == nil {
@@ -87,8 +87,8 @@ func (d *Registry) awaitAttach(ctx context.Context, t *runRequests, id string) {
 	t.mu.Lock()
 }
 
-// storeAttempt stores the decision that will be applied next, or with nil that none is being
-// applied.
+// storeAttempt stores the decision that is about to be applied. A nil decision deletes the stored
+// one.
 func (d *Registry) storeAttempt(ctx context.Context, run string, e *entry, dec *Decision) error {
 	if !e.StoreAttempt {
 		return nil
@@ -100,8 +100,8 @@ func (d *Registry) storeAttempt(ctx context.Context, run string, e *entry, dec *
 	return nil
 }
 
-// findOpen returns the open request. Without one, it returns nil if this decision was already made,
-// or an error that names the request's state.
+// findOpen returns an open request. If the request is not open, it returns nil and no error if the
+// same decision was already made, and otherwise an error that contains the state of the request.
 func (t *runRequests) findOpen(run, id string, dec Decision) (*entry, error) {
 	e := t.open[id]
 	was, decided := t.done[id]
@@ -124,7 +124,7 @@ func (t *runRequests) findOpen(run, id string, dec Decision) (*entry, error) {
 	return nil, errorf(protocol.UnknownRequest, "run %s has no request %s", run, id)
 }
 
-// describe returns the decision and a short form of its value.
+// describe returns the decision with a short form of its value, for an error message.
 func (d Decision) describe() string {
 	if d.Decision != Answer || d.Value == nil {
 		return d.Decision
@@ -132,8 +132,8 @@ func (d Decision) describe() string {
 	return d.Decision + " " + string(protocol.ShortJSON(d.Value, protocol.MaxAnswer))
 }
 
-// asRecorded returns the decision in the form that is stored: for a question, an answer with its
-// value.
+// asRecorded returns the form in which a decision is stored. A decision on a question becomes an
+// answer with its value.
 func (e *entry) asRecorded(dec Decision) Decision {
 	dec.Sent = dec.Decision
 	if dec.Decision, dec.Value = e.Data.Outcome(dec.Sent, dec.Answer, dec.Answers); dec.Decision != Answer {
@@ -160,7 +160,7 @@ func decidedBy(d Decision) string {
 	return ""
 }
 
-// checkDecision returns an error if dec is not a valid decision for the request.
+// checkDecision validates a decision on the request.
 func (e *entry) checkDecision(dec Decision) error {
 	if dec.ArgsSHA256 != "" && dec.ArgsSHA256 != e.Data.ArgsSHA256 {
 		return errorf(protocol.ArgsChanged, "the arguments of request %s have changed since the decision: review the request again", e.Data.RequestID)
@@ -180,8 +180,8 @@ func (e *entry) checkDecision(dec Decision) error {
 	return nil
 }
 
-// resolve commits the outcome of a request, after the events in also, and removes the request from
-// the open ones.
+// resolve commits the outcome of a request after the given events, and removes the request from the
+// open ones.
 func (d *Registry) resolve(ctx context.Context, t *runRequests, run string, e *entry, dec Decision, also []Event, why string) error {
 	id := e.Data.RequestID
 	resolved := protocol.PermissionResolved{RequestID: id, Decision: dec.Decision, Actor: dec.Actor, By: dec.By, AnswerSHA256: dec.AnswerSHA256, Reason: d.o.Redact(why)}
@@ -214,7 +214,7 @@ func (d *Registry) resolve(ctx context.Context, t *runRequests, run string, e *e
 	return nil
 }
 
-// hashJSON returns the SHA-256 of the value's canonical form.
+// hashJSON returns the SHA-256 of the canonical form of a JSON value.
 func hashJSON(v json.RawMessage) string {
 	if canonical, err := jcs.Canonical(v); err == nil {
 		v = canonical
@@ -222,8 +222,8 @@ func hashJSON(v json.RawMessage) string {
 	return hexsum.SHA256(v)
 }
 
-// checkAnswers checks an approval's answers against the questions. It accepts a decision without
-// answers: Request.Check decides whether one is required.
+// checkAnswers checks the answers of an approval against the questions. It accepts a decision
+// without answers, because Request.Check decides whether answers are required.
 func checkAnswers(questions []protocol.Question, dec Decision) error {
 	if len(questions) == 0 || dec.Answers == nil && dec.Answer == nil {
 		return nil

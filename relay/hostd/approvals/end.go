@@ -9,7 +9,7 @@ import (
 )
 
 // Withdraw closes an open request that no longer needs a decision. It does nothing if the request
-// is closed or is being decided.
+// is closed, or if a decision is being applied.
 func (d *Registry) Withdraw(ctx context.Context, run, id, why string) error {
 	return d.closeWithout(ctx, run, id, Withdrawn, why)
 }
@@ -27,14 +27,15 @@ func (d *Registry) closeWithout(ctx context.Context, run, id, how, why string) e
 		return nil
 	}
 	err := d.resolve(ctx, t, run, e, Decision{Decision: how}, nil, why)
-	if err != nil && how == Expired { // the commit failed, so the request is still open: try again
+	if err != nil && how == Expired { // the commit failed and the request is still open: retry later
 		e.stopTimer = d.o.After(protocol.PingAfter, func() { _ = d.closeWithout(context.Background(), run, id, Expired, why) })
 	}
 	return err
 }
 
-// CloseRun withdraws the open requests of a run that has ended, waits for decisions that are being
-// applied, and refuses new requests. Call it before the run's end is committed.
+// CloseRun withdraws the open requests of a run that has ended. It waits for decisions that are
+// being applied, and later requests of the run are refused. It must be called before the end of the
+// run is committed.
 func (d *Registry) CloseRun(ctx context.Context, run string) error {
 	t := d.requestsOf(run)
 	t.mu.Lock()
@@ -59,7 +60,8 @@ func (d *Registry) CloseRun(ctx context.Context, run string) error {
 	return nil
 }
 
-// Outcome returns the outcome of a request, if it is closed and its run not yet forgotten.
+// Outcome returns the outcome of a closed request. It returns false if the request is not closed,
+// or if Forget was called for its run.
 func (d *Registry) Outcome(run, id string) (Decision, bool) {
 	t := d.lookup(run)
 	if t == nil {
@@ -71,25 +73,26 @@ func (d *Registry) Outcome(run, id string) (Decision, bool) {
 	return dec, over
 }
 
-// Forget drops the requests of a run whose end has been delivered.
+// Forget drops the requests of a run. It is called when the server has received the end of the run.
 func (d *Registry) Forget(run string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	delete(d.runs, run)
 }
 
-// storedRequest is the JSON form in a Row.
+// storedRequest is the JSON form of a request in a Row.
 type storedRequest struct {
 	Data    protocol.PermissionRequested `json:"data"`
 	Outcome *Decision                    `json:"outcome,omitempty"`
-	// the decision that was being applied
+	// Tried is the decision that is being applied, or nil.
 	Tried *Decision `json:"tried,omitempty"`
-	// whether Request.Persistent is set
+	// Resumed is the value of Request.Persistent.
 	Resumed bool `json:"resumed"`
 }
 
-// rows returns the rows to store for a request. Closed requests are stored too: after a restart,
-// lost ones are withdrawn and a repeated decision gets the same reply.
+// rows returns the rows that store a request. Closed requests are stored too. After a restart,
+// hostd can then withdraw requests without a requester, and answer a repeated decision with the
+// same result.
 func (e *entry) rows(run string, outcome *Decision) []Row {
 	text, err := json.Marshal(storedRequest{e.Data, outcome, e.attempted, e.Persistent})
 	if err != nil {
@@ -98,8 +101,8 @@ func (e *entry) rows(run string, outcome *Decision) []Row {
 	return []Row{{run, e.Data.RequestID, text}}
 }
 
-// Restore loads the rows of an earlier process. It remembers outcomes and withdraws open requests,
-// except persistent ones: these wait for Attach.
+// Restore loads the rows of the previous process. Outcomes of closed requests remain available.
+// Persistent requests stay open and wait for Attach. Other open requests are withdrawn.
 func (d *Registry) Restore(ctx context.Context, rows []Row) error {
 	for _, row := range rows {
 		var k storedRequest
@@ -134,8 +137,9 @@ func (d *Registry) restoreRow(ctx context.Context, run string, k storedRequest) 
 	return nil
 }
 
-// Attach connects a requester to a restored request and sets its hooks from r. It returns the
-// channel for the outcome, or nil if the request is not open.
+// Attach connects a requester to a restored request. The functions in r replace those of the
+// previous requester. Attach returns the channel for the outcome, or nil if the request is not
+// open.
 func (d *Registry) Attach(run, id string, r Request) <-chan Decision {
 	t := d.lookup(run)
 	if t == nil {
@@ -155,9 +159,9 @@ func (d *Registry) Attach(run, id string, r Request) <-chan Decision {
 	return e.outcome
 }
 
-// ResolveRestored closes a restored request that has no requester any more. The outcome is was, or
-// if that is nil the decision that was being applied. Without either, the request is withdrawn for
-// the given reason.
+// ResolveRestored closes a restored request whose requester no longer exists. The outcome is was.
+// If was is nil, the outcome is the decision that was being applied. If there is none, the request
+// is withdrawn with the given reason.
 func (d *Registry) ResolveRestored(ctx context.Context, run, id string, was *Decision, why string) error {
 	t := d.lookup(run)
 	if t == nil {

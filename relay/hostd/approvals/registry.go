@@ -1,10 +1,10 @@
 // Package approvals holds the open requests of all runs of a host (spec/relay.md): prompts of
-// terminals, RPCs that need an approval, and questions of programs. Each request is submitted once
-// and decided once. Its outcome is committed as an event of its run before anything acts on it.
+// terminals, RPCs that require an approval, and questions of programs. Each request is submitted
+// once and decided once. Its outcome is committed as an event of its run before anyone acts on it.
 //
-// The requester waits for the outcome. A request with a stored Row is open again after a restart.
-// The transitions are those of protocol.RequestMachine. The compatibility promise does not cover
-// this API.
+// The requester waits for the outcome. A request that is stored as a Row is open again after a
+// restart. The state machine of a request is protocol.RequestMachine. The compatibility promise
+// does not cover this API.
 package approvals
 
 import (
@@ -25,7 +25,7 @@ type Event struct {
 	Data any
 }
 
-// Row is the stored form of a request. A Row whose Data is nil deletes the stored one.
+// Row is the stored form of a request. A Row with nil Data deletes the stored one.
 type Row struct {
 	Run, ID string
 	Data    json.RawMessage
@@ -37,24 +37,27 @@ type Events interface {
 	Commit(ctx context.Context, run string, events []Event, rows []Row) error
 }
 
-// Request describes a request and how its decision is checked and applied.
+// Request describes a request, and how a decision on it is checked and applied.
 type Request struct {
 	Data protocol.PermissionRequested
-	// AwaitingInput, if set, is sent as an event with the request: the run waits at its terminal.
+	// AwaitingInput is sent as an event together with the request if it is not nil. The run then
+	// waits at its terminal.
 	AwaitingInput *protocol.AwaitingInput
-	// UsesTimeout applies Options.Timeout to the request. Data.ExpiresAt applies in any case.
+	// UsesTimeout reports whether Options.Timeout applies to the request. Data.ExpiresAt applies in
+	// any case.
 	UsesTimeout bool
-	// Persistent requests stay open over a restart. The requester attaches to them with Attach.
+	// Persistent requests stay open over a restart. The requester must then call Attach.
 	Persistent bool
-	// StoreAttempt stores a decision before it is applied, because nothing can report afterwards
-	// whether it was applied. ResolveRestored requires it.
+	// StoreAttempt makes the registry store a decision before it is applied. It is set if it cannot
+	// be determined afterwards whether the decision was applied. ResolveRestored uses the stored
+	// decision.
 	StoreAttempt bool
-	// Check validates an approval's answer and returns an error that names the field. If nil, only
-	// the questions in Data are checked.
+	// Check validates the answer in an approval. Its error contains the name of the field. If Check
+	// is nil, the answers are only checked against the questions in Data.
 	Check func(Decision) error
-	// Apply performs the decision before its outcome is committed, and returns events to commit
-	// with it. If it returns an error, the request stays open. It is nil if the requester performs
-	// the decision.
+	// Apply performs the decision before the outcome is committed, and returns events to commit
+	// together with the outcome. If it returns an error, the request stays open. Apply is nil if
+	// the requester itself performs the decision.
 	Apply func(context.Context, Decision) ([]Event, error)
 }
 
@@ -62,42 +65,43 @@ type Request struct {
 const (
 	Approve   = protocol.DecisionApprove
 	Deny      = protocol.DecisionDeny
-	Answer    = protocol.DecisionAnswer // an approval of a question
+	Answer    = protocol.DecisionAnswer // an approval with an answer to a question
 	Withdrawn = "withdrawn"
 	Expired   = "expired"
 )
 
-// Decision is the outcome of a request: a person's decision, or an end without one.
+// Decision is the outcome of a request. It is either the decision of a user, or describes why the
+// request was closed without one.
 type Decision struct {
 	Decision string          `json:"decision"`
-	Sent     string          `json:"said,omitempty"`  // approve or deny, if Decision is answer
-	Value    json.RawMessage `json:"value,omitempty"` // the answer, unless it is secret
-	Actor    string          `json:"actor,omitempty"` // web, cli, system or local
-	By       string          `json:"by,omitempty"`    // the user's name
-	// of the arguments that the user saw; "" if unknown
+	Sent     string          `json:"said,omitempty"`  // the user's choice if Decision is answer: approve or deny
+	Value    json.RawMessage `json:"value,omitempty"` // the answer; empty if it is secret
+	Actor    string          `json:"actor,omitempty"` // where the decision was made: web, cli, system or local
+	By       string          `json:"by,omitempty"`    // name of the user
+	// ArgsSHA256 is the hash of the arguments that the user saw; "" if unknown.
 	ArgsSHA256 string          `json:"-"`
 	Answer     json.RawMessage `json:"-"`
-	Answers    json.RawMessage `json:"-"` // an object: values by the ids of the questions
-	Text       string          `json:"-"` // the reason
-	Scope      string          `json:"-"` // once or session
-	// AnswerSHA256 identifies the answer when Value is not stored.
+	Answers    json.RawMessage `json:"-"` // JSON object with the answers by question id
+	Text       string          `json:"-"` // the user's reason
+	Scope      string          `json:"-"` // once, or session for all later calls with the same arguments
+	// AnswerSHA256 identifies the answer if Value is not stored.
 	AnswerSHA256 string `json:"answer_sha256,omitempty"`
 }
 
-// Error explains why a decision or request was refused. Unless Code is Internal, nothing has
+// Error explains why a decision or request was refused. Unless Code is Internal, the state has not
 // changed.
 type Error struct {
 	Code protocol.Code
 	Why  string
-	Err  error // the cause; may be nil
+	Err  error // the cause, or nil
 }
 
 func (e *Error) Error() string { return fmt.Sprintf("%s: %s", e.Code, e.Why) }
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// ErrIndeterminate is returned by Apply if it is unknown whether the decision took effect. The
-// request is then closed.
+// ErrIndeterminate is the error that Apply returns if it is unknown whether the decision was
+// applied. The request is then closed.
 var ErrIndeterminate = errors.New("it is unknown whether it took effect")
 
 var indeterminateReason = "it was decided, and " + ErrIndeterminate.Error()
@@ -114,12 +118,12 @@ func errorf(code protocol.Code, format string, args ...any) *Error {
 // Options configures a Registry.
 type Options struct {
 	Events  Events
-	Timeout time.Duration       // for requests with UsesTimeout
-	Redact  func(string) string // removes secrets from a reason; nil returns it unchanged
-	// RedactJSON removes secrets from a recorded answer; nil returns it unchanged.
+	Timeout time.Duration       // timeout of requests with UsesTimeout
+	Redact  func(string) string // removes secrets from a user's reason; nil removes none
+	// RedactJSON removes secrets from a recorded answer; nil removes none.
 	RedactJSON func(json.RawMessage) json.RawMessage
 	Now        func() time.Time // nil means time.Now
-	// After calls f after d unless stop is called first. Nil means time.AfterFunc.
+	// After calls f after the duration d, unless stop is called before. Nil means time.AfterFunc.
 	After func(d time.Duration, f func()) (stop func() bool)
 }
 
@@ -130,13 +134,14 @@ type Registry struct {
 	runs map[string]*runRequests
 }
 
-// runRequests holds the requests of one run. mu is held during commits for the run.
+// runRequests holds the requests of one run. mu is held while changes of the run's requests are
+// committed.
 type runRequests struct {
 	mu      sync.Mutex
 	ended   bool
 	open    map[string]*entry
-	order   []*entry            // the open requests, oldest first
-	done    map[string]Decision // outcomes by request id
+	order   []*entry            // open requests, oldest first
+	done    map[string]Decision // outcomes of closed requests by request id
 	granted map[grant]bool
 }
 
@@ -144,17 +149,18 @@ func newRunRequests() *runRequests {
 	return &runRequests{open: map[string]*entry{}, done: map[string]Decision{}, granted: map[grant]bool{}}
 }
 
-// grant identifies a call that is approved for the rest of the run.
+// grant identifies a call that is approved until the end of its run.
 type grant struct{ op, args string }
 
 type entry struct {
 	Request
 	outcome   chan Decision
-	applying  chan struct{} // non-nil while a decision is applied; closed afterwards
-	attempted *Decision     // the decision that was being applied, with StoreAttempt
-	// non-nil until the requester attaches or the request is closed; closed then
+	applying  chan struct{} // non-nil while a decision is being applied; then closed
+	attempted *Decision     // the decision that was being applied; only with StoreAttempt
+	// detached is non-nil until the requester of a restored request attaches or the request is
+	// closed. It is then closed.
 	detached  chan struct{}
-	stopTimer func() bool // stops the expiry timer
+	stopTimer func() bool // stops the timer of the expiry
 }
 
 // New returns an empty Registry.
@@ -174,14 +180,14 @@ func New(o Options) *Registry {
 	return &Registry{o: o, runs: map[string]*runRequests{}}
 }
 
-// lookup returns a run's requests, or nil if the run has none.
+// lookup returns the requests of a run, or nil if the run has none.
 func (d *Registry) lookup(run string) *runRequests {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.runs[run]
 }
 
-// requestsOf returns a run's requests and creates the set if necessary.
+// requestsOf returns the requests of a run. It registers the run if necessary.
 func (d *Registry) requestsOf(run string) *runRequests {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -193,8 +199,8 @@ func (d *Registry) requestsOf(run string) *runRequests {
 	return t
 }
 
-// Submit opens a request and returns a channel that receives its outcome once. A call that is
-// approved for the session is approved at once, without a request.
+// Submit opens a request and returns a channel that receives the outcome once. If the same call was
+// approved for the session, Submit approves it at once without opening a request.
 func (d *Registry) Submit(ctx context.Context, run string, r Request) (<-chan Decision, error) {
 	t := d.requestsOf(run)
 	t.mu.Lock()
@@ -228,7 +234,7 @@ func (d *Registry) Submit(ctx context.Context, run string, r Request) (<-chan De
 	return e.outcome, nil
 }
 
-// insert adds an open request, which expires after left; 0 means never.
+// insert adds an open request that expires after the duration left; 0 means never.
 func (d *Registry) insert(t *runRequests, run string, e *entry, left time.Duration) {
 	t.open[e.Data.RequestID] = e
 	t.order = append(t.order, e)
@@ -239,8 +245,8 @@ func (d *Registry) insert(t *runRequests, run string, e *entry, left time.Durati
 	}
 }
 
-// setDeadline sets the request's expiry and returns the time until then, or 0 for none. A time in
-// the past returns one millisecond.
+// setDeadline sets the expiry of a request and returns the time until then, or 0 if the request
+// does not expire. If the expiry is in the past, it returns one millisecond.
 func (d *Registry) setDeadline(r *Request) time.Duration {
 	if r.Data.ExpiresAt == "" {
 		if !r.UsesTimeout || d.o.Timeout <= 0 {

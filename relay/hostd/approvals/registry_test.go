@@ -16,7 +16,7 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// spool receives a test's events. Its rows outlive a registry.
+// spool records the committed events. Its rows can be restored into another registry.
 type spool struct {
 	mu     sync.Mutex
 	events []string
@@ -53,7 +53,7 @@ func (s *spool) expectEvents(t *testing.T, want ...string) {
 	s.events = nil
 }
 
-// fixture is a registry, its spool and its clock.
+// fixture is a registry with its spool and its clock.
 type fixture struct {
 	*approvals.Registry
 	spool  *spool
@@ -107,8 +107,9 @@ func outcome(t *testing.T, wait <-chan approvals.Decision) string {
 	}
 }
 
-// TestDecide checks that one decision takes effect, that its repetition has the same result, and
-// that any other is too late. The outcome is in the spool before the requester continues.
+// TestDecide checks that the first decision on a request is applied. The same decision again has
+// the same result, and any other decision is too late. The outcome is committed before the
+// requester receives it.
 func TestDecide(t *testing.T) {
 	w := newFixture(&spool{rows: map[string]approvals.Row{}})
 	ctx := context.Background()
@@ -131,27 +132,27 @@ func TestDecide(t *testing.T) {
 		{"r", "q1", approvals.Decision{Decision: approvals.Deny, By: "ada"}, protocol.AlreadyDecided},
 	} {
 		if got := code(w.Decide(ctx, c.run, c.id, c.d)); got != c.want {
-			t.Errorf("%s %s %+v: %q, not %q", c.run, c.id, c.d, got, c.want)
+			t.Errorf("decision on %s %s with %+v: code = %q, want %q", c.run, c.id, c.d, got, c.want)
 		}
 	}
 	w.spool.expectEvents(t, `r run.permission_resolved {"request_id":"q1","decision":"approve","actor":"web","by":"ada"}`)
 	if got := outcome(t, wait); got != approvals.Approve {
-		t.Errorf("who asked got %s", got)
+		t.Errorf("outcome = %s, want approve", got)
 	}
 	r.Data.RequestID = "q3"
 	if got := outcome(t, w.ask(t, r)); got != approvals.Approve {
-		t.Errorf("the same within the session is %s", got)
+		t.Errorf("outcome of the same call in the session = %s, want approve", got)
 	}
 	w.spool.expectEvents(t)
 	r.Data.ArgsSHA256 = strings.Repeat("c", 64)
 	r.Data.RequestID = "q4"
 	if got := outcome(t, w.ask(t, r)); got != "open" {
-		t.Errorf("other arguments within the session are %s", got)
+		t.Errorf("outcome of a call with other arguments in the session = %s, want open", got)
 	}
 }
 
-// TestRequestsClose checks that a request is closed by its expiry, by being withdrawn, and by its
-// run's end; later decisions return the reason.
+// TestRequestsClose closes requests by expiry, by withdrawal and by the end of their run. Later
+// decisions return the reason.
 func TestRequestsClose(t *testing.T) {
 	w := newFixture(&spool{rows: map[string]approvals.Row{}})
 	ctx := context.Background()
@@ -171,7 +172,7 @@ func TestRequestsClose(t *testing.T) {
 		t.Fatal(err)
 	}
 	if open := w.Open("r"); len(open) != 1 || open[0].RequestID != "left" {
-		t.Errorf("open are %v", open)
+		t.Errorf("open requests = %v, want left", open)
 	}
 	if err := w.CloseRun(ctx, "r"); err != nil {
 		t.Fatal(err)
@@ -180,22 +181,23 @@ func TestRequestsClose(t *testing.T) {
 		`r run.permission_resolved {"request_id":"taken","decision":"withdrawn","reason":"answered elsewhere"}`,
 		`r run.permission_resolved {"request_id":"left","decision":"withdrawn","reason":"the run has ended"}`)
 	if got := outcome(t, a) + " " + outcome(t, b) + " " + outcome(t, c); got != "expired withdrawn withdrawn" {
-		t.Errorf("who asked got %s", got)
+		t.Errorf("outcomes = %s", got)
 	}
 	for _, id := range []string{"timed", "taken", "left"} {
 		if got := code(w.Decide(ctx, "r", id, approvals.Decision{Decision: approvals.Deny})); got != protocol.Expired {
-			t.Errorf("a late decision of %s: %s", id, got)
+			t.Errorf("late decision on %s: code = %s, want expired", id, got)
 		}
 	}
 	if _, err := w.Submit(ctx, "r", request("new")); code(err) != protocol.RunHasExited {
-		t.Errorf("after the end: %v", err)
+		t.Errorf("request after the run's end: error = %v, want run_exited", err)
 	}
 	if got := code(w.Decide(ctx, "r", "new", approvals.Decision{Decision: approvals.Deny})); got != protocol.RunHasExited {
-		t.Errorf("of the ended run: %s", got)
+		t.Errorf("decision after the run's end: code = %s, want run_exited", got)
 	}
 }
 
-// TestQuota checks the limit for a run's open requests, and that each id is used once.
+// TestQuota checks the maximum number of open requests of a run, and that each id is used only
+// once.
 func TestQuota(t *testing.T) {
 	w := newFixture(&spool{rows: map[string]approvals.Row{}})
 	ctx := context.Background()
@@ -203,24 +205,24 @@ func TestQuota(t *testing.T) {
 		w.ask(t, request(fmt.Sprint("q", i)))
 	}
 	if _, err := w.Submit(ctx, "r", request("more")); code(err) != protocol.RateLimited {
-		t.Errorf("one too many: %v", err)
+		t.Errorf("request above the maximum: error = %v, want rate_limited", err)
 	}
 	if _, err := w.Submit(ctx, "other", request("more")); err != nil {
-		t.Errorf("of another run: %v", err)
+		t.Errorf("request of another run: error = %v", err)
 	}
 	if err := w.Decide(ctx, "r", "q3", approvals.Decision{Decision: approvals.Deny}); err != nil {
 		t.Fatal(err)
 	}
 	for id, want := range map[string]protocol.Code{"q3": protocol.InputConflict, "q4": protocol.InputConflict, "a b": protocol.BadMessage} {
 		if _, err := w.Submit(ctx, "r", request(id)); code(err) != want {
-			t.Errorf("%q: %v", id, err)
+			t.Errorf("request with id %q: error = %v", id, err)
 		}
 	}
 	w.ask(t, request("more"))
 }
 
-// TestAnswers checks that an invalid answer is refused with the name of the field and leaves the
-// request open; events contain only a hash of secret answers.
+// TestAnswers checks that an invalid answer is refused with the name of the field, and that the
+// request stays open. Events contain only the hash of a secret answer.
 func TestAnswers(t *testing.T) {
 	w := newFixture(&spool{rows: map[string]approvals.Row{}})
 	ctx := context.Background()
@@ -242,14 +244,14 @@ func TestAnswers(t *testing.T) {
 	} {
 		err := w.Decide(ctx, "r", "q", approvals.Decision{Decision: approvals.Approve, Answers: json.RawMessage(answers)})
 		if code(err) != protocol.InvalidAnswer || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, not %s", answers, err, want)
+			t.Errorf("answers %s: error = %v, want %s", answers, err, want)
 		}
 	}
 	if err := w.Decide(ctx, "r", "q", approvals.Decision{Decision: approvals.Approve, Answer: json.RawMessage(`"x"`)}); code(err) != protocol.InvalidAnswer {
-		t.Errorf("one answer to five: %v", err)
+		t.Errorf("single answer to five questions: error = %v, want invalid_answer", err)
 	}
 	if err := w.Decide(ctx, "r", "q", approvals.Decision{Decision: approvals.Approve}); code(err) != protocol.InvalidAnswer {
-		t.Errorf("none: %v", err)
+		t.Errorf("decision without answers: error = %v, want invalid_answer", err)
 	}
 	w.spool.expectEvents(t)
 	if err := w.Decide(ctx, "r", "q", approvals.Decision{Decision: approvals.Approve, Answers: json.RawMessage(`{"sure": true, "color":2, "name":"x","tags":["a"],"any":null}`)}); err != nil {
@@ -257,12 +259,13 @@ func TestAnswers(t *testing.T) {
 	}
 	w.spool.expectEvents(t, `r run.permission_resolved {"request_id":"q","decision":"answer","answer_sha256":"0e7f83fc2b4b6b2fa3e69d6883a3a2022e9cbcc208fa35dae05eebfdbfd6cc14"}`)
 	if outcome(t, wait) != approvals.Answer {
-		t.Error("the requester received no answer")
+		t.Error("the outcome is not an answer")
 	}
 }
 
 // TestAnswerIsRecorded checks that an answer is recorded as an answer with its value, never as an
-// approval; a plain no to a question is its answer. A repetition changes nothing.
+// approval. A plain refusal of a question is recorded as its answer. Repeating the decision changes
+// nothing.
 func TestAnswerIsRecorded(t *testing.T) {
 	ctx := context.Background()
 	from := func(kind string) *protocol.Origin { return &protocol.Origin{Kind: kind} }
@@ -296,13 +299,14 @@ func TestAnswerIsRecorded(t *testing.T) {
 			}
 		}
 		if got := strings.Join(w.spool.events, "\n"); !strings.HasPrefix(got, `r run.permission_resolved {"request_id":"q","decision":`+c.event) {
-			t.Errorf("%s of %s %+v\n%s", c.dec.Decision, c.from.Kind, c.dec, got)
+			t.Errorf("%s of %s with %+v: events =\n%s", c.dec.Decision, c.from.Kind, c.dec, got)
 		}
 	}
 }
 
-// TestApply checks that a decision is applied once and before its outcome is committed; a failure,
-// or a full disk, leaves the request open. The run's end waits for a decision being applied.
+// TestApply checks that a decision is applied once, before its outcome is committed. If Apply fails
+// or the disk is full, the request stays open. The end of the run waits for a decision that is
+// being applied.
 func TestApply(t *testing.T) {
 	w := newFixture(&spool{rows: map[string]approvals.Row{}})
 	ctx := context.Background()
@@ -321,14 +325,14 @@ func TestApply(t *testing.T) {
 	go decide()
 	<-begun
 	if got := code(w.Decide(ctx, "r", "q", approvals.Decision{Decision: approvals.Deny})); got != protocol.AlreadyDecided {
-		t.Errorf("a decision while another is applied: code %s", got)
+		t.Errorf("decision while another is applied: code = %s, want already_decided", got)
 	}
 	if err := w.Withdraw(ctx, "r", "q", "too late"); err != nil {
 		t.Error(err)
 	}
 	goOn <- errors.New("the terminal is gone")
 	if err := <-decided; code(err) != protocol.Internal {
-		t.Errorf("failed: %v", err)
+		t.Errorf("decision whose Apply fails: error = %v, want internal", err)
 	}
 	w.spool.expectEvents(t)
 	w.spool.full = true
@@ -336,7 +340,7 @@ func TestApply(t *testing.T) {
 	<-begun
 	goOn <- nil
 	if err := <-decided; code(err) != protocol.Internal || outcome(t, wait) != "open" {
-		t.Errorf("with a full disk: %v", err)
+		t.Errorf("decision on a full disk: error = %v, want internal and an open request", err)
 	}
 	w.spool.full = false
 	go decide()
@@ -353,8 +357,8 @@ func TestApply(t *testing.T) {
 	w.spool.expectEvents(t, `r run.input {"actor":"web","input_id":"q","text_redacted":"","text_sha256":""}`, `r run.permission_resolved {"request_id":"q","decision":"approve","actor":"web"}`)
 }
 
-// TestRestore checks that after a restart persistent requests are open and can be attached to, the
-// others are withdrawn, and outcomes are known.
+// TestRestore checks the requests after a restart. Persistent requests are open and can be attached
+// to, other requests are withdrawn, and outcomes are available.
 func TestRestore(t *testing.T) {
 	s := &spool{rows: map[string]approvals.Row{}}
 	ctx := context.Background()
@@ -378,29 +382,29 @@ func TestRestore(t *testing.T) {
 	}
 	s.expectEvents(t, `r run.permission_resolved {"request_id":"gone","decision":"withdrawn","reason":"hostd was restarted"}`)
 	if got := code(w.Decide(ctx, "r", "done", approvals.Decision{Decision: approvals.Approve})); got != protocol.AlreadyDecided {
-		t.Errorf("decided before: %s", got)
+		t.Errorf("other decision on a closed request: code = %s, want already_decided", got)
 	}
 	if err := w.Decide(ctx, "r", "done", approvals.Decision{Decision: approvals.Deny, By: "ada"}); err != nil {
-		t.Errorf("the same again: %v", err)
+		t.Errorf("repeated decision on a closed request: error = %v", err)
 	}
 	soon, cancel := context.WithCancel(ctx)
-	cancel() // it would be waited for
+	cancel() // the decision must not wait for a requester
 	if err := w.Decide(soon, "r", "kept", approvals.Decision{Decision: approvals.Approve}); code(err) != protocol.HostOffline {
-		t.Errorf("not taken up: %v", err)
+		t.Errorf("decision before the requester attaches: error = %v, want host_offline", err)
 	}
 	if w.Attach("r", "gone", temporary) != nil {
 		t.Error("attached to a closed request")
 	}
 	wait := w.Attach("r", "kept", persistent)
 	if err := w.Decide(ctx, "r", "kept", approvals.Decision{Decision: approvals.Approve}); err != nil || outcome(t, wait) != approvals.Approve {
-		t.Errorf("taken up: %v", err)
+		t.Errorf("decision after the requester has attached: error = %v", err)
 	}
 	if err := w.Restore(ctx, []approvals.Row{{Run: "r", ID: "x", Data: json.RawMessage(`[`)}}); err == nil || !strings.Contains(err.Error(), "request x of run r") {
-		t.Errorf("a broken row: %v", err)
+		t.Errorf("restore of an invalid row: error = %v", err)
 	}
 }
 
-// restart returns a new registry with the same spool.
+// restart returns a new registry that restores the rows of the spool.
 func (s *spool) restart(t *testing.T) *fixture {
 	t.Helper()
 	w := newFixture(s)
@@ -415,8 +419,8 @@ func (s *spool) restart(t *testing.T) *fixture {
 	return w
 }
 
-// TestSettle checks a decision that was being applied when hostd was killed: without a requester it
-// has taken effect, and if the run has ended the result is unknown.
+// TestSettle kills hostd while a decision is being applied. If the requester no longer exists, the
+// decision counts as applied. If the run has ended, its result is unknown.
 func TestSettle(t *testing.T) {
 	for _, c := range []struct {
 		id   string
@@ -435,7 +439,7 @@ func TestSettle(t *testing.T) {
 		r := request(c.id)
 		var failure error
 		r.Persistent, r.StoreAttempt, r.Apply = true, true, func(context.Context, approvals.Decision) ([]approvals.Event, error) {
-			if s.full = true; c.id == "failed" { // hostd is killed after it
+			if s.full = true; c.id == "failed" { // hostd is killed after the decision is applied
 				s.full, failure = false, errors.New("it is gone")
 			}
 			return nil, failure
@@ -443,7 +447,7 @@ func TestSettle(t *testing.T) {
 		before.ask(t, r)
 		if c.id != "undecided" {
 			if err := before.Decide(context.Background(), "r", c.id, approvals.Decision{Decision: approvals.Approve, By: "ada", Answer: json.RawMessage(`"x"`)}); code(err) != protocol.Internal {
-				t.Errorf("%s: %v", c.id, err)
+				t.Errorf("decision on %s: error = %v, want internal", c.id, err)
 			}
 		}
 		s.full = false

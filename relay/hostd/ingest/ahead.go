@@ -7,16 +7,16 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// aheadReader reads a connection ahead of the commits, so that a program that exits need not wait
-// for the disk. It buffers up to protocol.SourceRetained bytes; then it stops reading until a
-// commit frees space, and the program waits.
+// aheadReader reads from a connection before the data is needed, so that a program can exit without
+// waiting for commits. It buffers at most protocol.SourceRetained bytes. When the buffer is full,
+// it stops reading until a commit frees space, and the program waits.
 type aheadReader struct {
 	done chan struct{} // closed when fill has returned
 
 	mu       sync.Mutex
 	changed  sync.Cond
 	buffered []byte
-	err      error // the connection's error, after the buffered bytes
+	err      error // error of the connection, which Read returns after the buffered bytes
 	closed   bool
 }
 
@@ -46,7 +46,7 @@ func (a *aheadReader) fill(from io.Reader) {
 	}
 }
 
-// Read returns buffered bytes or waits for more.
+// Read returns buffered bytes. If there are none, it waits.
 func (a *aheadReader) Read(b []byte) (int, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -64,7 +64,7 @@ func (a *aheadReader) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// close ends reading ahead. The connection must be closed before.
+// close waits until reading has ended. The connection must be closed before.
 func (a *aheadReader) close() {
 	a.mu.Lock()
 	a.closed = true

@@ -12,8 +12,8 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// TestProgramExitsAtOnce checks that all events of a program, with its end, are recorded even if it
-// exits before hostd has committed them and without reading acknowledgements.
+// TestProgramExitsAtOnce runs a program that exits before hostd has committed its events, and that
+// reads no acknowledgements. All its events and its exit must be recorded.
 func TestProgramExitsAtOnce(t *testing.T) {
 	h := start(t, t.TempDir())
 	defer h.close()
@@ -39,6 +39,6 @@ func TestProgramExitsAtOnce(t *testing.T) {
 	c.Close()
 	_, all := h.waitForText(t, "run.exited")
 	if lines := strings.Split(strings.TrimSpace(all), "\n"); len(lines) != n+2 || !strings.Contains(lines[n], fmt.Sprintf(`"payload":%d,`, n-1)) || !strings.Contains(lines[n+1], `"exit_code":3`) {
-		t.Errorf("%d events, the last %q", len(lines), lines[len(lines)-1])
+		t.Errorf("number of events = %d, last event = %q", len(lines), lines[len(lines)-1])
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// hostDecision is the value of the answer to a host's request for approval.
+// hostDecision is the value of an answer to a host's request for approval.
 type hostDecision struct {
 	Decision   string `json:"decision"`
 	Scope      string `json:"scope,omitempty"`
@@ -20,15 +20,15 @@ type hostDecision struct {
 	ArgsSHA256 string `json:"args_sha256,omitempty"`
 }
 
-// encodeAnswer returns the message that informs the program of a decision. An error names the
-// invalid field or question.
+// encodeAnswer returns the message that sends a decision to the program. Its error contains the
+// name of the invalid field or question.
 func encodeAnswer(q *protocol.PermissionRequested, d approvals.Decision) (protocol.HostdMessage, error) {
 	m := protocol.HostdMessage{Answer: q.RequestID, By: d.By}
 	var err error
 	switch {
 	case q.From != nil && q.From.Kind == protocol.FromApproval:
 		m.Value, err = encodeApproval(q, d)
-	case d.Decision == approvals.Answer && d.Sent == approvals.Deny: // a refusal without an answer
+	case d.Decision == approvals.Answer && d.Sent == approvals.Deny: // the user refused without an answer
 		_, m.Value = q.Outcome(d.Sent, nil, nil)
 	case d.Decision == approvals.Answer:
 		m.Value, err = answerValue(q, d)
@@ -52,7 +52,7 @@ func encodeApproval(q *protocol.PermissionRequested, d approvals.Decision) (json
 	return json.Marshal(h)
 }
 
-// answerValue returns the value of an answer or answers.
+// answerValue returns the value that the program receives for the answers in a decision.
 func answerValue(q *protocol.PermissionRequested, d approvals.Decision) (json.RawMessage, error) {
 	questions := q.Questions
 	answers := map[string]json.RawMessage{}
@@ -93,10 +93,10 @@ func answerValue(q *protocol.PermissionRequested, d approvals.Decision) (json.Ra
 	return json.Marshal(answers)
 }
 
-// maxProblems limits the number of schema errors that are reported.
+// maxProblems is the maximum number of schema errors in an error message.
 const maxProblems = 5
 
-// checkSchema checks a value against its question's schema.
+// checkSchema checks a value against the JSON schema of its question.
 func checkSchema(q protocol.Question, v json.RawMessage) error {
 	if q.Schema == nil {
 		return nil

@@ -12,25 +12,25 @@ import (
 )
 
 const (
-	maxLogEvents   = 1000           // events of a run retained for followers
-	maxLogBytes    = 4 << 20        // their approximate size
-	maxEnded       = 100            // ended runs that can still be followed
-	endedRetention = 24 * time.Hour // for this long
+	maxLogEvents   = 1000           // maximum number of events of a run that are retained for followers
+	maxLogBytes    = 4 << 20        // approximate maximum size of these events in bytes
+	maxEnded       = 100            // maximum number of ended runs that can be followed
+	endedRetention = 24 * time.Hour // how long an ended run can be followed
 )
 
-// eventLog holds the latest events of a run for its followers.
+// eventLog contains the latest events of a run for its followers.
 type eventLog struct {
 	mu           sync.Mutex
 	events       []protocol.Envelope
 	bytes        int
-	dropped      int           // number of earlier events, already dropped
-	endCommitted bool          // the end is committed
-	changed      chan struct{} // closed and replaced when there are new events
+	dropped      int           // number of earlier events that were dropped
+	endCommitted bool          // the end of the run is committed
+	changed      chan struct{} // closed and replaced when events are added
 }
 
 func newEventLog() *eventLog { return &eventLog{changed: make(chan struct{})} }
 
-// append adds committed events.
+// append adds committed events to the log.
 func (b *eventLog) append(run string, events []spool.Event) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -49,7 +49,7 @@ func (b *eventLog) add(env protocol.Envelope) {
 	if len(b.events) < 2*maxLogEvents && b.bytes < 2*maxLogBytes {
 		return
 	}
-	over := 0 // keep the first event, which describes the run
+	over := 0 // the first event is never dropped, because it describes the run
 	for ; over < len(b.events)-2 && (len(b.events)-over > maxLogEvents || b.bytes > maxLogBytes); over++ {
 		b.bytes -= len(b.events[over+1].Data)
 	}
@@ -57,8 +57,8 @@ func (b *eventLog) add(env protocol.Envelope) {
 	b.dropped += over
 }
 
-// from returns the events from index at on, or a channel to wait on if there are none; both are nil
-// at the end.
+// from returns the events from index at on. If there are none yet, it returns a channel that is
+// closed when there are. At the end of the run it returns neither.
 func (b *eventLog) from(at int) (events []protocol.Envelope, next int, news <-chan struct{}) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -74,20 +74,21 @@ func (b *eventLog) from(at int) (events []protocol.Envelope, next int, news <-ch
 	return nil, at, b.changed
 }
 
-// logOf returns a run's log, including that of a recently ended run, or nil.
+// logOf returns the log of a live or recently ended run, or nil.
 func (s *Sources) logOf(id string) *eventLog {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.logs[id]
 }
 
-// endedRun is a run that has ended.
+// endedRun is a run that has ended and can still be followed.
 type endedRun struct {
 	id   string
 	stop func() bool
 }
 
-// addEnded records that a run has ended and forgets runs that ended long ago. The caller holds mu.
+// addEnded records that a run has ended. It also removes the runs that can no longer be followed.
+// The caller holds mu.
 func (s *Sources) addEnded(id string) {
 	if s.ctx.Err() != nil {
 		return
@@ -101,7 +102,7 @@ func (s *Sources) addEnded(id string) {
 	s.forget(len(s.ended) - s.o.MaxEnded)
 }
 
-// forget forgets the n oldest ended runs. The caller holds mu.
+// forget removes the n runs that ended first. The caller holds mu.
 func (s *Sources) forget(n int) {
 	for ; n > 0; n-- {
 		s.ended[0].stop()
@@ -111,7 +112,7 @@ func (s *Sources) forget(n int) {
 	}
 }
 
-// Show passes events that were committed elsewhere to the run's followers.
+// Show adds events to the log of a run that another part of hostd has committed.
 func (s *Sources) Show(run string, events []spool.Event) {
 	if b := s.logOf(run); b != nil {
 		b.append(run, events)
@@ -121,7 +122,7 @@ func (s *Sources) Show(run string, events []spool.Event) {
 // Follows reports whether a run can be followed.
 func (s *Sources) Follows(id string) bool { return s.logOf(id) != nil }
 
-// Follow sends a run's retained and new events until its end.
+// Follow calls handle for the retained and the new events of a run until its end.
 func (s *Sources) Follow(ctx context.Context, id string, handle func(protocol.Envelope) error) error {
 	b := s.logOf(id)
 	if b == nil {
@@ -151,7 +152,7 @@ func (s *Sources) Follow(ctx context.Context, id string, handle func(protocol.En
 	}
 }
 
-// restoreLog fills the log of a restored run from the spool.
+// restoreLog fills the log of a restored run with the events in the spool.
 func (s *Sources) restoreLog(ctx context.Context, r *run) error {
 	r.log.append(r.id, []spool.Event{{Type: protocol.RunStarted, Data: r.note.Started}})
 	events, err := s.o.Spool.Next(ctx, r.id, 0, maxLogEvents)

@@ -22,33 +22,33 @@ type run struct {
 	id        string
 	note      runNote
 	log       *eventLog
-	started   bool        // its start is committed
+	started   bool        // run.started is committed
 	committed int64       // number of committed events
-	stopTimer func() bool // stops the reconnect timer; nil while connected
+	stopTimer func() bool // stops the timer for reconnecting; nil while the run is connected
 	once      sync.Once
 }
 
-// sourceEvents lists the event types that a program may send.
+// sourceEvents contains the types of events that a program may send.
 var sourceEvents = []string{protocol.RunStarted, protocol.RunOutput, protocol.RunMeta, protocol.RunEmit, protocol.RunListen, protocol.RunGap, protocol.RunExited, protocol.ToolCall, protocol.ToolResult}
 
-// sourceConn is a connection of a run.
+// sourceConn is the connection of a run's program.
 type sourceConn struct {
 	*run
 	conn      net.Conn
 	in        *bufio.Reader
-	wantsAcks bool // the program has requested acknowledgements
+	wantsAcks bool // whether the program has requested acknowledgements
 
 	batch  []spool.Event
-	events int64            // events in the batch, including lost ones
-	exit   *protocol.Exited // how the run ended, as the program reported
-	mu     sync.Mutex       // guards writes
+	events int64            // number of events in the batch, including lost ones
+	exit   *protocol.Exited // the exit that the program has reported; nil before
+	mu     sync.Mutex       // held while a line is written to the connection
 }
 
-// serve processes lines until the connection closes.
+// serve handles lines of the program until the connection closes.
 func (l *sourceConn) serve() {
 	err := l.read()
 	switch {
-	case l.s.ctx.Err() != nil: // hostd is closing: the run continues
+	case l.s.ctx.Err() != nil: // hostd is closing, and the run continues
 	case l.exit != nil:
 		l.end(*l.exit)
 	default:
@@ -59,7 +59,7 @@ func (l *sourceConn) serve() {
 	}
 }
 
-// end commits the run's end once.
+// end commits the end of the run. Only the first call has an effect.
 func (r *run) end(e protocol.Exited) {
 	r.once.Do(func() {
 		ctx := context.Background()
@@ -102,7 +102,8 @@ func (l *sourceConn) read() error {
 	return l.commit()
 }
 
-// readLine returns the next line, of at most protocol.SourceLine bytes.
+// readLine returns the next line. It returns an error if the line is longer than
+// protocol.SourceLine bytes.
 func (l *sourceConn) readLine() (text []byte, err error) {
 	for {
 		piece, err := l.in.ReadSlice('\n')
@@ -142,7 +143,7 @@ func (l *sourceConn) handleLine(text []byte) error {
 	return errors.New("a line must be event, ask or withdraw")
 }
 
-// addEvent adds an event to the batch.
+// addEvent adds an event of the program to the batch.
 func (l *sourceConn) addEvent(m *protocol.SourceMessage) error {
 	env := protocol.Envelope{Type: m.Event, Data: m.Data}
 	if m.Event == protocol.RunGap && m.Lost > 0 {
@@ -150,7 +151,7 @@ func (l *sourceConn) addEvent(m *protocol.SourceMessage) error {
 		l.events += m.Lost
 		return nil
 	}
-	// redaction may have made it longer
+	// Redaction may have made the event too long.
 	if text, err := json.Marshal(m.Data); err != nil || len(text) > spool.MaxData {
 		l.s.o.Log.Warn("an event of a source is too long and was dropped", "run", l.id, "type", m.Event, "error", err)
 		l.events++
@@ -180,7 +181,7 @@ func (l *sourceConn) addEvent(m *protocol.SourceMessage) error {
 	return nil
 }
 
-// start commits the run's start, unless the run is already known.
+// start commits run.started, unless it is already committed.
 func (l *sourceConn) start(env *protocol.Envelope) error {
 	if l.started {
 		return nil
@@ -191,7 +192,7 @@ func (l *sourceConn) start(env *protocol.Envelope) error {
 	}
 	of.Command = l.s.o.Redact.In(of.Cwd).Text(of.Command)
 	if family := l.note.Ancestors; len(family) > 0 {
-		of.ParentRunID = family[0] // overrides what the program sent
+		of.ParentRunID = family[0] // takes precedence over the parent that the program sent
 	}
 	l.note.Started = of
 	note, err := json.Marshal(l.note)
@@ -211,7 +212,7 @@ func (l *sourceConn) start(env *protocol.Envelope) error {
 	return nil
 }
 
-// commit commits the batch and acknowledges it.
+// commit commits the batch and acknowledges its events to the program.
 func (l *sourceConn) commit() error {
 	if l.events == 0 {
 		return nil
@@ -225,7 +226,7 @@ func (l *sourceConn) commit() error {
 	if !l.wantsAcks {
 		return nil
 	}
-	// the program may have disconnected: its remaining lines are still read
+	// Ignore the error: if the program has disconnected, its remaining lines must still be read.
 	_ = l.send(protocol.HostdMessage{Committed: received})
 	return nil
 }
@@ -242,7 +243,8 @@ func (l *sourceConn) send(m protocol.HostdMessage) error {
 	return err
 }
 
-// submit submits a request, or attaches to one that is open since before a restart.
+// submit opens a request of the program. If the request is open since before a restart of hostd,
+// submit attaches to it.
 func (l *sourceConn) submit(id string, text []byte) error {
 	var data protocol.PermissionRequested
 	if err := json.Unmarshal(text, &data); err != nil {
@@ -281,13 +283,13 @@ func (l *sourceConn) submit(id string, text []byte) error {
 	return nil
 }
 
-// sendOutcome sends an outcome that the program does not know: the request expired, or it was
-// decided before the program connected.
+// sendOutcome sends the outcome of a request to the program. sent reports whether the program
+// already knows a decision that it has made itself.
 func (l *sourceConn) sendOutcome(data *protocol.PermissionRequested, d approvals.Decision, sent bool) {
 	m := protocol.HostdMessage{Answer: data.RequestID, Error: "the request has expired"}
 	switch d.Decision {
 	case approvals.Withdrawn:
-		return // by the program itself
+		return // the program itself has closed the request
 	case approvals.Approve, approvals.Deny, approvals.Answer:
 		if sent {
 			return

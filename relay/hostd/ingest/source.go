@@ -1,8 +1,9 @@
-// Package ingest receives the events that programs report of their own runs (spec/relay.md): POST
-// /source on the Unix socket, upgraded to lines in both directions, as protocol.SourceMessage and
-// HostdMessage define them. A run begins with its connection and ends as it reports or with its
-// process. When it reconnects to a new hostd, it is the same run. The compatibility promise does
-// not cover this API.
+// Package ingest receives the events of runs whose programs report the events themselves
+// (spec/relay.md). A program sends POST /source to the Unix socket. The connection is upgraded, and
+// then carries lines in both directions, which protocol.SourceMessage and HostdMessage define. A
+// run begins with its connection. It ends when the program reports the end, or when its process
+// exits. A program that reconnects to a new hostd continues the same run. The compatibility promise
+// does not cover this API.
 package ingest
 
 import (
@@ -34,20 +35,20 @@ type Options struct {
 	Approvals *approvals.Registry
 	Redact    *redact.Redactor
 	Log       *slog.Logger
-	// PID returns the process at the other end of a request's connection, or 0 if unknown.
+	// PID returns the process id of the caller of a request, or 0 if it is unknown.
 	PID func(*http.Request) int
-	// CallerRuns returns the runs to which that process belongs and the runs that started them, the
-	// nearest first; may be nil.
+	// CallerRuns returns the runs that the calling process belongs to, and the runs that started
+	// those runs, the nearest first; may be nil.
 	CallerRuns func(*http.Request) []string
-	// ReconnectTimeout is how long a run of an earlier hostd may take to reconnect; 0 means a
+	// ReconnectTimeout is the time in which a run of the previous hostd must reconnect; 0 means a
 	// minute.
 	ReconnectTimeout time.Duration
 	MaxEnded         int // maximum number of ended runs that can be followed; 0 means 100
-	// After calls f after d unless stop is called first. Nil means time.AfterFunc.
+	// After calls f after the duration d, unless stop is called before. Nil means time.AfterFunc.
 	After func(d time.Duration, f func()) (stop func() bool)
 }
 
-// Sources holds the runs that report their own events. It is safe for concurrent use.
+// Sources holds the runs whose programs report the events. It is safe for concurrent use.
 type Sources struct {
 	o    Options
 	ctx  context.Context
@@ -56,26 +57,26 @@ type Sources struct {
 
 	mu    sync.Mutex
 	runs  map[string]*run
-	logs  map[string]*eventLog // of live and ended runs
-	ended []endedRun           // in the order in which they ended
+	logs  map[string]*eventLog // event logs of live and ended runs by run id
+	ended []endedRun           // the oldest first
 }
 
-// Kind and key of the note that describes a run.
+// Kind and key of the note that describes a run in the spool.
 const (
 	noteKind = "source"
 	noteKey  = "run"
 )
 
-// runNote is the content of that note.
+// runNote is the content of the note that describes a run.
 type runNote struct {
 	Started   protocol.Started `json:"started"`
 	StartedAt string           `json:"started_at"`
 	PID       int              `json:"pid"`
-	// the runs that started it, the nearest first
+	// Ancestors are the runs that started this run, the nearest first.
 	Ancestors []string `json:"ancestors,omitempty"`
 }
 
-// New returns Sources without runs; Restore loads them.
+// New returns Sources without runs. Restore loads the stored runs.
 func New(o Options) *Sources {
 	if o.ReconnectTimeout == 0 {
 		o.ReconnectTimeout = time.Minute
@@ -91,7 +92,7 @@ func New(o Options) *Sources {
 	return s
 }
 
-// Restore loads the runs of an earlier process. They reconnect in time or are lost.
+// Restore loads the runs of the previous hostd. A run that does not reconnect in time is lost.
 func (s *Sources) Restore(ctx context.Context) error {
 	for _, stored := range s.o.Spool.Runs() {
 		text, err := s.o.Spool.Note(ctx, stored.ID, noteKind, noteKey)
@@ -116,7 +117,7 @@ func (s *Sources) Restore(ctx context.Context) error {
 	return nil
 }
 
-// Close closes the connections; the runs continue and reconnect to the next hostd.
+// Close closes the connections. The runs continue and reconnect to the next hostd.
 func (s *Sources) Close() {
 	s.stop()
 	s.work.Wait()
@@ -132,7 +133,7 @@ func (s *Sources) Close() {
 	}
 }
 
-// find returns a live run, or nil.
+// find returns a live run, or nil if there is none.
 func (s *Sources) find(id string) *run {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -142,7 +143,7 @@ func (s *Sources) find(id string) *run {
 // Has reports whether the run is live and reports its own events.
 func (s *Sources) Has(id string) bool { return s.find(id) != nil }
 
-// PID returns the process of a run, or 0 if unknown.
+// PID returns the process id of a run, or 0 if it is unknown.
 func (s *Sources) PID(id string) int {
 	if r := s.find(id); r != nil {
 		return r.note.PID
@@ -150,7 +151,7 @@ func (s *Sources) PID(id string) int {
 	return 0
 }
 
-// Ancestors returns the runs that started a run, directly and indirectly, the nearest first.
+// Ancestors returns the runs that started a run directly or indirectly, the nearest first.
 func (s *Sources) Ancestors(id string) []string {
 	if r := s.find(id); r != nil {
 		return r.note.Ancestors
@@ -158,8 +159,8 @@ func (s *Sources) Ancestors(id string) []string {
 	return nil
 }
 
-// Dir returns a run's working directory, absolute and without symbolic links, or "" for an unknown
-// run.
+// Dir returns the working directory of a run as an absolute path without symbolic links. It returns
+// "" for an unknown run.
 func (s *Sources) Dir(id string) string {
 	if r := s.find(id); r != nil {
 		return r.note.Started.Cwd
@@ -170,7 +171,7 @@ func (s *Sources) Dir(id string) string {
 // List returns all live runs, oldest first.
 func (s *Sources) List() []protocol.RunSummary {
 	s.mu.Lock()
-	var open []*run // Approvals are queried without mu, because they call Show
+	var open []*run // queried without holding mu, because Approvals calls Show
 	for _, r := range s.runs {
 		if r.started {
 			open = append(open, r)
@@ -190,7 +191,7 @@ func (s *Sources) List() []protocol.RunSummary {
 	return all
 }
 
-// Stop stops the process of a run, by SIGTERM or by SIGKILL.
+// Stop sends SIGTERM to the process of a run, or SIGKILL if kill is set.
 func (s *Sources) Stop(_ context.Context, id string, kill bool) error {
 	pid := s.PID(id)
 	switch {
@@ -225,7 +226,7 @@ func (s *Sources) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 		s.o.Log.Error("accept a source's connection", "error", err)
 		return
 	}
-	_ = conn.SetDeadline(time.Time{}) // remove the server's deadline; some connections support none
+	_ = conn.SetDeadline(time.Time{}) // remove the deadline of the HTTP server; ignore the error, because some connections support none
 	ahead := newAheadReader(in.Reader)
 	defer ahead.close()
 	defer conn.Close()
@@ -247,7 +248,8 @@ func (s *Sources) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	l.serve()
 }
 
-// resolveMissing closes the requests that a reconnected run no longer lists.
+// resolveMissing closes the open requests of a reconnected run that are not in asks, because the
+// program no longer waits for them.
 func (s *Sources) resolveMissing(run string, asks []string) {
 	for _, q := range s.o.Approvals.Open(run) {
 		if slices.Contains(asks, q.RequestID) || q.From != nil && q.From.Kind == "rpc" {
@@ -259,7 +261,8 @@ func (s *Sources) resolveMissing(run string, asks []string) {
 	}
 }
 
-// join returns the run of a connection: the waiting run that it names, or a new one.
+// join returns the run of a connection. It is the restored run whose id the request contains, or a
+// new run. back reports whether the run was restored.
 func (s *Sources) join(q *http.Request) (r *run, back bool) {
 	var family []string
 	if s.o.CallerRuns != nil {

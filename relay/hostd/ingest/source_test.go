@@ -24,19 +24,20 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// hostd is the part of hostd that a source connects to.
+// hostd is a test's hostd with the parts that a source connects to.
 type hostd struct {
 	dir     string
 	spool   *spool.Spool
 	desk    *approvals.Registry
 	sources *ingest.Sources
 	http    *http.Server
-	late    func() // the time to reconnect has passed
+	late    func() // called to simulate that the time to reconnect has passed
 	old     chan func()
-	cut     bool // outcomes of requests are no longer committed
+	cut     bool // commits of outcomes fail, as if hostd had been killed
 }
 
-// killed is a hostd that is killed before it commits the outcome of a request.
+// killed commits events until cut is set. Then it simulates a hostd that was killed before the
+// commit.
 type killed struct {
 	*runs.Events
 	cut *bool
@@ -73,7 +74,7 @@ func start(t *testing.T, dir string) *hostd {
 	h.sources = ingest.New(ingest.Options{Spool: h.spool, Approvals: h.desk, Redact: r, Log: slog.New(slog.DiscardHandler),
 		PID: func(*http.Request) int { return 0 }, MaxEnded: 3,
 		After: func(d time.Duration, f func()) func() bool {
-			if d > time.Hour { // the retention of an ended run
+			if d > time.Hour { // the timer that removes an ended run
 				h.old <- f
 			} else {
 				h.late = f
@@ -100,7 +101,8 @@ func (h *hostd) close() {
 	h.spool.Close()
 }
 
-// waitForText waits until the only run has an event that contains text, and returns all its events.
+// waitForText waits until the only run has an event that contains a text. It returns the id of the
+// run and all its events.
 func (h *hostd) waitForText(t *testing.T, text string) (run, all string) {
 	t.Helper()
 	for late := time.After(2 * time.Minute); ; {
@@ -120,7 +122,7 @@ func (h *hostd) waitForText(t *testing.T, text string) (run, all string) {
 		select {
 		case <-h.spool.Committed():
 		case <-late:
-			t.Fatalf("nothing holds %s:\n%s", text, all)
+			t.Fatalf("no event contains %s:\n%s", text, all)
 		}
 	}
 }
@@ -144,9 +146,8 @@ func asking(s *client.Source, q *effect.AwaitEmit) <-chan string {
 	return got
 }
 
-// TestRun checks that a run's events are committed in order with an id of the relay's, that its
-// requests are open, that an invalid answer is refused with the name of the field, and that the end
-// is committed.
+// TestRun checks a run from its start to its end. Its events are committed in order, and its
+// requests are open. An invalid answer is refused with the name of the field. The end is committed.
 func TestRun(t *testing.T) {
 	h := start(t, t.TempDir())
 	defer h.close()
@@ -159,17 +160,17 @@ func TestRun(t *testing.T) {
 	for answers, want := range map[string]string{`{}`: "n: missing answer", `{"n":"x"}`: "n: ", `{"n":1}`: "n: ", `{"n":3,"x":1}`: "x: no question has this id"} {
 		err := decide("q1", approvals.Decision{Decision: approvals.Approve, Answers: json.RawMessage(answers)})
 		if err == nil || !strings.HasPrefix(err.Error(), "invalid_answer: "+want) {
-			t.Errorf("%s: %v, want %s", answers, err, want)
+			t.Errorf("answers %s: error = %v, want %s", answers, err, want)
 		}
 	}
 	if err := decide("q1", approvals.Decision{Decision: approvals.Approve}); err == nil || !strings.Contains(err.Error(), "invalid_answer") {
-		t.Errorf("no answer: %v", err)
+		t.Errorf("decision without an answer: error = %v, want invalid_answer", err)
 	}
 	if err := decide("q1", approvals.Decision{Decision: approvals.Approve, Answers: json.RawMessage(`{"n":3,"ok":true}`), By: "ada"}); err != nil {
 		t.Fatal(err)
 	}
 	if a := <-got; a != `{"n":3,"ok":true}` {
-		t.Errorf("the form's answer is %s", a)
+		t.Errorf("answer that the program received = %s", a)
 	}
 	for i, c := range []struct {
 		q    effect.AwaitEmit
@@ -191,32 +192,32 @@ func TestRun(t *testing.T) {
 			t.Fatal(err)
 		}
 		if a := <-got; a != c.want {
-			t.Errorf("%s: %s, want %s", id, a, c.want)
+			t.Errorf("answer to %s = %s, want %s", id, a, c.want)
 		}
 	}
 	asking(s, &effect.AwaitEmit{Channel: "left"})
 	h.waitForText(t, `run.permission_requested {"request_id":"q8"`)
 	if list := h.sources.List(); len(list) != 1 || list[0].RunID != run || list[0].Status != protocol.StatusAwaitingApproval {
-		t.Errorf("runs: %+v", list)
+		t.Errorf("runs = %+v, want the run as awaiting_approval", list)
 	}
 	s.End(3)
 	_, all := h.waitForText(t, "run.exited")
 	for _, want := range []string{`1 run.started {"tool":"concerto","cwd":"/","command":"concerto run --x ***REDACTED***","source":"concerto"}`, `2 run.output {"stream":"stdout","text":"hello\n"}`,
 		`"request_id":"q8","decision":"withdrawn"`, `run.exited {"exit_code":3,"reason":"exited"}`} {
 		if !strings.Contains(all, want) {
-			t.Errorf("no %s in\n%s", want, all)
+			t.Errorf("events lack %s:\n%s", want, all)
 		}
 	}
 	if !strings.HasSuffix(all, "run.exited {\"exit_code\":3,\"reason\":\"exited\"}\n") {
-		t.Errorf("something follows the end:\n%s", all)
+		t.Errorf("the last event is not the exit:\n%s", all)
 	}
 }
 
-// hash is the hash of {"a":1}.
+// hash is the SHA-256 of {"a":1}.
 const hash = "015abd7f5cc57a2dd94b7590f04ad8084273905ee33ec5cebeae62276a97f862"
 
-// TestReconnect checks that a run reconnects to a new hostd as the same run, with each event once,
-// and that its requests remain open.
+// TestReconnect restarts hostd during a run. The run must reconnect as the same run, each event
+// must be stored once, and open requests must stay open.
 func TestReconnect(t *testing.T) {
 	dir := t.TempDir()
 	h := start(t, dir)
@@ -233,11 +234,11 @@ func TestReconnect(t *testing.T) {
 	h = start(t, dir)
 	defer h.close()
 	h.waitForText(t, `"payload":199`)
-	if err := h.desk.Decide(context.Background(), run, "q1", approvals.Decision{Decision: approvals.Approve}); err != nil { // the source may have to ask again first
+	if err := h.desk.Decide(context.Background(), run, "q1", approvals.Decision{Decision: approvals.Approve}); err != nil { // may fail until the source has reconnected
 		t.Error(err)
 	}
 	if a := <-got; a != `"yes"` {
-		t.Errorf("the answer is %s", a)
+		t.Errorf("answer = %s, want \"yes\"", a)
 	}
 	s.End(0)
 	same, all := h.waitForText(t, "run.exited")
@@ -248,17 +249,17 @@ func TestReconnect(t *testing.T) {
 	for i := range 200 {
 		want := fmt.Sprintf(`{"channel":"n","payload":%d,"awaited":false}`, i)
 		if strings.Count(all, want) != 1 || strings.Index(all, want) < at {
-			t.Fatalf("event %d is not there once and in order:\n%s", i, all)
+			t.Fatalf("event %d is missing, repeated or out of order:\n%s", i, all)
 		}
 		at = strings.Index(all, want)
 	}
 	if n := strings.Count(all, "run.permission_requested"); n != 1 {
-		t.Errorf("has no answer %d times", n)
+		t.Errorf("events run.permission_requested = %d, want 1", n)
 	}
 }
 
-// TestLostProcess checks that a process that exits without an end event is lost, and so is one that
-// does not reconnect; a client with another protocol is refused or disconnected.
+// TestLostProcess checks that a run is lost if its process exits without reporting the end, or does
+// not reconnect. Clients that do not speak the protocol are refused or disconnected.
 func TestLostProcess(t *testing.T) {
 	dir := t.TempDir()
 	h := start(t, dir)
@@ -282,13 +283,13 @@ func TestLostProcess(t *testing.T) {
 		var b [4096]byte
 		for {
 			if _, err := c.Read(b[:]); err != nil {
-				break // it is cut off
+				break // hostd has closed the connection
 			}
 		}
 		c.Close()
 	}
 	if n := len(h.spool.Runs()); n != 1 {
-		t.Errorf("there are %d runs", n)
+		t.Errorf("number of runs = %d, want 1", n)
 	}
 	c = dial(`{"event":"run.started","data":{"tool":"u","cwd":"/","command":"c"}}` + "\n")
 	defer c.Close()
@@ -308,14 +309,14 @@ func TestLostProcess(t *testing.T) {
 	defer client.CloseIdleConnections()
 	a, err := client.Do(r)
 	if err != nil || a.StatusCode != http.StatusUpgradeRequired {
-		t.Errorf("without an upgrade: %v, %v", a, err)
+		t.Errorf("response to a request without an upgrade = %v, %v", a, err)
 	} else {
 		a.Body.Close()
 	}
 }
 
-// TestFollowEndedRun checks that a run that has ended can be followed for a limited time, and that
-// the number of such runs is limited.
+// TestFollowEndedRun checks that an ended run can be followed for a limited time, and that the
+// number of such runs is limited.
 func TestFollowEndedRun(t *testing.T) {
 	h := start(t, t.TempDir())
 	defer h.close()
@@ -338,7 +339,7 @@ func TestFollowEndedRun(t *testing.T) {
 		n := 0
 		err := h.sources.Follow(context.Background(), run, func(protocol.Envelope) error { n++; return nil })
 		if got := h.sources.Follows(run); got != want || (err == nil) != want || want && n != 2 {
-			t.Errorf("it follows: %v, not %v, with %d events (%v)", got, want, n, err)
+			t.Errorf("the run can be followed = %v, want %v; events = %d (%v)", got, want, n, err)
 		}
 	}
 	first, old := end()
@@ -357,8 +358,8 @@ func TestFollowEndedRun(t *testing.T) {
 	follows(second, false)
 }
 
-// TestDecisionsWhileDisconnected checks that requests decided when hostd was killed, or answered
-// elsewhere before, are closed when the run reconnects; the others are open.
+// TestDecisionsWhileDisconnected decides requests while hostd is killed. Requests that were decided
+// before, or answered elsewhere, must be closed when the run reconnects. Other requests stay open.
 func TestDecisionsWhileDisconnected(t *testing.T) {
 	dir := t.TempDir()
 	h := start(t, dir)
@@ -378,10 +379,10 @@ func TestDecisionsWhileDisconnected(t *testing.T) {
 	h.cut = true
 	approve := approvals.Decision{Decision: approvals.Approve, Actor: "web", By: "ada"}
 	if err := h.desk.Decide(ctx, run, "q1", approve); err == nil {
-		t.Fatal("hostd was not killed")
+		t.Fatal("the decision succeeded, although its commit failed")
 	}
 	if a := <-got; a != `"yes"` {
-		t.Fatalf("the answer is %s", a)
+		t.Fatalf("answer = %s, want \"yes\"", a)
 	}
 	h.close()
 	answered()
@@ -390,27 +391,27 @@ func TestDecisionsWhileDisconnected(t *testing.T) {
 	}
 	h = start(t, dir)
 	defer h.close()
-	if err := h.desk.Decide(ctx, run, "q1", approve); err != nil { // the server sends it again
-		t.Errorf("again: %v", err)
+	if err := h.desk.Decide(ctx, run, "q1", approve); err != nil { // the server repeats the decision
+		t.Errorf("repeated decision: error = %v", err)
 	}
 	h.waitForText(t, `run.permission_resolved {"request_id":"q2","decision":"withdrawn"`)
 	if open := h.desk.Open(run); len(open) != 1 || open[0].RequestID != "q3" {
-		t.Errorf("open are %+v", open)
+		t.Errorf("open requests = %+v, want q3", open)
 	}
 	if err := h.desk.Decide(ctx, run, "q3", approvals.Decision{Decision: approvals.Deny}); err != nil {
 		t.Error(err)
 	}
 	if a := <-still; a != `"no"` {
-		t.Errorf("the answer is %s", a)
+		t.Errorf("answer = %s, want \"no\"", a)
 	}
 	s.End(0)
 	_, all := h.waitForText(t, "run.exited")
 	if n := strings.Count(all, `run.permission_resolved {"request_id":"q1","decision":"answer","actor":"web","by":"ada","answer":"yes",`); n != 1 || strings.Count(all, "run.permission_resolved") != 3 {
-		t.Errorf("%d times in\n%s", n, all)
+		t.Errorf("outcomes of q1 = %d, want 1 in\n%s", n, all)
 	}
 }
 
-// TestTooLong checks that an event that exceeds a frame to the server is dropped.
+// TestTooLong checks that an event that does not fit into a frame to the server is dropped.
 func TestTooLong(t *testing.T) {
 	h := start(t, t.TempDir())
 	defer h.close()

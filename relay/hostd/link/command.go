@@ -10,21 +10,21 @@ import (
 )
 
 const (
-	maxConcurrentRPCs = 256  // the reader waits while so many RPCs run
-	maxQueuedCommands = 1000 // per run
-	byMember          = "by" // the envelope member that names the user of a command
+	maxConcurrentRPCs = 256  // maximum number of running RPCs; the reader waits while it is reached
+	maxQueuedCommands = 1000 // maximum number of queued commands of a run
+	byMember          = "by" // member of an envelope with the name of the user who sent a command
 	kindInput         = "input"
 	kindStop          = "stop"
 	kindDecided       = "decision"
 )
 
-// commandQueues holds the queued commands of each run.
+// commandQueues contains the queued commands of each run.
 type commandQueues struct {
 	mu    sync.Mutex
 	byRun map[string][]func()
 }
 
-// handleCommand starts a command or RPC that the server sent.
+// handleCommand starts a command or an RPC of the server.
 func (l *Link) handleCommand(s *session, e *protocol.Envelope) {
 	m := protocol.Find(e.Type)
 	switch {
@@ -37,7 +37,7 @@ func (l *Link) handleCommand(s *session, e *protocol.Envelope) {
 	}
 }
 
-// commandFunc performs a command. It returns the command's id and kind if its outcome must be
+// commandFunc performs a command. It returns the id and kind of the command if the result must be
 // reported.
 type commandFunc func(l *Link, ctx context.Context, e *protocol.Envelope) (id, kind string, out Outcome, err error)
 
@@ -46,7 +46,7 @@ var commandFuncs = map[string]commandFunc{
 	protocol.RunApprove: (*Link).handleDecision, protocol.RunDeny: (*Link).handleDecision,
 }
 
-// enqueue queues a command after the earlier ones of its run.
+// enqueue queues a command. The commands of a run are performed one after another.
 func (l *Link) enqueue(s *session, e *protocol.Envelope) {
 	if e.RunID == "" {
 		s.refuse(e, &protocol.Refusal{Code: protocol.BadMessage, Why: e.Type + ": run_id is missing"})
@@ -84,7 +84,7 @@ func (l *Link) drain(run string) {
 	}
 }
 
-// runCommand performs a command. If the server sends welcomes, the outcome is stored until the
+// runCommand performs a command. If the server speaks protocol 2, the result is stored until the
 // server acknowledges it.
 func (l *Link) runCommand(ctx context.Context, e *protocol.Envelope) {
 	id, kind, out, err := commandFuncs[e.Type](l, ctx, e)
@@ -147,7 +147,7 @@ func (l *Link) handleDecision(ctx context.Context, e *protocol.Envelope) (id, ki
 	return c.RequestID, kindDecided, out, err
 }
 
-// userOf returns the user who sent a command, from the envelope or its data.
+// userOf returns the name of the user who sent a command. It is in the envelope or in the data.
 func userOf(e *protocol.Envelope) (by string) {
 	for _, m := range e.Extra {
 		if m.Name == byMember && json.Unmarshal(m.Value, &by) == nil {
@@ -155,11 +155,12 @@ func userOf(e *protocol.Envelope) (by string) {
 		}
 	}
 	var data struct{ By string }
-	_ = json.Unmarshal(e.Data, &data) // stays empty if the data name no user
+	_ = json.Unmarshal(e.Data, &data) // ignore the error: the data may contain no user
 	return data.By
 }
 
-// serveRPC performs an RPC and sends the response on the connection that is open at that time.
+// serveRPC performs an RPC. It sends the response on the connection that is open when the RPC has
+// finished.
 func (l *Link) serveRPC(s *session, e *protocol.Envelope) {
 	select {
 	case l.busy <- struct{}{}:
@@ -172,6 +173,6 @@ func (l *Link) serveRPC(s *session, e *protocol.Envelope) {
 		answer := l.envelope(protocol.RPCResponse, response)
 		answer.RunID, answer.Re = run, e.ID
 		stored, _ := l.o.Spool.Run(run)
-		l.send(answer, stored.Last) // after the events of the run so far
+		l.send(answer, stored.Last) // the response follows the events that the RPC has caused
 	})
 }

@@ -15,10 +15,10 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// connectTimeout limits the time to establish a connection.
+// connectTimeout is the time limit for establishing a connection.
 const connectTimeout = 30 * time.Second
 
-// endpoint returns the WebSocket URL of a host at a server.
+// endpoint returns the WebSocket URL at which a host connects to a server.
 func endpoint(server, host string) (string, error) {
 	if !protocol.IsID(host) {
 		return "", fmt.Errorf("the host's id %q is invalid: it must be 1 to 64 of A-Z a-z 0-9 _ -", host)
@@ -39,7 +39,8 @@ func endpoint(server, host string) (string, error) {
 	return u.String(), nil
 }
 
-// TokenFile returns a function that reads the first line of a file on each call.
+// TokenFile returns a function that returns the first line of a file. It reads the file at each
+// call.
 func TokenFile(file string) func() (string, error) {
 	return func() (string, error) {
 		b, err := userfile.ReadStream(file, userfile.MaxSecret)
@@ -54,8 +55,8 @@ func TokenFile(file string) func() (string, error) {
 	}
 }
 
-// dial connects to the server. It sends the token in a header, which logs do not show, and retries
-// with a query parameter for servers that only know protocol 1.
+// dial connects to the server. It sends the token in a header, which servers do not log. If the
+// server refuses that, dial sends the token as a query parameter, which protocol 1 requires.
 func (l *Link) dial(ctx context.Context, key *Key) (*websocket.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
@@ -96,7 +97,8 @@ func (l *Link) dialWithToken(ctx context.Context, token string, query bool) (con
 	return conn, status, err
 }
 
-// dialWith connects with the given parameters and headers, which authenticate the host.
+// dialWith connects with parameters and headers that authenticate the host. It also returns the
+// HTTP status.
 func (l *Link) dialWith(ctx context.Context, params url.Values, header http.Header) (conn *websocket.Conn, status int, err error) {
 	where, o := l.url, &websocket.DialOptions{HTTPClient: l.o.HTTP, HTTPHeader: header}
 	o.OnPingReceived = func(ctx context.Context, _ []byte) bool {
@@ -126,7 +128,7 @@ func (l *Link) dialWith(ctx context.Context, params url.Values, header http.Head
 	return nil, status, err
 }
 
-// removeToken removes the token from an error, because errors of net/http contain URLs.
+// removeToken removes the token from an error, because the errors of net/http contain the URL.
 func removeToken(err error, token string) error {
 	text := err.Error()
 	clean := strings.NewReplacer(token, "***", url.QueryEscape(token), "***").Replace(text)

@@ -14,13 +14,14 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// Key holds the private key of a paired host and the public key of its server.
+// Key contains the private key of a paired host and the public key of its server.
 type Key struct {
 	HostID  string
 	Private ed25519.PrivateKey
-	// nil if the pairing did not include it: the first key that the server proves is pinned
+	// Server is nil if the pairing does not contain the server's key. The first key that the server
+	// proves is then pinned.
 	Server ed25519.PublicKey
-	// Pin stores the server's key; called if Server is nil.
+	// Pin stores the server's key. It is called if Server is nil.
 	Pin func(ed25519.PublicKey) error
 }
 
@@ -28,7 +29,7 @@ func (k *Key) equal(other *Key) bool {
 	return (k == nil) == (other == nil) && (k == nil || k.HostID == other.HostID && k.Private.Equal(other.Private) && (k.Server == nil || k.Server.Equal(other.Server)))
 }
 
-// loadKey returns the host's key, or nil if it uses a token.
+// loadKey returns the host's key, or nil if the host authenticates by its token.
 func (l *Link) loadKey() (*Key, error) {
 	if l.o.Key == nil {
 		return nil, nil
@@ -43,7 +44,7 @@ func (l *Link) loadKey() (*Key, error) {
 	return k, nil
 }
 
-// keyChanged reports whether the key differs from the one of the last connection.
+// keyChanged reports whether the host's key differs from the key used for the last connection.
 func (l *Link) keyChanged() bool {
 	if l.o.Key == nil {
 		return false
@@ -52,7 +53,7 @@ func (l *Link) keyChanged() bool {
 	return err == nil && !k.equal(l.lastKey)
 }
 
-// errServerKey reports a server key other than the pinned one.
+// errServerKey reports that the server's key is not the pinned one.
 var errServerKey = errors.New("the server's key is not the one that this machine was paired with")
 
 func (l *Link) serverKeyError(got ed25519.PublicKey) error {
@@ -60,14 +61,15 @@ func (l *Link) serverKeyError(got ed25519.PublicKey) error {
 		errServerKey, protocol.Fingerprint(got), l.o.URL)
 }
 
-// proof holds what the server must prove on a connection.
+// proof contains what the server must prove on a connection.
 type proof struct {
 	key       *Key
-	serverKey ed25519.PublicKey // the server's public key, as it claims
-	text      []byte            // the text that it must sign
+	serverKey ed25519.PublicKey // public key that the server claims to have
+	text      []byte            // text that the server must sign
 }
 
-// answerChallenge reads the server's challenge, which is its first frame, and answers it.
+// answerChallenge reads the server's challenge, which must be the first frame, and sends the
+// response. It returns what the server must prove.
 func (l *Link) answerChallenge(ctx context.Context, conn *websocket.Conn, k *Key) (*proof, error) {
 	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
@@ -110,16 +112,16 @@ func (l *Link) answerChallenge(ctx context.Context, conn *websocket.Conn, k *Key
 	return &proof{k, server, protocol.ProofText(protocol.ServerSide, origin, k.HostID, c.Nonce, own)}, nil
 }
 
-// origin returns the server's origin, from the dialled URL.
+// origin returns the origin of the server's URL.
 func (l *Link) origin() string {
 	u, err := url.Parse(l.url)
 	if err != nil {
-		panic("link: " + err.Error()) // New parsed it successfully
+		panic("link: " + err.Error()) // cannot happen: New has parsed the URL
 	}
 	return protocol.OriginOf(u)
 }
 
-// verify checks the server's signature, and pins the server's key if none is known.
+// verify checks the server's signature. If no key is pinned, it pins the server's key.
 func (p *proof) verify(signature string) error {
 	b, err := base64.RawURLEncoding.DecodeString(signature)
 	if err != nil || !ed25519.Verify(p.serverKey, p.text, b) {

@@ -25,23 +25,23 @@ func public(k ed25519.PrivateKey) ed25519.PublicKey { return k.Public().(ed25519
 
 const serverNonce = "c2VydmVyLW5vbmNlLW9mLTMyLWJ5dGVzLW9mLWEtdGVzdA"
 
-// challenge sends a challenge to a host and returns its nonce after a correct answer.
+// challenge sends a challenge to a host. It checks the response and returns the host's nonce.
 func (p *peer) challenge(server, host ed25519.PrivateKey, origin string) (nonce string) {
 	p.t.Helper()
 	p.send(protocol.Challenge, "", fmt.Sprintf(`{"nonce":%q,"server_key":%q}`, serverNonce, protocol.KeyText(public(server))))
 	e := p.read()
 	d, err := protocol.Decode[protocol.ChallengeAnswer](&e)
 	if err != nil || e.Type != protocol.ChallengeResponse {
-		p.t.Fatalf("%s: %v", e.Append(nil), err)
+		p.t.Fatalf("message = %s, error = %v; want a challenge response", e.Append(nil), err)
 	}
 	signature, err := base64.RawURLEncoding.DecodeString(d.Signature)
 	if err != nil || !ed25519.Verify(public(host), []byte("concerto-relay-host-v1\n"+origin+"\nhost_a\n"+serverNonce+"\n"+d.Nonce), signature) {
-		p.t.Errorf("the host has not signed what it must: %s", e.Data)
+		p.t.Errorf("invalid signature of the host: %s", e.Data)
 	}
 	return d.Nonce
 }
 
-// greet welcomes a host with a signature.
+// greet sends a welcome with a signature.
 func (p *peer) greet(signature string) {
 	p.t.Helper()
 	p.send(protocol.Welcome, "", fmt.Sprintf(`{"protocol":2,"agent":"fake/1","features":[],"heartbeat_s":20,"max_frame":4194304,"window":10,"runs":{},"signature":%q}`, signature))
@@ -51,7 +51,7 @@ func signed(server ed25519.PrivateKey, origin, nonce string) string {
 	return protocol.KeyText(ed25519.Sign(server, []byte("concerto-relay-server-v1\n"+origin+"\nhost_a\n"+serverNonce+"\n"+nonce)))
 }
 
-// keyring is by what a host is known, which may change.
+// keyring holds the key of a host, which may change, and the server key that the host has pinned.
 type keyring struct {
 	mu     sync.Mutex
 	key    *link.Key
@@ -77,7 +77,7 @@ func (k *keyring) pin(key ed25519.PublicKey) error {
 	return nil
 }
 
-// errs waits until a link reports this error.
+// errs waits until the link reports an error that contains a text.
 func (h *host) errs(want string) {
 	h.t.Helper()
 	for end := time.Now().Add(2 * time.Minute); ; {
@@ -86,13 +86,14 @@ func (h *host) errs(want string) {
 			return
 		}
 		if time.Now().After(end) {
-			h.t.Fatalf("%v, want %q", err, want)
+			h.t.Fatalf("error of the link = %v, want %q", err, want)
 		}
 	}
 }
 
-// TestKey checks that a host proves its key, sends nothing before the server has proven its own,
-// and no token; when it is paired while connected with its token, it continues with its key.
+// TestKey checks that a host proves its key and never sends its token. It sends nothing else before
+// the server has proven its key. A host that is paired while it is connected by its token
+// reconnects by its key.
 func TestKey(t *testing.T) {
 	byEither := func(r *http.Request) bool {
 		return byHeader(r) || r.URL.Query().Get("auth") == "key" && r.Header.Get("Authorization") == "" && !strings.Contains(r.URL.RawQuery, "s3cret")
@@ -100,7 +101,7 @@ func TestKey(t *testing.T) {
 	s := serve(t, byEither)
 	mine, server := seeded(1), seeded(2)
 	ring := &keyring{}
-	// Time only passes when there is a key to check, not during the wait for the first welcome.
+	// Only the delay for checking the key passes; the wait for the first welcome does not.
 	whenPaired := newClock(func(d time.Duration) bool { key, _ := ring.get(); return key != nil && d <= time.Second && d > 0 })
 	h := connectBy(t, s.web.URL+"/base", whenPaired, ring.get, func(sp *spool.Spool) { outputs(t, sp, "run_a", "1") })
 	p := s.accept()
@@ -108,20 +109,21 @@ func TestKey(t *testing.T) {
 	p.welcome(10, `{}`)
 	expect(t, p.readShort(1), "run_a 1 1")
 	ring.set(&link.Key{HostID: "host_a", Private: mine, Server: public(server)})
-	p.close(protocol.CloseUnauthorized) // as a server does when its owner confirms
+	p.close(protocol.CloseUnauthorized) // the server closes the connection when an owner confirms the pairing
 	p = s.accept()
 	nonce := p.challenge(server, mine, s.web.URL)
 	p.hello()
 	p.greet(signed(server, s.web.URL, nonce))
 	expect(t, p.readShort(1), "run_a 1 1")
 	if st := h.link.State(); !st.Connected {
-		t.Errorf("%+v", st)
+		t.Errorf("state = %+v, want a connection", st)
 	}
 	p.drop()
 }
 
-// TestServerKey checks that a server with another key than the pinned one receives no signature;
-// one that did not prove its key, or sends commands before that, is disconnected without effect.
+// TestServerKey checks servers that do not have the pinned key. A server with another key receives
+// no signature. A server that does not prove its key, or sends commands before the proof, is
+// disconnected, and its commands are not performed.
 func TestServerKey(t *testing.T) {
 	mine, server, other := seeded(1), seeded(2), seeded(3)
 	for name, c := range map[string]struct {
@@ -165,22 +167,22 @@ func TestServerKey(t *testing.T) {
 			p := s.accept()
 			c.play(p, s.web.URL)
 			h.errs(c.want)
-			for { // and it has sent nothing more
+			for { // the host must not have sent anything else
 				_, frame, err := p.conn.Read(context.Background())
 				if err != nil {
 					break
 				}
-				t.Errorf("it sends %s", frame)
+				t.Errorf("the host has sent %s", frame)
 			}
 			if run, _ := h.spool.Run("run_a"); run.Acked != 0 || len(h.tools.lines) > 0 {
-				t.Errorf("%+v %v", run, h.tools.lines)
+				t.Errorf("run = %+v, commands = %v; want nothing acknowledged and no commands", run, h.tools.lines)
 			}
 			p.drop()
 		})
 	}
 }
 
-// TestServerKeyIsPinned checks that without a server key in the pairing the first proven key is
+// TestServerKeyIsPinned pairs without a server key. The first key that the server proves must be
 // pinned.
 func TestServerKeyIsPinned(t *testing.T) {
 	s := serve(t, func(r *http.Request) bool { return r.URL.Query().Get("auth") == "key" })

@@ -1,10 +1,10 @@
-// Package link implements hostd's connection to the relay's server (spec/relay.md). It sends the
-// spool's events, those of a run in order, and deletes them when the server acknowledges them. It
-// performs commands as they arrive and reports their outcomes until the server acknowledges these.
-// The compatibility promise does not cover this API.
+// Package link implements the connection of hostd to the relay's server (spec/relay.md). It sends
+// the events in the spool, those of each run in order, and deletes them when the server
+// acknowledges them. It performs the server's commands and reports their results until the server
+// acknowledges the results. The compatibility promise does not cover this API.
 //
-// A closed connection is replaced by a new one, without limit. Nothing is lost with a connection:
-// the server's welcome has the positions to resume from.
+// When a connection closes, the link reconnects without limit. A closed connection loses nothing,
+// because the server's welcome contains the positions at which the link resumes.
 package link
 
 import (
@@ -25,23 +25,23 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// Outcome is the result of a command. State is applied, rejected, expired or indeterminate; Error
-// explains a state other than applied.
+// Outcome is the result of a command. State is applied, rejected, expired or indeterminate. Error
+// is the reason if State is not applied.
 type Outcome struct{ State, Error string }
 
 // Applied is the outcome of a successful command.
 var Applied = Outcome{State: "applied"}
 
-// Commands performs commands for a host's runs. The commands of one run arrive one after another. A
-// repeated command has the same id and must return the same outcome.
+// Commands performs commands for the runs of a host. The commands of a run arrive one after
+// another. The same command may arrive again with the same id, and must then have the same result.
 type Commands interface {
 	Input(ctx context.Context, run string, c protocol.SendInput) Outcome
 	Keys(ctx context.Context, run string, c protocol.SendKeys)
 	Stop(ctx context.Context, run string, c protocol.Stop) Outcome
 	Resize(ctx context.Context, run string, c protocol.Resize)
 	Decide(ctx context.Context, run string, approve bool, by string, c protocol.Decide) Outcome
-	// RPC performs a request and returns the run's id for the response's envelope. It may be called
-	// concurrently. Its context survives the connection.
+	// RPC performs an RPC. It returns the response, and the id of the run for the response's
+	// envelope. It may be called concurrently. ctx is not cancelled when the connection closes.
 	RPC(ctx context.Context, e *protocol.Envelope) (run string, r protocol.Response)
 }
 
@@ -60,50 +60,51 @@ func (wallClock) After(d time.Duration) <-chan time.Time { return time.After(d) 
 type Options struct {
 	URL    string                 // the server's URL: http, https, ws or wss
 	HostID string                 // the host's id
-	Token  func() (string, error) // returns the host's token; called for each connection
-	// returns the host's key, or nil to use the token; called for each connection; may be nil
+	Token  func() (string, error) // returns the host's token; called before each connection
+	// Key returns the host's key, or nil to authenticate by the token. It is called before each
+	// connection and may be nil.
 	Key      func() (*Key, error)
-	Agent    string // name/version
-	Name     string // the machine's name; "" for none
-	Instance string // a UUID of this process
+	Agent    string // name and version of this program, as NAME/VERSION
+	Name     string // name of the machine; "" for none
+	Instance string // UUID that identifies this process
 	Features []string
 	Spool    *spool.Spool
 	Commands Commands
 	Log      *slog.Logger   // nil logs nothing
 	Clock    Clock          // nil means the system clock
-	Random   func() float64 // in [0, 1), for retry delays; nil means math/rand
+	Random   func() float64 // returns a number in [0, 1) for the retry delays; nil means math/rand
 	HTTP     *http.Client   // nil means http.DefaultClient
 }
 
-// State describes the connection.
+// State describes the current connection.
 type State struct {
 	Connected bool
-	Protocol  int64         // the server's version: 2, or 1 if it sends no welcome
-	Server    string        // the server's agent string
-	Since     time.Time     // the time of the last change
-	Err       error         // why there is no connection
-	Skew      time.Duration // how far the server's clock is ahead, from its last welcome
+	Protocol  int64         // protocol version of the server: 2, or 1 if it sends no welcome
+	Server    string        // name and version of the server
+	Since     time.Time     // time of the last change of this state
+	Err       error         // why there is no connection; nil while connected
+	Skew      time.Duration // how far the server's clock is ahead, according to its last welcome
 }
 
 // Link is a connection that reconnects.
 type Link struct {
 	o    Options
 	url  string
-	ctx  context.Context // of Run: operations outlive a connection
+	ctx  context.Context // context of Run; operations continue when a connection closes
 	work sync.WaitGroup  // running commands and RPCs
 
 	queues   commandQueues
 	welcomed atomic.Bool   // the server sent a welcome on the last connection
-	busy     chan struct{} // a semaphore of the running RPCs
+	busy     chan struct{} // semaphore that limits the running RPCs
 
 	mu      sync.Mutex
 	state   State
-	current *session // nil if not connected
+	current *session // nil while not connected
 	query   bool     // the server accepts the token only as a query parameter
-	lastKey *Key     // the key of the last connection, nil with a token; only used by Run's goroutine
+	lastKey *Key     // key for the last connection; nil if it used a token; only for the goroutine of Run
 }
 
-// New returns a Link; Run connects it. It returns an error for an invalid URL or id.
+// New returns a Link, which Run connects. It returns an error if the URL or the host id is invalid.
 func New(o Options) (*Link, error) {
 	url, err := endpoint(o.URL, o.HostID)
 	if err != nil {
@@ -136,10 +137,10 @@ func (l *Link) session() *session {
 	return l.current
 }
 
-// replacedDelay is the retry delay of a host that another one with the same id has replaced.
+// replacedDelay is the retry delay after another host with the same id has taken over.
 const replacedDelay = 30 * time.Second
 
-// Run connects and reconnects until ctx is done, and returns when all commands are done.
+// Run connects and reconnects until ctx is done. It returns when all commands have finished.
 func (l *Link) Run(ctx context.Context) {
 	l.ctx = ctx
 	defer l.work.Wait()
@@ -162,7 +163,7 @@ func (l *Link) Run(ctx context.Context) {
 	}
 }
 
-// sleep waits, but returns early if the host's key changes.
+// sleep waits for a duration. It returns early if the host's key changes.
 func (l *Link) sleep(ctx context.Context, wait time.Duration) {
 	for wait > 0 && ctx.Err() == nil {
 		part := wait
@@ -186,7 +187,8 @@ func (l *Link) setState(s State) {
 	l.state = s
 }
 
-// retryDelay returns the delay after a number of consecutive failures, the last with err.
+// retryDelay returns the delay before the next attempt. tries is the number of consecutive
+// failures, and err the last one.
 func (l *Link) retryDelay(tries int, err error) time.Duration {
 	if errors.Is(err, errServerKey) {
 		return replacedDelay
@@ -198,7 +200,7 @@ func (l *Link) retryDelay(tries int, err error) time.Duration {
 	return protocol.RetryAfter(tries, l.o.Random())
 }
 
-// explainClose adds the meaning of a close code to err.
+// explainClose adds the meaning of the server's close code to an error.
 func explainClose(err error) error {
 	switch websocket.CloseStatus(err) {
 	case protocol.CloseSuperseded:
@@ -213,8 +215,8 @@ func explainClose(err error) error {
 	return err
 }
 
-// connect opens one connection, serves it and returns why it closed. good reports whether it
-// achieved anything.
+// connect opens and serves one connection. It returns why the connection closed. good reports
+// whether the connection was useful, which resets the retry delay.
 func (l *Link) connect(ctx context.Context) (good bool, err error) {
 	key, err := l.loadKey()
 	if err != nil {
@@ -228,7 +230,7 @@ func (l *Link) connect(ctx context.Context) (good bool, err error) {
 	s := newSession(l, conn)
 	if key != nil {
 		if s.proof, err = l.answerChallenge(ctx, conn, key); err != nil {
-			_ = conn.CloseNow() // the other error matters
+			_ = conn.CloseNow() // ignore the error: the connection has already failed
 			return false, explainClose(err)
 		}
 	}
@@ -242,8 +244,8 @@ func (l *Link) connect(ctx context.Context) (good bool, err error) {
 	return s.useful.Load(), explainClose(err)
 }
 
-// send sends a message that is not stored, after the run's events up to a sequence number. It drops
-// the message if there is no connection.
+// send sends a message that is not stored. It is sent after the events of its run up to sequence
+// number after. Without a connection the message is dropped.
 func (l *Link) send(e protocol.Envelope, after int64) {
 	if s := l.session(); s != nil {
 		s.sendAfter(e, after)

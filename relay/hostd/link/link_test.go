@@ -21,7 +21,8 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// clock is a clock on which only the durations selected by fire pass, at once.
+// clock is a clock that stands still. A timer fires at once if fire accepts its duration, and
+// otherwise never.
 type clock struct {
 	mu    sync.Mutex
 	now   time.Time
@@ -43,7 +44,7 @@ func (c *clock) After(d time.Duration) <-chan time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.asked <- d
-	if d > 0 && !c.fire(d) { // a time in the past has passed on any clock
+	if d > 0 && !c.fire(d) { // a time in the past is reached at once
 		return nil
 	}
 	c.now = c.now.Add(max(d, 0))
@@ -54,14 +55,14 @@ func (c *clock) After(d time.Duration) <-chan time.Time {
 
 func never(time.Duration) bool { return false }
 
-// server plays a relay's server, one connection at a time.
+// server is a server of the relay that the test plays. It accepts one connection at a time.
 type server struct {
 	t     *testing.T
 	web   *httptest.Server
 	conns chan *peer
 }
 
-// peer is a connection of a host, on the server's side.
+// peer is the server's side of a host's connection.
 type peer struct {
 	t    *testing.T
 	conn *websocket.Conn
@@ -100,12 +101,12 @@ func (s *server) accept() *peer {
 	case p := <-s.conns:
 		return p
 	case <-time.After(2 * time.Minute):
-		s.t.Fatal("no host connects")
+		s.t.Fatal("no host has connected")
 		return nil
 	}
 }
 
-// drop closes a connection without a close frame.
+// drop closes the connection without a close frame.
 func (p *peer) drop() { close(p.end) }
 
 func (p *peer) close(code int) {
@@ -126,12 +127,12 @@ func (p *peer) read() protocol.Envelope {
 		refused = protocol.Check(&e)
 	}
 	if refused != nil || kind != websocket.MessageText || e.HostID != "host_a" {
-		p.t.Fatalf("%s: %v", frame, refused)
+		p.t.Fatalf("invalid frame %s: %v", frame, refused)
 	}
 	return e
 }
 
-// readShort reads n messages and returns each in short form.
+// readShort reads n messages and returns a short form of each.
 func (p *peer) readShort(n int) (all []string) {
 	p.t.Helper()
 	for range n {
@@ -170,16 +171,16 @@ func (p *peer) hello() protocol.HelloData {
 	e := p.read()
 	h, err := protocol.Decode[protocol.HelloData](&e)
 	if e.Type != protocol.Hello || err != nil {
-		p.t.Fatalf("%+v %v", e, err)
+		p.t.Fatalf("message = %+v, error = %v; want a hello", e, err)
 	}
 	return h
 }
 
-// tools records the commands of a host's runs.
+// tools records the commands that it receives.
 type tools struct {
 	mu    sync.Mutex
 	lines []string
-	first func() // what an RPC does before it answers; nil for nothing
+	first func() // called before an RPC is answered; nil does nothing
 }
 
 func (x *tools) did(format string, args ...any) link.Outcome {
@@ -232,7 +233,7 @@ func connect(t *testing.T, url string, c *clock, before func(*spool.Spool)) *hos
 	return connectBy(t, url, c, nil, before)
 }
 
-// connectBy connects with a key, if there is one.
+// connectBy connects a host. If key is not nil, the host authenticates by the returned key.
 func connectBy(t *testing.T, url string, c *clock, key func() (*link.Key, error), before func(*spool.Spool)) *host {
 	t.Helper()
 	h := &host{t: t, tools: &tools{}, clock: c}
@@ -245,7 +246,7 @@ func connectBy(t *testing.T, url string, c *clock, key func() (*link.Key, error)
 	}
 	o := link.Options{URL: url, HostID: "host_a", Token: func() (string, error) { return "s3cret", nil }, Key: key, Agent: "test/1", Instance: "i1",
 		Spool: h.spool, Commands: h.tools, Random: func() float64 { return 0 }}
-	if c != nil { // else the machine's, and no pauses
+	if c != nil { // without a clock, use the system clock and no retry delays
 		o.Clock, o.Random = c, func() float64 { return 1 }
 	}
 	h.link, err = link.New(o)
@@ -282,13 +283,14 @@ func outputs(t *testing.T, s *spool.Spool, run string, texts ...string) {
 func expect(t *testing.T, got []string, want ...string) {
 	t.Helper()
 	if !slices.Equal(got, want) {
-		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+		t.Errorf("messages =\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
 
-// TestResume checks that events known to the server are deleted and not sent; of the others each
-// run's are sent in order, no more than the window, the backlog before new ones; an ack opens the
-// window; the next connection continues at the server's positions.
+// TestResume checks which events are sent after a connection. Events that the server has are
+// deleted. The other events of each run are sent in order, at most as many as the window allows,
+// and the backlog before new events. An acknowledgement moves the window. The next connection
+// continues at the positions in the server's welcome.
 func TestResume(t *testing.T) {
 	s := serve(t, byHeader)
 	h := connect(t, s.web.URL+"/base/", newClock(never), func(sp *spool.Spool) {
@@ -297,7 +299,7 @@ func TestResume(t *testing.T) {
 	})
 	p := s.accept()
 	if got := p.hello(); got.Protocol != 2 || got.Instance != "i1" || *got.Epoch != h.spool.Epoch() || fmt.Sprint(got.Runs) != "[{run_a 4} {run_b 2}]" {
-		t.Errorf("%+v", got)
+		t.Errorf("hello = %+v", got)
 	}
 	p.welcome(3, `{"run_a":2}`)
 	expect(t, p.readShort(3), "run_a 3 3", "run_a 4 4", "run_b 1 1")
@@ -307,14 +309,14 @@ func TestResume(t *testing.T) {
 	slices.Sort(got)
 	expect(t, got, "run_a 5 5", "run_b 2 2")
 	if state := h.link.State(); !state.Connected || state.Protocol != 2 || state.Server != "fake/1" || state.Skew == 0 {
-		t.Errorf("%+v", state)
+		t.Errorf("state = %+v, want a connection to fake/1", state)
 	}
 	p.drop()
-	p = s.accept() // at once: the clock is stopped
+	p = s.accept() // the host reconnects at once, because its clock stands still
 	if got := p.hello(); fmt.Sprint(got.Runs) != "[{run_a 5} {run_b 2}]" {
-		t.Errorf("%+v", got)
+		t.Errorf("hello after the reconnection = %+v", got)
 	}
-	p.welcome(1000, `{"run_a":1,"run_b":1}`) // it once had 4 of run_a
+	p.welcome(1000, `{"run_a":1,"run_b":1}`) // the server once had 4 events of run_a and has lost three
 	got = p.readShort(3)
 	slices.Sort(got)
 	expect(t, got, "run_a 5 5", `run_a run.gap 4 {"from":2,"to":4,"reason":"store_lost"}`, "run_b 2 2")
@@ -322,16 +324,16 @@ func TestResume(t *testing.T) {
 	p.send(protocol.RunAck, "", `{"run_id":"run_b","last_seq":2}`)
 	h.output("run_c", "live")
 	expect(t, p.readShort(1), "run_c 1 live")
-	p.send("host.unheard_of", "", `{}`) // answered after the acks were processed
+	p.send("host.unheard_of", "", `{}`) // the response arrives after the acknowledgements are processed
 	p.readShort(1)
 	if all := h.spool.Runs(); all[0].Acked != 5 || all[1].Acked != 2 {
-		t.Errorf("%+v", all)
+		t.Errorf("runs = %+v, want all events acknowledged", all)
 	}
 	p.drop()
 }
 
-// TestSeedServer checks that a server without a welcome receives everything after its last ack
-// again on each connection, and no results.
+// TestSeedServer connects to a server of protocol 1, which sends no welcome. Each connection sends
+// all events after the last acknowledgement again, and no results.
 func TestSeedServer(t *testing.T) {
 	s := serve(t, byHeader)
 	h := connect(t, s.web.URL+"/base", newClock(func(d time.Duration) bool { return d == protocol.HelloTimeout }), func(sp *spool.Spool) { outputs(t, sp, "run_a", "1", "2", "3") })
@@ -343,20 +345,20 @@ func TestSeedServer(t *testing.T) {
 	p.send("rpc.fs.read", "run_a", `{"request_id":"q1","path":"a"}`)
 	expect(t, p.readShort(1), `run_a rpc.response 0 {"request_id":"q1","ok":true,"rpc_type":"rpc.fs.read","result":{"a":1}}`)
 	if h.link.State().Protocol != 1 {
-		t.Errorf("%+v", h.link.State())
+		t.Errorf("state = %+v, want protocol 1", h.link.State())
 	}
 	p.drop()
 	p = s.accept()
 	p.hello()
 	expect(t, p.readShort(2), "run_a 2 2", "run_a 3 3")
-	p.welcome(1000, `{"run_a":3}`) // late, but a welcome
+	p.welcome(1000, `{"run_a":3}`) // a late welcome
 	h.output("run_a", "4")
 	expect(t, p.readShort(1), "run_a 4 4")
 	p.drop()
 }
 
-// TestCommands checks that a run's commands are performed in order with the user's name, that
-// results are repeated until acknowledged, and that an invalid command is refused without closing
+// TestCommands checks that the commands of a run are performed in order and with the user's name.
+// Results are sent again until they are acknowledged. An invalid command is refused without closing
 // the connection.
 func TestCommands(t *testing.T) {
 	s := serve(t, byHeader)
@@ -374,7 +376,7 @@ func TestCommands(t *testing.T) {
 		`run_a command.result 0 {"id":"r2","kind":"decision","state":"applied"}`, `run_a command.result 0 {"id":"c1","kind":"stop","state":"applied"}`}
 	expect(t, p.readShort(4), want...)
 	expect(t, h.tools.lines, "input run_a i1 x", "keys run_a k", "resize run_a 80 24", "decide run_a i1 true by ada", "decide run_a r2 false by ada", "stop run_a kill")
-	p.send(protocol.CommandAck, "", `{"id":"i1"}`) // of the input, which was first
+	p.send(protocol.CommandAck, "", `{"id":"i1"}`) // acknowledges the result of the input, which was sent first
 	p.send(protocol.CommandAck, "", `{"id":"r2"}`)
 	p.send(protocol.CommandAck, "", `{"id":"never"}`)
 	p.send(protocol.RunSendInput, "run_x", `{"input_id":"i3","text":"x"}`)
@@ -383,7 +385,7 @@ func TestCommands(t *testing.T) {
 	p.drop()
 	p = s.accept()
 	if got := p.hello(); len(got.Runs) != 0 {
-		t.Errorf("a command makes no run: %+v", got)
+		t.Errorf("hello = %+v, want no runs", got)
 	}
 	p.welcome(1000, `{}`)
 	expect(t, p.readShort(3), want...)
@@ -392,11 +394,11 @@ func TestCommands(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, _, err := p.conn.Read(context.Background()); websocket.CloseStatus(err) != protocol.CloseBinary {
-		t.Errorf("%v", err)
+		t.Errorf("error after a binary frame = %v, want close code for binary frames", err)
 	}
 	p.drop()
 	if h.tools.lines = h.tools.lines[6:]; len(h.tools.lines) != 0 {
-		t.Errorf("%v", h.tools.lines)
+		t.Errorf("further commands = %v, want none", h.tools.lines)
 	}
 }
 
@@ -409,17 +411,17 @@ func testRefused(t *testing.T, p *peer) {
 	} {
 		p.send(row.typ, row.run, row.data)
 		got := p.readShort(1)[0]
-		// an error does not belong to a run: its data names the run
+		// The envelope of an error contains no run; the data does.
 		want := strings.TrimPrefix(row.want, "run_a")
 		if strings.TrimPrefix(got, "run_a") != want {
-			t.Errorf("got %s, want %s", got, row.want)
+			t.Errorf("refusal = %s, want %s", got, row.want)
 		}
 	}
 	if err := p.conn.Write(context.Background(), websocket.MessageText, []byte("no JSON")); err != nil {
 		t.Fatal(err)
 	}
 	expect(t, p.readShort(1), ` error 0 {"code":"bad_message","message":"a frame must be JSON"}`)
-	p.send(protocol.Failure, "", `{"code":"seq_conflict","message":"x"}`) // is not answered
+	p.send(protocol.Failure, "", `{"code":"seq_conflict","message":"x"}`) // an error is not answered
 }
 
 type broken struct{ tries chan struct{} }
@@ -429,8 +431,8 @@ func (b broken) RoundTrip(*http.Request) (*http.Response, error) {
 	return nil, errors.New("no network, and s3cret")
 }
 
-// TestAnswers checks that an answer follows the events about it, and that an unknown request is
-// refused.
+// TestAnswers checks that the answer of an RPC is sent after the events that the RPC has caused,
+// and that an unknown RPC is refused.
 func TestAnswers(t *testing.T) {
 	s := serve(t, byHeader)
 	h := connect(t, s.web.URL+"/base", newClock(never), nil)
@@ -448,7 +450,7 @@ func TestAnswers(t *testing.T) {
 		h.tools.mu.Unlock()
 		p.send("rpc.fs.list", "run_a", fmt.Sprintf(`{"request_id":"q%d"}`, i))
 		if got := p.readShort(2); got[0] != fmt.Sprintf("run_a %d %s", i+1, text) || !strings.Contains(got[1], "rpc.response") {
-			t.Fatalf("%d: %v", i, got)
+			t.Fatalf("%d: messages = %v, want the event and then the response", i, got)
 		}
 	}
 	h.tools.mu.Lock()
@@ -457,14 +459,15 @@ func TestAnswers(t *testing.T) {
 	for _, row := range []struct{ typ, data string }{{"rpc.fs.read", `{"request_id":"q","path":7}`}, {"rpc.fly", `{"request_id":"q"}`}} {
 		p.send(row.typ, "run_a", row.data)
 		if got := p.readShort(1)[0]; !strings.Contains(got, "rpc.response") {
-			t.Errorf("%s: %s", row.typ, got)
+			t.Errorf("response to %s = %s", row.typ, got)
 		}
 	}
 	p.drop()
 }
 
-// TestRetryDelays checks that after a failure the link retries at once, then after up to half a
-// second, twice as long each time, and half a minute at most; without limit.
+// TestRetryDelays checks the delays between attempts to connect. The first retry is immediate. The
+// next delay is at most half a second, and the maximum doubles with each failure up to half a
+// minute. The number of attempts is unlimited.
 func TestRetryDelays(t *testing.T) {
 	c := newClock(func(d time.Duration) bool { return d > 0 })
 	b := broken{make(chan struct{}, 1000)}
@@ -489,12 +492,12 @@ func TestRetryDelays(t *testing.T) {
 		t.Error(got)
 	}
 	if err := l.State().Err; err == nil || strings.Contains(err.Error(), "s3cret") || !strings.Contains(err.Error(), "no network") {
-		t.Errorf("%v", err)
+		t.Errorf("error = %v, want it without the token", err)
 	}
 }
 
-// TestSuperseded checks that a host that another one has replaced, or whose state is old, waits for
-// half a minute and reports the reason.
+// TestSuperseded checks that a host waits for half a minute if another host has taken over its id,
+// or if its state is old. The state of the link contains the reason.
 func TestSuperseded(t *testing.T) {
 	for code, why := range map[int]string{protocol.CloseSuperseded: "another hostd", protocol.CloseStaleEpoch: "an old copy", protocol.CloseUnauthorized: "no longer accepts"} {
 		s := serve(t, byHeader)
@@ -508,13 +511,14 @@ func TestSuperseded(t *testing.T) {
 			waited = <-h.clock.asked == 30*time.Second || waited
 		}
 		if err := h.link.State().Err; !waited || err == nil || !strings.Contains(err.Error(), why) {
-			t.Errorf("%d: %v, waited %v", code, err, waited)
+			t.Errorf("close code %d: error = %v, waited = %v", code, err, waited)
 		}
 		p.drop()
 	}
 }
 
-// TestSilence checks that a silent server receives a ping and is disconnected without a pong.
+// TestSilence checks that a silent server receives a ping, and that the link disconnects if there
+// is no pong.
 func TestSilence(t *testing.T) {
 	s := serve(t, byHeader)
 	pings := 0
@@ -525,17 +529,17 @@ func TestSilence(t *testing.T) {
 		}
 		return d == protocol.DeadAfter-protocol.PingAfter
 	}), nil)
-	p := s.accept() // it does not read, and so answers no ping
+	p := s.accept() // a server that does not read answers no pings
 	second := s.accept()
 	if err := h.link.State().Err; err == nil || !strings.Contains(err.Error(), "silent for 45s") {
-		t.Errorf("%v", err)
+		t.Errorf("error = %v, want a silent server", err)
 	}
 	p.drop()
 	second.drop()
 }
 
-// TestToken checks that the token is sent as a parameter if the server requires it, and that an
-// error about a refused token does not contain it.
+// TestToken checks that the token is sent as a query parameter if the server requires that. The
+// error for a refused token must not contain the token.
 func TestToken(t *testing.T) {
 	s := serve(t, func(r *http.Request) bool { return r.URL.Query().Get("host_token") == "s3cret" })
 	connect(t, s.web.URL+"/base", newClock(never), nil)
@@ -544,26 +548,26 @@ func TestToken(t *testing.T) {
 	refused := make(chan struct{}, 100)
 	s = serve(t, func(r *http.Request) bool { refused <- struct{}{}; return false })
 	h := connect(t, s.web.URL+"/base", newClock(never), nil)
-	for range 4 { // two attempts, each with both forms; the second reports the error
+	for range 4 { // two attempts, each with the header and the parameter; the second reports the error
 		<-refused
 	}
 	<-h.clock.asked
 	if err := h.link.State().Err; err == nil || !strings.Contains(err.Error(), "refused this host") || strings.Contains(err.Error(), "s3cret") {
-		t.Errorf("%v", err)
+		t.Errorf("error = %v, want a refusal without the token", err)
 	}
 }
 
-// TestSettings checks that invalid settings are reported before the first connection.
+// TestSettings checks that New reports invalid settings.
 func TestSettings(t *testing.T) {
 	for _, row := range []struct{ url, id, want string }{
 		{"ftp://x", "h", "must begin with"}, {"x:1", "h", "must begin with"}, {"http://", "h", "must begin with"}, {"http://u:p@x", "h", "no user"},
 		{"http://x/?a=b", "h", "no user, query"}, {"http://x", "a b", "the host's id"}, {"http://x", "", "the host's id"}, {":", "h", "URL"},
 	} {
 		if _, err := link.New(link.Options{URL: row.url, HostID: row.id}); err == nil || !strings.Contains(err.Error(), row.want) {
-			t.Errorf("%s %s: %v", row.url, row.id, err)
+			t.Errorf("New for %s %s: error = %v", row.url, row.id, err)
 		}
 	}
 	if _, err := link.TokenFile(filepath.Join(t.TempDir(), "x"))(); err == nil {
-		t.Error("a token from nowhere")
+		t.Error("TokenFile of a missing file returned no error")
 	}
 }

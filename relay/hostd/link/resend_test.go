@@ -10,8 +10,8 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// TestLostFrames checks that unacknowledged events are sent again on a live connection, and that
-// the link reconnects to a server that stops sending welcomes.
+// TestLostFrames checks that the link sends unacknowledged events again on the same connection, and
+// that it reconnects to a server that no longer sends a welcome.
 func TestLostFrames(t *testing.T) {
 	s := serve(t, byHeader)
 	var stall, impatient atomic.Bool
@@ -27,7 +27,7 @@ func TestLostFrames(t *testing.T) {
 	result := `run_a command.result 0 {"id":"i1","kind":"input","state":"applied"}`
 	expect(t, p.readShort(1), result)
 	stall.Store(true)
-	h.output("run_a", "3", "4") // wakes it, and is not sent: the window is shut
+	h.output("run_a", "3", "4") // wakes the link, which cannot send the events because the window is full
 	got := p.readShort(3)
 	slices.Sort(got)
 	expect(t, got, "run_a 1 1", "run_a 2 2", result)
@@ -36,7 +36,7 @@ func TestLostFrames(t *testing.T) {
 	impatient.Store(true)
 	p.drop()
 	p = s.accept()
-	p.hello() // and no welcome
+	p.hello() // the server sends no welcome
 	second := s.accept()
 	p.drop()
 	second.drop()

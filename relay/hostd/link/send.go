@@ -17,31 +17,32 @@ type sender struct {
 	*session
 	window     int64
 	runs       map[string]*runCursor
-	next       int // index of the run whose turn is next
+	next       int // index of the run whose events are sent next
 	inFlight   int64
-	sentResult int64 // results up to this number are sent
-	welcomed   bool  // the server sent a welcome
+	sentResult int64 // number up to which results are sent
+	welcomed   bool  // the server has sent a welcome on this connection
 	frame      []byte
 
-	progressAt       time.Time // when an ack last helped, or the first unacknowledged event was sent
-	resultProgressAt time.Time // the same for results
+	progressAt       time.Time // time of the last acknowledgement that made progress, or of sending the first unacknowledged event
+	resultProgressAt time.Time // the corresponding time for results
 }
 
 // resendAfter is the time after which unacknowledged events are sent again, because a frame can be
-// lost on a live connection. The server ignores duplicates.
+// lost although the connection stays open. The server ignores duplicates.
 const resendAfter = 10 * time.Second
 
-// runCursor is the position up to which a run's events are sent.
+// runCursor is the position up to which the events of a run are sent.
 type runCursor struct {
-	sentSeq int64              // the last sequence number sent
-	first   *protocol.Envelope // an event to send first
-	unacked []int64            // sequence numbers sent but not acknowledged
+	sentSeq int64              // last sent sequence number
+	first   *protocol.Envelope // an event that must be sent before the others; nil if there is none
+	unacked []int64            // sequence numbers that are sent but not acknowledged
 }
 
-// eventsPerTurn is the number of events of a run that are sent before the next run's turn.
+// eventsPerTurn is the number of events that are sent of one run before it is the next run's turn.
 const eventsPerTurn = 64
 
-// sendAll sends the hello, waits for the welcome, and sends until the connection closes.
+// sendAll sends the hello and waits for the welcome. Then it sends messages until the connection
+// closes.
 func (s *session) sendAll() error {
 	x := &sender{session: s, window: protocol.Window, runs: map[string]*runCursor{}}
 	runs := x.queueHello()
@@ -61,7 +62,7 @@ func (s *session) sendAll() error {
 		case <-s.l.o.Spool.Committed():
 		case <-x.resendTimer():
 			x.resendStalled()
-		case g := <-s.welcomes: // it arrived after the timeout
+		case g := <-s.welcomes: // the welcome arrived after the timeout
 			if err := x.resume(runs, g); err != nil {
 				return err
 			}
@@ -71,8 +72,8 @@ func (s *session) sendAll() error {
 	}
 }
 
-// resendTimer returns a channel that fires when something must be sent again, or nil if nothing is
-// unacknowledged.
+// resendTimer returns a channel that fires when something must be sent again. It returns nil if
+// everything is acknowledged.
 func (x *sender) resendTimer() <-chan time.Time {
 	first := x.progressAt
 	if x.inFlight == 0 || x.hasUnackedResults() && x.resultProgressAt.Before(first) {
@@ -84,15 +85,15 @@ func (x *sender) resendTimer() <-chan time.Time {
 	return x.l.o.Clock.After(first.Add(resendAfter).Sub(x.l.o.Clock.Now()))
 }
 
-// hasUnackedResults reports whether results wait for an acknowledgement.
+// hasUnackedResults reports whether sent results are not acknowledged yet.
 func (x *sender) hasUnackedResults() bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return len(x.session.results) > 0
 }
 
-// resendStalled resets the positions of what was not acknowledged in time, so that it is sent
-// again.
+// resendStalled resets the positions of events and results that were not acknowledged in time. They
+// are then sent again.
 func (x *sender) resendStalled() {
 	now := x.l.o.Clock.Now()
 	if x.inFlight > 0 && now.Sub(x.progressAt) >= resendAfter {
@@ -113,8 +114,8 @@ func (x *sender) resendStalled() {
 	}
 }
 
-// queueHello queues the hello with the list of runs. Live runs come first, because the server
-// considers a run that is not listed lost.
+// queueHello queues the hello with a list of runs, and returns these runs. Live runs are first in
+// the list, because the server considers a run lost that is not in the list.
 func (x *sender) queueHello() []spool.Run {
 	o := &x.l.o
 	var alive, over []spool.Run
@@ -139,7 +140,7 @@ func (x *sender) queueHello() []spool.Run {
 	return runs
 }
 
-// handshake sends the hello and waits for the welcome for a limited time.
+// handshake sends the hello and waits for the welcome, for at most welcomeTimeout.
 func (x *sender) handshake(runs []spool.Run) error {
 	if err := x.sendQueued(); err != nil {
 		return err
@@ -166,8 +167,8 @@ func (x *sender) handshake(runs []spool.Run) error {
 	return nil
 }
 
-// welcomeTimeout returns how long to wait for the welcome. A server that sends none speaks protocol
-// 1, except one that must prove its key.
+// welcomeTimeout returns how long to wait for the welcome. A server that sends none is assumed to
+// speak protocol 1, unless it must prove its key.
 func (x *sender) welcomeTimeout() time.Duration {
 	if x.proof != nil {
 		return protocol.ProofTimeout
@@ -175,7 +176,7 @@ func (x *sender) welcomeTimeout() time.Duration {
 	return protocol.HelloTimeout
 }
 
-// resume sets the positions from which the server requests events.
+// resume sets the positions at which the server requests events.
 func (x *sender) resume(runs []spool.Run, g resumePoint) error {
 	if g.window > 0 {
 		x.window = g.window
@@ -197,8 +198,8 @@ func (x *sender) resume(runs []spool.Run, g resumePoint) error {
 	return nil
 }
 
-// sendRound sends queued messages, results and some events of one run. more reports whether there
-// may be more to send at once.
+// sendRound sends the queued messages, the results, and some events of one run. more reports
+// whether there may be more to send at once.
 func (x *sender) sendRound() (more bool, err error) {
 	x.applyAcks()
 	if err := x.sendQueued(); err != nil {
@@ -224,7 +225,7 @@ func (x *sender) sendRound() (more bool, err error) {
 	return false, nil
 }
 
-// applyAcks processes the acknowledgements that the reader collected.
+// applyAcks applies the acknowledgements that the reader has received.
 func (x *sender) applyAcks() {
 	x.mu.Lock()
 	acks := x.acks
@@ -271,8 +272,8 @@ func (x *sender) sendQueued() error {
 	return nil
 }
 
-// mustWait reports whether a message must wait for events that will be sent soon. It does not wait
-// for a long backlog, or for a server that does not acknowledge events.
+// mustWait reports whether a message must wait for events that are sent before it. A message does
+// not wait for a long backlog, or for a server that acknowledges no events.
 func (x *sender) mustWait(t *queuedMessage) bool {
 	if t.after == 0 || x.inFlight >= x.window {
 		return false
@@ -307,7 +308,8 @@ func (x *sender) sendResults() error {
 	return nil
 }
 
-// sendEvents sends events of a run, as far as the window allows.
+// sendEvents sends events of a run, at most as many as the window allows. sent reports whether it
+// has sent any.
 func (x *sender) sendEvents(r *spool.Run) (sent bool, err error) {
 	s := x.runs[r.ID]
 	if s == nil {

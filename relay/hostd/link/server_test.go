@@ -12,9 +12,9 @@ import (
 	"github.com/concerto-lang/concerto/relay/server/servertest"
 )
 
-// TestServerOverFaultyNetwork checks with the relay's own server, over a network that duplicates
-// frames and cuts connections, that each event of a run is stored once, in order, and that the
-// spool is empty in the end.
+// TestServerOverFaultyNetwork connects hostd to the relay's server over a network that duplicates
+// frames and cuts connections. Each event must be stored once and in order, and the spool must be
+// empty at the end.
 func TestServerOverFaultyNetwork(t *testing.T) {
 	const events = 400
 	r := servertest.StartNow(t)
@@ -39,17 +39,17 @@ func TestServerOverFaultyNetwork(t *testing.T) {
 		select {
 		case <-deadline:
 			run, _ := h.spool.Run("run_a")
-			t.Fatalf("%+v %+v", run, h.link.State())
-		case <-time.After(10 * time.Millisecond): // polls
+			t.Fatalf("timeout: run = %+v, link = %+v", run, h.link.State())
+		case <-time.After(10 * time.Millisecond): // poll again
 		}
 	}
 	all, err := r.Store.Events(context.Background(), "run_a", 0, 2*events)
 	if err != nil || len(all) != events {
-		t.Fatalf("%d events, %v", len(all), err)
+		t.Fatalf("number of stored events = %d, error = %v", len(all), err)
 	}
 	for i, e := range all {
 		if e.Seq != int64(i+1) || !strings.Contains(string(e.Data), fmt.Sprintf(`"text":"%d"`, i+1)) {
-			t.Fatalf("%d: %s", e.Seq, e.Data)
+			t.Fatalf("event %d = %s", e.Seq, e.Data)
 		}
 	}
 }

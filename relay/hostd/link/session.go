@@ -15,28 +15,28 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// session is one connection.
+// session is one connection to the server.
 type session struct {
 	l    *Link
 	conn *websocket.Conn
 	ctx  context.Context
 	end  context.CancelCauseFunc
 
-	proof    *proof      // what the server must prove; nil with a token; only used by the reader
+	proof    *proof      // what the server must prove; nil if the host uses a token; only for the reader
 	proven   atomic.Bool // the server has proven its key
-	useful   atomic.Bool // an event was acknowledged
+	useful   atomic.Bool // an event was acknowledged on this connection
 	wake     chan struct{}
-	welcomes chan resumePoint // receives at most one welcome
-	lastRead atomic.Int64     // time of the last frame received, Unix ns
+	welcomes chan resumePoint // receives the positions in the server's welcome, at most once
+	lastRead atomic.Int64     // time of the last received frame in Unix ns
 
 	mu      sync.Mutex
 	queue   []queuedMessage    // messages that are not stored, in sending order
-	acks    map[string]int64   // acknowledgements for the sender
-	results map[string][]int64 // numbers of the results sent, by command id, oldest first
+	acks    map[string]int64   // acknowledged sequence numbers for the sender, by run
+	results map[string][]int64 // numbers of the sent results by command id, oldest first
 }
 
-// queuedMessage is a message that is not stored. It is sent after its run's events up to a sequence
-// number; 0 means at once.
+// queuedMessage is a message that is not stored. It is sent after the events of its run up to a
+// sequence number; with 0 it is sent at once.
 type queuedMessage struct {
 	protocol.Envelope
 	after int64
@@ -47,7 +47,7 @@ type resumePoint struct {
 	window int64
 }
 
-// maxQueued limits the number of queued messages.
+// maxQueued is the maximum number of queued messages.
 const maxQueued = 4096
 
 func newSession(l *Link, conn *websocket.Conn) *session {
@@ -58,7 +58,7 @@ func newSession(l *Link, conn *websocket.Conn) *session {
 
 func (s *session) touch() { s.lastRead.Store(s.l.o.Clock.Now().UnixNano()) }
 
-// run serves the connection until it closes, and returns the reason.
+// run serves the connection until it closes. It returns why it closed.
 func (s *session) run(ctx context.Context) error {
 	s.ctx, s.end = context.WithCancelCause(ctx)
 	var all sync.WaitGroup
@@ -68,7 +68,7 @@ func (s *session) run(ctx context.Context) error {
 	<-s.ctx.Done()
 	err := context.Cause(s.ctx)
 	if ctx.Err() != nil {
-		_ = s.conn.Close(protocol.CloseRestart, "hostd is stopping") // best effort
+		_ = s.conn.Close(protocol.CloseRestart, "hostd is stopping") // ignore the error: the process is stopping
 	}
 	_ = s.conn.CloseNow()
 	all.Wait()
@@ -77,7 +77,8 @@ func (s *session) run(ctx context.Context) error {
 
 var errSilent = fmt.Errorf("the server has been silent for %v", protocol.DeadAfter)
 
-// pingIdle sends a ping if the server has been silent.
+// pingIdle sends a ping if the server was silent for a while. It closes the connection if the
+// server stays silent.
 func (s *session) pingIdle() error {
 	clock := s.l.o.Clock
 	for {
@@ -96,7 +97,7 @@ func (s *session) pingIdle() error {
 			defer close(dead)
 			select {
 			case <-clock.After(protocol.DeadAfter - silent):
-				s.end(errSilent) // before the reader sees the closed connection
+				s.end(errSilent) // set the reason before the reader notices that the connection is closed
 			case <-ctx.Done():
 			}
 		}()
@@ -120,11 +121,11 @@ func (s *session) readAll() error {
 		}
 		s.touch()
 		if kind != websocket.MessageText {
-			_ = s.conn.Close(protocol.CloseBinary, "frames are text") // the error below matters
+			_ = s.conn.Close(protocol.CloseBinary, "frames are text") // ignore the error: run returns the error below
 			return errBinary
 		}
 		e, refused := protocol.Parse(frame)
-		if refused == nil && !isRequest(&e) { // a request is checked where it is performed
+		if refused == nil && !isRequest(&e) { // the dispatcher validates an RPC, so that it is answered
 			refused = protocol.Check(&e)
 		}
 		switch {
@@ -141,12 +142,13 @@ func (s *session) readAll() error {
 	}
 }
 
-// isRequest reports whether e is an RPC that can be answered, even if its type is unknown.
+// isRequest reports whether a message is an RPC with an id, which is answered even if its type is
+// unknown.
 func isRequest(e *protocol.Envelope) bool {
 	return strings.HasPrefix(e.Type, "rpc.") && e.Type != protocol.RPCResponse && idIn(e, "request_id") != ""
 }
 
-// idIn returns the id of that name in a message's data, or "".
+// idIn returns the id with the given member name in the data of a message, or "" if there is none.
 func idIn(e *protocol.Envelope, name string) (id string) {
 	var data map[string]json.RawMessage
 	if json.Unmarshal(e.Data, &data) != nil || json.Unmarshal(data[name], &id) != nil || !protocol.IsID(id) {
@@ -158,12 +160,12 @@ func idIn(e *protocol.Envelope, name string) (id string) {
 func (s *session) refuse(e *protocol.Envelope, why *protocol.Refusal) {
 	s.l.o.Log.Warn("rejected a message of the server", "type", e.Type, "why", why)
 	if e.Type == protocol.Failure {
-		return // an error is not answered with an error
+		return // an invalid error message is not answered with an error
 	}
 	s.send(s.l.envelope(protocol.Failure, protocol.ErrorData{Code: why.Code, Message: why.Why, Re: e.ID, RunID: e.RunID, RequestID: idIn(e, "request_id"), InputID: idIn(e, "input_id")}))
 }
 
-// handle processes a message. An error closes the connection.
+// handle handles a message. If it returns an error, the connection is closed.
 func (s *session) handle(e *protocol.Envelope) error {
 	if s.proof != nil && !s.proven.Load() && e.Type != protocol.Welcome && e.Type != protocol.Failure {
 		return fmt.Errorf("the server sent %s before it proved its key", e.Type)
@@ -216,7 +218,7 @@ func (s *session) handleWelcome(e *protocol.Envelope) error {
 	s.l.o.Log.Info("connected", "server", w.Agent, "protocol", state.Protocol)
 	select {
 	case s.welcomes <- resumePoint{w.Runs, w.Window}:
-	default: // a welcome was received before
+	default: // this connection has already received a welcome
 	}
 	return nil
 }
@@ -230,8 +232,8 @@ func (s *session) handleAck(a protocol.Ack) {
 	notify(s.wake)
 }
 
-// handleResultAck deletes the oldest sent result with this command id. Two commands may share an
-// id; each result is acknowledged.
+// handleResultAck deletes the oldest sent result of a command. Two commands may have the same id;
+// then each result is acknowledged separately.
 func (s *session) handleResultAck(id string) error {
 	s.mu.Lock()
 	sent := s.results[id]
@@ -247,8 +249,7 @@ func (s *session) handleResultAck(id string) error {
 	return s.l.o.Spool.ResultAcked(s.ctx, sent[0])
 }
 
-// send queues a message that is not stored; sendAfter queues it after the run's events up to a
-// sequence number.
+// send queues a message that is not stored.
 func (s *session) send(e protocol.Envelope) { s.sendAfter(e, 0) }
 
 func (s *session) sendAfter(e protocol.Envelope, after int64) {

@@ -1,6 +1,6 @@
-// Package pair pairs a host with a server by a key (spec/relay.md): the host creates a key once, an
-// owner confirms it at the server, and the result is stored in hostd's state. The compatibility
-// promise does not cover this API.
+// Package pair pairs a host with a server by a key (spec/relay.md). The host creates its key once.
+// An owner confirms the key at the server, and the pairing is then stored in the state of hostd.
+// The compatibility promise does not cover this API.
 package pair
 
 import (
@@ -22,20 +22,20 @@ import (
 
 // Files in the state directory.
 const (
-	keyFile     = "host-key" // PKCS #8 in PEM
+	keyFile     = "host-key" // private key as PKCS #8 in PEM
 	pairingFile = "pairing.json"
 )
 
-// Pairing is a pairing that an owner confirmed.
+// Pairing is a pairing that an owner has confirmed.
 type Pairing struct {
-	Server    string `json:"server"` // the server's URL
+	Server    string `json:"server"` // URL of the server
 	HostID    string `json:"host_id"`
-	ServerKey string `json:"server_key,omitempty"` // "" until the server has proven a key
+	ServerKey string `json:"server_key,omitempty"` // key of the server; "" until the server has proven one
 	dir       string
 	key       ed25519.PrivateKey
 }
 
-// Load reads the pairing from a state directory. It returns nil if there is none.
+// Load reads the pairing in a state directory. It returns nil if there is none.
 func Load(dir string) (*Pairing, error) {
 	file := filepath.Join(dir, pairingFile)
 	text, err := os.ReadFile(file)
@@ -56,7 +56,7 @@ func Load(dir string) (*Pairing, error) {
 	return k, err
 }
 
-// IsWith reports whether the pairing is with the server at this URL.
+// IsWith reports whether the pairing was made with the server at a URL.
 func (k *Pairing) IsWith(server string) bool {
 	a, err1 := url.Parse(k.Server)
 	b, err2 := url.Parse(server)
@@ -69,7 +69,7 @@ func (k *Pairing) Public() ed25519.PublicKey { return k.key.Public().(ed25519.Pu
 // Private returns the host's private key.
 func (k *Pairing) Private() ed25519.PrivateKey { return k.key }
 
-// Pinned returns the server's key, or nil if the server has not proven one.
+// Pinned returns the pinned key of the server, or nil if the server has not proven a key.
 func (k *Pairing) Pinned() (ed25519.PublicKey, error) {
 	if k.ServerKey == "" {
 		return nil, nil
@@ -77,7 +77,7 @@ func (k *Pairing) Pinned() (ed25519.PublicKey, error) {
 	return protocol.ParseKey(k.ServerKey)
 }
 
-// Pin stores the server's key.
+// Pin stores the key of the server in the pairing.
 func (k *Pairing) Pin(key ed25519.PublicKey) error {
 	pinned := *k
 	pinned.ServerKey = protocol.KeyText(key)
@@ -92,7 +92,8 @@ func (k *Pairing) save() error {
 	return userfile.Replace(filepath.Join(k.dir, pairingFile), append(text, '\n'), 0o600)
 }
 
-// LoadOrCreateKey returns the key in a state directory and creates it if necessary.
+// LoadOrCreateKey returns the private key in a state directory. It creates the key if there is
+// none.
 func LoadOrCreateKey(dir string) (ed25519.PrivateKey, error) {
 	file := filepath.Join(dir, keyFile)
 	key, err := readKey(file)

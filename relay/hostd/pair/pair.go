@@ -18,24 +18,24 @@ import (
 
 // Options configures a pairing request.
 type Options struct {
-	Server        string // URL: http, https, ws or wss
-	Dir           string // hostd's state directory
-	Name          string // the machine's name
-	HostID, Token string // the current ones; may be ""
+	Server        string // URL of the server: http, https, ws or wss
+	Dir           string // state directory of hostd
+	Name          string // name of the machine
+	HostID, Token string // id and token that the host uses so far; "" if it has none
 	HTTP          *http.Client
-	Poll          func(ctx context.Context) error // waits between two polls; nil waits a second
+	Poll          func(ctx context.Context) error // waits between two polls; nil waits for a second
 }
 
-// Request is a pairing request that waits for an owner's confirmation.
+// Request is a pairing request that an owner must confirm.
 type Request struct {
 	o           Options
 	key         ed25519.PrivateKey
 	id          string
 	serverKey   string
 	Code        string
-	Link        string // URL of the page where an owner confirms
+	Link        string // URL of the page on which an owner confirms
 	Fingerprint string
-	ExpiresIn   time.Duration // the time until it expires
+	ExpiresIn   time.Duration // time until the request expires
 }
 
 const (
@@ -43,7 +43,7 @@ const (
 	maxResponse     = 64 << 10
 )
 
-// Begin creates a key if necessary and sends a pairing request to the server.
+// Begin creates the host's key if necessary, and sends a pairing request to the server.
 func Begin(ctx context.Context, o Options) (*Request, error) {
 	u, err := baseURL(o.Server)
 	if err != nil {
@@ -54,7 +54,7 @@ func Begin(ctx context.Context, o Options) (*Request, error) {
 		o.HTTP = &http.Client{Timeout: responseTimeout}
 	}
 	once := *o.HTTP
-	// a redirect would lead to another server than the named one
+	// A redirect would lead to a server that the user has not named.
 	once.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	o.HTTP = &once
 	b := &Request{o: o}
@@ -84,7 +84,7 @@ func Begin(ctx context.Context, o Options) (*Request, error) {
 	return b, nil
 }
 
-// baseURL returns a server's URL with an HTTP scheme.
+// baseURL returns the URL of a server with the scheme http or https.
 func baseURL(server string) (string, error) {
 	u, err := url.Parse(server)
 	if err != nil || u.Host == "" {
@@ -98,7 +98,7 @@ func baseURL(server string) (string, error) {
 	return u.String(), nil
 }
 
-// serverError is an error response of the server.
+// serverError is the body of an error response.
 type serverError struct {
 	code, why string
 	status    int
@@ -106,7 +106,7 @@ type serverError struct {
 
 func (r *serverError) Error() string { return r.why }
 
-// do sends a request and decodes the response.
+// do sends a request to the server and decodes the response.
 func (b *Request) do(ctx context.Context, method, path string, body, into any) error {
 	var in io.Reader = http.NoBody
 	if body != nil {
@@ -145,10 +145,10 @@ func (b *Request) do(ctx context.Context, method, path string, body, into any) e
 	return nil
 }
 
-// Wait polls until an owner confirms the pairing, and stores it. It retries while the server is
-// unreachable, and returns an error when the request expires.
+// Wait polls until an owner confirms the pairing, and then stores the pairing. It retries while the
+// server is not reachable. It returns an error when the request expires.
 func (b *Request) Wait(ctx context.Context) (*Pairing, error) {
-	// normally the server reports it earlier
+	// The server normally reports the expiry earlier.
 	ctx, cancel := context.WithTimeoutCause(ctx, b.ExpiresIn+time.Minute, errors.New("the pairing was not confirmed in time"))
 	defer cancel()
 	poll := b.o.Poll

@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// Choice is an entry of a menu. Typing Key selects it.
+// Choice is an entry of a menu. Typing Key selects the entry.
 type Choice struct{ Key, Label string }
 
-// choice matches a line of a menu, as "❯ 1. Yes", "b) no" or "[3] other".
+// choice matches a line of a menu, such as "❯ 1. Yes", "b) no" or "[3] other".
 var choice = regexp.MustCompile(`^[ ❯>*]*[(\[]?([0-9]{1,2}|[A-Za-z])[.):\]] +(\S.*)$`)
 
-// Menu returns the last menu with at least two numbered or lettered choices that a terminal shows,
-// or nil.
+// Menu returns the last menu in the text that a terminal displays. A menu has at least two choices
+// with numbers or letters. Menu returns nil if there is none.
 func Menu(shown string) []Choice {
 	var all []Choice
 	for line := range strings.SplitSeq(shown, "\n") {
@@ -32,7 +32,7 @@ func Menu(shown string) []Choice {
 	return all
 }
 
-// nextKey returns the key after another one.
+// nextKey returns the key that follows a key in a menu.
 func nextKey(key string) string {
 	if n, err := strconv.Atoi(key); err == nil {
 		return strconv.Itoa(n + 1)
@@ -40,7 +40,8 @@ func nextKey(key string) string {
 	return string(key[0] + 1)
 }
 
-// KeySuffix returns what is typed after the key of a choice: the rest of Approve.
+// KeySuffix returns the text that must be typed after the key of a choice. It is the part of
+// Approve after its first character.
 func (r *Rule) KeySuffix() string {
 	return strings.TrimLeft(r.Approve, "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
 }

@@ -1,5 +1,5 @@
-// Package prompt detects questions that a terminal shows (spec/relay.md), with regular expressions
-// over the visible text. The compatibility promise does not cover this API.
+// Package prompt detects questions on a terminal (spec/relay.md). It matches regular expressions
+// against the visible text. The compatibility promise does not cover this API.
 package prompt
 
 import (
@@ -15,16 +15,16 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/userfile"
 )
 
-// Tail is the number of bytes at the end of a run's output that are searched, and Quiet the time
-// without output before the search.
+// Tail is the number of bytes at the end of a run's output that are searched for questions. Quiet
+// is the time without output after which they are searched.
 const (
 	Tail  = 4 << 10
 	Quiet = 250 * time.Millisecond
 )
 
-// Rule detects one kind of question.
+// Rule describes how one kind of question is detected and answered.
 type Rule struct {
-	Tool    string `toml:"tool"` // * for all
+	Tool    string `toml:"tool"` // name of the tool; * matches all tools
 	Match   string `toml:"match"`
 	Reason  string `toml:"reason"` // permission, choice, prompt or unknown
 	Approve string `toml:"approve"`
@@ -33,14 +33,14 @@ type Rule struct {
 	match *regexp.Regexp
 }
 
-// Rules is a table of rules; the first match applies.
+// Rules is a list of rules, of which the first match applies.
 type Rules []Rule
 
 //go:embed prompts.toml
 var embedded string
 
-// Load returns the rules of a file followed by the built-in ones; "" means no file. An error names
-// the file and the rule.
+// Load returns the rules in a file, followed by the built-in rules. If file is "", it returns only
+// the built-in rules. An error contains the file and the number of the rule.
 func Load(file string) (Rules, error) {
 	own, err := parse("prompts.toml", embedded)
 	if err != nil || file == "" {
@@ -90,7 +90,8 @@ func (r *Rule) compile() (err error) {
 	return nil
 }
 
-// Find returns the rule that matches the visible text of a tool, and the question, or nil.
+// Find returns the first rule that matches the visible text of a tool's terminal, and the question.
+// It returns nil if no rule matches.
 func (rules Rules) Find(tool, shown string) (*Rule, string) {
 	for _, of := range []string{tool, "*"} {
 		for i := range rules {
@@ -106,16 +107,16 @@ func (rules Rules) Find(tool, shown string) (*Rule, string) {
 	return nil, ""
 }
 
-// MaxQuestion limits a question, in characters.
+// MaxQuestion is the maximum length of a question in characters.
 const MaxQuestion = 500
 
-// question returns the match from the beginning of its first line.
+// question returns the text from the beginning of the line in which the match begins.
 func question(shown string, at []int) string {
 	text := shown[strings.LastIndexByte(shown[:at[0]], '\n')+1:]
 	return Short(text)
 }
 
-// Short returns the end of a text, cut to MaxQuestion characters.
+// Short returns the last MaxQuestion characters of a text.
 func Short(text string) string {
 	text = strings.TrimSpace(text)
 	if n := utf8.RuneCountInString(text); n > MaxQuestion {

@@ -9,7 +9,7 @@ import (
 	"github.com/concerto-lang/concerto/relay/hostd/prompt"
 )
 
-// TestRender checks the text of a terminal's output.
+// TestRender checks the visible text of terminal output.
 func TestRender(t *testing.T) {
 	for in, want := range map[string]string{
 		"a\r\nb": "a\nb",
@@ -27,12 +27,12 @@ func TestRender(t *testing.T) {
 		"\x1b(Bplain\x1b=": "plain",
 	} {
 		if got := prompt.Render([]byte(in)); got != want {
-			t.Errorf("%q: %q, not %q", in, got, want)
+			t.Errorf("Render(%q) = %q, want %q", in, got, want)
 		}
 	}
 }
 
-// TestMenu checks that the choices of the last menu are found, whatever their marks.
+// TestMenu checks that the choices of the last menu are found, whatever marks they have.
 func TestMenu(t *testing.T) {
 	for shown, want := range map[string]string{
 		"Which database?\n1) Postgres\n2) MySQL\n   the old one\n3) SQLite\nSelect 1-3: ": "1=Postgres 2=MySQL 3=SQLite",
@@ -47,12 +47,13 @@ func TestMenu(t *testing.T) {
 			got = append(got, c.Key+"="+c.Label)
 		}
 		if strings.Join(got, " ") != want {
-			t.Errorf("%q: %v", shown, got)
+			t.Errorf("Menu(%q) = %v", shown, got)
 		}
 	}
 }
 
-// TestRules checks that questions are detected, and other text is not; a user's rules come first.
+// TestRules checks that questions are detected and other text is not. The rules in a user's file
+// take precedence.
 func TestRules(t *testing.T) {
 	own, err := prompt.Load("")
 	if err != nil {
@@ -74,12 +75,12 @@ func TestRules(t *testing.T) {
 		r, q := own.Find(c.tool, c.shown)
 		if c.reason == "" {
 			if r != nil {
-				t.Errorf("%q matched the prompt %q", c.shown, q)
+				t.Errorf("Find(%q) found the question %q, want none", c.shown, q)
 			}
 			continue
 		}
 		if r == nil || r.Reason != c.reason || r.Approve != c.approve || q != c.question {
-			t.Errorf("%q: %+v %q", c.shown, r, q)
+			t.Errorf("Find(%q) = %+v, %q", c.shown, r, q)
 		}
 	}
 	file := filepath.Join(t.TempDir(), "prompts.toml")
@@ -94,7 +95,7 @@ func TestRules(t *testing.T) {
 		t.Fatal(err)
 	}
 	if r, _ := mine.Find("x", "Proceed?"); r == nil || r.Approve != "go\n" {
-		t.Errorf("the user's rule: %+v", r)
+		t.Errorf("rule of the user's file = %+v", r)
 	}
 	for text, want := range map[string]string{
 		"[[prompt]]\ntool = 1": "tool", "[[prompt]]\ntool = \"*\"\nmatch = '('": "[[prompt]] 1: match", "[[prompt]]\ntool = \"*\"\nmatch = 'a'\nreason = 'x'": `reason "x" is invalid`,
@@ -102,10 +103,10 @@ func TestRules(t *testing.T) {
 	} {
 		write(text)
 		if _, err := prompt.Load(file); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), file) {
-			t.Errorf("%q: %v", text, err)
+			t.Errorf("Load of %q: error = %v", text, err)
 		}
 	}
 	if _, err := prompt.Load(file + "x"); err == nil {
-		t.Error("no file")
+		t.Error("Load of a missing file returned no error")
 	}
 }

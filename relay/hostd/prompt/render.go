@@ -6,10 +6,10 @@ import (
 	"unicode/utf8"
 )
 
-// Render returns the text that a terminal shows for the end of an output, line by line. It removes
-// colours, titles and similar sequences, and applies carriage returns, backspaces, tabs and erased
-// lines. It ignores vertical cursor movement: output of full-screen programs appears in writing
-// order.
+// Render returns the text that a terminal displays at the end of an output, line by line. It
+// removes colours, titles and similar escape sequences. It applies carriage returns, backspaces,
+// tabs and erased lines. It ignores vertical movements of the cursor, so the text of full-screen
+// programs is in the order of output.
 func Render(output []byte) string {
 	r := renderer{}
 	for i := 0; i < len(output); {
@@ -68,7 +68,7 @@ func (r *renderer) newline() {
 	r.line, r.at = r.line[:0], 0
 }
 
-// escape processes an escape sequence and returns its length.
+// escape handles an escape sequence and returns its length in bytes.
 func (r *renderer) escape(b []byte) int {
 	if len(b) < 2 {
 		return 1
@@ -82,7 +82,7 @@ func (r *renderer) escape(b []byte) int {
 			}
 		}
 		return len(b)
-	case ']', 'P', '_', '^', 'X': // a string that ends with BEL or ESC \
+	case ']', 'P', '_', '^', 'X': // a string, which ends with BEL or ESC \
 		for i := 2; i < len(b); i++ {
 			if b[i] == 0x07 {
 				return i + 1

@@ -12,8 +12,8 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// peer identifies the connected process by its pid and start time, because a pid may be reused
-// before the request arrives.
+// peer identifies the calling process by its process id and start time, because the process id may
+// be reused before the request is handled.
 type peer struct {
 	pid        int
 	began      int64
@@ -46,13 +46,14 @@ func peerOf(c net.Conn) peer {
 	return p
 }
 
-// isAllowed reports whether the peer belongs to this user or root.
+// isAllowed reports whether the peer runs as this user or as root.
 func (p peer) isAllowed() bool { return p.identified && (p.uid == uint32(os.Getuid()) || p.uid == 0) }
 
-// membershipReason returns why the peer belongs to a run, or "" if it does not. leader is the run's
-// process, holder its PTY holder, which adopts orphaned processes; 0 if there is none. The peer
-// belongs to the run if the process or a parent up to the holder is one of these, is in the
-// leader's session, or has the run's id in its environment.
+// membershipReason returns why the peer belongs to a run, or "" if it does not. leader is the
+// process id of the run. keeper is the process id of its PTY holder, which adopts orphaned
+// processes. Either is 0 if there is none. The peer belongs to the run if it or one of its
+// ancestors is one of these processes, is in the leader's session, or has the run's id in its
+// environment.
 func (p peer) membershipReason(run string, leader, keeper int) string {
 	line, ok := p.ancestors(ancestry.Look)
 	for _, one := range line {
@@ -69,8 +70,8 @@ func (p peer) membershipReason(run string, leader, keeper int) string {
 	return ""
 }
 
-// findRuns returns the runs to which the peer belongs, the nearest first, by their processes and by
-// environment.
+// findRuns returns the runs that the peer belongs to, the nearest first. It compares the peer's
+// ancestors with the processes of the live runs, and reads their environments.
 func (p peer) findRuns(live []runProcess) []string {
 	line, _ := p.ancestors(ancestry.Look)
 	var all []string
@@ -87,19 +88,19 @@ func (p peer) findRuns(live []runProcess) []string {
 	return all
 }
 
-// ancestors returns the peer followed by its parents. ok reports whether the chain is complete.
+// ancestors returns the peer and its ancestors. ok reports whether the chain is complete.
 func (p peer) ancestors(read func(pid int) *proc.Stat) (line []ancestry.Step, ok bool) {
 	if !p.identified {
 		return nil, false
 	}
 	line, ok = ancestry.Line(p.pid, read)
 	if len(line) > 0 && line[0].StartTime != p.began {
-		return nil, false // the process has exited and its pid was reused
+		return nil, false // the process has exited, and its process id was reused
 	}
 	return line, ok
 }
 
-// runInEnviron returns the run's id in a process's environment.
+// runInEnviron returns the id of the run in the environment of a process.
 func runInEnviron(pid int) string {
 	for kv := range bytes.SplitSeq(proc.Environ(pid), []byte{0}) {
 		if run, ok := bytes.CutPrefix(kv, []byte("RELAY_RUN_ID=")); ok && protocol.IsID(string(run)) {

@@ -10,16 +10,15 @@ import (
 	"github.com/concerto-lang/concerto/relay/ancestry"
 )
 
-// TestCallerIsIdentified checks that a caller is identified by all its parents, even if they exit
-// during the search; a caller that cannot be identified, because it has exited or hides, has no
-// rights.
+// TestCallerIsIdentified checks that a caller is identified by all its parents, even if some exit
+// during the search. A caller that has exited or hides cannot be identified, and has no rights.
 func TestCallerIsIdentified(t *testing.T) {
 	of := func(parent, session int) *proc.Stat {
 		return &proc.Stat{State: 'S', Parent: parent, Session: session, StartTime: 7}
 	}
 	me := peer{pid: 30, began: 7, identified: true}
 	attempt := 0
-	// 20 exits while it is searched, and 30 becomes a child of 10
+	// Process 20 exits during the search, and its child 30 becomes a child of 10.
 	left := func(pid int) *proc.Stat {
 		switch {
 		case pid == 30 && attempt == 0:
@@ -48,7 +47,7 @@ func TestCallerIsIdentified(t *testing.T) {
 		"unknown":          {peer{}, proc.Read, 0, false},
 	} {
 		if line, ok := c.p.ancestors(c.read); len(line) != c.n || ok != c.ok {
-			t.Errorf("%s: %d, %v", name, len(line), ok)
+			t.Errorf("%s: number of ancestors = %d, complete = %v", name, len(line), ok)
 		}
 	}
 	for name, c := range map[string]struct {
@@ -59,12 +58,13 @@ func TestCallerIsIdentified(t *testing.T) {
 		"another": {peer{pid: os.Getpid(), began: 1, identified: true}, "the caller's process cannot be identified"},
 	} {
 		if got := c.p.membershipReason("run_x", 0, 0); got != c.want {
-			t.Errorf("%s: %q", name, got)
+			t.Errorf("%s: reason = %q", name, got)
 		}
 	}
 }
 
-// TestRunMark checks that the mark of a run must be an id; other values of a process are ignored.
+// TestRunMark checks that the environment variable that marks the processes of a run must contain a
+// valid id. Other values are ignored.
 func TestRunMark(t *testing.T) {
 	for mark, want := range map[string]string{"run_a": "run_a", "a b": "", "": ""} {
 		c := exec.Command("cat")
@@ -76,11 +76,11 @@ func TestRunMark(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// A program's environment is visible shortly after its start is reported.
+		// The environment of a process is readable only shortly after its start.
 		for end := time.Now().Add(2 * time.Minute); len(proc.Environ(c.Process.Pid)) == 0 && time.Now().Before(end); {
 		}
 		if got := runInEnviron(c.Process.Pid); got != want {
-			t.Errorf("%q: %q", mark, got)
+			t.Errorf("mark %q: run = %q", mark, got)
 		}
 		in.Close()
 		if err := c.Wait(); err != nil {

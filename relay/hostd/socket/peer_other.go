@@ -4,7 +4,8 @@ package socket
 
 import "net"
 
-// peer carries no information here: the socket's mode limits it to this user.
+// peer contains no process id on this system. The mode of the socket limits connections to this
+// user.
 type peer struct{ pid int }
 
 type peerKey struct{}

@@ -36,10 +36,10 @@ type StartRequest struct {
 	Rows  int64   `json:"rows,omitempty"`
 }
 
-// check applies the limits of rpc.run.start, which apps use.
+// check applies the same limits as rpc.run.start.
 func (b *StartRequest) check() error {
 	if b.Tool == "" {
-		return nil // Manager.Start reports it
+		return nil // Manager.Start reports the missing command
 	}
 	s := protocol.StartRun{RequestID: newID(), HostID: "local", Tool: b.Tool, Cmd: b.Cmd, Title: b.Title}
 	if b.Cwd != nil {
@@ -94,8 +94,9 @@ func (a *API) input(w http.ResponseWriter, q *http.Request) error {
 	return nil
 }
 
-// decodeCommand reads and checks a request's body as a command of the protocol. A field of into
-// that is already set is the default for the id.
+// decodeCommand decodes the body of a request as a command of the protocol and validates it. id is
+// the name of the member that contains the command's id. If the body lacks it, the value in into is
+// used.
 func decodeCommand[T any](q *http.Request, typ string, into *T, id string) error {
 	text, err := json.Marshal(into)
 	if err != nil {
@@ -114,7 +115,7 @@ func decodeCommand[T any](q *http.Request, typ string, into *T, id string) error
 	if value := string(all[id]); id != "" && (value == "" || value == `""` || value == "null") {
 		all[id] = own[id]
 	}
-	if string(all["actor"]) == `"local"` { // valid in this API, but not in a command
+	if string(all["actor"]) == `"local"` { // local is a valid actor in this API, but not in a command of the protocol
 		delete(all, "actor")
 	}
 	if text, err = json.Marshal(all); err != nil {
@@ -128,7 +129,7 @@ func decodeCommand[T any](q *http.Request, typ string, into *T, id string) error
 	return err
 }
 
-// requireTerminal returns an error if the run is not on a terminal.
+// requireTerminal returns an error if the run has no terminal.
 func (a *API) requireTerminal(q *http.Request) error {
 	if id := q.PathValue("run"); a.o.Programs.Has(id) {
 		return approvals.Errorf(protocol.Forbidden, "run %s has no terminal and accepts no input: answer its requests", id)
@@ -136,7 +137,7 @@ func (a *API) requireTerminal(q *http.Request) error {
 	return nil
 }
 
-// actorOf returns the actor of an input: over this socket it defaults to the command line.
+// actorOf returns the actor of an input. The default over this socket is the command line.
 func actorOf(actor string) string {
 	if actor == "" {
 		return "cli"
@@ -197,8 +198,9 @@ func (a *API) resize(w http.ResponseWriter, q *http.Request) error {
 	return nil
 }
 
-// stream writes the events of a run, one envelope a line, until its end. The parameter off is the
-// offset in bytes at which its output begins; a negative one counts from the end.
+// stream writes the events of a run until its end, one envelope per line. The parameter off is the
+// offset in bytes at which the output begins. A negative offset is counted from the end of the
+// output.
 func (a *API) stream(w http.ResponseWriter, q *http.Request) error {
 	off := int64(0)
 	if text := q.URL.Query().Get("off"); text != "" {
@@ -230,7 +232,7 @@ func (a *API) stream(w http.ResponseWriter, q *http.Request) error {
 		return flush.Flush()
 	})
 	if err != nil && q.Context().Err() == nil {
-		panic(http.ErrAbortHandler) // an incomplete stream must not look complete
+		panic(http.ErrAbortHandler) // aborts the response, so that the client does not take it for complete
 	}
 	return nil
 }
@@ -242,7 +244,7 @@ func (a *API) listRequests(w http.ResponseWriter, q *http.Request) error {
 
 // DecideRequest is the body of POST /runs/ID/permissions/REQUEST.
 type DecideRequest struct {
-	// approve, deny or answer, which is approve with an answer
+	// Decision is approve, deny or answer. answer is an approval that contains an answer.
 	Decision   string          `json:"decision"`
 	ArgsSHA256 string          `json:"args_sha256,omitempty"`
 	Answer     json.RawMessage `json:"answer,omitempty"`
@@ -266,15 +268,15 @@ func (a *API) decide(w http.ResponseWriter, q *http.Request) error {
 	return nil
 }
 
-// DecideResponse is the response to a decision, as it is recorded.
+// DecideResponse is the response to a decision. It contains the decision as it is recorded.
 type DecideResponse struct {
 	State    string          `json:"state"`
 	Decision string          `json:"decision,omitempty"`
 	Answer   json.RawMessage `json:"answer,omitempty"`
 }
 
-// rpcHandler returns a handler that performs an RPC with the members of the body and the query
-// parameters as its data.
+// rpcHandler returns a handler that performs an RPC. The data of the RPC consists of the members of
+// the body and the query parameters.
 func rpcHandler(typ string) func(*API, http.ResponseWriter, *http.Request) error {
 	return func(a *API, w http.ResponseWriter, q *http.Request) error {
 		data := map[string]any{}

@@ -1,6 +1,6 @@
-// Package socket implements hostd's HTTP API on its Unix socket (spec/relay.md), for the command
-// line and programs of the same user. It identifies the connecting process: an agent cannot decide
-// requests of its own run. The compatibility promise does not cover this API.
+// Package socket implements the HTTP API of hostd on its Unix socket (spec/relay.md). The command
+// line and programs of the same user call it. The API identifies the calling process, because an
+// agent must not decide requests of its own run. The compatibility promise does not cover this API.
 package socket
 
 import (
@@ -37,22 +37,22 @@ type Options struct {
 	RPC       RPC
 	Source    http.Handler // handles POST /source; may be nil
 	Health    func() any   // returns the body of GET /health
-	// RecordRefused records an action that was refused to a process of the run itself or of a run
-	// that it started.
+	// RecordRefused records that an action was refused, because the caller is a process of the run
+	// itself or of a run that it started.
 	RecordRefused func(run string, what protocol.OwnRefused) error
 	Log           *slog.Logger
 	Programs      ProgramRuns
 }
 
-// ProgramRuns manages the runs that are not on a terminal: their programs report their events.
+// ProgramRuns manages the runs that have no terminal. Their programs report the events.
 type ProgramRuns interface {
-	List() []protocol.RunSummary // the live runs
-	PID(run string) int          // the process of a run, or 0 if unknown
+	List() []protocol.RunSummary // returns the live runs
+	PID(run string) int          // returns the process id of a run, or 0 if it is unknown
 	Stop(ctx context.Context, run string, kill bool) error
-	Has(run string) bool     // whether the run is live
-	Follows(run string) bool // whether the run can be followed, also for some time after its end
+	Has(run string) bool     // reports whether the run is live
+	Follows(run string) bool // reports whether the run can be followed, which is possible for some time after its end
 	Follow(ctx context.Context, run string, handle func(protocol.Envelope) error) error
-	Ancestors(run string) []string // the runs that started it, the nearest first
+	Ancestors(run string) []string // returns the runs that started the run, the nearest first
 }
 
 // API serves the socket.
@@ -95,7 +95,7 @@ func New(o Options) *API {
 // route is a row of the routing table.
 type route struct {
 	pattern string
-	action  string // the name of the action, or "" if a run may do it to itself
+	action  string // name of the action for refusals; "" if a run may perform it on itself
 	serve   func(*API, http.ResponseWriter, *http.Request) error
 }
 
@@ -119,7 +119,7 @@ var routes = []route{
 	{"POST /runs/{run}/bash", "", rpcHandler("rpc.bash")},
 }
 
-// CheckFree returns an error if another hostd serves the socket.
+// CheckFree returns an error if another hostd serves the socket at path.
 func CheckFree(path string) error {
 	c, err := net.Dial("unix", path)
 	if err != nil {
@@ -129,8 +129,8 @@ func CheckFree(path string) error {
 	return fmt.Errorf("another hostd serves %s: stop it, or use another --socket", path)
 }
 
-// Listen creates the socket, accessible to this user only. It returns an error if another hostd
-// serves it, or if its path is too long.
+// Listen creates the socket, which only this user may connect to. It returns an error if another
+// hostd serves the socket, or if the path is too long.
 func Listen(path string) (net.Listener, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("create the socket's directory: %w", err)
@@ -139,7 +139,7 @@ func Listen(path string) (net.Listener, error) {
 		return nil, err
 	}
 	if info, err := os.Lstat(path); err == nil && info.Mode()&os.ModeSocket != 0 {
-		_ = os.Remove(path) // left by a hostd that was killed
+		_ = os.Remove(path) // a hostd that was killed has left the socket
 	}
 	old := umask(0o177)
 	l, err := net.Listen("unix", path)
@@ -153,7 +153,7 @@ func Listen(path string) (net.Listener, error) {
 	return &ownerListener{l}, nil
 }
 
-// ownerListener accepts only connections of this user and root.
+// ownerListener accepts only connections of this user and of root.
 type ownerListener struct{ net.Listener }
 
 func (l *ownerListener) Accept() (net.Conn, error) {
@@ -177,8 +177,8 @@ func (a *API) Serve(l net.Listener) error {
 // Close closes the listener and all connections.
 func (a *API) Close() { a.http.Close() }
 
-// authorize refuses an action by a process that belongs to the run itself, or to a run that it
-// started directly or indirectly. It reports whether the action is permitted.
+// authorize refuses an action on a run if the caller is a process of that run, or of a run that it
+// has started directly or indirectly. It reports whether the action is allowed.
 func (a *API) authorize(w http.ResponseWriter, q *http.Request, action string) bool {
 	id := q.PathValue("run")
 	p, _ := q.Context().Value(peerKey{}).(peer)
@@ -197,8 +197,8 @@ func (a *API) authorize(w http.ResponseWriter, q *http.Request, action string) b
 	return false
 }
 
-// findOwner returns the run through which a peer belongs to run id, and the reason why the peer may
-// not act on it, or "" if it may.
+// findOwner returns the run through which a peer belongs to the run id, and the reason why the peer
+// must not act on that run. Both are "" if the peer may act on it.
 func (a *API) findOwner(p peer, id string) (by, why string) {
 	leader, err := a.o.Runs.PID(id)
 	if err != nil {
@@ -218,11 +218,12 @@ func (a *API) findOwner(p peer, id string) (by, why string) {
 	return "", ""
 }
 
-// maxRefusals limits the number of refusals that are remembered and recorded.
+// maxRefusals is the maximum number of refusals that are remembered. Further refusals are not
+// recorded.
 const maxRefusals = 10_000
 
-// isFirst reports whether something is refused for the first time, so that repeated attempts do not
-// fill the record.
+// isFirst reports whether an action is refused for the first time. Only the first refusal is
+// recorded, so that repeated attempts do not fill the record.
 func (a *API) isFirst(what ...string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -234,7 +235,8 @@ func (a *API) isFirst(what ...string) bool {
 	return true
 }
 
-// runProcess holds a run's leader and its PTY holder, or 0 if there is none.
+// runProcess contains the process ids of a run's leader and of its PTY holder. Each is 0 if there
+// is none.
 type runProcess struct {
 	run            string
 	leader, holder int
@@ -262,8 +264,8 @@ func (a *API) ancestors(run string) []string {
 	return a.o.Programs.Ancestors(run)
 }
 
-// CallerRuns returns the runs to which the process at the other end of a request's connection
-// belongs, and the runs that started them, the nearest first.
+// CallerRuns returns the runs that the calling process of a request belongs to, and the runs that
+// started those runs, the nearest first.
 func (a *API) CallerRuns(q *http.Request) []string {
 	p, _ := q.Context().Value(peerKey{}).(peer)
 	var all []string
@@ -301,10 +303,10 @@ func writeJSON(w http.ResponseWriter, status int, v any) {
 	w.WriteHeader(status)
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
-	_ = e.Encode(v) // an error means that the client has disconnected
+	_ = e.Encode(v) // ignore the error: the client has disconnected
 }
 
-// decodeBody decodes the request's body, which is an object or empty.
+// decodeBody decodes the body of a request, which must be empty or a JSON object.
 func decodeBody(q *http.Request, into any) error {
 	text := http.MaxBytesReader(nil, q.Body, protocol.MaxFrame)
 	d := json.NewDecoder(text)
@@ -314,10 +316,10 @@ func decodeBody(q *http.Request, into any) error {
 	return nil
 }
 
-// newID returns an id for a request that has none.
+// newID returns a new id for an RPC whose body contains none.
 func newID() string { return "local_" + rand.Text() }
 
-// PeerPID returns the process at the other end of a request's connection, or 0 if unknown.
+// PeerPID returns the process id of the caller of a request, or 0 if it is unknown.
 func PeerPID(q *http.Request) int {
 	p, _ := q.Context().Value(peerKey{}).(peer)
 	return p.pid

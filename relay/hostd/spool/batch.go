@@ -8,15 +8,15 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// batch is a transaction.
+// batch is a transaction with the changes of one or several jobs.
 type batch struct {
 	ctx     context.Context
 	s       *Spool
 	tx      *sql.Tx
-	runs    map[string]*state // the runs that it changed
-	used    int64             // bytes of events after the transaction
-	freed   bool              // an ack deleted events
-	hasNews bool              // there are new events or results
+	runs    map[string]*state // states of the runs that the batch changes, by run id
+	used    int64             // size of the events after the transaction, in bytes
+	freed   bool              // an acknowledgement has deleted events
+	hasNews bool              // the batch has added events or results
 }
 
 func (b *batch) run(jobs []*job, acks map[string]int64) error {
@@ -24,7 +24,7 @@ func (b *batch) run(jobs []*job, acks map[string]int64) error {
 	if err != nil {
 		return err
 	}
-	defer tx.Rollback() // no effect after a commit
+	defer tx.Rollback() // does nothing after a commit
 	b.tx = tx
 	b.s.mu.Lock()
 	b.used = b.s.fill.used
@@ -59,8 +59,8 @@ func (b *batch) exec(text string, args ...any) error {
 	return err
 }
 
-// state returns the copy of a run's state that the batch changes. With create set, it inserts a
-// missing run.
+// state returns a copy of the state of a run, which the batch changes. If the run does not exist,
+// state returns nil, or creates the run if make is set.
 func (b *batch) state(id string, make bool) (*state, error) {
 	if st := b.runs[id]; st != nil {
 		return st, nil
@@ -122,8 +122,8 @@ func (b *batch) apply(j *job) error {
 	return nil
 }
 
-// insertResult stores the outcome of a command. A newer outcome of the same command gets a new
-// number, so that it is sent again.
+// insertResult stores the result of a command. It replaces an older result of the same command and
+// gets a new number, so that it is sent again.
 func (b *batch) insertResult(r Result) error {
 	b.hasNews = true
 	return b.exec(`INSERT OR REPLACE INTO results (run, kind, id, state, error) VALUES (?, ?, ?, ?, ?)`, r.Run, r.Kind, r.ID, r.State, r.Error)
@@ -136,7 +136,7 @@ func (b *batch) storeNote(st *state, n Note) error {
 	return b.exec(`INSERT INTO notes (run, kind, key, data) VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET data = excluded.data`, st.n, n.Kind, n.Key, string(n.Data))
 }
 
-// addEvent numbers an event and stores it, or appends it to the last one.
+// addEvent stores an event with the next sequence number, or merges it into the last event.
 func (b *batch) addEvent(id string, st *state, r *row) error {
 	b.hasNews = true
 	if done, err := b.merge(id, st, r); done || err != nil {
@@ -160,8 +160,8 @@ func (b *batch) insert(run, seq, from int64, r *row) error {
 	return b.exec(`INSERT INTO events (run, seq, from_seq, ts, type, data, size) VALUES (?, ?, ?, ?, ?, ?, ?)`, run, seq, from, r.ts, r.typ, string(r.data), r.size)
 }
 
-// merge appends output to the run's last event, if the spool is nearly full and Next has not
-// returned that event.
+// merge appends output to the last event of its run. It does so only if the spool is nearly full
+// and Next has not returned that event.
 func (b *batch) merge(id string, st *state, r *row) (done bool, err error) {
 	t := st.tail
 	if t == nil || r.output == nil || r.output.Stream != t.Stream || len(t.Text)+len(r.output.Text) > maxOutput || b.used < b.s.max/10*8 || !b.hide(id, t.seq) {
@@ -179,17 +179,17 @@ func (b *batch) merge(id string, st *state, r *row) (done bool, err error) {
 	return true, b.exec(`UPDATE events SET data = ?, size = ? WHERE run = ? AND seq = ?`, string(data), longer.size, st.n, t.seq)
 }
 
-// maxOutput limits the text of a merged output event, in bytes.
+// maxOutput is the maximum size in bytes of the text in a merged output event.
 const maxOutput = 32 << 10
 
-// hide hides an event from Next until the end of the batch. It returns false if Next has already
-// returned it.
+// hide prevents Next from returning an event until the end of the batch. It returns false if Next
+// has already returned the event.
 func (b *batch) hide(id string, seq int64) bool {
 	b.s.mu.Lock()
 	defer b.s.mu.Unlock()
 	r := b.s.runs[id]
 	if r == nil {
-		return true // this batch inserts the run
+		return true // this batch creates the run, so Next cannot have returned the event
 	}
 	if r.handed >= seq {
 		return false
@@ -200,7 +200,7 @@ func (b *batch) hide(id string, seq int64) bool {
 	return true
 }
 
-// ack deletes the events that the server has. It shortens a gap that begins before last.
+// ack deletes the events up to sequence number last. If last is inside a gap, it shortens the gap.
 func (b *batch) ack(id string, last int64) error {
 	st, err := b.state(id, false)
 	if st == nil || err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/concerto-lang/concerto/relay/hostd/spool"
 )
 
-// BenchmarkReplay reads 100,000 spooled events, as a link does.
+// BenchmarkReplay reads 100,000 events from the spool in batches, as a link does.
 func BenchmarkReplay(b *testing.B) {
 	const events, writers = 100_000, 250
 	s := open(b, filepath.Join(b.TempDir(), "spool.db"), spool.Options{})
@@ -26,7 +26,7 @@ func BenchmarkReplay(b *testing.B) {
 	all.Wait()
 	for b.Loop() {
 		if n := len(next(b, s, "run_a", 0, 64)); n != events {
-			b.Fatalf("%d events", n)
+			b.Fatalf("number of events = %d", n)
 		}
 	}
 	b.ReportMetric(float64(events)*float64(b.N)/b.Elapsed().Seconds(), "events/s")

@@ -2,7 +2,8 @@ package spool
 
 import "fmt"
 
-// LimitPages bounds the file as a full disk would; 0 lifts the bound.
+// LimitPages limits the number of pages in the file, which simulates a full disk. 0 removes the
+// limit.
 func (s *Spool) LimitPages(n int) error {
 	if n == 0 {
 		n = 1 << 30
@@ -11,7 +12,7 @@ func (s *Spool) LimitPages(n int) error {
 	return err
 }
 
-// On places a spool on the SQLite VFS named disk.
+// On returns options for a spool in the SQLite VFS with the name disk.
 func (o Options) On(disk string) Options {
 	o.disk = disk
 	return o

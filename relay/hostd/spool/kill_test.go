@@ -14,10 +14,11 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// killed is the file into which this program spools until it is killed, when it is set.
+// killed is the environment variable that makes this program write to a spool until it is killed.
+// Its value is the file.
 const killed = "RELAY_SPOOL_KILLED"
 
-// rounds is how often TestKill kills, when it is set.
+// rounds is the environment variable with the number of kills in TestKill.
 const rounds = "RELAY_KILL_ROUNDS"
 
 func init() {
@@ -26,8 +27,9 @@ func init() {
 	}
 }
 
-// spoolOn continues after the last event, prints each number after its commit, and does not end.
-// The offset is ten times the number, and a note contains the same.
+// spoolOn appends events after the last stored one, and prints the number of each event after its
+// commit. It does not return. The offset of each change is ten times the number of its event, and
+// its note contains the number.
 func spoolOn(file string) {
 	ctx := context.Background()
 	s, err := spool.Open(ctx, file, spool.Options{})
@@ -49,8 +51,8 @@ func spoolOn(file string) {
 	}
 }
 
-// TestKill checks that after a kill at any moment, each committed event is there once, with its
-// offset and notes, and that the epoch has grown.
+// TestKill kills the program at random moments. Each committed event must be stored once, with its
+// offset and note, and the epoch must increase.
 func TestKill(t *testing.T) {
 	n := 4
 	if text := os.Getenv(rounds); text != "" {
@@ -69,20 +71,20 @@ func TestKill(t *testing.T) {
 		s := open(t, file, spool.Options{})
 		r, _ := s.Run("run_a")
 		if r.Last < committed || r.Last > committed+1 || r.Offset != r.Last*10 {
-			t.Fatalf("round %d: event %d was reported as committed, and the spool has %+v", round, committed, r)
+			t.Fatalf("round %d: last committed event = %d, run in the spool = %+v", round, committed, r)
 		}
 		note, err := s.Note(context.Background(), "run_a", "input", "last")
 		if err != nil || string(note) != fmt.Sprint(r.Last) {
-			t.Fatalf("round %d: %s is noted of %d (%v)", round, note, r.Last, err)
+			t.Fatalf("round %d: note = %s, want %d (%v)", round, note, r.Last, err)
 		}
 		all := next(t, s, "run_a", r.Acked, 100_000)
 		for i, e := range all {
 			if want := r.Acked + int64(i) + 1; e.Seq != want || textOf(t, e) != fmt.Sprint(want) {
-				t.Fatalf("round %d: got seq %d, want %d", round, e.Seq, want)
+				t.Fatalf("round %d: sequence number = %d, want %d", round, e.Seq, want)
 			}
 		}
 		if int64(len(all)) != r.Last-r.Acked || s.Epoch() <= epoch {
-			t.Fatalf("round %d: %d events of %+v, epoch %d after %d", round, len(all), r, s.Epoch(), epoch)
+			t.Fatalf("round %d: events = %d, run = %+v, epoch = %d after %d", round, len(all), r, s.Epoch(), epoch)
 		}
 		epoch = s.Epoch()
 		if err := s.Close(); err != nil {

@@ -16,32 +16,33 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// model is a spool, its connection and the server, with everything that was committed to the spool.
+// model is a spool with its connection and server, and the record of everything that was committed
+// to the spool.
 type model struct {
 	t         *rapid.T
 	dir       string
 	file      string
 	s         *spool.Spool
-	n         int                 // of the token that was last committed
-	committed map[string][]string // what was committed, by run
-	at        map[string]int64    // what was sent, by run; nil without a connection
+	n         int                 // number in the last committed token
+	committed map[string][]string // committed tokens by run, in order
+	at        map[string]int64    // last sent sequence number by run; nil without a connection
 	has       map[string]*server
 }
 
-// server is what a server has of a run.
+// server is the state of a run on the server.
 type server struct {
 	prefix int64
-	log    []string // tokens, and "gap REASON"
+	log    []string // received tokens, and "gap REASON" for a gap
 }
 
 const modelMax = 6000
 
-// TestModel checks that with any order of commits, sends, acks, disconnections, kills and losses,
-// the server receives each event once and in order, or a gap with the reason, and gaps only after a
-// loss.
+// TestModel runs random sequences of commits, sends, acknowledgements, disconnections, kills and
+// losses of data. The server must receive each event once and in order, or a gap with the reason.
+// There must be no gap without a loss.
 func TestModel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		// Hidden in a struct, t has no deadline, which a bubble does not allow.
+		// The struct hides that t has a deadline, because a synctest bubble does not allow one.
 		rapid.Check(struct{ testing.TB }{t}, func(r *rapid.T) {
 			dir, err := os.MkdirTemp(t.TempDir(), "model")
 			if err != nil {
@@ -85,7 +86,7 @@ func (m *model) appendOne(t *rapid.T, run string) {
 	e := output(token + strings.Repeat("x", rapid.IntRange(0, 500).Draw(t, "long")))
 	if rapid.IntRange(0, 3).Draw(t, "kind") == 0 {
 		e = spool.Event{Type: protocol.RunAwaitingInput, Data: protocol.AwaitingInput{Reason: "prompt", Prompt: token}}
-		token = "!" + token // never given up
+		token = "!" + token // a token that begins with ! must never be dropped
 	}
 	off := int64(m.n)
 	if _, err := m.s.Commit(ctx, spool.Change{Run: run, Events: []spool.Event{e}, Offset: &off}); err != nil {
@@ -93,11 +94,12 @@ func (m *model) appendOne(t *rapid.T, run string) {
 	}
 	m.committed[run] = append(m.committed[run], token)
 	if r, _ := m.s.Run(run); r.Offset != off {
-		t.Fatalf("the offset is %d, and %d was committed", r.Offset, off)
+		t.Fatalf("offset = %d, want the committed %d", r.Offset, off)
 	}
 }
 
-// send has the connection send some events of a run, which the server stores at once.
+// send sends some events of a run, which the server stores at once. If there is no connection, it
+// connects instead.
 func (m *model) send(t *rapid.T) {
 	if m.at == nil {
 		m.connect(t)
@@ -117,7 +119,7 @@ func (m *model) sendSome(run string, n int) (sent int) {
 	return len(all)
 }
 
-// store is the server's side of an event.
+// store stores an event on the server.
 func (m *model) store(run string, e *protocol.Envelope) {
 	from := e.Seq
 	var tokens []string
@@ -140,9 +142,9 @@ func (m *model) store(run string, e *protocol.Envelope) {
 	s := m.server(run)
 	switch {
 	case from != m.at[run]+1:
-		m.t.Fatalf("%s: %d (from %d) was sent after %d", run, e.Seq, from, m.at[run])
+		m.t.Fatalf("%s: event %d (from %d) was sent after %d", run, e.Seq, from, m.at[run])
 	case from != s.prefix+1:
-		m.t.Fatalf("%s: %d (from %d) came, and the server has %d", run, e.Seq, from, s.prefix)
+		m.t.Fatalf("%s: event %d (from %d) was sent, and the server has %d", run, e.Seq, from, s.prefix)
 	}
 	m.at[run], s.prefix, s.log = e.Seq, e.Seq, append(s.log, tokens...)
 }
@@ -163,7 +165,8 @@ func tokensOf(text string) (all []string) {
 	return all
 }
 
-// fault injects a fault into a connection, hostd, or the state of either side.
+// fault injects a fault: it closes the connection, kills hostd, or loses the state of hostd or of
+// the server.
 func (m *model) fault(t *rapid.T) {
 	faults := map[string]func(*rapid.T){"cut": m.cut, "kill": m.kill, "the store": m.loseStore, "the spool": m.loseSpool}
 	faults[rapid.SampledFrom([]string{"cut", "cut", "kill", "the store", "the spool"}).Draw(t, "what")](t)
@@ -196,7 +199,7 @@ func (m *model) connect(*rapid.T) {
 	}
 }
 
-// kill is the end of hostd, or of its machine: what another finds are the files as they are.
+// kill kills hostd or its machine. The next hostd opens a copy of the files at that moment.
 func (m *model) kill(*rapid.T) {
 	m.at = nil
 	to := m.path(fmt.Sprintf("spool%d.db", m.n))
@@ -231,7 +234,7 @@ func (m *model) kill(*rapid.T) {
 	}
 	m.open()
 	if m.s.Epoch() != epoch+1 || !slices.EqualFunc(before, m.s.Runs(), func(a, b spool.Run) bool { return a.Last == b.Last && a.Offset == b.Offset }) {
-		m.t.Fatalf("%+v before, %+v after; epoch %d after %d", before, m.s.Runs(), m.s.Epoch(), epoch)
+		m.t.Fatalf("runs before the kill = %+v, after = %+v; epoch = %d after %d", before, m.s.Runs(), m.s.Epoch(), epoch)
 	}
 }
 
@@ -258,9 +261,9 @@ func (m *model) loseSpool(*rapid.T) {
 	}
 }
 
-// check compares the server's events of each run with the committed ones: the same tokens in the
-// same order; where some are missing there is a gap, and events that are never dropped are missing
-// only after a loss.
+// check compares the events on the server with the committed ones. The server must have the same
+// tokens in the same order. Where tokens are missing, there must be a gap. Tokens that must never
+// be dropped may be missing only after a loss.
 func (m *model) check(t *rapid.T) {
 	for run, s := range m.has {
 		rest, gap := m.committed[run], ""
@@ -272,19 +275,19 @@ func (m *model) check(t *rapid.T) {
 			i := slices.Index(rest, have)
 			switch {
 			case i < 0:
-				t.Fatalf("%s: %s is there twice, too late, or was never committed: %v", run, have, s.log)
+				t.Fatalf("%s: token %s was received twice, too late, or was never committed: %v", run, have, s.log)
 			case i > 0 && gap == "":
-				t.Fatalf("%s: %v are missing, and no gap event lists them: %v", run, rest[:i], s.log)
+				t.Fatalf("%s: tokens %v are missing without a gap: %v", run, rest[:i], s.log)
 			case strings.TrimSpace(strings.ReplaceAll(gap, "spool_full", "")) == "" && slices.ContainsFunc(rest[:i], func(token string) bool { return token[0] == '!' }):
-				t.Fatalf("%s: %v were dropped: %v", run, rest[:i], s.log)
+				t.Fatalf("%s: tokens %v must not be dropped: %v", run, rest[:i], s.log)
 			}
 			rest, gap = rest[i+1:], ""
 		}
 	}
 }
 
-// drain sends and acknowledges everything: then the spool is empty and the end of each run is
-// stored.
+// drain sends and acknowledges everything. The spool must then be empty, and the server must have
+// all events.
 func (m *model) drain() {
 	for _, run := range runs {
 		for m.sendSome(run, 7) > 0 {
@@ -292,14 +295,14 @@ func (m *model) drain() {
 			synctest.Wait()
 		}
 		if r, ok := m.s.Run(run); ok && r.Last != m.server(run).prefix {
-			m.t.Fatalf("%s: %+v, and the server has %d", run, r, m.server(run).prefix)
+			m.t.Fatalf("%s: run = %+v, but the server has %d", run, r, m.server(run).prefix)
 		}
 	}
 	m.check(m.t)
 }
 
-// The model's schedules are the same each time, unless flags say otherwise: -rapid.checks and
-// -rapid.seed select more.
+// The sequences are the same in each test run, unless the flags -rapid.checks and -rapid.seed
+// select others.
 func init() {
 	for name, value := range map[string]string{"rapid.checks": "12", "rapid.steps": "120", "rapid.seed": "20", "rapid.nofailfile": "true"} {
 		if err := flag.Set(name, value); err != nil {

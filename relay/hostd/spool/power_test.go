@@ -12,26 +12,27 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// power is a spool whose power is cut repeatedly, and what it reported as committed.
+// power is a spool whose power is cut repeatedly. It records what the spool has reported as
+// committed.
 type power struct {
 	*testing.T
-	last  atomic.Int64 // seq that is committed
-	acked int64        // that the server has
+	last  atomic.Int64 // last committed sequence number
+	acked int64        // last sequence number acknowledged by the server
 	epoch int64
 }
 
-// after checks that everything committed survives a cut: unacknowledged events, the offset and note
-// of the last one, and results.
+// after checks the state after a power cut. Unacknowledged events, the offset and note of the last
+// event, and results must remain if they were committed.
 func (p *power) after(dir string) error {
 	last := p.last.Load()
 	s, err := spool.Open(ctx, filepath.Join(dir, "spool.db"), spool.Options{})
 	if err != nil {
-		return fmt.Errorf("open it: %w", err)
+		return fmt.Errorf("open the spool: %w", err)
 	}
 	defer s.Close()
 	r, _ := s.Run("run_a")
 	if r.Last < last || r.Offset != r.Last*10 || r.Acked > p.acked || s.Epoch() <= p.epoch {
-		return fmt.Errorf("%d is committed, %d acknowledged, and there is %+v, epoch %d after %d", last, p.acked, r, s.Epoch(), p.epoch)
+		return fmt.Errorf("committed = %d, acknowledged = %d, run = %+v, epoch = %d after %d", last, p.acked, r, s.Epoch(), p.epoch)
 	}
 	for i, e := range next(p, s, "run_a", r.Acked, 1000) {
 		if want := r.Acked + int64(i) + 1; e.Seq != want || !strings.HasPrefix(textOf(p, e), fmt.Sprintf("%d ", want)) {
@@ -40,16 +41,16 @@ func (p *power) after(dir string) error {
 	}
 	note, err := s.Note(ctx, "run_a", "input", "last")
 	if err != nil || r.Last > 0 && string(note) != fmt.Sprint(r.Last) {
-		return fmt.Errorf("%s is noted of %d (%v)", note, r.Last, err)
+		return fmt.Errorf("note = %s, want %d (%v)", note, r.Last, err)
 	}
 	if all, err := s.Results(ctx, 0); err != nil || int64(len(all)) != r.Last {
-		return fmt.Errorf("%d results of %d (%v)", len(all), r.Last, err)
+		return fmt.Errorf("results = %d, want %d (%v)", len(all), r.Last, err)
 	}
 	return nil
 }
 
-// TestPowerCut checks that after a power cut, at a sync or after a commit, with any loss of
-// unsynced data, all commits are there completely and the file is valid.
+// TestPowerCut cuts the power at syncs and after commits. Any unsynced data may be lost. Each
+// commit must be stored completely, and the file must be valid.
 func TestPowerCut(t *testing.T) {
 	p := &power{T: t}
 	cuts := powercut.Test(t, "cut-spool", 7, p.after)
@@ -82,6 +83,6 @@ func TestPowerCut(t *testing.T) {
 	cuts.On = false
 	cuts.Cut()
 	if cuts.N < 15 {
-		t.Errorf("%d cuts", cuts.N)
+		t.Errorf("power cuts = %d, want at least 15", cuts.N)
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// load reads the runs. Before that it deletes the oldest of those that have ended and are fully
-// acknowledged, beyond the number of runs that a server remembers.
+// load reads the state of the runs. Before that, it deletes the oldest runs that have ended and are
+// completely acknowledged, so that no more remain than a server remembers.
 func (s *Spool) load(ctx context.Context) error {
 	_, err := s.writeDB.ExecContext(ctx, `DELETE FROM runs WHERE n IN (SELECT n FROM runs WHERE ended AND acked >= last ORDER BY n DESC LIMIT -1 OFFSET ?)`, protocol.MaxRunsOfHost)
 	if err != nil {
@@ -38,7 +38,8 @@ func (s *Spool) load(ctx context.Context) error {
 	return rows.Err()
 }
 
-// Runs returns the runs that have not ended or have unacknowledged events, oldest first.
+// Runs returns the runs that have not ended, and the ended runs with unacknowledged events, oldest
+// first.
 func (s *Spool) Runs() []Run {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -56,7 +57,7 @@ func (s *Spool) Runs() []Run {
 	return all
 }
 
-// Run returns what the spool knows of a run, including an ended one.
+// Run returns the state of a run. Runs that have ended are included until load deletes them.
 func (s *Spool) Run(id string) (Run, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -69,16 +70,16 @@ func (s *Spool) Run(id string) (Run, bool) {
 func (r *run) describe(id string) Run {
 	out := Run{ID: id, Last: r.last, Acked: r.acked, Offset: r.off, Ended: r.ended}
 	if r.adopted {
-		out.Last = 0 // its events are not numbered until Resume
+		out.Last = 0 // the events of an adopted run get their sequence numbers in Resume
 	}
 	return out
 }
 
-// Next returns at most n events of a run after a sequence number. The envelopes are complete except
-// for the host.
+// Next returns at most n events of a run after a sequence number. The envelopes lack only the host
+// id.
 func (s *Spool) Next(ctx context.Context, id string, after int64, n int) ([]protocol.Envelope, error) {
 	run, acked, until := s.startRead(id)
-	after = max(after, acked) // never returns acknowledged events, even if not yet deleted
+	after = max(after, acked) // acknowledged events may not be deleted yet
 	if until <= after {
 		return nil, nil
 	}
@@ -96,7 +97,7 @@ func (s *Spool) Next(ctx context.Context, id string, after int64, n int) ([]prot
 			return nil, fmt.Errorf("read the spool: %w", err)
 		}
 		e.Data = data
-		if e.Type == protocol.RunGap { // the server may have part of the gap's events
+		if e.Type == protocol.RunGap { // an acknowledgement may have shortened the gap
 			if e.Data, err = json.Marshal(protocol.Gap{From: max(from, after+1), To: e.Seq, Reason: string(data)}); err != nil {
 				return nil, err
 			}
@@ -109,8 +110,8 @@ func (s *Spool) Next(ctx context.Context, id string, after int64, n int) ([]prot
 	return all, nil
 }
 
-// startRead returns a run's number, its last acknowledged event, and the last event that Next may
-// return. It records that Next has returned the events up to there.
+// startRead returns the row id of a run, its last acknowledged sequence number, and the last
+// sequence number that Next may return. It records that Next returns the events up to that number.
 func (s *Spool) startRead(id string) (n, acked, until int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -126,8 +127,8 @@ func (s *Spool) startRead(id string) (n, acked, until int64) {
 	return r.n, r.acked, until
 }
 
-// Ack records that the server has a run's events up to a sequence number. The writer deletes them
-// later.
+// Ack records that the server has the events of a run up to a sequence number. The writer deletes
+// these events later.
 func (s *Spool) Ack(id string, last int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -140,7 +141,7 @@ func (s *Spool) Ack(id string, last int64) {
 	notify(s.wake)
 }
 
-// Notes returns a run's notes of a kind, by key.
+// Notes returns the notes of a run with the given kind, by key.
 func (s *Spool) Notes(ctx context.Context, id, kind string) (map[string]json.RawMessage, error) {
 	rows, err := s.readDB.QueryContext(ctx, `SELECT key, data FROM notes WHERE run = (SELECT n FROM runs WHERE id = ?) AND kind = ?`, id, kind)
 	if err != nil {
@@ -159,7 +160,7 @@ func (s *Spool) Notes(ctx context.Context, id, kind string) (map[string]json.Raw
 	return all, rows.Err()
 }
 
-// Note returns one note, or nil if it does not exist.
+// Note returns a note of a run, or nil if it does not exist.
 func (s *Spool) Note(ctx context.Context, id, kind, key string) (json.RawMessage, error) {
 	var data []byte
 	err := s.readDB.QueryRowContext(ctx, `SELECT data FROM notes WHERE run = (SELECT n FROM runs WHERE id = ?) AND kind = ? AND key = ?`, id, kind, key).Scan(&data)

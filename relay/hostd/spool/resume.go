@@ -8,8 +8,9 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// Adopt registers a live run that an earlier, lost spool knew. Its events are held until Resume
-// reports what the server has; a gap then marks the loss. It does nothing for a known run.
+// Adopt registers a live run whose events were in a spool that is lost. New events of the run are
+// held until Resume receives the server's last sequence number. A gap then marks the lost events.
+// Adopt does nothing if the run is known.
 func (s *Spool) Adopt(ctx context.Context, id string) error {
 	return s.do(ctx, func(b *batch) error {
 		b.s.mu.Lock()
@@ -26,9 +27,10 @@ func (s *Spool) Adopt(ctx context.Context, id string) error {
 	})
 }
 
-// Resume processes the last sequence number that the server has of a run, and returns the one after
-// which to continue. If the server lost events that it had acknowledged, first is the gap to send
-// before. A server that has more than this spool sent received it from a lost spool.
+// Resume receives the last sequence number that the server has of a run. It returns the sequence
+// number after which to send events. If the server has lost events that it had acknowledged, first
+// is a gap that must be sent before. If the server has more events than this spool, it received
+// them from a spool that is lost.
 func (s *Spool) Resume(ctx context.Context, id string, has int64) (after int64, first *protocol.Envelope, err error) {
 	err = s.do(ctx, func(b *batch) error {
 		st, err := b.state(id, false)
@@ -51,8 +53,9 @@ func (s *Spool) Resume(ctx context.Context, id string, has int64) (after int64, 
 	return after, first, err
 }
 
-// ResumeUnreported replaces Resume for a server that does not report what it has. For an adopted
-// run it assumes that fewer events were sent than milliseconds have passed since 1970.
+// ResumeUnreported is called instead of Resume if the server does not report its last sequence
+// number. For an adopted run it assumes that the lost spool has sent fewer events than the
+// milliseconds since 1970.
 func (s *Spool) ResumeUnreported(ctx context.Context, id string) (after int64, err error) {
 	err = s.do(ctx, func(b *batch) error {
 		st, err := b.state(id, false)
@@ -72,10 +75,11 @@ func (s *Spool) ResumeUnreported(ctx context.Context, id string) (after int64, e
 	return after, err
 }
 
-// rebase continues a run after the last event that the server has, with a gap.
+// rebase renumbers the events of a run so that they follow the server's last sequence number has. A
+// gap marks the lost events.
 func (b *batch) rebase(st *state, has int64) error {
 	move := has + 1
-	if !st.adopted { // the server has these numbers from a lost spool
+	if !st.adopted { // the server received these sequence numbers from a lost spool
 		var size int64
 		if err := b.tx.QueryRowContext(b.ctx, `SELECT COALESCE(SUM(size), 0) FROM events WHERE run = ?`, st.n).Scan(&size); err != nil {
 			return err
@@ -89,7 +93,7 @@ func (b *batch) rebase(st *state, has int64) error {
 			return nil
 		}
 	} else {
-		// In two steps, because sequence numbers must stay unique.
+		// In two steps, because sequence numbers must be unique at any time.
 		if err := b.exec(`UPDATE events SET seq = -seq - ?, from_seq = from_seq + ? WHERE run = ?`, move, move, st.n); err != nil {
 			return err
 		}
@@ -105,13 +109,13 @@ func (b *batch) rebase(st *state, has int64) error {
 	return b.insert(st.n, move, move, &row{typ: now.Type, ts: now.TS, data: []byte(lost), size: int64(len(now.Type)+len(lost)) + rowSize})
 }
 
-// do runs f in a batch of the writer.
+// do runs a function in a batch of the writer.
 func (s *Spool) do(ctx context.Context, do func(*batch) error) error {
 	_, err := s.submit(ctx, &job{do: do, done: make(chan struct{})})
 	return err
 }
 
-// Results returns the outcomes of commands with a number above after, in order.
+// Results returns the results of commands whose number is greater than after, in order.
 func (s *Spool) Results(ctx context.Context, after int64) ([]Result, error) {
 	rows, err := s.readDB.QueryContext(ctx, `SELECT n, run, kind, id, state, error FROM results WHERE n > ? ORDER BY n`, after)
 	if err != nil {
@@ -129,12 +133,12 @@ func (s *Spool) Results(ctx context.Context, after int64) ([]Result, error) {
 	return all, rows.Err()
 }
 
-// ResultAcked deletes a result that the server acknowledged.
+// ResultAcked deletes a result that the server has acknowledged.
 func (s *Spool) ResultAcked(ctx context.Context, n int64) error {
 	return s.do(ctx, func(b *batch) error { return b.exec(`DELETE FROM results WHERE n = ?`, n) })
 }
 
-// Report stores the outcome of a command, even for an unknown run.
+// Report stores the result of a command. The run need not be known.
 func (s *Spool) Report(ctx context.Context, r Result) error {
 	return s.do(ctx, func(b *batch) error { return b.insertResult(r) })
 }

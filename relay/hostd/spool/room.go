@@ -9,22 +9,22 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// fullTimeout is how long output waits for room before the oldest output is dropped.
+// fullTimeout is the time for which output waits for space before the oldest output is dropped.
 const fullTimeout = 60 * time.Second
 
-// fill describes how full the spool is.
+// fill describes how much of the spool is used.
 type fill struct {
-	used         int64     // bytes of events
-	waitingSince time.Time // since when output waits; zero if none does
-	dropping     bool      // the oldest output is dropped until an ack frees room
-	writeErr     error     // the last write error; nil if the last write succeeded
+	used         int64     // size of all events in bytes
+	waitingSince time.Time // when output began to wait for space; zero if no output waits
+	dropping     bool      // the oldest output is dropped until an acknowledgement frees space
+	writeErr     error     // error of the last write; nil if it succeeded
 }
 
 // Health describes the state of the spool.
 type Health struct {
 	Used, Max int64
-	Full      bool  // output waits for room or is dropped
-	WriteErr  error // the current write error, or nil
+	Full      bool  // output waits for space or is dropped
+	WriteErr  error // error of the last write; nil if it succeeded
 }
 
 // Health returns the state of the spool.
@@ -34,7 +34,7 @@ func (s *Spool) Health() Health {
 	return Health{Used: s.fill.used, Max: s.max, Full: !s.fill.waitingSince.IsZero(), WriteErr: s.fill.writeErr}
 }
 
-// setTrouble records the result of a write.
+// setTrouble records the error of a write, which is nil if the write succeeded.
 func (s *Spool) setTrouble(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -44,7 +44,8 @@ func (s *Spool) setTrouble(err error) {
 	s.fill.writeErr = err
 }
 
-// setUsed records the size after a commit. The caller holds mu.
+// setUsed records the size of all events after a commit. freed reports whether the commit deleted
+// acknowledged events. The caller holds mu.
 func (s *Spool) setUsed(used int64, freed bool) {
 	s.fill.used = used
 	if freed && used < s.max {
@@ -57,7 +58,7 @@ func (s *Spool) setUsed(used int64, freed bool) {
 	}
 }
 
-// admit blocks a job that is only output until there is room or fullTimeout has passed.
+// admit blocks a job that consists of output until there is space for it or fullTimeout has passed.
 func (s *Spool) admit(ctx context.Context, j *job) error {
 	for j.output {
 		room, wait := s.roomFor(j.size)
@@ -80,8 +81,8 @@ func (s *Spool) admit(ctx context.Context, j *job) error {
 	return nil
 }
 
-// roomFor returns a channel to wait on for room, and the longest time to wait, or nil if output of
-// this size may be written now.
+// roomFor returns a nil channel if output of the given size may be written now. Otherwise it
+// returns a channel that is closed when space is freed, and the maximum time to wait.
 func (s *Spool) roomFor(size int64) (room <-chan struct{}, most time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -101,7 +102,8 @@ func (s *Spool) roomFor(size int64) (room <-chan struct{}, most time.Duration) {
 	return s.room, most
 }
 
-// dropOldest replaces the oldest output with gaps until a sixteenth of the space is free.
+// dropOldest replaces the oldest output with gaps if the spool is full, until a sixteenth of the
+// maximum size is free.
 func (b *batch) dropOldest() error {
 	if b.used <= b.s.max {
 		return nil
@@ -110,7 +112,7 @@ func (b *batch) dropOldest() error {
 		var run, first int64
 		err := b.tx.QueryRowContext(b.ctx, `SELECT run, seq FROM events WHERE type = ? ORDER BY n LIMIT 1`, protocol.RunOutput).Scan(&run, &first)
 		if errors.Is(err, sql.ErrNoRows) {
-			return nil // the other events are never dropped
+			return nil // events other than output are never dropped
 		}
 		if err != nil {
 			return err
@@ -122,8 +124,8 @@ func (b *batch) dropOldest() error {
 	return nil
 }
 
-// replaceWithGap replaces consecutive output from a sequence number with a gap, until want bytes
-// are freed. It includes an adjacent gap before it.
+// replaceWithGap replaces consecutive output events that begin with sequence number first with a
+// gap, until want bytes are freed. If a gap precedes them, the new gap includes it.
 func (b *batch) replaceWithGap(run, first, want int64) error {
 	to, freed, err := b.measureOutput(run, first, want)
 	if err != nil {
@@ -145,7 +147,8 @@ func (b *batch) replaceWithGap(run, first, want int64) error {
 
 const spoolFull = "spool_full"
 
-// measureOutput returns the end and the size of consecutive output events.
+// measureOutput returns the last sequence number and the total size of consecutive output events
+// that begin with sequence number first. It stops when the size reaches want.
 func (b *batch) measureOutput(run, first, want int64) (to, size int64, err error) {
 	rows, err := b.tx.QueryContext(b.ctx, `SELECT seq, type, size FROM events WHERE run = ? AND seq >= ? ORDER BY seq`, run, first)
 	if err != nil {
@@ -166,7 +169,7 @@ func (b *batch) measureOutput(run, first, want int64) (to, size int64, err error
 	return to, size, rows.Err()
 }
 
-// clearTail prevents merging into an output event that was dropped.
+// clearTail makes sure that later output is not merged into a dropped event.
 func (b *batch) clearTail(n, to int64) {
 	b.s.mu.Lock()
 	for id, r := range b.s.runs {

@@ -15,11 +15,11 @@ import (
 	"github.com/concerto-lang/concerto/relay/sqliteintegrity"
 )
 
-// schema is the version of the tables.
+// schema is the version of the database schema.
 const schema = 1
 
-// tables creates the schema. For a gap, from_seq is its first sequence number and data its reason;
-// for other events from_seq equals seq.
+// tables creates the schema. In the row of a gap, from_seq is the first missing sequence number and
+// data is the reason. In other rows, from_seq equals seq.
 const tables = `
 CREATE TABLE runs (n INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, last INTEGER NOT NULL, acked INTEGER NOT NULL, off INTEGER NOT NULL, ended INTEGER NOT NULL,
 	adopted INTEGER NOT NULL);
@@ -29,7 +29,7 @@ CREATE TABLE notes (run INTEGER NOT NULL, kind TEXT NOT NULL, key TEXT NOT NULL,
 CREATE TABLE results (n INTEGER PRIMARY KEY AUTOINCREMENT, run TEXT NOT NULL, kind TEXT NOT NULL, id TEXT NOT NULL, state TEXT NOT NULL, error TEXT NOT NULL,
 	UNIQUE (run, kind, id))`
 
-// connect opens a database file on the SQLite VFS named disk.
+// connect opens a database file in the SQLite VFS with the name disk.
 func connect(disk, file, transactions string) (*sql.DB, error) {
 	name := "file:" + (&url.URL{Path: file}).EscapedPath() + "?vfs=" + disk + "&_txlock=" + transactions
 	for _, p := range []string{"busy_timeout(10000)", "journal_mode(wal)", "synchronous(full)", "secure_delete(on)"} {
@@ -38,7 +38,7 @@ func connect(disk, file, transactions string) (*sql.DB, error) {
 	return sql.Open("sqlite3", name)
 }
 
-// checkIntegrity checks the file before anything is written to it.
+// checkIntegrity checks the file for damage before anything is written to it.
 func (s *Spool) checkIntegrity(ctx context.Context, disk, file string) (err error) {
 	s.integrity, err = sqliteintegrity.Check(ctx, s.writeDB, file, ErrDamaged, func() (*sql.DB, error) { return connect(disk, file, "deferred") })
 	if errors.Is(err, ErrDamaged) {
@@ -47,18 +47,18 @@ func (s *Spool) checkIntegrity(ctx context.Context, disk, file string) (err erro
 	return err
 }
 
-// withRemedy adds the remedy to an error about damage.
+// withRemedy adds the remedy to an error that reports damage.
 func withRemedy(err error) error {
 	return fmt.Errorf("%w: move the file away; runs then continue with a gap", err)
 }
 
-// migrate creates the tables if necessary and returns the epoch of this start.
+// migrate creates the tables if they do not exist. It returns the epoch of this start.
 func migrate(ctx context.Context, db *sql.DB) (epoch int64, err error) {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
 		return 0, err
 	}
-	defer tx.Rollback() // no effect after a commit
+	defer tx.Rollback() // does nothing after a commit
 	if _, err := tx.ExecContext(ctx, `CREATE TABLE IF NOT EXISTS meta (one INTEGER PRIMARY KEY, schema INTEGER NOT NULL, epoch INTEGER NOT NULL)`); err != nil {
 		return 0, err
 	}
@@ -91,8 +91,8 @@ func makeTables(ctx context.Context, tx *sql.Tx, epoch int64) error {
 	return err
 }
 
-// isFull reports whether the disk is full. Failed writes count as well, because they may succeed
-// later.
+// isFull reports whether an error means that the disk is full. Other failed writes count as well,
+// because they may also succeed later.
 func isFull(err error) bool {
 	return errors.Is(err, sqlite3.FULL) || errors.Is(err, sqlite3.IOERR_WRITE) || errors.Is(err, sqlite3.IOERR_FSYNC) || errors.Is(err, sqlite3.IOERR_SHMSIZE)
 }

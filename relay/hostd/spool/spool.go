@@ -1,11 +1,11 @@
-// Package spool stores the events that a host must send to the relay's server until the server
-// acknowledges them (spec/relay.md). One SQLite file holds all runs of a hostd. The compatibility
-// promise does not cover this API.
+// Package spool stores the events that a host must send to the relay's server, until the server
+// acknowledges them (spec/relay.md). One SQLite file contains all runs of a hostd. The
+// compatibility promise does not cover this API.
 //
-// The spool numbers an event and commits it before anything else sees it. A Change is atomic: for
-// example an event and the position in the raw log after it, or a request and the data to decide it
-// after a restart. Unacknowledged events do not expire. If there is no room, the oldest output is
-// replaced with a run.gap.
+// The spool numbers each event and commits it before any other part of hostd can read it. A Change
+// is atomic. It contains, for example, an event and the position after it in the raw log, or a
+// request and the data that is needed to decide it after a restart. Unacknowledged events do not
+// expire. If the spool is full, the oldest output is replaced with a run.gap.
 package spool
 
 import (
@@ -24,7 +24,7 @@ import (
 	"github.com/concerto-lang/concerto/relay/sqliteintegrity"
 )
 
-// Errors to match with errors.Is.
+// Errors of this package. Match them with errors.Is.
 var (
 	ErrClosed  = errors.New("the spool is closed")
 	ErrEnded   = errors.New("the run has ended: it accepts no more events")
@@ -33,54 +33,55 @@ var (
 	ErrInUse   = errors.New("another hostd uses the spool")
 )
 
-// DefaultMax is the default limit on the bytes of events.
+// DefaultMax is the default maximum size of all events in bytes.
 const DefaultMax = 1 << 30
 
 // Options configures a Spool.
 type Options struct {
-	Max int64        // bytes of events; 0 means DefaultMax
+	Max int64        // maximum size of all events in bytes; 0 means DefaultMax
 	Log *slog.Logger // nil logs nothing
 
-	disk string // the SQLite VFS; "" means the default
+	disk string // name of the SQLite VFS; "" means the default
 }
 
-// Event is an event of a run. Data is one of protocol's structs or a JSON object. The spool assigns
-// the sequence numbers; of a run.gap only the number of lost events counts, To-From+1.
+// Event is an event of a run. Data is one of the structs of package protocol, or a JSON object. The
+// spool assigns the sequence number. In a run.gap, only the number of lost events matters, which is
+// To-From+1.
 type Event struct {
 	Type string
 	Data any
 	TS   time.Time // zero means now
 }
 
-// Note is state that hostd needs after a kill, such as a request or an input. Data is JSON; nil
-// deletes the note.
+// Note is state that hostd needs after it was killed, such as the state of a request or an input.
+// Data is JSON. A note with nil Data deletes the stored note.
 type Note struct {
 	Kind, Key string
 	Data      json.RawMessage
 }
 
-// Result is the outcome of a command, stored until the server acknowledges it.
+// Result is the result of a command. It is stored until the server acknowledges it.
 type Result struct {
-	N   int64 // assigned by the spool, for ResultAcked
+	N   int64 // number of the result, which the spool assigns; see ResultAcked
 	Run string
 	protocol.CommandDone
 }
 
-// Change is a set of changes of one run, committed atomically.
+// Change is a set of changes to one run, which are committed atomically.
 type Change struct {
 	Run     string
 	Events  []Event
-	Offset  *int64 // the position in the raw log up to which output is in the spool, in bytes
+	Offset  *int64 // position in the raw log, in bytes; output up to this position is in the spool
 	Notes   []Note
-	Results []Result // of this run
+	Results []Result // results of commands for this run
 }
 
 // Run describes a run in the spool.
 type Run struct {
 	ID     string
-	Last   int64 // the sequence number of the last event
-	Acked  int64 // the last sequence number that the server acknowledged
-	Offset int64 // the position in its raw log
+	Last   int64 // sequence number of the last event
+	Acked  int64 // last sequence number that the server has acknowledged
+	Offset int64 // position in the raw log, in bytes
 	Ended  bool
 }
 
@@ -91,25 +92,26 @@ type Spool struct {
 	epoch           int64
 	log             *slog.Logger
 	unlock          func() error
-	integrity       *sqliteintegrity.File // nil before the check
+	integrity       *sqliteintegrity.File // nil until the file was checked
 
 	in        chan *job
-	wake      chan struct{} // signals acks to the writer
-	committed chan struct{} // signals committed events
-	room      chan struct{} // closed and replaced when an ack frees room
+	wake      chan struct{} // wakes the writer to commit acknowledgements
+	committed chan struct{} // signals that new events are committed
+	room      chan struct{} // closed and replaced when an acknowledgement frees space
 	closed    chan struct{}
 	done      chan struct{}
 	once      sync.Once
 
 	mu   sync.Mutex
 	runs map[string]*run
-	acks map[string]int64 // acks to commit
+	acks map[string]int64 // acknowledgements to commit, by run
 	fill fill
 }
 
-// Open opens or creates a spool. It returns ErrDamaged for a damaged file and ErrNewer for one of a
-// newer version, and leaves both unchanged, or ErrInUse if another process has it open. If hostd
-// was killed, a large file is checked while it is in use, and Damage reports the result.
+// Open opens a spool, and creates it if it does not exist. It returns ErrDamaged for a damaged file
+// and ErrNewer for the file of a newer version, and changes neither. It returns ErrInUse if another
+// process has opened the spool. If hostd was killed, a large file is checked while it is in use,
+// and Damage reports the result.
 func Open(ctx context.Context, file string, o Options) (s *Spool, err error) {
 	if o.Max == 0 {
 		o.Max = DefaultMax
@@ -182,22 +184,24 @@ func (s *Spool) release() error {
 // Damage returns a channel that receives ErrDamaged if damage is found while the spool is in use.
 func (s *Spool) Damage() <-chan error { return s.integrity.Found() }
 
-// Epoch returns the time at which the spool was created, in Unix ms, plus the number of starts
-// since.
+// Epoch returns a number that increases with each start. It is the time at which the spool was
+// created, in Unix ms, plus the number of later starts.
 func (s *Spool) Epoch() int64 { return s.epoch }
 
-// Committed returns a channel that signals new events for Next. It supports one receiver.
+// Committed returns a channel that signals that Next has new events. Only one goroutine may receive
+// from it.
 func (s *Spool) Committed() <-chan struct{} { return s.committed }
 
-// Append commits events of a run and returns the sequence number of the last one. While the spool
-// is full, output waits until there is room.
+// Append commits events of a run and returns the sequence number of the last one. If the spool is
+// full, output waits for space.
 func (s *Spool) Append(ctx context.Context, run string, events ...Event) (last int64, err error) {
 	return s.Commit(ctx, Change{Run: run, Events: events})
 }
 
-// Commit commits a change and returns the sequence number of the run's last event. It waits while
-// the disk is full. Cancelling ctx stops the wait for room in the spool, but not a commit that has
-// begun. It returns ErrEnded, ErrClosed, the error of ctx or an error of the file.
+// Commit commits a change and returns the sequence number of the run's last event. If the disk is
+// full, it waits for space. Cancelling ctx ends the wait for space in the spool, but does not stop
+// a commit that has begun. Commit returns ErrEnded, ErrClosed, the error of ctx, or an error of the
+// file.
 func (s *Spool) Commit(ctx context.Context, c Change) (last int64, err error) {
 	j, err := newJob(c)
 	if err != nil {
@@ -211,7 +215,7 @@ func (s *Spool) Commit(ctx context.Context, c Change) (last int64, err error) {
 
 func (s *Spool) submit(ctx context.Context, j *job) (int64, error) {
 	select {
-	case <-s.closed: // checked first, because select chooses at random if several channels are ready
+	case <-s.closed: // checked first, because select chooses a ready channel at random
 		return 0, ErrClosed
 	default:
 	}
@@ -224,7 +228,7 @@ func (s *Spool) submit(ctx context.Context, j *job) (int64, error) {
 	}
 	select {
 	case <-j.done:
-	case <-s.done: // the job arrived after the writer stopped
+	case <-s.done: // the writer stopped before it received the job
 		select {
 		case <-j.done:
 		default:

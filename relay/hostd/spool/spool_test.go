@@ -35,7 +35,7 @@ var (
 	exited  = spool.Event{Type: protocol.RunExited, Data: protocol.Exited{ExitCode: 3}}
 )
 
-// describe returns events in short form, for comparing.
+// describe returns a short form of events, with which tests compare them.
 func describe(t testing.TB, all []protocol.Envelope) (out []string) {
 	for _, e := range all {
 		text := e.Type
@@ -45,7 +45,7 @@ func describe(t testing.TB, all []protocol.Envelope) (out []string) {
 		case protocol.RunGap:
 			gap, err := protocol.Decode[protocol.Gap](&e)
 			if err != nil || gap.To != e.Seq {
-				t.Errorf("%+v: %v", gap, err)
+				t.Errorf("gap %+v: %v", gap, err)
 			}
 			text = fmt.Sprintf("gap %d-%d %s", gap.From, gap.To, gap.Reason)
 		}
@@ -57,17 +57,18 @@ func describe(t testing.TB, all []protocol.Envelope) (out []string) {
 func expect(t testing.TB, got []string, want ...string) {
 	t.Helper()
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
-		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+		t.Errorf("events =\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
 
-// TestSpool checks that events are numbered by run, stored with what was committed with them,
-// deleted only after they are acknowledged, and that nothing follows an exit.
+// TestSpool checks the life of events. They are numbered in each run, stored together with the
+// notes of their change, and deleted only after their acknowledgement. A run accepts no events
+// after its exit.
 func TestSpool(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "a b?%41.db")
 	s := open(t, file, spool.Options{})
 	if _, err := spool.Open(ctx, file, spool.Options{}); !errors.Is(err, spool.ErrInUse) {
-		t.Errorf("a second process: %v", err)
+		t.Errorf("second open: error = %v, want ErrInUse", err)
 	}
 	off := int64(77)
 	last, err := s.Commit(ctx, spool.Change{Run: "run_a", Events: []spool.Event{started, output("1")}, Offset: &off,
@@ -78,7 +79,7 @@ func TestSpool(t *testing.T) {
 	}
 	commit(t, s, "run_b", started)
 	if _, err := s.Append(ctx, "run_a", spool.Event{Type: protocol.RunOutput, Data: protocol.Empty{}}); err == nil || !strings.Contains(err.Error(), "data.stream is missing") {
-		t.Errorf("an event that is none: %v", err)
+		t.Errorf("append of an invalid event: error = %v", err)
 	}
 	if _, err := s.Append(ctx, "../a", started); err == nil {
 		t.Error("a run id with invalid characters was accepted")
@@ -88,34 +89,34 @@ func TestSpool(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := s.Append(ctx, "run_a", output("x")); !errors.Is(err, spool.ErrClosed) {
-		t.Errorf("after the end: %v", err)
+		t.Errorf("append after Close: error = %v, want ErrClosed", err)
 	}
 	s = open(t, file, spool.Options{})
 	if s.Epoch() != epoch+1 {
-		t.Errorf("epoch %d after %d", s.Epoch(), epoch)
+		t.Errorf("epoch = %d, want %d + 1", s.Epoch(), epoch)
 	}
 	if _, err := s.Commit(ctx, spool.Change{Run: "run_a", Notes: []spool.Note{{Kind: "desk", Key: "r2"}}}); err != nil {
 		t.Error(err)
 	}
 	notes, err := s.Notes(ctx, "run_a", "desk")
 	if err != nil || len(notes) != 1 || string(notes["r1"]) != `{"a":1}` {
-		t.Errorf("%s %v", notes, err)
+		t.Errorf("notes = %s, error = %v", notes, err)
 	}
 	commit(t, s, "run_a", exited)
 	if _, err := s.Append(ctx, "run_a", output("late")); !errors.Is(err, spool.ErrEnded) {
-		t.Errorf("after the exit: %v", err)
+		t.Errorf("append after the exit: error = %v, want ErrEnded", err)
 	}
 	expect(t, describe(t, next(t, s, "run_a", 0, 2)), "1 run.started", "2 1", "3 run.exited")
 	if got := fmt.Sprint(s.Runs()); got != "[{run_a 3 0 77 true} {run_b 1 0 0 false}]" {
 		t.Error(got)
 	}
-	s.Ack("run_a", 9) // more than there is: nothing
+	s.Ack("run_a", 9) // acknowledges more than the last event, so it does nothing
 	s.Ack("run_a", 2)
-	s.Ack("run_a", 1) // late
+	s.Ack("run_a", 1) // a late acknowledgement
 	expect(t, describe(t, next(t, s, "run_a", 0, 9)), "3 run.exited")
 	s.Ack("run_a", 3)
 	s.Ack("run_b", 1)
-	if err := s.Close(); err != nil { // commits the acks
+	if err := s.Close(); err != nil { // Close commits the acknowledgements
 		t.Fatal(err)
 	}
 	s = open(t, file, spool.Options{})
@@ -123,27 +124,27 @@ func TestSpool(t *testing.T) {
 		t.Error(got)
 	}
 	if r, ok := s.Run("run_a"); !ok || !r.Ended || s.Health().Used != 0 {
-		t.Errorf("%+v %v %+v", r, ok, s.Health())
+		t.Errorf("run = %+v, exists = %v, health = %+v; want it ended and acknowledged", r, ok, s.Health())
 	}
 	if note, err := s.Note(ctx, "run_a", "desk", "r1"); note != nil || err != nil {
-		t.Errorf("a note of an ended run: %s %v", note, err)
+		t.Errorf("note of an ended run = %s, error = %v; want none", note, err)
 	}
 	testResults(t, s)
 }
 
-// testResults checks that results are stored until they are acknowledged; a newer one is sent
-// again.
+// testResults checks that a result is stored until it is acknowledged. A newer result of the same
+// command is sent again.
 func testResults(t *testing.T, s *spool.Spool) {
 	all, err := s.Results(ctx, 0)
 	if err != nil || len(all) != 1 || all[0].Run != "run_a" || all[0].ID != "i1" || all[0].State != "applied" {
-		t.Fatalf("%+v %v", all, err)
+		t.Fatalf("results = %+v, error = %v; want i1 as applied", all, err)
 	}
 	if _, err := s.Commit(ctx, spool.Change{Run: "run_a", Results: []spool.Result{{CommandDone: protocol.CommandDone{ID: "i1", Kind: "input", State: "rejected", Error: "why"}}}}); err != nil {
 		t.Fatal(err)
 	}
 	rest, err := s.Results(ctx, all[0].N)
 	if err != nil || len(rest) != 1 || rest[0].State != "rejected" || rest[0].Error != "why" {
-		t.Fatalf("%+v %v", rest, err)
+		t.Fatalf("results = %+v, error = %v; want i1 as rejected", rest, err)
 	}
 	for _, r := range []spool.Result{all[0], rest[0]} {
 		if err := s.ResultAcked(ctx, r.N); err != nil {
@@ -151,13 +152,13 @@ func testResults(t *testing.T, s *spool.Spool) {
 		}
 	}
 	if all, err = s.Results(ctx, 0); err != nil || len(all) != 0 {
-		t.Errorf("%+v %v", all, err)
+		t.Errorf("results after the acknowledgement = %+v, error = %v; want none", all, err)
 	}
 }
 
-// TestSpoolFull checks that from 80 % on output is merged with events that were not read; at 100 %
-// it waits for a minute, then the oldest output is replaced by a gap; requests and exits always
-// find room; an ack lets everything continue.
+// TestSpoolFull fills the spool. Above 80 % of its size, output is merged with events that were not
+// read. At 100 %, output waits for a minute, and then the oldest output is replaced with a gap.
+// Requests and exits are always accepted. An acknowledgement ends the waiting.
 func TestSpoolFull(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, filepath.Join(t.TempDir(), "spool.db"), spool.Options{Max: 16000})
@@ -168,14 +169,14 @@ func TestSpoolFull(t *testing.T) {
 		}
 		last := commit(t, s, "run_a", output("a"))
 		if seq := commit(t, s, "run_a", output("b")); seq != last {
-			t.Errorf("%d after %d: output was not added", seq, last)
+			t.Errorf("sequence number = %d, want %d: output was not merged", seq, last)
 		}
 		all := next(t, s, "run_a", 0, 1000)
 		if text := textOf(t, all[len(all)-1]); !strings.HasSuffix(text, "ab") {
-			t.Errorf("%q", text[max(0, len(text)-9):])
+			t.Errorf("end of the merged output = %q, want ab", text[max(0, len(text)-9):])
 		}
 		if seq := commit(t, s, "run_a", output("c")); seq != last+1 {
-			t.Errorf("%d after %d: output was added to events that Next had returned", seq, last)
+			t.Errorf("sequence number = %d after %d: output was merged with an event that Next had returned", seq, last)
 		}
 		for s.Health().Used < 15000 {
 			commit(t, s, "run_b", output(kilo))
@@ -183,19 +184,19 @@ func TestSpoolFull(t *testing.T) {
 		began := time.Now()
 		commit(t, s, "run_a", output(kilo))
 		if took := time.Since(began); took != time.Minute || !s.Health().Full {
-			t.Errorf("output waited %v", took)
+			t.Errorf("output waited %v, want a minute", took)
 		}
 		commit(t, s, "run_a", output(kilo))
 		commit(t, s, "run_a", exited)
 		if took := time.Since(began); took != time.Minute || s.Health().Used > 16000 {
-			t.Errorf("after that it took %v, %d bytes", took, s.Health().Used)
+			t.Errorf("output waited %v in total, used bytes = %d", took, s.Health().Used)
 		}
 		got := describe(t, next(t, s, "run_a", 0, 1000))
 		if got[0] != "1 run.started" || !strings.HasPrefix(got[1], "3 gap 2-3 spool_full") && !strings.Contains(got[1], "spool_full") || !strings.HasSuffix(got[len(got)-1], "run.exited") {
-			t.Errorf("%.300s", got)
+			t.Errorf("events = %.300s, want a gap in place of the oldest output", got)
 		}
 		if all := next(t, s, "run_a", 2, 1); !strings.Contains(describe(t, all)[0], "gap 3-") {
-			t.Errorf("a gap of which a part was sent: %s", describe(t, all)[0])
+			t.Errorf("gap after event 2 = %s, want it to begin with 3", describe(t, all)[0])
 		}
 		testResumeAfterRoom(t, s, kilo)
 	})
@@ -209,7 +210,7 @@ func testResumeAfterRoom(t *testing.T, s *spool.Spool, kilo string) {
 	s.Ack("run_a", r.Last)
 	synctest.Wait()
 	for s.Health().Used >= 16000 || s.Health().Full {
-		t.Fatalf("%+v", s.Health())
+		t.Fatalf("health = %+v", s.Health())
 	}
 	for s.Health().Used+1200 < 16000 {
 		commit(t, s, "run_c", output(kilo))
@@ -218,7 +219,7 @@ func testResumeAfterRoom(t *testing.T, s *spool.Spool, kilo string) {
 	waits, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	if _, err := s.Append(waits, "run_c", output(strings.Repeat("y", 3000))); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("%v", err)
+		t.Errorf("append with a deadline: error = %v, want DeadlineExceeded", err)
 	}
 	done := make(chan error)
 	go func() {
@@ -230,12 +231,12 @@ func testResumeAfterRoom(t *testing.T, s *spool.Spool, kilo string) {
 	c, _ := s.Run("run_c")
 	s.Ack("run_c", c.Last)
 	if err := <-done; err != nil || time.Since(began) != time.Second {
-		t.Errorf("the commit continued after %v: %v", time.Since(began), err)
+		t.Errorf("the commit returned after %v with error %v, want after a second", time.Since(began), err)
 	}
 }
 
-// TestDiskFull checks that writes wait while the disk is full, that Health reports it, and that
-// they continue by themselves.
+// TestDiskFull checks that writes wait while the disk is full, that Health reports the full disk,
+// and that the writes continue when there is space.
 func TestDiskFull(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, filepath.Join(t.TempDir(), "spool.db"), spool.Options{})
@@ -245,15 +246,15 @@ func TestDiskFull(t *testing.T) {
 		}
 		done := make(chan int64)
 		go func() { done <- commit(t, s, "run_a", output(strings.Repeat("x", 30000))) }()
-		time.Sleep(5500 * time.Millisecond) // of the bubble
+		time.Sleep(5500 * time.Millisecond) // in the time of the synctest bubble
 		if h := s.Health(); h.WriteErr == nil || !strings.Contains(h.WriteErr.Error(), "full") {
-			t.Errorf("%+v", h)
+			t.Errorf("health on a full disk = %+v", h)
 		}
 		if err := s.LimitPages(0); err != nil {
 			t.Fatal(err)
 		}
 		if seq := <-done; seq != 2 || s.Health().WriteErr != nil {
-			t.Errorf("%d %+v", seq, s.Health())
+			t.Errorf("sequence number = %d, health = %+v; want 2 and no error", seq, s.Health())
 		}
 		if err := s.LimitPages(1); err != nil {
 			t.Fatal(err)
@@ -275,8 +276,8 @@ func TestDiskFull(t *testing.T) {
 	})
 }
 
-// TestLostSpool checks that the loss of a spool, on either side, leaves a gap, and that no number
-// is used twice.
+// TestLostSpool checks that the loss of a spool, by the host or by the server, leaves a gap, and
+// that no sequence number is used twice.
 func TestLostSpool(t *testing.T) {
 	resume := func(s *spool.Spool, run string, has int64) (after int64, first string) {
 		after, gap, err := s.Resume(ctx, run, has)
@@ -295,13 +296,13 @@ func TestLostSpool(t *testing.T) {
 		}
 		commit(t, s, run, output("1"), output("2"), spool.Event{Type: protocol.RunGap, Data: protocol.Gap{From: 1, To: 10, Reason: "source_lag"}})
 		if all := next(t, s, run, 0, 10); all != nil || s.Runs()[0].Last != 0 {
-			t.Errorf("the spool has %v", all)
+			t.Errorf("events of an adopted run = %v, want none before Resume", all)
 		}
 	}
 	if after, first := resume(s, "run_a", 40); after != 40 || first != "" {
 		t.Error(after, first)
 	}
-	if err := s.Adopt(ctx, "run_a"); err != nil { // is known
+	if err := s.Adopt(ctx, "run_a"); err != nil { // the run is already known
 		t.Error(err)
 	}
 	expect(t, describe(t, next(t, s, "run_a", 40, 10)), "41 gap 41-41 spool_lost", "42 1", "43 2", "53 gap 44-53 source_lag")
@@ -329,8 +330,8 @@ func TestLostSpool(t *testing.T) {
 	}
 }
 
-// TestRefused checks that a damaged spool, one of a newer version and one in a missing directory
-// are refused and not changed.
+// TestRefused opens a damaged spool, a spool of a newer version, and a spool in a missing
+// directory. Each must be refused and not changed.
 func TestRefused(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "x.db")
 	text := strings.Repeat("this is no database, but a text. ", 50)
@@ -338,10 +339,10 @@ func TestRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := spool.Open(ctx, file, spool.Options{}); !errors.Is(err, spool.ErrDamaged) || !strings.Contains(err.Error(), "move the file away") {
-		t.Errorf("%v", err)
+		t.Errorf("open of a damaged spool: error = %v", err)
 	}
 	if got, err := os.ReadFile(file); err != nil || string(got) != text {
-		t.Errorf("it is now %q (%v)", got, err)
+		t.Errorf("damaged file = %q (%v), want it unchanged", got, err)
 	}
 	if err := os.Remove(file); err != nil {
 		t.Fatal(err)
@@ -361,18 +362,18 @@ func TestRefused(t *testing.T) {
 	}
 	before := powercut.Files(t, filepath.Dir(file))
 	if _, err := spool.Open(ctx, file, spool.Options{}); !errors.Is(err, spool.ErrNewer) || !strings.Contains(err.Error(), "newer concerto-relay") {
-		t.Errorf("%v", err)
+		t.Errorf("open of a newer spool: error = %v", err)
 	}
 	if diff := cmp.Diff(before, powercut.Files(t, filepath.Dir(file))); diff != "" {
 		t.Errorf("the newer one was touched (-before +after):\n%.300s", diff)
 	}
 	if _, err := spool.Open(ctx, filepath.Join(file, "y"), spool.Options{}); err == nil || !strings.Contains(err.Error(), "open the spool") {
-		t.Errorf("%v", err)
+		t.Errorf("open in a missing directory: error = %v", err)
 	}
 }
 
-// TestTooLong checks that data that do not fit a frame are refused, because the server would never
-// accept them or later events.
+// TestTooLong checks that data too large for a frame is refused. Otherwise the server would never
+// accept the event, nor later events of the run.
 func TestTooLong(t *testing.T) {
 	s := open(t, filepath.Join(t.TempDir(), "x.db"), spool.Options{})
 	meta := func(n int) spool.Event {
@@ -380,9 +381,9 @@ func TestTooLong(t *testing.T) {
 	}
 	var why *protocol.Refusal
 	if _, err := s.Append(ctx, "run_a", meta(spool.MaxData/6)); !errors.As(err, &why) || why.Code != protocol.TooLarge {
-		t.Errorf("%v", err)
+		t.Errorf("append of too large data: error = %v, want too_large", err)
 	}
 	if last := commit(t, s, "run_a", meta(100)); last != 1 {
-		t.Errorf("%d are there", last)
+		t.Errorf("sequence number of the next event = %d, want 1", last)
 	}
 }

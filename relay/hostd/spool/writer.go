@@ -10,57 +10,57 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// MaxData limits the data of an event, in bytes. A larger event does not fit a frame and would
-// block the events after it.
+// MaxData is the maximum size in bytes of the data of an event. A larger event would not fit into a
+// frame, and would prevent the sending of later events.
 const MaxData = protocol.MaxFrame - 4<<10
 
-// retryAfter is the delay before a write to a full disk is repeated.
+// retryAfter is the delay before a failed write is repeated, for example on a full disk.
 const retryAfter = time.Second
 
-// run is the state of a run in memory. handed and hidden protect merging: an event that Next
-// returned is not changed, and one that is being changed is not returned.
+// run is the state of a run in memory. handed and hidden allow events to be merged safely: an event
+// that Next has returned is not changed, and an event that is being changed is not returned.
 type run struct {
 	state
-	handed int64 // Next has returned events up to this one
-	hidden int64 // Next returns no events from this one on; 0 means no limit
+	handed int64 // Next has returned events up to this sequence number
+	hidden int64 // Next must not return events from this sequence number on; 0 means no limit
 }
 
-// state is the part of a run that a transaction changes; it works on a copy.
+// state is the part of a run's state that a transaction changes. The transaction changes a copy.
 type state struct {
 	n       int64
 	last    int64
 	acked   int64
 	off     int64
 	ended   bool
-	adopted bool  // the run was adopted, see Adopt
-	tail    *tail // the last event if output can be appended to it; immutable
+	adopted bool  // Adopt has registered the run, and Resume was not yet called
+	tail    *tail // the last event, if output can be appended to it; nil otherwise; immutable
 }
 
-// tail is an output event that is the last event of its run.
+// tail is the last event of a run if it is output.
 type tail struct {
 	seq  int64
 	size int64
 	protocol.Output
 }
 
-// row is an event in its stored form.
+// row is the stored form of an event.
 type row struct {
 	typ, ts string
 	data    []byte
-	lost    int64 // of a gap: the number of lost events
+	lost    int64 // for a gap: number of lost events
 	size    int64
-	output  *protocol.Output // of a run.output
+	output  *protocol.Output // the decoded data of a run.output; nil for other events
 }
 
-// rowSize is the approximate size of a row without its texts.
+// rowSize is the approximate size in bytes of a row without its texts.
 const rowSize = 80
 
-// job is a request to the writer: a change, or the function do.
+// job is a request to the writer. It is a change, or the function do if do is not nil.
 type job struct {
 	Change
 	rows   []row
 	size   int64
-	output bool // all its events are output
+	output bool // all events of the change are output
 	do     func(*batch) error
 
 	last int64
@@ -125,7 +125,8 @@ func rowOf(e Event) (row, error) {
 	return r, nil
 }
 
-// write is the writer goroutine. Jobs that arrive during a commit form the next batch.
+// write is the main function of the writer goroutine. Jobs that arrive during a commit form the
+// next batch.
 func (s *Spool) write() {
 	defer close(s.done)
 	for {
@@ -160,13 +161,13 @@ func (s *Spool) drain() {
 		case first := <-s.in:
 			s.commit(s.gather(first))
 		default:
-			s.commit(nil) // the remaining acks
+			s.commit(nil) // commit the remaining acknowledgements
 			return
 		}
 	}
 }
 
-// commit commits jobs and pending acks, and retries while the disk is full.
+// commit commits jobs and pending acknowledgements. While the disk is full, it retries.
 func (s *Spool) commit(jobs []*job) {
 	err := s.tryCommit(jobs)
 	for full := false; err != nil && isFull(err); err = s.tryCommit(jobs) {
@@ -202,7 +203,7 @@ func (s *Spool) pause(d time.Duration) bool {
 	}
 }
 
-// tryCommit runs one transaction and updates the state in memory after the commit.
+// tryCommit runs one transaction. After the commit it updates the state in memory.
 func (s *Spool) tryCommit(jobs []*job) error {
 	b := &batch{ctx: context.Background(), s: s, runs: map[string]*state{}}
 	acks := s.takeAcks()
@@ -226,7 +227,7 @@ func (s *Spool) tryCommit(jobs []*job) error {
 			r = &run{}
 			s.runs[id] = r
 		}
-		now.acked = max(now.acked, r.acked) // another ack may have arrived
+		now.acked = max(now.acked, r.acked) // an acknowledgement may have arrived during the commit
 		r.state = *now
 	}
 	s.setUsed(b.used, b.freed)
@@ -251,5 +252,6 @@ func notify(c chan struct{}) {
 	}
 }
 
-// isRefusal reports whether the error concerns only its job, not the transaction.
+// isRefusal reports whether an error concerns only one job, so that the other jobs of the
+// transaction can be committed.
 func isRefusal(err error) bool { return errors.Is(err, ErrEnded) }
