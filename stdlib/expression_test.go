@@ -26,7 +26,7 @@ var searchedTexts = []string{
 	"abcabcabd", "\x00a", "\U0001F600a\U0001F600", "aé\nbé", "_a_ a", "xyx", "aaaaab", "\ufffd",
 }
 
-// TestLongSearch: an interruptible search finds the same matches as package regexp.
+// TestLongSearch checks that an interruptible search finds the same matches as package regexp.
 func TestLongSearch(t *testing.T) {
 	randtest.InOneGoroutine(t)
 	for _, e := range searched {
@@ -52,15 +52,15 @@ func sameMatches(t *testing.T, pattern, text string) {
 		var got [][]int
 		x.each(text, n, nil, func(m []int) { got = append(got, m) })
 		if want := std.FindAllStringSubmatchIndex(text, n); !slices.EqualFunc(got, want, slices.Equal[[]int]) {
-			t.Errorf("%q in %.40q, %d: %d matches, want %d, or others", pattern, text, n, len(got), len(want))
+			t.Errorf("expression %q in %.40q with limit %d: found %d matches that differ from the expected %d", pattern, text, n, len(got), len(want))
 		}
 	}
 	if got, want := x.matches(text, nil), std.MatchString(text); got != want {
-		t.Errorf("%q in %.40q: matches %v, want %v", pattern, text, got, want)
+		t.Errorf("expression %q in %.40q: matches = %v, want %v", pattern, text, got, want)
 	}
 }
 
-// TestSearchEnds: a search in a long text can be interrupted.
+// TestSearchEnds checks that a search in a long text can be interrupted.
 func TestSearchEnds(t *testing.T) {
 	text := strings.Repeat("ab cd é", 10_000)
 	for _, e := range []string{`x`, `xyz`, `[xyz]+`, `^(?s:.)*x`, `^(a|b| |c|d|é)*x`, `\b(x)\b`, `a.*x`, `(?s)a.*`, `[^x]*`, `(?s)(a.*)d`, `ab`, `x|$`} {
@@ -68,7 +68,7 @@ func TestSearchEnds(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		whole := 0 // the number of checks
+		whole := 0 // number of checks by the pace
 		search := func(most int) (ended bool) {
 			defer func() { ended = recover() != nil }()
 			n := 0
@@ -82,10 +82,10 @@ func TestSearchEnds(t *testing.T) {
 			return false
 		}
 		if search(1<<40) || whole < 2 {
-			t.Errorf("%s: %d looks", e, whole)
+			t.Errorf("%s: the search ended early or made only %d checks", e, whole)
 		}
 		if !search(whole / 2) {
-			t.Errorf("%s is not interrupted", e)
+			t.Errorf("the search for %s was not interrupted", e)
 		}
 	}
 }

@@ -36,9 +36,9 @@ func fmtFormat(a *vm.Args) (value.Slot, error) {
 	})
 }
 
-// fillHoles returns the native's first argument with its placeholders replaced. A placeholder
-// begins with one of the bytes in marks. hole returns the value that replaces the first width bytes
-// of s; a mark with width 0 is literal text.
+// fillHoles returns argument 0 with its placeholders replaced. A placeholder begins with one of the
+// bytes in marks. hole returns the value that replaces the first width bytes of s. If width is 0,
+// the mark is literal text.
 func fillHoles(a *vm.Args, name, marks string, hole func(s string) (v value.Slot, width int, err error)) (value.Slot, error) {
 	s := a.String(0)
 	var out []byte
@@ -71,8 +71,8 @@ func fillHoles(a *vm.Args, name, marks string, hole func(s string) (v value.Slot
 	return value.String(string(append(out, s...))), nil
 }
 
-// placeholder reads `{}` or `{0}` at the start of s. which is the argument's number, -1 for the
-// next argument; width is the placeholder's length in bytes, or 0 if there is none.
+// placeholder reads `{}` or `{0}` at the start of s. which is the number of the argument, or -1 for
+// the next one. width is the length of the placeholder in bytes, or 0 if there is none.
 func placeholder(s string) (which, width int) {
 	end := strings.IndexByte(s[:min(len(s), len("{999999}"))], '}')
 	if s[0] != '{' || end < 0 || end > len("{999999") {
@@ -128,11 +128,11 @@ func fmtIndent(a *vm.Args) (value.Slot, error) {
 	return value.String(out.String()), nil
 }
 
-// column contains the properties of a column of a table.
+// column contains the properties of a table column.
 type column struct {
 	width   int
-	numbers bool // whether it has cells, and all of them are numbers
-	text    bool // whether it has a cell that is not a number
+	numbers bool // the column has cells, and all of them are numbers
+	text    bool // the column has a cell that is not a number
 }
 
 func fmtTable(a *vm.Args) (value.Slot, error) {
@@ -176,7 +176,7 @@ func oneLine(s string) string {
 	return strings.NewReplacer("\r\n", " ", "\n", " ", "\r", " ").Replace(s)
 }
 
-// drawTable writes the lines of a table; a nil line is the rule.
+// drawTable writes the lines of a table. A nil line is a horizontal rule.
 func drawTable(a *vm.Args, lines [][]string, columns []column) (value.Slot, error) {
 	total := 2
 	for _, c := range columns {

@@ -7,7 +7,7 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// The effects of files. Paths are Strings.
+// fsNatives contains the natives that request effects on files. Paths are Strings.
 var fsNatives = native.Table{
 	{"fs.read", func(a *vm.Args) (value.Slot, error) { return a.Ask(&effect.ReadFile{Path: a.String(0)}, fileText) }},
 	{"fs.info", func(a *vm.Args) (value.Slot, error) { return a.Ask(&effect.FileInfo{Path: a.String(0)}, fileStatus) }},
@@ -44,7 +44,7 @@ func fileText(r effect.Result) (value.Slot, error) {
 	return value.String(r.(*effect.FileText).Text), nil
 }
 
-// fileStatus converts a status to (exists, is_dir, size).
+// fileStatus converts the status of a file to (exists, is_dir, size).
 func fileStatus(r effect.Result) (value.Slot, error) {
 	s := r.(*effect.FileStatus)
 	return value.Tuple(value.Bool(s.Exists), value.Bool(s.IsDir), value.Int(s.Size)), nil

@@ -11,8 +11,8 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// Each native of a hashmap has two forms: one for a hashmap in memory, and one for a hashmap in a
-// file, which requests the effect.
+// Each native for hashmaps has two implementations: one for a hashmap in memory, and one that
+// requests the effect for a hashmap in a file.
 var hashMapNatives = native.Table{
 	{"HashMap.get", memoryOrFile(hashMapGet, fileGet)},
 	{"HashMap.get_or", memoryOrFile(hashMapGetOr, fileGetOr)},
@@ -38,7 +38,8 @@ var hashMapNatives = native.Table{
 	{"HashMap.__clear", memoryOrFile(hashMapClear, fileClear)},
 }
 
-// object returns the Go object of argument 0, a store of type T.
+// object returns the Go object of argument 0, which must be a store of type T. want describes the
+// type in the fault.
 func object[T any](a *vm.Args, want string) T {
 	if h := a.Slot(0).Handle(); h != nil {
 		if x, ok := h.Object.(T); ok {
@@ -112,7 +113,8 @@ func hashMapPut(a *vm.Args) (value.Slot, error) {
 	return change(h, k, before, had, v, true), nil
 }
 
-// hashMapPutMany returns (key, change) for each change to report.
+// hashMapPutMany sets several entries. It returns a tuple (key, change) for each change about which
+// watchers must be notified.
 func hashMapPutMany(a *vm.Args) (value.Slot, error) {
 	h, changes := hashMap(a), value.NewArray()
 	a.Step(8 * a.Map(1).Len())
@@ -124,14 +126,14 @@ func hashMapPutMany(a *vm.Args) (value.Slot, error) {
 	return changes.Slot(), nil
 }
 
-// addChange adds a change to report.
+// addChange appends the tuple (key, change) unless change is nil.
 func addChange(changes *value.Array, k, change value.Slot) {
 	if !change.IsNil() {
 		changes.Push(value.Tuple(k, value.Unwrap(change)))
 	}
 }
 
-// hashMapAdd returns (sum, change).
+// hashMapAdd adds a number to an entry and returns (sum, change).
 func hashMapAdd(a *vm.Args) (value.Slot, error) {
 	k, err := mapKey(a)
 	if err != nil {
@@ -161,7 +163,8 @@ func addNumbers(x, y value.Slot) (value.Slot, error) {
 	return value.Int(n), nil
 }
 
-// hashMapClear returns the removed entries if there are watchers.
+// hashMapClear removes all entries. It returns the removed entries if the hashmap has watchers, and
+// otherwise an empty map.
 func hashMapClear(a *vm.Args) (value.Slot, error) {
 	h, removed := hashMap(a), value.NewMap(0)
 	if h.HasWatchers() {
@@ -203,8 +206,8 @@ func hashMapOnChange(a *vm.Args) (value.Slot, error) {
 	return value.Nil, err
 }
 
-// change returns the notice of a change to a key for __call_watchers of hashmap.conc, or nil if the
-// key has no watchers or nothing has changed.
+// change returns the data of a change that __call_watchers in hashmap.conc needs. It returns nil if
+// the key has no watchers or if the value is unchanged.
 func change(h *memstore.HashMap, k, before value.Slot, had bool, after value.Slot, has bool) value.Slot {
 	if !h.IsWatched(k) || had == has && (!had || value.Equal(before, after)) {
 		return value.Nil
@@ -219,17 +222,18 @@ func change(h *memstore.HashMap, k, before value.Slot, had bool, after value.Slo
 	return value.Some(value.Tuple(option(before, had), option(after, has), ofKey, ofAny))
 }
 
-// For a hashmap in a file only the path is stored here: its natives request the effects and convert
-// their results.
+// The natives for a hashmap in a file request the effects and convert their results. The value of
+// such a hashmap contains only the path of the file.
 
-// fileMap is a hashmap in a file with the arguments of one call.
+// fileMap contains the arguments of a call for a hashmap in a file.
 type fileMap struct {
 	*vm.Args
 	memstore.StoredEntries
 	h *memstore.HashMap
 }
 
-// memoryOrFile returns a native that runs memory, or file if argument 0 is a hashmap in a file.
+// memoryOrFile returns a native that calls file if argument 0 is a hashmap in a file, and memory
+// otherwise.
 func memoryOrFile(memory vm.Native, file func(m fileMap) (value.Slot, error)) vm.Native {
 	return func(a *vm.Args) (value.Slot, error) {
 		h := hashMap(a)
@@ -242,7 +246,7 @@ func memoryOrFile(memory vm.Native, file func(m fileMap) (value.Slot, error)) vm
 
 func found(r effect.Result) (value.Slot, error) { return value.Bool(r.(*effect.StoreFound).Found), nil }
 
-// key returns argument 1, a key, and its stored form.
+// key returns argument 1, which is a key, and the form in which the file stores it.
 func (m fileMap) key() (k value.Slot, raw []byte, err error) {
 	if k, err = mapKey(m.Args); err == nil {
 		raw, err = m.EncodeKey(k)
@@ -250,7 +254,8 @@ func (m fileMap) key() (k value.Slot, raw []byte, err error) {
 	return k, raw, err
 }
 
-// lookUp requests the value of argument 1; ok is false if there is none.
+// lookUp requests the value for the key in argument 1. convert receives the key and the value; ok
+// is false if there is no value.
 func (m fileMap) lookUp(convert func(k, v value.Slot, ok bool) (value.Slot, error)) (value.Slot, error) {
 	k, raw, err := m.key()
 	if err != nil {
@@ -285,7 +290,7 @@ func fileGetOr(m fileMap) (value.Slot, error) {
 	})
 }
 
-// fileHas does not read the value, so the value need not fit the type.
+// fileHas does not read the value, so that the value need not fit the type of the hashmap.
 func fileHas(m fileMap) (value.Slot, error) {
 	_, raw, err := m.key()
 	if err != nil {
@@ -345,7 +350,7 @@ func fileKeys(m fileMap) (value.Slot, error) {
 
 func fileValues(m fileMap) (value.Slot, error) { return fileEntries(valuesOf)(m) }
 
-// fileEntries returns a function that applies f to the entries.
+// fileEntries returns a function that requests all entries and passes them to f.
 func fileEntries(f func(*value.Pace, entries) (value.Slot, error)) func(m fileMap) (value.Slot, error) {
 	return func(m fileMap) (value.Slot, error) {
 		kept, pace := m.StoredEntries, m.Pace()
@@ -446,7 +451,8 @@ func fileAdd(m fileMap) (value.Slot, error) {
 	})
 }
 
-// fileRemoval reads only the entries that have watchers.
+// fileRemoval returns the change that a removal of the key causes. It reads the entry only if the
+// key has watchers.
 func fileRemoval(m fileMap) (value.Slot, error) {
 	h := m.h
 	k, err := mapKey(m.Args)

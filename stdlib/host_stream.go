@@ -10,9 +10,9 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// hostStreamNatives are the natives of a host's stream. The first argument is the result of
-// host.stream.open. An argument named ask identifies a message that waits for an answer;
-// host.stream.next returns it with the message.
+// hostStreamNatives contains the natives for a host's stream. Their first argument is the result of
+// host.stream.open. An argument named ask identifies a message whose answer the host awaits.
+// host.stream.next returns it together with the message.
 var hostStreamNatives = native.Table{
 	{"host.stream.open", func(a *vm.Args) (value.Slot, error) { return a.OpenHostStream(a.String(1)) }},
 	{"host.stream.next", func(a *vm.Args) (value.Slot, error) {
@@ -44,7 +44,7 @@ var hostStreamNatives = native.Table{
 	{"tool.there", toolExists},
 }
 
-// hostMessage converts a message to a value of the type t, HostMessage.
+// hostMessage converts a message to a value of the type t, which is HostMessage.
 func hostMessage(t *value.Type, m *effect.HostMessage, ask value.Slot) value.Slot {
 	payload := m.Payload.Map()
 	all := value.NewMap(payload.Len() + 1)
@@ -64,8 +64,8 @@ func hostMessage(t *value.Type, m *effect.HostMessage, ask value.Slot) value.Slo
 		native.Field{"__members", all.Slot()})
 }
 
-// hostStreamReply answers a message. Its arguments are (stream, ask, value, problem, whether a tool
-// answers). As with a handler's value, an Ok is replaced by its content, and an Err counts as a
+// hostStreamReply answers a message. The arguments are (stream, ask, value, problem, whether a tool
+// answers). If the value is an Ok, its content is sent. If it is an Err, its message becomes the
 // problem.
 func hostStreamReply(a *vm.Args) (value.Slot, error) {
 	problem, v := a.String(3), value.Flatten(a.Slot(2))
@@ -97,7 +97,8 @@ func hostMessageRead(a *vm.Args) (value.Slot, error) {
 	return v, nil
 }
 
-// toolExists reports whether one of the tools in argument 0 has the function that argument 1 names.
+// toolExists reports whether one of the tools in argument 0 has a function with the name in
+// argument 1.
 func toolExists(a *vm.Args) (value.Slot, error) {
 	tools, name := a.Tools(a.Slot(0)), value.Flatten(a.Slot(1))
 	if name.Kind() != value.KindString {

@@ -14,7 +14,8 @@ var httpNatives = native.Table{
 	{"http.__body", httpBody},
 }
 
-// httpCall takes (method, url, headers, body, timeout_ms) and returns (status, headers, body).
+// httpCall performs an HTTP request. The arguments are (method, url, headers, body, timeout_ms),
+// and the result is (status, headers, body).
 func httpCall(a *vm.Args) (value.Slot, error) {
 	r := &effect.HTTP{Method: a.String(0), URL: a.String(1), Timeout: a.Int(4)}
 	a.Step(4 * a.Map(2).Len())

@@ -2,14 +2,14 @@ package stdlib
 
 import "sync"
 
-// file is one row of the index: a .conc file and the names that it declares, so that finding a name
-// requires no parsing. A test compares the index with the files.
+// file is one row of the index: a .conc file and the names that it declares. With the index, the
+// library finds a name without parsing. A test compares the index with the files.
 type file struct {
 	name    string
-	methods string   // the built-in type of its impl blocks, or ""
-	module  string   // its module of std, or ""
-	globals []string // its top-level declarations, unless it is a module
-	whole   bool     // whether each global requires the whole file: a struct with its impls
+	methods string   // built-in type to which the impl blocks of the file add methods; "" if there are none
+	module  string   // name of the module that the file defines; "" if it defines none
+	globals []string // top-level declarations; empty if the file is a module
+	whole   bool     // each declaration requires the whole file, because a struct needs its impls
 }
 
 var files = [...]file{
@@ -88,7 +88,7 @@ var files = [...]file{
 	{name: "mod_yaml.conc", module: "yaml"},
 }
 
-// preludeFile returns the file that declares a global name, or nil.
+// preludeFile returns the file that declares a global name, or nil if there is none.
 func preludeFile(name string) *file { return preludeFiles()[name] }
 
 var preludeFiles = sync.OnceValue(func() map[string]*file {

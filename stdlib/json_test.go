@@ -25,10 +25,10 @@ func TestJSON(t *testing.T) {
 	s := e.Slot()
 	for name, want := range map[string]int64{"offset": 20, "line": 3, "column": 8} {
 		if v, _ := value.FieldByName(s, name); v.AsInt() != want {
-			t.Errorf("%s is %d, want %d", name, v.AsInt(), want)
+			t.Errorf("%s = %d, want %d", name, v.AsInt(), want)
 		}
 	}
 	if !strings.HasSuffix(e.Message, ", line 3, column 8") {
-		t.Errorf("message %s", e.Message)
+		t.Errorf("message = %s", e.Message)
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// Each native of a ledger has two forms: one for a ledger in memory, and one for a ledger in a
-// file, which requests the effect.
+// Each native for ledgers has two implementations: one for a ledger in memory, and one that
+// requests the effect for a ledger in a file.
 var ledgerNatives = native.Table{
 	{"Ledger.insert", ledgerInsert},
 	{"Ledger.delete", ledgerDelete},
@@ -89,7 +89,7 @@ func ledgerClear(a *vm.Args) (value.Slot, error) {
 	return value.Nil, nil
 }
 
-// updateResult returns the result of an update of an entry.
+// updateResult returns the result of the update of an entry: whether the entry exists, or a fault.
 func updateResult(found bool, err error) (value.Slot, error) {
 	if err != nil {
 		return value.Nil, value.Faultf("%s", err)
@@ -110,8 +110,8 @@ func ledgerIdentifiers(a *vm.Args) (value.Slot, error) {
 	return value.StringArray(out), nil
 }
 
-// ledgerFind searches in the way that argument 1 names, for the texts of argument 2. It returns
-// values of the type in argument 3, LedgerEntry.
+// ledgerFind searches a ledger. Argument 1 names the kind of search, argument 2 contains the texts
+// to find, and argument 3 is the type LedgerEntry of the results.
 func ledgerFind(a *vm.Args) (value.Slot, error) {
 	l, words, entry := ledger(a), stringsOf(a.Array(2)), a.Type(3)
 	if l.Place != nil {
@@ -140,8 +140,8 @@ func ledgerFind(a *vm.Args) (value.Slot, error) {
 	return out.Slot(), nil
 }
 
-// For a ledger in a file only the path is stored here; its limits are checked before the effect is
-// requested.
+// The natives for a ledger in a file check the limits before they request the effect. The value of
+// such a ledger contains only the path of the file.
 
 func fileInsert(a *vm.Args, p *memstore.Place, e effect.LedgerEntry) (value.Slot, error) {
 	if err := memstore.CheckEntry(e.Identifier, e.Keys, e.Value); err != nil {
@@ -150,7 +150,8 @@ func fileInsert(a *vm.Args, p *memstore.Place, e effect.LedgerEntry) (value.Slot
 	return a.Ask(&effect.LedgerPut{Store: p.Request(), Entry: e}, vm.Nothing)
 }
 
-// fileUpdate replaces one part of an entry; problem is the limit that the new part exceeds, if any.
+// fileUpdate replaces one part of an entry. problem is the error if the new part exceeds a limit,
+// and otherwise nil.
 func fileUpdate(a *vm.Args, p *memstore.Place, e effect.LedgerEntry, part string, problem error) (value.Slot, error) {
 	if problem != nil {
 		return value.Nil, value.Faultf("%s", problem)
@@ -168,7 +169,7 @@ func fileIdentifiers(a *vm.Args, p *memstore.Place) (value.Slot, error) {
 	})
 }
 
-// fileFind searches like ledgerFind and returns values of the type entry.
+// fileFind searches a ledger in a file, like ledgerFind, and returns values of the type entry.
 func fileFind(a *vm.Args, p *memstore.Place, how string, texts []string, entry *value.Type) (value.Slot, error) {
 	if how == "entries" {
 		how, texts = "", nil

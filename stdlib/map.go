@@ -25,13 +25,13 @@ var mapNatives = native.Table{
 	{"Map.to_string", textOfValue},
 }
 
-// mapKey returns argument 1 as a key.
+// mapKey returns argument 1, which must be a key.
 func mapKey(a *vm.Args) (value.Slot, error) {
 	k := a.Slot(1)
 	return k, hashable(k)
 }
 
-// hashable faults unless k can be a key.
+// hashable returns a fault unless k can be a key of a map.
 func hashable(k value.Slot) error {
 	if !value.Hashable(k) {
 		return value.Faultf("a map's key must be a String, an Int or a Bool, not %s", value.TypeName(k))
@@ -139,7 +139,7 @@ func pairsOf(p *value.Pace, m entries) (value.Slot, error) {
 	return gather(p, m, func(k, v value.Slot) value.Slot { return value.Tuple(k, native.MarkShared(v)) })
 }
 
-// gather returns an array of the results of f for each entry.
+// gather returns an array with the result of f for each entry.
 func gather(p *value.Pace, m entries, f func(k, v value.Slot) value.Slot) (value.Slot, error) {
 	out := value.NewArray()
 	m.Each(func(k, v value.Slot) bool {

@@ -36,7 +36,8 @@ var mathNatives = native.Table{
 	{"math.gcd", gcd},
 }
 
-// ofNumber returns a native for Ints or Floats, which applies ofInts if all arguments are Ints.
+// ofNumber returns a native for numbers. It calls ofInts if all arguments are Ints, and ofFloats
+// otherwise.
 func ofNumber(ofInts, ofFloats vm.Native) vm.Native {
 	return func(a *vm.Args) (value.Slot, error) {
 		for i := range a.Len() {
@@ -80,7 +81,7 @@ var intNatives = native.Table{
 	{"Int.shr", shift(func(x int64, n uint) int64 { return x >> n })},
 }
 
-// orNone returns a native that returns None if f overflows.
+// orNone returns a native that returns None if f reports an overflow.
 func orNone(f func(x, y int64) (int64, bool)) vm.Native {
 	return func(a *vm.Args) (value.Slot, error) {
 		n, ok := f(a.Int(0), a.Int(1))
@@ -106,7 +107,7 @@ func shift(f func(x int64, n uint) int64) vm.Native {
 	}
 }
 
-// magnitude returns |x|, also for the least Int.
+// magnitude returns |x|. The result is also correct for the smallest Int.
 func magnitude(x int64) uint64 {
 	if x < 0 {
 		return -uint64(x)
@@ -125,7 +126,7 @@ func intAbs(a *vm.Args) (value.Slot, error) {
 
 func intClamp(a *vm.Args) (value.Slot, error) { return clamp(a.Int(0), a.Int(1), a.Int(2), value.Int) }
 
-// clamp limits n to the range from lo to hi, which must be in order.
+// clamp limits n to the range from lo to hi. lo must not be greater than hi.
 func clamp[T cmp.Ordered](n, lo, hi T, slot func(T) value.Slot) (value.Slot, error) {
 	if !(lo <= hi) {
 		return value.Nil, value.Faultf("clamp: the lower bound %s is above the upper bound %s",
@@ -134,7 +135,7 @@ func clamp[T cmp.Ordered](n, lo, hi T, slot func(T) value.Slot) (value.Slot, err
 	return slot(max(lo, min(n, hi))), nil
 }
 
-// intPow multiplies by squaring. The last square is not used and may overflow.
+// intPow computes a power by repeated squaring. The last square is not used and may overflow.
 func intPow(a *vm.Args) (value.Slot, error) {
 	base, n := a.Int(0), a.Int(1)
 	if n < 0 {
@@ -189,12 +190,12 @@ func float2(f func(x, y float64) float64) vm.Native {
 
 func finite(f float64) bool { return !math.IsNaN(f) && !math.IsInf(f, 0) }
 
-// toInt returns a native that rounds with round and returns an Int; name is the native's name in
-// the fault.
+// toInt returns a native that rounds with round and returns an Int. name is the name of the native
+// in the fault.
 func toInt(name string, round func(float64) float64) vm.Native {
 	return func(a *vm.Args) (value.Slot, error) {
 		f := round(a.Float(0))
-		// 2^63 is the least Float above every Int; -2^63 is an Int itself.
+		// 2^63 is the smallest Float that is greater than every Int, and -2^63 is the smallest Int
 		if !(f >= -1<<63 && f < 1<<63) {
 			return value.Nil, value.Faultf("%s: %s does not fit an Int", name, value.Text(value.Float(a.Float(0))))
 		}

@@ -24,7 +24,7 @@ var mcpNatives = native.Table{
 	{"mcp.read", mcpRead},
 }
 
-// mcpOpen implements mcp.open(server, method, about, args).
+// mcpOpen requests a call of an MCP server. The arguments are (server, method, about, args).
 func mcpOpen(a *vm.Args) (value.Slot, error) {
 	r := &effect.MCPOpen{Server: a.String(0), Tool: a.String(2), Declared: declaredBy(a, a.String(0))}
 	if method := a.String(1); method != effect.MCPCallTool {
@@ -36,7 +36,7 @@ func mcpOpen(a *vm.Args) (value.Slot, error) {
 	return a.Ask(r, func(r effect.Result) (value.Slot, error) { return value.Int(r.(*effect.MCPOpened).ID), nil })
 }
 
-// declaredBy returns the program's declarations for an MCP server.
+// declaredBy returns the functions of an MCP server that the program declares.
 func declaredBy(a *vm.Args, server string) []effect.MCPTool {
 	var out []effect.MCPTool
 	for _, x := range a.Tools(value.Nil) {
@@ -52,7 +52,7 @@ func declaredBy(a *vm.Args, server string) []effect.MCPTool {
 	return out
 }
 
-// mcpEvent converts an event to (kind, data, text).
+// mcpEvent converts an event of a call to (kind, data, text).
 func mcpEvent(r effect.Result) (value.Slot, error) {
 	e := r.(*effect.MCPEvent)
 	data := value.Nil
@@ -66,9 +66,10 @@ func mcpEvent(r effect.Result) (value.Slot, error) {
 	return value.Tuple(value.String(e.Kind), data, value.String(e.Text)), nil
 }
 
-// mcpRead reads a tool's result as a value of the expected type. A String is the text itself.
-// Otherwise it reads the structured value, or its member `result`, in which servers wrap a value
-// that is not an object; without a structured value, it reads the JSON in the text.
+// mcpRead converts a tool's result to the expected type. For a String it returns the text.
+// Otherwise it converts the structured value, or the member `result` of that value: servers use
+// such a member for a value that is not an object. If there is no structured value, it parses the
+// text as JSON.
 func mcpRead(a *vm.Args) (value.Slot, error) {
 	text, t := a.String(2), a.Type(4)
 	data := inTextOrder(a, text, value.Flatten(a.Slot(3)))
@@ -108,8 +109,8 @@ func mcpRead(a *vm.Args) (value.Slot, error) {
 		With("tool", value.String(a.String(0)+"."+a.String(1)))
 }
 
-// inTextOrder returns data with its members in the order of the text if both contain the same
-// value. The decoded data has lost the order.
+// inTextOrder returns data with its members in the order of the text, if both contain the same
+// value. The decoder does not preserve the order.
 func inTextOrder(a *vm.Args, text string, data value.Slot) value.Slot {
 	if !data.IsNil() {
 		if v, err := value.ParseIn([]byte(text), a.Room, a.Pace()); err == nil && value.EqualIn(a.Pace(), v, data) {
@@ -119,8 +120,9 @@ func inTextOrder(a *vm.Args, text string, data value.Slot) value.Slot {
 	return data
 }
 
-// anyResult reads a result without a declared type. It unwraps a single member `result` with the
-// same value as the text, because servers wrap a value that is not an object in this way.
+// anyResult returns the value of a result that has no declared type. If the value has a single
+// member `result`, which equals the value in the text, it returns that member: servers use such a
+// member for a value that is not an object.
 func anyResult(a *vm.Args, text string, data value.Slot) value.Slot {
 	v, err := value.ParseIn([]byte(text), a.Room, a.Pace())
 	if err != nil {
@@ -141,7 +143,7 @@ func anyResult(a *vm.Args, text string, data value.Slot) value.Slot {
 	return native.MarkShared(data)
 }
 
-// excerpt returns the beginning of a text, quoted.
+// excerpt returns the beginning of a text in quotes.
 func excerpt(text string) string {
 	const most = 80
 	head := text[:utf8cut.Before(text, 4*most)]
@@ -151,28 +153,28 @@ func excerpt(text string) string {
 	return string(value.AppendString(nil, text))
 }
 
-// The functions of an MCP server that its block leaves to `..`. They are known after the server has
-// listed them; the library lists them before it offers them to a model or a host.
+// The functions of an MCP server that its `mcp` block does not declare and includes by `..`. The
+// library asks the server for a list of its functions before it offers them to a model or a host.
 
-// remote is a function that the block leaves to `..`.
+// remote is a function that an `mcp` block includes by `..`.
 type remote struct {
-	own         string // the server's name for the function
-	name        string // the Concerto name
+	own         string // name that the server uses
+	name        string // name in Concerto
 	description string
 	parameters  []byte // JSON Schema
 }
 
-// toolRemotes contains the remote functions of one tool.
+// toolRemotes contains the remote functions of one server, which is a tool of the program.
 type toolRemotes struct {
 	functions []remote
-	listed    bool // whether the server has listed its functions
-	any       bool // whether any name is a function of the server: in a test, without a mock
+	listed    bool // the server has listed its functions
+	any       bool // every name is a function of the server: a test without a mock for it is running
 }
 
 // remotes contains the remote functions of a run.
 type remotes map[*vm.Tool]*toolRemotes
 
-// forTool returns the remote functions of a tool.
+// forTool returns the remote functions of a tool. It creates an empty list if necessary.
 func (m *remotes) forTool(x *vm.Tool) *toolRemotes {
 	r := (*m)[x]
 	if r == nil {
@@ -185,13 +187,14 @@ func (m *remotes) forTool(x *vm.Tool) *toolRemotes {
 	return r
 }
 
-// reset clears the functions before the server lists them.
+// reset clears the remote functions before a new list is stored.
 func (r *toolRemotes) reset(x *vm.Tool) {
 	*r = toolRemotes{listed: true}
 	x.Added = nil
 }
 
-// add adds a function of tool x, unless the block declares it or [permissions] forbid it.
+// add adds a remote function of tool x, unless the block declares a function with that name, the
+// list already contains it, or [permissions] forbid it.
 func (r *toolRemotes) add(a *vm.Args, x *vm.Tool, f remote) {
 	for i := range x.Functions() {
 		if info := x.Functions()[i].Info(); info.Described && info.Name == f.name {
@@ -208,11 +211,12 @@ func (r *toolRemotes) add(a *vm.Args, x *vm.Tool, f remote) {
 	}
 }
 
-// anyObject is the schema of unknown arguments.
+// anyObject is the schema for a function whose parameters are unknown.
 const anyObject = `{"type":"object"}`
 
-// toolUnlisted returns, for an Array of Tool, the servers that have not listed their functions,
-// each with the function that lists them. A mocked server has the functions that its mock names.
+// toolUnlisted returns the servers in an Array of Tool that have not listed their functions, each
+// with the function that lists them. For a mocked server, it stores the functions that the mock
+// names.
 func toolUnlisted(a *vm.Args) (value.Slot, error) {
 	all, listed := value.NewArray(), vm.StateOf[remotes](a)
 	for _, x := range a.Tools(a.Slot(0)) {
@@ -235,7 +239,8 @@ func toolUnlisted(a *vm.Args) (value.Slot, error) {
 	return all.Slot(), nil
 }
 
-// toolListed stores the functions that a server, argument 0, has listed: an Array of maps.
+// toolListed stores the functions that the server in argument 0 has listed. Argument 1 is an Array
+// of maps.
 func toolListed(a *vm.Args) (value.Slot, error) {
 	x, found := tool(a), a.Array(1)
 	r := vm.StateOf[remotes](a).forTool(x)
@@ -265,13 +270,13 @@ func toolListed(a *vm.Args) (value.Slot, error) {
 	return value.Nil, nil
 }
 
-// remoteName converts a server's name for a tool to a Concerto name.
+// remoteName converts the server's name of a function to a Concerto name.
 func remoteName(own string) string {
 	return strings.NewReplacer("-", "_", ".", "_", "/", "_").Replace(own)
 }
 
-// find returns a function of a server by a name in the form of vm.FindFunction, if no declared
-// function has the name.
+// find finds a remote function by a name in one of the forms that vm.FindFunction accepts. It
+// returns nil if a declared function has the name, or if the name is ambiguous.
 func (m *remotes) find(tools []*vm.Tool, name string) (*vm.Tool, *remote) {
 	if x, _ := vm.FindFunction(tools, name); x != nil {
 		return nil, nil
@@ -287,7 +292,7 @@ func (m *remotes) find(tools []*vm.Tool, name string) (*vm.Tool, *remote) {
 				return x, r
 			case r.name:
 				if found != nil {
-					return nil, nil // ambiguous
+					return nil, nil // several servers have a function with this name
 				}
 				of, found = x, r
 			}
@@ -303,7 +308,7 @@ func (m *remotes) find(tools []*vm.Tool, name string) (*vm.Tool, *remote) {
 
 func (*remotes) StateName() string { return "remotes" }
 
-// EncodeState stores the listed functions.
+// EncodeState encodes or decodes the listed functions.
 func (m *remotes) EncodeState(k *vm.StateCodec) {
 	all := slices.SortedFunc(maps.Keys(*m), func(a, b *vm.Tool) int { return cmp.Compare(a.Info().Name, b.Info().Name) })
 	for i := range k.Count(len(all)) {

@@ -11,8 +11,8 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// Each native of a memory has two forms: one for a memory that is not stored, and one for a memory
-// in a file, which requests the effect.
+// Each native for memories has two implementations: one for a memory that is not stored, and one
+// that requests the effect for a memory in a file.
 var memoryNatives = native.Table{
 	{"memory.append", memoryAppend},
 	{"memory.list", memoryList},
@@ -22,7 +22,7 @@ var memoryNatives = native.Table{
 
 func memory(a *vm.Args) *memstore.Memory { return object[*memstore.Memory](a, "a Memory") }
 
-// memoryAppend adds argument 1: tuples of role and content.
+// memoryAppend appends the messages in argument 1, which are tuples (role, content).
 func memoryAppend(a *vm.Args) (value.Slot, error) {
 	m, added := memory(a), a.Array(1)
 	var all []effect.MemoryMessage
@@ -43,7 +43,7 @@ func memoryAppend(a *vm.Args) (value.Slot, error) {
 	return value.Nil, nil
 }
 
-// memoryList returns the last n messages, or all if n is -1.
+// memoryList returns the last n messages, or all messages if n is -1. n is argument 1.
 func memoryList(a *vm.Args) (value.Slot, error) {
 	m := memory(a)
 	n := int(min(a.Int(1), math.MaxInt32))
@@ -78,7 +78,7 @@ func memoryClear(a *vm.Args) (value.Slot, error) {
 	return value.Nil, nil
 }
 
-// messages returns messages as tuples of role and content.
+// messages converts messages to tuples (role, content).
 func messages(r effect.Result) (value.Slot, error) {
 	all := value.NewArray()
 	for _, x := range r.(*effect.MemoryMessages).Messages {
@@ -87,11 +87,12 @@ func messages(r effect.Result) (value.Slot, error) {
 	return all.Slot(), nil
 }
 
-// maxKnowledge is the maximum number of entries of one ledger in a request.
+// maxKnowledge is the maximum number of entries from one ledger in a request.
 const maxKnowledge = 20
 
-// agentKnowledge searches the ledger with number argument 1 of an agent's ledgers for the prompt in
-// argument 2. It returns a text with one paragraph per entry found, or "" if there are none.
+// agentKnowledge searches one of an agent's ledgers for the prompt in argument 2. Argument 1 is the
+// index of the ledger. The result is a text with one paragraph for each entry found, or "" if there
+// are none.
 func agentKnowledge(a *vm.Args) (value.Slot, error) {
 	of := a.Agent(0).Knowledge
 	i := a.Int(1)
@@ -121,7 +122,7 @@ func formatEntries(r effect.Result) (value.Slot, error) {
 	return value.String(text.String()), nil
 }
 
-// addEntry adds entry i, unless the maximum is reached.
+// addEntry appends entry i to text, unless i exceeds the maximum.
 func addEntry(text *strings.Builder, i int, identifier, val string) {
 	if i >= maxKnowledge {
 		return

@@ -19,31 +19,31 @@ func messageSchemas() []string {
 	return append(names, messageParts...)
 }
 
-// messageParts are the schemas of parts of messages.
+// messageParts contains the schemas that the schemas of messages use.
 var messageParts = []string{"HostAsk", "HostOption", "HostDecision", "HostUsage"}
 
-// Part is a table in a chapter of the manual, between the lines Begin and PartEnd.
+// Part is a generated table in a chapter of the manual. It is between the lines Begin and PartEnd.
 type Part struct {
-	Chapter string // the name of its file
+	Chapter string // name of the chapter's file
 	Name    string
-	Text    string // lines, each with its line break
+	Text    string // lines of the table, each with a newline
 }
 
-// PartEnd is the line after a part.
+// PartEnd is the line after a generated table.
 const PartEnd = "<!-- end -->\n"
 
-// Begin returns the line before the part.
+// Begin returns the line before the table.
 func (p Part) Begin() string { return "<!-- made by make gen: " + p.Name + " -->\n" }
 
-// In returns a chapter's text with the current table in the part's place. ok is false if the
-// chapter has no such place.
+// In returns the chapter's text with the current table between the marker lines. ok is false if the
+// chapter has no such lines.
 func (p Part) In(chapter string) (text string, ok bool) {
 	before, rest, begun := strings.Cut(chapter, p.Begin())
 	_, after, ended := strings.Cut(rest, PartEnd)
 	return before + p.Begin() + p.Text + PartEnd + after, begun && ended
 }
 
-// Parts returns the manual's tables of hosts' messages.
+// Parts returns the generated tables about hosts' messages.
 func Parts() []Part {
 	var from, to, schemas strings.Builder
 	from.WriteString("| type | fields | answered | no handler | `execute` | means |\n| --- | --- | --- | --- | --- | --- |\n")
@@ -73,7 +73,7 @@ func Parts() []Part {
 	}
 }
 
-// schemaFields returns the fields of one of the library's schemas: "percent?: Int".
+// schemaFields returns the fields of a schema of the library, in the form "percent?: Int".
 func schemaFields(name string) []string {
 	var out []string
 	if name == "" {
@@ -103,7 +103,7 @@ func answered(m *hostmsg.Message) string {
 	return "no"
 }
 
-// unhandled describes the handling of a message without a handler.
+// unhandled describes what happens to a message for which the program has no handler.
 func unhandled(m *hostmsg.Message) string {
 	switch {
 	case !m.Handled():
@@ -130,6 +130,6 @@ func executed(m *hostmsg.Message) string {
 	return "emits `" + m.Channel + "`"
 }
 
-// MessageFields returns the fields of a message type's schema as the library writes them:
-// "percent?: Int". The schema "" has none.
+// MessageFields returns the fields of the schema of a message type, in the form "percent?: Int".
+// The schema "" has no fields.
 func MessageFields(schema string) []string { return schemaFields(schema) }

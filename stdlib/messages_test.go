@@ -11,7 +11,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/hostmsg"
 )
 
-// TestTablesOfMessages compares the manual's tables of messages with the code.
+// TestTablesOfMessages compares the generated tables in the manual with the code.
 func TestTablesOfMessages(t *testing.T) {
 	for _, p := range Parts() {
 		chapter, err := os.ReadFile(filepath.Join("../spec", p.Chapter))
@@ -20,7 +20,7 @@ func TestTablesOfMessages(t *testing.T) {
 		}
 		text, ok := p.In(string(chapter))
 		if !ok {
-			t.Fatalf("%s has no place for the %s", p.Chapter, p.Name)
+			t.Fatalf("%s has no marker lines for the %s", p.Chapter, p.Name)
 		}
 		if text != string(chapter) {
 			t.Errorf("the %s in %s are out of date: run `make gen`", p.Name, p.Chapter)
@@ -28,8 +28,8 @@ func TestTablesOfMessages(t *testing.T) {
 	}
 }
 
-// TestExecuteHandles: the loop of execute has a handler for exactly those messages that it emits
-// according to the table.
+// TestExecuteHandles checks that the loop of execute has a handler for exactly those messages for
+// which the table lists an emit.
 func TestExecuteHandles(t *testing.T) {
 	want := map[string]string{}
 	for _, m := range hostmsg.Messages() {
@@ -42,7 +42,7 @@ func TestExecuteHandles(t *testing.T) {
 		got[h.Type.Value] = want[h.Type.Value]
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("the table of messages (-), the handlers of __run in host.conc (+):\n%s", diff)
+		t.Errorf("handlers of __run in host.conc (-table of messages +handlers):\n%s", diff)
 	}
 }
 

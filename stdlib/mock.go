@@ -9,9 +9,9 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// Mocks of a test, and the functions that read the test's record (spec/16-tests.md). A mock's
-// closure is stored in the run, because only the run can call it: the library calls it before the
-// request and passes on its result. Everything else is an effect.
+// Natives for the mocks of a test and for reading the test's record (spec/16-tests.md). The run
+// stores the closures of mocks, because only the run can call them: the library calls a closure
+// before the request and passes its result on. The other natives request effects.
 var mockNatives = native.Table{
 	{"mock.by", mockBy},
 	{"mock.closure", func(a *vm.Args) (value.Slot, error) { return vm.StateOf[mocks](a).closures[mockKey(a)], nil }},
@@ -43,10 +43,11 @@ var mockNatives = native.Table{
 	{"test.requests", func(a *vm.Args) (value.Slot, error) { return askRecord(a, "requests") }},
 }
 
-// mocks contains the closures that answer for agents and hosts in a run.
+// mocks contains the closures that answer for agents and hosts.
 type mocks struct{ closures map[int]value.Slot }
 
-// mockKey returns the index of the agent in argument 0, or of the host, counted down from -1.
+// mockKey returns a key for the party in argument 0: the index of an agent, or -1 minus the index
+// of a host.
 func mockKey(a *vm.Args) int {
 	index := a.Party(0).Index()
 	if a.Slot(0).Kind() == value.KindHost {
@@ -55,8 +56,8 @@ func mockKey(a *vm.Args) int {
 	return index
 }
 
-// mockBy stores argument 1 as the closure that answers, or removes it if argument 1 is not a
-// closure.
+// mockBy stores argument 1 as the closure that answers for a party. If argument 1 is not a closure,
+// it removes the stored closure.
 func mockBy(a *vm.Args) (value.Slot, error) {
 	key, m := mockKey(a), vm.StateOf[mocks](a)
 	delete(m.closures, key)
@@ -72,7 +73,7 @@ func mockBy(a *vm.Args) (value.Slot, error) {
 // jsonOf returns argument i as JSON.
 func jsonOf(a *vm.Args, i int) []byte { return value.AppendJSONWithin(nil, a.Slot(i), a.TextBound()) }
 
-// partyName returns the name of the agent or host in argument 0, and whether it is a host.
+// partyName returns the name of the party in argument 0, and whether it is a host.
 func partyName(a *vm.Args) (name string, isHost bool) {
 	if a.Slot(0).Kind() == value.KindHost {
 		return a.Host(0).Name, true
@@ -80,8 +81,8 @@ func partyName(a *vm.Args) (name string, isHost bool) {
 	return a.Agent(0).Name, false
 }
 
-// mockScript takes (party, fields). A closure among the fields is not part of the script: it
-// answers through mock.next.
+// mockScript sets the script of a mock. The arguments are (party, fields). A closure among the
+// fields is not part of the script; it answers through mock.next.
 func mockScript(a *vm.Args) (value.Slot, error) {
 	fields := value.Flatten(a.Slot(1)).Map()
 	if fields == nil {
@@ -125,7 +126,8 @@ func mockFile(a *vm.Args) (value.Slot, error) {
 	return a.Ask(r, vm.Nothing)
 }
 
-// askRecord requests a part of the test's record, for the party in argument 0 if there is one.
+// askRecord requests a part of the test's record. If there is an argument 0, the part is about that
+// party.
 func askRecord(a *vm.Args, what string) (value.Slot, error) {
 	r := &effect.Record{What: what}
 	if a.Len() > 0 {
@@ -142,7 +144,7 @@ func askRecord(a *vm.Args, what string) (value.Slot, error) {
 
 func (*mocks) StateName() string { return "mocks" }
 
-// EncodeState stores the closures that answer for agents and hosts.
+// EncodeState encodes or decodes the closures that answer for agents and hosts.
 func (m *mocks) EncodeState(k *vm.StateCodec) {
 	native.EncodeMap(k, &m.closures, func(key *int, f *value.Slot) {
 		n := int64(*key)
@@ -152,8 +154,8 @@ func (m *mocks) EncodeState(k *vm.StateCodec) {
 	})
 }
 
-// Mocked MCP servers. The content of a `mock` is stored in the run, so a call of a mocked function
-// never reaches a server.
+// Natives for mocked MCP servers. The run stores the content of a `mock`, so that a call of a
+// mocked function never reaches a server.
 var mockMCPNatives = native.Table{
 	{"mock.tools", mockTools},
 	{"mock.tool", mockTool},
@@ -161,7 +163,7 @@ var mockMCPNatives = native.Table{
 	{"mock.given", mockResult},
 }
 
-// mockedServers contains the answers for the functions of servers, by the server's name.
+// mockedServers contains the answers of mocked functions, by the name of the server.
 type mockedServers map[string]*value.Map
 
 func mockTools(a *vm.Args) (value.Slot, error) {
@@ -173,8 +175,8 @@ func mockTools(a *vm.Args) (value.Slot, error) {
 	return value.Nil, nil
 }
 
-// mockTool takes (server, function). It returns whether the function is mocked, and the mock's
-// answer unless it is a closure.
+// mockTool returns whether a function is mocked, and the mock's answer unless it is a closure. The
+// arguments are (server, function).
 func mockTool(a *vm.Args) (value.Slot, error) {
 	v, ok := mockedAnswer(a)
 	if value.Flatten(v).Kind() == value.KindClosure {
@@ -183,7 +185,8 @@ func mockTool(a *vm.Args) (value.Slot, error) {
 	return value.Tuple(value.Bool(ok), v), nil
 }
 
-// mockFunction returns the closure that computes the answer, or nil if there is none.
+// mockFunction returns the closure that computes the answer of a mocked function, or nil if there
+// is none.
 func mockFunction(a *vm.Args) (value.Slot, error) {
 	v, _ := mockedAnswer(a)
 	if f := value.Flatten(v); f.Kind() == value.KindClosure {
@@ -192,7 +195,8 @@ func mockFunction(a *vm.Args) (value.Slot, error) {
 	return value.Nil, nil
 }
 
-// mockedAnswer returns the answer for the function that the first two arguments name.
+// mockedAnswer returns the answer of the function that arguments 0 and 1 name. The bool reports
+// whether the function is mocked.
 func mockedAnswer(a *vm.Args) (value.Slot, bool) {
 	answers := (*vm.StateOf[mockedServers](a))[a.String(0)]
 	if answers == nil {
@@ -202,7 +206,7 @@ func mockedAnswer(a *vm.Args) (value.Slot, bool) {
 	return native.MarkShared(v), ok
 }
 
-// mockResult returns an answer as the result of a call: an Err is the call's failure.
+// mockResult converts an answer to the result of a call. An Err becomes a failure of the call.
 func mockResult(a *vm.Args) (value.Slot, error) {
 	v := a.Slot(2)
 	if r := value.Flatten(v); r.IsResult() {
@@ -220,7 +224,7 @@ func mockResult(a *vm.Args) (value.Slot, error) {
 
 func (*mockedServers) StateName() string { return "mocked servers" }
 
-// EncodeState stores the answers for the functions of servers.
+// EncodeState encodes or decodes the answers of mocked functions.
 func (m *mockedServers) EncodeState(k *vm.StateCodec) {
 	native.EncodeMap(k, (*map[string]*value.Map)(m), func(name *string, answers **value.Map) {
 		k.Text(name)

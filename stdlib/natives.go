@@ -7,8 +7,8 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// registry contains all natives, one table per family. It is a literal, so it needs no
-// initialization at the start.
+// registry contains all natives, one table for each family. It is a literal, so that no code runs
+// at the start of the process to create it.
 var registry = [...]native.Table{
 	preludeNatives, printNatives, intNatives, floatNatives, stringNatives, arrayNatives, mapNatives, optionNatives, resultNatives,
 	rangeNatives, errorNatives, taskNatives, shapeNatives, partialNatives,
@@ -19,8 +19,9 @@ var registry = [...]native.Table{
 	mockNatives, mockMCPNatives,
 }
 
-// Native returns a Go function of the library by its registered name, or nil if there is none. It
-// searches the tables: a program needs few natives, so an index would cost more than it saves.
+// Native returns the library function with this registered name, or nil if there is none. It
+// searches the tables, because a program needs few natives and an index would take more time than
+// it saves.
 func Native(name string) vm.Native {
 	for _, family := range registry {
 		for i := range family {
@@ -32,11 +33,11 @@ func Native(name string) vm.Native {
 	return nil
 }
 
-// The state of natives that a snapshot of a run contains. Each type defines its content once, for
-// writing and for reading.
+// The states of natives that a snapshot contains. Each type has one method that both encodes and
+// decodes it.
 
-// NewNativeState returns an empty value of a type of stored state, by its name in snapshots, or nil
-// if there is none of that name. It is for vm.Config.
+// NewNativeState returns an empty state for the name that it has in snapshots, or nil if the name
+// is unknown. It is for vm.Config.
 func NewNativeState(name string) vm.NativeState {
 	for _, make := range nativeStates {
 		if x := make(); x.StateName() == name {

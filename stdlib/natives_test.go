@@ -10,9 +10,9 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// A call is one row of a table: a native, its arguments as JSON (see args), and its result: JSON,
-// or "fault: …" or "ParseError: …". after is the receiver after the call, "" if it must be
-// unchanged.
+// A call is one row of a table: a native, its arguments as JSON (see args), and its result. The
+// result is JSON, "fault: …" or "ParseError: …". after is the receiver after the call, or "" if it
+// must be unchanged.
 type call struct {
 	native string
 	args   string
@@ -20,7 +20,7 @@ type call struct {
 	after  string
 }
 
-// natives contains all natives of the library by name.
+// natives contains all natives of the library, by name.
 var natives = func() map[string]vm.Native {
 	all := map[string]vm.Native{}
 	for _, family := range registry {
@@ -31,9 +31,9 @@ var natives = func() map[string]vm.Native {
 	return all
 }()
 
-// args parses arguments: a JSON array. Within it {"range": [lo, hi]}, {"ok": v}, {"err": v},
-// {"some": v}, {"tuple": […]}, {"float": "NaN"} and {"error": msg} (a ToolError) represent values
-// that JSON does not have.
+// args parses a JSON array of arguments. The following forms represent values that JSON cannot
+// represent: {"range": [lo, hi]}, {"ok": v}, {"err": v}, {"some": v}, {"tuple": […]}, {"float":
+// "NaN"} and {"error": msg}, which is a ToolError.
 func args(t testing.TB, text string) []value.Slot {
 	t.Helper()
 	v, err := value.Parse([]byte(text))
@@ -84,8 +84,8 @@ func special(s value.Slot) value.Slot {
 	return s
 }
 
-// written returns a result in the form of the tables: as JSON, extended by forms for NaN, inf and
-// Results.
+// written returns a result in the form that the tables use: JSON, with additional forms for NaN,
+// infinity and Results.
 func written(s value.Slot) string {
 	if f := s; f.Kind() == value.KindFloat {
 		return value.Text(s)
@@ -99,20 +99,20 @@ func run(t *testing.T, calls []call) {
 		t.Run(c.native+c.args, func(t *testing.T) {
 			f := natives[c.native]
 			if f == nil {
-				t.Fatalf("no native %s", c.native)
+				t.Fatalf("there is no native %s", c.native)
 			}
 			window := args(t, c.args)
 			before := written(window[0])
 			got, err := f.Invoke(c.native, window)
 			if text := outcome(got, err); text != c.want {
-				t.Errorf("got %s, want %s", text, c.want)
+				t.Errorf("result = %s, want %s", text, c.want)
 			}
 			after := c.after
 			if after == "" {
 				after = before
 			}
 			if text := written(window[0]); text != after {
-				t.Errorf("receiver is %s afterwards, want %s", text, after)
+				t.Errorf("receiver after the call = %s, want %s", text, after)
 			}
 		})
 	}

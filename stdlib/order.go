@@ -9,8 +9,8 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// Ordering and folding of arrays. Numbers are ordered by value, with NaN below every number, and
-// Strings by code point.
+// Ordering and reducing of arrays. Numbers are ordered by value, with NaN before every other
+// number. Strings are ordered by code point.
 
 func arraySort(a *vm.Args) (value.Slot, error) {
 	x := a.Array(0)
@@ -29,7 +29,7 @@ func arraySort(a *vm.Args) (value.Slot, error) {
 	return y.Slot(), nil
 }
 
-// ordered faults unless all elements are numbers or all are Strings.
+// ordered returns a fault unless all elements are numbers or all are Strings.
 func ordered(a *vm.Args, x *value.Array) error {
 	if x.Sub == value.ReprBools {
 		return value.Faultf("cannot order values of type Bool")
@@ -50,14 +50,14 @@ func ordered(a *vm.Args, x *value.Array) error {
 	return nil
 }
 
-// order compares elements of an array that ordered accepts.
+// order compares two elements of an array that ordered has accepted.
 func order(a, b value.Slot) int {
 	c, _ := value.Compare(a, b)
 	return c
 }
 
-// extreme returns the index of the first smallest element, or of the first largest if sign is
-// negative; -1 for an empty array.
+// extreme returns the index of the first smallest element, or of the first largest one if sign is
+// negative. It returns -1 for an empty array.
 func extreme(a *vm.Args, x *value.Array, sign int) (int, error) {
 	if x.Len == 0 {
 		return -1, nil
@@ -113,12 +113,12 @@ func arrayOrder(a *vm.Args) (value.Slot, error) {
 }
 
 // arraySum returns a native that adds the elements to zero, which is also the sum of an empty
-// array. The array may contain Ints, Floats or, as an array of Any, both.
+// array. The array contains Ints or Floats; an array of Any may contain both.
 func arraySum(zero value.Slot) vm.Native {
 	return fold("sum", zero, intmath.Add, func(x, y float64) float64 { return x + y })
 }
 
-// arrayProduct returns a native that multiplies the elements, starting from one.
+// arrayProduct returns a native that multiplies the elements, beginning with one.
 func arrayProduct(one value.Slot) vm.Native {
 	return fold("product", one, intmath.Mul, func(x, y float64) float64 { return x * y })
 }
@@ -148,11 +148,11 @@ func fold(name string, start value.Slot, ints func(x, y int64) (int64, bool), fl
 	}
 }
 
-// sortBlock is the number of elements that are sorted at once.
+// sortBlock is the number of elements that one call of a sort function sorts.
 const sortBlock = 1 << 13
 
-// sorted sorts in place under a pace: it sorts blocks with sort, then merges them in pairs. It is
-// stable if sort is.
+// sorted sorts v and reports steps to the pace. It sorts blocks with sort and then merges them in
+// pairs. The result is stable if sort is stable.
 func sorted[T any](p *value.Pace, v []T, sort func([]T), compare func(x, y T) int) {
 	for from := 0; from < len(v); from += sortBlock {
 		block := v[from:min(from+sortBlock, len(v))]
@@ -175,8 +175,8 @@ func sorted[T any](p *value.Pace, v []T, sort func([]T), compare func(x, y T) in
 	}
 }
 
-// merge merges two sorted slices into one, which has room for both. Of equal elements, those of x
-// come first.
+// merge merges two sorted slices into into, which has space for both. Equal elements of x come
+// before those of y.
 func merge[T any](p *value.Pace, x, y, into []T, compare func(x, y T) int) {
 	if len(x) == 0 || len(y) == 0 || compare(x[len(x)-1], y[0]) <= 0 {
 		p.Step(len(into) >> 3)

@@ -11,8 +11,8 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// shortEffects contains natives that need no pace either: they request an effect with their
-// unchanged arguments, or read the program's declarations.
+// shortEffects contains further natives whose work does not grow with their arguments. They request
+// an effect with their unchanged arguments, or read the declarations of the program.
 var shortEffects = strings.Fields(`
 	Agent.with_context Agent.with_memory Agent.without_tools Host.__with_schema Host.resume Host.with_context Host.without_tools
 	Task.cancel Task.is_done agent.files agent.step app.inputs app.audited app.caller app.session app.there agent.stream.close agent.stream.next cache.get cache.put cache.sweep cache.read
@@ -22,7 +22,7 @@ var shortEffects = strings.Fields(`
 	mock.prompts mock.replies mock.time mock.tool mock.tools random random.secret random.seed sleep test.emits test.output
 	test.requests tool.all tool.call_id tool.leave tool.mock tool.server`)
 
-// declaring returns a run of a program with a declaration of each kind.
+// declaring returns a run of a program that has a declaration of each kind.
 func declaring(t *testing.T) *vm.VM {
 	p := &ir.Program{Version: ir.Version,
 		Types:  []ir.TypeInfo{{Kind: "tool", Name: "T"}},
@@ -38,13 +38,14 @@ func declaring(t *testing.T) *vm.VM {
 	return m
 }
 
-// parties returns the agent and the host of that program.
+// parties returns the agent and the host that the program of declaring declares.
 func parties() (agent, host value.Slot) {
 	return value.NewParty(value.KindAgent, &value.Type{Kind: value.TypeAgent, Name: "A"}, 0, value.Nil),
 		value.NewParty(value.KindHost, &value.Type{Kind: value.TypeHost, Name: "H"}, 0, value.Nil)
 }
 
-// longEffects returns calls of natives that request an effect, or access the run.
+// longEffects returns calls, with large arguments, of natives that request an effect or access the
+// run.
 func longEffects(t *testing.T, m *vm.VM) []longCall {
 	var calls []longCall
 	add := func(name string, window ...value.Slot) {
@@ -83,7 +84,7 @@ func longEffects(t *testing.T, m *vm.VM) []longCall {
 		memory.Append("user", "hello")
 	}
 	all := words.Slot()
-	of := func(kind string, x value.Slot) value.Slot { // an agent or a host with many tools
+	of := func(kind string, x value.Slot) value.Slot { // of returns an agent or a host that has many tools
 		return call(kind+".with_tools", x, tools.Slot())
 	}
 	for _, name := range []string{"agent.call", "agent.stream.open"} {

@@ -12,8 +12,8 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// short contains the natives whose work does not grow with their arguments, except for the look-up
-// of a key or a copy of an argument.
+// short contains the natives whose work does not grow with their arguments. Finding a key and
+// copying an argument do not count.
 var short = strings.Fields(`
 	Array.clear Array.first Array.get Array.is_empty Array.last Array.len Array.pop Array.push Array.swap Array.truncate
 	Bool.to_string Error.context Error.to_string __with_context
@@ -44,7 +44,7 @@ const (
 type longCall struct {
 	native string
 	window func() []value.Slot
-	run    *vm.VM // the run of the call; nil for none
+	run    *vm.VM // run in which the call takes place; nil for none
 }
 
 // longCalls returns calls of all natives that iterate over their arguments.
@@ -85,7 +85,7 @@ func longCalls() []longCall {
 		calls = append(calls, longCall{native: name, window: func() []value.Slot {
 			fresh := append([]value.Slot(nil), window...)
 			for i, x := range fresh {
-				if x.Kind() == value.KindString { // a new Str, whose characters are not counted
+				if x.Kind() == value.KindString { // a new Str has no cached number of characters
 					fresh[i] = value.String(x.AsString())
 				}
 			}
@@ -93,7 +93,7 @@ func longCalls() []longCall {
 		}})
 	}
 	n, s := value.Int, value.String
-	own := func(name string, window ...value.Slot) { // natives that change their receiver
+	own := func(name string, window ...value.Slot) { // own adds a call of a native that changes its receiver
 		calls = append(calls, longCall{native: name, window: func() []value.Slot {
 			return append([]value.Slot{value.Copy(window[0])}, window[1:]...)
 		}})
@@ -150,7 +150,7 @@ func longCalls() []longCall {
 			"String.to_lower", "String.to_upper", "String.lines", "prompt.count_tokens", "crypto.sha256", "crypto.sha512", "crypto.sha1",
 			"crypto.md5", "crypto.hex_encode", "crypto.base64_encode", "json.stringify", "to_string"} {
 			if name == "to_string" || name == "String.capitalize" && t[0] == ' ' {
-				continue // returns its argument
+				continue // this native returns its argument
 			}
 			add(name, s(t))
 		}
@@ -236,8 +236,8 @@ func longCalls() []longCall {
 // interrupted is the panic value of the pace in these tests.
 type interrupted struct{}
 
-// countChecks calls a native and counts how often its pace checks for the end of the run; check
-// number last interrupts it.
+// countChecks calls a native and returns the number of checks by its pace. Check number last
+// interrupts the native; ended is true if that happened.
 func (c longCall) countChecks(last int) (n int, ended bool) {
 	const between = 1000
 	p := &value.Pace{Left: between, Check: func() int {
@@ -253,7 +253,7 @@ func (c longCall) countChecks(last int) (n int, ended bool) {
 			}
 		}
 	}()
-	if f := natives[c.native]; c.run != nil { // other tests check its result
+	if f := natives[c.native]; c.run != nil { // other tests check the result of the native
 		c.run.Invoke(f, p, c.native, c.window())
 	} else {
 		f.InvokeIn(p, c.native, c.window())
@@ -261,8 +261,9 @@ func (c longCall) countChecks(last int) (n int, ended bool) {
 	return n, false
 }
 
-// TestLongNatives: every native of the library that iterates over its arguments can be interrupted.
-// If a native checks often enough on a large argument, each check can end it.
+// TestLongNatives checks that every native which iterates over its arguments can be interrupted.
+// For each native it makes a call with a large argument, counts the checks, and interrupts the call
+// at several of them.
 func TestLongNatives(t *testing.T) {
 	randtest.InOneGoroutine(t)
 	tested := map[string]bool{}
@@ -280,18 +281,18 @@ func TestLongNatives(t *testing.T) {
 		tested[c.native] = true
 		n, _ := c.countChecks(-1)
 		if n == 0 {
-			t.Errorf("call %d: %s on %s does not check for cancellation", i, c.native, value.TypeName(c.window()[0]))
+			t.Errorf("call %d: %s on %s makes no check for cancellation", i, c.native, value.TypeName(c.window()[0]))
 			continue
 		}
 		for _, last := range []int{1, (n + 1) / 2, n} {
 			if got, ended := c.countChecks(last); !ended || got != last {
-				t.Errorf("call %d: %s is not cancelled by check %d of %d", i, c.native, last, n)
+				t.Errorf("call %d: %s is not cancelled by its check %d of %d", i, c.native, last, n)
 			}
 		}
 	}
 	for name := range natives {
 		if !tested[name] {
-			t.Errorf("%s: call it in longCalls with a large argument, or say in short that its work does not grow", name)
+			t.Errorf("%s is not tested: add a call with a large argument to longCalls, or add the name to short if its work does not grow", name)
 		}
 	}
 }

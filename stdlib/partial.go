@@ -8,39 +8,41 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// This file computes the part of a value that a model has written so far (spec/07-agents.md). The
-// part contains what fits the type: Strings grow, any other value appears when it is complete,
-// objects are maps, and members that the type does not have are omitted.
+// This file computes the value of a text that a model has written only in part (spec/07-agents.md).
+// The value contains the parts that fit the type. A String grows with the text, and any other
+// scalar appears when it is complete. Objects are maps. Members that the type does not have are
+// omitted.
 
-// partial is a value that has arrived in part. Containers that were returned are marked as shared,
-// and copied before they change.
+// partial is a value whose text has arrived in part. Containers that were returned to the program
+// are marked as shared, and are copied before they change.
 type partial struct {
 	reader *jsonrepair.Partial
 	typ    *value.Type
-	// wrapped is whether the provider may wrap the value in an object, as its member `value`.
+	// wrapped is set if the provider may wrap the value in an object with the single member
+	// `value`.
 	wrapped bool
 
 	root value.Slot
 	open []holder
-	news bool // whether something has arrived since the last part
-	size int  // bytes since the last part
+	news bool // the value has changed since it was last returned
+	size int  // number of bytes received since the value was last returned
 
-	fed []string // the received texts, for a snapshot
+	fed []string // received texts, for a snapshot
 }
 
-// holder is an open object or array. With skip it is omitted and has no value.
+// holder is an open object or array. If skip is set, it is omitted and has no value.
 type holder struct {
-	typ   *value.Type // nil if unknown
-	v     value.Slot  // a map or an array
-	key   value.Slot  // the key of the current member
-	n     int         // the number of elements that have begun
-	text  value.Slot  // the String that is being read; nil if none
+	typ   *value.Type // type of the value; nil if unknown
+	v     value.Slot  // the map or array; nil if it is omitted
+	key   value.Slot  // key of the current member
+	n     int         // number of elements that have begun
+	text  value.Slot  // String that is being read; nil if there is none
 	skip  bool
-	shell bool // whether this is the provider's wrapper
+	shell bool // the object may be the provider's wrapper
 }
 
-// perPart is the number of elements of open containers that may be copied for each received byte.
-// It bounds the total time of computing all parts.
+// perPart is the number of elements in open containers that may be copied for each received byte.
+// It limits the total time for computing all parts.
 const perPart = 4
 
 func newPartial(t *value.Type) *partial {
@@ -53,7 +55,8 @@ func newPartial(t *value.Type) *partial {
 	return p
 }
 
-// feed adds text. It returns the value so far if there is something new to show.
+// feed adds text. It returns the value so far. The bool is false if the program need not receive
+// the value, because it has not changed enough.
 func (p *partial) feed(text string) (value.Slot, bool) {
 	p.fed = append(p.fed, text)
 	p.reader.Write(text)
@@ -79,7 +82,7 @@ func (p *partial) feed(text string) (value.Slot, bool) {
 	return p.root, true
 }
 
-// empty reports whether there is nothing to show.
+// empty reports whether s contains nothing that the program needs to receive.
 func empty(s value.Slot) bool {
 	switch s.Kind() {
 	case value.KindNil:
@@ -94,7 +97,7 @@ func empty(s value.Slot) bool {
 	return false
 }
 
-// withoutOption returns the type without Option.
+// withoutOption returns the type inside of all Options.
 func withoutOption(t *value.Type) *value.Type {
 	for t != nil && t.Kind == value.TypeOption && len(t.Args) == 1 {
 		t = t.Args[0]
@@ -102,7 +105,7 @@ func withoutOption(t *value.Type) *value.Type {
 	return t
 }
 
-// next returns the type of the next value; ok is false if that value is omitted.
+// next returns the type of the next value. ok is false if the value is omitted.
 func (p *partial) next() (t *value.Type, ok bool) {
 	if len(p.open) == 0 {
 		return withoutOption(p.typ), true
@@ -136,7 +139,8 @@ func (p *partial) next() (t *value.Type, ok bool) {
 	return nil, true
 }
 
-// Open begins an object or array. At the top level it must match the expected type.
+// Open begins an object or an array. It returns false at the top level if the expected type does
+// not allow it.
 func (p *partial) Open(array bool) bool {
 	t, ok := p.next()
 	h := holder{typ: t, text: value.Nil, skip: !ok || !mayBe(t, array)}
@@ -155,13 +159,13 @@ func (p *partial) Open(array bool) bool {
 		p.add(h.v)
 	}
 	if t != nil && !h.skip && !h.shell && !container(t) {
-		h.typ = nil // the form of the value itself, for an enum or another type
+		h.typ = nil // the text has the JSON form of an enum or of another type without known element types
 	}
 	p.open = append(p.open, h)
 	return true
 }
 
-// container reports whether the elements of a type's values have known types.
+// container reports whether the elements of values of type t have known types.
 func container(t *value.Type) bool {
 	switch t.Kind {
 	case value.TypeStruct, value.TypeSchema, value.TypeError, value.TypeMap, value.TypeArray, value.TypeTuple:
@@ -170,7 +174,8 @@ func container(t *value.Type) bool {
 	return false
 }
 
-// mayBe reports whether a value of a type can be written as an object or array.
+// mayBe reports whether JSON represents a value of type t as an array or, if array is false, as an
+// object.
 func mayBe(t *value.Type, array bool) bool {
 	if t == nil {
 		return true
@@ -188,14 +193,14 @@ func mayBe(t *value.Type, array bool) bool {
 	return false
 }
 
-// Close ends the innermost object or array.
+// Close ends the innermost open object or array.
 func (p *partial) Close() {
 	p.open = p.open[:len(p.open)-1]
 	p.count()
 }
 
-// Key sets the name of the next member. If the object that may be the provider's wrapper begins
-// with a member other than `value`, it is the value itself.
+// Key sets the name of the next member. If the first member of a possible wrapper is not `value`,
+// the object is no wrapper but the value.
 func (p *partial) Key(name string) {
 	h := &p.open[len(p.open)-1]
 	if h.key = value.String(name); h.shell && name != "value" && p.root.IsNil() {
@@ -211,7 +216,7 @@ func (p *partial) Key(name string) {
 	}
 }
 
-// Text begins a String, or adds to it.
+// Text begins a String or adds to it.
 func (p *partial) Text(more string, done bool) {
 	h := &p.open[len(p.open)-1]
 	t, ok := p.next()
@@ -258,7 +263,8 @@ func (p *partial) Scalar(raw string) {
 	p.scalar([]byte(raw), t)
 }
 
-// scalar adds a scalar if it fits its type, and reads it in the same way as in the complete value.
+// scalar adds a scalar if it fits its type. It converts the scalar in the same way as a complete
+// value.
 func (p *partial) scalar(raw []byte, t *value.Type) {
 	if r := schema.Read(raw, t); len(r.Errors) == 0 && (t.Kind == value.TypeAny || !r.Value.IsNil()) {
 		p.add(r.Value)
@@ -273,13 +279,14 @@ func (p *partial) count() {
 	}
 }
 
-// add adds the next value to the innermost container.
+// add adds the next value to the innermost open container.
 func (p *partial) add(v value.Slot) { p.update(v, func(a *value.Array) { a.Push(v) }) }
 
 // replaceLast replaces the value that was added last.
 func (p *partial) replaceLast(v value.Slot) { p.update(v, func(a *value.Array) { a.Set(a.Len-1, v) }) }
 
-// update puts v into the innermost open container; for an array it calls in.
+// update stores v in the innermost open container. For an array it calls in, and for a map it sets
+// the current member.
 func (p *partial) update(v value.Slot, in func(*value.Array)) {
 	p.news = true
 	h := p.writableContainer()
@@ -294,8 +301,8 @@ func (p *partial) update(v value.Slot, in func(*value.Array)) {
 	h.v.Map().Set(h.key, v)
 }
 
-// writableContainer returns the innermost open container, ready for a change: open containers that
-// were shown are copied. It returns nil at the top level.
+// writableContainer returns the innermost open container after it has copied the open containers
+// that are shared. It returns nil at the top level.
 func (p *partial) writableContainer() *holder {
 	var in *holder
 	for i := range p.open {
@@ -335,7 +342,7 @@ var partialNatives = native.Table{
 
 func (*partial) StateName() string { return "partial" }
 
-// EncodeState stores the texts from which the value was read.
+// EncodeState encodes or decodes the received texts, from which the value can be computed again.
 func (p *partial) EncodeState(k *vm.StateCodec) {
 	k.Type(&p.typ)
 	n := k.Count(len(p.fed))

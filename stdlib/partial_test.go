@@ -14,8 +14,8 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// TestParts: the parts of a value whose damaged text arrives in pieces are always a beginning of
-// that value, and the last part is usually the whole value.
+// TestParts feeds a damaged text in pieces. Every part that feed returns must be a beginning of the
+// complete value, and in most cases the last part must be the complete value.
 func TestParts(t *testing.T) {
 	whole := 0
 	const rounds = 10_000
@@ -35,7 +35,7 @@ func TestParts(t *testing.T) {
 				continue
 			}
 			if last = part; !isBeginningOf(part, want, typ) {
-				t.Fatalf("seed %d, %s:\n%s\nis shown as %s\nthe value  %s", seed, schema.Text(typ), text[:len(text)-len(rest)], written(part), written(want))
+				t.Fatalf("seed %d, type %s:\n%s\npartial value  %s\ncomplete value %s", seed, schema.Text(typ), text[:len(text)-len(rest)], written(part), written(want))
 			}
 		}
 		if !last.IsNil() && len(written(last)) >= len(written(want))-2 {
@@ -43,12 +43,12 @@ func TestParts(t *testing.T) {
 		}
 	}
 	if whole < rounds/3 {
-		t.Errorf("only %d of %d values were shown whole", whole, rounds)
+		t.Errorf("the last part was the complete value for only %d of %d values", whole, rounds)
 	}
 }
 
-// mayBeRows reports whether a value of the type may be written as consecutive elements, as in
-// NDJSON. The start of each element is then also a possible start of the array.
+// mayBeRows reports whether a value of the type may be written as a sequence of its elements, as in
+// NDJSON. The start of an element then cannot be distinguished from the start of the array.
 func mayBeRows(t *value.Type) bool {
 	if t.Kind != value.TypeArray {
 		return false
@@ -91,7 +91,7 @@ func isBeginningOf(part, v value.Slot, t *value.Type) bool {
 		})
 		return ok
 	case value.TypeEnum:
-		return true // the form of the value itself
+		return true // the part has the JSON form of the value
 	}
 	return written(part) == written(v)
 }
@@ -105,8 +105,8 @@ func all(n, most int, f func(i int) bool) bool {
 	return true
 }
 
-// TestPartsLinear: the work for long lists and long texts in small pieces is proportional to their
-// length.
+// TestPartsLinear checks that the total time for a long list and a long text, which arrive in small
+// pieces, is proportional to their length.
 func TestPartsLinear(t *testing.T) {
 	randtest.InOneGoroutine(t)
 	list := &value.Type{Kind: value.TypeSchema, Name: "L", Fields: []value.Field{
@@ -127,7 +127,7 @@ func TestPartsLinear(t *testing.T) {
 			}
 		})
 		if parts < n {
-			t.Errorf("%d items came in %d parts", n, parts)
+			t.Errorf("the value with %d items was returned in %d parts, want at least one for each item", n, parts)
 		}
 		return took
 	})

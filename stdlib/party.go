@@ -9,7 +9,8 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// The builders of agents and hosts, and the properties that their loops use.
+// Natives that set options of agents and hosts, and natives that return the properties which their
+// loops need.
 var partyNatives = native.Table{
 	{"Agent.with_context", partyWithContext},
 	{"Agent.with_memory", withMemory},
@@ -42,7 +43,7 @@ var partyNatives = native.Table{
 	}},
 }
 
-// copyParty copies the party in argument 0 and calls set to change the copy.
+// copyParty copies the party in argument 0 and calls set with the copy.
 func copyParty(a *vm.Args, set func(p value.Party)) (value.Slot, error) {
 	fields := a.Party(0)
 	s := a.Slot(0)
@@ -59,7 +60,7 @@ func partyWithContext(a *vm.Args) (value.Slot, error) {
 	return copyParty(a, func(p value.Party) { p[value.PartyContext] = value.Flatten(a.Slot(1)) })
 }
 
-// hostResume sets the conversation to resume to argument 1.
+// hostResume sets the session that the host resumes to argument 1.
 func hostResume(a *vm.Args) (value.Slot, error) {
 	if name := a.Host(0).Name; a.String(1) == "" {
 		return value.Nil, value.Errorf("HostError", "host '%s' cannot resume a session: its name is empty", name).
@@ -80,7 +81,7 @@ func withTools(a *vm.Args) (value.Slot, error) { return withMore(a, value.PartyT
 // withFiles adds argument 1, an Array of paths, to the files of the agent's prompts.
 func withFiles(a *vm.Args) (value.Slot, error) { return withMore(a, value.PartyFiles) }
 
-// withMore adds argument 1, an Array, to that in a slot of the party.
+// withMore adds the elements of argument 1 to the Array in a slot of the party.
 func withMore(a *vm.Args, slot int) (value.Slot, error) {
 	added := a.Array(1)
 	return copyParty(a, func(p value.Party) {
@@ -99,7 +100,7 @@ func withoutTools(a *vm.Args) (value.Slot, error) {
 	return copyParty(a, func(p value.Party) { p[value.PartyTools], p[value.PartyToolsOff] = value.Nil, value.Bool(true) })
 }
 
-// The defaults of an agent.
+// Default values for an agent.
 const (
 	maxToolRounds  = 10
 	maxToolCalls   = 64
@@ -113,7 +114,7 @@ func orElse(n, other int64) value.Slot {
 	return value.Int(other)
 }
 
-// agentTraits returns an agent's __Traits, the type in argument 1.
+// agentTraits returns the properties of an agent as an __Traits, the type in argument 1.
 func agentTraits(a *vm.Args) (value.Slot, error) {
 	d, p := a.Agent(0), a.Party(0)
 	context := value.Nil
@@ -138,7 +139,7 @@ func agentTraits(a *vm.Args) (value.Slot, error) {
 		native.Field{"on_tool_error", a.Function(d.OnToolError)}), nil
 }
 
-// hostTraits returns a host's __HostTraits, the type in argument 1.
+// hostTraits returns the properties of a host as an __HostTraits, the type in argument 1.
 func hostTraits(a *vm.Args) (value.Slot, error) {
 	d := a.Host(0)
 	question, approval := value.Nil, value.Nil

@@ -9,7 +9,8 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// The functions of std::path, which process texts only.
+// pathNatives contains the functions of std::path. They process only texts, and do not access
+// files.
 var pathNatives = native.Table{
 	{"path.join", pathJoin},
 	{"path.normalize", ofPath(func(p string) value.Slot { return value.String(path.Clean(p)) })},
@@ -32,7 +33,7 @@ var pathNatives = native.Table{
 	{"path.relative", pathRelative},
 }
 
-// ofPath returns a native of one path.
+// ofPath returns a native for a function of one path.
 func ofPath(f func(p string) value.Slot) vm.Native {
 	return func(a *vm.Args) (value.Slot, error) {
 		p := a.String(0)
@@ -41,7 +42,7 @@ func ofPath(f func(p string) value.Slot) vm.Native {
 	}
 }
 
-// trimSlashes removes slashes at the end, except that of a root.
+// trimSlashes removes slashes at the end of a path, but not the slash of the root.
 func trimSlashes(p string) string {
 	if t := strings.TrimRight(p, "/"); t != "" || p == "" {
 		return t
@@ -57,8 +58,8 @@ func fileName(p string) string {
 	return ""
 }
 
-// extension returns the extension of a name, with its point. A point at the beginning is part of
-// the name.
+// extension returns the extension of a file name, including the point. A point at the beginning of
+// the name does not start an extension.
 func extension(name string) string {
 	if i := strings.LastIndexByte(name, '.'); i > 0 {
 		return name[i:]
@@ -66,7 +67,7 @@ func extension(name string) string {
 	return ""
 }
 
-// pathJoin takes an array of Strings.
+// pathJoin joins an array of Strings to a path.
 func pathJoin(a *vm.Args) (value.Slot, error) {
 	parts := a.Array(0)
 	var joined []string
@@ -87,7 +88,8 @@ func pathJoin(a *vm.Args) (value.Slot, error) {
 	return value.String(path.Join(joined...)), nil
 }
 
-// pathRelative takes (path, base) and returns None if the texts do not determine the relative path.
+// pathRelative returns the path relative to a base. The arguments are (path, base). It returns None
+// if the texts alone do not determine the relative path.
 func pathRelative(a *vm.Args) (value.Slot, error) {
 	to, from := path.Clean(a.String(0)), path.Clean(a.String(1))
 	a.Pace().Bytes(len(to) + len(from))
@@ -105,7 +107,7 @@ func pathRelative(a *vm.Args) (value.Slot, error) {
 	return value.Some(value.String(path.Clean(strings.Join(all, "/")))), nil
 }
 
-// pathNames returns the names of a clean path.
+// pathNames returns the parts of a cleaned path between the slashes.
 func pathNames(p string) []string {
 	if p = strings.TrimPrefix(p, "/"); p == "" || p == "." {
 		return nil

@@ -20,7 +20,7 @@ var preludeNatives = native.Table{
 	{"assert_ne", assertNe},
 }
 
-// textOfValue returns its argument's text.
+// textOfValue returns the text of its argument.
 func textOfValue(a *vm.Args) (value.Slot, error) {
 	if s := a.Slot(0); s.Kind() == value.KindString {
 		return s, nil
@@ -29,7 +29,7 @@ func textOfValue(a *vm.Args) (value.Slot, error) {
 	return value.StringOf(value.AppendTextWithin(room[:0], a.Slot(0), a.TextBound())), nil
 }
 
-// line joins the texts of argument 0's elements by a space.
+// line returns the texts of the elements of argument 0, separated by spaces.
 func line(a *vm.Args) (value.Slot, error) {
 	x := a.Array(0)
 	var out []byte
@@ -77,11 +77,11 @@ func assertEq(a *vm.Args) (value.Slot, error) {
 	return value.Nil, assertionFault(a.String(2), showValue(a, x)+differs+showValue(a, y)+listDifferences(a, x, y))
 }
 
-// maxDifferences is the maximum number of differences that a failed assertion lists.
+// maxDifferences is the maximum number of differences that the message of a failed assertion lists.
 const maxDifferences = 12
 
-// listDifferences lists the places within two values at which they differ, one per line; it is
-// empty if they differ as a whole.
+// listDifferences lists the places at which two values differ, one on each line. The list is empty
+// if the values have no common structure.
 func listDifferences(a *vm.Args, x, y value.Slot) string {
 	all := value.DiffIn(a.Pace(), x, y, maxDifferences+1)
 	if len(all) == 0 || len(all) == 1 && all[0].Path == "" {
@@ -112,11 +112,11 @@ func assertNe(a *vm.Args) (value.Slot, error) {
 	return value.Nil, assertionFault(a.String(2), "both are "+showValue(a, x))
 }
 
-// maxShown is the maximum size of a value in the message of an assertion, in bytes.
+// maxShown is the maximum size in bytes of a value in the message of an assertion.
 const maxShown = 2000
 
-// showValue returns a value as JSON, so that "1" and 1 look different. References and errors are
-// shown as their text.
+// showValue returns a value as JSON, so that "1" and 1 have different forms. References and errors
+// are shown as text.
 func showValue(a *vm.Args, s value.Slot) string {
 	if value.IsError(s) {
 		return value.TypeName(s) + " " + string(value.AppendString(nil, value.Message(s)))
@@ -128,8 +128,8 @@ func showValue(a *vm.Args, s value.Slot) string {
 	return fmt.Sprintf("%s… (%d bytes)", text[:utf8cut.Before(text, maxShown)], len(text))
 }
 
-// assertionFault returns the fault of an assertion from the program's message and the finding, each
-// of which may be empty.
+// assertionFault returns the fault of a failed assertion. msg is the program's message and found
+// describes the failure. Each of them may be empty.
 func assertionFault(msg, found string) error {
 	switch {
 	case msg == "" && found == "":

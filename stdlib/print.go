@@ -12,7 +12,7 @@ var printNatives = native.Table{
 	{"log", logMessage},
 }
 
-// printText takes (value, newline).
+// printText prints a text. The arguments are (value, newline).
 func printText(a *vm.Args) (value.Slot, error) {
 	text := a.Slot(0)
 	if text.Kind() != value.KindString {
@@ -21,7 +21,7 @@ func printText(a *vm.Args) (value.Slot, error) {
 	return a.Ask(&effect.Print{Text: text.AsString(), Newline: a.Bool(1)}, vm.Nothing)
 }
 
-// logMessage takes (level, message, fields).
+// logMessage writes to the log. The arguments are (level, message, fields).
 func logMessage(a *vm.Args) (value.Slot, error) {
 	l := &effect.Log{Level: a.String(0), Message: value.Text(a.Slot(1))}
 	if a.Len() > 2 {
@@ -39,7 +39,7 @@ var ioNatives = native.Table{
 	}},
 }
 
-// inputText returns (text, end).
+// inputText converts the result of a read from standard input to (text, end).
 func inputText(r effect.Result) (value.Slot, error) {
 	in := r.(*effect.InputText)
 	return value.Tuple(value.String(in.Text), value.Bool(in.End)), nil

@@ -20,8 +20,8 @@ import (
 	"github.com/concerto-lang/concerto/runtime/world/random"
 )
 
-// TestPrograms runs the programs of testdata, with and without copy-on-write.
-// They use every public function of the library and assert its result.
+// TestPrograms runs the programs in testdata with and without copy-on-write. The programs use every
+// public function of the library and assert its result.
 func TestPrograms(t *testing.T) {
 	paths, err := filepath.Glob("testdata/*.conc")
 	if err != nil || len(paths) == 0 {
@@ -36,7 +36,8 @@ func TestPrograms(t *testing.T) {
 	}
 }
 
-// TestProgramsFromSnapshots runs them from a snapshot of themselves at every boundary.
+// TestProgramsFromSnapshots runs the programs in testdata. At every boundary the run continues from
+// its own snapshot.
 func TestProgramsFromSnapshots(t *testing.T) {
 	paths, err := filepath.Glob("testdata/*.conc")
 	if err != nil || len(paths) == 0 {
@@ -53,17 +54,17 @@ func TestProgramsFromSnapshots(t *testing.T) {
 				t.Error(err, compiletest.Failure(failed)+compiletest.Trace(failed))
 			}
 			for why, n := range all.Refused {
-				t.Errorf("refused %d times: %s", n, why)
+				t.Errorf("%d snapshots failed: %s", n, why)
 			}
 			read += all.Renewed
 		})
 	}
 	if read < 100 {
-		t.Errorf("only %d snapshots", read)
+		t.Errorf("only %d snapshots were restored, want at least 100", read)
 	}
 }
 
-// compile returns the IR of a program, which must have no diagnostics.
+// compile returns the IR of a program, for which the compiler must report no diagnostics.
 func compile(t *testing.T, path string) *ir.Program {
 	t.Helper()
 	text, err := os.ReadFile(path)
@@ -73,7 +74,7 @@ func compile(t *testing.T, path string) *ir.Program {
 	return compiletest.CompileClean(t, string(text))
 }
 
-// runProgram runs p and returns its world.
+// runProgram runs p and returns the performer of its requests.
 func runProgram(t *testing.T, p *ir.Program, copies bool) *world {
 	t.Helper()
 	w := newWorld(t)
@@ -89,18 +90,18 @@ func runProgram(t *testing.T, p *ir.Program, copies bool) *world {
 	return w
 }
 
-// world performs the requests of the programs of testdata in a fixed way: models echo, hosts play a
-// script for each prompt, clocks do not advance, files are in a new directory, random numbers have
-// a seed.
+// world performs the requests of the programs in testdata in a reproducible way. Models echo the
+// prompt, hosts play a script for each prompt, and clocks do not advance. Files are in a new
+// directory, and random numbers have a fixed seed.
 type world struct {
 	files   *files.Files
 	chance  *random.Source
 	clock   *clock.Clock
 	lines   []string // prints, logs and emits
-	replies []string // to hosts
+	replies []string // replies to hosts
 	asked   []*effect.AgentCall
 	opened  []*effect.ExchangeOpen
-	play    [][]string // the messages to come, by exchange
+	play    [][]string // remaining messages of each exchange
 }
 
 func newWorld(t *testing.T) *world {
@@ -163,12 +164,12 @@ func (w *world) Perform(ctx context.Context, r effect.Request) (effect.Result, e
 		w.replies = append(w.replies, fmt.Sprintf("%s %s: %s%s", r.InReplyTo, r.AnswerTo, r.Value, r.Error))
 	case *effect.ExchangeClose:
 	default:
-		return nil, fmt.Errorf("the test performs no %T", r)
+		return nil, fmt.Errorf("the test does not support the request %T", r)
 	}
 	return nil, nil
 }
 
-// served answers an HTTP request with the request itself, except for some paths with fixed answers.
+// served answers an HTTP request with the content of the request. Some paths have fixed answers.
 func served(r *effect.HTTP) (*effect.HTTPResponse, error) {
 	path, status := strings.TrimPrefix(r.URL, "http://test"), int64(200)
 	if path == "/down" {
@@ -185,7 +186,7 @@ func served(r *effect.HTTP) (*effect.HTTPResponse, error) {
 	return &effect.HTTPResponse{Status: status, Headers: []effect.Header{{Name: "content-type", Value: "application/json"}}, Body: string(text)}, err
 }
 
-// next returns one message of an exchange.
+// next returns the next message of an exchange.
 func (w *world) next(id int64) (effect.Result, error) {
 	line := w.play[id][0]
 	w.play[id] = w.play[id][1:]
@@ -196,7 +197,7 @@ func (w *world) next(id int64) (effect.Result, error) {
 	return &effect.ExchangeMessages{Messages: []effect.HostMessage{{Type: typ, ID: string(tag), Payload: payload, Text: []byte(line)}}}, nil
 }
 
-// scripts contains the messages of hosts, by prompt.
+// scripts contains the messages that a host sends for a prompt.
 var scripts = map[string][]string{
 	"text":     {`{"type":"progress","message":"p"}`, `{"type":"log","message":"l"}`, `{"type":"result","text":"done"}`},
 	"partials": {`{"type":"partial","text":"one "}`, `{"type":"partial","text":"two"}`, `{"type":"result"}`},
@@ -212,7 +213,8 @@ var scripts = map[string][]string{
 	"wrong json": {`{"type":"result","text":"{\"passed\":1}"}`},
 }
 
-// answer echoes the prompt, except for conversations whose first prompt has fixed answers.
+// answer returns the prompt as the reply. Conversations with certain first prompts have fixed
+// answers.
 func answer(r *effect.AgentCall) (*effect.AgentReply, error) {
 	reply := &effect.AgentReply{Text: "scripted reply to: " + r.Messages[len(r.Messages)-1].Content, TokensIn: 10, TokensOut: 1,
 		Model: "m", Provider: r.Connection, LatencyMS: 2, StopReason: "end"}
@@ -251,24 +253,24 @@ func answer(r *effect.AgentCall) (*effect.AgentReply, error) {
 	return reply, nil
 }
 
-// TestAgentConversation checks the messages that models receive in the loops over tools and
+// TestAgentConversation checks the messages that models receive in the loops for tools and for
 // schemas.
 func TestAgentConversation(t *testing.T) {
 	w := runProgram(t, compile(t, "testdata/loop.conc"), false)
 	if len(w.asked) < 7 {
-		t.Fatalf("%d requests", len(w.asked))
+		t.Fatalf("models received only %d requests, want at least 7", len(w.asked))
 	}
 	var offered []string
 	for _, tool := range w.asked[0].Tools {
 		offered = append(offered, tool.Name)
 	}
 	if diff := cmp.Diff([]string{"Calc_add", "Calc_fail", "Calc_fault", "Calc_describe"}, offered); diff != "" {
-		t.Errorf("offered: want (-), got (+):\n%s", diff)
+		t.Errorf("offered tools (-want +got):\n%s", diff)
 	}
 	if r := w.asked[0]; r.System != "Be brief." || r.Model != "m-1" || r.Schema != nil {
-		t.Errorf("system %q, model %q, schema %s", r.System, r.Model, r.Schema)
+		t.Errorf("first request: system = %q, model = %q, schema = %s", r.System, r.Model, r.Schema)
 	}
-	third := w.asked[2].Messages // after two rounds of tools
+	third := w.asked[2].Messages // the request after two rounds of tool calls
 	got := make([]string, len(third))
 	for i, m := range third {
 		got[i] = fmt.Sprintf("%s %s %d %q %t", m.Role, m.ToolCallID, len(m.ToolCalls), m.Content, m.IsError)
@@ -281,24 +283,24 @@ func TestAgentConversation(t *testing.T) {
 	}
 	for i := range want {
 		if i >= len(got) || !strings.HasPrefix(got[i], want[i]) {
-			t.Errorf("message %d: want %s, got %q", i, want[i], got)
+			t.Errorf("messages of the third request: message %d must begin with %s: %q", i, want[i], got)
 			break
 		}
 		if failed := i == 4 || i == 5 || i == 7 || i == 8 || i == 10; failed != third[i].IsError {
-			t.Errorf("message %d: error %t: %s", i, third[i].IsError, got[i])
+			t.Errorf("message %d: IsError = %t, which is wrong: %s", i, third[i].IsError, got[i])
 		}
 	}
 	if n := len(w.asked[3:7]); w.asked[3].Messages[0].Content != "tools" || w.asked[6].Messages[2].Content != "endless" {
-		t.Errorf("the memory is sent before the prompt, and three rounds are four requests: %d", n)
+		t.Errorf("requests 3 to 6 do not begin with the messages of the memory, or are not %d requests for three rounds", n)
 	}
-	second := w.asked[8] // the second attempt at a Verdict
+	second := w.asked[8] // the second attempt to receive a Verdict
 	last := second.Messages[len(second.Messages)-1]
 	if last.Role != "user" || !strings.Contains(last.Content, "label") || !strings.Contains(last.Content, "score") || second.SchemaName != "Verdict" {
-		t.Errorf("asked again with %s %q, schema %s", last.Role, last.Content, second.SchemaName)
+		t.Errorf("repeated request ends with %s %q, schema = %s", last.Role, last.Content, second.SchemaName)
 	}
 }
 
-// TestHostConversation checks the emits and answers of the default handlers of execute.
+// TestHostConversation checks the emits and the replies of the default handlers of execute.
 func TestHostConversation(t *testing.T) {
 	w := runProgram(t, compile(t, "testdata/host.conc"), false)
 	replies := []string{
@@ -307,14 +309,14 @@ func TestHostConversation(t *testing.T) {
 		`tool_call "t1": "Ann"`, `tool_call "t2": no user bob@example.com`,
 	}
 	if len(w.replies) < len(replies)+2 {
-		t.Fatalf("replies: %q", w.replies)
+		t.Fatalf("replies = %q", w.replies)
 	}
 	if diff := cmp.Diff(replies, w.replies[:len(replies)]); diff != "" {
-		t.Errorf("want (-), got (+):\n%s", diff)
+		t.Errorf("replies (-want +got):\n%s", diff)
 	}
 	for i, want := range []string{`tool_call "t3": `, `tool_call "t4": `} {
 		if got := w.replies[len(replies)+i]; !strings.HasPrefix(got, want) || len(got) == len(want) {
-			t.Errorf("reply %s", got)
+			t.Errorf("reply = %s", got)
 		}
 	}
 	output := strings.Join(w.lines, "\n")
@@ -328,16 +330,16 @@ func TestHostConversation(t *testing.T) {
 		`warn: host 'Careful': the question "why?" was answered with "skip": no handler answers on host:question`,
 	} {
 		if !strings.Contains(output, want) {
-			t.Errorf("%s is missing in:\n%s", want, output)
+			t.Errorf("output does not contain %s:\n%s", want, output)
 		}
 	}
 	for _, o := range w.opened {
 		typed := strings.Contains(string(o.Schema), `"passed"`)
 		if wanted := o.Prompt == "json text" || o.Prompt == "wrong json"; wanted && !typed {
-			t.Errorf("no schema with %q: %s", o.Prompt, o.Schema)
+			t.Errorf("exchange with the prompt %q has no schema of the result: %s", o.Prompt, o.Schema)
 		}
 		if o.Schema == nil && typed || o.Schema != nil && !json.Valid(o.Schema) {
-			t.Errorf("schema %s", o.Schema)
+			t.Errorf("unexpected schema %s", o.Schema)
 		}
 	}
 }

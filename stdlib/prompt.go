@@ -26,8 +26,8 @@ func promptTemplate(a *vm.Args) (value.Slot, error) {
 	})
 }
 
-// hole reads ${name} or {{name}} at the start of s. width is its length in bytes, or 0 if there is
-// none.
+// hole reads ${name} or {{name}} at the start of s. width is the length in bytes, or 0 if there is
+// no placeholder.
 func hole(s string) (name string, width int) {
 	for _, b := range [][2]string{{"${", "}"}, {"{{", "}}"}} {
 		rest, ok := strings.CutPrefix(s, b[0])
@@ -51,7 +51,7 @@ func isName(s string) bool {
 	return s != ""
 }
 
-// listNames lists the names of a template's variables.
+// listNames returns a sentence with the names of a template's variables.
 func listNames(vars *value.Map) string {
 	var names []string
 	vars.Each(func(k, _ value.Slot) bool {
@@ -64,7 +64,7 @@ func listNames(vars *value.Map) string {
 	return "the names are " + strings.Join(names, ", ")
 }
 
-// tokens estimates the number of tokens of a text from its runs of similar characters.
+// tokens estimates the number of tokens in a text from its sequences of similar characters.
 func tokens(a *vm.Args, s string) int64 {
 	var n, run int64
 	last := signs
@@ -87,7 +87,7 @@ func tokens(a *vm.Args, s string) int64 {
 				last = c
 			}
 			if run++; r == '\n' || r == '\t' {
-				run++ // a short run counts too
+				run++ // a single newline or tab counts as a token, too
 			}
 		}
 	}
@@ -95,8 +95,8 @@ func tokens(a *vm.Args, s string) int64 {
 	return n
 }
 
-// runClass is a class of characters for counting tokens. per is the number of characters of a
-// token; a run of white space counts as at most one token.
+// runClass is a class of similar characters for counting tokens. per is the number of characters in
+// a token. A sequence of white space counts as at most one token.
 type runClass struct {
 	per   int64
 	white bool

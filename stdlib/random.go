@@ -10,7 +10,7 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// Functions of random bits, which the program requests from the runtime.
+// Natives that use random bits, which they request from the runtime.
 var randomNatives = native.Table{
 	{"random", func(a *vm.Args) (value.Slot, error) { return a.Ask(&effect.Random{}, randomBits) }},
 	{"random.seed", func(a *vm.Args) (value.Slot, error) { return a.Ask(&effect.RandomSeed{Seed: a.Int(0)}, vm.Nothing) }},
@@ -33,7 +33,7 @@ func randomBits(r effect.Result) (value.Slot, error) {
 	return value.Int(int64(r.(*effect.RandomBits).Bits)), nil
 }
 
-// secretBytes returns the bytes as an array of Ints.
+// secretBytes converts random bytes to an array of Ints.
 func secretBytes(r effect.Result) (value.Slot, error) {
 	var ints []int64
 	for _, b := range r.(*effect.SecretBytes).Bytes {
@@ -42,7 +42,7 @@ func secretBytes(r effect.Result) (value.Slot, error) {
 	return value.IntArray(ints), nil
 }
 
-// uuid writes bytes as a UUID of version 4.
+// uuid formats bytes as a UUID of version 4.
 func uuid(b [16]byte) string {
 	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
@@ -60,9 +60,10 @@ func randomWithin(a *vm.Args) (value.Slot, error) {
 	return value.Int(lo + int64(n)), nil
 }
 
-// within maps 64 random bits x to a number below n with equal probability; an n of 0 means 2^64.
-// The number is the high half of x times n. ok is false for the few x that would favour some
-// numbers, which the low half shows.
+// within converts 64 random bits x to a number below n, such that all numbers have the same
+// probability. An n of 0 means 2^64. The number is the high half of the product of x and n. ok is
+// false for the few values of x that would make some numbers more probable. The low half of the
+// product identifies them.
 func within(x, n uint64) (v uint64, ok bool) {
 	if n == 0 {
 		return x, true
@@ -71,7 +72,8 @@ func within(x, n uint64) (v uint64, ok bool) {
 	return high, low >= n || low >= -n%n
 }
 
-// randomShuffle orders the elements with a stream of random numbers that the bits seed.
+// randomShuffle returns the elements in random order. Argument 1 contains the random bits that seed
+// a stream of numbers.
 func randomShuffle(a *vm.Args) (value.Slot, error) {
 	x := a.Array(0)
 	y := x.Slice(0, x.Len)
@@ -89,7 +91,7 @@ func randomShuffle(a *vm.Args) (value.Slot, error) {
 	return y.Slot(), nil
 }
 
-// mix advances a stream of 64-bit numbers (SplitMix64).
+// mix returns the next number of a stream of 64-bit numbers (SplitMix64).
 func mix(state *uint64) uint64 {
 	*state += 0x9e3779b97f4a7c15
 	z := *state

@@ -28,8 +28,8 @@ func TestRandom(t *testing.T) {
 	})
 }
 
-// TestWithinIsFair: all numbers have the same probability, even if the size of the range does not
-// divide 2^64.
+// TestWithinIsFair checks that all numbers have the same probability, even if the size of the range
+// does not divide 2^64.
 func TestWithinIsFair(t *testing.T) {
 	randtest.InOneGoroutine(t)
 	r := rand.New(rand.NewPCG(1, 2))
@@ -43,11 +43,11 @@ func TestWithinIsFair(t *testing.T) {
 		}
 		for v, c := range counts {
 			if want := draws / float64(n); math.Abs(c-want) > 6*math.Sqrt(want) {
-				t.Errorf("%d of %d was drawn %.0f times, want about %.0f", v, n, c, want)
+				t.Errorf("number %d of %d was returned %.0f times, want about %.0f", v, n, c, want)
 			}
 		}
 	}
-	// In a range of three quarters of all numbers, a quarter of the draws is rejected.
+	// for a range of three quarters of 2^64, within must reject a quarter of the values
 	refused := 0
 	for range 100_000 {
 		if _, ok := within(r.Uint64(), 3<<62); !ok {
@@ -55,12 +55,12 @@ func TestWithinIsFair(t *testing.T) {
 		}
 	}
 	if refused < 24_000 || refused > 26_000 {
-		t.Errorf("%d refused", refused)
+		t.Errorf("within rejected %d of 100,000 values, want about 25,000", refused)
 	}
 }
 
-// TestShuffleIsFair: all orders of three elements have the same probability, and shuffling
-// preserves the elements.
+// TestShuffleIsFair checks that all orders of three elements have the same probability, and that
+// shuffling preserves the elements.
 func TestShuffleIsFair(t *testing.T) {
 	randtest.InOneGoroutine(t)
 	counts := map[string]int{}
@@ -80,7 +80,7 @@ func TestShuffleIsFair(t *testing.T) {
 	}
 	for order, n := range counts {
 		if len(counts) != 6 || n < 9_500 || n > 10_500 {
-			t.Errorf("%s came %d times", order, n)
+			t.Errorf("order %s occurred %d times, want about 10,000", order, n)
 		}
 	}
 }

@@ -20,8 +20,8 @@ var rangeNatives = native.Table{
 // maxRange is the maximum length of a range that is converted to an array.
 const maxRange = 1 << 28
 
-// rangeOf returns the receiver and its length. The length of the range of all Ints, 2^64, is
-// returned as the greatest uint64.
+// rangeOf returns the receiver and its length. The range of all Ints has 2^64 elements, for which
+// rangeOf returns the largest uint64.
 func rangeOf(a *vm.Args) (r value.Slot, n uint64, err error) {
 	r = a.Slot(0)
 	if r.Kind() != value.KindRange {
@@ -55,7 +55,7 @@ func rangeLen(a *vm.Args) (value.Slot, error) {
 	return value.Int(int64(n)), nil
 }
 
-// ints returns an array of every step-th Int of the receiver.
+// ints returns an array with every step-th Int of the receiver.
 func ints(a *vm.Args, step uint64) ([]int64, error) {
 	r, n, err := rangeOf(a)
 	if err != nil {

@@ -17,25 +17,25 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// This file reads a text that a model or a host wrote as a value of a type (spec/07-agents.md). Of
-// the values in a text, it uses the one that fits the type best. If that one does not fit, the
-// error names every misfit; no other value is tried.
+// This file reads a text from a model or a host as a value of a type (spec/07-agents.md). If the
+// text contains several values, it uses the one that fits the type best. If that value does not
+// fit, the error names every part that does not fit.
 
-// The bounds of error messages for a model or a program.
+// Limits for the error messages that a model or a program receives.
 const (
 	maxErrors  = 20
 	maxRepairs = 50
 )
 
-// typedRead is a value in a text.
+// typedRead is the result of reading one value in a text as a type.
 type typedRead struct {
 	schema.Reading
 	mended []string
 }
 
-// isBetterThan reports whether f fits better than g: it has fewer misfits, or else more of the
-// type's members, or else fewer repairs. If all are equal, the later value is better, because a
-// model's last value is its answer.
+// isBetterThan reports whether f fits better than g. The first difference decides: fewer misfits,
+// more members of the type, fewer repairs. If there is no difference, f is better, because the last
+// value of a model is its answer and f comes after g.
 func (f *typedRead) isBetterThan(g *typedRead) bool {
 	switch {
 	case len(f.Errors) != len(g.Errors):
@@ -46,7 +46,7 @@ func (f *typedRead) isBetterThan(g *typedRead) bool {
 	return len(f.mended)+len(f.Repairs) <= len(g.mended)+len(g.Repairs)
 }
 
-// repairs returns all changes of the text.
+// repairs returns descriptions of all changes that were necessary to read the value.
 func (f *typedRead) repairs() []string {
 	out := f.mended
 	for _, r := range f.Repairs {
@@ -58,7 +58,8 @@ func (f *typedRead) repairs() []string {
 	return out
 }
 
-// readText reads a text as a t. It returns the value with the list of repairs, or the problem.
+// readText reads a text as a value of type t. It returns the value and descriptions of the repairs,
+// or the problem if it cannot read the text.
 func readText(a *vm.Args, text string, t *value.Type) (v value.Slot, repairs []string, wrong string) {
 	candidates := jsonrepair.FindIn(text, a.Step)
 	best, fitting, cut := (*typedRead)(nil), 0, false
@@ -103,7 +104,8 @@ func readText(a *vm.Args, text string, t *value.Type) (v value.Slot, repairs []s
 	return best.Value, best.repairs(), ""
 }
 
-// readBareScalar reads a text that is a scalar without quotes. It returns nil if it is not.
+// readBareScalar reads a text that consists of a scalar without quotes. It returns nil if the text
+// is not of this form.
 func readBareScalar(text string, t *value.Type) *typedRead {
 	if f := (&typedRead{Reading: schema.ReadText(strings.TrimSpace(text), t)}); len(f.Errors) == 0 {
 		return f
@@ -111,8 +113,8 @@ func readBareScalar(text string, t *value.Type) *typedRead {
 	return nil
 }
 
-// readSequence reads consecutive values, as in NDJSON, as the elements of an array. It returns nil
-// if the text does not have this form.
+// readSequence reads a sequence of values, as in NDJSON, as the elements of an array. It returns
+// nil if the text is not of this form.
 func readSequence(a *vm.Args, text string, t *value.Type, candidates []jsonrepair.Candidate, cut bool) *typedRead {
 	if t.Kind != value.TypeArray || len(candidates) < 2 || cut || !jsonrepair.InRow(text, candidates) {
 		return nil
@@ -132,7 +134,7 @@ func readSequence(a *vm.Args, text string, t *value.Type, candidates []jsonrepai
 	return f
 }
 
-// describeMisfits returns the errors in one line, limited to the first ones.
+// describeMisfits returns the first errors in one line.
 func describeMisfits(errs []schema.FieldError) string {
 	if n := len(errs) - maxErrors; n > 0 {
 		return fmt.Sprintf("%s; and %d more", schema.Join(errs[:maxErrors]), n)
@@ -140,7 +142,7 @@ func describeMisfits(errs []schema.FieldError) string {
 	return schema.Join(errs)
 }
 
-// shapeRead returns (value, repairs).
+// shapeRead reads a text as a value of a type and returns (value, repairs).
 func shapeRead(a *vm.Args) (value.Slot, error) {
 	text, t := a.String(0), a.Type(1)
 	v, repairs, wrong := readText(a, text, t)
@@ -150,15 +152,16 @@ func shapeRead(a *vm.Args) (value.Slot, error) {
 	return value.Tuple(v, value.StringArray(repairs)), nil
 }
 
-// This part reads a choice, a number or a Bool that a model wrote in a sentence, in Markdown, or as
-// the only member of an object: "**Easy.**", "The answer is: easy", {"answer": "easy"}.
+// The following functions read a choice, a number or a Bool that a model wrote in a sentence, in
+// Markdown, or as the only member of an object: "**Easy.**", "The answer is: easy", {"answer":
+// "easy"}.
 
 // numbers matches numbers in prose.
 var numbers = regexp.MustCompile(`-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?`)
 
-// inProse returns the single value of type t that a text names. It returns nil if the text names
-// none or several, if it negates the value, or if it contains an object or an array, because one of
-// many values in there is not the answer.
+// inProse returns the single value of type t that a text names. It returns nil if the text names no
+// value or several values, or negates the value. It also returns nil if the text contains an object
+// or an array, because one of the many values in it is not the answer.
 func inProse(text string, t *value.Type, candidates []jsonrepair.Candidate) *typedRead {
 	if slices.ContainsFunc(candidates, isContainer) {
 		return nil
@@ -182,8 +185,8 @@ func isContainer(c jsonrepair.Candidate) bool {
 	return c.Cut || len(c.JSON) > 0 && (c.JSON[0] == '{' || c.JSON[0] == '[')
 }
 
-// mentions returns the positions of a text at which a value of type t may be named, longest first
-// where they overlap.
+// mentions returns the positions of a text at which a value of type t may be named. If positions
+// overlap, it returns only the longest one.
 func mentions(text string, t *value.Type) [][]int {
 	var words []string
 	switch t.Kind {
@@ -209,13 +212,13 @@ func mentions(text string, t *value.Type) [][]int {
 			}
 		}
 	}
-	return slices.DeleteFunc(slices.Clone(all), func(at []int) bool { // for example "easy" in "very easy", if both are choices
+	return slices.DeleteFunc(slices.Clone(all), func(at []int) bool { // for example "easy" within "very easy", if both are choices
 		return slices.ContainsFunc(all, func(o []int) bool { return o[0] <= at[0] && at[1] <= o[1] && o[1]-o[0] > at[1]-at[0] })
 	})
 }
 
-// isWholeWord reports whether the text at a position is a separate word or number: not a part of
-// another word, of a date, of a decimal or of a percentage.
+// isWholeWord reports whether the text at a position is a separate word or number. It must not be a
+// part of another word, of a date, of a decimal or of a percentage.
 func isWholeWord(text string, at []int) bool {
 	before, _ := utf8.DecodeLastRuneInString(text[:at[0]])
 	after, size := utf8.DecodeRuneInString(text[at[1]:])
@@ -225,7 +228,7 @@ func isWholeWord(text string, at []int) bool {
 	}
 	joined := func(c rune) bool { return (c == '.' || c == ',' || c == ':') && unicode.IsDigit(next) }
 	return !part(before) && before != '.' && before != '$' && !part(after) && after != '%' && !joined(after) ||
-		// Markdown's emphasis with underscores: _easy_
+		// emphasis in Markdown: _easy_
 		before == '_' && after == '_'
 }
 
@@ -239,7 +242,8 @@ func isDenied(before string) bool {
 	return last == "not" || last == "never" || strings.HasSuffix(last, "n't") || strings.HasSuffix(last, "n’t")
 }
 
-// onlyMember returns the value of an object's only member if it fits the scalar type t, or nil.
+// onlyMember returns the value of an object's only member if it fits the scalar type t. Otherwise
+// it returns nil.
 func onlyMember(object []byte, t *value.Type) *typedRead {
 	if !isScalar(t) || t.Kind == value.TypeString || len(object) == 0 || object[0] != '{' {
 		return nil
@@ -258,7 +262,7 @@ func onlyMember(object []byte, t *value.Type) *typedRead {
 	return nil
 }
 
-// isScalar reports whether values of t are texts, numbers, Bools or choices.
+// isScalar reports whether values of type t are texts, numbers, Bools or choices.
 func isScalar(t *value.Type) bool {
 	switch t.Kind {
 	case value.TypeString, value.TypeUnion, value.TypeEnum, value.TypeInt, value.TypeFloat, value.TypeBool:

@@ -8,8 +8,8 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// TestReadProse: a choice, a number or a Bool is read from a sentence, Markdown or an object with
-// one member, if exactly one fits.
+// TestReadProse checks that a choice, a number or a Bool can be read from a sentence, from
+// Markdown, or from an object with one member, if the text names exactly one value.
 func TestReadProse(t *testing.T) {
 	level := &value.Type{Kind: value.TypeUnion, Values: []string{"easy", "hard", "very easy", "needs-work"}}
 	verdict := &value.Type{Kind: value.TypeEnum, Name: "Verdict", Variants: []value.Variant{{Name: "Keep"}, {Name: "Drop"}}}
@@ -63,15 +63,15 @@ func TestReadProse(t *testing.T) {
 		v, repairs, wrong := readText(new(vm.Args), c.text, c.t)
 		if c.want == "" {
 			if wrong == "" {
-				t.Errorf("%q was read as %s", c.text, value.AppendJSON(nil, v))
+				t.Errorf("readText(%q) = %s, want an error", c.text, value.AppendJSON(nil, v))
 			}
 			continue
 		}
 		if got := string(value.AppendJSON(nil, v)); wrong != "" || got != c.want {
-			t.Errorf("%q: got %s, %s, want %s", c.text, got, wrong, c.want)
+			t.Errorf("readText(%q) = %s, error %s, want %s", c.text, got, wrong, c.want)
 		}
 		if len(repairs) == 0 {
-			t.Errorf("%q: no repair is listed", c.text)
+			t.Errorf("readText(%q) lists no repair", c.text)
 		}
 	}
 	_, _, wrong := readText(new(vm.Args), "Perhaps later", level)

@@ -10,8 +10,8 @@ import (
 	"github.com/concerto-lang/concerto/stdlib/native"
 )
 
-// declaredStruct returns the type of a struct of a library file. It has the names of the fields,
-// and the type of a field that is an Array of another such struct.
+// declaredStruct returns the type of a struct in a library file. The type contains the names of the
+// fields. If a field is an Array of another such struct, it also contains the type of the field.
 func declaredStruct(t *testing.T, file, name string) *value.Type {
 	t.Helper()
 	f := tree(t, file)
@@ -36,8 +36,8 @@ func declaredStruct(t *testing.T, file, name string) *value.Type {
 	return nil
 }
 
-// TestRecords compares the structs that natives create and read with those of the library's files,
-// field by field.
+// TestRecords compares the structs that natives create and read with their declarations in the
+// library's files, field by field.
 func TestRecords(t *testing.T) {
 	m := declaring(t)
 	made := func(name, file, typ string, window ...value.Slot) value.Slot {
@@ -51,7 +51,7 @@ func TestRecords(t *testing.T) {
 	show := func(s value.Slot, want string) {
 		t.Helper()
 		if got := string(value.AppendJSON(nil, s)); got != want {
-			t.Errorf("got  %s\nwant %s", got, want)
+			t.Errorf("fields of the struct:\ngot  %s\nwant %s", got, want)
 		}
 	}
 	agent, host := parties()
@@ -78,7 +78,7 @@ func TestRecords(t *testing.T) {
 	}
 }
 
-// TestRecordFaults: creating or reading a struct with other fields faults.
+// TestRecordFaults checks that natives raise a fault if the struct type has other fields.
 func TestRecordFaults(t *testing.T) {
 	typ := &value.Type{Kind: value.TypeStruct, Name: "R", Fields: []value.Field{{Name: "a"}, {Name: "b"}}}
 	typ.Seal()
@@ -90,7 +90,7 @@ func TestRecordFaults(t *testing.T) {
 		func() {
 			defer func() {
 				if fault, ok := recover().(*value.Fault); !ok || fault.Message != want {
-					t.Errorf("got %v, want %s", fault, want)
+					t.Errorf("fault = %v, want %s", fault, want)
 				}
 			}()
 			f()

@@ -11,31 +11,30 @@ import (
 
 //go:generate go run ./gen ../spec/std
 
-// Page is the reference of a part of the library: of a module, or of some
-// built-in types.
+// Page is a page of the reference: a module, or some built-in types.
 type Page struct {
-	Name     string // the name of its file, without extension
+	Name     string // name of the page's file without the extension
 	Title    string
 	Sections []Section
 }
 
-// Section is the reference of one file of the library: its introduction and its declarations.
+// Section is the reference of one library file: its introduction and its declarations.
 type Section struct {
 	Title   string // "" if the page has only one section
 	Intro   string
 	Entries []Entry
 }
 
-// Entry is a function, method, constant or type. Doc is Markdown.
+// Entry is a function, method, constant or type in the reference. Doc is Markdown.
 type Entry struct {
-	Name      string // the name for callers: "json::parse", "Array.push"
+	Name      string // name that programs use: "json::parse", "Array.push"
 	Signature string
 	Doc       string
-	Example   string // statements; "" if Doc shows a call
+	Example   string // statements of an example; "" if Doc shows a call
 }
 
-// groups are the pages that are not modules, with their files. The page types contains the files of
-// methods that are on no other page.
+// groups contains the pages that are not modules, with their files. The page types contains the
+// files of methods that are on no other page.
 var groups = []struct {
 	name, title string
 	files       []string
@@ -69,7 +68,7 @@ func Pages() []Page {
 	return pages
 }
 
-// isOnListedPage reports whether a file belongs to a page that lists its files.
+// isOnListedPage reports whether a file belongs to a page in groups that lists its files.
 func isOnListedPage(name string) bool {
 	for _, g := range groups {
 		if slices.Contains(g.files, name) {
@@ -79,7 +78,7 @@ func isOnListedPage(name string) bool {
 	return false
 }
 
-// titles are the titles of sections that do not describe a type's methods.
+// titles contains the titles of sections that do not describe the methods of one type.
 var titles = map[string]string{"prelude.conc": "Functions", "records.conc": "Structs", "messages.conc": "Messages of hosts",
 	"errors.conc": "Errors", "ledger_query.conc": "LedgerQuery", "stream.conc": "Stream", "typed_stream.conc": "TypedStream", "host_stream.conc": "HostStream", "mcp_records.conc": "Resources and prompts of MCP servers"}
 
@@ -151,7 +150,7 @@ func sectionOf(f *file) Section {
 	return s
 }
 
-// targetOf returns the name of the type whose methods an impl contains.
+// targetOf returns the name of the type to which an impl adds methods.
 func targetOf(d *ast.ImplDecl) string {
 	named, ok := d.Target.(*ast.NamedType)
 	if !ok {
@@ -160,8 +159,8 @@ func targetOf(d *ast.ImplDecl) string {
 	return named.Segments[len(named.Segments)-1].Name
 }
 
-// specialTarget returns the type whose methods an impl contains if it is a special case, such as
-// "Array<Int>". It returns "" for `impl<T> Array<T>`.
+// specialTarget returns the type to which an impl adds methods if it is a special case, such as
+// "Array<Int>". It returns "" for the general case `impl<T> Array<T>`.
 func specialTarget(tree *ast.File, d *ast.ImplDecl) string {
 	named, ok := d.Target.(*ast.NamedType)
 	if !ok || len(named.Args) == 0 {
@@ -179,7 +178,7 @@ func specialTarget(tree *ast.File, d *ast.ImplDecl) string {
 	return ""
 }
 
-// introOf returns the comment at the beginning of a file, without the name of its module.
+// introOf returns the comment at the beginning of a file, without the name of the module.
 func introOf(f *file) string {
 	var lines []string
 	for line := range strings.Lines(string(textOf(f.name).all)) {
@@ -192,7 +191,7 @@ func introOf(f *file) string {
 	return capitalize(strings.TrimPrefix(strings.Join(lines, "\n"), "std::"+f.module+": "))
 }
 
-// signatureOf returns a function's signature for its callers.
+// signatureOf returns the signature of a function in the form for callers.
 func signatureOf(tree *ast.File, d *ast.FnDecl) string {
 	s := tree.Source.Slice(d.Signature)
 	if i := strings.Index(s, "fn "); i >= 0 {
@@ -210,7 +209,7 @@ func signatureOf(tree *ast.File, d *ast.FnDecl) string {
 	return s
 }
 
-// joinLines returns a signature on one line if the formatter has broken it over several lines.
+// joinLines returns a signature on one line. The formatter may have split it.
 func joinLines(s string) string {
 	if !strings.Contains(s, "\n") {
 		return s
@@ -230,7 +229,7 @@ func generics(tree *ast.File, params []*ast.TypeParam) string {
 	return "<" + strings.Join(names, ", ") + ">"
 }
 
-// fieldsOf lists the fields of a schema, or the public fields of a struct.
+// fieldsOf returns the fields of a schema, or the public fields of a struct, as text.
 func fieldsOf(tree *ast.File, fields []*ast.FieldDecl, all bool) string {
 	var out strings.Builder
 	for _, f := range fields {
@@ -249,7 +248,7 @@ func fieldsOf(tree *ast.File, fields []*ast.FieldDecl, all bool) string {
 	return "\n" + out.String()
 }
 
-// unbreakable matches text that WrapItem does not split: a word, with the code spans in it.
+// unbreakable matches text that WrapItem does not split: a word including the code spans in it.
 var unbreakable = regexp.MustCompile("(?:`[^`]*`|[^\\s`])+")
 
 // WrapItem returns a Markdown list item as lines of at most 100 characters.
@@ -273,7 +272,7 @@ func WrapItem(item string) string {
 	return b.String() + "\n"
 }
 
-// fieldText returns a field as it is declared: "percent?: Int".
+// fieldText returns a field in the form of its declaration: "percent?: Int".
 func fieldText(tree *ast.File, f *ast.FieldDecl) string {
 	mark := ""
 	if f.Optional {
@@ -282,7 +281,7 @@ func fieldText(tree *ast.File, f *ast.FieldDecl) string {
 	return f.Name.Name + mark + ": " + tree.Source.Slice(f.Type.Span())
 }
 
-// Markdown returns the page.
+// Markdown returns the text of the page.
 func (p Page) Markdown() string {
 	var out strings.Builder
 	shown := map[string]bool{}
@@ -298,7 +297,7 @@ func (p Page) Markdown() string {
 				out.WriteString("\n" + strings.TrimSpace(e.Doc) + "\n")
 			}
 			if e.Example != "" && !shown[e.Example] {
-				shown[e.Example] = true // once a page, because it is an example of several entries
+				shown[e.Example] = true // an example appears once on a page, even if it is the example of several entries
 				out.WriteString("\n```\n" + e.Example + "\n```\n")
 			}
 		}

@@ -14,7 +14,7 @@ import (
 // example matches a call in a doc comment with its result: `f(x)` is y.
 var example = regexp.MustCompile("`([^`]+\\))` is ([^`]+)")
 
-// examples returns the examples of a doc comment as pairs of a call and its result.
+// examples returns the examples in a doc comment as pairs of a call and its result.
 func examples(doc string) [][2]string {
 	var out [][2]string
 	for line := range strings.Lines(doc) {
@@ -29,8 +29,7 @@ func examples(doc string) [][2]string {
 	return out
 }
 
-// TestExamples runs the examples of all doc comments; those of one page form
-// one program.
+// TestExamples runs the examples in all doc comments. The examples of one page form one program.
 func TestExamples(t *testing.T) {
 	all := 0
 	for _, p := range stdlib.Pages() {
@@ -58,12 +57,12 @@ func TestExamples(t *testing.T) {
 		})
 	}
 	if all < 150 {
-		t.Errorf("%d examples found", all)
+		t.Errorf("found only %d examples", all)
 	}
 }
 
-// TestAllIsShown: each entry has a call in its doc comment, or an example. Package concerto runs
-// the examples as tests.
+// TestAllIsShown checks that each entry has a call in its doc comment, or an example. A test of
+// package concerto runs the examples.
 func TestAllIsShown(t *testing.T) {
 	call := regexp.MustCompile("(?m)^ *`[^`]*[(\\[][^`]*`( is |$)")
 	for _, p := range stdlib.Pages() {
@@ -77,7 +76,7 @@ func TestAllIsShown(t *testing.T) {
 	}
 }
 
-// TestReferenceIsCurrent compares spec/std with the library.
+// TestReferenceIsCurrent compares the files in spec/std with the reference of the library.
 func TestReferenceIsCurrent(t *testing.T) {
 	written, err := filepath.Glob("../spec/std/*.md")
 	if err != nil {
@@ -85,7 +84,7 @@ func TestReferenceIsCurrent(t *testing.T) {
 	}
 	pages := stdlib.Pages()
 	if len(written) != len(pages) {
-		t.Errorf("%d pages in spec/std, %d in the library: run `make gen`", len(written), len(pages))
+		t.Errorf("spec/std has %d pages, want %d: run `make gen`", len(written), len(pages))
 	}
 	for _, p := range pages {
 		text, err := os.ReadFile("../spec/std/" + p.Name + ".md")

@@ -21,22 +21,22 @@ var regexNatives = native.Table{
 	{"regex.__find", regexFind},
 }
 
-// regexFind returns at most n matches, all if n is negative, as values of Match, the type in
-// argument 3.
+// regexFind returns the first n matches, or all matches if n is negative. The matches have the type
+// Match, which is argument 3.
 func regexFind(a *vm.Args) (value.Slot, error) {
 	re, err := expression(a.String(0))
 	if err != nil {
 		return value.Nil, err
 	}
 	s, match := a.Str(1), a.Type(3)
-	var texts []string // the texts of each match and its groups, so that many values are created at once
-	var at []int64     // the start and end of each match
+	var texts []string // text of each match and of its groups; the values are created together later
+	var at []int64     // start and end of each match
 	place := places(s)
 	re.each(s.S, int(a.Int(2)), a.Pace(), func(m []int) {
 		for i := range len(m) / 2 {
 			texts = append(texts, group(s.S, m, i))
 		}
-		if len(at) == 2*matchSample { // reserve room for all matches, estimated from the first ones
+		if len(at) == 2*matchSample { // reserve memory for all matches, estimated from the first ones
 			most := min(matchSample*(len(s.S)/max(m[1], 1)+1), len(s.S)/matchSample)
 			texts, at = slices.Grow(texts, most*len(m)/2), slices.Grow(at, most*2)
 		}
@@ -45,7 +45,7 @@ func regexFind(a *vm.Args) (value.Slot, error) {
 			a.Room(len(at) / 2 * matchSize)
 		}
 	})
-	none := value.NewArray().Slot() // shared by all matches if there are no groups
+	none := value.NewArray().Slot() // all matches share it if the expression has no groups
 	value.Share(none)
 	each := re.NumSubexp() + 1
 	values := value.StringArray(texts).Array()
@@ -61,17 +61,17 @@ func regexFind(a *vm.Args) (value.Slot, error) {
 	return value.SlotArray(out), nil
 }
 
-// matchSample is the number of matches from which find_all estimates the total number.
+// matchSample is the number of matches from which regexFind estimates the total number.
 const matchSample = 64
 
-// roomEvery is the number of offsets after which find_all checks the memory limit again.
+// roomEvery is the number of offsets after which regexFind checks the memory limit again.
 const roomEvery = 4096
 
-// matchSize is the size of a match in bytes: its place in the array and its fields.
+// matchSize is the size in bytes of a match: its place in the array and its fields.
 const matchSize = 6 * int(value.SlotSize)
 
-// places returns a function that converts byte offsets to character indices. The offsets of
-// successive calls must not decrease.
+// places returns a function that converts byte offsets to character indices. Successive calls must
+// pass offsets that do not decrease.
 func places(s *value.Str) func(offset int) int64 {
 	if s.ASCII() {
 		return func(offset int) int64 { return int64(offset) }
@@ -84,7 +84,7 @@ func places(s *value.Str) func(offset int) int64 {
 	}
 }
 
-// group returns the text of group i of a match, or "" if the group did not participate.
+// group returns the text of group i of a match, or "" if the group is not part of the match.
 func group(s string, m []int, i int) string {
 	if m[2*i] < 0 {
 		return ""
@@ -115,7 +115,8 @@ func regexCaptures(a *vm.Args) (value.Slot, error) {
 	return result, nil
 }
 
-// insert is a part of a replacement: a text, or the match of a group if group is not negative.
+// insert is a part of a replacement. It is the match of a group if group is not negative, and
+// otherwise a text.
 type insert struct {
 	text  string
 	group int
@@ -154,8 +155,8 @@ func regexReplace(a *vm.Args) (value.Slot, error) {
 	return value.String(string(append(out, s[at:]...))), nil
 }
 
-// replacement parses the text that replaces matches. A `$` that does not begin a reference is a
-// dollar sign.
+// replacement parses the text that replaces matches. A `$` that does not begin a reference stands
+// for itself.
 func replacement(re *regexp.Regexp, with string) (parts []insert, err error) {
 	text := func(s string) { parts = append(parts, insert{text: s, group: -1}) }
 	for {
@@ -213,21 +214,23 @@ func regexSplit(a *vm.Args) (value.Slot, error) {
 }
 
 // expr is a compiled regular expression. Package regexp cannot be interrupted while it searches a
-// string, so a long text is passed to it character by character.
+// string. In a long text, expr therefore passes the characters to it through a reader, which
+// reports steps to a pace.
 type expr struct {
 	*regexp.Regexp
-	prefix string // the prefix of every match
+	prefix string // literal text with which every match begins
 
-	// later is the expression as a group after one character and any text: a search that starts
-	// there can still check the character before it. It is nil if that expression is too large.
+	// later matches one character, any text, and then the expression as a group. A search with it
+	// begins one character before the first possible match, so that the expression can check that
+	// character (as `\b` does). It is nil if the combined expression is too large.
 	later func() *regexp.Regexp
 }
 
-// readEach is the number of characters between two steps of a search, and the length in bytes up to
-// which a text is searched in one call.
+// readEach is the number of characters between two steps of a search. A text of at most that many
+// bytes is searched without steps.
 const readEach = 1 << 12
 
-// expressions caches the regular expressions that were used last.
+// expressions caches recently used regular expressions.
 var expressions struct {
 	sync.Mutex
 	byText map[string]*expr
@@ -257,8 +260,8 @@ func expression(pattern string) (*expr, error) {
 	return x, nil
 }
 
-// matches reports whether the expression matches anywhere in the text. The pace may
-// panic to end the search.
+// matches reports whether the expression matches anywhere in the text. The pace may end the search
+// by a panic.
 func (x *expr) matches(text string, p *value.Pace) bool {
 	if len(text) <= readEach {
 		return x.MatchString(text)
@@ -266,8 +269,8 @@ func (x *expr) matches(text string, p *value.Pace) bool {
 	return x.MatchReader(&characterReader{text: text, pace: p})
 }
 
-// each calls found with the result of FindAllStringSubmatchIndex, one match at a time. The pace is
-// as for matches.
+// each calls found for each of the first n matches, with an element of the result of
+// FindAllStringSubmatchIndex. The pace may end the search by a panic.
 func (x *expr) each(text string, n int, p *value.Pace, found func(match []int)) {
 	if len(text) <= readEach || x.later() == nil {
 		for _, m := range x.FindAllStringSubmatchIndex(text, n) {
@@ -275,14 +278,14 @@ func (x *expr) each(text string, n int, p *value.Pace, found func(match []int)) 
 		}
 		return
 	}
-	last := -1 // the end of the previous match
+	last := -1 // end of the previous match
 	for pos := 0; n != 0 && pos <= len(text); {
 		m := x.next(text, pos, p)
 		if m == nil {
 			return
 		}
 		accept := true
-		if m[1] == pos { // an empty match directly after another match does not count
+		if m[1] == pos { // an empty match directly after another match is ignored
 			accept = m[0] != last
 			_, width := utf8.DecodeRuneInString(text[pos:])
 			pos += max(width, 1)
@@ -321,18 +324,18 @@ func (x *expr) next(text string, pos int, p *value.Pace) []int {
 	return m
 }
 
-// characterReader reads a text and reports steps on the way.
+// characterReader reads a text and reports steps to a pace.
 type characterReader struct {
 	text string
 	at   int
-	next int // the offset of the next step
+	next int // offset at which the next step is due
 	pace *value.Pace
 }
 
 // ReadRune implements io.RuneReader.
 func (r *characterReader) ReadRune() (c rune, size int, err error) {
 	if r.at >= r.next {
-		r.pace.Step(16 * readEach) // package regexp takes about 16 steps for a character
+		r.pace.Step(16 * readEach) // package regexp needs about 16 steps for each character
 		r.next = r.at + readEach
 	}
 	if r.at == len(r.text) {

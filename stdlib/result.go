@@ -23,7 +23,8 @@ var resultNatives = native.Table{
 	{"Result.err", resultErr},
 }
 
-// result returns the receiver's payload, which the Result still holds, and whether it is Ok.
+// result returns the content of the receiver, a Result, and whether the Result is Ok. The Result
+// still contains the content.
 func result(a *vm.Args) (payload value.Slot, ok bool, err error) {
 	s := a.Slot(0)
 	if !s.IsResult() {
@@ -56,7 +57,7 @@ func resultUnwrapErr(a *vm.Args) (value.Slot, error) {
 	return shareResult(v, err)
 }
 
-// shareResult returns v as a borrowed value, unless there is an error.
+// shareResult marks v as shared and returns it, unless there is an error.
 func shareResult(v value.Slot, err error) (value.Slot, error) {
 	if err != nil {
 		return value.Nil, err

@@ -7,8 +7,7 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// Natives over run-time types. The compiler passes the type as their last
-// argument.
+// Natives that use run-time types. The compiler passes the type as the last argument.
 var shapeNatives = native.Table{
 	{"shape.json_schema", func(a *vm.Args) (value.Slot, error) { return value.String(string(schema.Text(a.Type(0)))), nil }},
 	{"shape.name", func(a *vm.Args) (value.Slot, error) { return value.String(a.Type(0).Name), nil }},
@@ -17,7 +16,7 @@ var shapeNatives = native.Table{
 	{"shape.convert", shapeConvert},
 }
 
-// shapeParse checks a value, or the JSON in a String.
+// shapeParse converts a value, or the JSON in a String, to a type.
 func shapeParse(a *vm.Args) (value.Slot, error) {
 	x, t := value.Flatten(a.Slot(0)), a.Type(1)
 	if x.Kind() != value.KindString {

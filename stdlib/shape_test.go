@@ -39,12 +39,12 @@ func TestShape(t *testing.T) {
 	} {
 		got, err := natives[c.native].Invoke(c.native, []value.Slot{c.x, value.NewTypeDesc(c.typ)})
 		if text := outcome(got, err); text != c.want {
-			t.Errorf("%s of %s as %s: got %s, want %s", c.native, written(c.x), c.typ, text, c.want)
+			t.Errorf("%s(%s) as %s = %s, want %s", c.native, written(c.x), c.typ, text, c.want)
 		}
 	}
 }
 
-// TestShapeError: the error contains the schema and the text.
+// TestShapeError checks that the error contains the name of the schema and the text.
 func TestShapeError(t *testing.T) {
 	_, err := natives["shape.read"].Invoke("shape.read", []value.Slot{value.String("{}"), value.NewTypeDesc(pointType)})
 	var e *value.Error
@@ -55,20 +55,21 @@ func TestShapeError(t *testing.T) {
 	schema, _ := value.FieldByName(s, "schema")
 	raw, _ := value.FieldByName(s, "raw_response")
 	if schema.AsString() != "Point" || raw.AsString() != "{}" {
-		t.Errorf("schema %s, raw_response %s", value.Text(schema), value.Text(raw))
+		t.Errorf("schema = %s, raw_response = %s", value.Text(schema), value.Text(raw))
 	}
 }
 
-// TestParseAs: text that is not JSON and JSON that does not fit have different errors.
+// TestParseAs checks that a text that is not JSON, and JSON that does not fit the type, result in
+// different errors.
 func TestParseAs(t *testing.T) {
 	for text, line := range map[string]int64{"{\n": 2, "{}": 0} {
 		_, err := natives["json.parse_as"].Invoke("json.parse_as", []value.Slot{value.String(text), value.NewTypeDesc(pointType)})
 		var e *value.Error
 		if !errors.As(err, &e) || e.Kind != "JsonError" {
-			t.Fatalf("%q: %v", text, err)
+			t.Fatalf("parse_as(%q) returned %v", text, err)
 		}
 		if v, _ := value.FieldByName(e.Slot(), "line"); v.AsInt() != line {
-			t.Errorf("%q: line %d, want %d", text, v.AsInt(), line)
+			t.Errorf("error of parse_as(%q) is in line %d, want %d", text, v.AsInt(), line)
 		}
 	}
 }
@@ -76,10 +77,10 @@ func TestParseAs(t *testing.T) {
 func TestShapeNameAndText(t *testing.T) {
 	got, err := natives["shape.name"].Invoke("shape.name", []value.Slot{value.NewTypeDesc(pointType)})
 	if err != nil || got.AsString() != "Point" {
-		t.Errorf("%s, %v", value.Text(got), err)
+		t.Errorf("parse_as returned %s, %v", value.Text(got), err)
 	}
 	got, err = natives["shape.json_schema"].Invoke("shape.json_schema", []value.Slot{value.NewTypeDesc(intType)})
 	if err != nil || got.AsString() != `{"type":"integer"}` {
-		t.Errorf("%s, %v", value.Text(got), err)
+		t.Errorf("parse_as returned %s, %v", value.Text(got), err)
 	}
 }

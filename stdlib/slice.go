@@ -6,19 +6,19 @@ import (
 	"strings"
 )
 
-// Only those declarations of the library that a program uses are parsed. For that, a file is cut to
-// a slice: its text with all lines emptied except those of some declarations, so lines and columns
-// stay the same. The layout alone determines where declarations begin and end. A declaration begins
-// in column 1, a method after four spaces; comments and decorators above belong to it. It ends with
-// the first line of the same indentation that ends in `}` or `;`. A test compares this with the
-// parser's result for every file.
+// The library parses only the declarations that a program uses. For that it reduces a file to a
+// slice: the text of some declarations, with all other lines empty, so that line and column numbers
+// stay the same. Only the layout determines where declarations begin and end. A declaration begins
+// in column 1, and a method after four spaces. Preceding comments and decorators belong to it. It
+// ends with the first line of the same indentation that ends in `}` or `;`. A test compares the
+// result with that of the parser for every file.
 
-// part is a declaration or a method: its name and its lines.
+// part is a declaration or a method: its name and the offsets of its lines.
 type part struct {
 	name     string
 	from, to int
-	head     span // for a method: the first line of its impl
-	foot     span // for a method: the last line of its impl
+	head     span // for a method: first line of its impl; zero for a declaration
+	foot     span // for a method: last line of its impl; zero for a declaration
 }
 
 type span struct{ from, to int }
@@ -29,15 +29,15 @@ type text struct {
 	parts []part
 }
 
-// layout finds the parts of a file.
+// layout returns the text with its parts.
 func layout(all []byte) *text {
 	t := &text{all: all}
 	t.scan(0, len(all), "")
 	return t
 }
 
-// scan finds the parts between two offsets with the given indentation. For an impl it finds the
-// members instead.
+// scan adds the parts between two offsets that have the given indentation. For an impl it adds the
+// methods.
 func (t *text) scan(from, end int, indent string) {
 	begin, name := -1, ""
 	for at := from; at < end; {
@@ -50,7 +50,7 @@ func (t *text) scan(from, end int, indent string) {
 		blank := strings.TrimSpace(line) == ""
 		switch {
 		case blank && name == "":
-			begin = -1 // a separate comment belongs to no declaration
+			begin = -1 // a comment before an empty line belongs to no declaration
 		case blank || !ours || line[0] == ' ':
 		case strings.HasPrefix(line, "//"):
 			if begin < 0 {
@@ -77,8 +77,8 @@ func (t *text) scan(from, end int, indent string) {
 	}
 }
 
-// members finds the methods of the impl at [from, end), whose first and last lines are its head and
-// foot.
+// members adds the methods of the impl at [from, end). The first and last lines of the impl become
+// their head and foot.
 func (t *text) members(from, end int) {
 	head := span{from, from + bytes.IndexByte(t.all[from:end], '\n') + 1}
 	for !bytes.HasPrefix(t.all[head.from:head.to], []byte("impl")) { // comments above it
@@ -92,8 +92,8 @@ func (t *text) members(from, end int) {
 	}
 }
 
-// declaredName returns the name that a line declares, "impl" for an impl, "" for a line with only a
-// decorator.
+// declaredName returns the name that a line declares. It returns "impl" for an impl, and "" for a
+// line that contains only a decorator.
 func declaredName(line string) string {
 	words := strings.FieldsFunc(line, func(r rune) bool { return r == ' ' || r == '(' || r == '<' || r == ':' })
 	for i, w := range words {
@@ -107,8 +107,8 @@ func declaredName(line string) string {
 	return ""
 }
 
-// slice returns the file's text reduced to the declarations or methods with this name, up to the
-// last of them; nil if there are none.
+// slice returns the text reduced to the declarations or methods with this name. The text ends with
+// the last of them. It returns nil if there are none.
 func (t *text) slice(name string) []byte {
 	var spans []span
 	for _, p := range t.parts {
@@ -116,13 +116,13 @@ func (t *text) slice(name string) []byte {
 			spans = append(spans, p.head, span{p.from, p.to}, p.foot)
 		}
 	}
-	// Two methods of an impl share its head and foot.
+	// two methods of one impl have the same head and foot
 	slices.SortFunc(spans, func(a, b span) int { return a.from - b.from })
 	var out []byte
 	at := 0
 	for _, s := range slices.Compact(spans) {
 		if s.to == 0 {
-			continue // a declaration that is not a method has no head
+			continue // a declaration that is not a method has neither head nor foot
 		}
 		for range bytes.Count(t.all[at:s.from], newline) {
 			out = append(out, '\n')

@@ -11,7 +11,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/testkit/compiletest"
 )
 
-// heldProgram holds, while it waits, a value of every kind that a run can hold.
+// heldProgram is a program that refers to a value of every kind while it waits.
 const heldProgram = `
 struct City { name: String, sights: Array<String> }
 enum Mood { Calm, Loud(Int), Odd { why: String } }
@@ -97,7 +97,7 @@ fn main() {
 }
 `
 
-// holder performs the program's requests; a model's stream has three pieces.
+// holder performs the requests of heldProgram. The stream of a model has three parts.
 type holder struct {
 	*world
 	pieces map[int64][]string
@@ -121,8 +121,8 @@ func (h *holder) Perform(ctx context.Context, r effect.Request) (effect.Result, 
 	return h.world.Perform(ctx, r)
 }
 
-// TestSnapshotsOfAll: a program that holds a value of every kind prints the same when it continues
-// from snapshots.
+// TestSnapshotsOfAll compares two runs of heldProgram: one without snapshots, and one that
+// continues from its snapshots. Both must print the same.
 func TestSnapshotsOfAll(t *testing.T) {
 	play := func(renew bool) ([]string, string) {
 		h := &holder{newWorld(t), map[int64][]string{}}
@@ -136,19 +136,19 @@ func TestSnapshotsOfAll(t *testing.T) {
 			t.Fatal(err)
 		}
 		if renew && (all.Renewed < 30 || len(all.Refused) > 0) {
-			t.Errorf("%d snapshots, refused: %v", all.Renewed, all.Refused)
+			t.Errorf("restored %d snapshots, failed snapshots: %v", all.Renewed, all.Refused)
 		}
 		return append(h.lines, h.replies...), compiletest.Failure(failed) + compiletest.Trace(failed)
 	}
 	want, failure := play(false)
 	got, resumed := play(true)
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("straight (-), from snapshots (+):\n%s", diff)
+		t.Errorf("output of the run (-without snapshots +from snapshots):\n%s", diff)
 	}
 	if failure != resumed {
-		t.Errorf("it fails by\n%s\nand from snapshots by\n%s", failure, resumed)
+		t.Errorf("failure without snapshots:\n%s\nfailure from snapshots:\n%s", failure, resumed)
 	}
 	if len(want) < 20 || !strings.Contains(failure, "three") {
-		t.Errorf("%q\n%s", want, failure)
+		t.Errorf("the program printed %q and failed with\n%s", want, failure)
 	}
 }

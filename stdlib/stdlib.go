@@ -1,12 +1,12 @@
-// Package stdlib is the library of Concerto (spec/std). The compatibility promise does not cover
-// it. Its .conc files contain the declarations and the functions written in Concerto; the Go files
-// contain natives. The checker gets the declarations through Library, which parses each when a
-// program first uses it; the VM finds the natives through Native.
+// Package stdlib is the standard library of Concerto (spec/std). The compatibility promise does not
+// cover its API. The .conc files contain the declarations, and the functions that are written in
+// Concerto. The Go files contain natives. The checker uses the declarations through Library, which
+// parses each of them when a program first uses it. The VM finds the natives through Native.
 //
-// Invariants: a Go function runs no code of the program, and accesses only its arguments and the
-// state that it has stored for its run; for effects it returns a request (vm.Args.Ask). A function
-// that takes a closure, or runs between effects, is written in Concerto. Declarations marked
-// @native or @effect and registered functions match one to one.
+// Invariants: A native runs no code of the program. It accesses only its arguments and the state
+// that it has stored for its run. To perform an effect it returns a request (vm.Args.Ask). A
+// function that calls a closure, or performs several effects, is written in Concerto. For each
+// declaration marked @native or @effect there is exactly one registered native, and vice versa.
 package stdlib
 
 import (
@@ -24,12 +24,12 @@ import (
 var sources embed.FS
 
 // Library returns the library for the checker. All callers share the parsed files, which are
-// immutable; it is safe for concurrent use.
+// immutable. The library is safe for concurrent use.
 func Library() sema.Library { return library{} }
 
 type library struct{}
 
-// Prelude returns the file that declares the global name, or nil.
+// Prelude returns the file that declares a global name, or nil if there is none.
 func (library) Prelude(name string) *ast.File {
 	if f := preludeFile(name); f != nil {
 		if f.whole {
@@ -40,8 +40,8 @@ func (library) Prelude(name string) *ast.File {
 	return nil
 }
 
-// Methods returns a file with the methods of that name of a built-in type, with all its methods if
-// the name is "", or nil.
+// Methods returns a file with the methods of a built-in type that have this name. If name is "",
+// the file contains all methods of the type. It returns nil if there are none.
 func (library) Methods(typ, name string) *ast.File {
 	for i := range files {
 		if files[i].methods == typ {
@@ -51,7 +51,7 @@ func (library) Methods(typ, name string) *ast.File {
 	return nil
 }
 
-// Module returns the file of std::name, or nil.
+// Module returns the file of the module std::name, or nil if there is none.
 func (library) Module(name string) *ast.File {
 	for i := range files {
 		if files[i].module == name {
@@ -85,16 +85,18 @@ func (library) Modules() []string {
 	return names
 }
 
-// internal reports whether a name is internal to the library.
+// internal reports whether a name may only be used within the library.
 func internal(name string) bool { return len(name) > 2 && name[:2] == "__" }
 
-// The loaded files: texts (func() *text by file name) and trees (func() *ast.File by key).
+// Loaded files. texts contains a func() *text for each file name, trees a func() *ast.File for each
+// key.
 var texts, trees sync.Map
 
-// key identifies a slice of a file: the declarations of name, or the whole file if name is "".
+// key identifies a part of a file: the declarations with this name, or the whole file if name is
+// "".
 type key struct{ file, name string }
 
-// once returns the result of build for k. Only the first call for k runs build.
+// once returns the result of build for k. build runs only in the first call for k.
 func once[K comparable, V any](all *sync.Map, k K, build func() V) V {
 	f, ok := all.Load(k)
 	if !ok {
@@ -103,8 +105,8 @@ func once[K comparable, V any](all *sync.Map, k K, build func() V) V {
 	return f.(func() V)()
 }
 
-// load returns the tree of a file, or of the part of the file that declares name; nil if nothing
-// declares it.
+// load returns the syntax tree of a file, or of the part of the file that declares name. It returns
+// nil if the file does not declare name.
 func load(file, name string) *ast.File {
 	return once(&trees, key{file, name}, func() *ast.File {
 		all := textOf(file)
@@ -123,7 +125,7 @@ func load(file, name string) *ast.File {
 	})
 }
 
-// textOf reads a library file.
+// textOf returns the text of a library file.
 func textOf(file string) *text {
 	return once(&texts, file, func() *text {
 		all, err := sources.ReadFile(file)
@@ -134,8 +136,8 @@ func textOf(file string) *text {
 	})
 }
 
-// Text returns the whole text of a file of the library, by the name in source positions: a tree
-// that a program uses may contain only a part of it. ok reports whether the file exists.
+// Text returns the whole text of a library file. name is the name of the file in source positions,
+// whose tree may contain only a part of the text. ok reports whether the file exists.
 func Text(name string) (text *source.File, ok bool) {
 	file, ok := strings.CutPrefix(name, "std/")
 	if !ok {
@@ -149,4 +151,4 @@ func Text(name string) (text *source.File, ok bool) {
 	return nil, false
 }
 
-var whole sync.Map // of *source.File, by file
+var whole sync.Map // a *source.File for each file name

@@ -14,7 +14,7 @@ import (
 	"github.com/concerto-lang/concerto/parser"
 )
 
-// tree parses a library file and reports diagnostics as test errors.
+// tree parses a library file. Diagnostics fail the test.
 func tree(t *testing.T, name string) *ast.File {
 	t.Helper()
 	f, diags := parser.Parse(source.NewFile("std/"+name, textOf(name).all))
@@ -46,21 +46,21 @@ func TestIndex(t *testing.T) {
 			globals = append(globals, d.Head().Name.Name)
 		}
 		if methods != f.methods {
-			t.Errorf("%s: methods of %q, indexed as %q", f.name, methods, f.methods)
+			t.Errorf("%s declares methods of %q, but the index lists %q", f.name, methods, f.methods)
 		}
 		if f.module != "" {
 			if f.name != "mod_"+f.module+".conc" {
-				t.Errorf("%s is indexed as module %s", f.name, f.module)
+				t.Errorf("the index lists %s as module %s", f.name, f.module)
 			}
 			continue
 		}
 		if diff := cmp.Diff(globals, f.globals); diff != "" {
-			t.Errorf("%s declares (-), index (+):\n%s", f.name, diff)
+			t.Errorf("names in %s (-declared +index):\n%s", f.name, diff)
 		}
 	}
 	slices.Sort(indexed)
 	if diff := cmp.Diff(embedded, indexed); diff != "" {
-		t.Errorf("embedded (-), indexed (+):\n%s", diff)
+		t.Errorf("files (-embedded +index):\n%s", diff)
 	}
 }
 
@@ -72,7 +72,7 @@ func targetName(d *ast.ImplDecl) string {
 	return named.Segments[len(named.Segments)-1].Name
 }
 
-// TestGlobalsAreUnique: each name is declared in one file.
+// TestGlobalsAreUnique checks that no two files declare the same global name.
 func TestGlobalsAreUnique(t *testing.T) {
 	seen := map[string]string{}
 	for _, f := range files {
@@ -85,8 +85,8 @@ func TestGlobalsAreUnique(t *testing.T) {
 	}
 }
 
-// eachFunction calls f with every function and method of a file and the name under which its native
-// is registered unless @native names another.
+// eachFunction calls f for every function and method of a file, with the name under which its
+// native is registered if @native has no argument.
 func eachFunction(file *file, tree *ast.File, f func(fn *ast.FnDecl, name string)) {
 	for _, d := range tree.Decls {
 		switch d := d.(type) {
@@ -117,7 +117,7 @@ func decorator(fn *ast.FnDecl, name string) *ast.Decorator {
 	return nil
 }
 
-// registered returns the natives and effects that declarations name.
+// registered returns the names of the natives and effects that declarations use.
 func registered(t *testing.T) []string {
 	var names []string
 	for i := range files {
@@ -139,10 +139,11 @@ func registered(t *testing.T) []string {
 	return slices.Compact(names)
 }
 
-// ofCompiler contains names that the compiler translates to instructions.
+// ofCompiler contains the functions that the compiler translates to instructions.
 var ofCompiler = []string{"dispatch_tool", "dispatch_tool_among", "panic", "rethrow"}
 
-// TestNatives: declarations and Go functions match one to one.
+// TestNatives checks that each declaration of a native has a registered Go function, and vice
+// versa.
 func TestNatives(t *testing.T) {
 	want := registered(t)
 	have := slices.Clone(ofCompiler)
@@ -150,18 +151,18 @@ func TestNatives(t *testing.T) {
 		for _, n := range family {
 			have = append(have, n.Name)
 			if Native(n.Name) == nil {
-				t.Errorf("%s is not found", n.Name)
+				t.Errorf("Native does not find %s", n.Name)
 			}
 		}
 	}
 	slices.Sort(have)
 	if diff := cmp.Diff(want, have); diff != "" {
-		t.Errorf("declared (-), registered (+):\n%s", diff)
+		t.Errorf("natives (-declared +registered):\n%s", diff)
 	}
 }
 
-// TestDeclarations: every public function has a doc comment, natives and
-// effects have no body, and every other function has one.
+// TestDeclarations checks that every public function has a doc comment. Natives and effects must
+// have no body, and every other function must have one.
 func TestDeclarations(t *testing.T) {
 	for i := range files {
 		eachFunction(&files[i], tree(t, files[i].name), func(fn *ast.FnDecl, name string) {
@@ -174,13 +175,13 @@ func TestDeclarations(t *testing.T) {
 			foreign := decorator(fn, "native") != nil || decorator(fn, "effect") != nil
 			empty := len(fn.Body.Stmts) == 0 && fn.Body.Tail == nil
 			if foreign != empty {
-				t.Errorf("%s: %s: native or effect %t, empty body %t", files[i].name, name, foreign, empty)
+				t.Errorf("%s: %s: native or effect = %t, but empty body = %t", files[i].name, name, foreign, empty)
 			}
 		})
 	}
 }
 
-// TestErrorTypes compares errors.conc with the run-time table.
+// TestErrorTypes compares the declarations in errors.conc with the error types at run time.
 func TestErrorTypes(t *testing.T) {
 	type field struct {
 		Name, Type string
@@ -192,7 +193,7 @@ func TestErrorTypes(t *testing.T) {
 	for _, d := range f.Decls {
 		s, ok := d.(*ast.StructDecl)
 		if !ok {
-			t.Fatalf("%s is no struct", d.Head().Name.Name)
+			t.Fatalf("%s is not a struct", d.Head().Name.Name)
 		}
 		order = append(order, s.Name.Name)
 		for _, fd := range s.Fields {
@@ -217,10 +218,10 @@ func TestErrorTypes(t *testing.T) {
 		}
 	}
 	if diff := cmp.Diff(order, names); diff != "" {
-		t.Errorf("declared (-), at run time (+):\n%s", diff)
+		t.Errorf("error types (-declared +at run time):\n%s", diff)
 	}
 	if diff := cmp.Diff(declared, atRun); diff != "" {
-		t.Errorf("declared (-), at run time (+):\n%s", diff)
+		t.Errorf("error types (-declared +at run time):\n%s", diff)
 	}
 }
 
@@ -228,24 +229,24 @@ func TestErrorTypes(t *testing.T) {
 func TestLibrary(t *testing.T) {
 	lib := Library()
 	if first := lib.Prelude("println"); first == nil || lib.Prelude("println") != first {
-		t.Error("a declaration is parsed once")
+		t.Error("Prelude(println) is nil or returns another file at the second call")
 	}
 	if lib.Prelude("nothing") != nil || lib.Methods("Nothing", "len") != nil || lib.Methods("Array", "nothing") != nil ||
 		lib.Module("nothing") != nil {
-		t.Error("what is not there is nil")
+		t.Error("Prelude, Methods or Module returns a file for an unknown name")
 	}
 	if lib.Methods("Array", "") == nil || len(lib.Methods("Array", "sort").Decls) != 3 || lib.Module("json") == nil {
-		t.Error("Array has methods, sort for three types of element; json is a module")
+		t.Error("methods of Array, three declarations of Array.sort, or the module json are missing")
 	}
 	if names := lib.Names(); slices.Contains(names, "__print") || !slices.Contains(names, "HostQuestion") {
-		t.Errorf("names: %v", names)
+		t.Errorf("Names() = %v", names)
 	}
 	if diff := cmp.Diff([]string{"app", "collections", "crypto", "csv", "env", "fmt", "fs", "http", "io", "json", "log", "math", "path", "prompt", "random", "regex", "run", "string", "time", "toml", "tools", "yaml"}, lib.Modules()); diff != "" {
 		t.Error(diff)
 	}
 }
 
-// TestSlices: slice and the parser find the same declarations in the same places.
+// TestSlices checks that slice and the parser find the same declarations at the same places.
 func TestSlices(t *testing.T) {
 	for _, f := range files {
 		whole := tree(t, f.name)
@@ -261,7 +262,7 @@ func TestSlices(t *testing.T) {
 			parts[p.name] = true
 		}
 		if diff := cmp.Diff(names, parts); diff != "" {
-			t.Errorf("%s: parsed (-), found by layout (+):\n%s", f.name, diff)
+			t.Errorf("declarations in %s (-parser +layout):\n%s", f.name, diff)
 		}
 		for name := range names {
 			part := load(f.name, name)
@@ -272,13 +273,13 @@ func TestSlices(t *testing.T) {
 				}
 			}
 			if diff := cmp.Diff(map[string][]string{name: want[name]}, got); diff != "" {
-				t.Errorf("%s: %s, whole file (-), slice (+):\n%s", f.name, name, diff)
+				t.Errorf("%s: places of %s (-whole file +slice):\n%s", f.name, name, diff)
 			}
 		}
 	}
 }
 
-// placesOf returns the places and doc comments of a declaration or its methods, by name.
+// placesOf returns the places and doc comments of a declaration, or of its methods, by name.
 func placesOf(f *ast.File, d ast.Decl) map[string][]string {
 	place := func(h *ast.DeclHead) string {
 		return f.Source.Position(h.Sp.Start).String() + " " + h.Doc
@@ -293,7 +294,8 @@ func placesOf(f *ast.File, d ast.Decl) map[string][]string {
 	return map[string][]string{d.Head().Name.Name: {place(d.Head())}}
 }
 
-// TestAllIsOnAPage: the reference contains everything that a file of globals offers to programs.
+// TestAllIsOnAPage checks that the reference contains all global declarations that programs may
+// use.
 func TestAllIsOnAPage(t *testing.T) {
 	shown := map[string]bool{}
 	for _, g := range groups {

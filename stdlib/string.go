@@ -50,8 +50,8 @@ var stringNatives = native.Table{
 	{"String.compare", stringCompare},
 }
 
-// stringTest returns a native that tests one end of a text. Its time is proportional to the length
-// of the part.
+// stringTest returns a native that tests the beginning or the end of a text. Its time is
+// proportional to the length of part.
 func stringTest(f func(s, part string) bool) vm.Native {
 	return func(a *vm.Args) (value.Slot, error) {
 		a.Pace().Bytes(len(a.String(1)) >> 2)
@@ -79,7 +79,7 @@ func stringTrim(start, end bool) vm.Native {
 	}
 }
 
-// stringMap2 returns a native that removes a part at one end.
+// stringMap2 returns a native that removes a part at the beginning or the end of a text.
 func stringMap2(f func(s, t string) string) vm.Native {
 	return func(a *vm.Args) (value.Slot, error) {
 		a.Pace().Bytes(len(a.String(1)) >> 2)
@@ -87,8 +87,8 @@ func stringMap2(f func(s, t string) string) vm.Native {
 	}
 }
 
-// changedString returns s as a String. If the text is unchanged, it returns the receiver itself,
-// which preserves the receiver's cached data.
+// changedString returns s as a String. If s equals the receiver's text, it returns the receiver,
+// which preserves the cached data of the receiver.
 func changedString(a *vm.Args, s string) value.Slot {
 	if len(s) == len(a.String(0)) && s == a.String(0) {
 		return a.Slot(0)
@@ -96,7 +96,7 @@ func changedString(a *vm.Args, s string) value.Slot {
 	return value.String(s)
 }
 
-// stringIndex returns a native for a search that returns a byte offset or -1.
+// stringIndex returns a native for a search that returns a byte offset, or -1 if there is no match.
 func stringIndex(search func(p *value.Pace, s, part string) int) vm.Native {
 	return func(a *vm.Args) (value.Slot, error) {
 		x := a.Str(0)
@@ -133,8 +133,8 @@ func stringSlice(a *vm.Args) (value.Slot, error) {
 	return s, nil
 }
 
-// bounds returns arguments 1 and 2 as the start and end of a slice of something of length n; an end
-// that is nil or missing is n.
+// bounds returns arguments 1 and 2 as the start and the end of a slice of a sequence of length n.
+// If the end is nil or missing, it is n.
 func bounds(a *vm.Args, n int) (lo, hi int, err error) {
 	from, to := a.Int(1), int64(n)
 	if a.Len() > 2 && !a.Slot(2).IsNil() {
@@ -181,7 +181,7 @@ func stringLines(a *vm.Args) (value.Slot, error) {
 	return value.StringArray(lines), nil
 }
 
-// characters returns the code points of s, each as a String.
+// characters returns an array with each code point of s as a String.
 func characters(a *vm.Args, s string) value.Slot {
 	a.Room(value.CountIn(a.Pace(), s) * int(value.SlotSize))
 	out := value.NewArray()
@@ -239,9 +239,9 @@ func stringReplace(n int) vm.Native {
 	}
 }
 
-// shortText is the length in bytes up to which a text is changed on the stack, so that only the
-// resulting String is allocated. With this and stringCase, the benchmark strings takes 4 % less
-// time.
+// shortText is the maximum length in bytes of a text that is changed on the stack, so that only the
+// resulting String is allocated. Together with stringCase this saves 4 % of the time of the
+// benchmark strings.
 const shortText = 64
 
 // replaceShort replaces the first n occurrences of from in a short String, or all if n is negative.
@@ -262,7 +262,7 @@ func replaceShort(x value.Slot, from, to string, n int) value.Slot {
 }
 
 // stringCase returns a native that changes the case of letters. In a short ASCII text it changes
-// the 26 letters from first on; any other text is passed to f.
+// the 26 letters from first on. It passes any other text to f.
 func stringCase(first byte, f func(string) string) vm.Native {
 	return func(a *vm.Args) (value.Slot, error) {
 		s := a.String(0)

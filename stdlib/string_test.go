@@ -99,15 +99,15 @@ func TestParseErrorContainsTheInput(t *testing.T) {
 		t.Fatal(err)
 	}
 	if want := `"` + strings.Repeat("é", 60) + `…" is not a whole number`; e.Message != want {
-		t.Errorf("message %s", e.Message)
+		t.Errorf("message = %s", e.Message)
 	}
 	if v, _ := value.FieldByName(e.Slot(), "input"); v.AsString() != long {
-		t.Errorf("input %s", v.AsString())
+		t.Errorf("input = %s", v.AsString())
 	}
 }
 
-// TestShortTextsChangeAsLongOnes: replacing and changing case have the results of package strings,
-// also for lengths around the one at which the method changes.
+// TestShortTextsChangeAsLongOnes checks that replacing text and changing case have the results of
+// package strings. The texts have lengths around the limit between the two implementations.
 func TestShortTextsChangeAsLongOnes(t *testing.T) {
 	var texts []string
 	for _, part := range []string{"a", "aB", "Zz{@[`", "xé", "ß I", "aaa"} {
@@ -138,7 +138,7 @@ func TestShortTextsChangeAsLongOnes(t *testing.T) {
 			}
 			got, err := natives[c.name].Invoke(c.name, args)
 			if err != nil || got.Kind() != value.KindString || got.AsString() != c.want {
-				t.Fatalf("%s of %q and %q returned %s (%v), want %q", c.name, s, c.args, value.Text(got), err, c.want)
+				t.Fatalf("%s(%q, %q) = %s (error %v), want %q", c.name, s, c.args, value.Text(got), err, c.want)
 			}
 		}
 	}

@@ -43,7 +43,7 @@ func TestTimeFormat(t *testing.T) {
 func TestTimeParse(t *testing.T) {
 	for _, c := range []struct {
 		text, layout string
-		want         string // RFC 3339, or the error
+		want         string // an instant in the form of RFC 3339, or the error
 	}{
 		{"2026-03-01T09:30:00.250Z", "rfc3339", "2026-03-01T09:30:00.250Z"},
 		{"2026-03-01t09:30:00z", "rfc3339", "2026-03-01T09:30:00.000Z"},
@@ -86,7 +86,7 @@ func TestTimeParse(t *testing.T) {
 			text = time.UnixMilli(got.AsInt()).UTC().Format("2006-01-02T15:04:05.000Z")
 		}
 		if text != c.want {
-			t.Errorf("%q by %q: got %s, want %s", c.text, c.layout, text, c.want)
+			t.Errorf("parsing %q with the layout %q: got %s, want %s", c.text, c.layout, text, c.want)
 		}
 	}
 }

@@ -20,8 +20,8 @@ var toolsNatives = native.Table{
 	}},
 }
 
-// toolFunction finds a function by its name among tools and returns its __Function, the type in
-// argument 2. If there is none, only the name is filled in.
+// toolFunction finds a function by its name in tools and returns an __Function, the type in
+// argument 2. If there is no such function, only the name is set.
 func toolFunction(a *vm.Args) (value.Slot, error) {
 	tools, name := a.Tools(a.Slot(0)), a.String(1)
 	var info ir.ToolMethod
@@ -60,8 +60,8 @@ func tool(a *vm.Args) *vm.Tool {
 	return nil
 }
 
-// toolServer returns the MCP server that a tool declares, or nil for another tool, and the tool's
-// name.
+// toolServer returns the MCP server that a tool represents, or nil for a tool of the program, and
+// the name of the tool.
 func toolServer(a *vm.Args) (value.Slot, error) {
 	info := tool(a).Info()
 	if info.Server == "" {

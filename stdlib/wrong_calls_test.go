@@ -11,7 +11,7 @@ import (
 	"github.com/concerto-lang/concerto/stdlib"
 )
 
-// receivers contains receivers of methods, by the name of their type.
+// receivers contains receivers of methods, by the name of the type.
 var receivers = map[string]string{
 	"Int": "1", "Float": "1.5", "Bool": "true", "String": `"s"`, "Array": "[1, 2]", "Map": `{ a: 1 }`, "Option": "Some(1)",
 	"Result": `"1".parse_int()`, "Range": "(0..3)", "Tuple": "(1, 2)", "Error": `RuntimeError::new("m")`, "Agent": "A", "Host": "H",
@@ -20,14 +20,14 @@ var receivers = map[string]string{
 	"Match": `(regex::find("a", "a") ?? panic("none"))`, "HttpResponse": `(http::get("x")?)`,
 }
 
-// arguments contains lists that fit few functions, if any.
+// arguments contains argument lists that fit few functions or none.
 var arguments = []string{
 	"", "nil", "1", `"("`, `"(", "["`, "[1], 2", "|x| x", "|a, b| nope", "absent: 1", `1, absent: "x"`, "1, 2, 3, 4, 5, 6, 7, 8, 9",
 	"nope", "main", "Int", "A, H", "return", "soon()", "h, l, m", "panic", "Some(nil)", "{}", "[]",
 }
 
-// TestWrongCallsAreCompiled: for any call of the library, the compiler reports an error or
-// generates code that the verifier accepts.
+// TestWrongCallsAreCompiled checks calls of the library with wrong arguments. For each call the
+// compiler must report an error or generate code that the verifier accepts.
 func TestWrongCallsAreCompiled(t *testing.T) {
 	calls := 0
 	for _, p := range stdlib.Pages() {
@@ -48,11 +48,12 @@ func TestWrongCallsAreCompiled(t *testing.T) {
 		}
 	}
 	if calls < 400 {
-		t.Errorf("%d functions were called", calls)
+		t.Errorf("called only %d functions, want at least 400", calls)
 	}
 }
 
-// called returns the text of a call of the entry with this name.
+// called returns the text of a call of the entry with this name. The bool reports whether the entry
+// can be called.
 func called(name string) (string, bool) {
 	typ, method, isMethod := strings.Cut(name, ".")
 	if !isMethod {
@@ -68,7 +69,7 @@ func tryCompiling(t *testing.T, stmt string) {
 	t.Helper()
 	defer func() {
 		if p := recover(); p != nil {
-			t.Errorf("%s: %v\n%s", stmt, p, debug.Stack())
+			t.Errorf("compiling %s panicked: %v\n%s", stmt, p, debug.Stack())
 		}
 	}()
 	var uses strings.Builder
@@ -90,6 +91,6 @@ fn main() { ` + stmt + "; }\n"
 		return
 	}
 	if err := ir.Verify(code); err != nil {
-		t.Errorf("%s: %v", stmt, err)
+		t.Errorf("compiling %s generated code that Verify rejects: %v", stmt, err)
 	}
 }

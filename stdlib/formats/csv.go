@@ -18,7 +18,7 @@ var CSV = native.Table{
 	{"csv.stringify", csvStringify},
 }
 
-// separator returns argument 1, one character.
+// separator returns argument 1, which must be a single character.
 func separator(a *vm.Args) (rune, error) {
 	s := a.String(1)
 	c, size := utf8.DecodeRuneInString(s)
@@ -28,7 +28,8 @@ func separator(a *vm.Args) (rune, error) {
 	return c, nil
 }
 
-// csvRead takes (text, separator). With records, the first row contains the names of the columns.
+// csvRead parses CSV. The arguments are (text, separator). If records is set, the first row
+// contains the names of the columns.
 func csvRead(a *vm.Args, records bool) (value.Slot, error) {
 	comma, err := separator(a)
 	if err != nil {
@@ -49,7 +50,7 @@ func csvRead(a *vm.Args, records bool) (value.Slot, error) {
 		}
 		size := 0
 		for i := range row {
-			row[i] = strings.Clone(row[i]) // each field would otherwise keep its whole row in memory
+			row[i] = strings.Clone(row[i]) // a field that is not cloned would keep the text of its whole row in memory
 			size += len(row[i]) + 64
 		}
 		a.Pace().Bytes(size)
@@ -96,7 +97,7 @@ func csvReason(err error) string {
 	return err.Error()
 }
 
-// csvStringify takes (rows, separator).
+// csvStringify writes CSV. The arguments are (rows, separator).
 func csvStringify(a *vm.Args) (value.Slot, error) {
 	comma, err := separator(a)
 	if err != nil {

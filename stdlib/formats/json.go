@@ -1,5 +1,5 @@
 // Package formats contains the natives that parse and write JSON, YAML, TOML and CSV. The
-// compatibility promise does not cover it.
+// compatibility promise does not cover its API.
 package formats
 
 import (
@@ -25,7 +25,7 @@ var JSON = native.Table{
 
 func jsonParse(a *vm.Args) (value.Slot, error) {
 	text := a.String(0)
-	data := unsafe.Slice(unsafe.StringData(text), len(text)) // only read
+	data := unsafe.Slice(unsafe.StringData(text), len(text)) // the bytes are only read
 	v, err := value.ParseIn(data, a.Room, a.Pace())
 	if err != nil {
 		return value.Nil, jsonError(err, data)
@@ -46,8 +46,8 @@ func jsonError(err error, data []byte) error {
 		With("column", value.Int(int64(column)))
 }
 
-// jsonParseAs has two kinds of errors: for text that is not JSON, the position; for JSON that does
-// not fit the type, the fields.
+// jsonParseAs parses JSON as a value of a type. If the text is not JSON, the error contains the
+// position. If the JSON does not fit the type, the error contains the fields.
 func jsonParseAs(a *vm.Args) (value.Slot, error) {
 	data := []byte(a.String(0))
 	v, err := value.ParseIn(data, a.Room, a.Pace())
@@ -74,7 +74,7 @@ func jsonPretty(a *vm.Args) (value.Slot, error) {
 	return value.StringOwning(out), nil
 }
 
-// indented formats compact JSON over several lines, like json.Indent.
+// indented returns compact JSON in the format of json.Indent.
 func indented(a *vm.Args, compact []byte, indent string) []byte {
 	out := make([]byte, 0, len(compact)+len(compact)/4)
 	text := native.Growing{Args: a}
@@ -109,7 +109,7 @@ func indented(a *vm.Args, compact []byte, indent string) []byte {
 			out = append(out, c)
 			c = ' '
 		case c == '{' || c == '[':
-			if next := compact[i+1]; next == '}' || next == ']' { // empty
+			if next := compact[i+1]; next == '}' || next == ']' { // an empty object or array
 				out = append(out, c)
 				i++
 				c = next

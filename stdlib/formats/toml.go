@@ -54,8 +54,8 @@ func placeIn(text string, offset int) (line, column int) {
 	return strings.Count(before, "\n") + 1, len([]rune(before[start:])) + 1
 }
 
-// tomlReader converts TOML to values. first is the position of each key among all, by its path,
-// because the decoder's maps have no order.
+// tomlReader converts TOML to values. The decoder's maps have no order. first therefore contains
+// the index of the first occurrence of each key in the text, by the path of the key.
 type tomlReader struct {
 	a     *vm.Args
 	first map[string]int
@@ -102,8 +102,8 @@ func (t *tomlReader) value(x any, path string) value.Slot {
 	panic("toml: a value of an unknown type")
 }
 
-// tomlTime returns a date or time as TOML writes it. The decoder marks local ones by the name of
-// the zone.
+// tomlTime returns a date or a time in the form in which TOML writes it. For a local date or time,
+// the decoder uses a special zone name.
 func tomlTime(t interface{ Format(layout string) string }) string {
 	switch t.Format("MST") {
 	case "datetime-local":
@@ -134,7 +134,8 @@ func tomlStringify(a *vm.Args) (value.Slot, error) {
 	return value.StringOwning(b.Bytes()), nil
 }
 
-// tomlData converts a value for the encoder. TOML has no nil: a member that is nil is omitted.
+// tomlData converts a value for the encoder. TOML has no nil, so that a member with the value nil
+// is omitted.
 func tomlData(a *vm.Args, v value.Slot, path string) (any, error) {
 	a.Step(1)
 	switch v = value.Flatten(v); v.Kind() {

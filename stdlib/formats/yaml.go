@@ -28,7 +28,7 @@ var YAML = native.Table{
 	{"yaml.stringify", yamlStringify},
 }
 
-// typedData converts the parsed value to the type in argument 1.
+// typedData converts the parsed value v to the type in argument 1.
 func typedData(a *vm.Args, v value.Slot, err error) (value.Slot, error) {
 	if err != nil {
 		return value.Nil, err
@@ -40,8 +40,7 @@ func typedData(a *vm.Args, v value.Slot, err error) (value.Slot, error) {
 	return v, nil
 }
 
-// formatError returns the FormatError at a position. A line of 0 means that the position is
-// unknown.
+// formatError returns a FormatError for a position. If line is 0, the position is unknown.
 func formatError(line, column int, format string, args ...any) error {
 	text := fmt.Sprintf(format, args...)
 	switch {
@@ -54,7 +53,7 @@ func formatError(line, column int, format string, args ...any) error {
 		With("line", value.Int(int64(line))).With("column", value.Int(int64(column)))
 }
 
-// yamlOne parses the single document of a text. A text without a document is nil.
+// yamlOne parses a text with at most one document. The value of a text without a document is nil.
 func yamlOne(a *vm.Args) (value.Slot, error) {
 	d := newYAMLReader(a)
 	v, err := d.document()
@@ -89,15 +88,15 @@ func yamlAll(a *vm.Args) (value.Slot, error) {
 	}
 }
 
-// maxAliased bounds the number of values that the aliases of a text represent.
+// maxAliased is the maximum number of values that the aliases of a text may represent.
 const maxAliased = 1_000_000
 
 // yamlReader converts YAML documents to values.
 type yamlReader struct {
 	a       *vm.Args
 	decoder *yaml.Decoder
-	values  int                 // the number of values that may still be read
-	open    map[*yaml.Node]bool // the anchors that are being read
+	values  int                 // number of values that may still be read
+	open    map[*yaml.Node]bool // anchors that are being read
 }
 
 func newYAMLReader(a *vm.Args) *yamlReader {
@@ -107,7 +106,7 @@ func newYAMLReader(a *vm.Args) *yamlReader {
 	return &yamlReader{a: a, decoder: yaml.NewDecoder(strings.NewReader(strings.TrimPrefix(text, "\ufeff"))), values: len(text) + maxAliased, open: map[*yaml.Node]bool{}}
 }
 
-// document reads the next document. The error is io.EOF after the last one.
+// document reads the next document. After the last one, the error is io.EOF.
 func (d *yamlReader) document() (value.Slot, error) {
 	var doc yaml.Node
 	if err := d.decoder.Decode(&doc); err != nil {
@@ -122,7 +121,7 @@ func (d *yamlReader) document() (value.Slot, error) {
 	return d.value(doc.Content[0], 0)
 }
 
-// yamlError converts the YAML library's error for a text that is not YAML.
+// yamlError converts an error of the YAML library about a text that is not YAML.
 func yamlError(err error) error {
 	var e *yaml.LoadError
 	if !errors.As(err, &e) {
@@ -167,8 +166,8 @@ func (d *yamlReader) value(n *yaml.Node, depth int) (value.Slot, error) {
 	return list.Slot(), nil
 }
 
-// mapping reads a mapping. Entries that `<<` merges follow the mapping's own keys, and replace none
-// of them.
+// mapping reads a mapping. The entries that `<<` merges come after the mapping's own entries. They
+// do not replace entries with the same key.
 func (d *yamlReader) mapping(n *yaml.Node, depth int) (value.Slot, error) {
 	m := value.NewMap(len(n.Content) / 2)
 	var merged []*yaml.Node
@@ -201,7 +200,8 @@ func (d *yamlReader) mapping(n *yaml.Node, depth int) (value.Slot, error) {
 	return m.Slot(), nil
 }
 
-// merge adds the entries of a mapping, or of each mapping of a list.
+// merge adds the entries of a mapping, or of each mapping in a list, to m. It does not replace
+// existing entries.
 func (d *yamlReader) merge(m *value.Map, n *yaml.Node, depth int) error {
 	v, err := d.value(n, depth+1)
 	if err != nil {
@@ -276,7 +276,7 @@ func yamlStringify(a *vm.Args) (value.Slot, error) {
 	return value.StringOwning(b.Bytes()), nil
 }
 
-// plainData returns argument 0 in its JSON form: maps, arrays and scalars.
+// plainData converts argument 0 to its JSON form, which consists of maps, arrays and scalars.
 func plainData(a *vm.Args) (value.Slot, error) {
 	return value.ParseIn(value.AppendJSONWithin(nil, a.Slot(0), a.TextBound()), a.Room, a.Pace())
 }
@@ -316,7 +316,8 @@ func yamlNode(a *vm.Args, v value.Slot) *yaml.Node {
 	return scalar("!!null", "null")
 }
 
-// yamlText returns a text, quoted if it would otherwise be read as another value.
+// yamlText returns a node for a text. The text is quoted if YAML would otherwise read it as another
+// value.
 func yamlText(s string) *yaml.Node {
 	n := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: s}
 	if _, text := yamlcore.Scalar(n).(string); !text || s == "<<" {

@@ -1,6 +1,6 @@
-// Command gen writes the reference of the library into the directory in its argument, one page for
-// each part, and removes other pages. It writes the tables of messages into the chapters next to
-// that directory.
+// Command gen writes the reference of the library: one page for each part, into the directory in
+// its argument, from which it removes other pages. It also writes the tables of messages into the
+// chapters next to that directory.
 package main
 
 import (
@@ -50,7 +50,7 @@ func write(dir string) error {
 	return nil
 }
 
-// insert updates a part of a chapter.
+// insert updates a table in a chapter.
 func insert(p stdlib.Part, chapter string) error {
 	old, err := os.ReadFile(chapter)
 	if err != nil {
@@ -58,7 +58,7 @@ func insert(p stdlib.Part, chapter string) error {
 	}
 	text, ok := p.In(string(old))
 	if !ok {
-		return fmt.Errorf("%s has no place for the %s", chapter, p.Name)
+		return fmt.Errorf("%s has no marker lines for the %s", chapter, p.Name)
 	}
 	return os.WriteFile(chapter, []byte(text), 0o666)
 }

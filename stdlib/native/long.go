@@ -10,12 +10,12 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// Operations on long texts. They have the results of package strings, but process parts of some KiB
-// and report steps to the pace of the call.
+// Operations on long texts. They have the same results as those of package strings, but process the
+// text in parts of some KiB and report steps to the pace of the call.
 
 const PartSize = 1 << 15
 
-// Map applies f to a text, possibly in parts: f must treat each character independently of the
+// Map applies f to a text, possibly in parts. f must transform each character independently of the
 // others.
 func Map(a *vm.Args, s string, f func(string) string) string {
 	if len(s) <= PartSize {
@@ -39,8 +39,8 @@ func Trim(a *vm.Args, s string) string {
 	return TrimEnd(a, TrimStart(a, s, TrimLeft), TrimRight)
 }
 
-// TrimStart removes the characters from the beginning of s that f removes; f must decide character
-// by character.
+// TrimStart removes characters from the beginning of s. f removes characters from the beginning of
+// a part and must decide for each character separately.
 func TrimStart(a *vm.Args, s string, f func(string) string) string {
 	for {
 		n := utf8cut.Before(s, PartSize)
@@ -53,7 +53,7 @@ func TrimStart(a *vm.Args, s string, f func(string) string) string {
 	}
 }
 
-// TrimEnd is like TrimStart, for the end.
+// TrimEnd removes characters from the end of s in the same way as TrimStart.
 func TrimEnd(a *vm.Args, s string, f func(string) string) string {
 	for {
 		from := utf8cut.Before(s, len(s)-PartSize)
@@ -75,13 +75,13 @@ func Repeat(a *vm.Args, s string, n int) string {
 	var out strings.Builder
 	out.Grow(len(s) * n)
 	for left := len(s) * n; left > 0; left -= len(block) {
-		a.Pace().Bytes(min(left, len(block)) >> 2) // copying is quick
+		a.Pace().Bytes(min(left, len(block)) >> 2) // copying takes little time for each byte
 		out.WriteString(block[:min(left, len(block))])
 	}
 	return out.String()
 }
 
-// Occurrences counts the non-overlapping occurrences of a part in a text.
+// Occurrences returns the number of non-overlapping occurrences of a part in a text.
 func Occurrences(a *vm.Args, s, part string) int {
 	n := 0
 	switch len(part) {
@@ -103,7 +103,7 @@ func Occurrences(a *vm.Args, s, part string) int {
 	}
 }
 
-// Replace replaces the first times occurrences of from, which must exist.
+// Replace replaces the first times occurrences of from. The text must contain that many.
 func Replace(a *vm.Args, s, from, to string, times int) string {
 	if times == 0 || from == to {
 		return s

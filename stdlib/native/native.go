@@ -1,6 +1,6 @@
-// Package native contains the building blocks of the standard library's natives: their tables, long
-// texts in parts, growing texts, structs by their fields, and errors. The compatibility promise
-// does not cover it.
+// Package native contains functions and types for the natives of the standard library: tables of
+// natives, operations on long texts, limits of growing texts, structs by their fields, and errors.
+// The compatibility promise does not cover its API.
 package native
 
 import (
@@ -15,24 +15,25 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// Table is a family of Go functions, each with its registered name: `Type.method` for methods,
-// `module.f` for a module's functions, or else the name in @native or @effect. A native named in
-// @effect requests that effect.
+// Table is a family of natives. The registered name is `Type.method` for a method, `module.f` for a
+// function of a module, and otherwise the name in @native or @effect. A native that @effect names
+// requests an effect.
 type Table []struct {
 	Name string
 	Func vm.Native
 }
 
-// MaxText is the maximum size in bytes of a text that one call builds.
+// MaxText is the maximum size in bytes of a text that one call creates.
 const MaxText = 1 << 30
 
-// Growing limits a growing text: to MaxText, and to the memory that the run may use.
+// Growing limits a growing text to MaxText and to the memory that the run may use.
 type Growing struct {
 	Args  *vm.Args
-	asked int // the number of bytes for which room was requested
+	asked int // size in bytes for which memory was reserved
 }
 
-// Reserve faults if the text cannot grow to n bytes.
+// Reserve returns or raises a fault if the text must not grow to n bytes. name is the name of the
+// native.
 func (b *Growing) Reserve(n int, name string) error {
 	if n > MaxText {
 		return value.Faultf("%s: the result would be longer than 1 GiB", name)
@@ -44,12 +45,12 @@ func (b *Growing) Reserve(n int, name string) error {
 	return nil
 }
 
-// ParseError returns a ParseError that quotes the text, or the beginning of a long text.
+// ParseError returns a ParseError that quotes the beginning of the text, or all of a short text.
 func ParseError(s, what string) error {
 	const shown = 60
 	quoted := s
 	if n := utf8.UTFMax * shown; len(s) > n {
-		quoted = s[:n] // longer than the limit
+		quoted = s[:n] // longer than the limit for the quotation
 	}
 	if r := []rune(quoted); len(r) > shown {
 		quoted = string(r[:shown]) + "…"
@@ -64,13 +65,14 @@ func Count(n int, what string) string {
 	return string(value.AppendText(nil, value.Int(int64(n)))) + " " + what + "s"
 }
 
-// MarkShared returns a value that also stays where it is: its container is marked as shared.
+// MarkShared marks a value as shared, because it also stays in its container. It returns the value.
 func MarkShared(s value.Slot) value.Slot {
 	value.Share(s)
 	return s
 }
 
-// Decode parses JSON as a t. The error has one line that names every field that does not fit.
+// Decode parses JSON as a value of type t. The error has one line that names every field which does
+// not fit.
 func Decode(a *vm.Args, data []byte, t *value.Type) (value.Slot, error) {
 	v, errs := schema.DecodeIn(a.Pace(), data, t)
 	if len(errs) > 0 {
@@ -79,7 +81,7 @@ func Decode(a *vm.Args, data []byte, t *value.Type) (value.Slot, error) {
 	return v, nil
 }
 
-// Convert is like Decode, for data that is already parsed.
+// Convert converts parsed data to type t. It returns the same errors as Decode.
 func Convert(a *vm.Args, data value.Slot, t *value.Type) (value.Slot, error) {
 	v, errs := schema.ConvertIn(a.Pace(), data, t)
 	if len(errs) > 0 {
@@ -88,8 +90,8 @@ func Convert(a *vm.Args, data value.Slot, t *value.Type) (value.Slot, error) {
 	return v, nil
 }
 
-// SchemaError returns the SchemaError for data that does not fit t. text is the source of the data,
-// or "" if there was none.
+// SchemaError returns the SchemaError for data that does not fit t. text is the text that contained
+// the data, or "" if there was none.
 func SchemaError(t *value.Type, message, text string) error {
 	e := value.Errorf("SchemaError", "%s", message).With("schema", value.String(t.Name))
 	if text != "" {
@@ -98,7 +100,7 @@ func SchemaError(t *value.Type, message, text string) error {
 	return e
 }
 
-// EncodeMap stores a map in the order of its keys; each stores one entry.
+// EncodeMap encodes or decodes a map in the order of its keys. each encodes or decodes one entry.
 func EncodeMap[K cmp.Ordered, V any](k *vm.StateCodec, m *map[K]V, each func(*K, *V)) {
 	keys := slices.Sorted(maps.Keys(*m))
 	n := k.Count(len(keys))

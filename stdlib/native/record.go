@@ -2,8 +2,8 @@ package native
 
 import "github.com/concerto-lang/concerto/internal/data/value"
 
-// Structs that natives create or read are declared in .conc files. Go code refers to their fields
-// by name. A call passes the declaration as a type.
+// The structs that natives create or read are declared in .conc files. Go code refers to their
+// fields by name. A call passes the declaration to the native as a type.
 
 // Field is a field of a struct.
 type Field = struct {
@@ -11,10 +11,10 @@ type Field = struct {
 	Value value.Slot
 }
 
-// Record returns a value of a struct. It faults unless fields are exactly those of the struct; it
-// is fastest if they are in the struct's order.
+// Record returns a value of a struct type. It raises a fault unless fields contains exactly the
+// fields of the struct. It is fastest if they are in the order of the declaration.
 func Record(t *value.Type, fields ...Field) value.Slot {
-	var few [16]value.Slot // enough for most structs; the slots are copied
+	var few [16]value.Slot // space for the fields of most structs; the slots are copied
 	slots := few[:min(len(t.Fields), len(few))]
 	if len(t.Fields) > len(few) {
 		slots = make([]value.Slot, len(t.Fields))
@@ -31,7 +31,7 @@ func Record(t *value.Type, fields ...Field) value.Slot {
 	return t.Struct(slots...)
 }
 
-// IndexOf returns the index of a struct's field. It faults if there is none.
+// IndexOf returns the index of a field of a struct. It raises a fault if there is none.
 func IndexOf(t *value.Type, name string) int {
 	i := t.FieldIndex(name)
 	if i < 0 {
@@ -40,12 +40,12 @@ func IndexOf(t *value.Type, name string) int {
 	return i
 }
 
-// ElementOf returns the type of the elements of a struct's field that is an Array.
+// ElementOf returns the type of the elements of a field, which must be an Array.
 func ElementOf(t *value.Type, name string) *value.Type {
 	return t.Fields[IndexOf(t, name)].Type.Args[0]
 }
 
-// Member returns a field of a struct.
+// Member returns the value of a field of a struct.
 func Member(s value.Slot, name string) value.Slot {
 	if s.Kind() != value.KindStruct {
 		panic(value.Faultf("expected a struct with %s, got %s", name, value.TypeName(s)))

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TestCalendar compares conversions in both directions with Go's calendar: around leap days, around
-// the ends of centuries, and before 1970.
+// TestCalendar compares conversions in both directions with Go's package time: around leap days,
+// around the ends of centuries, and before 1970.
 func TestCalendar(t *testing.T) {
 	for year := 0; year < 3000; year++ {
 		for _, day := range []int{0, 58, 59, 60, 364, 365} {
@@ -14,10 +14,10 @@ func TestCalendar(t *testing.T) {
 			m, _ := at(when.UnixMilli(), 0, "UTC")
 			want := when.Format("2006-01-02T15:04:05.000Z Mon 002")
 			if got := string(m.append(nil, rfc3339)) + string(m.append(nil, " %a %j")); got != want {
-				t.Fatalf("%d: got %s, want %s", when.UnixMilli(), got, want)
+				t.Fatalf("at(%d) = %s, want %s", when.UnixMilli(), got, want)
 			}
 			if back, reason := (&timeReader{s: want[:24]}).moment(rfc3339); back != when.UnixMilli() || reason != "" {
-				t.Fatalf("%s is read as %d: %s", want, back, reason)
+				t.Fatalf("parsing %s returned %d, error %s", want, back, reason)
 			}
 		}
 	}

@@ -22,7 +22,7 @@ func clockTimes(r effect.Result) (value.Slot, error) {
 	return value.Tuple(value.Int(now.Unix), value.Int(now.Monotonic)), nil
 }
 
-// zoneOffset converts an offset to (seconds east of UTC, abbreviation).
+// zoneOffset converts the offset of a time zone to (seconds east of UTC, abbreviation).
 func zoneOffset(r effect.Result) (value.Slot, error) {
 	o := r.(*effect.Offset)
 	return value.Tuple(value.Int(o.Seconds), value.String(o.Abbreviation)), nil

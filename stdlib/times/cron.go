@@ -10,8 +10,8 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// cronField is a field of a cron expression. names are the names of its values, in order from
-// least.
+// cronField is a field of a cron expression. names contains the names of the field's values,
+// beginning with the value least.
 type cronField struct {
 	name        string
 	least, most int
@@ -31,15 +31,15 @@ var cronMacros = map[string]string{
 	"@monthly": "0 0 1 * *", "@yearly": "0 0 1 1 *", "@annually": "0 0 1 1 *",
 }
 
-// cron is a parsed expression: a set of values for each field.
+// cron is a parsed expression. Each field is a set of values, with one bit for each value.
 type cron struct {
 	minutes, hours, days, months, weekdays uint64
-	// anyDay and anyWeekday report whether the field begins with `*`. If neither does, a day needs
-	// to be in only one of the sets.
+	// anyDay and anyWeekday are set if the field begins with `*`. If neither is set, a day matches
+	// if it is in one of the two sets.
 	anyDay, anyWeekday bool
 }
 
-// parseCron parses an expression. wrong is the error, or "" if there is none.
+// parseCron parses an expression. wrong describes the error, or is "".
 func parseCron(s string) (c cron, wrong string) {
 	if whole, ok := cronMacros[s]; ok {
 		s = whole
@@ -58,11 +58,12 @@ func parseCron(s string) (c cron, wrong string) {
 			sets[i] |= set
 		}
 	}
-	sets[4] |= sets[4] >> 7 // 7 is also Sunday
+	sets[4] |= sets[4] >> 7 // 7 means Sunday, like 0
 	return cron{sets[0], sets[1], sets[2], sets[3], sets[4] & 0x7f, fields[2][0] == '*', fields[4][0] == '*'}, ""
 }
 
-// item parses `*`, `5`, `1-5`, `*/10` or `1-5/2` as a set of values.
+// item parses `*`, `5`, `1-5`, `*/10` or `1-5/2` to a set of values. wrong describes the error, or
+// is "".
 func (f *cronField) item(s string) (set uint64, wrong string) {
 	span, step, stepped := strings.Cut(s, "/")
 	every := 1
@@ -122,12 +123,12 @@ func (c *cron) day(month, day, weekday int64) bool {
 	return c.months>>month&1 == 1 && in && also
 }
 
-// cronDays is the number of days in which a match is searched: 29 February occurs again within
-// eight years.
+// cronDays is the number of days in which next searches for a match. Within eight years there is
+// always a 29 February.
 const cronDays = 8*366 + 1
 
-// next returns the first minute after local, both in milliseconds of the zone's local time; ok is
-// false if there is none.
+// next returns the first matching minute after local. Both are in milliseconds of the zone's local
+// time. ok is false if no minute matches.
 func (c *cron) next(local int64) (at int64, ok bool) {
 	const msPerMinute = 60_000
 	from := (floorDiv(local, msPerMinute) + 1) * msPerMinute
@@ -150,7 +151,7 @@ func (c *cron) next(local int64) (at int64, ok bool) {
 	return 0, false
 }
 
-// timeCron takes (expression, local) and returns the next local time.
+// timeCron returns the next local time that matches. The arguments are (expression, local).
 func timeCron(a *vm.Args) (value.Slot, error) {
 	s, local := a.String(0), a.Int(1)
 	a.Pace().Bytes(len(s))
@@ -169,7 +170,7 @@ func timeCron(a *vm.Args) (value.Slot, error) {
 	return value.Int(at), nil
 }
 
-// timeInstant takes an Int or a String.
+// timeInstant converts an Int or a String to an instant.
 func timeInstant(a *vm.Args) (value.Slot, error) {
 	v := value.Flatten(a.Slot(0))
 	if v.Kind() != value.KindString {

@@ -1,5 +1,5 @@
 // Package times contains the natives of std::time and of clocks: instants, layouts, durations and
-// cron schedules. The compatibility promise does not cover it.
+// cron schedules. The compatibility promise does not cover its API.
 package times
 
 import (
@@ -20,21 +20,22 @@ var Time = native.Table{
 
 const msPerDay = 24 * 60 * 60 * 1000
 
-// moment is an instant as calendar date and time of day. offset is in seconds east of UTC, zone is
-// the zone's name.
+// moment is an instant as a calendar date and a time of day. offset is the time zone's offset in
+// seconds east of UTC, and zone is the name of the zone.
 type moment struct {
 	year, month, day                  int64
 	hour, minute, second, millisecond int64
 	offset                            int64
 	zone                              string
 	weekday                           int64 // 0 is Sunday
-	yearday                           int64 // from 1
-	unix                              int64 // seconds since 1970
+	yearday                           int64 // day of the year, from 1
+	unix                              int64 // seconds since 1970-01-01 00:00 UTC
 }
 
-// at converts an instant to a zone. ok is false if the year is outside 0 to 9999.
+// at converts an instant to a moment in a time zone. ms and offset are in milliseconds and seconds.
+// ok is false if the year is not between 0 and 9999.
 func at(ms, offset int64, zone string) (m moment, ok bool) {
-	if ms < -1<<52 || ms > 1<<52 { // outside all years; the sums below do not overflow
+	if ms < -1<<52 || ms > 1<<52 { // outside of the years 0 to 9999; the check prevents an overflow below
 		return m, false
 	}
 	local := ms + offset*1000
@@ -55,21 +56,21 @@ func floorDiv(a, b int64) int64 {
 	return q
 }
 
-// The calendar counts in eras of 400 years, whose years begin in March, so that the leap day is the
-// last day.
+// The calendar functions use eras of 400 years. A year begins in March, so that the leap day is the
+// last day of the year.
 const (
 	daysPerEra   = 146097
-	daysToOrigin = 719468 // from 0000-03-01 to 1970-01-01
+	daysToOrigin = 719468 // number of days from 0000-03-01 to 1970-01-01
 )
 
-// civil returns the date of a day counted from 1970-01-01.
+// civil returns the date of a day. Days are counted from 1970-01-01.
 func civil(days int64) (year, month, day int64) {
 	days += daysToOrigin
 	era := floorDiv(days, daysPerEra)
 	d := days - era*daysPerEra
 	y := (d - d/1460 + d/36524 - d/146096) / 365
 	d -= 365*y + y/4 - y/100
-	m := (5*d + 2) / 153 // counted from March
+	m := (5*d + 2) / 153 // month, counted from March
 	day = d - (153*m+2)/5 + 1
 	if m < 10 {
 		return era*400 + y, m + 3, day
@@ -77,7 +78,7 @@ func civil(days int64) (year, month, day int64) {
 	return era*400 + y + 1, m - 9, day
 }
 
-// daysTo returns the day of a date counted from 1970-01-01.
+// daysTo returns the number of days from 1970-01-01 to a date.
 func daysTo(year, month, day int64) int64 {
 	m := month - 3
 	if m < 0 {
@@ -88,7 +89,7 @@ func daysTo(year, month, day int64) int64 {
 	return era*daysPerEra + 365*y + y/4 - y/100 + (153*m+2)/5 + day - 1 - daysToOrigin
 }
 
-// daysIn returns the number of days of a month.
+// daysIn returns the number of days in a month.
 func daysIn(year, month int64) int64 {
 	if month == 12 {
 		return 31

@@ -8,7 +8,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
-// layouts contains the patterns with a name.
+// layouts contains the patterns of the layouts that have a name.
 var layouts = map[string]string{
 	"rfc3339":  rfc3339,
 	"date":     "%Y-%m-%d",
@@ -18,7 +18,8 @@ var layouts = map[string]string{
 	"unix":     "%s",
 }
 
-// rfc3339 is a separate pattern, because its fraction is optional and its offset is Z for UTC.
+// rfc3339 represents the layout of RFC 3339. No pattern can describe it, because the fraction is
+// optional and the offset of UTC is Z.
 const rfc3339 = "\x00rfc3339"
 
 var (
@@ -29,7 +30,7 @@ var (
 // directives contains the letters that may follow a `%`.
 const directives = "YmdHMSLzZyeIpaAbBjs%"
 
-// layoutOf returns the pattern of a layout, or faults if the layout is invalid.
+// layoutOf returns the pattern of a layout, or a fault if the layout is invalid.
 func layoutOf(layout string) (string, error) {
 	if p, ok := layouts[layout]; ok {
 		return p, nil
@@ -50,8 +51,8 @@ func layoutOf(layout string) (string, error) {
 	}
 }
 
-// directive reads the `%` directive at the start of a pattern. c is the letter after the `%`, ':'
-// for `%:z`, or 0 if the directive is unknown; width is its length in bytes.
+// directive reads the `%` directive at the start of a pattern. c is the letter after the `%`, or
+// ':' for `%:z`, or 0 if the directive is unknown. width is the length of the directive in bytes.
 func directive(p string) (c byte, width int) {
 	switch {
 	case strings.HasPrefix(p, "%:z"):
@@ -62,7 +63,7 @@ func directive(p string) (c byte, width int) {
 	return 0, 0
 }
 
-// append writes the moment in a pattern.
+// append appends the moment in the form of a pattern.
 func (m *moment) append(dst []byte, pattern string) []byte {
 	if pattern == rfc3339 {
 		dst = fmt.Appendf(dst, "%04d-%02d-%02dT%02d:%02d:%02d.%03d", m.year, m.month, m.day, m.hour, m.minute, m.second, m.millisecond)
@@ -132,7 +133,7 @@ func (m *moment) appendField(dst []byte, c byte) []byte {
 	return append(dst, '%')
 }
 
-// appendOffset writes an offset, with sep before the minutes.
+// appendOffset appends an offset, with sep before the minutes.
 func appendOffset(dst []byte, seconds int64, sep string) []byte {
 	sign := byte('+')
 	if seconds < 0 {

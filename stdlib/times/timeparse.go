@@ -5,18 +5,18 @@ import (
 	"strings"
 )
 
-// timeReader is a text that is parsed as a moment, and the parts that have been read.
+// timeReader reads a text as a moment, and contains the parts that it has read.
 type timeReader struct {
-	s       string // the remaining text
+	s       string // remaining text
 	m       moment
-	twelve  bool // whether the hour is from 1 to 12
+	twelve  bool // the hour is from 1 to 12
 	pm      bool
 	weekday string
-	instant bool // whether the text contained seconds since 1970, which determine everything but milliseconds
+	instant bool // the text contained seconds since 1970, which determine everything except the milliseconds
 	yearday int64
 }
 
-// moment parses the whole text by a pattern and returns milliseconds since 1970, or the reason for
+// moment parses the whole text with a pattern. It returns milliseconds since 1970, or the reason of
 // a failure.
 func (r *timeReader) moment(pattern string) (ms int64, reason string) {
 	r.m = moment{year: 1970, month: 1, day: 1}
@@ -52,13 +52,13 @@ func (r *timeReader) pattern(pattern string) string {
 	return ""
 }
 
-// literalPrefix returns the plain text at the start of a pattern.
+// literalPrefix returns the literal text at the start of a pattern.
 func literalPrefix(pattern string) string {
 	text, _, _ := strings.Cut(pattern, "%")
 	return text
 }
 
-// textAtError returns the text at the place of an error.
+// textAtError returns the text at the position of an error, for a message.
 func (r *timeReader) textAtError() string {
 	if r.s == "" {
 		return " at the end"
@@ -66,7 +66,7 @@ func (r *timeReader) textAtError() string {
 	return fmt.Sprintf(" at %q", r.s)
 }
 
-// field reads one directive. It returns the expected text if it is missing.
+// field reads one directive. It returns "", or a description of the expected text.
 func (r *timeReader) field(c byte) string {
 	ok := true
 	number := func(to *int64, least, most int) {
@@ -163,7 +163,7 @@ func wanted(ok bool, what string) string {
 	return what
 }
 
-// number reads at least least and at most most digits.
+// number reads a number with at least least and at most most digits.
 func (r *timeReader) number(least, most int) (n int64, ok bool) {
 	i := 0
 	for i < len(r.s) && i < most && r.s[i] >= '0' && r.s[i] <= '9' {
@@ -177,8 +177,8 @@ func (r *timeReader) number(least, most int) (n int64, ok bool) {
 	return n, true
 }
 
-// word reads one of the words, ignoring case; with short it reads only the word's first three
-// letters.
+// word reads one of the words, ignoring case. If short is set, it reads only the first three
+// letters of a word.
 func (r *timeReader) word(words []string, short bool) (int, bool) {
 	for i, w := range words {
 		if short {
@@ -192,7 +192,7 @@ func (r *timeReader) word(words []string, short bool) (int, bool) {
 	return 0, false
 }
 
-// offset reads Z, +0200 or +02:00 as seconds east of UTC.
+// offset reads Z, +0200 or +02:00. It returns seconds east of UTC.
 func (r *timeReader) offset() (seconds int64, ok bool) {
 	rest := r.s
 	if rest == "" {
@@ -220,8 +220,8 @@ func (r *timeReader) offset() (seconds int64, ok bool) {
 	return sign * (hours*3600 + minutes*60), true
 }
 
-// rfc3339 reads RFC 3339. The fraction may have any number of digits, T and Z may be lower case,
-// and T may be a space.
+// rfc3339 reads a text in the form of RFC 3339. The fraction may have any number of digits, T and Z
+// may be lower case, and T may be a space.
 func (r *timeReader) rfc3339() string {
 	if reason := r.pattern("%Y-%m-%d"); reason != "" {
 		return reason
@@ -246,7 +246,7 @@ func (r *timeReader) rfc3339() string {
 	return r.pattern("%z")
 }
 
-// milliseconds computes milliseconds since 1970 from the parts.
+// milliseconds computes milliseconds since 1970 from the parts that were read.
 func (r *timeReader) milliseconds() (ms int64, reason string) {
 	m := &r.m
 	if r.instant {
