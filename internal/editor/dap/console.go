@@ -46,9 +46,9 @@ func nameMatcher(text string) func(name string) bool {
 	return func(name string) bool { return regexp.MustCompile(`\b` + name + `\b`).MatchString(text) }
 }
 
-// declarations returns statements that declare the wanted console variables for the checker. The
-// statements are never executed. They declare the types without the original expressions, because
-// those may refer to another frame.
+// declarations returns statements that declare console variables for the checker: those for whose
+// name the filter returns true. The statements are never executed. They declare the types without
+// the original expressions, because those may refer to another frame.
 func (c *console) declarations(wanted func(name string) bool) (lets string, used map[string]*consoleVar) {
 	used = map[string]*consoleVar{}
 	var b strings.Builder

@@ -10,8 +10,9 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// extractFunction moves an expression or statements into a function. Its parameters are the
-// variables that they read; it returns the variables that they declare for later code.
+// extractFunction moves an expression or statements into a new function. The function's parameters
+// are the variables that the moved code reads. It returns the variables that the moved code
+// declares and later code uses.
 func extractFunction(in *Input) []diag.Edit {
 	p := in.selectedPart()
 	if p == nil {
@@ -51,7 +52,7 @@ func extractFunction(in *Input) []diag.Edit {
 	return []diag.Edit{diag.Replace(p.span, result.bind(call, p)), in.insertAfter(own, head+" {\n"+body+"\n}")}
 }
 
-// insertAfter adds a declaration after another; the formatter lays it out.
+// insertAfter adds a declaration after another one. The caller formats the result.
 func (in *Input) insertAfter(d ast.Decl, text string) diag.Edit {
 	return diag.Insert(d.Span().End, "\n\n"+in.indent(d.Span().Start)+text)
 }
@@ -63,17 +64,18 @@ func orNil(t string) string {
 	return t
 }
 
-// part is what becomes a function.
+// part is the code that becomes a function.
 type part struct {
 	span  source.Span
-	nodes []ast.Node // the expression, or the statements with the tail
+	nodes []ast.Node // the expression, or the statements followed by the block's tail expression
 	expr  ast.Expr   // the expression or the tail; nil if there are only statements
-	whole bool       // an expression, no statements
-	block *ast.Block // around it
-	fn    ast.Node   // the function or closure around it
+	whole bool       // the part is an expression without statements
+	block *ast.Block // innermost block around the part
+	fn    ast.Node   // function or closure around the part
 }
 
-// selectedPart returns the expression or the statements that the stretch is; nil for anything else.
+// selectedPart returns the expression or the statements in the selected range, or nil if the range
+// is anything else.
 func (in *Input) selectedPart() *part {
 	nodes, e := in.selectedExpr()
 	if !in.isComplete() || in.At.Start == in.At.End {
@@ -95,8 +97,8 @@ func (in *Input) selectedPart() *part {
 	return nil
 }
 
-// statements returns the statements of a block in the range, or nil if it contains none, or only a
-// part of one.
+// statements returns the statements of a block in the selected range. It returns nil if the range
+// contains no statement or only a part of one.
 func (in *Input) statements(b *ast.Block, around []ast.Node) *part {
 	p := &part{}
 	for _, s := range b.Stmts {
@@ -126,7 +128,8 @@ func (in *Input) statements(b *ast.Block, around []ast.Node) *part {
 	return p.withContext(around)
 }
 
-// withContext sets the surroundings of a part. They are nil outside of a function's body.
+// withContext sets the block and the function around a part. Both are nil outside of a function
+// body.
 func (p *part) withContext(around []ast.Node) *part {
 	for i := len(around) - 1; i >= 0; i-- {
 		switch n := around[i].(type) {
@@ -154,12 +157,13 @@ func (p *part) withContext(around []ast.Node) *part {
 	return nil
 }
 
-// isValue reports whether an expression can be the result of a function, including none.
+// isValue reports whether an expression has a type that a function can return, including the type
+// of no value.
 func (in *Input) isValue(e ast.Expr) bool {
 	return in.Info.TypeOf(e) == types.Nil || in.hasValue(e)
 }
 
-// isPlace reports whether the last of nodes is a place that is changed.
+// isPlace reports whether the last of nodes is assigned to or mutated.
 func (in *Input) isPlace(nodes []ast.Node) bool {
 	for i := len(nodes) - 1; i > 0; i-- {
 		switch p := nodes[i-1].(type) {
@@ -176,8 +180,8 @@ func (in *Input) isPlace(nodes []ast.Node) bool {
 	return false
 }
 
-// isSelfContained reports whether a part has the same meaning outside of its function: no jump
-// leaves it, and it refers to no local declarations.
+// isSelfContained reports whether a part has the same meaning outside of its function. This
+// requires that no jump leaves the part and that the part refers to no local declarations.
 func (in *Input) isSelfContained(p *part) bool {
 	alone := true
 	for _, n := range p.nodes {
@@ -188,7 +192,7 @@ func (in *Input) isSelfContained(p *part) bool {
 		switch n := n.(type) {
 		case *ast.PipelineDecl, *ast.TraitDecl:
 			return false
-		case *ast.Block: // declarations in it are local to it
+		case *ast.Block: // declarations in a block are local to that block
 			for _, s := range n.Stmts {
 				if _, d := s.(*ast.DeclStmt); d {
 					return false
@@ -208,7 +212,8 @@ func (in *Input) isSelfContained(p *part) bool {
 	return alone
 }
 
-// jumpsOut reports whether a node contains a `return`, or a `break` or `continue` of an outer loop.
+// jumpsOut reports whether a node contains a `return`, or a `break` or `continue` of a loop outside
+// of the node.
 func jumpsOut(n ast.Node, loops int, labels []string) (out bool) {
 	isInnerLabel := func(label *ast.Ident) bool {
 		if label == nil {
@@ -249,8 +254,8 @@ func jumpsOut(n ast.Node, loops int, labels []string) (out bool) {
 	return out
 }
 
-// parameters returns the parameters that a part needs and the arguments for them: ok is false if it
-// writes a variable of its function.
+// parameters returns the parameters that a part needs and the arguments for them. ok is false if
+// the part assigns a variable of its function.
 func (in *Input) parameters(p *part) (params, args []string, ok bool) {
 	ok = true
 	seen := map[*sema.Local]bool{}
@@ -280,7 +285,7 @@ func (in *Input) parameters(p *part) (params, args []string, ok bool) {
 	return params, args, ok
 }
 
-// rootVariable returns the variable that a place begins with.
+// rootVariable returns the variable at the beginning of an assignable expression such as `v.a[0]`.
 func rootVariable(e ast.Expr) ast.Expr {
 	for {
 		switch x := e.(type) {
@@ -300,8 +305,8 @@ func rootVariable(e ast.Expr) ast.Expr {
 
 func (in *Input) refersOutside(p *part, e ast.Expr) bool { return in.outsideLocal(p, e) != nil }
 
-// outsideLocal returns the variable of a part's function that an expression names, nil for any
-// other.
+// outsideLocal returns the variable that an expression names if the variable is declared in the
+// part's function, outside of the part. Otherwise it returns nil.
 func (in *Input) outsideLocal(p *part, e ast.Expr) *sema.Local {
 	x, ok := e.(*ast.PathExpr)
 	if !ok {
@@ -314,14 +319,15 @@ func (in *Input) outsideLocal(p *part, e ast.Expr) *sema.Local {
 	return l
 }
 
-// partResult describes the result of the new function.
+// partResult is the result of the new function.
 type partResult struct {
-	typ, value string // value follows the statements if they have no tail
+	typ, value string // value is the expression to return if the part has no tail
 	names      []string
 	mut        bool
 }
 
-// bind returns a call in the place of the part.
+// bind returns the text that replaces the part: a call, with a `let` if the part declares
+// variables.
 func (g partResult) bind(call string, p *part) string {
 	let := "let "
 	if g.mut {
@@ -339,7 +345,7 @@ func (g partResult) bind(call string, p *part) string {
 }
 
 // resultOf returns the result of a part: the value of its expression, or the variables that it
-// declares for others.
+// declares for later code.
 func (in *Input) resultOf(p *part) (g partResult, ok bool) {
 	if p.expr != nil {
 		if t := in.Info.TypeOf(p.expr); t != types.Nil {
@@ -415,8 +421,8 @@ func (in *Input) isChangedAfter(p *part, v *sema.Local) (changed bool) {
 	return changed
 }
 
-// leavingErrorType returns the type of the errors that leave a part for its function's result, or
-// "" if none do; ok is false where the function could not pass them on.
+// leavingErrorType returns the type of the errors that a `?` in a part returns from the enclosing
+// function, or "" if there is none. ok is false if the new function could not return these errors.
 func (in *Input) leavingErrorType(p *part, g partResult) (errType string, ok bool) {
 	returns, raises, other := false, false, false
 	var note func(l *sema.Leave)
@@ -462,7 +468,7 @@ func (in *Input) leavingErrorType(p *part, g partResult) (errType string, ok boo
 	return "", false
 }
 
-// wrapBody returns a part as a body that returns a Result.
+// wrapBody returns the part as the body of a function that returns a Result.
 func (in *Input) wrapBody(p *part, g partResult) string {
 	switch {
 	case p.expr == nil && g.value != "":

@@ -11,8 +11,8 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// extractSchema declares a schema with the keys of a map literal, and converts the literal to it.
-// Nested maps get schemas of their own.
+// extractSchema declares a schema with the keys of a map literal and replaces the literal by a
+// schema literal. Each nested map literal gets a separate schema.
 func extractSchema(in *Input) []diag.Edit {
 	n, ok := nearest[*ast.MapLit](in)
 	if !ok || !in.isComplete() {
@@ -44,7 +44,8 @@ func (x *schemaExtraction) nameSchema(base string) string {
 	return n
 }
 
-// convertLiteral converts a literal; its schema follows those of nested literals.
+// convertLiteral converts a map literal and declares its schema after the schemas of nested
+// literals.
 func (x *schemaExtraction) convertLiteral(n *ast.MapLit, name string) (string, bool) {
 	if len(n.Entries) == 0 {
 		return "", false
@@ -80,8 +81,8 @@ func (x *schemaExtraction) convertLiteral(n *ast.MapLit, name string) (string, b
 	return name, true
 }
 
-// canBeStruct reports whether a literal can be replaced by a struct without a visible difference:
-// where its type is Any, it is only shown, sent, or accessed by existing keys.
+// canBeStruct reports whether replacing a literal by a struct makes no visible difference. If the
+// literal has type Any, this requires that it is only shown, sent, or read by existing keys.
 func (in *Input) canBeStruct(n *ast.MapLit) bool {
 	if in.Info.TypeOf(n) != types.Any && in.Info.Conv(n) != types.Any {
 		return true
@@ -108,8 +109,8 @@ func (in *Input) canBeStruct(n *ast.MapLit) bool {
 	return in.isShownOrRead(nodes, n)
 }
 
-// isShownOrRead reports whether the last of nodes is only shown, sent, or used to look up keys of a
-// literal.
+// isShownOrRead reports whether the last of nodes is only shown, sent, or used to read keys of the
+// literal n.
 func (in *Input) isShownOrRead(nodes []ast.Node, n *ast.MapLit) bool {
 	switch p := nodes[len(nodes)-2].(type) {
 	case *ast.EmitExpr, *ast.InterpLit:
@@ -131,7 +132,7 @@ func (in *Input) isShownOrRead(nodes []ast.Node, n *ast.MapLit) bool {
 	return false
 }
 
-// nameOfMap returns a name for a map literal from its context.
+// nameOfMap returns a schema name for a map literal, derived from the context of the literal.
 func (in *Input) nameOfMap(n *ast.MapLit) string {
 	nodes := in.nodesAround(n.Sp)
 	for i := len(nodes) - 1; i >= 0; i-- {
@@ -155,7 +156,7 @@ func (in *Input) nameOfMap(n *ast.MapLit) string {
 	return "data"
 }
 
-// isPreludeName reports whether the library has a name that every program sees.
+// isPreludeName reports whether the prelude declares a name.
 func (in *Input) isPreludeName(name string) bool {
 	return in.IsPreludeName != nil && in.IsPreludeName(name)
 }

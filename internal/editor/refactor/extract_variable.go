@@ -10,8 +10,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// extractVariable puts the value of an expression into a variable right before the statement that
-// holds it.
+// extractVariable binds the value of an expression to a new variable. The `let` is inserted
+// directly before the statement that contains the expression.
 func extractVariable(in *Input) []diag.Edit {
 	nodes, e := in.selectedExpr()
 	if e == nil || !in.hasValue(e) || in.isCalled(nodes) {
@@ -26,7 +26,7 @@ func extractVariable(in *Input) []diag.Edit {
 		name = in.freshName("value")
 	}
 	let := "let " + name
-	if !in.isFixed(e) { // its meaning depends on its place
+	if !in.isFixed(e) { // the meaning of the expression depends on its context
 		t, ok := typeText(in.Info.TypeOf(e))
 		if !ok {
 			return nil
@@ -36,7 +36,7 @@ func extractVariable(in *Input) []diag.Edit {
 	let += " = " + in.text(unparen(e)) + ";"
 	switch st, alone := s.stmt.(*ast.ExprStmt); {
 	case s.body != nil && s.body == e:
-		return nil // it already is a statement of its own
+		return nil // the expression is the whole body of an arm or a closure
 	case s.body != nil:
 		return []diag.Edit{diag.Insert(s.body.Span().Start, "{\n"+let+"\n"), in.replaceWith(nodes, name), diag.Insert(s.body.Span().End, "\n}")}
 	case alone && st.X == e:
@@ -46,8 +46,8 @@ func extractVariable(in *Input) []diag.Edit {
 	return []diag.Edit{diag.Insert(at, let+"\n"+in.indent(at)), in.replaceWith(nodes, name)}
 }
 
-// selectedExpr returns the expression that the stretch is, with all nodes around it, itself the
-// last.
+// selectedExpr returns the expression in the selected range and the nodes that contain it, the
+// outermost first. The last node is the expression itself.
 func (in *Input) selectedExpr() (nodes []ast.Node, e ast.Expr) {
 	if !in.isComplete() || in.At.Start == in.At.End {
 		return nil, nil
@@ -57,7 +57,7 @@ func (in *Input) selectedExpr() (nodes []ast.Node, e ast.Expr) {
 		at.End -= source.Pos(len(semicolon(in.File.Slice(at))))
 	}
 	nodes = in.nodesAround(at)
-	for i := len(nodes) - 1; i >= 0; i-- { // of several with one span, the outermost
+	for i := len(nodes) - 1; i >= 0; i-- { // of several expressions with the same span, use the outermost
 		if nodes[i].Span() != at {
 			break
 		}
@@ -71,7 +71,7 @@ func (in *Input) selectedExpr() (nodes []ast.Node, e ast.Expr) {
 	return nodes, e
 }
 
-// semicolon returns the end of a text from the blanks before its last `;`.
+// semicolon returns the end of a text, beginning with the blanks before its last `;`.
 func semicolon(text string) string {
 	return text[len(strings.TrimRight(text[:len(text)-1], " \t\r\n")):]
 }
@@ -89,8 +89,8 @@ func (in *Input) hasValue(e ast.Expr) bool {
 	return t != types.Bad && t != types.Never && t != types.Nil
 }
 
-// isCalled reports whether the last of nodes is in a place where the syntax requires its form:
-// called, piped into, listened to, or awaited with others.
+// isCalled reports whether the last of nodes is in a position where the syntax requires its present
+// form: it is called, piped into, listened to, or awaited with others.
 func (in *Input) isCalled(nodes []ast.Node) bool {
 	e := nodes[len(nodes)-1]
 	for i := len(nodes) - 2; i >= 0; i-- {
@@ -103,7 +103,7 @@ func (in *Input) isCalled(nodes []ast.Node) bool {
 			return ast.Node(p.Call) == e
 		case *ast.MapEntry:
 			return ast.Node(p.Key) == e && !p.Computed
-		case *ast.ParenExpr: // equivalent to its content
+		case *ast.ParenExpr: // parentheses do not change the meaning
 			continue
 		case *ast.AwaitAll, *ast.Race, *ast.Handler, *ast.Decorator:
 			return true
@@ -113,7 +113,8 @@ func (in *Input) isCalled(nodes []ast.Node) bool {
 	return true
 }
 
-// replaceWith replaces the last of nodes with a name. A shorthand field gets an explicit name.
+// replaceWith replaces the last of nodes by a name. A shorthand field becomes a field with an
+// explicit name.
 func (in *Input) replaceWith(nodes []ast.Node, name string) diag.Edit {
 	e := nodes[len(nodes)-1]
 	if f, ok := nodes[len(nodes)-2].(*ast.FieldInit); ok && f.Short {
@@ -122,8 +123,8 @@ func (in *Input) replaceWith(nodes []ast.Node, name string) diag.Edit {
 	return diag.Replace(e.Span(), name)
 }
 
-// nameFor returns a name for the value of the last of nodes: that of its parameter or field, or one
-// from its expression.
+// nameFor returns a name for the value of the last of nodes: the name of its parameter or field, or
+// a name derived from the expression e.
 func nameFor(nodes []ast.Node, e ast.Expr) string {
 	switch p := nodes[len(nodes)-2].(type) {
 	case *ast.Arg:

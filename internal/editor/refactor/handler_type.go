@@ -6,7 +6,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/hostmsg"
 )
 
-// addHandlerType writes the library's schema of a message as the type of what its handler gets.
+// addHandlerType adds the library's schema of a message as the type of the handler's parameter.
 func addHandlerType(in *Input) []diag.Edit {
 	h, ok := nearest[*ast.Handler](in)
 	if !ok || in.Broken || h.Type == nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// ifLetToMatch turns an `if let` into a match of two arms.
+// ifLetToMatch converts an `if let` to a match with two arms.
 func ifLetToMatch(in *Input) []diag.Edit {
 	n, ok := nearest[*ast.IfExpr](in)
 	if !ok || !in.isComplete() || n.Then == nil {
@@ -36,7 +36,7 @@ func ifLetToMatch(in *Input) []diag.Edit {
 	return []diag.Edit{diag.Replace(n.Sp, text)}
 }
 
-// isElse reports whether an expression is what an `else` leads to.
+// isElse reports whether an expression is the `else` branch of an `if`.
 func (in *Input) isElse(n ast.Expr) bool {
 	nodes := in.nodesAround(n.Span())
 	for _, x := range nodes {
@@ -47,10 +47,10 @@ func (in *Input) isElse(n ast.Expr) bool {
 	return false
 }
 
-// otherVariants are, of two variants that are all there are, the other one.
+// otherVariants maps each variant of Option and Result to a pattern for the other variant.
 var otherVariants = map[string]string{"Some": "None", "None": "Some(_)", "Ok": "Err(_)", "Err": "Ok(_)"}
 
-// otherPattern matches what a pattern leaves over.
+// otherPattern returns a pattern that matches all values that p does not match.
 func (in *Input) otherPattern(p ast.Pattern) string {
 	if name := in.variantName(p); in.catchesAll(p) && otherVariants[name] != "" {
 		return otherVariants[name]
@@ -58,7 +58,7 @@ func (in *Input) otherPattern(p ast.Pattern) string {
 	return "_"
 }
 
-// variantName returns the name of the variant that a pattern matches, "" for other patterns.
+// variantName returns the name of the variant that a pattern matches, or "" for other patterns.
 func (in *Input) variantName(p ast.Pattern) string {
 	if v := in.Info.Variant(p); v != nil {
 		return v.Name
@@ -66,7 +66,7 @@ func (in *Input) variantName(p ast.Pattern) string {
 	return ""
 }
 
-// catchesAll reports whether a variant's pattern matches all of the variant's values.
+// catchesAll reports whether a variant's pattern matches all values of the variant.
 func (in *Input) catchesAll(p ast.Pattern) bool {
 	v, ok := p.(*ast.VariantPat)
 	if !ok {
@@ -86,7 +86,8 @@ func (in *Input) catchesAll(p ast.Pattern) bool {
 	return true
 }
 
-// blockBody returns a block as the body of an arm: only its value, if it contains nothing else.
+// blockBody returns a block as the body of a match arm. If the block contains only an expression,
+// the body is that expression.
 func (in *Input) blockBody(b *ast.Block) string {
 	if len(b.Stmts) == 0 && b.Tail != nil && !in.losesComment(b.Sp, b.Tail) && !strings.Contains(in.text(b.Tail), "\n") {
 		if _, isMap := b.Tail.(*ast.MapLit); !isMap {
@@ -103,7 +104,8 @@ func (in *Input) armBody(e ast.Expr) string {
 	return in.text(e)
 }
 
-// matchToIfLet converts a match of two arms, the second of which matches the rest, to an `if let`.
+// matchToIfLet converts a match to an `if let`. The match must have two arms, and the second arm
+// must match everything that the first one does not.
 func matchToIfLet(in *Input) []diag.Edit {
 	n, ok := nearest[*ast.MatchExpr](in)
 	if !ok || !in.isComplete() || len(n.Arms) != 2 || in.At.Start > n.Head.End || in.At.End > n.Head.End+2 && in.At != n.Sp {
@@ -123,7 +125,7 @@ func matchToIfLet(in *Input) []diag.Edit {
 		return nil
 	}
 	if p, ok := a.Pattern.(*ast.NamePat); ok && in.Info.Variant(p) == nil {
-		return nil // it takes everything
+		return nil // the first pattern matches every value
 	}
 	subject := in.text(n.Subject)
 	head, body, otherwise := "if let "+in.text(a.Pattern)+" = "+subject+" ", in.blockText(a.Body), in.blockText(b.Body)
@@ -137,7 +139,7 @@ func matchToIfLet(in *Input) []diag.Edit {
 	return []diag.Edit{diag.Replace(n.Sp, text)}
 }
 
-// areDifferent reports whether two patterns are of different variants.
+// areDifferent reports whether two patterns match different variants.
 func (in *Input) areDifferent(a, b ast.Pattern) bool {
 	x, y := in.variantName(a), in.variantName(b)
 	return x != "" && y != "" && x != y
@@ -159,7 +161,7 @@ func bindsNames(in *Input, p ast.Pattern) (any bool) {
 	return any
 }
 
-// blockText returns an expression as a block.
+// blockText returns the text of an expression as a block.
 func (in *Input) blockText(e ast.Expr) string {
 	_, block := e.(*ast.BlockExpr)
 	switch {

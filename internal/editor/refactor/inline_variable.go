@@ -11,8 +11,9 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// inlineVariable replaces a variable's uses with its value and removes the variable. A value with
-// side effects, or that reads mutable state, is only moved if that makes no difference.
+// inlineVariable replaces the uses of a variable by its value and removes the variable. A value
+// that has side effects or reads mutable state is moved only if this does not change the program's
+// behaviour.
 func inlineVariable(in *Input) []diag.Edit {
 	v := in.selectedVariable()
 	if v == nil || v.local.Mut || v.local.Late || v.local.Cell {
@@ -29,7 +30,7 @@ func inlineVariable(in *Input) []diag.Edit {
 	edits := []diag.Edit{diag.Remove(in.statementLines(v.let.Sp))}
 	for _, use := range v.uses {
 		if c := in.Info.Conv(use[len(use)-1].(ast.Expr)); c != nil && !in.isFixed(value) {
-			return nil // what it becomes there depends on how it is written
+			return nil // the type of the value depends on its context
 		}
 		edits = append(edits, in.replaceWith(use, in.valueText(use, value)))
 	}
@@ -37,7 +38,7 @@ func inlineVariable(in *Input) []diag.Edit {
 	return edits
 }
 
-// isFixed reports whether an expression has the same type and value in every place.
+// isFixed reports whether an expression has the same type and value in every context.
 func (in *Input) isFixed(e ast.Expr) bool {
 	switch e := unparen(e).(type) {
 	case *ast.IntLit, *ast.FloatLit, *ast.BoolLit, *ast.StringLit, *ast.InterpLit, *ast.PathExpr, *ast.MethodCall, *ast.FieldExpr, *ast.TupleIndex, *ast.IndexExpr,
@@ -51,7 +52,7 @@ func (in *Input) isFixed(e ast.Expr) bool {
 	return false
 }
 
-// areFixed reports whether expressions are fixed, and remain what they are in their place.
+// areFixed reports whether all expressions are fixed.
 func (in *Input) areFixed(all []ast.Expr) bool {
 	for _, e := range all {
 		if !in.isFixed(e) || in.Info.Conv(e) != nil {
@@ -61,15 +62,16 @@ func (in *Input) areFixed(all []ast.Expr) bool {
 	return true
 }
 
-// variable is a variable declared by a `let` of its own.
+// variable is a variable declared by a `let` that declares no other variable.
 type variable struct {
 	local *sema.Local
 	let   *ast.LetStmt
-	block *ast.Block   // in which it is declared
-	uses  [][]ast.Node // each with all nodes around it
+	block *ast.Block   // block that contains the declaration
+	uses  [][]ast.Node // for each use, the nodes that contain it
 }
 
-// selectedVariable returns the variable whose name is at the range, if it is used, or nil.
+// selectedVariable returns the variable whose name is selected, or nil if there is none or the
+// variable has no uses.
 func (in *Input) selectedVariable() *variable {
 	if !in.isComplete() {
 		return nil
@@ -85,7 +87,7 @@ func (in *Input) selectedVariable() *variable {
 			local, _ = in.Info.Object(n).(*sema.Local)
 		case *ast.PathExpr:
 			local, _ = in.Info.Object(n).(*sema.Local)
-		case *ast.LetStmt: // on the word `let`
+		case *ast.LetStmt: // the cursor is on the keyword `let`
 			if p, ok := n.Pattern.(*ast.NamePat); ok && in.At.End <= p.Sp.End {
 				local, _ = in.Info.Object(p).(*sema.Local)
 			}
@@ -138,8 +140,8 @@ func (in *Input) variableOf(local *sema.Local) *variable {
 	return v
 }
 
-// isShadowed reports whether a name in the variable's value may refer to something else at a use of
-// the variable.
+// isShadowed reports whether a name in the variable's value may refer to a different declaration at
+// a use of the variable.
 func (in *Input) isShadowed(v *variable) bool {
 	names := map[string]bool{}
 	ast.Inspect(v.let.Value, func(n ast.Node) bool {
@@ -167,8 +169,9 @@ func (in *Input) isShadowed(v *variable) bool {
 	return found
 }
 
-// canMoveTo reports whether a value with effects means the same where its variable is used: once,
-// in the next statement, before all that it could change or be changed by.
+// canMoveTo reports whether a value with effects x has the same meaning at the use of the variable.
+// The variable must be used once, in the next statement. No expression evaluated earlier in that
+// statement may affect the value or be affected by it.
 func (in *Input) canMoveTo(v *variable, x effects) bool {
 	if len(v.uses) != 1 {
 		return false
@@ -182,8 +185,8 @@ func (in *Input) canMoveTo(v *variable, x effects) bool {
 	return ok && s.block == v.block && s.stmt == next && areIndependent(x, in.effectsOf(s.first...))
 }
 
-// statementLines returns a statement with its lines if nothing else is on them, otherwise with the
-// white space up to the next.
+// statementLines returns the range of a statement together with its lines if the lines contain
+// nothing else. Otherwise it returns the statement and the white space after it.
 func (in *Input) statementLines(s source.Span) source.Span {
 	own := source.Pos(len(in.indent(s.Start)))
 	first := in.File.LineStart(in.File.LineOf(s.Start))
@@ -195,7 +198,8 @@ func (in *Input) statementLines(s source.Span) source.Span {
 	return source.Span{Start: s.Start, End: s.End + source.Pos(blank)}
 }
 
-// valueText returns a value as it is written in the place of the last of nodes.
+// valueText returns a value in the syntax that the position of the last of nodes requires, with
+// parentheses if necessary.
 func (in *Input) valueText(nodes []ast.Node, value ast.Expr) string {
 	text := in.text(value)
 	if !bindsLoosely(value) {
@@ -208,7 +212,7 @@ func (in *Input) valueText(nodes []ast.Node, value ast.Expr) string {
 	return "(" + text + ")"
 }
 
-// bindsLoosely reports whether a part of an expression could bind to its surroundings.
+// bindsLoosely reports whether an operator next to an expression could bind to only a part of it.
 func bindsLoosely(e ast.Expr) bool {
 	switch e.(type) {
 	case *ast.IntLit, *ast.BoolLit, *ast.NilLit, *ast.StringLit, *ast.InterpLit, *ast.PathExpr, *ast.ParenExpr, *ast.ArrayLit, *ast.TupleLit, *ast.Call,

@@ -10,7 +10,7 @@ import (
 	"github.com/concerto-lang/concerto/parser"
 )
 
-// toInterpolation makes one String with values in it of several that `+` joins.
+// toInterpolation converts a sum of strings and values to one interpolated string.
 func toInterpolation(in *Input) []diag.Edit {
 	if !in.isComplete() {
 		return nil
@@ -62,12 +62,12 @@ func toInterpolation(in *Input) []diag.Edit {
 	return []diag.Edit{diag.Replace(sum.Sp, text)}
 }
 
-// isPlainQuoted reports whether a literal is in a single pair of double quotes on one line.
+// isPlainQuoted reports whether a literal is a single-line string in single double quotes.
 func isPlainQuoted(s string) bool {
 	return len(s) >= 2 && s[0] == '"' && !strings.HasPrefix(s, `"""`) && !strings.Contains(s, "\n")
 }
 
-// summands returns what a sum joins, in order.
+// summands returns the operands of a sum in order.
 func summands(e ast.Expr) []ast.Expr {
 	if b, ok := unparen(e).(*ast.Binary); ok && b.Op == ast.OpAdd {
 		return append(summands(b.X), summands(b.Y)...)
@@ -75,7 +75,7 @@ func summands(e ast.Expr) []ast.Expr {
 	return []ast.Expr{e}
 }
 
-// hasTexts reports whether a literal has these texts around its values.
+// hasTexts reports whether the literal parts of an interpolated string are these texts.
 func hasTexts(literal string, texts []string) bool {
 	f, found := parser.Parse(source.NewFile("", []byte("const X = "+literal+";")))
 	if found.HasErrors() || len(f.Decls) != 1 {

@@ -6,8 +6,9 @@ import (
 	"github.com/concerto-lang/concerto/internal/compile/types"
 )
 
-// addMapErr inserts a conversion of the error before a `?`: to an error with the message if the
-// function's error is one of the library or a String, otherwise the error itself.
+// addMapErr inserts a conversion of the error before a `?`. If the function's error type is a
+// library error or String, the conversion passes on the message. Otherwise it passes on the error
+// itself.
 func addMapErr(in *Input) []diag.Edit {
 	q, ok := nearest[*ast.Question](in)
 	if !ok || in.Broken || in.Info == nil || in.At.Start == in.At.End && in.At.Start < q.X.Span().End-1 && !in.isOnCalleeName(q.X) {

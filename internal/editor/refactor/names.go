@@ -9,7 +9,7 @@ import (
 	"github.com/concerto-lang/concerto/lexer"
 )
 
-// freshName returns a name that nothing in the file has: base, or base with a number.
+// freshName returns a name that does not occur in the file: base, or base followed by a number.
 func (in *Input) freshName(base string) string {
 	used := map[string]bool{}
 	toks, _, _ := lexer.Lex(in.File)
@@ -21,7 +21,8 @@ func (in *Input) freshName(base string) string {
 	return unusedName(base, func(n string) bool { return used[n] })
 }
 
-// unusedName returns base, with a number if isUsed returns true for base.
+// unusedName returns base, or base followed by a number, such that isUsed returns false for the
+// result.
 func unusedName(base string, isUsed func(string) bool) string {
 	name := base
 	for n := 2; isUsed(name); n++ {
@@ -30,13 +31,13 @@ func unusedName(base string, isUsed func(string) bool) string {
 	return name
 }
 
-// isName reports whether a text is a name that a program may declare.
+// isName reports whether a program may declare a text as a name.
 func isName(s string) bool {
 	_, reserved := lexer.Lookup(s)
 	return isWord(s) && !reserved
 }
 
-// isWord reports whether a text is a name or a reserved word, which is a valid field name.
+// isWord reports whether a text is a name or a reserved word. Both are valid field names.
 func isWord(s string) bool {
 	for i, r := range s {
 		if r != '_' && (r > unicode.MaxASCII || !unicode.IsLetter(r)) && (i == 0 || !unicode.IsDigit(r)) {
@@ -46,7 +47,7 @@ func isWord(s string) bool {
 	return s != "" && s != "_"
 }
 
-// typeName returns a name as types are written: user_names becomes UserNames.
+// typeName converts a name to the form of type names: user_names becomes UserNames.
 func typeName(s string) string {
 	var b strings.Builder
 	up := true
@@ -70,7 +71,7 @@ func typeName(s string) string {
 	return b.String()
 }
 
-// typeText returns a type as a program writes it; ok is false for one that it cannot write.
+// typeText returns a type in source syntax. ok is false if the type cannot be written in source.
 func typeText(t types.Type) (text string, ok bool) {
 	if t == nil {
 		return "", false

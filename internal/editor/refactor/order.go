@@ -7,22 +7,23 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// effects is what evaluating an expression has to do with the world around it.
+// effects describes the side effects of an expression and the state that the expression depends on.
 type effects struct {
-	acts     bool // it calls, leaves, waits: what it does, others may see
-	reads    bool // what a call may change
-	writes   bool // a variable
-	readsMut bool // reads a variable that may be written
+	acts     bool // calls, jumps or waits
+	reads    bool // reads state that a call may change
+	writes   bool // assigns a variable
+	readsMut bool // reads a variable that may be assigned
 }
 
 func (x effects) isEmpty() bool { return x == effects{} }
 
-// areIndependent reports whether it is the same which of two is evaluated first.
+// areIndependent reports whether two expressions can be evaluated in either order with the same
+// result.
 func areIndependent(a, b effects) bool {
 	return !(a.acts && (b.acts || b.reads)) && !(b.acts && a.reads) && !(a.writes && (b.readsMut || b.writes)) && !(b.writes && a.readsMut)
 }
 
-// effectsOf sees what evaluating expressions has to do with the world.
+// effectsOf returns the combined effects of expressions.
 func (in *Input) effectsOf(all ...ast.Expr) (x effects) {
 	for _, e := range all {
 		ast.Inspect(e, func(n ast.Node) bool {
@@ -66,17 +67,19 @@ func (in *Input) addReads(n *ast.PathExpr, x *effects) {
 	}
 }
 
-// insertionPoint is where statements can be put before the evaluation of an expression.
+// insertionPoint is a position at which statements can be inserted so that they run before an
+// expression.
 type insertionPoint struct {
-	// the block whose statement or tail contains the expression; nil if body is set
+	// block whose statement or tail contains the expression; nil if body is set
 	block *ast.Block
 	stmt  ast.Node
-	body  ast.Expr   // the body of an arm or closure, which must become a block
-	first []ast.Expr // what is evaluated before the expression, from stmt or body on
+	body  ast.Expr   // body of a match arm or closure, which must become a block
+	first []ast.Expr // expressions evaluated between the insertion point and the expression
 }
 
-// findInsertionPoint finds the seat of the last of nodes, an expression, given with its ancestors.
-// There is none if it may be evaluated conditionally or repeatedly once its seat is reached.
+// findInsertionPoint returns the insertion point for the last of nodes, an expression. The other
+// nodes contain it. ok is false if the expression may be evaluated conditionally or repeatedly
+// after the insertion point.
 func (in *Input) findInsertionPoint(nodes []ast.Node) (s insertionPoint, ok bool) {
 	for i := len(nodes) - 1; i > 0; i-- {
 		child := nodes[i]
@@ -104,8 +107,8 @@ func (in *Input) findInsertionPoint(nodes []ast.Node) (s insertionPoint, ok bool
 	return s, false
 }
 
-// evaluatedBefore returns the parts of a node that are evaluated before another part; once reports
-// whether that part is evaluated exactly once whenever the node is.
+// evaluatedBefore returns the parts of the node p that are evaluated before its part child. once
+// reports whether each evaluation of p evaluates child exactly once.
 func (in *Input) evaluatedBefore(p, child ast.Node) (before []ast.Expr, once bool) {
 	switch p := p.(type) {
 	case *ast.ExprStmt, *ast.ParenExpr, *ast.Unary, *ast.Cast, *ast.Question, *ast.FieldExpr, *ast.TupleIndex, *ast.Await, *ast.ReturnExpr,
@@ -172,7 +175,7 @@ func exprsBefore(all []ast.Expr, child ast.Node) []ast.Expr {
 	return all[:max(i, 0)]
 }
 
-// partsBefore returns the expressions in a literal before a part of it.
+// partsBefore returns the expressions of a literal that come before its part child.
 func partsBefore(p, child ast.Node) (before []ast.Expr) {
 	ast.Children(p, func(n ast.Node) {
 		if n.Span().Start >= child.Span().Start {

@@ -10,8 +10,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// organiseImports sorts each group of imports, merges those with the same first name, and removes
-// unused ones. A comment ends a group and remains in its place.
+// organiseImports sorts each group of imports, merges imports with the same first name, and removes
+// unused ones. A comment ends a group and is not moved.
 func organiseImports(in *Input) (edits []diag.Edit) {
 	unused := map[source.Span]bool{}
 	for _, d := range in.Found {
@@ -35,7 +35,7 @@ func organiseImports(in *Input) (edits []diag.Edit) {
 	return edits
 }
 
-// importRuns returns the groups of consecutive imports without comments on their lines.
+// importRuns returns the groups of consecutive imports that have no comments on their lines.
 func (in *Input) importRuns(decls []ast.Decl) (runs [][]*ast.UseDecl) {
 	var run []*ast.UseDecl
 	end := func() {
@@ -67,10 +67,10 @@ func (in *Input) hasComment(d ast.Decl) bool {
 	})
 }
 
-// imported is one name, or all names, that an import brings in.
+// imported is an import of one name, or of all names of a module.
 type imported struct {
 	path []string
-	tail string // "", "*" or " as x"
+	tail string // "" for one name, "*" for all names, or " as x"
 	pub  bool
 }
 
@@ -85,7 +85,7 @@ func (in *Input) organiseRun(run []*ast.UseDecl, unused map[source.Span]bool) []
 			globs++
 		}
 	}
-	if globs > 1 { // of two that bring in a name, the first counts
+	if globs > 1 { // if two globs import the same name, their order matters
 		return nil
 	}
 	whole := source.Span{Start: run[0].Sp.Start, End: run[len(run)-1].Sp.End}
@@ -102,12 +102,12 @@ func (in *Input) organiseRun(run []*ast.UseDecl, unused map[source.Span]bool) []
 		return nil
 	}
 	if was := strings.Join(strings.Fields(in.File.Slice(whole)), ""); was == strings.Join(strings.Fields(text), "") && strings.Count(in.File.Slice(whole), ";") == len(lines) && !strings.Contains(in.File.Slice(whole), "\n\n") {
-		return nil // as the formatter breaks it
+		return nil // the imports only differ in the line breaks that the formatter has chosen
 	}
 	return []diag.Edit{diag.Replace(whole, text)}
 }
 
-// withBlankLines returns a range with the rest of its lines and the empty lines after it.
+// withBlankLines extends a range to the end of its last line and the empty lines after it.
 func (in *Input) withBlankLines(s source.Span) source.Span {
 	for int(s.End) < len(in.File.Text) && strings.ContainsRune(" \t\r\n", rune(in.File.Text[s.End])) {
 		s.End++
@@ -119,7 +119,7 @@ func (in *Input) withBlankLines(s source.Span) source.Span {
 	return s
 }
 
-// importLeaves returns what a tree brings in, without what nothing uses.
+// importLeaves returns the imports of a use tree. It omits unused imports.
 func importLeaves(before []string, t *ast.UseTree, pub bool, all []imported, unused map[source.Span]bool) []imported {
 	path := slices.Clone(before)
 	for _, id := range t.Path {
@@ -141,7 +141,7 @@ func importLeaves(before []string, t *ast.UseTree, pub bool, all []imported, unu
 	return all
 }
 
-// isUnused reports whether a warning is about a part of a tree.
+// isUnused reports whether the checker has reported a part of a tree as unused.
 func isUnused(t *ast.UseTree, unused map[source.Span]bool) bool {
 	for at := range unused {
 		if t.Sp.Contains(at) {
@@ -151,7 +151,7 @@ func isUnused(t *ast.UseTree, unused map[source.Span]bool) bool {
 	return false
 }
 
-// importLines returns the declarations of the imports.
+// importLines returns the use declarations for imports.
 func importLines(all []imported, pub bool) (lines []string) {
 	head := "use "
 	if pub {
@@ -169,7 +169,7 @@ func importLines(all []imported, pub bool) (lines []string) {
 	return lines
 }
 
-// joinTrees returns sorted use trees, one for each first name.
+// joinTrees returns sorted use trees, one for each first name of the imports.
 func joinTrees(all []imported) (trees []string) {
 	under := map[string][]imported{}
 	for _, x := range all {
@@ -197,7 +197,7 @@ func joinTrees(all []imported) (trees []string) {
 	return slices.Compact(trees)
 }
 
-// rank has `self` before all others.
+// rank returns the sort rank of a use tree. `self` comes first.
 func rank(tree string) int {
 	if tree == "self" || strings.HasPrefix(tree, "self ") {
 		return 0

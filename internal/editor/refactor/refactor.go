@@ -1,10 +1,10 @@
-// Package refactor contains the actions of an editor on a program without errors: extract, inline,
-// rewrite, organise. It computes edits of one file from the file's tree and the results of the
-// checker; it knows no editor protocol. An action is offered only if the program has the same
+// Package refactor implements code actions that transform a program: extract, inline, rewrite and
+// organise. It computes edits of one file from the syntax tree and the checker's results, and it
+// does not depend on an editor protocol. An action is offered only if the program has the same
 // meaning afterwards. The caller checks whether the result compiles.
 //
-// Each action is a file of its own, and has a test of its own in testdata, whose texts the manual
-// shows.
+// Each action is in a separate file and has a test archive in ../analysis/testdata/actions. The
+// manual shows examples from these archives.
 package refactor
 
 //go:generate go run ./gen ../analysis/testdata/actions ../../../spec/28-editors.md
@@ -19,7 +19,7 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// The kinds of actions, as editors name them.
+// The kinds of actions in the language server protocol.
 const (
 	QuickFix        = "quickfix"
 	Extract         = "refactor.extract"
@@ -29,15 +29,15 @@ const (
 	FixAll          = "source.fixAll.concerto"
 )
 
-// Row is an action: what editors call it, and where it is offered.
+// Row describes an action: its kind, its title and the function that computes its edits.
 type Row struct {
 	Kind, Title, Where string
-	Name               string // of its test in testdata
+	Name               string // name of the test archive
 
-	find func(in *Input) []diag.Edit // nil where it has no place
+	find func(in *Input) []diag.Edit // returns nil if the action is not possible
 }
 
-// Table has all actions but the fixes of diagnostics, which these bring themselves.
+// Table lists all actions except the fixes of diagnostics. Each diagnostic provides its own fixes.
 var Table = []Row{
 	{Extract, "Extract variable", "an expression", "extract_variable", extractVariable},
 	{Extract, "Extract function", "an expression, or statements", "extract_function", extractFunction},
@@ -70,15 +70,16 @@ type Input struct {
 	File          *source.File
 	Tree          *ast.File
 	Broken        bool              // the text has syntax errors
-	Untitled      bool              // the text is no file
-	Info          *sema.Info        // nil where the file is not checked
-	Refs          func() []sema.Ref // the names of the file
+	Untitled      bool              // the document is not a file
+	Info          *sema.Info        // nil if the file was not checked
+	Refs          func() []sema.Ref // returns the names in the file with their declarations
 	Found         []*diag.Diagnostic
-	IsPreludeName func(name string) bool // whether all programs see something of a name; nil for none
-	At            source.Span            // empty for a caret
+	IsPreludeName func(name string) bool // reports whether the prelude declares a name; may be nil
+	At            source.Span            // selected range; empty for a cursor
 }
 
-// Action is a refactoring: edits of the file, in order, not formatted.
+// Action is a possible action. Its edits change one file, are in the order of the text and are not
+// formatted.
 type Action struct {
 	*Row
 	Edits []diag.Edit
@@ -99,7 +100,7 @@ func Find(in *Input, wanted func(kind string) bool) (all []Action) {
 	return all
 }
 
-// trim removes white space and a `;` at the ends of the range.
+// trim removes white space and a `;` from the ends of the selected range.
 func (in *Input) trim() {
 	end := source.Pos(len(in.File.Text))
 	in.At = source.Span{Start: min(in.At.Start, end), End: min(in.At.End, end)}
@@ -112,12 +113,12 @@ func (in *Input) trim() {
 	in.At.End -= source.Pos(len(rest) - len(strings.TrimRight(rest, " \t\r\n")))
 }
 
-// isComplete reports whether the tree and its tables are complete.
+// isComplete reports whether the file has no syntax errors and was checked.
 func (in *Input) isComplete() bool { return !in.Broken && in.Info != nil }
 
 func (in *Input) text(n ast.Node) string { return in.File.Slice(n.Span()) }
 
-// nodesAround returns the nodes that hold a stretch, the outermost first.
+// nodesAround returns the nodes that contain a range, the outermost first.
 func (in *Input) nodesAround(s source.Span) (found []ast.Node) {
 	ast.InspectFile(in.Tree, func(n ast.Node) bool {
 		if !n.Span().Contains(s) {
@@ -132,7 +133,7 @@ func (in *Input) nodesAround(s source.Span) (found []ast.Node) {
 	return found
 }
 
-// nearest returns the innermost node of a type around the stretch.
+// nearest returns the innermost node of type N that contains the selected range.
 func nearest[N ast.Node](in *Input) (n N, ok bool) {
 	all := in.nodesAround(in.At)
 	for i := len(all) - 1; i >= 0; i-- {
@@ -143,7 +144,7 @@ func nearest[N ast.Node](in *Input) (n N, ok bool) {
 	return n, false
 }
 
-// losesComment reports whether a range contains a comment outside of the retained parts.
+// losesComment reports whether a range contains a comment that is not in one of the retained nodes.
 func (in *Input) losesComment(s source.Span, retained ...ast.Node) bool {
 	for _, c := range in.Tree.Comments {
 		if s.Contains(c.Sp) && !slices.ContainsFunc(retained, func(k ast.Node) bool { return k.Span().Contains(c.Sp) }) {
@@ -153,7 +154,7 @@ func (in *Input) losesComment(s source.Span, retained ...ast.Node) bool {
 	return false
 }
 
-// moduleDecl returns the declaration of a module that holds a place.
+// moduleDecl returns the module declaration that contains a range.
 func (in *Input) moduleDecl(at source.Span) (found ast.Decl) {
 	decls := in.Tree.Decls
 	for {
@@ -170,8 +171,8 @@ func (in *Input) moduleDecl(at source.Span) (found ast.Decl) {
 	}
 }
 
-// insertBefore puts a declaration before another, and before the comments and decorators that
-// belong to that.
+// insertBefore adds a declaration before another one and before the comments and decorators that
+// belong to that one.
 func (in *Input) insertBefore(d ast.Decl, text string) diag.Edit {
 	at := d.Span().Start
 	for _, x := range d.Head().Decorators {
@@ -188,7 +189,7 @@ func (in *Input) insertBefore(d ast.Decl, text string) diag.Edit {
 	return diag.Insert(at, strings.ReplaceAll(text, "\n", "\n"+own)+"\n\n"+own)
 }
 
-// indent returns the white space that the line of a place starts with.
+// indent returns the white space at the start of the line that contains a position.
 func (in *Input) indent(at source.Pos) string {
 	line := in.File.Slice(source.Span{Start: in.File.LineStart(in.File.LineOf(at)), End: at})
 	return line[:len(line)-len(strings.TrimLeft(line, " \t"))]

@@ -13,8 +13,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// schemaFromJSON declares schemas for a JSON object or an array of objects, in a String or in a
-// whole document without a file.
+// schemaFromJSON declares schemas for a JSON text that contains an object or an array of objects.
+// The text is in a string, or it is the whole text of a document that is no file.
 func schemaFromJSON(in *Input) []diag.Edit {
 	if in.Untitled {
 		if all, ok := in.schemasOf(string(in.File.Text), "Data"); ok {
@@ -42,7 +42,8 @@ func schemaFromJSON(in *Input) []diag.Edit {
 	return []diag.Edit{in.insertBefore(own, all)}
 }
 
-// schemasOf are declarations for a JSON text, the last for its root.
+// schemasOf returns the schema declarations for a JSON text. The last declaration is that of the
+// root object.
 func (in *Input) schemasOf(text, root string) (string, bool) {
 	if s := strings.TrimSpace(text); s == "" || s[0] != '{' && s[0] != '[' {
 		return "", false
@@ -67,7 +68,7 @@ func (in *Input) schemasOf(text, root string) (string, bool) {
 	return strings.Join(x.all, "\n\n"), true
 }
 
-// formKind is what a JSON value is.
+// formKind is the kind of a JSON value.
 type formKind uint8
 
 const (
@@ -81,12 +82,12 @@ const (
 	objectForm
 )
 
-// form is the form of values.
+// form describes the structure that several JSON values have in common.
 type form struct {
 	kind   formKind
-	elem   *form // of an array; nil for an empty one
+	elem   *form // form of an array's elements; nil for an empty array
 	fields []*formField
-	null   bool // some are null
+	null   bool // some values are null
 }
 
 type formField struct {
@@ -95,7 +96,7 @@ type formField struct {
 	optional bool
 }
 
-// hasPlainKeys reports whether all keys are names that fields may have.
+// hasPlainKeys reports whether all keys of an object are valid field names.
 func (f *form) hasPlainKeys() bool {
 	for _, x := range f.fields {
 		if !isWord(x.name) {
@@ -154,7 +155,7 @@ func readFields(d *json.Decoder) (*form, error) {
 			return nil, err
 		}
 		name, _ := key.(string)
-		if i := f.field(name); i >= 0 { // given twice: the last counts
+		if i := f.field(name); i >= 0 { // of duplicate keys, the last one counts
 			f.fields[i].form = v
 		} else {
 			f.fields = append(f.fields, &formField{name: name, form: v})
@@ -168,7 +169,7 @@ func (f *form) field(name string) int {
 	return slices.IndexFunc(f.fields, func(x *formField) bool { return x.name == name })
 }
 
-// mergeForms returns the form of values of either form.
+// mergeForms returns a form that describes the values of both forms.
 func mergeForms(a, b *form) *form {
 	switch {
 	case a == nil:
@@ -208,14 +209,15 @@ func mergeForms(a, b *form) *form {
 	return a
 }
 
-// schemas holds declarations, each after those that it uses.
+// schemas collects schema declarations. Each one comes after the declarations that it uses.
 type schemas struct {
 	in    *Input
 	names map[string]bool
 	all   []string
 }
 
-// typeOf returns the type of values of a form, which a field of a name has in a schema.
+// typeOf returns the type for values of a form. name is the name of the field with that type, and
+// owner is the schema that contains the field.
 func (x *schemas) typeOf(f *form, name, owner string) string {
 	switch {
 	case f == nil:
@@ -234,7 +236,7 @@ func (x *schemas) typeOf(f *form, name, owner string) string {
 	return map[formKind]string{stringForm: "String", intForm: "Int", floatForm: "Float", boolForm: "Bool"}[f.kind] + map[bool]string{true: "Any"}[f.kind <= nullForm]
 }
 
-// elemOf returns the type of elements, some of which may be null.
+// elemOf returns the type of an array's elements. It is an Option if some elements are null.
 func (x *schemas) elemOf(f *form, name, owner string) string {
 	t := x.typeOf(f, name, owner)
 	if f != nil && f.null && t != "Any" {
@@ -243,8 +245,7 @@ func (x *schemas) elemOf(f *form, name, owner string) string {
 	return t
 }
 
-// declare declares a schema. Its name also contains the owner's name if the short name is already
-// used.
+// declare declares a schema. If the name is already used, it prepends the name of the owner.
 func (x *schemas) declare(f *form, name, owner string) string {
 	isUsed := func(n string) bool {
 		return x.names[n] || !x.in.Untitled && x.in.freshName(n) != n || x.in.isPreludeName(n)
@@ -265,7 +266,7 @@ func (x *schemas) declare(f *form, name, owner string) string {
 	return name
 }
 
-// singular returns what one of several is called.
+// singular returns the singular of a plural name.
 func singular(name string) string {
 	for _, end := range []struct{ many, one string }{{"ies", "y"}, {"sses", "ss"}, {"xes", "x"}, {"ches", "ch"}, {"shes", "sh"}, {"ss", "ss"}, {"s", ""}} {
 		if rest, ok := strings.CutSuffix(name, end.many); ok && rest != "" {

@@ -10,8 +10,8 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// wrapResult makes a function return a Result: its results are wrapped in `Ok`, and its callers
-// propagate the error with `?`.
+// wrapResult changes a function to return a Result. The function's results are wrapped in `Ok`, and
+// its callers propagate the error with `?`.
 func wrapResult(in *Input) []diag.Edit {
 	fn, ok := nearest[*ast.FnDecl](in)
 	if !ok || !in.isComplete() || fn.Body == nil || fn.Name == nil || in.At.Start > fn.Signature.End || in.At.End > fn.Signature.End && in.At != fn.Sp {
@@ -50,7 +50,7 @@ func wrapResult(in *Input) []diag.Edit {
 	return w.edits
 }
 
-// hasErrorReturn reports whether a `?` in a body returns a None from the function.
+// hasErrorReturn reports whether a `?` in a body returns None from the function.
 func (in *Input) hasErrorReturn(b *ast.Block) (found bool) {
 	ast.Inspect(b, func(n ast.Node) bool {
 		switch n := n.(type) {
@@ -67,8 +67,8 @@ func (in *Input) hasErrorReturn(b *ast.Block) (found bool) {
 	return found
 }
 
-// propagateInCallers adds a `?` after each call of a function in the file; ok is false if it is
-// used in another way.
+// propagateInCallers adds a `?` after each call of a function in the file. ok is false if the
+// function is used in any other way.
 func (in *Input) propagateInCallers(fn *ast.FnDecl) (edits []diag.Edit, ok bool) {
 	for _, r := range in.Refs() {
 		if r.Decl || r.Def.At != fn.Name.Sp || r.Def.Info != in.Info {
@@ -106,7 +106,7 @@ func (in *Input) propagateInCallers(fn *ast.FnDecl) (edits []diag.Edit, ok bool)
 	return edits, true
 }
 
-// okWrapper wraps the results of a function in `Ok`.
+// okWrapper collects the edits that wrap the results of a function in `Ok`.
 type okWrapper struct {
 	in    *Input
 	edits []diag.Edit
@@ -116,7 +116,7 @@ func (w *okWrapper) wrapSpan(e ast.Expr) {
 	w.edits = append(w.edits, diag.Insert(e.Span().Start, "Ok("), diag.Insert(e.Span().End, ")"))
 }
 
-// wrapReturns wraps the value of each `return`.
+// wrapReturns wraps the value of each `return` in a block.
 func (w *okWrapper) wrapReturns(b *ast.Block) {
 	ast.Inspect(b, func(n ast.Node) bool {
 		switch n := n.(type) {
@@ -133,14 +133,14 @@ func (w *okWrapper) wrapReturns(b *ast.Block) {
 	})
 }
 
-// wrapBlock does so with the value of a block.
+// wrapBlock wraps the value of a block.
 func (w *okWrapper) wrapBlock(b *ast.Block) {
 	if b.Tail != nil {
 		w.wrapValue(b.Tail)
 	}
 }
 
-// wrapValue wraps a value, inside the branches that produce it.
+// wrapValue wraps a value. If the value comes from branches, it wraps the value of each branch.
 func (w *okWrapper) wrapValue(e ast.Expr) {
 	if w.in.Info.TypeOf(e) == types.Never {
 		return

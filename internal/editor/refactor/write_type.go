@@ -9,7 +9,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// writeType adds the inferred type of a variable, a constant, or of a closure's parameters and
+// writeType adds the inferred type of a variable, of a constant, or of a closure's parameters and
 // result.
 func writeType(in *Input) []diag.Edit {
 	if !in.isComplete() {
@@ -45,7 +45,8 @@ func typeEdit(at source.Pos, t types.Type) []diag.Edit {
 	return []diag.Edit{diag.Insert(at, ": "+text)}
 }
 
-// closureTypeEdits adds the types that a closure omits; its result's if it has a block.
+// closureTypeEdits adds the types that a closure omits. It adds the result type only if the
+// closure's body is a block.
 func (in *Input) closureTypeEdits(n *ast.Closure) (edits []diag.Edit) {
 	d := in.Info.Closure(n)
 	if d == nil || d.Type == nil {
@@ -56,7 +57,7 @@ func (in *Input) closureTypeEdits(n *ast.Closure) (edits []diag.Edit) {
 			continue
 		}
 		if types.Resolve(d.Params[i].Type) == types.Any {
-			continue // no information
+			continue // the type is unknown
 		}
 		edits = append(edits, typeEdit(p.Name.Sp.End, d.Params[i].Type)...)
 	}

@@ -13,7 +13,7 @@ import (
 // agent is one row of the table of agents: an npm package and the settings that point it at the
 // model server.
 type agent struct {
-	name      string // of its recording
+	name      string // name of the recording
 	title     string
 	pkg       string
 	version   string
@@ -21,33 +21,33 @@ type agent struct {
 	transport string
 	args      func(at place) []string
 	env       func(at place) map[string]string
-	files     func(at place) map[string]string // paths relative to its home
+	files     func(at place) map[string]string // returns the agent's files; keys are paths relative to its home
 	model     string
 	scriptedModel
 }
 
 // scriptedModel configures the scripted model of an agent.
 type scriptedModel struct {
-	main   string       // text that only the requests of the main conversation contain
-	touch  testllm.Call // the agent's tool for commands
-	asks   testllm.Call // its tool that asks the user; without arguments, the transport does not offer one
-	adds   string       // the name the agent uses for our tool
-	writes testllm.Call // its tool for files: new.txt, with DIR as the directory
+	main   string       // text that only requests of the main conversation contain
+	touch  testllm.Call // call of the agent's tool that runs commands
+	asks   testllm.Call // call of the agent's tool that asks the user; without arguments, the transport offers no such tool
+	adds   string       // name that the agent uses for the tool of the program
+	writes testllm.Call // call of the agent's tool that writes files: it creates new.txt, and DIR means the directory
 	thinks bool         // the agent reports the model's thinking
 
-	longest string // the longest scope an approval can have: "session" or "always"
-	reasons bool   // the reason of a denial reaches the model
+	longest string // longest scope of an approval: "session" or "always"
+	reasons bool   // the model receives the reason of a denial
 	edits   bool   // an approval can change the call
 	stops   bool   // a denied call ends the agent's turn
-	// timid is set when the agent creates no new file over ACP: it reads the file first and treats
-	// every error as fatal.
+	// timid is set if the agent cannot create a new file over ACP. It reads the file before it
+	// writes, and it stops when reading fails.
 	timid bool
 }
 
 // place is the environment of an agent.
 type place struct {
 	home string
-	url  string // of the model server
+	url  string // URL of the model server
 }
 
 func toolCall(id, name, args string) testllm.Call {

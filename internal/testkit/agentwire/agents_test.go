@@ -36,7 +36,7 @@ func (r *runResult) lines(begin, held string) (all []string) {
 func (r *runResult) requireLines(t *testing.T, times int, begin, held string) {
 	t.Helper()
 	if n := len(r.lines(begin, held)); n != times {
-		t.Errorf("%d lines begin with %q and have %q, not %d", n, begin, held, times)
+		t.Errorf("number of lines that begin with %q and contain %q = %d, want %d", begin, held, n, times)
 	}
 }
 

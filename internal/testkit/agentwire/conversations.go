@@ -18,8 +18,8 @@ type conversation struct {
 var sum = effect.ToolSpec{Name: "Calc_add", Description: "Adds two numbers.",
 	Parameters: json.RawMessage(`{"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"integer"}},"required":["a","b"],"additionalProperties":false}`)}
 
-// conversations returns the conversations with an agent: one with a question to the user, and one
-// with a call of our tool.
+// conversations returns the conversations with an agent. In one the agent asks the user a question,
+// in the other it calls the program's tool.
 func (a *agent) conversations() []conversation {
 	return []conversation{
 		{name: a.name, replies: a.workReplies()},
@@ -27,7 +27,8 @@ func (a *agent) conversations() []conversation {
 	}
 }
 
-// workReplies returns a model that creates a file, asks the user if it can, and finishes.
+// workReplies returns the replies of a model that creates a file, asks the user if the agent
+// supports questions, and finishes.
 func (m *scriptedModel) workReplies() []testllm.Reply {
 	first := testllm.Reply{When: m.main, Text: "Let me look.", ToolCalls: []testllm.Call{m.touch}, TokensIn: 10, TokensOut: 5}
 	if m.thinks {
@@ -36,7 +37,8 @@ func (m *scriptedModel) workReplies() []testllm.Reply {
 	return append([]testllm.Reply{first}, m.questionReplies()...)
 }
 
-// questionReplies returns a model that asks the user if it can, and finishes.
+// questionReplies returns the replies of a model that asks the user if the agent supports
+// questions, and finishes.
 func (m *scriptedModel) questionReplies() []testllm.Reply {
 	if m.asks.Args == nil {
 		return m.textReplies("All done.")
@@ -44,14 +46,15 @@ func (m *scriptedModel) questionReplies() []testllm.Reply {
 	return append([]testllm.Reply{{When: m.main, ToolCalls: []testllm.Call{m.asks}, TokensIn: 10, TokensOut: 5}}, m.textReplies("All done.")...)
 }
 
-// callReplies returns a model that calls our tool as soon as the tool is offered.
+// callReplies returns the replies of a model that calls the program's tool as soon as the request
+// offers the tool.
 func (m *scriptedModel) callReplies() []testllm.Reply {
 	return append([]testllm.Reply{{When: `"` + m.adds + `"`, ToolCalls: []testllm.Call{toolCall("call_1", m.adds, `{"a":1,"b":2}`)}, TokensIn: 10, TokensOut: 5}},
 		m.textReplies("It is three.")...)
 }
 
-// textReplies returns a model that replies with the texts in order. It has a default reply for
-// requests outside the conversation, such as one for a title.
+// textReplies returns replies with the texts in order. A default reply answers requests outside of
+// the conversation, such as the request for a title.
 func (m *scriptedModel) textReplies(texts ...string) []testllm.Reply {
 	var all []testllm.Reply
 	for _, text := range texts {

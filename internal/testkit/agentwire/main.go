@@ -87,8 +87,8 @@ func command(bin string) (string, error) {
 	return file, nil
 }
 
-// install installs the missing versions. It also adds them to package.json, because npm removes
-// other packages during an installation.
+// install installs the agents that are missing in the version of the table. It also adds them to
+// package.json, because npm removes packages that package.json does not list.
 func install(bin string) error {
 	args := []string{"install", "--no-audit", "--no-fund", "--prefix", bin}
 	missing := false

@@ -13,7 +13,7 @@ import (
 // rule describes the changes to a recording; it is the recording's first line.
 const rule = "Paths of the machine, its ports, ids and times are replaced. In lines of more than 3000 bytes, lists are cut after 3 elements and texts after 300 characters."
 
-// Limits for shortened texts.
+// Limits for the length of texts in recordings.
 const (
 	longLine = 3000
 	longList = 3
@@ -26,7 +26,7 @@ var (
 	// Dates in paths, and times in file names.
 	days   = regexp.MustCompile(`/20\d\d/\d\d/\d\d/`)
 	named  = regexp.MustCompile(`\b20\d\d-\d\d-\d\dT\d\d-\d\d-\d\d`)
-	moment = regexp.MustCompile(`1[78]\d{11}`) // in milliseconds, as in ids
+	moment = regexp.MustCompile(`1[78]\d{11}`) // milliseconds since 1970, as in ids
 	// Members with times or process ids.
 	times     = regexp.MustCompile(`("(?:\w+(?:Ms|_ms|At|AtMs)|duration|timestamp|created|updated|start|end|time|pid)":\s*)\d+(?:\.\d+)?`)
 	processes = regexp.MustCompile(`("processId":\s*")\d+`)

@@ -41,12 +41,12 @@ func TestRecordingsHideMachine(t *testing.T) {
 		}
 		if i == 0 {
 			if w.Agent != "p@1.2.3" {
-				t.Errorf("the head names %q", w.Agent)
+				t.Errorf("the head of the recording names the agent %q", w.Agent)
 			}
 			continue
 		}
 		if w.Session != "00000000-0000-4000-8000-000000000001" {
-			t.Errorf("line %d is of session %q", i+1, w.Session)
+			t.Errorf("line %d has the session %q", i+1, w.Session)
 		}
 		got = append(got, w.Line)
 	}
@@ -80,7 +80,7 @@ func TestRecordingsAreClean(t *testing.T) {
 		for _, at := range strange.FindAllIndex(text, -1) {
 			found := strings.ReplaceAll(string(text[at[0]:at[1]]), "/", "-")
 			if found != "2026-01-01" && found != "2025-11-25" { // the second date is a version of MCP
-				t.Errorf("%s has %q: …%s…", filepath.Base(file), found, text[max(at[0]-60, 0):min(at[1]+60, len(text))])
+				t.Errorf("%s contains %q: …%s…", filepath.Base(file), found, text[max(at[0]-60, 0):min(at[1]+60, len(text))])
 			}
 		}
 	}
@@ -94,7 +94,7 @@ func TestAgentsAreComplete(t *testing.T) {
 		at := place{home: t.TempDir(), url: "http://127.0.0.1:1"}
 		c := a.config("bin", "w", at)
 		if a.pkg == "" || a.version == "" || c.Transport == "" || c.Command != filepath.Join("bin", a.program) || len(a.workReplies()) < 3 {
-			t.Errorf("%s: %+v", a.pkg, c)
+			t.Errorf("agent %s is incomplete: %+v", a.pkg, c)
 		}
 		if err := a.writeFiles(at); err != nil {
 			t.Error(err)
@@ -104,7 +104,7 @@ func TestAgentsAreComplete(t *testing.T) {
 		}
 		for name := range a.files(at) {
 			if _, err := os.Stat(filepath.Join(at.home, name)); err != nil {
-				t.Errorf("%s: %v", a.pkg, err)
+				t.Errorf("agent %s: %v", a.pkg, err)
 			}
 		}
 	}

@@ -11,7 +11,7 @@ import (
 // scenario is one column of the table of agents and scenarios.
 type scenario struct {
 	name    string
-	what    string // in the words of the manual
+	what    string // description of the scenario in the manual
 	replies func(m *scriptedModel) []testllm.Reply
 	play    func(t *testing.T, w *world)
 }
@@ -115,7 +115,7 @@ var scenarios = []scenario{
 		r := w.run(t, decidingProgram(`"no"`), "")
 		if w.agent.asks.Args == nil {
 			w.requireNotInRequest(t, `"name":"`+w.agent.asks.Name+`"`)
-			t.Skip("over ACP its model is not given its tool " + w.agent.asks.Name)
+			t.Skip("over ACP the agent does not offer its model the tool " + w.agent.asks.Name)
 		}
 		r.requireLines(t, 1, "question Tabs or spaces?", "Spaces")
 		r.requireLines(t, 1, "result ", "All done.")
@@ -163,7 +163,7 @@ fn main() {
 		r.requireLines(t, 1, "result ", "One.")
 		session := r.restOfLine("session ")
 		if session == "" {
-			t.Fatal("no session")
+			t.Fatal("the wire contains no session id")
 		}
 		r = w.run(t, program(`Coder.resume("`+session+`").execute("and now?")`, `"no"`)+"fn main() { exchange(); }\n", "")
 		r.requireLines(t, 1, "result ", "Two.")

@@ -1,6 +1,6 @@
-// Package complexity lets tests check how work grows with the size of its input. It measures
-// processor time, which does not depend on the load of the machine. The sizes are far apart, so
-// that quadratic growth cannot pass as linear.
+// Package complexity lets tests check how the work for an input grows with the size of the input.
+// It measures processor time, which does not depend on the load of the machine. The two measured
+// sizes differ by a large factor, so that quadratic growth cannot pass as linear.
 package complexity
 
 import (
@@ -12,8 +12,8 @@ import (
 
 const (
 	factor   = 8                      // ratio of the two sizes
-	maxRatio = 3 * factor             // allowed ratio of the work; quadratic growth is 64
-	noise    = 300 * time.Millisecond // allowance for a full garbage collection
+	maxRatio = 3 * factor             // maximum ratio of the times; with quadratic growth it would be 64
+	noise    = 300 * time.Millisecond // time added to the limit for a full garbage collection
 	rounds   = 3
 )
 

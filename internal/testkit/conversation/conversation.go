@@ -23,27 +23,29 @@ import (
 type Level int
 
 const (
-	// Wire plays the exchange's requests directly: the player does what the member `do` of each
-	// message requests.
+	// Wire plays the exchange's requests directly, without a program. The test reacts to each
+	// message as the message's member `do` requests.
 	Wire Level = iota
-	// Listen is the program that Source returns; its handlers do the same.
+	// Listen runs the program that Source returns. The handlers of that program react in the same
+	// way.
 	Listen
 )
 
 // Options configures a conversation.
 type Options struct {
 	Level Level
-	// Patient delays the next exchange until the host has sent everything that follows the end of
-	// the previous one. Otherwise the host writes that in one piece with the end.
+	// Patient delays the next exchange until the host has sent all output that follows the end of
+	// the previous exchange. Without Patient, the host writes this output together with the end, in
+	// one piece.
 	Patient bool
 }
 
-// Conversation is a conversation.
+// Conversation is a generated conversation between a program and a host.
 type Conversation struct {
 	Seed    uint64
 	Options Options
 
-	Params   bool              // the host has initialisation parameters
+	Params   bool              // the host has an initialisation parameter
 	Cancel   bool              // the host supports cancelling
 	Tools    bool              // the host has the tool T of Source
 	Defaults map[string]string // answers to unhandled messages, by key
@@ -55,7 +57,7 @@ type Conversation struct {
 // Exchange is the program's side of one exchange.
 type Exchange struct {
 	Prompt  string
-	Handled []string // the types with a handler, at level Listen
+	Handled []string // message types with a handler at level Listen
 }
 
 // Op is the kind of a step.
@@ -63,12 +65,12 @@ type Op int
 
 // The kinds of steps.
 const (
-	Read   Op = iota // reads a line
-	Write            // writes Text unchanged
-	Await            // waits for the program's signal Text
-	Signal           // sends the signal Text: the host has written everything
-	Exit             // exits with the code N
-	Hang             // waits until it is killed
+	Read   Op = iota // read a line
+	Write            // write Text unchanged
+	Await            // wait for the program's signal Text
+	Signal           // send the signal Text, after which the host has written everything
+	Exit             // exit with the code N
+	Hang             // wait until killed
 )
 
 // Step is a step of a host.
@@ -78,8 +80,8 @@ type Step struct {
 	N    int
 }
 
-// The host's name in the program, its init line with its only parameter, and the reason with which
-// a player of level Wire closes an exchange.
+// Host is the host's name in the program. InitLine is the host's init line with its only parameter.
+// Reason is the reason with which a player of level Wire closes an exchange.
 const (
 	Host     = "W"
 	InitLine = `{"type":"init","params":{"a":1}}`
@@ -183,7 +185,7 @@ func (t *Conversation) String() string {
 	return b.String()
 }
 
-// types lists the types of messages that a program may handle.
+// types lists the message types that a program may handle.
 var types = append(hostmsg.Types((*hostmsg.Message).Handled), "own", "typed")
 
 // declared is the key of the default that is set in a host's declaration; all other defaults are in

@@ -19,17 +19,17 @@ func TestModelFinishesEveryConversation(t *testing.T) {
 		for seed := range uint64(250) {
 			talk := Generate(seed, o)
 			if p := talk.Expect().Problems; len(p) > 0 {
-				t.Fatalf("%+v, seed %d: %q\n%s", o, seed, p, talk)
+				t.Fatalf("options %+v, seed %d: problem %q\n%s", o, seed, p, talk)
 			}
 			if second := Generate(seed, o); second.String() != talk.String() || second.Source() != talk.Source() {
-				t.Fatalf("%+v, seed %d: another conversation", o, seed)
+				t.Fatalf("options %+v, seed %d: the second generation differs from the first", o, seed)
 			}
 		}
 	}
 }
 
-// TestConversationsCoverEveryConstruct checks that the played conversations contain every construct
-// that they exist for.
+// TestConversationsCoverEveryConstruct checks that the generated conversations together contain
+// every kind of step and outcome.
 func TestConversationsCoverEveryConstruct(t *testing.T) {
 	randtest.InOneGoroutine(t)
 	var steps, outcomes strings.Builder
@@ -81,7 +81,7 @@ func TestCanonical(t *testing.T) {
 		`1 2`:     `not one JSON text: 1 2`,
 	} {
 		if got := Canonical(in); got != want {
-			t.Errorf("%s: got %s, want %s", in, got, want)
+			t.Errorf("Canonical(%s) = %s, want %s", in, got, want)
 		}
 	}
 }

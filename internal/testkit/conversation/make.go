@@ -37,17 +37,17 @@ func Generate(seed uint64, o Options) *Conversation {
 	return t
 }
 
-// host generates the host's side. It collects output until a flush, and then splits it at random
-// positions outside the ranges in unsplit.
+// host generates the host's side. It collects output until a flush. The flush splits the output at
+// random positions outside of the ranges in unsplit.
 type host struct {
 	*rand.Rand
 	t *Conversation
 	e *Exchange
 
 	steps   []Step // of the current process; nil while no process runs
-	spoken  bool   // it has sent a message
-	early   bool   // it has sent a message before its first prompt
-	mute    bool   // it sends only text, no messages
+	spoken  bool   // the process has sent a message
+	early   bool   // the process has sent a message before its first prompt
+	mute    bool   // the process sends only text, no messages
 	output  strings.Builder
 	unsplit [][2]int // ranges of output that one write must contain
 	unread  int      // number of unread replies
@@ -68,7 +68,7 @@ func (h *host) startProcess() {
 		h.output.WriteString("\ufeff")
 	}
 	if !h.t.Params {
-		if h.early = !h.mute && h.IntN(8) == 0; h.early { // it sends a message before it can have read the prompt
+		if h.early = !h.mute && h.IntN(8) == 0; h.early { // the process sends a message before it can have read the prompt
 			h.sendMessage()
 			h.flush()
 		}
@@ -114,8 +114,8 @@ func (h *host) addExchange(i int) {
 		}
 	}
 	h.closeExchange(i)
-	// A process may exit between two exchanges, unless it may have read the next prompt together
-	// with the replies.
+	// A process may exit between two exchanges. It must not if it may have read the next prompt
+	// together with the replies.
 	if h.steps != nil && h.IntN(6) == 0 && (h.t.Options.Patient || h.steps[len(h.steps)-1].Op != Read) {
 		h.flush()
 		h.add(Exit, "", h.IntN(2)*3)
@@ -195,7 +195,7 @@ func (h *host) about(typ string) string {
 	return `"description":"rm","risk_level":"low"`
 }
 
-// reply returns the members that select the program's reply.
+// reply returns the members of a message that select the program's reply.
 func (h *host) reply() string {
 	if h.IntN(5) == 0 {
 		return `"do":"nothing"`
@@ -255,8 +255,8 @@ func (h *host) addFlood() {
 	}
 }
 
-// addTogether adds lines in one piece. The program has read all earlier output, so that it receives
-// these lines at once.
+// addTogether adds lines in one piece. Before, it waits until the program has read all earlier
+// output, so that the program receives these lines at once.
 func (h *host) addTogether(lines func()) {
 	h.readReplies()
 	from := h.output.Len()
@@ -269,7 +269,7 @@ func (h *host) addTogether(lines func()) {
 func (h *host) readReplies() {
 	if (!h.synced || h.output.Len() > 0) && h.unread == 0 {
 		h.addLine(h.formatMessage("own", h.ident(), `"do":"reply","with":1`))
-		if h.unread == 0 { // no handler answers it
+		if h.unread == 0 { // no handler answers the question
 			h.addLine(h.formatMessage("approval", h.ident(), `"do":"reply","with":1`))
 		}
 	}
@@ -303,7 +303,7 @@ func (h *host) withdrawUnread() {
 	h.flush()
 }
 
-// withdrawHandled sends a request, and withdraws it while a handler runs.
+// withdrawHandled sends a request and withdraws the request while a handler runs.
 func (h *host) withdrawHandled() {
 	h.signal++
 	signal := fmt.Sprintf("signal-%d", h.signal)
@@ -316,7 +316,7 @@ func (h *host) withdrawHandled() {
 	}
 	h.addLine(text)
 	if h.t.reactTo(h.e, typ, o.without("type")).wait == "" {
-		return // no handler answers it
+		return // no handler answers the request
 	}
 	h.flush()
 	h.add(Await, signal, 0)
@@ -353,7 +353,7 @@ func (h *host) terminal() string {
 // sendLast sends the last line of an exchange and, in the same piece, blank lines, whole lines, and
 // the beginning of a line that the host completes in the next exchange.
 func (h *host) sendLast(text string, exchange int) {
-	from := h.output.Len() + len(text) // a piece may end within the line, but not at its end
+	from := h.output.Len() + len(text) // the piece may end within the line, but not at the end of the line
 	h.output.WriteString(text)
 	h.output.WriteString("\n")
 	o, err := parseObject(text)
@@ -442,7 +442,7 @@ func (h *host) awaitStop(i int) {
 	typ, _ := o.text("type")
 	stops := h.t.reactTo(h.e, typ, o.without("type")).cancel
 	switch {
-	case stops && h.IntN(3) == 0: // and the host has already finished
+	case stops && h.IntN(3) == 0: // the host has already finished
 		h.addTogether(func() {
 			h.addLine(text)
 			h.output.WriteString(h.terminal() + "\n")

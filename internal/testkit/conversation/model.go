@@ -31,7 +31,7 @@ func Message(typ, id, payload string) string {
 	return strings.TrimSpace(typ + " " + Canonical(payload) + " " + id)
 }
 
-// Emitted formats an emit, with events of a listen stripped of their duration.
+// Emitted formats an emit. For an event of a listen, it omits the duration.
 func Emitted(channel, payload string) string {
 	if o, err := parseObject(payload); err == nil && strings.HasPrefix(channel, "listen:") {
 		payload = o.without("duration_ms").String()
@@ -72,25 +72,25 @@ type model struct {
 	out     *Outcome
 	signals map[string]bool
 
-	exchange int    // the latest
-	active   bool   // the exchange is open for the program
-	pieces   string // of its result
+	exchange int    // number of the latest exchange
+	active   bool   // the program has not ended the exchange
+	pieces   string // parts of the exchange's result
 
-	input   []string       // lines that the host has not read
+	input   []string       // lines that the host has not read yet
 	alive   bool           // the process runs
-	marked  bool           // a byte order mark can no longer come
-	spoken  bool           // it has sent a message
-	turn    *exchangeState // the latest
-	carried string         // the unfinished line
-	begun   *exchangeState // the turn in which the unfinished line began; nil without one
-	texts   bool           // it has logged that text counts as the result
+	marked  bool           // the process can no longer send a byte order mark
+	spoken  bool           // the process has sent a message
+	turn    *exchangeState // the latest exchange, or the initialisation of the process
+	carried string         // unfinished line
+	begun   *exchangeState // exchange in which the unfinished line began; nil if there is no such line
+	texts   bool           // the log states that text counts as the result
 }
 
 // exchangeState is the initialisation of a process or an exchange, from the host's side.
 type exchangeState struct {
 	init            bool
-	over            bool // the host has sent its last message
-	reportedOutside bool // the log mentions further output
+	over            bool // the host has sent the last message of the exchange
+	reportedOutside bool // the log mentions output after the exchange
 }
 
 // message is a message as received by the program.
@@ -262,7 +262,7 @@ func (m *model) recordOutside(t *exchangeState, isMessage bool, typ, line string
 // handleBatch handles messages that arrive together.
 func (m *model) handleBatch(got []message) {
 	if !m.active {
-		return // it has ended the exchange
+		return // the message has ended the exchange
 	}
 	for _, x := range dropWithdrawn(got) {
 		if m.t.Options.Level == Wire {

@@ -21,7 +21,7 @@ type reaction struct {
 func (t *Conversation) reactTo(e *Exchange, typ string, payload object) reaction {
 	switch {
 	case hostmsg.Of(typ).Role == hostmsg.Withdraws:
-		return reaction{} // withdraws a request that is already answered or unknown
+		return reaction{} // the message withdraws a request that is already answered or unknown
 	case t.Options.Level == Wire:
 		return performMember(typ, payload)
 	case !slices.Contains(e.Handled, typ):
@@ -34,7 +34,7 @@ func (t *Conversation) reactTo(e *Exchange, typ string, payload object) reaction
 	return r
 }
 
-// performMember performs the member `do`.
+// performMember returns the reaction that the member `do` of a message requests.
 func performMember(typ string, payload object) reaction {
 	do, _ := payload.text("do")
 	switch do {
@@ -53,7 +53,7 @@ func performMember(typ string, payload object) reaction {
 	return reaction{}
 }
 
-// typedReaction is the handler whose parameter is the schema N.
+// typedReaction returns the reaction of the handler whose parameter has the schema N.
 func typedReaction(payload object) reaction {
 	n := payload.raw("n")
 	if _, err := strconv.ParseInt(n, 10, 64); err == nil {

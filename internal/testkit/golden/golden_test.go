@@ -34,18 +34,18 @@ const text = "about\n-- main.conc --\nfn main() {}\n-- ast --\nold\n"
 func TestCheck(t *testing.T) {
 	a, r, _ := archive(t, text)
 	if a.Comment() != "about\n" || a.Input("main.conc") != "fn main() {}\n" || len(a.Sections(".conc")) != 1 {
-		t.Errorf("read %q, %q, %q", a.Comment(), a.Input("main.conc"), a.Sections(".conc"))
+		t.Errorf("comment, input and sections = %q, %q, %q", a.Comment(), a.Input("main.conc"), a.Sections(".conc"))
 	}
 	a.Check("ast", "old")
 	a.Check("diagnostics", "")
 	a.CheckIfPresent("tokens", "something")
 	if len(r.errors) != 0 {
-		t.Errorf("equal texts gave %q", r.errors)
+		t.Errorf("Check of equal texts reported %q", r.errors)
 	}
 	a.Check("ast", "new")
 	a.Check("diagnostics", "one")
 	if len(r.errors) != 2 {
-		t.Errorf("two differences gave %q", r.errors)
+		t.Errorf("Check of two different texts reported %q", r.errors)
 	}
 }
 
@@ -61,7 +61,7 @@ func TestUpdate(t *testing.T) {
 		t.Fatal(err)
 	}
 	if want := strings.Replace(text, "old", "new", 1) + "-- diagnostics --\none\n"; string(got) != want || len(r.errors) != 0 {
-		t.Errorf("got %q (%q), want %q", got, r.errors, want)
+		t.Errorf("archive after -update = %q (errors %q), want %q", got, r.errors, want)
 	}
 	a = Open(r, path)
 	a.Check("diagnostics", "")

@@ -59,7 +59,7 @@ func (fi *finder) visitFunction(d *ast.FuncDecl) {
 	fi.visitInside(d.Body)
 }
 
-// visitInside visits all expressions and statements in a node.
+// visitInside adds the mutants of all expressions and statements in a node.
 func (fi *finder) visitInside(n ast.Node) {
 	ast.Inspect(n, func(n ast.Node) bool {
 		switch n := n.(type) {
@@ -132,7 +132,7 @@ func (fi *finder) addSwap(x *ast.BinaryExpr) {
 		return
 	}
 	if isNil(fi, x.X) || isNil(fi, x.Y) {
-		return // finder.negated covers conditions
+		return // addNegation covers conditions
 	}
 	result, ok := fi.typeName(tv.Type)
 	if !ok {
@@ -187,8 +187,8 @@ func (fi *finder) addIncrement(x *ast.BasicLit) {
 	fi.addChoice(x, result, other.ExactString())
 }
 
-// addStatements adds mutants that each omit one statement, where the remaining code stays valid,
-// and mutants of the returns.
+// addStatements adds a mutant for each statement whose removal leaves valid code. It also adds the
+// mutants of return statements.
 func (fi *finder) addStatements(list []ast.Stmt) {
 	for _, s := range list {
 		switch s := s.(type) {

@@ -21,7 +21,7 @@ type code struct {
 	path    string // import path
 	dir     string
 	exports map[string]string // export data of its imports, by import path
-	files   map[string]*file  // by file path
+	files   map[string]*file  // files of the package by path
 	info    *types.Info
 	fset    *token.FileSet
 }
@@ -48,7 +48,7 @@ func load(root, folder string) (*code, error) {
 		if err := d.Decode(&p); errors.Is(err, io.EOF) {
 			break
 		} else if err != nil {
-			return nil, fmt.Errorf("packages of %s: %w", folder, err)
+			return nil, fmt.Errorf("list the packages of %s: %w", folder, err)
 		}
 		c.exports[p.ImportPath] = p.Export
 		if p.Dir == c.dir {
@@ -87,7 +87,7 @@ func (c *code) trees() []*ast.File {
 func (c *code) check(fset *token.FileSet, files []*ast.File, info *types.Info, wrong func(types.Error)) {
 	open := func(path string) (io.ReadCloser, error) {
 		if c.exports[path] == "" {
-			return nil, fmt.Errorf("no types of %s", path)
+			return nil, fmt.Errorf("no export data for the import %s", path)
 		}
 		return os.Open(c.exports[path])
 	}
@@ -100,7 +100,7 @@ func (c *code) check(fset *token.FileSet, files []*ast.File, info *types.Info, w
 			}
 		},
 	}
-	config.Check(c.path, fset, files, info) // wrong received the errors
+	config.Check(c.path, fset, files, info) // wrong has received the errors
 }
 
 // goCommand runs the go command in a directory and returns its output.

@@ -18,14 +18,14 @@ import (
 
 // Mutant is one change of a package's code.
 type Mutant struct {
-	File   string // its path
+	File   string // path of the file
 	Line   int
-	Func   string // the enclosing function, or ""
+	Func   string // name of the enclosing function, or ""
 	Change string // description of the change
 
-	start, end int    // the replaced bytes of the file
-	woven      string // their replacement; each %d is replaced by the mutant's number
-	nth        int    // index among the mutants of the function with the same change
+	start, end int    // byte offsets of the replaced text
+	woven      string // replacement of the text, in which %d represents the mutant's number
+	nth        int    // index among the mutants of the function that have the same description
 }
 
 // String returns the mutant's position and change.

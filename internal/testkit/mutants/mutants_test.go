@@ -63,17 +63,17 @@ func TestRun(t *testing.T) {
 		"Spin: without n--",
 	} {
 		if !slices.ContainsFunc(log, func(l string) bool { return strings.Contains(l, ", dies: ") && strings.HasSuffix(l, ": "+dead) }) {
-			t.Errorf("not killed: %s", dead)
+			t.Errorf("mutant not killed: %s", dead)
 		}
 	}
 	if strings.Contains(strings.Join(log, "\n"), "panic(") {
-		t.Error("a function without its last panic does not compile")
+		t.Error("a mutant without the last panic of a function was tried, but it cannot compile")
 	}
 	if !slices.Contains(r.LeftOut, "TestWhole/inner") {
-		t.Errorf("left out: %q", r.LeftOut)
+		t.Errorf("tests left out = %q", r.LeftOut)
 	}
 	if want := 100 * float64(r.Tried-4) / float64(r.Tried-2); r.Killed() != want {
-		t.Errorf("%v %% were killed, not %v", r.Killed(), want)
+		t.Errorf("percentage of killed mutants = %v, want %v", r.Killed(), want)
 	}
 }
 
@@ -91,13 +91,13 @@ func TestSample(t *testing.T) {
 		return out
 	}
 	if selected(all, 1) != selected(moved, 1) {
-		t.Errorf("%s became %s", selected(all, 1), selected(moved, 1))
+		t.Errorf("sample after the lines moved: %s became %s", selected(all, 1), selected(moved, 1))
 	}
 	if selected(all, 1) == selected(all, 2) && selected(all, 1) == selected(all, 3) {
-		t.Error("each seed takes the same")
+		t.Error("all seeds select the same sample")
 	}
 	if got := len(sample(all, 100, 1)); got != len(all) {
-		t.Errorf("%d of %d", got, len(all))
+		t.Errorf("sample of more than all mutants: got %d of %d", got, len(all))
 	}
 }
 
@@ -107,7 +107,7 @@ func TestRounds(t *testing.T) {
 	beside, other := &Mutant{File: "x.go", start: 10, end: 12}, &Mutant{File: "y.go", start: 0, end: 10}
 	got := rounds([]*Mutant{outer, inner, beside, other})
 	if len(got) != 2 || !slices.Equal(got[0], []*Mutant{outer, beside, other}) || !slices.Equal(got[1], []*Mutant{inner}) {
-		t.Errorf("%v", got)
+		t.Errorf("rounds = %v", got)
 	}
 }
 

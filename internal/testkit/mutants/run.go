@@ -19,7 +19,7 @@ import (
 
 // Options configures Run.
 type Options struct {
-	Root     string // of the module
+	Root     string // root directory of the module
 	Count    int    // maximum number of mutants per package
 	Seed     uint64
 	Parallel int          // number of parallel test runs
@@ -30,10 +30,10 @@ type Options struct {
 // Result is the outcome of a package's mutants.
 type Result struct {
 	Target    Target
-	All       int       // all mutants of the package
-	Tried     int       // mutants in the sample that compile
+	All       int       // number of all mutants of the package
+	Tried     int       // number of mutants in the sample that compile
 	Unreached []*Mutant // mutants that no test reaches
-	Alive     []*Mutant // survivors
+	Alive     []*Mutant // mutants that the tests did not detect
 	LeftOut   []string  // tests that fail on the changed code without an active mutant
 }
 
@@ -159,8 +159,9 @@ type suite struct {
 }
 
 // newSuite builds a package's tests and runs them without an active mutant. This run shows which
-// mutants the tests reach, how long they take, and which tests fail on the changed code itself,
-// such as those that count allocations. It returns nil if there are no tests.
+// mutants the tests reach and how long the tests take. It also shows which tests fail on the
+// changed code itself, such as those that count allocations. newSuite returns nil if there are no
+// tests.
 func newSuite(dir, overlay, pkg string, o Options) (*suite, error) {
 	s := &suite{
 		binary: filepath.Join(dir, strings.ReplaceAll(pkg, "/", "_")+".test"), dir: filepath.Join(o.Root, pkg),
@@ -185,11 +186,11 @@ func newSuite(dir, overlay, pkg string, o Options) (*suite, error) {
 		}
 		failed := failedTests(text)
 		if len(failed) == 0 {
-			return nil, fmt.Errorf("the tests of %s fail on code that does the same:\n%s", pkg, text)
+			return nil, fmt.Errorf("the tests of %s fail without an active mutant:\n%s", pkg, text)
 		}
 		s.leftOut = append(s.leftOut, failed...)
 	}
-	return nil, fmt.Errorf("the tests of %s fail on code that does the same: %v", pkg, s.leftOut)
+	return nil, fmt.Errorf("the tests of %s fail without an active mutant: %v", pkg, s.leftOut)
 }
 
 // read records the mutants that a run has reached.
@@ -256,8 +257,8 @@ func (s *suite) run(variable string, args ...string) (*exec.Cmd, string) {
 	cmd.Env = append(os.Environ(), variable)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
-	cmd.WaitDelay = time.Second // child processes of a test hold the pipe open
-	cmd.Run()                   // the process state holds the outcome
+	cmd.WaitDelay = time.Second // child processes of a test may hold the pipe open
+	cmd.Run()                   // the process state contains the outcome
 	return cmd, out.String()
 }
 

@@ -2,7 +2,7 @@ package mutants
 
 // Target is a package whose tests must detect changes.
 type Target struct {
-	Package string // its folder, relative to the module's root
+	Package string // folder of the package, relative to the module's root
 	// Further lists packages whose tests also cover this package. They run on mutants that survive
 	// the package's own tests.
 	Further []string

@@ -125,7 +125,7 @@ func (c *code) uncompilable(woven map[string][]byte, places map[string][]place) 
 	for path, text := range woven {
 		f, err := parser.ParseFile(fset, path, text, parser.SkipObjectResolution)
 		if err != nil {
-			return nil, fmt.Errorf("what is woven cannot be read: %w", err)
+			return nil, fmt.Errorf("parse the changed files: %w", err)
 		}
 		trees = append(trees, f)
 	}

@@ -2,15 +2,16 @@ package program
 
 import "fmt"
 
-// mayRaise reports whether an error may leave the current expression: to an enclosing try, or out
-// of the function. A function that returns an Option cannot return an error.
+// mayRaise reports whether an error may leave the current expression. The error goes to an
+// enclosing try, or it leaves the function. A function that returns an Option cannot return an
+// error.
 func (g *gen) mayRaise() bool {
 	h := &g.home
 	return h.tries > 0 || h.result != nil && h.result != wOption
 }
 
-// error returns an expression that may be thrown here. In a function that returns a Result it has
-// that Result's error type.
+// error returns an expression that may be thrown here. In a function that returns a Result, its
+// type is the error type of that Result.
 func (g *gen) error() string {
 	if g.home.result == wResult {
 		return g.expr(wString, 1)
@@ -57,7 +58,7 @@ func (g *gen) breakStatement(label string, l loop) string {
 	return "break" + label + " " + g.flowValue(l.value, 1)
 }
 
-// flowValue returns an expression of a kind. It may use `?` where raises allows that.
+// flowValue returns an expression of a kind. It may use `?` if mayRaise returns true.
 func (g *gen) flowValue(k *kind, depth int) string {
 	if k == wInt && g.mayRaise() && g.choose(3) == 0 {
 		return "(" + g.expr(wResult, depth) + ")?"
@@ -341,7 +342,7 @@ func (g *gen) flowClosure() {
 	k := []*kind{wInt, wResult}[g.choose(2)]
 	v := &variable{name: g.freshName("v"), kind: k}
 	if !g.mayRaise() {
-		k = wResult // the result could not hold an error that it raised
+		k = wResult // the result type could not contain an error that the closure raises
 		v.kind = k
 	}
 	if g.inClosure(k, func(x string) { g.open("let %s: %s = (|%s: Int| -> %s {", v.name, k, x, k) }, fmt.Sprintf("})(%s);", g.constant(wInt))) {
@@ -349,8 +350,8 @@ func (g *gen) flowClosure() {
 	}
 }
 
-// inClosure writes a closure's body. The body raises only errors that are caught around the
-// closure. It writes nothing within another closure.
+// inClosure writes the body of a closure. Errors that the body raises are caught around the
+// closure. Within another closure it writes nothing and returns false.
 func (g *gen) inClosure(result *kind, open func(param string), end string) bool {
 	if g.home.closure {
 		return false

@@ -6,11 +6,13 @@ import (
 	"strings"
 )
 
-// Copies generates a program about copies of nested values from a seed, and returns the program and
-// its expected output. The program creates nested values of structs, arrays, maps, tuples, enums
-// and Options, of a generic struct, and of a tree. It binds, passes, returns, captures and compares
-// them, and changes them through any of their names, at any depth. The expected output comes from a
-// model that copies a value whenever it gets another name.
+// Copies generates from a seed a program about copies of nested values. It returns the program and
+// the expected output.
+//
+// The program creates nested values: structs, arrays, maps, tuples, enums and Options, values of a
+// generic struct, and a tree. It binds, passes, returns, captures and compares the values. It
+// changes them through any of their names, at any depth. The expected output comes from a model
+// that copies a value whenever the value gets another name.
 func Copies(seed uint64) (program, want string) {
 	r := rand.New(rand.NewPCG(seed, 1))
 	m := &modeller{gen: &gen{Subject: &Subject{}, choose: func(n int) int { return r.IntN(n) }, left: 80}}
@@ -49,8 +51,8 @@ func (m *modeller) main() (run func()) {
 	}
 }
 
-// modeller is a program under construction, with its expected output. Each generated part comes
-// with a function that does the same to the model's values.
+// modeller generates a program together with its expected output. Each generated part comes with a
+// function that performs the same operation on the model's values.
 type modeller struct {
 	*gen
 	int, string *shape
@@ -59,7 +61,7 @@ type modeller struct {
 	calls       []*callable
 	nested      int
 	loops       int
-	loose       int // number of bodies of functions and closures that faults may leave
+	loose       int // number of bodies of functions and closures that a fault may leave
 	output      strings.Builder
 }
 
@@ -82,7 +84,7 @@ type callable struct {
 	closure bool
 }
 
-// term is an expression; eval returns a value that has no other owner.
+// term is an expression. eval returns its value, which has no other owner.
 type term struct {
 	text string
 	eval func() any
@@ -167,8 +169,8 @@ func (m *modeller) let(s *shape, mutable bool, t term) func() {
 	return func() { v.holds = t.eval() }
 }
 
-// place is a path into a variable. at returns a pointer to the value there, and raises a fault if
-// there is none; made allows it to add a missing key to a map.
+// place is a path into a variable. at returns a pointer to the value at the path and raises a fault
+// if there is none. If made is set, at may add a missing key to a map.
 type place struct {
 	text  string
 	shape *shape
@@ -176,7 +178,8 @@ type place struct {
 	safe  bool // the path always leads to a value
 }
 
-// place writes a path into a variable that leads to a matching type; ok is false if it found none.
+// place writes a path into a variable that leads to a matching type. ok is false if there is no
+// such path.
 func (m *modeller) place(v *local, fits func(*shape) bool) (p place, ok bool) {
 	p = place{v.name, v.shape, func(bool) *any { return &v.holds }, true}
 	var found []place

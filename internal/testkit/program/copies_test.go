@@ -15,8 +15,8 @@ import (
 
 const copiesSeeds = 150
 
-// TestCopies compares the output of programs about copies of nested values with the model: without
-// and with all passes, with copy-on-write and with every copy made.
+// TestCopies compares the output of programs about copies of nested values with the model's output.
+// It runs each program with and without all passes, with copy-on-write and with every copy made.
 func TestCopies(t *testing.T) {
 	randtest.Run(t, "internal/testkit/program", copiesSeeds, func(seed uint64) string { text, _ := program.Copies(seed); return text }, copies)
 }
@@ -43,8 +43,8 @@ func copies(t *testing.T, seed uint64) {
 	}
 }
 
-// forgotten lists planted bugs in copy-on-write: each replaces an instruction, or a function of the
-// library, by one that omits a mark or a copy.
+// forgotten lists planted bugs in copy-on-write. Each replaces an instruction, or a function of the
+// library, by a variant that omits a mark or a copy.
 var forgotten = []struct {
 	name    string
 	op      ir.Op
@@ -97,7 +97,7 @@ func TestCopiesDetectsPlantedBugs(t *testing.T) {
 					return
 				}
 			}
-			t.Error("no program shows it")
+			t.Error("no program of TestCopies detects the planted bug")
 		})
 	}
 }

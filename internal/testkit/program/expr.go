@@ -8,7 +8,7 @@ import (
 // keys lists the keys of maps.
 var keys = []string{`"a"`, `"b"`, `"z"`, `"boom"`}
 
-// expr returns an expression of a kind. depth limits it.
+// expr returns an expression of a kind. depth is the maximum nesting depth.
 func (g *gen) expr(k *kind, depth int) string {
 	if depth <= 0 || g.choose(5) < 3 {
 		if vs := g.visible(func(v *variable) bool { return v.kind == k }); len(vs) > 0 && g.choose(8) > 0 {
@@ -47,7 +47,7 @@ func (g *gen) constant(k *kind) string {
 	return g.fill(k.constants[g.choose(len(k.constants))], 0)
 }
 
-// read returns a use of a variable in the program's form.
+// read returns the text that reads a variable in the form of the program.
 func (g *gen) read(v *variable) string {
 	switch g.form {
 	case Passed:

@@ -55,8 +55,8 @@ var (
 	wInts   = &kind{name: "Array<Int>", constants: []string{"[1, %i, 3]", "[%i, 0, 2, %i]", "[%i]"}, values: []string{"[%n, %n]", "[%n, 1, %n]"}}
 )
 
-// small lists the bodies of functions that the compiler inlines, by the kind of their result. Each
-// has a parameter n; %c calls an earlier one.
+// small lists the bodies of functions that the compiler inlines, with the kind of the result. Each
+// function has a parameter n. %c represents a call of an earlier function.
 var small = []struct {
 	result *kind
 	body   string
@@ -106,7 +106,7 @@ func (g *gen) smallFunction() {
 	g.fns = append(g.fns, f)
 }
 
-// fail writes an error that may leave main, so that its trace is printed.
+// fail writes an expression whose error may leave main, so that the run prints the error's trace.
 func (g *gen) fail() {
 	for range 3 {
 		g.write("show(\"last\", (%s)?);", g.expr(wResult, 2))

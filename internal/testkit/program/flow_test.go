@@ -12,9 +12,9 @@ import (
 
 const flowSeeds = 96
 
-// TestFlow runs programs that take all paths of control flow: with no pass, with all passes, with
-// each alone, and with all but each. All runs must print the same, and fail at the same position
-// with the same trace.
+// TestFlow runs programs that take all paths of control flow. Each runs without passes, with all
+// passes, with each pass alone, and with all passes but one. All runs must print the same text and
+// fail at the same position with the same trace.
 func TestFlow(t *testing.T) {
 	randtest.Run(t, "internal/testkit/program", flowSeeds, plain(program.Flow), flows)
 }
@@ -22,7 +22,7 @@ func TestFlow(t *testing.T) {
 // TestFlowRegressions runs seeds that have found bugs in the past.
 func TestFlowRegressions(t *testing.T) {
 	for _, seed := range []uint64{
-		504288799875, // a pass removed an unused Err, so that traces showed the position of another one
+		504288799875, // a pass removed an unused Err, so that traces showed the position of another Err
 	} {
 		flows(t, seed)
 	}
@@ -36,7 +36,7 @@ func flows(t *testing.T, seed uint64) {
 	if form != program.Plain {
 		plain := program.FromSeed(program.Flow, seed, program.Plain)
 		if got, want := run(t, p, text, false), run(t, compiletest.Compile(t, plain), plain, false); got != want {
-			t.Fatalf("form %s prints otherwise:\n%s\n%s\n-- plain --\n%s", form, differ(want, got), text, plain)
+			t.Fatalf("the output of form %s differs:\n%s\n%s\n-- plain --\n%s", form, differ(want, got), text, plain)
 		}
 	}
 	encoded := ir.Encode(p)
@@ -47,13 +47,13 @@ func flows(t *testing.T, seed uint64) {
 			t.Fatalf("optimised with %s: %v\n%s", c.name, err, text)
 		}
 		if got := whole(t, q, text); got != want {
-			t.Fatalf("optimised with %s it prints otherwise:\n%s\n%s", c.name, differ(want, got), text)
+			t.Fatalf("the output differs when optimised with %s:\n%s\n%s", c.name, differ(want, got), text)
 		}
 	}
 }
 
-// choices lists the sets of passes with which programs run: all; all in all functions (-hot); each
-// alone; and, in all functions, all but each.
+// choices lists the sets of passes with which programs run: all passes, all passes in all functions
+// (-hot), each pass alone, and all passes but one in all functions.
 var choices = func() []choice {
 	everywhere, err := optimize.Parse("-hot")
 	if err != nil {
@@ -81,7 +81,7 @@ func decode(t *testing.T, encoded []byte) *ir.Program {
 }
 
 // planted lists bugs in the regions that the passes produce. The first is a former bug of the pass
-// hoist, for a region that began at a loop's head.
+// hoist, which occurred for a region that began at a loop's head.
 var planted = []struct {
 	name  string
 	wrong func(f *ir.Function, r *ir.Region)
@@ -108,7 +108,7 @@ func TestFlowDetectsPlantedBugs(t *testing.T) {
 					return
 				}
 			}
-			t.Error("no program shows it")
+			t.Error("no program of TestFlow detects the planted bug")
 		})
 	}
 }

@@ -5,8 +5,8 @@ type kind struct {
 	name string
 	// parts lists the paths into a value of this type.
 	parts []part
-	// mutators lists calls that change a value; %n, %a, … represent expressions of a kind, as in
-	// template.
+	// mutators lists calls that change a value. %n, %a, … represent expressions of a kind, as in
+	// the templates below.
 	mutators []string
 	// constants lists expressions of this type without parts that cannot fail.
 	constants []string

@@ -11,14 +11,14 @@ import (
 type composition uint8
 
 const (
-	whole   composition = iota // an Int
-	text                       // a String
-	array                      // parts: the element
-	keyed                      // a Map<String, T>; parts: T
-	tuple                      // parts: the elements
-	record                     // a struct; parts: its fields
-	choice                     // an enum
-	perhaps                    // an Option of a type that is not an Option; parts: the content
+	whole   composition = iota // Int
+	text                       // String
+	array                      // array; parts contains the element type
+	keyed                      // Map<String, T>; parts contains T
+	tuple                      // tuple; parts contains the element types
+	record                     // struct; parts contains the field types
+	choice                     // enum
+	perhaps                    // Option of a type that is not an Option; parts contains that type
 )
 
 // shape is a type of the model's programs.
@@ -26,11 +26,11 @@ type shape struct {
 	name     string
 	is       composition
 	parts    []*shape
-	fields   []string  // of a record
-	variants []variant // of a choice
+	fields   []string  // field names of a record
+	variants []variant // variants of a choice
 }
 
-// variant is a variant of an enum; without fields its payload is unnamed.
+// variant is a variant of an enum. If it has no fields, its payload is unnamed.
 type variant struct {
 	name   string
 	fields []string
@@ -41,8 +41,8 @@ type variant struct {
 // is x. Values are trees: two of them never share a part.
 type node struct {
 	shape   *shape
-	variant int      // of a choice
-	keys    []string // of a map, in its order
+	variant int      // index of the variant of a choice
+	keys    []string // keys of a map in insertion order
 	items   []any
 }
 
@@ -170,7 +170,8 @@ func (v *node) remove(key string) any {
 	return x
 }
 
-// fault is an error of the program on its way to the next try, as a panic.
+// fault is the value of a panic that represents an error of the program. The panic ends at the next
+// try.
 type fault struct{}
 
 // faults runs part of a program and reports whether it raised a fault.

@@ -18,7 +18,7 @@ func init() {
 	}
 }
 
-// statement writes a statement. It wraps it in a try where a fault would leave main.
+// statement writes a statement. If a fault would leave main, it wraps the statement in a try.
 func (m *modeller) statement() func() {
 	if m.left--; m.left < 0 {
 		return m.declare()
@@ -30,7 +30,7 @@ func (m *modeller) statement() func() {
 	}
 }
 
-// guard writes a statement that may fault, in a try.
+// guard writes a statement that may raise a fault and wraps it in a try.
 func (m *modeller) guard(write func() func()) func() {
 	if m.loose > 0 && m.choose(3) > 0 {
 		return write()
@@ -46,7 +46,7 @@ func (m *modeller) guard(write func() func()) func() {
 	}
 }
 
-// safeTerm returns a term that evaluates to another value if x faults.
+// safeTerm returns a term whose value is another value of the type if evaluating x raises a fault.
 func (m *modeller) safeTerm(s *shape, x term) term {
 	vars := m.vars
 	m.vars = nil

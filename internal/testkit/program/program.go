@@ -52,11 +52,11 @@ func (f Form) String() string { return formNames[f] }
 
 // Subject is a topic of generated programs.
 type Subject struct {
-	prelude string         // declarations in every program
-	kinds   []*kind        // of variables, parameters and results
-	letters map[byte]*kind // of templates
-	writers []func(*gen)   // of statements
-	budget  int            // limits the statements of the whole program
+	prelude string         // declarations that every program contains
+	kinds   []*kind        // kinds of variables, parameters and results
+	letters map[byte]*kind // kinds by their letter in templates
+	writers []func(*gen)   // writers of statements
+	budget  int            // maximum number of statements in the whole program
 	program func(*gen)     // writes the program
 	last    func(*gen)     // writes the last statements of main; may be nil
 }
@@ -67,8 +67,8 @@ func FromSeed(about *Subject, seed uint64, form Form) string {
 	return generate(about, func(n int) int { return r.IntN(n) }, form)
 }
 
-// FromBytes generates a program from data: each byte is a choice. After the end of data every
-// choice is the first, which ends the current construct.
+// FromBytes generates a program from data. Each byte is a choice. After the end of data, every
+// choice is the first one, which ends the current construct.
 func FromBytes(about *Subject, data []byte, form Form) string {
 	return generate(about, func(n int) int {
 		if len(data) == 0 {
@@ -86,41 +86,43 @@ type gen struct {
 	choose func(n int) int
 	form   Form
 	out    strings.Builder
-	depth  int // of blocks, for indentation
+	depth  int // nesting depth of blocks, for indentation
 	scopes [][]*variable
 	fns    []*function
 	names  int
 	// home is the function or closure under construction.
 	home home
-	left int // remaining budget of statements
+	left int // remaining number of statements
 }
 
-// home is the context of `return`, `?`, `break` and `continue`.
+// home is the function or closure that contains the code under construction. It determines which
+// `return`, `?`, `break` and `continue` are valid.
 type home struct {
-	result *kind // nil without a result
+	result *kind // kind of the result; nil if there is none
 	loops  []loop
-	// closure is set if outer variables are captured, inLoop if the code runs often.
+	// closure is set if the code can capture outer variables, and inLoop if the code may run often.
 	closure bool
 	main    bool
 	tries   int // number of enclosing tries
 }
 
-// loop is an enclosing loop: its label, or "", and the kind of its value, or nil.
+// loop is an enclosing loop with its label, or "", and the kind of its value, or nil.
 type loop struct {
 	label string
 	value *kind
 }
 
 // mayThrow reports whether an error of any type may leave the function. A function that returns an
-// Option cannot return an error; one that returns a Result only its own error type.
+// Option cannot return an error, and one that returns a Result can only return errors of its error
+// type.
 func (h *home) mayThrow() bool { return h.result != kOpt && h.result != kOptArr && h.result != kRes }
 
 type variable struct {
 	name    string
 	kind    *kind
 	mutable bool
-	result  *kind // of a closure without parameters: kind is nil
-	param   *kind // its parameter; nil without one
+	result  *kind // kind of the result if the variable is a closure without parameters, whose kind is nil
+	param   *kind // kind of the closure's parameter; nil without one
 }
 
 type function struct {
@@ -234,7 +236,7 @@ func (g *gen) visible(fits func(*variable) bool) []*variable {
 	return out
 }
 
-// pick chooses one of several, with a preference for the last ones.
+// pick chooses one element of xs and prefers the last ones.
 func pick[T any](g *gen, xs []T) T { return xs[len(xs)-1-g.choose(len(xs))] }
 
 // values writes a program of subject Values: some functions, and main.
@@ -286,7 +288,7 @@ func (g *gen) main() {
 	for range 4 + g.choose(4) {
 		g.declare()
 	}
-	for range 1 + g.choose(2) { // handlers share the statements before and after with the function
+	for range 1 + g.choose(2) { // handlers share the statements before and after them with the function
 		g.writeGuarded()
 	}
 	switch g.form {

@@ -19,7 +19,7 @@ import (
 )
 
 // TestForms runs the programs of some seeds in every form, with copy-on-write and with every copy
-// made. All runs must print the same.
+// made. All runs must print the same text.
 func TestForms(t *testing.T) {
 	randtest.Run(t, "internal/testkit/program", 60, plain(program.Values), func(t *testing.T, seed uint64) {
 		agree(t, func(f program.Form) string { return program.FromSeed(program.Values, seed, f) }, everyForm)
@@ -33,7 +33,8 @@ func plain(about *program.Subject) func(seed uint64) string {
 
 var everyForm = []program.Form{program.Passed, program.Bound, program.Captured, program.Crowded, program.Handled, program.Nested}
 
-// FuzzForms runs programs whose choices are the input's bytes, each in Plain and one other form.
+// FuzzForms runs programs whose choices are the bytes of the input. It compares the form Plain with
+// one other form.
 func FuzzForms(f *testing.F) {
 	f.Add([]byte{})
 	f.Add([]byte("a program of some bytes, which are its choices"))
@@ -52,21 +53,21 @@ func agree(t *testing.T, make func(program.Form) string, others []program.Form) 
 	p := compiletest.Compile(t, plain)
 	want := run(t, p, plain, false)
 	if got := run(t, p, plain, true); got != want {
-		t.Fatalf("with every copy made it prints otherwise:\n%s\n%s", differ(want, got), plain)
+		t.Fatalf("the output differs when every copy is made:\n%s\n%s", differ(want, got), plain)
 	}
 	decoded, err := ir.Decode(ir.Encode(p))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got := run(t, decoded, plain, false); got != want {
-		t.Fatalf("read back from its JSON it prints otherwise:\n%s\n%s", differ(want, got), plain)
+		t.Fatalf("the output differs for IR that was written as JSON and read back:\n%s\n%s", differ(want, got), plain)
 	}
 	optimized(t, p, plain, want)
 	for _, form := range others {
 		text := make(form)
 		p := compiletest.Compile(t, text)
 		if got := run(t, p, text, false); got != want {
-			t.Fatalf("form %s prints otherwise:\n%s\n%s\n-- %s --\n%s", form, differ(want, got), plain, form, text)
+			t.Fatalf("the output of form %s differs:\n%s\n%s\n-- %s --\n%s", form, differ(want, got), plain, form, text)
 		}
 		if form == program.Handled || form == program.Nested {
 			optimized(t, p, text, want)
@@ -74,8 +75,8 @@ func agree(t *testing.T, make func(program.Form) string, others []program.Form) 
 	}
 }
 
-// optimized runs a program with all passes, with all passes in all functions and every copy made,
-// with one pass alone, and with all but that one.
+// optimized compares the output of a program with want for several sets of passes: all passes, all
+// passes in all functions with every copy made, one pass alone, and all passes but that one.
 func optimized(t *testing.T, p *ir.Program, text, want string) {
 	t.Helper()
 	plain := ir.Encode(p)
@@ -89,7 +90,7 @@ func optimized(t *testing.T, p *ir.Program, text, want string) {
 			t.Fatalf("optimised with %s: %v\n%s", name, err, text)
 		}
 		if got := run(t, q, text, copies); got != want {
-			t.Fatalf("optimised with %s (copies %v) it prints otherwise:\n%s\n%s", name, copies, differ(want, got), text)
+			t.Fatalf("the output differs when optimised with %s (copies %v):\n%s\n%s", name, copies, differ(want, got), text)
 		}
 	}
 	try("all", optimize.All, false)
@@ -138,8 +139,8 @@ func end(t *testing.T, p *ir.Program, text string, copies bool) (string, *vm.Unc
 	return out, failed
 }
 
-// perform runs a program, with natives in place of some of the library's if natives is not nil.
-// failed is the uncaught error, err any other reason for the stop.
+// perform runs a program. If natives is not nil, it replaces some native functions of the library.
+// failed is the uncaught error, and err is any other reason for the stop.
 func perform(p *ir.Program, natives func(string) vm.Native, copies bool) (out string, failed *vm.Uncaught, err error) {
 	w := &world{}
 	c := compiletest.Config(p, w, copies)
@@ -152,7 +153,8 @@ func perform(p *ir.Program, natives func(string) vm.Native, copies bool) (out st
 	return w.out.String() + compiletest.Failure(failed), failed, err
 }
 
-// world records the output, and plays the host: each exchange has one message and a result.
+// world records the output of a program and acts as its host. Each exchange has one message and a
+// result.
 type world struct {
 	mu   sync.Mutex
 	out  strings.Builder

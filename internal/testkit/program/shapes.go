@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// declareShapes chooses the program's types: structs and enums of types declared before them,
-// arrays, maps, tuples and Options of these, and a tree.
+// declareShapes chooses the types of the program: structs and enums composed of earlier types,
+// arrays, maps, tuples and Options of these types, and a tree.
 func (m *modeller) declareShapes() {
 	m.int, m.string = &shape{name: "Int", is: whole}, &shape{name: "String", is: text}
 	m.shapes = []*shape{m.int, m.string}
@@ -39,7 +39,7 @@ func (m *modeller) declareShapes() {
 	}
 }
 
-// anyShape returns a type of the program; later ones have more parts.
+// anyShape returns a type of the program. It prefers later types, which have more parts.
 func (m *modeller) anyShape() *shape { return pick(m.gen, m.shapes) }
 
 // matchingShapes returns the matching types.
@@ -99,8 +99,8 @@ func (m *modeller) declareStruct(s *shape) {
 	m.methods(s.name, "", s)
 }
 
-// methods writes three methods for each field: one returns it, one changes it and returns the old
-// value, one changes it and fails.
+// methods writes three methods for each field. One returns the field, one changes the field and
+// returns the old value, and one changes the field and fails.
 func (m *modeller) methods(name, params string, s *shape) {
 	m.write("impl%s %s {", params, name)
 	for i, f := range s.fields {

@@ -17,15 +17,16 @@ import (
 // expressions.
 var waits = regexp.MustCompile(`(?m)^(fn (?:clip|cuts|ok|err|some|sized|half|fine|bad|any|show)\([^\n]*?\) *(?:-> [^{]*)?)\{ `)
 
-// waiting changes a program to wait in those functions, and before it prints.
+// waiting changes a program so that it waits in the functions that match waits, and before it
+// prints.
 func waiting(text string) string {
 	text = waits.ReplaceAllString(text, "${1}{ std::time::sleep(1); ")
 	return strings.ReplaceAll(text, "\n    println(", "\n    std::time::sleep(1);\n    println(")
 }
 
-// TestSnapshotsOfFlow runs programs of all paths of control flow that wait within expressions, and
-// continues each wait from a snapshot. The runs must print the same, and fail at the same position
-// with the same trace.
+// TestSnapshotsOfFlow runs the programs of TestFlow, changed to wait within expressions. Each wait
+// continues from a snapshot. The runs must print the same text and fail at the same position with
+// the same trace.
 func TestSnapshotsOfFlow(t *testing.T) {
 	randtest.Run(t, "internal/testkit/program", 48, func(seed uint64) string { return waiting(plain(program.Flow)(seed)) }, func(t *testing.T, seed uint64) {
 		form := []program.Form{program.Plain, program.Handled, program.Captured, program.Nested, program.Crowded}[seed%5]
@@ -33,14 +34,15 @@ func TestSnapshotsOfFlow(t *testing.T) {
 	})
 }
 
-// TestSnapshotsOfValues does the same for programs with all kinds of values.
+// TestSnapshotsOfValues continues each wait of programs of the subject Values from a snapshot.
 func TestSnapshotsOfValues(t *testing.T) {
 	randtest.Run(t, "internal/testkit/program", 48, func(seed uint64) string { return waiting(plain(program.Values)(seed)) }, func(t *testing.T, seed uint64) {
 		renewed(t, waiting(program.FromSeed(program.Values, seed, append(everyForm, program.Plain)[seed%7])))
 	})
 }
 
-// TestSnapshotsOfCopies does the same for programs that share and change values.
+// TestSnapshotsOfCopies continues each wait of programs that share and change values from a
+// snapshot.
 func TestSnapshotsOfCopies(t *testing.T) {
 	show := func(seed uint64) string {
 		text, _ := program.Copies(seed)
@@ -49,7 +51,8 @@ func TestSnapshotsOfCopies(t *testing.T) {
 	randtest.Run(t, "internal/testkit/program", 48, show, func(t *testing.T, seed uint64) { renewed(t, show(seed)) })
 }
 
-// renewed runs a program without and with snapshots, optimised and not.
+// renewed runs a program without and with snapshots, and without and with optimisation, and
+// compares the outputs.
 func renewed(t *testing.T, text string) {
 	p := compiletest.Compile(t, text)
 	want := whole(t, p, text)
@@ -67,11 +70,11 @@ func renewed(t *testing.T, text string) {
 			t.Fatalf("%v\n%s", err, text)
 		}
 		if got := w.out.String() + compiletest.Failure(failed) + compiletest.Trace(failed); got != want {
-			t.Fatalf("from %d snapshots it prints otherwise:\n%s\n%s", all.Renewed, differ(want, got), text)
+			t.Fatalf("the output of the run resumed from %d snapshots differs:\n%s\n%s", all.Renewed, differ(want, got), text)
 		}
 		t.Logf("%d snapshots, %d bytes", all.Renewed, all.Bytes)
 		if len(all.Refused) > 0 {
-			t.Errorf("refused: %v", all.Refused)
+			t.Errorf("boundaries without a snapshot: %v", all.Refused)
 		}
 	}
 }

@@ -55,7 +55,7 @@ func (g *gen) statement() {
 	}
 	before := g.out.Len()
 	g.writers[g.choose(len(g.writers))](g)
-	if g.out.Len() == before { // it is not possible here
+	if g.out.Len() == before { // no such declaration is possible here
 		g.newVariable()
 	}
 }
@@ -106,7 +106,7 @@ func (g *gen) shadow() {
 	g.let(&variable{name: old.name, kind: k, mutable: g.choose(3) > 0}, value)
 }
 
-// removeShadowed removes outer variables with a redeclared name.
+// removeShadowed removes the outer variables whose name is redeclared.
 func (g *gen) removeShadowed(name string) {
 	for i, s := range g.scopes {
 		var visible []*variable

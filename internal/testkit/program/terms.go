@@ -35,7 +35,7 @@ func (m *modeller) read(s *shape) (term, bool) {
 	return term{}, false
 }
 
-// literal returns a value composed of others. depth limits it.
+// literal returns a value composed of other values. depth is the maximum nesting depth.
 func (m *modeller) literal(s *shape, depth int) term {
 	switch s.is {
 	case whole:
@@ -78,7 +78,7 @@ func (m *modeller) parts(s *shape, depth int) (out []term) {
 	return out
 }
 
-// deeper returns a part of a literal: a variable if there is one.
+// deeper returns a part of a literal. It prefers a variable.
 func (m *modeller) deeper(s *shape, depth int) term {
 	if depth > 0 {
 		return m.term(s, depth-1)
@@ -125,7 +125,7 @@ func (m *modeller) compose(s *shape, parts []term) term {
 	return out
 }
 
-// withType adds the type of a literal where it cannot be inferred.
+// withType adds a type annotation to a literal if needed is set.
 func (m *modeller) withType(s *shape, literal string, needed bool) string {
 	if !needed {
 		return literal
@@ -199,8 +199,8 @@ func (m *modeller) compound(s *shape, depth int) (term, bool) {
 	}
 }
 
-// callTerm calls a function. Closures, which may change other variables, are called only in
-// separate statements.
+// callTerm returns a call of a function. Closures may change other variables, so they are called
+// only in separate statements.
 func (m *modeller) callTerm(s *shape, depth int) (term, bool) {
 	for _, c := range m.calls {
 		if c.shape == s && !c.closure && m.choose(2) == 0 {
@@ -211,7 +211,8 @@ func (m *modeller) callTerm(s *shape, depth int) (term, bool) {
 	return term{}, false
 }
 
-// changedCopy returns a copy with one part set: a struct by an update, others in a block.
+// changedCopy returns a copy of a value with one part changed. For a struct it uses the update
+// syntax, otherwise a block.
 func (m *modeller) changedCopy(s *shape, depth int) (term, bool) {
 	if len(s.parts) == 0 || s.is == perhaps || s.is == choice {
 		return term{}, false

@@ -2,5 +2,5 @@
 
 package randtest
 
-// Raced reports whether the race detector is in the binary.
+// Raced reports whether the race detector is active.
 const Raced = false

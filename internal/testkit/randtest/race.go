@@ -2,6 +2,7 @@
 
 package randtest
 
-// Raced reports whether the race detector is in the binary. It multiplies memory and time, so tests
-// that measure either, and tests that only repeat runs of other tests, skip with it.
+// Raced reports whether the race detector is active. The detector multiplies memory and time. Tests
+// that measure memory or time, and tests that only repeat runs of other tests, are therefore
+// skipped.
 const Raced = true

@@ -1,6 +1,6 @@
-// Package randtest runs tests of generated inputs from seeds: a fixed set, new ones for a time, or
-// a single one. Every test that uses it has the flags -seed and -fresh; `make fuzz` runs all tests
-// that call Run with -fresh.
+// Package randtest runs tests with inputs that are generated from seeds. It runs a fixed set of
+// seeds, new seeds for a certain time, or a single seed. Every test that uses the package has the
+// flags -seed and -fresh. `make fuzz` runs all tests that call Run with -fresh.
 package randtest
 
 import (
@@ -19,29 +19,29 @@ var (
 	fresh = flag.Duration("fresh", 0, "run new seeds for this duration")
 )
 
-// InOneGoroutine skips a long test under the race detector: the tested code runs in one goroutine,
-// cannot race, and would be ten times as slow.
+// InOneGoroutine skips a long test under the race detector. The tested code runs in one goroutine,
+// so it cannot race, and the detector would make it ten times as slow.
 func InOneGoroutine(t testing.TB) {
 	if Raced {
-		t.Skip("it is run without the race detector")
+		t.Skip("not run under the race detector: the tested code uses one goroutine")
 	}
 }
 
 // Measures skips a test of memory or time under the race detector, which multiplies both.
 func Measures(t testing.TB) {
 	if Raced {
-		t.Skip("it is measured without the race detector")
+		t.Skip("not measured under the race detector")
 	}
 }
 
-// Sampled reports whether to run the i-th of many programs: with the race detector one in four,
-// unless CONCERTO_RACE_ALL is set, as `make race` does.
+// Sampled reports whether to run the i-th of many programs. Under the race detector it selects
+// every fourth program, unless CONCERTO_RACE_ALL is set, as `make race` does.
 func Sampled(i int) bool { return !Raced || i%4 == 0 || os.Getenv("CONCERTO_RACE_ALL") != "" }
 
-// Run runs a test for the first n seeds, for an eighth of them with -short, and for a sixteenth
-// with the race detector, which makes each ten times as slow. With -fresh it tests new seeds until
-// one fails, and prints that one. With -seed it runs that seed alone, and prints the text that show
-// returns for it. dir is the test's package, relative to the module's root.
+// Run runs a test for the first n seeds. With -short it runs an eighth of them, and under the race
+// detector, which makes each ten times as slow, a sixteenth. With -fresh it runs new seeds until
+// one fails and prints that seed. With -seed it runs only the given seed and prints the text that
+// show returns for it. dir is the directory of the test's package, relative to the module's root.
 func Run(t *testing.T, dir string, n int, show func(seed uint64) string, test func(t *testing.T, seed uint64)) {
 	switch {
 	case Raced:

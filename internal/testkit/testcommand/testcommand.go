@@ -1,4 +1,4 @@
-// Package testcommand provides commands that try to hide a harmful part from a person, and checks
+// Package testcommand provides commands that try to hide a harmful part from the user, and checks
 // that a display shows a command completely.
 package testcommand
 
@@ -28,8 +28,8 @@ func Hostile() []string {
 	return all
 }
 
-// Visible reports whether a character is recognisable on a display. It is deliberately not
-// implemented like the check of package terminal.
+// Visible reports whether a character is recognisable on a display. It is deliberately implemented
+// differently from the check in package terminal.
 func Visible(r rune) bool {
 	switch {
 	case r == ' ':
@@ -55,8 +55,8 @@ func Display(command string) (all []string) {
 	return all
 }
 
-// RequireWhole fails the test unless shown begins with the whole command, or states after at most
-// most characters how much is missing.
+// RequireWhole fails the test unless shown begins with the whole command. A text that is cut after
+// at most most characters must state the number of missing characters.
 func RequireWhole(t *testing.T, where, shown, command string, most int) {
 	t.Helper()
 	all := Display(strings.Trim(command, " \t\r\n"))

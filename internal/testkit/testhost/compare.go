@@ -21,10 +21,10 @@ func decode(s string) (any, error) {
 	return v, nil
 }
 
-// isEqual compares two JSON values: 1 and 1.0 are equal, and the order of members does not count.
+// isEqual compares two JSON values. 1 and 1.0 are equal, and the order of members is ignored.
 func isEqual(got, want any) bool { return match(got, want, false) }
 
-// contains is like same but allows further members in got's objects.
+// contains compares like isEqual, but the objects of got may have additional members.
 func contains(got, want any) bool { return match(got, want, true) }
 
 func match(got, want any, more bool) bool {

@@ -13,27 +13,27 @@ import (
 	"time"
 )
 
-// player is a running script.
+// player plays a script.
 type player struct {
 	script string
 	args   []string
 	in     *bufio.Reader
 	line   string // the last input line
-	last   any    // line, decoded; nil if it is not JSON
+	last   any    // decoded last input line; nil if it is not JSON
 	record *os.File
-	batch  *strings.Builder // the current batch; nil outside of one
+	batch  *strings.Builder // output of the current batch; nil outside of a batch
 }
 
-// stop ends the script with an exit code.
+// stop is the error that ends the script with an exit code.
 type stop struct{ code int }
 
 func (s stop) Error() string { return "exit " + strconv.Itoa(s.code) }
 
-// errEnded is the end of the input at a position where a serve loop may end.
+// errEnded reports the end of the input at a step where a serve loop may end.
 var errEnded = errors.New("the input has ended")
 
 func newPlayer(script string, args []string) *player {
-	// Files of the script are in its directory, whatever the working directory is.
+	// the script's files are in its directory, independent of the working directory
 	if abs, err := filepath.Abs(script); err == nil {
 		script = abs
 	}
@@ -396,8 +396,8 @@ func appendFile(name, text string) error {
 	return err
 }
 
-// awaitFile polls, because any process may create the file. It has no timeout of its own: it waits
-// until the test closes the input or lifetime expires.
+// awaitFile waits until a file exists. It polls, because any process may create the file. It has no
+// timeout: it waits until the test closes the input or the lifetime of the host ends.
 func awaitFile(p *player, arg string) error {
 	for parent := os.Getppid(); os.Getppid() == parent; time.Sleep(2 * time.Millisecond) {
 		if _, err := os.Stat(p.path(arg)); err == nil {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// expand expands ${…}.
+// expand replaces each ${…} in a text.
 func (p *player) expand(text string, more map[string]string) (string, error) {
 	var b strings.Builder
 	for {

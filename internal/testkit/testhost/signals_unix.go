@@ -44,7 +44,8 @@ func noteTerm(file string) {
 	}()
 }
 
-// spawnGrandchild starts a copy that holds the pipes open, and returns when it is ready.
+// spawnGrandchild starts a copy of this process that holds the pipes open. It returns when the copy
+// is ready.
 func spawnGrandchild(file, flags string) error {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -69,7 +70,7 @@ func spawnGrandchild(file, flags string) error {
 		r.Close()
 		return err
 	}
-	r.Read(make([]byte, 1)) // one byte when it is ready, or EOF
+	r.Read(make([]byte, 1)) // the copy writes one byte when it is ready
 	r.Close()
 	tmp := file + ".part"
 	if err := os.WriteFile(tmp, fmt.Appendf(nil, "%d\n", c.Process.Pid), 0o644); err != nil {
@@ -78,7 +79,7 @@ func spawnGrandchild(file, flags string) error {
 	return os.Rename(tmp, file)
 }
 
-// grandchild runs in the copy.
+// grandchild is the main function of the copy. It returns the exit code.
 func grandchild(kind string) int {
 	if strings.Contains(kind, "ignore-sigterm") {
 		signal.Ignore(syscall.SIGTERM)

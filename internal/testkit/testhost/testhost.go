@@ -59,10 +59,11 @@ import (
 // ExitMismatch is the exit code if the input does not match the script.
 const ExitMismatch = 9
 
-// lifetime limits a host that no test stops.
+// lifetime is the time after which a host exits if no test stops it.
 const lifetime = 60 * time.Second
 
-// grandchildEnv marks a started copy as the grandchild; its value is the kind.
+// grandchildEnv is the environment variable that marks a copy as the grandchild. Its value is the
+// kind of the grandchild.
 const grandchildEnv = "TESTHOST_GRANDCHILD"
 
 // Main plays the script args[0]; the other arguments are the script's ${args}. It returns the exit
@@ -99,10 +100,10 @@ func Main(args []string) int {
 
 // step is one line of a script.
 type step struct {
-	line int // in the file, from 1
+	line int // line number in the file, from 1
 	op   string
-	arg  string // the rest of the line
-	body []step // of repeat, serve and batch
+	arg  string // rest of the line
+	body []step // enclosed steps of repeat, serve and batch
 }
 
 // parse parses a script file: a list of steps for each start.

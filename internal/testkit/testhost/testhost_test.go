@@ -70,7 +70,7 @@ func TestSteps(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			out, stderr, code := run(t, c.script, c.in, "one", "two")
 			if out != c.out || code != c.code || stderr != "" {
-				t.Errorf("exit %d, want %d\nout %q\nwant %q\nstderr %q", code, c.code, out, c.out, stderr)
+				t.Errorf("exit code %d, want %d\nout %q\nwant %q\nstderr %q", code, c.code, out, c.out, stderr)
 			}
 		})
 	}
@@ -98,10 +98,10 @@ func TestMismatches(t *testing.T) {
 			file := write(t, c.script)
 			_, stderr, code := runFile(t, file, c.in)
 			if code != ExitMismatch || !strings.Contains(stderr, c.message) {
-				t.Errorf("exit %d, stderr %q, want %q in it", code, stderr, c.message)
+				t.Errorf("exit code %d, stderr %q, want it to contain %q", code, stderr, c.message)
 			}
 			if b, err := os.ReadFile(file + ".fail"); err != nil || !strings.Contains(string(b), c.message) {
-				t.Errorf("%s.fail: %q, %v", filepath.Base(file), b, err)
+				t.Errorf("%s.fail contains %q, error %v", filepath.Base(file), b, err)
 			}
 		})
 	}
@@ -111,7 +111,7 @@ func TestFilesBeside(t *testing.T) {
 	file := write(t, "read\nwrite note ${.a} x\nappend note more\nstderr a remark\n--- spawn\nawait note\n< second\n")
 	_, stderr, _ := runFile(t, file, "{\"a\":\"é\"}\nrest\n")
 	if stderr != "a remark\n" {
-		t.Errorf("stderr %q", stderr)
+		t.Errorf("stderr = %q", stderr)
 	}
 	for range 2 {
 		if out, _, _ := runFile(t, file, ""); out != "second\n" {
@@ -120,12 +120,12 @@ func TestFilesBeside(t *testing.T) {
 	}
 	for name, want := range map[string]string{"note": "\"é\" x\nmore\n", "x.host.in": "{\"a\":\"é\"}\nrest\n"} {
 		if b, _ := os.ReadFile(filepath.Join(filepath.Dir(file), name)); string(b) != want {
-			t.Errorf("%s is %q, want %q", name, b, want)
+			t.Errorf("content of %s = %q, want %q", name, b, want)
 		}
 	}
 	b, _ := os.ReadFile(file + ".spawns")
 	if strings.Count(string(b), "\n") != 3 {
-		t.Errorf("starts %q", b)
+		t.Errorf("recorded starts = %q", b)
 	}
 }
 

@@ -14,10 +14,10 @@ import (
 // retained references the allocated memory, so that it stays in use.
 var retained [][]byte
 
-// resource is a limited resource that a host can exhaust.
+// resource is a limited resource that the host uses up on purpose.
 type resource struct {
 	used func() (float64, error)
-	more func() error // uses a little more of it
+	more func() error // uses a little more of the resource
 }
 
 var (
@@ -30,13 +30,13 @@ var (
 		retained = append(retained, b)
 		return nil
 	}}
-	// in seconds, over all threads
+	// processor time in seconds, over all threads
 	cpu = resource{cpuSeconds, func() error {
 		for end := time.Now().Add(time.Millisecond); time.Now().Before(end); {
 		}
 		return nil
 	}}
-	// this process and its children
+	// number of processes: this one and its children
 	processes = resource{func() (float64, error) { return float64(1 + started), nil }, func() error {
 		started++
 		return exec.Command("sleep", "60").Start()
@@ -44,9 +44,9 @@ var (
 	started int
 )
 
-// use is the step "LIMIT MOST FILE": it uses MOST of a resource, and stores in FILE the last time
-// at which the use was within LIMIT. The process may be killed at any time after; the file already
-// exists.
+// use runs the step "LIMIT MOST FILE". It uses MOST of a resource. In FILE it stores the last time
+// at which the use was within LIMIT. FILE exists from the start, because the process may be killed
+// at any time.
 func (r *resource) use(p *player, arg string) error {
 	f := strings.Fields(arg)
 	if len(f) != 3 {

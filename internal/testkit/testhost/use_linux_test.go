@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestUse checks that the stored time is the last one within the limit, which may be before all is
-// used.
+// TestUse checks the times that the steps use-memory, use-cpu and use-processes store. The stored
+// time is the last one within the limit, even if the host uses more afterwards.
 func TestUse(t *testing.T) {
 	for _, c := range []struct{ op, least, most string }{{"use-memory", "64", "256"}, {"use-cpu", "0.2", "0.4"}, {"use-processes", "2", "5"}} {
 		file := write(t, "now began\n"+c.op+" "+c.least+" "+c.least+" within\nnow full\n"+
@@ -24,7 +24,7 @@ func TestUse(t *testing.T) {
 		if err := host.Run(); host.ProcessState.ExitCode() != 3 || stderr.String() != "" {
 			t.Fatalf("%s: %v: %s", c.op, err, stderr.String())
 		}
-		_ = syscall.Kill(-host.Process.Pid, syscall.SIGKILL) // its children; there may be none
+		_ = syscall.Kill(-host.Process.Pid, syscall.SIGKILL) // kill the children too, if there are any
 		at := func(name string) int64 {
 			text, err := os.ReadFile(filepath.Join(filepath.Dir(file), name))
 			if err != nil {
@@ -37,19 +37,19 @@ func TestUse(t *testing.T) {
 			return n
 		}
 		if began, within, full := at("began"), at("within"), at("full"); within < began || within > full {
-			t.Errorf("%s: within its limit until %d, begun at %d, full at %d", c.op, within, began, full)
+			t.Errorf("%s: last time within the limit = %d, start = %d, time of full use = %d", c.op, within, began, full)
 		}
 		if beyond, over := at("beyond"), at("over"); beyond >= over {
-			t.Errorf("%s: within its limit until %d, beyond it since %d", c.op, beyond, over)
+			t.Errorf("%s: last time within the limit = %d, first time beyond the limit = %d", c.op, beyond, over)
 		}
 		if at("never") != 0 {
-			t.Errorf("%s: never within a limit of 0, but at %d", c.op, at("never"))
+			t.Errorf("%s: last time within a limit of 0 = %d, want none", c.op, at("never"))
 		}
 	}
 }
 
 func TestUseOfZero(t *testing.T) {
 	if _, stderr, code := run(t, "use-cpu 1 when\n", ""); code != ExitMismatch || !strings.Contains(stderr, `"1 when" is not LIMIT MOST FILE`) {
-		t.Errorf("exit %d: %s", code, stderr)
+		t.Errorf("exit code %d: %s", code, stderr)
 	}
 }

@@ -18,10 +18,10 @@ var schemas embed.FS
 // form is one API: its paths, its request schema, and the format of its replies.
 type form struct {
 	name    string
-	paths   []string // suffixes of its paths
-	headers []string // required in a request
+	paths   []string // suffixes of the API's paths
+	headers []string // headers that a request must have
 	whole   func(r *Reply, body map[string]any) any
-	events  func(r *Reply, body map[string]any) []string // of a stream, framed
+	events  func(r *Reply, body map[string]any) []string // returns the framed events of a streamed reply
 	piece   func(text string) string                     // returns a framed event with a text
 	first   int                                          // index of the event with the first text
 }
@@ -97,10 +97,10 @@ func (f *form) check(r *http.Request, text []byte) error {
 		return fmt.Errorf("%s: %w", f.name, err)
 	}
 	if all[f.name] == nil {
-		return fmt.Errorf("%s: no client of ours uses it, and its published form is not here", f.name)
+		return fmt.Errorf("%s: the package has no published schema for this API", f.name)
 	}
 	if err := all[f.name].Validate(doc); err != nil {
-		return fmt.Errorf("the request is not in %s's published form: %v\n%s", f.name, err, text)
+		return fmt.Errorf("the request does not match the published schema of %s: %v\n%s", f.name, err, text)
 	}
 	return nil
 }
@@ -208,7 +208,7 @@ func (r *Reply) anthropicBlocks(body map[string]any) (blocks []object, stop stri
 	}
 	if choice, ok := body["tool_choice"].(map[string]any); ok && r.JSON != nil {
 		name := choice["name"]
-		if name == nil { // any tool: use the last one offered, which has the schema
+		if name == nil { // any tool is allowed: use the last one offered, which has the schema
 			tools := body["tools"].([]any)
 			name = tools[len(tools)-1].(map[string]any)["name"]
 		}

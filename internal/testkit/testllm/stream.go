@@ -5,7 +5,7 @@ import (
 	"net/http"
 )
 
-// stream sends the reply in pieces, and ends it as the script requires.
+// stream sends the reply in pieces. It ends the stream as the script requires.
 func (s *Server) stream(w http.ResponseWriter, r *http.Request, f *form, reply *Reply, body map[string]any) {
 	kind := "text/event-stream"
 	if f.name == "ollama" {

@@ -1,9 +1,11 @@
-// Package testllm is a scripted model server on the loopback interface, for tests of providers, of
-// the command and of coding agents. It replies in the format of the API whose path is requested:
-// OpenAI's chat completions and responses, Anthropic's messages, Google's generateContent, Ollama's
-// chat, whole or streamed. It validates each request of our own clients against the API's published
-// schema (requests/*.json), records it, and can fail on purpose: errors, malformed replies, cut
-// connections, silence, endless streams.
+// Package testllm is a scripted model server on the loopback interface. It serves tests of model
+// providers, of the command and of coding agents.
+//
+// The server replies in the format of the API whose path is requested: OpenAI's chat completions
+// and responses, Anthropic's messages, Google's generateContent, or Ollama's chat, whole or
+// streamed. It validates each request of Concerto's own clients against the API's published schema
+// (requests/*.json) and records it. A script can also request failures: errors, malformed replies,
+// cut connections, silence, and endless streams.
 package testllm
 
 import (
@@ -65,13 +67,13 @@ type Request struct {
 
 // Server is a running server. Its methods are safe for concurrent use.
 type Server struct {
-	URL string // without a path
+	URL string // base URL without a path
 	// Disconnected receives a value for each client that disconnected from a hanging request.
 	Disconnected chan struct{}
 	// Arrived receives a value for each request, before the reply.
 	Arrived chan struct{}
 
-	foreign  bool // clients are not ours: requests are not validated
+	foreign  bool // the clients are not Concerto's, so requests are not validated
 	http     *httptest.Server
 	mu       sync.Mutex
 	replies  []Reply

@@ -48,11 +48,11 @@ func TestServer(t *testing.T) {
 		{"/v1/messages", `no`, `no JSON`},
 	} {
 		if _, got := post(t, s.URL+c.path, c.body); !strings.Contains(got, c.want) {
-			t.Errorf("%s %s: %s", c.path, c.body, got)
+			t.Errorf("response of %s to %s: %s", c.path, c.body, got)
 		}
 	}
 	if got := s.Requests(); len(got) != 3 || !strings.Contains(got[1].Text, "two") || got[2].Path != "/v1/messages" || len(s.InvalidRequests()) != 1 {
-		t.Errorf("%+v", got)
+		t.Errorf("recorded requests = %+v", got)
 	}
 }
 
@@ -107,7 +107,7 @@ func TestMainRefuses(t *testing.T) {
 	}{{nil, 2, "usage: testllm SCRIPT"}, {[]string{bad + "x"}, 1, "no such file"}, {[]string{bad}, 1, "read script: "}} {
 		var err bytes.Buffer
 		if got := Main(c.args, strings.NewReader(""), io.Discard, &err); got != c.code || !strings.Contains(err.String(), c.want) {
-			t.Errorf("%v: %d, %s", c.args, got, err.String())
+			t.Errorf("Main(%v): exit code %d, stderr %s", c.args, got, err.String())
 		}
 	}
 }
@@ -126,7 +126,7 @@ func TestAgents(t *testing.T) {
 	} {
 		code, got := post(t, s.URL+c.path, `{"model":"m","stream":true,"client_metadata":{"no":"form has it"}}`)
 		if code != 200 || !strings.Contains(got, c.want) {
-			t.Errorf("%s: %d, without %s: %s", c.path, code, c.want, got)
+			t.Errorf("%s: status %d, want a response that contains %s: %s", c.path, code, c.want, got)
 		}
 	}
 	if _, got := post(t, s.URL+"/v1/responses", `{"model":"m"}`); !strings.Contains(got, `"status":"completed"`) {
@@ -137,7 +137,7 @@ func TestAgents(t *testing.T) {
 	}
 	ours := Start()
 	defer ours.Close()
-	if code, got := post(t, ours.URL+"/v1/responses", `{}`); code != 400 || !strings.Contains(got, "no client of ours") {
+	if code, got := post(t, ours.URL+"/v1/responses", `{}`); code != 400 || !strings.Contains(got, "no published schema") {
 		t.Error(code, got)
 	}
 }

@@ -13,9 +13,9 @@ type killArgs struct {
 	Path string `json:"path" jsonschema:"a file that counts the calls"`
 }
 
-// addKillers adds kill, kill_reading and kill_again; the latter two declare that they may be called
-// twice. Each kills the server's parent process during its first call; a later call returns the
-// keys of all calls. A server offers them if TESTMCP_KILLS is set.
+// addKillers adds the tools kill, kill_reading and kill_again. The latter two declare that they may
+// be called twice. The first call of each tool kills the server's parent process, and a later call
+// returns the keys of all calls. A server offers these tools if TESTMCP_KILLS is set.
 func addKillers(s *mcp.Server) {
 	for name, hints := range map[string]*mcp.ToolAnnotations{"kill": nil, "kill_reading": {ReadOnlyHint: true}, "kill_again": {IdempotentHint: true}} {
 		mcp.AddTool(s, &mcp.Tool{Name: name, Annotations: hints}, func(ctx context.Context, r *mcp.CallToolRequest, a killArgs) (*mcp.CallToolResult, any, error) {

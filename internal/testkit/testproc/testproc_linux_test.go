@@ -29,19 +29,19 @@ func TestAwaitExit(t *testing.T) {
 	second, other := startProcess(t)
 	pids := []int{first.Process.Pid, second.Process.Pid}
 	if left, err := AwaitExit(time.Millisecond, pids...); err != nil || !slices.Equal(left, pids) {
-		t.Errorf("%v are left (%v), want %v", left, err, pids)
+		t.Errorf("processes left = %v (error %v), want %v", left, err, pids)
 	}
 	in.Close()
 	if left, err := AwaitExit(time.Minute, pids[0]); err != nil || len(left) > 0 {
-		t.Errorf("%v are left (%v)", left, err)
+		t.Errorf("processes left = %v (error %v)", left, err)
 	}
 	other.Close()
 	if left, err := AwaitExit(time.Minute, pids...); err != nil || len(left) > 0 {
-		t.Errorf("%v are left (%v)", left, err)
+		t.Errorf("processes left = %v (error %v)", left, err)
 	}
 	_, _ = first.Wait(), second.Wait()
 	if left, err := AwaitExit(time.Minute, pids...); err != nil || len(left) > 0 {
-		t.Errorf("collected, %v are left (%v)", left, err)
+		t.Errorf("processes left after Wait = %v (error %v)", left, err)
 	}
 }
 
@@ -53,7 +53,7 @@ func TestAwaitFile(t *testing.T) {
 	for _, name := range []string{"another", "made"} {
 		select {
 		case err := <-done:
-			t.Fatalf("before it was made: %v", err)
+			t.Fatalf("AwaitFile of a file created later: %v", err)
 		default:
 		}
 		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o644); err != nil {
@@ -64,9 +64,9 @@ func TestAwaitFile(t *testing.T) {
 		t.Error(err)
 	}
 	if err := AwaitFile(name); err != nil {
-		t.Errorf("it is there: %v", err)
+		t.Errorf("AwaitFile of an existing file: %v", err)
 	}
 	if err := AwaitFile(filepath.Join(dir, "none", "made")); err == nil {
-		t.Error("a file in no directory has come")
+		t.Error("AwaitFile of a file in a missing directory returned no error")
 	}
 }

@@ -18,17 +18,17 @@ const (
 	waitPid = 1
 )
 
-// timeout is the timeout for an expected display.
+// timeout is the maximum time to wait for an expected display.
 const timeout = 2 * time.Minute
 
 // Running is a command on a pseudo-terminal.
 type Running struct {
 	*Term
-	Before  syscall.Termios // the modes when the command was started
+	Before  syscall.Termios // terminal modes when the command was started
 	t       *testing.T
 	master  *os.File
 	cmd     *exec.Cmd
-	reading sync.Mutex // held from reading output until it is shown
+	reading sync.Mutex // held from reading output until the output is shown
 	ended   chan struct{}
 	code    int
 }
@@ -72,7 +72,7 @@ func Start(t *testing.T, cmd *exec.Cmd, width, height int) *Running {
 		}
 	}()
 	go func() {
-		_ = cmd.Wait() // the exit code holds the outcome
+		_ = cmd.Wait() // the exit code contains the outcome
 		<-read
 		r.code = cmd.ProcessState.ExitCode()
 		close(r.ended)
@@ -108,7 +108,7 @@ func (r *Running) waitReadable(ms int) bool {
 		fd               int32
 		events, happened int16
 	}{fd: int32(r.master.Fd()), events: pollIn}
-	var limit *syscall.Timespec // without a limit
+	var limit *syscall.Timespec // nil means no limit
 	if ms >= 0 {
 		t := syscall.NsecToTimespec(int64(ms) * int64(time.Millisecond))
 		limit = &t
@@ -142,7 +142,7 @@ func (r *Running) Resize(width, height int) {
 	r.t.Helper()
 	if r.cmd.Process.Signal(syscall.SIGSTOP) == nil {
 		_, _, _ = syscall.Syscall6(syscall.SYS_WAITID, waitPid, uintptr(r.cmd.Process.Pid), 0, syscall.WSTOPPED|syscall.WEXITED|syscall.WNOWAIT, 0, 0)
-		defer func() { _ = r.cmd.Process.Signal(syscall.SIGCONT) }() // unless it has exited
+		defer func() { _ = r.cmd.Process.Signal(syscall.SIGCONT) }() // the command may have exited
 	}
 	r.reading.Lock()
 	defer r.reading.Unlock()
@@ -190,7 +190,7 @@ func (r *Running) AwaitState(what string, match func(State) bool) State {
 	}()
 	s, ok := r.Wait(match, done)
 	if !ok {
-		r.t.Fatalf("«%s» is not shown:\n%s\ncursor %d,%d", what, s.Text(), s.X, s.Y)
+		r.t.Fatalf("the display does not show «%s»:\n%s\ncursor %d,%d", what, s.Text(), s.X, s.Y)
 	}
 	return s
 }
@@ -201,7 +201,7 @@ func (r *Running) AwaitExit() (int, State) {
 	select {
 	case <-r.ended:
 	case <-time.After(timeout):
-		r.t.Fatalf("it does not end:\n%s", r.State().Text())
+		r.t.Fatalf("the command does not exit:\n%s", r.State().Text())
 	}
 	return r.code, r.State()
 }

@@ -1,6 +1,6 @@
-// Package testterm is a terminal for tests: an emulator of the display, and a pseudo-terminal on
-// which a command runs. It supports the sequences that our own output may use, and records any
-// others.
+// Package testterm provides a terminal for tests. It contains an emulator of the display and a
+// pseudo-terminal on which a command runs. It supports the escape sequences that Concerto's output
+// may use, and records any others.
 package testterm
 
 import (
@@ -20,15 +20,15 @@ type Term struct {
 	width, height int
 	rows          [][]cell
 	x, y          int
-	pending       bool     // the last column is written: the next character wraps
-	style         string   // of the next character; "" for none
+	pending       bool     // the last column is written, so the next character wraps
+	style         string   // style of the next character; "" for none
 	hidden        bool     // the cursor is hidden
 	above         []string // lines scrolled off the top
-	first         *screen  // saved while the second screen is shown
-	rest          []byte   // an incomplete sequence
+	first         *screen  // first screen while the second screen is shown; else nil
+	rest          []byte   // incomplete sequence at the end of the output
 	odd           []string // unsupported sequences
 	changed       chan struct{}
-	drawn         int // bytes
+	drawn         int // number of bytes written
 }
 
 // cell is one column of a row.
@@ -49,8 +49,8 @@ func New(width, height int) *Term {
 
 func blank(n int) []cell { return slices.Repeat([]cell{{text: " "}}, n) }
 
-// Resize changes the size like terminals without reflow: it cuts wide lines, and scrolls excess
-// rows off.
+// Resize changes the size as terminals without reflow do. It cuts wide lines and scrolls excess
+// rows off the top.
 func (t *Term) Resize(width, height int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -58,7 +58,7 @@ func (t *Term) Resize(width, height int) {
 	t.fit()
 }
 
-// fit adapts the display to the size.
+// fit adapts the rows to the size.
 func (t *Term) fit() {
 	width, height := t.width, t.height
 	for i, r := range t.rows {
@@ -147,7 +147,7 @@ func (t *Term) lineFeed() {
 
 func (t *Term) put(r rune) {
 	w := terminal.Width(string(r))
-	if w == 0 { // it combines with the character before
+	if w == 0 { // the character combines with the previous one
 		at := t.x - 1
 		if t.pending {
 			at = t.x
@@ -259,9 +259,9 @@ func lineText(cells []cell) string {
 
 // Span is a part of a row with one style.
 type Span struct {
-	Column int // of its first cell, from 0
+	Column int // index of the first cell, from 0
 	Text   string
-	Style  string // the parameters of the SGR sequence; "" for none
+	Style  string // parameters of the SGR sequence; "" for none
 }
 
 // Spans returns the visible rows, split where the style changes.
@@ -284,15 +284,15 @@ func (t *Term) Spans() [][]Span {
 // State is the display of a terminal.
 type State struct {
 	Above  []string // lines scrolled off the top
-	Rows   []string // without trailing blanks and trailing empty rows
-	X, Y   int      // the cursor
-	Style  string   // of the next character; "" for none
+	Rows   []string // rows without trailing blanks, and without trailing empty rows
+	X, Y   int      // cursor position
+	Style  string   // style of the next character; "" for none
 	Hidden bool     // the cursor is hidden
 	Odd    []string // unsupported sequences
-	Bytes  int      // written so far
+	Bytes  int      // number of bytes written so far
 }
 
-// Text returns all lines, scrolled and visible.
+// Text returns all lines: those scrolled off the top and the visible ones.
 func (s State) Text() string {
 	return strings.Join(append(append([]string(nil), s.Above...), s.Rows...), "\n")
 }

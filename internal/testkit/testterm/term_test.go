@@ -23,12 +23,12 @@ func TestTerm(t *testing.T) {
 		{"\x1b[?25l\x1b[2J\x1b7", State{Rows: []string{}, Hidden: true, Odd: []string{`"\x1b[2J"`, `"\x1b7"`}}},
 	} {
 		term := New(8, 3)
-		for i := range len(c.written) { // one byte at a time
+		for i := range len(c.written) { // write one byte at a time
 			_, _ = term.Write([]byte{c.written[i]})
 		}
 		c.want.Bytes = len(c.written)
 		if d := cmp.Diff(c.want, term.State()); d != "" {
-			t.Errorf("%q: %s", c.written, d)
+			t.Errorf("state after %q: %s", c.written, d)
 		}
 	}
 	term := New(8, 3)
@@ -39,8 +39,8 @@ func TestTerm(t *testing.T) {
 	}
 }
 
-// TestSecondScreen checks that lines scrolled off the second screen are lost, and that the first is
-// restored.
+// TestSecondScreen checks that lines scrolled off the second screen are lost and that the first
+// screen is restored.
 func TestSecondScreen(t *testing.T) {
 	term := New(10, 2)
 	for _, text := range []string{"first\r\n", "\x1b[?1049h", "a\r\nb\r\nc\r\nd"} {

@@ -51,7 +51,7 @@ func main() {
 
 func show(r *mutants.Result, root string) {
 	for _, name := range r.LeftOut {
-		fmt.Printf("%s: %s is left out: it fails on code that does the same\n", r.Target.Package, name)
+		fmt.Printf("%s: %s is left out: it fails without an active mutant\n", r.Target.Package, name)
 	}
 	list := func(what string, all []*mutants.Mutant) {
 		for _, m := range all {

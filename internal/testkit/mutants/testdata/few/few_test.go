@@ -29,7 +29,7 @@ func TestFew(t *testing.T) {
 func TestWhole(t *testing.T) {
 	t.Run("inner", func(t *testing.T) {
 		if os.Getenv("MUTANT_REACHED") != "" {
-			t.Error("the package is not as it was")
+			t.Error("the source of the package has changed")
 		}
 	})
 }
