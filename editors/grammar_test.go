@@ -17,14 +17,14 @@ import (
 	"github.com/concerto-lang/concerto/lexer"
 )
 
-// program is a text with the lexer's tokens; offsets are UTF-16 units.
+// program is the text of a program with its tokens. Offsets are counted in UTF-16 units.
 type program struct {
 	Name   string   `json:"name"`
 	Text   string   `json:"text"`
 	Tokens [][3]any `json:"tokens"`
 }
 
-// odd are texts that grammars often get wrong.
+// odd maps names to texts that grammars often classify incorrectly.
 var odd = map[string]string{
 	"nested comments":       "/* a /* b */ c */ fn f() {} // end /* no\nlet x = 1;",
 	"a string in a string":  `println("a ${ if x { "b ${y}" } else { "}" } } c");`,
@@ -40,12 +40,12 @@ var odd = map[string]string{
 	"paths and ranges":      "use std::math; let a = A::B..=c; let d = x?.y ?? z;",
 }
 
-// TestGrammar checks that the TextMate grammar classifies each part of the project's programs as
-// the lexer does: comments, texts, numbers, words and labels. Reserved words that are used as names
-// may be either.
+// TestGrammar checks that the TextMate grammar classifies comments, strings, numbers, words and
+// labels of the project's programs as the lexer does. For a reserved word that is used as a name,
+// both classes are correct.
 func TestGrammar(t *testing.T) {
 	if !installed() {
-		t.Skip("npm ci --prefix editors/vscode installs what plays the grammar")
+		t.Skip("the packages that apply the grammar are not installed: run npm ci --prefix editors/vscode")
 	}
 	var all []program
 	for name, text := range odd {
@@ -65,7 +65,7 @@ func TestGrammar(t *testing.T) {
 	}
 	all = append(all, manual(t)...)
 	if len(all) < 300 {
-		t.Errorf("only %d programs", len(all))
+		t.Errorf("found only %d programs", len(all))
 	}
 	in, err := json.Marshal(all)
 	if err != nil {
@@ -80,7 +80,7 @@ func TestGrammar(t *testing.T) {
 
 var fence = regexp.MustCompile("(?ms)^```concerto[^\n]*\n(.*?)^```$")
 
-// manual returns the programs of the manual without lexical errors.
+// manual returns the programs of the manual that have no lexical errors.
 func manual(t *testing.T) (all []program) {
 	pages, err := filepath.Glob("../spec/*.md")
 	if err != nil {
@@ -100,7 +100,8 @@ func manual(t *testing.T) (all []program) {
 	return all
 }
 
-// classify returns the lexer's classes for a text, or nothing if the text has an error.
+// classify returns the classes that the lexer assigns to the parts of a text. It returns an empty
+// program if the text has an error.
 func classify(name, text string) program {
 	p := program{Name: name, Text: text}
 	tokens, comments, found := lexer.Lex(source.NewFile(name, []byte(text)))

@@ -14,7 +14,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/testkit/testproc"
 )
 
-// record makes the tests of editors record what each sends to the language server.
+// record makes the tests of editors record the messages that each editor sends to the language
+// server.
 var record = flag.Bool("record", false, "write what the editors say to the server into testdata/sessions")
 
 const sessions = "testdata/sessions"
@@ -34,7 +35,7 @@ func TestRecordedSessions(t *testing.T) {
 	}
 }
 
-// recordedMessage is a message of an editor.
+// recordedMessage is a message that an editor has sent.
 type recordedMessage struct {
 	ID     json.RawMessage `json:"id"`
 	Method string          `json:"method"`
@@ -67,7 +68,7 @@ func replay(t *testing.T, path string) {
 	}
 	s := &server{T: t, client: lsptest.New(in, out), answers: map[string]any{}, answered: map[string]bool{}}
 	s.client.Patience, s.client.Answer = time.Minute, func(m *lsptest.Message) any { return s.answers[string(m.ID)] }
-	open := map[string]string{} // requests, by id
+	open := map[string]string{} // methods of the unanswered requests by id
 	var lines []string
 	for line := range strings.Lines(string(text)) {
 		line = strings.TrimSpace(strings.ReplaceAll(line, "/recorded/root", root))
@@ -81,7 +82,7 @@ func replay(t *testing.T, path string) {
 			lines = append(lines, line)
 		}
 	}
-	pulls := false // the editor requests diagnostics
+	pulls := false // the editor pulls diagnostics
 	for _, line := range lines {
 		var m recordedMessage
 		if err := json.Unmarshal([]byte(line), &m); err != nil {
@@ -111,17 +112,17 @@ func replay(t *testing.T, path string) {
 	}
 	s.until(func() bool { return s.hasAllAnswers(open) })
 	_ = in.Close()
-	_ = c.Wait() // a killed editor sends no exit
+	_ = c.Wait() // an editor that was killed has sent no exit notification
 	if !s.notified {
 		t.Error("the server published no diagnostic for the error")
 	}
 }
 
-// server is the server under test with the messages it sent.
+// server is the server under test, together with the messages that it has sent.
 type server struct {
 	*testing.T
 	client   *lsptest.Client
-	answers  map[string]any // the editor's answers to the server's requests
+	answers  map[string]any // the editor's answers to requests of the server, by id
 	answered map[string]bool
 	notified bool
 }
@@ -133,14 +134,14 @@ func (s *server) send(line string) {
 	}
 }
 
-// until reads messages until a condition holds.
+// until reads messages until done returns true.
 func (s *server) until(done func() bool) {
 	s.Helper()
 	if done() {
 		return
 	}
 	if _, err := s.client.Until(func(m *lsptest.Message) bool { s.handleMessage(m); return done() }); err != nil {
-		s.Fatalf("%v; answered are %v", err, s.answered)
+		s.Fatalf("%v; answered requests: %v", err, s.answered)
 	}
 }
 
@@ -149,7 +150,7 @@ func (s *server) handleMessage(m *lsptest.Message) {
 	if m.Method == "" {
 		s.answered[string(m.ID)] = true
 		if m.Error != nil && m.Error.Code != -32800 && m.Error.Code != -32801 {
-			s.Errorf("%s: %v", m.ID, m.Error)
+			s.Errorf("request %s failed: %v", m.ID, m.Error)
 		}
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/testkit/testproc"
 )
 
-// session is the record that an editor wrote.
+// session is the result that an editor's script writes.
 type session struct {
 	Failed     string
 	Diagnostic struct {
@@ -41,12 +41,12 @@ func TestNeovim(t *testing.T) {
 	runEditor(t, "nvim", "-n", "--headless", "-u", "NONE", "-i", "NONE", "--cmd", "set runtimepath+=nvim", "--cmd", "filetype plugin on", "--cmd", "runtime ftdetect/concerto.vim", "-S", "testdata/session.lua")
 }
 
-// TestEmacs checks the same with eglot.
+// TestEmacs checks the same features with the Emacs client eglot.
 func TestEmacs(t *testing.T) {
 	runEditor(t, "emacs", "--batch", "-L", "emacs", "--eval", "(package-initialize)", "-l", "testdata/session.el")
 }
 
-// runEditor runs an editor's session.
+// runEditor runs the session script of an editor and checks the result.
 func runEditor(t *testing.T, name string, args ...string) {
 	if _, err := exec.LookPath(name); err != nil {
 		t.Skipf("%s is not installed", name)
@@ -71,27 +71,27 @@ func runEditor(t *testing.T, name string, args ...string) {
 	output, err := c.CombinedOutput()
 	text, readErr := os.ReadFile(out)
 	if err != nil || readErr != nil {
-		t.Fatalf("%s: %v, %v\n%s%s", name, err, readErr, output, text)
+		t.Fatalf("session of %s: %v, %v\n%s%s", name, err, readErr, output, text)
 	}
 	var s session
 	if err := json.Unmarshal(text, &s); err != nil {
 		t.Fatalf("%v: %s", err, text)
 	}
 	if s.Diagnostic.Line != 7 || !strings.Contains(s.Diagnostic.Message, "unknown name `nn`") || !strings.Contains(s.Diagnostic.Message, "hint: did you mean `n`?") {
-		t.Errorf("it shows %+v", s.Diagnostic)
+		t.Errorf("diagnostic = %+v", s.Diagnostic)
 	}
 	if !strings.Contains(s.Hover, "Int") {
-		t.Errorf("the hover of `m` is %q", s.Hover)
+		t.Errorf("hover of `m` = %q", s.Hover)
 	}
 	if s.Definition != 6 {
-		t.Errorf("`m` is declared in line %d", s.Definition)
+		t.Errorf("line of the definition of `m` = %d", s.Definition)
 	}
 	mended := strings.Replace(written, "    println(m, nn);", "    println(m);", 1)
 	renamed := strings.TrimSuffix(strings.ReplaceAll(mended, "double", "twofold"), "\n")
 	if s.Renamed != renamed {
-		t.Errorf("renamed, it is %q, want %q", s.Renamed, renamed)
+		t.Errorf("text after the rename = %q, want %q", s.Renamed, renamed)
 	}
 	if want := strings.Replace(renamed, "n*2", "n * 2", 1); s.Formatted != want {
-		t.Errorf("formatted, it is %q, want %q", s.Formatted, want)
+		t.Errorf("formatted text = %q, want %q", s.Formatted, want)
 	}
 }

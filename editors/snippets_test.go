@@ -14,7 +14,7 @@ import (
 	"github.com/concerto-lang/concerto/stdlib"
 )
 
-// around is the code around a snippet, with % for the snippet, if the snippet is not a whole file.
+// around maps snippets that are not a whole file to the code around them. % represents the snippet.
 var around = map[string]string{
 	"function": "%\nfn main() { println(name(1)); }",
 	"listen":   "host Coder { connector: coder }\nfn main() { % println(done); }",
@@ -23,7 +23,7 @@ var around = map[string]string{
 	"mock":     "agent Judge uses scripted {}\n@test fn t() { % assert(Judge.execute(\"x\").is_ok()); }",
 }
 
-// bodies replace `$0` in snippets that must return a value.
+// bodies maps snippets that must return a value to the text that replaces `$0`.
 var bodies = map[string]string{"function": "n", "tool": `"text"`, "pipeline": "text"}
 
 var place = regexp.MustCompile(`\$\{\d+:([^{}]*)\}`)
@@ -42,7 +42,7 @@ func TestSnippets(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(all) != 12 {
-		t.Errorf("%d snippets", len(all))
+		t.Errorf("number of snippets = %d", len(all))
 	}
 	for name, s := range all {
 		body := place.ReplaceAllString(strings.Join(s.Body, "\n"), "$1")

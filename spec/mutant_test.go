@@ -19,10 +19,10 @@ import (
 	"github.com/concerto-lang/concerto/stdlib"
 )
 
-// FuzzMutants compiles mutants of the manual's programs: a few words are replaced by others, mostly
-// of the same kind, so that many mutants still compile. The compiler may report any diagnostics,
-// but it must not panic, and a program that the checker accepts must generate code that the
-// verifier accepts.
+// FuzzMutants compiles mutants of the manual's programs. A mutant has a few tokens replaced, mostly
+// by tokens of the same kind, so that many mutants still compile. The compiler may report any
+// diagnostics but must not panic. If the checker accepts a mutant, the verifier must accept the
+// generated code.
 func FuzzMutants(f *testing.F) {
 	stock := gather(f)
 	for seed := range int64(200) {
@@ -59,14 +59,14 @@ type word struct {
 	text string
 }
 
-// stock contains the words from which mutants are built.
+// stock contains the tokens from which mutants are built.
 type stock struct {
 	programs [][]word
-	words    map[lexer.Kind][]string // of all programs
-	manifest *sema.Manifest          // has everything that they name
+	words    map[lexer.Kind][]string // tokens of all programs by kind
+	manifest *sema.Manifest          // declares everything that the programs refer to
 }
 
-// values may replace any literal.
+// values lists literals that may replace any other literal.
 var values = []string{" 1", " 2.5", ` "s"`, " nil", " true", " [1]", " []", " {}", " { a: 1 }", " Some(1)", " (1, 2)", " |x| x", " panic(\"\")", " break"}
 
 func gather(f *testing.F) *stock {
@@ -116,7 +116,7 @@ func (s *stock) add(text string) {
 	}
 }
 
-// mutant returns a program with one to three words changed.
+// mutant returns a program with one to three tokens changed.
 func (s *stock) mutant(r *rand.Rand) string {
 	of := s.programs[r.Intn(len(s.programs))]
 	words := append([]word(nil), of...)
@@ -127,7 +127,7 @@ func (s *stock) mutant(r *rand.Rand) string {
 		switch n := r.Intn(12); {
 		case n < 3 && literal:
 			words[i].text = values[r.Intn(len(values))]
-		case n < 6: // a word of the same kind, from the program itself
+		case n < 6: // a token of the same kind from the same program
 			for _, j := range r.Perm(len(of)) {
 				if of[j].kind == k && j != i {
 					words[i] = of[j]

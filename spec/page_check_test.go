@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// Invalid blocks of a page are refused with their line.
+// TestPagesAreRead checks the errors for invalid blocks of a page. Each error contains the line of
+// the block.
 func TestPagesAreRead(t *testing.T) {
 	for text, want := range map[string]string{
 		"```concerto\n":                                    "p.md:1: the block is never closed",
@@ -22,13 +23,13 @@ func TestPagesAreRead(t *testing.T) {
 		"```json x\n```\n":                                 `p.md:1: unknown mark "x"`,
 	} {
 		if _, err := parsePage("p.md", text); err == nil || err.Error() != want {
-			t.Errorf("%q: got %v, want %s", text, err, want)
+			t.Errorf("parsePage of %q: error %v, want %s", text, err, want)
 		}
 	}
 }
 
-// TestPagesAreCut checks that a program gets the files, hosts and manifest above it, and the blocks
-// below it up to the next program.
+// TestPagesAreCut checks which blocks belong to a program: the files, hosts and manifest above the
+// program, and the blocks below it up to the next program.
 func TestPagesAreCut(t *testing.T) {
 	p, err := parsePage("p.md", strings.ReplaceAll(`
 '''toml
@@ -64,17 +65,18 @@ c = 3
 	a, b, c := p.programs[0], p.programs[1], p.programs[2]
 	if a.files["Concerto.toml"] != "a = 1\n" || a.files["util.conc"] == "" || a.hosts["worker"] != "< x\n" ||
 		a.files["main.conc"] != "fn main() {\nf();\n}\n" || a.output.text != "x\n" || len(a.consoles) != 1 || a.codes[0] != "W0220" {
-		t.Errorf("%+v", a)
+		t.Errorf("first program = %+v", a)
 	}
 	if b.files["Concerto.toml"] != "b = 2\n" || len(b.hosts) > 0 || strings.Join(b.codes, " ") != "E0201 E0301" {
-		t.Errorf("%+v", b)
+		t.Errorf("second program = %+v", b)
 	}
 	if !c.manifest || c.files["Concerto.toml"] != "c = 3\n" {
-		t.Errorf("%+v", c)
+		t.Errorf("third program = %+v", c)
 	}
 }
 
-// `…` on a page is any part of a line, a line `…` any lines, and nothing else is.
+// TestElided checks the meaning of `…` on a page. Within a line it matches any part of the line,
+// and alone on a line it matches any number of lines. All other text matches only itself.
 func TestElided(t *testing.T) {
 	for _, x := range []struct {
 		shown, printed string
@@ -89,15 +91,15 @@ func TestElided(t *testing.T) {
 		{"a\n", "a\nb\n", false},
 	} {
 		if fits := elided(x.shown).MatchString(x.printed); fits != x.fits {
-			t.Errorf("%q shows %q: %v", x.shown, x.printed, fits)
+			t.Errorf("elided(%q) matches %q: %v", x.shown, x.printed, fits)
 		}
 	}
 	if got := elide("took …\nid r_…\n", "took 3 ms\nid r_7\nnew\n"); got != "took …\nid r_…\nnew\n" {
-		t.Errorf("-update writes %q", got)
+		t.Errorf("elide = %q", got)
 	}
 }
 
-// On a page events are as on a terminal.
+// TestAsTerminal checks that events are converted to the form in which a terminal shows them.
 func TestAsTerminal(t *testing.T) {
 	printed := `[listen:start] {"host":"Coder"}
 [host:decided] {"host":"Coder","id":1,"decision":"allow","description":"Bash: ls"}
@@ -105,6 +107,6 @@ func TestAsTerminal(t *testing.T) {
 [result] {"host":"Coder"}
 `
 	if got, want := asTerminal(printed), "[host:decided] Coder: allowed: Bash: ls\n[result] {\"host\":\"Coder\"}\n"; got != want {
-		t.Errorf("%q, want %q", got, want)
+		t.Errorf("asTerminal = %q, want %q", got, want)
 	}
 }

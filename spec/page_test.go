@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// A page is a document with its programs. Blocks between ``` fences are read
-// from top to bottom; the word after the fence is their kind:
+// page is a document with its programs. The blocks between ``` fences are read from top to bottom.
+// The word after the fence is the kind of the block:
 //
 //	concerto             a program that compiles without diagnostics
 //	concerto fragment    statements for the body of a main
@@ -15,53 +15,54 @@ import (
 //	concerto norun       a program that is only checked; without a manifest it may name any
 //	                     host and connection
 //	toml                 the Concerto.toml of the next program; with error=CODE one that is checked
-//	                     alone; `toml page` is that of all programs of the page without their own
-//	yaml                 a tool file that is checked alone; error=CODE as above
+//	                     alone; `toml page` applies to all programs of the page that have no
+//	                     manifest
+//	yaml                 a tool file that is checked alone; error=CODE as for concerto
 //	host NAME            the script of the host ./NAME for the next program (package testhost)
-//	file=NAME            with any word: a file of the next program, not a program
+//	file=NAME            after any kind: the block is a file of the next program
 //
-// Blocks after a program belong to it:
+// The blocks after a program describe its results:
 //
-//	output               its output
+//	output               the program's output
 //	diagnostics          the compiler's diagnostics
-//	stderr               its standard error when it fails
+//	stderr               the program's standard error if it fails
 //	console              commands, each after `$ `, and their output
 //	talk                 a conversation with `concerto serve` (package servetest)
 //	debug                a session with `concerto dap` (package daptest)
 //
-// Other words are for readers only.
+// Blocks of the kinds in readers are not tested.
 type page struct {
-	name     string // of the file
+	name     string // file name
 	text     string
 	programs []*program
 }
 
-// A block is one fenced block.
+// block is one fenced block.
 type block struct {
-	line       int // of its fence, from 1
+	line       int // line number of the fence, from 1
 	word       string
-	marks      []string // the words after the kind
+	marks      []string // words after the kind
 	text       string
-	start, end int // of text in the page
+	start, end int // offsets of the content in the page
 }
 
-// A program is a block of Concerto, or a block of TOML that is checked alone, with its files and
-// expected results.
+// program is a block of Concerto, or a block that is checked alone, with its files and expected
+// results.
 type program struct {
-	main     *block // nil for commands without a program
+	main     *block // nil if there are only commands
 	files    map[string]string
-	hosts    map[string]string // scripts by name
+	hosts    map[string]string // scripts of the hosts by name
 	fragment bool
 	norun    bool
-	codes    []string // its expected errors and warnings, sorted
-	manifest bool     // main is a Concerto.toml,
-	tools    bool     // or a tool file
+	codes    []string // expected errors and warnings, sorted
+	manifest bool     // main is a Concerto.toml
+	tools    bool     // main is a tool file
 
 	output, diagnostics, stderr *block
 	consoles, talks, debugs     []*block
 }
 
-// readers are the kinds of blocks that are not tested.
+// readers lists the kinds of blocks that are not tested.
 var readers = []string{"", "text", "ebnf", "json", "python", "js", "ts", "go", "sh", "diff"}
 
 // parsePage returns a page with its programs. Its errors contain line numbers.
@@ -117,7 +118,7 @@ type reader struct {
 	files    map[string]string
 	hosts    map[string]string
 	toml     *block
-	common   string // the page's own manifest
+	common   string // manifest for all programs of the page that have none
 	previous *program
 }
 
@@ -222,7 +223,7 @@ func (r *reader) manifest(b *block) error {
 	return nil
 }
 
-// parseExpectedCodes parses the expected codes of a block.
+// parseExpectedCodes parses the marks that list the expected codes of a block.
 func (p *program) parseExpectedCodes(marks []string) error {
 	for _, m := range marks {
 		key, value, _ := strings.Cut(m, "=")
@@ -244,7 +245,7 @@ func (r *reader) tools(b *block) error {
 	return nil
 }
 
-// flushManifest turns a manifest without a following program into one that is checked alone.
+// flushManifest converts a manifest that no program follows to a program that is checked alone.
 func (r *reader) flushManifest() {
 	if r.toml == nil {
 		return
@@ -286,9 +287,9 @@ func (r *reader) attach(b *block) error {
 	place := map[string]**block{"output": &p.output, "diagnostics": &p.diagnostics, "stderr": &p.stderr}[b.word]
 	switch {
 	case *place != nil:
-		return fmt.Errorf("the program has its %s already", b.word)
+		return fmt.Errorf("the program has a second block of kind %s", b.word)
 	case b.word != "diagnostics" && (p.norun || p.manifest):
-		return fmt.Errorf("the program above is not run")
+		return fmt.Errorf("the program above this block is not run")
 	case b.word != "output" && p.fragment:
 		return fmt.Errorf("a fragment's lines are counted otherwise: write the function around it")
 	}

@@ -35,13 +35,13 @@ import (
 
 var update = flag.Bool("update", false, "write the actual output into the pages")
 
-// asHost is the environment variable that turns the test binary into a scripted host.
+// asHost is the name of the environment variable that makes the test binary run as a scripted host.
 const asHost = "SPEC_TESTHOST"
 
-// patience is the time limit of one command.
+// patience is the maximum duration of one command.
 const patience = 2 * time.Minute
 
-// command returns the path of the command, which it builds once.
+// command returns the path of the concerto command, which it builds on the first call.
 var command = testproc.Command
 
 func TestMain(m *testing.M) {
@@ -85,7 +85,7 @@ func TestManual(t *testing.T) {
 	followPages(t)
 }
 
-// play runs a page's programs in parallel and, with -update, rewrites the page.
+// play runs the programs of a page in parallel. With -update, it rewrites the page.
 func (p *page) play(t *testing.T) {
 	var edits edits
 	t.Run("programs", func(t *testing.T) {
@@ -149,7 +149,7 @@ type player struct {
 func (p *player) play() {
 	for _, command := range []string{"python3", "node"} {
 		if _, err := exec.LookPath(command); err != nil && p.program.uses(command) {
-			p.Skipf("its hosts need %s", command)
+			p.Skipf("the hosts of this program need %s", command)
 		}
 	}
 	p.write()
@@ -215,8 +215,8 @@ func (p *program) uses(command string) bool {
 	return strings.Contains(text, command)
 }
 
-// varying matches the numbers in output that differ between runs, or that depend on generated code
-// or on the library. Pages show them as `…`.
+// varying matches numbers in output that are not the same in every run, or that depend on generated
+// code or the library. Pages show them as `…`.
 var varying = regexp.MustCompile(`("(?:duration|latency)_ms":|(?:passed|failed|none) in |  = in [^,\n]+, | at std/\w+\.conc:)\d+(?:[.,:]\d+)*(?:[nµm]?s)?`)
 
 // compare compares a block with the actual output.
@@ -317,8 +317,8 @@ func (p *player) copyExample() {
 	}
 }
 
-// copyRecordings copies the recordings of vendors' agents that the manifest names into its
-// directory.
+// copyRecordings copies recordings of vendors' agents into the program's directory: those that the
+// manifest names.
 func (p *player) copyRecordings() {
 	all, err := filepath.Glob("../runtime/host/adapter/testdata/wire/*.wire")
 	if err != nil {
@@ -342,11 +342,11 @@ func (p *player) copyTo(file, dir string) {
 	}
 }
 
-// named finds the hosts and connections that a program uses without declaring them.
+// named matches the hosts and connections that a program uses without declaring them.
 var named = regexp.MustCompile(`connector: *"?(\w+)|(?:uses|provider:) (\w+)`)
 
-// assumed returns a manifest with the hosts and connections that the program names. It is for
-// programs that are only compiled.
+// assumed returns a manifest that declares the hosts and connections which the program names. It is
+// used for programs that are only compiled.
 func assumed(text string) string {
 	var b strings.Builder
 	written := map[string]bool{"[connections.scripted]": true}

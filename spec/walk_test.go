@@ -20,10 +20,11 @@ import (
 	"github.com/concerto-lang/concerto/internal/testkit/testproc"
 )
 
-// followPages follows the pages of docs/guide and docs/cookbook as a reader does. Each page is one
-// directory: a block marked `file=NAME` is written there when the page reaches it, and a `console`
-// block runs its commands there. A page named README.md starts with the files next to it. All
-// other blocks are checked as on the pages of the manual, each by itself.
+// followPages follows the pages of docs/guide and docs/cookbook as a reader does. Each page has one
+// directory. A block marked `file=NAME` is written there when the page reaches it, and a `console`
+// block runs its commands there. If the page is named README.md, the directory initially contains
+// the files next to the page. All other blocks are checked individually, as on the pages of the
+// manual.
 func followPages(t *testing.T) {
 	var pages []string
 	for _, pattern := range []string{"../docs/guide/*.md", "../docs/cookbook/README.md", "../docs/cookbook/*/README.md"} {
@@ -52,10 +53,10 @@ func followPages(t *testing.T) {
 	}
 }
 
-// A walk is a page that is followed from top to bottom.
+// walk is a page that is followed from top to bottom.
 type walk struct {
-	page  *page    // its programs that are checked by themselves
-	steps []*block // the blocks that are files and consoles, in order
+	page  *page    // the programs that are checked individually
+	steps []*block // the file blocks and console blocks, in order
 	files map[string]string
 }
 
@@ -84,7 +85,7 @@ func parseWalk(name, text string) (*walk, error) {
 	return w, nil
 }
 
-// fileOf is the name of the file that a block is, or "".
+// fileOf returns the name of the file that a block contains, or "".
 func fileOf(b *block) string {
 	if len(b.marks) == 1 {
 		if name, ok := strings.CutPrefix(b.marks[0], "file="); ok {
@@ -141,15 +142,15 @@ func (w *walk) walk(t *testing.T) {
 	}
 }
 
-// A follower plays a walk's steps.
+// follower plays the steps of a walk.
 type follower struct {
 	player
-	name  string   // of the directory
-	files []string // the files next to the page, by their paths below it
+	name  string   // name of the directory
+	files []string // paths of the files next to the page, relative to the page
 
 	shell   shell
-	printed string // by all commands
-	waits   bool   // a command runs in the background
+	printed string // output of all commands so far
+	waits   bool   // a command is running in the background
 }
 
 // typed types the commands of a console and returns the block with what they print.
@@ -191,7 +192,7 @@ func (f *follower) typedUntil(cmd string, wanted *regexp.Regexp) string {
 	}
 }
 
-// commands cuts a console into its commands, each with what it prints.
+// commands splits a console block into its commands, each with its output.
 func commands(text string) (all []string) {
 	for line := range strings.Lines(text) {
 		if strings.HasPrefix(line, "$ ") || len(all) == 0 {
@@ -202,10 +203,10 @@ func commands(text string) (all []string) {
 	return all
 }
 
-// blank is a word of a command that differs from run to run.
+// blank matches a word of a command that is not the same in every run.
 var blank = regexp.MustCompile(`\S*…\S*`)
 
-// recall returns the first word that was printed and fits a word with `…`.
+// recall returns the first word in the output so far that matches a word with `…`.
 func (f *follower) recall(word string) string {
 	fits := elided(word)
 	for printed := range strings.FieldsSeq(f.printed) {
@@ -245,7 +246,7 @@ func (f *follower) background(cmd string) string {
 	return line
 }
 
-// start makes the page's directory, with the files next to the page.
+// start creates the directory of the page, with the files next to the page.
 func (f *follower) start() {
 	if err := os.MkdirAll(f.dir, 0o755); err != nil {
 		f.Fatal(err)
@@ -274,7 +275,7 @@ func (f *follower) start() {
 	}
 	for _, name := range f.files {
 		if !strings.Contains(f.page.text, name) {
-			f.Errorf("%s does not mention the file %s next to it", f.page.name, name)
+			f.Errorf("the page %s does not mention the file %s in its directory", f.page.name, name)
 		}
 	}
 }
@@ -299,7 +300,7 @@ func (f *follower) writeFile(b *block, name string) {
 	}
 }
 
-// compare compares what a block shows with what there is.
+// compare compares the text of a block with the actual text.
 func (f *follower) compare(b *block, got string) {
 	f.Helper()
 	switch {
@@ -311,8 +312,8 @@ func (f *follower) compare(b *block, got string) {
 	}
 }
 
-// elided matches the texts that a block shows: `…` is any part of a line, and a line with `…` alone
-// is any number of lines.
+// elided returns a pattern for the text of a block. `…` matches any part of a line, and a line that
+// consists of `…` matches any number of lines.
 func elided(text string) *regexp.Regexp {
 	var b strings.Builder
 	b.WriteString(`\A`)
@@ -327,7 +328,8 @@ func elided(text string) *regexp.Regexp {
 	return regexp.MustCompile(b.String())
 }
 
-// elide writes the lines of got as text shows them, where text has a line with `…` that fits.
+// elide returns the actual text got. Where a line of text with `…` matches a line of got, it
+// returns the line of text.
 func elide(text, got string) string {
 	var b strings.Builder
 	for line := range strings.Lines(got) {
@@ -342,10 +344,10 @@ func elide(text, got string) string {
 	return b.String()
 }
 
-// event is an emit as `--emit text` prints it where stdout is no terminal.
+// event matches an emit as `--emit text` prints it if stdout is not a terminal.
 var event = regexp.MustCompile(`(?m)^\[([\w:]+)\] (.*)\n`)
 
-// asTerminal writes the runtime's events as a terminal shows them.
+// asTerminal converts events to the form in which a terminal shows them.
 func asTerminal(text string) string {
 	return event.ReplaceAllStringFunc(text, func(line string) string {
 		m := event.FindStringSubmatch(line)
@@ -363,7 +365,7 @@ func asTerminal(text string) string {
 	})
 }
 
-// format requires that the page's programs are in the style of `concerto fmt`.
+// format requires that the programs of the page are formatted as `concerto fmt` does.
 func (f *follower) format() {
 	var names []string
 	for name := range f.program.files {

@@ -1,7 +1,7 @@
 // Package web serves a page that is built from ES modules; its API promises nothing. Its directory
-// also holds what pages share: parts (components), vendor (published modules, byte for byte) and
-// style.css. tools/web/build builds a page from these and its own modules, and tools/web/gen writes
-// it to the directory from which the page's package embeds it.
+// also contains files that several pages use: parts (components), vendor (published modules, byte
+// for byte) and style.css. tools/web/build builds a page from these files and the page's own
+// modules. tools/web/gen writes the page to the directory from which a Go package embeds it.
 package web
 
 //go:generate go run ./lexemes parts/lexemes.js
@@ -21,15 +21,15 @@ import (
 	"strings"
 )
 
-// These are the directories of a built page. Files in Assets are served under /assets/BUILD/, where
-// BUILD is a hash of all of them, and cached by browsers forever. Files in Root have fixed names
-// and are revalidated on each request.
+// The directories of a built page. Files in Assets are served under /assets/BUILD/, where BUILD is
+// a hash of all of these files. Browsers cache them forever. Files in Root have fixed names, and
+// browsers revalidate them on each request.
 const (
 	Assets = "assets"
 	Root   = "root"
 )
 
-// placeholders are texts in Root files that Open replaces with values of the build.
+// The placeholders in Root files. Open replaces them by values of the build.
 const (
 	buildPath  = "/assets/BUILD/"
 	assetsList = "/*assets*/[]"
@@ -50,20 +50,21 @@ var encodings = []struct{ name, end string }{{"br", ".br"}, {"gzip", ".gz"}, {""
 // file is a served file: its bytes by encoding.
 type file struct {
 	kind    string // media type
-	etag    string // without its encoding and quotes
-	fixed   bool   // the name has no hash: browsers must revalidate
+	etag    string // ETag without quotes and without the suffix for the encoding
+	fixed   bool   // the name contains no hash, so browsers must revalidate the file
 	content map[string][]byte
 }
 
 // Dist is a built page. It is safe for concurrent use.
 type Dist struct {
 	build  string
-	files  map[string]*file // by URL path
+	files  map[string]*file // keys are URL paths
 	assets []string
 }
 
-// Open reads a page that tools/web/gen wrote. A file is plain or has the extension of an encoding;
-// Open unpacks files that have no plain form. It fails if a file is damaged or has an unknown type.
+// Open reads a page that tools/web/gen wrote. The directory contains each file in its plain form or
+// in one or more encodings, marked by the extension. Open unpacks files that have no plain form. It
+// fails if a file is damaged or has an unknown type.
 func Open(dist fs.FS) (*Dist, error) {
 	d := &Dist{files: map[string]*file{}}
 	assets, err := read(dist, Assets)
@@ -99,8 +100,8 @@ func (d *Dist) Build() string { return d.build }
 // Asset returns the URL path of an asset by its name in the page's trees, such as "parts/base.js".
 func (d *Dist) Asset(name string) string { return "/assets/" + d.build + "/" + name }
 
-// Has reports whether the page owns a URL path. It owns everything below /assets/, including paths
-// of other builds.
+// Has reports whether a URL path belongs to the page. This includes all paths below /assets/, also
+// those of other builds.
 func (d *Dist) Has(urlPath string) bool {
 	return d.files[urlPath] != nil || strings.HasPrefix(urlPath, "/assets/")
 }

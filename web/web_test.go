@@ -37,7 +37,8 @@ func page(t *testing.T) fstest.MapFS {
 	}
 }
 
-// get sends a request with headers given as name, value, ….
+// get sends a request and returns the response with its body. headers contains alternating names
+// and values.
 func get(t *testing.T, h http.Handler, method, path string, headers ...string) (*http.Response, string) {
 	t.Helper()
 	r := httptest.NewRequest(method, path, nil)
@@ -64,22 +65,22 @@ func TestAssetsAreCachedForEver(t *testing.T) {
 	} {
 		r, body := get(t, d, "GET", main, "Accept-Encoding", c.accept)
 		if r.StatusCode != 200 || r.Header.Get("Content-Encoding") != c.encoding || c.body != "" && body != c.body {
-			t.Errorf("Accept-Encoding %q: %d %q %q", c.accept, r.StatusCode, r.Header.Get("Content-Encoding"), body)
+			t.Errorf("response for Accept-Encoding %q: status %d, Content-Encoding %q, body %q", c.accept, r.StatusCode, r.Header.Get("Content-Encoding"), body)
 		}
 		if got := r.Header.Get("Cache-Control"); got != "public, max-age=31536000, immutable" {
-			t.Errorf("Cache-Control: %s", got)
+			t.Errorf("Cache-Control = %s", got)
 		}
 		if got := r.Header.Get("Content-Type"); got != "text/javascript; charset=utf-8" {
-			t.Errorf("Content-Type: %s", got)
+			t.Errorf("Content-Type = %s", got)
 		}
 		if r.Header.Get("Vary") != "Accept-Encoding" {
-			t.Error("a cache may give one client's encoding to another")
+			t.Error("no Vary header: a cache may send a response to a client that does not accept its encoding")
 		}
 		if second, body := get(t, d, "GET", main, "Accept-Encoding", c.accept, "If-None-Match", r.Header.Get("ETag")); second.StatusCode != 304 || body != "" {
-			t.Errorf("asked again: %d %q", second.StatusCode, body)
+			t.Errorf("request with If-None-Match: status %d, body %q", second.StatusCode, body)
 		}
 		if head, none := get(t, d, "HEAD", main, "Accept-Encoding", c.accept); head.StatusCode != 200 || none != "" || head.ContentLength != int64(len(body)) {
-			t.Errorf("HEAD: %d %q, %d bytes", head.StatusCode, none, head.ContentLength)
+			t.Errorf("HEAD: status %d, body %q, Content-Length %d", head.StatusCode, none, head.ContentLength)
 		}
 	}
 }
@@ -91,16 +92,16 @@ func TestFixedNamesAreRevalidated(t *testing.T) {
 	}
 	r, body := get(t, d, "GET", "/")
 	if want := `<script type="module" src="` + d.Asset("page/main.js") + `"></script>`; body != want {
-		t.Errorf("the page is %s, not %s", body, want)
+		t.Errorf("page = %s, want %s", body, want)
 	}
 	if r.Header.Get("Cache-Control") != "no-cache" || r.Header.Get("Content-Type") != "text/html; charset=utf-8" {
-		t.Errorf("headers: %v", r.Header)
+		t.Errorf("headers = %v", r.Header)
 	}
 	if _, body := get(t, d, "GET", "/sw.js"); body != `const all = ["`+d.Asset("page/main.js")+`","`+d.Asset("style.css")+`","`+d.Asset("vendor/p/LICENSE")+`"];` {
-		t.Errorf("the worker is %s", body)
+		t.Errorf("service worker = %s", body)
 	}
 	if packed, _ := get(t, d, "GET", "/index.html", "Accept-Encoding", "gzip"); packed.Header.Get("Content-Encoding") != "gzip" {
-		t.Error("the page is not packed")
+		t.Error("the page is not served compressed")
 	}
 }
 
@@ -119,10 +120,10 @@ func TestMissingFiles(t *testing.T) {
 	} {
 		r, _ := get(t, d, c.method, c.path)
 		if r.StatusCode != c.code || d.Has(c.path) != c.has {
-			t.Errorf("%s %s: %d, has %v", c.method, c.path, r.StatusCode, d.Has(c.path))
+			t.Errorf("%s %s: status %d, Has = %v", c.method, c.path, r.StatusCode, d.Has(c.path))
 		}
 		if c.code == 404 && r.Header.Get("Cache-Control") != "no-store" {
-			t.Errorf("%s may be cached: %s", c.path, r.Header.Get("Cache-Control"))
+			t.Errorf("Cache-Control of %s = %s, want no caching", c.path, r.Header.Get("Cache-Control"))
 		}
 	}
 }
@@ -139,10 +140,10 @@ func TestBuildName(t *testing.T) {
 	}
 	first := build(func(fstest.MapFS) {})
 	if second := build(func(p fstest.MapFS) { p["root/sw.js"] = plainFile("other") }); second != first {
-		t.Errorf("the same assets are called %s and %s", first, second)
+		t.Errorf("build hashes of equal assets = %s and %s", first, second)
 	}
 	if other := build(func(p fstest.MapFS) { p["assets/style.css"] = plainFile("b{}") }); other == first {
-		t.Error("other assets have the same name")
+		t.Error("different assets have the same build hash")
 	}
 }
 
@@ -153,7 +154,7 @@ func TestADamagedPageIsNotServed(t *testing.T) {
 		"assets":       {"root/index.html": plainFile("")},
 	} {
 		if _, err := Open(p); err == nil || !strings.Contains(err.Error(), text) {
-			t.Errorf("%v; it does not speak of %s", err, text)
+			t.Errorf("error %v does not contain %s", err, text)
 		}
 	}
 }

@@ -1,6 +1,6 @@
-// Command gen writes the words of the language for editors: the TextMate grammar of VS Code and the
-// word lists of the other editors. It reads the lexer's table of kinds, so a new reserved word
-// reaches all of them, and fails until the word has a sort.
+// Command gen generates the word lists of editors: the TextMate grammar of VS Code and the word
+// lists of the other editors. It reads the lexer's table of kinds. For a new reserved word, it
+// fails until sorts contains the word.
 package main
 
 import (
@@ -49,7 +49,8 @@ func write(dir string) error {
 	return nil
 }
 
-// words are the reserved words by sort, and the words with a meaning only in certain places.
+// words contains the reserved words by sort, and the words that are keywords only in certain
+// positions.
 type words struct {
 	declaration, control, modifier, constant, self []string
 }

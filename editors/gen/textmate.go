@@ -90,7 +90,7 @@ func grammar(w words) ([]byte, error) {
 		{Match: `('` + name + `)(?=\s*:\s*loop\s*\{)`, Captures: named("entity.name.label.concerto")},
 		{Match: `(?:^|(?<=[{};]))\s*('` + name + `)(?=\s*:\s*(?:for|while|loop)\b)`, Captures: named("entity.name.label.concerto")},
 	}}
-	// Any word may be a member after `.`, and a field or an argument before `:`.
+	// any word may be a member after `.`, and a field or an argument before `:`
 	g.Repository["member"] = rule{Patterns: []rule{
 		{Match: `(?<!\.)(\.)([0-9][0-9_]*)`, Captures: named("punctuation.accessor.concerto", "constant.numeric.concerto")},
 		{Match: `(?<!\.)(\.)(await)\b`, Captures: named("punctuation.accessor.concerto", "keyword.control.concerto")},
@@ -131,7 +131,7 @@ func declarations(w words) rule {
 	}}
 }
 
-// contextual returns the rule for words with a meaning only in certain places.
+// contextual returns the rule for words that are keywords only in certain positions.
 func contextual() rule {
 	return rule{Patterns: []rule{
 		{Match: `\b(uses)(?=\s+` + name + `\s*(?:\{|$))`, Captures: named("storage.modifier.concerto")},

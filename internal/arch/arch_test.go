@@ -17,8 +17,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/testkit/randtest"
 )
 
-// libraries lists the only packages that may import each third-party module: a package, or with
-// /... a package and all below it.
+// libraries lists for each third-party module the only packages that may import it. A path that
+// ends in /... includes all packages below it.
 var libraries = []struct{ path, by string }{
 	{"github.com/alecthomas/participle/v2", "parser"},
 	{"github.com/BurntSushi/toml", "internal/compile/manifest"},
@@ -77,15 +77,15 @@ var libraries = []struct{ path, by string }{
 	{"golang.org/x/text", "internal/term/terminal"},
 }
 
-// pure lists the packages without access to the outside: all below the runtime.
+// pure lists the packages that must not access the outside: all packages below the runtime.
 var pure = strings.Fields(`internal/text/source internal/data/value internal/data/hostmsg internal/compile/types internal/compile/diag lexer ast parser internal/compile/manifest sema ir codegen internal/compile/optimize internal/data/schema internal/data/effect internal/data/memstore vm stdlib internal/compile/format internal/text/suggest internal/text/foreign internal/text/ndjson internal/record/hosttrace internal/text/jsonrepair internal/text/jsonschema`)
 
 // worldly lists the packages of the standard library that access the outside.
 var worldly = strings.Fields(`os os/exec os/signal os/user net net/http net/rpc syscall math/rand math/rand/v2 crypto/rand
 	time plugin log log/slog database/sql testing`)
 
-// exceptions lists pure packages that import a worldly one, with the reason why this is no access
-// to the outside.
+// exceptions lists pure packages that import a worldly package, with the reason why the import is
+// no access to the outside.
 var exceptions = []struct{ pkg, imports, reason string }{
 	{"internal/compile/manifest", "time", "TOML's dates are time.Time values"},
 	{"internal/text/jsonschema", "time", "what a date is"},
@@ -152,15 +152,15 @@ func imported(f *ast.File) []string {
 	return out
 }
 
-// TestImports compares every import within the module with the policy, and the policy with the
-// code: each package has one row, and uses every import that the row permits.
+// TestImports compares every import within the module with the policy and vice versa. Each package
+// has one row in the policy and uses every import that its row allows.
 func TestImports(t *testing.T) {
 	randtest.InOneGoroutine(t)
 	imports := moduleImports(t)
 	above := map[string]bool{}
 	for _, r := range Policy {
 		if above[r.Package] {
-			t.Errorf("the policy has two rows for %q", r.Package)
+			t.Errorf("the policy contains two rows for the package %q", r.Package)
 		}
 		uses, exists := imports[r.Package]
 		if !exists {
@@ -168,10 +168,10 @@ func TestImports(t *testing.T) {
 		}
 		for _, p := range strings.Fields(r.Imports) {
 			if !above[p] {
-				t.Errorf("the policy lets %q import %q, which is not listed before it", r.Package, p)
+				t.Errorf("the policy allows %q to import %q, which is not listed before it", r.Package, p)
 			}
 			if !uses[p] {
-				t.Errorf("the policy lets %q import %q, which it does not", r.Package, p)
+				t.Errorf("the policy allows %q to import %q, but the package does not import it", r.Package, p)
 			}
 			if below, own := LayerOf(p), LayerOf(r.Package); below > own {
 				t.Errorf("package %q imports %q: the layer %q is above the layer %q", r.Package, p, layerName(below), Layers[own].Name)
@@ -186,7 +186,7 @@ func TestImports(t *testing.T) {
 	}
 	for pkg := range imports {
 		if !above[pkg] {
-			t.Errorf("package %q is not in the policy: say what it may import", pkg)
+			t.Errorf("package %q is not in the policy: add a row with its allowed imports", pkg)
 		}
 	}
 }
@@ -229,7 +229,7 @@ func TestLibraries(t *testing.T) {
 					above, all := strings.CutSuffix(l.by, "/...")
 					return (above == pkg || all && strings.HasPrefix(pkg, above+"/")) && (p == l.path || strings.HasPrefix(p, l.path+"/"))
 				}) {
-					t.Errorf("package %q imports %s: only the package that hides it may", pkg, p)
+					t.Errorf("package %q imports %s: only the packages listed in libraries may import it", pkg, p)
 				}
 			}
 		}
@@ -251,12 +251,12 @@ func TestPure(t *testing.T) {
 				}
 				i := slices.IndexFunc(exceptions, func(e struct{ pkg, imports, reason string }) bool { return e.pkg == pkg && e.imports == p })
 				if i < 0 {
-					t.Errorf("package %q imports %s: it must not touch the world", pkg, p)
+					t.Errorf("package %q imports %s: the package must not access the outside", pkg, p)
 				}
 				used[i] = true
 			}
 			for _, name := range ambientUses(f) {
-				t.Errorf("package %q uses %s: it must not touch the world", pkg, name)
+				t.Errorf("package %q uses %s: the package must not access the outside", pkg, name)
 			}
 		}
 	}
@@ -269,7 +269,7 @@ func TestPure(t *testing.T) {
 
 // ambientUses returns the ambient functions that a file uses.
 func ambientUses(f *ast.File) []string {
-	names := map[string]string{} // as imported: path
+	names := map[string]string{} // import paths by local name
 	for _, i := range f.Imports {
 		p, _ := strconv.Unquote(i.Path.Value)
 		if _, ok := ambient[p]; !ok {
@@ -303,9 +303,9 @@ func TestPackageComments(t *testing.T) {
 	}
 }
 
-// promise is the sentence in the comment of each package that is importable but not meant to be
+// promise is a sentence in the comment of each package that is importable but not meant to be
 // imported. The compatibility promise covers only package concerto. formerPromise is an earlier
-// wording.
+// wording of the sentence.
 const (
 	promise       = "compatibility promise"
 	formerPromise = "its api promises nothing"
@@ -328,8 +328,8 @@ func TestPromises(t *testing.T) {
 	}
 }
 
-// maxBytes limits the size of a file, except test data, unmodified third-party files and lists
-// that npm writes. Every clone contains a committed file forever.
+// maxBytes is the maximum size of a file. Every clone contains a committed file forever. Test data,
+// unmodified third-party files and lists that npm writes are exempt.
 const maxBytes = 100 << 10
 
 // TestFileSizes checks that no file is larger than maxBytes.
@@ -350,10 +350,10 @@ func TestFileSizes(t *testing.T) {
 		}
 		info, err := os.Stat(filepath.Join(root, filepath.FromSlash(name)))
 		if err != nil {
-			continue // deleted, but not yet committed
+			continue // the file is deleted, but the deletion is not committed
 		}
 		if info.Size() > maxBytes {
-			t.Errorf("%s has %d bytes; %d are the most outside of testdata", name, info.Size(), maxBytes)
+			t.Errorf("%s has %d bytes; the maximum outside of testdata is %d", name, info.Size(), maxBytes)
 		}
 	}
 }

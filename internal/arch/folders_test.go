@@ -11,16 +11,16 @@ import (
 	"github.com/concerto-lang/concerto/internal/testkit/randtest"
 )
 
-// Limits for folders, packages and types.
+// Maximum and minimum sizes of folders, packages and types.
 const (
-	maxPackages = 14 // in a folder
-	maxFiles    = 45 // of a package, without tests
-	minLines    = 60 // of a package
-	maxMethods  = 60 // of a type
+	maxPackages = 14 // number of packages in a folder
+	maxFiles    = 45 // number of files in a package, without tests
+	minLines    = 60 // number of lines in a package
+	maxMethods  = 60 // number of methods of a type
 )
 
 // crowded lists the folders ("name/"), packages and types ("name()") that exceed a limit, with
-// their sizes. The list may only shrink.
+// their present sizes. The sizes may only be reduced.
 var crowded = map[string]int{
 	"cmd/concerto-relay.app()":             102,
 	"internal/editor/analysis.Snapshot()":  73,
@@ -37,7 +37,7 @@ var crowded = map[string]int{
 	"vm.task()":                            159,
 }
 
-// small lists the packages below minLines, with the reason for each.
+// small lists the packages that have fewer than minLines lines, with the reason for each.
 var small = map[string]string{
 	"web/lexemes":               "a program: it writes the lexemes that the page's highlighter uses",
 	"cmd/concerto":              "a program: it calls internal/cli",
@@ -61,9 +61,9 @@ func TestFolders(t *testing.T) {
 		if n > most {
 			used[what] = true
 			if n > crowded[what] {
-				t.Errorf("%s has %d %s; %d are the most", what, n, kind, max(most, crowded[what]))
+				t.Errorf("%s has %d %s; the maximum is %d", what, n, kind, max(most, crowded[what]))
 			} else if n < crowded[what] {
-				t.Errorf("%s has %d %s now: say so in `crowded`", what, n, kind)
+				t.Errorf("%s has only %d %s now: reduce its number in `crowded`", what, n, kind)
 			}
 		}
 	}
@@ -85,7 +85,7 @@ func TestFolders(t *testing.T) {
 		}
 		for name, n := range methods {
 			if visitors := LayerOf(pkg); visitors < len(Layers) && Layers[visitors].Name == "language" {
-				continue // it has one method for each kind of node
+				continue // a visitor has one method for each kind of node
 			}
 			check(pkg+"."+name+"()", n, maxMethods, "methods")
 		}
@@ -129,9 +129,9 @@ func TestSmallPackages(t *testing.T) {
 			continue
 		}
 		if reason := small[pkg]; n < minLines && reason == "" {
-			t.Errorf("package %q has %d lines: it can be a file of another, or has a reason in `small`", pkg, n)
+			t.Errorf("package %q has %d lines: merge it into another package, or add the reason to `small`", pkg, n)
 		} else if n >= minLines && reason != "" {
-			t.Errorf("package %q has %d lines, and needs no reason", pkg, n)
+			t.Errorf("package %q has %d lines: remove it from `small`", pkg, n)
 		}
 	}
 }

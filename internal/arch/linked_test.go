@@ -19,14 +19,16 @@ import (
 	"github.com/concerto-lang/concerto/internal/testkit/randtest"
 )
 
-// namedImporters is the number of importers that a list names for a package.
+// namedImporters is the maximum number of importers that a list names for a package.
 const namedImporters = 3
 
 // TestLinked compares the packages that each program links on Linux with
-// testdata/linked/PROGRAM.txt, so that the diff of a change shows the packages it adds to a
-// program. A line is a package and its importers; packages of the standard library come last,
-// without importers, and only those imported by the module, because the others differ between
-// versions of Go. `go test ./internal/arch -run TestLinked -update` rewrites the lists.
+// testdata/linked/PROGRAM.txt. The difference of this file in a change shows which packages the
+// change adds to the program.
+//
+// A line contains a package and its importers. Packages of the standard library come last and have
+// no importers. Only those that the module imports directly are listed, because the others differ
+// between versions of Go. `go test ./internal/arch -run TestLinked -update` rewrites the files.
 func TestLinked(t *testing.T) {
 	randtest.InOneGoroutine(t)
 	for _, program := range []string{"concerto", "concerto-relay"} {

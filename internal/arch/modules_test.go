@@ -13,14 +13,16 @@ import (
 	"github.com/concerto-lang/concerto/internal/testkit/randtest"
 )
 
-// toolsFolder is the module of the generators and tests that need more modules than the product.
+// toolsFolder is the folder of a separate module. It contains the generators and tests that need
+// modules which the product does not need.
 const toolsFolder = "tools"
 
-// maxRequirements limits the third-party modules that the product and its tests import.
+// maxRequirements is the maximum number of third-party modules that the product and its tests
+// import.
 const maxRequirements = 21
 
-// requirements returns the versions of the modules in a go.mod, and the number of them that our
-// packages import directly.
+// requirements returns the versions of the modules in a go.mod, and the number of modules that it
+// requires directly.
 func requirements(t *testing.T, dir string) (versions map[string]string, direct int) {
 	t.Helper()
 	edit := exec.Command("go", "mod", "edit", "-json")
@@ -49,9 +51,9 @@ func requirements(t *testing.T, dir string) (versions map[string]string, direct 
 	return versions, direct
 }
 
-// TestRequirements limits the number of modules that go.mod requires directly, and compares the
-// versions with those of tools: a workspace uses the higher version for both, so that the tests
-// would use other versions than a user's build.
+// TestRequirements limits the number of modules that go.mod requires directly. It also compares the
+// versions with those in tools/go.mod. A workspace uses the higher version for both modules, so
+// with different versions the tests would not test a user's build.
 func TestRequirements(t *testing.T) {
 	randtest.InOneGoroutine(t)
 	product, direct := requirements(t, ".")
@@ -66,8 +68,8 @@ func TestRequirements(t *testing.T) {
 	}
 }
 
-// TestNothingNeedsTools checks that no package outside of tools imports one of tools, tests
-// included, because the product must build and pass its tests without the workspace.
+// TestNothingNeedsTools checks that no package outside of tools imports a package of tools. This
+// includes tests, because the product must build and pass its tests without the workspace.
 func TestNothingNeedsTools(t *testing.T) {
 	randtest.InOneGoroutine(t)
 	within := 0
@@ -82,7 +84,7 @@ func TestNothingNeedsTools(t *testing.T) {
 		}
 		for _, p := range imported(f) {
 			if strings.HasPrefix(p, Module+"/"+toolsFolder+"/") {
-				t.Errorf("%s imports %s, which is in the module of the tools", name, p)
+				t.Errorf("%s imports %s, which belongs to the module tools", name, p)
 			}
 		}
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/testkit/randtest"
 )
 
-// bannedWords may not be words of a name. A function is a verb and a noun, and a past participle is
-// not a function name.
+// bannedWords maps words that names must not contain to their replacements. A function name
+// consists of a verb and a noun. A past participle is not a function name.
 var bannedWords = map[string]string{
 	"told": "notified, reported", "tell": "notify, report, send", "tells": "notifies, reports", "telling": "notifying",
 	"heard": "received", "hear": "receive", "hears": "receives", "hearing": "receiving",
@@ -28,19 +28,20 @@ var bannedWords = map[string]string{
 	"tray": "queue", "trays": "queues", "gives": "returns", "stands": "is", "mistake": "error", "mistakes": "errors",
 }
 
-// bannedFunctionWords may not be words of the name of a function or type.
+// bannedFunctionWords maps words that names of functions and types must not contain to their
+// replacements.
 var bannedFunctionWords = map[string]string{
 	"kept": "stored, retained", "gone": "exited, closed, removed, absent", "given": "value, argument, answer",
 	"taken": "claimed, used", "takes": "accepts, reads", "looks": "checks, reads", "again": "retry, repeat, recover",
 }
 
-// nameExceptions are declared names with a banned word that are right, by file and name.
+// nameExceptions lists the declared names that may contain a banned word, by file and name.
 var nameExceptions = map[string]string{}
 
-// nameWords are the words of a name in mixed caps.
+// nameWords matches the words of a name in mixed caps.
 var nameWords = regexp.MustCompile(`[A-Z]?[a-z]+|[A-Z]+`)
 
-// TestNames reports declared names that contain a word of the private dialect.
+// TestNames reports declared names that contain a banned word.
 func TestNames(t *testing.T) {
 	randtest.InOneGoroutine(t)
 	used := map[string]bool{}
@@ -74,14 +75,14 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// A declaredName is a name at its declaration.
+// declaredName is a name at its declaration.
 type declaredName struct {
 	*ast.Ident
-	isFunction bool // or a type
+	isFunction bool // the name of a function or a type
 }
 
-// declaredNames returns the names that a file declares: of types, functions, variables, parameters
-// and fields.
+// declaredNames returns the names of types, functions, variables, parameters and fields that a file
+// declares.
 func declaredNames(f *ast.File) (names []declaredName) {
 	add := func(exprs ...ast.Expr) {
 		for _, e := range exprs {
@@ -118,11 +119,12 @@ func declaredNames(f *ast.File) (names []declaredName) {
 	return names
 }
 
-// maxColumns is the length of a line of a comment or of a document. A tab counts as four columns.
+// maxColumns is the maximum length of a line in a comment or a document. A tab counts as four
+// columns.
 const maxColumns = 100
 
-// TestLineLength reports comments in Go files and prose in Markdown with longer lines. Tables,
-// code, HTML, and lines with an address are exempt.
+// TestLineLength reports lines that are longer than maxColumns in comments of Go files and in prose
+// of Markdown files. Tables, code, HTML, and lines with a URL are exempt.
 func TestLineLength(t *testing.T) {
 	randtest.InOneGoroutine(t)
 	for _, file := range textFiles(t) {
@@ -168,10 +170,11 @@ func longLines(file, data string) (long []int) {
 	return long
 }
 
-// generatedPage finds the note in a document that a program writes, a paragraph a line.
+// generatedPage matches the note in a document which states that a program writes the document.
+// Such a document has one line for each paragraph.
 var generatedPage = regexp.MustCompile(`(?m); do not edit -->$|^This page is generated from the library's source\.$`)
 
-// TestLongLines holds what counts as a long line.
+// TestLongLines checks which lines longLines reports.
 func TestLongLines(t *testing.T) {
 	words := strings.Repeat("word ", 25)
 	for _, test := range []struct{ file, text, want string }{

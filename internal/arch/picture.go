@@ -9,31 +9,31 @@ import (
 
 //go:generate go run ./gen ../../docs/packages.svg
 
-// Sizes in the units of the picture.
+// The sizes of the parts of the picture, in SVG units.
 const (
 	boxHeight = 24
 	rowHeight = 74
 	letter    = 7.2 // width of a character
-	gap       = 14  // between two boxes
+	gap       = 14  // distance between two boxes
 	margin    = 24
-	label     = 86 // width of the layers' names
+	label     = 86 // width of the column with the names of the layers
 )
 
 // box is a package in the picture.
 type box struct {
 	pkg         string
 	imports     []*box // direct imports that no other import implies
-	level       int    // its row; 0 is the lowest
+	level       int    // row of the box; 0 is the lowest row
 	x, width, y float64
 }
 
 // middle returns the x coordinate at which arrows meet the box.
 func (b *box) middle() float64 { return b.x + b.width/2 }
 
-// Picture draws the packages of the policy as an SVG: a band for each layer, and in it each package
-// in a row above all its imports, with an arrow to each direct import. An import that another
-// import implies has no arrow; the tooltip lists all imports. All arrows point down. The picture
-// omits packages for tests and benchmarks, and generators.
+// Picture draws the packages of the policy as an SVG. Each layer is a band. Each package is in a
+// row above all its imports and has an arrow to each direct import, so all arrows point down. An
+// import that another import implies has no arrow, but the tooltip of a package lists all its
+// imports. The picture omits generators, and packages for tests and benchmarks.
 func Picture() string {
 	levels := byLevel(boxes())
 	for range 40 {
@@ -100,10 +100,10 @@ func isDrawn(r Rule) bool {
 func boxes() []*box {
 	var all []*box
 	byName := map[string]*box{}
-	reach := map[*box]map[*box]bool{} // direct and indirect imports
+	reach := map[*box]map[*box]bool{} // direct and indirect imports of each box
 	rules := slices.DeleteFunc(slices.Clone(Policy), func(r Rule) bool { return !isDrawn(r) })
 	slices.SortStableFunc(rules, func(a, b Rule) int { return LayerOf(a.Package) - LayerOf(b.Package) })
-	layer, lowest, highest := 0, 0, 0 // the layer's lowest row, and the highest row in use
+	layer, lowest, highest := 0, 0, 0 // layer of the previous box, lowest row of that layer, highest row in use
 	for _, r := range rules {
 		if l := LayerOf(r.Package); l != layer {
 			layer, lowest = l, highest+1
@@ -146,7 +146,7 @@ func name(pkg string) string {
 	if below, ok := strings.CutPrefix(pkg, "internal/"); ok {
 		pkg = below
 		if _, inLayer, ok := strings.Cut(below, "/"); ok {
-			pkg = inLayer // the band shows the layer
+			pkg = inLayer // the band already shows the layer
 		}
 	}
 	return pkg

@@ -44,7 +44,7 @@ func TestPicture(t *testing.T) {
 	}
 	for _, r := range Policy {
 		if isDrawn(r) && !texts[name(r.Package)] {
-			t.Errorf("%s shows no box of %q", file, r.Package)
+			t.Errorf("%s contains no box for %q", file, r.Package)
 		}
 	}
 }

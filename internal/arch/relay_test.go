@@ -19,11 +19,11 @@ func TestCommandHasNoRelay(t *testing.T) {
 		ours := strings.TrimPrefix(dep, Module+"/")
 		for _, not := range []string{"github.com/creack/pty", "github.com/jackc/pgx", "golang.org/x/crypto/argon2"} {
 			if strings.HasPrefix(dep, not) {
-				t.Errorf("the command has %s", dep)
+				t.Errorf("the concerto command links %s", dep)
 			}
 		}
 		if strings.HasPrefix(ours, "relay/") && ours != "relay/protocol" && !strings.HasPrefix(ours, "relay/client") {
-			t.Errorf("the command has %s", ours)
+			t.Errorf("the concerto command links %s", ours)
 		}
 	}
 }
@@ -40,18 +40,18 @@ func depsOf(t *testing.T, command string) []string {
 	return strings.Fields(string(out))
 }
 
-// maxRelayBytes limits the size of the stripped relay server.
+// maxRelayBytes is the maximum size of the stripped relay server, in bytes.
 const maxRelayBytes = 25_000_000
 
-// TestRelayIsSmall checks the size of the relay server. It links neither the VM nor text/template,
-// whose method calls by name would prevent the linker from removing exported methods and so add a
-// seventh to the size.
+// TestRelayIsSmall checks the size of the relay server and that it does not link the VM or
+// text/template. text/template calls methods by name, so the linker could not remove exported
+// methods, which would increase the size by a seventh.
 func TestRelayIsSmall(t *testing.T) {
 	randtest.InOneGoroutine(t)
 	for _, dep := range depsOf(t, "concerto-relay") {
 		switch ours := strings.TrimPrefix(dep, Module+"/"); ours {
 		case "vm", "ir", "sema", "parser", "stdlib":
-			t.Errorf("the relay has %s", ours)
+			t.Errorf("the relay server links %s", ours)
 		}
 	}
 	file := filepath.Join(t.TempDir(), "concerto-relay")
@@ -65,9 +65,9 @@ func TestRelayIsSmall(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(text) > maxRelayBytes {
-		t.Errorf("the relay has %d bytes; %d are the most", len(text), maxRelayBytes)
+		t.Errorf("the relay server has %d bytes; the maximum is %d", len(text), maxRelayBytes)
 	}
 	if bytes.Contains(text, []byte("text/template.(*Template).Execute")) {
-		t.Error("the relay has text/template: does a command set a template of cobra's?")
+		t.Error("the relay server links text/template; a possible cause is a command that sets a template of cobra")
 	}
 }

@@ -12,13 +12,14 @@ import (
 	"github.com/concerto-lang/concerto/internal/testkit/randtest"
 )
 
-// Limits in lines of the file, including comments.
+// The maximum numbers of lines, including comments.
 const (
 	maxFileLines     = 800
 	maxFunctionLines = 80
 )
 
-// larger lists the exceptions, with their limit and the reason.
+// larger lists the files and functions that may exceed a limit, with their individual limit and the
+// reason.
 var larger = map[string]struct {
 	lines  int
 	reason string
@@ -28,8 +29,9 @@ var larger = map[string]struct {
 	"internal/testkit/program/kind.go:init": {140, "a table of kinds that refer to one another, which literals cannot"},
 }
 
-// TestSizes checks that files and functions are short enough to read at once. A table or literal
-// that fills a function should become a declared value, not several functions.
+// TestSizes checks that files and functions do not exceed the maximum numbers of lines. If a table
+// or literal makes a function too long, declare a variable for it instead of splitting the
+// function.
 func TestSizes(t *testing.T) {
 	randtest.InOneGoroutine(t)
 	used := map[string]bool{}
@@ -38,7 +40,7 @@ func TestSizes(t *testing.T) {
 			most, used[what] = x.lines, true
 		}
 		if lines > most {
-			t.Errorf("%s has %d lines; %d are the most", what, lines, most)
+			t.Errorf("%s has %d lines; the maximum is %d", what, lines, most)
 		}
 	}
 	for name, source := range goFiles(t) {
@@ -57,7 +59,7 @@ func TestSizes(t *testing.T) {
 	}
 	for what := range larger {
 		if !used[what] {
-			t.Errorf("%s need no longer be allowed to be larger", what)
+			t.Errorf("%s no longer exceed the limit: remove them from larger", what)
 		}
 	}
 }

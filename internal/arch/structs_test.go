@@ -10,12 +10,13 @@ import (
 	"github.com/concerto-lang/concerto/internal/testkit/randtest"
 )
 
-// maxFields limits the fields of a struct. The fields of embedded structs count as well, also of
-// those embedded through a pointer, an alias or from another package.
+// maxFields is the maximum number of fields of a struct. The fields of embedded structs are
+// included, also if a struct is embedded through a pointer or an alias or comes from another
+// package.
 const maxFields = 30
 
-// largeStructs lists the structs with more fields, with their number and the reason. The numbers
-// may only shrink.
+// largeStructs lists the structs that have more fields, with the number of fields and the reason.
+// The numbers may only be reduced.
 var largeStructs = map[string]struct {
 	fields int
 	reason string
@@ -33,12 +34,12 @@ func TestStructs(t *testing.T) {
 		}
 		switch n, allowed := types.fields(name), largeStructs[name.String()].fields; {
 		case n <= maxFields && allowed > 0:
-			t.Errorf("%s has %d fields: remove it from largeStructs", name, n)
+			t.Errorf("%s has only %d fields: remove it from largeStructs", name, n)
 		case n > max(maxFields, allowed):
-			t.Errorf("%s has %d fields, those of embedded structs counted; %d are the most: which of them are a part with methods of its own?",
+			t.Errorf("%s has %d fields, including those of embedded structs; the maximum is %d: move fields that belong together into a separate type",
 				name, n, max(maxFields, allowed))
 		case n < allowed:
-			t.Errorf("%s has %d fields now: say so in largeStructs", name, n)
+			t.Errorf("%s has only %d fields now: reduce its number in largeStructs", name, n)
 		}
 	}
 	for name := range largeStructs {
@@ -56,7 +57,8 @@ func (d declared) String() string { return d.pkg + "." + d.name }
 // typeTable maps the types of the module to their declarations.
 type typeTable map[declared]typeExpr
 
-// typeExpr is a type expression of a package; imports maps names to packages of the module.
+// typeExpr is a type expression in a package. imports maps the names of imports in its file to
+// packages of the module.
 type typeExpr struct {
 	expr    ast.Expr
 	alias   bool
@@ -64,7 +66,7 @@ type typeExpr struct {
 	imports map[string]string
 }
 
-// with returns another type expression of the same file.
+// with returns x as a type expression of the same file.
 func (e typeExpr) with(x ast.Expr) typeExpr { return typeExpr{x, false, e.pkg, e.imports} }
 
 func declaredTypes(packages map[string][]*ast.File) typeTable {
@@ -96,7 +98,7 @@ func declaredTypes(packages map[string][]*ast.File) typeTable {
 	return table
 }
 
-// fields returns the number of fields of a type of the table, 0 if it is not a struct.
+// fields returns the number of fields of a type in the table, or 0 if the type is not a struct.
 func (t typeTable) fields(name declared) int { return t.fieldsOf(t[name]) }
 
 func (t typeTable) fieldsOf(e typeExpr) int {

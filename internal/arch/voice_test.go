@@ -15,16 +15,16 @@ import (
 	"github.com/concerto-lang/concerto/internal/testkit/randtest"
 )
 
-// A phrase is banned in comments, messages, help and the manual.
+// phrase is a phrase that comments, messages, help and the manual must not contain.
 type phrase struct {
-	name    string // as it appears in a failure and in voiceExceptions
-	pattern string // a space stands for any white space
+	name    string // name of the phrase in failure texts and in voiceExceptions
+	pattern string // regular expression in which a space matches any white space
 	instead string
-	unless  string // the text from the match on may match this
+	unless  string // regular expression; a match is allowed if the text from the match on matches it
 }
 
-// phrases are the words of a private dialect that readers of this project had to translate, with
-// the plain words to write instead. CONTRIBUTING.md shows examples.
+// phrases lists words that are hard to understand in their present use, with plain words to write
+// instead. CONTRIBUTING.md shows examples.
 var phrases = []phrase{
 	{name: "behind", pattern: `behind`, instead: "after (only a queue, a proxy or time is behind something)",
 		unless: `behind (a|an|the|your|its|another|one|that|this)? ?(reverse |load |caching |TLS |HTTPS |corporate )*(prox|queue|load balancer|firewall|schedule)`},
@@ -60,7 +60,7 @@ var phrases = []phrase{
 	{name: "metaphor", pattern: `(deeds?|fates?|strays?|strayed|errands?|trays?)`, instead: "action, outcome, out-of-exchange message, request, queue"},
 }
 
-// find returns where text uses the phrase, as pairs of offsets.
+// find returns the matches of the phrase in a text, as pairs of offsets.
 func (p phrase) find(text string) [][]int {
 	var found [][]int
 	for _, at := range regexpOf(`\b(?:`+p.pattern+`)\b`, p.name).FindAllStringIndex(text, -1) {
@@ -71,10 +71,11 @@ func (p phrase) find(text string) [][]int {
 	return found
 }
 
-// compiledPhrases has what regexpOf returned before.
+// compiledPhrases caches the results of regexpOf by name.
 var compiledPhrases = map[string]*regexp.Regexp{}
 
-// regexpOf compiles the pattern of the phrase with that name; a space in it is any white space.
+// regexpOf compiles the pattern of the phrase with the given name. A space in the pattern matches
+// any white space.
 func regexpOf(pattern, name string) *regexp.Regexp {
 	re := compiledPhrases[pattern]
 	if re == nil {
@@ -89,16 +90,16 @@ func regexpOf(pattern, name string) *regexp.Regexp {
 	return re
 }
 
-// voiceExceptions are the uses of a banned phrase that are right, by the file and the phrase's
-// name.
+// voiceExceptions lists the allowed uses of banned phrases, by file and name of the phrase.
 var voiceExceptions = map[string]string{
 	"internal/arch/voice_test.go: *":                     "the table itself",
 	"docs/voice.md: *":                                   "its examples show the sentences as they were",
 	"internal/testkit/agentwire/conversations.go: wants": "the text of a recorded conversation",
 }
 
-// TestVoice reports texts that use a banned phrase: Go comments and messages, comments of programs
-// and pages, and the project's Markdown. CHANGELOG.md is history and is not read.
+// TestVoice reports texts that contain a banned phrase. It reads comments and messages of Go files,
+// comments of programs and pages, and the project's Markdown. CHANGELOG.md is exempt because it is
+// history.
 func TestVoice(t *testing.T) {
 	randtest.InOneGoroutine(t)
 	used := map[string]bool{}
@@ -129,7 +130,7 @@ func TestVoice(t *testing.T) {
 		}
 	}
 	if len(voiceExceptions) > 40 {
-		t.Errorf("voiceExceptions has %d entries; 40 are allowed", len(voiceExceptions))
+		t.Errorf("voiceExceptions has %d entries; the maximum is 40", len(voiceExceptions))
 	}
 	for e := range voiceExceptions {
 		if !used[e] {
@@ -138,14 +139,15 @@ func TestVoice(t *testing.T) {
 	}
 }
 
-// A passage is a piece of text and the line on which it begins. Its line breaks are those of the
+// passage is a part of a file with the number of its first line. Its line breaks are those of the
 // file.
 type passage struct {
 	line int
 	text string
 }
 
-// textFiles returns the project's files that contain text for people, by their paths from the root.
+// textFiles returns the project's files that contain text for people. The paths are relative to the
+// root.
 func textFiles(t *testing.T) []string {
 	var files []string
 	skipped := []string{"testdata", "node_modules", ".git", "dist", "vendor", "bin", "seeds"}
@@ -172,7 +174,7 @@ func textFiles(t *testing.T) []string {
 		return nil
 	})
 	if err != nil || len(files) < 1000 {
-		t.Fatalf("found %d files (%v)", len(files), err)
+		t.Fatalf("found only %d files (%v)", len(files), err)
 	}
 	return files
 }
@@ -226,11 +228,12 @@ func texts(t *testing.T, file, data string) []passage {
 	return found
 }
 
-// failures are the methods of testing.T whose texts people read when a test fails.
+// failures lists the methods of testing.T whose texts people read when a test fails.
 var failures = []string{"Error", "Errorf", "Fatal", "Fatalf", "Skip", "Skipf", "Log", "Logf"}
 
-// goTexts returns the comments of a Go file, and the strings of more than one word: all of them in
-// the product, those of failures in tests, where others are data.
+// goTexts returns the comments and messages of a Go file. Messages are strings of more than one
+// word. In a test file, only the strings in failure texts are messages, because all other strings
+// are data.
 func goTexts(t *testing.T, file, data string) []passage {
 	fset := token.NewFileSet()
 	f, err := parser.ParseFile(fset, file, data, parser.ParseComments|parser.SkipObjectResolution)
@@ -270,7 +273,8 @@ func goTexts(t *testing.T, file, data string) []passage {
 	return found
 }
 
-// TestVoiceTable holds that each phrase is found where it is written, and not where it is allowed.
+// TestVoiceTable checks that each phrase is found in a text that contains it, and not in a text in
+// which its use is allowed.
 func TestVoiceTable(t *testing.T) {
 	for _, test := range []struct{ file, text, want string }{
 		{"a.go", "package a\n\n// F gives the sum\n// of it.\nfunc F() {}\n", "gives"},

@@ -29,8 +29,8 @@ var (
 	bareTest = regexp.MustCompile("`(Test[A-Z]\\w*)`")
 )
 
-// guides returns the text of each document for newcomers, by its path: the architecture, the
-// decisions and the guides next to them.
+// guides returns the texts of the documents for newcomers by path: ARCHITECTURE.md, the decisions,
+// and the guides in the same folder.
 func guides(t *testing.T) map[string]string {
 	t.Helper()
 	root := filepath.Join("..", "..")
@@ -63,7 +63,7 @@ func TestGuides(t *testing.T) {
 	for guide, text := range guides(t) {
 		for _, m := range folder.FindAllStringSubmatch(text, -1) {
 			if strings.Contains(m[1], "NAME") {
-				continue // a folder that the reader creates
+				continue // a placeholder for a folder that the reader creates
 			}
 			if _, err := os.Stat(filepath.Join(root, filepath.FromSlash(m[1]))); err != nil {
 				t.Errorf("%s names %s, which does not exist", guide, m[1])
@@ -72,7 +72,7 @@ func TestGuides(t *testing.T) {
 		for _, m := range reference.FindAllStringSubmatch(text, -1) {
 			file, name := m[1], m[2]
 			if strings.Contains(file, "NAME") || !strings.Contains(file, "/") && name == "" {
-				continue // a file that the reader creates, or whose folder is clear from the sentence
+				continue // the reader creates the file, or the sentence implies the file's folder
 			}
 			source, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(file)))
 			if err != nil {
@@ -89,7 +89,7 @@ func TestGuides(t *testing.T) {
 		}
 	}
 	if named < 15 {
-		t.Errorf("only %d references were found: has their form changed?", named)
+		t.Errorf("found only %d references; their form may have changed", named)
 	}
 }
 
@@ -161,7 +161,7 @@ func TestDecisionsAreListed(t *testing.T) {
 // TestArchitectureIsShort limits the length of ARCHITECTURE.md.
 func TestArchitectureIsShort(t *testing.T) {
 	if n := len(strings.Fields(guides(t)["ARCHITECTURE.md"])); n > 2500 {
-		t.Errorf("ARCHITECTURE.md has %d words; 2,500 are the most: reasons belong in docs/decisions", n)
+		t.Errorf("ARCHITECTURE.md has %d words; the maximum is 2,500: move reasons to docs/decisions", n)
 	}
 }
 

@@ -51,8 +51,8 @@ func (b *Tab) Click(place string) {
 	b.t.Fatalf("no click reaches %s\nThe page shows:\n%s", place, b.Text("body"))
 }
 
-// wasHit reports whether the event hit the place that point returned. It is true if the page has
-// been replaced since.
+// wasHit reports whether the event hit the element that point returned. It also returns true if the
+// page has been replaced since then.
 func (b *Tab) wasHit(what string) bool {
 	v, err := b.eval("__see." + what + " ?? true")
 	return err != nil || v == true
@@ -78,7 +78,7 @@ func (b *Tab) Paste(text string) {
 	call(b, input.InsertText, input.InsertTextParams{Text: text})
 }
 
-// named lists keys without a character.
+// named maps the names of keys that produce no character.
 var named = map[string]string{
 	"Enter": kb.Enter, "Tab": kb.Tab, "Escape": kb.Escape, "Backspace": kb.Backspace, "Delete": kb.Delete, "Space": " ",
 	"ArrowUp": kb.ArrowUp, "ArrowDown": kb.ArrowDown, "ArrowLeft": kb.ArrowLeft, "ArrowRight": kb.ArrowRight,
@@ -99,21 +99,21 @@ func (b *Tab) Press(keys ...string) {
 			}
 			mod, isModifier := modifiers[m]
 			if !isModifier {
-				b.t.Fatalf("there is no key %s", m)
+				b.t.Fatalf("unknown modifier key %s", m)
 			}
 			held, key = append(held, mod), rest
 		}
 		if k, ok := named[key]; ok {
 			key = k
 		} else if len([]rune(key)) != 1 {
-			b.t.Fatalf("there is no key %s", key)
+			b.t.Fatalf("unknown key %s", key)
 		}
 		b.keys(key, held...)
 	}
 }
 
-// keys sends each key as one event with its character, as a keyboard does. A page that handles the
-// key also consumes the character.
+// keys sends each key as one event with the key's character, as a keyboard does. If the page
+// handles the key, the character is not inserted either.
 func (b *Tab) keys(keys string, held ...chromedp.Modifier) {
 	b.t.Helper()
 	for _, r := range keys {

@@ -11,8 +11,8 @@ import (
 //go:embed axe/axe.min.js
 var axeSource string
 
-// Axe fails the test for each serious or critical accessibility error that axe-core finds on the
-// page, by WCAG 2.2 A and AA and best practices.
+// Axe runs axe-core on the page and fails the test for each serious or critical accessibility
+// error. It checks WCAG 2.2 A and AA and best practices.
 func (b *Tab) Axe() {
 	b.t.Helper()
 	b.Eval("if (!window.axe) { " + axeSource + " }")
@@ -24,6 +24,6 @@ func (b *Tab) Axe() {
 		lines = append(lines, fmt.Sprint(f))
 	}
 	if len(lines) > 0 {
-		b.t.Errorf("axe finds on the page:\n%s", strings.Join(lines, "\n"))
+		b.t.Errorf("axe reports accessibility errors:\n%s", strings.Join(lines, "\n"))
 	}
 }

@@ -17,15 +17,15 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// names are the commands tried when CONCERTO_CHROMIUM is not set.
+// names lists the commands that are tried if CONCERTO_CHROMIUM is not set.
 var names = []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable"}
 
-// without lists features to disable. The two pages for the suggestions of the address bar, which no
-// test shows, cost as much time as a whole test.
+// without lists the browser features to disable. Two of them are pages for the suggestions of the
+// address bar. No test uses these pages, and loading them takes as long as a whole test.
 const without = "Translate,BlinkGenPropertyTrees,WebUIOmniboxPopup,WebUIOmniboxAimPopup,WebUIOmniboxFullPopup,SpareRendererForSitePerProcess"
 
-// patience bounds how long a test waits for the page. Only failing tests and busy machines get near
-// it.
+// patience is the maximum time that a test waits for the page. Only failing tests and busy machines
+// wait nearly that long.
 const patience = 2 * time.Minute
 
 // process is the browser of this test binary.
@@ -63,12 +63,12 @@ func Need(t testing.TB) {
 	}
 }
 
-// Full skips a slow test under the race detector, which checks only Go's memory and slows down the
-// browser. It is for tests that repeat the kind of another test.
+// Full skips a slow test under the race detector. The detector checks only the memory of Go code
+// and slows down the browser. Full is for tests that exercise the same Go code as another test.
 func Full(t testing.TB) {
 	t.Helper()
 	if raced {
-		t.Skip("without the race detector: a test of the same kind ran")
+		t.Skip("not run under the race detector: another test covers the same Go code")
 	}
 }
 
@@ -82,7 +82,7 @@ func find() (string, error) {
 			return path, nil
 		}
 	}
-	return "", fmt.Errorf("no Chromium is found: install the Debian package chromium")
+	return "", fmt.Errorf("no Chromium found: install the Debian package chromium")
 }
 
 // start starts the browser once.
@@ -103,7 +103,7 @@ func start() (context.Context, error) {
 	}
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(path),
-		chromedp.NoSandbox, // root has no sandbox, and the tests load only their own pages
+		chromedp.NoSandbox, // root cannot use the sandbox, and the tests load only their own pages
 		chromedp.Flag("font-render-hinting", "none"),
 		chromedp.Flag("disable-lcd-text", true),
 		chromedp.Flag("lang", "en-US"),

@@ -43,7 +43,7 @@ func serve(t *testing.T, pages map[string]string) string {
 	return s.URL
 }
 
-// witness is a testing.TB that only records failures.
+// witness is a testing.TB that records failures instead of failing.
 type witness struct {
 	testing.TB
 	messages []string
@@ -60,17 +60,17 @@ func TestTabActions(t *testing.T) {
 	b.Go(serve(t, map[string]string{"/": shown}))
 	b.See("Things")
 	if text := b.Text("body"); strings.Contains(text, "hidden") {
-		t.Errorf("the text has hidden elements: %s", text)
+		t.Errorf("Text contains the text of hidden elements: %s", text)
 	}
 	b.Click("#name")
 	b.Type("Ada ✓")
 	if got := b.Spoken(":focus"); got != "textbox Name (required)" {
-		t.Errorf("the focus is announced as %q", got)
+		t.Errorf("Spoken of the focused element = %q", got)
 	}
 	b.Press("Tab", "Enter")
 	b.See("went as Ada ✓")
 	if got := b.Spoken("@go"); got != "button Go (pressed)" {
-		t.Errorf("the button is announced as %q", got)
+		t.Errorf("Spoken of the button = %q", got)
 	}
 	for keys, text := range map[string]string{"?": "key ?", "Escape": "key Escape", "Ctrl+k": "key ctrl k"} {
 		b.Press(keys)
@@ -83,7 +83,7 @@ func TestTabActions(t *testing.T) {
 	b.Click("=Late") // waits until the button is enabled
 	b.See("late")
 	if n := b.Count("button"); n != 3 {
-		t.Errorf("%d buttons", n)
+		t.Errorf("number of buttons = %d", n)
 	}
 	b.Axe()
 }
@@ -96,12 +96,12 @@ func TestTabsOfAProfileShareItsStorage(t *testing.T) {
 	one.Eval("localStorage.x = 1")
 	other.Go(url)
 	if v := other.Eval("localStorage.x ?? null"); v != nil {
-		t.Errorf("another test sees %v", v)
+		t.Errorf("cookie or storage in a tab of another test = %v", v)
 	}
 	beside := one.Beside()
 	beside.Go(url)
 	if v := beside.Eval("localStorage.x"); v != "1" {
-		t.Errorf("a tab beside sees %v", v)
+		t.Errorf("storage in a tab of the same profile = %v", v)
 	}
 }
 
@@ -112,22 +112,22 @@ func TestEmulation(t *testing.T) {
 	b.Go(url)
 	b.Emulate(Phone, Dark)
 	if v := b.Eval(`[innerWidth, devicePixelRatio, matchMedia("(prefers-color-scheme: dark)").matches, matchMedia("(pointer: coarse)").matches, matchMedia("(hover: none)").matches].join()`); v != "390,2,true,true,true" {
-		t.Errorf("a phone in the dark: %v", v)
+		t.Errorf("media features of a phone with a dark theme = %v", v)
 	}
 	b.Tap("@go")
 	b.See("went as")
 	b.Emulate(Desk, Contrast)
 	if v := b.Eval(`[innerWidth, matchMedia("(prefers-contrast: more)").matches, matchMedia("(pointer: coarse)").matches].join()`); v != "1280,true,false" {
-		t.Errorf("a desk with contrast: %v", v)
+		t.Errorf("media features of a desk with more contrast = %v", v)
 	}
 	b.Expect("ERR_INTERNET_DISCONNECTED")
 	b.Offline(true)
 	if v := b.Eval("fetch('/').then(() => 'there', () => 'cut').then((s) => s + navigator.onLine)"); v != "cutfalse" {
-		t.Errorf("offline: %v", v)
+		t.Errorf("state while offline = %v", v)
 	}
 	b.Offline(false)
 	if v := b.Eval("fetch('/').then(() => 'there', () => 'cut').then((s) => s + navigator.onLine)"); v != "theretrue" {
-		t.Errorf("online again: %v", v)
+		t.Errorf("state after going online again = %v", v)
 	}
 }
 
@@ -137,10 +137,10 @@ func TestTasksAreMeasured(t *testing.T) {
 	b.Go(serve(t, map[string]string{"/": shown}))
 	long := b.Tasks(50*time.Millisecond, func() { b.Eval("new Promise((done) => setTimeout(() => done(busy(100))))") })
 	if len(long) != 1 || long[0] > 10*time.Second {
-		t.Errorf("a long task is measured as %v", long)
+		t.Errorf("Tasks during a long task = %v", long)
 	}
 	if long := b.Tasks(50*time.Millisecond, func() { b.Eval("busy(0.1)") }); len(long) != 0 {
-		t.Errorf("a short task is measured as %v", long)
+		t.Errorf("Tasks during a short task = %v", long)
 	}
 }
 
@@ -154,7 +154,7 @@ func TestPageErrorsAreReported(t *testing.T) {
 	b.Axe()
 	b.t = real
 	if s := strings.Join(w.messages, ""); !strings.Contains(s, "button-name") || !strings.Contains(s, "image-alt") {
-		t.Errorf("axe finds %s", s)
+		t.Errorf("errors reported by Axe = %s", s)
 	}
 	for _, text := range []string{"one", "two", "three"} {
 		b.Expect(text)
@@ -173,12 +173,12 @@ func TestPageErrorsAreReported(t *testing.T) {
 			return
 		}
 		if time.Now().After(until) {
-			t.Fatalf("the console's errors are\n%s", s)
+			t.Fatalf("reported console errors:\n%s", s)
 		}
 	}
 }
 
-// square returns a picture with this many black pixels.
+// square returns a picture with the given number of black pixels.
 func square(t *testing.T, black int) []byte {
 	t.Helper()
 	m := image.NewNRGBA(image.Rect(0, 0, 100, 100))
@@ -198,12 +198,12 @@ func square(t *testing.T, black int) []byte {
 
 func TestPicturesMayDifferALittle(t *testing.T) {
 	if how := differs(square(t, 10), square(t, 0)); how != "" {
-		t.Errorf("a thousandth differs: %s", how)
+		t.Errorf("comparison with one thousandth of different pixels: %s", how)
 	}
 	if how := differs(square(t, 40), square(t, 0)); how != "the picture has changed" {
-		t.Errorf("four thousandths differ: %q", how)
+		t.Errorf("comparison with four thousandths of different pixels: %q", how)
 	}
 	if how := differs([]byte("x"), square(t, 0)); !strings.Contains(how, "no PNG") {
-		t.Errorf("no picture: %q", how)
+		t.Errorf("comparison with an invalid picture: %q", how)
 	}
 }

@@ -9,12 +9,12 @@ import (
 // Device is a screen with its input method.
 type Device struct {
 	Name          string
-	Width, Height int64 // CSS pixels
+	Width, Height int64 // size in CSS pixels
 	Scale         float64
 	Touch         bool
 }
 
-// These are the devices of the tests.
+// The devices that tests emulate.
 var (
 	Desk  = Device{Name: "desk", Width: 1280, Height: 800, Scale: 1}
 	Phone = Device{Name: "phone", Width: 390, Height: 844, Scale: 2, Touch: true}
@@ -26,7 +26,7 @@ type Theme struct {
 	ReducedMotion          bool
 }
 
-// These are the themes of the tests.
+// The themes that tests emulate.
 var (
 	Light    = Theme{Name: "light", Scheme: "light", Contrast: "no-preference"}
 	Dark     = Theme{Name: "dark", Scheme: "dark", Contrast: "no-preference"}
@@ -54,8 +54,8 @@ func (b *Tab) Throttle(times float64) {
 	call(b, emulation.SetCPUThrottlingRate, emulation.SetCPUThrottlingRateParams{Rate: times})
 }
 
-// Offline disables or enables the page's network. Open WebSockets stay open: a test that must cut
-// them closes them at the server or a proxy.
+// Offline disables or enables the page's network. Open WebSockets stay open. A test that needs to
+// close them does so in the server or a proxy.
 func (b *Tab) Offline(offline bool) {
 	b.t.Helper()
 	conditions := []*network.Conditions{}
@@ -69,8 +69,8 @@ func (b *Tab) Offline(offline bool) {
 	call(b, network.OverrideNetworkState, network.OverrideNetworkStateParams{Offline: offline, DownloadThroughput: -1, UploadThroughput: -1})
 }
 
-// offlineParams sets the flag in both forms: Chromium 148 reads the top-level one, Chromium 156 the
-// one in each condition.
+// offlineParams sets the flag in two forms. Chromium 148 reads the top-level flag, and Chromium 156
+// reads the flag in each condition.
 type offlineParams struct {
 	network.EmulateNetworkConditionsByRuleParams
 	Offline bool `json:"offline"`

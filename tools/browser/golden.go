@@ -16,21 +16,22 @@ import (
 	"github.com/concerto-lang/concerto/internal/testkit/golden"
 )
 
-// A picture may differ from its golden: a pixel counts as different if one of its colours differs
-// by more than farPixel, and at most farShare of all pixels may be different.
+// The tolerance for a picture that is compared with its golden. A pixel is different if one of its
+// colours differs by more than farPixel. At most farShare of all pixels may be different.
 const (
 	farPixel = 40
 	farShare = 0.002
 )
 
-// goldens is the directory of the pictures; fonts records the fonts and browser that made them.
+// goldens is the directory of the pictures. fonts is the file that records the browser version and
+// fonts with which the pictures were made.
 const (
 	goldens = "testdata/golden"
 	fonts   = goldens + "/fonts.txt"
 )
 
-// measured returns the browser's version and the widths of a text in the fonts that pages use. If
-// they differ, so does every picture.
+// measured is a JavaScript expression. Its value contains the browser's version and the widths of a
+// text in the fonts that pages use. If these differ, every picture differs too.
 const measured = `(() => {
 	const c = document.createElement("canvas").getContext("2d");
 	const widths = ["16px system-ui", "bold 16px system-ui", "16px sans-serif", "16px ui-monospace", "16px monospace", "16px emoji"].map((f) => {
@@ -48,7 +49,7 @@ func (b *Tab) Screenshot(place string) []byte {
 	if place != "" {
 		r, ok := b.Eval("(() => { const r = __see.one(" + quote(place) + ").getBoundingClientRect(); return { x: r.x + scrollX, y: r.y + scrollY, w: r.width, h: r.height } })()").(map[string]any)
 		if !ok {
-			b.t.Fatalf("there is no %s", place)
+			b.t.Fatalf("no element for %s", place)
 		}
 		beyond := true
 		p.CaptureBeyondViewport = &beyond
@@ -58,8 +59,8 @@ func (b *Tab) Screenshot(place string) []byte {
 }
 
 // Golden compares a picture of a place, or of the window for "", with testdata/golden/NAME.png. `go
-// test -update` writes the golden. If fonts or browser differ from those of the goldens, Golden
-// logs this and compares nothing. It writes a picture that differs to NAME.got.png.
+// test -update` writes the golden. If the browser or fonts are not those of the goldens, Golden
+// logs this and does not compare. It writes a picture that differs to NAME.got.png.
 func (b *Tab) Golden(name, place string) {
 	b.t.Helper()
 	got := b.Screenshot(place)
@@ -74,7 +75,7 @@ func (b *Tab) Golden(name, place string) {
 	}
 	there, err := os.ReadFile(fonts)
 	if err != nil {
-		b.t.Fatalf("there are no goldens: run go test -update (%v)", err)
+		b.t.Fatalf("no goldens: run go test -update (%v)", err)
 	}
 	if string(there) != here {
 		b.t.Logf("%s is not compared: the goldens were made with another browser or other fonts:\n%s\nhere:\n%s", name, there, here)
@@ -82,7 +83,7 @@ func (b *Tab) Golden(name, place string) {
 	}
 	want, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
-		b.t.Errorf("there is no %s: run go test -update, and check the picture", file)
+		b.t.Errorf("no file %s: run go test -update, and check the picture", file)
 		return
 	}
 	if err != nil {
@@ -105,7 +106,8 @@ func (b *Tab) write(name string, data []byte) {
 	}
 }
 
-// differs returns how a picture differs from the expected one, or "".
+// differs describes how a picture differs from the expected one. It returns "" if the difference is
+// within the tolerance.
 func differs(got, want []byte) string {
 	g, err := png.Decode(bytes.NewReader(got))
 	if err != nil {
@@ -132,7 +134,7 @@ func differs(got, want []byte) string {
 	return ""
 }
 
-// distance returns the greatest difference between the colours of a pixel, at most 255.
+// distance returns the largest difference between two pixels in any colour, at most 255.
 func distance(a, b image.Image, x, y int) int {
 	p, q := color.NRGBAModel.Convert(a.At(x, y)).(color.NRGBA), color.NRGBAModel.Convert(b.At(x, y)).(color.NRGBA)
 	apart := func(m, n uint8) int { return max(int(m), int(n)) - min(int(m), int(n)) }

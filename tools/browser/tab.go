@@ -21,7 +21,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// helpers are functions that each page offers as __see.
+// helpers is the source of the functions that each page provides as __see.
 //
 //go:embed helpers.js
 var helpers string
@@ -66,8 +66,8 @@ func open(t testing.TB, parent context.Context, options ...chromedp.ContextOptio
 	if err := chromedp.Listen(ctx, b.watch.handle); err != nil {
 		t.Fatalf("open a tab: %v", err)
 	}
-	// Otherwise the developer tools keep workers of the page alive, and an old service worker never
-	// stops.
+	// without automatic attachment, the developer tools keep workers of the page alive, and an old
+	// service worker never stops
 	call(b, target.SetAutoAttach, target.SetAutoAttachParams{})
 	call(b, runtime.Enable, cdp.Empty{})
 	call(b, log.Enable, cdp.Empty{})
@@ -118,8 +118,8 @@ func (b *Tab) Reload() {
 	}
 }
 
-// Eval returns the value of a JavaScript expression as JSON data. It awaits promises. Exceptions
-// fail the test.
+// Eval returns the value of a JavaScript expression as JSON data. If the value is a promise, Eval
+// waits for its result. An exception fails the test.
 func (b *Tab) Eval(expression string) any {
 	b.t.Helper()
 	v, err := b.eval(expression)
@@ -150,8 +150,8 @@ func (b *Tab) evalWithin(expression string, limit time.Duration) (any, error) {
 	return v, err
 }
 
-// Wait waits until an expression, or a promise of it, is true. Exceptions count as false. While the
-// page loads, Wait tries again.
+// Wait waits until an expression is true. If the value is a promise, its result counts. An
+// exception counts as false. While the page loads, Wait tries again.
 func (b *Tab) Wait(expression string) {
 	b.t.Helper()
 	if !b.wait(expression, patience) {
@@ -159,7 +159,7 @@ func (b *Tab) Wait(expression string) {
 	}
 }
 
-// Soon waits briefly until an expression is true, and reports whether it is.
+// Soon waits a short time for an expression to become true, and reports whether it is.
 func (b *Tab) Soon(expression string) bool {
 	b.t.Helper()
 	return b.wait(expression, 2*time.Second)
@@ -205,14 +205,14 @@ func (b *Tab) Count(place string) int {
 	return int(n)
 }
 
-// Spoken returns the role and name that a screen reader announces for a place, such as "button
-// Approve"; ":focus" is the focused element. Its states (pressed, expanded, invalid, …) follow in
-// parentheses.
+// Spoken returns the role and the name that a screen reader announces for a place, such as "button
+// Approve". The states of the element (pressed, expanded, invalid, …) follow in parentheses. The
+// place ":focus" is the focused element.
 func (b *Tab) Spoken(place string) string {
 	b.t.Helper()
 	r := call(b, runtime.Evaluate, runtime.EvaluateParams{Expression: "__see.one(" + quote(place) + ")"})
 	if r.ExceptionDetails != nil || r.Result.ObjectID == "" {
-		b.t.Fatalf("there is no %s", place)
+		b.t.Fatalf("no element for %s", place)
 	}
 	no := false
 	tree := call(b, accessibility.GetPartialAXTree, accessibility.GetPartialAXTreeParams{ObjectID: r.Result.ObjectID, FetchRelatives: &no})
@@ -224,7 +224,7 @@ func (b *Tab) Spoken(place string) string {
 	return ""
 }
 
-// states lists the states that Spoken reports.
+// states lists the ARIA states that Spoken includes.
 var states = "checked pressed expanded selected disabled invalid required readonly"
 
 func spoken(n *accessibility.Node) string {

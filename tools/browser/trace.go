@@ -11,7 +11,7 @@ import (
 	"github.com/chromedp/cdproto/tracing"
 )
 
-// tracer allows one trace at a time: the browser supports only one.
+// tracer is held while a trace is recorded, because the browser supports only one trace at a time.
 var tracer sync.Mutex
 
 // trace collects the browser's trace events.
@@ -47,8 +47,8 @@ func (tr *trace) handle(event any) {
 }
 
 // Tasks calls do and returns the CPU time of each task on the page's main thread that took longer
-// than least. It measures CPU time, so a busy machine does not make tasks longer. If a virtual
-// machine reports more CPU time than wall time, Tasks returns the wall time.
+// than least. CPU time is used because a busy machine does not increase it. On a virtual machine,
+// the reported CPU time may exceed the wall time. In that case Tasks uses the wall time.
 func (b *Tab) Tasks(least time.Duration, do func()) []time.Duration {
 	b.t.Helper()
 	tracer.Lock()
@@ -60,7 +60,7 @@ func (b *Tab) Tasks(least time.Duration, do func()) []time.Duration {
 	call(b, tracing.Start, tracing.StartParams{TraceConfig: &tracing.TraceConfig{
 		IncludedCategories: []string{"toplevel", "blink.user_timing"},
 	}})
-	// The mark identifies the page's thread among all threads.
+	// the mark identifies the page's thread among all threads
 	mark := "void performance.mark(" + quote(fmt.Sprintf("concerto %p", done)) + ")"
 	b.Eval(mark)
 	do()
@@ -69,7 +69,7 @@ func (b *Tab) Tasks(least time.Duration, do func()) []time.Duration {
 	select {
 	case <-done:
 	case <-time.After(patience):
-		b.t.Fatal("the browser never ended its trace")
+		b.t.Fatal("the browser did not finish its trace")
 	}
 	b.watch.mu.Lock()
 	defer b.watch.mu.Unlock()
@@ -80,7 +80,8 @@ func (b *Tab) Tasks(least time.Duration, do func()) []time.Duration {
 	return long
 }
 
-// longer returns the tasks of the thread that set the mark, or false if there is none.
+// longer returns the durations of the long tasks on the thread that set the mark. It returns false
+// if no thread set it.
 func longer(events []traceEvent, mark string, least time.Duration) ([]time.Duration, bool) {
 	i := slices.IndexFunc(events, func(e traceEvent) bool { return e.Name == mark })
 	if i < 0 {

@@ -21,8 +21,8 @@ type watch struct {
 	workers  []*serviceworker.Registration
 }
 
-// Expect allows console errors that contain this text. A test of wrong credentials, for example,
-// expects a 401.
+// Expect allows console errors that contain this text. For example, a test of wrong credentials
+// expects an error that contains 401.
 func (b *Tab) Expect(text string) {
 	b.watch.mu.Lock()
 	defer b.watch.mu.Unlock()
@@ -55,7 +55,7 @@ func (w *watch) handle(event any) {
 	}
 }
 
-// registration returns the last registration of an origin's service worker, or "".
+// registration returns the latest service worker registration of an origin, or "".
 func (w *watch) registration(origin string) serviceworker.RegistrationID {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -67,7 +67,7 @@ func (w *watch) registration(origin string) serviceworker.RegistrationID {
 	return ""
 }
 
-// report fails a test for the console errors it did not expect.
+// report fails the test for each console error that the test did not expect.
 func (w *watch) report(t testing.TB) {
 	t.Helper()
 	w.mu.Lock()

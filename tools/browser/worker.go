@@ -21,8 +21,8 @@ func (b *Tab) Allow(origin, what string) {
 	call(b, browser.SetPermission, browser.SetPermissionParams{Permission: &browser.PermissionDescriptor{Name: what}, Setting: browser.PermissionSettingGranted, Origin: origin, BrowserContextID: c.BrowserContextID})
 }
 
-// Push delivers a decrypted push message to the service worker of an origin, and returns when the
-// worker has started with it. The page does not have to be open.
+// Push delivers a push message, already decrypted, to the service worker of an origin. It returns
+// when the worker has started to handle the message. No page of the origin needs to be open.
 func (b *Tab) Push(origin, data string) {
 	b.t.Helper()
 	call(b, serviceworker.Enable, cdp.Empty{})
@@ -35,7 +35,8 @@ func (b *Tab) Push(origin, data string) {
 	b.t.Fatalf("%s has no service worker", origin)
 }
 
-// InWorker returns the value of an expression in the running service worker of an origin.
+// InWorker evaluates an expression in the running service worker of an origin and returns its
+// value.
 func (b *Tab) InWorker(origin, expression string) any {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, patience)
@@ -72,5 +73,5 @@ func inWorker(ctx context.Context, origin, expression string) (any, error) {
 		}
 		return v, err
 	}
-	return nil, fmt.Errorf("none runs")
+	return nil, fmt.Errorf("no service worker is running")
 }

@@ -19,7 +19,8 @@ import (
 	"github.com/concerto-lang/concerto/tools/browser"
 )
 
-// record makes the test record what the workbench sends to the language server.
+// record makes the test record the messages that the workbench sends to the language server. They
+// are stored in testdata/sessions of package editors.
 var record = flag.Bool("record", false, "record what the workbench sends in testdata/sessions of editors")
 
 func TestMain(m *testing.M) {
@@ -28,8 +29,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// workbench is the directory in which `make vscode-e2e` installs VS Code for browsers, and
-// extension the file that `make vscode` builds.
+// workbench is the directory in which `make vscode-e2e` installs VS Code for browsers. extension is
+// the file that `make vscode` builds.
 const (
 	workbench = "../../bin/workbench/node_modules/code-server/out/node/entry.js"
 	extension = "../../bin/concerto.vsix"
@@ -49,12 +50,12 @@ fn main() {
 }
 `
 
-// TestWorkbench uses the shipped extension in the real workbench as a person does: an error is
-// underlined and fixed by a quick fix, a completion is accepted, a name is renamed, a breakpoint is
-// hit, and a test passes.
+// TestWorkbench operates the released extension in the real workbench as a user does. An error is
+// underlined and fixed by a quick fix, a completion is accepted, a name is renamed, the debugger
+// stops at a breakpoint, and a test passes.
 func TestWorkbench(t *testing.T) {
 	if os.Getenv("CONCERTO_WORKBENCH") == "" {
-		t.Skip("make vscode-e2e plays in the real workbench")
+		t.Skip("the workbench is not installed: run make vscode-e2e")
 	}
 	dir := filepath.Join(t.TempDir(), "rooms")
 	if err := os.Mkdir(dir, 0o700); err != nil {
@@ -74,7 +75,7 @@ func TestWorkbench(t *testing.T) {
 	b.Wait("__see.all('.squiggly-error').length === 1")
 	w.at(11, 26)
 	b.Wait("__see.all('.codicon-gutter-lightbulb-auto-fix, .codicon-light-bulb, .codicon-lightbulb-autofix').length > 0")
-	for range 20 { // a request of the workbench itself may replace ours
+	for range 20 { // the workbench may send a request of its own in between
 		b.Press("Ctrl+.")
 		if b.Soon("__see.text('.action-widget').includes('Change to')") {
 			break
@@ -121,7 +122,7 @@ func TestWorkbench(t *testing.T) {
 	}
 }
 
-// desk is the workbench with the actions of a user.
+// desk performs the actions of a user in the workbench.
 type desk struct {
 	*browser.Tab
 	t *testing.T
@@ -151,7 +152,7 @@ func (w *desk) command(title string) {
 	w.Press("Enter")
 }
 
-// shows waits until the text contains all of these.
+// shows waits until the window contains all of these texts.
 func (w *desk) shows(texts ...string) {
 	w.t.Helper()
 	for _, text := range texts {
@@ -159,7 +160,8 @@ func (w *desk) shows(texts ...string) {
 	}
 }
 
-// picture writes a screenshot of the window to the file named by CONCERTO_PICTURE.
+// picture writes a screenshot of the window to the file named by the environment variable
+// CONCERTO_PICTURE.
 func (w *desk) picture() {
 	w.t.Helper()
 	if file := os.Getenv("CONCERTO_PICTURE"); file != "" {
@@ -169,7 +171,7 @@ func (w *desk) picture() {
 	}
 }
 
-// settings returns a user's settings: the built command, and no welcome page.
+// settings returns the settings of a user: the path of the built command, and no welcome page.
 func settings(command string) ([]byte, error) {
 	return json.Marshal(map[string]any{
 		"concerto.command": command, "workbench.startupEditor": "none", "security.workspace.trust.enabled": false, "telemetry.telemetryLevel": "off",

@@ -14,8 +14,8 @@ import (
 	"github.com/concerto-lang/concerto/tools/browser"
 )
 
-// photograph runs the example with a relay, opens the relay's page on a phone and returns a PNG
-// of the approval.
+// photograph runs the example with a relay, opens the relay's page on an emulated phone and returns
+// a PNG of the approval.
 func photograph(t *testing.T) []byte {
 	t.Helper()
 	browser.Need(t)
@@ -35,7 +35,7 @@ func photograph(t *testing.T) []byte {
 	env := append(os.Environ(), "HOME="+home, "XDG_CONFIG_HOME=", "XDG_STATE_HOME=", "XDG_RUNTIME_DIR=",
 		"CONCERTO_RELAY_SOCK=", "RELAY_HOSTD_SOCK=", "LOCAL_UNIX_SOCKET=")
 
-	// The page shows the name of the machine.
+	// the page shows the host name of the machine, so the server runs with a fixed one
 	server := exec.Command("unshare", "--uts", "--map-root-user", "sh", "-c", "hostname desk && exec "+relay+
 		" serve --listen 127.0.0.1:0 --db sqlite:relay.db --with-hostd")
 	server.Dir, server.Env = home, env
@@ -66,8 +66,8 @@ func photograph(t *testing.T) []byte {
 	return b.Screenshot("")
 }
 
-// start starts a command and returns what follows the text on the first line that contains it.
-// The command is stopped when the test ends.
+// start starts a command. It waits for the first line that contains text and returns the rest of
+// that line after text. The command is stopped when the test ends.
 func start(t *testing.T, c *exec.Cmd, text string) string {
 	t.Helper()
 	out, err := c.StdoutPipe()
@@ -79,7 +79,7 @@ func start(t *testing.T, c *exec.Cmd, text string) string {
 	}
 	t.Cleanup(func() {
 		_ = c.Process.Signal(syscall.SIGTERM)
-		_ = c.Wait() // the signal is its reason to exit
+		_ = c.Wait() // the error only reports the signal
 	})
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {

@@ -32,14 +32,14 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// The picture shows the run while it waits for an answer to its question: the screen is then the
-// same in every run, except for the durations.
+// The question and the size of the terminal. The picture shows the run while it waits for an answer
+// to its question. At that time the screen is the same in every run, except for the durations.
 const (
 	columns  = 80
 	question = "[a]llow once"
 )
 
-// durations matches the time at the end of a line of the live view.
+// durations matches the duration at the end of a line of the live view.
 var durations = regexp.MustCompile(`  \d+(\.\d)?s$|  \d+m\d\ds$`)
 
 // TestTerminal compares the stored picture of the terminal with the current output of the command.
@@ -71,12 +71,12 @@ func TestTerminal(t *testing.T) {
 		write(t, terminalFile, []byte(got))
 	}
 	if diff := cmp.Diff(string(read(t, terminalFile)), got); diff != "" {
-		t.Errorf("%s (-) is not what the command shows (+); run `make pictures`:\n%s", terminalFile, diff)
+		t.Errorf("%s (-) differs from the output of the command (+); run `make pictures`:\n%s", terminalFile, diff)
 	}
 }
 
 // TestPhone checks the size of the stored picture of the phone. With -update it first takes the
-// picture, of a relay that shows the approval of a real run.
+// picture. The picture shows the relay's page with the approval of a real run.
 func TestPhone(t *testing.T) {
 	if golden.Updating() {
 		write(t, phoneFile, photograph(t))
@@ -84,11 +84,11 @@ func TestPhone(t *testing.T) {
 	picture := read(t, phoneFile)
 	p, err := png.DecodeConfig(bytes.NewReader(picture))
 	if err != nil || int64(p.Width) != int64(float64(browser.Phone.Width)*browser.Phone.Scale) || p.Height < p.Width {
-		t.Errorf("%s is %d by %d pixels (%v), not as wide as a phone; run `make pictures`", phoneFile, p.Width, p.Height, err)
+		t.Errorf("%s has %d by %d pixels (%v), want the width of a phone; run `make pictures`", phoneFile, p.Width, p.Height, err)
 	}
 }
 
-// copyExample returns the path of a copy of the example, so that a run changes nothing in the
+// copyExample returns the path of a copy of the example, so that a run does not change files in the
 // repository.
 func copyExample(t *testing.T) string {
 	t.Helper()
@@ -106,7 +106,7 @@ func read(t *testing.T, name string) []byte {
 		t.Fatal(err)
 	}
 	if len(text) > mostBytes {
-		t.Errorf("%s has %d bytes, more than %d", name, len(text), mostBytes)
+		t.Errorf("%s has %d bytes, the maximum is %d", name, len(text), mostBytes)
 	}
 	return text
 }

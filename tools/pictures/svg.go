@@ -1,6 +1,6 @@
-// Package pictures draws the pictures of README.md from real runs. `make pictures` writes them;
-// otherwise its test compares the terminal's picture with the current command.
-// The compatibility promise does not cover it.
+// Package pictures draws the pictures of README.md from real runs. `make pictures` writes them.
+// Otherwise the package's test compares the stored picture of the terminal with the current output
+// of the command. The compatibility promise does not cover the package.
 package pictures
 
 import (
@@ -10,7 +10,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/testkit/testterm"
 )
 
-// Measures of the drawn terminal, in pixels.
+// The sizes of the drawn terminal, in pixels.
 const (
 	cellWidth  = 8
 	lineHeight = 20

@@ -1,5 +1,5 @@
-// Command lexemes writes the keywords and operators of the language, from the lexer's table, for
-// the parts that highlight programs.
+// Command lexemes generates the JavaScript module with the keywords and operators of the language.
+// The parts that highlight programs import the module. Its source is the lexer's table.
 package main
 
 import (
@@ -33,7 +33,7 @@ func module() string {
 			operators = append(operators, info.Text)
 		}
 	}
-	// Longer operators first: they begin with shorter ones.
+	// longer operators come first, because they may begin with shorter ones
 	slices.SortStableFunc(operators, func(a, b string) int { return len(b) - len(a) })
 	return "// The words of the language, from the lexer: `make gen` writes this.\n" +
 		"export const comment = \"//\";\n" + list("keywords", keywords) + list("operators", operators)

@@ -1,4 +1,5 @@
-// Command gen draws the packages and their imports, from the policy of package arch, into a file.
+// Command gen draws the packages of package arch's policy and their imports, and writes the drawing
+// to a file.
 package main
 
 import (

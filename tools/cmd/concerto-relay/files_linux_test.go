@@ -10,7 +10,7 @@ import (
 	"github.com/concerto-lang/concerto/tools/browser"
 )
 
-// shop creates a repository with an uncommitted change.
+// shop creates a git repository with an uncommitted change and returns its path.
 func shop(r *relay) (dir string) {
 	r.t.Helper()
 	dir = filepath.Join(r.dir, "shop")
@@ -60,14 +60,15 @@ func (r *relay) enter(at string) *browser.Tab {
 	return b
 }
 
-// decide decides the card once it accepts decisions.
+// decide makes a decision on the approval card as soon as the card accepts decisions.
 func decide(b *browser.Tab, decision string) {
 	b.Wait("document.querySelector('[data-testid=" + decision + "]').ariaDisabled === 'false'")
 	b.Click("@" + decision)
 }
 
 // TestFilesAndDiff reads, searches, diffs and writes the files of a run through a real host. A file
-// that somebody else changed is not overwritten, and paths outside the run's directory are refused.
+// that was changed elsewhere in the meantime is not overwritten, and paths outside of the run's
+// directory are refused.
 func TestFilesAndDiff(t *testing.T) {
 	r := newRelay(t)
 	dir := shop(r)
@@ -112,7 +113,7 @@ func filesOf(r *relay, b *browser.Tab) {
 	b.Click("=Files")
 	b.Wait("__see.text('.files-list').includes('checkout/') && __see.text('.files-list').includes('not followed')")
 	if text := b.Text(".files-list"); !strings.Contains(text, "<b>bold<b>.txt") {
-		r.t.Errorf("the files are %s", text)
+		r.t.Errorf("listed files = %s", text)
 	}
 	b.Axe()
 	b.Click(`a[href*="bold"]`)
@@ -124,7 +125,7 @@ func filesOf(r *relay, b *browser.Tab) {
 		b.Eval("location.hash = location.hash.split('?')[0] + '?file=" + strings.ReplaceAll(out, "/", "%2F") + "'")
 		b.Wait("__see.text('.crumbs').endsWith('" + filepath.Base(out) + "') && __see.text('.failed').length > 0")
 		if text := b.Text("main"); strings.Contains(text, "s3cret") || strings.Contains(text, "root:") || !strings.Contains(text, "run's directory") {
-			r.t.Errorf("%s is shown as %s", out, text)
+			r.t.Errorf("page for %s shows %s", out, text)
 		}
 	}
 	b.Click("=files")
@@ -161,13 +162,13 @@ func editIn(r *relay, b *browser.Tab) {
 	decide(b, "deny")
 	b.See("The write was denied.")
 	if text, err := os.ReadFile(filepath.Join(r.dir, "shop/checkout/total.conc")); err != nil || string(text) != "fn total() { return 4 }\n" {
-		r.t.Errorf("the file has %q, %v", text, err)
+		r.t.Errorf("content of the file = %q, error %v", text, err)
 	}
 	b.Click("@save")
 	b.Wait("__see.text('@approval-card').includes('fn total() {}')")
 	decide(b, "approve")
 	b.Wait("__see.all('@edit').length === 1 && __see.text('.source').includes('fn total() {}')")
 	if text, err := os.ReadFile(filepath.Join(r.dir, "shop/checkout/total.conc")); err != nil || string(text) != "fn total() {}" {
-		r.t.Errorf("the file has %q, %v", text, err)
+		r.t.Errorf("content of the file = %q, error %v", text, err)
 	}
 }

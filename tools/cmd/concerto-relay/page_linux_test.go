@@ -9,8 +9,9 @@ import (
 	"github.com/concerto-lang/concerto/tools/browser"
 )
 
-// TestPage does what a new user does: run one command, open its link, start a run on a terminal
-// from the page, approve its request, write to it, change a file next to it, and see it end.
+// TestPage performs the steps of a new user. The user runs one command and opens the printed link.
+// On the page, the user starts a run on a terminal, approves its request, types into the terminal
+// and changes a file. Finally the run ends.
 func TestPage(t *testing.T) {
 	r := newRelay(t)
 	if err := os.WriteFile(filepath.Join(r.dir, "note.txt"), []byte("note\n"), 0o600); err != nil {
@@ -18,7 +19,7 @@ func TestPage(t *testing.T) {
 	}
 	r.serve(nil)
 	if !strings.HasPrefix(r.setup, r.url+"/setup#") {
-		t.Fatalf("the link is %q", r.setup)
+		t.Fatalf("setup link = %q", r.setup)
 	}
 	b := browser.Open(t)
 	b.Expect("401")
@@ -46,7 +47,7 @@ func TestPage(t *testing.T) {
 	b.Click("@approve")
 	b.Wait("__see.all('@edit').length === 1 && __see.text('.source').includes('changed by hand')")
 	if text, err := os.ReadFile(filepath.Join(r.dir, "note.txt")); err != nil || string(text) != "changed by hand" {
-		t.Errorf("the file has %q, %v", text, err)
+		t.Errorf("content of the file = %q, error %v", text, err)
 	}
 
 	b.Click("=Terminal")

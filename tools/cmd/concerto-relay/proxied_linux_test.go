@@ -15,7 +15,8 @@ import (
 	"github.com/concerto-lang/concerto/tools/browser"
 )
 
-// proxied starts an https proxy with a self-signed certificate for a server that is set later.
+// proxied starts an HTTPS proxy with a self-signed certificate. The caller stores the address of
+// the server in to later.
 func proxied(t *testing.T) (address string, to *atomic.Pointer[url.URL], client *http.Client) {
 	t.Helper()
 	to = &atomic.Pointer[url.URL]{}
@@ -33,10 +34,9 @@ func proxied(t *testing.T) (address string, to *atomic.Pointer[url.URL], client 
 	return "https://relay.test:" + u.Port(), to, s.Client()
 }
 
-// TestProxied sets up a phone as README.md describes: an https proxy before the server, which knows
-// the public address. The printed link opens the page through the proxy, the user enables
-// notifications on a phone and approves a request of a local run. Pages of other origins are
-// refused.
+// TestProxied sets up a phone as README.md describes. The server is behind an HTTPS proxy and knows
+// its public address. The user opens the printed link through the proxy, enables notifications on a
+// phone and approves a request of a local run. Requests from pages of other origins are refused.
 func TestProxied(t *testing.T) {
 	r := newRelay(t)
 	address, to, client := proxied(t)
@@ -48,7 +48,7 @@ func TestProxied(t *testing.T) {
 	}
 	to.Store(at)
 	if !strings.HasPrefix(r.setup, address+"/setup#") {
-		t.Fatalf("the link is %q", r.setup)
+		t.Fatalf("setup link = %q", r.setup)
 	}
 	b := browser.Open(t)
 	b.Emulate(browser.Phone, browser.Dark)
@@ -57,7 +57,7 @@ func TestProxied(t *testing.T) {
 	login(b)
 	b.Wait("location.pathname === '/' && document.querySelector('[data-testid=conn]').dataset.state === 'online'")
 	if is := b.Eval("location.origin + ' ' + isSecureContext"); is != address+" true" {
-		t.Errorf("the page is at %v", is)
+		t.Errorf("address of the page = %v", is)
 	}
 	b.Wait("navigator.serviceWorker.controller") // the page opens without a connection
 	b.Eval("location.hash = '#/settings'")
@@ -71,7 +71,7 @@ func TestProxied(t *testing.T) {
 	id := r.do(0, "", "run", "--detach", "--title", "a test", "--", `printf 'Go on? [y/N] '; read x; echo "said $x"; exit 4`)
 	note, msg := phone.Next()
 	if note.RunID != id || note.RequestID == "" {
-		t.Errorf("%+v", note)
+		t.Errorf("notification of the request = %+v", note)
 	}
 	b.Push(address, msg.Text)
 	b.Eval("location.hash = '#/inbox'")
@@ -79,10 +79,10 @@ func TestProxied(t *testing.T) {
 	b.Tap("@approve")
 	b.Wait("__see.text('@settled').includes('approved by ann')")
 	if over, _ := phone.Next(); !over.Withdrawn || over.RequestID != note.RequestID {
-		t.Errorf("%+v", over)
+		t.Errorf("notification after the decision = %+v", over)
 	}
 	if out := r.do(4, "", "attach", id); !strings.Contains(out, "said y") {
-		t.Errorf("the run wrote %q", out)
+		t.Errorf("output of the run = %q", out)
 	}
 
 	login := func(origin string) *http.Response {
@@ -100,11 +100,11 @@ func TestProxied(t *testing.T) {
 		return a
 	}
 	if a := login("https://evil.test"); a.StatusCode != http.StatusForbidden {
-		t.Errorf("a page of elsewhere gets %s", a.Status)
+		t.Errorf("status for a page of another origin = %s", a.Status)
 	}
 	a := login(address)
 	if set := a.Header.Get("Set-Cookie"); a.StatusCode != http.StatusOK || !strings.HasPrefix(set, "__Host-concerto=") || !strings.Contains(set, "Secure") || a.Header.Get("Strict-Transport-Security") == "" {
-		t.Errorf("a login: %s, %q", a.Status, set)
+		t.Errorf("login: status %s, Set-Cookie %q", a.Status, set)
 	}
 	b.Expect("502") // the page reconnects while the server is down
 	b.Expect("WebSocket")

@@ -22,16 +22,16 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// relay is a server with hostd in it, and the home directory of its user.
+// relay is a relay server that contains hostd, with the home directory of its user.
 type relay struct {
 	t      *testing.T
-	exe    string // the command
-	dir    string // the home directory
-	url    string // the server's address
-	setup  string // the link that creates the owner's account; "" if the server has an owner
+	exe    string // path of the command
+	dir    string // path of the home directory
+	url    string // address of the server
+	setup  string // link that creates the owner's account; "" if the server has an owner
 	server *exec.Cmd
 	stdout *bufio.Reader
-	stderr bytes.Buffer // complete after the server has exited
+	stderr bytes.Buffer // complete only after the server has exited
 }
 
 // newRelay builds the command and creates the home directory. It skips the test if there is no
@@ -74,7 +74,7 @@ func (r *relay) killRuns() {
 	}
 }
 
-// command returns the command with arguments, to be started in the home directory.
+// command returns an exec.Cmd that runs the relay command in the home directory.
 func (r *relay) command(args ...string) *exec.Cmd {
 	c := exec.Command(r.exe, args...)
 	c.Dir = r.dir
@@ -113,7 +113,7 @@ func (r *relay) serve(env []string, args ...string) {
 	}
 }
 
-// stop sends the server SIGTERM and requires that it exits without an error.
+// stop sends SIGTERM to the server and requires that the server exits without an error.
 func (r *relay) stop() {
 	r.t.Helper()
 	if err := r.server.Process.Signal(syscall.SIGTERM); err != nil {
@@ -125,7 +125,7 @@ func (r *relay) stop() {
 	}
 }
 
-// do runs the command, requires its exit code, and returns its output.
+// do runs the relay command, requires the exit code, and returns the output.
 func (r *relay) do(code int, stdin string, args ...string) string {
 	r.t.Helper()
 	c := r.command(args...)

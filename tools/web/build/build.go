@@ -14,16 +14,18 @@ import (
 	"strings"
 )
 
-// Input describes a page. Tree maps a prefix to a directory: "" to web/, another prefix to a page's
-// own files. Entries are names of files there: modules, with all that they import, or other files.
+// Input describes a page. Tree maps a prefix to a directory: "" to web/, and another prefix to the
+// page's own files. Entries are names of files in these directories. An entry is a module, which is
+// built with everything that it imports, or any other file.
 type Input struct {
 	Tree    map[string]fs.FS
 	Entries []string
 }
 
-// Output holds a page's files by name, and for each module entry the files it needs before it can
-// run, itself first. A module that is loaded by import(…) is a file of its own, under the module's
-// name, bundled with what only it needs.
+// Output contains the files of a page by name. For each module entry, it lists the files that the
+// browser must load before the entry can run, with the entry first. A module that is loaded by
+// import(…) becomes a separate file under the module's name. This file also contains the modules
+// that only this module needs.
 type Output struct {
 	Files map[string][]byte
 	Needs map[string][]string
@@ -32,12 +34,12 @@ type Output struct {
 // builder reads files and resolves package names.
 type builder struct {
 	in   Input
-	bare map[string]string // bare name: file
+	bare map[string]string // files of the vendored packages by package name
 	out  Output
 }
 
-// Build builds a page. It fails if a file is missing, a module imports a missing name, or a module
-// cannot be parsed; the error names file and line.
+// Build builds a page. It returns an error with the file and the line if a file is missing, a
+// module imports a name that does not exist, or a module cannot be parsed.
 func Build(in Input) (Output, error) {
 	b := &builder{in: in, bare: map[string]string{}, out: Output{map[string][]byte{}, map[string][]string{}}}
 	if err := b.names(); err != nil {
@@ -108,8 +110,8 @@ func (b *builder) add(name string) error {
 	return nil
 }
 
-// resolve returns the file that an import means: a relative path, a vendored package, or a path
-// from the root of the trees.
+// resolve returns the file that an import refers to. The import is a relative path, a vendored
+// package, or a path from the root of the trees.
 func (b *builder) resolve(from, name string) (string, error) {
 	if strings.HasPrefix(name, "./") || strings.HasPrefix(name, "../") {
 		return path.Join(path.Dir(from), name), nil
@@ -120,10 +122,10 @@ func (b *builder) resolve(from, name string) (string, error) {
 	if path.Ext(name) != "" && fs.ValidPath(name) {
 		return name, nil
 	}
-	return "", fmt.Errorf("no vendored package is called %q (known: %s)", name, strings.Join(slices.Sorted(maps.Keys(b.bare)), ", "))
+	return "", fmt.Errorf("unknown package %q: the vendored packages are %s", name, strings.Join(slices.Sorted(maps.Keys(b.bare)), ", "))
 }
 
-// SourceFile is the name of the file that describes where a vendored package comes from.
+// SourceFile is the name of the file that describes the origin of a vendored package.
 const SourceFile = "source.json"
 
 // Source describes the published package of a directory in web/vendor.

@@ -33,7 +33,7 @@ func TestPageHasItsModules(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := map[string][]string{ // for each file, a text it contains and one it does not
+	want := map[string][]string{ // for each file, a text that the file contains and one that it does not contain
 		"vendor/preact/LICENSE": {"MIT", "LICENSE"},
 		"style.css":             {"a{}", "b{}"},
 		"page/main.js":          {"../joined/shared1.js", "more"},
@@ -42,11 +42,11 @@ func TestPageHasItsModules(t *testing.T) {
 	}
 	for name, texts := range want {
 		if text := string(out.Files[name]); !strings.Contains(text, texts[0]) || strings.Contains(text, texts[1]) || strings.Contains(text, "why") || strings.Contains(text, "sourceMap") {
-			t.Errorf("%s is\n%q; it must say %q, and not %q", name, text, texts[0], texts[1])
+			t.Errorf("content of %s:\n%q; want it to contain %q and not %q", name, text, texts[0], texts[1])
 		}
 	}
 	if len(out.Files) != len(want) {
-		t.Errorf("the page has %d files, not %d", len(out.Files), len(want))
+		t.Errorf("number of files = %d, want %d", len(out.Files), len(want))
 	}
 	page, err := out.Page("<head><!--modules page/main.js--></head>")
 	if err != nil {
@@ -54,14 +54,14 @@ func TestPageHasItsModules(t *testing.T) {
 	}
 	for _, name := range []string{"page/main.js", "joined/shared1.js"} {
 		if !strings.Contains(page, `<link rel="modulepreload" href="/assets/BUILD/`+name+`">`) {
-			t.Errorf("%s is not loaded at once:\n%s", name, page)
+			t.Errorf("the page does not preload %s:\n%s", name, page)
 		}
 	}
 	if strings.Contains(page, "lazy") {
-		t.Errorf("a dynamic import is loaded at once:\n%s", page)
+		t.Errorf("the page preloads a dynamic import:\n%s", page)
 	}
 	if _, err := out.Page("<!--modules page/other.js-->"); err == nil || !strings.Contains(err.Error(), "not built") {
-		t.Errorf("a page that names a module which is not there: %v", err)
+		t.Errorf("error for a page that names a missing module = %v", err)
 	}
 }
 
@@ -79,14 +79,14 @@ func TestOneModuleChangesOneFile(t *testing.T) {
 	one, other := build("one"), build("other")
 	for name, text := range one.Files {
 		if same := string(text) == string(other.Files[name]); same == (name == "joined/y.js") {
-			t.Errorf("%s: is the same: %v\n%s\n%s", name, same, text, other.Files[name])
+			t.Errorf("%s: unchanged = %v\n%s\n%s", name, same, text, other.Files[name])
 		}
 	}
 }
 
 func TestBuildErrorsHavePositions(t *testing.T) {
 	for _, c := range []struct{ src, message string }{
-		{"\nimport 'react';", "a.js: line 2: no vendored package is called \"react\" (known: preact)"},
+		{"\nimport 'react';", "a.js: line 2: unknown package \"react\": the vendored packages are preact"},
 		{"import './gone.js'", "open gone.js: file does not exist"},
 		{"import { x } frm 'y';", "a.js: line 1: "},
 		{"let a = 1;\nlet b = 'x", "line 2: a string is never closed"},
@@ -108,7 +108,7 @@ func TestBuildErrorsHavePositions(t *testing.T) {
 	} {
 		_, err := Build(Input{Tree: map[string]fs.FS{"": tree("a.js", c.src, "vendor/preact/source.json", source)}, Entries: []string{"a.js"}})
 		if err == nil || !strings.Contains(err.Error(), c.message) || !strings.HasPrefix(err.Error(), "build ") {
-			t.Errorf("%q: %v; it does not say %q", c.src, err, c.message)
+			t.Errorf("error for %q = %v, want it to contain %q", c.src, err, c.message)
 		}
 	}
 }
@@ -121,7 +121,7 @@ func TestImportCycle(t *testing.T) {
 		return err
 	}
 	if err := page("import './b.js'; export const c = () => {};"); err == nil || err.Error() != "build b.js: modules import each other in a circle: b.js, c.js, b.js" {
-		t.Errorf("%v", err)
+		t.Errorf("error for an import cycle = %v", err)
 	}
 	if err := page("export const c = () => import('./b.js');"); err != nil {
 		t.Error(err)
@@ -141,7 +141,7 @@ func TestAmbiguousSyntax(t *testing.T) {
 		if err != nil {
 			t.Errorf("%s: %v", src, err)
 		} else if want := strings.TrimSuffix(src, "// gone"); strings.TrimRight(got, " ") != strings.TrimRight(want, " ") {
-			t.Errorf("%s\nbecomes %s", src, got)
+			t.Errorf("compiled form of\n%s\nis %s", src, got)
 		}
 	}
 }
@@ -154,7 +154,7 @@ func TestVendoredModulesAreRead(t *testing.T) {
 	}
 	for name, least := range map[string]int{"parts/base.js": 15_000, "vendor/xterm/xterm.js": 300_000, "vendor/xterm-fit/addon-fit.js": 1000, "vendor/preact/LICENSE": 500, "vendor/xterm/LICENSE": 500} {
 		if data := string(out.Files[name]); len(data) < least || strings.Contains(data, "sourceMappingURL") {
-			t.Errorf("%s has %d bytes", name, len(data))
+			t.Errorf("size of %s = %d bytes", name, len(data))
 		}
 	}
 }

@@ -14,10 +14,11 @@ import (
 	"github.com/evanw/esbuild/pkg/api"
 )
 
-// ours is the namespace of all bundled files; none is read from the disk.
+// ours is esbuild's namespace for all modules. The build provides their contents, and esbuild reads
+// no module from the disk.
 const ours = "page"
 
-// joined is the directory of bundles that no entry names.
+// joined is the directory for bundles that are not named after an entry.
 const joined = "joined"
 
 // join bundles the modules into as few files as possible: one for each entry, one for each dynamic
@@ -70,15 +71,15 @@ func (b *builder) options(entries []string) api.BuildOptions {
 		AbsWorkingDir:       "/", Outdir: "/", ChunkNames: joined + "/[name]-[hash]",
 		Bundle: true, Splitting: true, Format: api.FormatESModule, Target: api.ES2022, Charset: api.CharsetUTF8,
 		MinifyWhitespace: true, MinifyIdentifiers: true, MinifySyntax: true, TreeShaking: api.TreeShakingTrue,
-		LegalComments: api.LegalCommentsNone, // each package's licence is a file
+		LegalComments: api.LegalCommentsNone, // the licence of each package is a separate file
 		Metafile:      true,
 		Plugins:       []api.Plugin{{Name: ours, Setup: func(p api.PluginBuild) { b.plug(p, alone) }}},
 	}
 }
 
-// plug resolves modules in the trees and compiles their templates. A dynamically imported module
-// also imports the page's single entry, which is loaded by then, so that shared code needs no extra
-// file.
+// plug makes esbuild resolve modules in the trees and compile their templates. A dynamically
+// imported module also imports the page's single entry. The entry is already loaded at that time,
+// so shared code needs no additional file.
 func (b *builder) plug(p api.PluginBuild, entry string) {
 	var later sync.Map // names of dynamically imported modules
 	p.OnResolve(api.OnResolveOptions{Filter: ".*"}, func(a api.OnResolveArgs) (api.OnResolveResult, error) {

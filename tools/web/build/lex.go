@@ -7,15 +7,16 @@ import (
 	"unicode/utf8"
 )
 
-// kind classifies a JavaScript token as far as finding imports and removing comments requires.
+// kind is the kind of a JavaScript token. The kinds only distinguish what is needed to find imports
+// and remove comments.
 type kind uint8
 
 const (
 	space kind = iota
 	comment
-	word // names, keywords, numbers
-	mark // one character of punctuation
-	text // a string
+	word // name, keyword or number
+	mark // one punctuation character
+	text // string
 	template
 	regex
 )
@@ -31,8 +32,8 @@ type scanner struct {
 	src    string
 	at     int
 	tokens []token
-	braces []int // number of open braces within each open `${`
-	last   token // the last token that is neither space nor comment
+	braces []int // for each open `${`, the number of open braces in it
+	last   token // last token that is neither white space nor a comment
 }
 
 // beforeRegex lists words after which a slash begins a regular expression.
@@ -189,5 +190,5 @@ func (s *scanner) regexMayCome() bool {
 	case text, regex:
 		return false
 	}
-	return true // at the beginning
+	return true // at the beginning of the text
 }

@@ -15,12 +15,12 @@ type metafile struct {
 }
 
 type output struct {
-	Inputs     map[string]struct{} // the modules in the file
-	EntryPoint string              // the module that it is made for; "" when several share it
+	Inputs     map[string]struct{} // modules that the file contains
+	EntryPoint string              // module that the file was built for; "" if several modules share it
 	Imports    []imported
 }
 
-// imported is an import of a module or file and its kind.
+// imported is an import of a module or a file, with the kind of the import.
 type imported struct{ Path, Kind string }
 
 // atOnce reports whether the import is static: needed before the module can run.
@@ -29,8 +29,8 @@ func (i imported) atOnce() bool { return i.Kind == "import-statement" }
 // plainName returns a module's name without the namespace.
 func plainName(name string) string { return strings.TrimPrefix(name, ours+":") }
 
-// names returns the final names of the files, without esbuild's hashes: one hash names the whole
-// build, and a change of one module must change one file.
+// names returns the final names of the files. They omit esbuild's hashes, because one hash
+// identifies the whole build, and because a change of one module must change only one file.
 func (m metafile) names() (map[string]string, error) {
 	out, byName, shared := map[string]string{}, map[string]string{}, 0
 	for _, name := range slices.SortedFunc(maps.Keys(m.Outputs), func(a, b string) int { return strings.Compare(m.describeFile(a), m.describeFile(b)) }) {
@@ -51,12 +51,12 @@ func (m metafile) names() (map[string]string, error) {
 	return out, nil
 }
 
-// describeFile returns a name for a file by its modules, to tell files apart.
+// describeFile returns a name for a file that is derived from the file's modules.
 func (m metafile) describeFile(name string) string {
 	return strings.Join(slices.Sorted(maps.Keys(m.Outputs[name].Inputs)), " ")
 }
 
-// closure lists a file and its static imports under their final names.
+// closure returns the final names of a file and of its static imports, direct and indirect.
 func (m metafile) closure(name string, names map[string]string) []string {
 	var out []string
 	var visit func(string)
@@ -75,7 +75,7 @@ func (m metafile) closure(name string, names map[string]string) []string {
 	return out
 }
 
-// findCycle returns the first cycle of static imports among our modules, or nil.
+// findCycle returns the first cycle of static imports, or nil.
 func (m metafile) findCycle() []string {
 	const begun, done = 1, 2
 	state := map[string]int{}

@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// markup is an element template: texts with a field between every two. A field is a JavaScript
-// expression.
+// markup is an element template. It consists of texts with a field between each two of them. A
+// field is a JavaScript expression.
 type markup struct {
 	texts, fields []string
-	line          int // on which the template begins
-	piece, at     int // the read position: a text and an offset in it
+	line          int // line on which the template begins
+	piece, at     int // read position: index of the text and offset in that text
 }
 
 // call returns the expression for a template: nothing, one node, or a list of nodes.
@@ -100,7 +100,8 @@ func (m *markup) comment() error {
 	}
 }
 
-// name reads a tag name: a text, which it quotes, or a field.
+// name reads a tag name. It returns a name that is written as text in quotes, and a name that is a
+// field unchanged.
 func (m *markup) name() string {
 	if field, ok := m.field(); ok {
 		return field

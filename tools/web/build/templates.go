@@ -8,13 +8,13 @@ import (
 // tag is the name of the function whose templates are compiled; parts/base.js binds it.
 const tag = "html"
 
-// bound replaces htm in the built page. No template is left for htm to read; the bound function is
-// called directly.
+// bound replaces the module htm in the built page. Because all templates are compiled, the page
+// calls the bound function directly.
 const bound = "export default { bind: (h) => h };"
 
-// compile replaces each html`…` of a module with calls of html(tag, props, ...children), by the
-// rules of htm, so that the browser parses no templates. It reports what htm would ignore, such as
-// an unclosed tag, as an error with the line. Line numbers stay the same.
+// compile replaces each html`…` of a module by calls of html(tag, props, ...children), according to
+// the rules of htm. The browser then parses no templates. Where htm would ignore an error, such as
+// an unclosed tag, compile returns an error with the line. Line numbers stay the same.
 func compile(src string) (string, error) {
 	tokens, err := scan(src)
 	if err != nil {
@@ -109,7 +109,8 @@ func (c *compiler) fieldEnd(i int) int {
 	}
 }
 
-// listed reports whether a field contains a top-level comma, which would end an argument.
+// listed reports whether a field contains a comma outside of all brackets. In a call, such a comma
+// would separate two arguments.
 func (c *compiler) listed(i, end int) bool {
 	for depth := 0; i < end; i++ {
 		switch is := c.text(i); {

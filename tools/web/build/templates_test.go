@@ -12,7 +12,8 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(browser.Main(m)) }
 
-// templates has every form that htm supports. X and Y are components, p is an object, n is null.
+// templates contains every form that htm supports. In the templates, X and Y are components, p is
+// an object, and n is null.
 var templates = []string{
 	"html`<p>text</p>`", "html`<p/>`", "html`<p />`", "html`<br/>text`", "html``", "html`   `", "html` \n `", "html`text`", "html`${1}`", "html`${1} ${2}`", "html`${1}\n  ${2}`",
 	"html`<p>  a  \n  b  </p>`", "html`\n  <p>\n    a ${1}\n    b\n  </p>\n`", "html`<p>a ${1} b</p><b>c</b>`", "html`<p>\n\n${1}\n</p>`",
@@ -25,7 +26,7 @@ var templates = []string{
 	"html`<p\n  a=1\n  b=${2}\n>\n  x\n</p>`", "html`<p>${\"</p>\"}</p>`", "html`<p>${(() => { const t = `x ${html`<b>${1}</b>`.t} y`; return t; })()}</p>`", "x.html`<p>${1}</p>`.length",
 }
 
-// TestTemplatesMatchHtm compares the compiled templates with htm itself, in a browser.
+// TestTemplatesMatchHtm compares the results of compiled templates with those of htm in a browser.
 func TestTemplatesMatchHtm(t *testing.T) {
 	browser.Need(t)
 	htm, err := os.ReadFile("../../../web/vendor/htm/htm.mjs")
@@ -47,10 +48,10 @@ func TestTemplatesMatchHtm(t *testing.T) {
 			continue
 		}
 		if strings.Count(compiled, "\n") != strings.Count(src, "\n") {
-			t.Errorf("%s\nhas other lines when it is compiled:\n%s", src, compiled)
+			t.Errorf("the compiled form of\n%s\nhas different line numbers:\n%s", src, compiled)
 		}
 		if is, want := run(compiled, "node"), run(src, "htm.bind(node)"); is != want {
-			t.Errorf("%s\nbecomes\n%s\nwhich is\n%s\nand not\n%s", src, compiled, is, want)
+			t.Errorf("the template\n%s\nis compiled to\n%s\nand renders\n%s\nwant\n%s", src, compiled, is, want)
 		}
 	}
 }

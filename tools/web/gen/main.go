@@ -34,7 +34,7 @@ func main() {
 	flag.Func("tree", "`name=directory` of the page's own modules", func(s string) error {
 		name, dir, ok := strings.Cut(s, "=")
 		if !ok {
-			return fmt.Errorf("it must be NAME=DIR")
+			return fmt.Errorf("the value must have the form NAME=DIR")
 		}
 		in.Tree[name] = os.DirFS(dir)
 		return nil
@@ -79,7 +79,7 @@ func generate(dir string, in build.Input, roots []string) error {
 	return sweep(dir, written)
 }
 
-// packer is an encoding in which files are written.
+// packer writes files in one encoding.
 type packer struct {
 	end    string
 	writer func(io.Writer) io.WriteCloser
@@ -101,7 +101,8 @@ var packers = []packer{
 		func(r io.Reader) (io.Reader, error) { return gzip.NewReader(r) }},
 }
 
-// write compresses data into a file unless the file already decompresses to it.
+// write writes compressed data to a file. If the file already decompresses to data, it stays
+// unchanged.
 func (p packer) write(name string, data []byte) error {
 	if old, err := os.ReadFile(name); err == nil {
 		if r, err := p.reader(bytes.NewReader(old)); err == nil {
@@ -128,7 +129,7 @@ func put(name string, data []byte) error {
 	return os.WriteFile(name, data, 0o666)
 }
 
-// copyRoot copies a file, or the files of a directory, under their own names.
+// copyRoot copies a file, or all files of a directory, without changing their names.
 func copyRoot(dir, root string, built build.Output, written map[string]bool) error {
 	files := []string{root}
 	if entries, err := os.ReadDir(root); err == nil {
@@ -158,7 +159,7 @@ func copyRoot(dir, root string, built build.Output, written map[string]bool) err
 	return nil
 }
 
-// sweep removes files of an older build.
+// sweep removes the files that an older build has written and this build has not.
 func sweep(dir string, written map[string]bool) error {
 	return filepath.WalkDir(dir, func(name string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {

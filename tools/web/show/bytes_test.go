@@ -13,15 +13,15 @@ import (
 	"github.com/concerto-lang/concerto/tools/web/build"
 )
 
-// mostScript bounds the compressed size of all parts and their dependencies, without the terminal
-// module. A page adds its own modules; the total must stay below 60 kB.
+// mostScript is the maximum compressed size, in bytes, of all parts and their dependencies without
+// the terminal module. A page adds its own modules, and the total must stay below 60 kB.
 const mostScript = 31_000
 
 func TestSizeOfParts(t *testing.T) {
 	web := os.DirFS("../../../web")
 	names, err := fs.Glob(web, "parts/*.js")
 	if err != nil || len(names) < 15 {
-		t.Fatalf("%d parts, %v", len(names), err)
+		t.Fatalf("number of parts = %d, error %v", len(names), err)
 	}
 	var all strings.Builder
 	for i, name := range names {
@@ -50,7 +50,7 @@ func TestSizeOfParts(t *testing.T) {
 		total += packed.Len()
 	}
 	if total > mostScript {
-		t.Errorf("all parts weigh %d bytes; %d are the most", total, mostScript)
+		t.Errorf("compressed size of all parts = %d bytes, the maximum is %d", total, mostScript)
 	}
-	t.Logf("all parts weigh %d bytes", total)
+	t.Logf("compressed size of all parts = %d bytes", total)
 }

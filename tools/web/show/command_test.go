@@ -12,18 +12,17 @@ import (
 	"github.com/concerto-lang/concerto/internal/testkit/testcommand"
 )
 
-// mark matches the page's replacement for an invisible character.
+// mark matches the text that the page shows instead of an invisible character.
 var mark = regexp.MustCompile(`⟦[A-Z0-9+]+⟧`)
 
-// seen reports whether a page shows a character unchanged. Spaces are shown as spaces, and ❤️ has
-// two characters.
+// seen reports whether a page may show a character without a mark. These characters include all kinds
+// of spaces and the variation selector that is the second character of ❤️.
 func seen(r rune) bool {
 	return testcommand.Visible(r) || r == '\n' || r == '\t' || r == '\ufe0f' || unicode.Is(unicode.Zs, r)
 }
 
-// TestCardShowsWholeCommand checks that an approval card shows the whole command with a mark for
-// each invisible character, and that a shortened summary ends with the number of missing
-// characters.
+// TestCardShowsWholeCommand checks that an approval card shows the whole command, with a mark for
+// each invisible character. A shortened summary must end with the number of missing characters.
 func TestCardShowsWholeCommand(t *testing.T) {
 	b := show(t, "approval")
 	b.Eval(strings.ReplaceAll(drawn, "globalThis.drawn = (text) => {", `const { ApprovalCard } = await import(at.replace("style.css", "parts/approval.js"));

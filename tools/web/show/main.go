@@ -43,7 +43,7 @@ func secured(page http.Handler) http.Handler {
 	})
 }
 
-// open builds the page from the files in web, and from more if given.
+// open builds the page from the files of web. more contains the names of additional entries.
 func open(files fs.FS, more ...string) (*web.Dist, error) {
 	built, err := build.Build(build.Input{Tree: map[string]fs.FS{"": files}, Entries: append([]string{"components/main.js", "style.css", "components/page.css"}, more...)})
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/concerto-lang/concerto/tools/browser"
 )
 
-// markdowns maps texts to the elements that they become.
+// markdowns lists texts with the elements that they are rendered as.
 var markdowns = []struct{ text, want string }{
 	{"", ""},
 	{"one\ntwo\n\nthree", "<p>one\ntwo</p><p>three</p>"},
@@ -38,7 +38,7 @@ var markdowns = []struct{ text, want string }{
 	{"&lt;b&gt; &#60;", "<p>&amp;lt;b&amp;gt; &amp;#60;</p>"},
 }
 
-// drawn renders a text in an element of its own.
+// drawn is a JavaScript expression that renders a text in a new element.
 const drawn = `(async () => {
 	const at = document.querySelector("link[href$='/style.css']").href;
 	const [{ html, render }, { Markdown }] = await Promise.all(["base", "markdown"].map((name) => import(at.replace("style.css", "parts/" + name + ".js"))));
@@ -49,7 +49,8 @@ const drawn = `(async () => {
 	};
 })()`
 
-// TestMarkdown checks that the supported subset is rendered and everything else stays as written.
+// TestMarkdown checks that the supported subset of Markdown is rendered and that all other text
+// stays unchanged.
 func TestMarkdown(t *testing.T) {
 	b := show(t, "texts")
 	b.Eval(drawn)
@@ -59,15 +60,15 @@ func TestMarkdown(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := b.Eval(fmt.Sprintf("drawn(%s).innerHTML", text)); got != c.want {
-			t.Errorf("%q is\n%v\nwant\n%s", c.text, got, c.want)
+			t.Errorf("%q is rendered as\n%v\nwant\n%s", c.text, got, c.want)
 		}
 	}
 	t.Run("random", func(t *testing.T) { randomMarkdown(t, b) })
 	t.Run("long", func(t *testing.T) { longMarkdown(t, b) })
 }
 
-// randomMarkdown checks random input: it produces only elements and attributes of the subset, links
-// only to http, and every word.
+// randomMarkdown renders random texts. The result contains only elements and attributes of the
+// supported subset and only http links, and it contains every word of the text.
 func randomMarkdown(t *testing.T, b *browser.Tab) {
 	wrong := b.Eval(`(() => {
 		let seed = 7;
@@ -92,11 +93,11 @@ func randomMarkdown(t *testing.T, b *browser.Tab) {
 		return "";
 	})()`)
 	if wrong != "" {
-		t.Errorf("%v", wrong)
+		t.Errorf("invalid results: %v", wrong)
 	}
 }
 
-// longMarkdown checks that 100,000 characters of unfinished markup are rendered in time.
+// longMarkdown checks the time of rendering 100,000 characters of unfinished markup.
 func longMarkdown(t *testing.T, b *browser.Tab) {
 	for _, piece := range []string{"*a ", "**a ", "_a ", "`a ``b ", "[a", "[a](https://x", "https://", "(**a *b ", "- ", "1. a\n", "```\n~~~\n", "# ", "  - a\n    - b\n      - c\n", "![](", "\n\n", "***"} {
 		text, err := json.Marshal(strings.Repeat(piece, 100_000/len(piece)))
@@ -104,7 +105,7 @@ func longMarkdown(t *testing.T, b *browser.Tab) {
 			t.Fatal(err)
 		}
 		if n := b.Eval(fmt.Sprintf("drawn(%s).textContent.length", text)); n == 0.0 && strings.TrimSpace(piece) != "" {
-			t.Errorf("many %q show nothing", piece)
+			t.Errorf("a text of many %q is rendered as nothing", piece)
 		}
 	}
 }

@@ -20,7 +20,8 @@ func TestMain(m *testing.M) { os.Exit(browser.Main(m)) }
 // parts lists the names of all parts on the page.
 const parts = "approval forms elements texts notices diffs json thread source graph terminal lists"
 
-// built is the page for all tests, with modules that some of them call directly.
+// built returns the page for all tests. It contains additional modules that some tests call
+// directly.
 var built = sync.OnceValues(func() (*web.Dist, error) {
 	return open(os.DirFS("../../../web"), "parts/layout.js", "parts/markdown.js", "parts/approval.js", "parts/base.js")
 })
@@ -42,20 +43,20 @@ func show(t *testing.T, part string) *browser.Tab {
 	return b
 }
 
-// turn goes to another part's page.
+// turn opens the page of another part in the same tab.
 func turn(b *browser.Tab, part string) {
 	b.Eval("location.hash = '" + part + "'")
 	b.Wait("document.querySelector('#part-" + part + "')")
 }
 
-// sample returns the place of one state of a part.
+// sample returns the CSS selector for one state of a part.
 func sample(name string) string { return `[data-sample="` + name + `"]` }
 
 // TestScreenshots writes pictures of all parts to a directory.
 func TestScreenshots(t *testing.T) {
 	dir := os.Getenv("CONCERTO_SCREENSHOTS")
 	if dir == "" {
-		t.Skip("CONCERTO_SCREENSHOTS names no directory")
+		t.Skip("the environment variable CONCERTO_SCREENSHOTS is not set")
 	}
 	b := show(t, "approval")
 	for part := range strings.FieldsSeq(parts) {
@@ -86,18 +87,18 @@ func TestPartsAreAccessible(t *testing.T) {
 	for part := range strings.FieldsSeq(parts) {
 		turn(b, part)
 		if wide := b.Eval("document.documentElement.scrollWidth - innerWidth"); wide != 0.0 {
-			t.Errorf("%s is %v pixels wider than a phone", part, wide)
+			t.Errorf("the part %s is %v pixels wider than a phone", part, wide)
 		}
 		if small := b.Eval(tooSmall); small != "" {
-			t.Errorf("fingers miss, of %s: %v", part, small)
+			t.Errorf("elements of %s that are too small for a finger: %v", part, small)
 		}
 	}
 	turn(b, "forms")
 	b.Axe()
 }
 
-// tooSmall returns the buttons, fields and tabs below 44 pixels, except those within a line of
-// text.
+// tooSmall is a JavaScript expression. Its value lists the buttons, fields and tabs smaller than 44
+// pixels, except those within a line of text.
 const tooSmall = `[...document.querySelectorAll("section.part :is(button, select, textarea, input:not([type=checkbox], [type=radio]), [role=tab], [role=option], .form-option)")]
 	.filter((e) => e.checkVisibility() && e.getBoundingClientRect().height < 43.9 && getComputedStyle(e).display !== "inline" && !e.closest(".xterm"))
 	.map((e) => e.outerHTML.slice(0, 120) + " " + e.getBoundingClientRect().height).slice(0, 5).join("\n")`
@@ -118,25 +119,25 @@ func TestHostileTextsAreEscaped(t *testing.T) {
 			}
 		}
 		if n := b.Count(sample(place) + " img, " + sample(place) + " script"); n != 0 {
-			t.Errorf("%s has %d elements of the text", place, n)
+			t.Errorf("%s contains %d elements that were created from the text", place, n)
 		}
 	}
 	turn(b, "texts")
 	text := b.Text(sample("texts a terminal's text"))
 	for _, want := range []string{"100 %", "backspwards", "red", "orange", "⟦U+202E⟧gnp"} {
 		if !strings.Contains(text, want) {
-			t.Errorf("a terminal's text lacks %q:\n%s", want, text)
+			t.Errorf("the terminal text does not contain %q:\n%s", want, text)
 		}
 	}
 	for _, not := range []string{"50 %", "title", "[31m", "[2J"} {
 		if strings.Contains(text, not) {
-			t.Errorf("a terminal's text shows %q:\n%s", not, text)
+			t.Errorf("the terminal text contains %q:\n%s", not, text)
 		}
 	}
 }
 
-// TestApprovalIgnoresEarlyInput checks that a card accepts no decision, by any input, within
-// half a second of its appearing, and that nothing on it has the focus.
+// TestApprovalIgnoresEarlyInput checks that a card accepts no decision within half a second after
+// the card appears, whatever the input device. No element of an appearing card has the focus.
 func TestApprovalIgnoresEarlyInput(t *testing.T) {
 	b := show(t, "elements")
 	took := b.Eval(`(async () => {
@@ -152,17 +153,16 @@ func TestApprovalIgnoresEarlyInput(t *testing.T) {
 		return [performance.now() - began, document.activeElement === document.body];
 	})()`).([]any)
 	if took[0].(float64) < 490 {
-		t.Errorf("it was approved after %v ms", took[0])
+		t.Errorf("the card was approved after %v ms", took[0])
 	}
 	if took[1] != true {
-		t.Error("a card that appears takes the focus")
+		t.Error("an appearing card has the focus")
 	}
 	first := sample("approval a command")
 	b.Eval("window.decided.value = null")
 	b.Click(first + " [data-testid=deny]")
 	b.Wait("window.decided.value.decision === 'deny'")
-	// A card that moves under the pointer accepts no click either; keys apply to the focused
-	// element.
+	// a card that moves under the pointer ignores clicks too, but keys apply to the focused element
 	moved := b.Eval(`(async () => {
 		const approve = document.querySelector("[data-testid=approve]");
 		const above = document.querySelector("#part-approval");
@@ -181,13 +181,13 @@ func TestApprovalIgnoresEarlyInput(t *testing.T) {
 		return [before, pointer, key, performance.now() - began >= 490].join();
 	})()`)
 	if moved != "approve,nothing,approve,true" {
-		t.Errorf("before it moved, by pointer, by key, and later: %v", moved)
+		t.Errorf("decisions before the move, by pointer, by key, and later = %v", moved)
 	}
 	if got := b.Spoken(first + " section"); got != "region Run a command" {
-		t.Errorf("the card is announced as %q", got)
+		t.Errorf("Spoken of the card = %q", got)
 	}
 	if got := b.Spoken(first + " [data-testid=approve]"); got != "button Approve" {
-		t.Errorf("the button is announced as %q", got)
+		t.Errorf("Spoken of the button = %q", got)
 	}
 	for state, want := range map[string]string{
 		"waiting to send": "Waiting to send: approve.", "applied": "Approved by ann.", "decided by another": "Already decided: denied by bob.",
@@ -196,29 +196,29 @@ func TestApprovalIgnoresEarlyInput(t *testing.T) {
 		"letters from right to left": "The order on the screen can differ",
 	} {
 		if text := b.Text(sample("approval " + state)); !strings.Contains(text, want) {
-			t.Errorf("%s: it does not say %q:\n%s", state, want, text)
+			t.Errorf("a card in the state %s does not contain %q:\n%s", state, want, text)
 		}
 	}
 	if n := b.Count(sample("approval applied") + " button[data-testid]"); n != 0 {
-		t.Error("a decided request can be decided again")
+		t.Error("a decided request has an approve button")
 	}
 }
 
-// TestAQuestionIsAnsweredOnTheCard checks that nothing is sent before the question is answered, and
-// that the reason and "for the rest of the run" are sent too.
+// TestAQuestionIsAnsweredOnTheCard checks that no decision is sent before the question is answered.
+// The decision includes the reason and the scope "for the rest of the run".
 func TestAQuestionIsAnsweredOnTheCard(t *testing.T) {
 	browser.Full(t)
 	b := show(t, "approval")
 	card := sample("approval a question")
 	if n := strings.Count(b.Text(card), "Which branch shall it go to?"); n != 1 {
-		t.Errorf("the card has %d prompts", n)
+		t.Errorf("number of prompts on the card = %d", n)
 	}
 	b.Eval("window.decided.value = null")
 	b.Click(card + " [data-testid=approve]")
 	b.See("Enter an answer.")
 	b.Wait("document.activeElement.type === 'radio'")
 	if v := b.Eval("window.decided.value"); v != nil {
-		t.Errorf("it went out without an answer: %v", v)
+		t.Errorf("decision sent without an answer: %v", v)
 	}
 	b.Press("Space", "ArrowDown")
 	b.WaitAbsent("Enter an answer.")
@@ -233,8 +233,8 @@ func TestAQuestionIsAnsweredOnTheCard(t *testing.T) {
 	b.Wait(`JSON.stringify(window.decided.value) === '{"request":"r1","decision":"approve","text":"seen","scope":"session"}'`)
 }
 
-// TestFormAcceptsEveryKind fills in a form with every kind of field by keyboard and mouse, first
-// with errors.
+// TestFormAcceptsEveryKind fills in a form with every kind of field by keyboard and mouse. The
+// first attempt contains errors.
 func TestFormAcceptsEveryKind(t *testing.T) {
 	browser.Full(t)
 	b := show(t, "forms")
@@ -246,7 +246,7 @@ func TestFormAcceptsEveryKind(t *testing.T) {
 	b.Wait("document.querySelectorAll('" + form + " .form-error').length === 6")
 	b.Wait("document.activeElement.matches('textarea')") // a frame later
 	if got := b.Spoken(":focus"); got != "textbox Name What is it called? (invalid, required)" && !strings.Contains(got, "invalid") {
-		t.Errorf("the focus is on %q", got)
+		t.Errorf("focused element = %q", got)
 	}
 	b.Type("a thing")
 	b.Click(form + " fieldset:nth-of-type(1) label:nth-of-type(3)")
@@ -291,17 +291,18 @@ func TestFormAcceptsEveryKind(t *testing.T) {
 		t.Fatal(err)
 	}
 	if want := `{"choice":"by rail","confirm":false,"json":{"deep":[1,null]},"multi":["test","lint"],"order":{"address":{"city":"Köln"},"count":12,"gift":true,"kind":"new","name":"Ada","tags":["one","two"]},"secret":"hunter2","text":"a thing"}`; string(got) != want {
-		t.Errorf("the answers are\n%s, not\n%s", got, want)
+		t.Errorf("answers:\n%s\nwant\n%s", got, want)
 	}
 	for _, text := range []string{"This name is used already.", "By air is not possible."} {
 		if !strings.Contains(b.Text(sample("forms what the host refused")), text) {
-			t.Errorf("the host's error is not shown: %s", text)
+			t.Errorf("the form does not show the host's error: %s", text)
 		}
 	}
 }
 
-// TestTenThousandItems checks that 10,000 items scroll without a long task and with few elements,
-// that items inserted before or growing do not move the visible ones, and that the end is followed.
+// TestTenThousandItems checks a list of 10,000 items. Scrolling causes no long task, and only a few
+// items have elements. Items that are inserted earlier or grow do not move the visible items. A
+// list that is scrolled to the end stays there when items are added.
 func TestTenThousandItems(t *testing.T) {
 	browser.Full(t)
 	b := show(t, "thread")
@@ -318,12 +319,12 @@ func TestTenThousandItems(t *testing.T) {
 		})()`)
 	})
 	if len(long) > 0 {
-		t.Errorf("scrolling has tasks of %v", long)
+		t.Errorf("long tasks while scrolling = %v", long)
 	}
 	if n := b.Count(many + " .thread-row"); n > 80 {
-		t.Errorf("%d rows have elements", n)
+		t.Errorf("number of rows with elements = %d", n)
 	}
-	// the visible item stays where it is
+	// the visible item must not move
 	b.Eval(box + ".scrollTop = 30000")
 	first := "[...document.querySelectorAll('" + many + " .thread-row')].find((e) => e.getBoundingClientRect().bottom > " + box + ".getBoundingClientRect().top)"
 	settled := "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => requestAnimationFrame(done))))"
@@ -352,12 +353,13 @@ func TestTenThousandItems(t *testing.T) {
 	b.Eval("for (const key of 'jjk') document.activeElement.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true }))") // faster than a frame
 	b.Wait("document.activeElement.getAttribute('aria-posinset') === '2'")
 	if got := b.Spoken(":focus"); !strings.HasPrefix(got, "article ") {
-		t.Errorf("a row is announced as %q", got)
+		t.Errorf("Spoken of a row = %q", got)
 	}
 }
 
-// TestThreadStaysAtEnd checks that a thread at its end stays there when its window briefly changes
-// its size, as for a banner, and that it does not follow after the user has scrolled away.
+// TestThreadStaysAtEnd checks a thread that is scrolled to its end. It stays at the end when its
+// window briefly changes size, as for a banner. After the user has scrolled away, it does not
+// return to the end.
 func TestThreadStaysAtEnd(t *testing.T) {
 	browser.Full(t)
 	b := show(t, "thread")
@@ -368,7 +370,7 @@ func TestThreadStaysAtEnd(t *testing.T) {
 			const frame = () => new Promise((done) => requestAnimationFrame(done)), all = box.closest(".thread").parentElement, was = all.clientHeight;
 			all.style.height = was + %d + "px";
 			await frame();
-			await new Promise((done) => setTimeout(done)); // it was drawn, and no scroll event was sent
+			await new Promise((done) => setTimeout(done)); // the page was drawn, and no scroll event was sent
 			all.style.height = was + "px";
 			for (let i = 0; i < 4; i++) await frame();
 		})()`, taller))
@@ -396,28 +398,28 @@ func TestTreesAndDiffsOpen(t *testing.T) {
 	b.Type("needle")
 	b.Wait("document.querySelectorAll('" + tree + " mark').length === 1")
 	if text := b.Text(tree); !strings.Contains(text, "1 hit") || !strings.Contains(text, "200:") || strings.Contains(text, "4711") {
-		t.Errorf("the search shows\n%s", text)
+		t.Errorf("text after the search:\n%s", text)
 	}
 	turn(b, "diffs")
 	if text := b.Text(sample("diffs two files")); strings.Contains(text, "memory: 512Mi") || !strings.Contains(text, "−\nremoved\ttag: 2026.11.3") && !strings.Contains(strings.Join(strings.Fields(text), " "), "− removed tag: 2026.11.3") {
-		t.Errorf("the diff shows\n%s", text)
+		t.Errorf("text of the diff:\n%s", text)
 	}
 	b.Click("=5 lines without change: show")
 	b.See("memory: 512Mi")
 }
 
-// TestTerminalSendsKeys checks that the typed keys are sent, that queries in the history get no
-// reply, and that the terminal's colours need no weaker policy.
+// TestTerminalSendsKeys checks that typed keys are sent and that queries in the history get no
+// reply. The terminal's colours work under the content security policy.
 func TestTerminalSendsKeys(t *testing.T) {
 	browser.Full(t)
 	b := show(t, "terminal")
 	b.Wait("document.querySelector('.xterm-rows')?.innerText.includes('make check')")
 	b.Wait("/^\\d+x\\d+$/.test(window.terminal.sized.value)")
 	if v := b.Eval("window.terminal.typed.value"); v != "" {
-		t.Errorf("the history is answered with %q", v)
+		t.Errorf("replies to queries in the history = %q, want none", v)
 	}
 	if v := b.Eval("getComputedStyle([...document.querySelectorAll('.xterm-rows span')].find((e) => e.textContent === 'true colour')).color"); v != "rgb(255, 120, 40)" {
-		t.Errorf("a colour is %v", v)
+		t.Errorf("colour of the terminal text = %v", v)
 	}
 	b.Click("@terminal")
 	b.Type("ls\n")
@@ -432,13 +434,13 @@ func TestTerminalSendsKeys(t *testing.T) {
 	b.Wait(`window.terminal.typed.value.endsWith("R")`)
 }
 
-// TestKeysAlone uses lists, tabs, dialogs and the help by keyboard alone.
+// TestKeysAlone operates lists, tabs, dialogs and the help by keyboard only.
 func TestKeysAlone(t *testing.T) {
 	browser.Full(t)
 	b := show(t, "lists")
 	b.Eval("document.querySelector('[role=option][tabindex=\"0\"]').focus()")
 	if got := b.Spoken(":focus"); !strings.Contains(got, "build.go") || !strings.Contains(got, "selected") {
-		t.Errorf("the list begins at %q", got)
+		t.Errorf("focused element of the list = %q", got)
 	}
 	b.Press("ArrowUp", "Enter")
 	b.Wait("document.querySelector('output').textContent === 'a'")
@@ -446,7 +448,7 @@ func TestKeysAlone(t *testing.T) {
 	b.Wait("document.querySelector('output').textContent === 'b'")
 	b.Press("Tab")
 	if got := b.Spoken(":focus"); got != "tab Thread (selected)" {
-		t.Errorf("after the list comes %q", got)
+		t.Errorf("focused element after the list = %q", got)
 	}
 	b.Press("ArrowRight")
 	b.See("Shown: two")
@@ -455,24 +457,24 @@ func TestKeysAlone(t *testing.T) {
 	b.Press("Tab", "Enter")
 	b.See("It cannot be undone.")
 	if got := b.Spoken(":focus"); got != "button No" {
-		t.Errorf("the dialog begins at %q", got)
+		t.Errorf("focused element of the dialog = %q", got)
 	}
 	b.Press("Escape")
 	b.WaitAbsent("It cannot be undone.")
 	if got := b.Spoken(":focus"); got != "button Ask something" {
-		t.Errorf("after the dialog the focus is on %q", got)
+		t.Errorf("focused element after the dialog = %q", got)
 	}
 	b.Press("?")
 	b.See("the next one")
 	if got := b.Spoken(":focus"); got != "button Close" {
-		t.Errorf("the help begins at %q", got)
+		t.Errorf("focused element of the help = %q", got)
 	}
 	b.Press("Escape")
 	b.WaitAbsent("the next one")
 }
 
-// TestGraphIsComplete checks that boxes do not overlap, names are not cut, and a screen reader
-// gets the same information.
+// TestGraphIsComplete checks that boxes do not overlap, that names are not cut, and that a screen
+// reader gets the same information.
 func TestGraphIsComplete(t *testing.T) {
 	browser.Full(t)
 	b := show(t, "graph")
@@ -486,10 +488,10 @@ func TestGraphIsComplete(t *testing.T) {
 		return out.join("; ");
 	})()`)
 	if wrong != "" {
-		t.Errorf("the graph: %v", wrong)
+		t.Errorf("errors in the graph: %v", wrong)
 	}
 	if text := b.Eval("document.querySelector('.graph ul').innerText"); !strings.Contains(text.(string), "agent Critic, now at work, to Release, Notes") {
-		t.Errorf("screen readers get\n%v", text)
+		t.Errorf("text for screen readers:\n%v", text)
 	}
 	took := b.Eval(`(async () => {
 		const { layout } = await import(document.querySelector("link[href$='/style.css']").href.replace("style.css", "parts/layout.js"));
@@ -500,13 +502,13 @@ func TestGraphIsComplete(t *testing.T) {
 		return [drawn.nodes.length, Number.isFinite(drawn.width + drawn.height), performance.now() - began];
 	})()`).([]any)
 	if took[0] != 500.0 || took[1] != true {
-		t.Errorf("of 500 nodes it draws %v", took)
+		t.Errorf("drawing a graph of 500 nodes = %v", took)
 	}
-	t.Logf("500 nodes take %v ms", took[2])
+	t.Logf("drawing 500 nodes takes %v ms", took[2])
 }
 
-// TestNoticesAreAnnounced checks that a notification disappears by itself, that an error stays, and
-// that both are announced.
+// TestNoticesAreAnnounced checks that a notification disappears after some time and that an error
+// stays. Both are announced to screen readers.
 func TestNoticesAreAnnounced(t *testing.T) {
 	browser.Full(t)
 	b := show(t, "notices")
@@ -514,10 +516,10 @@ func TestNoticesAreAnnounced(t *testing.T) {
 	b.Click("=Say that it failed")
 	b.See("It failed: <img src=x")
 	if n := b.Count(".toast"); n != 1 {
-		t.Errorf("the same toast is shown %d times", n)
+		t.Errorf("number of toasts with the same text = %d", n)
 	}
 	if got := b.Spoken(".toast"); !strings.HasPrefix(got, "alert") {
-		t.Errorf("an error is announced as %q", got)
+		t.Errorf("announced error = %q", got)
 	}
 	b.Click("=Close this notification")
 	b.WaitAbsent("It failed")
@@ -527,7 +529,7 @@ func TestNoticesAreAnnounced(t *testing.T) {
 	b.Wait("document.querySelector('[aria-live=assertive]').textContent === 'Now'")
 }
 
-// TestPictures compares some states with their goldens.
+// TestPictures compares pictures of some states with their goldens.
 func TestPictures(t *testing.T) {
 	browser.Full(t)
 	b := show(t, "approval")

@@ -61,7 +61,7 @@ func vendor(dir string) error {
 	return nil
 }
 
-// writeFile writes a missing file; an existing one must be equal.
+// writeFile writes a file that does not exist. If the file exists, it must have the same contents.
 func writeFile(name string, data []byte) error {
 	old, err := os.ReadFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -73,7 +73,8 @@ func writeFile(name string, data []byte) error {
 	return err
 }
 
-// fetch downloads the files of a published package, by their paths in its archive.
+// fetch downloads a published package and returns its files. The keys are paths in the package's
+// archive.
 func fetch(spec string) (map[string][]byte, error) {
 	dir, err := os.MkdirTemp("", "vendors")
 	if err != nil {

@@ -12,13 +12,13 @@ import (
 	"github.com/concerto-lang/concerto/tools/web/build"
 )
 
-// TestVendoredFilesAreAsPublished compares each file with the hash in its source.json, and finds
-// files that no source.json lists.
+// TestVendoredFilesAreAsPublished compares the hash of each file with the one in source.json. It
+// also reports files that no source.json lists.
 func TestVendoredFilesAreAsPublished(t *testing.T) {
 	root := os.DirFS(filepath.Join("..", "..", ".."))
 	dirs, err := fs.Glob(root, "web/vendor/*")
 	if err != nil || len(dirs) < 4 {
-		t.Fatalf("%d packages, %v", len(dirs), err)
+		t.Fatalf("number of vendored packages = %d, error %v", len(dirs), err)
 	}
 	for _, dir := range append(dirs, "tools/browser/axe") {
 		s, err := build.ReadSource(root, path.Join(dir, build.SourceFile))
@@ -33,7 +33,7 @@ func TestVendoredFilesAreAsPublished(t *testing.T) {
 			if err != nil {
 				t.Error(err)
 			} else if sum := fmt.Sprintf("%x", sha256.Sum256(data)); sum != f.SHA256 {
-				t.Errorf("%s/%s is not what %s@%s has: its hash is %s", dir, f.Name, s.Package, s.Version, sum)
+				t.Errorf("%s/%s differs from the file of %s@%s: hash %s", dir, f.Name, s.Package, s.Version, sum)
 			}
 		}
 		if !listed["LICENSE"] || s.Licence == "" {
