@@ -342,7 +342,7 @@ var itemKinds = map[sema.DefKind]ItemKind{
 	sema.DefDecorator: DecoratorItem, sema.DefConnection: ReferenceItem, sema.DefConnector: ReferenceItem,
 }
 
-// word adds a word of the language.
+// addKeyword adds a keyword.
 func (c *completer) addKeyword(w string, order int) {
 	c.add(Item{Label: w, Kind: KeywordItem, order: order, doc: func() string { return topic(w) }})
 }
