@@ -14,8 +14,8 @@ import (
 	"github.com/concerto-lang/concerto/sema/surface"
 )
 
-// This file contains fixes of expressions and statements. Each fix does what the hint of its
-// diagnostic says.
+// This file contains fixes of expressions and statements. Each fix applies the hint of its
+// diagnostic.
 
 // onlyParameter returns the name of the only parameter that has no argument. It returns "" if there
 // are several such parameters.

@@ -14,7 +14,8 @@ import (
 	"github.com/concerto-lang/concerto/sema/edits"
 )
 
-// askWord as a whole handler forwards a question or an approval to the person at the terminal.
+// askWord, written instead of a handler, forwards a question or an approval to the person at the
+// terminal.
 const askWord = "ask"
 
 // listen checks a listen expression (spec/09-listen.md).
@@ -44,7 +45,7 @@ func (b *body) listen(e *ast.ListenExpr) types.Type {
 	return &types.Result{Ok: &types.Map{Key: types.String, Value: types.Any}, Err: types.Error}
 }
 
-// libraryHelper returns a library function that listens need.
+// libraryHelper returns the library function with the given name, and adds it to the program.
 func (b *body) libraryHelper(name string) *Function {
 	if b.c.cfg.Library == nil {
 		return nil
@@ -68,8 +69,8 @@ func isHost(t types.Type) bool {
 	return ok && d.Kind == types.Host
 }
 
-// hostOf returns the declaration at the root of a builder chain, or nil if it is only known at run
-// time.
+// hostOf returns the declaration of the host at the start of a builder chain. It returns nil if the
+// host is known only at run time.
 func hostOf(i *Info, e ast.Expr) *Host {
 	for {
 		switch x := unparen(e).(type) {
@@ -84,7 +85,7 @@ func hostOf(i *Info, e ast.Expr) *Host {
 	}
 }
 
-// handlerType checks the message type of a handler.
+// handlerType checks the message type for which a handler is written.
 func (b *body) handlerType(h *ast.Handler, d *Listen) {
 	typ := h.Type.Value
 	msg := hostmsg.Of(typ)
@@ -116,7 +117,7 @@ func (b *body) handlerType(h *ast.Handler, d *Listen) {
 	}
 }
 
-// warnMisspelled warns about a type that is similar to one of the protocol's.
+// warnMisspelled warns about a message type that is similar to a type of the protocol.
 func (b *body) warnMisspelled(h *ast.Handler) {
 	typ := h.Type.Value
 	if hostmsg.Of(typ).IsKnown() {
@@ -130,7 +131,8 @@ func (b *body) warnMisspelled(h *ast.Handler) {
 	}
 }
 
-// warnUnanswered warns about questions of the host that have no handler and no default.
+// warnUnanswered warns about questions that the host may send if they have neither a handler nor a
+// default answer.
 func (b *body) warnUnanswered(e *ast.ListenExpr, d *Listen, seen map[string]*ast.Handler) {
 	var open, rows, asking, defaults []string
 	for _, m := range hostmsg.Messages() {
@@ -171,8 +173,8 @@ func (b *body) warnUnanswered(e *ast.ListenExpr, d *Listen, seen map[string]*ast
 	b.report(dg.Hint("or list the `message_types` that the host sends in [hosts.%s]", d.Host.Connector))
 }
 
-// isMisspelledIn reports whether a handler was probably intended for a type, which is reported
-// there.
+// isMisspelledIn reports whether a handler was probably written for the type typ. Another
+// diagnostic reports its misspelled type.
 func isMisspelledIn(seen map[string]*ast.Handler, typ string) bool {
 	for t := range seen {
 		if !hostmsg.Of(t).IsKnown() && suggest.Nearest(t, []string{typ}) != "" {
@@ -182,13 +184,13 @@ func isMisspelledIn(seen map[string]*ast.Handler, typ string) bool {
 	return false
 }
 
-// hasDefault reports whether a host's declaration or its section in the manifest sets a default
-// answer.
+// hasDefault reports whether the declaration of a host, or its section in the manifest, sets the
+// default answer key.
 func (b *body) hasDefault(h *Host, key string) bool {
 	return h.Fields[key] != nil || b.c.cfg.Manifest != nil && b.c.cfg.Manifest.Hosts[h.Connector].Found[key]
 }
 
-// maySend reports whether the host may send typ, according to the manifest.
+// maySend reports whether the host may send messages of type typ, according to the manifest.
 func (b *body) maySend(h *Host, typ string) bool {
 	if b.c.cfg.Manifest == nil {
 		return true
@@ -197,8 +199,8 @@ func (b *body) maySend(h *Host, typ string) bool {
 	return !ok || mh.MessageTypes == nil || slices.Contains(mh.MessageTypes, typ)
 }
 
-// handler checks one handler. The body of a closure uses the enclosing function's variables
-// directly. `return` and errors leave the handler.
+// handler checks one handler. The body of a closure uses the variables of the enclosing function
+// without capturing them. A `return` or an error leaves only the handler.
 func (b *body) handler(h *ast.Handler, host *Host) *Handler {
 	out := &Handler{At: h.Sp, Type: h.Type.Value}
 	cl, ok := h.Value.(*ast.Closure)
@@ -272,7 +274,7 @@ func (b *body) handlerParam(cl *ast.Closure, out *Handler) {
 	}
 }
 
-// checkObjectType reports a type that no message has: messages are objects.
+// checkObjectType reports a parameter type that no message can have, because messages are objects.
 func (b *body) checkObjectType(t types.Type, at source.Span) {
 	switch x := types.Resolve(t).(type) {
 	case *types.Named:
@@ -287,7 +289,8 @@ func (b *body) checkObjectType(t types.Type, at source.Span) {
 	}
 }
 
-// messageType reports the built-in schema of another message, because no message would match it.
+// messageType reports a parameter type that is the built-in schema of another message. No message
+// of type typ would match it.
 func (b *body) messageType(typ string, t types.Type, at source.Span) {
 	n, ok := t.(*types.Named)
 	want := hostmsg.Of(typ).Schema
@@ -321,7 +324,7 @@ func (b *body) checkSerialisable(x ast.Expr) {
 	}
 }
 
-// lastType returns the type of the last value of an expression, before any conversion.
+// lastType returns the type of an expression's last value before any conversion.
 func (b *body) lastType(x ast.Expr) types.Type {
 	for {
 		blk, ok := x.(*ast.BlockExpr)
@@ -335,8 +338,8 @@ func (b *body) lastType(x ast.Expr) types.Type {
 	}
 }
 
-// warnNoAnswer warns about a handler of a question whose value, of type t, is not an answer. x is
-// the body of a closure.
+// warnNoAnswer warns about a handler of a question whose value, of type t, cannot be an answer. x
+// is the body of the handler's closure.
 func (b *body) warnNoAnswer(typ string, t types.Type, at source.Span, x ast.Expr) {
 	m := hostmsg.Of(typ)
 	if !m.Waits() || m.Default == "" || types.Resolve(t) != types.Nil {
@@ -353,13 +356,13 @@ func (b *body) warnNoAnswer(typ string, t types.Type, at source.Span, x ast.Expr
 	b.report(d)
 }
 
-// isAskWord reports whether a handler is the word `ask`, and not a value of that name in scope.
+// isAskWord reports whether a handler is the word `ask` and not a variable with this name.
 func (b *body) isAskWord(x ast.Expr) bool {
 	path, ok := x.(*ast.PathExpr)
 	return ok && len(path.Segments) == 1 && path.Segments[0].Name == askWord && path.TypeArgs == nil && b.isAskFree()
 }
 
-// isAskFree reports whether no value in scope is named `ask`.
+// isAskFree reports whether no value with the name `ask` is in scope.
 func (b *body) isAskFree() bool {
 	if b.visibleLocal(askWord) != nil {
 		return false
@@ -368,12 +371,13 @@ func (b *body) isAskFree() bool {
 	return e == nil || e.obj == nil && !e.refused
 }
 
-// askHandler checks `"type" => ask`, for which no code is generated: the message has no handler.
+// askHandler checks `"type" => ask`. No code is generated for it, and at run time the message has
+// no handler.
 func (b *body) askHandler(h *ast.Handler, host *Host) {
 	b.info.details[h.Value.ID()] = askPerson{}
 	m := hostmsg.Of(h.Type.Value)
 	switch {
-	case m.Terminal() || !m.Handled(): // reported by handlerType
+	case m.Terminal() || !m.Handled(): // handlerType has reported the error
 	case !m.ByPerson():
 		b.report(diag.InvalidAsk.At(h.Value.Span(), "`ask` is only allowed for questions and approvals, not for %q", h.Type.Value).
 			WithFixes(b.removeHandlerFix(h)).Hint("write `|message| …`"))
@@ -383,7 +387,7 @@ func (b *body) askHandler(h *ast.Handler, host *Host) {
 	}
 }
 
-// namedHandler checks a function as a handler.
+// namedHandler checks a handler that is the name of a function.
 func (b *body) namedHandler(h *ast.Handler, out *Handler) {
 	out.Value = h.Value
 	t := types.Resolve(b.expr(h.Value, nil))
@@ -414,8 +418,8 @@ func (b *body) namedHandler(h *ast.Handler, out *Handler) {
 	}
 }
 
-// listenCall checks the operand of a listen: a builder chain on a host that ends in execute or
-// execute_with_schema.
+// listenCall checks the operand of a listen. The operand must be a builder chain on a host that
+// ends with execute or execute_with_schema.
 func (b *body) listenCall(e *ast.ListenExpr, d *Listen) bool {
 	call, ok := unparen(e.Call).(*ast.MethodCall)
 	if !ok || call.Name.Name != "execute" && call.Name.Name != "execute_with_schema" {
@@ -461,7 +465,7 @@ func (b *body) listenCall(e *ast.ListenExpr, d *Listen) bool {
 	return true
 }
 
-// checkStreamHost checks the host of a stream.
+// checkStreamHost reports a stream of a host that cannot be streamed.
 func (b *body) checkStreamHost(e *ast.MethodCall) {
 	h := hostOf(b.info, e.Recv)
 	b.checkSendsMessages(e.Recv, h)
@@ -471,14 +475,14 @@ func (b *body) checkStreamHost(e *ast.MethodCall) {
 	}
 }
 
-// checkSendsMessages reports a listen to a host with text output, which sends no messages.
+// checkSendsMessages reports a listen to a host with text output. Such a host sends no messages.
 func (b *body) checkSendsMessages(at ast.Expr, h *Host) {
 	if h == nil || b.c.cfg.Manifest == nil || b.info.Library {
 		return
 	}
 	mh, found := b.c.cfg.Manifest.Hosts[h.Connector]
 	if !found {
-		return // reported at its declaration
+		return // the declaration of the host has been reported
 	}
 	format, declared := h.Fields["output_format"].(string)
 	if !declared {
@@ -497,7 +501,7 @@ func (b *body) checkSendsMessages(at ast.Expr, h *Host) {
 	b.report(d.Hint("otherwise call `%s.execute(…)` without `listen`", h.Name))
 }
 
-// reportNoListenCall reports a listen whose operand is not a call of execute.
+// reportNoListenCall reports a listen whose operand is no call of execute.
 func (b *body) reportNoListenCall(e *ast.ListenExpr, call *ast.MethodCall) {
 	errors := b.errors
 	host, args := "Host", []*ast.Arg(nil)
@@ -526,7 +530,7 @@ func (b *body) reportNoListenCall(e *ast.ListenExpr, call *ast.MethodCall) {
 	}
 }
 
-// promptText returns the text of a call's first argument for a hint.
+// promptText returns the source text of a call's first argument for a hint.
 func (b *body) promptText(args []*ast.Arg) string {
 	if len(args) == 0 {
 		return "prompt"

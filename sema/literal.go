@@ -12,8 +12,8 @@ import (
 	"github.com/concerto-lang/concerto/sema/edits"
 )
 
-// intLit reports a literal that does not fit into 64 bits. negated is set if a minus precedes the
-// literal, which allows one more value.
+// intLit checks an integer literal, and reports one that does not fit into 64 bits. negated reports
+// that a minus precedes the literal, so that the greatest allowed number is larger by one.
 func (b *body) intLit(e *ast.IntLit, negated bool) types.Type {
 	if e.Overflow || e.Value > math.MaxInt64 && !(negated && e.Value == 1<<63) {
 		b.report(diag.IntRange.At(e.Sp, "this number does not fit into a 64-bit Int").
@@ -22,8 +22,8 @@ func (b *body) intLit(e *ast.IntLit, negated bool) types.Type {
 	return types.Int
 }
 
-// stringType returns the type of a string literal: the expected union if it contains the string,
-// otherwise String.
+// stringType returns the type of a string literal. It is the expected union if the union contains
+// the string, and String otherwise.
 func stringType(s string, hint types.Type) types.Type {
 	if hint == nil {
 		return types.String
@@ -40,7 +40,7 @@ func stringType(s string, hint types.Type) types.Type {
 
 func (b *body) interpolation(e *ast.InterpLit) types.Type {
 	for _, x := range e.Exprs {
-		var hint types.Type // a literal in a text may hold values of any types
+		var hint types.Type // a literal that becomes text may contain values of any types
 		switch x.(type) {
 		case *ast.ArrayLit, *ast.MapLit:
 			hint = types.Any
@@ -54,14 +54,14 @@ func (b *body) interpolation(e *ast.InterpLit) types.Type {
 	return types.String
 }
 
-// part is one of the expressions whose types a literal or branch joins.
+// part is one of several expressions whose types are joined.
 type part struct {
 	x ast.Expr
 	t types.Type
 }
 
-// join returns the common type of parts, and converts each part to it. In messages a part is called
-// what.
+// join returns the join of the types of parts, and records the conversion of each part. what is the
+// word for a part in messages.
 func (b *body) join(parts []part, what string) types.Type {
 	if len(parts) == 0 {
 		return types.Never
@@ -103,8 +103,8 @@ func (b *body) arrayLit(e *ast.ArrayLit, hint types.Type) types.Type {
 	return &types.Array{Elem: anyDeclared(b.join(b.parts(e.Elems), "elements"))}
 }
 
-// anyDeclared returns the type of a variable with an initial value of type t. A variable with an
-// agent, host or tool can later hold any other one.
+// anyDeclared returns the type of a variable whose initial value has type t. If t is the type of
+// one agent, host or tool, the variable may later contain another one, so its type is more general.
 func anyDeclared(t types.Type) types.Type {
 	if d, ok := types.Resolve(t).(*types.Declared); ok && d.Kind != nil {
 		return d.Kind
@@ -112,7 +112,7 @@ func anyDeclared(t types.Type) types.Type {
 	return t
 }
 
-// elemHint returns the element type that the expected type hint requires of an array, or nil.
+// elemHint returns the element type of the array type that hint expects, or nil.
 func elemHint(hint types.Type) types.Type {
 	switch h := hinted(hint).(type) {
 	case *types.Array:
@@ -127,7 +127,7 @@ func elemHint(hint types.Type) types.Type {
 	return nil
 }
 
-// hinted returns a hint without its Option, because an Option accepts the value itself.
+// hinted returns the expected type without its Option, because a value converts to an Option.
 func hinted(hint types.Type) types.Type {
 	if hint == nil {
 		return nil
@@ -170,7 +170,7 @@ func (b *body) mapLit(e *ast.MapLit, hint types.Type) types.Type {
 	if len(e.Entries) == 0 {
 		const help = "annotate it: `let m: Map<String, Int> = {};`"
 		return &types.Map{Key: b.freshVar(e.Sp, "the key type of this map", help),
-			Value: b.c.newVar()} // report only one error
+			Value: b.c.newVar()} // an inference variable, so that only one error is reported
 	}
 	var keys, values []part
 	for _, en := range e.Entries {
@@ -180,8 +180,8 @@ func (b *body) mapLit(e *ast.MapLit, hint types.Type) types.Type {
 	return &types.Map{Key: b.join(keys, "keys"), Value: anyDeclared(b.join(values, "values"))}
 }
 
-// reportDuplicateKeys reports duplicate literal keys of a map, which would keep only the last
-// entry.
+// reportDuplicateKeys reports literal keys that occur twice in a map. The map would contain only
+// the last entry.
 func (c *checker) reportDuplicateKeys(m *module, e *ast.MapLit) {
 	if len(e.Entries) < 2 {
 		return
@@ -218,7 +218,7 @@ func (b *body) mapKey(x ast.Expr) types.Type {
 	return t
 }
 
-// keysOf returns the key type of a map literal whose values are Any.
+// keysOf checks a map literal whose values are Any, and returns the type of its keys.
 func (b *body) keysOf(e *ast.MapLit) types.Type {
 	var parts []part
 	for _, en := range e.Entries {
@@ -247,7 +247,7 @@ func (b *body) tupleLit(e *ast.TupleLit, hint types.Type) types.Type {
 	return t
 }
 
-// structLit checks `P { x: 1, ..base }` and named variants.
+// structLit checks `P { x: 1, ..base }`, also for a variant with named fields.
 func (b *body) structLit(e *ast.StructLit, hint types.Type) types.Type {
 	ref := b.structPath(e.Path, e)
 	if ref == nil {
@@ -273,15 +273,16 @@ func (b *body) structLit(e *ast.StructLit, hint types.Type) types.Type {
 	return t
 }
 
-// structRef is the type that a struct literal or pattern names.
+// structRef is the type to which a struct literal or a struct pattern refers.
 type structRef struct {
-	named   *types.Named // with the declaration's own parameters as arguments
+	named   *types.Named // type whose arguments are the parameters of its declaration
 	variant *VariantRef
 	fields  []*types.Field
 	what    string
 }
 
-// structPath finds the struct, schema or named variant of a literal.
+// structPath resolves the path of a literal or a pattern to a struct, a schema or a variant with
+// named fields. lit is nil for a pattern.
 func (b *body) structPath(p *ast.PathExpr, lit *ast.StructLit) *structRef {
 	if n := len(p.Segments); n >= 2 {
 		if e := b.enumEntity(p.Segments[:n-1]); e != nil {
@@ -326,7 +327,7 @@ func (b *body) structEntity(p *ast.PathExpr) *entity {
 	return nil
 }
 
-// throughAlias returns the struct that an alias refers to.
+// throughAlias returns the struct to which an alias refers.
 func (b *body) throughAlias(e *entity) *entity {
 	if e.alias != nil {
 		if n, ok := b.c.aliasType(e.mod, e.alias).(*types.Named); ok {
@@ -336,8 +337,8 @@ func (b *body) throughAlias(e *entity) *entity {
 	return e
 }
 
-// enumEntity returns the enum that a path names. It returns nil, without an error, if the path
-// names something else.
+// enumEntity returns the enum to which a path refers. If the path refers to something else, it
+// returns nil and reports no error.
 func (b *body) enumEntity(segs []*ast.Ident) *entity {
 	if segs[0].Name == "Self" && len(segs) == 1 {
 		if n, ok := b.ts.selfType().(*types.Named); ok && n.Decl.Kind == types.Enum {
@@ -389,9 +390,9 @@ func (b *body) reportUnknownVariant(d *types.Decl, name *ast.Ident) {
 		Hint("its variants are %s", quotedNames(names)))
 }
 
-// warnPlainBraces warns about a text that contains the name of a variable in braces without `$`. It
-// ignores a text that consists only of a name in braces, which may be an argument of `replace`, and
-// texts that contain such an argument.
+// warnPlainBraces warns about a string that contains the name of a variable in braces without `$`.
+// It ignores a string that consists only of `{name}`, because the string may be an argument of
+// `replace`. It also ignores strings that contain such an argument.
 func (b *body) warnPlainBraces(e *ast.StringLit) {
 	if b.info.Library || b.info.File == nil {
 		return
@@ -419,9 +420,9 @@ func (b *body) warnPlainBraces(e *ast.StringLit) {
 		if l == nil || text[:at-1] == `"` && text[at+end:] == `}"` || text[at-2] == '\\' || strings.Contains(f.String(), `"{`+name+`}"`) {
 			continue
 		}
-		l.used = true // the text was probably meant to contain its value
+		l.used = true // the string was probably meant to contain the variable's value
 		start := e.Sp.Start + source.Pos(at) - 1
-		if start > e.Sp.Start && f.Text[start-1] == '#' { // as in Ruby
+		if start > e.Sp.Start && f.Text[start-1] == '#' { // for example `#{name}` in Ruby
 			b.report(diag.PlainBraces.At(source.Span{Start: start - 1, End: start + source.Pos(end) + 2}, "`#{%s}` is plain text here, not the value of `%s`", name, name).
 				Repair(diag.UnsafeFix(diag.Replace(source.Span{Start: start - 1, End: start}, "$"), "Change `#` to `$`"), "write `${%s}` to insert the value", name))
 			return
@@ -432,8 +433,8 @@ func (b *body) warnPlainBraces(e *ast.StringLit) {
 	}
 }
 
-// visibleLocal returns the local variable of a name that can be read here, or nil. Unlike local, it
-// does not capture the variable.
+// visibleLocal returns the local variable with the given name that can be read here, or nil. Unlike
+// local, it does not capture the variable.
 func (b *body) visibleLocal(name string) *Local {
 	for s := b.scope; s != nil && name != ""; s = s.parent {
 		if l := s.find(name); l != nil {
@@ -522,9 +523,9 @@ func findField(fs []*types.Field, name string) *types.Field {
 	return nil
 }
 
-// reportUnknownField reports a field that a struct does not have. If short, the field is written
-// without a value: its name is also that of a variable, which the fix retains. isSet reports
-// whether the literal has another field of a name.
+// reportUnknownField reports a field that a struct does not have. short reports that the literal
+// contains only the name, which is also the name of a variable; the fix then retains the variable.
+// isSet reports whether the literal contains another field.
 func (b *body) reportUnknownField(name *ast.Ident, ref *structRef, short bool, isSet func(string) bool) {
 	var names []string
 	for _, f := range ref.fields {

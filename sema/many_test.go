@@ -9,7 +9,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/compile/diag"
 )
 
-// All errors of a file with many errors are reported in one run, each once.
+// TestManyErrors checks that all errors of a file with many errors are reported in one run, each of
+// them once.
 func TestManyErrors(t *testing.T) {
 	var b strings.Builder
 	const n = 100
@@ -23,13 +24,14 @@ func TestManyErrors(t *testing.T) {
 	}
 	for i, d := range list.Sorted() {
 		if want := fmt.Sprintf("unknown name `missing%d`", i); d.Info != diag.UnknownName || d.Message != want || d.File.LineOf(d.Span.Start) != i+1 {
-			t.Errorf("diagnostic %d is %s %q on line %d, want %q", i, d.Info.Code, d.Message, d.File.LineOf(d.Span.Start), want)
+			t.Errorf("diagnostic %d = %s %q on line %d, want %q", i, d.Info.Code, d.Message, d.File.LineOf(d.Span.Start), want)
 		}
 	}
 }
 
-// In a file with thousands of declarations and thousands of unknown names, the first errors contain
-// a suggestion. The total search is limited.
+// TestManyNearNames checks a file with thousands of declarations and thousands of unknown names.
+// The first errors contain a suggestion, and the later ones do not, because the total search is
+// limited.
 func TestManyNearNames(t *testing.T) {
 	var b strings.Builder
 	const n = 4000
@@ -50,18 +52,18 @@ func TestManyNearNames(t *testing.T) {
 	for i, d := range all {
 		near := slices.ContainsFunc(d.Hints, func(h string) bool { return h == fmt.Sprintf("did you mean `declared_%d_here`?", i) })
 		if near && suggested < i {
-			t.Fatalf("line %d has a suggestion, and an earlier line has none", n+2+i)
+			t.Fatalf("the error on line %d has a suggestion, but an earlier error has none", n+2+i)
 		}
 		if near {
 			suggested++
 		}
 	}
 	if suggested < n/4 || suggested > 3*n/4 {
-		t.Errorf("of %d names %d were found", n, suggested)
+		t.Errorf("%[2]d of %[1]d unknown names have a suggestion, want between a quarter and three quarters", n, suggested)
 	}
 }
 
-// Checking is linear in the depth of nesting: each form at depth 500.
+// TestDeepNesting checks each form of nesting at depth 500. The time must be linear in the depth.
 func TestDeepNesting(t *testing.T) {
 	const depth = 500
 	rep := func(s string) string { return strings.Repeat(s, depth) }
@@ -82,14 +84,15 @@ func TestDeepNesting(t *testing.T) {
 	for name, src := range shapes {
 		t.Run(name, func(t *testing.T) {
 			if _, list := check("deep.conc", src); list.Len() > 0 {
-				t.Errorf("%s", codes(list))
+				t.Errorf("diagnostics of the nested program:\n%s", codes(list))
 			}
 		})
 	}
 }
 
-// A long chain of types, each declared before the one that it contains, takes one iteration. With
-// an iteration for each type, this would take minutes.
+// TestLongChainOfTypes checks a long chain of types, each declared before the type that it
+// contains. The chain takes one iteration. With one iteration for each type, the test would take
+// minutes.
 func TestLongChainOfTypes(t *testing.T) {
 	const n = 50_000
 	chain := func(end string) string {
@@ -101,9 +104,9 @@ func TestLongChainOfTypes(t *testing.T) {
 		return b.String()
 	}
 	if _, list := check("chain.conc", chain("n: Int")); list.Len() > 0 {
-		t.Errorf("%d diagnostics, first %s", list.Len(), list.Sorted()[0].Message)
+		t.Errorf("%d diagnostics, want none; the first is %s", list.Len(), list.Sorted()[0].Message)
 	}
 	if _, list := check("chain.conc", chain("back: S0")); list.Len() != n+1 || list.Sorted()[0].Info != diag.EndlessType {
-		t.Errorf("got %d diagnostics for a cycle of %d types", list.Len(), n+1)
+		t.Errorf("%d diagnostics for a cycle of %d types", list.Len(), n+1)
 	}
 }

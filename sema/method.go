@@ -12,8 +12,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// method finds a method or associated function of a type, first in the user's impls, then in the
-// library.
+// method returns a method or an associated function of a type, or nil. It searches the program's
+// impls first, and then the library.
 func (c *checker) method(t types.Type, name string) *Function {
 	t = types.Resolve(t)
 	if fn := c.conforms.methodIn(implKey(t), t, name); fn != nil {
@@ -28,7 +28,7 @@ func (c *checker) method(t types.Type, name string) *Function {
 	return c.libraryMethod("Any", t, name)
 }
 
-// libraryMethod finds a method in a file of the library.
+// libraryMethod returns a method that a file of the library declares, or nil.
 func (c *checker) libraryMethod(file string, t types.Type, name string) *Function {
 	if file == "" || c.cfg.Library == nil {
 		return nil
@@ -57,7 +57,8 @@ func (k *conformance) methodIn(key any, t types.Type, name string) *Function {
 	return nil
 }
 
-// matches reports whether an impl applies to t: its target's own parameters match any type.
+// matches reports whether an impl applies to type t. The type parameters of the impl match any
+// type.
 func matches(im *impl, t types.Type) bool {
 	if tuple, ok := im.target.(*types.Tuple); ok && len(tuple.Elems) == 0 {
 		return true
@@ -131,7 +132,7 @@ func (b *body) methodCall(e *ast.MethodCall, hint types.Type, p *piped) types.Ty
 	}
 	fn := b.c.method(t, e.Name.Name)
 	if isOwnTool(t) && fn != nil && fn.Info.Library && implKey(fn.Recv) == any("Tool") {
-		fn = nil // only for MCP servers
+		fn = nil // the library's methods of tools are only for MCP servers
 	}
 	if fn == nil || fn.Recv == nil || strings.HasPrefix(e.Name.Name, "__") && !b.info.Library {
 		b.arguments(e.Args)
@@ -154,7 +155,7 @@ func (b *body) methodCall(e *ast.MethodCall, hint types.Type, p *piped) types.Ty
 	return b.invoke(e, b.reportMissingSchema(e, fn, t), t, hint, p)
 }
 
-// toolOf returns the tool whose declaration t is, or nil.
+// toolOf returns the tool whose type is t, or nil.
 func toolOf(t types.Type) *Tool {
 	if d, ok := types.Resolve(t).(*types.Declared); ok {
 		tool, _ := d.Origin.(*Tool)
@@ -163,7 +164,7 @@ func toolOf(t types.Type) *Tool {
 	return nil
 }
 
-// isOwnTool reports whether t is a tool that is not an MCP server.
+// isOwnTool reports whether t is the type of a tool that is no MCP server.
 func isOwnTool(t types.Type) bool {
 	tool := toolOf(t)
 	return tool != nil && tool.Server == ""
@@ -174,7 +175,8 @@ func (b *body) invoke(e *ast.MethodCall, fn *Function, t, hint types.Type, p *pi
 	return b.invokeKnown(e, fn, nil, t, hint, p)
 }
 
-// invokeKnown is invoke with known type parameters of the method's trait.
+// invokeKnown checks a call of a resolved method. bindings contains the known type parameters of
+// the method's trait.
 func (b *body) invokeKnown(e *ast.MethodCall, fn *Function, bindings map[*types.Param]types.Type, t, hint types.Type, p *piped) types.Type {
 	recv := &receiver{x: e.Recv, t: t, at: e.Sp, bindings: bindings}
 	if len(e.TypeArgs) > 0 {
@@ -189,7 +191,7 @@ func (b *body) invokeKnown(e *ast.MethodCall, fn *Function, bindings map[*types.
 	return out
 }
 
-// reportCapturingClosures reports a closure argument that captures the variable that the method
+// reportCapturingClosures reports a closure argument that captures the variable which the method
 // changes.
 func (b *body) reportCapturingClosures(e *ast.MethodCall) {
 	root := rootName(e.Recv)
@@ -212,7 +214,8 @@ func (b *body) reportCapturingClosures(e *ast.MethodCall) {
 	})
 }
 
-// isReference reports whether values of t are references, whose methods need no mutable variable.
+// isReference reports whether values of type t are references. Their methods need no mutable
+// variable.
 func isReference(t types.Type) bool {
 	switch x := types.Resolve(t).(type) {
 	case *types.Declared, *types.HashMap, *types.Task, *types.Func:
@@ -223,7 +226,7 @@ func isReference(t types.Type) bool {
 	return false
 }
 
-// fieldOf returns the field of a struct type by name, or nil.
+// fieldOf returns the field of a struct type with the given name, or nil.
 func (b *body) fieldOf(t types.Type, name string) *types.Field {
 	if n, ok := types.Resolve(t).(*types.Named); ok {
 		return n.Decl.Field(name)
@@ -231,7 +234,7 @@ func (b *body) fieldOf(t types.Type, name string) *types.Field {
 	return nil
 }
 
-// anyMethod checks a method call on an Any, which is resolved at run time.
+// anyMethod checks a method call on an Any. The method is looked up at run time.
 func (b *body) anyMethod(e *ast.MethodCall, p *piped) types.Type {
 	d := &Call{Kind: CallAnyMethod, Name: e.Name.Name, Piped: p != nil, Args: []Arg{{Kind: ArgReceiver}}}
 	if p != nil {
@@ -256,12 +259,12 @@ func (b *body) anyMethod(e *ast.MethodCall, p *piped) types.Type {
 	return types.Any
 }
 
-// anyKinds are the library's method files that a call on an Any can reach. Option's methods apply
-// to any value that has no method of that name.
+// anyKinds contains the names of the library's method files whose methods a call on an Any may
+// call. The methods of Option apply to a value of any type that has no method with the same name.
 var anyKinds = []string{"String", "Array", "Map", "Int", "Float", "Bool", "Range", "Error", "HashMap", "Ledger", "Memory", "Agent", "Host", "Task", "Result", "Option", "Any"}
 
-// useAllMethods adds every method with that name to the program. It reports whether there is one,
-// and whether all of them change their receiver.
+// useAllMethods adds every method with the given name to the program. found reports that there is
+// such a method. mutates reports that all of them change their receiver.
 func (c *checker) useAllMethods(m *module, at *ast.Ident) (found, mutates bool) {
 	name := at.Name
 	if c.cfg.Library != nil {
@@ -288,7 +291,7 @@ func (c *checker) useAllMethods(m *module, at *ast.Ident) (found, mutates bool) 
 	return found, found && mutates
 }
 
-// methodNames returns the names of a type's methods, for suggestions.
+// methodNames returns the names of a type's methods. Suggestions use them.
 func (c *checker) methodNames(t types.Type) []string {
 	t = types.Resolve(t)
 	key := implKey(t)
@@ -299,11 +302,11 @@ func (c *checker) methodNames(t types.Type) []string {
 	if c.conforms.methods == nil {
 		c.conforms.methods = map[any]methodList{}
 	}
-	c.conforms.methods[key] = methodList{names, c.conforms.implCount(t)} // listing may load methods of the library
+	c.conforms.methods[key] = methodList{names, c.conforms.implCount(t)} // counted afterwards, because collecting the names may load impls of the library
 	return names
 }
 
-// implCount returns the number of impls that contain a type's methods.
+// implCount returns the number of impls that may contain methods of type t.
 func (k *conformance) implCount(t types.Type) (n int) {
 	for _, key := range []any{implKey(t), methodFile(t), "Any"} {
 		n += len(k.impls[key])
@@ -311,7 +314,8 @@ func (k *conformance) implCount(t types.Type) (n int) {
 	return n
 }
 
-// methodList is a cache of the names of a type's methods, valid for a number of impls.
+// methodList caches the names of a type's methods. The cache is valid as long as the number of
+// impls does not change.
 type methodList struct {
 	names []string
 	impls int
@@ -413,7 +417,8 @@ func (b *body) reportUnknownMethod(e *ast.MethodCall, t types.Type, fn *Function
 	b.report(d)
 }
 
-// innerMethodHint returns the hint for a method that the value inside the receiver has.
+// innerMethodHint returns the hint for a method that the receiver's type does not have, but the
+// type of the value inside the receiver has.
 func (b *body) innerMethodHint(e *ast.MethodCall, t types.Type) string {
 	has := func(t types.Type) bool { return b.c.method(t, e.Name.Name) != nil }
 	inner := heldType(t)
@@ -444,8 +449,8 @@ func (b *body) innerMethodHint(e *ast.MethodCall, t types.Type) string {
 	return ""
 }
 
-// methodHint returns a hint for a method that does not exist. meant is the hint for the name in
-// other languages, or "".
+// methodHint returns the hint for a method that does not exist. meant is the hint for another
+// language's name, or "".
 func (b *body) methodHint(t types.Type, name, meant string) string {
 	if isOwnTool(t) && b.c.method(t, name) != nil {
 		return "only an MCP server, declared with `mcp`, has `" + name + "`"
@@ -475,7 +480,7 @@ func (b *body) methodHint(t types.Type, name, meant string) string {
 	return "`concerto doc " + strings.TrimSuffix(methodFile(t), "") + "` lists its methods"
 }
 
-// traitOfMethod returns the name of a trait that has a method, for a hint.
+// traitOfMethod returns the name of a trait that declares a method, for a hint.
 func (k *conformance) traitOfMethod(method string) string {
 	best := ""
 	for _, t := range k.traits {
@@ -489,12 +494,12 @@ func (k *conformance) traitOfMethod(method string) string {
 	return best
 }
 
-// selfCause returns the Cause for a method that uses `self` without declaring it.
+// selfCause returns the Cause of errors about a method that uses `self` without declaring it.
 func selfCause(fn *Function) string {
 	return "self of " + fn.Info.File.Source.Name + ":" + strconv.Itoa(int(fn.Decl.Name.Sp.Start))
 }
 
-// argumentText returns the arguments of a call as written, or `…` if that is long.
+// argumentText returns the source text of a call's arguments, or `…` if it is long.
 func (b *body) argumentText(args []*ast.Arg) string {
 	if len(args) == 0 {
 		return ""

@@ -13,25 +13,25 @@ import (
 	"github.com/concerto-lang/concerto/sema/edits"
 )
 
-// module is a namespace: a file's declarations, an inline `mod`'s, or those of a block, which can
-// use the names around it (spec/15-modules.md).
+// module is a namespace (spec/15-modules.md). It contains the declarations of a file, of an inline
+// `mod` or of a block. The declarations of a block can use the names of the enclosing module.
 type module struct {
-	info     *Info // the tables of its file
+	info     *Info // tables of the file that contains the module
 	name     string
-	parent   *module // of an inline or file module; nil for the root and the library
-	around   *module // of a block: where names are looked up next
-	vars     *scope  // of a block: the variables around it, which its functions cannot use
-	dir      string  // where the files of its `mod x;` are, relative to the root
+	parent   *module // parent of an inline module or of a file; nil for the root, the library and blocks
+	around   *module // enclosing module of a block, in which lookup continues
+	vars     *scope  // variables that are visible in a block; functions in the block cannot use them
+	dir      string  // directory with the files of the module's `mod x;`, relative to the root
 	names    map[string]*entity
-	entities []*entity          // one for each declaration, in order; nil for imports, modules and invalid declarations
-	mods     map[string]*entity // modules whose name is in names for a value
+	entities []*entity          // entity of each declaration, in order; nil for imports, modules and invalid declarations
+	mods     map[string]*entity // modules that have the same name as a value in names
 	globs    []*importEntry
-	globbing bool // its globs are being searched
+	globbing bool // a search through the module's globs is in progress
 	imports  []*importEntry
-	std      string // the name under std, for the library's modules
+	std      string // name of a library module after std::
 }
 
-// home returns the module that contains a block.
+// home returns the module that contains a block, or m itself if it is not the module of a block.
 func (m *module) home() *module {
 	for m.around != nil {
 		m = m.around
@@ -48,8 +48,8 @@ func (m *module) root() *module {
 	return m
 }
 
-// isWithin reports whether m is o or one of its descendants, and therefore can use o's private
-// declarations.
+// isWithin reports whether m is o or a descendant of o. It can then use the private declarations of
+// o.
 func (m *module) isWithin(o *module) bool {
 	o = o.home()
 	for m = m.home(); m != nil; m = m.parent {
@@ -60,7 +60,7 @@ func (m *module) isWithin(o *module) bool {
 	return false
 }
 
-// declareMod enters `mod x;` or `mod x { … }` and declares its contents.
+// declareMod declares the module of a `mod x;` or `mod x { … }`, and the contents of the module.
 func (c *checker) declareMod(m *module, d *ast.ModDecl) {
 	name := d.Name.Name
 	e := &entity{name: name, mod: m, at: d.Name.Sp, decl: d, pub: d.Pub}
@@ -89,12 +89,12 @@ func (c *checker) declareMod(m *module, d *ast.ModDecl) {
 }
 
 // ModuleFiles returns the possible file names of `mod name;` in the order of the search: name.conc
-// next to the module, or name/mod.conc.
+// in the directory dir, then name/mod.conc.
 func ModuleFiles(dir, name string) []string {
 	return []string{path.Join(dir, name+".conc"), path.Join(dir, name, "mod.conc")}
 }
 
-// openModule reads the file of `mod x;`.
+// openModule reads and parses the file of `mod x;`.
 func (c *checker) openModule(m *module, d *ast.ModDecl) *ast.File {
 	if c.cfg.Open == nil {
 		c.report(m, diag.ModuleFile.At(d.Name.Sp, "no file for module `%s`", d.Name.Name).
@@ -115,8 +115,8 @@ func (c *checker) openModule(m *module, d *ast.ModDecl) *ast.File {
 	return nil
 }
 
-// newName enters an entity, and reports a duplicate name. A module and a value may have the same
-// name, because modules have their own namespace.
+// newName adds an entity to a module, and reports a duplicate name. A module and a value may have
+// the same name, because modules are in a separate namespace.
 func (c *checker) newName(m *module, e *entity) bool {
 	if e.name == "" { // missing in the source
 		return false
@@ -124,7 +124,7 @@ func (c *checker) newName(m *module, e *entity) bool {
 	first := m.names[e.name]
 	switch {
 	case first != nil && e.isSelf():
-		e.imported.used = true // `use a::{self, b}` together with `mod a`
+		e.imported.used = true // for example `use a::{self, b}` next to `mod a`
 		return true
 	case first != nil && first.isSelf():
 		first.imported.used = true
@@ -153,12 +153,12 @@ func (m *module) putModule(e *entity) {
 	m.mods[e.name] = e
 }
 
-// isSelf reports whether an entity is the `self` in `use a::{self, …}`.
+// isSelf reports whether an entity is the `self` of an import `use a::{self, …}`.
 func (e *entity) isSelf() bool {
 	return e.imported != nil && e.imported.self && len(e.imported.path) == 1
 }
 
-// isModule reports whether an entity is known to be a module before imports are resolved.
+// isModule reports whether an entity is certainly a module. Imports need not be resolved yet.
 func (e *entity) isModule() bool {
 	if im := e.imported; im != nil {
 		return !im.glob && len(im.path) == 2 && im.path[0].Name == "std"
@@ -167,7 +167,7 @@ func (e *entity) isModule() bool {
 	return ok
 }
 
-// mayBeValue reports whether a module with the same name is allowed.
+// mayBeValue reports whether an entity may be a value, so that a module may have the same name.
 func (e *entity) mayBeValue() bool {
 	switch e.decl.(type) {
 	case *ast.StructDecl, *ast.EnumDecl, *ast.SchemaDecl, *ast.TypeDecl, *ast.TraitDecl, *ast.ModDecl:
@@ -176,7 +176,7 @@ func (e *entity) mayBeValue() bool {
 	return !e.isModule()
 }
 
-// moduleNamed returns the entity of a name that must be a module.
+// moduleNamed returns the entity of the module with the given name.
 func (m *module) moduleNamed(name string) *entity {
 	if e := m.mods[name]; e != nil {
 		return e
@@ -184,8 +184,8 @@ func (m *module) moduleNamed(name string) *entity {
 	return m.names[name]
 }
 
-// variantOf returns a variant of an enum to import. It returns nil if e is not an enum or has no
-// such variant.
+// variantOf returns the entity of a variant that is imported from the enum e. It returns nil if e
+// is no enum or does not have the variant.
 func (c *checker) variantOf(e *entity, id *ast.Ident) *entity {
 	if e.typ == nil || e.typ.Kind != types.Enum {
 		return nil
@@ -198,7 +198,8 @@ func (c *checker) variantOf(e *entity, id *ast.Ident) *entity {
 		obj: &VariantRef{Type: generic(e.typ), Name: v.Name, Index: v.Index, Variant: v}}
 }
 
-// member finds segs[i] in a module as seen from m, and reports an unknown or private name.
+// member returns the entity of segs[i] in the module in, as seen from the module m. It reports an
+// unknown or private name.
 func (c *checker) member(m, in *module, segs []*ast.Ident, i int) *entity {
 	id := segs[i]
 	e := in.names[id.Name]
@@ -227,7 +228,7 @@ func (c *checker) member(m, in *module, segs []*ast.Ident, i int) *entity {
 	return e
 }
 
-// displayName returns the module's name as users write it.
+// displayName returns the name of the module in messages.
 func (m *module) displayName() string {
 	if m.std != "" {
 		return "std::" + m.std
@@ -314,7 +315,7 @@ func (c *checker) reportUnknownModule(m *module, id *ast.Ident) {
 	c.report(m, d)
 }
 
-// moduleFile returns the file that `mod name;` would load, or "".
+// moduleFile returns the name of the file that `mod name;` would load, or "".
 func (c *checker) moduleFile(m *module, name string) string {
 	if c.cfg.Open == nil || isUpper(name) || m.info.Library {
 		return ""
@@ -327,7 +328,7 @@ func (c *checker) moduleFile(m *module, name string) string {
 	return ""
 }
 
-// stdModule is the module std::name, nil when there is none.
+// stdModule returns the module std::name, or nil if it does not exist.
 func (c *checker) stdModule(name string) *module {
 	lib := c.libraryModule(c.cfg.Library.Module(name))
 	if lib != nil {
@@ -336,8 +337,8 @@ func (c *checker) stdModule(name string) *module {
 	return lib
 }
 
-// stdPath reads a path that begins with std. An import may end at a module;
-// other paths end at something in one.
+// stdPath resolves a path that begins with std. An import may refer to a module. Any other path
+// must refer to an item of a module.
 func (c *checker) stdPath(m *module, segs []*ast.Ident, imported bool) *entity {
 	if c.cfg.Library == nil {
 		c.report(m, diag.UnknownPath.At(segs[0].Sp, "the standard library is not available").Hint("remove the path"))

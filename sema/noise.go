@@ -12,28 +12,29 @@ import (
 	"github.com/concerto-lang/concerto/sema/surface"
 )
 
-// A file with syntax errors is checked as far as its tree goes. Diagnostics that the repair of a
-// syntax error would remove are not reported, because they would hide the cause. An omitted error
-// still counts as an error, so that its consequences are not reported either.
+// A file with syntax errors is checked as far as possible. The checker does not report diagnostics
+// that the repair of a syntax error would probably remove, because they would hide the cause. An
+// omitted error still counts as an error, so that its consequences are not reported either.
 
-// unknownNameCodes report undeclared names. Unparsed text may declare names that are in scope where
-// the diagnostic is.
+// unknownNameCodes are the diagnostics about undeclared names. They are omitted if text that could
+// not be parsed may declare the name.
 var unknownNameCodes = []*diag.Info{
 	diag.UnknownName, diag.UnknownType, diag.UnknownTrait, diag.UnknownPath, diag.UnknownField, diag.UnknownMethod, diag.UnknownParameter,
 	diag.UnknownConfig, diag.UnknownVariant, diag.UnknownLabel, diag.UnknownDecorator, diag.UpperCasePattern, diag.NotAValue, diag.NotAType,
 }
 
-// wholeBodyCodes depend on the whole body.
+// wholeBodyCodes are the diagnostics that depend on a whole body.
 var wholeBodyCodes = []*diag.Info{
 	diag.MissingValue, diag.MissingElse, diag.Unreachable, diag.Unassigned, diag.AssignedTwice, diag.UnusedVariable, diag.UnusedResult,
 	diag.CannotInfer, diag.LetElseFalls, diag.NoEffect,
 }
 
-// callCodes report how a function is called. They are not reported for a function with an invalid
-// header.
+// callCodes are the diagnostics about calls of a function. They are omitted if the function's
+// header has syntax errors.
 var callCodes = []*diag.Info{diag.UnknownMethod, diag.ArgumentCount, diag.TypeArguments, diag.UnknownParameter, diag.NotCallable}
 
-// wholeNodeCodes report missing parts of a construct.
+// wholeNodeCodes are the diagnostics about missing parts of a construct. The function reports
+// whether a node is this construct.
 var wholeNodeCodes = map[*diag.Info]func(ast.Node) bool{
 	diag.MissingArm:      is[*ast.MatchExpr],
 	diag.UnreachableArm:  is[*ast.MatchExpr],
@@ -57,7 +58,7 @@ var wholeNodeCodes = map[*diag.Info]func(ast.Node) bool{
 
 func is[N ast.Node](n ast.Node) bool { _, ok := n.(N); return ok }
 
-// isNoise reports whether d is only a consequence of a syntax error.
+// isNoise reports whether d is probably a consequence of a syntax error.
 func (c *checker) isNoise(m *module, d *diag.Diagnostic) bool {
 	if !c.flawed {
 		return false
@@ -92,25 +93,26 @@ func (c *checker) isNoise(m *module, d *diag.Diagnostic) bool {
 	return false
 }
 
-// inFlaw reports whether a position is in unparsed text, such as an unterminated string.
+// inFlaw reports whether a position is in text that could not be parsed, such as an unterminated
+// string.
 func inFlaw(f *ast.File, at source.Span) bool {
 	return slices.ContainsFunc(f.Flaws, func(flaw ast.Flaw) bool {
 		return flaw.Span.Start < flaw.Span.End && (flaw.Span.Contains(at) || adjoins(f, at, flaw.Span))
 	})
 }
 
-// isHole reports whether something is missing at a position.
+// isHole reports whether a required part is missing at a position.
 func isHole(f *ast.File, at source.Span) bool {
 	return at.Start == at.End && slices.ContainsFunc(f.Flaws, func(flaw ast.Flaw) bool { return flaw.Span == at && flaw.Node != nil && flaw.Kind == ast.Broken })
 }
 
-// adjoins reports whether unparsed text follows a position on its line, so that the text there
-// probably had another meaning.
+// adjoins reports whether text that could not be parsed follows the span at on the same line. The
+// text of the span then probably has another meaning.
 func adjoins(f *ast.File, at, flaw source.Span) bool {
 	return at.End <= flaw.Start && strings.Trim(f.Source.Slice(source.Span{Start: at.End, End: flaw.Start}), " \t") == ""
 }
 
-// isBody reports whether a node is a declaration with a body.
+// isBody reports whether n is a declaration that has a body or values.
 func isBody(n ast.Node) bool {
 	switch n.(type) {
 	case *ast.FnDecl, *ast.Stage, *ast.ConstDecl, *ast.StoreDecl, *ast.AgentDecl, *ast.HostDecl:
@@ -119,7 +121,8 @@ func isBody(n ast.Node) bool {
 	return false
 }
 
-// mayDeclare reports whether unparsed text in scope of a diagnostic contains name.
+// mayDeclare reports whether text that could not be parsed contains name, and a declaration there
+// would be in scope at the position of d.
 func (c *checker) mayDeclare(f *ast.File, name string, d *diag.Diagnostic) bool {
 	for _, info := range c.prog.Files {
 		for _, l := range c.losses(info) {
@@ -131,7 +134,8 @@ func (c *checker) mayDeclare(f *ast.File, name string, d *diag.Diagnostic) bool 
 	return false
 }
 
-// losses returns the unparsed parts of a file. They are computed on demand.
+// losses returns the texts of a file that could not be parsed. It computes them when they are first
+// needed.
 func (c *checker) losses(info *Info) []surface.Loss {
 	if len(info.File.Flaws) == 0 {
 		return nil
@@ -152,8 +156,8 @@ func (c *checker) losses(info *Info) []surface.Loss {
 	return list
 }
 
-// callsFlawed reports whether the text of a call contains the name of a function with an invalid
-// header.
+// callsFlawed reports whether the text of a call contains the name of a function whose header has
+// syntax errors.
 func (c *checker) callsFlawed(text string) bool {
 	words := strings.FieldsFunc(text, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 	for _, info := range c.prog.Files {
@@ -166,20 +170,20 @@ func (c *checker) callsFlawed(text string) bool {
 	return false
 }
 
-// isNamedInLoss reports whether unparsed text of m's file contains name, and may therefore use it.
+// isNamedInLoss reports whether text in the file of m that could not be parsed contains name. The
+// text may then use the name.
 func (c *checker) isNamedInLoss(m *module, name string) bool {
 	return slices.ContainsFunc(c.losses(m.info), func(l surface.Loss) bool { return slices.Contains(l.Names, name) })
 }
 
-// allowance is a span of a file in which warnings with some codes are allowed: a declaration with
-// `@allow`.
+// allowance is a span of a file in which warnings with certain codes are allowed. The span is a
+// declaration with `@allow`.
 type allowance struct {
 	at    source.Span
 	codes []string
 }
 
-// allowances reads the `@allow` of a file's declarations, including nested ones. Few files have
-// any.
+// allowances records the `@allow` decorators of all declarations in a file, including nested ones.
 func (c *checker) allowances(m *module) {
 	f := m.info.File
 	if m.info.Library || f.Source == nil || !bytes.Contains(f.Source.Text, []byte("@allow")) {
@@ -190,7 +194,7 @@ func (c *checker) allowances(m *module) {
 	}
 }
 
-// allowVisitor records the allowances of the declarations that it visits.
+// allowVisitor records the `@allow` decorators of the declarations that it visits.
 type allowVisitor struct {
 	c *checker
 	m *module
@@ -212,7 +216,7 @@ func (v allowVisitor) Visit(n ast.Node) ast.Visitor {
 	return v
 }
 
-// recordAllow records one `@allow`.
+// recordAllow records one `@allow`. at is the span of the declaration.
 func (c *checker) recordAllow(m *module, d *ast.Decorator, at source.Span) {
 	info := m.info
 	if info.allows == nil {
@@ -250,7 +254,7 @@ func (c *checker) recordAllow(m *module, d *ast.Decorator, at source.Span) {
 	info.allowed = append(info.allowed, a)
 }
 
-// applyModuleAllow applies the `@allow` of a `mod x;` to the file of the module.
+// applyModuleAllow applies the `@allow` on a `mod x;` to the file of the module.
 func (c *checker) applyModuleAllow(m *module, d *ast.ModDecl, child *Info) {
 	for _, a := range m.info.allowed {
 		if findDecorator(d.Decorators, "allow") != nil && a.at.Contains(d.Name.Sp) {
@@ -259,7 +263,7 @@ func (c *checker) applyModuleAllow(m *module, d *ast.ModDecl, child *Info) {
 	}
 }
 
-// isAllowed reports whether the program allows a warning at its position.
+// isAllowed reports whether an `@allow` allows the warning d.
 func (i *Info) isAllowed(d *diag.Diagnostic) bool {
 	return slices.ContainsFunc(i.allowed, func(a allowance) bool {
 		return a.at.Contains(d.Span) && slices.Contains(a.codes, d.Info.Code)

@@ -13,8 +13,8 @@ import (
 	"github.com/concerto-lang/concerto/stdlib"
 )
 
-// checkCodes checks a program, with other files next to it, and returns a line with position and
-// code for each diagnostic.
+// checkCodes checks the program src together with other files. It returns the line and the code of
+// each diagnostic.
 func checkCodes(t *testing.T, m *sema.Manifest, src string, others map[string]string) string {
 	t.Helper()
 	file, list := parser.Parse(source.NewFile("main.conc", []byte(src)))
@@ -36,7 +36,7 @@ func checkCodes(t *testing.T, m *sema.Manifest, src string, others map[string]st
 	return strings.Join(out, ", ")
 }
 
-// typed checks that each expression, pattern and type of the user's files has a type.
+// typed checks that each expression, pattern and type expression in the program's files has a type.
 func typed(t *testing.T, prog *sema.Program) {
 	t.Helper()
 	for _, info := range prog.Files {
@@ -47,15 +47,15 @@ func typed(t *testing.T, prog *sema.Program) {
 			switch n := n.(type) {
 			case ast.Expr:
 				if info.TypeOf(n) == nil {
-					t.Fatalf("%T at %s has no type", n, info.File.Source.Position(n.Span().Start))
+					t.Fatalf("the expression %T at %s has no type", n, info.File.Source.Position(n.Span().Start))
 				}
 			case ast.Pattern:
 				if info.PatternType(n) == nil {
-					t.Fatalf("%T at %s has no type", n, info.File.Source.Position(n.Span().Start))
+					t.Fatalf("the pattern %T at %s has no type", n, info.File.Source.Position(n.Span().Start))
 				}
 			case ast.Type:
 				if info.Written(n) == nil {
-					t.Fatalf("%T at %s has no type", n, info.File.Source.Position(n.Span().Start))
+					t.Fatalf("the type expression %T at %s has no type", n, info.File.Source.Position(n.Span().Start))
 				}
 			}
 			return true
@@ -63,20 +63,20 @@ func typed(t *testing.T, prog *sema.Program) {
 	}
 }
 
-// slip is a program with syntax errors, and its expected diagnostics.
+// slip is a program with syntax errors, and its expected diagnostics as checkCodes returns them.
 type slip struct{ name, src, want string }
 
 func slips(t *testing.T, list []slip) {
 	for _, s := range list {
 		t.Run(s.name, func(t *testing.T) {
 			if got := checkCodes(t, manifest, s.src, nil); got != s.want {
-				t.Errorf("%s\nsays %s\nwant %s", s.src, got, s.want)
+				t.Errorf("diagnostics of\n%s\nare %s\nwant %s", s.src, got, s.want)
 			}
 		})
 	}
 }
 
-// Errors after a syntax error are reported, too.
+// TestBrokenCodeReportsAllErrors checks that errors after a syntax error are reported as well.
 func TestBrokenCodeReportsAllErrors(t *testing.T) {
 	slips(t, []slip{
 		{"a missing semicolon", "fn main() {\n    let a = 1\n    let b: Int = \"x\";\n    emit(\"a\", a + b + nowhere);\n}\n",
@@ -86,7 +86,8 @@ func TestBrokenCodeReportsAllErrors(t *testing.T) {
 	})
 }
 
-// Rule 1: an expression with the error type causes no further errors.
+// TestNoiseErrorTypeAbsorbs tests rule 1: an expression whose type is unknown because of an error
+// causes no further errors.
 func TestNoiseErrorTypeAbsorbs(t *testing.T) {
 	slips(t, []slip{
 		{"a value", "fn main() {\n    let a = ;\n    let b: Int = a;\n    let c = a + \"x\" - 2;\n    for x in a { emit(\"x\", x.y.z(1)?); }\n    match a { 1 => emit(\"a\", b), \"x\" => emit(\"b\", c), }\n}\n", "2 E0108"},
@@ -99,8 +100,8 @@ func TestNoiseErrorTypeAbsorbs(t *testing.T) {
 	})
 }
 
-// Rule 2: a name in a broken region of an enclosing scope is never unknown, and names in the region
-// count as used.
+// TestNoiseNamesOfRegions tests rule 2: text that could not be parsed may declare and use each name
+// in it. A name from such text is not reported as unknown within its scope, or as unused.
 func TestNoiseNamesOfRegions(t *testing.T) {
 	slips(t, []slip{
 		{"declared in it", "fn main() {\n    let a b = 1;\n    emit(\"b\", b);\n}\n", "2 E0101"},
@@ -113,8 +114,9 @@ func TestNoiseNamesOfRegions(t *testing.T) {
 	})
 }
 
-// Rule 3: missing values, unreachable code, assignments and unused names are not reported for a
-// body with a broken region or a guessed end.
+// TestNoiseBodies tests rule 3: if a body contains text that could not be parsed, or its end is
+// guessed, diagnostics about missing values, unreachable code, assignments and unused names are
+// omitted.
 func TestNoiseBodies(t *testing.T) {
 	slips(t, []slip{
 		{"a missing value", "fn f() -> Int {\n    let a = 1;\n    return\n    foo bar;\n}\nfn main() { emit(\"f\", f()); }\n", "4 E0101"},
@@ -125,8 +127,8 @@ func TestNoiseBodies(t *testing.T) {
 	})
 }
 
-// Rule 4: missing parts are not reported for a match, listen, literal, impl or call with a broken
-// part.
+// TestNoiseLacking tests rule 4: if a match, listen, literal, impl or call has a part with syntax
+// errors, diagnostics about missing parts are omitted.
 func TestNoiseLacking(t *testing.T) {
 	slips(t, []slip{
 		{"match", "enum E { A, B, C }\nfn f(e: E) -> Int {\n    match e {\n        E::A => 1,\n        E::\n    }\n}\nfn main() { emit(\"f\", f(E::B)); emit(\"f\", f(E::C)); emit(\"f\", f(E::A)); }\n", "5 E0101"},
@@ -140,8 +142,8 @@ func TestNoiseLacking(t *testing.T) {
 	})
 }
 
-// Rule 5: a construct has one syntax error, and none in following lines that its repair would
-// remove.
+// TestNoiseOneAConstruct tests rule 5: a construct causes one syntax error, and no errors in the
+// following lines that its repair would remove.
 func TestNoiseOneAConstruct(t *testing.T) {
 	slips(t, []slip{
 		{"in a line", "fn main() {\n    let a = f(1 2 3, ) ] );\n}\n", "2 E0101"},
@@ -153,7 +155,8 @@ func TestNoiseOneAConstruct(t *testing.T) {
 	})
 }
 
-// A missing part is reported where it is missing, and not in the following lines.
+// TestNoiseAfterTheLine checks that a missing part is reported on its line, and not on the
+// following lines.
 func TestNoiseAfterTheLine(t *testing.T) {
 	const head = "use std::math;\nstruct P { x: Int, y: Int }\nenum E { A, B }\nfn g(a: Int, b: Int) -> Int { a + b }\nfn f(p: P, e: E) -> Int {\n    let base = p.x;\n    "
 	nexts := map[string]string{
@@ -167,8 +170,8 @@ func TestNoiseAfterTheLine(t *testing.T) {
 	}
 	const tail = "\n    base + 1\n}\nfn main() { emit(\"f\", f(P { x: 1, y: 2 }, E::B)); emit(\"g\", g(1, 2)); emit(\"m\", math::max(1, 2)); }\n"
 	for half, c := range map[string]struct {
-		code string // one of them, or both where one is E0501
-		not  string // prefixes after which the text may continue
+		code string // the expected code; if there are two, either is correct, and E0501 may be together with the other
+		not  string // keys of the following texts that continue the construct, so that they are not tested
 	}{
 		"let k =": {"E0108", "call"}, "let k:": {"E0109", ""}, "let": {"E0110", ""}, "let mut": {"E0110", ""},
 		"if": {"E0108", ""}, "while": {"E0108", ""}, "for": {"E0110", ""}, "for z in": {"E0108", ""}, "for z in 0..": {"E0108 E0114", ""},
@@ -185,38 +188,40 @@ func TestNoiseAfterTheLine(t *testing.T) {
 			got := strings.Split(checkCodes(t, nil, head+half+"\n    "+text+tail, nil), ", ")
 			for _, d := range got {
 				if line, code, _ := strings.Cut(d, " "); line != "7" || !strings.Contains(c.code, code) || len(got) > 1 && !strings.Contains(c.code, "E0501") {
-					t.Errorf("%q before %q: %s, want %s", half, text, got, c.code)
+					t.Errorf("diagnostics of %q before the line %q = %s, want only %s on line 7", half, text, got, c.code)
 				}
 			}
 		}
 	}
 }
 
-// Rule 6: an invalid manifest declares every name, and an unreadable module exports every name.
+// TestNoiseUnread tests rule 6: a manifest that cannot be read may declare every name, and a module
+// that cannot be read may export every name.
 func TestNoiseUnread(t *testing.T) {
 	unread := &sema.Manifest{File: "Concerto.toml", Unread: true}
 	src := "agent A uses anything { model: \"m\" }\nhost W { connector: worker, question_default: \"\" }\nfn main() {\n    let _ = A.execute(\"x\");\n    let _ = W.execute(\"x\");\n}\n"
 	if got := checkCodes(t, unread, src, nil); got != "" {
-		t.Errorf("an unread manifest: %s", got)
+		t.Errorf("diagnostics with an unreadable manifest = %s, want none", got)
 	}
 	if got := checkCodes(t, &sema.Manifest{File: "Concerto.toml"}, src, nil); got == "" {
-		t.Error("no diagnostic for a manifest that declares nothing")
+		t.Error("no diagnostics with a manifest that declares nothing")
 	}
 	src = "mod gone;\nuse gone::{thing, Type};\nfn f(t: Type) -> gone::Other { thing(t).x }\nfn main() { emit(\"a\", gone::make(1).y); emit(\"b\", f(gone::A)); }\n"
 	if got := checkCodes(t, manifest, src, nil); got != "1 E0227" {
-		t.Errorf("a module without a file: %s", got)
+		t.Errorf("diagnostics with a module without a file = %s", got)
 	}
 	src = "mod half;\nuse half::{thing, Type};\nfn main() { let t: Type = thing(half::other(1)); emit(\"a\", t); }\n"
 	half := map[string]string{"half.conc": "pub fn thing(a: Int) -> Type { Type { x: a } }\npub strukt Type { x: Int }\npub func other(a: Int) -> Int { a }\n"}
 	if got := checkCodes(t, manifest, src, half); got != "2 E0111, 3 E0111" {
-		t.Errorf("a module with errors: %s", got)
+		t.Errorf("diagnostics with a module that has syntax errors = %s", got)
 	}
 }
 
-// A search for suggestions in the library adds no errors in the library.
+// TestNoiseOfTheLibrary checks that the search for suggestions in the library reports no errors in
+// the library.
 func TestNoiseOfTheLibrary(t *testing.T) {
 	src := "agent A uses demo { model: \"m\" }\nfn main() {\n    let a = Unknown.execute(\"x\")?;\n    let b = A.execute(\"y\")?;\n    println(a.text, b.text);\n}\n"
 	if got := checkCodes(t, manifest, src, nil); got != "3 E0201" {
-		t.Errorf("got %s", got)
+		t.Errorf("diagnostics = %s, want only 3 E0201", got)
 	}
 }

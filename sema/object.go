@@ -9,13 +9,13 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// Object is anything that a name can refer to: *Local, *Function, *Const, *Agent, *Host, *Tool,
-// *Store, *Pipeline, *VariantRef (a constructor or unit variant).
+// Object is a declaration to which a name can refer: *Local, *Function, *Const, *Agent, *Host,
+// *Tool, *Store, *Pipeline or *VariantRef.
 type Object interface{ object() }
 
-// Local is a variable: a let, a parameter, a pattern's name, a pipeline's stage name. Cell reports
-// that it must be stored in a cell, because a closure captures it by reference. Late reports that
-// it is declared without a value.
+// Local is a variable: the name of a let, a parameter, a pattern or a pipeline's stage. Cell
+// reports that the variable is stored in a cell, because a closure captures it by reference. Late
+// reports that the variable is declared without a value.
 type Local struct {
 	Name  string
 	Type  types.Type
@@ -23,86 +23,90 @@ type Local struct {
 	Late  bool
 	Cell  bool
 	Param bool
-	// Offered reports that callers outside the program pass it by name: it is a parameter of a tool
-	// function that models may call.
+	// Offered reports that the variable is a parameter of a tool function. Models pass its argument
+	// by name, so its name cannot be changed.
 	Offered bool
 	At      source.Span
 
-	let            source.Pos // after the word `let`, if one declares it
-	assigner       string     // what assigns it repeatedly, if not a `let`: "for", "match"
+	let            source.Pos // position after the word `let`, or 0 without a `let`
+	assigner       string     // construct other than a `let` that assigns the variable, such as "for" or "the condition"; or ""
 	used, assigned bool
-	frame          *frame // the function or closure that declares it
-	depth          int    // the number of scopes around its declaration
+	frame          *frame // function or closure that declares the variable
+	depth          int    // number of scopes that enclose the declaration
 }
 
-// Function is a function with a body, or a native or effect of the library.
+// Function is a function. Its body is in the program, or it is a native function or an effect of
+// the library.
 type Function struct {
-	// Name is its name in traces: "route", "Box.add", "Users.lookup", "BuildAndTest.implement".
+	// Name is the name of the function in traces, such as "route", "Box.add", "Users.lookup" or
+	// "BuildAndTest.implement".
 	Name     string
 	Decl     *ast.FnDecl
 	Info     *Info
 	Generics []*types.Param
-	Params   []*Param // the receiver first, if there is one
+	Params   []*Param // parameters; the receiver, if any, is the first
 	Result   types.Type
-	// Recv is the receiver's type; nil for plain functions and associated ones (Box::new).
+	// Recv is the type of the receiver. It is nil for functions and associated functions
+	// (Box::new).
 	Recv    types.Type
 	MutSelf bool
 	External
-	// Shape reports that calls pass, after the declared arguments, the run-time type of each type
-	// argument (LoadType) as parameters of type Shape.
+	// Shape reports that a call passes the run-time type of each type argument (LoadType). These
+	// arguments follow the declared ones and belong to parameters of type Shape.
 	Shape bool
-	// Async reports that a call starts a task and returns Task<Result>.
+	// Async reports that a call starts a task and returns a Task<Result>.
 	Async bool
-	// Tool is set for tool functions, whose self is the tool itself.
+	// Tool is the tool that declares the function, or nil. Its self is the tool itself.
 	Tool *Tool
-	// Undeclared reports that no declaration names it: it is a server's function that `..` of the
-	// `mcp` block includes, created for its calls.
+	// Undeclared reports that the function has no declaration. It is a function of an MCP server
+	// that the `..` of an `mcp` block includes, and the checker created it for a call.
 	Undeclared bool
 	CallDecorators
 
-	assoc   types.Type // the type whose impl declares it
+	assoc   types.Type // type whose impl declares the function
 	mod     *module
 	pub     bool
-	trait   *traitDecl // of a trait's default method
+	trait   *traitDecl // trait that declares the default method, or nil
 	checked bool
-	// instance reports that it is a copy for some type arguments.
+	// instance reports that the function is a copy for certain type arguments.
 	instance bool
 }
 
-// CallDecorators holds the decorators of calls.
+// CallDecorators contains the decorators that affect calls of a declaration.
 type CallDecorators struct {
-	// Decorations wrap each call, the outermost first.
+	// Decorations wrap each call. The outermost is first.
 	Decorations []*Decoration
-	// OnUnknown is the policy for effects inside whose outcome is unknown: "retry", "fail" or
-	// "ask", or "" if not set.
+	// OnUnknown is the policy for effects during a call whose outcome is unknown: "retry", "fail",
+	// "ask", or "" without a policy.
 	OnUnknown string
 }
 
-// External describes a function that is implemented outside the program. Its body is ignored.
+// External describes a function that is implemented outside the program. The function's body is
+// ignored.
 type External struct {
-	Native string // the registered name of a Go function
-	Effect string // of an effect
-	// Wraps reports that the declared result is a Result that the call creates (the wrap operand of
-	// CallNative and Perform).
+	Native string // name under which the Go function is registered
+	Effect string // name of the effect
+	// Wraps reports that the call converts its outcome to the declared Result. It is the wrap
+	// operand of CallNative and Perform.
 	Wraps bool
 }
 
-// Param is a parameter. Default is nil if there is none. It is evaluated in the callee's file at
-// each call.
+// Param is a parameter. Default is the default expression, or nil. Each call evaluates it in the
+// callee's file.
 type Param struct {
 	Name    string
 	Type    types.Type
 	Local   *Local
 	Default ast.Expr
 	At      source.Span
-	// Doc is the text of @param.
+	// Doc is the text of the @param decorator, or "".
 	Doc string
 
-	regex bool // of a library function: a regular expression
+	regex bool // parameter of a library function that is a regular expression
 }
 
-// Const is a constant. Value is an int64, float64, string, bool, nil, or []any, *ConstMap, Object
-// of these.
+// Const is a constant. Value is an int64, float64, string, bool, nil, *ConstMap or Object, or a
+// []any of such values.
 type Const struct {
 	Name  string
 	Type  types.Type
@@ -115,36 +119,37 @@ type Const struct {
 	decl  *ast.ConstDecl
 }
 
-// ConstMap is a constant map in written order.
+// ConstMap is a constant map. Its entries are in written order.
 type ConstMap struct {
 	Keys   []string
 	Values []any
 }
 
 // VariantRef refers to a variant of an enum. Type is an Option for Some and None, a Result for Ok
-// and Err, else a Named of kind Enum. Index counts from 0 (Ok, Some: 0; Err, None: 1).
+// and Err, and a Named of kind Enum otherwise. Index is the position of the variant in its enum,
+// from 0. The index of Ok and Some is 0, that of Err and None is 1.
 type VariantRef struct {
 	Type  types.Type
 	Name  string
 	Index int
-	// Variant is nil for Some, None, Ok, Err.
+	// Variant is nil for Some, None, Ok and Err.
 	Variant *types.Variant
 }
 
-// Agent is an agent declaration with its constant fields.
+// Agent is an agent declaration. Fields contains the constant values of its fields.
 type Agent struct {
 	Name       string
 	Decl       *ast.AgentDecl
 	Type       *types.Declared
 	Info       *Info
 	Connection string
-	Fields     map[string]any // constants, by field name; tools are *Tool, memory is a *Store
-	Knowledge  []*Store       // ledgers
+	Fields     map[string]any // constants by field name; a tool is a *Tool, the memory is a *Store
+	Knowledge  []*Store       // ledgers of the field `knowledge`
 	CallDecorators
 	mod *module
 }
 
-// Host is a host declaration with its constant fields.
+// Host is a host declaration. Fields contains the constant values of its fields.
 type Host struct {
 	Name      string
 	Decl      *ast.HostDecl
@@ -157,7 +162,8 @@ type Host struct {
 	mod *module
 }
 
-// Tool is a tool declaration. State holds its fields, the slots of the tool value in order.
+// Tool is a tool declaration. State contains its fields, in the order of the slots of the tool's
+// value.
 type Tool struct {
 	Name        string
 	Decl        *ast.ToolDecl
@@ -166,13 +172,14 @@ type Tool struct {
 	Description string
 	State       []*types.Field
 	Methods     []*Function
-	Described   []string // @describe's text by method, or ""
+	Described   []string // text of @describe for each method, or ""
 	// Server is the MCP server that implements the functions, or "" for a tool of the program. Call
-	// and Try are the library functions that call one and return the value, or a Result.
+	// and Try are library functions that call a function of the server. Call returns the value, and
+	// Try a Result.
 	Server    string
 	Call, Try *Function
-	// Rest reports that the server's other functions can be called, too. The library function List
-	// requests them, and CallRest calls one for a model or a host.
+	// Rest reports that the program can also call the server's undeclared functions. The library
+	// function List requests their names. CallRest calls one of them for a model or a host.
 	Rest           bool
 	List, CallRest *Function
 	mod            *module
@@ -184,8 +191,8 @@ type Store struct {
 	Kind   ast.StoreKind
 	Decl   *ast.StoreDecl
 	Type   types.Type
-	Window int64  // Memory::new(n); 0 if not limited
-	File   string // of with_persistence; "" for a store in memory
+	Window int64  // argument n of Memory::new(n): maximum number of messages, or 0 without a limit
+	File   string // file of with_persistence, or "" for a store in memory
 }
 
 // Pipeline is a pipeline declaration.
@@ -194,38 +201,41 @@ type Pipeline struct {
 	Decl   *ast.PipelineDecl
 	Type   *types.Declared
 	Info   *Info
-	Params []*Param // of run
+	Params []*Param // parameters of run
 	Result types.Type
-	// ResultConv converts the last stage's output, or is nil.
+	// ResultConv is the type to which the last stage's output is converted, or nil without a
+	// conversion.
 	ResultConv types.Type
 	Stages     []*Stage
 
-	// Withheld is the reason why callers outside the program cannot run it: a parameter that cannot
-	// be decoded. It is "" if they can.
+	// Withheld is the reason why external callers cannot run the pipeline, such as a parameter that
+	// cannot be decoded. It is "" if they can.
 	Withheld string
 
-	pending types.Type // Result until it is known
+	pending types.Type // result type while it is not known completely
 	mod     *module
 }
 
-// Stage is a stage. A function stage has Params: the pipeline's first one receives all of run's
-// arguments, later ones the previous output. Name is visible to later stages as Local.
+// Stage is a stage of a pipeline. The first function stage receives all arguments of run. Any later
+// function stage has one parameter for the previous output. Local is the variable that makes the
+// stage's value available to later stages.
 type Stage struct {
 	Name   string
 	Decl   *ast.Stage
 	Local  *Local
 	Params []*Param
-	// Output is the type of the stage's value, of a Result its Ok value.
+	// Output is the type of the stage's value. If the value is a Result, it is the type of the Ok
+	// value.
 	Output types.Type
-	// Unwraps reports that the stage's own value is a Result.
+	// Unwraps reports that the value of the stage's code is a Result, which is unwrapped.
 	Unwraps bool
-	// ReceivesParameters reports that a function stage receives the pipeline's parameters instead
-	// of the previous output.
+	// ReceivesParameters reports that a function stage receives the parameters of the pipeline
+	// instead of the previous output.
 	ReceivesParameters bool
-	// InputConv converts the previous output to the parameter's type, or is nil.
+	// InputConv is the type to which the previous output is converted, or nil without a conversion.
 	InputConv types.Type
-	// Decorations wrap the stage, the outermost first. A decorated stage is a closure with the
-	// captures of Body.
+	// Decorations wrap the stage. The outermost is first. The body of a decorated stage is a
+	// closure with the captures of Body.
 	Decorations []*Decoration
 	Body        *Closure
 }
@@ -240,7 +250,7 @@ func (*Store) object()      {}
 func (*Pipeline) object()   {}
 func (*VariantRef) object() {}
 
-// describe returns the kind of an object in words: "a function", "an agent".
+// describe returns the kind of an object for messages, such as "a function" or "an agent".
 func describe(o Object) string {
 	switch o := o.(type) {
 	case *Local:
@@ -265,7 +275,7 @@ func describe(o Object) string {
 	return "no value"
 }
 
-// basics are the predeclared types.
+// basics contains the predeclared types by name.
 var basics = map[string]types.Type{
 	"Int": types.Int, "Float": types.Float, "String": types.String, "Bool": types.Bool, "Nil": types.Nil,
 	"Any": types.Any, "Never": types.Never, "Error": types.Error, "Range": types.Range,
@@ -279,7 +289,7 @@ func BuiltinTypes() []string {
 	return names
 }
 
-// basicEntities are the entities of the basic types. They are never modified.
+// basicEntities contains the entities of the predeclared types. They are never modified.
 var basicEntities = func() map[string]*entity {
 	m := make(map[string]*entity, len(basics))
 	for name, t := range basics {
@@ -288,7 +298,8 @@ var basicEntities = func() map[string]*entity {
 	return m
 }()
 
-// constructors are the built-in types with type arguments, and the number of their arguments.
+// constructors contains the built-in types with type arguments, and the allowed number of
+// arguments.
 var constructors = map[string]struct{ min, max int }{
 	"Array": {1, 1}, "Map": {2, 2}, "Option": {1, 1}, "Result": {1, 2}, "Task": {1, 1}, "HashMap": {2, 2},
 }
@@ -313,8 +324,8 @@ func newContainer(name string, args []types.Type) types.Type {
 	}
 }
 
-// universe finds a predeclared name: a basic type, or a declaration of the library's prelude. Names
-// that start with two underscores are internal to the library.
+// universe returns the entity of a predeclared name: a basic type, or a declaration in the
+// library's prelude. Names that start with two underscores are available only in the library.
 func (c *checker) universe(m *module, name string) *entity {
 	if e := basicEntities[name]; e != nil {
 		return e
@@ -332,7 +343,8 @@ func (c *checker) universe(m *module, name string) *entity {
 	return lib.names[name]
 }
 
-// methodFile returns the name of the library file with the methods of a built-in type, or "".
+// methodFile returns the name of the library file that contains the methods of a built-in type, or
+// "".
 func methodFile(t types.Type) string {
 	switch x := types.Resolve(t).(type) {
 	case *types.Basic:
@@ -369,7 +381,7 @@ func methodFile(t types.Type) string {
 	return ""
 }
 
-// implKey returns the key of a type's impls.
+// implKey returns the key of type t in the table of impls.
 func implKey(t types.Type) any {
 	switch x := types.Resolve(t).(type) {
 	case *types.Named:

@@ -28,7 +28,7 @@ func (b *body) unary(e *ast.Unary, hint types.Type) types.Type {
 	return types.Bad
 }
 
-// condition checks an expression that must be a Bool. An Any is checked at run time.
+// condition checks an expression that must be a Bool. A value of type Any is checked at run time.
 func (b *body) condition(e ast.Expr) {
 	t := types.Resolve(b.expr(e, types.Bool))
 	switch {
@@ -78,7 +78,7 @@ func (b *body) binary(e *ast.Binary, hint types.Type) types.Type {
 	return b.checkOperator(e, x, y)
 }
 
-// checkOperator checks an arithmetic or ordering operator with two known operand types.
+// checkOperator checks an arithmetic or ordering operator whose operands have the types x and y.
 func (b *body) checkOperator(e *ast.Binary, x, y types.Type) types.Type {
 	compare := e.Op.IsOrdering()
 	t := operatorType(e.Op, x, y)
@@ -97,7 +97,8 @@ func (b *body) checkOperator(e *ast.Binary, x, y types.Type) types.Type {
 	return t
 }
 
-// operatorType returns the type in which an operator works on x and y, or nil.
+// operatorType returns the type to which an operator converts its operands of types x and y. It
+// returns nil if the operator does not support these types.
 func operatorType(op ast.Op, x, y types.Type) types.Type {
 	switch {
 	case x == types.Never || y == types.Never:
@@ -143,7 +144,7 @@ func isOrdering(e ast.Expr) bool {
 
 func isOption(t types.Type) bool { _, ok := t.(*types.Option); return ok }
 
-// coalesce checks `a ?? b`: the Option's element, or b if it is None.
+// coalesce checks `a ?? b`. The value is the element of the Option a, or b if a is None.
 func (b *body) coalesce(e *ast.Binary, hint types.Type) types.Type {
 	x := types.Resolve(b.expr(e.X, nil))
 	before := b.flow.clone()
@@ -184,16 +185,17 @@ func (b *body) coalesce(e *ast.Binary, hint types.Type) types.Type {
 	return out
 }
 
-// Coalesce is the detail of a `??` whose left element is converted.
+// Coalesce is the detail of a `??` that converts the element of its left operand.
 type Coalesce struct{ From, To types.Type }
 
-// Coalesce returns the conversion of a `??`'s left element, or nil.
+// Coalesce returns the conversion of the element of a `??`'s left operand, or nil without a
+// conversion.
 func (i *Info) Coalesce(e *ast.Binary) *Coalesce { d, _ := i.details[e.Id].(*Coalesce); return d }
 
 func (b *body) warnNeverNone(e *ast.Binary, x types.Type) types.Type {
 	pending := len(b.vars)
 	b.expr(e.Y, nil)
-	b.vars = b.vars[:pending] // types that the right side leaves open are not errors of their own
+	b.vars = b.vars[:pending] // the left operand determines types that the right operand leaves open
 	if x == types.Bad || x == types.Never {
 		return types.Bad
 	}
@@ -210,8 +212,8 @@ func (b *body) warnNeverNone(e *ast.Binary, x types.Type) types.Type {
 	return x
 }
 
-// isTypeKnown reports whether the type of an operand is known. If not, it reports an error and
-// marks the type as bad, so that the error is reported once.
+// isTypeKnown reports whether the type of an operand is known. If it is not, isTypeKnown reports an
+// error and makes the type the error type, so that the error is reported only once.
 func (b *body) isTypeKnown(e ast.Expr, t types.Type) bool {
 	v, ok := types.Resolve(t).(*types.Var)
 	if !ok {
@@ -232,7 +234,7 @@ func (b *body) isTypeKnown(e ast.Expr, t types.Type) bool {
 func (b *body) rangeExpr(e *ast.RangeExpr) types.Type {
 	for _, x := range []ast.Expr{e.Lo, e.Hi} {
 		if x == nil {
-			continue // a syntax error
+			continue // a missing element is a syntax error
 		}
 		b.checkAs(x, types.Int, reason{})
 	}
@@ -270,15 +272,15 @@ func (b *body) cast(e *ast.Cast) types.Type {
 	return want
 }
 
-// checkDecodable checks that values can be checked against a type at run time: it contains no
-// functions, references or type parameters.
+// checkDecodable checks that the type t can be checked at run time: it must not contain functions,
+// references or type parameters.
 func (b *body) checkDecodable(t types.Type, at source.Span) {
 	bad := undecodable(t, map[*types.Decl]bool{})
 	if bad == nil {
 		return
 	}
 	if n, ok := bad.(*types.Named); ok && n.Decl.Members && b.info.Library {
-		return // the library creates it itself
+		return // the library itself creates values of the type
 	}
 	if _, ok := bad.(*types.Param); ok {
 		b.report(diag.Undecodable.At(at, "type parameter `%s` is not known at run time", bad).Hint("use a concrete type"))
@@ -288,7 +290,7 @@ func (b *body) checkDecodable(t types.Type, at source.Span) {
 		Hint("use scalars, arrays, maps with String keys, options, tuples, unions, schemas, structs and enums"))
 }
 
-// undecodable returns the part of t that cannot be decoded from data, or nil.
+// undecodable returns a type within t whose values cannot be decoded from data, or nil.
 func undecodable(t types.Type, seen map[*types.Decl]bool) types.Type {
 	t = types.Resolve(t)
 	switch x := t.(type) {
@@ -329,7 +331,8 @@ func undecodable(t types.Type, seen map[*types.Decl]bool) types.Type {
 	return nil
 }
 
-// namedFields returns the fields of a declaration, variant by variant.
+// namedFields returns the fields of a declaration. For an enum it returns the fields of each
+// variant.
 func namedFields(d *types.Decl) [][]*types.Field {
 	if d.Kind != types.Enum {
 		return [][]*types.Field{d.Fields}
@@ -341,8 +344,8 @@ func namedFields(d *types.Decl) [][]*types.Field {
 	return out
 }
 
-// checkEquality checks `==` and `!=`: both sides must have a common type. An Option can be compared
-// with its element type and with nil.
+// checkEquality checks `==` and `!=`. The operands must have a common type. An Option can be
+// compared with its element type and with nil.
 func (b *body) checkEquality(e *ast.Binary) {
 	x := types.Resolve(b.expr(e.X, nil))
 	y := types.Resolve(b.expr(e.Y, x))
@@ -369,7 +372,7 @@ func (b *body) checkEquality(e *ast.Binary) {
 	b.report(d)
 }
 
-// comparisonHint returns a hint for comparing two values of different types.
+// comparisonHint returns a hint about comparing two values of different types.
 func (b *body) comparisonHint(e *ast.Binary, x, y types.Type) string {
 	for _, side := range [2]struct {
 		e, other ast.Expr
@@ -395,7 +398,7 @@ func (b *body) comparisonHint(e *ast.Binary, x, y types.Type) string {
 	return "convert one of them to the type of the other"
 }
 
-// comparedType returns the type in which x and y are compared.
+// comparedType returns the common type in which values of the types x and y are compared.
 func comparedType(x, y types.Type) (types.Type, bool) {
 	if u, ok := x.(*types.Union); ok {
 		if v, ok := y.(*types.Union); ok {

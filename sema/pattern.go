@@ -11,11 +11,12 @@ import (
 	"github.com/concerto-lang/concerto/sema/edits"
 )
 
-// patternNames is the state for the names of one pattern, which must be distinct: the variables of
-// the scope from start on. depth is the number of enclosing patterns.
+// patternNames is the state of checking the names of one pattern, which must be distinct. The
+// pattern's variables are those of the scope from index start on. depth is the number of enclosing
+// patterns.
 type patternNames struct{ depth, start int }
 
-// pattern checks a pattern against values of type t and binds its names.
+// pattern checks a pattern that is matched against values of type t, and binds its names.
 func (b *body) pattern(p ast.Pattern, t types.Type, mut bool) {
 	t = types.Resolve(t)
 	b.info.types[p.ID()] = t
@@ -61,8 +62,9 @@ func (b *body) bindName(id ast.ID, name *ast.Ident, t types.Type, mut bool) {
 	b.bind(l)
 }
 
-// namePattern checks a name in a pattern. It is a binding, unless it is a constant or None. Other
-// upper-case names are rejected, so that a misspelled variant does not match every value.
+// namePattern checks a name in a pattern. The name is a binding, unless it refers to a constant or
+// to None. Other names with an upper-case letter at the start are errors, because a misspelled
+// variant would otherwise match every value.
 func (b *body) namePattern(p *ast.NamePat, t types.Type, mut bool) {
 	name := p.Name.Name
 	if name == "None" {
@@ -94,7 +96,7 @@ func (b *body) namePattern(p *ast.NamePat, t types.Type, mut bool) {
 	b.bindName(p.Id, p.Name, t, mut)
 }
 
-// importedVariant checks a unit variant that a `use` imported.
+// importedVariant checks a name in a pattern that refers to an imported unit variant.
 func (b *body) importedVariant(p *ast.NamePat, v *VariantRef, t types.Type) {
 	ref, fields := b.variantFor(v, p, t)
 	if ref == nil {
@@ -107,8 +109,8 @@ func (b *body) importedVariant(p *ast.NamePat, v *VariantRef, t types.Type) {
 	b.info.details[p.Id] = ref
 }
 
-// variantFor returns a variant for a subject of type t, with the types of its values. It returns
-// nil, and reports an error, if t is another type.
+// variantFor returns a variant as a variant of type t, with the types of its values. If t is not
+// the variant's enum, it reports an error and returns nil.
 func (b *body) variantFor(v *VariantRef, p ast.Pattern, t types.Type) (*VariantRef, []types.Type) {
 	d := v.Type.(*types.Named).Decl
 	n, ok := t.(*types.Named)
@@ -140,8 +142,8 @@ func (b *body) noneInPattern(p *ast.NamePat, t types.Type) {
 	b.patternMismatch(p, "None", t, isOf[*types.Option])
 }
 
-// patternMismatch reports a pattern that never matches a t. fits reports whether it matches values
-// of a type.
+// patternMismatch reports a pattern that never matches values of type t. fits reports whether the
+// pattern matches values of a type.
 func (b *body) patternMismatch(p ast.Node, what string, t types.Type, fits func(types.Type) bool) {
 	if t == types.Bad {
 		return
@@ -149,7 +151,8 @@ func (b *body) patternMismatch(p ast.Node, what string, t types.Type, fits func(
 	b.report(diag.PatternType.At(p.Span(), "`%s` never matches `%s`", what, types.Full(t)).WithFixes(b.awaitSubject(t)...).Advise(b.patternAround(p, t, fits), b.patternHelp(t)))
 }
 
-// patternAround suggests the constructor around a pattern for the value in an Option or a Result.
+// patternAround returns the advice to put the pattern in a constructor, if it matches the value
+// inside the Option or Result t.
 func (b *body) patternAround(p ast.Node, t types.Type, fits func(types.Type) bool) diag.Advice {
 	switch x := t.(type) {
 	case *types.Option:
@@ -167,15 +170,16 @@ func (b *body) patternAround(p ast.Node, t types.Type, fits func(types.Type) boo
 	return diag.Advice{}
 }
 
-// isOf reports whether t is a T.
+// isOf reports whether the dynamic type of t is T.
 func isOf[T types.Type](t types.Type) bool { _, ok := t.(T); return ok }
 
-// isDeclaredBy returns a function that reports whether a type is that of the declaration.
+// isDeclaredBy returns a function that reports whether d declares a type.
 func isDeclaredBy(d *types.Decl) func(types.Type) bool {
 	return func(t types.Type) bool { n, ok := t.(*types.Named); return ok && n.Decl == d }
 }
 
-// mayEqual returns a function that reports whether values of a type can equal those of v.
+// mayEqual returns a function that reports whether values of a type can be equal to values of type
+// v.
 func mayEqual(v types.Type) func(types.Type) bool {
 	return func(t types.Type) bool { _, ok := comparedType(v, t); return ok }
 }
@@ -205,7 +209,7 @@ func (b *body) patternHint(t types.Type) string {
 	return "the patterns of `" + types.Full(t).String() + "` are values, names and `_`"
 }
 
-// patternValue checks that a constant or literal of type v can equal a t.
+// patternValue checks that a constant or literal of type v can be equal to values of type t.
 func (b *body) patternValue(p ast.Pattern, v, t types.Type) {
 	if t == types.Bad || v == types.Bad || t == types.Error || types.IsAny(t) {
 		return
@@ -254,7 +258,7 @@ func (b *body) rangePattern(p *ast.RangePat, t types.Type) {
 	}
 }
 
-// orPattern checks that all alternatives bind the same names.
+// orPattern checks that all alternatives of a pattern bind the same names.
 func (b *body) orPattern(p *ast.OrPat, t types.Type, mut bool) {
 	start := len(b.scope.locals)
 	var first []*Local
@@ -271,7 +275,7 @@ func (b *body) orPattern(p *ast.OrPat, t types.Type, mut bool) {
 	b.scope.locals = append(b.scope.locals, first...)
 }
 
-// sameNames replaces the variables of a later alternative by those of the first.
+// sameNames makes a later alternative use the variables of the first one.
 func (b *body) sameNames(alt ast.Pattern, first, bound []*Local) {
 	for _, l := range bound {
 		same := findLocal(first, l.Name)
@@ -301,7 +305,7 @@ func findLocal(ls []*Local, name string) *Local {
 	return nil
 }
 
-// replaceObject replaces old by l in all bindings of p.
+// replaceObject replaces the variable old with l in all bindings of p.
 func (b *body) replaceObject(p ast.Pattern, old, l *Local) {
 	for id := range b.info.objects {
 		if b.info.objects[id] == Object(old) {
@@ -326,7 +330,8 @@ func (b *body) tuplePattern(p *ast.TuplePat, t types.Type, mut bool) {
 	}
 }
 
-// partType returns the type of a part: that of part if known, Any inside an Any, else Bad.
+// partType returns the type of a part of t. If hasType is set, the function part returns it. It is
+// Any if t is Any, and otherwise the error type.
 func partType(hasType bool, t types.Type, part func() types.Type) types.Type {
 	switch {
 	case hasType:
@@ -403,7 +408,7 @@ func (b *body) structPattern(p *ast.StructPat, t types.Type, mut bool) {
 	b.reportOmittedFields(p, ref, seen)
 }
 
-// reportOmittedFields reports a struct pattern that omits fields without `..`.
+// reportOmittedFields reports a struct pattern without `..` that omits fields.
 func (b *body) reportOmittedFields(p *ast.StructPat, ref *structRef, seen map[string]bool) {
 	if p.Rest {
 		return
@@ -444,8 +449,8 @@ func (b *body) variantPattern(p *ast.VariantPat, t types.Type, mut bool) {
 	}
 }
 
-// patternVariant finds the variant that a pattern names, with the types of its values for a subject
-// of type t.
+// patternVariant returns the variant to which the path in a pattern refers, and the types of its
+// values for a subject of type t.
 func (b *body) patternVariant(path *ast.PathExpr, p ast.Pattern, t types.Type) (*VariantRef, []types.Type) {
 	if len(path.Segments) == 1 {
 		if e := b.c.findDeclared(b.m, path.Segments[0].Name); e != nil {
@@ -472,7 +477,7 @@ func (b *body) patternVariant(path *ast.PathExpr, p ast.Pattern, t types.Type) (
 	return b.variantFor(&VariantRef{Type: generic(e.typ), Name: v.Name, Index: v.Index, Variant: v}, p, t)
 }
 
-// builtinPattern checks Some, Ok or Err.
+// builtinPattern checks a pattern with Some, Ok or Err.
 func (b *body) builtinPattern(name string, path *ast.PathExpr, p ast.Pattern, t types.Type) (*VariantRef, []types.Type) {
 	ref := builtinVariant(name)
 	if ref == nil {
@@ -514,7 +519,7 @@ func (b *body) builtinPattern(name string, path *ast.PathExpr, p ast.Pattern, t 
 	return nil, nil
 }
 
-// pathPattern checks a unit variant `A::B`.
+// pathPattern checks the pattern `A::B`, which is a unit variant or a const.
 func (b *body) pathPattern(p *ast.PathPat, t types.Type) {
 	ref, fields := b.patternVariant(p.Path, p, t)
 	if ref == nil {

@@ -6,7 +6,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/compile/types"
 )
 
-// definePipeline checks a pipeline's parameters and the signatures of its function stages
+// definePipeline checks the parameters of a pipeline and the signatures of its function stages
 // (spec/13-pipelines.md).
 func (c *checker) definePipeline(m *module, p *Pipeline) {
 	for _, d := range p.Decl.Decorators {
@@ -42,8 +42,8 @@ func (c *checker) definePipeline(m *module, p *Pipeline) {
 	}
 }
 
-// passedType returns the type that a stage passes on: of a Result its Ok value. Its second result
-// reports whether t is a Result.
+// passedType returns the type of the value that a stage passes to the next one. For a Result this
+// is the type of its Ok value. The second result reports whether t is a Result.
 func passedType(t types.Type) (types.Type, bool) {
 	if r, ok := types.Resolve(t).(*types.Result); ok {
 		return r.Ok, true
@@ -62,8 +62,9 @@ func (c *checker) stageParams(ts *typeScope, decls []*ast.Param) []*Param {
 	return fn.Params
 }
 
-// firstParams returns the parameters of run in a pipeline without its own: those of a function
-// stage at its start. A function stage after a binding stage receives its value, so there are none.
+// firstParams returns the parameters of run for a pipeline without declared parameters. They are
+// those of the first stage if it is a function stage. If the first stage is a binding stage, run
+// has no parameters.
 func firstParams(p *Pipeline) []*Param {
 	if len(p.Stages) == 0 || p.Stages[0].Decl.IsBinding() {
 		return nil
@@ -71,7 +72,8 @@ func firstParams(p *Pipeline) []*Param {
 	return p.Stages[0].Params
 }
 
-// checkPipeline checks the stages, each with the output of the previous one.
+// checkPipeline checks the stages of a pipeline. Each stage receives the output of the previous
+// one.
 func (c *checker) checkPipeline(p *Pipeline) {
 	m := p.mod
 	b := c.newBody(m, &typeScope{m: m}, &frame{raises: true, result: types.Nil})
@@ -130,7 +132,7 @@ func (b *body) bindingStage(s *Stage) {
 	b.flow.dead = false
 }
 
-// functionStage checks a stage's body, and its input.
+// functionStage checks the input and the body of a function stage.
 func (b *body) functionStage(s, before *Stage) {
 	if before != nil && !s.ReceivesParameters {
 		b.receivesPrevious(s, before)
@@ -159,7 +161,8 @@ func (b *body) functionStage(s, before *Stage) {
 	b.frame = outer
 }
 
-// reportDefaults reports defaults of parameters that always receive a value.
+// reportDefaults reports defaults that are never used, because the parameter always receives a
+// value.
 func (b *body) reportDefaults(s *Stage) {
 	for _, q := range s.Params {
 		if q.Default != nil {
@@ -170,8 +173,8 @@ func (b *body) reportDefaults(s *Stage) {
 }
 
 // receivesParameters reports whether the first function stage receives the pipeline's parameters,
-// and checks their types. After a binding stage this is the case only if the stage cannot take its
-// value.
+// and checks their types. If a binding stage precedes it, it receives them only if it cannot
+// receive the value of the binding stage.
 func (b *body) receivesParameters(p *Pipeline, s, before *Stage) bool {
 	if !p.Decl.HasParams {
 		return false
@@ -253,8 +256,8 @@ func (b *body) pipelineCall(e *ast.MethodCall, p *Pipeline, pp *piped) types.Typ
 	return &types.Result{Ok: b.c.pipelineOutput(p), Err: types.Error}
 }
 
-// pipelineOutput returns a pipeline's output type. A pipeline without a written result may be
-// called before it is checked.
+// pipelineOutput returns the output type of a pipeline. If the pipeline declares no result type,
+// pipelineOutput checks the pipeline first if necessary.
 func (c *checker) pipelineOutput(p *Pipeline) types.Type {
 	if p.Result != nil {
 		return p.Result

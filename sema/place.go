@@ -10,7 +10,7 @@ import (
 	"github.com/concerto-lang/concerto/sema/edits"
 )
 
-// rootName returns the variable at the root of an assignable expression, or nil.
+// rootName returns the variable at the start of a place expression, or nil.
 func rootName(e ast.Expr) *ast.PathExpr {
 	for {
 		switch x := e.(type) {
@@ -33,7 +33,7 @@ func rootName(e ast.Expr) *ast.PathExpr {
 	}
 }
 
-// assign checks `place = value` and the compound forms.
+// assign checks `place = value` and compound assignments.
 func (b *body) assign(e *ast.Assign) types.Type {
 	if path, ok := unparen(e.Target).(*ast.PathExpr); ok && len(path.Segments) == 1 {
 		if l := b.local(path.Segments[0].Name); l != nil {
@@ -52,7 +52,7 @@ func (b *body) assign(e *ast.Assign) types.Type {
 	return types.Nil
 }
 
-// reportNotAssignable reports targets that can be read but not written.
+// reportNotAssignable reports the target of an assignment that can be read but not assigned.
 func (b *body) reportNotAssignable(target ast.Expr) {
 	x, ok := unparen(target).(*ast.IndexExpr)
 	if !ok {
@@ -93,8 +93,8 @@ func (b *body) assignLocal(e *ast.Assign, path *ast.PathExpr, l *Local) {
 	}
 }
 
-// assignNil checks an assignment to a variable that was declared with only nil. Any type converts
-// to Nil, so the value would be lost.
+// assignNil reports an assignment to a variable whose type is Nil, because only nil was assigned at
+// its declaration. Any type converts to Nil, so the value would be lost.
 func (b *body) assignNil(e *ast.Assign, l *Local) {
 	t := types.Resolve(b.expr(e.Value, nil))
 	if t == types.Nil || t == types.Bad || t == types.Never {
@@ -104,7 +104,8 @@ func (b *body) assignNil(e *ast.Assign, l *Local) {
 		Label(l.At, "declared here without a type").Hint("declare its type: `let mut %s: %s = nil`", l.Name, types.NewOption(t)))
 }
 
-// assignLate checks the only assignment of an immutable late variable.
+// assignLate checks an assignment to an immutable variable that was declared without a value. Only
+// one assignment is allowed.
 func (b *body) assignLate(path *ast.PathExpr, l *Local, state *lateState) {
 	repeated := false
 	for _, lp := range b.loops {
@@ -112,7 +113,7 @@ func (b *body) assignLate(path *ast.PathExpr, l *Local, state *lateState) {
 			repeated = true
 		}
 	}
-	// Code in a closure or a handler may run several times.
+	// The code in a closure or a handler may run several times.
 	repeated = repeated || l.frame != b.frame.home || b.frame.handler && l.depth <= b.frame.depth
 	if state == nil || state.state&maySet != 0 && b.isReachable() || repeated {
 		b.report(diag.AssignedTwice.At(path.Sp, "`%s` may already be assigned here", l.Name).
@@ -120,7 +121,8 @@ func (b *body) assignLate(path *ast.PathExpr, l *Local, state *lateState) {
 	}
 }
 
-// recordAssigned records what assigns the variables that a pattern has just bound, for messages.
+// recordAssigned records the construct that assigns the variables of the current scope. Messages
+// mention it.
 func (b *body) recordAssigned(by string) {
 	for _, l := range b.scope.locals {
 		l.assigner = by
@@ -177,7 +179,8 @@ func (b *body) assignValue(e *ast.Assign, t types.Type, why reason) {
 	b.convertOperand(e.Value, v, out)
 }
 
-// compoundAdvice returns the advice for a compound assignment whose sides have incompatible types.
+// compoundAdvice returns the advice for a compound assignment whose operands have incompatible
+// types.
 func (b *body) compoundAdvice(e *ast.Assign, target, v types.Type) diag.Advice {
 	text := e.Op == ast.OpAdd && types.IsString(target)
 	if a := b.takeOutAdvice(e.Value, v, func(t types.Type) bool { return text || operatorType(e.Op, target, t) != nil }); a.Is() {
@@ -200,8 +203,8 @@ func (b *body) compoundAdvice(e *ast.Assign, target, v types.Type) diag.Advice {
 	return diag.HintAdvice("`" + e.Op.String() + "=` needs two numbers")
 }
 
-// checkMutable checks that an expression can be changed: a variable declared mut, or a field,
-// element or slot of one.
+// checkMutable checks that a place can be changed. The place is a variable that is declared with
+// mut, or a field or an element of such a variable.
 func (b *body) checkMutable(place ast.Expr, what string) {
 	switch x := unparen(place).(type) {
 	case *ast.PathExpr:

@@ -9,16 +9,17 @@ import (
 	"github.com/concerto-lang/concerto/sema/surface"
 )
 
-// Refs returns the names in one of the program's files, in the order of the text. It completes the
-// file's tables, and resolves again the names that they do not contain. It must not be called
-// concurrently for one program.
+// Refs returns the names in a file of the program, in the order of the text. It completes the
+// tables of the file, and resolves names that are not in the tables. It must not be called
+// concurrently for the same program.
 func (p *Program) Refs(i *Info) []Ref {
 	p.Complete(i)
 	return p.refsOf(i, i.File.Decls)
 }
 
-// RefsIn returns the names in those declarations of a file that the caller selects by their text,
-// as Refs does. Of the reused bodies (see Bodies), it checks only those declarations.
+// RefsIn returns the names in some declarations of a file, as Refs does. The function argument
+// selects the declarations by their text. If the file's bodies were reused (see Bodies), RefsIn
+// checks only those of the selected declarations.
 func (p *Program) RefsIn(i *Info, wanted func(text []byte) bool) []Ref {
 	var in []ast.Decl
 	for _, d := range i.File.Decls {
@@ -46,19 +47,19 @@ func (p *Program) refsOf(i *Info, in []ast.Decl) []Ref {
 	return r.out
 }
 
-// muteDiagnostics disables the reporting of diagnostics until the returned function is called.
+// muteDiagnostics makes the checker discard diagnostics until the returned function is called.
 func (c *checker) muteDiagnostics() func() {
 	saved := c.diags
 	c.diags = diag.List{}
 	return func() { c.diags = saved }
 }
 
-// declIndex finds the module of a file and the function of a declaration, for queries after the
+// declIndex finds the module of a file and the function of a declaration. Queries use it after the
 // check.
 type declIndex struct {
-	files     map[*Info]*module // of the modules that are files
+	files     map[*Info]*module // module of each file
 	functions map[*ast.FnDecl]*Function
-	noted     int // how many of the program's functions it contains
+	noted     int // number of the program's functions that the index contains
 }
 
 // moduleOf returns the module of a file, or nil if the file is not part of the program.
@@ -73,7 +74,7 @@ func (c *checker) moduleOf(i *Info) *module {
 	return c.index.files[i]
 }
 
-// noteFiles records the modules that are files, of those in m.
+// noteFiles adds m and its inner modules that are files to the index.
 func (x *declIndex) noteFiles(m *module) {
 	if x.files[m.info] == nil {
 		x.files[m.info] = m
@@ -87,17 +88,17 @@ func (x *declIndex) noteFiles(m *module) {
 	}
 }
 
-// refs visits a file.
+// refs is the state of collecting the names in a file.
 type refs struct {
 	c    *checker
 	info *Info
-	m    *module // the current module
+	m    *module // current module
 	out  []Ref
 
-	params []*Def // type parameters in scope, the innermost last
+	params []*Def // type parameters in scope; the innermost are last
 	labels []*Def
-	self   []types.Type // the meanings of Self, the innermost last
-	owner  string       // the type, tool or trait whose members are visited
+	self   []types.Type // types to which Self refers; the innermost is last
+	owner  string       // type, tool or trait whose members are being visited
 }
 
 func (r *refs) add(at *ast.Ident, def *Def) *Ref {
@@ -108,7 +109,7 @@ func (r *refs) add(at *ast.Ident, def *Def) *Ref {
 	return &r.out[len(r.out)-1]
 }
 
-// declare adds the declaring name of a declaration.
+// declare adds the name in a declaration.
 func (r *refs) declare(at *ast.Ident, def *Def) {
 	if at != nil && !at.Missing() && def != nil {
 		def.Info, def.At = r.info, at.Sp
@@ -160,7 +161,7 @@ func (r *refs) visit(n ast.Node) {
 		for _, f := range n.Fields {
 			r.visitOptional(f.Value)
 		}
-	case *ast.Ident: // of unparsed text
+	case *ast.Ident: // names in text that could not be parsed
 	default:
 		r.children(n)
 	}
@@ -198,7 +199,7 @@ func (r *refs) visitEach(ns any) {
 	}
 }
 
-// lookup finds a name of the enclosing modules, or returns nil.
+// lookup returns the entity of a name in the enclosing modules, or nil.
 func (r *refs) lookup(name string) *entity {
 	if name == "" {
 		return nil
@@ -206,7 +207,7 @@ func (r *refs) lookup(name string) *entity {
 	return r.c.lookupValue(r.m, name)
 }
 
-// prefixOf returns the entity of the start of a path, or nil.
+// prefixOf returns the entity to which the segments of a path refer, or nil.
 func (r *refs) prefixOf(segs []*ast.Ident) *entity {
 	for _, s := range segs {
 		if s.Missing() {
@@ -236,7 +237,7 @@ func (r *refs) prefixOf(segs []*ast.Ident) *entity {
 	return e
 }
 
-// namedType adds the names in a type or trait.
+// namedType adds the names in a type or in the name of a trait.
 func (r *refs) namedType(t *ast.NamedType) {
 	n := len(t.Segments)
 	for i := range n - 1 {
@@ -273,7 +274,7 @@ func (r *refs) typeNamed(name string) *Def {
 	return r.c.entityDef(r.c.universe(r.m, name))
 }
 
-// selfDef returns the type that Self refers to.
+// selfDef returns the Def of the type to which Self refers.
 func (r *refs) selfDef() *Def {
 	if len(r.self) == 0 {
 		return nil
@@ -281,7 +282,7 @@ func (r *refs) selfDef() *Def {
 	return r.c.ownerDef(r.self[len(r.self)-1])
 }
 
-// ownerDef returns the declaration of a declared type.
+// ownerDef returns the Def of the declaration of a type.
 func (c *checker) ownerDef(t types.Type) *Def {
 	switch x := types.Resolve(t).(type) {
 	case *types.Named:
@@ -294,7 +295,7 @@ func (c *checker) ownerDef(t types.Type) *Def {
 	return nil
 }
 
-// param adds a parameter of a function, or of a closure, whose variable is l.
+// param adds a parameter of a function or closure. l is the parameter's variable.
 func (r *refs) param(n *ast.Param, l *Local) {
 	r.visitEach(n.Decorators)
 	if n.Name != nil {
@@ -313,7 +314,7 @@ func (r *refs) param(n *ast.Param, l *Local) {
 	r.visitOptional(n.Default)
 }
 
-// block visits a block. Its own declarations are visible in all of it.
+// block visits a block. The declarations in a block are visible in the whole block.
 func (r *refs) block(b *ast.Block) {
 	if b == nil {
 		return
@@ -326,7 +327,7 @@ func (r *refs) block(b *ast.Block) {
 	r.m = outer
 }
 
-// withScope visits code that has its own type parameters, labels and Self.
+// withScope calls visit for code with its own type parameters, labels and Self.
 func (r *refs) withScope(owner string, self types.Type, visit func()) {
 	params, selves, was := len(r.params), len(r.self), r.owner
 	r.owner = owner
@@ -337,7 +338,7 @@ func (r *refs) withScope(owner string, self types.Type, visit func()) {
 	r.params, r.self, r.owner = r.params[:params], r.self[:selves], was
 }
 
-// decl adds the names of a declaration.
+// decl adds the names in a declaration.
 func (r *refs) decl(d ast.Decl) {
 	h := d.Head()
 	r.visitEach(h.Decorators)
@@ -364,7 +365,7 @@ func (r *refs) decl(d ast.Decl) {
 	r.withScope(h.Name.Name, r.selfOf(d, def), func() { r.visitParts(d) })
 }
 
-// declaredDef returns what a declaration declares. A declaration with errors is included.
+// declaredDef returns the Def of a declaration, even if the declaration has errors.
 func (r *refs) declaredDef(d ast.Decl) *Def {
 	if e := r.m.names[d.Head().Name.Name]; e != nil && e.decl == d {
 		if def := r.c.entityDef(e); def != nil {
@@ -395,7 +396,7 @@ func (r *refs) selfOf(d ast.Decl, def *Def) types.Type {
 	return nil
 }
 
-// visitParts visits the parts of a declaration, without its name and decorators.
+// visitParts visits the parts of a declaration except its name and its decorators.
 func (r *refs) visitParts(d ast.Decl) {
 	h := d.Head()
 	switch d := d.(type) {
@@ -450,7 +451,8 @@ func (r *refs) function(d *ast.FnDecl) {
 	r.owner = owner
 }
 
-// variableOf returns the variable of a function's parameter, or nil if the function is unknown.
+// variableOf returns the variable of a function's parameter. It returns nil if the function is
+// unknown because of an error.
 func (c *checker) variableOf(d *ast.FnDecl, p *ast.Param) *Local {
 	if fn := c.functionOf(d); fn != nil && p.Name != nil {
 		for _, x := range fn.Params {
@@ -462,13 +464,13 @@ func (c *checker) variableOf(d *ast.FnDecl, p *ast.Param) *Local {
 	return nil
 }
 
-// functionOf returns the function of a declaration, or nil if the declaration had an error.
+// functionOf returns the function of a declaration, or nil if the declaration has an error.
 func (c *checker) functionOf(d *ast.FnDecl) *Function {
 	c.index.noteFunctions(c.prog.Functions)
 	return c.index.functions[d]
 }
 
-// noteFunctions records the declarations of the program's new functions.
+// noteFunctions adds functions of the program to the index that it does not yet contain.
 func (x *declIndex) noteFunctions(all []*Function) {
 	if x.functions == nil {
 		x.functions = map[*ast.FnDecl]*Function{}
@@ -505,7 +507,7 @@ func (r *refs) mod(d *ast.ModDecl) {
 	r.m = outer
 }
 
-// use adds the names of an import.
+// use adds the names in an import. before is the path before t.
 func (r *refs) use(t *ast.UseTree, before []*ast.Ident) {
 	full := append(before[:len(before):len(before)], t.Path...)
 	for i := len(before); i < len(full); i++ {
@@ -548,7 +550,8 @@ func (r *refs) impl(d *ast.ImplDecl) {
 	})
 }
 
-// targetObject returns the type of an agent, host or tool that an impl is for.
+// targetObject returns the type of the agent, host or tool that is the target of an impl. It
+// returns false for other targets.
 func (r *refs) targetObject(n *ast.NamedType) (types.Type, bool) {
 	if len(n.Segments) != 1 {
 		return nil, false

@@ -5,7 +5,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/compile/types"
 )
 
-// expr adds the names of an expression.
+// expr adds the names in an expression.
 func (r *refs) expr(e ast.Expr) {
 	switch e := e.(type) {
 	case *ast.PathExpr:
@@ -66,7 +66,7 @@ func (r *refs) arguments(args []*ast.Arg, d *Call) {
 	}
 }
 
-// paramDef returns the declaration of a function's parameter.
+// paramDef returns the Def of a function's parameter.
 func paramDef(fn *Function, p *Param) *Def {
 	at := p.At
 	if p.Local != nil {
@@ -102,7 +102,7 @@ func (r *refs) methodOf(e *ast.MethodCall, d *Call) *Def {
 	return nil
 }
 
-// path adds the names of a path that is a value.
+// path adds the names in a path that is a value.
 func (r *refs) path(e *ast.PathExpr) {
 	r.segments(e, r.info.Object(e))
 	for _, t := range e.TypeArgs {
@@ -133,7 +133,7 @@ func (r *refs) segments(e *ast.PathExpr, o Object) {
 	r.add(last, r.objectOr(o, func() *Def { return r.associated(segs) }))
 }
 
-// localDef returns the declaration of a variable. A stage's name is a variable for later stages.
+// localDef returns the Def of a variable. Later stages use the name of a stage as a variable.
 func (r *refs) localDef(l *Local) *Def {
 	for _, p := range r.c.prog.Pipelines {
 		for _, s := range p.Stages {
@@ -145,7 +145,7 @@ func (r *refs) localDef(l *Local) *Def {
 	return r.c.objectDef(r.info, l)
 }
 
-// objectOr returns the declaration of an object, else the result of look.
+// objectOr returns the Def of the object o. If o is nil, it returns the result of look.
 func (r *refs) objectOr(o Object, look func() *Def) *Def {
 	switch o := o.(type) {
 	case *Function, *VariantRef:
@@ -166,7 +166,7 @@ func (r *refs) typeOrValue(name string) func() *Def {
 	}
 }
 
-// owners returns the declaration that a path without its last name refers to: a module or type.
+// owners returns the Def of the module or type to which the path without its last segment refers.
 func (r *refs) owners(segs []*ast.Ident) *Def {
 	if len(segs) == 1 {
 		name := segs[0].Name
@@ -185,8 +185,8 @@ func (r *refs) owners(segs []*ast.Ident) *Def {
 	return r.c.entityDef(r.prefixOf(segs))
 }
 
-// associated returns the declaration of the last name of a path: an item of a module, or a type's
-// function or variant.
+// associated returns the Def to which the last segment of a path refers: an item of a module, or a
+// function or variant of a type.
 func (r *refs) associated(segs []*ast.Ident) *Def {
 	n := len(segs) - 1
 	name := segs[n].Name
@@ -216,7 +216,7 @@ func (r *refs) associated(segs []*ast.Ident) *Def {
 	return nil
 }
 
-// assign adds the target of an assignment as written to.
+// assign adds the names in an assignment. The Ref of the target has Write set.
 func (r *refs) assign(e *ast.Assign) {
 	from := len(r.out)
 	r.visitOptional(e.Target)
@@ -254,7 +254,7 @@ func (r *refs) structLit(e *ast.StructLit) {
 	r.visitOptional(e.Rest)
 }
 
-// typePath adds the path of a struct or variant in a literal or pattern.
+// typePath adds the names in the path of a struct or variant literal or pattern.
 func (r *refs) typePath(p *ast.PathExpr, t types.Type, v *types.Variant) {
 	if p == nil || len(p.Segments) == 0 {
 		return
@@ -286,7 +286,8 @@ func (r *refs) typePath(p *ast.PathExpr, t types.Type, v *types.Variant) {
 	}
 }
 
-// closure adds the names of a closure. l is the variable of a handler's parameter.
+// closure adds the names in a closure. If the closure is a handler, l is the variable of its
+// parameter.
 func (r *refs) closure(e *ast.Closure, l *Local) {
 	d := r.info.Closure(e)
 	for i, p := range e.Params {
@@ -335,7 +336,7 @@ func (r *refs) try(e *ast.TryExpr) {
 	}
 }
 
-// loop adds a loop with its label.
+// loop adds the names in a loop and its label.
 func (r *refs) loop(label *ast.Ident, e ast.Expr) {
 	labels := len(r.labels)
 	if label != nil {
@@ -363,7 +364,7 @@ func (r *refs) label(id *ast.Ident) {
 	}
 }
 
-// pattern adds the names of a pattern.
+// pattern adds the names in a pattern.
 func (r *refs) pattern(p ast.Pattern) {
 	switch p := p.(type) {
 	case *ast.NamePat:
@@ -385,7 +386,7 @@ func (r *refs) pattern(p ast.Pattern) {
 	}
 }
 
-// bind adds a name that a pattern binds, or that matches a constant or variant.
+// bind adds a name in a pattern that binds a variable, or that matches a constant or a variant.
 func (r *refs) bind(id ast.ID, name *ast.Ident, p ast.Pattern) {
 	if p != nil {
 		if v := r.info.Variant(p); v != nil {
@@ -399,7 +400,7 @@ func (r *refs) bind(id ast.ID, name *ast.Ident, p ast.Pattern) {
 			r.declare(name, &Def{Kind: DefVariable, Name: name.Name, Object: o, Type: o.Type})
 			return
 		}
-		r.add(name, r.c.objectDef(r.info, o)) // of another alternative
+		r.add(name, r.c.objectDef(r.info, o)) // the variable belongs to another alternative
 	case *Const:
 		r.add(name, r.c.objectDef(r.info, o))
 	default:

@@ -11,9 +11,10 @@ import (
 	"github.com/concerto-lang/concerto/sema/edits"
 )
 
-// Replacements for a value of the wrong type.
+// This file contains the advice for values of the wrong type.
 
-// repair returns the advice for e, of type got, if a want is expected.
+// repair returns the advice for the expression e, which has the type got, where the type want is
+// expected.
 func (b *body) repair(e ast.Expr, got, want types.Type, why reason) diag.Advice {
 	if haveSameName(got, want) {
 		return diag.HintAdvice("the two types have the same name: rename the one in the program")
@@ -43,10 +44,10 @@ func (b *body) repair(e ast.Expr, got, want types.Type, why reason) diag.Advice 
 	return diag.HintAdvice(hint)
 }
 
-// functionResult is the reason for the type of a function's value.
+// functionResult is the text of the reason for the expected type of a function's value.
 const functionResult = "the function's result type"
 
-// literalAdvice handles literals that are similar to the expected value.
+// literalAdvice returns the advice for a literal that is similar to the expected value.
 func (b *body) literalAdvice(e ast.Expr, want types.Type) diag.Advice {
 	switch x := unparen(e).(type) {
 	case *ast.StringLit:
@@ -81,12 +82,13 @@ func (b *body) literalAdvice(e ast.Expr, want types.Type) diag.Advice {
 	return diag.Advice{}
 }
 
-// replaceAdvice returns the advice to replace an expression by a text.
+// replaceAdvice returns the advice to replace an expression with text.
 func replaceAdvice(e ast.Expr, hint, text string) diag.Advice {
 	return diag.HintAdvice(hint + ": `" + text + "`").WithFix(diag.UnsafeFix(diag.Replace(e.Span(), text), "Write `%s`", text))
 }
 
-// replyRepair handles an agent's reply if the expected value is one that the agent should return.
+// replyRepair returns the advice for the reply of an agent where a value is expected that the agent
+// could return itself.
 func (b *body) replyRepair(e ast.Expr, got, want types.Type) diag.Advice {
 	n, ok := want.(*types.Named)
 	if !ok || n.Decl.Library || n.Decl.Kind == types.Enum || !b.hasText(heldTypeOr(got)) {
@@ -95,7 +97,7 @@ func (b *body) replyRepair(e ast.Expr, got, want types.Type) diag.Advice {
 	return diag.HintAdvice("request this type with `execute_with_schema<" + n.String() + ">(…)`")
 }
 
-// numberType returns Int or Float if a text is such a number, else nil.
+// numberType returns Int or Float if s is a number of this type, else nil.
 func numberType(s string) types.Type {
 	if _, err := strconv.ParseInt(s, 10, 64); err == nil {
 		return types.Int
@@ -106,8 +108,8 @@ func numberType(s string) types.Type {
 	return nil
 }
 
-// textAdvice handles values if a String is expected: a record with a text field is replaced by that
-// field, other values are converted to text.
+// textAdvice returns the advice for a value where a String is expected. It suggests the text field
+// of a record that has one, and a conversion to text for other values.
 func (b *body) textAdvice(e ast.Expr, got, want types.Type) diag.Advice {
 	if want != types.String || got == types.Nil {
 		return diag.Advice{}
@@ -132,8 +134,8 @@ func (b *body) textAdvice(e ast.Expr, got, want types.Type) diag.Advice {
 	return diag.HintAdvice("convert it to text: `" + b.operandText(e) + ".to_string()`, or insert it into a string with `\"${…}\"`").WithFix(edits.Append(e, ".to_string()"))
 }
 
-// hasText reports whether a type is a library record with a String field `text`: a Response, a
-// HostResult.
+// hasText reports whether t is a record of the library with a String field `text`, such as Response
+// or HostResult.
 func (b *body) hasText(t types.Type) bool {
 	n, ok := types.Resolve(t).(*types.Named)
 	if !ok || !n.Decl.Library {
@@ -161,7 +163,7 @@ func (b *body) conversionAdvice(e ast.Expr, got, want types.Type) diag.Advice {
 	return diag.Advice{}
 }
 
-// convertElementsAdvice handles a container with elements of another type.
+// convertElementsAdvice returns the advice for a container whose elements have the wrong type.
 func (b *body) convertElementsAdvice(e ast.Expr, got, want types.Type) diag.Advice {
 	if !sameForm(got, want) {
 		return diag.Advice{}
@@ -206,7 +208,7 @@ func isLiteral(e ast.Expr) bool {
 	return false
 }
 
-// convertPlain returns the conversion between two basic types.
+// convertPlain returns the advice to convert a value between two basic types.
 func (b *body) convertPlain(e ast.Expr, got, want types.Type) diag.Advice {
 	switch {
 	case got == types.Float && want == types.Int:
@@ -219,8 +221,9 @@ func (b *body) convertPlain(e ast.Expr, got, want types.Type) diag.Advice {
 	return diag.Advice{}
 }
 
-// resultConstructor returns the constructor of the expected Result for a value: "Ok" or "Err", or
-// "". An Option needs none, because its element type converts to it.
+// resultConstructor returns "Ok" or "Err" if this constructor converts a value of type got to the
+// expected Result, else "". An Option needs no constructor, because its element type converts to
+// it.
 func resultConstructor(got, want types.Type) string {
 	if w, ok := want.(*types.Result); ok {
 		if ok, _ := types.Conversion(got, w.Ok); ok {
@@ -233,7 +236,7 @@ func resultConstructor(got, want types.Type) string {
 	return ""
 }
 
-// wrapAdvice returns the advice to wrap a value or a pattern in a constructor.
+// wrapAdvice returns the advice to make a value or a pattern the argument of a constructor.
 func (b *body) wrapAdvice(e ast.Node, constructor string) diag.Advice {
 	if constructor == "" {
 		return diag.Advice{}
@@ -241,13 +244,13 @@ func (b *body) wrapAdvice(e ast.Node, constructor string) diag.Advice {
 	return diag.HintAdvice("wrap it: `" + constructor + "(" + b.sourceText(e) + ")`").WithFix(edits.Wrap(e, constructor))
 }
 
-// haveSameName reports whether two different types have the same name, such as a program's `struct
-// String` and the library's String.
+// haveSameName reports whether two different types have the same name. For example, a program may
+// declare `struct String`.
 func haveSameName(a, b types.Type) bool {
 	return a.String() == b.String() && (declaredIn(a) != nil || declaredIn(b) != nil)
 }
 
-// declaredIn returns the program's first declaration that appears in a type, or nil.
+// declaredIn returns the first type within t that the program declares, or nil.
 func declaredIn(t types.Type) *types.Decl {
 	var found *types.Decl
 	types.Walk(t, func(t types.Type) bool {
@@ -259,8 +262,8 @@ func declaredIn(t types.Type) *types.Decl {
 	return found
 }
 
-// shownType returns the name of a type for a message that also mentions other. It adds the origin
-// of the type if both have the same name.
+// shownType returns the name of type t for a message that also contains the type other. If both
+// have the same name, the result includes where t is declared.
 func (b *body) shownType(t, other types.Type) string {
 	s := "`" + t.String() + "`"
 	if !haveSameName(t, other) {
@@ -280,9 +283,11 @@ func (b *body) shownType(t, other types.Type) string {
 	}
 }
 
-// Advice for a Result, an Option or a Task that is used instead of the value inside.
+// The following functions return advice for a Result, an Option or a Task that is used instead of
+// the value inside.
 
-// heldType returns the type of the value in a Result, an Option or a Task, or nil for other types.
+// heldType returns the type of the value inside a Result, an Option or a Task. It returns nil for
+// other types.
 func heldType(t types.Type) types.Type {
 	switch x := types.Resolve(t).(type) {
 	case *types.Result:
@@ -295,7 +300,8 @@ func heldType(t types.Type) types.Type {
 	return nil
 }
 
-// heldTypeOr returns the type of the value in t, or t itself.
+// heldTypeOr returns the type of the value inside t. It returns t if t is no Result, Option or
+// Task.
 func heldTypeOr(t types.Type) types.Type {
 	if h := heldType(t); h != nil {
 		return h
@@ -303,8 +309,8 @@ func heldTypeOr(t types.Type) types.Type {
 	return t
 }
 
-// takeOutAdvice returns the advice for using the value inside e, of type t; fits reports which
-// types are valid for e. It is empty if the value inside does not fit.
+// takeOutAdvice returns the advice to use the value inside e, which has the type t. fits reports
+// whether a type is valid for the result. The advice is empty if no such value has a valid type.
 func (b *body) takeOutAdvice(e ast.Expr, t types.Type, fits func(types.Type) bool) diag.Advice {
 	inner := heldType(t)
 	if inner == nil || isVar(inner) {
@@ -335,7 +341,7 @@ func (b *body) takeOutAdvice(e ast.Expr, t types.Type, fits func(types.Type) boo
 	return diag.Advice{}
 }
 
-// putQuestion returns the advice to add `?` to a value that may be missing.
+// putQuestion returns the advice to add a `?` to a value that may be missing.
 func putQuestion(e ast.Expr, why string) diag.Advice {
 	a := diag.HintAdvice(why + ": add `?` after it, or use `.unwrap_or(…)` or `match`")
 	if edits.IsPostfix(e) {
@@ -345,7 +351,7 @@ func putQuestion(e ast.Expr, why string) diag.Advice {
 }
 
 // unifyAdvice returns the advice for two values of different types, if one type is a Result, an
-// Option or a Task of the other.
+// Option or a Task that holds the other.
 func (b *body) unifyAdvice(x ast.Expr, t types.Type, y ast.Expr, u types.Type) diag.Advice {
 	if x == nil || y == nil {
 		return diag.Advice{}
@@ -371,7 +377,8 @@ func firstAdvice(all ...func() diag.Advice) diag.Advice {
 	return diag.Advice{}
 }
 
-// wrapLike returns the advice to wrap e, of type t, if the other value is a Result.
+// wrapLike returns the advice to wrap e, which has type t, in a constructor if the other type is a
+// Result.
 func (b *body) wrapLike(e ast.Expr, t, other types.Type) diag.Advice {
 	if around := resultConstructor(t, types.Resolve(other)); heldType(t) == nil && around != "Err" {
 		return b.wrapAdvice(e, around)
@@ -379,10 +386,10 @@ func (b *body) wrapLike(e ast.Expr, t, other types.Type) diag.Advice {
 	return diag.Advice{}
 }
 
-// shortText is the maximum length of source text in a hint.
+// shortText is the maximum length in bytes of source text in a hint.
 const shortText = 40
 
-// sourceText returns the source of an expression or a pattern if it is short, else `…`.
+// sourceText returns the source text of an expression or a pattern, or `…` if it is long.
 func (b *body) sourceText(e ast.Node) string {
 	at := e.Span()
 	if b.info.File == nil || b.info.File.Source == nil || at.End <= at.Start || int(at.End) > len(b.info.File.Source.Text) {
@@ -395,8 +402,8 @@ func (b *body) sourceText(e ast.Node) string {
 	return s
 }
 
-// operandText returns text(e), with parentheses if a following `.` or `?` would apply only to a
-// part of it.
+// operandText returns the source text of e. It adds parentheses if a `.` or `?` after the text
+// would otherwise apply to only a part of e.
 func (b *body) operandText(e ast.Expr) string {
 	s := b.sourceText(e)
 	if edits.IsLoose(e) && s != "…" {
@@ -405,7 +412,7 @@ func (b *body) operandText(e ast.Expr) string {
 	return s
 }
 
-// quotedText returns an expression as the subject of a sentence.
+// quotedText returns the source text of an expression as the subject of a message.
 func (b *body) quotedText(e ast.Expr) string {
 	if s := b.sourceText(e); s != "…" {
 		return "`" + s + "`"
@@ -413,7 +420,7 @@ func (b *body) quotedText(e ast.Expr) string {
 	return "it"
 }
 
-// interpolationText returns a string that joins the expressions with interpolation.
+// interpolationText returns a string with interpolation that joins the expressions.
 func (b *body) interpolationText(xs ...ast.Expr) string {
 	var s strings.Builder
 	for _, x := range xs {
@@ -456,8 +463,9 @@ func (b *body) reportBadOperands(e *ast.Binary, x, y types.Type) {
 	b.report(b.linkMissingResult(b.linkMissingResult(d, e.X, x), e.Y, y))
 }
 
-// warnShown warns about a Result, an Option or a Task that is converted to text or emitted. This is
-// rarely intended: the next model would read `{"ok":…}`. The check runs when the types are fixed.
+// warnShown warns about a Result, an Option or a Task that is converted to text or emitted. A
+// program rarely intends this: the next model would read `{"ok":…}`. The check runs when all types
+// are known.
 func (b *body) warnShown(e ast.Expr, where string) {
 	if b.info.Library {
 		return
@@ -465,7 +473,7 @@ func (b *body) warnShown(e ast.Expr, where string) {
 	b.late = append(b.late, func() {
 		t := types.Resolve(b.info.types[e.ID()])
 		if b.hasErrors() {
-			return // the type may follow from another error
+			return // the type may be a consequence of another error
 		}
 		what := ""
 		switch t.(type) {
@@ -473,7 +481,7 @@ func (b *body) warnShown(e ast.Expr, where string) {
 			what = "a Result: in %s it becomes `{\"ok\": …}` or `{\"err\": …}`"
 		case *types.Option:
 			if heldType(t) == types.Any {
-				return // a member of data, and nil is one of its values
+				return // data may contain an Option, because nil is one of its values
 			}
 			what = "an Option: in %s it becomes nil if it is None"
 		case *types.Task:
@@ -485,7 +493,7 @@ func (b *body) warnShown(e ast.Expr, where string) {
 	})
 }
 
-// showInstead returns the advice for using the value inside e.
+// showInstead returns the advice to use the value inside e instead of e.
 func (b *body) showInstead(e ast.Expr, t types.Type) diag.Advice {
 	x, text := b.operandText(e), ""
 	if _, isResult := t.(*types.Result); isResult && b.hasText(heldType(t)) {

@@ -10,8 +10,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/suggest"
 )
 
-// typeScope is the context of a written type: its module, the type parameters in scope, and the
-// meaning of Self.
+// typeScope is the context of a type expression: its module, the type parameters in scope, and the
+// type to which Self refers.
 type typeScope struct {
 	m      *module
 	params []*types.Param
@@ -39,7 +39,8 @@ func (ts *typeScope) selfType() types.Type {
 	return nil
 }
 
-// resolve returns the type of a type expression, and records it under its id.
+// resolve returns the type to which a type expression refers. It records the type under the id of
+// the type expression.
 func (c *checker) resolve(ts *typeScope, t ast.Type) types.Type {
 	if t == nil {
 		return types.Nil
@@ -75,10 +76,11 @@ func (c *checker) resolveAll(ts *typeScope, all []ast.Type) []types.Type {
 	return out
 }
 
-// nilTypeNames are names of the type of a missing value in other languages.
+// nilTypeNames contains the names of the type of a missing value in other languages.
 var nilTypeNames = []string{"null", "None", "none", "nil", "Nil", "undefined", "Null", "Nothing"}
 
-// reportUnionWithNull reports `T | null`.
+// reportUnionWithNull reports `T | null`. It returns false if the union contains no name of
+// nilTypeNames.
 func (c *checker) reportUnionWithNull(ts *typeScope, t *ast.UnionType) bool {
 	var rest []ast.Type
 	for _, alt := range t.Alts {
@@ -157,7 +159,7 @@ func (c *checker) resolveNamed(ts *typeScope, t *ast.NamedType) types.Type {
 	return types.Bad
 }
 
-// resolvePath resolves a type in a module: std::collections::Set.
+// resolvePath resolves the path of a type, such as std::collections::Set.
 func (c *checker) resolvePath(ts *typeScope, t *ast.NamedType) types.Type {
 	e, i := c.prefix(ts.m, t.Segments, len(t.Segments))
 	if e == nil {
@@ -194,7 +196,7 @@ func exampleOf(name string) string {
 		"Result": "Result<Int, Error>", "Task": "Task<Int>", "HashMap": "HashMap<String, Int>"}[name]
 }
 
-// entityType returns the type that an entity refers to, with its arguments.
+// entityType returns the type to which an entity and its type arguments refer.
 func (c *checker) entityType(ts *typeScope, e *entity, t *ast.NamedType) types.Type {
 	args := c.resolveAll(ts, t.Args)
 	if e.refused {
@@ -258,7 +260,7 @@ func (c *checker) checkTypeArgumentCount(m *module, t *ast.NamedType, name strin
 	return false
 }
 
-// aliasType returns the type of an alias. A recursive alias is an error.
+// aliasType returns the type to which an alias refers. It reports a recursive alias.
 func (c *checker) aliasType(m *module, a *aliasDecl) types.Type {
 	if a.typ != nil {
 		return a.typ
@@ -295,8 +297,8 @@ func (c *checker) reportUnknownType(ts *typeScope, name *ast.Ident) {
 	c.report(ts.m, d)
 }
 
-// prefix resolves a path from its first segment through modules, up to upto segments. It returns
-// the last entity and the number of segments that lead to it, and reports unknown names.
+// prefix resolves the first upto segments of a path, as long as they are modules. It returns the
+// last entity and the number of resolved segments. It reports unknown names.
 func (c *checker) prefix(m *module, segs []*ast.Ident, upto int) (*entity, int) {
 	var e *entity
 	i := 1
@@ -333,7 +335,7 @@ func (c *checker) prefix(m *module, segs []*ast.Ident, upto int) (*entity, int) 
 	return e, i
 }
 
-// hiddenModule returns the nearest module with a name that is also a value's.
+// hiddenModule returns the nearest module whose name is also the name of a value.
 func (c *checker) hiddenModule(m *module, name string) *entity {
 	for ; m != nil; m = m.around {
 		if e := m.mods[name]; e != nil {
@@ -346,7 +348,8 @@ func (c *checker) hiddenModule(m *module, name string) *entity {
 	return nil
 }
 
-// rootModule returns a module that the root declares, for paths in other modules.
+// rootModule returns the entity of a module that the root module declares. Paths in any module may
+// start with it.
 func (c *checker) rootModule(m *module, id *ast.Ident) *entity {
 	root := m.root()
 	if e := root.moduleNamed(id.Name); e != nil && root != m.home() && (e.module != nil || e.imported != nil) {
@@ -355,9 +358,9 @@ func (c *checker) rootModule(m *module, id *ast.Ident) *entity {
 	return nil
 }
 
-// quietPrefix is prefix for a path that may be something else: it reports nothing, and the whole
-// path must lead to an entity. It reports errors in imports on the path, because imports are
-// resolved only once.
+// quietPrefix resolves a path that may not be a path of entities. It returns nil unless the whole
+// path refers to an entity. It does not report unknown names in the path. It reports errors in
+// imports, because an import is resolved only once.
 func (c *checker) quietPrefix(m *module, segs []*ast.Ident) *entity {
 	saved, quiet := c.diags, c.bodies.quiet
 	reports := 0

@@ -8,14 +8,15 @@ import (
 	"github.com/concerto-lang/concerto/sema/edits"
 )
 
-// tryScope is a try whose body is being checked.
+// tryScope is an enclosing try of the code that is being checked.
 type tryScope struct {
 	outer *tryScope
 	x     *ast.TryExpr
 	bare  bool
 }
 
-// question checks `x?`: the value of an Ok or Some; otherwise the error leaves (spec/06-errors.md).
+// question checks `x?`. The value is that of the Ok or Some; an Err or None leaves the function
+// (spec/06-errors.md).
 func (b *body) question(e *ast.Question, hint types.Type) types.Type {
 	t := types.Loose(b.expr(e.X, nil))
 	switch x := t.(type) {
@@ -27,7 +28,8 @@ func (b *body) question(e *ast.Question, hint types.Type) types.Type {
 		return x.Elem
 	case *types.Basic:
 		if x == types.Any {
-			// An Any does not contain an Option: nil leaves. A Result in it is checked at run time.
+			// An Any does not contain an Option, so a nil leaves as a None. A Result in the Any is
+			// checked at run time.
 			l := b.leave(nil, true, e.Sp)
 			l.Failed = b.leaveHeld()
 			b.info.details[e.Id] = l
@@ -63,7 +65,7 @@ func (b *body) throw(e *ast.ThrowExpr) types.Type {
 	return types.Never
 }
 
-// leave returns the target of an error of type err. none reports that it is a None.
+// leave returns the Leave of an error with type err. none reports that the error is a None.
 func (b *body) leave(err types.Type, none bool, at source.Span) *Leave {
 	if ts := b.frame.try; ts != nil {
 		l := &Leave{Kind: LeaveTry, Option: none, Try: ts.x}
@@ -78,8 +80,8 @@ func (b *body) leave(err types.Type, none bool, at source.Span) *Leave {
 	return b.leaveFrame(err, none, at)
 }
 
-// leaveHeld returns the target of an error whose type is only known at run time: it is returned if
-// the result may contain any error, else raised.
+// leaveHeld returns the Leave of an error whose type is known only at run time. The error is
+// returned if the function's result may contain any error, and otherwise raised.
 func (b *body) leaveHeld() *Leave {
 	raise := &Leave{Kind: LeaveRaise}
 	if ts := b.frame.try; ts != nil {
@@ -106,8 +108,8 @@ func hasBareCatch(x *ast.TryExpr) bool {
 	return false
 }
 
-// leaveFrame returns how an error leaves the function, closure or handler: as its Err or None, or
-// raised.
+// leaveFrame returns the Leave of an error that leaves the function, closure or handler. The error
+// becomes an Err or None of the result, or is raised.
 func (b *body) leaveFrame(err types.Type, none bool, at source.Span) *Leave {
 	f := b.frame
 	if f.concurrent != nil {
@@ -175,7 +177,8 @@ func (b *body) leaveResult(r *types.Result, err types.Type, none bool, at source
 	return l
 }
 
-// errorType returns a built-in error type by name, or nil without a library.
+// errorType returns the built-in error type with the given name. It returns nil if the program is
+// compiled without the library.
 func (c *checker) errorType(name string) types.Type {
 	e := c.universe(c.entry, name)
 	if e == nil || e.typ == nil {
@@ -184,19 +187,19 @@ func (c *checker) errorType(name string) types.Type {
 	return &types.Named{Decl: e.typ}
 }
 
-// isFrom reports whether an impl's trait is the built-in From.
+// isFrom reports whether t is the built-in trait From.
 func isFrom(t ast.Type) bool {
 	n, ok := t.(*ast.NamedType)
 	return ok && len(n.Segments) == 1 && n.Segments[0].Name == "From" && len(n.Args) == 1
 }
 
-// conversion is one `impl From<E1> for E2`.
+// conversion describes one `impl From<E1> for E2`.
 type conversion struct {
 	from, to types.Type
 	fn       *Function
 }
 
-// defineFrom records an error conversion.
+// defineFrom records the conversion of an `impl From`.
 func (c *checker) defineFrom(m *module, d *ast.ImplDecl, im *impl, ts *typeScope) {
 	from := c.resolve(ts, d.Trait.(*ast.NamedType).Args[0])
 	fn := im.methods["from"]
@@ -208,7 +211,7 @@ func (c *checker) defineFrom(m *module, d *ast.ImplDecl, im *impl, ts *typeScope
 	c.conforms.froms = append(c.conforms.froms, conversion{from, im.target, fn})
 }
 
-// from returns the function that converts one error type to another, or nil.
+// from returns the function that converts an error of type err to type to, or nil.
 func (k *conformance) from(err, to types.Type) *Function {
 	for _, v := range k.froms {
 		if types.Identical(v.from, err) && types.Identical(v.to, to) {
@@ -218,8 +221,8 @@ func (k *conformance) from(err, to types.Type) *Function {
 	return nil
 }
 
-// messageFunction returns the function that converts a library error to its message if a String is
-// expected, or nil.
+// messageFunction returns the function that converts a library error to its message, if type to is
+// String. Otherwise it returns nil.
 func (c *checker) messageFunction(err, to types.Type) *Function {
 	err = types.Resolve(err)
 	n, ok := err.(*types.Named)
@@ -229,7 +232,7 @@ func (c *checker) messageFunction(err, to types.Type) *Function {
 	return c.libraryMethod("Error", types.Error, "to_string")
 }
 
-// try checks a try with its clauses. Without clauses it is a Result<T, Error>.
+// try checks a try and its clauses. The type of a try without clauses is Result<T, Error>.
 func (b *body) try(e *ast.TryExpr, want types.Type, why reason) types.Type {
 	d := &Try{Bare: len(e.Catches) == 0}
 	b.info.details[e.Id] = d
@@ -300,7 +303,7 @@ func (b *body) catch(c *ast.Catch, d *Try, want types.Type, why reason) types.Ty
 	return out
 }
 
-// warnUnreachableCatches warns about clauses after one that matches their errors.
+// warnUnreachableCatches warns about catch clauses whose errors an earlier clause catches.
 func (b *body) warnUnreachableCatches(e *ast.TryExpr, d *Try) {
 	for i, c := range e.Catches {
 		for j := range i {

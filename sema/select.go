@@ -74,12 +74,13 @@ func (b *body) field(e *ast.FieldExpr) types.Type {
 	return types.Bad
 }
 
-// warnMethodAsKey warns about a map's key with the name of a method that could be called.
+// warnMethodAsKey warns about the access `m.key` to a map if key is also the name of a method that
+// the program probably means to call.
 func (b *body) warnMethodAsKey(e *ast.FieldExpr, t *types.Map) {
 	name := e.Name.Name
 	fn := b.c.method(t, name)
 	if fn == nil || b.info.Library || len(fn.Params) != 1 {
-		return // a method with parameters is rarely intended
+		return // a program rarely means a method with parameters
 	}
 	d := diag.MethodAsKey.At(e.Name.Sp, "`.%s` reads the key %q of the map; it does not call the method", name, name)
 	key := diag.UnsafeFix(diag.Replace(source.Span{Start: e.X.Span().End, End: e.Name.Sp.End}, "["+strconv.Quote(name)+"]"), "Read the key with `[%q]`", name)
@@ -87,8 +88,8 @@ func (b *body) warnMethodAsKey(e *ast.FieldExpr, t *types.Map) {
 	b.report(d.WithFixes(key).Hint("write `%s.%s()` to call the method, or `[%q]` to read the key", b.operandText(e.X), name, name))
 }
 
-// checkVisibleField checks that a struct's field may be used here: fields are private to their
-// module unless they are pub.
+// checkVisibleField reports the use of a private field. A field without pub is private to the
+// module that declares its struct.
 func (b *body) checkVisibleField(d *types.Decl, f *types.Field, at *ast.Ident) {
 	if f.Pub || d.Kind != types.Struct || d.Library && b.info.Library || b.m.isWithin(originOf(d).mod) {
 		return
@@ -101,7 +102,7 @@ func (b *body) checkVisibleField(d *types.Decl, f *types.Field, at *ast.Ident) {
 		Hint("declare the field with `pub`, or use a method"))
 }
 
-// errorField returns the type of a field that every error has, or nil.
+// errorField returns the type of a field that every error has, or nil for another name.
 func errorField(name string) types.Type {
 	switch name {
 	case "message", "kind":
@@ -181,8 +182,8 @@ func (b *body) fieldFix(e *ast.FieldExpr, t types.Type) []diag.Fix {
 	return []diag.Fix{diag.UnsafeFix(diag.Insert(at, out), "Add `%s`", out)}
 }
 
-// textField returns the field of a record that contains its text, if name is a common name for it,
-// or "".
+// textField returns the name of the field that contains the text of a record, if name is a common
+// name for such a field. Otherwise it returns "".
 func textField(name string, fields []string) string {
 	if !textFields[name] {
 		return ""
@@ -195,10 +196,10 @@ func textField(name string, fields []string) string {
 	return ""
 }
 
-// textFields are common names for the text of a reply.
+// textFields contains common names for the text of a reply.
 var textFields = map[string]bool{"text": true, "content": true, "value": true, "message": true, "data": true, "body": true}
 
-// innerFieldHint returns the hint for a field that the value inside e.X has.
+// innerFieldHint returns the hint for a field that e.X does not have, but the value inside e.X has.
 func (b *body) innerFieldHint(e *ast.FieldExpr, t types.Type) string {
 	has := func(t types.Type) bool { return t != nil && (b.fieldOf(t, e.Name.Name) != nil || hasMembers(t)) }
 	inner, x, rest := heldType(t), b.operandText(e.X), "."+e.Name.Name
@@ -244,7 +245,7 @@ func (b *body) fieldHint(e *ast.FieldExpr, t types.Type, names []string) string 
 	return b.noFieldsHint(e, t)
 }
 
-// noFieldsHint returns the hint for a value without fields.
+// noFieldsHint returns the hint for the access to a field of a value that has no fields.
 func (b *body) noFieldsHint(e *ast.FieldExpr, t types.Type) string {
 	switch x := t.(type) {
 	case *types.Result:
@@ -273,7 +274,7 @@ func fieldNames(d *types.Decl) (names []string) {
 	return names
 }
 
-// isDeclared reports whether t is the type of an agent or host.
+// isDeclared reports whether t is the type of an agent or a host.
 func isDeclared(t types.Type) bool {
 	if d, ok := t.(*types.Declared); ok && d.Kind != nil {
 		t = d.Kind
@@ -317,17 +318,18 @@ func (b *body) reportNoElement(t *types.Tuple, i int, at source.Span) {
 	b.report(diag.UnknownField.At(at, "`%s` has no element %d", types.Full(t), i).Hint("the last element is `.%d`", len(t.Elems)-1))
 }
 
-// tupleElement is the detail of `t[n]` on a tuple, which is `t.n`.
+// tupleElement is the detail of `t[n]` if t is a tuple. The expression then means `t.n`.
 type tupleElement int
 
-// TupleElement returns the element that `t[n]` refers to on a tuple. ok is false for other index
-// expressions.
+// TupleElement returns the index of the element that `t[n]` reads from a tuple. ok is false if t is
+// no tuple.
 func (i *Info) TupleElement(e *ast.IndexExpr) (n int, ok bool) {
 	d, ok := i.details[e.Id].(tupleElement)
 	return int(d), ok
 }
 
-// elementAt checks `t[n]` on a tuple. Its elements have different types, so n must be a literal.
+// elementAt checks `t[n]`, where t is a tuple. The elements have different types, so n must be a
+// literal.
 func (b *body) elementAt(e *ast.IndexExpr, t *types.Tuple) types.Type {
 	errors := b.errors
 	b.checkAs(e.Index, types.Int, reason{})
@@ -352,7 +354,7 @@ func (b *body) elementAt(e *ast.IndexExpr, t *types.Tuple) types.Type {
 	return types.Bad
 }
 
-// index checks `x[i]` and slices.
+// index checks `x[i]` and a slice.
 func (b *body) index(e *ast.IndexExpr) types.Type {
 	recv := types.Loose(b.expr(e.X, nil))
 	if !b.isTypeKnown(e.X, recv) {

@@ -1,7 +1,7 @@
-// Package sema checks a parsed program: names, types and control flow. Its API is not covered by
-// the compatibility promise. It does not modify the tree, but writes tables indexed by node. It
-// receives external information as configuration: it does not know the manifest's format or the
-// library's location, and performs no IO.
+// Package sema checks the names, the types and the control flow of a parsed program. Its API is not
+// covered by the compatibility promise. It does not modify the tree. It writes its results to
+// tables that are indexed by node. It receives external information as configuration: it does not
+// know the format of the manifest or the location of the library, and performs no IO.
 package sema
 
 import (
@@ -10,93 +10,99 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// Config is the input of a check besides the files.
+// Config contains the input of a check except the program's files.
 type Config struct {
 	// Name is the program's name.
 	Name string
-	// Library provides the library's declarations. It is nil for a program without one (tests).
+	// Library provides the declarations of the library. It is nil for a program that is checked
+	// without the library, as in tests.
 	Library Library
-	// Manifest contains the manifest's declarations, or is nil.
+	// Manifest contains the declarations in the manifest. It is nil without a manifest.
 	Manifest *Manifest
-	// Dir is the entry file's directory, relative to the root of the program. Open reads and parses
-	// the file of a module by its name relative to that root; found is false if it does not exist.
-	// If Open is nil, `mod x;` is an error.
+	// Dir is the directory of the entry file, relative to the root of the program. Open reads and
+	// parses the file of a module; its name is relative to the same root. found is false if the
+	// file does not exist. If Open is nil, `mod x;` is an error.
 	Dir  string
 	Open func(name string) (file *ast.File, list diag.List, found bool)
-	// Most is the number of program lines from which the check skips the bodies of library
-	// functions, which contain no errors but which are needed to generate code. 0 means no limit.
+	// Most is the maximum number of lines in a program for which the check includes the bodies of
+	// library functions. These bodies contain no errors, but generating code requires their
+	// results. 0 means no limit.
 	Most int
-	// Bodies, if not nil, is the result of an earlier check, or an empty one at first. Valid
-	// results are reused if the program has more than Most lines, and Program.Bodies returns the
-	// result for the next check. Program.Complete then fills a file's tables.
+	// Bodies contains the results of an earlier check, or is empty for the first check. If the
+	// program has more than Most lines, the check reuses the valid results. Program.Bodies returns
+	// the results for the next check. Program.Complete fills the tables of a file whose results
+	// were reused. If Bodies is nil, no results are recorded.
 	Bodies *Bodies
-	// Tests reports that code for @test functions and mocks is generated.
+	// Tests reports that the program includes @test functions and mocks.
 	Tests bool
-	// AnyConnection allows agents to use connections that the manifest does not declare, because a
-	// mock answers for all of them.
+	// AnyConnection allows agents to use connections that the manifest does not declare. It is set
+	// if a mock answers for all connections.
 	AnyConnection bool
-	// Line is the name of a variable whose closure is executed by itself: errors that leave it are
-	// raised, as in main. It is "" if there is none.
+	// Line is the name of a variable, or "". The closure that is assigned to the variable contains
+	// code that runs directly. An error that leaves this closure is raised, as in main.
 	Line string
-	// Stopped, if not nil, is called between statements. If it returns true, the check stops, and
-	// Check returns no program.
+	// Stopped is called between statements, unless it is nil. If it returns true, the check stops,
+	// and Check returns a nil Program.
 	Stopped func() bool
 }
 
-// Library provides the library's files, which are parsed on demand. Files are indexed by their
-// declarations.
+// Library provides the files of the library, which are parsed when they are needed. The methods
+// find a file by a name that it declares.
 type Library interface {
-	// Prelude returns the file that declares the global name (a function, type or schema that needs
-	// no import), or nil.
+	// Prelude returns the file that declares a function, type or schema which needs no import. It
+	// returns nil if there is none.
 	Prelude(name string) *ast.File
-	// Methods returns a file with the methods with a name of a built-in type ("String", "Array",
-	// "Agent", …), with all of them if name is "", or nil.
+	// Methods returns a file that declares the methods with the given name for a built-in type such
+	// as "String", "Array" or "Agent". If name is "", the file declares all methods of the type.
+	// Methods returns nil if there is no such file.
 	Methods(typ, name string) *ast.File
-	// Module returns the file of std::name, or nil.
+	// Module returns the file of the module std::name, or nil.
 	Module(name string) *ast.File
-	// Names returns all global names, without types, for suggestions.
+	// Names returns the names of the prelude without those of types, for suggestions.
 	Names() []string
-	// Modules returns the modules of std.
+	// Modules returns the names of the modules of std.
 	Modules() []string
 }
 
-// Manifest is the information from Concerto.toml that the checker needs.
+// Manifest contains the information of the manifest that the checker needs.
 type Manifest struct {
-	// Unread reports that the text was not readable, so that no declaration counts as missing.
+	// Unread reports that the text of the manifest could not be read. The checker then assumes that
+	// the manifest contains every declaration.
 	Unread bool
-	// File is its name in diagnostics.
+	// File is the name of the manifest in diagnostics.
 	File string
-	// Source is its text, which fixes modify, or nil.
+	// Source is the text of the manifest, which fixes modify. It may be nil.
 	Source *source.File
-	// Connections maps each [connections.X] to its model aliases.
+	// Connections contains the sections [connections.X] by X.
 	Connections map[string]ManifestConnection
-	// Hosts maps each [hosts.X].
+	// Hosts contains the sections [hosts.X] by X.
 	Hosts map[string]ManifestHost
-	// Mcp contains the name of each [mcp.X].
+	// Mcp contains the X of each section [mcp.X].
 	Mcp map[string]bool
 }
 
-// ManifestConnection is the checker's view of a connection.
+// ManifestConnection describes a connection for the checker.
 type ManifestConnection struct {
 	DefaultModel string
-	// Scripted reports that the connection needs no model.
+	// Scripted reports that agents with this connection need no model.
 	Scripted bool
 	Aliases  map[string]string
 }
 
-// ManifestHost is the checker's view of a host's section.
+// ManifestHost describes a host's section for the checker.
 type ManifestHost struct {
-	// OutputFormat is the format of the host's lines unless the declaration sets it: "json",
-	// "text", or "" for text.
+	// OutputFormat is the format of the lines that the host writes: "json", "text", or "", which
+	// means text. The declaration of the host may override it.
 	OutputFormat string
-	// MessageTypes is nil if not declared.
+	// MessageTypes contains the types of messages that the host sends. It is nil if the section
+	// does not declare them.
 	MessageTypes []string
-	// Found contains the section's keys.
+	// Found contains the keys that the section sets.
 	Found map[string]bool
 }
 
-// Check checks the user's files, the entry file first, and the parts of the library that they use.
-// The Program is complete if the list has no errors.
+// Check checks the program's files, and the parts of the library that the program uses. The first
+// file is the entry file. The Program is complete if the list contains no errors.
 func Check(cfg Config, files ...*ast.File) (p *Program, l diag.List) {
 	c := newChecker(cfg)
 	if cfg.Stopped != nil {
@@ -113,10 +119,10 @@ func Check(cfg Config, files ...*ast.File) (p *Program, l diag.List) {
 	return c.prog, c.diags
 }
 
-// stop is the panic value that ends a stopped check.
+// stop is the panic value with which checkStop ends a check.
 var stop = new(struct{ _ int })
 
-// checkStop panics with stop if the check must stop.
+// checkStop panics with stop if Config.Stopped returns true.
 func (c *checker) checkStop() {
 	if c.cfg.Stopped != nil && c.cfg.Stopped() {
 		panic(stop)

@@ -14,8 +14,8 @@ import (
 	"github.com/concerto-lang/concerto/sema/edits"
 )
 
-// signature checks a function's parameters and result. recv is the type of self in an impl or tool,
-// or nil.
+// signature checks the parameters and the result of a function. recv is the type of self in an impl
+// or a tool, or nil.
 func (c *checker) signature(fn *Function, outer *typeScope, recv types.Type) {
 	d := fn.Decl
 	fn.Async = d.Async
@@ -39,8 +39,8 @@ func (c *checker) signature(fn *Function, outer *typeScope, recv types.Type) {
 	}
 }
 
-// maxParams is the maximum number of parameters: the machine's registers must hold them in addition
-// to the caller's values.
+// maxParams is the maximum number of parameters of a function. The registers of the machine must
+// contain the arguments in addition to the caller's values.
 const maxParams = 96
 
 func (c *checker) parameterCount(m *module, at source.Span, n int) {
@@ -67,7 +67,7 @@ func (c *checker) parameter(fn *Function, ts *typeScope, p *ast.Param, i int, re
 		return
 	}
 	t := types.Type(types.Bad)
-	if p.Type != nil { // otherwise a syntax error
+	if p.Type != nil { // a missing type is a syntax error
 		t = c.resolve(ts, p.Type)
 	}
 	for _, q := range fn.Params {
@@ -89,7 +89,8 @@ func (c *checker) parameter(fn *Function, ts *typeScope, p *ast.Param, i int, re
 	fn.Params = append(fn.Params, param)
 }
 
-// readLibraryDecorators reads the decorators that describe how a library function is implemented.
+// readLibraryDecorators reads the decorators that describe the implementation of a library
+// function.
 func (c *checker) readLibraryDecorators(fn *Function) {
 	ds := fn.Decl.Decorators
 	if name := libraryModuleName(fn.Info); name != "" && fn.Recv == nil {
@@ -112,8 +113,8 @@ func (c *checker) readLibraryDecorators(fn *Function) {
 	}
 }
 
-// libraryModuleName returns x for the file of std::x, and "" for the prelude and the files of
-// methods.
+// libraryModuleName returns x for the file of std::x. It returns "" for the prelude and for files
+// of methods.
 func libraryModuleName(i *Info) string {
 	name := strings.TrimSuffix(path.Base(i.File.Source.Name), ".conc")
 	if m, ok := strings.CutPrefix(name, "mod_"); ok {
@@ -122,15 +123,15 @@ func libraryModuleName(i *Info) string {
 	return ""
 }
 
-// isVariadic reports whether calls may have any number of arguments.
+// isVariadic reports whether a call of the function may have any number of arguments.
 func (fn *Function) isVariadic() bool {
 	return fn.Info.Library && findDecorator(fn.Decl.Decorators, "variadic") != nil
 }
 
-// IsVariadic reports whether a call packs all its arguments into one array.
+// IsVariadic reports whether a call passes all its arguments in one array.
 func (fn *Function) IsVariadic() bool { return fn.isVariadic() }
 
-// CallType returns the type of a call of the function: a task for an async one.
+// CallType returns the type of a call of the function. It is a Task if the function is async.
 func (fn *Function) CallType() types.Type {
 	if fn.Async {
 		return &types.Task{Elem: fn.Result}
@@ -138,7 +139,7 @@ func (fn *Function) CallType() types.Type {
 	return fn.Result
 }
 
-// Type returns the type of the function as a value.
+// Type returns the type of the function when it is used as a value.
 func (fn *Function) Type() *types.Func {
 	f := &types.Func{Result: fn.CallType()}
 	for _, p := range fn.Params {
@@ -147,7 +148,7 @@ func (fn *Function) Type() *types.Func {
 	return f
 }
 
-// decoratorPlaces describes where each decorator of the language is allowed.
+// decoratorPlaces describes for each decorator where it is allowed.
 var decoratorPlaces = map[string]string{
 	"test":        "functions of a module",
 	"expect_fail": "tests",
@@ -165,10 +166,10 @@ var decoratorPlaces = map[string]string{
 	"idempotent":  marked,
 }
 
-// Decorators returns the decorators of the language.
+// Decorators returns the names of the language's decorators.
 func Decorators() []string { return sortedKeys(decoratorPlaces) }
 
-// functionDecorators checks the decorators of a user's function.
+// functionDecorators checks the decorators of a function in the program.
 func (c *checker) functionDecorators(m *module, fn *Function) {
 	for _, d := range fn.Decl.Decorators {
 		switch name := d.Name.Name; {
@@ -202,8 +203,8 @@ func (c *checker) rejectArguments(m *module, d *ast.Decorator) {
 	}
 }
 
-// rejectOtherDecorators reports decorators that are not allowed here, except those that wrap a
-// call.
+// rejectOtherDecorators reports the decorators that are not allowed on a declaration. It ignores
+// those that wrap a call.
 func (c *checker) rejectOtherDecorators(m *module, ds []*ast.Decorator) {
 	for _, d := range ds {
 		if wrapping[d.Name.Name] == "" {
@@ -212,7 +213,7 @@ func (c *checker) rejectOtherDecorators(m *module, ds []*ast.Decorator) {
 	}
 }
 
-// rejectOtherDecorator reports a decorator that is not allowed here.
+// rejectOtherDecorator reports a decorator that is not allowed on a declaration.
 func (c *checker) rejectOtherDecorator(m *module, d *ast.Decorator) {
 	if m.info.allows[d] {
 		return

@@ -10,21 +10,21 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// A call through a bound finds its method at run time, by the value's type. Type arguments do not
-// exist at run time, so the method's name contains the impl of a generic trait:
-// `Into<String>.into`. If the bound's arguments are type parameters of the enclosing function (`fn
-// f<T, X: Into<T>>`), code for that function is generated once for each combination of their
-// values. Otherwise the code of a function is the same for all type arguments.
+// A call through a bound finds its method at run time, by the type of the value. Type arguments do
+// not exist at run time. Therefore the name of a generic trait's method contains the trait's type
+// arguments: `Into<String>.into`. If the type arguments of a bound are type parameters of the
+// enclosing function (`fn f<T, X: Into<T>>`), the function's code is generated once for each
+// combination of their values. The code of other functions is the same for all type arguments.
 //
-// Specialisation runs after all bodies are checked. A function is generated several times if its
-// own type parameters determine the arguments of such a bound, in it or in its callees: these are
-// its relevant parameters.
+// Specialisation runs after all bodies are checked. A type parameter of a function is relevant if
+// it determines the type arguments of such a bound, in the function or in its callees. A function
+// with relevant type parameters is generated several times.
 
 // specialiser is the state of specialisation.
 type specialiser struct {
-	owners    []*Function // functions with sites, in the order of checking; nil for code outside functions
+	owners    []*Function // functions that contain sites, in the order of checking; nil represents code outside functions
 	sites     map[*Function][]*site
-	settled   map[*Function]int // how many of a function's sites have been settled
+	settled   map[*Function]int // number of sites of each function that have been resolved
 	relevant  map[*Function]map[*types.Param]bool
 	instances map[*Function][]*specialised
 	names     map[string][]*types.Bound
@@ -32,24 +32,24 @@ type specialiser struct {
 	untyped   []*untypedMethod
 }
 
-// site is a position in a function that depends on type arguments: a call through a bound, or a
-// call or a value of a generic function.
+// site is a position in a function whose code depends on type arguments: a call through a bound, or
+// a call or a value of a generic function.
 type site struct {
 	mod   *module
 	at    source.Span
 	id    ast.ID
-	fn    *Function    // the callee, or the trait's method
-	bound *types.Bound // of a call through one, else nil
-	args  []types.Type // of fn's type parameters
+	fn    *Function    // callee, or the method of the trait
+	bound *types.Bound // bound of a call through a bound, else nil
+	args  []types.Type // values of the type parameters of fn
 }
 
-// specialised is a function for some type arguments.
+// specialised is the copy of a function for certain type arguments.
 type specialised struct {
 	env map[*types.Param]types.Type
 	fn  *Function
 }
 
-// untypedMethod is a method that calls on an Any may reach.
+// untypedMethod is a method that a call on an Any may call.
 type untypedMethod struct {
 	name string
 	im   *impl
@@ -58,8 +58,8 @@ type untypedMethod struct {
 	at   source.Span
 }
 
-// maxInstances is the maximum number of copies of a function. More means that its type arguments
-// grow with each recursive call.
+// maxInstances is the maximum number of copies of a function. A function that needs more calls
+// itself with larger and larger type arguments.
 const maxInstances = 200
 
 func (sp *specialiser) clear() {
@@ -67,7 +67,7 @@ func (sp *specialiser) clear() {
 		names: map[string][]*types.Bound{}, traits: map[string][]*types.Trait{}}
 }
 
-// recordSite records a site until all bodies are checked.
+// recordSite records a site. It is resolved after all bodies are checked.
 func (b *body) recordSite(s *site) {
 	b.c.bodies.noteSite(s)
 	sp, owner := &b.c.special, b.owner()
@@ -105,7 +105,7 @@ func (c *checker) specialise() {
 	c.prog.Functions = slices.DeleteFunc(c.prog.Functions, func(fn *Function) bool { return len(sp.relevant[fn]) > 0 && !fn.instance })
 }
 
-// findRelevant finds the type parameters that determine which methods are called.
+// findRelevant finds the relevant type parameters of all functions.
 func (sp *specialiser) findRelevant() {
 	sp.relevant = map[*Function]map[*types.Param]bool{}
 	for changed := true; changed; {
@@ -131,7 +131,7 @@ func (sp *specialiser) findRelevant() {
 	}
 }
 
-// decidingTypes returns the types that a site depends on.
+// decidingTypes returns the types that determine which code a site needs.
 func (sp *specialiser) decidingTypes(s *site) []types.Type {
 	if s.bound != nil {
 		return s.bound.Args
@@ -145,8 +145,8 @@ func (sp *specialiser) decidingTypes(s *site) []types.Type {
 	return out
 }
 
-// resolveSite resolves a site of a function for given type arguments, in the tables of that
-// function.
+// resolveSite resolves a site. env contains the type arguments of the function that contains the
+// site. The results are written to info, the tables of this function.
 func (c *checker) resolveSite(s *site, env map[*types.Param]types.Type, info *Info) {
 	if s.bound != nil {
 		call := *info.details[s.id].(*Call)
@@ -173,7 +173,8 @@ func (c *checker) resolveSite(s *site, env map[*types.Param]types.Type, info *In
 	info.objects[s.id] = fn
 }
 
-// instance returns a function for some type arguments.
+// instance returns the copy of fn for the type arguments in env. It creates the copy when it is
+// first needed.
 func (c *checker) instance(s *site, fn *Function, env map[*types.Param]types.Type) *Function {
 	sp := &c.special
 	for _, x := range sp.instances[fn] {
@@ -197,7 +198,8 @@ func (c *checker) instance(s *site, fn *Function, env map[*types.Param]types.Typ
 	return &made
 }
 
-// copyForInstance returns a copy of the tables in which a function's calls and values can change.
+// copyForInstance returns a copy of the tables in which the calls and values of one function can be
+// changed.
 func (i *Info) copyForInstance() *Info {
 	out := *i
 	out.details, out.objects = slices.Clone(i.details), slices.Clone(i.objects)
@@ -213,9 +215,9 @@ func sameArguments(a, b map[*types.Param]types.Type) bool {
 	return len(a) == len(b)
 }
 
-// boundCall returns the name of the method for a call through a bound, and records the methods that
-// it may reach. If the bound's arguments are still unknown, any impl of the trait may apply, so no
-// type may have two.
+// boundCall returns the name of the method that a call through a bound calls, and records the
+// methods that the call may call. If the type arguments of the bound are unknown, every impl of the
+// trait may apply. Then it is an error if a type has several impls.
 func (c *checker) boundCall(s *site, bound *types.Bound) string {
 	td, method := c.conforms.traits[bound.Trait], s.fn.Decl.Name.Name
 	name := c.special.traitName(bound.Trait) + "." + method
@@ -244,12 +246,12 @@ func (c *checker) boundCall(s *site, bound *types.Bound) string {
 	return name
 }
 
-// implInstance returns a method of an impl, its own or its trait's, for the values of the impl's
-// type parameters.
+// implInstance returns a method of an impl, or a default method of its trait, for the values of the
+// impl's type parameters.
 func (c *checker) implInstance(s *site, im *impl, fn *Function, in *instance) *Function {
 	env := map[*types.Param]types.Type{}
 	for p := range c.special.relevant[fn] {
-		t := im.traitArgs[p] // of a default method
+		t := im.traitArgs[p] // the type parameter belongs to a default method
 		if t == nil {
 			t = p
 		}
@@ -261,7 +263,7 @@ func (c *checker) implInstance(s *site, im *impl, fn *Function, in *instance) *F
 	return c.instance(s, fn, env)
 }
 
-// reportSeveralImpls reports a call to which several impls of a type apply.
+// reportSeveralImpls reports a call to which several impls of the same type apply.
 func (c *checker) reportSeveralImpls(s *site, td *traitDecl) {
 	for i, im := range td.impls {
 		for _, other := range td.impls[:i] {
@@ -276,8 +278,8 @@ func (c *checker) reportSeveralImpls(s *site, td *traitDecl) {
 	}
 }
 
-// traitName returns a trait's name in the names of methods. A second trait with the same name gets
-// a number.
+// traitName returns the name of a trait as it appears in the names of methods. If several traits
+// have the same name, the later ones have a number.
 func (sp *specialiser) traitName(t *types.Trait) string {
 	n := slices.Index(sp.traits[t.Name], t)
 	if n < 0 {
@@ -287,7 +289,7 @@ func (sp *specialiser) traitName(t *types.Trait) string {
 	return numberedName(t.Name, n)
 }
 
-// boundName returns the name of a trait with its arguments.
+// boundName returns the name of a trait and its type arguments.
 func (sp *specialiser) boundName(b *types.Bound) string {
 	text := b.String()
 	n := slices.IndexFunc(sp.names[text], b.Identical)
@@ -305,7 +307,7 @@ func numberedName(name string, n int) string {
 	return fmt.Sprintf("%s#%d", name, n+1)
 }
 
-// recordUntypedMethods records the methods of generic traits that calls on an Any may reach.
+// recordUntypedMethods records the methods of generic traits that a call on an Any may call.
 func (c *checker) recordUntypedMethods() {
 	for _, u := range c.special.untyped {
 		s := &site{mod: u.mod, at: u.at, fn: u.fn}

@@ -11,8 +11,8 @@ import (
 	"github.com/concerto-lang/concerto/sema/edits"
 )
 
-// blockValue checks a block with the expected type want; nil infers it. It returns the block's
-// type, which is Never if its end is unreachable.
+// blockValue checks a block. want is the expected type, or nil if the type is inferred. It returns
+// the type of the block, which is Never if the end of the block is unreachable.
 func (b *body) blockValue(blk *ast.Block, want types.Type, why reason) types.Type {
 	defer b.asReached()()
 	b.enterScope()
@@ -32,10 +32,11 @@ func (b *body) blockValue(blk *ast.Block, want types.Type, why reason) types.Typ
 	return t
 }
 
-// statements checks a block's statements. valued reports that the block must end with a value, so
-// that a last statement that could be the value is reported as such.
+// statements checks the statements of a block. valued reports that the block must have a value.
+// Then the last statement is not reported as unused, because its value may be meant as that of the
+// block.
 func (b *body) statements(blk *ast.Block, valued bool) {
-	warned := !b.isReachable() // the block itself is unreachable, which is reported
+	warned := !b.isReachable() // an unreachable block has already been reported
 	for i, s := range blk.Stmts {
 		warned = b.warnUnreachable(s.Span(), warned)
 		errors := b.errors
@@ -59,7 +60,7 @@ func (b *body) warnUnreachable(at source.Span, warned bool) bool {
 	return warned
 }
 
-// tail checks the value at a block's end.
+// tail checks the expression at the end of a block.
 func (b *body) tail(blk *ast.Block, want types.Type, why reason) types.Type {
 	switch {
 	case blk.Tail == nil:
@@ -82,7 +83,7 @@ func (b *body) tail(blk *ast.Block, want types.Type, why reason) types.Type {
 	}
 }
 
-// reportEmptyTail reports a block without the expected value.
+// reportEmptyTail reports a block that has no value, although a value is expected.
 func (b *body) reportEmptyTail(blk *ast.Block, want types.Type, why reason) {
 	if ok, _ := types.Conversion(types.Nil, want); ok {
 		return
@@ -104,7 +105,7 @@ func (b *body) reportEmptyTail(blk *ast.Block, want types.Type, why reason) {
 	b.report(d.Hint("end the block with a value, or leave it with `return`, `throw` or `panic`"))
 }
 
-// explainType adds a label that explains the expected type.
+// explainType adds a label that explains why a type is expected.
 func (b *body) explainType(d *diag.Diagnostic, why reason) {
 	if why.m == nil || why.at.IsZero() {
 		return
@@ -131,8 +132,9 @@ func (b *body) stmt(s ast.Stmt) {
 	b.here = outer
 }
 
-// declareItems makes a block's own declarations visible in the whole block. They form a module that
-// can use the names around it, but no variables. The returned function restores the outer module.
+// declareItems makes the declarations in a block visible in the whole block. The declarations form
+// a module. It can use the names of the enclosing modules, but not the variables. The returned
+// function restores the enclosing module.
 func (b *body) declareItems(blk *ast.Block) (leave func()) {
 	var decls []ast.Decl
 	for _, s := range blk.Stmts {
@@ -194,7 +196,7 @@ func (b *body) let(s *ast.LetStmt) {
 		if s.Mut {
 			t = anyDeclared(t)
 		}
-		if b.info.File.IsFlawed(s.Value) { // incomplete text
+		if b.info.File.IsFlawed(s.Value) { // the value has syntax errors
 			t = types.Bad
 		}
 	}
@@ -206,8 +208,8 @@ func (b *body) let(s *ast.LetStmt) {
 		WithFix(diag.UnsafeFix(diag.Insert(s.Value.Span().End, " else { "+edits.NotWritten+" }"), "Add an `else`")))
 }
 
-// reportNamedEmit reports a variable for the value of an emit without await, which has no value.
-// Its result is true if there is an error.
+// reportNamedEmit reports a variable to which an emit without await is assigned, because such an
+// emit has no value. It returns false if there is no error.
 func (b *body) reportNamedEmit(s *ast.LetStmt) bool {
 	e, isEmit := unparen(s.Value).(*ast.EmitExpr)
 	p, isName := s.Pattern.(*ast.NamePat)
@@ -234,7 +236,7 @@ func (b *body) letElse(s *ast.LetStmt, t types.Type) {
 	b.pattern(s.Pattern, t, s.Mut)
 }
 
-// lateLet declares a variable that is assigned later.
+// lateLet declares a variable without a value, which is assigned later.
 func (b *body) lateLet(s *ast.LetStmt) {
 	p, ok := s.Pattern.(*ast.NamePat)
 	if !ok {
@@ -262,7 +264,8 @@ func (b *body) discard(e ast.Expr) {
 	b.warnUnused(e, t)
 }
 
-// warnUnused warns about a discarded value if the expression has no other effect.
+// warnUnused warns about a discarded value of type t if evaluating the expression has no other
+// effect.
 func (b *body) warnUnused(e ast.Expr, t types.Type) {
 	switch t := t.(type) {
 	case *types.Named:
@@ -291,21 +294,21 @@ func (b *body) warnUnused(e ast.Expr, t types.Type) {
 	}
 }
 
-// isPure reports whether the only effect of a method is its value: a library method of a value type
-// that does not mutate, or a builder.
+// isPure reports whether a method has no effect except its value. This is the case for the
+// methods of library types that do not change their receiver, and for the methods of a builder.
 func (fn *Function) isPure() bool {
 	if !fn.Info.Library || fn.Recv == nil || fn.MutSelf || fn.Effect != "" {
 		return false
 	}
 	if strings.HasPrefix(fn.Decl.Name.Name, "unwrap") || fn.Decl.Name.Name == "expect" || fn.Decl.Name.Name == "each" {
-		return false // called for its error, or for the effect of the closure
+		return false // a program calls the method for its error, or for the effect of a closure argument
 	}
 	switch t := types.Resolve(fn.Recv).(type) {
 	case *types.Array, *types.Map, *types.Option, *types.Result:
 		return true
 	case *types.Basic:
 		if t == types.Agent || t == types.Host {
-			return types.Resolve(fn.Result) == t // a builder
+			return types.Resolve(fn.Result) == t // a method of a builder
 		}
 		return t == types.String || t == types.Int || t == types.Float || t == types.Bool
 	}

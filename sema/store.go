@@ -9,12 +9,12 @@ import (
 	"github.com/concerto-lang/concerto/internal/compile/types"
 )
 
-// storeKind describes the declaration of a kind of store.
+// storeKind describes a kind of store.
 type storeKind struct {
-	typ     string // the name of its type, which creates it: HashMap::new()
-	example string // the declaration after the name
-	forms   string // the calls that create it, for a diagnostic
-	maxArgs int    // the maximum number of arguments of new
+	typ     string // name of the type; HashMap::new() creates a store
+	example string // text after the name in an example declaration
+	forms   string // calls that create a store, for a diagnostic
+	maxArgs int    // maximum number of arguments of new
 }
 
 var storeKinds = map[ast.StoreKind]storeKind{
@@ -57,13 +57,13 @@ func (c *checker) defineStore(m *module, s *Store) {
 	}
 }
 
-// isPath reports whether e is the path of these two names.
+// isPath reports whether e is the path first::second.
 func isPath(e ast.Expr, first, second string) bool {
 	p, ok := e.(*ast.PathExpr)
 	return ok && len(p.Segments) == 2 && p.Segments[0].Name == first && p.Segments[1].Name == second
 }
 
-// storeWindow returns how many messages a memory holds.
+// storeWindow returns the maximum number of messages in a memory.
 func (c *checker) storeWindow(m *module, e ast.Expr) int64 {
 	b := c.constBody(m)
 	b.checkAs(e, types.Int, reason{})
@@ -75,16 +75,16 @@ func (c *checker) storeWindow(m *module, e ast.Expr) int64 {
 	return n
 }
 
-// defaultFile is the file of `with_persistence()`.
+// defaultFile is the name of the file for `with_persistence()` without an argument.
 const defaultFile = "stores.db"
 
-// storePlace identifies a store in a file.
+// storePlace identifies a store in a file by the file, the kind and the name.
 type storePlace struct {
 	file, name string
 	kind       ast.StoreKind
 }
 
-// persistence checks `.with_persistence("file")` of a store's declaration.
+// persistence checks the call `.with_persistence("file")` in the declaration of a store.
 func (c *checker) persistence(m *module, s *Store, call *ast.MethodCall) {
 	if len(call.Args) > 1 || len(call.TypeArgs) > 0 || len(call.Args) == 1 && call.Args[0].Name != nil {
 		c.report(m, diag.StoreValue.At(call.Span(), "`with_persistence` takes a file name, or no argument for `%s`", defaultFile).
@@ -111,7 +111,7 @@ func (c *checker) persistence(m *module, s *Store, call *ast.MethodCall) {
 	c.checkStoredTypes(m, s)
 }
 
-// reportDuplicateStore reports a second store of the same kind and name in one file, because they
+// reportDuplicateStore reports a second store with the same kind, name and file. The two stores
 // would share their entries.
 func (c *checker) reportDuplicateStore(m *module, s *Store, call *ast.MethodCall) {
 	place := storePlace{path.Clean(strings.ReplaceAll(s.File, "\\", "/")), s.Name, s.Kind}
@@ -126,7 +126,7 @@ func (c *checker) reportDuplicateStore(m *module, s *Store, call *ast.MethodCall
 	c.places[place] = true
 }
 
-// checkStoredTypes reports a hashmap in a file whose values cannot be stored.
+// checkStoredTypes reports a hashmap in a file if its values cannot be stored in a file.
 func (c *checker) checkStoredTypes(m *module, s *Store) {
 	h, ok := s.Type.(*types.HashMap)
 	if !ok {
@@ -138,8 +138,8 @@ func (c *checker) checkStoredTypes(m *module, s *Store) {
 	}
 }
 
-// unstorableType returns the part of a type whose values cannot be stored in a file, or nil. seen
-// contains the declarations that are being visited.
+// unstorableType returns a type within t whose values cannot be stored in a file, or nil. seen
+// contains the declarations that have been visited.
 func unstorableType(t types.Type, seen map[*types.Decl]bool) types.Type {
 	all := func(ts ...types.Type) types.Type {
 		for _, t := range ts {
@@ -177,12 +177,12 @@ func unstorableType(t types.Type, seen map[*types.Decl]bool) types.Type {
 		seen[t.Decl] = true
 		return all(memberTypes(t.Decl)...)
 	case *types.Param:
-		return nil // its argument is visited
+		return nil // the caller visits the type arguments
 	}
 	return t
 }
 
-// memberTypes returns the types of a declaration's fields.
+// memberTypes returns the types of all fields in a declaration.
 func memberTypes(d *types.Decl) []types.Type {
 	var out []types.Type
 	for _, f := range d.Fields {

@@ -9,12 +9,12 @@ import (
 	"github.com/concerto-lang/concerto/sema/edits"
 )
 
-// IsTest reports whether the function is marked `@test`.
+// IsTest reports whether the function has the decorator `@test`.
 func (fn *Function) IsTest() bool { return isTest(fn) }
 
 func isTest(fn *Function) bool { return findDecorator(fn.Decl.Decorators, "test") != nil }
 
-// testDecorator checks an `@test` or `@expect_fail` of a function.
+// testDecorator checks the decorator `@test` or `@expect_fail` of a function.
 func (c *checker) testDecorator(m *module, fn *Function, d *ast.Decorator) {
 	name := d.Name.Name
 	switch {
@@ -39,7 +39,8 @@ func (c *checker) testDecorator(m *module, fn *Function, d *ast.Decorator) {
 	}
 }
 
-// collectTest adds an @test function to the tests. It returns false if fn is not a test.
+// collectTest adds a function with the decorator @test to the tests. It returns false if fn is no
+// test.
 func (c *checker) collectTest(m *module, fn *Function) bool {
 	d := findDecorator(fn.Decl.Decorators, "test")
 	if d == nil || m == c.entry && fn.Name == "main" || m.around != nil || fn.assoc != nil || fn.Tool != nil {
@@ -60,19 +61,19 @@ func (c *checker) collectTest(m *module, fn *Function) bool {
 	return true
 }
 
-// checkTests checks the tests, after everything else is complete. Declarations that only tests use
-// are part of the program only if Config.Tests is set.
+// checkTests checks the tests after the rest of the program. Declarations that only tests use
+// become part of the program only if Config.Tests is set.
 func (c *checker) checkTests() {
 	p := c.prog
 	if len(p.Tests) == 0 {
 		return
 	}
-	without := *p // a copy: declarations that a body adds are removed again
+	without := *p // a copy, so that declarations which the tests add can be removed again
 	without.Functions, without.Dynamic = slices.Clone(p.Functions), slices.Clone(p.Dynamic)
 	for _, t := range p.Tests {
 		c.functionBody(t.Fn)
 	}
-	for i := len(without.Functions); i < len(p.Functions); i++ { // blocks add the functions they declare
+	for i := len(without.Functions); i < len(p.Functions); i++ { // functions in blocks are added during the loop
 		c.functionBody(p.Functions[i])
 	}
 	c.drainLibrary()
@@ -87,8 +88,9 @@ func (c *checker) checkTests() {
 	}
 }
 
-// Mock describes a `mock` statement. Install, a library function, takes the agent or host, or the
-// MCP server's name (the others are nil), and a map of the fields.
+// Mock describes a `mock` statement. Install is the library function that installs the mock. Its
+// arguments are the agent, the host, or the name of the MCP server (the other two are nil), and a
+// map of the fields.
 type Mock struct {
 	Agent   *Agent
 	Host    *Host
@@ -99,8 +101,8 @@ type Mock struct {
 // Mock returns the detail of a MockStmt.
 func (i *Info) Mock(s *ast.MockStmt) *Mock { return i.mocks[s] }
 
-// mockFields are the fields of a mock, each of which is a kind of answer (spec/16-tests.md). A
-// response, and a host's messages, may be a closure with the prompt as its parameter.
+// mockFields contains the fields of a mock. Each field is a kind of answer (spec/16-tests.md). The
+// value of a response, or of a host's messages, may be a closure whose parameter is the prompt.
 var mockFields = map[string]fieldType{
 	"response":  {typ: types.Any},
 	"error":     {typ: types.Any},
@@ -108,7 +110,7 @@ var mockFields = map[string]fieldType{
 	"messages":  {typ: &types.Array{Elem: types.Any}},
 }
 
-// promptClosure is the type of a closure that computes a response from the prompt.
+// promptClosure is the type of a closure that computes an answer from the prompt.
 var promptClosure = &types.Func{Params: []types.Type{types.String}, Result: types.Any}
 
 // mock checks a mock statement.
@@ -164,11 +166,12 @@ func (b *body) mock(s *ast.MockStmt) {
 	b.info.mocks[s] = d
 }
 
-// mayUsePrompt reports whether a field of a mock may be a closure with the prompt as its parameter.
+// mayUsePrompt reports whether the value of a mock's field may be a closure whose parameter is the
+// prompt.
 func mayUsePrompt(field string) bool { return field == "response" || field == "messages" }
 
-// mockTarget finds the target of a mock and returns the fields that the mock may have. It returns
-// nil if the target cannot be mocked.
+// mockTarget finds the agent, host or server that a mock replaces, and returns the allowed fields.
+// It returns nil if the target cannot be mocked.
 func (b *body) mockTarget(s *ast.MockStmt, d *Mock) map[string]fieldType {
 	e := b.c.lookup(b.m, s.Name.Name)
 	if e == nil {
@@ -200,7 +203,7 @@ func (b *body) mockTarget(s *ast.MockStmt, d *Mock) map[string]fieldType {
 	return nil
 }
 
-// mockableNames returns the names of everything that can be mocked.
+// mockableNames returns the names of all declarations that can be mocked.
 func (b *body) mockableNames() []string {
 	var names []string
 	for _, a := range b.c.prog.Agents {
@@ -227,7 +230,7 @@ func withoutField(fields map[string]fieldType, name string) map[string]fieldType
 	return out
 }
 
-// inTest reports whether the current statement is in a test, including its closures and handlers.
+// inTest reports whether the current statement is in a test or in a closure or handler of a test.
 func (b *body) inTest() bool {
 	for f := b.frame; f != nil; f = f.parent {
 		if f.fn != nil {
@@ -237,8 +240,9 @@ func (b *body) inTest() bool {
 	return false
 }
 
-// mockServer checks a mock of an MCP server: each field is a function with its answer, a value of
-// the function's result type, or a closure that computes one from the arguments.
+// mockServer checks a mock of an MCP server. Each field is the name of a function of the server.
+// Its value is an answer of the function's result type, or a closure that computes the answer from
+// the arguments.
 func (b *body) mockServer(s *ast.MockStmt, d *Mock) {
 	seen := map[string]*ast.ConfigField{}
 	for _, f := range s.Fields {
@@ -268,7 +272,7 @@ func (b *body) mockServer(s *ast.MockStmt, d *Mock) {
 	b.info.mocks[s] = d
 }
 
-// mockedAnswer returns the expected type of an answer, from the function's result type.
+// mockedAnswer returns the expected type of the answer x of a function with the given result type.
 func mockedAnswer(x ast.Expr, result types.Type) types.Type {
 	if _, closure := unparen(x).(*ast.Closure); closure {
 		return &types.Func{Params: []types.Type{&types.Map{Key: types.String, Value: types.Any}}, Result: result}

@@ -14,7 +14,7 @@ import (
 	"github.com/concerto-lang/concerto/sema/edits"
 )
 
-// defineTool checks a tool's state and functions (spec/10-tools-mcp.md).
+// defineTool checks the state and the functions of a tool (spec/10-tools-mcp.md).
 func (c *checker) defineTool(m *module, t *Tool) {
 	d := t.Decl
 	for _, x := range d.Decorators {
@@ -25,7 +25,7 @@ func (c *checker) defineTool(m *module, t *Tool) {
 		c.rejectOtherDecorator(m, x)
 	}
 	if d.Description == nil && t.Description != "" {
-		// already reported
+		// a description above the tool has been reported
 	} else if d.Description != nil {
 		t.Description = d.Description.Value
 	} else {
@@ -57,13 +57,14 @@ func (c *checker) defineTool(m *module, t *Tool) {
 	}
 }
 
-// meansDescribe reports whether a decorator is `@describe`, or its name in other languages.
+// meansDescribe reports whether a decorator is `@describe` or has the name of a similar decorator
+// in other languages.
 func meansDescribe(x *ast.Decorator) bool {
 	w := foreign.Decorator.Find(x.Name.Name)
 	return x.Name.Name == "describe" || len(w.Ours) == 1 && w.Ours[0] == "describe"
 }
 
-// reportDescriptionAbove reports a tool whose description is a decorator, and uses that
+// reportDescriptionAbove reports a tool with its description in a decorator. It uses this
 // description.
 func (c *checker) reportDescriptionAbove(m *module, t *Tool, x *ast.Decorator, text string) {
 	t.Description = text
@@ -82,8 +83,8 @@ func (c *checker) reportDescriptionAbove(m *module, t *Tool, x *ast.Decorator, t
 	c.report(m, d)
 }
 
-// useTool adds a library tool to the program at its first use, so that importing its module does
-// not offer unused tools.
+// useTool adds a library tool to the program when the program uses it. Therefore importing the
+// tool's module does not make the tool available to models.
 func (c *checker) useTool(t *Tool) {
 	if t.Info.Library && !slices.Contains(c.prog.Tools, t) {
 		c.prog.Tools = append(c.prog.Tools, t)
@@ -93,7 +94,7 @@ func (c *checker) useTool(t *Tool) {
 	}
 }
 
-// method returns a tool function by name, or nil.
+// method returns the function of the tool with the given name, or nil.
 func (t *Tool) method(name string) *Function {
 	for _, fn := range t.Methods {
 		if fn.Decl.Name.Name == name && !fn.Undeclared {
@@ -103,12 +104,12 @@ func (t *Tool) method(name string) *Function {
 	return nil
 }
 
-// toolMethod checks the decorators of a tool function and returns the text of @describe.
+// toolMethod checks the decorators of a tool function, and returns the text of @describe.
 func (c *checker) toolMethod(m *module, t *Tool, fn *Function) string {
 	d := fn.Decl
 	text, described := decoratorText(findDecorator(d.Decorators, "describe"), 0)
 	for _, x := range d.Decorators {
-		if s, ok := decoratorText(x, 0); ok && !described && meansDescribe(x) { // already reported
+		if s, ok := decoratorText(x, 0); ok && !described && meansDescribe(x) { // another decorator's name for a description has been reported
 			text, described = s, true
 		}
 	}
@@ -134,13 +135,14 @@ func (c *checker) toolMethod(m *module, t *Tool, fn *Function) string {
 	return text
 }
 
-// isToolContext reports whether the external caller fills in a parameter.
+// isToolContext reports whether a parameter of type t receives the context of an external call.
 func isToolContext(t types.Type) bool {
 	named, ok := types.Resolve(t).(*types.Named)
 	return ok && named.Decl.Library && named.Decl.Name == "ToolContext"
 }
 
-// describeParams sets the descriptions of a function's parameters from its @param decorators.
+// describeParams sets the descriptions of a function's parameters to the texts of its @param
+// decorators.
 func (c *checker) describeParams(m *module, fn *Function) {
 	for _, x := range fn.Decl.Decorators {
 		if x.Name.Name != "param" {
@@ -156,7 +158,8 @@ func (c *checker) describeParams(m *module, fn *Function) {
 	}
 }
 
-// reportWrongParam reports an @param that describes no parameter.
+// reportWrongParam reports an @param decorator that names no parameter, or a parameter that another
+// one describes.
 func (c *checker) reportWrongParam(m *module, fn *Function, x *ast.Decorator, name string, described bool) {
 	if !described {
 		c.report(m, diag.ToolParam.At(x.Sp, "`@param` takes the name of a parameter and its description").
@@ -191,7 +194,7 @@ func findParam(fn *Function, name string) *Param {
 	return nil
 }
 
-// toolState checks the initial values of a tool's fields.
+// toolState checks the initial values of the fields of a tool.
 func (c *checker) toolState(t *Tool) {
 	m := t.mod
 	for _, f := range t.Decl.Fields {
@@ -199,13 +202,13 @@ func (c *checker) toolState(t *Tool) {
 		if field == nil {
 			continue
 		}
-		if f.Default != nil { // otherwise a syntax error
+		if f.Default != nil { // a missing value is a syntax error
 			c.checkDefault(m, f.Default, field.Type)
 		}
 	}
 }
 
-// StateValue returns the expression of a state field's initial value.
+// StateValue returns the expression that is the initial value of a tool's field.
 func (t *Tool) StateValue(f *types.Field) ast.Expr {
 	for _, d := range t.Decl.Fields {
 		if d.Name.Name == f.Name {
@@ -215,10 +218,10 @@ func (t *Tool) StateValue(f *types.Field) ast.Expr {
 	return nil
 }
 
-// An `mcp` block is a tool whose functions an MCP server implements: they have signatures and no
-// bodies (spec/10-tools-mcp.md).
+// An `mcp` block declares a tool whose functions an MCP server implements. The functions have
+// signatures and no bodies (spec/10-tools-mcp.md).
 
-// declareMcp creates the tool of an mcp block.
+// declareMcp creates the tool that an mcp block declares.
 func (c *checker) declareMcp(m *module, e *entity, d *ast.McpDecl) {
 	decl := &ast.ToolDecl{DeclHead: d.DeclHead, Methods: d.Methods}
 	t := &Tool{Name: e.name, Decl: decl, Info: m.info, mod: m, Server: e.name, Rest: d.Rest, Description: d.Doc}
@@ -299,8 +302,8 @@ func (c *checker) mcpFunction(m *module, fn *Function) {
 	c.describeParams(m, fn)
 }
 
-// undeclaredCall checks a call of a function that `..` of an mcp block includes. Its arguments must
-// be named, because their order is unknown, and its result is Any.
+// undeclaredCall checks a call of a function that the `..` of an mcp block includes. The order of
+// the function's parameters is unknown, so the arguments must have names. The result is an Any.
 func (b *body) undeclaredCall(e *ast.MethodCall, t *Tool, p *piped) types.Type {
 	names := map[string]bool{}
 	for _, a := range e.Args {
@@ -325,15 +328,15 @@ func (b *body) undeclaredCall(e *ast.MethodCall, t *Tool, p *piped) types.Type {
 	return b.invoke(e, b.c.undeclaredFunction(t, e, names), t.Type, nil, nil)
 }
 
-// undeclaredFunction returns the function that is called with arguments of these names. All such
-// calls share it.
+// undeclaredFunction returns a function whose parameters have the given names. All calls of the
+// same function with these names share it.
 func (c *checker) undeclaredFunction(t *Tool, e *ast.MethodCall, names map[string]bool) *Function {
 	for _, fn := range t.Methods {
 		if fn.Undeclared && fn.Decl.Name.Name == e.Name.Name && fn.hasParams(names) {
 			return fn
 		}
 	}
-	c.bodies.now.whole = true // other bodies depend on it
+	c.bodies.now.whole = true // the function affects the results for other bodies
 	decl := &ast.FnDecl{DeclHead: ast.DeclHead{Base: t.Decl.Base, Name: e.Name}}
 	fn := &Function{Name: t.Name + "." + e.Name.Name, Decl: decl, Info: t.Info, Tool: t, Undeclared: true, Recv: t.Type, Result: types.Any, mod: t.mod, pub: true}
 	add := func(name string, typ types.Type, at *ast.Ident) {
@@ -352,7 +355,7 @@ func (c *checker) undeclaredFunction(t *Tool, e *ast.MethodCall, names map[strin
 	return fn
 }
 
-// hasParams reports whether the parameters have the given names.
+// hasParams reports whether the function's parameters have exactly the given names.
 func (fn *Function) hasParams(names map[string]bool) bool {
 	if len(fn.Params)-1 != len(names) {
 		return false

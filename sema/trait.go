@@ -11,20 +11,20 @@ import (
 	"github.com/concerto-lang/concerto/sema/edits"
 )
 
-// conformance records which traits types implement.
+// conformance records the traits and their impls.
 type conformance struct {
-	impls      map[any][]*impl // by head of the target type
+	impls      map[any][]*impl // impls by the implKey of their target type
 	methods    map[any]methodList
-	refused    map[string]bool // names of methods whose trait or impl had an error
+	refused    map[string]bool // names of methods in traits or impls with errors
 	froms      []conversion
 	traits     map[*types.Trait]*traitDecl
-	traitOrder []*traitDecl // the traits in the order of their declaration
-	// genericTraits reports that a trait with arguments is implemented.
+	traitOrder []*traitDecl // traits in the order of their declaration
+	// genericTraits reports that the program contains an impl of a generic trait.
 	genericTraits bool
 }
 
-// traitDecl is a trait: signatures, default methods, and impls (spec/03-types.md). Inside it, Self
-// is a type parameter bound by the trait.
+// traitDecl is a trait with its signatures, default methods and impls (spec/03-types.md). Inside
+// the trait, Self is a type parameter whose bound is the trait.
 type traitDecl struct {
 	mod     *module
 	decl    *ast.TraitDecl
@@ -46,7 +46,7 @@ func (c *checker) declareTrait(m *module, e *entity, d *ast.TraitDecl) {
 	c.conforms.traitOrder = append(c.conforms.traitOrder, td)
 }
 
-// defineTrait checks a trait's methods, and the bounds of a type's parameters.
+// defineTrait checks the methods of a trait, or the bounds in a type declaration.
 func (c *checker) defineTrait(m *module, e *entity) {
 	if e == nil || e.refused {
 		return
@@ -78,7 +78,7 @@ func (c *checker) defineTrait(m *module, e *entity) {
 	}
 }
 
-// bounds resolves the bounds of type parameters.
+// bounds resolves the bounds of type parameters and stores them in params.
 func (c *checker) bounds(ts *typeScope, generics []*ast.TypeParam, params []*types.Param) {
 	for i, g := range generics {
 		for _, n := range g.Bounds {
@@ -99,7 +99,7 @@ func (c *checker) bounds(ts *typeScope, generics []*ast.TypeParam, params []*typ
 	}
 }
 
-// traitArguments reports a trait with too few or too many arguments.
+// traitArguments reports a trait with too few or too many type arguments.
 func (c *checker) traitArguments(m *module, n *ast.NamedType, td *traitDecl, before string) {
 	d := diag.TypeArguments.At(n.Sp, "trait `%s` takes %s, but got %d", td.trait.Name, count(len(td.params), "type argument"), len(n.Args)).
 		LabelIn(td.mod.info.File.Source, td.decl.Name.Sp, "the trait")
@@ -111,7 +111,7 @@ func (c *checker) traitArguments(m *module, n *ast.NamedType, td *traitDecl, bef
 	c.report(m, d.Hint("write `%s%s` with a type for %s", before, self, quotedParams(td.params)))
 }
 
-// asTypes returns type parameters as arguments of their own declaration.
+// asTypes converts type parameters to types.
 func asTypes(params []*types.Param) []types.Type {
 	out := make([]types.Type, len(params))
 	for i, p := range params {
@@ -128,7 +128,8 @@ func quotedParams(params []*types.Param) string {
 	return quotedNames(names)
 }
 
-// traitNamed finds a trait by its path, and reports a path to something else.
+// traitNamed returns the trait to which a path refers. It reports a path that does not refer to a
+// trait.
 func (c *checker) traitNamed(m *module, path []*ast.Ident) *traitDecl {
 	last := path[len(path)-1]
 	var e *entity
@@ -168,7 +169,7 @@ func (c *checker) traitNamed(m *module, path []*ast.Ident) *traitDecl {
 	return e.trait
 }
 
-// implement checks `impl Trait for Type` against the trait.
+// implement checks an `impl Trait for Type` against the declaration of the trait.
 func (c *checker) implement(m *module, d *ast.ImplDecl, im *impl, ts *typeScope) {
 	n, ok := d.Trait.(*ast.NamedType)
 	if !ok {
@@ -191,7 +192,7 @@ func (c *checker) implement(m *module, d *ast.ImplDecl, im *impl, ts *typeScope)
 	im.traitArgs = types.Bindings(td.params, args)
 	im.traitArgs[td.self] = im.target
 	for _, fn := range im.order {
-		fn.pub = true // a trait's methods are as visible as the trait
+		fn.pub = true // the methods of a trait have the visibility of the trait
 		want := td.methods[fn.Decl.Name.Name]
 		if want == nil {
 			var names []string
@@ -201,7 +202,7 @@ func (c *checker) implement(m *module, d *ast.ImplDecl, im *impl, ts *typeScope)
 			extra := unknownName(diag.ExtraMethod, fn.Decl.Name, "trait `"+td.trait.Name+"` has no method `%s`", names)
 			markUsedUnsafe(extra, func(name string) bool { return im.methods[name] != nil })
 			if near := suggest.Nearest(fn.Decl.Name.Name, names); near != "" && im.methods[near] == nil {
-				im.methods[near] = fn // as intended: it is not reported as missing
+				im.methods[near] = fn // the method was probably meant, so it is not reported as missing
 			} else {
 				extra.Repair(edits.MoveMethod(m.info.File.Source, d, fn.Decl, im.name()), "declare it in an impl of the type itself: `impl %s { … }`", im.name())
 			}
@@ -220,15 +221,15 @@ func (c *checker) implement(m *module, d *ast.ImplDecl, im *impl, ts *typeScope)
 	c.conforms.impls[key] = append(c.conforms.impls[key], im)
 }
 
-// refuseMethods records the methods of an impl with an error, so that their calls report no further
-// errors.
+// refuseMethods records the names of the methods in an impl with errors. Calls of these methods
+// then report no further errors.
 func (k *conformance) refuseMethods(ms []*ast.FnDecl) {
 	for _, d := range ms {
 		k.refused[d.Name.Name] = true
 	}
 }
 
-// checkMatchesTrait checks that a method has the signature that its trait declares.
+// checkMatchesTrait checks that a method in an impl has the signature that the trait declares.
 func (c *checker) checkMatchesTrait(m *module, fn, want *Function, im *impl) {
 	subst := map[*types.Param]types.Type{}
 	for p, t := range im.traitArgs {
@@ -251,7 +252,8 @@ func (c *checker) checkMatchesTrait(m *module, fn, want *Function, im *impl) {
 		Repair(diag.UnsafeFix(diag.Replace(fn.Decl.Signature, asDeclared(want, subst)), "Write `%s`", asDeclared(want, subst)), "its type must be `%s`", asDeclared(want, subst)))
 }
 
-// asDeclared returns a method's signature as declared, with type arguments substituted.
+// asDeclared returns the text of a method's signature in which type arguments replace the type
+// parameters.
 func asDeclared(fn *Function, args map[*types.Param]types.Type) string {
 	var b strings.Builder
 	if fn.Async {
@@ -300,8 +302,9 @@ func (c *checker) reportMissingMethods(m *module, d *ast.ImplDecl, im *impl) {
 	}
 }
 
-// reportOverlap reports a second impl of a trait for types that are the same at run time, where
-// type arguments do not exist, unless the traits' arguments differ.
+// reportOverlap reports a second impl of a trait for a type that is the same at run time, because
+// type arguments do not exist at run time. The impls may have different type arguments of the
+// trait. It returns false if there is no overlap.
 func (c *checker) reportOverlap(m *module, impl *ast.ImplDecl, im *impl) bool {
 	for _, other := range im.trait.impls {
 		if implKey(other.target) != implKey(im.target) || !mayOverlap(im, other) {
@@ -319,10 +322,10 @@ func (c *checker) reportOverlap(m *module, impl *ast.ImplDecl, im *impl) bool {
 	return false
 }
 
-// bound returns the trait of an impl with its arguments.
+// bound returns the trait of an impl and its type arguments as a Bound.
 func (im *impl) bound() *types.Bound { return &types.Bound{Trait: im.trait.trait, Args: im.args} }
 
-// mayOverlap reports whether two impls of a trait could have the same arguments.
+// mayOverlap reports whether the type arguments of the trait in two impls could be the same.
 func mayOverlap(a, b *impl) bool {
 	for i := range a.args {
 		if !mayBeSame(a.args[i], b.args[i]) {
@@ -332,7 +335,7 @@ func mayOverlap(a, b *impl) bool {
 	return true
 }
 
-// mayBeSame reports whether two types could be the same for some type parameters.
+// mayBeSame reports whether two types are the same for some values of their type parameters.
 func mayBeSame(a, b types.Type) bool {
 	a, b = types.Resolve(a), types.Resolve(b)
 	_, left := a.(*types.Param)
@@ -352,8 +355,8 @@ func mayBeSame(a, b types.Type) bool {
 	return true
 }
 
-// method returns the impl's own method with a name, or the trait's default, or nil. A missing
-// method is reported elsewhere.
+// method returns the method of an impl with the given name, the default method of its trait, or
+// nil. Another check reports missing methods.
 func (im *impl) method(name string) *Function {
 	if fn := im.methods[name]; fn != nil || im.trait == nil {
 		return fn
@@ -364,7 +367,7 @@ func (im *impl) method(name string) *Function {
 	return nil
 }
 
-// boundNames returns the methods that a type parameter has by its bounds.
+// boundNames returns the names of the methods that the bounds of a type parameter provide.
 func (k *conformance) boundNames(p *types.Param) []string {
 	var names []string
 	for _, bound := range p.Bounds {
@@ -375,8 +378,8 @@ func (k *conformance) boundNames(p *types.Param) []string {
 	return names
 }
 
-// callBound checks a call of a trait's method on a value whose type is a parameter. The impl is
-// determined at run time.
+// callBound checks a call of a trait's method on a value whose type is a type parameter. The impl
+// is selected at run time.
 func (b *body) callBound(e *ast.MethodCall, m candidate, p *types.Param, hint types.Type, pp *piped) types.Type {
 	fn := m.fn
 	recv := &receiver{x: e.Recv, t: p, at: e.Sp, bindings: m.bindings}

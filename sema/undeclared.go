@@ -15,13 +15,14 @@ import (
 	"github.com/concerto-lang/concerto/sema/edits"
 )
 
-// use describes how an undeclared name is used, which suggests its declaration.
+// use describes how the program uses an undeclared name. It determines which declaration is
+// suggested.
 type use struct {
-	method string     // called on it, or ""
+	method string     // method that is called on the value, or ""
 	hint   types.Type // expected type, or nil
-	field  string     // of a declaration whose value it is, or ""
+	field  string     // field of a declaration whose value is the name, or ""
 	called bool
-	args   []*ast.Arg // of its call
+	args   []*ast.Arg // arguments, if the name is called
 }
 
 // reportUnknownValue reports an undeclared name.
@@ -29,7 +30,7 @@ func (b *body) reportUnknownValue(e *ast.PathExpr, u use) {
 	id := e.Segments[0]
 	b.info.details[e.Id] = unknown
 	if b.unknowns[id.Name] {
-		b.errors++ // reported once
+		b.errors++ // the name has been reported
 		return
 	}
 	if b.unknowns == nil {
@@ -46,7 +47,7 @@ func (b *body) reportUnknownValue(e *ast.PathExpr, u use) {
 	outer := b.outerVariable(id.Name)
 	switch {
 	case outer != nil:
-		outer.used = true // as intended
+		outer.used = true // the nested function means to use the variable
 		d.Label(outer.At, "declared here").Hint("a function in a block cannot use outer variables: pass it as a parameter, or write a closure `|…| …`")
 	case id.Name == "self":
 		if fn := b.owner(); fn != nil && fn.assoc != nil && fn.Recv == nil {
@@ -60,8 +61,8 @@ func (b *body) reportUnknownValue(e *ast.PathExpr, u use) {
 	b.report(d)
 }
 
-// suggestName adds the advice for an undeclared name: a similar name, an item of std, or its
-// declaration.
+// suggestName adds the advice for an undeclared name to d. It suggests a similar name, an item of
+// std, or a declaration of the name.
 func (b *body) suggestName(d *diag.Diagnostic, id *ast.Ident, u use) {
 	if owner := b.ownVariant(id.Name); owner != "" {
 		d.Repair(diag.UnsafeFix(diag.Insert(id.Sp.Start, owner+"::"), "Write `%s::%s`", owner, id.Name), "did you mean the variant `%s::%s`?", owner, id.Name)
@@ -85,7 +86,8 @@ func (b *body) suggestName(d *diag.Diagnostic, id *ast.Ident, u use) {
 	}
 }
 
-// ownVariant returns the only enum of the module that has a variant with that name, or "".
+// ownVariant returns the name of the only enum in the module that has a variant with the given
+// name, or "".
 func (b *body) ownVariant(name string) (owner string) {
 	if !isUpper(name) {
 		return ""
@@ -102,7 +104,7 @@ func (b *body) ownVariant(name string) (owner string) {
 	return owner
 }
 
-// selfHint returns the hint for `self` without a declaration.
+// selfHint returns the hint for `self` in a function that does not declare it.
 func (b *body) selfHint() string {
 	if fn := b.owner(); fn != nil && fn.assoc != nil && fn.Recv == nil {
 		f := b.info.File.Source
@@ -115,8 +117,8 @@ func (b *body) selfHint() string {
 	return "`self` is only allowed in methods that declare it as their first parameter"
 }
 
-// nearName returns the name that was probably misspelled, or "", and the names it was selected
-// from.
+// nearName returns the name that the program probably means, or "". known contains the names from
+// which it was selected.
 func (b *body) nearName(name string, u use) (near string, known suggest.Set) {
 	known = b.ownNames()
 	if near = known.Nearest(name); near != "" && (isUpper(name) || suggest.EditDistance(name, near) <= 1) {
@@ -136,14 +138,14 @@ func (b *body) nearName(name string, u use) (near string, known suggest.Set) {
 	return near, known
 }
 
-// builtinVariants are the library's upper-case names that are values.
+// builtinVariants contains the library's values whose names start with an upper-case letter.
 var builtinVariants = []string{"None", "Some", "Ok", "Err"}
 
 // isOwnName reports whether the program declares a name that is in scope.
 func (b *body) isOwnName(name string) bool { return b.ownNames().Has(name) }
 
-// nameHint returns the hint for an undeclared name that is not similar to another: the
-// replacement for a name of another language, else a declaration.
+// nameHint returns the hint for an undeclared name without a similar name. It suggests Concerto's
+// replacement for a name of another language, or else a declaration.
 func (b *body) nameHint(name string, u use) string {
 	if declarations := b.declarationTexts(name, u); len(declarations) > 0 {
 		return "declare it outside functions: " + strings.Join(declarations, ", or ")
@@ -167,8 +169,8 @@ func isUpper(name string) bool {
 	return unicode.IsUpper(r)
 }
 
-// declarationTexts returns texts that declare a name that is used like an agent, a host, a tool or
-// a store. It returns none if the name looks like a variable.
+// declarationTexts returns the texts of declarations for a name that is used like an agent, a host,
+// a tool or a store. It returns nil if the name looks like that of a variable.
 func (b *body) declarationTexts(name string, u use) []string {
 	if u.method != "" {
 		return b.declarationOf(name, u.method)
@@ -187,16 +189,16 @@ func (b *body) declarationTexts(name string, u use) []string {
 	return nil
 }
 
-// fieldKinds are the kinds of declarations that the fields of agents and hosts refer to, if their
-// type is not specific.
+// fieldKinds maps fields of agents and hosts to the kind of declaration to which their values
+// refer. It contains the fields whose type does not determine the kind.
 var fieldKinds = map[string]*types.Basic{"tools": types.Tool, "knowledge": types.Ledger, "memory": types.Memory}
 
 func declarable(t types.Type) bool {
 	return t == types.Agent || t == types.Host || t == types.Tool || t == types.Memory || t == types.Ledger
 }
 
-// declarationOf returns declarations of the kinds that have a called method, unless a plain value
-// has it.
+// declarationOf returns texts of declarations of those kinds that have the called method. It
+// returns nil if values of other types have the method as well.
 func (b *body) declarationOf(name, method string) []string {
 	if method == "listen" {
 		return []string{b.declare(types.Host, name, "")}
@@ -219,7 +221,7 @@ func (b *body) declarationOf(name, method string) []string {
 	return out
 }
 
-// declare returns the text of a declaration.
+// declare returns the text of a declaration of the given kind.
 func (b *body) declare(kind *types.Basic, name, method string) string {
 	switch kind {
 	case types.Agent:
@@ -246,7 +248,7 @@ func (b *body) declare(kind *types.Basic, name, method string) string {
 	return "`ledger " + name + ": Ledger = Ledger::new();`"
 }
 
-// ownNames returns the values that the program declares or imports in the current scope.
+// ownNames returns the names of values that the program declares or imports and that are in scope.
 func (b *body) ownNames() suggest.Set {
 	locals := 0
 	for s := b.scope; s != nil; s = s.parent {
@@ -264,8 +266,8 @@ func (b *body) ownNames() suggest.Set {
 	return suggest.Of(names).And(b.c.lib.namesIn(b.m).values)
 }
 
-// libraryNames returns the predeclared values and the words that start expressions. all includes
-// the types.
+// libraryNames returns the names of predeclared values, and the words that start expressions. The
+// set all also contains the names of types.
 func (c *checker) libraryNames() *scopeNames {
 	if c.lib.candidates.library == nil {
 		names := append([]string{"true", "false", "nil", "self", "emit", "listen", "await", "match", "loop"}, builtinVariants...)
@@ -283,7 +285,8 @@ func (c *checker) libraryNames() *scopeNames {
 	return c.lib.candidates.library
 }
 
-// outerVariable returns a variable of the enclosing function, which a nested function cannot use.
+// outerVariable returns a variable of the enclosing function with the given name, which a nested
+// function cannot use. It returns nil if there is none.
 func (b *body) outerVariable(name string) *Local {
 	for m := b.m; m != nil; m = m.around {
 		for s := m.vars; s != nil; s = s.parent {
@@ -295,8 +298,8 @@ func (b *body) outerVariable(name string) *Local {
 	return nil
 }
 
-// foreignMember returns Concerto's counterpart of a member name in another language: the name of
-// the method, and the hint. Either may be empty.
+// foreignMember handles the name of a member in another language. It returns the name of the
+// corresponding method in Concerto and a hint. Either may be "".
 func (b *body) foreignMember(t types.Type, name string) (method, hint string) {
 	has := b.c.methodNames(t)
 	plain := foreign.Plain(name)
@@ -320,37 +323,36 @@ func (b *body) foreignMember(t types.Type, name string) (method, hint string) {
 	return "", ""
 }
 
-// candidateNames are the names from which suggestions for undeclared names are selected. They are
-// collected once, because a program with many errors needs them often.
+// candidateNames caches the names from which suggestions are selected. A program with many errors
+// needs them often.
 type candidateNames struct {
-	// settled reports that all declarations outside blocks are known.
+	// settled reports that all declarations outside blocks have been declared.
 	settled bool
 	modules map[*module]*scopeNames
 	library *scopeNames
-	builtin *suggest.Set // types
+	builtin *suggest.Set // names of types
 
-	compared int // names that were compared with undeclared ones
+	compared int // number of comparisons with undeclared names so far
 }
 
-// mostCompared is the maximum number of comparisons with undeclared names, after which no more
-// suggestions are searched. A thousand errors in a module of six thousand names are below it. It
-// takes some tenths of a second.
+// mostCompared is the maximum number of comparisons with undeclared names. After that many
+// comparisons, which take some tenths of a second, no more suggestions are searched. A thousand
+// errors in a module with six thousand names stay below the limit.
 const mostCompared = 10_000_000
 
-// maySuggest reports whether a suggestion may be searched among so many names.
+// maySuggest reports whether a suggestion may be searched among the given number of names.
 func (c *checker) maySuggest(names int) bool {
 	if c.lib.candidates.compared += names; c.lib.candidates.compared <= mostCompared {
 		return true
 	}
-	c.bodies.now.whole = true // bodies that are checked before affect it
+	c.bodies.now.whole = true // the bodies that were checked earlier determine whether the limit is reached
 	return false
 }
 
-// scopeNames are the names of one scope.
+// scopeNames contains the names in one scope.
 type scopeNames struct{ all, values, types suggest.Set }
 
-// namesIn returns the names that a module declares or imports, including those of its enclosing
-// modules.
+// namesIn returns the names that a module and its enclosing modules declare or import.
 func (l *libraryUse) namesIn(m *module) *scopeNames {
 	if n := l.candidates.modules[m]; n != nil {
 		return n
@@ -377,7 +379,7 @@ func (l *libraryUse) namesIn(m *module) *scopeNames {
 	return n
 }
 
-// typeNames returns the types that can be named in a scope.
+// typeNames returns the names of types that are in scope.
 func (c *checker) typeNames(ts *typeScope) suggest.Set {
 	if !c.maySuggest(len(ts.m.home().names)) {
 		return suggest.Set{}

@@ -11,7 +11,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/suggest"
 )
 
-// count returns "1 argument", "2 arguments".
+// count returns a number with a noun, such as "1 argument" or "2 arguments".
 func count(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
@@ -19,7 +19,8 @@ func count(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// countBetween returns "2 arguments", "1 to 3 arguments", "at most 1 argument".
+// countBetween returns a range of numbers with a noun, such as "2 arguments", "1 to 3 arguments" or
+// "at most 1 argument".
 func countBetween(least, most int, noun string) string {
 	switch {
 	case most == 0:
@@ -32,7 +33,7 @@ func countBetween(least, most int, noun string) string {
 	return fmt.Sprintf("%d to %d %ss", least, most, noun)
 }
 
-// quotedNames returns "`a`, `b` and `c`".
+// quotedNames returns a text such as "`a`, `b` and `c`".
 func quotedNames(names []string) string {
 	quoted := make([]string, len(names))
 	for i, n := range names {
@@ -44,19 +45,19 @@ func quotedNames(names []string) string {
 	return strings.Join(quoted[:len(quoted)-1], ", ") + " and " + quoted[len(quoted)-1]
 }
 
-// unknownName returns a diagnostic for an unknown name, with a similar known name as a suggestion.
+// unknownName returns the diagnostic for an unknown name. It suggests a similar name among names.
 func unknownName(info *diag.Info, name *ast.Ident, format string, names []string) *diag.Diagnostic {
 	d := info.At(name.Sp, format, name.Name)
 	suggestName(d, name, names)
 	return d
 }
 
-// suggestName adds a hint with a similar known name, and reports whether there is one.
+// suggestName adds a hint with a similar name among names. It returns false if there is none.
 func suggestName(d *diag.Diagnostic, name *ast.Ident, names []string) bool {
 	return suggestAs(d, name.Sp, name.Name, names, "%s", "did you mean `%s`?")
 }
 
-// markUsedUnsafe marks a suggestion as unsafe if the suggested name is used, too.
+// markUsedUnsafe marks the fix of a suggestion as unsafe if the suggested name is already used.
 func markUsedUnsafe(d *diag.Diagnostic, isUsed func(name string) bool) {
 	for i := range d.Fixes {
 		name, _, _ := strings.Cut(d.Fixes[i].Edits[0].Text, ":")
@@ -64,12 +65,13 @@ func markUsedUnsafe(d *diag.Diagnostic, isUsed func(name string) bool) {
 	}
 }
 
-// suggestOf is suggestName for names that are already collected.
+// suggestOf adds a hint with a similar name in the set names. It returns false if there is none.
 func suggestOf(d *diag.Diagnostic, name *ast.Ident, names suggest.Set) bool {
 	return suggestFrom(d, name.Sp, name.Name, names, "%s", "did you mean `%s`?")
 }
 
-// suggestAs is suggestName with formats for the replacement and the hint.
+// suggestAs adds a hint and a fix with a similar name. text is the format of the replacement, and
+// hint that of the hint. It returns false if there is no similar name.
 func suggestAs(d *diag.Diagnostic, at source.Span, name string, names []string, text, hint string) bool {
 	return suggestFrom(d, at, name, suggest.Of(names), text, hint)
 }
@@ -87,7 +89,7 @@ func suggestFrom(d *diag.Diagnostic, at source.Span, name string, names suggest.
 	return true
 }
 
-// isName reports whether a text consists of characters of names.
+// isName reports whether s consists of characters that names may contain.
 func isName(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 }
