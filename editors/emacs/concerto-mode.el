@@ -7,7 +7,7 @@
 
 ;;; Commentary:
 
-;; Colours and indents programs of Concerto, and has eglot start the language server: `M-x eglot'.
+;; Highlights and indents Concerto programs. `M-x eglot' starts the language server.
 
 ;;; Code:
 

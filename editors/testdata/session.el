@@ -1,8 +1,8 @@
-;;; session.el --- What the test of Emacs does -*- lexical-binding: t; -*-
+;;; session.el --- The script of the Emacs test -*- lexical-binding: t; -*-
 
 ;;; Commentary:
 
-;; Opens a program, and writes down what the language server says of it.
+;; Opens a program and writes the language server's results to a file.
 
 ;;; Code:
 

@@ -1,4 +1,4 @@
--- What the test of Neovim does: opens a program, and writes down what the language server says of it.
+-- The script of the Neovim test: opens a program and writes the language server's results to a file.
 local out = {}
 
 local function await(what, ok)
@@ -32,7 +32,7 @@ local function session()
   to = to[1] or to
   out.definition = (to.range or to.targetSelectionRange).start.line + 1
 
-  -- Mended, the diagnostic goes.
+  -- After the error is fixed, the diagnostic disappears.
   vim.api.nvim_buf_set_lines(0, 6, 7, false, { "    println(m);" })
   await("diagnostics to go", function() return #vim.diagnostic.get(0) == 0 end)
 

@@ -1,5 +1,5 @@
-// Shows every part in all its states. The address selects: #approval shows that part alone,
-// #approval/a file one state of it.
+// Shows every part in all its states. The fragment of the URL selects what is shown: #approval
+// shows only that part, and #approval/a file only one state of the part.
 import { html, render, useErrorBoundary, useEffect, useState } from "../parts/base.js";
 import { Live } from "../parts/live.js";
 import { Toasts } from "../parts/toast.js";

@@ -6,7 +6,7 @@ const roles = ["user", "assistant", "tool", "system"];
 const item = (i) => ({ key: `k${i}`, role: roles[i & 3], ts: now + i * 1000, title: roles[i & 3], text: i % 50 === 0 ? hostile : `item ${i}\n`.repeat(1 + Math.abs(i * 7) % 5).trim() });
 const make = (from, to) => Array.from({ length: to - from }, (_, i) => item(from + i));
 
-// many is the long thread; tests add later and earlier items.
+// many is the signal of the long thread's items. Tests add items at the end and at the start.
 const many = signal(make(0, 10_000));
 const pages = signal(0);
 window.thread = {

@@ -35,7 +35,7 @@ func module() string {
 	}
 	// longer operators come first, because they may begin with shorter ones
 	slices.SortStableFunc(operators, func(a, b string) int { return len(b) - len(a) })
-	return "// The words of the language, from the lexer: `make gen` writes this.\n" +
+	return "// The keywords and operators of the language. Generated from the lexer's table by `make gen`.\n" +
 		"export const comment = \"//\";\n" + list("keywords", keywords) + list("operators", operators)
 }
 

@@ -24,8 +24,8 @@ function cube(n) {
   return nearest([level(Math.floor((n - 16) / 36)), level(Math.floor((n - 16) / 6) % 6), level((n - 16) % 6)]);
 }
 
-// extended reads the numbers after 38 or 48: 5;n or 2;r;g;b. It returns the colour and the count of
-// numbers it read.
+// extended reads the numbers after 38 or 48: 5;n or 2;r;g;b. It returns the colour and the number
+// of numbers that it has read.
 function extended(codes, i) {
   if (codes[i] === 5) return [cube(codes[i + 1] & 255), 2];
   if (codes[i] === 2) return [nearest(codes.slice(i + 1, i + 4).map((v) => v & 255)), 4];

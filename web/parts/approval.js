@@ -4,7 +4,7 @@ import { Fields, focusWrong, useForm } from "./form.js";
 import { useGuard } from "./guard.js";
 import { Markdown } from "./markdown.js";
 
-const soon = 60_000; // ms; the card highlights an expiry within this time
+const soon = 60_000; // milliseconds; if a request expires within this time, the card highlights that
 
 // states maps a request's states, other than open, to their texts.
 const states = {
@@ -30,12 +30,13 @@ export function outcome({ decision, answer, by }) {
 // granted reports whether a request was approved or answered.
 export const granted = ({ decision }) => /^a(pprove|nswer)/.test(decision);
 
-// ApprovalCard shows a request with everything that is approved, and accepts the decision:
+// ApprovalCard shows a request with everything that the user approves. It passes the decision to
 // onDecide("approve"|"deny", {answers?, text?, scope?}). state is one of the names above, "open",
-// or {state, by?, decision?, error?, errors?}; now is the server's time in ms; may reports whether
-// the user may decide; armed is the decision that Enter would confirm; typed {load(), save(states)}
-// stores drafts as in useForm. The card accepts no decision within half a second after it appears,
-// its arguments change or the page becomes visible, and no click just after the card has moved.
+// or {state, by?, decision?, error?, errors?}. now is the server's time in milliseconds. may
+// reports whether the user may decide. armed is the decision that Enter would confirm. typed
+// {load(), save(states)} stores drafts as in useForm. For half a second after the card appears, its
+// arguments change or the page becomes visible, the card accepts no decision. Directly after the
+// card has moved, it accepts no click.
 export function ApprovalCard({ request: q, run, host, now = Date.now(), may = true, armed, onDecide, onOpen, typed, state = "open" }) {
   const s = typeof state === "string" ? { state } : state;
   const open = s.state === "open" || states[s.state]?.open;
@@ -93,8 +94,8 @@ function Who({ q, run, host, onOpen }) {
     ${" · "}${plain(run?.tool ?? q.tool ?? "")} on ${plain(host?.name ?? host?.id ?? q.host_id ?? "")}${run?.cwd && html` · <code>${plain(run.cwd)}</code>`}${q.op_tool && html` · <code>${plain(q.op_tool)}</code>`}${file}</p>`;
 }
 
-// Args shows all arguments: strings as they are, other values as JSON. It notes what a host has
-// cut.
+// Args shows all arguments: strings as text, other values as JSON. It also shows what the host has
+// shortened.
 function Args({ args, diff }) {
   if (args === undefined || args === null) return null;
   const all = typeof args === "object" && !Array.isArray(args) ? Object.entries(args) : [["arguments", args]];
@@ -108,7 +109,8 @@ function Args({ args, diff }) {
 
 const isShort = (v) => v === null || typeof v === "number" || typeof v === "boolean";
 
-// Right-to-left letters: the text between them is displayed in another order.
+// turning matches right-to-left letters, which change the order in which the text between them is
+// displayed.
 const turning = /[\p{Script=Hebrew}\p{Script=Arabic}\p{Script=Syriac}\p{Script=Thaana}\p{Script=Nko}]/u;
 
 function Arg({ name, value }) {
@@ -135,7 +137,7 @@ function State({ s }) {
   return html`<p class=${`approval-state ${info.tone}`} role="status">${icon(info.icon)}<span>${plain(info.text(s))}</span></p>`;
 }
 
-// More lets the user add a reason and the duration of an approval.
+// More lets the user enter a reason and choose how long an approval is valid.
 function More({ q, more, set }) {
   const session = q.op_tool && q.args_sha256;
   return html`<details class="approval-more"><summary>${session ? "Reason and duration" : "Add a reason"}</summary>
@@ -143,7 +145,8 @@ function More({ q, more, set }) {
     ${session && html`<label><input type="checkbox" checked=${more.scope === "session"} onChange=${(e) => set({ ...more, scope: e.target.checked ? "session" : "once" })} />Approve the same request for the rest of the run</label>`}</details>`;
 }
 
-// Button is one of the two buttons. It shows when it is armed and does not move.
+// Button is the approve or the deny button. It shows when Enter would press it, without a change of
+// its position.
 function Button({ of, label, ready, armed, act }) {
   return html`<button type="button" class=${classes(of === "approve" ? "primary" : "danger", armed === of && "armed")} data-testid=${of} aria-disabled=${String(!ready)} onClick=${act}>${icon(of === "approve" ? "check" : "close")}${label}</button>`;
 }

@@ -19,7 +19,7 @@ export { Ansi, spans } from "./ansi.js";
 export { ago, until, bytes, count, duration, moment, Ago } from "./format.js";
 export { icon } from "./icon.js";
 
-// classes joins the true values: classes("row", chosen && "chosen").
+// classes joins the values that are true: classes("row", chosen && "chosen").
 export function classes(...names) {
   return names.filter(Boolean).join(" ");
 }

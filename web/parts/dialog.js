@@ -1,7 +1,7 @@
 import { html, useEffect, useId, useRef } from "./base.js";
 
-// Dialog is a modal dialog. The focus stays in it, Escape and a click outside close it, and then
-// the focus returns to where it was. actions are its buttons.
+// Dialog is a modal dialog. actions are its buttons. The focus stays in the dialog. Escape and a
+// click outside close the dialog, and then the focus returns to the element that had it before.
 export function Dialog({ open, title, onClose, actions, children }) {
   const box = useRef();
   const id = useId();

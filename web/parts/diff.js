@@ -1,7 +1,7 @@
 import { html, count, plain, useMemo, useState } from "./base.js";
 
-const context = 3; // unfolded lines around a change
-const least = 4; // the minimum of lines to fold
+const context = 3; // number of unfolded lines around a change
+const least = 4; // minimum number of lines to fold
 
 // read parses a unified diff into files {name, rows, plus, minus}. A row is {kind:
 // add|del|same|hunk|note, old?, new?, text}. Lines before the first file, and all lines of a text
@@ -9,7 +9,7 @@ const least = 4; // the minimum of lines to fold
 export function read(text) {
   const files = [];
   let file = null;
-  let at = null; // within a hunk: the next line numbers and the remaining lines
+  let at = null; // in a hunk: the next line numbers and the number of remaining lines
   const start = (name) => files.push((file = { name, rows: [], plus: 0, minus: 0 }));
   const note = (line) => {
     if (!file) start("");
@@ -60,8 +60,8 @@ function inHunk(file, at, line) {
   }
 }
 
-// named returns the file's name: the new one, the old one of a deleted file, or both of a renamed
-// one.
+// named returns the name to show for a file: the new name, the old name of a deleted file, or both
+// names of a renamed file.
 function named(from, to) {
   const bare = (s) => s.replace(/\t.*$/, "").replace(/^"(.*)"$/, "$1").replace(/^[ab]\//, "");
   if (to.startsWith("/dev/null")) return `${bare(from)} (removed)`;
@@ -69,7 +69,8 @@ function named(from, to) {
   return bare(from) === bare(to) ? bare(to) : `${bare(from)} → ${bare(to)}`;
 }
 
-// fold groups a file's rows: rows near a change, and {folded: rows} for the rest.
+// fold groups the rows of a file. Rows near a change stay as they are, and the others become
+// {folded: rows}.
 function fold(rows) {
   const near = new Uint8Array(rows.length);
   rows.forEach((r, i) => {
@@ -89,15 +90,15 @@ function fold(rows) {
 const signs = { add: "+", del: "−", same: "" };
 const words = { add: "added", del: "removed" };
 
-// Diff shows a unified diff: every line with its sign and numbers. Long unchanged parts are folded
-// and can be opened.
+// Diff shows a unified diff, with sign and numbers for each line. Long unchanged parts are folded,
+// and the user can unfold them.
 export function Diff({ text, label = "Diff" }) {
   const files = useMemo(() => read(text), [text]);
   if (files.length === 0) return html`<p class="list-empty">No differences.</p>`;
   return html`<div class="diff">${files.map((f, i) => html`<${File} key=${i} file=${f} label=${label} />`)}</div>`;
 }
 
-const first = 1000; // rows shown before the user loads more
+const first = 1000; // number of rows that are shown before the user loads more
 
 function File({ file, label }) {
   const [opened, open] = useState([]);

@@ -2,9 +2,9 @@ import { html, icon, plain, useId, useRef, useState } from "./base.js";
 import { Markdown } from "./markdown.js";
 import { fieldsOf, initial, readField } from "./schema.js";
 
-const other = Symbol("other"); // the choice to write another answer
+const other = Symbol("other"); // the choice to enter an answer that is not offered
 
-// start returns the initial state of a question: its default.
+// start returns the initial state of a question, which is its default answer.
 function start(q) {
   if (q.kind === "multi") return { chosen: new Set(Array.isArray(q.default) ? q.default : []), other: "" };
   if (q.kind === "choice") return { chosen: q.default ?? null, other: "" };
@@ -15,8 +15,9 @@ function start(q) {
 
 const missing = "Enter an answer.";
 
-// answer returns {value} or {error} for a question's state, or {} for an optional question without
-// an answer. error is a sentence or, for a schema, one for each path.
+// answer returns {value} or {error} for the state of a question. For an optional question without
+// an answer it returns {}. error is a sentence. For a schema, error contains one sentence for each
+// path.
 function answer(q, state) {
   const none = q.required ? { error: missing } : {};
   switch (q.kind) {
@@ -51,15 +52,15 @@ function fromData(q, was) {
   return q.kind === "choice" && was.writes ? { chosen: other, other: was.other } : was;
 }
 
-// begin returns the initial state of a form: stored drafts, else defaults.
+// begin returns the initial state of a form: the stored drafts, or else the defaults.
 function begin(questions, drafts) {
   return Object.fromEntries(questions.map((q) => [q.id, drafts && Object.hasOwn(drafts, q.id) ? fromData(q, drafts[q.id]) : start(q)]));
 }
 
-// useForm manages the state of questions. check() returns {answers, errors}: answers by id, or null
-// and visible errors if an answer is missing or wrong; reset() hides the errors. errors, {id:
-// sentence}, are shown in addition. typed {load(), save(states)} loads and stores drafts, without
-// secrets.
+// useForm manages the state of questions. check() returns {answers, errors}. answers contains the
+// answers by id. If an answer is missing or invalid, answers is null and the errors become visible.
+// reset() hides the errors. The caller's errors, {id: sentence}, are shown too. typed {load(),
+// save(states)} loads and stores drafts, without secrets.
 export function useForm(questions, errors, typed) {
   const [states, setStates] = useState(() => begin(questions, typed?.load()));
   const [own, setOwn] = useState({});

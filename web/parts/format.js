@@ -7,15 +7,16 @@ const units = [["d", 86400], ["h", 3600], ["min", 60], ["s", 1]];
 
 const millis = (t) => (typeof t === "number" ? t : Date.parse(t));
 
-// duration formats milliseconds in their largest unit: 3 min.
+// duration formats a number of milliseconds in the largest suitable unit: 3 min.
 export function duration(ms) {
   const s = Math.round(Math.abs(ms) / 1000);
   for (const [name, size] of units) if (s >= size) return `${Math.floor(s / size)} ${name}`;
   return "0 s";
 }
 
-// ago formats a past time: "now" below five seconds, else "3 min ago"; a future time is "in 3 min".
-// It accepts milliseconds or RFC 3339; an invalid time is "".
+// ago formats a time relative to now: "now" for less than five seconds ago, else "3 min ago", or
+// "in 3 min" for a future time. It accepts milliseconds or RFC 3339. For an invalid time it returns
+// "".
 export function ago(ts, now = Date.now()) {
   const t = millis(ts);
   if (!Number.isFinite(t)) return "";
@@ -23,7 +24,7 @@ export function ago(ts, now = Date.now()) {
   return t < now ? `${duration(now - t)} ago` : `in ${duration(t - now)}`;
 }
 
-// until formats the time until a moment, "" if it has passed.
+// until formats the time until a moment. It returns "" for a moment in the past.
 export function until(ts, now = Date.now()) {
   const t = millis(ts);
   return Number.isFinite(t) && t > now ? duration(t - now) : "";
@@ -52,7 +53,7 @@ export function count(n, one, more = `${one}s`) {
   return `${n.toLocaleString("en").replaceAll(",", "\u202f")} ${n === 1 ? one : more}`;
 }
 
-// All displayed times share a clock, which runs while any is visible.
+// All displayed times share one clock, which runs while any of them is visible
 const clock = signal(Date.now());
 let readers = 0;
 let timer = 0;
@@ -63,7 +64,7 @@ function run() {
   if (readers > 0 && !document.hidden) timer = setInterval(() => { clock.value = Date.now(); }, 1000);
 }
 
-// useClock returns the time in milliseconds and renders the component again each second.
+// useClock returns the current time in milliseconds. It renders the component again every second.
 export function useClock() {
   useEffect(() => {
     if (readers++ === 0) document.addEventListener("visibilitychange", run);
@@ -76,7 +77,7 @@ export function useClock() {
   return clock.value;
 }
 
-// Ago shows how long ago something was, and updates it; its title is the full time.
+// Ago shows how long ago a time was and keeps this up to date. Its title is the full time.
 export function Ago({ ts, now }) {
   const t = useClock();
   if (!Number.isFinite(millis(ts))) return null;

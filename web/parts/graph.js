@@ -2,8 +2,9 @@ import { html, plain, useMemo } from "./base.js";
 import { layout } from "./layout.js";
 
 // Graph draws nodes {id, kind, name} and edges {from, to, label?} in layers from left to right.
-// current holds the ids of active nodes, waits what they wait for, and cost the values above the
-// graph, [{name, value}]. A list for screen readers follows.
+// current contains the ids of active nodes, and waits contains for each id what the node waits for.
+// cost lists the values above the graph, [{name, value}]. A list with the same information for
+// screen readers follows.
 export function Graph({ structure, current = [], waits, cost = [], label = "Structure" }) {
   const g = useMemo(() => layout(structure), [structure]);
   if (g.nodes.length === 0) return html`<p class="list-empty">The program has no connections.</p>`;

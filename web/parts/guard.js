@@ -1,13 +1,14 @@
 import { useEffect, useRef, useState } from "./base.js";
 
-const guard = 500; // ms without decisions after an element appears or moves
-const often = 100; // ms between checks of the position
-const still = 4; // pixels that do not count as a move
+const guard = 500; // milliseconds without decisions after an element appears or moves
+const often = 100; // milliseconds between two checks of the position
+const still = 4; // number of pixels that do not count as a move
 
-// useGuard returns a function that reports whether an event may decide. It may not until the
-// element has been visible with this content (what) for half a second, and no pointer may within
-// half a second after the element moved by itself, because the user aimed at something else. The
-// function's .now is the state to render.
+// useGuard returns a function that reports whether an event may make a decision. It returns false
+// until the element has been visible with this content (what) for half a second. For pointer events
+// it also returns false within half a second after the element has moved without the user's action,
+// because the user may have aimed at something else. The function's property now is the state to
+// render.
 export function useGuard(box, what) {
   const [ready, setReady] = useState(false);
   const since = useRef(Infinity);
@@ -47,7 +48,7 @@ export function useGuard(box, what) {
   const may = (event) => {
     const at = event?.timeStamp > 0 ? event.timeStamp : performance.now();
     if (at - since.current < guard) return false;
-    if (!(event?.detail > 0)) return true; // a key applies to the focused element wherever it is
+    if (!(event?.detail > 0)) return true; // keys apply to the focused element, wherever the element is
     look(box.current, place);
     return at - (place.current?.moved ?? -Infinity) >= guard;
   };

@@ -1,8 +1,8 @@
 import { html, count, icon, plain, useMemo, useRef, useState } from "./base.js";
 
-const page = 100; // members shown before the user loads more
-const searchable = 20; // the number of members from which a search is offered
-const longest = 500; // characters of a string before it is folded
+const page = 100; // number of members that are shown before the user loads more
+const searchable = 20; // number of members from which a search field is shown
+const longest = 500; // number of characters from which a string is folded
 
 const isFolder = (v) => v !== null && typeof v === "object";
 const members = (v) => (Array.isArray(v) ? v.map((x, i) => [i, x]) : Object.entries(v));
@@ -33,8 +33,8 @@ function found(value, text) {
   return { paths, hits };
 }
 
-// JsonTree shows a JSON value. open is the number of initially open levels. A large value has a
-// search field, and long lists are paged. Arrow keys work as in other trees.
+// JsonTree shows a JSON value. open is the number of levels that are open initially. A large value
+// has a search field, and long lists are paged. The arrow keys work as in other tree views.
 export function JsonTree({ value, open = 1, label = "value" }) {
   const [text, setText] = useState("");
   const box = useRef();
@@ -68,7 +68,7 @@ function keys(event, box) {
 }
 
 function Node({ name, value, path, levels, hits, text, root }) {
-  const [chosen, choose] = useState(null); // opened or closed by the user
+  const [chosen, choose] = useState(null); // null until the user opens or closes the member
   const [shown, show] = useState(page);
   const holds = hits?.paths.has(JSON.stringify(path));
   if (hits && !holds) return null;

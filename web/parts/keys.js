@@ -3,8 +3,8 @@ import { Dialog } from "./dialog.js";
 
 const fields = "input:not([type=checkbox], [type=radio], [type=button], [type=submit]), textarea, select, [contenteditable=true]";
 
-// isFree reports whether the page may handle a key: no handler has, and the key is not typed into a
-// field or a dialog.
+// isFree reports whether the page may handle a key event. It may not if a handler has handled the
+// event, or if the user types into a field or a dialog.
 export function isFree(event) {
   if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return false;
   return !event.target.closest?.(fields) && !document.querySelector("dialog[open], [aria-modal=true]");

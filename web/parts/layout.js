@@ -1,17 +1,17 @@
-// A layered layout of a graph: nodes in columns, edges from left to right. Long edges get a place
-// of their own in each column, so that they cross no node.
+// A layered layout of a graph: nodes in columns, edges from left to right. A long edge gets a
+// separate position in each column that it crosses, so that it crosses no node.
 
-const column = 72; // pixels between columns
-const gap = 18; // between nodes of a column
+const column = 72; // pixels between two columns
+const gap = 18; // pixels between two nodes of a column
 const height = 46;
-const through = 10; // the height of a long edge in a column
-const longest = 26; // characters of a name; the node's title has all of it
-const many = 5000; // boxes and stops; a larger graph is not sorted
-const letter = 7.4; // pixels, on average
+const through = 10; // height of a long edge in a column, in pixels
+const longest = 26; // number of characters of a name that are shown; the node's title contains the whole name
+const many = 5000; // number of nodes and stops from which a graph is not sorted
+const letter = 7.4; // average width of a character, in pixels
 
-// layout returns {width, height, nodes, edges}. Nodes have x, y, width, height, short, and to, the
-// names of their successors; edges have path, tip, label, x and y. It drops edges to missing nodes,
-// and always draws the same graph in the same way.
+// layout returns {width, height, nodes, edges}. Nodes have x, y, width, height, short, and to,
+// which lists the names of their successors. Edges have path, tip, label, x and y. Edges to missing
+// nodes are dropped. The same graph always has the same layout.
 export function layout({ nodes = [], edges = [] } = {}) {
   const all = new Map(nodes.map((n) => [n.id, place(n)]));
   const valid = edges.filter((e) => all.has(e.from) && all.has(e.to) && e.from !== e.to);

@@ -1,12 +1,12 @@
 import { html, plain, useEffect, useRef } from "./base.js";
 
-// List shows items {key, text, about?, icon?} of which one, given by its key, is selected. It is
-// one tab stop: arrows, j, k, Home and End move within it, a letter selects the next item that
-// begins with it, and Enter opens. render replaces the content of an item.
+// List shows items {key, text, about?, icon?}, one of which is selected by its key. The list is one
+// tab stop. Arrows, j, k, Home and End move the selection, a letter selects the next item that
+// begins with the letter, and Enter opens the item. render replaces the content of an item.
 export function List({ items, selected, onSelect, onOpen, label, empty = "No entries.", render = Line }) {
   const box = useRef();
   const at = items.findIndex((i) => i.key === selected);
-  const inside = useRef(false); // the focus follows the selection
+  const inside = useRef(false); // the focus must follow the selection
   useEffect(() => {
     if (inside.current && at >= 0) box.current?.children[at]?.focus();
   }, [at]);
@@ -32,7 +32,8 @@ function Line(item) {
   return html`${item.icon}<span>${plain(item.text)}</span>${item.about && html`<span class="about">${plain(item.about)}</span>`}`;
 }
 
-// target returns the index that a key leads to, or null; none is true while nothing is selected.
+// target returns the index to which a key moves the selection, or null. none is true while nothing
+// is selected.
 function target(key, items, at, none) {
   const last = items.length - 1;
   const moves = { ArrowDown: none ? 0 : Math.min(last, at + 1), j: none ? 0 : Math.min(last, at + 1), ArrowUp: Math.max(0, at - 1), k: Math.max(0, at - 1), Home: 0, End: last };

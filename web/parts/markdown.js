@@ -2,7 +2,7 @@
 // bold, italic, and http links. Everything else, including HTML and unfinished markup, stays text.
 import { html, plain } from "./base.js";
 
-const deepest = 8; // nested lists or marks; deeper ones stay text
+const deepest = 8; // maximum depth of nested lists or marks; deeper ones stay text
 const fences = /^ {0,3}(`{3,}|~{3,})[^`]*$/;
 const headings = /^ {0,3}(#{1,6}) +([^]*)/;
 const items = /^( *)([-*]|\d{1,9}[.)]) +(?=\S)/;
@@ -13,7 +13,7 @@ export function Markdown({ text }) {
 
 function blocks(lines, depth) {
   const out = [];
-  let paragraph = []; // the lines of the current paragraph
+  let paragraph = []; // lines of the current paragraph
   const end = () => {
     if (paragraph.length) out.push(html`<p>${marked(paragraph.join("\n"), 0)}</p>`);
     paragraph = [];
@@ -62,9 +62,9 @@ function list(lines, first, depth) {
   return html`<${isNumber(first) ? "ol" : "ul"}>${all.map((x) => html`<li value=${x.value}>${blocks(x.lines, depth + 1)}</li>`)}</>`;
 }
 
-// A mark begins after a space or a bracket and ends before one or before punctuation, so names with
-// underscores, products and file patterns contain none. The length of each is bounded, so
-// the time is linear.
+// A mark begins after a space or a bracket and ends before a space, a bracket or punctuation. Names
+// with underscores, products and file patterns therefore contain no marks. The length of a mark is
+// limited, so that the running time is linear.
 const before = "(?<![^\\s(\\[\"'{])", after = "(?![^\\s.,;:!?)\\]\"'}])";
 const marks = new RegExp([
   "(?<!`)(?<ticks>`+)(?!`)(?<code>[^]{1,2000}?)(?<!`)\\k<ticks>(?!`)",
@@ -74,7 +74,7 @@ const marks = new RegExp([
   before + "(?<sign>[*_])(?=[\\p{L}\\p{N}\"'(\\[`<$])(?<italic>[^*_]{1,2000}?)(?<!\\s)\\k<sign>" + after,
 ].join("|"), "gu");
 
-// marked renders a text with its marks.
+// marked renders a text that contains marks.
 function marked(text, depth) {
   if (depth === deepest) return plain(text);
   const out = [];

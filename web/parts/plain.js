@@ -1,9 +1,10 @@
-// Characters without a glyph or with an effect on the text around them: controls except line feed
-// and tab, direction marks, zero-width characters, blanks other than space, tags, and line and
-// paragraph separators. A user who approves must see that they are there.
+// hidden matches characters that have no glyph or that affect the text around them: controls except
+// line feed and tab, direction marks, zero-width characters, blanks other than space, tags, and
+// line and paragraph separators. A user who approves a text must see that it contains these
+// characters.
 const hidden = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164\ufe00-\ufe0e\ufeff\uffa0\ufff9-\ufffb\u{e0000}-\u{e0fff}]/gu;
 
-// Emoji sequences are joined by a zero-width joiner, which is allowed there.
+// joined matches the zero-width joiners of emoji sequences, which are allowed.
 const joined = /\p{Extended_Pictographic}[\ufe0f\u{1f3fb}-\u{1f3ff}]?\u200d(?=\p{Extended_Pictographic})/gu;
 
 const names = "NUL SOH STX ETX EOT ENQ ACK BEL BS TAB LF VT FF CR SO SI DLE DC1 DC2 DC3 DC4 NAK SYN ETB CAN EM SUB ESC FS GS RS US".split(" ");

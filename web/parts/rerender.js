@@ -1,11 +1,13 @@
-// A component that reads a signal is rendered again when the signal changes or its props differ.
+// A component that reads a signal is rendered again when the signal changes or the component's
+// props differ.
 import { Component, options } from "preact";
 import { Reader } from "./signals.js";
 
-let end = () => {}; // stops the tracking for the rendering component
+let end = () => {}; // stops the tracking of the component that is being rendered
 
-// hook runs fn before the existing hook of a render step, under the names that Preact publishes:
-// __b when a node begins, __r when a component renders, __e when something was thrown.
+// hook calls fn before the existing hook of a render step. The names of the hooks are those that
+// Preact publishes: __b when a node begins, __r when a component renders, __e when an exception is
+// thrown.
 function hook(step, fn) {
   const others = options[step];
   options[step] = (...args) => {

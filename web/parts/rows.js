@@ -1,19 +1,19 @@
-const guess = 56; // pixels of a row before any is measured
-const near = 48; // pixels from the end that count as the end
-const spare = 400; // pixels above and below the window with rendered rows
+const guess = 56; // assumed height of a row in pixels before any row is measured
+const near = 48; // distance from the end in pixels that counts as the end
+const spare = 400; // pixels above and below the window in which rows are rendered
 
-// Rows computes the positions of many rows from the heights of measured ones and their mean for all
-// others, and leaves the visible rows where they are.
+// Rows computes the positions of many rows. For rows that were not measured, it uses the mean
+// height of the measured ones. Visible rows do not move when other rows change.
 export class Rows {
   constructor(follow) {
     this.follow = follow;
     this.atEnd = follow;
     this.top = follow ? Infinity : 0;
-    this.anchor = null; // {key, at, off}: the first visible row, and how far above the window it begins
-    this.range = [0, 0]; // of the rendered rows
-    this.tall = 0; // height of the window
-    this.heights = new Map(); // by key
-    this.sum = 0; // of the heights
+    this.anchor = null; // the first visible row: {key, at, off}; off is the number of pixels of the row above the window
+    this.range = [0, 0]; // range of the rendered rows
+    this.tall = 0; // height of the window in pixels
+    this.heights = new Map(); // measured heights by key
+    this.sum = 0; // sum of the measured heights
     this.offsets = new Float64Array(1);
     this.items = null;
     this.resized = false; // the window has changed size since the rows were placed
@@ -31,8 +31,9 @@ export class Rows {
     this.anchor.at = at;
   }
 
-  // reach determines the rows to render when the window begins at top: the visible ones, rendered
-  // ones nearby, and up to more others nearby. It reports whether others remain.
+  // reach determines the rows to render if the window begins at top: the visible ones, the nearby
+  // ones that are already rendered, and up to more further nearby ones. It reports whether nearby
+  // rows remain that are not rendered.
   reach(top, more) {
     const to = (y) => Math.min(this.items.length, this.index(y) + 1);
     const [from, end] = [this.index(top), to(top + this.tall)];
@@ -78,8 +79,8 @@ export class Rows {
   // scrolled records the position after scrolling.
   scrolled(box) {
     const by = box.scrollTop - this.top;
-    if (this.resized || Math.abs(by) < 1) return; // not the user
-    this.atEnd = this.below(box) < (by < 0 ? 2 : near); // a slow scroll up leaves the end
+    if (this.resized || Math.abs(by) < 1) return; // the user has not scrolled
+    this.atEnd = this.below(box) < (by < 0 ? 2 : near); // a slow scroll upwards must leave the end
     this.note(box);
   }
 
@@ -89,8 +90,8 @@ export class Rows {
     this.anchor = at < this.items.length ? { key: this.items[at].key, at, off: this.offsets[at] - this.top } : null;
   }
 
-  // settle measures the rendered rows, restores the window's position, and determines the rows to
-  // render. It reports like reach whether others remain.
+  // settle measures the rendered rows, restores the position of the window, and determines the rows
+  // to render. Like reach, it reports whether nearby rows remain that are not rendered.
   settle(box, more) {
     this.resized = false;
     let changed = false;
@@ -112,8 +113,8 @@ export class Rows {
     return this.reach(box.scrollTop, more);
   }
 
-  // resize sets the padding above and below at once: the elements follow with the next render, but
-  // the window moves now.
+  // resize sets the padding above and below the rows immediately. The elements change with the next
+  // render, but the window moves now.
   resize(box) {
     const rows = [...box.querySelectorAll(":scope > .thread-row")];
     const pads = box.querySelectorAll(":scope > [role=none]");
@@ -132,7 +133,8 @@ export class Rows {
     return at < 0 ? box.scrollTop : Math.max(0, this.offsets[at] - this.anchor.off);
   }
 
-  // find searches for a row that may have moved, from its old index outwards.
+  // find returns the index of a row that may have moved. It searches from the old index in both
+  // directions.
   find({ key, at }) {
     for (let d = 0; d < this.items.length; d++) {
       if (this.items[at + d]?.key === key) return at + d;
@@ -168,7 +170,7 @@ export class Rows {
     this.note(box);
   }
 
-  // below returns the height below the window.
+  // below returns the height of the content below the window.
   below(box) {
     return box.scrollHeight - box.scrollTop - box.clientHeight;
   }

@@ -1,7 +1,7 @@
-// A JSON Schema as fields: an object's members by their types. Other values are entered as JSON.
-// The server validates all of it against the schema.
+// Renders a JSON Schema as fields. The members of an object have fields for their types, and all
+// other values are entered as JSON. The server validates the result against the complete schema.
 
-// resolve follows references within the schema and removes null from nullable types.
+// resolve follows references within a schema and removes null from nullable types.
 function resolve(schema, root) {
   let s = schema;
   for (let i = 0; i < 32 && s?.$ref; i++) s = s.$ref.replace(/^#\/?/, "").split("/").filter(Boolean).reduce((o, k) => o?.[k.replaceAll("~1", "/").replaceAll("~0", "~")], root);
@@ -24,8 +24,8 @@ function kindOf(s) {
   return "json";
 }
 
-// fieldsOf lists an object schema's members, {name, title, description, required, kind, options,
-// schema, nullable}; null if the schema is not an object with members.
+// fieldsOf returns the members of an object schema, {name, title, description, required, kind,
+// options, schema, nullable}. It returns null if the schema is not an object with members.
 export function fieldsOf(schema, root = schema?.$root ?? schema) {
   const s = resolve(schema, root);
   if (kindOf(s) !== "object") return null;
@@ -38,7 +38,7 @@ export function fieldsOf(schema, root = schema?.$root ?? schema) {
   });
 }
 
-// initial returns the initial state: an object of states for an object, else a text.
+// initial returns the initial state of a field: an object of states for an object, else a text.
 export function initial(schema, preset) {
   const fields = fieldsOf(schema);
   if (!fields) return preset === undefined ? "" : JSON.stringify(preset, null, 2);
@@ -54,8 +54,8 @@ function initialOf(f, preset) {
   return f.kind === "json" ? JSON.stringify(preset, null, 2) : String(preset);
 }
 
-// readField parses a field: {value}, {error: sentence} or {error: {path: sentence}} for an object's
-// members, {} for an empty optional field.
+// readField parses the state of a field. It returns {value}, {error: sentence}, or {error: {path:
+// sentence}} for the members of an object. For an empty optional field it returns {}.
 export function readField(schema, state, required) {
   const fields = fieldsOf(schema);
   if (!fields) return readJSON(state, required);

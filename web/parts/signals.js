@@ -1,14 +1,14 @@
 // Signals are values that track their readers: a computed value is recomputed, and an effect runs
 // again, when a signal it has read changes.
 
-let reader = null; // the running Reader: signals that are read become its sources
-let changes = 0; // counts changes of all signals
-let depth = 0; // of nested batches
-const pending = new Set(); // readers to check when the batch ends
+let reader = null; // running Reader; the signals that are read now become its sources
+let changes = 0; // total number of changes of all signals
+let depth = 0; // number of nested batches
+const pending = new Set(); // readers to check at the end of the batch
 
-// Reader depends on signals: act is called when one that it has read changes.
+// Reader depends on signals. Its act method is called when a signal that it has read changes.
 export class Reader {
-  sources = new Map(); // the signals it has read, with their versions then
+  sources = new Map(); // signals that it has read, with their versions at that time
   isListening = () => true;
   notify = () => pending.add(this);
 
@@ -33,7 +33,7 @@ export class Reader {
 
   hasNews() {
     for (const [s, version] of this.sources) {
-      try { s.refresh(); } catch { return true; } // the reader gets the error
+      try { s.refresh(); } catch { return true; } // the reader receives the error when it reads the signal
       if (s.version !== version) return true;
     }
     return false;
@@ -88,11 +88,11 @@ class Signal {
   }
 }
 
-// Computed is a signal and a reader. It is computed when its value is read; its sources reference
-// it only while it has readers itself.
+// Computed is both a signal and a reader. Its value is computed when it is read. Its sources
+// reference it only while it has readers.
 class Computed extends Signal {
   #fn;
-  #version = -1; // the value of changes when it was last known to be current
+  #version = -1; // value of changes when the computed value was last up to date
   #self = new Reader();
 
   constructor(fn) {

@@ -1,7 +1,7 @@
 import { html, plain, useEffect, useMemo, useRef } from "./base.js";
 import { comment, keywords, operators } from "./lexemes.js";
 
-const most = 200_000; // characters; longer texts are not coloured, since each colour is an element
+const most = 200_000; // maximum number of characters of a coloured text, since each coloured token is an element
 
 // Source shows a file with line numbers and highlights line. tokens, [{start, end, class}], define
 // the colours; without them, a Concerto text (lang) is coloured by the lexer's tables.

@@ -1,8 +1,9 @@
 import { html, plain, useRef } from "./base.js";
 
-// Tabs shows tabs {name, label, href?} of which one is selected; onSelect receives a name. A tab
-// with an href is a link, which can be opened elsewhere and shared. Arrows move among the tabs. The
-// content of a tab is in the element whose id is panel, labelled by tabId(panel, name).
+// Tabs shows tabs {name, label, href?}, one of which is selected. onSelect receives the name of a
+// tab. A tab with an href is a link, which the user can open in another window and share. The arrow
+// keys move between the tabs. The content of a tab is in the element whose id is panel, labelled by
+// tabId(panel, name).
 export function Tabs({ tabs, selected, onSelect, label, panel }) {
   const box = useRef();
   const keys = (event) => {

@@ -1,7 +1,7 @@
 // The terminal sets styles by <style> elements and style attributes, which the content security
-// policy forbids. styleAsAllowed makes the page's document create style elements whose text goes
-// into a style sheet of the page, and spans whose style attribute goes into their style property.
-// Neither needs a weaker policy.
+// policy forbids. styleAsAllowed changes the page's document so that neither needs a weaker policy.
+// The text of a created style element goes into a style sheet of the page, and the style attribute
+// of a created span goes into its style property.
 export function styleAsAllowed() {
   if (Object.hasOwn(document, "createElement")) return;
   document.createElement = (name, ...rest) => {

@@ -1,15 +1,15 @@
 import { html, useEffect, useRef, useState } from "./base.js";
 import { styleAsAllowed } from "./termdoc.js";
 
-const scrollback = 5000; // lines
+const scrollback = 5000; // number of lines
 const theme = {
   background: "#14171b", foreground: "#e7eaee", cursor: "#93abff", cursorAccent: "#14171b", selectionBackground: "#3b4a80",
   black: "#3c434c", red: "#ff9088", green: "#74cf90", yellow: "#e5c07b", blue: "#8db0ff", magenta: "#d89af0", cyan: "#63cbd6", white: "#d5dae1",
   brightBlack: "#8d97a5", brightRed: "#ffb3ae", brightGreen: "#9fe6b4", brightYellow: "#f3dba6", brightBlue: "#b9c8ff", brightMagenta: "#ebc4f8", brightCyan: "#9be4ec", brightWhite: "#ffffff",
 };
 
-// loaded is the terminal's module. It is larger than all others together and is loaded on first
-// use.
+// loaded is the terminal's module. The module is larger than all other modules together, so it is
+// loaded on first use.
 let loaded;
 function load() {
   loaded ??= import("./xterm.js").then((xterm) => (styled(xterm.look), styleAsAllowed(), xterm), (e) => { loaded = undefined; throw e; });
@@ -22,18 +22,18 @@ function styled(look) {
   document.adoptedStyleSheets.push(sheet);
 }
 
-// Terminal shows a terminal. It calls attach({write, reset}) once it is ready; what attach writes
-// at once is history, whose queries get no reply. attach returns a function that detaches.
-// onKeys(text) receives typed keys and the terminal's replies to a program's queries (null:
-// read-only); onResize(cols, rows) receives the size that fits (null: the size is fixed at {cols,
-// rows}).
+// Terminal shows a terminal. When it is ready, it calls attach({write, reset}), which returns a
+// function that detaches. Text that attach writes synchronously is history, and queries in it get
+// no reply. onKeys(text) receives typed keys and the terminal's replies to queries of a program. If
+// onKeys is null, the terminal is read-only. onResize(cols, rows) receives the size that fits the
+// element. If onResize is null, the size is fixed at {cols, rows}.
 export function Terminal({ attach, onKeys, onResize, size, label = "Terminal" }) {
   const box = useRef();
   const now = useRef({});
   now.current = { attach, onKeys, onResize };
   const [state, setState] = useState("loading");
   const [ctrl, setCtrl] = useState(false);
-  const held = useRef(false); // Ctrl on the row of keys
+  const held = useRef(false); // Ctrl is pressed in the row of keys
   held.current = ctrl;
   const term = useRef(null);
   useEffect(() => {
@@ -94,10 +94,10 @@ function start({ Xterm, Fit, box, now, held, setCtrl, term }) {
   };
 }
 
-// controlled returns the character that Ctrl and a key produce.
+// controlled returns the character that Ctrl together with a key produces.
 const controlled = (c) => (/[a-z@[\\\]^_]/i.test(c) ? String.fromCharCode(c.toUpperCase().charCodeAt(0) & 31) : c);
 
-// rowOfKeys lists keys that a phone's keyboard lacks.
+// rowOfKeys lists the keys that the keyboard of a phone lacks.
 const rowOfKeys = [
   { label: "⏎", name: "Enter", keys: "\r" }, { label: "y", keys: "y" }, { label: "n", keys: "n" }, { label: "Esc", keys: "\u001b" }, { label: "Tab", keys: "\t" }, { label: "Ctrl" },
   { label: "←", name: "Left", arrow: "D" }, { label: "↑", name: "Up", arrow: "A" }, { label: "↓", name: "Down", arrow: "B" }, { label: "→", name: "Right", arrow: "C" },
@@ -107,7 +107,7 @@ const rowOfKeys = [
 function Keys({ term, ctrl, setCtrl, send }) {
   const press = (k) => () => {
     if (k.label === "Ctrl") setCtrl(!ctrl);
-    else if (k.label === "Paste") navigator.clipboard?.readText().then((text) => term.paste(text), () => {}); // one may refuse it
+    else if (k.label === "Paste") navigator.clipboard?.readText().then((text) => term.paste(text), () => {}); // the browser may deny access
     else send(k.arrow ? (term.modes.applicationCursorKeysMode ? "\u001bO" : "\u001b[") + k.arrow : k.keys);
     term.focus();
   };

@@ -1,27 +1,27 @@
 import { html, classes, icon, moment, plain, useEffect, useLayoutEffect, useMemo, useRef, useState } from "./base.js";
 import { Rows } from "./rows.js";
 
-const early = 600; // pixels from the start at which earlier items are loaded
-const few = 8; // rows outside the window to render at once
+const early = 600; // distance from the start, in pixels, at which earlier items are loaded
+const few = 8; // number of rows outside of the window to render at once
 
-// Thread shows items {key, role, ts?, title?, text?} one below the other and renders only visible
-// ones. render returns an item's content and runs again when the item or render changes. With
-// follow, the thread starts at the end and stays there until the user scrolls away. onEarlier loads
-// earlier items (null: there are none); earlier {loading} reports that they are loading. Items that
-// are inserted before or grow do not move the visible ones. j and k move from row to row. show is
-// the key of an item to scroll to once it exists.
+// Thread shows items {key, role, ts?, title?, text?} one below the other and renders only the
+// visible ones. render returns the content of an item and runs again when the item or render
+// changes. With follow, the thread starts at the end and stays there until the user scrolls away.
+// onEarlier loads earlier items. It is null if there are none. earlier {loading} reports that
+// earlier items are loading. If items are inserted earlier or grow, the visible items do not move.
+// j and k move from row to row. show is the key of an item to scroll to once the item exists.
 export function Thread({ items, follow = true, onEarlier, earlier, render = Plain, show, label = "Thread" }) {
   const box = useRef();
   const rows = useRef(null);
   const [drawn, draw] = useState(0);
-  const [away, setAway] = useState(false); // the end is not visible
+  const [away, setAway] = useState(false); // the end of the thread is not visible
   const [focused, setFocused] = useState(null);
-  const focusNext = useRef(null); // {key, at} of the row to focus once it is rendered
+  const focusNext = useRef(null); // {key, at} of the row that receives the focus once it is rendered
   const r = (rows.current ??= new Rows(follow));
   r.update(items);
   const [from, to] = r.range.map((i) => Math.max(0, Math.min(i, items.length)));
   const settle = (more = 0) => {
-    if (!box.current) return; // removed while a frame was pending
+    if (!box.current) return; // the element was removed while a frame was pending
     if (r.settle(box.current, more)) r.later?.();
     if (r.range[0] !== from || r.range[1] !== to) draw((n) => n + 1);
     setAway(!r.atEnd && r.below(box.current) > 2);
@@ -55,7 +55,7 @@ export function Thread({ items, follow = true, onEarlier, earlier, render = Plai
     ${away && html`<button type="button" class="thread-end" onClick=${() => { r.toEnd(box.current); settle(); }}>${icon("down")} To the end</button>`}</div>`;
 }
 
-// observe updates the rows when they or the window change size.
+// observe updates the rows when the rows or the window change size.
 function observe(box, settle, rows) {
   let frame = 0;
   let more = 0;

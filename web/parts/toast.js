@@ -1,13 +1,13 @@
-// Short notifications at the edge of the page. Errors stay until the user closes them.
+// Short notifications at the edge of the page. An error stays until the user closes it.
 import { html, icon, signal, useEffect, useState } from "./base.js";
 
 const shown = signal([]);
-const most = 5; // at once; the oldest information is removed
-const stays = 6000; // ms
+const most = 5; // maximum number of visible notifications; further ones remove the oldest information
+const stays = 6000; // milliseconds for which a notification is visible
 let last = 0;
 
 // toasts.add shows {text, level: info|done|error, action?: {label, run}} and returns an id for
-// toasts.remove. It does not show the same text twice.
+// toasts.remove. A text that is already visible is not shown twice.
 export const toasts = {
   list: shown,
   add({ text, level = "info", action }) {
@@ -24,7 +24,7 @@ export const toasts = {
   },
 };
 
-// Toasts is the place of the notifications; a page has one.
+// Toasts is the element that contains the notifications. A page has exactly one.
 export function Toasts() {
   return html`<section class="toasts" aria-label="Notifications">${shown.value.map((t) => html`<${Toast} key=${t.id} toast=${t} />`)}</section>`;
 }

@@ -1,16 +1,16 @@
--- Starts the language server of Concerto for each file, by Neovim's own client (0.7 and up), and tells nvim-dap of the debugger
--- where it is installed.
+-- Starts the Concerto language server for Concerto files with Neovim's built-in client (0.7 or later), and registers the debugger
+-- with nvim-dap if nvim-dap is installed.
 local M = {}
 
 M.options = {
   command = "concerto",
-  settings = {}, -- those of `concerto.*`, such as { inlayHints = { parameters = true } }
+  settings = {}, -- settings below `concerto`, such as { inlayHints = { parameters = true } }
   on_attach = nil, -- called with the client and the buffer
 }
 
-local clients = {} -- by the directory that they are of
+local clients = {} -- client ids by root directory
 
--- The directory of the nearest manifest, or the file's own.
+-- Returns the directory of the nearest manifest, or else the directory of the file.
 local function root(file)
   local dir = vim.fn.fnamemodify(file, ":p:h")
   local found = vim.fn.findfile("Concerto.toml", vim.fn.escape(dir, " ,;") .. ";")
@@ -54,7 +54,7 @@ function M.debugger()
   }
 end
 
--- What lenses do: places go to the quickfix list, what is to be debugged to nvim-dap.
+-- Registers the commands of code lenses. References go to the quickfix list, and nvim-dap starts debug configurations.
 function M.commands()
   vim.lsp.commands["concerto.references"] = function(command, ctx)
     local client = vim.lsp.get_client_by_id(ctx.client_id)
