@@ -6,10 +6,11 @@ import (
 	"strings"
 )
 
-// allocation is what a run of a Concerto program allocated on Go's heap, without compiling.
+// allocation contains what the run of a Concerto program allocated on Go's heap, without the
+// compilation.
 type allocation struct{ bytes, objects int64 }
 
-// allocations runs a program in bench/inside.
+// allocations runs a program with bench/inside and returns its allocations.
 func (l *lab) allocations(program string) (allocation, error) {
 	cmd := exec.Command(l.bin("inside"), program)
 	out, err := cmd.CombinedOutput()
@@ -22,15 +23,15 @@ func (l *lab) allocations(program string) (allocation, error) {
 			return a, nil
 		}
 	}
-	return a, fmt.Errorf("%s: no figures of allocation in %q", program, out)
+	return a, fmt.Errorf("%s: the output contains no allocations: %q", program, out)
 }
 
-// per formats what one of ops operations allocated.
+// per formats the allocation for each of ops operations.
 func (a allocation) per(ops int, op string) string {
 	return fmt.Sprintf("%s B, %s objects a %s", small(float64(a.bytes)/float64(ops)), small(float64(a.objects)/float64(ops)), op)
 }
 
-// small formats a figure that is often close to zero.
+// small formats a number that is often close to zero.
 func small(v float64) string {
 	if v < 0.005 {
 		return "0"

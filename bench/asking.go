@@ -36,7 +36,8 @@ func newModelServer(delay time.Duration) *modelServer {
 	return s
 }
 
-// median returns the median time between successive requests of sequential calls, in microseconds.
+// median returns the median time between successive requests, in microseconds. It is meaningful for
+// sequential calls.
 func (s *modelServer) median() float64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -48,20 +49,20 @@ func (s *modelServer) median() float64 {
 	return float64(gaps[len(gaps)/2].Nanoseconds()) / 1000
 }
 
-// The number of sequential calls. For CPU time there are so many that the start of the process
-// takes less than a hundredth.
+// Numbers of sequential calls. For CPU time the number is so large that the start of the process
+// takes less than a hundredth of the time.
 const (
 	askingCalls = 3_000
 	costCalls   = 10_000
 )
 
-// askingInTurn returns a program that makes sequential calls.
+// askingInTurn returns a program that makes sequential calls of an agent.
 func askingInTurn(calls int) string {
 	return fmt.Sprintf(`for _i in 0..%d { text = A.execute("How far along is the work, and what is left to do?")?.text; }`, calls)
 }
 
-// asking measures what an agent's call adds to the bare HTTP exchange: the time between two
-// requests at the server.
+// asking measures the overhead of an agent's call over a bare HTTP exchange: the time between two
+// successive requests at the server.
 func asking() measure {
 	return measure{name: "asking", title: "an agent's call over its HTTP exchange, added", unit: "µs", fixed: 150, ours: func(l *lab) (float64, error) {
 		s := newModelServer(0)
@@ -100,8 +101,8 @@ func askingCost() measure {
 	return m
 }
 
-// askingAtOnce runs a program that makes 1,000 concurrent calls to a server that answers each after
-// 100 ms.
+// askingAtOnce measures a program that makes 1,000 concurrent calls. The server answers each of
+// them after 100 ms.
 func askingAtOnce(name, title, unit string, most float64, read func(outcome) float64) measure {
 	delay := 100 * time.Millisecond
 	peer := func(l *lab) (float64, error) {
@@ -120,7 +121,7 @@ func askingAtOnce(name, title, unit string, most float64, read func(outcome) flo
 	}}
 }
 
-// ask runs a program that stores an answer of agent A in text.
+// ask runs a program that stores an answer of agent A in the variable text.
 func (l *lab) ask(s *modelServer, body string, p *outcome) error {
 	dir := l.bin("project-asking")
 	manifest := fmt.Sprintf("[connections.main]\nprovider = \"openai\"\nbase_url = %q\ndefault_model = \"m\"\n", s.URL)

@@ -5,8 +5,8 @@ import "fmt"
 // callsMeasured is the number of calls for each kind of call.
 const callsMeasured = 5_000_000
 
-// calling compares a kind of method call with direct calls, in nanoseconds for each call without
-// the start of the process.
+// calling compares a kind of method call with direct calls. The result is the time for each call in
+// nanoseconds, without the start of the process.
 func calling(name, title, way string) measure {
 	return measure{name: name, title: title, unit: "ns", target: 3, ours: callTime(way), peer: callTime("direct"), peers: "a direct call"}
 }

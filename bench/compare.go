@@ -9,14 +9,14 @@ import (
 type sample struct {
 	engine string
 	goVM   bool
-	cpu    float64 // milliseconds
-	memory int64   // maximum resident bytes
+	cpu    float64 // CPU time in milliseconds
+	memory int64   // peak resident memory in bytes
 }
 
-// comparison is the result of comparing a workload.
+// comparison contains the samples of a workload.
 type comparison struct {
 	workload
-	samples []sample // ours first
+	samples []sample // samples of all engines, Concerto's first
 	used    allocation
 }
 
@@ -39,10 +39,11 @@ func (r *report) compare(l *lab, chosen map[string]bool) error {
 	return nil
 }
 
-// slow is the time in milliseconds from which a Go VM runs only once.
+// slow is the CPU time in milliseconds above which a VM written in Go runs only once.
 const slow = 3000
 
-// measure runs all engines in turn, round by round, and checks that their results are equal.
+// measure runs all engines one after the other in each round. It requires that their results are
+// equal.
 func (w workload) measure(l *lab, rounds int) (comparison, error) {
 	entrants := l.entrants(w.name)
 	s := comparison{workload: w, samples: make([]sample, len(entrants))}
@@ -60,7 +61,7 @@ func (w workload) measure(l *lab, rounds int) (comparison, error) {
 				result = p.out
 			}
 			if p.out != result {
-				return s, fmt.Errorf("results differ: %s returns %q, %s %q", entrants[0].name, result, e.name, p.out)
+				return s, fmt.Errorf("results differ: %s returned %q, %s returned %q", entrants[0].name, result, e.name, p.out)
 			}
 			s.samples[i].update(e, p)
 		}
@@ -76,7 +77,7 @@ func (s *sample) update(e engine, p outcome) {
 	}
 }
 
-// of returns an engine's sample.
+// of returns the sample of an engine.
 func (s comparison) of(engine string) (sample, bool) {
 	for _, x := range s.samples {
 		if x.engine == engine {
@@ -86,7 +87,7 @@ func (s comparison) of(engine string) (sample, bool) {
 	return sample{}, false
 }
 
-// bestGoVM returns the fastest of the VMs written in Go.
+// bestGoVM returns the sample of the fastest VM written in Go.
 func (s comparison) bestGoVM() (best sample, ok bool) {
 	for _, x := range s.samples {
 		if x.goVM && (!ok || x.cpu < best.cpu) {
@@ -96,7 +97,7 @@ func (s comparison) bestGoVM() (best sample, ok bool) {
 	return best, ok
 }
 
-// String formats a workload on one line for the terminal.
+// String formats the comparison on one line for the terminal.
 func (s comparison) String() string {
 	mine := s.samples[0]
 	parts := []string{fmt.Sprintf("%-10s %s", s.name, milliseconds(mine.cpu))}

@@ -19,7 +19,7 @@ import (
 	"github.com/concerto-lang/concerto/stdlib"
 )
 
-// parseRate measures the parser alone, in this process, on one core.
+// parseRate measures only the parser, in this process and on one processor.
 func parseRate(lines int) func(*lab) (float64, error) {
 	return func(*lab) (float64, error) {
 		text := []byte(generate(lines))
@@ -36,9 +36,9 @@ func parseRate(lines int) func(*lab) (float64, error) {
 	}
 }
 
-// compileTime parses, checks, generates and optimises a generated program in this process on one
-// processor. It returns the CPU milliseconds of the best run. The garbage collector has the
-// command's settings, and each run starts with an empty heap.
+// compileTime compiles a generated program in this process on one processor, with the given
+// optimisation passes. It returns the CPU time of the fastest run in milliseconds. The settings of
+// the garbage collector are those of the command, and each run starts with an empty heap.
 func compileTime(lines, runs int, passes optimize.Set) (float64, error) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
@@ -57,7 +57,7 @@ func compileTime(lines, runs int, passes optimize.Set) (float64, error) {
 			return 0, fmt.Errorf("the generated program does not compile: %s", list.Sorted()[0].Message)
 		}
 		code, _ := codegen.Generate(program, codegen.ManifestData{})
-		if passes != optimize.None { // the whole work of a start
+		if passes != optimize.None { // with optimisations, the measurement includes all work at the start of a run
 			optimize.Program(code, passes)
 			if err := ir.Verify(code); err != nil {
 				return 0, err
@@ -74,7 +74,8 @@ func compileRate(lines int, passes optimize.Set) func(*lab) (float64, error) {
 	}
 }
 
-// compileGrowth returns how much longer a program of ten times the length takes.
+// compileGrowth measures the ratio between the compile times of a program with ten times as many
+// lines and of one with lines.
 func compileGrowth(lines int) func(*lab) (float64, error) {
 	return func(*lab) (float64, error) {
 		large, err := compileTime(10*lines, 3, optimize.None)
@@ -86,7 +87,7 @@ func compileGrowth(lines int) func(*lab) (float64, error) {
 	}
 }
 
-// checkFile measures `concerto check` of a generated program as a whole process.
+// checkFile measures the time of a process that runs `concerto check` for a generated program.
 func checkFile(lines int) func(*lab) (float64, error) {
 	return func(l *lab) (float64, error) {
 		dir := l.bin("project-check")

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 )
 
-// longRun performs n effects and then waits for an answer.
+// longRun is a program that performs n effects and then waits for an answer.
 const longRun = `use std::{env, time};
 fn main() {
     let mut sum = 0;
@@ -16,7 +16,7 @@ fn main() {
 }
 `
 
-// idleRun starts n tasks that wait for a long time.
+// idleRun is a program that starts n tasks, which wait for a long time.
 const idleRun = `async fn idle(n: Int, name: String) -> Int { std::time::sleep(3600000 + n); println(name); n }
 fn main() {
     let mut all: Array<Task<Int>> = [];
@@ -25,7 +25,7 @@ fn main() {
 }
 `
 
-// parked runs a program in its own directory until it waits, with the journal in job.
+// parked runs a program in a new directory until it waits. Its journal is in the subdirectory job.
 func (l *lab) parked(name, program string, n int) (dir string, err error) {
 	dir = l.bin(name)
 	if _, err := os.Stat(filepath.Join(dir, "job")); err == nil {
@@ -41,19 +41,19 @@ func (l *lab) parked(name, program string, n int) (dir string, err error) {
 	return dir, err
 }
 
-// waits runs concerto and requires that the run ends waiting.
+// waits runs concerto and requires that the run is suspended because it waits.
 func (l *lab) waits(dir string, args ...string) (outcome, error) {
 	return l.process(dir, append([]string{"sh", "-c", `"$0" "$@" 2>&1; test $? -eq 75`, l.bin("concerto")}, args...)...)
 }
 
-// started measures the start of a program of one line in the same way.
+// started measures the start of a one-line program in the same way as the resumption of a run.
 func (l *lab) started(dir string) (float64, error) {
 	p, err := l.process(dir, "sh", "-c", `"$0" run --eval 'println(1)' >/dev/null`, l.bin("concerto"))
 	return p.wall, err
 }
 
-// resuming measures how much longer than a program's start it takes to resume a waiting run of n
-// effects, from a snapshot or by replay.
+// resuming measures the resumption of a waiting run with n effects, from a snapshot or by a replay.
+// The result is the time in addition to the start of a program.
 func resuming(name, title string, n int, snapshot bool, most float64) measure {
 	return measure{name: name, title: title, unit: "ms", fixed: most, ours: func(l *lab) (float64, error) {
 		dir, err := l.parked("long", longRun, n)
@@ -80,7 +80,7 @@ func resuming(name, title string, n int, snapshot bool, most float64) measure {
 	}}
 }
 
-// journaling measures the cost of an effect's record, in µs.
+// journaling measures the cost of recording an effect, in microseconds.
 func journaling(n int) measure {
 	run := func(l *lab, flags ...string) (float64, error) {
 		dir, err := l.parked("long", longRun, n)
@@ -104,7 +104,8 @@ func journaling(n int) measure {
 	}}
 }
 
-// snapshotting measures the snapshot of n idle tasks: in milliseconds, or in bytes for each task.
+// snapshotting measures a snapshot of n idle tasks. of computes the result from the size in bytes
+// and the time in milliseconds.
 func snapshotting(name, title, unit string, n int, most float64, of func(bytes, ms float64) float64) measure {
 	return measure{name: name, title: title, unit: unit, fixed: most, ours: func(l *lab) (float64, error) {
 		dir, err := l.parked(fmt.Sprint("idle", n), idleRun, n)

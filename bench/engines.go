@@ -10,12 +10,13 @@ import (
 // engine runs programs of one language.
 type engine struct {
 	name string
-	file string // the program's name in a workload's directory; the engine is measured if it exists
-	goVM bool   // a VM written in Go: slow, and run less often
+	file string // name of the program's file in a workload's directory; the engine is measured if the file exists
+	goVM bool   // the engine is a VM written in Go: it is slow and runs in fewer rounds
 	run  func(l *lab, program string) []string
 }
 
-// The engines in the order of the tables. Ratios are relative to Lua 5.4.
+// Names of the engines that the tables mention, in the order of the tables. Ratios are relative to
+// Lua 5.4.
 const (
 	ours   = "Concerto"
 	lua    = "Lua 5.4"
@@ -58,7 +59,7 @@ func (l *lab) program(workload, file string) string {
 	return filepath.Join(l.root, "bench", "programs", workload, file)
 }
 
-// installed returns an error that names what is missing on this machine.
+// installed returns an error that names a missing program on this machine, or nil.
 func installed() error {
 	for name, pkg := range map[string]string{"lua5.4": "lua5.4", "python3": "python3"} {
 		if _, err := exec.LookPath(name); err != nil {

@@ -17,7 +17,7 @@ provider = "scripted"
 command = "worker"
 `
 
-// generate returns a program of about this many lines with the features of real programs: data
+// generate returns a program of about this many lines. It uses the features of real programs: data
 // types, functions with loops, matches and closures, agents, hosts, listens, tools and pipelines.
 func generate(lines int) string {
 	var b strings.Builder
@@ -32,8 +32,8 @@ func generate(lines int) string {
 	return b.String()
 }
 
-// parts are parts of a program. # is replaced by a number that makes their names unique. Each
-// begins with a comment, which has the number too.
+// parts contains parts of a program. # is replaced by a number that makes names unique. Each part
+// begins with a comment that contains the number.
 var parts = []string{
 	`// part %d: data
 struct Item# {

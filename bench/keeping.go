@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// keeping compares a listen in a durable run, whose keeper owns the host, with one in a run without
-// a journal.
+// keeping compares a listen in a durable run with a listen in a run without a journal. In the
+// durable run, a separate keeper process owns the host.
 func keeping(name, title, mode string, n int, target float64) measure {
 	run := func(l *lab, flags ...string) (float64, error) {
 		dir, err := l.listener(mode, n, 1, listenProgram)
@@ -19,7 +19,7 @@ func keeping(name, title, mode string, n int, target float64) measure {
 			return 0, err
 		}
 		if got := lastLine(p.out); !strings.HasPrefix(got, fmt.Sprint(n)+" ") {
-			return 0, fmt.Errorf("counted %q, want %d messages", got, n)
+			return 0, fmt.Errorf("the program counted %q messages, want %d", got, n)
 		}
 		return p.wall, nil
 	}

@@ -13,8 +13,8 @@ type lab struct{ dir, root string }
 
 func (l *lab) bin(name string) string { return filepath.Join(l.dir, name) }
 
-// newLab builds the binaries in a temporary directory; peers specifies whether to build the peers
-// of the workloads.
+// newLab builds the binaries in a temporary directory. If peers is set, it also builds the programs
+// with which the workloads are compared.
 func newLab(peers bool) (*lab, error) {
 	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/concerto-lang/concerto").Output()
 	if err != nil {
@@ -48,7 +48,7 @@ func (l *lab) build(peers bool) error {
 	return l.goBuild(filepath.Join(l.root, "bench", "govms"), ".")
 }
 
-// goBuild builds commands of the module in a directory; each binary is named after its package.
+// goBuild builds commands of the module in dir. The name of each binary is that of its package.
 func (l *lab) goBuild(dir string, packages ...string) error {
 	cmd := exec.Command("go", append([]string{"build", "-o", l.dir + string(filepath.Separator)}, packages...)...)
 	cmd.Dir = dir

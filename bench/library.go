@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// libraryOps are operations on 10 MB of text or a million numbers, in Concerto's library
-// (library/main.conc) and CPython's (library/main.py).
+// libraryOps contains operations on 10 MB of text or a million numbers. library/main.conc performs
+// them with Concerto's library, and library/main.py with CPython's.
 var libraryOps = []struct{ op, title string }{
 	{"json-parse", "json.parse of 10 MB"},
 	{"json-stringify", "json.stringify of the same"},
@@ -25,8 +25,8 @@ var libraryOps = []struct{ op, title string }{
 	{"split-expression", "regex: split of 10 MB"},
 }
 
-// library returns the measures of the library against CPython's. Both sides time only the
-// operation, and their results must be equal.
+// library returns the measures that compare Concerto's library with CPython's. Both programs
+// measure only the operation, and their results must be equal.
 func library() []measure {
 	var out []measure
 	for _, x := range libraryOps {
@@ -68,8 +68,8 @@ var (
 	libraryLevels = []string{"INFO", "WARN", "ERROR"}
 )
 
-// libraryData returns a directory with 10 MB of JSON and a log of 10 MB, which the first call
-// creates.
+// libraryData returns a directory with 10 MB of JSON and a log of 10 MB. The first call creates the
+// files.
 func (l *lab) libraryData() (string, error) {
 	dir := l.bin("library")
 	if _, err := os.Stat(dir); err == nil {

@@ -7,11 +7,13 @@ import (
 	"strings"
 )
 
-// pairs is the number of runs of a listen and its peer for the median.
+// pairs is the number of runs of a listen and of its counterpart in Go. The median of the ratios is
+// the result.
 const pairs = 11
 
-// listening compares a listen with a plain Go program, both with the same host. With per, the
-// figure is the time for each message, otherwise the messages in a second.
+// listening compares a listen with a plain Go program. Both use the same host. If per is not "",
+// the result is the time for each message in microseconds. Otherwise it is the number of messages
+// in a second.
 func listening(name, title, mode, per string, target float64) measure {
 	n := messages(mode)
 	m := measure{name: name, title: title, unit: "messages/s", rate: true, peers: "bare Go", target: target, pairs: pairs}
@@ -22,7 +24,7 @@ func listening(name, title, mode, per string, target float64) measure {
 	}
 	answered := func(out string) error {
 		if !strings.HasPrefix(out, fmt.Sprint(n)+" ") {
-			return fmt.Errorf("counted %q, want %d messages", out, n)
+			return fmt.Errorf("the program counted %q messages, want %d", out, n)
 		}
 		return nil
 	}
@@ -50,13 +52,14 @@ func listening(name, title, mode, per string, target float64) measure {
 	return m
 }
 
-// The crowd: concurrent listens, each with a process that asks.
+// Sizes of the measurement of concurrent listens, each with a host process that asks questions.
 const (
 	crowd          = 1000
 	crowdQuestions = 100
 )
 
-// crowded measures a process with many concurrent listens.
+// crowded measures a process with many concurrent listens. read returns the result from the outcome
+// of the process.
 func crowded(name, title, unit string, most float64, read func(outcome) float64) measure {
 	return measure{name: name, title: title, unit: unit, fixed: most, ours: func(l *lab) (float64, error) {
 		dir, err := l.listener("ask", crowdQuestions, crowd, crowdProgram)
@@ -68,7 +71,7 @@ func crowded(name, title, unit string, most float64, read func(outcome) float64)
 			return 0, err
 		}
 		if got := lastLine(p.out); got != fmt.Sprint(crowd*crowdQuestions) {
-			return 0, fmt.Errorf("answered %q, want %d", got, crowd*crowdQuestions)
+			return 0, fmt.Errorf("the program answered %q questions, want %d", got, crowd*crowdQuestions)
 		}
 		return read(p), nil
 	}}
@@ -76,7 +79,7 @@ func crowded(name, title, unit string, most float64, read func(outcome) float64)
 
 func lastLine(out string) string { return out[strings.LastIndexByte(out, '\n')+1:] }
 
-// messages returns the number of messages that a listen benchmark sends.
+// messages returns the number of messages that the host of a listen benchmark sends.
 func messages(mode string) int {
 	switch mode {
 	case "flood":
@@ -87,7 +90,7 @@ func messages(mode string) int {
 	return 20_000
 }
 
-// host builds the host.
+// host builds the host of the listen benchmarks.
 func (l *lab) host() error {
 	out, err := exec.Command("cc", "-O2", "-o", l.bin("chost"), filepath.Join(l.root, "bench", "chost", "host.c")).CombinedOutput()
 	if err != nil {
@@ -96,7 +99,7 @@ func (l *lab) host() error {
 	return nil
 }
 
-// listener writes a project that listens to n processes and returns its directory.
+// listener writes a project that listens to n host processes, and returns its directory.
 func (l *lab) listener(mode string, n, instances int, program string) (string, error) {
 	if err := l.host(); err != nil {
 		return "", err

@@ -1,6 +1,6 @@
-// Command bench measures Concerto and its peers in one run, interleaved, and prints ratios:
-// machines differ and are noisy, ratios less so. `make bench` runs it and writes the tables of
-// bench/README.md.
+// Command bench measures Concerto and its peers, which are other programs for the same tasks. It runs
+// them alternately and prints ratios, because ratios depend less on the machine and its load than
+// times. `make bench` runs it and writes the tables in bench/README.md.
 //
 //	go run ./bench [-only NAME,NAME…] [-rounds N] [-write] [-list]
 package main
@@ -67,7 +67,7 @@ func run(rounds int, only string, write bool) error {
 	return r.measure(l, chosen)
 }
 
-// choose returns the names to measure: all, or those in the list only.
+// choose returns the set of names to measure. If only is "", it contains all names.
 func choose(only string) (map[string]bool, error) {
 	all := names()
 	chosen := map[string]bool{}

@@ -7,19 +7,19 @@ import (
 	"github.com/concerto-lang/concerto/internal/compile/optimize"
 )
 
-// measure is a row of the second table: our figure, a peer's figure if there is one, and the share
-// of the peer's figure that ours may reach (for rates, must reach).
+// measure is a row of the second table. It compares Concerto's result with a target: a share of the
+// result of a peer, which is another program for the same task, or a fixed value.
 type measure struct {
 	name   string
 	title  string
 	ours   func(*lab) (float64, error)
 	peer   func(*lab) (float64, error)
-	peers  string // the peer's name
+	peers  string // name of the peer; "" if there is none
 	unit   string
-	rate   bool    // larger is better
-	target float64 // of the peer's; 0 for none
-	fixed  float64 // an absolute target in unit; 0 for none
-	pairs  int     // the minimum number of pairs, of which the median counts; 0: the best of each side counts
+	rate   bool    // larger results are better
+	target float64 // maximum ratio of the results (for rates: minimum); 0 means no target
+	fixed  float64 // target in unit; 0 means no target
+	pairs  int     // minimum number of pairs of runs, of which the median counts; 0 means that the best result of each side counts
 }
 
 // measures returns all measures except the workloads.
@@ -41,8 +41,8 @@ func measures() []measure {
 		askingCost(),
 		askingAtOnce("agents", "1,000 agents' calls at once, 100 ms each, with process start", "ms", 250, func(p outcome) float64 { return p.wall }),
 		askingAtOnce("agents-memory", "the process that makes 1,000 agents' calls at once", "MB", 60, func(p outcome) float64 { return float64(p.memory) / (1 << 20) }),
-		// The measures in this process come last: they make the memory figures of
-		// processes started after them meaningless.
+		// The measurements in this process come last, because they increase the memory that is
+		// measured for processes started after them.
 		{name: "parse", title: "parse 10k lines", unit: "lines/s", rate: true, ours: parseRate(10_000), fixed: 400_000},
 		{name: "compile", title: "compile 20k lines: parse, check, generate", unit: "lines/s", rate: true, ours: compileRate(20_000, optimize.None), fixed: 300_000},
 		{name: "optimized", title: "the same with all optimisations, and verified", unit: "lines/s", rate: true, ours: compileRate(20_000, optimize.All), fixed: 300_000},
@@ -55,7 +55,7 @@ func measures() []measure {
 type reading struct {
 	measure
 	mine, other float64
-	ratio       float64 // of ours to the peer's
+	ratio       float64 // Concerto's result divided by the peer's
 }
 
 // measure runs the chosen measures and prints the results as they arrive.
@@ -77,8 +77,8 @@ func (r *report) measure(l *lab, chosen map[string]bool) error {
 	return nil
 }
 
-// read measures both sides in turn and returns the best of each, or the medians and the median of
-// the pairs' ratios.
+// read measures Concerto and the peer alternately. It returns the best result of each. If pairs is
+// set, it returns the medians and the median of the ratios.
 func (m measure) read(l *lab, rounds int) (reading, error) {
 	if m.pairs > 0 {
 		return m.paired(l, max(rounds, m.pairs))
@@ -123,13 +123,14 @@ func (m measure) paired(l *lab, rounds int) (reading, error) {
 	return reading{measure: m, mine: median(mine), other: median(other), ratio: median(ratios)}, nil
 }
 
-// median sorts all and returns the middle value, the larger one of an even number.
+// median sorts all and returns the middle value. For an even number of values it returns the larger
+// of the two middle values.
 func median(all []float64) float64 {
 	slices.Sort(all)
 	return all[len(all)/2]
 }
 
-// met reports whether the target is reached.
+// met reports whether the result reaches the target.
 func (r reading) met() bool {
 	v, want := r.mine, r.fixed
 	if r.target > 0 {
@@ -141,7 +142,7 @@ func (r reading) met() bool {
 	return v <= want
 }
 
-// String formats a measure on one line for the terminal.
+// String formats the reading on one line for the terminal.
 func (r reading) String() string {
 	s := fmt.Sprintf("%-10s %s %s", r.name, number(r.mine), r.unit)
 	if r.peer != nil {

@@ -11,12 +11,12 @@ import (
 
 // outcome is the cost and output of a process.
 type outcome struct {
-	wall, cpu float64 // milliseconds
-	memory    int64   // peak resident bytes; at least about 8 MB
+	wall, cpu float64 // in milliseconds
+	memory    int64   // peak resident memory in bytes; at least about 8 MB
 	out       string
 }
 
-// process runs a command to its end.
+// process runs a command and waits for its end.
 func (l *lab) process(dir string, command ...string) (outcome, error) {
 	if _, err := exec.LookPath(command[0]); err != nil {
 		return outcome{}, fmt.Errorf("%s is not installed", command[0])
@@ -45,7 +45,7 @@ func (l *lab) process(dir string, command ...string) (outcome, error) {
 
 func milli(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// best repeats a short measurement and returns the minimum.
+// best repeats a short measurement and returns the smallest result.
 func best(times int, f func() (float64, error)) (float64, error) {
 	least := 0.0
 	for range times {

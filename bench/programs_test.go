@@ -8,8 +8,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/engine/driver"
 )
 
-// TestPrograms checks that every workload has a program that compiles and the required peers, and
-// that every directory belongs to a workload or a measure.
+// TestPrograms checks that every workload has a Concerto program that compiles, and programs for
+// the engines to which its targets refer. Every directory must belong to a workload or a measure.
 func TestPrograms(t *testing.T) {
 	l := &lab{root: ".."}
 	for _, w := range workloads {
@@ -19,14 +19,14 @@ func TestPrograms(t *testing.T) {
 		}
 		for _, name := range []string{ours, python} {
 			if !slices.Contains(entrants, name) {
-				t.Errorf("%s has no program for %s", w.name, name)
+				t.Errorf("workload %s has no program for %s", w.name, name)
 			}
 		}
 		if w.lua > 0 && !slices.Contains(entrants, lua) {
-			t.Errorf("%s has a target of Lua's time and no program for it", w.name)
+			t.Errorf("workload %s has a target relative to Lua, but no program for Lua", w.name)
 		}
 		if w.goVM > 0 && !slices.ContainsFunc(l.entrants(w.name), func(e engine) bool { return e.goVM }) {
-			t.Errorf("%s has a target of the best Go VM's time and no program for one", w.name)
+			t.Errorf("workload %s has a target relative to the best Go VM, but no program for a Go VM", w.name)
 		}
 	}
 	folders, err := os.ReadDir("programs")

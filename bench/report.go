@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// report holds all results.
+// report contains all results.
 type report struct {
 	rounds    int
-	page      string // where the tables are written as rows come; "" for nowhere
+	page      string // path of the file to which the tables are written; "" for none
 	standings []comparison
 	readings  []reading
 }
 
 // write writes the tables into the page, each between its two marker lines. Rows that were not
-// measured stay.
+// measured stay unchanged.
 func (r *report) write() error {
 	if r.page == "" {
 		return nil
@@ -113,7 +113,7 @@ func (r *report) others() table {
 	return t
 }
 
-// table is a Markdown table; a row's first cell is its title.
+// table is a Markdown table. The first cell of a row is its title.
 type table struct {
 	head []string
 	rows map[string]string
@@ -128,7 +128,8 @@ func (t *table) add(cells ...string) {
 
 func row(cells []string) string { return "| " + strings.Join(cells, " | ") + " |\n" }
 
-// over returns the table with a row for each title: the new row, or else that of the old table.
+// over returns the table with a row for each title: the new row if there is one, and otherwise the
+// row of the old table.
 func (t *table) over(old string, titles []string) string {
 	text := row(t.head) + strings.Repeat("| --- ", len(t.head)) + "|\n"
 	before := map[string]string{}
@@ -147,7 +148,7 @@ func (t *table) over(old string, titles []string) string {
 	return text
 }
 
-// missed marks a figure that misses its target.
+// missed is the mark of a result that misses its target.
 const missed = " ✗"
 
 func mark(met bool) string {
@@ -157,7 +158,7 @@ func mark(met bool) string {
 	return missed
 }
 
-// against formats a ratio with its target and marks a missed one.
+// against formats a ratio with its target, and marks it if it misses the target.
 func against(ratio, target float64) string {
 	if target == 0 {
 		return fmt.Sprintf("%.2f", ratio)

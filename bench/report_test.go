@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestReport checks that results replace their rows in the page's tables, in the order of the
-// definitions, and that other rows and the text around the tables stay.
+// TestReport checks that new results replace their rows in the tables of a page, in the order of
+// the definitions. Other rows, and the text around the tables, must stay unchanged.
 func TestReport(t *testing.T) {
 	page := filepath.Join(t.TempDir(), "README.md")
 	text := "above\n"
@@ -44,24 +44,25 @@ func TestReport(t *testing.T) {
 		t.Errorf("ratios:\n%s\nwant\n%s", ratios, want)
 	}
 	if !strings.Contains(rest, "| fib(32) | 60 ms | 100 ms | 300 ms |  | 400 ms | 600 ms |  |\n") {
-		t.Errorf("times:\n%s", rest)
+		t.Errorf("the table of times lacks the new row:\n%s", rest)
 	}
 	r.page = filepath.Join(t.TempDir(), "other.md")
 	if err := os.WriteFile(r.page, []byte("no tables"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if err := r.write(); err == nil || !strings.Contains(err.Error(), "has no lines") {
-		t.Errorf("a page without tables returns %v", err)
+		t.Errorf("write to a page without tables returned %v", err)
 	}
 }
 
-// TestChoose checks that -only accepts existing names and lists them.
+// TestChoose checks that -only accepts existing names, and that the error for an unknown name lists
+// the existing ones.
 func TestChoose(t *testing.T) {
 	if c, err := choose("fib,start"); err != nil || len(c) != 2 || !c["fib"] || !c["start"] {
-		t.Errorf("%v, %v", c, err)
+		t.Errorf("choose returned %v, %v", c, err)
 	}
 	if c, err := choose(""); err != nil || len(c) != len(workloads)+len(measures()) {
-		t.Errorf("%d names, %v", len(c), err)
+		t.Errorf("choose(\"\") returned %d names, error = %v", len(c), err)
 	}
 	if _, err := choose("fib,fob"); err == nil || !strings.Contains(err.Error(), `there is no "fob"; there are fib, loop,`) {
 		t.Error(err)
@@ -71,7 +72,7 @@ func TestChoose(t *testing.T) {
 func TestNumber(t *testing.T) {
 	for v, want := range map[float64]string{0.5: "0.5", 12.345: "12.3", 345.6: "346", 1234567: "1,234,567"} {
 		if got := number(v); got != want {
-			t.Errorf("%v is %q, want %q", v, got, want)
+			t.Errorf("number(%v) = %q, want %q", v, got, want)
 		}
 	}
 }

@@ -16,7 +16,7 @@ func startEmpty(l *lab) (float64, error) {
 	})
 }
 
-// growth runs a program with two sizes and returns the ratio of their times, without the start of
+// growth measures a program with two sizes and returns the ratio of the times, without the start of
 // the process.
 func growth(program, large, small string) func(*lab) (float64, error) {
 	return func(l *lab) (float64, error) {
@@ -38,13 +38,12 @@ func growth(program, large, small string) func(*lab) (float64, error) {
 	}
 }
 
-// waiting measures the peak resident memory of a process in which n tasks wait at the same time,
-// including its start.
+// waiting measures the peak resident memory of a process in which n tasks wait at the same time.
 func waiting(name string, n int, title string, most float64) measure {
 	return measure{name: name, title: title, unit: "MB", fixed: most, ours: func(l *lab) (float64, error) {
 		p, err := l.process(l.dir, l.bin("concerto"), "run", l.program("waiting", "main.conc"), "--", fmt.Sprint(n))
 		if err == nil && p.out != fmt.Sprint(n*(n-1)/2) {
-			err = fmt.Errorf("%d tasks gave %q", n, p.out)
+			err = fmt.Errorf("the program with %d tasks printed %q", n, p.out)
 		}
 		return float64(p.memory) / (1 << 20), err
 	}}

@@ -9,7 +9,7 @@ import (
 	"strconv"
 )
 
-// The number of entries in the stores, and of lookups.
+// Number of entries in the stores, and number of lookups.
 const (
 	storeEntries  = 1_000_000
 	storeReads    = 200_000
@@ -34,8 +34,8 @@ func stores() []measure {
 	}
 }
 
-// stored runs one of the programs below, which prints its time, and returns the microseconds for
-// each of its n operations.
+// stored runs one of the programs below, which prints its time. It returns the time for each of the
+// n operations in microseconds.
 func (l *lab) stored(program string, n int) (float64, error) {
 	dir, err := l.storeProject()
 	if err != nil {
@@ -52,8 +52,7 @@ func printed(p outcome, err error) (float64, error) {
 	return strconv.ParseFloat(p.out, 64)
 }
 
-// storeProject returns a directory with the programs and a filled file, which the first call
-// creates.
+// storeProject returns a directory with the programs and a filled file. The first call creates it.
 func (l *lab) storeProject() (string, error) {
 	dir := l.bin("project-stores")
 	if _, err := os.Stat(filepath.Join(dir, "bench.db")); !errors.Is(err, fs.ErrNotExist) {

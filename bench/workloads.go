@@ -1,19 +1,20 @@
 package main
 
-// workload is a program that every engine runs with the same result. lua, goVM and python are the
-// targets: our CPU time as a share of the peer's, 0 for none.
+// workload is a program that exists for several engines, which must all return the same result.
+// lua, goVM and python are the targets: the maximum ratio between Concerto's CPU time and that of
+// the engine, or 0 for no target.
 type workload struct {
-	name   string // of its directory in bench/programs
+	name   string // name of the workload's directory in bench/programs
 	title  string
-	ops    int    // the number of operations, for the figures of allocation
-	op     string // what an operation is
+	ops    int    // number of operations, by which the allocations are divided
+	op     string // name of an operation
 	lua    float64
-	goVM   float64 // of the best Go VM's
+	goVM   float64 // ratio to the fastest VM written in Go
 	python float64
 }
 
-// workloads are all programs that Concerto and its peers run. The first six have their own targets,
-// the others those of further.
+// workloads contains all programs that Concerto and other engines run. The first six have targets
+// of their own, and further sets the targets of the others.
 var workloads = []workload{
 	{name: "fib", title: "fib(32)", ops: 7_049_155, op: "call", lua: 0.45, goVM: 0.12},
 	{name: "loop", title: "integer loop, 30M turns", ops: 30_000_000, op: "turn", lua: 0.75, goVM: 0.10},
@@ -49,17 +50,17 @@ var workloads = []workload{
 	stateful("fannkuch", "permutations of nine numbers", 362_880, "permutation", 0.65),
 }
 
-// stateful returns a workload that stores and changes state, with a target of Lua's time.
+// stateful returns a workload that stores and changes state. Its only target is relative to Lua.
 func stateful(name, title string, ops int, op string, lua float64) workload {
 	return workload{name: name, title: title, ops: ops, op: op, lua: lua}
 }
 
-// further returns a workload with the targets of all but the first six.
+// further returns a workload with the targets that all but the first six have.
 func further(name, title string, ops int, op string) workload {
 	return workload{name: name, title: title, ops: ops, op: op, lua: 1.0, goVM: 0.35, python: 0.5}
 }
 
-// withoutLua returns a workload for which Lua's library has no equivalent.
+// withoutLua returns w without a target relative to Lua, because Lua's library has no equivalent.
 func withoutLua(w workload) workload {
 	w.lua = 0
 	return w

@@ -21,7 +21,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/testkit/testproc"
 )
 
-// command builds the command once.
+// command builds the `concerto` command once and returns its path.
 var command = testproc.Command
 
 func TestMain(m *testing.M) {
@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// kit is an SDK for applications and the way to start its probe.
+// kit is an SDK for applications, with the data to start its probe.
 type kit struct {
 	name, needs string
 	argv        []string
@@ -41,7 +41,7 @@ var kits = []kit{
 	{"typescript", "node", []string{"node", "testdata/app.mjs"}},
 }
 
-// app is a running probe: its output, a JSON array on each line, and its standard input.
+// app is a running probe. Each line of its output is a JSON array.
 type app struct {
 	*testing.T
 	cmd  *exec.Cmd
@@ -50,7 +50,7 @@ type app struct {
 	errs bytes.Buffer
 }
 
-// webSockets reports whether Node needs a flag for WebSockets, as versions before 22 do.
+// webSockets reports whether Node supports WebSockets only with a flag, as versions before 22 do.
 var webSockets = sync.OnceValue(func() bool {
 	return exec.Command("node", "-e", "WebSocket").Run() != nil && exec.Command("node", "--experimental-websocket", "-e", "WebSocket").Run() == nil
 })
@@ -83,10 +83,11 @@ func (k kit) starts(t *testing.T, env []string, args ...string) *app {
 	return a
 }
 
-// ids matches connection ids in the probe's output.
+// ids matches the IDs of connections in the output of a probe.
 var ids = regexp.MustCompile(`\bc_[0-9a-z]+`)
 
-// next returns the next line of the probe in Go's JSON form, or "" at the end.
+// next returns the next output line of the probe in the form in which Go encodes JSON. At the end
+// of the output it returns "".
 func (a *app) next() string {
 	a.Helper()
 	if !a.out.Scan() {
@@ -99,12 +100,12 @@ func (a *app) next() string {
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	if err := errors.Join(d.Decode(&v), e.Encode(v)); err != nil {
-		a.Fatalf("%v: %s", err, a.out.Text())
+		a.Fatalf("output of the application is not JSON: %v: %s", err, a.out.Text())
 	}
 	return ids.ReplaceAllString(strings.TrimSpace(b.String()), "c_")
 }
 
-// expect requires these lines next.
+// expect requires that the next output lines are lines.
 func (a *app) expect(lines ...string) {
 	a.Helper()
 	for _, want := range lines {
@@ -114,19 +115,19 @@ func (a *app) expect(lines ...string) {
 	}
 }
 
-// rest returns the remaining lines and requires exit code 0.
+// rest returns the remaining output lines and requires that the probe exits with code 0.
 func (a *app) rest() (lines []string) {
 	a.Helper()
 	for line := a.next(); line != ""; line = a.next() {
 		lines = append(lines, line)
 	}
 	if err := a.cmd.Wait(); err != nil {
-		a.Errorf("%v\n%s", err, a.errs.String())
+		a.Errorf("the application failed: %v\n%s", err, a.errs.String())
 	}
 	return lines
 }
 
-// kitsOn runs a test with each kit on each of the transports.
+// kitsOn runs a test for each kit on each of the transports.
 func kitsOn(t *testing.T, transports []transport, test func(t *testing.T, k kit, x transport)) {
 	path, err := command()
 	if err != nil {
@@ -146,7 +147,8 @@ func kitsOn(t *testing.T, transports []transport, test func(t *testing.T, k kit,
 	}
 }
 
-// flow is the expected output of the scenario "flow" in every language and on every transport.
+// flow is the expected output of the scenario "flow", which is the same for every language and
+// transport.
 var flow = strings.Split(`["dense",true]
 ["state","running",null]
 ["emit","inputs",{"n":9007199254740991},false]
@@ -202,19 +204,19 @@ func TestApplication(t *testing.T) {
 		s := x.start(t)
 		var want []string
 		for i, line := range flow {
-			// JavaScript promises cannot be cancelled.
+			// promises in JavaScript cannot be cancelled
 			if k.name == "typescript" && (i == len(flow)-3 || i == len(flow)-2) {
 				continue
 			}
 			want = append(want, line)
 		}
 		if diff := cmp.Diff(want, k.starts(t, s.env, "flow", s.url, s.token).rest()); diff != "" {
-			t.Errorf("want (-), got (+):\n%s", diff)
+			t.Errorf("output of the application (-want +got):\n%s", diff)
 		}
 	})
 }
 
-// TestServerDies checks that all waiting calls fail when the server is killed.
+// TestServerDies checks that all pending calls fail when the server is killed.
 func TestServerDies(t *testing.T) {
 	kitsOn(t, transports, func(t *testing.T, k kit, x transport) {
 		s := x.start(t)
@@ -234,7 +236,8 @@ func TestServerDies(t *testing.T) {
 	})
 }
 
-// TestReconnects cuts the connection at different times and checks that nothing is lost or doubled.
+// TestReconnects closes the connection at different times and checks that no message is lost or
+// processed twice.
 func TestReconnects(t *testing.T) {
 	kitsOn(t, network, func(t *testing.T, k kit, x transport) {
 		s := x.start(t)
@@ -245,19 +248,19 @@ func TestReconnects(t *testing.T) {
 				s.way.cut()
 			}
 			fmt.Fprintln(a.in)
-			if i%3 == 0 { // while its answer is being sent
+			if i%3 == 0 { // while the tool's answer is being sent
 				s.way.cut()
 			}
 		}
 		want := []string{`["dense",true]`, `["steps",[0,10,20,30,40,50]]`, `["result",150]`}
 		if diff := cmp.Diff(want, a.rest()); diff != "" {
-			t.Errorf("want (-), got (+):\n%s", diff)
+			t.Errorf("output of the application (-want +got):\n%s", diff)
 		}
 	})
 }
 
-// TestServerReplaced replaces the server and checks that the tools are registered with the new one
-// and that lost sessions are reported.
+// TestServerReplaced replaces the server by another one. The tools must be registered with the new
+// server, and lost sessions must be reported.
 func TestServerReplaced(t *testing.T) {
 	kitsOn(t, network, func(t *testing.T, k kit, x transport) {
 		s := x.start(t)
@@ -266,12 +269,12 @@ func TestServerReplaced(t *testing.T) {
 		s.restart(t)
 		want := []string{`["lost",["SessionError","lost"],true,true]`, `["again",15]`}
 		if diff := cmp.Diff(want, a.rest()); diff != "" {
-			t.Errorf("want (-), got (+):\n%s\n%s", diff, a.errs.String())
+			t.Errorf("output of the application (-want +got):\n%s\n%s", diff, a.errs.String())
 		}
 	})
 }
 
-// TestNoServer checks that the error without a server names the command to start one.
+// TestNoServer checks that the error without a server contains the command that starts one.
 func TestNoServer(t *testing.T) {
 	kitsOn(t, transports, func(t *testing.T, k kit, x transport) {
 		s := x.start(t)
@@ -296,8 +299,8 @@ func TestNoServer(t *testing.T) {
 	})
 }
 
-// TestHints checks that the schema of a Python tool follows its type hints, and that its arguments
-// have these types.
+// TestHints checks that the schema of a Python tool follows the type hints of the function, and
+// that the arguments have these types.
 func TestHints(t *testing.T) {
 	kitsOn(t, transports[:1], func(t *testing.T, k kit, x transport) {
 		if k.name != "python" {
@@ -320,7 +323,7 @@ func TestHints(t *testing.T) {
 		}
 		s := x.start(t)
 		if diff := cmp.Diff(want, k.starts(t, s.env, "hints", s.url).rest()); diff != "" {
-			t.Errorf("want (-), got (+):\n%s", diff)
+			t.Errorf("output of the application (-want +got):\n%s", diff)
 		}
 	})
 }

@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// handler returns the command that runs a function of testdata/handlers as a tool.
+// handler returns the command that runs a function in testdata/handlers as a tool.
 func handler(t *testing.T, function string) *exec.Cmd {
 	t.Helper()
 	if _, err := exec.LookPath("python3"); err != nil {
@@ -31,8 +31,8 @@ func handler(t *testing.T, function string) *exec.Cmd {
 	return c
 }
 
-// TestCommand runs Python functions, also ones written for Amplifier, as the command of a tool.
-// Standard output carries only the answer.
+// TestCommand runs Python functions, including functions written for Amplifier, as the command of a
+// tool. Standard output must contain only the answer.
 func TestCommand(t *testing.T) {
 	const call = `{"input":{"sql":"é"},"context":{"session_id":"s","cwd":"/x","environment":{},"metadata":{"user":"ada"},"call_id":"s-1","tool":"q","version":1,"by":"Clerk","route":"agent"}}`
 	cases := []struct {
@@ -60,7 +60,7 @@ func TestCommand(t *testing.T) {
 			cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(c.in), &out, &errs
 			err := cmd.Run()
 			if code := exitCode(t, err); code != c.code || strings.TrimSpace(out.String()) != c.out || !strings.Contains(errs.String(), c.errs) {
-				t.Errorf("exit code %d, output\n%s\nerrors\n%s", code, out.String(), errs.String())
+				t.Errorf("exit code = %d, output:\n%s\nstandard error:\n%s", code, out.String(), errs.String())
 			}
 		})
 	}
@@ -79,7 +79,8 @@ func exitCode(t *testing.T, err error) int {
 	return 0
 }
 
-// TestCommandEnded checks that a handler can clean up after SIGTERM, which a timeout sends.
+// TestCommandEnded checks that a handler can clean up after SIGTERM, which Concerto sends after a
+// timeout.
 func TestCommandEnded(t *testing.T) {
 	cmd := handler(t, "myapp.database:waits")
 	cmd.Stdin = strings.NewReader(`{"input":{},"context":{}}`)
@@ -92,24 +93,24 @@ func TestCommandEnded(t *testing.T) {
 	}
 	lines := bufio.NewScanner(errs)
 	if !lines.Scan() || lines.Text() != "waiting" {
-		t.Fatalf("the program prints %q", lines.Text())
+		t.Fatalf("first line = %q, want \"waiting\"", lines.Text())
 	}
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
 	if !lines.Scan() || lines.Text() != "tidied up" {
-		t.Errorf("the program prints %q", lines.Text())
+		t.Errorf("line after SIGTERM = %q, want \"tidied up\"", lines.Text())
 	}
 	for lines.Scan() {
-		t.Errorf("the program prints %q", lines.Text())
+		t.Errorf("unexpected line %q", lines.Text())
 	}
 	if code := exitCode(t, cmd.Wait()); code != 143 {
-		t.Errorf("exit code %d", code)
+		t.Errorf("exit code = %d, want 143", code)
 	}
 }
 
-// TestCommandStays checks that with `answer: lines` the function handles several calls, reports
-// progress and calls other tools.
+// TestCommandStays checks a command with `answer: lines`. The function handles several calls,
+// reports progress and calls other tools.
 func TestCommandStays(t *testing.T) {
 	cmd := handler(t, "myapp.database:stays")
 	in, err := cmd.StdinPipe()
@@ -148,11 +149,11 @@ func TestCommandStays(t *testing.T) {
 			}
 		}
 		if !lines.Scan() || lines.Text() != x.expect {
-			t.Fatalf("the answer to %s is\n%s\nwant\n%s", x.send, lines.Text(), x.expect)
+			t.Fatalf("answer to %s:\n%s\nwant\n%s", x.send, lines.Text(), x.expect)
 		}
 	}
 	in.Close()
 	if err := cmd.Wait(); err != nil {
-		t.Errorf("at the end of its input: %v", err)
+		t.Errorf("the command failed at the end of its input: %v", err)
 	}
 }

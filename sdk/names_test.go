@@ -17,14 +17,15 @@ var (
 	receives = regexp.MustCompile(`\b(?:case|type ==) "([a-z_]+)":`)
 )
 
-// TestNames compares the types of messages that each SDK sends and receives with the table.
+// TestNames compares the types of messages that each SDK sends and receives with the table of
+// messages.
 func TestNames(t *testing.T) {
 	of := func(sender hostmsg.Sender) []string {
 		types := hostmsg.Types(func(m *hostmsg.Message) bool { return m.Sender == sender })
 		slices.Sort(types)
 		return types
 	}
-	for file, reader := range map[string]string{ // the function that reads a message
+	for file, reader := range map[string]string{ // by file: the function that handles received messages
 		"go/host.go": "\nfunc (s *server) handleLine(", "python/concerto_host.py": "\n    def dispatch(",
 		"typescript/concerto-host.ts": "\n  private dispatch(", "typescript/concerto-host.js": "\n    dispatch(",
 	} {

@@ -1,5 +1,5 @@
-// Package sdk contains the SDKs for hosts and applications in other languages, and embeds the files
-// that `concerto init` copies into a project. Its API promises nothing.
+// Package sdk contains the SDKs for hosts and applications, and embeds the files that `concerto
+// init` copies into a project. The compatibility promise does not cover its API.
 package sdk
 
 import _ "embed" // the SDKs are files

@@ -25,11 +25,11 @@ import (
 	"github.com/concerto-lang/concerto/runtime/host"
 )
 
-// patience bounds every wait; only a bug reaches it.
+// patience is the maximum time for every wait. It expires only if there is a bug.
 const patience = 2 * time.Minute
 
-// language is a language with an SDK: its probe, which follows its prompt, and an example of a
-// host.
+// language is a language with an SDK. probe is a host whose behaviour the prompt selects, and example
+// is an example of a host.
 type language struct {
 	name, needs    string
 	probe, example func(t *testing.T) host.Config
@@ -55,14 +55,14 @@ func python(file string) host.Config {
 	return host.Config{Command: "python3", Args: []string{file}, Env: map[string]string{"PYTHONPATH": "python"}}
 }
 
-// built returns the program of a separate module.
+// built builds the program of a separate module.
 func built(t *testing.T, dir string) host.Config {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "host")
 	c := exec.Command("go", "build", "-o", path, ".")
 	c.Dir = dir
 	if out, err := c.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+		t.Fatalf("go build failed: %v\n%s", err, out)
 	}
 	return host.Config{Command: path}
 }
@@ -91,16 +91,16 @@ func TestHostTest(t *testing.T) {
 			if v.Outcome == hostcheck.OK {
 				passed++
 			} else {
-				t.Errorf("%s%s", v.Text(), v.Why)
+				t.Errorf("failed check: %s%s", v.Text(), v.Why)
 			}
 		})
 		if err != nil || passed != len(hostcheck.Names()) {
-			t.Errorf("%d checks passed (%v)", passed, err)
+			t.Errorf("%d checks passed, error = %v", passed, err)
 		}
 	})
 }
 
-// world is the probe of a language, ready for exchanges.
+// world contains the probe of one language and runs exchanges with it.
 type world struct {
 	*testing.T
 	ctx   context.Context
@@ -127,7 +127,7 @@ func start(t *testing.T, l language, more func(c *host.Config)) *world {
 	w.hosts = host.New(host.Options{Configs: []host.Config{c}, Environ: os.Environ(), Log: note,
 		Logf: func(level, line string) {
 			if level != "debug" { // expected
-				t.Errorf("%s: %s", level, line)
+				t.Errorf("unexpected log entry: %s: %s", level, line)
 			}
 		}})
 	t.Cleanup(func() { w.end(); cancel() })
@@ -140,8 +140,8 @@ func (w *world) end() {
 	}
 }
 
-// talk runs an exchange. answer answers each request, or returns nil to leave it open. talk returns
-// the last message, and all messages by type.
+// talk runs an exchange. answer returns the answer to a request, or nil to leave the request open.
+// talk returns the last message, and all messages by type.
 func (w *world) talk(r effect.ExchangeOpen, answer func(m *effect.HostMessage) *effect.ExchangeReply) (last string, all []string) {
 	w.Helper()
 	r.Host = "Probe"
@@ -180,7 +180,7 @@ func (w *world) talk(r effect.ExchangeOpen, answer func(m *effect.HostMessage) *
 	}
 }
 
-// values returns an answer function that always answers with a value.
+// values returns an answer function that answers every request with the value v.
 func values(v string) func(*effect.HostMessage) *effect.ExchangeReply {
 	return func(*effect.HostMessage) *effect.ExchangeReply { return &effect.ExchangeReply{Value: []byte(v)} }
 }
@@ -190,14 +190,15 @@ func (w *world) want(what, got, want string) {
 	w.Helper()
 	var a, b any
 	if err := errors.Join(json.Unmarshal([]byte(got), &a), json.Unmarshal([]byte(want), &b)); err != nil {
-		w.Fatalf("%s: %v: %s", what, err, got)
+		w.Fatalf("%s: the message is not JSON: %v: %s", what, err, got)
 	}
 	if diff := cmp.Diff(b, a); diff != "" {
-		w.Errorf("%s: want (-), got (+):\n%s", what, diff)
+		w.Errorf("%s: message (-want +got):\n%s", what, diff)
 	}
 }
 
-// TestQuestions asks 5,000 questions in turn and checks that each gets its own answer.
+// TestQuestions asks 5,000 questions in sequence and checks that each of them receives its own
+// answer.
 func TestQuestions(t *testing.T) {
 	each(t, func(t *testing.T, l language) {
 		w := start(t, l, nil)
@@ -210,12 +211,12 @@ func TestQuestions(t *testing.T) {
 		})
 		w.want("result", last, `{"type":"result","answered":5000}`)
 		if len(all) != 5001 {
-			t.Errorf("%d messages", len(all))
+			t.Errorf("the exchange had %d messages, want 5001", len(all))
 		}
 	})
 }
 
-// TestDecisions checks that only a clear yes allows.
+// TestDecisions checks that an approval is granted only if the answer is an explicit yes.
 func TestDecisions(t *testing.T) {
 	allowed := func(scope string) string {
 		return fmt.Sprintf(`{"allow":true,"reason":"","input":{"a":1},"scope":%q}`, scope)
@@ -245,8 +246,8 @@ func TestDecisions(t *testing.T) {
 	})
 }
 
-// TestMessages checks that an SDK sends and receives every type of message, and that printing sends
-// none.
+// TestMessages checks that an SDK sends and receives every type of message, and that printed text
+// does not become a message.
 func TestMessages(t *testing.T) {
 	each(t, func(t *testing.T, l language) {
 		w := start(t, l, func(c *host.Config) { c.Params = []byte(`{"model":"opus","n":9007199254740991}`) })
@@ -272,17 +273,18 @@ func TestMessages(t *testing.T) {
 		w.want("withdraw", talk(effect.ExchangeOpen{Prompt: "withdraw"}, bothAsked()), `{"type":"result","text":"withdrawn"}`)
 		for _, m := range hostmsg.Messages() {
 			if m.Sender == hostmsg.Host && m.Role != hostmsg.Acknowledges && !received[m.Type] {
-				t.Errorf("it never sent %s", m.Type)
+				t.Errorf("the SDK never sent a message of type %s", m.Type)
 			}
 		}
 		w.end()
 		if !slices.Contains(w.log, "printed") {
-			t.Errorf("what it printed is not in the log: %q", w.log)
+			t.Errorf("the printed text is not in the log: %q", w.log)
 		}
 	})
 }
 
-// bothAsked leaves the question w open and answers the other one when both have arrived.
+// bothAsked returns an answer function for two questions. When both have arrived, it answers the
+// question whose ID is not "w", and leaves the other one open.
 func bothAsked() func(*effect.HostMessage) *effect.ExchangeReply {
 	asked, other := 0, ""
 	return func(m *effect.HostMessage) *effect.ExchangeReply {
@@ -296,13 +298,13 @@ func bothAsked() func(*effect.HostMessage) *effect.ExchangeReply {
 	}
 }
 
-// TestInit checks that an Init that fails rejects the parameters.
+// TestInit checks that an error of Init rejects the parameters.
 func TestInit(t *testing.T) {
 	each(t, func(t *testing.T, l language) {
 		w := start(t, l, func(c *host.Config) { c.Params = []byte(`{"model":"unknown"}`) })
 		_, err := w.hosts.Perform(w.ctx, &effect.ExchangeOpen{Host: "Probe", Prompt: "say"})
 		if err == nil || err.Error() != "there is no such model" {
-			t.Errorf("got %v", err)
+			t.Errorf("error = %v, want the error of Init", err)
 		}
 		c := l.probe(t)
 		c.Name, c.Params = "Probe", []byte(`{"model":"opus"}`)
@@ -310,12 +312,13 @@ func TestInit(t *testing.T) {
 		defer hosts.Close(w.ctx)
 		state, err := hosts.Probe(w.ctx, "Probe")
 		if err != nil || state.Version != "1.2.3" || !slices.Equal(state.Capabilities, []string{"cancel", "tools"}) {
-			t.Errorf("%+v, %v", state, err)
+			t.Errorf("Probe returned %+v, %v", state, err)
 		}
 	})
 }
 
-// TestCancel checks that open requests are refused and the process continues to run.
+// TestCancel checks that a cancellation rejects open requests and that the process continues to
+// run.
 func TestCancel(t *testing.T) {
 	each(t, func(t *testing.T, l language) {
 		c := l.probe(t)
@@ -327,14 +330,14 @@ func TestCancel(t *testing.T) {
 			"bare words", `{"type":"result","text":"as text: bare words"}`,
 			`{"type":"prompt","text":"refused"}`, `"question"`)
 		if !strings.Contains(out, `"refused":"the program has ended","cancelled":true`) && !strings.Contains(out, `"cancelled":true,"refused":"the program has ended"`) {
-			t.Errorf("at the end of its input it prints %s", out)
+			t.Errorf("output at the end of the input = %s", out)
 		}
 	})
 }
 
-// talkRaw writes lines to a host. Each is followed by what the next line from the host must
-// contain, as JSON or a substring; "" expects none. Then talkRaw closes the input, requires exit
-// code 0, and returns the remaining output.
+// talkRaw writes lines to a host. Each line is followed by the expected next output line of the
+// host, as JSON or as a substring, or by "" if no output is expected. At the end talkRaw closes the
+// input, requires exit code 0, and returns the remaining output.
 func talkRaw(t *testing.T, c host.Config, lines ...string) string {
 	t.Helper()
 	cmd := exec.Command(c.Command, c.Args...)
@@ -368,7 +371,7 @@ func talkRaw(t *testing.T, c host.Config, lines ...string) string {
 		if strings.HasPrefix(want, "{") {
 			w.want(lines[i], string(got), want)
 		} else if !strings.Contains(string(got), want) {
-			t.Errorf("%s: got %s", lines[i], got)
+			t.Errorf("output after %s = %s", lines[i], got)
 		}
 	}
 	in.Close()
@@ -381,13 +384,13 @@ func talkRaw(t *testing.T, c host.Config, lines ...string) string {
 		rest.Write(got)
 	}
 	if err := cmd.Wait(); err != nil {
-		t.Errorf("it ended with %v", err)
+		t.Errorf("the host failed: %v", err)
 	}
 	return rest.String()
 }
 
-// TestJavaScriptIsGenerated checks that the JavaScript files are what `make sdk` generates from the
-// TypeScript.
+// TestJavaScriptIsGenerated checks that the JavaScript files equal the output of `make sdk`, which
+// generates them from the TypeScript.
 func TestJavaScriptIsGenerated(t *testing.T) {
 	for _, name := range []string{"typescript/concerto-host.ts", "typescript/concerto.ts", "../examples/hosts/typescript/hosts/publisher.mts", "../examples/service/app.mts"} {
 		source, err := os.ReadFile(name)

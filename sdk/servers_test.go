@@ -19,7 +19,7 @@ import (
 // transport is a way to connect an application to the server.
 type transport struct {
 	name    string
-	command string // the concerto binary to start
+	command string // path of the concerto binary to start
 	begin   func(t *testing.T, x transport) *server
 }
 
@@ -31,20 +31,20 @@ func (x transport) start(t *testing.T) *server {
 // server is a server for an application.
 type server struct {
 	url, token string
-	env        []string // of the application
-	dead       string   // what the application reports after the server was killed
+	env        []string // environment of the application
+	dead       string   // message of the application after the server was killed
 	kill       func(t *testing.T)
 	restart    func(t *testing.T) // replaces the server by another one
-	way        *proxy             // between application and server
+	way        *proxy             // proxy between the application and the server; nil for stdio
 }
 
-// The transports. Those over a network can be cut.
+// The transports. Connections of a transport over a network can be closed by a proxy.
 var (
 	transports = append([]transport{{name: "stdio", begin: onStdio}}, network...)
 	network    = []transport{{name: "sse", begin: over("http")}, {name: "websocket", begin: over("ws")}}
 )
 
-// onStdio makes the application start the server, which records its process id.
+// onStdio makes the application start the server. The server records its process ID.
 func onStdio(t *testing.T, x transport) *server {
 	dir := t.TempDir()
 	script, number := filepath.Join(dir, "concerto"), filepath.Join(dir, "pid")
@@ -66,10 +66,10 @@ func onStdio(t *testing.T, x transport) *server {
 	}}
 }
 
-// token is the token of these tests' servers.
+// token is the token of the servers in these tests.
 const token = "correct horse"
 
-// over starts a listening server and a proxy before it.
+// over returns a function that starts a listening server and a proxy for it.
 func over(scheme string) func(t *testing.T, x transport) *server {
 	return func(t *testing.T, x transport) *server {
 		s := &server{token: strings.ReplaceAll(token, " ", "-"), dead: "was lost and could not be restored within 0.1 s"}
@@ -80,7 +80,7 @@ func over(scheme string) func(t *testing.T, x transport) *server {
 			if err := cmd.Process.Kill(); err != nil {
 				t.Fatal(err)
 			}
-			_ = cmd.Wait() // it was killed
+			_ = cmd.Wait() // the process was killed, so that Wait returns an error
 		}
 		s.restart = func(t *testing.T) {
 			t.Helper()
@@ -110,16 +110,16 @@ func listens(t *testing.T, x transport) (*exec.Cmd, string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		_ = c.Process.Kill() // it may have exited
+		_ = c.Process.Kill() // the process may have exited already
 		_ = c.Wait()
 	})
 	lines := bufio.NewScanner(errs)
 	if !lines.Scan() {
-		t.Fatal("the server printed nothing")
+		t.Fatal("the server printed no line")
 	}
 	m := serving.FindStringSubmatch(lines.Text())
 	if m == nil {
-		t.Fatalf("the server prints %q", lines.Text())
+		t.Fatalf("first line of the server = %q", lines.Text())
 	}
 	go func() {
 		for lines.Scan() {
@@ -128,7 +128,7 @@ func listens(t *testing.T, x transport) (*exec.Cmd, string) {
 	return c, m[1]
 }
 
-// proxy forwards connections and can cut them.
+// proxy forwards connections, and can close all of them.
 type proxy struct {
 	net.Listener
 
@@ -171,7 +171,7 @@ func (p *proxy) serve() {
 }
 
 func (p *proxy) hand(from, to net.Conn) {
-	_, _ = io.Copy(to, from) // ends when either side closes
+	_, _ = io.Copy(to, from) // the copy ends when either side closes the connection
 	from.Close()
 	to.Close()
 	p.mu.Lock()
@@ -185,7 +185,7 @@ func (p *proxy) cut() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for c := range p.open {
-		c.(*net.TCPConn).SetLinger(0) // discards unsent data
+		c.(*net.TCPConn).SetLinger(0) // discard unsent data
 		c.Close()
 	}
 }

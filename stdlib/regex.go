@@ -155,8 +155,8 @@ func regexReplace(a *vm.Args) (value.Slot, error) {
 	return value.String(string(append(out, s[at:]...))), nil
 }
 
-// replacement parses the text that replaces matches. A `$` that does not begin a reference stands
-// for itself.
+// replacement parses the text that replaces matches. A `$` that does not begin a reference is a
+// literal dollar sign.
 func replacement(re *regexp.Regexp, with string) (parts []insert, err error) {
 	text := func(s string) { parts = append(parts, insert{text: s, group: -1}) }
 	for {
@@ -328,7 +328,7 @@ func (x *expr) next(text string, pos int, p *value.Pace) []int {
 type characterReader struct {
 	text string
 	at   int
-	next int // offset at which the next step is due
+	next int // offset at which the next step must be reported
 	pace *value.Pace
 }
 

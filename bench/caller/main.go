@@ -1,6 +1,6 @@
-// Command caller is the Go peer for agents' calls. `caller URL N` makes the same requests to a
-// model server with net/http and encoding/json, in turn; `caller URL N at once` makes them
-// concurrently.
+// Command caller is the Go program with which the benchmarks compare the calls of agents. `caller
+// URL N` makes the same requests to a model server as N calls of an agent, with net/http and
+// encoding/json, one after the other. `caller URL N at once` makes them concurrently.
 package main
 
 import (

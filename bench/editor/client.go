@@ -14,8 +14,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/editor/lsp/lsptest"
 )
 
-// client plays an editor with one server, which publishes diagnostics. The first error ends all
-// waiting.
+// client simulates an editor that is connected to one server, which publishes diagnostics. After
+// the first error, all waits end.
 type client struct {
 	cmd     *exec.Cmd
 	in      io.WriteCloser
@@ -25,7 +25,7 @@ type client struct {
 	err     error
 }
 
-// silence is how long a server may send nothing while the client waits.
+// silence is the maximum time for which a server may send nothing while the client waits.
 const silence = 2 * time.Minute
 
 func start(dir string, command ...string) (*client, error) {
@@ -67,7 +67,7 @@ func start(dir string, command ...string) (*client, error) {
 	return c, nil
 }
 
-// end stops the server, as an editor does.
+// end stops the server in the way of an editor.
 func (c *client) end() {
 	if c.err == nil {
 		if _, err := c.ask("shutdown", nil); err == nil {
@@ -86,7 +86,7 @@ func (c *client) notify(method string, params any) {
 	}
 }
 
-// next reads the server's messages until isMatch accepts one.
+// next reads messages of the server until isMatch accepts one.
 func (c *client) next(isMatch func(*lsptest.Message) bool) {
 	if c.err == nil {
 		_, c.err = c.editor.Until(isMatch)
@@ -168,7 +168,7 @@ func (c *client) rename(text string, at int, to string) (edits int, err error) {
 	return edits, err
 }
 
-// memory returns the server's resident memory in MB.
+// memory returns the resident memory of the server in MB.
 func (c *client) memory() float64 {
 	fields := strings.Fields(c.proc("statm"))
 	pages, err := strconv.ParseFloat(fields[1], 64)
@@ -178,7 +178,7 @@ func (c *client) memory() float64 {
 	return pages * float64(os.Getpagesize()) / 1e6
 }
 
-// cpu returns the server's CPU time.
+// cpu returns the CPU time of the server.
 func (c *client) cpu() time.Duration {
 	stat := c.proc("stat")
 	fields := strings.Fields(stat[strings.LastIndex(stat, ")")+1:])

@@ -1,5 +1,5 @@
-// Command editor compares `concerto lsp` with gopls: the same client, on projects of the same size
-// in each language.
+// Command editor compares `concerto lsp` with gopls. The same client measures both servers on projects
+// of the same size in their languages.
 //
 //	go run ./bench/editor [-rounds N] [-gopls VERSION]
 package main
@@ -24,19 +24,19 @@ func main() {
 	}
 }
 
-// language is one of the two languages.
+// language contains the server of a language, and the projects and edits to measure.
 type language struct {
 	name    string
 	command []string
-	id      string // the language id of the protocol
-	file    string // the file extension
+	id      string // identifier of the language in the protocol
+	file    string // extension of the language's files
 	long    func(lines int) string
-	many    func(modules int) map[string]string // returns a project of modules of 100 lines
-	common  string                              // the file with the name `used`, which is renamed
-	module  string                              // a file of the project
-	body    string                              // the beginning of a line in a body; the client types before it
-	hole    string                              // what is completed
-	renamed string                              // the new name of `used`
+	many    func(modules int) map[string]string // returns a project of modules with 100 lines each
+	common  string                              // file that declares the name `used`, which is renamed
+	module  string                              // file of the project that is edited
+	body    string                              // beginning of a line in the body of a function; the client types before it
+	hole    string                              // text that is completed
+	renamed string                              // new name of `used`
 }
 
 func run(rounds int, version string) error {
@@ -79,7 +79,7 @@ func build(name string, args ...string) error {
 	return nil
 }
 
-// row is one figure.
+// row is one measured value.
 type row struct {
 	title  string
 	value  float64
@@ -87,7 +87,7 @@ type row struct {
 	wanted string
 }
 
-// percentile returns the value below which a share of all values lies, in milliseconds.
+// percentile returns the value in milliseconds below which a share of all values lies.
 func percentile(all []time.Duration, share float64) float64 {
 	slices.Sort(all)
 	return ms(all[min(len(all)-1, int(share*float64(len(all))))])

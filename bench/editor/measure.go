@@ -23,7 +23,7 @@ func (l language) measure(dir string, rounds int) ([]row, error) {
 	return append(rows, more...), err
 }
 
-// inLongFile measures in one file.
+// inLongFile measures a server in a project with one long file.
 func (l language) inLongFile(dir string, rounds int) ([]row, error) {
 	name := "main" + l.file
 	text := l.long(long)
@@ -50,7 +50,7 @@ func (l language) inLongFile(dir string, rounds int) ([]row, error) {
 		items, err := c.complete(text[:at]+l.hole, at+len(l.hole))
 		completed = append(completed, time.Since(began))
 		if err != nil || items < 2 {
-			return nil, fmt.Errorf("a completion of %q: %d items, %v", l.hole, items, err)
+			return nil, fmt.Errorf("completing %q returned %d items, error = %v", l.hole, items, err)
 		}
 		c.change(text[:at]+l.hole+text[at:], at, len(l.hole), "")
 		c.await(c.version)
@@ -63,7 +63,7 @@ func (l language) inLongFile(dir string, rounds int) ([]row, error) {
 	}, c.failed()
 }
 
-// inManyModules measures in a project.
+// inManyModules measures a server in a project with many modules.
 func (l language) inManyModules(dir string, rounds int) ([]row, error) {
 	files := l.many(modules)
 	if err := write(dir, files); err != nil {
@@ -92,7 +92,7 @@ func (l language) inManyModules(dir string, rounds int) ([]row, error) {
 		edits, err := c.rename(files[l.common], strings.Index(files[l.common], "sed("), l.renamed)
 		renames = append(renames, time.Since(began))
 		if err != nil || edits <= modules {
-			return nil, fmt.Errorf("the rename changes %d places, %v", edits, err)
+			return nil, fmt.Errorf("the rename changed %d places, error = %v", edits, err)
 		}
 	}
 	memory, busy := c.memory(), c.cpu()
@@ -108,7 +108,7 @@ func (l language) inManyModules(dir string, rounds int) ([]row, error) {
 	}, c.failed()
 }
 
-// keystrokes types a character that causes an error and deletes it again, and returns the time
+// keystrokes repeatedly types a character that causes an error and deletes it. It returns the time
 // until each diagnostic.
 func (c *client) keystrokes(text string, at, rounds int) []time.Duration {
 	var all []time.Duration

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// conc describes Concerto.
+// conc returns the language Concerto. command is the path of `concerto`.
 func conc(command string) language {
 	part := func(prefix string, n int) string {
 		return repeated(n, func(i int) string {
@@ -40,7 +40,7 @@ pub fn f%[2]d(k: Int) -> Int {
 	}
 }
 
-// golang describes Go, the language to compare with.
+// golang returns the language Go, with which Concerto is compared. command is the path of gopls.
 func golang(command string) language {
 	part := func(prefix string, n int) string {
 		return repeated(n, func(i int) string {
@@ -75,7 +75,7 @@ func F%[2]d(k int) int {
 	}
 }
 
-// repeated returns n lines or a few more.
+// repeated returns parts with at least n lines in total.
 func repeated(n int, part func(i int) string) string {
 	var b strings.Builder
 	for i, lines := 0, 0; lines < n; i++ {

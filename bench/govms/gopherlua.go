@@ -7,13 +7,13 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// gopherLua runs the program's Lua file, the same as for Lua 5.4, with gopher-lua. Its stacks grow
-// as deep recursion requires.
+// gopherLua runs the Lua file of a program, which is also the one for Lua 5.4, with gopher-lua. The
+// sizes allow deep recursion.
 func gopherLua(name string, text []byte, out *bufio.Writer) error {
 	l := lua.NewState(lua.Options{
 		CallStackSize:       1 << 14,
 		MinimizeStackMemory: true,
-		RegistrySize:        1 << 8, // of each coroutine, too
+		RegistrySize:        1 << 8, // initial size, also for each coroutine
 		RegistryMaxSize:     1 << 23,
 		RegistryGrowStep:    1 << 16,
 	})

@@ -1,6 +1,5 @@
-// Command govms runs a benchmark program on one of the VMs written in Go that have no interpreter
-// of their own in PATH. It is a module of its own, so that the toolchain does not depend on its
-// competitors.
+// Command govms runs a benchmark program on a VM that is written in Go and has no command of its
+// own. It is a separate module, so that the toolchain does not depend on these VMs.
 //
 //	govms ENGINE FILE        ENGINE is gopher-lua, tengo, goja or starlark
 package main

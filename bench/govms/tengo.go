@@ -8,9 +8,9 @@ import (
 	"github.com/d5/tengo/v2/stdlib"
 )
 
-// runTengo runs a program with tengo's library and a module "bench" with print and array(n, x),
-// which returns n times x. tengo's append copies the array; without array(n, x) a program would
-// measure only that.
+// runTengo runs a program with tengo's library and a module "bench", which contains print and
+// array. array(n, x) returns an array of n times x. tengo's append copies the array, so that
+// without array(n, x) a program would measure only these copies.
 func runTengo(name string, text []byte, out *bufio.Writer) error {
 	script := tengo.NewScript(text)
 	modules := stdlib.GetModuleMap("math", "text", "json")

@@ -1,5 +1,5 @@
-// Command inside runs a Concerto program within one Go process, for profiling. It prints the
-// allocations of the run to stderr and can write Go profiles of the VM.
+// Command inside compiles and runs a Concerto program in its own process, for profiling. It prints
+// the allocations of the run to stderr and can write Go profiles of the VM.
 //
 //	go run ./bench/inside [-cpuprofile FILE] [-memprofile FILE] PROGRAM [ARGS…]
 package main
@@ -31,7 +31,7 @@ func run(args []string, cpu, mem string) (err error) {
 	if len(args) == 0 {
 		return errors.New("which program?")
 	}
-	debug.SetGCPercent(400) // as the command does
+	debug.SetGCPercent(400) // the `concerto` command uses the same setting
 	if mem != "" {
 		runtime.MemProfileRate = 4096
 	}

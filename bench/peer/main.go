@@ -1,6 +1,6 @@
-// Command peer supervises one host in plain Go: with a pipe, a scanner and encoding/json. The
-// listen benchmarks compare Concerto with it. `peer COMMAND ARGS…` starts the host, sends it a
-// prompt, counts its messages and answers its questions.
+// Command peer handles one host in plain Go, with a pipe, a scanner and encoding/json. The listen
+// benchmarks compare Concerto with it. `peer COMMAND ARGS…` starts the host, sends a prompt, counts
+// the messages, and answers the questions.
 package main
 
 import (

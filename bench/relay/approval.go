@@ -17,7 +17,8 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// This variable makes the program a tool that requests approvals and prints when it received them.
+// askVariable is an environment variable. If it is set, this program is a tool that requests
+// approvals and prints the time at which it received each of them.
 const askVariable = "RELAY_BENCH_ASK"
 
 func ask() {
@@ -32,7 +33,7 @@ func ask() {
 	}
 }
 
-// approval measures the time from an app's approval until a tool on a terminal of hostd reads it.
+// approval measures the time from an app's approval until the tool in a terminal of hostd reads it.
 func approval(n int) func(*lab) (string, error) {
 	return func(l *lab) (string, error) {
 		if _, _, err := l.serve(); err != nil {
@@ -53,7 +54,7 @@ func approval(n int) func(*lab) (string, error) {
 			return "", err
 		}
 		run := ""
-		defer func() { // it would outlive hostd
+		defer func() { // the tool would otherwise continue to run after hostd
 			c := protocol.New(protocol.RunStop, time.Now(), protocol.Stop{Signal: "kill"})
 			c.RunID = run
 			if app.Write(context.Background(), websocket.MessageText, c.Append(nil)) == nil {
@@ -101,7 +102,7 @@ func approval(n int) func(*lab) (string, error) {
 	}
 }
 
-// untilExited reads frames until a run has ended.
+// untilExited reads frames until the end of a run is reported.
 func untilExited(app *websocket.Conn) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()

@@ -18,7 +18,7 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// fill writes events of a run to a spool, as hostd does.
+// fill writes n events of a run to a spool, in the way of hostd.
 func (l *lab) fill(n int) (*spool.Spool, error) {
 	s, err := spool.Open(context.Background(), l.path("spool.db"), spool.Options{Max: 8 << 30})
 	if err != nil {
@@ -41,7 +41,8 @@ func (l *lab) fill(n int) (*spool.Spool, error) {
 	return s, nil
 }
 
-// send sends the spool to a server and returns the time until all is acknowledged.
+// send sends the spool to a server. It returns the time until the server has acknowledged all
+// events.
 func (l *lab) send(s *spool.Spool, n int) (time.Duration, error) {
 	k, err := link.New(link.Options{URL: l.url, HostID: "host_spool", Token: func() (string, error) { return "secret", nil }, Agent: "bench/1", Instance: "one", Spool: s})
 	if err != nil {
@@ -84,8 +85,8 @@ func replay(n int) func(*lab) (string, error) {
 	}
 }
 
-// history measures reading pages of a long run, and starting on its database after a kill and after
-// a clean stop.
+// history measures the reading of pages of a long run. It also measures the start of a server on
+// the run's database, after a kill and after a clean stop.
 func history(n int) func(*lab) (string, error) {
 	return func(l *lab) (string, error) {
 		c, _, err := l.serve()
@@ -134,7 +135,7 @@ func history(n int) func(*lab) (string, error) {
 	}
 }
 
-// storm measures the reconnect of all hosts at once, each with unacknowledged events.
+// storm measures the simultaneous reconnection of n hosts, each with unacknowledged events.
 func storm(n, events int) func(*lab) (string, error) {
 	return func(l *lab) (string, error) {
 		if _, _, err := l.serve(); err != nil {
@@ -159,7 +160,7 @@ func storm(n, events int) func(*lab) (string, error) {
 		for _, h := range hosts {
 			wg.Go(func() {
 				h.seq = 0
-				if l.connect(h) != nil || h.begin() != nil { // sends the first event again: it may be lost
+				if l.connect(h) != nil || h.begin() != nil { // the host sends the first event again, because the first attempt may be lost
 					bad.Add(1)
 					return
 				}

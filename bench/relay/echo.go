@@ -11,11 +11,12 @@ import (
 	"github.com/coder/websocket"
 )
 
-// This variable makes the program the bare server, which writes its URL to the file.
+// echoVariable is an environment variable. If it is set, this program is a server that only
+// forwards messages, and writes its URL to the file that the variable names.
 const echoVariable = "RELAY_BENCH_ECHO"
 
-// serveEcho forwards messages of hosts to all apps and acknowledges each, as the relay does,
-// without storing or checking them.
+// serveEcho runs a server that forwards the messages of hosts to all apps and acknowledges each
+// message, like the relay. It neither stores nor checks messages.
 func serveEcho(file string) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -35,7 +36,7 @@ func serveEcho(file string) {
 			apps[c] = true
 		}
 		mu.Unlock()
-		go func() { // returns the handler's memory
+		go func() { // the memory of the handler is released
 			_, _, _ = c.Read(context.Background())
 			mu.Lock()
 			delete(apps, c)
@@ -54,7 +55,7 @@ func serveEcho(file string) {
 			}
 			mu.Lock()
 			for a := range apps {
-				_ = a.Write(r.Context(), kind, frame) // the reader removes a closed one
+				_ = a.Write(r.Context(), kind, frame) // the reader removes a closed connection
 			}
 			mu.Unlock()
 			if c.Write(r.Context(), kind, ackOf(frame)) != nil {

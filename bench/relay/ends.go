@@ -17,7 +17,7 @@ import (
 
 func (l *lab) socket() string { return strings.Replace(l.url, "http", "ws", 1) }
 
-// dial connects and returns the server's error text if it refuses.
+// dial opens a WebSocket. If the server rejects it, the error contains the server's text.
 func dial(url string) (*websocket.Conn, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -29,7 +29,7 @@ func dial(url string) (*websocket.Conn, error) {
 	return c, nil
 }
 
-// host is a host with one run.
+// host is a connected host that has one run.
 type host struct {
 	id, run string
 	c       *websocket.Conn
@@ -61,12 +61,12 @@ func (h *host) begin() error {
 	return h.event(protocol.RunStarted, `{"tool":"bench","cwd":"/","command":"bench"}`)
 }
 
-// output sends a line that contains the time.
+// output sends a line of output that contains the time at.
 func (h *host) output(at time.Time) error {
 	return h.event(protocol.RunOutput, fmt.Sprintf(`{"stream":"stdout","text":"%d a line of what an agent writes while it works\n"}`, at.UnixNano()))
 }
 
-// acks reads acks until the connection ends.
+// acks reads acknowledgements until the connection ends.
 func (h *host) acks(onAck func(last int64)) {
 	for {
 		_, frame, err := h.c.Read(context.Background())
@@ -85,7 +85,7 @@ func (h *host) acks(onAck func(last int64)) {
 	}
 }
 
-// ackOf returns the ack in a frame, or nil.
+// ackOf returns the acknowledgement in a frame, or nil if there is none.
 func ackOf(frame []byte) []byte {
 	var e struct {
 		RunID string `json:"run_id"`
@@ -97,7 +97,7 @@ func ackOf(frame []byte) []byte {
 	return a.Append(nil)
 }
 
-// sent returns the time at which an output was sent; ok is false for other messages.
+// sent returns the time at which an output was sent. ok is false if the frame is not an output.
 func sent(frame []byte) (at time.Time, ok bool) {
 	_, text, found := strings.Cut(string(frame), `"text":"`)
 	if !found {

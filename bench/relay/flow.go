@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// paced measures events at a rate from a host to an app, with idle sockets.
+// paced measures the delay of events that a host sends to an app at a rate, while other sockets are
+// idle.
 func paced(rate, idle int) func(*lab) (string, error) {
 	return func(l *lab) (string, error) {
 		c, _, err := l.serve()
@@ -68,7 +69,7 @@ func (l *lab) pace(rate, idle int) (*times, error) {
 		for seen := 0; seen < n; {
 			_, frame, err := app.Read(context.Background())
 			if err != nil {
-				failed <- fmt.Errorf("%d of %d events came: %w", seen, n, err)
+				failed <- fmt.Errorf("received %d of %d events: %w", seen, n, err)
 				return
 			}
 			if at, ok := sent(frame); ok {
@@ -89,12 +90,12 @@ func (l *lab) pace(rate, idle int) (*times, error) {
 	select {
 	case err = <-failed:
 	case <-time.After(time.Minute):
-		err = fmt.Errorf("a minute after the last event not all had come")
+		err = fmt.Errorf("the app had not received all events one minute after the last")
 	}
 	return t, err
 }
 
-// crowd opens idle sockets of apps.
+// crowd opens n idle sockets of apps.
 func (l *lab) crowd(n int) (end func(), err error) {
 	ends := make([]func(), n)
 	var wg sync.WaitGroup
@@ -126,7 +127,7 @@ func (l *lab) crowd(n int) (end func(), err error) {
 	return end, nil
 }
 
-// idle measures the memory of an idle socket.
+// idle measures the memory that the server needs for an idle socket.
 func idle(n int) func(*lab) (string, error) {
 	return func(l *lab) (string, error) {
 		each := func(start func() (*exec.Cmd, error)) (float64, error) {
@@ -156,7 +157,7 @@ func idle(n int) func(*lab) (string, error) {
 	}
 }
 
-// fleet measures the time until an event is acknowledged, with many hosts, each at a rate.
+// fleet measures the time until an event is acknowledged. n hosts each send events at a rate.
 func fleet(n, rate int) func(*lab) (string, error) {
 	return func(l *lab) (string, error) {
 		if _, _, err := l.serve(); err != nil {
@@ -174,7 +175,7 @@ func fleet(n, rate int) func(*lab) (string, error) {
 		var wg sync.WaitGroup
 		var acked atomic.Int64
 		begun := time.Now()
-		var late atomic.Int64 // the last ack, ns after begun
+		var late atomic.Int64 // time of the last acknowledgement in ns since begun
 		for i, h := range hosts {
 			var mu sync.Mutex
 			var when []time.Time
@@ -195,7 +196,7 @@ func fleet(n, rate int) func(*lab) (string, error) {
 				})
 			})
 			wg.Go(func() {
-				time.Sleep(time.Duration(i) * time.Second / time.Duration(rate) / time.Duration(n)) // spread
+				time.Sleep(time.Duration(i) * time.Second / time.Duration(rate) / time.Duration(n)) // distributes the events of the hosts over time
 				tick := time.NewTicker(time.Second / time.Duration(rate))
 				defer tick.Stop()
 				for k := range each {

@@ -14,10 +14,10 @@ import (
 	"time"
 )
 
-// lab is the directory of a measurement with its processes.
+// lab is the directory of a measurement, with its processes.
 type lab struct {
 	length time.Duration
-	exe    string // concerto-relay
+	exe    string // path of concerto-relay
 	dir    string
 	url    string
 	token  string
@@ -26,7 +26,7 @@ type lab struct {
 
 const password = "correct horse battery"
 
-// one measures a row in a new directory and stops the processes it started.
+// one runs the measurement of a row in a new directory, and stops the processes that it started.
 func (l *lab) one(r row) (text string, err error) {
 	if l.dir, err = os.MkdirTemp("", "relay-bench"); err != nil {
 		return "", err
@@ -46,7 +46,7 @@ func (l *lab) one(r row) (text string, err error) {
 	return r.measure(l)
 }
 
-// build builds the command as it is released.
+// build builds the command with the options of a release.
 func (l *lab) build() error {
 	l.exe = filepath.Join(l.dir, "concerto-relay")
 	c := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", l.exe, "./cmd/concerto-relay")
@@ -60,7 +60,7 @@ func (l *lab) build() error {
 
 func (l *lab) path(name string) string { return filepath.Join(l.dir, name) }
 
-// start starts a daemon and waits until it serves; its log goes to stderr.
+// start starts a daemon and waits until it is ready. The log of the daemon is written to stderr.
 func (l *lab) start(env []string, args ...string) (c *exec.Cmd, ready string, took time.Duration, err error) {
 	file := l.path("ready")
 	_ = os.Remove(file)
@@ -83,8 +83,8 @@ func (l *lab) start(env []string, args ...string) (c *exec.Cmd, ready string, to
 	}
 }
 
-// serve starts the server with a token of an owner. The process that created the token has exited:
-// a password hash takes 64 MiB, which would distort the measurement.
+// serve starts the server with a token of an owner. Another process, which has exited, created the
+// token: hashing a password takes 64 MiB, which would distort the measurement.
 func (l *lab) serve() (c *exec.Cmd, took time.Duration, err error) {
 	if l.token == "" || l.token == noToken {
 		if err := l.own(); err != nil {
@@ -95,7 +95,7 @@ func (l *lab) serve() (c *exec.Cmd, took time.Duration, err error) {
 	return c, took, err
 }
 
-// own creates the database with an owner who has logged in.
+// own creates the database, with an owner who is logged in.
 func (l *lab) own() error {
 	if err := os.WriteFile(l.path("password"), []byte(password), 0o600); err != nil {
 		return err
@@ -130,10 +130,10 @@ func login(url string) (token string, err error) {
 	return resp.Token, nil
 }
 
-// noToken is the token for the bare server.
+// noToken is the token for the server that only forwards messages.
 const noToken = "none"
 
-// echo starts the bare server.
+// echo starts the server that only forwards messages.
 func (l *lab) echo() (*exec.Cmd, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -170,7 +170,8 @@ func memory(c *exec.Cmd) int64 {
 	return 0
 }
 
-// started measures the size of the binary and its start on an existing database.
+// started measures the size of the binary, and the time that it needs to start on an existing
+// database.
 func started(l *lab) (string, error) {
 	var best time.Duration
 	for range 6 {

@@ -1,5 +1,5 @@
-// Command relay measures the relay's server as a process, compared with a bare server on the same
-// WebSocket library that forwards messages and stores nothing.
+// Command relay measures the process of the relay's server. It compares the relay with a server that
+// uses the same WebSocket library and only forwards messages.
 //
 //	go run ./bench/relay                     everything
 //	go run ./bench/relay -only latency,idle  some; -list names them
@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// row is a figure with its bound.
+// row is a measurement of the table, with the limit for its result.
 type row struct {
 	name, what string
 	bound      string

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// page runs the measurements of the page's tests in a browser.
+// page runs the measurements in the page's browser tests.
 func page(*lab) (string, error) {
 	c := exec.Command("go", "test", "./tools/relay/web", "-run", "^TestFigures$", "-count=1", "-v")
 	c.Env = append(os.Environ(), "CONCERTO_FIGURES=1")

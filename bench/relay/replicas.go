@@ -17,20 +17,20 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// These variables, the URLs of an empty PostgreSQL database and of NATS, enable the measurement of
-// several servers.
+// Environment variables for the measurement of several servers: the URLs of an empty PostgreSQL
+// database and of NATS.
 const (
 	postgresVariable = "RELAY_BENCH_POSTGRES"
 	natsVariable     = "RELAY_NATS"
 )
 
-// several measures events at a rate from a host at one of three servers to an app at each, and then
-// kills one server, so that the host and an app reconnect to another.
+// several measures events from a host at one of three servers to an app at each server. It then
+// kills one server, so that the host and an app reconnect to another one.
 func several(rate, idle int) func(*lab) (string, error) {
 	return func(l *lab) (string, error) {
 		db, nats := os.Getenv(postgresVariable), os.Getenv(natsVariable)
 		if db == "" {
-			return "", fmt.Errorf("$%s names no database: it is the URL of an empty one, postgres://USER@HOST/NAME", postgresVariable)
+			return "", fmt.Errorf("$%s must be set to the URL of an empty database, postgres://USER@HOST/NAME", postgresVariable)
 		}
 		servers, urls, err := l.serveSeveral(3, db, nats)
 		if err != nil {
@@ -51,7 +51,7 @@ func several(rate, idle int) func(*lab) (string, error) {
 	}
 }
 
-// serveSeveral starts servers on one database and logs in.
+// serveSeveral starts n servers on one database and logs in.
 func (l *lab) serveSeveral(n int, db, nats string) (servers []*exec.Cmd, urls []string, err error) {
 	if err := os.WriteFile(l.path("password"), []byte(password), 0o600); err != nil {
 		return nil, nil, err
@@ -74,23 +74,23 @@ func (l *lab) serveSeveral(n int, db, nats string) (servers []*exec.Cmd, urls []
 	return servers, urls, err
 }
 
-// flight is a run whose events go from a host to apps.
+// flight is a run whose events are sent from a host to apps.
 type flight struct {
 	l    *lab
 	urls []string
 	rate int
-	seen []atomic.Int64 // the last seq of each app
-	bad  atomic.Int64   // duplicate or reordered events
+	seen []atomic.Int64 // sequence number of the last event that each app has received
+	bad  atomic.Int64   // number of duplicate or reordered events
 	t    times
 
 	mu      sync.Mutex
 	host    *host
-	lost    []string // unacknowledged outputs by seq, starting with first
+	lost    []string // unacknowledged outputs in order; the first has the sequence number after acked
 	acked   int64
-	silence time.Duration // the longest time between two events of an app that reconnected
+	silence time.Duration // longest time between two events of an app that has reconnected
 }
 
-// measure measures p50 and p99 and then kills a server.
+// measure measures the median and the 99th percentile of the delay, and then kills a server.
 func (f *flight) measure(servers []*exec.Cmd) (string, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -111,7 +111,7 @@ func (f *flight) measure(servers []*exec.Cmd) (string, error) {
 		return "", err
 	}
 	text := fmt.Sprintf("p50 %.2f ms, p99 %.2f ms at each of three servers", f.t.quantile(0.5), f.t.quantile(0.99))
-	_ = servers[0].Process.Signal(syscall.SIGKILL) // the server of the host and an app
+	_ = servers[0].Process.Signal(syscall.SIGKILL) // the host and one app are connected to this server
 	_ = servers[0].Wait()
 	if err := f.send(n); err != nil {
 		return "", err
@@ -124,7 +124,8 @@ func (f *flight) measure(servers []*exec.Cmd) (string, error) {
 	return fmt.Sprintf("%s; one killed: %d lost or double, %.2f s of silence", text, f.bad.Load(), f.silence.Seconds()), nil
 }
 
-// connect connects the host to a server or the next one, and sends unacknowledged events again.
+// connect connects the host to server at, or to the next one that is available, and sends
+// unacknowledged events again.
 func (f *flight) connect(at int) error {
 	h := &host{id: "host_several", run: "run_several"}
 	var err error
@@ -158,7 +159,7 @@ func (f *flight) connect(at int) error {
 	return nil
 }
 
-// send sends events at the rate and reconnects when the connection ends.
+// send sends n events at the rate. It reconnects when the connection ends.
 func (f *flight) send(n int64) error {
 	tick := time.NewTicker(time.Second / time.Duration(f.rate))
 	defer tick.Stop()
@@ -197,7 +198,7 @@ func (f *flight) arrived(n int64) error {
 	}
 }
 
-// follow runs an app, which reconnects to the next server when its own has exited.
+// follow runs app i, which reconnects to the next server when its server exits.
 func (f *flight) follow(ctx context.Context, i int) {
 	begun := time.Time{}
 	for at := i; ctx.Err() == nil; at++ {
@@ -213,7 +214,7 @@ func (f *flight) follow(ctx context.Context, i int) {
 		if c.Write(ctx, websocket.MessageText, cursor.Append(nil)) == nil {
 			f.read(ctx, c, i, &begun)
 		}
-		begun = time.Now() // of the silence
+		begun = time.Now() // the silence begins
 		stop()
 		_ = c.CloseNow()
 	}

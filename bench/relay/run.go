@@ -16,11 +16,11 @@ const emits = `fn main() {
 }
 `
 
-// spent is the cost of a process.
+// spent is the cost of a process: CPU time and wall time.
 type spent struct{ cpu, wall time.Duration }
 
-// quartile returns the lower quartile of both values, which is less sensitive to a busy machine
-// than the median. all must not be empty.
+// quartile returns the lower quartile of both costs. Load on the machine affects it less than the
+// median. all must not be empty.
 func quartile(all []spent) (m spent) {
 	for _, of := range []func(*spent) *time.Duration{func(s *spent) *time.Duration { return &s.cpu }, func(s *spent) *time.Duration { return &s.wall }} {
 		var each []time.Duration
@@ -33,8 +33,8 @@ func quartile(all []spent) (m spent) {
 	return m
 }
 
-// reporting measures the cost of reporting a run to the relay against a run without a relay, in
-// turns.
+// reporting compares the cost of a run that reports to the relay with the cost of a run that does
+// not. The runs alternate.
 func reporting(rounds int) func(*lab) (string, error) {
 	return func(l *lab) (string, error) {
 		if err := l.forRuns(); err != nil {
@@ -65,7 +65,7 @@ func reporting(rounds int) func(*lab) (string, error) {
 
 func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1e3 }
 
-// forRuns builds the command and starts a server and a hostd.
+// forRuns builds the command, and starts a server and a hostd.
 func (l *lab) forRuns() error {
 	c := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", l.path("bin-concerto"), "./cmd/concerto")
 	c.Env = append(os.Environ(), "CGO_ENABLED=0")
@@ -84,7 +84,7 @@ func (l *lab) forRuns() error {
 	return err
 }
 
-// spend runs the command to its end and waits until hostd has handled its events.
+// spend runs the command to its end and waits until hostd has processed its events.
 func (l *lab) spend(args ...string) (s spent, err error) {
 	c := exec.Command(l.path("bin-concerto"), args...)
 	c.Stderr = os.Stderr
@@ -95,7 +95,7 @@ func (l *lab) spend(args ...string) (s spent, err error) {
 		return s, fmt.Errorf("%v: %w", args, err)
 	}
 	s.cpu = c.ProcessState.UserTime() + c.ProcessState.SystemTime()
-	for before := l.spentByAll(); ; { // so that this work does not count for the next run
+	for before := l.spentByAll(); ; { // wait until the daemons are idle, so that their work does not count for the next run
 		time.Sleep(30 * time.Millisecond)
 		now := l.spentByAll()
 		if now == before {
@@ -105,7 +105,7 @@ func (l *lab) spend(args ...string) (s spent, err error) {
 	}
 }
 
-// spentByAll returns the CPU time of the daemons in ticks.
+// spentByAll returns the total CPU time of the daemons in ticks.
 func (l *lab) spentByAll() (sum int64) {
 	for _, c := range l.procs {
 		text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", c.Process.Pid))

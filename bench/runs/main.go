@@ -1,5 +1,5 @@
 // Command runs counts the instruction sequences that programs execute most often and that could
-// become one instruction. Its figures decide about superinstructions.
+// become one instruction. Its results guide the choice of superinstructions.
 //
 //	go run ./bench/runs [-n 2] [-top 20] PROGRAM…
 package main
@@ -28,7 +28,8 @@ func main() {
 	}
 }
 
-// count adds up shares: each program counts the same, however long it runs.
+// count adds up the shares of the sequences in all programs. Each program has the same weight,
+// regardless of its duration.
 func count(paths []string, n, top int) error {
 	share := map[string]float64{}
 	for _, path := range paths {
@@ -67,7 +68,7 @@ func run(path string, n int) ([]vm.Run, int64, error) {
 	}
 	p, found := driver.Build(in)
 	if p == nil {
-		return nil, 0, fmt.Errorf("it does not compile: %s", found.Sorted()[0].Message)
+		return nil, 0, fmt.Errorf("the program does not compile: %s", found.Sorted()[0].Message)
 	}
 	m, err := vm.New(vm.Config{Program: p, Natives: stdlib.Native, Performer: effect.PerformerFunc(perform), Count: vm.Counting{Instructions: true}})
 	if err != nil {
@@ -80,7 +81,7 @@ func run(path string, n int) ([]vm.Run, int64, error) {
 	return runs, all, nil
 }
 
-// perform handles print and emit requests and no others.
+// perform handles print and emit requests. It rejects all others.
 func perform(_ context.Context, r effect.Request) (effect.Result, error) {
 	switch r.(type) {
 	case *effect.Print, *effect.Emit, *effect.Sleep:

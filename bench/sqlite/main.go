@@ -1,6 +1,6 @@
-// Command sqlite is the peer of a hashmap in a file: it reads single values from the benchmark's
-// file with a prepared statement of the driver. `sqlite FILE READS ENTRIES` prints the microseconds
-// for one read.
+// Command sqlite is the program with which the benchmarks compare a hashmap in a file. It reads
+// single values from the benchmark's file with a prepared statement of the driver. `sqlite FILE
+// READS ENTRIES` prints the time for each read in microseconds.
 package main
 
 import (
@@ -53,7 +53,7 @@ func run(file, reads, entries string) error {
 	}
 	took := time.Since(began)
 	if sum != 0 {
-		return fmt.Errorf("the values are %d off", sum)
+		return fmt.Errorf("the sum of the values differs by %d", sum)
 	}
 	fmt.Println(float64(took.Nanoseconds()) / 1000 / float64(n))
 	if err := s.Close(); err != nil {

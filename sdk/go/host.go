@@ -1,4 +1,4 @@
-// Package host makes a program a host for Concerto: one file, no dependencies.
+// Package host makes a program a host for Concerto. It consists of one file and has no dependencies.
 //
 //	host.Serve(func(t *host.Task) (any, error) {
 //		style, err := t.Ask("Tabs or spaces?", host.Options("tabs", "spaces"))
@@ -8,10 +8,10 @@
 //		return map[string]any{"text": "done, with " + style.Text()}, nil
 //	}, host.Capabilities("cancel"))
 //
-// Serve reads prompts from standard input until it ends. The handler's return
-// value is the result of the exchange, or its error. Printed text goes to
-// standard error, and so to the run's log: standard output has only messages.
-// The protocol is spec/host-protocol.md.
+// Serve reads prompts from standard input until it ends. The value or the error that the handler
+// returns is the result of the exchange. Standard output contains only messages of the protocol
+// (spec/host-protocol.md). Text that the handler prints is written to standard error instead, which
+// the run's log contains.
 package host
 
 import (
@@ -29,16 +29,16 @@ import (
 	"time"
 )
 
-// grace is how long a handler may run after the end of standard input.
+// grace is the time for which a handler may continue to run after the end of standard input.
 const grace = 5 * time.Second
 
-// checks is the prefix of the prompts of `concerto host test`.
+// checks is the prefix of the prompts that `concerto host test` sends.
 const checks = "concerto test: "
 
 // Value is a JSON value from the program. The zero Value is null.
 type Value struct{ raw json.RawMessage }
 
-// Text returns a string as it is, null as "", and any other value as JSON.
+// Text returns a string without quotes, "" for null, and any other value as JSON.
 func (v Value) Text() string {
 	var s string
 	if v.isNull() || json.Unmarshal(v.raw, &s) == nil {
@@ -47,7 +47,7 @@ func (v Value) Text() string {
 	return string(v.raw)
 }
 
-// Into decodes the value into p, as json.Unmarshal does.
+// Into decodes the value into p, like json.Unmarshal.
 func (v Value) Into(p any) error {
 	if v.isNull() {
 		return json.Unmarshal([]byte("null"), p)
@@ -79,18 +79,19 @@ func (v Value) asJSON() string {
 
 func (v Value) isNull() bool { return v.raw == nil || string(v.raw) == "null" }
 
-// Refused is the error of a request that got no answer: no handler exists, the handler failed, the
-// request was withdrawn, or the exchange was cancelled. Reason has the cause.
+// Refused is the error of a request that received no answer. Either the program has no handler, or
+// the handler failed, or the request was withdrawn, or the exchange was cancelled. Reason describes
+// the cause.
 type Refused struct{ Reason string }
 
 func (r *Refused) Error() string { return r.Reason }
 
-// Decision is the answer to an approval. Only a clear yes allows.
+// Decision is the answer to an approval. Allowed is true only if the answer is an explicit yes.
 type Decision struct {
 	Allow  bool
-	Reason string // of a denial
-	Input  Value  // the arguments to use: the original ones, or those the answer changed
-	Scope  string // of the approval: once, session or always
+	Reason string // reason for a denial
+	Input  Value  // arguments to use: the original arguments, or those to which the answer has changed them
+	Scope  string // scope of the approval: once, session or always
 }
 
 var (
@@ -166,13 +167,13 @@ func Stage(name string) Field { return Field{"stage", name} }
 // Options sets the answers that Ask offers.
 func Options(texts ...string) Field { return Field{"options", texts} }
 
-// Questions sets several questions for one Ask.
+// Questions sets several questions for a single Ask.
 func Questions(all ...any) Field { return Field{"questions", all} }
 
-// Schema sets the JSON Schema of the answer to Ask.
+// Schema sets the JSON Schema for the answer to Ask.
 func Schema(s any) Field { return Field{"schema", s} }
 
-// Tool sets the tool that Approve asks to use.
+// Tool sets the tool for whose use Approve asks.
 func Tool(name string) Field { return Field{"tool", name} }
 
 // Args sets the arguments of the tool for Approve.
@@ -184,17 +185,17 @@ func Kind(name string) Field { return Field{"kind", name} }
 // RiskLevel sets the risk for Approve: low, medium or high.
 func RiskLevel(level string) Field { return Field{"risk_level", level} }
 
-// ID sets the id of a request, which Withdraw needs.
+// ID sets the ID of a request, which Withdraw accepts.
 func ID(id string) Field { return Field{"id", id} }
 
 // Option configures Serve.
 type Option func(*server)
 
-// Init sets a function that receives the parameters of the manifest. Its result, a map with a
-// "version", is added to init_ack; its error rejects the parameters.
+// Init sets a function that receives the parameters from the manifest. Its result is a map with a
+// "version", which is added to init_ack. If it returns an error, the parameters are rejected.
 func Init(f func(params Value) (any, error)) Option { return func(s *server) { s.init = f } }
 
-// Capabilities sets the names to announce in init_ack. "cancel" means that the handler checks
+// Capabilities sets the names that init_ack announces. "cancel" means that the handler checks
 // Task.Ctx.
 func Capabilities(names ...string) Option {
 	return func(s *server) { s.capabilities = append(s.capabilities, names...) }
@@ -205,20 +206,20 @@ func Testable() Option {
 	return func(s *server) { s.testable = true; s.capabilities = append(s.capabilities, "testable") }
 }
 
-// Task is one prompt. Its methods are safe for concurrent use.
+// Task is a prompt that the host handles. Its methods are safe for concurrent use.
 type Task struct {
-	Ctx     context.Context // cancelled when the result is no longer needed
+	Ctx     context.Context // cancelled when the program no longer needs the result
 	Text    string
 	Context Value      // null if there is none
-	Schema  Value      // the JSON Schema of the expected result, or null
-	Params  Value      // of the manifest, as passed to Init
-	Session string     // the conversation to continue, "" for none
-	Tools   []ToolSpec // the callable tools; sent only to hosts with the capability "tools"
+	Schema  Value      // JSON Schema of the expected result; null if there is none
+	Params  Value      // parameters from the manifest, which Init has received
+	Session string     // session to continue; "" if there is none
+	Tools   []ToolSpec // tools that the host may call; sent only to hosts with the capability "tools"
 
 	server *server
 	cancel context.CancelFunc
-	open   map[string]chan answer // requests without an answer
-	over   string                 // why no further requests are possible
+	open   map[string]chan answer // requests without an answer, by ID
+	over   string                 // reason why no further requests are possible; "" while they are
 }
 
 // ToolSpec describes a tool that the host may call. Parameters is a JSON Schema.
@@ -233,7 +234,7 @@ type answer struct {
 	err   error
 }
 
-// Progress reports progress.
+// Progress reports progress to the program.
 func (t *Task) Progress(message string, fields ...Field) {
 	t.sendNote("progress", append([]Field{{"message", message}}, fields...))
 }
@@ -246,13 +247,13 @@ func (t *Task) Log(level, message string) {
 // Partial sends a part of the result.
 func (t *Task) Partial(text string) { t.sendNote("partial", []Field{{"text", text}}) }
 
-// Ask asks the program and returns its answer. It returns a *Refused if there is none, or an error
-// that names a field that is not JSON.
+// Ask asks the program a question and returns the answer. The error is a *Refused if there is no
+// answer, or names a field that cannot be encoded as JSON.
 func (t *Task) Ask(question string, fields ...Field) (Value, error) {
 	return t.request("question", append([]Field{{"question", question}}, fields...))
 }
 
-// Approve asks whether an action is allowed. Its error is like Ask's.
+// Approve asks the program whether an action is allowed. It returns the same errors as Ask.
 func (t *Task) Approve(description string, fields ...Field) (Decision, error) {
 	var args Value
 	for _, f := range fields {
@@ -271,12 +272,13 @@ func (t *Task) Approve(description string, fields ...Field) (Decision, error) {
 	return decide(v, args), nil
 }
 
-// Call calls one of the program's tools and returns its result. Its error is like Ask's.
+// Call calls one of the program's tools and returns its result. It returns the same errors as Ask.
 func (t *Task) Call(tool string, args any, fields ...Field) (Value, error) {
 	return t.request("tool_call", append([]Field{{"tool", tool}, {"args", args}}, fields...))
 }
 
-// Withdraw withdraws the requests with these ids, or all open ones. Their callers get a *Refused.
+// Withdraw withdraws the requests with these IDs, or all open requests if there are no arguments.
+// Their callers receive a *Refused.
 func (t *Task) Withdraw(ids ...string) {
 	t.server.mu.Lock()
 	defer t.server.mu.Unlock()
@@ -288,7 +290,7 @@ func (t *Task) Withdraw(ids ...string) {
 	for _, id := range ids {
 		if waiter := t.open[id]; waiter != nil {
 			delete(t.open, id)
-			// A text can always be encoded.
+			// a text can always be encoded
 			_ = t.server.write("withdraw", []Field{{"id", id}})
 			waiter <- answer{err: &Refused{"withdrawn"}}
 		}
@@ -299,7 +301,7 @@ func (t *Task) sendNote(typ string, fields []Field) {
 	t.server.mu.Lock()
 	defer t.server.mu.Unlock()
 	if t.server.current == t {
-		// The fields of notifications are texts and numbers, which can always be encoded.
+		// the fields are texts and numbers, which can always be encoded
 		_ = t.server.write(typ, fields)
 	}
 }
@@ -342,7 +344,7 @@ func (t *Task) send(typ string, fields []Field) (chan answer, error) {
 	return waiter, nil
 }
 
-// stop refuses open and future requests. The caller holds the lock.
+// stop rejects open and future requests. The caller holds the lock.
 func (t *Task) stop(reason string) {
 	if t.over == "" {
 		t.over = reason
@@ -363,18 +365,18 @@ type server struct {
 	mu       sync.Mutex
 	params   Value
 	requests int
-	current  *Task         // of the newest prompt
+	current  *Task         // task of the newest prompt; nil if there is none
 	last     chan struct{} // closed when the newest job is done
 }
 
-// Serve handles prompts one at a time until standard input ends, and then exits with code 0. A
-// running handler is cancelled and gets five seconds to return.
+// Serve handles prompts one at a time until standard input ends. It then cancels a running handler,
+// waits up to five seconds for it, and exits with code 0.
 func Serve(handler func(*Task) (any, error), options ...Option) {
 	s := &server{handler: handler, capabilities: []string{}, output: os.Stdout, last: make(chan struct{})}
 	for _, o := range options {
 		o(s)
 	}
-	os.Stdout = os.Stderr // standard output carries only the protocol
+	os.Stdout = os.Stderr // standard output is only for messages of the protocol
 	close(s.last)
 	in := bufio.NewReaderSize(os.Stdin, 1<<16)
 	for {
@@ -434,7 +436,7 @@ func (s *server) handleLine(line []byte) {
 	}
 }
 
-// enqueue runs a job after all earlier jobs.
+// enqueue runs a job after all jobs that were enqueued before.
 func (s *server) enqueue(job func()) {
 	before, done := s.last, make(chan struct{})
 	s.last = done
@@ -500,7 +502,7 @@ func (s *server) runHandler(t *Task) {
 	}
 }
 
-// handle calls the handler. A panic becomes its error.
+// handle calls the handler. If the handler panics, handle returns the panic as an error.
 func (s *server) handle(t *Task) (value any, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -522,12 +524,12 @@ func (s *server) fail(t *Task, err error) {
 	if errors.As(err, &coded) {
 		fields = append(fields, Field{"code", coded.Code()})
 	}
-	// Texts can always be encoded.
+	// texts can always be encoded
 	_ = s.end(t, "error", fields, nil)
 }
 
-// end writes a message with the fields and the members of an object, and ends the exchange of a
-// task.
+// end writes a message of type typ, which ends the exchange of a task. The message contains the
+// fields and the members of an object.
 func (s *server) end(t *Task, typ string, fields []Field, object any) error {
 	raw, err := encode(object)
 	if err != nil {
@@ -554,8 +556,8 @@ func (s *server) end(t *Task, typ string, fields []Field, object any) error {
 	return nil
 }
 
-// membersOf returns the members of an object in order, without those that are null, or nil for any
-// other value.
+// membersOf returns the members of an object in order, without members that are null. It returns
+// nil for any other value.
 func membersOf(raw []byte) []Field {
 	members := []Field{}
 	if string(raw) == "null" {
@@ -576,7 +578,7 @@ func membersOf(raw []byte) []Field {
 	return members
 }
 
-// write writes a line. The caller holds the lock.
+// write writes a message as one line. The caller holds the lock.
 func (s *server) write(typ string, fields []Field) error {
 	line, err := encode(typ)
 	if err != nil {
@@ -598,7 +600,7 @@ func (s *server) write(typ string, fields []Field) error {
 		line = append(append(append(append(line, ','), name...), ':'), value...)
 	}
 	if _, err := s.output.Write(append(line, '}', '\n')); err != nil {
-		os.Exit(1) // the program has closed the stream
+		os.Exit(1) // the program has closed its end of the pipe
 	}
 	return nil
 }
@@ -614,7 +616,7 @@ func encode(v any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
-// tests maps the prompts of `concerto host test` to their handlers.
+// tests contains the handlers for the prompts of `concerto host test`.
 var tests = map[string]func(*Task) (any, error){
 	"prompt": func(*Task) (any, error) { return "prompt", nil },
 	"progress": func(t *Task) (any, error) {
@@ -664,7 +666,7 @@ func testApproval(t *Task) (any, error) {
 	return map[string]any{"allowed": allowed, "reason": reason}, nil
 }
 
-// echo returns the text of the context.
+// echo returns the text of the task's context.
 func echo(t *Task) (any, error) {
 	var c struct{ Text string }
 	err := t.Context.Into(&c)

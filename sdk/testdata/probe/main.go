@@ -1,5 +1,4 @@
-// Command probe does what a test asks for by its prompt, with every part of the
-// SDK.
+// Command probe is a host for tests. Its prompt selects the part of the SDK to use.
 package main
 
 import (
