@@ -10,21 +10,21 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// requests holds the open requests and the lines to write about them.
+// requests contains the open requests to people and the lines about requests that must be written.
 type requests struct {
 	open    map[string]*openRequest
-	order   []string // ids of the open requests
-	control [][]byte // lines to write
+	order   []string // ids of the open requests, oldest first
+	control [][]byte // lines to write to hostd
 }
 
-// openRequest is an open request.
+// openRequest is a request that has no answer yet.
 type openRequest struct {
 	line   []byte
-	answer chan protocol.HostdMessage // buffered for one answer
+	answer chan protocol.HostdMessage // receives the answer; has room for it
 }
 
-// all returns the ids and lines of all open requests, for a new connection, and discards pending
-// control lines.
+// all returns the ids and lines of all open requests, to send them over a new connection. It
+// discards the lines to write, because they refer to the previous connection.
 func (a *requests) all() (ids []string, lines [][]byte) {
 	a.control = nil
 	for _, id := range a.order {
@@ -33,14 +33,14 @@ func (a *requests) all() (ids []string, lines [][]byte) {
 	return slices.Clone(a.order), lines
 }
 
-// takeControl returns the lines to write.
+// takeControl returns the lines to write and removes them.
 func (a *requests) takeControl() [][]byte {
 	out := a.control
 	a.control = nil
 	return out
 }
 
-// answer delivers an answer. It ignores answers to closed requests.
+// answer delivers an answer to its request. It ignores an answer to a request that is not open.
 func (a *requests) answer(m protocol.HostdMessage) {
 	if x := a.open[m.Answer]; x != nil {
 		a.drop(m.Answer)
@@ -53,7 +53,7 @@ func (a *requests) drop(id string) {
 	a.order = slices.DeleteFunc(a.order, func(other string) bool { return other == id })
 }
 
-// withdraw withdraws a request if it is open.
+// withdraw withdraws the request id if it is open.
 func (a *requests) withdraw(id string) {
 	if a.open[id] == nil {
 		return
@@ -75,10 +75,11 @@ func (s *Source) withdrawAll() {
 	}
 }
 
-// Ask sends an awaited emit or a host's question to people elsewhere. alone means that no local
-// handler is asked. It returns nil without an error if hostd was never reached, unless a local
-// handler exists, whose answer is then awaited. id is the result of Emitted, or "". If ctx is
-// cancelled, the request is withdrawn.
+// Ask sends an awaited emit, or a host's question, to the people who follow the run through the
+// relay. id is the result of Emitted, or "". alone is true if no local handler can answer. In that
+// case Ask returns nil without an error if hostd was never reached. If a local handler exists, Ask
+// waits until an answer arrives or ctx is cancelled. If ctx is cancelled, Ask withdraws the
+// request.
 func (s *Source) Ask(ctx context.Context, id string, r effect.Request, alone bool) (*effect.Answer, error) {
 	if alone && !s.Reachable(ctx) {
 		return nil, ctx.Err()
@@ -110,7 +111,8 @@ func (s *Source) Ask(ctx context.Context, id string, r effect.Request, alone boo
 	}
 }
 
-// Reachable reports whether hostd is or was connected. It waits for the first attempt to connect.
+// Reachable reports whether hostd is or was connected. It first waits until the first attempt to
+// connect has ended.
 func (s *Source) Reachable(ctx context.Context) bool {
 	select {
 	case <-s.tried:
@@ -120,7 +122,7 @@ func (s *Source) Reachable(ctx context.Context) bool {
 	return s.wasReached()
 }
 
-// toAnswer converts an answer for the run.
+// toAnswer converts an answer from hostd to an answer for the run.
 func toAnswer(q *request, m protocol.HostdMessage) (*effect.Answer, error) {
 	switch {
 	case m.Error != "":

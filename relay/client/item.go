@@ -7,19 +7,19 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
-// item is an event of a run. It is encoded only when it is written, by the writing goroutine, so
-// that reporting does not slow the run down.
+// item is an event of a run. The writing goroutine encodes it when it is written, so that reporting
+// does not slow the run down.
 type item struct {
-	text []byte // an emit's payload, a text, or an encoded event; immutable
+	text []byte // payload of an emit, text, or encoded event; never modified
 	of   *about
 }
 
-// about describes an item. Consecutive emits share one.
+// about describes an item. Consecutive emits on one channel share an about.
 type about struct {
 	kind itemKind
-	name string // an emit's channel or a text's stream
-	id   string // of an awaited emit's request
-	lost int64  // number of missing events
+	name string // channel of an emit, or stream of a text
+	id   string // request id of an awaited emit
+	lost int64  // number of missing events, for a gap
 }
 
 type itemKind uint8
@@ -34,10 +34,10 @@ const (
 
 var lineItem = &about{kind: isLine}
 
-// size returns the approximate length of the item's line.
+// size returns the approximate length of the item's line in bytes.
 func (x *item) size() int { return len(x.of.name) + len(x.text) + 96 }
 
-// events returns how many events of the run the item represents.
+// events returns the number of the run's events that the item represents.
 func (x *item) events() int64 {
 	if x.of.kind == isGap {
 		return x.of.lost
@@ -57,7 +57,7 @@ const (
 	chunkSize  = 64 << 10
 )
 
-// isFull reports whether there is no room for another item.
+// isFull reports whether the chunk has no room for the item x.
 func (c *chunk) isFull(x *item) bool {
 	return len(c.items) == cap(c.items) || c.size+x.size() > chunkSize
 }
@@ -68,7 +68,8 @@ func (c *chunk) add(x item) {
 	c.size += x.size()
 }
 
-// skip removes the items of the first n events and returns them.
+// skip removes the items that represent the first n events. It returns the removed items as a
+// chunk.
 func (c *chunk) skip(n int64) *chunk {
 	cut := &chunk{}
 	for len(c.items) > 0 && cut.events+c.items[0].events() <= n {
@@ -81,14 +82,14 @@ func (c *chunk) skip(n int64) *chunk {
 	return cut
 }
 
-// encoder encodes items as lines.
+// encoder encodes items as lines of JSON.
 type encoder struct {
 	b       []byte
-	channel string // of the previous emit
-	begin   []byte // beginning of the line of an emit on that channel
+	channel string // channel of the previous emit
+	begin   []byte // beginning of a line about an emit on that channel
 }
 
-// encode returns the lines of a chunk, which are valid until the next call.
+// encode returns the lines of a chunk. They are valid until the next call.
 func (w *encoder) encode(c *chunk) []byte {
 	w.b = w.b[:0]
 	for i := range c.items {
@@ -113,7 +114,7 @@ func (w *encoder) encode(c *chunk) []byte {
 	return w.b
 }
 
-// appendEmit appends the line of an emit up to the awaited member.
+// appendEmit appends the line of an emit up to the member awaited.
 func (w *encoder) appendEmit(x *item) {
 	if w.begin == nil || w.channel != x.of.name {
 		w.begin = append(value.AppendString(append(w.begin[:0], `{"event":"run.emit","data":{"channel":`...), x.of.name), `,"payload":`...)

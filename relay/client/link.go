@@ -17,15 +17,15 @@ import (
 )
 
 const (
-	firstTimeout   = 100 * time.Millisecond // for the first attempt, during which the run waits
-	connectTimeout = 5 * time.Second        // for later attempts, and for hostd's answer to the upgrade
-	gather         = 2 * time.Millisecond   // collects events that are not urgent into one write
+	firstTimeout   = 100 * time.Millisecond // time limit for the first attempt to connect, during which the run waits
+	connectTimeout = 5 * time.Second        // time limit for later attempts, and for hostd's response to the upgrade
+	gather         = 2 * time.Millisecond   // time for which events are collected, unless they are urgent, to write them together
 	retryFirst     = 100 * time.Millisecond
 	maxRetryDelay  = time.Second
 )
 
-// run sends to hostd until everything is sent and the run has ended, or ctx is done. conn and err
-// are the result of the first attempt to connect.
+// run sends events to hostd until the run has ended and everything is sent, or until ctx is
+// cancelled. conn and err are the result of the first attempt to connect.
 func (s *Source) run(conn net.Conn, err error) {
 	defer close(s.stopped)
 	run, pause := "", retryFirst
@@ -55,7 +55,7 @@ func (s *Source) run(conn net.Conn, err error) {
 	}
 }
 
-// setReached records whether hostd was reached.
+// setReached records the result of an attempt to connect to hostd.
 func (s *Source) setReached(err error) {
 	s.mu.Lock()
 	if err == nil && !s.wasReached() {
@@ -66,7 +66,7 @@ func (s *Source) setReached(err error) {
 	s.first.Do(func() { close(s.tried) })
 }
 
-// wait waits for pause. It returns false at once if the run ends.
+// wait waits for the duration pause. It returns false as soon as the run ends.
 func (s *Source) wait(pause time.Duration) bool {
 	retry := time.NewTimer(pause)
 	defer retry.Stop()
@@ -94,12 +94,12 @@ type link struct {
 	out          encoder
 	run          string   // the relay's id of the run
 	hasAcks      bool     // hostd acknowledges events
-	acked        int64    // number of acknowledged events when the connection began
+	acked        int64    // number of events that hostd had acknowledged when the connection began
 	openRequests [][]byte // encoded requests to people that were open when the connection began
 	broken       chan struct{}
 }
 
-// connect connects to hostd's socket.
+// connect connects to hostd's socket within a time limit.
 func (s *Source) connect(within time.Duration) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(s.ctx, within)
 	defer cancel()
@@ -110,7 +110,8 @@ func (s *Source) connect(within time.Duration) (net.Conn, error) {
 	return conn, nil
 }
 
-// open starts the protocol on a connection. run is the run's id at hostd, or "".
+// open starts the source protocol on a connection. run is the relay's id of the run, or "" if it is
+// not assigned yet.
 func (s *Source) open(conn net.Conn, run string) (*link, error) {
 	ctx, cancel := context.WithTimeout(s.ctx, connectTimeout)
 	defer cancel()
@@ -130,7 +131,8 @@ func (s *Source) open(conn net.Conn, run string) (*link, error) {
 	return l, nil
 }
 
-// reason returns the innermost error of a dial error, without operation and address.
+// reason returns the innermost cause of a dial error, which does not repeat the operation and the
+// address.
 func reason(err error) error {
 	for {
 		switch x := err.(type) {
@@ -148,7 +150,7 @@ func reason(err error) error {
 	}
 }
 
-// upgrade requests the source protocol and lists the open requests.
+// upgrade requests the source protocol. It sends the ids of the open requests.
 func upgrade(conn net.Conn, run string, asks []string) (*link, error) {
 	header := "POST " + protocol.SourcePath + " HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: " + protocol.SourceUpgrade +
 		"\r\nContent-Length: 0\r\n" + protocol.SourceCounts + ": 0\r\n"
@@ -164,7 +166,7 @@ func upgrade(conn net.Conn, run string, asks []string) (*link, error) {
 		return nil, fmt.Errorf("its answer is not HTTP: %w", reason(err))
 	}
 	if answer.StatusCode != http.StatusSwitchingProtocols {
-		text, _ := io.ReadAll(io.LimitReader(answer.Body, 500)) // best effort
+		text, _ := io.ReadAll(io.LimitReader(answer.Body, 500)) // the text only completes the error message
 		return nil, fmt.Errorf("it answered %s: %q", answer.Status, text)
 	}
 	l := &link{Conn: conn, in: in, run: answer.Header.Get(protocol.SourceRun), broken: make(chan struct{})}
@@ -178,7 +180,7 @@ func upgrade(conn net.Conn, run string, asks []string) (*link, error) {
 	return l, nil
 }
 
-// serve uses a connection until it closes. done reports whether everything was sent.
+// serve uses a connection until it closes. done is true if everything was sent.
 func (s *Source) serve(l *link) (done bool) {
 	stop := context.AfterFunc(s.ctx, func() { l.Close() })
 	defer stop()
@@ -189,7 +191,7 @@ func (s *Source) serve(l *link) (done bool) {
 		s.readAll(l)
 	}()
 	if done = s.writeAll(l); !done {
-		_ = l.SetReadDeadline(time.Now().Add(maxRetryDelay)) // read what hostd sent before it closed
+		_ = l.SetReadDeadline(time.Now().Add(maxRetryDelay)) // read the messages that hostd sent before it closed the connection
 		<-received
 	}
 	l.Close()
@@ -197,8 +199,8 @@ func (s *Source) serve(l *link) (done bool) {
 	return done
 }
 
-// writeAll writes events until the run ends or the connection closes. done reports whether
-// everything was written.
+// writeAll writes events until the run ends or the connection closes. done is true if everything
+// was written.
 func (s *Source) writeAll(l *link) (done bool) {
 	s.mu.Lock()
 	if l.hasAcks {
@@ -233,8 +235,8 @@ func (s *Source) writeAll(l *link) (done bool) {
 	}
 }
 
-// sendStart sends run.started to a hostd that does not acknowledge events and does not know the
-// run.
+// sendStart sends run.started again if hostd does not acknowledge events and does not know the run,
+// because the event was written to an earlier connection.
 func (s *Source) sendStart(l *link) bool {
 	s.mu.Lock()
 	known := l.hasAcks || s.queue.acked == 0
@@ -246,8 +248,8 @@ func (s *Source) sendStart(l *link) bool {
 	return err == nil
 }
 
-// waitForMore waits until there is more to write, and briefly longer if it is not urgent. It
-// returns false when the connection has closed.
+// waitForMore waits until there is more to write. If it is not urgent, waitForMore waits a little
+// longer to collect more. It returns false when the connection has closed.
 func (s *Source) waitForMore(l *link) bool {
 	select {
 	case <-s.urgent:
@@ -267,7 +269,7 @@ func (s *Source) waitForMore(l *link) bool {
 	return true
 }
 
-// send writes chunks, then lines.
+// send writes the chunks and then the lines.
 func (l *link) send(chunks []*chunk, lines [][]byte, secrets Secrets) error {
 	for _, c := range chunks {
 		if _, err := l.Write(redactLines(l.out.encode(c), secrets)); err != nil {
@@ -282,7 +284,7 @@ func (l *link) send(chunks []*chunk, lines [][]byte, secrets Secrets) error {
 	return nil
 }
 
-// redactLines removes secrets from lines.
+// redactLines replaces the secrets in lines of JSON.
 func redactLines(text []byte, secrets Secrets) []byte {
 	if secrets == nil || secrets.Empty() || !secrets.Contains(string(text)) {
 		return text
@@ -294,14 +296,14 @@ func redactLines(text []byte, secrets Secrets) []byte {
 	return out
 }
 
-// readAll processes hostd's messages until the connection closes.
+// readAll handles hostd's messages until the connection closes.
 func (s *Source) readAll(l *link) {
 	in := bufio.NewScanner(l.in)
 	in.Buffer(nil, protocol.SourceLine)
 	for in.Scan() {
 		var m protocol.HostdMessage
 		if json.Unmarshal(in.Bytes(), &m) != nil {
-			continue // an unknown message of another version
+			continue // ignore an unknown message of another version
 		}
 		s.mu.Lock()
 		if m.Committed > 0 {

@@ -8,11 +8,11 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// wholeAnswer is the id of a single question whose answer is the value itself. Other answers are
-// members of an object.
+// wholeAnswer is the id of a question whose answer is the awaited value itself. Answers to all
+// other questions are members of an object.
 const wholeAnswer = protocol.WholeAnswer
 
-// The kinds of questions.
+// Kinds of questions.
 const (
 	kindText    = "text"
 	kindChoice  = "choice"
@@ -23,7 +23,8 @@ const (
 
 const maxQuestions = 20
 
-// shape is the supported part of a JSON Schema, as package schema writes it.
+// shape contains the parts of a JSON Schema that questionsOf supports. Package schema writes
+// schemas in this form.
 type shape struct {
 	Type        json.RawMessage            `json:"type"`
 	Description string                     `json:"description"`
@@ -36,8 +37,8 @@ type shape struct {
 
 func (s *shape) is(typ string) bool { return string(s.Type) == `"`+typ+`"` }
 
-// questionsOf returns the questions for a value of a schema; nil means any text. An object becomes
-// one question for each member.
+// questionsOf returns the questions that ask for a value of a schema. A nil schema stands for any
+// text. For an object it returns one question for each member.
 func questionsOf(schema json.RawMessage, prompt string) []protocol.Question {
 	q := protocol.Question{ID: wholeAnswer, Question: prompt, Kind: kindText, Required: true}
 	if schema == nil {
@@ -45,7 +46,7 @@ func questionsOf(schema json.RawMessage, prompt string) []protocol.Question {
 	}
 	var s shape
 	if json.Unmarshal(schema, &s) != nil {
-		s = shape{} // true: any value
+		s = shape{} // the schema true allows any value
 	}
 	refers := bytes.Contains(schema, []byte(`"$ref"`))
 	if names := members(schema); s.is("object") && !refers && len(names) > 0 && len(names) <= maxQuestions && !slices.Contains(names, wholeAnswer) {
@@ -55,7 +56,7 @@ func questionsOf(schema json.RawMessage, prompt string) []protocol.Question {
 	return []protocol.Question{q}
 }
 
-// form returns a question for each member.
+// form returns one question for each member in names.
 func form(s *shape, names []string) []protocol.Question {
 	var out []protocol.Question
 	for _, name := range names {
@@ -74,7 +75,8 @@ func form(s *shape, names []string) []protocol.Question {
 	return out
 }
 
-// kindOf returns the kind of form field for a value of a schema.
+// kindOf returns the kind of question for a value of a schema. rest is the schema to send with the
+// question, or nil.
 func kindOf(s *shape, schema json.RawMessage) (kind string, options []protocol.Option, rest json.RawMessage) {
 	switch {
 	case s.is("boolean") && s.Enum == nil:
@@ -100,7 +102,7 @@ func choices(values []json.RawMessage) (out []protocol.Option) {
 	return out
 }
 
-// members returns the names of a schema's properties, in order.
+// members returns the names of a schema's properties, in their order in the schema.
 func members(schema json.RawMessage) (names []string) {
 	var s struct {
 		Properties json.RawMessage `json:"properties"`

@@ -9,30 +9,30 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-const maxText = 32 << 10 // bytes of one run.output
+const maxText = 32 << 10 // maximum bytes of text in one run.output event
 
-// queue holds the events that hostd has not acknowledged. Events beyond protocol.SourceRetained are
-// dropped and replaced by a gap.
+// queue contains the events that hostd has not acknowledged. If they exceed protocol.SourceRetained
+// bytes, further events are dropped, and a gap event replaces them.
 type queue struct {
-	waiting []*chunk // to write
-	last    *chunk   // the last waiting chunk, if items can be added
-	written []*chunk // written but not acknowledged; empty without acknowledgements
-	size    int      // approximate bytes of both
-	acked   int64    // number of earlier, acknowledged events
-	lost    int64    // events dropped since the last one in the queue
+	waiting []*chunk // chunks to write
+	last    *chunk   // last chunk in waiting; nil if no items can be added to it
+	written []*chunk // chunks that were written but not acknowledged; empty if hostd does not acknowledge events
+	size    int      // approximate size of waiting and written, in bytes
+	acked   int64    // number of events that were acknowledged, or written to a hostd without acknowledgements
+	lost    int64    // number of events dropped since the last one in the queue
 
-	emits  *about // of the previous emit
+	emits  *about // description of the previous emit, for reuse
 	prints prints
 }
 
-// prints holds text that is not an event yet.
+// prints contains printed text that has not become an event yet.
 type prints struct {
 	stream  string
 	b       []byte
-	partial map[string][]byte // incomplete characters of the other streams
+	partial map[string][]byte // incomplete characters at the end of the other streams' texts
 }
 
-// switchTo makes stream the current one.
+// switchTo makes stream the current stream. It stores the incomplete character of the previous one.
 func (p *prints) switchTo(stream string) {
 	if p.partial == nil {
 		p.partial = map[string][]byte{}
@@ -41,7 +41,7 @@ func (p *prints) switchTo(stream string) {
 	p.stream, p.b = stream, append(p.b[:0], p.partial[stream]...)
 }
 
-// put adds an event. fresh reports whether the queue was empty.
+// put adds an event. fresh is true if the queue was empty, so that the writer must be notified.
 func (q *queue) put(x item) (fresh bool) {
 	if len(q.prints.b) > 0 {
 		q.flush()
@@ -49,7 +49,7 @@ func (q *queue) put(x item) (fresh bool) {
 	return q.append(x)
 }
 
-// emit adds an emit that is not awaited. It is optimised, because programs may emit very often.
+// emit adds an emit that is not awaited. It is optimised because programs may emit very often.
 func (q *queue) emit(channel string, payload []byte) (fresh bool) {
 	if q.emits == nil || q.emits.name != channel {
 		q.emits = &about{kind: isEmit, name: channel}
@@ -88,7 +88,7 @@ func (q *queue) append(x item) (fresh bool) {
 	return fresh
 }
 
-// gap adds a gap if events were dropped.
+// gap adds a gap event if events were dropped.
 func (q *queue) gap() {
 	if q.lost > 0 {
 		q.retain(item{of: &about{kind: isGap, lost: q.lost}})
@@ -105,7 +105,7 @@ func (q *queue) retain(x item) {
 	q.size += x.size()
 }
 
-// print adds text, which is merged with later text on the same stream.
+// print adds printed text. Consecutive texts on one stream are merged to one event.
 func (q *queue) print(stream, text string) (fresh bool) {
 	p := &q.prints
 	if p.stream != stream {
@@ -122,14 +122,14 @@ func (q *queue) print(stream, text string) (fresh bool) {
 	return fresh
 }
 
-// flush converts the pending text to events, except for an incomplete character.
+// flush converts the pending text to events. It retains an incomplete character at the end.
 func (q *queue) flush() {
 	rest := len(q.prints.b) - utf8cut.Unfinished(q.prints.b)
 	q.texts(q.prints.stream, q.prints.b[:rest])
 	q.prints.b = append(q.prints.b[:0], q.prints.b[rest:]...)
 }
 
-// finish flushes all text at the end.
+// finish converts the pending text of all streams to events, including incomplete characters.
 func (q *queue) finish() {
 	for _, stream := range [...]string{q.prints.stream, Stdout, Stderr} {
 		q.flush()
@@ -139,7 +139,7 @@ func (q *queue) finish() {
 	}
 }
 
-// texts adds text as events.
+// texts adds text as one or more events.
 func (q *queue) texts(stream string, text []byte) {
 	for len(text) > 0 {
 		piece := text
@@ -151,12 +151,12 @@ func (q *queue) texts(stream string, text []byte) {
 	}
 }
 
-// validText returns a text without an incomplete character at its end.
+// validText returns text as valid UTF-8, without an incomplete character at its end.
 func validText(text json.RawMessage) string {
 	return strings.ToValidUTF8(string(text[:len(text)-utf8cut.Unfinished(text)]), "\ufffd")
 }
 
-// take returns what waits to be written.
+// take removes and returns the chunks to write.
 func (q *queue) take() []*chunk {
 	q.flush()
 	if q.size < protocol.SourceRetained/2 {
@@ -167,10 +167,11 @@ func (q *queue) take() []*chunk {
 	return out
 }
 
-// setWritten records that chunks were written. With acks set, they are retained until acknowledged.
-func (q *queue) setWritten(all []*chunk, counts bool) {
+// setWritten records that chunks were written. If hasAcks is true, hostd acknowledges events, and
+// the chunks are retained until it has done so.
+func (q *queue) setWritten(all []*chunk, hasAcks bool) {
 	for _, c := range all {
-		if counts {
+		if hasAcks {
 			q.written = append(q.written, c)
 			continue
 		}
@@ -178,13 +179,13 @@ func (q *queue) setWritten(all []*chunk, counts bool) {
 	}
 }
 
-// drop drops a chunk that hostd has.
+// drop removes a chunk that hostd has received from the counts.
 func (q *queue) drop(c *chunk) {
 	q.size -= c.size
 	q.acked += c.events
 }
 
-// ack drops what hostd has committed: the first n events of the run.
+// ack removes the events that hostd has committed, which are the first n events of the run.
 func (q *queue) ack(n int64) {
 	for len(q.written) > 0 && q.acked+q.written[0].events <= n {
 		q.drop(q.written[0])
@@ -192,7 +193,7 @@ func (q *queue) ack(n int64) {
 	}
 }
 
-// resend makes everything after the first n events wait again.
+// resend makes all events after the first n events wait to be written again.
 func (q *queue) resend(n int64) {
 	q.ack(n)
 	q.waiting = append(q.written, q.waiting...)

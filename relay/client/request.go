@@ -14,13 +14,13 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// request is a question to people elsewhere.
+// request is a question to the people who follow the run.
 type request struct {
 	protocol.PermissionRequested
-	channel string // for error messages of the program
+	channel string // channel for error messages of the program
 }
 
-// line encodes the request for hostd.
+// line returns the request as a line for hostd.
 func (q *request) line() []byte {
 	text, err := json.Marshal(struct {
 		Ask string `json:"ask"`
@@ -32,7 +32,7 @@ func (q *request) line() []byte {
 	return append(text, '\n')
 }
 
-// newRequest converts a request of a run.
+// newRequest converts an effect of a run to a request with the given id.
 func newRequest(id string, r effect.Request, now time.Time) *request {
 	q := &request{}
 	q.RequestID = id
@@ -56,14 +56,14 @@ func newRequest(id string, r effect.Request, now time.Time) *request {
 	return q
 }
 
-// setPosition sets the position in the program.
+// setPosition sets the position in the program that the request comes from.
 func (q *request) setPosition(from *effect.From) {
 	if from != nil && from.File != "" {
 		q.From.File, q.From.Line = from.File, &from.Line
 	}
 }
 
-// setExpiry sets the expiry.
+// setExpiry sets the time at which the request expires, d after now.
 func (q *request) setExpiry(d time.Duration, now time.Time) {
 	if d > 0 {
 		q.ExpiresAt = now.Add(d).UTC().Format("2006-01-02T15:04:05.000Z")
@@ -77,7 +77,7 @@ func (q *request) fillEmit(r *effect.AwaitEmit) {
 	var text string
 	switch {
 	case json.Unmarshal(r.Payload, &text) == nil && text != "":
-		q.Prompt = text // the text is the prompt, not an argument
+		q.Prompt = text // the text itself is the prompt
 	case text == "" && string(r.Payload) != "null" && string(r.Payload) != `""`:
 		q.OpArgs = shorten(r.Payload)
 	}
@@ -85,7 +85,7 @@ func (q *request) fillEmit(r *effect.AwaitEmit) {
 	q.setReason()
 }
 
-// setReason sets the kind of answer that is expected.
+// setReason sets which kind of answer the request expects.
 func (q *request) setReason() {
 	q.Reason = "prompt"
 	switch first := q.Questions[0]; {
@@ -97,7 +97,7 @@ func (q *request) setReason() {
 	}
 }
 
-// fillHost fills in the request of a host.
+// fillHost fills in a host's request from the host's message.
 func (q *request) fillHost(asks *effect.Asking, message json.RawMessage, now time.Time) {
 	q.setExpiry(time.Duration(asks.Within)*time.Millisecond, now)
 	q.From = &protocol.Origin{Kind: protocol.FromQuestion, Host: asks.Host}
@@ -114,20 +114,21 @@ func (q *request) fillHost(asks *effect.Asking, message json.RawMessage, now tim
 	q.setReason()
 }
 
-// approval is a request for approval: a host's message or a tool call.
+// approval is a request for approval from a host or for a tool call.
 type approval struct {
 	Description string          `json:"description"`
 	Tool        string          `json:"tool"`
 	Args        json.RawMessage `json:"args"`
 	Risk        string          `json:"risk_level"`
 	Reason      string          `json:"reason"`
-	// Only of a tool call.
+	// The following fields are set only for tool calls.
 	By      string  `json:"by"`
 	CallID  string  `json:"call_id"`
 	Timeout float64 `json:"timeout_s"`
 }
 
-// fillTool fills in the approval of a tool call. It returns false for a program's own payload.
+// fillTool fills in the approval of a tool call. It returns false if payload is not an approval of
+// a tool call but the program's own.
 func (q *request) fillTool(payload json.RawMessage, now time.Time) bool {
 	var m approval
 	if json.Unmarshal(payload, &m) != nil || m.CallID == "" {
@@ -167,7 +168,7 @@ func (q *request) approval(m *approval) {
 	q.OpArgs, q.ArgsSHA256 = shorten(m.Args), decision.Hash(m.Args)
 }
 
-// firstChars returns the beginning of a text, at most n characters.
+// firstChars returns a text of at most n characters. It cuts a longer text and adds "…".
 func firstChars(text string, n int) string {
 	if utf8.RuneCountInString(text) <= n {
 		return text
@@ -175,7 +176,8 @@ func firstChars(text string, n int) string {
 	return string([]rune(text)[:n-1]) + "…"
 }
 
-// hostQuestion is a question of a host: the message itself or one of its questions.
+// hostQuestion is a question in a host's message. A message is itself a question, or contains
+// several.
 type hostQuestion struct {
 	ID       json.RawMessage   `json:"id"`
 	Question string            `json:"question"`
@@ -190,7 +192,7 @@ func hostQuestions(message json.RawMessage) (all []protocol.Question, prompt str
 		hostQuestion
 		Questions []hostQuestion `json:"questions"`
 	}
-	if json.Unmarshal(message, &m) != nil { // a member has an unexpected type
+	if json.Unmarshal(message, &m) != nil { // a member of the message has an unexpected type
 		m.hostQuestion = hostQuestion{Question: string(message)}
 	}
 	each := m.Questions
@@ -212,8 +214,8 @@ func hostQuestions(message json.RawMessage) (all []protocol.Question, prompt str
 	return all, firstChars(prompt, maxPrompt)
 }
 
-// name returns the key of the answer if there are several questions: the question's id, or else its
-// text.
+// name returns the key of the question in the answer to several questions: the question's id, or
+// its text if it has no id.
 func (q *hostQuestion) name() string {
 	var id string
 	switch {

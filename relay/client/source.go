@@ -1,10 +1,10 @@
-// Package client reports a run to the hostd of this machine and lets people who follow the run
-// elsewhere answer its questions (spec/24-relay.md). The compatibility promise does not cover this
-// API.
+// Package client reports a run to the hostd of this machine, so that people can follow the run
+// elsewhere and answer its questions (spec/24-relay.md). The compatibility promise does not cover
+// the API of this package.
 //
-// Reporting must not slow the run down: events are stored in memory, and a goroutine encodes them
-// and writes them to hostd's socket. Without a hostd nothing waits or is encoded. This package
-// needs neither network nor database.
+// Reporting must not slow the run down. Events are stored in memory, and a separate goroutine
+// encodes them and writes them to hostd's socket. Without a hostd, nothing waits and no event is
+// encoded. The package needs neither a network nor a database.
 package client
 
 import (
@@ -25,7 +25,7 @@ import (
 // Options describes a run.
 type Options struct {
 	Socket  string           // path of hostd's socket
-	Started protocol.Started // describes the run
+	Started protocol.Started // description of the run
 }
 
 // Source reports one run. It is safe for concurrent use. A nil *Source reports nothing.
@@ -33,27 +33,28 @@ type Source struct {
 	o       Options
 	ctx     context.Context
 	cancel  context.CancelFunc
-	secrets Secrets // nil if unknown
+	secrets Secrets // nil if the secrets are unknown
 	used    func() protocol.Usage
-	stopped chan struct{} // closed when the goroutine has ended
+	stopped chan struct{} // closed when the writing goroutine has exited
 	tried   chan struct{} // closed after the first attempt to connect
-	joined  chan struct{} // closed when hostd was first reached
+	joined  chan struct{} // closed when hostd is reached for the first time
 
 	mu            sync.Mutex
 	queue         queue
 	requests      requests
 	first         sync.Once
-	wake          chan struct{} // signals something to write
-	urgent        chan struct{} // signals something urgent to write
+	wake          chan struct{} // contains an element if there is something to write
+	urgent        chan struct{} // contains an element if something must be written immediately
 	connErr       error         // error of the last attempt to connect
 	ended         bool          // no more events are accepted
-	asked         int64         // number of request ids assigned
+	asked         int64         // number of request ids assigned so far
 	runID         string        // the relay's id of the run; "" until hostd assigns one
 	line          protocol.Place
 	conversations conversations
 }
 
-// New starts reporting a run. Absent returns afterwards whether a hostd is there.
+// New starts to report a run. It makes the first attempt to connect to hostd; Absent returns the
+// result.
 func New(o Options) *Source {
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &Source{o: o, ctx: ctx, cancel: cancel, stopped: make(chan struct{}), tried: make(chan struct{}), joined: make(chan struct{}), wake: make(chan struct{}, 1), urgent: make(chan struct{}, 1)}
@@ -66,7 +67,8 @@ func New(o Options) *Source {
 	return s
 }
 
-// Absent returns why the last attempt to reach hostd failed, or nil if hostd was ever reached.
+// Absent returns the error of the last attempt to reach hostd. It returns nil if hostd was ever
+// reached.
 func (s *Source) Absent() error {
 	if s == nil {
 		return nil
@@ -79,7 +81,7 @@ func (s *Source) Absent() error {
 	return s.connErr
 }
 
-// wasReached reports whether hostd was ever reached.
+// wasReached reports whether hostd was reached at least once.
 func (s *Source) wasReached() bool {
 	select {
 	case <-s.joined:
@@ -89,10 +91,10 @@ func (s *Source) wasReached() bool {
 	}
 }
 
-// Await waits until hostd was reached, for at most limit. On a busy machine hostd may need longer
-// to answer than the first attempt waits. Await returns why hostd could not be reached, the
-// context's error, or nil; after an error the Source is closed. It does not wait when the socket
-// does not exist, and then returns nil, too: Absent reports that.
+// Await waits until hostd was reached, but at most for limit. The first attempt to connect may be
+// too short for hostd on a busy machine. Await returns nil if hostd was reached, and otherwise the
+// reason or the error of ctx; after an error the Source is closed. If the socket does not exist,
+// Await returns nil immediately, and Absent returns the reason.
 func (s *Source) Await(ctx context.Context, limit time.Duration) error {
 	if _, err := os.Stat(s.o.Socket); errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -118,8 +120,8 @@ func (s *Source) Await(ctx context.Context, limit time.Duration) error {
 	return err
 }
 
-// Run returns the relay's id of the run after the first attempt to connect, or "" if there is no
-// hostd or ctx is done.
+// Run returns the relay's id of the run. It waits for the first attempt to connect. It returns ""
+// if hostd was not reached or ctx is cancelled.
 func (s *Source) Run(ctx context.Context) string {
 	if !s.Reachable(ctx) {
 		return ""
@@ -129,15 +131,15 @@ func (s *Source) Run(ctx context.Context) string {
 	return s.runID
 }
 
-// Secrets removes a run's secrets from its events.
+// Secrets replaces the secrets of a run in its events.
 type Secrets interface {
-	Empty() bool // reports whether there are none
+	Empty() bool // reports whether there are no secrets
 	Contains(text string) bool
-	JSON(text []byte) []byte // returns a JSON text with its secrets replaced
+	JSON(text []byte) []byte // returns a JSON text in which the secrets are replaced
 }
 
-// Begin reports that a program starts: its run id, structure, secrets and a function that returns
-// its usage.
+// Begin reports that the program starts. id is the run id of the program. used returns its usage of
+// models.
 func (s *Source) Begin(id string, structure *Structure, secrets Secrets, used func() protocol.Usage) {
 	if s == nil {
 		return
@@ -152,11 +154,11 @@ func (s *Source) Begin(id string, structure *Structure, secrets Secrets, used fu
 	s.report(protocol.RunMeta, protocol.Meta{Labels: map[string]string{"run": id}, Structure: text})
 }
 
-// closeTimeout is how long End waits for a hostd that does not read.
+// closeTimeout is the maximum time that End waits for a hostd that does not read.
 const closeTimeout = time.Second
 
-// End reports the exit code of the process. It returns when hostd has received everything, or
-// closeTimeout has passed.
+// End reports the exit code of the process. It returns when hostd has received all events, or after
+// closeTimeout.
 func (s *Source) End(code int) {
 	if s == nil {
 		return
@@ -179,7 +181,7 @@ func (s *Source) End(code int) {
 	<-s.stopped
 }
 
-// report adds an event.
+// report adds an event with the given type and data.
 func (s *Source) report(typ string, data any) {
 	line := encodeEvent(typ, data)
 	s.mu.Lock()
@@ -190,7 +192,7 @@ func (s *Source) report(typ string, data any) {
 	}
 }
 
-// encodeEvent returns an event's line.
+// encodeEvent returns the line of an event.
 func encodeEvent(typ string, data any) []byte {
 	text, err := json.Marshal(data)
 	if err != nil {
@@ -201,7 +203,8 @@ func encodeEvent(typ string, data any) []byte {
 	return append(append(line, text...), '}', '\n')
 }
 
-// notifyWriter wakes the writing goroutine, which collects more first unless it is urgent.
+// notifyWriter wakes up the writing goroutine. Unless it is urgent, that goroutine first waits
+// briefly for more events.
 func (s *Source) notifyWriter(urgent bool) {
 	if urgent {
 		select {
@@ -215,8 +218,8 @@ func (s *Source) notifyWriter(urgent bool) {
 	}
 }
 
-// Emitted reports an emit and retains its payload without copying it. For an awaited emit it
-// returns the id of the request that may follow.
+// Emitted reports an emit. It stores the payload without copying it, so the caller must not modify
+// it. For an awaited emit, it returns the id for the request that may follow.
 func (s *Source) Emitted(channel string, payload json.RawMessage, awaited bool) (id string) {
 	s.mu.Lock()
 	if s.ended {
@@ -237,7 +240,7 @@ func (s *Source) Emitted(channel string, payload json.RawMessage, awaited bool) 
 	return id
 }
 
-// nextID returns the next request id. The caller holds mu.
+// nextID returns an unused request id. The caller holds mu.
 func (s *Source) nextID() string {
 	s.asked++
 	return "q" + strconv.FormatInt(s.asked, 10)
@@ -249,7 +252,7 @@ const (
 	Stderr = "stderr"
 )
 
-// Printed reports printed text.
+// Printed reports text that the program has printed.
 func (s *Source) Printed(text string, newline bool) {
 	if newline {
 		text += "\n"
@@ -257,7 +260,7 @@ func (s *Source) Printed(text string, newline bool) {
 	s.Wrote(Stdout, text)
 }
 
-// Wrote reports text on one of the streams.
+// Wrote reports text that was written to one of the streams.
 func (s *Source) Wrote(stream, text string) {
 	if s == nil || text == "" {
 		return
@@ -271,11 +274,11 @@ func (s *Source) Wrote(stream, text string) {
 }
 
 const (
-	maxValue   = 64 << 10 // bytes of a payload that is sent completely
-	maxPreview = 2000     // bytes of the preview of a longer one
+	maxValue   = 64 << 10 // maximum bytes of a payload that is sent completely
+	maxPreview = 2000     // bytes of the preview of a longer payload
 )
 
-// shorten returns a payload, or a preview if it is too long.
+// shorten returns payload, or an object with a preview if the payload is too long.
 func shorten(payload json.RawMessage) json.RawMessage {
 	switch {
 	case len(payload) == 0:

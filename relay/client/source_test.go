@@ -19,7 +19,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// lines returns the lines of a queue and the number of their events.
+// lines returns the lines of the queued events and the number of events that they represent. It
+// marks the events as written.
 func lines(q *queue) (text string, events int64) {
 	var b strings.Builder
 	var w encoder
@@ -31,8 +32,8 @@ func lines(q *queue) (text string, events int64) {
 	return b.String(), events
 }
 
-// TestOutput checks that text of one stream becomes one event with whole characters; an invalid
-// byte is shown once; nothing is lost at the end.
+// TestOutput checks that consecutive text on one stream becomes one event that contains only
+// complete characters. An invalid byte is replaced once. No text is lost at the end.
 func TestOutput(t *testing.T) {
 	var q queue
 	for _, p := range []struct{ stream, text string }{
@@ -47,17 +48,17 @@ func TestOutput(t *testing.T) {
 	}
 	want := out(Stdout, "agr") + out(Stderr, "no\ufffd") + out(Stdout, `össe\n`) + out(Stdout, "\ufffd")
 	if d := cmp.Diff(want, got); d != "" || events != 4 {
-		t.Errorf("%d events (-want +got):\n%s", events, d)
+		t.Errorf("got %d events, want 4; lines (-want +got):\n%s", events, d)
 	}
 	q.print(Stdout, strings.Repeat("ä", maxText))
 	got, events = lines(&q)
 	if events != 2 || len(got) > 2*maxText+200 || strings.Contains(got, "\ufffd") {
-		t.Errorf("%d events of %d bytes", events, len(got))
+		t.Errorf("got %d events with %d bytes, want 2 events without replacement characters", events, len(got))
 	}
 }
 
-// TestQueueLimit checks that events for an absent hostd are limited, that the loss is reported, and
-// that the end is always sent.
+// TestQueueLimit checks the limit on the events for a hostd that is not connected. The loss must be
+// reported, and the last event must be sent in any case.
 func TestQueueLimit(t *testing.T) {
 	var q queue
 	line := encodeEvent(protocol.RunEmit, protocol.Emit{Channel: "c", Payload: json.RawMessage(`"` + strings.Repeat("x", 60<<10) + `"`)})
@@ -72,19 +73,19 @@ func TestQueueLimit(t *testing.T) {
 	text, events := lines(&q)
 	retained := strings.Count(text, `"run.emit"`)
 	if events != int64(n)+1 || !strings.HasSuffix(text, fmt.Sprintf(`{"event":"run.gap","data":{"reason":"source_lag"},"lost":%d}`+"\nend\n", n-retained)) {
-		t.Errorf("%d of %d events, %d kept: …%s", events, n, retained, text[len(text)-100:])
+		t.Errorf("the lines represent %d events, want one more than %d; %d were retained; end: …%s", events, n, retained, text[len(text)-100:])
 	}
 }
 
-// TestResend checks that a queue resends only the events that hostd does not have, also from the
-// middle of a chunk, and with a single gap.
+// TestResend checks that a queue resends exactly the events that hostd does not have, even if they
+// begin in the middle of a chunk. A gap is sent only once.
 func TestResend(t *testing.T) {
 	for acked := range int64(11) {
 		var q queue
 		for i := range 4 {
 			q.add(fmt.Appendf(nil, "%d\n", i+1))
 		}
-		q.lost = 3 // 5 to 7
+		q.lost = 3 // the events 5 to 7 are lost
 		for i := 7; i < 10; i++ {
 			q.add(fmt.Appendf(nil, "%d\n", i+1))
 		}
@@ -101,26 +102,26 @@ func TestResend(t *testing.T) {
 			}
 		}
 		if d := cmp.Diff(want.String(), text); d != "" {
-			t.Errorf("after %d, %d events (-want +got):\n%s", acked, events, d)
+			t.Errorf("resend after %d acknowledged events: %d events; lines (-want +got):\n%s", acked, events, d)
 		}
 	}
 }
 
-// TestQuestionWithoutHostd checks that without a hostd a question gets no answer if there is no
-// local handler; with one, its answer is awaited.
+// TestQuestionWithoutHostd checks Ask without a hostd. Without a local handler Ask must return no
+// answer. With one it must wait, because that handler can still answer.
 func TestQuestionWithoutHostd(t *testing.T) {
 	s := New(Options{Socket: filepath.Join(t.TempDir(), "none")})
 	if s.Absent() == nil {
-		t.Error("a hostd answered")
+		t.Error("Absent returns nil although there is no hostd")
 	}
 	q := &effect.AwaitEmit{Channel: "c"}
 	if a, err := s.Ask(context.Background(), "", q, true); a != nil || err != nil {
-		t.Errorf("alone: %v, %v", a, err)
+		t.Errorf("Ask without a local handler returns %v, error %v; want nil", a, err)
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	time.AfterFunc(time.Millisecond, stop)
 	if a, err := s.Ask(ctx, "", q, false); a != nil || err != context.Canceled {
-		t.Errorf("with another: %v, %v", a, err)
+		t.Errorf("Ask with a local handler returns %v, error %v; want context.Canceled", a, err)
 	}
 	s.End(0)
 	var none *Source
@@ -128,8 +129,8 @@ func TestQuestionWithoutHostd(t *testing.T) {
 	none.End(0)
 }
 
-// TestAwaitHostd checks that a run waits for a hostd whose socket exists, also if it does not
-// answer at first, but not without limit.
+// TestAwaitHostd checks that Await waits for a hostd whose socket exists, even if hostd does not
+// answer the first attempt. The wait must be limited.
 func TestAwaitHostd(t *testing.T) {
 	dir, err := os.MkdirTemp("", "await") // a socket's path must be short
 	if err != nil {
@@ -147,20 +148,20 @@ func TestAwaitHostd(t *testing.T) {
 
 	s := New(Options{Socket: filepath.Join(dir, "none")})
 	if err := s.Await(t.Context(), time.Hour); err != nil {
-		t.Errorf("a socket that does not exist: %v", err)
+		t.Errorf("Await for a missing socket returns %v, want nil", err)
 	}
 	s.End(0)
 
 	silent, _ := listen("silent")
 	s = New(Options{Socket: silent})
 	if err := s.Await(t.Context(), time.Millisecond); err == nil {
-		t.Error("a hostd that does not answer: no error")
+		t.Error("Await for a hostd that does not answer returns nil, want an error")
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	s = New(Options{Socket: silent})
 	stop()
 	if err := s.Await(ctx, time.Hour); err != context.Canceled {
-		t.Errorf("interrupted: %v", err)
+		t.Errorf("Await with a cancelled context returns %v, want context.Canceled", err)
 	}
 
 	late, l := listen("late")
@@ -170,7 +171,7 @@ func TestAwaitHostd(t *testing.T) {
 			if err != nil {
 				return
 			}
-			if _, err := http.ReadRequest(bufio.NewReader(c)); err == nil && n > 0 { // the first attempt fails
+			if _, err := http.ReadRequest(bufio.NewReader(c)); err == nil && n > 0 { // hostd does not answer the first attempt
 				_, _ = io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\n"+protocol.SourceRun+": run_1\r\n\r\n")
 				_, _ = io.Copy(io.Discard, c)
 			}
@@ -179,12 +180,13 @@ func TestAwaitHostd(t *testing.T) {
 	}()
 	s = New(Options{Socket: late})
 	if err := s.Await(t.Context(), time.Hour); err != nil || s.Run(t.Context()) != "run_1" {
-		t.Errorf("a hostd that answers later: %q, %v", s.Run(t.Context()), err)
+		t.Errorf("a hostd that answers the second attempt: run id %q, error %v", s.Run(t.Context()), err)
 	}
 	s.End(0)
 }
 
-// TestQuestions checks the questions for types; other types are entered as JSON.
+// TestQuestions checks the questions for different types. Values of types without a form field are
+// entered as JSON.
 func TestQuestions(t *testing.T) {
 	for schema, want := range map[string]string{
 		``:                   `[{"id":"answer","question":"p","kind":"text","required":true}]`,
@@ -203,7 +205,7 @@ func TestQuestions(t *testing.T) {
 		}
 		got, err := json.Marshal(questionsOf(value, "p"))
 		if err != nil || string(got) != want {
-			t.Errorf("%s: %s (%v), want\n%s", schema, got, err, want)
+			t.Errorf("questions for schema %s = %s (error %v), want\n%s", schema, got, err, want)
 		}
 	}
 }

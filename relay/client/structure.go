@@ -1,7 +1,7 @@
 package client
 
-// Structure describes a program as a graph of its pipelines with their stages, agents, hosts and
-// tools. A pipeline has an edge to its first stage, and each stage to the next.
+// Structure describes a program as a graph of its pipelines, stages, agents, hosts and tools. A
+// pipeline has an edge to its first stage, and each stage has an edge to the next stage.
 type Structure struct {
 	Nodes []Node `json:"nodes"`
 	Edges []Edge `json:"edges"`
@@ -14,7 +14,7 @@ type Node struct {
 	Name string `json:"name"`
 }
 
-// Edge states that one part uses another.
+// Edge states that one part of a program uses another part.
 type Edge struct {
 	From string `json:"from"`
 	To   string `json:"to"`

@@ -12,7 +12,7 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// The phases of run.listen.
+// Phases of the event run.listen.
 const (
 	phaseStart    = "start"
 	phaseMessage  = "message"
@@ -21,22 +21,22 @@ const (
 	phaseError    = "error"
 )
 
-// conversations holds the open conversations with hosts and agents, by id.
+// conversations contains the open conversations with hosts and agents.
 type conversations struct {
 	open   map[string]conversation
-	agents int64 // number of agent calls so far
+	agents int64 // number of agent calls so far, for their ids
 }
 
 // conversation is an open conversation.
 type conversation struct {
 	host     string
 	at       time.Time
-	failed   string // the error, or ""
-	complete bool   // the last message was received
+	failed   string // error of the conversation; "" if there is none
+	complete bool   // the last message of the host has been received
 }
 
-// Requested observes an effect and returns a function that observes its result. It reports
-// conversations with hosts and agents.
+// Requested observes an effect, and returns a function that observes the result of the effect. It
+// reports conversations with hosts and agents.
 func (s *Source) Requested(q effect.Request) func(effect.Result, error) {
 	switch q := q.(type) {
 	case *effect.ExchangeOpen:
@@ -65,7 +65,7 @@ func exchange(id int64) string { return "x" + strconv.FormatInt(id, 10) }
 
 func stream(id int64) string { return "s" + strconv.FormatInt(id, 10) }
 
-// Located reports the current line of the program.
+// Located reports the line of the program that is being executed.
 func (s *Source) Located(file string, at int) {
 	line := protocol.Place{File: file, Line: int64(at)}
 	s.mu.Lock()
@@ -77,7 +77,7 @@ func (s *Source) Located(file string, at int) {
 	}
 }
 
-// begin reports that a conversation begins.
+// begin reports the beginning of a conversation.
 func (s *Source) begin(id, host string) {
 	s.mu.Lock()
 	s.conversations.open[id] = conversation{host: host, at: time.Now()}
@@ -85,7 +85,7 @@ func (s *Source) begin(id, host string) {
 	s.report(protocol.RunListen, protocol.Listen{ListenID: id, Host: host, Phase: phaseStart})
 }
 
-// reportOpened reports that a host was opened, or its error.
+// reportOpened reports that an exchange with a host was opened, or the error of opening it.
 func (s *Source) reportOpened(host string, r effect.Result, err error) {
 	if at, ok := r.(*effect.ExchangeOpened); ok && err == nil {
 		s.begin(exchange(at.ID), host)
@@ -102,7 +102,7 @@ func (s *Source) reportMessages(id string, r effect.Result, err error) {
 	s.setFailed(id, err)
 	msgs, ok := r.(*effect.ExchangeMessages)
 	if !ok || err != nil {
-		return // failed or cancelled
+		return // the request has failed or was cancelled
 	}
 	s.mu.Lock()
 	x, open := s.conversations.open[id]
@@ -126,7 +126,7 @@ func (s *Source) reportMessages(id string, r effect.Result, err error) {
 	s.mu.Unlock()
 }
 
-// plainID returns an id as text.
+// plainID returns a message id, which is JSON, as plain text.
 func plainID(id string) string {
 	var text string
 	if json.Unmarshal([]byte(id), &text) == nil {
@@ -151,7 +151,7 @@ func (s *Source) reportReply(q *effect.ExchangeReply) {
 	s.report(protocol.RunListen, l)
 }
 
-// setFailed records why a conversation failed.
+// setFailed records the error of a conversation.
 func (s *Source) setFailed(id string, err error) {
 	var failed *effect.Error
 	if !errors.As(err, &failed) {
@@ -165,7 +165,8 @@ func (s *Source) setFailed(id string, err error) {
 	}
 }
 
-// reportClosed reports the end of a conversation, with a reason if it was closed early.
+// reportClosed reports the end of a conversation. reason is not empty if the conversation was
+// closed early.
 func (s *Source) reportClosed(id, reason string) {
 	s.mu.Lock()
 	x, open := s.conversations.open[id]
@@ -206,7 +207,7 @@ func (s *Source) endCall(id string, r effect.Result, err error) {
 	s.reportUsage()
 }
 
-// renameStream continues a call under the id of its stream.
+// renameStream replaces the id of an agent call by the id of its stream.
 func (s *Source) renameStream(id string, r effect.Result, err error) {
 	at, ok := r.(*effect.StreamOpened)
 	if !ok || err != nil {
@@ -219,7 +220,7 @@ func (s *Source) renameStream(id string, r effect.Result, err error) {
 	delete(s.conversations.open, id)
 }
 
-// reportUsage reports the run's usage of models.
+// reportUsage reports the usage of models so far.
 func (s *Source) reportUsage() {
 	s.mu.Lock()
 	used := s.used

@@ -9,10 +9,10 @@ import (
 	"unicode/utf8"
 )
 
-// Check validates the data of a message of a known type. Of an event it checks required fields and
-// JSON types only, because a refused event would be lost. Of other messages it also checks values,
-// since their senders can correct them. null counts as an omitted field. Unknown types and fields
-// are accepted.
+// Check validates the data of a message if its type is known. For an event, it checks only required
+// fields and JSON types, because the data of a refused event would be lost. For other messages it
+// also checks values, because their senders can correct them. A field that is null counts as
+// omitted. Unknown types and fields are accepted.
 func Check(e *Envelope) *Refusal {
 	m := Find(e.Type)
 	if m == nil {
@@ -25,7 +25,7 @@ func Check(e *Envelope) *Refusal {
 	return nil
 }
 
-// Decode decodes the data of an envelope that passed Check.
+// Decode decodes the data of an envelope that Check has accepted.
 func Decode[T any](e *Envelope) (T, error) {
 	var v T
 	err := json.Unmarshal(e.Data, &v)
@@ -34,7 +34,7 @@ func Decode[T any](e *Envelope) (T, error) {
 
 type checker struct{ strict bool }
 
-// check returns what is wrong with a value, or "".
+// check returns a description of what is wrong with a value, or "". at is the path of the value.
 func (c checker) check(s *shape, v json.RawMessage, at string) string {
 	if got := kindOf(v); !fits(s.kind, got, v) {
 		return at + " must be " + s.kind.String()
@@ -136,10 +136,10 @@ func (c checker) integer(s *shape, v json.RawMessage, at string) string {
 	return ""
 }
 
-// form is a format of texts.
+// form is a format for texts, such as an id.
 type form struct {
 	what    string
-	pattern string // for the JSON Schema
+	pattern string // regular expression for the JSON Schema; "" for none
 	is      func(string) bool
 }
 
@@ -172,7 +172,7 @@ func isTime(t string) bool {
 	return err == nil
 }
 
-// kindOf returns the JSON type of valid JSON by its first byte.
+// kindOf returns the JSON type of a valid JSON text. The first byte determines it.
 func kindOf(v json.RawMessage) kind {
 	if len(v) == 0 {
 		return anything

@@ -2,10 +2,10 @@ package protocol
 
 import "fmt"
 
-// Code is the reason for a refusal.
+// Code is the reason why a message was refused.
 type Code string
 
-// The codes.
+// The codes of refusals.
 const (
 	BadMessage     Code = "bad_message"
 	UnknownType    Code = "unknown_type"
@@ -30,14 +30,14 @@ const (
 	Internal       Code = "internal"
 )
 
-// CodeInfo is a row of the table of codes.
+// CodeInfo describes a Code.
 type CodeInfo struct {
 	Code Code
-	HTTP int // the HTTP status
+	HTTP int // HTTP status of a response with the code
 	Doc  string
 }
 
-// Codes lists all error codes.
+// Codes describes all codes.
 var Codes = []CodeInfo{
 	{BadMessage, 400, "it is not JSON, has no type, or a field has the wrong type"},
 	{UnknownType, 404, "the command is unknown"},
@@ -75,7 +75,7 @@ func HTTPStatus(c Code) int {
 // RPCCode is the reason why an RPC failed.
 type RPCCode string
 
-// The codes of RPCs that are not in Codes.
+// Codes of RPCs that do not occur in Codes.
 const (
 	OutOfScope        RPCCode = "out_of_scope"
 	NotRegular        RPCCode = "not_regular"
@@ -90,20 +90,21 @@ const (
 	Timeout           RPCCode = "timeout"
 )
 
-// RPCCodes lists all codes of rpc.response.
+// RPCCodes lists all codes that an rpc.response may contain.
 var RPCCodes = []RPCCode{
 	RPCCode(BadMessage), OutOfScope, NotRegular, NotText, NotFound, Changed, RPCCode(TooLarge), MissingDependency, BadPattern, NoLog, Denied,
 	RPCCode(Expired), Withdrawn, RPCCode(ArgsChanged), Timeout, RPCCode(RunHasExited), RPCCode(Forbidden), RPCCode(HostOffline),
 	RPCCode(UnknownRun), RPCCode(UnknownHost), RPCCode(UnknownType), RPCCode(InputConflict), RPCCode(Internal),
 }
 
-// Close codes of connections (RFC 6455, section 7.4; 4401 and above are the relay's own).
+// Close codes of connections (RFC 6455, section 7.4). The codes from 4401 on are specific to the
+// relay.
 const (
 	CloseBinary      = 1003
 	CloseInvalidUTF8 = 1007
-	ClosePolicy      = 1008 // MaxBadMessages within a minute
+	ClosePolicy      = 1008 // more than MaxBadMessages invalid messages within a minute
 	CloseTooBig      = 1009
-	CloseInternal    = 1011 // the data could not be stored: send it again
+	CloseInternal    = 1011 // the server could not store the data; the sender should send it again
 	CloseRestart     = 1012
 
 	CloseUnauthorized = 4401 // the credentials are no longer valid
@@ -114,8 +115,8 @@ const (
 	CloseRateLimited  = 4429
 )
 
-// Refusal explains why a frame was refused. If Close is not 0, the connection is closed with that
-// code.
+// Refusal describes why a frame was refused. If Close is not 0, the connection is closed with this
+// close code.
 type Refusal struct {
 	Code  Code
 	Why   string

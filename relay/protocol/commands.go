@@ -39,8 +39,8 @@ type Decide struct {
 	Scope      string          `json:"scope,omitempty" is:"enum=once|session" doc:"default once; session covers the same operation with the same arguments"`
 }
 
-// Subscribe is the data of run.subscribe. RunID, Replace and IncludeOutput are the form of protocol
-// 1.
+// Subscribe is the data of run.subscribe. Clients of protocol 1 use the fields RunID, Replace and
+// IncludeOutput.
 type Subscribe struct {
 	Cursor        map[string]int64 `json:"cursor,omitempty" doc:"the last known seq of each run"`
 	Rest          string           `json:"rest,omitempty" is:"enum=live|start|none" doc:"applies to runs that the cursor does not name"`

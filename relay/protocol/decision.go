@@ -6,14 +6,15 @@ import (
 	"strings"
 )
 
-// The recorded forms of a person's decision.
+// Recorded forms of a person's decision.
 const (
 	DecisionApprove = "approve"
 	DecisionDeny    = "deny"
 	DecisionAnswer  = "answer"
 )
 
-// IsQuestion reports whether a request expects an answer. The others are approved or denied.
+// IsQuestion reports whether a request expects an answer. All other requests are approved or
+// denied.
 func (q *PermissionRequested) IsQuestion() bool {
 	if q.From != nil && q.From.Kind != "pty" {
 		return q.From.WantsValue()
@@ -21,9 +22,10 @@ func (q *PermissionRequested) IsQuestion() bool {
 	return len(q.Questions) > 0
 }
 
-// Outcome returns the recorded form of a decision (approve or deny) on the request, and the value
-// of an answer: of a single question with id WholeAnswer its value, otherwise an object by the
-// questions' ids. The value is nil if there is none.
+// Outcome returns the recorded form of a decision (approve or deny) about the request, and the
+// value of the answer. If the request has a single question with the id WholeAnswer, the value is
+// the answer to it. Otherwise the value is an object with the answers by question id. The value is
+// nil if there is no answer.
 func (q *PermissionRequested) Outcome(decision string, answer, answers json.RawMessage) (string, json.RawMessage) {
 	if !q.IsQuestion() {
 		return decision, nil
@@ -50,7 +52,8 @@ func (q *PermissionRequested) Outcome(decision string, answer, answers json.RawM
 	return decision, nil
 }
 
-// plain returns the value of a plain yes or no for a program's question that has one.
+// plain returns the value that represents a plain yes or no as the answer to a program's question.
+// It returns nil if the question has no such value.
 func (q *PermissionRequested) plain(yes bool) json.RawMessage {
 	if len(q.Questions) != 1 || q.Questions[0].ID != WholeAnswer || q.From == nil || !q.From.WantsValue() {
 		return nil
@@ -65,12 +68,13 @@ func (q *PermissionRequested) plain(yes bool) json.RawMessage {
 	return json.RawMessage(value[0])
 }
 
-// IsSecret reports whether an answer to the request must not be stored or shown.
+// IsSecret reports whether the answer to the request must be neither stored nor shown.
 func (q *PermissionRequested) IsSecret() bool {
 	return slices.ContainsFunc(q.Questions, func(one Question) bool { return one.Secret })
 }
 
-// ShortJSON returns v, or if it is longer than most bytes, an object with its length and beginning.
+// ShortJSON returns v if it has at most most bytes. Otherwise it returns an object with the length
+// and the beginning of v.
 func ShortJSON(v json.RawMessage, most int) json.RawMessage {
 	if len(v) <= most {
 		return v
@@ -86,5 +90,5 @@ func ShortJSON(v json.RawMessage, most int) json.RawMessage {
 	return text
 }
 
-// MaxAnswer limits the value of an answer in its event, in bytes.
+// MaxAnswer is the maximum size of an answer's value in an event, in bytes.
 const MaxAnswer = 4096

@@ -11,18 +11,18 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/jcs"
 )
 
-// Envelope is a frame. Missing fields are "", 0 or nil; missing data are {}.
+// Envelope is a decoded frame. A missing field is "", 0 or nil. Missing data are {}.
 type Envelope struct {
 	Type   string
-	TS     string // RFC 3339, from the sender's clock; not used for ordering
+	TS     string // time of the sender's clock, in RFC 3339; not used for ordering
 	HostID string
 	RunID  string
-	Seq    int64  // from 1
-	ID     string // chosen by the sender of a command
-	Re     string // the ID of the message that this one answers
+	Seq    int64  // number of the event in the run, counted from 1
+	ID     string // id of a command, chosen by the sender
+	Re     string // ID of the message to which this one is the response
 	Enc    json.RawMessage
-	Data   json.RawMessage // an object
-	Extra  []Member        // unknown fields, in order
+	Data   json.RawMessage // JSON object
+	Extra  []Member        // unknown fields, in their order
 }
 
 // Member is a field of a JSON object.
@@ -31,7 +31,8 @@ type Member struct {
 	Value json.RawMessage
 }
 
-// Parse parses a frame. After a refusal the envelope contains the fields that could be read.
+// Parse parses a frame. If it returns a Refusal, the envelope contains the fields that could be
+// read.
 func Parse(frame []byte) (Envelope, *Refusal) {
 	var e Envelope
 	switch {
@@ -66,8 +67,8 @@ func Parse(frame []byte) (Envelope, *Refusal) {
 	return e, nil
 }
 
-// tooDeep reports whether brackets outside of strings are nested too deeply. The frame may be
-// invalid JSON.
+// tooDeep reports whether the brackets outside strings are nested too deeply. frame may be invalid
+// JSON.
 func tooDeep(frame []byte) bool {
 	depth, inText := 0, false
 	for i := 0; i < len(frame); i++ {
@@ -88,7 +89,7 @@ func tooDeep(frame []byte) bool {
 	return false
 }
 
-// membersOf returns an object's members in order; why is "" on success.
+// membersOf returns the members of an object in order. why is the reason of a failure, or "".
 func membersOf(frame []byte) (all []Member, why string) {
 	d := json.NewDecoder(bytes.NewReader(frame))
 	if t, err := d.Token(); err != nil {
@@ -101,7 +102,7 @@ func membersOf(frame []byte) (all []Member, why string) {
 		if err != nil {
 			return nil, "a frame must be JSON"
 		}
-		m := Member{Name: name.(string)} // a decoder returns only strings here
+		m := Member{Name: name.(string)} // object keys are always strings
 		if err := d.Decode(&m.Value); err != nil {
 			return nil, "a frame must be JSON"
 		}
@@ -121,7 +122,8 @@ func membersOf(frame []byte) (all []Member, why string) {
 	return all, ""
 }
 
-// set sets a field. null counts as an omitted field.
+// set sets the envelope's field that has the member's name. A null value counts as an omitted
+// field.
 func (e *Envelope) set(m Member) *Refusal {
 	at, form, ok := e.field(m.Name)
 	switch {
@@ -151,7 +153,8 @@ var (
 	shortForm = form{"a text of 1 to 64 bytes", "", func(t string) bool { return len(t) <= 64 && t != "" }}
 )
 
-// field returns the destination and the form of a text field.
+// field returns a pointer to the text field with the given name, and the form of the field. known
+// is false if there is no such field.
 func (e *Envelope) field(name string) (at *string, f form, known bool) {
 	switch name {
 	case "type":
@@ -197,8 +200,8 @@ func isType(t string) bool {
 	return true
 }
 
-// Append appends the envelope as a frame: the known fields in the order of the struct, then the
-// unknown ones.
+// Append appends the envelope as a frame. The known fields come first, in the order of the struct.
+// The unknown fields follow.
 func (e *Envelope) Append(b []byte) []byte {
 	b = append(b, '{')
 	text := func(name, v string) {
@@ -235,7 +238,8 @@ func appendName(b []byte, name string) []byte {
 	return append(jcs.AppendText(b, name), ':')
 }
 
-// New returns an envelope with the given time. data is one of this package's structs.
+// New returns an envelope with the given type, time and data. data is one of the structs of this
+// package.
 func New(typ string, now time.Time, data any) Envelope {
 	text, err := json.Marshal(data)
 	if err != nil {
@@ -244,8 +248,8 @@ func New(typ string, now time.Time, data any) Envelope {
 	return Envelope{Type: typ, TS: now.UTC().Format("2006-01-02T15:04:05.000Z"), Data: text}
 }
 
-// SameEvent reports whether two events with the same sequence number are equal in type and data,
-// regardless of the order of fields.
+// SameEvent reports whether two events with the same sequence number have the same type and data.
+// The order of members is ignored.
 func SameEvent(a, b *Envelope) bool {
 	if a.Type != b.Type {
 		return false

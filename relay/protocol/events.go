@@ -2,10 +2,11 @@ package protocol
 
 import "encoding/json"
 
-// The data of events. The tag `is` defines validation and the schemas: required; of a command also
-// enum=A|B, bytes=N and chars=N (maximum), from=N and to=N, items=N (maximum), and the form of an
-// id. Of an event, which other programs may have written, only the types are checked; the limits
-// state what Concerto's own host sends.
+// The data of events. The struct tag `is` defines validation and the JSON Schemas. `required`
+// applies to all messages. For commands there are also enum=A|B, bytes=N and chars=N (maximum),
+// from=N and to=N, items=N (maximum), and the form of an id. An event may come from another
+// program, so only the types of its fields are checked. The limits in the tags of events describe
+// what Concerto's own host sends.
 
 // Started is the data of run.started.
 type Started struct {
@@ -61,7 +62,8 @@ type PermissionRequested struct {
 	Redacted      bool            `json:"redacted,omitempty" doc:"secrets are replaced by marks: the request does not show everything that is decided"`
 }
 
-// Question is a question of a request. Answers are an object of values by question id.
+// Question is one of the questions of a request. The answers to several questions form an object
+// with the values by question id.
 type Question struct {
 	ID         string          `json:"id" is:"required"`
 	Question   string          `json:"question" is:"required"`
@@ -75,14 +77,14 @@ type Question struct {
 	Schema     json.RawMessage `json:"schema,omitempty" doc:"a JSON Schema of the answer"`
 }
 
-// Option is an option of a question.
+// Option is one of the options of a question.
 type Option struct {
 	Value       json.RawMessage `json:"value" is:"required"`
 	Label       string          `json:"label,omitempty"`
 	Description string          `json:"description,omitempty"`
 }
 
-// Origin is the origin of a request.
+// Origin describes where a request comes from.
 type Origin struct {
 	Kind    string `json:"kind" is:"required enum=pty|rpc|emit|approval|question"`
 	Channel string `json:"channel,omitempty"`
@@ -91,15 +93,15 @@ type Origin struct {
 	Line    *int64 `json:"line,omitempty"`
 }
 
-// The kinds of Origin of a run's requests. A host's message is FromQuestion or FromApproval
-// depending on the form of its answer, whatever its type.
+// Kinds of Origin for the requests of a run. A host's message has the kind FromQuestion or
+// FromApproval depending on the form of its answer, whatever the message's type is.
 const (
 	FromEmit     = "emit"     // the program awaits an emit
 	FromQuestion = "question" // a host awaits a value
 	FromApproval = "approval" // a host or a tool awaits yes or no
 )
 
-// WantsValue reports whether a program or host waits for a value rather than for yes or no.
+// WantsValue reports whether a program or a host waits for a value and not for yes or no.
 func (o *Origin) WantsValue() bool { return o.Kind == FromEmit || o.Kind == FromQuestion }
 
 // PermissionResolved is the data of run.permission_resolved.

@@ -5,7 +5,7 @@ import "encoding/json"
 // Empty is the data of a message without data.
 type Empty struct{}
 
-// HelloData is the data of hello. The fields after Features are only sent by hosts.
+// HelloData is the data of hello. Only hosts send the fields after Features.
 type HelloData struct {
 	Protocol int64    `json:"protocol" is:"required from=1 to=1000000"`
 	Agent    string   `json:"agent" is:"required chars=200" doc:"name/version"`
@@ -16,13 +16,14 @@ type HelloData struct {
 	Runs     []RunAt  `json:"runs,omitzero" is:"items=1000" doc:"the runs that have not exited or have unacknowledged events"`
 }
 
-// RunAt is a run with the sequence number of its last event.
+// RunAt contains the id of a run and the sequence number of its last event.
 type RunAt struct {
 	RunID   string `json:"run_id" is:"required id"`
 	LastSeq int64  `json:"last_seq" is:"required from=0 to=9007199254740991"`
 }
 
-// WelcomeData is the data of welcome. User and Role are sent to apps, Runs and Signature to hosts.
+// WelcomeData is the data of welcome. The server sends User and Role to apps, and Runs and
+// Signature to hosts.
 type WelcomeData struct {
 	Protocol   int64            `json:"protocol" is:"required"`
 	Agent      string           `json:"agent" is:"required"`

@@ -2,63 +2,64 @@ package protocol
 
 import "time"
 
-// Limits that both ends know. Limits of single fields are in their tags.
+// Limits that servers, hosts and apps know. Limits on single fields are in the tags of the fields.
 const (
-	MaxFrame       = 4 << 20 // bytes
-	MaxDepth       = 64      // nesting of arrays and objects
+	MaxFrame       = 4 << 20 // maximum size of a frame, in bytes
+	MaxDepth       = 64      // maximum nesting of arrays and objects
 	MaxSeq         = 1<<53 - 1
-	MaxBadMessages = 20   // a minute, for each connection
-	Window         = 1000 // unacknowledged events of a host
+	MaxBadMessages = 20   // maximum number of invalid messages per minute and connection
+	Window         = 1000 // maximum number of unacknowledged events of a host
 
-	PingAfter = 20 * time.Second // of silence
-	DeadAfter = 45 * time.Second // without a frame
+	PingAfter = 20 * time.Second // idle time after which a ping is sent
+	DeadAfter = 45 * time.Second // idle time after which a connection is closed
 
-	AcksPerSecond = 50                     // for each run
-	AckDelay      = 200 * time.Millisecond // after the commit
+	AcksPerSecond = 50                     // maximum acknowledgements per second and run
+	AckDelay      = 200 * time.Millisecond // maximum delay of an acknowledgement after the commit
 
-	BatchEvents = 256 // in one commit
+	BatchEvents = 256 // maximum number of events in one commit
 	BatchBytes  = 1 << 20
 
-	HostEventRate, HostBurst = 5000, 10_000 // per second: a host is not read faster
+	HostEventRate, HostBurst = 5000, 10_000 // rate of a host's events per second, and their burst; a server does not read a host faster
 	// announced events of a reconnecting host, which are read at full speed
 	Backlog                   = 1_000_000
-	CommandRate, CommandBurst = 50, 100 // per second and session, and their burst
-	MaxConcurrentRPCs         = 16      // of a session
+	CommandRate, CommandBurst = 50, 100 // commands per second and session, and their burst
+	MaxConcurrentRPCs         = 16      // maximum number of concurrent RPCs in a session
 	RPCTimeout                = 30 * time.Second
 	RPCRetention              = 10 * time.Minute
 
 	InputTTL    = 900 * time.Second
-	DecisionTTL = 24 * time.Hour // if the request has no expiry
+	DecisionTTL = 24 * time.Hour // time limit of a request without an expiry
 
-	MaxOpenRequests = 20     // of a run
-	MaxRunsOfHost   = 10_000 // retained
+	MaxOpenRequests = 20     // maximum number of open requests in a run
+	MaxRunsOfHost   = 10_000 // maximum number of runs that are retained per host
 	RunsInHello     = 1000
-	RunsInCursor    = 64 // in GET /events
+	RunsInCursor    = 64 // maximum number of runs in the cursor of GET /events
 
-	PairingTTL       = 600 * time.Second // from start to confirmation
-	PairingTries     = 5                 // codes a minute for each owner
-	ProofTimeout     = 10 * time.Second  // for a host that connects by its key
-	MaxSubscriptions = 10                // push subscriptions of a user
+	PairingTTL       = 600 * time.Second // time limit from the start of a pairing to its confirmation
+	PairingTries     = 5                 // maximum number of codes that an owner may try per minute
+	ProofTimeout     = 10 * time.Second  // time limit for a host to prove its key
+	MaxSubscriptions = 10                // maximum number of push subscriptions per user
 
 	RetryFirst = 500 * time.Millisecond // maximum delay before the second retry
 	MaxRetry   = 30 * time.Second
 
-	HoleTimeout  = 60 * time.Second // for a host of protocol 1
-	WriteTimeout = 30 * time.Second // a client that blocks for this long is disconnected
-	HelloTimeout = 1 * time.Second  // a host that sends no hello is accepted then
+	HoleTimeout  = 60 * time.Second // time to wait for a missing event of a host that uses protocol 1
+	WriteTimeout = 30 * time.Second // a client is disconnected if a write to it blocks for this long
+	HelloTimeout = 1 * time.Second  // a host that has sent no hello within this time is accepted as a host of protocol 1
 
-	ReplicaHeartbeat = 1 * time.Second // interval of a server's heartbeat
+	ReplicaHeartbeat = 1 * time.Second // interval at which a server writes its heartbeat
 	// a server without a heartbeat for this long is considered dead
 	ReplicaLease = 4 * time.Second
-	ReplicaPoll  = 250 * time.Millisecond // interval at which a server polls for changes by others
-	ReplicaCheck = 2 * time.Second        // the same while NATS is connected
+	ReplicaPoll  = 250 * time.Millisecond // interval at which a server polls for changes by other servers
+	ReplicaCheck = 2 * time.Second        // interval of polling while NATS is connected
 )
 
-// Redacted replaces text that looks like a secret.
+// Redacted replaces text that may be a secret.
 const Redacted = "***REDACTED***"
 
-// RetryAfter returns the delay after a number of failed attempts in a row: nothing at first, then
-// random times a maximum that doubles each time.
+// RetryAfter returns the delay before the next attempt after tries failed attempts in a row. It is
+// 0 for the first attempt. Later it is random, from 0 to 1, times a maximum that doubles with each
+// attempt.
 func RetryAfter(tries int, random float64) time.Duration {
 	if tries == 0 {
 		return 0

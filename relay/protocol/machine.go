@@ -3,7 +3,7 @@ package protocol
 // Status is the status of a run.
 type Status string
 
-// The statuses.
+// The statuses of a run.
 const (
 	StatusRunning          Status = "running"
 	StatusAwaitingInput    Status = "awaiting_input"
@@ -12,19 +12,20 @@ const (
 	StatusLost             Status = "lost" // its host is connected and does not know it
 )
 
-// Step is a transition of a state machine.
+// Step is a transition of a state machine: event On changes state From to state To.
 type Step struct{ From, On, To string }
 
-// None is the initial state.
+// None is the state before the first event.
 const None = ""
 
-// Machine is a state machine. A transition that is not listed is invalid.
+// Machine is a state machine. Transitions that are not in Steps are invalid.
 type Machine struct {
 	Name  string
 	Steps []Step
 }
 
-// Next returns the state after an event; ok is false if the transition is invalid.
+// Next returns the state that follows from after the event on. If the transition is invalid, ok is
+// false and to is from.
 func (m *Machine) Next(from, on string) (to string, ok bool) {
 	for _, s := range m.Steps {
 		if s.From == from && s.On == on {
@@ -34,7 +35,7 @@ func (m *Machine) Next(from, on string) (to string, ok bool) {
 	return from, false
 }
 
-// States returns the machine's states in the order of its steps.
+// States returns the states of the machine in the order in which its steps mention them.
 func (m *Machine) States() []string {
 	var all []string
 	seen := map[string]bool{None: true}
@@ -49,7 +50,7 @@ func (m *Machine) States() []string {
 	return all
 }
 
-// IsFinal reports whether no transition leaves a state.
+// IsFinal reports whether a state has no outgoing transitions.
 func (m *Machine) IsFinal(state string) bool {
 	for _, s := range m.Steps {
 		if s.From == state {

@@ -1,6 +1,6 @@
 package protocol
 
-// Message types that are used in code.
+// Message types that code refers to by name.
 const (
 	RunStarted             = "run.started"
 	RunOutput              = "run.output"

@@ -10,23 +10,24 @@ import (
 	"strings"
 )
 
-// Side is the end of a host's connection that proves its key.
+// Side is the end of a connection that proves its key: the host or the server.
 type Side string
 
-// The sides.
+// The ends of a connection.
 const (
 	HostSide   Side = "host"
 	ServerSide Side = "server"
 )
 
-// ProofText returns the text that an end signs with its Ed25519 key. It contains the host, the
-// server's origin as the host dialled it, and both nonces as sent, so that an intermediary cannot
-// forward a signature.
+// ProofText returns the text that an end of a connection signs with its Ed25519 key. The text
+// contains the host, the server's origin as the host has dialled it, and both nonces. Therefore an
+// intermediary cannot use a forwarded signature for another connection.
 func ProofText(side Side, origin, host, serverNonce, hostNonce string) []byte {
 	return []byte(strings.Join([]string{"concerto-relay-" + string(side) + "-v1", origin, host, serverNonce, hostNonce}, "\n"))
 }
 
-// OriginOf returns the origin of a URL, as browsers write it; ws becomes http.
+// OriginOf returns the origin of a URL in the form that browsers use. The schemes ws and wss become
+// http and https.
 func OriginOf(u *url.URL) string {
 	scheme, usual := strings.ToLower(u.Scheme), "80"
 	switch scheme {
@@ -45,22 +46,22 @@ func OriginOf(u *url.URL) string {
 	return scheme + "://" + strings.ToLower(host)
 }
 
-// HostOfKey returns the id of a new host with this public key.
+// HostOfKey returns the id that a new host with this public key receives.
 func HostOfKey(key ed25519.PublicKey) string {
 	sum := sha256.Sum256(key)
 	return "host_" + base32.StdEncoding.EncodeToString(sum[:])[:26]
 }
 
-// Fingerprint returns the fingerprint of a public key for people to compare.
+// Fingerprint returns the fingerprint of a public key, which people can compare.
 func Fingerprint(key ed25519.PublicKey) string {
 	sum := sha256.Sum256(key)
 	return "SHA256:" + base64.RawStdEncoding.EncodeToString(sum[:])
 }
 
-// KeyText encodes a key, nonce or signature.
+// KeyText returns a key, nonce or signature as text.
 func KeyText(b []byte) string { return base64.RawURLEncoding.EncodeToString(b) }
 
-// ParseKey decodes a public key.
+// ParseKey decodes the text of a public key.
 func ParseKey(text string) (ed25519.PublicKey, error) {
 	b, err := base64.RawURLEncoding.Strict().DecodeString(text)
 	if err != nil || len(b) != ed25519.PublicKeySize {
@@ -69,14 +70,14 @@ func ParseKey(text string) (ed25519.PublicKey, error) {
 	return b, nil
 }
 
-// Limits on a nonce, in bytes.
+// Limits on the length of a nonce, in bytes.
 const (
-	NonceBytes   = 32 // of our own
+	NonceBytes   = 32 // length of the nonces that this package creates
 	nonceAtLeast = 16
 	nonceAtMost  = 64
 )
 
-// CheckNonce checks a nonce of the other end.
+// CheckNonce returns an error if text, which the other end has sent, is not a valid nonce.
 func CheckNonce(text string) error {
 	b, err := base64.RawURLEncoding.DecodeString(text)
 	if err != nil || len(b) < nonceAtLeast || len(b) > nonceAtMost {

@@ -1,19 +1,20 @@
-// Package protocol defines the wire protocol between Concerto's relay, its hosts and its apps
-// (spec/relay.md). The envelope, the message types and their data, limits, error codes and state
-// machines are defined here as data. Validation, the JSON Schemas in spec/relay and the manual are
-// derived from it. The compatibility promise does not cover this API.
+// Package protocol defines the wire protocol between Concerto's relay server, its hosts and its
+// apps (spec/relay.md). It contains tables of the envelope, the message types and their data, the
+// limits, the error codes and the state machines. Validation, the JSON Schemas in spec/relay and
+// the manual's chapter are derived from these tables. The compatibility promise does not cover the
+// API of this package.
 //
-// Parse checks only the envelope of a frame; Check validates the data of known types. Unknown
-// fields and event types are preserved.
+// Parse checks only the envelope of a frame. Check validates the data of messages with known types.
+// Unknown fields and event types are preserved.
 package protocol
 
-// Version is the protocol version in a hello. A peer without a version speaks version 1.
+// Version is the protocol version that hello contains. A peer that sends no version uses version 1.
 const Version = 2
 
-// Kind classifies message types.
+// Kind is a kind of message types.
 type Kind string
 
-// The kinds.
+// The kinds of message types.
 const (
 	Event    Kind = "event"    // of a run, sent by its host; stored if it has a sequence number
 	Command  Kind = "command"  // sent by an app
@@ -24,7 +25,7 @@ const (
 // Peer is a sender of messages.
 type Peer string
 
-// The peers.
+// The senders of messages.
 const (
 	Host   Peer = "host"
 	Server Peer = "server"
@@ -36,19 +37,19 @@ type Message struct {
 	Type string
 	Kind Kind
 	From []Peer
-	Data any    // the zero value of the struct of its data
-	Doc  string // a sentence for the manual
-	// Since is the protocol version that introduced the type.
+	Data any    // zero value of the struct that describes the data
+	Doc  string // description for the manual, one sentence
+	// Since is the protocol version that introduced the message type.
 	Since int
-	// Gated reports whether an RPC waits for an approval.
+	// Gated is true if an RPC is executed only after an approval.
 	Gated bool
-	// OfHost reports whether an RPC names its host in its data instead of a run.
+	// OfHost is true if an RPC names the host in its data instead of a run.
 	OfHost bool
-	// Result is the zero value of an RPC's result.
+	// Result is the zero value of the RPC's result.
 	Result any
 }
 
-// Find returns the description of a type, or nil if it is unknown.
+// Find returns the description of a message type, or nil if the type is unknown.
 func Find(typ string) *Message { return byType[typ] }
 
 var byType = func() map[string]*Message {

@@ -13,7 +13,7 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// vector is a frame with the reason why it is refused, if any.
+// vector is a test case: a frame, and the text of the expected refusal, or "".
 type vector struct{ Name, Frame, Refusal string }
 
 func vectors(t testing.TB, name string) (all []vector) {
@@ -23,12 +23,12 @@ func vectors(t testing.TB, name string) (all []vector) {
 		err = json.Unmarshal(text, &all)
 	}
 	if err != nil || len(all) == 0 {
-		t.Fatalf("%s: %d vectors, %v", name, len(all), err)
+		t.Fatalf("read vectors from %s: got %d, error %v", name, len(all), err)
 	}
 	return all
 }
 
-// read parses and checks a frame as each side does.
+// read parses and checks a frame in the same way as servers and hosts do.
 func read(frame string) (protocol.Envelope, *protocol.Refusal) {
 	e, r := protocol.Parse([]byte(frame))
 	if r == nil && e.Enc == nil {
@@ -37,38 +37,38 @@ func read(frame string) (protocol.Envelope, *protocol.Refusal) {
 	return e, r
 }
 
-// TestParseAndAppend checks that each message of the seed and each newer one is parsed, and that
-// Append loses nothing: no unknown fields or types.
+// TestParseAndAppend checks that the frames in seed.json and new.json are accepted. Append must
+// preserve everything, including unknown fields and types.
 func TestParseAndAppend(t *testing.T) {
 	seen := map[string]bool{}
 	for _, file := range []string{"seed.json", "new.json"} {
 		for _, v := range vectors(t, file) {
 			e, refusal := read(v.Frame)
 			if refusal != nil {
-				t.Errorf("%s: %v", v.Name, refusal)
+				t.Errorf("vector %s: refused: %v", v.Name, refusal)
 				continue
 			}
 			seen[e.Type] = true
 			if m := protocol.Find(e.Type); m != nil && file == "seed.json" && m.Since != 1 && e.Type != protocol.Heartbeat {
-				t.Errorf("%s: the table has a later version for %s", v.Name, e.Type)
+				t.Errorf("vector %s: Since of %s must be 1", v.Name, e.Type)
 			}
 			parsed, refusal := protocol.Parse(e.Append(nil))
 			if diff := cmp.Diff(e, parsed); refusal != nil || diff != "" {
-				t.Errorf("%s: parsing it again returned (%v): %s", v.Name, refusal, diff)
+				t.Errorf("vector %s: parsing the result of Append: refusal %v, difference %s", v.Name, refusal, diff)
 			}
 			if got, want := canonical(t, string(e.Append(nil))), canonical(t, v.Frame); got != want {
-				t.Errorf("%s: Append returned %s, want %s", v.Name, got, want)
+				t.Errorf("vector %s: Append returns %s, want %s", v.Name, got, want)
 			}
 		}
 	}
 	for _, m := range protocol.Messages {
 		if !seen[m.Type] {
-			t.Errorf("no vector has %s: add one to testdata", m.Type)
+			t.Errorf("no vector has type %s: add one to testdata", m.Type)
 		}
 	}
 }
 
-// canonical returns a frame in one form, without nulls and empty data.
+// canonical returns a frame in canonical JSON, without null members and empty data.
 func canonical(t testing.TB, frame string) string {
 	t.Helper()
 	var all map[string]json.RawMessage
@@ -90,33 +90,33 @@ func canonical(t testing.TB, frame string) string {
 	return string(text)
 }
 
-// TestRefused checks that invalid messages are refused with the reason.
+// TestRefused checks that invalid messages are refused with the expected reason.
 func TestRefused(t *testing.T) {
 	for _, v := range vectors(t, "refused.json") {
 		_, refusal := read(v.Frame)
 		if refusal == nil || refusal.Error() != v.Refusal || refusal.Close != 0 {
-			t.Errorf("%s: %v, want %s", v.Name, refusal, v.Refusal)
+			t.Errorf("vector %s: refusal = %v, want %s", v.Name, refusal, v.Refusal)
 		}
 	}
 }
 
-// TestCloseCodes checks the frames that close the connection.
+// TestCloseCodes checks the close codes for frames that close the connection.
 func TestCloseCodes(t *testing.T) {
 	for frame, want := range map[string]int{
 		"{\"type\":\"x\xff\"}": protocol.CloseInvalidUTF8,
 		`{"type":"x","ts":"2025-01-01T00:00:00Z","data":{"a":"` + strings.Repeat("x", protocol.MaxFrame) + `"}}`: protocol.CloseTooBig,
 	} {
 		if _, r := protocol.Parse([]byte(frame)); r == nil || r.Close != want {
-			t.Errorf("%.20q: %+v, want %d", frame, r, want)
+			t.Errorf("frame %.20q: refusal = %+v, want close code %d", frame, r, want)
 		}
 	}
 	longest := `{"type":"x","ts":"2025-01-01T00:00:00Z","data":{"a":"` + strings.Repeat("x", protocol.MaxFrame-56) + `"}}`
 	if _, r := protocol.Parse([]byte(longest)); r != nil || len(longest) != protocol.MaxFrame {
-		t.Errorf("a frame of %d bytes: %v", len(longest), r)
+		t.Errorf("a frame of %d bytes was refused: %v", len(longest), r)
 	}
 }
 
-// TestSameEvent checks that two events are equal if type and data are, whatever their form.
+// TestSameEvent checks that SameEvent compares type and data by value.
 func TestSameEvent(t *testing.T) {
 	of := func(typ, data string) *protocol.Envelope {
 		return &protocol.Envelope{Type: typ, Data: json.RawMessage(data)}
@@ -132,12 +132,13 @@ func TestSameEvent(t *testing.T) {
 		{of("x", `{"a":[1,2]}`), of("x", `{"a":[2,1]}`), false},
 	} {
 		if got := protocol.SameEvent(c.a, c.b); got != c.want {
-			t.Errorf("%s and %s: %v", c.a.Data, c.b.Data, got)
+			t.Errorf("SameEvent for data %s and %s = %v", c.a.Data, c.b.Data, got)
 		}
 	}
 }
 
-// FuzzParse checks that a frame is refused with a reason, or encoded as it was.
+// FuzzParse checks that a frame is either refused with a reason, or unchanged after Append and
+// Parse.
 func FuzzParse(f *testing.F) {
 	for _, file := range []string{"seed.json", "new.json", "refused.json"} {
 		for _, v := range vectors(f, file) {
@@ -148,7 +149,7 @@ func FuzzParse(f *testing.F) {
 		e, refusal := protocol.Parse(frame)
 		if refusal != nil {
 			if refusal.Why == "" || refusal.Code == "" {
-				t.Fatalf("refused without a reason: %+v", refusal)
+				t.Fatalf("the refusal has no reason or no code: %+v", refusal)
 			}
 			return
 		}
@@ -158,7 +159,7 @@ func FuzzParse(f *testing.F) {
 		_ = protocol.Check(&e)
 		parsed, refusal := protocol.Parse(e.Append(nil))
 		if diff := cmp.Diff(e, parsed); refusal != nil || diff != "" {
-			t.Fatalf("parsing it again returned (%v): %s", refusal, diff)
+			t.Fatalf("parsing the result of Append: refusal %v, difference %s", refusal, diff)
 		}
 	})
 }

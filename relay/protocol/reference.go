@@ -80,7 +80,7 @@ the connection stays open. Concerto's own host does not exceed the maximum sizes
 events; the server also accepts longer fields.
 `
 
-// describe writes the section of a message type.
+// describe writes the manual's section about a message type.
 func (m *Message) describe(b *strings.Builder) {
 	from := make([]string, len(m.From))
 	for i, p := range m.From {
@@ -119,7 +119,7 @@ func table(b *strings.Builder, fields []field) {
 	}
 }
 
-// words returns a description of a shape for the manual.
+// words returns a description of a shape in words, for the manual.
 func (s *shape) words() string {
 	out := strings.TrimPrefix(strings.TrimPrefix(s.kind.String(), "an "), "a ")
 	switch {

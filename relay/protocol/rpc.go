@@ -2,8 +2,8 @@ package protocol
 
 import "encoding/json"
 
-// The data and results of RPCs. Each has a request_id, which identifies its response and
-// repetitions.
+// The data and results of RPCs. Each RPC has a request_id, which the response and repetitions of
+// the request contain, too.
 
 // ReadFile is the data of rpc.fs.read.
 type ReadFile struct {
@@ -55,7 +55,7 @@ type SearchResult struct {
 	Truncated bool    `json:"truncated"`
 }
 
-// Match is a matching line.
+// Match is a line that matches a search.
 type Match struct {
 	Path   string `json:"path"`
 	Line   int64  `json:"line"`
@@ -122,7 +122,7 @@ type StartRun struct {
 	Rows      *int64 `json:"rows,omitempty" is:"from=1 to=1000"`
 }
 
-// StartRunResult is the result of rpc.run.start. The envelope names the run, too.
+// StartRunResult is the result of rpc.run.start. The envelope of the response also names the run.
 type StartRunResult struct {
 	RunID string `json:"run_id"`
 }
@@ -139,13 +139,14 @@ type StopRunResult struct {
 	Signal string `json:"signal"`
 }
 
-// HostRequest is the data of RPCs that only name a host.
+// HostRequest is the data of RPCs whose only parameter is a host.
 type HostRequest struct {
 	RequestID string `json:"request_id" is:"required id"`
 	HostID    string `json:"host_id" is:"required id"`
 }
 
-// ListRuns is the data of rpc.runs.list. Without a host it goes to the host of the envelope's run.
+// ListRuns is the data of rpc.runs.list. Without a host, the request is sent to the host of the run
+// that the envelope names.
 type ListRuns struct {
 	RequestID string `json:"request_id" is:"required id"`
 	HostID    string `json:"host_id,omitempty" is:"id"`

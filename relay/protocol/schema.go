@@ -2,8 +2,8 @@ package protocol
 
 import "encoding/json"
 
-// Schema returns the JSON Schema (2020-12) of a message's data or an RPC's result. Additional
-// fields are allowed.
+// Schema returns the JSON Schema (2020-12) for a message's data or an RPC's result. The schema
+// allows additional fields.
 func Schema(v any) json.RawMessage {
 	text, err := json.MarshalIndent(schemaOf(shapeOf(v)), "", "  ")
 	if err != nil {
@@ -34,7 +34,7 @@ var schemaTypes = [...]string{anything: "", text: "string", integer: "integer", 
 func schemaOf(s *shape) *schema {
 	out := &schema{Type: schemaTypes[s.kind], Enum: s.enum, Pattern: forms[s.form].pattern, MaxItems: s.items, MaxLength: s.chars}
 	if s.kind == text && s.bytes > 0 {
-		out.MaxLength = s.bytes // in characters, of which there are at most as many as bytes
+		out.MaxLength = s.bytes // maxLength counts characters, of which a text has at most as many as bytes
 	}
 	if s.form == "time" {
 		out.Format = "date-time"

@@ -9,7 +9,7 @@ import (
 	"sync"
 )
 
-// kind is a JSON type.
+// kind is the JSON type of a value.
 type kind uint8
 
 const (
@@ -19,24 +19,24 @@ const (
 	number
 	boolean
 	array
-	object // with fields, or a map of values of one shape
+	object // a struct, or a map whose values have one shape
 )
 
 var kindNames = [...]string{anything: "any value", text: "a string", integer: "an integer", number: "a number", boolean: "a boolean", array: "an array", object: "an object"}
 
 func (k kind) String() string { return kindNames[k] }
 
-// shape describes a value, from a struct and its tags.
+// shape describes the valid values of a field. It is derived from a Go type and its struct tags.
 type shape struct {
 	kind   kind
-	fields []field // of a struct
-	each   *shape  // of the elements of an array or map
+	fields []field // fields of a struct
+	each   *shape  // shape of the elements of an array or map
 
 	enum         []string
-	form         string // id, sha256 or time
-	bytes, chars int64  // maximum if not 0
+	form         string // id, sha256 or time; "" for any text
+	bytes, chars int64  // maximum length; 0 for no limit
 	items        int64
-	from, to     int64 // valid if bounded
+	from, to     int64 // valid only if bounded is true
 	bounded      bool
 }
 
@@ -48,9 +48,9 @@ type field struct {
 	shape    *shape
 }
 
-var shapes sync.Map // by the reflect.Type of a struct
+var shapes sync.Map // shapes by reflect.Type of the struct
 
-// shapeOf returns the shape of a struct.
+// shapeOf returns the shape of a struct. It caches the shape.
 func shapeOf(v any) *shape {
 	t := reflect.TypeOf(v)
 	if s, ok := shapes.Load(t); ok {
@@ -108,7 +108,7 @@ func fieldsOf(t reflect.Type) []field {
 	return all
 }
 
-// applyTag applies one word of a tag.
+// applyTag applies one word of a struct tag.
 func (s *shape) applyTag(of, word string) {
 	name, value, _ := strings.Cut(word, "=")
 	n, err := strconv.ParseInt(value, 10, 64)

@@ -5,14 +5,15 @@ import (
 	"path"
 )
 
-// The protocol by which a program reports a run of its own to hostd: POST SourcePath on hostd's
-// Unix socket, upgraded to SourceUpgrade, then lines of JSON in both directions. The first line
-// reports run.started, the last run.exited.
+// The source protocol, by which a program reports its own run to hostd. The program sends POST
+// SourcePath to hostd's Unix socket and upgrades the connection to SourceUpgrade. Afterwards both
+// sides send lines of JSON. The program's first line is run.started, the last one is run.exited.
 //
-// If the request and the response have the header SourceCounts, hostd acknowledges the number of
-// events it has committed in Taken. A program that reconnects sends the run that hostd named in
-// SourceRun, and continues after the number in the response's SourceCounts. SourceAsks lists the
-// ids of its open requests, separated by commas; hostd closes the others.
+// If the request and the response have the header SourceCounts, hostd acknowledges events:
+// HostdMessage.Committed is the number of events that it has committed. A program that reconnects
+// sends the header SourceRun with the id that hostd has assigned to the run. It continues after the
+// number of events in the response's header SourceCounts. The header SourceAsks lists the ids of
+// its open requests, separated by commas; hostd closes all other requests of the run.
 const (
 	SourcePath    = "/source"
 	SourceUpgrade = "concerto-source"
@@ -20,19 +21,19 @@ const (
 	SourceCounts  = "Concerto-Taken" // header: the number of the run's committed events
 	SourceAsks    = "Concerto-Asks"  // header: the ids of open requests
 
-	SourceRetained = 8 << 20 // bytes of events that a program retains while hostd is away
+	SourceRetained = 8 << 20 // maximum bytes of events that a program stores while hostd is not connected
 	SourceLine     = 1 << 20 // maximum length of a line, in bytes
 )
 
-// SourceMessage is a line from a program: an event, a request or a withdrawal.
+// SourceMessage is a line from a program. It contains an event, a request or a withdrawal.
 type SourceMessage struct {
 	Event string          `json:"event,omitempty"` // a type of Messages
 	Data  json.RawMessage `json:"data,omitempty"`
-	// Lost replaces the numbers of a run.gap, which the program does not know: so many events are
-	// lost.
+	// Lost is the number of events that a run.gap represents. The program does not know the
+	// sequence numbers of the gap.
 	Lost int64 `json:"lost,omitempty"`
 
-	// a request's id; its members are in the same object
+	// Ask is the id of a request. The members of the request are in the same object.
 	Ask      string `json:"ask,omitempty"`
 	Withdraw string `json:"withdraw,omitempty"` // the id of a request that needs no answer any more
 }
@@ -46,12 +47,12 @@ type HostdMessage struct {
 	Committed int64           `json:"taken,omitempty"` // number of committed events of the run
 }
 
-// WholeAnswer is the id of a program's single question, whose answer is the awaited value itself.
-// Answers to other questions are members of an object.
+// WholeAnswer is the id of a question whose answer is the awaited value itself. Answers to other
+// questions are members of an object.
 const WholeAnswer = "answer"
 
-// HostdSocket returns the default path of hostd's Unix socket. getenv returns an environment
-// variable, or "".
+// HostdSocket returns the default path of hostd's Unix socket. getenv returns the value of an
+// environment variable, or "".
 func HostdSocket(getenv func(string) string) string {
 	if dir := getenv("XDG_RUNTIME_DIR"); dir != "" {
 		return path.Join(dir, "concerto", "hostd.sock")

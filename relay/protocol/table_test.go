@@ -12,7 +12,7 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// TestTable checks that each row is complete.
+// TestTable checks that each message type has exactly one complete row.
 func TestTable(t *testing.T) {
 	seen := map[string]bool{}
 	for _, m := range protocol.Messages {
@@ -20,18 +20,18 @@ func TestTable(t *testing.T) {
 		case seen[m.Type]:
 			t.Errorf("%s is listed twice", m.Type)
 		case m.Data == nil || m.Doc == "" || len(m.From) == 0 || m.Since < 1 || m.Since > protocol.Version:
-			t.Errorf("the row of %s is incomplete", m.Type)
+			t.Errorf("the table row of %s is incomplete", m.Type)
 		case (m.Kind == protocol.RPC) != (m.Result != nil) || (m.Kind == protocol.RPC) != (strings.HasPrefix(m.Type, "rpc.") && m.Type != protocol.RPCResponse):
-			t.Errorf("%s: only an RPC has a result, and an RPC's name", m.Type)
+			t.Errorf("%s: exactly the RPCs must have a result and a name that begins with rpc.", m.Type)
 		case m.Gated && m.Kind != protocol.RPC:
-			t.Errorf("%s: only an RPC is gated", m.Type)
+			t.Errorf("%s: only an RPC may be gated", m.Type)
 		}
 		seen[m.Type] = true
 	}
 }
 
-// TestSchemas checks that the manual's schemas are those of the table, and agree with Check on each
-// vector, as far as a schema can.
+// TestSchemas checks that the schema files are up to date. On each vector, the schema must agree
+// with Check, as far as a schema can express the rules.
 func TestSchemas(t *testing.T) {
 	for _, m := range protocol.Messages {
 		file := filepath.Join("..", "..", "spec", "relay", m.Type+".json")
@@ -51,35 +51,36 @@ func TestSchemas(t *testing.T) {
 			}
 			s, invalid := jsonschema.Compile(protocol.Schema(m.Data))
 			if len(invalid) > 0 {
-				t.Fatalf("%s: %v", m.Type, invalid)
+				t.Fatalf("the schema of %s is invalid: %v", m.Type, invalid)
 			}
 			value, err := jsonschema.Decode(e.Data)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if problems := s.Check(value); (len(problems) > 0) != (v.Refusal != "") {
-				t.Errorf("%s: the schema reports %v, and Check %q", v.Name, problems, v.Refusal)
+				t.Errorf("vector %s: the schema reports %v, but Check reports %q", v.Name, problems, v.Refusal)
 			}
 		}
 	}
 }
 
-// onlyOurs lists vectors on which a schema differs: Check accepts null for omitted fields and
-// events beyond the limits of Concerto's own host, and checks the range of integers.
+// onlyOurs lists the vectors on which a schema differs from Check. Check accepts null for omitted
+// fields, accepts events beyond the limits of Concerto's own host, and rejects integers that do not
+// fit into 64 bits.
 var onlyOurs = map[string]bool{"start": true, "questions": true, "an event longer than ours": true, "exit code beyond": true}
 
-// TestCodes checks that each code has one row and a status.
+// TestCodes checks that each code has exactly one complete row.
 func TestCodes(t *testing.T) {
 	seen := map[protocol.Code]bool{}
 	for _, c := range protocol.Codes {
 		if seen[c.Code] || c.Doc == "" || c.HTTP < 400 || protocol.HTTPStatus(c.Code) != c.HTTP {
-			t.Errorf("the row of %s", c.Code)
+			t.Errorf("the table row of %s is duplicate or incomplete", c.Code)
 		}
 		seen[c.Code] = true
 	}
 }
 
-// TestReference checks that the manual's chapter is current.
+// TestReference checks that the manual's chapter is up to date.
 func TestReference(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "..", "spec", "relay.md"))
 	if err != nil || string(text) != protocol.Reference() {
@@ -87,7 +88,8 @@ func TestReference(t *testing.T) {
 	}
 }
 
-// The state machines of section 5 of relay.md: from which state to which, and the final ones.
+// TestMachines compares the transitions and final states of the state machines with section 5 of
+// relay.md.
 func TestMachines(t *testing.T) {
 	for _, c := range []struct {
 		machine *protocol.Machine
@@ -107,14 +109,14 @@ func TestMachines(t *testing.T) {
 		for _, s := range c.machine.Steps {
 			arrows = append(arrows, s.From+">"+s.To)
 			if to, ok := c.machine.Next(s.From, s.On); !ok || to != s.To {
-				t.Errorf("%s: %s when %s is %s, %v", c.machine.Name, s.From, s.On, to, ok)
+				t.Errorf("machine %s: Next(%s, %s) = %s, %v", c.machine.Name, s.From, s.On, to, ok)
 			}
 		}
 		want := strings.Fields(c.arrows)
 		slices.Sort(want)
 		slices.Sort(arrows)
 		if !slices.Equal(arrows, want) {
-			t.Errorf("%s: %v, want %v", c.machine.Name, arrows, want)
+			t.Errorf("machine %s: transitions %v, want %v", c.machine.Name, arrows, want)
 		}
 		var ends []string
 		for _, state := range c.machine.States() {
@@ -124,29 +126,29 @@ func TestMachines(t *testing.T) {
 		}
 		slices.Sort(ends)
 		if got := strings.Join(ends, " "); got != c.ends {
-			t.Errorf("%s ends in %s, want %s", c.machine.Name, got, c.ends)
+			t.Errorf("machine %s: final states %s, want %s", c.machine.Name, got, c.ends)
 		}
 		if to, ok := c.machine.Next("exited", "started"); ok || to != "exited" {
-			t.Errorf("%s: started is allowed after exited", c.machine.Name)
+			t.Errorf("machine %s allows the event started after exited", c.machine.Name)
 		}
 	}
 }
 
-// TestDecode checks that data which Check accepts can be decoded to its struct.
+// TestDecode checks that data which Check accepts can be decoded.
 func TestDecode(t *testing.T) {
 	for _, v := range vectors(t, "new.json") {
 		if e, refusal := read(v.Frame); refusal == nil && e.Type == protocol.RunPermissionRequested {
 			d, err := protocol.Decode[protocol.PermissionRequested](&e)
 			if err != nil || d.RequestID != "q3" || len(d.Questions) != 1 || string(d.Questions[0].Options[0].Value) != "1" || *d.From.Line != 3 {
-				t.Errorf("%+v, %v", d, err)
+				t.Errorf("Decode returns %+v, error %v", d, err)
 			}
 			return
 		}
 	}
-	t.Error("no vector has questions")
+	t.Error("new.json has no valid permission request")
 }
 
-// The members of a JSON object are those of the struct, so no tag is missing.
+// TestEveryFieldIsNamed checks that every field of the data structs has a JSON name in its tag.
 func TestEveryFieldIsNamed(t *testing.T) {
 	for _, m := range protocol.Messages {
 		var s struct {
@@ -157,7 +159,7 @@ func TestEveryFieldIsNamed(t *testing.T) {
 		}
 		for name := range s.Properties {
 			if name == "" || name != strings.ToLower(name) {
-				t.Errorf("%s has a field %q", m.Type, name)
+				t.Errorf("the data of %s has a field without a lower-case JSON name: %q", m.Type, name)
 			}
 		}
 	}

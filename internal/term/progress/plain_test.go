@@ -16,17 +16,17 @@ func TestFormats(t *testing.T) {
 		220 * time.Second: "3m40s", 3599 * time.Second: "59m59s", 7500 * time.Second: "2h05m",
 	} {
 		if got := Duration(d); got != want {
-			t.Errorf("%v: %s, want %s", d, got, want)
+			t.Errorf("Duration(%v) = %s, want %s", d, got, want)
 		}
 	}
 	for n, want := range map[int64]string{0: "0", 812: "812", 999: "999", 1000: "1k", 47_600: "48k", 999_499: "999k", 999_500: "1.0M", 1_240_000: "1.2M"} {
 		if got := Tokens(n); got != want {
-			t.Errorf("%d: %s, want %s", n, got, want)
+			t.Errorf("Tokens(%d) = %s, want %s", n, got, want)
 		}
 	}
 	for c, want := range map[float64]string{0.21: "$0.21", 0.004: "$0.004", 12: "$12.00"} {
 		if got := Cost(c); got != want {
-			t.Errorf("%v: %s, want %s", c, got, want)
+			t.Errorf("Cost(%v) = %s, want %s", c, got, want)
 		}
 	}
 	for in, want := range map[string]string{
@@ -39,7 +39,7 @@ func TestFormats(t *testing.T) {
 		strings.Repeat("x ", 5000): strings.Repeat("x ", 99) + "x…",
 	} {
 		if got := Line(in); got != want {
-			t.Errorf("%.40q: %q, want %q", in, got, want)
+			t.Errorf("Line(%.40q) = %q, want %q", in, got, want)
 		}
 	}
 }
@@ -53,12 +53,12 @@ func TestSummary(t *testing.T) {
 		"done in 3m40s · 2 exchanges · 1 approval · 9 tokens":                                    {Exchanges: 2, Approvals: 1, Used: activity.Usage{Tokens: 9}},
 	} {
 		if got := tally.Summary("done in", 220*time.Second); got != want {
-			t.Errorf("%s\nwant %s", got, want)
+			t.Errorf("summary = %s\nwant      %s", got, want)
 		}
 	}
 }
 
-// lines returns the lines that a Plain prints for events.
+// lines returns the lines that a Plain prints for the events.
 func lines(events ...activity.Event) []string {
 	var printed []string
 	p := NewPlain(func(line string) { printed = append(printed, line) })
@@ -69,8 +69,8 @@ func lines(events ...activity.Event) []string {
 	return printed
 }
 
-// A host's progress is printed at once, and then at most every five seconds; each host has its own
-// interval.
+// TestProgressIsRare checks that a host's first progress is printed immediately, and later progress
+// at most every five seconds. The interval applies to each host separately.
 func TestProgressIsRare(t *testing.T) {
 	moved := func(host string, at time.Duration, percent float64, text string) activity.Event {
 		return activity.Event{Kind: activity.Moved, Host: host, Number: 1, Lane: 1, At: at, Percent: percent, Text: text}
@@ -82,7 +82,7 @@ func TestProgressIsRare(t *testing.T) {
 	}
 }
 
-// A host that asks a thousand times a second does not fill the log.
+// TestFlood checks that a host that asks a thousand times a second cannot fill the log.
 func TestFlood(t *testing.T) {
 	var events []activity.Event
 	for i := range 300 {
@@ -95,7 +95,7 @@ func TestFlood(t *testing.T) {
 	if d := cmp.Diff([]string{"host 'A' asks: q", "host 'A': … 200 lines omitted", "host 'A' asks: next", "host 'A' ends after 3.0s"}, got[99:]); len(got) != 103 || d != "" {
 		t.Error(len(got), d)
 	}
-	// The end is printed in any case.
+	// The line about the end of an exchange is always printed.
 	events = append(events[:300:300], activity.Event{Kind: activity.Ended, Host: "A", Number: 1, Lane: 1, At: time.Second})
 	if got := lines(events...); got[len(got)-2] != "host 'A': … 200 lines omitted" || got[len(got)-1] != "host 'A' ends after 1.0s" {
 		t.Error(got[len(got)-2:])

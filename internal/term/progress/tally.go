@@ -12,7 +12,7 @@ import (
 // Tally counts the events of a run.
 type Tally struct {
 	Exchanges, Questions, Approvals, Denied int
-	Failed                                  int // exchanges
+	Failed                                  int // number of failed exchanges
 	Used                                    activity.Usage
 }
 
@@ -40,14 +40,15 @@ func (t *Tally) Add(e *activity.Event) {
 	}
 }
 
-// cancelled is the text of an exchange whose result is no longer needed, such as the loser of a
+// cancelled is the reason of an exchange whose result is no longer needed, such as the loser of a
 // race.
 const cancelled = "cancelled"
 
-// isApproval reports whether an event is about a message that is answered by yes or no.
+// isApproval reports whether an event is about a message that is answered with yes or no.
 func isApproval(e *activity.Event) bool { return hostmsg.Of(e.Type).Form == hostmsg.YesNo }
 
-// Summary returns the final line of a run that took d. It begins with how, such as "done in".
+// Summary returns the last line about a run. how is its beginning, such as "done in", and d is the
+// duration of the run.
 func (t *Tally) Summary(how string, d time.Duration) string {
 	exchanges := counted(t.Exchanges, "exchange")
 	if t.Failed > 0 {

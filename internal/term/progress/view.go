@@ -13,22 +13,23 @@ import (
 	"github.com/concerto-lang/concerto/internal/term/terminal"
 )
 
-// View shows the current state of a run: a line for each stage of a pipeline, each task with a
-// listen, and each host, in the order in which they began. It is safe for concurrent use.
+// View shows the current state of a run. It has one line for each stage of a pipeline, for each
+// task that executes a listen, and for each host, in the order in which they started. It is safe
+// for concurrent use.
 type View struct {
 	mu   sync.Mutex
 	rows []*row
-	by   map[int64]*row            // the rows, by their numbers
-	past map[string]activity.Usage // usage of each host's finished exchanges
+	by   map[int64]*row            // rows by the numbers of their events
+	past map[string]activity.Usage // usage of each host's finished exchanges, by name of the host
 }
 
-// row is a line of the view.
+// row is the content of one line of the view.
 type row struct {
 	began         activity.Event
-	text          string // the host's activity
+	text          string // what the host is doing
 	percent       float64
 	used          activity.Usage
-	openQuestions []question // open questions, the oldest first
+	openQuestions []question // open questions of the host, oldest first
 }
 
 // question is an open question of a host.
@@ -37,7 +38,7 @@ type question struct{ id, text string }
 // NewView returns an empty View.
 func NewView() *View { return &View{by: map[int64]*row{}, past: map[string]activity.Usage{}} }
 
-// HandleEvent adds an event to the view.
+// HandleEvent updates the view for an event.
 func (v *View) HandleEvent(e activity.Event) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -90,8 +91,9 @@ func (v *View) add(e activity.Event) *row {
 	return r
 }
 
-// Lines returns the view at the time now after the run began, with width cells and at most most
-// lines. If it must omit lines, the last one contains their number.
+// Lines returns the lines of the view. now is the time since the run began. The lines have at most
+// width cells, and there are at most most of them. If lines must be omitted, the last line contains
+// their number.
 func (v *View) Lines(now time.Duration, width, most int) []screen.Line {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -109,7 +111,7 @@ func (v *View) Lines(now time.Duration, width, most int) []screen.Line {
 	return out
 }
 
-// line returns a row within width cells.
+// line returns a row as a line of at most width cells.
 func (v *View) line(r *row, now time.Duration, width int) screen.Line {
 	l := screen.Line{Mark: "●", Color: screen.Green}
 	e := &r.began
@@ -137,11 +139,12 @@ func (v *View) line(r *row, now time.Duration, width int) screen.Line {
 	return l
 }
 
-// barCells is the width of a bar, and leastBar the minimum width of a line with a bar.
+// barCells is the width of a progress bar in cells. leastBar is the minimum width of a line that
+// contains a bar.
 const barCells, leastBar = 10, 50
 
-// bar draws a progress bar after two spaces: "  ██████░░░░ 62%". It returns "" if the progress is
-// unknown.
+// bar returns a progress bar that follows two spaces: "  ██████░░░░ 62%". It returns "" if the
+// progress is unknown.
 func bar(percent float64, width int) string {
 	if percent < 0 {
 		return ""
@@ -154,10 +157,12 @@ func bar(percent float64, width int) string {
 	return "  " + strings.Repeat("█", full) + strings.Repeat("░", barCells-full) + " " + number
 }
 
-// leastText is the minimum number of cells for a host's activity; with fewer cells it is omitted.
+// leastText is the minimum number of cells for a host's activity. If fewer cells are left, the
+// activity is omitted.
 const leastText = 6
 
-// fitted joins the parts of a line. It shortens the host's activity first, then the end.
+// fitted joins the parts of a line. If the line is too wide, it first shortens text, which is the
+// host's activity, and then the end of the line.
 func fitted(head, text, tail string, width int) string {
 	room := width - terminal.Width(head) - terminal.Width(tail) - 2
 	if text != "" && room >= leastText {

@@ -12,7 +12,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/term/terminal"
 )
 
-// shown is a view as text, at 200 seconds.
+// shown returns the text of a view 200 seconds after the run began.
 func shown(v *View, width, most int) string {
 	var b strings.Builder
 	for _, l := range v.Lines(200*time.Second, width, most) {
@@ -48,7 +48,7 @@ func TestView(t *testing.T) {
 	e.Text, e.Percent = "Bash: go test ./…", -1
 	add(e)
 	want(80, 22, "▸ Build/review  3m20s", "▸ main  listens to Coder  3m13s", "● Coder  ██████░░░░ 62%  Bash: go test ./…  3m12s  $0.04  12k tok")
-	// The host's activity is shortened first, then the rest.
+	// A narrow line first shortens the host's activity, then the rest.
 	want(46, 22, "▸ Build/review  3m20s", "▸ main  listens to Coder  3m13s", "● Coder  62%  Bash: go…  3m12s  $0.04  12k tok")
 	want(34, 22, "▸ Build/review  3m20s", "▸ main  listens to Coder  3m13s", "● Coder  62%  3m12s  $0.04  12k t…")
 	want(16, 22, "▸ Build/review …", "▸ main  3m13s", "● Coder  62%  3…")
@@ -71,14 +71,14 @@ func TestView(t *testing.T) {
 	a.Kind, a.ID = activity.Withdrawn, "1"
 	add(a)
 	want(80, 22, "▸ main  listens to Coder  3m13s", "● Coder  ██████░░░░ 62%  Bash: go test ./…  3m12s  $0.04  12k tok")
-	// The next exchange continues the host's usage.
+	// The next exchange of a host adds to the usage of the previous one.
 	add(coder(activity.Ended))
 	next := coder(activity.Began)
 	next.Number, next.Lane = 4, 2
 	add(next)
 	add(activity.Event{Kind: activity.ListenEnded, Number: 2, Host: "Coder"})
 	want(80, 22, "● Coder 2  3m12s  $0.04  12k tok")
-	// Progress that a task reports itself.
+	// A task can report its own progress.
 	task := activity.Event{Kind: activity.Progressed, Number: 5, Name: "main", At: 190 * time.Second, Text: "b.md", Percent: 25, Done: 3, Of: 12}
 	add(task)
 	want(80, 22, "● Coder 2  3m12s  $0.04  12k tok", "▸ main  ██░░░░░░░░ 25%  3 of 12 b.md  10s")

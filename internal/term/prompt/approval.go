@@ -14,7 +14,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
-// request is an approval that a host requests.
+// request is a request for approval from a host.
 type request struct {
 	Description string          `json:"description"`
 	Tool        string          `json:"tool"`
@@ -25,11 +25,11 @@ type request struct {
 	Options     []string        `json:"options"`
 }
 
-// option is a possible answer to an approval.
+// option is one of the possible answers to a request for approval.
 type option struct {
 	letter, shown string
-	words         string // other words that select it
-	offered       string // the scope that it requires if the host lists scopes
+	words         string // further words that select the option
+	offered       string // scope that the host must offer for the option, if the host lists scopes
 }
 
 const (
@@ -48,7 +48,7 @@ func options() []option {
 	}
 }
 
-// offered returns the options for a request.
+// offered returns the options that are available for a request.
 func (d *dialogue) offered(r *request) []option {
 	scopes := slices.ContainsFunc(r.Options, func(o string) bool { return o == decision.Once || o == decision.Session || o == decision.Always })
 	return slices.DeleteFunc(options(), func(w option) bool {
@@ -59,11 +59,11 @@ func (d *dialogue) offered(r *request) []option {
 	})
 }
 
-// approval asks the user to decide an approval. It returns a text as a handler would return it, or
-// a full decision if no text expresses it.
+// approval prompts the user for a decision. It returns a text, such as a handler could return, or a
+// complete decision object if no text expresses the decision.
 func (d *dialogue) approval(ctx context.Context, message json.RawMessage) (json.RawMessage, error) {
 	var r request
-	if json.Unmarshal(message, &r) != nil { // a member has an unexpected type
+	if json.Unmarshal(message, &r) != nil { // a member of the message has an unexpected type
 		r = request{Description: string(message)}
 	}
 	if string(r.Args) == "null" {
@@ -106,7 +106,8 @@ func (d *dialogue) approval(ctx context.Context, message json.RawMessage) (json.
 	}
 }
 
-// chosen returns the option that the typed text selects; its letter is "" if there is none.
+// chosen returns the option that the typed text selects. If the text selects none, the option's
+// letter is "".
 func chosen(all []option, typed string) option {
 	typed = strings.ToLower(typed)
 	for _, w := range all {
@@ -143,7 +144,7 @@ func (d *dialogue) about(r *request) string {
 	return text
 }
 
-// deny asks the user for the reason of a denial.
+// deny prompts the user for the reason of a denial and returns the answer.
 func (d *dialogue) deny(ctx context.Context, about string) (json.RawMessage, error) {
 	who := "host"
 	if d.tool {
@@ -167,7 +168,7 @@ func (d *dialogue) deny(ctx context.Context, about string) (json.RawMessage, err
 	return jsonwrite.MustEncode(map[string]string{"decision": decision.Deny, "reason": reason}), nil // the reason as a text would have another meaning
 }
 
-// edit lets the user edit the arguments; it returns nil if the user cancels.
+// edit lets the user edit the arguments. It returns nil if the user cancels.
 func (d *dialogue) edit(ctx context.Context, about string, args json.RawMessage) (json.RawMessage, error) {
 	typed, note := compact(args), ""
 	for {
@@ -187,7 +188,7 @@ func (d *dialogue) edit(ctx context.Context, about string, args json.RawMessage)
 	}
 }
 
-// compact returns JSON on one line.
+// compact returns v as JSON on a single line.
 func compact(v json.RawMessage) string {
 	var b bytes.Buffer
 	if json.Compact(&b, v) != nil {

@@ -1,6 +1,6 @@
-// Package prompt asks the user the questions of a run: messages of hosts, with their options and
-// the scopes of an approval, and awaited emits. It validates the answers and repeats a question
-// after an invalid one. A Terminal displays the question and reads the input.
+// Package prompt asks the user the questions of a run: questions and approvals of hosts, and
+// awaited emits. It validates the answers and repeats a question after an invalid answer. A
+// Terminal displays the question and reads the input.
 package prompt
 
 import (
@@ -16,8 +16,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/term/terminal"
 )
 
-// Terminal displays questions and reads answers; *screen.Screen is one. A caller of Ask must have
-// the turn.
+// Terminal displays questions and reads answers. It is implemented by *screen.Screen. A caller of
+// Ask must first wait for its turn with Turn.
 type Terminal interface {
 	Join(ctx context.Context) (joined context.Context, leave func())
 	Turn(ctx context.Context) (done func(), err error)
@@ -25,18 +25,18 @@ type Terminal interface {
 	PrintAbove(text string)
 }
 
-// Person asks the user at a terminal. It is a prompter of package emit, and safe for concurrent
+// Person asks the user at a terminal. It is a prompter for package emit. It is safe for concurrent
 // use.
 type Person struct {
 	Terminal
-	// Edits reports whether the arguments of a host's request can be edited: some hosts cannot
+	// Edits reports whether the user may edit the arguments of a host's request. Some hosts cannot
 	// execute a modified request.
 	Edits func(host string) bool
 	Now   func() time.Time
 }
 
-// Ask presents an awaited emit; prompt may begin with the reason why the previous answer was
-// invalid. It does not consume input that was typed ahead.
+// Ask shows an awaited emit and returns the typed answer. prompt may begin with the reason why the
+// previous answer was invalid. Ask does not use input that was typed before the prompt appeared.
 func (p *Person) Ask(ctx context.Context, prompt string) (string, error) {
 	done, err := p.Turn(ctx)
 	if err != nil {
@@ -72,24 +72,25 @@ func (p *Person) AskHost(ctx context.Context, q effect.Asking, message json.RawM
 	return d.question(ctx, message)
 }
 
-// dialogue is the dialogue about one message.
+// dialogue is the sequence of prompts for one message.
 type dialogue struct {
 	*Person
 	host  string
-	tool  bool // the message is about a call of a tool, whose arguments can always be edited
+	tool  bool // the message is about a tool call, whose arguments can always be edited
 	until time.Time
 }
 
-// ask shows one prompt of the dialogue.
+// ask shows one prompt of the dialogue and returns the typed line.
 func (d *dialogue) ask(ctx context.Context, text, label, typed string) (string, error) {
 	answer, err := d.Terminal.Ask(ctx, screen.Prompt{Text: text, Label: label + "> ", Typed: typed, Until: d.until})
 	return strings.TrimSpace(answer), err
 }
 
-// mostLeft is the maximum number of characters of a question that are printed with its answer.
+// mostLeft is the maximum number of characters of a question that remain on the screen with the
+// answer.
 const mostLeft = 500
 
-// printAnswer prints the first line of a question, and the answer.
+// printAnswer prints the first line of a question and the answer above the view.
 func (d *dialogue) printAnswer(asked, answer string) {
 	asked, _, _ = strings.Cut(asked, "\n")
 	d.PrintAbove(fmt.Sprintf("%s > %s", asked, terminal.Escape(answer)))

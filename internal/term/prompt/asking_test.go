@@ -16,13 +16,13 @@ import (
 	"github.com/concerto-lang/concerto/internal/term/screen"
 )
 
-// typist types a script, and records the questions.
+// typist is a Terminal that types prepared answers and records the prompts.
 type typist struct {
 	types   []string
 	asked   []screen.Prompt
 	printed []string
 	turns   int
-	within  int // who has the turn
+	within  int // number of callers that have the turn
 }
 
 func (x *typist) Join(ctx context.Context) (context.Context, func()) { return ctx, func() {} }
@@ -56,9 +56,9 @@ func now() time.Time { return time.Unix(100, 0) }
 func TestApprovals(t *testing.T) {
 	const edited = `{"decision":"allow","input":{"a":2},"scope":"once"}`
 	for _, c := range []struct {
-		message, typed string // lines
+		message, typed string // typed contains the input lines, separated by |
 		answer         string
-		last           string // that was asked, at its end
+		last           string // end of the last prompt
 	}{
 		{`{"description":"rm"}`, "a", `"yes"`, "H requests approval: rm\n[a]llow once [s]ession a[l]ways [d]eny"},
 		{`{"tool":"rm"}`, "Yes", `"yes"`, "H requests approval: rm\n[a]llow once [s]ession a[l]ways [d]eny"},
@@ -81,28 +81,28 @@ func TestApprovals(t *testing.T) {
 		p := &Person{Terminal: x, Now: now}
 		answer, err := p.AskHost(t.Context(), effect.Asking{Host: "H", Type: "approval"}, json.RawMessage(c.message))
 		if err != nil || string(answer) != c.answer || !strings.HasSuffix(x.asked[len(x.asked)-1].Text, c.last) {
-			t.Errorf("%s, %s: %s, %v; asked %q", c.message, c.typed, answer, err, x.asked[len(x.asked)-1].Text)
+			t.Errorf("message %s, input %s: answer %s, error %v; last prompt %q", c.message, c.typed, answer, err, x.asked[len(x.asked)-1].Text)
 		}
-		// The program must see a denial as a denial.
+		// The decision must be parsed as a denial exactly if the user was prompted for a reason.
 		denied := strings.Contains(c.last, "enter a reason")
 		if decision.Parse(answer).Allow == denied || x.within != 0 || x.turns != 1 || len(x.printed) != 1 {
-			t.Errorf("%s, %s: %s, printed %q", c.message, c.typed, answer, x.printed)
+			t.Errorf("message %s, input %s: answer %s, printed %q", c.message, c.typed, answer, x.printed)
 		}
 	}
 }
 
-// TestNoEdits: what a host cannot do otherwise is not offered.
+// TestNoEdits checks that editing is not offered for a host that cannot execute a modified request.
 func TestNoEdits(t *testing.T) {
 	x := &typist{types: []string{"e", "a"}}
 	p := &Person{Terminal: x, Now: now, Edits: func(host string) bool { return host != "H" }}
 	answer, err := p.AskHost(t.Context(), effect.Asking{Host: "H", Type: "approval"}, json.RawMessage(`{"args":{"a":1}}`))
 	if string(answer) != `"yes"` || err != nil || strings.Contains(x.asked[0].Text, "[e]dit") {
-		t.Errorf("%s, %v, %q", answer, err, x.asked)
+		t.Errorf("answer %s, error %v, prompts %q", answer, err, x.asked)
 	}
 }
 
-// TestTools: a call of a tool can be approved like a host's request, but not permanently; its
-// arguments can be edited for any caller.
+// TestTools checks prompts for the approval of tool calls. They have the same options as requests
+// of hosts, except permanent approval. The arguments can be edited for every caller.
 func TestTools(t *testing.T) {
 	const message = `{"tool":"x","description":"x: Pays","args":{"a":1},"options":["once","session","deny"]}`
 	for typed, want := range map[string]string{"y": `"yes"`, "a": `"yes"`, "s": `"session"`, "l|n|": `"no"`, "d|not today": `"not today"`, `e|{"a":2}`: `{"decision":"allow","input":{"a":2},"scope":"once"}`} {
@@ -110,10 +110,10 @@ func TestTools(t *testing.T) {
 		p := &Person{Terminal: x, Now: now, Edits: func(string) bool { return false }}
 		answer, err := p.AskHost(t.Context(), effect.Asking{Host: "Clerk", Type: effect.ToolApproval, Within: 1000}, json.RawMessage(message))
 		if err != nil || string(answer) != want {
-			t.Errorf("%s: %s, %v", typed, answer, err)
+			t.Errorf("input %s: answer %s, error %v", typed, answer, err)
 		}
 		if got := x.asked[0]; got.Text != "Clerk requests approval: x: Pays\n  {\"a\":1}\n[a]llow once [s]ession [d]eny [e]dit" || !got.Until.Equal(now().Add(time.Second)) {
-			t.Errorf("%s: asked %+v", typed, got)
+			t.Errorf("input %s: prompt %+v", typed, got)
 		}
 	}
 }
@@ -137,27 +137,28 @@ func TestQuestions(t *testing.T) {
 		p := &Person{Terminal: x, Now: now}
 		answer, err := p.AskHost(t.Context(), effect.Asking{Host: "H", Type: "question", Within: 1500}, json.RawMessage(c.message))
 		if d := cmp.Diff(c.answer, string(answer)); d != "" || err != nil || x.asked[0].Text != c.first || x.within != 0 || x.turns != 1 {
-			t.Errorf("%s, %q: %s %v, asked %q", c.message, c.typed, d, err, x.asked[0].Text)
+			t.Errorf("message %s, input %q: answer (-want +got) %s error %v, first prompt %q", c.message, c.typed, d, err, x.asked[0].Text)
 		}
 		for _, a := range x.asked {
 			if !a.Until.Equal(now().Add(1500 * time.Millisecond)) {
-				t.Errorf("until %v", a.Until)
+				t.Errorf("deadline of the prompt = %v, want 1.5 s after now", a.Until)
 			}
 		}
 	}
 }
 
-// TestUnansweredQuestion: at the end of the input, or after the time limit, there is no answer.
+// TestUnansweredQuestion checks that there is no answer if the input ends or the time limit
+// expires.
 func TestUnansweredQuestion(t *testing.T) {
 	for _, message := range []string{`{"question":"?"}`, `{"questions":[{"question":"a"},{"question":"b"}]}`} {
 		p := &Person{Terminal: &typist{}, Now: now}
 		if v, err := p.AskHost(t.Context(), effect.Asking{Type: "question"}, json.RawMessage(message)); v != nil || !errors.Is(err, io.EOF) {
-			t.Errorf("%s: %s, %v", message, v, err)
+			t.Errorf("message %s: answer %s, error %v; want io.EOF", message, v, err)
 		}
 	}
 	p := &Person{Terminal: &typist{types: []string{"e"}}, Now: now}
 	if v, err := p.AskHost(t.Context(), effect.Asking{Type: "approval"}, json.RawMessage(`{"args":{}}`)); v != nil || !errors.Is(err, io.EOF) {
-		t.Errorf("%s, %v", v, err)
+		t.Errorf("answer %s, error %v; want io.EOF", v, err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -174,11 +175,11 @@ func TestAwaitedEmit(t *testing.T) {
 	p := &Person{Terminal: x, Now: now}
 	typed, err := p.Ask(t.Context(), "not an Int\nhow (Int)")
 	if typed != "4" || err != nil || x.asked[0] != (screen.Prompt{Text: "not an Int", Label: "how (Int)> "}) || x.printed[0] != "not an Int\nhow (Int)> 4" {
-		t.Errorf("%q, %v, %+v, %q", typed, err, x.asked, x.printed)
+		t.Errorf("answer %q, error %v, prompts %+v, printed %q", typed, err, x.asked, x.printed)
 	}
 }
 
-// lineReader reads lines.
+// lineReader is a Reader with prepared lines.
 type lineReader struct {
 	prompts []string
 	types   []string
@@ -191,13 +192,13 @@ func (r *lineReader) Ask(_ context.Context, prompt string) (string, error) {
 	return text, nil
 }
 
-// TestLines: a device that only prints is asked by the line.
+// TestLines checks that a device that can only print lines is prompted line by line.
 func TestLines(t *testing.T) {
 	r := &lineReader{types: []string{"e", `{"a":2}`}}
 	p := &Person{Terminal: NewLines(r), Now: now}
 	answer, err := p.AskHost(t.Context(), effect.Asking{Host: "H", Type: "approval"}, json.RawMessage(`{"description":"rm","args":{"a":1}}`))
 	if err != nil || string(answer) != `{"decision":"allow","input":{"a":2},"scope":"once"}` {
-		t.Errorf("%s, %v", answer, err)
+		t.Errorf("answer %s, error %v", answer, err)
 	}
 	want := []string{"H requests approval: rm\n  {\"a\":1}\n[a]llow once [s]ession a[l]ways [d]eny [e]dit\n",
 		"H requests approval: rm\n  {\"a\":1}\nedit the arguments, or enter nothing to go back\ninput ({\"a\":1})"}

@@ -7,12 +7,12 @@ import (
 	"github.com/concerto-lang/concerto/internal/term/screen"
 )
 
-// Reader prompts for a line; *emit.Terminal is one.
+// Reader prompts for a line of input. It is implemented by *emit.Terminal.
 type Reader interface {
 	Ask(ctx context.Context, prompt string) (string, error)
 }
 
-// Lines is the Terminal of a device that cannot move its cursor: it prints the question once and
+// Lines is a Terminal for a device that cannot move its cursor. It prints the question once and
 // reads a line.
 type Lines struct {
 	read Reader
@@ -26,7 +26,7 @@ func NewLines(r Reader) *Lines {
 	return l
 }
 
-// Join does nothing: questions are asked in the order of the calls of Turn.
+// Join does nothing, because questions are asked in the order of the calls to Turn.
 func (l *Lines) Join(ctx context.Context) (context.Context, func()) { return ctx, func() {} }
 
 // Turn waits until no other question is open.
@@ -39,7 +39,7 @@ func (l *Lines) Turn(ctx context.Context) (done func(), err error) {
 	}
 }
 
-// Ask prints the question and reads a line. It prints the text to edit first.
+// Ask prints the question and reads a line. If there is a text to edit, it prints the text before.
 func (l *Lines) Ask(ctx context.Context, p screen.Prompt) (string, error) {
 	prompt := strings.TrimSuffix(p.Label, "> ")
 	if p.Typed != "" {
@@ -51,5 +51,5 @@ func (l *Lines) Ask(ctx context.Context, p screen.Prompt) (string, error) {
 	return l.read.Ask(ctx, prompt)
 }
 
-// PrintAbove does nothing, because question and answer remain visible.
+// PrintAbove does nothing, because the question and the answer remain visible.
 func (l *Lines) PrintAbove(string) {}

@@ -13,10 +13,11 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
-// choice is an option of a question: a text, or an object with a label.
+// choice is one of the options of a question. In JSON it is a text or an object with a label.
 type choice struct{ Label, Description string }
 
-// UnmarshalJSON accepts both forms, and shows any other JSON as it is.
+// UnmarshalJSON accepts a text or an object with a label. For any other value, the label is the
+// JSON text.
 func (c *choice) UnmarshalJSON(text []byte) error {
 	type object choice
 	if json.Unmarshal(text, (*object)(c)) == nil && c.Label != "" {
@@ -28,7 +29,7 @@ func (c *choice) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// inquiry is a question, or one of several questions of a message.
+// inquiry is a question. A message may contain several.
 type inquiry struct {
 	ID       json.RawMessage `json:"id"`
 	Question string          `json:"question"`
@@ -37,7 +38,8 @@ type inquiry struct {
 	Multi    bool            `json:"multi"`
 }
 
-// name returns the key of the answer if there are several questions: the id, or else the question.
+// name returns the key of the question in the answer to several questions: the question's id, or
+// its text if it has no id.
 func (q *inquiry) name() string {
 	var id string
 	switch {
@@ -50,13 +52,13 @@ func (q *inquiry) name() string {
 }
 
 // question asks the user the questions of a message. The answer is a text, a list if several
-// options may be chosen, or a map if the message has several questions.
+// options can be chosen, or a map if the message contains several questions.
 func (d *dialogue) question(ctx context.Context, message json.RawMessage) (json.RawMessage, error) {
 	var m struct {
 		inquiry
 		Questions []inquiry `json:"questions"`
 	}
-	if err := json.Unmarshal(message, &m); err != nil { // a member has an unexpected type
+	if err := json.Unmarshal(message, &m); err != nil { // a member of the message has an unexpected type
 		m.inquiry = inquiry{Question: string(message)}
 	}
 	if len(m.Questions) == 0 {
@@ -109,8 +111,8 @@ func (d *dialogue) askOne(ctx context.Context, q *inquiry, which string) (json.R
 	}
 }
 
-// read parses the typed text: the number or the label of an option, or any text. wrong is the
-// reason why it is invalid.
+// read parses the typed text, which may be the number or the label of an option, or any text. wrong
+// is the reason why the text is invalid, or "".
 func (q *inquiry) read(typed string) (answer json.RawMessage, wrong string) {
 	if len(q.Options) == 0 && !q.Multi {
 		return jsonwrite.MustEncode(typed), ""
@@ -153,7 +155,7 @@ func (q *inquiry) optionText(p string) (text, wrong string) {
 	return p, ""
 }
 
-// plain returns a value in readable form.
+// plain returns a value in a readable form.
 func plain(v json.RawMessage) string {
 	var text string
 	if json.Unmarshal(v, &text) == nil {

@@ -9,29 +9,30 @@ import (
 	"github.com/concerto-lang/concerto/internal/term/terminal"
 )
 
-// editor edits a line of input. A recalled text may have several lines and is edited as one, with a
-// sign for each line end.
+// editor edits a line of input. A recalled entry may consist of several lines. It is edited as one
+// line, in which a symbol represents each line break.
 type editor struct {
 	text    []rune
 	at      int    // index of the cursor
-	part    []byte // incomplete character or sequence
-	help    Helper // nil without completion
+	part    []byte // received part of an incomplete character or escape sequence
+	help    Helper // completes and colours the input; nil for none
 	choices []string
 }
 
-// Helper completes and colours the input. Positions are numbers of characters.
+// Helper completes and colours the input. Positions in the input are numbers of characters.
 type Helper interface {
-	// Complete returns a line after completion by Tab, and the cursor's position. Choices are
-	// shown above.
+	// Complete completes the text when the user presses Tab. It returns the completed text and the
+	// new position of the cursor. The choices are shown above the prompt.
 	Complete(text string, at int) (completed string, to int, choices []string)
-	// Paint returns the control sequences before parts of a line, in their order.
+	// Paint returns the coloured parts of the text, in their order.
 	Paint(text string) []Paint
-	// Earlier and Later return the previous and the next entry; ok is false when there is none.
+	// Earlier and Later return the previous and the next entry of the history. ok is false if there
+	// is none.
 	Earlier(text string) (string, bool)
 	Later(text string) (string, bool)
 }
 
-// Paint is a part of a line in a colour: its SGR parameters, such as "32".
+// Paint is a coloured part of a line. The colour is given as SGR parameters, such as "32".
 type Paint struct {
 	From, To int
 	Code     string
@@ -44,7 +45,7 @@ func (e *editor) complete() {
 	e.at = min(max(at, 0), len(e.text))
 }
 
-// recall replaces the line by another entry.
+// recall replaces the line by an entry of the history, which from returns.
 func (e *editor) recall(from func(string) (string, bool)) {
 	if text, ok := from(string(e.text)); ok {
 		e.begin(text)
@@ -66,7 +67,7 @@ const (
 	interrupted // Ctrl-C
 )
 
-// The keys that are not characters.
+// Keys that do not insert a character.
 const (
 	ctrlA     = 1
 	ctrlC     = 3
@@ -79,7 +80,7 @@ const (
 	del       = 127
 )
 
-// feed consumes keys up to one that ends the input; rest are the keys after it.
+// feed handles keys until one of them ends the input. rest contains the keys that follow.
 func (e *editor) feed(b []byte) (rest []byte, now outcome) {
 	b = append(e.part, b...)
 	e.part = nil
@@ -160,14 +161,14 @@ func (e *editor) remove(from, to int) {
 	e.at = from
 }
 
-// sequence handles an escape sequence at the start of b and returns its length, or 0 if it is
-// incomplete. It ignores unknown ones.
+// sequence handles the escape sequence at the start of b. It returns the length of the sequence, or
+// 0 if the sequence is incomplete. It ignores unknown sequences.
 func (e *editor) sequence(b []byte) int {
 	if len(b) < 2 {
 		return 0
 	}
 	if b[1] != '[' && b[1] != 'O' {
-		return 1 // Escape itself
+		return 1 // the Escape key alone
 	}
 	n := 2
 	for n < len(b) && (b[n] < 0x40 || b[n] > 0x7e) {
@@ -199,10 +200,11 @@ func (e *editor) sequence(b []byte) int {
 	return n + 1
 }
 
-// lineEnd represents a line end of the text.
+// lineEnd is the symbol that represents a line break.
 const lineEnd = '⏎'
 
-// visible returns the text as it is shown, character by character.
+// visible returns the displayed form of the text. Each character of the text corresponds to one
+// character of the result.
 func (e *editor) visible() []rune {
 	shown := slices.Clone(e.text)
 	for i, r := range shown {
@@ -213,8 +215,8 @@ func (e *editor) visible() []rune {
 	return shown
 }
 
-// window returns the visible part of the line within most cells, and the column of the cursor in
-// it, for which a cell is reserved.
+// window returns the visible part of the line, of at most most cells, and the cursor's column in
+// that part. One cell is reserved for the cursor.
 func (e *editor) window(most int) (text string, column int) {
 	most = max(most, 4)
 	shown, from := e.visible(), 0
@@ -232,7 +234,7 @@ func (e *editor) window(most int) (text string, column int) {
 	return painted(shown, from, to, e.help.Paint(string(e.text))), column
 }
 
-// painted returns a part of a line in its colours.
+// painted returns the characters from from to to of a line with their colours.
 func painted(line []rune, from, to int, all []Paint) string {
 	var b strings.Builder
 	for _, p := range all {
@@ -249,7 +251,7 @@ func painted(line []rune, from, to int, all []Paint) string {
 	return b.String()
 }
 
-// Painted returns a whole line in its colours.
+// Painted returns text with its colours.
 func Painted(text string, all []Paint) string {
 	line := []rune(text)
 	return painted(line, 0, len(line), all)

@@ -28,22 +28,22 @@ func TestEditor(t *testing.T) {
 		var whole, bytes editor
 		rest, now := whole.feed([]byte(c.keys))
 		if string(whole.text) != c.text || whole.at != c.at || now != c.now || string(rest) != c.rest {
-			t.Errorf("%q: %q at %d, %d, rest %q", c.keys, string(whole.text), whole.at, now, rest)
+			t.Errorf("keys %q: text %q, cursor at %d, outcome %d, rest %q", c.keys, string(whole.text), whole.at, now, rest)
 		}
-		for i := range len(c.keys) - len(c.rest) { // a byte at a time it is the same
+		for i := range len(c.keys) - len(c.rest) { // feeding single bytes must have the same result
 			rest, now = bytes.feed([]byte{c.keys[i]})
 		}
 		if string(bytes.text) != c.text || bytes.at != c.at || now != c.now || len(rest) > 0 {
-			t.Errorf("%q byte by byte: %q at %d, %d, rest %q", c.keys, string(bytes.text), bytes.at, now, rest)
+			t.Errorf("keys %q byte by byte: text %q, cursor at %d, outcome %d, rest %q", c.keys, string(bytes.text), bytes.at, now, rest)
 		}
 	}
 }
 
-// A line that is longer than its place shows the part that is typed at.
+// TestWindow checks that a line that is too long for the window shows the part around the cursor.
 func TestWindow(t *testing.T) {
 	for _, c := range []struct {
 		text   string
-		left   int // cells back from the end
+		left   int // number of characters between the cursor and the end of the text
 		shown  string
 		column int
 	}{
@@ -53,7 +53,7 @@ func TestWindow(t *testing.T) {
 		e.begin(c.text)
 		e.at -= c.left
 		if shown, column := e.window(8); shown != c.shown || column != c.column {
-			t.Errorf("%s, %d back: %q, %d; want %q, %d", c.text, c.left, shown, column, c.shown, c.column)
+			t.Errorf("window of %s with the cursor %d characters before the end = %q, column %d; want %q, column %d", c.text, c.left, shown, column, c.shown, c.column)
 		}
 	}
 }

@@ -13,19 +13,19 @@ import (
 	"github.com/concerto-lang/concerto/internal/term/terminal"
 )
 
-// Prompt is a question to the user that is answered by a line.
+// Prompt is a question that the user answers with a line of text.
 type Prompt struct {
-	Text  string    // the question, which may have several lines
-	Label string    // the text before the cursor
+	Text  string    // question, which may have several lines
+	Label string    // text before the cursor
 	Typed string    // initial text of the answer
-	Until time.Time // deadline; zero: none
-	Help  Helper    // completes the input; Ctrl-C then cancels the prompt with ErrCancelled. nil: none
+	Until time.Time // deadline for the answer; zero for none
+	Help  Helper    // completes the input; nil for none. With a Helper, Ctrl-C cancels the prompt with ErrCancelled
 }
 
-// ErrCancelled is the error of a prompt with a Helper that the user cancelled with Ctrl-C.
+// ErrCancelled is the error of a prompt with a Helper if the user presses Ctrl-C.
 var ErrCancelled = errors.New("the prompt was left")
 
-// prompt is an open prompt.
+// prompt is an open Prompt.
 type prompt struct {
 	Prompt
 	edited  editor
@@ -33,9 +33,9 @@ type prompt struct {
 	restore func()
 }
 
-// Ask shows a prompt and returns the typed line. If ctx ends first, the prompt disappears, with the
-// typed text, and Ask returns ctx's cause; io.EOF means the end of the input. The caller must hold
-// the turn.
+// Ask shows a prompt and returns the typed line. If ctx is cancelled, the prompt disappears
+// together with the typed text, and Ask returns the cause of ctx. At the end of the input Ask
+// returns io.EOF. The caller must have the turn; see Turn.
 func (s *Screen) Ask(ctx context.Context, p Prompt) (string, error) {
 	if ctx.Err() != nil {
 		return "", context.Cause(ctx)
@@ -52,13 +52,13 @@ func (s *Screen) Ask(ctx context.Context, p Prompt) (string, error) {
 		s.shut()
 	}
 	if s.stale = err != nil; s.stale {
-		s.keys.drop() // the input was for this prompt
+		s.keys.drop() // the unused input was typed for this prompt
 	}
 	s.draw()
 	return text, err
 }
 
-// open shows a prompt.
+// open shows a prompt and puts the terminal into raw mode.
 func (s *Screen) open(p Prompt) (*prompt, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -67,7 +67,7 @@ func (s *Screen) open(p Prompt) (*prompt, error) {
 		return nil, err
 	}
 	s.keys.read(s.o.Keys)
-	if s.stale { // the input until now was for the withdrawn prompt
+	if s.stale { // the input so far was typed for the withdrawn prompt
 		s.keys.drop()
 	}
 	s.prompt = &prompt{Prompt: p, restore: restore}
@@ -77,7 +77,7 @@ func (s *Screen) open(p Prompt) (*prompt, error) {
 	return s.prompt, nil
 }
 
-// shut closes the open prompt, if any. The caller holds mu.
+// shut closes the open prompt, if there is one. The caller holds mu.
 func (s *Screen) shut() {
 	if s.prompt != nil {
 		s.prompt.restore()
@@ -116,13 +116,13 @@ func (s *Screen) readLine(ctx context.Context, open *prompt) (string, error) {
 	}
 }
 
-// lines returns the lines of the prompt and the column of the cursor in the last one.
+// lines returns the lines of the prompt, and the cursor's column in the last of them.
 func (p *prompt) lines(width, most int, now time.Time, waiting int) (lines []string, column int) {
 	label := p.Label
 	if p.Text != "" {
 		lines = terminal.Wrap(p.Text, width)
 	}
-	if over := len(lines) - (most - 1); over > 0 { // the question is at the start and the choices are at the end
+	if over := len(lines) - (most - 1); over > 0 { // omit lines in the middle: the question is at the start, and the choices are at the end
 		head := max(most-2, 0) / 2
 		lines = slices.Concat(lines[:head], []string{fmt.Sprintf("… (%d lines)", over+1)}, lines[head+over+1:])
 	}
@@ -142,20 +142,20 @@ func (p *prompt) lines(width, most int, now time.Time, waiting int) (lines []str
 	return append(lines, label+text), terminal.Width(label) + column
 }
 
-// turns is the queue of callers that want to ask, in the order in which they joined.
+// turns is the queue of callers that want to show a prompt, in the order in which they joined.
 type turns struct {
 	count sync.Mutex
-	line  []*place // the first one has the turn
+	line  []*place // callers in order; the first one has the turn
 }
 
-// place is a place in the queue. ready is closed when it is the first one.
+// place is the place of a caller in the queue. ready is closed when the caller has the turn.
 type place struct{ ready chan struct{} }
 
-// joined is the key of a place in a context.
+// joined is the context key for the place of a caller.
 type joined struct{}
 
-// Join adds the caller to the queue of prompts. Turn waits for the turn when it is called with the
-// returned context; leave leaves the queue, or releases the turn.
+// Join adds the caller to the queue of prompts. The caller passes the returned context to Turn. The
+// returned function removes the caller from the queue, or ends its turn.
 func (s *Screen) Join(ctx context.Context) (context.Context, func()) {
 	p := s.turns.join()
 	return context.WithValue(ctx, joined{}, p), func() { s.turns.leave(p) }
@@ -176,7 +176,7 @@ func (t *turns) leave(p *place) {
 	defer t.count.Unlock()
 	at := slices.Index(t.line, p)
 	if at < 0 {
-		return // it was left before
+		return // the caller has already left the queue
 	}
 	t.line = slices.Delete(t.line, at, at+1)
 	if at == 0 && len(t.line) > 0 {
@@ -184,14 +184,14 @@ func (t *turns) leave(p *place) {
 	}
 }
 
-// waiting returns the number of callers that wait for their turn.
+// waiting returns the number of callers that are waiting for their turn.
 func (t *turns) waiting() int {
 	t.count.Lock()
 	defer t.count.Unlock()
 	return max(len(t.line)-1, 0)
 }
 
-// Turn waits for the turn to ask, and returns the function that releases it.
+// Turn waits until the caller may show prompts. It returns the function that ends the turn.
 func (s *Screen) Turn(ctx context.Context) (done func(), err error) {
 	p, ok := ctx.Value(joined{}).(*place)
 	if !ok {
@@ -206,22 +206,22 @@ func (s *Screen) Turn(ctx context.Context) (done func(), err error) {
 	}
 }
 
-// PrintAbove prints lines above the drawn ones.
+// PrintAbove prints text above the drawn lines.
 func (s *Screen) PrintAbove(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	_, _ = s.pass(s.o.Out, []byte(text+"\n")) // there is no place to report an error to
 }
 
-// keys is the typed input. A goroutine starts to read with the first prompt and continues until the
-// end of the input, because reading from a terminal cannot be interrupted.
+// keys stores the typed input. A goroutine begins to read at the first prompt and continues until
+// the end of the input, because reading from a terminal cannot be interrupted.
 type keys struct {
 	once  sync.Once
-	ready chan struct{} // contains an element when there is input or an error
+	ready chan struct{} // contains an element if there is input or an error
 
 	guard sync.Mutex
-	rest  []byte // input that was not used
-	err   error  // the error that ended the input; nil before
+	rest  []byte // input that was not used yet
+	err   error  // error that ended the input; nil while input may follow
 }
 
 func (k *keys) begin() { k.ready = make(chan struct{}, 1) }
@@ -241,7 +241,7 @@ func (k *keys) read(r io.Reader) {
 	})
 }
 
-// add adds input or an error.
+// add appends input or records an error.
 func (k *keys) add(b []byte, err error) {
 	k.guard.Lock()
 	defer k.guard.Unlock()
@@ -252,7 +252,7 @@ func (k *keys) add(b []byte, err error) {
 	}
 }
 
-// next returns the next typed input.
+// next waits for input and returns it.
 func (k *keys) next(ctx context.Context) ([]byte, error) {
 	for {
 		if b, err := k.take(); len(b) > 0 || err != nil {
@@ -266,7 +266,7 @@ func (k *keys) next(ctx context.Context) ([]byte, error) {
 	}
 }
 
-// take returns the received input, and the error after all of it has been consumed.
+// take returns the available input. When no input is left, it returns the error.
 func (k *keys) take() ([]byte, error) {
 	k.guard.Lock()
 	defer k.guard.Unlock()
@@ -278,14 +278,14 @@ func (k *keys) take() ([]byte, error) {
 	return nil, k.err
 }
 
-// putBack returns the keys after an answer to the queue.
+// putBack makes rest, the keys that follow an answer, available again.
 func (k *keys) putBack(rest []byte) {
 	k.guard.Lock()
 	defer k.guard.Unlock()
 	k.rest = append(rest[:len(rest):len(rest)], k.rest...)
 }
 
-// drop drops the unused input.
+// drop discards the unused input.
 func (k *keys) drop() {
 	k.guard.Lock()
 	defer k.guard.Unlock()

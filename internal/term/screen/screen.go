@@ -1,9 +1,10 @@
 // Package screen manages some lines at the bottom of a terminal: a view that is redrawn when it
-// changes, and below it a prompt with the typed text. Other output is written above them, and
-// stays. It uses only the terminal's own scrolling, no second screen, and never hides the cursor.
+// changes, and below the view a prompt with the typed text. Other output is written above these
+// lines and remains there. The package uses only the terminal's normal scrolling, not the alternate
+// screen, and never hides the cursor.
 //
-// While only a view is shown, the cursor is at its first character. So the view can be erased,
-// whatever a resized terminal has done to its lines.
+// While only a view is shown, the cursor is at the first character of the view. Therefore the view
+// can be erased even if the terminal has changed the line breaks after a resize.
 package screen
 
 import (
@@ -21,7 +22,7 @@ import (
 // Color is the colour of a line's mark.
 type Color uint8
 
-// The colours.
+// Colours of marks.
 const (
 	Plain Color = iota
 	Green
@@ -31,7 +32,7 @@ const (
 
 var codes = [...]string{Green: "\x1b[32m", Yellow: "\x1b[33m", Cyan: "\x1b[36m"}
 
-// Line is a line of the view: a mark, and a text without control characters.
+// Line is a line of the view. It consists of a mark and a text without control characters.
 type Line struct {
 	Mark  string
 	Color Color
@@ -40,15 +41,15 @@ type Line struct {
 
 // Options are the options of New.
 type Options struct {
-	// Out is the terminal, to which all other writers must write through Writer.
+	// Out is the terminal. All other output to the terminal must be written through Writer.
 	Out io.Writer
-	// Size returns the terminal's size, in cells.
+	// Size returns the size of the terminal in cells.
 	Size func() (width, height int)
 	// Color enables the colours of marks.
 	Color bool
 
 	// Keys is the input. Raw puts the terminal into raw mode until restore is called. Interrupt is
-	// called for Ctrl-C, which is no signal in raw mode.
+	// called when the user presses Ctrl-C, which causes no signal in raw mode.
 	Keys      io.Reader
 	Raw       func() (restore func(), err error)
 	Interrupt func()
@@ -60,17 +61,17 @@ type Screen struct {
 	o Options
 
 	mu      sync.Mutex
-	drawn   []string  // the lines on the terminal
+	drawn   []string  // lines that the terminal currently shows
 	cursor  int       // index of the line with the cursor
-	size    [2]int    // size of the terminal when they were drawn
-	at      time.Time // time when they were drawn
-	midline bool      // the text above ends without a line feed
+	size    [2]int    // size of the terminal when drawn was drawn
+	at      time.Time // time when drawn was drawn
+	midline bool      // the text above the drawn lines does not end with a line feed
 	view    func(width, most int) []Line
 
 	turns
 	keys
 	prompt *prompt // the open prompt, or nil
-	stale  bool    // the last prompt was withdrawn before it was answered
+	stale  bool    // the last prompt was withdrawn before the user answered it
 }
 
 // New returns a Screen that shows nothing.
@@ -80,22 +81,22 @@ func New(o Options) *Screen {
 	return s
 }
 
-// Refresh draws the changes. It should be called about eight times a second.
+// Refresh draws the changes. The caller should call it about eight times per second.
 func (s *Screen) Refresh() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.draw()
 }
 
-// Show sets the view: a function that returns its lines for a width and a maximum number of lines.
-// Refresh draws it.
+// Show sets the view. view returns the lines for a width in cells and a maximum number of lines.
+// The next Refresh draws the view.
 func (s *Screen) Show(view func(width, most int) []Line) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.view = view
 }
 
-// Clear erases the drawn lines and removes the view. It also closes an open prompt and restores the
+// Clear erases the drawn lines and removes the view. It closes an open prompt and restores the
 // terminal.
 func (s *Screen) Clear() {
 	s.mu.Lock()
@@ -105,10 +106,12 @@ func (s *Screen) Clear() {
 	s.write(s.erased())
 }
 
-// soon is the minimum time between two drawings after text, because much text may arrive.
+// soon is the minimum time between two drawings caused by text. It avoids redrawing for each of
+// many writes.
 const soon = 30 * time.Millisecond
 
-// Writer returns a writer that prints above the view. w must write to the same terminal.
+// Writer returns a writer that prints above the view. w must write to the same terminal as
+// Options.Out.
 func (s *Screen) Writer(w io.Writer) io.Writer { return above{s, w} }
 
 type above struct {
@@ -129,7 +132,7 @@ func (s *Screen) pass(w io.Writer, b []byte) (int, error) {
 	}
 	s.write(s.erased())
 	text := b
-	if s.prompt != nil { // a terminal in raw mode does not return the carriage itself
+	if s.prompt != nil { // in raw mode a line feed does not return the cursor to the first column
 		text = bytes.ReplaceAll(b, []byte("\n"), []byte("\r\n"))
 	}
 	if _, err := w.Write(text); err != nil {
@@ -142,8 +145,8 @@ func (s *Screen) pass(w io.Writer, b []byte) (int, error) {
 	return len(b), nil
 }
 
-// write writes to the terminal. It ignores errors, because there is no other place to report them
-// to.
+// write writes to the terminal. It ignores errors, because the terminal is the only output for
+// reporting them.
 func (s *Screen) write(text string) {
 	if text != "" {
 		_, _ = io.WriteString(s.o.Out, text)
@@ -161,7 +164,7 @@ func (s *Screen) home() string {
 	return "\r\x1b[" + strconv.Itoa(s.cursor) + "A"
 }
 
-// erased returns the sequence that erases the drawn lines, and forgets them.
+// erased returns the sequence that erases the drawn lines. It records that no lines are drawn.
 func (s *Screen) erased() string {
 	if len(s.drawn) == 0 {
 		return ""
@@ -177,7 +180,7 @@ func (s *Screen) draw() {
 		return
 	}
 	width, height := s.o.Size()
-	var below []string // the prompt
+	var below []string // lines of the prompt, below the view
 	column := 0
 	if s.prompt != nil {
 		below, column = s.prompt.lines(width-1, max(height-1, 3), s.o.Now(), s.turns.waiting())
@@ -205,11 +208,11 @@ func (s *Screen) draw() {
 	s.write(s.picture(lines, column))
 }
 
-// picture returns the sequences that draw lines over the drawn ones.
+// picture returns the sequences that replace the drawn lines by lines.
 func (s *Screen) picture(lines []string, column int) string {
 	var b strings.Builder
 	b.WriteString(s.home())
-	if s.midline { // the prompt does not wait for the end of the line
+	if s.midline { // show the prompt although the last line of the text above is incomplete
 		b.WriteString("\r\n")
 		s.midline = false
 	}
@@ -236,7 +239,7 @@ func (s *Screen) picture(lines []string, column int) string {
 	return b.String()
 }
 
-// right returns the sequence that moves the cursor right.
+// right returns the sequence that moves the cursor n columns to the right.
 func right(n int) string {
 	if n == 0 {
 		return ""

@@ -16,7 +16,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/testkit/testterm"
 )
 
-// stage is a screen on an emulated terminal with a manual clock.
+// stage is a Screen on an emulated terminal. The test sets the clock.
 type stage struct {
 	*Screen
 	t    *testing.T
@@ -60,7 +60,7 @@ func newStage(t *testing.T, width, height int) *stage {
 	return s
 }
 
-// set changes the view and draws it.
+// set changes the view and draws it after one second.
 func (s *stage) set(lines ...string) {
 	s.mu.Lock()
 	s.lines = lines
@@ -76,12 +76,12 @@ func (s *stage) tick() {
 	s.now = s.now.Add(time.Second)
 }
 
-// shows checks the content of the terminal, and the position x, y of the cursor.
+// shows checks the rows of the terminal and the position x, y of the cursor.
 func (s *stage) shows(x, y int, rows ...string) {
 	s.t.Helper()
 	got := s.term.State()
 	if d := cmp.Diff(rows, got.Rows); d != "" || got.X != x || got.Y != y || len(got.Odd) > 0 || got.Style != "" {
-		s.t.Errorf("%s\ncursor %d,%d, odd %v, style %q", d, got.X, got.Y, got.Odd, got.Style)
+		s.t.Errorf("rows (-want +got)\n%s\ncursor at %d,%d, unexpected sequences %v, style %q", d, got.X, got.Y, got.Odd, got.Style)
 	}
 }
 
@@ -98,7 +98,8 @@ func TestView(t *testing.T) {
 	s.shows(0, 2, "before", "above", "● one", "● a line that is m…")
 	s.set("one")
 	s.shows(0, 2, "before", "above", "● one")
-	// Nothing is drawn while a line is incomplete, or if nothing has changed.
+	// Nothing is drawn while the text above ends with an incomplete line, or if nothing has
+	// changed.
 	_, _ = io.WriteString(out, "50%")
 	s.set("one")
 	s.shows(3, 2, "before", "above", "50%")
@@ -108,9 +109,9 @@ func TestView(t *testing.T) {
 	n := s.term.State().Bytes
 	s.set("one")
 	if more := s.term.State().Bytes - n; more != 0 {
-		t.Errorf("wrote %d bytes without a change", more)
+		t.Errorf("Refresh wrote %d bytes although nothing had changed", more)
 	}
-	// Many lines scroll the text above.
+	// A view with many lines scrolls the text above.
 	s.set("1", "2", "3", "4", "5", "6")
 	s.shows(0, 2, "above", "60%", "● 1", "● 2", "● 3", "● 4")
 	s.Clear()
@@ -119,7 +120,7 @@ func TestView(t *testing.T) {
 	s.shows(0, 3, "above", "60%", "after")
 }
 
-// crlf is a terminal that returns the carriage at the end of a line.
+// crlf is a terminal that adds a carriage return to each line feed.
 type crlf struct{ w io.Writer }
 
 func (x crlf) Write(b []byte) (int, error) {
@@ -127,7 +128,7 @@ func (x crlf) Write(b []byte) (int, error) {
 	return len(b), err
 }
 
-// TestMuchText checks that the view is not drawn again for text that soon follows other text.
+// TestMuchText checks that the view is not redrawn for text that arrives shortly after other text.
 func TestMuchText(t *testing.T) {
 	s := newStage(t, 20, 6)
 	out := s.Writer(&crlf{s.term})
@@ -162,7 +163,7 @@ func TestResize(t *testing.T) {
 	s.shows(0, 1, "kept", "● one", "● two", "● three")
 }
 
-// ask asks in another goroutine, and returns the outcome.
+// ask shows a prompt from another goroutine. The returned channel receives the answer or the error.
 func (s *stage) ask(ctx context.Context, p Prompt) chan string {
 	came := make(chan string, 1)
 	go func() {
@@ -175,14 +176,14 @@ func (s *stage) ask(ctx context.Context, p Prompt) chan string {
 	return came
 }
 
-// until waits until the terminal shows a text.
+// until waits until the terminal shows text.
 func (s *stage) until(text string) {
 	s.t.Helper()
 	over := make(chan struct{})
 	timer := time.AfterFunc(2*time.Minute, func() { close(over) })
 	defer timer.Stop()
 	if got, ok := s.term.Wait(func(x testterm.State) bool { return strings.Contains(x.Text(), text) }, over); !ok {
-		s.t.Fatalf("%q is not shown:\n%s", text, got.Text())
+		s.t.Fatalf("the terminal does not show %q:\n%s", text, got.Text())
 	}
 }
 
@@ -195,7 +196,7 @@ func (s *stage) press(keys string) {
 
 func TestPrompt(t *testing.T) {
 	s := newStage(t, 24, 8)
-	out := s.Writer(s.term) // a raw terminal does not return the carriage at the end of a line
+	out := s.Writer(s.term) // in raw mode a line feed does not return the cursor to the first column
 	s.set("view")
 	came := s.ask(t.Context(), Prompt{Text: "What is it that you want?\nsay", Label: "> ", Until: time.Unix(11, 0)})
 	s.until("(10 s left) >")
@@ -207,10 +208,10 @@ func TestPrompt(t *testing.T) {
 	s.shows(15, 5, "above", "● view 2", "What is it that you", "want?", "say", "(9 s left) > ab")
 	s.press("\x7f\x7f\x03x\ry")
 	if got := <-came; got != "x" || s.interrupts != 1 || s.raw != 0 {
-		t.Errorf("%q, %d interrupts, raw %d", got, s.interrupts, s.raw)
+		t.Errorf("answer %q, %d interrupts, raw-mode count %d, want 0", got, s.interrupts, s.raw)
 	}
 	s.shows(0, 1, "above", "● view 2")
-	// Input that was typed ahead belongs to the next prompt.
+	// Input that was typed in advance belongs to the next prompt.
 	came = s.ask(t.Context(), Prompt{Label: "next> ", Typed: "be"})
 	s.until("next> bey")
 	s.press("\r")
@@ -219,8 +220,8 @@ func TestPrompt(t *testing.T) {
 	}
 }
 
-// TestWithdrawn checks that a withdrawn prompt disappears, and that its input does not answer
-// another prompt.
+// TestWithdrawn checks that a withdrawn prompt disappears, and that its input is not used as the
+// answer to another prompt.
 func TestWithdrawn(t *testing.T) {
 	s := newStage(t, 24, 8)
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -229,7 +230,7 @@ func TestWithdrawn(t *testing.T) {
 	s.until("> yes")
 	cancel(errors.New("withdrawn"))
 	if got := <-came; got != "error: withdrawn" || s.raw != 0 {
-		t.Errorf("%q, raw %d", got, s.raw)
+		t.Errorf("result %q, raw-mode count %d, want 0", got, s.raw)
 	}
 	s.shows(0, 0, []string{}...)
 	s.press("y")
@@ -245,12 +246,12 @@ func TestWithdrawn(t *testing.T) {
 	if got := <-came; got != "no" {
 		t.Error(got)
 	}
-	// Clear closes an open prompt, with the error for the end of the input.
+	// Clear closes an open prompt. The prompt returns io.EOF.
 	came = s.ask(t.Context(), Prompt{Text: "third", Label: "> "})
 	s.until("third")
 	s.Clear()
 	if s.raw != 0 {
-		t.Error("the terminal is still in raw mode")
+		t.Error("the terminal is still in raw mode after Clear")
 	}
 	s.keys.Close()
 	if got := <-came; got != "error: EOF" {
@@ -258,7 +259,7 @@ func TestWithdrawn(t *testing.T) {
 	}
 }
 
-// TestTurns checks that callers have their turns in the order in which they joined.
+// TestTurns checks that callers receive the turn in the order in which they joined.
 func TestTurns(t *testing.T) {
 	s := newStage(t, 24, 8)
 	ctx1, leave1 := s.Join(t.Context())
@@ -279,12 +280,12 @@ func TestTurns(t *testing.T) {
 	}()
 	cancel3()
 	if _, err := s.Turn(ctx3); err == nil {
-		t.Error("a caller that left has the turn")
+		t.Error("a cancelled caller received the turn")
 	}
 	leave3()
 	select {
 	case <-second:
-		t.Fatal("two callers have the turn")
+		t.Fatal("two callers have the turn at the same time")
 	default:
 	}
 	done1()
@@ -297,6 +298,6 @@ func TestTurns(t *testing.T) {
 		done()
 	}
 	if s.turns.waiting() != 0 {
-		t.Error("a caller is still waiting")
+		t.Error("the queue still contains a waiting caller")
 	}
 }

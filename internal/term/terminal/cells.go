@@ -7,8 +7,8 @@ import (
 	"golang.org/x/text/width"
 )
 
-// Width returns the number of cells of a text without control characters. It counts sequences that
-// only some terminals join to one character as separate characters.
+// Width returns the number of cells that a text without control characters occupies. Some terminals
+// join a sequence of characters to one; Width counts such characters separately.
 func Width(text string) int {
 	n, last := 0, 0
 	for _, r := range text {
@@ -18,15 +18,15 @@ func Width(text string) int {
 	return n
 }
 
-// presented requests the wide form of the preceding character.
+// presented is the variation selector that requests the wide form of the preceding character.
 const presented = '\ufe0f'
 
-// cells returns the number of cells that a character adds; before is the number that the previous
-// one added.
+// cells returns the number of cells that the character r adds. before is the number of cells that
+// the previous character added.
 func cells(r rune, before int) int {
 	switch {
 	case r < 0x300:
-		if r == 0xad { // a soft hyphen
+		if r == 0xad { // soft hyphen
 			return 0
 		}
 		return 1
@@ -35,7 +35,7 @@ func cells(r rune, before int) int {
 			return 1
 		}
 		return 0
-	case unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf), r >= 0x1160 && r <= 0x11ff: // marks, and characters that join syllables
+	case unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf), r >= 0x1160 && r <= 0x11ff: // combining marks, format characters, and jamo that join the preceding syllable
 		return 0
 	}
 	switch width.LookupRune(r).Kind() {
@@ -45,12 +45,12 @@ func cells(r rune, before int) int {
 	return 1
 }
 
-// Cut shortens a text to most cells, with "…" at the end.
+// Cut shortens a text to at most most cells. A shortened text ends with "…".
 func Cut(text string, most int) string {
 	if most <= 0 {
 		return ""
 	}
-	n, last, fits := 0, 0, 0 // fits is the length of the text that leaves room for "…"
+	n, last, fits := 0, 0, 0 // fits is the length of the longest beginning that leaves room for "…"
 	for i, r := range text {
 		last = cells(r, last)
 		if n+last > most {
@@ -63,7 +63,8 @@ func Cut(text string, most int) string {
 	return text
 }
 
-// Wrap breaks a text into lines of at most most cells, at spaces if possible, and at line feeds.
+// Wrap breaks a text into lines of at most most cells. It breaks at line feeds, and at spaces if
+// possible.
 func Wrap(text string, most int) []string {
 	most = max(most, 2)
 	var out []string

@@ -12,7 +12,7 @@ func TestWidth(t *testing.T) {
 		"": 0, "plain": 5, "é": 1, "e\u0301": 1, "日本": 4, "ﾊ": 1, "Ａ": 2, "😀": 2, "👩\u200d💻": 4, "\u2764\ufe0f": 2, "🇩🇪": 2, "각": 2, "\u1100\u1161\u11a8": 2, "…●": 2,
 	} {
 		if got := Width(text); got != want {
-			t.Errorf("%+q takes %d cells, want %d", text, got, want)
+			t.Errorf("Width(%+q) = %d, want %d", text, got, want)
 		}
 	}
 }
@@ -27,7 +27,7 @@ func TestCut(t *testing.T) {
 		{"日本語", 2, "…"}, {"e\u0301e\u0301e\u0301", 2, "e\u0301…"}, {"e\u0301e\u0301", 2, "e\u0301e\u0301"},
 	} {
 		if got := Cut(c.text, c.most); got != c.want || Width(got) > c.most {
-			t.Errorf("%q within %d: %q, want %q", c.text, c.most, got, c.want)
+			t.Errorf("Cut(%q, %d) = %q, want %q", c.text, c.most, got, c.want)
 		}
 	}
 }
@@ -41,7 +41,7 @@ func TestWrap(t *testing.T) {
 		"日本語日本語":             {"日本語日", "本語"},
 	} {
 		if d := cmp.Diff(want, Wrap(text, 8)); d != "" {
-			t.Errorf("%q: %s", text, d)
+			t.Errorf("Wrap(%q) (-want +got): %s", text, d)
 		}
 	}
 	for _, l := range Wrap(strings.Repeat("日", 5), 1) {

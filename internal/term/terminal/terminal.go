@@ -1,6 +1,6 @@
-// Package terminal makes text from outside safe to show on a terminal. Texts of models, hosts,
-// servers and files may contain characters that move the cursor, change the window's title, or
-// change the direction of the text after them.
+// Package terminal makes texts from models, hosts, servers and files safe to show on a terminal.
+// Such texts may contain characters that move the cursor, change the title of the window, or change
+// the direction of the text that follows.
 package terminal
 
 import (
@@ -11,20 +11,21 @@ import (
 	"unicode/utf8"
 )
 
-// steers reports whether a character has an effect on a terminal other than being displayed.
+// steers reports whether a terminal interprets a character instead of displaying it.
 func steers(r rune) bool {
 	return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == 0x2028 || r == 0x2029
 }
 
-// Escape writes control characters as `\u{1b}` and bytes that are not UTF-8 as `\x9b`. It preserves
-// line feeds and tabs.
+// Escape replaces control characters by the form `\u{1b}`, and bytes that are not UTF-8 by the form
+// `\x9b`. It preserves line feeds and tabs.
 func Escape(text string) string { return escape(text, func(string) int { return 0 }) }
 
-// Printed is Escape for the output of programs, which may use colours, erase their line and return
-// to its start.
+// Printed is Escape for the output of programs. It also preserves colours, carriage returns and
+// sequences that erase the line.
 func Printed(text string) string { return escape(text, harmless) }
 
-// escape escapes text, except for the parts whose length preserved returns.
+// escape escapes text. It preserves the beginning of each rest of the text for which preserved
+// returns a length greater than 0.
 func escape(text string, preserved func(string) int) string {
 	var b strings.Builder
 	from := 0
@@ -54,10 +55,10 @@ func escape(text string, preserved func(string) int) string {
 	return b.String() + text[from:]
 }
 
-// OneLine returns text on one line without hidden characters. It writes a line feed as ⏎, and every
-// other character that is not printed, such as a control character, a space of another width or a
-// character without width, as `\u{1b}`. It is for commands that a user reads before allowing them.
-// OneLine of its result is the same text.
+// OneLine returns text on a single line without hidden characters. A line feed becomes ⏎. Any other
+// character that is not printed becomes the form `\u{1b}`: a control character, a space of unusual
+// width, or a character without width. OneLine is for commands that a user reads before allowing
+// them. Applying OneLine to its result does not change the result.
 func OneLine(text string) string {
 	if strings.IndexFunc(text, hidden) < 0 && utf8.ValidString(text) {
 		return text
@@ -69,8 +70,8 @@ func OneLine(text string) string {
 	return b.String()
 }
 
-// Brief is OneLine with a maximum number of characters. It counts the omitted ones at the end: " …
-// (12 more characters)".
+// Brief is OneLine with a limit on the number of characters. A longer text ends with the number of
+// omitted characters: " … (12 more characters)".
 func Brief(text string, most int) string {
 	var b strings.Builder
 	for i, r := range text {
@@ -84,10 +85,11 @@ func Brief(text string, most int) string {
 	return b.String()
 }
 
-// lineEnd is shown in place of a line feed.
+// lineEnd replaces a line feed.
 const lineEnd = '⏎'
 
-// braille is a blank although it is a symbol.
+// braille is the blank Braille pattern, which looks like a space although Unicode classifies it as
+// a symbol.
 const braille = '\u2800'
 
 // hidden reports whether OneLine replaces a character.
@@ -95,7 +97,7 @@ func hidden(r rune) bool {
 	return r == braille || !unicode.IsPrint(r) || unicode.In(r, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point)
 }
 
-// shown returns the form in which OneLine writes r, the first character of rest.
+// shown returns the replacement of the character r in OneLine. rest is the text that begins with r.
 func shown(rest string, r rune) string {
 	switch {
 	case r == '\n':
@@ -108,8 +110,9 @@ func shown(rest string, r rune) string {
 	return string(r)
 }
 
-// harmless returns the length of the sequence at the start of text if it is a carriage return, sets
-// a colour, or erases the line; otherwise 0. Concealed text is not harmless.
+// harmless returns the length of a harmless sequence at the start of text: a carriage return, a
+// colour, or a sequence that erases the line. It returns 0 for any other text. A colour that
+// conceals text is not harmless.
 func harmless(text string) int {
 	if text[0] == '\r' {
 		return 1
@@ -138,7 +141,8 @@ func harmless(text string) int {
 	return len("\x1b[") + n + 1
 }
 
-// JSON escapes the control characters in the strings of a JSON text, which remains equal JSON.
+// JSON escapes the control characters in the strings of a JSON text. The value of the text does not
+// change.
 func JSON(text string) string {
 	if strings.IndexFunc(text, steers) < 0 {
 		return text
@@ -146,7 +150,7 @@ func JSON(text string) string {
 	var b strings.Builder
 	for _, r := range text {
 		if steers(r) && r != '\n' && r != '\t' {
-			fmt.Fprintf(&b, `\u%04x`, r) // all of them have four digits
+			fmt.Fprintf(&b, `\u%04x`, r) // all characters to escape have at most four hexadecimal digits
 		} else {
 			b.WriteRune(r)
 		}
@@ -154,7 +158,7 @@ func JSON(text string) string {
 	return b.String()
 }
 
-// Writer returns a writer that escapes text and writes it to w, in whole characters.
+// Writer returns a writer that escapes text and writes it to w. It never splits a character.
 func Writer(w io.Writer) io.Writer { return writer{w} }
 
 type writer struct{ w io.Writer }

@@ -7,7 +7,7 @@ import (
 )
 
 func TestEscape(t *testing.T) {
-	for in, want := range map[string][2]string{ // escaped, printed
+	for in, want := range map[string][2]string{ // results of Escape and Printed
 		"plain\tand\nlines é 😀":        {"plain\tand\nlines é 😀", "plain\tand\nlines é 😀"},
 		"\x1b]0;title\x07":             {`\u{1b}]0;title\u{7}`, `\u{1b}]0;title\u{7}`},
 		"\x1b[31;1mred\x1b[0m":         {`\u{1b}[31;1mred\u{1b}[0m`, "\x1b[31;1mred\x1b[0m"},
@@ -19,10 +19,10 @@ func TestEscape(t *testing.T) {
 		"a\x9bb\xff":                   {`a\x9bb\xff`, `a\x9bb\xff`},
 	} {
 		if got := Escape(in); got != want[0] {
-			t.Errorf("%q: %s, want %s", in, got, want[0])
+			t.Errorf("Escape(%q) = %s, want %s", in, got, want[0])
 		}
 		if got := Printed(in); got != want[1] {
-			t.Errorf("%q printed: %q, want %q", in, got, want[1])
+			t.Errorf("Printed(%q) = %q, want %q", in, got, want[1])
 		}
 	}
 }

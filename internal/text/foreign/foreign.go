@@ -1,6 +1,6 @@
-// Package foreign is a table of names and words of other languages that have no meaning in
-// Concerto, with their replacements (table.go). The parser and the checker look up a name there, by
-// its place, after they have found no declaration of that name.
+// Package foreign contains a table of names and words from other languages that have no meaning in
+// Concerto, with their replacements (table.go). If the parser and the checker find no declaration
+// of a name, they look the name up in the table, together with the place where the name appears.
 package foreign
 
 import (
@@ -8,29 +8,30 @@ import (
 	"sync"
 )
 
-// Place is the syntactic place of a name.
+// Place is the syntactic position of a name.
 type Place uint8
 
-// The places.
+// The positions of a name.
 const (
 	// Declaration is the start of a declaration.
 	Declaration Place = iota
-	// Start is before a token that cannot follow a name, where the word would start a statement in
-	// another language.
+	// Start is the position of a name before a token that cannot follow it. In another language the
+	// name could begin a statement there.
 	Start
-	// Between is where an operand or a body was expected to end.
+	// Between is a position where the end of an operand or of a body was expected.
 	Between
 	// Value is a name that is read or called.
 	Value
-	// Type is a written type.
+	// Type is a name in a type annotation.
 	Type
-	// Member is a method or field of a value whose type may have the intended one.
+	// Member is the name of a method or field. The value's type may have the intended member under
+	// another name.
 	Member
-	// Function is a function of a type, with the type's name before it.
+	// Function is a function of a type, after the name of the type.
 	Function
-	// Trait is a trait that is implemented or that bounds a parameter.
+	// Trait is a trait that a type implements or that bounds a type parameter.
 	Trait
-	// Path is the part before `::`.
+	// Path is the name before `::`.
 	Path
 	// Decorator is a name after an `@`.
 	Decorator
@@ -42,15 +43,15 @@ const (
 	Server
 )
 
-// Word is the replacement of a foreign name. Ours is the word itself; for a Member, the methods of
-// the library that may be meant, the most likely first. Hint is the whole hint if the word alone is
-// not enough.
+// Word describes the replacement of a foreign name. Ours contains the replacement itself. For a
+// Member, it contains the methods of the library that may be meant, the most likely first. Hint is
+// the complete hint if the replacement alone is not sufficient.
 type Word struct {
 	Ours []string
 	Hint string
 }
 
-// HintText returns the hint: the Word's own, or one with the replacement.
+// HintText returns Hint, or a hint that names the replacement if Hint is empty.
 func (w Word) HintText() string {
 	if w.Hint != "" || len(w.Ours) == 0 {
 		return w.Hint
@@ -58,22 +59,22 @@ func (w Word) HintText() string {
 	return "did you mean `" + w.Ours[0] + "`?"
 }
 
-// Hint returns the hint for a name at a place other than Member, or "" if the table does not
-// contain the name.
+// Hint returns the hint for a name at a position other than Member. It returns "" if the table does
+// not contain the name.
 func (p Place) Hint(name string) string { return index()[key{p, "", name}].HintText() }
 
-// Find returns the Word of a name at a place other than Member, or the zero Word if the table does
-// not contain it.
+// Find returns the Word for a name at a position other than Member. It returns the zero Word if the
+// table does not contain the name.
 func (p Place) Find(name string) Word { return index()[key{p, "", name}] }
 
-// Declares reports whether a word at this place declares a variable in another language.
+// Declares reports whether a word at this position declares a variable in another language.
 func (p Place) Declares(name string) bool {
 	w := p.Find(name)
 	return len(w.Ours) > 0 && w.Ours[0] == "let"
 }
 
-// FindMember returns the Word of a member of a type. typ is the name of the library's file that
-// contains the type's methods. Letter case and underscores of name do not count.
+// FindMember returns the Word for a member of a type. typ is the name of the library file that
+// contains the methods of the type. Letter case and underscores in name are ignored.
 func FindMember(typ, name string) Word {
 	name = Plain(name)
 	if w, ok := index()[key{Member, typ, name}]; ok {
@@ -82,11 +83,11 @@ func FindMember(typ, name string) Word {
 	return index()[key{Member, "", name}]
 }
 
-// Plain returns a name in lower case without underscores, because people who change languages do
-// not distinguish `mapErr` and `map_err`.
+// Plain returns a name in lower case without underscores. It is used because people who come from
+// other languages mix up `mapErr` and `map_err`.
 func Plain(name string) string { return strings.ToLower(strings.ReplaceAll(name, "_", "")) }
 
-// Words returns all Words of a place.
+// Words returns all Words for a position.
 func (p Place) Words() (all []Word) {
 	for _, r := range table {
 		if r.place == p {
@@ -101,7 +102,8 @@ type key struct {
 	on, name string
 }
 
-// index returns the table by place and name. It is built at the first error of a program.
+// index returns the table indexed by position and name. It is built when a program's first error is
+// reported.
 var index = sync.OnceValue(func() map[key]Word {
 	m := make(map[key]Word, 2*len(table))
 	for _, r := range table {
@@ -112,13 +114,13 @@ var index = sync.OnceValue(func() map[key]Word {
 	return m
 })
 
-// row is a row of the table: names with the same meaning, separated by spaces.
+// row is a row of the table. It contains names with the same meaning, separated by spaces.
 type row struct {
 	place Place
 	names string
 	ours  string
 	hint  string
-	on    string // for a Member: the only type to which it applies; "" for all
+	on    string // for a Member: the only type to which the row applies; "" for all types
 }
 
 func (r row) word() Word { return Word{strings.Fields(r.ours), r.hint} }

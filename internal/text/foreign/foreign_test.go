@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestTable checks that the table has each name at most once for a place, and a hint for each.
+// TestTable checks that each row of the table has a hint, and that no name occurs twice for the
+// same position.
 func TestTable(t *testing.T) {
 	seen := map[key]bool{}
 	for _, r := range table {
@@ -15,11 +16,11 @@ func TestTable(t *testing.T) {
 		for name := range strings.FieldsSeq(r.names) {
 			k := key{r.place, r.on, name}
 			if seen[k] {
-				t.Errorf("%q is in the table twice for one place", name)
+				t.Errorf("the table contains %q twice for the same position", name)
 			}
 			seen[k] = true
 			if r.place == Member && name != Plain(name) {
-				t.Errorf("a member is written plainly, %q as %q", name, Plain(name))
+				t.Errorf("member %q must be in the form that Plain returns, %q", name, Plain(name))
 			}
 		}
 	}
@@ -36,7 +37,7 @@ func TestFind(t *testing.T) {
 		{Type.Hint("i32"), "did you mean `Int`?"},
 	} {
 		if c.got != c.want {
-			t.Errorf("got %q, want %q", c.got, c.want)
+			t.Errorf("hint = %q, want %q", c.got, c.want)
 		}
 	}
 }

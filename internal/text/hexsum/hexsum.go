@@ -6,8 +6,8 @@ import (
 	"encoding/hex"
 )
 
-// SHA256 returns the 64 hexadecimal digits of a text's SHA-256. Where collisions are not provoked,
-// the caller may use fewer of the first digits.
+// SHA256 returns the SHA-256 of a text as 64 hexadecimal digits. Where a collision cannot be
+// provoked, the caller may use only the first digits.
 func SHA256[T ~string | ~[]byte](text T) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:])

@@ -5,17 +5,18 @@ import (
 	"unicode/utf8"
 )
 
-// mostDepth bounds the nesting that isCanonical checks; a deeper text is decoded.
+// mostDepth is the maximum nesting that isCanonical checks. More deeply nested texts are decoded.
 const mostDepth = 100
 
 // isCanonical reports whether a text is in canonical form. It may return false for a canonical
-// text, such as one with an escape in a name, but never true for another one. It does not allocate.
+// text, for example if a member's name contains an escape. It never returns true for a text that is
+// not canonical. It does not allocate memory.
 func isCanonical(text []byte) bool {
 	rest, ok := skipValue(text, mostDepth)
 	return ok && len(rest) == 0 && utf8.Valid(text)
 }
 
-// skipValue skips a value.
+// skipValue skips a JSON value at the start of b.
 func skipValue(b []byte, depth int) (rest []byte, ok bool) {
 	if len(b) == 0 || depth == 0 {
 		return nil, false
@@ -83,11 +84,11 @@ func skipObject(b []byte, depth int) (rest []byte, ok bool) {
 	}
 }
 
-// notPlain reports whether the order of a name that contains r cannot be decided by its bytes: r
-// begins an escape, or UTF-16 orders it differently from UTF-8.
+// notPlain reports whether the bytes of a name that contains r may not determine the name's
+// position in the order: r begins an escape, or UTF-16 orders r differently from UTF-8.
 func notPlain(r rune) bool { return r == '\\' || r >= 0xe000 }
 
-// skipText skips a text, and returns the part between its quotes.
+// skipText skips a JSON string. inner is the part between the quotes.
 func skipText(b []byte) (inner, rest []byte, ok bool) {
 	if len(b) == 0 || b[0] != '"' {
 		return nil, nil, false
@@ -109,7 +110,8 @@ func skipText(b []byte) (inner, rest []byte, ok bool) {
 	return nil, nil, false
 }
 
-// escape returns the length of a canonical escape after its backslash, or 0 if it is not canonical.
+// escape returns the length of a canonical escape after its backslash. It returns 0 if the escape
+// is not canonical.
 func escape(b []byte) int {
 	if len(b) == 0 {
 		return 0
@@ -117,7 +119,7 @@ func escape(b []byte) int {
 	if bytes.IndexByte([]byte(`"\bfnrt`), b[0]) >= 0 {
 		return 1
 	}
-	// \u00xx of a control character that has no escape of its own
+	// \u00xx is canonical only for a control character that has no short escape
 	if len(b) < 5 || b[0] != 'u' || b[1] != '0' || b[2] != '0' || b[3] != '0' && b[3] != '1' {
 		return 0
 	}
@@ -128,7 +130,7 @@ func escape(b []byte) int {
 	return 5
 }
 
-// skipInteger skips an integer. It does not recognize other canonical numbers.
+// skipInteger skips an integer. It returns false for other numbers, even canonical ones.
 func skipInteger(b []byte) (rest []byte, ok bool) {
 	n := 0
 	if b[0] == '-' {
@@ -139,7 +141,7 @@ func skipInteger(b []byte) (rest []byte, ok bool) {
 		n++
 	}
 	switch {
-	case n == from, b[from] == '0' && n > 1: // no digits, -0, 01
+	case n == from, b[from] == '0' && n > 1: // no digits, -0, or a leading zero
 		return nil, false
 	case n < len(b) && (b[n] == '.' || b[n] == 'e' || b[n] == 'E'):
 		return nil, false

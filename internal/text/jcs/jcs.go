@@ -1,7 +1,7 @@
-// Package jcs writes JSON in its canonical form (RFC 8785), so that equal values have equal bytes:
-// members in the order of their names in UTF-16, no white space, each text and number in one form.
-// It differs from the standard in one respect: an integer is written in full, even if a double
-// cannot represent it.
+// Package jcs writes JSON in canonical form (RFC 8785), so that equal values have equal bytes:
+// members are sorted by the UTF-16 of their names, there is no white space, and each string and
+// number has only one form. It differs from the RFC in one respect: all digits of an integer are
+// written, even if a double cannot represent the integer.
 package jcs
 
 import (
@@ -16,9 +16,9 @@ import (
 	"unicode/utf16"
 )
 
-// Canonical returns a JSON text in canonical form. It fails if the text is not one JSON value, or
-// contains a number that no double can represent. A text that is already canonical is returned
-// unchanged, without a copy.
+// Canonical returns a JSON text in canonical form. It returns an error if the text is not exactly
+// one JSON value, or contains a number that is out of the range of a double. It returns a text that
+// is already canonical without copying it.
 func Canonical(text []byte) ([]byte, error) {
 	if isCanonical(text) {
 		return text, nil
@@ -26,7 +26,7 @@ func Canonical(text []byte) ([]byte, error) {
 	return encodeCanonical(text)
 }
 
-// encodeCanonical decodes a text and encodes it again.
+// encodeCanonical decodes a text and encodes it in canonical form.
 func encodeCanonical(text []byte) ([]byte, error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
@@ -92,9 +92,9 @@ func appendObject(b []byte, o map[string]any) ([]byte, error) {
 	return append(b, '}'), nil
 }
 
-// compareUTF16 compares texts by their UTF-16. This is the order of their bytes up to the first
-// difference, unless one of the differing characters is beyond U+FFFF: UTF-16 encodes it by
-// surrogates, which come before U+E000 to U+FFFF.
+// compareUTF16 compares texts by their UTF-16 encoding. The order is that of the bytes at the first
+// difference, with one exception: UTF-16 encodes a character beyond U+FFFF by surrogates, which
+// precede U+E000 to U+FFFF.
 func compareUTF16(a, b string) int {
 	n := min(len(a), len(b))
 	for i := range n {
@@ -109,7 +109,7 @@ func compareUTF16(a, b string) int {
 	return len(a) - len(b)
 }
 
-// AppendText appends a text in canonical form.
+// AppendText appends a string in canonical form.
 func AppendText(b []byte, s string) []byte {
 	b = append(b, '"')
 	from := 0
@@ -140,7 +140,7 @@ func AppendText(b []byte, s string) []byte {
 	return append(append(b, s[from:]...), '"')
 }
 
-// appendNumber appends a number in the form of ECMAScript, an integer in full.
+// appendNumber appends a number in the form of ECMAScript. It writes all digits of an integer.
 func appendNumber(b []byte, n string) ([]byte, error) {
 	if !strings.ContainsAny(n, ".eE") {
 		if n == "-0" {
@@ -159,7 +159,7 @@ func appendNumber(b []byte, n string) ([]byte, error) {
 	case size >= 1e-6 && size < 1e21:
 		return strconv.AppendFloat(b, f, 'f', -1, 64), nil
 	}
-	// Go writes an exponent with at least two digits, ECMAScript with one.
+	// Go writes an exponent with at least two digits, ECMAScript without leading zeros.
 	text := strconv.FormatFloat(f, 'e', -1, 64)
 	digits, exponent, _ := strings.Cut(text, "e")
 	return append(b, digits+"e"+exponent[:1]+strings.TrimLeft(exponent[1:], "0")...), nil

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// The examples of RFC 8785, sections 3.2.2 to 3.2.4 and appendix B, and integers.
+// TestCanonical checks the examples of RFC 8785, sections 3.2.2 to 3.2.4 and appendix B, and
+// integers.
 func TestCanonical(t *testing.T) {
 	for _, c := range []struct{ in, want string }{
 		{`{"numbers": [333333333.33333329, 1E30, 4.50, 2e-3, 0.000000000000000000000000001],
@@ -23,7 +24,7 @@ func TestCanonical(t *testing.T) {
 	} {
 		got, err := Canonical([]byte(c.in))
 		if err != nil || string(got) != c.want {
-			t.Errorf("%s: %v\ngot  %s\nwant %s", c.in, err, got, c.want)
+			t.Errorf("Canonical(%s): error %v\ngot  %s\nwant %s", c.in, err, got, c.want)
 		}
 	}
 }
@@ -31,12 +32,12 @@ func TestCanonical(t *testing.T) {
 func TestNoCanonicalForm(t *testing.T) {
 	for in, want := range map[string]string{"": "EOF", "[1": "EOF", "1 2": "more than one value", "[1e999]": "number 1e999", `{"a":[1e999]}`: "range"} {
 		if got, err := Canonical([]byte(in)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %s, %v", in, got, err)
+			t.Errorf("Canonical(%s) = %s, error %v; want an error", in, got, err)
 		}
 	}
 }
 
-// TestIsCanonical: isCanonical never reports that a text is canonical when it is not.
+// TestIsCanonical checks that isCanonical recognizes canonical texts, and rejects all others.
 func TestIsCanonical(t *testing.T) {
 	for text, want := range map[string]bool{
 		`{"a":1,"b":[null,true,false,-7,0,"x"],"c":{}}`: true, `""`: true, `[]`: true, `"\u0000\u001f\n\"\\ü😀\u000b"`: true, `123456789012345678901234567890`: true,
@@ -46,11 +47,11 @@ func TestIsCanonical(t *testing.T) {
 		`{"\n":1}`: false, `{"` + "\ufb33" + `":1,"😀":2}`: false, `1 2`: false, `"\`: false, `"\u00`: false,
 	} {
 		if isCanonical([]byte(text)) != want {
-			t.Errorf("%s: canonical is %v", text, !want)
+			t.Errorf("isCanonical(%s) = %v", text, !want)
 		}
 	}
 	if isCanonical([]byte(strings.Repeat("[", 1000) + strings.Repeat("]", 1000))) {
-		t.Error("a deeply nested text was accepted")
+		t.Error("isCanonical returns true for a deeply nested text")
 	}
 }
 
@@ -61,12 +62,12 @@ func FuzzIsCanonical(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		out, err := encodeCanonical(text)
 		if isCanonical(text) && (err != nil || !bytes.Equal(out, text)) {
-			t.Errorf("isCanonical(%q) is true, and the canonical form is %q (%v)", text, out, err)
+			t.Errorf("isCanonical(%q) = true, but the canonical form is %q (error %v)", text, out, err)
 		}
 		if err == nil && !bytes.Equal(out, text) {
 			second, err := Canonical(out)
 			if err != nil || !bytes.Equal(second, out) {
-				t.Errorf("%q becomes %q, and that %q (%v)", text, out, second, err)
+				t.Errorf("the canonical form of %q is %q, whose canonical form is %q (error %v)", text, out, second, err)
 			}
 		}
 	})

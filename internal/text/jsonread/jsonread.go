@@ -1,6 +1,6 @@
 // Package jsonread reads the members of a small JSON object without reflection and without copies.
-// It leaves any other input to encoding/json, which thereby decides all unusual cases and reports
-// every error.
+// It returns false for any input that is unusual or invalid. The caller then uses encoding/json,
+// which handles unusual cases and reports errors.
 package jsonread
 
 import (
@@ -10,10 +10,9 @@ import (
 	"unicode/utf8"
 )
 
-// Members calls each for the members of a text that is an object, without reflection and without
-// copies: name and value are parts of the text. It returns false if each does, or if it is not
-// certain that encoding/json would read every part of the text the same way; the caller must then
-// ignore the earlier calls of each.
+// Members calls each for every member of a JSON object. name and value are parts of text. Members
+// returns false if each returns false, or if encoding/json might read a part of the text
+// differently. The caller must then ignore the previous calls of each.
 func Members(text []byte, each func(name, value []byte) bool) bool {
 	r := reader{data: text}
 	return r.peek() == '{' && r.members(func(name []byte) bool {
@@ -22,7 +21,7 @@ func Members(text []byte, each func(name, value []byte) bool) bool {
 	}) && r.peek() == 0 && r.at == len(r.data)
 }
 
-// Plain returns the content of a JSON string if it is the text between its quotes.
+// Plain returns the content of a JSON string that contains no escapes: the text between the quotes.
 func Plain(value []byte) (inner []byte, ok bool) {
 	r := reader{data: value}
 	if r.peek() != '"' {
@@ -33,16 +32,17 @@ func Plain(value []byte) (inner []byte, ok bool) {
 }
 
 // reader is a position in a text. Its methods return false if the text is not JSON, or if
-// encoding/json may read it differently.
+// encoding/json might read it differently.
 type reader struct {
 	data []byte
 	at   int
 }
 
-// maxDepth bounds the nesting; encoding/json reads deeper texts.
+// maxDepth is the maximum nesting that a reader accepts. encoding/json reads more deeply nested
+// texts.
 const maxDepth = 64
 
-// members calls each for the names of an object's members; each reads the value.
+// members calls each for the names of an object's members. each must read the value.
 func (r *reader) members(each func(name []byte) bool) bool {
 	r.at++
 	if r.peek() == '}' {
@@ -67,7 +67,7 @@ func (r *reader) members(each func(name []byte) bool) bool {
 	}
 }
 
-// comma reads the separator after an element.
+// comma reads the separator after an element. more is false if the separator is end.
 func (r *reader) comma(end byte) (more, ok bool) {
 	c := r.peek()
 	if ok = c == ',' || c == end; ok {
@@ -76,7 +76,7 @@ func (r *reader) comma(end byte) (more, ok bool) {
 	return c == ',', ok
 }
 
-// peek returns the next byte that is not white space, 0 at the end.
+// peek returns the next byte that is not white space, or 0 at the end.
 func (r *reader) peek() byte {
 	for ; r.at < len(r.data); r.at++ {
 		switch c := r.data[r.at]; c {
@@ -96,8 +96,8 @@ func (r *reader) word(w string) bool {
 	return true
 }
 
-// scan reads a string and returns the part between its quotes; plain means that this is the content
-// of the string.
+// scan reads a string. seg is the part between the quotes. plain is true if seg contains no
+// escapes.
 func (r *reader) scan() (seg []byte, plain, ok bool) {
 	from := r.at + 1
 	escaped := false
@@ -116,7 +116,7 @@ func (r *reader) scan() (seg []byte, plain, ok bool) {
 	return nil, false, false
 }
 
-// raw reads a value and returns its text.
+// raw reads a value of any type and returns its text.
 func (r *reader) raw(depth int) ([]byte, bool) {
 	r.peek()
 	from := r.at
@@ -124,7 +124,7 @@ func (r *reader) raw(depth int) ([]byte, bool) {
 	return r.data[from:r.at], ok
 }
 
-// skip skips a value of any form.
+// skip skips a value of any type.
 func (r *reader) skip(depth int) bool {
 	c := r.peek()
 	switch {
@@ -160,7 +160,7 @@ func (r *reader) skip(depth int) bool {
 	return r.number()
 }
 
-// number skips a number of any form.
+// number skips a number in any form.
 func (r *reader) number() bool {
 	from := r.at
 	for r.at < len(r.data) && strings.IndexByte("+-.eE0123456789", r.data[r.at]) >= 0 {

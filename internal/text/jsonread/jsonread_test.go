@@ -20,7 +20,7 @@ var texts = []string{
 	strings.Repeat(`{"self":`, 80) + `{}` + strings.Repeat(`}`, 80),
 }
 
-// members holds what Members and Plain give against encoding/json.
+// members compares the results of Members and Plain with those of encoding/json.
 func members(t *testing.T, text []byte) {
 	t.Helper()
 	got := map[string]json.RawMessage{}
@@ -34,13 +34,13 @@ func members(t *testing.T, text []byte) {
 	}
 	var want map[string]json.RawMessage
 	if err := json.Unmarshal(text, &want); err != nil || !reflect.DeepEqual(got, want) || n < len(want) {
-		t.Errorf("the members of %q: %s; want %s, %v", text, got, want, err)
+		t.Errorf("Members(%q) returns %s; want %s (error %v)", text, got, want, err)
 	}
 	for _, value := range got {
 		inner, ok := Plain(value)
 		var s string
 		if err := json.Unmarshal(value, &s); ok && (err != nil || s != string(inner)) {
-			t.Errorf("%s is %q plainly, want %q, %v", value, inner, s, err)
+			t.Errorf("Plain(%s) = %q, want %q (error %v)", value, inner, s, err)
 		}
 	}
 }
@@ -53,7 +53,7 @@ func TestMembers(t *testing.T) {
 
 const signs = `{}[]",:\0123.eEtfnu- `
 
-// TestMutations reads texts of which a byte or a part has been changed.
+// TestMutations calls members for texts in which bytes or parts have been changed at random.
 func TestMutations(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 30_000 {
@@ -73,15 +73,15 @@ func TestMutations(t *testing.T) {
 	}
 }
 
-// TestFast: texts of the expected form are read without encoding/json.
+// TestFast checks that Members accepts texts of the usual form.
 func TestFast(t *testing.T) {
 	for _, text := range texts[:5] {
 		if !Members([]byte(text), func(name, value []byte) bool { return true }) {
-			t.Errorf("the members of %s are left to encoding/json", text)
+			t.Errorf("Members does not accept %s", text)
 		}
 	}
 	if Members([]byte(`{"a":1}`), func(name, value []byte) bool { return false }) {
-		t.Error("Members succeeded although its function returned false")
+		t.Error("Members returned true although each returned false")
 	}
 }
 

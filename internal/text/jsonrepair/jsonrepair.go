@@ -1,10 +1,10 @@
-// Package jsonrepair finds the JSON in a model's text and corrects the errors that models make:
-// fences and prose around it, trailing or missing commas, comments, single or curly quotes, bare
-// keys and words, Python's literals, raw control characters, and closing brackets that are missing
-// because the answer was cut off.
+// Package jsonrepair finds JSON in a model's text and corrects the errors that models make: fences
+// and prose around the JSON, trailing or missing commas, comments, single or curly quotes, keys and
+// words without quotes, literals of Python, raw control characters, and missing closing brackets of
+// an answer that was cut off.
 //
-// It never invents a value, and lists for each candidate what it corrected. A text that can be read
-// in two ways is not a candidate. Its time is linear in the text's length.
+// It never invents a value, and lists the corrections of each candidate. It rejects a text that can
+// be read in two ways. Its running time is linear in the length of the text.
 package jsonrepair
 
 import (
@@ -16,38 +16,39 @@ import (
 	"strings"
 )
 
-// ErrNone is the error for a text that contains no JSON, and nothing that can be corrected to JSON.
+// ErrNone is the error for a text that contains neither JSON nor anything that can be corrected to
+// JSON.
 var ErrNone = errors.New("the text holds no JSON")
 
-// maxDepth bounds the nesting of values that are corrected.
+// maxDepth is the maximum nesting of values that are corrected.
 const maxDepth = 500
 
-// Candidate is a JSON value in a text.
+// Candidate is a JSON value found in a text.
 type Candidate struct {
 	JSON    json.RawMessage
-	Repairs []string // the corrections; none if the text is this value and nothing else
-	// Cut means that the text ends within a string or a member, so that the value is only the
-	// beginning of the intended one. If JSON is nil, the candidate could not be read at all. Only
+	Repairs []string // corrections; empty if the text consists of exactly this value
+	// Cut is true if the text ends inside a string or a member, so that the value is only the
+	// beginning of the intended value. If JSON is nil, the candidate could not be read at all. Only
 	// the last candidate can be cut.
 	Cut bool
-	// Bare means that it was in the text itself, not in a fence.
+	// Bare is true if the candidate was not inside a fence.
 	Bare bool
 
-	start, end int // in the text
+	start, end int // offsets in the text
 	valid      bool
 }
 
-// Find returns the values in a text, in their order: the whole text if it is JSON; otherwise the
-// objects and arrays in it, and the contents of fences.
+// Find returns the values in a text, in order. If the text is JSON, the only value is the whole
+// text. Otherwise the values are the objects and arrays in the text and the contents of fences.
 func Find(text string) []Candidate { return FindIn(text, nil) }
 
-// FindIn is Find that reports its steps, one for about eight bytes. step may panic to end the work;
-// it may be nil.
+// FindIn is Find with a callback for the amount of work: step is called with the number of steps
+// done, about one for eight bytes. step may panic to stop the work. It may be nil.
 func FindIn(text string, step func(n int)) []Candidate {
 	return find(text, pace(step))
 }
 
-// pace receives steps.
+// pace is the callback for steps, or nil.
 type pace func(n int)
 
 func (p pace) step(n int) {
@@ -61,7 +62,7 @@ func find(text string, p pace) []Candidate {
 	if p.step(len(text) >> 3); json.Valid([]byte(text)) {
 		c := Candidate{JSON: json.RawMessage(text), valid: true, end: len(text), Bare: true}
 		if r := (&reader{text: text, pace: p}); r.value(0) {
-			c.Repairs = r.repairs.list() // a duplicate member
+			c.Repairs = r.repairs.list() // the corrections include removed duplicate members
 		}
 		return []Candidate{c}
 	}
@@ -87,9 +88,9 @@ func find(text string, p pace) []Candidate {
 	return out
 }
 
-// Extract returns the JSON value that a text means: the whole text if it is JSON; otherwise the
-// longest object, array or content of a fence that is JSON; otherwise the longest of these that can
-// be corrected. The error is ErrNone.
+// Extract returns the JSON value that a text represents. If the text is JSON, it is the whole text.
+// Otherwise it is the longest object, array or content of a fence that is JSON, or else the longest
+// of these that can be corrected. If there is none, the error is ErrNone.
 func Extract(text string) (json.RawMessage, error) {
 	best := Candidate{start: 0, end: -1}
 	for _, c := range Find(text) {
@@ -106,11 +107,11 @@ func Extract(text string) (json.RawMessage, error) {
 	return best.JSON, nil
 }
 
-// span is a range of a text.
+// span is a range of byte offsets in a text.
 type span struct{ start, end int }
 
-// fences returns the contents of ``` blocks. A block that is not closed extends to the end of the
-// text.
+// fences returns the contents of ``` blocks. A block without a closing fence extends to the end of
+// the text.
 func fences(text string) []span {
 	var out []span
 	for at := 0; ; {
@@ -123,7 +124,7 @@ func fences(text string) []span {
 		if n := strings.Index(text[from:], "```"); n >= 0 {
 			to, next = from+n, from+n+len("```")
 		}
-		// The first line contains the language, if any.
+		// The first line of a block may contain the name of a language.
 		if line := strings.IndexByte(text[from:to], '\n'); line >= 0 && !strings.ContainsAny(text[from:from+line], "{[\"") {
 			from += line + 1
 		}
@@ -136,8 +137,8 @@ func fences(text string) []span {
 	}
 }
 
-// brackets reads the outermost objects and arrays of a text. seen are the ranges that it has read:
-// a fence in them is not a candidate of its own.
+// brackets reads the outermost objects and arrays of a text. seen contains the ranges that it has
+// read: a fence inside such a range is not a separate candidate.
 func brackets(text string, fences []span, p pace) (out []Candidate, seen []span) {
 	f := finder{text: text, fences: fences, budget: 4 * len(text), pace: p}
 	for i := 0; i < len(text); {
@@ -150,7 +151,7 @@ func brackets(text string, fences []span, p pace) (out []Candidate, seen []span)
 			continue
 		}
 		c, next, ok := f.bracket(i)
-		if !ok || c.Cut { // the text after it may be a part of it
+		if !ok || c.Cut { // the text that follows may be a part of the candidate
 			next = len(text)
 			c.Cut = true
 		}
@@ -161,22 +162,22 @@ func brackets(text string, fences []span, p pace) (out []Candidate, seen []span)
 	return out, seen
 }
 
-// within reports whether a range begins in one of others, which are in order.
+// within reports whether s begins inside one of others, which are sorted.
 func within(s span, others []span) bool {
 	i := sort.Search(len(others), func(i int) bool { return others[i].end > s.start })
 	return i < len(others) && others[i].start <= s.start
 }
 
-// finder reads one text, from many positions.
+// finder reads candidates at different positions of one text.
 type finder struct {
 	text   string
-	fences []span // in the text, those still ahead
-	budget int    // bytes that may be read without success
+	fences []span // fences that end after the current position
+	budget int    // number of bytes that may still be read in vain
 	pace   pace
 }
 
-// skip returns the offset after a remark in brackets, which starts at start and contains no values.
-// A bracket that is never closed is skipped alone.
+// skip returns the offset after a remark in brackets that begins at start. The remark contains no
+// values. If the bracket is never closed, skip skips only the bracket.
 func (f *finder) skip(start int) int {
 	if f.budget < 0 {
 		return start + 1
@@ -189,11 +190,11 @@ func (f *finder) skip(start int) int {
 	return start + n
 }
 
-// bracket reads the object or array that begins at start. next is where to continue if it can be
-// read.
+// bracket reads the object or array that begins at start. If it can be read, next is the offset at
+// which to continue.
 func (f *finder) bracket(start int) (c Candidate, next int, ok bool) {
 	text, end := f.text, 0
-	if f.budget < 0 { // then no more is read than is skipped
+	if f.budget < 0 { // after too much reading in vain, limit the reading to the text that is skipped anyway
 		end = f.end(start)
 		text = f.text[:end]
 	}
@@ -216,14 +217,15 @@ func (f *finder) bracket(start int) (c Candidate, next int, ok bool) {
 	f.pace.step((end - start) >> 3)
 	c = Candidate{start: start, end: end, Bare: true}
 	stretch := f.text[start:end]
-	if json.Valid([]byte(stretch)) { // nested more deeply than the reader's limit
+	if json.Valid([]byte(stretch)) { // the value is nested too deeply for reader, but is valid
 		c.JSON, c.valid = json.RawMessage(stretch), true
 		return c, end, true
 	}
 	return c, end, false
 }
 
-// limit returns the end of the fence that contains start, or of the text.
+// limit returns the end of the fence that contains start. Outside fences it returns the end of the
+// text.
 func (f *finder) limit(start int) int {
 	for len(f.fences) > 0 && f.fences[0].end <= start {
 		f.fences = f.fences[1:]
@@ -234,7 +236,7 @@ func (f *finder) limit(start int) int {
 	return len(f.text)
 }
 
-// candidate returns the value that was read from start on.
+// candidate returns the value that r has read, which begins at start.
 func (r *reader) candidate(start int) (Candidate, bool) {
 	c := Candidate{Repairs: r.repairs.list(), Cut: r.cut, start: start, end: r.pos, Bare: true}
 	r.pace.step((r.pos - start) >> 3)
@@ -247,7 +249,7 @@ func (r *reader) candidate(start int) (Candidate, bool) {
 	return c, ok
 }
 
-// end returns the offset where the object or array that begins at start ends, considering only its
+// end returns the offset at which the object or array that begins at start ends. It considers only
 // brackets.
 func (f *finder) end(start int) int {
 	n, _ := extent(f.text[start:])
@@ -255,8 +257,8 @@ func (f *finder) end(start int) int {
 	return start + n
 }
 
-// extent returns the length in bytes of the object or array with which text begins: to its closing
-// bracket or, if it has none, to the end of the text.
+// extent returns the length in bytes of the object or array at the beginning of text. closed is
+// false if the closing bracket is missing; the length then extends to the end of the text.
 func extent(text string) (n int, closed bool) {
 	depth, quoted := 0, false
 	for i := 0; i < len(text); i++ {
@@ -277,10 +279,11 @@ func extent(text string) (n int, closed bool) {
 	return len(text), false
 }
 
-// maxLead bounds how far a bracket in prose is inspected.
+// maxLead is the number of bytes after a bracket that begins inspects.
 const maxLead = 256
 
-// begins reports whether a bracket in prose looks like the beginning of JSON, not of a remark.
+// begins reports whether the bracket at the beginning of text looks like the beginning of JSON and
+// not like a remark in prose.
 func begins(text string) bool {
 	r := &reader{text: text[:min(len(text), maxLead)], pos: 1}
 	switch c := r.next(); {
@@ -298,7 +301,7 @@ func begins(text string) bool {
 	return word > 0 && (c == ':' || c == '=')
 }
 
-// wordLength returns the length of the bare word that s starts with.
+// wordLength returns the length of the word at the beginning of s.
 func wordLength(s string) int {
 	for i := 0; i < len(s); i++ {
 		c := s[i]
@@ -310,13 +313,14 @@ func wordLength(s string) int {
 	return len(s)
 }
 
-// words are the literals of JSON, JavaScript and Python. JSON has no infinity and no NaN.
+// words maps literals of JSON, JavaScript and Python to JSON. Infinity and NaN become null, because
+// JSON does not have them.
 var words = map[string]string{
 	"true": "true", "false": "false", "null": "null", "True": "true", "False": "false", "None": "null",
 	"undefined": "null", "NaN": "null", "Infinity": "null", "nil": "null", "TRUE": "true", "FALSE": "false", "NULL": "null",
 }
 
-// compact returns b as compact JSON; ok is false if b is not valid. This is the last check on a
+// compact returns b as compact JSON. ok is false if b is not valid JSON. It is the last check of a
 // corrected value.
 func compact(b []byte) (json.RawMessage, bool) {
 	var out bytes.Buffer
@@ -326,8 +330,9 @@ func compact(b []byte) (json.RawMessage, bool) {
 	return out.Bytes(), true
 }
 
-// InRow reports whether the values of a text follow one another like the lines of NDJSON: with only
-// spaces and commas between them, and no line before or after them that could be another value.
+// InRow reports whether the values of a text form a sequence, like the lines of NDJSON. There may
+// be only spaces and commas between the values, and no line before or after them may be another
+// value.
 func InRow(text string, values []Candidate) bool {
 	text = strings.TrimSpace(strings.TrimPrefix(text, "\ufeff"))
 	for i := 1; i < len(values); i++ {

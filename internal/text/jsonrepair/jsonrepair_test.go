@@ -57,12 +57,13 @@ func TestExtract(t *testing.T) {
 	} {
 		got, err := Extract(c.text)
 		if string(got) != c.want || (err == nil) != (c.want != "") {
-			t.Errorf("%s: got %s, %v, want %s", c.name, got, err, c.want)
+			t.Errorf("%s: Extract returns %s, error %v; want %s", c.name, got, err, c.want)
 		}
 	}
 }
 
-// Texts that would be slow for a reader that looks back.
+// TestLinear checks that the running time is linear for texts on which a backtracking parser would
+// be slow.
 func TestLinear(t *testing.T) {
 	randtest.InOneGoroutine(t)
 	for _, part := range []string{`"`, `'`, "`", `{"a":1,}`, `["a\n, `, `say "hi" `, `a `, `1,,`, `\u12`, `/* `, `a:`, `1e `, `{`, `[`, `{"a":`, "```", "```{", `}]`, `[{]`, `#`, `...`, "[true b, “]", "{'a}", "[`]", `[“]`, "{a:'}", "```[", `{"a":1 "b"`} {
@@ -85,13 +86,13 @@ func FuzzExtract(f *testing.F) {
 		got, err := Extract(text)
 		switch {
 		case err != nil && got != nil:
-			t.Errorf("both %s and %v", got, err)
+			t.Errorf("Extract returns both the value %s and the error %v", got, err)
 		case err == nil && !json.Valid(got):
-			t.Errorf("%q: got %q", text, got)
+			t.Errorf("Extract(%q) = %q, which is not valid JSON", text, got)
 		case err == nil:
 			second, err := Extract(string(got))
 			if err != nil || strings.TrimSpace(string(second)) != strings.TrimSpace(string(got)) {
-				t.Errorf("%q is repaired to %q, and that to %q, %v", text, got, second, err)
+				t.Errorf("Extract(%q) = %q, but Extract of the result is %q (error %v)", text, got, second, err)
 			}
 		}
 	})

@@ -8,68 +8,69 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/utf8cut"
 )
 
-// Partial reads the value in a text while the text is still arriving, with the same tolerance as
-// Find, and passes it to a Builder. It reads each byte once, except for those of an incomplete
-// token. It reads the first object or array of the text. It stops when the meaning depends on text
-// that has not arrived: then only Find, on the whole text, can decide.
+// Partial reads a value from a text while the text is still arriving, and passes the parts to a
+// Builder. It tolerates the same errors as Find. It reads the first object or array of the text. It
+// reads each byte once, except for the bytes of an incomplete token. It stops if the meaning
+// depends on text that has not arrived; in this case the caller must use Find on the complete text.
 type Partial struct {
 	to   Builder
-	rest string // received and not read
+	rest string // received text that was not read yet
 	open []level
 	in   expectation
 	over bool
 
-	closer   string // of the current string
+	closer   string // closing quote of the current string
 	key      strings.Builder
-	remark   int  // nesting of brackets in a remark
-	inRemark bool // within quotes of a remark
+	remark   int  // number of open brackets in the current remark
+	inRemark bool // the position is inside quotes in a remark
 }
 
 // Builder receives the parts of a value that a Partial reads, in the order of the text.
 type Builder interface {
-	// Open begins an object or array as the value of the last key or as the next element. It
-	// returns false if no such value is possible there: then reading ends.
+	// Open begins an object or array, which is the value of the last key or the next element. If it
+	// returns false, because the value does not fit there, the Partial stops reading.
 	Open(array bool) bool
 	// Close ends the innermost object or array.
 	Close()
-	// Key names the member whose value follows.
+	// Key begins a member with the given name. Its value follows.
 	Key(name string)
-	// Text begins a String with the text that has arrived, or extends it; done means that it is
-	// complete.
+	// Text begins a string with the text that has arrived, or extends the current string. done is
+	// true if the string is complete.
 	Text(more string, done bool)
-	// Scalar adds a number, true, false or null, as JSON.
+	// Scalar adds a number, true, false or null. raw is its JSON.
 	Scalar(raw string)
 }
 
-// level is an object or array that is not closed.
+// level is an object or array that has not been closed.
 type level struct {
 	closer byte
-	some   bool // it has elements
+	some   bool // the level has elements
 	comma  bool // a comma follows the last element
 	gap    bool // other text follows the last element
 }
 
-// expectation is the kind of the next token.
+// expectation is the kind of token that is expected next.
 type expectation uint8
 
 const (
-	expectStart   expectation = iota // the opening bracket of the value
-	expectElement                    // a member or element, a comma, a closing bracket
+	expectStart   expectation = iota // opening bracket of the value
+	expectElement                    // member or element, comma, or closing bracket
 	expectKey
-	expectKeyEnd // the rest of a key
+	expectKeyEnd // rest of a key
 	expectColon
 	expectValue
-	expectText        // the rest of a string
-	expectRemarkClose // the end of a remark in brackets
+	expectText        // rest of a string
+	expectRemarkClose // end of a remark in brackets
 )
 
-// maxToken bounds a number, a word or a key, in bytes.
+// maxToken is the maximum length of a number, a word or a key, in bytes.
 const maxToken = 4096
 
-// NewPartial returns a Partial at the beginning of a text.
+// NewPartial returns a Partial that passes the parts to to.
 func NewPartial(to Builder) *Partial { return &Partial{to: to} }
 
-// Done reports that nothing more is read: the value is complete, or cannot be read further.
+// Done reports whether the Partial has stopped reading, because the value is complete or because it
+// cannot be read further.
 func (p *Partial) Done() bool { return p.over }
 
 // Write adds the next piece of the text.
@@ -88,13 +89,13 @@ func (p *Partial) Write(text string) {
 	}
 }
 
-// take advances by n bytes, and returns true.
+// take consumes n bytes and returns true.
 func (p *Partial) take(n int) bool {
 	p.rest = p.rest[n:]
 	return true
 }
 
-// end stops reading.
+// end stops reading and returns false.
 func (p *Partial) end() bool {
 	p.over = true
 	return false
@@ -130,8 +131,8 @@ func (p *Partial) step() bool {
 	return p.element()
 }
 
-// blanks returns the length of the white space and comments at the beginning of s. known is false
-// if a comment may continue.
+// blanks returns the length of white space and comments at the beginning of s. known is false if s
+// ends where a comment may continue.
 func blanks(s string) (n int, known bool) {
 	for n < len(s) {
 		t := s[n:]
@@ -179,13 +180,13 @@ func (p *Partial) start() bool {
 	return p.openContainer()
 }
 
-// leads reports whether enough of a text has arrived to decide what its bracket begins.
+// leads reports whether enough text has arrived to decide whether its bracket begins a value.
 func leads(text string) bool {
 	if len(text) >= maxLead {
 		return true
 	}
 	at := 1
-	for range 2 { // the first token and, if it is a word, the one after it
+	for range 2 { // check the first token and, if it is a word, also the second
 		n, complete := blanks(text[at:])
 		if at += n; !complete || at == len(text) {
 			return false
@@ -200,7 +201,7 @@ func leads(text string) bool {
 	return true
 }
 
-// skipRemark skips to the end of a remark in brackets.
+// skipRemark skips text until the end of a remark in brackets.
 func (p *Partial) skipRemark() bool {
 	for i := 0; i < len(p.rest); i++ {
 		switch c := p.rest[i]; {
@@ -220,7 +221,7 @@ func (p *Partial) skipRemark() bool {
 	return false
 }
 
-// openContainer begins the object or array at the current position.
+// openContainer opens the object or array at the current position.
 func (p *Partial) openContainer() bool {
 	array := p.rest[0] == '['
 	if len(p.open) > maxDepth || !p.to.Open(array) {
@@ -243,7 +244,8 @@ func (p *Partial) element() bool {
 		l.comma = true
 		return p.take(1)
 	case c == '}' || c == ']':
-		// A closing bracket of an outer value ends this one too, and remains for the outer one.
+		// A closing bracket of an outer level also closes this level. It is not consumed, so that
+		// the outer level reads it.
 		p.to.Close()
 		p.open = p.open[:len(p.open)-1]
 		if len(p.open) == 0 {
@@ -255,7 +257,7 @@ func (p *Partial) element() bool {
 		return true
 	}
 	if l.some && !l.comma && !l.gap {
-		return p.end() // "it's" in single quotes
+		return p.end() // ambiguous, such as "it's" in single quotes
 	}
 	if l.some, l.comma = true, false; l.closer == ']' {
 		p.in = expectValue
@@ -271,7 +273,8 @@ func (p *Partial) endValue() {
 	p.open[len(p.open)-1].gap = false
 }
 
-// quote returns the quote with which s begins. known is false if s may be the beginning of a fence.
+// quote returns the quote at the beginning of s, or "". known is false if s may be the beginning of
+// a fence.
 func quote(s string) (q string, known bool) {
 	if s == "`" || s == "``" {
 		return "", false
@@ -304,7 +307,7 @@ func (p *Partial) beginKey() bool {
 	return p.take(n)
 }
 
-// keyText reads more of a quoted key.
+// keyText reads more of a key in quotes.
 func (p *Partial) keyText() bool {
 	more, n, done := p.quoted()
 	p.key.WriteString(more)
@@ -358,7 +361,7 @@ func (p *Partial) value() bool {
 	return p.end()
 }
 
-// number reads a number after the character that follows it has arrived.
+// number reads a number. It waits until the character after the number has arrived.
 func (p *Partial) number() bool {
 	n := 0
 	for n < len(p.rest) && (strings.IndexByte("+-._", p.rest[n]) >= 0 || p.rest[n] >= '0' && p.rest[n] <= '9' || p.rest[n] >= 'a' && p.rest[n] <= 'z' || p.rest[n] >= 'A' && p.rest[n] <= 'Z') {
@@ -376,8 +379,8 @@ func (p *Partial) number() bool {
 	return p.take(n)
 }
 
-// word reads a literal, or text without quotes up to a comma, a closing bracket or the end of the
-// line.
+// word reads a literal, or text without quotes, which extends to a comma, a closing bracket or the
+// end of the line.
 func (p *Partial) word() bool {
 	n := wordLength(p.rest)
 	if n == len(p.rest) {
@@ -415,8 +418,8 @@ func (p *Partial) text() bool {
 	return done || n > 0
 }
 
-// quoted reads the available part of a quoted string: its content, its length in the source, and
-// whether the closing quote follows.
+// quoted reads the available part of a string in quotes. It returns the content, the length in the
+// source, and whether the closing quote follows.
 func (p *Partial) quoted() (text string, n int, done bool) {
 	s := p.rest
 	plain := 0
@@ -442,16 +445,16 @@ func (p *Partial) quoted() (text string, n int, done bool) {
 		text, n = p.escape(s)
 		return text, n, false
 	}
-	if s[0] < utf8.RuneSelf { // a quote within others, or a control character
+	if s[0] < utf8.RuneSelf { // a quote inside other quotes, or a control character
 		return s[:1], 1, false
 	}
 	return "", 0, false // half a character
 }
 
-// simple are the escapes of one character.
+// simple maps the letter of a short escape to the escaped character.
 var simple = map[byte]string{'"': `"`, '\\': `\`, '/': "/", 'b': "\b", 'f': "\f", 'n': "\n", 'r': "\r", 't': "\t", '\'': "'", '`': "`", '$': "$", '\n': ""}
 
-// escape reads an escape as reader.escape does; n is 0 if it is incomplete.
+// escape reads an escape in the same way as reader.escape. n is 0 if the escape is incomplete.
 func (p *Partial) escape(s string) (text string, n int) {
 	if len(s) < 2 {
 		return "", 0

@@ -16,8 +16,8 @@ import (
 type writer struct {
 	out     strings.Builder
 	closers []string
-	first   bool // the open array or object is empty
-	keyed   bool // a key was written
+	first   bool // the current object or array is empty
+	keyed   bool // a key was written, but not its value
 	inText  bool
 	text    strings.Builder
 }
@@ -70,7 +70,7 @@ func (w *writer) Scalar(raw string) {
 	w.out.WriteString(raw)
 }
 
-// soFar is what has been read, closed.
+// soFar returns the JSON written so far, with all levels closed.
 func (w *writer) soFar() string {
 	s := w.out.String()
 	if w.inText {
@@ -85,7 +85,7 @@ func (w *writer) soFar() string {
 	return s
 }
 
-// inPieces reads a text in pieces of n bytes.
+// inPieces passes a text to a Partial in pieces of n bytes.
 func inPieces(text string, n int) (*Partial, *writer) {
 	w := &writer{}
 	p := NewPartial(w)
@@ -95,8 +95,8 @@ func inPieces(text string, n int) (*Partial, *writer) {
 	return p, w
 }
 
-// TestPartial: when the text is complete, a Partial has read what Extract finds,
-// in whatever pieces the text came.
+// TestPartial checks that a Partial reads the same value from a complete text as Extract, whatever
+// the size of the pieces is.
 func TestPartial(t *testing.T) {
 	for _, text := range []string{
 		` {"a": [1, 2.50]} `, "\ufeff[]", "Here you are:\n```json\n{\"a\": 1}\n```\nAnything else?", `{}`, `[[], {}, [{}]]`,
@@ -108,7 +108,7 @@ func TestPartial(t *testing.T) {
 	} {
 		wanted, err := Extract(text)
 		if err != nil {
-			t.Fatalf("%s: %v", text, err)
+			t.Fatalf("Extract(%s): %v", text, err)
 		}
 		var want any
 		if err := json.Unmarshal(wanted, &want); err != nil {
@@ -118,18 +118,19 @@ func TestPartial(t *testing.T) {
 			p, w := inPieces(text, n)
 			var got any
 			if err := json.Unmarshal([]byte(w.out.String()), &got); err != nil || !p.Done() || !reflect.DeepEqual(got, want) {
-				t.Errorf("%q in pieces of %d: got %s, %v, over %v, want %s", text, n, w.out.String(), err, p.Done(), wanted)
+				t.Errorf("%q in pieces of %d bytes: got %s, error %v, done %v; want %s", text, n, w.out.String(), err, p.Done(), wanted)
 			}
 		}
 	}
 }
 
-// TestPartialSoFar: a part of a text is reported as soon as no continuation can change its meaning.
+// TestPartialSoFar checks that a Partial reports a part of the text as soon as no continuation can
+// change the meaning of that part.
 func TestPartialSoFar(t *testing.T) {
 	randtest.InOneGoroutine(t)
 	for _, c := range []struct{ text, want string }{
 		{``, ``},
-		{`Sure: {`, ``}, // perhaps a remark
+		{`Sure: {`, ``}, // the bracket may begin a remark
 		{`Sure: {"`, `{}`},
 		{`{"a`, `{}`},
 		{`{"a":`, `{"a":null}`},
@@ -149,7 +150,7 @@ func TestPartialSoFar(t *testing.T) {
 		for _, n := range []int{1, 4, len(c.text) + 1} {
 			_, w := inPieces(c.text, n)
 			if got := w.soFar(); got != c.want {
-				t.Errorf("%q in pieces of %d: got %s, want %s", c.text, n, got, c.want)
+				t.Errorf("%q in pieces of %d bytes: got %s, want %s", c.text, n, got, c.want)
 			}
 		}
 	}
@@ -169,7 +170,8 @@ func TestPartialLinear(t *testing.T) {
 	}
 }
 
-// However a text is cut, what is read of it is the same and is JSON.
+// FuzzPartial checks that the result does not depend on the size of the pieces, and that it is
+// valid JSON.
 func FuzzPartial(f *testing.F) {
 	for _, s := range []string{"{\"a\": [1, 2,], }", "```json\n{a: 'b'}\n```", `{"a": "x`, `[+1, .5, 007, 0x1]`, `{“a”: true, b => None`, `{"t": "\ud83d\ude00\u12`, `[x] {"say": "a "b" c"}`, "{A:0,0A", "[\x00" + strings.Repeat("0", 300)} {
 		f.Add(s, uint8(3))
@@ -179,10 +181,10 @@ func FuzzPartial(f *testing.F) {
 		_, pieces := inPieces(text, int(n)+1)
 		a, b := whole.soFar(), pieces.soFar()
 		if a != b {
-			t.Errorf("%q: %s, and in pieces of %d %s", text, a, int(n)+1, b)
+			t.Errorf("%q as a whole: got %s; in pieces of %d bytes: got %s", text, a, int(n)+1, b)
 		}
 		if a != "" && !json.Valid([]byte(a)) {
-			t.Errorf("%q: got %s", text, a)
+			t.Errorf("%q: got %s, which is not valid JSON", text, a)
 		}
 	})
 }

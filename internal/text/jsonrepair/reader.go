@@ -8,19 +8,20 @@ import (
 	"unicode/utf8"
 )
 
-// reader reads a text once and writes the JSON that it means.
+// reader reads a text once and writes the corrected JSON.
 type reader struct {
 	text    string
 	pos     int
 	out     []byte
 	repairs repairs
-	// cut means that the text ends within a string or a member.
+	// cut is true if the text ends inside a string or a member.
 	cut  bool
 	pace pace
 }
 
-// isAmbiguous reports whether the text could also mean something else. Words without quotes, and
-// values without commas between them, may be prose after a value that lacks its closing brackets.
+// isAmbiguous reports whether the text could also have another meaning. If a value lacks its
+// closing brackets, words without quotes and values without commas between them may be prose that
+// follows the value.
 func (r *reader) isAmbiguous() bool {
 	n := &r.repairs.count
 	return n[missingCloser] > 0 && n[bareWord]+n[missingComma] > 0
@@ -28,7 +29,7 @@ func (r *reader) isAmbiguous() bool {
 
 func (r *reader) rest() string { return r.text[r.pos:] }
 
-// next returns the next byte after white space and comments, or 0 at the end.
+// next skips white space and comments, and returns the next byte, or 0 at the end.
 func (r *reader) next() byte {
 	for r.pos < len(r.text) {
 		s := r.rest()
@@ -82,8 +83,8 @@ func (r *reader) value(depth int) bool {
 	return false
 }
 
-// list reads an object or array up to its closing bracket, one that does not match, or the end of
-// the text.
+// list reads an object or array. It stops at the closing bracket, at a closing bracket that does
+// not match, or at the end of the text.
 func (r *reader) list(depth int, closer byte) bool {
 	r.out = append(r.out, r.text[r.pos])
 	r.pos++
@@ -106,7 +107,8 @@ func (r *reader) list(depth int, closer byte) bool {
 			r.out = append(r.out, closer)
 			return true
 		case c == 0, c == '}', c == ']':
-			// A closing bracket of an outer value ends this one too, and remains for the outer one.
+			// A closing bracket of an outer value also closes this value. It is not consumed, so
+			// that the outer value reads it.
 			r.repairs.note(missingCloser)
 			r.out = append(r.out, closer)
 			return true
@@ -114,7 +116,7 @@ func (r *reader) list(depth int, closer byte) bool {
 		if n > 0 {
 			if commas == 0 {
 				if r.pos == end {
-					return false // "it's" in single quotes
+					return false // ambiguous, such as "it's" in single quotes
 				}
 				r.repairs.note(missingComma)
 			}
@@ -126,7 +128,7 @@ func (r *reader) list(depth int, closer byte) bool {
 		if !ok {
 			return false
 		}
-		if !whole { // cut off after its key
+		if !whole { // the text ends after the key
 			r.cut = true
 			r.repairs.note(unfinished)
 			r.out = r.out[:before]
@@ -139,7 +141,8 @@ func (r *reader) list(depth int, closer byte) bool {
 	}
 }
 
-// element reads a member or an element. It is incomplete if the text ends before a member's value.
+// element reads a member or an element. whole is false if the text ends before the value of a
+// member.
 func (r *reader) element(depth int, closer byte, keys *map[string]bool) (whole, ok bool) {
 	if closer == ']' {
 		return true, r.value(depth + 1)
@@ -177,7 +180,7 @@ func (r *reader) element(depth int, closer byte, keys *map[string]bool) (whole, 
 	return true, r.value(depth + 1)
 }
 
-// key reads a member's name: a quoted text, a word or a number.
+// key reads the name of a member: text in quotes, a word or a number.
 func (r *reader) key() bool {
 	if r.quote() != "" {
 		r.string()
@@ -197,10 +200,10 @@ func (r *reader) key() bool {
 	return true
 }
 
-// closers maps opening quotes to closing ones.
+// closers maps opening quotes to the corresponding closing quotes.
 var closers = map[string]string{`"`: `"`, `'`: `'`, "`": "`", "“": "”", "”": "”", "‘": "’", "«": "»"}
 
-// quote returns the quote at the current position, or "".
+// quote returns the opening quote at the current position, or "".
 func (r *reader) quote() string {
 	_, n := utf8.DecodeRuneInString(r.rest())
 	q := r.text[r.pos : r.pos+n]
@@ -210,7 +213,7 @@ func (r *reader) quote() string {
 	return q
 }
 
-// string reads a quoted string; the end of the text closes it too.
+// string reads a string in quotes. The end of the text also ends the string.
 func (r *reader) string() {
 	q := r.quote()
 	closer := closers[q]
@@ -250,8 +253,8 @@ func (r *reader) string() {
 	r.out = append(r.out, '"')
 }
 
-// plainLength returns the length of the beginning of s that needs no escape in a JSON string, up to
-// a quote that begins with the byte q.
+// plainLength returns the length of the longest beginning of s that needs no escape in a JSON
+// string and contains no quote that begins with the byte q.
 func plainLength(s string, q byte) int {
 	for i := 0; i < len(s); i++ {
 		if c := s[i]; c == q || c == '"' || c == '\\' || c < 0x20 {
@@ -261,13 +264,13 @@ func plainLength(s string, q byte) int {
 	return len(s)
 }
 
-// escape copies an escape of JSON, and corrects any other: it drops the backslash before a quote or
-// `$`, joins a line that ends in one to the next, and elsewhere retains the backslash as a
-// character.
+// escape copies a valid JSON escape and corrects any other. It drops the backslash before a quote
+// or `$`. It joins a line that ends with a backslash to the next line. Otherwise it writes the
+// backslash as a character.
 func (r *reader) escape() {
 	s := r.rest()
 	switch {
-	case len(s) == 1: // the text was cut off here
+	case len(s) == 1: // the text ends after the backslash
 		r.pos++
 	case strings.IndexByte(`"\/bfnrt`, s[1]) >= 0:
 		r.out = append(r.out, s[:2]...)
@@ -279,7 +282,7 @@ func (r *reader) escape() {
 		r.repairs.note(escaped)
 		r.out = append(r.out, s[1])
 		r.pos += 2
-	case s[1] == '\n': // a line joined to the next
+	case s[1] == '\n': // join this line to the next one
 		r.repairs.note(escaped)
 		r.pos += 2
 	default:
@@ -294,8 +297,8 @@ func isHex(s string) bool {
 	return err == nil
 }
 
-// number reads a number in JSON's form, or with the common extensions: a plus sign, a decimal point
-// without digits before it, leading zeros, `_` between digits, hexadecimal.
+// number reads a JSON number. It also accepts common extensions: a plus sign, a missing digit
+// before the decimal point, leading zeros, `_` between digits, and hexadecimal numbers.
 func (r *reader) number() bool {
 	s := r.rest()
 	if inf := strings.TrimLeft(s, "+-"); strings.HasPrefix(inf, "Infinity") {
@@ -309,7 +312,7 @@ func (r *reader) number() bool {
 	text := strings.ReplaceAll(s[:n], "_", "")
 	r.pos += n
 	if n < len(s) && wordLength(s[n:]) > 0 {
-		return false // "3rd", "2024-01-01T00:00": text without quotes
+		return false // text without quotes, such as "3rd" or "2024-01-01T00:00"
 	}
 	if json.Valid([]byte(text)) {
 		r.out = append(r.out, text...)
@@ -326,7 +329,7 @@ func (r *reader) number() bool {
 	return r.plain(text)
 }
 
-// plain corrects a decimal number's sign, zeros and decimal point.
+// plain writes a decimal number with a corrected sign, leading zeros and decimal point.
 func (r *reader) plain(text string) bool {
 	sign := ""
 	switch text[0] {
@@ -353,8 +356,8 @@ func (r *reader) plain(text string) bool {
 	return true
 }
 
-// word reads a literal, or text without quotes up to a comma, a closing bracket or the end of the
-// line.
+// word reads a literal, or text without quotes, which extends to a comma, a closing bracket or the
+// end of the line.
 func (r *reader) word() bool {
 	s := r.rest()
 	n := wordLength(s)
@@ -368,7 +371,7 @@ func (r *reader) word() bool {
 	}
 	end := strings.IndexAny(s, ",}]\n\"'`“”‘’{[:")
 	if end < 0 || strings.IndexByte(",}]\n", s[end]) < 0 {
-		return false // it contains quotes: its end is ambiguous
+		return false // the text contains quotes, so its end is ambiguous
 	}
 	r.repairs.note(bareWord)
 	r.pos += end
@@ -376,7 +379,7 @@ func (r *reader) word() bool {
 	return true
 }
 
-// write writes a text as a JSON string.
+// write writes text as a JSON string.
 func (r *reader) write(text string) {
 	b, err := json.Marshal(text)
 	if err != nil {

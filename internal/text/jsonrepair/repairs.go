@@ -23,7 +23,7 @@ const (
 	repairKinds
 )
 
-// repairTexts describe the corrections.
+// repairTexts contains descriptions of the corrections.
 var repairTexts = [repairKinds]string{
 	extraComma:    "left out a comma",
 	missingComma:  "added a comma",
@@ -41,13 +41,13 @@ var repairTexts = [repairKinds]string{
 	unfinished:    "left out a member that was cut off",
 }
 
-// repairs counts the corrections, and names duplicate members.
+// repairs counts the corrections of each kind and records the names of duplicate members.
 type repairs struct {
 	count [repairKinds]int
 	twice []string
 }
 
-// maxTwice bounds the number of named members.
+// maxTwice is the maximum number of duplicate members that are named.
 const maxTwice = 8
 
 func (r *repairs) note(k repair) { r.count[k]++ }

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// Check validates a value that Decode returned, and returns all violations, ordered by path.
+// Check validates a value that Decode has returned. It returns all violations, ordered by path.
 func (s *Schema) Check(v any) []Problem {
 	x := &checking{s: s}
 	if s.secretive {
@@ -25,21 +25,22 @@ func (s *Schema) Check(v any) []Problem {
 type checking struct {
 	s       *Schema
 	found   []Problem
-	secrets map[string]bool // the paths of the parts that must not be quoted
+	secrets map[string]bool // paths of the parts that messages must not quote
 }
 
-// scope is the chain of resources through which references have led, the innermost first.
+// scope is the chain of resources that references have entered. The innermost resource is first.
 type scope struct {
 	r     *resource
 	outer *scope
 }
 
-// evaluated is the set of members or items of a value that keywords have evaluated.
+// evaluated records which members or items of a value some keyword has evaluated, for
+// unevaluatedProperties and unevaluatedItems.
 type evaluated struct {
 	all     bool
 	members map[string]bool
 	items   map[int]bool
-	first   int // number of items from the beginning
+	first   int // number of evaluated items at the beginning of the array
 }
 
 func (e *evaluated) add(o *evaluated) {
@@ -81,7 +82,7 @@ func (x *checking) wrong(path, format string, args ...any) {
 	x.found = append(x.found, Problem{path, fmt.Sprintf(format, args...)})
 }
 
-// try returns the violations without reporting them.
+// try validates v against n and returns the violations without adding them to found.
 func (x *checking) try(n *node, v any, path string, sc *scope, ev *evaluated) []Problem {
 	before := x.found
 	x.found = nil
@@ -91,7 +92,7 @@ func (x *checking) try(n *node, v any, path string, sc *scope, ev *evaluated) []
 	return found
 }
 
-// check reports the violations of n by v. ev, unless nil, records what n has evaluated.
+// check adds the violations of n by v to found. If ev is not nil, it records what n has evaluated.
 func (x *checking) check(n *node, v any, path string, sc *scope, ev *evaluated) {
 	if n.always != nil {
 		if !*n.always {
@@ -107,7 +108,7 @@ func (x *checking) check(n *node, v any, path string, sc *scope, ev *evaluated) 
 		own = &evaluated{}
 	}
 	if !x.types(n, v, path) {
-		return // all other violations would follow from it
+		return // the other violations would only be consequences of this one
 	}
 	x.values(n, v, path)
 	if n.ref != nil {
@@ -135,8 +136,8 @@ func (x *checking) check(n *node, v any, path string, sc *scope, ev *evaluated) 
 	}
 }
 
-// part checks a schema that applies to the same value. Its evaluations count only if the value is
-// valid.
+// part validates v against a subschema that applies to the same value. own receives the members and
+// items that the subschema evaluates, but only if the value is valid.
 func (x *checking) part(n *node, v any, path string, sc *scope, own *evaluated) bool {
 	before := len(x.found)
 	var ev *evaluated
@@ -151,7 +152,7 @@ func (x *checking) part(n *node, v any, path string, sc *scope, own *evaluated) 
 	return fits
 }
 
-// target returns the outermost anchor of a dynamic reference.
+// target returns the schema that a dynamic reference refers to: the outermost one with the anchor.
 func (d *dynamicRef) target(sc *scope) *node {
 	to := d.static
 	if d.anchor != "" {
@@ -247,7 +248,7 @@ func (x *checking) text(n *node, v, path string) {
 	}
 }
 
-// size reports a count below least or above most.
+// size reports a violation if got is less than least or more than most. A nil limit is ignored.
 func (x *checking) size(path string, got int, least, most *int, what string) {
 	expected := func(than string, n int) {
 		if n != 1 {
@@ -317,7 +318,7 @@ func (x *checking) object(n *node, o map[string]any, path string, sc *scope, own
 			x.wrong(member(path, name), "missing")
 		}
 	}
-	var few [8]string // so that small objects allocate nothing
+	var few [8]string // buffer that avoids allocations for small objects
 	names := few[:0]
 	for name := range o {
 		names = append(names, name)
@@ -343,7 +344,8 @@ func (x *checking) object(n *node, o map[string]any, path string, sc *scope, own
 	}
 }
 
-// sorted returns the names of a map; most rules have none.
+// sorted returns the sorted keys of a map. It is optimised for empty maps, because most schemas
+// have few rules.
 func sorted[V any](m map[string]V) []string {
 	if len(m) == 0 {
 		return nil
@@ -409,7 +411,7 @@ func (x *checking) logic(r *logicRules, v any, path string, sc *scope, own *eval
 	}
 }
 
-// fresh returns an empty set, or nil if e is nil.
+// fresh returns a new, empty set, or nil if e is nil.
 func (e *evaluated) fresh() *evaluated {
 	if e == nil {
 		return nil
@@ -423,9 +425,9 @@ func (e *evaluated) take(o *evaluated) {
 	}
 }
 
-// alternatives validates v against schemas of which at least one, or exactly one, must match. If
-// none matches, and all but one are for other types or values, the violations of that one are
-// reported.
+// alternatives validates v against schemas of which at least one must match, or exactly one if
+// exactly is true. If no schema matches and all schemas except one are for other types or values,
+// it reports the violations of that schema.
 func (x *checking) alternatives(list []*node, v any, path string, sc *scope, own *evaluated, exactly bool) {
 	fit := 0
 	var meant [][]Problem
@@ -454,7 +456,8 @@ func (x *checking) alternatives(list []*node, v any, path string, sc *scope, own
 	}
 }
 
-// typesOf returns the types of alternatives that contain only a type.
+// typesOf returns the types of the alternatives if each of them specifies only a type, and
+// otherwise nil.
 func (x *checking) typesOf(list []*node) []string {
 	var types []string
 	for _, n := range list {

@@ -11,7 +11,7 @@ func compiled(t *testing.T, text string) *Schema {
 	t.Helper()
 	s, errs := Compile([]byte(text))
 	if len(errs) > 0 {
-		t.Fatalf("%s: %v", text, errs)
+		t.Fatalf("compile schema %s: %v", text, errs)
 	}
 	return s
 }
@@ -20,12 +20,12 @@ func problemText(t *testing.T, schema, value string) string {
 	t.Helper()
 	v, err := Decode([]byte(value))
 	if err != nil {
-		t.Fatalf("%s: %v", value, err)
+		t.Fatalf("decode value %s: %v", value, err)
 	}
 	return FormatProblems(compiled(t, schema).Check(v), 20)
 }
 
-// TestProblems: each problem is reported with its path.
+// TestProblems checks that each violation is reported with the path of the invalid part.
 func TestProblems(t *testing.T) {
 	for _, c := range []struct{ schema, value, want string }{
 		{`{"properties":{"sql":{"type":"string"},"limit":{"type":"integer"}},"required":["sql"]}`, `{"limit":"six"}`, `limit: expected integer, got "six"; sql: missing`},
@@ -62,23 +62,24 @@ func TestProblems(t *testing.T) {
 		{`false`, `1`, `not allowed`},
 	} {
 		if got := problemText(t, c.schema, c.value); got != c.want {
-			t.Errorf("%s of %s:\n got %s\nwant %s", c.value, c.schema, got, c.want)
+			t.Errorf("value %s, schema %s:\n got %s\nwant %s", c.value, c.schema, got, c.want)
 		}
 	}
 }
 
-// TestLongProblems: the number of problems in a message and the length of values are limited.
+// TestLongProblems checks the limits on the number of problems in a message and on the length of
+// quoted values.
 func TestLongProblems(t *testing.T) {
 	got := problemText(t, `{"items":{"type":"integer"}}`, `[`+strings.Repeat(`"x",`, 24)+`"`+strings.Repeat("ä", 100)+`"]`)
 	if n := strings.Count(got, "expected"); n != 20 || !strings.HasSuffix(got, "; and 5 more") {
-		t.Errorf("%d problems: %s", n, got)
+		t.Errorf("the message lists %d problems, want 20: %s", n, got)
 	}
 	if got := problemText(t, `{"type":"integer"}`, `"`+strings.Repeat("ä", 100)+`"`); len(got) > 100 || !strings.HasSuffix(got, `ä…"`) {
 		t.Error(got)
 	}
 }
 
-// TestDecodeRefuses: a text that other parsers could read differently is an error.
+// TestDecodeRefuses checks that Decode rejects texts that other parsers could read differently.
 func TestDecodeRefuses(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"a":{"b":1,"b":2}}`: "a.b: given twice", `[1e1001]`: "[0]: the number 1e1001 is out of range", "\"\xff\"": "not UTF-8", `1 2`: "more than one JSON value",
@@ -86,12 +87,12 @@ func TestDecodeRefuses(t *testing.T) {
 		`[` + strings.Repeat("9", 10_001) + `]`: "[0]: the number 999", `nul`: "unexpected EOF",
 	} {
 		if _, err := Decode([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%.40s: %v, want %s", text, err, want)
+			t.Errorf("Decode(%.40s) returns error %v, want %s", text, err, want)
 		}
 	}
 }
 
-// TestSchemaErrors: all errors of a schema are reported with their positions.
+// TestSchemaErrors checks that all errors of a schema are reported with their positions.
 func TestSchemaErrors(t *testing.T) {
 	for _, c := range []struct{ schema, want string }{
 		{`{"type":"strin","properties":{"a":{"minimum":"1"},"b/c":[]},"required":"a"}`,
@@ -114,12 +115,13 @@ func TestSchemaErrors(t *testing.T) {
 			got = append(got, m.Error())
 		}
 		if text := strings.Join(got, "|"); text != c.want && !(strings.HasPrefix(c.want, ": ") && strings.HasSuffix(text, c.want[2:])) {
-			t.Errorf("%s:\n got %s\nwant %s", c.schema, text, c.want)
+			t.Errorf("errors of schema %s:\n got %s\nwant %s", c.schema, text, c.want)
 		}
 	}
 }
 
-// Secrets are found by every way through the schema, and quoted nowhere.
+// TestRedact checks that Redact finds secrets through every kind of subschema, that Restore reverts
+// Redact, and that messages do not quote secrets.
 func TestRedact(t *testing.T) {
 	tag := func(text []byte) string { return string(text[len(text)-3 : len(text)-1]) }
 	for _, c := range []struct{ schema, value, want string }{
@@ -140,11 +142,11 @@ func TestRedact(t *testing.T) {
 		}
 		shown := s.Redact(v, tag)
 		if got := string(jsonwrite.MustEncode(shown)); got != c.want {
-			t.Errorf("%s by %s:\n got %s\nwant %s", c.value, c.schema, got, c.want)
+			t.Errorf("Redact(%s) with schema %s:\n got %s\nwant %s", c.value, c.schema, got, c.want)
 		}
 		back, problems := s.Restore(shown, v, tag)
 		if !equal(back, v) || problems != nil {
-			t.Errorf("%s is returned as %s, %v", c.value, jsonwrite.MustEncode(back), problems)
+			t.Errorf("Restore returns for %s the value %s and the problems %v", c.value, jsonwrite.MustEncode(back), problems)
 		}
 	}
 	s := compiled(t, `{"properties":{"a":{"writeOnly":true,"type":"integer","properties":{}},"b":{"writeOnly":true,"properties":{"c":{"type":"null"}}}}}`)

@@ -13,7 +13,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/suggest"
 )
 
-// Compile compiles a schema. Without `$schema` it is of draft 2020-12.
+// Compile compiles a schema. A schema without `$schema` is read as draft 2020-12.
 func Compile(text []byte) (*Schema, []SchemaError) {
 	doc, err := Decode(text)
 	if err != nil {
@@ -43,9 +43,9 @@ func Compile(text []byte) (*Schema, []SchemaError) {
 
 type compiler struct {
 	dialect   string
-	places    map[string]*place // possible schemas, by JSON pointer
-	resources map[string]*place // by absolute URI
-	anchors   map[string]*place // by "BASE#NAME"
+	places    map[string]*place // values that may be schemas, by JSON pointer
+	resources map[string]*place // schemas with a base URI, by absolute URI
+	anchors   map[string]*place // named schemas, by "BASE#NAME"
 	nodes     map[string]*node
 	queue     []*node
 	errs      []SchemaError
@@ -68,7 +68,7 @@ func (c *compiler) wrong(at, format string, args ...any) {
 	c.errs = append(c.errs, SchemaError{at, fmt.Sprintf(format, args...)})
 }
 
-// compile returns the node of the schema at a pointer; its content is filled in later.
+// compile returns the node for the schema at a JSON pointer. The node is filled in later.
 func (c *compiler) compile(at string) *node {
 	if n := c.nodes[at]; n != nil {
 		return n
@@ -100,7 +100,7 @@ func (c *compiler) fill(n *node) {
 	if ref, ok := o["$ref"]; ok {
 		n.ref = c.refer(p, n.at+"/$ref", ref)
 		if c.dialect == draft07 {
-			return // in draft-07, siblings of `$ref` are ignored
+			return // draft-07 ignores the siblings of `$ref`
 		}
 	}
 	r.values()
@@ -118,7 +118,7 @@ func (c *compiler) fill(n *node) {
 	}
 }
 
-// reading is the compilation of one schema that is an object.
+// reading is the compilation of one schema object.
 type reading struct {
 	c *compiler
 	n *node
@@ -178,7 +178,7 @@ func (r *reading) values() {
 		if !isList {
 			r.wrong("enum", "must be a list, not %s", show(v))
 		}
-		if r.n.values != nil { // with a const, both must hold
+		if r.n.values != nil { // with a const, a value must satisfy both
 			c := r.n.values.enum[0]
 			list = slices.DeleteFunc(slices.Clone(list), func(x any) bool { return !equal(x, c) })
 		}
@@ -255,7 +255,7 @@ func (r *reading) pattern(at string, v any) *regexp.Regexp {
 	return x
 }
 
-// schema returns the schema of a keyword, or nil if it is absent.
+// schema returns the node for the schema in the keyword k, or nil if the keyword is absent.
 func (r *reading) schema(k string) *node {
 	if _, ok := r.o[k]; !ok {
 		return nil
@@ -347,8 +347,8 @@ func (r *reading) objects() {
 	}
 }
 
-// dependent compiles the requirements that depend on a member's presence: names, in draft-07 also
-// schemas.
+// dependent compiles requirements that apply only if a member is present. They are lists of names,
+// or, in draft-07, also schemas.
 func (r *reading) dependent(k string, x *objectRules) {
 	v, ok := r.o[k]
 	if !ok {
@@ -400,7 +400,7 @@ func (r *reading) logic() {
 	}
 }
 
-// findCycle reports a schema that applies itself to the same value.
+// findCycle reports an error if a schema applies itself to the same value without end.
 func (c *compiler) findCycle() {
 	const open, closed = 1, 2
 	state := map[*node]int{}

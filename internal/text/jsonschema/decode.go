@@ -10,15 +10,16 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds on the form of numbers: without them a few characters could represent as many digits as
-// memory holds.
+// Limits on the form of numbers. Without limits, a few characters such as 1e999999999 could
+// represent a number that does not fit into memory.
 const (
 	largestExponent = 1000
 	mostDigits      = 10_000
 )
 
-// Decode decodes one JSON text, numbers as json.Number. Unlike encoding/json it rejects texts that
-// other decoders may read differently: duplicate names in an object, and invalid UTF-8.
+// Decode decodes one JSON text. Numbers are decoded as json.Number. Unlike encoding/json, Decode
+// rejects texts that other decoders may read differently: duplicate names in an object, and invalid
+// UTF-8.
 func Decode(text []byte) (any, error) {
 	if !utf8.Valid(text) {
 		return nil, fmt.Errorf("not UTF-8")
@@ -29,7 +30,7 @@ func Decode(text []byte) (any, error) {
 	return decodeSlow(text)
 }
 
-// decodeSlow is Decode for valid UTF-8, with its error messages.
+// decodeSlow is Decode for valid UTF-8. It returns the error messages.
 func decodeSlow(text []byte) (any, error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
@@ -63,7 +64,8 @@ func decodeValue(d *json.Decoder, path string) (any, error) {
 	return t, nil
 }
 
-// Error makes Problem an error, so that the error of an unreadable text contains its place.
+// Error makes Problem an error. The error of an invalid text thus contains the path of the invalid
+// part.
 func (p Problem) Error() string { return p.String() }
 
 func decodeArray(d *json.Decoder, path string) (any, error) {

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// isFormat reports whether a text is of a format, as far as Go's library can decide. It returns
-// true for unknown formats.
+// isFormat reports whether the text s has the given format, as far as Go's standard library can
+// decide. It returns true for unknown formats.
 func isFormat(name, s string) bool {
 	var err error
 	ok := true

@@ -13,7 +13,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
-// generator writes schemas and values that have a chance to fit them.
+// generator generates random schemas, and values that have a chance of being valid.
 type generator struct{ r *rand.Rand }
 
 func (g *generator) pick(list ...any) any { return list[g.r.IntN(len(list))] }
@@ -62,7 +62,7 @@ func (g *generator) named(depth int, names ...any) map[string]any {
 	return o
 }
 
-// schema writes a few keywords beside each other.
+// schema generates a schema with a few keywords.
 func (g *generator) schema(depth int) any {
 	if depth == 0 || g.r.IntN(12) == 0 {
 		return g.pick(true, false, map[string]any{}, map[string]any{"type": g.pick("string", "integer", "object", "array")})
@@ -112,7 +112,8 @@ func (g *generator) schema(depth int) any {
 	return o
 }
 
-// Another implementation finds the same values fitting the same schemas.
+// TestAgreesWithPeer checks that another implementation considers the same values valid for the
+// same schemas.
 func TestAgreesWithPeer(t *testing.T) {
 	var fit, not atomic.Int32
 	schema := func(seed uint64) (*generator, map[string]any) {
@@ -133,7 +134,7 @@ func TestAgreesWithPeer(t *testing.T) {
 		text := jsonwrite.MustEncode(doc)
 		ours, errs := Compile(text)
 		if errs != nil {
-			t.Fatalf("%s: %v", text, errs)
+			t.Fatalf("compile schema %s: %v", text, errs)
 		}
 		theirs := compilePeer(t, text)
 		for range 30 {
@@ -144,7 +145,7 @@ func TestAgreesWithPeer(t *testing.T) {
 			}
 			problems, want := ours.Check(decoded), theirs.Validate(decoded)
 			if (len(problems) == 0) != (want == nil) {
-				t.Fatalf("%s of %s: got %v, the peer reports %v", v, text, problems, want)
+				t.Fatalf("value %s, schema %s: got problems %v, the other implementation reports %v", v, text, problems, want)
 			}
 			if want == nil {
 				fit.Add(1)
@@ -154,7 +155,7 @@ func TestAgreesWithPeer(t *testing.T) {
 		}
 	})
 	if f, n := fit.Load(), not.Load(); f+n > 1000 && min(f, n) < 100 {
-		t.Errorf("%d values fit and %d do not: that shows little", f, n)
+		t.Errorf("%d values are valid and %d are not: the test needs at least 100 of each", f, n)
 	}
 }
 
@@ -170,7 +171,7 @@ func compilePeer(t *testing.T, text []byte) *peer.Schema {
 	}
 	s, err := c.Compile("test:///schema")
 	if err != nil {
-		t.Fatal(fmt.Errorf("%s: %w", text, err))
+		t.Fatal(fmt.Errorf("compile %s with the other implementation: %w", text, err))
 	}
 	return s
 }

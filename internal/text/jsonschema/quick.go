@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// quick decodes a text that is known to be JSON and UTF-8, many times faster than the tokens of
-// encoding/json. It leaves everything else to encoding/json, for its error messages.
+// quick decodes a text that is known to be valid JSON and UTF-8. It is many times faster than
+// reading the tokens of encoding/json. For any other text, decodeSlow returns the error messages.
 type quick struct {
 	text string
 	at   int
 }
 
-// decodeFast returns the result of Decode, or false if there is an error.
+// decodeFast returns the result of Decode. It returns false if Decode would return an error.
 func decodeFast(text []byte) (any, bool) {
 	if !json.Valid(text) {
 		return nil, false
@@ -87,7 +87,7 @@ func (q *quick) array() (any, bool) {
 	return list, true
 }
 
-// string reads a string. encoding/json decodes strings with escapes.
+// string reads a string. Strings with escapes are decoded by encoding/json.
 func (q *quick) string() (string, bool) {
 	from, escapes := q.at, false
 	for q.at++; q.text[q.at] != '"'; q.at++ {

@@ -7,9 +7,9 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
-// Redact returns a copy of a value in which each part that the schema marks as secret is replaced
-// by "[redacted:TAG]". tag computes TAG from the part as JSON. Alternatives count even if the value
-// does not match them. v is not modified.
+// Redact returns a copy of v in which each part that the schema marks as secret is replaced by
+// "[redacted:TAG]". The function tag computes TAG from the part's JSON. A mark in an alternative of
+// the schema is used even if the value does not match the alternative. Redact does not modify v.
 func (s *Schema) Redact(v any, tag func(text []byte) string) any {
 	if !s.secretive {
 		return v
@@ -21,9 +21,9 @@ func mark(v any, tag func([]byte) string) string {
 	return "[redacted:" + tag(jsonwrite.MustEncode(v)) + "]"
 }
 
-// Restore returns an edited value with the marks of Redact replaced by the values that they
-// represent in the original. Only marks at places that the schema marks as secret count; a mark
-// that represents nothing in the original is a Problem.
+// Restore replaces the marks of Redact in an edited value by the corresponding values of the
+// original. It considers only marks at places that the schema marks as secret. A mark that
+// corresponds to no value of the original is reported as a Problem.
 func (s *Schema) Restore(edited, original any, tag func(text []byte) string) (any, []Problem) {
 	if !s.secretive {
 		return edited, nil
@@ -48,7 +48,7 @@ func (s *Schema) Restore(edited, original any, tag func(text []byte) string) (an
 	return out, problems
 }
 
-// mapped returns a copy of v in which f replaces the parts at the paths.
+// mapped returns a copy of v. The parts whose paths are in at are replaced by the results of f.
 func mapped(v any, path string, at map[string]bool, f func(path string, x any) any) any {
 	if at[path] {
 		return f(path, v)
@@ -87,7 +87,7 @@ type seenAt struct {
 	path string
 }
 
-// mark visits every schema that may apply to v.
+// mark visits every schema that may apply to v and records the paths of secrets.
 func (m *marking) mark(n *node, v any, path string) {
 	if n == nil || m.seen[seenAt{n, path}] {
 		return

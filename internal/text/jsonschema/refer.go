@@ -7,25 +7,25 @@ import (
 	"strings"
 )
 
-// place is a value of the document at which a schema is possible, or that a reference may name.
+// place is a value in the document that may be a schema or that a reference may name.
 type place struct {
 	at       string
 	value    any
 	resource *resource
-	dynamic  string // its $dynamicAnchor
+	dynamic  string // value of its $dynamicAnchor
 }
 
-// escape returns a name as a token of a JSON pointer.
+// escape returns a name in the form of a JSON pointer's token.
 func escape(name string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(name, "~", "~0"), "/", "~1")
 }
 
 // isData reports whether the value of a keyword is data, which contains no schemas. within is the
-// keyword of the parent.
+// keyword that contains this one.
 func isData(keyword, within string) bool {
 	switch within[strings.LastIndexByte(within, '/')+1:] {
 	case "properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies":
-		return false // members are schemas there, whatever their names
+		return false // the members are schemas, whatever their names are
 	}
 	switch keyword {
 	case "const", "enum", "default", "examples":
@@ -34,7 +34,8 @@ func isData(keyword, within string) bool {
 	return false
 }
 
-// index records every value of the document, with the names by which it can be referenced.
+// index records every value of the document, together with the names that references can use for
+// it.
 func (c *compiler) index(v any, at, base string, r *resource) {
 	if c.places == nil {
 		c.places = map[string]*place{}
@@ -67,7 +68,7 @@ func (c *compiler) index(v any, at, base string, r *resource) {
 	}
 }
 
-// identify registers the name of a resource and returns it as the new base.
+// identify registers a resource under its id, and returns the absolute id as the new base.
 func (c *compiler) identify(p *place, base, id string) string {
 	if name, ok := strings.CutPrefix(id, "#"); ok && c.dialect == draft07 {
 		c.anchors[base+"#"+name] = p
@@ -119,7 +120,7 @@ func resolve(base, ref string) (string, error) {
 	return u.String(), nil
 }
 
-// refer returns the schema that a reference names.
+// refer returns the node of the schema that a reference names.
 func (c *compiler) refer(p *place, at string, ref any) *node {
 	to, err := c.find(p, ref)
 	if err != nil {

@@ -12,10 +12,10 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/utf8cut"
 )
 
-// mostQuoted bounds the part of a value in a message, in bytes.
+// mostQuoted is the maximum number of bytes of a value that a message quotes.
 const mostQuoted = 60
 
-// FormatProblems joins the first most problems into one line.
+// FormatProblems joins at most most problems to one line.
 func FormatProblems(problems []Problem, most int) string {
 	var b strings.Builder
 	for i, p := range problems {
@@ -31,7 +31,7 @@ func FormatProblems(problems []Problem, most int) string {
 	return b.String()
 }
 
-// quote returns a value for a message, or a placeholder if it is secret.
+// quote returns a value in the form for messages. If the value is secret, it returns a placeholder.
 func (x *checking) quote(v any, path string) string {
 	for secret := range x.secrets {
 		if rest, within := strings.CutPrefix(path, secret); within && (rest == "" || secret == "" || rest[0] == '.' || rest[0] == '[') {
@@ -41,8 +41,8 @@ func (x *checking) quote(v any, path string) string {
 	return show(v)
 }
 
-// show returns a value for a message: a container by its kind, anything else as JSON, truncated if
-// it is long.
+// show returns a value in the form for messages. An object or array is described by its type; any
+// other value is JSON, truncated if it is long.
 func show(v any) string {
 	switch v := v.(type) {
 	case map[string]any:
@@ -66,7 +66,7 @@ func short(n json.Number) string {
 	return string(n)
 }
 
-// either joins alternatives: "a, b or c".
+// either joins alternatives in the form "a, b or c".
 func either(names []string) string {
 	if len(names) == 1 {
 		return names[0]
@@ -81,7 +81,7 @@ func nearest(name string, names []string) string {
 	return ""
 }
 
-// comparePaths compares paths as texts, but items by their numbers.
+// comparePaths compares paths as texts. Indexes of items are compared as numbers.
 func comparePaths(a, b string) int {
 	for a != "" && b != "" {
 		x, y := digits(a), digits(b)
@@ -109,7 +109,8 @@ func digits(s string) int {
 	return len(s)
 }
 
-// equal reports whether two values are equal; numbers are compared by value.
+// equal reports whether two values are equal. Numbers are equal if they have the same value, such
+// as 1 and 1.0.
 func equal(a, b any) bool {
 	switch a := a.(type) {
 	case json.Number:
@@ -137,7 +138,7 @@ func equal(a, b any) bool {
 	return a == b
 }
 
-// findEqual returns the indexes of two equal items.
+// findEqual returns the indexes of two equal items. found is false if all items differ.
 func findEqual(list []any) (i, j int, found bool) {
 	first := map[string]int{}
 	for j, v := range list {
@@ -150,7 +151,8 @@ func findEqual(list []any) (i, j int, found bool) {
 	return 0, 0, false
 }
 
-// plainNumbers returns v with its numbers in one form, so that equal values have equal texts.
+// plainNumbers returns a copy of v in which equal numbers have the same form, so that the JSON
+// texts of equal values are equal.
 func plainNumbers(v any) any {
 	switch v := v.(type) {
 	case json.Number:

@@ -1,10 +1,12 @@
 // Package jsonschema validates JSON values against JSON Schemas of draft 2020-12 and draft-07. It
-// reports all violations of a value, in words that a model or a person can act on, and the errors
-// of a schema with their places. It also finds the parts of a value that a schema marks as secret.
+// reports all violations of a value in words that a model or a person can act on. It reports the
+// errors of a schema with their positions. It also finds the parts of a value that a schema marks
+// as secret.
 //
-// A schema can refer only to itself. Numbers are exact. A format is checked if isFormat knows it;
-// other formats, and keywords that neither draft has, are ignored. There is no work at package
-// level: programs without tools do not pay for this.
+// A schema can refer only to itself. Numbers are compared exactly. The keyword format is checked
+// for formats that isFormat knows, and otherwise ignored; keywords that neither draft defines are
+// ignored, too. The package does no work when it is initialised, so programs without tools do not
+// pay for it.
 package jsonschema
 
 import (
@@ -17,13 +19,13 @@ import (
 // Schema is a compiled schema. It is safe for concurrent use.
 type Schema struct {
 	root      *node
-	tracks    bool // some keyword depends on what others have evaluated
-	secretive bool // some part is writeOnly or x-redact
+	tracks    bool // a keyword depends on what other keywords have evaluated
+	secretive bool // a part is marked writeOnly or x-redact
 }
 
 // SchemaError is an error in a schema.
 type SchemaError struct {
-	Pointer string // a JSON pointer into the schema
+	Pointer string // position of the error in the schema, as a JSON pointer
 	Why     string
 }
 
@@ -34,7 +36,7 @@ func (m SchemaError) Error() string {
 	return m.Pointer + ": " + m.Why
 }
 
-// Problem is a violation of the schema by a value.
+// Problem is a violation of a schema by a value.
 type Problem struct {
 	Path    string `json:"path"` // "items[3].price"; "" is the whole
 	Message string `json:"message"`
@@ -47,10 +49,10 @@ func (p Problem) String() string {
 	return p.Path + ": " + p.Message
 }
 
-// node is a schema, or a part of one that is a schema.
+// node is a compiled schema or subschema.
 type node struct {
-	at       string // its place, as a JSON pointer
-	always   *bool  // for the schemas true and false
+	at       string // position in the document, as a JSON pointer
+	always   *bool  // result for the schemas true and false; nil for others
 	resource *resource
 	ref      *node
 	dynamic  *dynamicRef
@@ -64,7 +66,7 @@ type node struct {
 	secret   bool
 }
 
-// resource is a schema with its own base URI, in which a $dynamicRef searches for anchors.
+// resource is a schema with a base URI. A $dynamicRef searches resources for anchors.
 type resource struct {
 	base    string
 	dynamic map[string]*node
@@ -72,11 +74,11 @@ type resource struct {
 
 type dynamicRef struct {
 	static *node
-	anchor string // "" if the reference is not to a $dynamicAnchor
+	anchor string // "" if the reference does not name a $dynamicAnchor
 }
 
 type values struct {
-	enum    []any // for const, one value
+	enum    []any // allowed values; a const is a single allowed value
 	isConst bool
 }
 
@@ -84,7 +86,7 @@ type numberRules struct {
 	min, max, above, below, multiple *bound
 }
 
-// bound is a number and its original form.
+// bound is a limit and its original text.
 type bound struct {
 	rat  *big.Rat
 	text string
@@ -98,7 +100,7 @@ type textRules struct {
 
 type arrayRules struct {
 	prefix                   []*node
-	items                    *node // of those after prefix
+	items                    *node // schema of the items after prefix
 	contains                 *node
 	minContains, maxContains *int
 	minItems, maxItems       *int
@@ -108,7 +110,7 @@ type arrayRules struct {
 
 type objectRules struct {
 	properties        map[string]*node
-	names             []string // of properties, sorted
+	names             []string // sorted names of properties
 	patterns          []patternRule
 	additional        *node
 	propertyNames     *node
@@ -130,10 +132,10 @@ type logicRules struct {
 	cond, then, els *node
 }
 
-// HasSecrets reports whether the schema marks any part as secret.
+// HasSecrets reports whether the schema marks a part of values as secret.
 func (s *Schema) HasSecrets() bool { return s.secretive }
 
-// inPlace calls f for each schema that the node applies to the same value.
+// inPlace calls f for each subschema that the node applies to the same value.
 func (n *node) inPlace(f func(*node)) {
 	visit := func(list ...*node) {
 		for _, x := range list {
@@ -159,7 +161,7 @@ func (n *node) inPlace(f func(*node)) {
 	}
 }
 
-// The names of the drafts, as in `$schema`, which may begin with "https://" or "http://" and end
+// Names of the drafts. The value of `$schema` may begin with "https://" or "http://", and may end
 // with an empty fragment.
 const (
 	draft2020 = "json-schema.org/draft/2020-12/schema"
@@ -178,7 +180,7 @@ func dialect(name string) string {
 	return ""
 }
 
-// number returns the exact value of a number that Decode accepted.
+// number returns the exact value of a number. Decode must have accepted the number.
 func number(n json.Number) *big.Rat {
 	r, _ := new(big.Rat).SetString(string(n))
 	return r

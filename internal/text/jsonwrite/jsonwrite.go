@@ -1,5 +1,5 @@
-// Package jsonwrite appends JSON to a buffer, as encoding/json writes it without the escapes for
-// HTML, for messages that are built member by member. It leaves unusual texts and values to
+// Package jsonwrite appends JSON to a buffer, for messages that are built member by member. The
+// output is that of encoding/json without escapes for HTML. Unusual texts and values are encoded by
 // encoding/json.
 package jsonwrite
 
@@ -8,12 +8,12 @@ import (
 	"encoding/json"
 )
 
-// Appender is a value that appends its own JSON, in the form of encoding/json.
+// Appender is a value that can append its own JSON in the form of encoding/json.
 type Appender interface {
 	AppendJSON(b []byte) ([]byte, error)
 }
 
-// Append appends any value. Its error is that of encoding/json, or of an Appender.
+// Append appends the JSON of any value. It returns the error of encoding/json or of an Appender.
 func Append(b []byte, v any) ([]byte, error) {
 	if a, ok := v.(Appender); ok {
 		return a.AppendJSON(b)
@@ -30,7 +30,7 @@ func Append(b []byte, v any) ([]byte, error) {
 // Encode returns the JSON of a value.
 func Encode(v any) (json.RawMessage, error) { return Append(nil, v) }
 
-// MustEncode returns the JSON of a value that is known to have one. It panics on an error.
+// MustEncode returns the JSON of a value that can always be encoded. It panics on an error.
 func MustEncode(v any) json.RawMessage {
 	text, err := Append(nil, v)
 	if err != nil {
@@ -39,7 +39,7 @@ func MustEncode(v any) json.RawMessage {
 	return text
 }
 
-// Text appends a text.
+// Text appends a JSON string.
 func Text(b []byte, s string) []byte {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c == '"' || c == '\\' || c >= 0x7f {
@@ -52,7 +52,7 @@ func Text(b []byte, s string) []byte {
 	return append(b, '"')
 }
 
-// Texts appends a list of texts, or null for nil.
+// Texts appends an array of strings, or null if list is nil.
 func Texts(b []byte, list []string) []byte {
 	b = append(b, '[')
 	for i, s := range list {
@@ -64,7 +64,8 @@ func Texts(b []byte, list []string) []byte {
 	return append(b, ']')
 }
 
-// Raw appends a valid JSON text, without the white space between its tokens; nil is null.
+// Raw appends a valid JSON text without the white space between its tokens. It appends null if text
+// is nil.
 func Raw(b []byte, text json.RawMessage) []byte {
 	if text == nil {
 		return append(b, "null"...)

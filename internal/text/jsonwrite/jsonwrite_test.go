@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// FuzzText compares the output, which is appended to existing text, with that of encoding/json.
+// FuzzText compares the JSON that is appended to a buffer with the output of encoding/json.
 func FuzzText(f *testing.F) {
 	for _, s := range []string{"", "a", `"`, `\`, "é", "\n\x01\x7f", "\xff", "<&>\u2028", `{"a": [1, "x y" ], "b" : null}`, "{\"a\":\n[1]}", "null", "1 "} {
 		f.Add(s)
@@ -17,7 +17,7 @@ func FuzzText(f *testing.F) {
 				t.Fatal(err)
 			}
 			if string(got) != "["+string(want) {
-				t.Errorf("%s of %q is %s, want [%s", what, s, got, want)
+				t.Errorf("%s for %q appends %s, want [%s", what, s, got, want)
 			}
 		}
 		same("Text", Text([]byte("["), s), s)
@@ -28,13 +28,13 @@ func FuzzText(f *testing.F) {
 	})
 }
 
-// TestNothing: nil is null, an empty list is one, and what has no JSON is an error that
-// leaves what was there.
+// TestNothing checks that nil is encoded as null and an empty list as []. For a value that has no
+// JSON, Append must return an error and the unchanged buffer.
 func TestNothing(t *testing.T) {
 	if got := string(Texts(Raw(nil, nil), nil)); got != "null[]" {
 		t.Error(got)
 	}
 	if b, err := Append([]byte("x"), make(chan int)); string(b) != "x" || err == nil {
-		t.Errorf("%s %v", b, err)
+		t.Errorf("Append returns %s, error %v; want the unchanged buffer and an error", b, err)
 	}
 }

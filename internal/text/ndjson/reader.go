@@ -1,9 +1,9 @@
-// Package ndjson reads and writes lines: one JSON text (or plain text) per line, UTF-8, terminated
-// by '\n'. Hosts, emit handlers and journals use it. It does not interpret the lines.
+// Package ndjson reads and writes lines: one JSON text (or plain text) per line, in UTF-8,
+// terminated by '\n'. Hosts, emit handlers and journals use it. It does not interpret the lines.
 //
-// Invariants: The reader's memory is bounded by the line limit plus one chunk. A line is a slice of
-// a chunk that is never written again, so lines may be retained without a copy; a retained line
-// retains its chunk.
+// The memory of a Reader is limited to the maximum length of a line plus one chunk. A line is a
+// slice of a chunk. A chunk is never overwritten, so a caller may retain a line without copying it;
+// a retained line holds its whole chunk in memory.
 package ndjson
 
 import (
@@ -14,19 +14,19 @@ import (
 	"unicode/utf8"
 )
 
-// DefaultLimit is the length of the longest line that a Reader accepts by default, in bytes without
-// the line end.
+// DefaultLimit is the default maximum length of a line, in bytes without the line end.
 const DefaultLimit = 16 << 20
 
-// chunkSize is the maximum size of one read: the capacity of a pipe.
+// chunkSize is the maximum size of one read in bytes, which is the capacity of a pipe.
 const chunkSize = 64 << 10
 
-// minRead is the smallest space for which a read is worthwhile; with less, a new chunk is begun.
+// minRead is the minimum free space, in bytes, for reading into the current chunk. With less space,
+// the reader allocates a new chunk.
 const minRead = 4 << 10
 
-// Line is one line without its end. Half means that the input ended before the line did. Offset is
-// the byte offset of the line in the input. Number counts the input's lines, from 1, including
-// blank ones.
+// Line is one line without its line end. Half is true if the input ended before the line end.
+// Offset is the byte offset of the line in the input. Number is the number of the line in the
+// input, counted from 1 and including blank lines.
 type Line struct {
 	Text   []byte
 	Offset int64
@@ -34,8 +34,8 @@ type Line struct {
 	Half   bool
 }
 
-// TooLongError reports a line longer than the limit. The reader cannot be used after it. Size is
-// the number of bytes of the line that had been read.
+// TooLongError is the error for a line that is longer than the limit. The reader cannot be used
+// afterwards. Size is the number of bytes of the line that were read.
 type TooLongError struct {
 	Offset int64
 	Size   int
@@ -46,8 +46,8 @@ func (e *TooLongError) Error() string {
 	return fmt.Sprintf("line of more than %d bytes at offset %d (%d read)", e.Limit, e.Offset, e.Size)
 }
 
-// EncodingError reports a line that is not UTF-8, which is Text. Size is the line's length in
-// bytes, At the offset of the first invalid byte in it.
+// EncodingError is the error for a line that is not UTF-8. Text is the line, and Size its length in
+// bytes. At is the offset of the first invalid byte in the line.
 type EncodingError struct {
 	Offset int64
 	Size   int
@@ -59,23 +59,24 @@ func (e *EncodingError) Error() string {
 	return fmt.Sprintf("invalid UTF-8 in a line of %d bytes at offset %d (byte %d of it)", e.Size, e.Offset, e.At)
 }
 
-// Reader reads lines from a stream. It drops a byte order mark before the first line and the '\r'
-// of a "\r\n", and skips lines of white space. It is not safe for concurrent use.
+// Reader reads lines from a stream. It drops a byte order mark at the beginning, drops the '\r'
+// before a '\n', and skips lines that contain only white space. It is not safe for concurrent use.
 type Reader struct {
 	src     io.Reader
 	limit   int
-	buf     []byte // the current chunk: buf[start:end] is read and not returned
+	buf     []byte // current chunk; buf[start:end] was read but not returned
 	start   int
 	end     int
-	scanned int   // buf[start:scanned] holds no '\n'
-	offset  int64 // of buf[start] in the input
-	number  int64 // of the lines before it
-	begun   bool  // the position of a byte order mark has been passed
-	err     error // the error of the source
-	ahead   Line  // read by Ready; its Text is nil if there is none
+	scanned int   // buf[start:scanned] contains no '\n'
+	offset  int64 // offset of buf[start] in the input
+	number  int64 // number of lines before buf[start]
+	begun   bool  // a byte order mark can no longer follow
+	err     error // error of the source
+	ahead   Line  // line read by Ready; Text is nil if there is none
 }
 
-// NewReader returns a reader of lines of at most limit bytes from src; 0 means DefaultLimit.
+// NewReader returns a Reader of src. limit is the maximum length of a line in bytes; 0 means
+// DefaultLimit.
 func NewReader(src io.Reader, limit int) *Reader {
 	if limit <= 0 {
 		limit = DefaultLimit
@@ -83,17 +84,18 @@ func NewReader(src io.Reader, limit int) *Reader {
 	return &Reader{src: src, limit: limit}
 }
 
-// StartAfter returns a reader of the rest of an input of which this many lines, with this many
-// bytes, were read already. It must be called before the first line is read.
+// StartAfter makes the Reader count from the given numbers of lines and bytes, which another reader
+// has already read from the input. It must be called before the first line is read. It returns r.
 func (r *Reader) StartAfter(lines, bytes int64) *Reader {
 	r.number, r.offset, r.begun = lines, bytes, lines > 0
 	return r
 }
 
-// NextLine returns the next line that is not blank. The error is io.EOF at the end, a
-// *TooLongError, an *EncodingError, or the source's error, which comes after all complete lines
-// before it. After an error of the source whose method Timeout returns true, such as that of a
-// deadline, Next may be called again: nothing is lost.
+// NextLine returns the next line that is not blank. At the end of the input it returns io.EOF.
+// Other errors are a *TooLongError, an *EncodingError, or the error of the source; the latter is
+// returned after all complete lines that precede it. If the source's error has a method Timeout
+// that returns true, such as the error of a deadline, NextLine may be called again and continues
+// without loss.
 func (r *Reader) NextLine() (Line, error) {
 	if l := r.ahead; l.Text != nil {
 		r.ahead = Line{}
@@ -124,20 +126,20 @@ func (r *Reader) NextLine() (Line, error) {
 	}
 }
 
-// Ready reports whether Next would return without reading from the source.
+// Ready reports whether NextLine would return without reading from the source.
 func (r *Reader) Ready() bool {
 	for r.ahead.Text == nil && r.err == nil {
 		n := r.find()
 		if n < 0 {
 			return false
 		}
-		// A blank line results in none; an invalid one sets err.
+		// For a blank line, take returns no text. For an invalid line, it sets err.
 		r.ahead, _ = r.take(n, false)
 	}
 	return true
 }
 
-// find returns the length of the line at start, or -1 if its end has not been read.
+// find returns the length of the line at start, or -1 if the line end has not been read yet.
 func (r *Reader) find() int {
 	if i := bytes.IndexByte(r.buf[r.scanned:r.end], '\n'); i >= 0 {
 		r.scanned += i
@@ -147,7 +149,7 @@ func (r *Reader) find() int {
 	return -1
 }
 
-// take consumes the line of n bytes at start; its Text is nil if it is blank.
+// take consumes the line of n bytes at start. Text is nil if the line is blank.
 func (r *Reader) take(n int, half bool) (Line, error) {
 	text, offset := r.buf[r.start:r.start+n:r.start+n], r.offset
 	r.number++
@@ -179,13 +181,14 @@ func (r *Reader) take(n int, half bool) (Line, error) {
 	return Line{Text: text, Offset: offset, Number: r.number, Half: half}, nil
 }
 
-// fail makes err the result of every later call: a broken stream stays broken.
+// fail stores err, which every later call returns, and returns it.
 func (r *Reader) fail(err error) error {
 	r.start, r.scanned, r.end, r.err = 0, 0, 0, err
 	return err
 }
 
-// fill reads once into the chunk, or into a new chunk to which the incomplete line is moved.
+// fill reads once from the source, into the current chunk or into a new one. It moves an incomplete
+// line to the new chunk.
 func (r *Reader) fill() error {
 	have := r.end - r.start
 	if have > r.limit+len("\xef\xbb\xbf\r") {
@@ -220,7 +223,7 @@ func (r *Reader) fill() error {
 	return nil
 }
 
-// timeout reports whether the source can be read again after err.
+// timeout reports whether err is a timeout, after which the source can be read again.
 func timeout(err error) bool {
 	var t interface{ Timeout() bool }
 	return errors.As(err, &t) && t.Timeout()

@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// readAll returns the lines of src, half ones marked by a trailing "…".
+// readAll returns the lines of src. It marks an incomplete last line with a trailing "…".
 func readAll(src io.Reader, limit int) ([]string, error) {
 	var got []string
 	r := NewReader(src, limit)
@@ -51,10 +51,10 @@ func TestLines(t *testing.T) {
 				}
 				got, err := readAll(src, 0)
 				if err != io.EOF {
-					t.Fatalf("error %v, want EOF", err)
+					t.Fatalf("error = %v, want io.EOF", err)
 				}
 				if g := strings.Join(got, "|"); g != c.want {
-					t.Errorf("got %q, want %q", g, c.want)
+					t.Errorf("lines = %q, want %q", g, c.want)
 				}
 			})
 		}
@@ -66,27 +66,27 @@ func TestLimit(t *testing.T) {
 	got, err := readAll(strings.NewReader("ab\n"+long+"\n"+long+"y\nc\n"), 100)
 	var e *TooLongError
 	if !errors.As(err, &e) {
-		t.Fatalf("error %v, want a TooLongError", err)
+		t.Fatalf("error = %v, want a TooLongError", err)
 	}
 	if want := (TooLongError{Offset: 104, Size: 101, Limit: 100}); *e != want {
-		t.Errorf("got %+v, want %+v", *e, want)
+		t.Errorf("error = %+v, want %+v", *e, want)
 	}
 	if len(got) != 2 || got[1] != long {
-		t.Errorf("lines before the long one: %d", len(got))
+		t.Errorf("read %d lines before the long one, want 2", len(got))
 	}
 }
 
-// TestLimitCutsEndlessLine: a line that never ends fails soon after the limit,
-// however much the source could still give.
+// TestLimitCutsEndlessLine checks that a line without an end fails soon after the limit, however
+// much input follows.
 func TestLimitCutsEndlessLine(t *testing.T) {
 	src := &endless{}
 	_, err := readAll(src, 1<<20)
 	var e *TooLongError
 	if !errors.As(err, &e) {
-		t.Fatalf("error %v, want a TooLongError", err)
+		t.Fatalf("error = %v, want a TooLongError", err)
 	}
 	if src.n > 4<<20 {
-		t.Errorf("%d bytes read for a limit of 1 MiB", src.n)
+		t.Errorf("the reader read %d bytes with a limit of 1 MiB", src.n)
 	}
 }
 
@@ -104,7 +104,7 @@ func TestLimitLeavesOutLineEndAndMark(t *testing.T) {
 	long := strings.Repeat("x", 1<<17)
 	got, err := readAll(iotest.HalfReader(strings.NewReader("\xef\xbb\xbf"+long+"\r\n"+long+"\r\n")), 1<<17)
 	if err != io.EOF || len(got) != 2 || got[0] != long || got[1] != long {
-		t.Errorf("%d lines, error %v", len(got), err)
+		t.Errorf("read %d lines, error %v; want the 2 long lines and io.EOF", len(got), err)
 	}
 }
 
@@ -112,27 +112,28 @@ func TestInvalidEncoding(t *testing.T) {
 	got, err := readAll(strings.NewReader("a\nbc\xffd\ne\n"), 0)
 	var e *EncodingError
 	if !errors.As(err, &e) {
-		t.Fatalf("error %v, want an EncodingError", err)
+		t.Fatalf("error = %v, want an EncodingError", err)
 	}
 	if want := (EncodingError{Offset: 2, Size: 4, At: 2}); e.Offset != want.Offset || e.Size != want.Size || e.At != want.At || string(e.Text) != "bc\xffd" {
-		t.Errorf("got %+v, want %+v", *e, want)
+		t.Errorf("error = %+v, want %+v", *e, want)
 	}
 	if len(got) != 1 {
-		t.Errorf("lines before it: %q", got)
+		t.Errorf("lines before the invalid one = %q, want one", got)
 	}
 }
 
-// TestSourceFailure: when the source fails, the beginning of a line is not given
-// as a line, as it is at the end of the input.
+// TestSourceFailure checks that an incomplete line is not returned if the source fails. It would be
+// returned at the end of the input.
 func TestSourceFailure(t *testing.T) {
 	broken := errors.New("broken")
 	got, err := readAll(io.MultiReader(strings.NewReader("a\nb"), iotest.ErrReader(broken)), 0)
 	if err != broken || len(got) != 1 {
-		t.Errorf("got %q, %v", got, err)
+		t.Errorf("lines = %q, error %v; want one line and the error of the source", got, err)
 	}
 }
 
-// TestLinesStayValid: earlier lines stay as they were while later ones come.
+// TestLinesStayValid checks that reading more lines does not change the lines that were returned
+// earlier.
 func TestLinesStayValid(t *testing.T) {
 	var in strings.Builder
 	for i := range 20000 {
@@ -150,11 +151,11 @@ func TestLinesStayValid(t *testing.T) {
 	}
 	for i, l := range lines {
 		if len(l) != 1+i%200 || len(bytes.Trim(l, "l")) != 0 {
-			t.Fatalf("line %d is %q", i, l)
+			t.Fatalf("line %d was changed to %q", i, l)
 		}
 	}
 	if len(lines) != 20000 {
-		t.Errorf("%d lines", len(lines))
+		t.Errorf("read %d lines, want 20000", len(lines))
 	}
 }
 
@@ -162,9 +163,9 @@ func TestReady(t *testing.T) {
 	pr, pw := io.Pipe()
 	r := NewReader(pr, 0)
 	if r.Ready() {
-		t.Error("ready before anything came")
+		t.Error("Ready returns true before there is input")
 	}
-	// Blank lines are none, whatever of them has been read.
+	// Ready must ignore blank lines, whether they are complete or not.
 	go pw.Write([]byte("a\nb\n\r\nc\n \n\n\td"))
 	for _, w := range []struct {
 		line  string
@@ -175,14 +176,14 @@ func TestReady(t *testing.T) {
 			t.Fatal(err)
 		}
 		if string(l.Text) != w.line || r.Ready() != w.ready || r.Ready() != w.ready {
-			t.Errorf("line %q, ready %v, want %q, %v", l.Text, r.Ready(), w.line, w.ready)
+			t.Errorf("line %q, Ready %v; want %q, %v", l.Text, r.Ready(), w.line, w.ready)
 		}
 	}
 	pw.Close()
 }
 
-// pausing is a source that returns one piece per call, and before each fails once for
-// want of time.
+// pausing is a source that returns one piece per read. Before each piece it returns a timeout error
+// once.
 type pausing struct {
 	pieces []string
 	paused bool
@@ -200,8 +201,8 @@ func (p *pausing) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// TestSourceTimesOut: after a deadline of the source, reading continues at the same byte, also in
-// the middle of a line.
+// TestSourceTimesOut checks that reading continues at the same byte after a timeout of the source,
+// even inside a line.
 func TestSourceTimesOut(t *testing.T) {
 	r := NewReader(&pausing{pieces: []string{"one\ntw", "o", "\n\nthr", "ee"}}, 0)
 	var got []string
@@ -221,7 +222,7 @@ func TestSourceTimesOut(t *testing.T) {
 		got = append(got, string(l.Text))
 	}
 	if strings.Join(got, "|") != "one|two|three" || pauses != 5 {
-		t.Errorf("%q with %d pauses", got, pauses)
+		t.Errorf("lines = %q with %d timeouts, want 3 lines with 5 timeouts", got, pauses)
 	}
 }
 
@@ -252,14 +253,14 @@ func FuzzReader(f *testing.F) {
 		whole, err1 := readAll(bytes.NewReader(in), limit)
 		pieces, err2 := readAll(iotest.OneByteReader(bytes.NewReader(in)), limit)
 		if strings.Join(whole, "\n") != strings.Join(pieces, "\n") {
-			t.Fatalf("whole %q, bytewise %q", whole, pieces)
+			t.Fatalf("lines of the whole input %q, read byte by byte %q", whole, pieces)
 		}
 		if (err1 == io.EOF) != (err2 == io.EOF) {
-			t.Fatalf("whole %v, bytewise %v", err1, err2)
+			t.Fatalf("error for the whole input %v, read byte by byte %v", err1, err2)
 		}
 		for _, l := range whole {
 			if !utf8.ValidString(l) || strings.Contains(l, "\n") || strings.TrimSpace(l) == "" && !strings.ContainsAny(l, "\u0085\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000") {
-				t.Fatalf("line %q", l)
+				t.Fatalf("invalid line %q", l)
 			}
 		}
 	})

@@ -2,13 +2,13 @@ package ndjson
 
 import "bytes"
 
-// Append appends the JSON text to dst as one line. JSON allows line breaks only between its tokens;
-// they become spaces, so that any valid text becomes one line.
+// Append appends a JSON text to dst as one line. JSON allows line breaks only between tokens, so
+// Append replaces them by spaces.
 func Append(dst, text []byte) []byte {
 	return End(append(dst, text...), len(dst))
 }
 
-// End is Append for a JSON text that is already in b, from offset at on.
+// End is Append for a JSON text that b already contains from offset at on.
 func End(b []byte, at int) []byte {
 	flatten(b[at:])
 	return append(b, '\n')

@@ -5,16 +5,16 @@ import (
 	"unicode/utf8"
 )
 
-// columnMark is the number of code points in a line before a position.
+// columnMark records, for a position in a line, the number of code points that precede it.
 type columnMark struct {
 	at     Pos
 	before int
 }
 
-// stride is the approximate number of bytes between two marks.
+// stride is the approximate distance between two marks, in bytes.
 const stride = 512
 
-// markLongLines creates the marks of all lines that are longer than stride.
+// markLongLines creates marks for all lines that are longer than stride.
 func (f *File) markLongLines() {
 	for i, start := range f.lines {
 		end := Pos(len(f.Text))
@@ -49,8 +49,8 @@ func (f *File) runeStart(p Pos) Pos {
 	return p
 }
 
-// markBefore returns the last mark of a line that is not after p; the line's start counts as a
-// mark.
+// markBefore returns the last mark in a line at or before p. If there is none, it returns a mark
+// for the start of the line.
 func (f *File) markBefore(line int, p Pos) columnMark {
 	marks := f.marks[line]
 	if i := sort.Search(len(marks), func(i int) bool { return marks[i].at > p }); i > 0 {

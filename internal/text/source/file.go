@@ -1,6 +1,6 @@
-// Package source contains source texts and positions in them. Every stage depends on it, and it
-// depends on none. Positions are byte offsets into one File; they become lines and columns only for
-// display.
+// Package source contains source texts and positions in them. All stages of the compiler use it,
+// and it uses none of them. A position is a byte offset in a File. It is converted to a line and a
+// column only for display.
 package source
 
 import (
@@ -9,20 +9,20 @@ import (
 	"unicode/utf8"
 )
 
-// File is a source text. Diagnostics print its name: the path as the user specified it, with
-// forward slashes. A File is immutable and safe for concurrent use.
+// File is a source text. Diagnostics print the name of the file: the path as the user has specified
+// it, with forward slashes. A File is immutable and safe for concurrent use.
 type File struct {
 	Name  string
 	Text  []byte
-	text  string // the same as String
-	read  []byte // the original text, if Text hides a part of it
-	lines []Pos  // offset of each line's first byte
-	// marks are positions within lines longer than stride, by line from 1. They avoid counting a
-	// column from the line's start each time.
+	text  string // Text as a string
+	read  []byte // original text, if Text hides a part of it; nil otherwise
+	lines []Pos  // offset of the first byte of each line
+	// marks contains positions in lines that are longer than stride, by line number counted from 1.
+	// With a mark, a column need not be counted from the start of the line.
 	marks map[int][]columnMark
 }
 
-// NewFile returns a File with its line table.
+// NewFile returns a File and computes its line table.
 func NewFile(name string, text []byte) *File {
 	lines := make([]Pos, 1, 1+bytes.Count(text, []byte{'\n'}))
 	for i := 0; ; {
@@ -38,8 +38,8 @@ func NewFile(name string, text []byte) *File {
 	return f
 }
 
-// Masked returns the file with the text of spans hidden, for display. Its characters have unchanged
-// positions. Original still returns the original text.
+// Masked returns a copy of the file in which the text of the spans is hidden for display. The
+// positions of all other characters remain the same. Original still returns the original text.
 func (f *File) Masked(spans []Span) *File {
 	shown := bytes.Clone(f.Text)
 	for _, s := range spans {
@@ -56,11 +56,11 @@ func (f *File) Masked(spans []Span) *File {
 	return m
 }
 
-// masks are the replacements of a hidden character, by its length in bytes.
+// masks contains the replacement of a hidden character, by the character's length in bytes.
 var masks = [...]string{1: "*", 2: "·", 3: "•", 4: "🔒"}
 
-// Original returns the original text. Edits of the file must be made in it, never in Text, which
-// hides secrets.
+// Original returns the original text. Edits of the file must use it instead of Text, in which
+// secrets may be hidden.
 func (f *File) Original() []byte {
 	if f.read != nil {
 		return f.read
@@ -68,16 +68,16 @@ func (f *File) Original() []byte {
 	return f.Text
 }
 
-// String returns the whole text.
+// String returns the whole text, in which secrets may be hidden.
 func (f *File) String() string { return f.text }
 
-// Lines returns the number of lines. A text that ends in a newline has an empty last line.
+// Lines returns the number of lines. The last line of a text that ends in a newline is empty.
 func (f *File) Lines() int { return len(f.lines) }
 
-// LineStart returns the offset of the first byte of line n (1-based).
+// LineStart returns the offset of the first byte of line n, counted from 1.
 func (f *File) LineStart(n int) Pos { return f.lines[n-1] }
 
-// Line returns the text of line n (1-based) without its line end.
+// Line returns the text of line n, counted from 1, without its line end.
 func (f *File) Line(n int) []byte {
 	start := int(f.lines[n-1])
 	end := len(f.Text)
@@ -87,19 +87,20 @@ func (f *File) Line(n int) []byte {
 	return bytes.TrimSuffix(f.Text[start:end], []byte{'\r'})
 }
 
-// LineOf returns the 1-based line that contains p.
+// LineOf returns the number of the line that contains p, counted from 1.
 func (f *File) LineOf(p Pos) int {
 	return sort.Search(len(f.lines), func(i int) bool { return f.lines[i] > p })
 }
 
-// Position returns p as line and column, both 1-based, the column in code points.
+// Position converts p to a line and a column. Both are counted from 1, the column in code points.
 func (f *File) Position(p Pos) Position {
 	c := Cursor{File: f}
 	return c.Position(p)
 }
 
-// Pos is the inverse of Position. For a column beyond the line's end it returns the line's end; for
-// a line beyond the text's end, the text's end.
+// Pos converts a line and a column to an offset. It is the inverse of Position. For a column beyond
+// the end of the line it returns the end of the line; for a line that does not exist, the end of
+// the text.
 func (f *File) Pos(line, column int) Pos {
 	if line < 1 || line > len(f.lines) {
 		return Pos(len(f.Text))
@@ -113,14 +114,14 @@ func (f *File) Pos(line, column int) Pos {
 	return at + Pos(len(text))
 }
 
-// Cursor computes the Positions of nearby places, like those of a function. It first checks the
-// line of the previous place.
+// Cursor computes the Positions of offsets that are close to each other, such as the offsets in one
+// function. It first checks the line of the previous offset.
 type Cursor struct {
 	File *File
-	line int // of the previous place; initially 0
+	line int // line of the previous position; 0 if there is none
 }
 
-// Position is File.Position.
+// Position returns the same result as File.Position.
 func (c *Cursor) Position(p Pos) Position {
 	f := c.File
 	if int(p) > len(f.Text) {
@@ -135,11 +136,11 @@ func (c *Cursor) Position(p Pos) Position {
 	return Position{Line: c.line, Column: m.before + utf8.RuneCount(f.Text[m.at:p]) + 1}
 }
 
-// holds reports whether p is on the cursor's line.
+// holds reports whether p is in the cursor's line.
 func (c *Cursor) holds(p Pos) bool {
 	lines := c.File.lines
 	return c.line > 0 && c.line <= len(lines) && lines[c.line-1] <= p && (c.line == len(lines) || p < lines[c.line])
 }
 
-// Slice returns the text that s covers.
+// Slice returns the text in the span s.
 func (f *File) Slice(s Span) string { return f.text[s.Start:s.End] }

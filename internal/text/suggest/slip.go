@@ -6,15 +6,15 @@ import (
 	"unicode"
 )
 
-// leastLetters is the minimum length of a word in which a typing error can be distinguished from
-// another word.
+// leastLetters is the minimum length of a word in which isSlip recognizes a typing error. In a
+// shorter word, any change may mean another word.
 const leastLetters = 4
 
-// isSlip reports whether name differs from near only by a typing error that cannot be intended:
-// letter case, an extra or missing `_`, or, in one word of near, two swapped neighbours, a doubled
-// letter, or a missing letter within the word. A replaced letter, an extra or missing letter at the
-// end of a word, and a digit may mean another name: `decode` and `encode`, `item` and `items`,
-// `user_a` and `user_b`.
+// isSlip reports whether name differs from near only by a typing error that cannot be intended.
+// Such errors are letter case, an extra or missing `_`, and, in one word of near, two swapped
+// neighbours, a doubled letter, or a missing letter inside the word. A replaced letter, an extra or
+// missing letter at the end of a word, or a digit may mean another name: `decode` and `encode`,
+// `item` and `items`, `user_a` and `user_b`.
 func isSlip(name, near string) bool {
 	if len(name) < 2 {
 		return false
@@ -38,7 +38,7 @@ func isSlip(name, near string) bool {
 	return slips == 1
 }
 
-// words returns the parts of a name between `_`, in lower case.
+// words returns the parts of a name that `_` separates, in lower case.
 func words(name string) []string {
 	return strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return r == '_' || r == '-' })
 }
@@ -46,7 +46,7 @@ func words(name string) []string {
 // plain returns a name without `_`, in lower case.
 func plain(name string) string { return strings.Join(words(name), "") }
 
-// isWordSlip is isSlip for words, which differ.
+// isWordSlip is isSlip for two different words.
 func isWordSlip(word, meant []rune) bool {
 	if max(len(word), len(meant)) < leastLetters {
 		return false

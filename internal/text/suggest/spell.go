@@ -1,6 +1,6 @@
-// Package suggest finds the name that was most likely meant by a misspelled one. The parser, the
-// checker, the manifest and the command line use it for their "did you mean" hints. It does not
-// know what the names denote.
+// Package suggest finds the name that was most likely meant by a misspelled name. The parser, the
+// checker, the manifest and the command line use it for "did you mean" hints. It does not know what
+// the names denote.
 package suggest
 
 import (
@@ -9,22 +9,24 @@ import (
 	"unicode"
 )
 
-// Set is a set of candidates, prepared for repeated queries. The zero value is empty.
+// Set is a set of names, prepared for repeated queries. The zero value is an empty set.
 type Set struct{ parts [][]candidate }
 
-// candidate is a name of a set.
+// candidate is a name in a Set.
 type candidate struct {
 	text    string
 	n       int // number of letters
 	letters letters
 }
 
-// letters is the set of a name's letters, regardless of case: a bit for each, which some share.
+// letters is the set of letters in a name, regardless of case. Each letter is represented by a bit;
+// some letters share a bit.
 type letters uint64
 
 func (l letters) and(lower rune) letters { return l | 1<<(uint(lower)%64) }
 
-// without returns the maximum number of letters that l has and o lacks.
+// without returns the number of letters that are in l but not in o. Letters that share a bit count
+// as one.
 func (l letters) without(o letters) int { return bits.OnesCount64(uint64(l &^ o)) }
 
 func newCandidate(text string) candidate {
@@ -36,7 +38,7 @@ func newCandidate(text string) candidate {
 	return c
 }
 
-// Of returns a set of names.
+// Of returns the Set of names.
 func Of(names []string) Set {
 	part := make([]candidate, len(names))
 	for i, n := range names {
@@ -62,16 +64,17 @@ func (s Set) Has(name string) bool {
 	return false
 }
 
-// Nearest returns the candidate that was most likely meant by name, or "" if none is near enough to
-// be a typing error. The decision depends on the edit distance (insertions, deletions,
-// replacements, swaps of neighbours; letter case does not count) and on the length of the common
-// beginning, since people mostly type the beginning correctly. The two must have more than two
-// letters in common, or all of the shorter one. A name of four letters or more may also be an
-// abbreviation: the beginning of the candidate. A candidate equal to name is not suggested. Of
-// equally likely ones the alphabetically first wins.
+// Nearest returns the candidate that name was most likely meant to be. It returns "" if no
+// candidate is close enough to be explained by a typing error. The choice depends on the edit
+// distance (insertions, deletions, replacements and swaps of neighbours; letter case is ignored)
+// and on the length of the common beginning, because people usually type the beginning correctly.
+// The two names must have more than two letters in common, or all letters of the shorter name. A
+// name of at least four letters may also be an abbreviation, that is, the beginning of a candidate.
+// A candidate equal to name is never returned. Among equally likely candidates, the alphabetically
+// first is returned.
 func Nearest(name string, candidates []string) string { return Of(candidates).Nearest(name) }
 
-// Nearest is the function Nearest on the set's names.
+// Nearest is the function Nearest for the names in the set.
 func (s Set) Nearest(name string) string {
 	m := newMatcher(name)
 	if len(m.name) == 0 {
@@ -93,12 +96,12 @@ func (s Set) Nearest(name string) string {
 	return best
 }
 
-// Certain reports whether name means near, the result of Nearest, beyond doubt: the two differ by a
-// typing error, and no other candidate is near. If they differ only by letter case or a `_`, no
-// other candidate may differ only so.
+// Certain reports whether name certainly means near, which is the result of Nearest. The two must
+// differ only by a typing error, and no other candidate may be close to name. If they differ only
+// by letter case or `_`, it is enough that no other candidate differs only in this way.
 func Certain(name, near string, candidates []string) bool { return Of(candidates).Certain(name, near) }
 
-// Certain is the function Certain on the set's names.
+// Certain is the function Certain for the names in the set.
 func (s Set) Certain(name, near string) bool {
 	if !isSlip(name, near) {
 		return false
@@ -118,15 +121,16 @@ func (s Set) Certain(name, near string) bool {
 	return true
 }
 
-// EditDistance returns the edit distance of two names: the number of letters that are wrong,
-// missing, extra or swapped with their neighbour, regardless of case.
+// EditDistance returns the edit distance between two names: the number of wrong, missing, extra or
+// swapped letters, regardless of case.
 func EditDistance(a, b string) int {
 	var m matcher
 	return m.distance([]rune(strings.ToLower(a)), []rune(strings.ToLower(b)))
 }
 
-// The costs of edits, the discount for each letter of a common beginning, and the maximum number of
-// such letters. abbreviated is the cost of an abbreviation, which is higher than that of any edit.
+// Costs of edits, the discount for each letter of a common beginning, and the maximum number of
+// such letters. abbreviated is the cost of an abbreviation, which is higher than the cost of any
+// edit.
 const (
 	perEdit     = 4
 	perLetter   = 1
@@ -134,7 +138,7 @@ const (
 	abbreviated = 1000
 )
 
-// matcher compares one name with candidates.
+// matcher compares one name with many candidates.
 type matcher struct {
 	name, other []rune
 	letters     letters
@@ -149,13 +153,14 @@ func newMatcher(name string) *matcher {
 	return m
 }
 
-// cost returns how unlikely it is that a candidate was meant; ok is false if that is impossible.
+// cost returns a measure of how unlikely it is that a candidate was meant. ok is false if the
+// candidate is too different.
 func (m *matcher) cost(candidate *candidate) (cost int, ok bool) {
 	n, k, most := len(m.name), candidate.n, limit(len(m.name))
 	if k > 3*n || k < n-most || k > n+most && n < 4 {
 		return 0, false
 	}
-	// Each letter that only one of them has requires an edit.
+	// Each letter that occurs in only one of the names requires an edit.
 	lacks := m.letters.without(candidate.letters)
 	near := max(n-k, k-n) <= most && lacks <= most && candidate.letters.without(m.letters) <= most
 	if !near && (lacks > 0 || n < 4) {
@@ -171,7 +176,7 @@ func (m *matcher) cost(candidate *candidate) (cost int, ok bool) {
 	}
 	if near {
 		common := m.common()
-		d := max(n, k) - common // a lower bound
+		d := max(n, k) - common // lower bound of the edit distance
 		if d <= most {
 			d = m.distance(m.name, m.other)
 		}
@@ -185,7 +190,7 @@ func (m *matcher) cost(candidate *candidate) (cost int, ok bool) {
 	return 0, false
 }
 
-// common returns the number of letters that both have, wherever they are.
+// common returns the number of letters that both names contain, at any position.
 func (m *matcher) common() int {
 	n := 0
 	for i, r := range m.name {
@@ -204,8 +209,8 @@ func count(rs []rune, r rune) int {
 	return n
 }
 
-// limit returns the largest edit distance at which a name of n letters still counts as near: about
-// a third of n.
+// limit returns the maximum edit distance at which a name of n letters counts as close: about a
+// third of n.
 func limit(n int) int {
 	if n <= 3 {
 		return n / 2

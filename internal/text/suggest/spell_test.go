@@ -14,16 +14,16 @@ func TestNearest(t *testing.T) {
 		"banana": "", "x": "", "": "", "len": "", "lenient": "", "question_of_the_day": "", "pxyzt": "",
 	} {
 		if got := Nearest(name, names); got != want {
-			t.Errorf("Nearest(%q) is %q, want %q", name, got, want)
+			t.Errorf("Nearest(%q) = %q, want %q", name, got, want)
 		}
 	}
 	if got := Nearest("a", nil); got != "" {
-		t.Errorf("of none %q is nearest", got)
+		t.Errorf("Nearest without candidates = %q, want \"\"", got)
 	}
 }
 
-// TestNearestWeighs: of names at the same distance, the one with the longer
-// common beginning wins. Two letters in common are not enough.
+// TestNearestWeighs checks that among names with the same distance, Nearest prefers the longer
+// common beginning. Two common letters are not enough.
 func TestNearestWeighs(t *testing.T) {
 	for _, c := range []struct {
 		name       string
@@ -48,7 +48,7 @@ func TestNearestWeighs(t *testing.T) {
 		{"STREAM", []string{"stream"}, "stream"},
 	} {
 		if got := Nearest(c.name, c.candidates); got != c.want {
-			t.Errorf("Nearest(%q, %q) is %q, want %q", c.name, c.candidates, got, c.want)
+			t.Errorf("Nearest(%q, %q) = %q, want %q", c.name, c.candidates, got, c.want)
 		}
 	}
 }
@@ -60,13 +60,12 @@ func TestDistance(t *testing.T) {
 		{"kitten", "sitting"}: 3, {"ä", "a"}: 1,
 	} {
 		if got := m.distance([]rune(pair[0]), []rune(pair[1])); got != want {
-			t.Errorf("distance(%q, %q) is %d, want %d", pair[0], pair[1], got, want)
+			t.Errorf("distance(%q, %q) = %d, want %d", pair[0], pair[1], got, want)
 		}
 	}
 }
 
-// TestNearestUsesShortcuts: what is passed over at a glance would not have been chosen by the
-// whole rule.
+// TestNearestUsesShortcuts checks that the shortcuts in cost do not change its result.
 func TestNearestUsesShortcuts(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	word := func() string {
@@ -79,7 +78,7 @@ func TestNearestUsesShortcuts(t *testing.T) {
 	near := 0
 	for range 20_000 {
 		name, other := word(), word()
-		if r.IntN(2) == 0 { // a slip, or an abbreviation
+		if r.IntN(2) == 0 { // a typing error or an abbreviation
 			b := []rune(name)
 			i := r.IntN(len(b))
 			other = string(b[:i]) + []string{"", "x", "ab", "cdcd"}[r.IntN(4)] + string(b[min(i+r.IntN(2), len(b)):])
@@ -91,18 +90,18 @@ func TestNearestUsesShortcuts(t *testing.T) {
 		cost, ok := m.cost(&c)
 		wantCost, want := wholeCost([]rune(strings.ToLower(name)), []rune(strings.ToLower(other)))
 		if ok != want || cost != wantCost {
-			t.Fatalf("%q for %q: %d %v, by the whole rule %d %v", other, name, cost, ok, wantCost, want)
+			t.Fatalf("candidate %q for %q: cost %d, close %v; without shortcuts: cost %d, close %v", other, name, cost, ok, wantCost, want)
 		}
 		if ok {
 			near++
 		}
 	}
 	if near < 1000 {
-		t.Errorf("only %d were near", near)
+		t.Errorf("only %d pairs of names were close, want at least 1000", near)
 	}
 }
 
-// wholeCost is the rule without short cuts.
+// wholeCost computes cost without shortcuts.
 func wholeCost(name, other []rune) (int, bool) {
 	n, k, most := len(name), len(other), limit(len(name))
 	m := matcher{name: name, other: other}
@@ -120,7 +119,8 @@ func wholeCost(name, other []rune) (int, bool) {
 	return 0, false
 }
 
-// TestCertain: only a typing error is certain. A name that may mean another declaration is not.
+// TestCertain checks that Certain returns true only for a typing error, not for a name that may
+// mean another declaration.
 func TestCertain(t *testing.T) {
 	for _, c := range []struct {
 		name, near string
@@ -162,7 +162,7 @@ func TestCertain(t *testing.T) {
 		{"or", "for", nil, false},
 	} {
 		if got := Certain(c.name, c.near, append(c.others, c.near)); got != c.want {
-			t.Errorf("Certain(%q, %q, %q) is %v", c.name, c.near, c.others, got)
+			t.Errorf("Certain(%q, %q, %q) = %v", c.name, c.near, c.others, got)
 		}
 	}
 }

@@ -1,9 +1,9 @@
 // Package utf8cut cuts UTF-8 text between characters.
 //
-// Code that bounds a text by bytes, or reads it in pieces, may cut a character of up to four bytes
-// in two. The remainder is not UTF-8: it prints as U+FFFD, and JSON and databases reject it. None
-// of these functions fails for a text that was already invalid; they read only the bytes around the
-// cut.
+// Code that limits the bytes of a text, or reads it in pieces, may cut a character of several bytes
+// in two. The resulting pieces are not valid UTF-8: terminals print U+FFFD, and JSON and databases
+// reject them. The functions also accept text that is already invalid. They read only the bytes
+// around the cut.
 package utf8cut
 
 import (
@@ -14,9 +14,9 @@ import (
 // Text is a string or a slice of bytes.
 type Text interface{ ~string | ~[]byte }
 
-// Before returns the last boundary between characters at or before the byte at most: s[:Before(s,
-// most)] is the longest beginning of s with at most that many bytes. If s is not UTF-8 around most,
-// it returns most itself; a most below 0 counts as 0.
+// Before returns the last boundary between characters at or before the byte offset most.
+// s[:Before(s, most)] is therefore the longest beginning of s that has at most most bytes. If s is
+// not valid UTF-8 around most, Before returns most. A negative most counts as 0.
 func Before[T Text](s T, most int) int {
 	most = max(most, 0)
 	if len(s) <= most {
@@ -30,8 +30,8 @@ func Before[T Text](s T, most int) int {
 	return most
 }
 
-// Short returns s if it has at most most bytes, and otherwise its beginning followed by "…". Bytes
-// of the beginning that are not UTF-8 are left out.
+// Short returns s if it has at most most bytes. Otherwise it returns the beginning of s followed by
+// "…", without bytes that are not valid UTF-8.
 func Short(s string, most int) string {
 	if len(s) <= most {
 		return s
@@ -39,8 +39,8 @@ func Short(s string, most int) string {
 	return strings.ToValidUTF8(s[:Before(s, most)], "") + "…"
 }
 
-// Unfinished returns the number of bytes at the end of s that begin an incomplete character: 0 to
-// 3. A reader of pieces retains them for the next piece.
+// Unfinished returns the number of bytes at the end of s that are the beginning of an incomplete
+// character, from 0 to 3. A caller that reads pieces should prepend these bytes to the next piece.
 func Unfinished[T Text](s T) int {
 	for n := 1; n < utf8.UTFMax && n <= len(s); n++ {
 		if at := len(s) - n; utf8.RuneStart(s[at]) {
@@ -53,8 +53,8 @@ func Unfinished[T Text](s T) int {
 	return 0
 }
 
-// Rest returns the number of bytes at the beginning of s that are the rest of a cut character: 0 to
-// 3.
+// Rest returns the number of bytes at the beginning of s that are the end of a cut character, from
+// 0 to 3.
 func Rest[T Text](s T) int {
 	n := 0
 	for n < utf8.UTFMax-1 && n < len(s) && !utf8.RuneStart(s[n]) {

@@ -1,5 +1,6 @@
-// Package yamlcore reads the scalars of YAML by the core schema of YAML 1.2: `yes`, `017` and dates
-// are texts there. The compatibility promise does not cover its API.
+// Package yamlcore converts YAML scalars to values according to the core schema of YAML 1.2. In
+// this schema `yes`, `017` and dates are texts. The compatibility promise does not cover the API of
+// this package.
 package yamlcore
 
 import (
@@ -11,8 +12,8 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// Scalar returns the value of a scalar: nil, a bool, an int64, a json.Number for an integer beyond
-// 64 bits, a float64 or a string.
+// Scalar returns the value of a scalar. The value is nil, a bool, an int64, a json.Number for an
+// integer that does not fit into 64 bits, a float64 or a string.
 func Scalar(n *yaml.Node) any {
 	text := n.Value
 	if n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle) != 0 {
@@ -43,8 +44,8 @@ func Scalar(n *yaml.Node) any {
 	return text
 }
 
-// plainInteger reads 12, -3, 0x1F and 0o17. If it does not fit into 64 bits, the result is a
-// json.Number.
+// plainInteger parses integers such as 12, -3, 0x1F and 0o17. An integer that does not fit into 64
+// bits becomes a json.Number.
 func plainInteger(text string) (any, bool) {
 	for prefix, base := range map[string]int{"0x": 16, "0o": 8} {
 		if digits, ok := strings.CutPrefix(text, prefix); ok {
@@ -68,7 +69,7 @@ func plainInteger(text string) (any, bool) {
 	return json.Number(digits), true
 }
 
-// isDecimal reports whether a text is [-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?.
+// isDecimal reports whether a text matches [-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?.
 func isDecimal(text string) bool {
 	rest := strings.TrimLeft(text, "+-")
 	if len(text)-len(rest) > 1 {

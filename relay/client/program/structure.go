@@ -1,6 +1,6 @@
-// Package program describes a Concerto program for the relay: its parts, and the connections
-// between it, its hosts and its agents. It depends on the VM, which hostd must not import. The
-// compatibility promise does not cover this API.
+// Package program describes a Concerto program for the relay: its parts, and which part uses which
+// other part. It depends on the VM, which hostd must not import. The compatibility promise does not
+// cover the API of this package.
 package program
 
 import (
@@ -12,12 +12,13 @@ import (
 	"github.com/concerto-lang/concerto/relay/client"
 )
 
-// graph is a structure under construction.
+// graph is a Structure that is being built.
 type graph struct{ *client.Structure }
 
 func id(kind, name string) string { return kind + ":" + name }
 
-// StructureOf returns the structure of a program, from its declarations and code.
+// StructureOf returns the structure of a program. It is computed from the program's declarations
+// and code.
 func StructureOf(p *ir.Program) *client.Structure {
 	g := graph{&client.Structure{Nodes: []client.Node{}, Edges: []client.Edge{}}}
 	pipelines := pipelinesOf(p)
@@ -58,10 +59,11 @@ func StructureOf(p *ir.Program) *client.Structure {
 	return g.Structure
 }
 
-// runSuffix follows the pipeline's name in the name of its function.
+// runSuffix is the end of the name of a pipeline's function, after the name of the pipeline.
 const runSuffix = ".run"
 
-// pipelinesOf returns the names of pipelines by function: the functions that emit a start event.
+// pipelinesOf returns the names of the pipelines by index of their function. A function belongs to
+// a pipeline if it emits a start event.
 func pipelinesOf(p *ir.Program) map[int]string {
 	starts := map[int32]bool{}
 	for i, c := range p.Constants {
@@ -95,7 +97,7 @@ func (g graph) tools(p *ir.Program, from string, tools []int) {
 	}
 }
 
-// stage is a stage of a pipeline with its code.
+// stage is a stage of a pipeline and its code.
 type stage struct {
 	name string
 	code []ir.Instr
@@ -103,8 +105,8 @@ type stage struct {
 
 func (s stage) id(pipeline string) string { return id("stage", pipeline+"."+s.name) }
 
-// stagesOf returns the stages of a pipeline's function, in order. A stage begins where its start
-// event is emitted; its name is loaded before that.
+// stagesOf returns the stages of a pipeline's function, in order. The code of a stage begins at the
+// emit of its start event. The instruction before loads the name of the stage.
 func stagesOf(p *ir.Program, function int) (out []stage) {
 	code := p.Functions[function].Code
 	begin, before, name := -1, "", ""
@@ -133,7 +135,8 @@ func stagesOf(p *ir.Program, function int) (out []stage) {
 	return out
 }
 
-// addUses adds what a function and its callees use. It does not descend into pipelines.
+// addUses adds edges for everything that a function and its callees use. It does not follow calls
+// of pipelines.
 func (g graph) addUses(p *ir.Program, pipelines map[int]string, from string, f *ir.Function, code []ir.Instr) {
 	seen := map[int]bool{}
 	var next []int

@@ -1,5 +1,5 @@
-// Command gen writes the manual's chapter on the relay's protocol and the JSON Schemas of its
-// messages to a directory.
+// Command gen writes the manual's chapter on the relay's protocol, and the JSON Schemas of the
+// messages, to a directory.
 package main
 
 import (
