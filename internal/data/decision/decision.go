@@ -1,4 +1,5 @@
-// Package decision interprets the answers to approvals. An answer that is not clearly yes means no.
+// Package decision interprets the answers to approval requests. An answer that is not clearly an
+// approval is a denial.
 package decision
 
 import (
@@ -12,31 +13,31 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/jcs"
 )
 
-// How far an allowance goes, from the narrowest.
+// The scopes of an approval, from the narrowest.
 const (
 	Once    = "once"    // this time
 	Session = "session" // as long as the conversation lasts
 	Always  = "always"  // from now on
 )
 
-// Deny is the word for a refusal where scopes are listed.
+// Deny is the word for a denial in lists of scopes.
 const Deny = "deny"
 
-// scopes lists all scopes, from the narrowest.
+// scopes contains all scopes, from the narrowest.
 var scopes = []string{Once, Session, Always}
 
-// Decision is a decision in full. The zero value denies.
+// Decision is the meaning of an answer to an approval request. The zero value is a denial.
 type Decision struct {
 	Allow      bool
-	Scope      string          // of an allowance
-	Input      json.RawMessage // executed instead of the requested arguments; nil executes those
-	Reason     string          // of a denial; may be ""
-	Option     string          // the option of the asker that is chosen; "" leaves it to Scope
-	Stop       bool            // a denial that also ends what the asker is doing
-	ArgsSHA256 string          // the arguments that it is for, see Covers; may be ""
+	Scope      string          // scope of an approval; "" for a denial
+	Input      json.RawMessage // arguments that replace the requested ones; nil means the requested ones
+	Reason     string          // reason of a denial; may be ""
+	Option     string          // name of the chosen option of the request; "" means the one that Scope selects
+	Stop       bool            // the denial also stops the requester's current work
+	ArgsSHA256 string          // hash of the arguments that the approval is for (see Covers); "" means any
 }
 
-// words maps texts to decisions. It is created on first use to keep the start of the command fast.
+// words maps texts to decisions. It is built at the first use, so that the command starts quickly.
 var words = sync.OnceValue(func() map[string]Decision {
 	all := map[string]Decision{}
 	for _, w := range strings.Fields("yes y ok okay allow approve approved accept once true") {
@@ -52,8 +53,9 @@ var words = sync.OnceValue(func() map[string]Decision {
 	return all
 })
 
-// Parse returns the meaning of an answer, a JSON value: true, false, a text, or a decision in full.
-// Any other text denies, with itself as the reason; so does any other value.
+// Parse interprets an answer as JSON. Valid answers are true, false, a text in words, and an object
+// with the members of a Decision. Any other text is a denial with that text as its reason. Any
+// other value is a denial too.
 func Parse(answer []byte) Decision {
 	answer = bytes.TrimSpace(answer)
 	var text string
@@ -75,18 +77,18 @@ func Parse(answer []byte) Decision {
 	return denyInvalid(answer)
 }
 
-// normalize returns a text in the form of the keys of words.
+// normalize converts a text to the form of the keys of words.
 func normalize(text string) string {
 	return strings.TrimSpace(strings.ToLower(strings.Trim(strings.TrimSpace(text), ".!")))
 }
 
-// denyInvalid returns the meaning of an invalid decision.
+// denyInvalid returns the denial for an invalid answer.
 func denyInvalid(answer []byte) Decision {
 	return Decision{Reason: "not a decision: " + string(answer)}
 }
 
-// readObject reads a decision as an object. A member of another type, or another word
-// than there is, makes it none.
+// readObject parses a decision that is an object. If a member has a wrong type or an unknown value,
+// the result is a denial.
 func readObject(answer []byte) Decision {
 	var o struct {
 		Decision   string          `json:"decision"`
@@ -120,11 +122,11 @@ func readObject(answer []byte) Decision {
 	return d
 }
 
-// members are what a decision in full may have.
+// members contains the names of the members that a decision object may have.
 var members = [...]string{"decision", "scope", "input", "reason", "option", "stop", "args_sha256"}
 
-// isAmbiguous reports whether an object contains a member twice, or in another case: json.Unmarshal
-// would use the last one. further lists additional members.
+// isAmbiguous reports whether an object contains a member twice, or in another letter case, because
+// json.Unmarshal would use the last one. further contains additional allowed members.
 func isAmbiguous(object []byte, further ...string) bool {
 	members := append(further, members[:]...)
 	d := json.NewDecoder(bytes.NewReader(object))
@@ -148,8 +150,8 @@ func isAmbiguous(object []byte, further ...string) bool {
 	return false
 }
 
-// Within returns the decision with its scope among those offered: one that is not becomes the next
-// narrower one, never a wider one. It is a denial when there is none.
+// Within returns the decision with a scope that is in offered. If the scope is not offered, the
+// next narrower offered scope replaces it. If there is none, the result is a denial.
 func (d Decision) Within(offered []string) Decision {
 	if !d.Allow {
 		return d
@@ -163,8 +165,8 @@ func (d Decision) Within(offered []string) Decision {
 	return Decision{Reason: "nothing as narrow as '" + d.Scope + "' can be allowed here", Stop: d.Stop}
 }
 
-// Covers returns the decision if it is for these arguments, a JSON value, or names none; otherwise
-// a denial with the reason.
+// Covers returns the decision if it is for the arguments args, given as JSON, or for any arguments.
+// Otherwise it returns a denial with the reason.
 func (d Decision) Covers(args []byte) Decision {
 	if d.ArgsSHA256 == "" || d.ArgsSHA256 == Hash(args) {
 		return d
@@ -172,8 +174,8 @@ func (d Decision) Covers(args []byte) Decision {
 	return Decision{Reason: "the approval is for other arguments", Stop: d.Stop}
 }
 
-// Hash returns the SHA-256 of arguments, a JSON value, in canonical form, as hexadecimal digits; ""
-// when they have no canonical form.
+// Hash returns the SHA-256 in hex of arguments in canonical JSON, or "" if they have no canonical
+// form.
 func Hash(args []byte) string {
 	text, err := jcs.Canonical(args)
 	if err != nil {

@@ -38,12 +38,12 @@ func TestParse(t *testing.T) {
 		`{"decision":"allow","args_sha256":"ab"}`:                        {Allow: true, Scope: Once, ArgsSHA256: "ab"},
 	} {
 		if d := cmp.Diff(want, Parse([]byte(in))); d != "" {
-			t.Errorf("%s (-want +got):\n%s", in, d)
+			t.Errorf("Parse(%s) differs (-want +got):\n%s", in, d)
 		}
 	}
 }
 
-// A scope is the requested or a narrower one, whatever is offered.
+// TestWithin checks that Within returns the requested scope or a narrower one, for all offers.
 func TestWithin(t *testing.T) {
 	for bits := range 8 {
 		var offered []string
@@ -61,12 +61,12 @@ func TestWithin(t *testing.T) {
 			}
 			got := Decision{Allow: true, Scope: s, Stop: true}.Within(offered)
 			if got.Scope != want || got.Allow != (want != "") || !got.Stop {
-				t.Errorf("%s within %v: %+v", s, offered, got)
+				t.Errorf("scope %s within %v = %+v", s, offered, got)
 			}
 		}
 	}
 	if got := (Decision{Reason: "r"}).Within(nil); got.Reason != "r" || got.Allow {
-		t.Errorf("%+v", got)
+		t.Errorf("Within for a denial = %+v, want the same denial", got)
 	}
 }
 
@@ -74,14 +74,14 @@ func TestCovers(t *testing.T) {
 	args := []byte(`{"b": 2.0, "a": "x"}`)
 	d := Decision{Allow: true, Scope: Once, ArgsSHA256: Hash([]byte(`{"a":"x","b":2}`))}
 	if got := d.Covers(args); !got.Allow {
-		t.Errorf("%+v", got)
+		t.Errorf("Covers for the approved arguments = %+v, want an approval", got)
 	}
 	for _, other := range []string{`{"a":"x","b":3}`, `{`, ``} {
 		if got := d.Covers([]byte(other)); got.Allow || got.Reason != "the approval is for other arguments" {
-			t.Errorf("%s: %+v", other, got)
+			t.Errorf("Covers for the other arguments %s = %+v, want a denial", other, got)
 		}
 	}
 	if got := (Decision{Allow: true}).Covers([]byte(`{`)); !got.Allow {
-		t.Errorf("%+v", got)
+		t.Errorf("Covers of a decision without a hash = %+v, want an approval", got)
 	}
 }

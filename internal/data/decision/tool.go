@@ -6,27 +6,27 @@ import (
 	"slices"
 )
 
-// Additional members of answers to the approval of a tool call.
+// Additional members of answers to approval requests for tool calls.
 const (
 	Respond   = "respond" // Output is given in the tool's place
 	MatchTool = "tool"    // an allowance for a session is for all calls of the tool
 	MatchArgs = "args"    // it is for the same arguments
 )
 
-// Answer is a decision about a tool's call.
+// Answer is a decision about a tool call.
 type Answer struct {
 	Decision
-	Respond bool            // the tool is not called: Output is its result
-	Output  json.RawMessage // nil: null
-	Match   string          // of an allowance for longer than once
+	Respond bool            // the tool is not called, and Output is the result of the call
+	Output  json.RawMessage // JSON; nil means null
+	Match   string          // which later calls an approval beyond once covers
 }
 
-// toolScopes returns how far an allowance of a tool can go.
+// toolScopes returns the scopes that an approval of a tool call may have.
 func toolScopes() []string { return []string{Once, Session} }
 
-// ParseTool returns the meaning of an answer to the approval of a tool call: like Of, and also
-// decisions that respond instead of the tool or limit the permission, and the older {approved: …,
-// reason?}. Always lasts as long as the session.
+// ParseTool interprets an answer to the approval request of a tool call. It accepts the answers of
+// Parse, objects that contain a response or limit the approval, and the older form {approved: …,
+// reason?}. The scope Always counts as Session.
 func ParseTool(answer []byte) Answer {
 	answer = bytes.TrimSpace(answer)
 	if len(answer) == 0 || answer[0] != '{' {
@@ -72,8 +72,8 @@ func newAnswer(d Decision) Answer {
 	return a
 }
 
-// Written returns an answer given by a person or in advance as text: a JSON object unchanged,
-// anything else as its text.
+// Written converts an answer that is given as text to JSON. A JSON object is returned unchanged;
+// any other text becomes a JSON string.
 func Written(answer []byte) []byte {
 	var text string
 	if json.Unmarshal(answer, &text) != nil {

@@ -28,7 +28,7 @@ func TestParseTool(t *testing.T) {
 		`{"decision":"maybe"}`:                         no(`not a decision: {"decision":"maybe"}`),
 	} {
 		if d := cmp.Diff(want, ParseTool([]byte(in))); d != "" {
-			t.Errorf("%s (-want +got):\n%s", in, d)
+			t.Errorf("ParseTool(%s) differs (-want +got):\n%s", in, d)
 		}
 	}
 }

@@ -2,7 +2,7 @@ package effect
 
 import "cmp"
 
-// The values of ExchangeReply.By and Answer.By, which name the origin of a decision.
+// The values of ExchangeReply.By and Answer.By. They name the source of a decision.
 const (
 	ByHandler     = "handler"  // a handler of the program
 	ByTools       = "tools"    // the host's tools
@@ -20,14 +20,14 @@ const (
 	ByHost        = "host"        // the host itself, which has taken back what it asked
 )
 
-// Actor is the person or component that decides, as in records. Its types are those below and, in
-// records of tool calls, the types of the callers.
+// Actor is the person or component that made a recorded decision. Its type is one of the Actor
+// constants or, in records of tool calls, a type of caller.
 type Actor struct {
 	Type string `json:"type"`
 	Name string `json:"name"`
 }
 
-// The types of those who decide, the most personal first.
+// The types of actors, in decreasing order of personal responsibility.
 const (
 	ActorHuman       = "human"
 	ActorApplication = "application"
@@ -39,7 +39,7 @@ const (
 	ActorHost        = "host"
 )
 
-// actors contains the actor of each By constant that determines one by itself.
+// actors maps each By constant that identifies one actor to that actor.
 var actors = map[string]Actor{
 	ByDefault:     {Type: ActorDefault},
 	ByTimeout:     {Type: ActorTimeout},
@@ -54,8 +54,8 @@ var actors = map[string]Actor{
 	ByHost:        {Type: ActorHost},
 }
 
-// ActorOf returns the actor of a By constant; name is the person's or application's name if known.
-// Any other word names the application.
+// ActorOf returns the actor of a By value. name is the name of the person or application, if it is
+// known. A value that is not a By constant is the name of an application.
 func ActorOf(by, name string) Actor {
 	a, ok := actors[by]
 	if !ok {

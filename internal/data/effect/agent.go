@@ -2,7 +2,8 @@ package effect
 
 import "encoding/json"
 
-// The kinds of requests to a model: a call with a complete reply, and one with a streamed reply.
+// The kinds of requests to models: a call whose reply is returned as a whole, and a call whose
+// reply is streamed.
 const (
 	KindAgentCall   Kind = "agent.call"
 	KindStreamOpen  Kind = "agent.stream.open"
@@ -11,8 +12,8 @@ const (
 	KindStep        Kind = "agent.step"
 )
 
-// AgentCall asks a model once (spec/07-agents.md). The tool loop and the
-// re-prompting of structured output happen above it, in Concerto code.
+// AgentCall sends one request to a model (spec/07-agents.md). The library, in Concerto code,
+// implements the loop of tool calls and the repair of invalid structured output.
 type AgentCall struct {
 	Agent       string          `json:"agent"`      // the declaration's name
 	Connection  string          `json:"connection"` // a key of [connections]
@@ -32,8 +33,8 @@ type AgentCall struct {
 	Retry       *Retry          `json:"retry,omitempty"`   // the agent's retry_policy, else the connection's
 }
 
-// Retry is a retry policy. MaxAttempts counts all attempts; delays are in
-// milliseconds; Backoff is "none", "linear" or "exponential".
+// Retry is a retry policy. MaxAttempts includes the first attempt. Delays are in milliseconds.
+// Backoff is "none", "linear" or "exponential".
 type Retry struct {
 	MaxAttempts  int64  `json:"max_attempts"`
 	Backoff      string `json:"backoff"`
@@ -41,9 +42,9 @@ type Retry struct {
 	MaxDelay     int64  `json:"max_delay_ms"`
 }
 
-// ChatMessage is one message of a conversation. Role is "system", "user",
-// "assistant" or "tool". Files belong only to "user", ToolCalls only to
-// "assistant", ToolCallID and IsError only to "tool".
+// ChatMessage is a message of a conversation. Role is "system", "user", "assistant" or "tool".
+// Files may only be set for "user", ToolCalls only for "assistant", ToolCallID and IsError only for
+// "tool".
 type ChatMessage struct {
 	Role       string         `json:"role"`
 	Content    string         `json:"content"`
@@ -53,24 +54,24 @@ type ChatMessage struct {
 	IsError    bool           `json:"is_error,omitempty"`
 }
 
-// ToolCall is a model's request to call a tool. Args is the JSON text as the
-// model wrote it, which should be an object.
+// ToolCall is a model's request to call a tool. Args is the JSON text from the model, which should
+// be an object.
 type ToolCall struct {
 	ID   string `json:"id"`
 	Name string `json:"name"`
 	Args string `json:"args"`
 }
 
-// ToolSpec offers a tool to a model. Parameters is a JSON Schema object.
+// ToolSpec describes a tool to a model. Parameters is the JSON Schema of an object.
 type ToolSpec struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description"`
 	Parameters  json.RawMessage `json:"parameters"`
 }
 
-// AgentReply is a model's answer. StopReason is "end", "length", "tool", "stop" or "filter".
-// Provider is the connection's name. RequestID is the provider's identifier of the request, or ""
-// if there is none.
+// AgentReply is the reply of a model. StopReason is "end", "length", "tool", "stop" or "filter".
+// Provider is the name of the connection. RequestID is the id that the provider assigned to the
+// request; "" if there is none.
 type AgentReply struct {
 	Text       string     `json:"text"`
 	ToolCalls  []ToolCall `json:"tool_calls,omitempty"`
@@ -83,32 +84,32 @@ type AgentReply struct {
 	RequestID  string     `json:"request_id,omitempty"`
 }
 
-// StreamOpen begins a call with a streamed reply and returns a *StreamOpened without waiting.
-// Errors of the call are reported by StreamNext.
+// StreamOpen starts a call with a streamed reply. It returns a *StreamOpened without waiting.
+// StreamNext reports errors of the call.
 type StreamOpen struct {
 	AgentCall
 }
 
-// StreamOpened names the stream in the requests that follow.
+// StreamOpened contains the number by which later requests identify the stream.
 type StreamOpened struct {
 	ID int64 `json:"id"`
 }
 
-// StreamNext waits for more of the reply and returns a *StreamPiece. A stream has at most one such
-// request in flight.
+// StreamNext waits for the next piece of the reply and returns a *StreamPiece. Only one such
+// request per stream may be in progress.
 type StreamNext struct {
 	ID int64 `json:"id"`
 }
 
-// StreamPiece is a piece of the reply's text, as the provider sent it, or the
-// end: Reply is then the whole reply, and Text empty.
+// StreamPiece is a piece of the reply's text as the provider sent it. The last piece has the whole
+// reply in Reply and an empty Text.
 type StreamPiece struct {
 	Text  string      `json:"text"`
 	Reply *AgentReply `json:"reply,omitempty"`
 }
 
-// StreamClose closes a stream. In the middle of the reply it aborts the request to the model. Its
-// result is nil, also for a stream that is not open.
+// StreamClose closes a stream. If the reply is not complete, it aborts the request to the model.
+// Its result is nil. Closing a stream that is not open has no effect.
 type StreamClose struct {
 	ID int64 `json:"id"`
 }
@@ -118,14 +119,13 @@ const (
 	StepToolCall   = "tool_call"   // a tool is called: Tool, ID, and the arguments as Text
 	StepToolResult = "tool_result" // what it gave: Text, and whether it Failed
 	StepMended     = "mended"      // a reply was mended before it was read: how is Text
-	// a reply did not fit: Text explains why; attempt Attempt of Of follows
+	// the reply was invalid: Text is the reason, and attempt Attempt of Of follows
 	StepRepair = "repair"
 	StepRetry  = "retry" // a decorator calls again: Text is why, attempt Attempt of Of follows
 )
 
-// Step reports what the library does between requests to a model, for observers of the run;
-// performing it has no effect. By names the agent or host, or the decorated function. Its result is
-// nil.
+// Step informs observers about an action of the library between requests to a model. Performing it
+// has no effect. By is the name of the agent, host or decorated function. Its result is nil.
 type Step struct {
 	What    string `json:"what"`
 	By      string `json:"by"`
@@ -137,17 +137,17 @@ type Step struct {
 	Of      int64  `json:"of,omitempty"`
 }
 
-// Kind is KindStep.
+// Kind returns KindStep.
 func (*Step) Kind() Kind { return KindStep }
 
-// Kind is KindAgentCall.
+// Kind returns KindAgentCall.
 func (*AgentCall) Kind() Kind { return KindAgentCall }
 
-// Kind is KindStreamOpen.
+// Kind returns KindStreamOpen.
 func (*StreamOpen) Kind() Kind { return KindStreamOpen }
 
-// Kind is KindStreamNext.
+// Kind returns KindStreamNext.
 func (*StreamNext) Kind() Kind { return KindStreamNext }
 
-// Kind is KindStreamClose.
+// Kind returns KindStreamClose.
 func (*StreamClose) Kind() Kind { return KindStreamClose }

@@ -2,10 +2,11 @@ package effect
 
 import "encoding/json"
 
-// Tools of the application. KindAppList returns the tools. A call that needs approval, also of a
-// tool of the program, is prepared and decided. KindAppCall performs it, and KindAppLeave reports
-// that it is not performed, or elsewhere. Calls of the program's own tools are recorded by requests
-// of their own.
+// The kinds of requests for tools of the application. KindAppList returns the tools. A call that
+// needs approval, also of a program's own tool, is prepared (KindAppPrepare) and decided
+// (KindAppDecide). KindAppCall performs a prepared call. KindAppLeave reports that a prepared call
+// is not performed, or is performed in another way. KindAuditCall and KindAuditDone record calls of
+// the program's own tools.
 const (
 	KindAppList    Kind = "tool.list"
 	KindAppPrepare Kind = "tool.prepare"
@@ -17,13 +18,13 @@ const (
 	KindAuditDone  Kind = "audit.done"
 )
 
-// AppList returns the tools of the application that a caller may use as an *AppOffer.
+// AppList returns the application's tools that a caller may use, as an *AppOffer.
 type AppList struct {
 	Only     *[]string `json:"only,omitempty"`  // filters as in `app_tools`; nil: all
 	Reserved []string  `json:"taken,omitempty"` // names that are the program's own tools
 }
 
-// AppOffer is what the application has to offer now.
+// AppOffer contains the tools that the application currently offers.
 type AppOffer struct {
 	Tools []AppTool `json:"tools"`
 }
@@ -37,11 +38,11 @@ type AppTool struct {
 	Category    string          `json:"category,omitempty"`
 	Parameters  json.RawMessage `json:"parameters"` // a JSON Schema
 	Sequential  bool            `json:"sequential,omitempty"`
-	// the call must be prepared, because it may need approval
+	// a call must be prepared, because it may need approval
 	Approve bool `json:"approve,omitempty"`
 }
 
-// AppAsk is a requested call.
+// AppAsk describes a requested call of a tool.
 type AppAsk struct {
 	CallID  string          `json:"call_id"`
 	Tool    string          `json:"tool"`
@@ -53,26 +54,27 @@ type AppAsk struct {
 	Missing bool            `json:"missing,omitempty"` // it does not exist for the caller
 }
 
-// OwnTool holds additional facts about a tool that is not the application's. The zero value is an
-// unknown tool.
+// OwnTool contains properties of a tool that does not belong to the application. The zero value
+// means that the properties are unknown.
 type OwnTool struct {
 	Name        string `json:"name"`            // as models see it
 	Owner       string `json:"owner,omitempty"` // "program", or "mcp:SERVER"
 	Description string `json:"description,omitempty"`
 }
 
-// AppPrepare prepares a call and returns an *AppQuestion.
+// AppPrepare prepares a call. It returns an *AppQuestion.
 type AppPrepare struct{ AppAsk }
 
-// AppQuestion is the question to the application before a call; without a payload there is none.
+// AppQuestion is the approval request for a prepared call. Without a payload, no approval is
+// needed.
 type AppQuestion struct {
 	Payload json.RawMessage `json:"payload,omitempty"`
 	Within  float64         `json:"within,omitempty"` // seconds
 	ID      int64           `json:"id"`               // of the prepared call
 }
 
-// AppDecide passes on the application's answer about a prepared call, as in an Answer, or why there
-// is none. It returns an *AppVerdict.
+// AppDecide passes the application's answer about a prepared call, with the members of an Answer,
+// or the reason why there is none. It returns an *AppVerdict.
 type AppDecide struct {
 	CallID     string          `json:"call_id"`
 	Answer     json.RawMessage `json:"answer,omitempty"`
@@ -83,7 +85,7 @@ type AppDecide struct {
 	Late       bool            `json:"late,omitempty"`
 }
 
-// AppVerdict is the decision on a call.
+// AppVerdict is the decision about a prepared call.
 type AppVerdict struct {
 	Outcome string          `json:"outcome,omitempty"` // why the call is not made: denied, arguments
 	Error   string          `json:"error,omitempty"`
@@ -95,21 +97,21 @@ type AppVerdict struct {
 	Decided *AppDecided     `json:"decided,omitempty"` // nil where nothing had to be
 }
 
-// AppDecided is a decision on a call, for records.
+// AppDecided describes the decision about a call for records.
 type AppDecided struct {
 	Decision string `json:"decision"` // allow, deny or respond
 	Scope    string `json:"scope,omitempty"`
 	Actor    Actor  `json:"actor"`
 	MS       int64  `json:"ms"` // that it took
 	Reason   string `json:"reason,omitempty"`
-	// ArgsSHA256 is the arguments that were approved of, ExecutedSHA256 those with which the
-	// tool is called; "" when it is not.
+	// ArgsSHA256 is the hash of the approved arguments. ExecutedSHA256 is the hash of the arguments
+	// with which the tool is called; "" if it is not called.
 	ArgsSHA256     string `json:"args_sha256"`
 	ExecutedSHA256 string `json:"executed_sha256,omitempty"`
 }
 
-// AppLeave reports that a prepared call is not performed by an AppCall, or if it is cancelled, not
-// at all.
+// AppLeave reports that a prepared call is not performed by an AppCall. If Cancelled is set, it is
+// not performed at all.
 type AppLeave struct {
 	ID        int64 `json:"id"`
 	Cancelled bool  `json:"cancelled,omitempty"`
@@ -119,14 +121,14 @@ type AppLeave struct {
 // *AuditCalled.
 type AuditCall struct{ AppAsk }
 
-// AuditCalled is the number of a recorded call; 0 and an error mean that it could not be recorded
-// and must not start.
+// AuditCalled contains the number of a recorded call. If the call could not be recorded, the number
+// is 0, the request fails, and the call must not start.
 type AuditCalled struct {
 	ID    int64  `json:"id"`
 	Error string `json:"error,omitempty"`
 }
 
-// AuditDone records the end of a call that an AuditCall has recorded.
+// AuditDone records the end of a call whose start an AuditCall has recorded.
 type AuditDone struct {
 	ID          int64  `json:"id"`
 	Outcome     string `json:"outcome"`
@@ -134,10 +136,10 @@ type AuditDone struct {
 	OutputBytes int64  `json:"output_bytes"`
 }
 
-// AppCall performs a prepared call and returns an *AppResult.
+// AppCall performs a prepared call. It returns an *AppResult.
 type AppCall struct{ AppAsk }
 
-// AppResult is what became of a call.
+// AppResult is the result of a call.
 type AppResult struct {
 	Outcome    string          `json:"outcome"` // ok, failed, arguments, not_found, denied, timeout, cancelled, unavailable, limit
 	Output     json.RawMessage `json:"output,omitempty"`
@@ -145,39 +147,40 @@ type AppResult struct {
 	Stop       bool            `json:"stop,omitempty"`    // the call of the agent that made it ends
 	Changed    json.RawMessage `json:"changed,omitempty"` // the arguments, as shown, when the application has changed them
 	DurationMS int64           `json:"duration_ms"`
-	// In a test: Mocked means that the test answers instead of the tool, and Output holds the
-	// arguments; Unplayed that the tool has external effects and is not mocked.
+	// Mocked and Unplayed are only set in tests. Mocked means that the test answers the call;
+	// Output then contains the arguments. Unplayed means that the tool has external effects and is
+	// not mocked.
 	Mocked   bool `json:"mocked,omitempty"`
 	Unplayed bool `json:"unplayed,omitempty"`
 	Outside  bool `json:"outside,omitempty"` // it has reached outside, since the test is recorded
 }
 
-// AppMock has a test answer the calls of a tool of the application, "x" or "x@2", which need
-// not be there.
+// AppMock makes a test answer the calls of a tool, named "x" or "x@2". The application need not
+// have such a tool.
 type AppMock struct {
 	Name string `json:"name"`
 }
 
-// Kind is KindAppList.
+// Kind returns KindAppList.
 func (*AppList) Kind() Kind { return KindAppList }
 
-// Kind is KindAppPrepare.
+// Kind returns KindAppPrepare.
 func (*AppPrepare) Kind() Kind { return KindAppPrepare }
 
-// Kind is KindAppDecide.
+// Kind returns KindAppDecide.
 func (*AppDecide) Kind() Kind { return KindAppDecide }
 
-// Kind is KindAppLeave.
+// Kind returns KindAppLeave.
 func (*AppLeave) Kind() Kind { return KindAppLeave }
 
-// Kind is KindAppCall.
+// Kind returns KindAppCall.
 func (*AppCall) Kind() Kind { return KindAppCall }
 
-// Kind is KindAppMock.
+// Kind returns KindAppMock.
 func (*AppMock) Kind() Kind { return KindAppMock }
 
-// Kind is KindAuditCall.
+// Kind returns KindAuditCall.
 func (*AuditCall) Kind() Kind { return KindAuditCall }
 
-// Kind is KindAuditDone.
+// Kind returns KindAuditDone.
 func (*AuditDone) Kind() Kind { return KindAuditDone }

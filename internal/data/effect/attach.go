@@ -10,18 +10,18 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/hexsum"
 )
 
-// AttachFile reads a file that is sent to a model, and returns an *AttachedFile. The file must
-// be regular, of at most MaxAttached bytes, and of a type that can be sent.
+// AttachFile reads a file to send it to a model, and returns an *AttachedFile. The file must be a
+// regular file of at most MaxAttached bytes, with a media type that models accept.
 type AttachFile struct {
 	Path string `json:"path"`
 }
 
-// MaxAttached is the largest file that can be sent to a model, in bytes.
+// MaxAttached is the maximum size of a file that can be sent to a model, in bytes.
 const MaxAttached = 20 << 20
 
-// AttachedFile is a file in a prompt. Name is the last part of its path, Size its bytes, SHA256
-// their hash in hex. Data is base64, or for PlainText the text itself. Requests on tapes and in
-// journals have no Data: the result of AttachFile contains it.
+// AttachedFile is a file in a prompt. Name is the last part of its path, Size is in bytes, and
+// SHA256 is its hash in hex. Data is base64, or for PlainText the text itself. Requests on tapes
+// and in journals have no Data, because the result of AttachFile contains it.
 type AttachedFile struct {
 	Name   string `json:"name"`
 	Type   string `json:"type"`
@@ -30,14 +30,14 @@ type AttachedFile struct {
 	Data   string `json:"data,omitempty"`
 }
 
-// The media types of attached files that are not images.
+// The media types of attached files other than images.
 const (
 	PlainText = "text/plain"
 	PDF       = "application/pdf"
 )
 
-// NewAttachedFile returns the contents of a file as an attached file. It returns false for contents
-// that are neither an image, a PDF nor text.
+// NewAttachedFile returns an attached file with these contents. ok is false if the contents are
+// neither an image, a PDF nor text.
 func NewAttachedFile(name string, data []byte) (*AttachedFile, bool) {
 	f := &AttachedFile{Name: path.Base(name), Type: mediaType(data), Size: int64(len(data)), SHA256: hexsum.SHA256(data)}
 	switch {
@@ -51,7 +51,7 @@ func NewAttachedFile(name string, data []byte) (*AttachedFile, bool) {
 	return f, true
 }
 
-// mediaType recognises images and PDFs by their first bytes.
+// mediaType returns the media type of an image or a PDF, recognised by its first bytes, or "".
 func mediaType(data []byte) string {
 	switch {
 	case bytes.HasPrefix(data, []byte("\x89PNG\r\n\x1a\n")):
@@ -68,7 +68,8 @@ func mediaType(data []byte) string {
 	return ""
 }
 
-// WithoutFileData returns messages whose files have no Data. It does not change the argument.
+// WithoutFileData returns a copy of messages in which files have no Data. It does not change the
+// argument.
 func WithoutFileData(messages []ChatMessage) []ChatMessage {
 	if !slices.ContainsFunc(messages, func(m ChatMessage) bool { return len(m.Files) > 0 }) {
 		return messages
@@ -84,5 +85,5 @@ func WithoutFileData(messages []ChatMessage) []ChatMessage {
 	return messages
 }
 
-// Kind is KindAttachFile.
+// Kind returns KindAttachFile.
 func (*AttachFile) Kind() Kind { return KindAttachFile }

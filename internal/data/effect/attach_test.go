@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestFileData: a snapshot, which writes requests as JSON, has the contents of files. Tapes and
-// journals leave them out without changing the request.
+// TestFileData checks that a request encoded as JSON, as in a snapshot, contains the contents of
+// files, and that WithoutFileData removes them from a copy.
 func TestFileData(t *testing.T) {
 	f, _ := NewAttachedFile("dir/a.md", []byte("text"))
 	q := &AgentCall{Messages: []ChatMessage{{Role: "system", Content: "s"}, {Role: "user", Files: []AttachedFile{*f}}}}
@@ -16,10 +16,10 @@ func TestFileData(t *testing.T) {
 	}
 	var decoded AgentCall
 	if err := json.Unmarshal(text, &decoded); err != nil || decoded.Messages[1].Files[0] != *f {
-		t.Errorf("%+v, %v", decoded, err)
+		t.Errorf("decoded request = %+v, error %v, want the contents of the file", decoded, err)
 	}
 	short := WithoutFileData(q.Messages)
 	if got := short[1].Files[0]; got.Data != "" || got.SHA256 != f.SHA256 || q.Messages[1].Files[0].Data != "text" {
-		t.Errorf("%+v, %+v", got, q.Messages[1].Files[0])
+		t.Errorf("messages without file data = %+v, original file = %+v, want only the copy without Data", got, q.Messages[1].Files[0])
 	}
 }

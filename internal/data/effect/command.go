@@ -1,23 +1,23 @@
 package effect
 
-// KindCommand runs a command.
+// KindCommand is the kind of Command.
 const KindCommand Kind = "command"
 
-// Command runs a command without input and returns a *CommandOutput, whatever its exit code. Its
-// *Error is a ToolError.
+// Command runs a command without input. It returns a *CommandOutput for any exit code. Its *Error
+// is a ToolError.
 type Command struct {
 	Command string   `json:"command"`
 	Args    []string `json:"args,omitempty"`
 	Timeout int64    `json:"timeout_ms"` // positive
 }
 
-// CommandOutput is what a command wrote, as UTF-8 texts, and how it ended: its
-// exit code, or 128 plus the number of the signal that ended it.
+// CommandOutput contains the output of a command as UTF-8 texts, and its exit code. For a command
+// that a signal has stopped, the exit code is 128 plus the number of the signal.
 type CommandOutput struct {
 	ExitCode int64  `json:"exit_code"`
 	Stdout   string `json:"stdout"`
 	Stderr   string `json:"stderr"`
 }
 
-// Kind is KindCommand.
+// Kind returns KindCommand.
 func (*Command) Kind() Kind { return KindCommand }

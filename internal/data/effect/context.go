@@ -2,7 +2,7 @@ package effect
 
 import "context"
 
-// The keys of the context values that a durable run passes to performers.
+// The keys of the context values that are passed to performers.
 type (
 	keyOf        struct{}
 	outputOf     struct{}
@@ -11,45 +11,46 @@ type (
 	sideOutputOf struct{}
 )
 
-// WithKey returns the key by which an effect's receiver knows a second attempt.
+// WithKey returns a context with the key of an effect. All attempts of the effect have the same
+// key.
 func WithKey(ctx context.Context, key string) context.Context {
 	return context.WithValue(ctx, keyOf{}, key)
 }
 
-// KeyOf returns the effect's key; "" when the run is no durable one.
+// KeyOf returns the key of the effect, or "" if the run is not durable.
 func KeyOf(ctx context.Context) string {
 	key, _ := ctx.Value(keyOf{}).(string)
 	return key
 }
 
-// WithOutput sets the number of an output: 1, 2, … over the whole run.
+// WithOutput returns a context with the number of an output: 1, 2, … in the whole run.
 func WithOutput(ctx context.Context, n int64) context.Context {
 	return context.WithValue(ctx, outputOf{}, n)
 }
 
-// OutputOf returns the number of the output, or 0 if the run does not count.
+// OutputOf returns the number of the output, or 0 if the outputs of the run are not numbered.
 func OutputOf(ctx context.Context) int64 {
 	n, _ := ctx.Value(outputOf{}).(int64)
 	return n
 }
 
-// WithSent marks an awaited emit as already sent.
+// WithSent marks an awaited emit that was already sent to the application.
 func WithSent(ctx context.Context) context.Context { return context.WithValue(ctx, sentOf{}, true) }
 
-// IsSent reports whether ctx was made by WithSent.
+// IsSent reports whether WithSent has marked the effect.
 func IsSent(ctx context.Context) bool { return ctx.Value(sentOf{}) != nil }
 
 // WithRetry marks an effect that may have been performed before.
 func WithRetry(ctx context.Context) context.Context { return context.WithValue(ctx, retryOf{}, true) }
 
-// IsRetry reports whether ctx was made by WithRetry.
+// IsRetry reports whether WithRetry has marked the effect.
 func IsRetry(ctx context.Context) bool { return ctx.Value(retryOf{}) != nil }
 
-// WithSideOutput marks output that is not the program's: the performer of the effects reports it,
-// and a replayed run does not.
+// WithSideOutput marks output that comes from a performer and not from the program. A replayed run
+// does not repeat such output.
 func WithSideOutput(ctx context.Context) context.Context {
 	return context.WithValue(ctx, sideOutputOf{}, true)
 }
 
-// IsSideOutput reports whether ctx was made by WithSideOutput.
+// IsSideOutput reports whether WithSideOutput has marked the output.
 func IsSideOutput(ctx context.Context) bool { return ctx.Value(sideOutputOf{}) != nil }

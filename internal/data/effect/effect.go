@@ -1,9 +1,10 @@
-// Package effect defines the interface between a running program and its environment. Every effect
-// leaves the VM as a Request: plain data that can be permitted, limited, journaled, mocked or
-// replayed without being performed. Nothing else in the VM or the library accesses the environment.
+// Package effect defines the interface between a running program and its environment. Each effect
+// leaves the VM as a Request. A Request is plain data that can be permitted, limited, journaled,
+// mocked or replayed without performing the effect. The VM and the library access the environment
+// in no other way.
 //
-// Requests are encoded: they contain JSON bytes and Go scalars, created on the VM's goroutine.
-// Results are fresh: their values are created by the performer and belong to the VM afterwards.
+// Requests contain only JSON bytes and Go scalars, and are created on the VM's goroutine. Results
+// are created by the performer, and belong to the VM afterwards.
 package effect
 
 import (
@@ -12,62 +13,61 @@ import (
 	"fmt"
 )
 
-// Kind names a kind of request. Kinds are stable: journals hold them.
+// Kind is the name of a kind of request. The names never change, because journals contain them.
 type Kind string
 
 // Request is one effect as plain data.
 type Request interface{ Kind() Kind }
 
-// Result is what an effect gave; its concrete type follows from the request's.
+// Result is the result of an effect. Its concrete type depends on the type of the request.
 type Result any
 
-// Performer performs the requests of the VM. Perform returns when the effect is done or ctx is
-// done; the error is then context.Cause(ctx). An error that the program may catch is an *Error; any
-// other stops the run. A Performer is safe for concurrent use.
+// Performer performs the requests of the VM. Perform returns when the effect or ctx is done; in the
+// latter case the error is context.Cause(ctx). An *Error is an error that the program may catch.
+// Any other error stops the run. A Performer is safe for concurrent use.
 type Performer interface {
 	Perform(ctx context.Context, r Request) (Result, error)
 }
 
-// PerformerFunc makes a function a Performer.
+// PerformerFunc is a function that implements Performer.
 type PerformerFunc func(ctx context.Context, r Request) (Result, error)
 
 // Perform calls f.
 func (f PerformerFunc) Perform(ctx context.Context, r Request) (Result, error) { return f(ctx, r) }
 
-// A Layer adds one concern around a Performer: permissions, limits, journal,
-// mocks.
+// Layer wraps a Performer to add one concern, such as permissions, limits, a journal or mocks.
 type Layer func(next Performer) Performer
 
-// Status describes what is known of a failed effect: a run that resumes later checks whether the
-// effect may have happened.
+// Status describes whether a failed effect has happened. A run that is resumed uses it.
 type Status uint8
 
 // The statuses.
 const (
-	None    Status = iota // it did not happen
-	Done                  // it happened
-	Unknown               // it may have happened
+	None    Status = iota // the effect has not happened
+	Done                  // the effect has happened
+	Unknown               // the effect may have happened
 )
 
-// Error is a failure that the program can catch. Kind is the name of its
-// built-in error type ("HostError"); Fields are that type's further fields,
-// by name, as string, bool, int64 or float64.
+// Error is an error that the program can catch. Kind is the name of its built-in error type
+// ("HostError"). Fields contains the other fields of that type by name, as string, bool, int64 or
+// float64.
 type Error struct {
 	Kind    string
 	Message string
 	Fields  map[string]any
 	Status  Status
 	Cause   error
-	// By and Name state who decided that it fails: ByAnswer, …; "" if it was not decided.
+	// By and Name identify who decided that the effect fails: a By constant and a name. "" means
+	// that it was not a decision.
 	By, Name string
 }
 
 func (e *Error) Error() string { return e.Message }
 
-// Unwrap returns the underlying Go error, if any.
+// Unwrap returns Cause.
 func (e *Error) Unwrap() error { return e.Cause }
 
-// Errorf makes an Error without further fields.
+// Errorf returns an Error without additional fields.
 func Errorf(kind, format string, args ...any) *Error {
 	return &Error{Kind: kind, Message: fmt.Sprintf(format, args...)}
 }
@@ -81,14 +81,14 @@ func (e *Error) With(field string, v any) *Error {
 	return e
 }
 
-// Decided sets who decided that it fails, and returns the error.
+// Decided sets By and Name, and returns the error.
 func (e *Error) Decided(by, name string) *Error {
 	e.By, e.Name = by, name
 	return e
 }
 
-// UnperformedError is the error of a performer for a request of a kind that it does not perform. It
-// means that the performers are connected incorrectly.
+// UnperformedError is the error for a request whose kind no performer handles. It means that the
+// performers are configured incorrectly.
 type UnperformedError struct {
 	Who  string
 	Kind Kind
@@ -96,8 +96,8 @@ type UnperformedError struct {
 
 func (e *UnperformedError) Error() string { return e.Who + " cannot perform " + string(e.Kind) }
 
-// ErrWaits is returned by Perform for a request with WithNoWait that would have to wait. Nothing
-// has happened: a caller that can wait repeats the request.
+// ErrWaits is the error of Perform for a request with WithNoWait that would have to wait. The
+// effect has not happened, so the caller can repeat the request without WithNoWait.
 var ErrWaits = errors.New("the effect has to wait")
 
 type atOnce struct{}
@@ -105,5 +105,5 @@ type atOnce struct{}
 // WithNoWait returns a context in which performers return ErrWaits instead of waiting.
 func WithNoWait(ctx context.Context) context.Context { return context.WithValue(ctx, atOnce{}, true) }
 
-// IsNoWait reports whether ctx was made by WithNoWait.
+// IsNoWait reports whether WithNoWait has marked the request.
 func IsNoWait(ctx context.Context) bool { return ctx.Value(atOnce{}) != nil }

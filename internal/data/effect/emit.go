@@ -2,7 +2,7 @@ package effect
 
 import "encoding/json"
 
-// The kinds of output.
+// The kinds of output requests.
 const (
 	KindEmit      Kind = "emit"
 	KindAwaitEmit Kind = "emit.await"
@@ -15,14 +15,14 @@ const (
 type From struct {
 	Task     int64 `json:"task"`               // 1 is main
 	Exchange int64 `json:"exchange,omitempty"` // exchange with a host, numbered from 1; 0 for none
-	// For a question that remote users can answer: its position in the program.
+	// File, Line and Column are the position of a question in the program. They are only set if
+	// remote users may answer it.
 	File string `json:"file,omitempty"`
 	Line int64  `json:"line,omitempty"`
 }
 
-// Emit hands a value to the application. It never fails. Payload is nil when
-// the program gave none. From is set only when the run's output shows it. Its
-// result is nil.
+// Emit passes a value to the application. It never fails. Payload is nil if the program passed
+// none. From is only set if the run's output shows it. Its result is nil.
 type Emit struct {
 	Channel string          `json:"channel"`
 	Payload json.RawMessage `json:"payload,omitempty"`
@@ -30,14 +30,14 @@ type Emit struct {
 }
 
 // AwaitEmit is an Emit that waits for the application's answer, an *Answer. Its *Error is an
-// EmitError with field reason "no_listener", "timeout" or "refused".
+// EmitError whose field reason is "no_listener", "timeout" or "refused".
 //
-// Asks is set if it passes on a question of a host.
+// Asks is set if the emit passes on a question of a host.
 //
-// Format describes valid answers, or is "" if any text is valid. Misfit explains why the person's
-// previous answer was invalid; the emit has then been sent before, and only the question is
-// repeated, to the same person. Schema is the JSON Schema of answers if remote users may be asked,
-// or nil if any text is valid.
+// Format describes valid answers; "" means that any text is valid. Misfit is the reason why the
+// person's previous answer was invalid. If it is set, the emit was sent before, and only the
+// question is repeated to the same person. Schema is the JSON Schema of valid answers if remote
+// users may be asked; nil means that any text is valid.
 type AwaitEmit struct {
 	Channel string          `json:"channel"`
 	Payload json.RawMessage `json:"payload,omitempty"`
@@ -49,29 +49,29 @@ type AwaitEmit struct {
 	Type    string          `json:"type,omitempty"` // program's name of the answer type; set with Schema
 }
 
-// ToolApproval is the channel for approvals of tool calls, and the Type of the Asking that requests
-// one.
+// ToolApproval is the channel of approval requests for tool calls, and the Type of the Asking of
+// such a request.
 const ToolApproval = "tool:approval"
 
-// Asking describes a message with which a host asks something.
+// Asking describes a request of a host.
 type Asking struct {
 	Host   string `json:"host"`                // the declaration's name
 	Type   string `json:"type"`                // type of the message
 	Within int64  `json:"within_ms,omitempty"` // timeout of the answer; 0 for none
 }
 
-// AskHost asks a person to answer a host's message for which the program has neither a handler nor
-// a default. Its result is an *Answer. If no person is reachable, its *Error is the same as that of
-// an AwaitEmit.
+// AskHost asks a person to answer a host's request for which the program has neither a handler nor
+// a default. Its result is an *Answer. If no person can be asked, its *Error is that of an
+// AwaitEmit.
 type AskHost struct {
 	Asking
 	Message json.RawMessage `json:"message"` // without its type
 	From    *From           `json:"from,omitempty"`
 }
 
-// Answer is the application's answer as JSON. Typed marks a text written by a person, to be parsed
-// as the program's type. Repeatable means that the person can be asked again if the text is
-// invalid. By states who answered, and Name the person's name if known.
+// Answer is the application's answer as JSON. Typed means that Value is a text that a person typed,
+// which must be parsed as the type that the program expects. Repeatable means that the person can
+// be asked again if the text is invalid. By and Name identify who answered.
 type Answer struct {
 	Value      json.RawMessage `json:"value"`
 	Typed      bool            `json:"typed,omitempty"`
@@ -80,17 +80,17 @@ type Answer struct {
 	Name       string          `json:"name,omitempty"`
 }
 
-// Print is `print` and `println`: text for the program's standard output. The
-// newline of println is not part of Text.
+// Print is the output of `print` and `println` to the program's standard output. Text does not
+// contain the newline of println.
 type Print struct {
 	Text    string `json:"text"`
 	Newline bool   `json:"newline"`
 	From    *From  `json:"from,omitempty"`
 }
 
-// Log is a line for the run's log. Level is "debug", "info", "warn" or "error"; Fields is a JSON
-// object or nil. Level PrintLevel marks text that the program printed to standard error; it need
-// not be a whole line.
+// Log is a line for the run's log. Level is "debug", "info", "warn" or "error". Fields is a JSON
+// object or nil. With the level PrintLevel, the text was printed to standard error, and may be a
+// part of a line.
 type Log struct {
 	Level   string          `json:"level"`
 	Message string          `json:"message"`
@@ -98,21 +98,21 @@ type Log struct {
 	From    *From           `json:"from,omitempty"`
 }
 
-// PrintLevel is the Level of a Log that was printed. It is written as it is,
-// whatever the log's level.
+// PrintLevel is the level of a Log with printed text. Such a text is written unchanged, whatever
+// the log's level is.
 const PrintLevel = "print"
 
-// Kind is KindEmit.
+// Kind returns KindEmit.
 func (*Emit) Kind() Kind { return KindEmit }
 
-// Kind is KindAwaitEmit.
+// Kind returns KindAwaitEmit.
 func (*AwaitEmit) Kind() Kind { return KindAwaitEmit }
 
-// Kind is KindAskHost.
+// Kind returns KindAskHost.
 func (*AskHost) Kind() Kind { return KindAskHost }
 
-// Kind is KindPrint.
+// Kind returns KindPrint.
 func (*Print) Kind() Kind { return KindPrint }
 
-// Kind is KindLog.
+// Kind returns KindLog.
 func (*Log) Kind() Kind { return KindLog }

@@ -1,6 +1,6 @@
 package effect
 
-// The kinds of the environment.
+// The kinds of requests for environment variables.
 const (
 	KindEnv    Kind = "env"
 	KindEnvAll Kind = "env.all"
@@ -11,23 +11,23 @@ type Env struct {
 	Name string `json:"name"`
 }
 
-// EnvValue is an environment variable. Set distinguishes an empty one from a missing one.
+// EnvValue is the value of an environment variable. Set is false if the variable does not exist.
 type EnvValue struct {
 	Value string `json:"value"`
 	Set   bool   `json:"set"`
 }
 
-// Kind is KindEnv.
+// Kind returns KindEnv.
 func (*Env) Kind() Kind { return KindEnv }
 
 // EnvAll returns all environment variables that the program may read as *EnvVariables.
 type EnvAll struct{}
 
-// EnvVariables are environment variables, sorted by name.
+// EnvVariables contains environment variables, sorted by name.
 type EnvVariables struct {
 	Names  []string `json:"names"`
 	Values []string `json:"values"`
 }
 
-// Kind is KindEnvAll.
+// Kind returns KindEnvAll.
 func (*EnvAll) Kind() Kind { return KindEnvAll }

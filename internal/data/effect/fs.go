@@ -1,7 +1,7 @@
 package effect
 
-// The kinds of file requests. No task yields for them, so that a program sees files change only by
-// its own actions, as far as possible.
+// The kinds of file requests. A task does not yield during such a request, so that other tasks of
+// the program cannot change files at the same time.
 const (
 	KindReadFile   Kind = "fs.read"
 	KindWriteFile  Kind = "fs.write"
@@ -17,33 +17,34 @@ const (
 	KindAttachFile Kind = "fs.attach"
 )
 
-// Paths are as the program wrote them; relative ones start at the working directory. The *Error of
-// each request is an FsError with field path.
+// Paths are as the program wrote them. Relative paths start at the working directory. The *Error of
+// each request is an FsError with the field path.
 
-// ReadFile returns the content of a file, which must be UTF-8, as *FileText.
+// ReadFile returns the content of a file as a *FileText. The content must be UTF-8.
 type ReadFile struct {
 	Path string `json:"path"`
 }
 
-// FileText is what a file holds.
+// FileText is the content of a file.
 type FileText struct {
 	Text string `json:"text"`
 }
 
-// WriteFile replaces the content of a file by Text, or with Append adds Text at
-// its end. A file that does not exist is created. Its result is nil.
+// WriteFile replaces the content of a file by Text, or appends Text if Append is set. It creates
+// the file if necessary. Its result is nil.
 type WriteFile struct {
 	Path   string `json:"path"`
 	Text   string `json:"text"`
 	Append bool   `json:"append,omitempty"`
 }
 
-// FileInfo returns what is at a path as a *FileStatus. It only fails if that is not permitted.
+// FileInfo returns information about a path as a *FileStatus. It fails only if that is not
+// permitted.
 type FileInfo struct {
 	Path string `json:"path"`
 }
 
-// FileStatus describes what is at a path; Size, in bytes, is a file's.
+// FileStatus describes a path. Size is the size of a file in bytes.
 type FileStatus struct {
 	Exists bool  `json:"exists"`
 	IsDir  bool  `json:"is_dir,omitempty"`
@@ -55,29 +56,29 @@ type ListDir struct {
 	Path string `json:"path"`
 }
 
-// FileNames are names or paths of files.
+// FileNames contains names or paths of files.
 type FileNames struct {
 	Names []string `json:"names"`
 }
 
-// RemoveFile removes a file, no directory. Its result is nil.
+// RemoveFile removes a file, but not a directory. Its result is nil.
 type RemoveFile struct {
 	Path string `json:"path"`
 }
 
-// MakeDir makes a directory and those above it. A directory that exists is left
-// as it is. Its result is nil.
+// MakeDir creates a directory and its parents. An existing directory is not an error. Its result is
+// nil.
 type MakeDir struct {
 	Path string `json:"path"`
 }
 
-// CopyFile makes Path hold what the file From holds. Its result is nil.
+// CopyFile copies the content of the file From to Path. Its result is nil.
 type CopyFile struct {
 	From string `json:"from"`
 	Path string `json:"path"`
 }
 
-// MoveFile makes the file or directory From be at Path. Its result is nil.
+// MoveFile moves the file or directory From to Path. Its result is nil.
 type MoveFile struct {
 	From string `json:"from"`
 	Path string `json:"path"`
@@ -88,45 +89,44 @@ type Glob struct {
 	Pattern string `json:"pattern"`
 }
 
-// Walk finds all files below a directory and returns their paths as *FileNames,
-// sorted.
+// Walk returns the sorted paths of all files below a directory as *FileNames.
 type Walk struct {
 	Path string `json:"path"`
 }
 
-// TempDir returns *FileNames with the path of a directory that is removed when the run ends. The
-// first request of a run creates it.
+// TempDir returns the path of a temporary directory as *FileNames. The first request creates the
+// directory. It is removed when the run ends.
 type TempDir struct{}
 
-// Kind is KindReadFile.
+// Kind returns KindReadFile.
 func (*ReadFile) Kind() Kind { return KindReadFile }
 
-// Kind is KindWriteFile.
+// Kind returns KindWriteFile.
 func (*WriteFile) Kind() Kind { return KindWriteFile }
 
-// Kind is KindFileInfo.
+// Kind returns KindFileInfo.
 func (*FileInfo) Kind() Kind { return KindFileInfo }
 
-// Kind is KindListDir.
+// Kind returns KindListDir.
 func (*ListDir) Kind() Kind { return KindListDir }
 
-// Kind is KindRemoveFile.
+// Kind returns KindRemoveFile.
 func (*RemoveFile) Kind() Kind { return KindRemoveFile }
 
-// Kind is KindMakeDir.
+// Kind returns KindMakeDir.
 func (*MakeDir) Kind() Kind { return KindMakeDir }
 
-// Kind is KindCopyFile.
+// Kind returns KindCopyFile.
 func (*CopyFile) Kind() Kind { return KindCopyFile }
 
-// Kind is KindMoveFile.
+// Kind returns KindMoveFile.
 func (*MoveFile) Kind() Kind { return KindMoveFile }
 
-// Kind is KindGlob.
+// Kind returns KindGlob.
 func (*Glob) Kind() Kind { return KindGlob }
 
-// Kind is KindWalk.
+// Kind returns KindWalk.
 func (*Walk) Kind() Kind { return KindWalk }
 
-// Kind is KindTempDir.
+// Kind returns KindTempDir.
 func (*TempDir) Kind() Kind { return KindTempDir }

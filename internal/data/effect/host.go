@@ -7,7 +7,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
-// The kinds of a host exchange (spec/host-protocol.md).
+// The kinds of requests for exchanges with hosts (spec/host-protocol.md).
 const (
 	KindExchangeOpen  Kind = "exchange.open"
 	KindExchangeNext  Kind = "exchange.next"
@@ -15,24 +15,25 @@ const (
 	KindExchangeClose Kind = "exchange.close"
 )
 
-// ExchangeOpen opens an exchange: it acquires a process of the host (starting and initialising one
-// if needed, waiting in the queue if all are busy), sends the prompt, and returns an
-// *ExchangeOpened. The host's timeout starts after the acquisition.
+// ExchangeOpen opens an exchange. It acquires a process of the host, sends the prompt, and returns
+// an *ExchangeOpened. If necessary, it starts and initialises a process, or waits in a queue while
+// all processes are busy. The host's timeout starts after the process was acquired.
 type ExchangeOpen struct {
 	Host    string          `json:"host"` // the declaration's name
 	Prompt  string          `json:"prompt"`
 	Context json.RawMessage `json:"context,omitempty"`
 	Schema  json.RawMessage `json:"schema,omitempty"`
-	// the host's conversation to continue; "" for none
+	// id of the host's conversation to continue; "" for a new one
 	Session string     `json:"session,omitempty"`
 	Tools   []ToolSpec `json:"tools,omitempty"` // the tools that the host may call
-	// Application selects the application's tools that the host may also call; nil for none.
+	// Application selects the application's tools that the host may call; nil for none.
 	Application *AppList `json:"application,omitempty"`
 }
 
-// ExchangeOpened identifies the exchange in later requests. Process is the number of the host's
-// process, counted from 1 by their start, and Turn the number of its exchanges including this one;
-// both are 0 if unknown. Session is the host's name of the conversation, if known.
+// ExchangeOpened contains the number by which later requests identify the exchange. Process is the
+// number of the host's process in the order of starts, from 1. Turn is the number of this exchange
+// on that process, from 1. Both are 0 if unknown. Session is the host's id of the conversation, if
+// it is known.
 type ExchangeOpened struct {
 	ID      int64  `json:"id"`
 	Process int64  `json:"process,omitempty"`
@@ -40,25 +41,26 @@ type ExchangeOpened struct {
 	Session string `json:"session,omitempty"`
 }
 
-// ExchangeNext waits for messages and returns *ExchangeMessages. An exchange has at most one such
-// request in flight.
+// ExchangeNext waits for messages and returns *ExchangeMessages. Only one such request per exchange
+// may be in progress.
 type ExchangeNext struct {
 	ID int64 `json:"id"`
 }
 
-// ExchangeMessages holds all waiting messages, at least one, at most 256 or 1 MiB of lines. A
-// terminal message (result, error) is the last one. A request that is withdrawn in the same batch
-// is omitted, with the withdraw. Lines are the lines of the messages; nil if they are not recorded.
+// ExchangeMessages contains the waiting messages: at least one, at most 256 and at most 1 MiB of
+// lines. A terminal message (result or error) is the last one. A request that is withdrawn in the
+// same batch is omitted together with the withdrawal. Lines contains the lines of the messages; nil
+// if lines are not recorded.
 type ExchangeMessages struct {
 	Messages []HostMessage `json:"messages"`
 	Lines    *HostLines    `json:"lines,omitempty"`
 }
 
-// HostLines holds lines as the host wrote them, without line ends, including those that are not
-// messages. First is the number of the first line of the process, from 1; the others follow without
-// a gap. A line's messages are never in two batches. Session is the host's name of the conversation
-// since one of them, or "" if unchanged; Process is the number of the host's process, 0 for the one
-// that the exchange was opened with.
+// HostLines contains lines as the host wrote them, without newlines, including lines that are not
+// messages. First is the number of the first line in the process's output, from 1; the others
+// follow without gaps. All messages of a line are in the same batch. Session is the new id of the
+// conversation if one of the lines has changed it, otherwise "". Process is the number of the
+// host's process; 0 means the process that opened the exchange.
 type HostLines struct {
 	First   int64    `json:"first"`
 	Text    []string `json:"text"`
@@ -66,16 +68,18 @@ type HostLines struct {
 	Process int64    `json:"process,omitempty"`
 }
 
-// Last returns the number of the last line; First-1 when there is none.
+// Last returns the number of the last line, or First-1 if there are no lines.
 func (l *HostLines) Last() int64 { return l.First + int64(len(l.Text)) - 1 }
 
-// HostMessage is a message from a host. ID is the `id` member as JSON text, or ""; Payload is a map
-// of all members but `type`, in order. Text holds the line's bytes for the journal. The Payload of
-// a terminal message contains the conversation that the host named last, as `session`.
+// HostMessage is a message from a host. ID is the member `id` as JSON, or "". Payload is a map with
+// all members except `type`, in order. Text contains the bytes of the line for the journal. The
+// Payload of a terminal message contains, as `session`, the conversation that the host has named
+// last.
 //
-// Decided marks the replacement of an approval that the rules of [hosts.X.permissions] have decided
-// and answered: its Payload is emitted on its Type, which is Decided too, and no handler handles
-// it. The original payload is in Payload as DecidedAsked, which the program does not receive.
+// Decided marks an approval request that the rules of [hosts.X.permissions] have already answered.
+// It is emitted on the channel Decided instead of being passed to a handler. Its Type is Decided
+// too. Its Payload contains the original payload as the member DecidedAsked, which the program does
+// not receive.
 type HostMessage struct {
 	Type    string
 	ID      string
@@ -84,8 +88,7 @@ type HostMessage struct {
 	Decided bool
 }
 
-// Session returns the conversation that the message names in its member `session`; "" when it names
-// none.
+// Session returns the conversation in the member `session` of the message, or "" if there is none.
 func (m *HostMessage) Session() string {
 	if s, _ := m.Payload.Map().GetString("session"); s.Kind() == value.KindString {
 		return s.AsString()
@@ -93,20 +96,20 @@ func (m *HostMessage) Session() string {
 	return ""
 }
 
-// SetSession sets the conversation of a message without one.
+// SetSession sets the conversation of a message that names none.
 func (m *HostMessage) SetSession(session string) {
 	if _, named := m.Payload.Map().GetString("session"); !named {
 		m.Payload.Map().SetString("session", value.String(session))
 	}
 }
 
-// Decided is the channel on which a program receives approvals that rules decided.
+// Decided is the channel on which a program receives approval requests that rules have decided.
 const Decided = "host:decided"
 
-// DecidedAsked is the member of a decided HostMessage with the original payload.
+// DecidedAsked is the member of a decided HostMessage that contains the original payload.
 const DecidedAsked = "asked"
 
-// messageData is a HostMessage as JSON.
+// messageData is the JSON form of a HostMessage.
 type messageData struct {
 	Type    string          `json:"type"`
 	ID      json.RawMessage `json:"id,omitempty"`
@@ -115,12 +118,12 @@ type messageData struct {
 	Decided bool            `json:"decided,omitempty"`
 }
 
-// MarshalJSON writes the message as data.
+// MarshalJSON encodes the message.
 func (m HostMessage) MarshalJSON() ([]byte, error) {
 	return json.Marshal(messageData{m.Type, json.RawMessage(m.ID), value.AppendJSON(nil, m.Payload), string(m.Text), m.Decided})
 }
 
-// UnmarshalJSON reads what MarshalJSON writes.
+// UnmarshalJSON decodes the output of MarshalJSON.
 func (m *HostMessage) UnmarshalJSON(text []byte) error {
 	var d messageData
 	if err := json.Unmarshal(text, &d); err != nil {
@@ -134,8 +137,8 @@ func (m *HostMessage) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// ExchangeReply answers a message: with Value (JSON), or with Error if that is not empty. AnswerTo
-// is the message's ID, as JSON text. By states who answered.
+// ExchangeReply answers a request of a host with Value (JSON), or with Error if that is not empty.
+// AnswerTo is the ID of the request. By names the source of the answer.
 type ExchangeReply struct {
 	ID        int64           `json:"id"`
 	InReplyTo string          `json:"in_reply_to"`
@@ -145,22 +148,22 @@ type ExchangeReply struct {
 	By        string          `json:"by,omitempty"`
 }
 
-// ExchangeClose closes an exchange. After a terminal message it releases the process. Before one,
-// it cancels: the host is notified (capability "cancel") with Reason, or signalled, and drained;
-// the process continues or is stopped as the protocol defines.
+// ExchangeClose closes an exchange. After a terminal message it releases the process. Before that,
+// it cancels the exchange: it sends Reason to the host (capability "cancel") or a signal, and reads
+// the remaining output. The protocol defines whether the process continues or is stopped.
 type ExchangeClose struct {
 	ID     int64  `json:"id"`
 	Reason string `json:"reason,omitempty"`
 }
 
-// Kind is KindExchangeOpen.
+// Kind returns KindExchangeOpen.
 func (*ExchangeOpen) Kind() Kind { return KindExchangeOpen }
 
-// Kind is KindExchangeNext.
+// Kind returns KindExchangeNext.
 func (*ExchangeNext) Kind() Kind { return KindExchangeNext }
 
-// Kind is KindExchangeReply.
+// Kind returns KindExchangeReply.
 func (*ExchangeReply) Kind() Kind { return KindExchangeReply }
 
-// Kind is KindExchangeClose.
+// Kind returns KindExchangeClose.
 func (*ExchangeClose) Kind() Kind { return KindExchangeClose }

@@ -2,15 +2,15 @@ package effect
 
 import "encoding/json"
 
-// The kinds of requests of an MCP call. Open begins the call, next returns its events until the
-// result, reply answers a question of the server.
+// The kinds of requests for calls of MCP servers. An MCPOpen starts a call, an MCPNext returns its
+// next event, and an MCPReply answers a question of the server.
 const (
 	KindMCPOpen  Kind = "mcp.open"
 	KindMCPNext  Kind = "mcp.next"
 	KindMCPReply Kind = "mcp.reply"
 )
 
-// The methods of a call, as in the protocol; "" is MCPCallTool.
+// The protocol's methods for calls. "" in MCPOpen means MCPCallTool.
 const (
 	MCPCallTool      = "tools/call"
 	MCPListTools     = "tools/list"
@@ -21,13 +21,13 @@ const (
 	MCPGetPrompt     = "prompts/get"
 )
 
-// MCPMethods are the library's methods of every server.
+// MCPMethods contains the names of the methods that the library adds to every server.
 var MCPMethods = []string{"resources", "resource_templates", "read_resource", "prompts", "get_prompt"}
 
-// MCPOpen begins a call and returns *MCPOpened at once; errors are reported by the first MCPNext.
-// Tool is the tool, the resource's URI, the prompt's name, or "" for a list; Args belong to a tool
-// or a prompt. Declared are the tools that the program declares of the server; when connecting, the
-// server's own tools are checked against them.
+// MCPOpen starts a call. It returns *MCPOpened at once; the first MCPNext reports errors. Tool is
+// the name of the tool, the URI of the resource, the name of the prompt, or "" for a list. Args are
+// the arguments of a tool or a prompt. Declared contains the tools that the program declares for
+// the server; the connection fails if the server's tools differ.
 type MCPOpen struct {
 	Server   string          `json:"server"` // the declaration's name, a key of [mcp]
 	Method   string          `json:"method,omitempty"`
@@ -36,8 +36,7 @@ type MCPOpen struct {
 	Declared []MCPTool       `json:"declared,omitempty"`
 }
 
-// Function returns the name that the program calls: a tool, or the library's method for one of the
-// protocol's.
+// Function returns the name that the program called: the name of a tool, or of a library method.
 func (r *MCPOpen) Function() string {
 	switch r.Method {
 	case MCPListTools:
@@ -56,9 +55,9 @@ func (r *MCPOpen) Function() string {
 	return r.Tool
 }
 
-// MCPTool is a declared tool: its signature as written, and the JSON Schema of
-// its parameters. An undeclared one is a called tool that the server's block
-// leaves to `..`; its signature has only the names of the arguments.
+// MCPTool is a declared tool: its signature as written, and the JSON Schema of its parameters. For
+// a called tool that the server's block only covers by `..`, the signature contains only the names
+// of the arguments.
 type MCPTool struct {
 	Name       string          `json:"name"`
 	Signature  string          `json:"signature"`
@@ -66,7 +65,7 @@ type MCPTool struct {
 	Undeclared bool            `json:"undeclared,omitempty"`
 }
 
-// MCPOpened is a call under way.
+// MCPOpened contains the number by which later requests identify the call.
 type MCPOpened struct {
 	ID int64 `json:"id"`
 }
@@ -77,30 +76,30 @@ type MCPNext struct {
 	ID int64 `json:"id"`
 }
 
-// MCPResult is the kind of a call's last event.
+// MCPResult is the kind of the last event of a call.
 const MCPResult = "result"
 
-// MCPEvent is an event of a call: "progress" or "elicitation" with its data, or "result", the last,
-// with its text and, if there is one, its structured value. The value of a list or a resource is an
-// array of the library's McpResource, McpTemplate, McpContent or McpPrompt. The value of a prompt
-// contains its messages, that of the list of tools their names, descriptions and parameters.
+// MCPEvent is an event of a call. "progress" and "elicitation" have data. "result" is the last
+// event; it has a text and optionally a structured value. For a list or a resource, the value is an
+// array of the library's McpResource, McpTemplate, McpContent or McpPrompt. For a prompt, it
+// contains the messages. For the list of tools, it contains names, descriptions and parameters.
 type MCPEvent struct {
 	Kind string          `json:"kind"`
 	Data json.RawMessage `json:"data,omitempty"`
 	Text string          `json:"text,omitempty"`
 }
 
-// MCPReply answers the call's elicitation, with JSON; nil declines it.
+// MCPReply answers the elicitation of a call with JSON; nil declines it.
 type MCPReply struct {
 	ID     int64           `json:"id"`
 	Answer json.RawMessage `json:"answer"`
 }
 
-// Kind is KindMCPOpen.
+// Kind returns KindMCPOpen.
 func (*MCPOpen) Kind() Kind { return KindMCPOpen }
 
-// Kind is KindMCPNext.
+// Kind returns KindMCPNext.
 func (*MCPNext) Kind() Kind { return KindMCPNext }
 
-// Kind is KindMCPReply.
+// Kind returns KindMCPReply.
 func (*MCPReply) Kind() Kind { return KindMCPReply }

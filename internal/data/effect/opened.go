@@ -2,53 +2,53 @@ package effect
 
 import "strings"
 
-// Numbered is a request or a result with the number of something that an effect has opened: an
-// exchange, a stream, a call. A performer chooses the numbers; a recorded run replaces them with
-// the effect's own.
+// Numbered is a request or a result that contains the number of an opened object: an exchange, a
+// stream or a call. A performer assigns the number. A recorded run replaces it with the number of
+// the effect that opened the object.
 type Numbered interface{ Number() *int64 }
 
-// Family returns what the number of a request's kind is of: the kind without its last word. Numbers
-// of different families have nothing to do with one another.
+// Family returns the kind without its last word. Numbers of objects are unique within a family, but
+// not across families.
 func (k Kind) Family() string { return string(k)[:max(strings.LastIndexByte(string(k), '.'), 0)] }
 
-// Number returns the exchange's.
+// Number returns a pointer to the number of the exchange.
 func (r *ExchangeOpened) Number() *int64 { return &r.ID }
 
-// Number returns the exchange's.
+// Number returns a pointer to the number of the exchange.
 func (r *ExchangeNext) Number() *int64 { return &r.ID }
 
-// Number returns the exchange's.
+// Number returns a pointer to the number of the exchange.
 func (r *ExchangeReply) Number() *int64 { return &r.ID }
 
-// Number returns the exchange's.
+// Number returns a pointer to the number of the exchange.
 func (r *ExchangeClose) Number() *int64 { return &r.ID }
 
-// Number returns the stream's.
+// Number returns a pointer to the number of the stream.
 func (r *StreamOpened) Number() *int64 { return &r.ID }
 
-// Number returns the stream's.
+// Number returns a pointer to the number of the stream.
 func (r *StreamNext) Number() *int64 { return &r.ID }
 
-// Number returns the stream's.
+// Number returns a pointer to the number of the stream.
 func (r *StreamClose) Number() *int64 { return &r.ID }
 
-// Number returns the call's.
+// Number returns a pointer to the number of the call.
 func (r *MCPOpened) Number() *int64 { return &r.ID }
 
-// Number returns the call's.
+// Number returns a pointer to the number of the call.
 func (r *MCPNext) Number() *int64 { return &r.ID }
 
-// Number returns the call's.
+// Number returns a pointer to the number of the call.
 func (r *MCPReply) Number() *int64 { return &r.ID }
 
-// Number returns the prepared call's.
+// Number returns a pointer to the number of the prepared call.
 func (r *AppQuestion) Number() *int64 { return &r.ID }
 
-// Number returns the prepared call's.
+// Number returns a pointer to the number of the prepared call.
 func (r *AppLeave) Number() *int64 { return &r.ID }
 
-// Number returns the recorded call's.
+// Number returns a pointer to the number of the recorded call.
 func (r *AuditCalled) Number() *int64 { return &r.ID }
 
-// Number returns the recorded call's.
+// Number returns a pointer to the number of the recorded call.
 func (r *AuditDone) Number() *int64 { return &r.ID }

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Requests with a performer's number implement Numbered, and so does the result of a request that
-// opens something.
+// TestNumbered checks that each request and result with a field ID implements Numbered, and that
+// each family has a request that opens its objects.
 func TestNumbered(t *testing.T) {
 	opened, used := map[string]bool{}, map[string]bool{}
 	numbered := func(x any) bool {
@@ -15,12 +15,12 @@ func TestNumbered(t *testing.T) {
 		has := id.IsValid() && id.Kind() == reflect.Int64
 		n, ok := x.(Numbered)
 		if has != ok {
-			t.Errorf("%T: has a number %v, implements Numbered %v", x, has, ok)
+			t.Errorf("%T has a field ID: %v, implements Numbered: %v, want the same", x, has, ok)
 		}
 		if ok {
 			*n.Number() = 7
 			if id.Int() != 7 {
-				t.Errorf("%T returns the number of another object", x)
+				t.Errorf("Number of %T does not point to its field ID", x)
 			}
 		}
 		return ok
@@ -35,7 +35,7 @@ func TestNumbered(t *testing.T) {
 	}
 	for family := range used {
 		if !opened[family] {
-			t.Errorf("nothing opens what requests of %q name", family)
+			t.Errorf("no result opens the objects that requests of the family %q use", family)
 		}
 	}
 }

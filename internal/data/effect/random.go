@@ -1,23 +1,22 @@
 package effect
 
-// The kinds of chance.
+// The kinds of requests for random numbers.
 const (
 	KindRandom     Kind = "random"
 	KindRandomSeed Kind = "random.seed"
 	KindSecret     Kind = "random.secret"
 )
 
-// Random draws from the run's random numbers and returns *RandomBits. With a seed, the numbers are
-// the same in each run.
+// Random returns the next random number of the run as *RandomBits. With a seed, the numbers are the
+// same in each run.
 type Random struct{}
 
-// RandomBits is 64 random bits.
+// RandomBits contains 64 random bits.
 type RandomBits struct {
 	Bits uint64 `json:"bits"`
 }
 
-// RandomSeed seeds the run's random numbers from here on with Seed. Its result
-// is nil.
+// RandomSeed sets the seed for the run's next random numbers. Its result is nil.
 type RandomSeed struct {
 	Seed int64 `json:"seed"`
 }
@@ -27,16 +26,16 @@ type Secret struct {
 	Bytes int64 `json:"bytes"`
 }
 
-// SecretBytes are unguessable bytes.
+// SecretBytes contains unpredictable bytes.
 type SecretBytes struct {
 	Bytes []byte `json:"bytes"`
 }
 
-// Kind is KindRandom.
+// Kind returns KindRandom.
 func (*Random) Kind() Kind { return KindRandom }
 
-// Kind is KindRandomSeed.
+// Kind returns KindRandomSeed.
 func (*RandomSeed) Kind() Kind { return KindRandomSeed }
 
-// Kind is KindSecret.
+// Kind returns KindSecret.
 func (*Secret) Kind() Kind { return KindSecret }

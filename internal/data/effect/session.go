@@ -2,13 +2,13 @@ package effect
 
 import "encoding/json"
 
-// KindSession reads what the application that started the run has given it.
+// KindSession is the kind of Session.
 const KindSession Kind = "app.session"
 
-// Session returns what the application has passed to the run as a *SessionInfo.
+// Session returns the data that the application has passed to the run as a *SessionInfo.
 type Session struct{}
 
-// SessionInfo is a run as its application sees it (std::app).
+// SessionInfo contains the data of the application for a run (std::app).
 type SessionInfo struct {
 	ID       string          `json:"id"`  // of the run
 	Cwd      string          `json:"cwd"` // where its relative paths start
@@ -17,5 +17,5 @@ type SessionInfo struct {
 	Render   []string        `json:"render,omitempty"` // what the application can show
 }
 
-// Kind is KindSession.
+// Kind returns KindSession.
 func (*Session) Kind() Kind { return KindSession }

@@ -2,8 +2,8 @@ package effect
 
 import "encoding/json"
 
-// The kinds of requests to stores in files. No task yields for them, so that a store in a file
-// behaves like one in memory.
+// The kinds of requests to stores in files. A task does not yield during such a request, so that a
+// store in a file behaves like a store in memory.
 const (
 	KindStoreRead    Kind = "store.read"
 	KindStoreWrite   Kind = "store.write"
@@ -25,17 +25,15 @@ type Store struct {
 	File string `json:"file"` // as the program wrote it
 	Kind string `json:"kind"` // "hashmap", "ledger", "memory" or "cache"
 	Name string `json:"name"`
-	// Scope is the JSON text of the names that lead to a scope, "" outside of
-	// every scope.
+	// Scope is the JSON array of the names that lead to a scope; "" outside of all scopes.
 	Scope string `json:"scope,omitempty"`
 }
 
-// At returns the store that a request is about.
+// At returns the store of the request.
 func (s *Store) At() *Store { return s }
 
-// Keys and values of a hashmap are JSON; the performer interprets only numbers.
-// The *Error of each request is a HashMapError, with field key when it concerns
-// a key.
+// Keys and values of a hashmap are JSON. The performer interprets only numbers. The *Error of each
+// request is a HashMapError, with the field key if the error is about a key.
 
 // StoreEntry is an entry of a hashmap.
 type StoreEntry struct {
@@ -43,19 +41,20 @@ type StoreEntry struct {
 	Value json.RawMessage `json:"value,omitempty"` // nil: there is none
 }
 
-// StoreEntries are entries of a hashmap.
+// StoreEntries contains entries of a hashmap.
 type StoreEntries struct {
 	Entries []StoreEntry `json:"entries"`
 }
 
-// StoreRead reads the values of Keys and returns *StoreEntries without keys, one for each.
+// StoreRead reads the values of Keys. It returns *StoreEntries with one entry per key, without the
+// keys.
 type StoreRead struct {
 	Store
 	Keys []json.RawMessage `json:"keys"`
 }
 
-// StoreWrite adds all Entries to the hashmap, or none if it fails. With Before it returns
-// *StoreEntries without keys: the previous values, one for each entry. Otherwise its result is nil.
+// StoreWrite sets all Entries in the hashmap, or none if it fails. If Before is set, it returns
+// *StoreEntries with the previous value of each entry, without keys. Otherwise its result is nil.
 type StoreWrite struct {
 	Store
 	Entries []StoreEntry `json:"entries"`
@@ -63,8 +62,8 @@ type StoreWrite struct {
 }
 
 // StoreAdd adds the number By to the value of Key; a missing value counts as 0. It returns
-// *StoreEntries without keys: the previous value and the sum. The sum is a Float if By is one,
-// otherwise an Int. A sum beyond the range of Int is a RuntimeError.
+// *StoreEntries with the previous value and the sum, without keys. The sum is a Float if one of the
+// numbers is a Float, otherwise an Int. A sum beyond the range of Int is a RuntimeError.
 type StoreAdd struct {
 	Store
 	Key json.RawMessage `json:"key"`
@@ -82,36 +81,36 @@ type StoreFound struct {
 	Found bool `json:"found"`
 }
 
-// StoreList returns all entries as *StoreEntries, in order; without Keys or Values those are
-// omitted.
+// StoreList returns all entries as *StoreEntries in order. Keys and Values select the parts of the
+// entries to return.
 type StoreList struct {
 	Store
 	Keys   bool `json:"keys,omitempty"`
 	Values bool `json:"values,omitempty"`
 }
 
-// StoreLen returns the number of entries of a store of any kind as a *StoreCount. Window is a
-// memory's, 0 for unlimited.
+// StoreLen returns the number of entries of a store of any kind as a *StoreCount. Window is the
+// window of a memory; 0 means unlimited.
 type StoreLen struct {
 	Store
 	Window int `json:"window,omitempty"`
 }
 
-// StoreCount is a number of entries.
+// StoreCount contains a number of entries.
 type StoreCount struct {
 	Count int64 `json:"count"`
 }
 
-// StoreClear removes all entries of a store of any kind. With List, which only a hashmap may have,
-// it returns them as *StoreEntries; otherwise its result is nil.
+// StoreClear removes all entries of a store of any kind. If List is set, which is only valid for a
+// hashmap, it returns the entries as *StoreEntries. Otherwise its result is nil.
 type StoreClear struct {
 	Store
 	List bool `json:"list,omitempty"`
 }
 
-// StoreExpire removes the entries of a cache that hold until before Date, in
-// milliseconds since the epoch. The value of a cache's entry is JSON of the form
-// [until, …], where until has 13 digits. Its result is nil.
+// StoreExpire removes the entries of a cache that expire before Date, in milliseconds since the
+// epoch. The value of such an entry is the JSON [until, …], where until is the expiry with 13
+// digits. Its result is nil.
 type StoreExpire struct {
 	Store
 	Date int64 `json:"date"`
@@ -124,14 +123,14 @@ type LedgerEntry struct {
 	Value      string   `json:"value,omitempty"`
 }
 
-// LedgerEntries are entries of a ledger, in order.
+// LedgerEntries contains entries of a ledger in order.
 type LedgerEntries struct {
 	Entries []LedgerEntry `json:"entries"`
 }
 
-// LedgerPut stores Entry, which must be within the limits, as a new entry or replaces the one with
-// its identifier. With Update, "keys" or "value", it replaces only that part of an existing entry.
-// It returns a *StoreFound.
+// LedgerPut stores Entry, which must be within the limits. It adds an entry, or replaces the entry
+// with the same identifier. If Update is "keys" or "value", it replaces only that part of an
+// existing entry. It returns a *StoreFound.
 type LedgerPut struct {
 	Store
 	Entry  LedgerEntry `json:"entry"`
@@ -144,8 +143,8 @@ type LedgerDelete struct {
 	Identifier string `json:"identifier"`
 }
 
-// LedgerFind returns *LedgerEntries: the entries that match Texts in the way of By ("identifier",
-// "any", "all" or "text"), or all entries if By is "".
+// LedgerFind returns *LedgerEntries with the entries that match Texts, or with all entries if By is
+// "". By selects what is searched: "identifier", "any", "all" or "text".
 type LedgerFind struct {
 	Store
 	By    string   `json:"by,omitempty"`
@@ -158,20 +157,20 @@ type MemoryMessage struct {
 	Content string `json:"content"`
 }
 
-// MemoryMessages are messages, the oldest first.
+// MemoryMessages contains messages, oldest first.
 type MemoryMessages struct {
 	Messages []MemoryMessage `json:"messages"`
 }
 
-// MemoryAppend appends all Messages, or none when it fails. Beyond a Window
-// other than 0 the oldest messages are removed. Its result is nil.
+// MemoryAppend appends all Messages, or none if it fails. If there are then more messages than
+// Window, the oldest are removed; 0 means no limit. Its result is nil.
 type MemoryAppend struct {
 	Store
 	Messages []MemoryMessage `json:"messages"`
 	Window   int             `json:"window,omitempty"`
 }
 
-// MemoryList returns the Last messages as *MemoryMessages; -1 means all. A Window other than 0
+// MemoryList returns the last Last messages as *MemoryMessages; -1 means all. A Window other than 0
 // limits their number too.
 type MemoryList struct {
 	Store
@@ -179,41 +178,41 @@ type MemoryList struct {
 	Window int `json:"window,omitempty"`
 }
 
-// Kind is KindStoreRead.
+// Kind returns KindStoreRead.
 func (*StoreRead) Kind() Kind { return KindStoreRead }
 
-// Kind is KindStoreWrite.
+// Kind returns KindStoreWrite.
 func (*StoreWrite) Kind() Kind { return KindStoreWrite }
 
-// Kind is KindStoreAdd.
+// Kind returns KindStoreAdd.
 func (*StoreAdd) Kind() Kind { return KindStoreAdd }
 
-// Kind is KindStoreDelete.
+// Kind returns KindStoreDelete.
 func (*StoreDelete) Kind() Kind { return KindStoreDelete }
 
-// Kind is KindStoreList.
+// Kind returns KindStoreList.
 func (*StoreList) Kind() Kind { return KindStoreList }
 
-// Kind is KindStoreLen.
+// Kind returns KindStoreLen.
 func (*StoreLen) Kind() Kind { return KindStoreLen }
 
-// Kind is KindStoreClear.
+// Kind returns KindStoreClear.
 func (*StoreClear) Kind() Kind { return KindStoreClear }
 
-// Kind is KindLedgerPut.
+// Kind returns KindLedgerPut.
 func (*LedgerPut) Kind() Kind { return KindLedgerPut }
 
-// Kind is KindLedgerDelete.
+// Kind returns KindLedgerDelete.
 func (*LedgerDelete) Kind() Kind { return KindLedgerDelete }
 
-// Kind is KindStoreExpire.
+// Kind returns KindStoreExpire.
 func (*StoreExpire) Kind() Kind { return KindStoreExpire }
 
-// Kind is KindLedgerFind.
+// Kind returns KindLedgerFind.
 func (*LedgerFind) Kind() Kind { return KindLedgerFind }
 
-// Kind is KindMemoryAppend.
+// Kind returns KindMemoryAppend.
 func (*MemoryAppend) Kind() Kind { return KindMemoryAppend }
 
-// Kind is KindMemoryList.
+// Kind returns KindMemoryList.
 func (*MemoryList) Kind() Kind { return KindMemoryList }

@@ -1,73 +1,73 @@
 package effect
 
-// Area is the performer of a request: the runtime has one for each.
+// Area identifies the performer of a kind of request. The runtime has one performer per area.
 type Area uint8
 
 // The areas.
 const (
-	Unheard      Area = iota // nothing is done: the request only informs observers
-	Output                   // what the application gets, and answers
+	Unheard      Area = iota // the request only informs observers; nothing is performed
+	Output                   // output to the application, and its answers
 	Logs                     // the run's log
 	Models                   // models, over HTTP
-	Hosts                    // subprocesses of the host protocol
+	Hosts                    // processes of hosts, over the host protocol
 	Servers                  // MCP servers
-	Environment              // variables and arguments
-	Clocks                   // what time it is
+	Environment              // environment variables and arguments
+	Clocks                   // the current time
 	Timers                   // waiting
 	Chance                   // random numbers
 	Files                    // files and directories
 	Stores                   // stores in files
-	Web                      // HTTP of the program's own
-	Commands                 // commands that run to their end
-	Applications             // the tools of the application
+	Web                      // HTTP requests of the program
+	Commands                 // commands
+	Applications             // tools of the application
 	Tests                    // only valid in a test
-	Areas                    // how many there are
+	Areas                    // number of areas
 )
 
-// Class determines what a resumed run does with an effect that is known to have started but not to
-// have finished.
+// Class determines what a resumed run does with an effect that has started and may not have
+// finished.
 type Class uint8
 
 // The classes.
 const (
-	ClassDerived Class = iota // it follows from what the run is: it is done again like everything else
-	ClassOutput               // output without a result, sent once
-	ClassRead                 // it changes nothing: it is repeated
-	ClassSettled              // the state shows whether it was done
-	ClassRetry                // it is repeated with the same key, which is harmless
-	ClassOnce                 // unknown: it is only repeated if configured
-	ClassHeld                 // the performer outlives the run and knows
-	ClassWaits                // it continues to wait
-	ClassCut                  // it is part of something that has ended with the run
+	ClassDerived Class = iota // depends only on the run, so the replay performs it again
+	ClassOutput               // output without a result; it is sent once
+	ClassRead                 // changes nothing, so it is performed again
+	ClassSettled              // the state of its target shows whether it has happened
+	ClassRetry                // performed again with the same key, which is harmless
+	ClassOnce                 // the outcome is unknown; it is performed again only if that is configured
+	ClassHeld                 // the performer continues after the run's process has exited, and knows the outcome
+	ClassWaits                // continues to wait
+	ClassCut                  // belongs to an object that was lost with the run's process
 )
 
-// classNames are the classes as journals name them.
+// classNames contains the names of the classes in journals.
 var classNames = [...]string{ClassDerived: "derived", ClassOutput: "told", ClassRead: "read", ClassSettled: "settled", ClassRetry: "retry",
 	ClassOnce: "once", ClassHeld: "kept", ClassWaits: "waits", ClassCut: "cut"}
 
 func (c Class) String() string { return classNames[c] }
 
-// Info is a row of the table of effects: the properties of a kind of request.
+// Info is a row of the table of effects. It contains the properties of a kind of request.
 type Info struct {
 	Kind Kind
-	// Request makes an empty request of the kind, Result an empty result of its
-	// type, for a journal to read into. Result is nil when requests of the kind
-	// have no result.
+	// Request returns an empty request of the kind. Result returns an empty result, into which a
+	// journal decodes; it is nil if requests of the kind have no result.
 	Request func() Request
 	Result  func() Result
-	// By is the performer.
+	// By is the area of the performer.
 	By Area
-	// Inline reports that requests of the kind return at once; see Inline.
+	// Inline means that requests of the kind return at once; see the function Inline.
 	Inline bool
-	// Class is for a request; ClassOf knows better where that depends on it.
+	// Class is the class of most requests of the kind. If the class depends on the request, ClassOf
+	// returns it.
 	Class   Class
 	classOf func(Request) Class
-	// Keyed reports that the receiver can be given the effect's key, by which it recognises a
-	// second attempt. An effect that only reads needs no key.
+	// Keyed means that the receiver accepts the key of the effect, by which it detects a second
+	// attempt. An effect that changes nothing needs no key.
 	Keyed bool
 }
 
-// Table returns all kinds of requests. The caller must not change it.
+// Table returns the rows of all kinds of requests. The caller must not change them.
 func Table() []Info { return table }
 
 var table = []Info{
@@ -167,7 +167,7 @@ func newRequest[T any, P interface {
 
 func newResult[T any]() Result { return new(T) }
 
-// byKind are the rows by their kinds.
+// byKind contains the rows by kind.
 var byKind = func() map[Kind]*Info {
 	by := make(map[Kind]*Info, len(table))
 	for i := range table {
@@ -179,16 +179,16 @@ var byKind = func() map[Kind]*Info {
 // Of returns the row of a kind, or nil if there is none. The caller must not change it.
 func Of(k Kind) *Info { return byKind[k] }
 
-// Inline reports whether requests of kind k return at once, so that performing one needs no
-// goroutine and no task yields. There are two exceptions: a reply into a full queue, and a store's
-// file that another process is writing. For these the performer waits, or returns ErrWaits to a
-// caller with WithNoWait.
+// Inline reports whether requests of kind k return at once, so that performing them requires no
+// goroutine, and no task yields. In two cases such a request may still wait: a reply into a full
+// queue, and a store whose file another process is writing. The performer then waits, or returns
+// ErrWaits if the context has WithNoWait.
 func Inline(k Kind) bool {
 	row := byKind[k]
 	return row != nil && row.Inline
 }
 
-// ClassOf returns the class of a request whose kind is in the table.
+// ClassOf returns the class of a request. Its kind must be in the table.
 func ClassOf(r Request) Class {
 	row := byKind[r.Kind()]
 	if row.classOf != nil {
@@ -197,7 +197,8 @@ func ClassOf(r Request) Class {
 	return row.Class
 }
 
-// classOfHTTP returns what HTTP promises of the methods; others promise nothing.
+// classOfHTTP returns the class of an HTTP request by its method. Only methods that HTTP defines as
+// safe or idempotent may be repeated.
 func classOfHTTP(r Request) Class {
 	switch r.(*HTTP).Method {
 	case "GET", "HEAD", "OPTIONS":
@@ -208,9 +209,8 @@ func classOfHTTP(r Request) Class {
 	return ClassOnce
 }
 
-// classOfMCP distinguishes calls of tools from requests that only read. A
-// tool's own claim to be repeatable is known only once its server has been
-// asked.
+// classOfMCP returns the class of an MCP call. Requests that only read may be repeated. Whether a
+// tool declares itself repeatable is known only after its server was queried.
 func classOfMCP(r Request) Class {
 	if m := r.(*MCPOpen).Method; m != "" && m != MCPCallTool {
 		return ClassRead

@@ -16,8 +16,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
-// TestTable checks that each declared kind has a row with a request of that kind and consistent
-// columns.
+// TestTable checks that each declared kind has a row, and that the columns of each row are
+// consistent.
 func TestTable(t *testing.T) {
 	declared := declaredKinds(t)
 	for _, k := range declared {
@@ -26,32 +26,32 @@ func TestTable(t *testing.T) {
 		}
 	}
 	if len(declared) != len(table) || len(byKind) != len(table) {
-		t.Errorf("%d rows of %d kinds, of which %d are declared", len(table), len(byKind), len(declared))
+		t.Errorf("table has %d rows with %d kinds, want one for each of the %d declared kinds", len(table), len(byKind), len(declared))
 	}
 	for _, row := range table {
 		r := row.Request()
 		if r.Kind() != row.Kind {
-			t.Errorf("%s: its request is of kind %s", row.Kind, r.Kind())
+			t.Errorf("%s: Request returns a request of kind %s", row.Kind, r.Kind())
 		}
 		if row.By >= Areas || row.By == Unheard && row.Result != nil {
-			t.Errorf("%s: no performer returns its result", row.Kind)
+			t.Errorf("%s: invalid area, or a result although nothing is performed", row.Kind)
 		}
 		if c := ClassOf(r); c.String() == "" {
-			t.Errorf("%s: class %d", row.Kind, c)
+			t.Errorf("%s: class %d has no name", row.Kind, c)
 		}
 		if row.Inline && row.Class == ClassWaits {
-			t.Errorf("%s waits, but must return at once", row.Kind)
+			t.Errorf("%s is Inline, but its class is ClassWaits", row.Kind)
 		}
 		if (row.Class == ClassRead || row.Class == ClassDerived) && row.Keyed || row.Class == ClassOutput && row.Result != nil {
-			t.Errorf("%s: what is %s has neither key nor result", row.Kind, row.Class)
+			t.Errorf("%s: an effect of class %s must have neither a key nor, for output, a result", row.Kind, row.Class)
 		}
 		if row.Class == ClassRetry && !row.Keyed {
-			t.Errorf("%s is repeated without a key that distinguishes the repetition", row.Kind)
+			t.Errorf("%s is of class ClassRetry, but not Keyed", row.Kind)
 		}
 	}
 }
 
-// declaredKinds reads the constants of type Kind from the package's source.
+// declaredKinds returns the values of the Kind constants in the source of this package.
 func declaredKinds(t *testing.T) []Kind {
 	t.Helper()
 	files, err := filepath.Glob("*.go")
@@ -82,7 +82,7 @@ func declaredKinds(t *testing.T) []Kind {
 	return out
 }
 
-// TestClasses: where the class depends on the request.
+// TestClasses checks the class of requests for which it depends on the request.
 func TestClasses(t *testing.T) {
 	for _, c := range []struct {
 		r    Request
@@ -95,13 +95,13 @@ func TestClasses(t *testing.T) {
 		{&MCPOpen{Method: MCPListTools}, ClassRead}, {&MCPOpen{Method: MCPReadResource}, ClassRead}, {&MCPOpen{Method: MCPGetPrompt}, ClassRead},
 	} {
 		if got := ClassOf(c.r); got != c.want {
-			t.Errorf("%+v: %s, want %s", c.r, got, c.want)
+			t.Errorf("ClassOf(%+v) = %s, want %s", c.r, got, c.want)
 		}
 	}
 }
 
-// TestRoundTrip: requests and results survive being written and read, with
-// every field set and with none. A journal and a mock rely on that.
+// TestRoundTrip encodes and decodes each request and result, with all fields set and with zero
+// fields. Journals and mocks require that the values are equal.
 func TestRoundTrip(t *testing.T) {
 	for _, row := range table {
 		roundTrip(t, row.Request(), row.Request())
@@ -121,24 +121,24 @@ func roundTrip(t *testing.T, x, back any) {
 	t.Helper()
 	text, err := json.Marshal(x)
 	if err != nil {
-		t.Fatalf("%T: %v", x, err)
+		t.Fatalf("Marshal of %T: %v", x, err)
 	}
 	if err := json.Unmarshal(text, back); err != nil {
-		t.Fatalf("%T: %v\n%s", x, err, text)
+		t.Fatalf("Unmarshal of %T: %v\n%s", x, err, text)
 	}
 	same := cmp.Comparer(func(a, b value.Slot) bool {
 		return string(value.AppendJSON(nil, a)) == string(value.AppendJSON(nil, b))
 	})
-	// A zero value contains null where there is no JSON; both count as empty.
+	// A nil RawMessage is encoded as null, so both count as equal.
 	null := cmp.FilterValues(func(a, b json.RawMessage) bool { return isNull(a) && isNull(b) }, cmp.Ignore())
 	if diff := cmp.Diff(x, back, same, null); diff != "" {
-		t.Errorf("%s:\n%s", text, diff)
+		t.Errorf("decoding %s differs (-want +got):\n%s", text, diff)
 	}
 }
 
 func isNull(j json.RawMessage) bool { return len(j) == 0 || string(j) == "null" }
 
-// fill sets every field to a non-zero value.
+// fill sets all fields of a value to non-zero values.
 func fill(t *testing.T, v reflect.Value, at string) {
 	t.Helper()
 	switch v.Interface().(type) {
@@ -182,12 +182,12 @@ func fill(t *testing.T, v reflect.Value, at string) {
 		}
 	case reflect.Struct:
 		for i := range v.NumField() {
-			// fields without data follow from the program
+			// fields with the tag "-" are not encoded
 			if f := v.Type().Field(i); f.Tag.Get("json") != "-" {
 				fill(t, v.Field(i), at+"."+strings.ToLower(f.Name))
 			}
 		}
 	default:
-		t.Fatalf("%s: a field of type %s is no plain data", at, v.Type())
+		t.Fatalf("%s: a field of type %s is not plain data", at, v.Type())
 	}
 }

@@ -2,8 +2,8 @@ package effect
 
 import "encoding/json"
 
-// The kinds of a test's requests: those that script mocks, and those that read the record. Only a
-// run of `concerto test` performs them.
+// The kinds of requests of tests: scripts for mocks, and queries of what the test has done. Only
+// `concerto test` performs them.
 const (
 	KindMockScript Kind = "mock.script"
 	KindMockNext   Kind = "mock.next"
@@ -15,10 +15,10 @@ const (
 	KindRecord     Kind = "test.record"
 )
 
-// MockScript is a `mock` statement: from here on the agent or host named Name is played from
-// Script, a JSON object with one of `response`, `error`, `responses` and, for a host, `messages`.
-// By means that MockNext provides the answers. An *Error of kind RuntimeError reports an invalid
-// script.
+// MockScript is a `mock` statement. It makes Script determine the behaviour of the agent or host
+// Name. Script is a JSON object with one of the members `response`, `error`, `responses` and, for a
+// host, `messages`. By means that later MockNext requests provide the answers. An invalid script is
+// an *Error of kind RuntimeError.
 type MockScript struct {
 	Name   string          `json:"name"`
 	Host   bool            `json:"host,omitempty"`
@@ -26,8 +26,7 @@ type MockScript struct {
 	By     bool            `json:"by,omitempty"`
 }
 
-// MockNext makes Answer the reply to the agent's next request, or a host's
-// answer to Prompt.
+// MockNext sets the reply to the agent's next request, or the host's answer to Prompt.
 type MockNext struct {
 	Party  string          `json:"party"`
 	Host   bool            `json:"host,omitempty"`
@@ -35,105 +34,106 @@ type MockNext struct {
 	Answer json.RawMessage `json:"answer"`
 }
 
-// MockAnswer answers one awaited emit on Channel, after those given before.
+// MockAnswer adds an answer for one awaited emit on Channel.
 type MockAnswer struct {
 	Channel string          `json:"channel"`
 	Value   json.RawMessage `json:"value"`
 }
 
-// MockEnv sets an environment variable of the test, or unsets it.
+// MockEnv sets an environment variable of the test, or removes it.
 type MockEnv struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
 	Set   bool   `json:"set"`
 }
 
-// MockArgs sets the arguments that the test sees.
+// MockArgs sets the arguments of the program in the test.
 type MockArgs struct {
 	Args []string `json:"args"`
 }
 
-// MockInput sets the text that the test reads as its standard input.
+// MockInput sets the text of the standard input in the test.
 type MockInput struct {
 	Text string `json:"text"`
 }
 
-// MockTime sets the test's clock, in milliseconds since the epoch.
+// MockTime sets the clock of the test, in milliseconds since the epoch.
 type MockTime struct {
 	Unix int64 `json:"unix_ms"`
 }
 
-// Record reads what a test has done so far, as *Recorded. The field What is "emits" (of {channel,
-// payload}), "output" (a string), "requests" (of HTTP), "prompts" of the agent or host Party, or
-// "replies" of the host Party.
+// Record returns what a test has done so far, as *Recorded. The field What selects the list: "emits"
+// (objects with channel and payload), "output" (a string), "requests" (over HTTP), "prompts" (of the
+// agent or host Party) or "replies" (to the host Party).
 type Record struct {
 	What  string `json:"what"`
 	Party string `json:"party,omitempty"`
 }
 
-// Recorded is what a Record found, as JSON.
+// Recorded is the result of a Record as JSON.
 type Recorded struct {
 	Value json.RawMessage `json:"value"`
 }
 
-// Kind is KindMockScript.
+// Kind returns KindMockScript.
 func (*MockScript) Kind() Kind { return KindMockScript }
 
-// Kind is KindMockNext.
+// Kind returns KindMockNext.
 func (*MockNext) Kind() Kind { return KindMockNext }
 
-// Kind is KindMockAnswer.
+// Kind returns KindMockAnswer.
 func (*MockAnswer) Kind() Kind { return KindMockAnswer }
 
-// Kind is KindMockEnv.
+// Kind returns KindMockEnv.
 func (*MockEnv) Kind() Kind { return KindMockEnv }
 
-// Kind is KindMockArgs.
+// Kind returns KindMockArgs.
 func (*MockArgs) Kind() Kind { return KindMockArgs }
 
-// Kind is KindMockInput.
+// Kind returns KindMockInput.
 func (*MockInput) Kind() Kind { return KindMockInput }
 
-// Kind is KindMockTime.
+// Kind returns KindMockTime.
 func (*MockTime) Kind() Kind { return KindMockTime }
 
-// Kind is KindRecord.
+// Kind returns KindRecord.
 func (*Record) Kind() Kind { return KindRecord }
 
-// The kinds by which a test scripts HTTP and files.
+// The kinds of requests of tests that mock HTTP, files and commands.
 const (
 	KindMockHTTP Kind = "mock.http"
 	KindMockFile Kind = "mock.file"
-	// KindMockCommand scripts commands.
+	// KindMockCommand is the kind of MockCommand.
 	KindMockCommand Kind = "mock.command"
 )
 
-// MockHTTP answers one request to URL, which may have a method before it, after
-// the answers given before. Answer is a JSON string for the body, or an object.
+// MockHTTP adds an answer for one request to URL, which may begin with a method. Answer is a JSON
+// string with the body, or an object.
 type MockHTTP struct {
 	URL    string          `json:"url"`
 	Answer json.RawMessage `json:"answer"`
 }
 
-// MockCommand sets the outcome of one run of a command, after earlier outcomes: a JSON string for
-// its output, or an object. Line is the command and its arguments, separated by spaces.
+// MockCommand adds a result for one run of a command. Answer is a JSON string with the output, or
+// an object. Line is the command with its arguments, separated by spaces.
 type MockCommand struct {
 	Line    string          `json:"line"`
 	Outcome json.RawMessage `json:"outcome"`
 }
 
-// MockFile makes Path a file for this test only. It contains Text, or with Missing does not exist.
+// MockFile sets the content of the file Path, for this test only. If Missing is set, the file does
+// not exist.
 type MockFile struct {
 	Path    string `json:"path"`
 	Text    string `json:"text"`
 	Missing bool   `json:"missing,omitempty"`
 }
 
-// Kind is KindMockHTTP.
+// Kind returns KindMockHTTP.
 func (*MockHTTP) Kind() Kind { return KindMockHTTP }
 
-// Kind is KindMockCommand.
+// Kind returns KindMockCommand.
 func (*MockCommand) Kind() Kind { return KindMockCommand }
 
-// Kind is KindMockFile.
+// Kind returns KindMockFile.
 func (*MockFile) Kind() Kind { return KindMockFile }

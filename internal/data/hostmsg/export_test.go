@@ -1,7 +1,7 @@
 package hostmsg
 
-// The table of these tests has two more types of messages that a person answers, one of each
-// form. They are there before any package reads the table.
+// init adds two types of messages to the table for the tests of this package: one for each form of
+// a person's answer.
 func init() {
 	messages = append(messages,
 		Message{Type: "confirm", Schema: "HostApproval", Role: Asks, Form: YesNo, Timed: true, Default: "approval_default", Channel: "host:confirm",

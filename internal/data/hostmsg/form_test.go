@@ -33,8 +33,8 @@ import (
 	"github.com/concerto-lang/concerto/runtime/host"
 )
 
-// asks is a host of sh that sends both types that only the table of these tests has (see
-// export_test.go), and returns the responses.
+// asks is a host in sh that sends the two types of messages from export_test.go, and returns the
+// answers.
 const asks = `read -r prompt
 echo '{"type":"confirm","id":"c","description":"rm -r build","tool":"Bash","risk_level":"high"}'; read -r one
 echo '{"type":"which","id":"w","question":"Tabs or spaces?","options":["tabs","spaces"]}'; read -r two
@@ -58,12 +58,12 @@ func compile(t *testing.T) *engine.Program {
 	}
 	p, found, err := engine.Compile("main.conc", dir)
 	if err != nil || p == nil {
-		t.Fatalf("%v, %d diagnostics: %+v", err, found.Len(), found)
+		t.Fatalf("Compile: error %v, %d diagnostics: %+v", err, found.Len(), found)
 	}
 	return p
 }
 
-// terminal types the given lines and records the prompts.
+// terminal is a fake terminal. It types the given lines and records the prompts.
 type terminal struct{ types, asked []string }
 
 func (x *terminal) Join(ctx context.Context) (context.Context, func()) { return ctx, func() {} }
@@ -82,8 +82,8 @@ func (x *terminal) Ask(_ context.Context, p screen.Prompt) (string, error) {
 
 func (x *terminal) PrintAbove(string) {}
 
-// TestNewTypes: a row is all that a new type of message needs. A person at the terminal, the
-// progress and the ledger treat it by the form of its answer.
+// TestNewTypes checks that a new type of message needs only a row in the table. The prompter, the
+// progress and the ledger must handle it according to the form of its answer.
 func TestNewTypes(t *testing.T) {
 	typist := &terminal{types: []string{"s", "2"}}
 	file := filepath.Join(t.TempDir(), "ledger.ndjson")
@@ -113,15 +113,15 @@ func TestNewTypes(t *testing.T) {
 	}
 	asked := []string{"W requests approval: rm -r build\n  risk high\n[a]llow once [s]ession a[l]ways [d]eny", "W asks: Tabs or spaces?\n  1) tabs\n  2) spaces"}
 	if d := cmp.Diff(asked, typist.asked); d != "" {
-		t.Errorf("the prompts (-want +got):\n%s", d)
+		t.Errorf("prompts differ (-want +got):\n%s", d)
 	}
 	described := []string{"host 'W' starts", "host 'W' requests approval: rm -r build", "host 'W' receives an answer from the terminal: allowed (session)",
 		"host 'W' asks: Tabs or spaces?", "host 'W' receives an answer from the terminal: spaces"}
 	if d := cmp.Diff(described, lines[:len(lines)-1]); d != "" {
-		t.Errorf("the progress (-want +got):\n%s", d)
+		t.Errorf("progress lines differ (-want +got):\n%s", d)
 	}
 	if tally.Approvals != 1 || tally.Questions != 1 {
-		t.Errorf("counted: %+v", tally)
+		t.Errorf("tally = %+v, want one approval and one question", tally)
 	}
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -139,11 +139,11 @@ func TestNewTypes(t *testing.T) {
 		records = append(records, strings.TrimSpace(r.Kind+" "+r.Data.Tool))
 	}
 	if d := cmp.Diff([]string{"confirm Bash", "which"}, records); d != "" {
-		t.Errorf("the ledger (-want +got):\n%s", d)
+		t.Errorf("ledger records differ (-want +got):\n%s", d)
 	}
 }
 
-// hostd is a hostd without a relay: its socket, and the desk on which requests wait.
+// hostd is a hostd process without a relay, with its socket and its list of pending approvals.
 type hostd struct {
 	socket string
 	spool  *spool.Spool
@@ -179,7 +179,7 @@ func startHostd(t *testing.T) *hostd {
 	return h
 }
 
-// request waits for a request and returns it.
+// request waits for the request with an id and returns it.
 func (h *hostd) request(t *testing.T, id string) (run string, q protocol.PermissionRequested) {
 	t.Helper()
 	for {
@@ -203,17 +203,17 @@ func (h *hostd) request(t *testing.T, id string) (run string, q protocol.Permiss
 		select {
 		case <-h.spool.Committed():
 		case <-t.Context().Done():
-			t.Fatalf("request %s did not come", id)
+			t.Fatalf("request %s did not arrive", id)
 		}
 	}
 }
 
-// decide approves of the first request, and answers the second.
+// decide approves the first request and answers the second.
 func (h *hostd) decide(t *testing.T) {
 	t.Helper()
 	for _, c := range []struct {
 		id, kind, reason, prompt string
-		value                    bool // what notifications and the page go by
+		value                    bool // expected value of WantsValue, which notifications and the page use
 		d                        approvals.Decision
 	}{
 		{"q1", protocol.FromApproval, "permission", "rm -r build", false, approvals.Decision{Decision: approvals.Approve}},
@@ -221,7 +221,7 @@ func (h *hostd) decide(t *testing.T) {
 	} {
 		run, q := h.request(t, c.id)
 		if q.From == nil || q.From.Kind != c.kind || q.From.WantsValue() != c.value || q.IsQuestion() != c.value || q.Reason != c.reason || q.Prompt != c.prompt {
-			t.Errorf("%s: %+v from %+v", c.id, q, q.From)
+			t.Errorf("request %s = %+v from %+v differs from the expected one", c.id, q, q.From)
 		}
 		if err := h.desk.Decide(t.Context(), run, c.id, c.d); err != nil {
 			t.Fatal(err)
@@ -233,8 +233,8 @@ func (h *hostd) source() *client.Source {
 	return client.New(client.Options{Socket: h.socket, Started: protocol.Started{Tool: "concerto", Cwd: "/", Command: "concerto", Source: "concerto"}})
 }
 
-// TestNewTypesAtTheRelay checks that people at a relay are asked a yes-or-no question, or to enter
-// a value, depending on the form of the answer.
+// TestNewTypesAtTheRelay checks that a relay asks people a yes-or-no question or for a value,
+// depending on the form of the answer.
 func TestNewTypesAtTheRelay(t *testing.T) {
 	h := startHostd(t)
 	source := h.source()
@@ -254,7 +254,8 @@ func TestNewTypesAtTheRelay(t *testing.T) {
 	}
 }
 
-// TestNewTypesOfARun: a host that is a run of its own is answered in the same way.
+// TestNewTypesOfARun checks that requests of a host that is another run are answered in the same
+// way.
 func TestNewTypesOfARun(t *testing.T) {
 	h := startHostd(t)
 	source := h.source()
@@ -266,7 +267,7 @@ func TestNewTypesOfARun(t *testing.T) {
 	}()
 	h.decide(t)
 	if code := <-ended; code != 0 {
-		t.Errorf("exit code %d", code)
+		t.Errorf("exit code = %d, want 0", code)
 	}
 	source.End(0)
 	got, err := os.ReadFile(file)
@@ -279,8 +280,8 @@ func TestNewTypesOfARun(t *testing.T) {
 	}
 }
 
-// TestNewTypesAreChecked checks that `concerto host test` answers an unknown host with a harmless
-// answer of the form: nothing is allowed, and the last option is chosen.
+// TestNewTypesAreChecked checks that `concerto host test` sends a harmless answer to the new types
+// of messages: it denies approvals and chooses the last option.
 func TestNewTypesAreChecked(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "answers")
 	o := hostcheck.Options{Config: host.Config{Name: "W", Connector: "w", Command: "sh", Args: []string{"-c", asks + `echo "$one$two" >> "$0"`, file}, InputFormat: "json", OutputFormat: "json"},
@@ -295,7 +296,7 @@ func TestNewTypesAreChecked(t *testing.T) {
 	}
 	for _, want := range []string{`"in_reply_to":"confirm","answer_to":"c","value":"no"`, `"in_reply_to":"which","answer_to":"w","value":"spaces"`} {
 		if !strings.Contains(string(got), want) {
-			t.Errorf("no %s in\n%s", want, got)
+			t.Errorf("the wire trace does not contain %s:\n%s", want, got)
 		}
 	}
 }

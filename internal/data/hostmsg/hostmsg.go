@@ -1,11 +1,13 @@
-// Package hostmsg defines the table of the messages between a program and its hosts
-// (spec/host-protocol.md): the types and their meaning for an exchange. The checker, the VM, the
-// transports, the mocks, test hosts and the manual use it; there is no other list of message types.
+// Package hostmsg contains the table of the messages between a program and its hosts
+// (spec/host-protocol.md), with the types of messages and their meaning. The checker, the VM, the
+// transports, the mocks, test hosts and the manual use this table. There is no other list of
+// message types.
 //
-// A type that is not in the table is valid: its meaning is a matter of the host and the program.
+// A message with a type that is not in the table is valid. Its meaning is defined by the host and
+// the program.
 package hostmsg
 
-// The types that code names because it writes them itself.
+// The message types whose names the code uses.
 const (
 	Init     = "init"
 	Prompt   = "prompt"
@@ -18,7 +20,7 @@ const (
 	Error    = "error"
 )
 
-// Sender is the sender of a message type.
+// Sender is the side that sends a type of message.
 type Sender uint8
 
 // The senders.
@@ -27,74 +29,73 @@ const (
 	Concerto
 )
 
-// Role is what a type means to the exchange.
+// Role is the meaning of a type of message for the exchange.
 type Role uint8
 
 // The roles.
 const (
-	Notifies     Role = iota // one way; also every type that the table does not have
-	Asks                     // the host waits for a response, unless it withdraws the message
-	Withdraws                // withdraws what asks, by its id
-	Succeeds                 // completes the exchange, with its members as the value
-	Fails                    // fails the exchange, as a HostError
-	Acknowledges             // answers init
+	Notifies     Role = iota // needs no response; also the role of every type that is not in the table
+	Asks                     // the host waits for a response, unless it withdraws the request
+	Withdraws                // withdraws a request by its id
+	Succeeds                 // ends the exchange; its members are the result
+	Fails                    // ends the exchange with a HostError
+	Acknowledges             // acknowledges init
 )
 
-// Fallback is what a listen does with a message that no handler takes.
+// Fallback is what a listen does with a message that it has no handler for.
 type Fallback uint8
 
 // The fallbacks.
 const (
-	Reported Fallback = iota // an emit on listen:unhandled; what asks gets the default or an error
-	Gathered                 // its text is part of the result's partial_output
-	ByTools                  // the host's tools answer it, when the host has any; else as Reported
+	Reported Fallback = iota // emitted on listen:unhandled; a request is answered with its default or an error
+	Gathered                 // added to the partial_output of the result
+	ByTools                  // answered by a tool of the host; without tools, the same as Reported
 )
 
-// Form is the form of a person's answer to a message. It determines the members of the message that
-// a prompt reads, so that a new type needs only a row.
+// Form is the form in which a person answers a message. It determines which members of the message
+// a prompt reads, so a new type of message requires only a row in the table.
 type Form uint8
 
 // The forms.
 const (
-	// NoForm: a person is never asked.
+	// NoForm means that a person never answers the message.
 	NoForm Form = iota
-	// Inquiry: a text. The member options makes it a choice, and questions a form with several
-	// answers. The message has the members of HostQuestion.
+	// Inquiry means that the answer is a text. With the member options it is a choice, and with the
+	// member questions a form with several answers. The message has the members of HostQuestion.
 	Inquiry
-	// YesNo: an approval or a denial, with a scope and a reason. The message has the members of
-	// HostApproval.
+	// YesNo means that the answer is an approval or a denial, with a scope and a reason. The
+	// message has the members of HostApproval.
 	YesNo
 )
 
-// Message is a row: a type with its properties.
+// Message is a row of the table: a type of message with its properties.
 type Message struct {
 	Type   string
 	Sender Sender
 	Role   Role
 
-	// Schema is the library's schema of the message's members besides type (stdlib/messages.conc),
-	// or "" if no schema fits; then Members lists the members.
+	// Schema is the name of the library's schema for the members other than type
+	// (stdlib/messages.conc). If it is "", Members lists the members.
 	Schema  string
 	Members []string
 
-	// Form is the form of the answer to a message that a person may answer.
+	// Form is the form in which a person answers the message.
 	Form Form
-	// Timed reports that question_timeout limits the answer.
+	// Timed means that question_timeout limits the time for an answer.
 	Timed bool
-	// Default is the key, in a host's declaration or its section of the manifest, of the default
-	// answer; "" if there is none.
+	// Default is the key of the default answer in the declaration of a host or its section of the
+	// manifest; "" if there is none.
 	Default string
 	// Unhandled is what a listen without a handler does with the message.
 	Unhandled Fallback
-	// Channel is where execute, which has handlers of its own, emits the
-	// message; it awaits the answer to a message that asks. "" leaves the
-	// message to Unhandled.
+	// Channel is the channel on which execute emits the message. For a request, execute awaits the
+	// answer to the emit. "" means that execute handles the message as Unhandled specifies.
 	Channel string
 
-	Doc string // what it means, for the manual
+	Doc string // meaning, for the manual
 }
 
-// Messages returns all rows, in the manual's order. The caller must not change it.
+// Messages returns all rows in the order of the manual. The caller must not change them.
 func Messages() []Message { return messages }
 
 var messages = []Message{
@@ -117,7 +118,7 @@ var messages = []Message{
 	{Type: Cancel, Sender: Concerto, Members: []string{"reason"}, Doc: "asks the host to end the exchange early"},
 }
 
-// Types lists the types of the rows that which picks, in order.
+// Types returns the types of the rows that which selects, in order.
 func Types(which func(*Message) bool) []string {
 	var out []string
 	for i := range messages {
@@ -128,25 +129,26 @@ func Types(which func(*Message) bool) []string {
 	return out
 }
 
-// Waits reports whether the host waits for a response.
+// Waits reports whether the host waits for a response to the message.
 func (m *Message) Waits() bool { return m.Role == Asks }
 
-// ByPerson reports whether a person at the terminal is asked if no handler answers the message.
+// ByPerson reports whether a person is asked if no handler answers the message.
 func (m *Message) ByPerson() bool { return m.Form != NoForm }
 
 // Terminal reports whether the message ends the exchange.
 func (m *Message) Terminal() bool { return m.Role == Succeeds || m.Role == Fails }
 
-// Handled reports whether a handler of a listen may handle the message.
+// Handled reports whether a listen may have a handler for the message.
 func (m *Message) Handled() bool { return m.Sender == Host && (m.Role == Notifies || m.Role == Asks) }
 
-// IsKnown reports whether the message is a row of the table.
+// IsKnown reports whether the message type is in the table.
 func (m *Message) IsKnown() bool { return m.Type != "" }
 
-// other is the row of all unknown types.
+// other is the row for all types that are not in the table.
 var other Message
 
-// byLength groups the rows of hosts' messages by the length of their types, for fast lookup.
+// byLength contains the rows of messages from hosts, grouped by the length of their types, for fast
+// lookup.
 var byLength = indexByLength()
 
 func indexByLength() (by [16][]*Message) {
@@ -158,8 +160,8 @@ func indexByLength() (by [16][]*Message) {
 	return by
 }
 
-// Of returns the row of a message that a host sent; for a type without a row, one that is not
-// Known. The caller must not change it.
+// Of returns the row of a message type that hosts send. For other types it returns a row for which
+// IsKnown is false. The caller must not change the row.
 func Of(typ string) *Message {
 	if len(typ) < len(byLength) {
 		for _, m := range byLength[len(typ)] {

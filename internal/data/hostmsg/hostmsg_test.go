@@ -2,43 +2,43 @@ package hostmsg
 
 import "testing"
 
-// TestRows holds the rows to what their columns mean together.
+// TestRows checks that the columns of each row are consistent.
 func TestRows(t *testing.T) {
 	seen := map[string]bool{}
 	for i := range messages {
 		m := &messages[i]
 		if m.Type == "" || seen[m.Type] || m.Doc == "" {
-			t.Errorf("%q: a row needs a unique type and a meaning", m.Type)
+			t.Errorf("%q: the type is empty or not unique, or the row has no Doc", m.Type)
 		}
 		seen[m.Type] = true
 		if (m.Schema == "") == (len(m.Members) == 0) {
-			t.Errorf("%s: a row has a schema or members", m.Type)
+			t.Errorf("%s: the row must have either a schema or members", m.Type)
 		}
 		if m.Handled() && m.Schema == "" {
-			t.Errorf("%s: a handler's parameter requires a schema", m.Type)
+			t.Errorf("%s: the row has no schema for the parameter of a handler", m.Type)
 		}
 		if m.Sender == Concerto && (m.Role != Notifies || Of(m.Type).IsKnown()) {
-			t.Errorf("%s: hosts do not send it", m.Type)
+			t.Errorf("%s: a message of Concerto must be a notification that Of does not return", m.Type)
 		}
 		if m.Sender == Host && Of(m.Type) != m {
-			t.Errorf("%s is not found", m.Type)
+			t.Errorf("Of(%q) does not return the row", m.Type)
 		}
 		if (m.Timed || m.Default != "") && !m.Waits() {
-			t.Errorf("%s: only what asks is answered", m.Type)
+			t.Errorf("%s: Timed and Default are only valid for requests", m.Type)
 		}
 		if (m.Form != NoForm) != (m.Waits() && m.Channel != "") {
-			t.Errorf("%s: a person answers what asks and has a channel, and nothing else", m.Type)
+			t.Errorf("%s: a form is required exactly for requests with a channel", m.Type)
 		}
 		if (m.Channel != "" || m.Unhandled != Reported) && !m.Handled() {
-			t.Errorf("%s: no handler takes it", m.Type)
+			t.Errorf("%s: Channel and Unhandled are only valid for messages that a handler may receive", m.Type)
 		}
 		if m.Unhandled == Gathered && m.Waits() {
-			t.Errorf("%s: a piece of the result is not answered", m.Type)
+			t.Errorf("%s: a request cannot be part of the result", m.Type)
 		}
 	}
 	for _, typ := range []string{"", "own", "question ", "anything longer than every type", Prompt} {
 		if m := Of(typ); m.IsKnown() || m.Waits() || m.Terminal() || !m.Handled() {
-			t.Errorf("%q: %+v", typ, m)
+			t.Errorf("Of(%q) = %+v, want the row for unknown types", typ, m)
 		}
 	}
 }

@@ -6,11 +6,11 @@ import (
 	"unicode"
 )
 
-// shellCharacters are the characters by which a shell makes more of a command than it seems.
+// shellCharacters contains the characters with a special meaning in a shell. A rule cannot allow a
+// command that contains one of them.
 const shellCharacters = ";&|<>$`\\()"
 
-// isPlain reports whether a command contains none of them, and no line ends or invisible
-// characters.
+// isPlain reports whether a command contains no shellCharacters, line ends or invisible characters.
 func isPlain(command string) bool {
 	return !strings.ContainsAny(command, shellCharacters) && !strings.ContainsFunc(command, func(r rune) bool {
 		return r != '\t' && unicode.IsControl(r) || r == '\u2028' || r == '\u2029' || r == unicode.ReplacementChar
@@ -33,8 +33,8 @@ func matchesAnyPart(globs []string, command string) bool {
 	})
 }
 
-// parts returns a command and the commands that a shell would make of it, each also with single
-// blanks between words. Quoted text is split as well, because a denial should rather match too
+// parts returns a command, and the commands that a shell might run for it, each also with single
+// spaces between words. Text in quotes is split too, because a deny rule should rather match too
 // much.
 func parts(command string) []string {
 	all := append([]string{command}, strings.FieldsFunc(command, func(r rune) bool { return strings.ContainsRune(";&|()`\n\r", r) })...)
@@ -46,7 +46,8 @@ func parts(command string) []string {
 	return out
 }
 
-// matchText reports whether a glob matches a whole text: `*` matches any text, `?` one character.
+// matchText reports whether a glob matches a whole text. `*` matches any text, and `?` one
+// character.
 func matchText(pattern, text string) bool {
 	p, t := []rune(pattern), []rune(text)
 	star, mark, i, j := -1, 0, 0, 0

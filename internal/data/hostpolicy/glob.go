@@ -9,12 +9,12 @@ import (
 	"unicode"
 )
 
-// glob is a pattern of files, by its names between slashes. It is compared without
-// case: where a file system does not heed it, neither must a denial.
+// glob is a pattern of paths, split into names. It is compared without regard to letter case,
+// because a file system may ignore it too.
 type glob struct {
 	names    []string
-	absolute bool // it starts at the root of all files
-	anywhere bool // it is a single name, of a file or directory at any depth
+	absolute bool // the pattern starts at the root directory
+	anywhere bool // the pattern is a single name, which matches at any depth
 }
 
 // CheckGlob returns an error if a glob of files is invalid.
@@ -36,9 +36,9 @@ func CheckGlob(pattern string) error {
 	return nil
 }
 
-// parseGlobs parses a pattern. One with a slash starts at the place's directory, a single name is
-// at any depth. An absolute one also matches the targets of links in it, as far as it names
-// directories.
+// parseGlobs parses a pattern. A pattern with a slash starts at the place's directory; a single
+// name matches at any depth. For an absolute pattern, the result also contains the pattern with the
+// links in its directories resolved.
 func (p *Place) parseGlobs(pattern string) []glob {
 	g := p.parseGlob(pattern)
 	if !g.absolute {
@@ -56,7 +56,7 @@ func (p *Place) parseGlobs(pattern string) []glob {
 	return []glob{g, {names: slices.Concat(namesOf(to), g.names[plain:]), absolute: true}}
 }
 
-// expandHome returns a pattern with the home that it begins with written out.
+// expandHome replaces `~` at the start of a pattern by the home directory.
 func (p *Place) expandHome(pattern string) string {
 	if rest, ok := strings.CutPrefix(pattern, "~/"); ok && p.Home != "" {
 		return strings.TrimSuffix(filepath.ToSlash(p.Home), "/") + "/" + rest
@@ -77,8 +77,8 @@ func isSlash(r rune) bool { return r == '/' }
 
 func foldCase(s string) string { return strings.Map(unicode.ToLower, strings.ToUpper(s)) }
 
-// isDenied reports whether a glob of [hosts.X.permissions] denies something that a path may mean:
-// by its name, by where it leads, or by a directory that it is in.
+// isDenied reports whether a deny rule matches a path: by its name, by the target of its links, or
+// by a directory that contains it.
 func (p *Policy) isDenied(leads []pathMeanings) bool {
 	for i := range leads {
 		for _, path := range slices.Concat(leads[i].named, leads[i].to) {
@@ -90,7 +90,7 @@ func (p *Policy) isDenied(leads []pathMeanings) bool {
 	return false
 }
 
-// matches reports whether a path, or a directory on the way to it, matches.
+// matches reports whether a glob matches a path or a directory that contains it.
 func (p *Place) matches(g *glob, path string) bool {
 	all := namesOf(path)
 	if g.absolute {
@@ -108,7 +108,7 @@ func (p *Place) matches(g *glob, path string) bool {
 	return g.anywhere && slices.ContainsFunc(all, func(name string) bool { return matchName(g.names[0], name) })
 }
 
-// dirs returns the place's directory, as it is named and where it leads.
+// dirs returns the place's directory, with its links resolved and as it is written.
 func (p *Place) dirs() []string {
 	if to, ok := p.followLinks(p.Dir); ok {
 		return []string{to, p.Dir}
@@ -127,14 +127,14 @@ func cutNames(all, front []string) ([]string, bool) {
 	return all[len(front):], true
 }
 
-// matchesPrefix reports whether a glob's names match all of a path's, or those of a directory that
-// contains it. `**` matches any number of names.
+// matchesPrefix reports whether a pattern matches all names of a path, or the names of a directory
+// that contains it. `**` matches any number of names.
 func matchesPrefix(pattern, names []string) bool {
-	// open has the pattern's places that the names so far lead to.
+	// open[i] means that the first i parts of the pattern match the names so far.
 	open := make([]bool, len(pattern)+1)
 	open[0] = true
 	for i := 0; ; i++ {
-		for at := range pattern { // `**` may match nothing
+		for at := range pattern { // `**` also matches no name
 			if open[at] && pattern[at] == "**" {
 				open[at+1] = true
 			}
@@ -159,8 +159,8 @@ func matchesPrefix(pattern, names []string) bool {
 	}
 }
 
-// matchName matches one name. An invalid pattern, which a manifest cannot contain, matches
-// everything, because it is for denying.
+// matchName reports whether a pattern matches a name. An invalid pattern, which a manifest cannot
+// contain, matches every name, because patterns are only used to deny.
 func matchName(pattern, name string) bool {
 	if pattern == "**" {
 		return true

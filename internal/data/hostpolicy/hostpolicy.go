@@ -1,9 +1,9 @@
-// Package hostpolicy decides what a host's agent may do by the rules of its section
-// [hosts.X.permissions] (spec/08-hosts.md): which files it may read and write, and which commands
-// it may run. It decides before any handler is called; where no rule is clear, the default applies.
+// Package hostpolicy decides about requests of a host's agent by the rules in [hosts.X.permissions]
+// (spec/08-hosts.md): which files it may read and write, and which commands it may run. The rules
+// apply before a handler is called. If no rule matches clearly, the default applies.
 //
-// It is pure: links are read through a function of the caller. Denials are interpreted broadly and
-// permissions narrowly, because an agent chooses the words.
+// The package reads links only through a function of the caller. It interprets denials broadly and
+// permissions narrowly, because an agent chooses the words of its requests.
 package hostpolicy
 
 import (
@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// Rules are the keys of [hosts.X.permissions].
+// Rules contains the keys of [hosts.X.permissions].
 type Rules struct {
 	Read     []string `json:"read"`     // roots of readable files
 	Write    []string `json:"write"`    // roots of writable files
@@ -21,61 +21,61 @@ type Rules struct {
 	Default  string   `json:"default"`  // a Verdict, for all that no rule names; "" means Ask
 }
 
-// Commands are globs on whole commands.
+// Commands contains globs for whole commands.
 type Commands struct {
 	Allow []string `json:"allow"`
 	Ask   []string `json:"ask"`
 	Deny  []string `json:"deny"`
 }
 
-// Verdict is what becomes of a request.
+// Verdict is the decision about a request.
 type Verdict string
 
-// The verdicts. Deny wins over Ask, Ask over Allow, Allow over the default.
+// The verdicts. Deny takes precedence over Ask, Ask over Allow, and Allow over the default.
 const (
 	Allow Verdict = "allow" // done without asking
 	Ask   Verdict = "ask"   // the program's handler decides
 	Deny  Verdict = "deny"  // refused without asking
 )
 
-// Place is where a host works, and how its paths are read.
+// Place is the directory in which a host works, with the means to interpret its paths.
 type Place struct {
-	Dir  string // absolute: relative paths start here
-	Home string // the meaning of ~; "" if unknown
-	// Link returns the target of a link; false if the path is not a link or does not exist.
+	Dir  string // absolute directory to which paths are relative
+	Home string // home directory that ~ means; "" if unknown
+	// Link returns the target of a symbolic link. ok is false if the path is not a link or does not
+	// exist.
 	Link func(path string) (target string, ok bool)
 }
 
-// Policy is the rules of a host at its place. It is immutable and safe for
-// concurrent use.
+// Policy contains the rules of a host and its Place. It is immutable and safe for concurrent use.
 type Policy struct {
 	rules Rules
 	place Place
-	roots [areas][]string // resolved
+	roots [areas][]string // directories with links resolved, by area
 	deny  []glob
 }
 
-// area is what a request touches, and by which rules it is judged.
+// area is the type of access that a request needs. It determines which rules apply.
 type area uint8
 
 const (
-	nothing area = iota // no rule allows it
+	nothing area = iota // no rule can allow the request
 	reads
 	writes
 	runs
 	areas
 )
 
-// areaOf are the areas of the kinds of approvals (spec/08-hosts.md); a kind that
-// is not here has none.
+// areaOf maps the kinds of approvals (spec/08-hosts.md) to areas. Other kinds have the area
+// nothing.
 var areaOf = map[string]area{
 	"read": reads, "search": reads,
 	"edit": writes, "delete": writes, "move": writes,
 	"execute": runs,
 }
 
-// New makes a Policy. Links in the roots are followed now, not when they are used:
-// a root that is replaced by a link later on is no root any more.
+// New returns a Policy. Links in the root directories are resolved now. If a root directory is
+// later replaced by a link, the policy does not allow paths below the link's target.
 func New(r Rules, p Place) *Policy {
 	policy := &Policy{rules: r, place: p}
 	for _, root := range r.Read {
@@ -90,18 +90,19 @@ func New(r Rules, p Place) *Policy {
 	return policy
 }
 
-// Request describes an action that an agent requests.
+// Request describes an action for which an agent requests permission.
 type Request struct {
-	Kind    string   // of the approval; may be ""
-	Command string   // the command to run; may be ""
-	Paths   []string // the paths to access, as the agent names them
-	Dir     string   // where its relative paths start; "" is the place's
-	// Opaque means that Command and Paths do not describe all of it, so they cannot allow it.
+	Kind    string   // kind of the approval; may be ""
+	Command string   // command to run; may be ""
+	Paths   []string // paths to access, as the agent wrote them
+	Dir     string   // directory to which the paths are relative; "" means Place.Dir
+	// Opaque means that Command and Paths may not describe the whole action, so rules cannot allow
+	// it.
 	Opaque bool
 }
 
-// Decide judges a request. One that is too large is denied, because a denied part could be hidden
-// in it.
+// Decide decides about a request. It denies a request that exceeds the limits, because such a
+// request could hide a denied part.
 func (p *Policy) Decide(q Request) Verdict {
 	if q.isTooLarge() {
 		return Deny
@@ -117,7 +118,7 @@ func (p *Policy) Decide(q Request) Verdict {
 	case p.rules.Default == "":
 		return Ask
 	case Verdict(p.rules.Default) == Allow && len(rules.Deny)+len(rules.Ask) > 0 && q.area() == runs && (line.unclear || len(line.simple) == 0 || q.Opaque):
-		return Ask // what a rule names could be in it
+		return Ask // the request could contain something that a deny rule matches
 	}
 	return Verdict(p.rules.Default)
 }
@@ -136,9 +137,9 @@ func (p *Policy) isAllowed(q *Request, leads []pathMeanings) bool {
 	return false
 }
 
-// area returns the area of a request's kind. A command is judged as one whatever its kind, unless
-// the kind changes files, because a vendor's classification as read-only is a guess. A request
-// without a kind that names files may change them.
+// area returns the area of a request. A request with a command is in the area of commands, unless
+// its kind changes files, because the agent's claim that a command only reads is unreliable. A
+// request that names files without a kind may change them.
 func (q *Request) area() area {
 	in := areaOf[q.Kind]
 	switch {
@@ -150,8 +151,8 @@ func (q *Request) area() area {
 	return in
 }
 
-// Root returns the root of files that a path, which Resolve gave, is in: for reading, or for
-// writing when write is set; "" when it is in none.
+// Root returns the root directory that contains a path, for writing if write is set, otherwise for
+// reading. It returns "" if there is none. The path must be a result of Resolve.
 func (p *Policy) Root(path string, write bool) string {
 	in := reads
 	if write {
@@ -165,8 +166,7 @@ func (p *Policy) Root(path string, write bool) string {
 	return ""
 }
 
-// Resolve returns the target of a path with its links followed, or false if the target cannot be
-// determined.
+// Resolve returns a path with its links resolved. ok is false if that is not possible.
 func (p *Policy) Resolve(path string) (string, bool) {
 	l := p.place.readPath(path, "")
 	if !l.clear || len(l.to) != 1 {
@@ -175,7 +175,8 @@ func (p *Policy) Resolve(path string) (string, bool) {
 	return l.to[0], true
 }
 
-// resolveRoot returns the targets of a root, or nil if they cannot be determined.
+// resolveRoot returns the possible meanings of a root directory with links resolved, or nil if they
+// are not clear.
 func (p *Place) resolveRoot(root string) []string {
 	if l := p.readPath(root, ""); l.clear {
 		return l.to[:1]
@@ -183,7 +184,7 @@ func (p *Place) resolveRoot(root string) []string {
 	return nil
 }
 
-// isBelow reports whether a path is root or in it; both are resolved.
+// isBelow reports whether a path is root or below it. Links in both must be resolved.
 func isBelow(root, path string) bool {
 	return path == root || strings.HasPrefix(path, strings.TrimSuffix(root, string(filepath.Separator))+string(filepath.Separator))
 }

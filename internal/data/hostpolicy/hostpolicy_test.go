@@ -16,7 +16,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/testkit/randtest"
 )
 
-// tree is a file system that consists of links.
+// tree is a file system that contains only links, as targets by path.
 type tree map[string]string
 
 func (t tree) link(path string) (string, bool) {
@@ -116,12 +116,12 @@ func TestDecide(t *testing.T) {
 		{"a name of a tool that changes files", files, Request{Kind: "edit", Command: "create", Paths: []string{"src/a"}}, Allow},
 	} {
 		if got := policy(c.r).Decide(c.q); got != c.want {
-			t.Errorf("%s: %+v: %s, want %s", c.name, c.q, got, c.want)
+			t.Errorf("%s: Decide(%+v) = %s, want %s", c.name, c.q, got, c.want)
 		}
 	}
 	for _, c := range shellCharacters + "\n\r\x00\x1b" {
 		if got := policy(commands).Decide(run("go test " + string(c) + "x")); got == Allow {
-			t.Errorf("%q in a command: it is allowed", c)
+			t.Errorf("a command with %q is allowed, want Ask", c)
 		}
 	}
 }
@@ -143,13 +143,13 @@ func TestParseRequest(t *testing.T) {
 	} {
 		got, err := json.Marshal(ParseRequest([]byte(c.message)))
 		if err != nil || string(got) != c.want {
-			t.Errorf("%s\ngives %s\nwant  %s", c.message, got, c.want)
+			t.Errorf("ParseRequest(%s)\n= %s\nwant %s", c.message, got, c.want)
 		}
 	}
 }
 
-// TestLarge checks that a request above the limits is denied at once, and that one at the limits is
-// judged.
+// TestLarge checks that a request above a limit is denied, and that a request at the limit is
+// decided by the rules.
 func TestLarge(t *testing.T) {
 	randtest.InOneGoroutine(t)
 	p := policy(Rules{Read: []string{"src"}, Write: []string{"src"}, Deny: []string{"secret"}, Commands: Commands{Allow: []string{"ls *"}, Deny: []string{"rm *"}}, Default: "allow"})
@@ -176,7 +176,7 @@ func TestLarge(t *testing.T) {
 		{"a command of more", Request{Kind: "execute", Command: "ls " + strings.Repeat("x;", 8<<20)}, Deny},
 	} {
 		if got := p.Decide(c.q); got != c.want {
-			t.Errorf("%s: %s, want %s", c.name, got, c.want)
+			t.Errorf("%s: verdict = %s, want %s", c.name, got, c.want)
 		}
 	}
 	complexity.Linear(t, 20_000, func(n int) time.Duration {
@@ -186,7 +186,7 @@ func TestLarge(t *testing.T) {
 		}
 		return complexity.CPUTime(func() {
 			if q := ParseRequest(text); len(q.Paths) != n || p.Decide(q) != Deny {
-				t.Errorf("%d paths", len(q.Paths))
+				t.Errorf("ParseRequest returned %d paths, want at most the limit", len(q.Paths))
 			}
 		})
 	})
@@ -195,13 +195,13 @@ func TestLarge(t *testing.T) {
 func TestCheckGlob(t *testing.T) {
 	for pattern, ok := range map[string]bool{".env": true, "a/**": true, "~/.ssh": true, "*.[ch]": true, "": false, "/": false, "../a": false, "~bob/a": false, "a[": false} {
 		if err := CheckGlob(pattern); (err == nil) != ok {
-			t.Errorf("%q: %v", pattern, err)
+			t.Errorf("pattern %q: error = %v", pattern, err)
 		}
 	}
 }
 
-// No path that is allowed leads out of the roots, whatever links, `..` and cases are
-// on its way, as the operating system reads it.
+// TestAllowedPathsStayInRoots opens allowed paths with links, `..` and different letter cases. None
+// of them may lead out of the root directories.
 func TestAllowedPathsStayInRoots(t *testing.T) {
 	randtest.InOneGoroutine(t)
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -253,17 +253,17 @@ func TestAllowedPathsStayInRoots(t *testing.T) {
 		}
 		for _, as := range []string{raw, filepath.Clean(raw)} {
 			if to, err := filepath.EvalSymlinks(as); err == nil && to != root && !strings.HasPrefix(to, root+"/") {
-				t.Errorf("%q is allowed and leads to %s", path, to)
+				t.Errorf("the path %q is allowed, although it leads to %s outside the roots", path, to)
 			}
 		}
 	})
 	if allowed.Load() == 0 {
-		t.Error("nothing was allowed")
+		t.Error("no path was allowed, so the test checked nothing")
 	}
 }
 
-// No command with a character of the shell's is allowed by a rule, and none that a
-// denial names in a part.
+// FuzzCommand checks that rules never allow a command with a shell character, or a command of which
+// a deny rule matches a part.
 func FuzzCommand(f *testing.F) {
 	for _, s := range []string{"go test", "ls; rm x", "a && rm b", "a\nb", "ls $(x)", "rm x", "ls \\", "ls\u2028x"} {
 		f.Add(s)
@@ -272,13 +272,13 @@ func FuzzCommand(f *testing.F) {
 	f.Fuzz(func(t *testing.T, command string) {
 		got := p.Decide(Request{Kind: "execute", Command: command})
 		if got == Allow && strings.ContainsAny(command, shellCharacters+"\n\r\x00") {
-			t.Errorf("%q is allowed", command)
+			t.Errorf("a rule allows the command %q with a shell character", command)
 		}
 		if got == Allow && slices.ContainsFunc(strings.Fields(command)[:1], func(w string) bool { return w == "rm" }) && len(strings.Fields(command)) > 1 {
-			t.Errorf("%q is allowed", command)
+			t.Errorf("a rule allows the command %q although a deny rule matches it", command)
 		}
 		if p.Decide(Request{Kind: "execute", Command: command + "; rm x"}) != Deny || p.Decide(Request{Kind: "execute", Command: "rm x | " + command}) != Deny {
-			t.Errorf("%q hides a denied command", command)
+			t.Errorf("the command %q is not denied although it contains a denied command", command)
 		}
 	})
 }

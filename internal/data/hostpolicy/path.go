@@ -6,15 +6,15 @@ import (
 	"strings"
 )
 
-// pathMeanings holds all possible meanings of a path, because the program that opens it may
-// interpret it differently.
+// pathMeanings contains all meanings that a path may have, because programs interpret paths
+// differently.
 type pathMeanings struct {
-	named []string // absolute, cleaned, no link followed
-	to    []string // where they lead, every link followed
-	clear bool     // that is all
+	named []string // absolute and cleaned paths, without resolving links
+	to    []string // the same paths with all links resolved
+	clear bool     // no other meanings are possible
 }
 
-// isWithin reports whether all meanings of the path are in one of the roots.
+// isWithin reports whether all meanings of the path are below one of the roots.
 func (l *pathMeanings) isWithin(roots []string) bool {
 	return l.clear && !slices.ContainsFunc(l.to, func(path string) bool {
 		return !slices.ContainsFunc(roots, func(root string) bool { return isBelow(root, path) })
@@ -29,7 +29,8 @@ func (p *Policy) readPaths(q *Request) []pathMeanings {
 	return out
 }
 
-// readPath reads a path that starts at dir, which starts at the place's directory.
+// readPath returns the meanings of a path relative to dir, which is relative to the place's
+// directory.
 func (p *Place) readPath(path, dir string) pathMeanings {
 	base, _, _ := p.makeAbsolute(dir, p.Dir)
 	l := pathMeanings{clear: path != "" && !strings.ContainsRune(path, 0)}
@@ -44,8 +45,8 @@ func (p *Place) readPath(path, dir string) pathMeanings {
 	return l
 }
 
-// interpretations returns the possible interpretations of a path: some programs trim blanks, some
-// accept file URLs.
+// interpretations returns variants of a path, because some programs trim spaces and some accept
+// file URLs.
 func interpretations(path string) []string {
 	out := []string{path}
 	if trimmed := strings.TrimSpace(path); trimmed != path && trimmed != "" {
@@ -59,8 +60,8 @@ func interpretations(path string) []string {
 	return out
 }
 
-// makeAbsolute makes a path absolute, relative to base. A path that begins with ~ is also expanded;
-// ok is false if it may mean an unknown home.
+// makeAbsolute makes a path absolute, relative to base. expanded is the path with the home
+// directory if it begins with ~. ok is false if it begins with ~ and the home directory is unknown.
 func (p *Place) makeAbsolute(path, base string) (abs, expanded string, ok bool) {
 	path = filepath.FromSlash(path)
 	name, rest, _ := strings.Cut(path, string(filepath.Separator))
@@ -81,8 +82,8 @@ func (p *Place) makeAbsolute(path, base string) (abs, expanded string, ok bool) 
 	return base + string(filepath.Separator) + path, expanded, ok
 }
 
-// addMeanings adds the meanings of an absolute path: a `..` after a link leads up from the link's
-// target, or removes the link's name, depending on the program.
+// addMeanings adds the meanings of an absolute path. After a link, `..` may mean the parent of the
+// link's target or the parent of the link, depending on the program.
 func (p *Place) addMeanings(l *pathMeanings, abs string) {
 	clean := filepath.Clean(abs)
 	l.named = append(l.named, clean)
@@ -95,12 +96,12 @@ func (p *Place) addMeanings(l *pathMeanings, abs string) {
 	}
 }
 
-// maxLinks bounds the links that are followed in a path. A path with more links is regarded as a
-// cycle, which cannot be opened.
+// maxLinks limits the number of links in a path. A path with more links counts as a cycle, which
+// cannot be opened.
 const maxLinks = 40
 
-// followLinks resolves all links of an absolute path, and `..` from their targets; what does not
-// exist is unchanged. It returns false for a cycle of links.
+// followLinks resolves all links in an absolute path, and `..` relative to their targets. Parts
+// that do not exist are unchanged. ok is false for a cycle of links.
 func (p *Place) followLinks(path string) (string, bool) {
 	const sep = string(filepath.Separator)
 	volume := filepath.VolumeName(path)

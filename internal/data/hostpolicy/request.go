@@ -7,15 +7,16 @@ import (
 	"strings"
 )
 
-// pathNames are the members of a call's arguments that name files, in the words of
-// the agents that are known.
+// pathNames contains the members of tool arguments that name files, in the terms of the supported
+// agents.
 var pathNames = strings.Fields(`path paths file_path filePath filepath file_paths files file notebook_path absolute_path dir_path directory
 	from to source destination old_path new_path grantRoot`)
 
-// patternNames are the names of arguments that hold a pattern of files or text to search for.
+// patternNames contains the members of tool arguments that are patterns of files, or texts to
+// search for.
 var patternNames = []string{"pattern", "glob", "query", "include"}
 
-// ParseRequest parses the action that an approval is about from a host's message in JSON.
+// ParseRequest parses the action of an approval request, a message of a host in JSON.
 func ParseRequest(message []byte) Request {
 	var m struct {
 		Tool  string                     `json:"tool"`
@@ -23,7 +24,7 @@ func ParseRequest(message []byte) Request {
 		Paths []string                   `json:"paths"`
 		Args  map[string]json.RawMessage `json:"args"`
 	}
-	// A member of another type is none that a rule could allow.
+	// If a member has another type, the action is not completely known, so no rule may allow it.
 	q := Request{Opaque: json.Unmarshal(message, &m) != nil, Kind: m.Kind, Paths: m.Paths}
 	q.Command = commandText(m.Args["command"])
 	seen := map[string]bool{}
@@ -50,14 +51,15 @@ func ParseRequest(message []byte) Request {
 	return q
 }
 
-// Limits on a request. Larger ones are not plausible, and judging them could take too long.
+// Limits of a request. Larger requests are not plausible, and deciding about them could take too
+// long.
 const (
 	maxPaths      = 10_000
-	maxText       = 256 << 10 // bytes of its paths together, and of its command
+	maxText       = 256 << 10 // maximum of bytes in all paths, and in the command
 	maxPathLength = 16 << 10
 )
 
-// isTooLarge reports whether a request exceeds the limits.
+// isTooLarge reports whether a request exceeds a limit.
 func (q *Request) isTooLarge() bool {
 	n := len(q.Dir)
 	for _, path := range q.Paths {
@@ -67,8 +69,8 @@ func (q *Request) isTooLarge() bool {
 		slices.ContainsFunc(q.Paths, func(path string) bool { return len(path) > maxPathLength })
 }
 
-// commandText returns a command that is a text or a list of words. Of a shell invocation it returns
-// the script.
+// commandText returns a command that is given as a text or as a list of words. For a shell with a
+// script argument, it returns the script.
 func commandText(v json.RawMessage) string {
 	words := textsOf(v)
 	if len(words) == 3 && strings.HasSuffix(words[0], "sh") && (words[1] == "-c" || words[1] == "-lc") {
@@ -77,7 +79,7 @@ func commandText(v json.RawMessage) string {
 	return strings.Join(words, " ")
 }
 
-// textsOf returns a text, or the texts of a list.
+// textsOf returns the texts of a JSON string or of an array of strings.
 func textsOf(v json.RawMessage) []string {
 	var one string
 	if len(v) == 0 {
@@ -96,17 +98,17 @@ func textsOf(v json.RawMessage) []string {
 	return many
 }
 
-// mayLeaveDir reports whether a pattern may leave the directory that it is searched in.
+// mayLeaveDir reports whether a pattern may match files outside the directory that is searched.
 func mayLeaveDir(pattern string) bool {
 	return filepath.IsAbs(pattern) || strings.HasPrefix(pattern, "/") || strings.HasPrefix(pattern, "~") ||
 		slices.Contains(strings.FieldsFunc(pattern, func(r rune) bool { return r == '/' || r == '\\' || r == '{' || r == ',' || r == '}' }), "..")
 }
 
-// harmless are variables that do not change which command a command is.
+// harmless contains the names of environment variables that cannot change which command is run.
 var harmless = strings.Fields("CI CLAUDECODE COLUMNS LINES FORCE_COLOR NO_COLOR TERM TZ LANG LANGUAGE LC_ALL GEMINI_CLI")
 
-// isHarmlessEnv reports whether the variables of a command, a list of names with values, are all
-// harmless. A search path, or what a program loads, is not.
+// isHarmlessEnv reports whether all environment variables of a command are harmless. Variables such
+// as PATH or LD_PRELOAD are not.
 func isHarmlessEnv(v json.RawMessage) bool {
 	var all []struct {
 		Name string `json:"name"`

@@ -7,32 +7,32 @@ import (
 	"unicode"
 )
 
-// A deny list is compared with the commands that a shell would run. This file parses a command like
-// a POSIX shell, as far as that is possible without running it.
+// Deny rules are compared with the commands that a shell would run. This file parses a command as a
+// POSIX shell does, as far as that is possible without running it.
 
-// Limits on the parser. Commands beyond them are unclear.
+// Limits of the parser. A command that exceeds them is unclear.
 const (
-	maxNesting  = 8  // scripts within scripts, as in sh -c "sh -c …"
-	maxPrefixes = 16 // words before the command that another one runs
+	maxNesting  = 8  // depth of nested scripts, as in sh -c "sh -c …"
+	maxPrefixes = 16 // number of wrappers before a command
 )
 
-// keywords may precede a command.
+// keywords contains the words that may precede a command.
 var keywords = strings.Fields("! { } if then else elif fi while until do done")
 
-// wrappers run the command that their arguments name.
+// wrappers contains the commands that run another command, which is in their arguments.
 var wrappers = strings.Fields(`env sudo doas su nohup timeout xargs nice ionice chrt setsid stdbuf unbuffer time command builtin exec chroot unshare nsenter
 	strace ltrace watch parallel busybox toybox flock script setarch taskset systemd-run runuser caffeinate`)
 
-// shells run a script that is an argument, or their standard input.
+// shells contains the commands that run a script from an argument or from standard input.
 var shells = strings.Fields("sh bash dash zsh ksh mksh ash fish csh tcsh rbash")
 
-// obscureCommands are words after which the rest is no simple command.
+// obscureCommands contains the words after which the rest is not parsed.
 var obscureCommands = strings.Fields("case select for function alias coproc source . trap hash enable")
 
-// commandLine is what a command consists of.
+// commandLine is the result of parsing a command.
 type commandLine struct {
-	simple [][]string // the words of each simple command, the first without its path
-	// unclear means that it may run more than simple.
+	simple [][]string // words of each simple command; the first word has no directory
+	// unclear means that the command may run commands that simple does not contain.
 	unclear bool
 }
 
@@ -44,7 +44,7 @@ func parseCommandLine(command string) *commandLine {
 }
 
 // matches reports whether one of the globs matches a simple command. A glob such as `rm *` also
-// matches `rm` alone, because xargs adds arguments.
+// matches `rm` without arguments, because xargs may add them.
 func (c *commandLine) matches(globs []string) bool {
 	return slices.ContainsFunc(c.simple, func(words []string) bool {
 		text := strings.Join(words, " ")
@@ -62,7 +62,7 @@ func (c *commandLine) addScript(text string, depth int) {
 	}
 }
 
-// addCommand adds a simple command and the commands that it runs.
+// addCommand adds a simple command, and the commands that it runs.
 func (c *commandLine) addCommand(words []word, depth int) {
 	if depth > maxNesting {
 		c.unclear = true
@@ -86,7 +86,7 @@ func (c *commandLine) addCommand(words []word, depth int) {
 			script = script || !strings.HasPrefix(w.text, "-")
 			c.addScript(w.text, depth+1)
 		}
-		c.unclear = c.unclear || !script // it reads its standard input
+		c.unclear = c.unclear || !script // without a script argument, the shell reads its standard input
 	case slices.Contains(wrappers, name):
 		for i, w := range rest {
 			if i == maxPrefixes {
@@ -112,7 +112,7 @@ func (c *commandLine) addCommand(words []word, depth int) {
 	}
 }
 
-// addSimple adds the words of a simple command, the first without its path.
+// addSimple adds the words of a simple command. The first word loses its directory.
 func (c *commandLine) addSimple(words []word) {
 	all := make([]string, len(words))
 	for i, w := range words {
@@ -130,21 +130,21 @@ func joinWords(words []word) string {
 	return strings.Join(all, " ")
 }
 
-// word is a word of a command, without its quotes.
+// word is a word of a command without quotes.
 type word struct {
 	text string
-	// varies means that a shell may expand the word by file names.
+	// varies means that a shell may replace the word by file names.
 	varies bool
 }
 
-// isAssignment reports whether the word sets a variable for the command after it.
+// isAssignment reports whether the word assigns a variable for the following command.
 func (w word) isAssignment() bool {
 	name, _, ok := strings.Cut(w.text, "=")
 	name = strings.TrimSuffix(name, "+")
 	return ok && name != "" && !strings.ContainsFunc(name, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 }
 
-// lexer splits a script into tokens.
+// lexer splits a script into words and operators.
 type lexer struct {
 	text     []rune
 	at       int
@@ -153,9 +153,9 @@ type lexer struct {
 
 	words  []word
 	word   strings.Builder
-	begun  bool // a word
-	varies bool // the word
-	braced bool // the word has an open brace
+	begun  bool // a word has begun
+	varies bool // the current word varies
+	braced bool // the current word contains an open brace
 	target bool // the next word is the file of a redirection
 }
 
@@ -166,7 +166,7 @@ func (l *lexer) run() {
 	l.endCommand()
 }
 
-// peek returns the character after the one at l.at.
+// peek returns the character after the current one, or 0.
 func (l *lexer) peek() rune {
 	if l.at+1 < len(l.text) {
 		return l.text[l.at+1]
@@ -251,15 +251,16 @@ func (l *lexer) readToken() {
 	l.at++
 }
 
-// readRedirection reads a redirection, whose file is not a word of the command.
+// readRedirection reads the operator of a redirection. The file after it is not a word of the
+// command.
 func (l *lexer) readRedirection(r rune) {
 	if number := l.word.String(); strings.Trim(number, "0123456789") == "" {
-		l.word.Reset() // of the file, as in 2>&1
+		l.word.Reset() // drops the number of the file, as in 2>&1
 		l.begun = false
 	}
 	l.endWord()
 	switch next := l.peek(); {
-	case next == '(', r == '<' && next == '<': // the rest is a script, or a text
+	case next == '(', r == '<' && next == '<': // the following text is a script or an input text
 		l.unclear = true
 	case strings.ContainsRune(">&|", next):
 		l.at++

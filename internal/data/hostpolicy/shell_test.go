@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestDenyList checks with default = "allow" that a deny list applies to all ways of writing a
-// command that can be parsed, and that other commands are asked about.
+// TestDenyList checks a deny list with default = "allow". Denied commands must be denied in all
+// notations that can be parsed, and the verdict for unclear commands must be Ask.
 func TestDenyList(t *testing.T) {
 	p := policy(Rules{Default: "allow", Commands: Commands{Deny: []string{"rm *", "git push*"}, Ask: []string{"make deploy*"}}})
 	for verdict, commands := range map[Verdict][]string{
@@ -38,7 +38,7 @@ func TestDenyList(t *testing.T) {
 	} {
 		for _, command := range commands {
 			if got := p.Decide(Request{Kind: "execute", Command: command}); got != verdict {
-				t.Errorf("%q: %s, want %s", command, got, verdict)
+				t.Errorf("Decide(%q) = %s, want %s", command, got, verdict)
 			}
 		}
 	}
@@ -47,34 +47,34 @@ func TestDenyList(t *testing.T) {
 		q    Request
 		want Verdict
 	}{
-		// nothing is denied
+		// there is no deny rule
 		{Rules{Default: "allow"}, Request{Kind: "execute", Command: "echo $HOME"}, Allow},
-		// nothing is allowed
+		// there is no allow rule
 		{Rules{Default: "deny", Commands: Commands{Deny: []string{"rm *"}}}, Request{Kind: "execute", Command: "echo $X"}, Deny},
-		// no command is named
+		// the request contains no command
 		{Rules{Default: "allow", Commands: Commands{Deny: []string{"rm *"}}}, Request{Kind: "execute"}, Ask},
 		{Rules{Default: "allow", Commands: Commands{Deny: []string{"rm *"}}}, Request{Kind: "execute", Command: "ls", Opaque: true}, Ask},
 		{Rules{Default: "allow", Commands: Commands{Deny: []string{"rm *"}}}, Request{Kind: "edit", Paths: []string{"a"}}, Allow},
 	} {
 		if got := policy(c.r).Decide(c.q); got != c.want {
-			t.Errorf("%+v by %+v: %s, want %s", c.q, c.r, got, c.want)
+			t.Errorf("Decide(%+v) with the rules %+v = %s, want %s", c.q, c.r, got, c.want)
 		}
 	}
 }
 
-// FuzzDenyList checks that no text before or around a denied command allows it.
+// FuzzDenyList checks that a denied command is not allowed, whatever text precedes or follows it.
 func FuzzDenyList(f *testing.F) {
 	for _, s := range []string{"", "ls", "echo 'a", `echo "a`, "cat <<E", "{", "(", "if", "X=1", "# a", "a=$(", "`", ">", "2>&1", "sudo -u", "sh -c", "\x00", "é\u2028", "case x in", "eval", "\"'", `'"`, "$'"} {
 		f.Add(s)
 	}
 	p := policy(Rules{Default: "allow", Commands: Commands{Deny: []string{"rm *"}}})
 	f.Fuzz(func(t *testing.T, s string) {
-		if strings.HasSuffix(s, `\`) { // the line after it belongs to it
+		if strings.HasSuffix(s, `\`) { // the backslash would join the next line to this one
 			return
 		}
 		for _, command := range []string{s + "\nr''m x", s + "\n\\rm x", s + "\nsudo env X=1 /bin/r\"m\" x", s + "\nsh -c 'r\\m x'"} {
 			if p.Decide(Request{Kind: "execute", Command: command}) == Allow {
-				t.Errorf("%q is allowed", command)
+				t.Errorf("the command %q is allowed although it contains a denied command", command)
 			}
 		}
 	})

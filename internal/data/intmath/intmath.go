@@ -1,6 +1,6 @@
-// Package intmath implements arithmetic on Ints: 64 bits, with overflow detected
-// (spec/02-values.md). The compiler's constants, the optimiser, the VM and the library use it; the
-// VM's loop has inlined code for the common cases. It imports no other package of the project.
+// Package intmath implements the arithmetic of Ints, which have 64 bits and detect overflow
+// (spec/02-values.md). The compiler, the optimiser, the VM and the library use it. The VM's loop
+// contains inlined code for common cases. The package imports no other package of the project.
 package intmath
 
 import (
@@ -23,7 +23,7 @@ func Sub(x, y int64) (n int64, ok bool) {
 // Mul returns x * y; ok is false on overflow.
 func Mul(x, y int64) (n int64, ok bool) {
 	hi, lo := bits.Mul64(uint64(x), uint64(y))
-	high := int64(hi) // of the signed product
+	high := int64(hi) // upper half of the signed product
 	if x < 0 {
 		high -= y
 	}
@@ -49,5 +49,5 @@ func Rem(x, y int64) (n int64, ok bool) {
 	return x % y, true
 }
 
-// Neg returns -x; ok is false for the least Int.
+// Neg returns -x; ok is false for the smallest Int.
 func Neg(x int64) (n int64, ok bool) { return -x, x != math.MinInt64 }

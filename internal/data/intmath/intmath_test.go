@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestAgainstBig holds every operation against numbers without bounds.
+// TestAgainstBig compares every operation with arithmetic of unlimited precision.
 func TestAgainstBig(t *testing.T) {
 	edges := []int64{0, 1, 2, 3, 7, math.MaxInt32, math.MaxInt32 + 1, 3037000499, 3037000500, 1 << 32, 1 << 62, math.MaxInt64 - 1, math.MaxInt64}
 	numbers := []int64{math.MinInt64, math.MinInt64 + 1}
@@ -17,7 +17,7 @@ func TestAgainstBig(t *testing.T) {
 		name string
 		do   func(x, y int64) (int64, bool)
 		want func(z, x, y *big.Int) *big.Int
-		zero bool // y may be 0
+		zero bool // the operation is defined for y = 0
 	}{
 		{"+", Add, (*big.Int).Add, true}, {"-", Sub, (*big.Int).Sub, true}, {"*", Mul, (*big.Int).Mul, true},
 		{"/", Div, (*big.Int).Quo, false}, {"%", Rem, (*big.Int).Rem, false},
@@ -28,13 +28,13 @@ func TestAgainstBig(t *testing.T) {
 				got, ok := op.do(x, y)
 				if y == 0 && !op.zero {
 					if ok {
-						t.Errorf("%d %s 0 = %d", x, op.name, got)
+						t.Errorf("%d %s 0 = %d, want ok = false", x, op.name, got)
 					}
 					continue
 				}
 				want := op.want(new(big.Int), big.NewInt(x), big.NewInt(y))
 				if ok != want.IsInt64() || ok && got != want.Int64() {
-					t.Errorf("%d %s %d: got %d %v, want %s", x, op.name, y, got, ok, want)
+					t.Errorf("%d %s %d = %d, ok = %v, want %s", x, op.name, y, got, ok, want)
 				}
 			}
 		}
