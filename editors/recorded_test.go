@@ -89,7 +89,7 @@ func replay(t *testing.T, path string) {
 			t.Fatal(err)
 		}
 		switch m.Method {
-		case "initialize": // the recorded process no longer exists
+		case "initialize": // the recorded process of the editor no longer exists
 			m.Params["processId"] = nil
 			pulls = strings.Contains(line, `"diagnostic":{`)
 			body, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": m.ID, "method": m.Method, "params": m.Params})
@@ -97,16 +97,16 @@ func replay(t *testing.T, path string) {
 				t.Fatal(err)
 			}
 			line = string(body)
-		case "textDocument/didChange": // an editor that pulls received the error before the fix
+		case "textDocument/didChange": // an editor that pulls diagnostics has received the error before it sent the fix
 			s.until(func() bool { return s.notified })
-		case "shutdown": // answers to earlier requests come first
+		case "shutdown": // responses to earlier requests come before the response to shutdown
 			s.until(func() bool { return s.hasAllAnswers(open) })
 		}
 		if m.ID != nil {
 			open[string(m.ID)] = m.Method
 		}
 		s.send(line)
-		if m.Method == "textDocument/didOpen" && !pulls { // the editor waited for the diagnostics
+		if m.Method == "textDocument/didOpen" && !pulls { // the editor waited for the published diagnostics
 			s.until(func() bool { return s.notified })
 		}
 	}

@@ -101,7 +101,7 @@ func (w *walk) walk(t *testing.T) {
 		name:   filepath.Base(filepath.Dir(w.page.name)),
 	}
 	f.dir = filepath.Join(t.TempDir(), f.name)
-	state, err := os.MkdirTemp("", "walk") // a socket's path is short
+	state, err := os.MkdirTemp("", "walk") // a short path, because the length of a socket's path is limited
 	if err != nil {
 		t.Fatal(err)
 	}

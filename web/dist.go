@@ -41,7 +41,7 @@ var types = map[string]string{
 	".css": "text/css; charset=utf-8", ".html": "text/html; charset=utf-8",
 	".json": "application/json", ".webmanifest": "application/manifest+json",
 	".svg": "image/svg+xml", ".png": "image/png",
-	"": "text/plain; charset=utf-8", // licences
+	"": "text/plain; charset=utf-8", // licence files
 }
 
 // encodings lists the encodings of files, the best first, with their file extensions.

@@ -46,7 +46,7 @@ func (f *file) serve(w http.ResponseWriter, r *http.Request) {
 		h.Set("Content-Encoding", encoding)
 		h.Set("Content-Length", strconv.Itoa(len(content)))
 	}
-	r.Header.Del("Range") // a part of an encoded file is useless
+	r.Header.Del("Range") // a range of an encoded file would be useless
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(content))
 }
 

@@ -25,7 +25,7 @@ var libraries = []struct{ path, by string }{
 	{"github.com/BurntSushi/toml", "relay/hostd/prompt"},
 	{"github.com/creack/pty", "relay/ptyholder"},
 	{"github.com/google/go-dap", "internal/editor/dap"},
-	{"github.com/google/go-dap", "internal/cli"}, // its tests
+	{"github.com/google/go-dap", "internal/cli"}, // only in tests of the package
 	{"go.yaml.in/yaml/v4", "internal/compile/manifest"},
 	{"go.yaml.in/yaml/v4", "internal/text/yamlcore"},
 	{"go.yaml.in/yaml/v4", "stdlib/formats"},
@@ -46,7 +46,7 @@ var libraries = []struct{ path, by string }{
 	{"github.com/rogpeppe/go-internal/txtar", "internal/editor/refactor/gen"},
 	{"github.com/rogpeppe/go-internal/diff", "relay/hostd/rpc"},
 	{"github.com/ncruces/go-sqlite3", "runtime/world/sqlitestore"},
-	{"github.com/ncruces/go-sqlite3", "bench/sqlite"}, // for comparison
+	{"github.com/ncruces/go-sqlite3", "bench/sqlite"}, // for the comparison of SQLite packages
 	{"github.com/ncruces/go-sqlite3", "relay/store/sqlite"},
 	{"github.com/ncruces/go-sqlite3", "relay/hostd/spool"},
 	{"github.com/ncruces/go-sqlite3", "relay/sqliteintegrity"},
@@ -59,15 +59,15 @@ var libraries = []struct{ path, by string }{
 	{"github.com/landlock-lsm/go-landlock", "internal/process/sandbox/inside"},
 	{"github.com/coder/websocket", "internal/cli/serve"},
 	{"github.com/coder/websocket", "internal/cli/serve/servetest"},
-	{"github.com/coder/websocket", "relay/faultproxy"},      // its tests
-	{"github.com/coder/websocket", "tools/relay/relaytest"}, // its tests
+	{"github.com/coder/websocket", "relay/faultproxy"},      // only in tests of the package
+	{"github.com/coder/websocket", "tools/relay/relaytest"}, // only in tests of the package
 	{"github.com/coder/websocket", "bench/relay"},
 	{"github.com/coder/websocket", "relay/hostd/link"},
 	{"github.com/coder/websocket", "cmd/concerto-relay"},
 	{"github.com/coder/websocket", "relay/server"},
 	{"github.com/coder/websocket", "relay/server/servertest"},
 	{"github.com/andybalholm/brotli", "tools/web/gen"},
-	{"github.com/klauspost/compress", "tools/web/gen"}, // a hundredth smaller than Go's own
+	{"github.com/klauspost/compress", "tools/web/gen"}, // compresses by one percent more than Go's package
 	{"github.com/evanw/esbuild", "tools/web/build"},
 	{"github.com/chromedp", "tools/browser"},
 	{"golang.org/x/term", "internal/cli"},

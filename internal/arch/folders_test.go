@@ -71,7 +71,7 @@ func TestFolders(t *testing.T) {
 	all := packageFiles(t)
 	for _, pkg := range slices.Sorted(maps.Keys(all)) {
 		files := all[pkg]
-		if above := path.Dir(pkg); above != "." && LayerOf(pkg) < len(Layers) { // the root contains the layers
+		if above := path.Dir(pkg); above != "." && LayerOf(pkg) < len(Layers) { // the root directory contains the folders of all layers
 			folders[above+"/"]++
 		}
 		check(pkg, len(files), maxFiles, "files")

@@ -80,7 +80,7 @@ func regexpOf(pattern, name string) *regexp.Regexp {
 	re := compiledPhrases[pattern]
 	if re == nil {
 		expr := strings.ReplaceAll(pattern, " ", `\s+`)
-		if strings.HasPrefix(name, "headless") { // begins a sentence: its case matters, and it may begin the text
+		if strings.HasPrefix(name, "headless") { // the phrase must begin a sentence, so case matters and the text may begin with the phrase
 			re = regexp.MustCompile(strings.TrimPrefix(expr, `\b`))
 		} else {
 			re = regexp.MustCompile(`(?i)` + expr)
@@ -92,8 +92,7 @@ func regexpOf(pattern, name string) *regexp.Regexp {
 
 // voiceExceptions lists the allowed uses of banned phrases, by file and name of the phrase.
 var voiceExceptions = map[string]string{
-	"internal/arch/voice_test.go: *":                     "the table itself",
-	"docs/voice.md: *":                                   "its examples show the sentences as they were",
+	"docs/voice.md: *": "its examples show the sentences as they were",
 	"internal/testkit/agentwire/conversations.go: wants": "the text of a recorded conversation",
 }
 
@@ -246,7 +245,7 @@ func goTexts(t *testing.T, file, data string) []passage {
 		for _, c := range g.List {
 			text := strings.TrimPrefix(c.Text, "//")
 			if text != c.Text && (strings.HasPrefix(text, "go:") || strings.HasPrefix(text, "lint:") || strings.HasPrefix(text, "\t")) {
-				text = "" // a directive, or code
+				text = "" // the line is a directive or code
 			}
 			lines = append(lines, codeSpan.ReplaceAllString(strings.TrimSpace(text), "x"))
 		}

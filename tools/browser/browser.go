@@ -107,8 +107,8 @@ func start() (context.Context, error) {
 		chromedp.Flag("font-render-hinting", "none"),
 		chromedp.Flag("disable-lcd-text", true),
 		chromedp.Flag("lang", "en-US"),
-		chromedp.Flag("host-resolver-rules", "MAP *.test 127.0.0.1"), // names for servers of the tests
-		chromedp.Flag("ignore-certificate-errors", true),             // their certificates are self-signed
+		chromedp.Flag("host-resolver-rules", "MAP *.test 127.0.0.1"), // host names for the servers of the tests
+		chromedp.Flag("ignore-certificate-errors", true),             // the servers of the tests have self-signed certificates
 		chromedp.Flag("disable-features", without),
 		chromedp.Env("TZ=UTC", "LANG=C.UTF-8"),
 		chromedp.WSURLReadTimeout(patience),

@@ -80,7 +80,7 @@ func TestTabActions(t *testing.T) {
 	b.Click("=Go")
 	b.See("went as")
 	b.Eval("setTimeout(() => late.ariaDisabled = 'false', 50)")
-	b.Click("=Late") // waits until the button is enabled
+	b.Click("=Late") // Click waits until the button is enabled
 	b.See("late")
 	if n := b.Count("button"); n != 3 {
 		t.Errorf("number of buttons = %d", n)

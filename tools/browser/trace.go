@@ -25,7 +25,7 @@ type traceEvent struct {
 	Name string  `json:"name"`
 	Pid  int     `json:"pid"`
 	Tid  int     `json:"tid"`
-	CPU  float64 `json:"tdur"` // thread CPU time
+	CPU  float64 `json:"tdur"` // CPU time of the thread
 	Wall float64 `json:"dur"`
 }
 

@@ -65,7 +65,7 @@ func TestWorkbench(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := browser.Open(t)
-	b.Expect("") // the workbench logs errors of its own, such as the missing gallery
+	b.Expect("") // the workbench logs errors that are not related to the extension, such as the missing gallery
 	b.Go(serveWorkbench(t, dir) + "?folder=" + dir)
 	b.Wait("__see.text('.explorer-folders-view').includes('main.conc')")
 	w := &desk{Tab: b, t: t}
@@ -100,7 +100,7 @@ func TestWorkbench(t *testing.T) {
 	b.Press("Ctrl+a")
 	b.Type("square")
 	b.Press("Enter")
-	w.shows("let square: Int = area(2, 3);", "println(area(square, 2));", "${square} ${square}") // with the type, which is shown only
+	w.shows("let square: Int = area(2, 3);", "println(area(square, 2));", "${square} ${square}") // the displayed text contains the type as an inlay hint
 	b.Press("Ctrl+s")
 
 	w.at(10, 5)
@@ -196,7 +196,7 @@ func serveWorkbench(t *testing.T, dir string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, whose := range []string{"User", "Machine"} { // commands are machine settings
+	for _, whose := range []string{"User", "Machine"} { // settings for commands are machine settings
 		dir := filepath.Join(home, "data", whose)
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			t.Fatal(err)

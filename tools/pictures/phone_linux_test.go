@@ -41,7 +41,7 @@ func photograph(t *testing.T) []byte {
 	server.Dir, server.Env = home, env
 	setup := start(t, server, "(it works once): ")
 	b := browser.Open(t)
-	b.Expect("401") // the page asks who the user is
+	b.Expect("401") // the page requests the current user before the login
 	phone := browser.Phone
 	phone.Height = 640
 	b.Emulate(phone, browser.Light)
@@ -54,7 +54,7 @@ func photograph(t *testing.T) []byte {
 	b.Wait("document.querySelector('[data-testid=conn]').dataset.state === 'online'")
 
 	run := exec.Command(concerto, "run", "--share")
-	run.Dir, run.Env = filepath.Join(os.TempDir(), "invoice"), env // the page shows this path: one that exists is an error
+	run.Dir, run.Env = filepath.Join(os.TempDir(), "invoice"), env // the page shows this path; the path must not exist
 	if err := os.CopyFS(run.Dir, os.DirFS(example)); err != nil {
 		t.Fatal(err)
 	}

@@ -77,7 +77,7 @@ export function useClock() {
   return clock.value;
 }
 
-// Ago shows how long ago a time was and keeps this up to date. Its title is the full time.
+// Ago shows how long ago a time was and updates the text as time passes. Its title is the full time.
 export function Ago({ ts, now }) {
   const t = useClock();
   if (!Number.isFinite(millis(ts))) return null;

@@ -33,7 +33,7 @@ func (s *Snapshot) completeManifest(path string, pos source.Pos) Completion {
 	case isValue:
 		if k := keyOf(sectionOf(f, n) + "." + strings.TrimSpace(name)); k != nil {
 			whole := f
-			if strings.TrimSpace(value) == "" { // a missing value hides the following text
+			if strings.TrimSpace(value) == "" { // without a value, the parser reads the following text as the value
 				whole = source.NewFile(f.Name, slices.Concat(f.Text[:c.Replace.Start], []byte(`""`), f.Text[c.Replace.End:]))
 			}
 			c.Items = valueItems(k, namesFor(whole, n, k), strings.Contains(value, `"`))

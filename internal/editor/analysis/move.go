@@ -232,7 +232,7 @@ func (m *mover) moveModule(moved *sema.Info) {
 	}
 	head := "mod"
 	if len(is) > 1 {
-		head = "pub mod" // those outside name it
+		head = "pub mod" // paths from outside of the parent name the module
 	}
 	m.eachDeclaration(moved, func(in *sema.Info, d *ast.ModDecl) { m.addEdit(in.File.Source, wholeLine(in.File.Source, d.Sp), "") })
 	at := modPos(parent.File)

@@ -243,7 +243,7 @@ type editor struct {
 }
 
 // newEditor returns an editor for the programs of a directory. It appends 2,100 blank lines to
-// main.conc.
+// main.conc, because bodies are reused only in a long file.
 func newEditor(dir string, stream uint64) *editor {
 	e := &editor{Rand: rand.New(rand.NewPCG(*seed, stream)), first: map[string]string{}, texts: map[string]string{}}
 	s := New(Options{Folders: []string{dir}}).Snapshot()

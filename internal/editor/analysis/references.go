@@ -72,8 +72,8 @@ func (s *Snapshot) rootsSharing(f *checkedFile, wanted map[identity]bool) []*roo
 	return out
 }
 
-// findUses returns the locations in the files of a root that refer to one of the given declarations.
-// With decl it includes the declarations themselves.
+// findUses returns the locations in the files of a root that refer to one of the declarations. With
+// decl it includes the declarations themselves.
 func (s *Snapshot) findUses(ctx context.Context, r *root, wanted map[identity]bool, spelled *spelling, decl bool) []Location {
 	res, err := s.check(ctx, r)
 	if err != nil {

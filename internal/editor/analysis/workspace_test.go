@@ -228,7 +228,7 @@ func TestEdits(t *testing.T) {
 	}
 	ws.FilesChanged(util)
 	expect(main, "")
-	expect(filepath.Join(dir, "a/src/util/deep.conc"), "E0301") // a program of its own now
+	expect(filepath.Join(dir, "a/src/util/deep.conc"), "E0301") // the file is now a separate program
 	if err := os.RemoveAll(filepath.Join(dir, "b")); err != nil {
 		t.Fatal(err)
 	}

@@ -20,18 +20,18 @@ import (
 
 // Launch contains the arguments of an editor's launch request.
 type Launch struct {
-	Program     string                     `json:"program"` // a file, or a directory with a manifest
+	Program     string                     `json:"program"` // path of a file, or of a directory with a manifest
 	Cwd         string                     `json:"cwd"`
 	Args        []string                   `json:"args"`
-	Env         map[string]any             `json:"env"` // null removes a variable
+	Env         map[string]any             `json:"env"` // environment variables; null removes a variable
 	StopOnEntry bool                       `json:"stopOnEntry"`
 	Mock        bool                       `json:"mock"`
-	Answers     map[string]json.RawMessage `json:"answers"` // to awaited emits, by channel
+	Answers     map[string]json.RawMessage `json:"answers"` // answers to awaited emits, by channel
 	EmitHandler string                     `json:"emitHandler"`
-	Test        string                     `json:"test"`    // the name of the test that is run in place of main
-	ShowStd     bool                       `json:"showStd"` // step into the library
+	Test        string                     `json:"test"`    // name of the test to run instead of main
+	ShowStd     bool                       `json:"showStd"` // steps enter functions of the library
 	NoDebug     bool                       `json:"noDebug"`
-	Replay      string                     `json:"replay"` // a recorded run; not supported yet
+	Replay      string                     `json:"replay"` // path of a recorded run; not supported yet
 }
 
 // Command runs the program of a launch. It returns the exit code after all parts of the run have

@@ -189,7 +189,7 @@ func (r *Run) typesIn(f *frameRef) map[string]types.Type {
 	}
 	// some variables are not in scope, such as the variable of a `for` at the head of the loop
 	for _, v := range f.Locals {
-		_ = look(v.Name + ";") // an unknown one is shown by its value
+		_ = look(v.Name + ";") // a variable that is not found is shown by its value only
 	}
 	return found
 }

@@ -45,7 +45,7 @@ func missingPath(value json.RawMessage, t reflect.Type) string {
 		}
 	case reflect.Struct:
 		if t == reflect.TypeFor[protocol.ClientCapabilities]() {
-			return "" // a missing capability is not supported
+			return "" // a capability that is missing is not supported
 		}
 		return missingFieldPath(value, t)
 	}

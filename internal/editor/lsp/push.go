@@ -12,8 +12,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/editor/lsp/protocol"
 )
 
-// A check starts checkDelay after the last edit, so that it does not run between two keystrokes, but
-// at most maxWait after the first edit that no check has seen.
+// A check starts checkDelay after the last edit, so that it does not run between two keystrokes. It
+// starts at the latest maxWait after the first edit that no check has included.
 const (
 	checkDelay = 20 * time.Millisecond
 	maxWait    = 200 * time.Millisecond
@@ -146,7 +146,8 @@ func (v *view) failedFindings(p any) findings {
 	return out
 }
 
-// internalErrorDiagnostic returns a diagnostic on the first line which reports that a check has failed.
+// internalErrorDiagnostic returns a diagnostic on the first line of a file, which reports that a
+// check has failed.
 func internalErrorDiagnostic(p any) protocol.Diagnostic {
 	return protocol.Diagnostic{Severity: protocol.DiagnosticSeverityInformation, Source: product, Message: bugText(p)}
 }

@@ -38,7 +38,7 @@ func TestRename(t *testing.T) {
 		if prepared.Placeholder != "n" || prepared.Range.Start.Line != 9 {
 			t.Errorf("result of prepareRename = %+v", prepared)
 		}
-		e.expectError(e.request(protocol.MethodTextDocumentPrepareRename, at(12, 6, ""), nil), codeRequestFailed) // println
+		e.expectError(e.request(protocol.MethodTextDocumentPrepareRename, at(12, 6, ""), nil), codeRequestFailed) // println belongs to the library
 		var edit protocol.WorkspaceEdit
 		e.request(protocol.MethodTextDocumentRename, at(9, 8, "count"), &edit)
 		if got := renamedText(t, edit); !strings.Contains(got, "let count = 1;\n    let p = Point { x: count };") || !strings.Contains(got, "p.show(), count,") || edit.ChangeAnnotations != nil {

@@ -26,7 +26,7 @@ type testEvent struct {
 	Run      string             `json:"run"`
 	Name     string             `json:"name"`
 	State    string             `json:"state"`        // "started", "passed", "failed" or "skipped"
-	MS       *float64           `json:"ms,omitempty"` // of one that has ended
+	MS       *float64           `json:"ms,omitempty"` // duration in milliseconds; nil until the test has ended
 	Message  string             `json:"message,omitempty"`
 	Diff     string             `json:"diff,omitempty"`
 	Location *protocol.Location `json:"location,omitempty"`

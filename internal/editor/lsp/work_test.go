@@ -215,7 +215,7 @@ func TestCancel(t *testing.T) {
 			t.Errorf("cancellation took %v", time.Since(began))
 		}
 		close(deaf)
-		e.notify(protocol.MethodCancelRequest, map[string]any{"id": id}) // too late
+		e.notify(protocol.MethodCancelRequest, map[string]any{"id": id}) // the request is already answered
 		e.notify(protocol.MethodCancelRequest, map[string]any{"id": "none"})
 		e.expectError(e.request("x", nil, nil), codeMethodNotFound)
 	})

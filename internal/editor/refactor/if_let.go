@@ -134,7 +134,7 @@ func matchToIfLet(in *Input) []diag.Edit {
 	}
 	text := head + body
 	if _, block := a.Body.(*ast.BlockExpr); !block {
-		text = head + "{\n" + in.text(a.Body) + ";\n}" // its value is not used
+		text = head + "{\n" + in.text(a.Body) + ";\n}" // the value of the branch is not used
 	}
 	return []diag.Edit{diag.Replace(n.Sp, text)}
 }

@@ -60,7 +60,7 @@ func (in *Input) effectsOf(all ...ast.Expr) (x effects) {
 func (in *Input) addReads(n *ast.PathExpr, x *effects) {
 	switch o := in.Info.Object(n).(type) {
 	case *sema.Local:
-		x.reads = x.reads || o.Cell || o.Name == "self" // a tool's state, too
+		x.reads = x.reads || o.Cell || o.Name == "self" // `self` reads the state of a tool
 		x.readsMut = x.readsMut || o.Mut || o.Late
 	case *sema.Store:
 		x.reads = true

@@ -20,10 +20,10 @@ const (
 
 // The names of declarations that a session adds to a program.
 const (
-	sessionName = "repl_session" // the function that contains the lines
-	lineName    = "repl_line"    // the closure that is run
-	boundName   = "repl_kept"    // the closure that has what the line declares
-	lastName    = "_repl_last"   // the last value
+	sessionName = "repl_session" // function that contains the inputs
+	lineName    = "repl_line"    // closure with the statements of the input that runs
+	boundName   = "repl_kept"    // closure that captures the variables that the input declares
+	lastName    = "_repl_last"   // variable with the last value
 )
 
 // piece is a range of an input, or generated text.

@@ -147,7 +147,7 @@ func (a *agent) converse(bin string, t conversation, rec *recording, verbose boo
 	server := testllm.StartAgents(t.replies...)
 	defer server.Close()
 	at := place{home: home, url: server.URL}
-	flat := strings.ReplaceAll(dir, "/", "-") // Claude Code derives a directory name this way
+	flat := strings.ReplaceAll(dir, "/", "-") // the name that Claude Code derives from the directory's path
 	rec.hide = []hidden{{flat, "-work"}, {dir, "/work"}, {home, "/home/user"}, {tmp, "/tmp"}, {server.URL, "http://127.0.0.1:1"}, {bin, "/npm"}}
 	if err := a.writeFiles(at); err != nil {
 		return err

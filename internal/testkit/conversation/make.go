@@ -390,7 +390,7 @@ func (h *host) sendLast(text string, exchange int) {
 		}
 	}
 	for ; h.unread > 0; h.unread-- {
-		h.add(Read, "", 0) // the program answers requests sent before the end
+		h.add(Read, "", 0) // wait for the program's replies to requests that were sent before the end
 	}
 	if h.t.Options.Patient && exchange >= 0 {
 		h.add(Signal, DoneSignal(exchange), 0)

@@ -14,8 +14,8 @@ import (
 
 // Environment variables of a test binary with mutants.
 const (
-	activeVar  = "MUTANT"         // the number of the active mutant
-	reachedVar = "MUTANT_REACHED" // the file that records the reached mutants
+	activeVar  = "MUTANT"         // contains the number of the active mutant
+	reachedVar = "MUTANT_REACHED" // contains the path of the file that records the reached mutants
 )
 
 // switchFile is a source file that reports whether a mutant is active. It can also record each

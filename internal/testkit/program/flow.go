@@ -100,7 +100,7 @@ func (g *gen) smallFunction() {
 		}
 	}
 	body := strings.ReplaceAll(s.body, "%c", pick(g, before).name+"(n)")
-	body = strings.ReplaceAll(body, "n % %i", fmt.Sprintf("n %% %d", 2+g.choose(3))) // no division by 0
+	body = strings.ReplaceAll(body, "n % %i", fmt.Sprintf("n %% %d", 2+g.choose(3))) // the divisor must not be 0
 	f.result = s.result
 	g.write("fn %s(n: Int) -> %s %s", f.name, f.result, g.fill(body, 0))
 	g.fns = append(g.fns, f)

@@ -23,31 +23,31 @@ import (
 // body.
 type Reply struct {
 	When      string            `json:"when"`
-	Repeat    bool              `json:"repeat"` // never used up
+	Repeat    bool              `json:"repeat"` // the reply can be used any number of times
 	Text      string            `json:"text"`
-	Thought   string            `json:"thought"` // thinking text, in Anthropic's and OpenAI's responses
-	JSON      json.RawMessage   `json:"json"`    // a forced tool's input, otherwise the text
+	Thought   string            `json:"thought"` // thinking text in responses of Anthropic and OpenAI
+	JSON      json.RawMessage   `json:"json"`    // input of a forced tool call, or else the text
 	ToolCalls []Call            `json:"tool_calls"`
 	TokensIn  int               `json:"tokens_in"`
 	TokensOut int               `json:"tokens_out"`
-	Stop      string            `json:"stop"` // the stop reason of the wire format
+	Stop      string            `json:"stop"` // stop reason in the wire format
 	Status    int               `json:"status"`
 	Error     string            `json:"error"` // message of an error status
 	Headers   map[string]string `json:"headers"`
-	Raw       *string           `json:"raw"`    // the unmodified body
+	Raw       *string           `json:"raw"`    // body to send unchanged
 	Cut       bool              `json:"cut"`    // the connection breaks within the body
-	Hang      bool              `json:"hang"`   // no reply until the client disconnects
-	Pieces    []string          `json:"pieces"` // the text's pieces in a stream; by default its words
-	Chunk     int               `json:"chunk"`  // bytes per write; 0 for all
+	Hang      bool              `json:"hang"`   // no reply is sent until the client disconnects
+	Pieces    []string          `json:"pieces"` // pieces of the text in a stream; by default its words
+	Chunk     int               `json:"chunk"`  // number of bytes in each write; 0 for all
 	Big       int               `json:"big"`    // size of a generated text in bytes
 	StreamEnd
 }
 
 // StreamEnd describes the abnormal end of a stream.
 type StreamEnd struct {
-	CutAfter  int  `json:"cut_after"`  // it breaks after this many events
-	HangAfter int  `json:"hang_after"` // it stalls after this many events
-	Endless   bool `json:"endless"`    // it repeats its first piece until the client disconnects
+	CutAfter  int  `json:"cut_after"`  // number of events after which the connection breaks
+	HangAfter int  `json:"hang_after"` // number of events after which the stream stalls
+	Endless   bool `json:"endless"`    // the first piece is repeated until the client disconnects
 }
 
 // Call is a tool call of a reply.

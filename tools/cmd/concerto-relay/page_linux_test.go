@@ -33,7 +33,7 @@ func TestPage(t *testing.T) {
 	b.Type(`printf 'Go on? [y/N] '; read x; echo "said $x"; read y; echo "heard $y"; exit 4`)
 	b.Click("@start-run")
 	b.Wait("location.hash.startsWith('#/runs/') && __see.text('@run-thread').includes('Go on?')")
-	b.Wait("document.querySelector('[data-testid=approve]').ariaDisabled === 'false'") // a card takes nothing at once
+	b.Wait("document.querySelector('[data-testid=approve]').ariaDisabled === 'false'") // a new card does not accept decisions immediately
 	b.Click("@approve")
 	b.Wait("__see.text('@run-thread').includes('said y') && __see.text('@resolved').includes('approved by ann')")
 	b.Click("=Files")

@@ -59,12 +59,12 @@ func TestProxied(t *testing.T) {
 	if is := b.Eval("location.origin + ' ' + isSecureContext"); is != address+" true" {
 		t.Errorf("address of the page = %v", is)
 	}
-	b.Wait("navigator.serviceWorker.controller") // the page opens without a connection
+	b.Wait("navigator.serviceWorker.controller") // the service worker can open the page without a connection
 	b.Eval("location.hash = '#/settings'")
 	b.Allow(address, "notifications")
 	key, _ := b.Eval("fetch('/push/key').then((a) => a.json()).then((x) => x.key)").(string)
 	phone := service.Subscribe("phone", key)
-	b.Eval(fmt.Sprintf("PushManager.prototype.subscribe = async (options) => ({ options, toJSON: () => (%s) })", phone.JSON())) // as a vendor's push service returns
+	b.Eval(fmt.Sprintf("PushManager.prototype.subscribe = async (options) => ({ options, toJSON: () => (%s) })", phone.JSON())) // the subscription has the form that a vendor's push service returns
 	b.Tap("=Turn on")
 	b.See("This device gets a notification when a run has a request.")
 

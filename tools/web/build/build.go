@@ -130,18 +130,18 @@ const SourceFile = "source.json"
 
 // Source describes the published package of a directory in web/vendor.
 type Source struct {
-	Package string       `json:"package"` // its name on npm
+	Package string       `json:"package"` // name on npm
 	Version string       `json:"version"`
-	Licence string       `json:"licence"` // SPDX
+	Licence string       `json:"licence"` // SPDX identifier
 	Files   []SourceItem `json:"files"`
 }
 
 // SourceItem is a file of a vendored package.
 type SourceItem struct {
-	Name   string `json:"name"` // in this repository
-	From   string `json:"from"` // its path in the package
+	Name   string `json:"name"` // path in this repository
+	From   string `json:"from"` // path in the published package
 	SHA256 string `json:"sha256"`
-	Import string `json:"import,omitempty"` // the bare name by which modules import it
+	Import string `json:"import,omitempty"` // name by which modules import the file
 }
 
 // ReadSource reads a source.json.

@@ -205,7 +205,7 @@ func (m *markup) value() (string, error) {
 		if text != "" {
 			parts = append(parts, text)
 		}
-		if !quoted && strings.HasPrefix(m.rest(), "=") { // htm takes it for the next property's
+		if !quoted && strings.HasPrefix(m.rest(), "=") { // htm would read the rest as the value of the next property
 			return "", fmt.Errorf("a value with a = in it needs quotes: %s", text)
 		}
 		field, ok := m.field()

@@ -15,8 +15,8 @@ import (
 // mark matches the text that the page shows instead of an invisible character.
 var mark = regexp.MustCompile(`⟦[A-Z0-9+]+⟧`)
 
-// seen reports whether a page may show a character without a mark. These characters include all kinds
-// of spaces and the variation selector that is the second character of ❤️.
+// seen reports whether a page may show a character without a mark. Such characters include all
+// spaces and the variation selector that is the second character of ❤️.
 func seen(r rune) bool {
 	return testcommand.Visible(r) || r == '\n' || r == '\t' || r == '\ufe0f' || unicode.Is(unicode.Zs, r)
 }

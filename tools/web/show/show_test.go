@@ -244,7 +244,7 @@ func TestFormAcceptsEveryKind(t *testing.T) {
 	}
 	b.Click(form + " [type=submit]")
 	b.Wait("document.querySelectorAll('" + form + " .form-error').length === 6")
-	b.Wait("document.activeElement.matches('textarea')") // a frame later
+	b.Wait("document.activeElement.matches('textarea')") // the focus moves one frame later
 	if got := b.Spoken(":focus"); got != "textbox Name What is it called? (invalid, required)" && !strings.Contains(got, "invalid") {
 		t.Errorf("focused element = %q", got)
 	}
@@ -329,7 +329,7 @@ func TestTenThousandItems(t *testing.T) {
 	first := "[...document.querySelectorAll('" + many + " .thread-row')].find((e) => e.getBoundingClientRect().bottom > " + box + ".getBoundingClientRect().top)"
 	settled := "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => requestAnimationFrame(done))))"
 	place := "(async () => { await " + settled + "; const e = " + first + "; return e.dataset.row + ' ' + Math.round(e.getBoundingClientRect().top) })()"
-	b.Wait("(() => { const rows = " + box + ".querySelectorAll('.thread-row'), seen = " + box + ".getBoundingClientRect(); return rows[0].getBoundingClientRect().top < seen.top - 300 && rows[rows.length - 1].getBoundingClientRect().bottom > seen.bottom + 300; })()") // those near are there before they are in sight
+	b.Wait("(() => { const rows = " + box + ".querySelectorAll('.thread-row'), seen = " + box + ".getBoundingClientRect(); return rows[0].getBoundingClientRect().top < seen.top - 300 && rows[rows.length - 1].getBoundingClientRect().bottom > seen.bottom + 300; })()") // rows near the window are rendered before they are visible
 	was := b.Eval(place)
 	b.Eval("globalThis.row = " + first)
 	for _, change := range []string{"window.thread.before(500)", "window.thread.grow('k3', 'a long text\\n'.repeat(40))", "window.thread.add(100)"} {
@@ -547,7 +547,7 @@ func TestPictures(t *testing.T) {
 		{"source-desk-dark", "source", "a program", browser.Desk, browser.Dark},
 	} {
 		b.Emulate(p.device, p.theme)
-		b.Eval("location.hash = encodeURIComponent(\"" + p.part + "/" + p.state + "\")") // alone, so that nothing moves it
+		b.Eval("location.hash = encodeURIComponent(\"" + p.part + "/" + p.state + "\")") // shows the state alone, so that no other part moves it
 		b.Wait("document.querySelectorAll('[data-sample]').length === 1 && document.querySelector('[data-sample]').dataset.sample === \"" + p.part + " " + p.state + "\" && !document.querySelector('[data-testid][aria-disabled=true]')")
 		b.Golden(p.name, sample(p.part+" "+p.state))
 	}

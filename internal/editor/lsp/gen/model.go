@@ -61,7 +61,7 @@ type typ struct {
 	Items   []*typ          `json:"items,omitempty"`
 	Element *typ            `json:"element,omitempty"`
 	Key     *typ            `json:"key,omitempty"`
-	Value   json.RawMessage `json:"value,omitempty"` // a type of maps, the value of literals
+	Value   json.RawMessage `json:"value,omitempty"` // value type of a map, or value of a literal
 }
 
 func readModel(file string) (*model, error) {

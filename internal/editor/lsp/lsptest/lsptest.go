@@ -21,7 +21,7 @@ type Message struct {
 	Params json.RawMessage `json:"params"`
 	Result json.RawMessage `json:"result"`
 	Error  *Error          `json:"error"`
-	Text   string          `json:"-"` // the whole message
+	Text   string          `json:"-"` // the complete JSON text of the message
 }
 
 // Error is the error of a response.
