@@ -46,7 +46,7 @@ func TestDrain(t *testing.T) {
 				id = b.openExchange()
 				b.expectMessage(id, `result {"text":"fine"}`)
 				if remains := len(b.mem.all) == 1; remains != c.kept {
-					t.Errorf("process was kept: %v, want %v", remains, c.kept)
+					t.Errorf("process remained in the pool: %v, want %v", remains, c.kept)
 				}
 				b.expectEvents(0, c.events)
 			})

@@ -81,7 +81,7 @@ func TestCrowd(t *testing.T) {
 	if got := descriptors(t) - files; got > 8 {
 		t.Errorf("%d file descriptors are left after Close, want at most 8", got)
 	}
-	if got := runtime.NumGoroutine(); got > routines+1 { // package os/signal keeps one running
+	if got := runtime.NumGoroutine(); got > routines+1 { // one goroutine belongs to package os/signal
 		t.Errorf("%d goroutines after Close, want at most one more than the %d before", got, routines)
 	}
 }

@@ -18,8 +18,8 @@ import (
 	"github.com/concerto-lang/concerto/runtime/keeper"
 )
 
-// TestMain makes the test binary act as a host that plays a script if an environment variable says
-// so.
+// TestMain makes the test binary act as a host that plays a script, depending on
+// environment variables.
 func TestMain(m *testing.M) {
 	if os.Getenv("TESTHOST") != "" {
 		os.Exit(testhost.Main(os.Args[1:]))

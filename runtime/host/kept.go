@@ -253,7 +253,7 @@ func (p *process) noteRest(served bool) {
 	p.writeNote(keeper.KindNote, lineNote{Rest: &restNote{served, p.reader.hasSpoken.Load()}})
 }
 
-// ackJournaled tells the keeper, after a short delay, that the journal of the run contains the
+// ackJournaled notifies the keeper, after a short delay, that the journal of the run contains the
 // lines up to the given number.
 func (ex *exchange) ackJournaled(line int64) {
 	if p := ex.currentProcess(); p != nil && p.keeper.conn != nil && line > 0 {
@@ -261,7 +261,7 @@ func (ex *exchange) ackJournaled(line int64) {
 	}
 }
 
-// AckJournaled tells the keeper that the journal of the run contains the lines of an exchange up to
+// AckJournaled notifies the keeper that the journal of the run contains the lines of an exchange up to
 // the given number. The keeper limits the number of lines that are not yet journaled, so a durable
 // run calls AckJournaled after each group of journal records. A reply to an exchange, and its
 // close, also acknowledge all lines that the program has received.
@@ -282,7 +282,7 @@ func (h *Hosts) Suspend() {
 }
 
 // dropUnread discards the unread output of a process that was ended. The output may be large. If a
-// trace is configured, the output is kept for the trace.
+// trace is configured, the output remains for the trace.
 func (p *process) dropUnread() {
 	if p.keeper.conn != nil && p.hosts.opts.Trace == nil {
 		p.keeper.conn.Drop()

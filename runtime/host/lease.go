@@ -8,7 +8,7 @@ import (
 // readLease decides which goroutine reads the output of a process. By default that is the process's
 // reader goroutine. A goroutine that waits for messages (exchange.nextMessages) can acquire the
 // lease and read itself, because waking another goroutine takes longer than handling a short
-// message. During a flood of messages the reader goroutine keeps the lease, so that reading and
+// message. During a flood of messages the reader goroutine retains the lease, so that reading and
 // handling run in parallel.
 type readLease struct {
 	conn Conn
@@ -26,7 +26,7 @@ type readLease struct {
 	returned chan struct{} // signals the reader that the lease was returned or that readerWatches changed
 }
 
-// leaseState says which goroutine has the lease and whether that goroutine is reading.
+// leaseState specifies which goroutine has the lease and whether that goroutine is reading.
 type leaseState uint8
 
 const (
@@ -77,7 +77,7 @@ func (r *readLease) startReading() {
 	r.uses++
 }
 
-// stopReading ends the holder's reading. The holder keeps the lease only if retain is true and the
+// stopReading ends the holder's reading. The holder retains the lease only if retain is true and the
 // lease was not recalled.
 func (r *readLease) stopReading(retain bool) {
 	r.mu.Lock()

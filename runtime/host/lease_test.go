@@ -165,7 +165,7 @@ func TestLeaseWithMessages(t *testing.T) {
 	})
 }
 
-// TestLeaseInFlood checks that the reader goroutine keeps the lease during a flood of messages, and
+// TestLeaseInFlood checks that the reader goroutine retains the lease during a flood of messages, and
 // grants the lease afterwards.
 func TestLeaseInFlood(t *testing.T) {
 	for name, flood := range map[string]string{

@@ -289,7 +289,7 @@ func TestRevived(t *testing.T) {
 	}
 }
 
-// agents maps each vendor's transport to the script of an agent that asks for an approval, and asks
+// agents maps each vendor's transport to the script of an agent that requests an approval, and asks
 // again when its session is continued.
 var agents = map[string]string{
 	"acp": `

@@ -77,7 +77,7 @@ func (o *outbox) isFull() bool {
 
 func (o *outbox) isFullLocked() bool { return !o.closed && len(o.lines)+sizeOf(o.long) >= outboxLimit }
 
-// closeQueue tells the writer to write the queued lines and then to close the host's input.
+// closeQueue makes the writer write the queued lines and then close the host's input.
 func (o *outbox) closeQueue() {
 	o.mu.Lock()
 	o.closed = true

@@ -212,7 +212,7 @@ func (r *reader) allowAnswer() string {
 	return decision.Once
 }
 
-// decisionMessage returns the message that tells the program which decision the rules made.
+// decisionMessage returns the message that informs the program which decision the rules made.
 func (r *reader) decisionMessage(verdict hostpolicy.Verdict, m *effect.HostMessage, line []byte) effect.HostMessage {
 	var a struct {
 		Description json.RawMessage `json:"description"`

@@ -250,7 +250,7 @@ type (
 	wrongOffsetAfterBlank  struct{ *memConn } // the offset of the line after a blank line is wrong
 	blankIsReady           struct{ *memConn } // Ready counts blank lines as available lines
 	sendsNoBytes           struct{ *memConn } // BytesSent returns 0
-	retainsCarriageReturns struct{ *memConn } // a line keeps the '\r' of its "\r\n"
+	retainsCarriageReturns struct{ *memConn } // a line contains the '\r' of its "\r\n"
 	losesHalves            struct{ *memConn } // an incomplete last line is dropped
 	losesWrites            struct{ *memConn } // the last of several lines written together is lost
 )

@@ -11,20 +11,20 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
-// Forms of the answer of a handler that is not a Go function.
+// Answer forms of handlers that are not Go functions.
 const (
 	AnswerJSON  = "json"  // a Result, or any other JSON as the output; the default
 	AnswerText  = "text"  // a text as the output
 	AnswerLines = "lines" // of a command: a long-lived process that speaks JSON-RPC
 )
 
-// DefaultMaxOutput is the default limit of an answer, in bytes.
+// DefaultMaxOutput is the default maximum size of an answer in bytes.
 const DefaultMaxOutput = 1 << 20
 
-// quoted is the number of characters of a text that messages repeat.
+// quoted is the maximum number of characters of a text that messages quote.
 const quoted = 200
 
-// handlerMessage returns what a handler that is not a Go function receives, as one line of JSON.
+// handlerMessage returns the input of a handler that is not a Go function, as one line of JSON.
 func handlerMessage(input json.RawMessage, c *Context) ([]byte, error) {
 	return jsonwrite.Encode(struct {
 		Input   json.RawMessage `json:"input"`
@@ -32,7 +32,7 @@ func handlerMessage(input json.RawMessage, c *Context) ([]byte, error) {
 	}{input, c.CallInfo()})
 }
 
-// readAnswer parses the answer of a call that succeeded.
+// readAnswer parses the answer of a successful call in the given form.
 func readAnswer(form string, text []byte) Result {
 	if form == AnswerText {
 		output, err := jsonwrite.Encode(strings.ToValidUTF8(string(text), "\ufffd"))
@@ -51,7 +51,7 @@ func readAnswer(form string, text []byte) Result {
 	return Result{Success: true, Output: output}
 }
 
-// readResult parses a Result: an object with a Boolean `success`. If another member has the wrong
+// readResult parses a Result, an object with a Boolean `success`. If another member has the wrong
 // type, the Result is a failure that names the member.
 func readResult(text []byte) (Result, bool) {
 	var has struct {
@@ -71,7 +71,7 @@ func readResult(text []byte) (Result, bool) {
 	return r, true
 }
 
-// compact returns a JSON text without white space, or false if the text is not JSON.
+// compact returns a JSON text without white space. It returns false if the text is not JSON.
 func compact(text []byte) (json.RawMessage, bool) {
 	if len(text) == 0 || !utf8.Valid(text) {
 		return nil, false
@@ -84,7 +84,7 @@ func compact(text []byte) (json.RawMessage, bool) {
 	return b.Bytes(), true
 }
 
-// beginning returns at most n characters of a text.
+// beginning returns the first n characters of a text.
 func beginning(text []byte, n int) string {
 	short := string(text[:min(len(text), utf8.UTFMax*n)])
 	runes := []rune(strings.ToValidUTF8(short, "\ufffd"))
@@ -94,7 +94,7 @@ func beginning(text []byte, n int) string {
 	return string(runes[:min(n, len(runes))]) + "…"
 }
 
-// form checks the form of a handler's answers.
+// form adds an error unless answer is one of the forms.
 func (r *rules) form(at string, answer *string, forms ...string) {
 	if *answer == "" {
 		*answer = AnswerJSON
@@ -104,7 +104,7 @@ func (r *rules) form(at string, answer *string, forms ...string) {
 	}
 }
 
-// most checks a limit in bytes.
+// most adds an error if the limit in bytes is invalid.
 func (r *rules) most(at string, n *int) {
 	if *n == 0 {
 		*n = DefaultMaxOutput
@@ -114,12 +114,12 @@ func (r *rules) most(at string, n *int) {
 	}
 }
 
-// checkVariable checks the name of an environment variable.
+// checkVariable adds an error if the name is not valid for an environment variable.
 func (r *rules) checkVariable(at, name string) {
 	if name == "" || strings.ContainsAny(name, "=*\x00") {
 		r.addProblem(at, "must be the name of an environment variable, not %q", name)
 	}
 }
 
-// tooMuch returns the error text for an answer that is too long.
+// tooMuch returns the error text for an answer that exceeds its limit.
 func tooMuch(most int) string { return fmt.Sprintf("returned more than %d bytes (max_output)", most) }

@@ -16,7 +16,7 @@ import (
 // ApprovalChannel is the channel of requests for approval.
 const ApprovalChannel = effect.ToolApproval
 
-// Question is a request for approval of a call, the payload of ApprovalChannel.
+// Question is a request for the approval of a call. It is the payload on ApprovalChannel.
 type Question struct {
 	Tool        string          `json:"tool"`
 	Args        json.RawMessage `json:"args"` // without secrets
@@ -39,10 +39,10 @@ type QuestionContext struct {
 	Metadata  map[string]any `json:"metadata"`
 }
 
-// Timeout returns how long to wait for an answer.
+// Timeout returns the maximum wait for an answer.
 func (q *Question) Timeout() time.Duration { return time.Duration(q.TimeoutS * float64(time.Second)) }
 
-// Approval is the decision about a call, in the form of the audit.
+// Approval is the decision about a call, in the form that audit records use.
 type Approval struct {
 	Decision    string      `json:"decision"` // allow, deny or respond
 	Scope       *string     `json:"scope"`    // once or session, if allowed
@@ -52,24 +52,24 @@ type Approval struct {
 	Reason      *string     `json:"reason"`
 }
 
-// ruleOfTools is the name of the rule that lists the tools that may be called.
+// ruleOfTools is the name of the manifest's rule that lists the permitted tools.
 const ruleOfTools = "[permissions] tools"
 
 // allowed is the decision that allows a call.
 const allowed = "allow"
 
-// actorSession is the actor of a decision by an earlier grant.
+// actorSession is the type of the actor when an earlier permission for the session allows a call.
 const actorSession = "session"
 
-// grant is a permission for the rest of the session: for calls of a version of a tool, with any or
-// with the same arguments.
+// grant identifies a permission for the rest of the session: for calls of one version of a tool,
+// with any arguments or with the same arguments.
 type grant struct {
 	e    *entry
-	hash string // "" means any arguments
+	hash string // hash of the arguments; "" means any arguments
 }
 
-// Question returns the request for approval that must be answered before the call continues, or nil
-// if the call is refused, needs no approval, or was approved for the session.
+// Question returns the request for approval that must be answered before the call can run. It
+// returns nil if the call is refused, needs no approval, or was approved for the session.
 func (c *Call) Question() *Question {
 	if c.refused != nil || c.approval != nil {
 		return nil
@@ -123,8 +123,8 @@ func (c *Call) deny(by audit.Actor, took time.Duration, reason string, stop bool
 	c.refused.stop = stop
 }
 
-// Answer applies the answer to the Question, a JSON value. by is who answered, took how long it
-// took.
+// Answer applies the answer to the Question. by is the actor that answered, and took is the time
+// until the answer.
 func (c *Call) Answer(answer json.RawMessage, by audit.Actor, took time.Duration) {
 	a := decision.ParseTool(answer)
 	if a.Allow {
@@ -162,7 +162,8 @@ func (c *Call) allow(a decision.Answer, by audit.Actor, took time.Duration) {
 	}
 }
 
-// edit replaces the arguments. A redaction mark in them is replaced by the original value.
+// edit replaces the arguments with input. A redaction mark in input stands for the original value,
+// which is restored.
 func (c *Call) edit(input json.RawMessage) {
 	v, err := jsonschema.Decode(input)
 	var problems []jsonschema.Problem
@@ -184,7 +185,8 @@ func (c *Call) edit(input json.RawMessage) {
 	}
 }
 
-// DenyUnanswered denies the call because no approver is available; err may explain why.
+// DenyUnanswered denies the call because no approver is available. err, which may be nil, explains
+// why.
 func (c *Call) DenyUnanswered(err error) {
 	reason := "it was not approved"
 	if err != nil && !errors.Is(err, ErrNoApprover) && err.Error() != ErrNoApprover.Error() {
@@ -193,7 +195,7 @@ func (c *Call) DenyUnanswered(err error) {
 	c.deny(audit.Actor{Type: effect.ActorDefault}, 0, reason, false)
 }
 
-// TimedOut applies the timeout's decision because no answer came in time.
+// TimedOut decides the call according to the tool's on_timeout, because no answer came in time.
 func (c *Call) TimedOut(took time.Duration) {
 	d := &c.e.def
 	by := audit.Actor{Type: effect.ActorTimeout}
@@ -204,22 +206,22 @@ func (c *Call) TimedOut(took time.Duration) {
 	c.deny(by, took, "there was no answer within "+formatSeconds(d.ApprovalLimit())+" s", d.OnTimeout == OnTimeoutHalt)
 }
 
-// Approved applies an earlier decision to a call that is prepared again.
+// Approved applies the decision of an earlier attempt to a call that was prepared again.
 func (c *Call) Approved(a *Approval) {
 	if c.refused == nil {
 		c.approval = a
 	}
 }
 
-// Approval returns the decision, or nil if none was needed.
+// Approval returns the decision about the call, or nil if the call needed none.
 func (c *Call) Approval() *Approval { return c.approval }
 
-// ErrNoApprover is returned by a hook if no approver is available.
+// ErrNoApprover is the error of Hooks.Approve if no approver is available.
 var ErrNoApprover = errors.New("no handler is available to answer")
 
 var errNoAnswer = errors.New("there was no answer in time")
 
-// approve requests approval by the session's hook.
+// approve requests the approval with the session's hook and applies the answer.
 func (c *Call) approve(ctx context.Context, q *Question) {
 	if c.s.hooks.Approve == nil {
 		c.DenyUnanswered(nil)
@@ -249,17 +251,17 @@ func (c *Call) approve(ctx context.Context, q *Question) {
 	}
 }
 
-// otherArguments is the refusal of a call whose arguments differ from the approved ones.
+// otherArguments is the error text for a call whose arguments differ from the approved ones.
 const otherArguments = "%s was not called: its arguments differ from the approved ones"
 
 // checkApproved refuses the call if its arguments differ from the approved ones. It returns the
-// hash of the arguments, or "" if the call is not made or needed no decision.
+// hash of the arguments, or "" if the call is refused or needed no decision.
 func (c *Call) checkApproved() (executed string) {
 	a := c.approval
 	if a == nil || a.Decision != allowed || c.refused != nil || c.approved == "" {
 		return ""
 	}
-	c.shown = nil // the arguments differ from those that were shown
+	c.shown = nil // the arguments may differ from those that were shown
 	c.value = nil
 	if executed = c.shownArguments().hash; executed != c.approved {
 		c.refuseCall(OutcomeDenied, otherArguments, c.qualifiedName())
@@ -267,7 +269,8 @@ func (c *Call) checkApproved() (executed string) {
 	return executed
 }
 
-// decisionRecord returns the decision for records other than the audit, or nil if none was needed.
+// decisionRecord returns the decision in the form that records other than the audit use, or nil if
+// the call needed none.
 func (c *Call) decisionRecord(executed string) *effect.AppDecided {
 	a := c.approval
 	if a == nil {

@@ -20,7 +20,8 @@ func guarded() Definition {
 	return d
 }
 
-// The effect of an answer on the call, the model and the audit.
+// TestAnswers checks the effect of each answer to an approval on the call, on the text for the
+// model and on the audit.
 func TestAnswers(t *testing.T) {
 	args := `{"sql":"drop","token":"s3cr3t"}`
 	tag := Tag([]byte(`"s3cr3t"`))
@@ -29,7 +30,7 @@ func TestAnswers(t *testing.T) {
 	for _, c := range []struct {
 		answer   string
 		outcome  Outcome
-		want     string // the output or the error
+		want     string // the expected output or error
 		approval string
 		stop     bool
 	}{
@@ -62,23 +63,24 @@ func TestAnswers(t *testing.T) {
 				got = string(e.Result.Output)
 			}
 			if e.Outcome != c.outcome || got != c.want || e.Stop != c.stop {
-				t.Errorf("%s: %+v", c.answer, e)
+				t.Errorf("answer %s: call = %+v, want outcome %s with %s", c.answer, e, c.outcome, c.want)
 			}
 			records := app.summaries()
 			approval, _ := jsonwrite.Encode(json.RawMessage(records[0][strings.Index(records[0], `{"approval":`):]))
 			if len(records) != 2 || !strings.Contains(string(approval), c.approval) || strings.Contains(strings.Join(records, ""), "s3cr3t") {
-				t.Errorf("%s:\n%s\nhas no %s", c.answer, strings.Join(records, "\n"), c.approval)
+				t.Errorf("answer %s: records\n%s\ndo not contain the approval %s", c.answer, strings.Join(records, "\n"), c.approval)
 			}
 			question, _ := jsonwrite.Encode(app.asked[0])
 			if want := `{"tool":"x","args":` + shown + `,"by":"Clerk","description":"Gives what it gets","call_id":"s-1","version":1,"route":"agent","chain":["outer","x"],` +
 				`"context":{"session_id":"s","cwd":"/w","metadata":{}},"args_sha256":"` + hash + `","options":["once","session","deny"],"timeout_s":300}`; string(question) != want {
-				t.Errorf("asked is\n%s\nnot\n%s", question, want)
+				t.Errorf("question:\n%s\nwant:\n%s", question, want)
 			}
 		})
 	}
 }
 
-// The model is informed of changed arguments, without their secrets.
+// TestChangedArguments checks that the model is informed of arguments that an answer has changed,
+// without their secrets.
 func TestChangedArguments(t *testing.T) {
 	app := &recorder{answers: []string{`{"decision":"allow","input":{"sql":"read","token":"other1"}}`, `{"decision":"allow","input":{"sql": "same"}}`}}
 	s := opened(t, registered(t, guarded()), Context{}, app.hooks())
@@ -96,8 +98,9 @@ func TestChangedArguments(t *testing.T) {
 	}
 }
 
-// A grant for the session applies to that registration of that version, and to the same arguments
-// if it is restricted to them.
+// TestGrants checks the permissions for the rest of a session. Such a permission applies only to
+// the registration of the version that was approved. If it is restricted to the arguments, it
+// applies only to calls with the same arguments.
 func TestGrants(t *testing.T) {
 	app := &recorder{answers: []string{`{"decision":"allow","scope":"session","match":"args"}`, `"once"`, `"session"`, `"yes"`, `"no"`}}
 	r := registered(t, guarded())
@@ -111,7 +114,7 @@ func TestGrants(t *testing.T) {
 	call(`{"sql":"b"}`) // asked: session
 	call(`{"sql":"c"}`)
 	if n := len(app.asked); n != 3 {
-		t.Errorf("asked %d times", n)
+		t.Errorf("approval was requested %d times, want 3", n)
 	}
 	if records := app.summaries(); !strings.Contains(records[8], `"actor":{"type":"session","name":"eve"}`) || !strings.Contains(records[8], `"scope":"session"`) {
 		t.Error(records[8])
@@ -122,15 +125,16 @@ func TestGrants(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := call(`{"sql":"c"}`); got != OutcomeDenied || len(app.asked) != 5 { // asked: no
-		t.Errorf("a tool that was replaced: %s, asked %d times", got, len(app.asked))
+		t.Errorf("call of a replaced tool: outcome %s after %d requests, want denied after 5", got, len(app.asked))
 	}
 }
 
-// Without an approver the call is denied at once; a timeout has the effect that the tool defines.
+// TestUnansweredApprovalIsDenied checks approvals without an answer. Without an approver the call
+// is denied immediately. After a timeout, on_timeout of the tool determines the outcome.
 func TestUnansweredApprovalIsDenied(t *testing.T) {
 	s := opened(t, registered(t, guarded()), Context{}, Hooks{})
 	if e := s.Do(context.Background(), Ask{Name: "x", Args: json.RawMessage(`{"sql":""}`)}); e.Outcome != OutcomeDenied || e.Result.Error != "x was not called: it was not approved" {
-		t.Errorf("%+v", e)
+		t.Errorf("call without an approver = %+v, want a denial", e)
 	}
 	for onTimeout, want := range map[string]struct {
 		outcome Outcome
@@ -149,7 +153,7 @@ func TestUnansweredApprovalIsDenied(t *testing.T) {
 			began := time.Now()
 			e := s.Do(context.Background(), Ask{Name: "x", Args: json.RawMessage(`{"sql":""}`)})
 			if e.Outcome != want.outcome || e.Result.Error != want.text || e.Stop != want.stop || time.Since(began) != 300*time.Second || e.Duration != 0 {
-				t.Errorf("%s: after %s %+v", onTimeout, time.Since(began), e)
+				t.Errorf("on_timeout %s: after %s the call ended with %+v, want %+v after 300s", onTimeout, time.Since(began), e, want)
 			}
 			if records := app.summaries(); !strings.Contains(records[0], `"actor":{"type":"timeout","name":""},"ms":300000`) {
 				t.Error(records[0])
@@ -162,12 +166,13 @@ func TestUnansweredApprovalIsDenied(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(context.Background())
 		time.AfterFunc(time.Second, func() { cancel(errors.New("the run ends")) })
 		if e := s.Do(ctx, Ask{Name: "x", Args: json.RawMessage(`{"sql":""}`)}); e.Outcome != OutcomeCancelled || e.Result.Error != "tool 'x' was cancelled: the run ends" {
-			t.Errorf("%+v", e)
+			t.Errorf("cancelled call = %+v, want a cancellation", e)
 		}
 	})
 }
 
-// A manifest may require approval for tools that do not; a panic of a hook denies.
+// TestMustApprove checks that a manifest can require approval for further tools, and that a panic
+// of the hook denies the call.
 func TestMustApprove(t *testing.T) {
 	app := &recorder{answers: []string{`"no"`}}
 	h := app.hooks()
@@ -177,50 +182,51 @@ func TestMustApprove(t *testing.T) {
 	d.Category = "db"
 	s := opened(t, registered(t, d, echo("free")), Context{}, h)
 	if got := s.Call(context.Background(), "free", nil); !got.Success {
-		t.Errorf("%+v", got)
+		t.Errorf("call that needs no approval = %+v, want success", got)
 	}
 	if e := s.Do(context.Background(), Ask{Name: "x", Args: json.RawMessage(`{"sql":""}`)}); e.Outcome != OutcomeDenied {
-		t.Errorf("%+v", e)
+		t.Errorf("call = %+v, want a denial", e)
 	}
 	if e := s.Do(context.Background(), Ask{Name: "x", Args: json.RawMessage(`{"sql":""}`)}); e.Outcome != OutcomeDenied || !strings.Contains(e.Result.Error, "panicked") {
-		t.Errorf("%+v", e)
+		t.Errorf("call with a panicking hook = %+v, want a denial with the panic's text", e)
 	}
 }
 
-// Invalid arguments are refused before approval is requested.
+// TestInvalidArgumentsNeedNoApproval checks that invalid arguments are refused before an approval
+// is requested.
 func TestInvalidArgumentsNeedNoApproval(t *testing.T) {
 	app := &recorder{}
 	s := opened(t, registered(t, guarded()), Context{}, app.hooks())
 	if e := s.Do(context.Background(), Ask{Name: "x"}); e.Outcome != OutcomeArguments || len(app.asked) != 0 {
-		t.Errorf("%+v", e)
+		t.Errorf("call = %+v, want bad arguments without a request for approval", e)
 	}
 }
 
-// The single steps, as effects use them, and for a call that is prepared again.
+// TestSteps performs the single steps of a call, also for a call that is prepared a second time.
 func TestSteps(t *testing.T) {
 	s := opened(t, registered(t, guarded()), Context{SessionID: "s"}, Hooks{})
 	ask := Ask{Name: "x", Args: json.RawMessage(`{"sql":"a"}`), CallID: "s-9"}
 	c := s.Prepare(ask)
 	q := c.Question()
 	if q == nil || c.Refused() || q.Timeout() != 300*time.Second || c.ID() != "s-9" || c.Definition().Name != "x" {
-		t.Fatalf("%+v", q)
+		t.Fatalf("question = %+v, want one with a timeout of 300s for call s-9", q)
 	}
 	c.Answer(json.RawMessage(`true`), actor("human", "eve"), time.Second)
 	repeated := s.Prepare(ask)
 	repeated.Approved(c.Approval())
 	if repeated.Question() != nil {
-		t.Error("it is asked about again")
+		t.Error("an approved call requests approval again")
 	}
 	if a, b := string(c.Began().Data), string(repeated.Began().Data); a != b || !strings.Contains(a, `"ms":1000`) {
-		t.Errorf("%s\n%s", a, b)
+		t.Errorf("records of the original and the repeated call:\n%s\n%s\nwant equal ones", a, b)
 	}
 	if e := repeated.Run(context.Background()); e.Outcome != OutcomeOK || string(e.Result.Output) != `{"sql":"a"}` {
-		t.Errorf("%+v", e)
+		t.Errorf("call = %+v, want success", e)
 	}
 }
 
-// A call that needs approval is not made without a request: neither by a caller that skips the
-// question, nor when it is repeated without the prepared call.
+// TestCallWithoutApprovalIsDenied skips the request for a needed approval. The call must be denied,
+// both when the caller skips the question and when the call is repeated without the prepared call.
 func TestCallWithoutApprovalIsDenied(t *testing.T) {
 	app := &recorder{answers: []string{"true"}}
 	s := opened(t, registered(t, guarded()), Context{SessionID: "s"}, app.hooks())
@@ -231,9 +237,9 @@ func TestCallWithoutApprovalIsDenied(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := r.(*effect.AppResult); got.Outcome != string(OutcomeDenied) || got.Error != "x was not called: it was not approved" {
-		t.Errorf("%+v", got)
+		t.Errorf("result = %+v, want a denial", got)
 	}
 	if len(app.asked) != 0 {
-		t.Errorf("it asked %v", app.asked)
+		t.Errorf("requested approvals = %v, want none", app.asked)
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/record/audit"
 )
 
-// filling is a disk that becomes full.
+// filling is a file on a disk that is full if the flag is set.
 type filling struct {
 	audit.File
 	full *atomic.Bool
@@ -28,8 +28,8 @@ func (f filling) Write(b []byte) (int, error) {
 	return f.File.Write(b)
 }
 
-// A log of calls is valid: it contains the end of each completed call, calls without an end are
-// unfinished, and a call that a full disk cannot record is not made.
+// TestAuditLog checks the audit log of many calls. It contains the end of each completed call.
+// Calls without an end count as unfinished. A call that a full disk cannot record is not made.
 func TestAuditLog(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.log")
 	var full atomic.Bool
@@ -73,21 +73,21 @@ func TestAuditLog(t *testing.T) {
 		return sum
 	}
 	if sum := verify(); sum.Calls != 101 || sum.Unfinished != 1 || sum.Records != 202 || called.Load() != 50 {
-		t.Errorf("%s, %d called", sum, called.Load())
+		t.Errorf("audit summary = %s with %d calls of the handler, want 101 calls, 1 unfinished, 202 records and 50", sum, called.Load())
 	}
 	full.Store(true)
 	if e := s.Do(context.Background(), Ask{Name: "x"}); e.Outcome != OutcomeUnavailable || e.Started || called.Load() != 50 ||
 		!strings.Contains(e.Result.Error, "no space left") {
-		t.Errorf("%+v", e)
+		t.Errorf("call on a full disk = %+v, want unavailable", e)
 	}
 	close(end)
-	last.Wait() // its end cannot be recorded: that is logged, and the call stays unfinished
+	last.Wait() // the end of this call cannot be recorded; that is logged, and the call remains unfinished
 	if got := app.so(&app.logs); !strings.Contains(got, "error the end of call r_1-101 of tool 'hangs' is not in the audit log") {
 		t.Error(got)
 	}
 	full.Store(false)
 	if e := s.Do(context.Background(), Ask{Name: "x"}); e.Outcome != OutcomeOK {
-		t.Errorf("%+v", e)
+		t.Errorf("call after the disk has room = %+v, want success", e)
 	}
 	if sum := verify(); sum.Calls != 102 || sum.Unfinished != 1 {
 		t.Error(sum)

@@ -8,8 +8,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
 )
 
-// BenchmarkHandlers measures a call of a command that is started for it, of one in a sandbox, and
-// of a long-lived one.
+// BenchmarkHandlers measures a call of a command that is started for the call, the same in a
+// sandbox, and a call of a long-lived command.
 func BenchmarkHandlers(b *testing.B) {
 	off := false
 	starts := Command{Run: []string{"/bin/true"}, Answer: AnswerText}

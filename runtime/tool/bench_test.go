@@ -26,7 +26,7 @@ func many(tb testing.TB) *Registry {
 	return r
 }
 
-// Listing and resolving among many tools allocates nothing.
+// TestAllocations checks that listing and resolving tools in a large registry allocates no memory.
 func TestAllocations(t *testing.T) {
 	r := many(t)
 	s := opened(t, r, Context{SessionID: "s"}, Hooks{})
@@ -34,35 +34,35 @@ func TestAllocations(t *testing.T) {
 	for what, f := range map[string]func(){
 		"List": func() {
 			if len(r.List()) != 10_000 {
-				t.Error("there are others")
+				t.Error("List does not contain 10,000 tools")
 			}
 		},
 		"Get": func() {
 			if _, ok := r.Get("tool_05000"); !ok {
-				t.Error("it is not there")
+				t.Error("tool_05000 was not found")
 			}
 		},
 		"resolve": func() {
 			if s.resolveTool(now, "tool_09999@1") == nil || s.resolveTool(now, "tool_00000") == nil {
-				t.Error("it is not there")
+				t.Error("tool_09999@1 or tool_00000 was not found")
 			}
 		},
 	} {
 		if n := testing.AllocsPerRun(100, f); n != 0 {
-			t.Errorf("%s allocates %v times", what, n)
+			t.Errorf("%s: %v allocations, want none", what, n)
 		}
 	}
-	// A call among many tools allocates as much as among few.
+	// A call in a large registry may allocate as much as one in a small registry.
 	few := opened(t, registered(t, echo("tool_05000")), Context{SessionID: "s"}, Hooks{})
 	call := func(s *Session) float64 {
 		return testing.AllocsPerRun(100, func() { s.Call(context.Background(), "tool_05000", nil) })
 	}
 	if a, b := call(s), call(few); a > b+2 {
-		t.Errorf("a call allocates %v times among many, %v among few", a, b)
+		t.Errorf("a call makes %v allocations among many tools and %v among few", a, b)
 	}
 }
 
-// Calls do not wait for each other.
+// TestThousandCalls checks that concurrent calls do not wait for each other.
 func TestThousandCalls(t *testing.T) {
 	d := echo("x")
 	d.Handler = func(context.Context, json.RawMessage, *Context) (Result, error) {
@@ -77,13 +77,13 @@ func TestThousandCalls(t *testing.T) {
 		for range 1000 {
 			all.Go(func() {
 				if e := s.Do(context.Background(), Ask{Name: "x"}); e.Outcome != OutcomeOK {
-					t.Errorf("%+v", e)
+					t.Errorf("call = %+v, want success", e)
 				}
 			})
 		}
 		all.Wait()
 		if took := time.Since(began); took != 10*time.Millisecond {
-			t.Errorf("1,000 calls of 10 ms take %s", took)
+			t.Errorf("1,000 concurrent calls of 10 ms took %s, want 10ms", took)
 		}
 	})
 }
@@ -108,7 +108,7 @@ func BenchmarkDispatch(b *testing.B) {
 	}
 }
 
-// BenchmarkAudit measures a call with its two records in a log on the disk, and one without.
+// BenchmarkAudit measures a call with its two records in a log on disk, and a call without records.
 func BenchmarkAudit(b *testing.B) {
 	args := json.RawMessage(`{"sql":"select name, price from pieces where sku = 'a1' order by price","limit":6}`)
 	for _, on := range []bool{false, true} {
@@ -160,7 +160,7 @@ func BenchmarkThousand(b *testing.B) {
 	}
 }
 
-// BenchmarkRegister adds a tool to 10,000 and removes it.
+// BenchmarkRegister measures adding a tool to a registry of 10,000 and removing it.
 func BenchmarkRegister(b *testing.B) {
 	r := many(b)
 	for b.Loop() {

@@ -24,23 +24,23 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
-// mostCalls limits the length of a chain of tools that call tools.
+// mostCalls is the maximum length of a chain of tools that call each other.
 const mostCalls = 8
 
-// mostProblems limits the reported problems of arguments.
+// mostProblems is the maximum number of problems that the error for bad arguments lists.
 const mostProblems = 20
 
 // Ask is a request to call a tool, as plain data.
 type Ask struct {
-	Name   string          // "x", "x@2", or the name in an offer
+	Name   string          // "x", "x@2", or the name for models in an offer
 	Args   json.RawMessage // nil means {}
-	Value  any             // Args as jsonschema.Decode returns them; nil if not decoded
-	CallID string          // the idempotency key; for "" the session generates one
-	Caller string          // if "" and Route is "": the session's
+	Value  any             // Args in the form that jsonschema.Decode returns; nil if not decoded
+	CallID string          // idempotency key of the call; if it is "", the session generates one
+	Caller string          // name of the caller; if Caller and Route are "", the session's caller
 	Route  string
-	Parent string   // CallID of the call that makes this one
-	Chain  []string // names of the enclosing calls
-	// OnEmit, if not nil, also receives the emits of the call.
+	Parent string   // CallID of the call that makes this one; "" for none
+	Chain  []string // names of the enclosing calls, outermost first
+	// OnEmit also receives the values that the call emits; nil for none.
 	OnEmit func(channel string, payload json.RawMessage)
 }
 
@@ -49,16 +49,16 @@ type Call struct {
 	s        *Session
 	e        *entry // nil if no tool was found
 	ask      Ask
-	args     []byte // as the handler receives them
-	value    any    // args, decoded
-	shown    *shown // set by show
+	args     []byte // arguments that the handler receives
+	value    any    // decoded args
+	shown    *shown // set by shownArguments
 	approval *Approval
-	asked    string          // hash of the arguments in the request for approval
-	approved string          // hash of the approved arguments: the same, or those of the answer
-	respond  json.RawMessage // result that replaces the tool's
+	asked    string          // hash of the arguments in the request for approval; "" without one
+	approved string          // hash of the arguments that were approved: the shown ones, or those in the answer
+	respond  json.RawMessage // output from the answer to the approval; it replaces the handler's
 	changed  bool            // the answer has replaced the arguments
 	refused  *refusal
-	lacks    []string // parts of the sandbox that were missing
+	lacks    []string // features that the sandbox of the command needs and this machine lacks
 }
 
 // shown contains the arguments without secrets in canonical form, and their hash.
@@ -67,15 +67,15 @@ type shown struct {
 	hash string
 }
 
-// refusal is why a call ends before its handler.
+// refusal is the reason why a call ends before its handler.
 type refusal struct {
 	outcome Outcome
 	why     string
 	stop    bool
 }
 
-// Prepare resolves the name, checks permission, depth and cycles, and validates the arguments. The
-// returned call may be refused already.
+// Prepare begins a call. It resolves the name, checks the permission, the depth and cycles, and
+// validates the arguments. If a check fails, the returned call is refused.
 func (s *Session) Prepare(a Ask) *Call {
 	if a.CallID == "" {
 		a.CallID = s.base.SessionID + "-" + strconv.FormatInt(s.calls.Add(1), 10)
@@ -113,7 +113,7 @@ func (s *Session) Prepare(a Ask) *Call {
 	return c
 }
 
-// overBudget refuses a call if the session has used up its calls.
+// overBudget refuses a call if the session has started its maximum number of handlers.
 func (c *Call) overBudget() *Call {
 	return c.refuseCall(OutcomeLimit, "%s was not called: the session has used its budget of %d tool calls", c.qualifiedName(), c.s.hooks.MaxCalls)
 }
@@ -123,7 +123,7 @@ func (c *Call) refuseCall(o Outcome, format string, args ...any) *Call {
 	return c
 }
 
-// qualifiedName returns the tool's name for chains and messages.
+// qualifiedName returns the tool's name as it appears in chains and messages.
 func (c *Call) qualifiedName() string {
 	if c.e == nil {
 		return c.ask.Name
@@ -141,12 +141,12 @@ func (c *Call) checkChain() {
 	}
 }
 
-// chain returns the names of the enclosing calls and of this one.
+// chain returns the names of the enclosing calls followed by the name of this call's tool.
 func (c *Call) chain() []string {
 	return append(slices.Clip(slices.Clone(c.ask.Chain)), c.qualifiedName())
 }
 
-// validate checks the arguments against the schema. v is the decoded arguments, or nil.
+// validate checks the arguments against the schema. v is the decoded form of the arguments, or nil.
 func (c *Call) validate(v any) {
 	var err error
 	if v == nil {
@@ -163,7 +163,7 @@ func (c *Call) validate(v any) {
 	}
 }
 
-// shownArguments returns the arguments without secrets, computed once.
+// shownArguments returns the arguments without secrets. It computes them only once.
 func (c *Call) shownArguments() *shown {
 	if c.shown != nil {
 		return c.shown
@@ -185,7 +185,7 @@ func (c *Call) shownArguments() *shown {
 	return c.shown
 }
 
-// hidden returns a JSON text without known secrets.
+// hidden returns a JSON text from which known secrets are removed.
 func (c *Call) hidden(text []byte) []byte {
 	if c.s.hooks.Hide == nil {
 		return text
@@ -193,14 +193,14 @@ func (c *Call) hidden(text []byte) []byte {
 	return c.s.hooks.Hide(text)
 }
 
-// key is the random key of this process.
+// key returns a random key, which remains the same during the life of this process.
 var key = sync.OnceValue(func() []byte {
 	k := make([]byte, 32)
 	_, _ = rand.Read(k) // never fails
 	return k
 })
 
-// Tag returns a mark for a secret: equal secrets have equal marks, and a mark does not reveal the
+// Tag returns a mark for a secret. Equal secrets have equal marks, and the mark does not reveal the
 // secret.
 func Tag(value []byte) string {
 	if text, err := jcs.Canonical(value); err == nil {
@@ -211,13 +211,14 @@ func Tag(value []byte) string {
 	return hex.EncodeToString(m.Sum(nil))[:12]
 }
 
-// Shown returns the arguments as approvals, audit, logs and events show them, in canonical form.
+// Shown returns the arguments in the form that approvals, audit records, logs and events show:
+// without secrets, in canonical form.
 func (c *Call) Shown() json.RawMessage { return c.shownArguments().text }
 
-// ID returns the call's id, which is the same for each attempt.
+// ID returns the call's ID. A repeated attempt of the call has the same ID.
 func (c *Call) ID() string { return c.ask.CallID }
 
-// Refused reports whether the call ends without its handler. Run returns the reason.
+// Refused reports whether the call ends before its handler. Run returns the reason.
 func (c *Call) Refused() bool { return c.refused != nil }
 
 // Definition returns the tool's definition, or nil if no tool was found.
@@ -228,32 +229,34 @@ func (c *Call) Definition() *Definition {
 	return &c.e.def
 }
 
-// Phase reports the beginning of a call, which may be refused already, or its end.
+// Phase reports the beginning or the end of a call. A call may be refused already at its beginning.
 type Phase struct {
 	Ended                   bool
 	CallID, Tool, By, Route string
-	Outcome                 Outcome       // at the end
-	Duration                time.Duration // of the handler
+	Outcome                 Outcome       // set at the end
+	Duration                time.Duration // running time of the handler; set at the end
 }
 
 // Ended describes how a call ended.
 type Ended struct {
-	Result  Result // with Info in its metadata
+	Result  Result // includes an Info in its metadata
 	Outcome Outcome
 	CallID  string
-	// Started reports whether the handler was started: unless the outcome is ok or failed, its
-	// effect may have happened.
+	// Started reports whether the handler was started. If it was and the outcome is neither ok nor
+	// failed, it is unknown whether the handler had its effect.
 	Started bool
-	// Stop means that the agent's call must end with the error.
+	// Stop means that the agent's call must end with the error of this call.
 	Stop bool
-	// Changed contains the arguments that the approval's answer has set, without secrets.
+	// Changed contains the arguments, without secrets, that the answer to the approval has set; nil
+	// if it has set none.
 	Changed  json.RawMessage
-	Duration time.Duration // of the handler
+	Duration time.Duration // running time of the handler
 
-	mocked, unplayed bool // in a test: see effect.AppResult
+	mocked, unplayed bool // used in tests: see effect.AppResult
 }
 
-// Text returns the result for a model, and whether it is a failure. It mentions changed arguments.
+// Text returns the result as text for a model, and whether it is a failure. The text mentions
+// changed arguments.
 func (e Ended) Text() (text string, failed bool) {
 	text, failed = e.Result.Text()
 	if e.Changed != nil {
@@ -262,7 +265,7 @@ func (e Ended) Text() (text string, failed bool) {
 	return text, failed
 }
 
-// endWith returns the end of a call.
+// endWith returns the description of a call's end.
 func (c *Call) endWith(r Result, o Outcome, started bool, took time.Duration) Ended {
 	metadata := make(map[string]any, len(r.Metadata)+1)
 	for k, v := range r.Metadata {
@@ -277,14 +280,14 @@ func (c *Call) endWith(r Result, o Outcome, started bool, took time.Duration) En
 	return e
 }
 
-// Call calls a tool for the application that opened the session. It never panics, and every error
-// is a result.
+// Call calls a tool for the application that opened the session. It never panics, and returns every
+// error as a result.
 func (s *Session) Call(ctx context.Context, name string, args json.RawMessage) Result {
 	return s.Do(ctx, Ask{Name: name, Args: args}).Result
 }
 
-// Do makes a call from Prepare to its end, with the session's hooks. A panic of a hook is a failure
-// with unknown outcome.
+// Do performs a whole call, from Prepare to its end, with the session's hooks. A panic of a hook
+// fails the call; its effect is then unknown.
 func (s *Session) Do(ctx context.Context, a Ask) (e Ended) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -300,9 +303,9 @@ func (s *Session) Do(ctx context.Context, a Ask) (e Ended) {
 	return c.runDecided(ctx)
 }
 
-// runDecided makes a call that is decided, and writes its records.
+// runDecided runs a call whose approval is decided, and writes its audit records.
 func (c *Call) runDecided(ctx context.Context) (e Ended) {
-	if c.Question() != nil { // it needs an approval that was not requested
+	if c.Question() != nil { // the call needs an approval that was not requested
 		c.DenyUnanswered(nil)
 	}
 	c.checkApproved()
@@ -316,7 +319,7 @@ func (c *Call) runDecided(ctx context.Context) (e Ended) {
 	}
 	if err := c.writeRecord(c.Began); err != nil {
 		c.refuseCall(OutcomeUnavailable, "%s was not called: %v", c.qualifiedName(), err)
-		return c.Run(ctx) // nothing was started, so no end is recorded
+		return c.Run(ctx) // the handler is not started, so no end is recorded
 	}
 	e = c.Run(ctx)
 	if err := c.writeRecord(func() audit.Record { return c.Ended(e) }); err != nil {

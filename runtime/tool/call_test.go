@@ -18,16 +18,16 @@ import (
 	"github.com/concerto-lang/concerto/runtime/world/clock"
 )
 
-// recorder is the application around a session: it answers approvals in order, and records what it
-// receives.
+// recorder is the application around a session. It answers approvals in order, and records the
+// questions, emits and log lines that it receives.
 type recorder struct {
 	mu      sync.Mutex
-	answers []string // to approvals; "" means no approver, "…" waits
+	answers []string // answers to approvals, in order; "" means that there is no approver, "…" waits
 	asked   []*Question
 	records []audit.Record
 	emits   []string
 	logs    []string
-	full    error // of the audit log
+	full    error // error that the audit log returns; nil if it is not full
 }
 
 func (r *recorder) hooks() Hooks {
@@ -69,7 +69,7 @@ func (r *recorder) Append(record audit.Record) (audit.Line, error) {
 	return audit.Line{}, r.full
 }
 
-// summaries returns the records in short form.
+// summaries returns the audit records in short form.
 func (r *recorder) summaries() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -94,7 +94,8 @@ func queryTool() Definition {
 	return d
 }
 
-// The audit contains calls that [permissions] refuses as denied by that rule.
+// TestRefusedByARule checks that the audit records a call that [permissions] refuses as denied by
+// that rule.
 func TestRefusedByARule(t *testing.T) {
 	app := &recorder{}
 	h := app.hooks()
@@ -105,11 +106,11 @@ func TestRefusedByARule(t *testing.T) {
 	want := `{"approval":{"decision":"deny","scope":null,"actor":{"type":"rule","name":"[permissions] tools"},"ms":0,"asked_sha256":"` + sum +
 		`","reason":"tool 'x' is not permitted"},"args":{"a":1},"args_sha256":"` + sum + `"}`
 	if data != want {
-		t.Errorf("%s, want %s", data, want)
+		t.Errorf("audit data = %s, want %s", data, want)
 	}
 }
 
-// Each way in which a call ends before its handler has its outcome and its text.
+// TestRefusals checks the outcome and the error of each kind of call that ends before its handler.
 func TestRefusals(t *testing.T) {
 	d := queryTool()
 	needs := echo("picture")
@@ -144,7 +145,7 @@ func TestRefusals(t *testing.T) {
 	} {
 		e := s.Do(context.Background(), c.ask)
 		if e.Outcome != c.outcome || e.Result.Success || e.Result.Error != c.want || e.Started {
-			t.Errorf("%+v: %s %q", c.ask, e.Outcome, e.Result.Error)
+			t.Errorf("%+v: outcome %s with error %q, want %s with %q", c.ask, e.Outcome, e.Result.Error, c.outcome, c.want)
 		}
 	}
 	if records := app.summaries(); len(records) != 24 || !strings.HasPrefix(records[0], `call client/ {"call":"r_1-1","owner":null,"parent":null,"tool":"y","version":null} {"approval":null,"args":{},"args_sha256":"44136f`) ||
@@ -153,39 +154,41 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// Integers arrive unchanged.
+// TestLargeIntegersAreExact checks that integers reach the handler without rounding.
 func TestLargeIntegersAreExact(t *testing.T) {
 	s := opened(t, registered(t, echo("x")), Context{}, Hooks{})
 	const args = `{"n":[9007199254740993,-18446744073709551616,1.50]}`
 	if got := s.Call(context.Background(), "x", json.RawMessage(args)); string(got.Output) != args {
-		t.Errorf("%s", got.Output)
+		t.Errorf("output = %s, want %s", got.Output, args)
 	}
 }
 
-// A call's records and result say who called what, and how it ended.
+// TestRecords checks that the audit records and the result of a call name the caller and the
+// outcome.
 func TestRecords(t *testing.T) {
 	app := &recorder{}
 	s := opened(t, registered(t, queryTool()), Context{SessionID: "r_1", Route: RouteAgent, Caller: "Clerk"}, app.hooks())
 	e := s.Do(context.Background(), Ask{Name: "x", Args: json.RawMessage(`{"token":"s3cr3t","sql":"<é>","limit":9007199254740993}`), CallID: "r_1-7", Parent: "r_1-3"})
 	if e.Outcome != OutcomeOK || e.CallID != "r_1-7" || !e.Started {
-		t.Fatalf("%+v", e)
+		t.Fatalf("call = %+v, want a successful call with ID r_1-7", e)
 	}
 	tag := Tag([]byte(`"s3cr3t"`))
 	records := app.summaries()
 	want := `call agent/Clerk {"call":"r_1-7","owner":"go","parent":"r_1-3","tool":"x","version":1} {"approval":null,"args":{"limit":9007199254740993,"sql":"<é>","token":"[redacted:` + tag + `]"},"args_sha256":"`
 	if len(records) != 2 || !strings.HasPrefix(records[0], want) || len(tag) != 12 {
-		t.Errorf("%s\nnot %s", strings.Join(records, "\n"), want)
+		t.Errorf("records:\n%s\nwant two, the first beginning with\n%s", strings.Join(records, "\n"), want)
 	}
 	if strings.Contains(strings.Join(records, ""), "s3cr3t") {
-		t.Error("a secret is in the records")
+		t.Error("the records contain a secret")
 	}
 	info := e.Result.Metadata["concerto"].(Info)
 	if info.CallID != "r_1-7" || info.Outcome != OutcomeOK {
-		t.Errorf("%+v", info)
+		t.Errorf("metadata = %+v, want call ID r_1-7 and outcome ok", info)
 	}
 }
 
-// Known secrets are neither shown nor recorded; the handler receives them.
+// TestSecretsAreRedacted checks that known secrets are removed from questions and records, and that
+// the handler receives them.
 func TestSecretsAreRedacted(t *testing.T) {
 	app := &recorder{answers: []string{`"because hunter22"`}}
 	h := app.hooks()
@@ -193,15 +196,15 @@ func TestSecretsAreRedacted(t *testing.T) {
 	s := opened(t, registered(t, guarded(), echo("free")), Context{SessionID: "s"}, h)
 	s.Call(context.Background(), "x", json.RawMessage(`{"sql":"hunter22"}`))
 	if got := s.Call(context.Background(), "free", json.RawMessage(`{"a":"hunter22"}`)); string(got.Output) != `{"a":"hunter22"}` {
-		t.Errorf("%+v", got)
+		t.Errorf("result = %+v, want the arguments with the secret", got)
 	}
 	records := strings.Join(app.summaries(), "\n")
 	if strings.Contains(records, "hunter22") || strings.Count(records, "***PASS***") != 4 || string(app.asked[0].Args) != `{"sql":"***PASS***"}` {
-		t.Errorf("%s\n%s", app.asked[0].Args, records)
+		t.Errorf("secrets are not redacted in the question %s or the records\n%s", app.asked[0].Args, records)
 	}
 }
 
-// A log that cannot be written refuses calls.
+// TestAuditFails checks that a call is refused if the audit log cannot be written.
 func TestAuditFails(t *testing.T) {
 	called := false
 	d := echo("x")
@@ -210,11 +213,12 @@ func TestAuditFails(t *testing.T) {
 	s := opened(t, registered(t, d), Context{}, app.hooks())
 	e := s.Do(context.Background(), Ask{Name: "x"})
 	if e.Outcome != OutcomeUnavailable || e.Result.Error != "x was not called: no space left" || called {
-		t.Errorf("%+v, called %v", e, called)
+		t.Errorf("call = %+v, handler called %v; want an unavailable tool and no call", e, called)
 	}
 }
 
-// The actions and results of handlers become a result.
+// TestHandlers checks the result of the call for everything that a handler can do: return, fail,
+// panic and so on.
 func TestHandlers(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -246,32 +250,33 @@ func TestHandlers(t *testing.T) {
 			got = string(e.Result.Output)
 		}
 		if e.Outcome != c.outcome || got != c.want || !e.Started {
-			t.Errorf("%s: %+v", c.name, e)
+			t.Errorf("%s: call = %+v, want outcome %s with %s", c.name, e, c.outcome, c.want)
 		}
 		if _, err := json.Marshal(e.Result); err != nil {
-			t.Errorf("%s: %v", c.name, err)
+			t.Errorf("%s: could not encode result: %v", c.name, err)
 		}
 		if c.name == "panic" && !strings.Contains(app.so(&app.logs), "call_test.go:") {
-			t.Errorf("the log does not say where: %s", app.so(&app.logs))
+			t.Errorf("the log does not contain the place of the panic: %s", app.so(&app.logs))
 		}
 	}
 }
 
-// The output is checked against its schema.
+// TestOutputSchema checks that a handler's output is validated against the output schema.
 func TestOutputSchema(t *testing.T) {
 	d := echo("x")
 	d.Output = json.RawMessage(`{"type":"object","required":["n"],"properties":{"n":{"type":"integer"}}}`)
 	s := opened(t, registered(t, d), Context{}, Hooks{})
 	if e := s.Do(context.Background(), Ask{Name: "x", Args: json.RawMessage(`{"n":"a"}`)}); e.Outcome != OutcomeFailed || e.Result.Output != nil ||
 		e.Result.Error != `bad output of x: n: expected integer, got "a"` {
-		t.Errorf("%+v", e)
+		t.Errorf("call with a bad output = %+v, want a failure that names the member n", e)
 	}
 	if e := s.Do(context.Background(), Ask{Name: "x", Args: json.RawMessage(`{"n":1}`)}); e.Outcome != OutcomeOK {
-		t.Errorf("%+v", e)
+		t.Errorf("call with a good output = %+v, want outcome ok", e)
 	}
 }
 
-// A result has all four members as JSON, and can be parsed again.
+// TestResultJSON checks that the JSON form of a result has all four members and can be decoded
+// again.
 func TestResultJSON(t *testing.T) {
 	for _, c := range []struct {
 		r    Result
@@ -282,17 +287,17 @@ func TestResultJSON(t *testing.T) {
 	} {
 		text, err := jsonwrite.Encode(c.r)
 		if err != nil || string(text) != c.want {
-			t.Errorf("%s, %v", text, err)
+			t.Errorf("encoded result = %s (error %v), want %s", text, err, c.want)
 		}
 		var back Result
 		if err := json.Unmarshal(text, &back); err != nil || back.Success != c.r.Success || back.Error != c.r.Error || string(back.Output) != string(c.r.Output) {
-			t.Errorf("%+v, %v", back, err)
+			t.Errorf("decoded result = %+v (error %v), want %+v", back, err, c.r)
 		}
 	}
 	var r Result
 	for text, want := range map[string]string{`{"output":1}`: `success is required, but got {"output":1}`, `{"success":"yes"}`: `got {"success":"yes"}`, `[]`: "got []"} {
 		if err := json.Unmarshal([]byte(text), &r); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", text, err)
+			t.Errorf("decoding %s: error %v, want %q", text, err, want)
 		}
 	}
 	for _, c := range []struct {
@@ -304,12 +309,12 @@ func TestResultJSON(t *testing.T) {
 		{Result{Success: true}, "null", false}, {Result{Error: "e"}, "e", true}, {Result{}, "the tool failed", true}, {Result{Output: json.RawMessage(`"o"`)}, "o", true},
 	} {
 		if text, failed := c.r.Text(); text != c.text || failed != c.failed {
-			t.Errorf("%+v: %q, %v", c.r, text, failed)
+			t.Errorf("%+v: Text = %q, %v; want %q, %v", c.r, text, failed, c.text, c.failed)
 		}
 	}
 }
 
-// block returns a handler that waits for its context, or longer.
+// block returns a handler that waits until its context ends, and then for the additional time.
 func block(more time.Duration) Handler {
 	return func(ctx context.Context, _ json.RawMessage, _ *Context) (Result, error) {
 		<-ctx.Done()
@@ -318,12 +323,13 @@ func block(more time.Duration) Handler {
 	}
 }
 
-// A timeout ends a call; the handler's later result is dropped and logged once.
+// TestTime checks that a timeout ends a call. The handler's later result must be dropped, and that
+// must be logged once.
 func TestTime(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		change  func(*Definition)
-		cancel  error // after 5 s
+		cancel  error // cause of a cancellation after 5 s; nil for none
 		took    time.Duration
 		outcome Outcome
 		want    string
@@ -353,19 +359,20 @@ func TestTime(t *testing.T) {
 			began := time.Now()
 			e := s.Do(ctx, Ask{Name: "x"})
 			if took := time.Since(began); took != c.took || e.Outcome != c.outcome || e.Result.Error != c.want || !e.Started || e.Result.Output != nil {
-				t.Errorf("%s: after %s %+v", c.name, took, e)
+				t.Errorf("%s: call ended after %s with %+v, want %s with %s after %s", c.name, took, e, c.outcome, c.want, c.took)
 			}
 			time.Sleep(2 * time.Hour)
 			if got := app.so(&app.logs); got != c.logs {
-				t.Errorf("%s: the log is %q", c.name, got)
+				t.Errorf("%s: log = %q, want %q", c.name, got, c.logs)
 			}
 			cancel(nil)
 		})
 	}
 }
 
-// Progress extends a call with an idle timeout, and is sent at most 10 times a second, the latest
-// at the end, and none after the call.
+// TestProgress checks three properties of progress reports. A report restarts the idle timeout. At
+// most 10 reports are sent in a second, and the latest one is always sent. No report is sent after
+// the call has ended.
 func TestProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := echo("x")
@@ -373,7 +380,7 @@ func TestProgress(t *testing.T) {
 		var later *Context
 		d.Handler = func(_ context.Context, _ json.RawMessage, c *Context) (Result, error) {
 			later = c
-			for i := range 25 { // 2.4 s
+			for i := range 25 { // takes 2.4 s
 				c.Progress(float64(i), 25, "")
 				c.Progress(float64(i)+0.5, 0, "half")
 				time.Sleep(96 * time.Millisecond)
@@ -383,25 +390,25 @@ func TestProgress(t *testing.T) {
 		app := &recorder{}
 		s := opened(t, registered(t, d), Context{SessionID: "s"}, app.hooks())
 		if e := s.Do(context.Background(), Ask{Name: "x"}); e.Outcome != OutcomeOK {
-			t.Fatalf("%+v", e)
+			t.Fatalf("call = %+v, want outcome ok", e)
 		}
 		later.Progress(99, 0, "after the end")
 		time.Sleep(time.Minute)
 		records := strings.Split(app.so(&app.emits), "\n")
 		if len(records) != 28 || records[0] != `tool:progress {"call_id":"s-1","tool":"x","progress":0,"total":25}` || records[9] != `tool:progress {"call_id":"s-1","tool":"x","progress":4.5,"message":"half"}` ||
 			records[10] != `tool:progress {"call_id":"s-1","tool":"x","progress":10.5,"message":"half"}` {
-			t.Errorf("%d times:\n%s", len(records), strings.Join(records, "\n"))
+			t.Errorf("got %d progress reports, want 28:\n%s", len(records), strings.Join(records, "\n"))
 		}
 		if err := later.Emit("x", 1); err == nil || err.Error() != "emit on 'x': the call has ended" {
 			t.Error(err)
 		}
 		if got := later.Call(context.Background(), "x", nil); got.Success {
-			t.Errorf("a call that has ended calls: %+v", got)
+			t.Errorf("a call that has ended called another tool: %+v", got)
 		}
 	})
 }
 
-// A tool cannot emit on the runtime's channels.
+// TestEmit checks that a tool cannot emit on the channels that are reserved for the runtime.
 func TestEmit(t *testing.T) {
 	d := echo("x")
 	var errs []string
@@ -426,8 +433,8 @@ func TestEmit(t *testing.T) {
 	}
 }
 
-// Sequential tools run one at a time in a session, MaxConcurrent applies to the process, and
-// waiting for it counts.
+// TestTurns checks that a sequential tool runs one call at a time in a session, that MaxConcurrent
+// limits the calls of all sessions, and that the timeout includes the wait for MaxConcurrent.
 func TestTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := func(ctx context.Context, _ json.RawMessage, _ *Context) (Result, error) {
@@ -468,14 +475,14 @@ func TestTurns(t *testing.T) {
 	})
 }
 
-// Tools call tools with all steps, in a chain without cycles; ending a call ends those that it
-// makes.
+// TestComposition checks calls of tools by tools. Such a call has all the steps of a call and must
+// not form a cycle. When a call ends, the calls that it has made end too.
 func TestComposition(t *testing.T) {
 	calls := func(name, inner string) Definition {
 		d := echo(name)
 		d.Handler = func(ctx context.Context, input json.RawMessage, c *Context) (Result, error) {
 			if got := From(ctx); got.CallID != c.CallID || !slices.Equal(got.Chain, c.Chain) {
-				t.Errorf("From returned %+v, want %+v", got, c)
+				t.Errorf("From = %+v, want %+v", got, c)
 			}
 			return c.Call(context.Background(), inner, input), nil
 		}
@@ -488,14 +495,14 @@ func TestComposition(t *testing.T) {
 		return d
 	}()), Context{SessionID: "s", Caller: "client:c", Route: RouteClient}, app.hooks())
 	if got := s.Call(context.Background(), "a", nil); got.Error != "tool cycle: a → b → a" || got.Success {
-		t.Errorf("%+v", got)
+		t.Errorf("result = %+v, want a tool cycle", got)
 	}
 	if records := app.summaries(); len(records) != 6 || !strings.HasPrefix(records[2], `call tool/b {"call":"s-1.1.1","owner":"go","parent":"s-1.1","tool":"a","version":1}`) ||
 		!strings.Contains(records[3], `"outcome":"limit"`) {
 		t.Error(strings.Join(records, "\n"))
 	}
 	if got := s.Call(context.Background(), "c", json.RawMessage(`{"n":9007199254740993}`)); string(got.Output) != `{"n":9007199254740993}` {
-		t.Errorf("%+v", got)
+		t.Errorf("result = %+v, want the large integer unchanged", got)
 	}
 	synctest.Test(t, func(t *testing.T) {
 		s := opened(t, s.r, Context{SessionID: "t"}, Hooks{})
@@ -503,22 +510,22 @@ func TestComposition(t *testing.T) {
 		time.AfterFunc(time.Second, cancel)
 		began := time.Now()
 		if e := s.Do(ctx, Ask{Name: "d"}); e.Outcome != OutcomeCancelled || time.Since(began) != time.Second {
-			t.Errorf("%+v after %s", e, time.Since(began))
+			t.Errorf("call = %+v after %s, want a cancellation after 1s", e, time.Since(began))
 		}
 	})
 }
 
-// A call whose context has ended is prepared, but not started.
+// TestCancelledBefore calls a tool with an ended context. The handler must not start.
 func TestCancelledBefore(t *testing.T) {
 	s := opened(t, registered(t, echo("x")), Context{}, Hooks{})
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	if e := s.Do(ctx, Ask{Name: "x"}); e.Outcome != OutcomeCancelled || e.Started {
-		t.Errorf("%+v", e)
+		t.Errorf("call = %+v, want a cancellation before the handler", e)
 	}
 }
 
-// A panic of a hook ends the call, not the program.
+// TestHookPanics checks that a panic of a hook fails the call and does not crash the process.
 func TestHookPanics(t *testing.T) {
 	app := &recorder{}
 	h := app.hooks()
@@ -526,11 +533,11 @@ func TestHookPanics(t *testing.T) {
 	s := opened(t, registered(t, echo("x")), Context{SessionID: "s"}, h)
 	if e := s.Do(context.Background(), Ask{Name: "x"}); e.Outcome != OutcomeFailed || e.Result.Error != "the call of tool 'x' panicked: boom" ||
 		!strings.Contains(app.so(&app.logs), "call_test.go:") {
-		t.Errorf("%+v", e)
+		t.Errorf("call = %+v, want a failure with the panic's text and a log with its place", e)
 	}
 }
 
-// While the clock is paused, no call times out.
+// TestPausedClockStopsTimeouts checks that no call times out while the clock is paused.
 func TestPausedClockStopsTimeouts(t *testing.T) {
 	for name, change := range map[string]func(*Definition){
 		"timeout":  func(d *Definition) { d.Timeout = time.Minute },
@@ -553,7 +560,7 @@ func TestPausedClockStopsTimeouts(t *testing.T) {
 			time.AfterFunc(time.Hour, hooks.Clock.Resume)
 			e := s.Do(t.Context(), Ask{Name: "x"})
 			if took := time.Since(began); took != time.Hour+50*time.Second || e.Result.Error == "" {
-				t.Errorf("%s: after %s %+v", name, took, e)
+				t.Errorf("%s: call ended after %s with %+v, want an error after 1h0m50s", name, took, e)
 			}
 		})
 	}

@@ -15,11 +15,11 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
 )
 
-// Command is a handler that runs a command without a shell: the member `command` of a tool in its
-// full form (spec/21-application-tools.md). Each call starts a process; with the answer form
-// "lines" one process serves many calls.
+// Command is a handler that runs a command without a shell. It is the member `command` of a tool's
+// full form (spec/21-application-tools.md). Each call starts a process. With the answer form
+// "lines", one process serves many calls.
 type Command struct {
-	// the command, a file if it contains a /, and its arguments
+	// program, a path if it contains a slash, and its arguments
 	Run       []string          `json:"run"`
 	PassEnv   []string          `json:"pass_env"`   // variables of the session, otherwise of the run
 	Env       map[string]string `json:"env"`        // additional variables
@@ -29,16 +29,16 @@ type Command struct {
 	Sandbox   *Sandbox          `json:"sandbox"`    // nil means the permissions of this process
 }
 
-// command is the Command of a tool.
+// command is the handler of a tool with a Command.
 type command struct {
 	Command
 	name    string
-	dir     string    // base of its relative paths
-	lacking sync.Once // limits the warning about a missing sandbox to one
+	dir     string    // directory against which relative paths are resolved
+	lacking sync.Once // limits the warning about an incomplete sandbox to one
 }
 
-// Definition returns the tool that runs the command. Relative paths start at dir. The error joins
-// all *DefinitionErrors of the command.
+// Definition returns the tool that runs the command. Relative paths are relative to dir. The error
+// joins all *DefinitionErrors in the command.
 func (x Command) Definition(s Spec, dir string) (Definition, error) {
 	d := s.With(nil)
 	r := rules{d: &d}
@@ -75,8 +75,8 @@ func (x Command) Definition(s Spec, dir string) (Definition, error) {
 	return d, errors.Join(r.errs...)
 }
 
-// startCommand returns how the command is started for a call. session is the environment from the
-// application.
+// startCommand returns the process configuration for a call. session contains the environment
+// variables that the application has set.
 func (x *command) startCommand(c *Context, session map[string]string) (procgroup.Command, error) {
 	w := c.world()
 	environ, of, err := x.environ(w, session)
@@ -123,7 +123,8 @@ func (x *command) environ(w *World, session map[string]string) (environ, of []st
 	return joined(base, more), of, nil
 }
 
-// directory returns the command's working directory: its own, or the session's.
+// directory returns the command's working directory: the one in the definition, or that of the
+// session.
 func (x *command) directory(c *Context) (string, error) {
 	dir := c.Cwd
 	if x.Cwd != "" {
@@ -144,7 +145,7 @@ func (x *command) directory(c *Context) (string, error) {
 	return dir, nil
 }
 
-// bareError returns an error without its operation and path.
+// bareError returns err without its operation and path.
 func bareError(err error) error {
 	var at *os.PathError
 	if errors.As(err, &at) {
@@ -153,13 +154,13 @@ func bareError(err error) error {
 	return err
 }
 
-// UnmarshalJSON parses the full form. An unknown member is an error.
+// UnmarshalJSON parses the full form. It returns an error for an unknown member.
 func (x *Command) UnmarshalJSON(text []byte) error {
 	type plain Command
 	return strictly(text, (*plain)(x))
 }
 
-// strictly decodes an object and refuses unknown members.
+// strictly decodes an object and returns an error for an unknown member.
 func strictly(text []byte, into any) error {
 	d := json.NewDecoder(strings.NewReader(string(text)))
 	d.DisallowUnknownFields()

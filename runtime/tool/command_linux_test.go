@@ -22,11 +22,11 @@ import (
 	"github.com/concerto-lang/concerto/internal/testkit/testproc"
 )
 
-// roles contains what this test binary does as a tool's command.
+// roles maps names to functions that the test binary runs when it is started as a tool's command.
 var roles = map[string]func(args []string){
-	// returns its input
+	// copies its input to its output
 	"echo": func([]string) { _, _ = io.Copy(os.Stdout, os.Stdin) },
-	// writes STDOUT STDERR, and exits with CODE
+	// prints STDOUT and STDERR, and exits with CODE
 	"say": func(args []string) {
 		_, _ = io.WriteString(os.Stdout, args[0])
 		_, _ = io.WriteString(os.Stderr, args[1])
@@ -39,15 +39,15 @@ var roles = map[string]func(args []string){
 		_ = json.NewEncoder(os.Stdout).Encode(map[string]any{"dir": dir, "env": env})
 	},
 	"hang": func([]string) { select {} },
-	// ignores SIGTERM, as does its child. It is called after the guardian knows its group: killing
-	// it earlier would leave a child without the run's mark.
+	// Ignores SIGTERM, and so does its child. The test waits until the guard process knows the
+	// process group before it kills this process; otherwise the guard could not find the child.
 	"stubborn": func(args []string) {
 		signal.Ignore(syscall.SIGTERM)
 		_, _ = os.Stdin.Read(make([]byte, 1))
 		child(args[0])
 		select {}
 	},
-	// leaves a child that holds its pipes and ignores SIGTERM
+	// exits and leaves a child that holds its pipes open and ignores SIGTERM
 	"leaves": func(args []string) {
 		child(args[0])
 		fmt.Print(`"left"`)
@@ -75,7 +75,7 @@ var roles = map[string]func(args []string){
 			os.Exit(4)
 		}
 	},
-	// makes a call of a command
+	// calls a tool whose command is in its argument
 	"calls": func(args []string) {
 		var x Command
 		if err := json.Unmarshal([]byte(args[0]), &x); err != nil {
@@ -94,7 +94,8 @@ var roles = map[string]func(args []string){
 	},
 }
 
-// child starts the role child, which writes its process number to a file, and waits for that.
+// child starts a process in the role child and waits until that process has written its process ID
+// to the file.
 func child(file string) {
 	c := exec.Command(os.Args[0], file)
 	c.Stdin, c.Stdout, c.Stderr = os.Stdin, os.Stdout, os.Stderr
@@ -116,7 +117,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// plays returns this test binary as a command in a role.
+// plays returns a command that runs this test binary in a role.
 func plays(role string, args ...string) Command {
 	return Command{Run: append([]string{os.Args[0]}, args...), Env: map[string]string{"TOOL_ROLE": role, "GORACE": "atexit_sleep_ms=0"}}
 }
@@ -133,37 +134,38 @@ func defined(t *testing.T, x Command, s Spec) Definition {
 	return d
 }
 
-// ran returns the end of a call of a command.
+// ran calls the tool of a command and returns how the call ended.
 func ran(t *testing.T, x Command, args string, c Context, h Hooks) Ended {
 	t.Helper()
 	s := opened(t, registered(t, defined(t, x, Spec{})), c, h)
 	return s.Do(context.Background(), Ask{Name: "x", Args: json.RawMessage(args), Caller: "Clerk", Route: RouteAgent})
 }
 
-// A command receives one line that describes its call.
+// TestCommandInput checks that a command receives one line of JSON that describes its call.
 func TestCommandInput(t *testing.T) {
 	dir := t.TempDir()
 	e := ran(t, plays("echo"), `{"a": [1, "ü"]}`, Context{SessionID: "s", Cwd: dir, Environment: map[string]string{"A": "1"}, Metadata: map[string]any{"user": "ada"}}, Hooks{})
 	want := `{"input":{"a":[1,"ü"]},"context":{"session_id":"s","cwd":"` + dir + `","environment":{"A":"1"},"metadata":{"user":"ada"},"call_id":"s-1","tool":"x","version":1,"by":"Clerk","route":"agent"}}`
 	if !e.Result.Success || string(e.Result.Output) != want {
-		t.Errorf("%s %s\nnot %s", e.Result.Error, e.Result.Output, want)
+		t.Errorf("error %q, output %s\nwant %s", e.Result.Error, e.Result.Output, want)
 	}
 	x := plays("echo")
 	x.Answer = AnswerText
 	e = ran(t, x, `{}`, Context{SessionID: "s", Cwd: dir}, Hooks{})
 	text, failed := e.Text()
 	if failed || strings.Count(text, "\n") != 1 || !strings.HasSuffix(text, "}}\n") || !strings.Contains(text, `"environment":{},"metadata":{}`) {
-		t.Errorf("%q", text)
+		t.Errorf("text = %q, want one line with empty environment and metadata", text)
 	}
 }
 
-// A command's output and exit code determine the result of its call.
+// TestCommandAnswers checks how the output and the exit code of a command determine the result of
+// the call.
 func TestCommandAnswers(t *testing.T) {
 	long := strings.Repeat("ü", 199) + "é"
 	for _, c := range []struct {
 		answer, stdout, stderr, code string
 		outcome                      Outcome
-		want                         string // the Result
+		want                         string // the expected Result; a final "*" matches any text
 	}{
 		{"", ` {"rows": [1, 2], "big": 9007199254740993} ` + "\n", "noise", "0", OutcomeOK, `true {"rows":[1,2],"big":9007199254740993} `},
 		{"json", `"</b> ü"`, "", "0", OutcomeOK, `true "</b> ü" `},
@@ -197,13 +199,14 @@ func TestCommandAnswers(t *testing.T) {
 		}
 		want, begins := strings.CutSuffix(c.want, "*")
 		if e.Outcome != c.outcome || got != want && !(begins && strings.HasPrefix(got, want)) {
-			t.Errorf("%s %q: %s\n%q, not\n%q", c.answer, c.stdout, e.Outcome, got, c.want)
+			t.Errorf("answer %s, stdout %q: outcome %s with\n%q, want %s with\n%q", c.answer, c.stdout, e.Outcome, got, c.outcome, c.want)
 		}
 	}
 }
 
-// The environment of a command contains that of hosts, the variables passed on, and its own; its
-// directory is the session's.
+// TestCommandSurroundings checks the environment and the directory of a command. The environment
+// consists of the variables that hosts receive, the variables in pass_env, and the command's
+// variables. The directory is that of the session.
 func TestCommandSurroundings(t *testing.T) {
 	dir := t.TempDir()
 	dir, _ = filepath.EvalSymlinks(dir)
@@ -219,14 +222,14 @@ func TestCommandSurroundings(t *testing.T) {
 	e := ran(t, x, `{}`, Context{Cwd: dir, Environment: map[string]string{"OF_SESSION": "session", "OTHER": "o"}}, Hooks{World: w})
 	want := `{"dir":"` + dir + `","env":["GIVEN=g","GORACE=atexit_sleep_ms=0","HOME=/h","KEY=k","LANG=x","OF_SESSION=session","OWN=own","TOOL_ROLE=where"]}`
 	if string(e.Result.Output) != want {
-		t.Errorf("%s %s\nnot %s", e.Result.Error, e.Result.Output, want)
+		t.Errorf("error %q, output %s\nwant %s", e.Result.Error, e.Result.Output, want)
 	}
 	if want := []string{"go " + filepath.Base(os.Args[0]) + "[GIVEN KEY]"}; !slices.Equal(reached, want) {
-		t.Errorf("it reaches %q, not %q", reached, want)
+		t.Errorf("checked commands and variables = %q, want %q", reached, want)
 	}
 }
 
-// A call that cannot start its command returns the reason.
+// TestCommandCannotRun checks the error of a call whose command cannot be started.
 func TestCommandCannotRun(t *testing.T) {
 	dir := t.TempDir()
 	mark := filepath.Join(dir, "started")
@@ -258,16 +261,16 @@ func TestCommandCannotRun(t *testing.T) {
 		}
 		e := opened(t, registered(t, d), Context{}, Hooks{World: w}).Do(context.Background(), Ask{Name: "x"})
 		if e.Outcome != OutcomeFailed || e.Result.Error != c.want {
-			t.Errorf("%s %s, not %s", e.Outcome, e.Result.Error, c.want)
+			t.Errorf("outcome %s with error %q, want a failure with %q", e.Outcome, e.Result.Error, c.want)
 		}
 	}
 	if _, err := os.Stat(mark); err == nil {
-		t.Error("it was started")
+		t.Error("a command was started")
 	}
 }
 
-// A relative command starts at its directory, a script needs no shell, and arguments are passed
-// unchanged.
+// TestCommandPaths checks that a relative command is resolved against the definition's directory,
+// that a script runs without a shell, and that arguments are passed unchanged.
 func TestCommandPaths(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "tool"), []byte("#!/bin/sh\nprintf '%s|' \"$@\"; pwd\n"), 0o700); err != nil {
@@ -282,11 +285,11 @@ func TestCommandPaths(t *testing.T) {
 	}
 	r := opened(t, registered(t, d), Context{Cwd: "/"}, Hooks{}).Call(context.Background(), "x", nil)
 	if text, _ := r.Text(); text != "$HOME|a b|*|"+filepath.Join(dir, "in")+"\n" {
-		t.Errorf("%q", text)
+		t.Errorf("text = %q, want the unchanged arguments and the directory", text)
 	}
 }
 
-// All errors of a definition are reported with their positions.
+// TestCommandDefinition checks that all errors in a definition are reported with their positions.
 func TestCommandDefinition(t *testing.T) {
 	_, err := Command{PassEnv: []string{"A=b", "", "A*"}, Env: map[string]string{"A": "\x00"}, Answer: "yaml", MaxOutput: -1}.Definition(Spec{Name: "x"}, "")
 	want := `tool 'x': /command/run: must contain a command
@@ -298,61 +301,62 @@ tool 'x': /command/answer: must be one of json, text, lines, not "yaml"
 tool 'x': /command/max_output: must be 1 or more, not -1`
 	var of *DefinitionError
 	if err == nil || err.Error() != want || !errors.As(err, &of) || of.Pointer != "/command/run" {
-		t.Errorf("%v\nnot\n%s", err, want)
+		t.Errorf("error:\n%v\nwant:\n%s", err, want)
 	}
 	var x Command
 	if err := json.Unmarshal([]byte(`{"run": ["a"], "pass_env": ["B"], "env": {"K": "V"}, "cwd": "d", "answer": "text", "max_output": 7}`), &x); err != nil ||
 		fmt.Sprint(x) != fmt.Sprint(Command{[]string{"a"}, []string{"B"}, map[string]string{"K": "V"}, "d", "text", 7, nil}) {
-		t.Errorf("%+v %v", x, err)
+		t.Errorf("decoded command = %+v (error %v)", x, err)
 	}
 	if err := json.Unmarshal([]byte(`{"run": ["a"], "shell": true}`), &x); err == nil {
-		t.Error("an unknown member is accepted")
+		t.Error("a definition with an unknown member was accepted")
 	}
 }
 
-// floods: a command's output is limited, and exceeding the limit ends the command.
+// TestCommandFloods lets a command write too much. Its output is limited, and a command that
+// exceeds the limit is ended.
 func TestCommandFloods(t *testing.T) {
 	x := plays("flood", "stdout", "100000000")
 	x.MaxOutput = 1000
 	if e := ran(t, x, `{}`, Context{}, Hooks{}); e.Outcome != OutcomeFailed || e.Result.Error != "returned more than 1000 bytes (max_output)" {
-		t.Errorf("%s %s", e.Outcome, e.Result.Error)
+		t.Errorf("outcome %s with error %q, want a failure because of max_output", e.Outcome, e.Result.Error)
 	}
 	x = plays("flood", "stdout", "10")
 	x.MaxOutput, x.Answer = 1000, AnswerText
 	if e := ran(t, x, `{}`, Context{}, Hooks{}); e.Outcome != OutcomeOK || len(e.Result.Output) != 1000+2+10 {
-		t.Errorf("%s %s, %d bytes", e.Outcome, e.Result.Error, len(e.Result.Output))
+		t.Errorf("outcome %s with error %q and %d bytes, want 1012 bytes", e.Outcome, e.Result.Error, len(e.Result.Output))
 	}
 	var logged []string
 	h := Hooks{World: World{Stderr: func(tool, line string) { logged = append(logged, tool+" "+line) }}}
 	e := ran(t, plays("flood", "stderr", "20000"), `{}`, Context{}, h)
 	if n := len(e.Result.Error); !strings.HasPrefix(e.Result.Error, "exited with 4: xxx") || !strings.HasSuffix(e.Result.Error, "xxx\nthe end") || n > 64<<10+20 || n < 64<<10-200 {
-		t.Errorf("%d bytes: %.40s…%s", n, e.Result.Error, e.Result.Error[max(n-20, 0):])
+		t.Errorf("error of %d bytes: %.40s…%s; want the end of standard error", n, e.Result.Error, e.Result.Error[max(n-20, 0):])
 	}
 	last := logged[len(logged)-1]
 	if logged[0] != "x "+strings.Repeat("x", 99) || !strings.HasPrefix(last, "x … ") || !strings.HasSuffix(last, " lines dropped") {
-		t.Errorf("%q … %q", logged[0], last)
+		t.Errorf("log from %q to %q, want a shortened line and the number of dropped lines", logged[0], last)
 	}
 }
 
-// dies between bytes: incomplete output is not an answer.
+// TestCommandDies kills a command while it writes. Incomplete output must not count as an answer.
 func TestCommandDies(t *testing.T) {
 	if e := ran(t, plays("dies"), `{}`, Context{}, Hooks{}); e.Outcome != OutcomeFailed || e.Result.Error != "exited with 137 (killed)" {
-		t.Errorf("%s %s", e.Outcome, e.Result.Error)
+		t.Errorf("outcome %s with error %q, want exit code 137", e.Outcome, e.Result.Error)
 	}
 }
 
-// forks and leaves, holds the pipe: no process of a command's group outlives its call, and the call
-// does not wait for them.
+// TestCommandLeaves runs a command that exits and leaves a child that holds its pipes open. The
+// call must not wait for the child, and the child must not outlive the call.
 func TestCommandLeaves(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "child")
 	e := ran(t, plays("leaves", file), `{}`, Context{}, Hooks{})
 	if e.Outcome != OutcomeOK || string(e.Result.Output) != `"left"` {
-		t.Errorf("%s %s %s", e.Outcome, e.Result.Error, e.Result.Output)
+		t.Errorf("outcome %s, error %q, output %s; want the output \"left\"", e.Outcome, e.Result.Error, e.Result.Output)
 	}
 	ended(t, file)
 }
 
-// ended checks that the process whose number is in a file has exited.
+// ended checks that the process whose ID is in the file has exited.
 func ended(t *testing.T, file string) {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -363,20 +367,20 @@ func ended(t *testing.T, file string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// It was killed, or would never exit; its last thread may take a moment.
+	// The process was killed, but its last thread may take a moment to exit.
 	if left, err := testproc.AwaitExit(2*time.Minute, pid); err != nil || len(left) > 0 {
-		t.Errorf("%v is left (%v)", left, err)
+		t.Errorf("process %v is still running (error %v)", left, err)
 	}
 }
 
-// hangs, and ignores cancel: a command that exceeds its time receives SIGTERM, then SIGKILL,
-// together with its children.
+// TestCommandHangs runs commands that do not exit. After its timeout, a command and its children
+// receive SIGTERM and later SIGKILL. A cancelled command is ended in the same way.
 func TestCommandHangs(t *testing.T) {
 	t.Run("timeout", func(t *testing.T) {
 		t.Parallel()
 		s := opened(t, registered(t, defined(t, plays("hang"), Spec{Timeout: 0.05})), Context{}, Hooks{})
 		if e := s.Do(context.Background(), Ask{Name: "x"}); e.Outcome != OutcomeTimeout || e.Result.Error != "tool 'x' timed out after 0.05 s" {
-			t.Errorf("%s %s", e.Outcome, e.Result.Error)
+			t.Errorf("outcome %s with error %q, want the timeout after 0.05 s", e.Outcome, e.Result.Error)
 		}
 	})
 	t.Run("cancel", func(t *testing.T) {
@@ -393,16 +397,16 @@ func TestCommandHangs(t *testing.T) {
 		}()
 		e := s.Do(ctx, Ask{Name: "x"})
 		if e.Outcome != OutcomeCancelled || e.Result.Error != "tool 'x' was cancelled: enough" || e.Duration < commandGrace {
-			t.Errorf("%s %s after %s", e.Outcome, e.Result.Error, e.Duration)
+			t.Errorf("outcome %s with error %q after %s, want a cancellation after commandGrace", e.Outcome, e.Result.Error, e.Duration)
 		}
 		if len(rec.logs) > 0 {
-			t.Errorf("%q", rec.logs)
+			t.Errorf("log = %q, want nothing", rec.logs)
 		}
 		ended(t, file)
 	})
 }
 
-// kill -9: no process of a command outlives this process.
+// TestCommandKilled kills the process that runs a command. The command must not outlive it.
 func TestCommandKilled(t *testing.T) {
 	off := false
 	for name, x := range map[string]Command{"plain": plays("stubborn"), "confined": {Run: []string{os.Args[0]}, Env: map[string]string{"TOOL_ROLE": "stubborn"}, Sandbox: &Sandbox{Net: &off, Missing: MissingWarn}}} {
@@ -426,24 +430,25 @@ func TestCommandKilled(t *testing.T) {
 			}
 			_ = c.Wait()
 			if left, err := testproc.AwaitExit(2*time.Minute, leader, fileNumber(t, file)); err != nil || len(left) > 0 {
-				t.Errorf("%v are left (%v)", left, err)
+				t.Errorf("processes %v are still running (error %v)", left, err)
 			}
 		})
 	}
 }
 
-// A command that does not read its input blocks nothing.
+// TestCommandDoesNotRead checks that a command that does not read its input does not block the
+// call.
 func TestCommandDoesNotRead(t *testing.T) {
 	big, err := json.Marshal(map[string]string{"a": strings.Repeat("x", 4<<20)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if e := ran(t, plays("say", "1", "", "0"), string(big), Context{}, Hooks{}); string(e.Result.Output) != "1" {
-		t.Errorf("%s %s", e.Outcome, e.Result.Error)
+		t.Errorf("outcome %s with error %q, want output 1", e.Outcome, e.Result.Error)
 	}
 	x := plays("echo")
 	x.MaxOutput = 8 << 20
 	if e := ran(t, x, string(big), Context{}, Hooks{}); !bytes.Contains(e.Result.Output, big[1:len(big)-1]) {
-		t.Errorf("%s %.300s", e.Outcome, e.Result.Error)
+		t.Errorf("outcome %s with error %.300s, want the whole input as output", e.Outcome, e.Result.Error)
 	}
 }

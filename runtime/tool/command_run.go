@@ -14,9 +14,11 @@ import (
 const (
 	// commandGrace is the time between SIGTERM and SIGKILL for a command.
 	commandGrace = 2 * time.Second
-	// leftGrace is the same for processes that a command started and did not stop.
+	// leftGrace is the time between SIGTERM and SIGKILL for processes that a command has started
+	// and left running.
 	leftGrace = 100 * time.Millisecond
-	// stderrLimit is how much of the end of a command's standard error is stored, in bytes.
+	// stderrLimit is the maximum number of bytes of standard error that are stored, counted from
+	// the end.
 	stderrLimit = 64 << 10
 )
 
@@ -52,7 +54,7 @@ func (x *command) runCommand(ctx context.Context, input json.RawMessage, c *Cont
 	return readAnswer(x.Answer, out.text), nil
 }
 
-// stderr logs the command's standard error.
+// stderr returns a writer that logs the command's standard error.
 func (x *command) stderr(w *World) *stderrlog.Lines {
 	return &stderrlog.Lines{Log: func(line string) {
 		if w.Stderr != nil {
@@ -61,8 +63,8 @@ func (x *command) stderr(w *World) *stderrlog.Lines {
 	}}
 }
 
-// runProcess writes the input to a process, reads its output, and returns when its group has
-// exited. It ends the process when ctx ends.
+// runProcess writes the input to a process, copies its output to out, and returns when all
+// processes of its group have exited. It ends the process when ctx ends.
 func runProcess(ctx context.Context, p *procgroup.Process, input []byte, out io.Writer) {
 	written, read := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -72,7 +74,7 @@ func runProcess(ctx context.Context, p *procgroup.Process, input []byte, out io.
 	}()
 	go func() {
 		defer close(read)
-		_, _ = io.Copy(out, p.Stdout) // ends with the process
+		_, _ = io.Copy(out, p.Stdout) // returns when the process has exited
 	}()
 	select {
 	case <-p.Done():
@@ -85,7 +87,7 @@ func runProcess(ctx context.Context, p *procgroup.Process, input []byte, out io.
 	<-written
 }
 
-// endRest ends the rest of a process's group after procgroup has sent SIGTERM.
+// endRest ends the remaining processes of a group after procgroup has sent SIGTERM.
 func endRest(ctx context.Context, p *procgroup.Process) {
 	t := time.NewTimer(leftGrace)
 	defer t.Stop()
@@ -99,7 +101,8 @@ func endRest(ctx context.Context, p *procgroup.Process) {
 	<-p.GroupDone()
 }
 
-// failureResult returns the result of a command that failed: its own Result if it printed one.
+// failureResult returns the result of a command that failed. If the command has printed a Result,
+// that is the result.
 func (x *command) failureResult(e procgroup.Exit, stdout []byte) Result {
 	why := x.exitText(e)
 	if r, ok := readResult(stdout); ok && x.Answer != AnswerText {
@@ -111,15 +114,15 @@ func (x *command) failureResult(e procgroup.Exit, stdout []byte) Result {
 	return Result{Error: why}
 }
 
-// output stores a process's output up to a limit.
+// output stores the output of a process up to a limit.
 type output struct {
 	text    []byte
 	most    int
 	crossed bool
-	over    func() // called once when the limit is exceeded
+	over    func() // called once, when the limit is exceeded
 }
 
-// Write stores what fits and drops the rest.
+// Write stores the bytes that fit and drops the rest.
 func (o *output) Write(b []byte) (int, error) {
 	room := o.most - len(o.text)
 	o.text = append(o.text, b[:min(len(b), room)]...)

@@ -7,7 +7,7 @@ import (
 	"fmt"
 )
 
-// mostInner limits the running calls of other tools by a process.
+// mostInner is the maximum number of calls of other tools that a process may run at the same time.
 const mostInner = 64
 
 // innerCall contains the parameters of `tools/call`.
@@ -17,7 +17,7 @@ type innerCall struct {
 	Parent string          `json:"parent"`
 }
 
-// beginComposed begins a call of another tool for the call named by `parent`.
+// beginComposed begins a call of another tool on behalf of the call named by `parent`.
 func (p *peer) beginComposed(m rpcMessage) *rpcError {
 	var of innerCall
 	if err := json.Unmarshal(m.Params, &of); err != nil {
@@ -51,7 +51,7 @@ func (p *peer) beginComposed(m rpcMessage) *rpcError {
 	return nil
 }
 
-// answerComposed answers a request to call another tool, even if it was cancelled.
+// answerComposed answers a request to call another tool, even if the request was cancelled.
 func (p *peer) answerComposed(ctx context.Context, id json.RawMessage, r Result) {
 	p.mu.Lock()
 	delete(p.inner, string(id))
@@ -69,7 +69,8 @@ func badParams(path, why string) *rpcError {
 
 var errCancelledByTool = errors.New("the tool has cancelled the call")
 
-// cancelledByTool returns the cause of a context whose request a process has cancelled.
+// cancelledByTool returns the cause with which a context is cancelled if a process cancels its own
+// request.
 func cancelledByTool(reason string) error {
 	if reason == "" {
 		return errCancelledByTool

@@ -13,8 +13,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/jsonschema"
 )
 
-// DefinitionError is an error in a definition. Pointer is a JSON pointer into the definition in the
-// form of files ("/parameters/properties/a/type").
+// DefinitionError is an error in a definition. Pointer is a JSON pointer into the definition's form
+// in files, like "/parameters/properties/a/type".
 type DefinitionError struct{ Name, Pointer, Why string }
 
 func (e *DefinitionError) Error() string {
@@ -27,7 +27,7 @@ func (e *DefinitionError) Error() string {
 // ErrDuplicate matches every *DuplicateError.
 var ErrDuplicate = errors.New("the tool is registered already")
 
-// Owned is a version of a tool, "x@1", and its owner.
+// Owned is a version of a tool, like "x@1", with its owner.
 type Owned struct {
 	Name  string `json:"name"`
 	Owner string `json:"owner"`
@@ -49,13 +49,13 @@ func (e *DuplicateError) Is(target error) bool { return target == ErrDuplicate }
 
 // entry is a registered version of a tool.
 type entry struct {
-	// with defaults, except those that could not be distinguished from set values
+	// definition with default values filled in, except where a zero value may be intended
 	def            Definition
-	owner, session string // session: the only session that it belongs to
-	recorded       string // name in the audit; "" means the definition's
-	order          uint64 // of registration
+	owner, session string // session is the ID of the only session that has the tool; "" if it is not restricted
+	recorded       string // name in audit records; "" means the name in the definition
+	order          uint64 // number of the registration, in ascending order
 	params, output *jsonschema.Schema
-	slots          chan struct{} // acquired by calls; nil without MaxConcurrent
+	slots          chan struct{} // semaphore of calls with the capacity MaxConcurrent; nil without a limit
 	stats          stats
 }
 
@@ -70,7 +70,8 @@ var anyObjectSchema = sync.OnceValue(func() *jsonschema.Schema {
 	return s
 })
 
-// define returns an entry for a definition, or all errors in it.
+// define validates a definition and returns an entry for it. Otherwise it returns all errors in the
+// definition.
 func define(d Definition) (*entry, error) {
 	r := rules{d: &d}
 	if toolname.Check(d.Name) != nil {
@@ -180,7 +181,8 @@ func (r *rules) schema(at string, text json.RawMessage) *jsonschema.Schema {
 	return s
 }
 
-// isObject requires that the arguments are an object, because models and hosts send no others.
+// isObject adds an error unless the schema describes an object, because models and hosts can send
+// only objects as arguments.
 func (r *rules) isObject(parameters json.RawMessage) {
 	var top struct {
 		Type any `json:"type"`

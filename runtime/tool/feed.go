@@ -7,24 +7,24 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
 )
 
-// mostWaiting is how many bytes may wait until a process reads them.
+// mostWaiting is the maximum number of bytes that may wait for a process to read them.
 const mostWaiting = 16 << 20
 
-// feed writes messages to a process in order, without blocking the sender.
+// feed writes messages to the input of a process in order, without blocking the sender.
 type feed struct {
 	p    *procgroup.Process
 	over func() // called when the process does not read its input
 
 	mu      sync.Mutex
-	more    sync.Cond // there is something to write, or ending was set
+	more    sync.Cond // signals that a line was queued or ending was set
 	queue   [][]byte
-	waiting int   // bytes not yet written
-	sent    int64 // bytes, including those that wait
-	ending  bool  // nothing more may be sent
-	failed  bool  // the process does not read
+	waiting int   // number of bytes not yet written
+	sent    int64 // number of bytes queued so far, written or not
+	ending  bool  // no further lines are accepted
+	failed  bool  // the process does not read its input
 
 	done    chan struct{}
-	written int64 // bytes; valid after done
+	written int64 // number of bytes written; valid after done is closed
 }
 
 func newFeed(p *procgroup.Process, over func()) *feed {
@@ -34,7 +34,7 @@ func newFeed(p *procgroup.Process, over func()) *feed {
 	return f
 }
 
-// enqueueLine queues a line and returns its offset in the bytes sent.
+// enqueueLine queues a line and returns the line's offset in the process's input.
 func (f *feed) enqueueLine(line []byte) (at int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -62,7 +62,7 @@ func (f *feed) reportStall() {
 	}
 }
 
-// closeInput closes the process's input after the queued lines.
+// closeInput closes the process's input after the queued lines are written.
 func (f *feed) closeInput() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -70,9 +70,10 @@ func (f *feed) closeInput() {
 	f.more.Signal()
 }
 
-// bytesRead returns how many bytes an exited process has read; bytes in its pipe do not count.
+// bytesRead returns the number of bytes that a process has read before it exited. Bytes that
+// remained in its pipe do not count.
 func (f *feed) bytesRead() int64 {
-	_ = f.p.Stdin.SetWriteDeadline(time.Unix(1, 0)) // a child may hold the other end
+	_ = f.p.Stdin.SetWriteDeadline(time.Unix(1, 0)) // a child may hold the other end of the pipe
 	f.closeInput()
 	<-f.done
 	return f.written
@@ -99,12 +100,12 @@ func (f *feed) writeLines() {
 	failed := f.failed
 	f.mu.Unlock()
 	if failed {
-		<-f.p.Done() // over ends the process
+		<-f.p.Done() // the function over ends the process
 	}
 	select {
 	case <-f.p.Done():
 		f.written -= int64(max(f.p.Unread(), 0))
-	default: // it may still read them
+	default: // the process may still read them
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
-// schemaOf returns the schema of a Go type's arguments.
+// schemaOf returns the JSON Schema of the arguments that a Go type describes.
 func schemaOf(name string, t reflect.Type) (json.RawMessage, error) {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -53,7 +53,7 @@ type schemaBuilder struct {
 	open  map[reflect.Type]bool   // structs whose schema is being built
 	names map[reflect.Type]string // names in $defs of structs that contain themselves
 	defs  map[string]any
-	err   error // the first error
+	err   error // first error
 }
 
 func (b *schemaBuilder) addProblem(at, format string, args ...any) {
@@ -62,7 +62,8 @@ func (b *schemaBuilder) addProblem(at, format string, args ...any) {
 	}
 }
 
-// schema returns the schema of a type. at is its position, what describes the field for errors.
+// schema returns the schema of a type. at is the position of the type in the definition. what
+// describes the field for errors.
 func (b *schemaBuilder) schema(t reflect.Type, at, what string) map[string]any {
 	switch {
 	case t == rawMessage:
@@ -72,7 +73,7 @@ func (b *schemaBuilder) schema(t reflect.Type, at, what string) map[string]any {
 	case t.Kind() == reflect.Pointer:
 		return b.schema(t.Elem(), at, what)
 	case reflect.PointerTo(t).Implements(jsonUnmarshaler):
-		return map[string]any{} // any value
+		return map[string]any{} // the empty schema allows any value
 	case reflect.PointerTo(t).Implements(textUnmarshaler):
 		return map[string]any{"type": "string"}
 	}
@@ -117,7 +118,8 @@ func (b *schemaBuilder) listSchema(t reflect.Type, at, what string) map[string]a
 	return s
 }
 
-// objectSchema returns the schema of a struct, or a reference to it if it contains itself.
+// objectSchema returns the schema of a struct. For a struct that contains itself, it returns a
+// reference to the schema.
 func (b *schemaBuilder) objectSchema(t reflect.Type, at string) map[string]any {
 	if b.open[t] || b.names[t] != "" {
 		return b.refer(t)
@@ -166,7 +168,7 @@ func (b *schemaBuilder) refer(t reflect.Type) map[string]any {
 	return map[string]any{"$ref": "#/$defs/" + b.names[t]}
 }
 
-// field is a member of a struct's JSON form.
+// field is a member of the JSON form of a struct.
 type field struct {
 	reflect.StructField
 	name             string
@@ -175,8 +177,9 @@ type field struct {
 	depth            int
 }
 
-// fieldsOf returns the members of a struct by the rules of encoding/json: of several with one name
-// the least deeply embedded one, then the tagged one, otherwise none.
+// fieldsOf returns the members of a struct by the rules of encoding/json. Of several members with
+// the same name, the least deeply embedded one is used, then the tagged one. If that is ambiguous,
+// none is used.
 func fieldsOf(t reflect.Type) []field {
 	var all []field
 	collect(t, 0, false, map[reflect.Type]bool{}, &all)

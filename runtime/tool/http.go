@@ -9,20 +9,20 @@ import (
 	"strings"
 )
 
-// HTTP is a handler that calls an address: the member `http` of a tool in its full form
-// (spec/21-application-tools.md). Each call sends one request, which is never repeated.
+// HTTP is a handler that sends a request to an address. It is the member `http` of a tool's full
+// form (spec/21-application-tools.md). Each call sends one request, which is never repeated.
 type HTTP struct {
 	URL string `json:"url"`
-	// POST; for GET the scalars of the input become the query
+	// default POST; with GET the scalars of the input become the query
 	Method  string            `json:"method"`
 	Headers map[string]string `json:"headers"` // sent unchanged
-	// sent with the value of a variable of the session, otherwise of the run
+	// headers whose values come from variables of the session or the run
 	HeadersEnv map[string]string `json:"headers_env"`
 	Answer     string            `json:"answer"`     // AnswerJSON, AnswerText
 	MaxOutput  int               `json:"max_output"` // bytes of the answer
 }
 
-// address is the HTTP handler of a tool.
+// address is the handler of a tool with an HTTP.
 type address struct {
 	HTTP
 	name string
@@ -32,14 +32,14 @@ type address struct {
 // httpMethods lists the allowed methods.
 var httpMethods = []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
 
-// UnmarshalJSON parses the full form. An unknown member is an error.
+// UnmarshalJSON parses the full form. It returns an error for an unknown member.
 func (x *HTTP) UnmarshalJSON(text []byte) error {
 	type plain HTTP
 	return strictly(text, (*plain)(x))
 }
 
-// Definition returns the tool that calls the address. The error joins all *DefinitionErrors of the
-// address.
+// Definition returns the tool that sends requests to the address. The error joins all
+// *DefinitionErrors in the HTTP.
 func (x HTTP) Definition(s Spec, _ string) (Definition, error) {
 	d := s.With(nil)
 	r := rules{d: &d}
@@ -69,7 +69,7 @@ func (x HTTP) Definition(s Spec, _ string) (Definition, error) {
 	return d, errors.Join(r.errs...)
 }
 
-// ownHeaders lists the headers that only this package sets.
+// ownHeaders lists the headers that only this package may set.
 var ownHeaders = []string{"Idempotency-Key", "Content-Length", "Transfer-Encoding", "Connection", "Trailer", "Upgrade"}
 
 func (r *rules) headers(at string, all map[string]string) {

@@ -18,16 +18,16 @@ import (
 	"github.com/concerto-lang/concerto/runtime/world/httpclient"
 )
 
-// httpTransport sends the requests of all tools. It uses the process's proxy, like all requests of
-// Concerto. It does not reuse connections, because package http repeats a request that an old
-// connection did not answer, and a call must be made only once.
+// httpTransport returns the transport for the requests of all tools. It uses the process's proxy
+// settings. It does not reuse connections, because package http repeats a request if a reused
+// connection closes without a response, and a call must be sent only once.
 var httpTransport = sync.OnceValue(func() *http.Transport {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.MaxResponseHeaderBytes, t.DisableKeepAlives = 1<<20, true
 	return t
 })
 
-// sendCall sends the request of a call.
+// sendCall sends the request for a call and returns the result from the response.
 func (x *address) sendCall(ctx context.Context, input json.RawMessage, c *Context) (Result, error) {
 	request, err := x.newRequest(ctx, input, c)
 	if err != nil {
@@ -95,7 +95,8 @@ func (x *address) newRequest(ctx context.Context, input json.RawMessage, c *Cont
 	return r, nil
 }
 
-// allHeaders returns the request's headers, and the variables of the run in them.
+// allHeaders returns the headers of the request, and the names of the run's variables that they
+// contain.
 func (x *address) allHeaders(c *Context) (all http.Header, of []string, err error) {
 	all = http.Header{"User-Agent": {"concerto"}}
 	if x.Method != http.MethodGet {
@@ -126,8 +127,8 @@ func (x *address) allHeaders(c *Context) (all http.Header, of []string, err erro
 	return all, of, nil
 }
 
-// query returns the address's query with the scalars of the input, except those whose names are in
-// the address.
+// query returns the query of the address, extended by the scalars of the input. Scalars whose names
+// the address already contains are left out.
 func (x *address) query(input json.RawMessage, c *Context) (string, error) {
 	var all map[string]json.RawMessage
 	if err := json.Unmarshal(input, &all); err != nil {
@@ -153,7 +154,7 @@ func (x *address) query(input json.RawMessage, c *Context) (string, error) {
 	return out + more.Encode(), nil
 }
 
-// scalarText returns a JSON value in the form of a query; false for an array or an object.
+// scalarText returns a JSON value as text for a query. It returns false for an array or an object.
 func scalarText(v json.RawMessage) (string, bool) {
 	var text string
 	switch v = bytes.TrimSpace(v); {
@@ -165,10 +166,10 @@ func scalarText(v json.RawMessage) (string, bool) {
 	return string(v), true
 }
 
-// mostRedirects limits the redirects of one request.
+// mostRedirects is the maximum number of redirects of one request.
 const mostRedirects = 10
 
-// redirect allows redirects only to the same host.
+// redirect returns an error for a redirect to another host.
 func (x *address) redirect(c *Context, r *http.Request, via []*http.Request) error {
 	if len(via) > mostRedirects {
 		return fmt.Errorf("it redirected %d times", mostRedirects)
@@ -179,8 +180,8 @@ func (x *address) redirect(c *Context, r *http.Request, via []*http.Request) err
 	return c.checkReach(Reach{Address: r.URL.String()})
 }
 
-// sameHost reports whether two addresses have the same host and port, or lead from http to https on
-// the default ports.
+// sameHost reports whether two addresses have the same host and port, or whether they differ only
+// in the change from http to https on the default ports.
 func sameHost(to, from *url.URL) bool {
 	port := func(u *url.URL) string {
 		if p := u.Port(); p != "" {
@@ -194,11 +195,11 @@ func sameHost(to, from *url.URL) bool {
 	return to.Scheme == from.Scheme && port(to) == port(from) || from.Scheme == "http" && to.Scheme == "https" && port(from) == "80" && port(to) == "443"
 }
 
-// ofRefusal is the number of characters of an error response that messages repeat.
+// ofRefusal is the maximum number of characters of an error response that messages quote.
 const ofRefusal = 500
 
-// refused returns the result of a response with a status other than 2xx. A Result in the body is
-// used as it is.
+// refused returns the result for a response whose status is not 2xx. If the body contains a Result,
+// that is the result.
 func (x *address) refused(status int, body []byte) Result {
 	why := strings.TrimSpace("answered with status " + strconv.Itoa(status) + " " + http.StatusText(status))
 	if len(body) > x.MaxOutput {
@@ -214,7 +215,8 @@ func (x *address) refused(status int, body []byte) Result {
 	return Result{Error: why}
 }
 
-// hide removes known secrets from a result's error, because a response may repeat the request.
+// hide removes known secrets from the error of a result, because the response may repeat the
+// request.
 func (c *Context) hide(r Result) Result {
 	if c.running == nil || c.running.c.s.hooks.Hide == nil {
 		return r

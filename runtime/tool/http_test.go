@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// served is a server that records its requests, and a tool with its address.
+// served is a test server that records its requests.
 type served struct {
 	*httptest.Server
 	mu    sync.Mutex
@@ -39,7 +39,7 @@ func serve(t *testing.T, answer func(w http.ResponseWriter, r *http.Request)) *s
 	return s
 }
 
-// received returns the recorded requests in short form.
+// received returns the recorded requests as "METHOD URL KEY BODY".
 func (s *served) received() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -56,7 +56,8 @@ func called(t *testing.T, x HTTP, spec Spec, args string, c Context, h Hooks) En
 	return opened(t, registered(t, d), c, h).Do(context.Background(), Ask{Name: "x", Args: json.RawMessage(args), Caller: "Clerk", Route: RouteAgent})
 }
 
-// The request contains what a command receives, with the call's id as its key.
+// TestHTTPRequest checks that the request contains the same input as that of a command, with the
+// call's ID as its idempotency key.
 func TestHTTPRequest(t *testing.T) {
 	var got http.Header
 	var host string
@@ -74,27 +75,28 @@ func TestHTTPRequest(t *testing.T) {
 	c := Context{SessionID: "s", Cwd: "/w", Environment: map[string]string{"OF_SESSION": "session"}}
 	e := called(t, x, Spec{}, `{"sku": "ü"}`, c, Hooks{World: w})
 	if string(e.Result.Output) != `{"price":7}` || e.Outcome != OutcomeOK {
-		t.Errorf("%s %s", e.Result.Error, e.Result.Output)
+		t.Errorf("error %q, output %s; want output {\"price\":7}", e.Result.Error, e.Result.Output)
 	}
 	want := `POST /price?v=1 s-1 {"input":{"sku":"ü"},"context":{"session_id":"s","cwd":"/w","environment":{"OF_SESSION":"session"},"metadata":{},"call_id":"s-1","tool":"x","version":1,"by":"Clerk","route":"agent"}}`
 	if len(s.received()) != 1 || s.received()[0] != want {
-		t.Errorf("%q\nnot %s", s.received(), want)
+		t.Errorf("requests = %q\nwant %s", s.received(), want)
 	}
 	for name, want := range map[string]string{"Content-Type": "application/json", "X-Team": "a", "Authorization": "Bearer k", "X-S": "session"} {
 		if got.Get(name) != want {
-			t.Errorf("%s: %s", name, got.Get(name))
+			t.Errorf("header %s = %q, want %q", name, got.Get(name), want)
 		}
 	}
 	if want := []string{"AUTH=Bearer k", "OF_SESSION=session", "gotrue [AUTH]"}; host != "price.test" || !slices.Equal(received, want) {
-		t.Errorf("%s, %q, not %q", host, received, want)
+		t.Errorf("host = %s, secrets and variables = %q, want %q", host, received, want)
 	}
 }
 
-// With GET the scalars of the input become the query; the address's own query stays.
+// TestHTTPGet checks that a GET request contains the scalars of the input in its query, in addition
+// to the query in the address.
 func TestHTTPGet(t *testing.T) {
 	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Content-Type") != "" {
-			t.Error("a request without a body has a content type")
+			t.Error("the request has a content type but no body")
 		}
 		_, _ = io.WriteString(w, "cheap\n")
 	})
@@ -102,23 +104,23 @@ func TestHTTPGet(t *testing.T) {
 	e := called(t, HTTP{URL: s.URL + "/p?key=own&b=%20", Method: "GET", Answer: "text"}, Spec{},
 		`{"q": "a b&c", "n": 9007199254740993, "t": true, "none": null, "list": [1], "key": "model's", "o": {}}`, Context{SessionID: "s"}, rec.hooks())
 	if text, _ := e.Text(); text != "cheap\n" {
-		t.Errorf("%q", text)
+		t.Errorf("text = %q, want \"cheap\\n\"", text)
 	}
 	if want := []string{"GET /p?key=own&b=%20&n=9007199254740993&none=null&q=a+b%26c&t=true s-1 "}; !slices.Equal(s.received(), want) {
-		t.Errorf("%q, not %q", s.received(), want)
+		t.Errorf("requests = %q, want %q", s.received(), want)
 	}
 	if want := []string{"warn tool 'x': GET sends only scalars, and none that the address already contains: key, list, o was left out"}; !slices.Equal(rec.logs, want) {
-		t.Errorf("%q", rec.logs)
+		t.Errorf("log = %q, want one warning about the omitted members", rec.logs)
 	}
 }
 
-// The server's response determines the result of the call.
+// TestHTTPAnswers checks how the server's response determines the result of the call.
 func TestHTTPAnswers(t *testing.T) {
 	long := strings.Repeat("é", 499) + "x"
 	for _, c := range []struct {
 		status       int
 		answer, body string
-		want         string // Success Output Error
+		want         string // the expected result as "Success Output Error"
 	}{
 		{200, "json", `{"success": true, "output": [1]}`, `true [1] `},
 		{201, "json", `{"success": false, "error": "sold out"}`, `false  sold out`},
@@ -140,15 +142,16 @@ func TestHTTPAnswers(t *testing.T) {
 		})
 		e := called(t, HTTP{URL: s.URL, Answer: c.answer, MaxOutput: 1500}, Spec{}, `{}`, Context{}, Hooks{})
 		if got := fmt.Sprintf("%v %s %s", e.Result.Success, e.Result.Output, e.Result.Error); got != c.want {
-			t.Errorf("%d %q: %s\nnot %s", c.status, c.body, got, c.want)
+			t.Errorf("status %d, body %q: result %s\nwant %s", c.status, c.body, got, c.want)
 		}
 		if len(s.received()) != 1 {
-			t.Errorf("it was asked %d times", len(s.received()))
+			t.Errorf("the server received %d requests, want 1", len(s.received()))
 		}
 	}
 }
 
-// A redirect is followed only on the same host, and only if permitted.
+// TestHTTPRedirects checks that a redirect is followed only on the same host, and only if the run
+// permits it.
 func TestHTTPRedirects(t *testing.T) {
 	other := serve(t, func(http.ResponseWriter, *http.Request) { t.Error("another host was called") })
 	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -179,15 +182,15 @@ func TestHTTPRedirects(t *testing.T) {
 	} {
 		e := called(t, HTTP{URL: s.URL + path}, Spec{}, `{"a":1}`, Context{SessionID: "s"}, h)
 		if got := fmt.Sprintf("%s %s", e.Result.Output, e.Result.Error); got != want {
-			t.Errorf("%s: %s, not %s", path, got, want)
+			t.Errorf("path %s: result %s, want %s", path, got, want)
 		}
 	}
 	if !slices.ContainsFunc(s.received(), func(a string) bool { return strings.HasPrefix(a, `POST /there s-1 {"input":{"a":1}`) }) {
-		t.Errorf("%q", s.received())
+		t.Errorf("requests = %q, want one to /there with the input", s.received())
 	}
 }
 
-// A request that cannot be sent returns the reason.
+// TestHTTPCannotCall checks the error of a call whose request cannot be sent.
 func TestHTTPCannotCall(t *testing.T) {
 	s := serve(t, func(http.ResponseWriter, *http.Request) {})
 	for want, c := range map[string]struct {
@@ -200,29 +203,29 @@ func TestHTTPCannotCall(t *testing.T) {
 	} {
 		c.x.URL = s.URL
 		if e := called(t, c.x, Spec{}, `{}`, Context{}, Hooks{World: c.w}); e.Result.Error != want || e.Outcome != OutcomeFailed {
-			t.Errorf("%s, not %s", e.Result.Error, want)
+			t.Errorf("error = %q, want %q", e.Result.Error, want)
 		}
 	}
 	if len(s.received()) > 0 {
-		t.Errorf("%q", s.received())
+		t.Errorf("requests = %q, want none", s.received())
 	}
-	// The port of a closed server may be reused; port 1 has no listener.
+	// Port 1 has no listener. The port of a closed test server could be in use again.
 	e := called(t, HTTP{URL: "http://127.0.0.1:1/?key=k"}, Spec{}, `{}`, Context{}, Hooks{})
 	if !strings.HasPrefix(e.Result.Error, "POST http://127.0.0.1:1/: ") || !strings.Contains(e.Result.Error, "refused") {
-		t.Errorf("%s", e.Result.Error)
+		t.Errorf("error = %q, want a refused connection without the query", e.Result.Error)
 	}
 }
 
-// A server's response may repeat the request: known secrets are removed from it.
+// TestHTTPHides checks that known secrets are removed from a response that repeats the request.
 func TestHTTPHides(t *testing.T) {
 	s := serve(t, func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "bad key k1", http.StatusUnauthorized) })
 	h := Hooks{Hide: func(text []byte) []byte { return []byte(strings.ReplaceAll(string(text), "k1", "***KEY***")) }}
 	if e := called(t, HTTP{URL: s.URL}, Spec{}, `{}`, Context{}, h); e.Result.Error != "answered with status 401 Unauthorized: bad key ***KEY***" {
-		t.Errorf("%s", e.Result.Error)
+		t.Errorf("error = %q, want the key to be hidden", e.Result.Error)
 	}
 }
 
-// All errors of a definition are reported with their positions.
+// TestHTTPDefinition checks that all errors in a definition are reported with their positions.
 func TestHTTPDefinition(t *testing.T) {
 	_, err := HTTP{URL: "ftp://a", Method: "get", Answer: "lines", MaxOutput: -1, Headers: map[string]string{"a b": "x", "A": "\n", "idempotency-key": "x"},
 		HeadersEnv: map[string]string{"B": "$C", "C": "D=E"}}.Definition(Spec{Name: "x"}, "")
@@ -235,7 +238,7 @@ tool 'x': /http/headers_env/C: must be the name of an environment variable, not 
 tool 'x': /http/answer: must be one of json, text, not "lines"
 tool 'x': /http/max_output: must be 1 or more, not -1`
 	if err == nil || err.Error() != want {
-		t.Errorf("%v\nnot\n%s", err, want)
+		t.Errorf("error:\n%v\nwant:\n%s", err, want)
 	}
 	for u, want := range map[string]string{
 		"http://u:p@a": "must not contain a password: put it into an environment variable, and name that in `headers_env`",
@@ -243,17 +246,18 @@ tool 'x': /http/max_output: must be 1 or more, not -1`
 	} {
 		var of *DefinitionError
 		if _, err := (HTTP{URL: u}).Definition(Spec{Name: "x"}, ""); !errors.As(err, &of) || of.Pointer != "/http/url" || of.Why != want {
-			t.Errorf("%v", err)
+			t.Errorf("definition with URL %s: error %v, want %q", u, err, want)
 		}
 	}
 	var x HTTP
 	if err := json.Unmarshal([]byte(`{"url": "http://a", "method": "GET", "headers": {"A": "b"}, "headers_env": {"C": "D"}, "answer": "text", "max_output": 3}`), &x); err != nil ||
 		fmt.Sprint(x) != fmt.Sprint(HTTP{"http://a", "GET", map[string]string{"A": "b"}, map[string]string{"C": "D"}, "text", 3}) {
-		t.Errorf("%+v %v", x, err)
+		t.Errorf("decoded definition = %+v (error %v)", x, err)
 	}
 }
 
-// stalls in headers and in body: the call ends with its timeout, and with its ctx.
+// TestHTTPStalls calls a server that stops sending, in the headers and in the body. The call must
+// end with its timeout and with its context.
 func TestHTTPStalls(t *testing.T) {
 	for _, begins := range []bool{false, true} {
 		closed, begun := make(chan struct{}, 2), make(chan struct{}, 2)
@@ -268,7 +272,7 @@ func TestHTTPStalls(t *testing.T) {
 		})
 		e := called(t, HTTP{URL: s.URL}, Spec{Timeout: 0.1}, `{}`, Context{}, Hooks{})
 		if e.Outcome != OutcomeTimeout || e.Result.Error != "tool 'x' timed out after 0.1 s" {
-			t.Errorf("%s %s", e.Outcome, e.Result.Error)
+			t.Errorf("outcome %s with error %q, want the timeout after 0.1 s", e.Outcome, e.Result.Error)
 		}
 		<-closed
 		<-begun
@@ -280,13 +284,14 @@ func TestHTTPStalls(t *testing.T) {
 		go func() { <-begun; cancel() }()
 		e = opened(t, registered(t, d), Context{}, Hooks{}).Do(ctx, Ask{Name: "x"})
 		if e.Outcome != OutcomeCancelled || e.Duration > time.Minute {
-			t.Errorf("%s %s", e.Outcome, e.Result.Error)
+			t.Errorf("outcome %s with error %q, want a cancellation", e.Outcome, e.Result.Error)
 		}
 		<-closed
 	}
 }
 
-// dies between bytes: an incomplete response is not an answer, and the request is not repeated.
+// TestHTTPDies calls a server that closes the connection while it sends. The incomplete response
+// must not count as an answer, and the request must not be repeated.
 func TestHTTPDies(t *testing.T) {
 	for _, begins := range []bool{false, true} {
 		s := serve(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -299,7 +304,7 @@ func TestHTTPDies(t *testing.T) {
 		for i := range 2 {
 			e := called(t, HTTP{URL: s.URL}, Spec{}, `{}`, Context{}, Hooks{})
 			if e.Outcome != OutcomeFailed || !strings.HasPrefix(e.Result.Error, "POST "+s.URL+": ") || len(s.received()) != i+1 {
-				t.Errorf("%s %s, asked %d times", e.Outcome, e.Result.Error, len(s.received()))
+				t.Errorf("outcome %s with error %q after %d requests, want a failure without a repetition", e.Outcome, e.Result.Error, len(s.received()))
 			}
 		}
 	}

@@ -10,24 +10,25 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
 )
 
-// lines is a long-lived command: one process at a time serves all calls of a session, or of this
-// process. Another one replaces a process that has exited, or that does not answer a cancelled
-// call.
+// lines is a long-lived command. One process at a time serves all calls of a session or, for a
+// global tool, of all sessions. A new process replaces one that has exited or does not answer a
+// cancelled call.
 type lines struct {
 	x      *command
 	global bool
 
 	mu      sync.Mutex
-	now     *peer          // serves new calls; nil if there is none
-	all     map[*peer]bool // those that have not exited
-	over    bool           // no further calls, except those that were begun before
-	changed chan struct{}  // closed when a process has exited
+	now     *peer          // process that serves new calls; nil if there is none
+	all     map[*peer]bool // processes that have not exited
+	over    bool           // no further calls are accepted, except those that have already begun
+	changed chan struct{}  // closed when the next process has exited; nil if no goroutine waits for that
 }
 
-// attempts limits how often a call is sent again because the process exited before it read it.
+// attempts is the maximum number of processes to which a call is sent if each exits before it reads
+// the call.
 const attempts = 3
 
-// stay makes the tool a long-lived command.
+// stay makes the tool use a long-lived command.
 func (x *command) stay(d *Definition) {
 	if d.Scope == PerSession {
 		d.Open = func(context.Context, *Context) (Handler, io.Closer, error) {
@@ -56,7 +57,7 @@ func (l *lines) callProcess(ctx context.Context, input json.RawMessage, c *Conte
 	return Failure("%s, as %d others before they read the call", why, attempts-1), nil
 }
 
-// beginCall sends a call to the process, and starts one if there is none.
+// beginCall sends a call to the current process, and starts a process if there is none.
 func (l *lines) beginCall(ctx context.Context, input json.RawMessage, c *Context) (*peer, *peerCall, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -70,7 +71,7 @@ func (l *lines) beginCall(ctx context.Context, input json.RawMessage, c *Context
 	}
 	p := l.now
 	k, err := p.sendCall(ctx, input, c)
-	if l.over { // the call was begun before; its process ends with it
+	if l.over { // the call began before the end, and its new process ends with it
 		l.now = nil
 		p.endAfterCalls()
 	}
@@ -80,7 +81,7 @@ func (l *lines) beginCall(ctx context.Context, input json.RawMessage, c *Context
 // startProcess starts a process.
 func (l *lines) startProcess(c *Context) error {
 	at, environment, run := *c, c.Environment, c.world().commandRun()
-	if l.global { // it belongs to no session
+	if l.global { // a global process belongs to no session
 		at.Cwd, environment = "", nil
 		run = (&World{Executable: run.Executable}).commandRun()
 	}
@@ -112,7 +113,7 @@ func (l *lines) removePeer(p *peer) {
 	}
 }
 
-// replaceProcess makes the next call start another process.
+// replaceProcess makes the next call start a new process instead of using p.
 func (l *lines) replaceProcess(p *peer) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -121,7 +122,7 @@ func (l *lines) replaceProcess(p *peer) {
 	}
 }
 
-// releaseProcess ends the process after its calls. wait returns when no process is left.
+// releaseProcess ends the current process after its calls. wait returns when no process is running.
 func (l *lines) releaseProcess() (wait func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -17,11 +17,11 @@ import (
 	"github.com/concerto-lang/concerto/internal/testkit/testproc"
 )
 
-// speaker is this test binary as a long-lived process.
+// speaker is the test binary running as a long-lived process of a tool.
 type speaker struct {
 	mu      sync.Mutex
-	waiting map[string]chan rpcMessage // for answers to its own requests
-	cancels map[string]chan string     // of calls, by the ids of their requests
+	waiting map[string]chan rpcMessage // receivers of the responses to this process's requests, by request ID
+	cancels map[string]chan string     // channels that receive the cancellation of a call, by the ID of its request
 }
 
 func (s *speaker) writeLine(v any) {
@@ -30,7 +30,7 @@ func (s *speaker) writeLine(v any) {
 	_ = json.NewEncoder(os.Stdout).Encode(v)
 }
 
-// request sends a request of its own.
+// request sends a request and returns the response.
 func (s *speaker) request(id, method string, params any) rpcMessage {
 	answer := make(chan rpcMessage, 1)
 	s.mu.Lock()
@@ -82,7 +82,7 @@ func speak([]string) {
 	}
 }
 
-// call follows the instruction in the arguments of a call.
+// call performs the instruction in the arguments of a call.
 func (s *speaker) call(m rpcMessage, count int, cancel chan string) {
 	var p struct {
 		CallID string `json:"call_id"`
@@ -148,7 +148,7 @@ func mark(file string) {
 	}
 }
 
-// compose calls other tools in all ways.
+// compose calls other tools in all supported ways.
 func (s *speaker) compose(call string) map[string]any {
 	out := map[string]any{}
 	for name, params := range map[string]any{
@@ -182,14 +182,14 @@ func (s *speaker) outcome(m rpcMessage) string {
 
 func init() { roles["speak"] = speak }
 
-// stays returns this test binary as a long-lived command.
+// stays returns a command that runs the test binary as a long-lived process.
 func stays() Command {
 	x := plays("speak")
 	x.Answer = AnswerLines
 	return x
 }
 
-// spoken is a session with a long-lived tool `x`, and its events.
+// spoken returns a session with the long-lived tool `x`, and a recorder of its events.
 func spoken(t *testing.T, spec Spec, more ...Definition) (*Session, *recorder) {
 	t.Helper()
 	var rec recorder
@@ -208,8 +208,8 @@ func expectResult(t *testing.T, s *Session, args, want string) {
 	}
 }
 
-// A long-lived process serves calls sequentially and concurrently, each as a client of `serve`
-// does.
+// TestLines checks that a long-lived process can serve several calls, one after another and
+// concurrently, with the messages of a client of `concerto serve`.
 func TestLines(t *testing.T) {
 	s, _ := spoken(t, Spec{Timeout: 30, Version: 2})
 	expectResult(t, s, `{"do":"params"}`, `{"call_id":"s-1","session_id":"s","name":"x","version":2,"args":{"do":"params"},"context":{"session_id":"s","cwd":"","environment":{},`+
@@ -223,7 +223,7 @@ func TestLines(t *testing.T) {
 		all.Go(func() {
 			var n int
 			if e := s.Do(context.Background(), Ask{Name: "x", Args: json.RawMessage(`{"do":"count"}`)}); json.Unmarshal(e.Result.Output, &n) != nil || n < 5 || n > 104 {
-				t.Errorf("%+v", e)
+				t.Errorf("call = %+v, want a count of at least 5", e)
 				return
 			}
 			seen[n-5] = true
@@ -231,11 +231,11 @@ func TestLines(t *testing.T) {
 	}
 	all.Wait()
 	if slices.Contains(seen, false) {
-		t.Error("two calls were one")
+		t.Error("two calls received the same count")
 	}
 }
 
-// The response determines the result of the call.
+// TestLinesAnswers checks how the process's response determines the result of the call.
 func TestLinesAnswers(t *testing.T) {
 	s, rec := spoken(t, Spec{})
 	for text, want := range map[string]string{
@@ -258,11 +258,12 @@ func TestLinesAnswers(t *testing.T) {
 	expectResult(t, s, `{"do":"says","text":"debugging …"}`, "said")
 	expectResult(t, s, `{"do":"says","text":"more"}`, "said")
 	if want := []string{"warn tool 'x' wrote a line that is not a message (answer: lines): debugging …"}; !slices.Equal(rec.logs, want) {
-		t.Errorf("%q", rec.logs)
+		t.Errorf("log = %q, want one warning about the line", rec.logs)
 	}
 }
 
-// A process sends progress and emits, with the limits of any handler, and calls other tools.
+// TestLinesTalk checks that a process can send progress, emit values and call other tools, with the
+// same limits as any handler.
 func TestLinesTalk(t *testing.T) {
 	begun := make(chan struct{})
 	waits := Definition{Name: "waits", Handler: func(ctx context.Context, _ json.RawMessage, _ *Context) (Result, error) {
@@ -277,16 +278,17 @@ func TestLinesTalk(t *testing.T) {
 	s, rec := spoken(t, Spec{}, echo("other"), waits, starts)
 	expectResult(t, s, `{"do":"progress","times":3000}`, "told")
 	if n := len(rec.emits); n < 11 || n > 40 || rec.emits[0] != `tool:progress {"call_id":"s-1","tool":"x","progress":1,"total":3000,"message":"m"}` || !slices.Contains(rec.emits, `news {"a":1}`) {
-		t.Errorf("%d emits: %q", n, rec.emits)
+		t.Errorf("got %d emits, want between 11 and 40: %q", n, rec.emits)
 	}
 	if len(rec.logs) != 1 || !strings.Contains(rec.logs[0], "channels that start with 'tool:' are reserved for the runtime") {
-		t.Errorf("%q", rec.logs)
+		t.Errorf("log = %q, want one error about the reserved channel", rec.logs)
 	}
 	expectResult(t, s, `{"do":"compose"}`, `{"cycle":"tool cycle: x → x","method":"-32601 unknown method \"tools/list\"","nobody":"-32602 invalid parameters: parent: must be the call_id of a running call",`+
 		`"none":"-32602 invalid parameters: name: missing","ok":"{\"a\":1}","only":"{}","ping":"{}","taken back":"-32005 the tool has cancelled the call: enough"}`)
 }
 
-// A process that has exited is started again; a call that it did not read goes to the next one.
+// TestLinesRestart checks that a process that has exited is started again, and that a call that the
+// old process did not read goes to the new one.
 func TestLinesRestart(t *testing.T) {
 	s, rec := spoken(t, Spec{})
 	expectResult(t, s, `{"do":"count"}`, "1")
@@ -294,7 +296,7 @@ func TestLinesRestart(t *testing.T) {
 	expectResult(t, s, `{"do":"count"}`, "1")
 	expectResult(t, s, `{"do":"count"}`, "2")
 	if want := []string{"x: out of paper"}; !slices.Equal(rec.logs, want) {
-		t.Errorf("%q", rec.logs)
+		t.Errorf("log = %q, want the line of standard error", rec.logs)
 	}
 	sh := func(script string) *Session {
 		x := Command{Run: []string{"sh", "-c", script}, Answer: AnswerLines}
@@ -305,15 +307,16 @@ func TestLinesRestart(t *testing.T) {
 		expectResult(t, s, `{}`, "one call")
 	}
 	if e := sh(`read call; printf '{"jsonrpc":"2.0","id":1,"res'; exit 5`).Do(context.Background(), Ask{Name: "x"}); e.Result.Error != "its process ended: exited with 5" {
-		t.Errorf("%s", e.Result.Error)
+		t.Errorf("error = %q, want that the process ended", e.Result.Error)
 	}
 	e := sh("exit 3").Do(context.Background(), Ask{Name: "x"})
 	if want := "its process ended: exited with 3, as 2 others before they read the call"; e.Result.Error != want {
-		t.Errorf("%s", e.Result.Error)
+		t.Errorf("error = %q, want %q", e.Result.Error, want)
 	}
 }
 
-// The process belongs to a session or, for a global tool, to this process.
+// TestLinesScope checks that each session has its own process for a session tool, and that all
+// sessions share the process of a global tool.
 func TestLinesScope(t *testing.T) {
 	t.Setenv("GIVEN", "process")
 	x := stays()
@@ -330,13 +333,13 @@ func TestLinesScope(t *testing.T) {
 		return text
 	}
 	if call(a, "x", "count")+call(a, "x", "count")+call(b, "x", "count")+call(a, "g", "count")+call(b, "g", "count") != "12112" {
-		t.Error("processes are shared otherwise")
+		t.Error("the counts show that sessions do not share exactly the process of the global tool")
 	}
 	for _, c := range []struct{ got, want string }{
 		{call(a, "x", "where"), `{"dir":"` + dir + `","given":"a"}`}, {call(b, "x", "where"), `{"dir":"` + dir + `","given":"b"}`}, {call(a, "g", "where"), `{"dir":"` + wd + `","given":"process"}`},
 	} {
 		if c.got != c.want {
-			t.Errorf("%s, not %s", c.got, c.want)
+			t.Errorf("got %s, want %s", c.got, c.want)
 		}
 	}
 	ofA, global := pid(t, call(a, "x", "pid")), pid(t, call(b, "g", "pid"))
@@ -367,17 +370,17 @@ func pid(t *testing.T, text string) int {
 
 func lives(t *testing.T, pid int, want bool) {
 	t.Helper()
-	within := 2 * time.Minute // its threads may take a moment to exit
+	within := 2 * time.Minute // the process's threads may take a moment to exit
 	if want {
 		within = 0
 	}
 	if left, err := testproc.AwaitExit(within, pid); err != nil || len(left) > 0 != want {
-		t.Errorf("process %d lives: %v (%v)", pid, len(left) > 0, err)
+		t.Errorf("process %d is running: %v (error %v), want %v", pid, len(left) > 0, err, want)
 	}
 }
 
-// A global tool's process runs until its last call has ended after the tool was removed or
-// replaced.
+// TestLinesUnregister removes and replaces a global tool during a call. The tool's process must run
+// until its last call has ended.
 func TestLinesUnregister(t *testing.T) {
 	r := registered(t, defined(t, stays(), Spec{}))
 	s := opened(t, r, Context{}, Hooks{})
@@ -397,11 +400,11 @@ func TestLinesUnregister(t *testing.T) {
 	lives(t, old, true)
 	cancel(errors.New("enough"))
 	if e := <-done; e.Outcome != OutcomeCancelled {
-		t.Errorf("%+v", e)
+		t.Errorf("call = %+v, want a cancellation", e)
 	}
 	await(t, file+".cancelled")
 	if left, err := testproc.AwaitExit(time.Minute, old); err != nil || len(left) > 0 {
-		t.Errorf("the call continues (%v)", err)
+		t.Errorf("the old process is still running (error %v)", err)
 	}
 	r.Close()
 }
@@ -415,7 +418,7 @@ func await(t *testing.T, file string) {
 
 func fileNumber(t *testing.T, file string) (n int) {
 	t.Helper()
-	for n == 0 { // it is written after it is created
+	for n == 0 { // the file exists before its content is written
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
@@ -425,15 +428,15 @@ func fileNumber(t *testing.T, file string) (n int) {
 	return n
 }
 
-// Cancelled and late calls are cancelled in the process; a process that then answers stays, any
-// other is replaced without waiting for it.
+// TestLinesCancel checks that the process is notified of a cancelled or late call. A process that
+// then answers continues to run. Any other process is replaced without waiting for its exit.
 func TestLinesCancel(t *testing.T) {
 	s, rec := spoken(t, Spec{Timeout: 0.3})
 	dir := t.TempDir()
 	file := filepath.Join(dir, "begun")
 	e := s.Do(context.Background(), Ask{Name: "x", Args: json.RawMessage(`{"do":"waits","file":"` + file + `"}`)})
 	if e.Outcome != OutcomeTimeout {
-		t.Errorf("%+v", e)
+		t.Errorf("call = %+v, want a timeout", e)
 	}
 	await(t, file+".cancelled")
 	first := fileNumber(t, file)
@@ -442,18 +445,18 @@ func TestLinesCancel(t *testing.T) {
 	file = filepath.Join(dir, "hung")
 	e = s.Do(context.Background(), Ask{Name: "x", Args: json.RawMessage(`{"do":"hangs","file":"` + file + `"}`)})
 	if e.Outcome != OutcomeTimeout || e.Duration > commandGrace {
-		t.Errorf("%+v", e)
+		t.Errorf("call = %+v, want a timeout without waiting for the process", e)
 	}
 	if left, err := testproc.AwaitExit(time.Minute, first); err != nil || len(left) > 0 {
-		t.Errorf("the call continues (%v)", err)
+		t.Errorf("the replaced process is still running (error %v)", err)
 	}
 	expectResult(t, s, `{"do":"count"}`, "1")
 	if want := []string{"warn tool 'x' does not finish a cancelled call: its process is replaced"}; !slices.Equal(rec.logs, want) {
-		t.Errorf("%q", rec.logs)
+		t.Errorf("log = %q, want one warning about the replaced process", rec.logs)
 	}
 }
 
-// A process that writes too much, or does not read, is ended.
+// TestLinesFloods checks that a process that writes too much, or does not read its input, is ended.
 func TestLinesFloods(t *testing.T) {
 	x := stays()
 	x.MaxOutput = 1000
@@ -476,7 +479,7 @@ func TestLinesFloods(t *testing.T) {
 	for range 2 {
 		all.Go(func() {
 			if e := s.Do(context.Background(), Ask{Name: "x", Args: big}); e.Outcome != OutcomeFailed || !strings.HasPrefix(e.Result.Error, "its process ended: exited with 1") {
-				t.Errorf("%s %s", e.Outcome, e.Result.Error)
+				t.Errorf("outcome %s with error %q, want that the process was ended", e.Outcome, e.Result.Error)
 			}
 		})
 	}

@@ -9,14 +9,15 @@ import (
 	"reflect"
 )
 
-// New makes a tool of a Go function. The parameters are In's fields, and the output is the
-// function's result as JSON. Within f, From returns the call's Context.
+// New returns the definition of a tool that calls the Go function f. The parameters are the fields
+// of In, and the output is the function's result as JSON. Within f, From returns the call's
+// Context.
 //
-// In is a struct, a pointer to one, or a map with string keys. Its schema contains the fields under
-// their JSON names; pointers and fields with omitempty or omitzero are optional. The tags doc, enum
-// ("a,b"), min, max, pattern, format and redact ("true") add to it. For a type without a schema,
-// Register returns a *DefinitionError that names the field. Numbers within an `any` are
-// json.Number, so none is rounded.
+// In is a struct, a pointer to a struct, or a map with string keys. Its schema contains the fields
+// under their JSON names; pointers and fields with omitempty or omitzero are optional. The tags
+// doc, enum ("a,b"), min, max, pattern, format and redact ("true") add to the schema. If a type has
+// no schema, Register returns a *DefinitionError that names the field. Numbers in a value of type
+// any are decoded as json.Number, so they are not rounded.
 func New[In, Out any](name, doc string, f func(context.Context, In) (Out, error)) Definition {
 	d := Definition{Name: name, Description: doc}
 	d.Parameters, d.wrong = schemaOf(name, reflect.TypeFor[In]())
@@ -44,7 +45,8 @@ func New[In, Out any](name, doc string, f func(context.Context, In) (Out, error)
 // SchemaOf returns the JSON Schema that New generates for a struct or map type.
 func SchemaOf(t reflect.Type) (json.RawMessage, error) { return schemaOf(t.String(), t) }
 
-// argumentsError is the error of arguments that fit the schema but not the Go type: 1.0 for an int.
+// argumentsError is the error for arguments that are valid against the schema but do not fit the Go
+// type, like 1.0 for an int.
 type argumentsError struct{ error }
 
 func decodeArguments(input json.RawMessage, to any) error {

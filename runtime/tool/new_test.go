@@ -50,17 +50,18 @@ func TestSchemaOfGoType(t *testing.T) {
 		`"pair":{"items":{"type":"boolean"},"maxItems":2,"minItems":2,"type":"array"},"quoted":{"type":"string"},"raw":{},"root":{"$ref":"#/$defs/tree"},` +
 		`"token":{"type":"string","writeOnly":true}},"required":["Nameless","Over","at","id","kind"],"type":"object"}`
 	if string(d.Parameters) != want {
-		t.Errorf("the schema is\n%s\nnot\n%s", d.Parameters, want)
+		t.Errorf("schema:\n%s\nwant:\n%s", d.Parameters, want)
 	}
 	s := opened(t, registered(t, d), Context{}, Hooks{})
 	got := s.Call(context.Background(), "x", json.RawMessage(`{"Over":7,"Nameless":true,"at":"2026-01-05T10:00:00Z","id":"i","kind":"a","root":{"value":1,"left":{"value":-128}},"mail":"a@b.c"}`))
 	if !got.Success || string(got.Output) != `7` {
-		t.Errorf("%+v", got)
+		t.Errorf("result = %+v, want output 7", got)
 	}
 	_ = everything{}.hidden
 }
 
-// A root that contains itself refers to the root; int64 has its exact limits.
+// TestSchemaOfRecursion checks that a type that contains itself is described by a reference to the
+// root, and that int64 has its exact limits.
 func TestSchemaOfRecursion(t *testing.T) {
 	type node struct {
 		N    int64            `json:"n"`
@@ -69,12 +70,12 @@ func TestSchemaOfRecursion(t *testing.T) {
 	}
 	d := New("x", "", func(_ context.Context, in *tree) (*tree, error) { return in, nil })
 	if want := `{"additionalProperties":false,"properties":{"left":{"$ref":"#"},"value":{"maximum":127,"minimum":-128,"type":"integer"}},"required":["value"],"type":"object"}`; string(d.Parameters) != want {
-		t.Errorf("%s", d.Parameters)
+		t.Errorf("schema = %s, want %s", d.Parameters, want)
 	}
 	exact := New("y", "", func(_ context.Context, in node) (node, error) { return in, nil })
 	if !strings.Contains(string(exact.Parameters), `{"maximum":9223372036854775807,"minimum":-9223372036854775808,"type":"integer"}`) ||
 		!strings.Contains(string(exact.Parameters), `{"maximum":18446744073709551615,"minimum":0,"type":"integer"}`) {
-		t.Errorf("%s", exact.Parameters)
+		t.Errorf("schema = %s, want the exact limits of int64 and uint64", exact.Parameters)
 	}
 	s := opened(t, registered(t, d, exact), Context{}, Hooks{})
 	for args, want := range map[string]string{
@@ -84,12 +85,13 @@ func TestSchemaOfRecursion(t *testing.T) {
 	} {
 		r := s.Call(context.Background(), "y", json.RawMessage(args))
 		if got := string(r.Output) + r.Error; got != want {
-			t.Errorf("%s: %s", args, got)
+			t.Errorf("arguments %s: result %s, want %s", args, got, want)
 		}
 	}
 }
 
-// Register fails for a type that arguments cannot have, and names the field.
+// TestTypesWithoutSchema checks that Register fails for a type that cannot describe arguments, and
+// that the error names the field.
 func TestTypesWithoutSchema(t *testing.T) {
 	type in struct{ A struct{ C []chan int } }
 	type fn struct{ F func() }
@@ -124,12 +126,13 @@ func TestTypesWithoutSchema(t *testing.T) {
 		err := r.Register(c.d)
 		var of *DefinitionError
 		if !errors.As(err, &of) || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%v, not %s", err, c.want)
+			t.Errorf("error = %v, want %q", err, c.want)
 		}
 	}
 }
 
-// A function's outputs, errors and Context are those of a handler.
+// TestNew checks that New converts the output, the error and the Context of a function to those of
+// a handler.
 func TestNew(t *testing.T) {
 	type in struct {
 		Any any `json:"any"`
@@ -152,10 +155,10 @@ func TestNew(t *testing.T) {
 		`{"any":null}`: "the output of tool 'x' cannot be encoded as JSON: json: unsupported type: func()", `{}`: "bad arguments for x: any: missing", `{"any":1,"b":2}`: "bad arguments for x: b: unknown"} {
 		r := s.Call(context.Background(), "x", json.RawMessage(args))
 		if got := string(r.Output) + r.Error; got != want {
-			t.Errorf("%s: %s", args, got)
+			t.Errorf("arguments %s: result %s, want %s", args, got, want)
 		}
 	}
 	if From(context.Background()) != nil {
-		t.Error("there is a call")
+		t.Error("From found a call in an empty context")
 	}
 }

@@ -12,17 +12,17 @@ import (
 	"github.com/concerto-lang/concerto/internal/record/audit"
 )
 
-// Calls of the program's own tools and of its MCP servers' tools. The program makes these calls;
-// this package only requests approval for them and records them like calls of the application's
-// tools.
+// This file handles calls of the program's own tools and of the tools of its MCP servers. The
+// program makes these calls itself. This package only requests approval for them and records them
+// like calls of the application's tools.
 
-// begun is a call whose beginning is recorded, but not its end.
+// begun is a call whose beginning is recorded and whose end is not.
 type begun struct {
 	*Call
 	at time.Time
 }
 
-// ownSession returns the session for the program's own tools.
+// ownSession returns the session for the program's own tools, and opens it at the first call.
 func (p *Performer) ownSession() (*Session, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -36,7 +36,7 @@ func (p *Performer) ownSession() (*Session, error) {
 	return p.owns, err
 }
 
-// ownCall prepares a call of one of the program's tools. The caller validates the arguments.
+// ownCall prepares a call of one of the program's tools. The program has validated the arguments.
 func (p *Performer) ownCall(q *effect.AppAsk) (*Call, error) {
 	s, err := p.ownSession()
 	if err != nil {
@@ -48,8 +48,8 @@ func (p *Performer) ownCall(q *effect.AppAsk) (*Call, error) {
 	return c, nil
 }
 
-// ownEntry returns the entry of a program's tool, the same for all calls, because grants belong to
-// an entry.
+// ownEntry returns the entry of one of the program's tools. All calls of a tool share one entry,
+// because permissions for the session belong to an entry.
 func (p *Performer) ownEntry(q *effect.AppAsk) *entry {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -65,7 +65,7 @@ func (p *Performer) ownEntry(q *effect.AppAsk) *entry {
 	return e
 }
 
-// recordCall records the beginning of a program's call.
+// recordCall records the beginning of a call that the program makes.
 func (p *Performer) recordCall(ctx context.Context, q *effect.AppAsk) (*effect.AuditCalled, error) {
 	p.mu.Lock()
 	x := p.asked[q.CallID]
@@ -80,7 +80,7 @@ func (p *Performer) recordCall(ctx context.Context, q *effect.AppAsk) (*effect.A
 		}
 	}
 	if effect.IsRetry(ctx) && b.isRecorded(audit.KindCall) {
-		// recorded before
+		// the beginning is already recorded
 	} else if err := b.writeRecord(b.Began); err != nil {
 		return &effect.AuditCalled{Error: fmt.Sprintf("%s was not called: %v", b.qualifiedName(), err)}, nil
 	}
@@ -94,8 +94,8 @@ func (p *Performer) recordCall(ctx context.Context, q *effect.AppAsk) (*effect.A
 	return &effect.AuditCalled{ID: p.last}, nil
 }
 
-// Record records a call of the program that is not an effect, and returns the function that records
-// its end. If it fails, the call must not begin.
+// Record records a call of the program that is not an effect. done records the end of the call. If
+// Record fails, the call must not be made.
 func (p *Performer) Record(q *effect.AppAsk) (done func(o Outcome, message string, output int), err error) {
 	called, err := p.recordCall(context.Background(), q)
 	switch {
@@ -105,13 +105,13 @@ func (p *Performer) Record(q *effect.AppAsk) (done func(o Outcome, message strin
 		return nil, errors.New(called.Error)
 	}
 	return func(o Outcome, message string, output int) {
-		// the call is known
+		// cannot fail, because the call is recorded
 		_ = p.recordDone(context.Background(), &effect.AuditDone{ID: called.ID, Outcome: string(o), Error: message, OutputBytes: int64(output)})
 	}, nil
 }
 
-// Do makes a call of the application's tools with the session's hooks. ok is false if there are
-// none.
+// Do makes a call of an application's tool with the session's hooks. ok is false if the application
+// has no tools.
 func (p *Performer) Do(ctx context.Context, a Ask) (e Ended, ok bool) {
 	s := p.opened()
 	if s == nil {
@@ -120,7 +120,7 @@ func (p *Performer) Do(ctx context.Context, a Ask) (e Ended, ok bool) {
 	return s.Do(ctx, a), true
 }
 
-// recordDone records the end of a call.
+// recordDone records the end of a call that the program has made.
 func (p *Performer) recordDone(ctx context.Context, q *effect.AuditDone) error {
 	p.mu.Lock()
 	b := p.begun[q.ID]
@@ -146,14 +146,15 @@ func (b *begun) done(o Outcome, message string, bytes int) {
 	}
 }
 
-// Suspend forgets the running calls: the run will be resumed together with them.
+// Suspend forgets the running calls without recording their end, because they continue when the run
+// is resumed.
 func (p *Performer) Suspend() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.begun = nil
 }
 
-// abandon records the end of the calls that the end of the run has interrupted.
+// abandon records the end of the calls that were interrupted by the end of the run.
 func (p *Performer) abandon() {
 	p.mu.Lock()
 	left := p.begun

@@ -14,24 +14,25 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
-// farewell is how long a long-lived process may take to exit after its input was closed.
+// farewell is the time that a long-lived process has to exit after its input is closed.
 const farewell = time.Second
 
-// peer is a process that serves calls by JSON-RPC, as a client of `concerto serve` does.
+// peer is a long-lived process of a tool. It serves calls with the same JSON-RPC messages as a
+// client of `concerto serve`.
 type peer struct {
 	l     *lines
 	p     *procgroup.Process
 	in    *feed
 	log   *stderrlog.Lines
-	world atomic.Pointer[World] // of the last call's session
-	cut   sync.Once             // ends the process once
+	world atomic.Pointer[World] // World of the session that made the last call
+	cut   sync.Once             // makes the process be ended only once
 	noisy sync.Once             // limits the warning about lines that are not messages to one
 
 	mu      sync.Mutex
-	calls   map[int64]*peerCall // running calls by request id
-	last    int64               // last request id
+	calls   map[int64]*peerCall // running calls, by the ID of their requests
+	last    int64               // ID of the last request
 	retired bool                // the process must exit after its last call
-	// the process's own requests by id, with the function that cancels each
+	// running requests of the process itself, by ID; each value cancels the request
 	inner map[string]func(error)
 }
 
@@ -40,18 +41,19 @@ type peerCall struct {
 	id   int64
 	c    *Context
 	ctx  context.Context
-	at   int64 // offset of its request in the process's input
+	at   int64 // offset of the request in the process's input
 	done chan peerAnswer
-	over *time.Timer // after a cancellation: until the process must have answered
+	over *time.Timer // fires if the process has not answered some time after a cancellation; nil before
 }
 
-// peerAnswer is the result of a call; unread means that the process never read the request.
+// peerAnswer is the result of a call. unread means that the process exited before it read the
+// request.
 type peerAnswer struct {
 	result Result
 	unread bool
 }
 
-// newPeer starts a process.
+// newPeer starts a long-lived process.
 func newPeer(l *lines, how procgroup.Command, run *procgroup.Run, w *World) (*peer, error) {
 	p := &peer{l: l, calls: map[int64]*peerCall{}, inner: map[string]func(error){}}
 	p.world.Store(w)
@@ -70,7 +72,7 @@ func newPeer(l *lines, how procgroup.Command, run *procgroup.Run, w *World) (*pe
 	return p, nil
 }
 
-// isDone reports whether the process accepts no more calls.
+// isDone reports whether the process accepts no further calls.
 func (p *peer) isDone() bool {
 	select {
 	case <-p.p.Done():
@@ -80,7 +82,7 @@ func (p *peer) isDone() bool {
 	}
 }
 
-// sendCall sends a call.
+// sendCall sends the request for a call to the process.
 func (p *peer) sendCall(ctx context.Context, input json.RawMessage, c *Context) (*peerCall, error) {
 	p.world.Store(c.world())
 	p.mu.Lock()
@@ -96,7 +98,8 @@ func (p *peer) sendCall(ctx context.Context, input json.RawMessage, c *Context) 
 	return k, nil
 }
 
-// awaitCall waits for the answer of a call. If ctx ends first, it cancels the call.
+// awaitCall waits for the result of a call. If ctx ends first, it sends a cancellation to the
+// process.
 func (p *peer) awaitCall(ctx context.Context, k *peerCall) (peerAnswer, error) {
 	select {
 	case a := <-k.done:
@@ -113,8 +116,8 @@ func (p *peer) awaitCall(ctx context.Context, k *peerCall) (peerAnswer, error) {
 	return peerAnswer{}, why
 }
 
-// replaceUnresponsive replaces a process that does not answer a cancelled call, because it may
-// hang.
+// replaceUnresponsive makes later calls use a new process because this one did not answer a
+// cancelled call and may hang.
 func (p *peer) replaceUnresponsive(k *peerCall) {
 	p.l.replaceProcess(p)
 	p.mu.Lock()
@@ -136,7 +139,8 @@ func (p *peer) endAfterCalls() {
 	p.endIfRetired(false)
 }
 
-// endIfRetired ends a retired process without calls; one that hangs immediately.
+// endIfRetired ends a retired process that has no running calls. hangs means that the process does
+// not respond, so it is ended immediately.
 func (p *peer) endIfRetired(hangs bool) {
 	for _, k := range p.calls {
 		if k.over == nil {
@@ -148,7 +152,7 @@ func (p *peer) endIfRetired(hangs bool) {
 	}
 }
 
-// endProcess ends the process. With gently it closes the input first.
+// endProcess ends the process. If gently is true, it first closes the input and waits for farewell.
 func (p *peer) endProcess(gently bool) {
 	p.cut.Do(func() {
 		p.in.closeInput()
@@ -171,7 +175,7 @@ func (p *peer) handleAnswer(id int64, a peerAnswer) {
 	defer p.mu.Unlock()
 	k := p.calls[id]
 	if k == nil {
-		return // unknown or answered before
+		return // the call is unknown or was already answered
 	}
 	delete(p.calls, id)
 	if k.over != nil {
@@ -188,7 +192,7 @@ func (p *peer) readLoop() {
 	defer ends.Stop()
 	select {
 	case <-p.p.Done():
-	case <-ends.C: // it has closed its output but has not exited
+	case <-ends.C: // the process has closed its output but has not exited
 		p.endProcess(true)
 	}
 	<-p.p.GroupDone()

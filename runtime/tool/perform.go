@@ -17,23 +17,24 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
-// Performer performs the requests of effect.Applications: the steps of calls of the application's
-// tools, and of the program's own tools. It is safe for concurrent use.
+// Performer performs the requests of effect.Applications. It performs the steps of calls of the
+// application's tools. For calls of the program's own tools it requests approval and writes the
+// records. It is safe for concurrent use.
 type Performer struct {
-	// Own opens the session for the program's own tools. It is called once, when a call of them
-	// first needs approval or a record.
+	// Own opens the session for the program's own tools. It is called once, when a call of such a
+	// tool first needs an approval or a record.
 	Own func() (*Session, error)
 
 	mu      sync.Mutex
-	session *Session // of the application; nil without tools
+	session *Session // session of the application's tools; nil without tools
 	owns    *Session
-	last    int64             // number of the last prepared or recorded call
-	asked   map[string]*asked // prepared calls by key
-	begun   map[int64]*begun  // recorded calls that have not ended
-	entries map[string]*entry // of the program's own tools, by name
+	last    int64             // number of the newest prepared or recorded call
+	asked   map[string]*asked // prepared calls, by key
+	begun   map[int64]*begun  // recorded calls that have not ended, by number
+	entries map[string]*entry // entries of the program's own tools, by name
 }
 
-// asked is a prepared call, and when approval was requested.
+// asked is a prepared call with the time at which its approval was requested.
 type asked struct {
 	*Call
 	id int64
@@ -47,7 +48,7 @@ func (p *Performer) Open(s *Session) {
 	p.session = s
 }
 
-// Close records the end of unfinished calls, and closes the sessions.
+// Close records the end of unfinished calls and closes the sessions.
 func (p *Performer) Close() error {
 	p.abandon()
 	p.mu.Lock()
@@ -62,10 +63,10 @@ func (p *Performer) Close() error {
 	return errors.Join(errs...)
 }
 
-// Opened reports whether the application has a session.
+// Opened reports whether Open has been called.
 func (p *Performer) Opened() bool { return p.opened() != nil }
 
-// mock makes a test answer for a tool.
+// mock makes a test answer the calls of a tool.
 func (p *Performer) mock(name string) error {
 	s := p.opened()
 	if s == nil {
@@ -77,7 +78,7 @@ func (p *Performer) mock(name string) error {
 	return nil
 }
 
-// Session returns the application's session, or nil.
+// Session returns the session of the application's tools, or nil.
 func (p *Performer) Session() *Session { return p.opened() }
 
 func (p *Performer) opened() *Session {
@@ -86,7 +87,7 @@ func (p *Performer) opened() *Session {
 	return p.session
 }
 
-// Perform performs a step of a call.
+// Perform performs one step of a call.
 func (p *Performer) Perform(ctx context.Context, r effect.Request) (effect.Result, error) {
 	switch q := r.(type) {
 	case *effect.AppList:
@@ -113,12 +114,12 @@ func (p *Performer) Perform(ctx context.Context, r effect.Request) (effect.Resul
 	return nil, &effect.UnperformedError{Who: "tools", Kind: r.Kind()}
 }
 
-// offerFor returns what the session offers for a request.
+// offerFor returns the tools that the session offers for a request.
 func (s *Session) offerFor(q *effect.AppList) *effect.AppOffer {
 	out := &effect.AppOffer{}
 	var only *Filter
 	if q.Only != nil {
-		f, _ := Only(*q.Only...) // the compiler has checked them
+		f, _ := Only(*q.Only...) // the compiler has checked the filters
 		only = &f
 	}
 	now := s.r.snapshot()
@@ -137,12 +138,12 @@ func (s *Session) offerFor(q *effect.AppList) *effect.AppOffer {
 	return out
 }
 
-// askOf returns the Ask for a program's request.
+// askOf converts a program's request to an Ask.
 func askOf(q *effect.AppAsk) Ask {
 	return Ask{Name: toolname.Ref{Name: q.Tool, Version: int(q.Version)}.String(), Args: q.Args, CallID: q.CallID, Caller: q.By, Route: q.Route}
 }
 
-// prepareCall prepares a call of the application's or the program's tool.
+// prepareCall prepares a call of a tool of the application or of the program.
 func (p *Performer) prepareCall(q *effect.AppAsk) (*Call, error) {
 	if q.Own != nil {
 		return p.ownCall(q)
@@ -179,7 +180,7 @@ func (p *Performer) prepare(q *effect.AppAsk) (*effect.AppQuestion, error) {
 	return out, err
 }
 
-// dropPrepared drops a prepared call, and records it as cancelled.
+// dropPrepared discards a prepared call and records that it was cancelled.
 func (p *Performer) dropPrepared(ctx context.Context, q *effect.AppLeave) {
 	var left *asked
 	p.mu.Lock()
@@ -195,7 +196,7 @@ func (p *Performer) dropPrepared(ctx context.Context, q *effect.AppLeave) {
 	}
 }
 
-// applyAnswer applies an answer to a prepared call.
+// applyAnswer applies the answer to the approval of a prepared call.
 func (p *Performer) applyAnswer(q *effect.AppDecide) (*effect.AppVerdict, error) {
 	p.mu.Lock()
 	c := p.asked[q.CallID]
@@ -218,7 +219,7 @@ func (p *Performer) applyAnswer(q *effect.AppDecide) (*effect.AppVerdict, error)
 	return v, nil
 }
 
-// verdict returns the decision for the program.
+// verdict returns the decision about the call in the form for the program.
 func (c *Call) verdict() *effect.AppVerdict {
 	v := &effect.AppVerdict{}
 	switch {
@@ -232,7 +233,7 @@ func (c *Call) verdict() *effect.AppVerdict {
 	return v
 }
 
-// Answered splits an answer to an approval into the JSON value and the actor.
+// Answered splits the answer to an approval into its JSON value and its actor.
 func Answered(a *effect.Answer) (answer json.RawMessage, by audit.Actor) {
 	if answer = a.Value; a.Typed {
 		answer = decision.Written(answer)
@@ -241,7 +242,8 @@ func Answered(a *effect.Answer) (answer json.RawMessage, by audit.Actor) {
 	return answer, audit.Actor{Type: who.Type, Name: who.Name}
 }
 
-// performCall makes a call of the application's tool, which may have been prepared, and records it.
+// performCall runs a call of an application's tool and records it. The call may have been prepared
+// before.
 func (p *Performer) performCall(ctx context.Context, q *effect.AppAsk) (effect.Result, error) {
 	p.mu.Lock()
 	x := p.asked[q.CallID]

@@ -25,7 +25,8 @@ type Progress struct {
 	Message  string  `json:"message,omitempty"`
 }
 
-// Limits on the reports of a call in a second; of further ones only the latest is sent.
+// Limits on the progress reports of a call. At most mostProgress reports are sent in progressSpan;
+// of further reports only the latest is sent.
 const (
 	mostProgress = 10
 	progressSpan = time.Second
@@ -34,18 +35,18 @@ const (
 // running is a call whose handler is running.
 type running struct {
 	c      *Call
-	ctx    context.Context // the handler's
+	ctx    context.Context // context of the handler
 	cancel context.CancelCauseFunc
 
-	mu       sync.Mutex // held while something is emitted, so that nothing follows the end
+	mu       sync.Mutex // held while a value is emitted, so that nothing is emitted after the call has ended
 	ended    bool
-	idle     clock.Timer // zero without a limit
-	reported []time.Time // a ring of the times of the last mostProgress reports
+	idle     clock.Timer // timer of the idle timeout; zero without an idle timeout
+	reported []time.Time // ring buffer of the times of the last mostProgress reports
 	next     int
-	waiting  *Progress // the latest report that was not sent
+	waiting  *Progress // latest report that is not yet sent; nil for none
 	timer    *time.Timer
-	calls    int      // number of calls that it has made
-	lacks    []string // parts of the sandbox that are missing
+	calls    int      // number of calls that the handler has made
+	lacks    []string // features that the command's sandbox needs and this machine lacks
 }
 
 type contextKey struct{}
@@ -66,7 +67,8 @@ func (r *running) context() *Context {
 	return &s
 }
 
-// From returns the Context of the call that a handler's ctx belongs to, or nil.
+// From returns the Context of the call whose handler received ctx. It returns nil for any other
+// ctx.
 func From(ctx context.Context) *Context {
 	r, _ := ctx.Value(contextKey{}).(*running)
 	if r == nil {
@@ -75,7 +77,8 @@ func From(ctx context.Context) *Context {
 	return r.context()
 }
 
-// endReports prevents further reports, and returns the features of the sandbox that were missing.
+// endReports prevents further reports. It returns the features that the command's sandbox needs and
+// this machine lacks.
 func (r *running) endReports() (lacks []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -88,7 +91,7 @@ func (r *running) endReports() (lacks []string) {
 }
 
 // Progress reports the progress of the call: done of total, which is 0 if unknown, with an optional
-// message. It does nothing after the end of the call.
+// message. It does nothing after the call has ended.
 func (c *Context) Progress(done, total float64, message string) {
 	if c.running == nil {
 		return
@@ -108,7 +111,7 @@ func (c *Context) Progress(done, total float64, message string) {
 	}
 }
 
-// sendProgress sends the waiting report, now or when the limit allows it.
+// sendProgress sends the waiting report, immediately or as soon as the limit allows it.
 func (r *running) sendProgress() {
 	now := time.Now()
 	if r.reported == nil {
@@ -142,7 +145,7 @@ func (r *running) emitEvent(channel string, payload json.RawMessage) {
 	}
 }
 
-// reserved lists prefixes of channels that only the runtime may use.
+// reserved lists the prefixes of channels on which only the runtime may emit.
 var reserved = []string{"host:", "listen:", "pipeline:", "agent:", "audit:", "tool:", "run:"}
 
 // Emit passes a value to the application, as JSON. It fails if the channel is reserved, the payload
@@ -171,7 +174,8 @@ func (c *Context) Emit(channel string, payload any) error {
 	return nil
 }
 
-// Call calls another tool of the session with args as JSON. It ends with ctx and with this call.
+// Call calls another tool of the session with args as JSON. The inner call ends when ctx ends or
+// when this call ends.
 func (c *Context) Call(ctx context.Context, name string, args any) Result {
 	if c.running == nil {
 		return Failure("call of tool '%s': no call is running that it could belong to", name)
@@ -188,7 +192,8 @@ func (c *Context) Call(ctx context.Context, name string, args any) Result {
 		Parent: c.CallID, Chain: c.Chain}).Result
 }
 
-// nextID returns the id of the handler's next call, which is the same when the call is repeated.
+// nextID returns the ID of the next call that the handler makes. If the outer call is repeated, the
+// IDs are the same.
 func (r *running) nextID() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -10,10 +10,10 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
-// AuditChannel is the channel on which each record is emitted.
+// AuditChannel is the channel on which each audit record is emitted.
 const AuditChannel = "audit:tool"
 
-// actorOf returns the actor of calls that come by a route.
+// actorOf returns the type of the actor for calls that arrive by a route.
 func actorOf(route string) string {
 	if route == RouteDispatch {
 		return "program"
@@ -21,18 +21,19 @@ func actorOf(route string) string {
 	return route
 }
 
-// CallRecord contains what the audit stores about a call, however its tool is implemented.
+// CallRecord contains the data of a call for its audit records, for tools of every kind.
 type CallRecord struct {
 	Session, Route, By string
 	Tool, Owner        string
 	Version            int
 	CallID, Parent     string
-	Args               json.RawMessage // without secrets
+	Args               json.RawMessage // arguments without secrets
 	ArgsSHA256         string
 	Approval           *Approval
 }
 
-// auditRecord returns a record. data must be in canonical form, so it is written without parsing.
+// auditRecord returns an audit record. data must be in canonical form, so that it can be written
+// without parsing.
 func (r CallRecord) auditRecord(kind string, data []byte) audit.Record {
 	b := make([]byte, 0, 128+len(r.CallID)+len(r.Owner)+len(r.Tool)+len(r.Parent))
 	b = jcs.AppendText(append(b, `{"call":`...), r.CallID)
@@ -55,7 +56,7 @@ func appendOrNull(b []byte, s string) []byte {
 	return jcs.AppendText(b, s)
 }
 
-// mustEncode encodes a value that is known to be valid.
+// mustEncode encodes a value that is known to be encodable.
 func mustEncode(v any) json.RawMessage {
 	text, err := jsonwrite.Encode(v)
 	if err != nil {
@@ -64,7 +65,7 @@ func mustEncode(v any) json.RawMessage {
 	return text
 }
 
-// Call returns the record before the handler starts, or of the refusal.
+// Call returns the record that is written before the handler starts or when the call is refused.
 func (r CallRecord) Call() audit.Record {
 	b := make([]byte, 0, 256+len(r.Args))
 	if b = append(b, `{"approval":`...); r.Approval == nil {
@@ -81,7 +82,7 @@ func (r CallRecord) Call() audit.Record {
 	return r.auditRecord(audit.KindCall, append(b, '}'))
 }
 
-// Done returns the record after the call.
+// Done returns the record that is written after the call.
 func (r CallRecord) Done(outcome Outcome, message string, durationMS int64, outputBytes int) audit.Record {
 	b := strconv.AppendInt(append(make([]byte, 0, 128+len(message)), `{"duration_ms":`...), durationMS, 10)
 	b = appendOrNull(append(b, `,"error":`...), message)
@@ -105,7 +106,7 @@ func (c *Call) recorded() CallRecord {
 // Began returns the audit record of the call's beginning.
 func (c *Call) Began() audit.Record { return c.cleanRecord(c.recorded().Call()) }
 
-// cleanRecord removes known secrets from reasons and errors.
+// cleanRecord removes known secrets from the reasons and errors in a record.
 func (c *Call) cleanRecord(r audit.Record) audit.Record {
 	r.Data = c.hidden(r.Data)
 	return r
@@ -116,13 +117,13 @@ func (c *Call) Ended(e Ended) audit.Record {
 	return c.cleanRecord(c.recorded().Done(e.Outcome, e.Result.Error, e.Duration.Milliseconds(), len(e.Result.Output)))
 }
 
-// isRecorded reports whether the audit contains a record of the call.
+// isRecorded reports whether the audit contains a record of the given kind for the call.
 func (c *Call) isRecorded(kind string) bool {
 	a, ok := c.s.hooks.Audit.(CallFinder)
 	return ok && a.Contains(c.s.base.SessionID, kind, c.ask.CallID)
 }
 
-// writeRecord writes a record if there is an audit.
+// writeRecord writes a record if the session has an audit.
 func (c *Call) writeRecord(r func() audit.Record) error {
 	if c.s.hooks.Audit == nil {
 		return nil

@@ -12,30 +12,30 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/toolname"
 )
 
-// ErrClosed is the error of a closed registry or session.
+// ErrClosed is the error of operations on a closed registry or session.
 var ErrClosed = errors.New("the tools are closed")
 
-// Owners without a name.
+// Names of owners that no file or client provides.
 const (
 	OwnerGo       = "go"       // tools of the embedding program
 	OwnerManifest = "manifest" // tools of the program's manifest
 )
 
-// Registry contains the tools of an application. Its zero value is empty. It is safe for concurrent
-// use.
+// Registry contains the tools of an application. The zero Registry is empty. A Registry is safe for
+// concurrent use.
 type Registry struct {
 	now     atomic.Pointer[snapshot]
-	writing sync.Mutex // held while the next snapshot is built
+	writing sync.Mutex // held while a change builds the next snapshot
 	order   uint64
 }
 
-// snapshot is the immutable set of tools at one time. A change creates the next one.
+// snapshot is an immutable set of tools. Each change of the registry creates a new snapshot.
 type snapshot struct {
 	entries  []*entry // sorted by name, version and order of registration
 	list     []*Definition
 	revision uint64
 	closed   bool
-	next     chan struct{} // closed when the next snapshot exists
+	next     chan struct{} // closed when a newer snapshot exists
 }
 
 func (r *Registry) snapshot() *snapshot {
@@ -46,8 +46,8 @@ func (r *Registry) snapshot() *snapshot {
 	return r.now.Load()
 }
 
-// sameKey reports whether only one of two entries may be registered: they have the same name and
-// version, and for session tools the same owner.
+// sameKey reports whether the registry may contain only one of two entries, because they have the
+// same name and version and, for session tools, the same owner.
 func sameKey(a, b *entry) bool {
 	if a.def.Name != b.def.Name || a.def.Version != b.def.Version || a.def.Scope != b.def.Scope {
 		return false
@@ -65,7 +65,8 @@ func compare(a, b *entry) int {
 	return int(a.order) - int(b.order)
 }
 
-// firstIndex returns the index of the first entry with a name.
+// firstIndex returns the index of the first entry with the name, or the index where it would be
+// inserted.
 func (s *snapshot) firstIndex(name string) int {
 	lo, hi := 0, len(s.entries)
 	for lo < hi {
@@ -79,51 +80,51 @@ func (s *snapshot) firstIndex(name string) int {
 	return lo
 }
 
-// Register adds all tools or none. The error joins *DefinitionErrors and *DuplicateErrors, or is
-// ErrClosed.
+// Register adds all the tools or none. The error joins *DefinitionErrors and *DuplicateErrors, or
+// is ErrClosed.
 func (r *Registry) Register(ds ...Definition) error { return r.As(OwnerGo).Register(ds...) }
 
-// Replace adds tools, and replaces those with the same name and version. Tools of another owner are
-// a *DuplicateError. Running calls continue.
+// Replace adds tools, and replaces tools of the same owner with the same name and version. For a
+// tool of another owner it returns a *DuplicateError. Running calls continue.
 func (r *Registry) Replace(ds ...Definition) error { return r.As(OwnerGo).Replace(ds...) }
 
-// Unregister removes tools of any owner: every version of "x", or "x@2". It reports whether there
-// was one. Running calls continue.
+// Unregister removes tools of any owner: all versions for a name like "x", one version for a name
+// like "x@2". It reports whether it has removed a tool. Running calls continue.
 func (r *Registry) Unregister(name string) bool {
 	return r.removeEntry(name, func(*entry) bool { return true })
 }
 
-// Owner registers tools under a name: "client:ID", "file:PATH", "module:PATH", "manifest", "go".
-// Session-scoped tools of a client belong to the sessions that it opened, or to one session with
-// In.
+// Owner registers tools in the name of an owner: "client:ID", "file:PATH", "module:PATH",
+// "manifest" or "go". A client's session tools belong to all sessions that the client has opened,
+// or to one session if the Owner was returned by In.
 type Owner struct {
 	r             *Registry
 	name, session string
 }
 
-// As returns an Owner with a name.
+// As returns an Owner with the given name.
 func (r *Registry) As(owner string) Owner { return Owner{r: r, name: owner} }
 
 // In returns an Owner that registers session-scoped tools of one session.
 func (o Owner) In(sessionID string) Owner { return Owner{o.r, o.name, sessionID} }
 
-// Register is like Registry.Register.
+// Register is like Registry.Register, for this owner.
 func (o Owner) Register(ds ...Definition) error { return o.r.putDefinitions(o, ds, false) }
 
-// Replace is like Registry.Replace.
+// Replace is like Registry.Replace, for this owner.
 func (o Owner) Replace(ds ...Definition) error { return o.r.putDefinitions(o, ds, true) }
 
-// Unregister is like Registry.Unregister, for the owner's tools.
+// Unregister is like Registry.Unregister, but removes only tools of this owner.
 func (o Owner) Unregister(name string) bool {
 	return o.r.removeEntry(name, func(e *entry) bool { return e.owner == o.name && (o.session == "" || e.session == o.session) })
 }
 
-// Has reports whether the owner has a tool "x" or "x@2".
+// Has reports whether the owner has registered the tool "x" or "x@2".
 func (o Owner) Has(name string) bool {
 	return len(o.r.owners(name, func(e *entry) bool { return e.owner == o.name && (o.session == "" || e.session == o.session) })) > 0
 }
 
-// Clear removes all tools of the owner.
+// Clear removes all tools of this owner.
 func (o Owner) Clear() {
 	o.r.dropEntries(func(e *entry) bool { return e.owner == o.name && (o.session == "" || e.session == o.session) })
 }
@@ -183,7 +184,7 @@ func (r *Registry) putDefinitions(o Owner, ds []Definition, replace bool) error 
 	return nil
 }
 
-// twin returns the entry with the key of e.
+// twin returns the entry for which sameKey is true with e, or nil.
 func (s *snapshot) twin(e *entry) *entry {
 	for i := s.firstIndex(e.def.Name); i < len(s.entries) && s.entries[i].def.Name == e.def.Name; i++ {
 		if sameKey(s.entries[i], e) {
@@ -214,7 +215,7 @@ func (r *Registry) publish(old *snapshot, entries []*entry) {
 	close(old.next)
 }
 
-// split parses "x" or "x@2"; version 0 means the highest.
+// split parses a name like "x" or "x@2". Version 0 means the highest version.
 func split(name string) (base string, version int, ok bool) {
 	r, err := toolname.ParseRef(name)
 	return r.Name, r.Version, err == nil
@@ -249,7 +250,8 @@ func (r *Registry) dropEntries(remove func(*entry) bool) bool {
 	return true
 }
 
-// releaseHandler ends the resources of a global handler after its calls.
+// releaseHandler releases the resources of a global handler after its last call. wait returns when
+// they are released.
 func (e *entry) releaseHandler() (wait func()) {
 	if e.def.release == nil {
 		return func() {}
@@ -257,7 +259,8 @@ func (e *entry) releaseHandler() (wait func()) {
 	return e.def.release()
 }
 
-// Get returns the tool "x" in its highest version, or "x@2".
+// Get returns the highest version of the tool for a name like "x", or one version for a name like
+// "x@2".
 func (r *Registry) Get(name string) (Definition, bool) {
 	base, version, ok := split(name)
 	if !ok {
@@ -277,7 +280,7 @@ func (r *Registry) Get(name string) (Definition, bool) {
 	return found.def, true
 }
 
-// Owners returns the tools "x" or "x@2" with their owners.
+// Owners returns the versions of the tool "x", or the version "x@2", with their owners.
 func (r *Registry) Owners(name string) []Owned {
 	return r.owners(name, func(*entry) bool { return true })
 }
@@ -296,19 +299,19 @@ func (r *Registry) owners(name string, which func(*entry) bool) (all []Owned) {
 	return all
 }
 
-// Filter selects tools of a list.
+// Filter selects tools. The zero Filter selects none.
 type Filter struct {
 	names      []string
 	categories []string
 }
 
-// Named selects tools by name, "x" or "x@2".
+// Named returns a Filter that selects tools by names like "x" or "x@2".
 func Named(names ...string) Filter { return Filter{names: names} }
 
-// Category selects tools by category.
+// Category returns a Filter that selects tools by category.
 func Category(names ...string) Filter { return Filter{categories: names} }
 
-// Only parses the filters of declarations and manifests: "x", "x@1", "category:db".
+// Only parses the filters in declarations and manifests: "x", "x@1" or "category:db".
 func Only(words ...string) (Filter, error) {
 	f := Filter{names: []string{}}
 	for _, w := range words {
@@ -325,7 +328,7 @@ func Only(words ...string) (Filter, error) {
 	return f, nil
 }
 
-// Has reports whether a tool is selected.
+// Has reports whether the filter selects a tool.
 func (f Filter) Has(d *Definition) bool {
 	if slices.Contains(f.categories, d.Category) {
 		return true
@@ -339,8 +342,8 @@ func (f Filter) Has(d *Definition) bool {
 	return false
 }
 
-// versions returns the selected versions of a tool, in order: by category, exactly as "x@2", or as
-// "x", which selects the highest version.
+// versions returns the selected ones among the versions of a tool, in order. A category or a name
+// like "x@2" selects each matching version. A name like "x" selects the highest version.
 func (f *Filter) versions(all []Bound) (chosen []Bound) {
 	for i, b := range all {
 		d := b.Definition()
@@ -357,8 +360,8 @@ func (f *Filter) versions(all []Bound) (chosen []Bound) {
 	return chosen
 }
 
-// List returns the tools that every filter selects, sorted by name and version. The list is shared
-// and must not be changed.
+// List returns the tools that all filters select, sorted by name and version. The callers share the
+// list and must not change it.
 func (r *Registry) List(only ...Filter) []*Definition {
 	list := r.snapshot().list
 	if len(only) == 0 {
@@ -373,11 +376,11 @@ func (r *Registry) List(only ...Filter) []*Definition {
 	return out
 }
 
-// Revision returns the number of changes so far.
+// Revision returns the number of changes since the registry was created.
 func (r *Registry) Revision() uint64 { return r.snapshot().revision }
 
-// Close closes the registry: no tool can be registered and no session opened. It waits for the
-// resources of global handlers. The owners of sessions must close them before.
+// Close closes the registry. Afterwards no tool can be registered and no session opened. Close
+// waits until the resources of global handlers are released. All sessions must be closed before.
 func (r *Registry) Close() {
 	r.writing.Lock()
 	old := r.snapshot()
@@ -397,15 +400,15 @@ func (r *Registry) Close() {
 	}
 }
 
-// Change lists the versions ("x@1") of tools that were added and removed since the last Change, by
-// name. A replaced tool is in both lists.
+// Change lists the names and versions ("x@1") of the tools that were added and removed since the
+// previous Change, sorted by name. A replaced tool is in both lists.
 type Change struct {
 	Added, Removed []string
 	Revision       uint64
 }
 
-// Watch sends changes until ctx ends or the registry is closed; then it closes the channel. Changes
-// that occur before the receiver is ready are combined.
+// Watch sends changes to the returned channel. It closes the channel when ctx ends or the registry
+// is closed. Changes that occur before the receiver is ready are combined into one.
 func (r *Registry) Watch(ctx context.Context) <-chan Change {
 	out := make(chan Change)
 	last := r.snapshot()

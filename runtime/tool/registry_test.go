@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// echo is a tool that returns its input.
+// echo returns a tool whose output is its input.
 func echo(name string) Definition {
 	return Definition{Name: name, Description: "Gives what it gets", Handler: func(_ context.Context, input json.RawMessage, _ *Context) (Result, error) {
 		return Result{Success: true, Output: input}, nil
@@ -40,7 +40,7 @@ func opened(t *testing.T, r *Registry, c Context, h Hooks) *Session {
 	return s
 }
 
-// ids returns the versions in a list.
+// ids returns the names and versions in a list, like "x@1 y@2".
 func ids(list []*Definition) string {
 	var out []string
 	for _, d := range list {
@@ -59,7 +59,7 @@ func TestRegisterTool(t *testing.T) {
 	r := registered(t, echo("test_tool"))
 	d, ok := r.Get("test_tool")
 	if !ok || d.Name != "test_tool" || d.Version != 1 || string(d.Parameters) != `{"type":"object"}` || d.Timeout != time.Minute {
-		t.Errorf("%+v, %v", d, ok)
+		t.Errorf("Get = %+v, %v; want version 1 with default values", d, ok)
 	}
 }
 
@@ -68,13 +68,13 @@ func TestDuplicateRegistrationFails(t *testing.T) {
 	err := r.As("client:c_1").Register(echo("y"), echo("x"), echo("y"))
 	var duplicate *DuplicateError
 	if !errors.Is(err, ErrDuplicate) || !errors.As(err, &duplicate) || !slices.Equal(duplicate.Tools, []Owned{{"x@1", "go"}, {"y@1", "client:c_1"}}) {
-		t.Fatalf("%v", err)
+		t.Fatalf("error = %v, want duplicates x@1 of go and y@1 of client:c_1", err)
 	}
 	if err.Error() != "tool 'x@1' is registered already, by go; tool 'y@1' is registered already, by client:c_1" {
 		t.Error(err)
 	}
 	if got := ids(r.List()); got != "x@1" {
-		t.Errorf("some were registered: %s", got)
+		t.Errorf("registered tools = %s, want x@1 only", got)
 	}
 }
 
@@ -84,18 +84,18 @@ func TestCreateSessionTools(t *testing.T) {
 	tools := s.Tools()
 	if len(tools) != 1 || tools[0].Name() != "test_tool" || tools[0].Description() != "Gives what it gets" ||
 		string(tools[0].InputSchema()) != string(tools[0].Parameters()) {
-		t.Fatalf("%+v", tools)
+		t.Fatalf("tools = %+v, want test_tool with its description and schema", tools)
 	}
 	if got := tools[0].Execute(context.Background(), json.RawMessage(`{"a":1}`)); !got.Success || string(got.Output) != `{"a":1}` {
-		t.Errorf("%+v", got)
+		t.Errorf("result = %+v, want the input as output", got)
 	}
 }
 
-// The zero registry is empty, and lists are sorted by name and version.
+// TestList checks that the zero registry is empty and that lists are sorted by name and version.
 func TestList(t *testing.T) {
 	r := &Registry{}
 	if len(r.List()) != 0 || r.Unregister("x") {
-		t.Error("an empty registry has tools")
+		t.Error("the zero registry contains tools")
 	}
 	b := version("b", 1)
 	b.Category = "db"
@@ -112,20 +112,20 @@ func TestList(t *testing.T) {
 		"B@1 a@2 b@1 b@2 b@10": nil, "b@1 b@2 b@10": {Named("b")}, "b@1": {Named("b"), Category("db")}, "a@2 b@1 b@2": {only}, "b@2": {Named("b@2", "x")}, "": {Named("b@x")},
 	} {
 		if got := ids(r.List(filters...)); got != want {
-			t.Errorf("%v: %s, not %s", filters, got, want)
+			t.Errorf("filters %v: tools %s, want %s", filters, got, want)
 		}
 	}
 	for _, w := range []string{"category:", "a b", "x@0", "x@", "@1", ""} {
 		if _, err := Only(w); err == nil {
-			t.Errorf("%q chooses tools", w)
+			t.Errorf("Only(%q) returned no error", w)
 		}
 	}
 	if d, ok := r.Get("b"); !ok || d.Version != 10 {
-		t.Errorf("%+v", d)
+		t.Errorf("Get of b = %+v, want version 10", d)
 	}
 	for _, name := range []string{"c", "b@3", "b@", "b@01", "b@+1", ""} {
 		if _, ok := r.Get(name); ok {
-			t.Errorf("there is a tool %q", name)
+			t.Errorf("Get(%q) found a tool", name)
 		}
 	}
 	if !r.Unregister("b@2") || r.Unregister("b@2") || ids(r.List(Named("b"))) != "b@1 b@10" || !r.Unregister("b") || ids(r.List()) != "B@1 a@2" {
@@ -133,7 +133,8 @@ func TestList(t *testing.T) {
 	}
 }
 
-// All errors of an invalid definition are reported with their positions.
+// TestDefinitionErrors checks that all errors in an invalid definition are reported with their
+// positions.
 func TestDefinitionErrors(t *testing.T) {
 	for _, c := range []struct {
 		change func(*Definition)
@@ -166,10 +167,10 @@ func TestDefinitionErrors(t *testing.T) {
 		err := r.Register(echo("fine"), d)
 		var of *DefinitionError
 		if !errors.As(err, &of) || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%v, not %s", err, c.want)
+			t.Errorf("error = %v, want %q", err, c.want)
 		}
 		if len(r.List()) != 0 {
-			t.Error("some were registered")
+			t.Error("a tool was registered despite the error")
 		}
 	}
 }
@@ -178,7 +179,7 @@ func opens(h Handler, closer io.Closer) func(context.Context, *Context) (Handler
 	return func(context.Context, *Context) (Handler, io.Closer, error) { return h, closer, nil }
 }
 
-// Owners own what they registered; Replace replaces it.
+// TestOwners checks that owners can remove and replace only the tools that they have registered.
 func TestOwners(t *testing.T) {
 	r := registered(t, echo("x"))
 	a, b := r.As("client:a"), r.As("client:b")
@@ -194,10 +195,10 @@ func TestOwners(t *testing.T) {
 		t.Error(d.Description)
 	}
 	if err := b.Replace(echo("mine")); !errors.Is(err, ErrDuplicate) {
-		t.Errorf("another's tool was replaced: %v", err)
+		t.Errorf("replacing the tool of another owner: error %v, want ErrDuplicate", err)
 	}
 	if b.Unregister("mine") || !a.Unregister("mine") || a.Unregister("mine") {
-		t.Error("a tool is its owner's")
+		t.Error("Unregister does not remove exactly the owner's tools")
 	}
 	a.Clear()
 	if got := ids(r.List()); got != "other@1 x@1" {
@@ -211,11 +212,11 @@ func TestOwners(t *testing.T) {
 		t.Error(err)
 	}
 	if r.Unregister("x") {
-		t.Error("a closed registry changes")
+		t.Error("Unregister changed a closed registry")
 	}
 }
 
-// Changes that occur before the receiver is ready are combined.
+// TestWatch checks that changes that occur before the receiver is ready are combined into one.
 func TestWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := registered(t, echo("old"), echo("changed"))
@@ -237,7 +238,7 @@ func TestWatch(t *testing.T) {
 		synctest.Wait()
 		c := <-changes
 		if !slices.Equal(c.Added, []string{"changed@1", "x@99", "x@100"}) || !slices.Equal(c.Removed, []string{"changed@1", "old@1"}) || c.Revision != r.Revision() {
-			t.Errorf("%+v", c)
+			t.Errorf("change = %+v, want the combined additions and removals", c)
 		}
 		if err := r.Register(echo("y")); err != nil {
 			t.Fatal(err)
@@ -246,22 +247,23 @@ func TestWatch(t *testing.T) {
 		synctest.Wait()
 		select {
 		case c := <-changes:
-			t.Errorf("a removed tool is reported: %+v", c)
+			t.Errorf("a tool that was added and removed is reported: %+v", c)
 		default:
 		}
 		cancel()
 		if c, more := <-changes; more {
-			t.Errorf("%+v", c)
+			t.Errorf("received %+v after ctx ended, want a closed channel", c)
 		}
 		closed := r.Watch(context.Background())
 		r.Close()
 		if c, more := <-closed; more {
-			t.Errorf("%+v", c)
+			t.Errorf("received %+v after Close, want a closed channel", c)
 		}
 	})
 }
 
-// Thousands of calls run while tools are added and removed; each call has a valid outcome.
+// TestChangesDuringCalls makes thousands of calls while tools are added and removed. Each call must
+// have a valid outcome.
 func TestChangesDuringCalls(t *testing.T) {
 	r := registered(t, echo("stays"), echo("goes"))
 	s := opened(t, r, Context{SessionID: "s"}, Hooks{})
@@ -287,7 +289,7 @@ func TestChangesDuringCalls(t *testing.T) {
 			for _, name := range []string{"stays", "goes"} {
 				e := s.Do(context.Background(), Ask{Name: name, Args: json.RawMessage(fmt.Sprintf(`{"i":%d}`, i))})
 				if fits := e.Outcome == OutcomeOK && string(e.Result.Output) == fmt.Sprintf(`{"i":%d}`, i); !fits && (name == "stays" || e.Outcome != OutcomeNotFound) {
-					t.Errorf("%s: %+v", name, e)
+					t.Errorf("call of %s = %+v, want its input as output, or not found for a removed tool", name, e)
 				}
 			}
 		})

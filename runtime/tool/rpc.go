@@ -44,7 +44,7 @@ type rpcError struct {
 	Data    any    `json:"data,omitempty"`
 }
 
-// rpcMessage is any message of a process.
+// rpcMessage is a JSON-RPC message from a process.
 type rpcMessage struct {
 	ID     json.RawMessage `json:"id"`
 	Method string          `json:"method"`
@@ -76,7 +76,8 @@ func callParams(input json.RawMessage, c *Context) toolCall {
 	return p
 }
 
-// readOutput reads the process's output until it ends; why describes a violation of the protocol.
+// readOutput reads the process's output until the output ends. why describes a violation of the
+// protocol, or is "".
 func (p *peer) readOutput() (why string) {
 	most := p.l.x.MaxOutput
 	for from := ndjson.NewReader(p.p.Stdout, most); ; {
@@ -97,7 +98,7 @@ func (p *peer) readOutput() (why string) {
 	}
 }
 
-// handleMessage handles a message. It ignores a response to an unknown request, and unknown
+// handleMessage handles a message. It ignores responses to unknown requests and unknown
 // notifications.
 func (p *peer) handleMessage(line []byte) {
 	var m rpcMessage
@@ -117,7 +118,7 @@ func (p *peer) handleMessage(line []byte) {
 	}
 }
 
-// resultOf returns the result in a response.
+// resultOf returns the Result that a response contains.
 func (m *rpcMessage) resultOf() Result {
 	if m.Error != nil {
 		return Failure("%s", m.Error.Message)
@@ -128,7 +129,7 @@ func (m *rpcMessage) resultOf() Result {
 	return Failure("returned no result: %s", beginning(m.Result, quoted))
 }
 
-// handleNonMessage handles a line that is not a message.
+// handleNonMessage handles a line that is not a JSON-RPC message.
 func (p *peer) handleNonMessage(line []byte) {
 	p.noisy.Do(func() {
 		if call := p.oldest(); call != nil {
@@ -179,7 +180,8 @@ func (p *peer) handleNotification(m rpcMessage) {
 	}
 }
 
-// findCall returns the running call with an id, or the only one if id is "".
+// findCall returns the running call with the given ID. If the ID is "" and only one call is
+// running, it returns that call.
 func (p *peer) findCall(id string) (found *peerCall) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -195,7 +197,7 @@ func (p *peer) findCall(id string) (found *peerCall) {
 	return found
 }
 
-// oldest returns the running call that was begun first.
+// oldest returns the running call that began first.
 func (p *peer) oldest() (first *peerCall) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

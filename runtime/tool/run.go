@@ -12,23 +12,23 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
-// grace is how long to wait for a handler after its call has ended.
+// grace is the maximum wait for a handler to return after its call has ended.
 const grace = time.Second
 
-// ErrUnavailable is wrapped by the error of a handler that could not be reached. The outcome is
-// then unavailable, not failed.
+// ErrUnavailable is wrapped by the error of a handler that could not be reached. The outcome of the
+// call is then unavailable instead of failed.
 var ErrUnavailable = errors.New("the tool is not reachable")
 
-// Causes of the end of a handler's context.
+// Causes with which the context of a handler is cancelled.
 var (
 	errTimeout = errors.New("timed out")
 	errIdle    = errors.New("no progress")
 	errOver    = errors.New("the call has ended")
 )
 
-// Run calls the handler within its limits and checks its result against the output's schema. It
-// returns at most a second after ctx ends. A call that was refused or answered ends without the
-// handler.
+// Run calls the handler within its limits and validates its output against the schema. It returns
+// at most a second after ctx ends. For a call that was refused, or whose answer contains a result,
+// it does not call the handler.
 func (c *Call) Run(ctx context.Context) Ended {
 	switch {
 	case c.refused != nil:
@@ -68,7 +68,7 @@ func (c *Call) Run(ctx context.Context) Ended {
 	return e
 }
 
-// unavailable returns the end of a call whose handler could not be opened.
+// unavailable returns the end of a call whose handler could not be created.
 func (c *Call) unavailable(ctx context.Context, err error) Ended {
 	if ctx.Err() != nil {
 		return c.endWith(Failure("%s", c.cancelled(context.Cause(ctx))), OutcomeCancelled, false, 0)
@@ -83,7 +83,7 @@ func (c *Call) cancelled(why error) string {
 	return fmt.Sprintf("tool '%s' was cancelled: %v", c.qualifiedName(), why)
 }
 
-// awaitTurn waits for the session's turn of a sequential tool.
+// awaitTurn waits until no other call of a sequential tool runs in the session. free ends the turn.
 func (c *Call) awaitTurn(ctx context.Context) (free func(), err error) {
 	if !c.e.def.Sequential {
 		return func() {}, nil
@@ -101,7 +101,7 @@ func (c *Call) awaitTurn(ctx context.Context) (free func(), err error) {
 	return acquirePlace(ctx, turn)
 }
 
-// acquirePlace waits for a place.
+// acquirePlace waits until places has room and puts an element into it. free removes the element.
 func acquirePlace(ctx context.Context, places chan struct{}) (free func(), err error) {
 	select {
 	case places <- struct{}{}:
@@ -111,7 +111,7 @@ func acquirePlace(ctx context.Context, places chan struct{}) (free func(), err e
 	}
 }
 
-// answer is a handler's answer, and whether the call had ended by then.
+// answer is the result or error of a handler.
 type answer struct {
 	result Result
 	err    error
@@ -144,7 +144,8 @@ func (c *Call) runHandler(ctx context.Context, cancel context.CancelCauseFunc, h
 	return c.answeredEnd(a, took)
 }
 
-// callHandler calls the handler, in another goroutine unless it is prompt.
+// callHandler calls the handler, in a new goroutine unless the handler is prompt. ended reports
+// whether the call had ended without waiting for the handler's answer.
 func (c *Call) callHandler(ctx context.Context, r *running, h Handler) (a answer, ended bool) {
 	ask := func() (a answer) {
 		a.err = c.guarded(func() (err error) {
@@ -162,7 +163,8 @@ func (c *Call) callHandler(ctx context.Context, r *running, h Handler) (a answer
 	return awaitAnswer(ctx, done, grace+c.e.def.grace)
 }
 
-// awaitAnswer waits for the answer, a little longer than the call.
+// awaitAnswer waits until the handler answers. After the call has ended, it waits a little longer
+// for the answer.
 func awaitAnswer(ctx context.Context, done chan answer, more time.Duration) (a answer, ended bool) {
 	select {
 	case a = <-done:
@@ -179,7 +181,7 @@ func awaitAnswer(ctx context.Context, done chan answer, more time.Duration) (a a
 	}
 }
 
-// guarded calls f and converts a panic to an error. The log receives the stack.
+// guarded calls f and converts a panic to an error. It writes the stack to the log.
 func (c *Call) guarded(f func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -190,7 +192,7 @@ func (c *Call) guarded(f func() error) (err error) {
 	return f()
 }
 
-// cancelledEnd returns the end of a call that ctx has ended.
+// cancelledEnd returns the end of a call whose ctx has ended.
 func (c *Call) cancelledEnd(ctx context.Context, started bool, took time.Duration) Ended {
 	switch why := context.Cause(ctx); why {
 	case errTimeout:
@@ -228,7 +230,7 @@ func (c *Call) answeredEnd(a answer, took time.Duration) Ended {
 	return c.endWith(r, OutcomeOK, true, took)
 }
 
-// metadata returns the part of a result's metadata that can be encoded.
+// metadata returns the members of a result's metadata that can be encoded as JSON.
 func (c *Call) metadata(r Result) map[string]any {
 	if len(r.Metadata) == 0 {
 		return nil
@@ -240,7 +242,7 @@ func (c *Call) metadata(r Result) map[string]any {
 	return r.Metadata
 }
 
-// badOutput returns what is wrong with the output, or "".
+// badOutput returns the problem with the output, or "" if it is valid.
 func (c *Call) badOutput(r Result) string {
 	if r.Output != nil && !json.Valid(r.Output) {
 		return fmt.Sprintf("tool '%s' returned an output that is not valid JSON", c.qualifiedName())

@@ -13,12 +13,12 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/sandbox"
 )
 
-// Sandbox confines a command: the member `sandbox` of a Command. The zero Sandbox only prevents it
-// from gaining privileges.
+// Sandbox confines a command. It is the member `sandbox` of a Command. The zero Sandbox only
+// prevents the command from gaining privileges.
 type Sandbox struct {
 	Net *bool `json:"net"` // false means no network
-	// Read and Write are files and directories. If one of them is not nil, the command can access
-	// only these and what programs need to run.
+	// Read and Write list files and directories. If one of the lists is not nil, the command can
+	// access only the listed paths and the paths that programs need to run.
 	Read       []string `json:"read"`
 	Write      []string `json:"write"`       // for reading too
 	CPUSeconds float64  `json:"cpu_seconds"` // of all its processes together
@@ -29,16 +29,16 @@ type Sandbox struct {
 	Missing    string   `json:"missing"`     // MissingFail, MissingWarn
 }
 
-// The policies for a call whose command the machine cannot confine completely.
+// Policies for a call whose sandbox this machine cannot enforce completely.
 const (
 	MissingFail = "fail" // it fails and starts nothing; the default
 	MissingWarn = "warn" // it runs in the sandbox that is available, with a warning
 )
 
-// noProgram is the missing part if the path of the concerto program is unknown.
+// noProgram describes the missing feature if the path of the concerto program is unknown.
 const noProgram = "the program concerto, which sets sandboxes up"
 
-var landlock = sandbox.Landlock // replaced by tests
+var landlock = sandbox.Landlock // returns the version of Landlock's ABI; replaced by tests
 
 // restrictsFiles reports whether the sandbox restricts files.
 func (s *Sandbox) restrictsFiles() bool { return s.Read != nil || s.Write != nil }
@@ -46,7 +46,7 @@ func (s *Sandbox) restrictsFiles() bool { return s.Read != nil || s.Write != nil
 // offline reports whether the sandbox disables the network.
 func (s *Sandbox) offline() bool { return s.Net != nil && !*s.Net }
 
-// limits returns the limits of the sandbox, or nil.
+// limits returns the resource limits of the sandbox, or nil if it has none.
 func (s *Sandbox) limits() *procgroup.Limits {
 	l := &procgroup.Limits{MemoryMB: s.MemoryMB, CPUSeconds: s.CPUSeconds, Processes: s.Processes, OpenFiles: s.OpenFiles, FileMB: s.FileMB}
 	if !l.Any() {
@@ -80,9 +80,8 @@ func (r *rules) sandbox(s *Sandbox) {
 	}
 }
 
-// Lacks returns the features that this machine lacks to enforce the sandbox, or nil. run.Executable
-// must be the concerto program. To check for network isolation, Lacks may start it as a process of
-// run.
+// Lacks returns the features that the sandbox needs and this machine lacks, or nil. run.Executable
+// must be the concerto program. To check network isolation, Lacks may start it as a process of run.
 func (s *Sandbox) Lacks(run *procgroup.Run) []string {
 	var out []string
 	if run == nil || run.Executable == "" {
@@ -104,8 +103,9 @@ func (s *Sandbox) Lacks(run *procgroup.Run) []string {
 	return out
 }
 
-// Lacks returns what this machine lacks to enforce the sandbox of a tool's command, and whether a
-// call then fails. nil means that nothing is missing or that it has no sandbox.
+// Lacks returns the features that the sandbox of a tool's command needs and this machine lacks.
+// fails reports whether a call of the tool then fails. lacks is nil if nothing is missing or the
+// tool has no sandbox.
 func Lacks(d *Definition, run *procgroup.Run) (lacks []string, fails bool) {
 	if d.sandbox == nil {
 		return nil, false
@@ -113,10 +113,10 @@ func Lacks(d *Definition, run *procgroup.Run) (lacks []string, fails bool) {
 	return d.sandbox.Lacks(run), d.sandbox.Missing == MissingFail
 }
 
-// isolated caches, by program, whether processes can be started without a network.
+// isolated caches the results of isolates by the path of the concerto program.
 var isolated sync.Map
 
-// isolates reports whether a process can be started without a network, by starting one.
+// isolates reports whether a process can be started without a network. It tries to start one.
 func isolates(run *procgroup.Run) bool {
 	found, _ := isolated.LoadOrStore(run.Executable, sync.OnceValue(func() bool {
 		p, err := run.Start(procgroup.Command{Name: "sandbox", Path: run.Executable, Args: sandbox.Plan{}.Command(), Isolated: true, Env: []string{}})
@@ -130,8 +130,8 @@ func isolates(run *procgroup.Run) bool {
 	return found.(func() bool)()
 }
 
-// confine applies the sandbox to a command that is about to start. If a part of the sandbox is not
-// available, it fails, or records the missing parts if the sandbox allows that.
+// confine applies the sandbox to a command that is about to start. If the machine lacks a feature,
+// confine fails, or records the missing features if the sandbox allows that.
 func (x *command) confine(c *Context, how *procgroup.Command) error {
 	s := x.Sandbox
 	if s == nil {
@@ -187,7 +187,8 @@ func (x *command) addFiles(plan *sandbox.Plan, how *procgroup.Command) error {
 	return err
 }
 
-// appendExisting appends paths of the sandbox to a list. It fails if one of them does not exist.
+// appendExisting appends the paths of the sandbox's list key to a list. It fails if one of the
+// paths does not exist.
 func (x *command) appendExisting(to []string, key string, paths []string) ([]string, error) {
 	for _, path := range paths {
 		if !filepath.IsAbs(path) {
@@ -205,7 +206,7 @@ func (x *command) appendExisting(to []string, key string, paths []string) ([]str
 	return to, nil
 }
 
-// recordLacks records the missing parts of the sandbox for the call's handler.
+// recordLacks adds the missing features to the metadata of the call's result.
 func (c *Context) recordLacks(what []string) {
 	if c.running == nil {
 		return

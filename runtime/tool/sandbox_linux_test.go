@@ -23,7 +23,7 @@ import (
 )
 
 func init() {
-	// tries its arguments, and prints the results
+	// performs the actions in its arguments and prints the result of each
 	roles["tries"] = func(args []string) {
 		out := map[string]string{}
 		for _, what := range args {
@@ -40,7 +40,7 @@ func init() {
 		}
 		_ = json.NewEncoder(os.Stdout).Encode(out)
 	}
-	// a session in a user namespace that may have no others
+	// runs a session in a user namespace that may not create further namespaces
 	roles["nested"] = func(args []string) {
 		if err := os.WriteFile("/proc/sys/user/max_user_namespaces", []byte("0"), 0); err != nil {
 			fmt.Println(err)
@@ -81,7 +81,7 @@ var tries = map[string]func(string) error{
 		return err
 	},
 	"win": func(string) error { // privileges
-		const get = 39 // PR_GET_NO_NEW_PRIVS
+		const get = 39 // number of PR_GET_NO_NEW_PRIVS
 		if n, _, _ := syscall.Syscall6(syscall.SYS_PRCTL, get, 0, 0, 0, 0, 0); n == 1 {
 			return errors.New("cannot")
 		}
@@ -118,7 +118,7 @@ func ours() World {
 	return World{Run: &procgroup.Run{ID: procgroup.NewID(), Executable: os.Args[0]}}
 }
 
-// confined is a command that tries actions in a sandbox.
+// confined returns a command that performs actions in a sandbox.
 func confined(s Sandbox, tries ...string) Command {
 	x := plays("tries", tries...)
 	x.Sandbox = &s
@@ -134,7 +134,7 @@ func tried(t *testing.T, x Command, dir string) string {
 	return string(e.Result.Output)
 }
 
-// A command cannot access files that its sandbox does not list.
+// TestSandboxFiles checks that a command can access only the files that its sandbox lists.
 func TestSandboxFiles(t *testing.T) {
 	if sandbox.Landlock() < sandbox.LandlockNeeded {
 		t.Skip("this machine lacks Landlock")
@@ -161,29 +161,30 @@ func TestSandboxFiles(t *testing.T) {
 		"move out.txt": "ok", "read secret.txt": "permission denied", "cut secret.txt": "permission denied", "list secret": "permission denied", "read passwd": "permission denied",
 		"write null": "ok", "run true": "ok", "win x": "cannot"} {
 		if all[what] != want {
-			t.Errorf("%s: %s, not %s", what, all[what], want)
+			t.Errorf("result of %s = %q, want %q", what, all[what], want)
 		}
 	}
 	if _, err := os.Stat(filepath.Join(dir, "cwd", "new.txt")); err == nil {
-		t.Error("it writes where it may read alone")
+		t.Error("the command created a file in a read-only directory")
 	}
 	if _, err := os.Stat(filepath.Join(dir, "out", "new.txt")); err != nil {
 		t.Error(err)
 	}
-	// An empty list lists nothing, and listed paths must exist.
+	// With an empty list no file is accessible. Listed paths must exist.
 	if got := tried(t, confined(Sandbox{Read: []string{}}, in("read", "data/data.txt")), filepath.Join(dir, "cwd")); got != `{"read data.txt":"permission denied"}` {
 		t.Error(got)
 	}
 	if got, want := tried(t, confined(Sandbox{Write: []string{in("", "none")[1:]}}), dir), "the sandbox lists "+filepath.Join(dir, "none")+" in `write`: no such file or directory"; got != want {
 		t.Error(got)
 	}
-	// Without either list all files are accessible.
+	// Without both lists all files are accessible.
 	if got := tried(t, confined(Sandbox{}, "read /etc/passwd", "win x"), dir); got != `{"read passwd":"ok","win x":"cannot"}` {
 		t.Error(got)
 	}
 }
 
-// `net: false` is an empty network; the command's user is unchanged.
+// TestSandboxNet checks that `net: false` starts the command in an empty network without changing
+// its user.
 func TestSandboxNet(t *testing.T) {
 	off, on := false, true
 	s := serve(t, func(http.ResponseWriter, *http.Request) {})
@@ -200,14 +201,14 @@ func TestSandboxNet(t *testing.T) {
 		t.Error(got)
 	}
 	if info, err := os.Stat(file); err != nil || int(info.Sys().(*syscall.Stat_t).Uid) != os.Geteuid() {
-		t.Errorf("it is another user (%v)", err)
+		t.Errorf("the file does not belong to the user of this process (error %v)", err)
 	}
 	if got := tried(t, confined(Sandbox{Net: &on}, "dial "+address), ""); got != `{"`+dial+`":"ok"}` {
 		t.Error(got)
 	}
 }
 
-// Exceeding a limit ends the command, or fails.
+// TestSandboxLimits checks that a command that exceeds a limit is ended or receives an error.
 func TestSandboxLimits(t *testing.T) {
 	dir := t.TempDir()
 	if got := tried(t, confined(Sandbox{OpenFiles: 64}, "open x"), dir); got != `{"open x":"too many open files"}` {
@@ -221,7 +222,7 @@ func TestSandboxLimits(t *testing.T) {
 	}
 }
 
-// A long-lived process has its sandbox too, and ends with its session.
+// TestSandboxLines checks that a long-lived process runs in its sandbox and ends with its session.
 func TestSandboxLines(t *testing.T) {
 	x := stays()
 	x.Sandbox = &Sandbox{OpenFiles: 64}
@@ -230,7 +231,8 @@ func TestSandboxLines(t *testing.T) {
 	expectResult(t, s, `{"do":"count"}`, "2")
 }
 
-// A missing feature of this machine fails the call, or is reported if the sandbox allows that.
+// TestSandboxMissing checks the behaviour on a machine that lacks a feature. The call fails; if the
+// sandbox allows it, the call runs and reports the missing feature.
 func TestSandboxMissing(t *testing.T) {
 	off := false
 	if got := ran(t, confined(Sandbox{}), `{}`, Context{}, Hooks{}).Result.Error; got != "this machine lacks the program concerto, which sets sandboxes up" {
@@ -243,11 +245,11 @@ func TestSandboxMissing(t *testing.T) {
 		e := s.Do(context.Background(), Ask{Name: "x"})
 		info, err := json.Marshal(e.Result.Metadata[infoKey])
 		if want := `"sandbox_missing":["the program concerto, which sets sandboxes up"]`; err != nil || !strings.Contains(string(info), want) || string(e.Result.Output) != `{"win x":"ok"}` {
-			t.Errorf("%s %s %s", info, e.Result.Output, e.Result.Error)
+			t.Errorf("metadata %s, output %s, error %q; want the missing part in the metadata and no error", info, e.Result.Output, e.Result.Error)
 		}
 	}
 	if want := []string{"warn tool 'x' runs without a complete sandbox: this machine does not support the program concerto, which sets sandboxes up"}; !slices.Equal(rec.logs, want) {
-		t.Errorf("%q", rec.logs)
+		t.Errorf("log = %q, want one warning", rec.logs)
 	}
 	for missing, want := range map[string]string{
 		MissingFail: "failed this machine lacks network namespaces  []\n",
@@ -265,12 +267,13 @@ func TestSandboxMissing(t *testing.T) {
 			if _, exited := errors.AsType[*exec.ExitError](err); err != nil && !exited {
 				t.Skipf("this machine lacks user namespaces: %v", err)
 			}
-			t.Errorf("%s: %s (%v), not %s", missing, out, err, want)
+			t.Errorf("missing = %s: got %s (error %v), want %s", missing, out, err, want)
 		}
 	}
 }
 
-// A kernel without Landlock, or whose version cannot restrict files, is reported.
+// TestSandboxLandlock checks that a kernel without Landlock, or with a version of Landlock that
+// cannot restrict files, is reported.
 func TestSandboxLandlock(t *testing.T) {
 	defer func(is func() int) { landlock = is }(landlock)
 	for version, lack := range map[int]string{0: "Landlock", 2: "version 3 of Landlock's ABI (it has 2)"} {
@@ -280,12 +283,12 @@ func TestSandboxLandlock(t *testing.T) {
 		}
 		e := ran(t, confined(Sandbox{Read: []string{}, Missing: MissingWarn, OpenFiles: 64}, "read /etc/passwd", "open x", "win x"), `{}`, Context{}, Hooks{World: ours()})
 		if info := e.Result.Metadata[infoKey].(Info); !slices.Equal(info.SandboxMissing, []string{lack}) || string(e.Result.Output) != `{"open x":"too many open files","read passwd":"ok","win x":"cannot"}` {
-			t.Errorf("%v %s %s", info, e.Result.Output, e.Result.Error)
+			t.Errorf("metadata %v, output %s, error %q; want the missing part and the other limits applied", info, e.Result.Output, e.Result.Error)
 		}
 	}
 }
 
-// Errors of a sandbox are reported with their positions.
+// TestSandboxDefinition checks that errors in a sandbox are reported with their positions.
 func TestSandboxDefinition(t *testing.T) {
 	x := confined(Sandbox{Read: []string{""}, CPUSeconds: -1, Processes: -2, Missing: "ignore"})
 	_, err := x.Definition(Spec{Name: "x"}, "")
@@ -294,9 +297,9 @@ tool 'x': /command/sandbox/cpu_seconds: must be more than 0
 tool 'x': /command/sandbox/processes: must be more than 0
 tool 'x': /command/sandbox/missing: must be one of fail, warn, not "ignore"`
 	if err == nil || err.Error() != want {
-		t.Errorf("%v", err)
+		t.Errorf("error:\n%v\nwant:\n%s", err, want)
 	}
 	if x.Sandbox.Missing != "ignore" {
-		t.Error("it is changed")
+		t.Error("validation changed the definition")
 	}
 }

@@ -18,29 +18,30 @@ import (
 	"github.com/concerto-lang/concerto/runtime/world/clock"
 )
 
-// Hooks connects a session with its owner. Each field may be nil.
+// Hooks connects a session with the application that opened it. Each field may be nil.
 type Hooks struct {
-	// Permit returns why a tool may not be called; nil permits all.
+	// Permit returns an error if a tool may not be called; nil permits all calls.
 	Permit func(d *Definition) error
-	// Sees reports whether a tool exists for the session; nil means all do.
+	// Sees reports whether a tool exists for the session; nil means that every tool does.
 	Sees func(d *Definition) bool
-	// MustApprove reports whether a tool needs approval although its definition does not require
-	// it.
+	// MustApprove reports whether a tool needs an approval in addition to the tools whose
+	// definition requires one.
 	MustApprove func(d *Definition) bool
-	// Approve requests approval, and returns the answer, a JSON value, and who answered. It ends
-	// with ctx. An error means that no approver answers. nil means that there is none.
+	// Approve requests an approval. It returns the answer, a JSON value, and the actor that
+	// answered. It returns when ctx ends. An error means that no approver answers. A nil Approve
+	// means that there is no approver.
 	Approve func(ctx context.Context, q *Question) (answer json.RawMessage, by audit.Actor, err error)
-	// Audit records calls; a call that cannot be recorded is not made.
+	// Audit records calls. A call that cannot be recorded is not made.
 	Audit Auditor
 	// Hide removes known secrets from a JSON text that is shown or recorded.
 	Hide func(text []byte) []byte
 	// Emit passes a value to the application; it must not block.
 	Emit func(channel string, payload json.RawMessage)
-	// OnPhase is called when a call begins and when it has ended; it must not block.
+	// OnPhase is called when a call begins and when it has ended. It must not block.
 	OnPhase func(Phase)
-	// MaxCalls limits how many handlers are started; 0 means no limit.
+	// MaxCalls limits the number of handlers that the session starts; 0 means no limit.
 	MaxCalls int64
-	// Log writes to the run's log.
+	// Log writes a message to the log of the run.
 	Log func(level, message string)
 	// World is the environment of commands and HTTP requests.
 	World World
@@ -48,24 +49,24 @@ type Hooks struct {
 	Clock *clock.PausableClock
 }
 
-// Auditor writes the records of calls, as an *audit.Log does.
+// Auditor stores the records of calls. *audit.Log implements it.
 type Auditor interface {
 	Append(audit.Record) (audit.Line, error)
 }
 
-// CallFinder is an Auditor that can find the records of a call, which may be those of an earlier
-// process of the run.
+// CallFinder is an Auditor that can find the records of a call, including records that an earlier
+// process of the run wrote.
 type CallFinder interface {
-	// Contains reports whether the audit contains a record of that kind for the call.
+	// Contains reports whether the audit contains a record of the given kind for the call.
 	Contains(run, kind, call string) bool
 }
 
-// Session is the set of a registry's tools for one run. It is safe for concurrent use.
+// Session makes the tools of a registry available to one run. It is safe for concurrent use.
 type Session struct {
 	r     *Registry
 	base  Context
 	hooks Hooks
-	ctx   context.Context // ends with the session
+	ctx   context.Context // cancelled when the session is closed
 	end   context.CancelCauseFunc
 	calls atomic.Int64
 	begun atomic.Int64 // number of handlers started
@@ -73,29 +74,29 @@ type Session struct {
 
 	mu     sync.Mutex
 	closed bool
-	made   map[*entry]*made         // handlers of the session
-	turns  map[*entry]chan struct{} // of sequential tools; full during a call
-	grants map[grant]audit.Actor    // calls allowed for the session, and who allowed them
-	warned map[*entry]bool          // a warning that another tool hides it was logged
-	mocked map[string]bool          // in a test: tools that it answers for, "x" or "x@2"
+	made   map[*entry]*made         // handlers that the session has created, by tool
+	turns  map[*entry]chan struct{} // locks of sequential tools: each channel has capacity 1 and is full during a call
+	grants map[grant]audit.Actor    // permissions for the rest of the session, with the actor that granted each
+	warned map[*entry]bool          // tools for which the session has logged that another tool hides them
+	mocked map[string]bool          // tools whose calls a test answers, as "x" or "x@2"; nil outside tests
 }
 
-// made is a handler that Open has created or is creating.
+// made is a handler that the session has created or is creating.
 type made struct {
-	ready   chan struct{} // closed when it is created
+	ready   chan struct{} // closed when the creation has finished
 	handler Handler
 	closer  io.Closer
 	err     error
 }
 
-// Open opens a session without hooks: calls that need approval are denied.
+// Open opens a session without hooks. Calls that need an approval are denied.
 func (r *Registry) Open(ctx context.Context, c Context) (*Session, error) {
 	return r.OpenWith(ctx, c, Hooks{})
 }
 
-// OpenWith opens a session and creates its handlers, with ctx. It fails if a handler cannot be
-// created, and names the tool. Handlers of tools that are registered later are created at their
-// first call.
+// OpenWith opens a session and creates the handlers of all its tools with ctx. If a handler cannot
+// be created, OpenWith fails and the error names the tool. The handler of a tool that is registered
+// later is created at its first call.
 func (r *Registry) OpenWith(ctx context.Context, c Context, h Hooks) (*Session, error) {
 	now := r.snapshot()
 	if now.closed {
@@ -114,10 +115,10 @@ func (r *Registry) OpenWith(ctx context.Context, c Context, h Hooks) (*Session, 
 	return s, nil
 }
 
-// Context returns what the session was opened with.
+// Context returns the Context that the session was opened with.
 func (s *Session) Context() Context { return s.base }
 
-// Close cancels the running calls, waits for them as long as for a handler, and closes the
+// Close cancels the running calls, waits for their handlers for a limited time, and closes the
 // session's handlers.
 func (s *Session) Close() error {
 	s.mu.Lock()
@@ -151,7 +152,7 @@ func (s *Session) registerCall() bool {
 	return !s.closed
 }
 
-// contained calls f and converts a panic to an error.
+// contained calls f and converts a panic to an error that names the tool.
 func contained(name string, f func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -161,7 +162,8 @@ func contained(name string, f func() error) (err error) {
 	return f()
 }
 
-// handlerOf returns the handler of a tool for this session, and creates it at the first call.
+// handlerOf returns the handler of a tool for this session. It creates the handler at the first
+// call.
 func (s *Session) handlerOf(ctx context.Context, e *entry) (Handler, error) {
 	if e.def.Open == nil {
 		return e.def.Handler, nil
@@ -200,7 +202,7 @@ func (s *Session) make(ctx context.Context, e *entry, m *made) {
 	if m.err != nil {
 		m.err = fmt.Errorf("could not open tool '%s': %w", e.def.Name, m.err)
 		s.mu.Lock()
-		delete(s.made, e) // the next call tries again
+		delete(s.made, e) // the next call tries to create the handler again
 		s.mu.Unlock()
 	}
 	close(m.ready)
@@ -219,7 +221,7 @@ func (s *Session) isVisible(e *entry) bool {
 	return s.lacks(e) == "" && (s.hooks.Sees == nil || s.hooks.Sees(&e.def))
 }
 
-// lacks returns what a tool requires that the session cannot show, or "".
+// lacks returns the first media type that the tool requires and the session cannot show, or "".
 func (s *Session) lacks(e *entry) string {
 	for _, need := range e.def.Requires {
 		if what, ok := strings.CutPrefix(need, "render:"); ok && !slices.Contains(s.base.Render, what) {
@@ -229,8 +231,8 @@ func (s *Session) lacks(e *entry) string {
 	return ""
 }
 
-// hides reports whether a hides b, which has the same name and version: a session's tool hides a
-// global one, and an earlier registration a later one.
+// hides reports whether a hides b, which has the same name and version. A session tool hides a
+// global tool, and an earlier registration hides a later one.
 func hides(a, b *entry) bool {
 	if a.def.Scope != b.def.Scope {
 		return a.def.Scope == PerSession
@@ -238,8 +240,8 @@ func hides(a, b *entry) bool {
 	return a.order < b.order
 }
 
-// resolveTool returns the tool with a name, or nil. It allocates nothing unless the name exists
-// only in offers.
+// resolveTool returns the tool with the given name, or nil. It allocates memory only for a name
+// that exists only in offers to models.
 func (s *Session) resolveTool(now *snapshot, name string) *entry {
 	base, version, ok := split(name)
 	if !ok {
@@ -277,7 +279,7 @@ func (s *Session) findEntry(now *snapshot, base string, version int) *entry {
 // noTool is the error text for an unknown tool.
 const noTool = "unknown tool '%s'"
 
-// missingReason returns why there is no tool with a name.
+// missingReason returns the error text for a name without a tool.
 func (s *Session) missingReason(now *snapshot, name string) string {
 	if base, version, ok := split(name); ok {
 		for i := now.firstIndex(base); i < len(now.entries) && now.entries[i].def.Name == base; i++ {
@@ -300,49 +302,49 @@ func (s *Session) missingReason(now *snapshot, name string) string {
 	return fmt.Sprintf(noTool, name)
 }
 
-// Bound is a tool of a session, as it is offered to an agent or host. It names a version: Execute
-// calls what is registered under that version at the time of the call.
+// Bound is a tool of a session in the form that is offered to an agent or host. It refers to a
+// version: Execute calls the tool that is registered under this version at the time of the call.
 type Bound struct {
 	s    *Session
 	e    *entry
 	name string
 }
 
-// Name returns the name for models: "x", or "x__1" if several versions are offered.
+// Name returns the tool's name for models: "x", or "x__1" if several versions are offered.
 func (b Bound) Name() string { return b.name }
 
-// Description returns the description for models.
+// Description returns the tool's description for models.
 func (b Bound) Description() string { return b.e.def.Description }
 
 // Parameters returns the JSON Schema of the arguments.
 func (b Bound) Parameters() json.RawMessage { return b.e.def.Parameters }
 
-// InputSchema is the same as Parameters.
+// InputSchema returns the same value as Parameters.
 func (b Bound) InputSchema() json.RawMessage { return b.e.def.Parameters }
 
 // Definition returns the registered definition. The caller must not change it.
 func (b Bound) Definition() *Definition { return &b.e.def }
 
-// Owner returns the owner.
+// Owner returns the name of the tool's owner.
 func (b Bound) Owner() string { return b.e.owner }
 
-// Exact returns the name of this version: "x@1".
+// Exact returns the name with the version: "x@1".
 func (b Bound) Exact() string { return b.e.id() }
 
-// Execute calls this version; see Session.Call.
+// Execute calls this version of the tool; see Session.Call.
 func (b Bound) Execute(ctx context.Context, input json.RawMessage) Result {
 	return b.s.Call(ctx, b.Exact(), input)
 }
 
-// Tools returns what the session offers now, sorted by name and version.
+// Tools returns the tools that the session currently offers, sorted by name and version.
 func (s *Session) Tools() []Bound {
 	now := s.r.snapshot()
 	s.warn(now)
 	return s.offerTools(now, nil)
 }
 
-// offerTools returns the tools that the session sees and that only selects, with their names for
-// models; nil selects all.
+// offerTools returns the visible tools that the filter selects, with their names for models. A nil
+// filter selects all tools.
 func (s *Session) offerTools(now *snapshot, only *Filter) []Bound {
 	var out []Bound
 	for i := 0; i < len(now.entries); {
@@ -365,8 +367,8 @@ func (s *Session) offerTools(now *snapshot, only *Filter) []Bound {
 	return out
 }
 
-// versioned returns the name of a version in an offer that contains several: "x__1", within the
-// length limit and different from other tools' names.
+// versioned returns the name for models of one of several offered versions: "x__1", shortened to
+// the length limit and different from the names of all other tools.
 func versioned(now *snapshot, before []Bound, name string, version int) string {
 	for mark := "__"; ; mark += "_" {
 		suffix := mark + strconv.Itoa(version)
@@ -379,11 +381,11 @@ func versioned(now *snapshot, before []Bound, name string, version int) string {
 	}
 }
 
-// Listed is a tool in a list.
+// Listed is a tool in the session's list.
 type Listed struct {
 	*Definition
 	Owner string
-	// owner of the tool that has its name and version in the session; "" if it is not hidden
+	// owner of the tool that hides this one in the session; "" if no tool hides it
 	HiddenBy string
 	Stats    Stats
 }
@@ -406,7 +408,7 @@ func (s *Session) List() []Listed {
 	return out
 }
 
-// warn logs, once for each tool, that another tool hides it.
+// warn logs, once for each hidden tool, which tool hides it.
 func (s *Session) warn(now *snapshot) {
 	for i, e := range now.entries {
 		beside := i > 0 && sameVersion(now.entries[i-1], e) || i+1 < len(now.entries) && sameVersion(now.entries[i+1], e)
@@ -420,7 +422,7 @@ func (s *Session) warn(now *snapshot) {
 	}
 }
 
-// warnOnce reports whether it is called for the first time for e.
+// warnOnce reports whether this is the first call for e.
 func (s *Session) warnOnce(e *entry) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -438,7 +440,8 @@ func sameVersion(a, b *entry) bool {
 	return a.def.Version == b.def.Version && a.def.Name == b.def.Name
 }
 
-// entryID returns the name, version and scope, which an owner may register once.
+// entryID returns the name, version and scope of the entry. An owner may register this combination
+// only once.
 func (e *entry) entryID() entryID { return entryID{e.def.Name, e.def.Version, e.def.Scope} }
 
 type entryID struct {

@@ -20,7 +20,7 @@ import (
 
 func actor(kind, name string) audit.Actor { return audit.Actor{Type: kind, Name: name} }
 
-// closing is the closer of a session's handler.
+// closing is the closer of a session's handler. It counts the calls of Close.
 type closing struct {
 	closed *atomic.Int32
 	err    error
@@ -28,7 +28,7 @@ type closing struct {
 
 func (c closing) Close() error { c.closed.Add(1); return c.err }
 
-// stateful is a tool with a counter in each session.
+// stateful returns a tool that counts its calls separately in each session.
 func stateful(name string, closed *atomic.Int32, err error) Definition {
 	return Definition{Name: name, Scope: PerSession, Open: func(_ context.Context, c *Context) (h Handler, closer io.Closer, _ error) {
 		n := 0
@@ -39,7 +39,7 @@ func stateful(name string, closed *atomic.Int32, err error) Definition {
 	}}
 }
 
-// A session has its own handlers, and closes them.
+// TestSessionState checks that each session has its own handlers and closes them.
 func TestSessionState(t *testing.T) {
 	var closed atomic.Int32
 	r := registered(t, stateful("x", &closed, errors.New("stuck")))
@@ -50,27 +50,28 @@ func TestSessionState(t *testing.T) {
 			s = b
 		}
 		if got := s.Call(context.Background(), "x", nil); string(got.Output) != want {
-			t.Errorf("%+v, not %s", got, want)
+			t.Errorf("result = %+v, want output %s", got, want)
 		}
 	}
 	if err := r.Register(stateful("later", &closed, nil)); err != nil {
 		t.Fatal(err)
 	}
 	if got := b.Call(context.Background(), "later", nil); string(got.Output) != `"b  1"` {
-		t.Errorf("%+v", got)
+		t.Errorf("result of a tool registered later = %+v, want output \"b  1\"", got)
 	}
 	if err := b.Close(); err == nil || err.Error() != "could not close tool 'x': stuck" || closed.Load() != 2 {
-		t.Errorf("%v, %d closed", err, closed.Load())
+		t.Errorf("Close: error %v with %d handlers closed, want 2 and the error of tool 'x'", err, closed.Load())
 	}
 	if err := b.Close(); err != nil || closed.Load() != 2 {
-		t.Error("it was closed twice")
+		t.Error("the second Close closed handlers again")
 	}
 	if e := b.Do(context.Background(), Ask{Name: "x"}); e.Outcome != OutcomeUnavailable || e.Result.Error != "x was not called: the tools are closed" {
-		t.Errorf("%+v", e)
+		t.Errorf("call after Close = %+v, want unavailable", e)
 	}
 }
 
-// A tool that cannot be opened fails the session, and is named; opened handlers are closed.
+// TestOpenFails checks that a session cannot be opened if the handler of a tool cannot be created.
+// The error must name the tool, and the handlers created before must be closed.
 func TestOpenFails(t *testing.T) {
 	var closed atomic.Int32
 	fails := Definition{Name: "y", Scope: PerSession}
@@ -85,7 +86,7 @@ func TestOpenFails(t *testing.T) {
 		fails.Open = open
 		r := registered(t, stateful("x", &closed, nil), fails)
 		if _, err := r.Open(context.Background(), Context{}); err == nil || err.Error() != want || closed.Load() != 1 {
-			t.Errorf("%v, %d closed", err, closed.Load())
+			t.Errorf("Open: error %v with %d handlers closed, want %q with 1", err, closed.Load(), want)
 		}
 		r = registered(t, echo("x"))
 		s := opened(t, r, Context{}, Hooks{})
@@ -93,12 +94,12 @@ func TestOpenFails(t *testing.T) {
 			t.Fatal(err)
 		}
 		if e := s.Do(context.Background(), Ask{Name: "y"}); e.Outcome != OutcomeUnavailable || e.Result.Error != want {
-			t.Errorf("%+v", e)
+			t.Errorf("call = %+v, want unavailable with %q", e, want)
 		}
 	}
 }
 
-// Closing a session ends its calls first.
+// TestCloseEndsCalls checks that Close cancels the running calls before it closes the handlers.
 func TestCloseEndsCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := echo("x")
@@ -109,10 +110,10 @@ func TestCloseEndsCalls(t *testing.T) {
 		time.Sleep(time.Second)
 		began := time.Now()
 		if err := s.Close(); err != nil || time.Since(began) != time.Second {
-			t.Errorf("%v after %s", err, time.Since(began))
+			t.Errorf("Close: error %v after %s, want none after 1s", err, time.Since(began))
 		}
 		if e := <-ended; e.Outcome != OutcomeCancelled || e.Result.Error != "tool 'x' was cancelled: the tools are closed" {
-			t.Errorf("%+v", e)
+			t.Errorf("call = %+v, want a cancellation", e)
 		}
 		time.Sleep(2 * time.Hour)
 	})
@@ -130,8 +131,9 @@ func answering(name string, n int, scope Scope, text string) Definition {
 	return Definition{Name: name, Version: n, Scope: scope, Handler: func(context.Context, json.RawMessage, *Context) (Result, error) { return Success(text) }}
 }
 
-// TestChosenVersions checks that a declaration that names a tool without a version gets the highest
-// one under its plain name, and that the program's own tool hides it with one warning.
+// TestChosenVersions checks the offer for a declaration that names a tool without a version: the
+// highest version under its plain name. If the program has a tool with the same name, the
+// application's tool is hidden, and one warning is logged.
 func TestChosenVersions(t *testing.T) {
 	r := registered(t, answering("x", 1, Global, "1"), answering("x", 2, Global, "2"), answering("x", 10, Global, "10"), answering("y", 1, Global, "y"))
 	app := &recorder{}
@@ -148,13 +150,13 @@ func TestChosenVersions(t *testing.T) {
 			}
 		}
 		if strings.Join(got, " ") != want {
-			t.Errorf("app_tools %q: %q, want %q", only, got, want)
+			t.Errorf("app_tools %q: offered names %q, want %q", only, got, want)
 		}
 	}
 	words := []string{"x", "y"}
 	for range 2 {
 		if got := s.offerFor(&effect.AppList{Only: &words, Reserved: []string{"y"}}).Tools; len(got) != 1 || got[0].Name != "x" {
-			t.Errorf("%+v", got)
+			t.Errorf("offered tools = %+v, want only x", got)
 		}
 	}
 	if got := app.so(&app.logs); got != "warn tool 'y@1' of go is hidden by the program's own tool with the same name" {
@@ -162,8 +164,8 @@ func TestChosenVersions(t *testing.T) {
 	}
 }
 
-// One name has one meaning: a session's tool precedes a global one, and the highest version the
-// others; several versions have separate names for models.
+// TestOffers checks the names of the offered tools. A session tool precedes a global one, and a
+// plain name means the highest version. Several versions of a tool have separate names for models.
 func TestOffers(t *testing.T) {
 	r := registered(t, answering("x", 1, Global, "global 1"), answering("x", 2, Global, "global 2"), answering("only", 3, Global, "o"), answering("x__1", 1, Global, "plain"))
 	if err := errors.Join(r.As("client:a").Register(answering("x", 2, PerSession, "a's")), r.As("client:b").Register(answering("x", 2, PerSession, "b's")),
@@ -177,7 +179,7 @@ func TestOffers(t *testing.T) {
 	}
 	for name, want := range map[string]string{"x": "a's", "x@1": "global 1", "x@2": "a's", "x___1": "global 1", "x__2": "a's", "x__1": "plain", "y": "s1's", "only": "o"} {
 		if got := s.Call(context.Background(), name, nil); string(got.Output) != `"`+want+`"` {
-			t.Errorf("%s: %+v", name, got)
+			t.Errorf("call of %s = %+v, want output %q", name, got, want)
 		}
 	}
 	s.Tools()
@@ -197,17 +199,17 @@ func TestOffers(t *testing.T) {
 	if got := offered(other); got != "only=only@3/go x___1=x@1/go x__2=x@2/go x__1=x__1@1/go" {
 		t.Error(got)
 	}
-	// An offer is fixed: a removed tool is not found, even by its name for models.
+	// An offer does not change: a call of a removed tool finds no tool.
 	tools := s.Tools()
 	r.Unregister("x")
 	for _, b := range tools[1:3] {
 		if e := b.Execute(context.Background(), nil); e.Metadata["concerto"].(Info).Outcome != OutcomeNotFound {
-			t.Errorf("%+v", e)
+			t.Errorf("call of a removed tool = %+v, want not found", e)
 		}
 	}
 }
 
-// Names for models respect the length limit.
+// TestLongOffers checks that names for models do not exceed the length limit.
 func TestLongOffers(t *testing.T) {
 	long := strings.Repeat("a", 63)
 	r := registered(t, version(long, 1), version(long, 20), version(long+"b", 1), version(long+"b", 2))
@@ -215,16 +217,17 @@ func TestLongOffers(t *testing.T) {
 	seen := map[string]bool{}
 	for _, b := range s.Tools() {
 		if toolname.Check(b.Name()) != nil || seen[b.Name()] {
-			t.Errorf("offered as %s", b.Name())
+			t.Errorf("name for models %q is invalid or not unique", b.Name())
 		}
 		seen[b.Name()] = true
 		if e := s.Do(context.Background(), Ask{Name: b.Name()}); e.Outcome != OutcomeOK {
-			t.Errorf("%s: %+v", b.Name(), e)
+			t.Errorf("call of %s = %+v, want success", b.Name(), e)
 		}
 	}
 }
 
-// A session is not offered what it cannot show or must not see.
+// TestSessionSeesOwnTools checks that a session is not offered tools that it may not see or whose
+// results it cannot show.
 func TestSessionSeesOwnTools(t *testing.T) {
 	picture := echo("picture")
 	picture.Requires, picture.Category = []string{"render:image/png"}, "art"
@@ -237,12 +240,12 @@ func TestSessionSeesOwnTools(t *testing.T) {
 		"":                              opened(t, r, Context{}, Hooks{Sees: only.Has}),
 	} {
 		if got := offered(s); got != want {
-			t.Errorf("%q, not %q", got, want)
+			t.Errorf("offered tools = %q, want %q", got, want)
 		}
 	}
 }
 
-// Lists contain the number of calls, of failures, and the durations.
+// TestStats checks the numbers of calls and failures and the durations in lists.
 func TestStats(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := echo("x")
@@ -262,18 +265,18 @@ func TestStats(t *testing.T) {
 		s.Call(context.Background(), "x", nil)
 		got := s.List()[0].Stats
 		if got.Calls != 100 || got.Failed != 1 || got.P50 < 10*time.Millisecond || got.P50 > 12500*time.Microsecond || got.P99 != got.P50 {
-			t.Errorf("%+v", got)
+			t.Errorf("statistics = %+v, want 100 calls, 1 failure and 10ms to 12.5ms", got)
 		}
 		s.Call(context.Background(), "x", json.RawMessage(`{"ms":900}`))
 		s.Call(context.Background(), "x", json.RawMessage(`{"ms":900}`))
 		if got := s.List()[0].Stats; got.P99 < 900*time.Millisecond || got.P99 > 1125*time.Millisecond {
-			t.Errorf("%+v", got)
+			t.Errorf("statistics = %+v, want P99 between 900ms and 1125ms", got)
 		}
 	})
 	for us := range 100_000 {
 		d := time.Duration(us) * time.Microsecond
 		if i := durationStep(d); upper(i) < d || i > 0 && upper(i-1) >= d {
-			t.Fatalf("%s is in step %d, of %s to %s", d, i, upper(i-1), upper(i))
+			t.Fatalf("duration %s is in step %d, which ranges from %s to %s", d, i, upper(i-1), upper(i))
 		}
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
-// Spec is a definition without its handler, in the form of files, the manifest and the protocol:
-// times are in seconds, and missing members have their defaults.
+// Spec is a definition without its handler, in the form that files, the manifest and the protocol
+// use. Times are in seconds, and missing members have their default values.
 type Spec struct {
 	Name             string          `json:"name"`
 	Description      string          `json:"description"`
@@ -35,17 +35,17 @@ func (d *Definition) Spec() Spec {
 		IdleTimeout: d.IdleTimeout.Seconds(), Sequential: d.Sequential, MaxConcurrent: d.MaxConcurrent, Requires: d.Requires}
 }
 
-// With returns the definition with a handler.
+// With returns the definition that consists of the Spec and a handler.
 func (s Spec) With(h Handler) Definition {
 	return Definition{Name: s.Name, Description: s.Description, Parameters: s.Parameters, Output: s.Output, Handler: h, Version: s.Version, Scope: s.Scope,
 		Category: s.Category, RequiresApproval: s.RequiresApproval, ApprovalTimeout: duration(s.ApprovalTimeout), OnTimeout: s.OnTimeout,
 		Timeout: duration(s.Timeout), IdleTimeout: duration(s.IdleTimeout), Sequential: s.Sequential, MaxConcurrent: s.MaxConcurrent, Requires: s.Requires}
 }
 
-// duration converts seconds. A positive value never becomes 0, which means the default, and one
-// beyond the limit stays beyond it.
+// duration converts seconds. A positive value never becomes 0, because 0 means the default. A value
+// beyond the limit remains beyond it, so that validation can report it.
 func duration(s float64) time.Duration {
-	const most = 1e9 // seconds
+	const most = 1e9 // in seconds
 	ns := math.Max(-most, math.Min(s, most)) * float64(time.Second)
 	if d := time.Duration(math.Round(ns)); d != 0 || s == 0 {
 		return d
@@ -64,7 +64,7 @@ type listedWire struct {
 	P99MS    float64 `json:"p99_ms"`
 }
 
-// MarshalJSON returns a tool in the form of `tools/list`.
+// MarshalJSON returns the tool in the form of `tools/list`.
 func (l Listed) MarshalJSON() ([]byte, error) {
 	ms := func(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 	return jsonwrite.Encode(listedWire{l.Spec(), l.Owner, l.HiddenBy, l.Stats.Calls, l.Stats.Failed, ms(l.Stats.P50), ms(l.Stats.P99)})

@@ -10,7 +10,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
-// A Spec survives encoding and decoding.
+// TestSpec checks that a Spec does not change when it is decoded and encoded.
 func TestSpec(t *testing.T) {
 	const text = `{"name":"x","description":"d","parameters":{"type":"object"},"output":{"type":"string"},"version":2,"scope":"session","category":"db",` +
 		`"requires_approval":true,"approval_timeout":0.5,"on_timeout":"halt","timeout":30,"idle_timeout":1.5,"sequential":true,"max_concurrent":3,"requires":["render:a"]}`
@@ -20,16 +20,16 @@ func TestSpec(t *testing.T) {
 	}
 	d := s.With(echo("x").Handler)
 	if d.Timeout != 30*time.Second || d.ApprovalTimeout != 500*time.Millisecond || d.IdleTimeout != 1500*time.Millisecond {
-		t.Errorf("%+v", d)
+		t.Errorf("definition = %+v, want the timeouts of the Spec", d)
 	}
 	r := registered(t, d)
 	if back, err := jsonwrite.Encode(r.List()[0].Spec()); err != nil || string(back) != text {
-		t.Errorf("%s, %v", back, err)
+		t.Errorf("encoded Spec = %s (error %v), want %s", back, err, text)
 	}
 	for seconds, want := range map[float64]string{1e300: "/timeout: must be", -1: "/timeout: must be", 1e-12: "/timeout: must be", 86401: "/timeout: must be", 0: ""} {
 		err := (&Registry{}).Register(Spec{Name: "x", Timeout: seconds}.With(d.Handler))
 		if got := err != nil; got != (want != "") || got && !strings.Contains(err.Error(), want) {
-			t.Errorf("%v: %v", seconds, err)
+			t.Errorf("timeout %v: error %v, want %q", seconds, err, want)
 		}
 	}
 }
@@ -40,6 +40,6 @@ func TestListedJSON(t *testing.T) {
 	text, err := jsonwrite.Encode(s.List())
 	const want = `[{"name":"x","description":"Gives what it gets","parameters":{"type":"object"},"version":1,"scope":"global","on_timeout":"deny","timeout":60,"owner":"go","calls":1,"failed":0,"p50_ms":`
 	if err != nil || !strings.HasPrefix(string(text), want) {
-		t.Errorf("%s, %v", text, err)
+		t.Errorf("list = %s (error %v), want the prefix %s", text, err, want)
 	}
 }

@@ -6,18 +6,19 @@ import (
 	"time"
 )
 
-// Stats contains statistics of a tool's calls.
+// Stats contains statistics about the calls of a tool.
 type Stats struct {
 	Calls, Failed int64
-	P50, P99      time.Duration // of the handler's time, with a precision of a quarter
+	P50, P99      time.Duration // percentiles of the handler's time, rounded up by at most a quarter
 }
 
-// stats counts calls by duration. Its counters are allocated at the first call.
+// stats counts calls by duration. The counters are allocated at the first call.
 type stats struct{ counts atomic.Pointer[counts] }
 
 type counts struct {
 	calls, failed atomic.Int64
-	// times counts calls by the microseconds of their handlers, in four steps for each doubling.
+	// times counts calls by the duration of their handlers in microseconds. Each doubling of the
+	// duration is divided into four steps.
 	times [4 * 65]atomic.Int64
 }
 
@@ -34,7 +35,7 @@ func (s *stats) addCall(took time.Duration, failed bool) {
 	c.times[durationStep(took)].Add(1)
 }
 
-// durationStep returns the step of a duration.
+// durationStep returns the index of the step that contains a duration.
 func durationStep(d time.Duration) int {
 	us := uint64(max(d.Microseconds(), 0))
 	n := bits.Len64(us)

@@ -8,15 +8,15 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/toolname"
 )
 
-// ownerTest owns tools that exist only because a test mocks them.
+// ownerTest is the owner of tools that exist only because a test mocks them.
 const ownerTest = "test"
 
-// errNoTest is the error of a mock outside a test.
+// errNoTest is the error of Mock outside a test.
 var errNoTest = errors.New("tools are only mocked under `concerto test`")
 
-// Mock makes a test answer the calls of a tool, "x" or "x@2". The calls are processed up to the
-// handler, and then return their arguments to the test. A tool that does not exist is registered
-// for this session, with any arguments.
+// Mock makes a test answer the calls of the tool "x" or "x@2". Such a call performs all steps up to
+// the handler, and then returns its arguments to the test. A tool that does not exist is registered
+// for this session and accepts any arguments.
 func (s *Session) Mock(name string) error {
 	ref, err := toolname.ParseRef(name)
 	switch {
@@ -40,25 +40,27 @@ func (s *Session) Mock(name string) error {
 		}})
 }
 
-// isMocked reports whether the test answers for the tool.
+// isMocked reports whether the test answers the calls of the tool.
 func (s *Session) isMocked(e *entry) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.mocked[e.def.Name] || s.mocked[e.id()]
 }
 
-// unplayed reports whether the session belongs to a test that must not reach what the tool does.
+// unplayed reports whether the session belongs to a test that must not call this tool, because the
+// tool may have effects outside the process.
 func (s *Session) unplayed(e *entry) bool {
 	return s.hooks.World.Test && !s.hooks.World.Reach && !e.def.inTests
 }
 
-// outside reports whether a call in a recorded test has reached what the tool does.
+// outside reports whether the call, in a test that is being recorded, had effects outside the
+// process.
 func (c *Call) outside(e Ended) bool {
 	w := c.s.hooks.World
 	return w.Test && w.Reach && !c.e.def.inTests && !e.mocked
 }
 
-// endInTest returns the end of a test's call that ends before the handler.
+// endInTest returns the end of a call that a test ends before the handler.
 func (c *Call) endInTest() (Ended, bool) {
 	switch {
 	case !c.s.hooks.World.Test:

@@ -35,62 +35,62 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
-// Scope is the lifetime of a tool's handler.
+// Scope specifies the lifetime of a tool's handler.
 type Scope string
 
-// A tool is global, with one handler for all sessions, unless its scope is PerSession: then Open
-// creates a handler for each session, which is closed with it. (The name Session is already a
-// type.)
+// The scopes. The handler of a global tool serves all sessions. For a tool with the scope
+// PerSession, Definition.Open creates a handler for each session, which is closed with the session.
+// The name PerSession is used because Session is already a type.
 const (
 	Global     Scope = "global"
 	PerSession Scope = "session"
 )
 
-// Handler answers a call. input is valid against the parameters' schema. When ctx ends, the call
-// has ended, and a later result is dropped. A panic or an error is a failed result.
+// Handler answers a call. input is valid against the schema of the parameters. When ctx ends, the
+// call ends too, and a later result is dropped. A panic or an error makes the call fail.
 type Handler func(ctx context.Context, input json.RawMessage, c *Context) (Result, error)
 
-// Definition describes a tool. The zero value of a field is its default.
+// Definition describes a tool. The zero value of a field means its default.
 type Definition struct {
 	Name, Description  string
-	Parameters, Output json.RawMessage // JSON Schemas; by default {"type": "object"} and none
+	Parameters, Output json.RawMessage // JSON Schemas; the defaults are {"type": "object"} and no schema
 	Handler            Handler
-	// Open creates the handler of a session, in place of Handler; the session closes it.
+	// Open creates a handler for a session; it replaces Handler. The session closes the handler.
 	Open                   func(context.Context, *Context) (Handler, io.Closer, error)
-	Scope                  Scope // default Global
-	Version, MaxConcurrent int   // default 1 and no limit
+	Scope                  Scope // default: Global
+	Version, MaxConcurrent int   // defaults: 1 and no limit
 	Category, OnTimeout    string
-	// Timeout limits a call's handler (60 s), IdleTimeout the time without a progress report (no
-	// limit), and ApprovalTimeout the wait for an approval (300 s).
+	// Timeout limits the handler's time (default 60 s), IdleTimeout the time without a progress
+	// report (default no limit), and ApprovalTimeout the wait for an approval (default 300 s).
 	Timeout, IdleTimeout, ApprovalTimeout time.Duration
 	RequiresApproval, Sequential          bool
-	// "render:image/png": what a session must be able to show
+	// media types that a session must be able to show, like "render:image/png"
 	Requires []string
 
 	inner
 }
 
-// inner contains settings that only this package makes.
+// inner contains settings that only this package sets.
 type inner struct {
-	wrong   error         // New: the type has no schema
-	grace   time.Duration // additional time that the handler needs to end
+	wrong   error         // error of New for a type without a schema
+	grace   time.Duration // time that the handler may take to return after its ctx has ended
 	prompt  bool          // the handler returns as soon as its ctx ends
-	inTests bool          // it reaches nothing outside, so tests may call it
-	sandbox *Sandbox      // of a command; nil for none
-	// release, if not nil, is called when the definition was removed; wait returns when the
-	// handler's resources are released.
+	inTests bool          // the handler has no effect outside the process, so tests of programs may call it
+	sandbox *Sandbox      // sandbox of a command; nil for none
+	// release is called when the definition was removed from the registry; nil for none. wait
+	// returns when the handler's resources are released.
 	release func() (wait func())
 }
 
-// ForTests marks the tool as one that reaches nothing outside, so that tests of programs may call
-// it.
+// ForTests marks the tool as one without effects outside the process, so that tests of programs may
+// call it.
 func (d Definition) ForTests() Definition {
 	d.inTests = true
 	return d
 }
 
-// Prompt marks the handler as one that returns as soon as its ctx ends, so that it needs no
-// watching goroutine.
+// Prompt marks the handler as one that returns as soon as its ctx ends. Such a handler is called
+// without an additional goroutine.
 func (d Definition) Prompt() Definition {
 	d.prompt = true
 	return d
@@ -99,13 +99,13 @@ func (d Definition) Prompt() Definition {
 // InTests reports whether tests of programs may call the tool.
 func (d *Definition) InTests() bool { return d.inTests }
 
-// The defaults that are not zero.
+// Default values that are not zero.
 const (
 	DefaultTimeout         = 60 * time.Second
 	DefaultApprovalTimeout = 300 * time.Second
 )
 
-// ApprovalLimit returns how long to wait for an approval.
+// ApprovalLimit returns the maximum wait for an approval.
 func (d *Definition) ApprovalLimit() time.Duration {
 	if d.ApprovalTimeout == 0 {
 		return DefaultApprovalTimeout
@@ -113,7 +113,7 @@ func (d *Definition) ApprovalLimit() time.Duration {
 	return d.ApprovalTimeout
 }
 
-// The policies for an approval without an answer in time.
+// Decisions for an approval that is not answered in time.
 const (
 	OnTimeoutDeny  = "deny"
 	OnTimeoutAllow = "allow"
@@ -121,21 +121,21 @@ const (
 )
 
 // Context describes a call to its handler. A session is opened with a Context in which CallID and
-// Chain are empty and Caller is the owner ("client:ID", or "").
+// Chain are empty and Caller is the owner of the session ("client:ID", or "").
 type Context struct {
 	SessionID, Cwd, CallID string
-	// the agent's or host's name, "client:ID", or the calling function or tool
+	// name of the agent or host, "client:ID", or the name of the calling function or tool
 	Caller      string
-	Route       string // one of the Routes
+	Route       string // how the call arrived; one of the Route constants
 	Environment map[string]string
 	Metadata    map[string]any
-	Chain       []string // names of the calls that led to this one, including it
-	Render      []string // what the session can show: "image/png"
+	Chain       []string // names of the tools in the chain of calls, including this call's tool
+	Render      []string // media types that the session can show, like "image/png"
 
-	running *running // the call, in a handler's Context
+	running *running // the running call; nil outside a handler
 }
 
-// The routes by which a call comes.
+// The routes by which a call can arrive.
 const (
 	RouteAgent    = "agent"
 	RouteHost     = "host"
@@ -145,7 +145,7 @@ const (
 	RouteTool     = "tool"
 )
 
-// Outcome is the result category of a call.
+// Outcome is the category of a call's result.
 type Outcome string
 
 // The outcomes.
@@ -164,8 +164,8 @@ const (
 // Outcomes lists all outcomes.
 var Outcomes = []Outcome{OutcomeOK, OutcomeFailed, OutcomeArguments, OutcomeNotFound, OutcomeDenied, OutcomeTimeout, OutcomeCancelled, OutcomeUnavailable, OutcomeLimit}
 
-// Result is the result of a call. Output is JSON, nil for null. Metadata is for the log, never for
-// a model; the result of a session's call contains `concerto` in it, which is an Info.
+// Result is the result of a call. Output is JSON; nil means null. Metadata is for logs and is never
+// shown to a model. The metadata of a session's call contains an Info under the key "concerto".
 type Result struct {
 	Success  bool
 	Output   json.RawMessage
@@ -173,19 +173,20 @@ type Result struct {
 	Metadata map[string]any
 }
 
-// Info is what the runtime adds to the metadata of a result.
+// Info is the part of a result's metadata that the runtime adds.
 type Info struct {
 	CallID     string  `json:"call_id"`
 	Outcome    Outcome `json:"outcome"`
 	DurationMS int64   `json:"duration_ms"`
-	// SandboxMissing lists what this machine lacks to enforce the sandbox of the tool's command.
+	// SandboxMissing lists the features that the sandbox of the tool's command needs and this
+	// machine lacks.
 	SandboxMissing []string `json:"sandbox_missing,omitempty"`
 }
 
 // infoKey is the key of Info in a Result's metadata.
 const infoKey = "concerto"
 
-// Success returns a Result with v as JSON.
+// Success returns a successful Result whose output is v as JSON.
 func Success(v any) (Result, error) {
 	text, err := jsonwrite.Encode(v)
 	if err != nil {
@@ -194,10 +195,10 @@ func Success(v any) (Result, error) {
 	return Result{Success: true, Output: text}, nil
 }
 
-// Failure returns a failed Result.
+// Failure returns a failed Result with a formatted error.
 func Failure(format string, args ...any) Result { return Result{Error: fmt.Sprintf(format, args...)} }
 
-// MarshalJSON writes all four members; a missing output or error is null.
+// MarshalJSON writes all four members. A missing output or error is written as null.
 func (r Result) MarshalJSON() ([]byte, error) { return r.AppendJSON(nil) }
 
 // AppendJSON appends the output of MarshalJSON.
@@ -224,7 +225,7 @@ func (r Result) AppendJSON(b []byte) ([]byte, error) {
 	return append(b, '}'), err
 }
 
-// UnmarshalJSON parses a result; all members but `success` are optional.
+// UnmarshalJSON parses a result. Only the member `success` is required.
 func (r *Result) UnmarshalJSON(text []byte) error {
 	var w struct {
 		Success  *bool           `json:"success"`
@@ -245,8 +246,8 @@ func (r *Result) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// Text returns the result for a model, and whether it is a failure: a text unchanged, any other
-// output as JSON.
+// Text returns the result as text for a model, and whether it is a failure. A string is returned
+// without quotes, any other output as JSON.
 func (r Result) Text() (text string, failed bool) {
 	if !r.Success && r.Error != "" {
 		return r.Error, true
@@ -263,5 +264,5 @@ func (r Result) Text() (text string, failed bool) {
 	return string(r.Output), !r.Success
 }
 
-// formatSeconds formats a duration as a number of seconds.
+// formatSeconds formats a duration as a number of seconds without trailing zeros.
 func formatSeconds(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', -1, 64) }

@@ -10,36 +10,38 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
 )
 
-// World is the environment of commands and HTTP requests: what a run passes to its processes. The
-// zero World is that of this process.
+// World is the environment in which the commands and HTTP requests of tools run. The zero World
+// uses the environment of this process.
 type World struct {
-	Environ []string // the run's, as "NAME=value"; nil means the process's
-	// variables that contain others' keys: a command receives only those that it names
+	Environ []string // environment of the run, as "NAME=value"; nil means that of this process
+	// variables that contain the keys of models and servers: a command receives only those that it
+	// names in pass_env
 	Keys map[string]bool
-	Run  *procgroup.Run // run that the commands belong to; nil means this process's
-	// Executable is the path of the concerto program, used without a Run; "" for none.
+	Run  *procgroup.Run // run that the commands belong to; nil means a run of this process
+	// Executable is the path of the concerto program, used if Run is nil; "" for none.
 	Executable string
-	// Stderr receives lines of a command's standard error; nil drops them.
+	// Stderr receives the lines of a command's standard error; nil drops them.
 	Stderr func(tool, line string)
-	// Secret, if not nil, receives the value of a secret variable before it is used.
+	// Secret receives the value of each secret variable before the value is used; nil for none.
 	Secret func(variable, value string)
-	// Test means that the run is a test, which reaches nothing outside: handlers that may do so are
-	// not called.
+	// Test means that the run is a test without effects outside the process: handlers that may have
+	// such effects are not called.
 	Test bool
-	// Reach means that a test is being recorded and calls them nevertheless.
+	// Reach means that a test is being recorded, so that such handlers are called.
 	Reach bool
-	// Refused returns why an owner's tool may not access something, or "". nil permits all.
+	// Refused returns the reason why the tool of an owner may not access r, or "" if it may. nil
+	// permits everything.
 	Refused func(owner string, r Reach) string
 }
 
-// Reach is what a handler is about to use: a Command or an Address.
+// Reach describes the access that a handler needs: either Command or Address is set.
 type Reach struct {
-	Command string   // a name, or the path of a file
+	Command string   // name of a program, or path of a file
 	Address string   // a URL
-	Env     []string // variables of the run that are passed on
+	Env     []string // names of the run's variables that are passed on
 }
 
-// world returns the environment of the call's handler.
+// world returns the World of the call's session.
 func (c *Context) world() *World {
 	if c.running == nil {
 		return &World{}
@@ -62,14 +64,14 @@ func (c *Context) checkReach(r Reach) error {
 	return nil
 }
 
-// warn writes to the run's log.
+// warn writes a warning to the log of the run.
 func (c *Context) warn(format string, args ...any) {
 	if c.running != nil {
 		c.running.c.s.log("warn", fmt.Sprintf(format, args...))
 	}
 }
 
-// runs contains the runs of this process, by executable.
+// runs contains the runs that this process has created for commands, by executable.
 var runs sync.Map
 
 // commandRun returns the run that commands belong to.
@@ -84,7 +86,7 @@ func (w *World) commandRun() *procgroup.Run {
 	return r.(*procgroup.Run)
 }
 
-// environ returns the run's environment.
+// environ returns the environment of the run.
 func (w *World) environ() []string {
 	if w.Environ == nil {
 		return os.Environ()
@@ -92,7 +94,8 @@ func (w *World) environ() []string {
 	return w.Environ
 }
 
-// lookupVariable returns a variable that the application set for the session, otherwise the run's.
+// lookupVariable returns the value of a variable: the one that the application has set for the
+// session, otherwise that of the run. ofRun reports whether the value is the run's.
 func (w *World) lookupVariable(name string, session map[string]string) (value string, ofRun bool, err error) {
 	if v, ok := session[name]; ok {
 		return v, false, nil
@@ -104,7 +107,7 @@ func (w *World) lookupVariable(name string, session map[string]string) (value st
 	return v, true, nil
 }
 
-// CallInfo describes a call to a handler that is not a Go function.
+// CallInfo is the description of a call for a handler that is not a Go function.
 type CallInfo struct {
 	SessionID   string            `json:"session_id"`
 	Cwd         string            `json:"cwd"`
@@ -117,7 +120,7 @@ type CallInfo struct {
 	Route       string            `json:"route"`
 }
 
-// CallInfo returns the description of the call, in a handler's Context.
+// CallInfo returns the description of the call. c must be the Context of a handler.
 func (c *Context) CallInfo() CallInfo {
 	t := CallInfo{SessionID: c.SessionID, Cwd: c.Cwd, Environment: c.Environment, Metadata: c.Metadata, CallID: c.CallID, By: c.Caller, Route: c.Route}
 	if t.Environment == nil {
@@ -133,7 +136,8 @@ func (c *Context) CallInfo() CallInfo {
 	return t
 }
 
-// joined returns an environment in which each name appears once, with its last value.
+// joined returns the environment with the variables in more added. Each name appears once, with its
+// last value.
 func joined(environ []string, more map[string]string) []string {
 	all := map[string]string{}
 	for _, kv := range environ {

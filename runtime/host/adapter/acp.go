@@ -181,7 +181,7 @@ func (a *ACP) ToAgent(line []byte) (s Output) {
 	return s
 }
 
-// capabilities returns the client capabilities, which tell the agent which requests it may send.
+// capabilities returns the client capabilities, which list the requests that the agent may send.
 func (a *ACP) capabilities() obj {
 	all := obj{"elicitation": obj{"form": obj{}}}
 	if a.cfg.Serves {

@@ -11,7 +11,7 @@ import (
 	"github.com/concerto-lang/concerto/runtime/host/jsonobject"
 )
 
-// BridgeEntry tells an agent how to reach the MCP server of the program's tools: the agent starts a
+// BridgeEntry describes how an agent reaches the MCP server of the program's tools: the agent starts a
 // program that passes lines to this process.
 type BridgeEntry struct {
 	Command string

@@ -60,7 +60,7 @@ type Config struct {
 	Dir     string       // absolute path of the working directory
 	Model   string       // "" selects the vendor's default
 	Mode    string       // "" selects the vendor's default
-	Policy  string       // for Codex: when the agent asks for approval
+	Policy  string       // for Codex: when the agent requests approval
 	Sandbox string       // for Codex: what the agent may access
 	Bridge  *BridgeEntry // for ACP: how the agent reaches the program's tools as an MCP server; nil if it cannot
 	Serves  bool         // for ACP: the client performs requests for files and terminals
@@ -130,7 +130,7 @@ func (o *ours) prompt() string {
 	return s
 }
 
-// instructions returns a text that tells an agent about the interrupted exchange that it continues.
+// instructions returns a text that describes to an agent the interrupted exchange that it continues.
 func (r *Resumption) instructions() string {
 	s := "You were interrupted while you worked on this. Continue from the point of the interruption, and do not repeat work that is done."
 	if r.Answered != nil {

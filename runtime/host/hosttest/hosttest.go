@@ -69,7 +69,7 @@ func checkGoroutines(t *testing.T) {
 		all := strings.Split(string(buf[:runtime.Stack(buf, true)]), "\n\n")
 		left = slices.DeleteFunc(all[1:], func(s string) bool {
 			ours := strings.Contains(s, "/runtime/host.") || strings.Contains(s, "/runtime/keeper.") || strings.Contains(s, "/internal/process/procgroup.")
-			// package procgroup keeps its starter thread
+			// the starter thread of package procgroup
 			return !ours || strings.Contains(s, "/internal/process/procgroup.runStarter")
 		})
 		if len(left) == 0 {

@@ -26,7 +26,7 @@ func Registry(t *testing.T) *tool.Registry {
 	return r
 }
 
-// Hooks connects a session with the application.
+// Hooks returns hooks that connect a session with the application.
 func Hooks(app *App) tool.Hooks {
 	return tool.Hooks{Emit: app.Emit, Approve: func(_ context.Context, q *tool.Question) (json.RawMessage, audit.Actor, error) {
 		text, err := json.Marshal(q)
@@ -41,7 +41,7 @@ func Hooks(app *App) tool.Hooks {
 	}}
 }
 
-// Go is the route of Go handlers, called from Go.
+// Go returns the route of Go handlers that are called from Go.
 func Go() Route {
 	return Route{Name: "go", Open: func(t *testing.T, app *App) Session {
 		return Open(t, app, Registry(t))

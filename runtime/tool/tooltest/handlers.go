@@ -10,16 +10,18 @@ import (
 	"github.com/concerto-lang/concerto/runtime/tool"
 )
 
-// maxOutput is enough for the script's largest output.
+// maxOutput is larger than the largest output in the script.
 const maxOutput = 8 << 20
 
-// once is the reason why tools that serve one call lack steps.
+// once contains the steps that tools cannot perform if their handler serves only one call, with the
+// reasons.
 var once = map[string]string{
 	"progress":    "it cannot report progress",
 	"composition": "it has no way to call",
 }
 
-// Command is the route of commands, called from Go: the test binary, whose TestMain calls Play.
+// Command returns the route of commands that are called from Go. The command is the test binary,
+// whose TestMain must call Play.
 func Command(answer string) Route {
 	return Route{Name: "command " + answer, Lacks: Lacks(answer), Open: func(t *testing.T, app *App) Session {
 		x := Player(answer)
@@ -27,12 +29,13 @@ func Command(answer string) Route {
 	}}
 }
 
-// Player is the test binary as a tool's command; its TestMain calls Play.
+// Player returns a command that runs the test binary as a tool. The binary's TestMain must call
+// Play.
 func Player(answer string) tool.Command {
 	return tool.Command{Run: []string{os.Args[0]}, Env: map[string]string{PlayEnv: answer, "GORACE": "atexit_sleep_ms=0"}, Answer: answer, MaxOutput: maxOutput}
 }
 
-// Lacks returns the steps that tools with a form of answers lack.
+// Lacks returns the steps that tools with an answer form cannot perform, with the reasons.
 func Lacks(answer string) map[string]string {
 	switch answer {
 	case tool.AnswerLines:
@@ -45,7 +48,7 @@ func Lacks(answer string) map[string]string {
 	return once
 }
 
-// HTTP is the route of addresses, called from Go.
+// HTTP returns the route of HTTP tools that are called from Go.
 func HTTP() Route {
 	return Route{Name: "http", Lacks: Lacks(tool.AnswerJSON), Open: func(t *testing.T, app *App) Session {
 		server := httptest.NewServer(Handler())
@@ -55,7 +58,7 @@ func HTTP() Route {
 	}}
 }
 
-// opened is a session of the script's tools with handlers of another kind.
+// opened opens a session of the script's tools, whose handlers are created by make.
 func opened(t *testing.T, app *App, make func(tool.Spec) (tool.Definition, error)) Session {
 	t.Helper()
 	r := &tool.Registry{}
@@ -71,8 +74,8 @@ func opened(t *testing.T, app *App, make func(tool.Spec) (tool.Definition, error
 	return Open(t, app, r)
 }
 
-// Open returns a session of a registry, called from Go, which the test closes together with the
-// registry.
+// Open opens a session of the registry that is called from Go. At the end of the test, the session
+// and the registry are closed.
 func Open(t *testing.T, app *App, r *tool.Registry) Session {
 	t.Helper()
 	t.Cleanup(r.Close)

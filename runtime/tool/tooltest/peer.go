@@ -13,22 +13,22 @@ import (
 	"github.com/concerto-lang/concerto/runtime/tool"
 )
 
-// Peer plays the script's tools by the protocol of `concerto serve`: as a long-lived process, or a
-// client.
+// Peer serves the script's tools with the protocol of `concerto serve`, as a long-lived process or
+// as a client.
 type Peer struct {
-	// Send sends a message; calls are serialised.
+	// Send sends a message. It is never called concurrently.
 	Send func(text []byte) error
-	// Asked, if not nil, answers a request other than `tool/call`.
+	// Asked answers requests other than `tool/call`; nil refuses them.
 	Asked func(method string, params json.RawMessage) (result any, err error)
 
 	sending sync.Mutex
 	mu      sync.Mutex
 	last    int
-	waiting map[string]chan message // for its own requests
+	waiting map[string]chan message // receivers of the responses to the peer's own requests, by ID
 	calls   map[string]context.CancelFunc
 }
 
-// message is any message of JSON-RPC.
+// message is a JSON-RPC message of any kind.
 type message struct {
 	Version string          `json:"jsonrpc"`
 	ID      json.RawMessage `json:"id,omitempty"`
@@ -61,7 +61,7 @@ func playLines() {
 	}
 }
 
-// Handle handles a message without waiting.
+// Handle handles a message. It does not block.
 func (p *Peer) Handle(text []byte) {
 	var m message
 	if err := json.Unmarshal(text, &m); err != nil {
@@ -132,8 +132,8 @@ func (p *Peer) send(m message) {
 	}
 }
 
-// Ask sends a request and returns its result; the error is a *RefusedError. When ctx ends, it
-// cancels the request and still waits for its answer.
+// Ask sends a request and returns its result. If the request is refused, the error is a
+// *RefusedError. When ctx ends, Ask cancels the request and still waits for the response.
 func (p *Peer) Ask(ctx context.Context, method string, params any) (json.RawMessage, error) {
 	answer := make(chan message, 1)
 	p.mu.Lock()
@@ -158,7 +158,7 @@ func (p *Peer) Ask(ctx context.Context, method string, params any) (json.RawMess
 	return m.Result, nil
 }
 
-// played is the environment of a call of a peer's tool.
+// played is the Around of a call of a peer's tool.
 type played struct {
 	p  *Peer
 	id string

@@ -11,12 +11,12 @@ import (
 	"github.com/concerto-lang/concerto/runtime/tool"
 )
 
-// PlayEnv is the variable that makes a test binary the script's tools, if its TestMain calls Play:
-// a command's form of answers.
+// PlayEnv is the environment variable that makes a test binary act as a tool of the script, if its
+// TestMain calls Play. Its value is the answer form of the command.
 const PlayEnv = "TOOLTEST_PLAY"
 
-// Play makes the process a tool of the script if PlayEnv is set, and reports whether it has; the
-// process then exits.
+// Play makes the process act as a tool of the script if PlayEnv is set. played reports whether it
+// did; the caller must then exit.
 func Play() (played bool) {
 	switch os.Getenv(PlayEnv) {
 	case tool.AnswerJSON:
@@ -39,7 +39,7 @@ func Play() (played bool) {
 	return true
 }
 
-// sent is the input of a command and an address.
+// sent is the input that a command or an HTTP request contains.
 type sent struct {
 	Input   json.RawMessage
 	Context tool.CallInfo
@@ -58,7 +58,7 @@ func do(ctx context.Context, name string, version int, input json.RawMessage, a 
 	return r
 }
 
-// playOnce answers one call.
+// playOnce answers the call on standard input.
 func playOnce() tool.Result {
 	var m sent
 	if err := json.NewDecoder(os.Stdin).Decode(&m); err != nil {
@@ -67,7 +67,7 @@ func playOnce() tool.Result {
 	return do(context.Background(), m.Context.Tool, m.Context.Version, m.Input, alone{})
 }
 
-// alone is the environment of a tool that has only its input.
+// alone is the Around of a tool that has only its input.
 type alone struct{}
 
 func (alone) Progress(float64, float64, string) {}
@@ -76,7 +76,7 @@ func (alone) Call(context.Context, string, any) tool.Result {
 	return tool.Failure("a tool that is called once calls no tool")
 }
 
-// Handler returns the script's tools as an address.
+// Handler returns an HTTP handler that serves the script's tools.
 func Handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var m sent

@@ -10,16 +10,16 @@ import (
 // Step is a call and its expected results.
 type Step struct {
 	Name, Tool, Args string
-	Unregister       string   // removed before
-	Cancel           bool     // cancel after the tool has begun; URL in Args is where it reports that
-	Answers          []string // to approvals; if there are too few: no approver
+	Unregister       string   // tool to remove before the call; "" for none
+	Cancel           bool     // cancel the call after the tool has begun; the tool reports that to the URL in Args
+	Answers          []string // answers to approvals, in order; when they are used up, there is no approver
 	Outcome          tool.Outcome
-	Want             string   // in the form for a model
-	Progress         []string // the messages
-	Asked            []string // the arguments as shown
+	Want             string   // expected result as text for a model
+	Progress         []string // expected messages of the progress reports
+	Asked            []string // expected arguments in the requests for approval
 }
 
-// Script contains the steps, which are played in order.
+// Script returns the steps in the order in which they are played.
 func Script() []Step {
 	var all []Step
 	for _, list := range [][]Step{echoes(), badArguments(), endings(), approvals(), versions(), compositions(), sizes()} {

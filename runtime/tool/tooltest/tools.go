@@ -11,14 +11,14 @@ import (
 	"github.com/concerto-lang/concerto/runtime/tool"
 )
 
-// Around is what a tool's implementation needs from its environment; a route whose tools cannot
-// report progress or call others provides one that does nothing.
+// Around provides a tool's implementation with access to its environment. If the tools of a route
+// cannot report progress or call other tools, its methods do nothing.
 type Around interface {
 	Progress(done, total float64, message string)
 	Call(ctx context.Context, name string, args any) tool.Result
 }
 
-// Tool is a tool of the script: its declaration and its implementation.
+// Tool is a tool of the script with its declaration and its implementation.
 type Tool struct {
 	tool.Definition // without a handler
 	Do              func(ctx context.Context, input json.RawMessage, a Around) (tool.Result, error)
@@ -65,7 +65,7 @@ func define(name, parameters string, do func(context.Context, json.RawMessage, A
 	return Tool{tool.Definition{Name: name, Version: 1, Description: "The script's tool " + strconv.Quote(name), Parameters: json.RawMessage(parameters)}, do}
 }
 
-// fixedOutput returns a tool with a fixed output.
+// fixedOutput returns the implementation of a tool whose output is always the same.
 func fixedOutput(output string) func(context.Context, json.RawMessage, Around) (tool.Result, error) {
 	return func(context.Context, json.RawMessage, Around) (tool.Result, error) {
 		return tool.Result{Success: true, Output: json.RawMessage(output)}, nil
@@ -80,7 +80,8 @@ func echo(_ context.Context, input json.RawMessage, _ Around) (tool.Result, erro
 	return tool.Result{Success: true, Output: in.Value}, nil
 }
 
-// wait reports that it has begun if requested, and waits for its end.
+// wait is a tool that waits until ctx ends. If the input contains a URL, the tool first reports to
+// it that it has begun.
 func wait(ctx context.Context, input json.RawMessage, _ Around) (tool.Result, error) {
 	var in struct{ URL string }
 	if err := json.Unmarshal(input, &in); err != nil {

@@ -1,9 +1,10 @@
-// Package tooltest plays one script of calls over every route by which tools are defined and called
-// (its API promises nothing: it is for tests). The results of a route are compared byte for byte
-// with the script, so all routes behave the same.
+// Package tooltest plays one script of calls over every route by which tools are defined and
+// called. Its API promises nothing, because it is only for tests. It compares the results of each
+// route byte for byte with the script, so that all routes behave the same.
 //
-// A route is one value. It creates its tools in its own way, but their behaviour is Tools, whose Do
-// another process may run too. A route that does not support a step has a reason in Lacks.
+// A route is a value of type Route. Each route creates its tools in a different way, but their
+// behaviour is always that of Tools, whose function Do another process may run. If a route does not
+// support a step, Route.Lacks contains the reason.
 package tooltest
 
 import (
@@ -19,44 +20,47 @@ import (
 	"github.com/concerto-lang/concerto/runtime/tool"
 )
 
-// Route is a way by which the script's tools are defined and called.
+// Route is a way to define and call the script's tools.
 type Route struct {
 	Name string
-	// Open creates the tools of Tools, with app as the application, and opens a session that sees
-	// them. It fails the test on an error, and registers the cleanup.
+	// Open creates the tools of Tools, with app as the application, and opens a session that has
+	// them. It fails the test on an error and registers the cleanup.
 	Open func(t *testing.T, app *App) Session
 	// Lacks maps names of steps, or their prefixes, to the reasons why the route does not support
 	// them.
 	Lacks map[string]string
 }
 
-// Session is how a route's tools are called.
+// Session calls the tools of a route.
 type Session interface {
-	// Call calls a tool and returns what the caller receives. When ctx ends, the call is cancelled.
+	// Call calls a tool and returns the result that the caller receives. When ctx ends, the call is
+	// cancelled.
 	Call(ctx context.Context, name string, args json.RawMessage) Got
 	// Unregister removes a tool for all callers.
 	Unregister(name string) error
 }
 
-// Got is what a caller receives: the result in the form for a model, and the outcome if the route
-// reports it.
+// Got is the result that a caller receives: the text for a model, whether it is a failure, and the
+// outcome. Outcome is "" if the route does not report it.
 type Got struct {
 	Text    string
 	Failed  bool
 	Outcome tool.Outcome
 }
 
-// App is the application of a route's tools: it answers approvals by the script, and records emits.
+// App is the application of a route's tools. It answers approvals as the script specifies, and
+// records emitted values.
 type App struct {
 	mu       sync.Mutex
 	answers  []json.RawMessage
 	asked    []tool.Question
 	reported []tool.Progress
 	server   *httptest.Server
-	begun    chan struct{} // a waiting tool has begun
+	begun    chan struct{} // signals that a waiting tool has begun
 }
 
-// Approve answers a question, the payload of `tool:approval`; false means no approver.
+// Approve answers a question, which is the payload on `tool:approval`. ok is false if there is no
+// approver.
 func (a *App) Approve(question json.RawMessage) (answer json.RawMessage, ok bool) {
 	var q tool.Question
 	if err := json.Unmarshal(question, &q); err != nil {
@@ -72,7 +76,7 @@ func (a *App) Approve(question json.RawMessage) (answer json.RawMessage, ok bool
 	return answer, true
 }
 
-// Emit records an emit of the tools' session.
+// Emit records a value that the session of the tools emits.
 func (a *App) Emit(channel string, payload json.RawMessage) {
 	var p tool.Progress
 	if channel != tool.ProgressChannel || json.Unmarshal(payload, &p) != nil {
@@ -83,7 +87,7 @@ func (a *App) Emit(channel string, payload json.RawMessage) {
 	a.reported = append(a.reported, p)
 }
 
-// prepareStep prepares for a step.
+// prepareStep resets the application for a step with the given answers.
 func (a *App) prepareStep(answers []string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -112,7 +116,7 @@ func Run(t *testing.T, r Route) {
 			for name, why := range r.Lacks {
 				if strings.HasPrefix(step.Name, name) {
 					used[name] = true
-					t.Skipf("not by this route: %s", why)
+					t.Skipf("not supported by this route: %s", why)
 				}
 			}
 			play(t, app, s, step)
@@ -120,7 +124,7 @@ func Run(t *testing.T, r Route) {
 	}
 	for name := range r.Lacks {
 		if !used[name] {
-			t.Errorf("%s lacks %q, which is no step", r.Name, name)
+			t.Errorf("route %s excludes %q, which matches no step", r.Name, name)
 		}
 	}
 }
@@ -151,7 +155,7 @@ func play(t *testing.T, app *App, s Session, step Step) {
 	}
 	got := s.Call(ctx, step.Tool, json.RawMessage(args))
 	if got.Outcome != "" && got.Outcome != step.Outcome {
-		t.Errorf("the outcome is %s, not %s", got.Outcome, step.Outcome)
+		t.Errorf("outcome = %s, want %s", got.Outcome, step.Outcome)
 	}
 	if failed := step.Outcome != tool.OutcomeOK; got.Text != step.Want || got.Failed != failed {
 		t.Errorf("got (failed: %v)\n%s\nwant (failed: %v)\n%s", got.Failed, cut(got.Text), failed, cut(step.Want))
@@ -162,28 +166,28 @@ func play(t *testing.T, app *App, s Session, step Step) {
 	for _, p := range app.reported {
 		reported = append(reported, p.Message)
 		if p.Tool != step.Tool || p.CallID == "" {
-			t.Errorf("progress is that of %q, call %q", p.Tool, p.CallID)
+			t.Errorf("progress reports tool %q and call %q, want tool %q and a call ID", p.Tool, p.CallID, step.Tool)
 		}
 	}
 	if !slices.Equal(reported, step.Progress) {
-		t.Errorf("its progress is %q, not %q", reported, step.Progress)
+		t.Errorf("progress = %q, want %q", reported, step.Progress)
 	}
 	var asked []string
 	for _, q := range app.asked {
 		asked = append(asked, string(q.Args))
 		if q.Tool != step.Tool || q.CallID == "" || q.ArgsSHA256 == "" || q.Version != 1 {
-			t.Errorf("asked is about %q@%d, call %q, arguments %q", q.Tool, q.Version, q.CallID, q.ArgsSHA256)
+			t.Errorf("question names %q@%d, call %q, arguments %q, want version 1 of the tool and no empty value", q.Tool, q.Version, q.CallID, q.ArgsSHA256)
 		}
 	}
 	if !slices.Equal(asked, step.Asked) {
-		t.Errorf("asked is about %q, not %q", asked, step.Asked)
+		t.Errorf("arguments in questions = %q, want %q", asked, step.Asked)
 	}
 	if len(app.answers) > 0 {
-		t.Errorf("%d answers were not used", len(app.answers))
+		t.Errorf("%d answers to approvals were not used", len(app.answers))
 	}
 }
 
-// cut shortens a text.
+// cut shortens a text for a failure message.
 func cut(s string) string {
 	if len(s) > 500 {
 		return s[:500] + "…"

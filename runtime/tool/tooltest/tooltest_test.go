@@ -25,7 +25,7 @@ func TestCommands(t *testing.T) {
 
 func TestHTTP(t *testing.T) { Run(t, HTTP()) }
 
-// inner returns tools that another tool calls.
+// inner is a session whose calls are made by a tool instead of the application.
 type inner struct{ goSession }
 
 func (i inner) Call(ctx context.Context, name string, args json.RawMessage) Got {
@@ -45,8 +45,9 @@ func (i inner) Call(ctx context.Context, name string, args json.RawMessage) Got 
 	return Got{Text: got, Failed: failed}
 }
 
-// Calls by a tool have the same steps; only the notice about changed arguments is the caller's, and
-// the chain is longer by one.
+// TestTool plays the script with calls made by a tool. They have the same steps as calls by the
+// application. Only the chain is longer by one, and the notice about changed arguments belongs to
+// the calling tool.
 func TestTool(t *testing.T) {
 	Run(t, Route{Name: "tool", Open: func(t *testing.T, app *App) Session { return inner{Go().Open(t, app).(goSession)} }, Lacks: map[string]string{
 		"approval edit":     "a tool gets the result, not the text for a model",

@@ -1,5 +1,5 @@
 // Package clock performs effect.Sleep, effect.Clock and effect.Zone. A running program reads the
-// time only through it. The compatibility promise does not cover its API.
+// time only through this package. The compatibility promise does not cover its API.
 package clock
 
 import (
@@ -16,11 +16,11 @@ type Clock struct {
 	start time.Time
 }
 
-// New returns a Clock whose monotonic time begins now and follows clock, which may be nil.
+// New returns a Clock whose monotonic time starts now. It follows clock, which may be nil.
 func New(clock *PausableClock) *Clock { return &Clock{clock: clock, start: clock.Now()} }
 
-// Perform waits, reads the clocks, or looks up a time zone, in the system's data or else in Go's
-// own. When ctx ends, a wait ends with ctx's cause.
+// Perform waits, reads the clocks, or looks up a time zone. It uses the system's time zone data, or
+// Go's own data if the system has none. If ctx ends during a wait, Perform returns ctx's cause.
 func (c *Clock) Perform(ctx context.Context, r effect.Request) (effect.Result, error) {
 	switch r := r.(type) {
 	case *effect.Clock:
@@ -34,13 +34,14 @@ func (c *Clock) Perform(ctx context.Context, r effect.Request) (effect.Result, e
 	return nil, &effect.UnperformedError{Who: "the clock", Kind: r.Kind()}
 }
 
-// maxSleep limits milliseconds to the range of time.Duration: some 292 years.
+// maxSleep is the maximum sleep in milliseconds, about 292 years, so that it fits into a
+// time.Duration.
 const maxSleep = int64(1<<63-1) / int64(time.Millisecond)
 
 func milliseconds(n int64) time.Duration { return time.Duration(min(n, maxSleep)) * time.Millisecond }
 
-// zone looks up an offset from UTC. The system's own zone cannot be named, because a program must
-// not depend on the machine's settings.
+// zone returns the offset of a time zone from UTC. The system's local zone has no name, because a
+// program must not depend on the settings of the machine.
 func zone(q *effect.Zone) (effect.Result, error) {
 	location, err := time.LoadLocation(q.Name)
 	if err != nil || q.Name == "" || q.Name == "Local" {

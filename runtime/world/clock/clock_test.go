@@ -17,12 +17,12 @@ func TestClock(t *testing.T) {
 		begin := time.Now().UnixMilli()
 		for _, ms := range []int64{250, 0, -5} {
 			if r, err := c.Perform(t.Context(), &effect.Sleep{Milliseconds: ms}); r != nil || err != nil {
-				t.Errorf("sleep %d: %v, %v", ms, r, err)
+				t.Errorf("sleep of %d ms: result %v, error %v, want neither", ms, r, err)
 			}
 		}
 		r, err := c.Perform(t.Context(), &effect.Clock{})
 		if got := r.(*effect.Time); err != nil || *got != (effect.Time{Unix: begin + 250, Monotonic: 250}) {
-			t.Errorf("%+v, %v", got, err)
+			t.Errorf("time = %+v (error %v), want 250 ms after the start", got, err)
 		}
 	})
 }
@@ -58,13 +58,13 @@ func TestZone(t *testing.T) {
 	} {
 		r, err := New(nil).Perform(t.Context(), &effect.Zone{Name: c.name, Unix: c.ms})
 		if err != nil || *r.(*effect.Offset) != c.want {
-			t.Errorf("%s: %+v, %v", c.name, r, err)
+			t.Errorf("zone %s: offset %+v (error %v), want %+v", c.name, r, err, c.want)
 		}
 	}
 	for _, name := range []string{"", "Local", "Nowhere/City", "../etc/passwd"} {
 		_, err := New(nil).Perform(t.Context(), &effect.Zone{Name: name})
 		if e, ok := err.(*effect.Error); !ok || e.Kind != "RuntimeError" {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("zone %q: error %v, want a RuntimeError", name, err)
 		}
 	}
 }

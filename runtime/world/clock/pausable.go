@@ -6,20 +6,21 @@ import (
 	"time"
 )
 
-// PausableClock is the clock of a run: for its clocks, sleeps and time limits. It can be paused, as
-// under a debugger, and continues from the same time: waits are extended by the pause. A nil
-// PausableClock follows the system's clock and cannot be paused. It is safe for concurrent use.
+// PausableClock is the clock of a run. The run's times, sleeps and time limits depend on it. It can
+// be paused, for example by a debugger, and then continues from the same time, so a pause extends
+// all waits. A nil PausableClock follows the system's clock and cannot be paused. A PausableClock
+// is safe for concurrent use.
 type PausableClock struct {
 	mu     sync.Mutex
 	lost   time.Duration // total duration of the pauses
-	since  time.Time     // start of the current pause; zero while it runs
+	since  time.Time     // start of the current pause; zero while the clock runs
 	timers map[*paused]struct{}
 }
 
 // NewPausableClock returns a running PausableClock.
 func NewPausableClock() *PausableClock { return &PausableClock{timers: map[*paused]struct{}{}} }
 
-// Now returns its current time.
+// Now returns the current time of the clock.
 func (h *PausableClock) Now() time.Time {
 	if h == nil {
 		return time.Now()
@@ -52,7 +53,7 @@ func (h *PausableClock) Pause() {
 	}
 }
 
-// Resume resumes the clock.
+// Resume ends one call of Pause. The clock runs again when all pauses have ended.
 func (h *PausableClock) Resume() {
 	if h == nil {
 		return
@@ -69,8 +70,8 @@ func (h *PausableClock) Resume() {
 	}
 }
 
-// Within returns a context that ends when d has passed; cause is then its cause. With a non-nil
-// PausableClock it has no deadline, because that depends on pauses.
+// Within returns a context that ends with the given cause when d has passed. If the PausableClock
+// is not nil, the context has no deadline, because its end depends on pauses.
 func (h *PausableClock) Within(ctx context.Context, d time.Duration, cause error) (context.Context, context.CancelFunc) {
 	if h == nil {
 		return context.WithTimeoutCause(ctx, d, cause)
@@ -83,7 +84,7 @@ func (h *PausableClock) Within(ctx context.Context, d time.Duration, cause error
 	}
 }
 
-// Sleep waits until d has passed. If ctx ends first, the error is its cause.
+// Sleep waits until d has passed. If ctx ends first, it returns ctx's cause.
 func (h *PausableClock) Sleep(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return context.Cause(ctx)
@@ -99,16 +100,16 @@ func (h *PausableClock) Sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// Timer calls a function once, like a time.Timer of time.AfterFunc.
+// Timer calls a function once, like a time.Timer created by time.AfterFunc.
 type Timer struct {
-	timer *time.Timer // for a nil PausableClock
+	timer *time.Timer // set for a nil PausableClock, instead of a paused timer
 	own   *paused
 }
 
-// paused is a timer of a PausableClock that can be paused.
+// paused is a timer that waits while its PausableClock is paused.
 type paused struct {
 	clock *PausableClock
-	ends  time.Time // in the time of the PausableClock
+	ends  time.Time // end in the time of the PausableClock
 	timer *time.Timer
 }
 
@@ -129,8 +130,8 @@ func (h *PausableClock) AfterFunc(d time.Duration, f func()) Timer {
 	return Timer{own: p}
 }
 
-// startTimer makes the timer wait for a paused PausableClock to resume. The clock must be
-// locked.
+// startTimer starts the timer, unless the clock is paused: in that case the timer starts when the
+// clock resumes. The caller must hold the clock's lock.
 func (p *paused) startTimer() {
 	p.clock.timers[p] = struct{}{}
 	if !p.clock.since.IsZero() {
@@ -138,7 +139,8 @@ func (p *paused) startTimer() {
 	}
 }
 
-// rings reports whether the timer has expired: its PausableClock may just have been paused.
+// rings reports whether the timer has expired. It may not have, because the clock may have been
+// paused in the meantime.
 func (p *paused) rings() bool {
 	p.clock.mu.Lock()
 	defer p.clock.mu.Unlock()
@@ -149,8 +151,8 @@ func (p *paused) rings() bool {
 	return true
 }
 
-// Stop cancels the timer. It returns false if the timer has expired or was stopped. The zero Timer
-// never expires.
+// Stop cancels the timer. It returns false if the timer has expired or was already stopped. The
+// zero Timer never expires.
 func (t Timer) Stop() bool {
 	switch {
 	case t.own != nil:

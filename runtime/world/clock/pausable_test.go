@@ -11,7 +11,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// TestPausedTimers checks that timers of a paused clock do not expire, and continue after the
+// TestPausedTimers checks that the timers of a paused clock do not expire, and continue after the
 // pause.
 func TestPausedTimers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -30,22 +30,22 @@ func TestPausedTimers(t *testing.T) {
 		h.AfterFunc(10*time.Second, ring("long"))
 		stopped := h.AfterFunc(5*time.Second, ring("stopped"))
 		if _, ok := sleeper.Start(t.Context(), &effect.Sleep{Milliseconds: 4000}, func(effect.Result, error) { ring("sleep")() }); !ok {
-			t.Fatal("it does not sleep")
+			t.Fatal("the sleeper did not start the sleep")
 		}
 		time.Sleep(2 * time.Second)
 		h.Pause()
 		h.Pause()
 		during := h.AfterFunc(time.Second, ring("during"))
 		if !stopped.Stop() || before.Stop() {
-			t.Error("what waits can be stopped, and nothing else")
+			t.Error("Stop did not return true for the waiting timer and false for the expired one")
 		}
 		if _, ok := sleeper.Start(t.Context(), &effect.Sleep{Milliseconds: 500}, func(effect.Result, error) { ring("sleep that begins")() }); !ok {
-			t.Fatal("it does not sleep")
+			t.Fatal("the sleeper did not start the sleep")
 		}
 		time.Sleep(time.Hour)
 		shown, err := clock.Perform(context.Background(), &effect.Clock{})
 		if err != nil || shown.(*effect.Time).Monotonic != 2000 || shown.(*effect.Time).Unix != begin.Add(2*time.Second).UnixMilli() {
-			t.Errorf("it shows %+v, %v", shown, err)
+			t.Errorf("time of the paused clock = %+v (error %v), want 2s after its start", shown, err)
 		}
 		during.Reset(2 * time.Second)
 		h.Resume()
@@ -58,16 +58,16 @@ func TestPausedTimers(t *testing.T) {
 		}
 		for name, at := range want {
 			if rang[name] != at {
-				t.Errorf("%s rings at %v, want %v", name, rang[name], at)
+				t.Errorf("timer %s expired at %v, want %v", name, rang[name], at)
 			}
 		}
 		if len(rang) != len(want) {
-			t.Errorf("what rings: %v", rang)
+			t.Errorf("expired timers = %v, want only the expected ones", rang)
 		}
 	})
 }
 
-// TestNilClock checks that a nil PausableClock is the system's clock.
+// TestNilClock checks that a nil PausableClock follows the system's clock.
 func TestNilClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var h *PausableClock
@@ -78,13 +78,13 @@ func TestNilClock(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
 		if !rang || timer.Stop() || (Timer{}).Stop() {
-			t.Error("it did not ring")
+			t.Error("the timer of a nil clock did not expire, or could be stopped afterwards")
 		}
 	})
 }
 
-// TestWithin checks that the deadlines of a context and a sleep wait while their clock is paused,
-// and that both end with the surrounding context.
+// TestWithin pauses the clock during a sleep and within a context with a time limit. Both must be
+// extended by the pause, and both must end with the surrounding context.
 func TestWithin(t *testing.T) {
 	late, cancelled := errors.New("late"), errors.New("gone")
 	for name, h := range map[string]*PausableClock{"a pausable clock": NewPausableClock(), "the system's clock": nil} {

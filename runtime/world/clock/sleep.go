@@ -10,14 +10,14 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// Sleeper performs effect.Sleep, with one timer for all pending sleeps: each costs a few words, and
-// sleeps that end at the same time end in the order in which they began. It is safe for concurrent
-// use.
+// Sleeper performs effect.Sleep. All pending sleeps share one timer, so that each needs little
+// memory. Sleeps that end at the same time end in the order in which they began. A Sleeper is safe
+// for concurrent use.
 type Sleeper struct {
 	clock *PausableClock
 	start time.Time
 	mu    sync.Mutex
-	turn  sync.Mutex // held while the callbacks of ended sleeps are called
+	turn  sync.Mutex // held while the callbacks of ended sleeps run
 	queue sleepQueue
 	last  uint64
 	timer Timer
@@ -29,15 +29,15 @@ func NewSleeper(clock *PausableClock) *Sleeper { return &Sleeper{clock: clock, s
 // elapsed returns the time since the Sleeper was created.
 func (q *Sleeper) elapsed() time.Duration { return q.clock.Now().Sub(q.start) }
 
-// asleep is one sleep. It ends at `at`, in nanoseconds after the Sleeper was created.
+// asleep is a pending sleep. It ends at nanoseconds after the Sleeper was created.
 type asleep struct {
 	at     int64
 	number uint64
-	index  int // in the queue; -1 after it has left the queue
+	index  int // index in the queue; -1 when the sleep is no longer in the queue
 	done   func(effect.Result, error)
 }
 
-// Perform sleeps. If ctx ends first, it returns ctx's cause.
+// Perform waits until the sleep has ended. If ctx ends first, it returns ctx's cause.
 func (q *Sleeper) Perform(ctx context.Context, r effect.Request) (effect.Result, error) {
 	s, ok := r.(*effect.Sleep)
 	if !ok {
@@ -54,7 +54,7 @@ func (q *Sleeper) Start(_ context.Context, r effect.Request, done func(effect.Re
 	}
 	at := int64(q.elapsed())
 	if ms := min(s.Milliseconds, maxSleep); ms > 0 {
-		if at += ms * int64(time.Millisecond); at < 0 { // overflow of int64
+		if at += ms * int64(time.Millisecond); at < 0 { // the sum overflows int64
 			at = math.MaxInt64
 		}
 	}
@@ -74,7 +74,7 @@ func (q *Sleeper) addSleep(x *asleep) {
 	}
 }
 
-// wake sets the timer to the earliest end.
+// wake sets the timer to the end of the first sleep.
 func (q *Sleeper) wake() {
 	d := time.Duration(q.queue[0].at) - q.elapsed()
 	if q.timer == (Timer{}) {
@@ -84,7 +84,7 @@ func (q *Sleeper) wake() {
 	}
 }
 
-// ring ends the expired sleeps, in their order.
+// ring ends the expired sleeps in their order.
 func (q *Sleeper) ring() {
 	q.turn.Lock()
 	defer q.turn.Unlock()
@@ -105,7 +105,7 @@ func (q *Sleeper) ring() {
 	}
 }
 
-// stopSleep ends a sleep early.
+// stopSleep ends a sleep before its time.
 func (q *Sleeper) stopSleep(x *asleep) {
 	q.mu.Lock()
 	there := x.index >= 0
@@ -121,7 +121,8 @@ func (q *Sleeper) stopSleep(x *asleep) {
 	}
 }
 
-// sleepQueue is a heap by end time. Sleeps with the same end are in the order in which they began.
+// sleepQueue is a heap ordered by end time. Sleeps with the same end are ordered by their
+// beginning.
 type sleepQueue []*asleep
 
 func (q sleepQueue) Len() int { return len(q) }

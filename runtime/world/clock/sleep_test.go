@@ -13,8 +13,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// TestSleepsEndInOrder checks that sleeps end at their times, and those with the same time in the
-// order in which they began. A stopped sleep ends at once, with an error.
+// TestSleepsEndInOrder checks that sleeps end at their times. Sleeps with the same end must end in
+// the order in which they began. A stopped sleep must end immediately with an error.
 func TestSleepsEndInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, begin := NewSleeper(nil), time.Now()
@@ -24,7 +24,7 @@ func TestSleepsEndInOrder(t *testing.T) {
 				ended = append(ended, fmt.Sprintf("%s %v %v", name, time.Since(begin), err))
 			})
 			if !ok {
-				t.Fatal("not started")
+				t.Fatal("Start did not accept the sleep")
 			}
 			return stop
 		}
@@ -52,8 +52,8 @@ func TestSleepsEndInOrder(t *testing.T) {
 	})
 }
 
-// TestSleeperPerforms checks that Perform sleeps until the time or the end of the context, and
-// rejects requests other than sleeps.
+// TestSleeperPerforms checks that Perform waits until the end of the sleep or of the context, and
+// rejects other requests.
 func TestSleeperPerforms(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, begin := NewSleeper(nil), time.Now()
@@ -71,6 +71,6 @@ func TestSleeperPerforms(t *testing.T) {
 		t.Error(err)
 	}
 	if _, ok := NewSleeper(nil).Start(context.Background(), &effect.Clock{}, nil); ok {
-		t.Error("a request for the time was started")
+		t.Error("Start accepted a request for the time")
 	}
 }

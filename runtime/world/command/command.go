@@ -1,5 +1,5 @@
-// Package command performs effect.Command: it runs the commands of the tool RunCommand. The
-// compatibility promise does not cover its API.
+// Package command performs effect.Command: it runs the commands of the program's tool RunCommand.
+// The compatibility promise does not cover its API.
 package command
 
 import (
@@ -14,22 +14,23 @@ import (
 	"github.com/concerto-lang/concerto/runtime/world/clock"
 )
 
-// maxOutput bounds the stored part of each of a command's outputs, in bytes.
+// maxOutput is the maximum number of bytes that are stored of each of a command's outputs.
 const maxOutput = 256 << 10
 
-// grace is the time that a command has to exit by itself after its time limit.
+// grace is the time between SIGTERM and SIGKILL after a command has exceeded its time limit.
 const grace = time.Second
 
-// Options configure a Runner.
+// Options configures a Runner.
 type Options struct {
-	Environ []string       // as "NAME=value"
+	Environ []string       // environment of the run, as "NAME=value"
 	Run     *procgroup.Run // owns the processes; may be nil
 	// EnvAllowed lists the environment variables that commands receive in addition to those that
-	// every process receives; nil passes all except Keys, which contain API keys.
+	// every process receives. nil passes all variables except those in Keys, which contain API
+	// keys.
 	EnvAllowed []string
 	Keys       map[string]bool
-	Dir        string               // the working directory; "" is that of this process
-	Clock      *clock.PausableClock // the clock of their time limits; nil: the system's clock
+	Dir        string               // working directory of the commands; "" means that of this process
+	Clock      *clock.PausableClock // clock of the commands' time limits; nil means the system's clock
 }
 
 // Runner performs effect.Command. It is safe for concurrent use.
@@ -55,7 +56,8 @@ func commandError(format string, args ...any) error {
 	return effect.Errorf("ToolError", format, args...).With("tool", "RunCommand")
 }
 
-// Perform runs a command and waits until the command and all processes that it started have exited.
+// Perform runs a command. It returns when the command and all processes that it has started have
+// exited.
 func (r *Runner) Perform(ctx context.Context, q effect.Request) (effect.Result, error) {
 	c, ok := q.(*effect.Command)
 	if !ok {
@@ -76,7 +78,7 @@ func (r *Runner) Perform(ctx context.Context, q effect.Request) (effect.Result, 
 	read := make(chan struct{})
 	go func() {
 		defer close(read)
-		// It ends when the process exits; an earlier failure ends the output there.
+		// Copying ends when the process exits. A read error ends the output early.
 		_, _ = io.Copy(stdout, p.Stdout)
 	}()
 	late := make(chan struct{})
@@ -99,7 +101,7 @@ func (r *Runner) Perform(ctx context.Context, q effect.Request) (effect.Result, 
 	return &effect.CommandOutput{ExitCode: int64(p.Exit().Code), Stdout: stdout.String(), Stderr: stderr.String()}, nil
 }
 
-// boundedBuffer is the beginning of an output; the rest is only counted.
+// boundedBuffer stores the beginning of an output and counts the rest.
 type boundedBuffer struct {
 	text []byte
 	more int
@@ -112,8 +114,8 @@ func (k *boundedBuffer) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// String returns the stored output, with U+FFFD for bytes that are not UTF-8, and the number of
-// dropped bytes.
+// String returns the stored output and the number of dropped bytes. It replaces bytes that are not
+// valid UTF-8 by U+FFFD.
 func (k *boundedBuffer) String() string {
 	s := strings.ToValidUTF8(string(k.text), "\ufffd")
 	if k.more > 0 {

@@ -12,8 +12,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// TestMain makes this test binary the command that the tests run: its first argument selects what
-// it does.
+// TestMain makes the test binary act as the command that the tests run. The first argument selects
+// the action.
 func TestMain(m *testing.M) {
 	if os.Getenv("COMMAND_TEST") == "" {
 		os.Exit(m.Run())
@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 		os.Stdout.WriteString(errors.Join(err).Error() + strings.Repeat("!", n))
 	case "stay":
 		os.Stdout.WriteString("started")
-		time.Sleep(time.Hour) // until it is ended
+		time.Sleep(time.Hour) // until the process is ended
 	}
 	os.Exit(0)
 }
@@ -63,7 +63,7 @@ func TestCommand(t *testing.T) {
 	} {
 		got, err := r.Perform(t.Context(), &effect.Command{Command: self, Args: c.args, Timeout: 60_000})
 		if err != nil || *got.(*effect.CommandOutput) != c.want {
-			t.Errorf("%s: %+v, %v", c.args[0], got, err)
+			t.Errorf("command %s: result %+v (error %v), want %+v", c.args[0], got, err, c.want)
 		}
 	}
 }
@@ -82,7 +82,7 @@ func TestRefusals(t *testing.T) {
 		_, err := r.Perform(t.Context(), &effect.Command{Command: command, Timeout: 60_000})
 		var e *effect.Error
 		if !errors.As(err, &e) || e.Kind != "ToolError" || e.Message != want || e.Fields["tool"] != "RunCommand" {
-			t.Errorf("%s: %v", command, err)
+			t.Errorf("command %s: error %v, want %q", command, err, want)
 		}
 	}
 	if _, err := r.Perform(t.Context(), &effect.Env{}); err == nil || err.Error() != "commands cannot perform env" {

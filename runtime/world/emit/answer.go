@@ -11,8 +11,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
-// answerer is a source of answers to awaited emits. If it returns a nil value, the next source is
-// asked. id is that of the request to remote users.
+// answerer is a source of answers to awaited emits. If it returns a nil answer, the next source is
+// asked. id is the ID of the request for remote users.
 type answerer interface {
 	answer(ctx context.Context, r *effect.AwaitEmit, id string) (*effect.Answer, error)
 }
@@ -35,27 +35,27 @@ func (f fixed) answer(_ context.Context, r *effect.AwaitEmit, _ string) (*effect
 	return f[r.Channel], nil
 }
 
-// Prompter asks the user. It shows a prompt, such as the channel of an awaited emit, whose payload
-// has been printed before, and returns the typed text. io.EOF means that no answer is possible.
-// When ctx ends, it returns ctx's cause.
+// Prompter asks the user at the terminal. It shows a prompt, such as the channel of an awaited emit
+// whose payload was printed before, and returns the typed text. io.EOF means that no answer is
+// possible. When ctx ends, it returns ctx's cause.
 type Prompter interface {
 	Ask(ctx context.Context, prompt string) (string, error)
 }
 
-// HostPrompter is a Prompter that can also present a host's message. AskHost returns the answer as
-// JSON, like the result of a handler. Its errors are those of Ask.
+// HostPrompter is a Prompter that can also present a message of a host. AskHost returns the answer
+// as JSON, in the form of a handler's result. It returns the same errors as Ask.
 type HostPrompter interface {
 	Prompter
 	AskHost(ctx context.Context, q effect.Asking, message json.RawMessage) (json.RawMessage, error)
 }
 
 // Queue is a Prompter that asks one question at a time, in the order of the calls of Join. Join
-// returns a context for Ask, and a function that leaves the queue.
+// returns a context to pass to Ask, and a function that leaves the queue.
 type Queue interface {
 	Join(ctx context.Context) (joined context.Context, leave func())
 }
 
-// joinQueue joins the queue of the prompter, if it has one.
+// joinQueue joins the queue of the prompter. If the prompter has no queue, it returns ctx.
 func (s *Sink) joinQueue(ctx context.Context) (joined context.Context, leave func()) {
 	if q, ok := s.prompter.(Queue); ok {
 		return q.Join(ctx)
@@ -63,7 +63,7 @@ func (s *Sink) joinQueue(ctx context.Context) (joined context.Context, leave fun
 	return ctx, func() {}
 }
 
-// askHost asks a person to answer a host's message.
+// askHost asks a user to answer a message of a host.
 func (s *Sink) askHost(ctx context.Context, r *effect.AskHost) (effect.Result, error) {
 	p, ok := s.prompter.(HostPrompter)
 	if !ok && s.elsewhere == nil {
@@ -98,8 +98,8 @@ func hostAnswer(ctx context.Context, p HostPrompter, q effect.Asking, message js
 	return &effect.Answer{Value: v, By: effect.ByTerminal}, nil
 }
 
-// ofTool converts the approval of a tool's call to the form of a host's approval, which a person
-// can answer. It returns nil if the payload is not one.
+// ofTool converts the approval of a tool's call to the form of a host's approval, which a user can
+// answer. It returns nil if the payload is no such approval.
 func ofTool(payload json.RawMessage) (*effect.Asking, json.RawMessage) {
 	var q struct {
 		Tool        string          `json:"tool"`
@@ -123,7 +123,7 @@ func ofTool(payload json.RawMessage) (*effect.Asking, json.RawMessage) {
 	return &effect.Asking{Host: q.By, Type: effect.ToolApproval, Within: int64(q.Timeout * 1000)}, message
 }
 
-// unasked returns the reason why no one could be asked.
+// unasked returns the error for an emit about which no user could be asked.
 func unasked(ctx context.Context, channel string, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -133,8 +133,8 @@ func unasked(ctx context.Context, channel string, err error) error {
 	return f
 }
 
-// asking answers with the text that the user types. It describes the required form, and asks again
-// if the text does not fit.
+// asking answers with the text that the user types. It describes the required form, and repeats the
+// question if the text does not fit.
 type asking struct{ p Prompter }
 
 func (a asking) answer(ctx context.Context, r *effect.AwaitEmit) (*effect.Answer, error) {

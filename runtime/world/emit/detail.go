@@ -11,13 +11,14 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// events are the prefixes of the channels on which the library reports events. With detail, members
-// are added to their payloads.
+// events lists the prefixes of the channels on which the library reports events. Details are added
+// to the payloads of these events as members.
 var events = []string{"listen:", "pipeline:", "host:"}
 
-// detail is added to a piece of output: its time, its task and its exchange.
+// detail is the information that is added to a piece of output: its time, its task and its
+// exchange.
 type detail struct {
-	at   time.Duration // since the start of the run
+	at   time.Duration // time since the start of the run
 	from effect.From
 }
 
@@ -29,10 +30,10 @@ func (s *Sink) newDetail(from *effect.From) *detail {
 	return d
 }
 
-// member is a member that detail adds to an object: its name, and its value as JSON.
+// member is a member that a detail adds to an object: a name, and a value as JSON.
 type member struct{ name, value string }
 
-// t is the time in seconds, to the microsecond.
+// t returns the time in seconds, to the microsecond.
 func (d *detail) t() member {
 	return member{"t", strconv.FormatFloat(float64(d.at.Microseconds())/1e6, 'f', -1, 64)}
 }
@@ -43,8 +44,8 @@ func (d *detail) exchangeMember() member {
 	return member{"exchange", strconv.FormatInt(d.from.Exchange, 10)}
 }
 
-// withDetail adds the exchange, the task and the time to an event's payload. It does not replace a
-// member of the payload: a host's own message may have any.
+// withDetail adds the exchange, the task and the time to the payload of an event. It does not
+// replace existing members, because a host's message may have members of any name.
 func (d *detail) withDetail(channel string, payload json.RawMessage) json.RawMessage {
 	var has map[string]json.RawMessage
 	is := func(prefix string) bool { return strings.HasPrefix(channel, prefix) }
@@ -65,8 +66,8 @@ func (d *detail) appendDetail(b []byte) []byte {
 	return append(b, '\n')
 }
 
-// appendMembers adds members to the object at the end of b; empty means that the object has no
-// members.
+// appendMembers adds members to the object at the end of b. empty means that the object has no
+// members yet.
 func appendMembers(b []byte, empty bool, members []member) []byte {
 	b = b[:len(b)-1]
 	for _, m := range members {

@@ -7,24 +7,25 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// Elsewhere are the remote users of a run, through a relay. They receive all output, even if the
-// local output shows nothing, and are asked if no one else answers. Only Ask waits. It is safe for
-// concurrent use.
+// Elsewhere reaches the remote users of a run through a relay. They receive all output, even if the
+// local output is disabled, and are asked if no other source answers. Only Ask may wait. An
+// Elsewhere is safe for concurrent use.
 type Elsewhere interface {
-	// Emitted reports an emit. It returns the id under which an awaited one is asked.
+	// Emitted reports an emit. It returns the ID under which the users are asked to answer an
+	// awaited emit.
 	Emitted(channel string, payload json.RawMessage, awaited bool) (id string)
 	// Printed reports printed text.
 	Printed(text string, newline bool)
-	// Ask asks them to answer an *effect.AwaitEmit or *effect.AskHost; id is the result of Emitted,
-	// or "" for another request. alone means that no local user is asked at the same time. It
-	// returns nil, nil if no user is connected.
+	// Ask asks the users to answer an *effect.AwaitEmit or *effect.AskHost. id is the result of
+	// Emitted, or "" for other requests. alone means that no local user is asked at the same time.
+	// Ask returns nil, nil if no user is connected.
 	Ask(ctx context.Context, id string, r effect.Request, alone bool) (*effect.Answer, error)
-	// Reachable reports whether a user can be asked, or could be asked before.
+	// Reachable reports whether a user is connected now or was connected before.
 	Reachable(ctx context.Context) bool
 }
 
-// users are the users, who are asked last: at the terminal and remotely at the same time. Either
-// may be nil.
+// users are the last source of answers: the user at the terminal and the remote users, who are
+// asked at the same time. Either may be nil.
 type users struct {
 	here      Prompter
 	elsewhere Elsewhere
@@ -38,8 +39,8 @@ func (p users) answer(ctx context.Context, r *effect.AwaitEmit, id string) (*eff
 	return firstAnswer(ctx, here, p.elsewhere, id, r)
 }
 
-// firstAnswer asks both and returns the first answer; the other question is withdrawn. At a
-// terminal whose input has ended there is no user: then the others' answer counts.
+// firstAnswer asks the local and the remote users, returns the first answer and withdraws the other
+// question. If the input of the terminal has ended, only the answer of the remote users counts.
 func firstAnswer(ctx context.Context, here func(context.Context) (*effect.Answer, error), elsewhere Elsewhere, id string, r effect.Request) (*effect.Answer, error) {
 	switch {
 	case elsewhere == nil:
@@ -71,7 +72,7 @@ func firstAnswer(ctx context.Context, here func(context.Context) (*effect.Answer
 			return last.a, last.err
 		}
 		stop()
-		<-atTerminal // the prompt is removed before the program continues
+		<-atTerminal // waits until the prompt is removed from the terminal
 	case last = <-atTerminal:
 		if last.err != nil && elsewhere.Reachable(ctx) {
 			if other := <-there; other.a != nil || other.err != nil {

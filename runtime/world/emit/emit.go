@@ -2,8 +2,8 @@
 // that the command line provides (spec/11-emit.md). The compatibility promise does not cover its
 // API.
 //
-// Output is ordered and complete: the output of a request comes before that of the next one, is
-// written as soon as possible, and Close writes the rest. Nothing else writes to the output.
+// Output is ordered and complete. The output of a request precedes that of the next request and is
+// written as soon as possible; Close writes the rest. No other package writes to the output.
 package emit
 
 import (
@@ -24,7 +24,7 @@ import (
 // Options configure a Sink.
 type Options struct {
 	Mode Mode
-	Out  io.Writer // standard output; written to from one goroutine
+	Out  io.Writer // standard output; only one goroutine writes to it
 	// Terminal means that Out is a terminal: control characters are escaped.
 	Terminal bool
 	// Viewed means that a live view next to Out shows the progress of the run.
@@ -33,8 +33,8 @@ type Options struct {
 	// exchange (see detail.go).
 	Detail time.Time
 
-	// Answers are the values of `--answer channel=value`. Of several for a channel, the last one
-	// counts.
+	// Answers contains the values of `--answer channel=value`. If a channel has several, the last
+	// one is used.
 	Answers []Fixed
 	// Handler is the command of `--emit-handler`, executed by sh; "" means none. It runs in
 	// HandlerDir with the environment Environ, as "NAME=value".
@@ -43,19 +43,20 @@ type Options struct {
 	Environ    []string
 	Run        *procgroup.Run // owns the process; may be nil
 	PassEnv    []string       // variables of Environ in addition to those of every process
-	// Prompter asks the user; nil without a terminal.
+	// Prompter asks the user at the terminal; nil without a terminal.
 	Prompter Prompter
-	// Stdin is the standard input if it is not a terminal: std::io reads it, and its lines answer
-	// awaited emits if there is no Prompter; nil is an empty input.
+	// Stdin is the standard input if it is not a terminal. std::io reads it. If there is no
+	// Prompter, its lines answer awaited emits. nil means an empty input.
 	Stdin io.Reader
-	// Elsewhere are the remote users; nil without any.
+	// Elsewhere reaches the remote users; nil without remote users.
 	Elsewhere Elsewhere
 	// Log receives the lines of the handler's standard error; nil drops them.
 	Log func(line string)
 }
 
-// Fixed is a predefined answer: the text Value answers every awaited emit on Channel, converted to
-// the type that the program requires. JSON, unless it is nil, replaces Value.
+// Fixed is a predefined answer. The text Value answers every awaited emit on Channel after
+// conversion to the type that the program requires. If JSON is not nil, it is used instead of
+// Value.
 type Fixed struct {
 	Channel string
 	Value   string
@@ -69,16 +70,16 @@ var ErrNoReader = errors.New("could not write the output: its reader was closed 
 type Sink struct {
 	out      *output
 	format   format
-	reads    bool // events are written in readable form
+	reads    bool // events are written in a form for people
 	viewed   bool // a live view shows the progress of the run
 	detail   time.Time
 	answers  []answerer
-	handler  *handler // nil without one
-	prompter Prompter // nil without one
-	// elsewhere receives all output; nil without remote users.
+	handler  *handler // nil without --emit-handler
+	prompter Prompter // nil without a terminal
+	// receives all output for remote users; nil without them
 	elsewhere Elsewhere
 
-	answering sync.WaitGroup // awaited emits that Start has begun
+	answering sync.WaitGroup // counts the awaited emits that Start has begun
 }
 
 // New returns a Sink. It starts no process: the first emit that needs the handler starts it.
@@ -105,7 +106,7 @@ func New(o Options) *Sink {
 }
 
 // Perform performs emits, awaited emits and prints. An awaited emit without an answer fails with an
-// *effect.Error of kind EmitError. Output that cannot be written fails with a Go error, such as
+// *effect.Error of kind EmitError. If output cannot be written, Perform returns a Go error such as
 // ErrNoReader, which ends the run.
 func (s *Sink) Perform(ctx context.Context, r effect.Request) (effect.Result, error) {
 	switch r := r.(type) {
@@ -161,8 +162,8 @@ func (s *Sink) printText(ctx context.Context, r *effect.Print) error {
 	return s.putOut(ctx, r.From, func(b []byte, _ *detail) []byte { return write(b, r) })
 }
 
-// putOut writes the output that write appends. With detail, it passes the detail to write and adds
-// it to lines that are objects.
+// putOut writes the bytes that write appends. If details are configured, putOut passes a detail to
+// write and adds it to lines that are objects.
 func (s *Sink) putOut(ctx context.Context, from *effect.From, write func(b []byte, d *detail) []byte) error {
 	n := effect.OutputOf(ctx)
 	if s.detail.IsZero() {
@@ -178,7 +179,7 @@ func (s *Sink) putOut(ctx context.Context, from *effect.From, write func(b []byt
 	})
 }
 
-// addNumber adds the line's number, if it has one, to a line that is an object.
+// addNumber adds the emit's number to a line that is an object, if the emit has a number.
 func (s *Sink) addNumber(b []byte, n int64) []byte {
 	if n == 0 || !s.format.lines {
 		return b
@@ -187,7 +188,7 @@ func (s *Sink) addNumber(b []byte, n int64) []byte {
 	return append(strconv.AppendInt(b, n, 10), "}\n"...)
 }
 
-// emitAndAwait prints the emit like any other, then waits for its answer.
+// emitAndAwait prints the emit like any other emit, and then waits for its answer.
 func (s *Sink) emitAndAwait(ctx context.Context, r *effect.AwaitEmit) (effect.Result, error) {
 	if r.Misfit != "" {
 		return s.awaitAnswer(ctx, r, "")
@@ -202,8 +203,8 @@ func (s *Sink) emitAndAwait(ctx context.Context, r *effect.AwaitEmit) (effect.Re
 	return s.awaitAnswer(ctx, r, id)
 }
 
-// awaited reports an awaited emit to remote users, and returns the id under which they may be
-// asked.
+// awaited reports an awaited emit to remote users. It returns the ID under which they can be asked
+// to answer it.
 func (s *Sink) awaited(r *effect.AwaitEmit) (id string) {
 	if s.elsewhere == nil {
 		return ""
@@ -211,8 +212,9 @@ func (s *Sink) awaited(r *effect.AwaitEmit) (id string) {
 	return s.elsewhere.Emitted(r.Channel, r.Payload, true)
 }
 
-// Start prints an awaited emit at once, so that its position is that of the program's order. It is
-// answered while the program continues, like a host's message. Other requests are left to Perform.
+// Start prints an awaited emit immediately, so that its position in the output corresponds to the
+// program's order. The answer arrives while the program continues. ok is false for other requests,
+// which the caller passes to Perform.
 func (s *Sink) Start(ctx context.Context, r effect.Request, done func(effect.Result, error)) (stop func(), ok bool) {
 	if q, ok := r.(*effect.AskHost); ok {
 		return s.beginAnswer(ctx, done, func(ctx context.Context) (effect.Result, error) { return s.askHost(ctx, q) }), true
@@ -238,8 +240,8 @@ func (s *Sink) Start(ctx context.Context, r effect.Request, done func(effect.Res
 	return s.beginAnswer(ctx, done, func(ctx context.Context) (effect.Result, error) { return s.awaitAnswer(ctx, a, id) }), true
 }
 
-// beginAnswer requests an answer while the program continues. Requests reach the user in the order
-// of these calls.
+// beginAnswer requests an answer in the background. Questions reach the user in the order of the
+// calls of beginAnswer.
 func (s *Sink) beginAnswer(ctx context.Context, done func(effect.Result, error), ask func(context.Context) (effect.Result, error)) (stop func()) {
 	ctx, stop = context.WithCancel(ctx)
 	ctx, leave := s.joinQueue(ctx)
@@ -252,8 +254,8 @@ func (s *Sink) beginAnswer(ctx context.Context, done func(effect.Result, error),
 	return stop
 }
 
-// presetAnswer returns the answer on a channel if no one has to be asked. Awaited emits receive
-// such answers in their order.
+// presetAnswer returns the answer on a channel if no user has to be asked; now reports whether
+// there is one. Awaited emits receive such answers in the order of the emits.
 func (s *Sink) presetAnswer(channel string) (v effect.Result, now bool, err error) {
 	rest := s.answers
 	if len(rest) > 0 {
@@ -274,15 +276,15 @@ func noHandlerError(channel string) error {
 	return emitError(channel, noListener, "no handler for the emit on channel '%[1]s': use --answer %[1]s=VALUE or --emit-handler COMMAND, or run in a terminal", channel)
 }
 
-// awaitAnswer returns the answer to an awaited emit that has been printed. Remote users are asked
-// under id.
+// awaitAnswer waits for the answer to an awaited emit that was printed. id is the emit's ID for
+// remote users.
 func (s *Sink) awaitAnswer(ctx context.Context, r *effect.AwaitEmit, id string) (effect.Result, error) {
 	if err := s.out.flushOutput(ctx); err != nil {
 		return nil, err
 	}
 	for _, a := range s.answers {
 		if _, person := a.(users); r.Misfit != "" && !person {
-			continue // only a person can be asked again
+			continue // only a user can be asked a second time
 		}
 		v, err := a.answer(ctx, r, id)
 		if err != nil {
@@ -295,14 +297,14 @@ func (s *Sink) awaitAnswer(ctx context.Context, r *effect.AwaitEmit, id string) 
 	return nil, noHandlerError(r.Channel)
 }
 
-// Flush returns when all output so far is written, or ctx ends.
+// Flush returns when all output so far is written or ctx ends.
 func (s *Sink) Flush(ctx context.Context) error { return s.out.flushOutput(ctx) }
 
-// Progress returns the number of bytes of output so far, and how many of them are written.
+// Progress returns the number of bytes of output so far, and the number of those that are written.
 func (s *Sink) Progress() (added, written int64) { return s.out.byteCounts() }
 
-// Close writes the rest of the output, terminates the handler and its process group, and waits for
-// both. When ctx ends, the handler is killed, and unwritten output is lost. The error is that of
+// Close writes the rest of the output, ends the handler and its process group, and waits for both.
+// When ctx ends, the handler is killed and unwritten output is lost. Close returns the error of
 // writing the output.
 func (s *Sink) Close(ctx context.Context) error {
 	s.answering.Wait()
@@ -313,7 +315,7 @@ func (s *Sink) Close(ctx context.Context) error {
 	return err
 }
 
-// The reasons why an awaited emit fails: the field `reason` of its error.
+// Reasons why an awaited emit fails. They are the values of the field `reason` of its error.
 const (
 	noListener = "no_listener"
 	refused    = "refused"

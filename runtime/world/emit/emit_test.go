@@ -19,7 +19,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/testkit/testhost"
 )
 
-// TestMain makes this test binary a scripted handler when it is started as one.
+// TestMain makes the test binary act as a scripted handler if it is started as one.
 func TestMain(m *testing.M) {
 	if os.Getenv("TESTHOST") != "" {
 		os.Exit(testhost.Main(os.Args[1:]))
@@ -97,13 +97,14 @@ no end, said "x"
 			}
 			finish(t, s)
 			if out.String() != want[mode] {
-				t.Errorf("got\n%s\nwant\n%s", out.String(), want[mode])
+				t.Errorf("output:\n%s\nwant:\n%s", out.String(), want[mode])
 			}
 		})
 	}
 }
 
-// TestEmitReachesReaderAtOnce checks that an emit is readable although no output follows.
+// TestEmitReachesReaderAtOnce checks that a reader receives an emit although no further output
+// follows.
 func TestEmitReachesReaderAtOnce(t *testing.T) {
 	r, w := io.Pipe()
 	s := New(Options{Out: w})
@@ -111,13 +112,12 @@ func TestEmitReachesReaderAtOnce(t *testing.T) {
 	b := make([]byte, 100)
 	n, err := r.Read(b)
 	if err != nil || string(b[:n]) != "[a]\n" {
-		t.Errorf("read %q, %v", b[:n], err)
+		t.Errorf("read %q (error %v), want \"[a]\\n\"", b[:n], err)
 	}
 	finish(t, s)
 }
 
-// TestBurstIsCompleteAndOrdered checks that output for a slow reader is written later, completely
-// and in order.
+// TestBurstIsCompleteAndOrdered checks that a slow reader receives all output, in order.
 func TestBurstIsCompleteAndOrdered(t *testing.T) {
 	r, w := io.Pipe()
 	s := New(Options{Out: w})
@@ -134,12 +134,12 @@ func TestBurstIsCompleteAndOrdered(t *testing.T) {
 	w.Close()
 	reading.Wait()
 	if !bytes.Equal(got, want.Bytes()) {
-		t.Errorf("%d bytes, want %d, in order", len(got), want.Len())
+		t.Errorf("the reader received other output: %d bytes, want %d", len(got), want.Len())
 	}
 }
 
 // TestSlowReaderHoldsUpProgram checks that the program waits while too much output is unwritten,
-// and that this wait ends with the context.
+// and that the end of its context ends the wait.
 func TestSlowReaderHoldsUpProgram(t *testing.T) {
 	r, w := io.Pipe()
 	s := New(Options{Out: w})
@@ -151,7 +151,7 @@ func TestSlowReaderHoldsUpProgram(t *testing.T) {
 	for {
 		if _, err := s.Perform(ctx, &effect.Emit{Channel: "c", Payload: big}); err != nil {
 			if err != stopped {
-				t.Errorf("error %v", err)
+				t.Errorf("Emit while too much is unwritten: error %v, want the context's cause", err)
 			}
 			break
 		}
@@ -173,17 +173,17 @@ func TestBrokenPipe(t *testing.T) {
 	s := New(Options{Out: w})
 	perform(t, s, &effect.Emit{Channel: "a"})
 	if err := s.Flush(bg); err != ErrNoReader {
-		t.Errorf("flush: %v", err)
+		t.Errorf("Flush: error %v, want ErrNoReader", err)
 	}
 	if _, err := s.Perform(bg, &effect.Emit{Channel: "b"}); err != ErrNoReader {
-		t.Errorf("emit: %v", err)
+		t.Errorf("Emit: error %v, want ErrNoReader", err)
 	}
 	if err := s.Close(bg); err != ErrNoReader {
-		t.Errorf("close: %v", err)
+		t.Errorf("Close: error %v, want ErrNoReader", err)
 	}
 }
 
-// TestCloseDoesNotHangOnReader checks that Close drops output that is not read when ctx ends.
+// TestCloseDoesNotHangOnReader checks that Close discards unread output when its context ends.
 func TestCloseDoesNotHangOnReader(t *testing.T) {
 	r, w := io.Pipe()
 	s := New(Options{Out: w})
@@ -191,7 +191,7 @@ func TestCloseDoesNotHangOnReader(t *testing.T) {
 	ctx, cancel := context.WithCancel(bg)
 	cancel()
 	if err := s.Close(ctx); err != context.Canceled {
-		t.Errorf("close: %v", err)
+		t.Errorf("Close: error %v, want context.Canceled", err)
 	}
 	r.Close()
 }
@@ -200,14 +200,14 @@ func wantEmitError(t *testing.T, err error, reason string, parts ...string) {
 	t.Helper()
 	var e *effect.Error
 	if !errors.As(err, &e) || e.Kind != "EmitError" {
-		t.Fatalf("error %v, want an EmitError", err)
+		t.Fatalf("error = %v, want an EmitError", err)
 	}
 	if e.Fields["reason"] != reason || e.Fields["channel"] == "" {
-		t.Errorf("fields %v, want reason %s", e.Fields, reason)
+		t.Errorf("fields = %v, want reason %s", e.Fields, reason)
 	}
 	for _, p := range parts {
 		if !strings.Contains(e.Message, p) {
-			t.Errorf("message %q lacks %q", e.Message, p)
+			t.Errorf("message %q does not contain %q", e.Message, p)
 		}
 	}
 }
@@ -219,7 +219,7 @@ func TestEmitWithoutHandlerFails(t *testing.T) {
 	wantEmitError(t, err, "no_listener", "channel 'ask'", "--answer ask=VALUE", "--emit-handler")
 	finish(t, s)
 	if out.String() != "[ask] 1\n" {
-		t.Errorf("output %q", out.String())
+		t.Errorf("output = %q, want the emit", out.String())
 	}
 }
 
@@ -242,7 +242,7 @@ func answered(t *testing.T, s *Sink, channel, want string) {
 	t.Helper()
 	a := perform(t, s, &effect.AwaitEmit{Channel: channel, Payload: json.RawMessage(`{"q":1}`)}).(*effect.Answer)
 	if string(a.Value) != want {
-		t.Errorf("answer on %s: %s, want %s", channel, a.Value, want)
+		t.Errorf("answer on channel %s = %s, want %s", channel, a.Value, want)
 	}
 }
 
@@ -257,11 +257,12 @@ func TestAnswersGoFirst(t *testing.T) {
 	wantEmitError(t, err, "no_listener", "'d'", "the input of the terminal was closed")
 	finish(t, s)
 	if strings.Join(p.asked, " ") != "c d" {
-		t.Errorf("asked %q", p.asked)
+		t.Errorf("prompted channels = %q, want c and d", p.asked)
 	}
 }
 
-// withHandler makes a Sink whose handler plays the script.
+// withHandler returns a Sink whose handler plays the script, and a function that reads a file of
+// the handler.
 func withHandler(t *testing.T, script string, o Options) (*Sink, func(string) string) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "answers.host")
@@ -277,7 +278,7 @@ func withHandler(t *testing.T, script string, o Options) (*Sink, func(string) st
 	t.Cleanup(func() {
 		finish(t, s)
 		if b, err := os.ReadFile(file + ".fail"); err == nil {
-			t.Errorf("the handler: %s", b)
+			t.Errorf("the handler reported: %s", b)
 		}
 	})
 	return s, func(name string) string {
@@ -304,7 +305,7 @@ func TestHandler(t *testing.T) {
 < {}
 `, Options{Out: &out, Mode: NDJSON, Prompter: &scripted{}})
 	if file("answers.host.spawns") != "" {
-		t.Error("the handler was started before it was needed")
+		t.Error("the handler was started before the first awaited emit")
 	}
 	answered(t, s, "a", `{"id":4,"extra":[1]}`)
 	answered(t, s, "a", `null`)
@@ -315,7 +316,7 @@ func TestHandler(t *testing.T) {
 	_, err = s.Perform(bg, &effect.AwaitEmit{Channel: "none"})
 	wantEmitError(t, err, "refused", "{}")
 	if n := strings.Count(file("answers.host.spawns"), "\n"); n != 1 {
-		t.Errorf("%d handlers were started", n)
+		t.Errorf("the handler was started %d times, want once", n)
 	}
 	if n := strings.Count(out.String(), "\n"); n != 5 {
 		t.Errorf("%d lines were printed, want one for each emit", n)
@@ -326,7 +327,7 @@ func TestFixedAnswerSparesHandler(t *testing.T) {
 	s, file := withHandler(t, "exit 1\n", Options{Answers: []Fixed{{Channel: "a", Value: "x"}}})
 	answered(t, s, "a", `"x"`)
 	if file("answers.host.spawns") != "" {
-		t.Error("the handler was started")
+		t.Error("the handler was started although the answer is predefined")
 	}
 }
 
@@ -345,8 +346,8 @@ read
 	answered(t, s, "a", `"again"`)
 }
 
-// TestExitedHandlerIsRestarted checks that a handler that answers once and exits is started again
-// for each emit, also when the next emit arrives before its exit is noticed.
+// TestExitedHandlerIsRestarted uses a handler that answers once and exits. It must be started again
+// for each emit, also if the next emit arrives before the exit is noticed.
 func TestExitedHandlerIsRestarted(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux reports what a process has not read")
@@ -365,8 +366,8 @@ func TestHandlerCannotBeFound(t *testing.T) {
 	finish(t, s)
 }
 
-// TestAnswersArriveInOrder checks that when several tasks wait for answers at the same time, a
-// task that is cancelled does not receive another's answer.
+// TestAnswersArriveInOrder lets several tasks wait for answers and cancels one of them. The
+// cancelled task's answer must not reach another task.
 func TestAnswersArriveInOrder(t *testing.T) {
 	up := make(chan string, 1)
 	s, _ := withHandler(t, `
@@ -385,11 +386,11 @@ await go
 		done <- err
 	}()
 	if l := <-up; l != "up" {
-		t.Fatalf("the handler received %q", l)
+		t.Fatalf("the handler reported %q, want up", l)
 	}
 	cancel(gaveUp)
 	if err := <-done; err != gaveUp {
-		t.Errorf("error %v", err)
+		t.Errorf("cancelled emit: error %v, want the context's cause", err)
 	}
 	go func() {
 		a, err := s.Perform(bg, &effect.AwaitEmit{Channel: "next"})
@@ -407,8 +408,8 @@ await go
 	}
 }
 
-// TestStubbornHandlerIsEnded checks that a handler that ignores the end of its input and SIGTERM is
-// killed when ctx ends.
+// TestStubbornHandlerIsEnded checks that a handler that ignores SIGTERM and the end of its input is
+// killed when the context of Close ends.
 func TestStubbornHandlerIsEnded(t *testing.T) {
 	s, file := withHandler(t, "ignore-sigterm\nspawn-grandchild child ignore-sigterm\nread\n< {\"value\":1}\nhang\n", Options{})
 	answered(t, s, "a", "1")
@@ -417,7 +418,7 @@ func TestStubbornHandlerIsEnded(t *testing.T) {
 	s.Close(ctx)
 	pid := strings.TrimSpace(file("child"))
 	if stat, err := os.ReadFile("/proc/" + pid + "/stat"); err == nil && !strings.Contains(string(stat), ") Z ") {
-		t.Errorf("the handler's child %s is left", pid)
+		t.Errorf("the handler's child process %s is still running", pid)
 	}
 }
 
@@ -427,23 +428,23 @@ func TestTerminal(t *testing.T) {
 	term := NewTerminal(in, &out)
 	go typed.Write([]byte("yes, please\r\nlate\n"))
 	if a, err := term.Ask(bg, "human:approval"); a != "yes, please" || err != nil {
-		t.Errorf("got %q, %v", a, err)
+		t.Errorf("first answer = %q (error %v), want \"yes, please\"", a, err)
 	}
 	if a, err := term.Ask(bg, "second"); a != "late" || err != nil {
-		t.Errorf("got %q, %v", a, err)
+		t.Errorf("second answer = %q (error %v), want late", a, err)
 	}
 	ctx, cancel := context.WithCancelCause(bg)
 	gaveUp := errors.New("gave up")
 	cancel(gaveUp)
 	if _, err := term.Ask(ctx, "third"); err != gaveUp {
-		t.Errorf("error %v", err)
+		t.Errorf("cancelled question: error %v, want the context's cause", err)
 	}
 	typed.Close()
 	if _, err := term.Ask(bg, "fourth"); err != io.EOF {
-		t.Errorf("error %v", err)
+		t.Errorf("question after the end of the input: error %v, want io.EOF", err)
 	}
 	if !strings.HasPrefix(out.String(), "human:approval> second> ") {
-		t.Errorf("prompts %q", out.String())
+		t.Errorf("prompts = %q, want the channel and \"second\"", out.String())
 	}
 }
 

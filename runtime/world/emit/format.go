@@ -10,13 +10,13 @@ import (
 	"github.com/concerto-lang/concerto/internal/term/terminal"
 )
 
-// Mode is the form of output: a value of `--emit`.
+// Mode is the form of the output. Its names are the values of `--emit`.
 type Mode uint8
 
-// The modes.
+// The modes of output.
 const (
-	Text   Mode = iota // "[channel] payload" lines, and printed text unchanged
-	NDJSON             // {"channel":…,"payload":…} lines and nothing else
+	Text   Mode = iota // lines "[channel] payload", and unchanged printed text
+	NDJSON             // lines {"channel":…,"payload":…} and nothing else
 	None               // no output
 )
 
@@ -30,11 +30,11 @@ func (m Mode) String() string {
 	return "unknown"
 }
 
-// Modes maps names on the command line to modes.
+// Modes maps the names on the command line to modes.
 var Modes = map[string]Mode{"text": Text, "ndjson": NDJSON, "none": None}
 
-// format writes the output of one mode; a nil function writes nothing. lines means that lines are
-// objects, to which the detail is added as members.
+// format contains the functions that write the output of a mode; a nil function writes nothing.
+// lines means that each line is an object, to which details are added as members.
 type format struct {
 	emit  func(b []byte, channel string, payload json.RawMessage) []byte
 	print func(b []byte, p *effect.Print) []byte
@@ -47,7 +47,7 @@ var formats = [...]format{
 	None:   {},
 }
 
-// onTerminal are the formats of output to a terminal: control characters are escaped.
+// onTerminal contains the formats for a terminal, which escape control characters.
 var onTerminal = [...]format{
 	Text: {
 		emit: func(b []byte, channel string, payload json.RawMessage) []byte {
@@ -67,11 +67,12 @@ var onTerminal = [...]format{
 	None: {},
 }
 
-// indent begins each continuation line of an emit, so that none can be mistaken for an emit.
+// indent begins each continuation line of an emit, so that the line cannot be mistaken for an emit.
 const indent = "  "
 
-// textEmit writes "[channel] payload". A String is written raw, with its continuation lines
-// indented; any other value as compact JSON. Without a payload it writes "[channel]".
+// textEmit appends "[channel] payload". A String is written without quotes, with indented
+// continuation lines. Any other value is written as compact JSON. Without a payload, textEmit
+// appends "[channel]".
 func textEmit(b []byte, channel string, payload json.RawMessage) []byte {
 	begin := len(b)
 	b = append(b, '[')
@@ -87,10 +88,10 @@ func textEmit(b []byte, channel string, payload json.RawMessage) []byte {
 	return append(b, '\n')
 }
 
-// lineEnds are the characters after which some readers begin a new line.
+// lineEnds contains the characters after which some readers begin a new line.
 const lineEnds = "\n\r\v\f\x1c\x1d\x1e\u0085\u2028\u2029"
 
-// indented returns a text with its continuation lines indented, except empty ones.
+// indented returns a text whose continuation lines are indented, except empty lines.
 func indented(text string) string {
 	var b strings.Builder
 	begins := false
@@ -105,7 +106,7 @@ func indented(text string) string {
 	return b.String()
 }
 
-// appendShown appends a value in readable form.
+// appendShown appends a value in the form for people.
 func appendShown(b []byte, v json.RawMessage) []byte {
 	if len(v) < 2 || v[0] != '"' {
 		return append(b, v...)
@@ -128,8 +129,8 @@ func textPrint(b []byte, p *effect.Print) []byte {
 	return b
 }
 
-// jsonEmit writes an object on a line. A missing payload is written as null, so that every line has
-// both members.
+// jsonEmit appends an object on one line. It writes a missing payload as null, so that every line
+// has both members.
 func jsonEmit(b []byte, channel string, payload json.RawMessage) []byte {
 	if payload == nil {
 		payload = json.RawMessage("null")
@@ -140,7 +141,8 @@ func jsonEmit(b []byte, channel string, payload json.RawMessage) []byte {
 	return append(b, '}', '\n')
 }
 
-// jsonPrint writes printed text as an emit on channel print, without the newline that println adds.
+// jsonPrint appends printed text as an emit on the channel print, without the newline that println
+// adds.
 func jsonPrint(b []byte, p *effect.Print) []byte {
 	return jsonEmit(b, "print", value.AppendString(nil, p.Text))
 }

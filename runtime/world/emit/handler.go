@@ -16,15 +16,15 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/ndjson"
 )
 
-// The time that a handler has to close its output after its input was closed, and to exit after its
+// Maximum times for a handler to close its output after its input was closed, and to exit after its
 // output was closed.
 const (
 	leaveTime   = 200 * time.Millisecond
 	exitSettles = time.Second
 )
 
-// handler answers awaited emits through the subprocess of --emit-handler. Each emit is a line
-// {"channel":…,"payload":…} to the process, which answers with a line {"value":…} or {"error":"…"},
+// handler answers awaited emits with the subprocess of --emit-handler. For each emit, the process
+// receives a line {"channel":…,"payload":…} and answers with a line {"value":…} or {"error":"…"},
 // in the same order. The process is started for the first emit, and again after it has exited.
 type handler struct {
 	command   string
@@ -32,36 +32,36 @@ type handler struct {
 	environ   []string
 	processes *procgroup.Run
 	log       func(string)
-	turn      chan struct{} // its holder writes
+	turn      chan struct{} // lock of capacity one; its holder writes to the process
 
 	mu     sync.Mutex
-	run    *handlerRun // nil before the first and after each exit
+	run    *handlerRun // current process; nil before the first start and after each exit
 	closed bool
 	ending sync.WaitGroup
 }
 
-// handlerRun is one process of the handler. All fields except proc are protected by handler.mu.
+// handlerRun is one process of the handler. handler.mu protects all fields except proc.
 type handlerRun struct {
 	proc     *procgroup.Process
-	waiting  []*ask // the requests whose answers come next, in order
-	answered bool   // it has sent an answer
-	put      int64  // bytes of all lines for it
-	sent     int64  // bytes accepted by the pipe
+	waiting  []*ask // requests without an answer, in the order of their lines
+	answered bool   // the process has sent at least one answer
+	put      int64  // number of bytes of all lines for the process
+	sent     int64  // number of bytes that the pipe has accepted
 }
 
 // ask is a pending awaited emit.
 type ask struct {
 	line   []byte
-	start  int64      // offset of its line in all lines
-	got    chan reply // of capacity one
-	gaveUp bool       // its caller no longer waits; under handler.mu
+	start  int64      // offset of the request's line in all lines for the process
+	got    chan reply // receives the outcome; has capacity one
+	gaveUp bool       // the caller no longer waits; protected by handler.mu
 }
 
 // reply is the outcome of an awaited emit.
 type reply struct {
 	value json.RawMessage
-	err   error  // of the answer's line, or the process's exit
-	why   string // the reason, with err
+	err   error  // error of the answer or of the process; nil with a value
+	why   string // value of the field reason of the EmitError; set with err
 }
 
 func newHandler(o *Options) *handler {
@@ -70,7 +70,8 @@ func newHandler(o *Options) *handler {
 	return h
 }
 
-// answer sends the emit and waits for its answer. If ctx ends first, a later answer is dropped.
+// answer sends the emit to the process and waits for the answer. If ctx ends first, the answer is
+// dropped when it arrives.
 func (h *handler) answer(ctx context.Context, r *effect.AwaitEmit, _ string) (*effect.Answer, error) {
 	select {
 	case <-h.turn:
@@ -95,9 +96,9 @@ func (h *handler) answer(ctx context.Context, r *effect.AwaitEmit, _ string) (*e
 	}
 }
 
-// sendEmits queues all for the next answers and begins to write their lines. The caller holds the
-// turn, which is released after all is written. So a handler that does not read delays the next
-// line, but not a caller that stops waiting.
+// sendEmits adds the requests to those that wait for an answer, and begins to write their lines.
+// The caller holds the turn, which is released after all lines are written. A handler that does not
+// read therefore delays the next line, but not a caller whose context ends.
 func (h *handler) sendEmits(all ...*ask) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -116,7 +117,7 @@ func (h *handler) sendEmits(all ...*ask) error {
 	h.ending.Add(1)
 	go func() {
 		defer h.ending.Done()
-		// A failed write means that the process exits, which its reader reports.
+		// If the write fails, the process is exiting, and readAnswers reports that.
 		n, _ := run.proc.Stdin.Write(lines)
 		h.mu.Lock()
 		run.sent += int64(n)
@@ -177,7 +178,7 @@ func (h *handler) readAnswers(run *handlerRun) {
 	}
 	why := h.whyEnded(run.proc, end)
 	run.proc.End(procgroup.DefaultGrace, nil)
-	<-h.turn // no write is in progress
+	<-h.turn // waits until no write is in progress
 	left, restart := h.leftOver(run, errors.Is(end, io.EOF))
 	run.proc.Stdin.Close()
 	if restart && h.sendEmits(left...) == nil {
@@ -191,9 +192,9 @@ func (h *handler) readAnswers(run *handlerRun) {
 	}
 }
 
-// leftOver removes the requests that wait for a process that has exited, and returns them. again
-// means that they should be sent to a new process: this one had answered others and has read
-// nothing of them, like a handler that answers one emit and exits.
+// leftOver removes and returns the requests that wait for a process that has exited. again means
+// that they should be sent to a new process, because the exited process answered earlier requests
+// and read none of these. A handler that answers one emit and exits behaves like that.
 func (h *handler) leftOver(run *handlerRun, exited bool) (left []*ask, again bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -224,7 +225,7 @@ func (h *handler) parseAnswer(line []byte) reply {
 	return reply{why: refused, err: fmt.Errorf(`emit handler %s must answer {"value":…} or {"error":"…"}, but answered: %.200s`, "`"+h.command+"`", line)}
 }
 
-// whyEnded returns the error for the callers that wait for an answer of an exited process.
+// whyEnded returns the error for the requests that wait for an answer of an exited process.
 func (h *handler) whyEnded(p *procgroup.Process, end error) error {
 	msg := "the emit handler `" + h.command + "` "
 	if !errors.Is(end, io.EOF) {
@@ -245,7 +246,7 @@ func (h *handler) whyEnded(p *procgroup.Process, end error) error {
 	return errors.New(msg)
 }
 
-// closeProcess terminates the handler's process: by closing its input, then by signals.
+// closeProcess ends the handler's process. It closes the process's input and later sends signals.
 func (h *handler) closeProcess(ctx context.Context) {
 	h.mu.Lock()
 	h.closed = true

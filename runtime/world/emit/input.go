@@ -13,25 +13,25 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// maxInput bounds the bytes that one request reads from standard input.
+// maxInput is the maximum number of bytes that one request reads from standard input.
 const maxInput = 256 << 20
 
-// lineReader reads lines. A goroutine begins to read with the first request and reads until the end
-// of the input, since a blocked read cannot be interrupted. A line that arrives after its request
-// was cancelled is returned to the next request.
+// lineReader reads lines. Because a blocked read cannot be interrupted, a goroutine reads from the
+// first request to the end of the input. If a request is cancelled before its line arrives, the
+// next request receives the line.
 type lineReader struct {
 	in    io.Reader
 	begin sync.Once
 	lines chan string
-	err   error // why there are no more lines; set before lines is closed
-	read  int   // number of lines so far
+	err   error // reason why there are no more lines; set before the channel lines is closed
+	read  int   // number of lines read so far
 }
 
 func newLineReader(in io.Reader) *lineReader {
 	return &lineReader{in: in, lines: make(chan string)}
 }
 
-// nextLine returns the next line with its end. Calls must not overlap.
+// nextLine returns the next line including its line end. It must not be called concurrently.
 func (l *lineReader) nextLine(ctx context.Context) (string, error) {
 	l.begin.Do(func() { go l.readLoop() })
 	select {
@@ -77,8 +77,8 @@ func readLine(r *bufio.Reader) (string, error) {
 	}
 }
 
-// stdin is a run's standard input that is not a terminal. std::io reads it, and its lines answer
-// awaited emits. It is safe for concurrent use.
+// stdin is the standard input of a run if it is not a terminal. std::io reads from it, and its
+// lines answer awaited emits. It is safe for concurrent use.
 type stdin struct {
 	turn  chan struct{}
 	lines *lineReader
@@ -90,7 +90,7 @@ func newStdin(in io.Reader) *stdin {
 	return s
 }
 
-// acquire waits for exclusive access.
+// acquire waits for exclusive access. leave ends the access.
 func (s *stdin) acquire(ctx context.Context) (leave func(), err error) {
 	select {
 	case <-s.turn:
@@ -100,7 +100,7 @@ func (s *stdin) acquire(ctx context.Context) (leave func(), err error) {
 	}
 }
 
-// Ask returns the next line. It shows no prompt, since the emit has been printed.
+// Ask returns the next line. It shows no prompt, because the emit was printed before.
 func (s *stdin) Ask(ctx context.Context, _ string) (string, error) {
 	leave, err := s.acquire(ctx)
 	if err != nil {
@@ -111,7 +111,7 @@ func (s *stdin) Ask(ctx context.Context, _ string) (string, error) {
 	return strings.TrimRight(line, "\r\n"), err
 }
 
-// readLine returns the next line with its end.
+// readLine returns the next line including its line end.
 func (s *stdin) readLine(ctx context.Context) (string, error) {
 	line, err := s.lines.nextLine(ctx)
 	if err == nil && !utf8.ValidString(line) {
@@ -142,7 +142,7 @@ func (s *stdin) readAll(ctx context.Context) (string, error) {
 	}
 }
 
-// input performs an Input: at a terminal the user types the line.
+// input performs an Input. At a terminal, the user types the line.
 func (s *Sink) input(ctx context.Context, r *effect.Input) (effect.Result, error) {
 	if err := s.out.flushOutput(ctx); err != nil {
 		return nil, err

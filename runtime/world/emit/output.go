@@ -10,24 +10,24 @@ import (
 	"syscall"
 )
 
-// outputLimit is the number of unwritten bytes above which the program has to wait.
+// outputLimit is the number of unwritten bytes above which the program waits.
 const outputLimit = 1 << 20
 
-// output writes in its own goroutine, so that the program does not wait for each line. Output is
-// written at once; output that arrives during a write is written with the next one.
+// output writes in a separate goroutine, so that the program does not wait for each line. It writes
+// output immediately. Output that arrives during a write is written by the next one.
 type output struct {
 	w io.Writer
 
 	mu      sync.Mutex
-	changed sync.Cond // signals that something was written, or that writing has ended
-	buf     []byte    // to be written
-	spare   []byte    // the other buffer, while no write is in progress
-	added   int64     // bytes added so far
-	written int64     // bytes written so far
-	err     error     // writing has failed; nothing more is added
+	changed sync.Cond // signals that output was written or that writing has failed
+	buf     []byte    // output that is not yet written
+	spare   []byte    // second buffer; nil while a write uses it
+	added   int64     // number of bytes added so far
+	written int64     // number of bytes written so far
+	err     error     // error of a failed write; afterwards no output is accepted
 	closed  bool
 	wake    chan struct{}
-	done    chan struct{} // closed when the writer has ended; nil before it began
+	done    chan struct{} // closed when the writer has ended; nil before the first output
 }
 
 func newOutput(w io.Writer) *output {
@@ -36,8 +36,8 @@ func newOutput(w io.Writer) *output {
 	return o
 }
 
-// appendOutput appends the output of write. It waits while too much is unwritten. It fails if
-// writing has failed, or if ctx ends.
+// appendOutput appends the bytes that write appends. It waits while too much output is unwritten.
+// It fails if writing has failed or ctx ends.
 func (o *output) appendOutput(ctx context.Context, write func([]byte) []byte) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -65,8 +65,8 @@ func (o *output) appendOutput(ctx context.Context, write func([]byte) []byte) er
 	return nil
 }
 
-// waitUntil waits until ok or until writing has failed; it fails only if ctx ends. The caller holds
-// the lock, which is released during the wait.
+// waitUntil waits until ok returns true or writing has failed. It returns an error only if ctx
+// ends. The caller holds the lock, which is released during the wait.
 func (o *output) waitUntil(ctx context.Context, ok func() bool) error {
 	stop := context.AfterFunc(ctx, func() {
 		o.mu.Lock()
@@ -83,7 +83,7 @@ func (o *output) waitUntil(ctx context.Context, ok func() bool) error {
 	return nil
 }
 
-// startWriter starts the writer with the first output.
+// startWriter starts the writer at the first output.
 func (o *output) startWriter() {
 	if o.done == nil {
 		o.done = make(chan struct{})
@@ -105,7 +105,7 @@ func (o *output) writeLoop() {
 	}
 }
 
-// writeAll writes the buffer in one call; it returns false if the buffer was empty.
+// writeAll writes the buffer in one call. It returns false if the buffer was empty.
 func (o *output) writeAll() bool {
 	o.mu.Lock()
 	b := o.buf
@@ -137,7 +137,7 @@ func outputError(err error) error {
 	return fmt.Errorf("could not write the output: %w", err)
 }
 
-// flushOutput returns when everything that was added is written.
+// flushOutput returns when all output that was added before is written.
 func (o *output) flushOutput(ctx context.Context) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -148,15 +148,15 @@ func (o *output) flushOutput(ctx context.Context) error {
 	return o.err
 }
 
-// byteCounts returns the number of bytes added so far, and how many of them are written.
+// byteCounts returns the number of bytes added and the number of bytes written so far.
 func (o *output) byteCounts() (added, written int64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.added, o.written
 }
 
-// closeOutput writes the rest and ends the writer. When ctx ends, it no longer waits for a blocked
-// write.
+// closeOutput writes the remaining output and ends the writer. When ctx ends, it returns without
+// waiting for a blocked write.
 func (o *output) closeOutput(ctx context.Context) error {
 	err := o.flushOutput(ctx)
 	o.mu.Lock()

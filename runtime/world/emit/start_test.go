@@ -11,8 +11,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// TestStart checks that an awaited emit that is started is printed before it is answered, and that
-// one that needs no prompt is answered at once.
+// TestStart checks that a started awaited emit is printed before it is answered. An emit with a
+// predefined answer must be answered immediately.
 func TestStart(t *testing.T) {
 	var out bytes.Buffer
 	p := &held{asked: make(chan string), answer: make(chan string)}
@@ -31,7 +31,7 @@ func TestStart(t *testing.T) {
 			done <- o
 		})
 		if !ok {
-			t.Fatal("not started")
+			t.Fatal("Start did not accept the awaited emit")
 		}
 		return done, stop
 	}
@@ -55,11 +55,11 @@ func TestStart(t *testing.T) {
 		t.Error(o)
 	}
 	if _, ok := s.Start(bg, &effect.Print{}, nil); ok {
-		t.Error("a print was started")
+		t.Error("Start accepted a print")
 	}
 	finish(t, s)
 	if got := out.String(); got != "[asked] 1\n[next] 2\n[fixed] 1\n[stopped] 1\n" {
-		t.Errorf("output %q", got)
+		t.Errorf("output = %q, want the emits in the order of their starts", got)
 	}
 	silent := New(Options{Out: io.Discard})
 	var err error
@@ -68,7 +68,7 @@ func TestStart(t *testing.T) {
 	finish(t, silent)
 }
 
-// held is a prompter that reports when it is asked and answers on request.
+// held is a Prompter that reports each question and answers when the test requests it.
 type held struct{ asked, answer chan string }
 
 func (h *held) Ask(ctx context.Context, channel string) (string, error) {

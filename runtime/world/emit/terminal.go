@@ -9,8 +9,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/term/terminal"
 )
 
-// Terminal is the Prompter of a terminal: a line of input is an answer. It asks one question at a
-// time.
+// Terminal is the Prompter of a terminal. Each line of input is an answer. It asks one question at
+// a time.
 type Terminal struct {
 	in  *stdin
 	out io.Writer
@@ -21,7 +21,7 @@ func NewTerminal(in io.Reader, out io.Writer) *Terminal {
 	return &Terminal{in: newStdin(in), out: out}
 }
 
-// Ask prompts and returns the next line. An empty prompt is not shown.
+// Ask shows the prompt unless it is empty, and returns the next line.
 func (t *Terminal) Ask(ctx context.Context, prompt string) (string, error) {
 	leave, err := t.in.acquire(ctx)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package env performs effect.Env, effect.EnvAll, effect.Args and effect.Session: it returns the
-// environment variables as they were when the run began, the program's arguments, and the
+// Package env performs effect.Env, effect.EnvAll, effect.Args and effect.Session. It returns the
+// environment variables as of the beginning of the run, the program's arguments, and the
 // application's session data. The compatibility promise does not cover its API.
 package env
 
@@ -14,20 +14,21 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/secret"
 )
 
-// Environment is a run's environment. It is immutable and safe for concurrent use.
+// Environment is the environment of a run. It is immutable and safe for concurrent use.
 type Environment struct {
-	// Secrets receives the values that the program reads from variables whose names suggest a
-	// secret; it may be nil. Set it before the first use.
+	// Secrets receives the values of variables whose names suggest a secret, when the program reads
+	// them; it may be nil. It must be set before the first use.
 	Secrets *secret.Set
-	// Session is the session data of the run's application. Set it before the first use.
+	// Session is the session data of the application. It must be set before the first use.
 	Session Session
 
 	vars map[string]string
 	args []string
 }
 
-// New returns the Environment of "NAME=value" strings; of several for a name the last one counts.
-// args are the program's arguments, in which bytes that are not UTF-8 are replaced by U+FFFD.
+// New returns an Environment for strings "NAME=value". If a name occurs several times, the last
+// value is used. args are the program's arguments; bytes in them that are not valid UTF-8 are
+// replaced by U+FFFD.
 func New(environ, args []string) *Environment {
 	e := &Environment{vars: make(map[string]string, len(environ))}
 	for _, a := range args {
@@ -41,14 +42,15 @@ func New(environ, args []string) *Environment {
 	return e
 }
 
-// Lookup reads a variable for the runtime itself: keys of connections, parameters of hosts.
+// Lookup returns a variable for the runtime itself, such as the key of a connection or a parameter
+// of a host.
 func (e *Environment) Lookup(name string) (value string, set bool) {
 	value, set = e.vars[name]
 	return value, set
 }
 
-// Perform returns a variable, all variables or the arguments. A variable that is not UTF-8 is an
-// EnvError; the list of all leaves it out.
+// Perform returns a variable, all variables, the arguments or the session data. Reading a variable
+// that is not valid UTF-8 is an EnvError; the list of all variables omits such a variable.
 func (e *Environment) Perform(_ context.Context, r effect.Request) (effect.Result, error) {
 	switch q := r.(type) {
 	case *effect.Env:

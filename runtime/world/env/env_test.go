@@ -22,7 +22,7 @@ func TestEnvironment(t *testing.T) {
 	e := New([]string{"A=1", "B=", "A=x=y", "broken"}, nil)
 	for name, want := range map[string]effect.EnvValue{"A": {Value: "x=y", Set: true}, "B": {Set: true}, "C": {}, "broken": {}} {
 		if got := read(t, e, name); got != want {
-			t.Errorf("%s: %+v", name, got)
+			t.Errorf("variable %s = %+v, want %+v", name, got, want)
 		}
 	}
 	if v, ok := e.Lookup("A"); v != "x=y" || !ok {

@@ -13,8 +13,8 @@ var (
 	errNotRegular      = errors.New("it is not a regular file")
 )
 
-// attachFile reads a file to be sent to a model. It opens only a regular file: opening a device may
-// have an effect, and opening a FIFO may block.
+// attachFile reads a file that is sent to a model. It opens only regular files, because opening a
+// device may have an effect, and opening a FIFO may block.
 func (f *Files) attachFile(q *effect.AttachFile) (effect.Result, error) {
 	data, err := f.attached(q.Path)
 	if err != nil {
@@ -56,7 +56,7 @@ func (f *Files) attached(path string) ([]byte, error) {
 		return nil, errLargeAttachment
 	}
 	data, err := readAll(file, info.Size(), effect.MaxAttached)
-	if errors.Is(err, errTooLarge) { // it has grown
+	if errors.Is(err, errTooLarge) { // the file has grown since its size was read
 		err = errLargeAttachment
 	}
 	return data, err

@@ -10,7 +10,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// TestAttach checks that the type of a file depends on its contents, not on its name.
+// TestAttach checks that the media type of a file depends on its content and not on its name.
 func TestAttach(t *testing.T) {
 	dir := tree(t, map[string]string{
 		"a.txt": "\x89PNG\r\n\x1a\nx", "b": "\xff\xd8\xffx", "c": "GIF89ax", "d": "RIFF....WEBPx", "e": "%PDF-1.7", "f.png": "é\n", "empty": "",
@@ -46,14 +46,14 @@ func TestAttach(t *testing.T) {
 			x := r.(*effect.AttachedFile)
 			got = strings.Join([]string{x.Name, x.Type, strconv.FormatInt(x.Size, 10), x.Data}, " ")
 			if len(x.SHA256) != 64 {
-				t.Errorf("%s: hash %q", path, x.SHA256)
+				t.Errorf("file %s: hash = %q, want 64 characters", path, x.SHA256)
 			}
 		}
 		if got != want {
-			t.Errorf("%s\n got %q\nwant %q", path, got, want)
+			t.Errorf("file %s:\n got %q\nwant %q", path, got, want)
 		}
 	}
 	if _, err := New(Options{}).Perform(t.Context(), &effect.AttachFile{Path: os.DevNull}); err == nil || !strings.HasSuffix(err.Error(), "it is not a regular file") {
-		t.Errorf("a device: %v", err)
+		t.Errorf("attaching a device: error %v, want that it is not a regular file", err)
 	}
 }

@@ -2,9 +2,9 @@
 // RemoveFile, MakeDir, CopyFile, MoveFile, Glob, Walk, TempDir and AttachFile (spec/std/fs.md). The
 // compatibility promise does not cover its API.
 //
-// Reading and writing can each be limited to trees of files. A path that leads outside of them is
-// refused, whether by `..`, by a symbolic link or directly. A path is checked and used in one step
-// (os.Root), so that nothing can be replaced in between.
+// Reading and writing can each be limited to trees of files. A path that leads out of them is
+// refused, whether directly, by `..` or by a symbolic link. A path is checked and used in one step
+// (os.Root), so that it cannot be replaced between the check and the use.
 package files
 
 import (
@@ -25,20 +25,20 @@ import (
 	"github.com/concerto-lang/concerto/runtime/world/permit"
 )
 
-// maxFile bounds the bytes that one request reads into memory.
+// maxFile is the maximum number of bytes that one request reads into memory.
 const maxFile = 256 << 20
 
 var errTooLarge = errors.New("it is larger than 256 MiB")
 
-// Options specify where files are and which may be used.
+// Options specifies where files are and which files may be used.
 type Options struct {
-	// Dir is the directory of relative paths; "" is the working directory.
+	// Dir is the directory of relative paths; "" means the working directory.
 	Dir string
-	// Read and Write are the files and directories, as permit.Real returns them, that may be read
-	// and written, with everything below them; nil allows all.
+	// Read and Write list the files and directories, in the form of permit.Real, that may be read
+	// and written together with everything below them; nil allows all files.
 	Read, Write []string
-	// Refused returns the text of the refusal for a path in none of them. If Refused is nil, the
-	// text only names the path.
+	// Refused returns the error text for a path that is in none of the lists. If Refused is nil,
+	// the text contains only the path.
 	Refused func(write bool, path string) string
 }
 
@@ -48,14 +48,14 @@ type Files struct {
 	reads   area
 	writes  area
 	refused func(write bool, path string) string
-	limit   int64 // maxFile
+	limit   int64 // maxFile; tests set a smaller limit
 
 	mu       sync.Mutex
-	temp     string // the run's temporary directory, "" until it is requested
-	tempReal string // the same, as permit.Real returns it
+	temp     string // temporary directory of the run; "" until it is requested
+	tempReal string // temp in the form of permit.Real
 }
 
-// New returns Files. Roots that do not exist are no error: they contain nothing.
+// New returns a Files. A root that does not exist is no error; it contains no files.
 func New(o Options) *Files {
 	return &Files{dir: o.Dir, limit: maxFile, refused: o.Refused,
 		reads: area{all: o.Read == nil, roots: o.Read}, writes: area{all: o.Write == nil, roots: o.Write}}
@@ -76,7 +76,7 @@ func (f *Files) Close() error {
 	return nil
 }
 
-// Perform performs one request. Its errors are FsErrors.
+// Perform performs one request. It returns FsErrors for failures of the file system.
 func (f *Files) Perform(ctx context.Context, r effect.Request) (effect.Result, error) {
 	result, err := f.performRequest(ctx, r)
 	if err != nil && ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
@@ -115,14 +115,14 @@ func (f *Files) performRequest(ctx context.Context, r effect.Request) (effect.Re
 	return nil, &effect.UnperformedError{Who: "files", Kind: r.Kind()}
 }
 
-// pathError returns the FsError of an operation on a path. It returns an err that is an
-// *effect.Error unchanged.
+// pathError returns the FsError for an operation on a path. If err is an *effect.Error, pathError
+// returns it unchanged.
 func pathError(verb, path string, err error) error {
 	return operationError(verb+" "+path, "it", path, err)
 }
 
-// operationError is failed for an operation on several paths. subject is the path at fault, as the
-// reason names it.
+// operationError is like pathError, for an operation on several paths. subject is the path that has
+// caused the error, in the form for the error text.
 func operationError(what, subject, path string, err error) error {
 	var failure *effect.Error
 	if errors.As(err, &failure) {
@@ -133,7 +133,7 @@ func operationError(what, subject, path string, err error) error {
 	return e
 }
 
-// errorReason describes what failed with subject.
+// errorReason returns the reason of an error. subject is the path that has caused it.
 func errorReason(subject string, err error) string {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -153,7 +153,7 @@ func errorReason(subject string, err error) string {
 	case errors.As(err, &link):
 		return link.Err.Error()
 	}
-	// Our own reasons begin with "it".
+	// The error texts of this package begin with "it".
 	if rest, ok := strings.CutPrefix(err.Error(), "it "); ok {
 		return subject + " " + rest
 	}
@@ -171,7 +171,7 @@ func (f *Files) readText(ctx context.Context, q *effect.ReadFile) (effect.Result
 	return &effect.FileText{Text: string(data)}, nil
 }
 
-// invalidAt returns the offset of the first byte that is not UTF-8.
+// invalidAt returns the offset of the first byte that is not valid UTF-8.
 func invalidAt(data []byte) int {
 	for i := 0; i < len(data); {
 		r, w := utf8.DecodeRune(data[i:])
@@ -183,8 +183,8 @@ func invalidAt(data []byte) int {
 	return len(data)
 }
 
-// contents reads a file. Reading a file that is not regular, such as a pipe, may block: then the
-// end of ctx ends the wait.
+// contents reads a file. Reading a file that is not regular, such as a pipe, may block; the end of
+// ctx ends such a wait.
 func (f *Files) contents(ctx context.Context, path string) ([]byte, error) {
 	regular := false
 	err := f.usePlace(&f.reads, path, true, func(p place, name string) error {
@@ -302,7 +302,7 @@ func (f *Files) listDir(q *effect.ListDir) (effect.Result, error) {
 	return sorted(names), nil
 }
 
-// sorted returns the names that are UTF-8, in order. Programs cannot represent others.
+// sorted returns the names that are valid UTF-8, in order. Programs cannot represent other names.
 func sorted(names []string) *effect.FileNames {
 	names = slices.DeleteFunc(names, func(n string) bool { return !utf8.ValidString(n) })
 	slices.Sort(names)

@@ -14,8 +14,8 @@ import (
 	"github.com/concerto-lang/concerto/runtime/world/permit"
 )
 
-// tree makes a directory with files, given by path. A path that ends in "/"
-// becomes a directory, a text that begins with "->" a symbolic link.
+// tree creates a directory with files, given by path, and returns its path. A path that ends in "/"
+// becomes a directory. A text that begins with "->" makes the path a symbolic link.
 func tree(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -46,7 +46,7 @@ func resultText(t *testing.T, f *Files, r effect.Request) string {
 	if err != nil {
 		var e *effect.Error
 		if !errors.As(err, &e) || e.Kind != "FsError" || e.Fields["path"] == nil {
-			t.Errorf("%s: %#v is no FsError", r.Kind(), err)
+			t.Errorf("%s: error %#v is no FsError with a path", r.Kind(), err)
 		}
 		return err.Error()
 	}
@@ -64,7 +64,7 @@ func resultText(t *testing.T, f *Files, r effect.Request) string {
 	case nil:
 		return "ok"
 	}
-	t.Fatalf("%T", v)
+	t.Fatalf("unexpected result of type %T", v)
 	return ""
 }
 
@@ -154,12 +154,12 @@ func TestGlob(t *testing.T) {
 		{"a[", "cannot match a[: the pattern ends inside `[` or after a backslash"},
 	} {
 		if got := resultText(t, f, &effect.Glob{Pattern: c.pattern}); got != c.want {
-			t.Errorf("%q: got %q, want %q", c.pattern, got, c.want)
+			t.Errorf("pattern %q: got %q, want %q", c.pattern, got, c.want)
 		}
 	}
 }
 
-// TestRoots checks that no path leads outside the roots.
+// TestRoots checks that no request can access a path outside the roots.
 func TestRoots(t *testing.T) {
 	dir := tree(t, map[string]string{
 		"data/in": "in", "data/up": "->../secret", "data/dir": "->..", "data/here": "->in", "data/away": "->/etc",
@@ -217,7 +217,7 @@ func TestRoots(t *testing.T) {
 		t.Error(string(data), err)
 	}
 	if got := resultText(t, New(Options{Dir: dir, Read: []string{}, Write: []string{}}), &effect.ReadFile{Path: "data/in"}); got != denied("data/in") {
-		t.Error("no roots grant nothing:", got)
+		t.Error("reading without roots was not refused:", got)
 	}
 }
 
@@ -234,15 +234,15 @@ func TestTempDir(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := os.Stat(dir); !os.IsNotExist(err) {
-		t.Error("the directory is still there", err)
+		t.Error("the temporary directory exists after Close:", err)
 	}
 	if err := f.Close(); err != nil {
 		t.Error(err)
 	}
 }
 
-// TestPipe checks that reading a pipe without a writer ends with the run, and that a pipe with a
-// writer is read.
+// TestPipe checks that reading a pipe without a writer fails when the run ends, and that a pipe
+// with a writer can be read.
 func TestPipe(t *testing.T) {
 	dir := t.TempDir()
 	pipe := func(name string) string {
@@ -285,7 +285,7 @@ func TestLargeFile(t *testing.T) {
 	for path, want := range map[string]string{"fits": "0123456789", "large": "cannot read large: it is larger than 256 MiB",
 		"/dev/zero": "cannot read /dev/zero: it is larger than 256 MiB"} {
 		if got := resultText(t, f, &effect.ReadFile{Path: path}); got != want {
-			t.Errorf("%s: %s", path, got)
+			t.Errorf("reading %s = %s, want %s", path, got, want)
 		}
 	}
 }
@@ -296,8 +296,8 @@ func TestOtherRequestsAreRefused(t *testing.T) {
 	}
 }
 
-// TestAreas checks that reading and writing are limited independently. A root may be a file, also
-// one that does not exist yet.
+// TestAreas checks that the roots for reading and for writing are independent. A root may be a
+// file, including a file that does not exist.
 func TestAreas(t *testing.T) {
 	dir := permit.Real(tree(t, map[string]string{"in/a": "a", "in/evil": "->/", "in/sub/b": "b", "c": "c", "other": "o"}), true)
 	at := func(names ...string) (out []string) {
@@ -325,7 +325,7 @@ func TestAreas(t *testing.T) {
 		{&effect.WriteFile{Path: "newer", Text: "x"}, "writing newer is not permitted"},
 		{&effect.CopyFile{From: "in/a", Path: "new"}, "reading in/a is not permitted"},
 		{&effect.CopyFile{From: "c", Path: "in/c"}, "ok"},
-		// A link that comes to lie where a root was leads nowhere.
+		// A link that later replaces a root must not be followed.
 		{&effect.MoveFile{From: "in/sub", Path: "in/x"}, "ok"},
 		{&effect.MoveFile{From: "in/evil", Path: "in/sub"}, "ok"},
 		{&effect.ReadFile{Path: "in/sub/etc/passwd"}, "reading in/sub/etc/passwd is not permitted"},
@@ -339,7 +339,7 @@ func TestAreas(t *testing.T) {
 }
 
 // TestReasonsNameThePathAtFault checks that the error of an operation on two paths names the path
-// that caused it.
+// that has caused the error.
 func TestReasonsNameThePathAtFault(t *testing.T) {
 	for _, c := range []struct {
 		err  error
@@ -352,7 +352,7 @@ func TestReasonsNameThePathAtFault(t *testing.T) {
 		{&os.LinkError{Op: "rename", Old: "a", New: "b", Err: syscall.EXDEV}, "cannot move a to b: invalid cross-device link"},
 	} {
 		if got := operationError("move a to b", "b", "b", c.err).Error(); !strings.Contains(got, c.want) {
-			t.Errorf("%v: %q, want %q", c.err, got, c.want)
+			t.Errorf("text of error %v = %q, want it to contain %q", c.err, got, c.want)
 		}
 	}
 }

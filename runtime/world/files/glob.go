@@ -10,12 +10,12 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// maxMatches bounds the results of one pattern.
+// maxMatches is the maximum number of results of a pattern.
 const maxMatches = 1_000_000
 
-// glob finds paths by a pattern of segments between slashes. `*` matches any characters, `?` one
-// character, `[a-z]` one of a set, and the segment `**` any number of directories. A name that
-// begins with a dot is matched only by a segment that begins with one.
+// glob finds the paths that match a pattern of segments separated by slashes. `*` matches any
+// characters, `?` one character, `[a-z]` one character of a set, and the segment `**` any number of
+// directories. A name that begins with a dot matches only a segment that begins with a dot.
 func (f *Files) glob(ctx context.Context, q *effect.Glob) (effect.Result, error) {
 	if _, err := path.Match(strings.ReplaceAll(q.Pattern, "/", "_"), ""); err != nil {
 		return nil, pathError("match", q.Pattern, errors.New("the pattern ends inside `[` or after a backslash"))
@@ -35,8 +35,8 @@ func (f *Files) glob(ctx context.Context, q *effect.Glob) (effect.Result, error)
 	return sorted(m.found), nil
 }
 
-// matcher collects the paths that a pattern matches. A directory that cannot be read counts as
-// empty, unless it is not permitted, which is an error.
+// matcher collects the paths that match a pattern. It treats an unreadable directory as empty. A
+// directory that is not permitted is an error.
 type matcher struct {
 	f     *Files
 	ctx   context.Context
@@ -44,7 +44,8 @@ type matcher struct {
 	err   error
 }
 
-// matchSegments finds the matches of segments below base, "" or a path that ends in "/".
+// matchSegments finds the matches of the segments below base, which is "" or a path that ends in
+// "/".
 func (m *matcher) matchSegments(base string, segments []string) {
 	if m.err != nil {
 		return
@@ -95,7 +96,7 @@ func (m *matcher) addMatch(p string) {
 	m.found = append(m.found, p)
 }
 
-// entry is an entry of a directory; dir is also true for links to a directory.
+// entry is an entry of a directory. dir is also true for a link to a directory.
 type entry struct {
 	name      string
 	dir, link bool

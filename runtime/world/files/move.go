@@ -11,7 +11,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// copy copies a file's bytes and its mode. Copying a file to itself does not change it.
+// copy copies the bytes and the mode of a file. Copying a file to itself does not change it.
 func (f *Files) copy(ctx context.Context, q *effect.CopyFile) error {
 	if path, err := f.duplicate(ctx, q.From, q.Path); err != nil {
 		return operationError("copy "+q.From+" to "+q.Path, path, path, err)
@@ -19,7 +19,7 @@ func (f *Files) copy(ctx context.Context, q *effect.CopyFile) error {
 	return nil
 }
 
-// duplicate copies a file. With an error it returns the path at fault.
+// duplicate copies a file. If it fails, it also returns the path that has caused the error.
 func (f *Files) duplicate(ctx context.Context, from, to string) (string, error) {
 	in, err := f.openFile(from, os.O_RDONLY)
 	if err != nil {
@@ -50,7 +50,7 @@ func (f *Files) duplicate(ctx context.Context, from, to string) (string, error) 
 	return to, errors.Join(err, out.Close())
 }
 
-// reader stops reading when ctx ends.
+// reader is an io.Reader that stops reading when ctx ends.
 type reader struct {
 	ctx context.Context
 	in  io.Reader
@@ -64,7 +64,7 @@ func (r reader) Read(p []byte) (int, error) {
 }
 
 // moveFile renames a file or directory. Between file systems, and between roots, it copies a file
-// and then removes it.
+// and then removes the original.
 func (f *Files) moveFile(ctx context.Context, q *effect.MoveFile) error {
 	err := f.rename(q.From, q.Path)
 	path := q.From
@@ -79,7 +79,8 @@ func (f *Files) moveFile(ctx context.Context, q *effect.MoveFile) error {
 	return nil
 }
 
-// rename renames within one place; between two it returns syscall.EXDEV.
+// rename renames a path within one place. If the two paths are in different places, it returns
+// syscall.EXDEV.
 func (f *Files) rename(from, to string) error {
 	source, err := f.absolute(from)
 	if err != nil {

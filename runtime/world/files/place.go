@@ -11,8 +11,8 @@ import (
 	"github.com/concerto-lang/concerto/runtime/world/permit"
 )
 
-// place is a tree in which names are looked up: the whole file system, or one root that no name can
-// leave.
+// place is a tree in which names are resolved: the whole file system, or one root out of which no
+// name can lead.
 type place interface {
 	OpenFile(name string, flag int, perm fs.FileMode) (*os.File, error)
 	Stat(name string) (fs.FileInfo, error)
@@ -34,13 +34,15 @@ func (system) MkdirAll(name string, perm fs.FileMode) error { return os.MkdirAll
 func (system) Remove(name string) error                     { return os.Remove(name) }
 func (system) Rename(from, to string) error                 { return os.Rename(from, to) }
 
-// area is the set of files that may be used for one purpose: all files, or trees of them.
+// area is the set of files that may be read, or the set of files that may be written: all files, or
+// trees of files.
 type area struct {
 	all   bool
-	roots []string // as permit.Real returns them
+	roots []string // trees in the form of permit.Real; nil for all files
 }
 
-// absolute returns a program's path as an absolute path, by its text alone.
+// absolute converts a program's path to an absolute path. It uses only the text and does not follow
+// links.
 func (f *Files) absolute(path string) (string, error) {
 	if path == "" {
 		return "", errors.New("the path is empty")
@@ -55,7 +57,7 @@ func (f *Files) absolute(path string) (string, error) {
 	return path, nil
 }
 
-// refusePath returns the error of a path that is in no root of an area.
+// refusePath returns the error for a path outside the roots of an area.
 func (f *Files) refusePath(a *area, path string) error {
 	text := path + " is not permitted"
 	if f.refused != nil {
@@ -66,8 +68,8 @@ func (f *Files) refusePath(a *area, path string) error {
 	return effect.Errorf("FsError", "%s", text).With("path", path)
 }
 
-// rootOf returns the root of an area, or the run's temporary directory, that contains a path. real
-// is the path as permit.Real returns it.
+// rootOf returns the root of an area, or the temporary directory of the run, that contains a path.
+// real is the path in the form of permit.Real.
 func (f *Files) rootOf(a *area, path string, last bool) (root, real string, ok bool) {
 	real = permit.Real(path, last)
 	for _, r := range a.roots {
@@ -80,8 +82,8 @@ func (f *Files) rootOf(a *area, path string, last bool) (root, real string, ok b
 	return f.tempReal, real, f.tempReal != "" && permit.Below(f.tempReal, real)
 }
 
-// usePlace calls use with the place of a path and the path's name there. If the path's last element
-// is a link, it is followed only with last.
+// usePlace calls use with the place that contains a path and with the path's name in that place. If
+// the last element of the path is a link, it is followed only if last is true.
 func (f *Files) usePlace(a *area, path string, last bool, use func(p place, name string) error) error {
 	abs, err := f.absolute(path)
 	if err != nil {
@@ -110,8 +112,8 @@ func (f *Files) usePlace(a *area, path string, last bool, use func(p place, name
 	return f.refusePath(a, path)
 }
 
-// directory returns the directory that is opened for a root: its parent if the root is a file or
-// does not exist.
+// directory returns the directory to open for a root: the root itself, or its parent if the root is
+// a file or does not exist.
 func directory(root string) string {
 	if info, err := os.Lstat(root); err != nil || !info.IsDir() {
 		return filepath.Dir(root)
@@ -119,8 +121,8 @@ func directory(root string) string {
 	return root
 }
 
-// escapes reports whether err means that a link led out of a root. Package os does not export that
-// error, so its text is compared.
+// escapes reports whether err means that a link leads out of a root. Package os does not export
+// that error, so escapes compares its text.
 func escapes(err error) bool {
 	const text = "path escapes from parent"
 	var at *fs.PathError
@@ -128,7 +130,7 @@ func escapes(err error) bool {
 	return errors.As(err, &at) && at.Err.Error() == text || errors.As(err, &link) && link.Err.Error() == text
 }
 
-// openFile opens the file at a path, for writing if the flags say so.
+// openFile opens the file at a path. It opens the file for writing if the flags require it.
 func (f *Files) openFile(path string, flag int) (*os.File, error) {
 	a := &f.reads
 	if flag&(os.O_WRONLY|os.O_RDWR) != 0 {

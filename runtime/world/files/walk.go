@@ -10,8 +10,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// walk finds the files below a directory. It lists links without following them, except the
-// directory itself.
+// walk finds the files below a directory. It follows a link only if the directory itself is one; it
+// lists all other links without following them.
 func (f *Files) walk(ctx context.Context, q *effect.Walk) (effect.Result, error) {
 	var found []string
 	pending := []string{q.Path}
@@ -25,7 +25,7 @@ func (f *Files) walk(ctx context.Context, q *effect.Walk) (effect.Result, error)
 		if err != nil && len(found) == 0 && dir == q.Path || err != nil && !errors.Is(err, os.ErrNotExist) {
 			return nil, pathError("list", dir, err)
 		}
-		for _, e := range all { // a directory that was removed during the walk is empty
+		for _, e := range all { // a directory that was removed during the walk has no entries
 			name := path.Join(dir, e.Name())
 			if e.IsDir() {
 				pending = append(pending, name)

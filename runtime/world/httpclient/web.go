@@ -1,5 +1,5 @@
-// Package httpclient performs effect.HTTP: one request, its redirects and its response
-// (spec/std/http.md). The compatibility promise does not cover its API.
+// Package httpclient performs effect.HTTP: it sends a request, follows redirects and reads the
+// response (spec/std/http.md). The compatibility promise does not cover its API.
 package httpclient
 
 import (
@@ -23,7 +23,7 @@ import (
 	"github.com/concerto-lang/concerto/runtime/world/clock"
 )
 
-// The bounds of a response's body and header, in bytes, and of the number of redirects.
+// Maximum sizes of a response's body and header in bytes, and the maximum number of redirects.
 const (
 	maxBody      = 64 << 20
 	maxHeader    = 1 << 20
@@ -33,14 +33,14 @@ const (
 // Client performs effect.HTTP. It is safe for concurrent use.
 type Client struct {
 	once      sync.Once
-	transport *http.Transport // nil until the first request: creating one is slow for a short program
+	transport *http.Transport // nil until the first request, because creating a transport is slow for a short program
 	refused   func(address string) string
-	limit     int64 // maxBody
+	limit     int64 // maxBody; tests set a smaller limit
 	clock     *clock.PausableClock
 }
 
-// New returns a Client. refused returns the reason why a redirect to an address may not be
-// followed, or ""; nil permits all. Time limits follow clock, which may be nil.
+// New returns a Client. refused returns the reason why a redirect to an address must not be
+// followed, or ""; nil permits all redirects. Time limits use clock, which may be nil.
 func New(refused func(address string) string, clock *clock.PausableClock) *Client {
 	if refused == nil {
 		refused = func(string) string { return "" }
@@ -87,7 +87,7 @@ func (c *Client) Perform(ctx context.Context, r effect.Request) (effect.Result, 
 	}
 	e := effect.Errorf("HttpError", "%s %s: %s", q.Method, withoutPassword(q.URL), reason).With("url", withoutPassword(q.URL))
 	e.Cause = err
-	if sent.Load() { // without a connection no server received it
+	if sent.Load() { // without a connection, no server has received the request
 		e.Status = effect.Unknown
 	}
 	return nil, e
@@ -95,7 +95,8 @@ func (c *Client) Perform(ctx context.Context, r effect.Request) (effect.Result, 
 
 var errTimeout = errors.New("timeout")
 
-// timeout limits milliseconds to the range of time.Duration: some 292 years.
+// timeout converts milliseconds to a time.Duration. Values beyond its range of 292 years are
+// limited.
 func timeout(ms int64) time.Duration {
 	return time.Duration(min(ms, int64(1<<63-1)/int64(time.Millisecond))) * time.Millisecond
 }
@@ -165,10 +166,10 @@ func (c *Client) newRequest(ctx context.Context, q *effect.HTTP) (*http.Request,
 	return request, callable(request.URL)
 }
 
-// mayChange reports whether a request of a method may change something.
+// mayChange reports whether a request with the method may have side effects on the server.
 func mayChange(method string) bool { return method != "GET" && method != "HEAD" && method != "OPTIONS" }
 
-// callable refuses URLs that cannot be requested.
+// callable returns an error for a URL that cannot be requested.
 func callable(u *url.URL) error {
 	if u.Scheme != "http" && u.Scheme != "https" {
 		return errors.New("only http:// and https:// can be called")
@@ -190,18 +191,18 @@ func (c *Client) redirect(r *http.Request, via []*http.Request) error {
 		return errors.New(why)
 	}
 	if slices.ContainsFunc(append(via[1:len(via):len(via)], r), func(x *http.Request) bool { return !sameSite(x.URL, via[0].URL) }) {
-		// Headers that the program sent to one host must not reach another one, nor return to the
-		// first through another.
+		// Headers that the program has set for one host must not be sent to another host. They must
+		// not return to the first host through another one either.
 		maps.DeleteFunc(r.Header, func(name string, _ []string) bool { return !slices.Contains(harmless, name) })
 	}
 	return nil
 }
 
-// harmless are the headers that are also sent when a redirect leads to another host.
+// harmless lists the headers that are also sent if a redirect leads to another host.
 var harmless = []string{"Accept", "Accept-Charset", "Accept-Encoding", "Accept-Language", "Content-Language", "Content-Type", "Range", "User-Agent"}
 
-// sameSite reports whether two URLs have the same host, and the same scheme and port, or lead from
-// http to https on their usual ports.
+// sameSite reports whether two URLs have the same scheme, host and port, or differ only in a change
+// from http to https on the default ports.
 func sameSite(to, from *url.URL) bool {
 	if !strings.EqualFold(to.Hostname(), from.Hostname()) {
 		return false
@@ -216,8 +217,8 @@ func portOf(u *url.URL) string {
 	return map[string]string{"http": "80", "https": "443"}[u.Scheme]
 }
 
-// headers converts a header to the form of effect.HTTPResponse. Values that are not UTF-8 are left
-// out.
+// headers converts a header to the form of effect.HTTPResponse. It omits values that are not valid
+// UTF-8.
 func headers(h http.Header) []effect.Header {
 	out := []effect.Header{}
 	for name, values := range h {

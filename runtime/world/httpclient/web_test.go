@@ -18,7 +18,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// server answers by path.
+// server returns a test server whose response depends on the path.
 func server(t *testing.T) *httptest.Server {
 	t.Helper()
 	mux := http.NewServeMux()
@@ -77,7 +77,7 @@ func perform(t *testing.T, c *Client, r *effect.HTTP) (*effect.HTTPResponse, str
 	if err != nil {
 		var e *effect.Error
 		if !errors.As(err, &e) || e.Kind != "HttpError" || e.Fields["url"] == nil {
-			t.Errorf("%#v is no HttpError", err)
+			t.Errorf("error %#v is no HttpError with a URL", err)
 		}
 		return nil, err.Error()
 	}
@@ -100,7 +100,7 @@ func TestRequest(t *testing.T) {
 	} {
 		r, failure := perform(t, c, q.r)
 		if failure != "" || r.Body != q.want || r.Status != 200 {
-			t.Errorf("%+v: %+v %s, want %s", q.r, r, failure, q.want)
+			t.Errorf("%+v: response %+v, failure %q, want status 200 with %s", q.r, r, failure, q.want)
 		}
 	}
 	r, _ := perform(t, c, &effect.HTTP{Method: "POST", URL: s.URL + "/echo", Body: &body, Headers: []effect.Header{{Name: "Content-Type", Value: "x/y"}}})
@@ -110,7 +110,7 @@ func TestRequest(t *testing.T) {
 		t.Error(diff)
 	}
 	if r, failure := perform(t, c, &effect.HTTP{Method: "GET", URL: s.URL + "/status"}); failure != "" || r.Status != 503 || r.Body != "" {
-		t.Errorf("an answer is one, whatever its status: %+v %s", r, failure)
+		t.Errorf("response with status 503 = %+v, failure %q, want a response without failure", r, failure)
 	}
 }
 
@@ -139,7 +139,7 @@ func TestFailures(t *testing.T) {
 		{"http://127.0.0.1:1/", "dial tcp 127.0.0.1:1: connect: connection refused"},
 	} {
 		if _, failure := perform(t, c, &effect.HTTP{Method: "GET", URL: q.url}); failure != "GET "+q.url+": "+q.want {
-			t.Errorf("%s: %s", q.url, failure)
+			t.Errorf("URL %s: failure %q, want %q", q.url, failure, q.want)
 		}
 	}
 	if _, failure := perform(t, c, &effect.HTTP{Method: "G T", URL: s.URL + "/echo"}); !strings.HasSuffix(failure, `invalid method "G T"`) {
@@ -162,8 +162,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestRefusedRedirection checks that a redirect to an address that the program may not call is
-// refused.
+// TestRefusedRedirection checks that a redirect is refused if the program may not call its target.
 func TestRefusedRedirection(t *testing.T) {
 	s := server(t)
 	c := New(func(address string) string {
@@ -187,8 +186,9 @@ func TestOtherRequestsAreRefused(t *testing.T) {
 	}
 }
 
-// TestHeadersStay checks that a redirect to another host, and a redirect from there, omit the
-// headers that a program set, except headers that only describe the requested answer.
+// TestHeadersStay redirects a request to another host and back to the first one. Both redirected
+// requests must omit the headers that the program has set, except headers that only describe the
+// requested answer.
 func TestHeadersStay(t *testing.T) {
 	var far *httptest.Server
 	got := map[string]http.Header{}
@@ -217,11 +217,11 @@ func TestHeadersStay(t *testing.T) {
 	for _, at := range []string{"far/back", "near/end"} {
 		for name := range got[at] {
 			if !slices.Contains([]string{"Accept", "Accept-Encoding", "User-Agent"}, name) {
-				t.Errorf("%s gets %s: %s", at, name, got[at][name])
+				t.Errorf("request to %s contains header %s: %s", at, name, got[at][name])
 			}
 		}
 		if got[at].Get("Accept") != "text/plain" || got[at].Get("User-Agent") != "mine" {
-			t.Errorf("%s: %v", at, got[at])
+			t.Errorf("request to %s has headers %v, want those of the program that describe the answer", at, got[at])
 		}
 	}
 	perform(t, c, request("/within"))
@@ -242,13 +242,14 @@ func TestSameSite(t *testing.T) {
 		from, _ := url.Parse(c.from)
 		to, _ := url.Parse(c.to)
 		if got := sameSite(to, from); got != c.want {
-			t.Errorf("%s to %s: %v", c.from, c.to, got)
+			t.Errorf("sameSite from %s to %s = %v, want %v", c.from, c.to, got, c.want)
 		}
 	}
 }
 
-// TestStatusOfFailures checks that a request without a connection has the status "did not happen",
-// and any other failed request "unknown", also if only the target of a redirect cannot be reached.
+// TestStatusOfFailures checks the status of failed requests. If no connection was made, the request
+// did not happen. In all other cases the status is unknown, also if only the target of a redirect
+// cannot be reached.
 func TestStatusOfFailures(t *testing.T) {
 	s := server(t)
 	c := New(nil, nil)
@@ -264,7 +265,7 @@ func TestStatusOfFailures(t *testing.T) {
 	} {
 		_, err := c.Perform(t.Context(), &effect.HTTP{Method: "POST", URL: url, Timeout: 30_000})
 		if e, ok := errors.AsType[*effect.Error](err); !ok || e.Status != want {
-			t.Errorf("%s: status %v, want %v: %v", url, e.Status, want, err)
+			t.Errorf("URL %s: status of the error = %v, want %v (error %v)", url, e.Status, want, err)
 		}
 	}
 }

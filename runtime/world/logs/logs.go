@@ -1,6 +1,6 @@
-// Package logs writes a run's log: messages of the program (`std::log`), lines of hosts' standard
-// error, and messages of the runtime. A log line is for people and is never an emit. The
-// compatibility promise does not cover its API.
+// Package logs writes the log of a run: messages of the program (`std::log`), lines of hosts'
+// standard error, and messages of the runtime. The log is for people; a log line is never an emit.
+// The compatibility promise does not cover its API.
 package logs
 
 import (
@@ -17,23 +17,24 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
-// Levels are the levels by increasing severity.
+// Levels lists the levels in order of increasing severity.
 var Levels = []string{"debug", "info", "warn", "error"}
 
-// Log writes lines at or above a level. It is safe for concurrent use: lines are never mixed.
+// Log writes lines at or above a level. It is safe for concurrent use; concurrent lines are not
+// mixed.
 type Log struct {
 	mu      sync.Mutex
 	w       io.Writer
 	min     int
 	secrets *secret.Set
-	began   time.Time // set if lines are records; otherwise zero
+	began   time.Time // start of the run if lines are JSON records; otherwise zero
 
-	// OnLine also receives each written line, without its level and without secrets; it may be nil.
-	// Set it before the first line.
+	// OnLine, if not nil, also receives each written line, without its level and without secrets.
+	// It must be set before the first line.
 	OnLine func(level, message string)
 }
 
-// New returns a Log that writes to w and removes the secrets. level is one of Levels; any other
+// New returns a Log that writes to w without the secrets. level is one of Levels; any other value
 // means "info".
 func New(w io.Writer, level string, secrets *secret.Set) *Log {
 	l := &Log{w: w, min: slices.Index(Levels, level), secrets: secrets}
@@ -43,14 +44,14 @@ func New(w io.Writer, level string, secrets *secret.Set) *Log {
 	return l
 }
 
-// Records makes each line a JSON object: "t" is in seconds since the start of the run, "from" names
-// the host or other process that wrote the line to its standard error, "task" is the program's
-// task.
+// Records makes each line a JSON object. "t" is the time in seconds since the start of the run.
+// "from" is the name of the host or other process that wrote the line to its standard error. "task"
+// is the number of the program's task.
 //
-// {"t":0.0012,"level":"warn","message":"…","fields":{…},"task":1}
+//	{"t":0.0012,"level":"warn","message":"…","fields":{…},"task":1}
 func (l *Log) Records(began time.Time) { l.began = began }
 
-// record is a line of the log.
+// record is one line of the log.
 type record struct {
 	T       float64         `json:"t"`
 	Level   string          `json:"level"`
@@ -81,7 +82,7 @@ func (l *Log) Perform(_ context.Context, r effect.Request) (effect.Result, error
 	return nil, nil
 }
 
-// printText writes text that the program printed, without its secrets.
+// printText writes text that the program has printed, without its secrets.
 func (l *Log) printText(q *effect.Log) {
 	if !l.began.IsZero() {
 		out := record{Level: q.Level, Message: q.Message}
@@ -102,8 +103,8 @@ func (l *Log) Host(host, line string) {
 // Remark writes a line of the runtime.
 func (l *Log) Remark(level, line string) { l.writeRecord(&record{Level: level, Message: line}) }
 
-// writeRecord writes a record if its level is high enough. A failed write is ignored: there is
-// nowhere to report it.
+// writeRecord writes a record if its level is high enough. It ignores a write error, because there
+// is no place to report it.
 func (l *Log) writeRecord(r *record) {
 	if slices.Index(Levels, r.Level) < l.min {
 		return
@@ -132,7 +133,7 @@ func (r *record) format() string {
 	return strings.TrimRight(text, "\n")
 }
 
-// formatLine returns a record as a line without its end, and without secrets.
+// formatLine returns the line of a record without its line end and without secrets.
 func (l *Log) formatLine(r *record) string {
 	if l.began.IsZero() {
 		line := r.format()

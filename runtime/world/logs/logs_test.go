@@ -26,7 +26,7 @@ func TestLevels(t *testing.T) {
 		l.Host("W", "x\n")
 		l.Remark("warn", "odd 7")
 		if out.String() != want {
-			t.Errorf("%s: %q", level, out.String())
+			t.Errorf("level %s: log = %q, want %q", level, out.String(), want)
 		}
 	}
 }

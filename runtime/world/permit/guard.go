@@ -7,8 +7,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// Guard returns a performer that checks the policy before a request of this kind. It returns next
-// itself if nothing that the kind needs is limited.
+// Guard returns a performer that checks the policy before it passes a request of kind k to next. If
+// no permission that the kind needs is limited, Guard returns next itself.
 func (p *Policy) Guard(k effect.Kind, next effect.Performer) effect.Performer {
 	w := rows[k]
 	switch {
@@ -31,14 +31,14 @@ func (p *Policy) Guard(k effect.Kind, next effect.Performer) effect.Performer {
 	return next
 }
 
-// guard performs permitted requests.
+// guard is a performer that passes on only permitted requests.
 type guard struct {
 	policy *Policy
 	row    *row
 	next   effect.Performer
 }
 
-// Perform performs r, or returns the error for a request that is not permitted.
+// Perform passes r to the next performer, or returns an error if r is not permitted.
 func (g *guard) Perform(ctx context.Context, r effect.Request) (effect.Result, error) {
 	if err := g.policy.checkRequest(g.row, r); err != nil {
 		return nil, err
@@ -50,13 +50,14 @@ func (g *guard) Perform(ctx context.Context, r effect.Request) (effect.Result, e
 	return result, err
 }
 
-// startingGuard is the guard of a performer that can begin requests.
+// startingGuard is a guard whose next performer is an effect.Starter.
 type startingGuard struct {
 	*guard
 	starter effect.Starter
 }
 
-// Start begins r, or ends it at once if it is not permitted.
+// Start passes r to the next performer. If r is not permitted, Start ends it immediately with an
+// error.
 func (g *startingGuard) Start(ctx context.Context, r effect.Request, done func(effect.Result, error)) (stop func(), ok bool) {
 	if err := g.policy.checkRequest(g.row, r); err != nil {
 		done(nil, err)

@@ -8,7 +8,7 @@ import (
 // Kind is a kind of permission.
 type Kind uint8
 
-// The kinds.
+// The kinds of permission.
 const (
 	Read  Kind = iota // reading files and directories
 	Write             // changing files and directories
@@ -18,19 +18,19 @@ const (
 	Host              // hosts of the program
 )
 
-// Info describes a kind. It is the source of the command's flags with their help, the messages of
-// refusals, and the list before a first run.
+// Info describes a kind. The command's flags and their help, the texts of refusals and the list
+// before a first run are derived from it.
 type Info struct {
 	Kind  Kind
-	Flag  string // of the command, without dashes
-	Doc   string // of the flag, for --help, with the name of its values in backquotes
-	Key   string // of [permissions], which also limits the kind; "" if the manifest's sections grant everything that they name
-	Doing string // a phrase for the refused access in a message, with %s
-	May   string // the access that a program has, with %s, for the list before a first run
-	Any   string // the same without a list of targets
+	Flag  string // name of the command's flag, without dashes
+	Doc   string // help text of the flag, with the name of its values in backquotes
+	Key   string // key in [permissions] that limits the kind; "" if no key limits it, because the manifest's sections grant all targets that they name
+	Doing string // phrase for the refused access in an error text, with %s for the target
+	May   string // phrase for the access that a program has, with %s for the targets, in the list before a first run
+	Any   string // the phrase of May if the targets are not limited
 }
 
-// Kinds are all kinds, by Kind.
+// Kinds describes all kinds; the index is a Kind.
 var Kinds = [...]Info{
 	Read: {Read, "allow-read", "allow to read these `PATHS`, with what is in them: data,notes.txt", "fs",
 		"reading %s", "read %s", "read any file"},
@@ -46,14 +46,14 @@ var Kinds = [...]Info{
 		"starting the host %s", "start the host %s", "start any host"},
 }
 
-// GrantHint returns the command's flag that allows these names, quoted for a shell; without names,
-// the flag that allows the whole kind.
+// GrantHint returns the command's flag that allows the names, quoted for a shell. Without names, it
+// returns the flag that allows the whole kind.
 func (k Kind) GrantHint(names ...string) string {
 	flag := "--" + Kinds[k].Flag
 	if len(names) == 0 {
 		return flag
 	}
-	line := make([]string, len(names)) // of CSV
+	line := make([]string, len(names)) // fields of a line of CSV
 	for i, n := range names {
 		if line[i] = n; strings.ContainsAny(n, ",\"\n") {
 			line[i] = `"` + strings.ReplaceAll(n, `"`, `""`) + `"`
@@ -66,21 +66,23 @@ func (k Kind) GrantHint(names ...string) string {
 	return flag + "=" + list
 }
 
-// List is the allowed part of a kind: all, or the targets in Names.
+// List is the allowed part of a kind: all targets, or those in Names.
 type List struct {
 	All   bool
 	Names []string
 }
 
-// Grants are the permissions of a program that its caller allows. The zero Grants allow everything.
+// Grants are the permissions with which a caller runs a program. The zero Grants allow
+// everything.
 type Grants struct {
-	// Allow narrows its kinds to their lists.
+	// Allow limits the kinds that it contains to their lists.
 	Allow map[Kind]List
-	// Sandbox refuses all kinds that are not in Allow.
+	// Sandbox refuses all targets of the kinds that are not in Allow.
 	Sandbox bool
 }
 
-// allowedTargets returns the allowed targets of a kind; limited is false if all are.
+// allowedTargets returns the allowed targets of a kind. limited is false if all targets are
+// allowed.
 func (g *Grants) allowedTargets(k Kind) (names []string, limited bool) {
 	l, ok := g.Allow[k]
 	if l.All || !ok && !g.Sandbox {
@@ -95,8 +97,8 @@ func (g *Grants) Decides(k Kind) bool {
 	return ok || g.Sandbox
 }
 
-// Check finds a name in the grants that can never match, such as a URL where a host is required.
-// The error shows the correct form.
+// Check returns an error for a name in the grants that can never match a target, such as a URL
+// instead of a host. The error shows the correct form.
 func (g *Grants) Check() error {
 	for _, name := range g.Allow[Net].Names {
 		if scheme, rest, ok := strings.Cut(name, "://"); ok {

@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// ports are the default ports.
+// ports maps the schemes to their default ports.
 var ports = map[string]string{"http": "80", "https": "443"}
 
-// hostOf returns the host and port of an address, or "" if it has none.
+// hostOf returns the host with its port of a URL, or "" if the URL has no host.
 func hostOf(address string) string {
 	u, err := url.Parse(address)
 	if err != nil || u.Hostname() == "" {
@@ -22,7 +22,7 @@ func hostOf(address string) string {
 	return net.JoinHostPort(u.Hostname(), port)
 }
 
-// plainHost returns the host without its port.
+// plainHost returns the host of a target without its port.
 func plainHost(target string) string {
 	if host, _, err := net.SplitHostPort(target); err == nil {
 		return host
@@ -30,7 +30,7 @@ func plainHost(target string) string {
 	return target
 }
 
-// matchesHost reports whether a pattern covers a target "host:port". A pattern is "host" (at any
+// matchesHost reports whether a pattern matches a target "host:port". A pattern is "host" (any
 // port), "host:port", or "*.host" (all hosts below it).
 func matchesHost(pattern, target string) bool {
 	host, port, err := net.SplitHostPort(target)

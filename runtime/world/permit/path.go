@@ -5,9 +5,9 @@ import (
 	"path/filepath"
 )
 
-// Real returns the target of a path: absolute, with every link followed as far as the path exists.
-// If the last element is a link, it is followed only with last, since removing or moving a link
-// does not follow it.
+// Real returns the absolute path to which a path refers. It follows every link, as far as the path
+// exists. If the last element is a link, it is followed only if last is true, because removing or
+// moving a link affects the link itself.
 func Real(path string, last bool) string {
 	abs, err := filepath.Abs(path)
 	if err != nil {
@@ -27,7 +27,7 @@ func Real(path string, last bool) string {
 	if !last {
 		return at
 	}
-	// The path does not exist, or is a link to a path that does not exist, which writing would
+	// The path does not exist, or it is a link to a path that does not exist and that writing would
 	// create.
 	for range maxLinks {
 		target, err := os.Readlink(at)
@@ -42,17 +42,17 @@ func Real(path string, last bool) string {
 	return at
 }
 
-// maxLinks bounds how many dangling links are followed, one after the other. More of them form a
-// cycle, which cannot be opened.
+// maxLinks is the maximum number of dangling links that are followed one after another. A longer
+// chain is treated as a cycle, which cannot be opened.
 const maxLinks = 40
 
-// Below reports whether a path is root or in it; both must be results of Real.
+// Below reports whether a path is root or below it. Both must be results of Real.
 func Below(root, path string) bool {
 	name, err := filepath.Rel(root, path)
 	return err == nil && filepath.IsLocal(name)
 }
 
-// reals returns the paths as Real returns them; relative ones start at dir.
+// reals returns the paths in the form of Real. Relative paths start at dir.
 func reals(names []string, dir string) []string {
 	out := []string{}
 	for _, n := range names {
@@ -64,8 +64,8 @@ func reals(names []string, dir string) []string {
 	return out
 }
 
-// common returns the trees that both a and b contain: if a tree of one is within a tree of the
-// other, the inner one.
+// common returns the trees that are contained in both a and b. If a tree of one list contains a
+// tree of the other, the result contains the inner tree.
 func common(a, b []string) []string {
 	out := []string{}
 	for _, x := range a {

@@ -12,30 +12,30 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// TestEveryEffectHasARow checks that every kind of effect has a row with the permissions that it
-// requires, or the reason why it requires none.
+// TestEveryEffectHasARow checks that table.go has a row for every kind of effect, with the
+// permissions that it requires or the reason why it requires none.
 func TestEveryEffectHasARow(t *testing.T) {
 	for _, e := range effect.Table() {
 		k, w := e.Kind, rows[e.Kind]
 		switch {
 		case w == nil:
-			t.Errorf("%s has no row in table.go: say what it needs, or why it needs nothing", k)
+			t.Errorf("%s has no row in table.go: add one with its needs, or with the reason why it needs no permission", k)
 		case (w.free == "") == (w.needs == nil || w.refused == nil || len(w.kinds) == 0):
 			t.Errorf("%s: a row needs either the reason why no permission is required, or the needs, their kinds and the refusal", k)
 		}
 	}
 	if n := len(effect.Table()); len(rows) != n {
-		t.Errorf("%d rows for %d kinds of requests", len(rows), n)
+		t.Errorf("table.go has %d rows for %d kinds of requests", len(rows), n)
 	}
 }
 
 var stored = effect.Store{File: "s.db", Kind: "ledger", Name: "s"}
 
-// limited are requests that need a permission. TestPermissionsOfEffects in internal/cli runs a
-// program for each, and fails if one is missing here.
+// limited lists requests that need a permission. TestPermissionsOfEffects in internal/cli runs a
+// program for each of these requests, and fails if a kind of request is missing here.
 var limited = []struct {
 	request effect.Request
-	want    string // the error under a sandbox
+	want    string // error in a sandbox: its kind, the refused access and the flags to add; "" if the request needs no permission in this case
 }{
 	{&effect.ReadFile{Path: "a"}, "FsError reading a: --allow-read=a"},
 	{&effect.AttachFile{Path: "a"}, "FsError reading a: --allow-read=a"},
@@ -77,38 +77,39 @@ func config(g Grants) Config {
 		Servers:     map[string]Reach{"Local": {Command: "./bin/server"}, "Far": {Address: "http://mcp.example", Env: []string{"TOKEN"}}}}
 }
 
-// TestSandbox checks that an effect that needs a permission is refused with an error that names the
-// flags to add, and is permitted with these flags.
+// TestSandbox checks that a sandbox refuses each request with an error that names the flags to add,
+// and that these flags permit the request.
 func TestSandbox(t *testing.T) {
 	for _, c := range limited {
 		k := c.request.Kind()
 		w := rows[k]
 		for _, n := range w.needs(New(config(Grants{})), c.request) {
 			if !slices.Contains(w.kinds, n.Kind) {
-				t.Errorf("%s needs %s, which its row does not say", k, Kinds[n.Kind].Flag)
+				t.Errorf("%s needs the permission %s, which is missing in the kinds of its row", k, Kinds[n.Kind].Flag)
 			}
 		}
 		var e *effect.Error
 		err := New(config(Grants{Sandbox: true})).checkRequest(w, c.request)
 		if c.want == "" {
 			if err != nil {
-				t.Errorf("%s: %v", k, err)
+				t.Errorf("%s: error %v, want none", k, err)
 			}
 			continue
 		}
 		kind, rest, _ := strings.Cut(c.want, " ")
 		what, flags, _ := strings.Cut(rest, ": --")
 		if want := what + " is not permitted: allow it with --" + flags; !errors.As(err, &e) || e.Kind != kind || e.Message != want {
-			t.Errorf("%s: %v\nwant %s: %s", k, err, kind, want)
+			t.Errorf("%s: error %v\nwant %s: %s", k, err, kind, want)
 			continue
 		}
 		if err := New(config(grantsOf(t, "--"+flags))).checkRequest(w, c.request); err != nil {
-			t.Errorf("%s with --%s: %v", k, flags, err)
+			t.Errorf("%s with --%s: error %v, want none", k, flags, err)
 		}
 	}
 }
 
-// grantsOf returns the grants of a sandbox with flags, written as in error messages.
+// grantsOf returns the grants of a sandbox with the flags in the form in which error messages show
+// them.
 func grantsOf(t *testing.T, flags string) Grants {
 	g := Grants{Sandbox: true, Allow: map[Kind]List{}}
 	for f := range strings.SplitSeq(strings.ReplaceAll(flags, "'a b'", "a\x00b"), " ") {
@@ -124,8 +125,8 @@ func grantsOf(t *testing.T, flags string) Grants {
 	return g
 }
 
-// TestManifest checks that a request that [permissions] does not grant is refused with an error
-// that names [permissions], whatever the caller allows. Only resources that a section of the
+// TestManifest checks that a request that [permissions] does not grant is refused, whatever the
+// caller allows, with an error that names [permissions]. Only resources that a section of the
 // manifest names are exempt.
 func TestManifest(t *testing.T) {
 	c := config(Grants{})
@@ -147,21 +148,22 @@ func TestManifest(t *testing.T) {
 	} {
 		err := p.checkRequest(rows[r.Kind()], r)
 		if want == "" && err != nil || want != "" && (err == nil || err.Error() != want) {
-			t.Errorf("%s: %v", r.Kind(), err)
+			t.Errorf("%s: error %v, want %q", r.Kind(), err, want)
 		}
 	}
 	// Without [permissions] no command may run, and everything else is permitted.
 	p = New(config(Grants{}))
 	if err := p.checkRequest(rows[effect.KindCommand], &effect.Command{Command: "ls"}); err == nil {
-		t.Error("a command that is not listed")
+		t.Error("without [permissions] a command was permitted")
 	}
 	if got := p.Roots(Read); got != nil {
 		t.Error(got)
 	}
 }
 
-// TestSides checks that a request that both sides allow is permitted. Without a flag for a kind,
-// the manifest decides it, unless the caller sets a sandbox.
+// TestSides checks that a request is permitted only if both the manifest and the caller allow it.
+// If the caller sets neither a flag for a kind nor a sandbox, only the manifest decides about that
+// kind.
 func TestSides(t *testing.T) {
 	c := config(Grants{Allow: map[Kind]List{Read: {Names: []string{"p", "q"}}, Env: {Names: []string{"B", "C"}}, Run: {Names: []string{"git", "./p/x"}}, Host: {Names: []string{"section"}}}})
 	c.Manifest = &Manifest{FS: []string{"data", ".."}, Env: []string{"A", "B"}, Run: []string{"git", "ls", "./x", "x"}}
@@ -179,17 +181,17 @@ func TestSides(t *testing.T) {
 		"git": "", "ls": "running ls is not permitted: allow it with --allow-run=ls",
 		"x":  "running x is not permitted: allow it with --allow-run=x",
 		"rm": "running rm is not permitted: add it to `run` in [permissions]",
-		// Commands in the manifest are compared by name, and those of flags by file: ./x is listed,
-		// but ./p/x is another file.
+		// Commands in the manifest are compared by name, commands in flags by file. The manifest
+		// lists ./x and therefore permits it, but the file ./p/x is another one.
 		"./x": "running ./x is not permitted: allow it with --allow-run=./x",
 	} {
 		err := p.checkRequest(rows[effect.KindCommand], &effect.Command{Command: command})
 		if want == "" && err != nil || want != "" && (err == nil || err.Error() != want) {
-			t.Errorf("%s: %v", command, err)
+			t.Errorf("command %s: error %v, want %q", command, err, want)
 		}
 	}
 	if err := p.checkRequest(rows[effect.KindExchangeOpen], &effect.ExchangeOpen{Host: "Worker"}); err != nil {
-		t.Error("a host is also allowed by the name of its section:", err)
+		t.Error("the name of a host's section did not permit the host:", err)
 	}
 	all := permittedVariables(p, &effect.EnvVariables{Names: []string{"A", "B", "C"}, Values: []string{"1", "2", "3"}}).(*effect.EnvVariables)
 	if !slices.Equal(all.Names, []string{"B"}) || !slices.Equal(all.Values, []string{"2"}) {
@@ -206,8 +208,8 @@ func TestSides(t *testing.T) {
 	}
 }
 
-// TestReal checks that Real follows symbolic links, also in a path of which a part does not exist
-// yet.
+// TestReal checks that Real follows symbolic links, also in a path whose last elements do not
+// exist.
 func TestReal(t *testing.T) {
 	dir := Real(t.TempDir(), true)
 	for _, err := range []error{
@@ -224,7 +226,7 @@ func TestReal(t *testing.T) {
 		"link/d": "in/d", "link/none/x": "in/none/x", "in/away/../x": "in/x", ".": ".",
 	} {
 		if got := Real(filepath.Join(dir, path), true); got != filepath.Join(dir, want) {
-			t.Errorf("%s: %s", path, got)
+			t.Errorf("Real(%s) = %s, want %s", path, got, want)
 		}
 	}
 	if got := Real(filepath.Join(dir, "link", "away"), false); got != filepath.Join(dir, "in", "away") {
@@ -234,7 +236,7 @@ func TestReal(t *testing.T) {
 	p := New(Config{Dir: dir, Caller: Grants{Allow: map[Kind]List{Write: {Names: []string{"link"}}}}})
 	for path, want := range map[string]bool{"in/x": true, "link/x": true, "in/away": false, "in/hanging": false, "in/../out/x": false, "inner": false} {
 		if err := p.checkRequest(rows[effect.KindWriteFile], &effect.WriteFile{Path: path}); (err == nil) != want {
-			t.Errorf("%s: %v", path, err)
+			t.Errorf("writing %s: error %v, want permitted: %v", path, err, want)
 		}
 	}
 	// Removing a link does not follow it.
@@ -265,7 +267,7 @@ func TestMatchesHost(t *testing.T) {
 		{"", "https:///x", false},
 	} {
 		if got := matchesHost(c.pattern, hostOf(c.url)); got != c.want {
-			t.Errorf("%q, %s: %t", c.pattern, c.url, got)
+			t.Errorf("pattern %q matches %s: %t, want %t", c.pattern, c.url, got, c.want)
 		}
 	}
 }
@@ -289,14 +291,14 @@ func TestGuard(t *testing.T) {
 		t.Error("Start passed no error:", got)
 	}
 	if next.calls != 0 {
-		t.Error("it reached the performer")
+		t.Error("a refused request reached the performer")
 	}
 	free := New(config(Grants{})).Guard(effect.KindExchangeOpen, next)
 	if free != effect.Performer(next) {
-		t.Error("nothing is limited, but Guard wrapped the performer")
+		t.Error("Guard wrapped the performer although no permission is limited")
 	}
 	if _, err := p.Guard("telepathy", next).Perform(t.Context(), &effect.Emit{}); err == nil {
-		t.Error("an unknown effect was performed")
+		t.Error("a request of an unknown kind was performed")
 	}
 }
 

@@ -1,11 +1,11 @@
 // Package permit decides which resources a run may use: files, the network, environment variables,
-// commands and hosts (spec/19-permissions.md). Two sides grant permissions: the program's own
-// [permissions], and its caller. Resources that both allow are permitted. The compatibility promise
-// does not cover its API.
+// commands and hosts (spec/19-permissions.md). Two sides grant permissions: the program's manifest
+// in [permissions], and the caller of the program. A resource is permitted if both allow it. The
+// compatibility promise does not cover its API.
 //
-// All effects are decided here: table.go lists the needs of each kind of request, and Guard checks
-// a request before its performer receives it. A performer calls Refuse only for targets that it
-// learns later: the address of a redirect, the files below a directory.
+// This package decides about all effects. table.go lists the needs of each kind of request, and
+// Guard checks a request before its performer receives it. A performer calls Refuse only for
+// targets that become known later: the address of a redirect, or the files below a directory.
 package permit
 
 import (
@@ -21,27 +21,27 @@ type Config struct {
 	Caller Grants
 	// Manifest is the program's [permissions]; nil without the section.
 	Manifest *Manifest
-	// Dir is the start of relative paths of the caller and of the program, Root that of relative
-	// paths of the manifest and of stores; "" is the working directory.
+	// Dir is the directory for relative paths of the caller and of the program. Root is the
+	// directory for relative paths of the manifest and of stores. "" means the working directory.
 	Dir, Root string
 	// Hosts maps each declared host to the name of its section in the manifest.
 	Hosts map[string]string
-	// Connections and Servers contain the resources of the models' connections and of the MCP
-	// servers, by name.
+	// Connections and Servers contain the resources that the models' connections and the MCP
+	// servers use, by name.
 	Connections, Servers map[string]Reach
-	// StoresInMemory means that no store is in a file.
+	// StoresInMemory means that all stores are in memory, so that they need no permission.
 	StoresInMemory bool
 }
 
-// Manifest is [permissions]: targets that a key does not list are refused, except those of the
-// kinds that Open names by their keys.
+// Manifest is the section [permissions]. It refuses targets that a key does not list, except for
+// the kinds whose keys are in Open.
 type Manifest struct {
 	FS, Env, Net, Run []string
 	Open              []string
 }
 
-// Reach is the resources that a section of the manifest uses. Address is a URL and Command a
-// command, or ""; Env are the variables whose values are sent to the address.
+// Reach contains the resources that a section of the manifest uses. Address is a URL or "", and
+// Command is a command or "". Env lists the variables whose values are sent to the address.
 type Reach struct {
 	Address string
 	Command string
@@ -59,24 +59,24 @@ type Policy struct {
 // concurrently with other methods.
 func (p *Policy) AddHost(name, section string) { p.config.Hosts[name] = section }
 
-// side is the grants of one side.
+// side contains the grants of one side, by kind.
 type side [len(Kinds)]limit
 
 // limit is the grant of one side for one kind.
 type limit struct {
-	limited bool // otherwise everything is granted
+	limited bool // false means that everything is granted
 	names   []string
-	roots   []string // for paths, as Real returns them
+	roots   []string // granted paths in the form of Real
 }
 
-// New returns a Policy. Links in the granted paths are followed now, not when they are used.
+// New returns a Policy. It follows links in the granted paths once, at the time of the call.
 func New(c Config) *Policy {
 	p := &Policy{config: c}
 	for k := range Kinds {
 		names, limited := c.Caller.allowedTargets(Kind(k))
 		p.caller[k] = newLimit(Kind(k), names, limited, c.Dir)
 	}
-	p.manifest[Run].limited = true // RunCommand runs only listed commands, and none without a list
+	p.manifest[Run].limited = true // a manifest without a list of commands permits no command
 	if m := c.Manifest; m != nil {
 		for k, names := range map[Kind][]string{Read: m.FS, Write: m.FS, Net: m.Net, Env: m.Env, Run: m.Run} {
 			p.manifest[k] = newLimit(k, names, !slices.Contains(m.Open, Kinds[k].Key), c.Root)
@@ -93,8 +93,8 @@ func newLimit(k Kind, names []string, limited bool, dir string) limit {
 	return l
 }
 
-// Roots returns the directories and files, as Real returns them, below which files may be read, or
-// written if k is Write; nil if all may be.
+// Roots returns the files and directories, in the form of Real, below which files may be read, or
+// written if k is Write. nil means that all files are permitted.
 func (p *Policy) Roots(k Kind) []string {
 	a, b := p.manifest[k], p.caller[k]
 	switch {
@@ -108,7 +108,7 @@ func (p *Policy) Roots(k Kind) []string {
 	return common(a.roots, b.roots)
 }
 
-// Environment returns the variables that the program may read; nil if it may read all.
+// Environment returns the variables that the program may read; nil means all variables.
 func (p *Policy) Environment() []string {
 	a, b := p.manifest[Env], p.caller[Env]
 	switch {
@@ -128,17 +128,17 @@ func (p *Policy) Environment() []string {
 	return both
 }
 
-// Need is the need of an effect: a kind of permission for a target.
+// Need is a permission that a request needs: a kind and a target.
 type Need struct {
 	Kind Kind
-	// Target is a path, variable, command or host as the program names it; with Net, a host with
+	// Target is a path, variable, command or host in the program's form. For Net, it is a host with
 	// its port.
 	Target string
-	// Base is the start of a relative path or command.
+	// Base is the directory for a relative path or command.
 	Base string
-	// Link means that the last element of a path is not followed if it is a link.
+	// Link means that a link in the last element of the path is not followed.
 	Link bool
-	// Declared means that a section of the manifest names the target, which grants it.
+	// Declared means that a section of the manifest names the target and thereby grants it.
 	Declared bool
 }
 
@@ -162,9 +162,9 @@ func (p *Policy) allows(s *side, n Need) bool {
 	return slices.Contains(l.names, n.Target)
 }
 
-// sameCommand reports whether a command that a side lists is the required one. Commands that are
-// paths are compared by the files that they lead to, because relative ones may start at different
-// directories.
+// sameCommand reports whether a command in a side's list is the required command. Commands that are
+// paths are compared by the files to which they refer, because relative paths may start at
+// different directories.
 func (p *Policy) sameCommand(s *side, name string, n Need) bool {
 	if s == &p.manifest || !strings.Contains(name, "/") || !strings.Contains(n.Target, "/") {
 		return name == n.Target
@@ -179,7 +179,7 @@ func absolute(path, base string) string {
 	return filepath.Join(base, path)
 }
 
-// checkRequest returns the error of a request that is not permitted; nil for any other.
+// checkRequest returns the error for a request that is not permitted, or nil.
 func (p *Policy) checkRequest(w *row, r effect.Request) error {
 	var first Need
 	var flags []string
@@ -203,8 +203,8 @@ func (p *Policy) checkRequest(w *row, r effect.Request) error {
 	return w.refused(r, first, ofCaller(first, flags...))
 }
 
-// Refuse returns the text of the refusal of a target that a performer learns later: with Net the
-// address of a redirect, with Read or Write a path. It returns "" if the target is permitted.
+// Refuse returns the error text for a target that a performer learns during the request: for Net
+// the address of a redirect, for Read or Write a path. It returns "" if the target is permitted.
 func (p *Policy) Refuse(k Kind, target string, declared bool) string {
 	n := Need{Kind: k, Target: target, Base: p.config.Dir, Declared: declared}
 	if k == Net {
@@ -219,8 +219,8 @@ func (p *Policy) Refuse(k Kind, target string, declared bool) string {
 	return ""
 }
 
-// ofManifest returns the text of a refusal by [permissions], with the entry that would permit the
-// access.
+// ofManifest returns the error text for a refusal by [permissions]. It names the entry that would
+// permit the access.
 func ofManifest(n Need) string {
 	key := Kinds[n.Kind].Key
 	if n.Kind == Read || n.Kind == Write {
@@ -229,8 +229,8 @@ func ofManifest(n Need) string {
 	return n.doing() + " is not permitted: add it to `" + key + "` in [permissions]"
 }
 
-// ofCaller returns the text of a refusal by the caller, with the flags that would permit the
-// access.
+// ofCaller returns the error text for a refusal by the caller. It names the flags that would permit
+// the access.
 func ofCaller(n Need, flags ...string) string {
 	return n.doing() + " is not permitted: allow it with " + strings.Join(flags, " ")
 }
@@ -244,7 +244,7 @@ func (n Need) doing() string {
 	return strings.Replace(Kinds[n.Kind].Doing, "%s", target, 1)
 }
 
-// shownTarget returns a target in the form of the caller, whose relative paths start at Dir.
+// shownTarget returns the target in the form for the caller, whose relative paths start at Dir.
 func (p *Policy) shownTarget(n Need) string {
 	switch {
 	case n.Kind == Net:

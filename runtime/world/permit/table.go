@@ -11,15 +11,15 @@ import (
 
 // row lists the needs of a kind of request.
 type row struct {
-	// free is the reason why nothing is needed; "" if something is.
+	// free is the reason why the requests need no permission; "" if they need one.
 	free string
-	// kinds are the kinds that needs may return.
+	// kinds lists the kinds of permission that the function needs may return.
 	kinds []Kind
 	needs func(p *Policy, r effect.Request) []Need
-	// refused returns the program's error for a need that is not permitted.
+	// refused returns the program's error for a need that is not permitted. text is its message.
 	refused func(r effect.Request, n Need, text string) *effect.Error
-	// filter removes from a result what is not permitted, for requests for everything there is; nil
-	// for other requests.
+	// filter removes the parts that are not permitted from the result of a request for a whole set;
+	// nil for other requests.
 	filter func(p *Policy, r effect.Result) effect.Result
 }
 
@@ -31,7 +31,7 @@ const (
 	tests = "only a test makes it, of its own world"
 )
 
-// rows are all kinds of requests. A request without a row is refused.
+// rows contains a row for each kind of request. A request without a row is refused.
 var rows = map[effect.Kind]*row{
 	effect.KindReadFile:   onFile(needsPath(func(q *effect.ReadFile) []Need { return []Need{{Kind: Read, Target: q.Path}} }), Read),
 	effect.KindWriteFile:  onFile(needsPath(func(q *effect.WriteFile) []Need { return []Need{{Kind: Write, Target: q.Path}} }), Write),
@@ -42,14 +42,14 @@ var rows = map[effect.Kind]*row{
 	effect.KindCopyFile: onFile(needsPath(func(q *effect.CopyFile) []Need {
 		return []Need{{Kind: Read, Target: q.From}, {Kind: Write, Target: q.Path}}
 	}), Read, Write),
-	// A moved file may be read at its new place.
+	// Moving makes the file readable at its new path.
 	effect.KindMoveFile: onFile(needsPath(func(q *effect.MoveFile) []Need {
 		return []Need{{Kind: Read, Target: q.From, Link: true}, {Kind: Write, Target: q.From, Link: true}, {Kind: Write, Target: q.Path, Link: true}}
 	}), Read, Write),
 	effect.KindGlob:       onFile(needsPath(func(q *effect.Glob) []Need { return []Need{{Kind: Read, Target: literal(q.Pattern)}} }), Read),
 	effect.KindWalk:       onFile(needsPath(func(q *effect.Walk) []Need { return []Need{{Kind: Read, Target: q.Path}} }), Read),
 	effect.KindAttachFile: onFile(needsPath(func(q *effect.AttachFile) []Need { return []Need{{Kind: Read, Target: q.Path}} }), Read),
-	// The manifest grants it to every program.
+	// The manifest grants the temporary directory to every program.
 	effect.KindTempDir: onFile(func(*Policy, effect.Request) []Need {
 		return []Need{{Kind: Write, Target: os.TempDir(), Declared: true}}
 	}, Write),
@@ -88,7 +88,7 @@ var rows = map[effect.Kind]*row{
 	effect.KindMockCommand: {free: tests}, effect.KindAppMock: {free: tests}, effect.KindRecord: {free: tests},
 }
 
-// Needs returns the kinds of permission that a kind of request may need.
+// Needs returns the kinds of permission that requests of kind k may need.
 func Needs(k effect.Kind) []Kind {
 	if w := rows[k]; w != nil {
 		return w.kinds
@@ -96,7 +96,7 @@ func Needs(k effect.Kind) []Kind {
 	return nil
 }
 
-// Effects returns the kinds of request that need something, in order.
+// Effects returns the kinds of requests that need a permission, in order.
 func Effects() []effect.Kind {
 	var out []effect.Kind
 	for k, w := range rows {
@@ -114,7 +114,7 @@ func onFile(needs func(*Policy, effect.Request) []Need, kinds ...Kind) *row {
 	}}
 }
 
-// needsPath returns the needs of a request whose paths are the program's own.
+// needsPath returns the needs of a request whose paths the program has chosen.
 func needsPath[R effect.Request](needs func(R) []Need) func(*Policy, effect.Request) []Need {
 	return func(p *Policy, r effect.Request) []Need {
 		all := needs(r.(R))
@@ -125,7 +125,7 @@ func needsPath[R effect.Request](needs func(R) []Need) func(*Policy, effect.Requ
 	}
 }
 
-// literal returns the directory at the beginning of a pattern.
+// literal returns the longest directory at the beginning of a pattern that contains no wildcard.
 func literal(pattern string) string {
 	if !strings.ContainsAny(pattern, `*?[\`) {
 		return pattern
@@ -140,7 +140,8 @@ func literal(pattern string) string {
 	return "."
 }
 
-// onStore is the row of a store in a file, which each of its requests may read and write.
+// onStore returns the row for requests to a store in a file. Each such request may read and write
+// the file.
 func onStore() *row {
 	return &row{kinds: []Kind{Read, Write},
 		needs: func(p *Policy, r effect.Request) []Need {
@@ -171,7 +172,7 @@ func needsAddress(_ *Policy, r effect.Request) []Need {
 	if host := hostOf(r.(*effect.HTTP).URL); host != "" {
 		return []Need{{Kind: Net, Target: host}}
 	}
-	return nil // the performer refuses it
+	return nil // the performer refuses the request
 }
 
 func httpRefused(r effect.Request, _ Need, text string) *effect.Error {
@@ -226,7 +227,8 @@ func needsModel(p *Policy, r effect.Request) []Need {
 	return p.reach(p.config.Connections[callOf(r).Connection])
 }
 
-// reach returns the needs of a section of the manifest, which grants them.
+// reach returns the needs of the resources that a section of the manifest names. The manifest
+// grants them.
 func (p *Policy) reach(x Reach) []Need {
 	var out []Need
 	if x.Command != "" {

@@ -1,5 +1,5 @@
 // Package random performs effect.Random, effect.RandomSeed and effect.Secret. A running program
-// obtains random numbers only from it. The compatibility promise does not cover its API.
+// obtains random numbers only from this package. The compatibility promise does not cover its API.
 package random
 
 import (
@@ -19,7 +19,7 @@ type Source struct {
 	stream *rand.ChaCha8 // nil until the first number is drawn
 }
 
-// New returns a Source. With a seed its numbers are the same in every run; nil means an
+// New returns a Source. With a seed, the Source returns the same numbers in every run. nil means an
 // unpredictable seed.
 func New(seed *int64) *Source {
 	s := &Source{}
@@ -35,7 +35,8 @@ func seeded(seed int64) *rand.ChaCha8 {
 	return rand.NewChaCha8(key)
 }
 
-// Perform draws a number, sets the seed, or returns bytes that do not depend on the seed.
+// Perform returns a number, sets the seed, or returns secret bytes, which do not depend on the
+// seed.
 func (s *Source) Perform(_ context.Context, r effect.Request) (effect.Result, error) {
 	switch q := r.(type) {
 	case *effect.Random:
@@ -47,25 +48,26 @@ func (s *Source) Perform(_ context.Context, r effect.Request) (effect.Result, er
 		return nil, nil
 	case *effect.Secret:
 		b := make([]byte, q.Bytes)
-		crand.Read(b) // never fails
+		crand.Read(b) // crand.Read never fails
 		return &effect.SecretBytes{Bytes: b}, nil
 	}
 	return nil, &effect.UnperformedError{Who: "chance", Kind: r.Kind()}
 }
 
-// State returns the position of the stream of numbers, or nil if no number was drawn from a source
-// without a seed. SetState restores it.
+// State returns the position in the sequence of numbers. It returns nil if the Source has no seed
+// and no number was drawn. SetState restores the position.
 func (s *Source) State() []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.stream == nil {
 		return nil
 	}
-	b, _ := s.stream.MarshalBinary() // never fails
+	b, _ := s.stream.MarshalBinary() // MarshalBinary never fails
 	return b
 }
 
-// SetState continues from a State. It returns an error if b is not one.
+// SetState restores a position that State has returned. It returns an error if b is no such
+// position.
 func (s *Source) SetState(b []byte) error {
 	if b == nil {
 		return nil
@@ -85,7 +87,7 @@ func (s *Source) nextUint64() uint64 {
 	defer s.mu.Unlock()
 	if s.stream == nil {
 		var key [32]byte
-		crand.Read(key[:]) // never fails
+		crand.Read(key[:]) // crand.Read never fails
 		s.stream = rand.NewChaCha8(key)
 	}
 	return s.stream.Uint64()

@@ -20,19 +20,19 @@ func TestRandom(t *testing.T) {
 	seed := int64(7)
 	a, b, other := New(&seed), New(nil), New(nil)
 	if draw(t, b) == draw(t, other) {
-		t.Error("two runs without a seed draw the same")
+		t.Error("two sources without a seed returned the same number")
 	}
 	if r, err := b.Perform(t.Context(), &effect.RandomSeed{Seed: seed}); r != nil || err != nil {
 		t.Error(r, err)
 	}
 	for range 5 {
 		if x, y := draw(t, a), draw(t, b); x != y {
-			t.Errorf("the seed does not decide: %d, %d", x, y)
+			t.Errorf("sources with the same seed returned different numbers %d and %d", x, y)
 		}
 	}
 	seed = 8
 	if draw(t, New(&seed)) == draw(t, a) {
-		t.Error("another seed produces the same sequence")
+		t.Error("another seed returned the same number")
 	}
 }
 
@@ -45,7 +45,7 @@ func TestSecret(t *testing.T) {
 		return r.(*effect.SecretBytes).Bytes
 	}
 	if x, y := secret(32), secret(32); len(x) != 32 || bytes.Equal(x, y) {
-		t.Error("the seed decides a secret", x, y)
+		t.Error("secrets are equal or have the wrong length:", x, y)
 	}
 	if x := secret(0); len(x) != 0 {
 		t.Error(x)

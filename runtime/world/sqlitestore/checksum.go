@@ -13,21 +13,21 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// Every row with data of a program has a checksum, which is verified whenever the row's value is
-// read. SQLite itself detects a damaged structure, but not a damaged text.
+// Each row with data of a program has a checksum, which is verified whenever the value in the row
+// is read. SQLite itself detects a damaged structure, but not a damaged value.
 
-// sumColumn is the checksum's column in the tables since format 2, in the form in which SQLite
-// writes a column that was added later.
+// sumColumn defines the column of the checksum, which the tables have since format 2. Its text is
+// the one that SQLite writes for a column that was added later.
 const sumColumn = ", sum INTEGER NOT NULL DEFAULT 0"
 
-// summed are the columns that a table's checksum covers.
+// summed lists the columns that the checksum of each table covers.
 var summed = []struct{ table, columns string }{
 	{"section", "kind, name, scope"}, {"entry", "section, key, value"}, {"message", "section, role, content"}, {"record", "section, identifier, keys, value"},
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// sum returns the checksum of a row's columns: each a string, []byte or int64.
+// sum returns the checksum of the columns of a row. Each column is a string, a []byte or an int64.
 func sum(columns ...any) int64 {
 	crc := uint32(0)
 	var length [8]byte
@@ -52,8 +52,8 @@ func sum(columns ...any) int64 {
 // formerly returns the definition of a table in format 1, which had no checksums.
 func formerly(table string) string { return strings.Replace(table, sumColumn, "", 1) }
 
-// migrate converts a database of format 1 to the current format: every row receives the checksum of
-// its current content. If another process has already done so, it does nothing.
+// migrate converts a database of format 1 to the current format: each row receives the checksum of
+// its current content. It does nothing if another process has already migrated the database.
 func (f *file) migrate() error {
 	if err := f.conn.CreateFunction("checksum", -1, sqlite3.DETERMINISTIC, checksumOf); err != nil {
 		return err
@@ -84,13 +84,13 @@ func checksumOf(ctx sqlite3.Context, args ...sqlite3.Value) {
 	ctx.ResultInt64(sum(columns...))
 }
 
-// rowDamaged is the error of a row whose checksum does not match.
+// rowDamaged returns the error for a row whose checksum does not match.
 func rowDamaged(what string) error {
 	return refusef("%s is damaged: its checksum does not match; store it again or delete it, or replace the file by a copy", what)
 }
 
-// entryDamaged names an entry of a hashmap; for a cache only the cache, since its keys mean nothing
-// to users.
+// entryDamaged returns the name of a hashmap's entry for an error. For a cache it names only the
+// cache, because users do not know its keys.
 func entryDamaged(at effect.Store, key []byte) error {
 	if at.Kind == "cache" {
 		return refusef("the stored answers of @cache of %s are damaged: their checksum does not match; move the file away to start again", at.Name)
@@ -106,8 +106,8 @@ func shownStore(at effect.Store) string {
 	return fmt.Sprintf("%s (scope %q)", at.Name, at.Scope)
 }
 
-// sectionsFit verifies the names of all sections, once: a store with a damaged name would otherwise
-// look like an empty store.
+// sectionsFit verifies the names of all sections, once for each connection. A store with a damaged
+// name would otherwise appear as an empty store.
 func (f *file) sectionsFit() error {
 	if f.sectionsRead {
 		return nil

@@ -12,9 +12,9 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// doneTable contains, for each durable run that has written to the file, its last effect and the
-// result: so an interrupted run can determine that the effect was performed. Only files to which
-// such a run has written contain the table.
+// doneTable contains, for each durable run that has written to the file, the run's last effect and
+// its result. After an interruption, the run can thereby determine whether the effect was
+// performed. Only files to which a durable run has written contain the table.
 const doneTable = `CREATE TABLE done (run TEXT NOT NULL PRIMARY KEY, effect INTEGER NOT NULL, result TEXT NOT NULL) STRICT, WITHOUT ROWID`
 
 const (
@@ -22,8 +22,8 @@ const (
 	sqlSetDone = `INSERT INTO done (run, effect, result) VALUES (?, ?, ?) ON CONFLICT (run) DO UPDATE SET effect = excluded.effect, result = excluded.result`
 )
 
-// onceOnly runs an operation, and records in the same transaction that the effect with this key was
-// performed. If that is recorded already, it returns the recorded result.
+// onceOnly runs an operation and records, in the same transaction, that the effect with this key
+// was performed. If the effect is already recorded, onceOnly returns the recorded result.
 func (f *file) onceOnly(key string, k effect.Kind, op operation) (result effect.Result, err error) {
 	at := strings.LastIndexByte(key, '-')
 	number, err := strconv.ParseInt(key[at+1:], 10, 64)
@@ -61,7 +61,7 @@ func (f *file) onceOnly(key string, k effect.Kind, op operation) (result effect.
 	return result, nil
 }
 
-// haveDone creates the table if it does not exist.
+// haveDone creates doneTable if it does not exist.
 func (f *file) haveDone() error {
 	var names []string
 	err := f.runStatement(`SELECT name FROM sqlite_schema WHERE type = 'table'`, func(s *sqlite3.Stmt) { names = append(names, s.ColumnText(0)) })
@@ -71,7 +71,7 @@ func (f *file) haveDone() error {
 	return f.conn.Exec(doneTable)
 }
 
-// resultOf decodes the result of an effect.
+// resultOf decodes the recorded result of an effect.
 func resultOf(k effect.Kind, text []byte) (effect.Result, error) {
 	if row := effect.Of(k); row.Result != nil && string(text) != "null" {
 		result := row.Result()

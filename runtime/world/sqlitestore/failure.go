@@ -15,14 +15,14 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// refusal is the reason why a file cannot be used, and the remedy.
+// refusal is an error text with the reason why a file cannot be used, and the remedy.
 type refusal string
 
 func (r refusal) Error() string { return string(r) }
 
 func refusef(format string, args ...any) error { return refusal(fmt.Sprintf(format, args...)) }
 
-// programError converts an operation's error to the program's error.
+// programError converts the error of an operation to an error for the program.
 func (f *file) programError(ctx context.Context, at effect.Store, err error) error {
 	var failure *effect.Error
 	switch {
@@ -44,7 +44,7 @@ func (f *file) programError(ctx context.Context, at effect.Store, err error) err
 	return e
 }
 
-// failureReason describes why a file cannot be used.
+// failureReason returns the reason why a file cannot be used.
 func (f *file) failureReason(err error) string {
 	var r refusal
 	switch {
@@ -70,8 +70,8 @@ func (f *file) failureReason(err error) string {
 	return err.Error()
 }
 
-// noRoom reports whether a file in this directory cannot be written because the disk is full.
-// SQLite reports only that it could not write.
+// noRoom reports whether the disk of the directory is full. SQLite reports only that it could not
+// write.
 func noRoom(dir string) bool {
 	trial, err := os.CreateTemp(dir, ".concerto-*")
 	if err == nil {
@@ -90,7 +90,7 @@ func systemCause(err error) error {
 	return err
 }
 
-// damaged returns the refusal of a damaged store.
+// damaged returns the refusal of a damaged database.
 func damaged(how string) error {
 	return refusef("it is damaged (%s) and was not changed: replace it by a copy, or move it away to start again", how)
 }

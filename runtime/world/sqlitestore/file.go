@@ -11,25 +11,25 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// file is a database and the one connection to it.
+// file is a database with its only connection in this process.
 type file struct {
 	options *Options
-	name    string // as in the program
+	name    string // name of the file in the program
 	path    string
 
-	turn chan struct{} // held by the current request; it protects all fields below
-	conn *sqlite3.Conn // nil while it is not open
-	// statements are prepared statements, by their text; sections are the ids of the stores and
-	// scopes in the database.
+	turn chan struct{} // lock of capacity one, held by the current request; protects the fields below
+	conn *sqlite3.Conn // nil while the file is closed
+	// statements contains the prepared statements by their text. sections contains the ids of the
+	// stores and scopes in the database.
 	statements map[string]*sqlite3.Stmt
 	sections   map[effect.Store]int64
-	// sectionsRead means that sectionsFit has been called; old that the file has format 1.
+	// sectionsRead: sectionsFit has been called; old: the file has format 1
 	sectionsRead, old bool
-	inside            bool      // a transaction has begun that contains those of the request
+	inside            bool      // the request runs within a transaction that has begun
 	began             time.Time // start of the current request
 }
 
-// runOperation waits for its turn and runs an operation.
+// runOperation waits for the lock and runs an operation.
 func (f *file) runOperation(ctx context.Context, k effect.Kind, op operation) (effect.Result, error) {
 	if effect.IsNoWait(ctx) {
 		select {
@@ -47,8 +47,8 @@ func (f *file) runOperation(ctx context.Context, k effect.Kind, op operation) (e
 	defer func() { <-f.turn }()
 	f.began = time.Time{}
 	for tries := 0; ; tries++ {
-		// SQLite calls busy by itself, but not everywhere. An operation that it could not begin or
-		// finish has changed nothing: it is retried from the start.
+		// SQLite does not call busy in all situations. If it could not begin or commit the
+		// operation, nothing has changed, and the whole operation is repeated.
 		result, err := f.attempt(ctx, k, op)
 		if !errors.Is(err, sqlite3.BUSY) || !f.busy(ctx, tries) {
 			return result, err
@@ -70,8 +70,8 @@ func (f *file) attempt(ctx context.Context, k effect.Kind, op operation) (effect
 	return op(f)
 }
 
-// busy is called when another connection holds a lock. It waits a moment and reports whether to try
-// again.
+// busy is called when another connection holds a lock. It waits for a moment and reports whether
+// the caller should try again.
 func (f *file) busy(ctx context.Context, tries int) bool {
 	if effect.IsNoWait(ctx) {
 		return false
@@ -109,8 +109,8 @@ func (f *file) closeConnection() error {
 	return errors.Join(errs...)
 }
 
-// runStatement executes a statement with its arguments, each a string, []byte or int64, and calls
-// row, which may be nil, for every row of its result.
+// runStatement executes a statement. Each argument is a string, a []byte or an int64. For every row
+// of the result it calls row, which may be nil.
 func (f *file) runStatement(sql string, row func(*sqlite3.Stmt), args ...any) error {
 	s := f.statements[sql]
 	if s == nil {
@@ -148,11 +148,10 @@ func (f *file) runStatement(sql string, row func(*sqlite3.Stmt), args ...any) er
 	return err
 }
 
-// transaction calls do. When it returns, either everything that do wrote is stored on disk, or
-// nothing.
+// transaction calls do. When transaction returns, either all changes of do are on disk or none.
 func (f *file) transaction(do func() error) error { return f.runTransaction("BEGIN IMMEDIATE", do) }
 
-// snapshot runs do so that all its reads are of one moment.
+// snapshot calls do. All reads of do see the database at the same moment.
 func (f *file) snapshot(do func() error) error { return f.runTransaction("BEGIN", do) }
 
 func (f *file) runTransaction(begin string, do func() error) error {
@@ -174,7 +173,7 @@ func (f *file) runTransaction(begin string, do func() error) error {
 
 // rollback undoes a transaction, unless SQLite has already done so.
 func (f *file) rollback() {
-	clear(f.sections) // some may have been created in it
+	clear(f.sections) // the transaction may have created some of the sections
 	old := f.conn.SetInterrupt(context.Background())
 	if !f.conn.GetAutocommit() {
 		_ = f.runStatement("ROLLBACK", nil)
@@ -187,7 +186,7 @@ const (
 	sqlAddSection = `INSERT INTO section (kind, name, scope, sum) VALUES (?, ?, ?, ?)`
 )
 
-// section returns the id of a store or scope; ok is false if nothing was ever stored in it.
+// section returns the id of a store or scope. ok is false if nothing was ever stored in it.
 func (f *file) section(at effect.Store) (id int64, ok bool, err error) {
 	if id, ok = f.sections[at]; ok {
 		return id, true, nil
@@ -203,7 +202,8 @@ func (f *file) section(at effect.Store) (id int64, ok bool, err error) {
 	return id, ok, err
 }
 
-// sectionToWrite is section that creates a missing section. It must be called within a transaction.
+// sectionToWrite is like section, but creates a missing section. It must be called within a
+// transaction.
 func (f *file) sectionToWrite(at effect.Store) (int64, error) {
 	id, ok, err := f.section(at)
 	if ok || err != nil {

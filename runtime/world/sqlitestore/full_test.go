@@ -15,12 +15,12 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// TestDiskFull checks that on a full disk the error names the cause, and the store is unchanged and
-// readable.
+// TestDiskFull writes to a full disk. The error must name the cause, and the store must remain
+// unchanged and readable.
 func TestDiskFull(t *testing.T) {
 	dir := t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=512k"); err != nil {
-		t.Skip("a small disk takes the rights to mount one: ", err)
+		t.Skip("could not mount a small disk: ", err)
 	}
 	defer func() {
 		if err := syscall.Unmount(dir, 0); err != nil {
@@ -34,14 +34,14 @@ func TestDiskFull(t *testing.T) {
 		t.Error(err)
 	}
 	if got := show(do[*effect.StoreEntries](t, s, &effect.StoreList{Store: at("hashmap"), Keys: true, Values: true})); got != `"a"=1` {
-		t.Errorf("it holds %s", got)
+		t.Errorf("entries = %s, want the unchanged \"a\"=1", got)
 	}
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}
 }
 
-// TestReasons checks the texts of errors for disk failures of the system.
+// TestReasons checks the error texts for disk failures.
 func TestReasons(t *testing.T) {
 	f := &file{options: &Options{}}
 	for errno, want := range map[error]string{
@@ -51,7 +51,7 @@ func TestReasons(t *testing.T) {
 		syscall.EACCES: "it or its directory is not writable: change the permissions, or use another file",
 	} {
 		if got := f.failureReason(fmt.Errorf("sqlite3: disk I/O error: %w", &fs.PathError{Op: "write", Path: "s.db", Err: errno})); got != want {
-			t.Errorf("%v: %s", errno, got)
+			t.Errorf("reason for %v = %q, want %q", errno, got, want)
 		}
 	}
 	if got := systemCause(errors.Join(os.ErrClosed, syscall.EIO)).Error(); got != "input/output error" {

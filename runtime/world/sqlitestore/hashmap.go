@@ -25,12 +25,12 @@ const (
 	sqlClear    = `DELETE FROM entry WHERE section = ?`
 )
 
-// copyColumn copies a column, whose bytes belong to SQLite.
+// copyColumn returns a copy of a column, because the bytes of the column belong to SQLite.
 func copyColumn(s *sqlite3.Stmt, column int) json.RawMessage {
 	return append(json.RawMessage(nil), s.ColumnRawText(column)...)
 }
 
-// getValue reads the value of a key; nil if there is none.
+// getValue returns the value of a key, or nil.
 func (f *file) getValue(at effect.Store, section int64, key []byte) (found json.RawMessage, err error) {
 	fits := true
 	err = f.runStatement(sqlGet, func(s *sqlite3.Stmt) {
@@ -125,9 +125,9 @@ func keyText(key json.RawMessage) string {
 	return string(key)
 }
 
-// expire removes the entries of a cache that are valid until before a date. An entry's value begins
-// with the end of its validity, always in the same number of digits, so that comparing texts
-// compares dates.
+// expire removes the entries of a cache that expire before a date. The value of an entry begins
+// with the time at which it expires, always with the same number of digits, so that comparing texts
+// compares times.
 func (f *file) expire(q *effect.StoreExpire) error {
 	section, ok, err := f.section(q.Store)
 	if !ok || err != nil {
@@ -138,8 +138,8 @@ func (f *file) expire(q *effect.StoreExpire) error {
 	})
 }
 
-// plus adds two numbers in the form of hashmap values; a is 0 if it is nil. If b is an Int, a must
-// be one too, and so is the sum.
+// plus returns the sum of two numbers in the form of hashmap values. If a is nil, it counts as 0.
+// If b is an Int, a must be an Int too, and so is the sum.
 func plus(a, b json.RawMessage) (json.RawMessage, error) {
 	if a == nil {
 		a = json.RawMessage("0")
@@ -206,8 +206,8 @@ func (f *file) listEntries(q *effect.StoreList) (effect.Result, error) {
 	return out, err
 }
 
-// entries returns the entries of a hashmap. If only keys are needed, no value is read and no
-// checksum verified.
+// entries returns the entries of a hashmap with their keys, their values or both. If only keys are
+// requested, no value is read and no checksum is verified.
 func (f *file) entries(at effect.Store, section int64, keys, values bool) (out []effect.StoreEntry, err error) {
 	if !values {
 		err = f.runStatement(sqlKeys, func(s *sqlite3.Stmt) { out = append(out, effect.StoreEntry{Key: copyColumn(s, 0)}) }, section)
@@ -245,7 +245,7 @@ func (f *file) countEntries(q *effect.StoreLen) (effect.Result, error) {
 	return out, err
 }
 
-// empty clears a store of any kind.
+// empty removes all entries of a store of any kind.
 func (f *file) empty(q *effect.StoreClear) (effect.Result, error) {
 	section, ok, err := f.section(q.Store)
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/testkit/randtest"
 )
 
-// TestMain makes the test binary a writer when it is started as one.
+// TestMain makes the test binary act as a writer if it is started as one.
 func TestMain(m *testing.M) {
 	if job := os.Getenv("STORE_WRITER"); job != "" {
 		if err := writeOn(job); err != nil {
@@ -34,22 +34,22 @@ func TestMain(m *testing.M) {
 }
 
 // writing describes one writer: its number among the writers that share a file, its first
-// operation, and the error that it makes on purpose, if any.
+// operation, and the fault that it has, if any.
 type writing struct {
 	Seed  uint64
 	N     int
 	From  int
-	Fault string // "" is none
+	Fault string // name of the fault; "" for none
 }
 
-// The errors that writers make on purpose.
+// Faults of writers, which the test must detect.
 const (
 	acknowledgesEarly = "early" // before the operation has been performed
 	writesInParts     = "parts" // what belongs together by several requests
 )
 
-// writeOn writes until the process is killed. It acknowledges each operation by
-// printing its number.
+// writeOn performs operations until the process is killed. It acknowledges each operation by
+// printing the operation's number.
 func writeOn(job string) error {
 	time.AfterFunc(time.Minute, func() { os.Exit(99) })
 	var w writing
@@ -72,19 +72,18 @@ func writeOn(job string) error {
 	}
 }
 
-// change is an operation on the stores of one writer, or on the number that all
-// writers count up.
+// change is an operation on the stores of one writer, or on the number that all writers increment.
 type change struct {
 	number   int
-	set      []int // keys of the hashmap that get the operation's number
-	remove   int   // a key that goes; -1 for none
-	count    bool  // the common number grows by one
-	note     int   // an entry of the ledger that gets the number; -1 for none
-	strike   int   // an entry that goes; -1 for none
-	messages int   // how many messages are appended
+	set      []int // keys of the hashmap whose value becomes the operation's number
+	remove   int   // key to delete; -1 for none
+	count    bool  // the common number is incremented
+	note     int   // entry of the ledger whose value becomes the operation's number; -1 for none
+	strike   int   // entry of the ledger to delete; -1 for none
+	messages int   // number of messages to append
 }
 
-// operation is the i-th operation of a writer.
+// operation returns the i-th operation of a writer.
 func (w *writing) operation(i int) change {
 	r := rand.New(rand.NewPCG(w.Seed, uint64(w.N)<<32|uint64(i)))
 	c := change{number: i, remove: -1, note: -1, strike: -1}
@@ -105,17 +104,18 @@ func (w *writing) operation(i int) change {
 	return c
 }
 
-// own is a writer's store of a kind.
+// own returns a writer's store of the given kind.
 func own(kind string, n int) effect.Store {
 	return effect.Store{File: "kill.db", Kind: kind, Name: "own", Scope: fmt.Sprintf(`["p%d"]`, n)}
 }
 
-// common is what all writers count in.
+// common is the hashmap with the number that all writers increment.
 var common = effect.Store{File: "kill.db", Kind: "hashmap", Name: "common"}
 
 func jsonInt(v int) json.RawMessage { return json.RawMessage(strconv.Itoa(v)) }
 
-// requests returns the requests of an operation: one, or several with writesInParts.
+// requests returns the requests that perform an operation: one request, or several for the fault
+// writesInParts.
 func (c change) requests(n int, parts bool) []effect.Request {
 	switch {
 	case len(c.set) > 0:
@@ -148,14 +148,14 @@ func (c change) requests(n int, parts bool) []effect.Request {
 	return []effect.Request{&effect.MemoryAppend{Store: own("memory", n), Messages: messages}}
 }
 
-// content is what a writer's stores hold.
+// content is the content of a writer's stores.
 type content struct {
 	Numbers  map[string]string
 	Notes    map[string]string
 	Messages []string
 }
 
-// after is the content after one more operation.
+// after returns the content after one more operation.
 func (x content) after(c change) content {
 	x = content{maps.Clone(x.Numbers), maps.Clone(x.Notes), slices.Clone(x.Messages)}
 	for _, k := range c.set {
@@ -172,7 +172,7 @@ func (x content) after(c change) content {
 	return x
 }
 
-// contentOf reads what is in the file.
+// contentOf reads the content of a writer's stores from the file.
 func contentOf(t *testing.T, s *Stores, n int) content {
 	x := content{Numbers: map[string]string{}, Notes: map[string]string{}}
 	for _, e := range do[*effect.StoreEntries](t, s, &effect.StoreList{Store: own("hashmap", n), Keys: true, Values: true}).Entries {
@@ -187,9 +187,8 @@ func contentOf(t *testing.T, s *Stores, n int) content {
 	return x
 }
 
-// killed runs a writer in dir, and kills it a moment after it has acknowledged
-// some operations. It returns the number of the first operation that was not
-// acknowledged.
+// killed runs a writer in dir. After the writer has acknowledged some operations, killed waits for
+// moment and kills it. It returns the number of the first operation that was not acknowledged.
 func killed(dir string, w writing, some int, moment time.Duration) (next int, err error) {
 	job, err := json.Marshal(w)
 	if err != nil {
@@ -214,7 +213,7 @@ func killed(dir string, w writing, some int, moment time.Duration) (next int, er
 		}
 		line, err := acknowledged.ReadString('\n')
 		if err != nil {
-			break // a line that was cut off acknowledges nothing
+			break // an incomplete line acknowledges nothing
 		}
 		if line != strconv.Itoa(next)+"\n" {
 			return 0, fmt.Errorf("operation %q is acknowledged after %d", line, next)
@@ -227,8 +226,8 @@ func killed(dir string, w writing, some int, moment time.Duration) (next int, er
 	return next, nil
 }
 
-// rounds repeatedly lets writers write to one file, kills them, and compares the file with what
-// they acknowledged. It returns a description of the first difference.
+// rounds repeatedly runs several writers on one file, kills them, and compares the content of the
+// file with the acknowledged operations. It returns a description of the first difference, or "".
 func rounds(t *testing.T, seed uint64, n int, fault string) string {
 	r := rand.New(rand.NewPCG(seed, 1))
 	dir := t.TempDir()
@@ -252,7 +251,7 @@ func rounds(t *testing.T, seed uint64, n int, fault string) string {
 				ends <- end{i, next, err}
 			}()
 		}
-		counted := [2]int{total, total} // at least, at most
+		counted := [2]int{total, total} // minimum and maximum of the common number
 		s := New(Options{Dir: dir})
 		wrong := ""
 		for range writers {
@@ -269,7 +268,7 @@ func rounds(t *testing.T, seed uint64, n int, fault string) string {
 					counted[1]++
 				}
 			}
-			// The one under way was performed, or was not.
+			// The operation that was in progress may or may not have been performed.
 			under := w.operation(e.next)
 			if under.count {
 				counted[1]++
@@ -303,7 +302,7 @@ func (x content) is(y content) bool {
 }
 
 // TestKilled kills processes that write to one file. The file must contain every acknowledged
-// operation, and all or nothing of the operation in progress.
+// operation. It must contain the operation in progress completely or not at all.
 func TestKilled(t *testing.T) {
 	show := func(seed uint64) string {
 		var b strings.Builder
@@ -319,8 +318,7 @@ func TestKilled(t *testing.T) {
 	})
 }
 
-// TestKilledDetectsFaults checks that the same test detects the errors that writers make on
-// purpose.
+// TestKilledDetectsFaults checks that rounds detects each fault of the writers.
 func TestKilledDetectsFaults(t *testing.T) {
 	for _, fault := range []string{acknowledgesEarly, writesInParts} {
 		t.Run(fault, func(t *testing.T) {

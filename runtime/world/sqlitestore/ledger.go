@@ -30,7 +30,7 @@ const (
 	sqlRecords      = `SELECT identifier, keys, value, sum FROM record WHERE section = ? ORDER BY id`
 )
 
-// posting is a table that maps a word or key to records, in order.
+// posting is a table that maps each word or key to the records that contain it, in order.
 type posting struct{ table, column string }
 
 var (
@@ -38,8 +38,8 @@ var (
 	byKey  = posting{"record_key", "key"}
 )
 
-// mostTexts bounds the number of different words in an identifier, in which at most every other
-// character is a word. An entry has fewer keys.
+// mostTexts is the maximum number of different words in an identifier, in which at most every
+// second character begins a word. An entry has fewer keys than this.
 const mostTexts = pure.MaxIdentifier/2 + 1
 
 const unreadableKeys = "could not read the keys of a ledger's entry"
@@ -53,11 +53,11 @@ type record struct {
 	id    int64
 	keys  []string
 	value string
-	// damaged is set if the checksum does not match: the other fields must not be used.
+	// error if the checksum does not match, in which case the other fields must not be used
 	damaged error
 }
 
-// lookupRecord returns the entry of an identifier; nil if there is none.
+// lookupRecord returns the record with an identifier, or nil.
 func (f *file) lookupRecord(at effect.Store, section int64, identifier string) (found *record, err error) {
 	var broken error
 	err = f.runStatement(sqlRecord, func(s *sqlite3.Stmt) {
@@ -107,7 +107,7 @@ func (f *file) putRecord(q *effect.LedgerPut) (effect.Result, error) {
 	return found, err
 }
 
-// replaceRecord stores an entry in place of old, or as a new one if old is nil.
+// replaceRecord replaces the record old by an entry, or adds the entry if old is nil.
 func (f *file) replaceRecord(section int64, old *record, e effect.LedgerEntry) error {
 	if e.Keys == nil {
 		e.Keys = []string{}
@@ -138,7 +138,7 @@ func (f *file) replaceRecord(section int64, old *record, e effect.LedgerEntry) e
 	return f.runForEach(sqlAddKey, section, now, id)
 }
 
-// runForEach runs a statement for every text.
+// runForEach runs a statement once for each text.
 func (f *file) runForEach(sql string, section int64, texts []string, id int64) error {
 	for _, text := range texts {
 		if err := f.runStatement(sql, nil, section, text, id); err != nil {
@@ -148,13 +148,14 @@ func (f *file) runForEach(sql string, section int64, texts []string, id int64) e
 	return nil
 }
 
-// distinct returns every text once, sorted.
+// distinct returns the texts in sorted order without duplicates.
 func distinct(texts []string) []string {
 	slices.Sort(texts)
 	return slices.Compact(texts)
 }
 
-// uproot removes a damaged record, whose words and keys are unknown.
+// uproot removes a damaged record. Because its words and keys are unknown, it searches all postings
+// for the record.
 func (f *file) uproot(id int64) error {
 	for _, sql := range []string{sqlStrike, `DELETE FROM word WHERE record = ?`, `DELETE FROM record_key WHERE record = ?`} {
 		if err := f.runStatement(sql, nil, id); err != nil {
@@ -234,14 +235,15 @@ func (f *file) findRecords(q *effect.LedgerFind) (effect.Result, error) {
 	return out, err
 }
 
-// forEachWithAll calls take with each record that has all of the texts (words or keys), in order;
-// without texts, with every record. It reads only the records of the rarest text.
+// forEachWithAll calls take, in order, with each record that has all of the texts (words or keys).
+// Without texts, it calls take with every record. It reads only the records that have the rarest
+// text.
 func (f *file) forEachWithAll(p posting, section int64, texts []string, take func(*sqlite3.Stmt)) error {
 	if len(texts) == 0 {
 		return f.runStatement(sqlRecords, take, section)
 	}
 	if len(texts) > mostTexts {
-		return nil // no record has that many
+		return nil // no record has that many texts
 	}
 	if err := f.rarestFirst(p, section, texts); err != nil {
 		return err
@@ -257,8 +259,8 @@ func (f *file) forEachWithAll(p posting, section int64, texts []string, take fun
 	return f.once(sql.String(), take, args...)
 }
 
-// rarestFirst moves the text that the fewest records have to the front. It
-// counts only as far as needed to find it.
+// rarestFirst moves the text that occurs in the fewest records to the front. It counts only as far
+// as necessary.
 func (f *file) rarestFirst(p posting, section int64, texts []string) error {
 	if len(texts) == 1 {
 		return nil
@@ -299,7 +301,7 @@ func (f *file) any(section int64, keys []string, take func(*sqlite3.Stmt)) error
 	return f.once(sql, take, args...)
 }
 
-// anyOfMany is any for more keys than a statement should have arguments.
+// anyOfMany is like any, for more keys than a statement should have arguments.
 func (f *file) anyOfMany(section int64, keys []string, take func(*sqlite3.Stmt)) error {
 	var ids []int64
 	for _, k := range keys {
@@ -316,8 +318,8 @@ func (f *file) anyOfMany(section int64, keys []string, take func(*sqlite3.Stmt))
 	return nil
 }
 
-// once is run for a statement whose text depends on the number of its arguments. Only a statement
-// with few arguments stays prepared.
+// once runs a statement whose text depends on the number of its arguments. Only a statement with
+// few arguments remains prepared.
 func (f *file) once(sql string, row func(*sqlite3.Stmt), args ...any) error {
 	const few = 8
 	err := f.runStatement(sql, row, args...)

@@ -10,7 +10,7 @@ import (
 
 const (
 	sqlAppend = `INSERT INTO message (section, id, role, content, sum) VALUES (?1, (SELECT coalesce(max(id), 0) + 1 FROM message WHERE section = ?1), ?2, ?3, ?4)`
-	// sqlTrim drops the messages before the latest ?2.
+	// removes all messages except the latest ?2
 	sqlTrim          = `DELETE FROM message WHERE section = ?1 AND id <= (SELECT id FROM message WHERE section = ?1 ORDER BY id DESC LIMIT 1 OFFSET ?2)`
 	sqlLatest        = `SELECT role, content, sum FROM message WHERE section = ? ORDER BY id DESC LIMIT ?`
 	sqlMessageLen    = `SELECT count(*) FROM message WHERE section = ?`

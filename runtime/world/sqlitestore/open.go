@@ -19,16 +19,16 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// The marks of our files in SQLite's header: application is the application_id ("Conc"), format the
-// user_version.
+// Marks of Concerto's databases in SQLite's file header: application is the application_id
+// ("Conc"), format the user_version.
 const (
 	application = 0x436f6e63
 	format      = 2
 )
 
-// tables are all tables and indexes of a database. A section is a store, or a scope of one. The
-// order of entries is that of their ids. The words of identifiers and the keys by which ledgers are
-// searched are folded.
+// tables contains the definitions of all tables and indexes of a database. A section is a store or
+// a scope of a store. Entries are ordered by their ids. The words of identifiers and the keys of
+// ledgers are stored in folded form.
 var tables = []string{
 	`CREATE TABLE section (id INTEGER PRIMARY KEY, kind TEXT NOT NULL, name TEXT NOT NULL, scope TEXT NOT NULL` + sumColumn + `, UNIQUE (kind, name, scope)) STRICT`,
 	`CREATE TABLE entry (id INTEGER PRIMARY KEY, section INTEGER NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL` + sumColumn + `, UNIQUE (section, key)) STRICT`,
@@ -40,7 +40,8 @@ var tables = []string{
 	`CREATE INDEX record_order ON record (section, id)`,
 }
 
-// readThrough is the size up to which a file is read completely each time it is opened.
+// readThrough is the maximum size, in bytes, of a file that is read completely each time it is
+// opened.
 const readThrough = 1 << 20
 
 // openFile opens the file, and creates it if it does not exist.
@@ -57,13 +58,13 @@ func (f *file) openFile(ctx context.Context) error {
 	}
 	verified := false
 	if size > 0 && !hasLog(path) {
-		// Reading a file that is not in use creates no files next to it.
+		// Reading an unused file in this mode creates no files next to it.
 		err := f.connect(immutable(path), sqlite3.OPEN_READONLY|sqlite3.OPEN_URI, func() error { return f.verifyDatabase(size) })
 		if err != nil && !hasLog(path) {
 			return err
 		}
 		if verified = err == nil; verified {
-			_ = f.closeConnection() // nothing was written
+			_ = f.closeConnection() // the connection has written nothing
 		}
 	}
 	name := path
@@ -76,9 +77,9 @@ func (f *file) openFile(ctx context.Context) error {
 	return f.connect(name, sqlite3.OPEN_READWRITE|sqlite3.OPEN_CREATE|sqlite3.OPEN_URI, func() error { return f.prepare(ctx, size, verified) })
 }
 
-// private creates the file if it does not exist, so that only its user may read it; an existing
-// file retains its mode. It returns the file's URI with the parameter that sets the same mode for
-// SQLite's log.
+// private creates the file if it does not exist, readable and writable only for its owner. An
+// existing file retains its mode. private returns the URI of the file, which makes SQLite create
+// its log with the same mode.
 func private(path string) (string, error) {
 	made, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o600)
 	if err == nil {
@@ -98,15 +99,15 @@ func (f *file) connect(name string, flags sqlite3.OpenFlag, first func() error) 
 	}
 	f.conn, f.statements, f.sections = conn, map[string]*sqlite3.Stmt{}, map[effect.Store]int64{}
 	if err = first(); err != nil {
-		// A refused file is not modified: nothing is written into it on closing.
+		// SQLite must not write to a refused file when the connection is closed.
 		_, _ = conn.Config(sqlite3.DBCONFIG_NO_CKPT_ON_CLOSE, true)
 		_ = f.closeConnection()
 	}
 	return err
 }
 
-// hasLog reports whether a database has a log, or a journal from the time when it was created,
-// which is then a part of its content. This is so while it is in use, and if its last process was
+// hasLog reports whether a database has a log or the journal of its creation, which then contains a
+// part of its content. A database has a log while it is in use, or after its last process was
 // killed.
 func hasLog(path string) bool {
 	for _, name := range []string{path + "-wal", path + "-journal"} {
@@ -117,10 +118,10 @@ func hasLog(path string) bool {
 	return false
 }
 
-// immutable returns the URI of a database for a connection that takes no lock.
+// immutable returns the URI of a database for a connection that locks nothing.
 func immutable(path string) string { return address(path, url.Values{"immutable": {"1"}}) }
 
-// address returns a database's path with parameters for SQLite.
+// address returns the URI of a database with parameters for SQLite.
 func address(path string, parameters url.Values) string {
 	path = filepath.ToSlash(path)
 	if !strings.HasPrefix(path, "/") {
@@ -131,14 +132,14 @@ func address(path string, parameters url.Values) string {
 }
 
 // prepare prepares a new connection for requests, and creates the tables of a new file. verified
-// means that the file has been verified already.
+// means that the file is already verified.
 func (f *file) prepare(ctx context.Context, size int64, verified bool) error {
 	if err := f.conn.BusyHandler(f.busy); err != nil {
 		return err
 	}
 	f.conn.SetInterrupt(ctx)
-	// FULL: a commit is on disk before it returns. It survives a crash of the machine, not only of
-	// the process.
+	// With FULL, a transaction is on disk before the commit returns. It survives a crash of the
+	// machine, and not only of the process.
 	err := f.conn.Exec(`PRAGMA synchronous = FULL; PRAGMA cell_size_check = ON; PRAGMA trusted_schema = OFF; PRAGMA cache_size = -16000`)
 	if err != nil {
 		return err
@@ -174,7 +175,7 @@ func (f *file) marks() (id, version int64, err error) {
 	return id, version, err
 }
 
-// create creates the tables in an empty database, unless another process has done so.
+// create creates the tables in an empty database, unless another process has created them.
 func (f *file) create() error {
 	return f.transaction(func() error {
 		id, version, err := f.marks()
@@ -234,7 +235,7 @@ func (f *file) verifyDatabase(size int64) error {
 	return err
 }
 
-// whose returns the reason why a database with these marks cannot be used; nil if it can.
+// whose returns the reason why a database with these marks cannot be used, or nil.
 func whose(id, version int64) error {
 	switch {
 	case id != application:
@@ -247,11 +248,12 @@ func whose(id, version int64) error {
 	return nil
 }
 
-// headerSize is the length of SQLite's header, in bytes.
+// headerSize is the length of SQLite's file header in bytes.
 const headerSize = 100
 
-// inspect checks a file before SQLite opens it, and returns its size in bytes, 0 if it does not
-// exist. It refuses files that are not stores, some of which SQLite would treat as new databases.
+// inspect checks a file before SQLite opens it. It returns the file's size in bytes, or 0 if the
+// file does not exist. It refuses files that are not Concerto's databases, because SQLite would
+// treat some of them as new databases.
 func inspect(path string) (size int64, err error) {
 	info, err := os.Stat(path)
 	switch {
@@ -266,7 +268,7 @@ func inspect(path string) (size int64, err error) {
 	case info.Size() == 0:
 		return 0, nil
 	}
-	in, err := os.OpenFile(path, os.O_RDWR, 0) // it must be writable too
+	in, err := os.OpenFile(path, os.O_RDWR, 0) // opened for writing as well, because the file must be writable
 	if err != nil {
 		return 0, err
 	}
@@ -285,7 +287,7 @@ func inspect(path string) (size int64, err error) {
 }
 
 // inspectLength refuses a file whose end is missing. A file that has a log may be shorter than its
-// header states: the rest is in the log.
+// header states, because the rest is in the log.
 func inspectLength(path string, header []byte, size int64) error {
 	if hasLog(path) {
 		return nil

@@ -18,7 +18,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// sample returns the bytes of a file with some of each kind of store.
+// sample returns the bytes of a database that contains some entries in each kind of store.
 func sample(t testing.TB) []byte {
 	t.Helper()
 	dir := t.TempDir()
@@ -41,7 +41,7 @@ func sample(t testing.TB) []byte {
 	return data
 }
 
-// requests are one of each effect on the stores of sample, those that write too.
+// requests returns a request of each kind, reading or writing, for the stores of sample.
 func requests() []effect.Request {
 	h, l, m := at("hashmap"), at("ledger"), at("memory")
 	return []effect.Request{
@@ -54,7 +54,7 @@ func requests() []effect.Request {
 	}
 }
 
-// foreign returns the bytes of a database of another program.
+// foreign returns the bytes of a SQLite database of another program.
 func foreign(t *testing.T) []byte {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "foreign.db")
@@ -72,9 +72,9 @@ func foreign(t *testing.T) []byte {
 	return data
 }
 
-// TestRefused checks that every request to a file of another program, a damaged file, or a file of
-// a newer version is refused with the reason, and that the file is unchanged, with no new file next
-// to it.
+// TestRefused sends every request to a file that belongs to another program, is damaged, or has a
+// newer format. The request must fail with the reason. The file must not change, and no other file
+// may be created next to it.
 func TestRefused(t *testing.T) {
 	good := sample(t)
 	changed := func(f func(b []byte) []byte) []byte { return f(bytes.Clone(good)) }
@@ -124,23 +124,23 @@ func TestRefused(t *testing.T) {
 				_, err := s.Perform(context.Background(), r)
 				var e *effect.Error
 				if !errors.As(err, &e) || !strings.HasPrefix(e.Message, "cannot use s.db: ") || !strings.Contains(e.Message, c.want) {
-					t.Fatalf("%s: %v", r.Kind(), err)
+					t.Fatalf("%s: error %v, want one that contains %q", r.Kind(), err, c.want)
 				}
 				if now, err := os.ReadFile(path); err != nil || !bytes.Equal(now, c.data) {
-					t.Fatalf("%s: the file was changed: %v", r.Kind(), err)
+					t.Fatalf("%s: the file was changed (read error %v)", r.Kind(), err)
 				}
 			}
 			if err := s.Close(); err != nil {
 				t.Error(err)
 			}
 			if names, _ := filepath.Glob(filepath.Join(dir, "*")); len(names) != 1 {
-				t.Errorf("left beside it: %q", names)
+				t.Errorf("files = %q, want only the refused file", names)
 			}
 		})
 	}
 }
 
-// TestInvalidPath checks that the error for an invalid path names the problem and the remedy.
+// TestInvalidPath checks that the error for an invalid path describes the problem and the remedy.
 func TestInvalidPath(t *testing.T) {
 	dir := t.TempDir()
 	if err := errors.Join(os.WriteFile(filepath.Join(dir, "plain"), nil, 0o666), os.Mkdir(filepath.Join(dir, "d"), 0o777)); err != nil {
@@ -155,21 +155,21 @@ func TestInvalidPath(t *testing.T) {
 		_, err := s.Perform(context.Background(), &effect.StoreLen{Store: effect.Store{File: c.file, Kind: c.kind, Name: "x"}})
 		var e *effect.Error
 		if !errors.As(err, &e) || !strings.HasPrefix(e.Kind+": "+e.Message, c.want) {
-			t.Errorf("%s: %v", c.file, err)
+			t.Errorf("file %s: error %v, want the prefix %q", c.file, err, c.want)
 		}
 		if path, ok := e.Fields["path"]; e.Kind == "FsError" && path != c.file || e.Kind == "HashMapError" && ok {
-			t.Errorf("%s: fields %v", c.file, e.Fields)
+			t.Errorf("file %s: fields = %v, want the path for an FsError only", c.file, e.Fields)
 		}
 	}
 	if names, _ := filepath.Glob(filepath.Join(dir, "*")); len(names) != 2 {
-		t.Errorf("something was made: %q", names)
+		t.Errorf("files = %q, want no new file", names)
 	}
 }
 
-// TestReadOnly checks that a file that cannot be written is refused before it is read.
+// TestReadOnly checks that a file without write permission is refused before it is read.
 func TestReadOnly(t *testing.T) {
 	if os.Getuid() == 0 || runtime.GOOS == "windows" {
-		t.Skip("everything can be written here")
+		t.Skip("this user or system can write read-only files")
 	}
 	dir := t.TempDir()
 	path := filepath.Join(dir, "s.db")
@@ -182,8 +182,8 @@ func TestReadOnly(t *testing.T) {
 	}
 }
 
-// TestEmptyFile checks that an empty file is treated as a new one: a process that is killed while
-// it creates a file leaves an empty file.
+// TestEmptyFile checks that an empty file is treated as a new database. A process that is killed
+// while it creates a database leaves such a file.
 func TestEmptyFile(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "s.db"), nil, 0o666); err != nil {
@@ -195,8 +195,8 @@ func TestEmptyFile(t *testing.T) {
 	}
 }
 
-// TestInterruptedCreationIsRepeated checks that the next process creates all tables if a process
-// was killed while it created them; the journal undoes the incomplete ones.
+// TestInterruptedCreationIsRepeated uses a file whose creating process was killed. The next process
+// must undo the incomplete tables with the journal and create all tables.
 func TestInterruptedCreationIsRepeated(t *testing.T) {
 	dir := t.TempDir()
 	journal := make([]byte, 512)
@@ -211,12 +211,12 @@ func TestInterruptedCreationIsRepeated(t *testing.T) {
 	s := opened(t, Options{Dir: dir})
 	do[any](t, s, &effect.StoreWrite{Store: at("hashmap"), Entries: []effect.StoreEntry{set(`"a"`, "1")}})
 	if got := show(do[*effect.StoreEntries](t, s, &effect.StoreList{Store: at("hashmap"), Keys: true, Values: true})); got != `"a"=1` {
-		t.Errorf("it holds %s", got)
+		t.Errorf("entries = %s, want \"a\"=1", got)
 	}
 }
 
-// TestDamagedValueIsReported checks that damage that is detected when the value is read is reported
-// then, with the store and the key, and that a damaged entry can be replaced and removed.
+// TestDamagedValueIsReported damages values in a file. Reading such a value must fail with the
+// names of the store and the key, and the entry must remain replaceable and removable.
 func TestDamagedValueIsReported(t *testing.T) {
 	dir := t.TempDir()
 	s := opened(t, Options{Dir: dir})
@@ -252,7 +252,7 @@ func TestDamagedValueIsReported(t *testing.T) {
 		{&change, street},
 	} {
 		if _, err := s.Perform(context.Background(), c.r); err == nil || err.Error() != "cannot use s.db: "+c.want {
-			t.Errorf("%s: %v", c.r.Kind(), err)
+			t.Errorf("%s: error %v, want %q", c.r.Kind(), err, c.want)
 		}
 	}
 	do[any](t, s, &effect.StoreRead{Store: scoped, Keys: raws(`"bob"`)})
@@ -268,7 +268,7 @@ func TestDamagedValueIsReported(t *testing.T) {
 	do[any](t, s, &effect.LedgerDelete{Store: at("ledger"), Identifier: "Main Street"})
 	for _, table := range []string{"record", "word", "record_key"} {
 		if n := rows(t, s, table); n != 0 {
-			t.Errorf("%s has %d rows", table, n)
+			t.Errorf("table %s has %d rows, want none", table, n)
 		}
 	}
 }
@@ -281,7 +281,8 @@ func rows(t *testing.T, s *Stores, table string) (n int64) {
 	return n
 }
 
-// TestDamagedName checks that a store with a damaged name is not treated as an empty one.
+// TestDamagedName checks that a store with a damaged name is reported, and not treated as an empty
+// store.
 func TestDamagedName(t *testing.T) {
 	dir := t.TempDir()
 	s := opened(t, Options{Dir: dir})
@@ -298,8 +299,8 @@ func TestDamagedName(t *testing.T) {
 	}
 }
 
-// TestMigrate checks that a file of format 1 gets its checksums when it is first used, and that its
-// content does not change.
+// TestMigrate checks that the first use of a file of format 1 adds the checksums and does not
+// change the content.
 func TestMigrate(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "s.db")
@@ -327,10 +328,10 @@ func TestMigrate(t *testing.T) {
 	if err := c.Close(); err != nil {
 		t.Fatal(err)
 	}
-	for range 2 { // migrated, and as it is then
+	for range 2 { // the first use migrates the file; the second one uses the migrated file
 		s := opened(t, Options{Dir: dir})
 		if got := show(do[*effect.StoreEntries](t, s, &effect.StoreList{Store: at("hashmap"), Keys: true, Values: true})); got != `"a"=1 "é"={"n":2}` {
-			t.Errorf("it holds %s", got)
+			t.Errorf("entries = %s, want those of format 1", got)
 		}
 		if got := do[*effect.MemoryMessages](t, s, &effect.MemoryList{Store: at("memory"), Last: -1}).Messages; len(got) != 1 || got[0].Content != "hello" {
 			t.Error(got)
@@ -348,7 +349,7 @@ func TestMigrate(t *testing.T) {
 	}
 }
 
-// TestPrivate checks that only the file's user may read the file and its log.
+// TestPrivate checks that only the owner of the file can read the file and its log.
 func TestPrivate(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.Symlink("target.db", filepath.Join(dir, "s.db")); err != nil {
@@ -363,8 +364,8 @@ func TestPrivate(t *testing.T) {
 	}
 }
 
-// FuzzFile checks that with any bytes in the file, every request succeeds or fails with an error
-// that the program can catch, and that a refused file is unchanged.
+// FuzzFile opens files with arbitrary bytes. Every request must succeed or fail with an error that
+// the program can catch, and a refused file must not change.
 func FuzzFile(f *testing.F) {
 	good := sample(f)
 	f.Add(uint32(60), []byte{0, 0, 0, 2})
@@ -384,12 +385,12 @@ func FuzzFile(f *testing.F) {
 			_, err := s.Perform(context.Background(), r)
 			var e *effect.Error
 			if err != nil && !errors.As(err, &e) {
-				t.Fatalf("%s: %v", r.Kind(), err)
+				t.Fatalf("%s: error %v, want an *effect.Error", r.Kind(), err)
 			}
 			if now, _ := os.ReadFile(path); !opens && (err == nil || !bytes.Equal(now, data)) {
-				t.Fatalf("%s: %v, and the file was used all the same", r.Kind(), err)
+				t.Fatalf("%s: error %v for a file that cannot be opened, want an error and an unchanged file", r.Kind(), err)
 			}
 		}
-		_ = s.Close() // a damaged file may refuse its last page
+		_ = s.Close() // closing a damaged file may fail
 	})
 }

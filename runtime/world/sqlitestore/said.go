@@ -16,8 +16,8 @@ const (
 	sqlRecordHead = `SELECT identifier, keys FROM record WHERE id = ?`
 )
 
-// findMentioned calls take with each record that a text mentions, those with the most words in it
-// first (internal/data/memstore, Ledger.FromText).
+// findMentioned calls take with each record whose identifier a text mentions. Records with the most
+// matching words come first (internal/data/memstore, Ledger.FromText).
 func (f *file) findMentioned(section int64, text string, take func(*sqlite3.Stmt)) error {
 	words := pure.NewWordSet(text)
 	score := map[int64]int{}

@@ -1,11 +1,11 @@
 // Package sqlitestore performs the effects on stores in files (spec/12-stores.md): hashmaps,
-// ledgers and memories, any number of them in one SQLite database. The compatibility promise does
-// not cover its API.
+// ledgers and memories. One SQLite database can contain any number of stores. The compatibility
+// promise does not cover its API.
 //
 // A request is one transaction. When a request that writes has returned, its changes are on disk.
-// Processes that use the same file wait for each other's transactions, for a bounded time. A file
-// is inspected before SQLite opens it: one that is damaged, of a newer version or not ours is
-// refused and not modified.
+// Processes that use the same file wait for each other's transactions, for a limited time. A file
+// is inspected before SQLite opens it. A file that is damaged, has a newer format or belongs to
+// another program is refused and not modified.
 package sqlitestore
 
 import (
@@ -19,27 +19,27 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// defaultWait is the time that a request waits for other processes.
+// defaultWait is the default time that a request waits for other processes.
 const defaultWait = 10 * time.Second
 
-// Options specify where files are.
+// Options configures Stores.
 type Options struct {
-	// Dir is the start of relative paths; "" is the working directory.
+	// Dir is the directory of relative paths; "" means the working directory.
 	Dir string
-	// InMemory holds the stores of every file in memory until Close, separate from those of other
-	// Stores, and accesses no file.
+	// InMemory means that no file is used: the stores of each file are in memory until Close. Other
+	// Stores do not share them.
 	InMemory bool
-	// Wait bounds the time that a request waits for other processes; 0 means 10 s.
+	// Wait is the maximum time that a request waits for other processes; 0 means 10 s.
 	Wait time.Duration
 }
 
-// Stores performs the effects on stores in files. Files are opened on first use. It is safe for
-// concurrent use.
+// Stores performs the effects on stores in files. It opens a file at the first request to it.
+// Stores is safe for concurrent use.
 type Stores struct {
 	options Options
 
 	mu    sync.Mutex
-	files map[string]*file // by path, however the program writes it
+	files map[string]*file // open and closed files, by absolute path
 }
 
 // New returns Stores. It accesses no file.
@@ -50,13 +50,13 @@ func New(o Options) *Stores {
 	return &Stores{options: o, files: map[string]*file{}}
 }
 
-// Close closes every file. Stores may be used afterwards, which opens the files again.
+// Close closes all files. A later request opens its file again.
 func (s *Stores) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var errs []error
 	for _, f := range s.files {
-		f.turn <- struct{}{} // the current request ends first
+		f.turn <- struct{}{} // waits until the current request has ended
 		if err := f.closeConnection(); err != nil {
 			errs = append(errs, fmt.Errorf("could not close %s: %w", f.name, err))
 		}
@@ -66,8 +66,8 @@ func (s *Stores) Close() error {
 	return errors.Join(errs...)
 }
 
-// Perform performs one request. An error is an *effect.Error, effect.ErrWaits, or the cause of
-// ctx's end.
+// Perform performs one request. The error is an *effect.Error, effect.ErrWaits, or ctx's cause if
+// ctx has ended.
 func (s *Stores) Perform(ctx context.Context, r effect.Request) (effect.Result, error) {
 	op, at := operationOf(r)
 	if op == nil {
@@ -81,7 +81,7 @@ func (s *Stores) Perform(ctx context.Context, r effect.Request) (effect.Result, 
 	return nil, f.programError(ctx, at, err)
 }
 
-// fileAt returns the file of that path; a new one is not opened.
+// fileAt returns the file with that name in the program. It does not open a new file.
 func (s *Stores) fileAt(name string) *file {
 	path := filepath.Clean(filepath.FromSlash(name))
 	if !filepath.IsAbs(path) {
@@ -100,8 +100,8 @@ func (s *Stores) fileAt(name string) *file {
 // operation is the part of a request within its file.
 type operation func(f *file) (effect.Result, error)
 
-// operationOf returns a request's operation and its store; nil if the request does not concern a
-// store.
+// operationOf returns the operation of a request and its store. The operation is nil if the request
+// concerns no store.
 func operationOf(r effect.Request) (operation, effect.Store) {
 	switch q := r.(type) {
 	case *effect.StoreRead:

@@ -55,7 +55,7 @@ func set(key, value string) effect.StoreEntry {
 	return effect.StoreEntry{Key: json.RawMessage(key), Value: json.RawMessage(value)}
 }
 
-// show prints entries as key=value.
+// show formats entries as "key=value key=value".
 func show(r *effect.StoreEntries) string {
 	var out []string
 	for _, e := range r.Entries {
@@ -64,7 +64,8 @@ func show(r *effect.StoreEntries) string {
 	return strings.Join(out, " ")
 }
 
-// both runs a test over a file, reopened between its steps, and in memory.
+// both runs a test twice: with a file, which is reopened before each step, and with stores in
+// memory.
 func both(t *testing.T, test func(t *testing.T, next func() *Stores)) {
 	t.Run("memory", func(t *testing.T) {
 		s := opened(t, Options{InMemory: true})
@@ -93,33 +94,33 @@ func TestHashMap(t *testing.T) {
 		all := &effect.StoreList{Store: h, Keys: true, Values: true}
 		for _, r := range []effect.Request{all, &effect.StoreClear{Store: h, List: true}} {
 			if got := show(do[*effect.StoreEntries](t, next(), r)); got != "" {
-				t.Errorf("%s of nothing: %s", r.Kind(), got)
+				t.Errorf("%s of an empty store = %s, want no entries", r.Kind(), got)
 			}
 		}
 		if do[*effect.StoreFound](t, next(), &effect.StoreDelete{Store: h, Key: raws(`"b"`)[0]}).Found {
-			t.Error("nothing is deleted")
+			t.Error("deleting a missing key reported that it was found")
 		}
 		do[any](t, next(), &effect.StoreWrite{Store: h, Entries: []effect.StoreEntry{set(`"b"`, `1`), set(`"a"`, `[2]`), set(`"b"`, `3`), set(`1`, `"\u0000"`), set(`"1"`, `4`)}})
 		if got := show(do[*effect.StoreEntries](t, next(), all)); got != `"b"=3 "a"=[2] 1="\u0000" "1"=4` {
-			t.Errorf("keys keep the order in which they were first set: %s", got)
+			t.Errorf("entries = %s, want the order in which the keys were first set", got)
 		}
 		before := do[*effect.StoreEntries](t, next(), &effect.StoreWrite{Store: h, Before: true, Entries: []effect.StoreEntry{set(`"a"`, `5`), set(`"c"`, `6`), set(`"a"`, `7`)}})
 		if got := show(before); got != "=[2] = =5" || before.Entries[1].Value != nil {
-			t.Errorf("before: %s", got)
+			t.Errorf("previous values = %s, want [2], none, 5", got)
 		}
 		read := do[*effect.StoreEntries](t, next(), &effect.StoreRead{Store: h, Keys: raws(`"c"`, `"z"`, `"b"`)})
 		if got := show(read); got != "=6 = =3" || read.Entries[1].Value != nil {
-			t.Errorf("read: %s", got)
+			t.Errorf("values read = %s, want 6, none, 3", got)
 		}
 		if !do[*effect.StoreFound](t, next(), &effect.StoreDelete{Store: h, Key: raws(`"b"`)[0]}).Found {
-			t.Error("not deleted")
+			t.Error("deleting an existing key reported that it was not found")
 		}
 		do[any](t, next(), &effect.StoreWrite{Store: h, Entries: []effect.StoreEntry{set(`"b"`, `8`)}})
 		if got := show(do[*effect.StoreEntries](t, next(), &effect.StoreList{Store: h, Keys: true})); got != `"a"= 1= "1"= "c"= "b"=` {
-			t.Errorf("a key that was deleted comes last: %s", got)
+			t.Errorf("keys = %s, want the deleted and added key last", got)
 		}
 		if got := show(do[*effect.StoreEntries](t, next(), &effect.StoreList{Store: h, Values: true})); got != `=7 ="\u0000" =4 =6 =8` {
-			t.Errorf("values: %s", got)
+			t.Errorf("values = %s, want them in the order of the keys", got)
 		}
 		other := h
 		other.Scope = `["in"]`
@@ -128,13 +129,13 @@ func TestHashMap(t *testing.T) {
 			t.Errorf("%d entries, want 5", n)
 		}
 		if got := show(do[*effect.StoreEntries](t, next(), &effect.StoreClear{Store: h, List: true})); got != `"a"=7 1="\u0000" "1"=4 "c"=6 "b"=8` {
-			t.Errorf("cleared: %s", got)
+			t.Errorf("cleared entries = %s, want all entries", got)
 		}
 		if n := do[*effect.StoreCount](t, next(), &effect.StoreLen{Store: h}).Count; n != 0 {
-			t.Errorf("%d entries are left", n)
+			t.Errorf("%d entries are left after clearing, want 0", n)
 		}
 		if got := show(do[*effect.StoreEntries](t, next(), &effect.StoreRead{Store: other, Keys: raws(`"a"`)})); got != "=0" {
-			t.Errorf("clearing reaches into a scope: %s", got)
+			t.Errorf("value in another scope after clearing = %s, want 0", got)
 		}
 	})
 }
@@ -165,12 +166,12 @@ func TestAdd(t *testing.T) {
 		}
 	}
 	if got := show(do[*effect.StoreEntries](t, s, &effect.StoreRead{Store: h, Keys: raws(`"max"`, `"text"`)})); got != `=9223372036854775806 ="1"` {
-		t.Errorf("a sum that failed has changed something: %s", got)
+		t.Errorf("values after a failed addition = %s, want them unchanged", got)
 	}
 }
 
-// TestExpire checks that a cache's entries that expire before a date are removed, and that other
-// caches and other kinds of store are unchanged.
+// TestExpire checks that a cache loses its entries that expire before a date, and that other caches
+// and other kinds of store do not change.
 func TestExpire(t *testing.T) {
 	both(t, func(t *testing.T, next func() *Stores) {
 		s := next()
@@ -186,14 +187,14 @@ func TestExpire(t *testing.T) {
 		for x, want := range map[effect.Store]string{a: `= =[0000000001000,{"x":2}] =[9999999999999,null]`,
 			b: `=[0000000000999,1] =[0000000001000,{"x":2}] =[9999999999999,null]`, h: `=[0000000000999,1] =[0000000001000,{"x":2}] =[9999999999999,null]`} {
 			if got := show(do[*effect.StoreEntries](t, s, &effect.StoreRead{Store: x, Keys: keys})); got != want {
-				t.Errorf("%s %s: %s, want %s", x.Kind, x.Name, got, want)
+				t.Errorf("%s %s: entries %s, want %s", x.Kind, x.Name, got, want)
 			}
 		}
 	})
 }
 
-// TestLedger compares a ledger in a file with one in memory, over many random
-// operations on few words.
+// TestLedger compares a ledger in a file with one in memory. It performs many random operations on
+// a few words with both.
 func TestLedger(t *testing.T) {
 	both(t, func(t *testing.T, next func() *Stores) {
 		s, at := next(), at("ledger")
@@ -271,7 +272,7 @@ func found(t *testing.T, s *Stores, r *effect.LedgerFind) []effect.LedgerEntry {
 	return do[*effect.LedgerEntries](t, s, r).Entries
 }
 
-// TestLedgerManyTexts checks a query with more texts than an entry can have.
+// TestLedgerManyTexts searches with more texts than an entry can have.
 func TestLedgerManyTexts(t *testing.T) {
 	s, at := opened(t, Options{InMemory: true}), at("ledger")
 	for i := range 40 {
@@ -291,12 +292,12 @@ func TestLedgerManyTexts(t *testing.T) {
 		{"identifier", []string{strings.Join(many, " ")}, 0}, {"identifier", []string{"W7 common"}, 1}, {"identifier", []string{"--"}, 40},
 	} {
 		if got := found(t, s, &effect.LedgerFind{Store: at, By: c.by, Texts: c.texts}); len(got) != c.want {
-			t.Errorf("%s of %d texts: %d entries, want %d", c.by, len(c.texts), len(got), c.want)
+			t.Errorf("search by %s with %d texts found %d entries, want %d", c.by, len(c.texts), len(got), c.want)
 		}
 	}
 }
 
-// TestMemory holds a memory in a file against one in memory.
+// TestMemory compares a memory in a file with one in memory.
 func TestMemory(t *testing.T) {
 	for _, window := range []int{0, 1, 3} {
 		both(t, func(t *testing.T, next func() *Stores) {
@@ -328,7 +329,7 @@ func TestMemory(t *testing.T) {
 					got = append(got, pure.Message{Role: m.Role, Content: m.Content})
 				}
 				if diff := cmp.Diff(expected, got); diff != "" {
-					t.Fatalf("step %d, the last %d of a window of %d:\n%s", i, n, window, diff)
+					t.Fatalf("step %d: the last %d messages of a window of %d differ (-want +got):\n%s", i, n, window, diff)
 				}
 				if n := do[*effect.StoreCount](t, s, &effect.StoreLen{Store: at, Window: window}).Count; n != int64(want.Len()) {
 					t.Fatalf("step %d: %d messages, want %d", i, n, want.Len())
@@ -338,8 +339,8 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// TestSmallerWindow checks that after a memory's window was reduced, only the latest messages are
-// shown, and the others are removed with the next message.
+// TestSmallerWindow reduces a memory's window. Only the latest messages may be shown, and the older
+// ones must be removed with the next message.
 func TestSmallerWindow(t *testing.T) {
 	s, at := opened(t, Options{InMemory: true}), at("memory")
 	var many []effect.MemoryMessage
@@ -348,15 +349,15 @@ func TestSmallerWindow(t *testing.T) {
 	}
 	do[any](t, s, &effect.MemoryAppend{Store: at, Messages: many})
 	if n := len(do[*effect.MemoryMessages](t, s, &effect.MemoryList{Store: at, Last: 5, Window: 2}).Messages); n != 2 {
-		t.Errorf("%d messages in a window of 2", n)
+		t.Errorf("got %d messages, want the 2 of the window", n)
 	}
 	do[any](t, s, &effect.MemoryAppend{Store: at, Messages: many[:1], Window: 2})
 	if n := do[*effect.StoreCount](t, s, &effect.StoreLen{Store: at}).Count; n != 2 {
-		t.Errorf("%d messages are stored", n)
+		t.Errorf("%d messages are stored, want 2", n)
 	}
 }
 
-// TestTwoRunsCount checks that two runs that count in one file lose no count.
+// TestTwoRunsCount lets several runs increase one number in a file. No increment may be lost.
 func TestTwoRunsCount(t *testing.T) {
 	dir := t.TempDir()
 	const each = 150
@@ -375,12 +376,12 @@ func TestTwoRunsCount(t *testing.T) {
 	counting.Wait()
 	got := show(do[*effect.StoreEntries](t, opened(t, Options{Dir: dir}), &effect.StoreRead{Store: at("hashmap"), Keys: raws(`"n"`)}))
 	if want := fmt.Sprint("=", 3*each); got != want {
-		t.Errorf("%s, want %s", got, want)
+		t.Errorf("count = %s, want %s", got, want)
 	}
 }
 
-// TestBusy checks that while another process writes, a request waits for a limited time and no
-// longer than its context; with WithNoWait it does not wait.
+// TestBusy sends requests while another process writes. A request must wait for a limited time, and
+// at most until its context ends. With WithNoWait it must not wait.
 func TestBusy(t *testing.T) {
 	dir := t.TempDir()
 	holder := opened(t, Options{Dir: dir})
@@ -394,13 +395,13 @@ func TestBusy(t *testing.T) {
 	_, err := s.Perform(context.Background(), write)
 	var e *effect.Error
 	if !errors.As(err, &e) || e.Kind != "HashMapError" || e.Message != "cannot use s.db: another process has been writing to it for 30ms: wait until it finishes or stop it, and try again" {
-		t.Errorf("%v", err)
+		t.Errorf("error = %v, want a HashMapError about the other process", err)
 	}
 	if _, err := s.Perform(effect.WithNoWait(context.Background()), write); !errors.Is(err, effect.ErrWaits) {
-		t.Errorf("AtOnce: %v", err)
+		t.Errorf("write with WithNoWait: error %v, want ErrWaits", err)
 	}
 	if got := show(do[*effect.StoreEntries](t, s, &effect.StoreRead{Store: at("hashmap"), Keys: raws(`"a"`)})); got != "=1" {
-		t.Errorf("reading need not wait: %s", got)
+		t.Errorf("value read during the write = %s, want 1", got)
 	}
 	patient := opened(t, Options{Dir: dir, Wait: time.Hour})
 	cause := errors.New("cancelled")
@@ -412,7 +413,7 @@ func TestBusy(t *testing.T) {
 	}()
 	cancel(cause)
 	if err := <-ended; !errors.Is(err, cause) {
-		t.Errorf("cancelled: %v", err)
+		t.Errorf("cancelled write: error %v, want the context's cause", err)
 	}
 	done := make(chan error)
 	go func() {
@@ -421,30 +422,30 @@ func TestBusy(t *testing.T) {
 	}()
 	f.rollback()
 	if err := <-done; err != nil {
-		t.Errorf("after the other has finished: %v", err)
+		t.Errorf("write after the other process has finished: %v", err)
 	}
 }
 
-// TestRequestsAreSerialised checks that requests of one run are performed one at a time, and that a
-// request with WithNoWait does not wait.
+// TestRequestsAreSerialised checks that the requests of one run are performed one at a time, and
+// that a request with WithNoWait does not wait for its turn.
 func TestRequestsAreSerialised(t *testing.T) {
 	s := opened(t, Options{Dir: t.TempDir()})
 	f := s.fileAt("s.db")
 	f.turn <- struct{}{}
 	read := &effect.StoreRead{Store: at("hashmap"), Keys: raws(`"a"`)}
 	if _, err := s.Perform(effect.WithNoWait(context.Background()), read); !errors.Is(err, effect.ErrWaits) {
-		t.Errorf("AtOnce: %v", err)
+		t.Errorf("read with WithNoWait: error %v, want ErrWaits", err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	if _, err := s.Perform(ctx, read); !errors.Is(err, context.Canceled) {
-		t.Errorf("cancelled: %v", err)
+		t.Errorf("cancelled read: error %v, want context.Canceled", err)
 	}
 	<-f.turn
 	do[*effect.StoreEntries](t, s, read)
 }
 
-// TestAnyFileName checks that a file may have any name.
+// TestAnyFileName checks that every name that the file system allows can be used for a file.
 func TestAnyFileName(t *testing.T) {
 	dir := t.TempDir()
 	h := at("hashmap")
@@ -453,19 +454,19 @@ func TestAnyFileName(t *testing.T) {
 		s := opened(t, Options{Dir: dir})
 		do[any](t, s, &effect.StoreAdd{Store: h, Key: raws(`"n"`)[0], By: raws("1")[0]})
 		if got := show(do[*effect.StoreEntries](t, s, &effect.StoreRead{Store: h, Keys: raws(`"n"`)})); got != fmt.Sprint("=", i+1) {
-			t.Errorf("run %d: %s", i, got)
+			t.Errorf("count in run %d = %s", i, got)
 		}
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if names, err := os.ReadDir(dir); err != nil || len(names) != 1 || names[0].Name() != h.File {
-		t.Errorf("%v, %v", names, err)
+		t.Errorf("files = %v (error %v), want only %q", names, err, h.File)
 	}
 }
 
-// TestFiles checks that paths start at Dir, that two names of one file are one database, and that
-// no file is created before it is needed.
+// TestFiles checks three properties. Relative paths start at Dir. Two names of one file refer to
+// the same database. No file is created before a request writes to it.
 func TestFiles(t *testing.T) {
 	dir := t.TempDir()
 	s := opened(t, Options{Dir: dir})
@@ -476,7 +477,7 @@ func TestFiles(t *testing.T) {
 		t.Error(got)
 	}
 	if _, err := s.Perform(context.Background(), &effect.Random{}); err == nil {
-		t.Error("a request that is no store's is performed")
+		t.Error("a request that concerns no store was performed")
 	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
