@@ -8,9 +8,8 @@ import (
 	"github.com/concerto-lang/concerto/runtime/world/clock"
 )
 
-// TestPausedClockStopsTimers pauses the run's clock. During the pause, no timeout or
-// heartbeat may expire,
-// and messages of the host must still be delivered.
+// TestPausedClockStopsTimers pauses the run's clock. During the pause, no timeout or heartbeat may
+// expire, and messages of the host must still be delivered.
 func TestPausedClockStopsTimers(t *testing.T) {
 	for limit, ends := range map[string]string{
 		"timeout":   "HostError: host 'w' timed out after 10 seconds",

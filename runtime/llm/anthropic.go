@@ -13,7 +13,8 @@ import (
 // call.
 type anthropic struct{}
 
-// anthropicMaxTokens is sent if the agent sets no max_tokens, because the API requires it.
+// anthropicMaxTokens is the max_tokens that is sent if the agent sets none, because the API
+// requires the member.
 const anthropicMaxTokens = 4096
 
 func openAnthropic(c *Connection, w *world) (Provider, error) {
@@ -55,7 +56,7 @@ type anthropicMessage struct {
 	Content []anthropicBlock `json:"content"`
 }
 
-// anthropicBlock is one block of content; Type determines its fields.
+// anthropicBlock is a content block. Type determines which fields are used.
 type anthropicBlock struct {
 	Type      string          `json:"type"`
 	Text      string          `json:"text,omitempty"`
@@ -100,8 +101,8 @@ type anthropicPiece struct {
 	Input json.RawMessage `json:"input"`
 }
 
-// anthropicUsage counts tokens. The API counts input tokens that it reads from its cache or writes
-// there separately from the other input tokens.
+// anthropicUsage counts tokens. The API counts the input tokens that are read from its cache or
+// written to it separately from other input tokens.
 type anthropicUsage struct {
 	Input      int64 `json:"input_tokens"`
 	CacheWrite int64 `json:"cache_creation_input_tokens"`
@@ -152,7 +153,8 @@ func (p anthropic) read(answer []byte, w *replySchema) (*effect.AgentReply, erro
 	return reply.result(w), nil
 }
 
-// result converts a message to a reply. For a call of the schema's tool, the input is the text.
+// result converts a message to a reply. If the model called the schema's tool, the input of that
+// call is the reply's text.
 func (m *anthropicReply) result(w *replySchema) *effect.AgentReply {
 	out := &effect.AgentReply{
 		Model: m.Model, TokensIn: m.Usage.in(), TokensOut: m.Usage.Output, StopReason: anthropicStop(m.StopReason), RequestID: m.ID,
@@ -179,8 +181,8 @@ func (m *anthropicReply) result(w *replySchema) *effect.AgentReply {
 	return out
 }
 
-// anthropicMessages converts the conversation: system texts are separate, roles alternate, and tool
-// results are in user messages.
+// anthropicMessages converts the conversation. System texts are separate, roles alternate, and
+// results of tools are in user messages.
 func anthropicMessages(req *Request) (system string, out []anthropicMessage) {
 	system = req.System
 	for _, m := range req.Messages {
@@ -227,8 +229,9 @@ func anthropicFile(f *effect.AttachedFile) anthropicBlock {
 	return anthropicBlock{Type: "image", Source: source}
 }
 
-// objectOrEmpty returns a call's arguments as the APIs require them: a JSON object. Arguments that
-// are not an object are sent as {}; the error that answered them follows in the conversation.
+// objectOrEmpty returns the arguments of a call as a JSON object, which the APIs require. For
+// arguments that are not an object it returns {}; the conversation contains the error that answered
+// them.
 func objectOrEmpty(args string) json.RawMessage {
 	var o map[string]json.RawMessage
 	if json.Unmarshal([]byte(args), &o) != nil || o == nil {
@@ -257,11 +260,11 @@ func (anthropic) assemble(w *replySchema) assembly { return &anthropicStream{w: 
 type anthropicStream struct {
 	w     *replySchema
 	m     anthropicReply
-	parts []strings.Builder // of each part: its text, or its input as JSON
+	parts []strings.Builder // text or JSON input of each part, by index
 	done  bool
 }
 
-// anthropicEvent is one event; Type determines its fields.
+// anthropicEvent is one event. Type determines which fields are used.
 type anthropicEvent struct {
 	Type    string          `json:"type"`
 	Index   int             `json:"index"`
@@ -305,8 +308,8 @@ func (s *anthropicStream) event(data []byte) (string, error) {
 	return "", nil
 }
 
-// appendPart appends to part i. It returns the text if the part belongs to the reply's text: a text
-// part, or the answer to a schema.
+// appendPart appends text to part i. If the part belongs to the text of the reply, that is, if it
+// is a text part or the answer to a schema, appendPart returns the text; otherwise it returns "".
 func (s *anthropicStream) appendPart(i int, text string) string {
 	s.parts[i].WriteString(text)
 	if b := &s.m.Content[i]; b.Type == "text" || b.Type == "tool_use" && s.w != nil && b.Name == s.w.name {
@@ -345,7 +348,7 @@ func (anthropic) refusal(body []byte) refusal {
 	if json.Unmarshal(body, &o) == nil {
 		r.class = anthropicErrors[o.Error.Type]
 	}
-	// Two errors that their type does not distinguish from other invalid requests.
+	// These two errors have the same type as other invalid requests.
 	switch {
 	case strings.Contains(r.text, "credit balance"):
 		r.class = ClassQuota

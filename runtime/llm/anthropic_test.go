@@ -73,7 +73,7 @@ func TestAnthropicStopReasons(t *testing.T) {
 		_, conn := server(t, "anthropic", testllm.Reply{Text: "x", Stop: wire})
 		c, _ := client(t, conn)
 		if got, err := ask(c, effect.AgentCall{}); err != nil || got.StopReason != want {
-			t.Errorf("%s: %v, %v", wire, got, err)
+			t.Errorf("stop reason %s: reply %v (error %v), want %s", wire, got, err, want)
 		}
 	}
 }

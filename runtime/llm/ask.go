@@ -9,8 +9,9 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// askConnections asks the call's connection. If it fails in a way that another connection may not,
-// it asks the fallbacks in order. piece, if not nil, receives the reply's text as it arrives.
+// askConnections calls the agent's connection. After a failure that another connection may not
+// have, it calls the fallbacks in order. piece, if not nil, receives the text of the reply as it
+// arrives.
 func (c *Client) askConnections(ctx context.Context, req *Request, piece func(string)) (effect.Result, error) {
 	start, inner := c.cfg.Now(), ctx
 	defer c.emitEvent(Event{What: EventEnd, Call: req.AgentCall})
@@ -24,7 +25,7 @@ func (c *Client) askConnections(ctx context.Context, req *Request, piece func(st
 		c.emitEvent(Event{What: EventFailure, Call: req.AgentCall, Connection: req.Connection, Model: req.AgentCall.Model, Err: err})
 		return nil, err
 	}
-	var before []string // errors of the connections asked before
+	var before []string // errors of the connections that were called before
 	for next := l.Fallback; ; next = next[1:] {
 		reply, f, err := c.askLine(inner, l, req, len(before) > 0, piece)
 		switch {
@@ -46,7 +47,7 @@ func (c *Client) askConnections(ctx context.Context, req *Request, piece func(st
 	}
 }
 
-// after adds to an error the errors of the connections asked before.
+// after adds the errors of the connections that were called before to an error.
 func after(err error, before []string) error {
 	var e *effect.Error
 	if len(before) > 0 && errors.As(err, &e) {
@@ -55,8 +56,8 @@ func after(err error, before []string) error {
 	return err
 }
 
-// askLine asks one connection. With an error it returns the underlying Failure, which is nil if no
-// attempt was made.
+// askLine calls one connection. If it returns an error, it also returns the underlying Failure,
+// which is nil if no attempt was made.
 func (c *Client) askLine(ctx context.Context, l *line, req *Request, fallback bool, piece func(string)) (*effect.AgentReply, *Failure, error) {
 	var err error
 	if req.Model, err = l.model(req.AgentCall, fallback); err != nil {
@@ -90,9 +91,9 @@ func (c *Client) askLine(ctx context.Context, l *line, req *Request, fallback bo
 	return reply, nil, nil
 }
 
-// model returns the model to ask: the agent's, an alias's full name, or the connection's default. A
-// fallback has other models, so the agent's model counts only if it is one of the fallback's
-// aliases or the fallback has no default.
+// model returns the name of the model to call: the agent's model, the full name of an alias, or the
+// connection's default. A fallback has other models, so the agent's model is used only if it is one
+// of the fallback's aliases or the fallback has no default.
 func (l *line) model(call *effect.AgentCall, fallback bool) (string, error) {
 	model := call.Model
 	_, alias := l.Models[model]
@@ -112,8 +113,8 @@ func (l *line) model(call *effect.AgentCall, fallback bool) (string, error) {
 	return model, nil
 }
 
-// timedOut returns the error of a call that exceeded bound, in seconds. f is its last failure, or
-// nil.
+// timedOut returns the error for a call that exceeded its limit of bound seconds. f is the last
+// failure, or nil.
 func timedOut(l *line, req *Request, bound float64, f *Failure) error {
 	message := fmt.Sprintf("agent '%s' timed out after %s seconds (connection '%s', model %s)",
 		req.Agent, strings.TrimSuffix(fmt.Sprintf("%.3f", bound), ".000"), l.Name, req.Model)

@@ -7,13 +7,14 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// namedText returns a text file as a part of a prompt.
+// namedText returns the text that represents a text file in a prompt.
 func namedText(f *effect.AttachedFile) string { return "File " + f.Name + ":\n" + f.Data }
 
 // dataURL returns an image or a PDF as a data URL.
 func dataURL(f *effect.AttachedFile) string { return "data:" + f.Type + ";base64," + f.Data }
 
-// listFiles adds the names and types of a message's files to its text, for scripted replies.
+// listFiles returns the text of a message with the names and types of its files appended, for
+// matching scripted replies.
 func listFiles(m *effect.ChatMessage) string {
 	if len(m.Files) == 0 {
 		return m.Content
@@ -26,8 +27,8 @@ func listFiles(m *effect.ChatMessage) string {
 	return b.String()
 }
 
-// Estimates for files that are not text: tokens of an image, and bytes of a PDF for each token. The
-// real count depends on pixels and pages.
+// Estimates for files that are not text: the tokens of an image, and the number of bytes of a PDF
+// that count as one token. The actual number depends on pixels and pages.
 const (
 	imageTokens      = 1600
 	pdfBytesPerToken = 40

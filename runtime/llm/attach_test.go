@@ -11,7 +11,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/testkit/testllm"
 )
 
-// asking is a call whose prompt has files.
+// asking returns a call whose prompt has files.
 func asking(files ...effect.AttachedFile) effect.AgentCall {
 	return effect.AgentCall{Messages: []effect.ChatMessage{{Role: "user", Content: "What?", Files: files}}}
 }
@@ -23,7 +23,8 @@ var (
 	notes  = effect.AttachedFile{Name: "notes.md", Type: effect.PlainText, Size: 2, Data: "hi"}
 )
 
-// TestFiles checks that files precede the prompt, each in the provider's own form.
+// TestFiles checks that files precede the text of the prompt, in the form that each provider
+// requires.
 func TestFiles(t *testing.T) {
 	openAI := `{"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,AAAA"}},` +
 		`{"type":"file","file":{"filename":"q3 report.pdf","file_data":"data:application/pdf;base64,CCCC"}},` +
@@ -67,8 +68,8 @@ func TestFiles(t *testing.T) {
 	})
 }
 
-// TestUnsupportedFiles checks that files that a provider does not support are refused before
-// anything is sent.
+// TestUnsupportedFiles checks that files that a provider does not support are refused before a
+// request is sent.
 func TestUnsupportedFiles(t *testing.T) {
 	for provider, f := range map[string]effect.AttachedFile{"ollama": report, "gemini": loop, "vertex": loop} {
 		s, conn := server(t, provider, testllm.Reply{Text: "x", Repeat: true})
@@ -76,20 +77,20 @@ func TestUnsupportedFiles(t *testing.T) {
 		_, err := ask(c, asking(chart, f))
 		want := "the provider does not support " + f.Name + " (" + f.Type + "): remove it, or use another connection"
 		if e := agentError(t, err); !strings.Contains(e.Message, want) || e.Fields["reason"] != "bad_request" {
-			t.Errorf("%s: %s, %v", provider, e.Message, e.Fields)
+			t.Errorf("provider %s: error %s with fields %v, want %q", provider, e.Message, e.Fields, want)
 		}
 		if n := len(s.Requests()); n != 0 {
-			t.Errorf("%s: %d requests", provider, n)
+			t.Errorf("provider %s: %d requests were sent, want none", provider, n)
 		}
 	}
 }
 
-// TestScriptedFiles checks that a script receives the names and types of files, and counts them as
-// tokens.
+// TestScriptedFiles checks that a scripted reply can match the names and types of files, and that
+// files count as tokens.
 func TestScriptedFiles(t *testing.T) {
 	c, _ := script(t, `[{"match": "\\[chart.png: image/png\\]\n\\[notes.md: text/plain\\]$", "text": "up"}]`)
 	r, err := ask(c, asking(chart, notes))
 	if err != nil || r.Text != "up" || r.TokensIn != tokens("What?")+imageTokens+tokens("File notes.md:\nhi") {
-		t.Errorf("%v, %v", r, err)
+		t.Errorf("reply = %v (error %v), want up with the tokens of the files", r, err)
 	}
 }

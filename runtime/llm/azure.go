@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// azure is OpenAI's API as Azure serves it: the model is a deployment in the path, and the API's
+// azure implements OpenAI's API on Azure. The model is a deployment in the path, and the API
 // version is in the query.
 type azure struct {
 	openAI
@@ -25,8 +25,8 @@ func openAzure(c *Connection, w *world) (Provider, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A key is sent in a header of its own. A token of Entra ID, which is written with its scheme,
-	// is sent as a token.
+	// Azure expects an API key in a separate header. A token of Entra ID, which the user writes
+	// with its scheme, is sent as a bearer token.
 	e.authorize = func(h http.Header, key string) {
 		if scheme, _, ok := strings.Cut(key, " "); ok && strings.EqualFold(scheme, "Bearer") {
 			authorize(h, key)
@@ -45,8 +45,8 @@ func (p azure) path(req *Request, _ bool) string {
 	return "/openai/deployments/" + inPath(req.Model) + "/chat/completions?api-version=" + url.QueryEscape(p.version)
 }
 
-// body sets the limit on tokens under the name of reasoning models if the agent sets a reasoning
-// effort, otherwise under the name of all others.
+// body sets the limit on tokens. If the agent sets a reasoning effort, it uses the member name for
+// reasoning models, and otherwise the name for all other models.
 func (p azure) body(req *Request, w *replySchema, stream bool) any {
 	return openAI{own: req.Effort != ""}.body(req, w, stream)
 }

@@ -13,11 +13,12 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// bedrock implements the Converse API of Amazon Bedrock, which is the same for all its models. A
-// schema is sent as a tool that the model must call.
+// bedrock implements the Converse API of Amazon Bedrock, which is the same for all models. A schema
+// is sent as a tool that the model must call.
 type bedrock struct{}
 
-// Variables of AWS's credentials. The last one is set for credentials that expire.
+// Environment variables with AWS's credentials. The last variable is set only for credentials that
+// expire.
 const (
 	awsID     = "AWS_ACCESS_KEY_ID"
 	awsSecret = "AWS_SECRET_ACCESS_KEY"
@@ -40,7 +41,7 @@ func openBedrock(c *Connection, w *world) (Provider, error) {
 		return nil, err
 	}
 	e.framing = framedAWS
-	// With api_key_env, Bedrock's key is sent as a token. Without it, requests are signed.
+	// With api_key_env, the key of Bedrock is sent as a token. Without it, requests are signed.
 	if c.signs() {
 		e.sign = func(r *http.Request, body []byte) error {
 			keys, err := e.awsCredentials()
@@ -53,7 +54,7 @@ func openBedrock(c *Connection, w *world) (Provider, error) {
 	return &remote{bedrock{}, e}, nil
 }
 
-// awsCredentials reads the credentials from the environment.
+// awsCredentials reads AWS's credentials from the environment.
 func (e *endpoint) awsCredentials() (*credentials, error) {
 	var values [3]string
 	for i, name := range []string{awsID, awsSecret, awsToken} {
@@ -97,7 +98,7 @@ type bedrockMessage struct {
 	Content []bedrockBlock `json:"content"`
 }
 
-// bedrockBlock is one block of content of a request or a response. It has exactly one member.
+// bedrockBlock is a content block of a request or a response. Exactly one of its fields is set.
 type bedrockBlock struct {
 	Text       *string        `json:"text,omitempty"`
 	Image      *bedrockFile   `json:"image,omitempty"`
@@ -106,7 +107,7 @@ type bedrockBlock struct {
 	ToolResult *bedrockResult `json:"toolResult,omitempty"`
 }
 
-// bedrockFile is an image, or a document, which has a name.
+// bedrockFile is an image without a name, or a document with a name.
 type bedrockFile struct {
 	Format string `json:"format"`
 	Name   string `json:"name,omitempty"`
@@ -172,8 +173,8 @@ func (bedrock) body(req *Request, w *replySchema, _ bool) any {
 	return body
 }
 
-// bedrockMessages converts the conversation as Anthropic's API does, with blocks that are named by
-// their member.
+// bedrockMessages converts the conversation in the same way as for Anthropic's API. The member of a
+// block names the block's type.
 func bedrockMessages(req *Request) (system []bedrockBlock, out []bedrockMessage) {
 	prompt, messages := anthropicMessages(req)
 	if prompt != "" {
@@ -218,7 +219,7 @@ func newBedrockFile(s *anthropicSource) *bedrockFile {
 	return f
 }
 
-// bedrockName returns the name of a request's n-th document. The API allows letters, digits,
+// bedrockName returns the name of the n-th document of a request. The API allows letters, digits,
 // hyphens and brackets, and requires unique names.
 func bedrockName(file string, n int) string {
 	plain := strings.Map(func(r rune) rune {
@@ -230,8 +231,8 @@ func bedrockName(file string, n int) string {
 	return fmt.Sprintf("%s (%d)", plain[:min(len(plain), 150)], n)
 }
 
-// bedrockReply is a response. Input tokens that are read from the cache or written there are
-// counted separately.
+// bedrockReply is a whole response. The API counts input tokens that are read from the cache or
+// written to it separately.
 type bedrockReply struct {
 	Output struct {
 		Message struct {
@@ -266,7 +267,8 @@ func (p bedrock) read(answer []byte, w *replySchema) (*effect.AgentReply, error)
 	return reply.result(w), nil
 }
 
-// result converts a response to a reply. For a call of the schema's tool, the input is the text.
+// result converts a response to a reply. If the model called the schema's tool, the input of that
+// call is the reply's text.
 func (r *bedrockReply) result(w *replySchema) *effect.AgentReply {
 	m := anthropicReply{StopReason: r.StopReason}
 	m.Usage = anthropicUsage{Input: r.Usage.Input, Output: r.Usage.Output, CacheRead: r.Usage.CacheRead, CacheWrite: r.Usage.CacheWrite}
@@ -290,17 +292,17 @@ func (bedrock) assemble(w *replySchema) assembly { return &bedrockStream{w: w} }
 type bedrockStream struct {
 	w     *replySchema
 	r     bedrockReply
-	parts []*bedrockPart // of each block
+	parts []*bedrockPart // parts of the response, by block index
 	done  bool
 }
 
-// bedrockPart is a block that arrives in pieces: a text, or a tool's input as JSON.
+// bedrockPart is a block that arrives in pieces: a text, or the input of a tool call as JSON.
 type bedrockPart struct {
-	use  *bedrockUse // nil for a text
+	use  *bedrockUse // the tool call; nil for a text
 	text strings.Builder
 }
 
-// bedrockEvent is one event. It has exactly one member.
+// bedrockEvent is one event. Exactly one of its fields is set.
 type bedrockEvent struct {
 	Start *struct {
 		Index int `json:"contentBlockIndex"`
@@ -329,7 +331,7 @@ type bedrockEvent struct {
 	} `json:"exception"`
 }
 
-// maxBlocks limits the blocks of a response.
+// maxBlocks is the maximum number of blocks in a response.
 const maxBlocks = 10000
 
 func (s *bedrockStream) event(data []byte) (string, error) {
@@ -368,7 +370,8 @@ func (s *bedrockStream) event(data []byte) (string, error) {
 	return "", nil
 }
 
-// part returns the block with an index; blocks begin in order. A text begins with its first piece.
+// part returns the block with index i. Blocks begin in the order of their indexes. A text block
+// begins with its first piece.
 func (s *bedrockStream) part(i int) (*bedrockPart, error) {
 	if i < 0 || i > len(s.parts) || i >= maxBlocks {
 		return nil, &Failure{Class: ClassBadAnswer, Message: fmt.Sprintf("the provider's response continues part %d, which it did not start (check the connection's base_url)", i)}
@@ -396,8 +399,8 @@ func (s *bedrockStream) reply() (*effect.AgentReply, bool) {
 	return s.r.result(s.w), s.done
 }
 
-// bedrockExceptions maps the exceptions in a stream, in lower case: a header and the API's
-// description write them differently.
+// bedrockExceptions maps the exceptions in a stream to classes. The names are in lower case,
+// because the header and the API's documentation spell them differently.
 var bedrockExceptions = map[string]Class{
 	"throttling": ClassRate, "serviceunavailable": ClassOverloaded, "modelstreamerror": ClassServer,
 	"internalserver": ClassServer, "validation": ClassBadRequest,
@@ -420,7 +423,7 @@ func (bedrock) refusal(body []byte) refusal {
 	return r
 }
 
-// messageOf returns an error's message, which should be a text.
+// messageOf returns the message of an error, which should be a string.
 func messageOf(m json.RawMessage) string {
 	var text string
 	if json.Unmarshal(m, &text) != nil {

@@ -13,8 +13,8 @@ import (
 
 var awsEnvironment = map[string]string{awsID: "AKIDEXAMPLE1234", awsSecret: "wJalrXUtnFEMI/K7MDENG", awsToken: "session/token=="}
 
-// TestBedrockSigns checks that without a key, requests are signed with AWS's credentials, for the
-// path and the body that are sent, and that no reply contains the credentials.
+// TestBedrockSigns checks that requests without a key are signed with AWS's credentials, for the
+// path and the body that are sent. No reply may contain the credentials.
 func TestBedrockSigns(t *testing.T) {
 	s, conn := server(t, "bedrock", testllm.Reply{Text: "AKIDEXAMPLE1234 wJalrXUtnFEMI/K7MDENG session/token==", Repeat: true})
 	conn.APIKeyEnv, conn.Location, conn.DefaultModel = "", "eu-west-3", "amazon.nova:0/x"
@@ -31,7 +31,7 @@ func TestBedrockSigns(t *testing.T) {
 	}
 	for _, secret := range awsEnvironment {
 		if strings.Contains(reply.Text+text, secret) {
-			t.Errorf("%q and %q have a secret", reply.Text, text)
+			t.Errorf("the reply %q or the streamed text %q contains a secret", reply.Text, text)
 		}
 	}
 	published(t, s)
@@ -39,9 +39,9 @@ func TestBedrockSigns(t *testing.T) {
 		got := s.Requests()[i]
 		sent, err := time.Parse("20060102T150405Z", got.Header.Get("X-Amz-Date"))
 		if got.Path != path || err != nil || sent.Before(now) {
-			t.Errorf("%s at %s", got.Path, got.Header.Get("X-Amz-Date"))
+			t.Errorf("path = %s, date = %s", got.Path, got.Header.Get("X-Amz-Date"))
 		}
-		// The signature is computed again from the received request.
+		// The test computes the signature of the received request again.
 		r := &http.Request{Method: "POST", Host: strings.TrimPrefix(s.URL, "http://"), Header: http.Header{"Content-Type": {"application/json"}}}
 		r.URL, err = url.Parse(s.URL + strings.Replace(path, "nova:0/x", "nova:0%2Fx", 1))
 		if err != nil {
@@ -50,13 +50,13 @@ func TestBedrockSigns(t *testing.T) {
 		keys := credentials{awsEnvironment[awsID], awsEnvironment[awsSecret], awsEnvironment[awsToken]}
 		keys.sign(r, []byte(got.Text), "eu-west-3", "bedrock", sent)
 		if want := r.Header.Get("Authorization"); got.Header.Get("Authorization") != want {
-			t.Errorf("%s\nwant %s", got.Header.Get("Authorization"), want)
+			t.Errorf("header Authorization = %s\nwant %s", got.Header.Get("Authorization"), want)
 		}
 	}
 }
 
-// TestBedrockCredentials checks that a call without credentials names the variable, before anything
-// is sent.
+// TestBedrockCredentials checks that a call without credentials fails before a request is sent, and
+// that the error names the variable.
 func TestBedrockCredentials(t *testing.T) {
 	for _, missing := range []string{awsID, awsSecret} {
 		s, conn := server(t, "bedrock")
@@ -71,12 +71,13 @@ func TestBedrockCredentials(t *testing.T) {
 		c.Close()
 		want := "environment variable " + missing + ", which contains the key, is not set (Concerto.toml:8)"
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(c.Unkeyed(), want) || len(s.Requests()) != 0 {
-			t.Errorf("%v, %q", err, c.Unkeyed())
+			t.Errorf("error = %v, Unkeyed = %q, want %q without a request", err, c.Unkeyed(), want)
 		}
 	}
 }
 
-// TestBedrockException checks that an exception in a stream fails the call with its class.
+// TestBedrockException checks that an exception in a stream fails the call with the class of the
+// exception.
 func TestBedrockException(t *testing.T) {
 	for name, class := range map[string]Class{"throttlingException": ClassRate, "validationException": ClassBadRequest, "modelStreamErrorException": ClassServer} {
 		frame := testllm.BedrockException(name, "too much")
@@ -86,7 +87,7 @@ func TestBedrockException(t *testing.T) {
 		_, _, err := streamed(t.Context(), c, effect.AgentCall{})
 		e := agentError(t, err)
 		if e.Fields["reason"] != string(class) || !strings.Contains(e.Message, "the provider ended the response: "+name+": too much") {
-			t.Errorf("%v %v", e.Message, e.Fields)
+			t.Errorf("error = %v with fields %v, want the class and the text of the exception", e.Message, e.Fields)
 		}
 	}
 	bad := "not an event stream"
@@ -97,7 +98,8 @@ func TestBedrockException(t *testing.T) {
 	}
 }
 
-// TestBedrockOptions checks that unsupported options are refused, and extra members are added.
+// TestBedrockOptions checks that unsupported options are refused and that extra members are added
+// to the body.
 func TestBedrockOptions(t *testing.T) {
 	s, conn := server(t, "bedrock", testllm.Reply{Text: "x", Repeat: true})
 	conn.Extra = []byte(`{"additionalModelRequestFields":{"top_k":4}}`)

@@ -2,7 +2,8 @@ package llm
 
 import "net/http"
 
-// Class classifies failures by what can be done about them. It is the `reason` of an AgentError.
+// Class is the category of a failure. It determines what can be done about the failure, and is the
+// `reason` of an AgentError.
 type Class string
 
 // The classes.
@@ -25,8 +26,8 @@ const (
 	ClassPermission    Class = "permission"     // the run may not use the connection
 )
 
-// classes has for each class whether the same request may succeed later, whether another connection
-// may succeed now, and what the user can do next.
+// classes specifies for each class whether the same request may succeed later, whether another
+// connection may succeed now, and the next step for the user.
 var classes = map[Class]struct {
 	retry, elsewhere bool
 	hint             string
@@ -49,8 +50,8 @@ var classes = map[Class]struct {
 	ClassPermission:    {},
 }
 
-// classOf returns the class of an HTTP status, which is used if the response's body does not
-// contain the class.
+// classOf returns the class for an HTTP status. It is used if the body of the response does not
+// determine the class.
 func classOf(status int) Class {
 	switch status {
 	case http.StatusUnauthorized, http.StatusForbidden:

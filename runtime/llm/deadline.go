@@ -8,30 +8,30 @@ import (
 	"github.com/concerto-lang/concerto/runtime/world/clock"
 )
 
-// deadlines cancels the calls of a client at their deadlines. One timer serves all calls and is set
-// for the earliest deadline. Most calls end long before, and setting a timer that is earlier than
-// all others wakes a thread, which is expensive. The timer also calls idle when no call was made
-// for minIdle, so that idle connections can be closed.
+// deadlines cancels the calls of a client at their deadlines. One timer, set to the earliest
+// deadline, serves all calls. Most calls end long before their deadline, and a separate timer for
+// each would be expensive, because setting a timer that is earlier than all others wakes a thread.
+// The timer also calls idle when no call was made for minIdle, so that idle connections are closed.
 type deadlines struct {
 	idle func() // called when no call was made for minIdle
-	// clock, if not nil, provides a timer for each call, since its time can be paused.
+	// clock, if not nil, creates a timer for each call, because this clock can be paused.
 	clock *clock.PausableClock
 
 	mu    sync.Mutex
 	calls map[*deadline]struct{}
-	last  time.Time   // when the last call ended
+	last  time.Time   // time at which the last call ended
 	timer *time.Timer // nil before the first call
-	next  time.Time   // when the timer fires; zero if it is not set
+	next  time.Time   // time at which the timer fires; zero if it is not set
 }
 
-// minIdle is the minimum time for which unused connections stay open; the maximum is twice as
-// long.
+// minIdle is the minimum time for which unused network connections stay open. The maximum is twice
+// as long.
 const minIdle = 90 * time.Second
 
 // deadline is the context of a call with a time limit.
 type deadline struct {
 	context.Context
-	expires time.Time // zero if the clock can be paused
+	expires time.Time // time at which the call is cancelled; zero if the clock can be paused
 	end     context.CancelCauseFunc
 }
 
@@ -43,7 +43,7 @@ func (c *deadline) Deadline() (time.Time, bool) {
 	return c.expires, true
 }
 
-// Err is like that of context.WithTimeout.
+// Err implements context.Context. Its results are those of context.WithTimeout.
 func (c *deadline) Err() error {
 	err := c.Context.Err()
 	if err != nil && context.Cause(c.Context) == context.DeadlineExceeded {
@@ -99,8 +99,8 @@ func earlier(a, b time.Time) time.Time {
 	return b
 }
 
-// cancelExpired cancels the calls whose deadline has passed, and sets the timer again if there are
-// others.
+// cancelExpired cancels the calls whose deadline has passed. If calls remain, it sets the timer
+// again.
 func (d *deadlines) cancelExpired() {
 	d.mu.Lock()
 	var expired []*deadline
@@ -133,7 +133,7 @@ func (d *deadlines) cancelExpired() {
 	}
 }
 
-// stopTimer stops the timer. No call may be running.
+// stopTimer stops the timer. It must not be called while a call is running.
 func (d *deadlines) stopTimer() {
 	d.mu.Lock()
 	defer d.mu.Unlock()

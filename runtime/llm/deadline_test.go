@@ -15,8 +15,7 @@ import (
 	"github.com/concerto-lang/concerto/runtime/world/clock"
 )
 
-// TestDeadlines checks that each call is cancelled at its deadline, and that one that has ended is
-// not.
+// TestDeadlines checks that each call is cancelled at its deadline unless it has ended before.
 func TestDeadlines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var d deadlines
@@ -26,12 +25,12 @@ func TestDeadlines(t *testing.T) {
 		for _, s := range []int{5, 3, 8, 3, 9} {
 			ctx, leave := d.withTimeout(t.Context(), time.Duration(s)*time.Second)
 			if deadline, ok := ctx.Deadline(); !ok || deadline.Sub(start) != time.Duration(s)*time.Second || ctx.Err() != nil {
-				t.Errorf("%d: due %v, %v", s, deadline, ctx.Err())
+				t.Errorf("call of %d s: deadline = %v, error = %v", s, deadline, ctx.Err())
 			}
 			if s == 9 {
 				leave()
 				if ctx.Err() != context.Canceled {
-					t.Errorf("left: %v", ctx.Err())
+					t.Errorf("error of an ended call = %v, want context.Canceled", ctx.Err())
 				}
 				continue
 			}
@@ -41,25 +40,25 @@ func TestDeadlines(t *testing.T) {
 				defer stop()
 				<-child.Done()
 				if ctx.Err() != context.DeadlineExceeded || !errors.Is(context.Cause(child), context.DeadlineExceeded) {
-					t.Errorf("%d: %v, %v", s, ctx.Err(), context.Cause(child))
+					t.Errorf("call of %d s: error %v with cause %v, want DeadlineExceeded", s, ctx.Err(), context.Cause(child))
 				}
 				ended <- end{time.Since(start), time.Duration(s) * time.Second}
 			}()
 		}
 		for range 4 {
 			if e := <-ended; e.after != e.want {
-				t.Errorf("one of %v was ended after %v", e.want, e.after)
+				t.Errorf("the call with the limit %v ended after %v", e.want, e.after)
 			}
 		}
 		synctest.Wait()
 		if len(d.calls) != 0 {
-			t.Errorf("%d calls remain", len(d.calls))
+			t.Errorf("%d calls are still registered, want none", len(d.calls))
 		}
 		d.stopTimer()
 	})
 }
 
-// TestIdle checks that idle is called once after a time without calls.
+// TestIdle checks that idle is called once when no call was made for some time.
 func TestIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start, expired := time.Now(), []time.Duration{}
@@ -72,24 +71,24 @@ func TestIdle(t *testing.T) {
 			leave()
 		}
 		call(0, 10*time.Second)
-		call(80*time.Second, 200*time.Second) // to 290 s: a long call uses its connection
+		call(80*time.Second, 200*time.Second) // lasts until 290 s, because a long call uses its connection
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		if len(expired) != 1 || expired[0] < 290*time.Second+minIdle || expired[0] > 290*time.Second+2*minIdle || !d.next.IsZero() {
-			t.Errorf("expired at %v; next %v", expired, d.next)
+			t.Errorf("idle was called at %v and the timer is set for %v, want one call and no timer", expired, d.next)
 		}
 		second := time.Since(start)
 		call(0, time.Second)
 		time.Sleep(2 * minIdle)
 		synctest.Wait()
 		if len(expired) != 2 || expired[1] < second+minIdle {
-			t.Errorf("expired at %v, called again at %v", expired, second)
+			t.Errorf("idle was called at %v after a second call at %v, want two calls", expired, second)
 		}
 	})
 }
 
-// TestDeadlinesOneTimer checks that successive calls with one limit set one timer, which is set
-// again if it fires during a call.
+// TestDeadlinesOneTimer checks that consecutive calls with the same limit set the timer only once,
+// and that the timer is set again if it fires during a call.
 func TestDeadlinesOneTimer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var d deadlines
@@ -99,25 +98,25 @@ func TestDeadlinesOneTimer(t *testing.T) {
 			time.Sleep(time.Second)
 			leave()
 			if !d.next.Equal(first) {
-				t.Fatalf("the timer is set for %v, want %v", d.next, first)
+				t.Fatalf("timer = %v, want the unchanged %v", d.next, first)
 			}
 		}
 		ctx, leave := d.withTimeout(t.Context(), time.Minute)
 		time.Sleep(time.Minute - 1)
 		if ctx.Err() != nil {
-			t.Errorf("it is ended too early")
+			t.Errorf("the call ended before its deadline")
 		}
 		time.Sleep(time.Nanosecond)
 		synctest.Wait()
 		if ctx.Err() != context.DeadlineExceeded {
-			t.Errorf("it is not ended: %v", ctx.Err())
+			t.Errorf("error at the deadline = %v, want DeadlineExceeded", ctx.Err())
 		}
 		leave()
 		d.stopTimer()
 	})
 }
 
-// TestDeadlineOfParent checks that the earlier deadline counts.
+// TestDeadlineOfParent checks that an earlier deadline of the parent context is used.
 func TestDeadlineOfParent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		outer, stop := context.WithTimeout(t.Context(), time.Second)
@@ -127,7 +126,7 @@ func TestDeadlineOfParent(t *testing.T) {
 		ctx, leave := d.withTimeout(outer, time.Minute)
 		defer leave()
 		if deadline, _ := ctx.Deadline(); time.Until(deadline) != time.Second {
-			t.Errorf("due %v", deadline)
+			t.Errorf("deadline = %v, want that of the parent", deadline)
 		}
 		<-ctx.Done()
 		if ctx.Err() != context.DeadlineExceeded {
@@ -144,7 +143,7 @@ func TestDeadlineStopsWithPausedClock(t *testing.T) {
 		ctx, leave := d.withTimeout(t.Context(), time.Minute)
 		defer leave()
 		if deadline, ok := ctx.Deadline(); ok {
-			t.Errorf("due %v", deadline)
+			t.Errorf("deadline = %v, want none because the clock can be paused", deadline)
 		}
 		begin := time.Now()
 		d.clock.Pause()
@@ -157,8 +156,8 @@ func TestDeadlineStopsWithPausedClock(t *testing.T) {
 	})
 }
 
-// TestIdleConnectionsAreClosed checks that a client holds its connection open between calls, and
-// closes it when it is idle.
+// TestIdleConnectionsAreClosed checks that a client holds its network connection open between calls
+// and closes it when it is idle.
 func TestIdleConnectionsAreClosed(t *testing.T) {
 	states := make(chan http.ConnState, 16)
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -178,13 +177,13 @@ func TestIdleConnectionsAreClosed(t *testing.T) {
 		}
 	}
 	if now := <-states; now != http.StateNew || len(states) > 0 {
-		t.Fatalf("%v, and %d more", now, len(states))
+		t.Fatalf("state = %v with %d further states, want one new connection", now, len(states))
 	}
 	c.deadlines.mu.Lock()
 	c.deadlines.last = time.Now().Add(-minIdle)
 	c.deadlines.mu.Unlock()
 	c.deadlines.cancelExpired()
 	if now := <-states; now != http.StateClosed {
-		t.Errorf("%v", now)
+		t.Errorf("state = %v, want closed", now)
 	}
 }

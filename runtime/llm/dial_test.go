@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// TestConnectionsAreDialledInTurn checks that quick connections are made a few at a time, and that
-// slow ones delay the others by dialWait at most.
+// TestConnectionsAreDialledInTurn checks that fast dials run a few at a time, and that slow dials
+// delay the others by at most dialWait.
 func TestConnectionsAreDialledInTurn(t *testing.T) {
 	const wanted = 3 * dialsAtOnce
 	for _, c := range []struct {
 		name  string
 		takes time.Duration
-		most  int           // at once
-		all   time.Duration // until all are made
+		most  int           // expected maximum number of concurrent dials
+		all   time.Duration // expected time until all connections are made
 	}{
 		{"quick", time.Millisecond, dialsAtOnce, 3 * time.Millisecond},
 		{"slow", time.Second, wanted, time.Second + dialWait},
@@ -45,7 +45,7 @@ func TestConnectionsAreDialledInTurn(t *testing.T) {
 					<-done
 				}
 				if took := time.Since(start); most != c.most || took != c.all {
-					t.Errorf("%d at once in %s, want %d in %s", most, took, c.most, c.all)
+					t.Errorf("at most %d concurrent dials and %s in total, want %d and %s", most, took, c.most, c.all)
 				}
 			})
 		})

@@ -7,7 +7,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
-// echo returns the reply of a scripted connection without a script.
+// echo returns the reply of a scripted connection that has no script.
 func echo(req *Request) *scriptedReply {
 	if len(req.Schema) == 0 {
 		return &scriptedReply{Text: "scripted reply to: " + req.Prompt()}
@@ -19,7 +19,7 @@ func echo(req *Request) *scriptedReply {
 	return &scriptedReply{JSON: root.sample(&root, 0)}
 }
 
-// sampleSchema is the part of JSON Schema that a sample needs.
+// sampleSchema contains the keywords of JSON Schema that a sample needs.
 type sampleSchema struct {
 	Type       json.RawMessage          `json:"type"`
 	Enum       []json.RawMessage        `json:"enum"`
@@ -34,11 +34,12 @@ type sampleSchema struct {
 	Defs       map[string]*sampleSchema `json:"$defs"`
 }
 
-// maxSample limits the nesting of a sample, because a schema may refer to itself.
+// maxSample is the maximum nesting of a sample, because a schema may refer to itself.
 const maxSample = 32
 
-// sample returns a small value that is valid for the schema: its const or default, the first value
-// of an enum, the first alternative, only required members, empty strings and arrays, zeros.
+// sample returns a small value that is valid for the schema. It prefers the const or default, the
+// first value of an enum and the first alternative. It contains only required members, empty
+// strings and arrays, and zeros.
 func (s *sampleSchema) sample(root *sampleSchema, depth int) json.RawMessage {
 	switch {
 	case s == nil || depth > maxSample:
@@ -82,7 +83,7 @@ func (s *sampleSchema) sample(root *sampleSchema, depth int) json.RawMessage {
 	return json.RawMessage("null")
 }
 
-// typeName returns the schema's type, or the first of several.
+// typeName returns the type in the schema, or the first of several types.
 func (s *sampleSchema) typeName() string {
 	var one string
 	if json.Unmarshal(s.Type, &one) == nil {

@@ -10,17 +10,17 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
-// A message of AWS's event stream consists of its length, the length of its headers, and their
-// checksum; the headers; the payload; and a checksum of everything before.
+// Sizes in a message of AWS's event stream. A message consists of its length, the length of its
+// headers and a checksum of both; the headers; the payload; and a checksum of all preceding bytes.
 const (
 	awsPrelude = 12
 	awsTrailer = 4
-	awsText    = 7 // the type of a header whose value is a text
+	awsText    = 7 // type of a header whose value is a string
 )
 
-// awsEvent reads the next message and returns it as an object with one member: the event's type
-// with its payload, as the API describes events. An exception becomes the member "exception" with
-// its type and message.
+// awsEvent reads the next message and returns it as an object with one member, as the API's
+// documentation describes events: the name is the type of the event, the value its payload. An
+// exception becomes the member "exception" with its type and message.
 func (f *frames) awsEvent() ([]byte, error) {
 	var prelude [awsPrelude]byte
 	if _, err := io.ReadFull(f.in, prelude[:]); err != nil {
@@ -71,7 +71,7 @@ func (f *frames) awsEvent() ([]byte, error) {
 	return f.event, nil
 }
 
-// awsHeaders parses the headers, whose values are always texts in Bedrock.
+// awsHeaders parses the headers of a message. In Bedrock their values are always strings.
 func awsHeaders(data []byte) (map[string]string, error) {
 	all := map[string]string{}
 	for len(data) > 0 {
@@ -88,7 +88,7 @@ func awsHeaders(data []byte) (map[string]string, error) {
 	return all, nil
 }
 
-// badFrame returns the failure of a response that is not an event stream.
+// badFrame returns the failure for a response that is not an event stream.
 func badFrame(what string) error {
 	return &Failure{Class: ClassBadAnswer, Message: "the provider's response is not an event stream: " + what + " (check the connection's base_url)"}
 }

@@ -10,18 +10,18 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/utf8cut"
 )
 
-// Failure is the error of one attempt that returned no reply or only a part.
+// Failure is the error of one attempt that returned no complete reply.
 type Failure struct {
 	Class      Class
 	Message    string
-	HTTPStatus int           // 0 without a response
-	RetryAfter time.Duration // requested by the provider; 0 without a request
-	Body       string        // the response; later shortened to an excerpt
-	RequestID  string        // the provider's name for the request, or ""
+	HTTPStatus int           // HTTP status; 0 without a response
+	RetryAfter time.Duration // delay that the provider requested; 0 for none
+	Body       string        // body of the response, later shortened to an excerpt
+	RequestID  string        // provider's ID of the request, or ""
 	Sent       bool          // the request may have reached the provider
-	Got        int64         // bytes of the response that arrived
-	Partial    bool          // a part of the reply was passed on, so there is no retry
-	deadline   bool          // the only cause is the end of the context
+	Got        int64         // number of bytes of the response that arrived
+	Partial    bool          // a part of the reply was passed on, so there must be no retry
+	deadline   bool          // the attempt failed only because its context ended
 }
 
 func (f *Failure) Error() string { return f.Message }
@@ -29,7 +29,7 @@ func (f *Failure) Error() string { return f.Message }
 // retryable reports whether another attempt is safe and may succeed.
 func (f *Failure) retryable() bool { return classes[f.Class].retry && !f.Partial }
 
-// agentError converts a failed attempt to the program's error.
+// agentError converts the failure of an attempt to an error for the program.
 func (l *line) agentError(req *Request, err error) error {
 	f, ok := err.(*Failure)
 	if !ok {
@@ -58,14 +58,14 @@ func configError(connection, format string, args ...any) *effect.Error {
 		With("provider", connection).With("retryable", false).With("reason", string(ClassConfig))
 }
 
-// refusal is the content of an error response.
+// refusal contains the information in an error response.
 type refusal struct {
-	text       string        // the provider's own message, or ""
-	class      Class         // "" if the status determines it
-	retryAfter time.Duration // 0 if not set
+	text       string        // the provider's error text, or ""
+	class      Class         // class in the response; "" if the status determines the class
+	retryAfter time.Duration // delay that the provider requested; 0 for none
 }
 
-// statusFailure returns the failure of a response with an error status.
+// statusFailure returns the failure for a response with an error status.
 func statusFailure(status int, r refusal, keyEnv string) *Failure {
 	if r.class == "" {
 		r.class = classOf(status)
@@ -83,7 +83,7 @@ func statusFailure(status int, r refusal, keyEnv string) *Failure {
 	return &Failure{Class: r.class, Message: message, HTTPStatus: status, RetryAfter: r.retryAfter, Sent: true}
 }
 
-// hint returns the next step after a failure, or "".
+// hint returns the next step for the user after a failure, or "".
 func hint(status int, class Class, keyEnv string) string {
 	switch {
 	case class == ClassAuth && status != http.StatusForbidden && keyEnv != "":
@@ -96,9 +96,9 @@ func hint(status int, class Class, keyEnv string) string {
 	return classes[class].hint
 }
 
-// excerpt returns the beginning of a response, on one line.
+// excerpt returns the beginning of a response, with all white space on one line.
 func excerpt(body []byte, limit int) string {
-	body = body[:utf8cut.Before(body, 4*limit)] // a response may have megabytes
+	body = body[:utf8cut.Before(body, 4*limit)] // the response may be megabytes long
 	s := strings.Join(strings.Fields(strings.ToValidUTF8(string(body), "�")), " ")
 	return utf8cut.Short(s, limit)
 }

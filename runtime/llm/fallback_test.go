@@ -11,7 +11,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/testkit/testllm"
 )
 
-// chain returns a client whose connection `main` has the fallback `second`, which has none.
+// chain returns a client with two connections. The connection `main` has the fallback `second`,
+// which has no fallback.
 func chain(t *testing.T, first, second testllm.Reply) (*Client, *testllm.Server, *testllm.Server) {
 	s1, main := server(t, "openai", first)
 	s2, other := server(t, "anthropic", second)
@@ -21,8 +22,8 @@ func chain(t *testing.T, first, second testllm.Reply) (*Client, *testllm.Server,
 	return c, s1, s2
 }
 
-// TestFallback checks which failures lead to the fallback. Errors of the request, the key or the
-// prompt do not.
+// TestFallback checks which classes of failures lead to the fallback. Errors of the request, the
+// key or the prompt do not.
 func TestFallback(t *testing.T) {
 	for class, c := range map[Class]struct {
 		status int
@@ -41,12 +42,12 @@ func TestFallback(t *testing.T) {
 			continue
 		}
 		if e := agentError(t, err); e.Fields["reason"] != string(class) || len(s2.Requests()) != 0 {
-			t.Errorf("%s: %s after %d requests", class, e.Message, len(s2.Requests()))
+			t.Errorf("class %s: error %s, and %d requests to the fallback, want none", class, e.Message, len(s2.Requests()))
 		}
 	}
 }
 
-// An alias selects the fallback's model with that name.
+// TestFallbackAlias checks that an alias in the agent selects the fallback's model for that alias.
 func TestFallbackAlias(t *testing.T) {
 	c, _, s2 := chain(t, testllm.Reply{Status: 500}, testllm.Reply{Text: "x"})
 	if _, err := ask(c, effect.AgentCall{Model: "fast"}); err != nil || s2.Requests()[0].Body["model"] != "claude-mini" {
@@ -54,7 +55,8 @@ func TestFallbackAlias(t *testing.T) {
 	}
 }
 
-// If all fail, the error is the last one's and names the others.
+// TestFallbacksFail checks that if all connections fail, the error is that of the last one and
+// names the others.
 func TestFallbacksFail(t *testing.T) {
 	c, _, _ := chain(t, testllm.Reply{Status: 503, Error: "busy"}, testllm.Reply{Status: 401, Error: "no"})
 	_, err := ask(c, effect.AgentCall{Model: "gpt"})
@@ -62,7 +64,7 @@ func TestFallbacksFail(t *testing.T) {
 	want := "agent 'A' (connection 'second', model claude): the provider answered 401 Unauthorized: no (check the key in KEY); it was called as a fallback, " +
 		"after connection 'main': the provider answered 503 Service Unavailable: busy (give the agent a retry_policy, or the connection a fallback)"
 	if e.Message != want {
-		t.Errorf("\n got %s\nwant %s", e.Message, want)
+		t.Errorf("error:\n got %s\nwant %s", e.Message, want)
 	}
 	if d := cmp.Diff(map[string]any{"model": "claude", "provider": "second", "reason": "auth", "retryable": false, "status": int64(401),
 		"raw_response": `{"error":{"message":"no","type":"error"},"type":"error"}`}, e.Fields); d != "" {
@@ -70,8 +72,8 @@ func TestFallbacksFail(t *testing.T) {
 	}
 }
 
-// TestFallbackAfterTimeout checks that a connection's own timeout leads to the fallback, and that
-// the agent's timeout limits the whole call.
+// TestFallbackAfterTimeout checks that the timeout of a connection leads to the fallback, whereas
+// the timeout of the agent ends the whole call.
 func TestFallbackAfterTimeout(t *testing.T) {
 	s1, main := server(t, "openai", testllm.Reply{Hang: true, Repeat: true})
 	main.Timeout, main.Fallback = 0.05, []string{"second"}
@@ -86,16 +88,17 @@ func TestFallbackAfterTimeout(t *testing.T) {
 	}
 }
 
-// Retries precede the fallback, and a fallback has its own.
+// TestFallbackAfterRetries checks that the retries of a connection precede its fallback, and that
+// the fallback is retried too.
 func TestFallbackAfterRetries(t *testing.T) {
 	c, s1, s2 := chain(t, testllm.Reply{Status: 500, Repeat: true}, testllm.Reply{Status: 500, Repeat: true})
 	_, err := ask(c, effect.AgentCall{Retry: &effect.Retry{MaxAttempts: 3}})
 	if e := agentError(t, err); len(s1.Requests()) != 3 || len(s2.Requests()) != 3 || strings.Count(e.Message, "(attempt 3 of 3)") != 2 {
-		t.Errorf("%s after %d and %d requests", e.Message, len(s1.Requests()), len(s2.Requests()))
+		t.Errorf("error = %s after %d and %d requests, want 3 for each connection", e.Message, len(s1.Requests()), len(s2.Requests()))
 	}
 }
 
-// A missing fallback is an error of its own.
+// TestUnknownFallback checks the error for a fallback that does not exist.
 func TestUnknownFallback(t *testing.T) {
 	_, main := server(t, "openai", testllm.Reply{Status: 500})
 	main.Fallback = []string{"nobody"}
@@ -106,8 +109,8 @@ func TestUnknownFallback(t *testing.T) {
 	}
 }
 
-// TestMeter checks that the meter is called before each attempt with the tokens that it may use,
-// and afterwards with those that the provider reported.
+// TestMeter checks that the meter is called before each attempt with the tokens that the attempt
+// may use, and afterwards with the tokens that the provider reported.
 func TestMeter(t *testing.T) {
 	s, conn := server(t, "openai", testllm.Reply{Status: 500}, testllm.Reply{Text: "x", TokensIn: 7, TokensOut: 3, Repeat: true})
 	conn.Prices = map[string]Price{"m": {1, 2}, AnyModel: {3, 4}}
@@ -137,7 +140,7 @@ func TestMeter(t *testing.T) {
 	}
 	for i, want := range []any{50.0, 50.0, 9.0} {
 		if got := s.Requests()[i].Body["max_tokens"]; got != want {
-			t.Errorf("request %d: max_tokens is %v", i, got)
+			t.Errorf("request %d: max_tokens = %v, want %v", i, got, want)
 		}
 	}
 }

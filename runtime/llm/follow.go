@@ -6,39 +6,39 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// Event reports a step of a call to observers of a run.
+// Event reports a step of a call to the observers of a run.
 type Event struct {
 	What EventKind
-	// Call is the request that the client received, the same for all events of a call.
+	// Call is the request that the client received. All events of a call have the same Call.
 	Call *effect.AgentCall
-	// Connection and Model are asked in attempt Attempt of Of. In an EventFallback, Connection is
-	// the one that is asked next.
+	// Connection and Model are those of attempt number Attempt, of Of attempts in total. In an
+	// EventFallback, Connection is the connection that is called next.
 	Connection, Model string
 	Attempt, Of       int64
 
-	Reply *effect.AgentReply // of EventReply; its Provider and LatencyMS are not set yet
-	Price *Price             // of EventReply; nil when the manifest names none
-	// of EventFailure, EventRetry and EventFallback: the error, a *Failure or the one that ended
-	// the call
+	Reply *effect.AgentReply // set in EventReply; Provider and LatencyMS of the reply are not yet set
+	Price *Price             // set in EventReply; nil if the manifest contains no price
+	// set in EventFailure, EventRetry and EventFallback: a *Failure, or the error that ended the
+	// call
 	Err  error
-	Took time.Duration // of EventReply and EventFailure: since EventRequest
-	Wait time.Duration // of EventRetry: until the next attempt
+	Took time.Duration // set in EventReply and EventFailure: time since EventRequest
+	Wait time.Duration // set in EventRetry: time until the next attempt
 }
 
 // EventKind is the kind of an Event.
 type EventKind uint8
 
-// The kinds of Event.
+// The kinds of events.
 const (
 	EventRequest  EventKind = iota // an attempt begins
-	EventReply                     // it returned a reply
-	EventFailure                   // it failed, or could not be made
+	EventReply                     // the attempt has returned a reply
+	EventFailure                   // the attempt has failed or could not be made
 	EventRetry                     // another attempt follows
-	EventFallback                  // another connection is asked
+	EventFallback                  // another connection is called
 	EventEnd                       // the call has ended
 )
 
-// emitEvent reports an event.
+// emitEvent passes an event to OnEvent.
 func (c *Client) emitEvent(e Event) {
 	if c.cfg.OnEvent != nil {
 		c.cfg.OnEvent(e)

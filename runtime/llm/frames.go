@@ -7,13 +7,13 @@ import (
 	"io"
 )
 
-// maxAnswer limits a response's body, in bytes.
+// maxAnswer is the maximum size of a response body, in bytes.
 const maxAnswer = 32 << 20
 
-// errTooLong is the error of a response longer than maxAnswer.
+// errTooLong is the error for a response that is longer than maxAnswer.
 var errTooLong = errors.New("the response is too long")
 
-// bounded reads at most maxAnswer bytes and counts them.
+// bounded is a reader that reads at most maxAnswer bytes and counts them.
 type bounded struct {
 	r io.Reader
 	n int64
@@ -21,7 +21,7 @@ type bounded struct {
 
 func (b *bounded) Read(p []byte) (int, error) {
 	if b.n >= maxAnswer {
-		// Only another read distinguishes a response that just fits from a longer one.
+		// Only one more read shows whether the response is longer than the limit.
 		var one [1]byte
 		for {
 			n, err := b.r.Read(one[:])
@@ -42,7 +42,7 @@ func (b *bounded) Read(p []byte) (int, error) {
 type frames struct {
 	in    *bufio.Reader
 	by    framing
-	line  []byte // part of a line that is longer than the buffer
+	line  []byte // beginning of a line that is longer than the buffer
 	event []byte
 }
 
@@ -50,9 +50,9 @@ func newFrames(r io.Reader, f framing) *frames {
 	return &frames{in: bufio.NewReaderSize(r, 4096), by: f}
 }
 
-// nextEvent returns the data of the next event, valid until the next call, or io.EOF after the last
-// one. If the response breaks off, an unfinished SSE event is dropped; an unfinished NDJSON line is
-// returned, and decoding shows whether its JSON is complete.
+// nextEvent returns the data of the next event, which is valid until the next call, or io.EOF after
+// the last event. If the response breaks off, an unfinished SSE event is dropped. An unfinished
+// NDJSON line is returned; decoding shows whether its JSON is complete.
 func (f *frames) nextEvent() ([]byte, error) {
 	f.event = f.event[:0]
 	if f.by == framedAWS {

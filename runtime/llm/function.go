@@ -7,14 +7,14 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// Function answers requests in place of a model. Its error becomes the call's AgentError with the
-// reason "script", and is not retried unless it is a *Failure that allows it.
+// Function answers requests instead of a model. Its error becomes an AgentError with the reason
+// "script". It is not retried unless it is a *Failure whose class allows a retry.
 type Function func(ctx context.Context, req *Request) (*effect.AgentReply, error)
 
 // Capabilities returns no restrictions.
 func (f Function) Capabilities() Capabilities { return Capabilities{} }
 
-// Ask calls the function. It estimates the tokens of a reply without counts.
+// Ask calls the function. If the reply has no token counts, Ask estimates them.
 func (f Function) Ask(ctx context.Context, req *Request) (*effect.AgentReply, error) {
 	reply, err := f(ctx, req)
 	var failed *Failure
@@ -41,7 +41,7 @@ func (f Function) Ask(ctx context.Context, req *Request) (*effect.AgentReply, er
 	return reply, nil
 }
 
-// stopReason returns the reason for the end of a reply that contains none.
+// stopReason returns the reason for the end of a reply that does not contain one.
 func stopReason(reply *effect.AgentReply) string {
 	if len(reply.ToolCalls) > 0 {
 		return "tool"
@@ -49,7 +49,7 @@ func stopReason(reply *effect.AgentReply) string {
 	return "end"
 }
 
-// Stream calls the function and passes its text on as one piece.
+// Stream calls the function and passes the whole text to piece.
 func (f Function) Stream(ctx context.Context, req *Request, piece func(string)) (*effect.AgentReply, error) {
 	reply, err := f.Ask(ctx, req)
 	if err == nil && reply.Text != "" {

@@ -8,7 +8,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// TestFunction checks that a function answers in place of a provider, whole and streamed, and that
+// TestFunction checks that a function answers instead of a provider, whole and streamed, and that
 // its error is not retried.
 func TestFunction(t *testing.T) {
 	calls := 0
@@ -30,7 +30,7 @@ func TestFunction(t *testing.T) {
 	}
 	r := got.(*effect.AgentReply)
 	if r.Text != "you said hi" || r.StopReason != "tool" || r.TokensIn != 1 || r.TokensOut != 3 || r.Provider != "a" || r.Model != "scripted" || r.ToolCalls[0].Name != "Shop_look" || r.ToolCalls[0].ID == "" {
-		t.Errorf("%+v", r)
+		t.Errorf("reply = %+v, want the function's text, tool call and estimated tokens", r)
 	}
 	opened, err := c.Perform(t.Context(), &effect.StreamOpen{AgentCall: call("hi")})
 	if err != nil {

@@ -10,7 +10,8 @@ import (
 )
 
 // gemini implements Google's generateContent. A schema is a field of the request. Most models
-// refuse that field together with tools; then the schema is a function that the model must call.
+// refuse that field together with tools; in that case the schema is sent as a function that the
+// model must call.
 type gemini struct{}
 
 func openGemini(c *Connection, w *world) (Provider, error) {
@@ -47,7 +48,7 @@ type geminiContent struct {
 	Parts []geminiPart `json:"parts"`
 }
 
-// geminiPart is one part of a content: a text, a file, a call, or a call's result.
+// geminiPart is one part of a content: a text, a file, a call, or the result of a call.
 type geminiPart struct {
 	Text      *string       `json:"text,omitempty"`
 	Data      *geminiData   `json:"inlineData,omitempty"`
@@ -141,11 +142,11 @@ func (gemini) body(req *Request, w *replySchema, _ bool) any {
 	return body
 }
 
-// geminiContents converts the conversation: system texts are separate, roles alternate, and results
-// contain their function's name.
+// geminiContents converts the conversation. System texts are separate, roles alternate, and each
+// result contains the name of its function.
 func geminiContents(req *Request) []geminiContent {
 	out := []geminiContent{}
-	called := map[string]string{} // functions by call id
+	called := map[string]string{} // names of the called functions, by call ID
 	for _, m := range req.Messages {
 		var parts []geminiPart
 		role := "user"
@@ -195,8 +196,8 @@ func geminiFile(f *effect.AttachedFile) geminiPart {
 	return geminiPart{Data: &geminiData{f.Type, f.Data}}
 }
 
-// A thinking model signs its calls, and requires each signature to be returned with its call. The
-// signature is stored after this mark in the call's id, which is opaque to everyone else.
+// A thinking model signs its calls and requires that each signature is sent back with its call. The
+// signature is appended to the call's ID after this mark; other code does not interpret the ID.
 const signed = "~"
 
 func splitSignature(id string) (plain, signature string) {
@@ -204,7 +205,7 @@ func splitSignature(id string) (plain, signature string) {
 	return plain, signature
 }
 
-// callIDOf returns the provider's id, or "" for an id that was generated from a number.
+// callIDOf returns the provider's ID of a call, or "" if the ID was generated from a number.
 func callIDOf(id string) string {
 	if strings.HasPrefix(id, "call_") {
 		return ""
@@ -246,8 +247,8 @@ func (gemini) read(answer []byte, w *replySchema) (*effect.AgentReply, error) {
 
 func (gemini) assemble(w *replySchema) assembly { return &geminiStream{w: w} }
 
-// geminiStream assembles a response. A response that is not streamed is read as a stream of one
-// event.
+// geminiStream assembles a response. A response that is not streamed is handled like a stream of
+// one event.
 type geminiStream struct {
 	w          *replySchema
 	out        effect.AgentReply
@@ -290,7 +291,7 @@ func (s *geminiStream) event(data []byte) (string, error) {
 	return text, nil
 }
 
-// appendParts adds parts of the response and returns their text.
+// appendParts adds parts to the response and returns the text in them.
 func (s *geminiStream) appendParts(parts []geminiPart) string {
 	var text strings.Builder
 	for _, p := range parts {
@@ -324,7 +325,8 @@ func (s *geminiStream) reply() (*effect.AgentReply, bool) {
 	return &s.out, s.done
 }
 
-// geminiStop converts the reason for the end of a response; "" if the response is unusable.
+// geminiStop converts the reason for the end of a response. It returns "" if the response cannot be
+// used.
 func geminiStop(reason string) string {
 	switch reason {
 	case "STOP":

@@ -25,27 +25,26 @@ import (
 // connectTimeout is the default time limit for connecting, in seconds.
 const connectTimeout = 10.0
 
-// connectBound returns the time limit for connecting.
+// connectBound returns the time limit for connecting to the address of the connection.
 func connectBound(c *Connection) time.Duration {
 	return seconds(firstPositive(c.ConnectTimeout, connectTimeout))
 }
 
-// newHTTP returns the transport of a connection's requests. Unlike an http.Client it does not
-// follow redirects, so a key is sent only to the configured address.
+// newHTTP returns the transport for a connection's requests. Unlike an http.Client, the transport
+// does not follow redirects, so a key is sent only to the configured address.
 func newHTTP(c *Connection) *http.Transport {
 	t := http.DefaultTransport.(*http.Transport).Clone()
-	// The system's interval and count suffice, and need no system calls.
+	// The system's interval and count are sufficient, and using them needs no system calls.
 	alive := net.KeepAliveConfig{Enable: true, Idle: 30 * time.Second, Interval: -1, Count: -1}
 	t.DialContext = limitDials((&net.Dialer{Timeout: connectBound(c), KeepAliveConfig: alive}).DialContext)
 	t.TLSHandshakeTimeout = connectBound(c)
-	// A timer for each connection, reset at each call, costs more than the rest of the call, so the
-	// client uses one for all (deadlines). The probes above detect connections that break in
-	// between.
+	// An idle timer for each network connection, reset at each call, would cost more than the rest
+	// of the call. The client uses one timer for all of them (see deadlines). The keep-alive probes
+	// above detect connections that break while they are idle.
 	t.IdleConnTimeout = 0
-	// Keep as many connections as there may be concurrent calls.
+	// Keep as many idle connections as there can be concurrent calls.
 	t.MaxIdleConns, t.MaxIdleConnsPerHost = 0, 1024
-	// A thousand connections must fit into little memory. Larger reads and writes bypass the
-	// buffers.
+	// A thousand connections must need little memory. Larger reads and writes bypass these buffers.
 	t.ReadBufferSize, t.WriteBufferSize = 1<<10, 1<<10
 	return t
 }
@@ -55,8 +54,9 @@ const (
 	dialWait    = 5 * time.Millisecond
 )
 
-// limitDials limits concurrent dials to dialsAtOnce, because each needs a large stack. A dial that
-// has waited for dialWait starts immediately, so that slow ones do not delay it.
+// limitDials limits the number of concurrent dials to dialsAtOnce, because each needs a large
+// stack. A dial that has waited for dialWait starts immediately, so that slow dials do not delay it
+// for long.
 func limitDials(dial func(ctx context.Context, network, addr string) (net.Conn, error)) func(ctx context.Context, network, addr string) (net.Conn, error) {
 	turns := make(chan struct{}, dialsAtOnce)
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
@@ -76,7 +76,7 @@ func limitDials(dial func(ctx context.Context, network, addr string) (net.Conn, 
 	}
 }
 
-// Address returns the address of the connection's requests, or "" if it sends none.
+// Address returns the address to which the connection sends requests, or "" if it sends none.
 func (c *Connection) Address() string {
 	p := provider.Named(c.Provider)
 	switch {
@@ -90,35 +90,35 @@ func (c *Connection) Address() string {
 	return p.Base
 }
 
-// endpoint is an HTTP provider's address, key and headers.
+// endpoint contains the address, the key and the headers of an HTTP provider.
 type endpoint struct {
-	root   *url.URL // including the version
+	root   *url.URL // address up to and including the API version
 	keyEnv string
-	tokens *tokenSource // nil without token_command
-	origin string       // position of the connection's section, for messages
+	tokens *tokenSource // source of the key; nil without token_command
+	origin string       // position of the connection's section, for error texts
 	world  *world
 	header http.Header
-	// headersEnv maps headers to the variables that contain their values.
+	// headersEnv maps headers to the environment variables that contain their values.
 	headersEnv map[string]string
-	extra      map[string]any // members of the body; nil for none
-	// authorize sets the key in the header.
+	extra      map[string]any // additional members of the body; nil for none
+	// authorize adds the key to the headers.
 	authorize func(h http.Header, key string)
-	// sign signs a request with this body; nil for providers that use a key.
+	// sign adds a signature for the body to a request; nil for providers that use a key.
 	sign    func(r *http.Request, body []byte) error
 	framing framing
 	connect time.Duration // time limit for connecting
-	first   time.Duration // time limit for the first event of a stream; 0 means none
+	first   time.Duration // time limit for the first event of a streamed response; 0 means none
 	lately  atomic.Pointer[address]
 }
 
-// address is the URL of a path.
+// address is the URL of a path, or the error for an invalid path.
 type address struct {
 	path string
 	url  *url.URL
 }
 
-// openEndpoint returns the endpoint of a connection, with the connection's own address or the
-// provider's.
+// openEndpoint returns the endpoint of a connection. The address is the connection's base_url or
+// the provider's default.
 func openEndpoint(c *Connection, w *world) (*endpoint, error) {
 	base, p := c.Address(), provider.Named(c.Provider)
 	if (c.BaseURL == "" || p.Addressed) && p.NeedsKey && c.APIKeyEnv == "" && c.TokenCommand == nil && len(c.HeadersEnv) == 0 {
@@ -142,7 +142,7 @@ func openEndpoint(c *Connection, w *world) (*endpoint, error) {
 	return e, e.addHeaders(c)
 }
 
-// addHeaders sets what the connection adds to each request.
+// addHeaders adds the connection's headers and extra members to the endpoint.
 func (e *endpoint) addHeaders(c *Connection) error {
 	for name, v := range c.Headers {
 		if err := fieldOf(name, v); err != nil {
@@ -164,7 +164,7 @@ func (e *endpoint) addHeaders(c *Connection) error {
 	return nil
 }
 
-// fieldOf checks a header.
+// fieldOf returns an error for an invalid header.
 func fieldOf(name, v string) error {
 	token := name != "" && !strings.ContainsFunc(name, func(c rune) bool {
 		return c <= ' ' || c > '~' || strings.ContainsRune("()<>@,;:\\\"/[]?={}", c)
@@ -175,7 +175,7 @@ func fieldOf(name, v string) error {
 	return nil
 }
 
-// environmentHeaders sets the headers whose values are in environment variables.
+// environmentHeaders adds the headers whose values are in environment variables.
 func (e *endpoint) environmentHeaders(head http.Header) error {
 	for name, variable := range e.headersEnv {
 		v, _ := e.world.getenv(variable)
@@ -191,7 +191,7 @@ func (e *endpoint) environmentHeaders(head http.Header) error {
 	return nil
 }
 
-// mergeExtra returns a body with the connection's extra members.
+// mergeExtra returns a request body with the connection's extra members added.
 func (e *endpoint) mergeExtra(data []byte) ([]byte, error) {
 	if e.extra == nil {
 		return data, nil
@@ -206,7 +206,8 @@ func (e *endpoint) mergeExtra(data []byte) ([]byte, error) {
 	return jsonwrite.Encode(body)
 }
 
-// merge adds the members of extra to body. Objects are merged, other values replaced.
+// merge adds the members of extra to body. Objects are merged recursively; other values are
+// replaced.
 func merge(body, extra map[string]any) {
 	for k, v := range extra {
 		old, isObject := body[k].(map[string]any)
@@ -219,8 +220,8 @@ func merge(body, extra map[string]any) {
 	}
 }
 
-// authorize sends a key as a bearer token, unless the key contains its scheme, as in "Basic
-// dXNlcjpwYXNz".
+// authorize adds a key as a bearer token. If the key begins with a scheme, as in "Basic
+// dXNlcjpwYXNz", it is sent unchanged.
 func authorize(h http.Header, key string) {
 	if scheme, _, ok := strings.Cut(key, " "); !ok || !strings.EqualFold(scheme, "Basic") && !strings.EqualFold(scheme, "Bearer") {
 		key = "Bearer " + key
@@ -230,8 +231,8 @@ func authorize(h http.Header, key string) {
 
 var version = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^v[0-9]+[a-z0-9]*$`) })
 
-// rootOf returns the address to which a provider's paths are appended: base, with the version
-// segment added unless it ends in one (spec/07-agents.md).
+// rootOf returns the address to which a provider's paths are appended. It is base, followed by the
+// version segment unless base already ends in one (spec/07-agents.md).
 func rootOf(base, segment string) (*url.URL, error) {
 	u, err := url.Parse(base)
 	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
@@ -251,8 +252,8 @@ func rootOf(base, segment string) (*url.URL, error) {
 	return u, nil
 }
 
-// resolve returns the URL of an escaped path, which may contain a query. The URL is shared and must
-// not be changed.
+// resolve returns the URL for an escaped path, which may contain a query. The URL is shared, so the
+// caller must not change it.
 func (e *endpoint) resolve(path string) (*url.URL, error) {
 	if last := e.lately.Load(); last != nil && last.path == path {
 		return last.url, nil
@@ -278,7 +279,7 @@ func (e *endpoint) resolvePath(path string) (*url.URL, error) {
 	return &u, nil
 }
 
-// connectionKey returns the connection's key, or "" if it needs none.
+// connectionKey returns the key of the connection, or "" if it needs none.
 func (e *endpoint) connectionKey(ctx context.Context) (string, error) {
 	if e.tokens != nil {
 		return e.tokens.get(ctx)
@@ -289,7 +290,7 @@ func (e *endpoint) connectionKey(ctx context.Context) (string, error) {
 	return e.variable(e.keyEnv)
 }
 
-// keyName returns the name of the key in the mark that replaces it in responses.
+// keyName returns the name that replaces the key in responses.
 func (e *endpoint) keyName() string {
 	if e.tokens != nil {
 		return "token_command"
@@ -297,7 +298,7 @@ func (e *endpoint) keyName() string {
 	return e.keyEnv
 }
 
-// variable returns the value of a variable that contains a key or a part of one.
+// variable returns the value of an environment variable that contains a key or a part of one.
 func (e *endpoint) variable(name string) (string, error) {
 	v, _ := e.world.getenv(name)
 	if v = strings.TrimSpace(v); v == "" {
@@ -314,8 +315,8 @@ func (e *endpoint) variable(name string) (string, error) {
 	return v, nil
 }
 
-// brokenFailure returns the failure of a request without a complete response; got is the number of
-// bytes that arrived.
+// brokenFailure returns the failure for a request without a complete response. got is the number of
+// response bytes that arrived.
 func (e *endpoint) brokenFailure(ctx context.Context, err error, got int64) error {
 	if context.Cause(ctx) == errNoFirst {
 		return &Failure{Class: ClassTimeout, Sent: true, Message: fmt.Sprintf("the reply did not start within %s seconds (raise first_token_timeout, or give the connection a fallback)",
@@ -359,7 +360,8 @@ func (e *endpoint) brokenFailure(ctx context.Context, err error, got int64) erro
 	return f
 }
 
-// retryAfter parses a Retry-After header, in seconds or as a date; 0 if it is missing or invalid.
+// retryAfter parses a Retry-After header, which contains seconds or a date. It returns 0 if the
+// header is missing or invalid.
 func retryAfter(h string) time.Duration {
 	if s, err := strconv.ParseFloat(strings.TrimSpace(h), 64); err == nil && s > 0 && s < 1e6 {
 		return time.Duration(s * float64(time.Second))

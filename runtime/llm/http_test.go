@@ -44,7 +44,7 @@ func TestJoin(t *testing.T) {
 			got = at.String()
 		}
 		if got != want || (err == nil) != (want != "") {
-			t.Errorf("%s: got %s, %v, want %s", base, got, err, want)
+			t.Errorf("base_url %s: URL = %s (error %v), want %s", base, got, err, want)
 		}
 	}
 }
@@ -112,14 +112,14 @@ func TestBrokenAnswers(t *testing.T) {
 			_, err := ask(cl, effect.AgentCall{})
 			e := agentError(t, err)
 			if e.Message != c.message {
-				t.Errorf("\n got %s\nwant %s", e.Message, c.message)
+				t.Errorf("error:\n got %s\nwant %s", e.Message, c.message)
 			}
 			c.fields["model"], c.fields["provider"] = "m", "main"
 			if d := cmp.Diff(c.fields, e.Fields); d != "" {
 				t.Error(d)
 			}
 			if e.Status != effect.Unknown || len(s.Requests()) != 1 {
-				t.Errorf("status %d after %d requests", e.Status, len(s.Requests()))
+				t.Errorf("status of the error = %d after %d requests, want unknown after one", e.Status, len(s.Requests()))
 			}
 		})
 	}
@@ -131,20 +131,20 @@ func TestBrokenConnections(t *testing.T) {
 	_, err := ask(c, effect.AgentCall{})
 	e := agentError(t, err)
 	if want := "agent 'A' (connection 'main', model m): " + strings.TrimPrefix(cut.URL, "http://") + " closed the connection before the response was complete"; e.Message != want {
-		t.Errorf("\n got %s\nwant %s", e.Message, want)
+		t.Errorf("error:\n got %s\nwant %s", e.Message, want)
 	}
 	if e.Fields["retryable"] != true || e.Status != effect.Unknown {
 		t.Error(e.Fields, e.Status)
 	}
 
-	// The port of a closed server may be reused; port 1 has no listener.
+	// Port 1 has no listener. The port of a closed test server could be in use again.
 	conn.BaseURL = "http://127.0.0.1:1"
 	c, _ = client(t, conn)
 	_, err = ask(c, effect.AgentCall{})
 	e = agentError(t, err)
 	want := "agent 'A' (connection 'main', model m): could not connect to 127.0.0.1:1: connect: connection refused (is it running, and is base_url correct?)"
 	if e.Message != want {
-		t.Errorf("\n got %s\nwant %s", e.Message, want)
+		t.Errorf("error:\n got %s\nwant %s", e.Message, want)
 	}
 	if e.Fields["retryable"] != true || e.Status != effect.None {
 		t.Error(e.Fields, e.Status)
@@ -157,14 +157,14 @@ func TestRetryAfter(t *testing.T) {
 		for h, want := range map[string]time.Duration{"": 0, "2": 2 * time.Second, "0.5": 500 * time.Millisecond, "-1": 0, "soon": 0,
 			at(-time.Hour): 0, at(time.Hour): time.Hour} {
 			if got := retryAfter(h); got != want {
-				t.Errorf("%q: %s", h, got)
+				t.Errorf("retryAfter(%q) = %s, want %s", h, got, want)
 			}
 		}
 	})
 }
 
-// TestConnectTimeout checks that connect_timeout ends a request to a server that accepts the
-// connection and never answers the TLS handshake; nothing was sent.
+// TestConnectTimeout connects to a server that accepts the connection and never answers the TLS
+// handshake. The request must fail after connect_timeout, with the status that nothing was sent.
 func TestConnectTimeout(t *testing.T) {
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -180,8 +180,8 @@ func TestConnectTimeout(t *testing.T) {
 	}
 }
 
-// TestTLSErrors checks a server that speaks plain HTTP at an https address, and one whose
-// certificate is not trusted.
+// TestTLSErrors checks the errors for a server that uses plain HTTP at an https address, and for a
+// server whose certificate is not trusted.
 func TestTLSErrors(t *testing.T) {
 	plain, conn := server(t, "openai", testllm.Reply{Text: "x"})
 	conn.BaseURL = "https://" + strings.TrimPrefix(plain.URL, "http://")
@@ -202,7 +202,8 @@ func TestTLSErrors(t *testing.T) {
 	}
 }
 
-// A key that is not valid in a header is refused without being shown.
+// TestBrokenKey checks that a key with characters that are invalid in a header is refused, and that
+// the error does not show the key.
 func TestBrokenKey(t *testing.T) {
 	s, conn := server(t, "openai", testllm.Reply{Text: "x"})
 	c := New(Config{Connections: []Connection{conn}, Getenv: func(string) (string, bool) { return "sk-\nevil", true }})
@@ -214,8 +215,8 @@ func TestBrokenKey(t *testing.T) {
 	}
 }
 
-// TestScheme checks that a key that contains its scheme is sent unchanged, and that an address with
-// a password is refused without showing it.
+// TestScheme checks that a key that begins with a scheme is sent unchanged, and that a base_url
+// with a password is refused without showing the password.
 func TestScheme(t *testing.T) {
 	for key, want := range map[string]string{"secret-key": "Bearer secret-key", "Basic bWU6c2VjcmV0": "Basic bWU6c2VjcmV0", "bearer x": "bearer x"} {
 		s, conn := server(t, "openai", testllm.Reply{Text: "yes: secret bWU6c2VjcmV0"})
@@ -226,7 +227,7 @@ func TestScheme(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := s.Requests()[0].Header.Get("Authorization"); got != want {
-			t.Errorf("%s, want %s", got, want)
+			t.Errorf("header Authorization = %s, want %s", got, want)
 		}
 		if strings.HasPrefix(key, "Basic") && r.Text != "yes: ***KEY*** ***KEY***" {
 			t.Error(r.Text)

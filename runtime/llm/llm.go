@@ -36,15 +36,16 @@ import (
 	"github.com/concerto-lang/concerto/runtime/world/clock"
 )
 
-// Connection describes how to reach a model: [connections.X] of the manifest. All times are in
-// seconds. Timeout limits one call with all its attempts; 0 means DefaultTimeout. ConnectTimeout
-// limits connecting; 0 means 10. FirstTokenTimeout limits the wait for the beginning of a reply; 0
-// means no limit. Origin is the position of the section, for messages ("Concerto.toml:8"), or "".
+// Connection describes how to reach a model. It is a section [connections.X] of the manifest. All
+// times are in seconds. Timeout limits one call with all its attempts; 0 means DefaultTimeout.
+// ConnectTimeout limits connecting; 0 means 10. FirstTokenTimeout limits the wait for the beginning
+// of a reply; 0 means no limit. Origin is the position of the section for error texts, like
+// "Concerto.toml:8", or "".
 type Connection struct {
 	Name      string `json:"-"`
 	Provider  string `json:"provider"`
 	APIKeyEnv string `json:"api_key_env,omitempty"`
-	// a command that prints the key
+	// command that prints the key, with its arguments
 	TokenCommand      []string      `json:"token_command,omitempty"`
 	BaseURL           string        `json:"base_url,omitempty"`
 	DefaultModel      string        `json:"default_model,omitempty"`
@@ -55,21 +56,21 @@ type Connection struct {
 	Project           string        `json:"project,omitempty"`
 	Retry             *effect.Retry `json:"retry,omitempty"`
 	RateLimit         *RateLimit    `json:"rate_limit,omitempty"`
-	// connections that are asked after a failure, in order
+	// connections that are called after a failure, in order
 	Fallback []string          `json:"fallback,omitempty"`
 	Prices   map[string]Price  `json:"prices,omitempty"` // by model
 	Models   map[string]string `json:"models,omitempty"` // model by alias
-	// array of scripted replies; nil means echo
+	// array of scripted replies; nil means that the connection echoes
 	Replies json.RawMessage `json:"replies,omitempty"`
 	Adds
 	Origin string `json:"origin,omitempty"`
-	// Function, if not nil, answers in place of the provider.
+	// Function answers the requests instead of the provider; nil for none.
 	Function Function `json:"-"`
 }
 
-// Adds is what a connection adds to its requests: headers, headers with values from environment
-// variables, and Extra, members of the body as a JSON object. APIVersion and Location are parts of
-// the address.
+// Adds contains additions to the requests of a connection: headers, headers with values from
+// environment variables, and Extra, members of the body as a JSON object. APIVersion and Location
+// are parts of the address.
 type Adds struct {
 	Headers    map[string]string `json:"headers,omitempty"`
 	HeadersEnv map[string]string `json:"headers_env,omitempty"`
@@ -78,7 +79,7 @@ type Adds struct {
 	Location   string            `json:"location,omitempty"`
 }
 
-// ParseConnection parses a connection in the IR's form: the JSON object that
+// ParseConnection parses a connection in the form of the IR, which is the JSON object that
 // manifest.Connection.Config returns.
 func ParseConnection(name string, config []byte) (Connection, error) {
 	c := Connection{Name: name}
@@ -88,8 +89,9 @@ func ParseConnection(name string, config []byte) (Connection, error) {
 	return c, nil
 }
 
-// KeyVariables returns the environment variables that contain the connection's key. Requests to
-// Bedrock are signed with AWS's credentials if the connection names no key.
+// KeyVariables returns the names of the environment variables that contain the connection's key. If
+// a Bedrock connection names no key, these are the variables of AWS's credentials, with which its
+// requests are signed.
 func (c *Connection) KeyVariables() []string {
 	switch {
 	case c.APIKeyEnv != "":
@@ -105,8 +107,8 @@ func (c *Connection) signs() bool {
 	return c.Provider == "bedrock" && c.APIKeyEnv == "" && len(c.HeadersEnv) == 0
 }
 
-// WithRegion returns the connections with the environment's region for those of Bedrock that name
-// none.
+// WithRegion returns the connections. Bedrock connections without a region receive the region in
+// the environment.
 func WithRegion(connections []Connection, getenv func(string) (string, bool)) []Connection {
 	connections = slices.Clone(connections)
 	for i := range connections {
@@ -120,26 +122,28 @@ func WithRegion(connections []Connection, getenv func(string) (string, bool)) []
 	return connections
 }
 
-// DefaultTimeout limits a call, in seconds, if neither the agent nor the connection sets a timeout.
+// DefaultTimeout is the time limit of a call, in seconds, if neither the agent nor the connection
+// sets one.
 const DefaultTimeout = 120.0
 
 // Config configures a Client. Only Getenv is required.
 type Config struct {
 	Connections []Connection
 	Getenv      func(name string) (value string, set bool)
-	HTTP        *http.Transport      // nil means one for each connection
-	Clock       *clock.PausableClock // measures time limits and waits; nil means the system's clock
-	Now         func() time.Time     // nil means the Clock's
-	// nil means the Clock's; returns ctx.Err() if ctx ends first
+	HTTP        *http.Transport      // transport for all connections; nil means a separate one for each connection
+	Clock       *clock.PausableClock // clock for time limits and waits; nil means the system's clock
+	Now         func() time.Time     // returns the current time; nil means the Clock's
+	// waits for d, or returns ctx.Err() if ctx ends first; nil means the Clock's
 	Sleep  func(ctx context.Context, d time.Duration) error
-	Jitter func() float64 // a random number from 0 to 1; nil means math/rand
-	Meter  Meter          // nil counts nothing
-	// removed from responses; a key is added before it is sent. nil means a new set
+	Jitter func() float64 // returns a random number between 0 and 1; nil means math/rand
+	Meter  Meter          // limits and counts the attempts; nil means no limit
+	// secrets that are removed from responses; a key is added before it is sent; nil means a new
+	// set
 	Secrets *secret.Set
 	OnEvent func(Event) // receives the events of each attempt, from any goroutine; may be nil
-	// runs a token_command; nil runs none
+	// runs a token_command and returns its output; nil means that no such command may run
 	Output func(ctx context.Context, command []string) (string, error)
-	// returns why a connection may not be used, or ""; nil allows all
+	// returns the reason why a connection must not be used, or ""; nil permits all connections
 	Refused func(connection string) string
 }
 
@@ -149,16 +153,16 @@ type Client struct {
 	mu    sync.Mutex
 	ready map[string]*line
 
-	started   sync.WaitGroup // calls and streams begun by Start and openStream
+	started   sync.WaitGroup // counts the calls and streams that Start and openStream have begun
 	streams   streams
 	deadlines deadlines
 
-	unkeyed atomic.Pointer[string] // the message about the first missing key
+	unkeyed atomic.Pointer[string] // error text for the first missing key; nil if none was missing
 }
 
 func (c *Client) noKey(message string) { c.unkeyed.CompareAndSwap(nil, &message) }
 
-// Unkeyed returns the error message for the first missing key, or "".
+// Unkeyed returns the error text for the first missing key, or "".
 func (c *Client) Unkeyed() string {
 	if m := c.unkeyed.Load(); m != nil {
 		return *m
@@ -166,7 +170,7 @@ func (c *Client) Unkeyed() string {
 	return ""
 }
 
-// line is an open connection.
+// line is a connection with its opened provider.
 type line struct {
 	Connection
 	provider Provider
@@ -174,7 +178,7 @@ type line struct {
 	http     *http.Transport
 }
 
-// New returns a Client. Connections are opened at their first use.
+// New returns a Client. It opens a connection when the connection is first used.
 func New(cfg Config) *Client {
 	if cfg.Secrets == nil {
 		cfg.Secrets = &secret.Set{}
@@ -201,7 +205,7 @@ func New(cfg Config) *Client {
 }
 
 // Close aborts open streams, waits for the calls begun by Start, and closes idle network
-// connections. The contexts must end those calls: Close does not.
+// connections. It does not cancel those calls; their contexts must end.
 func (c *Client) Close() {
 	c.streams.closeAll()
 	c.started.Wait()
@@ -209,7 +213,7 @@ func (c *Client) Close() {
 	c.closeIdle()
 }
 
-// closeIdle closes idle connections.
+// closeIdle closes idle network connections.
 func (c *Client) closeIdle() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -220,10 +224,10 @@ func (c *Client) closeIdle() {
 	}
 }
 
-// Perform performs a request to a model. The result of an *effect.AgentCall is an
-// *effect.AgentReply; the requests of streams have their own results. A failure is an *effect.Error
-// of kind AgentError with the fields model, provider, reason (a Class), status, retryable,
-// request_id and raw_response. If ctx ends, Perform returns its cause.
+// Perform performs a request to a model. The result for an *effect.AgentCall is an
+// *effect.AgentReply; the requests of streams have other results. A failure is an *effect.Error of
+// kind AgentError with the fields model, provider, reason (a Class), status, retryable, request_id
+// and raw_response. If ctx ends, Perform returns ctx's cause.
 func (c *Client) Perform(ctx context.Context, r effect.Request) (effect.Result, error) {
 	switch r := r.(type) {
 	case *effect.AgentCall:
@@ -239,8 +243,9 @@ func (c *Client) Perform(ctx context.Context, r effect.Request) (effect.Result, 
 	return nil, &effect.UnperformedError{Who: "the models' client", Kind: r.Kind()}
 }
 
-// Start begins a call of a scripted connection. The reply is chosen before Start returns, so that
-// concurrent calls use the script in their order. ok is false for any other request.
+// Start begins a call of a scripted connection. It chooses the reply before it returns, so that
+// concurrent calls use the replies in the order of their starts. ok is false for all other
+// requests.
 func (c *Client) Start(ctx context.Context, r effect.Request, done func(effect.Result, error)) (stop func(), ok bool) {
 	call, ok := r.(*effect.AgentCall)
 	if !ok {
@@ -258,7 +263,7 @@ func (c *Client) Start(ctx context.Context, r effect.Request, done func(effect.R
 	return stop, true
 }
 
-// choose chooses the reply of a scripted connection, and returns false for any other.
+// choose chooses the reply of a scripted connection. It returns false for any other connection.
 func (c *Client) choose(req *Request) bool {
 	l, err := c.openLine(req.Connection)
 	if err != nil {
@@ -271,7 +276,7 @@ func (c *Client) choose(req *Request) bool {
 	return ok
 }
 
-// seconds converts a number of seconds.
+// seconds converts a number of seconds to a Duration.
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
 func firstPositive(xs ...float64) float64 {
@@ -283,7 +288,7 @@ func firstPositive(xs ...float64) float64 {
 	return 0
 }
 
-// openLine returns an open connection, and opens it if necessary.
+// openLine returns the line of a connection, and opens it at the first call.
 func (c *Client) openLine(name string) (*line, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -330,7 +335,7 @@ func (c *Client) findConnection(name string) (Connection, bool) {
 	return Connection{Name: Builtin, Provider: "scripted"}, name == Builtin
 }
 
-// Builtin is the name of the connection that exists without a manifest.
+// Builtin is the name of the connection that exists even without a manifest.
 const Builtin = "scripted"
 
 func (c *Client) unknown(name string) error {
@@ -345,7 +350,7 @@ func (c *Client) unknown(name string) error {
 	return configError(name, "unknown connection '%s': %s", name, hint)
 }
 
-// sectionName returns the position of the connection's section in brackets, for messages.
+// sectionName returns the position of the connection's section in brackets, for error texts.
 func (c *Connection) sectionName() string {
 	if c.Origin == "" {
 		return ""

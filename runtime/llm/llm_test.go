@@ -17,7 +17,7 @@ import (
 
 const key = "sk-very-secret"
 
-// sleeps records the waits of a client and ends each at once.
+// sleeps records the waits of a client. Each wait ends immediately.
 type sleeps struct {
 	mu sync.Mutex
 	d  []time.Duration
@@ -47,7 +47,7 @@ func client(t *testing.T, conns ...Connection) (*Client, *sleeps) {
 	return c, s
 }
 
-// server starts a scripted server and returns a connection of the provider.
+// server starts a scripted test server and returns a connection to it.
 func server(t *testing.T, provider string, replies ...testllm.Reply) (*testllm.Server, Connection) {
 	s := testllm.Start(replies...)
 	t.Cleanup(s.Close)
@@ -73,7 +73,7 @@ func askIn(ctx context.Context, c *Client, call effect.AgentCall) (*effect.Agent
 	return r.(*effect.AgentReply), nil
 }
 
-// agentError asserts an AgentError without the key in it, and returns it.
+// agentError checks that err is an AgentError that does not contain the key, and returns it.
 func agentError(t *testing.T, err error) *effect.Error {
 	t.Helper()
 	var e *effect.Error
@@ -81,16 +81,16 @@ func agentError(t *testing.T, err error) *effect.Error {
 		t.Fatalf("got %v, want an AgentError", err)
 	}
 	if e.Kind != "AgentError" {
-		t.Errorf("kind is %s", e.Kind)
+		t.Errorf("kind of the error = %s, want AgentError", e.Kind)
 	}
 	all, _ := json.Marshal(e.Fields)
 	if strings.Contains(e.Message+string(all), key) {
-		t.Errorf("the key is in the error: %s %s", e.Message, all)
+		t.Errorf("the error contains the key: %s %s", e.Message, all)
 	}
 	return e
 }
 
-// want asserts a reply, except its latency and its request's name.
+// wantReply compares a reply with want, except for its latency and its request ID.
 func wantReply(t *testing.T, got *effect.AgentReply, err error, want *effect.AgentReply) {
 	t.Helper()
 	if err != nil {
@@ -148,10 +148,10 @@ func TestConnectionErrors(t *testing.T) {
 		_, err := ask(c, effect.AgentCall{Connection: name, Model: "m"})
 		e := agentError(t, err)
 		if e.Message != want {
-			t.Errorf("%s:\n got %s\nwant %s", name, e.Message, want)
+			t.Errorf("connection %s: error\n got %s\nwant %s", name, e.Message, want)
 		}
 		if e.Fields["provider"] != name || e.Fields["retryable"] != false || e.Status != effect.None {
-			t.Errorf("%s: fields %v, status %d", name, e.Fields, e.Status)
+			t.Errorf("connection %s: fields = %v, status = %d, want a final error without effect", name, e.Fields, e.Status)
 		}
 	}
 }
@@ -188,7 +188,7 @@ func TestLatency(t *testing.T) {
 	})
 	got, err := ask(c, effect.AgentCall{})
 	if err != nil || got.LatencyMS != 250 {
-		t.Errorf("latency %d, %v", got.LatencyMS, err)
+		t.Errorf("latency = %d ms (error %v), want 250", got.LatencyMS, err)
 	}
 }
 
@@ -204,11 +204,11 @@ func TestTimeout(t *testing.T) {
 		t.Error(d)
 	}
 	if e.Status != effect.Unknown || !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("status %d, cause %v", e.Status, e.Cause)
+		t.Errorf("status = %d, cause = %v, want unknown and a deadline error", e.Status, e.Cause)
 	}
-	<-s.Disconnected // the request was dropped
+	<-s.Disconnected // signals that the request was aborted
 	if got, err := ask(c, effect.AgentCall{}); err != nil || got.Text != "quick" {
-		t.Errorf("%v, %v", got, err)
+		t.Errorf("reply = %v (error %v), want quick", got, err)
 	}
 }
 
@@ -232,7 +232,7 @@ func TestCancellation(t *testing.T) {
 		cancel(stop)
 	}()
 	if _, err := askIn(ctx, c, effect.AgentCall{}); err != stop {
-		t.Errorf("got %v, want the context's cause", err)
+		t.Errorf("error = %v, want the context's cause", err)
 	}
 	<-s.Disconnected
 }

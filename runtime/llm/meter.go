@@ -12,14 +12,16 @@ type Price struct {
 	Output float64 `json:"output"`
 }
 
-// Meter is called before each attempt and returns when it may be made; an error is the context's or
-// the reason why it may not. granted limits, in tokens, the reply of a call without a limit; 0
-// means no limit. settle must be called once with the tokens that the provider reported; answered
-// is false without a reply. A Meter must be safe for concurrent use.
+// Meter is called before each attempt and returns when the attempt may begin. It returns ctx's
+// error, or the reason why the attempt must not begin. granted is the maximum number of tokens of
+// the reply if the call has no limit; 0 means no limit. settle must be called once with the tokens
+// that the provider reported; answered is false if there was no reply. A Meter must be safe for
+// concurrent use.
 type Meter func(ctx context.Context, m Metered) (granted int64, settle func(in, out int64, answered bool), err error)
 
-// Metered describes one attempt for a Meter. In is an estimate of the prompt's tokens. Out is the
-// limit on the reply's tokens, 0 without one. Price is nil if the manifest contains none.
+// Metered describes one attempt for a Meter. In is the estimated number of tokens of the prompt.
+// Out is the limit on the tokens of the reply, or 0. Price is nil if the manifest contains no price
+// for the model.
 type Metered struct {
 	Connection, Model string
 	Price             *Price
@@ -29,7 +31,7 @@ type Metered struct {
 // AnyModel is the key of a connection's default price.
 const AnyModel = "*"
 
-// Price returns the price of a model, or nil if unknown. Scripted replies are free unless the
+// Price returns the price of a model, or nil if it is unknown. Scripted replies are free unless the
 // manifest sets a price.
 func (l *Connection) Price(model string) *Price {
 	for _, name := range []string{model, AnyModel} {
@@ -43,5 +45,5 @@ func (l *Connection) Price(model string) *Price {
 	return nil
 }
 
-// PromptTokens estimates the tokens of a call's prompt.
+// PromptTokens estimates the number of tokens of a call's prompt.
 func PromptTokens(q *effect.AgentCall) int64 { return promptTokens(&Request{AgentCall: q}) }

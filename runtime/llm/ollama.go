@@ -7,8 +7,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// ollama implements Ollama's chat API. A schema is a field of the request. That field prevents a
-// model from calling tools, so with tools the schema is added to the prompt.
+// ollama implements Ollama's chat API. A schema is a field of the request. Because that field
+// prevents a model from calling tools, the schema is added to the prompt if the request has tools.
 type ollama struct{}
 
 func openOllama(c *Connection, w *world) (Provider, error) {
@@ -80,8 +80,8 @@ func (ollama) body(req *Request, w *replySchema, stream bool) any {
 	return body
 }
 
-// ollamaMessages converts the conversation. Tool results contain their tool's name, because calls
-// have no id.
+// ollamaMessages converts the conversation. The result of a tool contains the name of the tool,
+// because calls have no ID.
 func ollamaMessages(req *Request, w *replySchema) []ollamaMessage {
 	var out []ollamaMessage
 	if system := w.system(req.System); system != "" {
@@ -105,7 +105,7 @@ func ollamaMessages(req *Request, w *replySchema) []ollamaMessage {
 	return out
 }
 
-// addFiles adds images to the message, and text files before its text.
+// addFiles adds images to the message, and the content of text files before its text.
 func (m *ollamaMessage) addFiles(files []effect.AttachedFile) {
 	var texts strings.Builder
 	for i := range files {
@@ -146,8 +146,8 @@ func (ollama) read(answer []byte, w *replySchema) (*effect.AgentReply, error) {
 
 func (ollama) assemble(w *replySchema) assembly { return &ollamaStream{w: w} }
 
-// ollamaStream assembles a response. A response that is not streamed is read as a stream of one
-// line.
+// ollamaStream assembles a response. A response that is not streamed is handled like a stream of
+// one line.
 type ollamaStream struct {
 	w       *replySchema
 	out     effect.AgentReply

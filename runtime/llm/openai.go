@@ -75,7 +75,7 @@ type openAIMessage struct {
 	ToolCallID string       `json:"tool_call_id,omitempty"`
 }
 
-// openAIPart is a part of a message with files. Type determines its member.
+// openAIPart is a part of a message with files. Type determines which other field is set.
 type openAIPart struct {
 	Type  string       `json:"type"`
 	Text  string       `json:"text,omitempty"`
@@ -132,7 +132,7 @@ func (p openAI) body(req *Request, w *replySchema, stream bool) any {
 	return body
 }
 
-// openAIMessages converts the conversation.
+// openAIMessages converts the conversation to the API's messages.
 func openAIMessages(req *Request) []openAIMessage {
 	var out []openAIMessage
 	if req.System != "" {
@@ -150,7 +150,7 @@ func openAIMessages(req *Request) []openAIMessage {
 		case len(o.ToolCalls) > 0 && m.Content == "":
 			o.Content = nil
 		case m.IsError:
-			// The API cannot mark a failed tool.
+			// The API has no member that marks a failed tool.
 			text := "Error: " + m.Content
 			o.Content = &text
 		case len(m.Files) > 0:
@@ -161,7 +161,7 @@ func openAIMessages(req *Request) []openAIMessage {
 	return out
 }
 
-// openAIParts returns the files of a message, then its text.
+// openAIParts returns the parts for the files of a message, followed by its text.
 func openAIParts(m *effect.ChatMessage) []openAIPart {
 	var parts []openAIPart
 	for i := range m.Files {
@@ -231,7 +231,7 @@ func (p openAI) read(answer []byte, w *replySchema) (*effect.AgentReply, error) 
 	return openAIEnd(out, message.Refusal), nil
 }
 
-// openAIEnd sets why a reply ended.
+// openAIEnd sets the reason for the end of the reply.
 func openAIEnd(out *effect.AgentReply, refusal string) *effect.AgentReply {
 	if len(out.ToolCalls) > 0 {
 		out.StopReason = "tool"
@@ -254,7 +254,7 @@ func openAIStop(reason string) string {
 	return "end"
 }
 
-// contentText returns a message's content: a string, null, or parts with texts.
+// contentText returns the text of a message's content, which is a string, null, or a list of parts.
 func contentText(raw json.RawMessage) string {
 	var s string
 	if len(raw) == 0 || json.Unmarshal(raw, &s) == nil {
@@ -273,7 +273,7 @@ func contentText(raw json.RawMessage) string {
 	return b.String()
 }
 
-// argumentsText returns a call's arguments as JSON text. The API sends them as a string; some
+// argumentsText returns the arguments of a call as JSON text. The API sends them as a string; some
 // servers send the object itself.
 func argumentsText(raw json.RawMessage) string {
 	var s string
@@ -283,7 +283,8 @@ func argumentsText(raw json.RawMessage) string {
 	return string(raw)
 }
 
-// orNumber returns a call's id, or one generated from its number.
+// orNumber returns the ID of a call. If the call has none, it returns an ID generated from the
+// call's index i.
 func orNumber(id string, i int) string {
 	if id != "" {
 		return id
@@ -321,7 +322,7 @@ func (s *openAIStream) event(data []byte) (string, error) {
 	if e.Model != "" {
 		s.out.Model = e.Model
 	}
-	if e.Usage.Prompt+e.Usage.Completion > 0 { // the last event, without choices
+	if e.Usage.Prompt+e.Usage.Completion > 0 { // true for the last event, which has no choices
 		s.out.TokensIn, s.out.TokensOut = e.Usage.Prompt, e.Usage.Completion
 	}
 	if len(e.Choices) == 0 {
@@ -378,7 +379,7 @@ func (openAI) refusal(body []byte) refusal {
 		return r
 	}
 	var code string
-	if len(o.Error.Code) > 0 && json.Unmarshal(o.Error.Code, &code) == nil { // some servers send a number
+	if len(o.Error.Code) > 0 && json.Unmarshal(o.Error.Code, &code) == nil { // not a string for servers that send a number
 		r.class = openAICodes[code]
 	}
 	if r.class == "" {
@@ -409,8 +410,8 @@ func bodyError(body []byte) string {
 	return string(o.Error)
 }
 
-// errorInside returns the failure of a response with a success status whose body contains an error,
-// or nil.
+// errorInside returns the failure for a response whose status is a success but whose body contains
+// an error, or nil.
 func errorInside(member json.RawMessage, read func([]byte) refusal, answer []byte) error {
 	if len(member) == 0 || string(member) == "null" {
 		return nil
@@ -426,5 +427,5 @@ func errorInside(member json.RawMessage, read func([]byte) refusal, answer []byt
 	return &Failure{Class: r.class, Message: message, Body: string(answer), RetryAfter: r.retryAfter, Sent: true}
 }
 
-// inPath escapes a model's name for a path.
+// inPath escapes the name of a model for use in a path.
 func inPath(model string) string { return url.PathEscape(model) }

@@ -10,7 +10,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/testkit/testllm"
 )
 
-// body asserts a request's JSON.
+// body compares the JSON body of a request with want.
 func body(t *testing.T, got testllm.Request, want string) {
 	t.Helper()
 	var w map[string]any
@@ -45,7 +45,7 @@ func TestOpenAIRequest(t *testing.T) {
 			{"role":"tool","tool_call_id":"c1","content":"Error: no such"},{"role":"tool","tool_call_id":"c2","content":"2"}]}`)
 	for name, want := range map[string]string{"Authorization": "Bearer " + key, "Openai-Organization": "org-1", "Openai-Project": "proj-1", "Content-Type": "application/json"} {
 		if got := r.Header.Get(name); got != want {
-			t.Errorf("%s: %s", name, got)
+			t.Errorf("header %s = %q, want %q", name, got, want)
 		}
 	}
 	if r.Path != "/v1/chat/completions" {
@@ -82,7 +82,7 @@ func TestOpenAISchema(t *testing.T) {
 		}
 		got, err := ask(c, call)
 		if err != nil || got.Text != want {
-			t.Errorf("%d: %v, %v", i, got, err)
+			t.Errorf("call %d: reply %v (error %v), want %s", i, got, err, want)
 		}
 	}
 	format := func(i int) string {

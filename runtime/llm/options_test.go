@@ -13,7 +13,7 @@ import (
 )
 
 // TestOptions checks that a seed, a reasoning effort, headers and extra members of the body are
-// sent under the provider's own names.
+// sent under the names that the provider uses.
 func TestOptions(t *testing.T) {
 	for provider, c := range map[string]struct{ extra, want, path string }{
 		"openai":    {`{"seed":8,"user":"u"}`, `{"seed":8,"reasoning_effort":"low","user":"u","max_tokens":5}`, "/v1/chat/completions"},
@@ -34,7 +34,7 @@ func TestOptions(t *testing.T) {
 			call := effect.AgentCall{Seed: ptr(int64(7)), Effort: "low", MaxTokens: ptr(int64(5))}
 			if provider == "anthropic" {
 				if _, err := ask(client, call); err == nil || !strings.Contains(err.Error(), "the provider does not support seed: remove it") {
-					t.Errorf("a seed: %v", err)
+					t.Errorf("call with a seed: error %v, want that it is not supported", err)
 				}
 				call.Seed = nil
 			}
@@ -57,14 +57,14 @@ func TestOptions(t *testing.T) {
 				t.Error(diff)
 			}
 			if r.Path != c.path || r.Header.Get("X-Team") != "search" || r.Header.Get("X-Gate") != key {
-				t.Errorf("%s, %v", r.Path, r.Header)
+				t.Errorf("path = %s, headers = %v, want path %s and the configured headers", r.Path, r.Header, c.path)
 			}
 		})
 	}
 }
 
-// TestKeysOfClouds checks that Azure receives an API key and a bearer token each in the proper
-// header, and Vertex a bearer token.
+// TestKeysOfClouds checks that Azure receives an API key and a bearer token in different headers,
+// and that Vertex receives a bearer token.
 func TestKeysOfClouds(t *testing.T) {
 	for _, c := range []struct{ provider, key, name, want string }{
 		{"azure", "abc", "Api-Key", "abc"},
@@ -79,12 +79,12 @@ func TestKeysOfClouds(t *testing.T) {
 		client.Close()
 		head := s.Requests()[0].Header
 		if head.Get(c.name) != c.want || len(head.Values("Authorization"))+len(head.Values("Api-Key")) != 1 {
-			t.Errorf("%s: %v", c.provider, head)
+			t.Errorf("provider %s: headers = %v, want %s: %s", c.provider, head, c.name, c.want)
 		}
 	}
 }
 
-// TestBadOptions checks that the error for an invalid connection states what to write.
+// TestBadOptions checks that the error for an invalid connection explains the required form.
 func TestBadOptions(t *testing.T) {
 	for _, c := range []struct {
 		conn Connection
@@ -100,13 +100,13 @@ func TestBadOptions(t *testing.T) {
 		c.conn.Name, c.conn.DefaultModel, c.conn.Origin = "main", "m", "Concerto.toml:8"
 		client := New(Config{Connections: []Connection{c.conn}, Getenv: func(name string) (string, bool) { return map[string]string{"KEY": "abc"}[name], name == "KEY" }, HTTP: &http.Transport{}})
 		if _, err := ask(client, effect.AgentCall{}); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%v, want %s", err, c.want)
+			t.Errorf("error = %v, want %s", err, c.want)
 		}
 		client.Close()
 	}
 	for location, want := range map[string]string{"us-central1": "https://us-central1-aiplatform.googleapis.com/v1", "global": "https://aiplatform.googleapis.com/v1"} {
 		if c := (&Connection{Provider: "vertex", Adds: Adds{Location: location}}); c.Address() != want {
-			t.Errorf("%s: %s", location, c.Address())
+			t.Errorf("address of location %s = %s, want %s", location, c.Address(), want)
 		}
 	}
 }

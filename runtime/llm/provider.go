@@ -12,42 +12,42 @@ import (
 	"github.com/concerto-lang/concerto/runtime/world/clock"
 )
 
-// Provider sends a request to a model, once, by one API. It is safe for concurrent use.
+// Provider sends a request to a model, once, with one API. It is safe for concurrent use.
 type Provider interface {
-	// Capabilities returns what the provider supports.
+	// Capabilities returns the features that the provider supports.
 	Capabilities() Capabilities
-	// Ask sends req and returns the reply. The caller sets the reply's Provider and LatencyMS. An
-	// error is a *Failure, or ctx's error.
+	// Ask sends req and returns the reply. The caller sets Provider and LatencyMS of the reply. The
+	// error is a *Failure or ctx's error.
 	Ask(ctx context.Context, req *Request) (*effect.AgentReply, error)
-	// Stream is like Ask, but also passes the reply's text to piece as it arrives, on this
-	// goroutine. If it fails, piece may have received a part of the reply.
+	// Stream is like Ask, but also passes the text of the reply to piece as it arrives, on the
+	// calling goroutine. If Stream fails, piece may have received a part of the reply.
 	Stream(ctx context.Context, req *Request, piece func(text string)) (*effect.AgentReply, error)
 }
 
-// Capabilities describes what a provider supports.
+// Capabilities describes the features that a provider supports.
 type Capabilities struct {
-	Schema      SchemaBy // how a schema is enforced
-	SchemaTools SchemaBy // the same if the request also contains tools
-	MaxStop     int      // stop sequences in one request; 0 means no limit
-	// MaxTemperature is the highest temperature; 0 means no limit of its own.
+	Schema      SchemaBy // way in which a schema is enforced
+	SchemaTools SchemaBy // way in which a schema is enforced if the request also contains tools
+	MaxStop     int      // maximum number of stop sequences in a request; 0 means no limit
+	// MaxTemperature is the highest temperature; 0 means that the provider has no limit.
 	MaxTemperature float64
-	NoSeed         bool // no seed
-	NoEffort       bool // no reasoning effort
-	// NoFiles lists the media types of files that it does not support.
+	NoSeed         bool // a seed is not supported
+	NoEffort       bool // a reasoning effort is not supported
+	// NoFiles lists the media types of files that are not supported.
 	NoFiles []string
 }
 
 // SchemaBy is the way in which a provider makes a model answer in the form of a schema.
 type SchemaBy uint8
 
-// The ways.
+// The ways to enforce a schema.
 const (
 	SchemaNative   SchemaBy = iota // a field of the request
 	SchemaTool                     // a tool that the model must call
 	SchemaPrompted                 // only text in the prompt
 )
 
-// refuses returns the error of a request that needs an unsupported feature, or nil.
+// refuses returns the error for a request that needs an unsupported feature, or nil.
 func (c Capabilities) refuses(req *Request) error {
 	switch {
 	case c.MaxStop > 0 && len(req.Stop) > c.MaxStop:
@@ -74,11 +74,11 @@ type Request struct {
 	*effect.AgentCall
 	Model string
 
-	chosen *chosen // of a script, for the first attempt; nil if not chosen
+	chosen *chosen // reply of a script, chosen before the first attempt; nil if not chosen
 }
 
-// Prompt returns the last user message, with the names and types of its files. Scripted replies
-// match it.
+// Prompt returns the last user message with the names and types of its files. Scripted replies are
+// matched against it.
 func (r *Request) Prompt() string {
 	for i := len(r.Messages) - 1; i >= 0; i-- {
 		if r.Messages[i].Role == "user" {
@@ -88,10 +88,10 @@ func (r *Request) Prompt() string {
 	return ""
 }
 
-// world contains what providers need from the client.
+// world contains the functions of the client that providers need.
 type world struct {
 	getenv func(string) (string, bool)
-	// unkeyed is called with the message about a missing key.
+	// unkeyed is called with the error text for a missing key.
 	unkeyed func(message string)
 	// output runs a command and returns its output.
 	output func(ctx context.Context, command []string) (string, error)
@@ -102,8 +102,8 @@ type world struct {
 	secrets *secret.Set
 }
 
-// adapters opens a connection of each provider in internal/data/provider. The error states what is
-// wrong with the connection.
+// adapters maps each provider in internal/data/provider to a function that opens a connection of
+// that provider. The function's error explains the problem of the connection.
 var adapters = map[string]func(*Connection, *world) (Provider, error){
 	"openai":    openOpenAI,
 	"anthropic": openAnthropic,

@@ -14,8 +14,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
-// remotes lists the providers that are reached by HTTP: each test runs for all of them. The test
-// server validates every request against the API's published form.
+// remotes lists the providers that are reached by HTTP. Each test runs for all of them. The test
+// server validates every request against the provider's published API.
 var remotes = func() (names []string) {
 	for _, p := range provider.All {
 		if p.Name != provider.Scripted {
@@ -25,7 +25,8 @@ var remotes = func() (names []string) {
 	return names
 }()
 
-// TestEveryProviderHasAnAdapter compares the table of providers and that of their adapters.
+// TestEveryProviderHasAnAdapter checks that the table of providers and the table of adapters have
+// the same names.
 func TestEveryProviderHasAnAdapter(t *testing.T) {
 	for _, p := range provider.All {
 		if adapters[p.Name] == nil {
@@ -34,19 +35,19 @@ func TestEveryProviderHasAnAdapter(t *testing.T) {
 	}
 	for name := range adapters {
 		if provider.Named(name).Name == "" {
-			t.Errorf("the adapter %q is of no provider in internal/data/provider", name)
+			t.Errorf("internal/data/provider has no provider for the adapter %q", name)
 		}
 	}
 }
 
-// eachRemote runs a test for every provider.
+// eachRemote runs a test for every provider in remotes.
 func eachRemote(t *testing.T, f func(t *testing.T, provider string)) {
 	for _, p := range remotes {
 		t.Run(p, func(t *testing.T) { f(t, p) })
 	}
 }
 
-// published fails the test if a request did not have the API's form.
+// published fails the test if a request did not conform to the published API.
 func published(t *testing.T, s *testllm.Server) {
 	t.Helper()
 	for _, m := range s.InvalidRequests() {
@@ -54,7 +55,8 @@ func published(t *testing.T, s *testllm.Server) {
 	}
 }
 
-// streamed asks by a stream and returns its text and its end.
+// streamed performs a call with a streamed reply. It returns the streamed text and the reply at the
+// end of the stream.
 func streamed(ctx context.Context, c *Client, call effect.AgentCall) (string, *effect.AgentReply, error) {
 	call.Agent = "A"
 	if call.Connection == "" {
@@ -83,7 +85,7 @@ func streamed(ctx context.Context, c *Client, call effect.AgentCall) (string, *e
 	}
 }
 
-// conversation contains everything that a request can contain.
+// conversation returns a call that contains everything that a request can contain.
 func conversation() effect.AgentCall {
 	return effect.AgentCall{
 		Model: "big", System: "Be <kind>.", Temperature: ptr(0.5), TopP: ptr(0.9), MaxTokens: ptr(int64(77)), Stop: []string{"END", "STOP"},
@@ -100,7 +102,7 @@ func conversation() effect.AgentCall {
 	}
 }
 
-// TestConversation checks that every request has the API's published form, and that the reply is
+// TestConversation checks that every request conforms to the published API, and that the reply is
 // complete even if the response arrives byte by byte.
 func TestConversation(t *testing.T) {
 	eachRemote(t, func(t *testing.T, provider string) {
@@ -116,7 +118,7 @@ func TestConversation(t *testing.T) {
 		wantReply(t, got, err, want)
 		text, got, err := streamed(t.Context(), c, conversation())
 		if text != reply.Text {
-			t.Errorf("the pieces are %q", text)
+			t.Errorf("streamed text = %q, want %q", text, reply.Text)
 		}
 		if got != nil {
 			got.Model = want.Model
@@ -124,7 +126,7 @@ func TestConversation(t *testing.T) {
 		wantReply(t, got, err, want)
 		published(t, s)
 		if n := len(s.Requests()); n != 2 {
-			t.Errorf("%d requests", n)
+			t.Errorf("%d requests, want 2", n)
 		}
 	})
 }
@@ -140,8 +142,8 @@ func TestBareRequest(t *testing.T) {
 	})
 }
 
-// TestToolRounds checks that a model's calls are returned with their ids, streamed or not, and that
-// a second request with their results has the API's form.
+// TestToolRounds checks that the calls of a model are returned with their IDs, both streamed and
+// whole. A second request with the results must conform to the published API.
 func TestToolRounds(t *testing.T) {
 	eachRemote(t, func(t *testing.T, provider string) {
 		calls := testllm.Reply{Text: "First a tool.", ToolCalls: []testllm.Call{
@@ -161,10 +163,10 @@ func TestToolRounds(t *testing.T) {
 			t.Fatal(err)
 		}
 		if d := cmp.Diff(whole.ToolCalls, inPieces.ToolCalls); d != "" || whole.StopReason != "tool" || inPieces.StopReason != "tool" {
-			t.Errorf("%s, %s, %s", d, whole.StopReason, inPieces.StopReason)
+			t.Errorf("tool calls differ between the whole and the streamed reply, or a stop reason is not tool: %s, %s, %s", d, whole.StopReason, inPieces.StopReason)
 		}
 		if n := len(whole.ToolCalls); n != 2 || whole.ToolCalls[0].Name != "f" || whole.ToolCalls[1].Name != "g" || whole.ToolCalls[0].ID == whole.ToolCalls[1].ID {
-			t.Fatalf("%+v", whole.ToolCalls)
+			t.Fatalf("tool calls = %+v, want f and g with different IDs", whole.ToolCalls)
 		}
 		call.Messages = append(call.Messages,
 			effect.ChatMessage{Role: "assistant", Content: whole.Text, ToolCalls: whole.ToolCalls},
@@ -177,8 +179,8 @@ func TestToolRounds(t *testing.T) {
 	})
 }
 
-// TestSchemas checks that an answer to a schema becomes the reply's text, however the API
-// transports it. A schema that is not an object is wrapped in one.
+// TestSchemas checks that an answer to a schema becomes the text of the reply, whichever way the
+// API transports it. A schema that is not an object is wrapped in an object.
 func TestSchemas(t *testing.T) {
 	eachRemote(t, func(t *testing.T, provider string) {
 		for name, c := range map[string]struct{ schema, reply, want string }{
@@ -191,14 +193,14 @@ func TestSchemas(t *testing.T) {
 				call := effect.AgentCall{Schema: []byte(c.schema), SchemaName: "Array<Int>", Tools: tools}
 				got, err := ask(cl, call)
 				if err != nil || got.Text != c.want || got.StopReason != "end" || len(got.ToolCalls) != 0 {
-					t.Errorf("%s, %d tools: %+v, %v", name, len(tools), got, err)
+					t.Errorf("schema %s, %d tools: reply %+v (error %v), want text %s", name, len(tools), got, err, c.want)
 				}
 				_, got, err = streamed(t.Context(), cl, call)
 				if err != nil || got.Text != c.want || got.StopReason != "end" || len(got.ToolCalls) != 0 {
-					t.Errorf("%s, %d tools, streamed: %+v, %v", name, len(tools), got, err)
+					t.Errorf("schema %s, %d tools, streamed: reply %+v (error %v), want text %s", name, len(tools), got, err, c.want)
 				}
 				if text := s.Requests()[0].Text; !strings.Contains(text, `integer`) {
-					t.Errorf("no schema in %s", text)
+					t.Errorf("the request does not contain the schema: %s", text)
 				}
 				published(t, s)
 			}
@@ -206,7 +208,8 @@ func TestSchemas(t *testing.T) {
 	})
 }
 
-// The provider's id of the request is stored: from the header, or from the body.
+// TestRequestIDs checks that the reply or the error contains the provider's ID of the request, from
+// the header or from the body.
 func TestRequestIDs(t *testing.T) {
 	for provider, header := range map[string]string{"openai": "X-Request-Id", "anthropic": "Request-Id"} {
 		_, conn := server(t, provider, testllm.Reply{Text: "x", Headers: map[string]string{header: "req_7"}}, testllm.Reply{Text: "x"},
@@ -225,7 +228,8 @@ func TestRequestIDs(t *testing.T) {
 	}
 }
 
-// TestErrorClasses plays the errors of the providers.
+// TestErrorClasses checks the class and the text of the errors for the error responses of the
+// providers.
 func TestErrorClasses(t *testing.T) {
 	for _, c := range []struct {
 		provider string
@@ -272,19 +276,20 @@ func TestErrorClasses(t *testing.T) {
 		_, err := ask(cl, effect.AgentCall{})
 		e := agentError(t, err)
 		if e.Fields["reason"] != string(c.class) || e.Fields["retryable"] != classes[c.class].retry || !strings.Contains(e.Message, c.hint) {
-			t.Errorf("%s %s:\n%s\n%v", c.provider, c.body, e.Message, e.Fields)
+			t.Errorf("provider %s, response %s: error\n%s\nwith fields %v", c.provider, c.body, e.Message, e.Fields)
 		}
 		if e.Fields["status"] != int64(c.status) {
-			t.Errorf("%s %s: status %v", c.provider, c.body, e.Fields["status"])
+			t.Errorf("provider %s, response %s: field status = %v, want %d", c.provider, c.body, e.Fields["status"], c.status)
 		}
 		_, _, serr := streamed(t.Context(), cl, effect.AgentCall{})
 		if s := agentError(t, serr); c.provider != "gemini" && c.class != ClassBadAnswer && (s.Message != e.Message || !cmp.Equal(s.Fields, e.Fields)) {
-			t.Errorf("%s %s: streamed\n%s\n%v", c.provider, c.body, s.Message, s.Fields)
+			t.Errorf("provider %s, response %s: the streamed call has another error:\n%s\n%v", c.provider, c.body, s.Message, s.Fields)
 		}
 	}
 }
 
-// The delay in a Gemini error is treated as a Retry-After.
+// TestRetryDelayInBody checks that the delay in an error of Gemini is used like a Retry-After
+// header.
 func TestRetryDelayInBody(t *testing.T) {
 	body := `{"error":{"code":429,"message":"slow","status":"RESOURCE_EXHAUSTED","details":[{"retryDelay":"2s"}]}}`
 	_, conn := server(t, "gemini", testllm.Reply{Status: 429, Raw: &body}, testllm.Reply{Text: "x"})
@@ -294,7 +299,8 @@ func TestRetryDelayInBody(t *testing.T) {
 	}
 }
 
-// Unsupported requests are refused before they are sent.
+// TestRefusedBeforehand checks that requests with unsupported features are refused before they are
+// sent.
 func TestRefusedBeforehand(t *testing.T) {
 	for provider, c := range map[string]struct {
 		call effect.AgentCall
@@ -308,13 +314,13 @@ func TestRefusedBeforehand(t *testing.T) {
 		_, err := ask(cl, c.call)
 		e := agentError(t, err)
 		if !strings.HasSuffix(e.Message, c.want) || e.Fields["reason"] != "bad_request" || len(s.Requests()) != 0 {
-			t.Errorf("%s after %d requests", e.Message, len(s.Requests()))
+			t.Errorf("error = %s after %d requests, want %q without a request", e.Message, len(s.Requests()), c.want)
 		}
 	}
 }
 
 // TestOpenAIOwn checks that OpenAI's own server receives max_completion_tokens and has a limit on
-// stop sequences, and that others do not.
+// stop sequences. Other servers receive max_tokens and have no limit.
 func TestOpenAIOwn(t *testing.T) {
 	req := &Request{AgentCall: &effect.AgentCall{MaxTokens: ptr(int64(5))}, Model: "m"}
 	for own, want := range map[bool]string{
@@ -322,11 +328,11 @@ func TestOpenAIOwn(t *testing.T) {
 		false: `{"model":"m","messages":null,"max_tokens":5}`,
 	} {
 		if got, err := jsonwrite.Encode(openAI{own}.body(req, nil, false)); err != nil || string(got) != want {
-			t.Errorf("%v: %s, %v", own, got, err)
+			t.Errorf("own = %v: body %s (error %v), want %s", own, got, err, want)
 		}
 	}
 	if (openAI{true}).Capabilities().MaxStop != 4 || (openAI{}).Capabilities().MaxStop != 0 {
-		t.Error("stop sequences")
+		t.Error("MaxStop is not 4 for OpenAI's own server and 0 for others")
 	}
 	p, err := openOpenAI(&Connection{Provider: "openai", APIKeyEnv: "KEY"}, &world{})
 	if err != nil || !p.(*remote).wire.(openAI).own {
@@ -352,12 +358,12 @@ func TestStrict(t *testing.T) {
 		`true`: false,
 	} {
 		if got := strict([]byte(schema)); got != want {
-			t.Errorf("%s: %v", schema, got)
+			t.Errorf("strict(%s) = %v, want %v", schema, got, want)
 		}
 	}
 }
 
-// Cancelling a call aborts its request.
+// TestCancelledRequests checks that cancelling a call aborts its request.
 func TestCancelledRequests(t *testing.T) {
 	eachRemote(t, func(t *testing.T, provider string) {
 		s, conn := server(t, provider, testllm.Reply{Hang: true})

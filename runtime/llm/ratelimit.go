@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// RateLimit limits a connection's requests; 0 means no limit. Requests beyond a limit wait. All
-// tasks of a run share one RateLimit.
+// RateLimit limits the requests of a connection; 0 means no limit. A request beyond a limit waits.
+// All tasks of a run share the limits.
 type RateLimit struct {
 	RequestsPerMinute int64 `json:"requests_per_minute,omitempty"`
 	TokensPerMinute   int64 `json:"tokens_per_minute,omitempty"`
@@ -22,16 +22,16 @@ type limiter struct {
 	limit RateLimit
 	now   func() time.Time
 	sleep func(context.Context, time.Duration) error
-	slots chan struct{} // one element for each running request; nil means no limit
+	slots chan struct{} // semaphore that contains one element for each running request; nil without a limit
 
 	mu      sync.Mutex
-	starts  []time.Time // requests of the last window
-	spent   []*spending // tokens of the last window, in the order of their requests
-	waiting []func()    // called when tokens may have become available
+	starts  []time.Time // start times of the requests in the last window
+	spent   []*spending // tokens used in the last window, in the order of their requests
+	waiting []func()    // functions to call when tokens may have become available
 }
 
-// spending is the number of tokens of one request: an estimate while it is running (open), then the
-// actual usage.
+// spending is the number of tokens of one request. While the request is running (open), it is an
+// estimate; afterwards it is the actual number.
 type spending struct {
 	at     time.Time
 	tokens int64
@@ -46,8 +46,8 @@ func newLimiter(limit RateLimit, now func() time.Time, sleep func(context.Contex
 	return l
 }
 
-// awaitTurn waits until a request may start; expected is its estimate in tokens. When the request
-// has ended, done must be called with the tokens that it used.
+// awaitTurn waits until a request may start. expected is the estimated number of tokens. The caller
+// must call done with the number of tokens used when the request has ended.
 func (l *limiter) awaitTurn(ctx context.Context, expected int64) (done func(tokens int64), err error) {
 	if l.slots != nil {
 		select {
@@ -81,7 +81,7 @@ func (l *limiter) awaitTurn(ctx context.Context, expected int64) (done func(toke
 	}
 }
 
-// recordUsage records what a request used, and wakes the waiting requests.
+// recordUsage records the tokens that a request has used, and wakes the waiting requests.
 func (l *limiter) recordUsage(s *spending, tokens int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -93,7 +93,7 @@ func (l *limiter) recordUsage(s *spending, tokens int64) {
 }
 
 // tryStart starts a request if the limits allow it now. Otherwise s is nil, and wait is the time
-// until the next try; wake is called earlier if a request ends.
+// until the next try. wake is called earlier if a request ends.
 func (l *limiter) tryStart(expected int64, wake func()) (s *spending, wait time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -124,13 +124,13 @@ func (l *limiter) tryStart(expected int64, wake func()) (s *spending, wait time.
 }
 
 // tokenWait returns how long a request must wait for its tokens. A request that expects more than
-// the whole limit runs when no other tokens count.
+// the whole limit may start when no other tokens are counted.
 func (l *limiter) tokenWait(expected int64, now, old time.Time) (wait time.Duration) {
 	if l.limit.TokensPerMinute <= 0 {
 		return 0
 	}
 	var sum int64
-	var first time.Time // to leave the window
+	var first time.Time // time of the oldest tokens that leave the window
 	recent := l.spent[:0]
 	for _, s := range l.spent {
 		if !s.open && !s.at.After(old) {
@@ -148,7 +148,7 @@ func (l *limiter) tokenWait(expected int64, now, old time.Time) (wait time.Durat
 		return 0
 	}
 	if first.IsZero() {
-		return window // others are running, and settle will report their usage
+		return window // other requests are running, and recordUsage will wake the waiting ones
 	}
 	return first.Sub(old)
 }

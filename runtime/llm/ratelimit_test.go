@@ -19,7 +19,7 @@ func TestRequestsPerMinute(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got := time.Since(start); got != want {
-				t.Errorf("request %d after %s, want %s", i, got, want)
+				t.Errorf("request %d started after %s, want %s", i, got, want)
 			}
 			done(0)
 		}
@@ -36,7 +36,7 @@ func TestTokensPerMinute(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got := time.Since(start); got != want {
-				t.Errorf("request %d after %s, want %s", i, got, want)
+				t.Errorf("request %d started after %s, want %s", i, got, want)
 			}
 			done(60)
 		}
@@ -53,7 +53,7 @@ func TestMaxConcurrent(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if _, err := l.awaitTurn(ctx, 0); err != context.DeadlineExceeded {
-			t.Errorf("a second request got %v", err)
+			t.Errorf("second request: error %v, want DeadlineExceeded", err)
 		}
 		done(0)
 		if done, err = l.awaitTurn(t.Context(), 0); err != nil {
@@ -63,7 +63,7 @@ func TestMaxConcurrent(t *testing.T) {
 	})
 }
 
-// A cancelled wait releases its slot.
+// TestCancelledWaitLeaves checks that a cancelled wait releases its slot.
 func TestCancelledWaitLeaves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLimiter(RateLimit{MaxConcurrent: 1, RequestsPerMinute: 1}, time.Now, asleep)
@@ -75,13 +75,13 @@ func TestCancelledWaitLeaves(t *testing.T) {
 			t.Error(err)
 		}
 		if n := len(l.slots); n != 0 {
-			t.Errorf("%d slots are in use", n)
+			t.Errorf("%d slots are in use, want none", n)
 		}
 	})
 }
 
-// TestRunningTokensCount checks that a request's estimate counts while it is running, and that
-// waiting requests start at once if it used less.
+// TestRunningTokensCount checks that the estimate of a running request counts towards the limit. If
+// the request uses fewer tokens, waiting requests must start immediately.
 func TestRunningTokensCount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLimiter(RateLimit{TokensPerMinute: 100}, time.Now, asleep)
@@ -102,18 +102,19 @@ func TestRunningTokensCount(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		first(20)
 		if got := <-entered; got != 10*time.Second {
-			t.Errorf("entered after %s", got)
+			t.Errorf("second request started after %s, want 10s", got)
 		}
 		synctest.Wait()
-		done, err := l.awaitTurn(t.Context(), 90) // 80 have been used
+		done, err := l.awaitTurn(t.Context(), 90) // 80 tokens are used already
 		if got := time.Since(start); err != nil || got != 70*time.Second {
-			t.Errorf("entered after %s, %v", got, err)
+			t.Errorf("third request started after %s (error %v), want 70s", got, err)
 		}
 		done(0)
 	})
 }
 
-// A request that may use more than the limit runs alone.
+// TestTokensBeyondTheBound checks that a request that expects more tokens than the limit runs
+// alone.
 func TestTokensBeyondTheBound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLimiter(RateLimit{TokensPerMinute: 100}, time.Now, asleep)
@@ -130,7 +131,7 @@ func TestTokensBeyondTheBound(t *testing.T) {
 	})
 }
 
-// asleep waits for d or the end of ctx.
+// asleep waits until d has passed or ctx ends.
 func asleep(ctx context.Context, d time.Duration) error {
 	return (*clock.PausableClock)(nil).Sleep(ctx, d)
 }

@@ -14,14 +14,15 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
-// remote is a provider that is reached by HTTP. It sends the requests; its wire encodes and decodes
-// them.
+// remote is a provider that is reached by HTTP. It sends the requests; its wire encodes requests
+// and decodes responses.
 type remote struct {
 	wire
 	*endpoint
 }
 
-// exchange is one request and the header of its response. The response's body is read through in.
+// exchange is one request with the header of its response. The body of the response is read through
+// the field in.
 type exchange struct {
 	*remote
 	ctx  context.Context
@@ -44,8 +45,8 @@ func (p *remote) Ask(ctx context.Context, req *Request) (*effect.AgentReply, err
 	return reply, nil
 }
 
-// openExchange sends a request and returns the exchange if the response's status is a success. If a
-// command's token is refused, it tries once more with a new one.
+// openExchange sends a request. It returns the exchange if the status of the response is a success.
+// If the provider refuses a token of token_command, it repeats the request once with a new token.
 func (p *remote) openExchange(ctx context.Context, req *Request, w *replySchema, stream bool) (*exchange, error) {
 	x, err := p.sendRequest(ctx, req, w, stream)
 	var f *Failure
@@ -73,8 +74,8 @@ func (p *remote) sendRequest(ctx context.Context, req *Request, w *replySchema, 
 	return x, nil
 }
 
-// request builds the HTTP request. It is a separate function so that its variables do not use stack
-// while a thousand calls wait.
+// request builds the HTTP request. It is a separate function so that its variables do not occupy
+// the stack while a thousand calls wait.
 func (p *remote) request(ctx context.Context, req *Request, w *replySchema, stream bool) (*http.Request, error) {
 	if err := p.Capabilities().refuses(req); err != nil {
 		return nil, err
@@ -94,7 +95,7 @@ func (p *remote) request(ctx context.Context, req *Request, w *replySchema, stre
 	if err != nil {
 		return nil, &Failure{Class: ClassBadRequest, Message: fmt.Sprintf("the model's name %q cannot be part of a URL: %v", req.Model, err)}
 	}
-	head := p.header // requests may share it: it is never changed
+	head := p.header // shared between requests, so it must not be changed
 	requestKey := effect.KeyOf(ctx)
 	if stream && p.framing == framedSSE || key != "" || requestKey != "" || p.headersEnv != nil || p.sign != nil {
 		head = head.Clone()
@@ -112,12 +113,13 @@ func (p *remote) request(ctx context.Context, req *Request, w *replySchema, stre
 	if err := p.environmentHeaders(head); err != nil {
 		return nil, err
 	}
-	// net/http sends header and body together if it knows the reader's type.
+	// net/http sends header and body together only if it knows the type of the reader.
 	body := func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }
 	first, _ := body()
 	hr := &http.Request{
 		Method: http.MethodPost, URL: at, Host: at.Host, Header: head, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		// GetBody lets net/http send the request again if a kept connection turns out to be closed.
+		// With GetBody, net/http can send the request again if the reused connection turns out to
+		// be closed.
 		Body: first, GetBody: body, ContentLength: int64(len(data)),
 	}
 	if p.sign != nil {
@@ -146,7 +148,7 @@ func (x *exchange) readWhole(w *replySchema) (*effect.AgentReply, error) {
 	return nil, x.notJSON(answer, err)
 }
 
-// readBody reads the response's body, in one read if its length is known.
+// readBody reads the body of the response. If its length is known, one read suffices.
 func (x *exchange) readBody() ([]byte, error) {
 	if n := x.resp.ContentLength; n > 0 && n <= maxAnswer {
 		answer := make([]byte, n)
@@ -156,8 +158,8 @@ func (x *exchange) readBody() ([]byte, error) {
 	return io.ReadAll(x.in)
 }
 
-// cleanReply sets the reply's request id from the response's headers, and removes secrets that were
-// escaped in the body's JSON and appear only after decoding.
+// cleanReply sets the request ID of the reply from the headers. It also removes secrets that were
+// escaped in the JSON of the body and appear only after decoding.
 func (x *exchange) cleanReply(reply *effect.AgentReply) *effect.AgentReply {
 	if id := x.requestID(); id != "" {
 		reply.RequestID = id
@@ -173,7 +175,7 @@ func (x *exchange) cleanReply(reply *effect.AgentReply) *effect.AgentReply {
 	return reply
 }
 
-// requestID returns the provider's id of the request, for its support.
+// requestID returns the provider's ID of the request, which the provider's support needs.
 func (x *exchange) requestID() string {
 	if id := x.resp.Header.Get("X-Request-Id"); id != "" {
 		return id
@@ -206,7 +208,7 @@ func (x *exchange) statusError() error {
 	return x.addContext(f)
 }
 
-// addContext adds to a failure what only the exchange knows.
+// addContext adds information to a failure that only the exchange has.
 func (x *exchange) addContext(err error) error {
 	f, ok := err.(*Failure)
 	if !ok {
@@ -222,13 +224,13 @@ func (x *exchange) addContext(err error) error {
 	return x.redact(f)
 }
 
-// Limits of the stored part of a failure, in bytes.
+// Maximum lengths of the stored parts of a failure, in bytes.
 const (
 	maxMessage = 4000
 	maxBody    = 2000
 )
 
-// redact removes the secrets from a failure, and then shortens it. Shortening first could leave a
+// redact removes the secrets from a failure and then shortens it. The opposite order could leave a
 // part of a key.
 func (x *exchange) redact(err error) error {
 	if f, ok := err.(*Failure); ok {
@@ -242,7 +244,7 @@ func (x *exchange) redact(err error) error {
 	return err
 }
 
-// notJSON returns the failure of a response that does not have the API's form.
+// notJSON returns the failure for a response that does not conform to the API.
 func (x *exchange) notJSON(answer []byte, err error) *Failure {
 	f := &Failure{Class: ClassBadAnswer, HTTPStatus: x.resp.StatusCode, Body: string(answer), Sent: true}
 	kind := "text that is not JSON"
@@ -261,10 +263,10 @@ func (x *exchange) notJSON(answer []byte, err error) *Failure {
 	return f
 }
 
-// errNoFirst is the cause if a stream does not begin in time.
+// errNoFirst is the cause of a cancelled request whose stream did not begin in time.
 var errNoFirst = errors.New("no first token")
 
-// Stream sends the request and reads the response as it arrives.
+// Stream sends the request and passes the text of the response to piece as it arrives.
 func (p *remote) Stream(ctx context.Context, req *Request, piece func(string)) (*effect.AgentReply, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -296,7 +298,7 @@ func (p *remote) Stream(ctx context.Context, req *Request, piece func(string)) (
 	return reply, nil
 }
 
-// readStream reads a streamed response to its end.
+// readStream reads a streamed response to its end. It calls begun when the first event has arrived.
 func (x *exchange) readStream(w *replySchema, begun func(), piece func(string)) (*effect.AgentReply, error) {
 	in, out, clean := newFrames(x.in, x.framing), x.assemble(w), x.world.secrets.Stream()
 	partial := false

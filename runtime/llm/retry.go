@@ -9,9 +9,9 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// attempts asks one connection until it replies, fails in a way that a retry cannot help, or has no
-// attempt left. The agent's retry policy takes precedence over the connection's; without one there
-// is one attempt. After a part of the reply was passed to piece there is no retry.
+// attempts calls one connection until it replies, fails in a way that a retry cannot solve, or has
+// no attempt left. The agent's retry policy takes precedence over that of the connection. Without a
+// policy there is one attempt. After a part of the reply was passed to piece, there is no retry.
 func (c *Client) attempts(ctx context.Context, l *line, req *Request, piece func(string)) (*effect.AgentReply, error) {
 	policy := effect.Retry{MaxAttempts: 1}
 	switch {
@@ -49,7 +49,7 @@ func (c *Client) attempts(ctx context.Context, l *line, req *Request, piece func
 	}
 }
 
-// attempt is try with its events reported; follow contains their common fields.
+// attempt calls try and reports its events. follow contains the common fields of these events.
 func (c *Client) attempt(ctx context.Context, l *line, req *Request, piece func(string), follow Event) (*effect.AgentReply, error) {
 	if c.cfg.OnEvent == nil {
 		return c.try(ctx, l, req, piece)
@@ -68,7 +68,7 @@ func (c *Client) attempt(ctx context.Context, l *line, req *Request, piece func(
 	return reply, err
 }
 
-// try asks once, within the limits of the connection and of the run.
+// try calls the connection once, within the limits of the connection and of the run.
 func (c *Client) try(ctx context.Context, l *line, req *Request, piece func(string)) (*effect.AgentReply, error) {
 	in, out := promptTokens(req), int64(0)
 	if req.MaxTokens != nil {
@@ -93,7 +93,7 @@ func (c *Client) try(ctx context.Context, l *line, req *Request, piece func(stri
 			return nil, &Failure{Class: ClassLimit, Message: err.Error()}
 		}
 		if settle = s; granted > 0 && req.MaxTokens == nil {
-			// The rest of the budget limits a reply without a limit.
+			// The rest of the budget limits a reply that has no other limit.
 			capped := *req.AgentCall
 			capped.MaxTokens = &granted
 			limited := *req
@@ -112,7 +112,7 @@ func (c *Client) try(ctx context.Context, l *line, req *Request, piece func(stri
 }
 
 // sendRequest sends a request to the provider. With a FirstTokenTimeout it streams the reply even
-// if no piece is needed, to notice when the reply begins.
+// if piece is nil, to detect when the reply begins.
 func (l *line) sendRequest(ctx context.Context, req *Request, piece func(string)) (*effect.AgentReply, error) {
 	switch {
 	case piece != nil:
@@ -121,14 +121,14 @@ func (l *line) sendRequest(ctx context.Context, req *Request, piece func(string)
 		reply, err := l.provider.Stream(ctx, req, func(string) {})
 		var f *Failure
 		if errors.As(err, &f) {
-			f.Partial = false // no part of it was passed on
+			f.Partial = false // the program has received no part of the reply
 		}
 		return reply, err
 	}
 	return l.provider.Ask(ctx, req)
 }
 
-// delay returns the wait after the n-th attempt (from 1).
+// delay returns the wait after the n-th attempt, counted from 1.
 func delay(p effect.Retry, n int64) time.Duration {
 	ms := p.InitialDelay
 	switch p.Backoff {
@@ -143,9 +143,10 @@ func delay(p effect.Retry, n int64) time.Duration {
 	return time.Duration(max(ms, 0)) * time.Millisecond
 }
 
-// spread varies a wait randomly (chance is from 0 to 1), so that tasks that failed together do not
-// retry together. It shortens the wait to at least half, and never below asked, the wait that the
-// provider requested. A wait of exactly that length grows by at most a tenth, and at most a second.
+// spread varies a wait randomly, so that tasks that failed together do not retry together. chance
+// is a random number between 0 and 1. spread shortens the wait to at least half, but never below
+// asked, the wait that the provider requested. If wait equals asked, spread extends it by at most a
+// tenth and at most a second.
 func spread(wait, asked time.Duration, chance float64) time.Duration {
 	if asked > 0 && wait == asked {
 		return wait + time.Duration((1-chance)*float64(min(wait/10, time.Second)))

@@ -20,7 +20,7 @@ func TestRetry(t *testing.T) {
 		replies     []testllm.Reply
 		sleeps      []time.Duration
 		requests    int
-		err         string // end of the message; "" if the reply is good
+		err         string // expected end of the error; "" if the call succeeds
 	}{
 		"no policy": {nil, nil, []testllm.Reply{failing}, nil, 1, "500 Internal Server Error: oops (the provider failed: give the agent a retry_policy, or the connection a fallback)"},
 		"the connection's": {&effect.Retry{MaxAttempts: 3, Backoff: "exponential", InitialDelay: 10}, nil,
@@ -43,7 +43,7 @@ func TestRetry(t *testing.T) {
 			got, err := ask(cl, effect.AgentCall{Retry: c.agent})
 			switch {
 			case c.err == "" && (err != nil || got.Text != "good"):
-				t.Errorf("%v, %v", got, err)
+				t.Errorf("reply = %v (error %v), want good", got, err)
 			case c.err != "" && !strings.HasSuffix(agentError(t, err).Message, c.err):
 				t.Error(err)
 			}
@@ -57,7 +57,7 @@ func TestRetry(t *testing.T) {
 	}
 }
 
-// The same request is sent again, byte for byte.
+// TestRetriesSendSameBytes checks that a retry sends exactly the same request.
 func TestRetriesSendSameBytes(t *testing.T) {
 	s, conn := server(t, "openai", testllm.Reply{Status: 500}, testllm.Reply{Text: "x"})
 	c, _ := client(t, conn)
@@ -65,12 +65,12 @@ func TestRetriesSendSameBytes(t *testing.T) {
 		t.Fatal(err)
 	}
 	if r := s.Requests(); r[0].Text != r[1].Text {
-		t.Errorf("%s\n%s", r[0].Text, r[1].Text)
+		t.Errorf("requests differ:\n%s\n%s", r[0].Text, r[1].Text)
 	}
 }
 
-// TestSpread checks that a random delay is at least half, and that a delay requested by the
-// provider is never shortened and grows by a tenth at most.
+// TestSpread checks that a random wait is at least half of the wait. A wait that the provider
+// requested is never shortened and is extended by at most a tenth.
 func TestSpread(t *testing.T) {
 	for _, c := range []struct {
 		wait, asked time.Duration
@@ -82,7 +82,7 @@ func TestSpread(t *testing.T) {
 		{1000, 800, 0, 800}, {1000, 200, 0, 500},
 	} {
 		if got := spread(c.wait, c.asked, c.chance); got != c.want {
-			t.Errorf("%+v: %d", c, got)
+			t.Errorf("spread of %+v = %d, want %d", c, got, c.want)
 		}
 	}
 }

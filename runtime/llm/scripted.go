@@ -14,7 +14,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// scripted plays replies from the manifest; see the package comment.
+// scripted plays replies from the manifest, as the package comment describes.
 type scripted struct {
 	conn  *Connection
 	sleep func(context.Context, time.Duration) error
@@ -23,8 +23,7 @@ type scripted struct {
 	replies []*scriptedReply
 }
 
-// scriptedReply is one reply of a script (manifest keys
-// connections.*.replies[]).
+// scriptedReply is one reply of a script (manifest keys connections.*.replies[]).
 type scriptedReply struct {
 	Match     string           `json:"match"`
 	Agent     string           `json:"agent"`
@@ -78,7 +77,7 @@ func openScripted(c *Connection, w *world) (Provider, error) {
 // Capabilities returns no restrictions.
 func (p *scripted) Capabilities() Capabilities { return Capabilities{} }
 
-// Stream plays the first reply that matches, word by word.
+// Stream plays the first matching reply, word by word.
 func (p *scripted) Stream(ctx context.Context, req *Request, piece func(string)) (*effect.AgentReply, error) {
 	reply, err := p.Ask(ctx, req)
 	if err != nil {
@@ -92,7 +91,7 @@ func (p *scripted) Stream(ctx context.Context, req *Request, piece func(string))
 	return reply, nil
 }
 
-// Ask plays the first reply that matches.
+// Ask plays the first matching reply.
 func (p *scripted) Ask(ctx context.Context, req *Request) (*effect.AgentReply, error) {
 	first := req.chosen
 	if req.chosen = nil; first == nil {
@@ -138,7 +137,7 @@ func (p *scripted) Ask(ctx context.Context, req *Request) (*effect.AgentReply, e
 	return out, nil
 }
 
-// chosen is the scripted reply to one request, or why there is none.
+// chosen is the scripted reply that was chosen for a request, or the error if there is none.
 type chosen struct {
 	reply *scriptedReply
 	err   error
@@ -149,7 +148,7 @@ func (p *scripted) choose(req *Request) *chosen {
 	return &chosen{r, err}
 }
 
-// takeReply finds the reply to a request and marks it as used.
+// takeReply returns the first unused reply that matches a request, and marks it as used.
 func (p *scripted) takeReply(req *Request) (*scriptedReply, error) {
 	if p.replies == nil {
 		return echo(req), nil
@@ -197,8 +196,8 @@ func colon(text string) string {
 	return ": " + text
 }
 
-// offered returns the full name of the tool that a script names: the tool with that name, or the
-// first one whose name ends in it, ignoring case.
+// offered returns the full name of the tool that a script refers to: the tool with exactly that
+// name, or else the first tool whose name ends in it, ignoring case.
 func offered(name string, tools []effect.ToolSpec) string {
 	for _, t := range tools {
 		if t.Name == name {
@@ -213,7 +212,7 @@ func offered(name string, tools []effect.ToolSpec) string {
 	return name
 }
 
-// tokens estimates a text's tokens: one for every four characters.
+// tokens estimates the number of tokens of a text: one for every four characters.
 func tokens(text string) int64 { return int64((utf8.RuneCountInString(text) + 3) / 4) }
 
 func promptTokens(req *Request) int64 {

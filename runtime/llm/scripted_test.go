@@ -36,7 +36,7 @@ func TestScriptedOrderAndMatch(t *testing.T) {
 	} {
 		got, err := ask(c, prompt(x.prompt))
 		if err != nil || got.Text != x.want {
-			t.Errorf("%s: %v, %v", x.prompt, got, err)
+			t.Errorf("prompt %s: reply %v (error %v), want %s", x.prompt, got, err, x.want)
 		}
 	}
 	_, err := ask(c, prompt("one\nmore"))
@@ -44,7 +44,7 @@ func TestScriptedOrderAndMatch(t *testing.T) {
 	want := "agent 'A' (connection 'main', model scripted): none of the script's 2 unused replies matches for the prompt \"one more\": " +
 		"add a reply to connection 'main' (Concerto.toml:4), or set `repeat = true` in one"
 	if e.Message != want {
-		t.Errorf("\n got %s\nwant %s", e.Message, want)
+		t.Errorf("error:\n got %s\nwant %s", e.Message, want)
 	}
 	if d := cmp.Diff(map[string]any{"model": "scripted", "provider": "main", "retryable": false, "reason": "script"}, e.Fields); d != "" {
 		t.Error(d)
@@ -88,7 +88,7 @@ func TestScriptedErrors(t *testing.T) {
 		e := agentError(t, err)
 		want.fields["model"], want.fields["provider"] = "scripted", "main"
 		if d := cmp.Diff(want.fields, e.Fields); d != "" || e.Message != "agent 'A' (connection 'main', model scripted): "+want.message {
-			t.Errorf("%s\n%s", e.Message, d)
+			t.Errorf("error = %s\nfields (-want +got):\n%s", e.Message, d)
 		}
 	}
 }
@@ -124,12 +124,13 @@ func TestEcho(t *testing.T) {
 	} {
 		got, err := ask(c, effect.AgentCall{Connection: "scripted", Schema: json.RawMessage(schema)})
 		if err != nil || got.Text != want {
-			t.Errorf("%s: %v, %v", schema, got, err)
+			t.Errorf("schema %s: reply %v (error %v), want %s", schema, got, err, want)
 		}
 	}
 }
 
-// TestEchoEnds checks that sampling a schema that requires itself, which has no finite value, ends.
+// TestEchoEnds checks that echo terminates for a schema that requires itself and therefore has no
+// finite value.
 func TestEchoEnds(t *testing.T) {
 	c := New(Config{})
 	schema := `{"$ref":"#/$defs/A","$defs":{"A":{"type":"object","properties":{"a":{"$ref":"#/$defs/A"}},"required":["a"]}}}`

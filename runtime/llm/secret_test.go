@@ -10,7 +10,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/testkit/testllm"
 )
 
-// A key in a reply's text is removed wherever the stream's events split it.
+// TestKeyOverSeveralEvents checks that a key in the text of a reply is removed, wherever the events
+// of the stream split it.
 func TestKeyOverSeveralEvents(t *testing.T) {
 	eachRemote(t, func(t *testing.T, provider string) {
 		for at := 1; at < len(key); at++ {
@@ -21,14 +22,15 @@ func TestKeyOverSeveralEvents(t *testing.T) {
 				c, _ := client(t, conn)
 				text, reply, err := streamed(t.Context(), c, effect.AgentCall{})
 				if want := "the key is ***KEY*** and " + form[:cut] + "…"; err != nil || text != want || reply.Text != want {
-					t.Fatalf("cut at %d: %q, %+v, %v", at, text, reply, err)
+					t.Fatalf("key split at %d: text %q, reply %+v, error %v", at, text, reply, err)
 				}
 			}
 		}
 	})
 }
 
-// Text that cannot begin a key is passed on with its event.
+// TestStreamIsNotHeldUp checks that text that cannot be the beginning of a key is passed on with
+// its event.
 func TestStreamIsNotHeldUp(t *testing.T) {
 	_, conn := server(t, "openai", testllm.Reply{Text: "ab sk- !", Pieces: []string{"ab ", "s", "k-", " !"}})
 	c, _ := client(t, conn)
@@ -46,12 +48,12 @@ func TestStreamIsNotHeldUp(t *testing.T) {
 		got = append(got, p.Text)
 	}
 	if fmt.Sprintf("%q", got) != `["ab " "sk- !"]` {
-		t.Errorf("%q", got)
+		t.Errorf("pieces = %q, want the text before the key's possible beginning immediately", got)
 	}
 }
 
-// TestKeyInReplies checks that a key is removed from all parts of a reply, streamed or not, however
-// its JSON escapes it.
+// TestKeyInReplies checks that a key is removed from all parts of a reply, streamed or whole,
+// however it is escaped in JSON.
 func TestKeyInReplies(t *testing.T) {
 	eachRemote(t, func(t *testing.T, provider string) {
 		args := `{"at":"\u0073k-very-secret","b":1}`
@@ -66,7 +68,7 @@ func TestKeyInReplies(t *testing.T) {
 				reply, err = ask(c, effect.AgentCall{})
 			}
 			if err != nil || len(reply.ToolCalls) != 1 || strings.ReplaceAll(reply.ToolCalls[0].Args, " ", "") != `{"at":"***KEY***","b":1}` {
-				t.Errorf("stream %v: %+v, %v", stream, reply, err)
+				t.Errorf("streamed %v: reply %+v (error %v), want arguments without the key", stream, reply, err)
 			}
 			if strings.Contains(reply.Text, "secret") {
 				t.Error(reply.Text)
@@ -75,7 +77,8 @@ func TestKeyInReplies(t *testing.T) {
 	})
 }
 
-// A key that an excerpt would cut is removed first.
+// TestKeyAtTheEndOfAnExcerpt checks that a key is removed before a response is cut to an excerpt,
+// which could otherwise contain a part of the key.
 func TestKeyAtTheEndOfAnExcerpt(t *testing.T) {
 	for n := 180; n < 210; n++ {
 		for _, form := range []string{key, "%73k%2Dvery-secret", base64.URLEncoding.EncodeToString([]byte("x" + key))} {
@@ -87,7 +90,7 @@ func TestKeyAtTheEndOfAnExcerpt(t *testing.T) {
 				e := agentError(t, err)
 				for _, shown := range []string{e.Message, e.Fields["raw_response"].(string)} {
 					if strings.Contains(shown, form[:6]) {
-						t.Fatalf("%d: %s", n, shown)
+						t.Fatalf("excerpt of length %d contains a part of the key: %s", n, shown)
 					}
 				}
 			}
@@ -95,7 +98,7 @@ func TestKeyAtTheEndOfAnExcerpt(t *testing.T) {
 	}
 }
 
-// Secrets are removed from an error in a stream as from one of a complete response.
+// TestKeyInAStreamsError checks that secrets are removed from an error in a stream.
 func TestKeyInAStreamsError(t *testing.T) {
 	raw := "data: {\"error\":{\"message\":\"no: \\u0073k-very-secret\"}}\n\n"
 	_, conn := server(t, "openai", testllm.Reply{Raw: &raw, Headers: map[string]string{"Content-Type": "text/event-stream"}})

@@ -15,11 +15,11 @@ import (
 
 // credentials are AWS's credentials.
 type credentials struct {
-	id, secret, token string // token is "" for credentials that do not expire
+	id, secret, token string // ID and secret of the key; token is "" for credentials that do not expire
 }
 
-// sign adds AWS's signature, version 4, to a request with this body. It signs the headers that the
-// signature requires: the host, the content type and AWS's headers.
+// sign adds AWS's signature, version 4, to a request with the given body. It signs the headers for
+// which the signature is required: the host, the content type and AWS's headers.
 func (c *credentials) sign(r *http.Request, body []byte, region, service string, at time.Time) {
 	stamp := at.UTC().Format("20060102T150405Z")
 	r.Header.Set("X-Amz-Date", stamp)
@@ -39,7 +39,7 @@ func (c *credentials) sign(r *http.Request, body []byte, region, service string,
 	r.Header.Set("Authorization", "AWS4-HMAC-SHA256 Credential="+c.id+"/"+scope+", SignedHeaders="+signed+", Signature="+hex.EncodeToString(signature))
 }
 
-// canonicalHeaders returns the names of the headers to sign, and a line for each.
+// canonicalHeaders returns the names of the headers to sign, and one line for each header.
 func canonicalHeaders(r *http.Request) (names, lines string) {
 	values := map[string]string{"host": r.Host}
 	for name, v := range r.Header {
@@ -59,7 +59,7 @@ func canonicalHeaders(r *http.Request) (names, lines string) {
 	return strings.Join(all, ";"), b.String()
 }
 
-// canonicalPath returns the path as it is sent, escaped once more.
+// canonicalPath returns the sent path, escaped a second time.
 func canonicalPath(u *url.URL) string {
 	path := u.EscapedPath()
 	if path == "" {

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestSignature signs requests whose signatures AWS publishes: two of its test suite, and the
-// example of its manual.
+// TestSignature signs requests for which AWS publishes the signatures: two requests of its test
+// suite, and the example in its manual.
 func TestSignature(t *testing.T) {
 	c := credentials{id: "AKIDEXAMPLE", secret: "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"}
 	at := time.Date(2015, 8, 30, 12, 36, 0, 0, time.UTC)
@@ -29,12 +29,12 @@ func TestSignature(t *testing.T) {
 		c.sign(r, nil, "us-east-1", v.service, at)
 		want := "AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20150830/us-east-1/" + v.service + "/aws4_request, SignedHeaders=" + v.signed + ", Signature=" + v.want
 		if got := r.Header.Get("Authorization"); got != want {
-			t.Errorf("%s %s:\n%s\nwant\n%s", v.method, v.url, got, want)
+			t.Errorf("header Authorization of %s %s:\n%s\nwant\n%s", v.method, v.url, got, want)
 		}
 	}
 }
 
-// TestSignedPath checks that a path is signed as it is sent, escaped once more.
+// TestSignedPath checks that the signature uses the sent path, escaped a second time.
 func TestSignedPath(t *testing.T) {
 	for path, want := range map[string]string{
 		"":                              "/",
@@ -46,7 +46,7 @@ func TestSignedPath(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := canonicalPath(r.URL); got != want {
-			t.Errorf("%s: %s, want %s", path, got, want)
+			t.Errorf("canonicalPath of %s = %s, want %s", path, got, want)
 		}
 	}
 }

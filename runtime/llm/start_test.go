@@ -8,8 +8,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// TestStartChoosesReplies checks that started calls use a script in their order, however long each
-// takes, and that a stopped call ends.
+// TestStartChoosesReplies checks that started calls use the replies of a script in the order of
+// their starts, however long each call takes, and that a stopped call ends.
 func TestStartChoosesReplies(t *testing.T) {
 	c, _ := script(t, `[{"text": "one"}, {"text": "two", "delay_ms": 5}, {"text": "three"}]`)
 	type outcome struct {
@@ -29,7 +29,7 @@ func TestStartChoosesReplies(t *testing.T) {
 			done <- o
 		})
 		if !ok {
-			t.Fatal("not started")
+			t.Fatal("Start did not accept the scripted call")
 		}
 		all = append(all, done)
 	}
@@ -43,11 +43,11 @@ func TestStartChoosesReplies(t *testing.T) {
 		t.Error(o)
 	}
 	if _, ok := c.Start(context.Background(), &effect.Sleep{}, nil); ok {
-		t.Error("started a sleep")
+		t.Error("Start accepted a sleep")
 	}
 	call := prompt("x")
 	call.Connection = "unknown"
 	if _, ok := c.Start(context.Background(), &call, nil); ok {
-		t.Error("started on a connection that is not there")
+		t.Error("Start accepted a call of an unknown connection")
 	}
 }

@@ -8,36 +8,37 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// streams contains the calls with streamed replies, by number.
+// streams contains the calls with streamed replies, by the number of the stream.
 type streams struct {
 	mu   sync.Mutex
 	last int64
 	open map[int64]*stream
 }
 
-// stream is one such call. Its goroutine asks the model and stores the pieces here. If too many
-// bytes are waiting, the goroutine waits.
+// stream is a call with a streamed reply. Its goroutine calls the model and stores the pieces of
+// the reply here. If too much text is unread, the goroutine waits.
 type stream struct {
 	cancel context.CancelFunc
 
 	mu    sync.Mutex
-	text  []string // unread pieces
-	size  int      // their size in bytes
+	text  []string // pieces that were not read
+	size  int      // size of text in bytes
 	reply *effect.AgentReply
 	err   error
 	over  bool
-	more  chan struct{} // signals that something has arrived
+	more  chan struct{} // signals that a piece or the end has arrived
 	room  chan struct{} // signals that text was read
 }
 
-// maxWaiting limits the unread text, in bytes. Beyond it, the provider must wait.
+// maxWaiting is the number of unread bytes above which the provider must wait.
 const maxWaiting = 1 << 20
 
-// openStream begins a call. A scripted reply is chosen at once.
+// openStream begins a call with a streamed reply. It chooses a scripted reply immediately.
 func (c *Client) openStream(ctx context.Context, call *effect.AgentCall) (effect.Result, error) {
 	req := &Request{AgentCall: call}
 	c.choose(req)
-	// The stream outlives the request that opens it; the end of the run closes it.
+	// The stream lives longer than the request that opens it; Close closes it at the end of the
+	// run.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	s := &stream{cancel: cancel, more: make(chan struct{}, 1), room: make(chan struct{}, 1)}
 	id := c.streams.addStream(s)
@@ -61,7 +62,7 @@ func signal(c chan struct{}) {
 	}
 }
 
-// putText adds text when there is room, or when ctx has ended.
+// putText stores text when there is room for it. If ctx has ended, it does not wait for room.
 func (s *stream) putText(ctx context.Context, text string) {
 	for {
 		s.mu.Lock()
@@ -79,7 +80,7 @@ func (s *stream) putText(ctx context.Context, text string) {
 	}
 }
 
-// nextPiece waits for text or the end of the reply.
+// nextPiece waits for text or for the end of the reply.
 func (c *Client) nextPiece(ctx context.Context, id int64) (effect.Result, error) {
 	s := c.streams.get(id)
 	if s == nil {
@@ -103,8 +104,8 @@ func (c *Client) nextPiece(ctx context.Context, id int64) (effect.Result, error)
 	}
 }
 
-// takePiece returns the next piece, or nil if there is none. The reply, or the error, follows all
-// text.
+// takePiece returns the next piece, or nil if none has arrived. The reply or the error follows
+// after all text.
 func (s *stream) takePiece() (*effect.StreamPiece, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -137,7 +138,7 @@ func (t *streams) get(id int64) *stream {
 	return t.open[id]
 }
 
-// endStream closes a stream, and aborts its request if that is running.
+// endStream closes a stream and aborts its request if the request is running.
 func (t *streams) endStream(id int64) {
 	t.mu.Lock()
 	s := t.open[id]

@@ -12,7 +12,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/testkit/testllm"
 )
 
-// open begins a stream.
+// open opens a stream. next returns its next piece, and end closes it.
 func open(t *testing.T, c *Client) (next func(context.Context) (*effect.StreamPiece, error), end func()) {
 	t.Helper()
 	r, err := c.Perform(t.Context(), &effect.StreamOpen{AgentCall: effect.AgentCall{Agent: "A", Connection: "main",
@@ -33,10 +33,10 @@ func open(t *testing.T, c *Client) (next func(context.Context) (*effect.StreamPi
 	}
 }
 
-// twoPieces is the number of events up to the second piece of a text.
+// twoPieces is the number of events of a stream up to its second piece of text, by provider.
 var twoPieces = map[string]int{"openai": 3, "anthropic": 5, "gemini": 2, "ollama": 2, "azure": 3, "vertex": 2, "bedrock": 3}
 
-// A stream is closed in the middle of the reply: the request is aborted.
+// TestStreamClosed closes a stream in the middle of the reply. The request must be aborted.
 func TestStreamClosed(t *testing.T) {
 	eachRemote(t, func(t *testing.T, provider string) {
 		s, conn := server(t, provider, testllm.Reply{Text: "a b c d", StreamEnd: testllm.StreamEnd{HangAfter: twoPieces[provider]}})
@@ -47,14 +47,15 @@ func TestStreamClosed(t *testing.T) {
 		}
 		end()
 		<-s.Disconnected
-		end() // it is closed already
+		end() // the stream is already closed
 		if _, err := next(t.Context()); err == nil || err.Error() != "llm: there is no stream 1" {
 			t.Error(err)
 		}
 	})
 }
 
-// A wait for more ends with its context; the stream continues.
+// TestStreamWaitEnds ends the context of a wait for the next piece. The wait must end, and the
+// stream must continue.
 func TestStreamWaitEnds(t *testing.T) {
 	s, conn := server(t, "openai", testllm.Reply{Hang: true})
 	c, _ := client(t, conn)
@@ -70,7 +71,7 @@ func TestStreamWaitEnds(t *testing.T) {
 	<-s.Disconnected
 }
 
-// Closing the client closes open streams.
+// TestCloseEndsStreams checks that closing the client closes its open streams.
 func TestCloseEndsStreams(t *testing.T) {
 	s, conn := server(t, "openai", testllm.Reply{Hang: true})
 	c := New(Config{Connections: []Connection{conn}, Getenv: func(string) (string, bool) { return key, true }})
@@ -80,8 +81,8 @@ func TestCloseEndsStreams(t *testing.T) {
 	<-s.Disconnected
 }
 
-// TestCutStream checks that a stream that breaks off returns its text, then the error, without a
-// retry, because a part of the reply was passed on.
+// TestCutStream breaks off a streamed response. The text so far must be returned, followed by the
+// error. There must be no retry, because a part of the reply was already passed on.
 func TestCutStream(t *testing.T) {
 	eachRemote(t, func(t *testing.T, provider string) {
 		s, conn := server(t, provider, testllm.Reply{Text: "a b c d", StreamEnd: testllm.StreamEnd{CutAfter: twoPieces[provider]}})
@@ -91,7 +92,7 @@ func TestCutStream(t *testing.T) {
 		text, _, err := streamed(t.Context(), c, effect.AgentCall{})
 		e := agentError(t, err)
 		if text != "a b " || e.Fields["reason"] != "connection" || e.Fields["retryable"] != false || len(s.Requests()) != 1 {
-			t.Errorf("%q, %s, %v, %d requests", text, e.Message, e.Fields, len(s.Requests()))
+			t.Errorf("text = %q, error = %s, fields = %v after %d requests; want \"a b \" and a connection error without a retry", text, e.Message, e.Fields, len(s.Requests()))
 		}
 		if !strings.HasSuffix(e.Message, "closed the connection before the response was complete") {
 			t.Error(e.Message)
@@ -99,7 +100,8 @@ func TestCutStream(t *testing.T) {
 	})
 }
 
-// Before the first piece a stream is retried like any call.
+// TestStreamRetries checks that a streamed call that fails before its first piece is retried like
+// any call.
 func TestStreamRetries(t *testing.T) {
 	s, conn := server(t, "openai", testllm.Reply{Status: 500}, testllm.Reply{Text: "x", StreamEnd: testllm.StreamEnd{CutAfter: 1}}, testllm.Reply{Text: "good"})
 	conn.Retry = &effect.Retry{MaxAttempts: 3}
@@ -109,7 +111,8 @@ func TestStreamRetries(t *testing.T) {
 	}
 }
 
-// A server that does not stream sends a complete response.
+// TestUnstreamedStream checks that a complete response to a streaming request is accepted. Servers
+// that do not stream send one.
 func TestUnstreamedStream(t *testing.T) {
 	raw := `{"choices":[{"message":{"content":"all at once"},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":2}}`
 	_, conn := server(t, "openai", testllm.Reply{Raw: &raw, Headers: map[string]string{"Content-Type": "application/json; charset=utf-8"}})
@@ -120,7 +123,8 @@ func TestUnstreamedStream(t *testing.T) {
 	}
 }
 
-// Errors in the middle of a stream, as providers send them.
+// TestErrorsInStreams checks the errors for error events in the middle of a stream, for each
+// provider.
 func TestErrorsInStreams(t *testing.T) {
 	for name, c := range map[string]struct {
 		provider, raw, want string
@@ -144,12 +148,12 @@ func TestErrorsInStreams(t *testing.T) {
 		_, _, err := streamed(t.Context(), cl, effect.AgentCall{})
 		e := agentError(t, err)
 		if !strings.Contains(e.Message, c.want) || e.Fields["reason"] != string(c.class) {
-			t.Errorf("%s: %s %v", name, e.Message, e.Fields)
+			t.Errorf("%s: error %s with fields %v, want %q", name, e.Message, e.Fields, c.want)
 		}
 	}
 }
 
-// An HTML page instead of a stream is recognised by its type.
+// TestHTMLStream checks that an HTML page instead of a stream is recognised by its content type.
 func TestHTMLStream(t *testing.T) {
 	raw := "<!doctype html>\n\n<p>Sign in</p>"
 	_, conn := server(t, "openai", testllm.Reply{Raw: &raw, Headers: map[string]string{"Content-Type": "text/html"}})
@@ -160,8 +164,9 @@ func TestHTMLStream(t *testing.T) {
 	}
 }
 
-// TestEndlessStream checks that an endless stream is ended by the call's timeout or by the limit on
-// its size. A slow reader slows the provider down and uses no memory.
+// TestEndlessStream checks that an endless stream is ended by the timeout of the call or by the
+// limit on its size. If the program reads slowly, the provider must wait, and the unread text must
+// not use much memory.
 func TestEndlessStream(t *testing.T) {
 	for _, provider := range []string{"openai", "ollama"} { // one of each framing
 		s, conn := server(t, provider, testllm.Reply{Text: strings.Repeat("x", 100_000), StreamEnd: testllm.StreamEnd{Endless: true}})
@@ -169,7 +174,7 @@ func TestEndlessStream(t *testing.T) {
 		text, _, err := streamed(t.Context(), c, effect.AgentCall{})
 		e := agentError(t, err)
 		if len(text) < 16<<20 || len(text) > maxAnswer || !strings.HasSuffix(e.Message, "the response is longer than 33554432 bytes (request less, or set max_tokens)") {
-			t.Errorf("%d bytes, %s", len(text), e.Message)
+			t.Errorf("got %d bytes and error %s, want the error of a too long response", len(text), e.Message)
 		}
 		<-s.Disconnected
 	}
@@ -182,7 +187,7 @@ func TestSlowReader(t *testing.T) {
 	if _, err := next(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	// The stream's goroutine blocks after a piece beyond the limit.
+	// The stream's goroutine blocks after it has stored a piece beyond the limit.
 	str := c.streams.get(1)
 	for full := false; !full; {
 		str.mu.Lock()
@@ -194,15 +199,15 @@ func TestSlowReader(t *testing.T) {
 	}
 	str.mu.Lock()
 	if n := str.size; n > maxWaiting+200_000 {
-		t.Errorf("%d bytes wait", n)
+		t.Errorf("%d unread bytes are stored, want about maxWaiting at most", n)
 	}
 	str.mu.Unlock()
 	end()
 	<-s.Disconnected
 }
 
-// TestSilentStream checks that silence in a stream, and a response that arrives byte by byte, end
-// with the timeout, which states how much had arrived.
+// TestSilentStream checks that a silent stream and a stream that arrives byte by byte end with the
+// timeout. The error must contain the number of bytes that arrived.
 func TestSilentStream(t *testing.T) {
 	eachRemote(t, func(t *testing.T, provider string) {
 		s, conn := server(t, provider, testllm.Reply{Text: "a b c", StreamEnd: testllm.StreamEnd{HangAfter: 3}, Chunk: 1})
@@ -218,8 +223,8 @@ func TestSilentStream(t *testing.T) {
 	})
 }
 
-// TestFirstTokenTimeout checks that the next connection is asked if a reply does not begin in time,
-// even if no pieces are needed.
+// TestFirstTokenTimeout checks that the next connection is called if a reply does not begin in
+// time, even if the reply is not streamed to the program.
 func TestFirstTokenTimeout(t *testing.T) {
 	s, conn := server(t, "openai", testllm.Reply{Hang: true, Repeat: true})
 	conn.FirstTokenTimeout = 0.05
@@ -240,7 +245,8 @@ func TestFirstTokenTimeout(t *testing.T) {
 	}
 }
 
-// A reply that has begun in time is not ended by the first-token timeout.
+// TestFirstTokenInTime checks that the first-token timeout does not end a reply that has begun in
+// time.
 func TestFirstTokenInTime(t *testing.T) {
 	_, conn := server(t, "openai", testllm.Reply{Text: "x y", Chunk: 1})
 	conn.FirstTokenTimeout = 60
@@ -250,7 +256,7 @@ func TestFirstTokenInTime(t *testing.T) {
 	}
 }
 
-// Ten megabytes are read completely.
+// TestBigReply checks that a reply of ten megabytes is read completely.
 func TestBigReply(t *testing.T) {
 	eachRemote(t, func(t *testing.T, provider string) {
 		_, conn := server(t, provider, testllm.Reply{Big: 10 << 20, Repeat: true})
@@ -262,7 +268,8 @@ func TestBigReply(t *testing.T) {
 	})
 }
 
-// Scripted streams arrive word by word, in the script's order.
+// TestScriptedStream checks that scripted streams arrive word by word, and use the replies in the
+// order of the script.
 func TestScriptedStream(t *testing.T) {
 	c, _ := script(t, `[{"text": "one two"}, {"error": {"status": 500}}]`)
 	next, _ := open(t, c)
@@ -286,7 +293,8 @@ func TestScriptedStream(t *testing.T) {
 	}
 }
 
-// An unknown connection is reported by the first wait.
+// TestStreamOfUnknownConnection checks that the first wait for a piece reports an unknown
+// connection.
 func TestStreamOfUnknownConnection(t *testing.T) {
 	c, _ := client(t)
 	_, _, err := streamed(t.Context(), c, effect.AgentCall{})

@@ -9,8 +9,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
-// replySchema is the reply's JSON Schema in the form that providers require: an object at the top.
-// Any other schema is wrapped in an object with the member "value".
+// replySchema is the JSON Schema of a reply in the form that providers require, with an object at
+// the top. A schema of another type is wrapped in an object with the member "value".
 type replySchema struct {
 	by      SchemaBy
 	name    string
@@ -20,7 +20,7 @@ type replySchema struct {
 
 var notName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^A-Za-z0-9_-]+`) })
 
-// newWanted prepares a request's schema, or returns nil if it has none.
+// newWanted returns the replySchema of a request, or nil if the request has no schema.
 func newWanted(req *Request, c Capabilities) *replySchema {
 	if len(req.Schema) == 0 {
 		return nil
@@ -54,13 +54,14 @@ func newWanted(req *Request, c Capabilities) *replySchema {
 	return w
 }
 
-// native reports whether the schema is sent in a field of the request.
+// native reports whether the schema is sent as a field of the request.
 func (w *replySchema) native() bool { return w != nil && w.by == SchemaNative }
 
 // asTool reports whether the schema is sent as a tool that the model must call.
 func (w *replySchema) asTool() bool { return w != nil && w.by == SchemaTool }
 
-// system returns the system prompt, with the schema if the provider supports no other way.
+// system returns the system prompt. It contains the schema if the provider supports no other way to
+// send it.
 func (w *replySchema) system(prompt string) string {
 	if w == nil || w.by != SchemaPrompted {
 		return prompt
@@ -71,8 +72,8 @@ func (w *replySchema) system(prompt string) string {
 	return prompt + "When you give the answer, give nothing but JSON that fits this JSON Schema:\n" + string(w.schema)
 }
 
-// unwrap returns a reply's text without the wrapping object. A text that is not wrapped, because
-// the model ignored the schema, is returned unchanged.
+// unwrap returns the text of a reply without the wrapping object. If the model ignored the schema
+// and the text is not wrapped, it is returned unchanged.
 func (w *replySchema) unwrap(t string) string {
 	if w == nil || !w.wrapped {
 		return t
@@ -88,15 +89,15 @@ func (w *replySchema) unwrap(t string) string {
 	return string(o.Value)
 }
 
-// The description of the tool whose call is the answer.
+// answerTool is the description of the tool whose call is the answer.
 const answerTool = "Give the answer with this tool."
 
-// strictKeywords are the members of a schema that OpenAI's strict mode supports.
+// strictKeywords contains the keywords of JSON Schema that OpenAI's strict mode supports.
 var strictKeywords = map[string]bool{"type": true, "properties": true, "required": true, "additionalProperties": true, "items": true,
 	"enum": true, "const": true, "anyOf": true, "description": true, "$ref": true, "$defs": true, "title": true}
 
 // strict reports whether OpenAI's strict mode supports the schema. Each object must require all of
-// its members and allow no others, and each keyword must be one of strictKeywords.
+// its members and allow no others, and may use only strictKeywords.
 func strict(schema json.RawMessage) bool {
 	var o map[string]json.RawMessage
 	if json.Unmarshal(schema, &o) != nil || len(o) == 0 {

@@ -8,22 +8,22 @@ import (
 	"time"
 )
 
-// tokenAge is how long a command's token is used. Google's tokens are valid for an hour.
+// tokenAge is how long a token of token_command is used. Google's tokens are valid for an hour.
 const tokenAge = 30 * time.Minute
 
-// tokenSource is a command that prints a key, such as an access token. It is safe for concurrent
+// tokenSource runs a command that prints a key, such as an access token. It is safe for concurrent
 // use.
 type tokenSource struct {
 	command []string
 	world   *world
-	origin  string // position of the connection's section, for messages
+	origin  string // position of the connection's section, for error texts
 
 	mu    sync.Mutex
-	token string // "" if a new one is needed
+	token string // current token; "" if a new one is needed
 	since time.Time
 }
 
-// get returns the token. It runs the command if there is none, or it is too old.
+// get returns the current token. It runs the command if there is no token or the token is too old.
 func (t *tokenSource) get(ctx context.Context) (string, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -49,7 +49,7 @@ func (t *tokenSource) get(ctx context.Context) (string, error) {
 	return out, nil
 }
 
-// discard discards a token that was refused.
+// discard removes the current token, which the provider has refused.
 func (t *tokenSource) discard() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -12,8 +12,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/testkit/testllm"
 )
 
-// TestTokenCommand checks that a command's key is used until it is too old or refused, and is in no
-// reply.
+// TestTokenCommand checks that the token of a command is used until it is too old or refused, and
+// that no reply contains it.
 func TestTokenCommand(t *testing.T) {
 	s, conn := server(t, "vertex", testllm.Reply{Text: "ya29.token-1", Repeat: true})
 	conn.APIKeyEnv, conn.TokenCommand = "", []string{"gcloud", "print"}
@@ -44,11 +44,12 @@ func TestTokenCommand(t *testing.T) {
 		sent = append(sent, r.Header.Get("Authorization"))
 	}
 	if want := []string{"Bearer ya29.token-1", "Bearer ya29.token-1", "Bearer ya29.token-2"}; !slices.Equal(sent, want) {
-		t.Errorf("%q", sent)
+		t.Errorf("sent tokens = %q, want the first one twice and then the second", sent)
 	}
 }
 
-// TestTokenRefused checks that a refused token is renewed once; then the call fails.
+// TestTokenRefused checks that a refused token is renewed once. If the new token is refused too,
+// the call must fail.
 func TestTokenRefused(t *testing.T) {
 	for _, twice := range []bool{false, true} {
 		replies := []testllm.Reply{{Status: 401, Error: "expired"}, {Text: "fine"}}
@@ -63,12 +64,12 @@ func TestTokenRefused(t *testing.T) {
 		_, err := ask(c, effect.AgentCall{})
 		c.Close()
 		if (err != nil) != twice || ran != 2 || len(s.Requests()) != 2 {
-			t.Errorf("twice %v: %v, the command ran %d times, %d requests", twice, err, ran, len(s.Requests()))
+			t.Errorf("refused twice %v: error %v after %d runs of the command and %d requests, want 2 and 2", twice, err, ran, len(s.Requests()))
 		}
 	}
 }
 
-// TestTokenCommandFails checks that nothing is sent without a token.
+// TestTokenCommandFails checks that no request is sent if the command prints no token.
 func TestTokenCommandFails(t *testing.T) {
 	for _, r := range []struct {
 		out  string
@@ -86,7 +87,7 @@ func TestTokenCommandFails(t *testing.T) {
 		_, err := ask(c, effect.AgentCall{})
 		c.Close()
 		if err == nil || !strings.Contains(err.Error(), r.want) || len(s.Requests()) != 0 {
-			t.Errorf("%v, want %s", err, r.want)
+			t.Errorf("error = %v, want %s without a request", err, r.want)
 		}
 	}
 }

@@ -2,14 +2,14 @@ package llm
 
 import "errors"
 
-// vertex is Gemini's API as Google Cloud serves it: the path contains the project and the location,
+// vertex implements Gemini's API on Google Cloud. The path contains the project and the location,
 // and an access token replaces the key.
 type vertex struct {
 	gemini
-	under string // the path up to the model
+	under string // path up to the name of the model
 }
 
-// vertexAddress returns the address of a location's models.
+// vertexAddress returns the address of the API for a location.
 func vertexAddress(location string) string {
 	switch location {
 	case "":

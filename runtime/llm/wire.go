@@ -2,28 +2,29 @@ package llm
 
 import "github.com/concerto-lang/concerto/internal/data/effect"
 
-// wire encodes requests and decodes responses of one provider's API. It has no connection and no
-// state; remote sends the requests.
+// wire encodes the requests and decodes the responses of one provider's API. It has no connection
+// and no state; remote sends the requests.
 type wire interface {
 	Capabilities() Capabilities
-	// path returns the path of a request, relative to the connection's base.
+	// path returns the path of a request, relative to the root of the endpoint.
 	path(req *Request, stream bool) string
-	// body returns the request for encoding as JSON; w is the schema, or nil.
+	// body returns the value that is encoded as the JSON body of the request. w is the schema of
+	// the reply, or nil.
 	body(req *Request, w *replySchema, stream bool) any
-	// read decodes a whole response. The error is a *Failure, or one of decoding.
+	// read decodes a whole response. The error is a *Failure, or an error of decoding.
 	read(answer []byte, w *replySchema) (*effect.AgentReply, error)
-	// assemble begins to decode a streamed response.
+	// assemble returns an assembly for a streamed response.
 	assemble(w *replySchema) assembly
 	// refusal decodes the body of a response with an error status.
 	refusal(body []byte) refusal
 }
 
-// assembly assembles a streamed response.
+// assembly assembles a reply from the events of a streamed response.
 type assembly interface {
-	// event decodes the data of one event and returns the text that it adds to the reply. The error
-	// is a *Failure, or one of decoding.
+	// event decodes the data of one event and returns the text that the event adds to the reply.
+	// The error is a *Failure, or an error of decoding.
 	event(data []byte) (text string, err error)
-	// reply returns the whole reply; ok is false if the stream broke off.
+	// reply returns the whole reply. ok is false if the stream broke off.
 	reply() (r *effect.AgentReply, ok bool)
 }
 

@@ -162,7 +162,7 @@ func (c *Call) allow(a decision.Answer, by audit.Actor, took time.Duration) {
 	}
 }
 
-// edit replaces the arguments with input. A redaction mark in input stands for the original value,
+// edit replaces the arguments with input. A redaction mark in input represents the original value,
 // which is restored.
 func (c *Call) edit(input json.RawMessage) {
 	v, err := jsonschema.Decode(input)

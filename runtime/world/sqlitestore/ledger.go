@@ -154,8 +154,8 @@ func distinct(texts []string) []string {
 	return slices.Compact(texts)
 }
 
-// uproot removes a damaged record. Because its words and keys are unknown, it searches all postings
-// for the record.
+// uproot removes a damaged record. Because the record's words and keys are unknown, it removes all
+// rows of the record from the postings.
 func (f *file) uproot(id int64) error {
 	for _, sql := range []string{sqlStrike, `DELETE FROM word WHERE record = ?`, `DELETE FROM record_key WHERE record = ?`} {
 		if err := f.runStatement(sql, nil, id); err != nil {
