@@ -17,7 +17,7 @@ import (
 	"github.com/concerto-lang/concerto/runtime/terminalhost"
 )
 
-// startBeside starts a process with a bridge, and returns the bridge's path.
+// startBeside starts a process that has a bridge, and returns the path of the bridge.
 func startBeside(t *testing.T, c *keeper.Client) (conn *keeper.Conn, path string) {
 	t.Helper()
 	path = mcpbridge.Path()
@@ -28,7 +28,7 @@ func startBeside(t *testing.T, c *keeper.Client) (conn *keeper.Conn, path string
 	return conn, path
 }
 
-// over is a client of a bridge.
+// over is a client that is connected to a bridge.
 type over struct {
 	net.Conn
 	in *bufio.Reader
@@ -51,7 +51,7 @@ func (o over) send(t *testing.T, line string) {
 	}
 }
 
-// shell is a command of sh.
+// shell returns the specification of a command that sh runs.
 func shell(t *testing.T, command string) *terminalhost.Spec {
 	t.Helper()
 	path, args, err := terminalhost.Shell(command, nil, "/", os.Environ())
@@ -61,8 +61,9 @@ func shell(t *testing.T, command string) *terminalhost.Spec {
 	return &terminalhost.Spec{Path: path, Args: args, Env: os.Environ(), Dir: "/", Retain: terminalhost.Most}
 }
 
-// TestBridgeOutlivesTheRun checks that lines of a bridge are in the process's output after what it
-// had written before, and wait for the run's next process, which alone answers them.
+// TestBridgeOutlivesTheRun sends lines over a bridge while no client is connected. The lines must
+// appear in the output after everything that the process wrote before. They must wait for the next
+// client, and only that client may answer them.
 func TestBridgeOutlivesTheRun(t *testing.T) {
 	dir := t.TempDir()
 	first := client(t, dir, 1)
@@ -91,20 +92,20 @@ func TestBridgeOutlivesTheRun(t *testing.T) {
 	}
 	expectLines(t, b, "before", "\x1e1 one", "\x1e1 two")
 	if b.Opened().Accepted != 2 {
-		t.Errorf("the keeper accepted %d frames", b.Opened().Accepted)
+		t.Errorf("the keeper accepted %d frames, want 2", b.Opened().Accepted)
 	}
 	answer(b, 3, "to two")
 	for _, want := range []string{"to one\n", "to two\n"} {
 		if got, err := o.in.ReadString('\n'); err != nil || got != want {
-			t.Errorf("the answer is %q (%v), want %q", got, err, want)
+			t.Errorf("answer = %q (error %v), want %q", got, err, want)
 		}
 	}
-	// A line belongs to the exchange in which it is sent: after what was counted before.
+	// The bridge's line must be inserted after the bytes that BytesSent has counted.
 	mark := b.BytesSent()
 	o.send(t, "three")
 	l, err := b.ReadLine()
 	if err != nil || string(l.Text) != "\x1e1 three" || l.Offset < mark {
-		t.Errorf("received %q at %d (%v), the mark was %d", l.Text, l.Offset, err, mark)
+		t.Errorf("line = %q at offset %d (error %v), want the third request after offset %d", l.Text, l.Offset, err, mark)
 	}
 	o.Close()
 	expectLines(t, b, "\x1e1")
@@ -112,12 +113,12 @@ func TestBridgeOutlivesTheRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(filepath.Dir(path)); !os.IsNotExist(err) {
-		t.Errorf("the bridge's directory is left: %v", err)
+		t.Errorf("the bridge's directory was not removed: %v", err)
 	}
 }
 
-// TestTerminalsOutliveTheRun checks that commands keep running, and that the run's next process
-// knows them, even if the previous one did not learn that they were started.
+// TestTerminalsOutliveTheRun checks that commands continue to run without a client. The next client
+// must find them, even if the previous one did not receive the answer to its request to start them.
 func TestTerminalsOutliveTheRun(t *testing.T) {
 	dir := t.TempDir()
 	first := client(t, dir, 1)
@@ -128,7 +129,7 @@ func TestTerminalsOutliveTheRun(t *testing.T) {
 	}
 	first.Leave()
 	if _, err := a.Terminals().Output(id); !errors.Is(err, keeper.ErrLeft) {
-		t.Errorf("of a terminal that is left: %v", err)
+		t.Errorf("Output after Leave: error %v, want ErrLeft", err)
 	}
 	second := client(t, dir, 2)
 	if _, err := second.Attach(); err != nil {
@@ -139,25 +140,25 @@ func TestTerminalsOutliveTheRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	if reopened, err := b.Terminals().Open(1, shell(t, "exit 9")); err != nil || reopened != id {
-		t.Errorf("opened again it is %s (%v), and was %s", reopened, err, id)
+		t.Errorf("repeated Open = %s (error %v), want %s", reopened, err, id)
 	}
 	if o, err := b.Terminals().Output(id); err != nil || o.Exit != nil {
-		t.Errorf("it has %+v (%v)", o, err)
+		t.Errorf("output = %+v (error %v), want a running command", o, err)
 	}
 	write(t, filepath.Join(dir, "fifo"), "hello\n")
 	if exit, err := b.Terminals().Await(id); err != nil || exit.Code != 7 {
-		t.Errorf("it ended by %+v (%v)", exit, err)
+		t.Errorf("exit = %+v (error %v), want code 7", exit, err)
 	}
 	if o, err := b.Terminals().Output(id); err != nil || o.Text != "got hello\n" {
-		t.Errorf("it has %+v (%v)", o, err)
+		t.Errorf("output = %+v (error %v), want \"got hello\"", o, err)
 	}
-	for range 2 { // the answer to the first may be lost
+	for range 2 { // the request is repeated because the first answer may be lost
 		if err := b.Terminals().Release(2, id); err != nil {
 			t.Error(err)
 		}
 	}
 	if _, err := b.Terminals().Output(id); !errors.Is(err, terminalhost.ErrNone) {
-		t.Errorf("of a terminal that is released: %v", err)
+		t.Errorf("Output after Release: error %v, want ErrNone", err)
 	}
 	if err := second.End(); err != nil {
 		t.Fatal(err)
@@ -185,8 +186,8 @@ func write(t *testing.T, name, text string) {
 	}
 }
 
-// TestTerminalsAndBridgeEndWithHost checks that terminals and the bridge end with their host,
-// however that ends.
+// TestTerminalsAndBridgeEndWithHost checks that the terminals and the bridge of a host end together
+// with the host, whichever way it ends.
 func TestTerminalsAndBridgeEndWithHost(t *testing.T) {
 	for name, end := range map[string]func(t *testing.T, dir string, c *keeper.Client, host *keeper.Conn){
 		"itself": func(t *testing.T, _ string, _ *keeper.Client, host *keeper.Conn) {
@@ -246,8 +247,8 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// TestLinesAreNotMixed checks that a bridge's line is not inserted into a line that the process has
-// not completed.
+// TestLinesAreNotMixed checks that a line of a bridge is not inserted into an incomplete line of
+// the process.
 func TestLinesAreNotMixed(t *testing.T) {
 	c := client(t, t.TempDir(), 1)
 	host, path := startBeside(t, c)
@@ -273,17 +274,17 @@ func TestLinesAreNotMixed(t *testing.T) {
 			own++
 		}
 		if string(l.Text) != want {
-			t.Fatalf("received %q, want %q", l.Text, want)
+			t.Fatalf("line = %q, want %q", l.Text, want)
 		}
 	}
 	must(t, c.End())
 }
 
-// TestSignalsOfTheKeeperAreItsOwn checks that the keeper ignores Ctrl-C and the end of its
-// terminal, and that its children do not.
+// TestSignalsOfTheKeeperAreItsOwn checks that the keeper's children do not inherit its setting to
+// ignore SIGINT and SIGHUP.
 func TestSignalsOfTheKeeperAreItsOwn(t *testing.T) {
 	if _, err := os.Stat("/proc/self/status"); err != nil {
-		t.Skip("there is no /proc")
+		t.Skip("this system has no /proc")
 	}
 	c := client(t, t.TempDir(), 1)
 	a, _ := startBeside(t, c)
@@ -300,7 +301,7 @@ func TestSignalsOfTheKeeperAreItsOwn(t *testing.T) {
 	}
 	var ignored uint64
 	if _, err := fmt.Sscanf(o.Text, "SigIgn: %x", &ignored); err != nil || ignored&(1<<(syscall.SIGHUP-1)|1<<(syscall.SIGINT-1)) != 0 {
-		t.Errorf("it ignores %q (%v)", o.Text, err)
+		t.Errorf("signals ignored by the child = %q (error %v), want neither SIGHUP nor SIGINT", o.Text, err)
 	}
 	if err := c.End(); err != nil {
 		t.Fatal(err)

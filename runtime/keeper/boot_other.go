@@ -2,5 +2,5 @@
 
 package keeper
 
-// bootID returns "": only connecting shows whether a keeper is running.
+// bootID returns "", so that a client must try to connect to determine whether a keeper is running.
 func bootID() string { return "" }

@@ -21,18 +21,18 @@ import (
 
 // Options configures New.
 type Options struct {
-	Dir        string   // the run's directory
-	Run        string   // its id
-	Owner      int64    // number of the run's process: n of its start or resume record
+	Dir        string   // directory of the run
+	Run        string   // ID of the run
+	Owner      int64    // number of this process among the owners of the run: n of its start or resume record
 	Executable string   // path of the concerto program
 	Args       []string // arguments that start the keeper; nil means "keeper"
-	Env        []string // additional environment of the keeper, for tests
-	// how long the hosts wait for the run's next process; 0 means DefaultOrphan
+	Env        []string // additional environment of the keeper; used by tests
+	// how long the hosts wait for the next owner of the run; 0 means DefaultOrphan
 	Orphan  time.Duration
 	Secrets []Secret // secrets that must not appear in the keeper's files
 }
 
-// Client is a run's connection to its keeper. It is safe for concurrent use.
+// Client is the connection of a run to its keeper. It is safe for concurrent use.
 type Client struct {
 	opts Options
 
@@ -40,10 +40,10 @@ type Client struct {
 	link        *link // nil before the first connection
 	left        bool
 	secrets     []Secret
-	lastNumbers map[string]int64 // the highest process number of each host in the run
+	lastNumbers map[string]int64 // highest process number in the run, by host
 }
 
-// New returns a Client. It starts no keeper; the first Start does.
+// New returns a Client. The first Start starts the keeper.
 func New(o Options) *Client {
 	if o.Orphan <= 0 {
 		o.Orphan = DefaultOrphan
@@ -71,27 +71,28 @@ func parseID(text string) (id ID, ok bool) {
 	return ID{text[:at], k}, err == nil
 }
 
-// Last returns the highest process number of a host in the run, or 0.
+// Last returns the highest process number of a host in the run, or 0 if the host has no process.
 func (c *Client) Last(host string) int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.lastNumbers[host]
 }
 
-// Secret adds a secret that becomes known during the run.
+// Secret adds a secret that became known during the run.
 func (c *Client) Secret(s Secret) {
 	c.mu.Lock()
 	c.secrets = append(c.secrets, s)
 	l := c.link
 	c.mu.Unlock()
 	if l != nil {
-		_ = l.Send(request{Op: opSecrets, Secrets: []Secret{s}}) // a lost keeper writes no file
+		_ = l.Send(request{Op: opSecrets, Secrets: []Secret{s}}) // a lost keeper writes no files
 	}
 }
 
-// Attach connects to the run's keeper and returns its processes. The error is ErrNone if the run
-// has no keeper, ErrFenced, or the reason why it cannot be reached. With ErrNone, Attach returns
-// the processes that exited before the keeper exited in order.
+// Attach connects to the keeper of the run and returns the keeper's processes. The error is ErrNone
+// if the run has no keeper, ErrFenced, or the reason why the keeper cannot be reached. With
+// ErrNone, Attach returns the processes for which a keeper that exited normally has written end
+// records.
 func (c *Client) Attach() ([]Process, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -109,7 +110,7 @@ func (c *Client) Attach() ([]Process, error) {
 	return w.Processes, nil
 }
 
-// attachLocked is Attach; the caller must hold mu.
+// attachLocked implements Attach. The caller must hold mu.
 func (c *Client) attachLocked() (*link, welcome, error) {
 	a, err := readAddress(c.opts.Dir)
 	if err != nil {
@@ -119,7 +120,7 @@ func (c *Client) attachLocked() (*link, welcome, error) {
 	if err != nil {
 		return nil, w, err
 	}
-	for _, p := range w.Processes { // an earlier process of the run may have started them after New
+	for _, p := range w.Processes { // an earlier owner of the run may have started processes after New was called
 		c.lastNumbers[p.Host] = max(c.lastNumbers[p.Host], p.K)
 	}
 	l := newLink(c, a, conn)
@@ -129,7 +130,7 @@ func (c *Client) attachLocked() (*link, welcome, error) {
 	return l, w, nil
 }
 
-// readAddress reads the keeper's address. It returns ErrNone if the keeper cannot be running.
+// readAddress reads the address of the keeper. It returns ErrNone if the keeper cannot be running.
 func readAddress(dir string) (a address, err error) {
 	text, err := os.ReadFile(filepath.Join(dir, addressFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -157,7 +158,7 @@ func (c *Client) startKeeper() (*link, error) {
 		case err != nil && !errors.Is(err, errRunning):
 			return nil, err
 		}
-		// A keeper that an earlier process started may be starting or ending.
+		// A keeper that an earlier owner started may be starting or exiting.
 		l, _, err := c.attachLocked()
 		if err == nil || !errors.Is(err, ErrNone) || time.Now().After(end) {
 			return l, err
@@ -165,8 +166,8 @@ func (c *Client) startKeeper() (*link, error) {
 	}
 }
 
-// launchKeeper starts the keeper's process and returns when it accepts connections. It passes on
-// only the environment in Options.
+// launchKeeper starts the keeper process and returns when it accepts connections. The keeper
+// receives no environment except that in Options.
 func launchKeeper(o *Options, c config) error {
 	cmd := &exec.Cmd{Path: o.Executable, Args: append([]string{"concerto"}, o.Args...), Env: append([]string{"GOMAXPROCS=2"}, o.Env...)}
 	var r ready
@@ -182,13 +183,13 @@ func launchKeeper(o *Options, c config) error {
 	return nil
 }
 
-// pollInterval is the delay between attempts to find a keeper.
+// pollInterval is the delay between attempts to connect to a keeper.
 const pollInterval = 5 * time.Millisecond
 
 // errRunning means that a keeper is running or starting.
 var errRunning = errors.New("a keeper is already running")
 
-// ensureLink returns the connection to the keeper, and starts a keeper if there is none.
+// ensureLink returns the connection to the keeper. If the run has no keeper, it starts one.
 func (c *Client) ensureLink() (*link, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -206,8 +207,8 @@ func (c *Client) ensureLink() (*link, error) {
 	return l, nil
 }
 
-// Start starts a process, unless the keeper has started it before, and connects to it. stderr
-// receives the lines of its standard error from one goroutine; nil discards them.
+// Start starts a process, unless the keeper has already started it, and connects to it. One
+// goroutine calls stderr with the lines of its standard error; nil discards them.
 func (c *Client) Start(spec Spec, stderr func(line string)) (*Conn, error) {
 	l, err := c.ensureLink()
 	if err != nil {
@@ -216,7 +217,7 @@ func (c *Client) Start(spec Spec, stderr func(line string)) (*Conn, error) {
 	c.mu.Lock()
 	c.lastNumbers[spec.Host] = max(c.lastNumbers[spec.Host], spec.K)
 	c.mu.Unlock()
-	conn := l.registerConn(spec.ID, stderr) // events may come immediately
+	conn := l.registerConn(spec.ID, stderr) // registered before the request, because events may arrive immediately
 	if _, err := l.request(request{Op: opStart, Spec: &spec}); err != nil {
 		l.unregisterConn(conn)
 		return nil, err
@@ -224,9 +225,10 @@ func (c *Client) Start(spec Spec, stderr func(line string)) (*Conn, error) {
 	return l.openData(conn, 1, spec.LongLine)
 }
 
-// Connect connects to a kept process and reads its output from the given line: 0 means the first
-// line that is not journaled. longLine is as in Spec, stderr as for Start. If the process and the
-// keeper have exited, the output comes from files. The error is ErrNone for an unknown process.
+// Connect connects to a process of the keeper. It reads the output from the given line; 0 means the
+// first line that is not journaled. longLine has the meaning of Spec.LongLine. stderr is used as in
+// Start. If the process and the keeper have exited, the output is read from files. For an unknown
+// process the error is ErrNone.
 func (c *Client) Connect(id ID, from int64, longLine int, stderr func(line string)) (*Conn, error) {
 	c.mu.Lock()
 	l := c.link
@@ -242,8 +244,8 @@ func (c *Client) Connect(id ID, from int64, longLine int, stderr func(line strin
 	return nil, ErrNone
 }
 
-// Processes returns the processes of the keeper of the run in dir, or those that exited before the
-// keeper did. It does not affect a connected client.
+// Processes returns the processes of the keeper of the run in dir. If the keeper has exited, it
+// returns the processes in the end records. It does not affect a connected client.
 func Processes(dir string) ([]Process, error) {
 	a, err := readAddress(dir)
 	if err == nil {
@@ -263,7 +265,7 @@ func Processes(dir string) ([]Process, error) {
 }
 
 // EndAt ends the keeper of the run in dir together with its hosts, and waits until they have
-// exited. Without a keeper it does nothing. No keeper can be started there afterwards.
+// exited. If the run has no keeper, EndAt does nothing. Afterwards no keeper can be started there.
 func EndAt(dir string) error {
 	c := New(Options{Dir: dir, Owner: math.MaxInt64})
 	if _, err := c.Attach(); errors.Is(err, ErrNone) {
@@ -274,8 +276,8 @@ func EndAt(dir string) error {
 	return c.End()
 }
 
-// Leave closes all connections and leaves the hosts to the keeper. No process can be started
-// afterwards.
+// Leave closes all connections, and leaves the hosts running under the keeper. Afterwards no
+// process can be started.
 func (c *Client) Leave() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -285,8 +287,8 @@ func (c *Client) Leave() {
 	}
 }
 
-// End ends the keeper and its hosts, and waits until they have exited. It does nothing without a
-// keeper, or after Leave.
+// End ends the keeper and its hosts, and waits until they have exited. Without a keeper, or after
+// Leave, it does nothing.
 func (c *Client) End() error {
 	c.mu.Lock()
 	l, left := c.link, c.left
@@ -299,7 +301,7 @@ func (c *Client) End() error {
 		return err
 	}
 	<-l.Lost()
-	// the keeper writes its end records
+	// wait until the keeper has written its end records
 	for end := time.Now().Add(grace); time.Now().Before(end); time.Sleep(pollInterval) {
 		if unlock, err := lockfile.Lock(filepath.Join(c.opts.Dir, lockFile)); err == nil {
 			return unlock()

@@ -12,41 +12,42 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/ndjson"
 )
 
-// Conn is a connection to a kept process. Its input is a sequence of frames: each line that is
-// written follows the header returned by Frame.
+// Conn is a connection to a process that the keeper runs. Its input is a sequence of frames: each
+// text that is written must follow the header that Frame returns.
 type Conn struct {
 	id              ID
-	link            *link // nil if the process and its keeper have exited
+	link            *link // connection to the keeper; nil if the process and its keeper have exited
 	data            net.Conn
 	raw             syscall.RawConn
 	lines           *ndjson.Reader
 	opened          Process
 	stderr          func(line string)
-	onUnreadAnswers func() // may be nil; see OnUnread
+	onUnreadAnswers func() // see OnUnread; may be nil
 
-	done       chan struct{} // the process has exited or is lost
-	outputDone chan struct{} // its output has ended
+	done       chan struct{} // closed when the process has exited or is lost
+	outputDone chan struct{} // closed when the output has ended
 
 	mu          sync.Mutex
 	exit        *Exit
 	exited      bool       // done is closed
 	outputEnded bool       // outputDone is closed
-	bytesRead   int64      // bytes of the output that were read
-	lastAck     checkpoint // last acknowledgement of AckSoon; bytes is what was read by then
+	bytesRead   int64      // number of bytes of the output that were read
+	lastAck     checkpoint // last acknowledgement of AckSoon; its bytes field is bytesRead at that time
 	closing     bool
 	frameCounters
-	events     []reply // lines of standard error, then the exit, that are not delivered
+	events     []reply // undelivered events: lines of standard error, and the exit as the last one
 	delivering bool
 }
 
-// frameCounters counts the frames and bytes of the process's input.
+// frameCounters counts the frames and bytes of the input of the process.
 type frameCounters struct {
 	lastNumber uint64 // number of the last frame
-	framed     int64  // bytes in frames
-	written    int64  // bytes written to the connection
-	// offset of the last exchange's beginning; negative if an earlier process sent it
+	framed     int64  // number of bytes in frames
+	written    int64  // number of bytes written to the connection
+	// offset at which the last exchange begins; negative if an earlier Concerto process has begun
+	// it
 	beginOffset int64
-	beginNumber uint64 // number of its frame; 0 if an earlier process sent it
+	beginNumber uint64 // number of the frame that begins the exchange; 0 if an earlier Concerto process has begun it
 }
 
 // openData attaches the data connection.
@@ -74,8 +75,8 @@ func (c *Conn) openData(data *net.UnixConn, w *welcome, longLine int) (err error
 	return nil
 }
 
-// queueEvent queues an event of the process. Events are delivered in order, in the background,
-// because the receiver of the lines may be slow.
+// queueEvent queues an event of the process. Events are delivered in order and in the background,
+// because the receiver of standard error may be slow.
 func (c *Conn) queueEvent(s reply) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -109,8 +110,8 @@ func (c *Conn) deliverEvents() {
 	c.delivering = false
 }
 
-// OnUnread sets the function that is called when the process's bridge has closed a client that did
-// not read its answers.
+// OnUnread sets the function that is called when the bridge of the process has disconnected a
+// client that did not read its answers.
 func (c *Conn) OnUnread(f func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -123,7 +124,7 @@ func (c *Conn) unreadCallback() func() {
 	return c.onUnreadAnswers
 }
 
-// markOutputEnded records that the output has ended.
+// markOutputEnded records that the output of the process has ended.
 func (c *Conn) markOutputEnded() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -160,7 +161,7 @@ func (c *Conn) markExited(exit *Exit) {
 	}
 }
 
-// outputReader reads the output of the process.
+// outputReader is an io.Reader for the output of the process.
 type outputReader struct{ *Conn }
 
 func (s *outputReader) Read(b []byte) (int, error) {
@@ -174,7 +175,7 @@ func (s *outputReader) Read(b []byte) (int, error) {
 	return n, s.endError()
 }
 
-// endError returns why the output has ended: io.EOF, or the loss of the keeper.
+// endError returns the reason for the end of the output: io.EOF, or the loss of the keeper.
 func (c *Conn) endError() error {
 	if c.link == nil {
 		return io.EOF
@@ -190,21 +191,21 @@ func (c *Conn) endError() error {
 // Opened returns the state of the process when the connection was opened.
 func (c *Conn) Opened() Process { return c.opened }
 
-// ReadLine returns the next line. The error is io.EOF at the end of the output, ErrLost, ErrLeft,
-// or an error of ndjson.Reader.Next.
+// ReadLine returns the next line of the output. The error is io.EOF at the end of the output,
+// ErrLost, ErrLeft, or an error of ndjson.Reader.Next.
 func (c *Conn) ReadLine() (ndjson.Line, error) { return c.lines.NextLine() }
 
-// Interrupt makes a current or later Read that waits fail.
+// Interrupt makes the current or next ReadLine fail instead of waiting.
 func (c *Conn) Interrupt() { _ = c.data.SetReadDeadline(time.Unix(1, 0)) }
 
-// Resume ends the effect of Interrupt.
+// Resume cancels the effect of Interrupt.
 func (c *Conn) Resume() { _ = c.data.SetReadDeadline(time.Time{}) }
 
-// Ready reports whether Read can return without waiting.
+// Ready reports whether ReadLine can return without waiting.
 func (c *Conn) Ready() bool { return c.lines.Ready() }
 
-// BytesSent returns how many bytes the process has written so far. The keeper stores the number as
-// the process's mark.
+// BytesSent returns the number of bytes that the process has written so far. The keeper stores this
+// number in its field mark.
 func (c *Conn) BytesSent() int64 {
 	if c.link != nil {
 		if s, err := c.link.request(request{Op: opWritten, ID: c.id}); err == nil {
@@ -216,8 +217,8 @@ func (c *Conn) BytesSent() int64 {
 	return c.bytesRead
 }
 
-// Frame returns the header of a text of size bytes that must be written next. sides contains lines
-// for the bridge. Frames must be written in the order of the calls.
+// Frame returns the header for a text of size bytes, which the caller must write directly after it.
+// sides contains lines for clients of the bridge. Frames must be written in the order of the calls.
 func (c *Conn) Frame(kind Kind, lastLine int64, note []byte, sides []Side, size int) []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -237,12 +238,12 @@ func (c *Conn) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// TryWrite writes as much as possible without waiting.
+// TryWrite writes as many bytes as possible without waiting, and returns their number.
 func (c *Conn) TryWrite(b []byte) (n int) {
 	if c.raw == nil {
 		return 0
 	}
-	_ = c.raw.Write(func(fd uintptr) bool { // an error occurs again at the next Write
+	_ = c.raw.Write(func(fd uintptr) bool { // the next Write returns the same error
 		n = writeNow(fd, b)
 		return true
 	})
@@ -256,8 +257,8 @@ func (c *Conn) countWritten(n int) {
 	c.mu.Unlock()
 }
 
-// CloseWrite closes the process's input after the last frame, or immediately if a frame is not
-// completely written. A waiting Write fails.
+// CloseWrite closes the input of the process after the last complete frame. If the last frame is
+// incomplete, it closes the input immediately. A Write that waits fails.
 func (c *Conn) CloseWrite() {
 	c.mu.Lock()
 	was, after := c.closing, uint64(0)
@@ -270,11 +271,11 @@ func (c *Conn) CloseWrite() {
 		return
 	}
 	_ = c.data.SetWriteDeadline(time.Unix(1, 0))
-	_ = c.link.Send(request{Op: opCloseInput, ID: c.id, After: after}) // a lost process reads nothing
+	_ = c.link.Send(request{Op: opCloseInput, ID: c.id, After: after}) // a lost process needs no request
 }
 
-// Unread returns how many of the written bytes the process has not read: all bytes since the last
-// exchange began, or none.
+// Unread returns the number of written bytes that the process has not read: either all bytes since
+// the beginning of the last exchange, or 0.
 func (c *Conn) Unread() int {
 	untouched := false
 	if c.link != nil {
@@ -292,10 +293,10 @@ func (c *Conn) Unread() int {
 	return int(c.framed - c.beginOffset)
 }
 
-// Done returns a channel that is closed when the process has exited.
+// Done returns a channel that is closed when the process has exited or is lost.
 func (c *Conn) Done() <-chan struct{} { return c.done }
 
-// Exit returns how the process exited. It waits for Done.
+// Exit waits for Done and returns how the process exited.
 func (c *Conn) Exit() Exit {
 	<-c.done
 	c.mu.Lock()
@@ -303,18 +304,18 @@ func (c *Conn) Exit() Exit {
 	return *c.exit
 }
 
-// Stderr returns the last lines of standard error so far.
+// Stderr returns the last lines of the standard error of the process so far.
 func (c *Conn) Stderr() string {
 	select {
 	case <-c.done:
 		return c.Exit().Stderr
 	default:
 	}
-	s, _ := c.link.request(request{Op: opStderr, ID: c.id}) // a lost process has none
+	s, _ := c.link.request(request{Op: opStderr, ID: c.id}) // a lost process has no standard error
 	return s.Text
 }
 
-// Ack notifies the keeper that the lines up to the given one are in the run's journal.
+// Ack notifies the keeper that the journal of the run contains the lines up to the given number.
 func (c *Conn) Ack(line int64) {
 	if c.link != nil {
 		// a lost process needs no acknowledgement
@@ -322,14 +323,14 @@ func (c *Conn) Ack(line int64) {
 	}
 }
 
-// Lines or bytes after which AckSoon sends an acknowledgement.
+// Numbers of lines and bytes after which AckSoon sends an acknowledgement.
 const (
 	ackLines = 256
 	ackBytes = 1 << 20
 )
 
-// AckSoon is like Ack, but may skip an acknowledgement: the keeper stores a limited amount of
-// unjournaled output.
+// AckSoon is like Ack, but skips most acknowledgements. They are sent often enough for the keeper's
+// limit on unjournaled output.
 func (c *Conn) AckSoon(line int64) {
 	c.mu.Lock()
 	needed := line >= c.lastAck.lines+ackLines || c.bytesRead >= c.lastAck.bytes+ackBytes
@@ -342,8 +343,8 @@ func (c *Conn) AckSoon(line int64) {
 	}
 }
 
-// End asks the process to exit, forces it after grace or when stop is closed, and returns when the
-// process and its children have exited, or it is lost.
+// End asks the process to exit. After grace, or when stop is closed, the process is killed. End
+// returns when the process and its children have exited or are lost.
 func (c *Conn) End(grace time.Duration, stop <-chan struct{}) {
 	if c.link == nil {
 		return

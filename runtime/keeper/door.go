@@ -12,14 +12,14 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/holder"
 )
 
-// helloTimeout limits the wait for a connection's hello.
+// helloTimeout limits the wait for the first line of a connection.
 const helloTimeout = 10 * time.Second
 
 func (k *keeper) acceptLoop() {
 	for {
 		conn, err := k.listener.Accept()
 		if err != nil {
-			return // the listener is closed
+			return // an error means that the listener is closed
 		}
 		c, served := conn.(*net.UnixConn), make(chan struct{})
 		k.mu.Lock()
@@ -75,8 +75,8 @@ func (k *keeper) serveConn(conn *net.UnixConn) {
 	h.serveDataConn(conn, in, hi.From)
 }
 
-// admitOwner reports whether an owner is served. A higher owner number disconnects the others:
-// frames that they have sent are accepted first, and later ones are not.
+// admitOwner reports whether the keeper serves an owner. An owner with a higher number disconnects
+// the others. Frames that they have already sent are accepted; they can send no more.
 func (k *keeper) admitOwner(owner int64, conn *net.UnixConn) bool {
 	k.mu.Lock()
 	if owner <= k.owner {
@@ -94,7 +94,7 @@ func (k *keeper) admitOwner(owner int64, conn *net.UnixConn) bool {
 	all := slices.Clone(k.hosted)
 	k.mu.Unlock()
 	for c := range others {
-		_, _ = c.CloseRead(), c.CloseWrite() // a closed connection returns an error
+		_, _ = c.CloseRead(), c.CloseWrite() // an already closed connection returns an error
 	}
 	for _, h := range all {
 		h.input.stopThrottling()
@@ -105,7 +105,7 @@ func (k *keeper) admitOwner(owner int64, conn *net.UnixConn) bool {
 	return true
 }
 
-// serveDataConn sends a process's output and receives its input frames.
+// serveDataConn sends the output of a process and receives frames for its input.
 func (h *hosted) serveDataConn(conn *net.UnixConn, in io.Reader, from int64) {
 	h.closePrevious()
 	h.input.awaitTurn()
@@ -132,11 +132,12 @@ func (h *hosted) closePrevious() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.feed != nil {
-		_ = h.feed.conn.CloseRead() // it may be closed already
+		_ = h.feed.conn.CloseRead() // the connection may already be closed
 	}
 }
 
-// endFeed ends the feed of a closed connection and drops the output that was not sent.
+// endFeed removes the feed of a closed connection, and discards output of an exited process that
+// the client has not received.
 func (h *hosted) endFeed(f *feed) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -145,7 +146,7 @@ func (h *hosted) endFeed(f *feed) {
 	}
 }
 
-// notify sends a message to the connected client, if any.
+// notify sends a message to the connected client. Without a client it does nothing.
 func (k *keeper) notify(s reply) {
 	k.mu.Lock()
 	c := k.control
@@ -155,7 +156,8 @@ func (k *keeper) notify(s reply) {
 	}
 }
 
-// processes returns the state of all processes, with their scripts if script is set.
+// processes returns the states of all processes. If script is true, they include the accepted
+// frames.
 func (k *keeper) processes(script bool) []Process {
 	k.mu.Lock()
 	all := k.hosted
@@ -192,7 +194,7 @@ func (k *keeper) serveControl(conn net.Conn, in *bufio.Reader) {
 	k.endIfIdle()
 }
 
-// handleRequest handles a request. Long operations answer later.
+// handleRequest handles a request. Long operations answer it later.
 func (k *keeper) handleRequest(c *holder.Peer, a *request) {
 	answer := reply{I: a.I}
 	if a.Op == opStart {

@@ -9,17 +9,17 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/userfile"
 )
 
-// endRecord is the content of end.json: the state of a process for a resumed run after the keeper
-// has exited.
+// endRecord is the content of end.json. It describes the state of a process for a run that is
+// resumed after the keeper has exited.
 type endRecord struct {
 	Process
 	Begin checkpoint `json:"-"`
-	// Lines and bytes before the beginning of the output file.
+	// numbers of lines and bytes of the output that are no longer in the file
 	LinesBefore int64 `json:"behind,omitempty"`
 	Offset      int64 `json:"offset,omitempty"`
 }
 
-// writeEnds writes the end record of each process that has exited.
+// writeEnds writes the end records of all processes that have exited.
 func (k *keeper) writeEnds() (err error) {
 	for _, h := range k.hosted {
 		p := h.describe(true)
@@ -38,7 +38,7 @@ func (k *keeper) writeEnds() (err error) {
 	return err
 }
 
-// replaceJSON writes v as one line of JSON and replaces the file atomically.
+// replaceJSON atomically replaces a file by v as one line of JSON.
 func replaceJSON(name string, v any) error {
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -47,7 +47,8 @@ func replaceJSON(name string, v any) error {
 	return userfile.Replace(name, append(text, '\n'), 0o600)
 }
 
-// readEnds returns the processes that exited before their keeper exited in order.
+// readEnds returns the end records in the directory of a run. A keeper writes them when it exits
+// normally.
 func readEnds(dir string) (all []endRecord) {
 	dirs, _ := os.ReadDir(filepath.Join(dir, hostsDir))
 	for _, d := range dirs {

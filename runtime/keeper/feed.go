@@ -11,15 +11,15 @@ type feed struct {
 	conn *net.UnixConn
 	raw  syscall.RawConn
 
-	// Guarded by the process's lock.
-	position filePosition // position in the spool of the next byte
-	sent     int64        // offset of the next byte in the process's output
-	waiting  bool         // it has sent everything and waits, so appendOutput may write directly
+	// The lock of the process guards these fields.
+	position filePosition // position of the next byte in the spool
+	sent     int64        // offset of the next byte in the output
+	waiting  bool         // all output is sent, so appendOutput may write directly to the connection
 	closed   bool
 }
 
-// startFeed starts to send the output from a line; 0 means the first that is not journaled. The
-// welcome contains what precedes it.
+// startFeed begins to send the output from a line on; 0 means the first line that is not journaled.
+// The welcome contains the numbers of lines and bytes before it.
 func (h *hosted) startFeed(conn *net.UnixConn, from int64) (f *feed, w welcome, err error) {
 	raw, err := conn.SyscallConn()
 	if err != nil {
@@ -42,7 +42,7 @@ func (h *hosted) startFeed(conn *net.UnixConn, from int64) (f *feed, w welcome, 
 	return f, welcome{LinesBefore: before.lines, Offset: before.bytes}, nil
 }
 
-// sendLoop sends until the output has ended or the connection is closed.
+// sendLoop sends output until the output has ended or the connection is closed.
 func (f *feed) sendLoop() {
 	h := f.h
 	h.mu.Lock()
@@ -79,23 +79,23 @@ func (f *feed) sendLoop() {
 	}
 }
 
-// writeNow writes as much as possible without waiting.
+// writeNow writes as many bytes as possible without waiting, and returns their number.
 func (f *feed) writeNow(text []byte) (n int) {
-	_ = f.raw.Write(func(fd uintptr) bool { // the reading side notices a broken connection
+	_ = f.raw.Write(func(fd uintptr) bool { // the goroutine that reads the connection detects errors
 		n = writeNow(fd, text)
 		return true
 	})
 	return n
 }
 
-// closeConn closes the feed and its connection. The caller must hold the process's lock.
+// closeConn closes the feed and its connection. The caller must hold the lock of the process.
 func (f *feed) closeConn() {
 	f.conn.Close()
 	f.markClosed()
 }
 
-// markClosed closes the feed. The caller must hold the process's lock. Frames that the client has
-// sent are still accepted.
+// markClosed closes the feed. Frames that the client has already sent are still accepted. The
+// caller must hold the lock of the process.
 func (f *feed) markClosed() {
 	f.closed = true
 	_ = f.conn.CloseWrite() // an error means that the client has disconnected

@@ -8,7 +8,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/secret"
 )
 
-// redactor replaces secrets in texts that are written to files by marks.
+// redactor replaces the secrets in texts for files by marks.
 type redactor struct {
 	mu      sync.Mutex
 	secrets secret.Set
@@ -23,7 +23,7 @@ func (h *redactor) addSecrets(all []Secret) {
 		h.values, h.marks = map[string]string{}, h.secrets.ForJournal()
 	}
 	for _, s := range all {
-		value := strings.TrimSpace(s.Value) // as secret.Set does
+		value := strings.TrimSpace(s.Value) // the value is trimmed in the same way as in secret.Set
 		if len(value) < secret.MinLength {
 			continue
 		}
@@ -38,7 +38,7 @@ func (h *redactor) hasSecrets() bool {
 	return len(h.values) > 0
 }
 
-// redact returns text with marks in place of secrets.
+// redact returns the text with the secrets replaced by marks.
 func (h *redactor) redact(text string) string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -48,15 +48,15 @@ func (h *redactor) redact(text string) string {
 	return h.marks.Text(text)
 }
 
-// restoreText reverses redact.
+// restoreText replaces the marks in a text by the secrets.
 func (h *redactor) restoreText(text string) string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return secret.Restore(text, func(name string) (string, bool) { v, ok := h.values[name]; return v, ok })
 }
 
-// redactLines redacts the lines that are written at offset at of a file. odd contains, by offset,
-// the lines that restoreText does not restore because a secret appears in another form.
+// redactLines redacts lines that are written to a file at offset at. odd contains, by offset, the
+// lines that restoreText cannot restore, because a secret appears in another form.
 func (h *redactor) redactLines(text []byte, at int64) (file []byte, odd map[int64][]byte) {
 	for line := range bytes.Lines(text) {
 		hidden := h.redact(string(line))
@@ -71,7 +71,7 @@ func (h *redactor) redactLines(text []byte, at int64) (file []byte, odd map[int6
 	return file, odd
 }
 
-// restoreLines restores lines read from offset at of a file.
+// restoreLines restores the secrets in lines that were read at offset at of a file.
 func (h *redactor) restoreLines(file []byte, at int64, odd map[int64][]byte) []byte {
 	if !h.hasSecrets() {
 		return file

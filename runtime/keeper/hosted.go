@@ -11,29 +11,29 @@ import (
 	"github.com/concerto-lang/concerto/runtime/terminalhost"
 )
 
-// hosted is a host process. Its output is written to a spool and sent to the client; its input
-// comes in frames.
+// hosted is a host process. Its output is written to a spool and sent to the client. Its input
+// arrives in frames.
 type hosted struct {
 	keeper *keeper
 	spec   Spec
 	proc   *procgroup.Process
 	input  input
 
-	bridge   *mcpbridge.Bridge // nil if it has none
+	bridge   *mcpbridge.Bridge // bridge to the run's tools; nil if the process has none
 	commands terminalhost.Set
-	stop     chan struct{} // closed by killNow: no grace is left
+	stop     chan struct{} // closed by killNow to end the grace period
 	stopOnce sync.Once
 
 	mu          sync.Mutex
-	changed     *sync.Cond // signals a change of the fields below
+	changed     *sync.Cond // signals that one of the fields below has changed
 	out         *spool
 	sides       bridgeLines
 	acked       ackTracker
-	outputEnded bool // its output has ended and is in the spool
+	outputEnded bool // the output has ended and is completely in the spool
 	exit        *Exit
-	feed        *feed // nil while no client is attached
-	mark        int64 // see Conn.BytesSent
-	keeperEnded bool  // the keeper ends: nothing waits any more
+	feed        *feed // sends the output to the client; nil while no client is connected
+	mark        int64 // result of the last bytesWritten
+	keeperEnded bool  // the keeper is ending, so nothing may wait any more
 }
 
 // spawnHosted starts a process.
@@ -45,7 +45,7 @@ func (k *keeper) spawnHosted(spec Spec) (*hosted, error) {
 	h := &hosted{keeper: k, spec: spec, out: out, stop: make(chan struct{})}
 	h.changed = sync.NewCond(&h.mu)
 	h.commands.Name, h.commands.Run, h.commands.Stop = spec.Host, k.run, h.stop
-	attached := make(chan struct{}) // standard error is sent after the start
+	attached := make(chan struct{}) // standard error is sent only after the process is registered
 	h.proc, err = k.run.Start(procgroup.Command{Name: spec.Host, Path: spec.Path, Args: spec.Args, Env: spec.Env, Dir: spec.Dir, Limits: spec.Limits,
 		Stderr: func(line string) {
 			<-attached
@@ -57,7 +57,8 @@ func (k *keeper) spawnHosted(spec Spec) (*hosted, error) {
 		return nil, err
 	}
 	h.input.bind(h)
-	// opened after the start, because bridge lines are placed by the process's output
+	// The bridge is opened after the start, because its lines are inserted into the output of the
+	// process.
 	if err := h.openBridge(); err != nil {
 		k.workers.Go(func() { h.proc.End(0, nil) })
 		h.closeBridge()
@@ -70,19 +71,19 @@ func (k *keeper) spawnHosted(spec Spec) (*hosted, error) {
 	return h, nil
 }
 
-// readSize is the amount of output that is read at once.
+// readSize is the maximum number of bytes that are read at once.
 const readSize = 64 << 10
 
 // defaultLongLine is used if Spec.LongLine is 0.
 const defaultLongLine = 16 << 20
 
-// readOutput reads the output until it ends, and appends whole lines to the spool.
+// readOutput reads the output until its end, and appends complete lines to the spool.
 func (h *hosted) readOutput() {
 	long := h.spec.LongLine
 	if long <= 0 {
 		long = defaultLongLine
 	}
-	var held []byte // of a line without its end
+	var held []byte // beginning of a line whose end has not arrived
 	buf := make([]byte, readSize)
 	for h.waitForRoom() {
 		n, err := h.proc.Stdout.Read(buf)
@@ -93,7 +94,7 @@ func (h *hosted) readOutput() {
 			h.appendOutput(buf[:whole])
 		case whole > 0:
 			h.appendOutput(append(held, buf[:whole]...))
-			held = nil // frees memory of a long line
+			held = nil // frees the memory of a long line
 		}
 		held = append(held, buf[whole:n]...)
 		h.sides.midLine = h.sides.midLine && whole == 0
@@ -117,8 +118,9 @@ func (h *hosted) readOutput() {
 	h.changed.Broadcast()
 }
 
-// waitForRoom waits until enough output is journaled, and returns false if the keeper ends. After
-// the process has exited it does not wait: the pipe contains little.
+// waitForRoom waits until enough of the output is journaled. It returns false if the keeper is
+// ending. After the process has exited, it does not wait, because the rest of the output in the
+// pipe is small.
 func (h *hosted) waitForRoom() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -131,8 +133,8 @@ func (h *hosted) waitForRoom() bool {
 // diskRetryDelay is the delay before a failed write to the spool is repeated.
 const diskRetryDelay = time.Second
 
-// appendOutput appends to the spool and sends what it can immediately. While the disk is full, the
-// host waits. The caller must hold mu.
+// appendOutput appends text to the spool and sends as much as possible immediately. While the disk
+// is full, it waits, and so does the host. The caller must hold mu.
 func (h *hosted) appendOutput(text []byte) {
 	at, before := h.out.size, h.out.bytes
 	for err := h.out.appendText(text); err != nil && !h.keeperEnded; err = h.out.appendText(text) {
@@ -170,7 +172,8 @@ func (h *hosted) awaitExit() {
 	h.keeper.noteExit()
 }
 
-// endProcess ends the process, its bridge and its terminals, and waits until all have exited.
+// endProcess ends the process, its bridge and its terminals, and waits until all have exited. After
+// grace, they are killed.
 func (h *hosted) endProcess(grace time.Duration) {
 	var group sync.WaitGroup
 	group.Go(h.endExtras)
@@ -178,17 +181,17 @@ func (h *hosted) endProcess(grace time.Duration) {
 	group.Wait()
 }
 
-// killNow ends the grace period.
+// killNow ends the grace period of endProcess.
 func (h *hosted) killNow() { h.stopOnce.Do(func() { close(h.stop) }) }
 
-// endExtras ends the bridge and the terminals.
+// endExtras ends the bridge and the terminals of the process.
 func (h *hosted) endExtras() {
 	h.closeBridge()
 	h.commands.End()
 }
 
-// ackTracker records how much of a process's output is journaled. It stores the byte offset of some
-// lines, one in each markInterval.
+// ackTracker records how much of the output of a process is journaled. It stores the byte offset of
+// one line in each markInterval.
 type ackTracker struct {
 	lines, bytes int64
 	marks        []checkpoint
@@ -196,7 +199,7 @@ type ackTracker struct {
 
 const markInterval = 64 << 10
 
-// noteAppended records the end of appended output.
+// noteAppended records the number of lines and bytes after output was appended.
 func (j *ackTracker) noteAppended(lines, bytes int64) {
 	if n := len(j.marks); n > 1 && bytes-j.marks[n-2].bytes < markInterval {
 		j.marks = j.marks[:n-1]
@@ -226,7 +229,8 @@ func (h *hosted) acknowledge(line int64) {
 	h.changed.Broadcast()
 }
 
-// bytesWritten returns how many bytes the process has written so far, and stores the number.
+// bytesWritten returns the number of bytes that the process has written so far, and stores it in
+// mark.
 func (h *hosted) bytesWritten() int64 {
 	n := h.proc.Written()
 	h.mu.Lock()
@@ -236,7 +240,8 @@ func (h *hosted) bytesWritten() int64 {
 	return h.mark
 }
 
-// describe returns the state of the process, with its frames if script is set.
+// describe returns the state of the process. If script is true, the state includes the accepted
+// frames.
 func (h *hosted) describe(script bool) Process {
 	h.mu.Lock()
 	p := Process{ID: h.spec.ID, PID: h.proc.Pid(), Exit: h.exit, Over: h.outputEnded, Lines: h.out.lines, Acked: h.acked.lines, Bytes: h.out.bytes, Mark: h.mark, Note: h.spec.Note, Whole: h.spec.Whole}

@@ -7,24 +7,24 @@ import (
 	"time"
 )
 
-// input is the input of a process: frames that are accepted once each, in the order of their
+// input is the input of a process. It accepts each frame exactly once, in the order of the frame
 // numbers.
 type input struct {
 	h *hosted
 
 	mu          sync.Mutex
 	changed     *sync.Cond
-	attached    bool // a connection is being read
-	unthrottled bool // frames are accepted without waiting for the process
+	attached    bool // readFrames is reading a connection
+	unthrottled bool // frames are accepted without waiting for the process to read
 	script      []Entry
 	lastFrame   uint64 // number of the last accepted frame
-	pending     []byte // accepted bytes that are not written
+	pending     []byte // accepted bytes that are not yet written
 	writing     bool   // writeLoop is writing
 	// Offsets in the bytes of all accepted frames:
-	total, beginOffset int64 // their total, and the offset of the last KindBegin frame
+	total, beginOffset int64 // number of all these bytes, and the offset of the last KindBegin frame
 	closeAfter         *uint64
 	closed             bool
-	readAtClose        int64 // bytes that the process had read when the input was closed
+	readAtClose        int64 // number of bytes that the process had read when the input was closed
 }
 
 func (in *input) bind(h *hosted) { in.h, in.changed = h, sync.NewCond(&in.mu) }
@@ -38,7 +38,7 @@ func (in *input) stopThrottling() {
 	in.changed.Broadcast()
 }
 
-// awaitTurn waits until the previous connection is read to its end.
+// awaitTurn waits until the previous connection has been read completely.
 func (in *input) awaitTurn() {
 	in.stopThrottling()
 	in.mu.Lock()
@@ -49,7 +49,7 @@ func (in *input) awaitTurn() {
 	in.attached, in.unthrottled = true, false
 }
 
-// readFrames accepts frames from a connection until it ends.
+// readFrames accepts frames from a connection until the connection ends.
 func (in *input) readFrames(conn io.Reader) {
 	defer in.markUnread()
 	for {
@@ -66,7 +66,7 @@ func (in *input) readFrames(conn io.Reader) {
 	}
 }
 
-// markUnread records that no connection is being read.
+// markUnread records that no connection is being read any more.
 func (in *input) markUnread() {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -74,8 +74,8 @@ func (in *input) markUnread() {
 	in.changed.Broadcast()
 }
 
-// acceptFrame accepts a frame unless it was accepted before. It returns false if a frame before it
-// is missing.
+// acceptFrame accepts a frame unless it was already accepted. It returns false if the preceding
+// frame is missing.
 func (in *input) acceptFrame(f frame) bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -112,7 +112,8 @@ func (in *input) acceptFrame(f frame) bool {
 	return true
 }
 
-// dropOldEntries drops the script entries that are not needed after a new exchange has begun.
+// dropOldEntries removes the script entries that are no longer needed when a new exchange has
+// begun.
 func (in *input) dropOldEntries() {
 	if in.h.spec.Whole {
 		return
@@ -126,7 +127,7 @@ func (in *input) dropOldEntries() {
 	in.script = pinned
 }
 
-// writeLoop writes what WriteNow could not.
+// writeLoop writes the pending bytes that could not be written immediately.
 func (in *input) writeLoop() {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -151,7 +152,7 @@ func (in *input) writeLoop() {
 	in.closeInput()
 }
 
-// closeInput closes the input.
+// closeInput closes the input of the process.
 func (in *input) closeInput() {
 	if in.closed {
 		return
@@ -162,21 +163,22 @@ func (in *input) closeInput() {
 	in.changed.Broadcast()
 }
 
-// bytesRead returns how many bytes the process has read.
+// bytesRead returns the number of bytes that the process has read.
 func (in *input) bytesRead() int64 {
 	switch {
 	case in.closed:
 		return in.readAtClose
-	case in.writing: // unknown: part of it may be in the pipe
+	case in.writing: // the number is unknown, because a part of the bytes may be in the pipe
 		return in.total
 	}
 	return in.total - int64(len(in.pending)) - int64(max(in.h.proc.Unread(), 0))
 }
 
-// mustClose reports whether the input must be closed after the pending bytes.
+// mustClose reports whether the input must be closed after the pending bytes are written.
 func (in *input) mustClose() bool { return in.closeAfter != nil && in.lastFrame >= *in.closeAfter }
 
-// closeAfterFrame closes the input after a frame, or immediately if after is 0.
+// closeAfterFrame closes the input after the frame with the given number, or immediately if after
+// is 0.
 func (in *input) closeAfterFrame(after uint64) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -194,7 +196,7 @@ func (in *input) wakeToClose() {
 	}
 }
 
-// handleExit handles the exit of the process: writes fail from now on, unless a child of the
+// handleExit handles the exit of the process. Writes fail from now on, unless a child of the
 // process holds its input open.
 func (in *input) handleExit() {
 	in.mu.Lock()
@@ -213,11 +215,11 @@ func (in *input) handleExit() {
 	in.closeInput()
 }
 
-// writeFailWait limits the wait for a write to fail after the process has exited.
+// writeFailWait limits the wait for the failure of a write after the process has exited.
 const writeFailWait = time.Second
 
-// isUntouched reports whether the process has read nothing since the given KindBegin frame, which
-// may not be accepted yet.
+// isUntouched reports whether the process has read nothing since the given KindBegin frame. The
+// frame may not be accepted yet.
 func (in *input) isUntouched(begin uint64) bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()

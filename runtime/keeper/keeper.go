@@ -1,24 +1,26 @@
-// Package keeper runs the host processes of a durable run, also while no process of the run exists;
-// its API promises nothing. Each run has at most one keeper, the process `concerto keeper` in a
-// session of its own, which starts with the run's first host. It owns the hosts' processes, pipes
-// and process groups. It appends a host's output, in whole lines, to hosts/<name>.<k>/out in the
-// run's directory, then sends it over a Unix socket, and stores it until the client reports that it
-// is journaled. A host's input arrives in numbered frames, and each frame is accepted once.
+// Package keeper runs the host processes of a durable run, even while no Concerto process executes
+// the run. Its API promises nothing. Each run has at most one keeper: the process `concerto
+// keeper`, in a separate session, which starts with the run's first host. The keeper owns the
+// hosts' processes, pipes and process groups. It appends the complete output lines of a host to the
+// file hosts/<name>.<k>/out in the run's directory, and then sends them over a Unix socket. It
+// stores them until the client acknowledges that they are journaled. The input of a host arrives in
+// numbered frames, and each frame is accepted exactly once.
 //
-// Client is the run's side. In a resumed run it attaches to the keeper and receives each process's
-// output from any line, together with the accepted frames. From these package runtime/host restores
-// its exchanges.
+// Client is the run's side. In a resumed run it attaches to the keeper. It receives the output of
+// each process from any line on, and the accepted frames. Package runtime/host restores its
+// exchanges from them.
 //
-// A process may also have a bridge and terminals. Lines that programs started by the process send
-// over the bridge are inserted into the process's output in order of arrival, and are answered by
-// frames. Terminals are commands that run for the process. Both end with the process.
+// A process may also have a bridge and terminals. Programs that the process starts send lines over
+// the bridge. The keeper inserts these lines into the output of the process in the order of their
+// arrival; frames contain the answers. Terminals are commands that run for the process. The bridge
+// and the terminals end with the process.
 //
 // Invariants. The keeper serves only the owner with the highest number. Environment and secrets
-// come only over the socket; files contain marks in place of secrets. Hosts never outlive the
-// keeper: they are killed with it. After the orphan time without a client, the keeper ends the
-// hosts and itself. Without a client and without a running host, it writes how the hosts exited,
-// and ends. Without a client and after the run's directory was removed, it ends the hosts and
-// itself within a minute.
+// arrive only over the socket; in files, marks replace the secrets. Hosts never outlive the keeper,
+// because they are killed together with it. If no client is connected for the orphan time, the
+// keeper ends the hosts and itself. If no client is connected and no host is running, the keeper
+// writes the hosts' exits to files and ends. If no client is connected and the run's directory was
+// removed, it ends the hosts and itself within a minute.
 package keeper
 
 import (
@@ -30,7 +32,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
 )
 
-// Files in the run's directory.
+// Names of files in the directory of the run.
 const (
 	addressFile = "keeper.json"
 	socketFile  = "keeper.sock"
@@ -42,20 +44,22 @@ const (
 	lockFile    = "keeper.lock"
 )
 
-// Limits.
+// Limits of the keeper.
 const (
-	// maxUnjournaled is the amount of unjournaled output of a host from which no more is read.
+	// maxUnjournaled is the number of unjournaled bytes at which the keeper stops reading the
+	// output of a host.
 	maxUnjournaled = 64 << 20
-	// maxPending is the amount of input that may wait for a host to read it before no more is
-	// accepted.
+	// maxPending is the number of input bytes waiting for a host at which the keeper stops
+	// accepting frames.
 	maxPending = 4 << 20
 	// grace is the time between SIGTERM and SIGKILL for hosts that are no longer needed.
 	grace = 5 * time.Second
-	// DefaultOrphan is how long the keeper waits for the run's next process.
+	// DefaultOrphan is how long the keeper waits for the next owner of the run.
 	DefaultOrphan = time.Hour
 	// removedCheckInterval is how often the keeper checks whether the run's directory was removed.
 	removedCheckInterval = 20 * time.Second
-	// firstConnectTimeout is how long the keeper waits for the process that started it.
+	// firstConnectTimeout is how long the keeper waits for a connection of the process that has
+	// started it.
 	firstConnectTimeout = 30 * time.Second
 )
 
@@ -63,7 +67,7 @@ const (
 var (
 	// ErrNone means that the run has no keeper.
 	ErrNone = errors.New("the run has no keeper")
-	// ErrLost means that the keeper and its hosts have exited.
+	// ErrLost means that the keeper and its hosts have exited unexpectedly.
 	ErrLost = errors.New("the keeper process of the run's hosts has exited, and the hosts with it")
 	// ErrFenced means that another process, with a higher owner number, has taken over the run.
 	ErrFenced = errors.New("another process has taken over the run")
@@ -84,9 +88,9 @@ func (id ID) dir() string { return filepath.Join(hostsDir, id.String()) }
 
 func (id ID) String() string { return id.Host + "." + strconv.FormatInt(id.K, 10) }
 
-// Spec describes a process to start. Whole means that a resumed run needs the complete output, from
-// which it restores the process's state; otherwise journaled output may be deleted. Note belongs to
-// the client.
+// Spec describes a process to start. Whole means that a resumed run needs the complete output to
+// restore the state of the process; otherwise journaled output may be deleted. Only the client
+// interprets Note.
 type Spec struct {
 	ID
 	Path   string            `json:"path"` // path of the program
@@ -94,7 +98,8 @@ type Spec struct {
 	Env    []string          `json:"env,omitempty"` // the whole environment
 	Dir    string            `json:"dir,omitempty"`
 	Limits *procgroup.Limits `json:"limits,omitempty"`
-	// a longer line is sent before it ends; 0 means 16 MiB
+	// length in bytes above which a line is sent in pieces, before its end has arrived; 0 means 16
+	// MiB
 	LongLine int    `json:"long_line,omitempty"`
 	Bridge   string `json:"bridge,omitempty"` // path of its bridge; "" for none
 	Whole    bool   `json:"whole,omitempty"`
@@ -109,7 +114,7 @@ type Exit struct {
 	Limit  procgroup.Limit `json:"limit,omitempty"`
 }
 
-// Process is the state of a kept process.
+// Process is the state of a process that a keeper runs.
 type Process struct {
 	ID
 	PID      int     `json:"pid"`
@@ -125,8 +130,8 @@ type Process struct {
 	Script   []Entry `json:"script,omitempty"`
 }
 
-// Entry is an accepted frame without its text. For a process that is not Whole, only the frames
-// since the last KindBegin and the pinned ones are stored.
+// Entry is an accepted frame without its text. If the process is not Whole, the keeper stores only
+// the frames since the last KindBegin and the pinned frames.
 type Entry struct {
 	N        uint64 `json:"n"`
 	Kind     Kind   `json:"kind"`
@@ -134,17 +139,17 @@ type Entry struct {
 	Note     []byte `json:"note,omitempty"`
 }
 
-// Kind is the kind of a frame, used to restore the state from frames.
+// Kind is the kind of a frame. Resumed runs need it to restore the state of an exchange.
 type Kind uint8
 
 // The kinds of frames.
 const (
-	KindSent   Kind = 1 + iota // one of our lines, translated if necessary
-	KindReply                  // an answer that depends only on the received line
-	KindDirect                 // an answer that also depends on other things
-	KindBegin                  // like KindSay, and begins an exchange
-	KindNote                   // a note without text
-	KindPinned                 // like KindSay, but stored when the next exchange begins
+	KindSent   Kind = 1 + iota // line of the Concerto protocol, translated if necessary
+	KindReply                  // answer that depends only on the received line
+	KindDirect                 // answer that also depends on other data
+	KindBegin                  // like KindSent, but begins an exchange
+	KindNote                   // note without a text
+	KindPinned                 // like KindSent, but remains stored when the next exchange begins
 )
 
 // address is the content of keeper.json.

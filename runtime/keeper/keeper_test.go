@@ -12,13 +12,13 @@ import (
 	"testing"
 	"time"
 
-	// the keeper starts this program as its guardian
+	// the keeper starts the test binary as its guard
 	_ "github.com/concerto-lang/concerto/internal/process/guard"
 	"github.com/concerto-lang/concerto/internal/testkit/testproc"
 	"github.com/concerto-lang/concerto/runtime/keeper"
 )
 
-// TestMain makes this program the keeper, and the host, when it is started as one.
+// TestMain makes the test binary act as the keeper or as a host if it is started as one.
 func TestMain(m *testing.M) {
 	switch {
 	case os.Getenv("KEEPER") != "":
@@ -39,8 +39,8 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// beHost follows the instruction in each line: `say TEXT`, `many N TEXT`, `err TEXT`, `env NAME`,
-// `exit N`.
+// beHost is the main function of the host. It follows the instruction in each input line: `say
+// TEXT`, `many N TEXT`, `err TEXT`, `env NAME` or `exit N`.
 func beHost() {
 	out := bufio.NewWriter(os.Stdout)
 	in := bufio.NewScanner(os.Stdin)
@@ -69,10 +69,10 @@ func beHost() {
 	}
 }
 
-// patience is longer than any step takes.
+// patience limits each wait. It is longer than any step takes.
 const patience = 2 * time.Minute
 
-// client returns a run's client of a keeper, which is ended with the test.
+// client returns a client for the keeper of a run. The keeper is ended at the end of the test.
 func client(t *testing.T, dir string, owner int64, change ...func(*keeper.Options)) *keeper.Client {
 	t.Helper()
 	o := keeper.Options{Dir: dir, Run: "r_test", Owner: owner, Executable: os.Args[0], Env: []string{"KEEPER=1"}, Orphan: patience}
@@ -105,17 +105,18 @@ func expectLines(t *testing.T, c *keeper.Conn, want ...string) {
 	for _, w := range want {
 		l, err := c.ReadLine()
 		if err != nil || string(l.Text) != w {
-			t.Fatalf("received %q (%v), want %q", l.Text, err, w)
+			t.Fatalf("line = %q (error %v), want %q", l.Text, err, w)
 		}
 	}
 }
 
-// until waits for an event in another process that is not reported.
+// until polls until ok returns true. It is used for events in another process that are not
+// reported.
 func until(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(patience); !ok(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("waited too long until %s", what)
+			t.Fatalf("timed out waiting until %s", what)
 		}
 	}
 }
@@ -124,12 +125,13 @@ func until(t *testing.T, what string, ok func() bool) {
 func awaitExit(t *testing.T, pids ...int) {
 	t.Helper()
 	if left, err := testproc.AwaitExit(patience, pids...); err != nil || len(left) > 0 {
-		t.Fatalf("processes %v have not ended: %v", left, err)
+		t.Fatalf("processes %v are still running (error %v)", left, err)
 	}
 }
 
-// TestNextOwnerContinuesOutput checks that the next process of a run receives, in order, what the
-// previous one has not journaled, that nothing is sent twice, and that the previous one is refused.
+// TestNextOwnerContinuesOutput lets a second client take over a run. It must receive the output
+// that the first client has not journaled, in order. No frame may reach the process twice, and the
+// first client must be refused.
 func TestNextOwnerContinuesOutput(t *testing.T) {
 	dir := t.TempDir()
 	first := client(t, dir, 1)
@@ -138,27 +140,27 @@ func TestNextOwnerContinuesOutput(t *testing.T) {
 	expectLines(t, a, "0 x", "1 x", "2 x")
 	a.Ack(2)
 	if n := a.BytesSent(); n < int64(len("0 x\n")*3) {
-		t.Errorf("it has written %d bytes", n)
+		t.Errorf("BytesSent = %d, want at least 12", n)
 	}
 	sendLine(t, a, keeper.KindSent, "say once")
 	second := client(t, dir, 2)
 	all, err := second.Attach()
 	if err != nil || len(all) != 1 || all[0].Exit != nil || all[0].Accepted != 2 || second.Last("worker") != 1 {
-		t.Fatalf("there are %+v (%v)", all, err)
+		t.Fatalf("processes = %+v (error %v), want one running process with 2 accepted frames", all, err)
 	}
 	b, err := second.Connect(keeper.ID{Host: "worker", K: 1}, 0, 0, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if s := b.Opened().Script; len(s) != 2 || s[0].Kind != keeper.KindBegin || string(s[1].Note) != "say once\n" {
-		t.Errorf("the script is %+v", s)
+		t.Errorf("script = %+v, want the begin frame and the note", s)
 	}
 	expectLines(t, b, "2 x", "3 x", "4 x", "once")
 	if l, err := a.ReadLine(); !errors.Is(err, keeper.ErrLost) && string(l.Text) != "3 x" {
-		t.Errorf("the one before read %q (%v)", l.Text, err)
+		t.Errorf("the previous owner read %q (error %v), want ErrLost", l.Text, err)
 	}
 	if _, err := client(t, dir, 1).Attach(); !errors.Is(err, keeper.ErrFenced) {
-		t.Errorf("the one before may come again: %v", err)
+		t.Errorf("Attach by the previous owner: error %v, want ErrFenced", err)
 	}
 	if b2 := start(t, second, 1); b2.Opened().PID != b.Opened().PID {
 		t.Error("the process was started twice")
@@ -168,12 +170,12 @@ func TestNextOwnerContinuesOutput(t *testing.T) {
 	}
 	awaitExit(t, all[0].PID)
 	if _, err := client(t, dir, 3).Attach(); !errors.Is(err, keeper.ErrNone) {
-		t.Errorf("there is still a keeper: %v", err)
+		t.Errorf("Attach after End: error %v, want ErrNone", err)
 	}
 }
 
-// TestKeeperExitsWithoutClient checks that a keeper without a client ends with its last host, and
-// that the host's output and exit are available afterwards.
+// TestKeeperExitsWithoutClient checks that a keeper without a client exits after its last host. The
+// output and the exit of the host must remain available in files.
 func TestKeeperExitsWithoutClient(t *testing.T) {
 	dir := t.TempDir()
 	const secret = "s3cr3t-value"
@@ -191,7 +193,7 @@ func TestKeeperExitsWithoutClient(t *testing.T) {
 	sendLine(t, a, keeper.KindSent, "exit 7")
 	first.Leave()
 	if _, err := a.ReadLine(); !errors.Is(err, keeper.ErrLeft) && err != io.EOF {
-		t.Errorf("read of what is left: %v", err)
+		t.Errorf("ReadLine after Leave: error %v, want ErrLeft", err)
 	}
 	awaitExit(t, pid)
 	until(t, "the keeper is gone", func() bool {
@@ -204,10 +206,10 @@ func TestKeeperExitsWithoutClient(t *testing.T) {
 	})
 	if err := filepath.Walk(dir, func(path string, info os.FileInfo, err error) error {
 		if text, e := os.ReadFile(path); e == nil && strings.Contains(string(text), secret) {
-			t.Errorf("%s contains a secret", path)
+			t.Errorf("file %s contains a secret", path)
 		}
 		if err == nil && info.Mode().IsRegular() && info.Mode().Perm() != 0o600 {
-			t.Errorf("%s has the mode %o", path, info.Mode().Perm())
+			t.Errorf("mode of file %s = %o, want 600", path, info.Mode().Perm())
 		}
 		return err
 	}); err != nil {
@@ -216,7 +218,7 @@ func TestKeeperExitsWithoutClient(t *testing.T) {
 	second := client(t, dir, 2, with)
 	all, err := second.Attach()
 	if !errors.Is(err, keeper.ErrNone) || len(all) != 1 || all[0].Exit == nil {
-		t.Fatalf("there are %+v (%v)", all, err)
+		t.Fatalf("processes = %+v (error %v), want one that has exited and ErrNone", all, err)
 	}
 	b, err := second.Connect(all[0].ID, 1, 0, nil)
 	if err != nil {
@@ -224,15 +226,15 @@ func TestKeeperExitsWithoutClient(t *testing.T) {
 	}
 	expectLines(t, b, secret, "«secret:API_KEY»", "last")
 	if _, err := b.ReadLine(); err != io.EOF {
-		t.Errorf("after the end: %v", err)
+		t.Errorf("ReadLine after the last line: error %v, want EOF", err)
 	}
 	if e := b.Exit(); e.Code != 7 || e.Stderr != "it was "+secret {
-		t.Errorf("it ended by %+v", e)
+		t.Errorf("exit = %+v, want code 7 and the standard error", e)
 	}
 }
 
-// TestKeeperKilled checks that hosts are killed with their keeper, that the client is notified that
-// they are lost, and that the next host starts another keeper.
+// TestKeeperKilled kills a keeper. Its hosts must be killed too, the client must report them as
+// lost, and the next Start must start a new keeper.
 func TestKeeperKilled(t *testing.T) {
 	dir := t.TempDir()
 	c := client(t, dir, 1)
@@ -245,7 +247,7 @@ func TestKeeperKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := a.ReadLine(); !errors.Is(err, keeper.ErrLost) {
-		t.Errorf("read: %v", err)
+		t.Errorf("ReadLine after the keeper was killed: error %v, want ErrLost", err)
 	}
 	<-a.Done()
 	awaitExit(t, host)
@@ -258,7 +260,7 @@ func TestKeeperKilled(t *testing.T) {
 	}
 }
 
-// TestOrphans checks that hosts are ended if no client reconnects.
+// TestOrphans checks that the keeper ends its hosts if no client connects within the orphan time.
 func TestOrphans(t *testing.T) {
 	dir := t.TempDir()
 	c := client(t, dir, 1, func(o *keeper.Options) { o.Orphan = 50 * time.Millisecond })
@@ -272,7 +274,8 @@ func TestOrphans(t *testing.T) {
 	})
 }
 
-// TestUnjournaled checks that at most 64 MiB of unjournaled output of a host is read.
+// TestUnjournaled checks that the keeper reads at most 64 MiB of output of a host that is not
+// journaled.
 func TestUnjournaled(t *testing.T) {
 	dir := t.TempDir()
 	c := client(t, dir, 1)
@@ -294,10 +297,10 @@ func TestUnjournaled(t *testing.T) {
 		}
 		return info.Size()
 	}
-	read(64 << 20 / (length + 6)) // the allowed amount
+	read(64 << 20 / (length + 6)) // as much as the keeper reads without an acknowledgement
 	until(t, "it waits", func() bool { return spooled() >= 64<<20 })
 	if n := spooled(); n > 64<<20+1<<20 {
-		t.Errorf("%d bytes were read that no record contains", n)
+		t.Errorf("%d unjournaled bytes were stored, want at most 65 MiB", n)
 	}
 	a.Ack(100)
 	read(lines - 64<<20/(length+6))
@@ -306,8 +309,8 @@ func TestUnjournaled(t *testing.T) {
 	}
 }
 
-// TestEndsUnjournaled checks that the output of an exited process is complete even if more of it is
-// unjournaled than allowed for a running one.
+// TestEndsUnjournaled checks that the output of an exited process is complete, even if more of it
+// is unjournaled than a running process may have.
 func TestEndsUnjournaled(t *testing.T) {
 	dir := t.TempDir()
 	c := client(t, dir, 1)
@@ -328,7 +331,7 @@ func TestEndsUnjournaled(t *testing.T) {
 	}
 }
 
-// toEnd reads the rest of the output, and returns the number of lines.
+// toEnd reads the rest of the output and returns the number of its lines.
 func toEnd(t *testing.T, a *keeper.Conn) (lines int) {
 	t.Helper()
 	defer time.AfterFunc(patience, a.Interrupt).Stop()
@@ -344,7 +347,7 @@ func toEnd(t *testing.T, a *keeper.Conn) (lines int) {
 	}
 }
 
-// TestDrop checks that a client need not read the rest of a process's output.
+// TestDrop checks that a client can discard the rest of a process's output without reading it.
 func TestDrop(t *testing.T) {
 	dir := t.TempDir()
 	c := client(t, dir, 1)
@@ -357,7 +360,7 @@ func TestDrop(t *testing.T) {
 	a.End(0, nil)
 	a.Drop()
 	if n := toEnd(t, a); n > lines/10 {
-		t.Errorf("%d lines were read", n)
+		t.Errorf("%d lines were read after Drop, want at most 100", n)
 	}
 	b := start(t, c, 2)
 	sendLine(t, b, keeper.KindBegin, "say here")
@@ -367,7 +370,8 @@ func TestDrop(t *testing.T) {
 	}
 }
 
-// TestLongPath checks that the directory's path may be longer than a socket's.
+// TestLongPath checks that the path of the run's directory may be longer than the path of a Unix
+// socket.
 func TestLongPath(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), strings.Repeat("long", 40))
 	if err := os.Mkdir(dir, 0o700); err != nil {
@@ -382,8 +386,8 @@ func TestLongPath(t *testing.T) {
 	}
 }
 
-// TestKilledClientIsDetected checks that frames of an exited run process are accepted although the
-// host's output has no reader.
+// TestKilledClientIsDetected sends frames and leaves while no client reads the host's output. The
+// keeper must still accept the frames.
 func TestKilledClientIsDetected(t *testing.T) {
 	dir := t.TempDir()
 	first := client(t, dir, 1)
@@ -396,7 +400,7 @@ func TestKilledClientIsDetected(t *testing.T) {
 	}
 	const frames = 1000
 	var all []byte
-	for range frames { // less in total than a socket holds
+	for range frames { // together smaller than the buffer of a socket
 		line := "say " + strings.Repeat("x", 60) + "\n"
 		all = append(append(all, a.Frame(keeper.KindSent, 0, nil, nil, len(line))...), line...)
 	}
@@ -410,17 +414,17 @@ func TestKilledClientIsDetected(t *testing.T) {
 	second := client(t, dir, 2)
 	attached, err := second.Attach()
 	if err != nil || len(attached) != 1 {
-		t.Fatalf("there are %+v (%v)", attached, err)
+		t.Fatalf("processes = %+v (error %v), want one", attached, err)
 	}
 	if b, err := second.Connect(attached[0].ID, 0, 0, nil); err != nil || b.Opened().Accepted != 1+frames {
-		t.Errorf("the keeper accepted %d frames, %d were sent (%v)", b.Opened().Accepted, 1+frames, err)
+		t.Errorf("the keeper accepted %d frames, want %d (error %v)", b.Opened().Accepted, 1+frames, err)
 	}
 	if err := second.End(); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// keeperOf returns the number of the keeper's process.
+// keeperOf returns the process ID of the keeper.
 func keeperOf(t *testing.T, dir string) (pid int) {
 	t.Helper()
 	text, _ := os.ReadFile(filepath.Join(dir, "keeper.json"))
@@ -428,7 +432,7 @@ func keeperOf(t *testing.T, dir string) (pid int) {
 		fmt.Sscan(strings.TrimRight(rest, "}\n"), &pid)
 	}
 	if pid == 0 {
-		t.Fatalf("keeper.json is %s", text)
+		t.Fatalf("keeper.json = %s, want a pid", text)
 	}
 	return pid
 }

@@ -2,7 +2,7 @@
 
 package keeper
 
-// Supported reports whether this system can run a keeper. Without one, hosts end with the run.
+// Supported reports whether this system can run a keeper. On other systems, hosts end with the run.
 const Supported = false
 
 func writeNow(uintptr, []byte) int { return 0 }

@@ -9,7 +9,7 @@ import (
 // Supported reports whether this system can run a keeper.
 const Supported = true
 
-// writeNow writes what a descriptor accepts without waiting, and returns the number of bytes.
+// writeNow writes as many bytes as a descriptor accepts without waiting, and returns their number.
 func writeNow(fd uintptr, b []byte) int {
 	for {
 		n, err := syscall.Write(int(fd), b)

@@ -13,7 +13,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/holder"
 )
 
-// link is a client's control connection.
+// link is the control connection of a client.
 type link struct {
 	*holder.Link[reply]
 	client  *Client
@@ -30,7 +30,8 @@ func newLink(c *Client, at address, conn io.ReadWriteCloser) *link {
 	return l
 }
 
-// greetConn connects to a keeper and sends hello. The error is ErrNone if no keeper answers.
+// greetConn connects to a keeper and sends hello. If no keeper accepts the connection, the error is
+// ErrNone.
 func greetConn(dir string, a address, hi hello) (*net.UnixConn, welcome, error) {
 	var w welcome
 	conn, err := holder.Dial(dir, a.Socket)
@@ -58,7 +59,7 @@ func greetConn(dir string, a address, hi hello) (*net.UnixConn, welcome, error) 
 	return conn, w, nil
 }
 
-// readWelcome reads exactly one line, because the data that follows is not JSON.
+// readWelcome reads exactly one line, because the bytes that follow are not JSON.
 func readWelcome(conn net.Conn, w *welcome) error {
 	var line []byte
 	var b [1]byte
@@ -73,7 +74,7 @@ func readWelcome(conn net.Conn, w *welcome) error {
 	}
 }
 
-// dispatchEvent passes an event to its Conn.
+// dispatchEvent passes an event to the Conn of its process.
 func (l *link) dispatchEvent(s reply) {
 	l.mu.Lock()
 	c := l.conns[s.ID]
@@ -87,7 +88,7 @@ func (l *link) dispatchEvent(s reply) {
 	}
 }
 
-// lostError returns why the connection has ended.
+// lostError returns the reason for the end of the connection.
 func (l *link) lostError() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -97,13 +98,13 @@ func (l *link) lostError() error {
 	return ErrLost
 }
 
-// request sends a request and waits for the answer. The error is the keeper's, or the loss of the
-// connection.
+// request sends a request and waits for the answer. It returns the error in the answer, or the
+// reason for the end of the connection.
 func (l *link) request(a request) (reply, error) {
 	return l.Ask(context.Background(), func(n int64) any { a.I = n; return a })
 }
 
-// registerConn creates the Conn of a process, so that early events are not lost.
+// registerConn creates the Conn of a process before the request is sent, so that no event is lost.
 func (l *link) registerConn(id ID, stderr func(string)) *Conn {
 	conn := &Conn{id: id, link: l, stderr: stderr, done: make(chan struct{}), outputDone: make(chan struct{})}
 	l.mu.Lock()
@@ -112,7 +113,7 @@ func (l *link) registerConn(id ID, stderr func(string)) *Conn {
 	return conn
 }
 
-// unregisterConn removes a Conn that could not be opened.
+// unregisterConn removes the Conn of a process that could not be opened.
 func (l *link) unregisterConn(conn *Conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -21,7 +21,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
 )
 
-// config is the configuration that a keeper receives when it is started.
+// config is the configuration that a keeper receives on its standard input.
 type config struct {
 	Dir        string `json:"dir"` // the run's directory
 	Run        string `json:"run"` // its id
@@ -31,7 +31,8 @@ type config struct {
 	Token      string `json:"token"`
 }
 
-// ready is the keeper's message that it accepts connections, or that it cannot start.
+// ready is the message in which a keeper reports that it accepts connections, or why it could not
+// start.
 type ready struct {
 	Error string `json:"error,omitempty"`
 	Held  bool   `json:"held,omitempty"` // another keeper is running or starting
@@ -45,10 +46,10 @@ type keeper struct {
 	log       io.Writer
 	redactor  redactor
 	listener  net.Listener
-	addressFD *os.File       // its address file; reveals whether the run's directory was removed
+	addressFD *os.File       // open file keeper.json; shows whether the directory of the run was removed
 	unlock    func() error   // releases the lock file
-	workers   sync.WaitGroup // goroutines of hosts and connections
-	done      chan struct{}  // closed when the keeper ends
+	workers   sync.WaitGroup // counts the goroutines of hosts and connections
+	done      chan struct{}  // closed when the keeper begins to end
 	endOnce   sync.Once
 
 	mu     sync.Mutex
@@ -57,18 +58,18 @@ type keeper struct {
 	clients
 }
 
-// clients holds the connections.
+// clients holds the connections of clients.
 type clients struct {
-	owner       int64                           // the highest owner number seen
-	control     *holder.Peer                    // the control connection
-	orphanTimer *time.Timer                     // ends the keeper if no client connects
-	hadClient   bool                            // a client has connected before
-	conns       map[*net.UnixConn]chan struct{} // each channel is closed when the connection is served
+	owner       int64                           // highest owner number so far
+	control     *holder.Peer                    // control connection of the current owner
+	orphanTimer *time.Timer                     // ends the keeper if no client connects in time
+	hadClient   bool                            // at least one client has connected
+	conns       map[*net.UnixConn]chan struct{} // open connections; each channel is closed when its connection is no longer served
 	admitted    map[*net.UnixConn]bool          // connections of the current owner
 }
 
-// Main runs the keeper. It reads its configuration from in, reports on out when it accepts
-// connections, and returns when the run's hosts have exited or are no longer needed.
+// Main runs the keeper. It reads its configuration from in, writes to out when it accepts
+// connections, and returns when the hosts of the run have exited or are no longer needed.
 func Main(in io.Reader, out io.Writer, log io.Writer) error {
 	var c config
 	if json.NewDecoder(in).Decode(&c) != nil {
@@ -79,7 +80,7 @@ func Main(in io.Reader, out io.Writer, log io.Writer) error {
 	if err != nil {
 		status.Error, status.Held = err.Error(), errors.Is(err, lockfile.ErrHeld)
 	}
-	_ = json.NewEncoder(out).Encode(status) // if the starter has exited, no client will connect
+	_ = json.NewEncoder(out).Encode(status) // if the starting process has exited, no client will connect
 	if c, ok := out.(io.Closer); ok {
 		c.Close()
 	}
@@ -97,7 +98,7 @@ func newKeeper(c config, log io.Writer) (*keeper, error) {
 		return nil, err
 	}
 	k.unlock = unlock
-	sweepBridges(c.Dir) // the lock guarantees that no other keeper uses them
+	sweepBridges(c.Dir) // the lock guarantees that no other keeper uses these bridges
 	door, at, err := holder.Listen(c.Dir, socketFile)
 	if err != nil {
 		return nil, errors.Join(err, unlock())
@@ -113,7 +114,7 @@ func newKeeper(c config, log io.Writer) (*keeper, error) {
 	return k, nil
 }
 
-// newToken returns a random token.
+// newToken returns a random token for keeper.json.
 func newToken() string { return rand.Text() }
 
 // serveUntilEnd runs until the keeper ends.
@@ -136,9 +137,9 @@ func (k *keeper) serveUntilEnd() error {
 	}
 	k.listener.Close()
 	k.endAll()
-	removed := isRemoved(k.addressFD) // another run may use the path
+	removed := isRemoved(k.addressFD) // if the directory was removed, another run may use the path
 	if !removed {
-		_ = os.Remove(filepath.Join(k.Dir, addressFile)) // later clients find no keeper
+		_ = os.Remove(filepath.Join(k.Dir, addressFile)) // clients that connect later must find no keeper
 	}
 	k.mu.Lock()
 	for c := range k.conns {
@@ -152,8 +153,8 @@ func (k *keeper) serveUntilEnd() error {
 	return errors.Join(k.writeEnds(), k.unlock())
 }
 
-// watchRemoval ends the keeper at a tick if the run's directory was removed and no client is
-// attached. An attached run ends its hosts itself.
+// watchRemoval checks at each tick whether the directory of the run was removed. If it was and no
+// client is connected, watchRemoval ends the keeper. A connected run ends its hosts itself.
 func (k *keeper) watchRemoval(ticks <-chan time.Time) {
 	for {
 		select {
@@ -170,7 +171,7 @@ func (k *keeper) watchRemoval(ticks <-chan time.Time) {
 	}
 }
 
-// beginEnd starts the keeper's end.
+// beginEnd begins to end the keeper and logs the reason.
 func (k *keeper) beginEnd(why string) {
 	k.endOnce.Do(func() {
 		k.logf("ends: %s", why)
@@ -202,7 +203,7 @@ func (k *keeper) logf(format string, args ...any) {
 	fmt.Fprintf(k.log, time.Now().UTC().Format(time.RFC3339)+" "+format+"\n", args...)
 }
 
-// sleep waits for d, or until the keeper ends.
+// sleep waits until d has passed or the keeper begins to end.
 func (k *keeper) sleep(d time.Duration) {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -212,7 +213,7 @@ func (k *keeper) sleep(d time.Duration) {
 	}
 }
 
-// findHosted returns a process, or nil.
+// findHosted returns the process with the given ID, or nil.
 func (k *keeper) findHosted(id ID) *hosted {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -228,7 +229,7 @@ func (k *keeper) findHostedLocked(id ID) *hosted {
 	return nil
 }
 
-// startHosted starts a process, unless it was started before.
+// startHosted starts a process. If it was already started, startHosted returns it.
 func (k *keeper) startHosted(spec Spec) (*hosted, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -257,8 +258,8 @@ func (k *keeper) noteExit() {
 	k.endIfIdle()
 }
 
-// endIfIdle ends the keeper if no client is attached and no host runs. The end records say how the
-// hosts exited.
+// endIfIdle ends the keeper if no client is connected and no host is running. The end records
+// contain the exits of the hosts.
 func (k *keeper) endIfIdle() {
 	k.mu.Lock()
 	idle := k.living == 0 && k.control == nil && k.hadClient

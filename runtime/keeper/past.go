@@ -11,8 +11,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/ndjson"
 )
 
-// openEnded returns a Conn for a process that exited before its keeper did. Its output is read from
-// the file.
+// openEnded returns a Conn for a process that exited before its keeper exited. Its output is read
+// from the file.
 func (c *Client) openEnded(e endRecord, from int64, longLine int) (*Conn, error) {
 	f, err := os.Open(filepath.Join(c.opts.Dir, e.dir(), outFile))
 	if err != nil {
@@ -46,9 +46,9 @@ func (c *Client) openEnded(e endRecord, from int64, longLine int) (*Conn, error)
 	return conn, nil
 }
 
-// fileConn is a connection that reads a spool.
+// fileConn is a connection whose Read reads a spool.
 type fileConn struct {
-	net.Conn // nil: the other methods are not used
+	net.Conn // nil, because the other methods are not called
 	spool    *spool
 	at       int64
 	text     []byte

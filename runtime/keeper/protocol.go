@@ -10,19 +10,19 @@ import (
 	"github.com/concerto-lang/concerto/runtime/terminalhost"
 )
 
-// hello is the first line of a connection, in JSON. A control connection carries one JSON message
-// on each line in both directions. A data connection belongs to one process: the keeper sends the
-// process's output, and receives frames.
+// hello is the first line of a connection, in JSON. On a control connection, each line in both
+// directions is a JSON message. A data connection belongs to one process: the keeper sends the
+// output of the process and receives frames.
 type hello struct {
 	Token string `json:"token"`
 	Owner int64  `json:"owner"`
 	ID    *ID    `json:"id,omitempty"` // of a data connection
-	// the first line to send; 0 means the first that is not journaled
+	// first line to send; 0 means the first line that is not journaled
 	From int64 `json:"from,omitempty"`
 	Look bool  `json:"look,omitempty"` // only return the list of processes
 }
 
-// welcome is the answer to hello.
+// welcome is the keeper's answer to hello.
 type welcome struct {
 	Refused     string    `json:"refused,omitempty"`
 	Fenced      bool      `json:"fenced,omitempty"`
@@ -32,7 +32,8 @@ type welcome struct {
 	Offset      int64     `json:"offset,omitempty"`    // bytes before it
 }
 
-// request is a message on the control connection. A request with a number is answered.
+// request is a message of the client on the control connection. A request with a number is
+// answered.
 type request struct {
 	I       int64    `json:"i,omitempty"`
 	Op      op       `json:"op"`
@@ -42,7 +43,7 @@ type request struct {
 	After   uint64   `json:"after,omitempty"`
 	GraceMS int64    `json:"grace_ms,omitempty"`
 	Secrets []Secret `json:"secrets,omitempty"`
-	// For terminals: the id, the command, and the number of the request that opened it.
+	// for terminals: the ID, the command, and the number of the request that opened the terminal
 	Command string             `json:"command,omitempty"`
 	Run     *terminalhost.Spec `json:"run,omitempty"`
 	Number  int64              `json:"number,omitempty"`
@@ -63,7 +64,7 @@ const (
 	opSecrets    op = "secrets"     // add secrets
 	opBye        op = "bye"         // end all processes and the keeper
 
-	// For terminals:
+	// operations on terminals
 	opOpen    op = "open"    // start one unless it was started before
 	opOutput  op = "output"  // return the output
 	opAwait   op = "await"   // return how it exited; answered when it has
@@ -95,7 +96,7 @@ func (s reply) Err() error {
 	return nil
 }
 
-// event is the kind of an event.
+// event is the kind of an event that the keeper sends.
 type event string
 
 const (
@@ -126,7 +127,7 @@ func refusalOf(err error) *refusal {
 
 func (r *refusal) Error() string { return r.Text }
 
-// Unwrap returns the error for errors.Is.
+// Unwrap returns the error of this package that the refusal represents.
 func (r *refusal) Unwrap() error {
 	switch {
 	case r.None:
@@ -137,20 +138,21 @@ func (r *refusal) Unwrap() error {
 	return nil
 }
 
-// frame is a unit of a host's input: text goes to the process's input, sides to its bridge, and the
-// note into the script. A frame is accepted whole or not at all, and only if its number is the next
-// one.
+// frame is a unit of a host's input. Its text is written to the input of the process, its sides are
+// sent to clients of the bridge, and its note is added to the script. A frame is accepted
+// completely or not at all, and only if its number follows that of the previous frame.
 type frame struct {
 	Entry
 	sides []Side
 	text  []byte
 }
 
-// headLen is the length of a frame's header: kind, number, last line, and the lengths of note,
-// sides and text.
+// headLen is the length of a frame's header in bytes: kind, number, last line, and the lengths of
+// note, sides and text.
 const headLen = 1 + 8 + 8 + 4 + 4 + 8
 
-// appendHead appends a frame's header, note and sides. size is the length of the text that follows.
+// appendHead appends the header, the note and the sides of a frame. size is the length of the text
+// that follows.
 func appendHead(dst []byte, e Entry, sides []Side, size int) []byte {
 	beside := 0
 	for _, x := range sides {
@@ -171,7 +173,7 @@ func appendHead(dst []byte, e Entry, sides []Side, size int) []byte {
 
 var errBadFrame = errors.New("invalid frame")
 
-// maxFrameText is the longest text of a valid frame.
+// maxFrameText is the maximum length of a frame's text in bytes.
 const maxFrameText = 1 << 34
 
 // readFrame reads a frame. It returns io.ErrUnexpectedEOF for an incomplete frame.

@@ -4,5 +4,5 @@ package keeper
 
 import "os"
 
-// isRemoved returns false: systems without a keeper do not need it.
+// isRemoved returns false, because a system without keepers does not need it.
 func isRemoved(*os.File) bool { return false }

@@ -7,7 +7,8 @@ import (
 	"syscall"
 )
 
-// isRemoved reports whether an open file was deleted. Renaming its directory does not count.
+// isRemoved reports whether an open file was deleted. It returns false if only the file's directory
+// was renamed.
 func isRemoved(f *os.File) bool {
 	info, err := f.Stat()
 	if err != nil {

@@ -10,13 +10,13 @@ import (
 	"github.com/concerto-lang/concerto/runtime/mcpbridge"
 )
 
-// Side is a line for a client of a process's bridge.
+// Side is a line for a client of the bridge of a process.
 type Side struct {
 	Client int
 	Line   []byte
 }
 
-const sideLen = 4 + 4 // header of a side: client and length
+const sideLen = 4 + 4 // length of a side's header: client number and length of the line
 
 func (x Side) appendTo(dst []byte) []byte {
 	dst = binary.BigEndian.AppendUint32(dst, uint32(x.Client))
@@ -38,16 +38,16 @@ func readSides(b []byte) (all []Side, err error) {
 	return all, nil
 }
 
-// bridgeMark begins a line that came over the bridge. The client's number follows, then a space and
-// the line, or nothing if the client has disconnected. It is a control character, which cannot
-// begin a JSON text.
+// bridgeMark is the first byte of a line that came over the bridge. It is followed by the client's
+// number and then by a space and the line, or by nothing if the client has disconnected. The mark
+// is a control character, which cannot begin a JSON text.
 const bridgeMark = 0x1e
 
-// bridgeMarkSize is the maximal length of the mark and the number.
+// bridgeMarkSize is the maximum length of the mark with the number.
 const bridgeMarkSize = 32
 
-// ParseBridgeLine parses a line in a process's output that came over its bridge. left means that
-// the client has disconnected. ok is false for a line of the process itself.
+// ParseBridgeLine parses a line in the output of a process that came over its bridge. left means
+// that the client has disconnected. ok is false for a line that the process itself has written.
 func ParseBridgeLine(text []byte) (client int, line []byte, left, ok bool) {
 	if len(text) == 0 || text[0] != bridgeMark {
 		return 0, nil, false, false
@@ -57,14 +57,14 @@ func ParseBridgeLine(text []byte) (client int, line []byte, left, ok bool) {
 	return client, line, !ok, err == nil
 }
 
-// bridgeLines records the bridge's lines in a process's output.
+// bridgeLines records the lines of the bridge in the output of a process.
 type bridgeLines struct {
-	appended int64 // bytes that were inserted
+	appended int64 // number of bytes that were inserted
 	waiting  int   // number of lines that wait to be inserted
-	read     int64 // bytes of the process's own output in the spool
-	mark     int64 // bytes of its output when bytesWritten was called last
-	midLine  bool  // the spool ends within a line
-	closed   bool  // no line is inserted any more
+	read     int64 // number of bytes in the spool that the process itself has written
+	mark     int64 // number of bytes that the process had written at the last call of bytesWritten
+	midLine  bool  // the spool ends with an incomplete line
+	closed   bool  // no further lines may be inserted
 }
 
 // openBridge opens the process's bridge.
@@ -98,14 +98,14 @@ func sweepBridges(dir string) {
 		file := filepath.Join(dir, hostsDir, d.Name(), bridgeFile)
 		if path, err := os.ReadFile(file); err == nil {
 			mcpbridge.Remove(string(path))
-			_ = os.Remove(file) // on failure, the next keeper tries again
+			_ = os.Remove(file) // if this fails, the next keeper tries again
 		}
 	}
 }
 
-// appendBridgeLine inserts a line of the bridge after everything that the process had written when
-// it came, and when bytesWritten was called last. So the line belongs to the exchange in which it
-// was sent.
+// appendBridgeLine inserts a line of the bridge into the output. It inserts the line after all
+// bytes that the process had written when the line arrived and at the last call of bytesWritten.
+// The line therefore belongs to the exchange in which the client sent it.
 func (h *hosted) appendBridgeLine(text []byte) {
 	written := h.proc.Written()
 	h.mu.Lock()
@@ -121,7 +121,7 @@ func (h *hosted) appendBridgeLine(text []byte) {
 	}
 }
 
-// closeBridge ends the bridge.
+// closeBridge closes the bridge.
 func (h *hosted) closeBridge() {
 	if h.bridge == nil {
 		return
@@ -131,6 +131,6 @@ func (h *hosted) closeBridge() {
 	h.mu.Unlock()
 	h.changed.Broadcast()
 	h.bridge.End()
-	// on failure, sweepBridges finds nothing to remove
+	// if this fails, sweepBridges will find nothing to remove
 	_ = os.Remove(filepath.Join(h.keeper.Dir, h.spec.dir(), bridgeFile))
 }

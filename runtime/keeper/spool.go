@@ -8,28 +8,28 @@ import (
 	"path/filepath"
 )
 
-// spool stores a host's output in a file, line by line. The last line may be incomplete, and a very
-// long line is stored in pieces. Marks replace the secrets in lines.
+// spool stores the output of a host in a file, line by line. The last line may be incomplete, and a
+// very long line is stored in pieces. In the file, marks replace the secrets.
 type spool struct {
 	f    *os.File
-	size int64 // of the file
+	size int64 // size of the file in bytes
 
-	lines, bytes int64      // of all appended output
-	begin        checkpoint // the output before the beginning of the file
+	lines, bytes int64      // numbers of lines and bytes in the whole output so far
+	begin        checkpoint // end of the output that is no longer in the file
 	checkpoints  []checkpoint
 	hide         *redactor
-	// lines that cannot be restored from marks, by offset in the file
+	// lines whose secrets cannot be restored from the marks, by offset in the file
 	unrestorable map[int64][]byte
 }
 
-// checkpoint is a position in the output: the number of lines and bytes before it, and its offset
-// in the file.
+// checkpoint is a position in the output: the numbers of lines and bytes before the position, and
+// the corresponding offset in the file.
 type checkpoint struct{ lines, bytes, at int64 }
 
 const (
-	checkEvery = 1 << 20   // bytes of the file between two checks
-	maxRead    = 256 << 10 // bytes of the file that are read at once
-	// truncateFrom is the size from which a completely journaled file is truncated.
+	checkEvery = 1 << 20   // number of bytes of the file between two checkpoints
+	maxRead    = 256 << 10 // maximum number of bytes of the file that are read at once
+	// truncateFrom is the minimum size at which a completely journaled file is truncated.
 	truncateFrom = 16 << 20
 )
 
@@ -44,8 +44,8 @@ func newSpool(dir string, hide *redactor) (*spool, error) {
 	return &spool{f: f, hide: hide, unrestorable: map[int64][]byte{}}, nil
 }
 
-// appendText appends output: complete lines, or the last piece of a line. On failure nothing is
-// appended.
+// appendText appends output: complete lines, or the last piece of a line. If it fails, it has
+// appended nothing.
 func (s *spool) appendText(text []byte) error {
 	file, odd := text, map[int64][]byte(nil)
 	if s.hide.hasSecrets() {
@@ -70,12 +70,12 @@ func (s *spool) appendText(text []byte) error {
 	return nil
 }
 
-// filePosition is a position for reading: offset at in the file, plus skip bytes of the restored
-// text.
+// filePosition is a position for reading: an offset in the file, and the number of bytes of the
+// restored text to skip from there.
 type filePosition struct{ at, skip int64 }
 
-// seekLine returns the position after the given number of lines, and the lines and bytes before it.
-// For a line that is deleted or not yet written it returns the nearest position.
+// seekLine returns the position after the given number of lines, with the lines and bytes before
+// that position. If the line is deleted or not yet written, seekLine returns the nearest position.
 func (s *spool) seekLine(lines int64) (filePosition, checkpoint, error) {
 	from := s.begin
 	for _, c := range s.checkpoints {
@@ -93,7 +93,7 @@ func (s *spool) seekLine(lines int64) (filePosition, checkpoint, error) {
 			if i := bytes.IndexByte(text, '\n'); i >= 0 {
 				line = text[:i+1]
 			} else {
-				break // a piece of a line does not count: its line begins before it
+				break // pieces of a line are not counted, because the line begins before them
 			}
 			text = text[len(line):]
 			from.lines++
@@ -108,8 +108,8 @@ func (s *spool) seekLine(lines int64) (filePosition, checkpoint, error) {
 	return filePosition{at: from.at}, from, nil
 }
 
-// readAt returns complete lines, or the last piece of a line, from an offset in the file: raw as
-// stored, and text with the secrets restored.
+// readAt returns complete lines, or the last piece of a line, from an offset in the file. raw is
+// the stored text; text is the text with the secrets restored.
 func (s *spool) readAt(at int64) (raw, text []byte, err error) {
 	size := int64(maxRead)
 	for {
@@ -130,7 +130,8 @@ func (s *spool) readAt(at int64) (raw, text []byte, err error) {
 	return raw, s.hide.restoreLines(raw, at, s.unrestorable), nil
 }
 
-// truncateIfLarge truncates the file if it is large. All of it must be journaled.
+// truncateIfLarge truncates the file if it is large. The whole file must be journaled. It reports
+// whether it has truncated the file.
 func (s *spool) truncateIfLarge() bool {
 	if s.size < truncateFrom || s.f.Truncate(0) != nil {
 		return false

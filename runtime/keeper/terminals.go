@@ -5,11 +5,11 @@ import (
 	"github.com/concerto-lang/concerto/runtime/terminalhost"
 )
 
-// Terminals are the commands that run for a kept process, with the methods of terminalhost.Set.
-// Every error may be ErrLost or ErrLeft.
+// Terminals are the commands that run for a process of the keeper. It has the methods of
+// terminalhost.Set; each may also return ErrLost or ErrLeft.
 type Terminals struct{ c *Conn }
 
-// Terminals returns the commands that run for the process. They end with it.
+// Terminals returns the commands that run for the process. They end with the process.
 func (c *Conn) Terminals() *Terminals { return &Terminals{c} }
 
 func (t *Terminals) request(a request) (reply, error) {
@@ -56,10 +56,10 @@ func (t *Terminals) Release(number int64, id string) error {
 	return err
 }
 
-// End does nothing: Conn.End ends the commands.
+// End does nothing, because Conn.End ends the commands.
 func (t *Terminals) End() {}
 
-// handleCommand handles a request about a terminal.
+// handleCommand handles a request that concerns a terminal.
 func (h *hosted) handleCommand(c *holder.Peer, a *request) {
 	answer := reply{I: a.I}
 	var err error

@@ -10,11 +10,11 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/holder"
 )
 
-// TestRemovedDirectory checks that a keeper ends at the first tick after its run's directory was
-// removed, if no client is attached, but not after the directory was renamed.
+// TestRemovedDirectory checks that a keeper without a client ends at the first tick after the
+// directory of its run was removed. Renaming the directory must not end the keeper.
 func TestRemovedDirectory(t *testing.T) {
 	if !Supported {
-		t.Skip("there is no keeper here")
+		t.Skip("this system does not support keepers")
 	}
 	dir := filepath.Join(t.TempDir(), "job")
 	if err := os.Mkdir(dir, 0o700); err != nil {
@@ -35,10 +35,10 @@ func TestRemovedDirectory(t *testing.T) {
 	stays := func(why string) {
 		t.Helper()
 		ticks <- time.Time{}
-		ticks <- time.Time{} // the previous tick was handled
+		ticks <- time.Time{} // returns when the previous tick was handled
 		select {
 		case <-k.done:
-			t.Fatalf("the keeper ends, and %s", why)
+			t.Fatalf("the keeper ended although %s", why)
 		default:
 		}
 	}
@@ -61,7 +61,7 @@ func TestRemovedDirectory(t *testing.T) {
 	attached(nil)
 	select {
 	case ticks <- time.Time{}:
-	case <-watched: // the second to last tick was handled after the run had disconnected
+	case <-watched: // the last tick but one was handled after the run had disconnected
 	}
 	<-watched
 	if err := k.unlock(); err != nil {

@@ -10,9 +10,9 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// progressTransport is a transport that handles progress notifications when they are read. The SDK
-// delivers them on another goroutine than results, so a call's last notifications could arrive
-// after its end.
+// progressTransport is a transport that handles progress notifications as soon as they are read.
+// The SDK delivers notifications and results in different goroutines, so the last notifications of
+// a call could otherwise arrive after its result.
 type progressTransport struct {
 	sdk.Transport
 	server *server
@@ -39,9 +39,9 @@ func (t tap) Read(ctx context.Context) (jsonrpc.Message, error) {
 	return m, err
 }
 
-// elicit asks the program a server's question. The time of the call that the question belongs to
-// is paused. A server of an older protocol does not name the call; then the question goes to the
-// oldest call, and the time of all calls is paused.
+// elicit passes a question of the server to the program. The timeout of the call to which the
+// question belongs is paused. A server of an older protocol version does not name the call. In that
+// case the question is passed to the oldest call, and the timeouts of all calls are paused.
 func (s *server) elicit(ctx context.Context, r *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
 	c, ok := ctx.Value(callKey{}).(*call)
 	held := []*call{c}
@@ -69,8 +69,8 @@ func (s *server) elicit(ctx context.Context, r *sdk.ElicitRequest) (*sdk.ElicitR
 	}
 }
 
-// elicitation converts the program's answer to the protocol's form. An object is the content. Any
-// other value is the value of the schema's only member. nil, false and "no" decline.
+// elicitation converts the program's answer to the form of the protocol. An object is the content.
+// Any other value becomes the value of the only member in the schema. nil, false and "no" decline.
 func elicitation(answer json.RawMessage, schema any) *sdk.ElicitResult {
 	var v any
 	if len(answer) == 0 || json.Unmarshal(answer, &v) != nil || v == nil || v == false {

@@ -10,11 +10,11 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Function is a server's tool as a Concerto declaration: the schemas that it needs, the lines of
-// its description and decorators, and its signature. Signature is "" if the tool or a parameter has
-// a name that is not valid in Concerto; keywords are not checked here. Of the server's texts, only
-// valid names become code. Everything else is in comments and string literals, with control
-// characters escaped.
+// Function is a tool of a server in the form of a Concerto declaration: the schemas that it needs,
+// the lines of its description and decorators, and its signature. Signature is "" if the name of
+// the tool or of a parameter is not valid in Concerto; keywords are not checked here. Of the
+// server's texts, only valid names become code. All other texts are in comments and string
+// literals, with control characters escaped.
 type Function struct {
 	Name      string
 	Schemas   []string
@@ -23,7 +23,7 @@ type Function struct {
 }
 
 // Inspect connects to a server and returns its tools as the functions of an mcp block, in the
-// server's order. The errors are those of connecting.
+// server's order. The error is that of connecting.
 func Inspect(ctx context.Context, c Config, o Options) ([]Function, error) {
 	s := &server{config: c, options: o}
 	limited, cancel := o.Clock.Within(ctx, c.timeout(), errTimeout)
@@ -44,13 +44,13 @@ func Inspect(ctx context.Context, c Config, o Options) ([]Function, error) {
 	return out, nil
 }
 
-// declarer writes declarations. It records which schema names are used.
+// declarer writes declarations and records the names of schemas that are used.
 type declarer struct {
 	used    map[string]bool
-	schemas []string // of the current function
+	schemas []string // names of the schemas of the current function
 }
 
-// function returns a tool as a declaration. Required parameters come first.
+// function returns the declaration of a tool. Required parameters come first.
 func (w *declarer) function(tool *sdk.Tool) Function {
 	in := readShape(tool.InputSchema)
 	w.schemas = nil
@@ -87,8 +87,8 @@ func doc(description string) []string {
 	return lines
 }
 
-// typeOf returns a JSON Schema as a Concerto type. An object schema that lists its members becomes
-// a declared schema, named name or similar.
+// typeOf returns the Concerto type for a JSON Schema. For an object schema that lists its members,
+// it declares a schema with the given name or a similar one.
 func (w *declarer) typeOf(s *shape, name string) string {
 	k := kinds(s)
 	switch {
@@ -124,7 +124,7 @@ func (w *declarer) typeOf(s *shape, name string) string {
 	return free
 }
 
-// isWord reports whether a member may be a field of a schema.
+// isWord reports whether a member's name may be the name of a schema's field.
 func isWord(s string) bool {
 	for i, r := range s {
 		if r != '_' && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (i == 0 || r < '0' || r > '9') {
@@ -143,7 +143,7 @@ func camel(s string) string {
 	return b.String()
 }
 
-// word converts a tool's name: `-`, `.` and `/` become `_`.
+// word converts the name of a tool to a Concerto name: `-`, `.` and `/` become `_`.
 func word(name string) string { return strings.NewReplacer("-", "_", ".", "_", "/", "_").Replace(name) }
 
 func required(s *shape, name string) int {
@@ -160,8 +160,9 @@ func optional(t string) string {
 	return t + "?"
 }
 
-// resultType returns the type of a tool's result: String, unless the tool describes a structured
-// result. A structured result that is not an object is in the member `result`.
+// resultType returns the result type of a tool. It is String, unless the tool describes a
+// structured result. If the structured result is not an object, the type is that of its member
+// `result`.
 func (w *declarer) resultType(tool *sdk.Tool) string {
 	if tool.OutputSchema == nil {
 		return "String"
@@ -173,13 +174,13 @@ func (w *declarer) resultType(tool *sdk.Tool) string {
 	return w.typeOf(out, camel(tool.Name)+"Result")
 }
 
-// stringLiteral returns a string literal.
+// stringLiteral returns a Concerto string literal for a text.
 func stringLiteral(s string) string {
 	return `"` + escaped(strings.NewReplacer(`\`, `\\`, `"`, `\"`, `$`, `\$`).Replace(s)) + `"`
 }
 
-// escaped returns a text in which non-printable characters are escaped as in a string literal:
-// control characters, and those that change the direction of writing.
+// escaped returns a text in which non-printable characters are escaped as in a string literal.
+// These are control characters and characters that change the direction of writing.
 func escaped(s string) string {
 	var b strings.Builder
 	for _, r := range s {

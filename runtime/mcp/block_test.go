@@ -14,9 +14,9 @@ import (
 	"github.com/concerto-lang/concerto/parser"
 )
 
-// FuzzDeclaration checks that whatever a server reports about a tool, the declaration is one
-// function with the tool's name and parameters, and its schemas; or it does not parse, and
-// `concerto mcp add` omits it.
+// FuzzDeclaration checks the declaration of arbitrary tools. If it parses, it must consist of one
+// function with the name and parameters of the tool, and of its schemas. A declaration that does
+// not parse is omitted by `concerto mcp add`.
 func FuzzDeclaration(f *testing.F) {
 	for _, h := range testmcp.Hostile {
 		f.Add(h.Name, h.Description, "x", h.Description, h.Name)
@@ -38,24 +38,24 @@ func FuzzDeclaration(f *testing.F) {
 		text := strings.Join(d.Schemas, "\n") + "\nmcp X {\n" + strings.Join(append(d.Head, d.Signature), "\n") + "\n}\n"
 		for _, r := range text {
 			if r != '\n' && !strings.ContainsRune(escaped(string(r)), r) {
-				t.Fatalf("%q holds %q", text, r)
+				t.Fatalf("generated text %q contains the character %q", text, r)
 			}
 		}
 		file, found := parser.Parse(source.NewFile("x.conc", []byte(text)))
 		if found.HasErrors() {
-			return // `concerto mcp add` omits it
+			return // `concerto mcp add` omits this declaration
 		}
 		if len(file.Decls) != len(d.Schemas)+1 {
-			t.Fatalf("%d declarations in\n%s", len(file.Decls), text)
+			t.Fatalf("got %d declarations, want the schemas and one block:\n%s", len(file.Decls), text)
 		}
 		for _, s := range file.Decls[:len(d.Schemas)] {
 			if _, ok := s.(*ast.SchemaDecl); !ok {
-				t.Fatalf("a %T in\n%s", s, text)
+				t.Fatalf("unexpected declaration of type %T in\n%s", s, text)
 			}
 		}
 		block, ok := file.Decls[len(d.Schemas)].(*ast.McpDecl)
 		if !ok || len(block.Methods) != 1 || block.Rest || block.Methods[0].Name.Name != word(name) {
-			t.Fatalf("another block in\n%s", text)
+			t.Fatalf("unexpected block in\n%s", text)
 		}
 		var got []string
 		for _, p := range block.Methods[0].Params {
@@ -63,7 +63,7 @@ func FuzzDeclaration(f *testing.F) {
 		}
 		want := sortedNames(readShape(json.RawMessage(raw)).Properties)
 		if !slices.Equal(got, want) {
-			t.Fatalf("parameters %q, want %q, in\n%s", got, want, text)
+			t.Fatalf("parameters = %q, want %q, in\n%s", got, want, text)
 		}
 	})
 }

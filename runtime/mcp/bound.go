@@ -11,16 +11,16 @@ import (
 	"time"
 )
 
-// Limits of a client's use of a server.
+// Limits for the clients of Concerto's MCP server.
 const (
-	readTime       = 10 * time.Second // for the header of a request, and for its body
-	idleConnection = 2 * time.Minute  // for a connection without a request
-	maxBody        = 16 << 20         // bytes of a request
-	maxConnections = 1024             // at once
+	readTime       = 10 * time.Second // maximum time for the header of a request, and for its body
+	idleConnection = 2 * time.Minute  // maximum time for which a connection may have no request
+	maxBody        = 16 << 20         // maximum size of a request's body in bytes
+	maxConnections = 1024             // maximum number of concurrent connections
 )
 
-// wholeBody reads a request's body within readTime before the request is handled. The response may
-// then take any time.
+// wholeBody reads the body of a request, within readTime, before the request is handled. The
+// response may then take any time.
 func wholeBody(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Body == nil || r.Body == http.NoBody {
@@ -46,22 +46,23 @@ func wholeBody(next http.Handler) http.Handler {
 			http.Error(w, "the request is incomplete", http.StatusBadRequest)
 			return
 		}
-		// The connection may be used without a deadline again.
+		// removes the deadline, because the connection may be used for further requests
 		_ = connection.SetReadDeadline(time.Time{})
 		r.Body = io.NopCloser(bytes.NewReader(body))
 		next.ServeHTTP(w, r)
 	})
 }
 
-// bounded limits the number of concurrent connections. A further one is refused with a retry hint.
+// bounded is a listener that limits the number of concurrent connections. It refuses further
+// connections with a retry hint.
 type bounded struct {
 	net.Listener
-	free chan struct{} // contains an element for each open connection
+	free chan struct{} // semaphore with an element for each open connection
 }
 
 const busy = "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 
-// Accept returns the next connection within the limit.
+// Accept returns the next connection that does not exceed the limit.
 func (l *bounded) Accept() (net.Conn, error) {
 	for {
 		c, err := l.Listener.Accept()
@@ -73,13 +74,13 @@ func (l *bounded) Accept() (net.Conn, error) {
 			return &counted{Conn: c, free: l.free}, nil
 		default:
 			_ = c.SetWriteDeadline(time.Now().Add(time.Second))
-			_, _ = io.WriteString(c, busy) // it is refused in any case
+			_, _ = io.WriteString(c, busy) // the connection is refused even if the write fails
 			_ = c.Close()
 		}
 	}
 }
 
-// counted is a connection that frees its place when it is closed.
+// counted is a connection that reduces the number of connections when it is closed.
 type counted struct {
 	net.Conn
 	free chan struct{}

@@ -14,7 +14,8 @@ import (
 	"time"
 )
 
-// piped is a listener whose connections are pipes, so that virtual time can be used.
+// piped is a listener whose connections are in-memory pipes, so that they can be used with virtual
+// time.
 type piped chan net.Conn
 
 func (p piped) Accept() (net.Conn, error) {
@@ -27,7 +28,8 @@ func (p piped) Accept() (net.Conn, error) {
 func (p piped) Close() error   { close(p); return nil }
 func (p piped) Addr() net.Addr { return &net.TCPAddr{} }
 
-// TestSlowBody checks that a body must arrive within ten seconds, while a response may take hours.
+// TestSlowBody checks that the body of a request must arrive within ten seconds, whereas a response
+// may take hours.
 func TestSlowBody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := piped(make(chan net.Conn))
@@ -64,15 +66,15 @@ func TestSlowBody(t *testing.T) {
 		if status, text := ask("abcdef", time.Hour); status != 408 || time.Since(begun) != readTime {
 			t.Error(status, text, time.Since(begun))
 		}
-		time.Sleep(2 * time.Hour) // the writer of the second is closed
+		time.Sleep(2 * time.Hour) // after this time, the writer of the second request is closed
 		_ = s.Shutdown(context.Background())
 		<-done
 	})
 }
 
-// TestLargeBody checks the limit of a request's size.
+// TestLargeBody checks that a request with a too large body is refused.
 func TestLargeBody(t *testing.T) {
-	s := httptest.NewServer(wholeBody(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { t.Error("it was handled") })))
+	s := httptest.NewServer(wholeBody(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { t.Error("a request with a too large body was handled") })))
 	defer s.Close()
 	resp, err := http.Post(s.URL, "application/json", io.LimitReader(zeros{}, maxBody+1))
 	if err != nil {
@@ -89,7 +91,7 @@ type zeros struct{}
 func (zeros) Read(b []byte) (int, error) { return len(b), nil }
 
 // TestConnectionsAreBounded checks that a connection beyond the limit is refused with a retry hint,
-// and accepted after another was closed.
+// and that a new connection is accepted after another one was closed.
 func TestConnectionsAreBounded(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -105,7 +107,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 		}
 		_, _ = io.WriteString(c, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
 		resp, err := http.ReadResponse(bufio.NewReader(c), nil)
-		if err != nil { // it was refused before it sent a request
+		if err != nil { // the connection was refused before the request was sent
 			return c, http.StatusServiceUnavailable
 		}
 		return c, resp.StatusCode
@@ -119,7 +121,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 		t.Error(a, b, c)
 	}
 	_ = one.Close()
-	for { // until the server has received it
+	for { // repeats until the server has received the request
 		c, status := ask()
 		_ = c.Close()
 		if status == 200 {

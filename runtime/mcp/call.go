@@ -15,25 +15,25 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// call is a running call, with its unread events.
+// call is a running call, with the events that the program has not read.
 type call struct {
 	id      int64
 	server  *server
 	request *effect.MCPOpen
-	key     string // by which the server recognises a second attempt; "" for none
+	key     string // key by which the server recognises a repeated call; "" for none
 	cancel  context.CancelCauseFunc
 	clock   *callClock
-	unseen  atomic.Bool // an HTTP server did not know the session
+	unseen  atomic.Bool // an HTTP server did not recognise the session
 
 	mu     sync.Mutex
 	events []*effect.MCPEvent
 	failed error
-	more   chan struct{}          // an event was added
-	asked  []chan json.RawMessage // receivers of the program's answers, in the order of their events
+	more   chan struct{}          // signals that an event was added
+	asked  []chan json.RawMessage // receivers of the program's answers, in the order of the questions
 }
 
-// newCall returns a call and the context that it runs in. The context's cause is errTimeout after
-// the call's timeout.
+// newCall returns a call and its context. When the timeout of the call has passed, the context is
+// cancelled with the cause errTimeout.
 func newCall(parent context.Context, id int64, s *server, r *effect.MCPOpen) (*call, context.Context) {
 	c := &call{id: id, server: s, request: r, more: make(chan struct{}, 1)}
 	ctx, cancel := context.WithCancelCause(context.WithValue(parent, callKey{}, c))
@@ -42,17 +42,17 @@ func newCall(parent context.Context, id int64, s *server, r *effect.MCPOpen) (*c
 	return c, ctx
 }
 
-// callKey is the key of a context's call.
+// callKey is the key of a context under which the call is stored.
 type callKey struct{}
 
-// performCall makes the call. Its last event is the result, or the failure.
+// performCall performs the call. The last event of the call is the result or the error.
 func (c *call) performCall(ctx context.Context) {
 	defer c.clock.stopClock()
 	s := c.server
 	s.registerCall(c)
 	defer s.unregisterCall(c)
 	e, err, retry := c.attempt(ctx)
-	if retry { // the connection had ended before, so the server did nothing
+	if retry { // the connection had ended before, so the server has not received the call
 		e, err, _ = c.attempt(ctx)
 	}
 	if err != nil && s.options.Played && c.request.Method == effect.MCPListTools {
@@ -65,7 +65,7 @@ func (c *call) performCall(ctx context.Context) {
 	c.addEvent(e, nil)
 }
 
-// attempt makes the call over the current connection, or over a new one. again means that the
+// attempt performs the call over the current connection or over a new one. again means that the
 // connection had ended before the server received the call.
 func (c *call) attempt(ctx context.Context) (e *effect.MCPEvent, err error, again bool) {
 	l, err := c.server.ensureLink(ctx, c.request.Declared)
@@ -77,7 +77,7 @@ func (c *call) attempt(ctx context.Context) (e *effect.MCPEvent, err error, agai
 	e, err = c.performRequest(ctx, l)
 	close(done)
 	if <-freed {
-		c.server.dropLink(l) // the next call must use another one
+		c.server.dropLink(l) // the next call must use a new connection
 	}
 	if err != nil {
 		err, again = c.server.connectionError(ctx, c, l, err)
@@ -109,7 +109,7 @@ func (c *call) endWithError(ctx context.Context, err error) {
 	}
 }
 
-// problem returns the call's error.
+// problem returns an error for the call.
 func (c *call) problem(format string, args ...any) *effect.Error {
 	return effect.Errorf("ToolError", "mcp server '%s', %s: %s", c.server.config.Name, subject(c.request), fmt.Sprintf(format, args...)).
 		With("tool", c.server.config.Name+"."+c.request.Function())
@@ -157,17 +157,18 @@ func (c *call) nextEvent(ctx context.Context) (*effect.MCPEvent, error) {
 	}
 }
 
-// answerRequest passes the program's answer to the first waiting receiver.
+// answerRequest passes the program's answer to the receiver of the oldest question.
 func (c *call) answerRequest(a json.RawMessage) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.asked) > 0 {
-		c.asked[0] <- a // the channel is buffered
+		c.asked[0] <- a // does not block, because the channel is buffered
 		c.asked = c.asked[1:]
 	}
 }
 
-// askProgram adds an event that the program must answer.
+// askProgram adds an event that the program must answer, and returns a channel that receives the
+// answer.
 func (c *call) askProgram(kind string, data map[string]any) <-chan json.RawMessage {
 	answer := make(chan json.RawMessage, 1)
 	c.mu.Lock()
@@ -183,7 +184,7 @@ func newEvent(kind string, data map[string]any) *effect.MCPEvent {
 	return &effect.MCPEvent{Kind: kind, Data: b}
 }
 
-// deliverProgress passes a notification to its call.
+// deliverProgress passes a progress notification to its call.
 func (s *server) deliverProgress(p *sdk.ProgressNotificationParams) {
 	token, _ := p.ProgressToken.(string)
 	s.active.Lock()

@@ -15,7 +15,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/suggest"
 )
 
-// shape is the part of a JSON Schema that is compared.
+// shape contains the keywords of a JSON Schema that are compared.
 type shape struct {
 	Type       any               `json:"type"`
 	Properties map[string]*shape `json:"properties"`
@@ -23,11 +23,11 @@ type shape struct {
 	Items      *shape            `json:"items"`
 	Enum       []any             `json:"enum"`
 	AnyOf      []*shape          `json:"anyOf"`
-	// Description is used in generated declarations.
+	// Description is used only in generated declarations.
 	Description string `json:"description"`
 }
 
-// check compares the program's declarations with the server's tools.
+// check compares the declarations of the program with the server's tools.
 func (s *server) check(ctx context.Context, l *link, declared []effect.MCPTool) error {
 	l.names, l.repeatable = map[string]string{}, map[string]bool{}
 	if len(declared) == 0 {
@@ -78,13 +78,14 @@ func readShape(schema any) *shape {
 	x := &shape{}
 	b, ok := schema.(json.RawMessage)
 	if !ok {
-		b, _ = json.Marshal(schema) // it was decoded from JSON
+		b, _ = json.Marshal(schema) // the schema was decoded from JSON
 	}
-	_ = json.Unmarshal(b, x) // a schema of another type has no properties
+	_ = json.Unmarshal(b, x) // if the schema has another form, x has no properties
 	return x
 }
 
-// misfit returns why our arguments are invalid for the server, or "".
+// misfit returns the reason why the arguments of the declared tool (ours) are invalid for the
+// server (theirs), or "".
 func misfit(ours, theirs *shape) string {
 	for _, name := range sortedNames(ours.Properties) {
 		p := theirs.Properties[name]
@@ -115,7 +116,8 @@ func sortedNames(m map[string]*shape) []string {
 	return out
 }
 
-// isAssignable reports whether a value of ours may be one of theirs.
+// isAssignable reports whether a value of the declared type (ours) is valid for the server's schema
+// (theirs).
 func isAssignable(ours, theirs *shape) bool {
 	if len(theirs.AnyOf) > 0 {
 		return slices.ContainsFunc(theirs.AnyOf, func(t *shape) bool { return isAssignable(ours, t) })
@@ -137,7 +139,7 @@ func isAssignable(ours, theirs *shape) bool {
 	return ours.Items == nil || theirs.Items == nil || isAssignable(ours.Items, theirs.Items)
 }
 
-// kinds returns the types that a schema names.
+// kinds returns the JSON types that a schema allows.
 func kinds(s *shape) []string {
 	switch t := s.Type.(type) {
 	case string:
@@ -154,7 +156,7 @@ func kinds(s *shape) []string {
 	return nil
 }
 
-// signature returns a server's tool in the form of a declaration.
+// signature returns the tool of a server in the form of a declaration, for error texts.
 func signature(name string, s *shape) string {
 	var params []string
 	for _, p := range sortedNames(s.Properties) {
@@ -169,7 +171,7 @@ func signature(name string, s *shape) string {
 
 var typeNames = map[string]string{"string": "String", "integer": "Int", "number": "Float", "boolean": "Bool", "object": "Map<String, Any>", "null": "Nil"}
 
-// typeName returns a schema in the form of a Concerto type.
+// typeName returns the Concerto type for a schema, for error texts.
 func typeName(s *shape) string {
 	k := slices.DeleteFunc(kinds(s), func(k string) bool { return k == "null" })
 	if len(s.Enum) > 0 && len(k) == 1 && k[0] == "string" {

@@ -20,7 +20,7 @@ func TestMisfit(t *testing.T) {
 		{`{"properties":{}}`, "it requires `path`"},
 	} {
 		if got := misfit(readShape(json.RawMessage(c.ours)), readShape(json.RawMessage(theirs))); got != c.want {
-			t.Errorf("%s: %q, want %q", c.ours, got, c.want)
+			t.Errorf("parameters %s: misfit = %q, want %q", c.ours, got, c.want)
 		}
 	}
 	if got := signature("read", readShape(json.RawMessage(theirs))); got != `fn read(any: Any?, at: Float?, limit: Int?, mode: "a" | "b"?, path: String, tags: Array<String>?)` {
@@ -48,7 +48,7 @@ func TestElicitation(t *testing.T) {
 	} {
 		got, err := json.Marshal(elicitation(json.RawMessage(c.answer), c.schema))
 		if err != nil || string(got) != c.want {
-			t.Errorf("%s: %s, %v, want %s", c.answer, got, err, c.want)
+			t.Errorf("answer %s: content %s (error %v), want %s", c.answer, got, err, c.want)
 		}
 	}
 }

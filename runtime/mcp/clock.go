@@ -8,22 +8,22 @@ import (
 )
 
 // callClock limits the time of a call. It is paused while the server waits for an answer of the
-// program, which a person may have to give.
+// program, because a user may have to give the answer.
 type callClock struct {
 	mu    sync.Mutex
 	clock *clock.PausableClock
 	timer clock.Timer
-	left  time.Duration // remaining at since
+	left  time.Duration // remaining time at the time since
 	since time.Time
-	held  int // number of open questions
+	held  int // number of unanswered questions
 }
 
-// newClock returns a running clock that calls expire at its end.
+// newClock returns a running clock, which calls expire when d has passed.
 func newClock(clock *clock.PausableClock, d time.Duration, expire func()) *callClock {
 	return &callClock{clock: clock, timer: clock.AfterFunc(d, expire), left: d, since: clock.Now()}
 }
 
-// pauseClock pauses the clock until release was called as often.
+// pauseClock pauses the clock. It continues when the release functions of all pauses were called.
 func (c *callClock) pauseClock() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -41,10 +41,10 @@ func (c *callClock) resumeClock() {
 	}
 }
 
-// stopClock stops the clock: expire is not called any more.
+// stopClock stops the clock, so that it does not call expire any more.
 func (c *callClock) stopClock() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.held++ // open questions receive no answer
+	c.held++ // prevents the answers to open questions from restarting the clock
 	c.timer.Stop()
 }

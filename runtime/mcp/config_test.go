@@ -15,10 +15,10 @@ func TestParseConfig(t *testing.T) {
 	} {
 		got, err := ParseConfig("S", []byte(keys), "/d")
 		if diff := cmp.Diff(want, got); diff != "" || err != nil {
-			t.Errorf("%s: %v\n%s", keys, err, diff)
+			t.Errorf("keys %s: error %v, config (-want +got):\n%s", keys, err, diff)
 		}
 	}
 	if _, err := ParseConfig("S", []byte(`{"url":1}`), ""); err == nil {
-		t.Error("a number is no address")
+		t.Error("a number was accepted as an address")
 	}
 }

@@ -10,14 +10,14 @@ import (
 	"github.com/concerto-lang/concerto/runtime/world/clock"
 )
 
-// discoverTime limits the wait for an answer to `server/discover`. A server of an older protocol
-// should refuse that request, but some do not answer at all. After this time the client sends the
-// older `initialize`.
+// discoverTime is how long the client waits for an answer to `server/discover`. A server of an
+// older protocol version should refuse this request, but some servers do not answer at all.
+// Afterwards the client sends the older `initialize`.
 const discoverTime = 2 * time.Second
 
 var errSilent = errors.New("no response to server/discover")
 
-// patience limits the wait for an answer to `server/discover`.
+// patience returns a middleware that limits the wait for an answer to `server/discover`.
 func patience(clock *clock.PausableClock, bound time.Duration) sdk.Middleware {
 	return func(next sdk.MethodHandler) sdk.MethodHandler {
 		return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {

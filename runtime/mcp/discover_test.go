@@ -19,8 +19,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// TestSilentAboutDiscover checks that a server that does not answer server/discover is initialised
-// in the old way after two seconds, and that a later answer is ignored.
+// TestSilentAboutDiscover uses a server that does not answer server/discover. After two seconds the
+// client must use the older `initialize`, and it must ignore a later answer.
 func TestSilentAboutDiscover(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var methods []string
@@ -39,7 +39,7 @@ func TestSilentAboutDiscover(t *testing.T) {
 			t.Error(got)
 		}
 		if took := time.Since(begun); took != discoverTime {
-			t.Errorf("it took %s", took)
+			t.Errorf("connecting took %s, want two seconds", took)
 		}
 		synctest.Wait()
 		asked := slices.DeleteFunc(methods, func(m string) bool { return strings.HasPrefix(m, "notifications/") })
@@ -51,7 +51,8 @@ func TestSilentAboutDiscover(t *testing.T) {
 	})
 }
 
-// old answers like a server of the protocol before server/discover.
+// old serves a connection like a server of a protocol version before server/discover. methods
+// receives the names of the requests.
 func old(conn sdk.Connection, methods *[]string) {
 	var discover jsonrpc.ID
 	for {
@@ -83,7 +84,8 @@ func old(conn sdk.Connection, methods *[]string) {
 
 const initialized = `{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"old","version":"1"}}`
 
-// TestSilentOverHTTP is the same over HTTP, where the request without an answer is cancelled.
+// TestSilentOverHTTP repeats TestSilentAboutDiscover over HTTP. The request without an answer must
+// be cancelled.
 func TestSilentOverHTTP(t *testing.T) {
 	answered := make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

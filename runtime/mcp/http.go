@@ -35,7 +35,7 @@ func (s *server) httpClient() (*http.Client, error) {
 	return &http.Client{Transport: headerTransport{s, headers, u.Host}}, nil
 }
 
-// headerTransport is the RoundTripper of one server.
+// headerTransport is an http.RoundTripper that adds the headers of one server.
 type headerTransport struct {
 	server  *server
 	headers http.Header
@@ -57,7 +57,7 @@ func (x headerTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 			return nil, errors.New(why)
 		}
 	}
-	if r.URL.Host == x.host { // a redirect to another host does not receive secrets
+	if r.URL.Host == x.host { // a request that was redirected to another host must not contain the secrets
 		r = r.Clone(r.Context())
 		for name, v := range x.headers {
 			r.Header[name] = v
@@ -82,16 +82,16 @@ func (x headerTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// progressStream is an event stream that handles progress notifications when they are read, as tap
-// does; see progressTransport for the reason.
+// progressStream is an event stream. It handles progress notifications when they are read, like tap
+// does; progressTransport explains the reason.
 type progressStream struct {
 	io.ReadCloser
 	server *server
-	line   []byte // the line read so far
-	skip   bool   // the line is too long for a notification
+	line   []byte // the part of the current line that was read so far
+	skip   bool   // the current line is too long for a notification
 }
 
-// maxNotification limits the line of a progress notification.
+// maxNotification is the maximum length, in bytes, of the line of a progress notification.
 const maxNotification = 64 << 10
 
 func (o *progressStream) Read(b []byte) (int, error) {
@@ -112,7 +112,8 @@ func (o *progressStream) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// handleProgress delivers the progress notification in an event's data. It ignores other data.
+// handleProgress delivers the progress notification that an event's data contains. It ignores other
+// data.
 func (s *server) handleProgress(data []byte) {
 	if !bytes.Contains(data, []byte("notifications/progress")) {
 		return

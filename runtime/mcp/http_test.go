@@ -11,7 +11,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// TestProgressInStream checks that progress is found in a stream of events however it is split.
+// TestProgressInStream checks that progress notifications are found in an event stream, however the
+// stream is split into reads.
 func TestProgressInStream(t *testing.T) {
 	const notification = `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"call-7","progress":1,"message":"half"}}`
 	text := "event: message\ndata: " + notification + "\n\ndata:" + strings.Repeat("x", 2*maxNotification) + "notifications/progress\n\n" +
@@ -26,7 +27,7 @@ func TestProgressInStream(t *testing.T) {
 			s.registerCall(c)
 			got, err := io.ReadAll(&progressStream{ReadCloser: io.NopCloser(r), server: s})
 			if err != nil || string(got) != text {
-				t.Errorf("it reads otherwise: %v", err)
+				t.Errorf("the stream returned other bytes (error %v)", err)
 			}
 			var seen []string
 			for _, e := range c.events {
@@ -34,7 +35,7 @@ func TestProgressInStream(t *testing.T) {
 			}
 			want := `{"message":"half","progress":1,"server":"S","tool":"t"} {"message":"half","progress":2,"server":"S","tool":"t"}`
 			if strings.Join(seen, " ") != want {
-				t.Errorf("it saw %s", seen)
+				t.Errorf("delivered progress = %s", seen)
 			}
 		})
 	}
@@ -43,7 +44,7 @@ func TestProgressInStream(t *testing.T) {
 // TestRefusedRedirection checks that a server cannot redirect to an address that the run may not
 // call.
 func TestRefusedRedirection(t *testing.T) {
-	far := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("it was called") }))
+	far := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the target of the redirect was called") }))
 	defer far.Close()
 	near := httptest.NewServer(http.RedirectHandler(far.URL, http.StatusTemporaryRedirect))
 	defer near.Close()

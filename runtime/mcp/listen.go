@@ -17,15 +17,15 @@ import (
 
 // Listen specifies where tools are offered over streamable HTTP, and to which clients.
 type Listen struct {
-	Address string   // host:port; without a host, the loopback
-	Token   string   // bearer token that clients must send; "" for none
-	Origins []string // origins of web pages that may call, besides those of the loopback
+	Address string   // host:port; without a host, the loopback interface is used
+	Token   string   // bearer token that clients must send; "" means that no token is required
+	Origins []string // origins of web pages that may send requests, in addition to those on the loopback host
 }
 
 // idle is the time without a request after which a session is removed.
 const idle = 4 * time.Hour
 
-// ServeHTTP offers tools over HTTP until ctx ends. ready is called with the URL when clients can
+// ServeHTTP offers tools over HTTP until ctx ends. It calls ready with the URL when clients can
 // connect.
 func ServeHTTP(ctx context.Context, name, version string, offers Offers, l Listen, ready func(url string)) error {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", loopback(l.Address))
@@ -35,7 +35,7 @@ func ServeHTTP(ctx context.Context, name, version string, offers Offers, l Liste
 	server := newServer(ctx, name, version, offers)
 	h := l.guard(wholeBody(sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, &sdk.StreamableHTTPOptions{SessionTimeout: idle})))
 	s := &http.Server{Handler: h, ReadHeaderTimeout: readTime, IdleTimeout: idleConnection, BaseContext: func(net.Listener) context.Context { return ctx }}
-	stop := context.AfterFunc(ctx, func() { _ = s.Close() }) // notifies connected clients of the end
+	stop := context.AfterFunc(ctx, func() { _ = s.Close() }) // connected clients are notified of the end
 	defer stop()
 	ready("http://" + listener.Addr().String())
 	if err := s.Serve(&bounded{Listener: listener, free: make(chan struct{}, maxConnections)}); ctx.Err() == nil {
@@ -44,7 +44,7 @@ func ServeHTTP(ctx context.Context, name, version string, offers Offers, l Liste
 	return context.Cause(ctx)
 }
 
-// loopback adds the loopback's host to an address without a host: a port alone must not be open to
+// loopback adds the loopback host to an address without a host, so that a port alone is not open to
 // other machines.
 func loopback(address string) string {
 	if !strings.Contains(address, ":") {
@@ -56,7 +56,7 @@ func loopback(address string) string {
 	return address
 }
 
-// IsLoopback reports whether only this machine can reach an address.
+// IsLoopback reports whether only this machine can reach the address.
 func IsLoopback(address string) bool {
 	host, _, err := net.SplitHostPort(loopback(address))
 	return err == nil && isLoopback(host)
@@ -67,9 +67,9 @@ func isLoopback(host string) bool {
 	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
 }
 
-// guard refuses clients without the token, and requests that a browser makes for a foreign web
-// page. A page may reach this server under its own host name (DNS rebinding), but the Origin header
-// still shows where it comes from.
+// guard refuses requests without the token, and requests that a browser sends for a web page of
+// another site. Such a page may reach this server under the page's host name (DNS rebinding), but
+// the Origin header still contains the origin of the page.
 func (l Listen) guard(next http.Handler) http.Handler {
 	want := sha256.Sum256([]byte("Bearer " + l.Token))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

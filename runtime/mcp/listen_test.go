@@ -13,7 +13,7 @@ import (
 
 var errDone = errors.New("done")
 
-// listening serves one tool, hello, and returns the URL.
+// listening offers one tool, hello, over HTTP and returns the URL.
 func listening(t *testing.T, l Listen) string {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	url, done := make(chan string, 1), make(chan error, 1)
@@ -27,13 +27,13 @@ func listening(t *testing.T, l Listen) string {
 	t.Cleanup(func() {
 		cancel(errDone)
 		if err := <-done; err != errDone {
-			t.Errorf("it ended with %v", err)
+			t.Errorf("ServeHTTP: %v", err)
 		}
 	})
 	return <-url
 }
 
-// TestGuard checks who may call over HTTP.
+// TestGuard checks which clients may call tools over HTTP.
 func TestGuard(t *testing.T) {
 	open, closed := listening(t, Listen{Address: ":0"}), listening(t, Listen{Address: "0", Token: "secret", Origins: []string{"https://example.org"}})
 	for _, c := range []struct {
@@ -72,14 +72,14 @@ func TestGuard(t *testing.T) {
 			}
 			defer resp.Body.Close()
 			if resp.StatusCode != c.status {
-				t.Errorf("status %d, want %d", resp.StatusCode, c.status)
+				t.Errorf("status = %d, want %d", resp.StatusCode, c.status)
 			}
 		})
 	}
 	s := New(Options{Configs: []Config{{Name: "S", Transport: "http", URL: closed, Headers: map[string]string{"Authorization": "Bearer secret"}}}})
 	defer s.Close(context.Background())
 	if got := next(t, s, openCall(t, s, &effect.MCPOpen{Server: "S", Tool: "hello"})); got != "result hello" {
-		t.Errorf("it gave %q", got)
+		t.Errorf("result of the tool = %q", got)
 	}
 }
 
@@ -87,7 +87,7 @@ func TestLoopback(t *testing.T) {
 	for address, want := range map[string]bool{"8080": true, ":8080": true, "127.0.0.1:1": true, "localhost:1": true, "[::1]:1": true,
 		"0.0.0.0:1": false, "[::]:1": false, "example.org:1": false, "192.168.0.1:1": false} {
 		if got := IsLoopback(address); got != want {
-			t.Errorf("%s: %v", address, got)
+			t.Errorf("IsLoopback(%s) = %v", address, got)
 		}
 	}
 }

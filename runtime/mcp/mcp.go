@@ -1,9 +1,10 @@
-// Package mcp calls the tools of MCP servers, and reads their resources and prompts
-// (spec/10-tools-mcp.md); its API promises nothing. It connects to a server at the first call, and
-// again after the connection has ended: over the standard streams of a subprocess, or over
-// streamable HTTP. Then it compares the program's declarations with the server's tools.
+// Package mcp calls the tools of MCP servers and reads their resources and prompts
+// (spec/10-tools-mcp.md). Its API promises nothing. It connects to a server at the first call, and
+// again at the next call after the connection has ended. The connection uses the standard streams
+// of a subprocess, or streamable HTTP. After connecting, the package compares the declarations of
+// the program with the server's tools.
 //
-// Invariants: every call has a goroutine that ends with it; Close ends every subprocess.
+// Invariants: every call has a goroutine, which ends with the call. Close ends every subprocess.
 package mcp
 
 import (
@@ -22,9 +23,9 @@ import (
 	"github.com/concerto-lang/concerto/runtime/world/clock"
 )
 
-// Config describes a server: fields with a JSON name are keys of [mcp.X]. Timeout, in seconds,
-// limits one call, including connecting, but not the time in which the program answers the server's
-// questions; 0 means DefaultTimeout.
+// Config describes a server. Fields with a JSON name are keys of [mcp.X]. Timeout limits one call,
+// in seconds, including connecting. It does not include the time in which the program answers the
+// server's questions. 0 means DefaultTimeout.
 type Config struct {
 	Name       string            `json:"-"`
 	Transport  string            `json:"transport"` // "stdio" or "http"
@@ -37,12 +38,12 @@ type Config struct {
 	HeadersEnv map[string]string `json:"headers_env"` // headers with values from environment variables
 	Timeout    float64           `json:"timeout"`
 	PassEnv    []string          `json:"pass_env"` // additional variables of the run's environment
-	// variables that contain others' keys: passed only by their full names
+	// variables that contain other services' keys: a variable is passed on only by its full name
 	Keys map[string]bool `json:"-"`
 }
 
-// ParseConfig parses a server in the IR's form: its section's keys as a JSON object. Without a
-// transport, a URL or a command determines it.
+// ParseConfig parses a server in the form of the IR, a JSON object with the keys of the server's
+// section. If the object contains no transport, the URL or the command determines it.
 func ParseConfig(name string, config json.RawMessage, dir string) (Config, error) {
 	c := Config{Name: name, Dir: dir}
 	if len(config) > 0 {
@@ -82,24 +83,24 @@ func (c *Config) timeout() time.Duration {
 	return time.Duration(c.Timeout * float64(time.Second))
 }
 
-// Options configures Servers. Log receives the servers' standard error.
+// Options configures Servers. Log receives the lines of the servers' standard error.
 type Options struct {
 	Configs []Config
 	Environ []string
-	Run     *procgroup.Run // run that the servers belong to; may be nil
+	Run     *procgroup.Run // run that the servers' processes belong to, or nil
 	Log     func(server, line string)
 	// Clock measures the time limits of calls; nil means the system's clock.
 	Clock *clock.PausableClock
-	// Remark logs messages about servers with a level; nil drops them.
+	// Remark logs a message about a server with a level; nil drops the messages.
 	Remark func(level, line string)
-	// Played means that all models are replayed. Then a server that cannot be reached is not an
-	// error: it offers no tools to models.
+	// Played means that all models are replayed. In that case a server that cannot be reached
+	// causes no error and offers no tools to models.
 	Played bool
-	// Refused returns why an address to which a server redirects may not be called, or ""; nil
-	// allows all.
+	// Refused returns the reason why a redirect to an address must not be followed, or ""; nil
+	// permits all redirects.
 	Refused func(address string) string
 
-	dial func() sdk.Transport // used instead of the transport by tests
+	dial func() sdk.Transport // creates the transport in tests; nil otherwise
 }
 
 // Servers performs the effects of internal/data/effect/mcp.go. It is safe for concurrent use.
@@ -114,7 +115,7 @@ type Servers struct {
 	ctx   context.Context
 }
 
-// New returns Servers. It starts nothing.
+// New returns Servers. It connects to no server.
 func New(o Options) *Servers {
 	s := &Servers{servers: map[string]*server{}, calls: map[int64]*call{}}
 	s.ctx, s.stop = context.WithCancel(context.Background())
@@ -124,7 +125,7 @@ func New(o Options) *Servers {
 	return s
 }
 
-// Perform begins a call, returns its next event, or answers its question.
+// Perform begins a call, returns the next event of a call, or answers a question of a call.
 func (s *Servers) Perform(ctx context.Context, r effect.Request) (effect.Result, error) {
 	switch r := r.(type) {
 	case *effect.MCPOpen:
@@ -182,7 +183,8 @@ func (s *Servers) nextEvent(ctx context.Context, id int64) (effect.Result, error
 	return e, nil
 }
 
-// Close ends calls and servers. When ctx ends first, it kills what still runs.
+// Close ends the calls and the servers. When ctx ends, it kills the processes that are still
+// running.
 func (s *Servers) Close(ctx context.Context) {
 	s.stop()
 	s.group.Wait()

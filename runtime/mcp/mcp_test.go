@@ -18,10 +18,10 @@ import (
 	"github.com/concerto-lang/concerto/runtime/world/clock"
 )
 
-// inMemory returns the performer of one server, S, with a minute for each call.
+// inMemory returns Servers with one server, S, in memory. A call times out after a minute.
 func inMemory(t *testing.T, server *sdk.Server) *Servers { return inMemoryBy(t, nil, server) }
 
-// inMemoryBy measures the minute by a given clock.
+// inMemoryBy is like inMemory, with a given clock for the timeout.
 func inMemoryBy(t *testing.T, clock *clock.PausableClock, server *sdk.Server) *Servers {
 	return New(Options{Clock: clock, Configs: []Config{{Name: "S", Timeout: 60}}, dial: func() sdk.Transport {
 		theirs, ours := sdk.NewInMemoryTransports()
@@ -44,7 +44,7 @@ func openCall(t *testing.T, s *Servers, r *effect.MCPOpen) int64 {
 	return result.(*effect.MCPOpened).ID
 }
 
-// next returns the next event of a call: its kind with its text, or the error's.
+// next returns the next event of a call as text: its kind with its text, or the text of the error.
 func next(t *testing.T, s *Servers, id int64) string {
 	t.Helper()
 	result, err := s.Perform(t.Context(), &effect.MCPNext{ID: id})
@@ -62,7 +62,7 @@ func reply(t *testing.T, s *Servers, id int64, answer string) {
 	}
 }
 
-// answered returns a call's end. Each question is answered after ten minutes.
+// answered returns the final event of a call. It answers each question after ten minutes.
 func answered(t *testing.T, s *Servers, id int64) string {
 	for {
 		got := next(t, s, id)
@@ -76,8 +76,9 @@ func answered(t *testing.T, s *Servers, id int64) string {
 
 var nameSchema = map[string]any{"type": "object", "properties": map[string]any{"name": map[string]any{"type": "string"}}}
 
-// asking is a server whose tool `ask` works for 40 seconds, asks, and works for 40 more. It asks in
-// the way of today's protocol or, if old, by a request of its own.
+// asking returns a server whose tool `ask` works for 40 seconds, asks a question, and works for 40
+// more seconds. If old is true, it asks with a separate request, as in older versions of the
+// protocol.
 func asking(old bool) *sdk.Server {
 	s := sdk.NewServer(&sdk.Implementation{Name: "asking", Version: "1"}, nil)
 	params := &sdk.ElicitParams{Message: "Your name?", RequestedSchema: nameSchema}
@@ -105,7 +106,7 @@ func asking(old bool) *sdk.Server {
 		s.AddReceivingMiddleware(func(next sdk.MethodHandler) sdk.MethodHandler {
 			return func(ctx context.Context, method string, r sdk.Request) (sdk.Result, error) {
 				if method == "server/discover" {
-					return nil, io.ErrUnexpectedEOF // it does not support it
+					return nil, io.ErrUnexpectedEOF // the server does not support the method
 				}
 				return next(ctx, method, r)
 			}
@@ -114,8 +115,8 @@ func asking(old bool) *sdk.Server {
 	return s
 }
 
-// TestElicitationPausesTimeout checks that the time of the program's answer does not count as the
-// server's, while the server's own time does.
+// TestElicitationPausesTimeout checks that the timeout of a call excludes the time in which the
+// program answers a question, and includes the time in which the server works.
 func TestElicitationPausesTimeout(t *testing.T) {
 	for name, old := range map[string]bool{"within the call": false, "by a request": true} {
 		t.Run(name, func(t *testing.T) {
@@ -127,20 +128,20 @@ func TestElicitationPausesTimeout(t *testing.T) {
 				timedOut := make(chan time.Duration, 1)
 				go func() {
 					if got := answered(t, s, slow); !strings.Contains(got, "no result within 60 seconds (`timeout` of [mcp.S])") {
-						t.Errorf("slow gave %q", got)
+						t.Errorf("outcome of the slow call = %q, want a timeout", got)
 					}
 					timedOut <- time.Since(began)
 				}()
-				time.Sleep(time.Second) // the slow call is the older one
+				time.Sleep(time.Second) // makes the slow call the older one
 				if got := answered(t, s, openCall(t, s, &effect.MCPOpen{Server: "S", Tool: "ask"})); got != "result hello Ada" {
-					t.Errorf("it gave %q", got)
+					t.Errorf("outcome of the asking call = %q, want a result", got)
 				}
 				want := time.Minute
-				if old { // the question names no call
+				if old { // the question of the older protocol does not name its call
 					want += 10 * time.Minute
 				}
 				if took := <-timedOut; took != want {
-					t.Errorf("the other call timed out after %s, not %s", took, want)
+					t.Errorf("the slow call timed out after %s, want %s", took, want)
 				}
 			})
 		})
@@ -157,13 +158,13 @@ func TestPausedClockStopsCallTimeout(t *testing.T) {
 		time.AfterFunc(10*time.Second, clock.Pause)
 		time.AfterFunc(time.Hour, clock.Resume)
 		if got, took := answered(t, s, slow), time.Since(began); took != time.Hour+50*time.Second || !strings.Contains(got, "no result within 60 seconds") {
-			t.Errorf("after %s it gave %q", took, got)
+			t.Errorf("after %s the call ended with %q, want a timeout after the pause", took, got)
 		}
 	})
 }
 
-// TestAnswersInOrder checks that answers go to the questions in their order, also if a question is
-// withdrawn before its answer.
+// TestAnswersInOrder checks that each answer reaches its question, even if a question is withdrawn
+// before its answer.
 func TestAnswersInOrder(t *testing.T) {
 	c, _ := newCall(t.Context(), 1, &server{}, &effect.MCPOpen{})
 	defer c.clock.stopClock()
@@ -172,17 +173,17 @@ func TestAnswersInOrder(t *testing.T) {
 		c.answerRequest(json.RawMessage(a))
 	}
 	if a, b := string(<-first), string(<-second); a != "1" || b != "2" {
-		t.Errorf("the answers are %s and %s", a, b)
+		t.Errorf("answers = %s and %s, want them in the order of the questions", a, b)
 	}
 }
 
-// sessions is a server over HTTP, with the protocol version that has sessions. It can drop its
+// sessions is an HTTP server that uses the protocol version with sessions. It can drop its
 // sessions.
 type sessions struct {
 	mu      sync.Mutex
 	handler http.Handler
-	calls   int  // of tools
-	deaf    bool // calls of tools find no session
+	calls   int  // number of tool calls
+	deaf    bool // tool calls fail because their session is unknown
 }
 
 func (s *sessions) forget() {
@@ -220,7 +221,8 @@ func overHTTP(t *testing.T, h http.Handler, headers map[string]string) *Servers 
 	return s
 }
 
-// TestSessionLost checks that a call connects again, once, if the server has dropped the session.
+// TestSessionLost checks that a call reconnects, but only once, if the server has dropped its
+// session.
 func TestSessionLost(t *testing.T) {
 	h := &sessions{}
 	h.forget()
@@ -228,26 +230,26 @@ func TestSessionLost(t *testing.T) {
 	hello := func() string { return next(t, s, openCall(t, s, &effect.MCPOpen{Server: "S", Tool: "hello"})) }
 	for i := range 2 {
 		if got := hello(); got != "result hello" {
-			t.Errorf("call %d gave %q", i, got)
+			t.Errorf("outcome of call %d = %q, want a result", i, got)
 		}
 		h.forget()
 	}
 	if got := hello(); got != "result hello" {
-		t.Errorf("the last call gave %q", got)
+		t.Errorf("outcome of the last call = %q, want an error", got)
 	}
 	h.mu.Lock()
 	h.deaf, h.calls = true, 0
 	h.mu.Unlock()
 	if got := hello(); !strings.HasPrefix(got, "error: mcp server 'S', tool hello: the connection was closed: ") {
-		t.Errorf("it gave %q", got)
+		t.Errorf("outcome = %q, want the error of the lost session", got)
 	}
 	if h.calls != 2 {
-		t.Errorf("%d attempts", h.calls)
+		t.Errorf("the server received %d calls, want 2", h.calls)
 	}
 }
 
-// TestRefused checks the error for a server that requires other credentials, and that secrets go to
-// no other server.
+// TestRefused checks the error for a server that refuses the credentials, and that secrets are not
+// sent to another server.
 func TestRefused(t *testing.T) {
 	seen := make(chan string, 1)
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -262,7 +264,7 @@ func TestRefused(t *testing.T) {
 	for name, h := range map[string]http.HandlerFunc{
 		"at once": func(w http.ResponseWriter, r *http.Request) {
 			if r.Header.Get("Authorization") != "secret" {
-				t.Error("the header is missing")
+				t.Error("the request does not have the configured header")
 			}
 			w.WriteHeader(http.StatusUnauthorized)
 		},
@@ -274,11 +276,11 @@ func TestRefused(t *testing.T) {
 			s := overHTTP(t, h, headers)
 			got := next(t, s, openCall(t, s, &effect.MCPOpen{Server: "S", Tool: "hello"}))
 			if !strings.Contains(got, "it returned status 401 Unauthorized: check the credentials in `headers_env`") || strings.Contains(got, "secret") {
-				t.Errorf("it gave %q", got)
+				t.Errorf("outcome = %q, want the error about the credentials", got)
 			}
 		})
 	}
 	if got := <-seen; got != "" {
-		t.Errorf("the secret went elsewhere: %q", got)
+		t.Errorf("the redirected request contains the secret: %q", got)
 	}
 }

@@ -12,39 +12,41 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Offer is a tool that our server offers. Output is the JSON Schema of its result, an object, or
-// nil. An error of Call is the tool's error.
+// Offer is a tool that Concerto's MCP server offers. Output is the JSON Schema of its result, which
+// must be an object, or nil. An error that Call returns is reported as the tool's error.
 type Offer struct {
 	Name        string
 	Description string
 	Parameters  json.RawMessage
 	Output      json.RawMessage
-	// Calls identifies what Call calls, if that may change under the same name.
+	// Calls identifies the target of Call, if the target may change while the name remains the
+	// same.
 	Calls string
 	Call  func(ctx context.Context, args json.RawMessage, report func(Progress)) (Result, error)
 }
 
-// Result is the result of a call: as text, and as JSON if that is an object.
+// Result is the result of a call: a text, and a JSON value if the value is an object.
 type Result struct {
 	Text   string
 	Object json.RawMessage
 }
 
-// Progress is the progress of a call. Done increases with each report. Total is 0 if it is unknown.
+// Progress is a progress report of a call. Done increases with each report. Total is 0 if it is
+// unknown.
 type Progress struct {
 	Done, Total float64
 	Message     string
 }
 
-// Offers are the tools that a server offers: Fixed, and the latest list of Changing, which begins
-// with Begin. Clients are notified of changes.
+// Offers are the tools that a server offers: the fixed ones, and the latest list of the changing
+// ones. Clients are notified of changes.
 type Offers struct {
 	Fixed   []Offer
-	Begin   []Offer        // of the changing tools
-	Changes <-chan []Offer // receives the complete list each time; nil if it never changes
+	Begin   []Offer        // first list of the changing tools
+	Changes <-chan []Offer // receives each new list of the changing tools; nil if the list never changes
 }
 
-// newServer returns a server of the offers, until ctx ends.
+// newServer returns a server that offers the tools. It follows changes until ctx ends.
 func newServer(ctx context.Context, name, version string, all Offers) *sdk.Server {
 	s := sdk.NewServer(&sdk.Implementation{Name: name, Version: version}, nil)
 	for _, o := range all.Fixed {
@@ -70,8 +72,8 @@ func newServer(ctx context.Context, name, version string, all Offers) *sdk.Serve
 	return s
 }
 
-// replaceOffers replaces the offers. It leaves unchanged ones registered, because clients would be
-// notified.
+// replaceOffers replaces the offered tools. It does not register unchanged tools again, because
+// clients would be notified.
 func replaceOffers(s *sdk.Server, now map[string]Offer, next []Offer) {
 	wanted := map[string]bool{}
 	for _, o := range next {
@@ -94,12 +96,13 @@ func replaceOffers(s *sdk.Server, now map[string]Offer, next []Offer) {
 	}
 }
 
-// equalTo reports whether two offers with one name are equal for clients and call the same.
+// equalTo reports whether two offers with the same name are equal for clients and have the same
+// target.
 func (o Offer) equalTo(other Offer) bool {
 	return o.Description == other.Description && o.Calls == other.Calls && bytes.Equal(o.Parameters, other.Parameters) && bytes.Equal(o.Output, other.Output)
 }
 
-// addTool adds a tool to a server, or replaces one with its name.
+// addTool adds a tool to a server, or replaces the tool with the same name.
 func addTool(s *sdk.Server, o Offer) {
 	t := &sdk.Tool{Name: o.Name, Description: o.Description, InputSchema: o.Parameters}
 	if o.Output != nil {
@@ -122,7 +125,8 @@ func addTool(s *sdk.Server, o Offer) {
 
 type clientKey struct{}
 
-// Client returns the name that the client of an offered call's ctx has sent, or "".
+// Client returns the name that the client has reported, or "". ctx must be the context of a call of
+// an offer.
 func Client(ctx context.Context) string {
 	name, _ := ctx.Value(clientKey{}).(string)
 	return name
@@ -138,8 +142,9 @@ func clientOf(r *sdk.CallToolRequest) string {
 	return ""
 }
 
-// reports sends the progress of one call on its own goroutine, so that a client that does not read
-// blocks no call. Without a progress token the client requests no reports.
+// reports sends the progress reports of one call in a separate goroutine, so that a client that
+// does not read does not block the call. It sends reports only if the client has requested them
+// with a progress token.
 type reports struct {
 	wanted bool
 	ended  sync.WaitGroup
@@ -150,7 +155,7 @@ type reports struct {
 	more    chan struct{}
 }
 
-// maxReports is how many reports may wait; of further ones the oldest is dropped.
+// maxReports is the maximum number of waiting reports. If there are more, the oldest is dropped.
 const maxReports = 256
 
 func newReports(ctx context.Context, r *sdk.CallToolRequest) *reports {
@@ -165,7 +170,7 @@ func newReports(ctx context.Context, r *sdk.CallToolRequest) *reports {
 			if !ok {
 				return
 			}
-			// reports are optional
+			// ignored, because reports are optional
 			_ = r.Session.NotifyProgress(ctx, &sdk.ProgressNotificationParams{ProgressToken: token, Progress: p.Done, Total: p.Total, Message: p.Message})
 		}
 	})
@@ -191,7 +196,7 @@ func (x *reports) wake() {
 	}
 }
 
-// nextReport waits for a report, and returns false when there are no more.
+// nextReport waits for a report. It returns false if no more reports follow.
 func (x *reports) nextReport() (Progress, bool) {
 	for {
 		x.mu.Lock()
@@ -210,7 +215,8 @@ func (x *reports) nextReport() (Progress, bool) {
 	}
 }
 
-// closeReports returns when everything was sent, so that the call's result follows it.
+// closeReports returns when all waiting reports were sent, so that the result of the call follows
+// them.
 func (x *reports) closeReports() {
 	x.mu.Lock()
 	x.closed = true
@@ -219,9 +225,11 @@ func (x *reports) closeReports() {
 	x.ended.Wait()
 }
 
-// ServeStreams offers tools to the client at the other end of in and out, until in or ctx ends.
+// ServeStreams offers tools to the client at the other end of in and out. It returns when in or ctx
+// ends.
 func ServeStreams(ctx context.Context, name, version string, offers Offers, in io.ReadCloser, out io.WriteCloser) error {
-	// The session outlives ctx: closing it answers the running calls if possible.
+	// The session must continue after ctx has ended, because closing it answers the running calls
+	// if possible.
 	session, err := newServer(ctx, name, version, offers).Connect(context.WithoutCancel(ctx), &sdk.IOTransport{Reader: in, Writer: out}, nil)
 	if err != nil {
 		return err

@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// TestDeafClient checks that a client that does not read cannot prevent a server from ending.
+// TestDeafClient checks that a client that does not read its answers cannot prevent a server from
+// ending.
 func TestDeafClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
@@ -20,7 +21,7 @@ func TestDeafClient(t *testing.T) {
 		big := Offer{Name: "big", Parameters: json.RawMessage(`{"type":"object"}`),
 			Call: func(_ context.Context, _ json.RawMessage, report func(Progress)) (Result, error) {
 				for i := range 2 * maxReports {
-					report(Progress{Done: float64(i + 1)}) // blocks nothing
+					report(Progress{Done: float64(i + 1)}) // must not block
 				}
 				return Result{Text: strings.Repeat("x", 1<<20)}, nil
 			}}
@@ -33,16 +34,16 @@ func TestDeafClient(t *testing.T) {
 		began := time.Now()
 		cancel(errDone)
 		if err := <-done; err != errDone || time.Since(began) > grace {
-			t.Errorf("it ended with %v after %s", err, time.Since(began))
+			t.Errorf("ServeStreams ended with error %v after %s", err, time.Since(began))
 		}
-		_ = unread.Close() // the goroutine that still writes
+		_ = unread.Close() // ends the goroutine that is still writing
 		_ = client.Close()
 		synctest.Wait()
 	})
 }
 
-// TestReports checks that of too many reports the oldest are dropped, and that all others were sent
-// when close returns.
+// TestReports checks that the oldest of too many reports are dropped, and that all others are sent
+// before closeReports returns.
 func TestReports(t *testing.T) {
 	x := &reports{wanted: true, more: make(chan struct{}, 1)}
 	for i := range maxReports + 10 {
@@ -52,11 +53,11 @@ func TestReports(t *testing.T) {
 	n := 0
 	for p, ok := x.nextReport(); ok; p, ok = x.nextReport() {
 		if want := float64(n + 10); p.Done != want {
-			t.Fatalf("report %d is of %v, not %v", n, p.Done, want)
+			t.Fatalf("report %d has Done %v, want %v", n, p.Done, want)
 		}
 		n++
 	}
 	if n != maxReports {
-		t.Errorf("%d reports", n)
+		t.Errorf("received %d reports", n)
 	}
 }

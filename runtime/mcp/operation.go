@@ -14,12 +14,13 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// The requests that a call can make to a server, and their results: see effect.MCPOpen.
+// This file contains the requests that a call can send to a server, and their results; see
+// effect.MCPOpen.
 
-// maxListed limits a list, whose pages could be endless.
+// maxListed is the maximum number of elements in a list, whose pages could be endless.
 const maxListed = 10_000
 
-// subject returns what a call is about.
+// subject returns a phrase for the tool, resource, prompt or list that a call concerns.
 func subject(r *effect.MCPOpen) string {
 	switch r.Method {
 	case effect.MCPListTools:
@@ -38,13 +39,13 @@ func subject(r *effect.MCPOpen) string {
 	return "tool " + r.Tool
 }
 
-// instead states where to find the valid names.
+// instead contains hints about where to find the valid names.
 var instead = map[string]string{
 	effect.MCPReadResource: " (`resources()` and `resource_templates()` list them)",
 	effect.MCPGetPrompt:    " (`prompts()` lists them, with their arguments)",
 }
 
-// performRequest performs the call's request and returns its result.
+// performRequest sends the request of the call to the server and returns the result.
 func (c *call) performRequest(ctx context.Context, l *link) (*effect.MCPEvent, error) {
 	if err := c.checkSupported(l.session.InitializeResult().Capabilities); err != nil {
 		return nil, err
@@ -57,7 +58,7 @@ func (c *call) performRequest(ctx context.Context, l *link) (*effect.MCPEvent, e
 	case effect.MCPListTemplates:
 		e, err := listAll(l.session.ResourceTemplates(ctx, nil), template)
 		var unknown *jsonrpc.Error
-		// it has resources, but not this one
+		// the server supports resources, but does not have this one
 		if errors.As(err, &unknown) && unknown.Code == jsonrpc.CodeMethodNotFound {
 			return made("", []any{})
 		}
@@ -72,7 +73,7 @@ func (c *call) performRequest(ctx context.Context, l *link) (*effect.MCPEvent, e
 	return c.callTool(ctx, l)
 }
 
-// checkSupported refuses requests that the server does not support.
+// checkSupported returns an error for a request that the server does not support.
 func (c *call) checkSupported(has *sdk.ServerCapabilities) error {
 	if has == nil {
 		has = &sdk.ServerCapabilities{}
@@ -148,7 +149,8 @@ func (c *call) readResource(ctx context.Context, l *link) (*effect.MCPEvent, err
 	return made("", out)
 }
 
-// getPrompt returns a prompt's messages. Content that is not text is named.
+// getPrompt returns the messages of a prompt. For content that is not text, it returns a text that
+// names the content.
 func (c *call) getPrompt(ctx context.Context, l *link) (*effect.MCPEvent, error) {
 	params := &sdk.GetPromptParams{Name: c.request.Tool}
 	if c.request.Args != nil {
@@ -168,7 +170,7 @@ func (c *call) getPrompt(ctx context.Context, l *link) (*effect.MCPEvent, error)
 	return made("", out)
 }
 
-// listAll returns all elements of a paged list.
+// listAll returns all elements of a list with several pages.
 func listAll[T any](all iter.Seq2[*T, error], encode func(*T) map[string]any) (*effect.MCPEvent, error) {
 	out := []any{}
 	for x, err := range all {
@@ -214,7 +216,8 @@ func prompt(p *sdk.Prompt) map[string]any {
 	return m
 }
 
-// filled returns a map of the pairs whose values are not empty; the first is always included.
+// filled returns a map of pairs of names and values. It omits pairs with an empty value, except the
+// first pair.
 func filled(pairs ...string) map[string]any {
 	m := map[string]any{pairs[0]: pairs[1]}
 	for i := 2; i < len(pairs); i += 2 {
@@ -225,7 +228,7 @@ func filled(pairs ...string) map[string]any {
 	return m
 }
 
-// made returns the event of a result.
+// made returns the event that contains a result.
 func made(text string, data any) (*effect.MCPEvent, error) {
 	b, err := json.Marshal(data)
 	if err != nil {
@@ -234,7 +237,7 @@ func made(text string, data any) (*effect.MCPEvent, error) {
 	return &effect.MCPEvent{Kind: effect.MCPResult, Text: text, Data: b}, nil
 }
 
-// textOf returns a result's text; content that is not text is named.
+// textOf returns the text of a result. For content that is not text, the text names the content.
 func textOf(content []sdk.Content) string {
 	var parts []string
 	for _, c := range content {

@@ -23,38 +23,38 @@ var errTimeout = errors.New("timed out")
 
 const (
 	// farewell is how long a server may take to exit after its input was closed. Some servers do
-	// not exit then.
+	// not exit when their input is closed.
 	farewell = time.Second
 	// grace is the time between SIGTERM and SIGKILL.
 	grace = 2 * time.Second
 )
 
-// server is one server with its connection, if there is one.
+// server is one MCP server with its current connection.
 type server struct {
 	config  Config
 	options Options
 
-	warnOnce sync.Once // limits the message about variables that it does not receive
+	warnOnce sync.Once // limits the message about variables that are not passed on
 
 	mu   sync.Mutex // held while connecting
 	link *link
 
 	active   sync.Mutex
-	progress map[string]*call // by progress token
-	order    []*call          // the running calls, oldest first
+	progress map[string]*call // running calls, by progress token
+	order    []*call          // running calls, oldest first
 }
 
-// link is a connection to a server, with its process.
+// link is a connection to a server, together with the server's process.
 type link struct {
 	session *sdk.ClientSession
-	process *procgroup.Process // nil over HTTP
-	first   *capturedOutput    // the beginning of its standard output
-	names   map[string]string  // the tools' own names by declared names
-	// repeatable contains the tools that may be called twice, by their own names.
+	process *procgroup.Process // nil for a server over HTTP
+	first   *capturedOutput    // beginning of the process's standard output
+	names   map[string]string  // names of the tools at the server, by the names in the declaration
+	// tools that may be called twice, by their names at the server
 	repeatable map[string]bool
 }
 
-// capturedOutput is a standard output whose beginning is stored.
+// capturedOutput is a standard output whose first bytes are stored.
 type capturedOutput struct {
 	io.Reader
 
@@ -72,7 +72,7 @@ func (h *capturedOutput) Read(b []byte) (int, error) {
 
 const stderrLimit = 200
 
-// noise returns the first line if it is not a message, otherwise "".
+// noise returns the first line of the output if it is no message, and "" otherwise.
 func (h *capturedOutput) noise() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -84,7 +84,7 @@ func (h *capturedOutput) noise() string {
 	return strings.ToValidUTF8(strings.TrimSpace(line), "?")
 }
 
-// ownName returns the server's name for a tool.
+// ownName returns the server's name for a declared tool.
 func (l *link) ownName(name string) string {
 	if n := l.names[name]; n != "" {
 		return n
@@ -92,7 +92,8 @@ func (l *link) ownName(name string) string {
 	return name
 }
 
-// ensureLink returns the connection, and connects and checks the declarations if there is none.
+// ensureLink returns the current connection. If there is none, it connects and checks the
+// declarations.
 func (s *server) ensureLink(ctx context.Context, declared []effect.MCPTool) (*link, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -108,13 +109,13 @@ func (s *server) ensureLink(ctx context.Context, declared []effect.MCPTool) (*li
 	}
 	s.link = l
 	go func() {
-		_ = l.session.Wait() // the next call reports why it ended
+		_ = l.session.Wait() // the next call reports the reason
 		s.dropLink(l)
 	}()
 	return l, nil
 }
 
-// dropLink removes a connection.
+// dropLink removes a connection, so that the next call reconnects.
 func (s *server) dropLink(l *link) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -124,14 +125,15 @@ func (s *server) dropLink(l *link) {
 	}
 }
 
-// endLink ends the subprocess, if there is one, as the protocol prescribes: it closes its input,
-// then sends SIGTERM, then SIGKILL. After stop is closed it does not wait between the steps.
+// endLink ends the server's process, if there is one. As the protocol requires, it first closes the
+// input, then sends SIGTERM, and then SIGKILL. After stop is closed, it does not wait between these
+// steps.
 func (l *link) endLink(stop <-chan struct{}) {
 	p := l.process
 	if p == nil {
 		return
 	}
-	_ = p.Stdin.Close() // closed before if it has exited
+	_ = p.Stdin.Close() // fails if the process has already exited
 	t := time.NewTimer(farewell)
 	defer t.Stop()
 	select {
@@ -142,8 +144,9 @@ func (l *link) endLink(stop <-chan struct{}) {
 	p.End(grace, stop)
 }
 
-// killIfBlocked kills a process that does not read a call's request when ctx has ended and done is
-// still open, because nothing else would end the write. It reports whether it did so.
+// killIfBlocked kills a process that does not read the request of a call, because nothing else
+// would end the write. It does so when ctx has ended while done is still open. ended reports
+// whether it killed the process.
 func (l *link) killIfBlocked(ctx context.Context, done <-chan struct{}) (ended bool) {
 	if l.process == nil {
 		return false
@@ -164,8 +167,9 @@ func (l *link) killIfBlocked(ctx context.Context, done <-chan struct{}) (ended b
 	}
 }
 
-// connectionError returns why a call failed, and drops the connection if it has ended. again means
-// that it had ended before the call, so the server did not receive it.
+// connectionError returns the reason why a call failed, and drops the connection if it has ended.
+// again means that the connection had ended before the call, so that the server did not receive the
+// call.
 func (s *server) connectionError(ctx context.Context, c *call, l *link, err error) (why error, again bool) {
 	var answered *jsonrpc.Error
 	var own *effect.Error
@@ -180,7 +184,7 @@ func (s *server) connectionError(ctx context.Context, c *call, l *link, err erro
 	return fmt.Errorf("the connection was closed: %w", err), again
 }
 
-// isClosedError reports whether an error means that the connection is unusable.
+// isClosedError reports whether err means that the connection can no longer be used.
 func isClosedError(err error) bool {
 	for _, e := range []error{sdk.ErrConnectionClosed, sdk.ErrSessionMissing, io.EOF, io.ErrUnexpectedEOF, io.ErrClosedPipe, os.ErrClosed, syscall.EPIPE} {
 		if errors.Is(err, e) {
@@ -190,7 +194,8 @@ func isClosedError(err error) bool {
 	return false
 }
 
-// exited returns an error with the exit of a process and the end of its standard error.
+// exited returns an error that describes the exit of a process and contains the end of its standard
+// error.
 func exited(p *procgroup.Process, what string) error {
 	<-p.GroupDone()
 	e := p.Exit()
@@ -206,8 +211,9 @@ func exited(p *procgroup.Process, what string) error {
 	return errors.New(what)
 }
 
-// connectAndCompare connects and compares the program's declarations with the server's tools. With
-// an error, the link may still have a process to end. The caller must hold s.mu.
+// connectAndCompare connects to the server and compares the declarations of the program with the
+// server's tools. Even if it fails, the link may have a process, which the caller must end. The
+// caller must hold s.mu.
 func (s *server) connectAndCompare(ctx context.Context, declared []effect.MCPTool) (*link, error) {
 	l := &link{}
 	transport, err := s.transport(l)
@@ -218,20 +224,20 @@ func (s *server) connectAndCompare(ctx context.Context, declared []effect.MCPToo
 	if s.config.Transport != "http" { // over HTTP, the exchange handles them
 		transport = progressTransport{transport, s}
 	}
-	connecting := context.WithValue(ctx, callKey{}, nil) // the connection also serves other calls
+	connecting := context.WithValue(ctx, callKey{}, nil) // without the call, because other calls will use the connection too
 	client := sdk.NewClient(&sdk.Implementation{Name: "concerto", Version: "1"}, options)
 	client.AddSendingMiddleware(patience(s.options.Clock, discoverTime))
 	l.session, err = client.Connect(connecting, transport, nil)
 	if err == nil {
 		if err = s.check(ctx, l, declared); err != nil {
-			_ = l.session.Close() // the connection is unusable
+			_ = l.session.Close() // the connection cannot be used
 		}
 		return l, err
 	}
 	return l, s.unreachable(l.why(ctx, s.config.Command, err))
 }
 
-// why returns why connecting failed.
+// why returns the reason why connecting failed.
 func (l *link) why(ctx context.Context, command string, err error) error {
 	var status *statusError
 	var failed *url.Error
@@ -258,8 +264,8 @@ func (s *server) unreachable(err error) error {
 		With("tool", s.config.Name)
 }
 
-// transport returns the link's transport: it starts the server's process, which it stores in l, or
-// uses the server's address.
+// transport returns the transport for the link. It starts the server's process and stores it in l,
+// or uses the server's address.
 func (s *server) transport(l *link) (sdk.Transport, error) {
 	c := &s.config
 	if s.options.dial != nil {
@@ -299,7 +305,7 @@ func (s *server) transport(l *link) (sdk.Transport, error) {
 	return &sdk.IOTransport{Reader: io.NopCloser(l.first), Writer: p.Stdin}, nil
 }
 
-// closePermanently closes the connection permanently.
+// closePermanently closes the connection and prevents further ones.
 func (s *server) closePermanently(ctx context.Context) {
 	s.mu.Lock()
 	l := s.link
@@ -308,6 +314,6 @@ func (s *server) closePermanently(ctx context.Context) {
 	if l == nil {
 		return
 	}
-	_ = l.session.Close() // the end of the process completes what this leaves
+	_ = l.session.Close() // ending the process also closes what remains open
 	l.endLink(ctx.Done())
 }
