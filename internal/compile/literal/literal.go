@@ -1,5 +1,5 @@
-// Package literal writes values as the source of a program does, and takes them apart: for a
-// debugger, and for who types line by line.
+// Package literal formats values as a program writes them in its source, and lists the parts of
+// values. Debuggers and the interactive interpreter use it.
 package literal
 
 import (
@@ -11,15 +11,15 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/utf8cut"
 )
 
-// Most is the maximum length of a value's text where the parts can be inspected one by one, in
-// bytes.
+// Most is the maximum length in bytes of a value's text where a user can also inspect the parts of
+// the value one by one.
 const Most = 2000
 
-// Text returns a value as it is written in the source. t is its type, nil where that is not known.
-// A text of more than Most bytes is cut.
+// Text formats a value as a program writes it. t is the type of the value, or nil if it is unknown.
+// Text truncates a text of more than Most bytes.
 func Text(v value.Slot, t types.Type) string { return TextUpTo(v, t, Most) }
 
-// TextUpTo is Text with another bound.
+// TextUpTo formats a value like Text does. It truncates a text of more than most bytes.
 func TextUpTo(v value.Slot, t types.Type, most int) string {
 	w := writer{most: most}
 	w.write(v, t, 0)
@@ -30,7 +30,7 @@ func TextUpTo(v value.Slot, t types.Type, most int) string {
 	return text[:utf8cut.Before(text, most)] + "…"
 }
 
-// writer writes a text up to a length.
+// writer builds a text up to a maximum length.
 type writer struct {
 	strings.Builder
 	most int
@@ -73,7 +73,7 @@ func (b *writer) write(v value.Slot, t types.Type, depth int) {
 	}
 }
 
-// quoted is a String as the source has it.
+// quoted returns the string literal of a String.
 func quoted(s string) string {
 	q := strconv.Quote(s)
 	return strings.ReplaceAll(q, "${", "\\${")
@@ -93,7 +93,7 @@ func (b *writer) list(open string, v value.Slot, t types.Type, comma, end string
 	b.WriteString(end)
 }
 
-// fields writes a struct, a schema, an error or a map.
+// fields writes a struct, a schema value, an error or a map.
 func (b *writer) fields(v value.Slot, t types.Type, depth int) {
 	open, end := "{", "}"
 	if v.Kind() == value.KindStruct {
@@ -117,7 +117,7 @@ func (b *writer) fields(v value.Slot, t types.Type, depth int) {
 	b.WriteString(end)
 }
 
-// variant writes a value of an enum, and a Result.
+// variant writes a value of an enum or a Result.
 func (b *writer) variant(v value.Slot, t types.Type, depth int) {
 	if v.IsResult() {
 		b.WriteString([]string{"Ok", "Err"}[v.Variant()&1])
@@ -144,8 +144,8 @@ func (b *writer) variant(v value.Slot, t types.Type, depth int) {
 	b.WriteString(" }")
 }
 
-// TypeText returns the name of a value's type: the checker's, if known, otherwise that of the value
-// itself.
+// TypeText returns the name of a value's type: the name of t, or, if t is nil, of the type that the
+// value has at run time.
 func TypeText(v value.Slot, t types.Type) string {
 	if t != nil && t != types.Bad {
 		return t.String()

@@ -7,16 +7,16 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
-// Part is a child of a value.
+// Part is a part of a value.
 type Part struct {
-	Name  string // as it is shown
-	Key   string // of an entry of a map: the key as it is written
-	Path  string // what follows the value's own text to name it; "" when nothing does
+	Name  string // name that a debugger shows
+	Key   string // text of the key of a map entry, else ""
+	Path  string // text after the expression of the value that refers to the part, such as ".x"; "" if no expression refers to the part
 	Value value.Slot
-	Type  types.Type // nil where it is not known
+	Type  types.Type // nil if the type is unknown
 }
 
-// Flat is a value without the cell that it is in.
+// Flat returns a value without its box, and the contents of a cell.
 func Flat(v value.Slot) value.Slot {
 	if v.Kind() == value.KindCell {
 		return v.Fields()[0]
@@ -24,10 +24,10 @@ func Flat(v value.Slot) value.Slot {
 	return value.Unwrap(v)
 }
 
-// Indexed reports whether the children of a value are numbered.
+// Indexed reports whether the parts of a value have numbers instead of names.
 func Indexed(v value.Slot) bool { return v.Kind() == value.KindArray }
 
-// Count is how many children a value has.
+// Count returns the number of parts of a value.
 func Count(v value.Slot) int {
 	switch v.Kind() {
 	case value.KindArray:
@@ -40,7 +40,7 @@ func Count(v value.Slot) int {
 	return 0
 }
 
-// Parts returns some children of a value.
+// Parts returns the parts of a value with the indices from up to, but not including, to.
 func Parts(v value.Slot, t types.Type, from, to int) []Part {
 	out := make([]Part, 0, min(to-from, 1000))
 	switch v.Kind() {

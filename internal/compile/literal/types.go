@@ -5,9 +5,10 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
-// The types of a value's parts, by that of the whole; nil where it is not known.
+// The functions in this file return the type of a part from the type of the whole value. A nil type
+// is unknown.
 
-// optionOf reports whether a type is an Option, and of what.
+// optionOf returns the element type of an Option. It returns false if t is no Option.
 func optionOf(t types.Type) (types.Type, bool) {
 	if t == nil {
 		return nil, false
@@ -19,7 +20,7 @@ func optionOf(t types.Type) (types.Type, bool) {
 	return o.Elem, true
 }
 
-// argument is the nth type in the brackets of another.
+// argument returns the nth type argument of t, or nil.
 func argument(t types.Type, n int) types.Type {
 	if t == nil {
 		return nil
@@ -41,7 +42,7 @@ func argument(t types.Type, n int) types.Type {
 	return types.Resolve(all[n])
 }
 
-// element is the type of an element of a tuple.
+// element returns the type of the nth element of a tuple, or nil.
 func element(t types.Type, n int) types.Type {
 	if t == nil {
 		return nil
@@ -52,7 +53,7 @@ func element(t types.Type, n int) types.Type {
 	return nil
 }
 
-// fieldType is the type of a field of a struct or a schema.
+// fieldType returns the type of a field of a struct or a schema, or nil.
 func fieldType(t types.Type, name string, _ *value.Type) types.Type {
 	if t == nil {
 		return nil

@@ -7,9 +7,9 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// Compose returns the edits that do what first does, and then what second does to the text that
-// first makes. Each list is in the order of its text, and so is the result. Edits that do not touch
-// each other stay separate.
+// Compose returns edits with the same effect as first, followed by second, which applies to the
+// text that first produces. Each list is in the order of its text, and so is the result. Edits that
+// do not touch each other stay separate.
 func Compose(first, second []diag.Edit) (out []diag.Edit) {
 	between := pieces{}
 	at := source.Pos(0)
@@ -29,7 +29,7 @@ func Compose(first, second []diag.Edit) (out []diag.Edit) {
 	return append(result, between...).edits()
 }
 
-// piece is a stretch of the original text, or a text that was put in.
+// piece is a span of the original text, or an inserted text.
 type piece struct {
 	span source.Span
 	text string
@@ -39,7 +39,7 @@ func (p piece) len() int { return int(p.span.End-p.span.Start) + len(p.text) }
 
 type pieces []piece
 
-// take removes the first n bytes and returns them.
+// take removes the first n bytes from the pieces and returns them.
 func (p *pieces) take(n int) (out pieces) {
 	for n > 0 {
 		first := &(*p)[0]
@@ -59,7 +59,7 @@ func (p *pieces) take(n int) (out pieces) {
 	return out
 }
 
-// edits returns what makes the pieces of the original text.
+// edits returns the edits that produce the pieces from the original text.
 func (p pieces) edits() (out []diag.Edit) {
 	at, text := source.Pos(0), ""
 	for _, x := range p {

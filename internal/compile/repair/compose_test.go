@@ -8,8 +8,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// TestCompose: composed edits make what the two lists make one after the other, and are in the
-// order of the text without touching each other.
+// TestCompose checks that composed edits produce the same text as the two lists one after the
+// other. The composed edits must be in the order of the text and must not touch each other.
 func TestCompose(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	random := func(size int, letters string) (edits []diag.Edit) {
@@ -29,11 +29,11 @@ func TestCompose(t *testing.T) {
 		second := random(len(between.Text), "xyz")
 		want, edits := string(Apply(between, second)), Compose(first, second)
 		if got := string(Apply(f, edits)); got != want {
-			t.Fatalf("%v, then %v, makes %q of %q, composed %q", first, second, want, between.Text, got)
+			t.Fatalf("%v followed by %v produces %q from %q; the composed edits produce %q", first, second, want, between.Text, got)
 		}
 		for i, e := range edits {
 			if i > 0 && e.Span.Start <= edits[i-1].Span.End {
-				t.Fatalf("%v touch each other", edits)
+				t.Fatalf("the composed edits %v touch each other", edits)
 			}
 		}
 	}

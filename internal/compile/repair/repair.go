@@ -1,5 +1,5 @@
-// Package repair makes the fixes that diagnostics bring: it picks those that can be made together,
-// and returns the texts that come of them. It reads and writes no files.
+// Package repair applies the fixes of diagnostics. It selects the fixes that can be applied
+// together and returns the resulting texts. It reads and writes no files.
 package repair
 
 import (
@@ -13,19 +13,19 @@ import (
 	"github.com/concerto-lang/concerto/parser"
 )
 
-// Change is what fixes do to a file.
+// Change contains the edits that fixes make in a file.
 type Change struct {
 	File  *source.File
-	Edits []diag.Edit // in the order of the text; none overlaps another
+	Edits []diag.Edit // in the order of the text, without overlaps
 	Fixes int
 }
 
-// Safe picks the safe fixes of what was found that can be made in one pass. Of two that overlap, or
-// that write the same name in place of different ones, it takes the first; the other is found again
-// after the first is made, if it is safe still. The files are in the order of their names.
+// Safe returns the changes of the safe fixes in found that can be applied together. If two fixes
+// overlap, or replace different names with the same name, it applies only the first. The next check
+// may report the other again. The changes are in the order of the file names.
 func Safe(found []*diag.Diagnostic) []*Change {
 	var all []*Change
-	instead := map[string]string{} // what names are replaced by, and the name that was there
+	instead := map[string]string{} // replaced name by its replacement
 	for _, d := range found {
 		for _, f := range d.Fixes {
 			if f.Safe {
@@ -40,8 +40,9 @@ func Safe(found []*diag.Diagnostic) []*Change {
 	return all
 }
 
-// merges reports whether a fix writes a name that another fix writes in place of a different one:
-// after both, two things would have one name. It notes the names that the fix replaces.
+// merges reports whether a fix replaces a name with a name that replaces a different name
+// elsewhere. Two declarations could then have the same name. merges adds the replacements of the
+// fix to instead.
 func merges(own *source.File, f diag.Fix, instead map[string]string) bool {
 	for _, e := range f.Edits {
 		if e.Text == "" || e.Span.Start == e.Span.End {
@@ -56,7 +57,7 @@ func merges(own *source.File, f diag.Fix, instead map[string]string) bool {
 	return false
 }
 
-// add makes a fix part of changes, unless one of its edits overlaps what is part of them.
+// add adds a fix to the changes, unless one of its edits overlaps an edit in them.
 func add(all []*Change, own *source.File, f diag.Fix) []*Change {
 	touched := map[*Change][]diag.Edit{}
 	for _, e := range f.Edits {
@@ -83,8 +84,8 @@ func add(all []*Change, own *source.File, f diag.Fix) []*Change {
 	return all
 }
 
-// Merge returns the edits of two fixes of one file in the order of the text; apart is false when
-// they cannot be made together.
+// Merge returns the edits of two fixes of a file in the order of the text. apart is false if the
+// fixes overlap and cannot be applied together.
 func Merge(a, b []diag.Edit) (edits []diag.Edit, apart bool) {
 	for _, x := range a {
 		if slices.ContainsFunc(b, func(y diag.Edit) bool { return overlap(x.Span, y.Span) }) {
@@ -96,16 +97,18 @@ func Merge(a, b []diag.Edit) (edits []diag.Edit, apart bool) {
 	return edits, true
 }
 
-// overlap reports whether two edits cannot be applied together: they share text, or their order is
-// undetermined.
+// overlap reports whether two edits cannot be applied together, because they change the same text
+// or their order is undetermined.
 func overlap(a, b source.Span) bool {
 	return a.Start < b.End && b.Start < a.End || a.Start == b.Start || a.Start == a.End && (a.Start == b.End) || b.Start == b.End && b.Start == a.End
 }
 
-// Apply returns the text of f as it was read with edits made, which are in the order of the text.
+// Apply applies edits, which are in the order of the text, to the original text of f, and returns
+// the result.
 func Apply(f *source.File, edits []diag.Edit) []byte { return apply(f.Original(), edits) }
 
-// Show is Apply for a text that people see: what f hides is hidden.
+// Show applies edits like Apply does, for a text that is shown to users: secrets that f hides stay
+// hidden.
 func Show(f *source.File, edits []diag.Edit) []byte { return apply(f.Text, edits) }
 
 func apply(text []byte, edits []diag.Edit) (out []byte) {
@@ -117,10 +120,10 @@ func apply(text []byte, edits []diag.Edit) (out []byte) {
 	return append(out, text[at:]...)
 }
 
-// Diff is a unified diff of a file before and after; nil when nothing is different.
+// Diff returns a unified diff between two versions of a file, or nil if they are equal.
 func Diff(name string, was, is []byte) []byte { return diff.Diff("a/"+name, was, "b/"+name, is) }
 
-// Worse reports whether a source file has more syntax errors than before.
+// Worse reports whether the new version of a source file has more syntax errors than the old one.
 func Worse(was, is *source.File) bool { return syntaxErrors(is) > syntaxErrors(was) }
 
 func syntaxErrors(f *source.File) (n int) {

@@ -9,7 +9,7 @@ import (
 
 var info = &diag.Info{Code: "E9999"}
 
-// found is a diagnostic with one safe fix.
+// found returns a diagnostic with one safe fix.
 func found(f *source.File, edits ...diag.Edit) *diag.Diagnostic {
 	return info.At(source.Span{}, "x").In(f).Repair(diag.Fix{Title: "x", Safe: true, Edits: edits}, "x")
 }
@@ -40,18 +40,18 @@ func TestSafe(t *testing.T) {
 		got, fixes, last := map[string]string{}, 0, ""
 		for _, x := range Safe(c.found) {
 			if x.File.Name < last {
-				t.Errorf("%s: got %s after %s", name, x.File.Name, last)
+				t.Errorf("%s: the change of %s comes after that of %s", name, x.File.Name, last)
 			}
 			last = x.File.Name
 			got[last] = string(Apply(x.File, x.Edits))
 			fixes += x.Fixes
 		}
 		if len(got) != len(c.want) || fixes != c.fixes {
-			t.Errorf("%s: %d fixes of %v, want %d of %v", name, fixes, got, c.fixes, c.want)
+			t.Errorf("%s: %d fixes produce %v, want %d and %v", name, fixes, got, c.fixes, c.want)
 		}
 		for file, want := range c.want {
 			if got[file] != want {
-				t.Errorf("%s: %s is %q, want %q", name, file, got[file], want)
+				t.Errorf("%s: text of %s = %q, want %q", name, file, got[file], want)
 			}
 		}
 	}
@@ -67,7 +67,7 @@ func TestWorse(t *testing.T) {
 		{"fn main() { f() }", "fn main() { f( }", true},
 	} {
 		if got := Worse(source.NewFile("a.conc", []byte(c.was)), source.NewFile("a.conc", []byte(c.is))); got != c.worse {
-			t.Errorf("from %q to %q: %v", c.was, c.is, got)
+			t.Errorf("Worse(%q, %q) = %v", c.was, c.is, got)
 		}
 	}
 }

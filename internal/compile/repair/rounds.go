@@ -5,11 +5,12 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// Rounds applies safe fixes until there are none left. In each round the caller passes the
-// diagnostics of the current texts. The zero value is ready to use.
+// Rounds applies safe fixes until there are none left. In each round, the caller passes the
+// diagnostics of the current texts. The zero Rounds is ready to use.
 type Rounds struct {
-	// Program reports whether a file is Concerto source. A round that would add syntax errors to
-	// such a file leaves it unchanged. If Program is nil, all files are.
+	// Program reports whether a file contains Concerto source. If fixes would add syntax errors to
+	// such a file, the file stays unchanged. If Program is nil, every file contains Concerto
+	// source.
 	Program func(name string) bool
 
 	files []*Fixed
@@ -18,10 +19,10 @@ type Rounds struct {
 // Fixed is a file that has been fixed.
 type Fixed struct {
 	Was   *source.File
-	Edits []diag.Edit // edits of Was, in the order of its text
+	Edits []diag.Edit // edits of Was, in the order of the text
 	Fixes int
 
-	left bool // no longer fixed: the next fixes would add syntax errors, or produce an earlier text again
+	left bool // no further fixes are applied, because they would add syntax errors or produce an earlier text again
 	seen map[string]bool
 }
 

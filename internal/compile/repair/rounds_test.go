@@ -7,8 +7,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// Rounds end when nothing is left, when a text comes round in a circle, and where a program would
-// get worse.
+// TestRounds checks the three reasons to stop: no fixes are left, a round produces an earlier text
+// again, or a round would add syntax errors.
 func TestRounds(t *testing.T) {
 	flip := map[string]string{"fn a() {}": "fn b() {}", "fn b() {}": "fn a() {}"}
 	for name, c := range map[string]struct {
@@ -45,7 +45,7 @@ func TestRounds(t *testing.T) {
 			fixes += x.Fixes
 		}
 		if text != c.want || fixes != c.fixes {
-			t.Errorf("%s: it is %q after %d fixes", name, text, fixes)
+			t.Errorf("%s: the text is %q after %d fixes", name, text, fixes)
 		}
 	}
 }

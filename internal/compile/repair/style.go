@@ -10,9 +10,9 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// Restyle returns edits of a program that also format what they change: the whole program if it was
-// formatted, otherwise the changed stretches alone. A text that has syntax errors afterwards stays
-// as the edits have it.
+// Restyle extends edits of a program so that the changed text is formatted. If the whole program
+// was formatted, it formats the whole result, and otherwise only the changed parts. It does not
+// format a result that has syntax errors.
 func Restyle(f *source.File, edits []diag.Edit) []diag.Edit {
 	slices.SortStableFunc(edits, func(a, b diag.Edit) int { return cmp.Compare(a.Span.Start, b.Span.Start) })
 	after := Apply(f, edits)
@@ -27,14 +27,14 @@ func Restyle(f *source.File, edits []diag.Edit) []diag.Edit {
 	return Compose(edits, style)
 }
 
-// Styled reports whether a program is formatted, or cannot be.
+// Styled reports whether a program is formatted, or cannot be formatted because of syntax errors.
 func Styled(f *source.File) bool {
 	out, ok := formatted(f)
 	return !ok || bytes.Equal(out, f.Text)
 }
 
-// formatted is the text of a program without syntax errors, formatted, with the line ends that it
-// has.
+// formatted returns the formatted text of a program. The line ends are those of the program. ok is
+// false if the program has syntax errors.
 func formatted(f *source.File) (out []byte, ok bool) {
 	out, found := format.Source(f, 0)
 	if bytes.Contains(f.Text, []byte("\r\n")) {
@@ -43,10 +43,10 @@ func formatted(f *source.File) (out []byte, ok bool) {
 	return out, !found.HasErrors()
 }
 
-// touching returns those of style that touch a text which edits have put in.
+// touching returns the edits in style that touch a text which edits have inserted.
 func touching(style, edits []diag.Edit) (out []diag.Edit) {
 	for _, s := range style {
-		by := source.Pos(0) // by how much the text is longer, before the edit
+		by := source.Pos(0) // difference in length between the new and the old text before the edit
 		for _, e := range edits {
 			start := e.Span.Start + by
 			if s.Span.Start <= start+source.Pos(len(e.Text)) && s.Span.End >= start {
@@ -59,7 +59,8 @@ func touching(style, edits []diag.Edit) (out []diag.Edit) {
 	return out
 }
 
-// Narrowed is one edit that makes one text of another.
+// Narrowed returns the single edit that produces is from was, without the common start and end of the
+// texts.
 func Narrowed(was, is []byte) []diag.Edit {
 	start := 0
 	for start < len(was) && start < len(is) && was[start] == is[start] {
@@ -69,7 +70,7 @@ func Narrowed(was, is []byte) []diag.Edit {
 	for end > start && stop > start && was[end-1] == is[stop-1] {
 		end, stop = end-1, stop-1
 	}
-	for start > 0 && start < len(is) && is[start]&0xC0 == 0x80 { // not within a character
+	for start > 0 && start < len(is) && is[start]&0xC0 == 0x80 { // start and end are not within a character
 		start--
 	}
 	for end < len(was) && was[end]&0xC0 == 0x80 {
@@ -78,12 +79,12 @@ func Narrowed(was, is []byte) []diag.Edit {
 	return []diag.Edit{diag.Replace(source.Span{Start: source.Pos(start), End: source.Pos(end)}, string(is[start:stop]))}
 }
 
-// Splices returns the edits that turn one text into another that differs only in spaces, and commas
-// before them: an edit for each range between words that differs. If the texts differ otherwise,
-// the last edit is all the rest.
+// Splices returns the edits that produce is from was. The texts should differ only in white space and
+// in commas before it. The result then has one edit for each difference between two words. If the
+// texts differ otherwise, the last edit replaces the rest of the text.
 func Splices(was, is []byte) (out []diag.Edit) {
-	i, j := 0, 0   // up to where the texts are compared
-	i0, j0 := 0, 0 // after the last common word
+	i, j := 0, 0   // offsets up to which the texts have been compared
+	i0, j0 := 0, 0 // offsets after the last common word
 	flush := func() {
 		if !bytes.Equal(was[i0:i], is[j0:j]) {
 			out = append(out, diag.Replace(source.Span{Start: source.Pos(i0), End: source.Pos(i)}, string(is[j0:j])))
@@ -118,7 +119,7 @@ func Splices(was, is []byte) (out []diag.Edit) {
 
 func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\r' }
 
-// spaces is how many spaces a text begins with.
+// spaces returns the number of white space characters at the start of b.
 func spaces(b []byte) int {
 	for i, c := range b {
 		if !isSpace(c) {

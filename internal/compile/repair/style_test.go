@@ -8,7 +8,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// Changed parts have the standard style afterwards; the rest is unchanged.
+// TestRestyle checks that the changed parts of a program are formatted, and that the other parts
+// stay unchanged.
 func TestRestyle(t *testing.T) {
 	for name, c := range map[string]struct{ text, mark, put, want string }{
 		"styled":     {"fn main() {\n    f(1);\n}\n", "f(1);", "if  x {\nf( 1 );\n}", "fn main() {\n    if x {\n        f(1);\n    }\n}\n"},
@@ -20,7 +21,7 @@ func TestRestyle(t *testing.T) {
 		at := source.Pos(strings.Index(c.text, c.mark))
 		edits := Restyle(f, []diag.Edit{diag.Replace(span(at, at+source.Pos(len(c.mark))), c.put)})
 		if got := string(Apply(f, edits)); got != c.want {
-			t.Errorf("%s: it is %q, want %q", name, got, c.want)
+			t.Errorf("%s: got %q, want %q", name, got, c.want)
 		}
 	}
 }

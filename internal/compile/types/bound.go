@@ -1,6 +1,6 @@
 package types
 
-// Bound is a trait with its arguments, which a type parameter is bound by.
+// Bound is a trait with its type arguments. It is a requirement for the values of a type parameter.
 type Bound struct {
 	Trait *Trait
 	Args  []Type
@@ -13,8 +13,8 @@ func (b *Bound) String() string {
 	return b.Trait.Name + "<" + list(b.Args) + ">"
 }
 
-// Identical reports whether two bounds name the same trait with the same arguments. The type that
-// replaces a reported error is identical to any other.
+// Identical reports whether two bounds have the same trait and identical type arguments. The type
+// Bad is identical to any other type argument.
 func (b *Bound) Identical(o *Bound) bool {
 	if b.Trait != o.Trait || len(b.Args) != len(o.Args) {
 		return false
@@ -27,7 +27,7 @@ func (b *Bound) Identical(o *Bound) bool {
 	return true
 }
 
-// Substitute replaces type parameters in the arguments by their values in m.
+// Substitute replaces type parameters in the type arguments with their values in m.
 func (b *Bound) Substitute(m map[*Param]Type) *Bound {
 	if len(b.Args) == 0 || len(m) == 0 {
 		return b
@@ -39,7 +39,7 @@ func (b *Bound) Substitute(m map[*Param]Type) *Bound {
 	return out
 }
 
-// Open reports whether a type parameter is left in the arguments.
+// Open reports whether the type arguments contain a type parameter.
 func (b *Bound) Open() bool {
 	for _, a := range b.Args {
 		if HasParam(a) {

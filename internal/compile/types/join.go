@@ -1,9 +1,8 @@
 package types
 
-// Join is the type of a value that is an a or a b: Int with Float is Float, T
-// with nil is Option<T>, different errors are Error, string unions and literals
-// are String, Never with T is T (spec/03-types.md). ok is false when no type
-// fits both.
+// Join returns the type of a value that has the type a or the type b (spec/03-types.md). The join
+// of Int and Float is Float; of T and nil, Option<T>; of different errors, Error; of string unions
+// and literals, String; of Never and T, T. It returns false if there is no common type.
 func Join(a, b Type) (Type, bool) {
 	a, b = Resolve(a), Resolve(b)
 	switch {
@@ -46,8 +45,8 @@ func Join(a, b Type) (Type, bool) {
 	return joinDeclared(a, b)
 }
 
-// joinDeclared joins two agents, hosts or tools that come from different
-// declarations: the join is Agent, Host or Tool.
+// joinDeclared joins the types of two agents, hosts or tools with different declarations. The join
+// is Agent, Host or Tool.
 func joinDeclared(a, b Type) (Type, bool) {
 	x, xok := a.(*Declared)
 	y, yok := b.(*Declared)
@@ -88,8 +87,8 @@ func joinOption(a, b Type) (Type, bool) {
 	return nil, false
 }
 
-// converts reports whether a value of type a is changed when it becomes a value of
-// the join e. An element that is already in a container cannot be changed so.
+// converts reports whether a value of type a must be converted to the join e. An element in a
+// container cannot be converted.
 func converts(a, e Type) bool { return !Subtype(a, e) }
 
 func joinStrings(a, b Type) (Type, bool) {
@@ -109,8 +108,8 @@ func joinStrings(a, b Type) (Type, bool) {
 	return nil, false
 }
 
-// joinParts joins the type arguments of two containers of the same shape,
-// provided that no element has to be converted.
+// joinParts joins two container types of the same form by joining their type arguments. It returns
+// false if an element would have to be converted.
 func joinParts(a, b Type) (Type, bool) {
 	if !sameShape(a, b) {
 		return nil, false
@@ -152,7 +151,7 @@ func sameShape(a, b Type) bool {
 	return false
 }
 
-// isError reports whether t is declared as an error type, or Error itself.
+// isError reports whether t is Error or an error type.
 func isError(t Type) bool {
 	if t == Error {
 		return true

@@ -1,7 +1,7 @@
 package types
 
-// Identical reports whether two types are the same. Unbound inference variables
-// are identical only to themselves.
+// Identical reports whether two types are the same. An unbound inference variable is identical only
+// to itself.
 func Identical(a, b Type) bool {
 	a, b = Resolve(a), Resolve(b)
 	if a == b {
@@ -66,7 +66,7 @@ func (u *Union) within(v *Union) bool {
 	return true
 }
 
-// Has reports whether s is one of the union's literals.
+// Has reports whether s is one of the strings in the union.
 func (u *Union) Has(s string) bool {
 	for _, v := range u.Values {
 		if v == s {
@@ -76,10 +76,10 @@ func (u *Union) Has(s string) bool {
 	return false
 }
 
-// Subtype reports whether every value of a is a value of b without conversion: a
-// string union is a String, any error an Error, anything an Any, and the same
-// for elements of containers (spec/03-types.md). Unbound variables in a and b
-// are bound as needed.
+// Subtype reports whether every value of a is a value of b without conversion (spec/03-types.md). A
+// string union is a subtype of String, every error type of Error, and every type of Any. The same
+// applies to the elements of containers. Subtype binds unbound variables in a and b if this is
+// necessary.
 func Subtype(a, b Type) bool {
 	a, b = Resolve(a), Resolve(b)
 	if a == b || a == Never || a == Bad || b == Bad {
@@ -149,9 +149,8 @@ func subtypeLists(a, b []Type) bool {
 	return true
 }
 
-// IsErrorLike reports whether values of t are accepted where an Error is expected. Any value may be
-// thrown, except those of Nil, Option, Result, function and Task types, which are probably an error
-// of the author.
+// IsErrorLike reports whether a value of type t may be thrown. All values may be thrown except Nil,
+// Option, Result, functions and Tasks, because throwing these is probably unintended.
 func IsErrorLike(t Type) bool {
 	switch x := Resolve(t).(type) {
 	case *Option:
@@ -164,7 +163,7 @@ func IsErrorLike(t Type) bool {
 	return true
 }
 
-// bind fixes an inference variable, refusing a type that contains it.
+// bind binds an inference variable to t. It returns false if t contains the variable.
 func (v *Var) bind(t Type) bool {
 	if t == Type(v) {
 		return true
@@ -185,7 +184,7 @@ func (v *Var) within(t Type) bool {
 	return found
 }
 
-// Walk calls f on t and, while f returns true, on its parts.
+// Walk calls f for t. If f returns true, Walk does the same for the parts of t.
 func Walk(t Type, f func(Type) bool) {
 	t = Resolve(t)
 	if !f(t) {
@@ -196,7 +195,7 @@ func Walk(t Type, f func(Type) bool) {
 	}
 }
 
-// Parts are the types that t is built of, in written order.
+// Parts returns the types that t directly contains, in written order.
 func Parts(t Type) []Type {
 	switch x := Resolve(t).(type) {
 	case *Array:
@@ -221,7 +220,7 @@ func Parts(t Type) []Type {
 	return nil
 }
 
-// Rebuild is t with its parts mapped by f; t itself when none changes.
+// Rebuild returns t with each part x replaced by f(x). It returns t itself if no part changes.
 func Rebuild(t Type, f func(Type) Type) Type {
 	switch x := t.(type) {
 	case *Array:
@@ -282,12 +281,12 @@ func rebuildList(ts []Type, f func(Type) Type) ([]Type, bool) {
 	return out, true
 }
 
-// AnyOption is Option<Any>. It has the same values as Any: None is nil, and
-// Some(x) is x. So each is accepted where the other is, but AnyOption has the
-// methods of Option (spec/03-types.md, "Any").
+// AnyOption is Option<Any>. It has the same values as Any: None is nil, and Some(x) is x. Therefore
+// each type is accepted where the other is required. But a value of type AnyOption has the methods
+// of Option (spec/03-types.md, "Any").
 var AnyOption = &Option{Any}
 
-// NewOption is Option<t>.
+// NewOption returns the type Option<t>.
 func NewOption(t Type) Type {
 	if Resolve(t) == Any {
 		return AnyOption
@@ -295,7 +294,7 @@ func NewOption(t Type) Type {
 	return &Option{t}
 }
 
-// Loose is t as operations see it: for Option<Any>, Any.
+// Loose returns the type that operations use for t: Any for Option<Any>, otherwise t.
 func Loose(t Type) Type {
 	if IsAny(t) {
 		return Any
@@ -303,7 +302,7 @@ func Loose(t Type) Type {
 	return Resolve(t)
 }
 
-// IsAny reports whether t is Any or Option<Any>, which hold the same values.
+// IsAny reports whether t is Any or Option<Any>, which have the same values.
 func IsAny(t Type) bool {
 	t = Resolve(t)
 	if t == Any {
@@ -313,7 +312,7 @@ func IsAny(t Type) bool {
 	return ok && Resolve(o.Elem) == Any
 }
 
-// Substitute replaces type parameters by their values in m.
+// Substitute replaces type parameters in t with their values in m.
 func Substitute(t Type, m map[*Param]Type) Type {
 	if len(m) == 0 {
 		return t
@@ -332,13 +331,13 @@ func Substitute(t Type, m map[*Param]Type) Type {
 	return sub(t)
 }
 
-// Full is t with all bound variables looked through, also within.
+// Full returns t with all bound variables replaced by their types, also in its parts.
 func Full(t Type) Type {
 	t = Resolve(t)
 	return Rebuild(t, Full)
 }
 
-// HasVar reports whether an unbound variable is left in t.
+// HasVar reports whether t contains an unbound variable.
 func HasVar(t Type) bool {
 	found := false
 	Walk(t, func(u Type) bool {
@@ -350,7 +349,7 @@ func HasVar(t Type) bool {
 	return found
 }
 
-// HasParam reports whether a type parameter is left in t.
+// HasParam reports whether t contains a type parameter.
 func HasParam(t Type) bool {
 	found := false
 	Walk(t, func(u Type) bool {
@@ -375,7 +374,7 @@ func IsString(t Type) bool {
 	return ok
 }
 
-// IsHashable reports whether t may be a map's key.
+// IsHashable reports whether t may be the type of a map's keys.
 func IsHashable(t Type) bool {
 	t = Resolve(t)
 	_, v := t.(*Var)
@@ -383,7 +382,7 @@ func IsHashable(t Type) bool {
 	return t == Int || t == Bool || t == Bad || IsAny(t) || v || p || IsString(t)
 }
 
-// Bindings returns the arguments of type parameters, by their parameters.
+// Bindings returns a map from type parameters to their arguments.
 func Bindings(params []*Param, args []Type) map[*Param]Type {
 	m := make(map[*Param]Type, len(params))
 	for i, p := range params {

@@ -2,7 +2,7 @@ package types
 
 import "testing"
 
-// The types that the tables below relate.
+// The types in the tables of the tests.
 var (
 	low     = &Union{Values: []string{"low"}}
 	lowHigh = &Union{Values: []string{"low", "high"}}
@@ -70,7 +70,7 @@ func TestConversion(t *testing.T) {
 func TestJoin(t *testing.T) {
 	for _, c := range []struct {
 		a, b Type
-		want string // "" for none
+		want string // "" if there is no join
 	}{
 		{Int, Int, "Int"},
 		{Int, Float, "Float"},
@@ -102,7 +102,7 @@ func TestJoin(t *testing.T) {
 			if ok != (c.want != "") || ok && got.String() != c.want {
 				t.Errorf("Join(%s, %s) = %v, %v; want %q", c.a, c.b, got, ok, c.want)
 			}
-			c.a, c.b = c.b, c.a // joins do not depend on the order
+			c.a, c.b = c.b, c.a // a join does not depend on the order of the types
 		}
 	}
 }
@@ -110,17 +110,17 @@ func TestJoin(t *testing.T) {
 func TestVariablesAreBoundByUse(t *testing.T) {
 	v := &Var{}
 	if !Subtype(arr(v), arr(Int)) || Resolve(v) != Type(Int) {
-		t.Fatalf("a variable in an array is bound to %v, want Int", Resolve(v))
+		t.Fatalf("the variable in the array is bound to %v, want Int", Resolve(v))
 	}
 	if Subtype(arr(v), arr(String)) {
-		t.Error("a bound variable took another type")
+		t.Error("a variable that is bound to Int is accepted as another type")
 	}
 	w := &Var{}
 	if Subtype(w, arr(w)) {
 		t.Error("a variable was bound to a type that contains it")
 	}
 	if HasVar(arr(v)) || !HasVar(arr(w)) {
-		t.Error("HasVar reports bound variables, or does not report free ones")
+		t.Error("HasVar is true for a bound variable or false for an unbound one")
 	}
 }
 
@@ -129,51 +129,51 @@ func TestSubstitute(t *testing.T) {
 	generic := fn(opt(p), dict(String, arr(p)))
 	got := Substitute(generic, map[*Param]Type{p: Int})
 	if want := "fn(Map<String, Array<Int>>) -> Option<Int>"; got.String() != want {
-		t.Errorf("got %s, want %s", got, want)
+		t.Errorf("substituted type = %s, want %s", got, want)
 	}
 	if got := Substitute(opt(p), map[*Param]Type{p: Any}); got != Type(AnyOption) {
-		t.Errorf("Option<T> of Any is %s, want Option<Any>", got)
+		t.Errorf("Option<T> with Any for T = %s, want Option<Any>", got)
 	}
 	if plain := arr(Int); Substitute(plain, map[*Param]Type{p: Int}) != plain {
-		t.Error("a type without parameters was rebuilt")
+		t.Error("Substitute copies a type without type parameters")
 	}
 	if !HasParam(generic) || HasParam(got) {
-		t.Error("HasParam is wrong")
+		t.Error("HasParam returns the wrong result")
 	}
 }
 
-// TestOptionOfAny: Any and Option<Any> hold the same values, so each is accepted
-// for the other, also in containers. They are two types, since their methods
-// differ.
+// TestOptionOfAny checks that Any and Option<Any> are each accepted where the other is required,
+// also in containers, because they have the same values. They must not be identical, because their
+// methods differ.
 func TestOptionOfAny(t *testing.T) {
 	for _, c := range [][2]Type{{Any, AnyOption}, {AnyOption, Any}, {arr(Any), arr(AnyOption)}, {arr(AnyOption), arr(Any)}, {arr(Int), arr(AnyOption)}} {
 		if !Subtype(c[0], c[1]) {
-			t.Errorf("%s is not accepted for %s", c[0], c[1])
+			t.Errorf("%s is not accepted where %s is required", c[0], c[1])
 		}
 	}
 	if Identical(Any, AnyOption) {
-		t.Error("Any and Option<Any> are one type")
+		t.Error("Any and Option<Any> are identical")
 	}
 	if ok, convert := Conversion(AnyOption, Int); !ok || !convert {
-		t.Error("an Option<Any> is not checked against Int")
+		t.Error("an Option<Any> is accepted as an Int without conversion")
 	}
 	if !IsAny(&Option{&Var{Bound: Any}}) || IsAny(opt(Int)) || IsAny(&Option{AnyOption}) {
-		t.Error("IsAny is wrong")
+		t.Error("IsAny returns the wrong result")
 	}
 	if j, _ := Join(AnyOption, Int); j != Type(AnyOption) {
-		t.Errorf("Option<Any> and Int join to %s", j)
+		t.Errorf("join of Option<Any> and Int = %s", j)
 	}
 }
 
 func TestHashable(t *testing.T) {
 	for _, k := range []Type{Int, Bool, String, low} {
 		if !IsHashable(k) {
-			t.Errorf("%s cannot be a key", k)
+			t.Errorf("IsHashable(%s) = false", k)
 		}
 	}
 	for _, k := range []Type{Float, arr(Int), point, opt(Int)} {
 		if IsHashable(k) {
-			t.Errorf("%s can be a key", k)
+			t.Errorf("IsHashable(%s) = true", k)
 		}
 	}
 }
@@ -193,7 +193,7 @@ func TestString(t *testing.T) {
 		{&Var{}, "_"},
 	} {
 		if got := c.t.String(); got != c.want {
-			t.Errorf("got %s, want %s", got, c.want)
+			t.Errorf("type as text = %s, want %s", got, c.want)
 		}
 	}
 }

@@ -1,12 +1,12 @@
-// Package types holds the types of the checker: their forms, and a file for each
-// relation: identity, assignability, joins, substitution, printing. It knows
-// neither syntax nor diagnostics.
+// Package types defines the types of the checker and the relations between them. One file defines
+// the types, and one file each defines identity and subtyping, joins, bounds and printing. The
+// package does not depend on syntax or diagnostics.
 package types
 
-// Type is a type. Compare types with Identical; only the basic ones are
-// singletons. Resolve looks through bound inference variables.
+// Type is a type. Types must be compared with Identical, because only basic types are singletons.
+// Resolve returns the type to which an inference variable is bound.
 type Type interface {
-	// String is the type as the user would write it.
+	// String returns the type as a program writes it.
 	String() string
 	typ()
 }
@@ -14,10 +14,10 @@ type Type interface {
 // Basic is a type without parts.
 type Basic struct{ name string }
 
-// The basic types. Bad is the type of an expression with a reported error: everything is assignable
-// to and from it, so that no further errors are reported. Error is the type of any error value.
-// Shape is a run-time type as a value, for library code. Agent, Host and Tool are the types of
-// parameters and fields that hold such declarations; a declaration's own name has a *Declared type.
+// The basic types. Bad is the type of an expression with a reported error. It converts to and from
+// every type, so that no further errors are reported. Error is the type of any error. Shape is a
+// run-time type as a value, for library code. Agent, Host and Tool are the types of parameters and
+// fields whose values are such declarations; the name of a declaration has a *Declared type.
 var (
 	Int    = &Basic{"Int"}
 	Float  = &Basic{"Float"}
@@ -43,7 +43,7 @@ type Array struct{ Elem Type }
 // Map is Map<Key, Value>.
 type Map struct{ Key, Value Type }
 
-// Tuple is (A, B). The empty tuple is not a type; Nil is.
+// Tuple is (A, B). There is no empty tuple; Nil replaces it.
 type Tuple struct{ Elems []Type }
 
 // Option is Option<Elem>.
@@ -64,18 +64,18 @@ type Task struct{ Elem Type }
 // HashMap is the store HashMap<Key, Value>.
 type HashMap struct{ Key, Value Type }
 
-// Union is a union of string literals, a subtype of String. Values are in
-// written order, without repeats.
+// Union is a union of string literals. It is a subtype of String. Values are in written order,
+// without duplicates.
 type Union struct{ Values []string }
 
-// Param is a type parameter of a generic declaration. Two Params are identical
-// only when they are the same object.
+// Param is a type parameter of a generic declaration. Two Params are identical only if they are the
+// same object.
 type Param struct {
 	Name   string
 	Bounds []*Bound
 }
 
-// Named is a struct, schema, enum or built-in error type, with its arguments.
+// Named is a struct, schema, enum or built-in error type with its type arguments.
 type Named struct {
 	Decl *Decl
 	Args []Type
@@ -89,13 +89,13 @@ const (
 	Struct DeclKind = iota
 	Schema
 	Enum
-	ErrorStruct // a built-in error type: a struct that prints as its message
+	ErrorStruct // a built-in error type, which is a struct that prints as its message
 )
 
 func (k DeclKind) String() string { return [...]string{"struct", "schema", "enum", "error type"}[k] }
 
-// Decl is the declaration of a Named type. Fields and Variants are set after all
-// names of the module are known.
+// Decl is the declaration of a Named type. Fields and Variants are set when all names of the module
+// are known.
 type Decl struct {
 	Name     string
 	Kind     DeclKind
@@ -103,25 +103,25 @@ type Decl struct {
 	Params   []*Param
 	Fields   []*Field
 	Variants []*Variant
-	Library  bool // declared by the library
-	Elements bool // as JSON, the array of its first field's elements or values
-	Members  bool // its last field is a map, which it is as JSON, and whose entries count as fields
-	// Origin is the checker's own object for the declaration.
+	Library  bool // the library declares the type
+	Elements bool // in JSON, the value is the array of the elements of its first field
+	Members  bool // in JSON, the value is the map in its last field; the entries of the map count as fields
+	// Origin is the object of the checker that describes the declaration.
 	Origin any
 }
 
-// Field is a field of a struct, schema or named variant.
+// Field is a field of a struct, a schema or a variant with named fields.
 type Field struct {
 	Name     string
-	Type     Type // of an optional field: Option<T>
+	Type     Type // Option<T> for an optional field of type T
 	Optional bool // `name?:` in a schema
-	Default  bool // may be left out of a literal
+	Default  bool // a literal may omit the field
 	Pub      bool
 	Doc      string
 	Index    int
 }
 
-// Variant is a case of an enum. Tuple payloads have fields "0", "1", ….
+// Variant is a variant of an enum. The fields of a tuple payload have the names "0", "1" and so on.
 type Variant struct {
 	Name   string
 	Named  bool
@@ -129,22 +129,22 @@ type Variant struct {
 	Index  int
 }
 
-// Trait is a trait as a bound.
+// Trait is a trait in a bound.
 type Trait struct {
 	Name   string
 	Origin any
 }
 
-// Declared is the type of an agent's, host's, tool's or pipeline's own name: a
-// subtype of Agent, Host or Tool that knows the declaration.
+// Declared is the type of the name of an agent, host, tool or pipeline declaration. It is a subtype
+// of Agent, Host or Tool.
 type Declared struct {
-	Kind *Basic // Agent, Host, Tool; nil for a pipeline
+	Kind *Basic // Agent, Host or Tool; nil for a pipeline
 	Name string
-	// Origin is the checker's object for the declaration.
+	// Origin is the object of the checker that describes the declaration.
 	Origin any
 }
 
-// Var is an inference variable: a type not known yet. Bound is nil until it is.
+// Var is an inference variable. Bound is the inferred type, or nil while it is unknown.
 type Var struct {
 	Bound Type
 	ID    int
@@ -165,7 +165,7 @@ func (*Named) typ()    {}
 func (*Declared) typ() {}
 func (*Var) typ()      {}
 
-// Resolve looks through bound inference variables at the top of t.
+// Resolve returns t, or, if t is a bound inference variable, the type to which it is bound.
 func Resolve(t Type) Type {
 	for {
 		v, ok := t.(*Var)
@@ -176,10 +176,10 @@ func Resolve(t Type) Type {
 	}
 }
 
-// Field finds a field of d by name, or returns nil.
+// Field returns the field of d with the given name, or nil.
 func (d *Decl) Field(name string) *Field { return findField(d.Fields, name) }
 
-// Field finds a field of v by name, or returns nil.
+// Field returns the field of v with the given name, or nil.
 func (v *Variant) Field(name string) *Field { return findField(v.Fields, name) }
 
 func findField(fs []*Field, name string) *Field {
@@ -191,7 +191,7 @@ func findField(fs []*Field, name string) *Field {
 	return nil
 }
 
-// Variant finds a variant by name, or returns nil.
+// Variant returns the variant of d with the given name, or nil.
 func (d *Decl) Variant(name string) *Variant {
 	for _, v := range d.Variants {
 		if v.Name == name {
