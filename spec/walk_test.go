@@ -153,10 +153,11 @@ type follower struct {
 	waits   bool   // a command is running in the background
 }
 
-// typed types the commands of a console and returns the block with what they print.
+// typed runs the commands of a console block and returns the block with their output.
 //
-// A command that ends with ` &` runs until the page's end, and its first line is printed. A word
-// with `…` in a command is the first such word that was printed before.
+// A command that ends with ` &` runs in the background until the end of the page, and only its
+// first line of output is shown. A word with `…` in a command is replaced by the first word in the
+// earlier output that matches it.
 func (f *follower) typed(b *block) string {
 	var out strings.Builder
 	for _, shown := range commands(b.text) {
@@ -174,8 +175,8 @@ func (f *follower) typed(b *block) string {
 	return out.String()
 }
 
-// typedUntil runs a command until its output is the expected one. It repeats commands that wait for
-// a background process.
+// typedUntil runs a command until its output matches the expected output. Only while a background
+// process is running does it repeat the command, until patience has passed.
 func (f *follower) typedUntil(cmd string, wanted *regexp.Regexp) string {
 	end := time.Now()
 	switch {

@@ -12,8 +12,8 @@ import (
 // point is the position at which to click.
 type point struct{ x, y float64 }
 
-// point waits until a click at the place would hit it: the element exists, is enabled, does not
-// move and is not covered.
+// point waits until a click at the place would hit the element. The element must exist, be enabled,
+// not move and not be covered. point returns the position to click.
 func (b *Tab) point(place string) point {
 	b.t.Helper()
 	for until := time.Now().Add(patience); time.Now().Before(until); {

@@ -23,7 +23,7 @@ type Calls struct {
 	At       []source.Span // ranges of the calls in the caller's file
 }
 
-// FunctionAt returns the function whose name is at a place, or nil.
+// FunctionAt returns the function whose name is at a position, or nil.
 func (s *Snapshot) FunctionAt(ctx context.Context, path string, pos source.Pos) *Function {
 	f := s.checkFile(ctx, path)
 	if f == nil {
@@ -59,7 +59,7 @@ func (r *result) toFunction(d *sema.Def) (Function, bool) {
 	return fn, true
 }
 
-// Incoming returns the calls of the function whose name is at a place, by caller.
+// Incoming returns the calls of the function whose name is at a position, by caller.
 func (s *Snapshot) Incoming(ctx context.Context, path string, pos source.Pos) []Calls {
 	out := []Calls{}
 	if s.FunctionAt(ctx, path, pos) == nil {
@@ -94,7 +94,7 @@ func parentOf(nodes []ast.Node, i int) ast.Node {
 	return nodes[i-1]
 }
 
-// Outgoing returns the calls in the function whose name is at a place, by callee.
+// Outgoing returns the calls in the function whose name is at a position, by callee.
 func (s *Snapshot) Outgoing(ctx context.Context, path string, pos source.Pos) []Calls {
 	out := []Calls{}
 	fn := s.FunctionAt(ctx, path, pos)

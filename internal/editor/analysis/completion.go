@@ -66,7 +66,7 @@ func (i *Item) Doc() string {
 	return i.doc()
 }
 
-// Completion is the list of completions at a place.
+// Completion is the list of completions at a position.
 type Completion struct {
 	Replace source.Span // range of the word at the cursor, which begins with the typed text
 	Items   []Item      // the most likely items first
@@ -125,7 +125,7 @@ var completionContexts = []completionContext{
 	{"expression", func(*completer) bool { return true }, (*completer).addExpressions},
 }
 
-// Completion returns the completions at a place.
+// Completion returns the completions at a position.
 func (s *Snapshot) Completion(ctx context.Context, path string, pos source.Pos) Completion {
 	f := s.checkFile(ctx, path)
 	if f == nil {

@@ -83,9 +83,9 @@ func (c *completer) addDeclarations() {
 	}
 }
 
-// addExpressions offers everything with which a statement or an expression may begin: variables,
-// names of the enclosing modules, the prelude, library modules together with their import, and
-// keywords.
+// addExpressions offers everything with which a statement or an expression may begin. These are
+// variables, names of the enclosing modules, the prelude, library modules together with their
+// import, and keywords.
 func (c *completer) addExpressions() {
 	c.want = c.expectedType()
 	c.addArgumentNames()

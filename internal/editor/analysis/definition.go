@@ -32,7 +32,7 @@ func (s *Snapshot) Definition(ctx context.Context, path string, pos source.Pos) 
 	return out
 }
 
-// TypeDefinition returns the declaration of the type of the expression at a place.
+// TypeDefinition returns the declaration of the type of the expression at a position.
 func (s *Snapshot) TypeDefinition(ctx context.Context, path string, pos source.Pos) []Location {
 	out := []Location{}
 	f := s.checkFile(ctx, path)
@@ -158,7 +158,7 @@ func (s *Snapshot) sectionNameAt(path string, pos source.Pos) (*manifest.Manifes
 	return m, x
 }
 
-// sectionAt returns the section whose header contains a place.
+// sectionAt returns the section whose header contains a position.
 func (s *Snapshot) sectionAt(path string, pos source.Pos) (*manifest.Manifest, section) {
 	t, err := s.text(s.realPath(path))
 	if err != nil || !isManifest(path) {

@@ -33,7 +33,8 @@ type renameTarget struct {
 	alias  bool // the name is an import alias, which only one file uses
 }
 
-// PrepareRename returns the name at a place if it can be renamed; the error explains why it cannot.
+// PrepareRename returns the name at a position if it can be renamed. The error explains why it
+// cannot be renamed.
 func (s *Snapshot) PrepareRename(ctx context.Context, path string, pos source.Pos) (source.Span, string, error) {
 	if m, x := s.sectionNameAt(path, pos); m != nil {
 		return x.at, x.name, nil

@@ -115,7 +115,7 @@ const (
 	Text
 	Number
 	Comment
-	TypeName // a type, and whatever else is declared with a capital letter
+	TypeName // type, or another declaration whose name begins with a capital letter
 	Function // a function or method
 )
 

@@ -13,9 +13,9 @@ import (
 	"github.com/concerto-lang/concerto/internal/record/hosttrace"
 )
 
-// TestRecordingsHideMachine checks that paths, ids and times are replaced by the same text on
-// every machine and day, that one id has the same replacement throughout, and that a shortened line
-// stays valid JSON.
+// TestRecordingsHideMachine checks that paths, ids and times in a recording are replaced. The
+// replacements are the same on every machine and day, and one id always has the same replacement. A
+// shortened line is still valid JSON.
 func TestRecordingsHideMachine(t *testing.T) {
 	long, err := json.Marshal(map[string]any{"list": []int{1, 2, 3, 4, 5}, "text": strings.Repeat("é", 4000), "n": json.Number("12345678901234567890")})
 	if err != nil {

@@ -5,9 +5,10 @@ import (
 	"strings"
 )
 
-// Flow generates programs about control flow: nested loops, tries, matches and conditions whose
-// branches yield a value or jump, small functions that the compiler inlines, closures passed to the
-// library's loops, `?`, and errors that pass through all of these.
+// Flow generates programs about control flow. They contain nested loops, and tries, matches and
+// conditions whose branches yield a value or jump. They contain small functions that the compiler
+// inlines, and closures passed to the library's loops. Errors, raised directly or by `?`, pass
+// through all of these.
 var Flow = &Subject{
 	prelude: flowPrelude,
 	kinds:   []*kind{wInt, wInt, wInt, wInt, wString, wResult, wOption, wEnum, wBool},

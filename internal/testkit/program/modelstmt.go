@@ -91,7 +91,7 @@ func isContainer(s *shape) bool {
 	return s.is == array || s.is == keyed || s.is == tuple || s.is == record
 }
 
-// change changes part of the value at a place.
+// change writes a statement that changes a part of the value at a place.
 func (m *modeller) change() func() {
 	p, ok := m.mutablePlace(isContainer)
 	if !ok {

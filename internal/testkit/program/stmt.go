@@ -179,7 +179,7 @@ func (g *gen) cut(k *kind, value string) string {
 	return k.cut + "(" + value + ")"
 }
 
-// update assigns a place a value computed from its old one.
+// update assigns to a place a value computed from its old value.
 func (g *gen) update() {
 	p, k, ok := g.place(func(k *kind) bool { return k.cut != "" })
 	if !ok {

@@ -10,7 +10,8 @@ import (
 	"unicode"
 )
 
-// Hostile returns commands that combine each harmful tail with each beginning that may hide it.
+// Hostile returns commands that combine each harmful tail with each beginning that may hide the
+// tail.
 func Hostile() []string {
 	var all []string
 	for _, hiding := range []string{

@@ -1,3 +1,3 @@
-// Package testproc waits, in tests, for processes that are not the test's own children and for the
-// files that they create.
+// Package testproc lets tests wait for processes and files. The processes need not be children of
+// the test, and the files are created by other processes.
 package testproc
