@@ -3,8 +3,8 @@ package memstore
 import "github.com/concerto-lang/concerto/internal/data/value"
 
 // HashMap is a store of values by key, in the order in which keys were first set
-// (spec/12-stores.md). It is a reference: all holders see the same entries. It is not safe for
-// concurrent use.
+// (spec/12-stores.md). It is a reference: all references to it see the same entries. It is not safe
+// for concurrent use.
 //
 // A scope is a separate HashMap of the same declaration, with its own entries and watchers.
 type HashMap struct {
@@ -14,7 +14,7 @@ type HashMap struct {
 
 	data     *value.Map
 	watchers *value.Map   // arrays of functions, by key
-	any      *value.Array // functions
+	any      *value.Array // functions that watch every key
 }
 
 // NewHashMap returns an empty hashmap with a name.
@@ -24,8 +24,8 @@ func NewHashMap(name string) *HashMap {
 	return h
 }
 
-// Get returns the value of key, which must be hashable; ok is false when there is none. The value
-// is marked as shared.
+// Get returns the value of key, which must be hashable, and marks it as shared. ok is false if the
+// key does not exist.
 func (h *HashMap) Get(key value.Slot) (v value.Slot, ok bool) {
 	v, ok = h.data.Get(key)
 	value.Share(v)
@@ -44,10 +44,10 @@ func (h *HashMap) Set(key, v value.Slot) (before value.Slot, had bool) {
 // Delete removes key and returns its value.
 func (h *HashMap) Delete(key value.Slot) (before value.Slot, had bool) { return h.data.Delete(key) }
 
-// Len counts entries.
+// Len returns the number of entries.
 func (h *HashMap) Len() int { return h.data.Len() }
 
-// Clear removes all entries. Watchers stay.
+// Clear removes all entries, but no watchers.
 func (h *HashMap) Clear() { h.data.Clear() }
 
 // Entries returns a copy of the entries.
@@ -56,8 +56,8 @@ func (h *HashMap) Entries() *value.Map { return value.Copy(h.data.Slot()).Map() 
 // Each calls f with every entry in order until f returns false. f must not change the hashmap.
 func (h *HashMap) Each(f func(key, v value.Slot) bool) { h.data.Each(f) }
 
-// Watch adds f, a function, to the watchers of key. The standard library calls them when the value
-// changes.
+// Watch adds a watcher of key, which is a function. The standard library calls watchers after a
+// change.
 func (h *HashMap) Watch(key, f value.Slot) {
 	all := value.NewArray()
 	if old, ok := h.watchers.Get(key); ok {
@@ -75,8 +75,8 @@ func (h *HashMap) WatchAny(f value.Slot) {
 	h.any = all
 }
 
-// Watchers returns the functions to call when key changes, in the order in which they were added:
-// the watchers of the key and those of every key. The arrays are immutable.
+// Watchers returns the functions to call after a change of key, in the order in which they were
+// added: the watchers of the key, and the watchers of every key. The arrays are never changed.
 func (h *HashMap) Watchers(key value.Slot) (ofKey, ofAny value.Slot) {
 	ofKey, ok := h.watchers.Get(key)
 	if !ok {
@@ -112,16 +112,16 @@ func (h *HashMap) Scope(name string) *HashMap {
 	return in
 }
 
-// Parts holds the parts of a hashmap in memory: its entries, arrays of watchers by key, and the
-// array of watchers of every key.
+// Parts contains the parts of a hashmap in memory: its entries, the arrays of watchers by key, and
+// the array of watchers of every key.
 type Parts struct{ Data, Watchers, Any value.Slot }
 
-// Parts returns the hashmap's own parts.
+// Parts returns the parts of the hashmap, without its scopes.
 func (h *HashMap) Parts() Parts {
 	return Parts{h.data.Slot(), h.watchers.Slot(), h.any.Slot()}
 }
 
-// SetParts replaces the hashmap's own parts.
+// SetParts replaces the parts of the hashmap.
 func (h *HashMap) SetParts(p Parts) {
 	h.data, h.watchers, h.any = p.Data.Map(), p.Watchers.Map(), p.Any.Array()
 }

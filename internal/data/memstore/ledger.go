@@ -2,17 +2,17 @@ package memstore
 
 import "github.com/concerto-lang/concerto/internal/data/value"
 
-// Entry is an entry of a ledger. Its holder must not change it.
+// Entry is an entry of a ledger. Callers must not change it.
 type Entry struct {
 	Identifier string
 	Keys       []string
 	Value      string
 
-	number int // entries are in the order of their numbers
+	number int // position in the order of the entries
 }
 
-// Ledger is a store of texts. An entry has an identifier, which is searched by its words, and keys.
-// Entries keep the order of their first insertion. A Ledger is a reference and not safe for
+// Ledger is a store of texts. Each entry has an identifier, whose words can be searched, and keys.
+// Entries are in the order of their first insertion. A Ledger is a reference, and is not safe for
 // concurrent use.
 type Ledger struct {
 	scopes[*Ledger]
@@ -20,20 +20,20 @@ type Ledger struct {
 	Place *Place
 
 	entries map[string]*Entry // by identifier
-	order   []*Entry          // by number; nil where one was deleted
-	words   index             // of identifiers
+	order   []*Entry          // by number; nil for a deleted entry
+	words   index             // index of the words in identifiers
 	keys    index
 }
 
-// NewLedger makes an empty ledger of that name.
+// NewLedger returns an empty ledger with a name.
 func NewLedger(name string) *Ledger {
 	l := &Ledger{entries: map[string]*Entry{}, words: index{}, keys: index{}}
 	l.scopes = scopes[*Ledger]{name: name, self: value.NewHandle("Ledger", name, l), make: NewLedger}
 	return l
 }
 
-// Insert stores an entry and replaces one with the same identifier. The ledger retains the slice
-// keys. The error names the exceeded limit; then nothing has changed.
+// Insert stores an entry. It replaces the entry with the same identifier. The ledger retains the
+// slice keys. The error names a limit that the entry exceeds; nothing is stored then.
 func (l *Ledger) Insert(identifier string, keys []string, val string) error {
 	if err := CheckEntry(identifier, keys, val); err != nil {
 		return err
@@ -50,7 +50,7 @@ func (l *Ledger) Insert(identifier string, keys []string, val string) error {
 	return nil
 }
 
-// Update sets an entry's value; found is false if there is no such entry. The error reports an
+// Update sets the value of an entry. found is false if there is no entry. The error names the
 // exceeded limit.
 func (l *Ledger) Update(identifier, val string) (found bool, err error) {
 	if err := CheckValue(val); err != nil {
@@ -64,7 +64,7 @@ func (l *Ledger) Update(identifier, val string) (found bool, err error) {
 	return true, nil
 }
 
-// UpdateKeys sets an entry's keys; found is false if there is no such entry. The ledger retains the
+// UpdateKeys sets the keys of an entry. found is false if there is no entry. The ledger retains the
 // slice keys. The error names the exceeded limit.
 func (l *Ledger) UpdateKeys(identifier string, keys []string) (found bool, err error) {
 	if err := CheckKeys(keys); err != nil {
@@ -78,7 +78,7 @@ func (l *Ledger) UpdateKeys(identifier string, keys []string) (found bool, err e
 	return true, nil
 }
 
-// replace puts e where old, of the same identifier, was.
+// replace stores e at the position of old, which has the same identifier.
 func (l *Ledger) replace(old, e *Entry) {
 	l.removeFromIndex(old)
 	e.number = old.number
@@ -87,7 +87,7 @@ func (l *Ledger) replace(old, e *Entry) {
 	l.addToIndex(e)
 }
 
-// Delete removes the entry of an identifier and reports whether it existed.
+// Delete removes the entry with an identifier and reports whether it existed.
 func (l *Ledger) Delete(identifier string) bool {
 	e := l.entries[identifier]
 	if e == nil {
@@ -102,7 +102,7 @@ func (l *Ledger) Delete(identifier string) bool {
 	return true
 }
 
-// renumber closes the gaps that deleted entries have left.
+// renumber removes the gaps of deleted entries.
 func (l *Ledger) renumber() {
 	remaining := l.order[:0]
 	for _, e := range l.order {
@@ -115,7 +115,7 @@ func (l *Ledger) renumber() {
 	l.order = remaining
 }
 
-// addToIndex adds an entry to the indexes, leave removes it.
+// addToIndex adds an entry to the indexes.
 func (l *Ledger) addToIndex(e *Entry) {
 	for _, w := range Words(e.Identifier) {
 		l.words.add(w, e)
@@ -134,7 +134,7 @@ func (l *Ledger) removeFromIndex(e *Entry) {
 	}
 }
 
-// Len counts entries.
+// Len returns the number of entries.
 func (l *Ledger) Len() int { return len(l.entries) }
 
 // Clear removes all entries.
@@ -153,7 +153,7 @@ func (l *Ledger) Entries() []*Entry {
 	return out
 }
 
-// Scope returns the ledger within this one that has that name.
+// Scope returns the ledger with this name inside this one.
 func (l *Ledger) Scope(name string) *Ledger {
 	in := l.scopes.Scope(name)
 	if l.Place != nil && in.Place == nil {

@@ -33,10 +33,10 @@ func TestLedger(t *testing.T) {
 	l := ledger(t, Entry{Identifier: "one", Keys: []string{"k"}, Value: "1"}, Entry{Identifier: "two", Value: "2"},
 		Entry{Identifier: "One", Value: "3"}, Entry{Identifier: "one", Keys: []string{"new"}, Value: "4"})
 	if got := identifiers(l.Entries()); got != "one, two, One" || l.Len() != 3 {
-		t.Errorf("an insert under an identifier replaces in place: %s of %d", got, l.Len())
+		t.Errorf("entries after replacing one = %s (%d), want the same order", got, l.Len())
 	}
 	if e := l.Entries()[0]; e.Value != "4" || identifiers(l.FromAnyKeys([]string{"k"})) != "" || identifiers(l.FromAnyKeys([]string{"new"})) != "one" {
-		t.Errorf("%+v", e)
+		t.Errorf("replaced entry = %+v", e)
 	}
 	if found, err := l.Update("two", "22"); !found || err != nil || l.Entries()[1].Value != "22" {
 		t.Error(found, err)
@@ -58,7 +58,7 @@ func TestLedger(t *testing.T) {
 	}
 	l.Clear()
 	if l.Len() != 0 || len(l.Entries()) != 0 || len(l.FromIdentifier("two")) != 0 || len(l.FromAnyKeys([]string{"k"})) != 0 {
-		t.Error("not cleared")
+		t.Error("the ledger has entries after Clear")
 	}
 }
 
@@ -80,10 +80,10 @@ func TestLedgerLimits(t *testing.T) {
 		before := l.Len()
 		err := l.Insert(c.id, c.keys, c.val)
 		if (err == nil) != (c.want == "") || err != nil && err.Error() != c.want {
-			t.Errorf("got %v, want %q", err, c.want)
+			t.Errorf("error = %v, want %q", err, c.want)
 		}
 		if err != nil && l.Len() != before {
-			t.Error("something was stored")
+			t.Error("an entry beyond a limit was stored")
 		}
 	}
 	if found, err := l.Update("old", strings.Repeat("a", 65_537)); found || err == nil {
@@ -93,7 +93,7 @@ func TestLedgerLimits(t *testing.T) {
 		t.Error(found, err)
 	}
 	if e := l.Entries()[0]; e.Value != "v" || len(e.Keys) != 1 {
-		t.Errorf("%+v", e)
+		t.Errorf("entry after the failed updates = %+v, want it unchanged", e)
 	}
 }
 
@@ -137,10 +137,10 @@ func TestLedgerQueries(t *testing.T) {
 		}
 	}
 	if n := len(l.FromAllKeys(nil)); n != 4 {
-		t.Errorf("every entry has all of no keys, %d found", n)
+		t.Errorf("FromAllKeys without keys returned %d entries, want all", n)
 	}
 	if n := len(l.FromAnyKeys(nil)); n != 0 {
-		t.Errorf("no entry has one of no keys, %d found", n)
+		t.Errorf("FromAnyKeys without keys returned %d entries, want none", n)
 	}
 }
 
@@ -148,17 +148,17 @@ func TestLedgerScopes(t *testing.T) {
 	l := ledger(t, Entry{Identifier: "x", Keys: []string{"k"}})
 	a := l.Scope("a")
 	if a.Len() != 0 || len(a.FromAnyKeys([]string{"k"})) != 0 {
-		t.Error("a scope sees what is around it")
+		t.Error("a scope contains an entry of the enclosing ledger")
 	}
 	if err := a.Insert("y", []string{"k"}, ""); err != nil || l.Len() != 1 || identifiers(l.FromAnyKeys([]string{"k"})) != "x" {
 		t.Error("entries of a scope are visible in the enclosing ledger")
 	}
 	if l.Scope("a") != a || l.Scope("b") == a || value.Text(a.Value()) != "<ledger l.a>" {
-		t.Error("a scope is one store")
+		t.Error("Scope returned two ledgers for the same name")
 	}
 }
 
-// TestLedgerDeletes checks order and indexes after most entries are deleted.
+// TestLedgerDeletes deletes most entries. The order and the indexes of the others must be correct.
 func TestLedgerDeletes(t *testing.T) {
 	l := NewLedger("l")
 	var want []string

@@ -5,7 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// The limits of an entry (spec/12-stores.md), in characters but for MaxKeys.
+// The limits of an entry (spec/12-stores.md). MaxKeys is a number of keys, the others are numbers
+// of characters.
 const (
 	MaxIdentifier = 512
 	MaxKeys       = 32
@@ -13,7 +14,7 @@ const (
 	MaxValue      = 65_536
 )
 
-// CheckEntry returns which limit an entry is beyond, or nil if it is within all.
+// CheckEntry returns an error that names the limit which an entry exceeds, or nil.
 func CheckEntry(identifier string, keys []string, val string) error {
 	if n := utf8.RuneCountInString(identifier); n > MaxIdentifier {
 		return fmt.Errorf("a ledger's identifier has at most %d characters, this one %d", MaxIdentifier, n)
@@ -24,7 +25,7 @@ func CheckEntry(identifier string, keys []string, val string) error {
 	return CheckValue(val)
 }
 
-// CheckKeys returns which limit an entry's keys exceed; nil when they exceed none.
+// CheckKeys returns an error that names the limit which the keys of an entry exceed, or nil.
 func CheckKeys(keys []string) error {
 	if len(keys) > MaxKeys {
 		return fmt.Errorf("a ledger's entry has at most %d keys, this one %d", MaxKeys, len(keys))

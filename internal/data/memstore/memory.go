@@ -1,15 +1,13 @@
-// Package memstore implements the language's stores in memory. It is pure and deterministic. A
-// store in a file has a Place here instead of entries; package runtime/world/sqlitestore stores its
-// entries.
+// Package memstore implements the stores of the language in memory, without side effects. A store
+// in a file has a Place instead of entries; package runtime/world/sqlitestore stores its entries.
 package memstore
 
-// Message is a message of a conversation. Role is "user", "assistant", "system" or any text of the
-// program.
+// Message is a message of a conversation. Role is "user", "assistant", "system" or another text.
 type Message struct {
 	Role, Content string
 }
 
-// Memory is a conversation (spec/12-stores.md). With a window of n it retains the n latest
+// Memory is a conversation (spec/12-stores.md). With a window of n, it contains the last n
 // messages. It is not safe for concurrent use.
 type Memory struct {
 	// Place is the location of the messages in a file, or nil if they are in memory.
@@ -19,10 +17,10 @@ type Memory struct {
 	messages []Message
 }
 
-// NewMemory makes an empty memory; window 0 is unbounded.
+// NewMemory returns an empty memory. Window 0 means unlimited.
 func NewMemory(window int) *Memory { return &Memory{window: window} }
 
-// Append adds a message; beyond the window the oldest is dropped.
+// Append adds a message. If there are more messages than the window allows, it removes the oldest.
 func (m *Memory) Append(role, content string) {
 	m.messages = append(m.messages, Message{role, content})
 	if m.window > 0 && len(m.messages) > m.window {
@@ -35,17 +33,17 @@ func (m *Memory) Append(role, content string) {
 // Messages returns all messages, oldest first. The caller owns the slice.
 func (m *Memory) Messages() []Message { return m.Last(len(m.messages)) }
 
-// Last returns the n latest messages, or all when there are fewer, oldest first.
+// Last returns the last n messages, oldest first, or all if there are fewer.
 func (m *Memory) Last(n int) []Message {
 	n = min(max(n, 0), len(m.messages))
 	return append([]Message(nil), m.messages[len(m.messages)-n:]...)
 }
 
-// Len counts messages.
+// Len returns the number of messages.
 func (m *Memory) Len() int { return len(m.messages) }
 
 // Window returns the maximum number of messages; 0 means unlimited.
 func (m *Memory) Window() int { return m.window }
 
-// Clear drops all messages.
+// Clear removes all messages.
 func (m *Memory) Clear() { m.messages = nil }

@@ -9,7 +9,7 @@ import (
 func TestMemory(t *testing.T) {
 	m := NewMemory(0)
 	if m.Len() != 0 || len(m.Last(3)) != 0 {
-		t.Fatal("not empty")
+		t.Fatal("a new memory is not empty")
 	}
 	m.Append("user", "a")
 	m.Append("assistant", "b")
@@ -23,11 +23,11 @@ func TestMemory(t *testing.T) {
 	got := m.Messages()
 	got[0].Content = "changed"
 	if m.Messages()[0].Content != "a" {
-		t.Error("Messages gave its own slice away")
+		t.Error("changing the result of Messages changed the memory")
 	}
 	m.Clear()
 	if m.Len() != 0 {
-		t.Error("not cleared")
+		t.Error("the memory has messages after Clear")
 	}
 }
 

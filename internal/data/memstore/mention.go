@@ -17,9 +17,9 @@ func NewWordSet(text string) WordSet {
 	return set
 }
 
-// Score returns how much of an entry the text mentions: the number of different words of the
-// identifier if the text contains them all, and likewise of each key; 0 means that the text does
-// not mention the entry.
+// Score returns how well a text with these words matches an entry. It adds the number of different
+// words in the identifier, if the text contains all of them, and the same for each key. 0 means no
+// match.
 func (s WordSet) Score(identifier string, keys []string) int {
 	n := s.countAll(identifier)
 	for _, k := range keys {
@@ -28,8 +28,8 @@ func (s WordSet) Score(identifier string, keys []string) int {
 	return n
 }
 
-// countAll counts the different words of a text if the set contains them all; otherwise it returns
-// 0.
+// countAll returns the number of different words of a text if the set contains all of them,
+// otherwise 0.
 func (s WordSet) countAll(text string) int {
 	words := Words(text)
 	slices.Sort(words)
@@ -42,11 +42,12 @@ func (s WordSet) countAll(text string) int {
 	return len(words)
 }
 
-// ContainsKey reports whether the set contains all words of a key, which has at least one.
+// ContainsKey reports whether the set contains all words of a key, and the key has at least one
+// word.
 func (s WordSet) ContainsKey(key string) bool { return s.countAll(key) > 0 }
 
-// FromText returns the entries that a text mentions: it contains every word of the identifier or of
-// a key, ignoring case. Entries with the most words in the text come first.
+// FromText returns the entries that a text mentions. It must contain all words of the identifier or
+// of a key, ignoring case. Entries with the highest Score are first.
 func (l *Ledger) FromText(text string) []*Entry {
 	mentioned := NewWordSet(text)
 	score := map[*Entry]int{}

@@ -8,7 +8,7 @@ import (
 	"unicode"
 )
 
-// index leads from a word or key, folded, to the entries that have it.
+// index maps a folded word or key to the entries that contain it.
 type index map[string]map[*Entry]struct{}
 
 func (x index) add(word string, e *Entry) {
@@ -25,8 +25,8 @@ func (x index) remove(word string, e *Entry) {
 	}
 }
 
-// findAll returns the entries that contain all words, in order. It checks only the entries with the
-// rarest word.
+// findAll returns the entries that contain all words, in order. To be fast, it only checks the
+// entries with the rarest word.
 func (x index) findAll(words []string) []*Entry {
 	rarest := x[words[0]]
 	for _, w := range words[1:] {
@@ -62,8 +62,8 @@ func (l *Ledger) FromIdentifier(text string) []*Entry {
 	return l.words.findAll(all)
 }
 
-// FromAllKeys returns the entries that have every one of the keys, in any letter case; all entries
-// when there is no key.
+// FromAllKeys returns the entries that have all of the keys, ignoring case, or all entries if there
+// are no keys.
 func (l *Ledger) FromAllKeys(keys []string) []*Entry {
 	if len(keys) == 0 {
 		return l.Entries()
@@ -71,7 +71,7 @@ func (l *Ledger) FromAllKeys(keys []string) []*Entry {
 	return l.keys.findAll(FoldAll(keys))
 }
 
-// FromAnyKeys returns the entries that have at least one of the keys, in any letter case.
+// FromAnyKeys returns the entries that have at least one of the keys, ignoring case.
 func (l *Ledger) FromAnyKeys(keys []string) []*Entry {
 	union := map[*Entry]struct{}{}
 	for _, k := range FoldAll(keys) {
@@ -80,7 +80,7 @@ func (l *Ledger) FromAnyKeys(keys []string) []*Entry {
 	return sortEntries(slices.Collect(maps.Keys(union)))
 }
 
-// Words returns the words of a text, folded (see Fold): sequences of letters, digits and combining
+// Words returns the folded words of a text, which are sequences of letters, digits and combining
 // marks.
 func Words(text string) []string {
 	all := strings.FieldsFunc(text, func(r rune) bool {
@@ -98,7 +98,7 @@ func FoldAll(texts []string) []string {
 	return out
 }
 
-// Fold returns the same text for all texts that differ only in letter case, character by character.
+// Fold converts a text to a form that is the same for all texts which differ only in letter case.
 func Fold(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < unicode.MaxASCII {

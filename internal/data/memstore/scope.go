@@ -7,23 +7,22 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
-// scopes holds the name of a store and its scopes. T is the store's type. A scope is created on
-// first use and remains the same.
+// scopes contains the name of a store and its scopes. T is the type of the store. A scope is
+// created at its first use.
 type scopes[T any] struct {
 	name  string
-	self  value.Slot // the store as a value, always the same, so that it equals itself
+	self  value.Slot // store as a value; always the same slot, so that it is equal to itself
 	make  func(name string) T
 	inner map[string]T
 }
 
-// Name returns the name with which the store was declared; for a scope, followed by the scope's own
-// name.
+// Name returns the declared name of the store. For a scope, the name of the scope follows.
 func (s *scopes[T]) Name() string { return s.name }
 
 // Value returns the store as a value.
 func (s *scopes[T]) Value() value.Slot { return s.self }
 
-// Scope returns the store within this one that has that name.
+// Scope returns the store with this name inside this one.
 func (s *scopes[T]) Scope(name string) T {
 	if in, ok := s.inner[name]; ok {
 		return in
@@ -36,5 +35,5 @@ func (s *scopes[T]) Scope(name string) T {
 	return in
 }
 
-// Scopes returns the names of the stores within this one, in order.
+// Scopes returns the sorted names of the stores inside this one.
 func (s *scopes[T]) Scopes() []string { return slices.Sorted(maps.Keys(s.inner)) }

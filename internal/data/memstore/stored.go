@@ -6,28 +6,28 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
-// Request returns which store a place is, for requests.
+// Request returns the store of the place in the form for requests.
 func (p *Place) Request() effect.Store {
 	return effect.Store{File: p.File, Kind: p.Kind, Name: p.Name, Scope: p.Scope}
 }
 
-// Count returns a *effect.StoreCount as an Int.
+// Count converts an *effect.StoreCount to an Int.
 func Count(r effect.Result) (value.Slot, error) { return value.Int(r.(*effect.StoreCount).Count), nil }
 
-// StoredEntries reads and writes the entries of a hashmap in a file, as JSON of its types, at
-// a pace.
+// StoredEntries encodes and decodes the entries of a hashmap in a file, as JSON of its types. Pace
+// can interrupt long work.
 type StoredEntries struct {
 	*Place
-	Name string // what errors call the hashmap
+	Name string // name of the hashmap in errors
 	pace *value.Pace
 }
 
-// StoredEntries returns the hashmap in its file; its Place must not be nil.
+// StoredEntries returns the encoder of a hashmap whose Place is not nil.
 func (h *HashMap) StoredEntries(pace *value.Pace) StoredEntries {
 	return StoredEntries{h.Place, h.Name(), pace}
 }
 
-// EncodeKey writes a key.
+// EncodeKey encodes a key.
 func (m StoredEntries) EncodeKey(k value.Slot) ([]byte, error) {
 	raw, err := schema.EncodeStoredIn(m.pace, k, m.Place.Key)
 	if err != nil {
@@ -36,7 +36,7 @@ func (m StoredEntries) EncodeKey(k value.Slot) ([]byte, error) {
 	return raw, nil
 }
 
-// EncodeValue writes the value of a key.
+// EncodeValue encodes the value of a key.
 func (m StoredEntries) EncodeValue(k, v value.Slot) ([]byte, error) {
 	raw, err := schema.EncodeStoredIn(m.pace, v, m.Place.Value)
 	if err != nil {
@@ -45,7 +45,7 @@ func (m StoredEntries) EncodeValue(k, v value.Slot) ([]byte, error) {
 	return raw, nil
 }
 
-// DecodeValue reads the value of a key; ok is false when raw is nil.
+// DecodeValue decodes the value of a key. ok is false if raw is nil.
 func (m StoredEntries) DecodeValue(k value.Slot, raw []byte) (v value.Slot, ok bool, err error) {
 	if raw == nil {
 		return value.Nil, false, nil
@@ -57,7 +57,7 @@ func (m StoredEntries) DecodeValue(k value.Slot, raw []byte) (v value.Slot, ok b
 	return v, true, nil
 }
 
-// DecodeKey reads a key.
+// DecodeKey decodes a key.
 func (m StoredEntries) DecodeKey(raw []byte) (value.Slot, error) {
 	k, errs := schema.DecodeStoredIn(m.pace, raw, m.Place.Key)
 	if len(errs) > 0 {
@@ -66,7 +66,7 @@ func (m StoredEntries) DecodeKey(raw []byte) (value.Slot, error) {
 	return k, nil
 }
 
-// DecodeMap reads entries as a map.
+// DecodeMap decodes entries as a map.
 func (m StoredEntries) DecodeMap(r effect.Result) (*value.Map, error) {
 	entries := r.(*effect.StoreEntries).Entries
 	out := value.NewMap(len(entries))
@@ -84,7 +84,7 @@ func (m StoredEntries) DecodeMap(r effect.Result) (*value.Map, error) {
 	return out, nil
 }
 
-// newError returns the HashMapError of a key.
+// newError returns a HashMapError about a key.
 func (m StoredEntries) newError(k value.Slot, format string, args ...any) error {
 	err := value.Errorf("HashMapError", "%s[%s] "+format, append([]any{m.Name, value.AppendJSON(nil, k)}, args...)...)
 	return err.With("key", value.String(value.Text(k)))

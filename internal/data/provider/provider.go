@@ -1,27 +1,25 @@
-// Package provider holds the providers of models as data: the values of a
-// connection's `provider`, and the address of each. The manifest and the models'
-// client read it. Only the client knows how to speak to a provider.
+// Package provider contains the table of model providers: the values of `provider` in a connection,
+// and the address of each provider. The manifest and the model client use it. The protocols of the
+// providers are implemented in the client.
 package provider
 
 // Info is a provider.
 type Info struct {
-	Name string // the manifest's word
-	// Base is the address of the provider's own servers, with the version; ""
-	// when it has none.
+	Name string // name in the manifest
+	// Base is the address of the provider's servers, including the version; "" if there is none.
 	Base string
-	// Version is appended to a base_url that does not end in a version.
+	// Version is appended to a base_url that does not end with a version.
 	Version string
-	// Addressed reports that each user has an address of their own, in the connection; Base is ""
-	// then.
+	// Addressed means that each connection must specify its own address, so Base is "".
 	Addressed bool
-	// NeedsKey reports that its own servers require a key.
+	// NeedsKey means that the provider's servers require an API key.
 	NeedsKey bool
 }
 
-// Scripted replays replies from the manifest without a network.
+// Scripted is the provider that returns replies from the manifest without a network.
 const Scripted = "scripted"
 
-// All are the providers, in the order in which messages list them.
+// All contains the providers in the order in which messages list them.
 var All = []Info{
 	{Name: "openai", Base: "https://api.openai.com/v1", Version: "v1", NeedsKey: true},
 	{Name: "anthropic", Base: "https://api.anthropic.com/v1", Version: "v1", NeedsKey: true},
@@ -33,7 +31,7 @@ var All = []Info{
 	{Name: Scripted},
 }
 
-// Named returns a provider by its name, the zero Info when there is none.
+// Named returns the provider with this name, or the zero Info if there is none.
 func Named(name string) Info {
 	for _, p := range All {
 		if p.Name == name {

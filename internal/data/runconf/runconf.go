@@ -1,5 +1,5 @@
-// Package runconf reads the part of the manifest's [run] section that a compiled program carries:
-// how runs are stored so that they can be resumed, and what their records contain
+// Package runconf decodes the settings of the manifest's [run] section in a compiled program: how
+// runs are stored so that they can be resumed, and what their records contain
 // (spec/manifest-keys.md).
 package runconf
 
@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// Config is [run] with defaults applied.
+// Config contains the settings of [run] with defaults applied.
 type Config struct {
 	Journal       string            `json:"journal"` // directory of runs, relative to the program's root; "": none
 	Park          bool              `json:"park"`
@@ -26,7 +26,7 @@ type Config struct {
 	Unknown       map[string]string `json:"unknown"` // policies, by kind of effect or network host; see Policy
 }
 
-// Read reads a program's Run. A nil config is a program without the section.
+// Read decodes the settings of a program. A nil config means that the program has no [run] section.
 func Read(config json.RawMessage) (Config, error) {
 	c := Config{Sync: "output", History: "all", MaxJournalMB: 4096, SnapshotEvery: 256, OrphanTimeout: 3600}
 	if config == nil {
@@ -38,10 +38,10 @@ func Read(config json.RawMessage) (Config, error) {
 	return c, nil
 }
 
-// Policy returns how to handle an effect of which it is unknown whether it happened: "retry",
-// "fail" or "ask", or "" if [run.unknown] does not say. kind is "http", "command", "mcp", "file" or
-// "tool"; address is the URL of an http request, whose host, with or without its port, takes
-// precedence over the kind.
+// Policy returns what to do about an effect whose outcome is unknown: "retry", "fail" or "ask", or
+// "" if [run.unknown] does not specify it. kind is "http", "command", "mcp", "file" or "tool".
+// address is the URL of an http request. A setting for the URL's host, with or without port, takes
+// precedence over one for the kind.
 func (c *Config) Policy(kind, address string) string {
 	if u, err := url.Parse(address); err == nil && address != "" {
 		for _, host := range []string{u.Host, u.Hostname()} {
@@ -55,8 +55,8 @@ func (c *Config) Policy(kind, address string) string {
 	return c.Unknown[kind]
 }
 
-// JournalRoot returns the directory in which runs are stored, for a manifest whose relative paths
-// start at root, or "" if they are not stored.
+// JournalRoot returns the directory in which runs are stored, or "" if they are not stored. A
+// relative path in the manifest is relative to root.
 func (c *Config) JournalRoot(root string) string {
 	if c.Journal == "" || filepath.IsAbs(c.Journal) {
 		return c.Journal

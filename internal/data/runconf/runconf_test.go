@@ -11,7 +11,7 @@ func TestPolicy(t *testing.T) {
 		t.Fatal(err)
 	}
 	if c.Journal != "runs" || c.SnapshotEvery != 9 || c.Sync != "output" || c.MaxJournalMB != 4096 {
-		t.Errorf("%+v", c)
+		t.Errorf("Read(nil) = %+v, want the defaults", c)
 	}
 	for _, x := range []struct{ kind, address, want string }{
 		{"http", "https://api.example.com/v1?q", "retry"},
@@ -23,10 +23,10 @@ func TestPolicy(t *testing.T) {
 		{"tool", "", ""},
 	} {
 		if got := c.Policy(x.kind, x.address); got != x.want {
-			t.Errorf("%s %s: %q, want %q", x.kind, x.address, got, x.want)
+			t.Errorf("Policy(%s, %s) = %q, want %q", x.kind, x.address, got, x.want)
 		}
 	}
 	if _, err := Read(json.RawMessage(`{"park":"yes"}`)); err == nil {
-		t.Error("read a text as a Bool")
+		t.Error("Read accepted a text for a Bool")
 	}
 }

@@ -7,9 +7,9 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
-// ReadAnswer reads what a person wrote as a value of type t: the text itself when t
-// is a String, else JSON (spec/11-emit.md). A word that is no JSON is read as if
-// it were in quotes, for example the name of a variant.
+// ReadAnswer converts a text that a person typed to a value of type t. For a String, the text is
+// the value. For other types it is JSON (spec/11-emit.md). A text that is not JSON is read as if it
+// were in quotes, for example the name of a variant.
 func ReadAnswer(text string, t *value.Type) (value.Slot, []FieldError) {
 	if isTextual(t) {
 		return Convert(value.String(text), t)
@@ -29,8 +29,8 @@ func ReadAnswer(text string, t *value.Type) (value.Slot, []FieldError) {
 // isTextual reports whether values of t are Strings.
 func isTextual(t *value.Type) bool { return t.Kind == value.TypeString || t.Kind == value.TypeUnion }
 
-// AnswerFormat returns what a person may write for Answer to read a value of type t; "" when any
-// text will do.
+// AnswerFormat describes the texts from which ReadAnswer can read a value of type t; "" means that
+// any text is valid.
 func AnswerFormat(t *value.Type) string {
 	switch t.Kind {
 	case value.TypeString, value.TypeAny:
@@ -66,7 +66,7 @@ func oneOf(names []string) string {
 	return strings.Join(names[:last], ", ") + " or " + names[last]
 }
 
-// plainNames returns the variants of an enum whose variants have no values, or nil for other types.
+// plainNames returns the names of an enum's variants if no variant has a payload, otherwise nil.
 func plainNames(t *value.Type) []string {
 	var names []string
 	for _, v := range t.Variants {
@@ -81,8 +81,7 @@ func plainNames(t *value.Type) []string {
 // deepSketch is the maximum depth of a sketch.
 const deepSketch = 3
 
-// sketchType shows the form of the JSON of a t, with the names of types in the
-// places of values.
+// sketchType shows the form of a type's JSON, with type names in place of values.
 func sketchType(t *value.Type, depth int) string {
 	deeper := func(n int) string { return sketchType(arg(t, n), depth+1) }
 	switch t.Kind {
@@ -115,7 +114,7 @@ func sketchType(t *value.Type, depth int) string {
 	return t.String()
 }
 
-// sketchMembers sketches an object; optional members have a `?`.
+// sketchMembers shows the members of an object. Optional members have a `?`.
 func sketchMembers(fields []value.Field, depth int) string {
 	parts := make([]string, len(fields))
 	for i, f := range fields {

@@ -45,9 +45,9 @@ func TestAnswer(t *testing.T) {
 	} {
 		v, errs := ReadAnswer(c.text, c.t)
 		if got := Join(errs); got != c.misfit {
-			t.Errorf("%s from %q: misfit %q, want %q", c.t, c.text, got, c.misfit)
+			t.Errorf("ReadAnswer of type %s from %q: error %q, want %q", c.t, c.text, got, c.misfit)
 		} else if got := string(value.AppendJSON(nil, v)); c.misfit == "" && got != c.want {
-			t.Errorf("%s from %q: %s, want %s", c.t, c.text, got, c.want)
+			t.Errorf("ReadAnswer of type %s from %q = %s, want %s", c.t, c.text, got, c.want)
 		}
 	}
 	for _, c := range []struct {
@@ -66,7 +66,7 @@ func TestAnswer(t *testing.T) {
 		{array(array(array(itemT))), "JSON: [[[Item, …], …], …]"}, {wrapT, `JSON: {"tree": {"value": Int, "children": [Tree, …]}, "other": {"value": Int, "children": [Tree, …]}}`},
 	} {
 		if got := AnswerFormat(c.t); got != c.want {
-			t.Errorf("%s: format %q, want %q", c.t, got, c.want)
+			t.Errorf("AnswerFormat(%s) = %q, want %q", c.t, got, c.want)
 		}
 	}
 }

@@ -1,6 +1,6 @@
-// Package schema reads data as values of a run-time type, with an error for
-// every field that does not fit, and writes the JSON Schema of a type. It builds
-// on package value only, and serves the VM, models and tools alike.
+// Package schema converts JSON and other data to values of a run-time type, with an error for every
+// part that does not have the type. It also writes the JSON Schema of a type. It depends only on
+// package value, and serves the VM, models and tools.
 package schema
 
 import (
@@ -12,8 +12,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/utf8cut"
 )
 
-// FieldError is one place where data does not fit its type. Path leads to it
-// ("items[3].price"); "" is the whole.
+// FieldError describes a part of the data that does not have its type. Path identifies the part
+// ("items[3].price"); "" is the whole data.
 type FieldError struct {
 	Path    string
 	Message string
@@ -26,7 +26,7 @@ func (e FieldError) Error() string {
 	return e.Path + ": " + e.Message
 }
 
-// Join returns all errors in one line.
+// Join joins all errors in one line.
 func Join(errs []FieldError) string {
 	var s strings.Builder
 	for i, e := range errs {
@@ -38,13 +38,12 @@ func Join(errs []FieldError) string {
 	return s.String()
 }
 
-// Decode reads JSON text as a value of type t by the JSON mapping
-// (spec/11-emit.md): an Int is accepted for a Float, never a Float for an Int;
-// null counts as absent for an optional field; members that t does not declare
-// are ignored. The value is good only when there are no errors.
+// Decode converts JSON to a value of type t (spec/11-emit.md). An Int is accepted for a Float, but
+// not vice versa. null counts as absent for an optional field. Members that t does not declare are
+// ignored. The value is only valid if there are no errors.
 func Decode(raw []byte, t *value.Type) (value.Slot, []FieldError) { return DecodeIn(nil, raw, t) }
 
-// DecodeIn is Decode under a pace.
+// DecodeIn is like Decode, and a Pace can interrupt it.
 func DecodeIn(p *value.Pace, raw []byte, t *value.Type) (value.Slot, []FieldError) {
 	s, err := value.ParseIn(raw, nil, p)
 	if err != nil {
@@ -54,32 +53,32 @@ func DecodeIn(p *value.Pace, raw []byte, t *value.Type) (value.Slot, []FieldErro
 	return c.convert(s, t, nil), c.errs
 }
 
-// Convert is like Decode for decoded data, and for any value whose type is only known at run time.
-// A value of type t is returned unchanged. Containers that the result shares with s are marked
-// shared.
+// Convert is like Decode for data that is already a value, also of a type that is known only at run
+// time. A value of type t is returned unchanged. Containers that the result shares with s are
+// marked as shared.
 func Convert(s value.Slot, t *value.Type) (value.Slot, []FieldError) { return ConvertIn(nil, s, t) }
 
-// ConvertIn is Convert under a pace.
+// ConvertIn is like Convert, and a Pace can interrupt it.
 func ConvertIn(p *value.Pace, s value.Slot, t *value.Type) (value.Slot, []FieldError) {
 	c := converter{pace: p}
 	return c.convert(value.Flatten(s), t, nil), c.errs
 }
 
-// converter walks a value along a type and notes each misfit.
+// converter converts a value to a type and collects the errors.
 type converter struct {
 	pace    *value.Pace
-	fresh   bool // nothing else holds the data
-	stored  bool // the data is as EncodeStored writes it
+	fresh   bool // nothing else refers to the data
+	stored  bool // the data was written by EncodeStored
 	depth   int
 	errs    []FieldError
-	lenient *leniency // nil means strict
+	lenient *leniency // nil means that nothing is repaired
 }
 
-// path leads from the whole to a part, innermost first.
+// path is the path from the whole data to a part. The innermost step is first.
 type path struct {
 	up    *path
-	name  string // of a member, unless it is an element
-	index int    // of an element, -1 for a member
+	name  string // name of a member; "" for an element
+	index int    // index of an element; -1 for a member
 }
 
 // at returns the path to an element.
@@ -104,7 +103,7 @@ func (p *path) String() string {
 	return up + "." + p.name
 }
 
-// elements describes an array by its length.
+// elements formats the length of an array for an error.
 func elements(n int) string {
 	if n == 1 {
 		return "an array of 1 element"
@@ -130,7 +129,7 @@ func (c *converter) mismatch(p *path, t *value.Type, s value.Slot) value.Slot {
 	return c.fail(p, "expected %s, got %s", t, describeData(s))
 }
 
-// describeData describes data in an error: scalars as they are, the rest by form.
+// describeData describes a value for an error: scalars by their value, others by their form.
 func describeData(s value.Slot) string {
 	switch s.Kind() {
 	case value.KindNil:
@@ -153,7 +152,7 @@ func describeData(s value.Slot) string {
 	return "a value of type " + value.TypeName(s)
 }
 
-// shareResult returns s as part of the result.
+// shareResult returns s as a part of the result, and marks it as shared if necessary.
 func (c *converter) shareResult(s value.Slot) value.Slot {
 	if !c.fresh {
 		value.Share(s)
@@ -161,12 +160,12 @@ func (c *converter) shareResult(s value.Slot) value.Slot {
 	return s
 }
 
-// kinds maps types to the kinds that identify them.
+// kinds maps each type to the value kind that proves it.
 var kinds = map[value.TypeKind]value.Kind{value.TypeInt: value.KindInt, value.TypeString: value.KindString, value.TypeBool: value.KindBool,
 	value.TypeNil: value.KindNil, value.TypeFunction: value.KindClosure, value.TypeRange: value.KindRange, value.TypeAgent: value.KindAgent,
 	value.TypeHost: value.KindHost, value.TypeTool: value.KindTool}
 
-// maxDepth limits nesting, as for JSON text.
+// maxDepth limits the nesting of data, as in JSON text.
 const maxDepth = value.MaxDepth
 
 func (c *converter) convert(s value.Slot, t *value.Type, p *path) value.Slot {
@@ -271,7 +270,7 @@ func (c *converter) convertArray(a *value.Array, t *value.Type, p *path) value.S
 	return out.Slot()
 }
 
-// provesType reports whether a representation alone proves the type of elements.
+// provesType reports whether all elements of a representation have a type.
 func provesType(r value.Repr, k value.TypeKind) bool {
 	return r == value.ReprInts && k == value.TypeInt || r == value.ReprFloats && k == value.TypeFloat ||
 		r == value.ReprBools && k == value.TypeBool || k == value.TypeAny
@@ -290,7 +289,7 @@ func (c *converter) convertMap(m *value.Map, t *value.Type, p *path) value.Slot 
 	return out.Slot()
 }
 
-// convertKey converts a map's key; an Int or a Bool is a string, as in JSON.
+// convertKey converts the key of a map. An Int or Bool is a string in JSON.
 func (c *converter) convertKey(k value.Slot, t *value.Type, p *path) value.Slot {
 	if k.Kind() == value.KindString {
 		switch t.Kind {
@@ -306,7 +305,7 @@ func (c *converter) convertKey(k value.Slot, t *value.Type, p *path) value.Slot 
 	}
 	n := len(c.errs)
 	out := c.convert(k, t, p)
-	if len(c.errs) > n { // the result is dropped, but must stay a key
+	if len(c.errs) > n { // the result is not used, but must be a valid key
 		return k
 	}
 	return out
@@ -340,7 +339,7 @@ func (c *converter) convertFields(m *value.Map, t *value.Type, p *path) value.Sl
 	return t.Struct(c.convertMembers(m, t.Fields, p)...)
 }
 
-// convertMembers reads declared fields of an object.
+// convertMembers converts the members of an object to the declared fields.
 func (c *converter) convertMembers(m *value.Map, fields []value.Field, p *path) []value.Slot {
 	out := make([]value.Slot, len(fields))
 	c.noteUnknownMembers(m, fields, p)
@@ -362,8 +361,8 @@ func (c *converter) convertMembers(m *value.Map, fields []value.Field, p *path) 
 	return out
 }
 
-// isAbsent reports whether null means that the field is not there. In what EncodeStored wrote it
-// does so only for a field declared `name?`.
+// isAbsent reports whether null means that the field is absent. In data of EncodeStored, that is
+// only the case for a field declared as `name?`.
 func (c *converter) isAbsent(f *value.Field) bool {
 	if c.stored {
 		return f.Optional
@@ -371,7 +370,8 @@ func (c *converter) isAbsent(f *value.Field) bool {
 	return isOptional(f) || f.HasDefault && f.Type.Kind != value.TypeNil && f.Type.Kind != value.TypeAny
 }
 
-// convertEnum reads "Name" for a unit variant, {"variant":"Name","data":…} for others.
+// convertEnum converts "Name" to a variant without a payload, and {"variant":"Name","data":…} to
+// others.
 func (c *converter) convertEnum(s value.Slot, t *value.Type, p *path) value.Slot {
 	if s.Kind() == value.KindEnum && s.Type() == t {
 		return c.shareResult(s)
@@ -409,7 +409,7 @@ func variants(t *value.Type) string {
 	return s
 }
 
-// convertPayload reads a variant's data: bare, an array, or an object.
+// convertPayload converts the data of a variant: a single value, an array, or an object.
 func (c *converter) convertPayload(data value.Slot, v *value.Variant, p *path) []value.Slot {
 	out := make([]value.Slot, len(v.Fields))
 	switch {
@@ -440,7 +440,7 @@ func (c *converter) convertPayload(data value.Slot, v *value.Variant, p *path) [
 	return out
 }
 
-// convertResult reads {"ok":…} or {"err":…}.
+// convertResult converts {"ok":…} or {"err":…} to a Result.
 func (c *converter) convertResult(s value.Slot, t *value.Type, p *path) value.Slot {
 	part := func(i int) *value.Type {
 		if i < len(t.Args) {

@@ -9,21 +9,21 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
-// Reading is what a text written by a model is as a value of a type.
+// Reading is the result of reading a model's text as a value of a type.
 type Reading struct {
-	Value value.Slot // good only without Errors
-	// Errors lists what does not fit. Repairs lists what was converted: a number in quotes, a
-	// choice in another letter case, unknown members.
+	Value value.Slot // only valid if there are no Errors
+	// Errors lists the parts that do not have their type. Repairs lists the parts that were
+	// converted: a number in quotes, a choice in another letter case, unknown members.
 	Errors, Repairs []FieldError
-	Hits            int // members of the type that were there
+	Hits            int // number of members of the type that the text contains
 }
 
-// Read is Decode for what a model wrote. When the type leaves only one reading,
-// it accepts a number in quotes, a choice in another letter case, and yes or no
-// for a Bool. It invents nothing, and lists what it repaired.
+// Read is like Decode, but more tolerant, for texts of models. If there is only one possible
+// meaning, it accepts a number in quotes, a choice in another letter case, and yes or no for a
+// Bool. It lists its repairs, and adds no missing values.
 func Read(raw []byte, t *value.Type) Reading { return ReadIn(nil, raw, t) }
 
-// ReadIn is Read under a pace.
+// ReadIn is like Read, and a Pace can interrupt it.
 func ReadIn(p *value.Pace, raw []byte, t *value.Type) Reading {
 	s, err := value.ParseIn(raw, nil, p)
 	if err != nil {
@@ -32,7 +32,7 @@ func ReadIn(p *value.Pace, raw []byte, t *value.Type) Reading {
 	return read(p, s, t)
 }
 
-// ReadText is Read for a text that is itself the value: a number, a choice.
+// ReadText is like Read for a text that is itself the value, such as a number or a choice.
 func ReadText(text string, t *value.Type) Reading { return read(nil, value.String(text), t) }
 
 func read(p *value.Pace, s value.Slot, t *value.Type) Reading {
@@ -42,7 +42,7 @@ func read(p *value.Pace, s value.Slot, t *value.Type) Reading {
 	return Reading{v, c.errs, l.repairs, l.hits}
 }
 
-// leniency is what a tolerant converter did. The strict one has none.
+// leniency collects what a tolerant converter has repaired.
 type leniency struct {
 	repairs []FieldError
 	hits    int
@@ -52,7 +52,7 @@ func (l *leniency) note(p *path, message string) {
 	l.repairs = append(l.repairs, FieldError{p.String(), message})
 }
 
-// repair reads what does not fit t as what it can only mean.
+// repair converts s to type t if there is only one possible meaning. ok is false otherwise.
 func (c *converter) repair(s value.Slot, t *value.Type, p *path) (value.Slot, bool) {
 	if c.lenient == nil {
 		return s, false
@@ -73,7 +73,7 @@ func (c *converter) repair(s value.Slot, t *value.Type, p *path) (value.Slot, bo
 	return out, ok
 }
 
-// fromText returns the scalar in a string.
+// fromText converts a text to a scalar of type t.
 func fromText(text string, t *value.Type) (value.Slot, bool) {
 	switch t.Kind {
 	case value.TypeInt:
@@ -101,8 +101,8 @@ func fromText(text string, t *value.Type) (value.Slot, bool) {
 	return value.Nil, false
 }
 
-// findChoice finds the one of n names that equals a text but for letter case; -1
-// when there is none, or more than one.
+// findChoice returns the index of the only name that equals a text, ignoring case, or -1 if there
+// is none or more than one.
 func findChoice(text string, n int, name func(int) string) int {
 	found := -1
 	for i := range n {
@@ -116,7 +116,7 @@ func findChoice(text string, n int, name func(int) string) int {
 	return found
 }
 
-// noteUnknownMembers notes the members of an object that its type does not have.
+// noteUnknownMembers adds a repair for each member of an object that its type does not declare.
 func (c *converter) noteUnknownMembers(m *value.Map, fields []value.Field, p *path) {
 	if c.lenient == nil {
 		return

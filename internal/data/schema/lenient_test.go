@@ -6,14 +6,14 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
-// TestReadRepairsModelText checks that a model's text is read by its only meaning, and that all
-// repairs are reported.
+// TestReadRepairsModelText checks that Read repairs texts with only one possible meaning, and
+// reports the repairs.
 func TestReadRepairsModelText(t *testing.T) {
 	twins := &value.Type{Kind: value.TypeUnion, Values: []string{"on", "ON"}}
 	for _, c := range []struct {
 		t             *value.Type
 		in            string
-		want, repairs string // JSON of the value or the errors; the repairs
+		want, repairs string // want is the value as JSON, or the errors
 		hits          int
 	}{
 		{intT, `"42"`, `42`, `read "42" as 42`, 0}, {intT, `" 7 "`, `7`, `read " 7 " as 7`, 0}, {intT, `"+7"`, `expected Int, got "+7"`, ``, 0},
@@ -37,13 +37,13 @@ func TestReadRepairsModelText(t *testing.T) {
 			got = string(value.AppendJSON(nil, r.Value))
 		}
 		if got != c.want || Join(r.Repairs) != c.repairs || r.Hits != c.hits {
-			t.Errorf("%s as %s: got %s, %s, %d hits, want %s, %s, %d", c.in, c.t, got, Join(r.Repairs), r.Hits, c.want, c.repairs, c.hits)
+			t.Errorf("Read(%s) as %s = %s, repairs %s, %d hits; want %s, %s, %d", c.in, c.t, got, Join(r.Repairs), r.Hits, c.want, c.repairs, c.hits)
 		}
 	}
 	if r := ReadText("12", intT); len(r.Errors) > 0 || r.Value != value.Int(12) {
 		t.Error(r)
 	}
 	if _, errs := Decode([]byte(`"sun"`), dayT); len(errs) == 0 {
-		t.Error("Decode is as lenient as Read")
+		t.Error("Decode accepted a text that only Read may repair")
 	}
 }

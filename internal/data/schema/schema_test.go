@@ -31,7 +31,7 @@ var (
 		{Name: "Named", Named: true, Fields: []value.Field{{Name: "label", Type: stringT}}}}}
 	dayT  = &value.Type{Kind: value.TypeEnum, Name: "Day", Variants: []value.Variant{{Name: "Sat"}, {Name: "Sun"}}}
 	treeT = &value.Type{Kind: value.TypeSchema, Name: "Tree"}
-	// otherTree is another module's Tree.
+	// otherTree is the type Tree of another module.
 	otherTree = &value.Type{Kind: value.TypeSchema, Name: "Tree"}
 	wrapT     = &value.Type{Kind: value.TypeSchema, Name: "Wrap", Fields: []value.Field{{Name: "tree", Type: treeT}, {Name: "other", Type: treeT, Doc: "Another."}}}
 )
@@ -58,7 +58,7 @@ func TestDecode(t *testing.T) {
 	for _, c := range []struct {
 		t    *value.Type
 		in   string
-		want string // JSON of the value, or the errors
+		want string // value as JSON, or the errors
 	}{
 		{intT, `3`, `3`}, {floatT, `3`, `3.0`}, {floatT, `1.5`, `1.5`}, {intT, `3.0`, `expected Int, got 3.0`},
 		{value.AnyType, `{"a":[1,null]}`, `{"a":[1,null]}`}, {nilT, `null`, `null`},
@@ -106,17 +106,17 @@ func TestDecode(t *testing.T) {
 			got = string(value.AppendJSON(nil, s))
 		}
 		if got != c.want {
-			t.Errorf("%s as %s: got %s, want %s", c.in, c.t, got, c.want)
+			t.Errorf("Decode(%s) as %s = %s, want %s", c.in, c.t, got, c.want)
 		}
 	}
 }
 
-// TestConvert: a value that has the type is given back, marked shared; the data
-// stays as it was.
+// TestConvert checks that a value of the right type is returned unchanged and marked as shared, and
+// that the data does not change.
 func TestConvert(t *testing.T) {
 	item := itemT.Struct(value.String("a"), value.Float(1), value.Nil, value.String("low"))
 	if got, errs := Convert(item, itemT); len(errs) > 0 || got != item || !value.IsShared(item) {
-		t.Error("a schema value is not itself")
+		t.Error("Convert of a schema value to its own type returned another value")
 	}
 	if got, errs := Convert(value.Some(value.Some(value.Nil)), option(intT)); len(errs) > 0 || !got.IsNil() {
 		t.Error(value.Text(got), errs)
@@ -135,7 +135,7 @@ func TestConvert(t *testing.T) {
 		typ := map[string]*value.Type{"Array<Int>": array(intT), "Array<Float>": array(floatT), "Array<Bool>": array(boolT), "Array<Any>": array(value.AnyType)}[c.t]
 		s, _ := value.Parse([]byte(c.s))
 		if got, errs := Convert(s, typ); len(errs) > 0 || got != s || !value.IsShared(s) {
-			t.Errorf("%s is not itself as %s", c.s, c.t)
+			t.Errorf("Convert(%s) to its own type %s returned another value", c.s, c.t)
 		}
 	}
 	if got, errs := Convert(value.Tuple(value.Int(1), value.Bool(true)), tuple(floatT, boolT)); len(errs) > 0 || value.Text(got) != "[1.0,true]" {
@@ -185,7 +185,7 @@ func TestText(t *testing.T) {
 			`"Tree2":{"type":"object","properties":{"next":{"$ref":"#/$defs/Tree2"}},"required":[],"additionalProperties":false}}}`},
 	} {
 		if diff := cmp.Diff(c.want, string(Text(c.t))); diff != "" {
-			t.Errorf("%s: %s", c.t, diff)
+			t.Errorf("Text(%s) differs: %s", c.t, diff)
 		}
 	}
 	if got := string(Object(nil)); got != `{"type":"object","properties":{},"required":[],"additionalProperties":false}` {
@@ -193,8 +193,8 @@ func TestText(t *testing.T) {
 	}
 }
 
-// TestOutputAgainstOracle: the schema of written values accepts them, also nil
-// in fields of Option types.
+// TestOutputAgainstOracle checks that the output schema of a type accepts its encoded values,
+// including nil in fields of Option types.
 func TestOutputAgainstOracle(t *testing.T) {
 	pair := &value.Type{Kind: value.TypeStruct, Name: "Pair", Fields: []value.Field{{Name: "a", Type: option(intT)}, {Name: "b", Type: option(itemT), Doc: "The other."}}}
 	for _, c := range []struct {
@@ -226,13 +226,13 @@ func TestOutputAgainstOracle(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := s.Validate(back); err != nil {
-			t.Errorf("%s as %s: %v", written, c.t, err)
+			t.Errorf("the output schema does not accept %s of type %s: %v", written, c.t, err)
 		}
 	}
 }
 
-// TestTextAgainstOracle: the schema of a type accepts the JSON of its values
-// and refuses what Decode refuses.
+// TestTextAgainstOracle checks that the schema of a type accepts what Decode accepts, and refuses
+// what Decode refuses.
 func TestTextAgainstOracle(t *testing.T) {
 	for _, typ := range []*value.Type{intT, floatT, levelT, itemT, orderT, shapeT, dayT, treeT, wrapT, array(option(intT)), tuple(intT, boolT),
 		{Kind: value.TypeResult, Args: []*value.Type{intT, stringT}}} {
@@ -260,7 +260,7 @@ func TestTextAgainstOracle(t *testing.T) {
 			}
 			_, errs := Decode([]byte(in), typ)
 			if accepts := s.Validate(v) == nil; accepts != (len(errs) == 0) {
-				t.Errorf("%s as %s: the schema accepts it: %v; errors of Decode: %q", in, typ, accepts, Join(errs))
+				t.Errorf("%s as %s: accepted by the schema: %v; errors of Decode: %q", in, typ, accepts, Join(errs))
 			}
 		}
 	}

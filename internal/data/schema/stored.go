@@ -18,7 +18,7 @@ import (
 // The error names the value that cannot be written, and its place.
 func EncodeStored(s value.Slot, t *value.Type) ([]byte, error) { return EncodeStoredIn(nil, s, t) }
 
-// EncodeStoredIn is EncodeStored under a pace.
+// EncodeStoredIn is like EncodeStored, and a Pace can interrupt it.
 func EncodeStoredIn(pace *value.Pace, s value.Slot, t *value.Type) ([]byte, error) {
 	k := storedEncoder{pace: pace}
 	k.encode(s, t, nil)
@@ -28,14 +28,14 @@ func EncodeStoredIn(pace *value.Pace, s value.Slot, t *value.Type) ([]byte, erro
 	return k.dst, nil
 }
 
-// DecodeStored reads a value that EncodeStored has written. The type may have changed since: a
-// new field gets its default, a field that t no longer has is ignored. The value
-// is good only when there are no errors.
+// DecodeStored decodes a value that EncodeStored has written. The type may have changed since: a
+// new field has its default value, and a removed field is ignored. The value is only valid if there
+// are no errors.
 func DecodeStored(raw []byte, t *value.Type) (value.Slot, []FieldError) {
 	return DecodeStoredIn(nil, raw, t)
 }
 
-// DecodeStoredIn is DecodeStored under a pace.
+// DecodeStoredIn is like DecodeStored, and a Pace can interrupt it.
 func DecodeStoredIn(pace *value.Pace, raw []byte, t *value.Type) (value.Slot, []FieldError) {
 	s, err := value.ParseIn(raw, nil, pace)
 	if err != nil {
@@ -45,12 +45,13 @@ func DecodeStoredIn(pace *value.Pace, raw []byte, t *value.Type) (value.Slot, []
 	return c.convert(s, t, nil), c.errs
 }
 
-// isWrapped reports whether Some(x) with x of type t is encoded as {"some":…}: if x may be nil.
+// isWrapped reports whether Some(x) is encoded as {"some":…}, which is the case if a value of type
+// t may be nil.
 func isWrapped(t *value.Type) bool {
 	return t.Kind == value.TypeOption || t.Kind == value.TypeNil || t.Kind == value.TypeAny
 }
 
-// storedOption reads an Option of such a type.
+// storedOption decodes an Option whose payload is wrapped.
 func (c *converter) storedOption(s value.Slot, t *value.Type, p *path) value.Slot {
 	if s.IsNil() {
 		return s
@@ -63,7 +64,7 @@ func (c *converter) storedOption(s value.Slot, t *value.Type, p *path) value.Slo
 	return c.mismatch(p, t, s)
 }
 
-// storedFloat reads a Float that is no number.
+// storedFloat decodes NaN or an infinity.
 func storedFloat(s value.Slot) (value.Slot, bool) {
 	if s.Kind() == value.KindString {
 		switch s.AsString() {
@@ -78,11 +79,11 @@ func storedFloat(s value.Slot) (value.Slot, bool) {
 	return value.Nil, false
 }
 
-// storedEncoder writes one value.
+// storedEncoder encodes one value.
 type storedEncoder struct {
 	pace  *value.Pace
 	dst   []byte
-	depth int // of arrays and objects
+	depth int // nesting depth of arrays and objects
 	err   error
 }
 
@@ -94,7 +95,7 @@ func (k *storedEncoder) fail(p *path, format string, args ...any) {
 
 func (k *storedEncoder) raw(s string) { k.dst = append(k.dst, s...) }
 
-// encloseIn writes brackets around what write writes.
+// encloseIn writes an opening bracket, calls write, and writes the closing bracket.
 func (k *storedEncoder) encloseIn(brackets string, p *path, write func()) {
 	if k.depth++; k.depth > maxDepth {
 		k.fail(p, "nested too deeply")
@@ -107,7 +108,7 @@ func (k *storedEncoder) encloseIn(brackets string, p *path, write func()) {
 	k.depth--
 }
 
-// writeComma writes the comma before element i.
+// writeComma writes a comma, except before the first element.
 func (k *storedEncoder) writeComma(i int) {
 	if i > 0 {
 		k.dst = append(k.dst, ',')
@@ -208,12 +209,12 @@ func (k *storedEncoder) encodeOption(s value.Slot, t *value.Type, p *path) {
 	}
 }
 
-// encodePlain writes what has the same form in JSON.
+// encodePlain encodes a value whose JSON form loses nothing.
 func (k *storedEncoder) encodePlain(s value.Slot) {
 	k.dst = value.AppendJSONWithin(k.dst, s, &value.Bound{Pace: k.pace})
 }
 
-// encodeAny writes what JSON reads back as it was.
+// encodeAny encodes an Any. Its JSON must be decoded to the same value.
 func (k *storedEncoder) encodeAny(s value.Slot, p *path) {
 	if k.err != nil {
 		return
@@ -283,7 +284,7 @@ func (k *storedEncoder) encodeFields(slots []value.Slot, fields []value.Field, p
 	})
 }
 
-// encodeEnum writes "Name" or {"variant":"Name","data":…}.
+// encodeEnum encodes a variant as "Name" or {"variant":"Name","data":…}.
 func (k *storedEncoder) encodeEnum(slots []value.Slot, v *value.Variant, p *path) {
 	if len(slots) == 0 {
 		k.dst = value.AppendString(k.dst, v.Name)

@@ -26,7 +26,7 @@ func pair(k string, v value.Slot) value.Slot {
 	return m.Slot()
 }
 
-// TestStoredRoundTrip checks that a written value is read back exactly.
+// TestStoredRoundTrip checks that an encoded value is decoded to the same value.
 func TestStoredRoundTrip(t *testing.T) {
 	ints := value.NewMap(2)
 	ints.Set(value.Int(-1), value.Float(0.1))
@@ -57,19 +57,20 @@ func TestStoredRoundTrip(t *testing.T) {
 	} {
 		raw, err := EncodeStored(c.s, c.t)
 		if err != nil || string(raw) != c.want {
-			t.Errorf("%s as %s: %s, %v, want %s", value.Text(c.s), c.t, raw, err, c.want)
+			t.Errorf("EncodeStored(%s) as %s = %s, %v, want %s", value.Text(c.s), c.t, raw, err, c.want)
 			continue
 		}
 		back, errs := DecodeStored(raw, c.t)
 		encoded, err := EncodeStored(back, c.t)
 		nan := c.s.Kind() == value.KindFloat && math.IsNaN(c.s.AsFloat())
 		if len(errs) > 0 || err != nil || string(encoded) != c.want || !nan && !value.Equal(back, c.s) || c.s.Kind() == value.KindFloat && back.Bits != c.s.Bits {
-			t.Errorf("%s as %s is read back as %s: %v, %v", raw, c.t, value.Text(back), errs, err)
+			t.Errorf("DecodeStored(%s) as %s = %s, errors %v, %v", raw, c.t, value.Text(back), errs, err)
 		}
 	}
 }
 
-// TestEncodeStoredRefusesLoss checks that a value that would be read differently is refused.
+// TestEncodeStoredRefusesLoss checks that EncodeStored returns an error for a value that would be
+// decoded differently.
 func TestEncodeStoredRefusesLoss(t *testing.T) {
 	keyed := value.NewMap(1)
 	keyed.Set(value.Int(1), value.Nil)
@@ -106,16 +107,16 @@ func TestEncodeStoredRefusesLoss(t *testing.T) {
 		{shapeT.Enum(3, value.Nil), shapeT, "data.label: nil cannot be stored as String"},
 	} {
 		if _, err := EncodeStored(c.s, c.t); err == nil || err.Error() != c.want {
-			t.Errorf("%s: %v, want %s", value.Text(c.s), err, c.want)
+			t.Errorf("EncodeStored(%s): error = %v, want %s", value.Text(c.s), err, c.want)
 		}
 	}
 	if _, err := EncodeStored(deep, value.AnyType); err == nil || !strings.HasSuffix(err.Error(), "nested too deeply") {
-		t.Error("too deep to be read back, and written")
+		t.Error("EncodeStored accepted a value that is too deep to be decoded")
 	}
 }
 
-// TestDecodeStoredAfterTypeChange: a type may gain fields with defaults, and lose fields. An
-// error names any other change by its path.
+// TestDecodeStoredAfterTypeChange changes the type after encoding. New fields with defaults and
+// removed fields are valid. Errors of other changes contain the path.
 func TestDecodeStoredAfterTypeChange(t *testing.T) {
 	for _, c := range []struct{ in, want string }{
 		{`{"ratio":1,"gone":true}`, `{"ratio":1.0,"limit":5,"twice":null,"extra":null}`},
@@ -132,13 +133,13 @@ func TestDecodeStoredAfterTypeChange(t *testing.T) {
 			got = string(value.AppendJSON(nil, s))
 		}
 		if got != c.want {
-			t.Errorf("%s: got %s, want %s", c.in, got, c.want)
+			t.Errorf("DecodeStored(%s) = %s, want %s", c.in, got, c.want)
 		}
 	}
 }
 
-// FuzzDecodeStored checks that reading any file returns errors, or a value that is unchanged by
-// writing and reading it again.
+// FuzzDecodeStored decodes arbitrary texts. The result must be errors, or a value that encoding and
+// decoding does not change.
 func FuzzDecodeStored(f *testing.F) {
 	all := []*value.Type{intT, floatT, levelT, itemT, orderT, shapeT, treeT, storedType, option(option(floatT)), mapOf(intT, array(option(value.AnyType))),
 		tuple(intT, boolT), resultOf(storedType, shapeT), value.AnyType}
@@ -154,14 +155,14 @@ func FuzzDecodeStored(f *testing.F) {
 			}
 			raw, err := EncodeStored(s, typ)
 			if err != nil {
-				t.Fatalf("%s as %s: %v", text, typ, err)
+				t.Fatalf("EncodeStored of the value of %s as %s: %v", text, typ, err)
 			}
 			back, errs := DecodeStored(raw, typ)
 			if len(errs) > 0 {
-				t.Fatalf("%s as %s, written as %s: %v", text, typ, raw, errs)
+				t.Fatalf("%s as %s, encoded as %s: DecodeStored: %v", text, typ, raw, errs)
 			}
 			if encoded, err := EncodeStored(back, typ); err != nil || string(encoded) != string(raw) {
-				t.Fatalf("%s as %s: %s, then %s, %v", text, typ, raw, encoded, err)
+				t.Fatalf("%s as %s: encoded as %s, after decoding as %s, error %v", text, typ, raw, encoded, err)
 			}
 		}
 	})

@@ -6,16 +6,16 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
-// Text returns the JSON Schema of t as compact JSON, always the same for a type. Doc comments
-// become descriptions. Optional fields and those with a default are not required. String unions,
-// and enums whose variants have no payload, become `enum`. A recursive type is a `$ref` to the root
-// or into `$defs`.
+// Text returns the JSON Schema of t as compact JSON, which is always the same for a type. Doc
+// comments become descriptions. Optional fields and fields with a default are not required. String
+// unions, and enums without payloads, become `enum`. A recursive type becomes a `$ref` to the root
+// or to an entry in `$defs`.
 func Text(t *value.Type) []byte {
 	return (&writer{root: t, names: map[*value.Type]string{}}).text()
 }
 
-// Output returns the JSON Schema of values of t as programs write them: a missing field of an
-// Option type is null, while Text requires it to be omitted.
+// Output returns the JSON Schema of values of t as programs encode them. A missing field of an
+// Option type is null there, while Text requires that it is omitted.
 func Output(t *value.Type) []byte {
 	return (&writer{root: t, names: map[*value.Type]string{}, written: true}).text()
 }
@@ -26,7 +26,7 @@ func (w *writer) text() []byte {
 		return w.out
 	}
 	w.out = append(w.out[:len(w.out)-1], `,"$defs":{`...)
-	for i := 0; i < len(w.defs); i++ { // writing one may add more
+	for i := 0; i < len(w.defs); i++ { // writing a definition may add further ones
 		if i > 0 {
 			w.out = append(w.out, ',')
 		}
@@ -38,8 +38,8 @@ func (w *writer) text() []byte {
 	return w.out
 }
 
-// Object returns the JSON Schema of an object with the given members, such as a tool function's
-// parameters.
+// Object returns the JSON Schema of an object with these members, such as the parameters of a
+// tool's function.
 func Object(fields []value.Field) []byte {
 	return Text(&value.Type{Kind: value.TypeStruct, Fields: fields})
 }
@@ -47,16 +47,16 @@ func Object(fields []value.Field) []byte {
 type writer struct {
 	out   []byte
 	root  *value.Type
-	defs  []*value.Type // recursive types other than the root
+	defs  []*value.Type // recursive types except the root
 	names map[*value.Type]string
 
-	written bool // the schema is for output rather than input
+	written bool // the schema describes output, not input
 }
 
 func (w *writer) raw(s string)    { w.out = append(w.out, s...) }
 func (w *writer) string(s string) { w.out = value.AppendString(w.out, s) }
 
-// describe ends an open object, with its description when there is one.
+// describe adds the description, if there is one, and closes the object.
 func (w *writer) describe(doc string) {
 	if doc != "" {
 		if w.out[len(w.out)-1] != '{' {
@@ -68,9 +68,8 @@ func (w *writer) describe(doc string) {
 	w.raw("}")
 }
 
-// write appends the schema of t. doc is the field's description, which takes
-// precedence over the type's own. A recursive type is written out as a
-// definition; elsewhere it is a reference.
+// write appends the schema of t. doc is the description of the field, which takes precedence over
+// that of the type. A recursive type is a reference unless definition is set.
 func (w *writer) write(t *value.Type, doc string, definition bool) {
 	if !definition && isRecursive(t) {
 		w.raw(`{"$ref":`)
@@ -144,7 +143,7 @@ func (w *writer) list(n int, each func(int)) {
 	w.raw("]")
 }
 
-// object appends an object's schema, left open.
+// object appends the schema of an object, without the closing brace.
 func (w *writer) object(fields []value.Field) {
 	w.raw(`{"type":"object","properties":{`)
 	var required []string
@@ -176,7 +175,7 @@ func (w *writer) object(fields []value.Field) {
 	w.raw(`,"additionalProperties":false`)
 }
 
-// enum appends an enum's schema, left open.
+// enum appends the schema of an enum, without the closing brace.
 func (w *writer) enum(t *value.Type) {
 	var units []string
 	for i := range t.Variants {
@@ -230,7 +229,7 @@ func (w *writer) member(name string, t *value.Type) {
 	w.raw("}")
 }
 
-// reference returns the place of a recursive type's definition.
+// reference returns the `$ref` of a recursive type, and adds its definition if necessary.
 func (w *writer) reference(t *value.Type) string {
 	if t == w.root {
 		return "#"
@@ -280,7 +279,7 @@ func isRecursive(t *value.Type) bool {
 	return reaches(t)
 }
 
-// parts lists the types that t consists of.
+// parts returns the types of the fields and elements of t.
 func parts(t *value.Type) []*value.Type {
 	out := append([]*value.Type(nil), t.Args...)
 	for i := range t.Fields {

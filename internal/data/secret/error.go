@@ -1,6 +1,6 @@
 package secret
 
-// Error returns an error that wraps err with the secrets in its text replaced by marks.
+// Error returns an error that wraps err. The secrets in its text are replaced by placeholders.
 func (s *Set) Error(err error) error {
 	if err == nil || s.Empty() {
 		return err
@@ -12,7 +12,7 @@ func (s *Set) Error(err error) error {
 	return err
 }
 
-// cleanedError is an error whose text contained a secret.
+// cleanedError is an error with a secret in its original text.
 type cleanedError struct {
 	error
 	text string

@@ -6,38 +6,38 @@ import (
 	"unicode/utf8"
 )
 
-// finder finds the forms of secrets. It is immutable.
+// finder finds secrets in texts, in all their forms. It is immutable.
 type finder struct {
 	forms []form
-	// at holds, by its first byte, which forms may begin at a place.
+	// at contains, by first byte, the indexes of the forms that may begin with that byte.
 	at [256][]int
-	// pairs are the pairs of bytes with which a form may begin, a bit for each
-	// pair. They rule out most places of a text quickly.
+	// pairs has a bit for each pair of bytes with which a form may begin. It rules out most
+	// positions of a text quickly.
 	pairs [1 << 16 / 64]uint64
 }
 
-// form is an encoding of a secret: unchanged or as a part of base64. Each unit of it may be
-// escaped.
+// form is an encoding of a secret: the secret itself, or its part of a base64 text. Each unit may
+// also be escaped.
 type form struct {
 	mark  string
 	units []unit
 	tail  tail
-	// backslash reports that a unit is a backslash.
+	// backslash means that one of the units is a backslash.
 	backslash bool
 }
 
-// unit is a character of a form, or a byte where the secret is not UTF-8.
+// unit is a character of a form, or a byte if the secret is not UTF-8.
 type unit struct {
 	raw string
-	alt byte // the alternative byte in the other base64 alphabet; 0 for none
-	r   rune // -1 for a byte that is no character
+	alt byte // the same character in the other base64 alphabet; 0 if there is none
+	r   rune // character; -1 for a byte that is not UTF-8
 }
 
-// tail is the end of base64: after the characters that depend only on the secret, there may be one
-// whose upper bits are the secret's last bits, and padding.
+// tail describes the end of a base64 text. After the characters that depend only on the secret,
+// there may be one whose upper bits are the last bits of the secret, and padding.
 type tail struct {
-	bits uint // how many; 0 for no tail
-	are  byte // what they are
+	bits uint // number of these bits; 0 if there is no tail
+	are  byte // value of these bits
 }
 
 const (
@@ -57,7 +57,7 @@ func newFinder(all []knownSecret) *finder {
 	return f
 }
 
-// units returns the characters of a text.
+// units splits a text into characters.
 func units(text string) []unit {
 	var out []unit
 	for len(text) > 0 {
@@ -71,9 +71,9 @@ func units(text string) []unit {
 	return out
 }
 
-// base64Form returns the form of a secret in the base64 of a longer text. before (0 to 2) is how
-// many bytes precede the secret in its first group of three. Characters that the neighbouring bytes
-// influence are left out.
+// base64Form returns the form of a secret inside the base64 of a longer text. before (0 to 2) is
+// the number of bytes before the secret in its first group of three. Characters that depend on the
+// bytes around the secret are omitted.
 func base64Form(mark, value string, before int) form {
 	text := base64.StdEncoding.EncodeToString([]byte("\x00\x00"[:before] + value))
 	bits := uint(8 * (before + len(value)))
@@ -98,7 +98,7 @@ func (f *finder) add(x form) {
 	for _, b := range x.units[0].starts() {
 		f.at[b] = append(f.at[b], i)
 		switch first := x.units[0].raw; {
-		case b == '\\' || b == '%': // an escape
+		case b == '\\' || b == '%': // escaped forms begin with these bytes
 			for next := range 256 {
 				f.allowStart(b, byte(next))
 			}
@@ -112,13 +112,13 @@ func (f *finder) add(x form) {
 	}
 }
 
-// allowStart notes two bytes that a form may begin with.
+// allowStart sets the bit of a pair of bytes with which a form may begin.
 func (f *finder) allowStart(a, b byte) {
 	pair := uint(a)<<8 | uint(b)
 	f.pairs[pair/64] |= 1 << (pair % 64)
 }
 
-// starts returns the bytes that a unit may begin with.
+// starts returns the bytes with which an encoding of the unit may begin.
 func (u *unit) starts() []byte {
 	out := []byte{u.raw[0]}
 	for _, b := range []byte{'\\', '%', u.alt} {
@@ -132,11 +132,11 @@ func (u *unit) starts() []byte {
 	return out
 }
 
-// clean replaces the secrets in text with marks. Unless the text is final, an end that may be the
-// beginning of a secret is returned as rest.
+// clean replaces the secrets in text by placeholders. If final is not set, rest is the end of the
+// text if that may be the start of a secret.
 func (f *finder) clean(text string, final bool) (out, rest string) {
 	var b strings.Builder
-	from := 0 // the text before it is in b
+	from := 0 // offset of the text that was not copied to b
 	for i := 0; i < len(text); {
 		if !f.mayBegin(text, i) {
 			i++
@@ -165,7 +165,7 @@ func (f *finder) clean(text string, final bool) (out, rest string) {
 	return b.String(), ""
 }
 
-// mayBegin reports whether a form may begin at i.
+// mayBegin reports whether a form may begin at offset i.
 func (f *finder) mayBegin(text string, i int) bool {
 	if i+1 == len(text) {
 		return f.at[text[i]] != nil
@@ -174,8 +174,8 @@ func (f *finder) mayBegin(text string, i int) bool {
 	return f.pairs[pair/64]&(1<<(pair%64)) != 0
 }
 
-// longestMatch returns the end of the longest form that begins at i, or -1. more reports that this
-// depends on the following text.
+// longestMatch returns the end of the longest form that begins at offset i, or -1. more means that
+// the result depends on the text that follows.
 func (f *finder) longestMatch(text string, i int) (end int, mark string, more bool) {
 	end = -1
 	for _, at := range f.at[text[i]] {

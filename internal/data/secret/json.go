@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// JSON replaces the secrets in a JSON text with marks. Strings are cleaned by their decoded values,
-// so the result is JSON. A number that contains a secret becomes a string. A text that is not JSON
-// is cleaned like any text.
+// JSON replaces the secrets in a JSON text by placeholders. The decoded values of strings are
+// searched, so the result is valid JSON. A number that contains a secret becomes a string. A text
+// that is not JSON is treated like plain text.
 func (s *Set) JSON(text []byte) []byte {
 	if s.Empty() || !s.Contains(string(text)) {
 		return text
@@ -28,8 +28,8 @@ func (s *Set) JSON(text []byte) []byte {
 	return out
 }
 
-// scalarLength returns the length of the string or number with which text begins; 0 for anything
-// else.
+// scalarLength returns the length of the JSON string or number at the start of text, or 0 if there
+// is none.
 func scalarLength(text []byte) int {
 	switch c := text[0]; {
 	case c == '"':
@@ -51,7 +51,7 @@ func scalarLength(text []byte) int {
 	return 0
 }
 
-// cleanScalar cleans a string or a number.
+// cleanScalar cleans a JSON string or number.
 func (s *Set) cleanScalar(text []byte) []byte {
 	if text[0] == '"' {
 		return cleanString(text, s.Text)
@@ -64,7 +64,7 @@ func (s *Set) cleanScalar(text []byte) []byte {
 	return []byte(`"` + inJSON(clean, false) + `"`)
 }
 
-// cleanString cleans a string by what it means.
+// cleanString applies clean to the decoded value of a JSON string.
 func cleanString(text []byte, clean func(string) string) []byte {
 	plain := string(text[1 : len(text)-1])
 	if strings.Contains(plain, `\`) && json.Unmarshal(text, &plain) != nil {

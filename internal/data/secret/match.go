@@ -6,24 +6,24 @@ import (
 	"unicode/utf16"
 )
 
-// maxNested bounds how often a text may have been escaped: JSON doubles the
-// backslashes each time, and a URL writes %25 for each %.
+// The maximum number of backslashes and percent signs of an escaped character. A text may have been
+// escaped several times: JSON then doubles the backslashes, and URLs encode each % as %25.
 const (
 	maxBackslashes = 15
 	maxPercents    = 4
 )
 
-// matching is the state of a search for a form. After each unit there are several possible ends,
+// matching is the state of a search for a form. After each unit there may be several possible ends,
 // because an apparent escape may be plain text.
 type matching struct {
 	text string
-	self int // how many backslashes a backslash is written as
+	self int // number of backslashes that encode one backslash
 	ends []int
-	more bool // a way to write the unit reaches the end of the text
+	more bool // an encoding of the unit may continue after the end of the text
 }
 
-// match returns the furthest end of the form if it begins at i, otherwise -1. more reports that
-// this depends on the following text.
+// match returns the furthest end of the form if it begins at offset i, otherwise -1. more means
+// that the result depends on the text that follows.
 func (x *form) match(text string, i int) (end int, more bool) {
 	end = -1
 	for self := 1; self <= maxBackslashes; self *= 2 {
@@ -36,7 +36,7 @@ func (x *form) match(text string, i int) (end int, more bool) {
 	return end, more
 }
 
-// matchAs is match for a text in which a backslash is written as so many.
+// matchAs is match for a text in which self backslashes encode one backslash.
 func (x *form) matchAs(text string, i, self int) (end int, more bool) {
 	var a, b [8]int
 	now, next := append(a[:0], i), b[:0]
@@ -64,7 +64,7 @@ func (m *matching) add(end int) {
 	}
 }
 
-// matchUnit finds the ways in which u is written at p.
+// matchUnit adds the ends of all encodings of u at offset p.
 func (m *matching) matchUnit(u *unit, p int) {
 	if p == len(m.text) {
 		m.more = true
@@ -85,7 +85,7 @@ func (m *matching) matchUnit(u *unit, p int) {
 	}
 }
 
-// matchLiteral finds u as it is.
+// matchLiteral adds the end of u without escapes.
 func (m *matching) matchLiteral(u *unit, p int) {
 	left := m.text[p:]
 	switch {
@@ -98,10 +98,10 @@ func (m *matching) matchLiteral(u *unit, p int) {
 	}
 }
 
-// short are the characters that JSON escapes with a letter.
+// short contains the characters that JSON escapes with a backslash and a letter.
 var short = map[byte]string{'b': "\b", 'f': "\f", 'n': "\n", 'r': "\r", 't': "\t"}
 
-// matchBackslashes finds a backslash as it is, escaped or not.
+// matchBackslashes adds the ends of a backslash at offset p.
 func (m *matching) matchBackslashes(p int) {
 	for n := range m.self {
 		if p+n == len(m.text) {
@@ -115,8 +115,8 @@ func (m *matching) matchBackslashes(p int) {
 	m.add(p + m.self)
 }
 
-// matchEscaped finds u after backslashes, in JSON that may have been escaped several
-// times. Backslashes before a character that needs none belong to the match.
+// matchEscaped adds the ends of u after backslashes, in JSON that may have been escaped several
+// times. Backslashes before a character that needs no escape belong to the match.
 func (m *matching) matchEscaped(u *unit, p int) {
 	q := p
 	for q < len(m.text) && m.text[q] == '\\' && q-p < maxBackslashes {
@@ -137,7 +137,7 @@ func (m *matching) matchEscaped(u *unit, p int) {
 	}
 }
 
-// matchHex matches u as the digits after \u, or a surrogate pair of them.
+// matchHex adds the end of u encoded as \u and hexadecimal digits, or as a surrogate pair.
 func (m *matching) matchHex(u *unit, p int) {
 	if u.r < 0 {
 		return
@@ -166,7 +166,7 @@ func (m *matching) matchHex(u *unit, p int) {
 	}
 }
 
-// matchDigits finds a number of n hexadecimal digits, in either case.
+// matchDigits matches the number v as n hexadecimal digits in either case.
 func (m *matching) matchDigits(v uint32, n, p int) (end int, ok bool) {
 	for i := n - 1; i >= 0; i-- {
 		if p == len(m.text) {
@@ -182,7 +182,7 @@ func (m *matching) matchDigits(v uint32, n, p int) (end int, ok bool) {
 	return p, true
 }
 
-// matchPercents finds the bytes of raw as a URL escapes them.
+// matchPercents matches the bytes of raw in URL encoding.
 func (m *matching) matchPercents(raw string, p int) (end int, ok bool) {
 	for i := range len(raw) {
 		if p == len(m.text) {
@@ -212,7 +212,7 @@ func (m *matching) matchPercent(b byte, p int) (end int, ok bool) {
 	return 0, false
 }
 
-// matchTail matches the secret's part of the text after base64 at p.
+// matchTail matches the last character of base64 that depends on the secret.
 func (m *matching) matchTail(t tail, p int) int {
 	if p == len(m.text) {
 		m.more = true

@@ -10,32 +10,32 @@ import (
 	"sync"
 )
 
-// Redacted replaces a secret in records that is known only by its form.
+// Redacted replaces a secret in a record that is recognised only by its form.
 const Redacted = "«redacted»"
 
-// A mark is «secret:NAME». In existing text, including accidental marks, each « is doubled: an odd
-// number of them belongs to a mark.
+// The parts of a mark, which is «secret:NAME». In other text, each « is doubled. So a mark follows
+// an odd number of «.
 const (
 	quote     = "«"
 	markWord  = "secret:"
 	markQuote = "»"
 )
 
-// Within Text, future marks are between bytes that no text contains.
+// The bytes around a future mark while Text works. No valid text contains these bytes.
 const (
 	opens  = "\xff"
 	closes = "\xfe"
 )
 
-// Record removes a run's known secrets, including later ones, from data that is stored and read
-// again. Each is replaced by a mark such as «secret:NAME» or, in another encoding,
-// «secret:NAME:url», from which Restore restores it exactly. A secret is found if it occurs
-// completely in one of the listed encodings. It is safe for concurrent use.
+// Record replaces the secrets of a run, including later ones, in data that is stored and decoded
+// again. Each secret is replaced by a mark such as «secret:NAME», or «secret:NAME:url» for another
+// encoding, from which Restore restores the exact bytes. A secret is found if it occurs completely
+// in one of the known encodings. A Record is safe for concurrent use.
 type Record struct {
-	mu     sync.Mutex // held while one is added
+	mu     sync.Mutex // guards the fields while a secret is added
 	marks  map[string]string
 	all    *strings.Replacer
-	forms  bool // secrets known by their form are removed, too
+	forms  bool // also replace secrets that are recognised by their form
 	redact []*regexp.Regexp
 }
 
@@ -43,8 +43,8 @@ func newRecord() *Record {
 	return &Record{marks: map[string]string{}, all: strings.NewReplacer()}
 }
 
-// ForJournal returns what removes the secrets that s knows from a journal, where everything can be
-// put back.
+// ForJournal returns a Record for a journal. It replaces the secrets in s by marks that can be
+// restored.
 func (s *Set) ForJournal() *Record {
 	r := newRecord()
 	s.mu.Lock()
@@ -56,15 +56,16 @@ func (s *Set) ForJournal() *Record {
 	return r
 }
 
-// ForTapes is like ForJournal for tapes and ledgers: there, secrets by form (see Tokens), the
-// values of headers with credentials, and matches of redact are replaced by Redacted for good.
+// ForTapes returns a Record for tapes and ledgers. In addition, it replaces secrets that are
+// recognised by their form (see Tokens), header values with credentials, and matches of redact.
+// These are replaced by Redacted and cannot be restored.
 func (s *Set) ForTapes(redact ...*regexp.Regexp) *Record {
 	r := s.ForJournal()
 	r.forms, r.redact = true, redact
 	return r
 }
 
-// add adds a secret in all its encodings.
+// add adds all encodings of a secret.
 func (r *Record) add(k knownSecret) {
 	name := k.name
 	if k.part != "" {
@@ -79,7 +80,7 @@ func (r *Record) add(k knownSecret) {
 	r.rebuild()
 }
 
-// Missing records that the value of a variable is unknown: its mark remains.
+// Missing adds a variable whose value is unknown, so that its mark remains a mark.
 func (r *Record) Missing(name string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -96,7 +97,7 @@ func (r *Record) addMark(text, name string) {
 	}
 }
 
-// rebuild rebuilds the replacer: of several matches at one place, the longest counts.
+// rebuild creates the replacer. If several encodings match at one position, the longest is used.
 func (r *Record) rebuild() {
 	var texts []string
 	for text := range r.marks {
@@ -110,7 +111,7 @@ func (r *Record) rebuild() {
 	r.all = strings.NewReplacer(pairs...)
 }
 
-// Text returns a text with marks in the place of secrets.
+// Text replaces the secrets in a text by marks.
 func (r *Record) Text(text string) string {
 	r.mu.Lock()
 	all := r.all
@@ -126,7 +127,7 @@ func (r *Record) Text(text string) string {
 	return text
 }
 
-// JSON returns a JSON text with marks in the place of secrets. Numbers stay as they are.
+// JSON replaces the secrets in a JSON text by marks. Numbers are unchanged.
 func (r *Record) JSON(text []byte) []byte {
 	if !json.Valid(text) {
 		return []byte(r.Text(string(text)))
@@ -151,13 +152,13 @@ func (r *Record) JSON(text []byte) []byte {
 	return out
 }
 
-// Restore restores the secrets in a text: value returns that of a variable. A mark without its
-// secret remains.
+// Restore replaces marks in a text by the secrets. value returns the value of a variable. A mark
+// whose variable has no value remains.
 func Restore(text string, value func(name string) (string, bool)) string {
 	return restore(text, value, func(v string) string { return v })
 }
 
-// RestoreJSON is Restore for a JSON text.
+// RestoreJSON is like Restore for a JSON text.
 func RestoreJSON(text []byte, value func(name string) (string, bool)) []byte {
 	if !bytes.Contains(text, []byte(quote)) {
 		return text
@@ -191,7 +192,7 @@ func restore(text string, value func(name string) (string, bool), within func(st
 	return b.String() + text
 }
 
-// countQuotes counts the « with which a text begins.
+// countQuotes returns the number of « at the start of a text, and the rest of the text.
 func countQuotes(text string) (n int, rest string) {
 	for rest = text; strings.HasPrefix(rest, quote); rest = rest[len(quote):] {
 		n++
@@ -199,7 +200,8 @@ func countQuotes(text string) (n int, rest string) {
 	return n, rest
 }
 
-// quoteMarks quotes the marks of a text, and doubles each « that could be read as a part of one.
+// quoteMarks adds quotes to the marks of a text, and doubles each « that could be read as part of a
+// mark.
 func quoteMarks(text string) string {
 	if !strings.Contains(text, opens) && !strings.Contains(text, quote+markWord) {
 		return text
@@ -226,7 +228,7 @@ func quoteMarks(text string) string {
 	return b.String()
 }
 
-// indexOf returns where the next « or mark begins; -1 when there is none.
+// indexOf returns the offset of the next « or mark, or -1.
 func indexOf(text string) int {
 	a, b := strings.Index(text, quote), strings.Index(text, opens)
 	if a < 0 || b >= 0 && b < a {
@@ -251,7 +253,7 @@ func decodeMark(mark string, value func(name string) (string, bool)) (string, bo
 	return v, ok
 }
 
-// Patterns for headers with credentials: a name next to its value, and members of `headers`.
+// Patterns for header fields with credentials: a name next to its value, and members of `headers`.
 const (
 	jsonString = `"(?:[^"\\]|\\.)*"`
 	headerName = `"(?i:authorization|cookie|x-api-key)"`
@@ -265,7 +267,7 @@ var (
 	headerValues = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(` + headerName + `\s*:\s*)` + jsonString) })
 )
 
-// withoutHeaders removes the values of such headers from a text of JSON.
+// withoutHeaders removes the values of such header fields from JSON.
 func withoutHeaders(text string) string {
 	const instead = `${1}"` + Redacted + `"`
 	if strings.Contains(text, `"value"`) {

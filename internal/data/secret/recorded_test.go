@@ -47,10 +47,10 @@ func TestForTapes(t *testing.T) {
 	} {
 		got := r.Text(c.text)
 		if got != c.recorded {
-			t.Errorf("%q is recorded as %q, want %q", c.text, got, c.recorded)
+			t.Errorf("recorded form of %q = %q, want %q", c.text, got, c.recorded)
 		}
 		if back := Restore(got, secrets); back != c.text {
-			t.Errorf("%q is restored as %q", c.text, back)
+			t.Errorf("restored form of %q = %q", c.text, back)
 		}
 	}
 	for _, c := range []struct{ text, recorded string }{
@@ -61,18 +61,18 @@ func TestForTapes(t *testing.T) {
 		{`{"line":"{\"headers\":{\"cookie\":\"a\"}}"}`, `{"line":"{\"headers\":{\"cookie\":\"«redacted»\"}}"}`},
 	} {
 		if got := string(r.JSON([]byte(c.text))); got != c.recorded {
-			t.Errorf("%s\nis recorded as %s\nwant           %s", c.text, got, c.recorded)
+			t.Errorf("recorded form of %s\n= %s\nwant %s", c.text, got, c.recorded)
 		}
 	}
 	if got := string(s.ForJournal().JSON([]byte(`{"a":"Bearer abcdefgh12345678","b":"hunter-two"}`))); got != `{"a":"Bearer abcdefgh12345678","b":"«secret:A_KEY»"}` {
-		t.Errorf("kept: %s", got)
+		t.Errorf("the tape contains a secret: %s", got)
 	}
 	if got := s.Text("Bearer abcdefgh12345678 hunter-two"); got != "Bearer abcdefgh12345678 ***A_KEY***" {
 		t.Error(got)
 	}
 }
 
-// TestMissing: the mark of a secret that is not there is recorded as that mark again.
+// TestMissing checks that the mark of an unknown secret is recorded as the same mark.
 func TestMissing(t *testing.T) {
 	r := (&Set{}).ForTapes()
 	r.Missing("GONE")
@@ -80,13 +80,13 @@ func TestMissing(t *testing.T) {
 		"«secret:GONE» «secret:GONE:url» «secret:OTHER»": "«secret:GONE» «secret:GONE:url» ««secret:OTHER»",
 	} {
 		if got := r.Text(text); got != want {
-			t.Errorf("%q: got %q, want %q", text, got, want)
+			t.Errorf("recorded form of %q = %q, want %q", text, got, want)
 		}
 	}
 }
 
-// TestJournalTextIsRestored checks that stored text is restored exactly, with any text around
-// secrets and all encodings, and that it contains no secret.
+// TestJournalTextIsRestored checks that stored texts contain no secret in any encoding, and are
+// restored exactly, whatever text is around the secrets.
 func TestJournalTextIsRestored(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		secrets := map[string]string{"A": rapid.StringMatching(`[ -~é]{6,9}`).Draw(t, "A"), "B": rapid.StringMatching(`[a-c"]{6,7}`).Draw(t, "B")}
@@ -106,11 +106,11 @@ func TestJournalTextIsRestored(t *testing.T) {
 		r := s.ForJournal()
 		cleaned := r.Text(text)
 		if back := Restore(cleaned, values(secrets)); back != text {
-			t.Fatalf("%q is stored as %q and restored as %q", text, cleaned, back)
+			t.Fatalf("stored form of %q = %q, restored form = %q", text, cleaned, back)
 		}
 		whole, _ := json.Marshal(map[string]any{"text": text, "n": 1234567})
 		if back := RestoreJSON(r.JSON(whole), values(secrets)); !same(back, whole) {
-			t.Fatalf("%s is restored as %s", whole, back)
+			t.Fatalf("restored form of the JSON of %s = %s", whole, back)
 		}
 	})
 }

@@ -1,9 +1,10 @@
-// Package secret holds the secrets that a run knows, mostly keys, and removes them from whatever is
-// shown, logged or stored: providers, proxies and subprocesses may repeat them in their responses.
+// Package secret contains the secrets of a run, mostly API keys, and removes them from everything
+// that is displayed, logged or stored. Providers, proxies and subprocesses may repeat secrets in
+// their responses.
 //
-// It finds a secret as it is, in the encodings of JSON, URLs and base64, and also when it is split
-// over several pieces of text, and replaces it by a mark with its name. It does not find texts
-// derived from a secret, such as a hash.
+// A secret is found in plain text, in JSON, URL and base64 encoding, and if it is split over
+// several pieces of text. It is replaced by a mark with its name. Texts derived from a secret, such
+// as a hash, are not found.
 package secret
 
 import (
@@ -14,35 +15,35 @@ import (
 	"sync/atomic"
 )
 
-// MinLength is the least length of a secret, in bytes. Shorter ones would be
-// found in ordinary words.
+// MinLength is the minimum length of a secret in bytes. Shorter texts would occur in ordinary
+// words.
 const MinLength = 6
 
-// Set is the secrets of a run. A nil Set knows none. It is safe for concurrent use.
+// Set contains the secrets of a run. A nil Set is empty. It is safe for concurrent use.
 type Set struct {
 	mu      sync.Mutex // guards secrets and records
 	secrets []knownSecret
-	records []*Record              // records that receive each added secret
-	find    atomic.Pointer[finder] // nil while none is known
+	records []*Record              // receive each secret that is added
+	find    atomic.Pointer[finder] // nil if there are no secrets
 }
 
-// knownSecret is a secret with the name of its variable; part names the part of the variable's
-// value, "" for the whole.
+// knownSecret is a secret with the name of its variable. part is the name of a part of the
+// variable's value; "" means the whole value.
 type knownSecret struct{ name, value, part string }
 
-// Mark returns the text that replaces the secret in the variable name.
+// Mark returns the text that replaces the secret in a variable.
 func Mark(name string) string { return "***" + name + "***" }
 
-// marks matches the replacements of secrets: in displayed text, in arguments that a schema marks as
-// secret, and in tapes and ledgers.
+// marks matches the texts that replace secrets: in displayed text, in arguments that a schema
+// declares as secret, and on tapes and in ledgers.
 var marks = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`\*\*\*[A-Za-z0-9_]+\*\*\*|\[redacted:|«(?:redacted|secret:)`)
 })
 
-// HasMark reports whether a mark replaces a secret somewhere in text.
+// HasMark reports whether a text contains a mark.
 func HasMark(text string) bool { return marks().MatchString(text) }
 
-// words are the parts of variable names that suggest a secret value.
+// words contains the parts of variable names that suggest a secret value.
 var words = []string{"KEY", "TOKEN", "SECRET", "PASS", "CREDENTIAL", "AUTH"}
 
 // IsSecretName reports whether the name of an environment variable suggests that its value is
@@ -52,8 +53,8 @@ func IsSecretName(name string) bool {
 	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(name, w) })
 }
 
-// Add adds the value of a variable, without the white space around it. A value
-// shorter than MinLength is ignored.
+// Add adds the value of a variable, without surrounding white space. It ignores a value shorter
+// than MinLength.
 func (s *Set) Add(name, value string) { s.add(name, value, "") }
 
 func (s *Set) add(name, value, part string) {
@@ -73,7 +74,7 @@ func (s *Set) add(name, value, part string) {
 	}
 }
 
-// Each calls f with every secret that is known now, and the variable that holds it.
+// Each calls f with each secret and the name of its variable.
 func (s *Set) Each(f func(name, value string)) {
 	s.mu.Lock()
 	all := slices.Clone(s.secrets)
@@ -83,8 +84,8 @@ func (s *Set) Each(f func(name, value string)) {
 	}
 }
 
-// AddFromEnviron adds the values of the variables of an environment ("NAME=value") whose
-// names suggest that they are secret.
+// AddFromEnviron adds the values of the environment variables ("NAME=value") whose names suggest
+// that they are secret.
 func (s *Set) AddFromEnviron(environ []string) {
 	for _, v := range environ {
 		if name, value, ok := strings.Cut(v, "="); ok && IsSecretName(name) {
@@ -93,8 +94,8 @@ func (s *Set) AddFromEnviron(environ []string) {
 	}
 }
 
-// AddHeader adds the value of a header and, when the value begins with a scheme,
-// the credentials after it: the token of "Bearer …", the password of "Basic …".
+// AddHeader adds the value of a header field. If the value begins with a scheme, it also adds the
+// credentials after it: the token of "Bearer …", or the password of "Basic …".
 func (s *Set) AddHeader(name, value string) {
 	s.Add(name, value)
 	for _, p := range parts {
@@ -102,7 +103,7 @@ func (s *Set) AddHeader(name, value string) {
 	}
 }
 
-// Empty reports whether no secret is known.
+// Empty reports whether the set contains no secrets.
 func (s *Set) Empty() bool { return s == nil || s.find.Load() == nil }
 
 // Text returns text with each secret replaced by a mark.

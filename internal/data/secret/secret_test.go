@@ -44,12 +44,13 @@ func TestText(t *testing.T) {
 		{"a part", key[:len(key)-1], key[:len(key)-1]},
 	} {
 		if got := one(key).Text(c.text); got != c.want {
-			t.Errorf("%s: %s gave %s, want %s", c.name, c.text, got, c.want)
+			t.Errorf("%s: Text(%s) = %s, want %s", c.name, c.text, got, c.want)
 		}
 	}
 }
 
-// Base64 of a longer text holds the secret at any of three places in a group.
+// TestBase64WithinAText checks that a secret is found in base64 at each of the three positions in a
+// group.
 func TestBase64WithinAText(t *testing.T) {
 	const key = "a+secret?~key"
 	for before := range 4 {
@@ -57,7 +58,7 @@ func TestBase64WithinAText(t *testing.T) {
 			text := strings.Repeat("<", before) + key + strings.Repeat(">", after)
 			for _, e := range []*base64.Encoding{base64.StdEncoding, base64.URLEncoding, base64.RawStdEncoding} {
 				if got := one(key).Text(e.EncodeToString([]byte(text))); !strings.Contains(got, "***KEY***") || len(got) > 9+4+4+4 {
-					t.Errorf("%s: %s", text, got)
+					t.Errorf("Text of the base64 of %s = %s", text, got)
 				}
 			}
 		}
@@ -70,7 +71,7 @@ func TestOtherTextIsUnchanged(t *testing.T) {
 	s.Add("FIVE", "12345")
 	s.Add("BLANK", "   \n 1 \n  ")
 	if !s.Empty() {
-		t.Error("a value below six bytes is a secret")
+		t.Error("a value of less than six bytes counts as a secret")
 	}
 	if got := s.Text("Bank_pay 12345"); got != "Bank_pay 12345" {
 		t.Error(got)
@@ -105,7 +106,7 @@ func TestIsSecretName(t *testing.T) {
 		"HOME": false, "PATH": false, "LANG": false,
 	} {
 		if IsSecretName(name) != want {
-			t.Errorf("%s: %v", name, !want)
+			t.Errorf("IsSecretName(%s) = %v", name, !want)
 		}
 	}
 }
@@ -121,12 +122,13 @@ func TestJSON(t *testing.T) {
 		`{"a":"<b>"}`:                                         `{"a":"<b>"}`,
 	} {
 		if got := string(s.JSON([]byte(in))); got != want {
-			t.Errorf("%s gave %s, want %s", in, got, want)
+			t.Errorf("JSON(%s) = %s, want %s", in, got, want)
 		}
 	}
 }
 
-// TestStreamHoldsBackOnlyPossibleSecrets checks that other text is passed on at once.
+// TestStreamHoldsBackOnlyPossibleSecrets checks that a stream returns a text at once unless it may
+// be the start of a secret.
 func TestStreamHoldsBackOnlyPossibleSecrets(t *testing.T) {
 	s := one("sk-123456")
 	x := s.Stream()
@@ -136,7 +138,7 @@ func TestStreamHoldsBackOnlyPossibleSecrets(t *testing.T) {
 	}
 	got = append(got, x.Rest())
 	if want := []string{"hello ", "so, ", "", "***KEY*** is ", "", "sk-1"}; fmt.Sprint(got) != fmt.Sprint(want) {
-		t.Errorf("%q, want %q", got, want)
+		t.Errorf("output of the stream = %q, want %q", got, want)
 	}
 }
 
@@ -153,7 +155,7 @@ func TestWriter(t *testing.T) {
 	}
 }
 
-// disguise writes text with each character escaped in a way of its own.
+// disguise escapes each character of a text in a random way.
 func disguise(text string, r *rand.Rand) string {
 	switch r.IntN(8) {
 	case 0:
@@ -172,7 +174,7 @@ func disguise(text string, r *rand.Rand) string {
 		return url.QueryEscape(text)
 	}
 	var b strings.Builder
-	backslash := []string{`\`, `\\`, `\\\\`}[r.IntN(3)] // the same in all of a text
+	backslash := []string{`\`, `\\`, `\\\\`}[r.IntN(3)] // one text always uses the same number of backslashes
 	for _, u := range units(text) {
 		switch n := r.IntN(5); {
 		case u.raw == `\` && n > 1:
@@ -194,8 +196,8 @@ func disguise(text string, r *rand.Rand) string {
 	return b.String()
 }
 
-// FuzzSecret checks that no secret passes, in any encoding and with any cut of the text. A text
-// without the secret is unchanged.
+// FuzzSecret checks that no secret remains in a text, in any encoding and for any split into
+// pieces. A text without the secret must not change.
 func FuzzSecret(f *testing.F) {
 	f.Add("sk-proj/a+b=c", "the key ", " is wrong", uint64(1))
 	f.Add(`\\\\"\n\u0073`, `\`, `\`, uint64(2))
@@ -207,7 +209,7 @@ func FuzzSecret(f *testing.F) {
 	f.Fuzz(func(t *testing.T, key, before, after string, seed uint64) {
 		key = strings.TrimSpace(key)
 		if len(key) < MinLength || len(key) > 200 || strings.Contains(key, "*") {
-			return // the mark itself would contain it
+			return // the mark itself would contain the secret
 		}
 		r := rand.New(rand.NewPCG(seed, 1))
 		s := one(key)
@@ -215,26 +217,26 @@ func FuzzSecret(f *testing.F) {
 		text := before + hidden + after
 		got := s.Text(text)
 		if strings.Contains(got, hidden) || strings.Contains(got, key) {
-			t.Fatalf("%q comes through in %q as %q", key, text, got)
+			t.Fatalf("the secret %q in %q was not removed: %q", key, text, got)
 		}
 		if inPieces := cleanInPieces(s, text, r); inPieces != got {
-			t.Fatalf("%q in pieces gave %q, whole %q", text, inPieces, got)
+			t.Fatalf("cleaned form of %q in pieces = %q, at once = %q", text, inPieces, got)
 		}
 		if utf8.ValidString(text) && utf8.ValidString(key) {
 			doc, _ := json.Marshal(map[string]string{"a": text})
 			clean := s.JSON(doc)
 			var back map[string]string
 			if err := json.Unmarshal(clean, &back); err != nil || back["a"] != got {
-				t.Fatalf("%s became %s: %v", doc, clean, err)
+				t.Fatalf("JSON(%s) = %s, error %v", doc, clean, err)
 			}
 		}
 		if plain := without(key, before+after); s.Text(plain) != plain || cleanInPieces(s, plain, r) != plain {
-			t.Fatalf("%q without %q was changed to %q", plain, key, s.Text(plain))
+			t.Fatalf("%q does not contain %q, but was changed to %q", plain, key, s.Text(plain))
 		}
 	})
 }
 
-// cleanInPieces cleans a text in pieces.
+// cleanInPieces passes a text to a stream in random pieces.
 func cleanInPieces(s *Set, text string, r *rand.Rand) string {
 	var b strings.Builder
 	x := s.Stream()
@@ -246,8 +248,8 @@ func cleanInPieces(s *Set, text string, r *rand.Rand) string {
 	return b.String() + x.Rest()
 }
 
-// without removes the characters that key, its base64 and its escapes may contain from text, so
-// that text cannot contain them.
+// without removes all characters from text that key, its base64 and its escapes may contain, so
+// that the result cannot contain key.
 func without(key, text string) string {
 	return strings.Map(func(r rune) rune {
 		if r == utf8.RuneError || r < 0x80 && r != '\n' && r != '.' || strings.ContainsRune(key, r) {
@@ -257,14 +259,14 @@ func without(key, text string) string {
 	}, text)
 }
 
-// TestManyBackslashes checks that a text that consists of beginnings of secrets takes no longer
-// than others.
+// TestManyBackslashes cleans texts in which a secret seems to begin at every position. A quadratic
+// search would time out.
 func TestManyBackslashes(t *testing.T) {
 	s := one(strings.Repeat(`\`, 100) + "x")
 	s.Add("PERCENT", strings.Repeat("%25", 30)+"x")
 	for _, text := range []string{strings.Repeat(`\`, 5000), strings.Repeat("%25", 3000), strings.Repeat(`\u005c`, 1000)} {
 		if got := s.Text(text); got != text {
-			t.Errorf("%.20s… was changed", text)
+			t.Errorf("Text changed %.20s…, which contains no secret", text)
 		}
 	}
 }
@@ -278,7 +280,7 @@ func BenchmarkText(b *testing.B) {
 	b.SetBytes(int64(len(text)))
 	for b.Loop() {
 		if s.Text(text) != text {
-			b.Fatal("changed")
+			b.Fatal("Text changed a text without secrets")
 		}
 	}
 }

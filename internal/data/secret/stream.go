@@ -2,17 +2,17 @@ package secret
 
 import "io"
 
-// Stream cleans a text that arrives in pieces. An end that may be the beginning of a secret is held
-// back until the next piece. It is not safe for concurrent use.
+// Stream replaces the secrets in a text that arrives in pieces. If the end of a piece may be the
+// start of a secret, it is held back until the next piece. A Stream is not safe for concurrent use.
 type Stream struct {
 	set  *Set
 	rest string
 }
 
-// Stream begins a text.
+// Stream returns a Stream for a new text.
 func (s *Set) Stream() *Stream { return &Stream{set: s} }
 
-// Next adds a piece and returns the text that is ready.
+// Next adds a piece, and returns the text that cannot be part of a secret any more.
 func (t *Stream) Next(piece string) string {
 	if t.rest == "" && t.set.Empty() {
 		return piece
@@ -22,15 +22,15 @@ func (t *Stream) Next(piece string) string {
 	return out
 }
 
-// Rest ends the text and returns the held-back part.
+// Rest ends the text and returns the part that was held back.
 func (t *Stream) Rest() string {
 	out := t.set.Text(t.rest)
 	t.rest = ""
 	return out
 }
 
-// Writer returns a writer that cleans what it writes to w. Close writes the held-back part; it does
-// not close w.
+// Writer returns a writer that writes to w with secrets replaced. Close writes the part that was
+// held back, and does not close w.
 func (s *Set) Writer(w io.Writer) io.WriteCloser { return &writer{s.Stream(), w} }
 
 type writer struct {

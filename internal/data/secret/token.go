@@ -7,15 +7,15 @@ import (
 	"sync"
 )
 
-// Form is a format of secrets that identifies them.
+// Form is a format by which secrets are recognised.
 type Form struct {
-	Name   string   // as in the manual
-	Begins []string // every token of the form contains one of these
+	Name   string   // name in the manual
+	Begins []string // each token of the form contains one of these texts
 	expr   string
-	random bool // the part after the prefix has a digit or an upper-case letter: words have none
+	random bool // the part after the prefix contains a digit or an upper-case letter, unlike ordinary words
 }
 
-// Forms lists the formats by which secrets are recognised.
+// Forms contains the formats by which secrets are recognised.
 var Forms = []Form{
 	{"`sk-…`", []string{"sk-"}, `sk-[A-Za-z0-9_-]{8,}`, true},
 	{"`sk_live_…`, `pk_test_…`", []string{"k_live_", "k_test_"}, `[sprk]k_(?:live|test)_[A-Za-z0-9]{8,}`, false},
@@ -32,11 +32,11 @@ var Forms = []Form{
 	{"private keys (PEM)", []string{"PRIVATE KEY"}, `-----BEGIN [A-Z ]*PRIVATE KEY-----` + pemBody + `(?:-----END [A-Z ]*PRIVATE KEY-----)?`, false},
 }
 
-// pemBody matches lines of base64 and a key's two headers, so that other text does not count as
-// part of a key whose end is missing.
+// pemBody matches lines of base64 and the two header fields of a key. It stops at other text, so
+// that such text does not count as part of a key whose end is missing.
 const pemBody = `(?:\\[nrt]|[\r\n][ \t]*|[A-Za-z0-9+/=]|Proc-Type: [0-9]+,[A-Z]+|DEK-Info: [A-Za-z0-9,-]+)*`
 
-// tokens matches all forms, each in a group of its own.
+// tokens matches all forms. Each form is a group.
 var tokens = sync.OnceValue(func() *regexp.Regexp {
 	var all []string
 	for _, f := range Forms {
@@ -49,9 +49,9 @@ var tokens = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(strings.Join(all, "|"))
 })
 
-// Tokens returns the byte offsets, start and end, of each part of a text that is a
-// secret by its form. A text without the beginning of any form needs no expression,
-// which takes longer to compile than a manifest takes to be read.
+// Tokens returns the start and end offsets of the parts of a text that have the form of a secret. A
+// text that contains the start of no form is not matched with the expression, because compiling the
+// expression takes longer than reading a manifest.
 func Tokens(text string) [][]int {
 	if !slices.ContainsFunc(Forms, func(f Form) bool {
 		return slices.ContainsFunc(f.Begins, func(s string) bool { return strings.Contains(text, s) })
@@ -69,7 +69,7 @@ func Tokens(text string) [][]int {
 	return found
 }
 
-// isRandom reports whether what follows a token's prefix has a digit or an upper-case letter.
+// isRandom reports whether a token contains a digit or an upper-case letter after its prefix.
 func isRandom(token string) bool {
 	_, rest, _ := strings.Cut(token, "-")
 	if _, after, ok := strings.Cut(token, " "); ok {
@@ -78,7 +78,7 @@ func isRandom(token string) bool {
 	return strings.ContainsFunc(rest, func(c rune) bool { return '0' <= c && c <= '9' || 'A' <= c && c <= 'Z' })
 }
 
-// WithoutTokens returns text with a mark in the place of each part that is a secret by its form.
+// WithoutTokens replaces each part of a text that has the form of a secret by mark.
 func WithoutTokens(text, mark string) string {
 	all := Tokens(text)
 	if all == nil {
@@ -93,5 +93,5 @@ func WithoutTokens(text, mark string) string {
 	return b.String() + text[from:]
 }
 
-// IsToken reports whether something in text is a secret by its form.
+// IsToken reports whether a text contains a part that has the form of a secret.
 func IsToken(text string) bool { return Tokens(text) != nil }

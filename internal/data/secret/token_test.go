@@ -27,7 +27,7 @@ func TestTokens(t *testing.T) {
 			got = append(got, text[at[0]:at[1]])
 		}
 		if fmt.Sprint(got) != want || IsToken(text) != (got != nil) {
-			t.Errorf("%s: %v", text, got)
+			t.Errorf("Tokens(%s) = %v", text, got)
 		}
 	}
 }

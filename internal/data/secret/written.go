@@ -10,14 +10,14 @@ import (
 	"strings"
 )
 
-// writing is an encoding of a secret or of a part of it. A mark of a Record names it, so that the
-// exact bytes can be restored.
+// writing is an encoding of a secret or of a part of it. The mark of a Record contains its name, so
+// that the exact bytes can be restored.
 type writing struct {
-	name  string // follows the secret's name and a colon
+	name  string // follows the name of the variable and a colon
 	write func(value string) string
 }
 
-// writings lists the encodings. If two yield the same text, the first counts.
+// writings contains the encodings. If two produce the same text, the first is used.
 var writings = []writing{
 	{"url", url.QueryEscape},
 	{"base64", inBase64(base64.StdEncoding)},
@@ -38,19 +38,19 @@ func inBase64(e *base64.Encoding) func(string) string {
 	return func(v string) string { return e.EncodeToString([]byte(v)) }
 }
 
-// parts are the parts of a header's value that are secrets of their own.
+// parts contains the parts of a header value that are secrets too.
 var parts = []writing{
 	{"credentials", credentialsOf},
 	{"password", passwordOf},
 }
 
-// credentialsOf returns the text after the name of a scheme, or "".
+// credentialsOf returns the text after the scheme, or "".
 func credentialsOf(header string) string {
 	_, credentials, _ := strings.Cut(strings.TrimSpace(header), " ")
 	return strings.TrimSpace(credentials)
 }
 
-// passwordOf returns the password of "Basic …"; "" without one.
+// passwordOf returns the password of "Basic …", or "".
 func passwordOf(header string) string {
 	scheme, _, _ := strings.Cut(strings.TrimSpace(header), " ")
 	pair, err := base64.StdEncoding.DecodeString(credentialsOf(header))
@@ -61,7 +61,7 @@ func passwordOf(header string) string {
 	return password
 }
 
-// component returns a text as JavaScript's encodeURIComponent writes it.
+// component encodes a text like JavaScript's encodeURIComponent.
 func component(text string) string {
 	return strings.NewReplacer("+", "%20", "%21", "!", "%27", "'", "%28", "(", "%29", ")", "%2A", "*").Replace(url.QueryEscape(text))
 }
@@ -70,16 +70,17 @@ func lowerHex(text string) string {
 	return regexp.MustCompile(`%[0-9A-F]{2}`).ReplaceAllStringFunc(text, strings.ToLower)
 }
 
-// inJSON returns a text within a text of JSON.
+// inJSON returns the content of a JSON string for a text. html means that HTML characters are
+// escaped.
 func inJSON(text string, html bool) string {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(html)
-	_ = e.Encode(text) // a text always has JSON
+	_ = e.Encode(text) // a text can always be encoded
 	return b.String()[1 : b.Len()-2]
 }
 
-// ascii is like inJSON with other characters than ASCII escaped.
+// ascii is like inJSON, and also escapes all characters that are not ASCII.
 func ascii(text string) string {
 	var b strings.Builder
 	for _, c := range inJSON(text, false) {
@@ -96,7 +97,7 @@ func ascii(text string) string {
 	return b.String()
 }
 
-// wayNamed finds a way by its name.
+// wayNamed returns the encoding with a name.
 func wayNamed(name string) (func(string) string, bool) {
 	for _, table := range [][]writing{writings, parts} {
 		for _, w := range table {

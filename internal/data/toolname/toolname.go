@@ -9,7 +9,8 @@ import (
 	"strings"
 )
 
-// MaxLength is how long a name may be, which is what every model provider takes.
+// MaxLength is the maximum length of a tool name. Every model provider accepts names of this
+// length.
 const MaxLength = 64
 
 // Check returns an error if a text is not a valid tool name. A name is a letter or `_`, followed by
@@ -31,13 +32,13 @@ func Check(name string) error {
 	return nil
 }
 
-// Ref names a tool, or one version of it.
+// Ref identifies a tool or one of its versions.
 type Ref struct {
 	Name    string
-	Version int // 0: the highest there is
+	Version int // version number; 0 means the highest version
 }
 
-// ParseRef reads "x" or "x@2".
+// ParseRef parses "x" or "x@2".
 func ParseRef(text string) (Ref, error) {
 	name, version, exact := strings.Cut(text, "@")
 	if err := Check(name); err != nil || !exact {
@@ -50,7 +51,7 @@ func ParseRef(text string) (Ref, error) {
 	return Ref{name, n}, nil
 }
 
-// String returns the text that ParseRef reads.
+// String formats a Ref for ParseRef.
 func (r Ref) String() string {
 	if r.Version == 0 {
 		return r.Name
@@ -58,10 +59,10 @@ func (r Ref) String() string {
 	return r.Name + "@" + strconv.Itoa(r.Version)
 }
 
-// category begins a filter that chooses by category.
+// category is the prefix of a filter that selects tools by category.
 const category = "category:"
 
-// CheckFilter returns why a text chooses no tools, or nil if it is "x", "x@2" or "category:c".
+// CheckFilter returns an error unless a text is a filter: "x", "x@2" or "category:c".
 func CheckFilter(text string) error {
 	if c, ok := strings.CutPrefix(text, category); ok {
 		if c == "" {
