@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestAllocations: what the most frequent operations on strings and blocks
-// allocate.
+// TestAllocations checks the number of allocations of the most frequent operations on Strings and
+// blocks.
 func TestAllocations(t *testing.T) {
 	ascii, wide := String("abcdef").Str(), String("äbcdef").Str()
 	short, long := String("short").Str(), String(strings.Repeat("x", 300)).Str()

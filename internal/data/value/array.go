@@ -4,25 +4,24 @@ import (
 	"unsafe"
 )
 
-// Repr is how an array stores its elements: a run-time fact, not a static type.
-// The first element decides it. An element of another kind converts the array to
-// ReprSlots, once.
+// Repr is the representation of an array's elements in memory. It is a property of the value and
+// not of the static type. The first element determines it. An element of another kind converts the
+// array to ReprSlots.
 type Repr = uint16
 
-// The representations, in Head.Sub.
+// The representations. Head.Sub contains the representation of an array.
 const (
 	ReprEmpty  Repr = iota // no elements and no memory
 	ReprInts               // int64
 	ReprFloats             // float64
 	ReprBools              // bool, one byte
 	ReprSlots              // Slot
-	ReprStrs               // Str: the Strings themselves, see texts.go
+	ReprStrs               // the String objects themselves; see texts.go
 )
 
-// Array is an array. Data points to memory for Cap elements of the
-// representation's size; the first Len are in use. An array made by Part may
-// share the memory of another one: its Cap is then the number of elements in all
-// of that memory.
+// Array is an array. Data points to memory for Cap elements in the array's representation, of which
+// the first Len are in use. An array created by Part may share the memory of another array. Its Cap
+// is then the number of elements in that whole memory.
 type Array struct {
 	Head
 	Data unsafe.Pointer
@@ -30,17 +29,17 @@ type Array struct {
 	Cap  int
 }
 
-// NewArray makes an empty array.
+// NewArray returns an empty array.
 func NewArray() *Array { return &Array{Head: Head{Kind: KindArray}} }
 
-// ArrayOf makes an array of copies of slots.
+// ArrayOf returns an array with copies of slots.
 func ArrayOf(slots ...Slot) Slot {
 	a := NewArray()
 	a.fill(slots)
 	return a.Slot()
 }
 
-// MakeArray makes an array of n zeros of a representation, which is not ReprStrs.
+// MakeArray returns an array of n zero elements in a representation other than ReprStrs.
 func MakeArray(repr Repr, n int) *Array {
 	a := NewArray()
 	a.Sub = repr
@@ -50,7 +49,7 @@ func MakeArray(repr Repr, n int) *Array {
 	return a
 }
 
-// IntArray returns an array of Ints that takes ownership of v.
+// IntArray returns an array of Ints and takes ownership of v.
 func IntArray(v []int64) Slot {
 	a := NewArray()
 	if len(v) > 0 {
@@ -59,11 +58,11 @@ func IntArray(v []int64) Slot {
 	return a.Slot()
 }
 
-// stringChunk is the number of an array's Strings that share one allocation. All
-// of them stay in memory as long as one of them is used.
+// stringChunk is the number of Strings of an array that share one allocation. All of them stay in
+// memory while one of them is in use.
 const stringChunk = 64
 
-// StringArray makes an array of Strings.
+// StringArray returns an array of Strings.
 func StringArray(v []string) Slot {
 	slots := make([]Slot, len(v))
 	var c chunk
@@ -73,18 +72,19 @@ func StringArray(v []string) Slot {
 	return newSlotArray(slots).Slot()
 }
 
-// filled is an array with its elements and what they refer to, in one
-// allocation, not three.
+// filled is an array with its elements and the objects to which they refer, in one allocation
+// instead of three.
 type filled[S, T any] struct {
 	Array
 	slots   S
 	objects T
 }
 
-// chunk is room for the next of many Strings.
+// chunk is memory for the next Strings of an array.
 type chunk []Str
 
-// newString returns a String; left is the number of Strings still to come, including it.
+// newString returns a String. left is the number of Strings that are still to be created, including
+// this one.
 func (c *chunk) newString(s string, left int) Slot {
 	if len(s) < 2 {
 		return String(s)
@@ -98,7 +98,7 @@ func (c *chunk) newString(s string, left int) Slot {
 	return Slot{0, unsafe.Pointer(x)}
 }
 
-// newSlotArray makes an array of slots that are no scalars, taking them over.
+// newSlotArray returns an array of slots that are not scalars, and takes ownership of v.
 func newSlotArray(v []Slot) *Array {
 	a := NewArray()
 	if len(v) > 0 {
@@ -107,14 +107,14 @@ func newSlotArray(v []Slot) *Array {
 	return a
 }
 
-// SlotArray returns an array of values other than Int, Float or Bool, and takes ownership of the
-// slice.
+// SlotArray returns an array of values other than Int, Float or Bool, and takes ownership of v.
 func SlotArray(v []Slot) Slot { return newSlotArray(v).Slot() }
 
 // Slot returns the array as a value.
 func (a *Array) Slot() Slot { return Slot{0, unsafe.Pointer(a)} }
 
-// Array returns the array in s, or nil when s is none. Its representation is never ReprStrs.
+// Array returns the array in s, or nil for other values. The representation of the result is never
+// ReprStrs.
 func (s Slot) Array() *Array {
 	if s.Kind() != KindArray {
 		return nil
@@ -126,8 +126,7 @@ func (s Slot) Array() *Array {
 	return a
 }
 
-// fill sets an empty array to copies of slots, in the representation that
-// fits them all.
+// fill sets an empty array to copies of slots, in a representation that is valid for all of them.
 func (a *Array) fill(slots []Slot) {
 	if len(slots) == 0 {
 		return
@@ -181,8 +180,8 @@ func (a *Array) setSlots(v []Slot) {
 	a.Sub, a.Data, a.Len, a.Cap = ReprSlots, unsafe.Pointer(unsafe.SliceData(v)), len(v), cap(v)
 }
 
-// Ints returns the elements of an array of Ints: the array's own memory, no copy. The
-// representation must be ReprInts. Floats, Bools and Slots do the same for theirs.
+// Ints returns the elements of an array of Ints without copying them. The representation must be
+// ReprInts. Floats, Bools and Slots return the elements of other representations.
 func (a *Array) Ints() []int64 { return unsafe.Slice((*int64)(a.Data), a.Len) }
 
 // Floats returns the elements of an array of Floats.
@@ -210,7 +209,7 @@ func (a *Array) At(i int) Slot {
 	return *(*Slot)(unsafe.Add(a.Data, uintptr(i)*SlotSize))
 }
 
-// Set makes s element i, which must be in range; the caller owns the array.
+// Set sets element i to s. i must be in range, and the caller must own the array.
 func (a *Array) Set(i int, s Slot) {
 	if uint(i) >= uint(a.Len) {
 		panic("value: array index out of range")
@@ -219,7 +218,7 @@ func (a *Array) Set(i int, s Slot) {
 	a.storeAt(i, s)
 }
 
-// storeAt stores s, which fits the representation, at i < Cap.
+// storeAt stores s, which must be valid for the representation, at index i < Cap.
 func (a *Array) storeAt(i int, s Slot) {
 	switch a.Sub {
 	case ReprInts, ReprFloats:
@@ -244,7 +243,7 @@ func reprOf(s Slot) Repr {
 	return ReprSlots
 }
 
-// convertFor converts the array, if need be, to a representation that s fits.
+// convertFor converts the array to a representation that is valid for s, if necessary.
 func (a *Array) convertFor(s Slot) {
 	switch want := reprOf(s); {
 	case a.Sub == want || a.Sub == ReprSlots:
@@ -259,7 +258,7 @@ func (a *Array) convertFor(s Slot) {
 	}
 }
 
-// Push appends s; the caller owns the array.
+// Push appends s. The caller must own the array.
 func (a *Array) Push(s Slot) {
 	a.convertFor(s)
 	if a.Len == a.Cap {
@@ -269,8 +268,8 @@ func (a *Array) Push(s Slot) {
 	a.Len++
 }
 
-// Reserve makes room for n more elements of the present representation; it does
-// nothing while an array has none (ReprEmpty). Capacity at least doubles.
+// Reserve ensures capacity for n more elements in the current representation. It does nothing if
+// the representation is ReprEmpty. The capacity at least doubles if it grows.
 func (a *Array) Reserve(n int) {
 	want := a.Len + n
 	if want <= a.Cap {
@@ -297,8 +296,8 @@ func (a *Array) Reserve(n int) {
 	}
 }
 
-// Pop removes the last element; ok is false when there is none. The caller owns
-// the array.
+// Pop removes and returns the last element. ok is false if there is none. The caller must own the
+// array.
 func (a *Array) Pop() (s Slot, ok bool) {
 	if a.Len == 0 {
 		return Nil, false
@@ -308,15 +307,16 @@ func (a *Array) Pop() (s Slot, ok bool) {
 	return s, true
 }
 
-// Truncate removes all elements after the first n, 0 <= n <= Len; the caller owns the array.
+// Truncate removes all elements after the first n, where 0 <= n <= Len. The caller must own the
+// array.
 func (a *Array) Truncate(n int) {
 	if a.Sub == ReprSlots {
-		clear(a.Slots()[n:]) // release the removed elements
+		clear(a.Slots()[n:]) // lets the garbage collector free the removed elements
 	}
 	a.Len = n
 }
 
-// Insert puts s before element i, 0 <= i <= Len; the caller owns the array.
+// Insert inserts s before element i, where 0 <= i <= Len. The caller must own the array.
 func (a *Array) Insert(i int, s Slot) {
 	a.Push(s)
 	last := a.At(a.Len - 1)
@@ -324,8 +324,8 @@ func (a *Array) Insert(i int, s Slot) {
 	a.storeAt(i, last)
 }
 
-// Remove removes element i, which must be in range. The caller owns the array. Removing the first
-// element moves no others, so that an array can serve as a queue.
+// Remove removes and returns element i, which must be in range. The caller must own the array.
+// Removing the first element does not move the others, so an array can be used as a queue.
 func (a *Array) Remove(i int) Slot {
 	s := a.At(i)
 	if i == 0 && a.Len > 1 {
@@ -337,8 +337,8 @@ func (a *Array) Remove(i int) Slot {
 	return s
 }
 
-// dropFirst removes the first element by moving Data to the second. There must
-// be a second one: Data must not point past the end of its memory.
+// dropFirst removes the first element by moving Data to the second. There must be a second element,
+// because Data must not point past the end of its memory.
 func (a *Array) dropFirst() {
 	size := unsafe.Sizeof(int64(0))
 	switch a.Sub {
@@ -346,14 +346,14 @@ func (a *Array) dropFirst() {
 		size = unsafe.Sizeof(false)
 	case ReprSlots:
 		size = unsafe.Sizeof(Slot{})
-		a.Slots()[0] = Nil // release the removed element
+		a.Slots()[0] = Nil // lets the garbage collector free the removed element
 	}
 	a.Data = unsafe.Add(a.Data, size)
 	a.Len--
 	a.Cap--
 }
 
-// move copies the elements [from, end) to at and after.
+// move copies the elements [from, end) to the elements from at on.
 func (a *Array) move(at, from, end int) {
 	switch a.Sub {
 	case ReprInts:
@@ -367,14 +367,14 @@ func (a *Array) move(at, from, end int) {
 	}
 }
 
-// minPart is the least number of elements for which memory is shared: fewer
-// are copied as quickly.
+// minPart is the minimum number of elements of a part that shares memory. Fewer elements are copied
+// as quickly.
 const minPart = 32
 
-// Part returns the elements from lo to hi (exclusive), which must be in range. It shares a's memory
-// if the part is at least half of that memory, and marks both arrays shared; a smaller part is
-// copied. Therefore a later write to one of the two copies at most twice the bytes that sharing
-// saved here, and a part uses at most twice its own memory.
+// Part returns the elements from lo to hi (exclusive), which must be in range. If the part is at
+// least half of a's memory, it shares that memory, and both arrays are marked as shared. A smaller
+// part is copied. So a later write to one of the arrays copies at most twice the bytes that sharing
+// has saved, and a part uses at most twice its own memory.
 func (a *Array) Part(lo, hi int) *Array {
 	n := hi - lo
 	if n < minPart || 2*n < a.Cap {
@@ -387,8 +387,8 @@ func (a *Array) Part(lo, hi int) *Array {
 	return &Array{Head: Head{Kind: KindArray, Flags: FlagShared, Sub: a.Sub}, Data: unsafe.Add(a.Data, lo*elementSize(a.Sub)), Len: n, Cap: a.Cap}
 }
 
-// Slice makes an array of the elements from lo to hi (exclusive), which must
-// be in range. Containers among them are marked shared.
+// Slice returns a copy of the elements from lo to hi (exclusive), which must be in range. It marks
+// containers among the elements as shared.
 func (a *Array) Slice(lo, hi int) *Array {
 	b := NewArray()
 	if lo == hi {
@@ -411,8 +411,8 @@ func (a *Array) Slice(lo, hi int) *Array {
 	return b
 }
 
-// Extend appends the elements of b and marks containers among them shared. The caller owns a; b may
-// be a itself.
+// Extend appends the elements of b and marks containers among them as shared. The caller must own
+// a; b may be a itself.
 func (a *Array) Extend(b *Array) {
 	n := b.Len
 	if n == 0 {

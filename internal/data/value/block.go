@@ -2,9 +2,9 @@ package value
 
 import "unsafe"
 
-// block is the layout of all objects that consist of slots: a head, a second word, then Head.N
-// slots in the same allocation. The second word is the type, or a closure's function. The memory is
-// allocated as slots: head and second word occupy the first one.
+// block is the layout of all objects that consist of slots: a head, a second word, and Head.N slots
+// in the same allocation. The second word is the type of the object, or the function of a closure.
+// The memory is allocated as slots, of which the first contains the head and the second word.
 type block struct {
 	Head
 	second unsafe.Pointer
@@ -13,8 +13,8 @@ type block struct {
 // SlotSize is the size of a slot in bytes: slot n of a block is at byte (1+n)*SlotSize.
 const SlotSize = unsafe.Sizeof(Slot{})
 
-// newBlock allocates a block of n nil slots. Array types of constant size are allocated in two
-// thirds of the time that make takes.
+// newBlock allocates a block of n nil slots. For small n it allocates an array type of constant
+// size, which takes two thirds of the time of make.
 func newBlock(k Kind, sub uint16, n int, second unsafe.Pointer) unsafe.Pointer {
 	var mem unsafe.Pointer
 	switch n {
@@ -33,16 +33,16 @@ func newBlock(k Kind, sub uint16, n int, second unsafe.Pointer) unsafe.Pointer {
 	return unsafe.Pointer(b)
 }
 
-// fields returns the slots of the block at ref. They are the block's own memory.
+// fields returns the slots of the block at ref without copying them.
 func fields(ref unsafe.Pointer) []Slot {
 	if (*Head)(ref).N == 0 {
-		return nil // and no pointer past the end of the block
+		return nil // avoids a pointer past the end of the block
 	}
 	return unsafe.Slice((*Slot)(unsafe.Add(ref, SlotSize)), (*Head)(ref).N)
 }
 
-// New makes a block of kind k with variant number sub (0 unless an enum), type
-// t and copies of slots.
+// New returns a block of kind k with type t and copies of slots. sub is the number of the variant,
+// which is 0 except for enums.
 func New(k Kind, sub uint16, t *Type, slots ...Slot) Slot {
 	ref := newBlock(k, sub, len(slots), unsafe.Pointer(t))
 	copy(fields(ref), slots)
@@ -50,8 +50,8 @@ func New(k Kind, sub uint16, t *Type, slots ...Slot) Slot {
 }
 
 // Fields returns the slots of a tuple, struct, enum value, Some box, range, closure, cell, agent,
-// host or tool, and nil for other values. They are the block's own memory: only its owner may write
-// to them.
+// host or tool without copying them, and nil for other values. Only the owner of the value may
+// write to them.
 func (s Slot) Fields() []Slot {
 	if s.Ref == nil || (*Head)(s.Ref).N == 0 {
 		return nil
@@ -59,11 +59,11 @@ func (s Slot) Fields() []Slot {
 	return fields(s.Ref)
 }
 
-// Variant returns the variant number of an enum value (a Result: 0 is Ok).
+// Variant returns the variant number of an enum value. Variant 0 of a Result is Ok.
 func (s Slot) Variant() int { return int((*Head)(s.Ref).Sub) }
 
-// Type returns the run-time type of a struct, schema value, error, enum value, agent, host or tool;
-// nil for anything else.
+// Type returns the run-time type of a struct, schema value, error, enum value, agent, host or tool,
+// and nil for other values.
 func (s Slot) Type() *Type {
 	switch s.Kind() {
 	case KindStruct, KindEnum, KindAgent, KindHost, KindTool:
@@ -72,7 +72,7 @@ func (s Slot) Type() *Type {
 	return nil
 }
 
-// Tuple makes a tuple.
+// Tuple returns a tuple.
 func Tuple(slots ...Slot) Slot { return New(KindTuple, 0, nil, slots...) }
 
 // The variants of a Result.
@@ -81,10 +81,10 @@ const (
 	VariantErr = 1
 )
 
-// Ok makes Ok(v).
+// Ok returns Ok(v).
 func Ok(v Slot) Slot { return newResult(VariantOk, v) }
 
-// Err makes Err(v).
+// Err returns Err(v).
 func Err(v Slot) Slot { return newResult(VariantErr, v) }
 
 func newResult(variant uint16, v Slot) Slot {
@@ -104,8 +104,8 @@ func (s Slot) IsResult() bool {
 	return t != nil && t.Kind == TypeResult
 }
 
-// Some returns Some(v): v itself, unless v is nil or a Some box, which is boxed to distinguish it
-// from None.
+// Some returns Some(v). The result is v itself, unless v is nil or a Some box. These are boxed, so
+// that the result differs from None.
 func Some(v Slot) Slot {
 	if k := v.Kind(); k == KindNil || k == KindSome {
 		return New(KindSome, 0, nil, v)
@@ -113,7 +113,7 @@ func Some(v Slot) Slot {
 	return v
 }
 
-// Unwrap returns what Some holds; s is not None.
+// Unwrap returns the payload of a Some. s must not be None.
 func Unwrap(s Slot) Slot {
 	if s.Kind() == KindSome {
 		return fields(s.Ref)[0]
@@ -121,7 +121,7 @@ func Unwrap(s Slot) Slot {
 	return s
 }
 
-// Flatten returns s as an Any: Some(v) is v, at any depth.
+// Flatten returns s as an Any. It replaces Some(v) by v, at any depth.
 func Flatten(s Slot) Slot {
 	for n := 0; s.Kind() == KindSome; n++ {
 		if n > maxNesting {
@@ -132,24 +132,24 @@ func Flatten(s Slot) Slot {
 	return s
 }
 
-// NewCell makes a cell that holds v.
+// NewCell returns a cell that contains v.
 func NewCell(v Slot) Slot { return New(KindCell, 0, nil, v) }
 
-// Function is the part of a function that values use. The VM's own function type begins with one,
-// so that a closure's second word points to both.
+// Function is the part of a function that this package uses. The VM's function type begins with a
+// Function, so the second word of a closure points to both.
 type Function struct {
 	Name   string // "" for a closure expression
 	Params int
 }
 
-// NewClosure makes a closure of f over captured slots.
+// NewClosure returns a closure of f with captured slots.
 func NewClosure(f *Function, captured ...Slot) Slot {
 	ref := newBlock(KindClosure, 0, len(captured), unsafe.Pointer(f))
 	copy(fields(ref), captured)
 	return Slot{0, ref}
 }
 
-// Function returns the function of a closure; nil for anything else.
+// Function returns the function of a closure, and nil for other values.
 func (s Slot) Function() *Function {
 	if s.Kind() != KindClosure {
 		return nil
@@ -157,27 +157,27 @@ func (s Slot) Function() *Function {
 	return (*Function)((*block)(s.Ref).second)
 }
 
-// Handle is a reference value that carries a Go object: a task, a store, a
-// pipeline. It compares by identity.
+// Handle is a reference to a Go object, such as a task, a store or a pipeline. Handles are compared
+// by identity.
 type Handle struct {
 	Head
-	Type   string // as typeof prints it: "Memory"
-	Name   string // "" for one without declaration
+	Type   string // result of typeof, such as "Memory"
+	Name   string // name of the declaration; "" if there is none
 	Object any
 }
 
-// NewHandle makes a handle.
+// NewHandle returns a handle as a value.
 func NewHandle(typ, name string, object any) Slot {
 	return new(Handle).Init(typ, name, object)
 }
 
-// Init makes h a handle, which may be embedded in its object, and returns its value.
+// Init initialises h, which may be embedded in its object, and returns it as a value.
 func (h *Handle) Init(typ, name string, object any) Slot {
 	*h = Handle{Head: Head{Kind: KindHandle}, Type: typ, Name: name, Object: object}
 	return Slot{0, unsafe.Pointer(h)}
 }
 
-// Handle returns the handle in s, or nil when s is none.
+// Handle returns the handle in s, or nil for other values.
 func (s Slot) Handle() *Handle {
 	if s.Kind() != KindHandle {
 		return nil
@@ -185,13 +185,13 @@ func (s Slot) Handle() *Handle {
 	return (*Handle)(s.Ref)
 }
 
-// typeDesc is a type as a value.
+// typeDesc is an object that contains a type.
 type typeDesc struct {
 	Head
 	t *Type
 }
 
-// NewTypeDesc returns the value for type t.
+// NewTypeDesc returns a type as a value.
 func NewTypeDesc(t *Type) Slot {
 	return Slot{0, unsafe.Pointer(&typeDesc{Head{Kind: KindTypeDesc}, t})}
 }

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestMapAgainstModel runs random operations on a map and on a plain list of
-// pairs.
+// TestMapAgainstModel performs random operations on a map and on a list of pairs, and compares the
+// two.
 func TestMapAgainstModel(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	key := func() Slot {
@@ -32,7 +32,7 @@ func TestMapAgainstModel(t *testing.T) {
 			if r.IntN(2) == 0 {
 				v := m.Lookup(k)
 				if i := at(k); (v != nil) != (i >= 0) || v != nil && !Equal(*v, model[i].v) {
-					t.Fatalf("%s is looked up wrongly", Text(k))
+					t.Fatalf("Lookup of %s returned the wrong value", Text(k))
 				}
 			}
 			switch r.IntN(5) {
@@ -47,7 +47,7 @@ func TestMapAgainstModel(t *testing.T) {
 			case 3:
 				_, ok := m.Delete(k)
 				if i := at(k); ok != (i >= 0) {
-					t.Fatal("delete disagrees")
+					t.Fatal("Delete returned another value than the model")
 				} else if i >= 0 {
 					model = slices.Delete(model, i, i+1)
 				}
@@ -60,16 +60,16 @@ func TestMapAgainstModel(t *testing.T) {
 		}
 		for i, p := range m.Pairs().Array().Slots() {
 			if !Equal(p, Tuple(model[i].k, model[i].v)) {
-				t.Fatalf("pair %d is %s", i, Text(p))
+				t.Fatalf("pair %d = %s, want the pair of the model", i, Text(p))
 			}
 		}
 		i := 0
 		m.Each(func(k, v Slot) bool {
 			if !Equal(k, model[i].k) || !Equal(v, model[i].v) {
-				t.Fatalf("entry %d is %s: %s", i, Text(k), Text(v))
+				t.Fatalf("entry %d = %s: %s, want the entry of the model", i, Text(k), Text(v))
 			}
 			if got, ok := m.Get(k); !ok || !Equal(got, v) {
-				t.Fatalf("%s is not found", Text(k))
+				t.Fatalf("Get of the existing key %s found nothing", Text(k))
 			}
 			i++
 			return true
@@ -77,8 +77,8 @@ func TestMapAgainstModel(t *testing.T) {
 	}
 }
 
-// TestLargeMap: each key of a large map is found through the index, and no key
-// that is absent; entries stay right while the map changes.
+// TestLargeMap checks lookups of existing and missing keys in a large map, which has an index,
+// while the map changes.
 func TestLargeMap(t *testing.T) {
 	const n = 100_000
 	m := NewMap(0)
@@ -88,7 +88,7 @@ func TestLargeMap(t *testing.T) {
 	}
 	pairs := m.Pairs().Array()
 	if pairs.Len != 2*n || m.Len() != 2*n {
-		t.Fatalf("%d pairs of %d entries", pairs.Len, m.Len())
+		t.Fatalf("Pairs returned %d pairs for %d entries", pairs.Len, m.Len())
 	}
 	for i := range int64(n) {
 		if i%4 != 0 {
@@ -97,22 +97,22 @@ func TestLargeMap(t *testing.T) {
 	}
 	for i := range int64(n) {
 		if v := m.Lookup(Int(i * i)); (v != nil) != (i%4 == 0) || v != nil && *v != Int(i) {
-			t.Fatalf("%d is looked up wrongly", i*i)
+			t.Fatalf("Lookup of %d returned the wrong value", i*i)
 		}
 		if v, ok := m.GetString(Text(Int(i))); !ok || !Equal(v, ArrayOf(Int(i))) || !IsShared(v) {
-			t.Fatalf("%q: got %s", Text(Int(i)), Text(v))
+			t.Fatalf("value of the key %q = %s", Text(Int(i)), Text(v))
 		}
 		if _, ok := m.Get(Int(-1 - i)); ok {
-			t.Fatalf("%d is there", -1-i)
+			t.Fatalf("the map contains the missing key %d", -1-i)
 		}
 		if p := pairs.At(int(2 * i)); p.Fields()[0] != Int(i*i) || p.Fields()[1] != Int(i) {
-			t.Fatalf("pair %d is %s", 2*i, Text(p))
+			t.Fatalf("pair %d = %s", 2*i, Text(p))
 		}
 	}
 }
 
-// TestArrayAgainstModel runs random operations on an array, with elements of
-// all representations, and on a slice.
+// TestArrayAgainstModel performs random operations on an array, with elements of all
+// representations, and on a slice, and compares the two.
 func TestArrayAgainstModel(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for round := range 300 {
@@ -138,7 +138,7 @@ func TestArrayAgainstModel(t *testing.T) {
 			case op == 3:
 				s, ok := a.Pop()
 				if ok != (len(model) > 0) || ok && s != model[len(model)-1] {
-					t.Fatal("pop disagrees")
+					t.Fatal("Pop returned another value than the model")
 				}
 				model = model[:max(len(model)-1, 0)]
 			case op == 4 && len(model) > 0:
@@ -152,7 +152,7 @@ func TestArrayAgainstModel(t *testing.T) {
 			case op == 6 && len(model) > 0:
 				i := r.IntN(len(model))
 				if s := a.Remove(i); s != model[i] {
-					t.Fatal("remove disagrees")
+					t.Fatal("Remove returned another value than the model")
 				}
 				model = slices.Delete(model, i, i+1)
 			case op == 7:
@@ -169,12 +169,12 @@ func TestArrayAgainstModel(t *testing.T) {
 			}
 			for i := range model {
 				if a.At(i) != model[i] {
-					t.Fatalf("element %d is %s, want %s", i, Text(a.At(i)), Text(model[i]))
+					t.Fatalf("element %d = %s, want %s", i, Text(a.At(i)), Text(model[i]))
 				}
 			}
 		}
 		if !Equal(a.Slot(), ArrayOf(model...)) {
-			t.Fatal("ArrayOf returns a different array")
+			t.Fatal("ArrayOf of the same elements returned a different array")
 		}
 	}
 }
@@ -187,8 +187,8 @@ func TestExtendItself(t *testing.T) {
 	}
 }
 
-// TestOwn: a shared container is copied, its children are marked, and the
-// original never changes.
+// TestOwn checks that Own copies a shared container and marks the containers in it, without
+// changing the original.
 func TestOwn(t *testing.T) {
 	inner := ArrayOf(Int(1))
 	m := NewMap(0)
@@ -196,25 +196,25 @@ func TestOwn(t *testing.T) {
 	point := &Type{Kind: TypeStruct, Name: "P", Fields: []Field{{Name: "x"}}}
 	for _, s := range []Slot{ArrayOf(inner, Nil), m.Slot(), Tuple(inner), Some(Some(Nil)), Ok(inner), point.Struct(inner)} {
 		if IsShared(s) || Own(s) != s {
-			t.Errorf("%s is shared from the start", Text(s))
+			t.Errorf("the new container %s is shared", Text(s))
 		}
 		Share(s)
 		c := Own(s)
 		if c == s || IsShared(c) || !Equal(c, s) {
-			t.Errorf("%s is not copied", Text(s))
+			t.Errorf("Own did not copy the shared container %s", Text(s))
 		}
 	}
 	if !IsShared(inner) {
-		t.Error("a child of a copy is not marked")
+		t.Error("a container in a copy is not marked as shared")
 	}
 	for _, s := range []Slot{Nil, Int(1), String("x"), NewRange(1, 2), NewClosure(&Function{}), NewHandle("Memory", "", nil)} {
 		Share(s)
 		if IsShared(s) || Own(s) != s || Copy(s) != s {
-			t.Errorf("%s is no container", Text(s))
+			t.Errorf("Own or IsShared changed for %s, which is not a container", Text(s))
 		}
 	}
 	if IntHead.Flags != 0 {
-		t.Error("a static head was written")
+		t.Error("Share has written to a static head")
 	}
 }
 
@@ -248,17 +248,17 @@ func TestPartKeepsElements(t *testing.T) {
 			mine := Own(part)
 			mine.Array().Push(Int(1))
 			if got := Text(nested); got != want {
-				t.Errorf("%v of array %d: %s, want %s", r, k, got, want)
+				t.Errorf("part %v of array %d = %s, want %s", r, k, got, want)
 			}
 			pushed := strings.TrimSuffix(want, "]") + ",1]"
 			if want == "[]" {
 				pushed = "[1]"
 			}
 			if got := Text(mine); got != pushed {
-				t.Errorf("%v of array %d changed: %s, want %s", r, k, got, pushed)
+				t.Errorf("part %v of array %d after a change of another array = %s, want %s", r, k, got, pushed)
 			}
 			if r[1]-r[0] < 200 && a.Ref != changed.Ref && Text(a) != all {
-				t.Errorf("%v of array %d: the whole is %s", r, k, Text(a))
+				t.Errorf("after the part %v of array %d was changed, the array = %s", r, k, Text(a))
 			}
 		}
 	}
@@ -269,7 +269,7 @@ func TestPartKeepsElements(t *testing.T) {
 	for a.Len > 1 {
 		a = a.Part(1, a.Len)
 		if a.Cap > max(2*a.Len, minPart) {
-			t.Fatalf("%d elements keep the memory of %d", a.Len, a.Cap)
+			t.Fatalf("a part of %d elements uses the memory of %d", a.Len, a.Cap)
 		}
 	}
 }

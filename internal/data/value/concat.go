@@ -6,21 +6,23 @@ import (
 	"unsafe"
 )
 
-// Growing Strings. `s += x` in a loop would copy s each time. Therefore a String that came from an
-// append is given spare room after its text (a tail) when it is appended to again. The next append
-// writes into the room and returns another String over the same memory.
+// Appending to Strings. If `s += x` copied s each time, a loop of appends would take quadratic
+// time. Therefore the second append to a String allocates memory with spare capacity after the
+// text, the tail. The next append writes into the spare capacity and returns another String in the
+// same memory.
 //
-// A String's text never changes. An append in place requires that the String's text ends where the
-// tail ends: of two appends to one String, the second copies.
+// The text of a String never changes. An append can only use the spare capacity if the text of the
+// String ends where the tail ends. So if there are two appends to one String, the second one copies
+// the text.
 
-// How a String was created, in Head.Sub.
+// The values of Head.Sub for a String: how the String was created.
 const (
 	textPlain  uint16 = iota
-	textJoined        // by an append, in memory of its exact size
-	textGrown         // by an append to a joined one: it is a grown
+	textJoined        // by an append, in memory of the exact size
+	textGrown         // by an append to a joined String; it is a grown
 )
 
-// grown is a String whose text is a prefix of its tail's.
+// grown is a String whose text is the start of its tail.
 type grown struct {
 	Str
 	tail *strings.Builder
@@ -29,17 +31,16 @@ type grown struct {
 const (
 	// MaxText is the maximum length of a String, in bytes.
 	MaxText = 1 << 30
-	// grownText is the length in bytes from which a String gets room to grow.
-	// Copying shorter ones hardly costs time, and memory of the exact size is
-	// less.
+	// grownText is the length in bytes from which a String has spare capacity. Shorter texts are
+	// copied quickly, and memory of the exact size is smaller.
 	grownText = 256
-	// joinedShort is the length up to which a joined String has its text in its
-	// own allocation.
+	// joinedShort is the maximum length in bytes of a joined String whose text is in the same
+	// allocation.
 	joinedShort = longerText
 )
 
-// Concat returns a + b and the number of bytes copied for it. The result must not be longer than
-// MaxText.
+// Concat returns a + b, and the number of bytes that were copied. The result must not be longer
+// than MaxText.
 func Concat(a, b *Str) (s Slot, copied int) {
 	if a.S == "" {
 		return Slot{0, unsafe.Pointer(b)}, 0
@@ -47,11 +48,11 @@ func Concat(a, b *Str) (s Slot, copied int) {
 	return a.append(b.S, b.runes)
 }
 
-// Append returns a + text and the number of bytes copied for it. The result must not be longer than
-// MaxText. The memory of text is not retained.
+// Append returns a + text, and the number of bytes that were copied. The result must not be longer
+// than MaxText. Append does not retain the memory of text.
 func (a *Str) Append(text string) (s Slot, copied int) { return a.append(text, 0) }
 
-// append is Append; runes is the rune count of text plus one, or 0 for unknown.
+// append is Append. runes is the number of code points in text plus one, or 0 if it is unknown.
 func (a *Str) append(text string, runes int32) (s Slot, copied int) {
 	n := len(a.S) + len(text)
 	switch {
@@ -78,9 +79,9 @@ func (a *Str) append(text string, runes int32) (s Slot, copied int) {
 	return Slot{0, unsafe.Pointer(x)}, copied
 }
 
-// sumOfRunes returns the rune count of a + b plus one, or 0 for unknown, as Str.runes holds it.
-// When the longer text's count is known, it counts the shorter text: so s.len() in a loop of
-// appends need not count all of s each time.
+// sumOfRunes returns the number of code points in a + b plus one, or 0 if it is unknown, as in
+// Str.runes. If the number for the longer text is known, it counts the shorter text. So s.len() in
+// a loop of appends does not count all of s each time.
 func sumOfRunes(a string, ofA int32, b string, ofB int32) int32 {
 	switch {
 	case ofA != 0 && ofB != 0:
@@ -95,8 +96,8 @@ func sumOfRunes(a string, ofA int32, b string, ofB int32) int32 {
 
 func (x *Str) tail() *strings.Builder { return (*grown)(unsafe.Pointer(x)).tail }
 
-// extend appends text to a tail and returns the String of the whole. If the room is too small it
-// doubles, in new memory; earlier Strings retain the old memory.
+// extend appends text to a tail and returns the String of the whole text. If the spare capacity is
+// too small, extend allocates new memory of twice the size; earlier Strings retain the old memory.
 func extend(tail *strings.Builder, text string) (x *Str, copied int) {
 	copied = len(text)
 	if tail.Cap()-tail.Len() < len(text) {
@@ -108,7 +109,7 @@ func extend(tail *strings.Builder, text string) (x *Str, copied int) {
 	return &g.Str, copied
 }
 
-// Growth returns how much memory an append of n bytes to a takes, roughly.
+// Growth returns approximately how much memory an append of n bytes to a allocates.
 func (a *Str) Growth(n int) int {
 	if a.Sub == textGrown {
 		if t := a.tail(); t.Len() == len(a.S) {

@@ -10,12 +10,13 @@ func joined(t *testing.T, a Slot, text string) Slot {
 	t.Helper()
 	s, _ := Concat(a.Str(), String(text).Str())
 	if s.AsString() != a.AsString()+text {
-		t.Fatalf("%q + %q is %q", a.AsString(), text, s.AsString())
+		t.Fatalf("Concat(%q, %q) = %q", a.AsString(), text, s.AsString())
 	}
 	return s
 }
 
-// TestAppendShares checks that appends to one String do not affect each other or the String.
+// TestAppendShares appends several texts to the same String. The results must not affect each
+// other, and the String must not change.
 func TestAppendShares(t *testing.T) {
 	base := strings.Repeat("é", 200)
 	a := joined(t, String(base), "1")
@@ -34,22 +35,22 @@ func TestAppendShares(t *testing.T) {
 		{g, "12leftx" + strings.Repeat("z", 10_000)}, {h, "12leftxw"},
 	} {
 		if x.s.AsString() != base+x.want {
-			t.Errorf("%d: %q", i, strings.TrimPrefix(x.s.AsString(), base))
+			t.Errorf("string %d without the base = %q", i, strings.TrimPrefix(x.s.AsString(), base))
 		}
 		if n := x.s.Str().Len(); n != 200+len(x.want) {
-			t.Errorf("%d: %d code points", i, n)
+			t.Errorf("length of string %d = %d code points", i, n)
 		}
 	}
 	if part, _ := c.Str().Slice(198, 204); joined(t, part, strings.Repeat("!", 300)).AsString() != "éé12le"+strings.Repeat("!", 300) || c.AsString() != base+"12left" {
-		t.Error("an append to a slice changed what it is a slice of")
+		t.Error("an append to a slice changed the original String")
 	}
 	self, _ := Concat(b.Str(), b.Str())
 	if self.AsString() != base+"12"+base+"12" || b.AsString() != base+"12" {
-		t.Error("s + s")
+		t.Error("Concat of a String with itself returned a wrong text")
 	}
 }
 
-// TestAppendRandomly compares trees of appends with plain strings.
+// TestAppendRandomly compares random trees of appends with Go strings.
 func TestAppendRandomly(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	slots, texts := []Slot{String("")}, []string{""}
@@ -67,13 +68,13 @@ func TestAppendRandomly(t *testing.T) {
 	}
 	for i, s := range slots {
 		if s.AsString() != texts[i] || s.Str().Len() != String(texts[i]).Str().Len() || s.Str().Hash() != String(texts[i]).Str().Hash() {
-			t.Fatalf("%d: %q, want %q", i, s.AsString(), texts[i])
+			t.Fatalf("string %d = %q, want %q", i, s.AsString(), texts[i])
 		}
 	}
 }
 
-// TestAppendCopies: a loop of appends copies each byte a few times at most, and
-// an append to a long String once copies no more than that String.
+// TestAppendCopies limits the number of copied bytes: in a loop of appends, and in one append to a
+// long String.
 func TestAppendCopies(t *testing.T) {
 	for _, n := range []int{1_000, 100_000, 1_000_000} {
 		s, all := String(""), 0
@@ -84,25 +85,25 @@ func TestAppendCopies(t *testing.T) {
 			all += copied
 		}
 		if all > 4*3*n+grownText*grownText {
-			t.Errorf("%d appends of 3 bytes copy %d", n, all)
+			t.Errorf("%d appends of 3 bytes copied %d bytes", n, all)
 		}
 	}
 	long := String(strings.Repeat("x", 1000)).Str()
 	if s, copied := long.Append("y"); copied != 1001 || s.Str().Sub != textJoined {
-		t.Errorf("one append copies %d", copied)
+		t.Errorf("one append to 1000 bytes copied %d bytes, want 1001", copied)
 	}
 }
 
 func TestAppendGrowth(t *testing.T) {
 	a := joined(t, joined(t, String(strings.Repeat("x", 300)), "y"), "z").Str()
 	if n := a.Growth(10); n != 0 {
-		t.Errorf("within the room: %d", n)
+		t.Errorf("Growth within the spare capacity = %d, want 0", n)
 	}
 	if n := a.Growth(10_000); n < 10_000 {
-		t.Errorf("beyond it: %d", n)
+		t.Errorf("Growth beyond the spare capacity = %d, want at least 10000", n)
 	}
 	if b := joined(t, a.plain(), "w"); b.Str().Growth(1) != 304 {
-		t.Errorf("without room: %d", b.Str().Growth(1))
+		t.Errorf("Growth without spare capacity = %d, want 304", b.Str().Growth(1))
 	}
 }
 

@@ -7,19 +7,18 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/utf8cut"
 )
 
-// Difference is a place where two values that are not Equal differ. Path leads to it from the whole
-// value: "[1].name", or "" for the whole value. A and B are the two values at that place, as JSON;
-// of a long string, they are the part around the first differing character. If only one value has
-// the place, the other string is "".
+// Difference is a part in which two values differ. Path is the path to it, such as "[1].name", or
+// "" for the whole value. A and B are the two parts as JSON. For long strings, they contain the
+// text around the first difference. If only one value has the part, the other is "".
 type Difference struct {
 	Path string
 	A, B string
 }
 
-// Diff returns the first limit places where a and b differ, in the order of a.
+// Diff returns the first limit differences between a and b, in the order of a.
 func Diff(a, b Slot, limit int) []Difference { return DiffIn(nil, a, b, limit) }
 
-// DiffIn is Diff with a pace, which can interrupt it.
+// DiffIn is like Diff, and a Pace can interrupt it.
 func DiffIn(p *Pace, a, b Slot, limit int) []Difference {
 	d := differ{limit: limit, pace: p}
 	d.compare("", a, b)
@@ -40,10 +39,10 @@ func (d *differ) add(path, a, b string) {
 
 func (d *differ) addValues(path string, a, b Slot) { d.add(path, d.format(a), d.format(b)) }
 
-// maxWritten bounds how much of one value is shown, in bytes.
+// maxWritten limits the displayed part of one value, in bytes.
 const maxWritten = 240
 
-// format returns a value as JSON, truncated to maxWritten bytes.
+// format returns a value as JSON of at most maxWritten bytes.
 func (d *differ) format(s Slot) string {
 	return cut(string(AppendJSONWithin(nil, s, &Bound{Pace: d.pace})))
 }
@@ -103,7 +102,8 @@ func (d *differ) compare(path string, a, b Slot) {
 	}
 }
 
-// compareLists compares element by element. An element that only one side has is a difference.
+// compareLists compares two lists element by element. An element that only one list has is a
+// difference.
 func (d *differ) compareLists(path string, n, m int, x, y func(int) Slot, step func(int) string) {
 	for i := range max(n, m) {
 		switch {
@@ -117,12 +117,12 @@ func (d *differ) compareLists(path string, n, m int, x, y func(int) Slot, step f
 	}
 }
 
-// compareBlocks compares the slots of tuples, structs and variants. Paths name a slot by its field,
-// or by its number if fields is nil.
+// compareBlocks compares the slots of tuples, structs and variants. Paths contain the names of
+// fields, or indexes if fields is nil.
 func (d *differ) compareBlocks(path string, a, b Slot, fields []Field) {
 	x, y := a.Fields(), b.Fields()
 	if fields != nil {
-		x, y = x[:len(fields)], y[:len(fields)] // the source of an error comes after the fields and is not compared
+		x, y = x[:len(fields)], y[:len(fields)] // the source of an error comes after its fields and is not compared
 	}
 	d.compareLists(path, len(x), len(y), func(i int) Slot { return x[i] }, func(i int) Slot { return y[i] }, func(i int) string {
 		if fields != nil {
@@ -165,11 +165,12 @@ func isWord(s string) bool {
 	return s != ""
 }
 
-// aroundText is the number of bytes shown of two texts before and after their first difference.
+// aroundText is the number of bytes before and after the first difference of two texts that are
+// displayed.
 const aroundText = 40
 
-// compareTexts compares two strings. It shows short ones whole, and long ones only around the first
-// character that differs.
+// compareTexts compares two strings. It displays short strings completely, and long ones only
+// around the first difference.
 func (d *differ) compareTexts(path, a, b string) {
 	if len(a) <= 2*aroundText && len(b) <= 2*aroundText {
 		d.add(path, string(AppendString(nil, a)), string(AppendString(nil, b)))
@@ -186,7 +187,7 @@ func (d *differ) compareTexts(path, a, b string) {
 	d.add(at, window(a, same), window(b, same))
 }
 
-// window returns a part of a text around offset at, as JSON, with … where it was cut.
+// window returns the part of a text around offset at as JSON, with … where text is omitted.
 func window(s string, at int) string {
 	from, to := max(at-aroundText, 0), min(at+aroundText, len(s))
 	for from > 0 && !utf8.RuneStart(s[from]) {

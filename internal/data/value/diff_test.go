@@ -42,10 +42,10 @@ func TestDiff(t *testing.T) {
 		{"long", parsed(`["` + strings.Repeat("ä", 200) + `"]`), Nil, []Difference{{"", `["` + strings.Repeat("ä", 119) + "…", "null"}}},
 	} {
 		if d := cmp.Diff(c.want, Diff(c.a, c.b, 10)); d != "" {
-			t.Errorf("%s: %s", c.name, d)
+			t.Errorf("%s: differences differ (-want +got):\n%s", c.name, d)
 		}
 	}
 	if got := Diff(parsed(`[1,2,3,4]`), parsed(`[5,6,7,8]`), 2); len(got) != 2 {
-		t.Errorf("%d differences within a limit of 2", len(got))
+		t.Errorf("Diff with the limit 2 returned %d differences", len(got))
 	}
 }

@@ -1,14 +1,14 @@
 package value
 
-// Equal reports whether two values are equal. Containers are compared by their contents, at any
-// depth; references by identity; an Int and a Float as numbers. Some(v) equals v, so that an Option
-// compares with its payload, but None equals only nil.
+// Equal reports whether two values are equal. It compares containers by their contents at any
+// depth, references by identity, and an Int and a Float as numbers. Some(v) equals v, so an Option
+// can be compared with its payload. None equals only nil.
 func Equal(a, b Slot) bool { return EqualIn(nil, a, b) }
 
-// EqualIn is Equal under a pace.
+// EqualIn is like Equal, and a Pace can interrupt it.
 func EqualIn(p *Pace, a, b Slot) bool { return walk{p, 0}.equal(a, b) }
 
-// walk is the depth of a comparison, and its pace.
+// walk contains the depth and the pace of a comparison.
 type walk struct {
 	pace  *Pace
 	depth int
@@ -16,7 +16,7 @@ type walk struct {
 
 func (w walk) in() walk { return walk{w.pace, w.depth + 1} }
 
-// enter counts a visited value.
+// enter counts a visited value as a step.
 func (w walk) enter() {
 	if w.depth > maxNesting {
 		panicTooDeep()
@@ -55,7 +55,7 @@ func (w walk) equal(a, b Slot) bool {
 		if t != b.Type() {
 			return false
 		}
-		n := len(t.Fields) // an error's source does not count
+		n := len(t.Fields) // the source of an error is not compared
 		return w.in().equalSlots(a.Fields()[:n], b.Fields()[:n])
 	case KindEnum:
 		return a.Variant() == b.Variant() && sameEnum(a.Type(), b.Type()) && w.in().equalSlots(a.Fields(), b.Fields())
@@ -65,16 +65,16 @@ func (w walk) equal(a, b Slot) bool {
 	return false
 }
 
-// sameText compares texts of any length.
+// sameText compares two texts and counts the steps.
 func (w walk) sameText(a, b string) bool {
 	if len(a) != len(b) {
 		return false
 	}
-	w.pace.Bytes(len(a) >> 2) // quicker than what else is done with texts
+	w.pace.Bytes(len(a) >> 2) // comparing texts is faster than other work on texts
 	return a == b
 }
 
-// sameEnum reports whether two enum types are one; all Results are.
+// sameEnum reports whether two enum types are equal. All Result types are equal.
 func sameEnum(a, b *Type) bool { return a == b || a.Kind == TypeResult && b.Kind == TypeResult }
 
 func (w walk) equalAcross(a, b Slot, ka, kb Kind) bool {
@@ -103,7 +103,7 @@ func (w walk) equalArrays(a, b *Array) bool {
 	return true
 }
 
-// equalMaps compares entries; their order does not count.
+// equalMaps compares the entries of two maps, ignoring their order.
 func (w walk) equalMaps(a, b *Map) bool {
 	if a.Len() != b.Len() {
 		return false
@@ -133,14 +133,14 @@ func (w walk) equalSlots(a, b []Slot) bool {
 	return true
 }
 
-// equalReferences compares two agents or hosts. They are equal if they come from one declaration
-// and builders added the same to both.
+// equalReferences compares two agents or hosts. They are equal if they have the same declaration
+// and builders have added the same values.
 func (w walk) equalReferences(a, b Slot) bool {
 	return a.Type() == b.Type() && w.in().equalSlots(a.Fields(), b.Fields())
 }
 
-// containsNaN reports whether a container holds a NaN, which makes it differ from itself. An array
-// that cannot hold Floats is not searched.
+// containsNaN reports whether a container contains a NaN, so that it is not equal to itself. An
+// array that cannot contain Floats is not searched.
 func (w walk) containsNaN(s Slot) bool {
 	w.enter()
 	switch s.Kind() {

@@ -2,9 +2,9 @@ package value
 
 import "fmt"
 
-// The built-in error types (spec/06-errors.md). An error value is a struct. Its
-// slots are the message, the type's own fields, and last its source: nil or the
-// error that it wraps. Programs do not see the source as a field.
+// The built-in error types (spec/06-errors.md). An error value is a struct. Its slots are the
+// message, the other fields of the type, and the source. The source is nil or the wrapped error;
+// programs do not see it as a field.
 
 var (
 	tString = &Type{Kind: TypeString}
@@ -13,12 +13,12 @@ var (
 	tFloat  = &Type{Kind: TypeFloat}
 )
 
-// optionalOwnField returns an own field of type String or Bool that JSON does not have when it is
-// empty or false.
+// optionalOwnField returns a field of type String or Bool. JSON omits the field if it is empty or
+// false.
 func optionalOwnField(name string, t *Type) Field { return Field{Name: name, Type: t, Optional: true} }
 
-// ownField returns one of an error type's own fields. A name that ends in "?" makes it optional:
-// nil when not given. Any other field then has its type's zero value.
+// ownField returns a field of an error type. If name ends in "?", the field is optional, and nil if
+// it is not set. The default of any other field is the zero value of its type.
 func ownField(name string, t *Type) Field {
 	if name[len(name)-1] == '?' {
 		return Field{Name: name[:len(name)-1], Type: &Type{Kind: TypeOption, Args: []*Type{t}}, Optional: true}
@@ -30,7 +30,7 @@ func errorType(name string, fields ...Field) *Type {
 	return &Type{Kind: TypeError, Name: name, Fields: append([]Field{{Name: "message", Type: tString}}, fields...)}
 }
 
-// ErrorTypes lists the built-in error types, each with message first.
+// ErrorTypes contains the built-in error types. The first field of each is message.
 var ErrorTypes = []*Type{
 	errorType("AgentError", ownField("model", tString), ownField("provider", tString), ownField("status?", tInt), ownField("raw_response?", tString),
 		ownField("reason", tString), ownField("retryable", tBool), ownField("request_id?", tString)),
@@ -51,7 +51,7 @@ var ErrorTypes = []*Type{
 	errorType("RuntimeError"),
 }
 
-// ErrorType finds a built-in error type by name, or nil if there is none.
+// ErrorType returns the built-in error type with a name, or nil if there is none.
 func ErrorType(name string) *Type {
 	for _, t := range ErrorTypes {
 		if t.Name == name {
@@ -61,15 +61,15 @@ func ErrorType(name string) *Type {
 	return nil
 }
 
-// ErrorField is an own field of an error, by name.
+// ErrorField is the value of a field of an error, by name.
 type ErrorField struct {
 	Name  string
 	Value Slot
 }
 
-// NewError makes a value of the built-in error type kind. Fields that the type
-// does not have are ignored; those not given are nil, or their type's zero
-// value. A kind that does not exist is a broken invariant, and panics.
+// NewError returns a value of the built-in error type kind. Fields that the type does not have are
+// ignored. Missing fields are nil or the zero value of their type. NewError panics if the type does
+// not exist.
 func NewError(kind, message string, fields ...ErrorField) Slot {
 	t := ErrorType(kind)
 	if t == nil {
@@ -87,8 +87,8 @@ func NewError(kind, message string, fields ...ErrorField) Slot {
 	return s
 }
 
-// Error makes a value of a built-in error type from its first fields. The others
-// are nil, or their type's zero value.
+// Error returns a value of a built-in error type with its first fields. The others are nil or the
+// zero value of their type.
 func (t *Type) Error(fields ...Slot) Slot {
 	slots := make([]Slot, len(t.Fields)+1)
 	for i := copy(slots, fields); i < len(t.Fields); i++ {
@@ -120,7 +120,7 @@ func IsError(s Slot) bool {
 	return t != nil && t.Kind == TypeError
 }
 
-// Message returns the message of any value as an error: its String field `message`, else its text.
+// Message returns the message of a value that was thrown: its String field `message`, or its text.
 func Message(s Slot) string {
 	s = Flatten(s)
 	if v, ok := FieldByName(s, "message"); ok && v.Kind() == KindString {
@@ -129,7 +129,7 @@ func Message(s Slot) string {
 	return Text(s)
 }
 
-// ErrorKind returns the `kind` of any value as an error: its type's name.
+// ErrorKind returns the kind of a value that was thrown, which is the name of its type.
 func ErrorKind(s Slot) string { return TypeName(Flatten(s)) }
 
 // Source returns the error that s wraps, or nil.
@@ -145,8 +145,8 @@ func Source(s Slot) Slot {
 	return Nil
 }
 
-// WithContext returns an error with `text: ` before the message of s and with s as its source.
-// Other values become a RuntimeError.
+// WithContext returns an error whose message is `text: ` and the message of s, and whose source is
+// s. If s is not an error, the result is a RuntimeError.
 func WithContext(s Slot, text string) Slot {
 	s = Flatten(s)
 	Share(s)
@@ -159,8 +159,8 @@ func WithContext(s Slot, text string) Slot {
 	return c
 }
 
-// FieldByName returns a field of a struct, schema value or error, or the value that a map holds
-// under a String key. A struct with Members has every field: nil, when its map has no such entry.
+// FieldByName returns a field of a struct, schema value or error, or the value of a String key in a
+// map. A struct with Members has every field; the field is nil if its map has no such entry.
 func FieldByName(s Slot, name string) (v Slot, ok bool) {
 	switch s.Kind() {
 	case KindStruct:
@@ -178,14 +178,14 @@ func FieldByName(s Slot, name string) (v Slot, ok bool) {
 	return Nil, false
 }
 
-// Error is a program error as a Go error: natives return it to raise a built-in error.
+// Error is an error of the program as a Go error. Natives return it to raise a built-in error.
 type Error struct {
-	Kind    string // "ParseError"
+	Kind    string // name of the error type, such as "ParseError"
 	Message string
 	Fields  []ErrorField
 }
 
-// Errorf makes an Error of the built-in type kind.
+// Errorf returns an Error of the built-in type kind.
 func Errorf(kind, format string, args ...any) *Error {
 	return &Error{Kind: kind, Message: fmt.Sprintf(format, args...)}
 }
@@ -201,16 +201,16 @@ func (e *Error) Error() string { return e.Message }
 // Slot returns the error as a value.
 func (e *Error) Slot() Slot { return NewError(e.Kind, e.Message, e.Fields...) }
 
-// Fault is a run-time fault as a Go error: a misuse such as an index out of
-// range. It is raised as a RuntimeError and is never turned into an Err.
+// Fault is a misuse at run time as a Go error, such as an index out of range. It is raised as a
+// RuntimeError and never becomes an Err.
 type Fault struct{ Message string }
 
-// Faultf makes a Fault.
+// Faultf returns a Fault.
 func Faultf(format string, args ...any) *Fault { return &Fault{fmt.Sprintf(format, args...)} }
 
-// SliceMessage returns the message for a slice from..to that is not within a length of n.
+// SliceMessage returns the error message for a slice from..to of something with length n.
 func SliceMessage(from, to int64, n int) string {
-	if to < from && from <= int64(n) { // else the beginning is wrong by itself
+	if to < from && from <= int64(n) { // otherwise from is out of range by itself
 		return fmt.Sprintf("slice %d..%d begins after its end", from, to)
 	}
 	return fmt.Sprintf("slice %d..%d is out of range: the length is %d", from, to, n)

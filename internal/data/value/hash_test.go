@@ -6,15 +6,15 @@ import (
 	"testing"
 )
 
-// TestHashOfTexts: of texts that differ in a byte or in length, hardly any two
-// have the same hash; one text has one hash, wherever it is in memory.
+// TestHashOfTexts checks that few of many similar texts have the same hash, and that the hash of a
+// text does not depend on its position in memory.
 func TestHashOfTexts(t *testing.T) {
 	seen := map[uint32]string{}
 	same := 0
 	note := func(text string) {
 		h := hashText(text)
 		if h == 0 || h != hashText(strings.Clone(text)) || h != StringOf([]byte(text)).Str().Hash() {
-			t.Fatalf("%q has the hash %d, and another", text, h)
+			t.Fatalf("two computations of the hash of %q differ; one is %d", text, h)
 		}
 		if other, ok := seen[h]; ok && other != text {
 			same++
@@ -31,8 +31,8 @@ func TestHashOfTexts(t *testing.T) {
 		note(fmt.Sprint("key ", i))
 		note(fmt.Sprintf("a longer key of %d bytes", i))
 	}
-	if same > 40 { // of 200,000 some ten of 31 bits are expected
-		t.Errorf("%d texts have the hash of another", same)
+	if same > 40 { // about ten collisions of 31 bits are expected among 200,000 texts
+		t.Errorf("%d texts have the same hash as another text, want at most 40", same)
 	}
 }
 
@@ -63,19 +63,19 @@ func TestShortJoin(t *testing.T) {
 		n, ok := ShortJoin(&room, p)
 		if !ok {
 			if len(want) <= JoinedText-maxDigits && len(p) > 0 && p[len(p)-1].Kind() == KindInt {
-				t.Errorf("%q is not joined", want)
+				t.Errorf("ShortJoin did not join %q", want)
 			}
 			continue
 		}
 		joined++
 		if string(room[:n]) != string(want) {
-			t.Errorf("%q is joined to %q", want, room[:n])
+			t.Errorf("ShortJoin of %q = %q", want, room[:n])
 		}
 		if s := r.Joined(&room, n); s.AsString() != string(want) {
-			t.Errorf("%q is made %s", want, Text(s))
+			t.Errorf("String for %q = %s", want, Text(s))
 		}
 	}
 	if joined < len(parts)/3 {
-		t.Errorf("only %d of %d are joined", joined, len(parts))
+		t.Errorf("ShortJoin joined %d of %d texts, want more", joined, len(parts))
 	}
 }

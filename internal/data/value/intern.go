@@ -5,21 +5,22 @@ import (
 	"unsafe"
 )
 
-// InternCache holds recently created short Strings. A repeated text, such as a map's key, then
-// needs no allocation, and its hash is known. A cache belongs to one goroutine.
+// InternCache contains recently created short Strings. For a repeated text, such as the key of a
+// map, it returns the existing String, whose hash is known, without an allocation. A cache is used
+// by one goroutine.
 //
-// A lookup takes a third of the time of creating a String. Therefore after too many misses the
-// cache creates Strings without lookup for a while, and then tries again.
+// A lookup takes a third of the time of creating a String. After too many misses, the cache
+// therefore creates Strings without a lookup for a while.
 type InternCache struct {
 	at     [1 << 10]bucket
-	misses int // more than twice as many as there were hits
-	rest   int // for so many texts
+	misses int // number of misses minus twice the number of hits
+	rest   int // number of texts to create without a lookup
 }
 
-// A bucket holds the most recent Strings with the same low hash bits, newest first. With four
-// entries instead of two, about a thousand words rarely displace each other.
+// bucket contains the last Strings with the same low bits of the hash, newest first. With four
+// entries instead of two, about a thousand different words rarely displace each other.
 type bucket struct {
-	hashes [4]uint32 // 0 where there is no String
+	hashes [4]uint32 // hashes of the Strings; 0 for no String
 	strs   [4]*shortStr
 }
 
@@ -28,7 +29,7 @@ const (
 	internRest   = 1 << 16
 )
 
-// StringOf makes a String of a copy of text, as the function of that name does.
+// StringOf returns a String with a copy of text, like the function StringOf.
 func (r *InternCache) StringOf(text []byte) Slot {
 	if len(text) > ShortText {
 		return StringOf(text)
@@ -37,7 +38,7 @@ func (r *InternCache) StringOf(text []byte) Slot {
 	return r.Short(&p, copy(p[:], text))
 }
 
-// Short is StringOf for the text of n bytes in p, followed by zeros.
+// Short is like StringOf for the first n bytes of p; the bytes after them must be 0.
 func (r *InternCache) Short(p *[ShortText]byte, n int) Slot {
 	if r.rest > 0 {
 		r.rest--
@@ -65,8 +66,8 @@ func (r *InternCache) Short(p *[ShortText]byte, n int) Slot {
 	return Slot{0, unsafe.Pointer(x)}
 }
 
-// holdsText reports whether x is the text of n bytes in p. It compares words of eight bytes, which
-// is quicker than comparing strings.
+// holdsText reports whether x contains the first n bytes of p. It compares eight bytes at a time,
+// which is faster than comparing strings.
 func holdsText(x *shortStr, p *padded, n int) bool {
 	if len(x.S) != n || loadWord(p, 0) != loadWord(&x.text, 0) {
 		return false
@@ -80,7 +81,7 @@ func holdsText(x *shortStr, p *padded, n int) bool {
 // JoinedText is the maximum length of the text that ShortJoin writes, in bytes.
 const JoinedText = longerText
 
-// Joined makes a String of the text of n bytes that ShortJoin has written.
+// Joined returns a String with the first n bytes of text, which ShortJoin has written.
 func (r *InternCache) Joined(text *[JoinedText]byte, n int) Slot {
 	if n > ShortText {
 		return StringOf(text[:n])
@@ -89,9 +90,8 @@ func (r *InternCache) Joined(text *[JoinedText]byte, n int) Slot {
 }
 
 // ShortJoin writes the texts of Strings and Ints to dst, which must be all zeros, and returns their
-// length in bytes. ok is false for other values, or if they do not fit. It is a fast path of
-// AppendText for typical keys and messages: with hashShort, the workload words takes 0.88 of its
-// time.
+// length in bytes. ok is false if there is another value, or if the texts are too long. It is a
+// fast path of AppendText for typical keys and messages.
 func ShortJoin(dst *[JoinedText]byte, parts []Slot) (n int, ok bool) {
 	for i := range parts {
 		s := &parts[i]
@@ -104,7 +104,7 @@ func ShortJoin(dst *[JoinedText]byte, parts []Slot) (n int, ok bool) {
 			if len(x) > 4 {
 				copy(dst[n:], x)
 			} else {
-				for i := range len(x) { // less than a call
+				for i := range len(x) { // a loop is faster than a call for short texts
 					dst[n+i] = x[i]
 				}
 			}
@@ -124,8 +124,8 @@ func ShortJoin(dst *[JoinedText]byte, parts []Slot) (n int, ok bool) {
 // maxDigits is the length of the longest Int in decimal.
 const maxDigits = 20
 
-// putDigits writes an Int in decimal at n, where maxDigits bytes must be free, and returns the end.
-// For small numbers it is faster than strconv.AppendInt.
+// putDigits writes an Int in decimal at offset n, where maxDigits bytes must be free. It returns
+// the end offset. For small numbers it is faster than strconv.AppendInt.
 func putDigits(dst *[JoinedText]byte, n int, i int64) int {
 	if uint64(i) > 99_999 {
 		return len(strconv.AppendInt(dst[:n], i, 10))

@@ -10,35 +10,35 @@ import (
 	"unsafe"
 )
 
-// MaxDepth is how deep arrays and objects of JSON text may nest.
+// MaxDepth is the maximum nesting of arrays and objects in JSON text.
 const MaxDepth = 10_000
 
-// SyntaxError describes an error in a JSON text and its byte offset.
+// SyntaxError describes an error in a JSON text, with its offset in bytes.
 type SyntaxError struct {
 	Offset  int
 	Message string
 	UTF8    bool // the text is not valid UTF-8
-	Deep    bool // it nests beyond MaxDepth
+	Deep    bool // the text is nested deeper than MaxDepth
 }
 
 func (e *SyntaxError) Error() string { return e.Message + " at offset " + strconv.Itoa(e.Offset) }
 
-// Place returns the line and the column of the error in data, the text that was parsed. Both count
-// from 1; the column counts code points.
+// Place returns the line and the column of the error in data, the parsed text. Both start at 1.
+// Columns are counted in code points.
 func (e *SyntaxError) Place(data []byte) (line, column int) {
 	before := data[:min(e.Offset, len(data))]
 	start := bytes.LastIndexByte(before, '\n') + 1
 	return bytes.Count(before, []byte{'\n'}) + 1, utf8.RuneCount(before[start:]) + 1
 }
 
-// Parse parses a JSON text. Integers that fit into 64 bits become Ints; all other numbers become
-// Floats. Objects become maps in the text's order; of a repeated key, the last value is at the
+// Parse parses a JSON text. Integers of up to 64 bits become Ints, all other numbers Floats.
+// Objects become maps in the order of the text. If a key is repeated, the last value is used at the
 // position of the first. Invalid UTF-8, lone surrogates and nesting beyond MaxDepth are errors.
 // Every error is a *SyntaxError.
 func Parse(data []byte) (Slot, error) { return ParseIn(data, unbounded, nil) }
 
-// ParseIn is Parse at a pace. It calls room with a number of bytes before it
-// allocates them; room panics when there is no memory left for them.
+// ParseIn is like Parse, and a Pace can interrupt it. It calls room before it allocates memory,
+// with the number of bytes. room panics if the memory limit would be exceeded.
 func ParseIn(data []byte, room func(n int), pace *Pace) (Slot, error) {
 	if room == nil {
 		room = unbounded
@@ -53,17 +53,17 @@ func ParseIn(data []byte, room func(n int), pace *Pace) (Slot, error) {
 	return s, nil
 }
 
-// decoder decodes JSON text into slots. Elements and entries of open containers are on two stacks,
-// so that each container is allocated once, in its exact size. Keys are cached from one text to the
-// next, because hosts repeat them.
+// decoder decodes a JSON text. The elements and entries of open containers are on two stacks, so
+// that each container is allocated once, with its exact size. The cache of keys remains for the
+// next text, because hosts repeat keys.
 type decoder struct {
 	data    []byte
 	at      int
 	slots   []Slot
 	entries []entry
 	keys    [256]*Str
-	keyed   *Str   // the key that member read
-	text    []byte // unescaped string
+	keyed   *Str   // key of the last call of member
+	text    []byte // buffer for the string being decoded
 	fault   *SyntaxError
 	room    func(n int)
 	pace    *Pace
@@ -74,12 +74,12 @@ var decoders = sync.Pool{New: func() any { return &decoder{room: unbounded} }}
 func unbounded(int) {}
 
 func (d *decoder) release() {
-	clear(d.slots) // what an error left open; the rest is cleared as containers close
+	clear(d.slots) // removes the slots that an error has left; without an error, closed containers are already removed
 	clear(d.entries)
 	d.slots, d.entries, d.data, d.fault, d.room = d.slots[:0], d.entries[:0], nil, nil, unbounded
 	d.pace = nil
 	if cap(d.slots) > 1<<14 || cap(d.entries) > 1<<14 || cap(d.text) > 1<<20 {
-		return // release the memory of a huge text
+		return // lets the garbage collector free the memory of a huge text
 	}
 	decoders.Put(d)
 }
@@ -98,7 +98,7 @@ func (d *decoder) document() (Slot, error) {
 	return s, nil
 }
 
-// fail notes the first error; the reader then unwinds.
+// fail stores the first error. Decoding then stops.
 func (d *decoder) fail(message string) Slot {
 	if d.fault == nil {
 		d.fault = &SyntaxError{Offset: d.at, Message: message}
@@ -119,7 +119,7 @@ func (d *decoder) space() {
 	}
 }
 
-// peek returns the next byte that is no space, 0 at the end.
+// peek returns the next byte that is not white space, or 0 at the end.
 func (d *decoder) peek() byte {
 	d.space()
 	if d.at < len(d.data) {
@@ -170,7 +170,7 @@ func (d *decoder) word(w string) bool {
 	return true
 }
 
-// str reads a String at its opening quote.
+// str decodes a String at its opening quote.
 func (d *decoder) str() Slot {
 	seg, ok := d.scan()
 	if !ok {
@@ -179,8 +179,8 @@ func (d *decoder) str() Slot {
 	return StringOf(seg)
 }
 
-// key reads an object's key. Cached keys are complete, so that runs on several goroutines may share
-// them.
+// key decodes the key of an object. Cached keys are complete, so goroutines of several runs may
+// share them.
 func (d *decoder) key() *Str {
 	seg, ok := d.scan()
 	if !ok {
@@ -200,7 +200,7 @@ func (d *decoder) key() *Str {
 	return *cached
 }
 
-// comma reads what follows an element: a comma (more is true) or end.
+// comma reads the token after an element. more is true for a comma and false for end.
 func (d *decoder) comma(end byte) (more bool) {
 	switch c := d.peek(); {
 	case c == ',':
@@ -216,7 +216,8 @@ func (d *decoder) comma(end byte) (more bool) {
 	return false
 }
 
-// beginList enters an array or object; nonempty is false when it ends at once.
+// beginList reads the start of an array or object. nonempty is false if the closing bracket
+// follows.
 func (d *decoder) beginList(depth int, end byte) (nonempty bool) {
 	if depth >= MaxDepth {
 		d.fail("nesting is too deep")
@@ -273,8 +274,8 @@ func (d *decoder) object(depth int) Slot {
 	return d.close(base)
 }
 
-// pushEntry puts an entry on the stack. A small object is searched for a repeated key
-// at once; in a large one it is found when close makes the index.
+// pushEntry adds an entry to the stack. In a small object, it searches for a repeated key. In a
+// large object, close finds repeated keys when it builds the index.
 func (d *decoder) pushEntry(base int, k *Str, s Slot) {
 	if open := d.entries[base:]; len(open) <= smallMap {
 		for i := range open {
@@ -290,7 +291,7 @@ func (d *decoder) pushEntry(base int, k *Str, s Slot) {
 	d.entries = append(d.entries, entry{Slot{0, unsafe.Pointer(k)}, s})
 }
 
-// close makes the map of the entries above base.
+// close returns a map of the entries on the stack from base on.
 func (d *decoder) close(base int) Slot {
 	open := d.entries[base:]
 	d.room(mapSize + len(open)*entrySize)
@@ -309,7 +310,7 @@ func (d *decoder) close(base int) Slot {
 	return m.Slot()
 }
 
-// number reads a number: an integer of up to 18 digits as it goes.
+// number decodes a number. Integers of up to 18 digits are decoded directly.
 func (d *decoder) number() Slot {
 	data, from := d.data, d.at
 	i := from
@@ -344,7 +345,7 @@ func (d *decoder) number() Slot {
 	return d.longNumber(from, i)
 }
 
-// longNumber reads the rest of a number whose integer part ends at i.
+// longNumber decodes a number whose integer part ends at i.
 func (d *decoder) longNumber(from, i int) Slot {
 	data := d.data
 	digits := func() bool {
@@ -391,7 +392,7 @@ func (d *decoder) longNumber(from, i int) Slot {
 	return Float(f)
 }
 
-// stops are the bytes at which the fast scan of a string ends.
+// stops marks the bytes at which the fast scan of a string stops.
 var stops = func() (t [256]bool) {
 	for i := range t {
 		t[i] = i < 0x20 || i == '"' || i == '\\' || i >= utf8.RuneSelf
@@ -399,14 +400,14 @@ var stops = func() (t [256]bool) {
 	return t
 }()
 
-// scan reads a string from its opening quote and returns its bytes, which are valid until the next
-// scan.
+// scan decodes a string from its opening quote and returns its bytes, which are valid until the
+// next call of scan.
 func (d *decoder) scan() (seg []byte, ok bool) {
 	data := d.data
 	from := d.at + 1
 	i := from
 	const ones, tops = 0x0101010101010101, 0x8080808080808080
-	for i+8 <= len(data) { // eight bytes at once, up to the first of interest
+	for i+8 <= len(data) { // eight bytes at a time, until one of them is in stops
 		w := binary.LittleEndian.Uint64(data[i:])
 		quote, slash := w^(ones*'"'), w^(ones*'\\')
 		if ((quote-ones)&^quote|(slash-ones)&^slash|(w-ones*' ')|w)&tops != 0 {
@@ -425,8 +426,8 @@ func (d *decoder) scan() (seg []byte, ok bool) {
 	return d.scanSlow(from, i)
 }
 
-// scanSlow continues at i a string that starts at from: at i there is an escape, a byte beyond
-// ASCII, or an error.
+// scanSlow continues the scan of a string that starts at from. At i is an escape, a byte that is
+// not ASCII, or an error.
 func (d *decoder) scanSlow(from, i int) (seg []byte, ok bool) {
 	data := d.data
 	d.text = d.text[:0]
@@ -474,7 +475,8 @@ func (d *decoder) scanSlow(from, i int) (seg []byte, ok bool) {
 	return nil, false
 }
 
-// escape decodes the escape at i into d.text and returns the escape's length; 0 means an error.
+// escape decodes the escape at i into d.text. It returns the length of the escape, or 0 for an
+// error.
 func (d *decoder) escape(i int) int {
 	if i+1 >= len(d.data) {
 		d.at = len(d.data)
@@ -504,7 +506,7 @@ func (d *decoder) escape(i int) int {
 	return 2
 }
 
-// unicode reads \uXXXX, or a pair of them that makes a surrogate pair.
+// unicode decodes \uXXXX, or two of them for a surrogate pair.
 func (d *decoder) unicode(i int) int {
 	r, ok := hex4(d.data[i:])
 	if !ok {

@@ -28,11 +28,11 @@ func TestParse(t *testing.T) {
 	} {
 		s, err := Parse([]byte(c.in))
 		if err != nil {
-			t.Errorf("%s: %v", c.in, err)
+			t.Errorf("Parse(%s): %v", c.in, err)
 			continue
 		}
 		if got := string(AppendJSON(nil, s)); got != c.want {
-			t.Errorf("%s: got %s, want %s", c.in, got, c.want)
+			t.Errorf("Parse(%s) = %s, want %s", c.in, got, c.want)
 		}
 	}
 }
@@ -66,7 +66,7 @@ func TestParseErrors(t *testing.T) {
 	} {
 		_, err := Parse([]byte(c.in))
 		if err == nil || err.Error() != c.want {
-			t.Errorf("%.40s: got %v, want %s", c.in, err, c.want)
+			t.Errorf("Parse(%.40s): error = %v, want %s", c.in, err, c.want)
 		}
 	}
 	_, err := Parse([]byte("[1,\n\"é\" x]"))
@@ -75,7 +75,7 @@ func TestParseErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	if line, column := syntax.Place([]byte("[1,\n\"é\" x]")); line != 2 || column != 5 {
-		t.Errorf("place %d:%d", line, column)
+		t.Errorf("Place = %d:%d", line, column)
 	}
 }
 
@@ -93,7 +93,7 @@ func TestParseMessage(t *testing.T) {
 	}
 	for _, in := range []string{`{}`, `{"type":1}`, `[1]`, `"type"`, `{"type":"a","type":2}`} {
 		if _, _, _, err := ParseMessage([]byte(in)); err != ErrNoType {
-			t.Errorf("%s: %v", in, err)
+			t.Errorf("Parse(%s): %v", in, err)
 		}
 	}
 	for _, in := range []string{``, `{"type":"a"`, `hello`, `{"type":"a"} x`} {
@@ -104,8 +104,8 @@ func TestParseMessage(t *testing.T) {
 	}
 }
 
-// oracle reads text with encoding/json and writes it as AppendJSON would; ok is
-// false when encoding/json refuses the text.
+// oracle decodes text with encoding/json and encodes it like AppendJSON. ok is false if
+// encoding/json refuses the text.
 func oracle(data []byte) (s Slot, ok bool) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()
@@ -167,9 +167,9 @@ func oracleValue(d *json.Decoder) (Slot, bool) {
 	return Nil, false
 }
 
-// FuzzParse compares Parse with encoding/json. Both accept the same texts,
-// except for invalid UTF-8 and lone surrogates, and read the same values. A
-// value that was read is the same after it has been written and read again.
+// FuzzParse compares Parse with encoding/json. Both must accept the same texts, except for invalid
+// UTF-8 and lone surrogates, and decode the same values. Encoding and decoding a value again must
+// not change it.
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{`{"a":[1,2.5,"x\n\u00e9\ud83d\ude00",null,true],"a":{}}`, `[-0,1e5,9223372036854775808]`,
 		"\"\xff\"", `{"type":"q","id":1}`, `[[[`, `"0123456789abcdef\""`, `{"a":1,"b":2,"c":3,"d":4,"e":5,"f":6,"g":7,"h":8,"i":9,"a":0}`} {
@@ -180,29 +180,29 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			if m := err.(*SyntaxError); json.Valid(data) && !m.UTF8 && !strings.HasPrefix(m.Message, "lone surrogate") &&
 				m.Message != "number is out of range" {
-				t.Fatalf("refused %q: %v", data, err)
+				t.Fatalf("Parse refused %q, which encoding/json accepts: %v", data, err)
 			}
 			return
 		}
 		if !json.Valid(data) {
-			t.Fatalf("accepted %q", data)
+			t.Fatalf("Parse accepted %q, which is not valid", data)
 		}
 		want, ok := oracle(data)
 		if !ok {
-			t.Fatalf("oracle refuses %q", data)
+			t.Fatalf("encoding/json refuses %q, which Parse accepts", data)
 		}
 		a, b := AppendJSON(nil, got), AppendJSON(nil, want)
 		if !bytes.Equal(a, b) {
-			t.Fatalf("%q: got %s, want %s", data, a, b)
+			t.Fatalf("Parse(%q) = %s, want %s", data, a, b)
 		}
 		reparsed, err := Parse(a)
 		if err != nil || !Equal(got, reparsed) {
-			t.Fatalf("%s does not survive: %v", a, err)
+			t.Fatalf("%s changed by encoding and decoding: %v", a, err)
 		}
 		if typ, _, payload, err := ParseMessage(data); err == nil {
 			v, ok := got.Map().GetString("type")
 			if !ok || v.AsString() != typ || payload.Map().Len() != got.Map().Len()-1 {
-				t.Fatalf("message %q: %q %s", data, typ, Text(payload))
+				t.Fatalf("ParseMessage(%q) = type %q, payload %s", data, typ, Text(payload))
 			}
 		}
 	})

@@ -7,31 +7,31 @@ import (
 	"unicode/utf8"
 )
 
-// AppendJSON appends s as compact JSON (spec/11-emit.md): integral Floats keep `.0`, inf and NaN
-// are null, keys keep their order, references are their text.
+// AppendJSON appends s as compact JSON (spec/11-emit.md). Floats without a fraction have `.0`, inf
+// and NaN are null, keys keep their order, and references are their text.
 //
-// Like everything that walks values, it panics with a *Fault, which the VM converts to a fault of
-// the program, if a value is nested beyond maxNesting or the text is longer than MaxText: a value
-// that contains another several times can be much longer as text than in memory.
+// It panics with a *Fault, like all functions that visit nested values, if a value is nested deeper
+// than maxNesting, or if the text would be longer than MaxText. The text can be much longer than
+// the value in memory if the value contains another one several times. The VM converts the panic to
+// a fault of the program.
 func AppendJSON(dst []byte, s Slot) []byte { return appendJSON(dst, s, nest{bound: &unbound}) }
 
-// AppendJSONWithin is AppendJSON up to a length.
+// AppendJSONWithin is like AppendJSON with a Bound.
 func AppendJSONWithin(dst []byte, s Slot, b *Bound) []byte {
 	return appendJSON(dst, s, nest{bound: b})
 }
 
-// Bound is how long a text may get, and the pace at which it is written. A
-// longer text panics with Beyond.
+// Bound limits the length of a text, and can interrupt its creation by a Pace. A longer text panics
+// with Exceeded.
 type Bound struct {
-	Max      int    // in bytes; 0 is MaxText
-	Exceeded *Fault // nil when Most is 0
+	Max      int    // maximum length in bytes; 0 means MaxText
+	Exceeded *Fault // nil if Max is 0
 	Pace     *Pace
 }
 
 var unbound Bound
 
-// nest is the place of a value that is being written: its depth, and the bound
-// of the whole text.
+// nest contains the depth of the value that is being encoded, and the bound of the whole text.
 type nest struct {
 	depth int
 	bound *Bound
@@ -52,18 +52,18 @@ func (n nest) check(dst []byte) {
 	n.bound.Pace.Step(1)
 }
 
-// room returns how much memory to allocate for an estimate of bytes. It stays below the limit,
-// because the text may be shorter than estimated.
+// room returns the capacity to allocate for an estimated length in bytes. It is less than the
+// limit, because the text may be shorter than estimated.
 func (n nest) room(bytes int) int {
-	bytes += bytes / 32 // numbers get longer
+	bytes += bytes / 32 // later numbers in an array are often longer
 	if n.bound.Max > 0 {
 		return min(bytes, n.bound.Max/4)
 	}
 	return min(bytes, MaxText)
 }
 
-// maxNesting is the depth to which values are written or compared: deeper ones
-// would outgrow Go's stack.
+// maxNesting is the maximum depth of values that are encoded or compared. Deeper values could
+// exceed the limit of Go's stack.
 const maxNesting = 100_000
 
 func panicTooDeep() { panic(&Fault{"the value is nested too deeply"}) }
@@ -100,15 +100,14 @@ func appendJSON(dst []byte, s Slot, at nest) []byte {
 	return AppendString(dst, string(appendText(nil, s, at.in())))
 }
 
-// arraySample is the number of elements from which the length of an array's text
-// is estimated.
+// arraySample is the number of elements from which the length of an array's text is estimated.
 const arraySample = 64
 
 func appendArray(dst []byte, a *Array, at nest) []byte {
 	dst = append(dst, '[')
 	open := len(dst)
 	for i := range a.Len {
-		if i == arraySample { // room for all, if the rest is like the first
+		if i == arraySample { // allocates memory for the whole array, assuming that the rest is similar
 			dst = slices.Grow(dst, at.room((len(dst)-open)/arraySample*(a.Len-i)))
 		}
 		if i > 0 {
@@ -154,7 +153,7 @@ func appendMap(dst []byte, m *Map, at nest) []byte {
 	return append(dst, '}')
 }
 
-// appendElements writes an array, or the values of a map as one.
+// appendElements appends an array, or the values of a map as an array.
 func appendElements(dst []byte, s Slot, at nest) []byte {
 	m := s.Map()
 	if m == nil {
@@ -235,8 +234,8 @@ func appendEnum(dst []byte, s Slot, at nest) []byte {
 	return append(dst, '}')
 }
 
-// AppendFloat appends the shortest text that parses as f, with `.0` if it would look like an Int;
-// inf and NaN are `inf`, `-inf`, `NaN`.
+// AppendFloat appends the shortest text that is parsed as f. It adds `.0` if the text would be an
+// Int. inf and NaN are `inf`, `-inf` and `NaN`.
 func AppendFloat(dst []byte, f float64) []byte {
 	switch {
 	case math.IsNaN(f):
@@ -248,7 +247,7 @@ func AppendFloat(dst []byte, f float64) []byte {
 	}
 	if a := math.Abs(f); a != 0 && (a < 1e-6 || a >= 1e21) {
 		dst = strconv.AppendFloat(dst, f, 'e', -1, 64)
-		if n := len(dst); dst[n-2] == '0' && dst[n-3] == '-' { // 1e-07 is 1e-7
+		if n := len(dst); dst[n-2] == '0' && dst[n-3] == '-' { // 1e-07 becomes 1e-7
 			dst[n-2] = dst[n-1]
 			dst = dst[:n-1]
 		}
@@ -266,13 +265,13 @@ func AppendFloat(dst []byte, f float64) []byte {
 
 const hexDigits = "0123456789abcdef"
 
-// AppendString appends text as a JSON string, without HTML escaping. Invalid
-// UTF-8 becomes the replacement character.
+// AppendString appends text as a JSON string without HTML escapes. Invalid UTF-8 becomes the
+// replacement character.
 func AppendString(dst []byte, text string) []byte {
 	return append(AppendEscaped(append(dst, '"'), text), '"')
 }
 
-// appendString is AppendString under the pace.
+// appendString is like AppendString, and the Pace can interrupt it.
 func (n nest) appendString(dst []byte, text string) []byte {
 	if len(text) <= paceWindow {
 		n.bound.Pace.Bytes(len(text))
@@ -286,8 +285,8 @@ func (n nest) appendString(dst []byte, text string) []byte {
 	return append(dst, '"')
 }
 
-// AppendEscaped appends the escaped text without quotes. A longer text may be appended in parts
-// that end between characters.
+// AppendEscaped appends text with JSON escapes and without quotes. A long text may be appended in
+// several calls, if the parts end between characters.
 func AppendEscaped(dst []byte, text string) []byte {
 	from := 0
 	for i := 0; i < len(text); {

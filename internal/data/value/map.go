@@ -4,23 +4,22 @@ import (
 	"unsafe"
 )
 
-// Map is a map in insertion order. Keys are Strings, Ints or Bools. Up to
-// smallMap entries are searched one after the other; a larger map has an index
-// with linear probing. A deleted entry stays as a tombstone until there are too
-// many.
+// Map is a map in insertion order. Keys are Strings, Ints or Bools. A map of up to smallMap entries
+// is searched linearly. A larger map has an index with linear probing. A deleted entry remains as a
+// tombstone until there are too many tombstones.
 type Map struct {
 	Head
-	index   []place // length a power of two
+	index   []place // its length is a power of two; nil for a small map
 	entries []entry
 	live    uint32
-	last    uint32 // the entry last looked up or set, or any
+	last    uint32 // number of the entry of the last lookup or change, or any other entry
 }
 
-// A place is an element of the index; 0 is empty. For an index of 2^k places, the lower k bits are
-// an entry's number plus one, and the others are the same bits of the entry's hash. With this part
-// of the hash, probing rarely reads an entry with another key. A place has four bytes,
-// with the whole hash it would need eight: the cost of a large map is the memory that its index
-// touches.
+// place is an element of the index; 0 means empty. In an index of 2^k places, the lower k bits are
+// the number of an entry plus one, and the other bits are the same bits of the entry's hash. They
+// show in most cases whether an entry has another key, without reading the entry. With the whole
+// hash, a place would need eight bytes instead of four, and large maps are slower with a larger
+// index.
 type place uint32
 
 func placeOf(hash uint32, i, mask int) place { return place(hash)&^place(mask) | place(i+1) }
@@ -31,21 +30,21 @@ func (p place) entry(mask int) int { return int(p)&mask - 1 }
 // mayHaveHash reports whether the place's entry may have the hash.
 func (p place) mayHaveHash(hash uint32, mask int) bool { return (uint32(p)^hash)&^uint32(mask) == 0 }
 
-// A deleted entry has a nil key, which is not a valid key.
+// entry is an entry of a map. A deleted entry has a nil key, which is not a valid key.
 type entry struct{ key, value Slot }
 
 func (e *entry) dead() bool { return e.key.Ref == nil }
 
 const smallMap = 8
 
-// withEntries is a map with room for its first entries in the same allocation. Most maps that serve
-// as records have no more entries than at their creation.
+// withEntries is a map with its first entries in the same allocation. Most maps that serve as
+// records never get more entries.
 type withEntries[T any] struct {
 	Map
 	room T
 }
 
-// NewMap makes an empty map with room for n entries.
+// NewMap returns an empty map with capacity for n entries.
 func NewMap(n int) *Map {
 	var m *Map
 	switch {
@@ -76,7 +75,7 @@ func NewMap(n int) *Map {
 // Slot returns the map as a value.
 func (m *Map) Slot() Slot { return Slot{0, unsafe.Pointer(m)} }
 
-// Map returns the map in s, or nil when s is none.
+// Map returns the map in s, or nil for other values.
 func (s Slot) Map() *Map {
 	if s.Kind() != KindMap {
 		return nil
@@ -84,7 +83,7 @@ func (s Slot) Map() *Map {
 	return (*Map)(s.Ref)
 }
 
-// Hashable reports whether s can be a key of a map.
+// Hashable reports whether s may be the key of a map.
 func Hashable(s Slot) bool {
 	k := s.Kind()
 	return k == KindString || k == KindInt || k == KindBool
@@ -110,10 +109,10 @@ func sameKey(a, b Slot) bool {
 	return a.Kind() == KindString && b.Kind() == KindString && a.AsString() == b.AsString()
 }
 
-// Len counts entries.
+// Len returns the number of entries.
 func (m *Map) Len() int { return int(m.live) }
 
-// find returns the number of key's entry, or -1.
+// find returns the number of the entry with a key, or -1.
 func (m *Map) find(key Slot) int {
 	if m.index == nil {
 		return m.scan(key)
@@ -121,7 +120,7 @@ func (m *Map) find(key Slot) int {
 	return m.probe(key, hashKey(key))
 }
 
-// scan is find in a map without index.
+// scan is find for a map without an index.
 func (m *Map) scan(key Slot) int {
 	for i := range m.entries {
 		if sameKey(m.entries[i].key, key) {
@@ -131,7 +130,7 @@ func (m *Map) scan(key Slot) int {
 	return -1
 }
 
-// probe is find in a map with an index.
+// probe is find for a map with an index.
 func (m *Map) probe(key Slot, hash uint32) int {
 	mask := len(m.index) - 1
 	for at := firstPlace(hash, mask); m.index[at] != 0; at = (at + 1) & mask {
@@ -144,11 +143,11 @@ func (m *Map) probe(key Slot, hash uint32) int {
 	return -1
 }
 
-// firstPlace returns the place where the search for a hash begins. The lowest bit of every hash is
-// 1, so it is left out.
+// firstPlace returns the index at which the search for a hash starts. It ignores the lowest bit,
+// which is 1 in every hash.
 func firstPlace(hash uint32, mask int) int { return int(hash>>1) & mask }
 
-// Get returns the value of key, which must be hashable; ok is false when there is none.
+// Get returns the value of key, which must be hashable. ok is false if the key does not exist.
 func (m *Map) Get(key Slot) (v Slot, ok bool) {
 	if i := m.find(key); i >= 0 {
 		return m.entries[i].value, true
@@ -157,8 +156,8 @@ func (m *Map) Get(key Slot) (v Slot, ok bool) {
 }
 
 // Lookup returns a pointer to the value of key, which must be hashable, or nil. Only the goroutine
-// that may change the map may call it; the pointer is valid until the next change. The map
-// remembers the entry, so that another Look or Set of the same key is fast.
+// that may change the map may call it. The pointer is valid until the next change. The map
+// remembers the entry, so that another Lookup or Set of the same key is fast.
 func (m *Map) Lookup(key Slot) *Slot {
 	if v := m.LastLookup(key); v != nil {
 		return v
@@ -171,8 +170,8 @@ func (m *Map) Lookup(key Slot) *Slot {
 	return &m.entries[i].value
 }
 
-// LastLookup returns a pointer to the value last looked up or set if key is the same slot as its
-// key (an equal text in another String is not enough), or else nil.
+// LastLookup returns a pointer to the value of the last lookup or change if key is the same slot as
+// its key, otherwise nil. An equal text in another String does not count.
 func (m *Map) LastLookup(key Slot) *Slot {
 	if i := int(m.last); i < len(m.entries) && m.entries[i].key == key && key.Ref != nil {
 		return &m.entries[i].value
@@ -185,8 +184,8 @@ func (m *Map) GetString(key string) (v Slot, ok bool) {
 	return m.Get(Slot{0, unsafe.Pointer(&Str{Head: Head{Kind: KindString}, S: key})})
 }
 
-// Set sets the value of key, which must be hashable. A new key comes last; an existing one does not
-// move. The caller owns the map.
+// Set sets the value of key, which must be hashable. A new key is added at the end; an existing key
+// stays at its position. The caller must own the map.
 func (m *Map) Set(key, value Slot) {
 	if v := m.LastLookup(key); v != nil {
 		*v = value
@@ -219,11 +218,11 @@ func (m *Map) Set(key, value Slot) {
 	}
 }
 
-// SetString is Set with a String key.
+// SetString is like Set with a String key.
 func (m *Map) SetString(key string, value Slot) { m.Set(String(key), value) }
 
-// add appends an entry whose key is not in the map. The capacity doubles: append grows long slices
-// only by a quarter, and would copy large maps four times as often.
+// add appends an entry whose key is not in the map. It doubles the capacity, because the function
+// append would enlarge a long slice only by a quarter, and so copy large maps four times as often.
 func (m *Map) add(key, value Slot) {
 	if len(m.entries) == cap(m.entries) {
 		grown := make([]entry, len(m.entries), roomAfter(cap(m.entries)))
@@ -234,10 +233,10 @@ func (m *Map) add(key, value Slot) {
 	m.live++
 }
 
-// roomAfter returns the capacity of a map that has outgrown one of n entries.
+// roomAfter returns the new capacity of a map with n entries.
 func roomAfter(n int) int { return max(2*n, 2) }
 
-// addToIndex enters the number of an entry into the index.
+// addToIndex adds entry i to the index.
 func (m *Map) addToIndex(hash uint32, i int) {
 	mask := len(m.index) - 1
 	at := firstPlace(hash, mask)
@@ -247,7 +246,7 @@ func (m *Map) addToIndex(hash uint32, i int) {
 	m.index[at] = placeOf(hash, i, mask)
 }
 
-// reindex removes tombstones and rebuilds the index with room to grow.
+// reindex removes tombstones and builds a larger index.
 func (m *Map) reindex() {
 	if m.Len() < len(m.entries) {
 		m.compact()
@@ -261,7 +260,7 @@ func (m *Map) reindex() {
 	}
 }
 
-// compact drops tombstones.
+// compact removes tombstones.
 func (m *Map) compact() {
 	live := m.entries[:0]
 	for _, e := range m.entries {
@@ -273,8 +272,7 @@ func (m *Map) compact() {
 	m.entries = live
 }
 
-// newIndex makes an empty index for n entries; nil when they are so few that
-// they need none.
+// newIndex returns an empty index for n entries, or nil if a map of n entries needs no index.
 func newIndex(n int) []place {
 	if n <= smallMap {
 		return nil
@@ -286,8 +284,8 @@ func newIndex(n int) []place {
 	return make([]place, size)
 }
 
-// Delete removes key and returns its value; ok is false if it did not exist. The caller owns the
-// map.
+// Delete removes key and returns its value. ok is false if it did not exist. The caller must own
+// the map.
 func (m *Map) Delete(key Slot) (v Slot, ok bool) {
 	i := m.find(key)
 	if i < 0 {
@@ -302,10 +300,10 @@ func (m *Map) Delete(key Slot) (v Slot, ok bool) {
 	return v, true
 }
 
-// Clear removes every entry; the caller owns the map.
+// Clear removes all entries. The caller must own the map.
 func (m *Map) Clear() { m.index, m.entries, m.live = nil, nil, 0 }
 
-// Each calls f with every entry in order until f returns false. f must not change the map.
+// Each calls f with each entry in order until f returns false. f must not change the map.
 func (m *Map) Each(f func(key, value Slot) bool) {
 	for i := range m.entries {
 		if e := &m.entries[i]; !e.dead() && !f(e.key, e.value) {
@@ -314,11 +312,11 @@ func (m *Map) Each(f func(key, value Slot) bool) {
 	}
 }
 
-// pairChunk is the number of tuples of Pairs that share one allocation. All of
-// them stay in memory as long as one of them is used.
+// pairChunk is the number of tuples of Pairs that share one allocation. All of them stay in memory
+// while one of them is in use.
 const pairChunk = 32
 
-// Pairs returns the entries in order as an array of tuples. Containers among the values are marked
+// Pairs returns the entries in order as an array of tuples. It marks containers among the values as
 // shared.
 func (m *Map) Pairs() Slot {
 	a, slots, chunk := roomForPairs(m.Len())
@@ -342,7 +340,8 @@ func (m *Map) Pairs() Slot {
 	return a.Slot()
 }
 
-// roomForPairs allocates an array of n pairs, together with the pairs of a small map.
+// roomForPairs allocates an array for n pairs. For a small map, the pairs are in the same
+// allocation.
 func roomForPairs(n int) (*Array, []Slot, []pair) {
 	switch {
 	case n > smallMap:
@@ -363,7 +362,7 @@ func roomForPairs(n int) (*Array, []Slot, []pair) {
 	return NewArray(), nil, nil
 }
 
-// pair is a block: a tuple of two.
+// pair is a tuple of two values as a block.
 type pair struct {
 	block
 	entry
@@ -379,7 +378,7 @@ func (m *Map) Update(key Slot, f func(Slot) Slot) bool {
 	return true
 }
 
-// clone makes a copy without the shared mark; containers in it are marked.
+// clone returns a copy of the map that is not shared. It marks containers in the map as shared.
 func (m *Map) clone() *Map {
 	c := &Map{Head: Head{Kind: KindMap}, live: m.live}
 	c.entries = make([]entry, 0, len(m.entries))

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// BenchmarkMap builds a map of a million entries, looks them up in another order, and removes half
-// of them.
+// BenchmarkMap adds a million entries to a map, looks them up in another order, and deletes half of
+// them.
 func BenchmarkMap(b *testing.B) {
 	const n = 1_000_000
 	ints, strings := make([]Slot, n), make([]Slot, n)
@@ -27,7 +27,7 @@ func BenchmarkMap(b *testing.B) {
 				}
 				for i := range c.keys {
 					if _, ok := m.Get(c.keys[i*7%n]); !ok {
-						b.Fatal("a key is lost")
+						b.Fatal("Get did not find an existing key")
 					}
 				}
 				for i := 0; i < n; i += 2 {

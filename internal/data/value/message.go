@@ -2,19 +2,19 @@ package value
 
 import "errors"
 
-// ErrNoType reports that a line is JSON, but not an object with a string `type`.
+// ErrNoType means that a line is JSON, but not an object with a string `type`.
 var ErrNoType = errors.New("not an object with a string `type`")
 
-// ParseMessage reads a host's line in one pass: the string member `type`, the
-// raw JSON of member `id` (part of line; nil without one), and a map of all
-// members but `type`, in order. The error is a *SyntaxError when the line is no
-// JSON, ErrNoType when it is JSON of another shape.
+// ParseMessage parses the line of a host in one pass. It returns the string member `type`, the JSON
+// of the member `id` (a part of line; nil if there is none), and a map of all members except
+// `type`, in order. The error is a *SyntaxError if the line is not JSON, or ErrNoType if it is
+// other JSON.
 func ParseMessage(line []byte) (typ string, id []byte, payload Slot, err error) {
 	return ParseMessageIn(line, unbounded)
 }
 
-// ParseMessageIn is ParseMessage that calls room with a number of bytes before
-// it allocates them; room panics when there is no memory left for them.
+// ParseMessageIn is like ParseMessage. It calls room before it allocates memory, with the number of
+// bytes. room panics if the memory limit would be exceeded.
 func ParseMessageIn(line []byte, room func(n int)) (typ string, id []byte, payload Slot, err error) {
 	d := decoders.Get().(*decoder)
 	d.data, d.at, d.room = line, 0, room
@@ -69,7 +69,7 @@ func (d *decoder) message() (typ string, id []byte, payload Slot, err error) {
 	return typ, id, payload, nil
 }
 
-// member reads a key and its colon, into keyed; false after an error.
+// member decodes a key, into d.keyed, and the colon. It returns false after an error.
 func (d *decoder) member() bool {
 	if d.peek() != '"' {
 		if d.at >= len(d.data) {

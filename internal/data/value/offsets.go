@@ -9,47 +9,46 @@ import (
 	"unsafe"
 )
 
-// Offsets finds the characters of long texts that are not ASCII. For the few
-// texts that were used last it knows where every chartEach-th character begins.
-// An Offsets belongs to one goroutine. A nil *Offsets walks to a character from
-// the nearer end of the text.
+// Offsets finds characters in long texts that are not ASCII. For the texts that were used last, it
+// stores the offset of every chartEach-th character. An Offsets is used by one goroutine. A nil
+// *Offsets searches a character from the nearer end of the text.
 //
-// The chart of a text that is no longer used is dropped after the second garbage
-// collection.
+// The chart of a text that is no longer used is removed after the second garbage collection.
 type Offsets struct {
-	Intern *InternCache // makes short parts; nil without one
+	Intern *InternCache // creates short Strings; may be nil
 
 	charts    [4]chart
-	next      int          // which chart is given up next
-	collected *atomic.Bool // there has been a collection
-	walked    int          // characters, in all: what tests count
+	next      int          // index of the chart to replace next
+	collected *atomic.Bool // set after a garbage collection
+	walked    int          // total of visited characters, for tests
 }
 
 const (
-	// chartEach is the number of characters between two known offsets.
+	// chartEach is the number of characters between two stored offsets.
 	chartEach = 64
-	// charted is how long a text must be to have a chart, in bytes.
+	// charted is the minimum length in bytes of a text that has a chart.
 	charted = 256
 )
 
-// chart holds the known offsets of one text, and so of all that begin at the same memory.
+// chart contains the stored offsets of a text, which are also valid for texts that start at the
+// same memory.
 type chart struct {
-	text  string   // as far as it is charted
+	text  string   // charted part of the text
 	at    []uint32 // offsets of the characters 0, chartEach, 2*chartEach, …
-	runes int      // characters in text
-	used  bool     // since the last collection
+	runes int      // number of characters in text
+	used  bool     // used since the last garbage collection
 
-	index, offset int // a character that was found last
+	index, offset int // number and offset of the character that was found last
 }
 
-// Clear lets go of all texts.
+// Clear removes all charts, so that their texts can be freed.
 func (o *Offsets) Clear() {
 	if o != nil {
 		o.charts = [4]chart{}
 	}
 }
 
-// At is x.At.
+// At is like Str.At.
 func (o *Offsets) At(x *Str, i int64, p *Pace) (s Slot, ok bool) {
 	if i < 0 || i >= int64(x.LenIn(p)) {
 		return Nil, false
@@ -62,7 +61,7 @@ func (o *Offsets) At(x *Str, i int64, p *Pace) (s Slot, ok bool) {
 	return o.newPart(x.S[from : from+w]), true
 }
 
-// newPart makes a String of a part of a text.
+// newPart returns a String with a part of a text.
 func (o *Offsets) newPart(s string) Slot {
 	if o == nil || o.Intern == nil || len(s) > ShortText {
 		return String(s)
@@ -70,7 +69,7 @@ func (o *Offsets) newPart(s string) Slot {
 	return o.Intern.StringOf(unsafe.Slice(unsafe.StringData(s), len(s)))
 }
 
-// Slice is x.Slice.
+// Slice is like Str.Slice.
 func (o *Offsets) Slice(x *Str, lo, hi int64, p *Pace) (s Slot, ok bool) {
 	n := int64(x.LenIn(p))
 	if lo < 0 || lo > hi || hi > n {
@@ -86,7 +85,7 @@ func (o *Offsets) Slice(x *Str, lo, hi int64, p *Pace) (s Slot, ok bool) {
 	return o.newPart(x.S[from:to]), true
 }
 
-// offset returns the byte offset of character i, 0 <= i <= x.Len().
+// offset returns the byte offset of character i, where 0 <= i <= x.Len().
 func (o *Offsets) offset(x *Str, i int, p *Pace) int {
 	switch n := x.Len(); {
 	case n == len(x.S):
@@ -106,7 +105,7 @@ func (o *Offsets) offset(x *Str, i int, p *Pace) int {
 	return at
 }
 
-// walk returns the offset n characters after another.
+// walk returns the offset of the nth character after offset at.
 func (o *Offsets) walk(s string, at, n int) int {
 	if o != nil {
 		o.walked += n
@@ -114,16 +113,16 @@ func (o *Offsets) walk(s string, at, n int) int {
 	return at + skip(s[at:], n)
 }
 
-// skip returns the length of the first n characters of s.
+// skip returns the length in bytes of the first n characters of s.
 func skip(s string, n int) (length int) {
 	const tops = 0x8080808080808080
 	at := 0
-	for n > 8 && at+8 <= len(s) { // eight bytes at a time; the bytes that begin a character count
+	for n > 8 && at+8 <= len(s) { // eight bytes at a time, counting the bytes that start a character
 		w := binary.LittleEndian.Uint64(unsafe.Slice(unsafe.StringData(s[at:]), 8))
 		n -= 8 - bits.OnesCount64(w&^(w<<1)&tops)
 		at += 8
 	}
-	for at < len(s) && !utf8.RuneStart(s[at]) { // the rest of the last one
+	for at < len(s) && !utf8.RuneStart(s[at]) { // skips the remaining bytes of the last character
 		at++
 	}
 	for ; n > 0; n-- {
@@ -133,7 +132,7 @@ func skip(s string, n int) (length int) {
 	return at
 }
 
-// chartOf returns the chart of a text, made or completed.
+// chartOf returns the chart of a text. It creates or extends the chart if necessary.
 func (o *Offsets) chartOf(x *Str, p *Pace) *chart {
 	if o.collected == nil || o.collected.Load() {
 		o.dropUnused()
@@ -155,7 +154,7 @@ func (o *Offsets) chartOf(x *Str, p *Pace) *chart {
 	return c
 }
 
-// extend computes the offsets of the rest of a text.
+// extend adds the offsets of the uncharted part of a text.
 func (o *Offsets) extend(c *chart, s string, p *Pace) {
 	at, n := len(c.text), c.runes
 	c.at = c.at[:(n+chartEach-1)/chartEach] // an interrupted extension may have added more
@@ -172,7 +171,7 @@ func (o *Offsets) extend(c *chart, s string, p *Pace) {
 	c.text, c.runes = s, n
 }
 
-// dropUnused lets go of the texts that were not used since the collection before.
+// dropUnused removes the charts that were not used since the previous garbage collection.
 func (o *Offsets) dropUnused() {
 	for i := range o.charts {
 		if c := &o.charts[i]; c.used {

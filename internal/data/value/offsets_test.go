@@ -9,13 +9,14 @@ import (
 	"unsafe"
 )
 
-// scripts maps names to sample texts, which together have characters of every length in UTF-8.
+// scripts maps names of scripts to sample texts. Together they contain characters of all lengths in
+// UTF-8.
 var scripts = map[string]string{
 	"latin": "Grüße, wörtlich: „ja“ — it’s ", "greek": "καλημέρα κόσμε ", "chinese": "你好世界，再见", "emoji": "👋🏽a👩‍👩‍👧 ",
 	"rare": strings.Repeat("a", 100) + "é", "combining": "e\u0301a\u0308o\u0302",
 }
 
-// long makes a text of n characters.
+// long returns a text of n characters.
 func long(script string, n int) string {
 	s := strings.Repeat(scripts[script], n/utf8.RuneCountInString(scripts[script])+1)
 	return string([]rune(s)[:n])
@@ -34,35 +35,35 @@ func TestOffsets(t *testing.T) {
 				lo := rng.IntN(n + 1)
 				hi := lo + rng.IntN(n-lo+1)
 				if s, ok := o.Slice(x, int64(lo), int64(hi), nil); !ok || s.AsString() != string(runes[lo:hi]) {
-					t.Fatalf("%s: characters %d to %d of %d are %q", script, lo, hi, n, s.AsString())
+					t.Fatalf("%s: Slice(%d, %d) of %d characters = %q", script, lo, hi, n, s.AsString())
 				}
 				if s, ok := o.At(x, int64(lo), nil); ok != (lo < n) || ok && s.AsString() != string(runes[lo]) {
-					t.Fatalf("%s: character %d of %d is %q", script, lo, n, Text(s))
+					t.Fatalf("%s: character %d of %d = %q", script, lo, n, Text(s))
 				}
 			}
 			for i := range n {
 				if s, _ := o.At(x, int64(i), nil); s.AsString() != string(runes[i]) {
-					t.Fatalf("%s: character %d of %d is %q", script, i, n, s.AsString())
+					t.Fatalf("%s: character %d of %d = %q", script, i, n, s.AsString())
 				}
 			}
 			for _, bad := range [][2]int64{{-1, 0}, {1, 0}, {0, int64(n) + 1}} {
 				if _, ok := o.Slice(x, bad[0], bad[1], nil); ok {
-					t.Errorf("%v is in range of %d", bad, n)
+					t.Errorf("the range %v is valid for a text of %d characters", bad, n)
 				}
 			}
 		}
 	}
 }
 
-// walks returns the number of characters that the offsets walk over while f runs.
+// walks returns the number of characters that o visits while f runs.
 func walks(o *Offsets, f func()) int {
 	before := o.walked
 	f()
 	return o.walked - before
 }
 
-// TestOffsetsAreQuick checks that the work to find a character does not grow with the length of the
-// text: for any order of accesses, for two texts in turn, and for a text that grows.
+// TestOffsetsAreQuick checks that finding a character does not take longer in a longer text: for
+// several orders of accesses, for two alternating texts, and for a text that grows.
 func TestOffsetsAreQuick(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for script := range scripts {
@@ -78,12 +79,12 @@ func TestOffsetsAreQuick(t *testing.T) {
 					}
 				})
 				if work > 2*n*(chartEach/2+4) {
-					t.Errorf("%s: %d characters gone over for %d", script, work, 2*n)
+					t.Errorf("%s: visited %d characters for %d accesses", script, work, 2*n)
 				}
 			}
 			each(func(i int) int { return i })
 			if repeated := walks(&o, func() { each(func(i int) int { return i }) }); repeated > 2*n {
-				t.Errorf("%s: sequential access walks over %d characters, want at most %d", script, repeated, 2*n)
+				t.Errorf("%s: sequential access visited %d characters, want at most %d", script, repeated, 2*n)
 			}
 			each(func(i int) int { return n - 1 - i })
 			each(func(int) int { return rng.IntN(n) })
@@ -99,11 +100,11 @@ func TestOffsetsAreQuick(t *testing.T) {
 		}
 	})
 	if work > 10_000*(chartEach+2) {
-		t.Errorf("%d characters gone over for 10,000 appends", work)
+		t.Errorf("visited %d characters for 10,000 appends", work)
 	}
 }
 
-// TestOffsetsReleaseTexts checks that Offsets releases a text that is no longer used.
+// TestOffsetsReleaseTexts checks that a text which is no longer used can be freed.
 func TestOffsetsReleaseTexts(t *testing.T) {
 	var o Offsets
 	released := make(chan bool, 1)
@@ -115,7 +116,7 @@ func TestOffsetsReleaseTexts(t *testing.T) {
 	}()
 	other := String(long("chinese", 500)).Str()
 	for {
-		runtime.GC() // the cleanup runs some time later
+		runtime.GC() // the cleanup runs some time after the collection
 		o.At(other, 1, nil)
 		select {
 		case <-released:

@@ -6,15 +6,14 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/utf8cut"
 )
 
-// Pace makes long work interruptible. Work reports its progress in steps: one
-// for each element it visits, or for each eight bytes. A nil Pace interrupts
-// nothing.
+// Pace can interrupt long work. The work counts its progress in steps: one per visited element, or
+// one per eight bytes. A nil Pace never interrupts.
 type Pace struct {
-	Left  int        // steps until the next check
-	Check func() int // returns the number of steps until the one after; panics to stop the work
+	Left  int        // number of steps until the next call of Check
+	Check func() int // returns the number of steps until its next call; panics to stop the work
 }
 
-// Step counts n steps, before or after the work.
+// Step counts n steps.
 func (p *Pace) Step(n int) {
 	if p != nil {
 		if p.Left -= n; p.Left < 0 {
@@ -23,17 +22,18 @@ func (p *Pace) Step(n int) {
 	}
 }
 
-// check is separate so that Step is inlined.
+// check is a separate function so that Step can be inlined.
 func (p *Pace) check() { p.Left = p.Check() }
 
-// Bytes is Step for n bytes.
+// Bytes counts the steps for n bytes.
 func (p *Pace) Bytes(n int) { p.Step(n >> 3) }
 
-// paceWindow is how many bytes, or steps, fast work may take at once.
+// paceWindow is the maximum number of bytes, or of elements, that fast work processes between two
+// steps.
 const paceWindow = 1 << 15
 
-// Windows returns a text in parts of at most paceWindow bytes that end between characters, and
-// reports the steps of each.
+// Windows splits a text into parts of at most paceWindow bytes that end between characters. It
+// counts the steps of each part.
 func (p *Pace) Windows(s string) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		for s != "" {
@@ -47,7 +47,8 @@ func (p *Pace) Windows(s string) func(yield func(string) bool) {
 	}
 }
 
-// Parts calls f with the bounds of parts of n elements, and counts each.
+// Parts calls f with the bounds of consecutive parts of n elements, and counts the steps of each
+// part.
 func (p *Pace) Parts(n int, f func(from, to int)) {
 	for from := 0; from < n; from += paceWindow {
 		to := min(from+paceWindow, n)
@@ -56,11 +57,11 @@ func (p *Pace) Parts(n int, f func(from, to int)) {
 	}
 }
 
-// shortSearch is the length in bytes up to which a text is searched without a
-// step: reporting the step would take as long as the search.
+// shortSearch is the maximum length in bytes of a text that is searched without counting steps,
+// because counting would take as long as the search.
 const shortSearch = 256
 
-// IndexIn is strings.Index under a pace.
+// IndexIn is like strings.Index, and a Pace can interrupt it.
 func IndexIn(p *Pace, s, part string) int {
 	if len(s) <= shortSearch {
 		return strings.Index(s, part)
@@ -84,7 +85,7 @@ func indexIn(p *Pace, s, part string) int {
 	}
 }
 
-// LastIndexIn is strings.LastIndex under a pace.
+// LastIndexIn is like strings.LastIndex, and a Pace can interrupt it.
 func LastIndexIn(p *Pace, s, part string) int {
 	window := max(paceWindow, 4*len(part))
 	for to := len(s); ; {

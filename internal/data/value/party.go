@@ -1,31 +1,31 @@
 package value
 
-// A Party is an agent or a host as a value, slot by slot: which declaration it is,
-// and what builders gave it. Builders copy it; the declaration's own is never
-// changed.
+// Party contains the slots of an agent or a host: the number of its declaration, and the values
+// that builders have set. Builders copy the Party; that of the declaration never changes.
 type Party []Slot
 
-// The slots of a Party.
+// The indexes of the slots in a Party.
 const (
-	PartyIndex    = iota // Int: which declaration
-	PartyContext         // what with_context gave; nil when absent
+	PartyIndex    = iota // Int: number of the declaration
+	PartyContext         // value passed to with_context; nil if there is none
 	PartyMemory          // a memory, or nil
-	PartyAuto            // Bool: the memory is read and written by calls
-	PartyTools           // Array of added tools, or nil
-	PartyToolsOff        // Bool: declared tools are not offered
-	PartySchema          // of a host: JSON Schema text that goes with the prompt, or nil
-	PartySession         // of a host: the conversation to continue, or nil
-	// of a host: the HostError with which its exchange fails before it starts, or nil
+	PartyAuto            // Bool: calls read and write the memory
+	PartyTools           // Array of tools that builders have added, or nil
+	PartyToolsOff        // Bool: the declared tools are not offered
+	PartySchema          // of a host: text of the JSON Schema in the prompt, or nil
+	PartySession         // of a host: id of the conversation to continue, or nil
+	// of a host: HostError with which an exchange fails before it starts, or nil
 	PartyUnready
-	PartyFiles // of an agent: Array of the paths of the files in its prompts, or nil
+	PartyFiles // of an agent: Array of paths of the files in its prompts, or nil
 )
 
-// NewParty makes the value of declaration number index. k is KindAgent or KindHost.
+// NewParty returns the value of the agent (KindAgent) or host (KindHost) with declaration number
+// index.
 func NewParty(k Kind, t *Type, index int, memory Slot) Slot {
 	return New(k, 0, t, Int(int64(index)), Nil, memory, Bool(true), Nil, Bool(false), Nil, Nil, Nil, Nil)
 }
 
-// Party returns the slots of an agent or a host, nil for any other value.
+// Party returns the slots of an agent or a host, and nil for other values.
 func (s Slot) Party() Party {
 	if k := s.Kind(); k != KindAgent && k != KindHost {
 		return nil
@@ -33,5 +33,5 @@ func (s Slot) Party() Party {
 	return s.Fields()
 }
 
-// Index returns which declaration of its kind the party is.
+// Index returns the number of the declaration among those of the same kind.
 func (p Party) Index() int { return int(p[PartyIndex].AsInt()) }

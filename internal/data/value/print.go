@@ -4,8 +4,9 @@ import (
 	"strconv"
 )
 
-// Text returns s as `"${s}"` and to_string show it: strings unquoted, Floats in their shortest form
-// with `.0`, errors as their message, unit variants as their name, everything else as compact JSON.
+// Text returns the text of s as in `"${s}"` and to_string. Strings have no quotes, Floats have the
+// shortest form with `.0`, errors are their message, variants without a payload are their name. All
+// other values are compact JSON.
 func Text(s Slot) string {
 	if s.Kind() == KindString {
 		return s.AsString()
@@ -13,10 +14,10 @@ func Text(s Slot) string {
 	return string(AppendText(nil, s))
 }
 
-// AppendText appends Text of s.
+// AppendText appends the text of s.
 func AppendText(dst []byte, s Slot) []byte { return appendText(dst, s, nest{bound: &unbound}) }
 
-// AppendTextWithin is AppendText up to a length.
+// AppendTextWithin is like AppendText with a Bound.
 func AppendTextWithin(dst []byte, s Slot, b *Bound) []byte {
 	return appendText(dst, s, nest{bound: b})
 }
@@ -31,7 +32,7 @@ func appendText(dst []byte, s Slot, at nest) []byte {
 	case KindFloat:
 		return AppendFloat(dst, s.AsFloat())
 	case KindString:
-		at.bound.Pace.Bytes(len(s.AsString()) >> 2) // copying is quick
+		at.bound.Pace.Bytes(len(s.AsString()) >> 2) // copying is faster than encoding
 		return append(dst, s.AsString()...)
 	case KindSome:
 		return appendText(dst, Unwrap(s), at.in())
@@ -73,7 +74,7 @@ func appendReference(dst []byte, what, name string) []byte {
 	return append(dst, '>')
 }
 
-// lowerFirst returns the word of a reference's kind: "Memory" is "memory".
+// lowerFirst converts the first letter to lower case: "Memory" becomes "memory".
 func lowerFirst(s string) string {
 	b := []byte(s)
 	for i, c := range b {

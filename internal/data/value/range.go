@@ -5,18 +5,19 @@ import (
 	"strconv"
 )
 
-// A range is a block of two Ints: the first, and the one after the last. The greatest Int has no
-// successor: a range that ends with it contains the last itself, and a third slot as its mark.
+// A range is a block of two Ints: the first Int, and the Int after the last one. The largest Int
+// has no successor. A range that ends with it contains the last Int instead, and has a third slot
+// to mark this.
 
 // NewRange returns lo..hi; hi is exclusive.
 func NewRange(lo, hi int64) Slot {
 	if lo == math.MinInt64 && hi == lo {
-		lo++ // still empty, and now there is an Int below its first one
+		lo++ // the range is still empty, and lo-1 exists
 	}
 	return New(KindRange, 0, nil, Int(lo), Int(hi))
 }
 
-// NewRangeTo makes lo..=last.
+// NewRangeTo returns lo..=last.
 func NewRangeTo(lo, last int64) Slot {
 	if last < math.MaxInt64 {
 		return NewRange(lo, last+1)
@@ -24,8 +25,8 @@ func NewRangeTo(lo, last int64) Slot {
 	return New(KindRange, 0, nil, Int(lo), Int(last), Bool(true))
 }
 
-// Range returns the first and the last Int of a range. The last is less than the first when the
-// range is empty.
+// Range returns the first and the last Int of a range. If the range is empty, last is less than
+// first.
 func (s Slot) Range() (first, last int64) {
 	f := fields(s.Ref)
 	first, last = f[0].AsInt(), f[1].AsInt()
@@ -35,15 +36,15 @@ func (s Slot) Range() (first, last int64) {
 	return first, last
 }
 
-// RangeBounds returns the bounds of a range for slicing: hi is exclusive. For a range that ends
-// with the greatest Int, hi is that Int, because no array or text is that long.
+// RangeBounds returns the bounds of a range for slicing, where hi is exclusive. For a range that
+// ends with the largest Int, hi is that Int, because no array or text is that long.
 func (s Slot) RangeBounds() (lo, hi int64) {
 	f := fields(s.Ref)
 	return f[0].AsInt(), f[1].AsInt()
 }
 
-// RangeLen returns the number of Ints in a range; ok is false for all 2^64 Ints, whose number does
-// not fit.
+// RangeLen returns the number of Ints in a range. ok is false for the range of all 2^64 Ints, whose
+// number is not a uint64.
 func (s Slot) RangeLen() (n uint64, ok bool) {
 	first, last := s.Range()
 	if last < first {

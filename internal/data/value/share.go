@@ -2,31 +2,31 @@ package value
 
 import "unsafe"
 
-// Copy-on-write. The mark "shared" means that two places may hold the object: it is set when a
-// second place receives a container, never cleared, and absent on a copy. Strings, scalars and
-// references need no mark.
+// Copy-on-write. An object is marked as shared if two places may refer to it. The mark is set when
+// a second place receives a container. It is never removed, but a copy does not have it. Strings,
+// scalars and references need no mark.
 
-// isContainer reports whether values of a kind contain others.
+// isContainer reports whether values of a kind contain other values.
 func isContainer(k Kind) bool { return k >= KindArray && k <= KindSome }
 
-// Share marks the container in s as perhaps held twice.
+// Share marks the container in s as shared. It does nothing for other values.
 func Share(s Slot) {
 	if s.Ref == nil {
 		return
 	}
-	// A marked object is not written again, because it may be static.
+	// An object that is already marked is not written, because it may be static.
 	if h := (*Head)(s.Ref); isContainer(h.Kind) && h.Flags&FlagShared == 0 {
 		h.Flags |= FlagShared
 	}
 }
 
-// IsShared reports whether s is a container marked as perhaps held twice.
+// IsShared reports whether s is a container that is marked as shared.
 func IsShared(s Slot) bool {
 	return s.Ref != nil && (*Head)(s.Ref).Flags&FlagShared != 0
 }
 
-// Own returns a container that only the caller holds: s itself, or a shallow copy when s is shared.
-// Any other value is given back.
+// Own returns a container that only the caller refers to: s itself, or a shallow copy if s is
+// shared. Other values are returned unchanged.
 func Own(s Slot) Slot {
 	if !IsShared(s) {
 		return s
@@ -34,8 +34,8 @@ func Own(s Slot) Slot {
 	return Copy(s)
 }
 
-// Copy makes a shallow copy of the container in s and marks its children shared.
-// Any other value is given back.
+// Copy returns a shallow copy of the container in s, and marks the containers in it as shared.
+// Other values are returned unchanged.
 func Copy(s Slot) Slot {
 	switch s.Kind() {
 	case KindArray:
@@ -47,7 +47,7 @@ func Copy(s Slot) Slot {
 	case KindTuple, KindStruct, KindEnum, KindSome:
 		h := (*Head)(s.Ref)
 		if h.N == 0 {
-			return s // nothing in it can change
+			return s // the value is immutable
 		}
 		ref := newBlock(h.Kind, h.Sub, int(h.N), (*block)(s.Ref).second)
 		to := fields(ref)

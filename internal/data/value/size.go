@@ -2,7 +2,7 @@ package value
 
 import "unsafe"
 
-// How much memory values take: what a limit on it counts.
+// The functions in this file return the memory of values, which the memory limit of a run counts.
 
 const (
 	arraySize = int(unsafe.Sizeof(Array{}))
@@ -11,8 +11,8 @@ const (
 	placeSize = int(unsafe.Sizeof(place(0)))
 )
 
-// Size returns the memory of the object that s refers to, in bytes, without the objects that this
-// one refers to. A string that is a part of another counts with its own length.
+// Size returns the size in bytes of the object of s, without the objects to which it refers. A
+// string that is a part of another one counts with its own length.
 func Size(s Slot) int {
 	switch s.Kind() {
 	case KindString:
@@ -28,7 +28,7 @@ func Size(s Slot) int {
 	return int(1+(*Head)(s.Ref).N) * int(SlotSize)
 }
 
-// CopySize returns the memory that Copy of s will take.
+// CopySize returns the number of bytes that Copy of s allocates.
 func CopySize(s Slot) int {
 	if a := s.Array(); a != nil {
 		return a.Len * elementSize(a.Sub)
@@ -52,19 +52,19 @@ func elementSize(r Repr) int {
 	return int(SlotSize)
 }
 
-// PushSize returns the memory that Push of s will take.
+// PushSize returns the number of bytes that Push of s allocates.
 func (a *Array) PushSize(s Slot) int {
 	repr := reprOf(s)
 	switch {
 	case a.Len == 0 && a.Sub != repr && a.Sub != ReprSlots:
 		return 8 * elementSize(repr)
-	case a.Sub != repr && a.Sub != ReprSlots: // a misfit: all become slots
+	case a.Sub != repr && a.Sub != ReprSlots: // all elements are converted to slots
 		return max(a.Cap, a.Len+1) * int(SlotSize)
 	}
 	return a.ReserveSize(1)
 }
 
-// SetSize returns the memory that Set of a key will take, about.
+// SetSize returns approximately the number of bytes that Set of a key allocates.
 func (m *Map) SetSize(key Slot) int {
 	n := cap(m.entries)
 	if len(m.entries) < n || m.find(key) >= 0 {
@@ -73,7 +73,7 @@ func (m *Map) SetSize(key Slot) int {
 	return roomAfter(n)*entrySize + 2*placeSize*len(m.index)
 }
 
-// ReserveSize returns the memory that Reserve of n elements will take.
+// ReserveSize returns the number of bytes that Reserve of n elements allocates.
 func (a *Array) ReserveSize(n int) int {
 	if a.Len+n <= a.Cap {
 		return 0

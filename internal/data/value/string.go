@@ -5,17 +5,17 @@ import (
 	"unsafe"
 )
 
-// Str is a String: valid UTF-8, immutable. The code points are counted, and the
-// hash computed, at the first use.
+// Str is a String, which is valid UTF-8 and immutable. The number of code points and the hash are
+// computed at their first use.
 type Str struct {
 	Head
 	S     string
-	runes int32 // number of code points plus one; 0 if not counted
+	runes int32 // number of code points plus one; 0 if it was not computed
 	hash  uint32
 }
 
-// The empty string and the ASCII strings of one character. They are complete and immutable, so runs
-// may share them.
+// The empty string, and the ASCII strings of one character. They are complete and immutable, so
+// runs may share them.
 var (
 	emptyStr  = completeStr("")
 	asciiStrs [utf8.RuneSelf]Str
@@ -27,8 +27,8 @@ func init() {
 	}
 }
 
-// completeStr returns a Str with its hash and count of code points, so that reading it writes
-// nothing and is safe from several goroutines.
+// completeStr returns a Str with its hash and number of code points. Reading it writes nothing, so
+// several goroutines may read it.
 func completeStr(s string) *Str {
 	x := &Str{Head: Head{Kind: KindString}, S: s}
 	x.Len()
@@ -36,7 +36,7 @@ func completeStr(s string) *Str {
 	return x
 }
 
-// String makes a String of s, which must be valid UTF-8.
+// String returns a String with the text s, which must be valid UTF-8.
 func String(s string) Slot {
 	switch {
 	case len(s) == 0:
@@ -47,7 +47,7 @@ func String(s string) Slot {
 	return Slot{0, unsafe.Pointer(&Str{Head: Head{Kind: KindString}, S: s})}
 }
 
-// A Str with its text in the same allocation, for four lengths.
+// Types for a Str and its text in the same allocation, for four lengths of text.
 type (
 	tinyStr   = withText[[tinyText]byte]
 	shortStr  = withText[[ShortText]byte]
@@ -60,8 +60,8 @@ type withText[T any] struct {
 	text T
 }
 
-// The lengths in bytes up to which a String holds its text in its own
-// allocation: with them a String has the size of one of Go's size classes.
+// The maximum lengths in bytes of a text in the same allocation. With these lengths, the objects
+// have exactly the sizes of Go's size classes.
 const (
 	tinyText   = 16
 	ShortText  = 32
@@ -69,7 +69,7 @@ const (
 	longerText = 64
 )
 
-// StringOf makes a String of a copy of text, which must be valid UTF-8.
+// StringOf returns a String with a copy of text, which must be valid UTF-8.
 func StringOf(text []byte) Slot {
 	n := len(text)
 	switch {
@@ -92,15 +92,15 @@ func StringOf(text []byte) Slot {
 	return Slot{0, unsafe.Pointer(&Str{Head: Head{Kind: KindString}, S: string(text)})}
 }
 
-// setText completes a String whose text is in its own allocation.
+// setText completes a String whose text is in the same allocation.
 func (x *Str) setText(text []byte) Slot {
 	x.Head = Head{Kind: KindString}
 	x.S = unsafe.String(unsafe.SliceData(text), len(text))
 	return Slot{0, unsafe.Pointer(x)}
 }
 
-// StringOwning returns a String of text, which must be valid UTF-8. It takes ownership of the
-// memory, unless too much of that is unused: then it copies.
+// StringOwning returns a String with text, which must be valid UTF-8. It takes ownership of the
+// memory. If too much of that memory is unused, it copies the text instead.
 func StringOwning(text []byte) Slot {
 	if spare := cap(text) - len(text); spare > len(text)/8 {
 		return StringOf(text)
@@ -108,17 +108,17 @@ func StringOwning(text []byte) Slot {
 	return String(unsafe.String(unsafe.SliceData(text), len(text)))
 }
 
-// newShort makes a shortStr of 1 to ShortText bytes.
+// newShort returns a shortStr for a text of 1 to ShortText bytes.
 func newShort(text []byte) *shortStr {
 	x := new(shortStr)
 	x.setText(x.text[:copy(x.text[:], text)])
 	return x
 }
 
-// AsString returns the text of s, which must hold a String.
+// AsString returns the text of s, which must be a String.
 func (s Slot) AsString() string { return (*Str)(s.Ref).S }
 
-// Str returns the string object of s, or nil when s is no String.
+// Str returns the string object of s, or nil for other values.
 func (s Slot) Str() *Str {
 	if s.Kind() != KindString {
 		return nil
@@ -126,7 +126,7 @@ func (s Slot) Str() *Str {
 	return (*Str)(s.Ref)
 }
 
-// Len counts code points.
+// Len returns the number of code points.
 func (x *Str) Len() int {
 	if x.runes == 0 {
 		x.runes = int32(utf8.RuneCountInString(x.S)) + 1
@@ -134,7 +134,7 @@ func (x *Str) Len() int {
 	return int(x.runes) - 1
 }
 
-// LenIn is Len under a pace.
+// LenIn is like Len, and a Pace can interrupt it.
 func (x *Str) LenIn(p *Pace) int {
 	if x.runes == 0 {
 		x.runes = int32(CountIn(p, x.S)) + 1
@@ -142,7 +142,7 @@ func (x *Str) LenIn(p *Pace) int {
 	return int(x.runes) - 1
 }
 
-// CountIn counts the code points of a text under a pace.
+// CountIn returns the number of code points in a text, and a Pace can interrupt it.
 func CountIn(p *Pace, s string) int {
 	n := 0
 	for part := range p.Windows(s) {
@@ -151,13 +151,13 @@ func CountIn(p *Pace, s string) int {
 	return n
 }
 
-// Counted returns the number of code points plus one, or 0 if not counted.
+// Counted returns the number of code points plus one, or 0 if it was not computed.
 func (x *Str) Counted() int32 { return x.runes }
 
-// ASCII reports whether every code point is one byte.
+// ASCII reports whether all characters are ASCII.
 func (x *Str) ASCII() bool { return x.Len() == len(x.S) }
 
-// Hash returns a hash of the text, stable within a process.
+// Hash returns a hash of the text that is the same during the whole process.
 func (x *Str) Hash() uint32 {
 	if x.hash == 0 {
 		x.hash = hashText(x.S)
@@ -165,13 +165,13 @@ func (x *Str) Hash() uint32 {
 	return x.hash
 }
 
-// offset returns the byte offset of code point i, 0 <= i <= Len.
+// offset returns the byte offset of code point i, where 0 <= i <= Len.
 func (x *Str) offset(i int) int {
 	n := x.Len()
 	if n == len(x.S) {
 		return i
 	}
-	if i > n/2 { // from the end
+	if i > n/2 { // search from the end
 		at := len(x.S)
 		for ; n > i; n-- {
 			_, w := utf8.DecodeLastRuneInString(x.S[:at])
@@ -200,8 +200,8 @@ func (x *Str) At(i int64) (s Slot, ok bool) {
 	return String(x.S[at : at+w]), true
 }
 
-// Slice returns the code points from lo to hi (exclusive) as a String; ok is false when they are
-// out of range or lo > hi.
+// Slice returns the code points from lo to hi (exclusive) as a String. ok is false if they are out
+// of range or lo > hi.
 func (x *Str) Slice(lo, hi int64) (s Slot, ok bool) {
 	if lo < 0 || lo > hi || hi > int64(x.Len()) {
 		return Nil, false

@@ -5,9 +5,8 @@ import (
 	"testing"
 )
 
-// TestStringsOfEveryLength: a String has its text, however it was made and
-// wherever the text is stored. It does not change when the memory that it was
-// made from does.
+// TestStringsOfEveryLength creates Strings of all lengths in several ways. They must have the right
+// text, and must not change if the memory changes from which they were created.
 func TestStringsOfEveryLength(t *testing.T) {
 	for n := range 200 {
 		want := strings.Repeat("aé", n)[:n/2*3+n%2]
@@ -15,20 +14,20 @@ func TestStringsOfEveryLength(t *testing.T) {
 		made := []Slot{StringOf(text), StringOwning([]byte(want)), StringOwning(append(make([]byte, 0, 1000), want...))}
 		for half := range text {
 			if s, _ := StringOf(text[:half]).Str().Append(want[half:]); s.AsString() != want {
-				t.Fatalf("%d and %d bytes are joined to %q", half, len(want)-half, s.AsString())
+				t.Fatalf("Concat of %d and %d bytes = %q", half, len(want)-half, s.AsString())
 			}
 		}
 		clear(text)
 		for _, s := range made {
 			if s.Kind() != KindString || s.AsString() != want || !Equal(s, String(want)) {
-				t.Fatalf("%q, want %q", s.AsString(), want)
+				t.Fatalf("String = %q, want %q", s.AsString(), want)
 			}
 		}
 	}
 }
 
-// TestSplitOfEveryLength compares parts with those of strings.Split. Their array grows and shrinks
-// at both ends like any other.
+// TestSplitOfEveryLength compares the parts with strings.Split, and changes their array at both
+// ends.
 func TestSplitOfEveryLength(t *testing.T) {
 	for n := 1; n < 70; n++ {
 		parts := make([]string, n)
@@ -37,24 +36,24 @@ func TestSplitOfEveryLength(t *testing.T) {
 		}
 		a := Split(strings.Join(parts, ", "), ", ", n, nil).Array()
 		if a.Len != n {
-			t.Fatalf("%d parts, want %d", a.Len, n)
+			t.Fatalf("Split returned %d parts, want %d", a.Len, n)
 		}
 		for i, want := range parts {
 			if got := a.At(i).AsString(); got != want {
-				t.Fatalf("part %d of %d is %q, want %q", i, n, got, want)
+				t.Fatalf("part %d of %d = %q, want %q", i, n, got, want)
 			}
 		}
 		b := Own(a.Slot()).Array()
 		b.Push(Int(1))
 		b.Insert(0, String("first"))
 		if b.Remove(1).AsString() != "" || b.Len != n+1 || b.At(0).AsString() != "first" || b.At(n) != Int(1) {
-			t.Fatalf("%d parts become %s", n, Text(b.Slot()))
+			t.Fatalf("array of %d parts after changes at both ends = %s", n, Text(b.Slot()))
 		}
 	}
 }
 
-// TestLongArrayAsJSON: the text is right although its room is estimated from the
-// first elements, whether those are longer or shorter than the others.
+// TestLongArrayAsJSON encodes arrays whose first elements are shorter or longer than the others.
+// The result must be right although its length is estimated from the first elements.
 func TestLongArrayAsJSON(t *testing.T) {
 	for _, lengths := range [][2]int{{1, 300}, {300, 1}, {7, 7}} {
 		a, want := NewArray(), []string{}
@@ -64,13 +63,13 @@ func TestLongArrayAsJSON(t *testing.T) {
 			want = append(want, `"`+text+`"`)
 		}
 		if got := string(AppendJSON([]byte("x"), a.Slot())); got != "x["+strings.Join(want, ",")+"]" {
-			t.Errorf("%v: %d bytes", lengths, len(got))
+			t.Errorf("lengths %v: JSON of %d bytes is wrong", lengths, len(got))
 		}
 		b := &Bound{Max: 4000, Exceeded: Faultf("too long")}
 		func() {
 			defer func() {
 				if r := recover(); r != b.Exceeded {
-					t.Errorf("%v: a text beyond its bound: %v", lengths, r)
+					t.Errorf("lengths %v: text longer than its bound: panic %v", lengths, r)
 				}
 			}()
 			AppendJSONWithin(nil, a.Slot(), b)

@@ -4,15 +4,14 @@ import (
 	"unsafe"
 )
 
-// A text is split into an array of ReprStrs: its elements are the Strings
-// themselves, one after the other, and a few of them are in the array's own
-// allocation. This saves the slots, and makes one object instead of many; the
-// workload strings takes 0.9 of its time.
+// Split returns an array with the representation ReprStrs. Its elements are the String objects
+// themselves in consecutive memory; a short array contains them in its own allocation. This saves
+// the slots, and one object instead of many is allocated.
 //
-// Only the VM's loop reads such an array as it is. All other code uses
-// Slot.Array, which converts the array to ReprSlots.
+// Only the VM's loop reads such an array directly. All other code calls Slot.Array, which converts
+// the array to ReprSlots.
 
-// StrSize is the distance between the Strings of a ReprStrs array.
+// StrSize is the size in bytes of an element of a ReprStrs array.
 const StrSize = unsafe.Sizeof(Str{})
 
 // withStrs is an array with its Strings in the same allocation.
@@ -21,11 +20,11 @@ type withStrs[T any] struct {
 	strs T
 }
 
-// mostPacked is the largest number of Strings that share one allocation. All of
-// them stay in memory as long as one of them is used.
+// mostPacked is the maximum number of Strings that share one allocation. All of them stay in memory
+// while one of them is in use.
 const mostPacked = stringChunk
 
-// Split makes an array of the n parts of s between sep, which is not empty.
+// Split returns an array of the n parts of s between occurrences of sep, which must not be empty.
 func Split(s, sep string, n int, p *Pace) Slot {
 	if n > mostPacked {
 		return splitLong(s, sep, n, p)
@@ -46,7 +45,7 @@ func Split(s, sep string, n int, p *Pace) Slot {
 	return a.Slot()
 }
 
-// splitLong is Split into so many parts that they share allocations by chunks.
+// splitLong is Split for so many parts that each chunk of them is a separate allocation.
 func splitLong(s, sep string, n int, p *Pace) Slot {
 	slots := make([]Slot, n)
 	var c chunk
@@ -59,7 +58,7 @@ func splitLong(s, sep string, n int, p *Pace) Slot {
 	return newSlotArray(slots).Slot()
 }
 
-// roomForStrs makes room for an array of n Strings, n > 0.
+// roomForStrs allocates an array for n Strings, where n > 0.
 func roomForStrs(n int) (*Array, []Str) {
 	switch {
 	case n > 8:
@@ -87,8 +86,8 @@ func roomForStrs(n int) (*Array, []Str) {
 	return &x.Array, x.strs[:n]
 }
 
-// unpack converts an array of ReprStrs to ReprSlots. The array may be shared, because its elements
-// remain the same.
+// unpack converts an array from ReprStrs to ReprSlots. The array may be shared, because its
+// elements do not change.
 func (a *Array) unpack() {
 	strs := unsafe.Slice((*Str)(a.Data), a.Len)
 	slots := make([]Slot, len(strs))

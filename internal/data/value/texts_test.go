@@ -23,16 +23,16 @@ func TestSplit(t *testing.T) {
 
 			s := split()
 			if h := (*Array)(s.Ref); h.Kind != KindArray || h.Len != len(want) || (h.Sub == ReprStrs) != (len(want) <= mostPacked) {
-				t.Fatalf("%d parts are %v", len(want), h.Head)
+				t.Fatalf("head of the array of %d parts = %v", len(want), h.Head)
 			}
 			if size := Size(s); size < arraySize+len(want)*int(SlotSize) {
-				t.Fatalf("%d parts take %d bytes", len(want), size)
+				t.Fatalf("size of the array of %d parts = %d bytes", len(want), size)
 			}
 			if !Equal(s, plain) || !Equal(plain, split()) {
-				t.Fatalf("%s differs from %s", Text(split()), Text(plain))
+				t.Fatalf("Split = %s, want %s", Text(split()), Text(plain))
 			}
 			if got, want := string(AppendJSON(nil, split())), string(AppendJSON(nil, plain)); got != want {
-				t.Fatalf("%s, want %s", got, want)
+				t.Fatalf("parts = %s, want %s", got, want)
 			}
 
 			shared := split()
@@ -41,17 +41,17 @@ func TestSplit(t *testing.T) {
 			own.Array().Push(Int(1))
 			own.Array().Set(0, String("first"))
 			if !Equal(shared, plain) || own.Array().Len != len(want)+1 || own.Array().At(0).AsString() != "first" {
-				t.Fatalf("a copy of %s is %s", Text(shared), Text(own))
+				t.Fatalf("copy of the array %s = %s", Text(shared), Text(own))
 			}
 			a := split().Array()
 			for i := range want {
 				if a.At(i).AsString() != want[i] || a.At(i).Str().Len() != len([]rune(want[i])) {
-					t.Fatalf("part %d of %q is %s", i, text, Text(a.At(i)))
+					t.Fatalf("part %d of %q = %s", i, text, Text(a.At(i)))
 				}
 			}
 			for i := len(want) - 1; i >= 0; i-- {
 				if s, ok := a.Pop(); !ok || s.AsString() != want[i] {
-					t.Fatalf("part %d is popped as %s", i, Text(s))
+					t.Fatalf("Pop of part %d = %s", i, Text(s))
 				}
 			}
 		}

@@ -3,7 +3,7 @@ package value
 // TypeKind is the form of a run-time type.
 type TypeKind uint8
 
-// The forms, named as ir.TypeInfo.Kind names them.
+// The forms. Their names in the IR are those of ir.TypeInfo.Kind.
 const (
 	TypeInvalid TypeKind = iota
 	TypeInt
@@ -22,7 +22,7 @@ const (
 	TypeSchema
 	TypeEnum
 	TypeUnion // Values
-	TypeError // a built-in error type; without a Name the type Error
+	TypeError // a built-in error type; the type Error if Name is ""
 	TypeFunction
 	TypeRange
 	TypeAgent
@@ -40,8 +40,7 @@ var typeKindNames = [...]string{"invalid", "int", "float", "string", "bool", "ni
 
 func (k TypeKind) String() string { return typeKindNames[k] }
 
-// TypeKindOf finds a form by its name in the IR; TypeInvalid when no form has
-// that name.
+// TypeKindOf returns the form with a name in the IR, or TypeInvalid if there is none.
 func TypeKindOf(name string) TypeKind {
 	for i, n := range typeKindNames {
 		if n == name {
@@ -51,53 +50,53 @@ func TypeKindOf(name string) TypeKind {
 	return TypeInvalid
 }
 
-// Type is a type at run time. Struct-like values point to theirs.
+// Type is a type at run time. Values like structs point to their type.
 type Type struct {
 	Kind     TypeKind
-	Name     string // of struct, schema, enum, error, agent, host, tool
+	Name     string // for struct, schema, enum, error, agent, host and tool
 	Doc      string
 	Args     []*Type
-	Fields   []Field // of struct, schema, error, tool: slot i holds field i
+	Fields   []Field // for struct, schema, error and tool: slot i contains field i
 	Variants []Variant
-	Values   []string // of a union
-	Elements bool     // of a struct: as JSON it is the array of its first field's elements or values
-	// of a struct: its last field is a map whose entries count as fields, as in JSON
+	Values   []string // for a union
+	Elements bool     // for a struct: its JSON is the array of the elements or values in its first field
+	// for a struct: the last field is a map whose entries count as fields, also in JSON
 	Members bool
 }
 
-// Field is a field of a struct-like type or of a variant.
+// Field is a field of a struct, of a similar type, or of a variant.
 type Field struct {
 	Name       string
 	Type       *Type
 	Doc        string
-	Optional   bool // declared `name?`: nil when absent
+	Optional   bool // declared as `name?`; nil if it is absent
 	HasDefault bool
-	Default    Slot // its own value when HasDefault; marked shared
+	Default    Slot // default value, if HasDefault is set; marked as shared
 }
 
-// LeftOut reports whether the field is no member of its value as JSON: it is optional, and absent
-// or, in an error, empty or false.
+// LeftOut reports whether the JSON of a value omits the field. This is the case if the field is
+// optional, and absent or, in an error, empty or false.
 func (f *Field) LeftOut(s Slot) bool {
 	return f.Optional && (s.IsNil() || f.Type != nil && (f.Type.Kind == TypeString && s.AsString() == "" || f.Type.Kind == TypeBool && !s.AsBool()))
 }
 
-// Variant is a variant of an enum. Unit is the one value of a variant without
-// payload; all uses share it.
+// Variant is a variant of an enum. Unit is the value of a variant without a payload, which all uses
+// share.
 type Variant struct {
 	Name   string
-	Named  bool // the payload's fields have names
+	Named  bool // the fields of the payload have names
 	Fields []Field
 	Unit   Slot
 }
 
-// ResultType is the type of every Result that the VM makes.
+// ResultType is the type of all Results that the VM creates.
 var ResultType = &Type{Kind: TypeResult, Name: "Result", Variants: []Variant{
 	{Name: "Ok", Fields: []Field{{Name: "0"}}}, {Name: "Err", Fields: []Field{{Name: "0"}}}}}
 
 // AnyType is the type Any.
 var AnyType = &Type{Kind: TypeAny}
 
-// Seal makes the unit values of an enum type, after its variants are set.
+// Seal creates the unit values of an enum type. It must be called after the variants were set.
 func (t *Type) Seal() {
 	for i := range t.Variants {
 		if v := &t.Variants[i]; len(v.Fields) == 0 {
@@ -107,7 +106,7 @@ func (t *Type) Seal() {
 	}
 }
 
-// FieldIndex finds a field by name; -1 when there is none.
+// FieldIndex returns the index of the field with a name, or -1.
 func (t *Type) FieldIndex(name string) int {
 	for i := range t.Fields {
 		if t.Fields[i].Name == name {
@@ -117,10 +116,10 @@ func (t *Type) FieldIndex(name string) int {
 	return -1
 }
 
-// Struct makes a value of a struct or schema type from one slot a field.
+// Struct returns a value of a struct or schema type with one slot per field.
 func (t *Type) Struct(slots ...Slot) Slot { return New(KindStruct, 0, t, slots...) }
 
-// Enum makes a value of variant n of an enum type.
+// Enum returns a value of variant n of an enum type.
 func (t *Type) Enum(n int, slots ...Slot) Slot {
 	if v := &t.Variants[n]; len(slots) == 0 && v.Unit.Ref != nil {
 		return v.Unit
@@ -128,7 +127,7 @@ func (t *Type) Enum(n int, slots ...Slot) Slot {
 	return New(KindEnum, uint16(n), t, slots...)
 }
 
-// String returns the type as a user would write it.
+// String returns the type in the language's syntax.
 func (t *Type) String() string {
 	switch t.Kind {
 	case TypeInt:
@@ -187,7 +186,7 @@ func (t *Type) String() string {
 	return typeWords[t.Kind]
 }
 
-// typeWords names the types of references without a declared name.
+// typeWords contains the names of reference types without a declared name.
 var typeWords = map[TypeKind]string{TypeAgent: "Agent", TypeHost: "Host", TypeTool: "Tool", TypeMemory: "Memory",
 	TypeHashMap: "HashMap", TypeLedger: "Ledger", TypeTask: "Task"}
 

@@ -1,10 +1,11 @@
-// Package value implements the values of programs: slots and the objects that they refer to, with
-// copy-on-write, equality, order, JSON and text. It depends on no other package of Concerto,
-// performs no effects, and knows no static types.
+// Package value implements the values of programs: slots and the objects to which they refer, with
+// copy-on-write, equality, order, JSON and text. It depends on no other package of Concerto, has no
+// side effects, and does not use static types.
 //
-// Invariants: a slot on the heap determines its own kind. The slot of nil is {0, nil}; a scalar's
-// Ref points to a static head; any other Ref points to its object's first word, which is a Head.
-// Only VM registers may hold stale Refs. Code that dereferences a Ref checks the head first.
+// Invariants: a slot on the heap determines its kind. The slot of nil is {0, nil}. The Ref of a
+// scalar points to a static head. Any other Ref points to the first word of its object, which is a
+// Head. Only VM registers may contain stale Refs. Code that dereferences a Ref must check the head
+// first.
 package value
 
 import (
@@ -12,18 +13,18 @@ import (
 	"unsafe"
 )
 
-// Slot is one value. Bits holds a scalar, Ref determines the kind.
+// Slot is a value. Bits contains a scalar, and Ref determines the kind.
 type Slot struct {
 	Bits uint64
 	Ref  unsafe.Pointer
 }
 
-// Kind is what an object is.
+// Kind is the kind of a value.
 type Kind uint8
 
-// The kinds of object. The scalars' heads are static.
+// The kinds of values. The heads of scalars are static.
 const (
-	KindNil Kind = iota // never in a head: a nil ref
+	KindNil Kind = iota // the Ref is nil, so no head has this kind
 	KindInt
 	KindFloat
 	KindBool
@@ -31,20 +32,21 @@ const (
 	KindArray
 	KindMap
 	KindTuple
-	KindStruct   // structs, schema values and errors, distinguished by the block's Type
-	KindEnum     // variants of enums, Result among them; Head.Sub is the variant
-	KindSome     // a Some whose payload is nil or a Some
+	KindStruct   // structs, schema values and errors; the block's Type distinguishes them
+	KindEnum     // enum values, including Results; Head.Sub is the variant
+	KindSome     // Some whose payload is nil or a Some
 	KindRange    // see range.go
-	KindClosure  // slots: captures; the second word is the function
+	KindClosure  // the slots are the captured values, and the second word is the function
 	KindCell     // one slot, shared by closures
-	KindAgent    // slots: see package vm
-	KindHost     // slots: see package vm
-	KindTool     // slots: the tool's state
-	KindHandle   // tasks, stores, pipelines: a Go object
-	KindTypeDesc // a run-time type as a value, for library code
+	KindAgent    // the slots are a Party
+	KindHost     // the slots are a Party
+	KindTool     // the slots are the state of the tool
+	KindHandle   // Go object: a task, store or pipeline
+	KindTypeDesc // run-time type as a value, for the library
 )
 
-// kindNames lists the results of typeof; blocks are named by their type.
+// kindNames contains the results of typeof. For blocks with a type, the result is the name of the
+// type.
 var kindNames = [...]string{"Nil", "Int", "Float", "Bool", "String", "Array", "Map", "Tuple", "Struct", "Enum", "Option",
 	"Range", "Function", "Cell", "Agent", "Host", "Tool", "Handle", "Type"}
 
@@ -58,16 +60,16 @@ func (k Kind) String() string {
 // Head is the first word of every object.
 type Head struct {
 	Kind  Kind
-	Flags uint8  // FlagShared
-	Sub   uint16 // array representation, enum variant
-	N     uint32 // number of slots that field operations may reach; else 0
+	Flags uint8  // FlagShared or 0
+	Sub   uint16 // representation of an array, or variant of an enum
+	N     uint32 // number of slots that field operations may access, otherwise 0
 }
 
-// FlagShared means that two places may hold the object. It is never cleared; a copy does not have
-// it.
+// FlagShared means that two places may refer to the object. It is never removed, but a copy does
+// not have it.
 const FlagShared = 1
 
-// The heads of scalars. They are never written.
+// The heads of scalars, which are never written.
 var (
 	IntHead   = Head{Kind: KindInt}
 	FloatHead = Head{Kind: KindFloat}
@@ -77,13 +79,13 @@ var (
 // Nil is the value nil, which is also None.
 var Nil Slot
 
-// Int makes an Int.
+// Int returns an Int.
 func Int(n int64) Slot { return Slot{uint64(n), unsafe.Pointer(&IntHead)} }
 
-// Float makes a Float.
+// Float returns a Float.
 func Float(f float64) Slot { return Slot{math.Float64bits(f), unsafe.Pointer(&FloatHead)} }
 
-// Bool makes a Bool.
+// Bool returns a Bool.
 func Bool(b bool) Slot {
 	if b {
 		return Slot{1, unsafe.Pointer(&BoolHead)}
@@ -99,19 +101,19 @@ func (s Slot) Kind() Kind {
 	return (*Head)(s.Ref).Kind
 }
 
-// IsNil reports whether s is nil, or None.
+// IsNil reports whether s is nil or None.
 func (s Slot) IsNil() bool { return s.Ref == nil }
 
-// AsInt returns the Int in s, which must hold one.
+// AsInt returns the value of s, which must be an Int.
 func (s Slot) AsInt() int64 { return int64(s.Bits) }
 
-// AsFloat returns the Float in s, which must hold one.
+// AsFloat returns the value of s, which must be a Float.
 func (s Slot) AsFloat() float64 { return math.Float64frombits(s.Bits) }
 
-// AsBool returns the Bool in s, which must hold one.
+// AsBool returns the value of s, which must be a Bool.
 func (s Slot) AsBool() bool { return s.Bits != 0 }
 
-// Number returns an Int or a Float as float64; ok is false for anything else.
+// Number returns an Int or a Float as float64. ok is false for other values.
 func (s Slot) Number() (f float64, ok bool) {
 	switch s.Kind() {
 	case KindInt:
@@ -122,8 +124,8 @@ func (s Slot) Number() (f float64, ok bool) {
 	return 0, false
 }
 
-// TypeName returns the name of the value's type as typeof prints it: "Int", "Array", a struct's own
-// name, …
+// TypeName returns the name of the value's type as in typeof: "Int", "Array", the name of a struct,
+// and so on.
 func TypeName(s Slot) string {
 	switch k := s.Kind(); k {
 	case KindStruct, KindEnum:
@@ -140,7 +142,7 @@ func TypeName(s Slot) string {
 	}
 }
 
-// kindStrs holds the kinds' names as complete Strings, which runs may share.
+// kindStrs contains the names of the kinds as complete Strings, which runs may share.
 var kindStrs [len(kindNames)]*Str
 
 func init() {
@@ -149,8 +151,8 @@ func init() {
 	}
 }
 
-// TypeNameOf returns TypeName as a String. The Strings of kinds are preallocated, so that a match
-// on typeof does not allocate: the workload json takes 0.95 of its time.
+// TypeNameOf returns TypeName as a String. The Strings of kinds are preallocated, so a match on
+// typeof does not allocate memory.
 func TypeNameOf(s Slot) Slot {
 	switch k := s.Kind(); k {
 	case KindStruct, KindEnum, KindHandle:

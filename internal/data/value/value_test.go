@@ -68,7 +68,7 @@ func TestEqual(t *testing.T) {
 		{wrapped, NewError("ToolError", "while writing: full"), true},
 	} {
 		if Equal(c.a, c.b) != c.want || Equal(c.b, c.a) != c.want {
-			t.Errorf("%d: %s == %s is not %v", i, Text(c.a), Text(c.b), c.want)
+			t.Errorf("case %d: Equal(%s, %s) is not %v", i, Text(c.a), Text(c.b), c.want)
 		}
 	}
 }
@@ -92,7 +92,7 @@ func TestErrors(t *testing.T) {
 		}
 		for i, f := range kind.Fields {
 			if v := s.Fields()[i]; v.IsNil() != (f.Type.Kind == TypeOption) {
-				t.Errorf("%s.%s: %s", kind.Name, f.Name, Text(v))
+				t.Errorf("field %s.%s of a new error = %s", kind.Name, f.Name, Text(v))
 			}
 		}
 	}
@@ -114,7 +114,7 @@ func TestStrings(t *testing.T) {
 		runes := []rune(text)
 		x := String(text).Str()
 		if x.Len() != len(runes) {
-			t.Errorf("%q: length %d", text, x.Len())
+			t.Errorf("Len of %q = %d", text, x.Len())
 		}
 		for i := -1; i <= len(runes); i++ {
 			s, ok := x.At(int64(i))
@@ -143,7 +143,7 @@ func TestCompare(t *testing.T) {
 	} {
 		got, ok := Compare(c.a, c.b)
 		if got != c.want || ok != c.ok {
-			t.Errorf("%s, %s: %d %v", Text(c.a), Text(c.b), got, ok)
+			t.Errorf("Compare(%s, %s) = %d, %v", Text(c.a), Text(c.b), got, ok)
 		}
 	}
 }
@@ -157,7 +157,7 @@ func TestTypeNames(t *testing.T) {
 		{NewError("FsError", ""), "FsError"}, {NewClosure(&Function{}), "Function"},
 	} {
 		if got := TypeName(c.s); got != c.want {
-			t.Errorf("%s, want %s", got, c.want)
+			t.Errorf("text = %s, want %s", got, c.want)
 		}
 	}
 	i := &Type{Kind: TypeInt}
@@ -168,13 +168,13 @@ func TestTypeNames(t *testing.T) {
 		"Error":                {Kind: TypeError}, "P": {Kind: TypeStruct, Name: "P"}, "Agent": {Kind: TypeAgent},
 	} {
 		if typ.String() != want {
-			t.Errorf("%s, want %s", typ, want)
+			t.Errorf("type = %s, want %s", typ, want)
 		}
 	}
 }
 
-// TestDeepValues checks that a value that is too deep is a fault of the program and does not crash
-// the process.
+// TestDeepValues checks that a value that is nested too deep is a fault of the program and does not
+// crash the process.
 func TestDeepValues(t *testing.T) {
 	deep, other := ArrayOf(), ArrayOf()
 	for range maxNesting + 10 {
@@ -192,12 +192,12 @@ func TestDeepValues(t *testing.T) {
 	}
 }
 
-// TestTypeNameOf: the String is the name, of every kind.
+// TestTypeNameOf checks that TypeNameOf returns TypeName for every kind.
 func TestTypeNameOf(t *testing.T) {
 	for _, s := range []Slot{Nil, Int(1), Float(1), Bool(true), String("x"), ArrayOf(), NewMap(0).Slot(), Tuple(Int(1)), NewRange(0, 1), Ok(Nil),
 		NewHandle("Memory", "m", nil), NewClosure(&Function{Name: "f"}), NewTypeDesc(&Type{}), NewCell(Nil), Some(Nil)} {
 		if got := TypeNameOf(s); got.Kind() != KindString || got.AsString() != TypeName(s) {
-			t.Errorf("%s, want %s", Text(got), TypeName(s))
+			t.Errorf("TypeNameOf = %s, want %s", Text(got), TypeName(s))
 		}
 	}
 }
