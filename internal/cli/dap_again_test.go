@@ -8,8 +8,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/cli/console"
 )
 
-// TestDapRestart checks that a launched program restarts with its breakpoints, and that the editor
-// receives only one terminated event.
+// TestDapRestart restarts a launched program. The breakpoints must still be set, and the editor must
+// receive only one terminated event.
 func TestDapRestart(t *testing.T) {
 	t.Parallel()
 	const program = `fn main() {
@@ -52,8 +52,8 @@ func TestDapRestartRefused(t *testing.T) {
 	d.ask("disconnect", nil)
 }
 
-// TestDapThreads checks that main is thread 1 even if the program's tools and stores were created
-// before it.
+// TestDapThreads checks that main is thread 1, even if tools and stores of the program were created
+// before main began.
 func TestDapThreads(t *testing.T) {
 	t.Parallel()
 	const program = `hashmap seen: HashMap<String, Int> = HashMap::new();

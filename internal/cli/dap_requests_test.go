@@ -21,8 +21,8 @@ func (d *debugger) dapArguments() map[string]any {
 		"column": 1, "line": 1, "adapterID": "x", "source": map[string]any{"path": d.dir + "/main.conc"}, "breakpoints": []any{}, "filters": []string{}}
 }
 
-// TestDapAnswersAll checks that each request receives a response: before a program is launched,
-// after a failed launch, and after the program has ended.
+// TestDapAnswersAll sends each request before a program is launched, after a failed launch, and
+// after the program has exited. The adapter must respond to all of them.
 func TestDapAnswersAll(t *testing.T) {
 	t.Parallel()
 	initialize := func(d *debugger) { d.ask("initialize", map[string]any{"adapterID": "x"}) }

@@ -91,7 +91,7 @@ func newStormed(t *testing.T, seed uint64, most int, drops bool) *stormed {
 	s.dir = programs(t, stormFiles(s.world.URL, history))
 	t.Cleanup(func() {
 		if t.Failed() {
-			_ = command(s.dir, "runs", "rm", "job").Run() // its keeper is no one's else
+			_ = command(s.dir, "runs", "rm", "job").Run() // otherwise the run's keeper would never exit
 		}
 		if err := leftovers(s.dir); err != nil {
 			t.Errorf("seed %d: %v", seed, err)
@@ -113,7 +113,8 @@ func (s *stormed) run() {
 			s.end()
 			return
 		case !errors.As(err, &exit) || exit.ExitCode() != -1:
-			s.Fatalf("the journal:\n%s\nseed %d, after %d kills: %v", journalOf(s.dir), s.seed, s.kills, err) // a truncated log still ends with the reason
+			// The reason is last, because the beginning of a long log may be cut off.
+			s.Fatalf("the journal:\n%s\nseed %d, after %d kills: %v", journalOf(s.dir), s.seed, s.kills, err)
 		}
 		s.kills++
 		if s.written() > before && begun(journalOf(s.dir)) && !bytes.Contains(journalOf(s.dir), []byte(`"k":"finish"`)) {

@@ -181,17 +181,17 @@ func (s *stormed) end() {
 	}
 	for id := range stormTasks {
 		if n := strings.Count(string(lines), fmt.Sprintf("line %d;", id)); n != 1 {
-			s.bad("line %d is in the file %d times", id, n)
+			s.bad("the file contains line %d %d times, want once", id, n)
 		}
 		for _, what := range []string{fmt.Sprintf("PUT /put/%d", id), fmt.Sprintf("POST /post/%d", id), fmt.Sprintf("PUT /asked/%d", id),
 			fmt.Sprintf("PUT /approved/%d", id), fmt.Sprintf("PUT /coded/%d", id), fmt.Sprintf("question %d", id)} {
 			keys := s.world.keys[what]
 			if len(keys) == 0 {
-				s.bad("%s has not arrived", what)
+				s.bad("the server has received no request %s", what)
 			}
 			for _, k := range keys {
 				if k == "" || k != keys[0] {
-					s.bad("%s has the keys %q", what, keys)
+					s.bad("the requests %s have the idempotency keys %q, want one key", what, keys)
 				}
 			}
 		}
@@ -199,11 +199,11 @@ func (s *stormed) end() {
 	for round := range stormRounds {
 		want := fmt.Sprintf("sum %d", round*9+3)
 		if text, err := os.ReadFile(filepath.Join(s.dir, fmt.Sprintf("moved-%d", round))); err != nil || string(text) != want {
-			s.bad("moved-%d: %q, %v", round, text, err)
+			s.bad("file moved-%d contains %q (error %v), want %q", round, text, err, want)
 		}
 	}
 	if fail, err := os.ReadFile(filepath.Join(s.dir, "agent.fail")); err == nil {
-		s.bad("the agent: %s", fail)
+		s.bad("the agent reports: %s", fail)
 	}
 	if s.keepers == 0 {
 		s.hosts()
@@ -236,16 +236,16 @@ func (s *stormed) hosts() {
 		}
 		for id := range stormTasks {
 			if keys := s.world.keys[fmt.Sprintf("PUT /noted/%d", id)]; len(slices.Compact(slices.Clone(keys))) != 1 {
-				s.bad("%d is noted with the keys %q", id, keys)
+				s.bad("the requests PUT /noted/%d have the idempotency keys %q, want one key", id, keys)
 			}
 			for _, text := range append([]string{h.prompt}, h.answers...) {
 				if text = fmt.Sprintf(text, id); strings.Count(string(in), text) != 1 {
-					s.bad("%s was told %s %d times", h.name, text, strings.Count(string(in), text))
+					s.bad("host %s has received %s %d times, want once", h.name, text, strings.Count(string(in), text))
 				}
 			}
 		}
 		if n := strings.Count(string(in), `"decision":"accept"`); h.answers == nil && n != stormTasks {
-			s.bad("%s was told of %d decisions, and there were %d", h.name, n, stormTasks)
+			s.bad("host %s has received %d decisions, want %d", h.name, n, stormTasks)
 		}
 	}
 }
@@ -275,7 +275,7 @@ func (s *stormed) output() {
 	s.Helper()
 	text, err := os.ReadFile(filepath.Join(s.dir, "job", "out.ndjson"))
 	if err != nil {
-		s.bad("%v", err)
+		s.bad("read the stored output: %v", err)
 		return
 	}
 	stored := storedLines(text)
@@ -285,30 +285,30 @@ func (s *stormed) output() {
 	}
 	for channel, want := range map[string]int{"done": stormTasks, "hosts": stormTasks, "print": stormRounds, "total": 1} {
 		if of[channel] != want {
-			s.bad("%d lines of output are kept on channel %s, and %d were to be", of[channel], channel, want)
+			s.bad("%d lines of output are stored for channel %s, want %d", of[channel], channel, want)
 		}
 	}
 	if n := of["progress"]; n < stormTasks || n > stormTasks && s.keepers == 0 {
-		s.bad("the clerk's progress is told %d times", n)
+		s.bad("the output contains %d progress messages of the clerk, want %d", n, stormTasks)
 	}
 	for i, l := range stored {
 		if l.N != i+1 {
-			s.bad("line %d of the output has the number %d", i+1, l.N)
+			s.bad("line %[1]d of the output has number %[2]d, want %[1]d", i+1, l.N)
 		}
 	}
 	if last := stored[len(stored)-1]; last.Channel != "total" || string(last.Payload) != strconv.Itoa(stormTasks) {
-		s.bad("the store has counted %s, and there were %d", last.Payload, stormTasks)
+		s.bad("last line of the output = %s, want the total %d", last.Payload, stormTasks)
 	}
 	seen := map[int]bool{}
 	for _, l := range storedLines(s.stdout) {
 		if l.N > len(stored) || stored[l.N-1].Channel != l.Channel || string(stored[l.N-1].Payload) != string(l.Payload) {
-			s.bad("stdout has %+v", l)
+			s.bad("stdout contains %+v, which differs from the stored line with this number", l)
 		}
 		seen[l.N] = true
 	}
 	for i := range stored {
 		if !seen[i+1] {
-			s.bad("line %d was never printed", i+1)
+			s.bad("stored line %d was never printed to stdout", i+1)
 		}
 	}
 }

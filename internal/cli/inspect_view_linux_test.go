@@ -133,7 +133,7 @@ func TestInspectViewSizes(t *testing.T) {
 	r.AwaitText("effect 3 of 6", "n = 3")
 	for _, size := range [][2]int{{50, 20}, {20, 8}, {4, 3}, {1, 1}, {120, 40}} {
 		r.Resize(size[0], size[1])
-		s := r.AwaitState("the new size", func(s testterm.State) bool {
+		s := r.AwaitState("the view in the new size", func(s testterm.State) bool {
 			// A terminal of one cell shows only the margin.
 			return (len(s.Rows) > 0 || size[0] == 1) && len(s.Rows) <= size[1] && (size[0] < 20 || strings.Contains(s.Text(), "▸"))
 		})

@@ -54,7 +54,7 @@ type how struct {
 
 // bounds are limits on time and memory.
 type bounds struct {
-	expected float64       // seconds from the misbehaviour to the error; the host writes the time of the misbehaviour into the file when, otherwise the program's start counts
+	expected float64       // seconds from the misbehaviour (the time in the file "when", or else the start) to the error
 	within   time.Duration // maximum delay of the error after its expected time, on an idle machine; 0 for no check
 	lasts    float64       // minimum duration of the run in seconds, for hosts that must be killed
 	rss      int           // maximum memory of concerto in MiB; 0 for 150

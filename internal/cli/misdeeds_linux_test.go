@@ -176,7 +176,7 @@ var limitRows = []misdeed{
 	{n: 56, name: "eats memory", keys: "limits = { memory_mb = 100 }", host: "read\nstderr hungry\nuse-memory 100 1000 when\nhang", starts: 1,
 		err: "host 'W' used more than 100 MB of memory and was stopped", code: "limit_memory", exit: 137, stderr: "hungry", bounds: bounds{within: 500 * ms}},
 	{n: 57, name: "spins", keys: "limits = { cpu_seconds = 1.1 }", host: "read\nuse-cpu 1.1 20 when\nhang", starts: 1,
-		err: "host 'W' used more than 1.1 seconds of CPU and was stopped", code: "limit_cpu", exit: 137, bounds: bounds{within: 500 * ms, lasts: 1}}, // how long, the machine decides
+		err: "host 'W' used more than 1.1 seconds of CPU and was stopped", code: "limit_cpu", exit: 137, bounds: bounds{within: 500 * ms, lasts: 1}},
 	{n: 58, name: "forks 1,000", keys: "limits = { processes = 50 }", host: "read\nuse-processes 50 1000 when\nhang", starts: 1,
 		err: "host 'W' used more than 50 processes and was stopped", code: "limit_processes", exit: 137, bounds: bounds{within: 500 * ms}},
 	{n: 59, name: "silent beyond its heartbeat", keys: "heartbeat = 3", host: "on-sigterm told\nread\nstderr hm\nnow when\n< {\"type\":\"progress\"}\nawait told\nexit 0", starts: 1, made: []string{"told"},

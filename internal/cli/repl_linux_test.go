@@ -32,7 +32,7 @@ func TestReplOnTerminal(t *testing.T) {
 	before := r.Before
 	last := func(text string) testterm.State {
 		t.Helper()
-		return r.AwaitState("a last line "+text, func(s testterm.State) bool {
+		return r.AwaitState("the last line "+text, func(s testterm.State) bool {
 			return len(s.Rows) > 0 && strings.TrimRight(s.Rows[len(s.Rows)-1], " ") == strings.TrimRight(text, " ")
 		})
 	}

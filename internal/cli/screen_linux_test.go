@@ -114,16 +114,16 @@ await three
 func TestLive(t *testing.T) {
 	r, dir := onTerminal(t, working, 60, 12, nil, "run", "main.conc")
 	before := r.Before
-	s := r.AwaitText("● Coder  ██████░░░░ 62%  Bash: go test ./…  ", "▸ main  listens to Coder  ", "begins") // that is written beside what is drawn
+	s := r.AwaitText("● Coder  ██████░░░░ 62%  Bash: go test ./…  ", "▸ main  listens to Coder  ", "begins")
 	if s.Rows[0] != "begins" {
 		t.Errorf("rows of the screen = %q, want the first row begins", s.Rows)
 	}
 	releaseHost(t, dir, "one")
-	r.AwaitState("the log above, and the cursor where the view begins", func(s testterm.State) bool {
+	r.AwaitState("the log above the view, and the cursor at the start of the view", func(s testterm.State) bool {
 		return len(s.Rows) == 4 && s.Rows[1] == "Coder: a line of the host's" && strings.HasPrefix(s.Rows[3], "● Coder  ██████░░░░ 62%") && s.Y == 2 && s.X == 0
 	})
 	releaseHost(t, dir, "two")
-	r.AwaitState("what is printed above", func(s testterm.State) bool { return len(s.Rows) == 5 && s.Rows[2] == "asked" })
+	r.AwaitState("the printed line above the view", func(s testterm.State) bool { return len(s.Rows) == 5 && s.Rows[2] == "asked" })
 	releaseHost(t, dir, "three")
 	code, s := r.AwaitExit()
 	checkTerminal(t, r, before, s)
@@ -273,14 +273,14 @@ await go
 			return n == lines && s.Rows[len(s.Rows)-1] == more
 		}
 	}
-	r.AwaitState("five hosts and three more", fits(40, 5, "… and 3 more"))
+	r.AwaitState("lines for five hosts, and a line about three more", fits(40, 5, "… and 3 more"))
 	for _, size := range [][2]int{{30, 8}, {50, 8}, {50, 6}, {50, 20}, {33, 7}} {
 		r.Resize(size[0], size[1])
 		lines, more := 8, ""
 		if most := size[1] - 2; most < 8 {
 			lines, more = most-1, "… and "+string(rune('0'+8-most+1))+" more"
 		}
-		s := r.AwaitState("as it fits now", func(s testterm.State) bool {
+		s := r.AwaitState("the view in the new size", func(s testterm.State) bool {
 			if more == "" {
 				return strings.Count(strings.Join(s.Rows, "\n"), "●") == lines
 			}
@@ -291,7 +291,7 @@ await go
 		}
 	}
 	r.Resize(40, 2) // no room for a line of the view
-	r.AwaitState("no line", func(s testterm.State) bool { return !strings.Contains(s.Text(), "●") })
+	r.AwaitState("a screen without the view", func(s testterm.State) bool { return !strings.Contains(s.Text(), "●") })
 	r.Resize(70, 10)
 	r.AwaitText("● Coder")
 	releaseHost(t, dir, "go")
@@ -520,7 +520,7 @@ func TestQuestionTimesOut(t *testing.T) {
 	before := r.Before
 	r.AwaitText("Slow asks: Quick?\n(", " s left) >")
 	r.Type("no")
-	r.AwaitState("it disappears", func(s testterm.State) bool { return !strings.Contains(s.Text(), "Quick?\n(") })
+	r.AwaitState("a screen without the prompt", func(s testterm.State) bool { return !strings.Contains(s.Text(), "Quick?\n(") })
 	code, s := r.AwaitExit()
 	checkTerminal(t, r, before, s)
 	if code != 0 || !strings.HasSuffix(s.Text(), "on time") {
@@ -540,7 +540,7 @@ func TestAsksInOrder(t *testing.T) {
 		r.Type("no")
 		r.AwaitText("> no")
 		releaseHost(t, dir, "taken")
-		r.AwaitState("the other one", func(s testterm.State) bool {
+		r.AwaitState("the question of the other host", func(s testterm.State) bool {
 			return strings.Contains(s.Text(), other) && !strings.Contains(s.Text(), first+"\n")
 		})
 		r.Type("now\r")

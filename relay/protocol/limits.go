@@ -20,7 +20,8 @@ const (
 	BatchBytes  = 1 << 20
 
 	HostEventRate, HostBurst = 5000, 10_000 // rate of a host's events per second, and their burst; a server does not read a host faster
-	// announced events of a reconnecting host, which are read at full speed
+	// Backlog is the maximum number of events, announced by a reconnecting host, that are read at
+	// full speed.
 	Backlog                   = 1_000_000
 	CommandRate, CommandBurst = 50, 100 // commands per second and session, and their burst
 	MaxConcurrentRPCs         = 16      // maximum number of concurrent RPCs in a session
@@ -28,7 +29,7 @@ const (
 	RPCRetention              = 10 * time.Minute
 
 	InputTTL    = 900 * time.Second
-	DecisionTTL = 24 * time.Hour // time limit of a request without an expiry
+	DecisionTTL = 24 * time.Hour // time that a decision waits for its host if the request has no expiry
 
 	MaxOpenRequests = 20     // maximum number of open requests in a run
 	MaxRunsOfHost   = 10_000 // maximum number of runs that are retained per host
@@ -48,7 +49,7 @@ const (
 	HelloTimeout = 1 * time.Second  // a host that has sent no hello within this time is accepted as a host of protocol 1
 
 	ReplicaHeartbeat = 1 * time.Second // interval at which a server writes its heartbeat
-	// a server without a heartbeat for this long is considered dead
+	// ReplicaLease is the time without a heartbeat after which a server is considered dead.
 	ReplicaLease = 4 * time.Second
 	ReplicaPoll  = 250 * time.Millisecond // interval at which a server polls for changes by other servers
 	ReplicaCheck = 2 * time.Second        // interval of polling while NATS is connected

@@ -35,7 +35,8 @@ type lspCommand struct {
 	checkSync bool
 }
 
-// editorsStart is printed if a user starts lsp on a terminal. It explains how to configure an editor.
+// editorsStart is printed if a user starts lsp on a terminal. It explains how to configure an
+// editor.
 const editorsStart = "configure `concerto lsp` as your editor's language server for *.conc files: " +
 	"in Neovim `vim.lsp.start({name = 'concerto', cmd = {'concerto', 'lsp'}})`, in Helix `command = \"concerto\"` and `args = [\"lsp\"]`"
 

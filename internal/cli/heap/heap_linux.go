@@ -16,8 +16,8 @@ import (
 // less than 200 µs. With large pages the benchmark strings takes 0.70 of its time, json 0.77 and
 // maps 0.85. The process's resident memory grows little, because only accessed pages count.
 //
-// It does nothing on systems that use large pages always or never, and where a limit on the address
-// space leaves no room for n bytes.
+// leaveLargePages does nothing on systems that use large pages always or never, or if the limit on
+// the process's address space does not allow n more bytes.
 //
 //go:noinline
 func leaveLargePages(n int) bool {

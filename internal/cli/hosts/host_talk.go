@@ -269,8 +269,8 @@ func (t *talk) pollExchange(ctx context.Context, prompt string, all chan<- talkE
 	}
 }
 
-// showMessages shows messages and records the questions. It returns true at the last message of the
-// exchange.
+// showMessages shows messages of the host and adds its questions to t.open. It returns true if the
+// last message of the exchange is among them.
 func (t *talk) showMessages(messages []effect.HostMessage) (last bool) {
 	for i := range messages {
 		m := messages[i]

@@ -27,7 +27,7 @@ type Handler struct {
 	cancel  context.CancelCauseFunc
 	leaving atomic.Pointer[func()] // function that is called before a forced exit of the process; nil for none
 	lost    atomic.Pointer[func()] // called after leaving; informs the debugger's editor; nil for none
-	handled func(os.Signal) bool   // reports whether another part handles the signal, so that it does not cancel the run; nil if no other part does
+	handled func(os.Signal) bool   // reports whether a signal is handled elsewhere and must not cancel the run; may be nil
 }
 
 // Catch returns a context that is cancelled with console.ErrInterrupted at the first Ctrl-C,

@@ -1,17 +1,16 @@
-// Package guard implements the guardian: a process that ends the processes of a run when the run's
-// own process is killed.
+// Package guard implements the guardian: a process that kills the processes of a run when the
+// process that executes the run is killed.
 //
-// The run holds the write end of a pipe, which is the guardian's standard input, and writes what
-// the guardian must end, one item a line:
+// The guardian's standard input is a pipe. The process of the run has the write end of the pipe
+// open and writes commands, one per line, that add to the guardian's list or remove from it:
 //
-//	=RUN                the processes whose environment has this run's mark
-//	!RUN                that run is over
-//	+PGID STARTTIME     a process group, and when its leader began (as /proc says it)
-//	-PGID               that group is gone
-//	bye                 nothing is to be done
+//	=RUN                add the processes whose environment contains this run's mark
+//	!RUN                remove the run: it has ended
+//	+PGID STARTTIME     add a process group; STARTTIME is the start time of its leader in /proc
+//	-PGID               remove the group: all its processes have exited
+//	bye                 exit without killing anything
 //
-// When the pipe is closed without "bye", the guardian kills everything that is still listed with
-// SIGKILL.
+// When the pipe is closed without "bye", the guardian sends SIGKILL to everything in the list.
 //
 // Importing the package makes the program the guardian if it was started as `concerto host guard`.
 // A guardian exists as long as a run has hosts, so it must use little memory. Therefore the package

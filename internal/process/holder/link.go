@@ -1,7 +1,8 @@
-// Package holder contains the common parts of processes that run a child and store its output for a
-// client that may disconnect and reconnect: runtime/keeper and relay/ptyholder. A holder runs in a
-// session of its own and listens on a Unix socket in a directory; requests, answers and events are
-// lines of JSON. Each package defines what its holder stores and which requests it answers.
+// Package holder contains the code that runtime/keeper and relay/ptyholder share. Both are holders:
+// processes that run a child process and store its output for a client, which may disconnect and
+// reconnect. A holder runs in a separate session and listens on a Unix socket in a directory.
+// Requests, answers and events are lines of JSON. The packages define what their holders store and
+// which requests they answer.
 package holder
 
 import (

@@ -32,7 +32,7 @@ func KillNewProcesses(rounds int, ours func(env []byte) bool) (killed int) {
 	return killed
 }
 
-// Number of process numbers to check before and after the newest one. The numbers before belong to
+// Counts of process numbers to check before and after the newest number. The numbers before belong to
 // processes that started during a check; the numbers after belong to processes that are being
 // started.
 const numbersBefore, numbersAfter = 4, 4

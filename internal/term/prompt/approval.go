@@ -165,7 +165,8 @@ func (d *dialogue) deny(ctx context.Context, about string) (json.RawMessage, err
 	if answer := jsonwrite.MustEncode(reason); decision.Parse(answer).Reason == reason {
 		return answer, nil
 	}
-	return jsonwrite.MustEncode(map[string]string{"decision": decision.Deny, "reason": reason}), nil // the reason as a text would have another meaning
+	// As a plain text, this reason would have another meaning.
+	return jsonwrite.MustEncode(map[string]string{"decision": decision.Deny, "reason": reason}), nil
 }
 
 // edit lets the user edit the arguments. It returns nil if the user cancels.
