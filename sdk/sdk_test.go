@@ -157,7 +157,7 @@ func (w *world) talk(r effect.ExchangeOpen, answer func(m *effect.HostMessage) *
 			w.Fatal(err)
 		}
 		for _, m := range next.(*effect.ExchangeMessages).Messages {
-			row := hostmsg.Of(m.Type)
+			row := hostmsg.Lookup(m.Type)
 			all = append(all, m.Type)
 			if row.Terminal() {
 				return string(m.Text), all

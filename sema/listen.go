@@ -88,7 +88,7 @@ func hostOf(i *Info, e ast.Expr) *Host {
 // handlerType checks the message type for which a handler is written.
 func (b *body) handlerType(h *ast.Handler, d *Listen) {
 	typ := h.Type.Value
-	msg := hostmsg.Of(typ)
+	msg := hostmsg.Lookup(typ)
 	if msg.Terminal() {
 		b.report(diag.TerminalHandler.At(h.Type.Sp, "a message %q ends the listen, so it cannot have a handler", typ).
 			WithFixes(b.removeHandlerFix(h)).Hint("match the Result of the listen instead"))
@@ -120,7 +120,7 @@ func (b *body) handlerType(h *ast.Handler, d *Listen) {
 // warnMisspelled warns about a message type that is similar to a type of the protocol.
 func (b *body) warnMisspelled(h *ast.Handler) {
 	typ := h.Type.Value
-	if hostmsg.Of(typ).IsKnown() {
+	if hostmsg.Lookup(typ).IsKnown() {
 		return
 	}
 	names := hostmsg.Types((*hostmsg.Message).Handled)
@@ -177,7 +177,7 @@ func (b *body) warnUnanswered(e *ast.ListenExpr, d *Listen, seen map[string]*ast
 // diagnostic reports its misspelled type.
 func isMisspelledIn(seen map[string]*ast.Handler, typ string) bool {
 	for t := range seen {
-		if !hostmsg.Of(t).IsKnown() && suggest.Nearest(t, []string{typ}) != "" {
+		if !hostmsg.Lookup(t).IsKnown() && suggest.Nearest(t, []string{typ}) != "" {
 			return true
 		}
 	}
@@ -293,7 +293,7 @@ func (b *body) checkObjectType(t types.Type, at source.Span) {
 // of type typ would match it.
 func (b *body) messageType(typ string, t types.Type, at source.Span) {
 	n, ok := t.(*types.Named)
-	want := hostmsg.Of(typ).Schema
+	want := hostmsg.Lookup(typ).Schema
 	if !ok || !n.Decl.Library || want == "" || n.Decl.Name == want {
 		return
 	}
@@ -341,7 +341,7 @@ func (b *body) lastType(x ast.Expr) types.Type {
 // warnNoAnswer warns about a handler of a question whose value, of type t, cannot be an answer. x
 // is the body of the handler's closure.
 func (b *body) warnNoAnswer(typ string, t types.Type, at source.Span, x ast.Expr) {
-	m := hostmsg.Of(typ)
+	m := hostmsg.Lookup(typ)
 	if !m.Waits() || m.Default == "" || types.Resolve(t) != types.Nil {
 		return
 	}
@@ -375,7 +375,7 @@ func (b *body) isAskFree() bool {
 // no handler.
 func (b *body) askHandler(h *ast.Handler, host *Host) {
 	b.info.details[h.Value.ID()] = askPerson{}
-	m := hostmsg.Of(h.Type.Value)
+	m := hostmsg.Lookup(h.Type.Value)
 	switch {
 	case m.Terminal() || !m.Handled(): // handlerType has reported the error
 	case !m.ByPerson():

@@ -263,7 +263,7 @@ func (b *body) ownNames() suggest.Set {
 			names = append(names, l.Name)
 		}
 	}
-	return suggest.Of(names).And(b.c.lib.namesIn(b.m).values)
+	return suggest.NewSet(names).And(b.c.lib.namesIn(b.m).values)
 }
 
 // libraryNames returns the names of predeclared values, and the words that start expressions. The
@@ -280,7 +280,7 @@ func (c *checker) libraryNames() *scopeNames {
 				values = append(values, n)
 			}
 		}
-		c.lib.candidates.library = &scopeNames{all: suggest.Of(names), values: suggest.Of(values)}
+		c.lib.candidates.library = &scopeNames{all: suggest.NewSet(names), values: suggest.NewSet(values)}
 	}
 	return c.lib.candidates.library
 }
@@ -366,7 +366,7 @@ func (l *libraryUse) namesIn(m *module) *scopeNames {
 			types = append(types, name)
 		}
 	}
-	n := &scopeNames{values: suggest.Of(values), types: suggest.Of(types)}
+	n := &scopeNames{values: suggest.NewSet(values), types: suggest.NewSet(types)}
 	if m.around != nil {
 		around := l.namesIn(m.around)
 		n.values, n.types = n.values.And(around.values), n.types.And(around.types)
@@ -395,8 +395,8 @@ func (c *checker) typeNames(ts *typeScope) suggest.Set {
 		if c.cfg.Library != nil {
 			names = append(names, c.cfg.Library.Names()...)
 		}
-		builtin := suggest.Of(names)
+		builtin := suggest.NewSet(names)
 		c.lib.candidates.builtin = &builtin
 	}
-	return suggest.Of(params).And(c.lib.namesIn(ts.m).types).And(*c.lib.candidates.builtin)
+	return suggest.NewSet(params).And(c.lib.namesIn(ts.m).types).And(*c.lib.candidates.builtin)
 }

@@ -73,7 +73,7 @@ func suggestOf(d *diag.Diagnostic, name *ast.Ident, names suggest.Set) bool {
 // suggestAs adds a hint and a fix with a similar name. text is the format of the replacement, and
 // hint that of the hint. It returns false if there is no similar name.
 func suggestAs(d *diag.Diagnostic, at source.Span, name string, names []string, text, hint string) bool {
-	return suggestFrom(d, at, name, suggest.Of(names), text, hint)
+	return suggestFrom(d, at, name, suggest.NewSet(names), text, hint)
 }
 
 func suggestFrom(d *diag.Diagnostic, at source.Span, name string, names suggest.Set, text, hint string) bool {

@@ -116,7 +116,7 @@ func newWorld(t *testing.T) *world {
 }
 
 func (w *world) Perform(ctx context.Context, r effect.Request) (effect.Result, error) {
-	if effect.Of(r.Kind()).By == effect.Files {
+	if effect.Lookup(r.Kind()).By == effect.Files {
 		return w.files.Perform(ctx, r)
 	}
 	switch r := r.(type) {

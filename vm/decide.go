@@ -120,7 +120,7 @@ func (t *task) setOpenDecision(h *openDecision) {
 // messages of this type need no decision.
 func (t *task) beginDecision(m *effect.HostMessage, stream bool) *openDecision {
 	d := t.m.config.Decisions
-	if d == nil || !hostmsg.Of(m.Type).ByPerson() {
+	if d == nil || !hostmsg.Lookup(m.Type).ByPerson() {
 		return nil
 	}
 	h := &openDecision{outer: t.openDecision(), asked: value.AppendJSON(nil, m.Payload), since: d.Now(), stream: stream}
@@ -221,7 +221,7 @@ func (d *Decision) addTiming(h *openDecision, now int64) *Decision {
 // the message needs one.
 func (t *task) recordReply(host string, payload value.Slot, h *openDecision, r *effect.ExchangeReply, at func() Place) error {
 	listener := t.m.config.Decisions
-	if listener == nil || !hostmsg.Of(r.InReplyTo).ByPerson() {
+	if listener == nil || !hostmsg.Lookup(r.InReplyTo).ByPerson() {
 		return nil
 	}
 	d := (&Decision{Kind: r.InReplyTo, Effect: t.m.stats.Requests, Host: host, ID: json.RawMessage(r.AnswerTo), Answer: r.Value, Problem: r.Error, By: r.By}).
@@ -230,7 +230,7 @@ func (t *task) recordReply(host string, payload value.Slot, h *openDecision, r *
 		d.Asked = value.AppendJSON(nil, payload)
 	}
 	if r.By == effect.ByDefault {
-		d.Name = hostmsg.Of(r.InReplyTo).Default
+		d.Name = hostmsg.Lookup(r.InReplyTo).Default
 	}
 	if r.By == effect.ByHandler {
 		d.At = at()
@@ -296,7 +296,7 @@ func (m *VM) recordRuleDecisions(host *Host, x *effect.HostMessage, e int64) {
 
 // recordWithdrawal reports that a host has withdrawn its message.
 func (t *task) recordWithdrawal(host *Host, x *effect.HostMessage, h *openDecision, e int64) {
-	if !hostmsg.Of(x.Type).ByPerson() || t.m.config.Decisions == nil {
+	if !hostmsg.Lookup(x.Type).ByPerson() || t.m.config.Decisions == nil {
 		return
 	}
 	d := &Decision{Kind: x.Type, Effect: e, Host: host.Name, ID: json.RawMessage(x.ID), By: effect.ByHost, Name: host.Name, Problem: errWithdrawn.Error()}

@@ -82,7 +82,7 @@ func (t *task) beginRun(s *scope, m *effect.HostMessage) *effect.HostMessage {
 
 // timeLimit returns the time limit for an answer to a message type, in milliseconds; 0 means none.
 func (s *scope) timeLimit(typ string) int64 {
-	if hostmsg.Of(typ).Timed {
+	if hostmsg.Lookup(typ).Timed {
 		return int64(s.decl.QuestionTimeout * 1000)
 	}
 	return 0
@@ -123,7 +123,7 @@ func (r *handlerRun) expire(err error) {
 // rejectMessage reports a message that does not fit its handler's parameter.
 func (t *task) rejectMessage(s *scope, m *effect.HostMessage, problem string) status {
 	st := s.notice("listen:invalid", m, func(p *value.Map) { p.SetString("error", value.String(problem)) })
-	if st == running && hostmsg.Of(m.Type).Waits() {
+	if st == running && hostmsg.Lookup(m.Type).Waits() {
 		st = t.replyToMessage(s, m, effect.ByNone, nil, "invalid "+m.Type+": "+problem)
 	}
 	return st
@@ -143,7 +143,7 @@ func (s *scope) notice(channel string, m *effect.HostMessage, fill func(*value.M
 
 // handleUnhandled processes a message that has no handler.
 func (t *task) handleUnhandled(s *scope, m *effect.HostMessage) (st status, again bool) {
-	row := hostmsg.Of(m.Type)
+	row := hostmsg.Lookup(m.Type)
 	if row.Unhandled == hostmsg.Gathered {
 		for _, name := range []string{"text", "chunk"} {
 			if v, ok := m.Payload.Map().GetString(name); ok && v.Kind() == value.KindString {
@@ -293,7 +293,7 @@ func opBlockEnd(t *task, in *ins) status {
 // noAnswer continues the listen after a handler that returned nil. If the host awaits an answer,
 // noAnswer logs that the host receives none.
 func (t *task) noAnswer(s *scope, m *effect.HostMessage) status {
-	if hostmsg.Of(m.Type).Waits() {
+	if hostmsg.Lookup(m.Type).Waits() {
 		t.m.stats.Requests++
 		_, err := t.performEffect(t.m.requests.ctx, &effect.Log{Level: "warn", Message: fmt.Sprintf("host '%s': the handler of \"%s\" returned nil, which is no answer: the host waits for one", s.decl.Name, m.Type)})
 		if err != nil && t.cancelled() {

@@ -78,7 +78,7 @@ func (d *Host) defaultAnswer(row *hostmsg.Message) (json.RawMessage, bool) {
 // timeoutAnswer returns the answer to a message that was not answered in time: the default, or the
 // error for the host.
 func (d *Host) timeoutAnswer(typ string) (answer json.RawMessage, problem string) {
-	answer, ok := d.defaultAnswer(hostmsg.Of(typ))
+	answer, ok := d.defaultAnswer(hostmsg.Lookup(typ))
 	if !ok {
 		problem = typ + " timed out after " + seconds(d.QuestionTimeout)
 	}

@@ -125,7 +125,7 @@ func (x *hostStream) returnMessage(t *task, convert MessageFunc) (value.Slot, er
 	for len(x.queue) > 0 {
 		m := x.queue[0]
 		x.drop()
-		row := hostmsg.Of(m.Type)
+		row := hostmsg.Lookup(m.Type)
 		if m.Decided {
 			if err := t.performEmit(&effect.Emit{Channel: m.Type, Payload: value.AppendJSON(nil, m.Payload)}); err != nil {
 				return value.Nil, err
@@ -211,7 +211,7 @@ func (x *hostStream) fetch(t *task) {
 	if x.next != nil || x.err != nil || x.over || x.closed || x.full() {
 		return
 	}
-	if n := len(x.queue); n > 0 && hostmsg.Of(x.queue[n-1].Type).Terminal() {
+	if n := len(x.queue); n > 0 && hostmsg.Lookup(x.queue[n-1].Type).Terminal() {
 		return
 	}
 	f := &pendingRequest{t: t, stream: x}
@@ -261,7 +261,7 @@ func (x *hostStream) enqueue(t *task, c completion) {
 	for i := range all {
 		m := &all[i]
 		t.m.recordRuleDecisions(x.decl, m, x.effect)
-		if hostmsg.Of(m.Type).Role != hostmsg.Withdraws || !x.withdraw(m.ID) {
+		if hostmsg.Lookup(m.Type).Role != hostmsg.Withdraws || !x.withdraw(m.ID) {
 			x.add(m)
 		}
 	}

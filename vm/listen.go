@@ -229,7 +229,7 @@ func (s *scope) enqueueMessages(c completion) {
 	}
 	for i := range messages {
 		m := &messages[i]
-		row := hostmsg.Of(m.Type)
+		row := hostmsg.Lookup(m.Type)
 		if row.Role == hostmsg.Withdraws && s.withdraw(m.ID) {
 			continue
 		}
@@ -262,7 +262,7 @@ func (s *scope) replyFailed(r *effect.ExchangeReply, e *effect.Error) {
 // handled, the queued ones, and an unsent reply. After a timeout it drops all messages.
 func (s *scope) dropRequests(e *effect.Error) {
 	s.exited = true
-	if s.run != nil && s.run.cause == nil && (timedOut(e) || hostmsg.Of(s.run.message.Type).Waits()) {
+	if s.run != nil && s.run.cause == nil && (timedOut(e) || hostmsg.Lookup(s.run.message.Type).Waits()) {
 		s.run.cancel(errLost)
 		s.dropRequest(s.run.message.Type)
 	}
@@ -284,7 +284,7 @@ func (s *scope) dropRequests(e *effect.Error) {
 
 // dropRequest reports whether messages of type typ need an answer. If so, it counts one as dropped.
 func (s *scope) dropRequest(typ string) bool {
-	waits := hostmsg.Of(typ).Waits()
+	waits := hostmsg.Lookup(typ).Waits()
 	if waits {
 		s.dropped++
 	}
@@ -324,7 +324,7 @@ func (t *task) dispatchMessage(s *scope, m *effect.HostMessage) (st status, agai
 		st = t.emit(s.output(m.Type, m.Payload.Map()))
 		return st, st == running
 	}
-	switch hostmsg.Of(m.Type).Role {
+	switch hostmsg.Lookup(m.Type).Role {
 	case hostmsg.Succeeds:
 		t.addHost(s.decl, s.effect)
 		payload := m.Payload

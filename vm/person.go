@@ -31,7 +31,7 @@ func (t *task) personAnswered(w *wait) status {
 	var st status
 	var unanswered *effect.Error
 	if errors.As(w.err, &unanswered) {
-		st = t.answerUnhandled(s, m, hostmsg.Of(m.Type))
+		st = t.answerUnhandled(s, m, hostmsg.Lookup(m.Type))
 	} else {
 		a := w.result.(*effect.Answer)
 		st = t.replyToMessage(s, m, a.By, a.Value, "")
@@ -46,7 +46,7 @@ func (t *task) personAnswered(w *wait) status {
 // channel. It returns nil if the emit does not forward the host's current message.
 func (t *task) forwardedQuestion(channel string) *effect.Asking {
 	s := t.innermost()
-	if s == nil || s.run == nil || !s.l.info.Execute || hostmsg.Of(s.run.message.Type).Channel != channel {
+	if s == nil || s.run == nil || !s.l.info.Execute || hostmsg.Lookup(s.run.message.Type).Channel != channel {
 		return nil
 	}
 	a := s.questionOf(s.run.message.Type)

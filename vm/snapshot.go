@@ -121,7 +121,7 @@ func (m *VM) Snapshot(head Snapshot) ([]byte, error) {
 		return nil, &NoSnapshotError{"the run is beginning, ending, or not recorded"}
 	}
 	for _, f := range m.requests.pending {
-		if row := effect.Of(f.request.Kind()); row == nil || row.By == effect.Stores {
+		if row := effect.Lookup(f.request.Kind()); row == nil || row.By == effect.Stores {
 			return nil, &NoSnapshotError{"a store's file is being waited for"}
 		}
 	}

@@ -167,7 +167,7 @@ func (k *StateCodec) request(p *effect.Request) {
 	if !k.reading || k.err != nil {
 		return
 	}
-	row := effect.Of(effect.Kind(kind))
+	row := effect.Lookup(effect.Kind(kind))
 	if !k.require(row != nil, "a request is of no kind") {
 		return
 	}

@@ -19,7 +19,7 @@ type PolicyJournal interface {
 // reportPolicy reports to the journal the policy for an effect that is about to begin.
 func (m *VM) reportPolicy(e int64, t *task, r effect.Request) {
 	j, ok := m.config.Journal.(PolicyJournal)
-	if !ok || t == nil || effect.Of(r.Kind()) == nil {
+	if !ok || t == nil || effect.Lookup(r.Kind()) == nil {
 		return
 	}
 	if c := effect.ClassOf(r); c != effect.ClassOnce && c != effect.ClassSettled {

@@ -92,7 +92,7 @@ func (o *Options) awaitAnswer(ctx context.Context, r *effect.AwaitEmit, next eff
 // askHost passes a host's request to the application, and returns its answer.
 func (o *Options) askHost(ctx context.Context, r *effect.AskHost) (effect.Result, error) {
 	v, err := o.Answers.OnAskHost(ctx, r.Asking, r.Message)
-	return resultOfAnswer(ctx, hostmsg.Of(r.Type).Channel, v, err)
+	return resultOfAnswer(ctx, hostmsg.Lookup(r.Type).Channel, v, err)
 }
 
 // asksHosts reports whether the application or a prompter answers the requests of hosts that the

@@ -38,7 +38,7 @@ func newRequest(id string, r effect.Request, now time.Time) *request {
 	q.RequestID = id
 	switch r := r.(type) {
 	case *effect.AskHost:
-		q.channel = hostmsg.Of(r.Type).Channel
+		q.channel = hostmsg.Lookup(r.Type).Channel
 		q.fillHost(&r.Asking, r.Message, now)
 		q.setPosition(r.From)
 	case *effect.AwaitEmit:
@@ -101,7 +101,7 @@ func (q *request) setReason() {
 func (q *request) fillHost(asks *effect.Asking, message json.RawMessage, now time.Time) {
 	q.setExpiry(time.Duration(asks.Within)*time.Millisecond, now)
 	q.From = &protocol.Origin{Kind: protocol.FromQuestion, Host: asks.Host}
-	if hostmsg.Of(asks.Type).Form == hostmsg.YesNo {
+	if hostmsg.Lookup(asks.Type).Form == hostmsg.YesNo {
 		q.From.Kind = protocol.FromApproval
 		var m approval
 		if json.Unmarshal(message, &m) != nil {

@@ -114,7 +114,7 @@ func (s *Source) reportMessages(id string, r effect.Result, err error) {
 		m := &msgs.Messages[i]
 		s.report(protocol.RunListen, protocol.Listen{ListenID: id, Host: x.host, Phase: phaseMessage, MessageType: m.Type, MessageID: plainID(m.ID),
 			Value: shorten(value.AppendJSON(nil, m.Payload))})
-		if row := hostmsg.Of(m.Type); row.Terminal() {
+		if row := hostmsg.Lookup(m.Type); row.Terminal() {
 			x.complete = true
 			if row.Role == hostmsg.Fails {
 				x.failed = "the host failed"

@@ -42,7 +42,7 @@ func (t *hostRun) ask(ctx context.Context, m *effect.HostMessage, payload json.R
 		case a == nil:
 			r.Error = "the question could not be asked: no hostd is running"
 		default:
-			if r.Value = a.Value; hostmsg.Of(m.Type).Form == hostmsg.YesNo && !t.o.ACP {
+			if r.Value = a.Value; hostmsg.Lookup(m.Type).Form == hostmsg.YesNo && !t.o.ACP {
 				r.Value = simplify(a.Value)
 			}
 		}

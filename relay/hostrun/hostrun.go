@@ -84,7 +84,7 @@ func (t *hostRun) run(ctx context.Context) error {
 		for i := range r.(*effect.ExchangeMessages).Messages {
 			m := &r.(*effect.ExchangeMessages).Messages[i]
 			t.handle(ctx, m)
-			if hostmsg.Of(m.Type).Terminal() {
+			if hostmsg.Lookup(m.Type).Terminal() {
 				_, err := t.hosts.Perform(ctx, &effect.ExchangeClose{ID: t.id})
 				return err
 			}
@@ -133,7 +133,7 @@ func (t *hostRun) handle(ctx context.Context, m *effect.HostMessage) {
 	payload := json.RawMessage(value.AppendJSON(nil, m.Payload))
 	var s textFields
 	_ = json.Unmarshal(payload, &s) // if a member has another type, the whole message is printed
-	row := hostmsg.Of(m.Type)
+	row := hostmsg.Lookup(m.Type)
 	switch {
 	case m.Decided:
 	case row.Role == hostmsg.Withdraws:

@@ -71,7 +71,7 @@ func restoreHandover(n handoverNote) *handover {
 func (v *handover) matchMessage(m *effect.HostMessage) (known bool, reply *effect.ExchangeReply, gone []string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	switch row := hostmsg.Of(m.Type); {
+	switch row := hostmsg.Lookup(m.Type); {
 	case row.Waits():
 		now := newHostRequest(m)
 		for _, a := range v.pending {

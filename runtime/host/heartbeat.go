@@ -77,7 +77,7 @@ func (p *silenceTimer) countRequest(m *effect.HostMessage) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	switch row := hostmsg.Of(m.Type); {
+	switch row := hostmsg.Lookup(m.Type); {
 	case row.Waits():
 		p.open[requestKey{m.Type, m.ID}]++
 		p.openCount++

@@ -79,7 +79,7 @@ func (c *History) RecordMessages(m *effect.ExchangeMessages) {
 		}
 	}
 	for i := range m.Messages {
-		switch x, row := &m.Messages[i], hostmsg.Of(m.Messages[i].Type); {
+		switch x, row := &m.Messages[i], hostmsg.Lookup(m.Messages[i].Type); {
 		case x.Decided:
 		case row.Waits():
 			c.pending = append(c.pending, newHostRequest(x))

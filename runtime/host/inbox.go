@@ -98,11 +98,11 @@ func (in *inbox) mergeBatch(b batch) {
 func (b *batch) removeWithdrawn(from int) {
 	for i := from; i < len(b.msgs); i++ {
 		m := &b.msgs[i]
-		if m.ID == "" || hostmsg.Of(m.Type).Role != hostmsg.Withdraws {
+		if m.ID == "" || hostmsg.Lookup(m.Type).Role != hostmsg.Withdraws {
 			continue
 		}
 		at := slices.IndexFunc(b.msgs[:i], func(r effect.HostMessage) bool {
-			return r.ID == m.ID && hostmsg.Of(r.Type).Waits()
+			return r.ID == m.ID && hostmsg.Lookup(r.Type).Waits()
 		})
 		if at >= 0 {
 			b.msgs = slices.Delete(b.msgs, i, i+1)

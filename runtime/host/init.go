@@ -94,7 +94,7 @@ func (p *process) initialise(ctx context.Context, text []byte) error {
 		b, now := in.takeBatch()
 		for i := range b.msgs {
 			m := &b.msgs[i]
-			if p.translation == nil || hostmsg.Of(m.Type).Terminal() || hostmsg.Of(m.Type).Role == hostmsg.Acknowledges {
+			if p.translation == nil || hostmsg.Lookup(m.Type).Terminal() || hostmsg.Lookup(m.Type).Role == hostmsg.Acknowledges {
 				return p.handleInitReply(m)
 			}
 			p.hosts.logf("debug", p.cfg, "sent before it was ready: %s", stderrlog.Quote(m.Text))
@@ -116,7 +116,7 @@ func (p *process) initialise(ctx context.Context, text []byte) error {
 
 // handleInitReply handles a message that a new process sends before it is ready.
 func (p *process) handleInitReply(m *effect.HostMessage) error {
-	switch hostmsg.Of(m.Type).Role {
+	switch hostmsg.Lookup(m.Type).Role {
 	case hostmsg.Acknowledges:
 		p.announced.parseAck(m.Text, p.translation != nil)
 		p.noteAck(m.Text)

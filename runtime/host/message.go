@@ -134,7 +134,7 @@ func (b *batch) nextMessage() *effect.HostMessage {
 func (b *batch) commitMessage() {
 	b.msgs = b.msgs[:len(b.msgs)+1]
 	m := &b.msgs[len(b.msgs)-1]
-	switch row := hostmsg.Of(m.Type); {
+	switch row := hostmsg.Lookup(m.Type); {
 	case row.Waits():
 		b.requests++
 	case row.Role == hostmsg.Withdraws:

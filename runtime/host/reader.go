@@ -259,7 +259,7 @@ func (r *reader) trackSession(m *effect.HostMessage, last bool) {
 // endsInit reports whether the message ends the initialisation. A vendor's agent may send other
 // messages first.
 func (r *reader) endsInit(m *effect.HostMessage) bool {
-	return r.process.translation == nil || hostmsg.Of(m.Type).Role == hostmsg.Acknowledges
+	return r.process.translation == nil || hostmsg.Lookup(m.Type).Role == hostmsg.Acknowledges
 }
 
 // segmentOf returns the segment in which a line was written: the current one, the previous one, or

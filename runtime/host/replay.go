@@ -108,7 +108,7 @@ func (r *restoredProcess) replaySent(at int, lastLine int64, requests *[]adapter
 func (r *restoredProcess) replayAcks(ours [][]byte) {
 	for _, text := range ours {
 		var m effect.HostMessage
-		if decodeMessage(&m, text, nil) == nil && hostmsg.Of(m.Type).Role == hostmsg.Acknowledges {
+		if decodeMessage(&m, text, nil) == nil && hostmsg.Lookup(m.Type).Role == hostmsg.Acknowledges {
 			r.process.announced.parseAck(text, r.process.translation != nil)
 			r.ready = true
 		}

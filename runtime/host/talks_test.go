@@ -85,7 +85,7 @@ func (p *program) exchange(e *conversation.Exchange) (seen []string) {
 		}
 		for _, m := range r.(*effect.ExchangeMessages).Messages {
 			seen = append(seen, conversation.Message(m.Type, m.ID, string(value.AppendJSON(nil, m.Payload))))
-			if hostmsg.Of(m.Type).Terminal() {
+			if hostmsg.Lookup(m.Type).Terminal() {
 				return seen
 			}
 			if reason = p.act(ctx, id, &m); reason != "" {

@@ -17,7 +17,7 @@ func (w *World) awaitHostMessages(ctx context.Context, r *effect.ExchangeNext, n
 	res, err := w.performUnmocked(ctx, r, next, nil)
 	if messages, ok := res.(*effect.ExchangeMessages); ok && err == nil && messages != nil {
 		for i := range messages.Messages {
-			switch row := hostmsg.Of(messages.Messages[i].Type); {
+			switch row := hostmsg.Lookup(messages.Messages[i].Type); {
 			case row.Waits():
 				w.countRequests(r.ID, 1)
 			case row.Role == hostmsg.Withdraws:

@@ -24,7 +24,7 @@ type step struct {
 	stderr string
 }
 
-func (s *step) terminal() bool { return s.exit != nil || hostmsg.Of(s.typ).Terminal() }
+func (s *step) terminal() bool { return s.exit != nil || hostmsg.Lookup(s.typ).Terminal() }
 
 // talks divides steps into conversations, each with its terminal message.
 func talks(steps []step) []*talk {

@@ -263,7 +263,7 @@ func (t *talk) pollExchange(ctx context.Context, prompt string, all chan<- talkE
 			return
 		}
 		messages := got.(*effect.ExchangeMessages).Messages
-		if !send(talkEvent{messages: messages}) || hostmsg.Of(messages[len(messages)-1].Type).Terminal() {
+		if !send(talkEvent{messages: messages}) || hostmsg.Lookup(messages[len(messages)-1].Type).Terminal() {
 			return
 		}
 	}
@@ -275,7 +275,7 @@ func (t *talk) showMessages(messages []effect.HostMessage) (last bool) {
 	for i := range messages {
 		m := messages[i]
 		t.show(messageText(&m))
-		row := hostmsg.Of(m.Type)
+		row := hostmsg.Lookup(m.Type)
 		switch {
 		case row.Terminal():
 			return true
@@ -364,7 +364,7 @@ func messageText(m *effect.HostMessage) string {
 		options = append(options, fmt.Sprint(o))
 	}
 	offered := enclose("[", strings.Join(options, ", "), "]")
-	switch hostmsg.Of(m.Type).Form {
+	switch hostmsg.Lookup(m.Type).Form {
 	case hostmsg.Inquiry:
 		return format(all.Question, offered)
 	case hostmsg.YesNo:

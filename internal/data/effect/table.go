@@ -176,8 +176,8 @@ var byKind = func() map[Kind]*Info {
 	return by
 }()
 
-// Of returns the row of a kind, or nil if there is none. The caller must not change it.
-func Of(k Kind) *Info { return byKind[k] }
+// Lookup returns the row of a kind, or nil if there is none. The caller must not change it.
+func Lookup(k Kind) *Info { return byKind[k] }
 
 // Inline reports whether requests of kind k return at once, so that performing them requires no
 // goroutine, and no task yields. In two cases such a request may still wait: a reply into a full

@@ -21,7 +21,7 @@ import (
 func TestTable(t *testing.T) {
 	declared := declaredKinds(t)
 	for _, k := range declared {
-		if Of(k) == nil {
+		if Lookup(k) == nil {
 			t.Errorf("%s has no row in the table", k)
 		}
 	}

@@ -160,9 +160,9 @@ func indexByLength() (by [16][]*Message) {
 	return by
 }
 
-// Of returns the row of a message type that hosts send. For other types it returns a row for which
+// Lookup returns the row of a message type that hosts send. For other types it returns a row for which
 // IsKnown is false. The caller must not change the row.
-func Of(typ string) *Message {
+func Lookup(typ string) *Message {
 	if len(typ) < len(byLength) {
 		for _, m := range byLength[len(typ)] {
 			if m.Type == typ {

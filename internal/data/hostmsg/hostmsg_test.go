@@ -17,11 +17,11 @@ func TestRows(t *testing.T) {
 		if m.Handled() && m.Schema == "" {
 			t.Errorf("%s: the row has no schema for the parameter of a handler", m.Type)
 		}
-		if m.Sender == Concerto && (m.Role != Notifies || Of(m.Type).IsKnown()) {
+		if m.Sender == Concerto && (m.Role != Notifies || Lookup(m.Type).IsKnown()) {
 			t.Errorf("%s: a message of Concerto must be a notification that Of does not return", m.Type)
 		}
-		if m.Sender == Host && Of(m.Type) != m {
-			t.Errorf("Of(%q) does not return the row", m.Type)
+		if m.Sender == Host && Lookup(m.Type) != m {
+			t.Errorf("Lookup(%q) does not return the row", m.Type)
 		}
 		if (m.Timed || m.Default != "") && !m.Waits() {
 			t.Errorf("%s: Timed and Default are only valid for requests", m.Type)
@@ -37,8 +37,8 @@ func TestRows(t *testing.T) {
 		}
 	}
 	for _, typ := range []string{"", "own", "question ", "anything longer than every type", Prompt} {
-		if m := Of(typ); m.IsKnown() || m.Waits() || m.Terminal() || !m.Handled() {
-			t.Errorf("Of(%q) = %+v, want the row for unknown types", typ, m)
+		if m := Lookup(typ); m.IsKnown() || m.Waits() || m.Terminal() || !m.Handled() {
+			t.Errorf("Lookup(%q) = %+v, want the row for unknown types", typ, m)
 		}
 	}
 }
@@ -46,7 +46,7 @@ func TestRows(t *testing.T) {
 func BenchmarkOf(b *testing.B) {
 	types := []string{"progress", "own", "withdraw", "tool_call", "init_ack", "result"}
 	for i := range b.N {
-		if Of(types[i%len(types)]).Role == Acknowledges && i < 0 {
+		if Lookup(types[i%len(types)]).Role == Acknowledges && i < 0 {
 			b.Fatal()
 		}
 	}

@@ -155,7 +155,7 @@ func (c *completer) addMessages() {
 		if present[typ] {
 			continue
 		}
-		m := hostmsg.Of(typ)
+		m := hostmsg.Lookup(typ)
 		i := Item{Label: typ, Kind: MessageItem, doc: func() string { return m.Doc }, Text: `"` + typ + `" => `, Snippet: `"` + typ + `" => |m| $0,`}
 		if m.Schema != "" {
 			i.Signature = ": " + m.Schema

@@ -235,5 +235,5 @@ func (c *completer) handlerSchema() string {
 	if p, ok := innermost[*ast.Param](c); !ok || p.Sp.Start < h.Sp.Start {
 		return ""
 	}
-	return hostmsg.Of(h.Type.Value).Schema
+	return hostmsg.Lookup(h.Type.Value).Schema
 }

@@ -131,7 +131,7 @@ func (c *completer) atAskWord() bool {
 	if !ok || c.kindBefore(1) != lexer.FatArrow || c.kindBefore(2) != lexer.String {
 		return false
 	}
-	return hostmsg.Of(strings.Trim(c.wordBefore(2), `"`)).ByPerson()
+	return hostmsg.Lookup(strings.Trim(c.wordBefore(2), `"`)).ByPerson()
 }
 
 // inMessage reports whether the cursor is in the message type of a handler. If so, it makes the

@@ -301,7 +301,7 @@ func (f *checkedFile) hoverHandler(nodes []ast.Node, pos source.Pos) *Hover {
 		if !ok || h.Type == nil || pos < h.Type.Sp.Start || pos > h.Type.Sp.End {
 			continue
 		}
-		m := hostmsg.Of(h.Type.Value)
+		m := hostmsg.Lookup(h.Type.Value)
 		if !m.IsKnown() {
 			return &Hover{h.Type.Sp, fence(`"`+h.Type.Value+`"`) + "\n\nA custom message of the host. The handler's parameter contains its members."}
 		}

@@ -146,7 +146,7 @@ func (f *checkedFile) answerableMessages(h *sema.Host) []*hostmsg.Message {
 	}
 	var out []*hostmsg.Message
 	for _, typ := range hostmsg.Types((*hostmsg.Message).Waits) {
-		m := hostmsg.Of(typ)
+		m := hostmsg.Lookup(typ)
 		if m.Unhandled != hostmsg.ByTools && len(sent) > 0 && !slices.Contains(sent, typ) || m.Unhandled == hostmsg.ByTools && len(h.Tools) == 0 {
 			continue // the host does not send this type
 		}

@@ -143,7 +143,7 @@ func (w *conversationLog) recordMessage(host string, m *effect.HostMessage) {
 	if session := m.Session(); session != "" {
 		h.session = session
 	}
-	if hostmsg.Of(m.Type).Waits() {
+	if hostmsg.Lookup(m.Type).Waits() {
 		h.pending, h.id = text, m.ID
 	}
 }

@@ -16,7 +16,7 @@ func addHandlerType(in *Input) []diag.Edit {
 	if !ok || len(c.Params) != 1 || c.Params[0].Type != nil || c.Params[0].Name == nil || c.Params[0].Name.Missing() || in.At.Start > c.Body.Span().Start {
 		return nil
 	}
-	schema := hostmsg.Of(h.Type.Value).Schema
+	schema := hostmsg.Lookup(h.Type.Value).Schema
 	if schema == "" {
 		return nil
 	}

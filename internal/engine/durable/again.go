@@ -146,7 +146,7 @@ func (r *Run) opener(q effect.Request) (effect.Request, *inFlight) {
 		return nil, nil
 	}
 	x := o.Record
-	opened := effect.Of(effect.Kind(x.Q)).Request()
+	opened := effect.Lookup(effect.Kind(x.Q)).Request()
 	if len(x.R) > 0 && json.Unmarshal(secret.RestoreJSON(x.R, r.c.Secret), opened) != nil {
 		return nil, nil
 	}

@@ -49,7 +49,7 @@ func (w *world) askQuestion(ctx context.Context, s effect.Starter, q effect.Requ
 			}
 		}
 	} else if h, ok := q.(*effect.AskHost); ok {
-		x.Channel, x.Payload = hostmsg.Of(h.Type).Channel, w.run.clean(h.Message)
+		x.Channel, x.Payload = hostmsg.Lookup(h.Type).Channel, w.run.clean(h.Message)
 	}
 	stop = w.startQuestion(ctx, x, done, func(done func(effect.Result, error)) (func(), bool) {
 		if !emits || a.Misfit != "" {

@@ -149,7 +149,7 @@ func (c *Change) applyTo(r, begin *journal.Record) error {
 
 // errorKind returns the type of the errors that effects of a kind return.
 func errorKind(k effect.Kind) string {
-	switch row := effect.Of(k); row.By {
+	switch row := effect.Lookup(k); row.By {
 	case effect.Output:
 		return "EmitError"
 	case effect.Models:

@@ -78,7 +78,7 @@ func (t *openExchanges) recordMessages(e int64, m *effect.ExchangeMessages) {
 		return
 	}
 	for i := range m.Messages {
-		open.Over = open.Over || hostmsg.Of(m.Messages[i].Type).Terminal()
+		open.Over = open.Over || hostmsg.Lookup(m.Messages[i].Type).Terminal()
 	}
 	open.History.RecordMessages(m)
 	if m.Lines != nil {

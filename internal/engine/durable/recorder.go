@@ -72,7 +72,7 @@ func (r *Run) recordBegin(f *inFlight, task int64, q effect.Request) {
 	if f.tries == 0 {
 		x.Mark = r.mark(q)
 	}
-	if effect.Of(q.Kind()).Keyed {
+	if effect.Lookup(q.Kind()).Keyed {
 		x.Key = r.effectKey(f.e)
 	}
 	if a, ok := q.(*effect.AwaitEmit); ok {
@@ -91,7 +91,7 @@ func (r *Run) effectKey(e int64) string { return fmt.Sprintf("%s-%d", r.c.ID, e)
 
 // opens reports whether the result of a request refers to an opened object by a number.
 func opens(q effect.Request) bool {
-	row := effect.Of(q.Kind())
+	row := effect.Lookup(q.Kind())
 	if row.Result == nil {
 		return false
 	}

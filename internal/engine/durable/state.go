@@ -159,7 +159,7 @@ func (r *Run) restore() error {
 		r.talks.all[h.ID] = o
 	}
 	for _, x := range s.Openers {
-		if row := effect.Of(effect.Kind(x.Record.Q)); row != nil {
+		if row := effect.Lookup(effect.Kind(x.Record.Q)); row != nil {
 			r.openers[number{row.Kind.Family(), x.Record.E}] = x
 		}
 	}

@@ -124,7 +124,7 @@ func (i *idleness) removeEffect(e int64, q effect.Request, result effect.Result,
 	case *effect.ExchangeNext:
 		if m, ok := result.(*effect.ExchangeMessages); ok && err == nil {
 			for n := range m.Messages {
-				if x := hostmsg.Of(m.Messages[n].Type); x.Waits() && !m.Messages[n].Decided {
+				if x := hostmsg.Lookup(m.Messages[n].Type); x.Waits() && !m.Messages[n].Decided {
 					i.open[q.ID]++
 				}
 			}

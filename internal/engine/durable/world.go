@@ -143,7 +143,7 @@ func (w *world) flushBefore(ctx context.Context, q effect.Request) error {
 
 // withKey adds the effect's key to the context of its performer.
 func (w *world) withKey(ctx context.Context, f *inFlight, q effect.Request) context.Context {
-	row := effect.Of(q.Kind())
+	row := effect.Lookup(q.Kind())
 	if f == nil || !row.Keyed && !(row.By == effect.Stores && effect.ClassOf(q) == effect.ClassSettled) {
 		return ctx
 	}
@@ -209,5 +209,5 @@ func endedObjectResult(q effect.Request) (effect.Result, error) {
 
 // isApproval reports whether a reply answers a host's request for approval.
 func isApproval(q *effect.ExchangeReply) bool {
-	return hostmsg.Of(q.InReplyTo).Form == hostmsg.YesNo
+	return hostmsg.Lookup(q.InReplyTo).Form == hostmsg.YesNo
 }

@@ -65,11 +65,11 @@ func TestShapes(t *testing.T) {
 		`{"type":"withdraw","id":"q1"}`:                              "",
 	} {
 		typ := regexp.MustCompile(`"type":"(.*?)"`).FindStringSubmatch(line)[1]
-		if got := misshapen(hostmsg.Of(typ), []byte(line)); got != want {
+		if got := misshapen(hostmsg.Lookup(typ), []byte(line)); got != want {
 			t.Errorf("misshapen(%s) = %q, want %q", line, got, want)
 		}
 	}
-	if !slices.Contains(fieldsOf(hostmsg.Of("progress")), field{"percent", "Int", true}) {
+	if !slices.Contains(fieldsOf(hostmsg.Lookup("progress")), field{"percent", "Int", true}) {
 		t.Error("the schema of progress has no percent")
 	}
 }

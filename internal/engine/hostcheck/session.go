@@ -117,7 +117,7 @@ func (s *session) unasked(within, most time.Duration) (event, bool) {
 			return e, came
 		}
 		m, is, err := host.Decode(e.line.Text)
-		if err != nil || is && hostmsg.Of(m.Type).Terminal() {
+		if err != nil || is && hostmsg.Lookup(m.Type).Terminal() {
 			return e, true
 		}
 	}
@@ -195,7 +195,7 @@ func (s *session) handshake() Verdict {
 		return not("%s", s.p.endReason(s.ctx, e.err))
 	}
 	m, is, err := host.Decode(e.line.Text)
-	if err != nil || !is || hostmsg.Of(m.Type).Role != hostmsg.Acknowledges {
+	if err != nil || !is || hostmsg.Lookup(m.Type).Role != hostmsg.Acknowledges {
 		return not("the line %s", quoteLine(e.line.Text))
 	}
 	s.p.spoken = true
@@ -209,7 +209,7 @@ func (s *session) handshake() Verdict {
 // invalid.
 func ends(line []byte) bool {
 	m, is, err := host.Decode(line)
-	return err != nil || is && (hostmsg.Of(m.Type).Terminal() || hostmsg.Of(m.Type).Role == hostmsg.Acknowledges)
+	return err != nil || is && (hostmsg.Lookup(m.Type).Terminal() || hostmsg.Lookup(m.Type).Role == hostmsg.Acknowledges)
 }
 
 // acknowledge runs the ack check. It checks the members of init_ack, and that the host writes

@@ -102,7 +102,7 @@ func (t *talk) handleNext() *Verdict {
 }
 
 func (t *talk) handleLine(m *effect.HostMessage) *Verdict {
-	row := hostmsg.Of(m.Type)
+	row := hostmsg.Lookup(m.Type)
 	if wrong := misshapen(row, m.Text); wrong != "" && !t.s.wrong[wrong] {
 		t.s.wrong[wrong] = true // each fault is reported only once
 		v := t.fails(wrong, "%s", quoteLine(m.Text))
@@ -150,7 +150,7 @@ func (t *talk) fails(expected, format string, args ...any) *Verdict {
 
 // harmless returns a reply to any request of a host. It denies approvals and tool calls.
 func harmless(m *effect.HostMessage) *effect.ExchangeReply {
-	switch hostmsg.Of(m.Type).Form {
+	switch hostmsg.Lookup(m.Type).Form {
 	case hostmsg.Inquiry:
 		return &effect.ExchangeReply{Value: offeredAnswer(m)}
 	case hostmsg.YesNo:

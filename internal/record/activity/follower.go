@@ -205,7 +205,7 @@ func (f *Follower) handleReply(id int64, q *effect.ExchangeReply) {
 	}
 	e := x.event(Answered)
 	e.Answer, e.By, e.Text = a, by, q.Error
-	if hostmsg.Of(a.Type).Form == hostmsg.YesNo {
+	if hostmsg.Lookup(a.Type).Form == hostmsg.YesNo {
 		d := decision.Decision{}
 		if q.Error == "" {
 			d = decision.Parse(q.Value)
@@ -276,7 +276,7 @@ func (f *Follower) handleMessages(id int64, r effect.Result, err error) {
 	e := x.event(Moved)
 	for i := range messages.Messages {
 		m := &messages.Messages[i]
-		switch row := hostmsg.Of(m.Type); {
+		switch row := hostmsg.Lookup(m.Type); {
 		case m.Decided:
 			f.handleRuling(x, m)
 		case row.ByPerson():

@@ -67,7 +67,7 @@ func (x *exchange) updateProgress(m *effect.HostMessage, e *Event) bool {
 		}
 		return true
 	}
-	if hostmsg.Of(m.Type).Unhandled == hostmsg.ByTools {
+	if hostmsg.Lookup(m.Type).Unhandled == hostmsg.ByTools {
 		e.Text = textMember(p, "tool")
 		return true
 	}

@@ -66,7 +66,7 @@ func (r *Run) Decided(d *vm.Decision) error {
 		s.ID = json.RawMessage(fmt.Sprintf(`"q%d"`, d.Effect))
 	}
 	data := Data{Channel: d.Channel, Asked: d.Asked, Answer: d.Answer, Error: d.Problem, MS: d.MS, Path: path}
-	if hostmsg.Of(d.Kind).Form == hostmsg.YesNo {
+	if hostmsg.Lookup(d.Kind).Form == hostmsg.YesNo {
 		r.addApproval(&data)
 	}
 	if d.Call != nil {

@@ -124,7 +124,7 @@ func (e *Entry) Outcome(opened int64) (effect.Result, error, error) {
 		result, err := e.messages()
 		return result, nil, err
 	}
-	row := effect.Of(e.Q)
+	row := effect.Lookup(e.Q)
 	if row.Result == nil || isNull(e.V) && !hasNumber(row) {
 		if len(e.V) > 0 && !isNull(e.V) {
 			return nil, nil, errors.New("it has no result")

@@ -205,7 +205,7 @@ func (e *Entry) check() error {
 	case e.Q == "":
 		return errors.New("a line of a tape has q (which kind of effect), place or end")
 	case !Recorded(e.Q):
-		if effect.Of(e.Q) == nil {
+		if effect.Lookup(e.Q) == nil {
 			return fmt.Errorf("there is no effect of kind %q", e.Q)
 		}
 		return fmt.Errorf("an effect of kind %s is not recorded: it follows from the run itself", e.Q)
@@ -219,7 +219,7 @@ func (e *Entry) check() error {
 // Recorded reports whether the results of a kind of effect are recorded. Output and everything else
 // that depends only on the run is not recorded, because the replay produces it again.
 func Recorded(k effect.Kind) bool {
-	row := effect.Of(k)
+	row := effect.Lookup(k)
 	switch {
 	case row == nil || row.By == effect.Unheard || row.By == effect.Tests:
 		return false

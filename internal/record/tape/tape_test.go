@@ -220,7 +220,7 @@ func FuzzRead(f *testing.F) {
 			if e.Q == "" {
 				continue
 			}
-			if _, found, _ := p.Result(e.E, effect.Of(e.Q).Request()); !found {
+			if _, found, _ := p.Result(e.E, effect.Lookup(e.Q).Request()); !found {
 				t.Errorf("Result of the recorded effect %s: found = false", e.Q)
 			}
 		}

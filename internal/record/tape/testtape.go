@@ -59,7 +59,7 @@ func NewTestTape(t *Tape, record io.Writer, h Header, clean func([]byte) []byte)
 // isRecordable reports whether the tape of a test can contain a request.
 func isRecordable(r effect.Request) bool {
 	k := r.Kind()
-	return Recorded(k) && slices.Contains(recordedAreas, effect.Of(k).By) && (effect.Of(k).By != effect.Applications || k == effect.KindAppCall)
+	return Recorded(k) && slices.Contains(recordedAreas, effect.Lookup(k).By) && (effect.Lookup(k).By != effect.Applications || k == effect.KindAppCall)
 }
 
 // Perform returns the recorded result of a request, or performs and records it. found is false if
@@ -96,7 +96,7 @@ func (b *TestTape) Perform(ctx context.Context, r effect.Request, next effect.Pe
 	b.mu.Lock()
 	if !errors.Is(err, effect.ErrWaits) {
 		// variables alone do not require a tape
-		if effect.Of(r.Kind()).By != effect.Environment {
+		if effect.Lookup(r.Kind()).By != effect.Environment {
 			b.recorded++
 		}
 		b.recorder.EffectEnded(b.base+n, r, result, err, nil)
@@ -116,7 +116,7 @@ func (b *TestTape) opened(r effect.Request, number int64) bool {
 // Closes reports whether a request that was not found must fail instead of being performed. This is
 // the case for file accesses of a test with a tape.
 func (b *TestTape) Closes(r effect.Request) bool {
-	return b != nil && b.there && isRecordable(r) && effect.Of(r.Kind()).By == effect.Files
+	return b != nil && b.there && isRecordable(r) && effect.Lookup(r.Kind()).By == effect.Files
 }
 
 // Why returns the difference between the tape and the last request that was not found, or "".

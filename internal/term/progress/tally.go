@@ -45,7 +45,7 @@ func (t *Tally) Add(e *activity.Event) {
 const cancelled = "cancelled"
 
 // isApproval reports whether an event is about a message that is answered with yes or no.
-func isApproval(e *activity.Event) bool { return hostmsg.Of(e.Type).Form == hostmsg.YesNo }
+func isApproval(e *activity.Event) bool { return hostmsg.Lookup(e.Type).Form == hostmsg.YesNo }
 
 // Summary returns the last line about a run. how is its beginning, such as "done in", and d is the
 // duration of the run.

@@ -66,7 +66,7 @@ func (p *Person) AskHost(ctx context.Context, q effect.Asking, message json.RawM
 		return nil, err
 	}
 	defer done()
-	if d.tool || hostmsg.Of(q.Type).Form == hostmsg.YesNo {
+	if d.tool || hostmsg.Lookup(q.Type).Form == hostmsg.YesNo {
 		return d.approval(ctx, message)
 	}
 	return d.question(ctx, message)

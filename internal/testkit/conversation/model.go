@@ -225,7 +225,7 @@ func (m *model) parseLine(line string, half bool) (got []message, failure string
 		m.recordOutside(t, isMessage, typ, line)
 		return nil, ""
 	case isMessage:
-		t.over = t.init || hostmsg.Of(typ).Terminal()
+		t.over = t.init || hostmsg.Lookup(typ).Terminal()
 		if t.init {
 			return nil, ""
 		}
@@ -268,7 +268,7 @@ func (m *model) handleBatch(got []message) {
 		if m.t.Options.Level == Wire {
 			m.recordReceived(Message(x.typ, x.id, x.payload.String()))
 		}
-		if hostmsg.Of(x.typ).Terminal() {
+		if hostmsg.Lookup(x.typ).Terminal() {
 			m.handleTerminal(&x)
 			return
 		}
@@ -292,10 +292,10 @@ func (m *model) handleBatch(got []message) {
 func dropWithdrawn(got []message) []message {
 	got = slices.Clone(got)
 	for i := 0; i < len(got); i++ {
-		if hostmsg.Of(got[i].typ).Role != hostmsg.Withdraws || got[i].id == "" {
+		if hostmsg.Lookup(got[i].typ).Role != hostmsg.Withdraws || got[i].id == "" {
 			continue
 		}
-		at := slices.IndexFunc(got[:i], func(r message) bool { return r.id == got[i].id && hostmsg.Of(r.typ).Waits() })
+		at := slices.IndexFunc(got[:i], func(r message) bool { return r.id == got[i].id && hostmsg.Lookup(r.typ).Waits() })
 		if at >= 0 {
 			got = slices.Delete(got, i, i+1)
 			got = slices.Delete(got, at, at+1)
@@ -311,7 +311,7 @@ func (m *model) handleTerminal(x *message) {
 	if m.t.Options.Level == Wire {
 		return
 	}
-	if hostmsg.Of(x.typ).Role == hostmsg.Fails {
+	if hostmsg.Lookup(x.typ).Role == hostmsg.Fails {
 		message, ok := x.payload.text("message")
 		if !ok {
 			message = "the host reported an error"

@@ -20,7 +20,7 @@ type reaction struct {
 // reactTo returns the reaction to a message of exchange e. payload is the message without its type.
 func (t *Conversation) reactTo(e *Exchange, typ string, payload object) reaction {
 	switch {
-	case hostmsg.Of(typ).Role == hostmsg.Withdraws:
+	case hostmsg.Lookup(typ).Role == hostmsg.Withdraws:
 		return reaction{} // the message withdraws a request that is already answered or unknown
 	case t.Options.Level == Wire:
 		return performMember(typ, payload)
@@ -68,7 +68,7 @@ func typedReaction(payload object) reaction {
 
 // unhandledReaction returns the reaction to a message without a handler.
 func (t *Conversation) unhandledReaction(typ string, payload object) reaction {
-	msg := hostmsg.Of(typ)
+	msg := hostmsg.Lookup(typ)
 	switch {
 	case msg.Unhandled == hostmsg.Gathered:
 		for _, name := range []string{"text", "chunk"} {

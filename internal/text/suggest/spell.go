@@ -38,8 +38,8 @@ func newCandidate(text string) candidate {
 	return c
 }
 
-// Of returns the Set of names.
-func Of(names []string) Set {
+// NewSet returns the Set of names.
+func NewSet(names []string) Set {
 	part := make([]candidate, len(names))
 	for i, n := range names {
 		part[i] = newCandidate(n)
@@ -72,7 +72,7 @@ func (s Set) Has(name string) bool {
 // name of at least four letters may also be an abbreviation, that is, the beginning of a candidate.
 // A candidate equal to name is never returned. Among equally likely candidates, the alphabetically
 // first is returned.
-func Nearest(name string, candidates []string) string { return Of(candidates).Nearest(name) }
+func Nearest(name string, candidates []string) string { return NewSet(candidates).Nearest(name) }
 
 // Nearest is the function Nearest for the names in the set.
 func (s Set) Nearest(name string) string {
@@ -99,7 +99,9 @@ func (s Set) Nearest(name string) string {
 // Certain reports whether name certainly means near, which is the result of Nearest. The two must
 // differ only by a typing error, and no other candidate may be close to name. If they differ only
 // by letter case or `_`, it is enough that no other candidate differs only in this way.
-func Certain(name, near string, candidates []string) bool { return Of(candidates).Certain(name, near) }
+func Certain(name, near string, candidates []string) bool {
+	return NewSet(candidates).Certain(name, near)
+}
 
 // Certain is the function Certain for the names in the set.
 func (s Set) Certain(name, near string) bool {

@@ -108,7 +108,7 @@ func withdrawn(w *world) {
 		x := w.open("go")
 		var stay []string
 		for _, typ := range types {
-			if !hostmsg.Of(typ).Waits() {
+			if !hostmsg.Lookup(typ).Waits() {
 				stay = append(stay, typ)
 				x.want(typ, fmt.Sprintf("{\"id\":%q}", typ))
 			}

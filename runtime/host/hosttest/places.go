@@ -99,11 +99,11 @@ func (x *talk) workDir() string {
 				return ""
 			}
 			return value.Text(dir)
-		case hostmsg.Of(m.Type).Terminal():
+		case hostmsg.Lookup(m.Type).Terminal():
 			x.w.Fatalf("want a result, got %s %s", m.Type, payload(m))
-		case hostmsg.Of(m.Type).Form == hostmsg.YesNo:
+		case hostmsg.Lookup(m.Type).Form == hostmsg.YesNo:
 			x.reply(m, `"yes"`)
-		case hostmsg.Of(m.Type).Form == hostmsg.Inquiry:
+		case hostmsg.Lookup(m.Type).Form == hostmsg.Inquiry:
 			x.reply(m, `"tabs"`)
 		}
 	}

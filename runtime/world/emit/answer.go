@@ -67,7 +67,7 @@ func (s *Sink) joinQueue(ctx context.Context) (joined context.Context, leave fun
 func (s *Sink) askHost(ctx context.Context, r *effect.AskHost) (effect.Result, error) {
 	p, ok := s.prompter.(HostPrompter)
 	if !ok && s.elsewhere == nil {
-		return nil, noHandlerError(hostmsg.Of(r.Type).Channel)
+		return nil, noHandlerError(hostmsg.Lookup(r.Type).Channel)
 	}
 	if err := s.out.flushOutput(ctx); err != nil {
 		return nil, err
@@ -78,7 +78,7 @@ func (s *Sink) askHost(ctx context.Context, r *effect.AskHost) (effect.Result, e
 	}
 	a, err := firstAnswer(ctx, here, s.elsewhere, "", r)
 	if a == nil && err == nil {
-		err = noHandlerError(hostmsg.Of(r.Type).Channel)
+		err = noHandlerError(hostmsg.Lookup(r.Type).Channel)
 	}
 	if err != nil {
 		return nil, err
@@ -91,7 +91,7 @@ func hostAnswer(ctx context.Context, p HostPrompter, q effect.Asking, message js
 	if err != nil {
 		channel := effect.ToolApproval
 		if q.Type != channel {
-			channel = hostmsg.Of(q.Type).Channel
+			channel = hostmsg.Lookup(q.Type).Channel
 		}
 		return nil, unasked(ctx, channel, err)
 	}

@@ -73,7 +73,7 @@ func (f *file) haveDone() error {
 
 // resultOf decodes the recorded result of an effect.
 func resultOf(k effect.Kind, text []byte) (effect.Result, error) {
-	if row := effect.Of(k); row.Result != nil && string(text) != "null" {
+	if row := effect.Lookup(k); row.Result != nil && string(text) != "null" {
 		result := row.Result()
 		return result, json.Unmarshal(text, result)
 	}
