@@ -283,8 +283,8 @@ func (l *sourceConn) submit(id string, text []byte) error {
 	return nil
 }
 
-// sendOutcome sends the outcome of a request to the program. sent reports whether the program
-// already knows a decision that it has made itself.
+// sendOutcome sends the outcome of a request to the program. sent reports whether a decision on the
+// request was already sent.
 func (l *sourceConn) sendOutcome(data *protocol.PermissionRequested, d approvals.Decision, sent bool) {
 	m := protocol.HostdMessage{Answer: data.RequestID, Error: "the request has expired"}
 	switch d.Decision {

@@ -21,7 +21,7 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// clock is a clock that stands still. A timer fires at once if fire accepts its duration, and
+// clock is a stopped clock. A timer fires at once if fire accepts its duration, and
 // otherwise never.
 type clock struct {
 	mu    sync.Mutex
@@ -312,7 +312,7 @@ func TestResume(t *testing.T) {
 		t.Errorf("state = %+v, want a connection to fake/1", state)
 	}
 	p.drop()
-	p = s.accept() // the host reconnects at once, because its clock stands still
+	p = s.accept() // the host reconnects at once, because its clock is stopped
 	if got := p.hello(); fmt.Sprint(got.Runs) != "[{run_a 5} {run_b 2}]" {
 		t.Errorf("hello after the reconnection = %+v", got)
 	}

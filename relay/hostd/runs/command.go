@@ -10,7 +10,7 @@ import (
 	"github.com/concerto-lang/concerto/relay/ptyholder"
 )
 
-// findLive returns a run that has not ended.
+// findLive returns a run, or an error if the run has ended or does not exist.
 func (m *Manager) findLive(id string) (*run, error) {
 	r, err := m.find(id)
 	if err != nil {
@@ -24,7 +24,7 @@ func (m *Manager) findLive(id string) (*run, error) {
 	return r, nil
 }
 
-// Keys writes keys to a run's terminal, at most once.
+// Keys writes keys to the terminal of a run. The keys may be lost, but are never written twice.
 func (m *Manager) Keys(id, keys string) error {
 	r, err := m.findLive(id)
 	if err != nil {
@@ -33,10 +33,11 @@ func (m *Manager) Keys(id, keys string) error {
 	return r.asExited(r.client.Keys(keys))
 }
 
-// DefaultGrace is the default time between a polite stop and a kill, in seconds.
+// DefaultGrace is the default time between a termination signal and a kill, in seconds.
 const DefaultGrace = 10
 
-// Stop stops a run's process group: with kill at once, otherwise after a grace period in seconds.
+// Stop stops the process group of a run. If kill is set, it kills the group at once, and otherwise
+// after a grace period of graceS seconds.
 func (m *Manager) Stop(ctx context.Context, id string, kill bool, graceS int64) error {
 	r, err := m.findLive(id)
 	if err != nil {
@@ -64,7 +65,7 @@ func (m *Manager) Resize(ctx context.Context, id string, cols, rows int64, by st
 	return r.commit(context.WithoutCancel(ctx), spool.Change{Events: []spool.Event{{Type: protocol.RunResized, Data: protocol.Resized{Cols: cols, Rows: rows, By: by}}}})
 }
 
-// asExited converts the loss of the PTY holder to the error for a run that has ended.
+// asExited converts ErrLost to the error for a run that has ended.
 func (r *run) asExited(err error) error {
 	if errors.Is(err, ptyholder.ErrLost) {
 		return approvals.Errorf(protocol.RunHasExited, "run %s has ended", r.id)

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Limits on the ended runs that stay listed with their files, once the server has all their events.
-// Older ones are removed; the server still has their events.
+// Limits on the ended runs that remain listed and whose files remain, once the server has all their
+// events. Runs beyond the limits are removed from the host; the server still has their events.
 const (
 	MaxEnded       = 100
 	EndedRetention = 24 * time.Hour
@@ -15,11 +15,11 @@ const (
 // endedRun is a run that has ended.
 type endedRun struct {
 	*run
-	expired bool // EndedRetention has passed
+	expired bool // EndedRetention has passed since the end
 	stop    func() bool
 }
 
-// addEnded records that a run's end is committed.
+// addEnded is called when the end of a run is committed.
 func (m *Manager) addEnded(r *run) {
 	g := &endedRun{run: r}
 	m.mu.Lock()
@@ -29,8 +29,8 @@ func (m *Manager) addEnded(r *run) {
 	m.scheduleExpiry(g)
 }
 
-// scheduleExpiry marks the run as expired after EndedRetention, and repeats while it cannot be
-// removed.
+// scheduleExpiry marks a run as expired after EndedRetention, and removes it. If the run cannot be
+// removed yet, it tries again later.
 func (m *Manager) scheduleExpiry(g *endedRun) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -70,7 +70,8 @@ func (m *Manager) removeExpired() {
 	}
 }
 
-// takeExpired removes and returns the runs that are expired or exceed the limit.
+// takeExpired removes the runs from the list that are expired or beyond the limit, and returns
+// them.
 func (m *Manager) takeExpired() (out []*endedRun) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -92,8 +93,8 @@ func (m *Manager) takeExpired() (out []*endedRun) {
 	return out
 }
 
-// isRemovable reports whether the run has no followers, and the server, if there is one, has all
-// its events.
+// isRemovable reports whether the run has no followers and the server has all its events. Without a
+// server, only the followers matter.
 func (g *endedRun) isRemovable() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -10,9 +10,10 @@ import (
 	"github.com/concerto-lang/concerto/relay/ptyholder"
 )
 
-// Follow sends a run's output from an offset, with its other events at their positions, as
-// envelopes without sequence numbers, until the run ends. A negative offset counts from the end of
-// the output. It sends only events of this process's lifetime.
+// Follow calls handle for the output of a run from an offset on, and for its other events at their
+// positions in the output, until the run ends. The envelopes contain no sequence numbers. A
+// negative offset is counted from the end of the output. Events other than output are included only
+// if this process has committed them.
 func (m *Manager) Follow(ctx context.Context, id string, off int64, handle func(protocol.Envelope) error) error {
 	r, err := m.find(id)
 	if err != nil {
@@ -60,12 +61,13 @@ type follower struct {
 	b          [32 << 10]byte
 }
 
-// next returns the next envelope, or a channel to wait on; both are nil at the end.
+// next returns the next envelope. If there is none yet, it returns a channel that is closed when
+// there is. At the end of the run it returns neither.
 func (f *follower) next() (*protocol.Envelope, <-chan struct{}, error) {
 	r := f.r
 	r.mu.Lock()
 	until, news, over := r.off, r.changed, r.endCommitted
-	var event *placedEvent // points into an array that is not overwritten
+	var event *placedEvent // points into an array that is never overwritten
 	f.eventIndex = max(f.eventIndex, r.dropped)
 	if f.eventIndex < r.dropped+len(r.placed) {
 		event = &r.placed[f.eventIndex-r.dropped]
@@ -95,12 +97,12 @@ func (f *follower) next() (*protocol.Envelope, <-chan struct{}, error) {
 	return nil, news, nil
 }
 
-// Events commits events to the spool and passes them to followers. It stores the rows of the
-// approvals as notes.
+// Events commits events to the spool and passes them to the followers of their runs. It stores the
+// rows of requests as notes.
 type Events struct {
 	Spool *spool.Spool
-	Runs  *Manager // may be set later
-	// ShowOther passes on events of runs that the manager does not hold; it may be set later.
+	Runs  *Manager // may be set after the Events is created
+	// ShowOther receives the events of runs that Runs does not manage. It may be set later.
 	ShowOther func(run string, events []spool.Event)
 }
 
@@ -118,10 +120,10 @@ func (d *Events) CommitChange(ctx context.Context, c spool.Change) error {
 	return err
 }
 
-// requestKind is the kind of the notes that hold requests.
+// requestKind is the kind of the notes that store requests.
 const requestKind = "request"
 
-// Commit implements approvals.Events.
+// Commit commits events and rows of requests. It implements approvals.Events.
 func (d *Events) Commit(ctx context.Context, id string, events []approvals.Event, rows []approvals.Row) error {
 	c := spool.Change{Run: id}
 	for _, e := range events {
@@ -133,7 +135,7 @@ func (d *Events) Commit(ctx context.Context, id string, events []approvals.Event
 	return d.CommitChange(ctx, c)
 }
 
-// Rows returns the stored requests of the runs that have not ended.
+// Rows returns the stored requests of all runs that have not ended.
 func (d *Events) Rows(ctx context.Context) ([]approvals.Row, error) {
 	var all []approvals.Row
 	for _, r := range d.Spool.Runs() {

@@ -13,28 +13,29 @@ import (
 	"github.com/concerto-lang/concerto/relay/ptyholder"
 )
 
-// Input is a text for a run. A text with the same ID is written at most once.
+// Input is a text for the terminal of a run. A text with the same ID is written at most once.
 type Input struct {
 	ID    string
 	Text  string
 	Actor string // web, cli or system
-	By    string // the user's name
+	By    string // name of the user
 }
 
-// storedInput is the stored state of an input, without its text.
+// storedInput is the stored state of an input. It does not contain the text.
 type storedInput struct {
 	SHA256   string `json:"sha256"`
-	State    string `json:"state"` // "" while it is being written
+	State    string `json:"state"` // "" while the input is being written
 	Redacted string `json:"redacted"`
 	Actor    string `json:"actor"`
 	By       string `json:"by,omitempty"`
 }
 
-// inputKind is the kind of the notes that hold inputs.
+// inputKind is the kind of the notes that store inputs.
 const inputKind = "input"
 
-// Input writes an input and returns its state: applied, or indeterminate if it is unknown whether
-// it was written. An input with a known id is not written again. A refusal is an *approvals.Error.
+// Input writes an input and returns its state. The state is applied, or indeterminate if it is
+// unknown whether the input was written. An input whose id is known is not written again. If the
+// input is refused, the error is an *approvals.Error.
 func (m *Manager) Input(ctx context.Context, id string, in Input) (string, error) {
 	r, err := m.find(id)
 	if err != nil {
@@ -46,7 +47,7 @@ func (m *Manager) Input(ctx context.Context, id string, in Input) (string, error
 	return r.writeInput(ctx, in)
 }
 
-// writeInput writes an input. Calls with the same id run one after another.
+// writeInput writes an input. Concurrent calls with the same id run one after another.
 func (r *run) writeInput(ctx context.Context, in Input) (string, error) {
 	for {
 		r.mu.Lock()
@@ -98,7 +99,7 @@ func (r *run) writeOnce(ctx context.Context, in Input) (string, error) {
 		return "", err
 	}
 	asked := r.openPrompt()
-	// From here the input is recorded even if the caller cancels.
+	// From here on the input is recorded even if the caller cancels ctx.
 	state, _, err := r.client.Input(r.m.ctx, in.ID, hash, in.Text)
 	if errors.Is(err, ptyholder.ErrLost) {
 		state, _, err = ptyholder.ReadInput(r.dir, in.ID)
@@ -113,15 +114,15 @@ func (r *run) writeOnce(ctx context.Context, in Input) (string, error) {
 	return became, err
 }
 
-// openPrompt returns the id of the open prompt, or "".
+// openPrompt returns the id of the open prompt of the terminal, or "" if there is none.
 func (r *run) openPrompt() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.prompt
 }
 
-// withdrawOvertaken withdraws a prompt that was open when another input was written. A prompt that
-// appeared since then stays open.
+// withdrawOvertaken withdraws a prompt because an input was written while the prompt was open. A
+// prompt that was opened after the input stays open.
 func (r *run) withdrawOvertaken(id string) {
 	r.promptMu.Lock()
 	defer r.promptMu.Unlock()
@@ -130,8 +131,8 @@ func (r *run) withdrawOvertaken(id string) {
 	}
 }
 
-// readsSecret reports whether the program reads a line without echo. A program that reads single
-// keys does not count.
+// readsSecret reports whether the program reads a line without echo, such as a password. A program
+// that reads single keys does not count.
 func (r *run) readsSecret() bool {
 	_, secret, err := r.client.Modes(r.m.ctx)
 	return err == nil && secret
@@ -176,7 +177,7 @@ func (r *run) storeInput(ctx context.Context, id string, n storedInput, event *p
 	return r.commit(ctx, c)
 }
 
-// restoreInputs determines the state of inputs that were being written when hostd was killed.
+// restoreInputs determines the states of the inputs that were being written when hostd was killed.
 func (r *run) restoreInputs(ctx context.Context) error {
 	all, err := r.m.o.Spool.Notes(ctx, r.id, inputKind)
 	if err != nil {

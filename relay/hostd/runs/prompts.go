@@ -15,7 +15,8 @@ import (
 	"github.com/concerto-lang/concerto/relay/ptyholder"
 )
 
-// scheduleScan schedules a scan of the terminal for a prompt after a time without output.
+// scheduleScan schedules a scan of the terminal for a prompt. The scan runs when there has been no
+// output for a while.
 func (r *run) scheduleScan() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -27,7 +28,7 @@ func (r *run) scheduleScan() {
 	}
 }
 
-// scanPrompt submits a request if the terminal shows a question.
+// scanPrompt submits a request if the terminal displays a question.
 func (r *run) scanPrompt() {
 	if r.m.ctx.Err() != nil || !r.startWork() {
 		return
@@ -39,7 +40,7 @@ func (r *run) scanPrompt() {
 	off := r.off
 	r.mu.Unlock()
 	if r.client.Ahead(off + int64(len(r.partial))) {
-		return // output is arriving
+		return // more output is arriving
 	}
 	data, ok := r.detectPrompt()
 	if !ok {
@@ -54,7 +55,7 @@ func (r *run) scanPrompt() {
 	var why *approvals.Error
 	switch {
 	case errors.As(err, &why) && why.Code == protocol.InputConflict:
-		return // it was submitted before a restart
+		return // the request was submitted before a restart of hostd
 	case err != nil:
 		r.m.o.Log.Warn("could not open a request for a prompt", "run", r.id, "error", err)
 		return
@@ -64,15 +65,16 @@ func (r *run) scanPrompt() {
 	r.mu.Unlock()
 }
 
-// requestID derives a request's id from the position in the run's output, so that it is the same
-// after a restart.
+// requestID derives the id of a request from its run and the offset in the output. The id is
+// therefore the same after a restart.
 func requestID(run string, off int64) string {
 	h := hexsum.SHA256(run + " " + strconv.FormatInt(off, 10))[:32]
 	return fmt.Sprintf("%s-%s-8%s-8%s-%s", h[:8], h[8:12], h[13:16], h[17:20], h[20:])
 }
 
-// detectPrompt returns the question that the terminal shows: a password if the program reads
-// without echo, otherwise the match of a rule.
+// detectPrompt returns the question that the terminal displays. If the program reads a line without
+// echo, the question is a password prompt. Otherwise the first matching rule determines the
+// question.
 func (r *run) detectPrompt() (protocol.PermissionRequested, bool) {
 	shown := prompt.Render(r.tail)
 	if _, secret, err := r.client.Modes(r.m.ctx); err == nil && secret {
@@ -103,7 +105,7 @@ func lastLine(text string) string {
 	return text
 }
 
-// newRequest returns the request for a question of the terminal.
+// newRequest returns the request for a question on the terminal.
 func (r *run) newRequest(data protocol.PermissionRequested) approvals.Request {
 	secret := len(data.Questions) > 0
 	return approvals.Request{Data: data, Persistent: true,
@@ -125,7 +127,7 @@ func (r *run) newRequest(data protocol.PermissionRequested) approvals.Request {
 		}}
 }
 
-// addMenu converts the choices of a menu to a question whose answer is the key of a choice.
+// addMenu adds the choices of a menu to a request. The question's answer is the key of a choice.
 func addMenu(data *protocol.PermissionRequested, menu []prompt.Choice, rule *prompt.Rule, question string) {
 	if menu == nil {
 		return
@@ -142,7 +144,7 @@ func addMenu(data *protocol.PermissionRequested, menu []prompt.Choice, rule *pro
 	data.Questions = []protocol.Question{q}
 }
 
-// answerSuffix returns the keys to type after an answer.
+// answerSuffix returns the keys that must be typed after an answer.
 func answerSuffix(data protocol.PermissionRequested) string {
 	if data.Questions[0].Secret {
 		return "\n"
@@ -150,7 +152,8 @@ func answerSuffix(data protocol.PermissionRequested) string {
 	return data.ApproveText
 }
 
-// answerText returns the text that answers a question of the terminal.
+// answerText returns the text that must be typed for a decision. ok is false if the decision
+// contains no valid answer.
 func answerText(data protocol.PermissionRequested, d approvals.Decision) (text string, ok bool) {
 	if len(data.Questions) == 0 {
 		return "", false
@@ -178,8 +181,8 @@ func (r *run) applyDecision(ctx context.Context, id, text string, d approvals.De
 	return err
 }
 
-// withdrawPrompt withdraws the open prompt, because the terminal now shows something else. The
-// caller holds promptMu.
+// withdrawPrompt withdraws the open prompt because the terminal displays something else. The caller
+// holds promptMu.
 func (r *run) withdrawPrompt(why string) {
 	r.mu.Lock()
 	id := r.prompt
@@ -193,8 +196,8 @@ func (r *run) withdrawPrompt(why string) {
 	}
 }
 
-// restorePrompts attaches to the requests that were open before a restart. A decision that was
-// written but not committed is committed now.
+// restorePrompts attaches to the requests that were open before a restart of hostd. If a decision
+// was written to the terminal but not committed, restorePrompts commits it.
 func (r *run) restorePrompts(ctx context.Context) {
 	for _, data := range r.m.o.Approvals.Open(r.id) {
 		if data.From == nil || data.From.Kind != "pty" {
@@ -212,7 +215,8 @@ func (r *run) restorePrompts(ctx context.Context) {
 	}
 }
 
-// writtenDecision returns the decision whose text was written at least in part, or nil.
+// writtenDecision returns the decision whose text was at least partly written to the terminal, or
+// nil if there is none.
 func (r *run) writtenDecision(ctx context.Context, data protocol.PermissionRequested) *approvals.Decision {
 	n, err := r.loadInput(ctx, data.RequestID)
 	switch {

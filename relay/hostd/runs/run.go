@@ -21,40 +21,40 @@ type run struct {
 	m      *Manager
 	client *ptyholder.Client
 
-	// promptMu is held while output is committed and while a prompt is detected and submitted, so
-	// that no outdated prompt is submitted.
+	// promptMu is held while output is committed, and while a prompt is detected and submitted. A
+	// prompt is therefore not submitted after later output.
 	promptMu sync.Mutex
-	tail     []byte // the end of the output
-	partial  []byte // an incomplete character, read but not yet committed
+	tail     []byte // the end of the output, in which prompts are detected
+	partial  []byte // an incomplete character at the end of the output, which is not committed yet
 
 	mu            sync.Mutex
 	off           int64 // offset in the raw log up to which output is committed
 	stopScan      func() bool
-	prompt        string // the id of the last request for the terminal
+	prompt        string // id of the last request for a prompt of the terminal
 	awaitingInput bool   // run.awaiting_input was sent
-	ended         bool   // startWork returns false from now on
+	ended         bool   // the run has ended, so startWork returns false
 	busy          sync.WaitGroup
-	writing       map[string]chan struct{} // inputs that are being written, by id; closed when done
+	writing       map[string]chan struct{} // inputs that are being written, by id; the channel is closed afterwards
 	feed
 }
 
-// feed holds what followers of a run read.
+// feed contains what the followers of a run read.
 type feed struct {
-	placed       []placedEvent // the latest events that are not output
-	placedBytes  int           // size of the events in placed
-	dropped      int           // number of events already removed from placed
-	changed      chan struct{} // closed and replaced when there is something new
-	endCommitted bool          // the end is committed
+	placed       []placedEvent // the latest events other than output
+	placedBytes  int           // total size of the events in placed, in bytes
+	dropped      int           // number of events that were removed from placed
+	changed      chan struct{} // closed and replaced when the feed changes
+	endCommitted bool          // the end of the run is committed
 	followers    int
 }
 
-// placedEvent is an event with its offset in the output.
+// placedEvent is an event with the offset in the output at which it occurred.
 type placedEvent struct {
 	at int64
 	protocol.Envelope
 }
 
-// Limits on the events kept for followers.
+// Limits on the events that are retained for followers.
 const (
 	maxPlaced      = 1000
 	maxPlacedBytes = 4 << 20
@@ -80,7 +80,7 @@ func (m *Manager) attach(id, dir string, of meta, off int64) (*run, error) {
 	return r, nil
 }
 
-// restoreEnded restores a run whose end was already committed.
+// restoreEnded restores a run whose end is committed.
 func (r *run) restoreEnded() {
 	r.client.Close()
 	exit, _ := r.client.End()
@@ -113,8 +113,8 @@ func (r *run) status() protocol.Status {
 	return protocol.StatusRunning
 }
 
-// startWork registers an operation that the run's end must wait for. It returns false if the run
-// has ended.
+// startWork registers an operation for which the end of the run must wait. It returns false if the
+// run has ended.
 func (r *run) startWork() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -125,7 +125,7 @@ func (r *run) startWork() bool {
 	return true
 }
 
-// commit commits a change of the run and passes its events to followers.
+// commit commits a change of the run and adds its events to the feed.
 func (r *run) commit(ctx context.Context, c spool.Change) error {
 	c.Run = r.id
 	if _, err := r.m.o.Spool.Commit(ctx, c); err != nil {
@@ -147,7 +147,7 @@ func (r *run) publish(events []spool.Event) {
 		r.placed, r.placedBytes = append(r.placed, placedEvent{r.off, env}), r.placedBytes+len(env.Data)
 		for len(r.placed) > maxPlaced || r.placedBytes > maxPlacedBytes && len(r.placed) > 1 {
 			r.placedBytes -= len(r.placed[0].Data)
-			r.placed = r.placed[1:] // followers may still read it
+			r.placed = r.placed[1:] // reslice, because followers may still read the old array
 			r.dropped++
 		}
 	}
@@ -155,10 +155,10 @@ func (r *run) publish(events []spool.Event) {
 	r.changed = make(chan struct{})
 }
 
-// followOutput commits the run's output until its end, and then the end.
+// followOutput commits the output of the run, and then its end.
 func (r *run) followOutput() {
 	defer r.client.Close()
-	r.scheduleScan() // it may have been waiting since before a restart
+	r.scheduleScan() // the prompt may have been displayed before a restart of hostd
 	b := make([]byte, 32<<10)
 	for {
 		r.mu.Lock()
@@ -216,7 +216,7 @@ func (r *run) skipTo(at int64) {
 	r.partial = nil
 }
 
-// emitOutput commits output. last reports that no more follows.
+// emitOutput commits output. last reports whether the output ends with b.
 func (r *run) emitOutput(b []byte, last bool) error {
 	r.promptMu.Lock()
 	defer r.promptMu.Unlock()
@@ -248,7 +248,7 @@ func (r *run) emitOutput(b []byte, last bool) error {
 	return nil
 }
 
-// advance records that output up to next is committed.
+// advance records that the output up to offset next is committed.
 func (r *run) advance(b []byte, next int64) {
 	r.tail = append(r.tail, b...)
 	if over := len(r.tail) - prompt.Tail; over > 0 {
@@ -262,7 +262,8 @@ func (r *run) advance(b []byte, next int64) {
 	r.client.Ack(next)
 }
 
-// finish waits for running operations, withdraws open requests and commits the run's end.
+// finish commits the end of the run. Before that, it waits for running operations and withdraws
+// open requests.
 func (r *run) finish() error {
 	r.mu.Lock()
 	r.ended = true

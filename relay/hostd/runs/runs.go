@@ -1,8 +1,8 @@
-// Package runs manages a host's runs on terminals (spec/relay.md). It starts each under a PTY
-// holder, commits its output as events, submits its prompts as requests, and writes each input
-// once. The state that must survive a kill of hostd is in the spool, in the transaction of the
-// event that it belongs to, and in the runs' directories. The compatibility promise does not cover
-// this API.
+// Package runs manages the runs on terminals of a host (spec/relay.md). It starts each run in a PTY
+// holder, commits the output as events, submits prompts as requests, and writes each input once.
+// State that must survive a kill of hostd is stored in the runs' directories and in the spool, in
+// the transaction of the event that it belongs to. The compatibility promise does not cover this
+// API.
 package runs
 
 import (
@@ -29,23 +29,23 @@ import (
 
 // Options configures a Manager.
 type Options struct {
-	Dir       string   // the directory of the runs' directories, mode 0700
-	Roots     []string // runs work below one of these; the first is the default
-	Holder    []string // the PTY holder program and its arguments
-	Env       []string // hostd's environment
-	Socket    string   // path of hostd's socket, for RELAY_HOSTD_SOCK
+	Dir       string   // directory that contains the directories of the runs; its mode is 0700
+	Roots     []string // directories in which runs may work; the first is the default
+	Holder    []string // command line of the PTY holder
+	Env       []string // environment of hostd
+	Socket    string   // path of hostd's socket, for the variable RELAY_HOSTD_SOCK
 	Spool     *spool.Spool
 	Approvals *approvals.Registry
 	Rules     prompt.Rules
 	Redact    *redact.Redactor
 	Log       *slog.Logger
-	MaxEnded  int  // maximum number of ended runs; 0 means MaxEnded
-	NoServer  bool // no server is configured that acknowledges events
-	// After calls f after d unless stop is called first. Nil means time.AfterFunc.
+	MaxEnded  int  // maximum number of ended runs; 0 means the constant MaxEnded
+	NoServer  bool // no server is configured, so no events are acknowledged
+	// After calls f after the duration d, unless stop is called before. Nil means time.AfterFunc.
 	After func(d time.Duration, f func()) (stop func() bool)
 }
 
-// Manager holds the runs. It is safe for concurrent use.
+// Manager holds the runs on terminals. It is safe for concurrent use.
 type Manager struct {
 	o    Options
 	ctx  context.Context
@@ -54,13 +54,13 @@ type Manager struct {
 
 	mu    sync.Mutex
 	runs  map[string]*run
-	ended []*endedRun // in the order in which they ended
-	// starting maps runs to their ancestors while their processes may exist and they are not in
-	// runs yet.
+	ended []*endedRun // the oldest first
+	// starting contains the ancestors of each run that is being started. Processes of such a run
+	// may exist although it is not in runs yet.
 	starting map[string][]string
 }
 
-// New returns a Manager without runs; Restore loads them.
+// New returns a Manager without runs. Restore loads the stored runs.
 func New(o Options) (*Manager, error) {
 	if o.After == nil {
 		o.After = func(d time.Duration, f func()) func() bool { return time.AfterFunc(d, f).Stop }
@@ -86,7 +86,7 @@ func New(o Options) (*Manager, error) {
 	return m, nil
 }
 
-// Close detaches from the runs, which continue; Restore finds them again.
+// Close detaches from the runs. The runs continue, and Restore of the next hostd finds them.
 func (m *Manager) Close() {
 	m.stop()
 	m.stopTimers()
@@ -107,7 +107,7 @@ func (m *Manager) all() []*run {
 	return all
 }
 
-// find returns a known run.
+// find returns a run, or an error if it does not exist.
 func (m *Manager) find(id string) (*run, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -117,13 +117,13 @@ func (m *Manager) find(id string) (*run, error) {
 	return nil, approvals.Errorf(protocol.UnknownRun, "there is no run %s on this host", id)
 }
 
-// Has reports whether the run is one on a terminal.
+// Has reports whether a run is managed by this Manager.
 func (m *Manager) Has(id string) bool {
 	_, err := m.find(id)
 	return err == nil
 }
 
-// Dir returns the working directory of a run: absolute, without symbolic links.
+// Dir returns the working directory of a run as an absolute path without symbolic links.
 func (m *Manager) Dir(id string) (string, error) {
 	r, err := m.find(id)
 	if err != nil {
@@ -132,7 +132,7 @@ func (m *Manager) Dir(id string) (string, error) {
 	return r.Started.Cwd, nil
 }
 
-// Lookup returns a run's working directory and whether it has ended.
+// Lookup returns the working directory of a run, and whether the run has ended.
 func (m *Manager) Lookup(id string) (dir string, ended, ok bool) {
 	r, err := m.find(id)
 	if err != nil {
@@ -143,7 +143,7 @@ func (m *Manager) Lookup(id string) (dir string, ended, ok bool) {
 	return r.Started.Cwd, r.ended, true
 }
 
-// PID returns the process id of the run's session leader.
+// PID returns the process id of a run's session leader.
 func (m *Manager) PID(id string) (int, error) {
 	r, err := m.find(id)
 	if err != nil {
@@ -152,7 +152,7 @@ func (m *Manager) PID(id string) (int, error) {
 	return r.PID, nil
 }
 
-// Ancestors returns the runs that started a run, directly and indirectly, the nearest first.
+// Ancestors returns the runs that started a run directly or indirectly, the nearest first.
 func (m *Manager) Ancestors(id string) []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -162,8 +162,8 @@ func (m *Manager) Ancestors(id string) []string {
 	return m.starting[id]
 }
 
-// Holder returns the process id of the run's PTY holder, whose children belong to the run, or 0 if
-// there is none.
+// Holder returns the process id of the PTY holder of a run, or 0 if there is none. The children of
+// the holder are processes of the run.
 func (m *Manager) Holder(id string) int {
 	r, err := m.find(id)
 	if err != nil {
@@ -181,24 +181,24 @@ func (m *Manager) List() []protocol.RunSummary {
 	return all
 }
 
-// meta is the content of run.json in the run's directory.
+// meta is the content of run.json in the directory of a run.
 type meta struct {
 	Started   protocol.Started `json:"started"`
 	StartedAt string           `json:"started_at"`
 	PID       int              `json:"pid"`
-	// the runs that started it, the nearest first
+	// Ancestors are the runs that started this run, the nearest first.
 	Ancestors []string `json:"ancestors,omitempty"`
 }
 
-// Files in a run's directory, next to those of the PTY holder. startedFile exists once the run's
-// start is committed.
+// Files in the directory of a run, in addition to those of the PTY holder. startedFile exists if
+// the start of the run is committed.
 const (
 	metaFile    = "run.json"
 	startedFile = "told"
 )
 
-// Restore restores the runs of an earlier process, whether alive or ended. It removes runs whose
-// end the server has acknowledged.
+// Restore restores the runs of the previous hostd, including ended ones. It removes the ended runs
+// whose end the server has acknowledged.
 func (m *Manager) Restore(ctx context.Context) error {
 	entries, err := os.ReadDir(m.o.Dir)
 	if err != nil {
@@ -226,7 +226,7 @@ func (m *Manager) restore(ctx context.Context, id string) error {
 	_, untold := os.Stat(filepath.Join(dir, startedFile))
 	switch {
 	case !ok && (err != nil || errors.Is(untold, fs.ErrNotExist)):
-		// hostd was killed while it started the run, and no event was committed
+		// hostd was killed while it was starting the run, and no event of the run is committed.
 		return m.discard(dir)
 	case err != nil:
 		return err
@@ -254,7 +254,7 @@ func (m *Manager) restore(ctx context.Context, id string) error {
 	return nil
 }
 
-// discard kills the processes of a run without events and removes its directory.
+// discard kills the processes of a run that has no events, and removes its directory.
 func (m *Manager) discard(dir string) error {
 	c, err := ptyholder.Attach(dir, 0)
 	if err != nil {
@@ -267,8 +267,8 @@ func (m *Manager) discard(dir string) error {
 	return os.RemoveAll(dir)
 }
 
-// adopt registers a live run in a new spool. The earlier spool may have sent its output so far, so
-// the spool reports a gap for it.
+// adopt registers a live run in a new spool. The lost spool may have sent some of the run's events,
+// so the new spool reports a gap.
 func (m *Manager) adopt(ctx context.Context, id, dir string) error {
 	m.o.Log.Warn("the spool does not contain a run that is still running: its earlier events are lost", "run", id)
 	if err := m.o.Spool.Adopt(ctx, id); err != nil {

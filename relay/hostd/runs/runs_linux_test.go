@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// host is a host's state, over restarts.
+// host is a host whose state survives restarts of hostd.
 type host struct {
 	*runs.Manager
 	t      *testing.T
@@ -43,11 +43,12 @@ type host struct {
 	desk   *approvals.Registry
 	seen   map[string]int64
 	all    map[string][]protocol.Envelope
-	timers chan func() // functions to call after runs.EndedRetention
-	cut    bool        // outcomes of requests are no longer committed
+	timers chan func() // functions that hostd calls after runs.EndedRetention
+	cut    bool        // commits of outcomes fail, as if hostd had been killed
 }
 
-// killed is a hostd that is killed before it commits the outcome of a request.
+// killed commits events until cut is set. Then it simulates a hostd that was killed before the
+// commit.
 type killed struct {
 	*runs.Events
 	cut *bool
@@ -131,7 +132,8 @@ func (h *host) start(cmd string) string {
 	return id
 }
 
-// until reads a run's further events until one matches, and returns it.
+// until reads further events of a run until one has the type and contains the text. It returns that
+// event.
 func (h *host) until(id, typ, text string) protocol.Envelope {
 	h.t.Helper()
 	output := ""
@@ -146,13 +148,14 @@ func (h *host) until(id, typ, text string) protocol.Envelope {
 			return e
 		}
 		if e.Type == protocol.RunExited {
-			h.t.Fatalf("%s with %q never came; the run ended %s after %q", typ, text, e.Data, output)
+			h.t.Fatalf("the run ended without %s containing %q: exit = %s, output = %q", typ, text, e.Data, output)
 		}
 	}
 }
 
-// waitForEvent waits until any of a run's events matches, and returns the first one: for events
-// whose order depends on the machine.
+// waitForEvent waits until a run has an event with the type and the text, and returns the first
+// one. Unlike until, it also finds events that were already read, because the order of some events
+// depends on the machine.
 func (h *host) waitForEvent(id, typ, text string) protocol.Envelope {
 	h.t.Helper()
 	for i := 0; ; i++ {
@@ -164,12 +167,12 @@ func (h *host) waitForEvent(id, typ, text string) protocol.Envelope {
 			return e
 		}
 		if e.Type == protocol.RunExited {
-			h.t.Fatalf("%s with %q never came; the run ended %s", typ, text, e.Data)
+			h.t.Fatalf("the run ended without %s containing %q: exit = %s", typ, text, e.Data)
 		}
 	}
 }
 
-// next waits for a run's next event. Seqs have no holes.
+// next waits for the next event of a run. It fails if a sequence number is missing.
 func (h *host) next(id string) protocol.Envelope {
 	h.t.Helper()
 	for {
@@ -182,7 +185,7 @@ func (h *host) next(id string) protocol.Envelope {
 			continue
 		}
 		if more[0].Seq != h.seen[id]+1 {
-			h.t.Fatalf("seq %d after %d", more[0].Seq, h.seen[id])
+			h.t.Fatalf("sequence number = %d after %d", more[0].Seq, h.seen[id])
 		}
 		h.seen[id] = more[0].Seq
 		h.all[id] = append(h.all[id], more[0])
@@ -190,7 +193,7 @@ func (h *host) next(id string) protocol.Envelope {
 	}
 }
 
-// wrote waits until a run has written a text, since its beginning.
+// wrote waits until the complete output of a run contains a text.
 func (h *host) wrote(id, text string) {
 	h.t.Helper()
 	for !strings.Contains(h.output(id), text) {
@@ -198,7 +201,8 @@ func (h *host) wrote(id, text string) {
 	}
 }
 
-// output is all that a run wrote, by its events; their offsets have no holes.
+// output returns the complete output of a run from its events. It fails if their offsets have a
+// hole.
 func (h *host) output(id string) string {
 	h.t.Helper()
 	var b strings.Builder
@@ -208,7 +212,7 @@ func (h *host) output(id string) string {
 		}
 		o, err := protocol.Decode[protocol.Output](&e)
 		if err != nil || *o.Off != int64(b.Len()) {
-			h.t.Fatalf("output at %v, after %d bytes: %v", o.Off, b.Len(), err)
+			h.t.Fatalf("offset of the output = %v, want %d (%v)", o.Off, b.Len(), err)
 		}
 		b.WriteString(o.Text)
 	}
@@ -232,7 +236,8 @@ func code(err error) protocol.Code {
 	return ""
 }
 
-// TestRun checks that a run's environment, output, inputs and end are reported in order, each once.
+// TestRun checks a run from its start to its end. The environment must be as specified, and output,
+// inputs and the exit must be reported once and in order.
 func TestRun(t *testing.T) {
 	h := newHost(t)
 	ctx := context.Background()
@@ -240,19 +245,19 @@ func TestRun(t *testing.T) {
 	h.until(id, protocol.RunOutput, "|")
 	for range 2 {
 		if state, err := h.Input(ctx, id, runs.Input{ID: "i1", Text: "token=s3cret\n", Actor: "web", By: "ada"}); state != "applied" || err != nil {
-			t.Fatalf("%s %v", state, err)
+			t.Fatalf("state of the input = %s, error = %v", state, err)
 		}
 	}
 	if _, err := h.Input(ctx, id, runs.Input{ID: "i1", Text: "other\n"}); code(err) != protocol.InputConflict {
-		t.Errorf("another text: %v", err)
+		t.Errorf("input with the same id and another text: error = %v, want input_conflict", err)
 	}
 	in := h.until(id, protocol.RunInput, "i1")
 	if field(t, in, "text_redacted") != "token=***REDACTED***\n" || field(t, in, "by") != "ada" || field(t, in, "actor") != "web" {
-		t.Errorf("run.input is %s", in.Data)
+		t.Errorf("run.input = %s", in.Data)
 	}
 	end := h.until(id, protocol.RunExited, "")
 	if string(end.Data) != `{"exit_code":5,"reason":"exited"}` {
-		t.Errorf("it ended %s", end.Data)
+		t.Errorf("run.exited = %s", end.Data)
 	}
 	root, _ := filepath.EvalSymlinks(h.root)
 	want := fmt.Sprintf("%s test %s /sock xterm-256color []\r\n%s\r\ncafé \ufffd\ufffd\ufffd|token=s3cret\r\ngot token=s3cret\r\n", id, root, root)
@@ -267,42 +272,43 @@ func TestRun(t *testing.T) {
 		}
 	}
 	if got.String() != want || inputs != 1 || h.all[id][0].Type != protocol.RunStarted {
-		t.Errorf("%d inputs, it wrote %q, not %q", inputs, got.String(), want)
+		t.Errorf("inputs = %d, output = %q, want %q", inputs, got.String(), want)
 	}
 	if state, err := h.Input(ctx, id, runs.Input{ID: "i1", Text: "token=s3cret\n"}); state != "applied" || err != nil {
-		t.Errorf("again after the end: %s %v", state, err)
+		t.Errorf("repeated input after the end: state = %s, error = %v", state, err)
 	}
 	if _, err := h.Input(ctx, id, runs.Input{ID: "i2", Text: "late\n"}); code(err) != protocol.RunHasExited {
-		t.Errorf("a late one: %v", err)
+		t.Errorf("new input after the end: error = %v, want run_exited", err)
 	}
 	for _, err := range []error{h.Keys(id, "x"), h.Stop(ctx, id, false, 1), h.Resize(ctx, id, 80, 24, "")} {
 		if code(err) != protocol.RunHasExited {
-			t.Errorf("after the end: %v", err)
+			t.Errorf("operation after the end: error = %v, want run_exited", err)
 		}
 	}
 	if _, err := h.Input(ctx, "run_x", runs.Input{ID: "i2"}); code(err) != protocol.UnknownRun {
-		t.Errorf("no such run: %v", err)
+		t.Errorf("input for an unknown run: error = %v, want unknown_run", err)
 	}
 }
 
-// TestPrompts checks that a terminal's question becomes a request whose decision is written once;
-// output or an input withdraws it; and it remains open over restarts.
+// TestPrompts checks questions on a terminal. Each becomes a request whose decision is written
+// once. Further output or another input withdraws the request. The request stays open over restarts
+// of hostd.
 func TestPrompts(t *testing.T) {
 	h := newHost(t)
 	ctx := context.Background()
 	id := h.start(`printf 'One? [y/N] '; read a; printf 'Two? (y/n) '; read b; echo "$a$b"; printf 'Three? [y/N] '; read c; echo; stty -echo; printf 'Password: '; read p; stty echo; echo "p=${#p}"; read x`)
 	asked := h.until(id, protocol.RunPermissionRequested, "One?")
 	if field(t, asked, "reason") != "permission" || field(t, asked, "approve_text") != "y\n" || field(t, asked, "deny_text") != "n\n" {
-		t.Errorf("asked %s", asked.Data)
+		t.Errorf("request = %s", asked.Data)
 	}
 	first := field(t, asked, "request_id")
 	if waits := h.until(id, protocol.RunAwaitingInput, ""); field(t, waits, "request_id") != first || h.List()[0].Status != protocol.StatusAwaitingApproval {
-		t.Errorf("waits %s, %s", waits.Data, h.List()[0].Status)
+		t.Errorf("run.awaiting_input = %s, status = %s", waits.Data, h.List()[0].Status)
 	}
 	h.close()
 	h.open()
 	if open := h.desk.Open(id); len(open) != 1 || open[0].RequestID != first {
-		t.Fatalf("after a restart %v is open", open)
+		t.Fatalf("open requests after a restart = %v, want the first", open)
 	}
 	for range 2 {
 		if err := h.desk.Decide(ctx, id, first, approvals.Decision{Decision: approvals.Approve, Actor: "web", By: "ada"}); err != nil {
@@ -310,7 +316,7 @@ func TestPrompts(t *testing.T) {
 		}
 	}
 	if in := h.until(id, protocol.RunInput, first); field(t, in, "text_redacted") != "y\n" {
-		t.Errorf("written %s", in.Data)
+		t.Errorf("run.input = %s, want the approving text", in.Data)
 	}
 	h.until(id, protocol.RunPermissionResolved, `"approve"`)
 	second := field(t, h.waitForEvent(id, protocol.RunPermissionRequested, "Two?"), "request_id")
@@ -318,13 +324,14 @@ func TestPrompts(t *testing.T) {
 		t.Fatal(err)
 	}
 	if event := h.waitForEvent(id, protocol.RunPermissionResolved, second); field(t, event, "decision") != "withdrawn" {
-		t.Errorf("%s", event.Data)
+		t.Errorf("outcome = %s, want withdrawn", event.Data)
 	}
 	if err := h.desk.Decide(ctx, id, second, approvals.Decision{Decision: approvals.Approve}); code(err) != protocol.Expired {
-		t.Errorf("too late: %v", err)
+		t.Errorf("late decision: error = %v, want expired", err)
 	}
 	third := field(t, h.waitForEvent(id, protocol.RunPermissionRequested, "Three?"), "request_id")
-	// An earlier input is not the answer to it, even if its sender requests its state again.
+	// An input that was sent earlier does not answer the question, even if its sender sends it
+	// again.
 	if state, err := h.Input(ctx, id, runs.Input{ID: "by-hand", Text: "n\n", Actor: "cli"}); state != "applied" || err != nil {
 		t.Fatal(state, err)
 	}
@@ -333,49 +340,49 @@ func TestPrompts(t *testing.T) {
 	}
 	secret := h.waitForEvent(id, protocol.RunPermissionRequested, "Password:")
 	if field(t, secret, "reason") != "prompt" || !strings.Contains(string(secret.Data), `"secret":true`) {
-		t.Errorf("asked %s", secret.Data)
+		t.Errorf("request for the password = %s", secret.Data)
 	}
 	secretID := field(t, secret, "request_id")
 	if err := h.desk.Decide(ctx, id, secretID, approvals.Decision{Decision: approvals.Approve}); code(err) != protocol.InvalidAnswer {
-		t.Errorf("without the password: %v", err)
+		t.Errorf("approval without the password: error = %v, want invalid_answer", err)
 	}
 	h.cut = true
 	if err := h.desk.Decide(ctx, id, secretID, approvals.Decision{Decision: approvals.Approve, By: "ada", Answers: json.RawMessage(`{"answer":"hunter2"}`)}); code(err) != protocol.Internal {
 		t.Fatal(err)
 	}
 	if in := h.waitForEvent(id, protocol.RunInput, secretID); field(t, in, "text_redacted") != redact.Mark {
-		t.Errorf("run.input is %s", in.Data)
+		t.Errorf("run.input = %s, want it redacted", in.Data)
 	}
 	h.wrote(id, "p=7")
 	h.cut = false
 	h.close()
 	h.open()
 	if over := h.waitForEvent(id, protocol.RunPermissionResolved, secretID); field(t, over, "decision") != "answer" || field(t, over, "by") != "ada" || strings.Contains(string(over.Data), "\"answer\":") {
-		t.Errorf("run.permission_resolved is %s", over.Data)
+		t.Errorf("outcome = %s, want an answer by ada without its value", over.Data)
 	}
 	if err := h.Stop(ctx, id, false, 0); err != nil {
 		t.Fatal(err)
 	}
 	if end := h.until(id, protocol.RunExited, ""); field(t, end, "reason") != "stopped" {
-		t.Errorf("it ended %s", end.Data)
+		t.Errorf("run.exited = %s, want stopped", end.Data)
 	}
 	for _, e := range h.all[id] {
 		if strings.Contains(string(e.Data), "hunter2") {
-			t.Errorf("an event has the secret: %s", e.Data)
+			t.Errorf("event with the password: %s", e.Data)
 		}
 	}
 	for _, file := range []string{"spool.db", "spool.db-wal", filepath.Join("runs", id, "in"), filepath.Join("runs", id, "run.json")} {
 		if text, err := os.ReadFile(filepath.Join(h.state, file)); err == nil && strings.Contains(string(text), "hunter2") {
-			t.Errorf("it is in %s", file)
+			t.Errorf("the password is stored in %s", file)
 		}
 	}
 	if out := h.output(id); strings.Count(out, "One?") != 1 || strings.Count(out, "Three?") != 1 {
-		t.Errorf("it wrote %q", out)
+		t.Errorf("output = %q", out)
 	}
 }
 
-// TestRestarts checks that over restarts at any moment each byte is reported once; that the end of
-// a run during a restart is reported, and that a run whose holder was killed is lost.
+// TestRestarts restarts hostd at random moments. Each byte of output must be reported once. A run
+// that ends during a restart must be reported, and a run whose holder was killed is lost.
 func TestRestarts(t *testing.T) {
 	h := newHost(t)
 	ctx := context.Background()
@@ -389,16 +396,16 @@ func TestRestarts(t *testing.T) {
 	h.until(id, protocol.RunExited, "")
 	out := strings.Fields(h.output(id))
 	if len(out) != 60000 {
-		t.Fatalf("%d lines", len(out))
+		t.Fatalf("lines of output = %d, want 60000", len(out))
 	}
 	for i, line := range out {
 		if want := fmt.Sprintf("%06d-%d", i%20000+1, i/20000+1); line != want {
-			t.Fatalf("line %d is %s", i, line)
+			t.Fatalf("line %d = %s", i, line)
 		}
 	}
 	lost := h.start(`echo $PPID; read x`)
 	var pid int
-	h.wrote(lost, "\n") // the line end may arrive separately
+	h.wrote(lost, "\n") // the line break may arrive in a separate event
 	if _, err := fmt.Sscan(h.output(lost), &pid); err != nil {
 		t.Fatal(err)
 	}
@@ -410,7 +417,7 @@ func TestRestarts(t *testing.T) {
 		t.Fatal(err)
 	}
 	if end := h.until(lost, protocol.RunExited, ""); string(end.Data) != `{"exit_code":-1,"reason":"lost"}` {
-		t.Errorf("it ended %s", end.Data)
+		t.Errorf("run.exited = %s, want lost", end.Data)
 	}
 	h.spool.Ack(id, h.seen[id])
 	h.close()
@@ -420,15 +427,15 @@ func TestRestarts(t *testing.T) {
 		left = append(left, r.RunID+" "+string(r.Status))
 	}
 	if len(left) != 1 || left[0] != lost+" exited" {
-		t.Errorf("left are %v", left)
+		t.Errorf("listed runs = %v, want the lost one", left)
 	}
 	var seen []string
 	if err := h.Follow(ctx, lost, 0, func(e protocol.Envelope) error { seen = append(seen, e.Type); return nil }); err != nil || strings.Join(slices.Compact(seen), " ") != "run.started run.output run.exited" {
-		t.Errorf("followed: %v %v", seen, err)
+		t.Errorf("followed events = %v, error = %v", seen, err)
 	}
 }
 
-// TestSpec checks the errors for invalid specs.
+// TestSpec checks the errors for invalid run specifications.
 func TestSpec(t *testing.T) {
 	h := newHost(t)
 	outside := t.TempDir()
@@ -449,13 +456,13 @@ func TestSpec(t *testing.T) {
 		{runs.Spec{Tool: "t", Cmd: "ls", Cwd: h.root + "/none"}, protocol.Code(protocol.NotFound), "none"},
 	} {
 		if _, err := h.Start(context.Background(), c.spec); code(err) != c.want || !strings.Contains(err.Error(), c.text) {
-			t.Errorf("%+v: %v", c.spec, err)
+			t.Errorf("%+v: error = %v", c.spec, err)
 		}
 	}
 	if all := h.List(); len(all) != 0 {
-		t.Errorf("runs: %v", all)
+		t.Errorf("runs = %v, want none", all)
 	}
-	// A tool's name that leads to ourselves is passed over.
+	// A link with the name of a tool that leads to this program must be skipped.
 	bin := t.TempDir()
 	if err := os.Symlink(os.Args[0], filepath.Join(bin, "true")); err != nil {
 		t.Fatal(err)
@@ -468,15 +475,16 @@ func TestSpec(t *testing.T) {
 		t.Fatal(err)
 	}
 	if end := h.until(id, protocol.RunExited, ""); field(t, end, "exit_code") != "0" {
-		t.Errorf("it ended %s", end.Data)
+		t.Errorf("run.exited = %s, want exit code 0", end.Data)
 	}
 	if started := h.all[id][0]; field(t, started, "title") != "nothing" || field(t, started, "command") != "true" {
-		t.Errorf("run.started is %s", started.Data)
+		t.Errorf("run.started = %s", started.Data)
 	}
 }
 
-// TestEnded checks that an ended run is listed and followed until the server has all of it and it
-// is old, or there are too many; then nothing of it is left, and followers are not disconnected.
+// TestEnded checks how long ended runs remain. A run is listed and can be followed until the server
+// has all its events and it has either expired or exceeds the maximum number. Then its files are
+// removed. A run with followers remains.
 func TestEnded(t *testing.T) {
 	h := newHost(t)
 	ctx := context.Background()
@@ -493,9 +501,9 @@ func TestEnded(t *testing.T) {
 	}
 	h.until(first, protocol.RunExited, "")
 	old := <-h.timers
-	old() // the server has nothing
+	old() // the run remains, because the server has none of its events
 	if got := listed(); !slices.Equal(got, []string{first}) {
-		t.Fatalf("the server has nothing: %v", got)
+		t.Fatalf("listed runs = %v, want the first", got)
 	}
 	old = <-h.timers
 	begun, goOn, done := make(chan bool), make(chan bool), make(chan error)
@@ -511,27 +519,27 @@ func TestEnded(t *testing.T) {
 	}()
 	<-begun
 	h.spool.Ack(first, h.seen[first])
-	old() // it has a follower
+	old() // the run remains, because it has a follower
 	old = <-h.timers
 	goOn <- true
 	if err := <-done; err != nil {
-		t.Errorf("who follows it: %v", err)
+		t.Errorf("error of the follower = %v", err)
 	}
 	if _, err := os.Stat(filepath.Join(h.state, "runs", first)); err != nil {
 		t.Error(err)
 	}
 	old()
 	if _, err := os.Stat(filepath.Join(h.state, "runs", first)); !errors.Is(err, fs.ErrNotExist) || len(listed()) != 0 {
-		t.Errorf("left: %v, %v", listed(), err)
+		t.Errorf("listed runs = %v, directory of the first run: %v; want both removed", listed(), err)
 	}
 	if err := h.Follow(ctx, first, 0, nil); code(err) != protocol.UnknownRun {
-		t.Errorf("to follow it: %v", err)
+		t.Errorf("following a removed run: error = %v, want unknown_run", err)
 	}
 	if err := h.desk.Decide(ctx, first, request, approvals.Decision{Decision: approvals.Deny}); code(err) != protocol.UnknownRequest {
-		t.Errorf("to decide of it: %v", err)
+		t.Errorf("decision for a removed run: error = %v, want unknown_request", err)
 	}
 	if _, err := h.spool.Append(ctx, first, spool.Event{Type: protocol.ToolCall, Data: protocol.Called{RequestID: "r", Tool: "bash", Actor: "web", Args: json.RawMessage("{}")}}); !errors.Is(err, spool.ErrEnded) {
-		t.Errorf("appending to an ended run: %v", err)
+		t.Errorf("append to a removed run: error = %v, want ErrEnded", err)
 	}
 	var want []string
 	for i := range 4 {
@@ -543,29 +551,29 @@ func TestEnded(t *testing.T) {
 		}
 	}
 	if got := listed(); !slices.Equal(got, want) {
-		t.Errorf("of four %v are left, not %v", got, want)
+		t.Errorf("listed runs = %v, want %v", got, want)
 	}
 }
 
-// TestMenus checks that the choices of a terminal's menu become those of the question; the chosen
-// one is typed with its suffix and recorded as the answer.
+// TestMenus checks that the choices of a menu on a terminal become the choices of the question. The
+// chosen key is typed with its suffix and recorded as the answer.
 func TestMenus(t *testing.T) {
 	ctx := context.Background()
 	h := newHost(t)
 	id := h.start(`printf '1) red\n2) blue\n3) none\nSelect 1-3: '; read x; echo got=$x`)
 	asked := h.waitForEvent(id, protocol.RunPermissionRequested, "Select 1-3")
 	if !strings.Contains(string(asked.Data), `"approve_text":"\n"`) || !strings.Contains(string(asked.Data), `{"value":"2","label":"2. blue","description":"types 2⏎"}`) || strings.Count(string(asked.Data), `"value":`) != 3 {
-		t.Errorf("asked %s", asked.Data)
+		t.Errorf("request = %s", asked.Data)
 	}
 	q := field(t, asked, "request_id")
 	if err := h.desk.Decide(ctx, id, q, approvals.Decision{Decision: approvals.Approve, Answer: json.RawMessage(`"9"`)}); code(err) != protocol.InvalidAnswer {
-		t.Errorf("a choice that there is not: %v", err)
+		t.Errorf("invalid choice: error = %v, want invalid_answer", err)
 	}
 	if err := h.desk.Decide(ctx, id, q, approvals.Decision{Decision: approvals.Approve, Answer: json.RawMessage(`"2"`)}); err != nil {
 		t.Fatal(err)
 	}
 	h.wrote(id, "got=2")
 	if over := h.waitForEvent(id, protocol.RunPermissionResolved, q); field(t, over, "decision") != "answer" || field(t, over, "answer") != "2" {
-		t.Errorf("recorded as %s", over.Data)
+		t.Errorf("outcome = %s, want the answer 2", over.Data)
 	}
 }

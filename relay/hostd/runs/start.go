@@ -22,17 +22,17 @@ import (
 // Spec describes a run to start.
 type Spec struct {
 	Tool  string
-	Cmd   string // the argument of bash -lc; "" runs Tool itself
-	Cwd   string // "" means the first root
+	Cmd   string // argument of bash -lc; "" runs Tool itself
+	Cwd   string // working directory; "" means the first root
 	Title string
-	Cols  int64 // 0 means 80
-	Rows  int64 // 0 means 24
-	// Ancestors lists the runs that started it, directly and indirectly, the nearest first.
+	Cols  int64 // columns of the terminal; 0 means 80
+	Rows  int64 // rows of the terminal; 0 means 24
+	// Ancestors lists the runs that started this run directly or indirectly, the nearest first.
 	Ancestors []string
 }
 
-// Start starts a run: it creates its directory, starts the PTY holder and commits run.started. It
-// returns the run's id.
+// Start starts a run. It creates the directory of the run, starts the PTY holder and commits
+// run.started. It returns the id of the run.
 func (m *Manager) Start(ctx context.Context, s Spec) (string, error) {
 	if s.Tool == "" {
 		return "", approvals.Errorf(protocol.BadMessage, "tool is missing: name the program, such as bash or claude")
@@ -58,7 +58,7 @@ func (m *Manager) Start(ctx context.Context, s Spec) (string, error) {
 	if len(s.Ancestors) > 0 {
 		of.Started.ParentRunID = s.Ancestors[0]
 	}
-	// The run's processes may send requests before track returns.
+	// The processes of the run may send requests before track returns.
 	m.mu.Lock()
 	m.starting[id] = s.Ancestors
 	m.mu.Unlock()
@@ -129,8 +129,8 @@ func resolveDir(dir string) (string, error) {
 	return dir, err
 }
 
-// resolveCwd returns the working directory of a run. It must be below a root after symbolic links
-// are resolved.
+// resolveCwd returns the working directory of a run without symbolic links. It returns an error if
+// the directory is not below a root.
 func (m *Manager) resolveCwd(dir string) (string, error) {
 	if dir == "" {
 		return m.o.Roots[0], nil
@@ -150,8 +150,8 @@ func (m *Manager) resolveCwd(dir string) (string, error) {
 	return "", approvals.Errorf(protocol.Code(protocol.OutOfScope), "cwd %s is not below a root of this host (%s): add one with hostd --root", dir, strings.Join(m.o.Roots, ", "))
 }
 
-// withheldEnv lists variables of hostd that runs do not receive: they would let a run act as the
-// host or read the relay's database.
+// withheldEnv lists the variables of hostd that runs do not receive. With them a run could act as
+// the host or read the relay's database.
 var withheldEnv = []string{"HOST_TOKEN", "HOST_ID", "DATABASE_URL", "ADMIN_PASSWORD_HASH", "ADMIN_USERNAME", "CONCERTO_RELAY_SOCK", "RELAY_RUN_ID", "RELAY_TOOL", "RELAY_CWD", "RELAY_HOSTD_SOCK", "TERM", "PWD", "COLUMNS", "LINES"}
 
 func (m *Manager) environ(id, tool, cwd string) []string {
@@ -162,7 +162,7 @@ func (m *Manager) environ(id, tool, cwd string) []string {
 	return append(env, "RELAY_RUN_ID="+id, "RELAY_TOOL="+tool, "RELAY_CWD="+cwd, "RELAY_HOSTD_SOCK="+m.o.Socket, "TERM=xterm-256color", "PWD="+cwd)
 }
 
-// setProgram sets the program of spec: bash for a command, otherwise the tool.
+// setProgram sets the program in spec. It is bash if s contains a command, and otherwise the tool.
 func (m *Manager) setProgram(spec *ptyholder.Spec, s Spec) error {
 	name := "bash"
 	if s.Cmd == "" {
@@ -178,8 +178,8 @@ func (m *Manager) setProgram(spec *ptyholder.Spec, s Spec) error {
 	return nil
 }
 
-// lookPath searches for a program in the run's PATH. It skips links to this program, because a
-// tool's name may be a link that starts the tool through the relay.
+// lookPath searches the PATH of a run for a program. It skips links to this program, because a link
+// with the name of a tool starts the tool through the relay.
 func (m *Manager) lookPath(name string, spec *ptyholder.Spec) (string, error) {
 	if strings.ContainsRune(name, filepath.Separator) {
 		return name, nil

@@ -8,8 +8,9 @@ import (
 // maxText is the maximum size of the text of an output event, in bytes.
 const maxText = 32 << 10
 
-// decodeText returns whole characters of b as text, and the number of bytes they consume. An
-// invalid byte becomes U+FFFD. An incomplete character at the end stays unused, unless last is set.
+// decodeText returns the complete characters in b as text, and the number of bytes that they
+// occupy. Each invalid byte becomes U+FFFD. If last is not set, an incomplete character at the end
+// is not used.
 func decodeText(b []byte, last bool) (text string, used int) {
 	var out strings.Builder
 	for used < len(b) && out.Len() <= maxText-utf8.UTFMax {

@@ -10,16 +10,16 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// output is the output of a program.
+// output is the output and exit of a program.
 type output struct {
 	stdout    []byte
-	truncated bool // it wrote more and was stopped
+	truncated bool // the program exceeded the limit and was stopped
 	exit      procgroup.Exit
 }
 
-// run runs a program in the scope's directory, with env added to the standard inherited
-// environment. It kills the program and its child processes when ctx is done or after most bytes of
-// output.
+// run runs a program in the scope's directory. The environment is the standard inherited one and
+// env. run kills the program and its child processes when ctx is done, or when the output exceeds
+// most bytes.
 func (s *Scope) run(ctx context.Context, most int, env []string, name string, args ...string) (*output, error) {
 	environ, _ := procgroup.Inherit{}.Of(os.Environ())
 	environ = append(environ, env...)
@@ -31,7 +31,7 @@ func (s *Scope) run(ctx context.Context, most int, env []string, name string, ar
 	if err != nil {
 		return nil, err
 	}
-	_ = p.Stdin.Close() // its input is empty
+	_ = p.Stdin.Close() // the program's input is empty
 	stop := context.AfterFunc(ctx, p.Kill)
 	defer stop()
 	out := &output{}
@@ -58,7 +58,7 @@ func (s *Scope) run(ctx context.Context, most int, env []string, name string, ar
 	return out, nil
 }
 
-// packageOf returns the package that contains a program.
+// packageOf returns the name of the package that contains a program, for error messages.
 func packageOf(name string) string {
 	if name == "rg" {
 		return "ripgrep"

@@ -9,11 +9,11 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// maxLinks limits the number of links in one path.
+// maxLinks is the maximum number of links in a path.
 const maxLinks = 40
 
-// descend opens the directory to write in step by step. This way it sees the names of all
-// directories, with links resolved, and can refuse .git. shown is the requested path.
+// descend opens the directory for a write step by step, and resolves links itself. It can therefore
+// refuse each directory with the name .git. shown is the requested path, for errors.
 func (s *Scope) descend(shown, path string) (*os.Root, error) {
 	d := descent{shown: shown, rest: splitPath(path)}
 	here, err := s.root.OpenRoot(".")
@@ -35,8 +35,8 @@ func (s *Scope) descend(shown, path string) (*os.Root, error) {
 	return here, nil
 }
 
-// makeDirs creates missing directories, except through links: what a link leads to was not
-// approved.
+// makeDirs creates missing directories. It does not create any in the target of a link, because
+// that directory was not approved.
 func (s *Scope) makeDirs(shown, path string) error {
 	for i, all := 0, splitPath(path); i < len(all); i++ {
 		if isGit(all[i]) {
@@ -64,10 +64,10 @@ func splitPath(path string) (all []string) {
 	return all
 }
 
-// descent is a walk down a path.
+// descent is the state of walking down a path.
 type descent struct {
 	shown string
-	dirs  []*os.Root // open directories, from the scope's directory on
+	dirs  []*os.Root // open directories, beginning with the scope's directory
 	rest  []string
 	links int
 }
@@ -106,7 +106,7 @@ func (d *descent) step(part string) error {
 		return err
 	}
 	opened, err := next.Stat(".")
-	if err != nil || !os.SameFile(info, opened) { // it was replaced before it was opened
+	if err != nil || !os.SameFile(info, opened) { // the directory was replaced between Lstat and Open
 		next.Close()
 		return errorf(protocol.Changed, "%s changed while it was opened: try again", d.shown)
 	}
@@ -114,7 +114,7 @@ func (d *descent) step(part string) error {
 	return nil
 }
 
-// follow follows a link.
+// follow adds the target of a link to the path.
 func (d *descent) follow(part string) error {
 	if d.links++; d.links > maxLinks {
 		return errorf(protocol.OutOfScope, "%s follows too many links", d.shown)

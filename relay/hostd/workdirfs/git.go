@@ -8,28 +8,29 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// Limits on git's output, in bytes.
+// Limits on the output of git in bytes.
 const (
 	MaxStatus = 200_000
 	MaxDiff   = 400_000
 )
 
-// safeSettings override a repository's settings, so that git runs no programs.
+// safeSettings override settings of a repository that would make git run programs.
 var safeSettings = []string{
 	"core.fsmonitor=false", "core.hooksPath=/dev/null", "core.sshCommand=false", "core.gitProxy=", "core.askPass=", "credential.helper=",
-	"protocol.allow=never", // do not fetch the missing objects of a partial clone
+	"protocol.allow=never", // prevents that git fetches the missing objects of a partial clone
 	"diff.external=", "diff.submodule=short", "gpg.program=false",
 }
 
-// gitEnviron is git's environment: no prompts, no optional locks, no fetching of objects.
+// gitEnviron is the environment of git. With it, git asks no questions, takes no optional locks,
+// and fetches no objects.
 var gitEnviron = []string{"GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "GIT_NO_LAZY_FETCH=1", "GIT_PAGER=cat", "GIT_EXTERNAL_DIFF=", "GIT_ATTR_NOSYSTEM=1"}
 
-// Status runs `git status` on the directory or a path in it.
+// Status runs `git status` on the directory, or on a path in it.
 func (s *Scope) Status(ctx context.Context, q protocol.Git) (*protocol.GitResult, error) {
 	return s.git(ctx, q.Path, MaxStatus, "status", "--ignore-submodules=all")
 }
 
-// Diff runs `git diff` on the directory or a path in it.
+// Diff runs `git diff` on the directory, or on a path in it.
 func (s *Scope) Diff(ctx context.Context, q protocol.Git) (*protocol.GitResult, error) {
 	return s.git(ctx, q.Path, MaxDiff, "diff", "--no-ext-diff", "--no-textconv", "--ignore-submodules=all")
 }
@@ -51,7 +52,7 @@ func (s *Scope) git(ctx context.Context, path string, most int, command ...strin
 	if err != nil {
 		return nil, err
 	}
-	if out.exit.Code == 129 { // a usage error of diff, which then compares two arbitrary files
+	if out.exit.Code == 129 { // a usage error: outside of a repository, git diff compares two files
 		return nil, errorf(protocol.NotFound, "git: the run's directory is not a git repository")
 	}
 	if !out.truncated && out.exit.Code != 0 {
@@ -60,8 +61,8 @@ func (s *Scope) git(ctx context.Context, path string, most int, command ...strin
 	return &protocol.GitResult{Stdout: string(out.stdout), Truncated: out.truncated}, nil
 }
 
-// settings returns safeSettings and an override for each filter of the repository, because git
-// would run a filter's program.
+// settings returns safeSettings, and settings that disable each filter of the repository, because a
+// filter is a program that git would run.
 func (s *Scope) settings(ctx context.Context) ([]string, error) {
 	out, err := s.run(ctx, MaxDiff, gitEnviron, "git", "--no-pager", "-c", "core.fsmonitor=false", "config", "--list", "--name-only", "-z")
 	if err != nil {

@@ -4,6 +4,6 @@ package workdirfs
 
 import "syscall"
 
-// nonblocking opens a FIFO without waiting for a writer, and a terminal without making it the
-// controlling one.
+// nonblocking are flags for opening a file. They prevent that opening a FIFO waits for a writer,
+// and that a terminal becomes the controlling terminal.
 const nonblocking = syscall.O_NONBLOCK | syscall.O_NOCTTY

@@ -15,11 +15,11 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// MaxRead limits the bytes read from a file.
+// MaxRead is the maximum number of bytes that are read from a file.
 const MaxRead = 1 << 20
 
-// Read reads a text file or a part of it, cut at character boundaries. The hash covers the whole
-// file; only ctx and the time limit of an RPC limit its size.
+// Read returns a text file or a part of it, which does not begin or end within a character. The
+// hash is that of the complete file, whose size is limited only by ctx.
 func (s *Scope) Read(ctx context.Context, q protocol.ReadFile) (*protocol.ReadFileResult, error) {
 	path, err := cleanPath(q.Path)
 	if err != nil {
@@ -54,7 +54,7 @@ func (s *Scope) Read(ctx context.Context, q protocol.ReadFile) (*protocol.ReadFi
 	return &protocol.ReadFileResult{Path: q.Path, Content: string(text), Truncated: cut, Size: info.Size(), SHA256: hex.EncodeToString(hash.Sum(nil))}, nil
 }
 
-// hash writes a file's bytes to h until ctx is done, and returns their number.
+// hash writes the content of a file to h until ctx is done. It returns the number of bytes.
 func (s *Scope) hash(ctx context.Context, h io.Writer, path string, f io.Reader) (size int64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, protocol.RPCTimeout)
 	defer cancel()
@@ -71,8 +71,8 @@ func (s *Scope) hash(ctx context.Context, h io.Writer, path string, f io.Reader)
 	return 0, errorf(protocol.Timeout, "%s is too large to hash within the time limit", path)
 }
 
-// trimText removes partial characters at the ends that were cut. It returns false if the rest is
-// not valid text.
+// trimText removes incomplete characters at the ends where the text was cut. It returns false if
+// the remaining text is not valid UTF-8 text.
 func trimText(text []byte, cutBefore, cutAfter bool) ([]byte, bool) {
 	if cutBefore {
 		text = text[utf8cut.Rest(text):]
@@ -83,10 +83,10 @@ func trimText(text []byte, cutBefore, cutAfter bool) ([]byte, bool) {
 	return text, utf8.Valid(text)
 }
 
-// MaxEntries limits the entries of a directory listing.
+// MaxEntries is the maximum number of entries in a directory listing.
 const MaxEntries = 500
 
-// List lists a directory by name. It does not follow links.
+// List returns the entries of a directory, sorted by name. It does not follow links.
 func (s *Scope) List(q protocol.ListDir) (*protocol.ListDirResult, error) {
 	path, err := cleanPath(q.Path)
 	if err != nil {
@@ -109,7 +109,7 @@ func (s *Scope) List(q protocol.ListDir) (*protocol.ListDirResult, error) {
 	for _, d := range all[:min(len(all), MaxEntries)] {
 		e := protocol.Entry{Name: strings.ToValidUTF8(d.Name(), "\ufffd"), IsDir: d.IsDir(), IsLink: d.Type()&fs.ModeSymlink != 0}
 		if d.Type().IsRegular() {
-			if info, err := d.Info(); err == nil { // otherwise it was removed in the meantime
+			if info, err := d.Info(); err == nil { // Info fails if the file was removed since
 				size := info.Size()
 				e.SizeBytes = &size
 			}

@@ -1,10 +1,11 @@
-// Package workdirfs implements what apps can do in a run's directory over the relay
-// (spec/relay.md): read, list, search and write files, and run git. No requested path leads out of
-// the directory, and no path, query or repository causes a program to run other than those named
-// here. The compatibility promise does not cover this API.
+// Package workdirfs implements the operations of apps in the directory of a run (spec/relay.md).
+// Apps can read, list, search and write files, and run git. No path leads out of the directory. No
+// path, query or repository makes a program run other than those that this package starts. The
+// compatibility promise does not cover this API.
 //
-// Files are opened through os.Root, so links cannot lead out of the directory, even if they change
-// concurrently. Only regular files and directories are opened, so that no FIFO or device can block.
+// Files are opened through os.Root, so that links cannot lead out of the directory even if they
+// change concurrently. Only regular files and directories are opened, because a FIFO or device
+// could block.
 package workdirfs
 
 import (
@@ -18,7 +19,7 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// MaxPath limits the length of a path, in bytes.
+// MaxPath is the maximum length of a path in bytes.
 const MaxPath = 4096
 
 // Error explains why a request was refused.
@@ -38,10 +39,10 @@ func errorf(code protocol.RPCCode, format string, args ...any) *Error {
 	return &Error{code, fmt.Sprintf(format, args...)}
 }
 
-// Scope is a run's directory. It is safe for concurrent use.
+// Scope is the directory of a run. It is safe for concurrent use.
 type Scope struct {
 	root *os.Root
-	dir  string // absolute, without symbolic links
+	dir  string // absolute path without symbolic links
 }
 
 // Open opens a directory.
@@ -63,7 +64,7 @@ func Open(dir string) (*Scope, error) {
 // Close closes the directory.
 func (s *Scope) Close() error { return s.root.Close() }
 
-// cleanPath returns a path in the form that os.Root requires.
+// cleanPath returns a path in the form that os.Root requires, or an error if the path is invalid.
 func cleanPath(path string) (string, error) {
 	switch {
 	case path == "":
@@ -81,7 +82,7 @@ func cleanPath(path string) (string, error) {
 	return filepath.Clean(path), nil
 }
 
-// open opens a regular file, or a directory if dir is set.
+// open opens a regular file. If dir is set, it opens a directory.
 func (s *Scope) open(path string, dir bool) (*os.File, fs.FileInfo, error) {
 	info, err := s.root.Stat(path)
 	if err != nil {
@@ -94,7 +95,7 @@ func (s *Scope) open(path string, dir bool) (*os.File, fs.FileInfo, error) {
 	if err != nil {
 		return nil, nil, s.pathError(path, err)
 	}
-	// The path may refer to another file since Stat.
+	// The path may refer to another file than before Stat.
 	if info, err = f.Stat(); err == nil {
 		err = checkKind(path, info, dir)
 	}
@@ -115,7 +116,7 @@ func checkKind(path string, info fs.FileInfo, dir bool) error {
 	return nil
 }
 
-// pathError converts an error for a path that does not exist or leads out of the directory.
+// pathError converts the error for a path that does not exist or leads out of the directory.
 func (s *Scope) pathError(path string, err error) error {
 	var at *fs.PathError
 	switch {
@@ -131,5 +132,6 @@ func (s *Scope) pathError(path string, err error) error {
 	return err
 }
 
-// isEscape reports whether os.Root refused a path. It has no exported error for that.
+// isEscape reports whether os.Root has refused a path because it leads out of the root. os exports
+// no error for that.
 func isEscape(err error) bool { return err != nil && strings.Contains(err.Error(), "escapes") }

@@ -19,7 +19,8 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// place returns a run's directory with an attacker's files, next to files outside of it.
+// place returns a run's directory with files that an attacker has created, and files outside of it
+// that must not be accessible.
 func place(t *testing.T) (*workdirfs.Scope, string) {
 	t.Helper()
 	top := t.TempDir()
@@ -108,32 +109,32 @@ var paths = []struct {
 	{"nowhere", "not_found", "not_found", "not_regular"},
 }
 
-// TestPaths checks that no path leads to reading or writing outside of the directory.
+// TestPaths checks that no path leads out of the directory, neither for reading nor for writing.
 func TestPaths(t *testing.T) {
 	for _, c := range paths {
 		s, dir := place(t)
 		if _, err := s.Read(context.Background(), protocol.ReadFile{Path: c.path}); code(err) != c.read {
-			t.Errorf("read %.40q: %v, want %q", c.path, err, c.read)
+			t.Errorf("read of %.40q: error = %v, want %q", c.path, err, c.read)
 		}
 		if _, err := s.List(protocol.ListDir{Path: c.path}); code(err) != c.list {
-			t.Errorf("list %.40q: %v, want %q", c.path, err, c.list)
+			t.Errorf("list of %.40q: error = %v, want %q", c.path, err, c.list)
 		}
 		if _, err := s.Write(protocol.WriteFile{Path: c.path, Content: "new"}); code(err) != c.write {
-			t.Errorf("write %.40q: %v, want %q", c.path, err, c.write)
+			t.Errorf("write of %.40q: error = %v, want %q", c.path, err, c.write)
 		}
 		for name, want := range map[string]string{"../secret": "outside", ".git/config": "[core]\n"} {
 			if got, err := os.ReadFile(filepath.Join(dir, name)); err != nil || string(got) != want {
-				t.Fatalf("after %.40q, %s is %q (%v)", c.path, name, got, err)
+				t.Fatalf("after %.40q: content of %s = %q (%v), want it unchanged", c.path, name, got, err)
 			}
 		}
 		left, err := filepath.Glob(filepath.Join(dir, ".*.tmp"))
 		if err != nil || len(left) > 0 {
-			t.Errorf("after %.40q, %v is left (%v)", c.path, left, err)
+			t.Errorf("after %.40q: remaining temporary files = %v (%v)", c.path, left, err)
 		}
 	}
 	s, _ := place(t)
 	if _, err := s.Read(context.Background(), protocol.ReadFile{Path: "loop"}); err == nil {
-		t.Error("a link to itself is read")
+		t.Error("read of a link to itself returned no error")
 	}
 }
 
@@ -141,7 +142,7 @@ func TestRead(t *testing.T) {
 	s, dir := place(t)
 	got, err := s.Read(context.Background(), protocol.ReadFile{Path: "a.txt"})
 	if err != nil || got.Content != "héllo\n" || got.Size != 7 || got.Truncated || got.SHA256 != hash("héllo\n") || got.Path != "a.txt" {
-		t.Errorf("%+v, %v", got, err)
+		t.Errorf("read = %+v, error = %v", got, err)
 	}
 	for _, c := range []struct {
 		offset, limit int64
@@ -150,7 +151,7 @@ func TestRead(t *testing.T) {
 	}{{0, 2, "h", true}, {0, 3, "hé", true}, {2, 100, "llo\n", false}, {1, 2, "é", true}, {7, 5, "", false}, {100, 5, "", false}} {
 		got, err := s.Read(context.Background(), protocol.ReadFile{Path: "a.txt", Offset: &c.offset, Limit: &c.limit})
 		if err != nil || got.Content != c.want || got.Truncated != c.truncated || got.Size != 7 {
-			t.Errorf("%d+%d: %+v, %v", c.offset, c.limit, got, err)
+			t.Errorf("read of offset %d and limit %d = %+v, error = %v", c.offset, c.limit, got, err)
 		}
 	}
 	big := strings.Repeat("é", workdirfs.MaxRead)
@@ -159,7 +160,7 @@ func TestRead(t *testing.T) {
 	}
 	got, err = s.Read(context.Background(), protocol.ReadFile{Path: "big"})
 	if err != nil || !got.Truncated || len(got.Content) != workdirfs.MaxRead-1 || got.Size != int64(2*workdirfs.MaxRead+1) || got.SHA256 != hash("x"+big) {
-		t.Errorf("%d bytes, %+v, %v", len(got.Content), got.Truncated, err)
+		t.Errorf("read of a large file: %d bytes, truncated = %v, error = %v", len(got.Content), got.Truncated, err)
 	}
 }
 
@@ -180,20 +181,20 @@ func TestList(t *testing.T) {
 		switch e.Name {
 		case "a.txt":
 			if e.IsDir || e.IsLink || e.SizeBytes == nil || *e.SizeBytes != 7 {
-				t.Errorf("%+v", e)
+				t.Errorf("entry of a file = %+v", e)
 			}
 		case "dir", "etc", "out":
 			if e.IsDir || !e.IsLink || e.SizeBytes != nil {
-				t.Errorf("%+v", e)
+				t.Errorf("entry of a link = %+v", e)
 			}
 		case "sub":
 			if !e.IsDir || e.IsLink || e.SizeBytes != nil {
-				t.Errorf("%+v", e)
+				t.Errorf("entry of a directory = %+v", e)
 			}
 		}
 	}
 	if !slices.IsSorted(names) || len(names) != 15 {
-		t.Errorf("%d entries: %v", len(names), names)
+		t.Errorf("number of entries = %d, want 15: %v", len(names), names)
 	}
 	for i := range workdirfs.MaxEntries {
 		if err := os.WriteFile(filepath.Join(dir, "sub", strings.Repeat("x", i%200+1)+string(rune('a'+i/200))), nil, 0o600); err != nil {
@@ -201,7 +202,7 @@ func TestList(t *testing.T) {
 		}
 	}
 	if got, err := s.List(protocol.ListDir{Path: "sub"}); err != nil || len(got.Entries) != workdirfs.MaxEntries || !got.Truncated {
-		t.Errorf("%d entries, %v, %v", len(got.Entries), got.Truncated, err)
+		t.Errorf("entries of a large directory = %d, truncated = %v, error = %v", len(got.Entries), got.Truncated, err)
 	}
 }
 
@@ -212,7 +213,7 @@ func TestWrite(t *testing.T) {
 		got, err := os.ReadFile(filepath.Join(dir, name))
 		info, serr := os.Stat(filepath.Join(dir, name))
 		if err != nil || serr != nil || string(got) != want || mode != 0 && info.Mode().Perm() != mode {
-			t.Errorf("%s is %q, %v (%v)", name, got, info.Mode(), err)
+			t.Errorf("content of %s = %q, mode = %v (%v)", name, got, info.Mode(), err)
 		}
 	}
 	if err := os.Chmod(filepath.Join(dir, "a.txt"), 0o751); err != nil {
@@ -220,14 +221,14 @@ func TestWrite(t *testing.T) {
 	}
 	got, err := s.Write(protocol.WriteFile{Path: "a.txt", Content: "né", BaseSHA256: hash("héllo\n")})
 	if err != nil || *got != (protocol.WriteFileResult{Path: "a.txt", BytesWritten: 3, SHA256: hash("né")}) {
-		t.Errorf("%+v, %v", got, err)
+		t.Errorf("write with the right base = %+v, error = %v", got, err)
 	}
 	is("a.txt", "né", 0o751)
 	if _, err := s.Write(protocol.WriteFile{Path: "a.txt", Content: "x", BaseSHA256: hash("héllo\n")}); code(err) != protocol.Changed {
-		t.Errorf("another base: %v", err)
+		t.Errorf("write with an outdated base: error = %v, want changed", err)
 	}
 	if _, err := s.Write(protocol.WriteFile{Path: "gone.txt", Content: "x", BaseSHA256: hash("")}); code(err) != protocol.Changed {
-		t.Errorf("a base that is not there: %v", err)
+		t.Errorf("write of a missing file with a base: error = %v, want changed", err)
 	}
 	is("a.txt", "né", 0o751)
 	if _, err := s.Write(protocol.WriteFile{Path: "new/deep/c.txt", Content: "c", Mkdirs: true}); err != nil {
@@ -235,26 +236,26 @@ func TestWrite(t *testing.T) {
 	}
 	is("new/deep/c.txt", "c", 0)
 	if _, err := s.Write(protocol.WriteFile{Path: "etc/x/c.txt", Content: "c", Mkdirs: true}); code(err) != protocol.OutOfScope {
-		t.Errorf("directories elsewhere: %v", err)
+		t.Errorf("creation of directories outside: error = %v, want out_of_scope", err)
 	}
 	if _, err := s.Write(protocol.WriteFile{Path: "new/.git/hooks/x", Content: "c", Mkdirs: true}); code(err) != protocol.OutOfScope {
-		t.Errorf("a repository's own: %v", err)
+		t.Errorf("write below .git: error = %v, want out_of_scope", err)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "new/.git")); !os.IsNotExist(err) {
-		t.Errorf("it has made .git: %v", err)
+		t.Errorf("the refused write has created .git: %v", err)
 	}
 	long := strings.Repeat("x", workdirfs.MaxWrite)
 	if _, err := s.Write(protocol.WriteFile{Path: "long", Content: long}); err != nil {
 		t.Error(err)
 	}
 	if _, err := s.Write(protocol.WriteFile{Path: "long", Content: long + "y"}); code(err) != protocol.RPCCode(protocol.TooLarge) {
-		t.Errorf("too long: %v", err)
+		t.Errorf("write of too long content: error = %v, want too_large", err)
 	}
 	is("long", long, 0)
 }
 
-// TestReplacedLink checks that a link that repeatedly replaces a directory never leads outside, nor
-// into .git.
+// TestReplacedLink repeatedly replaces a directory with a link. Reads and writes through that name
+// must never lead out of the directory or into .git.
 func TestReplacedLink(t *testing.T) {
 	s, dir := place(t)
 	spot := filepath.Join(dir, "spot")
@@ -283,14 +284,14 @@ func TestReplacedLink(t *testing.T) {
 		s.Write(protocol.WriteFile{Path: "spot/secret", Content: "stolen"})
 		s.Write(protocol.WriteFile{Path: "spot/config", Content: "stolen"})
 		if got, err := s.Read(context.Background(), protocol.ReadFile{Path: "spot/secret"}); err == nil && got.Content != "stolen" {
-			t.Errorf("it has read %q", got.Content)
+			t.Errorf("read through the replaced directory = %q", got.Content)
 		}
 	}
 	close(stop)
 	wg.Wait()
 	for name, want := range map[string]string{"../secret": "outside", ".git/config": "[core]\n"} {
 		if got, err := os.ReadFile(filepath.Join(dir, name)); err != nil || string(got) != want {
-			t.Errorf("%s is %q (%v)", name, got, err)
+			t.Errorf("content of %s = %q (%v), want it unchanged", name, got, err)
 		}
 	}
 }
@@ -303,43 +304,43 @@ func TestSearch(t *testing.T) {
 	ctx := context.Background()
 	got, err := s.Search(ctx, protocol.Search{Q: "h.l+o"})
 	if err != nil || len(got.Matches) != 1 || got.Matches[0] != (protocol.Match{Path: "a.txt", Line: 1, Column: 1, Text: "héllo"}) || got.Truncated {
-		t.Errorf("%+v, %v", got, err)
+		t.Errorf("search = %+v, error = %v", got, err)
 	}
-	// no query is an option, none leads elsewhere
+	// A query must not be used as an option of ripgrep, and must not lead out of the directory.
 	for _, q := range []string{"--files", "-f/etc/passwd", "--pre=touch pwned", "--", "-e", "outside"} {
 		if got, err := s.Search(ctx, protocol.Search{Q: q}); err != nil || len(got.Matches) != 0 {
-			t.Errorf("%q: %+v, %v", q, got, err)
+			t.Errorf("search for %q = %+v, error = %v; want no matches", q, got, err)
 		}
 	}
 	if _, err := os.Stat(filepath.Join(dir, "pwned")); !os.IsNotExist(err) {
-		t.Error("a query was run")
+		t.Error("ripgrep ran a query as a program")
 	}
 	if _, err := s.Search(ctx, protocol.Search{Q: "(unclosed"}); code(err) != protocol.BadPattern {
-		t.Errorf("a bad pattern: %v", err)
+		t.Errorf("invalid pattern: error = %v, want bad_pattern", err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "many"), []byte(strings.Repeat("needle "+strings.Repeat("é", 600)+"\n", 300)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	got, err = s.Search(ctx, protocol.Search{Q: "needle"})
 	if err != nil || len(got.Matches) != workdirfs.MaxMatches || !got.Truncated || len([]rune(got.Matches[0].Text)) != workdirfs.MaxMatchText {
-		t.Errorf("%d matches, %v", len(got.Matches), err)
+		t.Errorf("number of matches = %d, error = %v; want the maximum", len(got.Matches), err)
 	}
 }
 
-// TestMissingProgram checks that a missing program is named.
+// TestMissingProgram checks that the error for a missing program contains its name.
 func TestMissingProgram(t *testing.T) {
 	s, _ := place(t)
 	t.Setenv("PATH", t.TempDir())
 	if _, err := s.Search(context.Background(), protocol.Search{Q: "x"}); code(err) != protocol.MissingDependency || !strings.Contains(err.Error(), "rg") {
-		t.Errorf("%v", err)
+		t.Errorf("search without ripgrep: error = %v", err)
 	}
 	if _, err := s.Status(context.Background(), protocol.Git{}); code(err) != protocol.MissingDependency || !strings.Contains(err.Error(), "git") {
-		t.Errorf("%v", err)
+		t.Errorf("status without git: error = %v", err)
 	}
 }
 
-// repository is a run's directory in a repository that runs programs wherever git lets it.
-// Each that is run makes the file that is given.
+// repository returns a run's directory in a git repository. The repository's settings contain
+// programs wherever git may run one. Each program creates the file pwned.
 func repository(t *testing.T) (s *workdirfs.Scope, dir, pwned string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -389,49 +390,49 @@ func repository(t *testing.T) (s *workdirfs.Scope, dir, pwned string) {
 	return s, dir, pwned
 }
 
-// TestGit checks git's output, and that a repository's settings cause no program to run.
+// TestGit checks git's output, and that git runs none of the programs in the repository's settings.
 func TestGit(t *testing.T) {
 	s, dir, pwned := repository(t)
 	ctx := context.Background()
 	status, err := s.Status(ctx, protocol.Git{})
 	if err != nil || !strings.Contains(status.Stdout, "modified:   a.txt") {
-		t.Errorf("%+v, %v", status, err)
+		t.Errorf("status = %+v, error = %v", status, err)
 	}
 	diff, err := s.Diff(ctx, protocol.Git{})
 	if err != nil || !strings.Contains(diff.Stdout, "-one\n+two\n") || !strings.Contains(diff.Stdout, "+changed") || diff.Truncated {
-		t.Errorf("%+v, %v", diff, err)
+		t.Errorf("diff = %+v, error = %v", diff, err)
 	}
 	one, err := s.Diff(ctx, protocol.Git{Path: "-p"})
 	if err != nil || !strings.Contains(one.Stdout, "+changed") || strings.Contains(one.Stdout, "two") {
-		t.Errorf("%+v, %v", one, err)
+		t.Errorf("diff of the file -p = %+v, error = %v", one, err)
 	}
 	for _, path := range []string{":(top)", ":(glob)**", "*"} {
 		if got, err := s.Diff(ctx, protocol.Git{Path: path}); err != nil || got.Stdout != "" {
-			t.Errorf("%q was treated as a pattern: %+v, %v", path, got, err)
+			t.Errorf("path %q: diff = %+v, error = %v; want it not used as a pattern", path, got, err)
 		}
 	}
 	if _, err := s.Diff(ctx, protocol.Git{Path: "../x"}); code(err) != protocol.OutOfScope {
-		t.Errorf("%v", err)
+		t.Errorf("diff outside of the directory: error = %v, want out_of_scope", err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "a.txt"), []byte(strings.Repeat("a line that is new\n", 60_000)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	long, err := s.Diff(ctx, protocol.Git{})
 	if err != nil || !long.Truncated || len(long.Stdout) > workdirfs.MaxDiff || len(long.Stdout) < workdirfs.MaxDiff-10 {
-		t.Errorf("%d bytes, %v", len(long.Stdout), err)
+		t.Errorf("size of a long diff = %d bytes, error = %v", len(long.Stdout), err)
 	}
 	if _, err := os.Stat(pwned); !os.IsNotExist(err) {
 		t.Error("git ran a program of the repository's configuration")
 	}
-	c := exec.Command("git", "diff") // as one would ask without care
+	c := exec.Command("git", "diff") // git with the repository's settings, as a user calls it
 	c.Dir = dir
 	_ = c.Run()
 	if _, err := os.Stat(pwned); err != nil {
-		t.Errorf("the repository is harmless, and this test shows nothing: %v", err)
+		t.Errorf("git ran none of the repository's programs without the safe settings, so this test checks nothing: %v", err)
 	}
 }
 
-// TestNoRepository checks that the error without a repository is git's message.
+// TestNoRepository checks that the error outside of a repository contains git's message.
 func TestNoRepository(t *testing.T) {
 	s, err := workdirfs.Open(t.TempDir())
 	if err != nil {
@@ -440,7 +441,7 @@ func TestNoRepository(t *testing.T) {
 	defer s.Close()
 	for _, ask := range []func(context.Context, protocol.Git) (*protocol.GitResult, error){s.Status, s.Diff} {
 		if _, err := ask(context.Background(), protocol.Git{}); code(err) != protocol.NotFound || !strings.Contains(err.Error(), "not a git repository") || strings.Contains(err.Error(), "--") {
-			t.Errorf("%v", err)
+			t.Errorf("error outside of a repository = %v", err)
 		}
 	}
 }

@@ -16,13 +16,13 @@ import (
 // Limits of a search.
 const (
 	MaxMatches    = 200
-	MaxMatchText  = 500 // characters
+	MaxMatchText  = 500 // maximum length of a matching line in characters
 	SearchTimeout = 10 * time.Second
 
-	searchOutput = 16 << 20 // bytes of ripgrep's output
+	searchOutput = 16 << 20 // maximum output of ripgrep in bytes
 )
 
-// Search searches the files below the directory for a ripgrep pattern.
+// Search searches the files below the directory with a ripgrep pattern.
 func (s *Scope) Search(ctx context.Context, q protocol.Search) (*protocol.SearchResult, error) {
 	if strings.ContainsRune(q.Q, 0) {
 		return nil, errorf(protocol.BadPattern, "a pattern must not contain NUL")
@@ -48,14 +48,15 @@ func (s *Scope) Search(ctx context.Context, q protocol.Search) (*protocol.Search
 	slices.SortFunc(found.Matches, func(a, b protocol.Match) int {
 		return cmp.Or(strings.Compare(a.Path, b.Path), cmp.Compare(a.Line, b.Line))
 	})
-	// Exit code 1 means no match; 2 means an error, possibly in a single file besides matches.
+	// Exit code 1 means that nothing matches. Exit code 2 means an error, possibly in only some of
+	// the files.
 	if out.exit.Code == 2 && len(found.Matches) == 0 && strings.Contains(out.exit.Stderr, "regex") {
 		return nil, errorf(protocol.BadPattern, "%s", out.exit.Stderr)
 	}
 	return found, nil
 }
 
-// parseMatch parses a line of ripgrep's JSON output and reports whether it is a match.
+// parseMatch parses a line of ripgrep's JSON output. ok is false if the line is not a match.
 func parseMatch(line []byte) (protocol.Match, bool) {
 	var m struct {
 		Type string `json:"type"`
@@ -67,7 +68,7 @@ func parseMatch(line []byte) (protocol.Match, bool) {
 		} `json:"data"`
 	}
 	if json.Unmarshal(line, &m) != nil || m.Type != "match" || len(m.Data.Submatches) == 0 || m.Data.Path.Text == "" {
-		return protocol.Match{}, false // paths and lines that are not UTF-8 are omitted
+		return protocol.Match{}, false // matches whose path or line is not UTF-8 are omitted
 	}
 	text := strings.TrimRight(m.Data.Lines.Text, "\r\n")
 	if utf8.RuneCountInString(text) > MaxMatchText {

@@ -17,10 +17,11 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// MaxWrite limits the content to write, in bytes.
+// MaxWrite is the maximum size of written content in bytes.
 const MaxWrite = 1 << 20
 
-// Write replaces or creates a file atomically. It does not write through links or below .git.
+// Write creates or replaces a file atomically. It refuses paths below .git and paths whose last
+// component is a link.
 func (s *Scope) Write(q protocol.WriteFile) (*protocol.WriteFileResult, error) {
 	path, parent, name, err := checkWrite(q)
 	if err != nil {
@@ -46,8 +47,8 @@ func (s *Scope) Write(q protocol.WriteFile) (*protocol.WriteFileResult, error) {
 	return &protocol.WriteFileResult{Path: q.Path, BytesWritten: int64(len(q.Content)), SHA256: hexsum.SHA256(q.Content)}, nil
 }
 
-// Preview checks whether a file could be written now, and returns the text that it would replace:
-// "" for a new file, and for one that is not text or too long.
+// Preview checks whether a file could be written now, and returns the content that would be
+// replaced. It returns "" for a new file, and for a file that is too long or is not text.
 func (s *Scope) Preview(ctx context.Context, q protocol.WriteFile) (old string, err error) {
 	_, parent, name, err := checkWrite(q)
 	if err != nil {
@@ -67,12 +68,12 @@ func (s *Scope) Preview(ctx context.Context, q protocol.WriteFile) (old string, 
 	}
 	is, err := s.Read(ctx, protocol.ReadFile{Path: q.Path})
 	if err != nil || is.Truncated {
-		return "", nil // a new file, or nothing that can be shown
+		return "", nil // the file is new, or its content cannot be displayed
 	}
 	return is.Content, nil
 }
 
-// checkWrite validates a write before anything is touched.
+// checkWrite validates a request before anything is changed.
 func checkWrite(q protocol.WriteFile) (path, parent, name string, err error) {
 	path, err = cleanPath(q.Path)
 	switch {
@@ -93,7 +94,8 @@ func isGit(part string) bool { return strings.EqualFold(part, ".git") }
 
 func gitPathError(path string) error { return errorf(protocol.OutOfScope, "%s is git's", path) }
 
-// checkReplace returns the mode for the written file, or why it may not be written.
+// checkReplace returns the mode of the file after the write. It returns an error if the file must
+// not be replaced.
 func (s *Scope) checkReplace(dir *os.Root, name string, q protocol.WriteFile) (fs.FileMode, error) {
 	info, err := dir.Lstat(name)
 	switch {
@@ -133,11 +135,11 @@ func replace(dir *os.Root, name, content string, mode fs.FileMode) (err error) {
 	}
 	defer func() {
 		if err != nil {
-			_ = dir.Remove(beside) // the first error matters
+			_ = dir.Remove(beside) // ignore the error: the first error is returned
 		}
 	}()
 	_, err = io.WriteString(f, content)
-	if err == nil && mode != 0o666 { // the mode of a new file is left to the umask
+	if err == nil && mode != 0o666 { // a new file has the mode that the umask allows
 		err = f.Chmod(mode)
 	}
 	if err == nil {
