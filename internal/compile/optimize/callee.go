@@ -6,19 +6,19 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// callee is what inlining needs to know of a called function. A call stays a
-// call when its callee is not small and no bit of applies fits.
+// callee contains the properties of a called function that decide about inlining. A call is inlined
+// only if the callee is small, or if an argument for a parameter in applies is a known closure.
 type callee struct {
-	analyzed bool // the rest has been filled in
-	small    bool // it is inlined wherever it is called
+	analyzed bool // the other fields are set
+	small    bool // the function is inlined at every call
 	loops    bool
-	// applies has a bit for each parameter that the function calls, from
-	// parameter 1 on. The function is inlined where one of these arguments is a
-	// known closure. Parameters after the 63rd are left out.
+	// applies contains a bit for each parameter that the function calls; the first bit is for
+	// parameter 1. The function is inlined if the argument for one of these parameters is a known
+	// closure. Parameters after the 63rd are not included.
 	applies uint64
 }
 
-// callee analyses a function that no longer changes.
+// callee returns the properties of function n, whose code no longer changes.
 func (o *optimizer) callee(n int) *callee {
 	c := &o.callees[n]
 	if c.analyzed || !o.ready[n] {
@@ -45,7 +45,7 @@ func callsItself(f *ir.Function, n int) bool {
 	return slices.ContainsFunc(f.Code, func(in ir.Instr) bool { return in.Op == ir.OpCall && int(in.Imm) == n })
 }
 
-// callsParam reports whether a function calls its parameter r as it came.
+// callsParam reports whether a function calls the unchanged value of its parameter r.
 func callsParam(f *ir.Function, r int) bool {
 	calls := false
 	for pc, in := range f.Code {

@@ -6,28 +6,28 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// calls is the call graph, as far as the code determines it.
+// calls is the call graph. It contains the calls that the code determines.
 type calls struct {
 	p  *ir.Program
-	to []int32 // the callees of all functions, one function after the other
-	of []int32 // where a function's part of to begins; one more at the end
+	to []int32 // callees of all functions, one function after the other
+	of []int32 // index in to of each function's first callee, and the length of to at the end
 
-	// order lists the functions, callees first as far as they are not mutually
-	// recursive; cyclic marks those that can, directly or through others, call
-	// themselves.
+	// order contains the functions. Callees precede their callers, unless they are mutually
+	// recursive. cyclic contains the functions that call themselves, directly or through other
+	// functions.
 	order  []int32
 	cyclic []bool
 
-	often         []bool // runs again and again, as far as one can see
-	loops         []bool // has a loop
-	makesClosures []bool // makes a function value and calls something
+	often         []bool // the function probably runs many times
+	loops         []bool // the function contains a loop
+	makesClosures []bool // the function creates a closure and contains a call
 }
 
-// callsOf reads the code of all functions.
+// callsOf returns the call graph of a program.
 func callsOf(p *ir.Program) *calls {
 	n := len(p.Functions)
 	c := &calls{p: p, of: make([]int32, 0, n+1), cyclic: make([]bool, n), often: make([]bool, n), loops: make([]bool, n), makesClosures: make([]bool, n)}
-	names := map[string]bool{} // of methods that are looked up at run time
+	names := map[string]bool{} // names of methods that are looked up at run time
 	for f := range n {
 		c.of = append(c.of, int32(len(c.to)))
 		c.function(f, names)
@@ -43,12 +43,12 @@ func callsOf(p *ir.Program) *calls {
 	return c
 }
 
-// function notes what a function calls. A function runs often when it is called
-// in a loop. So does one that is used as a value or is found as a method, since
-// its callers are not known.
+// function records the calls in function n. A callee runs often if the call is in a loop. A
+// function that is used as a value or looked up as a method also counts as running often, because
+// its callers are unknown.
 func (c *calls) function(n int, names map[string]bool) {
 	f := &c.p.Functions[n]
-	loop := int32(len(f.Code)) // where the outermost loop around begins, seen from its end
+	loop := int32(len(f.Code)) // distance of the outermost enclosing loop's start from the end of the code
 	value, call := false, false
 	first := len(c.to)
 	for pc := len(f.Code) - 1; pc >= 0; pc-- {
@@ -66,9 +66,9 @@ func (c *calls) function(n int, names map[string]bool) {
 			names[*c.p.Constants[in.Imm].String] = true
 		}
 	}
-	slices.Reverse(c.to[first:]) // of two that call each other, the first called comes first
+	slices.Reverse(c.to[first:]) // if two functions call each other, the one that is called first must come first
 	c.makesClosures[n] = value && call
-	for l := range f.Listens { // a handler runs for each message
+	for l := range f.Listens { // a handler runs once for each message
 		for h := range f.Listens[l].Handlers {
 			code := f.Listens[l].Handlers[h].Code
 			for pc := range code {
@@ -88,17 +88,17 @@ func (c *calls) calls(to int32, often bool) {
 	c.often[to] = c.often[to] || often
 }
 
-// callees are the functions that one calls.
+// callees returns the functions that function n calls.
 func (c *calls) callees(n int32) []int32 { return c.to[c.of[n]:c.of[n+1]] }
 
-// sort finds order and cyclic by Tarjan's algorithm. It uses an explicit stack, since chains of
-// calls can be long.
+// sort computes order and cyclic with Tarjan's algorithm. It uses an explicit stack, because chains
+// of calls can be long.
 func (c *calls) sort() {
 	nodes := len(c.p.Functions)
 	c.order = make([]int32, 0, nodes)
-	number, low := make([]int32, nodes), make([]int32, nodes) // from 1; 0 is not seen
-	next := make([]int32, nodes)                              // of callees, the one to visit next
-	open := make([]bool, nodes)                               // is in a component under way
+	number, low := make([]int32, nodes), make([]int32, nodes) // numbers from 1; 0 means that the function has not been visited
+	next := make([]int32, nodes)                              // index of the next callee to visit
+	open := make([]bool, nodes)                               // the function is in a component that is not complete
 	var path, component []int32
 	count := int32(0)
 	enter := func(n int32) {
@@ -137,7 +137,7 @@ func (c *calls) sort() {
 	}
 }
 
-// close ends the component that begins with n.
+// close completes the strongly connected component whose first function is n.
 func (c *calls) close(component []int32, n int32, open []bool) []int32 {
 	for k := len(component) - 1; ; k-- {
 		m := component[k]
@@ -149,8 +149,8 @@ func (c *calls) close(component []int32, n int32, open []bool) []int32 {
 	}
 }
 
-// markRepeated finds the functions that run often: those already marked, those that
-// can call themselves, and all that these call.
+// markRepeated marks all functions that run often: the marked functions, the recursive functions,
+// and all functions that one of these calls.
 func (c *calls) markRepeated() {
 	var work []int32
 	for f := range c.often {
@@ -170,8 +170,8 @@ func (c *calls) markRepeated() {
 	}
 }
 
-// isHot reports whether a function is worth the passes: it runs often, it has a loop, or it passes
-// a function value to a callee that has one, which may be inlined.
+// isHot reports whether the passes should optimize a function. A function is hot if it runs often,
+// contains a loop, or passes a closure to a callee with a loop, which may be inlined.
 func (c *calls) isHot(n int) bool {
 	if c.often[n] || c.loops[n] {
 		return true

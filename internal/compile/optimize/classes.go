@@ -2,16 +2,17 @@ package optimize
 
 import "github.com/concerto-lang/concerto/ir"
 
-// classFlow finds the class of each register, as the verifier does. Registers that the handlers of
-// a listen may have set count as unreadable after the listen, without an analysis of the handlers.
+// classFlow computes the class of each register at each instruction, as the verifier does. After a
+// listen, the registers that its handlers may set count as unreadable. This avoids an analysis of
+// the handlers.
 type classFlow struct {
 	u      *unit
 	states ir.Forward[ir.Class]
-	at     ir.Classes // for each visit
-	lost   ir.Classes // what the error of a call leaves
+	at     ir.Classes // classes at the visited instruction
+	lost   ir.Classes // classes that are left if a call raises an error
 }
 
-// classFlow finds the classes before pc end.
+// classFlow computes the classes up to the instruction end.
 func (u *unit) classFlow(end int) *classFlow {
 	g, f := u.graph(), &u.s.classes
 	f.u = u
@@ -24,7 +25,7 @@ func (u *unit) classFlow(end int) *classFlow {
 	return f
 }
 
-// Step changes the classes before an instruction into those after it.
+// Step replaces the classes before an instruction with the classes after it.
 func (f *classFlow) Step(pc int, s, raised []ir.Class) {
 	in := f.u.code[pc]
 	if raised != nil {
@@ -33,7 +34,7 @@ func (f *classFlow) Step(pc int, s, raised []ir.Class) {
 	f.u.stepClasses(in, s)
 }
 
-// raise meets what an instruction leaves when it raises.
+// raise merges the classes that are left when an instruction raises an error into raised.
 func (f *classFlow) raise(in ir.Instr, s, raised ir.Classes) {
 	if ir.ShapeOf(in).Frame {
 		copy(f.lost, s)
@@ -44,20 +45,20 @@ func (f *classFlow) raise(in ir.Instr, s, raised ir.Classes) {
 	raised.Meet(s)
 }
 
-// Catch lets the target of a region read the error.
+// Catch makes the register of the error readable at the target of a region.
 func (f *classFlow) Catch(s []ir.Class, register int) { s[register] = ir.Full }
 
-// Meet retains what may be read on both paths.
+// Meet retains the classes of the registers that are readable on both paths.
 func (f *classFlow) Meet(s, t []ir.Class) bool { return ir.Classes(s).Meet(t) }
 
-// stepClasses is Step for an instruction that does not raise. A deleted
-// instruction does nothing, being a jump.
+// stepClasses does the same as Step for an instruction that does not raise errors. A deleted
+// instruction is a jump without effect.
 func (u *unit) stepClasses(in ir.Instr, c ir.Classes) {
 	u.o.calls.Step(in, c)
 	u.dropHandlerRegisters(in, c)
 }
 
-// dropHandlerRegisters removes the registers that the handlers of a listen may have set.
+// dropHandlerRegisters removes the classes of the registers that the handlers of a listen may set.
 func (u *unit) dropHandlerRegisters(in ir.Instr, c ir.Classes) {
 	if in.Op == ir.OpListenBegin {
 		u.fixed.each(func(r int) { c[r] = ir.Unset })

@@ -6,23 +6,23 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// closureFinder returns the closure in register r. g is its function; base is the first of the
-// registers from which its values were captured, all of which still contain them. ok is false if
-// the closure is not known.
+// closureFinder returns the closure in register r. g is the closure's function. The captured values
+// are copies of the registers from base on, which still contain these values. ok is false if the
+// closure is unknown.
 type closureFinder func(r int) (g, base int, ok bool)
 
-// knownClosure means that a register contains a certain closure throughout the instructions [from,
-// to), which are the code of an inlined function. The registers from base on, from which the
-// closure's values were captured, contain these values as long.
+// knownClosure records that a register contains a certain closure in the instructions [from, to),
+// which are the code of an inlined function. The registers from base on contain the closure's
+// captured values during these instructions.
 type knownClosure struct {
 	from, to       int
 	register       int
 	function, base int
 }
 
-// closuresNear reports whether the dataflow of facts can be skipped for the
-// closures that a call is given: nearClosure finds each of them, or the
-// function makes no closures at all.
+// closuresNear reports whether the dataflow analysis of facts is unnecessary for the closures that
+// a call receives. This is the case if nearClosure finds each of them, or if the function creates
+// no closures.
 func (u *unit) closuresNear(pc int, c *callee) bool {
 	for rest := c.applies; rest != 0; rest &= rest - 1 {
 		if _, _, ok := u.nearClosure(pc, int(u.code[pc].A)+trailing(rest)); !ok {
@@ -32,7 +32,8 @@ func (u *unit) closuresNear(pc int, c *callee) bool {
 	return true
 }
 
-// closureCallsNear reports the same for the closures that the function calls itself.
+// closureCallsNear reports whether the analysis is unnecessary for the closures that the function
+// itself calls.
 func (u *unit) closureCallsNear() bool {
 	made := false
 	for pc := range u.code {
@@ -54,8 +55,8 @@ func (u *unit) closureCallsNear() bool {
 	return true
 }
 
-// nearClosure is a closureFinder that looks only at the instructions before pc
-// in the same run.
+// nearClosure is a closureFinder that examines only the preceding instructions in the same basic
+// block.
 func (u *unit) nearClosure(pc, r int) (g, base int, ok bool) {
 	b := &u.graph().Runs[u.s.graph.At[pc]]
 	var written regs
@@ -66,7 +67,7 @@ func (u *unit) nearClosure(pc, r int) (g, base int, ok bool) {
 		case at == pc:
 			set = -1
 		case in.Op == ir.OpListenBegin:
-			return 0, 0, false // its handlers may set any register
+			return 0, 0, false // the handlers of a listen may set any register
 		case lost <= r:
 			return 0, 0, false
 		case set != r:
@@ -97,7 +98,7 @@ func (u *unit) nearClosure(pc, r int) (g, base int, ok bool) {
 	return 0, 0, false
 }
 
-// closureAt finds what is known of a register at an instruction.
+// closureAt returns the known closure in register r at an instruction, or nil.
 func (u *unit) closureAt(pc, r int) *knownClosure {
 	for i := range u.closures {
 		if k := &u.closures[i]; k.register == r && k.from <= pc && pc < k.to {
@@ -107,7 +108,8 @@ func (u *unit) closureAt(pc, r int) *knownClosure {
 	return nil
 }
 
-// eachWithClosures visits the instructions with what is known of closures there.
+// eachWithClosures calls visit for each instruction. closure finds the closures that are known
+// there.
 func (u *unit) eachWithClosures(visit func(pc int, closure closureFinder)) {
 	k := u.facts(onlyClosures, len(u.code))
 	var holds bitset
@@ -118,7 +120,7 @@ func (u *unit) eachWithClosures(visit func(pc int, closure closureFinder)) {
 	})
 }
 
-// closure is a closureFinder that goes by the facts.
+// closure is a closureFinder that uses the facts in holds.
 func (k *facts) closure(r int, holds bitset) (g, base int, ok bool) {
 	for range 8 {
 		in, ok := k.findFact(r, holds, func(in ir.Instr) bool {

@@ -2,10 +2,10 @@ package optimize
 
 import "github.com/concerto-lang/concerto/ir"
 
-// propagateCopies makes the instruction at pc read original registers instead of copies of them.
-// The original is the source of a move that still contains the value or, for an operand that must
-// be an unboxed number, the register that was boxed. A move that is no longer read is then removed
-// as dead.
+// propagateCopies changes the operands of the instruction at pc from copies to the original
+// registers. The original is the source of a move if it still contains the value. For an operand
+// that must be an unboxed number, it is the register that was boxed. A move whose result is no
+// longer read is later removed as dead code.
 func (k *facts) propagateCopies(pc int, holds bitset) {
 	in := k.u.code[pc]
 	if in == nop {
@@ -49,7 +49,7 @@ func (k *facts) source(r int, class ir.Class, holds bitset) (int, bool) {
 	return int(in.B), ok
 }
 
-// findFact returns a fact about register r among those in holds that satisfies want.
+// findFact returns a fact about register r that is in holds and satisfies want.
 func (k *facts) findFact(r int, holds bitset, want func(ir.Instr) bool) (ir.Instr, bool) {
 	for w, bits := range k.registers.dest(r) {
 		for bits &= holds[w]; bits != 0; bits &= bits - 1 {

@@ -8,9 +8,9 @@ import (
 
 func trailing(x uint64) int { return bits.TrailingZeros64(x) }
 
-// cse, common subexpression elimination, replaces an instruction by a move from
-// the register that holds the result of an earlier equal one. It also covers
-// reads of the heap, which saves their checks too.
+// cse performs common subexpression elimination. It replaces an instruction with a move from the
+// register that already contains the same result. It also replaces reads of the heap, which saves
+// their checks.
 func (k *facts) cse(pc int, holds bitset) {
 	in := k.u.code[pc]
 	if in == nop || !has(in.Op, ir.Fact) || has(in.Op, ir.New) || traits[in.Op].Reads() == ir.Marks {
@@ -21,19 +21,19 @@ func (k *facts) cse(pc int, holds bitset) {
 		return
 	}
 	if has(in.Op, ir.Cheap) {
-		return // a move costs the same
+		return // a move takes the same time
 	}
 	if d, ok := k.equal(in, holds); ok {
 		k.u.set(pc, ir.Instr{Op: moveOf[ir.ShapeOf(in).Writes], A: in.A, B: d})
 	}
 }
 
-// isResult reports whether an operation makes a Result.
+// isResult reports whether an operation creates a Result.
 func isResult(op ir.Op) bool { return op == ir.OpNewOk || op == ir.OpNewErr || op == ir.OpNewErrOf }
 
 var moveOf = byClass{ir.Int: ir.OpMoveInt, ir.Float: ir.OpMoveFloat, ir.Bool: ir.OpMoveBool, ir.Full: ir.OpMove}
 
-// equal finds a register that holds what an instruction would give.
+// equal returns a register that contains the result of an instruction.
 func (k *facts) equal(in ir.Instr, holds bitset) (d uint8, ok bool) {
 	if !k.twins.paired {
 		k.twins.pair(k.list)
@@ -47,15 +47,15 @@ func (k *facts) equal(in ir.Instr, holds bitset) (d uint8, ok bool) {
 	return 0, false
 }
 
-// twins are facts that differ in their register only, in chains.
+// twins contains chains of facts that differ only in their result register.
 type twins struct {
 	first  index
-	last   []int32 // of the chain that a first one begins
-	next   []int32 // after a fact, -1 for none
+	last   []int32 // last fact of the chain that starts with a fact
+	next   []int32 // next fact of the chain, or -1
 	paired bool
 }
 
-// pair chains facts, those that come first in front.
+// pair builds the chains. The facts in a chain are in the order of list.
 func (t *twins) pair(list []ir.Instr) {
 	t.paired = true
 	t.first.reset(len(list))

@@ -2,12 +2,12 @@ package optimize
 
 import "github.com/concerto-lang/concerto/ir"
 
-// deadStores removes instructions that set a register which is not read before it is set again. A
-// value that is computed only to be moved is computed in the target of the move: `x = a + b; y = x`
-// becomes `y = a + b` if x is not read again.
+// deadStores removes an instruction whose result is overwritten before it is read. If a value is
+// only moved, it computes the value directly in the target of the move: `x = a + b; y = x` becomes
+// `y = a + b` if x is not read again.
 //
-// A value that only the next round of a loop would read is not removed: `list = Node { next: list
-// }` may be there to fill the memory.
+// It does not remove a value that only the next iteration of a loop would read. A program may use
+// `list = Node { next: list }` to fill the memory.
 func deadStores(u *unit) {
 	l, g := u.liveness(), u.graph()
 	for i := u.blocks() - 1; i >= 0; i-- {
@@ -25,21 +25,20 @@ func deadStores(u *unit) {
 	}
 }
 
-// removable are the operations that only set their register and never raise an error.
+// removable contains the operations that only set their result register and never raise an error.
 var removable = rows(func(t ir.Traits, s *ir.Shape) bool {
 	return s.Writes != ir.Unset && !s.Modify && t.Changes() == 0 && t&(ir.Raises|ir.Acts|ir.Noted) == 0
 })
 
-// isDead reports whether an instruction only sets a register that no later instruction reads.
+// isDead reports whether an instruction only sets a register, and no later instruction reads it.
 func (u *unit) isDead(pc int, after *regs) bool {
 	in := u.code[pc]
 	return removable[in.Op] && (!after.has(int(in.A)) && !u.isReadable(pc) || in.Op == ir.OpMove && in.A == in.B)
 }
 
-// forward removes the move at pc by letting the instruction that computes its
-// value set the move's target. That is right only when nothing between the two
-// reads or sets the target, and no error between them leads to a place where
-// the target's old value is read.
+// forward removes the move at pc: the instruction that computes the value then sets the move's
+// target. This is correct only if no instruction between the two reads or sets the target, and no
+// error between them leads to code that reads the target's old value.
 func (u *unit) forward(first, pc int, after, around *regs) {
 	move := u.code[pc]
 	if move == nop || !isMove(move.Op) || move.A == move.B || after.has(int(move.B)) || around.has(int(move.A)) {
@@ -85,8 +84,8 @@ func (u *unit) reads(in ir.Instr, r int) bool {
 	return r >= from && r < from+n
 }
 
-// isPinned reports whether an instruction changes the register, or reads it as part
-// of a window.
+// isPinned reports whether an instruction modifies a register, or reads it as a part of a window.
+// The value then cannot be in another register.
 func (u *unit) isPinned(in ir.Instr, r int) bool {
 	s := ir.ShapeOf(in)
 	if s.Modify && int(in.A) == r {
@@ -96,7 +95,8 @@ func (u *unit) isPinned(in ir.Instr, r int) bool {
 	return r >= from && r < from+n || s.Frame && r == int(in.A)
 }
 
-// renameReads lets the instructions in [from, to) read another register.
+// renameReads replaces register old with register now in the operands of the instructions [from,
+// to).
 func (u *unit) renameReads(from, to, old, now int) {
 	for pc := from; pc < to; pc++ {
 		in := u.code[pc]

@@ -6,16 +6,15 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// decide removes tests whose outcome an earlier test has shown. The arms of a
-// match with nested patterns test the value from the outside in. When an inner
-// test fails, control goes to the next arm, whose first test asks the same of
-// the outer value as the arm before; decide jumps past that test. Once the
-// reads between the tests are shared too (cse.go), the match is a decision
-// tree. A loop around a match of eleven nested arms takes 17 % less time.
+// decide removes tests whose result is known from an earlier test. A match with nested patterns
+// tests a value from the outside to the inside. If an inner test fails, the next arm often repeats
+// the outer test of the previous arm. decide makes the failing test jump past this outer test. When
+// cse.go has also removed repeated reads, the match is a decision tree. A loop around a match with
+// eleven nested arms takes 17 % less time.
 //
-// decide goes through the code once, forwards, and tracks what the tests so far
-// have shown of registers. A jump to a test whose outcome is then known is
-// redirected to where that test would lead.
+// decide visits the code once from the start to the end. It tracks what the previous tests show
+// about registers. If the result of a test at the target of a jump is known, the jump is redirected
+// to the target of the test.
 func decide(u *unit) {
 	if !u.testsTwice() {
 		return
@@ -35,7 +34,7 @@ func decide(u *unit) {
 	}
 }
 
-// testsTwice reports whether there are two tests of one register.
+// testsTwice reports whether the code contains two tests of the same register.
 func (u *unit) testsTwice() bool {
 	var seen regs
 	for _, in := range u.code {
@@ -49,8 +48,8 @@ func (u *unit) testsTwice() bool {
 	return false
 }
 
-// finding is the result of a test of a register: that it is n, or that it is not. The meaning of n
-// depends on the test: a variant, a number, or a constant.
+// finding is what a test shows about a register: that its value is n, or, if is is false, that it
+// is not n. The meaning of n depends on the test: a variant, a number, or a constant.
 type finding struct {
 	reg uint8
 	op  ir.Op // JumpVariant, JumpEqIntK, JumpEqualK, JumpIf or JumpNil
@@ -58,7 +57,7 @@ type finding struct {
 	is  bool
 }
 
-// testOf is what a jump shows where it jumps.
+// testOf returns what a test shows if it jumps. ok is false if the instruction is no test.
 func testOf(in ir.Instr) (f finding, ok bool) {
 	switch in.Op {
 	case ir.OpJumpVariant, ir.OpJumpNotVariant:
@@ -75,12 +74,12 @@ func testOf(in ir.Instr) (f finding, ok bool) {
 	return finding{}, false
 }
 
-// findings are all that tests have shown on the way to an instruction, the
-// oldest first; nil while control is not known to come there.
+// findings contains what the tests on all paths to an instruction show. The oldest finding comes
+// first. It is nil if no path to the instruction is known.
 type findings []finding
 
-// mostFindings bounds the work on a long match, whose arms only need what is
-// known of the few values that they test.
+// mostFindings is the maximum number of findings. It limits the work for a long match, whose arms
+// need only the findings about a few values.
 const mostFindings = 16
 
 func (s findings) with(f finding) findings {
@@ -90,7 +89,7 @@ func (s findings) with(f finding) findings {
 	return append(slices.Clip(s), f)
 }
 
-// without drops what is known of registers that change.
+// without returns the findings about registers that do not change.
 func (s findings) without(changes func(r int) bool) findings {
 	isChanged := func(f finding) bool { return changes(int(f.reg)) }
 	if !slices.ContainsFunc(s, isChanged) {
@@ -99,7 +98,7 @@ func (s findings) without(changes func(r int) bool) findings {
 	return slices.DeleteFunc(slices.Clone(s), isChanged)
 }
 
-// meet is what is known where two ways come together.
+// meet returns the findings that are valid on both of two paths.
 func (s findings) meet(o findings) findings {
 	if s == nil {
 		return o
@@ -118,12 +117,12 @@ func (s findings) meet(o findings) findings {
 
 type decider struct {
 	u     *unit
-	ways  []findings // by instruction: what holds on all jumps to it so far
-	blind []bool     // by instruction: loops and errors lead to it, so nothing is known
+	ways  []findings // for each instruction, the findings that are valid for all jumps to it so far
+	blind []bool     // for each instruction, whether a loop or an error leads to it, so that no findings are valid
 }
 
-// outcome reports whether a test jumps, where f is what its jump would show; ok is
-// false when the outcome is not known.
+// outcome reports whether a test jumps, given the findings fs. f is what the test shows if it
+// jumps. ok is false if the result is unknown.
 func (d *decider) outcome(f finding, fs findings) (jumps, ok bool) {
 	for _, k := range fs {
 		switch {
@@ -137,7 +136,7 @@ func (d *decider) outcome(f finding, fs findings) (jumps, ok bool) {
 	return false, false
 }
 
-// areDisjoint reports whether what is one is not the other.
+// areDisjoint reports whether a value that equals a cannot equal b.
 func (d *decider) areDisjoint(op ir.Op, a, b int32) bool {
 	if op != ir.OpJumpEqualK {
 		return true
@@ -195,8 +194,8 @@ func (d *decider) test(pc int, f finding, now findings) findings {
 
 func (d *decider) leads(to int, fs findings) { d.ways[to] = d.ways[to].meet(fs) }
 
-// follow returns the instruction at which control ends up from pc, past the tests
-// that the known findings decide.
+// follow returns the instruction that runs next if control reaches pc. It skips tests whose results
+// the findings determine.
 func (d *decider) follow(pc int, fs findings) int {
 	for {
 		pc = d.u.finalTarget(pc)
@@ -217,7 +216,7 @@ func (d *decider) follow(pc int, fs findings) int {
 	}
 }
 
-// after drops what an instruction makes unknown.
+// after removes the findings that an instruction invalidates.
 func (d *decider) after(in ir.Instr, now findings) findings {
 	if len(now) == 0 {
 		return now

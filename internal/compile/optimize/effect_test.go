@@ -15,10 +15,10 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// effect is what there is of a program's own functions.
+// effect contains statistics about the code of a program's own functions.
 type effect struct {
-	ops                               map[ir.Op]int // how many instructions of each operation
-	instructions, registers, operands int           // operands is the sum of A, B and C
+	ops                               map[ir.Op]int // number of instructions with each operation
+	instructions, registers, operands int           // operands is the sum of the fields A, B and C of all instructions
 }
 
 func effectOf(p *ir.Program) effect {
@@ -38,7 +38,7 @@ func effectOf(p *ir.Program) effect {
 	return e
 }
 
-// against describes how an effect differs from another, "" if it does not.
+// against describes the differences between two effects. It returns "" if there are none.
 func (e effect) against(o effect) string {
 	var parts []string
 	add := func(what string, n int) {
@@ -57,9 +57,9 @@ func (e effect) against(o effect) string {
 	return strings.Join(parts, " ")
 }
 
-// TestEffect counts what the passes make of whole programs: those of bench, and
-// those that show the passes. testdata/effect/programs.txtar holds what all of them
-// do, what each does alone, and what is otherwise without each.
+// TestEffect records how the passes change whole programs: the programs of bench, and programs that
+// are written for the passes. testdata/effect/programs.txtar contains the effect of all passes, the
+// effect of each pass alone, and the difference that omitting each pass makes.
 func TestEffect(t *testing.T) {
 	var rows strings.Builder
 	for _, text := range programs(t) {
@@ -76,7 +76,7 @@ func TestEffect(t *testing.T) {
 			}
 			optimize.Program(p, on)
 			if err := ir.Verify(p); err != nil {
-				t.Fatalf("%s with %s: %v", text.name, choice, err)
+				t.Fatalf("%s with the passes %s: %v", text.name, choice, err)
 			}
 			return effectOf(p)
 		}
@@ -101,7 +101,7 @@ func TestEffect(t *testing.T) {
 	a.Close()
 }
 
-// program is a text with a name.
+// program is the text of a program with its name.
 type program struct{ name, text string }
 
 func programs(t *testing.T) []program {

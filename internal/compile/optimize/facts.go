@@ -4,17 +4,16 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// A fact is an instruction that need not run again, because its register still
-// holds its result: on every path to here, nothing has changed the register,
-// the registers that it read, or the memory that it read from. A forward
-// dataflow finds which facts hold where; where paths meet, a fact holds that
-// holds on all of them.
+// facts is the result of a dataflow analysis. A fact is an instruction that need not run again,
+// because its register still contains its result: on no path to the current position has the
+// register, an operand or the memory that it read changed. The analysis runs forward through the
+// code. Where paths meet, a fact is valid if it is valid on all of them.
 type facts struct {
 	u     *unit
-	end   int // of the analysed code
+	end   int // end of the analysed code
 	list  []ir.Instr
 	index index
-	// of[pc] is the fact that an instruction makes, -1 for none.
+	// of contains the number of the fact that each instruction creates, or -1.
 	of []int32
 
 	registers byRegister
@@ -22,21 +21,20 @@ type facts struct {
 	twins     twins
 
 	flow ir.Forward[uint64]
-	now  bitset // for each visit
-	// classes are the classes at the instruction that each visits. A fact can
-	// hold of a register that may not be read, when the register has different
-	// classes on two paths.
+	now  bitset // facts that are valid at the visited instruction
+	// classes contains the classes at the visited instruction. A fact can be valid for a register
+	// that may not be read, because the register has different classes on two paths.
 	classes ir.Classes
 }
 
-// the kinds of facts
+// The kinds of facts that an analysis includes.
 const (
-	onlyClosures = iota // what is needed to find closures
+	onlyClosures = iota // only the facts that are necessary to find closures
 	everything
 )
 
-// facts finds the facts that hold at each instruction before end. Control must not return from
-// after end.
+// facts computes the facts that are valid at each instruction before end. No jump may lead from the
+// code after end back to the code before it.
 func (u *unit) facts(what, end int) *facts {
 	k := &u.s.facts
 	k.u, k.list, k.end = u, k.list[:0], end
@@ -52,7 +50,7 @@ func (u *unit) facts(what, end int) *facts {
 				k.of[pc] = int32(k.number(in))
 			}
 		case !has(in.Op, ir.Fact):
-			if has(in.Op, ir.New) { // nothing else refers to it
+			if has(in.Op, ir.New) { // no other value refers to the created object
 				k.of[pc] = int32(k.number(ir.Instr{Op: ir.OpOwn, A: in.A}))
 			}
 		case !readsOwn(in):
@@ -72,7 +70,7 @@ func (u *unit) facts(what, end int) *facts {
 	return k
 }
 
-// asRead is what reads the place that in walks to.
+// asRead returns the instruction that reads the part to which the Own instruction in leads.
 func asRead(in ir.Instr) ir.Instr {
 	if in.Op == ir.OpOwnElem {
 		in.Op = ir.OpArrayGet
@@ -82,8 +80,8 @@ func asRead(in ir.Instr) ir.Instr {
 	return in
 }
 
-// readsOwn reports whether an instruction reads the register that it sets, so that
-// running it again would give something else.
+// readsOwn reports whether an instruction reads the register that it sets. Running it again would
+// have another result.
 func readsOwn(in ir.Instr) bool {
 	s := ir.ShapeOf(in)
 	if s.Modify {
@@ -94,7 +92,7 @@ func readsOwn(in ir.Instr) bool {
 			return true
 		}
 	}
-	// Of those with a window only closures make facts.
+	// Of the instructions with a window, only those that create closures become facts.
 	return s.Window && in.A >= in.B && int(in.A) < int(in.B)+int(in.C)
 }
 
@@ -107,10 +105,10 @@ func (k *facts) number(in ir.Instr) int {
 	return int(*at)
 }
 
-// lookup finds the number of a fact, -1 when it is none.
+// lookup returns the number of a fact, or -1.
 func (k *facts) lookup(in ir.Instr) int { return k.index.get(in) }
 
-// sets sorts the facts by what makes them untrue.
+// sets groups the facts by the registers and the memory whose change invalidates them.
 func (k *facts) sets() {
 	words := (len(k.list) + 63) / 64
 	room((*[]uint64)(&k.now), words)
@@ -127,8 +125,8 @@ func (k *facts) sets() {
 	}
 }
 
-// Step changes the facts before an instruction into those after it, and meets raised with those
-// that an error of the instruction leaves.
+// Step replaces the facts before an instruction with the facts after it. It also merges the facts
+// that are valid after an error of the instruction into raised.
 func (k *facts) Step(pc int, s, raised []uint64) {
 	k.step(pc, s)
 	if raised != nil {
@@ -136,10 +134,10 @@ func (k *facts) Step(pc int, s, raised []uint64) {
 	}
 }
 
-// Catch drops what is known of the register that gets an error.
+// Catch removes the facts about the register that receives an error.
 func (k *facts) Catch(s []uint64, register int) { bitset(s).without(k.registers.about(register)) }
 
-// Meet retains what holds on both paths.
+// Meet retains the facts that are valid on both paths.
 func (k *facts) Meet(s, t []uint64) bool { return bitset(s).meet(t) }
 
 func (k *facts) step(pc int, s bitset) {
@@ -158,19 +156,19 @@ func (k *facts) step(pc int, s bitset) {
 		}
 	} else if shape.Writes != ir.Unset {
 		if in.Op == ir.OpOwn && n >= 0 && s.has(int(n)) {
-			return // what is owned already does not change
+			return // a container that is already owned does not change
 		}
 		s.without(k.registers.about(int(in.A)))
 	}
 	if n >= 0 {
 		s.set(int(n))
 		if in.Op == ir.OpOwnElem || in.Op == ir.OpOwnField {
-			s.set(k.lookup(asRead(k.list[n]))) // the code may read copies by now
+			s.set(k.lookup(asRead(k.list[n]))) // the code may read copies of the original registers
 		}
 	}
 }
 
-// stepMemory drops what an instruction's change of the heap makes untrue.
+// stepMemory removes the facts that become invalid because an instruction changes the heap.
 func (k *facts) stepMemory(in ir.Instr, s bitset) {
 	for m := changes[in.Op]; m != 0; m &= m - 1 {
 		if m&-m == ir.Fields {
@@ -181,9 +179,8 @@ func (k *facts) stepMemory(in ir.Instr, s bitset) {
 	}
 }
 
-// stepFields drops the facts about fields that an instruction may change: those
-// about fields of the same number. Facts about a Result that was made here are
-// dropped whatever the number.
+// stepFields removes the facts about fields that an instruction may change. These are the facts
+// about fields with the same index, and all facts about a Result that was created here.
 func (k *facts) stepFields(in ir.Instr, s bitset) {
 	slot := -1
 	switch in.Op {
@@ -202,7 +199,7 @@ func (k *facts) stepFields(in ir.Instr, s bitset) {
 	}
 }
 
-// each visits the instructions that are reached, with what holds before them.
+// each calls visit for each reachable instruction with the facts that are valid before it.
 func (k *facts) each(visit func(pc int, holds bitset)) {
 	if len(k.list) == 0 {
 		return

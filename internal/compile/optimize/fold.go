@@ -7,9 +7,9 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// fold computes at compile time the results that are known. An instruction that
-// would fault is left to fault at run time. A known number goes into the
-// instruction itself where there is a form for it.
+// fold replaces an instruction with a known result. An instruction that would fault is not
+// replaced, so that it faults at run time. A known operand becomes part of the instruction if the
+// instruction set has such a form.
 func (k *facts) fold(pc int, holds bitset) {
 	in := k.u.code[pc]
 	if in == nop {
@@ -35,7 +35,7 @@ type folder struct {
 	holds bitset
 }
 
-// int returns the Int that a register is known to hold.
+// int returns the Int that a register is known to contain.
 func (f folder) int(r int) (n int64, ok bool) {
 	f.k.findFact(r, f.holds, func(in ir.Instr) bool {
 		switch in.Op {
@@ -64,8 +64,8 @@ func (f folder) float(r int) (x float64, ok bool) {
 	return x, ok
 }
 
-// result returns the payload and the variant of a Result that a register is known
-// to hold.
+// result returns the register with the payload, and the variant, of the Result that a register is
+// known to contain.
 func (f folder) result(r int) (s, variant int, ok bool) {
 	for range 4 {
 		in, found := f.k.findFact(r, f.holds, func(in ir.Instr) bool {
@@ -90,7 +90,7 @@ func (f folder) bool(r int) (b, ok bool) {
 	return in.Imm != 0, ok
 }
 
-// fold returns the instruction that does what in does, with what is known.
+// fold returns a cheaper instruction with the same effect as in, given the known values.
 func (f folder) fold(in ir.Instr) (ir.Instr, bool) {
 	d, b, c := in.A, int(in.B), int(in.C)
 	switch in.Op {
@@ -143,7 +143,7 @@ func (f folder) fold(in ir.Instr) (ir.Instr, bool) {
 			return ir.Instr{Op: ir.OpLoadConst, A: d, Imm: f.k.u.o.floatConst(x)}, true
 		}
 	case ir.OpField, ir.OpFieldInt, ir.OpFieldFloat, ir.OpFieldBool:
-		// A value that has just been put into an Ok or Err.
+		// The value has just been put into an Ok or Err.
 		if s, _, ok := f.result(b); ok && c == 0 && f.k.classes.Fits(s, ir.ShapeOf(in).Writes) {
 			return ir.Instr{Op: moveOf[ir.ShapeOf(in).Writes], A: d, B: uint8(s)}, true
 		}
@@ -155,7 +155,7 @@ func (f folder) fold(in ir.Instr) (ir.Instr, bool) {
 	return in, false
 }
 
-// intOp folds an operation of two Ints.
+// intOp folds an operation on two Ints.
 func (f folder) intOp(in ir.Instr) (ir.Instr, bool) {
 	x, ok1 := f.int(int(in.B))
 	y, ok2 := f.int(int(in.C))
@@ -174,14 +174,14 @@ func (f folder) intOp(in ir.Instr) (ir.Instr, bool) {
 	return in, false
 }
 
-// withK are the operations whose second operand can be a number in the instruction.
+// withK maps operations to their forms whose second operand is a number in the instruction.
 var withK = map[ir.Op]ir.Op{
 	ir.OpAddInt: ir.OpAddIntK, ir.OpSubInt: ir.OpSubIntK, ir.OpMulInt: ir.OpMulIntK,
 	ir.OpDivInt: ir.OpDivIntK, ir.OpRemInt: ir.OpRemIntK,
 	ir.OpAndInt: ir.OpAndIntK, ir.OpShlInt: ir.OpShlIntK, ir.OpShrInt: ir.OpShrIntK,
 }
 
-// faultsWith reports whether the operation faults with the second operand y, whatever the first.
+// faultsWith reports whether the operation always faults if its second operand is y.
 func faultsWith(op ir.Op, y int64) bool {
 	switch op {
 	case ir.OpDivIntK, ir.OpRemIntK:
@@ -192,7 +192,7 @@ func faultsWith(op ir.Op, y int64) bool {
 	return false
 }
 
-// neutral makes a move of an operation that returns its operand.
+// neutral returns a move for an operation that returns one of its operands unchanged.
 func neutral(in ir.Instr) (ir.Instr, bool) {
 	switch {
 	case in.Imm == 0 && (in.Op == ir.OpAddIntK || in.Op == ir.OpSubIntK), in.Imm == 1 && (in.Op == ir.OpMulIntK || in.Op == ir.OpDivIntK):
@@ -201,7 +201,7 @@ func neutral(in ir.Instr) (ir.Instr, bool) {
 	return in, true
 }
 
-// compute returns x op y; ok is false when it faults.
+// compute returns x op y. ok is false if the operation faults.
 func compute(op ir.Op, x, y int64) (n int64, ok bool) {
 	switch op {
 	case ir.OpAddInt, ir.OpAddIntK:
@@ -256,7 +256,7 @@ func (o *optimizer) loadFloat(d uint8, x float64) (ir.Instr, bool) {
 	return ir.Instr{Op: ir.OpLoadFloatConst, A: d, Imm: o.floatConst(x)}, true
 }
 
-// intConst finds or adds a constant.
+// intConst returns the index of a constant. It adds the constant if necessary.
 func (o *optimizer) intConst(n int64) int32 {
 	o.constants()
 	i, ok := o.ints[n]
@@ -279,7 +279,7 @@ func (o *optimizer) floatConst(x float64) int32 {
 	return i
 }
 
-// constants lists the numbers of the pool, once.
+// constants builds the index of the numbers in the constant pool, once.
 func (o *optimizer) constants() {
 	if o.ints != nil {
 		return
@@ -295,9 +295,9 @@ func (o *optimizer) constants() {
 	}
 }
 
-// jump decides a test whose outcome is known, and a jump to such a test: to reports whether it
-// jumps, taken is the jump. For a test with a small known number it returns the form that contains
-// the number itself, also in taken.
+// jump handles a conditional jump whose result is known, and a jump to such a jump. to reports
+// whether it jumps, and taken is then the jump. If the jump compares with a small known number,
+// jump returns the form that contains the number.
 func (f folder) jump(in ir.Instr) (to bool, taken ir.Instr, ok bool) {
 	always := ir.Instr{Op: ir.OpJump, Imm: in.Imm}
 	switch in.Op {
@@ -306,7 +306,7 @@ func (f folder) jump(in ir.Instr) (to bool, taken ir.Instr, ok bool) {
 			return (v == int(in.B)) == (in.Op == ir.OpJumpVariant), always, true
 		}
 	case ir.OpJump:
-		// To a test of what is known on this way only.
+		// The jump leads to a test whose result is known only on this path.
 		test := f.k.u.code[f.k.u.finalTarget(int(in.Imm))]
 		if test == nop || test.Op != ir.OpJumpVariant && test.Op != ir.OpJumpNotVariant {
 			break
@@ -345,7 +345,7 @@ func (f folder) jump(in ir.Instr) (to bool, taken ir.Instr, ok bool) {
 	return false, in, false
 }
 
-// test makes one instruction of a comparison and the jump by its result.
+// test replaces a comparison and the jump that depends on it with one instruction.
 func (f folder) test(in ir.Instr) (to bool, taken ir.Instr, ok bool) {
 	x, ok := f.k.findFact(int(in.A), f.holds, func(x ir.Instr) bool {
 		switch x.Op {
@@ -379,7 +379,7 @@ func (f folder) test(in ir.Instr) (to bool, taken ir.Instr, ok bool) {
 		out.Op = ir.OpJumpNeInt
 	case x.Op == ir.OpLtInt && when:
 		out.Op = ir.OpJumpLtInt
-	case x.Op == ir.OpLtInt: // !(a < b) is b <= a
+	case x.Op == ir.OpLtInt: // !(a < b) means b <= a
 		out.Op, out.A, out.B = ir.OpJumpLeInt, x.C, x.B
 	case x.Op == ir.OpLeInt && when:
 		out.Op = ir.OpJumpLeInt
@@ -400,7 +400,7 @@ func (f folder) test(in ir.Instr) (to bool, taken ir.Instr, ok bool) {
 var jumpK = map[ir.Op]ir.Op{ir.OpJumpEqInt: ir.OpJumpEqIntK, ir.OpJumpNeInt: ir.OpJumpNeIntK, ir.OpJumpLtInt: ir.OpJumpLtIntK,
 	ir.OpJumpLeInt: ir.OpJumpLeIntK}
 
-// jumpKMirrored is for a known left side: k < x is x > k.
+// jumpKMirrored maps jumps to their forms for a known left operand: k < x means x > k.
 var jumpKMirrored = map[ir.Op]ir.Op{ir.OpJumpEqInt: ir.OpJumpEqIntK, ir.OpJumpNeInt: ir.OpJumpNeIntK, ir.OpJumpLtInt: ir.OpJumpGtIntK,
 	ir.OpJumpLeInt: ir.OpJumpGeIntK}
 

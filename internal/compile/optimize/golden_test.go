@@ -11,8 +11,9 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// TestPasses shows the effect of each pass. In a golden, section main.conc is a program, passes
-// lists the passes, and before and after are the code of the program's own functions.
+// TestPasses compares the code before and after passes with golden archives. In an archive, section
+// main.conc is a program, section passes contains the passes, and sections before and after contain
+// the code of the program's own functions.
 func TestPasses(t *testing.T) {
 	shown := map[string]bool{}
 	golden.Run(t, filepath.Join("testdata", "*.txtar"), func(t *testing.T, a *golden.Archive) {
@@ -34,12 +35,12 @@ func TestPasses(t *testing.T) {
 	})
 	for _, p := range optimize.Passes {
 		if !shown[p.Name] {
-			t.Errorf("no archive shows pass %s", p.Name)
+			t.Errorf("no archive in testdata tests the pass %s", p.Name)
 		}
 	}
 }
 
-// TestParse reads choices of passes.
+// TestParse checks the sets of passes that Parse returns.
 func TestParse(t *testing.T) {
 	inline, err := optimize.Parse("inline")
 	if err != nil || inline == optimize.None {
@@ -50,12 +51,12 @@ func TestParse(t *testing.T) {
 		"inline,-inline": optimize.None, "none, inline": inline,
 	} {
 		if got, err := optimize.Parse(text); got != want || err != nil {
-			t.Errorf("%s: got %b %v, want %b", text, got, err, want)
+			t.Errorf("Parse(%q) = %b (error %v), want %b", text, got, err, want)
 		}
 	}
 	for _, text := range []string{"", "magic", "inline,", "inline,-magic"} {
 		if _, err := optimize.Parse(text); err == nil || !strings.Contains(err.Error(), "there is no pass") {
-			t.Errorf("%q: %v", text, err)
+			t.Errorf("Parse(%q): error %v", text, err)
 		}
 	}
 }

@@ -2,7 +2,7 @@ package optimize
 
 import "github.com/concerto-lang/concerto/ir"
 
-// graph returns the flow of the code as it stands.
+// graph returns the control-flow graph of the current code.
 func (u *unit) graph() *ir.Graph {
 	g := &u.s.graph
 	if u.flowing {
@@ -15,8 +15,8 @@ func (u *unit) graph() *ir.Graph {
 	return g
 }
 
-// preserveListens preserves the code of listens that control does not reach, since a function must
-// begin each of its listens.
+// preserveListens marks the code of unreachable listens as reachable, because a function must
+// contain the start of each of its listens.
 func (u *unit) preserveListens(g *ir.Graph) {
 	if len(u.f.Listens) == 0 {
 		return

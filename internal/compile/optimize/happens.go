@@ -2,11 +2,12 @@ package optimize
 
 import "github.com/concerto-lang/concerto/ir"
 
-// Whether an instruction does something at which a debugger may inspect a run: an effect, or the
-// call of a function that has one. Closures are inspected less often than they are inlined, and
-// there are few natives with effects: neither counts.
+// The functions in this file report whether an instruction does something at which a debugger may
+// inspect a run: it performs an effect, or it calls a function that performs one. Calls of closures
+// and of native functions with effects do not count. Closures are inlined more often than they are
+// inspected, and few native functions have effects.
 
-// happens reports this for an instruction.
+// happens reports whether an instruction performs an effect or calls a function that does.
 func (o *optimizer) happens(in ir.Instr) bool {
 	switch {
 	case in == nop || !has(in.Op, ir.Acts):
@@ -21,7 +22,7 @@ func (o *optimizer) happens(in ir.Instr) bool {
 	return true
 }
 
-// acts returns for each function whether something happens in it, before it was optimised.
+// acts returns for each function whether its code performs an effect before optimisation.
 func (o *optimizer) acts() []bool {
 	if o.acting != nil {
 		return o.acting
@@ -39,7 +40,7 @@ func (o *optimizer) acts() []bool {
 }
 
 func (o *optimizer) functionActs(f *ir.Function) bool {
-	for _, in := range f.Code { // a listen happens, so its handlers need no look
+	for _, in := range f.Code { // a listen is an effect, so its handlers need not be checked
 		if in.Op != ir.OpCallMethod && o.happens(in) {
 			return true
 		}
@@ -47,7 +48,8 @@ func (o *optimizer) functionActs(f *ir.Function) bool {
 	return false
 }
 
-// anyMethodActs reports this for methods that are looked up by name at run time.
+// anyMethodActs reports whether a method that is looked up by name at run time may perform an
+// effect.
 func (o *optimizer) anyMethodActs() bool {
 	for _, m := range o.p.Methods {
 		if o.acts()[m.Function] {

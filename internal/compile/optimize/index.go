@@ -6,12 +6,12 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// index maps instructions to numbers. It is a table with open addressing that
-// can be emptied without clearing its entries.
+// index maps instructions to numbers. It is a hash table with open addressing that can be emptied
+// without clearing its slots.
 type index struct {
 	slots []slot
 	shift int
-	round uint32 // slots of other rounds are free
+	round uint32 // number of the current use; slots with another number are free
 }
 
 type slot struct {
@@ -20,7 +20,7 @@ type slot struct {
 	n     int32
 }
 
-// reset empties the index and makes room for n instructions.
+// reset empties the index and allocates slots for n instructions.
 func (x *index) reset(n int) {
 	size := 1 << bits.Len(uint(2*n))
 	if size > cap(x.slots) {
@@ -34,7 +34,8 @@ func (x *index) reset(n int) {
 	}
 }
 
-// find returns the place of an instruction's number, and whether it had one.
+// find returns a pointer to the number of an instruction, and whether the index contained the
+// instruction before.
 func (x *index) find(in ir.Instr) (n *int32, known bool) {
 	s := x.slot(in)
 	known = s.round == x.round
@@ -44,7 +45,7 @@ func (x *index) find(in ir.Instr) (n *int32, known bool) {
 	return &s.n, known
 }
 
-// get returns the number of an instruction, -1 for none.
+// get returns the number of an instruction, or -1.
 func (x *index) get(in ir.Instr) int {
 	if s := x.slot(in); s.round == x.round {
 		return int(s.n)
@@ -52,7 +53,7 @@ func (x *index) get(in ir.Instr) int {
 	return -1
 }
 
-// slot is the place where an instruction is, or would be.
+// slot returns the slot of an instruction, or the slot in which it would be stored.
 func (x *index) slot(in ir.Instr) *slot {
 	key := uint64(in.Op) | uint64(in.A)<<8 | uint64(in.B)<<16 | uint64(in.C)<<24 | uint64(uint32(in.Imm))<<32
 	mask := len(x.slots) - 1

@@ -6,23 +6,23 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// Inlining. A call's window is the callee's frame: the callee's registers are in the caller's frame
-// from the link on. So the callee's code can replace the call, with each register number moved by
-// that of the window. A return becomes a move into the link and a jump to the end.
+// Inlining replaces a call with the code of the callee. The window of a call is the frame of the
+// callee: the callee's registers are the caller's registers from the link on. Therefore each
+// register number in the inlined code is increased by the number of the link. A return becomes a
+// move to the link and a jump to the end.
 //
-// Functions are processed callees first. A small function is inlined into its callers. A larger
-// one, such as the library's loops, is inlined only if a closure is passed to it that is known at
-// the call. Then the calls of that closure can be replaced too, and its captured values are read
-// where they were captured.
+// Callees are processed before their callers. A small function is inlined into all its callers. A
+// larger function, such as the library's loops, is inlined only if the call passes a known closure
+// to it. Then the calls of the closure can be inlined as well, and its captured values are read
+// from the registers from which they were captured.
 
 const (
-	smallCode   = 14  // instructions of a function that is inlined wherever it is called
-	closureCode = 80  // of a function that is given a known closure, and of the closure
-	mostCode    = 600 // of a function that others are inlined into
+	smallCode   = 14  // maximum number of instructions in a function that is inlined at every call
+	closureCode = 80  // maximum number of instructions in a function that receives a known closure, and in the closure
+	mostCode    = 600 // maximum number of instructions in a function after inlining
 )
 
-// inlineCalls replaces those calls of a function that can be replaced, calls of
-// known closures last.
+// inlineCalls inlines the calls in a function. Calls of known closures come last.
 func (u *unit) inlineCalls() {
 	u.inlineDirect()
 	for range 3 {
@@ -32,23 +32,23 @@ func (u *unit) inlineCalls() {
 	}
 }
 
-// site is a call to be replaced.
+// site is a call that is inlined.
 type site struct {
 	callee *ir.Function
 	number int
-	// shift moves those of the callee's registers that follow its parameters further up, past the
-	// captured values of closures.
+	// shift is the number by which the callee's registers after its parameters are moved up, to
+	// make room for the captured values of closures.
 	shift int
-	// captured is the first register of a closure's captured values.
+	// captured is the first register that contains the closure's captured values.
 	captured int
-	closures []knownClosure // that it is given
+	closures []knownClosure // known closures that the call passes
 }
 
-// inlineDirect replaces calls of functions. In a function that runs once, a call is worth it if it
-// is in a loop, or if its callee has a loop and a closure is passed to it.
+// inlineDirect inlines calls of functions. In a function that runs only once, it inlines a call in
+// a loop, and a call that passes a closure to a callee with a loop.
 func (u *unit) inlineDirect() {
 	calls := u.s.calls[:0]
-	far := false // a closure that is given to a call may have been made elsewhere
+	far := false // a closure that a call passes may be from another basic block
 	for pc := range u.code {
 		in := &u.code[pc]
 		switch in.Op {
@@ -89,12 +89,12 @@ func (u *unit) inlineDirect() {
 	}
 }
 
-// worthInlining reports whether a call can run often enough.
+// worthInlining reports whether the call at pc may run often enough for inlining.
 func (u *unit) worthInlining(pc int, c *callee) bool {
 	return u.often || c.applies != 0 && c.loops || u.inLoop(pc)
 }
 
-// directSite reports whether a call is worth replacing.
+// directSite returns the site of a call, and whether the call is inlined.
 func (u *unit) directSite(in ir.Instr, closure closureFinder) (site, bool) {
 	n := int(in.Imm)
 	c := u.o.callee(n)
@@ -108,35 +108,36 @@ func (u *unit) directSite(in ir.Instr, closure closureFinder) (site, bool) {
 		}
 		worth = true
 		s.moveRegisters(base, u.p.Functions[g].Captures, locals)
-		if n := u.p.Functions[g].Captures; n == 0 || base >= locals || base+n <= int(in.A) { // else the callee could set them
+		if n := u.p.Functions[g].Captures; n == 0 || base >= locals || base+n <= int(in.A) { // otherwise the callee could overwrite the captured values
 			s.closures = append(s.closures, knownClosure{register: int(in.A) + trailing(rest), function: g, base: base})
 		}
 	}
 	return s, worth
 }
 
-// moveRegisters moves the callee's registers, which would begin at locals, after the n captured
-// values from base on.
+// moveRegisters makes the callee's registers, which start at locals, follow the n captured values
+// from base on.
 func (s *site) moveRegisters(base, n, locals int) {
 	if n > 0 && base+n > locals {
 		s.shift = max(s.shift, base+n-locals)
 	}
 }
 
-// inlinable reports whether a closure's function may replace its calls.
+// inlinable reports whether calls of a closure with the function g may be inlined.
 func (u *unit) inlinable(g int) bool {
 	f := &u.p.Functions[g]
 	return u.o.ready[g] && len(f.Listens) == 0 && f.OnUnknown == "" && !f.Body && len(f.Code) <= closureCode
 }
 
-// room reports whether a callee's registers fit into the frame. A call that would need a larger
-// frame than the VM reserves is not inlined, unless the frame is that large already.
+// room reports whether the registers of a callee fit into the caller's frame. A call that would
+// make the frame larger than the VM reserves is not inlined, unless the frame already is that
+// large.
 func (u *unit) room(in ir.Instr, s site) bool {
 	need := int(in.A) + s.callee.Registers + s.shift
 	return need <= max(frameRoom, u.f.Registers) && need <= ir.MaxRegisters
 }
 
-// inlineClosures replaces the calls of closures that are known.
+// inlineClosures inlines the calls of known closures. It returns false if there are none.
 func (u *unit) inlineClosures() bool {
 	if !slices.ContainsFunc(u.code, func(in ir.Instr) bool { return in.Op == ir.OpCallClosure }) {
 		return false
@@ -166,14 +167,14 @@ func (u *unit) inlineClosures() bool {
 	} else {
 		u.eachWithClosures(visit)
 	}
-	u.closures = u.closures[:0] // their places change
+	u.closures = u.closures[:0] // the code has moved, so the recorded ranges are invalid
 	if len(sites) > 0 {
 		u.splice(sites)
 	}
 	return len(sites) > 0
 }
 
-// splice puts the callees' code in place of their calls.
+// splice replaces calls with the code of their callees.
 func (u *unit) splice(sites map[int]site) {
 	var regions []ir.Region
 	var inlined []ir.Inlined
@@ -207,7 +208,7 @@ func (u *unit) splice(sites map[int]site) {
 	u.changed = true
 }
 
-// moved returns the caller's register for one of the callee.
+// moved returns a function that maps the callee's registers to those of the caller.
 func (s site) moved(w int) func(r int) int {
 	params := len(s.callee.Params)
 	return func(r int) int {
@@ -218,7 +219,7 @@ func (s site) moved(w int) func(r int) int {
 	}
 }
 
-// body adds a callee's code. b.start then returns the new index of each of its
+// body adds the code of a callee. It sets b.start to the new index of each of the callee's
 // instructions, relative to the first.
 func (u *unit) body(call ir.Instr, s site, called place, b *buffer) *adopted {
 	f, w := s.callee, int(call.A)
@@ -271,9 +272,9 @@ func (u *unit) body(call ir.Instr, s site, called place, b *buffer) *adopted {
 	return a
 }
 
-// moveScalarArguments moves to scalar class the arguments of those scalar parameters that
-// the callee sets again. The argument may have come in a Full register, and
-// where paths meet a register must have one class.
+// moveScalarArguments moves arguments to scalar registers if the callee changes the scalar
+// parameter. The argument may be in a Full register, and a register must have one class where paths
+// meet.
 func (u *unit) moveScalarArguments(f *ir.Function, w int, b *buffer, at place) {
 	for p, c := range f.Params {
 		if c != ir.Full && slices.ContainsFunc(f.Code, func(in ir.Instr) bool { return ir.ShapeOf(in).Writes != ir.Unset && int(in.A) == 1+p }) {
@@ -283,7 +284,7 @@ func (u *unit) moveScalarArguments(f *ir.Function, w int, b *buffer, at place) {
 	}
 }
 
-// result is a return as a move into the link.
+// result converts a return to a move into the link.
 func result(in ir.Instr, w int, moved func(int) int) ir.Instr {
 	out := ir.Instr{A: uint8(w), B: uint8(moved(int(in.A)))}
 	switch in.Op {

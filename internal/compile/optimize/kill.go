@@ -6,8 +6,8 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// The end of a fact: a change of a register that it concerns, or of the memory from which it was
-// read.
+// This file determines when facts become invalid: when a register changes that the fact refers to,
+// or the memory from which it was read.
 
 type bitset []uint64
 
@@ -19,7 +19,7 @@ func (b bitset) without(c bitset) {
 	}
 }
 
-// meet retains what is in both and reports whether that changed b.
+// meet retains the elements that are in both sets. It reports whether b has changed.
 func (b bitset) meet(c bitset) (changed bool) {
 	for i := range b {
 		if n := b[i] & c[i]; n != b[i] {
@@ -29,14 +29,14 @@ func (b bitset) meet(c bitset) (changed bool) {
 	return changed
 }
 
-// byRegister holds sets of facts by register.
+// byRegister contains sets of facts by register.
 type byRegister struct {
-	words int // of a set
-	// For a register, defs holds the facts whose result it holds, read these
-	// and the facts that read it, and above the sets of read for it and all
-	// later registers together.
+	words int // number of words in a set
+	// For each register, defs contains the facts whose result is in the register, and read these
+	// facts and the facts that read the register. above contains the union of read for this and all
+	// later registers.
 	defs, read, above []uint64
-	summed            bool // above has been filled in
+	summed            bool // above is filled in
 }
 
 func (b *byRegister) reset(words, registers int) {
@@ -47,13 +47,13 @@ func (b *byRegister) reset(words, registers int) {
 
 func (b *byRegister) part(sets []uint64, r int) bitset { return sets[r*b.words : (r+1)*b.words] }
 
-// dest are the facts whose register is r.
+// dest returns the facts whose result is in register r.
 func (b *byRegister) dest(r int) bitset { return b.part(b.defs, r) }
 
-// about are the facts whose register is r, or that read it.
+// about returns the facts whose result is in register r, and the facts that read it.
 func (b *byRegister) about(r int) bitset { return b.part(b.read, r) }
 
-// from are the facts about r or a later register.
+// from returns the facts about register r or a later register.
 func (b *byRegister) from(r int) bitset {
 	if !b.summed {
 		b.summed = true
@@ -65,10 +65,10 @@ func (b *byRegister) from(r int) bitset {
 	return b.part(b.above, r)
 }
 
-// byMemory holds the facts that a change of a kind of memory makes untrue.
+// byMemory contains the facts that become invalid when memory of a certain kind changes.
 type byMemory struct {
 	words int
-	sets  []uint64 // by kind
+	sets  []uint64 // set of each kind
 }
 
 func (b *byMemory) reset(words int) {
@@ -76,7 +76,7 @@ func (b *byMemory) reset(words int) {
 	zeroed(&b.sets, words*bits.Len8(uint8(ir.AnyMemory)))
 }
 
-// of are the facts of the first kind in m.
+// of returns the facts of the first kind of memory in m.
 func (b *byMemory) of(m ir.Memory) bitset {
 	n := bits.TrailingZeros8(uint8(m))
 	return b.sets[n*b.words : (n+1)*b.words]

@@ -2,14 +2,13 @@ package optimize
 
 import "github.com/concerto-lang/concerto/ir"
 
-// A listen's handlers use the registers of its function, and run any number of
-// times during the listen. The passes work on the function's own code only. The
-// registers that it shares with handlers stay where they are and always count
-// as live; after the listen nothing is known of their values.
+// The handlers of a listen use the registers of the enclosing function, and run any number of times
+// during the listen. The passes change only the function's own code. Registers that the function
+// shares with handlers are not renamed and always count as live. After the listen, no facts about
+// their values are valid.
 
-// shared returns the registers that must keep their place: the receiver of a
-// mutself function, which is given back however the function ends, and those
-// that handlers read or set.
+// shared returns the registers that must not be renamed: the receiver of a mutself function, which
+// is returned whenever the function ends, and the registers that handlers read or set.
 func (u *unit) shared() (s regs) {
 	if u.f.MutSelf {
 		s.add(1)
@@ -21,7 +20,7 @@ func (u *unit) shared() (s regs) {
 		if in.Op == ir.OpListenBegin {
 			var t regs
 			u.ofHandlers(int(in.Imm), &t)
-			t.dropFrom(int(in.A)) // those are the handlers' own
+			t.dropFrom(int(in.A)) // the registers from here on belong to the handlers
 			s.join(&t)
 		}
 	}
@@ -29,7 +28,7 @@ func (u *unit) shared() (s regs) {
 	return s
 }
 
-// ofHandlers adds the registers that a listen's handlers name.
+// ofHandlers adds the registers that the handlers of a listen use.
 func (u *unit) ofHandlers(n int, s *regs) {
 	for h := range u.f.Listens[n].Handlers {
 		for _, in := range u.f.Listens[n].Handlers[h].Code {

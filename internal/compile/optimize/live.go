@@ -2,9 +2,10 @@ package optimize
 
 import "github.com/concerto-lang/concerto/ir"
 
-// liveness contains the registers that are live at the end of each block, that is, which are read
-// again. Control may go to a region's target from any instruction of the region, so the registers
-// that are live at the target are live throughout the region.
+// liveness contains the registers that are live at the start and the end of each block. A live
+// register is read before it is set again. Control may go from any instruction of a region to the
+// region's target. Therefore the registers that are live at the target are live in the whole
+// region.
 type liveness struct {
 	u   *unit
 	out []regs
@@ -34,7 +35,8 @@ func (u *unit) liveness() *liveness {
 					in.join(&around)
 				}
 			}
-			// Later code has been processed already, if it leads here.
+			// Later blocks have been processed, so only a block at the head of a loop requires
+			// another iteration.
 			changed = changed || b.Head && in != l.in[i]
 			l.in[i] = in
 		}
@@ -42,7 +44,7 @@ func (u *unit) liveness() *liveness {
 	return l
 }
 
-// around are the registers that live all through a block.
+// around returns the registers that are live in the whole block.
 func (l *liveness) around(b *ir.Run) regs {
 	var s regs
 	for _, c := range l.u.s.graph.Around(b) {
@@ -54,8 +56,8 @@ func (l *liveness) around(b *ir.Run) regs {
 	return s
 }
 
-// before changes the registers that are live after an instruction into those that are live before
-// it. A deleted instruction changes nothing, being a jump.
+// before replaces the registers that are live after an instruction with those that are live before
+// it. A deleted instruction is a jump and changes nothing.
 func (l *liveness) before(i ir.Instr, s *regs) {
 	shape := &ir.Shapes[i.Op]
 	if shape.Writes != ir.Unset {
@@ -80,9 +82,9 @@ func (l *liveness) before(i ir.Instr, s *regs) {
 	}
 }
 
-// backwards visits the instructions of a block from the last to the first, each with the registers
-// that are live after it. visit may delete the instruction. backwards returns the registers that
-// are then live before the block.
+// backwards visits the instructions of a block from the last to the first. after contains the
+// registers that are live after the instruction. visit may delete the instruction. backwards
+// returns the registers that are then live before the block.
 func (l *liveness) backwards(b *ir.Run, i int, visit func(pc int, after *regs)) regs {
 	s := l.out[i]
 	around := l.around(b)
@@ -95,8 +97,7 @@ func (l *liveness) backwards(b *ir.Run, i int, visit func(pc int, after *regs)) 
 	return s
 }
 
-// lead recomputes the registers that are live at the end of a block, after the blocks after it have
-// changed.
+// lead computes the registers that are live at the end of a block from the blocks that follow it.
 func (l *liveness) lead(b *ir.Run, i int) {
 	l.out[i] = regs{}
 	for _, s := range b.Succs() {

@@ -6,27 +6,28 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// The registers of variables (ir.Local) while their function changes. Codegen assigns each variable
-// a register of its own; passes move values. So each instruction that assigns a value to a variable
-// records it (place.defs), passes carry that along like its place in the source, and at the end a
-// dataflow analysis computes which register contains which variable where. Unknown positions are
-// left out.
+// This file updates the registers of variables (ir.Local) when the code of a function changes.
+// Codegen assigns one register to each variable, but passes move values to other registers.
+// Therefore each instruction that sets a variable records the variable (place.defs). The passes
+// preserve this information as they preserve the source position. At the end, a dataflow analysis
+// computes the register of each variable at each instruction. Positions at which the register is
+// unknown are omitted.
 
-// variable is one of those of a function, or of a call that is inlined in it.
+// variable is a variable of the function or of an inlined call.
 type variable struct {
 	name     string
-	slot     int // as in ir.Local
-	from, to int // its scope
-	param    int // the register in which it comes into the function; 0 for none
-	within   int // the inlined call whose it is, by its number; 0: the function's own
+	slot     int // slot in the spill block, as in ir.Local
+	from, to int // scope of the variable
+	param    int // register of the parameter at the start of the function; 0 if the variable is no parameter
+	within   int // number of the inlined call that contains the variable; 0 for the function itself
 }
 
-// naming is what is known of a function's variables.
+// naming contains the information about the variables of a function.
 type naming struct {
 	vars  []variable
-	sets  [][]int32 // of variables; place.defs and place.lost are their numbers, 0 is the empty one
-	calls []int     // the number of each of unit.inlined; nil while there are none
-	made  int       // the last number of a call
+	sets  [][]int32 // sets of variables; place.defs and place.lost are indices of this list, and index 0 is the empty set
+	calls []int     // number of each call in unit.inlined; nil while there are none
+	made  int       // number of the last inlined call
 }
 
 func (n *naming) set(vars ...int32) int32 {
@@ -44,7 +45,7 @@ func (n *naming) of(set int32) []int32 {
 	return n.sets[set]
 }
 
-// both is the set of all that are in either.
+// both returns the index of the union of two sets.
 func (n *naming) both(a, b int32) int32 {
 	switch {
 	case a == 0 || a == b:
@@ -55,14 +56,14 @@ func (n *naming) both(a, b int32) int32 {
 	return n.set(append(slices.Clone(n.of(a)), n.of(b)...)...)
 }
 
-// here returns the place without the information about variables.
+// here returns the place without its information about variables.
 func (p place) here() place { return place{line: p.line, column: p.column} }
 
-// name takes the locals that codegen has given a function: its instructions say of which
-// variables they set the register.
+// name reads the variables that codegen has recorded for the function, and records which
+// instructions set them.
 func (u *unit) name() {
 	params := len(u.f.Params)
-	for range u.inlined { // of a function that has been through the passes before
+	for range u.inlined { // calls that were inlined before these passes
 		u.names.made++
 		u.names.calls = append(u.names.calls, u.names.made)
 	}
@@ -81,8 +82,8 @@ func (u *unit) name() {
 	}
 }
 
-// named are the places and the variables of a function that is inlined: after its own passes, as
-// they have left them.
+// named returns the places and the variables of a function that is inlined, as the function's own
+// passes have left them.
 func (u *unit) named(f *ir.Function, n int) ([]place, *naming) {
 	if k := u.o.savedNames[n]; k != nil {
 		return k.places, &k.names
@@ -96,29 +97,29 @@ func (u *unit) named(f *ir.Function, n int) ([]place, *naming) {
 	return places, &callee.names
 }
 
-// savedNaming is retained for a function that may be inlined later.
+// savedNaming is the information about the variables of a function that may be inlined later.
 type savedNaming struct {
 	places []place
 	names  naming
 }
 
-// saveNames retains a small function's information about variables for the functions into which it
-// is inlined.
+// saveNames stores the information about the variables of a small function, because the function
+// may be inlined.
 func (u *unit) saveNames() {
 	if len(u.names.vars) > 0 && len(u.code) <= closureCode {
 		u.o.savedNames[u.n] = &savedNaming{slices.Clone(u.places), u.names}
 	}
 }
 
-// adopted are the variables of an inlined function while its code is added.
+// adopted is the state of adding the variables of an inlined function.
 type adopted struct {
 	callee *naming
-	vars   int         // what their numbers are more
-	calls  map[int]int // the numbers of calls inlined in it
+	vars   int         // number that is added to the callee's indices of variables
+	calls  map[int]int // new numbers of the calls that are inlined in the callee
 	sets   map[int32]int32
 }
 
-// adopt takes a callee's variables. Their scopes are set by scopes.
+// adopt adds the variables of a callee. scopes sets their scopes later.
 func (u *unit) adopt(callee *naming) *adopted {
 	a := &adopted{callee: callee, vars: len(u.names.vars), calls: map[int]int{}, sets: map[int32]int32{}}
 	u.names.made++
@@ -134,7 +135,7 @@ func (u *unit) adopt(callee *naming) *adopted {
 	return a
 }
 
-// scopes sets where the variables live in the new code, whose instructions begin at from.
+// scopes sets the scopes of the variables in the new code. The callee's instructions start at from.
 func (a *adopted) scopes(u *unit, from int, start []int32) {
 	for i, v := range a.callee.vars {
 		x := &u.names.vars[a.vars+i]
@@ -142,7 +143,7 @@ func (a *adopted) scopes(u *unit, from int, start []int32) {
 	}
 }
 
-// call is the number of a call that is inlined in the callee.
+// call returns the new number of call i, which is inlined in the callee.
 func (a *adopted) call(i int) int {
 	if i < len(a.callee.calls) {
 		return a.calls[a.callee.calls[i]]
@@ -150,7 +151,7 @@ func (a *adopted) call(i int) int {
 	return a.calls[0]
 }
 
-// place returns a place of the callee in the caller.
+// place converts a place of the callee to a place of the caller.
 func (a *adopted) place(u *unit, p place) place {
 	p.defs, p.lost = a.set(u, p.defs), a.set(u, p.lost)
 	return p
@@ -170,8 +171,8 @@ func (a *adopted) set(u *unit, n int32) int32 {
 	return a.sets[n]
 }
 
-// takeArguments records that the instructions directly before a call that have set its arguments
-// set the callee's parameters.
+// takeArguments records that the instructions directly before a call, which set its arguments, set
+// the callee's parameters.
 func (u *unit) takeArguments(w int, a *adopted, b *buffer) {
 	for i, v := range a.callee.vars {
 		if v.param == 0 {
@@ -193,14 +194,14 @@ func (u *unit) takeArguments(w int, a *adopted, b *buffer) {
 	}
 }
 
-// leads reports whether control may reach an instruction of the new code in another way than from
-// the preceding one, as far as that can be determined, or leave it.
+// leads reports whether control may enter the new code at an instruction other than from the
+// previous one, or leave it there. It considers only what the code determines.
 func (b *buffer) leads(at int) bool {
 	in := b.code[at]
 	return in != nop && (ir.Shapes[in.Op].Target || ir.Shapes[in.Op].Ends)
 }
 
-// moveScopes adapts the scopes of the first count variables to new code.
+// moveScopes converts the scopes of the first count variables to new code.
 func (n *naming) moveScopes(count int, moved []int32) {
 	for i := range n.vars[:count] {
 		v := &n.vars[i]
@@ -208,8 +209,8 @@ func (n *naming) moveScopes(count int, moved []int32) {
 	}
 }
 
-// isReadable reports whether a debugger may read a variable that an instruction sets: within its
-// scope something happens.
+// isReadable reports whether a debugger may read a variable that the instruction at pc sets,
+// because an effect may occur within the variable's scope.
 func (u *unit) isReadable(pc int) bool {
 	if u.places[pc].defs == 0 || makesFunction(u.code[pc].Op) {
 		return false
@@ -227,22 +228,23 @@ func (u *unit) isReadable(pc int) bool {
 
 func makesFunction(op ir.Op) bool { return op == ir.OpNewClosure || op == ir.OpLoadFunction }
 
-// dropSetter notes that an instruction that is removed would have set a variable.
+// dropSetter records that an instruction which set a variable is removed.
 func (u *unit) dropSetter(pc int) {
 	p := &u.places[pc]
 	if in := u.code[pc]; in.A == in.B && isMove(in.Op) {
-		return // it holds it already
+		return // the variable already has the value
 	}
 	p.lost, p.defs = u.names.both(p.lost, p.defs), 0
 }
 
-// transferLocals transfers a removed instruction's information about variables to its replacement.
+// transferLocals moves the information about variables from a removed instruction to its
+// replacement.
 func (u *unit) transferLocals(from, to int) {
 	u.places[to].defs = u.names.both(u.places[to].defs, u.places[from].defs)
 	u.places[from].defs = 0
 }
 
-// storeNames writes down where the variables are.
+// storeNames stores the computed locations of the variables in the function.
 func (u *unit) storeNames() {
 	u.f.Locals = nil
 	if len(u.names.vars) == 0 {
@@ -274,8 +276,7 @@ func (u *unit) storeNames() {
 	}
 }
 
-// removeShadowed takes out of where a variable is what lies in the scopes of later ones of the same
-// name.
+// removeShadowed removes from a variable's ranges the scopes of later variables with the same name.
 func (u *unit) removeShadowed(n int, all []ir.Local) []ir.Local {
 	v := &u.names.vars[n]
 	for _, o := range u.names.vars[n+1:] {

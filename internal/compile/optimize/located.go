@@ -6,16 +6,17 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// unknown is where a variable is of which that is not known, unseen of one before anything is.
+// unknown is the location of a variable whose register is not known. unseen is the location before
+// the analysis has reached the instruction.
 const (
 	unknown int16 = -1
 	unseen  int16 = -2
 )
 
-// whereabouts maps each variable to its register.
+// whereabouts contains the register of each variable.
 type whereabouts []int16
 
-// meet retains what is the same in both, and reports whether that changed w.
+// meet retains the locations that are equal in both. It reports whether w has changed.
 func (w whereabouts) meet(o whereabouts) (changed bool) {
 	for i := range w {
 		switch {
@@ -29,7 +30,7 @@ func (w whereabouts) meet(o whereabouts) (changed bool) {
 	return changed
 }
 
-// located finds for each variable where it is, by dataflow.
+// located computes the location of each variable at each instruction by a dataflow analysis.
 func (u *unit) located() [][]ir.Local {
 	g := u.graph()
 	in := make([]whereabouts, len(g.Runs))
@@ -80,7 +81,7 @@ func (u *unit) located() [][]ir.Local {
 	return out
 }
 
-// follow is what an instruction makes of the whereabouts.
+// follow updates the locations after an instruction.
 func (u *unit) follow(pc int, now whereabouts) {
 	p, in := u.places[pc], u.code[pc]
 	for _, n := range u.names.of(p.lost) {
@@ -104,7 +105,7 @@ func (u *unit) follow(pc int, now whereabouts) {
 	}
 }
 
-// addLocal adds an instruction to those at which a variable is in a register.
+// addLocal adds the instruction at pc to the ranges in which variable n is in register r.
 func (u *unit) addLocal(out *[]ir.Local, n, pc int, r int16) {
 	v := &u.names.vars[n]
 	if r <= 0 || pc < v.from || pc >= v.to {

@@ -2,15 +2,14 @@ package optimize
 
 import "github.com/concerto-lang/concerto/ir"
 
-// match gathers the tests of a match's arms at its head. Tests of the same
-// register, each of which leads to the next when it fails, become JumpEqIntK,
-// JumpVariant or JumpEqualK instructions in a row, each to its arm, and a jump
-// for the rest. The machine executes them as one table, so that the last arm
-// costs no more than the first. The old tests stay where control still reaches
-// them after a guard has failed.
+// match moves the tests of a match's arms to its start. It handles tests of the same register, each
+// of which leads to the next test if it fails. They become a sequence of JumpEqIntK, JumpVariant or
+// JumpEqualK instructions that jump to the arms, and a jump for the other values. The machine
+// executes the sequence as one table, so that the last arm is as fast as the first. The old tests
+// are retained if a failing guard still leads to them.
 //
-// match runs last: by then decide and the other passes have turned nested
-// patterns into one row of tests for each part of the value.
+// match is the last pass, because the other passes first convert nested patterns to one sequence of
+// tests for each part of the value.
 func match(u *unit) {
 	runs := map[int][]int{}
 	within := map[int]bool{}
@@ -48,10 +47,10 @@ func match(u *unit) {
 	u.changed = true
 }
 
-// leastArms is from how many tests on a run pays.
+// leastArms is the minimum number of tests in a sequence.
 const leastArms = 3
 
-// armOf is the test that leads to an arm, for the one that leads past it.
+// armOf maps a test that jumps past an arm to the test that jumps to the arm.
 var armOf = map[ir.Op]ir.Op{ir.OpJumpNeIntK: ir.OpJumpEqIntK, ir.OpJumpNotVariant: ir.OpJumpVariant, ir.OpJumpNotEqualK: ir.OpJumpEqualK}
 
 func isArm(in ir.Instr) bool {
@@ -62,8 +61,8 @@ func isArm(in ir.Instr) bool {
 	return false
 }
 
-// arm returns the test at pc in the form that jumps to its arm, the place of the
-// arm, and the place where control goes when the test fails.
+// arm returns the test at pc in the form that jumps to its arm. then is the start of the arm, and
+// next is the instruction after a failing test.
 func (u *unit) arm(pc int) (test ir.Instr, then, next int) {
 	test = u.code[pc]
 	if op, ok := armOf[test.Op]; ok {
@@ -74,7 +73,7 @@ func (u *unit) arm(pc int) (test ir.Instr, then, next int) {
 	return test, int(test.Imm), u.after(pc)
 }
 
-// arms follows a chain of tests of one register from its first.
+// arms returns the tests of one register in the chain that starts at pc.
 func (u *unit) arms(pc int) (run []int) {
 	first, _, _ := u.arm(pc)
 	for from := pc; ; {
@@ -90,7 +89,7 @@ func (u *unit) arms(pc int) (run []int) {
 	}
 }
 
-// sameRegions reports whether two instructions are in the same regions.
+// sameRegions reports whether two instructions are in the same error regions.
 func (u *unit) sameRegions(a, b int) bool {
 	for _, r := range u.regions {
 		if (r.From <= a && a < r.To) != (r.From <= b && b < r.To) {

@@ -1,20 +1,18 @@
-// Package optimize rewrites a program's IR into equivalent IR that takes less time. It runs after
-// codegen and before the VM or the writing of the file; its output passes ir.Verify as its input
-// does, and prints the same way.
+// Package optimize rewrites the IR of a program into equivalent IR that takes less time. It runs
+// after codegen, before the VM runs the IR or the compiler stores it. Its output passes ir.Verify.
 //
-// A pass is a row of Passes: a name, a file of its own, a switch. Each pass alone results in a
-// correct program, with or without the others. The passes do not change what a program emits, the
-// errors that it raises with their places and traces, or what it copies or leaves uncopied.
+// A pass is a row of Passes. It has a name and can be switched on and off. Each set of passes
+// results in a correct program. The passes do not change the program's effects, its errors with
+// their positions and traces, or which containers it copies.
 //
-// Code that runs once gains nothing, and the passes take longer than all the rest of compiling. So
-// they work on hot functions only (calls.go): those that have a loop, or pass a closure to one that
-// has; those that are called in a loop or in a handler, can call themselves, or are used as values;
-// and what these call. In a hot function that does not itself run often, only linear passes change
-// the code after its last loop. The pass "hot" is this choice: without it the passes work on all
-// functions.
+// Optimizing code that runs once would take longer than it saves. Therefore the passes work only on
+// hot functions (calls.go). A function is hot if it contains a loop, passes a closure to a function
+// with a loop, is called in a loop or a handler, is recursive, or is used as a value. Functions
+// that a hot function calls are hot, too. In a hot function that does not run often itself, the
+// code after the last loop is changed only by passes that take linear time. The pass "hot" is this
+// restriction: without it the passes work on all functions.
 //
-// The handlers of a listen are not changed, and neither is a function of more than maxCode
-// instructions.
+// The handlers of a listen, and functions with more than maxCode instructions, are not changed.
 package optimize
 
 import (
@@ -28,7 +26,7 @@ import (
 // Pass is one optimisation.
 type Pass struct {
 	Name string
-	Doc  string // what it does, for --help and the manual
+	Doc  string // description for --help and the manual
 }
 
 // Passes are the optimizer's passes in the order in which they run.
@@ -64,23 +62,23 @@ const (
 	choosing
 )
 
-// Set is a choice of passes.
+// Set is a set of passes.
 type Set uint32
 
-// None and All are the smallest and the largest choice.
+// None is the empty set of passes. All contains all passes.
 const (
 	None Set = 0
 	All  Set = 1<<len(Passes) - 1
 )
 
-// Only is the pass with a number alone.
+// Only returns the set that contains only the pass with index n.
 func Only(n int) Set { return 1 << n }
 
 func (s Set) has(n int) bool { return s>>n&1 != 0 }
 
-// Parse reads a choice of passes: "all", "none", or names separated by commas.
-// A name that begins with "-" removes that pass; when it comes first, it is
-// removed from all passes.
+// Parse returns the set of passes that a text describes: "all", "none", or names separated by
+// commas. A name after a "-" removes the pass. If the text starts with a "-", the pass is removed
+// from the set of all passes.
 func Parse(text string) (Set, error) {
 	s := None
 	for i, name := range strings.Split(text, ",") {
@@ -118,28 +116,27 @@ func named(name string) (Set, error) {
 	return None, fmt.Errorf("there is no pass %q: give all, none, or some of %s", name, strings.Join(names, ", "))
 }
 
-// maxCode bounds the functions that are optimised, in instructions. The
-// analyses are linear in the usual case only, and a longer function is hardly
-// one hot loop.
+// maxCode is the maximum number of instructions in a function that is optimized. The analyses are
+// not linear in all cases, and a longer function is rarely one hot loop.
 const maxCode = 4000
 
-// optimizer is the work on one program.
+// optimizer is the state of optimizing one program.
 type optimizer struct {
 	p      *ir.Program
 	calls  *ir.Calls
 	on     Set
 	ints   map[int64]int32
 	floats map[uint64]int32
-	ready  []bool // functions whose code does not change any more
+	ready  []bool // functions whose code no longer changes
 
 	callees    []callee
-	savedNames map[int]*savedNaming // by function
-	acting     []bool               // by function; nil before it is asked (happens.go)
+	savedNames map[int]*savedNaming // by function index
+	acting     []bool               // by function index; nil until needed (happens.go)
 
 	scratch scratch
 }
 
-// Program rewrites the functions of p by the passes of a choice, callees first.
+// Program optimizes the functions of p with the given passes. Callees precede their callers.
 func Program(p *ir.Program, on Set) {
 	if on&^Only(choosing) == None {
 		return
@@ -159,7 +156,7 @@ func Program(p *ir.Program, on Set) {
 	}
 }
 
-// function rewrites one function.
+// function optimizes function n. often reports that it runs often.
 func (o *optimizer) function(n int, often bool) {
 	f := &o.p.Functions[n]
 	if len(f.Code) > maxCode {
@@ -171,16 +168,16 @@ func (o *optimizer) function(n int, often bool) {
 	u.store()
 }
 
-// shortCode bounds the length of a function without a loop that gets all passes
-// and more than one round: another function's loop may call it. For a longer
-// function without a loop they do not pay.
+// shortCode is the maximum number of instructions in a function without a loop to which all passes
+// are applied for several rounds. Such a function may be called in the loop of another function.
+// For longer functions the passes would take too much time.
 const shortCode = 60
 
-// loops reports whether an instruction leads back to the head of a loop.
+// loops reports whether an instruction jumps back to the head of a loop.
 func loops(in ir.Instr) bool { return ir.Shapes[in.Op].Back }
 
-// end returns the end of the code that can run again: the end of the function
-// when it runs often, else the end of its last loop.
+// end returns the end of the code that may run several times. It is the end of the function if the
+// function runs often, and otherwise the end of its last loop.
 func (u *unit) end() int {
 	if u.often {
 		return len(u.code)
@@ -193,8 +190,8 @@ func (u *unit) end() int {
 	return 0
 }
 
-// blocks counts the blocks up to end and the one after it, where the values that the last loop
-// leaves are read.
+// blocks returns the number of blocks up to end, plus the block after end, which reads the results
+// of the last loop.
 func (u *unit) blocks() int {
 	g := u.graph()
 	return min(g.Until(u.end())+1, len(g.Runs))
@@ -210,8 +207,8 @@ func (u *unit) inLoop(pc int) bool {
 	return false
 }
 
-// rounds bounds how often the passes are repeated: one pass makes work for
-// another.
+// rounds is the maximum number of times that the passes are repeated. A pass may create
+// opportunities for other passes.
 const rounds = 2
 
 func (u *unit) passes() {
@@ -220,7 +217,7 @@ func (u *unit) passes() {
 		u.inlineCalls()
 	}
 	if u.end() == 0 {
-		return // what it has been given stays with others
+		return // the unit only refers to memory that it shares with other functions
 	}
 	worth := len(u.code) <= shortCode || slices.ContainsFunc(u.code, loops)
 	for round := range rounds {
@@ -254,7 +251,7 @@ func (u *unit) passes() {
 	}
 }
 
-// byWebs runs the passes that work on whole values.
+// byWebs runs the passes that need webs.
 func (u *unit) byWebs(splitting, unboxing bool) {
 	unboxing = unboxing && u.mayUnbox()
 	splitting = splitting && u.f.Registers < frameRoom
@@ -270,7 +267,7 @@ func (u *unit) byWebs(splitting, unboxing bool) {
 	}
 }
 
-// sweep applies the passes that use facts to each instruction.
+// sweep runs the passes that need facts for each instruction.
 func (u *unit) sweep() {
 	k := u.facts(everything, u.end())
 	on := u.o.on

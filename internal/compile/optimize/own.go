@@ -2,13 +2,13 @@ package optimize
 
 import "github.com/concerto-lang/concerto/ir"
 
-// removeOwnSteps removes copy-on-write steps that would copy nothing. Before a container
-// is changed in place, Own makes sure that no other variable holds it, by a
-// copy when it is marked as shared; OwnElem and OwnField do that for a part of
-// it. They are not needed where the container is known to be unshared: an
-// earlier step has ensured that, or the container was made here, and since then
-// nothing has been marked and nothing else has been put in its place. Marking a
-// value that is no container is not needed either.
+// removeOwnSteps removes copy-on-write instructions that would copy nothing. Before a program
+// changes a container in place, Own ensures that no other variable holds it: it copies a container
+// that is marked as shared. OwnElem and OwnField do the same for a part of a container. The
+// instructions are unnecessary if the container is known to be unshared. This is the case if an
+// earlier instruction has ensured it or the container was created here, and no instruction since
+// then has marked a value or replaced the container. It is also unnecessary to mark a value that is
+// no container.
 func (k *facts) removeOwnSteps(pc int, holds bitset) {
 	in := k.u.code[pc]
 	switch in.Op {
@@ -29,7 +29,7 @@ func (k *facts) removeOwnSteps(pc int, holds bitset) {
 	}
 }
 
-// isScalar reports whether a register is known to hold no container.
+// isScalar reports whether a register is known to contain no container.
 func (k *facts) isScalar(r int, holds bitset) bool {
 	_, ok := k.findFact(r, holds, func(in ir.Instr) bool {
 		return has(in.Op, ir.Flat) || in.Op == ir.OpMove && int(in.B) != r && k.isFlat(int(in.B), holds)
@@ -37,7 +37,7 @@ func (k *facts) isScalar(r int, holds bitset) bool {
 	return ok
 }
 
-// isFlat is scalar for a register that was not set by a move.
+// isFlat reports the same as isScalar for a register that was not set by a move.
 func (k *facts) isFlat(r int, holds bitset) bool {
 	_, ok := k.findFact(r, holds, func(in ir.Instr) bool { return has(in.Op, ir.Flat) })
 	return ok

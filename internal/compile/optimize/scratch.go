@@ -2,8 +2,8 @@ package optimize
 
 import "github.com/concerto-lang/concerto/ir"
 
-// scratch is the memory of the analyses. It is reused from function to function
-// and, within a function, by successive analyses of the same kind.
+// scratch is memory for the analyses. It is reused for each function, and within a function by
+// consecutive analyses of the same kind.
 type scratch struct {
 	graph   ir.Graph
 	live    liveness
@@ -12,12 +12,12 @@ type scratch struct {
 	facts   facts
 	unbox   unboxer
 	rewrite rewriting
-	calls   []int32 // to be inlined
+	calls   []int32 // calls that will be inlined
 	callee  []place
-	targets []int32 // by instruction: how many jumps lead there
+	targets []int32 // number of jumps to each instruction
 }
 
-// room returns n elements in the memory of *s, whatever they hold.
+// room returns a slice of n elements in the memory *s. The elements have arbitrary values.
 func room[T any](s *[]T, n int) []T {
 	if cap(*s) < n {
 		*s = make([]T, n, n+n/2)
@@ -26,7 +26,7 @@ func room[T any](s *[]T, n int) []T {
 	return *s
 }
 
-// zeroed is room, with nothing in it.
+// zeroed returns a slice of n zero elements in the memory *s.
 func zeroed[T any](s *[]T, n int) []T {
 	out := room(s, n)
 	clear(out)

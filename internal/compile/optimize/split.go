@@ -2,14 +2,14 @@ package optimize
 
 import "slices"
 
-// frameRoom is how many registers a function may have before the machine must
-// make room for them at each call.
+// frameRoom is the maximum number of registers of a function for which the machine need not
+// allocate memory at each call.
 const frameRoom = 64
 
-// split assigns each value a register of its own, while there are free ones, so
-// that the register still holds the value when it is needed again. Temporaries
-// of loops come first. A value that lives across a call stays where it is,
-// below the call's window; so does a variable at which somebody may look across one.
+// split assigns a separate register to each value while registers are free. The register then still
+// contains the value when it is needed again. Temporaries in loops come first. A value that is live
+// across a call keeps its register, which is below the call's window. A variable that a debugger
+// may read across a call stays there as well.
 func split(u *unit, w *webs) {
 	used := [256]bool{}
 	deepest := int32(-1)
@@ -42,7 +42,7 @@ func split(u *unit, w *webs) {
 	}
 }
 
-// rename moves a web to another register.
+// rename moves a web to register to.
 func (u *unit) rename(x *web, to int) {
 	for _, pc := range x.defs {
 		u.code[pc].A = uint8(to)

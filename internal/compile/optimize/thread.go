@@ -2,9 +2,9 @@ package optimize
 
 import "github.com/concerto-lang/concerto/ir"
 
-// thread shortens jumps. A jump to another jump goes to that one's target; a
-// jump to a return becomes the return; a test that jumps over a jump becomes
-// the opposite test; a jump to the next instruction is removed.
+// thread shortens jumps. A jump to another jump goes to the target of the latter. A jump to a
+// return becomes the return. A conditional jump over a jump becomes the opposite conditional jump.
+// A jump to the next instruction is removed.
 func thread(u *unit) {
 	u.countTargets()
 	for pc, in := range u.code {
@@ -32,8 +32,7 @@ func thread(u *unit) {
 	}
 }
 
-// countTargets counts, for each instruction, the ways by which control can come
-// to it other than from the instruction before.
+// countTargets counts the jumps and regions that lead to each instruction.
 func (u *unit) countTargets() {
 	n := zeroed(&u.s.targets, len(u.code)+1)
 	for pc := range u.code {
@@ -46,7 +45,8 @@ func (u *unit) countTargets() {
 	}
 }
 
-// onlyFrom reports whether control comes to an instruction by the one before alone.
+// onlyFrom reports whether the instruction at pc is reached only from the preceding instruction,
+// before.
 func (u *unit) onlyFrom(before, pc int) bool {
 	for ; pc > before; pc-- {
 		if u.s.targets[pc] > 0 {
@@ -56,7 +56,7 @@ func (u *unit) onlyFrom(before, pc int) bool {
 	return true
 }
 
-// redirect replaces a jump, and updates the counts of targets.
+// redirect replaces a jump, and updates the numbers of jumps to each instruction.
 func (u *unit) redirect(pc int, in ir.Instr) {
 	u.s.targets[u.code[pc].Imm]--
 	if in != nop && ir.ShapeOf(in).Target {
@@ -65,7 +65,7 @@ func (u *unit) redirect(pc int, in ir.Instr) {
 	u.set(pc, in)
 }
 
-// finalTarget follows the jumps that begin at an instruction.
+// finalTarget follows a chain of jumps from pc, and returns the first instruction that is no jump.
 func (u *unit) finalTarget(pc int) int {
 	for {
 		for pc < len(u.code)-1 && u.code[pc] == nop {
@@ -78,15 +78,15 @@ func (u *unit) finalTarget(pc int) int {
 	}
 }
 
-// after is the next instruction that has not been deleted.
+// after returns the index of the next instruction that is not deleted.
 func (u *unit) after(pc int) int {
 	for pc++; pc < len(u.code) && u.code[pc] == nop; pc++ {
 	}
 	return pc
 }
 
-// opposites returns for each test the one that jumps exactly when it does not.
-// OpMove, the zero value, is no test.
+// opposites maps each conditional jump to the one that jumps in the opposite case. OpMove, the zero
+// value, means that an operation is no conditional jump.
 var opposites = func() (of [256]ir.Op) {
 	for a, b := range map[ir.Op]ir.Op{
 		ir.OpJumpIf: ir.OpJumpIfNot, ir.OpJumpEqInt: ir.OpJumpNeInt, ir.OpJumpEqIntK: ir.OpJumpNeIntK, ir.OpJumpLtIntK: ir.OpJumpGeIntK,
@@ -98,10 +98,10 @@ var opposites = func() (of [256]ir.Op) {
 	return of
 }()
 
-// opposite is the test that jumps when in does not.
+// opposite returns the conditional jump that jumps if in does not.
 func opposite(in ir.Instr) (ir.Instr, bool) {
 	switch in.Op {
-	case ir.OpJumpLtInt: // !(a < b) is b <= a
+	case ir.OpJumpLtInt: // !(a < b) means b <= a
 		in.Op, in.A, in.B = ir.OpJumpLeInt, in.B, in.A
 		return in, true
 	case ir.OpJumpLeInt:

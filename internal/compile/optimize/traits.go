@@ -2,9 +2,11 @@ package optimize
 
 import "github.com/concerto-lang/concerto/ir"
 
-// Properties of operations that the passes read from the rows of the instruction set.
+// This file contains properties of operations that the passes read from the table of the
+// instruction set.
 
-// traits are those of the operations, by number, so that no index needs a check.
+// traits contains the traits of the operations. It has 256 elements, so that indexing needs no
+// bounds check.
 var traits = func() (all [256]ir.Traits) {
 	for op := range ir.Table {
 		all[op] = ir.Table[op].Traits
@@ -14,7 +16,7 @@ var traits = func() (all [256]ir.Traits) {
 
 func has(op ir.Op, t ir.Traits) bool { return traits[op].Has(t) }
 
-// changes is the memory that each operation may change.
+// changes contains the memory that each operation may change.
 var changes = func() (all [256]ir.Memory) {
 	for op := range ir.Table {
 		all[op] = ir.Table[op].Traits.Changes()
@@ -22,7 +24,7 @@ var changes = func() (all [256]ir.Memory) {
 	return all
 }()
 
-// rows are the operations whose rows a condition holds for.
+// rows returns the set of operations for which holds returns true.
 func rows(holds func(t ir.Traits, s *ir.Shape) bool) (set [256]bool) {
 	for op := range ir.Table {
 		set[op] = holds(ir.Table[op].Traits, &ir.Shapes[op])

@@ -6,13 +6,13 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// unbox finds values in Full registers that are always numbers, and stores them as plain scalars:
-// boxes become moves, and elements are read and stored by the typed operations. There are two ways
-// to know that a value is an Int. It has just been boxed or is a constant; or it is read as an Int,
-// which the checker guarantees, before a jump could have distinguished it from another value. A
-// value that has only such reads may be plain whatever it is.
+// unbox finds values in Full registers that are always numbers, and stores them as scalars. Boxing
+// instructions become moves, and typed operations read and store elements. There are two ways to
+// know that a value is an Int. Either it is a constant or has just been boxed, or it is read as an
+// Int, which the checker guarantees, before a jump could distinguish it from another value. If all
+// uses of a value read it as an Int, it may be a scalar in any case.
 //
-// A change for one class does not affect the webs of the others.
+// The change for one class does not affect the webs of other classes.
 func unbox(u *unit, w *webs) {
 	for _, c := range [...]ir.Class{ir.Int, ir.Float, ir.Bool} {
 		b := &u.s.unbox
@@ -24,8 +24,8 @@ func unbox(u *unit, w *webs) {
 	}
 }
 
-// hasClass reports whether the class occurs in the function at all. Most classes do
-// not.
+// hasClass reports whether the function contains operations of the class. Most classes do not
+// occur.
 func (b *unboxer) hasClass() bool {
 	for _, in := range b.u.code[:len(b.w.def)] {
 		if in == nop {
@@ -43,14 +43,14 @@ func (b *unboxer) hasClass() bool {
 	return false
 }
 
-// boxes reports whether an instruction puts a number into a Full register that
-// could hold it plain.
+// boxes reports whether an instruction puts a number into a Full register that could contain a
+// scalar instead.
 func boxes(in ir.Instr) bool {
 	return in.Op == ir.OpBoxInt || in.Op == ir.OpBoxFloat || in.Op == ir.OpBoxBool || in.Op == ir.OpArrayGet
 }
 
-// mayUnbox searches for a number whose first nearby reader could read it plain. It avoids finding
-// the webs, which is expensive, for the many functions that have none.
+// mayUnbox searches for a number whose first use could read a scalar. The search avoids finding the
+// webs, which takes long, in the many functions without such a number.
 func (u *unit) mayUnbox() bool {
 	some, plain := false, false
 	for pc, in := range u.code[:u.graph().Runs[u.blocks()-1].To] {
@@ -82,7 +82,7 @@ func (u *unit) plainSoon(pc int) bool {
 			}
 		}
 		if set, _, lost := u.sets(in); set == r || lost <= r {
-			return false // it is never read
+			return false // the value is never read
 		}
 		if s.Target || s.Ends {
 			break
@@ -95,19 +95,19 @@ type unboxer struct {
 	u     *unit
 	w     *webs
 	class ir.Class
-	// in has for each web whether it may become plain, known whether all its values are of the
-	// class.
+	// in contains for each web whether it may become a scalar. ofClassOnly contains whether all
+	// values of the web are known to have the class.
 	in, ofClassOnly []bool
-	some            []int32 // the webs that may
-	holders         []int32 // of the value that readSoon follows
+	some            []int32 // webs that may become scalars
+	holders         []int32 // registers that contain the value which readSoon follows
 }
 
-// byClass is an operation for each class.
+// byClass contains one operation for each class.
 type byClass [ir.Full + 1]ir.Op
 
 var boxOf = byClass{ir.Int: ir.OpBoxInt, ir.Float: ir.OpBoxFloat, ir.Bool: ir.OpBoxBool}
 
-// typed are the operations on elements, by class.
+// typed contains the operations on elements by class.
 var (
 	typedGet  = byClass{ir.Int: ir.OpArrayGetInt, ir.Float: ir.OpArrayGetFloat, ir.Bool: ir.OpArrayGetBool}
 	typedSet  = byClass{ir.Int: ir.OpArraySetInt, ir.Float: ir.OpArraySetFloat, ir.Bool: ir.OpArraySetBool}
@@ -115,7 +115,8 @@ var (
 	typedRead = byClass{ir.Int: ir.OpFieldInt, ir.Float: ir.OpFieldFloat, ir.Bool: ir.OpFieldBool}
 )
 
-// candidates marks the webs all of whose settings and readers have a plain form.
+// candidates marks the webs for which all instructions that set or read them have a scalar form. It
+// returns false if there are none.
 func (b *unboxer) candidates() bool {
 	zeroed(&b.in, len(b.w.all))
 	zeroed(&b.ofClassOnly, len(b.w.all))
@@ -143,10 +144,10 @@ func (b *unboxer) plain(x *web) bool {
 	return true
 }
 
-// source is the web that an operand reads, -1 for none.
+// source returns the web that an operand reads, or -1.
 func (b *unboxer) source(pc int, field ir.Field) int32 { return b.w.of[operands*pc+int(field)] }
 
-// plainDef reports whether an instruction can set a plain register instead.
+// plainDef reports whether an instruction can set a scalar register instead.
 func (b *unboxer) plainDef(in ir.Instr) bool {
 	switch in.Op {
 	case ir.OpMove, ir.OpArrayGet, ir.OpField:
@@ -157,13 +158,13 @@ func (b *unboxer) plainDef(in ir.Instr) bool {
 	return in.Op == boxOf[b.class]
 }
 
-// constant reports whether a constant is of the class.
+// constant reports whether an instruction loads a constant of the class.
 func (b *unboxer) constant(in ir.Instr) bool {
 	k := b.u.p.Constants[in.Imm]
 	return b.class == ir.Int && k.Int != nil || b.class == ir.Float && k.Float != nil
 }
 
-// plainUse reports whether an operand can read a plain register instead.
+// plainUse reports whether an operand can read a scalar register instead.
 func (b *unboxer) plainUse(in ir.Instr, s use) bool {
 	if s.window {
 		return false
@@ -172,17 +173,17 @@ func (b *unboxer) plainUse(in ir.Instr, s use) bool {
 	case ir.OpShare:
 		return true
 	case ir.OpMove:
-		return true // settled with the web that it sets
+		return true // the web that the move sets decides
 	}
 	return s.class == b.class || isElement(in, s)
 }
 
-// isElement reports whether an operand is what is put into an array.
+// isElement reports whether an operand is a value that is stored in an array.
 func isElement(in ir.Instr, s use) bool {
 	return in.Op == ir.OpArrayPush && s.field == ir.B || in.Op == ir.OpArraySet && s.field == ir.C
 }
 
-// dropUnfit drops candidates until what is left fits together.
+// dropUnfit removes candidates until the remaining ones are consistent.
 func (b *unboxer) dropUnfit() {
 	for changed := true; changed; {
 		changed = false
@@ -195,7 +196,7 @@ func (b *unboxer) dropUnfit() {
 	}
 }
 
-// learn finds the webs whose values are all known to be of the class.
+// learn finds the webs whose values are all known to have the class.
 func (b *unboxer) learn() {
 	for _, n := range b.some {
 		b.ofClassOnly[n] = b.in[n]
@@ -216,7 +217,7 @@ func (b *unboxer) learn() {
 	}
 }
 
-// ofClass reports whether the result of an instruction is known to be of the class.
+// ofClass reports whether the result of an instruction is known to have the class.
 func (b *unboxer) ofClass(pc int, n int32) bool {
 	in := b.u.code[pc]
 	switch in.Op {
@@ -232,12 +233,11 @@ func (b *unboxer) ofClass(pc int, n int32) bool {
 	return b.readSoon(pc, n)
 }
 
-// soon bounds the distance, in instructions, over which readSoon searches for the reader of a
-// value: it does so for each value.
+// soon is the maximum number of instructions that readSoon examines for each value.
 const soon = 100
 
-// readSoon reports whether the value set at pc is read as the class, directly or
-// through moves, before control could go anywhere else.
+// readSoon reports whether the value that is set at pc is read as the class, directly or after
+// moves, before control may branch.
 func (b *unboxer) readSoon(pc int, n int32) bool {
 	u, g := b.u, b.u.graph()
 	end := min(g.Runs[g.At[pc]].To, pc+soon)
@@ -262,15 +262,15 @@ func (b *unboxer) readSoon(pc int, n int32) bool {
 		}
 		for k, h := range holders {
 			if b.w.def[at] == h && !(in.Op == ir.OpMove && k == len(holders)-1) {
-				return false // set again
+				return false // the value is overwritten
 			}
 		}
 	}
 	return false
 }
 
-// fits reports whether a web can become plain together with the others that do. A
-// web not known to be of the class may only be read as that class.
+// fits reports whether a web can become a scalar if the other candidates do. A web that is not
+// known to have the class may be read only as this class.
 func (b *unboxer) fits(x *web, proven bool) bool {
 	gains := false
 	for _, pc := range x.defs {
@@ -280,7 +280,7 @@ func (b *unboxer) fits(x *web, proven bool) bool {
 	for _, s := range x.uses {
 		in := b.u.code[s.pc]
 		switch {
-		case in.Op == ir.OpMove: // into a Full register it becomes a box
+		case in.Op == ir.OpMove: // a move to a Full register becomes a boxing instruction
 			if !proven && !b.in[b.w.def[s.pc]] {
 				return false
 			}
@@ -293,7 +293,7 @@ func (b *unboxer) fits(x *web, proven bool) bool {
 	return gains
 }
 
-// rewrite makes the webs plain.
+// rewrite converts the webs to scalars.
 func (b *unboxer) rewrite() {
 	u := b.u
 	for _, n := range b.some {

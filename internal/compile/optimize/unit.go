@@ -4,8 +4,8 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// unit is a function that is being optimised. Passes change code in place;
-// deleted instructions become nop until the code is packed.
+// unit is a function that is being optimized. The passes change its code in place. A deleted
+// instruction becomes nop until pack removes it.
 type unit struct {
 	o *optimizer
 	p *ir.Program
@@ -14,27 +14,27 @@ type unit struct {
 	s *scratch
 
 	code     []ir.Instr
-	places   []place // of each instruction
+	places   []place // place of each instruction
 	regions  []ir.Region
 	inlined  []ir.Inlined
 	closures []knownClosure
 	names    naming
-	fixed    regs  // registers that stay as they are (listen.go)
-	start    place // of the first instruction, before anything was changed
-	often    bool  // it runs again and again
-	changed  bool  // in this round
-	touched  bool  // at all
-	flowing  bool  // the graph is up to date
+	fixed    regs  // registers that must not be renamed (listen.go)
+	start    place // place of the first instruction in the original code
+	often    bool  // the function runs often
+	changed  bool  // the code changed in this round
+	touched  bool  // the code changed in any round
+	flowing  bool  // the control-flow graph is up to date
 }
 
-// place is the line and column of an instruction, and its information about variables (locals.go):
-// the variable whose register it sets, and the variables whose registers are unknown before it.
+// place is the source position of an instruction, with information about variables (locals.go): the
+// variables that the instruction sets, and the variables whose registers are unknown before it.
 type place struct {
 	line, column int32
 	defs, lost   int32
 }
 
-// nop marks a deleted instruction.
+// nop replaces a deleted instruction.
 var nop = ir.Nop
 
 func (u *unit) remove(pc int) { u.set(pc, nop) }
@@ -47,7 +47,7 @@ func (u *unit) set(pc int, in ir.Instr) {
 	}
 }
 
-// mayJump reports whether control may go elsewhere than to the next instruction.
+// mayJump reports whether another instruction than the next one may follow.
 func mayJump(in ir.Instr) bool {
 	return in != nop && (ir.Shapes[in.Op].Target || ir.Shapes[in.Op].Ends)
 }
@@ -61,7 +61,7 @@ func newUnit(o *optimizer, n int) *unit {
 	return u
 }
 
-// unfold returns the place of each instruction, in the memory of *room.
+// unfold returns the place of each instruction. It uses the memory *memory.
 func unfold(memory *[]place, b *ir.Block) []place {
 	out := room(memory, len(b.Code))
 	from, at := 0, place{}
@@ -79,7 +79,7 @@ func fill(out []place, at place) {
 	}
 }
 
-// store puts the code back into the program.
+// store writes the code back to the program.
 func (u *unit) store() {
 	if !u.touched {
 		return
@@ -106,13 +106,13 @@ func (u *unit) store() {
 	u.f.Positions = ps
 }
 
-// buffer is code under construction.
+// buffer contains new code.
 type buffer struct {
 	code   []ir.Instr
 	places []place
-	local  []bool  // the target counts in the new code
-	start  []int32 // of the callee's instructions, in the code that was inlined last
-	begin  int32   // where the replacement of the current instruction begins (ahead)
+	local  []bool  // the target is an index in the new code
+	start  []int32 // index of each of the callee's instructions in the code that was inlined last
+	begin  int32   // index where the replacement of the current instruction starts (ahead)
 }
 
 func (b *buffer) add(in ir.Instr, at place) {
@@ -121,20 +121,18 @@ func (b *buffer) add(in ir.Instr, at place) {
 	b.local = append(b.local, false)
 }
 
-// addLocal adds an instruction whose target, if it has one, is an index in the
-// new code.
+// addLocal adds an instruction. Its target, if any, is an index in the new code.
 func (b *buffer) addLocal(in ir.Instr, at place) {
 	b.add(in, at)
 	b.local[len(b.local)-1] = true
 }
 
-// ahead marks the code added so far for an instruction as coming before it. Control that reaches
-// the instruction from elsewhere runs the added code, but a region that begins with the instruction
-// does not contain it.
+// ahead marks the code that was added for the current instruction as preceding it. A jump to the
+// instruction runs this code, but a region that starts with the instruction does not contain it.
 func (b *buffer) ahead() { b.begin = int32(len(b.code)) }
 
-// rewriting is the memory of rewrite: one part holds the code in use, the other
-// the code that will replace it.
+// rewriting is memory for rewrite: one buffer contains the current code, and the other receives the
+// new code.
 type rewriting struct {
 	code, spare    []ir.Instr
 	places, spared []place
@@ -143,8 +141,8 @@ type rewriting struct {
 	starts         []int32
 }
 
-// rewrite creates new code: emit adds the code for instruction pc. moved contains the index where
-// that code begins, begins the index after the part that is ahead of the instruction.
+// rewrite creates new code. emit adds the code for the instruction at pc. moved contains the index
+// where this code starts. begins contains the index after the part that ahead has marked.
 func (u *unit) rewrite(emit func(pc int, in ir.Instr, b *buffer)) (moved, begins []int32) {
 	s := &u.s.rewrite
 	b := &buffer{code: s.spare[:0], places: s.spared[:0], local: s.local[:0], start: s.starts}
@@ -162,7 +160,7 @@ func (u *unit) rewrite(emit func(pc int, in ir.Instr, b *buffer)) (moved, begins
 			in.Imm = moved[in.Imm]
 		}
 	}
-	// The old buffer is reused for the next code.
+	// The memory of the old code is reused for the next new code.
 	s.spare, s.code = s.code, b.code
 	s.spared, s.places = s.places, b.places
 	s.local, s.starts = b.local, b.start
@@ -172,10 +170,10 @@ func (u *unit) rewrite(emit func(pc int, in ir.Instr, b *buffer)) (moved, begins
 	return moved, begins
 }
 
-// moveRanges adapts regions and inlined calls to new code and drops those that have become empty.
-// Code that is ahead of a region's first instruction stays outside the region. The region's end may
-// be within the loop from which the code was moved, and then the region's target does not know
-// registers set in the region. Of the variables the first vars are adapted.
+// moveRanges converts the regions and the inlined calls to new code, and removes those that have
+// become empty. Code that precedes the first instruction of a region stays outside the region. A
+// region may end in the loop from which the code was moved; at the target of the region, registers
+// that the region sets are then unknown. Only the first vars variables are converted.
 func (u *unit) moveRanges(vars int, moved, begins []int32) {
 	to := func(pc int) int { return int(moved[pc]) }
 	regions, inlined, calls := u.regions[:0], u.inlined[:0], u.names.calls[:0]
@@ -195,7 +193,7 @@ func (u *unit) moveRanges(vars int, moved, begins []int32) {
 	u.regions, u.inlined, u.names.calls = regions, inlined, calls
 }
 
-// pack removes the deleted instructions, and those that control does not reach.
+// pack removes deleted instructions and unreachable instructions.
 func (u *unit) pack() {
 	g := u.graph()
 	moved := room(&u.s.rewrite.moved, len(u.code)+1)

@@ -6,22 +6,23 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// A web is the life of one value in a register: the instructions that set it
-// and those that read what these set, joined where paths meet.
+// web is the life of a value in a register. It contains the instructions that set the register and
+// those that read it, joined where paths meet.
 type web struct {
 	reg int
-	// fixed means that the web must stay in its register: it is a parameter, a part of a window, a
-	// call's result, or an error that a region catches.
+	// fixed means that the web must not be renamed, because it is a parameter, a part of a window,
+	// the result of a call, or the error that a region catches.
 	fixed bool
-	// crosses means that the web lives across a call, so that it must stay below the call's window.
+	// crosses means that the web is live across a call. Its register must then be below the window
+	// of the call.
 	crosses bool
-	defs    []int32 // pcs
+	defs    []int32 // indices of the instructions that set the register
 	uses    []use
-	depth   int32 // of the loops around its deepest part
+	depth   int32 // depth of the innermost loop that contains the web
 }
 
-// use is an operand that reads a web. With window it is not an operand of the
-// instruction's text but a register in its window, which is read as class.
+// use is an operand that reads a web. If window is set, it is a register in the window of the
+// instruction, which reads it as class, and not a field of the instruction.
 type use struct {
 	pc     int32
 	field  ir.Field
@@ -29,9 +30,9 @@ type use struct {
 	window bool
 }
 
-// webs are the webs of a function's first blocks; registers that are live after these blocks are
-// fixed. def[pc] is the web that an instruction sets, of[operands*pc+field] the one that an operand
-// reads; -1 for none.
+// webs contains the webs in the first blocks of a function. Registers that are live after these
+// blocks are fixed. def[pc] is the web that an instruction sets. of[operands*pc+field] is the web
+// that an operand reads. Both are -1 if there is none.
 type webs struct {
 	u      *unit
 	blocks int
@@ -41,14 +42,14 @@ type webs struct {
 	depth  []int32
 
 	l      *liveness
-	parent []int32 // of nodes, by union-find
+	parent []int32 // parent of each node, for union-find
 	nodes  []node
-	// entry is the first arrival node of each block: the nodes of the registers
-	// that are live there are consecutive.
+	// entry contains the first node of each block for registers that are live at its start. The
+	// nodes of these registers are consecutive.
 	entry []int32
-	cur   []int32 // the node in each register, -1 for none
+	cur   []int32 // node in each register, or -1
 	reads []pending
-	after []regs // the registers that are live after the calls of a block, from its end
+	after []regs // registers that are live after each call of the block, from the last call to the first
 
 	number     []int32
 	defs       []int32
@@ -56,18 +57,18 @@ type webs struct {
 	defN, useN []int32
 }
 
-// operands is how many fields can name a register: A, B and C.
+// operands is the number of fields that can contain a register: A, B and C.
 const operands = 3
 
-// node is a setting of a register, or its arrival at a block.
+// node is an instruction that sets a register, or a register that is live at the start of a block.
 type node struct {
-	pc      int32 // -1 for an arrival
+	pc      int32 // index of the instruction, or -1 at the start of a block
 	reg     uint8
 	fixed   bool
 	crosses bool
 }
 
-// pending is a use whose web is not known yet.
+// pending is a use whose web is not yet known.
 type pending struct {
 	node int32
 	use  use
@@ -103,7 +104,7 @@ func (u *unit) webs() *webs {
 	return w
 }
 
-// each visits the registers of a set in order.
+// each calls visit for each register of the set, in order.
 func (s *regs) each(visit func(r int)) {
 	for w, x := range s {
 		for ; x != 0; x &= x - 1 {
@@ -112,11 +113,11 @@ func (s *regs) each(visit func(r int)) {
 	}
 }
 
-// lives reports whether a register is read in a block, or after it, with the value that it has at
-// the beginning.
+// lives reports whether the value that a register has at the start of a block is read in the block
+// or after it.
 func (w *webs) lives(block int32, r int) bool { return w.l.in[block].has(r) }
 
-// arrival is the node of a register that lives at the beginning of a block.
+// arrival returns the node of a register that is live at the start of a block.
 func (w *webs) arrival(block int32, r int) int32 {
 	return w.entry[block] + w.l.in[block].countBefore(r)
 }
@@ -141,7 +142,7 @@ func (w *webs) join(a, b int32) {
 	}
 }
 
-// block follows the registers through a block.
+// block processes the instructions of a block.
 func (w *webs) block(i int) {
 	u, b := w.u, &w.u.s.graph.Runs[i]
 	cur := w.cur
@@ -169,7 +170,7 @@ func (w *webs) block(i int) {
 		if lost < ir.Nowhere {
 			w.cross(lost)
 		}
-		if ir.ShapeOf(in).Modify { // stays in one web with what it was
+		if ir.ShapeOf(in).Modify { // the old and the new value are in the same web
 			n := w.node(node{pc: int32(pc), reg: uint8(r)})
 			if cur[r] >= 0 {
 				w.join(cur[r], n)
@@ -208,7 +209,7 @@ func (w *webs) set(b *ir.Run, pc, r int, n int32) {
 	w.caught(b, r, n)
 }
 
-// caught joins a value with what the targets of the regions around it see.
+// caught joins a value with the value at the targets of the regions that contain the block.
 func (w *webs) caught(b *ir.Run, r int, n int32) {
 	for _, c := range w.u.s.graph.Around(b) {
 		switch {
@@ -241,7 +242,8 @@ func (w *webs) afterCalls(b *ir.Run, i int) {
 	})
 }
 
-// cross takes note of the next call of the block, whose link is at lost.
+// cross records that the live registers cross the next call of the block. The call's link is
+// register lost.
 func (w *webs) cross(lost int) {
 	after := &w.after[len(w.after)-1]
 	w.after = w.after[:len(w.after)-1]
@@ -280,7 +282,7 @@ func (w *webs) read(pc int, in ir.Instr) {
 	}
 }
 
-// collect numbers the webs and lists what belongs to each.
+// collect numbers the webs, and lists the instructions and uses of each.
 func (w *webs) collect() {
 	w.count()
 	defs, uses := room(&w.defs, len(w.nodes)), room(&w.uses, len(w.reads))
@@ -317,8 +319,8 @@ func (w *webs) collect() {
 	}
 }
 
-// count numbers the webs, and counts what belongs to each. number[n] becomes
-// the web of node n.
+// count numbers the webs, and counts the instructions and uses of each. number[n] becomes the web
+// of node n.
 func (w *webs) count() {
 	number := room(&w.number, len(w.nodes))
 	for n := range number {
@@ -346,7 +348,7 @@ func (w *webs) count() {
 	}
 }
 
-// loopDepth counts the loops around each instruction.
+// loopDepth computes the number of loops that contain each instruction.
 func (w *webs) loopDepth() {
 	code := w.u.code
 	depth := zeroed(&w.depth, len(code)+1)
