@@ -4,7 +4,7 @@ import (
 	"github.com/concerto-lang/concerto/runtime/host"
 )
 
-// AddHost registers a host that was declared after the run began, and replaces another of the same
+// AddHost registers a host that was declared after the run began. It replaces a host with the same
 // name. No task of the program may be running.
 func (r *Runtime) AddHost(c host.Config) {
 	for i := range r.parties.Hosts {

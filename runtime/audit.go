@@ -5,7 +5,7 @@ import (
 	"github.com/concerto-lang/concerto/runtime/tool"
 )
 
-// auditor returns where the run's calls are recorded, or nil without a log.
+// auditor returns the auditor that records the tool calls of the run, or nil without an audit log.
 func (r *Runtime) auditor() tool.Auditor {
 	if r.audit == nil {
 		return nil
@@ -13,7 +13,7 @@ func (r *Runtime) auditor() tool.Auditor {
 	return recorder{r}
 }
 
-// recorder writes to the run's log and passes each record to the application.
+// recorder writes records to the audit log and passes each record to the application.
 type recorder struct{ r *Runtime }
 
 var _ tool.CallFinder = recorder{}

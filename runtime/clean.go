@@ -11,7 +11,7 @@ import (
 	"github.com/concerto-lang/concerto/runtime/world/logs"
 )
 
-// clean is the outermost layer. It removes the run's secrets from everything that leaves the
+// clean is the outermost layer. It removes the secrets of the run from everything that leaves the
 // program.
 type clean struct {
 	next    effect.Performer
@@ -22,7 +22,7 @@ type clean struct {
 // Perform performs r. It removes the secrets from emits that report an error, from errors, and from
 // the output of MCP servers.
 func (x *clean) Perform(ctx context.Context, r effect.Request) (effect.Result, error) {
-	if x.secrets.Empty() { // true for most programs; reading a secret adds it
+	if x.secrets.Empty() { // true for most programs; reading a secret adds it to the set
 		return x.next.Perform(ctx, r)
 	}
 	r, isReplaced := x.cleanRequest(r)
@@ -46,9 +46,9 @@ func (x *clean) Start(ctx context.Context, r effect.Request, done func(effect.Re
 	return s.Start(ctx, r, func(result effect.Result, err error) { done(x.cleanOutcome(result, err)) })
 }
 
-// cleanRequest returns r without secrets if it reports an error. kept is false if r must not be
-// performed: a cache in a file must not store a value that contains a secret, because the mark
-// would change the value.
+// cleanRequest removes the secrets from r if r reports an error. kept is false if r must not be
+// performed. That is the case for a value with a secret that would be stored in a cache in a file,
+// because removing the secret would change the value.
 func (x *clean) cleanRequest(r effect.Request) (clean effect.Request, kept bool) {
 	switch q := r.(type) {
 	case *effect.Emit:
@@ -77,7 +77,7 @@ func (x *clean) cleanRequest(r effect.Request) (clean effect.Request, kept bool)
 	return r, true
 }
 
-// isErrorReport reports whether the library emits an error.
+// isErrorReport reports whether an emit is an error report of the library.
 func isErrorReport(channel string, payload json.RawMessage) bool {
 	if strings.HasSuffix(channel, "error") || strings.HasSuffix(channel, ":invalid") {
 		return true
@@ -99,11 +99,11 @@ func (x *clean) cleanOutcome(result effect.Result, err error) (effect.Result, er
 // Secrets returns the run's known secrets.
 func (r *Runtime) Secrets() *secret.Set { return r.secrets }
 
-// Recorded returns what removes the secrets, and the patterns of the manifest, from recordings of
-// the run.
+// Recorded returns the set that removes the secrets of the run and the patterns of the manifest
+// from recordings.
 func (r *Runtime) Recorded() *secret.Record { return r.secrets.ForTapes(r.redact...) }
 
-// cleanError returns an error without secrets in its text and fields.
+// cleanError returns the error with the secrets removed from its text and fields.
 func cleanError(secrets *secret.Set, err error) error {
 	var e *effect.Error
 	if err == nil || err == effect.ErrWaits || !errors.As(err, &e) {

@@ -8,8 +8,8 @@ import (
 	"github.com/concerto-lang/concerto/runtime/host"
 )
 
-// contain wraps the performer of models, hosts, MCP servers or tools so that the program can catch
-// every failure. Without it an error that is not an *effect.Error ends the run.
+// contain wraps the performer of models, hosts, MCP servers or tools, so that the program can catch
+// every failure. Without the wrapper, an error that is not an *effect.Error ends the run.
 func contain(next effect.Performer) effect.Performer {
 	c := &container{next}
 	if s, ok := next.(effect.Starter); ok {
@@ -20,7 +20,7 @@ func contain(next effect.Performer) effect.Performer {
 
 type container struct{ next effect.Performer }
 
-// Perform performs r.
+// Perform performs r and converts its error with catchable.
 func (c *container) Perform(ctx context.Context, r effect.Request) (effect.Result, error) {
 	result, err := c.next.Perform(ctx, r)
 	if err != nil && ctx.Err() == nil {
@@ -37,15 +37,15 @@ type startingContainer struct {
 // Start begins r; see effect.Starter.
 func (c *startingContainer) Start(ctx context.Context, r effect.Request, done func(effect.Result, error)) (stop func(), ok bool) {
 	return c.starter.Start(ctx, r, func(result effect.Result, err error) {
-		if err != nil && ctx.Err() == nil && !errors.Is(err, context.Canceled) { // stop was called
+		if err != nil && ctx.Err() == nil && !errors.Is(err, context.Canceled) { // false if the caller has stopped the request
 			err = catchable(r, err)
 		}
 		done(result, err)
 	})
 }
 
-// catchable returns err as an *effect.Error of the kind for r. It returns err itself if the run has
-// ended, if the request must be repeated, or if this runtime does not perform the request.
+// catchable returns err as an *effect.Error of the kind for r. It returns err unchanged if the run
+// has ended, if the request must be repeated, or if this runtime cannot perform the request.
 func catchable(r effect.Request, err error) error {
 	var failure *effect.Error
 	var unperformed *effect.UnperformedError

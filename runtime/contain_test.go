@@ -10,7 +10,7 @@ import (
 	"github.com/concerto-lang/concerto/runtime/host"
 )
 
-// starting is a performer that begins requests, all of which fail.
+// starting is a performer that also implements effect.Starter. All its requests fail.
 type starting struct{ effect.PerformerFunc }
 
 func (s starting) Start(ctx context.Context, r effect.Request, done func(effect.Result, error)) (stop func(), ok bool) {
@@ -18,8 +18,8 @@ func (s starting) Start(ctx context.Context, r effect.Request, done func(effect.
 	return func() {}, true
 }
 
-// TestContained checks that every failure in the performer of a model, host, MCP server or tool is
-// an error that the program can catch.
+// TestContained checks that every failure in the performer of a model, host, MCP server or tool
+// becomes an error that the program can catch.
 func TestContained(t *testing.T) {
 	failing := func(err error) effect.Performer {
 		return contain(starting{func(context.Context, effect.Request) (effect.Result, error) { return nil, err }})
@@ -33,12 +33,12 @@ func TestContained(t *testing.T) {
 		check := func(_ effect.Result, err error) {
 			var e *effect.Error
 			if !errors.As(err, &e) || e.Kind != kind || e.Message != "internal error: the queue is broken" || e.Status != effect.Unknown {
-				t.Errorf("%s: %#v", row.Kind, err)
+				t.Errorf("%s: error %#v, want an internal error of the effect's kind", row.Kind, err)
 				return
 			}
 			for name := range e.Fields {
 				if value.ErrorType(e.Kind).FieldIndex(name) < 0 {
-					t.Errorf("%s: %s has no field %s", row.Kind, e.Kind, name)
+					t.Errorf("%s: error kind %s has no field %s", row.Kind, e.Kind, name)
 				}
 			}
 		}
@@ -52,7 +52,7 @@ func TestContained(t *testing.T) {
 	}
 	for _, ends := range []error{host.ErrClosed, effect.ErrWaits, &effect.UnperformedError{Who: "hosts"}} {
 		if _, err := failing(ends).Perform(t.Context(), r); err != ends {
-			t.Errorf("%v became %v", ends, err)
+			t.Errorf("error %v became %v, want it unchanged", ends, err)
 		}
 	}
 	over, cancel := context.WithCancelCause(t.Context())

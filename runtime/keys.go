@@ -14,23 +14,23 @@ import (
 // Parties are the services that a program uses.
 type Parties struct {
 	Hosts []host.Config
-	// Process is the name of this process among those that continue a durable run; "" in other
-	// runs.
+	// Process is the name of this process among the processes that have executed a durable run; ""
+	// in other runs.
 	Process string
-	// runs the processes of a durable run; nil means that they end with this process
+	// runs the hosts' processes of a durable run; nil means that they end with this process
 	Keeper      *keeper.Client
 	Connections []llm.Connection
 	Servers     []mcp.Config
-	Secrets     []string         // variables that the manifest declares secret
-	Redact      []*regexp.Regexp // further patterns that no tape may contain
+	Secrets     []string         // names of variables that the manifest declares as secret
+	Redact      []*regexp.Regexp // additional patterns that recordings must not contain
 	Played      bool             // all models are replayed
-	Test        bool             // the run is a test, which calls no tool of the application that reaches outside
-	Reach       bool             // the test is being recorded, and does call them
+	Test        bool             // the run is a test, in which tools of the application with effects outside the process are not called
+	Reach       bool             // the test is being recorded, so that such tools are called
 
-	all map[string]bool // variables that contain keys
+	all map[string]bool // names of all variables that contain keys
 }
 
-// price returns the price of a connection's model, or nil if unknown.
+// price returns the price of a model of a connection, or nil if it is unknown.
 func (c *Parties) price(connection, model string) *llm.Price {
 	for i := range c.Connections {
 		if x := &c.Connections[i]; x.Name == connection {
@@ -40,7 +40,7 @@ func (c *Parties) price(connection, model string) *llm.Price {
 	return nil
 }
 
-// Cost returns the cost of a call in US dollars, or 0 without a price.
+// Cost returns the cost of a call in US dollars, or 0 if the price is unknown.
 func (c *Parties) Cost(connection, model string, in, out int64) float64 {
 	p := c.price(connection, model)
 	if p == nil {
@@ -49,8 +49,8 @@ func (c *Parties) Cost(connection, model string, in, out int64) float64 {
 	return budget.Cost(p.Input, p.Output, in, out).USD()
 }
 
-// charge counts calls of a model by earlier processes of the run. in and out are the reported
-// tokens or, if answered is false, an estimate and a limit.
+// charge counts model calls that earlier processes of the run made. in and out are the tokens that
+// the provider reported. If answered is false, they are an estimate and a limit.
 func (c *Parties) charge(b *budget.Budget, connection, model string, calls, in, out int64, answered bool) {
 	call := budget.Call{Connection: connection, Model: model, In: in, Out: out}
 	if p := c.price(connection, model); p != nil {
@@ -59,12 +59,12 @@ func (c *Parties) charge(b *budget.Budget, connection, model string, calls, in, 
 	b.Charge(call, calls, in, out, answered)
 }
 
-// The variables that contain keys are those that the configuration declares as such. Their values
-// are secrets of the run, and no process inherits another's key.
+// The configuration declares which variables contain keys. Their values are secrets of the run, and
+// no process inherits the key of another service.
 
-// owner is the part of the configuration that names a variable with a key.
+// owner is the section of the manifest that names a variable with a key.
 type owner struct {
-	section, name string // as in the manifest: "hosts", "coder"
+	section, name string // section and name in the manifest, like "hosts" and "coder"
 }
 
 const (
@@ -73,7 +73,7 @@ const (
 	servers     = "mcp"
 )
 
-// keys calls each with every variable that contains a key, and its owner.
+// keys calls each with every variable that contains a key and with the owner of the variable.
 func (c *Parties) keys(each func(by owner, variable string)) {
 	for i := range c.Connections {
 		for _, variable := range c.Connections[i].KeyVariables() {
@@ -92,8 +92,8 @@ func (c *Parties) keys(each func(by owner, variable string)) {
 	}
 }
 
-// GuardKeys passes to each host and server the variables that contain others' keys. A mocked run's
-// connections have none, so it must be called before they are replaced.
+// GuardKeys sets, for each host and server, the variables that contain the keys of others. It must
+// be called before connections are replaced by mocks, because mocks name no keys.
 func (c *Parties) GuardKeys() {
 	c.all = c.keysBut(owner{})
 	for i := range c.Servers {
@@ -106,7 +106,7 @@ func (c *Parties) GuardKeys() {
 	}
 }
 
-// keysBut returns the variables that contain the keys of all owners but one.
+// keysBut returns the variables that contain the keys of all owners except one.
 func (c *Parties) keysBut(one owner) map[string]bool {
 	var out map[string]bool
 	c.keys(func(by owner, variable string) {
@@ -121,8 +121,8 @@ func (c *Parties) keysBut(one owner) map[string]bool {
 	return out
 }
 
-// secrets returns the values of the variables that contain keys. Package env adds variables that
-// the program reads whose names suggest a secret.
+// secrets returns the values of the variables that contain keys. Package env later adds variables
+// that the program reads and whose names suggest a secret.
 func (c *Parties) secrets(lookup func(string) (string, bool)) *secret.Set {
 	secrets := &secret.Set{}
 	for _, name := range c.Secrets {

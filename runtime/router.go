@@ -6,10 +6,10 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// router passes each kind of request to its performer.
+// router maps each kind of request to its performer.
 type router map[effect.Kind]effect.Performer
 
-// Perform performs r. A kind without a performer ends the run.
+// Perform performs r. A request of a kind without a performer ends the run.
 func (t router) Perform(ctx context.Context, r effect.Request) (effect.Result, error) {
 	p := t[r.Kind()]
 	if p == nil {
@@ -26,5 +26,5 @@ func (t router) Start(ctx context.Context, r effect.Request, done func(effect.Re
 	return nil, false
 }
 
-// nothing performs requests that only layers observe.
+// nothing is the performer for requests that only layers observe.
 var nothing effect.Performer = effect.PerformerFunc(func(context.Context, effect.Request) (effect.Result, error) { return nil, nil })

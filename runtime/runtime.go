@@ -1,10 +1,11 @@
-// Package runtime combines the performers into the one effect.Performer that a VM runs on: hosts,
-// models, output, files, stores, HTTP, commands, clock, random numbers, environment and log; its
-// API promises nothing. Each performs its kinds of request, inside layers that apply to all.
+// Package runtime combines the performers of a run into one effect.Performer, which the VM uses:
+// hosts, models, output, files, stores, HTTP, commands, clock, random numbers, environment and log.
+// Its API promises nothing. Each performer performs certain kinds of requests. Layers around the
+// performers apply to all kinds.
 //
-// Its Config is plain data: the package imports neither the VM nor the IR, and callers translate.
-// Performers do not import each other. Close ends every subprocess and goroutine that a run has
-// started, however the run ended.
+// Config is plain data: the package imports neither the VM nor the IR, so callers translate their
+// data. Performers do not import each other. Close ends every subprocess and goroutine that a run
+// has started, however the run ended.
 package runtime
 
 import (
@@ -38,26 +39,26 @@ import (
 	"github.com/concerto-lang/concerto/runtime/world/sqlitestore"
 )
 
-// Config contains what a run needs and what it is allowed to do.
+// Config contains the configuration of a run and its permissions.
 type Config struct {
 	Parties
-	// Executable is the path of the concerto program, which guards the run's processes; "" for
-	// none.
+	// Executable is the path of the concerto program, which guards the processes of the run; ""
+	// means that they are not guarded.
 	Executable string
 	// Emit configures the output and the answers to awaited emits. New sets its Environ and Log.
 	Emit emit.Options
-	// Environ is the environment, as "NAME=value".
+	// Environ is the environment of the run, as "NAME=value".
 	Environ []string
-	// Log receives log lines. LogLevel is one of logs.Levels, "" means "info".
+	// Log receives the log lines. LogLevel is one of logs.Levels; "" means "info".
 	Log      io.Writer
 	LogLevel string
 	Bounds   Bounds
-	// Dir is the base of the program's relative paths; "" means the working directory.
+	// Dir is the directory for the program's relative paths; "" means the working directory.
 	Dir string
 	// Stores configures the files of stores.
 	Stores sqlitestore.Options
-	// Allowed contains the caller's grants. Permissions is the program's own [permissions], or nil
-	// without the section; its relative paths start at Root.
+	// Allowed contains the permissions that the caller grants. Permissions is the program's section
+	// [permissions], or nil without that section. Relative paths in Permissions start at Root.
 	Allowed     permit.Grants
 	Permissions *permit.Manifest
 	Root        string
@@ -65,38 +66,39 @@ type Config struct {
 	Seed *int64
 	// Args are the program's arguments.
 	Args []string
-	// Session contains the application's data for the run. New sets its ID.
+	// Session contains the data of the application for the run. New sets the ID.
 	Session env.Session
 	// Audit records calls of tools; nil records nothing.
 	Audit *audit.Log
-	// Clock measures the program's clocks and sleeps and all time limits; nil means the system's
-	// clock.
+	// Clock is used for the program's times and sleeps and for all time limits; nil means the
+	// system's clock.
 	Clock     *clock.PausableClock
 	Listeners Listeners
-	// Layers wrap everything; the first is the outermost.
+	// Layers are wrapped around all performers. The first layer is the outermost.
 	Layers []effect.Layer
 }
 
-// PausingDebugger is implemented by a debugger, which pauses the run and its time.
+// PausingDebugger is implemented by a debugger that can pause the run together with the run's
+// clock.
 type PausingDebugger interface{ Clock() *clock.PausableClock }
 
-// Bounds limits what a run may use; 0 means no limit.
+// Bounds contains limits on the resources of a run; 0 means no limit.
 type Bounds struct {
-	// MaxTokens and MaxCost (in US dollars) limit all models together.
+	// MaxTokens and MaxCost (in US dollars) limit the sum over all models.
 	MaxTokens int64
 	MaxCost   float64
 	// MaxMemory limits the memory of the program's values, in bytes.
 	MaxMemory int
 }
 
-// Listeners observe the traffic between the run and its models and hosts. They are called from many
-// goroutines; each may be nil.
+// Listeners observe the messages between the run and its models and hosts. Many goroutines call
+// them. Each listener may be nil.
 type Listeners struct {
-	// OnModelEvent is called for each event of a call of a model.
+	// OnModelEvent is called for each event of a model call.
 	OnModelEvent func(llm.Event)
-	// Wire is called for each line to or from a host, with secrets removed.
+	// Wire is called for each line that a host sends or receives, with secrets removed.
 	Wire func(hosttrace.Line)
-	// Logged is called for each logged line, with secrets removed.
+	// Logged is called for each log line, with secrets removed.
 	Logged func(level, message string)
 }
 
@@ -114,9 +116,9 @@ type Runtime struct {
 	mcp   *mcp.Servers
 	tools tool.Performer
 	audit *audit.Log
-	// served counts the calls that the program does not make.
+	// served counts the tool calls that come from outside the program.
 	served atomic.Int64
-	world  tool.World // of the tools' handlers
+	world  tool.World // environment of the tools' handlers
 
 	run     *procgroup.Run
 	clock   *clock.PausableClock
@@ -127,19 +129,19 @@ type Runtime struct {
 	growing growing
 }
 
-// hidden contains what is removed from everything that leaves the run.
+// hidden contains the secrets and patterns that are removed from everything that leaves the run.
 type hidden struct {
 	secrets *secret.Set
 	redact  []*regexp.Regexp
 }
 
-// growing is what is needed when the program declares more while it runs.
+// growing contains the data that is needed when the program declares more hosts while it runs.
 type growing struct {
 	policy *permit.Policy
-	lookup func(string) (string, bool) // of the environment
+	lookup func(string) (string, bool) // looks up a variable of the environment
 }
 
-// Clock returns the clock of the run's time; nil means the system's clock.
+// Clock returns the clock of the run; nil means the system's clock.
 func (r *Runtime) Clock() *clock.PausableClock { return r.clock }
 
 // Hosts returns the run's hosts.
@@ -148,7 +150,7 @@ func (r *Runtime) Hosts() *host.Hosts { return r.hosts }
 // Servers returns the run's MCP servers.
 func (r *Runtime) Servers() *mcp.Servers { return r.mcp }
 
-// New returns a Runtime. It starts no process and opens no connection.
+// New returns a Runtime. It neither starts a process nor opens a connection.
 func New(c Config) *Runtime {
 	environment := env.New(c.Environ, c.Args)
 	c.Connections = llm.WithRegion(c.Connections, environment.Lookup)
@@ -202,7 +204,7 @@ func New(c Config) *Runtime {
 	return r
 }
 
-// areas returns the performers; a row of the table of effects selects one.
+// areas returns the performers by area. A row in the table of effects selects the area of a kind.
 func (r *Runtime) areas(c *Config, policy *permit.Policy, environment *env.Environment) [effect.Areas]effect.Performer {
 	return [effect.Areas]effect.Performer{
 		effect.Unheard: nothing, effect.Output: r.sink, effect.Logs: r.log, effect.Models: contain(r.llm), effect.Hosts: contain(&toolLister{r.hosts, &r.tools}), effect.Servers: contain(r.mcp),
@@ -213,7 +215,7 @@ func (r *Runtime) areas(c *Config, policy *permit.Policy, environment *env.Envir
 	}
 }
 
-// policy returns what the run may access.
+// policy returns the policy that decides which resources the run may use.
 func (c *Config) policy() *permit.Policy {
 	p := permit.Config{Caller: c.Allowed, Manifest: c.Permissions, Dir: c.Dir, Root: c.Root, StoresInMemory: c.Stores.InMemory,
 		Hosts: map[string]string{}, Connections: map[string]permit.Reach{}, Servers: map[string]permit.Reach{}}
@@ -237,7 +239,7 @@ func (c *Config) policy() *permit.Policy {
 	return permit.New(p)
 }
 
-// reachOf returns what an MCP server needs to access.
+// reachOf returns the resources that an MCP server uses.
 func reachOf(s *mcp.Config) permit.Reach {
 	if s.Transport != "http" {
 		return permit.Reach{Command: s.Command}
@@ -250,7 +252,7 @@ func reachOf(s *mcp.Config) permit.Reach {
 	return r
 }
 
-// meter applies the run's budget to a call of a model.
+// meter applies the budget of the run to a model call.
 func (r *Runtime) meter(ctx context.Context, m llm.Metered) (granted int64, settle func(in, out int64, answered bool), err error) {
 	call := budget.Call{Connection: m.Connection, Model: m.Model, In: m.In, Out: m.Out}
 	if m.Price != nil {
@@ -259,19 +261,20 @@ func (r *Runtime) meter(ctx context.Context, m llm.Metered) (granted int64, sett
 	return r.budget.Reserve(ctx, call)
 }
 
-// Remark writes a line to the run's log.
+// Remark writes a line to the log of the run.
 func (r *Runtime) Remark(level, line string) { r.log.Remark(level, line) }
 
-// Unkeyed returns the error message for the first missing key of a model, or "".
+// Unkeyed returns the error text for the first missing key of a model, or "".
 func (r *Runtime) Unkeyed() string { return r.llm.Unkeyed() }
 
-// Used counts calls of a model by earlier processes of the run, with the reported tokens or, if it
-// is unknown whether they were answered, the most that they may have used.
+// Used counts model calls that earlier processes of the run made. in and out are the tokens that
+// the provider reported. If answered is false, it is unknown whether the calls were answered, and
+// in and out are the maximum that they may have used.
 func (r *Runtime) Used(connection, model string, calls, in, out int64, answered bool) {
 	r.parties.charge(r.budget, connection, model, calls, in, out, answered)
 }
 
-// Most returns the most tokens that a call may use.
+// Most returns the maximum numbers of input and output tokens that a call may use.
 func (r *Runtime) Most(q *effect.AgentCall) (in, out int64) {
 	out = budget.OpenReply
 	if q.MaxTokens != nil && *q.MaxTokens > 0 {
@@ -286,10 +289,10 @@ func (r *Runtime) RandomState() []byte { return r.chance.State() }
 // SetRandomState restores the state of the run's random numbers.
 func (r *Runtime) SetRandomState(b []byte) error { return r.chance.SetState(b) }
 
-// Usage returns the usage of the run's models so far: of each, and the sum.
+// Usage returns the usage of each model in the run so far, and the sum.
 func (r *Runtime) Usage() (each []budget.Usage, all budget.Usage) { return r.budget.Usage() }
 
-// Start begins q if its performer supports it and all layers allow it; see effect.Starter.
+// Start begins q if the performer of q and all layers support that; see effect.Starter.
 func (r *Runtime) Start(ctx context.Context, q effect.Request, done func(effect.Result, error)) (stop func(), ok bool) {
 	if s, can := r.Performer.(effect.Starter); can {
 		return s.Start(ctx, q, done)
@@ -297,23 +300,25 @@ func (r *Runtime) Start(ctx context.Context, q effect.Request, done func(effect.
 	return nil, false
 }
 
-// FlushOutput waits until all output is written, or ctx ends.
+// FlushOutput returns when all output is written or ctx ends.
 func (r *Runtime) FlushOutput(ctx context.Context) error { return r.sink.Flush(ctx) }
 
-// OutputProgress returns how many bytes were output so far, and how many of them are written.
+// OutputProgress returns the number of bytes of output so far, and the number of those that are
+// written.
 func (r *Runtime) OutputProgress() (added, written int64) { return r.sink.Progress() }
 
-// Kill ends the hosts immediately. Running requests to them fail. Close must still be called.
+// Kill ends the hosts immediately. Running requests to hosts fail. Close must still be called.
 func (r *Runtime) Kill() {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	// An error only means that they had no time.
+	// an error only means that the hosts had no time to exit
 	_ = r.hosts.Close(ctx)
 }
 
-// Close ends hosts and handlers, writes the rest of the output, removes the temporary directory,
-// and closes connections. When ctx ends first, it kills what still runs. The error is that of the
-// output, or names what could not be finished. Nothing runs afterwards in any case.
+// Close ends hosts and handlers, writes the remaining output, removes the temporary directory, and
+// closes connections. When ctx ends, it kills the processes that are still running. It returns the
+// error of the output, or an error that names the parts that could not be closed. Even then, no
+// process or goroutine of the run is left.
 func (r *Runtime) Close(ctx context.Context) error {
 	r.mcp.Close(ctx)
 	err := errors.Join(r.hosts.Close(ctx), r.tools.Close())

@@ -16,8 +16,8 @@ import (
 	"github.com/concerto-lang/concerto/runtime/world/sqlitestore"
 )
 
-// TestEveryKindHasAPerformer checks that the performer of each area in the table of effects
-// performs all kinds of that area.
+// TestEveryKindHasAPerformer checks that the performer of each area can perform all kinds of that
+// area in the table of effects.
 func TestEveryKindHasAPerformer(t *testing.T) {
 	c := Config{Emit: emit.Options{Out: &bytes.Buffer{}}, Log: &bytes.Buffer{}, Stores: sqlitestore.Options{InMemory: true}}
 	r := New(c)
@@ -103,7 +103,7 @@ func TestRun(t *testing.T) {
 	} {
 		var e *effect.Error
 		if _, err := perform(q); !errors.As(err, &e) || e.Kind != kind {
-			t.Errorf("%s: %v", q.Kind(), err)
+			t.Errorf("%s: error %v, want kind %s", q.Kind(), err, kind)
 		}
 	}
 	if _, err := perform(unknown{}); err == nil || err.Error() != "this run cannot perform telepathy" {

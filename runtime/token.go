@@ -9,10 +9,10 @@ import (
 	"github.com/concerto-lang/concerto/runtime/world/command"
 )
 
-// tokenTimeout limits the run time of a connection's token_command, in milliseconds.
+// tokenTimeout is the maximum run time of a connection's token_command, in milliseconds.
 const tokenTimeout = 60_000
 
-// printed returns a function that runs a command of the manifest and returns its output.
+// printed returns a function that runs a command of the manifest and returns the command's output.
 func printed(runner *command.Runner) func(context.Context, []string) (string, error) {
 	return func(ctx context.Context, line []string) (string, error) {
 		result, err := runner.Perform(ctx, &effect.Command{Command: line[0], Args: line[1:], Timeout: tokenTimeout})

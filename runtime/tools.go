@@ -14,19 +14,19 @@ import (
 	"github.com/concerto-lang/concerto/runtime/world/permit"
 )
 
-// ID returns the run's id.
+// ID returns the ID of the run.
 func (r *Runtime) ID() string { return r.run.ID }
 
-// CallID returns the key for a call that the program does not make.
+// CallID returns a new ID for a tool call that comes from outside the program.
 func (r *Runtime) CallID() string { return fmt.Sprintf("%s-c%d", r.run.ID, r.served.Add(1)) }
 
-// Tests reports whether the run is a test that reaches nothing outside.
+// Tests reports whether the run is a test without effects outside the process.
 func (r *Runtime) Tests() bool { return r.world.Test }
 
-// HasTools reports whether the run has an application with tools.
+// HasTools reports whether the application of the run provides tools.
 func (r *Runtime) HasTools() bool { return r.tools.Opened() }
 
-// CallTool calls a tool for the application itself. OpenTools must be called before.
+// CallTool calls a tool on behalf of the application. OpenTools must be called first.
 func (r *Runtime) CallTool(ctx context.Context, a tool.Ask) tool.Result {
 	return r.tools.Session().Do(ctx, a).Result
 }
@@ -34,18 +34,18 @@ func (r *Runtime) CallTool(ctx context.Context, a tool.Ask) tool.Result {
 // Tools returns the session of the application's tools, or nil.
 func (r *Runtime) Tools() *tool.Session { return r.tools.Session() }
 
-// ToolHooks connects the application's tools with the caller of the run. Each field may be nil or
-// zero.
+// ToolHooks connects the application's tools with the caller of the run. Each field may have its
+// zero value.
 type ToolHooks struct {
-	Permits     func(name string) bool // whether the program may call a tool; nil allows all
-	MustApprove []string               // filters of tools that need approval
+	Permits     func(name string) bool // reports whether the program may call a tool; nil permits all tools
+	MustApprove []string               // filters that select the tools whose calls need an approval
 	Sees        func(*tool.Definition) bool
 	OnPhase     func(tool.Phase)
 	MaxCalls    int64
 }
 
 // OpenTools opens a session of the application's tools for the run. c is the application's context;
-// its SessionID is the run's id. It fails if a tool cannot be opened.
+// OpenTools sets its SessionID to the ID of the run. It fails if a tool cannot be opened.
 func (r *Runtime) OpenTools(ctx context.Context, all *tool.Registry, c tool.Context, x ToolHooks) error {
 	c.SessionID = r.run.ID
 	h := r.hooks()
@@ -73,15 +73,15 @@ func (r *Runtime) OpenTools(ctx context.Context, all *tool.Registry, c tool.Cont
 	return nil
 }
 
-// handlerWorld returns the environment of the tools' handlers.
+// handlerWorld returns the environment in which the tools' handlers run.
 func (r *Runtime) handlerWorld(c *Config, policy *permit.Policy) tool.World {
 	return tool.World{Environ: slices.Concat([]string{}, c.Environ), Keys: c.all, Run: r.run, Stderr: r.log.Host, Secret: r.secrets.AddHeader, Test: c.Test, Reach: c.Reach,
 		Refused: func(owner string, x tool.Reach) string { return refused(policy, owner == tool.OwnerManifest, x) }}
 }
 
-// refused returns why a tool may not access something, or "". The caller must allow resources that
-// the manifest names, and [permissions] must also allow its addresses. Resources that the
-// application provides are not restricted.
+// refused returns the reason why a tool may not access x, or "". Resources that the manifest names
+// require the caller's permission, and their addresses also require an entry in [permissions].
+// Resources that the application provides are not restricted.
 func refused(policy *permit.Policy, declared bool, x tool.Reach) string {
 	if x.Address != "" {
 		if why := policy.Refuse(permit.Net, x.Address, false); why != "" {
@@ -104,12 +104,12 @@ func refused(policy *permit.Policy, declared bool, x tool.Reach) string {
 	return ""
 }
 
-// hooks connects a session of tools with the run.
+// hooks returns the hooks that connect a session of tools with the run.
 func (r *Runtime) hooks() tool.Hooks {
 	return tool.Hooks{World: r.world, Clock: r.clock, Log: r.log.Remark, Emit: r.emitToolEvent, Approve: r.approve, Audit: r.auditor(), Hide: func(text []byte) []byte { return []byte(r.secrets.Text(string(text))) }}
 }
 
-// ownTools opens a session for the program's own tools in a run whose application has none.
+// ownTools opens a session for the program's own tools if the application of the run has no tools.
 func (r *Runtime) ownTools(s env.Session) (*tool.Session, error) {
 	c := tool.Context{SessionID: r.run.ID, Cwd: s.Cwd, Render: s.Render}
 	if s.Metadata != nil {
@@ -121,17 +121,17 @@ func (r *Runtime) ownTools(s env.Session) (*tool.Session, error) {
 	return none.OpenWith(context.Background(), c, r.hooks())
 }
 
-// Served returns the performer of tool calls from outside the program.
+// Served returns the performer of tool calls that come from outside the program.
 func (r *Runtime) Served() *tool.Performer { return &r.tools }
 
-// emitToolEvent passes a tool's event to the application.
+// emitToolEvent passes an event of a tool to the application.
 func (r *Runtime) emitToolEvent(channel string, payload json.RawMessage) {
 	if _, err := r.Perform(effect.WithSideOutput(context.Background()), &effect.Emit{Channel: channel, Payload: payload}); err != nil {
 		r.log.Remark("warn", fmt.Sprintf("an event of a tool for the application was lost: %v", err))
 	}
 }
 
-// approve asks the application about a tool's call.
+// approve asks the application to approve a tool call.
 func (r *Runtime) approve(ctx context.Context, q *tool.Question) (json.RawMessage, audit.Actor, error) {
 	payload, err := json.Marshal(q)
 	if err != nil {
@@ -145,8 +145,8 @@ func (r *Runtime) approve(ctx context.Context, q *tool.Question) (json.RawMessag
 	return answer, by, nil
 }
 
-// toolLister performs requests to hosts, and adds the application's tools for hosts that list
-// tools.
+// toolLister passes requests to the hosts. For a host that lists tools, it adds the application's
+// tools to the request.
 type toolLister struct {
 	*host.Hosts
 	tools *tool.Performer
@@ -161,16 +161,16 @@ func (t *toolLister) Perform(ctx context.Context, q effect.Request) (effect.Resu
 	return t.Hosts.Perform(ctx, q)
 }
 
-// Start begins a request, in the order of the program.
+// Start begins a request to a host in the order of the program's requests.
 func (t *toolLister) Start(ctx context.Context, q effect.Request, done func(effect.Result, error)) (stop func(), ok bool) {
 	q, err := t.withTools(ctx, q)
 	if err != nil {
-		return nil, false // Perform reports the error
+		return nil, false // Perform will report the error
 	}
 	return t.Hosts.Start(ctx, q, done)
 }
 
-// withTools returns the request with the application's tools.
+// withTools returns the request with the application's tools added.
 func (t *toolLister) withTools(ctx context.Context, q effect.Request) (effect.Request, error) {
 	open, ok := q.(*effect.ExchangeOpen)
 	if !ok || open.Application == nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/concerto-lang/concerto/runtime/tool"
 )
 
-// A vendor's agent receives the application's tools after the program's own; the program's request
-// is not changed.
+// TestHostsReceiveTools checks that a vendor's agent receives the application's tools after the
+// program's own tools, and that the program's request does not change.
 func TestHostsReceiveTools(t *testing.T) {
 	var all tool.Registry
 	named := func(name, category string) tool.Definition {
@@ -47,7 +47,7 @@ func TestHostsReceiveTools(t *testing.T) {
 			got += x.Name + " "
 		}
 		if got != c.want || len(open.Tools) != 1 {
-			t.Errorf("%+v: sent tools %s, want %s", c.list, got, c.want)
+			t.Errorf("application tools %+v: listed tools %s, want %s", c.list, got, c.want)
 		}
 	}
 }

@@ -2,10 +2,9 @@ package runtime
 
 import "github.com/concerto-lang/concerto/internal/record/hosttrace"
 
-// wire returns the function that receives the lines of hosts: Wire, after secrets were removed. In
-// addition to the run's secrets it removes the values of all variables whose names suggest a
-// secret, since hosts have an environment and the lines are stored. It is nil if nothing is
-// recorded.
+// wire returns the function that receives the lines of hosts. It removes secrets and calls Wire. In
+// addition to the secrets of the run, it removes the values of all variables whose names suggest a
+// secret, because hosts inherit variables and the lines are stored. It returns nil if Wire is nil.
 func (c *Config) wire(lookup func(string) (string, bool)) func(hosttrace.Line) {
 	if c.Listeners.Wire == nil {
 		return nil

@@ -11,27 +11,28 @@ import (
 	"sync"
 )
 
-// Money is an amount in units of 10⁻¹² US dollars. A price in millionths of a dollar for a million
-// tokens is then the price of one token in this unit, and sums are exact.
+// Money is an amount in units of 10⁻¹² US dollars. In this unit, the price of one token has the
+// same number as the price of a million tokens in millionths of a dollar, so sums are exact.
 type Money int64
 
 const dollar = 1_000_000_000_000
 
-// Dollars converts an amount of the manifest, rounded to a millionth of a dollar.
+// Dollars converts an amount in the manifest to Money. It rounds to a millionth of a dollar.
 func Dollars(usd float64) Money { return Money(math.Round(usd*1e6)) * (dollar / 1e6) }
 
-// perToken returns the price of one token, given the price in dollars for a million.
+// perToken returns the price of one token. usd is the price of a million tokens in dollars.
 func perToken(usd float64) Money { return Money(math.Round(usd * (dollar / 1e6))) }
 
-// Cost returns the cost of tokens, given the prices in dollars for a million.
+// Cost returns the cost of in input tokens and out output tokens. input and output are the prices
+// of a million tokens in dollars.
 func Cost(input, output float64, in, out int64) Money {
 	return Money(in)*perToken(input) + Money(out)*perToken(output)
 }
 
-// USD returns the amount in dollars, as precisely as a float allows.
+// USD returns the amount in dollars, rounded to a float64.
 func (m Money) USD() float64 { return float64(m) / dollar }
 
-// String returns the amount in dollars with all its digits, at least two after the point.
+// String returns the exact amount in dollars, with at least two digits after the point.
 func (m Money) String() string {
 	whole, rest := int64(m)/dollar, int64(m)%dollar
 	if m < 0 {
@@ -44,9 +45,9 @@ func (m Money) String() string {
 	return strconv.FormatInt(whole, 10) + "." + digits
 }
 
-// Call describes a call of a model before it is made. In is an estimate of the prompt's tokens. Out
-// limits the reply's tokens; 0 means no limit. Input and Output are prices in dollars for a million
-// tokens; Priced reports whether they are known.
+// Call describes a model call before it is made. In is the estimated number of tokens of the
+// prompt. Out is the limit on the tokens of the reply; 0 means no limit. Input and Output are the
+// prices of a million tokens in dollars. Priced reports whether the prices are known.
 type Call struct {
 	Connection, Model string
 	In, Out           int64
@@ -54,19 +55,20 @@ type Call struct {
 	Input, Output     float64
 }
 
-// Usage is a run's usage of one model of one connection. Tokens are those that the provider
-// reported. Cost is 0 without a price.
+// Usage is the usage of one model of one connection in a run. The tokens are those that the
+// provider reported. Cost is 0 without a price.
 type Usage struct {
 	Connection, Model string
 	Calls, Failed     int64
-	// calls that were not made because they could exceed [limits]; only in the sum of all models
+	// number of calls that were refused because they could exceed [limits]; set only in the sum
+	// over all models
 	Refused             int64
 	TokensIn, TokensOut int64
 	Cost                Money
 	Priced              bool
 }
 
-// maxExpected returns the largest expectation for which the counted number is at most n.
+// maxExpected returns the largest number of expected tokens for which scale returns at most n.
 func (s share) maxExpected(n int64) int64 {
 	if s.counted <= s.expected || s.expected <= 0 {
 		return n
@@ -74,28 +76,29 @@ func (s share) maxExpected(n int64) int64 {
 	return int64(float64(n) * float64(s.expected) / float64(s.counted))
 }
 
-// Budget counts the usage of a run's models, and refuses a call that could exceed [limits]. A call
-// that fits only if running calls use less than they reserved waits for them. If a provider counts
-// more than expected, the model's next call is expected to exceed its estimate by the same factor,
-// and Crossed reports an exceeded limit. A Budget is safe for concurrent use.
+// Budget counts the usage of the models in a run and refuses calls that could exceed [limits]. If a
+// call fits only when running calls use less than they have reserved, the call waits for them. If a
+// provider counts more tokens than expected, the next call of the model is expected to exceed its
+// estimate by the same factor. If a limit is exceeded, Crossed reports it. A Budget is safe for
+// concurrent use.
 type Budget struct {
-	// Crossed, if not nil, receives one message for each limit that was exceeded.
+	// Crossed receives one message for each limit that was exceeded; nil for none.
 	Crossed func(message string)
 
-	tokens int64 // limits; 0 means none
+	tokens int64 // limit on the number of tokens; 0 means no limit
 	cost   Money
 
 	mu       sync.Mutex
-	used     Usage         // of all models; its Refused counts calls
-	underway reservation   // what running calls may still use
-	lost     reservation   // the most that calls of earlier processes may have used
-	ended    chan struct{} // closed when a call ends; nil if no call waits for that
+	used     Usage         // usage of all models; its field Refused counts refused calls
+	underway reservation   // tokens and cost that running calls may still use
+	lost     reservation   // maximum tokens and cost that unanswered calls of earlier processes may have used
+	ended    chan struct{} // closed when a running call ends; nil if no call waits for that
 	models   map[[2]string]*Usage
 	observed map[[2]string]observed
-	crossed  [2]bool // for tokens and cost: Crossed was called
+	crossed  [2]bool // whether the limits on tokens and on cost were reported to Crossed
 }
 
-// reservation is the number of calls and what they may use.
+// reservation is a number of calls with the tokens and the cost that they may use.
 type reservation struct {
 	calls, tokens int64
 	cost          Money
@@ -107,13 +110,13 @@ func (r *reservation) addCalls(calls, tokens int64, cost Money) {
 	r.cost += cost
 }
 
-// observed compares the counted tokens of a model's last answered call with the expected ones.
+// observed contains the ratios of counted to expected tokens in the last answered call of a model.
 type observed struct{ in, out share }
 
-// share is the ratio of counted to expected tokens.
+// share is a ratio of counted to expected tokens.
 type share struct{ counted, expected int64 }
 
-// scale multiplies n by the ratio if that is greater than 1.
+// scale multiplies n by the ratio if the ratio is greater than 1.
 func (s share) scale(n int64) int64 {
 	if s.counted <= s.expected || s.expected <= 0 {
 		return n
@@ -121,20 +124,20 @@ func (s share) scale(n int64) int64 {
 	return max(n, int64(math.Ceil(float64(n)*float64(s.counted)/float64(s.expected))))
 }
 
-// NewBudget returns a Budget with limits on tokens and US dollars; 0 means none.
+// NewBudget returns a Budget with limits on tokens and US dollars; 0 means no limit.
 func NewBudget(tokens int64, usd float64) *Budget {
 	return &Budget{tokens: tokens, cost: Dollars(usd), models: map[[2]string]*Usage{}, observed: map[[2]string]observed{}}
 }
 
-// OpenReply is the number of tokens that are reserved for an unlimited reply, if that many are
-// left.
+// OpenReply is the number of tokens that are reserved for a reply without a limit, if the budget
+// has that many left.
 const OpenReply = 8192
 
-// Reserve reserves a call's tokens and cost. If they fit only after running calls have ended,
-// Reserve waits until enough of those have. granted limits the reply, in tokens, if the call does
-// not; 0 means that no limit is needed. settle must be called once after the call, with the tokens
-// that the provider reported. The error is the context's, or the reason why the call cannot be made
-// with what to do.
+// Reserve reserves the tokens and the cost of a call. If they fit only after running calls have
+// ended, Reserve waits for these calls. granted is the maximum number of tokens of the reply if the
+// call sets no limit; 0 means that no limit is needed. The caller must call settle once, after the
+// call, with the tokens that the provider reported. The error is ctx's error, or the reason why the
+// call must not be made, with a remedy.
 func (b *Budget) Reserve(ctx context.Context, c Call) (granted int64, settle func(in, out int64, answered bool), err error) {
 	for {
 		granted, settle, wait, err := b.reserve(c)
@@ -149,13 +152,13 @@ func (b *Budget) Reserve(ctx context.Context, c Call) (granted int64, settle fun
 	}
 }
 
-// reserve is like Reserve, but does not wait: if wait is not nil, the call may be tried again when
+// reserve is like Reserve, but does not wait. If wait is not nil, the caller may try again when
 // wait is closed.
 func (b *Budget) reserve(c Call) (granted int64, settle func(in, out int64, answered bool), wait <-chan struct{}, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	in, out := perToken(c.Input), perToken(c.Output)
-	expected := c // before scaling by what was counted recently
+	expected := c // the call before it is scaled by the observed ratios
 	last := b.observed[c.modelKey()]
 	c.In, c.Out = last.in.scale(c.In), last.out.scale(c.Out)
 	switch {
@@ -194,8 +197,8 @@ func (b *Budget) reserve(c Call) (granted int64, settle func(in, out int64, answ
 	}, nil, nil
 }
 
-// recordUsage counts the usage of calls. It returns the message about a limit that was exceeded for
-// the first time, or "".
+// recordUsage counts the usage of calls. It returns a message if the calls exceed a limit for the
+// first time, or "".
 func (b *Budget) recordUsage(c Call, calls, used, replied int64, answered bool, release func()) (crossed string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -217,8 +220,8 @@ func (b *Budget) recordUsage(c Call, calls, used, replied int64, answered bool, 
 }
 
 // Charge counts calls that earlier processes of the run made, with the tokens that the provider
-// reported. If answered is false, the tokens are the most that the calls may have used, and remain
-// reserved. A call with an unlimited reply counts as OpenReply.
+// reported. If answered is false, the tokens are the maximum that the calls may have used, and they
+// remain reserved. A call without a limit on its reply counts as OpenReply.
 func (b *Budget) Charge(c Call, calls, in, out int64, answered bool) {
 	if answered {
 		if crossed := b.recordUsage(c, calls, in, out, true, func() {}); crossed != "" && b.Crossed != nil {
@@ -231,7 +234,7 @@ func (b *Budget) Charge(c Call, calls, in, out int64, answered bool) {
 	b.lost.addCalls(calls, c.In+c.Out, Money(c.In)*perToken(c.Input)+Money(c.Out)*perToken(c.Output))
 }
 
-// crossedMessage returns the message about a limit that a call exceeded for the first time, or "".
+// crossedMessage returns a message if a call exceeds a limit for the first time, or "".
 func (b *Budget) crossedMessage(c Call, used, replied int64) string {
 	why := func() string {
 		return fmt.Sprintf("model %s of connection '%s' counted %d tokens in and %d out, where %d and %d at most were expected; no further call is made",
@@ -248,10 +251,10 @@ func (b *Budget) crossedMessage(c Call, used, replied int64) string {
 	return ""
 }
 
-// modelKey identifies a call's model.
+// modelKey returns the connection and the model of a call.
 func (c *Call) modelKey() [2]string { return [2]string{c.Connection, c.Model} }
 
-// tomlKey quotes a name for a TOML table's header if necessary.
+// tomlKey quotes a name for the header of a TOML table if necessary.
 func tomlKey(name string) string {
 	for _, c := range name {
 		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_') {
@@ -263,8 +266,8 @@ func tomlKey(name string) string {
 
 func (b *Budget) bounded() bool { return b.tokens > 0 || b.cost > 0 }
 
-// remainingTokens returns how many tokens of a reply are left after a prompt, disregarding running
-// calls.
+// remainingTokens returns the number of tokens that are left for a reply after a prompt. It ignores
+// running calls.
 func (b *Budget) remainingTokens(prompt int64, in, out Money) int64 {
 	room := int64(math.MaxInt64)
 	if b.tokens > 0 {
@@ -276,25 +279,25 @@ func (b *Budget) remainingTokens(prompt int64, in, out Money) int64 {
 	return max(room, 0)
 }
 
-// exceeds reports whether a limit would be exceeded by so much more usage.
+// exceeds reports whether a limit would be exceeded by the additional tokens and cost.
 func (b *Budget) exceeds(tokens int64, cost Money) bool {
 	return b.tokens > 0 && b.used.TokensIn+b.used.TokensOut+b.lost.tokens+tokens > b.tokens ||
 		b.cost > 0 && (b.used.Cost+b.lost.cost+cost > b.cost || b.used.Cost >= b.cost)
 }
 
-// checkLimits returns why a call would exceed a limit even if all running calls used nothing, or
-// nil.
+// checkLimits returns the reason why a call would exceed a limit even if all running calls used
+// nothing, or nil.
 func (b *Budget) checkLimits(tokens int64, cost Money) error {
 	switch {
 	case b.tokens > 0 && b.used.TokensIn+b.used.TokensOut+b.lost.tokens+tokens > b.tokens:
 		return errors.New(b.limitError("max_tokens", fmt.Sprint(b.tokens), "tokens", fmt.Sprint(b.used.TokensIn+b.used.TokensOut), fmt.Sprint(b.lost.tokens), fmt.Sprint(tokens)))
-	case b.exceeds(0, cost): // the tokens fit
+	case b.exceeds(0, cost): // the tokens fit, so the cost exceeds its limit
 		return errors.New(b.limitError("max_cost_usd", b.cost.String(), "dollars", b.used.Cost.String(), b.lost.cost.String(), cost.String()))
 	}
 	return nil
 }
 
-// limitError returns the text for an exceeded limit.
+// limitError returns the error for a limit that a call would exceed.
 func (b *Budget) limitError(limit, bound, unit, used, lost, wanted string) string {
 	text := fmt.Sprintf("it could go beyond the %s %s that [limits] %s allows: the run has used %s, ", bound, unit, limit, used)
 	if b.lost.calls > 0 {
@@ -303,7 +306,7 @@ func (b *Budget) limitError(limit, bound, unit, used, lost, wanted string) strin
 	return text + fmt.Sprintf("and this call may use %s (raise the limit, or give the agent a smaller max_tokens)", wanted)
 }
 
-// model returns the usage of a call's model.
+// model returns the usage of the model of a call.
 func (b *Budget) model(c Call) *Usage {
 	k := c.modelKey()
 	u := b.models[k]

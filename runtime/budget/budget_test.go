@@ -17,12 +17,12 @@ func TestMoney(t *testing.T) {
 		"0.00000015": perToken(0.15), "0.000000075": perToken(0.075), "0.00000000001": perToken(0.00001),
 	} {
 		if got := m.String(); got != want {
-			t.Errorf("%d is %s, want %s", m, got, want)
+			t.Errorf("String of %d = %s, want %s", m, got, want)
 		}
 	}
 }
 
-// reserve reserves a call that must be allowed.
+// reserve reserves a call and fails the test if the call is refused.
 func reserve(t *testing.T, b *Budget, c Call) (granted int64, settle func(in, out int64, answered bool)) {
 	t.Helper()
 	granted, settle, err := b.Reserve(t.Context(), c)
@@ -32,7 +32,7 @@ func reserve(t *testing.T, b *Budget, c Call) (granted int64, settle func(in, ou
 	return granted, settle
 }
 
-// Without limits the usage is only counted, exactly as reported.
+// TestCounting checks that without limits the usage is counted exactly as reported.
 func TestCounting(t *testing.T) {
 	b := NewBudget(0, 0)
 	a := Call{Connection: "main", Model: "big", In: 5, Priced: true, Input: 2.5, Output: 10}
@@ -55,7 +55,7 @@ func TestCounting(t *testing.T) {
 	}
 }
 
-// TestTokensReserved checks that a call is refused before it is made if it could exceed the limit.
+// TestTokensReserved checks that a call that could exceed the limit is refused before it is made.
 func TestTokensReserved(t *testing.T) {
 	b := NewBudget(100, 0)
 	_, first := reserve(t, b, Call{In: 10, Out: 40})
@@ -73,12 +73,12 @@ func TestTokensReserved(t *testing.T) {
 		t.Error(err)
 	}
 	if _, all := b.Usage(); all.Refused != 2 || all.Calls != 2 {
-		t.Errorf("%d calls, %d refused, want 2 and 2", all.Calls, all.Refused)
+		t.Errorf("usage = %d calls and %d refused calls, want 2 and 2", all.Calls, all.Refused)
 	}
 }
 
-// TestWaitsForCallsUnderway checks that a call that may fit after others have ended waits for them,
-// and is then made or refused, and that an interrupted wait reserves nothing.
+// TestWaitsForCallsUnderway checks a call that may fit after running calls have ended. It must wait
+// for them and is then made or refused. If its wait is interrupted, it must reserve nothing.
 func TestWaitsForCallsUnderway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := NewBudget(100, 0)
@@ -96,7 +96,7 @@ func TestWaitsForCallsUnderway(t *testing.T) {
 			}()
 			synctest.Wait()
 			if len(done) > 0 {
-				t.Fatal("the call does not wait")
+				t.Fatal("Reserve did not wait for the running call")
 			}
 			return done
 		}
@@ -105,9 +105,9 @@ func TestWaitsForCallsUnderway(t *testing.T) {
 		stopped := start(ctx, Call{In: 10, Out: 10})
 		stop()
 		if x := <-stopped; x.err != context.Canceled {
-			t.Errorf("interrupted: %v", x.err)
+			t.Errorf("interrupted Reserve: error %v, want context.Canceled", x.err)
 		}
-		first(10, 10, true) // 80 are left: enough for one of them, or for both in sequence
+		first(10, 10, true) // the remaining 80 tokens suffice for one of the waiting calls, or for both one after the other
 		synctest.Wait()
 		if len(small)+len(open) != 1 {
 			t.Fatalf("%d calls were made, want 1", len(small)+len(open))
@@ -131,12 +131,12 @@ func TestWaitsForCallsUnderway(t *testing.T) {
 			}
 		}
 		if _, all := b.Usage(); all.Calls != 3 || all.Refused != 0 {
-			t.Errorf("%d calls, %d refused, want 3 and 0", all.Calls, all.Refused)
+			t.Errorf("usage = %d calls and %d refused calls, want 3 and 0", all.Calls, all.Refused)
 		}
 	})
 }
 
-// TestManyCallsFit checks that concurrent calls are all made if they fit one after the other.
+// TestManyCallsFit checks that concurrent calls are all made if they fit one after another.
 func TestManyCallsFit(t *testing.T) {
 	b := NewBudget(10_000, 0)
 	var wg sync.WaitGroup
@@ -152,37 +152,37 @@ func TestManyCallsFit(t *testing.T) {
 	}
 	wg.Wait()
 	if _, all := b.Usage(); all.Calls != 100 || all.Refused != 0 {
-		t.Errorf("%d calls, %d refused", all.Calls, all.Refused)
+		t.Errorf("usage = %d calls and %d refused calls, want 100 and 0", all.Calls, all.Refused)
 	}
 }
 
-// TestOpenReplies checks that an unlimited reply is granted the rest of the budget up to OpenReply,
-// so that other calls can run at the same time.
+// TestOpenReplies checks that a reply without a limit is granted the rest of the budget, but at
+// most OpenReply, so that other calls can run at the same time.
 func TestOpenReplies(t *testing.T) {
 	b := NewBudget(10_000, 0)
 	for i, want := range []int64{8192, 10_000 - 8192 - 200} {
 		granted, settle := reserve(t, b, Call{In: 100})
 		if granted != want {
-			t.Errorf("call %d: %d", i, granted)
+			t.Errorf("call %d: granted = %d, want %d", i, granted, want)
 		}
 		settle(100, granted, true)
 	}
 	if _, _, err := b.Reserve(t.Context(), Call{In: 100}); err == nil {
-		t.Error("nothing was left")
+		t.Error("Reserve succeeded although the budget is used")
 	}
 	money := NewBudget(0, 0.01)
 	if granted, _ := reserve(t, money, Call{In: 1000, Priced: true, Input: 1, Output: 10}); granted != 900 {
 		t.Error(granted)
 	}
 	if granted, _ := reserve(t, NewBudget(0, 1), Call{In: 5, Priced: true}); granted != 0 {
-		t.Errorf("what is free needs no bound: %d", granted)
+		t.Errorf("granted for a free model = %d, want no limit", granted)
 	}
 }
 
 func TestCostReserved(t *testing.T) {
 	b := NewBudget(0, 1)
 	c := Call{Connection: "main", Model: "gpt/4", In: 100_000, Out: 10_000, Priced: true, Input: 2.5, Output: 25}
-	_, first := reserve(t, b, c) // 0.25 + 0.25
+	_, first := reserve(t, b, c) // costs 0.25 + 0.25 dollars
 	_, second := reserve(t, b, c)
 	first(100_000, 10_000, true)
 	_, _, err := b.Reserve(t.Context(), Call{In: 300_000, Out: 1, Priced: true, Input: 2.5, Output: 25})
@@ -200,21 +200,21 @@ func TestCostReserved(t *testing.T) {
 	}
 }
 
-// TestCountedMore checks that a provider's higher count raises the expectation for the model's next
-// call, and that an exceeded limit is reported once.
+// TestCountedMore lets a provider count more tokens than expected. The expectation for the next
+// call of the model must rise, and an exceeded limit must be reported once.
 func TestCountedMore(t *testing.T) {
 	b := NewBudget(0, 0.01)
 	var warnings []string
 	b.Crossed = func(m string) { warnings = append(warnings, m) }
 	c := Call{Connection: "main", Model: "big", In: 100, Out: 50, Priced: true, Input: 10, Output: 20} // 0.002
 	_, settle := reserve(t, b, c)
-	settle(150, 75, true) // 0.003
+	settle(150, 75, true) // costs 0.003 dollars
 	_, _, err := b.Reserve(t.Context(), Call{Connection: "main", Model: "big", In: 200, Out: 150, Priced: true, Input: 10, Output: 20})
 	if want := "the run has used 0.003, and this call may use 0.0075 ("; err == nil || !strings.Contains(err.Error(), want) {
-		t.Errorf("half as much again was not expected: %v", err)
+		t.Errorf("error = %v, want an expectation of 1.5 times the estimate", err)
 	}
 	if _, _, err := b.Reserve(t.Context(), Call{Connection: "main", Model: "other", In: 200, Out: 150, Priced: true, Input: 10, Output: 20}); err != nil {
-		t.Errorf("another model counts as estimated: %v", err)
+		t.Errorf("Reserve for another model: %v", err)
 	}
 
 	b = NewBudget(0, 0.01)
@@ -225,11 +225,11 @@ func TestCountedMore(t *testing.T) {
 	}
 	granted, settle := reserve(t, b, Call{Connection: "main", Model: "big", In: 100, Priced: true, Input: 10, Output: 20})
 	if granted != 250 || len(warnings) != 0 {
-		t.Errorf("granted %d tokens, warnings %q", granted, warnings)
+		t.Errorf("granted = %d tokens with warnings %q, want 250 and none", granted, warnings)
 	}
 	settle(400, 500, true)
 	if _, _, err := b.Reserve(t.Context(), c); err == nil {
-		t.Error("a call is made beyond the bound")
+		t.Error("Reserve succeeded although the limit was exceeded")
 	}
 	want := []string{"the run exceeded [limits] max_cost_usd: it has used 0.018 dollars, and 0.01 are allowed: " +
 		"model big of connection 'main' counted 400 tokens in and 500 out, where 100 and 250 at most were expected; no further call is made"}
@@ -245,22 +245,23 @@ func TestCountedMore(t *testing.T) {
 	one(80, 30, true)
 	two(10, 10, true)
 	if len(warnings) != 1 || !strings.HasPrefix(warnings[0], "the run exceeded [limits] max_tokens: it has used 110 tokens, and 100 are allowed: ") {
-		t.Errorf("%q", warnings)
+		t.Errorf("warnings = %q, want one about max_tokens", warnings)
 	}
 }
 
-// An unlimited reply leaves room for what the provider counts beyond it.
+// TestOpenReplyCountedMore checks that a reply without a limit is granted fewer tokens if the
+// provider is expected to count more.
 func TestOpenReplyCountedMore(t *testing.T) {
 	b := NewBudget(1000, 0)
 	_, settle := reserve(t, b, Call{Model: "m", In: 50, Out: 50})
 	settle(50, 100, true)
 	if granted, _ := reserve(t, b, Call{Model: "m", In: 50}); granted != 400 {
-		t.Errorf("%d tokens for the reply, want half of the 800 that are left", granted)
+		t.Errorf("granted = %d tokens, want 400, half of the remaining 800", granted)
 	}
 }
 
 // TestConcurrentReservations checks that concurrent tasks never exceed the limit, and that the sums
-// match the reports.
+// equal the reported numbers.
 func TestConcurrentReservations(t *testing.T) {
 	const bound = 50_000
 	b := NewBudget(bound, 0)
@@ -287,6 +288,6 @@ func TestConcurrentReservations(t *testing.T) {
 	wg.Wait()
 	_, all := b.Usage()
 	if all.TokensIn != in || all.TokensOut != out || all.Calls != calls || in+out > bound || calls == 0 {
-		t.Errorf("%+v, want %d %d %d", all, in, out, calls)
+		t.Errorf("usage = %+v, want %d input tokens, %d output tokens and %d calls within the limit", all, in, out, calls)
 	}
 }

@@ -1,5 +1,5 @@
-// Package budget enforces the manifest's [limits]: a limit on the run's time, and a budget of
-// tokens and money for its models; its API promises nothing.
+// Package budget enforces the [limits] of the manifest: a limit on the time of a run, and limits on
+// the tokens and the cost of its models. Its API promises nothing.
 package budget
 
 import (
@@ -11,20 +11,20 @@ import (
 	"github.com/concerto-lang/concerto/runtime/world/clock"
 )
 
-// TimeError is the cause of a context whose time limit has passed.
+// TimeError is the cause of a context that ended because the time limit of the run has passed.
 type TimeError struct{ Seconds float64 }
 
 func (e *TimeError) Error() string {
 	return fmt.Sprintf("the run took longer than the %s seconds that [limits] max_run_seconds allows", strconv.FormatFloat(e.Seconds, 'f', -1, 64))
 }
 
-// Run limits ctx to the given seconds, measured by the clock, which may be nil. The cause is then a
-// *TimeError. 0 means no limit.
+// Run returns a context that ends after the given number of seconds, with a *TimeError as its
+// cause. clock measures the time and may be nil. 0 means no limit.
 func Run(ctx context.Context, clock *clock.PausableClock, seconds float64) (context.Context, context.CancelFunc) {
 	return Rest(ctx, clock, seconds, 0)
 }
 
-// Rest is like Run, with the time that has already passed subtracted.
+// Rest is like Run, but subtracts the time that has already elapsed.
 func Rest(ctx context.Context, clock *clock.PausableClock, seconds float64, elapsed time.Duration) (context.Context, context.CancelFunc) {
 	if seconds <= 0 {
 		return context.WithCancel(ctx)

@@ -24,7 +24,7 @@ func TestRun(t *testing.T) {
 		free, cancel := Run(t.Context(), nil, 0)
 		defer cancel()
 		if _, ok := free.Deadline(); ok {
-			t.Error("no limit was requested")
+			t.Error("the context has a deadline although the limit is 0")
 		}
 	})
 }

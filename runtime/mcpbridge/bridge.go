@@ -1,10 +1,11 @@
-// Package mcpbridge opens the socket through which an agent that starts MCP servers as programs
-// reaches the program's tools; its API promises nothing. The socket is in a directory that only
-// this user can access, and `concerto host bridge` passes lines between it and the agent.
+// Package mcpbridge opens a socket through which an agent reaches the program's tools, if the agent
+// starts MCP servers as programs. Its API promises nothing. The socket is in a directory that only
+// this user can access. The program `concerto host bridge` passes lines between the socket and the
+// agent.
 //
-// Invariants. A client's lines are passed on in order. Sending never waits: a client that leaves
-// too much unread is disconnected. When End has returned, no client is connected and the directory
-// is removed.
+// Invariants. The lines of a client are passed on in order. Sending never waits: a client that
+// leaves too much unread is disconnected. When End has returned, no client is connected and the
+// directory is removed.
 package mcpbridge
 
 import (
@@ -20,11 +21,11 @@ import (
 )
 
 const (
-	// socketPath is a length of a socket's path that every system supports.
+	// socketPath is a length, in bytes, that every system supports for the path of a socket.
 	socketPath = 100
-	// most is the number of clients that may be connected at once.
+	// most is the maximum number of clients that may be connected at the same time.
 	most = 32
-	// The directory's prefix and the name of the socket.
+	// prefix of the directory's name, and name of the socket
 	dirPrefix, socketName = "concerto-", "tools"
 )
 
@@ -37,23 +38,23 @@ func Path() string {
 	return filepath.Join("/tmp", name)
 }
 
-// Remove removes the rest of a bridge whose process was killed.
+// Remove removes the socket and the directory of a bridge whose process was killed.
 func Remove(path string) {
 	if dir := filepath.Dir(path); filepath.Base(path) == socketName && strings.HasPrefix(filepath.Base(dir), dirPrefix) {
-		_ = os.Remove(path) // a directory with other files is not ours and remains
+		_ = os.Remove(path) // a directory that contains other files does not belong to the bridge and remains
 		_ = os.Remove(dir)
 	}
 }
 
-// Options configures Open. Its functions are called from many goroutines; those of one client from
-// one goroutine.
+// Options configures Open. Many goroutines call its functions, but one goroutine makes all calls
+// for a client.
 type Options struct {
 	Path    string
-	MaxLine int // longest accepted line in bytes; 0 means ndjson.DefaultLimit
-	// OnLine receives a client's line. Left is called when a client has disconnected.
+	MaxLine int // maximum length of an accepted line in bytes; 0 means ndjson.DefaultLimit
+	// OnLine receives a line of a client. Left is called when a client has disconnected.
 	OnLine       func(client int, line []byte)
 	OnDisconnect func(client int)
-	// OnUnread is called when a client was disconnected because it leaves too much unread.
+	// OnUnread is called when a client was disconnected because it left too much unread.
 	OnUnread func()
 }
 
@@ -66,7 +67,7 @@ type Bridge struct {
 	running sync.WaitGroup
 	ended   bool
 	clients map[int]*client
-	came    int // number of clients so far
+	came    int // number of clients that have connected so far
 }
 
 // Open opens a bridge.
@@ -105,7 +106,7 @@ func (b *Bridge) accept() {
 	}
 }
 
-// readClient reads a client's lines until it disconnects.
+// readClient reads the lines of a client until the client disconnects.
 func (b *Bridge) readClient(id int, c *client) {
 	in := ndjson.NewReader(c.conn, b.o.MaxLine)
 	for {
@@ -140,12 +141,13 @@ func (b *Bridge) Send(client int, line []byte) {
 	defer b.mu.Unlock()
 	if c := b.clients[client]; c != nil && !b.ended && !c.enqueue(line) {
 		delete(b.clients, client)
-		c.conn.Close() // read and write notice it
+		c.conn.Close() // the reading and the writing goroutine detect the closed connection
 		b.o.OnUnread()
 	}
 }
 
-// End closes the bridge and waits until no client is connected. Left is not called for them.
+// End closes the bridge and waits until no client is connected. It does not call Left for these
+// clients.
 func (b *Bridge) End() {
 	b.mu.Lock()
 	b.ended = true

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestOrder checks that lines of a client arrive in order, that their answers are written in order,
-// and that a client that closes its side receives all answers.
+// TestOrder checks that the lines of a client arrive in order and that the answers are written in
+// order. A client that closes its sending side must still receive all answers.
 func TestOrder(t *testing.T) {
 	var b *Bridge
 	opened, left := make(chan struct{}), make(chan int, 1)
@@ -25,7 +25,7 @@ func TestOrder(t *testing.T) {
 	close(opened)
 	dir := filepath.Dir(b.o.Path)
 	if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o700 {
-		t.Errorf("its directory is %v (%v)", info, err)
+		t.Errorf("directory of the bridge = %v (error %v), want mode 700", info, err)
 	}
 	conn, err := net.Dial("unix", b.o.Path)
 	if err != nil {
@@ -42,17 +42,17 @@ func TestOrder(t *testing.T) {
 	in, i := bufio.NewScanner(conn), 0
 	for ; in.Scan(); i++ {
 		if in.Text() != fmt.Sprint("to ", i) {
-			t.Fatalf("answer %d is %s", i, in.Text())
+			t.Fatalf("answer %d = %s", i, in.Text())
 		}
 	}
 	if i != asked || in.Err() != nil {
-		t.Errorf("%d answers, %v", i, in.Err())
+		t.Errorf("received %d answers (error %v)", i, in.Err())
 	}
 	if client := <-left; client != 1 {
-		t.Errorf("%d has left", client)
+		t.Errorf("client %d has disconnected, want client 1", client)
 	}
 	b.End()
 	if _, err := os.Stat(dir); !os.IsNotExist(err) {
-		t.Errorf("its directory is left: %v", err)
+		t.Errorf("the directory of the bridge was not removed: %v", err)
 	}
 }

@@ -11,29 +11,29 @@ import (
 )
 
 const (
-	// unreadLimit is the number of bytes that may wait for a client. One line may exceed it,
-	// otherwise a longer line could never be sent.
+	// unreadLimit is the maximum number of bytes that may wait for a client. A single line may
+	// exceed it; otherwise a longer line could never be sent.
 	unreadLimit = 4 << 20
-	// patience is how long a client may leave an answer unread.
+	// patience is the maximum time for which a client may leave an answer unread.
 	patience = 10 * time.Second
 )
 
-// client is a connected client. Its answers are queued and written by its own goroutine, so that
-// sending never waits.
+// client is a connected client. A separate goroutine writes its queued answers, so that sending
+// never waits.
 type client struct {
 	conn net.Conn
-	wake chan struct{} // for the writer: the queue or over has changed
+	wake chan struct{} // signals the writer that queue or over has changed
 
 	mu    sync.Mutex
 	lines []byte
-	over  bool // nothing more is queued
+	over  bool // no further lines are accepted
 }
 
 func newClient(conn net.Conn) *client {
 	return &client{conn: conn, wake: make(chan struct{}, 1)}
 }
 
-// enqueue queues a line. It returns false if too much is queued.
+// enqueue queues a line. It returns false if the queue is full.
 func (c *client) enqueue(line []byte) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -48,7 +48,7 @@ func (c *client) enqueue(line []byte) bool {
 	return true
 }
 
-// closeQueue makes the writer end after the queued lines.
+// closeQueue makes the writer end after it has written the queued lines.
 func (c *client) closeQueue() {
 	c.mu.Lock()
 	c.over = true
@@ -56,8 +56,8 @@ func (c *client) closeQueue() {
 	c.wakeWriter()
 }
 
-// writeQueue writes until finish or an error, and closes the connection. It returns false if the
-// output was not read in time.
+// writeQueue writes queued lines until closeQueue or a write error, and then closes the connection.
+// read is false if the client did not read the lines in time.
 func (c *client) writeQueue() (read bool) {
 	defer c.conn.Close()
 	var lines []byte
@@ -83,7 +83,7 @@ func (c *client) writeQueue() (read bool) {
 	}
 }
 
-// wakeWriter wakes the writer, now or when it next waits.
+// wakeWriter wakes the writer. If the writer is not waiting, its next wait ends immediately.
 func (c *client) wakeWriter() {
 	select {
 	case c.wake <- struct{}{}:

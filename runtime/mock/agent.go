@@ -8,27 +8,27 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// agent is a mocked agent: one answer for every call, or a list of answers. With by, a closure of
-// the test creates each answer just before its use.
+// agent is a mocked agent. It has a list of answers, or one answer that is used for every call. If
+// by is set, a closure of the test creates each answer just before its use.
 type agent struct {
 	name  string
 	fixed *answer
 	turns []*answer
 	used  int
 	by    bool
-	// answers contains the answers of requests that wait for their delay.
+	// answers contains the answers of requests whose delay has not passed.
 	answers map[*effect.AgentCall]*answer
 }
 
 // answer is a scripted answer of a model.
 type answer struct {
 	reply   effect.AgentReply
-	err     *effect.Error // the call fails with it instead
+	err     *effect.Error // error with which the call fails; nil for none
 	delayMS int64
 	raw     json.RawMessage
 }
 
-// mockAgent installs a mock.
+// mockAgent installs the mock of an agent.
 func (w *World) mockAgent(r *effect.MockScript) error {
 	what := "the mock of " + r.Name
 	m, err := parseObject(what, r.Script, "response", "error", "responses")
@@ -69,7 +69,7 @@ func (w *World) mockAgent(r *effect.MockScript) error {
 func (w *World) nextAnswer(r *effect.MockNext) error {
 	a := w.agents[r.Party]
 	if a == nil || !a.by {
-		return nil // another mock has replaced it
+		return nil // another mock has replaced the one that called the closure
 	}
 	turn, err := parseAnswer("the mock of "+r.Party+": its closure's response", r.Answer)
 	if err != nil {
@@ -79,7 +79,7 @@ func (w *World) nextAnswer(r *effect.MockNext) error {
 	return nil
 }
 
-// parseAnswer parses a response: a text, or an object.
+// parseAnswer parses a response, which is a text or an object.
 func parseAnswer(what string, raw json.RawMessage) (*answer, error) {
 	a := &answer{raw: raw}
 	a.reply.StopReason = "end"
@@ -145,7 +145,7 @@ func (a *answer) parseTools(what string, m map[string]json.RawMessage) error {
 	return nil
 }
 
-// parseFailure parses an error: a text, or an object with fields of AgentError.
+// parseFailure parses an error, which is a text or an object with the fields of an AgentError.
 func parseFailure(what string, raw json.RawMessage) (*effect.Error, error) {
 	if s, ok := parseString(raw); ok {
 		return &effect.Error{Kind: "AgentError", Message: s, Status: effect.Done}, nil
@@ -172,7 +172,7 @@ func missingAgent(name string) *Missing {
 	return &Missing{What: "agent `" + name + "`", Mock: "mock " + name + ` { response: "…" }`}
 }
 
-// answerModel answers a request to a model.
+// answerModel performs a model call with the mock of the agent.
 func (w *World) answerModel(ctx context.Context, r *effect.AgentCall, next effect.Performer) (effect.Result, error) {
 	w.mu.Lock()
 	a := w.agents[r.Agent]
@@ -207,8 +207,8 @@ func (w *World) answerModel(ctx context.Context, r *effect.AgentCall, next effec
 	return &reply, nil
 }
 
-// answerTo returns the answer to a request, or nil if none is left. A repeated request gets the
-// same answer.
+// answerTo returns the answer to a request, or nil if no answer is left. A repeated request
+// receives the same answer.
 func (a *agent) answerTo(r *effect.AgentCall) *answer {
 	if t, ok := a.answers[r]; ok {
 		return t
@@ -222,7 +222,7 @@ func (a *agent) answerTo(r *effect.AgentCall) *answer {
 	return t
 }
 
-// leftovers returns a sentence for each scripted answer that was not used.
+// leftovers returns a sentence for each answer in the mock that was not used.
 func (a *agent) leftovers() []string {
 	if a.fixed != nil || a.used >= len(a.turns) {
 		return nil

@@ -7,16 +7,16 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// clock is the time of a test, in milliseconds. It does not advance while the program runs. When
+// clock is the clock of a test, in milliseconds. It does not advance while the program runs. When
 // all tasks wait, it advances to the next event.
 type clock struct {
-	unix      int64 // since 1970
-	monotonic int64 // since the test began
+	unix      int64 // milliseconds since 1970
+	monotonic int64 // milliseconds since the beginning of the test
 	wakes     map[effect.Request]int64
-	asked     map[int64]int // open requests of the exchanges with real hosts
+	asked     map[int64]int // number of open requests of each exchange with a real host, by exchange ID
 }
 
-// epoch is the start time of tests: 2025-01-01T00:00:00Z.
+// epoch is the time at which tests begin: 2025-01-01T00:00:00Z.
 const epoch = 1_735_689_600_000
 
 func newClock() clock {
@@ -27,7 +27,7 @@ func (w *World) sleep(ctx context.Context, r *effect.Sleep, next effect.Performe
 	if w.options.Live {
 		return next.Perform(ctx, r)
 	}
-	return nil, nil // Choose has advanced the clock
+	return nil, nil // Choose has already advanced the clock
 }
 
 func (w *World) readClock(ctx context.Context, r *effect.Clock, next effect.Performer) (effect.Result, error) {
@@ -39,9 +39,9 @@ func (w *World) readClock(ctx context.Context, r *effect.Clock, next effect.Perf
 	return &effect.Time{Unix: w.clock.unix, Monotonic: w.clock.monotonic}, nil
 }
 
-// Choose returns which of the waiting requests is performed next: first those without a delay, in
-// order; then the next message of a host; then the one with the earliest time, to which the clock
-// advances. It is the VM's Config.Choose.
+// Choose returns the index of the waiting request that is performed next. Requests without a delay
+// come first, in order, then the next message of a host. Otherwise Choose selects the request with
+// the earliest time and advances the clock to it. Choose is used as Config.Choose of the VM.
 func (w *World) Choose(waiting []effect.Request) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -60,14 +60,15 @@ func (w *World) Choose(waiting []effect.Request) int {
 	return best
 }
 
-// The order of requests with the same time.
+// Order of requests with the same time.
 const (
 	rankPlain = iota
 	rankMessage
-	rankLate // a process that becomes free when its exchange times out
+	rankLate // a process becomes free when its exchange times out
 )
 
-// wakesAt returns when a waiting request can be performed.
+// wakesAt returns the time at which a waiting request can be performed, and its rank among requests
+// with the same time.
 func (w *World) wakesAt(r effect.Request) (due int64, rank int) {
 	switch r := r.(type) {
 	case *effect.ExchangeNext:
@@ -107,7 +108,7 @@ func (w *World) wakesAt(r effect.Request) (due int64, rank int) {
 	return w.clock.monotonic, rankPlain
 }
 
-// timeAfter returns the time that is ms after the request was first seen.
+// timeAfter returns the time ms milliseconds after the request was first seen.
 func (w *World) timeAfter(r effect.Request, ms int64) int64 {
 	wake, ok := w.clock.wakes[r]
 	if !ok {
@@ -117,7 +118,8 @@ func (w *World) timeAfter(r effect.Request, ms int64) int64 {
 	return max(wake, w.clock.monotonic)
 }
 
-// nextDelay returns the host's delay before its next message, limited by its timeout.
+// nextDelay returns the delay of the host before its next message, in milliseconds. The timeout of
+// the host limits the delay.
 func (x *exchange) nextDelay() int64 {
 	s := x.peekStep()
 	if s == nil || s.waitMS == 0 {

@@ -8,13 +8,13 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// lineOf returns a command with its arguments, as a test names it.
+// lineOf returns a command with its arguments in the form in which tests name it.
 func lineOf(r *effect.Command) string {
 	return strings.Join(append([]string{r.Command}, r.Args...), " ")
 }
 
-// mockCommand adds an outcome of a command. A String is the command's output; a Map has stdout,
-// stderr, exit_code, delay_ms, or error.
+// mockCommand adds an outcome of a command. A String is the standard output of the command. A Map
+// may contain stdout, stderr, exit_code, delay_ms and error.
 func (w *World) mockCommand(r *effect.MockCommand) error {
 	what, o := "the outcome of "+r.Line, &scripted[effect.CommandOutput]{raw: r.Outcome}
 	if s, ok := parseString(r.Outcome); ok {

@@ -8,17 +8,17 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// file is a file that only the test sees, in place of a real one. missing means that the test has
-// removed it.
+// file is a file that exists only in the test and replaces a real one. missing means that the test
+// has removed the file.
 type file struct {
 	text    string
 	missing bool
 }
 
-// mockedFile returns the test's file at a path, or nil if the path is real.
+// mockedFile returns the test's file at a path, or nil if the test has none there.
 func (w *World) mockedFile(path string) *file { return w.files[filepath.Clean(path)] }
 
-// performFile performs requests about the test's files; ok is false for all others.
+// performFile performs requests that concern files of the test. ok is false for all other requests.
 func (w *World) performFile(ctx context.Context, r effect.Request, next effect.Performer) (res effect.Result, err error, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -43,7 +43,7 @@ func (w *World) performFile(ctx context.Context, r effect.Request, next effect.P
 		if f.missing {
 			return nil, notFound("attach", r.Path), true
 		}
-		file, _ := effect.NewAttachedFile(r.Path, []byte(f.text)) // a String is text
+		file, _ := effect.NewAttachedFile(r.Path, []byte(f.text)) // cannot fail, because the text is valid UTF-8
 		return file, nil, true
 	case *effect.WriteFile:
 		f := w.mockedFile(r.Path)
@@ -93,7 +93,7 @@ func (w *World) performFile(ctx context.Context, r effect.Request, next effect.P
 	return nil, nil, false
 }
 
-// copyToMock copies the file at from to a file of the test at path.
+// copyToMock copies the file at the path from to a file of the test at path.
 func (w *World) copyToMock(ctx context.Context, verb, from, path string, next effect.Performer) error {
 	text := ""
 	if f := w.mockedFile(from); f == nil {
@@ -115,7 +115,8 @@ func notFound(verb, path string) error {
 	return effect.Errorf("FsError", "cannot %s %s: it is not there", verb, path).With("path", path)
 }
 
-// pathOf returns the path in a request about files, or "" for a new temporary directory.
+// pathOf returns the path in a request that concerns files, or "" for a request for a temporary
+// directory.
 func pathOf(r effect.Request) string {
 	switch r := r.(type) {
 	case *effect.ReadFile:

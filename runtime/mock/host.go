@@ -11,41 +11,41 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
-// host is a mocked host: a list of conversations, or one conversation for every exchange. With by,
-// a closure of the test creates each conversation just before its use.
+// host is a mocked host. It has a list of conversations, or one conversation that is used for every
+// exchange. If by is set, a closure of the test creates each conversation just before its use.
 type host struct {
 	name    string
 	fixed   []step
-	talks   []*talk // not yet begun
-	count   int     // messages of all conversations so far
+	talks   []*talk // conversations that have not begun
+	count   int     // number of messages in all conversations so far
 	by      bool
 	timeout float64
-	room    int         // number of processes
-	busy    []*exchange // exchanges that have a process
+	room    int         // number of processes that can run at the same time
+	busy    []*exchange // exchanges that use a process
 	replies []json.RawMessage
 }
 
-// Host describes a host of the program.
+// Host describes a host that the program declares.
 type Host struct {
-	Timeout   float64 // in seconds; 0 means 120
+	Timeout   float64 // timeout in seconds; 0 means 120
 	Instances int     // number of processes; 0 means 1
-	Recorded  bool    // it plays a recording and needs no mock
+	Recorded  bool    // the host plays a recording and needs no mock
 }
 
 // exchange is an open exchange with a mocked host.
 type exchange struct {
 	w      *World
 	host   *host
-	steps  []step // still to come
-	opened int64  // by the test's clock
-	talk   string // session that it named last
+	steps  []step // remaining steps
+	opened int64  // time of the opening on the test's clock
+	talk   string // session that the host named last
 	done   bool   // the terminal message was returned
 }
 
-// defaultTimeout is in seconds.
+// defaultTimeout is the default timeout of a host in seconds.
 const defaultTimeout = 120
 
-// mockHost installs a mock.
+// mockHost installs the mock of a host.
 func (w *World) mockHost(r *effect.MockScript) error {
 	what := "the mock of " + r.Name
 	m, err := parseObject(what, r.Script, "messages", "response", "error", "responses")
@@ -91,12 +91,12 @@ func (h *host) countMessages() int {
 	return n
 }
 
-// nextTalk adds a conversation that the mock's closure has created for a prompt: a list of
-// messages, or any value of `response`.
+// nextTalk adds a conversation that the mock's closure has created for a prompt. The closure
+// returns a list of messages, or any value that `response` may have.
 func (w *World) nextTalk(r *effect.MockNext) error {
 	h := w.hosts[r.Party]
 	if h == nil || !h.by {
-		return nil // another mock has replaced it
+		return nil // another mock has replaced the one that called the closure
 	}
 	what := "the mock of " + r.Party + ": its closure's conversation"
 	t := &talk{prompt: r.Prompt}
@@ -112,7 +112,7 @@ func (w *World) nextTalk(r *effect.MockNext) error {
 	return err
 }
 
-// openExchange starts an exchange.
+// openExchange opens an exchange with a mocked host.
 func (w *World) openExchange(ctx context.Context, r *effect.ExchangeOpen, next effect.Performer) (effect.Result, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -132,18 +132,18 @@ func (w *World) openExchange(ctx context.Context, r *effect.ExchangeOpen, next e
 	}
 	x := &exchange{w: w, host: h, steps: steps, opened: w.clock.monotonic, talk: r.Session}
 	if len(h.busy) >= h.room && !w.options.Live {
-		h.busy[0].expire() // the clock has advanced to its timeout
+		h.busy[0].expire() // the clock has advanced to the timeout of this exchange
 	}
 	h.busy = append(h.busy, x)
-	// The ids of mocked exchanges are negative. In a live run other exchanges have positive ids,
-	// from the runtime.
+	// The IDs of mocked exchanges are negative. In a live run, the runtime assigns positive IDs to
+	// the other exchanges.
 	id := -1 - int64(len(w.exchanges))
 	w.exchanges[id] = x
 	return &effect.ExchangeOpened{ID: id}, nil
 }
 
-// beginConversation removes the next conversation and returns its steps; with by, the conversation
-// for this prompt. It reports whether there was one.
+// beginConversation removes the next conversation and returns its steps. If by is set, it uses the
+// conversation for this prompt. It returns false if there is no conversation.
 func (h *host) beginConversation(prompt string) ([]step, bool) {
 	if h.fixed != nil {
 		return h.fixed, true
@@ -157,7 +157,7 @@ func (h *host) beginConversation(prompt string) ([]step, bool) {
 	return nil, false
 }
 
-// free returns when a process of the host becomes free, or 0 if one is free.
+// free returns the time at which a process of the host becomes free, or 0 if one is free now.
 func (h *host) free() int64 {
 	if len(h.busy) < h.room {
 		return 0
@@ -171,7 +171,7 @@ func (w *World) findExchange(id int64) *exchange {
 	return w.exchanges[id]
 }
 
-// deadline returns when the exchange times out.
+// deadline returns the time at which the exchange times out.
 func (x *exchange) deadline() int64 { return x.opened + int64(x.host.timeout*1000) }
 
 // peekStep returns the next step, or nil at the end of the conversation.
@@ -182,7 +182,7 @@ func (x *exchange) peekStep() *step {
 	return &x.steps[0]
 }
 
-// nextMessage returns the next message.
+// nextMessage returns the next message or failure of the conversation.
 func (x *exchange) nextMessage() (effect.Result, error) {
 	w := x.w
 	w.mu.Lock()
@@ -205,7 +205,7 @@ func (x *exchange) nextMessage() (effect.Result, error) {
 			}
 			return nil, e
 		case s.typ == "":
-			continue // the clock has waited for it
+			continue // the clock has already advanced by this delay
 		}
 		typ, id, payload, err := value.ParseMessage(s.line)
 		if err != nil {
@@ -232,7 +232,7 @@ func (x *exchange) failExchange(format string, args ...any) *effect.Error {
 	return e
 }
 
-// recordReply records the answer to a message.
+// recordReply records the program's reply to a message.
 func (x *exchange) recordReply(r *effect.ExchangeReply) error {
 	x.w.mu.Lock()
 	defer x.w.mu.Unlock()
@@ -246,7 +246,8 @@ func (x *exchange) recordReply(r *effect.ExchangeReply) error {
 	return nil
 }
 
-// endExchange ends an exchange. Before the terminal message, it drops the rest of the conversation.
+// endExchange ends an exchange. If the terminal message was not returned, it drops the rest of the
+// conversation.
 func (x *exchange) endExchange() {
 	x.w.mu.Lock()
 	defer x.w.mu.Unlock()
@@ -261,7 +262,7 @@ func (x *exchange) expire() {
 	}
 }
 
-// leftovers returns a sentence for each scripted conversation that was not used.
+// leftovers returns a sentence for each conversation in the mock that was not used.
 func (h *host) leftovers() []string {
 	if h.by || len(h.talks) == 0 {
 		return nil

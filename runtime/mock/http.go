@@ -10,7 +10,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// httpRequest is a request of the test in the form of test_requests.
+// httpRequest is a recorded HTTP request of the test, in the form that test_requests returns.
 type httpRequest struct {
 	Method  string            `json:"method"`
 	URL     string            `json:"url"`
@@ -18,8 +18,8 @@ type httpRequest struct {
 	Body    *string           `json:"body"`
 }
 
-// answerTo returns the name of the queue with the answer to a request: that of its method and URL,
-// or, if it is empty, that of its URL.
+// answerTo returns the name of the queue that contains the answer to a request: the queue for its
+// method and URL, or, if that queue is empty, the queue for its URL.
 func (w *World) answerTo(r *effect.HTTP) string {
 	if own := r.Method + " " + r.URL; len(w.web.queues[own]) > 0 {
 		return own
@@ -27,7 +27,8 @@ func (w *World) answerTo(r *effect.HTTP) string {
 	return r.URL
 }
 
-// requestName returns the name of the queue for a mock's URL, or method and URL.
+// requestName returns the name of the queue for the argument of a mock, which is a URL, or a method
+// and a URL.
 func requestName(s string) (string, error) {
 	method, url, ok := strings.Cut(s, " ")
 	if !ok {
@@ -40,8 +41,8 @@ func requestName(s string) (string, error) {
 	return strings.ToUpper(method) + " " + url, nil
 }
 
-// mockHTTP adds an answer. A String is the body of a 200; a Map has status, headers, body (a
-// String, or any value as JSON), delay_ms, or error.
+// mockHTTP adds an answer to a queue. A String is the body of a response with status 200. A Map may
+// contain status, headers, body (a String, or any value as JSON), delay_ms and error.
 func (w *World) mockHTTP(r *effect.MockHTTP) error {
 	what := "the answer of " + r.URL
 	name, err := requestName(r.URL)
@@ -73,7 +74,7 @@ func (w *World) mockHTTP(r *effect.MockHTTP) error {
 	return nil
 }
 
-// answerHTTP answers an HTTP request of the test.
+// answerHTTP answers an HTTP request of the test with the mock.
 func (w *World) answerHTTP(ctx context.Context, r *effect.HTTP, next effect.Performer) (effect.Result, error) {
 	w.mu.Lock()
 	q := httpRequest{Method: r.Method, URL: r.URL, Headers: map[string]string{}, Body: r.Body}

@@ -1,10 +1,10 @@
-// Package mock implements the environment of a test (spec/16-tests.md); its API promises nothing.
-// It is a layer around the runtime that records the test's output, plays the mocked agents and
-// hosts, provides a clock, and prevents access to the network and to processes unless the test run
-// is live.
+// Package mock implements the environment of a test (spec/16-tests.md). Its API promises nothing.
+// It is a layer around the runtime. The layer records the output of the test, plays the mocked
+// agents and hosts, provides a clock, and prevents access to the network and to processes unless
+// the test run is live.
 //
-// A World belongs to one test. If the VM uses its Choose, a test runs the same way every time:
-// requests are performed one after the other, and time advances only when all tasks wait.
+// A World belongs to one test. If the VM uses its method Choose, a test behaves the same way in
+// every run: requests are performed one after another, and time advances only when all tasks wait.
 package mock
 
 import (
@@ -24,28 +24,28 @@ import (
 
 // Options configures a World.
 type Options struct {
-	// Live lets the test reach, in real time, the agents, hosts and other services that it does not
-	// mock.
+	// Live permits the test to use, in real time, the agents, hosts and other services that it does
+	// not mock.
 	Live bool
-	// Hosts contains the program's hosts by declaration.
+	// Hosts contains the hosts of the program, by the names of their declarations.
 	Hosts map[string]Host
-	// Seed determines the test's random secrets.
+	// Seed is the seed of the test's random secrets.
 	Seed int64
-	// Tape, if not nil, answers requests that no mock answers.
+	// Tape answers requests that no mock answers; nil for none.
 	Tape Tape
 }
 
-// Tape answers requests of a test from a recording.
+// Tape is a recording that answers requests of a test.
 type Tape interface {
-	// Perform returns the recorded result of a request, or lets next perform it and records that,
-	// if missing results must be recorded. Otherwise found is false.
+	// Perform returns the recorded result of a request. If the result is missing and must be
+	// recorded, Perform calls next and records its result. Otherwise found is false.
 	Perform(ctx context.Context, r effect.Request, next effect.Performer) (result effect.Result, found bool, err error)
-	// RecordCall records a call of a tool that reached outside.
+	// RecordCall records a tool call that had effects outside the test.
 	RecordCall(r *effect.AppCall, result effect.Result)
-	// Closes reports whether a request that was not found must not be performed, although it needs
-	// no mock.
+	// Closes reports whether a request that was not found must not be performed, although the
+	// request needs no mock.
 	Closes(effect.Request) bool
-	// Why returns why the last request was not found, and how to record it.
+	// Why returns the reason why the last request was not found, and how to record it.
 	Why() string
 }
 
@@ -58,22 +58,22 @@ type World struct {
 	hosts     map[string]*host
 	exchanges map[int64]*exchange
 	streams   map[int64]*stream
-	opened    int64 // number of streams so far
+	opened    int64 // number of streams that were opened
 	answers   map[string][]json.RawMessage
 	process   process
 	web       script[*effect.HTTP, effect.HTTPResponse]
-	requested []httpRequest // HTTP requests
+	requested []httpRequest // HTTP requests of the test
 	shell     script[*effect.Command, effect.CommandOutput]
-	files     map[string]*file // by cleaned path
+	files     map[string]*file // files of the test, by cleaned path
 	secrets   *rand.ChaCha8
-	record    Record // without the output
+	record    Record // recorded data except the output
 	output    []byte
 	prompts   map[string][]string
 	clock     clock
-	left      []string // unused parts of mocks that were replaced
+	left      []string // unused parts of mocks that were replaced by other mocks
 }
 
-// process is the simulated process of the test; input is the rest of standard input.
+// process is the simulated process of the test. input is the unread part of its standard input.
 type process struct {
 	env   map[string]*effect.EnvValue
 	args  []string
@@ -83,16 +83,16 @@ type process struct {
 // Record is the recorded output of a test.
 type Record struct {
 	Emits  []Emit
-	Output string   // what it printed
-	Log    []string // log lines: "warn: text"
-	// Files are the paths of real files and directories that the test read, in order, as the test
-	// named them.
+	Output string   // printed text
+	Log    []string // log lines like "warn: text"
+	// Files are the paths of the real files and directories that the test read, in order and in the
+	// spelling of the test.
 	Files []string
 	// Drew reports whether the test used random numbers, which the seed determines.
 	Drew bool
 }
 
-// Emit is an emit of a test. Payload is nil if there was none.
+// Emit is a value that the test has emitted. Payload is nil if the emit had none.
 type Emit struct {
 	Channel string          `json:"channel"`
 	Payload json.RawMessage `json:"payload"`
@@ -110,12 +110,12 @@ func New(o Options) *World {
 	return w
 }
 
-// Missing is the error of a request to something outside that the test has not mocked. It ends the
-// test.
+// Missing is the error for a request for an outside service that the test has not mocked. It ends
+// the test.
 type Missing struct {
-	What string // "agent `Writer`"
-	Mock string // the mock to add
-	Why  string // what is wrong with the test's tape; "" if it needs none
+	What string // what is missing, like "agent `Writer`"
+	Mock string // text that describes the mock to add
+	Why  string // problem with the test's tape; "" without one
 }
 
 func (e *Missing) Error() string {
@@ -126,8 +126,8 @@ func (e *Missing) Error() string {
 	return text
 }
 
-// performUnmocked performs a request that no mock answers: from the tape, or for real. If the test
-// must not reach outside, it returns missing; nil means that it may.
+// performUnmocked performs a request that no mock answers, with the tape or for real. missing is
+// the error to return if the test must not perform the request; nil means that it may.
 func (w *World) performUnmocked(ctx context.Context, r effect.Request, next effect.Performer, missing *Missing) (effect.Result, error) {
 	if w.options.Live {
 		return next.Perform(ctx, r)
@@ -149,7 +149,8 @@ func (w *World) performUnmocked(ctx context.Context, r effect.Request, next effe
 	return next.Perform(ctx, r)
 }
 
-// Layer wraps next, which performs what the test may reach.
+// Layer returns a performer that answers the mocked requests and passes the permitted others to
+// next.
 func (w *World) Layer(next effect.Performer) effect.Performer {
 	return effect.PerformerFunc(func(ctx context.Context, r effect.Request) (effect.Result, error) {
 		if err := ctx.Err(); err != nil && !effect.Inline(r.Kind()) && r.Kind() != effect.KindExchangeClose {
@@ -159,8 +160,8 @@ func (w *World) Layer(next effect.Performer) effect.Performer {
 	})
 }
 
-// anyTool is the number of the call that lists the tools of a server without a mock. The list is
-// empty. If the model calls a tool nevertheless, that call fails because no mock exists.
+// anyTool is the ID of the call that lists the tools of a server without a mock. The list is empty.
+// If the model nevertheless calls a tool, that call fails because of the missing mock.
 const anyTool = -1
 
 func (w *World) performMocked(ctx context.Context, r effect.Request, next effect.Performer) (effect.Result, error) {
@@ -239,7 +240,8 @@ func (w *World) performMocked(ctx context.Context, r effect.Request, next effect
 	return w.performUnmocked(ctx, r, next, nil)
 }
 
-// callServer calls a function of an MCP server that is not mocked, or lists its functions.
+// callServer performs a call of an MCP server that is not mocked: a call of a function, or the list
+// of the functions.
 func (w *World) callServer(ctx context.Context, r *effect.MCPOpen, next effect.Performer) (effect.Result, error) {
 	result, err := w.performUnmocked(ctx, r, next, &Missing{What: "`" + r.Server + "." + r.Function() + "` of an MCP server", Mock: "mock " + r.Server + " { " + r.Function() + ": … }"})
 	if _, missing := err.(*Missing); missing && r.Method == effect.MCPListTools {
@@ -248,8 +250,8 @@ func (w *World) callServer(ctx context.Context, r *effect.MCPOpen, next effect.P
 	return result, err
 }
 
-// callTool calls a tool of the application. A tool that is a function of the program is called
-// directly.
+// callTool calls a tool of the application. If the tool is a function of the program, that function
+// is called directly.
 func (w *World) callTool(ctx context.Context, r *effect.AppCall, next effect.Performer) (effect.Result, error) {
 	result, err := next.Perform(ctx, r)
 	x, ok := result.(*effect.AppResult)
@@ -274,7 +276,7 @@ func (w *World) programArguments() effect.Result {
 	return &effect.ArgsValue{Args: slices.Clone(w.process.args)}
 }
 
-// readInput reads a line of the test's standard input, or the rest of it.
+// readInput reads a line, or the rest, of the test's standard input.
 func (w *World) readInput(r *effect.Input) effect.Result {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -291,7 +293,7 @@ func (w *World) readInput(r *effect.Input) effect.Result {
 	return &effect.InputText{Text: strings.TrimSuffix(line, "\r")}
 }
 
-// script handles the requests that script a mock.
+// script performs the requests that define a mock.
 func (w *World) script(r effect.Request) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -337,7 +339,7 @@ func (w *World) readVariable(ctx context.Context, r *effect.Env, next effect.Per
 	return w.performUnmocked(ctx, r, next, nil)
 }
 
-// readEnvironment returns the environment together with the variables that the test has set.
+// readEnvironment returns the real environment, changed by the variables that the test has set.
 func (w *World) readEnvironment(ctx context.Context, r *effect.EnvAll, next effect.Performer) (effect.Result, error) {
 	res, err := w.performUnmocked(ctx, r, next, nil)
 	all, ok := res.(*effect.EnvVariables)
@@ -364,7 +366,7 @@ func (w *World) readEnvironment(ctx context.Context, r *effect.EnvAll, next effe
 	return out, nil
 }
 
-// secret returns bytes that are the same in every run of the test.
+// secret returns random bytes that are the same in every run of the test.
 func (w *World) secret(r *effect.Secret) effect.Result {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -373,10 +375,10 @@ func (w *World) secret(r *effect.Secret) effect.Result {
 	return &effect.SecretBytes{Bytes: b}
 }
 
-// bad returns the error for an invalid script, reported at the `mock`.
+// bad returns the error for an invalid mock. It is reported at the position of the mock.
 func bad(format string, args ...any) error { return effect.Errorf("RuntimeError", format, args...) }
 
-// parseObject parses a JSON object and refuses unknown members.
+// parseObject parses a JSON object and returns an error for unknown members.
 func parseObject(what string, raw json.RawMessage, allowed ...string) (map[string]json.RawMessage, error) {
 	var m map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &m); err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// nowhere is the performer below a World: every request that reaches it is an error.
+// nowhere is the performer below a World. It returns an error for every request that reaches it.
 var nowhere = effect.PerformerFunc(func(_ context.Context, r effect.Request) (effect.Result, error) {
 	return nil, errors.New("reached " + string(r.Kind()))
 })
@@ -26,7 +26,7 @@ func perform(t *testing.T, w *World, r effect.Request) effect.Result {
 	return res
 }
 
-// Every invalid script is refused with the reason.
+// TestBadScripts checks that every invalid script is refused with the reason.
 func TestBadScripts(t *testing.T) {
 	for _, c := range []struct {
 		host         bool
@@ -58,16 +58,16 @@ func TestBadScripts(t *testing.T) {
 		_, err := w.Layer(nowhere).Perform(t.Context(), &effect.MockScript{Name: "X", Host: c.host, Script: json.RawMessage(c.script)})
 		var e *effect.Error
 		if !errors.As(err, &e) || e.Kind != "RuntimeError" || e.Message != c.want {
-			t.Errorf("%s: %v, want %s", c.script, err, c.want)
+			t.Errorf("script %s: error %v, want %s", c.script, err, c.want)
 		}
 		if len(w.Leftovers()) > 0 || len(w.agents) > 0 || len(w.hosts) > 0 {
-			t.Errorf("%s was installed", c.script)
+			t.Errorf("the invalid script %s was installed", c.script)
 		}
 	}
 }
 
-// TestOutsideRequestsAreRefused checks that requests to the network or to processes are refused by
-// name, and all others are passed on.
+// TestOutsideRequestsAreRefused checks that requests to the network and to processes are refused
+// with an error that names the needed mock, and that all other requests are passed on.
 func TestOutsideRequestsAreRefused(t *testing.T) {
 	w := New(Options{})
 	for _, c := range []struct {
@@ -80,10 +80,10 @@ func TestOutsideRequestsAreRefused(t *testing.T) {
 	} {
 		var missing *Missing
 		if _, err := w.Layer(nowhere).Perform(t.Context(), c.r); !errors.As(err, &missing) || err.Error() != c.want {
-			t.Errorf("%s: %v", c.r.Kind(), err)
+			t.Errorf("%s: error %v, want %s", c.r.Kind(), err, c.want)
 		}
 		if _, err := New(Options{Live: true}).Layer(nowhere).Perform(t.Context(), c.r); err == nil || err.Error() != "reached "+string(c.r.Kind()) {
-			t.Errorf("live %s: %v", c.r.Kind(), err)
+			t.Errorf("%s in a live test: error %v, want the request to be passed on", c.r.Kind(), err)
 		}
 	}
 	if _, err := w.Layer(nowhere).Perform(t.Context(), other("fs.read")); err == nil || err.Error() != "reached fs.read" {
@@ -101,7 +101,8 @@ type other effect.Kind
 
 func (o other) Kind() effect.Kind { return effect.Kind(o) }
 
-// TestChoose checks the order of Choose: requests without a delay, then messages, then by time.
+// TestChoose checks the order in which Choose selects requests: first those without a delay, then
+// messages of hosts, then by time.
 func TestChoose(t *testing.T) {
 	w := New(Options{Hosts: map[string]Host{"H": {Timeout: 1}}})
 	perform(t, w, &effect.MockScript{Name: "H", Host: true, Script: json.RawMessage(`{"messages":[{"wait_ms":40},{"type":"progress"},{"wait_ms":5000},{"type":"result"}]}`)})
@@ -127,13 +128,13 @@ func TestChoose(t *testing.T) {
 	want := []step{{fast, 0}, {short, 20}, {slow, 30}, {next, 40}, {long, 50}}
 	for i := range want {
 		if i >= len(got) || got[i] != want[i] {
-			t.Fatalf("step %d: %+v, want %+v", i, got, want)
+			t.Fatalf("step %d: the chosen requests are %+v, want %+v", i, got, want)
 		}
 	}
-	// The pause before the result is longer than the host's timeout.
+	// The delay before the result is longer than the timeout of the host.
 	late := &effect.ExchangeNext{ID: id}
 	if i := w.Choose([]effect.Request{busy, late}); i != 1 || w.clock.monotonic != 1000 {
-		t.Errorf("%d at %d", i, w.clock.monotonic)
+		t.Errorf("chosen request = %d at %d ms, want 1 at 1000 ms", i, w.clock.monotonic)
 	}
 	_, err := w.Layer(nowhere).Perform(t.Context(), late)
 	var e *effect.Error
@@ -145,18 +146,18 @@ func TestChoose(t *testing.T) {
 		t.Error(left)
 	}
 	if u := perform(t, w, &effect.Clock{}).(*effect.Time); u.Unix != epoch+1000 || u.Monotonic != 1000 {
-		t.Errorf("%+v", u)
+		t.Errorf("time = %+v, want one second after the epoch", u)
 	}
 }
 
-// The record contains the test's output in its JSON form.
+// TestRecord checks the JSON form of the recorded output of a test.
 func TestRecord(t *testing.T) {
 	w := New(Options{})
 	perform(t, w, &effect.Emit{Channel: "a", Payload: json.RawMessage(`{"n":1.0}`)})
 	perform(t, w, &effect.Emit{Channel: "b"})
 	perform(t, w, &effect.MockAnswer{Channel: "c", Value: json.RawMessage(`[1]`)})
 	if a := perform(t, w, &effect.AwaitEmit{Channel: "c", Payload: json.RawMessage(`"?"`)}).(*effect.Answer); string(a.Value) != "[1]" {
-		t.Errorf("%s", a.Value)
+		t.Errorf("answer = %s, want [1]", a.Value)
 	}
 	_, err := w.Layer(nowhere).Perform(t.Context(), &effect.AwaitEmit{Channel: "c"})
 	var e *effect.Error
@@ -173,7 +174,7 @@ func TestRecord(t *testing.T) {
 		"replies": `[]`,
 	} {
 		if got := string(perform(t, w, &effect.Record{What: what, Party: "P"}).(*effect.Recorded).Value); got != want {
-			t.Errorf("%s: %s, want %s", what, got, want)
+			t.Errorf("record of %s = %s, want %s", what, got, want)
 		}
 	}
 	if d := cmp.Diff([]string{"warn: careful"}, w.Record().Log); d != "" {
@@ -181,7 +182,7 @@ func TestRecord(t *testing.T) {
 	}
 }
 
-// Outside a test, requests that only tests may make are refused.
+// TestOutside checks that requests that only tests may make are refused outside a test.
 func TestOutside(t *testing.T) {
 	_, err := Outside.Perform(t.Context(), &effect.Record{What: "emits"})
 	var e *effect.Error
@@ -190,7 +191,8 @@ func TestOutside(t *testing.T) {
 	}
 }
 
-// A request is answered from the test's script, in order, and recorded.
+// TestCommand checks that a command receives the scripted outcomes in order, and that unused
+// outcomes are reported.
 func TestCommand(t *testing.T) {
 	w := New(Options{})
 	run := func(args ...string) string {
@@ -229,7 +231,7 @@ func TestCommand(t *testing.T) {
 		`{"exit_code":"x"}`: "the outcome of u: `exit_code` cannot be \"x\""} {
 		_, err := w.Layer(nowhere).Perform(t.Context(), &effect.MockCommand{Line: "u", Outcome: json.RawMessage(outcome)})
 		if err == nil || err.Error() != want {
-			t.Errorf("%s: %v, want %s", outcome, err, want)
+			t.Errorf("outcome %s: error %v, want %s", outcome, err, want)
 		}
 	}
 }
@@ -276,12 +278,13 @@ func TestHTTP(t *testing.T) {
 	for answer, want := range map[string]string{`5`: "the answer of u is neither a String nor a Map", `{"code":1}`: "the answer of u has no member `code`; it may have status, headers, body, delay_ms, error",
 		`{"status":"x"}`: "the answer of u: `status` cannot be \"x\""} {
 		if _, err := w.Layer(nowhere).Perform(t.Context(), &effect.MockHTTP{URL: "u", Answer: json.RawMessage(answer)}); err == nil || err.Error() != want {
-			t.Errorf("%s: %v", answer, err)
+			t.Errorf("answer %s: error %v, want %s", answer, err, want)
 		}
 	}
 }
 
-// The test's own files are not on the disk; all others are real.
+// TestFiles checks that the files of the test are not written to disk, and that requests for all
+// other files are passed on.
 func TestFiles(t *testing.T) {
 	w := New(Options{})
 	disk := effect.PerformerFunc(func(_ context.Context, r effect.Request) (effect.Result, error) {
@@ -332,13 +335,13 @@ func TestFiles(t *testing.T) {
 		{&effect.ListDir{Path: "."}, "error: reached fs.list"},
 	} {
 		if got := do(c.r); got != c.want {
-			t.Errorf("%d, %s: %s, want %s", i, c.r.Kind(), got, c.want)
+			t.Errorf("request %d, %s: got %s, want %s", i, c.r.Kind(), got, c.want)
 		}
 	}
 }
 
-// TestEnvironmentAndSecrets checks that the environment is the real one except for what the test
-// has set, and that secrets are the same in each run.
+// TestEnvironmentAndSecrets checks that variables that the test has set replace those of the real
+// environment, and that secrets are the same in each run.
 func TestEnvironmentAndSecrets(t *testing.T) {
 	w := New(Options{})
 	outside := effect.PerformerFunc(func(_ context.Context, r effect.Request) (effect.Result, error) {
@@ -358,12 +361,12 @@ func TestEnvironmentAndSecrets(t *testing.T) {
 	}
 	for name, want := range map[string]effect.EnvValue{"A": {}, "C": {Value: "3", Set: true}, "B": {Value: "outside", Set: true}} {
 		if res, err := w.Layer(outside).Perform(t.Context(), &effect.Env{Name: name}); err != nil || *res.(*effect.EnvValue) != want {
-			t.Errorf("%s: %+v, %v", name, res, err)
+			t.Errorf("variable %s = %+v (error %v), want %+v", name, res, err, want)
 		}
 	}
 	a := perform(t, w, &effect.Secret{Bytes: 16}).(*effect.SecretBytes).Bytes
 	b := perform(t, New(Options{}), &effect.Secret{Bytes: 16}).(*effect.SecretBytes).Bytes
 	if len(a) != 16 || string(a) != string(b) {
-		t.Errorf("%x, %x", a, b)
+		t.Errorf("secrets = %x and %x, want 16 equal bytes", a, b)
 	}
 }

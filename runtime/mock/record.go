@@ -10,8 +10,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// performOutput performs the requests of output: it records the test's output, answers awaited
-// emits, and lets the test read the record.
+// performOutput performs the requests that concern output. It records the output of the test,
+// answers awaited emits, and returns parts of the record to the test.
 func (w *World) performOutput(r effect.Request) (effect.Result, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -48,7 +48,7 @@ func (w *World) answerEmit(r *effect.AwaitEmit) (effect.Result, error) {
 	return &effect.Answer{Value: queue[0]}, nil
 }
 
-// readRecord returns a part of the record as a value that marshals to JSON arrays.
+// readRecord returns a part of the record as a value whose JSON form is an array.
 func (w *World) readRecord(r *effect.Record) any {
 	switch r.What {
 	case "emits":
@@ -73,7 +73,7 @@ func orEmpty[T any](s []T) []T {
 	return s
 }
 
-// Record returns the test's output.
+// Record returns the recorded output of the test.
 func (w *World) Record() Record {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -82,8 +82,8 @@ func (w *World) Record() Record {
 	return r
 }
 
-// Leftovers returns a sentence for each part of a script that the test did not use. They make the
-// test fail.
+// Leftovers returns a sentence for each part of a mock that the test did not use. Leftovers make
+// the test fail.
 func (w *World) Leftovers() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -7,12 +7,12 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/hostmsg"
 )
 
-// A host that plays a recording (`concerto host replay`) is started for real, also by a test that
-// is not live, because it behaves the same every time. By the test's clock it takes no time, but
-// its requests must be answered before it continues. So its next message is requested at once if no
-// request is open, and otherwise when nothing else can happen.
+// A host that plays a recording (`concerto host replay`) behaves the same way in every run, so even
+// a test that is not live starts it for real. It takes no time on the test's clock. Its requests
+// must be answered before it continues. Its next message is therefore requested immediately if none
+// of its requests is open, and otherwise only when no other request can be performed.
 
-// awaitHostMessages performs the wait for messages of a real host.
+// awaitHostMessages performs a request for messages of a real host.
 func (w *World) awaitHostMessages(ctx context.Context, r *effect.ExchangeNext, next effect.Performer) (effect.Result, error) {
 	res, err := w.performUnmocked(ctx, r, next, nil)
 	if messages, ok := res.(*effect.ExchangeMessages); ok && err == nil && messages != nil {
@@ -28,7 +28,7 @@ func (w *World) awaitHostMessages(ctx context.Context, r *effect.ExchangeNext, n
 	return res, err
 }
 
-// countRequests counts the open requests of a real host.
+// countRequests adds more to the number of open requests of an exchange with a real host.
 func (w *World) countRequests(id int64, more int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

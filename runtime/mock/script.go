@@ -9,22 +9,23 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// script contains the scripted outcomes of requests R: a queue for each URL or command line.
+// script contains the scripted outcomes of requests of type R: a queue for each URL or command
+// line.
 type script[R effect.Request, T any] struct {
 	name     func(R) string
 	queues   map[string][]*scripted[T]
-	outcomes map[any]*scripted[T] // outcomes of requests that wait for their delay
+	outcomes map[any]*scripted[T] // outcomes of requests whose delay has not passed
 }
 
 type scripted[T any] struct {
 	result  T
-	err     string // the request fails with it instead
+	err     string // text of the error with which the request fails; "" for none
 	delayMS int64
-	raw     json.RawMessage // as it was scripted
+	raw     json.RawMessage // outcome in the JSON form of the script
 }
 
-// parseOutcome parses an outcome that is scripted as a Map. It stores the members that are in to,
-// and delay_ms and error, and returns all members.
+// parseOutcome parses an outcome that is a Map. It stores the values of the members in to, of
+// delay_ms and of error, and returns all members.
 func (o *scripted[T]) parseOutcome(what string, members []string, to map[string]any) (map[string]json.RawMessage, error) {
 	if len(o.raw) == 0 || o.raw[0] != '{' {
 		return nil, bad("%s is neither a String nor a Map", what)
@@ -50,8 +51,8 @@ func (s *script[R, T]) addOutcome(name string, o *scripted[T]) {
 	s.queues[name] = append(s.queues[name], o)
 }
 
-// outcomeOf returns the outcome of a request, or nil if there is none. A repeated request gets the
-// same outcome.
+// outcomeOf returns the outcome of a request, or nil if none is left. A repeated request receives
+// the same outcome.
 func (s *script[R, T]) outcomeOf(r R) *scripted[T] {
 	o, ok := s.outcomes[r]
 	if queue := s.queues[s.name(r)]; !ok && len(queue) > 0 {
@@ -61,14 +62,15 @@ func (s *script[R, T]) outcomeOf(r R) *scripted[T] {
 	return o
 }
 
-// finalOutcome is like outcomeOf for a request that is not repeated.
+// finalOutcome is like outcomeOf, for a request that will not be repeated.
 func (s *script[R, T]) finalOutcome(r R) *scripted[T] {
 	o := s.outcomeOf(r)
 	delete(s.outcomes, r)
 	return o
 }
 
-// outcomeDelay returns the duration of a request in milliseconds, limited by its timeout.
+// outcomeDelay returns the duration of a request in milliseconds. The timeout of the request limits
+// the duration.
 func (s *script[R, T]) outcomeDelay(r R, timeout int64) int64 {
 	if o := s.outcomeOf(r); o != nil {
 		return min(o.delayMS, timeout)
@@ -76,8 +78,8 @@ func (s *script[R, T]) outcomeDelay(r R, timeout int64) int64 {
 	return 0
 }
 
-// leftovers returns a sentence for each outcome that was not used. function is the function that
-// scripts it; answer and request are words for outcomes and requests.
+// leftovers returns a sentence for each outcome that was not used. function is the function with
+// which tests define outcomes. answer and request are the words for an outcome and a request.
 func (s *script[R, T]) leftovers(function, answer, request string) []string {
 	var out []string
 	for _, name := range slices.Sorted(maps.Keys(s.queues)) {

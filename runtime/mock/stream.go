@@ -8,8 +8,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// stream is a mocked agent's reply in pieces, which are its words. Opening the stream consumes the
-// answer. The prompt is recorded, and the delay passes, before the first piece.
+// stream is a streamed reply of a mocked agent. Its pieces are the words of the reply. Opening the
+// stream consumes the answer. The prompt is recorded, and the delay passes, before the first piece.
 type stream struct {
 	call   *effect.AgentCall
 	begun  bool
@@ -17,8 +17,8 @@ type stream struct {
 	reply  *effect.AgentReply
 }
 
-// openStream begins a mocked reply. The ids of mocked streams are negative, those of others
-// positive.
+// openStream opens the stream of a mocked agent. The IDs of mocked streams are negative, those of
+// other streams are positive.
 func (w *World) openStream(ctx context.Context, r *effect.StreamOpen, next effect.Performer) (effect.Result, error) {
 	w.mu.Lock()
 	a := w.agents[r.Agent]
@@ -33,7 +33,7 @@ func (w *World) openStream(ctx context.Context, r *effect.StreamOpen, next effec
 	return &effect.StreamOpened{ID: -w.opened}, nil
 }
 
-// nextPiece returns the next word, or the end.
+// nextPiece returns the next word, or the end of the reply.
 func (w *World) nextPiece(ctx context.Context, r *effect.StreamNext, next effect.Performer) (effect.Result, error) {
 	w.mu.Lock()
 	s := w.streams[r.ID]

@@ -8,16 +8,16 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
-// talk is the conversation of one exchange.
+// talk is the conversation of one exchange with a mocked host.
 type talk struct {
-	prompt string // the prompt that it was created for, with by
+	prompt string // prompt for which the closure created the conversation; used only with by
 	steps  []step
 }
 
-// step is a step of a conversation: a message, a delay before the next one, or the end of the
+// step is a step of a conversation: a message, a delay before the next message, or the exit of the
 // process.
 type step struct {
-	line   []byte // the message as the host would write it
+	line   []byte // the message as a line of the host; nil for other steps
 	typ    string
 	waitMS int64
 	exit   *int64
@@ -26,7 +26,7 @@ type step struct {
 
 func (s *step) terminal() bool { return s.exit != nil || hostmsg.Lookup(s.typ).Terminal() }
 
-// talks divides steps into conversations, each with its terminal message.
+// talks divides steps into conversations. Each conversation ends with a terminal message.
 func talks(steps []step) []*talk {
 	var out []*talk
 	begin := 0
@@ -39,7 +39,7 @@ func talks(steps []step) []*talk {
 	return out
 }
 
-// parseSteps parses `messages`.
+// parseSteps parses the value of `messages`.
 func parseSteps(what string, raw json.RawMessage) ([]step, error) {
 	var list []json.RawMessage
 	if json.Unmarshal(raw, &list) != nil {
@@ -56,8 +56,8 @@ func parseSteps(what string, raw json.RawMessage) ([]step, error) {
 	return steps, nil
 }
 
-// parseStep parses a message: an object with a `type`, a String for a line of plain text, or an
-// object with `wait_ms` or `exit`.
+// parseStep parses a step: an object with a `type`, a String for a line of plain text, or an object
+// with `wait_ms` or `exit`.
 func parseStep(what string, raw json.RawMessage) (*step, error) {
 	if s, ok := parseString(raw); ok {
 		return &step{line: resultLine(s), typ: hostmsg.Result}, nil
@@ -93,7 +93,7 @@ func parseStep(what string, raw json.RawMessage) (*step, error) {
 	return s, nil
 }
 
-// parseOutcomes parses `responses`, each of which is a conversation.
+// parseOutcomes parses the value of `responses`. Each response is a conversation.
 func parseOutcomes(what string, raw json.RawMessage) ([]*talk, error) {
 	var turns []json.RawMessage
 	if json.Unmarshal(raw, &turns) != nil {
@@ -114,8 +114,8 @@ func resultLine(s string) []byte {
 	return append(value.AppendString([]byte(`{"type":"`+hostmsg.Result+`","text":`), s), '}')
 }
 
-// parseTerminal parses a conversation that consists of its terminal message: a text, the members of
-// a result, or an `error`.
+// parseTerminal parses a conversation that consists only of its terminal message: a text, the
+// members of a result, or an `error`.
 func parseTerminal(what string, raw json.RawMessage) ([]step, error) {
 	if s, ok := parseString(raw); ok {
 		return []step{{line: resultLine(s), typ: hostmsg.Result}}, nil
@@ -139,7 +139,7 @@ func parseTerminal(what string, raw json.RawMessage) ([]step, error) {
 	return []step{{line: withType(hostmsg.Error, e), typ: hostmsg.Error}}, nil
 }
 
-// withType adds a `type` before an object's members.
+// withType inserts a member `type` before the members of an object.
 func withType(typ string, object json.RawMessage) []byte {
 	line := []byte(`{"type":"` + typ + `"`)
 	if len(object) > 2 {

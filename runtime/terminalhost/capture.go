@@ -1,10 +1,10 @@
-// Package terminalhost runs commands for an agent and stores the last part of their output; its API
-// promises nothing. An agent of the ACP protocol asks its client to run commands, called terminals,
-// and requests their output when it needs it.
+// Package terminalhost runs commands for an agent and stores the last part of their output. Its API
+// promises nothing. An agent of the ACP protocol requests that its client runs commands, called
+// terminals, and requests their output when it needs the output.
 //
-// Invariants. A command's standard output and error are one text, of which at most the requested
-// amount is stored. A request with a number is performed once, even if it is repeated. No command
-// outlives Set.End.
+// Invariants. The standard output and the standard error of a command are stored as one text, of
+// which at most the requested length is stored. A request with a number is performed once, even if
+// it is repeated. No command outlives Set.End.
 package terminalhost
 
 import (
@@ -20,8 +20,8 @@ import (
 
 // Limits of commands.
 const (
-	Most = 1 << 20 // bytes of output stored for one command
-	Room = 64      // number of commands that are not released
+	Most = 1 << 20 // maximum number of bytes of output that are stored for a command
+	Room = 64      // maximum number of commands that are not released
 )
 
 // grace is the time between SIGTERM and SIGKILL.
@@ -34,8 +34,8 @@ var (
 	ErrEnding = errors.New("the host is ending")
 )
 
-// Spec describes a command. Only its standard output is stored; Shell redirects standard error into
-// it.
+// Spec describes a command. Only its standard output is stored, so Shell redirects standard error
+// to standard output.
 type Spec struct {
 	Path   string            `json:"path"` // path of the program
 	Args   []string          `json:"args,omitempty"`
@@ -45,7 +45,7 @@ type Spec struct {
 	Retain int               `json:"keep"` // bytes of output to store
 }
 
-// Exit describes how a command exited: by a signal or with a code.
+// Exit describes how a command exited: with a code, or by a signal.
 type Exit struct {
 	Code   int    `json:"code"`
 	Signal string `json:"signal,omitempty"`
@@ -60,35 +60,35 @@ type Output struct {
 
 // Set manages the commands of one host process. It is safe for concurrent use.
 type Set struct {
-	Name string         // the commands' name in Run
-	Run  *procgroup.Run // nil for none
-	// Stop, when closed, ends all grace periods.
+	Name string         // name of the commands in Run
+	Run  *procgroup.Run // run that the commands belong to, or nil
+	// Stop ends all grace periods when it is closed.
 	Stop <-chan struct{}
 
 	mu      sync.Mutex
 	ended   bool
-	all     []entry        // by number, from 1
-	opened  map[int64]int  // index in all, by the request that opened it
-	held    int            // number of commands not released
-	running sync.WaitGroup // the started commands
+	all     []entry        // commands by number, from 1
+	opened  map[int64]int  // index in all, by the number of the request that opened the command
+	held    int            // number of commands that are not released
+	running sync.WaitGroup // counts the running commands
 }
 
 // entry is a command in a Set.
 type entry struct {
-	c        *command // nil after the release
-	released int64    // the request that released it
+	c        *command // nil after the command was released
+	released int64    // number of the request that released the command; 0 before
 }
 
-// command is a process group and the last part of its output.
+// command is a process group with the last part of its output.
 type command struct {
 	group *procgroup.Process
-	done  chan struct{} // closed when it has exited and its output was read
+	done  chan struct{} // closed when the command has exited and its output was read completely
 	tail  tail
 }
 
-// Open starts a command and returns its name. asked is the request's number; a repeated request
-// returns the same name. The error is ErrFull, ErrEnding, or the reason why the command could not
-// be started.
+// Open starts a command and returns its ID. asked is the number of the request; a repeated request
+// returns the same ID. The error is ErrFull, ErrEnding, or the reason why the command could not be
+// started.
 func (s *Set) Open(asked int64, spec *Spec) (id string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -119,7 +119,7 @@ func (s *Set) Open(asked int64, spec *Spec) (id string, err error) {
 
 func nameOf(i int) string { return "t" + strconv.Itoa(i+1) }
 
-// findEntry returns the entry with a name, or nil. The caller must hold mu.
+// findEntry returns the entry with an ID, or nil. The caller must hold mu.
 func (s *Set) findEntry(id string) *entry {
 	n, err := strconv.Atoi(strings.TrimPrefix(id, "t"))
 	if err != nil || n < 1 || n > len(s.all) || nameOf(n-1) != id {
@@ -128,7 +128,8 @@ func (s *Set) findEntry(id string) *entry {
 	return &s.all[n-1]
 }
 
-// findCommand returns a command that is not released, or ErrNone.
+// findCommand returns the command with an ID. If it does not exist or was released, the error is
+// ErrNone.
 func (s *Set) findCommand(id string) (*command, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -138,7 +139,7 @@ func (s *Set) findCommand(id string) (*command, error) {
 	return nil, ErrNone
 }
 
-// Output returns the output so far, or ErrNone.
+// Output returns the output of a command so far. For an unknown ID the error is ErrNone.
 func (s *Set) Output(id string) (Output, error) {
 	c, err := s.findCommand(id)
 	if err != nil {
@@ -149,7 +150,7 @@ func (s *Set) Output(id string) (Output, error) {
 	return o, nil
 }
 
-// Await waits until a command has exited. The error is ErrNone.
+// Await waits until a command has exited. For an unknown ID the error is ErrNone.
 func (s *Set) Await(id string) (Exit, error) {
 	c, err := s.findCommand(id)
 	if err != nil {
@@ -159,7 +160,8 @@ func (s *Set) Await(id string) (Exit, error) {
 	return *c.exitState(), nil
 }
 
-// Kill ends a command without waiting, or returns ErrNone. Its output remains.
+// Kill ends a command without waiting for its exit. Its output remains available. For an unknown ID
+// the error is ErrNone.
 func (s *Set) Kill(id string) error {
 	c, err := s.findCommand(id)
 	if err == nil {
@@ -168,7 +170,8 @@ func (s *Set) Kill(id string) error {
 	return err
 }
 
-// Release ends a command and removes it, or returns ErrNone. asked is the request's number.
+// Release ends a command and removes it. asked is the number of the request. For an unknown ID the
+// error is ErrNone.
 func (s *Set) Release(asked int64, id string) error {
 	s.mu.Lock()
 	e := s.findEntry(id)
@@ -188,14 +191,14 @@ func (s *Set) Release(asked int64, id string) error {
 	return nil
 }
 
-// finishCommand ends a command, which may take some time.
+// finishCommand ends a command and waits for its exit.
 func (s *Set) finishCommand(c *command) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.running.Go(func() { c.group.End(grace, s.Stop) })
 }
 
-// End ends all commands and waits until they have exited. No command can be started afterwards.
+// End ends all commands and waits until they have exited. Afterwards no command can be started.
 func (s *Set) End() {
 	s.mu.Lock()
 	if !s.ended {
@@ -210,7 +213,7 @@ func (s *Set) End() {
 	s.running.Wait()
 }
 
-// readOutput reads the output to its end.
+// readOutput reads the output until its end.
 func (c *command) readOutput() {
 	defer close(c.done)
 	buf := make([]byte, 32<<10)
@@ -224,7 +227,7 @@ func (c *command) readOutput() {
 	}
 }
 
-// exitState returns how the command exited, or nil while it runs.
+// exitState returns how the command exited, or nil while the command is running.
 func (c *command) exitState() *Exit {
 	select {
 	case <-c.done:
@@ -235,7 +238,7 @@ func (c *command) exitState() *Exit {
 	return &Exit{Code: e.Code, Signal: signalName(e.Signal)}
 }
 
-// signalName returns the usual name of a signal.
+// signalName returns the usual name of a signal, like SIGTERM. meaning is the system's description.
 func signalName(meaning string) string {
 	if s := signalNames[meaning]; s != "" {
 		return s
@@ -250,9 +253,9 @@ var signalNames = map[string]string{
 	"broken pipe": "SIGPIPE", "alarm clock": "SIGALRM", "terminated": "SIGTERM",
 }
 
-// Shell returns the program and arguments with which a shell runs a command, with standard error
-// redirected to standard output. A command without arguments that is not a plain name is parsed by
-// the shell. The shell is sh, found in env's PATH.
+// Shell returns the program and arguments with which sh runs a command, with standard error
+// redirected to standard output. If there are no arguments and the command is not a plain name, sh
+// parses the command. sh is looked up in the PATH of env.
 func Shell(command string, args []string, dir string, env []string) (path string, all []string, err error) {
 	if path, err = procgroup.Find("sh", dir, env); err != nil {
 		return "", nil, errors.New("terminals need the program sh, which was not found")

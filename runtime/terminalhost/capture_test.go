@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestTailIsStored checks that the stored output is the end of what the command printed, in whole
-// characters, within the limit, however the output is split into pieces.
+// TestTailIsStored checks that the stored text is the end of the output, in whole characters and
+// within the limit, however the output is split into pieces.
 func TestTailIsStored(t *testing.T) {
 	all := strings.Repeat("aä€😀", 40)
 	for limit := range 40 {
@@ -21,12 +21,12 @@ func TestTailIsStored(t *testing.T) {
 			for at := 0; at < len(all); at += piece {
 				x.appendBytes([]byte(all[at:min(at+piece, len(all))]))
 				if text, _ := x.storedText(false); !utf8.ValidString(text) || strings.ContainsRune(text, utf8.RuneError) || len(text) > limit || !strings.Contains(all, text) {
-					t.Fatalf("limit %d, pieces of %d: %q", limit, piece, text)
+					t.Fatalf("limit %d, pieces of %d bytes: stored text = %q, want a valid part of the output", limit, piece, text)
 				}
 			}
 			text, cut := x.storedText(true)
 			if !cut || !strings.HasSuffix(all, text) || len(text) <= limit-utf8.UTFMax {
-				t.Errorf("limit %d: %q, cut: %t", limit, text, cut)
+				t.Errorf("limit %d: stored text = %q, cut = %t, want the end of the output", limit, text, cut)
 			}
 		}
 	}
@@ -41,11 +41,11 @@ func TestTailIsStored(t *testing.T) {
 		big.appendBytes(make([]byte, 100<<10))
 	}
 	if len(big.b) > 2*Most {
-		t.Errorf("%d bytes are stored", len(big.b))
+		t.Errorf("%d bytes are stored, want at most 2*Most", len(big.b))
 	}
 }
 
-// shell is a command of sh.
+// shell returns the specification of a command that sh runs.
 func shell(t *testing.T, command string) *Spec {
 	t.Helper()
 	path, args, err := Shell(command, nil, "/", os.Environ())
@@ -55,8 +55,8 @@ func shell(t *testing.T, command string) *Spec {
 	return &Spec{Path: path, Args: args, Env: os.Environ(), Dir: "/", Retain: Most}
 }
 
-// TestRepeatedRequestRunsOnce checks that a request that is repeated, with its number, is performed
-// once.
+// TestRepeatedRequestRunsOnce checks that a request that is repeated with the same number is
+// performed once.
 func TestRepeatedRequestRunsOnce(t *testing.T) {
 	s := &Set{Name: "worker"}
 	defer s.End()
@@ -70,38 +70,38 @@ func TestRepeatedRequestRunsOnce(t *testing.T) {
 	}
 	a, b := open(5, "echo out; echo err >&2; exit 7"), open(3, "exec sleep 1000")
 	if reopened := open(5, "echo another"); a != "t1" || b != "t2" || reopened != a {
-		t.Errorf("they are %s, %s, and the first again %s", a, b, reopened)
+		t.Errorf("IDs = %s and %s, and %s for the repeated request; want t1, t2 and t1", a, b, reopened)
 	}
 	if exit, err := s.Await(a); err != nil || exit != (Exit{Code: 7}) {
-		t.Errorf("the first ended by %+v (%v)", exit, err)
+		t.Errorf("exit of the first command = %+v (error %v), want code 7", exit, err)
 	}
 	if got, err := s.Output(a); err != nil || got.Text != "out\nerr\n" || got.Cut || *got.Exit != (Exit{Code: 7}) {
-		t.Errorf("the first has written %+v (%v)", got, err)
+		t.Errorf("output of the first command = %+v (error %v), want both streams and code 7", got, err)
 	}
 	if got, err := s.Output(b); err != nil || got.Exit != nil {
-		t.Errorf("the second has written %+v (%v)", got, err)
+		t.Errorf("output of the second command = %+v (error %v), want a running command", got, err)
 	}
 	if err := s.Release(6, b); err != nil {
 		t.Error(err)
 	}
 	if err := s.Release(6, b); err != nil {
-		t.Errorf("the same release again: %v", err)
+		t.Errorf("repeated release: %v", err)
 	}
 	if err := s.Release(7, b); !errors.Is(err, ErrNone) {
-		t.Errorf("another release: %v", err)
+		t.Errorf("another release of the same command: error %v, want ErrNone", err)
 	}
 	if reopened := open(3, "echo another"); reopened != b {
-		t.Errorf("one that is released is %s when it is opened again", reopened)
+		t.Errorf("ID for a repeated request after the release = %s, want t2", reopened)
 	}
 	for _, id := range []string{b, "t3", "t0", "t01", "1", ""} {
 		if _, err := s.Output(id); !errors.Is(err, ErrNone) {
-			t.Errorf("of %q: %v", id, err)
+			t.Errorf("Output of %q: error %v, want ErrNone", id, err)
 		}
 	}
 }
 
-// TestCommandLimit checks that the number of commands is limited, and that no command is accepted
-// after all were ended.
+// TestCommandLimit checks that the number of commands is limited, and that no command can be
+// started after End.
 func TestCommandLimit(t *testing.T) {
 	s := &Set{Name: "worker"}
 	var pids []int
@@ -112,21 +112,21 @@ func TestCommandLimit(t *testing.T) {
 		pids = append(pids, s.all[n].c.group.Pid())
 	}
 	if _, err := s.Open(Room, shell(t, "true")); !errors.Is(err, ErrFull) {
-		t.Errorf("one too many: %v", err)
+		t.Errorf("Open beyond the limit: error %v, want ErrFull", err)
 	}
 	if err := s.Kill("t1"); err != nil {
 		t.Error(err)
 	}
 	if exit, err := s.Await("t1"); err != nil || exit.Signal != "SIGTERM" {
-		t.Errorf("one that is killed ended by %+v (%v)", exit, err)
+		t.Errorf("exit of a killed command = %+v (error %v), want SIGTERM", exit, err)
 	}
 	s.End()
 	for _, pid := range pids {
 		if err := syscall.Kill(-pid, 0); err == nil {
-			t.Errorf("%d is left", pid)
+			t.Errorf("process group %d is still running", pid)
 		}
 	}
 	if _, err := s.Open(Room+1, shell(t, "true")); !errors.Is(err, ErrEnding) {
-		t.Errorf("after the end: %v", err)
+		t.Errorf("Open after End: error %v, want ErrEnding", err)
 	}
 }

@@ -12,7 +12,7 @@ type tail struct {
 	limit int
 
 	mu  sync.Mutex
-	b   []byte // at most twice limit
+	b   []byte // stored bytes; at most twice the limit
 	cut bool   // earlier output was dropped
 }
 
@@ -26,8 +26,8 @@ func (t *tail) appendBytes(b []byte) {
 	}
 }
 
-// storedText returns the stored text in whole characters, and whether earlier text was dropped.
-// While the output has not ended, an incomplete last character is left out.
+// storedText returns the stored text in whole characters. cut reports whether earlier text was
+// dropped. While the output has not ended, an incomplete last character is omitted.
 func (t *tail) storedText(ended bool) (text string, cut bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

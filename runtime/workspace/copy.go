@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// copy makes the directory a copy: links remain links, and times and permissions are copied.
-// Entries that are not files, directories or links are left out.
+// copy creates the directory as a copy. Links remain links, and times and permissions are copied.
+// Entries that are neither files nor directories nor links are omitted.
 func (d *Dir) copy(ctx context.Context) error {
 	leave := append(slices.Clone(d.place.Leave), filepath.Join(d.place.Root, home), filepath.Join(d.place.From, home))
 	c := copier{ctx: ctx, leave: leave}
@@ -50,7 +50,7 @@ func (c *copier) dir(from, to string) error {
 			continue
 		}
 		if err := c.copyEntry(e, at, filepath.Join(to, e.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err // a file that disappeared during the copy is skipped
+			return err // a file that was removed during the copy is skipped
 		}
 	}
 	if err := os.Chmod(to, info.Mode().Perm()); err != nil {
@@ -75,7 +75,8 @@ func (c *copier) copyEntry(e fs.DirEntry, from, to string) error {
 	return nil
 }
 
-// copyFile copies a file. If the file system supports it, both share their blocks.
+// copyFile copies a file. If the file system supports it, the copy shares the blocks of the
+// original.
 func (c *copier) copyFile(from, to string) error {
 	if err := c.ctx.Err(); err != nil {
 		return context.Cause(c.ctx)

@@ -1,8 +1,8 @@
-// Package workspace creates working directories for single tasks: a copy of another directory, or a
-// worktree of its repository; its API promises nothing. At the end of its task, a directory is
-// removed if nothing has changed in it.
+// Package workspace creates working directories for single tasks. A directory is a copy of another
+// directory, or a worktree of its repository. Its API promises nothing. When a task ends, its
+// directory is removed if nothing in it has changed.
 //
-// The directories are .concerto/tasks/NAME in the root, the directory of the manifest.
+// The directories are .concerto/tasks/NAME below the root, which is the directory of the manifest.
 package workspace
 
 import (
@@ -13,35 +13,36 @@ import (
 	"path/filepath"
 )
 
-// Place specifies where directories are created and what they are copied from.
+// Place specifies where directories are created and which directory they copy.
 type Place struct {
-	Root    string   // absolute
-	From    string   // absolute
+	Root    string   // absolute path of the directory that contains .concerto
+	From    string   // absolute path of the directory to copy
 	Leave   []string // absolute paths that are not copied, in addition to .concerto
-	Environ []string // of git, as "NAME=value"
+	Environ []string // environment of git, as "NAME=value"
 }
 
 // home is the directory of Concerto's files next to a manifest.
 const home = ".concerto"
 
-// Tasks returns the directory of the tasks' directories.
+// Tasks returns the path of the directory that contains all task directories.
 func (p *Place) Tasks() string { return filepath.Join(p.Root, home, "tasks") }
 
 func (p *Place) taskPath(name string) string { return filepath.Join(p.Tasks(), name) }
 
-// Dir is the directory of a task.
+// Dir is the working directory of a task.
 type Dir struct {
 	Name   string
-	Path   string // working directory
-	Branch string // of a worktree; "" in a copy
+	Path   string // path of the working directory
+	Branch string // branch of a worktree; "" for a copy
 
 	place Place
-	tree  *tree // original state of a copy
-	// original commit of a worktree; "" without a tree means that the directory is always kept
+	tree  *tree // original state of a copy; nil for a worktree
+	// original commit of a worktree. If it is "" and tree is nil, End never removes the directory.
 	commit string
 }
 
-// Make creates a directory. kind is "copy" or "worktree". On failure nothing is left of it.
+// Make creates a directory. kind is "copy" or "worktree". If Make fails, it removes everything that
+// it has created.
 func Make(ctx context.Context, kind, name string, p Place) (*Dir, error) {
 	if err := p.prepare(); err != nil {
 		return nil, err
@@ -65,7 +66,8 @@ func Make(ctx context.Context, kind, name string, p Place) (*Dir, error) {
 	return d, nil
 }
 
-// prepare creates the directory of all tasks, which git ignores.
+// prepare creates the directory that contains all task directories, with a .gitignore for its
+// content.
 func (p *Place) prepare() error {
 	if err := os.MkdirAll(p.Tasks(), 0o755); err != nil {
 		return err
@@ -77,19 +79,19 @@ func (p *Place) prepare() error {
 	return os.WriteFile(ignore, []byte("*\n"), 0o644)
 }
 
-// Reopen returns an existing directory that End did not remove. A later End does not remove it
-// either.
+// Reopen returns an existing directory that an earlier End has not removed. A later End does not
+// remove it either.
 func Reopen(name, path, branch string, p Place) *Dir {
 	return &Dir{Name: name, Path: path, Branch: branch, place: p}
 }
 
-// Tasks returns the parent directory.
+// Tasks returns the path of the directory that contains all task directories.
 func (d *Dir) Tasks() string { return d.place.Tasks() }
 
-// Shown returns the directory's name in log lines, relative to the root.
+// Shown returns the path of the directory for log lines, relative to the root.
 func (d *Dir) Shown() string { return home + "/tasks/" + d.Name }
 
-// End removes the directory if nothing has changed in it, and reports whether it remains.
+// End removes the directory if nothing in it has changed. It reports whether the directory remains.
 func (d *Dir) End(ctx context.Context) (kept bool, err error) {
 	switch {
 	case d.tree != nil:
@@ -108,7 +110,7 @@ func (d *Dir) End(ctx context.Context) (kept bool, err error) {
 	return false, d.discard(ctx)
 }
 
-// discard removes the directory and everything that belongs to it.
+// discard removes the directory and, for a worktree, its branch.
 func (d *Dir) discard(ctx context.Context) error {
 	if d.Branch != "" {
 		return d.discardWorktree(ctx)
@@ -116,7 +118,7 @@ func (d *Dir) discard(ctx context.Context) error {
 	return removeAll(d.place.taskPath(d.Name))
 }
 
-// removeAll removes a tree, including the contents of directories without write permission.
+// removeAll removes a tree, including directories without write permission.
 func removeAll(path string) error {
 	err := os.RemoveAll(path)
 	if err == nil {

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// source is a directory with what a copy must take care of, and the place of its
-// copies.
+// source creates a directory with entries that are difficult to copy, and returns the Place for
+// copies of it.
 func source(t *testing.T) Place {
 	t.Helper()
 	root := t.TempDir()
@@ -54,7 +54,7 @@ func write(t *testing.T, path, text string) {
 
 func link(t *testing.T, to, path string) { t.Helper(); must(t, os.Symlink(to, path)) }
 
-// made makes a directory, and removes what is left of it at the end.
+// made creates a directory with Make. At the end of the test the directory is removed.
 func made(t *testing.T, kind string, p Place) *Dir {
 	t.Helper()
 	d, err := Make(t.Context(), kind, "run-W-1", p)
@@ -63,7 +63,7 @@ func made(t *testing.T, kind string, p Place) *Dir {
 	return d
 }
 
-// names lists a tree: directories end with a slash, links name what they lead to.
+// names returns the names in a tree. Directories end with a slash, and links contain their target.
 func names(t *testing.T, root string) string {
 	t.Helper()
 	var all []string
@@ -91,10 +91,10 @@ func TestCopy(t *testing.T) {
 	p.Leave = []string{filepath.Join(p.From, "closed")}
 	d := made(t, "copy", p)
 	if got, want := names(t, d.Path), "a.txt broken>nowhere deep/ deep/.concerto/ deep/.concerto/c.txt deep/b.txt dirlink>deep link>deep/b.txt"; got != want {
-		t.Errorf("the copy has %s\nand should have %s", got, want)
+		t.Errorf("names in the copy: %s\nwant: %s", got, want)
 	}
 	if d.Path != filepath.Join(p.Root, ".concerto", "tasks", "run-W-1") || d.Shown() != ".concerto/tasks/run-W-1" || d.Branch != "" {
-		t.Errorf("%+v", d)
+		t.Errorf("directory = %+v, want .concerto/tasks/run-W-1 without a branch", d)
 	}
 	for _, name := range []string{"a.txt", "deep"} {
 		was, err := os.Stat(filepath.Join(p.From, name))
@@ -102,20 +102,20 @@ func TestCopy(t *testing.T) {
 		is, err := os.Stat(filepath.Join(d.Path, name))
 		must(t, err)
 		if was.Mode() != is.Mode() || !was.ModTime().Equal(is.ModTime()) {
-			t.Errorf("%s is %v of %v, and was %v of %v", name, is.Mode(), is.ModTime(), was.Mode(), was.ModTime())
+			t.Errorf("copy of %s has mode %v and time %v, want mode %v and time %v", name, is.Mode(), is.ModTime(), was.Mode(), was.ModTime())
 		}
 	}
 	text, err := os.ReadFile(filepath.Join(d.Path, "link"))
 	must(t, err)
 	if string(text) != "b" {
-		t.Errorf("the link leads to %q", text)
+		t.Errorf("the copied link leads to the content %q, want b", text)
 	}
 	if _, err := Make(t.Context(), "copy", "run-W-1", p); err == nil || !strings.Contains(err.Error(), "already exists") {
-		t.Errorf("a second one of that name: %v", err)
+		t.Errorf("Make with an existing name: error %v, want that it already exists", err)
 	}
 }
 
-// TestEnd changes a copy in one way each.
+// TestEnd changes a copy in one way for each case, and checks whether End removes the copy.
 func TestEnd(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -132,9 +132,9 @@ func TestEnd(t *testing.T) {
 		{"another text", func(t *testing.T, dir string) { write(t, filepath.Join(dir, "a.txt"), "b") }, true},
 		{"another text of the same time", func(t *testing.T, dir string) {
 			if runtime.GOOS != "linux" {
-				t.Skip("such a change is not seen here")
+				t.Skip("this system does not report the time of such a change")
 			}
-			time.Sleep(20 * time.Millisecond) // a file system counts time in steps
+			time.Sleep(20 * time.Millisecond) // longer than the resolution of the file system's times
 			file := filepath.Join(dir, "a.txt")
 			info, err := os.Stat(file)
 			must(t, err)
@@ -157,42 +157,42 @@ func TestEnd(t *testing.T) {
 			remains, err := d.End(t.Context())
 			must(t, err)
 			if _, err := os.Lstat(d.Path); remains != c.kept || (err == nil) != c.kept {
-				t.Errorf("kept: %v, there: %v", remains, err == nil)
+				t.Errorf("End returned %v and the directory exists: %v, want %v", remains, err == nil, c.kept)
 			}
 			if got := names(t, p.From); !strings.HasPrefix(got, ".concerto/ .concerto/tasks/ .concerto/tasks/old/ a.txt broken>nowhere closed/ closed/d.txt deep/") {
-				t.Errorf("the original has %s", got)
+				t.Errorf("names in the original directory: %s, want them unchanged", got)
 			}
 		})
 	}
 }
 
-// TestMakeFails leaves nothing of what could not be made.
+// TestMakeFails checks that a failed Make leaves no files.
 func TestMakeFails(t *testing.T) {
 	p := source(t)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	why := errors.New("the run is over")
 	cancel(why)
 	if _, err := Make(ctx, "copy", "run-W-1", p); !errors.Is(err, why) {
-		t.Errorf("cancelled: %v", err)
+		t.Errorf("cancelled Make: error %v, want the context's cause", err)
 	}
 	if _, err := Make(t.Context(), "clone", "run-W-1", p); err == nil {
-		t.Error("there is no clone")
+		t.Error("Make accepted the unknown kind clone")
 	}
 	missing := p
 	missing.From = filepath.Join(p.Root, "missing")
 	if _, err := Make(t.Context(), "copy", "run-W-1", missing); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("of nothing: %v", err)
+		t.Errorf("Make from a missing directory: error %v, want ErrNotExist", err)
 	}
 	if got := names(t, p.Tasks()); got != ".gitignore" {
-		t.Errorf("left: %s", got)
+		t.Errorf("names after failed calls of Make: %s, want only .gitignore", got)
 	}
 }
 
-// repository makes the source one, with a commit.
+// repository creates a source that is a git repository with a commit.
 func repository(t *testing.T) Place {
 	t.Helper()
 	if _, err := exec.LookPath("git"); err != nil {
-		t.Skip("there is no git")
+		t.Skip("git is not installed")
 	}
 	p := source(t)
 	t.Setenv("HOME", p.Root)
@@ -200,12 +200,12 @@ func repository(t *testing.T) Place {
 	t.Setenv("GIT_DIR", filepath.Join(p.Root, "elsewhere")) // of who runs us
 	p.Environ = os.Environ()
 	if _, err := Make(t.Context(), "worktree", "run-W-1", p); !errors.Is(err, ErrNoRepository) {
-		t.Errorf("without a repository: %v", err)
+		t.Errorf("Make outside a repository: error %v, want ErrNoRepository", err)
 	}
 	write(t, filepath.Join(p.From, ".gitignore"), ".concerto\n*.o\n")
 	git(t, p.From, "init", "-q", "-b", "main", ".")
 	if _, err := Make(t.Context(), "worktree", "run-W-1", p); err == nil || !strings.Contains(err.Error(), "has no commit yet") {
-		t.Errorf("without a commit: %v", err)
+		t.Errorf("Make in a repository without a commit: error %v", err)
 	}
 	git(t, p.From, "add", "-A")
 	commit(t, p.From)
@@ -246,23 +246,23 @@ func TestWorktree(t *testing.T) {
 			at.From = filepath.Join(p.From, "deep")
 			d := made(t, "worktree", at)
 			if d.Branch != "concerto/run-W-1" || d.Path != filepath.Join(p.taskPath("run-W-1"), "deep") || branches() != "concerto/run-W-1\nmain" {
-				t.Errorf("%+v, branches %s", d, branches())
+				t.Errorf("directory = %+v, branches = %s, want the branch concerto/run-W-1", d, branches())
 			}
 			c.change(d.Path)
 			remains, err := d.End(t.Context())
 			must(t, err)
 			if _, err := os.Lstat(d.Path); remains != c.kept || (err == nil) != c.kept {
-				t.Errorf("kept: %v, there: %v", remains, err == nil)
+				t.Errorf("End returned %v and the directory exists: %v, want %v", remains, err == nil, c.kept)
 			}
 			if remains {
 				must(t, d.discard(t.Context()))
 			}
 			if got := branches() + git(t, p.From, "worktree", "prune", "-v"); got != "main" {
-				t.Errorf("left of it: %s", got)
+				t.Errorf("branches and worktrees after discard: %s, want only main", got)
 			}
 			reopened := Reopen(d.Name, d.Path, d.Branch, at)
 			if remains, err := reopened.End(t.Context()); !remains || err != nil {
-				t.Errorf("End of a directory that remained before: %v, %v", remains, err)
+				t.Errorf("End of a reopened directory = %v (error %v), want true", remains, err)
 			}
 		})
 	}

@@ -8,21 +8,21 @@ import (
 	"path/filepath"
 )
 
-// tree is the state of a directory as far as it is visible without reading files.
+// tree is the state of a directory that can be determined without reading files.
 type tree struct{ entries map[string]stamp }
 
-// stamp changes when an entry changes.
+// stamp is a value that changes when an entry changes.
 type stamp struct {
 	mode fs.FileMode
 	size int64
-	// times of the last change of the content and of the metadata; moved is 0 if unknown
+	// times of the last changes of the content and of the metadata; moved is 0 if it is unknown
 	written, moved int64
 	target         string
 }
 
 func (t *tree) equalTo(now *tree) bool { return maps.Equal(t.entries, now.entries) }
 
-// scanTree returns the tree of a directory.
+// scanTree returns the current tree of a directory.
 func scanTree(ctx context.Context, root string) (*tree, error) {
 	t := &tree{entries: map[string]stamp{}}
 	err := filepath.WalkDir(root, func(at string, e fs.DirEntry, err error) error {

@@ -13,13 +13,14 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
 )
 
-// ErrNoRepository means that the directory for a worktree is in no repository.
+// ErrNoRepository means that the directory for which a worktree is requested is in no repository.
+// The text continues a sentence that begins with the directory.
 var ErrNoRepository = errors.New("is not in a git repository")
 
 // adding serialises changes to a repository's list of worktrees.
 var adding sync.Mutex
 
-// worktree makes the directory a worktree of HEAD on a new branch.
+// worktree creates the directory as a worktree of HEAD on a new branch.
 func (d *Dir) worktree(ctx context.Context) error {
 	top, err := d.git(ctx, d.place.From, "rev-parse", "--show-toplevel")
 	var failed *gitError
@@ -69,7 +70,7 @@ func (d *Dir) discardWorktree(ctx context.Context) error {
 	return err
 }
 
-// gitError is a failed call of git.
+// gitError is the error of a call of git that has failed.
 type gitError struct {
 	args []string
 	code int
@@ -84,10 +85,10 @@ func (e *gitError) Error() string {
 	return "git " + strings.Join(e.args, " ") + ": " + text
 }
 
-// gitGrace is how long git may take to exit by itself.
+// gitGrace is the time between SIGTERM and SIGKILL for git.
 const gitGrace = time.Second
 
-// git runs git in a directory and returns the first line of its output, or all of it.
+// git runs git in a directory. It returns the output if git succeeds.
 func (d *Dir) git(ctx context.Context, dir string, args ...string) (string, error) {
 	env := withoutRepository(d.place.Environ)
 	path, err := procgroup.Find("git", dir, env)
@@ -104,7 +105,7 @@ func (d *Dir) git(ctx context.Context, dir string, args ...string) (string, erro
 	read := make(chan struct{})
 	go func() {
 		defer close(read)
-		out, _ = io.ReadAll(p.Stdout) // the read ends with the process
+		out, _ = io.ReadAll(p.Stdout) // the output ends when the process exits
 	}()
 	select {
 	case <-p.Done():
@@ -122,8 +123,8 @@ func (d *Dir) git(ctx context.Context, dir string, args ...string) (string, erro
 	return strings.TrimRight(string(out), "\n"), nil
 }
 
-// withoutRepository returns the environment without variables that would select another repository
-// than the directory's. It sets git's language to English.
+// withoutRepository returns the environment without the variables that would make git use another
+// repository than that of the directory. It also sets git's language to English.
 func withoutRepository(environ []string) []string {
 	env := make([]string, 0, len(environ)+1)
 	for _, kv := range environ {
