@@ -261,10 +261,10 @@ func (ex *exchange) ackJournaled(line int64) {
 	}
 }
 
-// AckJournaled notifies the keeper that the journal of the run contains the lines of an exchange up to
-// the given number. The keeper limits the number of lines that are not yet journaled, so a durable
-// run calls AckJournaled after each group of journal records. A reply to an exchange, and its
-// close, also acknowledge all lines that the program has received.
+// AckJournaled notifies the keeper that the journal of the run contains the lines of an exchange up
+// to the given number. The keeper limits the number of lines that are not yet journaled, so a
+// durable run calls AckJournaled after each group of journal records. A reply to an exchange, and
+// its close, also acknowledge all lines that the program has received.
 func (h *Hosts) AckJournaled(exchange, line int64) {
 	if ex, err := h.lookupExchange(exchange); err == nil {
 		ex.ackJournaled(line)

@@ -165,8 +165,8 @@ func TestLeaseWithMessages(t *testing.T) {
 	})
 }
 
-// TestLeaseInFlood checks that the reader goroutine retains the lease during a flood of messages, and
-// grants the lease afterwards.
+// TestLeaseInFlood checks that the reader goroutine retains the lease during a flood of messages,
+// and grants the lease afterwards.
 func TestLeaseInFlood(t *testing.T) {
 	for name, flood := range map[string]string{
 		"many messages": strings.Repeat(progressLine+"\n", floodMessages),

@@ -55,8 +55,8 @@ func (c *Config) checkDir() error {
 	return e
 }
 
-// spawnError returns the error for a command that could not be started. The text explains what the user
-// should check.
+// spawnError returns the error for a command that could not be started. The text explains what the
+// user should check.
 func (c *Config) spawnError(err error) error {
 	section := fmt.Sprintf("command in [hosts.%s] of Concerto.toml", c.Connector)
 	var why string

@@ -136,8 +136,7 @@ func (h *hosted) closePrevious() {
 	}
 }
 
-// endFeed removes the feed of a closed connection, and discards output of an exited process that
-// the client has not received.
+// endFeed closes the feed of a data connection that has ended, with the output that was not sent.
 func (h *hosted) endFeed(f *feed) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -196,8 +196,9 @@ func geminiFile(f *effect.AttachedFile) geminiPart {
 	return geminiPart{Data: &geminiData{f.Type, f.Data}}
 }
 
-// A thinking model signs its calls and requires that each signature is sent back with its call. The
-// signature is appended to the call's ID after this mark; other code does not interpret the ID.
+// signed separates the ID of a call from its signature. A thinking model signs its calls and
+// requires that each signature is sent back with its call. The signature is therefore appended to
+// the call's ID after this mark; other code does not interpret the ID.
 const signed = "~"
 
 func splitSignature(id string) (plain, signature string) {

@@ -51,7 +51,8 @@ func Remove(path string) {
 type Options struct {
 	Path    string
 	MaxLine int // maximum length of an accepted line in bytes; 0 means ndjson.DefaultLimit
-	// OnLine receives a line of a client. Left is called when a client has disconnected.
+	// OnLine receives a line of a client. OnDisconnect is called when a client has
+	// disconnected.
 	OnLine       func(client int, line []byte)
 	OnDisconnect func(client int)
 	// OnUnread is called when a client was disconnected because it left too much unread.
@@ -125,7 +126,7 @@ func (b *Bridge) readClient(id int, c *client) {
 	}
 }
 
-// writeClient sends lines to a client until it disconnects or leaves too much unread.
+// writeClient sends lines to a client until the client disconnects or leaves too much unread.
 func (b *Bridge) writeClient(id int, c *client) {
 	if !c.writeQueue() {
 		b.o.OnUnread()
@@ -146,8 +147,8 @@ func (b *Bridge) Send(client int, line []byte) {
 	}
 }
 
-// End closes the bridge and waits until no client is connected. It does not call Left for these
-// clients.
+// End closes the bridge and waits until no client is connected. It does not call OnDisconnect for
+// these clients.
 func (b *Bridge) End() {
 	b.mu.Lock()
 	b.ended = true

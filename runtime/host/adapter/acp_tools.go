@@ -11,8 +11,8 @@ import (
 	"github.com/concerto-lang/concerto/runtime/host/jsonobject"
 )
 
-// BridgeEntry describes how an agent reaches the MCP server of the program's tools: the agent starts a
-// program that passes lines to this process.
+// BridgeEntry describes how an agent reaches the MCP server of the program's tools: the agent
+// starts a program that passes lines to this process.
 type BridgeEntry struct {
 	Command string
 	Args    []string

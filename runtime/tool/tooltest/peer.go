@@ -18,7 +18,7 @@ import (
 type Peer struct {
 	// Send sends a message. It is never called concurrently.
 	Send func(text []byte) error
-	// Asked answers requests other than `tool/call`; nil refuses them.
+	// Asked answers requests other than `tool/call`; nil ignores them.
 	Asked func(method string, params json.RawMessage) (result any, err error)
 
 	sending sync.Mutex
