@@ -10,7 +10,7 @@
 
 (defconst concerto-control-words
   '("if" "else" "match" "for" "in" "while" "loop" "break" "continue" "return" "try" "catch" "throw" "await" "emit" "listen" "as" "mut" "pub" "async")
-  "Words that say what happens next.")
+  "Words of control flow, and modifiers.")
 
 (defconst concerto-constant-words
   '("true" "false" "nil" "self" "Self")

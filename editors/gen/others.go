@@ -14,7 +14,7 @@ func lisp(w words) ([]byte, error) {
 		words     []string
 	}{
 		{"concerto-declaration-words", "Words that begin a declaration.", w.declaration},
-		{"concerto-control-words", "Words that say what happens next.", append(w.control, w.modifier...)},
+		{"concerto-control-words", "Words of control flow, and modifiers.", append(w.control, w.modifier...)},
 		{"concerto-constant-words", "Words that are values.", append(w.constant, w.self...)},
 	} {
 		fmt.Fprintf(&out, "(defconst %s\n  '(\"%s\")\n  \"%s\")\n\n", l.name, strings.Join(l.words, "\" \""), l.doc)

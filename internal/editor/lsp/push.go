@@ -22,7 +22,7 @@ const (
 // pushState is the state of the checks and of publishing their diagnostics.
 type pushState struct {
 	timer                *time.Timer
-	since                time.Time // time of the first edit that is not checked
+	since                time.Time // time of the first edit that no check has included
 	waiting              bool
 	firstUnpublishedEdit time.Time // time of the first edit without published diagnostics; zero if there is none
 	check                *check    // the running check; nil if there is none
@@ -77,7 +77,7 @@ func (s *server) checkNow() {
 		return
 	}
 	if p.check != nil {
-		p.waiting = true // the running check starts another one when it ends
+		p.waiting = true // when the running check ends, it starts another one
 		if time.Since(p.firstUnpublishedEdit) < maxWait {
 			p.check.cancel()
 		}

@@ -1,19 +1,20 @@
-// Package daptest plays debugging sessions with a real adapter (its API promises nothing: it is for
-// tests). A session is a text. A line that begins with "> " is an action of the user in the editor;
-// the lines after it show what the adapter sends:
+// Package daptest plays debugging sessions with a real debug adapter. It is for tests, and its API
+// promises nothing. A session is a text. A line that begins with "> " is an action of the user in
+// the editor, and the lines after it show the messages of the adapter:
 //
-//	> break 3 if n > 1       a breakpoint on a line; also `hits % 2`, and `log TEXT` in place of stopping
-//	> break emit "approve"   one with a name
-//	> errors err, thrown     which errors stop the run, besides those that end it
-//	> start {"mock": true}   launches main.conc; what is in braces, and may be left out, is added to the launch
-//	> step over              also `step in`, `step in NAME` and `step out`, `continue`
-//	> stack                  the calls under way
-//	> threads                the tasks
-//	> show Locals            the variables of a scope, in the frame on top
-//	> watch n * 2            an expression there, as one that changes nothing
-//	> console n = 3          one that may change something; `:answer VALUE` too
-//	> set n = 3              a variable gets a value
-//	> stop                   the program is ended
+//	> break 3 if n > 1       set a breakpoint at a line; also with `hits % 2`, or with `log TEXT`
+//	                         to print a text without stopping
+//	> break emit "approve"   set a breakpoint by name
+//	> errors err, thrown     select the errors that stop the run, in addition to uncaught errors
+//	> start {"mock": true}   launch main.conc; the optional object is added to the launch arguments
+//	> step over              step; also `step in`, `step in NAME`, `step out` and `continue`
+//	> stack                  show the stack of calls
+//	> threads                show the tasks
+//	> show Locals            show the variables of a scope of the innermost frame
+//	> watch n * 2            evaluate an expression in that frame, without side effects
+//	> console n = 3          evaluate a text that may have side effects; also `:answer VALUE`
+//	> set n = 3              assign a value to a variable
+//	> stop                   stop the program
 //
 // The output on stderr is omitted, because it contains times and directories.
 package daptest

@@ -46,7 +46,7 @@ func (c *coding) methods() string {
 			fmt.Fprintf(&capabilities, "%s: %q,\n", "Method"+camel(x.Method), x.ServerCapability)
 		}
 	}
-	return fmt.Sprintf("// The methods in use.\nconst (\n%s)\n\n// Capabilities say by which capability a server offers a method.\nvar Capabilities = map[string]string{\n%s}\n", &names, &capabilities)
+	return fmt.Sprintf("// The names of the methods that the server uses.\nconst (\n%s)\n\n// Capabilities maps a method to the server capability that offers the method.\nvar Capabilities = map[string]string{\n%s}\n", &names, &capabilities)
 }
 
 // camel converts a method name to a Go identifier.
@@ -79,7 +79,7 @@ func (c *coding) enums() string {
 	var b bytes.Buffer
 	for _, x := range c.Enumerations {
 		base := map[string]string{"string": "string", "integer": "int32", "uinteger": "uint32"}[x.Type.Name]
-		fmt.Fprintf(&b, "// %[1]s is the protocol's.\ntype %[1]s %[2]s\n\n// The values of %[1]s.\nconst (\n", x.Name, base)
+		fmt.Fprintf(&b, "// %[1]s is an enumeration of the protocol.\ntype %[1]s %[2]s\n\n// The values of %[1]s.\nconst (\n", x.Name, base)
 		for _, v := range x.Values {
 			value := fmt.Sprint(v.Value)
 			if base == "string" {
@@ -104,7 +104,7 @@ func (c *coding) structures(in func(name string) bool) (string, error) {
 		if !in(s.Name) {
 			continue
 		}
-		fmt.Fprintf(&b, "// %s is the protocol's.\ntype %s struct {\n", s.Name, exported(s.Name))
+		fmt.Fprintf(&b, "// %s is a structure of the protocol.\ntype %s struct {\n", s.Name, exported(s.Name))
 		for _, f := range s.Properties {
 			line, err := c.field(s, f)
 			if err != nil {

@@ -2,7 +2,7 @@
 
 package protocol
 
-// FoldingRangeKind is the protocol's.
+// FoldingRangeKind is an enumeration of the protocol.
 type FoldingRangeKind string
 
 // The values of FoldingRangeKind.
@@ -12,7 +12,7 @@ const (
 	FoldingRangeKindRegion  FoldingRangeKind = "region"
 )
 
-// SymbolKind is the protocol's.
+// SymbolKind is an enumeration of the protocol.
 type SymbolKind uint32
 
 // The values of SymbolKind.
@@ -45,7 +45,7 @@ const (
 	SymbolKindTypeParameter SymbolKind = 26
 )
 
-// SymbolTag is the protocol's.
+// SymbolTag is an enumeration of the protocol.
 type SymbolTag uint32
 
 // The values of SymbolTag.
@@ -53,7 +53,7 @@ const (
 	SymbolTagDeprecated SymbolTag = 1
 )
 
-// InlayHintKind is the protocol's.
+// InlayHintKind is an enumeration of the protocol.
 type InlayHintKind uint32
 
 // The values of InlayHintKind.
@@ -62,7 +62,7 @@ const (
 	InlayHintKindParameter InlayHintKind = 2
 )
 
-// MarkupKind is the protocol's.
+// MarkupKind is an enumeration of the protocol.
 type MarkupKind string
 
 // The values of MarkupKind.
@@ -71,7 +71,7 @@ const (
 	MarkupKindMarkdown  MarkupKind = "markdown"
 )
 
-// DiagnosticSeverity is the protocol's.
+// DiagnosticSeverity is an enumeration of the protocol.
 type DiagnosticSeverity uint32
 
 // The values of DiagnosticSeverity.
@@ -82,7 +82,7 @@ const (
 	DiagnosticSeverityHint        DiagnosticSeverity = 4
 )
 
-// DiagnosticTag is the protocol's.
+// DiagnosticTag is an enumeration of the protocol.
 type DiagnosticTag uint32
 
 // The values of DiagnosticTag.
@@ -91,7 +91,7 @@ const (
 	DiagnosticTagDeprecated  DiagnosticTag = 2
 )
 
-// ResourceOperationKind is the protocol's.
+// ResourceOperationKind is an enumeration of the protocol.
 type ResourceOperationKind string
 
 // The values of ResourceOperationKind.
@@ -101,7 +101,7 @@ const (
 	ResourceOperationKindDelete ResourceOperationKind = "delete"
 )
 
-// CodeActionKind is the protocol's.
+// CodeActionKind is an enumeration of the protocol.
 type CodeActionKind string
 
 // The values of CodeActionKind.
@@ -119,7 +119,7 @@ const (
 	CodeActionKindNotebook              CodeActionKind = "notebook"
 )
 
-// PositionEncodingKind is the protocol's.
+// PositionEncodingKind is an enumeration of the protocol.
 type PositionEncodingKind string
 
 // The values of PositionEncodingKind.
@@ -129,7 +129,7 @@ const (
 	PositionEncodingKindUTF32 PositionEncodingKind = "utf-32"
 )
 
-// CompletionItemKind is the protocol's.
+// CompletionItemKind is an enumeration of the protocol.
 type CompletionItemKind uint32
 
 // The values of CompletionItemKind.
@@ -161,7 +161,7 @@ const (
 	CompletionItemKindTypeParameter CompletionItemKind = 25
 )
 
-// CompletionItemTag is the protocol's.
+// CompletionItemTag is an enumeration of the protocol.
 type CompletionItemTag uint32
 
 // The values of CompletionItemTag.
@@ -169,7 +169,7 @@ const (
 	CompletionItemTagDeprecated CompletionItemTag = 1
 )
 
-// InsertTextFormat is the protocol's.
+// InsertTextFormat is an enumeration of the protocol.
 type InsertTextFormat uint32
 
 // The values of InsertTextFormat.
@@ -178,7 +178,7 @@ const (
 	InsertTextFormatSnippet   InsertTextFormat = 2
 )
 
-// DocumentHighlightKind is the protocol's.
+// DocumentHighlightKind is an enumeration of the protocol.
 type DocumentHighlightKind uint32
 
 // The values of DocumentHighlightKind.
@@ -188,7 +188,7 @@ const (
 	DocumentHighlightKindWrite DocumentHighlightKind = 3
 )
 
-// MessageType is the protocol's.
+// MessageType is an enumeration of the protocol.
 type MessageType uint32
 
 // The values of MessageType.
@@ -200,7 +200,7 @@ const (
 	MessageTypeDebug   MessageType = 5
 )
 
-// FileChangeType is the protocol's.
+// FileChangeType is an enumeration of the protocol.
 type FileChangeType uint32
 
 // The values of FileChangeType.
@@ -210,7 +210,7 @@ const (
 	FileChangeTypeDeleted FileChangeType = 3
 )
 
-// TraceValue is the protocol's.
+// TraceValue is an enumeration of the protocol.
 type TraceValue string
 
 // The values of TraceValue.
@@ -220,7 +220,7 @@ const (
 	TraceValueVerbose  TraceValue = "verbose"
 )
 
-// WatchKind is the protocol's.
+// WatchKind is an enumeration of the protocol.
 type WatchKind uint32
 
 // The values of WatchKind.
@@ -230,7 +230,7 @@ const (
 	WatchKindDelete WatchKind = 4
 )
 
-// DocumentDiagnosticReportKind is the protocol's.
+// DocumentDiagnosticReportKind is an enumeration of the protocol.
 type DocumentDiagnosticReportKind string
 
 // The values of DocumentDiagnosticReportKind.

@@ -2,7 +2,7 @@
 
 package protocol
 
-// The methods in use.
+// The names of the methods that the server uses.
 const (
 	MethodTextDocumentImplementation          = "textDocument/implementation"
 	MethodTextDocumentTypeDefinition          = "textDocument/typeDefinition"
@@ -69,7 +69,7 @@ const (
 	MethodProgress                            = "$/progress"
 )
 
-// Capabilities say by which capability a server offers a method.
+// Capabilities maps a method to the server capability that offers the method.
 var Capabilities = map[string]string{
 	MethodTextDocumentImplementation:          "implementationProvider",
 	MethodTextDocumentTypeDefinition:          "typeDefinitionProvider",

@@ -4,102 +4,102 @@ package protocol
 
 import "encoding/json"
 
-// ImplementationParams is the protocol's.
+// ImplementationParams is a structure of the protocol.
 type ImplementationParams struct {
 	TextDocument TextDocumentIdentifier `json:"textDocument"`
 	Position     Position               `json:"position"`
 }
 
-// TypeDefinitionParams is the protocol's.
+// TypeDefinitionParams is a structure of the protocol.
 type TypeDefinitionParams struct {
 	TextDocument TextDocumentIdentifier `json:"textDocument"`
 	Position     Position               `json:"position"`
 }
 
-// ConfigurationParams is the protocol's.
+// ConfigurationParams is a structure of the protocol.
 type ConfigurationParams struct {
 	Items List[ConfigurationItem] `json:"items"`
 }
 
-// FoldingRangeParams is the protocol's.
+// FoldingRangeParams is a structure of the protocol.
 type FoldingRangeParams struct {
 	TextDocument TextDocumentIdentifier `json:"textDocument"`
 }
 
-// SelectionRangeParams is the protocol's.
+// SelectionRangeParams is a structure of the protocol.
 type SelectionRangeParams struct {
 	TextDocument TextDocumentIdentifier `json:"textDocument"`
 	Positions    List[Position]         `json:"positions"`
 }
 
-// WorkDoneProgressCreateParams is the protocol's.
+// WorkDoneProgressCreateParams is a structure of the protocol.
 type WorkDoneProgressCreateParams struct {
 	Token json.RawMessage `json:"token"`
 }
 
-// CallHierarchyPrepareParams is the protocol's.
+// CallHierarchyPrepareParams is a structure of the protocol.
 type CallHierarchyPrepareParams struct {
 	TextDocument TextDocumentIdentifier `json:"textDocument"`
 	Position     Position               `json:"position"`
 }
 
-// CallHierarchyIncomingCallsParams is the protocol's.
+// CallHierarchyIncomingCallsParams is a structure of the protocol.
 type CallHierarchyIncomingCallsParams struct {
 	Item CallHierarchyItem `json:"item"`
 }
 
-// CallHierarchyOutgoingCallsParams is the protocol's.
+// CallHierarchyOutgoingCallsParams is a structure of the protocol.
 type CallHierarchyOutgoingCallsParams struct {
 	Item CallHierarchyItem `json:"item"`
 }
 
-// SemanticTokensParams is the protocol's.
+// SemanticTokensParams is a structure of the protocol.
 type SemanticTokensParams struct {
 	TextDocument TextDocumentIdentifier `json:"textDocument"`
 }
 
-// SemanticTokensDeltaParams is the protocol's.
+// SemanticTokensDeltaParams is a structure of the protocol.
 type SemanticTokensDeltaParams struct {
 	TextDocument     TextDocumentIdentifier `json:"textDocument"`
 	PreviousResultID string                 `json:"previousResultId"`
 }
 
-// SemanticTokensRangeParams is the protocol's.
+// SemanticTokensRangeParams is a structure of the protocol.
 type SemanticTokensRangeParams struct {
 	TextDocument TextDocumentIdentifier `json:"textDocument"`
 	Range        Range                  `json:"range"`
 }
 
-// RenameFilesParams is the protocol's.
+// RenameFilesParams is a structure of the protocol.
 type RenameFilesParams struct {
 	Files List[FileRename] `json:"files"`
 }
 
-// InlayHintParams is the protocol's.
+// InlayHintParams is a structure of the protocol.
 type InlayHintParams struct {
 	TextDocument TextDocumentIdentifier `json:"textDocument"`
 	Range        Range                  `json:"range"`
 }
 
-// DocumentDiagnosticParams is the protocol's.
+// DocumentDiagnosticParams is a structure of the protocol.
 type DocumentDiagnosticParams struct {
 	TextDocument     TextDocumentIdentifier `json:"textDocument"`
 	Identifier       string                 `json:"identifier,omitempty"`
 	PreviousResultID string                 `json:"previousResultId,omitempty"`
 }
 
-// WorkspaceDiagnosticParams is the protocol's.
+// WorkspaceDiagnosticParams is a structure of the protocol.
 type WorkspaceDiagnosticParams struct {
 	Identifier        string                 `json:"identifier,omitempty"`
 	PreviousResultIDs List[PreviousResultID] `json:"previousResultIds"`
 }
 
-// RegistrationParams is the protocol's.
+// RegistrationParams is a structure of the protocol.
 type RegistrationParams struct {
 	Registrations List[Registration] `json:"registrations"`
 }
 
-// InitializeParams is the protocol's.
+// InitializeParams is a structure of the protocol.
 type InitializeParams struct {
 	ProcessID             *int32             `json:"processId"`
 	RootPath              *string            `json:"rootPath,omitempty"`
@@ -109,7 +109,7 @@ type InitializeParams struct {
 	WorkspaceFolders      []WorkspaceFolder  `json:"workspaceFolders,omitempty"`
 }
 
-// ClientCapabilities is the protocol's.
+// ClientCapabilities is a structure of the protocol.
 type ClientCapabilities struct {
 	Workspace    *WorkspaceClientCapabilities    `json:"workspace,omitempty"`
 	TextDocument *TextDocumentClientCapabilities `json:"textDocument,omitempty"`
@@ -117,7 +117,7 @@ type ClientCapabilities struct {
 	General      *GeneralClientCapabilities      `json:"general,omitempty"`
 }
 
-// WorkspaceClientCapabilities is the protocol's.
+// WorkspaceClientCapabilities is a structure of the protocol.
 type WorkspaceClientCapabilities struct {
 	WorkspaceEdit         *WorkspaceEditClientCapabilities           `json:"workspaceEdit,omitempty"`
 	DidChangeWatchedFiles *DidChangeWatchedFilesClientCapabilities   `json:"didChangeWatchedFiles,omitempty"`
@@ -130,34 +130,34 @@ type WorkspaceClientCapabilities struct {
 	Diagnostics           *DiagnosticWorkspaceClientCapabilities     `json:"diagnostics,omitempty"`
 }
 
-// WorkspaceEditClientCapabilities is the protocol's.
+// WorkspaceEditClientCapabilities is a structure of the protocol.
 type WorkspaceEditClientCapabilities struct {
 	DocumentChanges         bool                             `json:"documentChanges,omitempty"`
 	ResourceOperations      []ResourceOperationKind          `json:"resourceOperations,omitempty"`
 	ChangeAnnotationSupport *ChangeAnnotationsSupportOptions `json:"changeAnnotationSupport,omitempty"`
 }
 
-// ChangeAnnotationsSupportOptions is the protocol's.
+// ChangeAnnotationsSupportOptions is a structure of the protocol.
 type ChangeAnnotationsSupportOptions struct {
 	GroupsOnLabel bool `json:"groupsOnLabel,omitempty"`
 }
 
-// DidChangeWatchedFilesClientCapabilities is the protocol's.
+// DidChangeWatchedFilesClientCapabilities is a structure of the protocol.
 type DidChangeWatchedFilesClientCapabilities struct {
 	DynamicRegistration bool `json:"dynamicRegistration,omitempty"`
 }
 
-// SemanticTokensWorkspaceClientCapabilities is the protocol's.
+// SemanticTokensWorkspaceClientCapabilities is a structure of the protocol.
 type SemanticTokensWorkspaceClientCapabilities struct {
 	RefreshSupport bool `json:"refreshSupport,omitempty"`
 }
 
-// CodeLensWorkspaceClientCapabilities is the protocol's.
+// CodeLensWorkspaceClientCapabilities is a structure of the protocol.
 type CodeLensWorkspaceClientCapabilities struct {
 	RefreshSupport bool `json:"refreshSupport,omitempty"`
 }
 
-// FileOperationClientCapabilities is the protocol's.
+// FileOperationClientCapabilities is a structure of the protocol.
 type FileOperationClientCapabilities struct {
 	DynamicRegistration bool `json:"dynamicRegistration,omitempty"`
 	DidCreate           bool `json:"didCreate,omitempty"`
@@ -168,17 +168,17 @@ type FileOperationClientCapabilities struct {
 	WillDelete          bool `json:"willDelete,omitempty"`
 }
 
-// InlayHintWorkspaceClientCapabilities is the protocol's.
+// InlayHintWorkspaceClientCapabilities is a structure of the protocol.
 type InlayHintWorkspaceClientCapabilities struct {
 	RefreshSupport bool `json:"refreshSupport,omitempty"`
 }
 
-// DiagnosticWorkspaceClientCapabilities is the protocol's.
+// DiagnosticWorkspaceClientCapabilities is a structure of the protocol.
 type DiagnosticWorkspaceClientCapabilities struct {
 	RefreshSupport bool `json:"refreshSupport,omitempty"`
 }
 
-// TextDocumentClientCapabilities is the protocol's.
+// TextDocumentClientCapabilities is a structure of the protocol.
 type TextDocumentClientCapabilities struct {
 	Completion         *CompletionClientCapabilities         `json:"completion,omitempty"`
 	Hover              *HoverClientCapabilities              `json:"hover,omitempty"`
@@ -189,12 +189,12 @@ type TextDocumentClientCapabilities struct {
 	Diagnostic         *DiagnosticClientCapabilities         `json:"diagnostic,omitempty"`
 }
 
-// CompletionClientCapabilities is the protocol's.
+// CompletionClientCapabilities is a structure of the protocol.
 type CompletionClientCapabilities struct {
 	CompletionItem *ClientCompletionItemOptions `json:"completionItem,omitempty"`
 }
 
-// ClientCompletionItemOptions is the protocol's.
+// ClientCompletionItemOptions is a structure of the protocol.
 type ClientCompletionItemOptions struct {
 	SnippetSupport       bool                                `json:"snippetSupport,omitempty"`
 	DocumentationFormat  []MarkupKind                        `json:"documentationFormat,omitempty"`
@@ -203,49 +203,49 @@ type ClientCompletionItemOptions struct {
 	LabelDetailsSupport  bool                                `json:"labelDetailsSupport,omitempty"`
 }
 
-// ClientCompletionItemResolveOptions is the protocol's.
+// ClientCompletionItemResolveOptions is a structure of the protocol.
 type ClientCompletionItemResolveOptions struct {
 	Properties List[string] `json:"properties"`
 }
 
-// HoverClientCapabilities is the protocol's.
+// HoverClientCapabilities is a structure of the protocol.
 type HoverClientCapabilities struct {
 	ContentFormat []MarkupKind `json:"contentFormat,omitempty"`
 }
 
-// DocumentSymbolClientCapabilities is the protocol's.
+// DocumentSymbolClientCapabilities is a structure of the protocol.
 type DocumentSymbolClientCapabilities struct {
 	HierarchicalDocumentSymbolSupport bool `json:"hierarchicalDocumentSymbolSupport,omitempty"`
 }
 
-// CodeActionClientCapabilities is the protocol's.
+// CodeActionClientCapabilities is a structure of the protocol.
 type CodeActionClientCapabilities struct {
 	CodeActionLiteralSupport *ClientCodeActionLiteralOptions `json:"codeActionLiteralSupport,omitempty"`
 	IsPreferredSupport       bool                            `json:"isPreferredSupport,omitempty"`
 	ResolveSupport           *ClientCodeActionResolveOptions `json:"resolveSupport,omitempty"`
 }
 
-// ClientCodeActionLiteralOptions is the protocol's.
+// ClientCodeActionLiteralOptions is a structure of the protocol.
 type ClientCodeActionLiteralOptions struct {
 	CodeActionKind ClientCodeActionKindOptions `json:"codeActionKind"`
 }
 
-// ClientCodeActionKindOptions is the protocol's.
+// ClientCodeActionKindOptions is a structure of the protocol.
 type ClientCodeActionKindOptions struct {
 	ValueSet List[CodeActionKind] `json:"valueSet"`
 }
 
-// ClientCodeActionResolveOptions is the protocol's.
+// ClientCodeActionResolveOptions is a structure of the protocol.
 type ClientCodeActionResolveOptions struct {
 	Properties List[string] `json:"properties"`
 }
 
-// FoldingRangeClientCapabilities is the protocol's.
+// FoldingRangeClientCapabilities is a structure of the protocol.
 type FoldingRangeClientCapabilities struct {
 	LineFoldingOnly bool `json:"lineFoldingOnly,omitempty"`
 }
 
-// PublishDiagnosticsClientCapabilities is the protocol's.
+// PublishDiagnosticsClientCapabilities is a structure of the protocol.
 type PublishDiagnosticsClientCapabilities struct {
 	RelatedInformation     bool                         `json:"relatedInformation,omitempty"`
 	TagSupport             *ClientDiagnosticsTagOptions `json:"tagSupport,omitempty"`
@@ -254,12 +254,12 @@ type PublishDiagnosticsClientCapabilities struct {
 	VersionSupport         bool                         `json:"versionSupport,omitempty"`
 }
 
-// ClientDiagnosticsTagOptions is the protocol's.
+// ClientDiagnosticsTagOptions is a structure of the protocol.
 type ClientDiagnosticsTagOptions struct {
 	ValueSet List[DiagnosticTag] `json:"valueSet"`
 }
 
-// DiagnosticClientCapabilities is the protocol's.
+// DiagnosticClientCapabilities is a structure of the protocol.
 type DiagnosticClientCapabilities struct {
 	RelatedInformation     bool                         `json:"relatedInformation,omitempty"`
 	TagSupport             *ClientDiagnosticsTagOptions `json:"tagSupport,omitempty"`
@@ -268,216 +268,216 @@ type DiagnosticClientCapabilities struct {
 	RelatedDocumentSupport bool                         `json:"relatedDocumentSupport,omitempty"`
 }
 
-// WindowClientCapabilities is the protocol's.
+// WindowClientCapabilities is a structure of the protocol.
 type WindowClientCapabilities struct {
 	WorkDoneProgress bool `json:"workDoneProgress,omitempty"`
 }
 
-// GeneralClientCapabilities is the protocol's.
+// GeneralClientCapabilities is a structure of the protocol.
 type GeneralClientCapabilities struct {
 	PositionEncodings []PositionEncodingKind `json:"positionEncodings,omitempty"`
 }
 
-// CompletionParams is the protocol's.
+// CompletionParams is a structure of the protocol.
 type CompletionParams struct {
 	TextDocument TextDocumentIdentifier `json:"textDocument"`
 	Position     Position               `json:"position"`
 }
 
-// HoverParams is the protocol's.
+// HoverParams is a structure of the protocol.
 type HoverParams struct {
 	TextDocument TextDocumentIdentifier `json:"textDocument"`
 	Position     Position               `json:"position"`
 }
 
-// SignatureHelpParams is the protocol's.
+// SignatureHelpParams is a structure of the protocol.
 type SignatureHelpParams struct {
 	TextDocument TextDocumentIdentifier `json:"textDocument"`
 	Position     Position               `json:"position"`
 }
 
-// DefinitionParams is the protocol's.
+// DefinitionParams is a structure of the protocol.
 type DefinitionParams struct {
 	TextDocument TextDocumentIdentifier `json:"textDocument"`
 	Position     Position               `json:"position"`
 }
 
-// ReferenceParams is the protocol's.
+// ReferenceParams is a structure of the protocol.
 type ReferenceParams struct {
 	TextDocument TextDocumentIdentifier `json:"textDocument"`
 	Position     Position               `json:"position"`
 	Context      ReferenceContext       `json:"context"`
 }
 
-// DocumentHighlightParams is the protocol's.
+// DocumentHighlightParams is a structure of the protocol.
 type DocumentHighlightParams struct {
 	TextDocument TextDocumentIdentifier `json:"textDocument"`
 	Position     Position               `json:"position"`
 }
 
-// DocumentSymbolParams is the protocol's.
+// DocumentSymbolParams is a structure of the protocol.
 type DocumentSymbolParams struct {
 	TextDocument TextDocumentIdentifier `json:"textDocument"`
 }
 
-// CodeActionParams is the protocol's.
+// CodeActionParams is a structure of the protocol.
 type CodeActionParams struct {
 	TextDocument TextDocumentIdentifier `json:"textDocument"`
 	Range        Range                  `json:"range"`
 	Context      CodeActionContext      `json:"context"`
 }
 
-// WorkspaceSymbolParams is the protocol's.
+// WorkspaceSymbolParams is a structure of the protocol.
 type WorkspaceSymbolParams struct {
 	Query string `json:"query"`
 }
 
-// CodeLensParams is the protocol's.
+// CodeLensParams is a structure of the protocol.
 type CodeLensParams struct {
 	TextDocument TextDocumentIdentifier `json:"textDocument"`
 }
 
-// DocumentLinkParams is the protocol's.
+// DocumentLinkParams is a structure of the protocol.
 type DocumentLinkParams struct {
 	TextDocument TextDocumentIdentifier `json:"textDocument"`
 }
 
-// DocumentFormattingParams is the protocol's.
+// DocumentFormattingParams is a structure of the protocol.
 type DocumentFormattingParams struct {
 	TextDocument TextDocumentIdentifier `json:"textDocument"`
 }
 
-// DocumentRangeFormattingParams is the protocol's.
+// DocumentRangeFormattingParams is a structure of the protocol.
 type DocumentRangeFormattingParams struct {
 	TextDocument TextDocumentIdentifier `json:"textDocument"`
 	Range        Range                  `json:"range"`
 }
 
-// DocumentOnTypeFormattingParams is the protocol's.
+// DocumentOnTypeFormattingParams is a structure of the protocol.
 type DocumentOnTypeFormattingParams struct {
 	TextDocument TextDocumentIdentifier `json:"textDocument"`
 	Position     Position               `json:"position"`
 	Ch           string                 `json:"ch"`
 }
 
-// RenameParams is the protocol's.
+// RenameParams is a structure of the protocol.
 type RenameParams struct {
 	TextDocument TextDocumentIdentifier `json:"textDocument"`
 	Position     Position               `json:"position"`
 	NewName      string                 `json:"newName"`
 }
 
-// PrepareRenameParams is the protocol's.
+// PrepareRenameParams is a structure of the protocol.
 type PrepareRenameParams struct {
 	TextDocument TextDocumentIdentifier `json:"textDocument"`
 	Position     Position               `json:"position"`
 }
 
-// ExecuteCommandParams is the protocol's.
+// ExecuteCommandParams is a structure of the protocol.
 type ExecuteCommandParams struct {
 	Command   string            `json:"command"`
 	Arguments []json.RawMessage `json:"arguments,omitempty"`
 }
 
-// ApplyWorkspaceEditParams is the protocol's.
+// ApplyWorkspaceEditParams is a structure of the protocol.
 type ApplyWorkspaceEditParams struct {
 	Label    string                 `json:"label,omitempty"`
 	Edit     WorkspaceEdit          `json:"edit"`
 	Metadata *WorkspaceEditMetadata `json:"metadata,omitempty"`
 }
 
-// DidChangeWorkspaceFoldersParams is the protocol's.
+// DidChangeWorkspaceFoldersParams is a structure of the protocol.
 type DidChangeWorkspaceFoldersParams struct {
 	Event WorkspaceFoldersChangeEvent `json:"event"`
 }
 
-// CreateFilesParams is the protocol's.
+// CreateFilesParams is a structure of the protocol.
 type CreateFilesParams struct {
 	Files List[FileCreate] `json:"files"`
 }
 
-// DeleteFilesParams is the protocol's.
+// DeleteFilesParams is a structure of the protocol.
 type DeleteFilesParams struct {
 	Files List[FileDelete] `json:"files"`
 }
 
-// InitializedParams is the protocol's.
+// InitializedParams is a structure of the protocol.
 type InitializedParams struct {
 }
 
-// DidChangeConfigurationParams is the protocol's.
+// DidChangeConfigurationParams is a structure of the protocol.
 type DidChangeConfigurationParams struct {
 	Settings json.RawMessage `json:"settings"`
 }
 
-// ShowMessageParams is the protocol's.
+// ShowMessageParams is a structure of the protocol.
 type ShowMessageParams struct {
 	Type    MessageType `json:"type"`
 	Message string      `json:"message"`
 }
 
-// LogMessageParams is the protocol's.
+// LogMessageParams is a structure of the protocol.
 type LogMessageParams struct {
 	Type    MessageType `json:"type"`
 	Message string      `json:"message"`
 }
 
-// DidOpenTextDocumentParams is the protocol's.
+// DidOpenTextDocumentParams is a structure of the protocol.
 type DidOpenTextDocumentParams struct {
 	TextDocument TextDocumentItem `json:"textDocument"`
 }
 
-// DidChangeTextDocumentParams is the protocol's.
+// DidChangeTextDocumentParams is a structure of the protocol.
 type DidChangeTextDocumentParams struct {
 	TextDocument   VersionedTextDocumentIdentifier        `json:"textDocument"`
 	ContentChanges List[TextDocumentContentChangePartial] `json:"contentChanges"`
 }
 
-// DidCloseTextDocumentParams is the protocol's.
+// DidCloseTextDocumentParams is a structure of the protocol.
 type DidCloseTextDocumentParams struct {
 	TextDocument TextDocumentIdentifier `json:"textDocument"`
 }
 
-// DidSaveTextDocumentParams is the protocol's.
+// DidSaveTextDocumentParams is a structure of the protocol.
 type DidSaveTextDocumentParams struct {
 	TextDocument TextDocumentIdentifier `json:"textDocument"`
 	Text         string                 `json:"text,omitempty"`
 }
 
-// DidChangeWatchedFilesParams is the protocol's.
+// DidChangeWatchedFilesParams is a structure of the protocol.
 type DidChangeWatchedFilesParams struct {
 	Changes List[FileEvent] `json:"changes"`
 }
 
-// PublishDiagnosticsParams is the protocol's.
+// PublishDiagnosticsParams is a structure of the protocol.
 type PublishDiagnosticsParams struct {
 	URI         DocumentURI      `json:"uri"`
 	Version     *int32           `json:"version,omitempty"`
 	Diagnostics List[Diagnostic] `json:"diagnostics"`
 }
 
-// SetTraceParams is the protocol's.
+// SetTraceParams is a structure of the protocol.
 type SetTraceParams struct {
 	Value TraceValue `json:"value"`
 }
 
-// CancelParams is the protocol's.
+// CancelParams is a structure of the protocol.
 type CancelParams struct {
 	ID json.RawMessage `json:"id"`
 }
 
-// ProgressParams is the protocol's.
+// ProgressParams is a structure of the protocol.
 type ProgressParams struct {
 	Token json.RawMessage `json:"token"`
 	Value any             `json:"value"`
 }
 
-// DidChangeWatchedFilesRegistrationOptions is the protocol's.
+// DidChangeWatchedFilesRegistrationOptions is a structure of the protocol.
 type DidChangeWatchedFilesRegistrationOptions struct {
 	Watchers List[FileSystemWatcher] `json:"watchers"`
 }
 
-// CreateFileOptions is the protocol's.
+// CreateFileOptions is a structure of the protocol.
 type CreateFileOptions struct {
 	Overwrite      bool `json:"overwrite,omitempty"`
 	IgnoreIfExists bool `json:"ignoreIfExists,omitempty"`

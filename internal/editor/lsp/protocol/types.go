@@ -4,30 +4,30 @@ package protocol
 
 import "encoding/json"
 
-// TextDocumentIdentifier is the protocol's.
+// TextDocumentIdentifier is a structure of the protocol.
 type TextDocumentIdentifier struct {
 	URI DocumentURI `json:"uri"`
 }
 
-// Position is the protocol's.
+// Position is a structure of the protocol.
 type Position struct {
 	Line      uint32 `json:"line"`
 	Character uint32 `json:"character"`
 }
 
-// Location is the protocol's.
+// Location is a structure of the protocol.
 type Location struct {
 	URI   DocumentURI `json:"uri"`
 	Range Range       `json:"range"`
 }
 
-// Range is the protocol's.
+// Range is a structure of the protocol.
 type Range struct {
 	Start Position `json:"start"`
 	End   Position `json:"end"`
 }
 
-// LocationLink is the protocol's.
+// LocationLink is a structure of the protocol.
 type LocationLink struct {
 	OriginSelectionRange *Range      `json:"originSelectionRange,omitempty"`
 	TargetURI            DocumentURI `json:"targetUri"`
@@ -35,13 +35,13 @@ type LocationLink struct {
 	TargetSelectionRange Range       `json:"targetSelectionRange"`
 }
 
-// ConfigurationItem is the protocol's.
+// ConfigurationItem is a structure of the protocol.
 type ConfigurationItem struct {
 	ScopeURI DocumentURI `json:"scopeUri,omitempty"`
 	Section  string      `json:"section,omitempty"`
 }
 
-// FoldingRange is the protocol's.
+// FoldingRange is a structure of the protocol.
 type FoldingRange struct {
 	StartLine      uint32           `json:"startLine"`
 	StartCharacter *uint32          `json:"startCharacter,omitempty"`
@@ -51,13 +51,13 @@ type FoldingRange struct {
 	CollapsedText  string           `json:"collapsedText,omitempty"`
 }
 
-// SelectionRange is the protocol's.
+// SelectionRange is a structure of the protocol.
 type SelectionRange struct {
 	Range  Range           `json:"range"`
 	Parent *SelectionRange `json:"parent,omitempty"`
 }
 
-// CallHierarchyItem is the protocol's.
+// CallHierarchyItem is a structure of the protocol.
 type CallHierarchyItem struct {
 	Name           string          `json:"name"`
 	Kind           SymbolKind      `json:"kind"`
@@ -69,64 +69,64 @@ type CallHierarchyItem struct {
 	Data           json.RawMessage `json:"data,omitempty"`
 }
 
-// CallHierarchyIncomingCall is the protocol's.
+// CallHierarchyIncomingCall is a structure of the protocol.
 type CallHierarchyIncomingCall struct {
 	From       CallHierarchyItem `json:"from"`
 	FromRanges List[Range]       `json:"fromRanges"`
 }
 
-// CallHierarchyOutgoingCall is the protocol's.
+// CallHierarchyOutgoingCall is a structure of the protocol.
 type CallHierarchyOutgoingCall struct {
 	To         CallHierarchyItem `json:"to"`
 	FromRanges List[Range]       `json:"fromRanges"`
 }
 
-// SemanticTokens is the protocol's.
+// SemanticTokens is a structure of the protocol.
 type SemanticTokens struct {
 	ResultID string       `json:"resultId,omitempty"`
 	Data     List[uint32] `json:"data"`
 }
 
-// SemanticTokensDelta is the protocol's.
+// SemanticTokensDelta is a structure of the protocol.
 type SemanticTokensDelta struct {
 	ResultID string                   `json:"resultId,omitempty"`
 	Edits    List[SemanticTokensEdit] `json:"edits"`
 }
 
-// SemanticTokensEdit is the protocol's.
+// SemanticTokensEdit is a structure of the protocol.
 type SemanticTokensEdit struct {
 	Start       uint32   `json:"start"`
 	DeleteCount uint32   `json:"deleteCount"`
 	Data        []uint32 `json:"data,omitempty"`
 }
 
-// FileRename is the protocol's.
+// FileRename is a structure of the protocol.
 type FileRename struct {
 	OldURI string `json:"oldUri"`
 	NewURI string `json:"newUri"`
 }
 
-// WorkspaceEdit is the protocol's.
+// WorkspaceEdit is a structure of the protocol.
 type WorkspaceEdit struct {
 	Changes           map[DocumentURI]List[TextEdit] `json:"changes,omitempty"`
 	DocumentChanges   []DocumentChange               `json:"documentChanges,omitempty"`
 	ChangeAnnotations map[string]ChangeAnnotation    `json:"changeAnnotations,omitempty"`
 }
 
-// TextEdit is the protocol's.
+// TextEdit is a structure of the protocol.
 type TextEdit struct {
 	Range   Range  `json:"range"`
 	NewText string `json:"newText"`
 }
 
-// ChangeAnnotation is the protocol's.
+// ChangeAnnotation is a structure of the protocol.
 type ChangeAnnotation struct {
 	Label             string `json:"label"`
 	NeedsConfirmation bool   `json:"needsConfirmation,omitempty"`
 	Description       string `json:"description,omitempty"`
 }
 
-// InlayHint is the protocol's.
+// InlayHint is a structure of the protocol.
 type InlayHint struct {
 	Position     Position        `json:"position"`
 	Label        string          `json:"label"`
@@ -138,13 +138,13 @@ type InlayHint struct {
 	Data         json.RawMessage `json:"data,omitempty"`
 }
 
-// MarkupContent is the protocol's.
+// MarkupContent is a structure of the protocol.
 type MarkupContent struct {
 	Kind  MarkupKind `json:"kind"`
 	Value string     `json:"value"`
 }
 
-// RelatedFullDocumentDiagnosticReport is the protocol's.
+// RelatedFullDocumentDiagnosticReport is a structure of the protocol.
 type RelatedFullDocumentDiagnosticReport struct {
 	Kind             string              `json:"kind"`
 	ResultID         string              `json:"resultId,omitempty"`
@@ -152,7 +152,7 @@ type RelatedFullDocumentDiagnosticReport struct {
 	RelatedDocuments map[DocumentURI]any `json:"relatedDocuments,omitempty"`
 }
 
-// Diagnostic is the protocol's.
+// Diagnostic is a structure of the protocol.
 type Diagnostic struct {
 	Range              Range                          `json:"range"`
 	Severity           DiagnosticSeverity             `json:"severity,omitempty"`
@@ -165,60 +165,60 @@ type Diagnostic struct {
 	Data               json.RawMessage                `json:"data,omitempty"`
 }
 
-// CodeDescription is the protocol's.
+// CodeDescription is a structure of the protocol.
 type CodeDescription struct {
 	Href DocumentURI `json:"href"`
 }
 
-// DiagnosticRelatedInformation is the protocol's.
+// DiagnosticRelatedInformation is a structure of the protocol.
 type DiagnosticRelatedInformation struct {
 	Location Location `json:"location"`
 	Message  string   `json:"message"`
 }
 
-// RelatedUnchangedDocumentDiagnosticReport is the protocol's.
+// RelatedUnchangedDocumentDiagnosticReport is a structure of the protocol.
 type RelatedUnchangedDocumentDiagnosticReport struct {
 	Kind             string              `json:"kind"`
 	ResultID         string              `json:"resultId"`
 	RelatedDocuments map[DocumentURI]any `json:"relatedDocuments,omitempty"`
 }
 
-// PreviousResultId is the protocol's.
+// PreviousResultId is a structure of the protocol.
 type PreviousResultID struct {
 	URI   DocumentURI `json:"uri"`
 	Value string      `json:"value"`
 }
 
-// WorkspaceDiagnosticReport is the protocol's.
+// WorkspaceDiagnosticReport is a structure of the protocol.
 type WorkspaceDiagnosticReport struct {
 	Items List[any] `json:"items"`
 }
 
-// Registration is the protocol's.
+// Registration is a structure of the protocol.
 type Registration struct {
 	ID              string          `json:"id"`
 	Method          string          `json:"method"`
 	RegisterOptions json.RawMessage `json:"registerOptions,omitempty"`
 }
 
-// WorkspaceFolder is the protocol's.
+// WorkspaceFolder is a structure of the protocol.
 type WorkspaceFolder struct {
 	URI  DocumentURI `json:"uri"`
 	Name string      `json:"name"`
 }
 
-// InitializeResult is the protocol's.
+// InitializeResult is a structure of the protocol.
 type InitializeResult struct {
 	ServerInfo *ServerInfo `json:"serverInfo,omitempty"`
 }
 
-// ServerInfo is the protocol's.
+// ServerInfo is a structure of the protocol.
 type ServerInfo struct {
 	Name    string `json:"name"`
 	Version string `json:"version,omitempty"`
 }
 
-// CompletionItem is the protocol's.
+// CompletionItem is a structure of the protocol.
 type CompletionItem struct {
 	Label               string                      `json:"label"`
 	LabelDetails        *CompletionItemLabelDetails `json:"labelDetails,omitempty"`
@@ -236,13 +236,13 @@ type CompletionItem struct {
 	Data                json.RawMessage             `json:"data,omitempty"`
 }
 
-// CompletionItemLabelDetails is the protocol's.
+// CompletionItemLabelDetails is a structure of the protocol.
 type CompletionItemLabelDetails struct {
 	Detail      string `json:"detail,omitempty"`
 	Description string `json:"description,omitempty"`
 }
 
-// Command is the protocol's.
+// Command is a structure of the protocol.
 type Command struct {
 	Title     string            `json:"title"`
 	Tooltip   string            `json:"tooltip,omitempty"`
@@ -250,26 +250,26 @@ type Command struct {
 	Arguments []json.RawMessage `json:"arguments,omitempty"`
 }
 
-// CompletionList is the protocol's.
+// CompletionList is a structure of the protocol.
 type CompletionList struct {
 	IsIncomplete bool                 `json:"isIncomplete"`
 	Items        List[CompletionItem] `json:"items"`
 }
 
-// Hover is the protocol's.
+// Hover is a structure of the protocol.
 type Hover struct {
 	Contents MarkupContent `json:"contents"`
 	Range    *Range        `json:"range,omitempty"`
 }
 
-// SignatureHelp is the protocol's.
+// SignatureHelp is a structure of the protocol.
 type SignatureHelp struct {
 	Signatures      List[SignatureInformation] `json:"signatures"`
 	ActiveSignature *uint32                    `json:"activeSignature,omitempty"`
 	ActiveParameter *uint32                    `json:"activeParameter,omitempty"`
 }
 
-// SignatureInformation is the protocol's.
+// SignatureInformation is a structure of the protocol.
 type SignatureInformation struct {
 	Label           string                 `json:"label"`
 	Documentation   *MarkupContent         `json:"documentation,omitempty"`
@@ -277,24 +277,24 @@ type SignatureInformation struct {
 	ActiveParameter *uint32                `json:"activeParameter,omitempty"`
 }
 
-// ParameterInformation is the protocol's.
+// ParameterInformation is a structure of the protocol.
 type ParameterInformation struct {
 	Label         [2]uint32      `json:"label"`
 	Documentation *MarkupContent `json:"documentation,omitempty"`
 }
 
-// ReferenceContext is the protocol's.
+// ReferenceContext is a structure of the protocol.
 type ReferenceContext struct {
 	IncludeDeclaration bool `json:"includeDeclaration"`
 }
 
-// DocumentHighlight is the protocol's.
+// DocumentHighlight is a structure of the protocol.
 type DocumentHighlight struct {
 	Range Range                 `json:"range"`
 	Kind  DocumentHighlightKind `json:"kind,omitempty"`
 }
 
-// SymbolInformation is the protocol's.
+// SymbolInformation is a structure of the protocol.
 type SymbolInformation struct {
 	Name          string      `json:"name"`
 	Kind          SymbolKind  `json:"kind"`
@@ -304,7 +304,7 @@ type SymbolInformation struct {
 	Location      Location    `json:"location"`
 }
 
-// DocumentSymbol is the protocol's.
+// DocumentSymbol is a structure of the protocol.
 type DocumentSymbol struct {
 	Name           string           `json:"name"`
 	Detail         string           `json:"detail,omitempty"`
@@ -315,12 +315,12 @@ type DocumentSymbol struct {
 	Children       []DocumentSymbol `json:"children,omitempty"`
 }
 
-// CodeActionContext is the protocol's.
+// CodeActionContext is a structure of the protocol.
 type CodeActionContext struct {
 	Only []CodeActionKind `json:"only,omitempty"`
 }
 
-// CodeAction is the protocol's.
+// CodeAction is a structure of the protocol.
 type CodeAction struct {
 	Title       string              `json:"title"`
 	Kind        CodeActionKind      `json:"kind,omitempty"`
@@ -332,12 +332,12 @@ type CodeAction struct {
 	Data        json.RawMessage     `json:"data,omitempty"`
 }
 
-// CodeActionDisabled is the protocol's.
+// CodeActionDisabled is a structure of the protocol.
 type CodeActionDisabled struct {
 	Reason string `json:"reason"`
 }
 
-// WorkspaceSymbol is the protocol's.
+// WorkspaceSymbol is a structure of the protocol.
 type WorkspaceSymbol struct {
 	Name          string      `json:"name"`
 	Kind          SymbolKind  `json:"kind"`
@@ -346,14 +346,14 @@ type WorkspaceSymbol struct {
 	Location      Location    `json:"location"`
 }
 
-// CodeLens is the protocol's.
+// CodeLens is a structure of the protocol.
 type CodeLens struct {
 	Range   Range           `json:"range"`
 	Command *Command        `json:"command,omitempty"`
 	Data    json.RawMessage `json:"data,omitempty"`
 }
 
-// DocumentLink is the protocol's.
+// DocumentLink is a structure of the protocol.
 type DocumentLink struct {
 	Range   Range           `json:"range"`
 	Target  DocumentURI     `json:"target,omitempty"`
@@ -361,72 +361,72 @@ type DocumentLink struct {
 	Data    json.RawMessage `json:"data,omitempty"`
 }
 
-// PrepareRenamePlaceholder is the protocol's.
+// PrepareRenamePlaceholder is a structure of the protocol.
 type PrepareRenamePlaceholder struct {
 	Range       Range  `json:"range"`
 	Placeholder string `json:"placeholder"`
 }
 
-// PrepareRenameDefaultBehavior is the protocol's.
+// PrepareRenameDefaultBehavior is a structure of the protocol.
 type PrepareRenameDefaultBehavior struct {
 	DefaultBehavior bool `json:"defaultBehavior"`
 }
 
-// WorkspaceEditMetadata is the protocol's.
+// WorkspaceEditMetadata is a structure of the protocol.
 type WorkspaceEditMetadata struct {
 	IsRefactoring bool `json:"isRefactoring,omitempty"`
 }
 
-// ApplyWorkspaceEditResult is the protocol's.
+// ApplyWorkspaceEditResult is a structure of the protocol.
 type ApplyWorkspaceEditResult struct {
 	Applied       bool    `json:"applied"`
 	FailureReason string  `json:"failureReason,omitempty"`
 	FailedChange  *uint32 `json:"failedChange,omitempty"`
 }
 
-// WorkspaceFoldersChangeEvent is the protocol's.
+// WorkspaceFoldersChangeEvent is a structure of the protocol.
 type WorkspaceFoldersChangeEvent struct {
 	Added   List[WorkspaceFolder] `json:"added"`
 	Removed List[WorkspaceFolder] `json:"removed"`
 }
 
-// FileCreate is the protocol's.
+// FileCreate is a structure of the protocol.
 type FileCreate struct {
 	URI string `json:"uri"`
 }
 
-// FileDelete is the protocol's.
+// FileDelete is a structure of the protocol.
 type FileDelete struct {
 	URI string `json:"uri"`
 }
 
-// TextDocumentItem is the protocol's.
+// TextDocumentItem is a structure of the protocol.
 type TextDocumentItem struct {
 	URI     DocumentURI `json:"uri"`
 	Version int32       `json:"version"`
 	Text    string      `json:"text"`
 }
 
-// VersionedTextDocumentIdentifier is the protocol's.
+// VersionedTextDocumentIdentifier is a structure of the protocol.
 type VersionedTextDocumentIdentifier struct {
 	URI     DocumentURI `json:"uri"`
 	Version int32       `json:"version"`
 }
 
-// TextDocumentContentChangePartial is the protocol's.
+// TextDocumentContentChangePartial is a structure of the protocol.
 type TextDocumentContentChangePartial struct {
 	Range       *Range  `json:"range"`
 	RangeLength *uint32 `json:"rangeLength,omitempty"`
 	Text        string  `json:"text"`
 }
 
-// FileEvent is the protocol's.
+// FileEvent is a structure of the protocol.
 type FileEvent struct {
 	URI  DocumentURI    `json:"uri"`
 	Type FileChangeType `json:"type"`
 }
 
-// WorkDoneProgressBegin is the protocol's.
+// WorkDoneProgressBegin is a structure of the protocol.
 type WorkDoneProgressBegin struct {
 	Kind        string  `json:"kind"`
 	Title       string  `json:"title"`
@@ -435,7 +435,7 @@ type WorkDoneProgressBegin struct {
 	Percentage  *uint32 `json:"percentage,omitempty"`
 }
 
-// WorkDoneProgressReport is the protocol's.
+// WorkDoneProgressReport is a structure of the protocol.
 type WorkDoneProgressReport struct {
 	Kind        string  `json:"kind"`
 	Cancellable bool    `json:"cancellable,omitempty"`
@@ -443,19 +443,19 @@ type WorkDoneProgressReport struct {
 	Percentage  *uint32 `json:"percentage,omitempty"`
 }
 
-// WorkDoneProgressEnd is the protocol's.
+// WorkDoneProgressEnd is a structure of the protocol.
 type WorkDoneProgressEnd struct {
 	Kind    string `json:"kind"`
 	Message string `json:"message,omitempty"`
 }
 
-// FileSystemWatcher is the protocol's.
+// FileSystemWatcher is a structure of the protocol.
 type FileSystemWatcher struct {
 	GlobPattern string    `json:"globPattern"`
 	Kind        WatchKind `json:"kind,omitempty"`
 }
 
-// WorkspaceFullDocumentDiagnosticReport is the protocol's.
+// WorkspaceFullDocumentDiagnosticReport is a structure of the protocol.
 type WorkspaceFullDocumentDiagnosticReport struct {
 	Kind     string           `json:"kind"`
 	ResultID string           `json:"resultId,omitempty"`
@@ -464,7 +464,7 @@ type WorkspaceFullDocumentDiagnosticReport struct {
 	Version  *int32           `json:"version"`
 }
 
-// WorkspaceUnchangedDocumentDiagnosticReport is the protocol's.
+// WorkspaceUnchangedDocumentDiagnosticReport is a structure of the protocol.
 type WorkspaceUnchangedDocumentDiagnosticReport struct {
 	Kind     string      `json:"kind"`
 	ResultID string      `json:"resultId"`
@@ -472,46 +472,46 @@ type WorkspaceUnchangedDocumentDiagnosticReport struct {
 	Version  *int32      `json:"version"`
 }
 
-// FullDocumentDiagnosticReport is the protocol's.
+// FullDocumentDiagnosticReport is a structure of the protocol.
 type FullDocumentDiagnosticReport struct {
 	Kind     string           `json:"kind"`
 	ResultID string           `json:"resultId,omitempty"`
 	Items    List[Diagnostic] `json:"items"`
 }
 
-// UnchangedDocumentDiagnosticReport is the protocol's.
+// UnchangedDocumentDiagnosticReport is a structure of the protocol.
 type UnchangedDocumentDiagnosticReport struct {
 	Kind     string `json:"kind"`
 	ResultID string `json:"resultId"`
 }
 
-// InsertReplaceEdit is the protocol's.
+// InsertReplaceEdit is a structure of the protocol.
 type InsertReplaceEdit struct {
 	NewText string `json:"newText"`
 	Insert  Range  `json:"insert"`
 	Replace Range  `json:"replace"`
 }
 
-// TextDocumentEdit is the protocol's.
+// TextDocumentEdit is a structure of the protocol.
 type TextDocumentEdit struct {
 	TextDocument OptionalVersionedTextDocumentIdentifier `json:"textDocument"`
 	Edits        List[AnnotatedTextEdit]                 `json:"edits"`
 }
 
-// OptionalVersionedTextDocumentIdentifier is the protocol's.
+// OptionalVersionedTextDocumentIdentifier is a structure of the protocol.
 type OptionalVersionedTextDocumentIdentifier struct {
 	URI     DocumentURI `json:"uri"`
 	Version *int32      `json:"version"`
 }
 
-// AnnotatedTextEdit is the protocol's.
+// AnnotatedTextEdit is a structure of the protocol.
 type AnnotatedTextEdit struct {
 	Range        Range  `json:"range"`
 	NewText      string `json:"newText"`
 	AnnotationID string `json:"annotationId,omitempty"`
 }
 
-// CreateFile is the protocol's.
+// CreateFile is a structure of the protocol.
 type CreateFile struct {
 	Kind    string             `json:"kind"`
 	URI     DocumentURI        `json:"uri"`
