@@ -37,7 +37,7 @@ type shape struct {
 
 func (s *shape) is(typ string) bool { return string(s.Type) == `"`+typ+`"` }
 
-// questionsOf returns the questions that ask for a value of a schema. A nil schema stands for any
+// questionsOf returns the questions that ask for a value of a schema. A nil schema means any
 // text. For an object it returns one question for each member.
 func questionsOf(schema json.RawMessage, prompt string) []protocol.Question {
 	q := protocol.Question{ID: wholeAnswer, Question: prompt, Kind: kindText, Required: true}

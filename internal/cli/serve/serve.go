@@ -6,9 +6,9 @@
 //	transport <── outbox <── client <── events, questions
 //
 // A transport reads messages and passes them to receive in order, and it writes the messages of a
-// client's outbox. Everything else is independent of the transport. Goroutines: one that reads and
-// one that writes for each connection, one that runs the program for each session, and one for each
-// request that may wait.
+// client's outbox. Everything else is independent of the transport. Each connection has a goroutine
+// that reads and one that writes. Each session has a goroutine that runs the program. A request
+// that may wait has its own goroutine.
 //
 // Nothing waits for a client. An event is added to its session's log, which is bounded, and to the
 // outbox of each subscribed client that has room. A client without room later receives the events
