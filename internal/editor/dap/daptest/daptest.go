@@ -5,7 +5,7 @@
 //	> break 3 if n > 1       set a breakpoint at a line; also with `hits % 2`, or with `log TEXT`
 //	                         to print a text without stopping
 //	> break emit "approve"   set a breakpoint by name
-//	> errors err, thrown     select the errors that stop the run, in addition to uncaught errors
+//	> errors err, thrown     set the exception filters: `err`, `thrown` or `uncaught`
 //	> start {"mock": true}   launch main.conc; the optional object is added to the launch arguments
 //	> step over              step; also `step in`, `step in NAME`, `step out` and `continue`
 //	> stack                  show the stack of calls
