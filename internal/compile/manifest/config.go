@@ -6,11 +6,11 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
-// Config returns the connection in the form that the IR embeds and the model
-// client reads: a JSON object with those keys of the manifest that are given.
-// replies are those of the connection's script, nil when it names none; origin
-// is the place for messages, such as "Concerto.toml:8". Secrets occur only by
-// the names of their variables.
+// Config returns the connection as a JSON object, in the form that the IR contains and the model
+// client reads. It contains the keys that the manifest sets. replies are the replies in the
+// connection's script, or nil without a script. origin is the position of the connection for
+// messages, such as "Concerto.toml:8". Secrets are represented by the names of their environment
+// variables.
 func (c *Connection) Config(replies json.RawMessage, origin string) json.RawMessage {
 	if replies == nil {
 		replies = c.Replies

@@ -19,8 +19,8 @@ import (
 
 const bom = "\xef\xbb\xbf"
 
-// toml decodes the file's text and finds the places of its values. When the
-// text is not TOML it reports that and returns false.
+// toml decodes the text of the file and finds the positions of its values. If the text is not TOML,
+// it reports the error and returns false.
 func (r *reader) toml() (*node, map[string]any, bool) {
 	text := r.file.Text
 	skipped := 0
@@ -38,7 +38,7 @@ func (r *reader) toml() (*node, map[string]any, bool) {
 		r.syntax(err, skipped)
 		return nil, nil, false
 	}
-	// Blanks keep the offsets of a text whose mark is skipped.
+	// White space replaces the byte order mark, so that offsets stay correct.
 	clean := append(bytes.Repeat([]byte{' '}, skipped), text[skipped:]...)
 	root, twice := scan(clean)
 	if twice != nil {
@@ -48,7 +48,7 @@ func (r *reader) toml() (*node, map[string]any, bool) {
 	return root, values, true
 }
 
-// invalidUTF8 is the offset of the first byte that is not UTF-8, or -1.
+// invalidUTF8 returns the offset of the first byte that is not valid UTF-8, or -1.
 func invalidUTF8(text []byte) int {
 	for at := 0; at < len(text); {
 		c, size := utf8.DecodeRune(text[at:])
@@ -60,8 +60,8 @@ func invalidUTF8(text []byte) int {
 	return -1
 }
 
-// rewordings turn the decoder's messages into ours; `$1` is the first group.
-// The expressions are compiled only when a manifest is broken.
+// rewordings replaces the messages of the TOML decoder; `$1` is the first group of the expression.
+// The expressions are compiled only if a manifest has errors.
 var rewordings = []struct {
 	pattern, message, hint string
 }{
@@ -76,7 +76,7 @@ var rewordings = []struct {
 	{`(?s)^expected a comma \(','\) or array terminator \('\]'\), but got (.*)`, "expected `,` or `]`, found $1", "separate elements with commas and close the array with ]"},
 }
 
-// syntax reports what the decoder found, at its place.
+// syntax reports an error of the TOML decoder at its position.
 func (r *reader) syntax(err error, skipped int) {
 	var pe toml.ParseError
 	if !errors.As(err, &pe) {
@@ -96,7 +96,7 @@ func (r *reader) syntax(err error, skipped int) {
 			group = m[1]
 		}
 		if strings.HasPrefix(w.message, "invalid value") {
-			// The decoder stops at the first digit of a word.
+			// The decoder reports the first digit of a word as the position.
 			span.End = span.Start + source.Pos(bareWord(r.file.Text[start:]))
 			group = r.file.Slice(span)
 		}
@@ -107,8 +107,8 @@ func (r *reader) syntax(err error, skipped int) {
 	r.add(diag.ManifestSyntax.At(span, "%s", strings.TrimSuffix(pe.Message, ".")).Hint("the file must be TOML"))
 }
 
-// bareWord returns the length of the word at the start of text: up to a blank, a
-// comment or a character that ends a value.
+// bareWord returns the length of the word at the start of text. White space, a comment, or a
+// character that ends a value ends the word.
 func bareWord(text []byte) int {
 	if i := bytes.IndexAny(text, " \t\r\n,]}#"); i >= 0 {
 		return i
@@ -116,7 +116,7 @@ func bareWord(text []byte) int {
 	return len(text)
 }
 
-// json decodes the file's text as JSON, with places.
+// json decodes the text of the file as JSON and finds the positions of its values.
 func (r *reader) json() (*node, any, bool) {
 	n, v, at, err := r.jsonValue()
 	if err == nil {
@@ -133,7 +133,7 @@ func (r *reader) json() (*node, any, bool) {
 	return nil, nil, false
 }
 
-// jsonValue decodes the file's text as JSON. An error is at the place at.
+// jsonValue decodes the text of the file as JSON. at is the offset of an error.
 func (r *reader) jsonValue() (n *node, v any, at int, err error) {
 	d := &jsonReader{text: r.file.Text, dec: json.NewDecoder(bytes.NewReader(bytes.TrimPrefix(r.file.Text, []byte(bom))))}
 	if bytes.HasPrefix(r.file.Text, []byte(bom)) {
@@ -154,18 +154,18 @@ func (r *reader) jsonValue() (n *node, v any, at int, err error) {
 	return n, v, min(int(d.dec.InputOffset())+d.skipped, len(r.file.Text)), err
 }
 
-// jsonReader reads JSON token by token, for the tokens' places.
+// jsonReader reads JSON token by token, to find the positions of the tokens.
 type jsonReader struct {
 	text    []byte
 	dec     *json.Decoder
 	skipped int
-	twice   func(first, second *node) // called for a duplicate member; nil: that is an error
+	twice   func(first, second *node) // called for a duplicate member; if it is nil, a duplicate is an error
 }
 
-// deepest is how deep values may be nested.
+// deepest is the maximum nesting of values.
 const deepest = 1000
 
-// next is where the next token begins.
+// next returns the offset of the next token.
 func (d *jsonReader) next() source.Pos {
 	at := int(d.dec.InputOffset()) + d.skipped
 	for at < len(d.text) && bytes.IndexByte([]byte(" \t\r\n:,"), d.text[at]) >= 0 {
@@ -174,8 +174,8 @@ func (d *jsonReader) next() source.Pos {
 	return source.Pos(at)
 }
 
-// value reads one value. Numbers without a fraction become int64, as those of
-// TOML do; a number that does not fit stays a json.Number.
+// value reads one value. A number without a fraction becomes an int64, as in TOML, or a json.Number
+// if it does not fit.
 func (d *jsonReader) value(depth int) (*node, any, error) {
 	start := d.next()
 	t, err := d.dec.Token()

@@ -11,10 +11,10 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
-// encode returns a value as JSON. Tables keep the file's order and integers are
-// exact. Floats have the fewest digits, with `.0` when integral. Dates with an
-// offset follow RFC 3339; local dates and times are text. For a value that JSON
-// cannot hold it reports that and returns false.
+// encode returns a value as JSON. Tables are in the order of the file, and integers are exact.
+// Floats have the fewest possible digits, with `.0` for integral values. Dates with an offset have
+// the format of RFC 3339; local dates and times are strings. If JSON cannot represent the value,
+// encode reports it and returns false.
 func (r *reader) encode(n *node, v any) (json.RawMessage, bool) {
 	e := &encoder{r: r, ok: true}
 	e.value(n, v)
@@ -106,8 +106,8 @@ func (e *encoder) table(members []Variable) {
 	e.buf.WriteByte('}')
 }
 
-// dateText returns a TOML date or time as text. The decoder marks local ones by
-// the name of their location.
+// dateText returns a TOML date or time as text. The decoder marks local dates and times by the name
+// of their location.
 func dateText(t time.Time) string {
 	switch t.Location().String() {
 	case "datetime-local":

@@ -12,18 +12,18 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/suggest"
 )
 
-// Fixes: replacements for parts of the manifest, or of a file of tools.
+// This file contains fixes of a manifest or of a file of tools.
 
-// suggestKey adds that a key was probably meant to be another.
+// suggestKey adds a hint and a fix to d: the key n was probably meant to be near.
 func (r *reader) suggestKey(d *diag.Diagnostic, n *node, near string, names []string) {
-	if r.file.Slice(n.key) != n.name { // in quotes, or a part of a longer one
+	if r.file.Slice(n.key) != n.name { // the key is in quotes, or a part of a dotted key
 		d.Hint("did you mean `%s`?", near)
 		return
 	}
-	d.SuggestName(n.key, near, suggest.Certain(n.name, near, names) && !strings.Contains(r.file.String(), near)) // which may be present as well
+	d.SuggestName(n.key, near, suggest.Certain(n.name, near, names) && !strings.Contains(r.file.String(), near)) // the file may already contain the suggested key
 }
 
-// suggestWord adds that a text was probably meant to be another.
+// suggestWord adds a hint and a fix to d: the text of n was probably meant to be near.
 func (r *reader) suggestWord(d *diag.Diagnostic, n *node, text, near string, words []string) {
 	written := near
 	if s := r.file.Slice(n.value); s == strconv.Quote(text) || s == "'"+text+"'" {
@@ -35,7 +35,7 @@ func (r *reader) suggestWord(d *diag.Diagnostic, n *node, text, near string, wor
 	d.Repair(diag.Change(n.value, near, written, suggest.Certain(text, near, words)), "did you mean %q?", near)
 }
 
-// unquoteFixes are the fixes of a value that is right but for its quotes.
+// unquoteFixes returns the fix for a value that would be correct without its quotes.
 func (r *reader) unquoteFixes(k *Key, n *node, v any) []diag.Fix {
 	text, isText := v.(string)
 	written := r.file.Slice(n.value)
@@ -50,7 +50,7 @@ func (r *reader) unquoteFixes(k *Key, n *node, v any) []diag.Fix {
 	return nil
 }
 
-// bare reports whether a text is a value of a type without its quotes.
+// bare reports whether a text would be a value of type t without quotes.
 func bare(t Type, text string) bool {
 	switch t {
 	case Integer:
@@ -65,7 +65,8 @@ func bare(t Type, text string) bool {
 	return false
 }
 
-// addLine adds a line to the section whose header is n's, in TOML.
+// addLine returns the fix that adds a line to the section of n. It returns nil unless the file is
+// TOML.
 func (r *reader) addLine(n *node, line string) []diag.Fix {
 	start := r.file.LineStart(r.file.LineOf(n.key.Start))
 	rest := r.file.Slice(source.Span{Start: start, End: source.Pos(len(r.file.Text))})
@@ -77,7 +78,8 @@ func (r *reader) addLine(n *node, line string) []diag.Fix {
 	return []diag.Fix{diag.UnsafeFix(diag.Insert(start+source.Pos(len(header)), "\n"+line), "Add `%s`", line)}
 }
 
-// removeLinesFix removes a key with its value, when they have their lines for themselves.
+// removeLinesFix returns the fix that removes a key with its value. It returns nil if other text is
+// on the same lines.
 func removeLinesFix(f *source.File, n *node) []diag.Fix {
 	at := source.Span{Start: f.LineStart(f.LineOf(n.key.Start)), End: n.value.End}
 	rest := f.Slice(source.Span{Start: n.value.End, End: source.Pos(len(f.Text))})
@@ -91,9 +93,9 @@ func removeLinesFix(f *source.File, n *node) []diag.Fix {
 	return []diag.Fix{diag.UnsafeFix(diag.Remove(at), "Remove the second `%s`", n.name)}
 }
 
-// reportUnnamed reports once the keys of a section that needs a name, such as [connections], which
-// are in it directly, and returns them. A name among them is that of the section, which is read
-// then.
+// reportUnnamed reports the keys that are directly in a section that needs a name, such as
+// [connections], and returns them. If one of them is `name`, its value is the name of the section,
+// and read reads the section.
 func (r *reader) reportUnnamed(n *node, values map[string]any, read func(n *node, v any)) (loose []*node) {
 	names := namesIn(n.name + ".*")
 	var key, name *node
@@ -141,5 +143,5 @@ func (r *reader) reportUnnamed(n *node, values map[string]any, read func(n *node
 	return loose
 }
 
-// bareKey is a name that a header has without quotes.
+// bareKey matches a name that needs no quotes in a header.
 var bareKey = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)

@@ -10,7 +10,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// form is how a text is written.
+// form is the format of a text.
 type form uint8
 
 const (
@@ -18,7 +18,7 @@ const (
 	inYAML
 )
 
-// kinds are the diagnostics of what is read.
+// kinds contains the diagnostics for a kind of file.
 type kinds struct{ unknown, typ, value, missing, param *diag.Info }
 
 var (
@@ -26,7 +26,7 @@ var (
 	toolKinds     = kinds{diag.ToolUnknown, diag.ToolType, diag.ToolValue, diag.ToolMissing, diag.ToolValue}
 )
 
-// inForm puts what messages say of TOML into the words and the form of the text.
+// inForm replaces TOML terms in the text of a message with those of the file's format.
 func (r *reader) inForm(text string) string {
 	if r.form == inTOML {
 		return text
@@ -34,15 +34,15 @@ func (r *reader) inForm(text string) string {
 	return strings.NewReplacer(" = ", ": ", "an array", "a list", "tables", "mappings", "a table", "a mapping", "strings", "texts", "a string", "a text").Replace(text)
 }
 
-// writing is the hint that shows how a key is written.
+// writing returns the hint that shows how to write a key.
 func (r *reader) writing(k *Key) string {
 	return r.inForm("write `" + k.Name() + " = " + k.Example + "`")
 }
 
-// typeOf names the type of a value in the words of the text's form.
+// typeOf returns the name of a value's type in the terms of the file's format.
 func (r *reader) typeOf(v any) string { return r.inForm(typeOf(v)) }
 
-// place names a section.
+// place returns the name of a section for messages.
 func (r *reader) place(section string) string {
 	if r.form == inTOML {
 		return "[" + section + "]"
@@ -50,8 +50,8 @@ func (r *reader) place(section string) string {
 	return "`" + section + "`"
 }
 
-// fullForm is a section that may have been written as the value of one of its keys
-// alone, with that key.
+// fullForm returns a section in its full form. A section may also be written as the value of one of
+// its keys.
 func fullForm(path string, n *node, v any) (*node, any) {
 	if _, is := v.(map[string]any); is {
 		return n, v
@@ -68,8 +68,8 @@ func fullForm(path string, n *node, v any) (*node, any) {
 	return n, v
 }
 
-// schema reads a JSON Schema. It returns nil for one that is none, which it reports, and
-// false for a value of another type.
+// schema reads a JSON Schema. It reports an invalid schema and returns nil. It returns false for a
+// value of another type.
 func (r *reader) schema(n *node, v any, shown string) (json.RawMessage, bool) {
 	values, ok := v.(map[string]any)
 	if !ok {
@@ -100,8 +100,8 @@ func (r *reader) schema(n *node, v any, shown string) (json.RawMessage, bool) {
 	return text, true
 }
 
-// find returns the place of what a JSON pointer names, or of the last part of it that is
-// there.
+// find returns the span of the value to which a JSON pointer refers. If the value does not exist,
+// it returns the span of the innermost value on the way that exists.
 func (n *node) find(pointer string) source.Span {
 	at := n
 	for part := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {

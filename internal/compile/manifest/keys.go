@@ -18,21 +18,21 @@ type Type uint8
 const (
 	String    Type = iota
 	Strings        // an array of strings
-	Table          // a table whose keys the user chooses, of strings
+	Table          // a table of strings whose keys the user chooses
 	Params         // a table of any values
-	Integer        // at least the key's Min
-	Number         // an integer or a float, more than zero
+	Integer        // an integer that is at least Min
+	Number         // an integer or a float greater than zero
 	Bool           // true or false
 	Enum           // one of the key's Values
-	Replies        // an array of tables: the scripted provider's replies
+	Replies        // an array of tables: replies of the scripted provider
 	Any            // any value
-	ToolCalls      // an array of tables: calls that a scripted reply makes
-	Failure        // a table: the error that a scripted reply is
+	ToolCalls      // an array of tables: tool calls in a scripted reply
+	Failure        // a table: an error that a scripted reply returns
 	Warnings       // an array of strings: codes of warnings
 	Schema         // a table: a JSON Schema
 )
 
-// typeNames are the types as messages and the manual name them.
+// typeNames contains the names of the types in messages and in the manual.
 var typeNames = [...]string{
 	String: "a string", Strings: "an array of strings", Table: "a table of strings", Params: "a table",
 	Integer: "an integer", Number: "a number", Bool: "true or false", Enum: "a string", Replies: "an array of tables",
@@ -42,43 +42,45 @@ var typeNames = [...]string{
 
 func (t Type) String() string { return typeNames[t] }
 
-// Key is one row of the table of keys. In Path, `*` is a name that the user chooses, and `[]` an
-// element of an array.
+// Key is one row of the table of keys. In Path, `*` stands where the user chooses a name, and `[]`
+// where there is an element of an array.
 type Key struct {
 	Path    string
 	Type    Type
-	Unit    string // "seconds", "bytes", …; "" without one
-	Default string // as written in the manifest; "" when there is none
+	Unit    string // "seconds", "bytes" and so on; "" without a unit
+	Default string // default as written in the manifest; "" without a default
 	Values  []string
-	Min     int64 // least Integer
+	Min     int64 // minimum of an Integer
 	Example string
 	Doc     string
-	Zero    bool // a Number may be 0
-	// Least and Most bound a Number, and Most an Integer; 0 is no bound of the key's own.
+	Zero    bool // a Number may also be 0
+	// Least and Most are the bounds of a Number; Most is also the bound of an Integer. 0 means that
+	// there is no bound.
 	Least, Most float64
 
-	// Transports are those of a host that heed the key; nil: all do.
+	// Transports contains the transports of hosts for which the key has an effect. It is nil if the
+	// key has an effect for all.
 	Transports []string
 
-	check func(text string) error // returns the error of one of Strings; nil: any text is valid
+	check func(text string) error // returns an error for an invalid text in a Strings value; nil if every text is valid
 
-	inFiles  bool // it is a key in files of tools alone
-	short    bool // its section may be written as its value alone
-	nonempty bool // it is not empty: a String, or the first of Strings
+	inFiles  bool // the key is allowed only in files of tools
+	short    bool // the section may be written as the value of this key
+	nonempty bool // a String, or the first of Strings, must not be empty
 
-	holds   holds  // how a secret in the value is recognized
-	instead string // the key that names a secret's variable, of the same section
+	holds   holds  // describes how a secret in the value is recognized
+	instead string // key in the same section that names the environment variable of a secret
 
-	set func(t *target, v *setting) // nil: the value is a member of the section's Config
+	set func(t *target, v *setting) // stores the value; if it is nil, the value becomes a member of the section's Config
 }
 
-// Section is the key's table: all of Path but its last name.
+// Section returns the section that contains the key: Path without its last name.
 func (k *Key) Section() string { return k.Path[:strings.LastIndexByte(k.Path, '.')] }
 
-// Name is the last name of Path.
+// Name returns the last name of Path.
 func (k *Key) Name() string { return k.Path[strings.LastIndexByte(k.Path, '.')+1:] }
 
-// target is the section that is being filled: what is not nil.
+// target is the section that the reader fills. One of its fields is not nil.
 type target struct {
 	project     *Project
 	connection  *Connection
@@ -86,7 +88,7 @@ type target struct {
 	rate        *RateLimit
 	price       *Price
 	host        *Host
-	config      *json.RawMessage // takes the keys without set, as members
+	config      *json.RawMessage // receives the keys without set as members
 	limits      *Limits
 	permissions *Permissions
 	lints       *Lints
@@ -94,7 +96,7 @@ type target struct {
 	relay       *Relay
 }
 
-// Providers, transports and the other closed lists of values.
+// The allowed values of keys such as providers and transports.
 var (
 	providers     = provider.Names()
 	hostTransport = []string{"stdio", claudeCode, codex, acp}
@@ -104,7 +106,7 @@ var (
 	stopReasons   = []string{"end", "length", "tool", "stop", "filter"}
 )
 
-// Keys is the table of keys, by section. The caller must not change it.
+// Keys returns the table of keys, ordered by section. The caller must not change it.
 var Keys = sync.OnceValue(func() []Key { return slices.Concat(keys, toolKeys, runKeys) })
 
 var keys = []Key{

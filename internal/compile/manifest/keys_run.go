@@ -10,13 +10,14 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/suggest"
 )
 
-// policies are what may become of an effect that was perhaps done.
+// policies contains the policies for effects with an unknown outcome.
 var policies = []string{"retry", "fail", "ask"}
 
-// unknownKinds are the kinds of such effects. Any other key of [run.unknown] is a network host.
+// unknownKinds contains the kinds of effects for which [run.unknown] sets a policy. Any other key
+// in [run.unknown] is a network host.
 var unknownKinds = []string{"http", "command", "mcp", "file", "tool"}
 
-// runKeys are the keys of [run].
+// runKeys contains the keys of [run].
 var runKeys = []Key{
 	{Path: "run.journal", Type: String, nonempty: true, Example: `"runs"`, Doc: "Each `concerto run` is durable: it stores its journal in a directory below this one, named after the run's id. `--journal` sets the directory of one run."},
 	{Path: "run.park", Type: Bool, Default: "false", Example: "true", Doc: "A run that only waits for people's answers parks, as with `--park`."},
@@ -43,7 +44,7 @@ func unknownKey(kind, doc string) Key {
 	return Key{Path: "run.unknown." + kind, Type: Enum, Values: policies, Example: `"retry"`, Doc: doc}
 }
 
-// checkSecret returns the reason why a text does not name one variable.
+// checkSecret returns an error if a text is not the name of one environment variable.
 func checkSecret(text string) error {
 	if !variable().MatchString(text) || strings.Contains(text, "*") {
 		return errors.New("write the full name of an environment variable")
@@ -51,7 +52,7 @@ func checkSecret(text string) error {
 	return nil
 }
 
-// checkRedact returns the reason why a text is not an expression for redaction.
+// checkRedact returns an error if a text is not a valid regular expression for redaction.
 func checkRedact(text string) error {
 	re, err := regexp.Compile(text)
 	switch {
@@ -63,8 +64,8 @@ func checkRedact(text string) error {
 	return nil
 }
 
-// networkHost reports a key of [run.unknown] that names no network host, and returns whether it
-// does: in TOML a name with dots must be quoted.
+// networkHost reports a key in [run.unknown] that is no network host, and returns false for it. In
+// TOML, a name with dots must be in quotes.
 func (r *reader) networkHost(n *node, v any, section string) bool {
 	if _, dotted := v.(map[string]any); dotted {
 		r.reportWrongType(n, v, section+"."+n.name, "a string").Hint("put the name of the network host in quotes: `\"api.example.com\" = \"retry\"`")

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// The keys that each say what answers a tool's calls: a tool has one of them.
+// The keys that define the handler of a tool. Each tool has exactly one of them.
 const (
 	handledByCommand  = "command"
 	handledByHTTP     = "http"
@@ -16,13 +16,14 @@ const (
 
 var handlers = []string{handledByCommand, handledByHTTP, handledByMCP, handledByConcerto}
 
-// describe themselves: their description and parameters are the server's or the program's.
+// selfDescribed contains the handlers whose tools have the description and the parameters of the
+// server or the program.
 var selfDescribed = []string{handledByMCP, handledByConcerto}
 
-// mostSeconds and leastSeconds bound the times of a tool.
+// mostSeconds and leastSeconds are the bounds of a tool's times, in seconds.
 const leastSeconds, mostSeconds = 0.001, 86400
 
-// toolKeys are the keys of [tools.X], which are also those of a tool in a file of tools.
+// toolKeys contains the keys of [tools.X], which are also the keys of a tool in a file of tools.
 var toolKeys = []Key{
 	{Path: "tools.*.name", Type: String, inFiles: true, Example: `"query"`,
 		Doc: "The tool's name, in a tool file; in Concerto.toml the section's name is used. Letters, digits, `_` and `-`, at most 64."},
@@ -74,7 +75,7 @@ var toolKeys = []Key{
 	{Path: "tools.*.concerto.function", Type: String, Example: `"Db::count"`, Doc: "A function of one of its tools, or a free `pub fn`. Its `@describe`, or otherwise its doc comment, is the description."},
 }
 
-// checkNeed returns the reason why a text is not a requirement of a tool.
+// checkNeed returns an error if a text is no valid requirement of a tool.
 func checkNeed(text string) error {
 	if what, ok := strings.CutPrefix(text, "render:"); !ok || what == "" {
 		return fmt.Errorf("a requirement must have the form \"render:TYPE\", such as \"render:image/png\"")
@@ -82,7 +83,7 @@ func checkNeed(text string) error {
 	return nil
 }
 
-// checkVariable returns the reason why a text does not name one variable.
+// checkVariable returns an error if a text is not the name of one environment variable.
 func checkVariable(text string) error {
 	if strings.Contains(text, "*") {
 		return fmt.Errorf("a tool needs the full names of its variables")

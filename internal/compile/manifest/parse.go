@@ -17,9 +17,9 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/suggest"
 )
 
-// Parse reads a manifest. It always returns a Manifest with the valid parts; with errors in the
-// list it must not be run. Diagnostics are of diag's manifest area: E0801 for a text that is not
-// TOML, otherwise one for each error.
+// Parse reads a manifest. It always returns a Manifest, which contains the valid parts. If the list
+// contains errors, the Manifest must not be used to run a program. The diagnostics are E0801 for a
+// text that is not TOML, and one diagnostic for each other error.
 func Parse(file *source.File) (*Manifest, diag.List) {
 	r := &reader{file: file, m: &Manifest{File: file}, kinds: &manifestKinds}
 	root, values, ok := r.toml()
@@ -29,9 +29,9 @@ func Parse(file *source.File) (*Manifest, diag.List) {
 	return r.m, r.finish()
 }
 
-// ParseScript reads a script of replies: a JSON array of replies, a JSON
-// object or a TOML text with the member `replies`. The file's name decides:
-// `.toml` is TOML, anything else JSON. It returns the array as JSON.
+// ParseScript reads a script of replies and returns the array of replies as JSON. The script is a
+// JSON array of replies, or a JSON object or a TOML text with the member `replies`. A file whose
+// name ends with `.toml` contains TOML, any other file JSON.
 func ParseScript(file *source.File) (json.RawMessage, diag.List) {
 	r := &reader{file: file, kinds: &manifestKinds}
 	var n *node
@@ -63,20 +63,20 @@ func ParseScript(file *source.File) (json.RawMessage, diag.List) {
 	return r.replies(n, v, "replies"), r.list
 }
 
-// reader turns a decoded text into a Manifest.
+// reader converts a decoded text to a Manifest.
 type reader struct {
 	file   *source.File
 	m      *Manifest
 	kinds  *kinds
 	form   form
-	read   bool // the text is TOML
+	read   bool // the text is valid TOML
 	list   diag.List
 	hidden hidden
 }
 
 func (r *reader) add(d *diag.Diagnostic) { r.list.Add(d.In(r.file)) }
 
-// setting is a value that its key accepts. One field holds it, by the type.
+// setting is a valid value of a key. The key's type determines which field contains it.
 type setting struct {
 	text    string
 	texts   []string
@@ -87,8 +87,8 @@ type setting struct {
 	json    json.RawMessage
 }
 
-// lookup returns the keys by path and the names in each section. They are computed on first use, to
-// keep start-up light.
+// lookup returns the keys by path, and the names of the keys in each section. They are computed
+// when they are first needed, to save time at the start of the process.
 var lookup = sync.OnceValues(func() (rows map[string]*Key, sections map[string][]string) {
 	rows, sections = map[string]*Key{}, map[string][]string{"": nil}
 	all := Keys()
@@ -153,7 +153,7 @@ func (r *reader) manifest(root *node, values map[string]any) {
 	}
 }
 
-// each reads the tables in a table whose keys the user chooses.
+// each calls read for the tables in a table whose keys the user chooses.
 func (r *reader) each(n *node, v any, read func(n *node, v any)) {
 	values, ok := v.(map[string]any)
 	if !ok {
@@ -189,7 +189,7 @@ func (r *reader) connection(n *node, v any) {
 	}
 }
 
-// prices reads what models cost.
+// prices reads the prices of models.
 func (r *reader) prices(n *node, v any, shown string) map[string]Price {
 	values, ok := v.(map[string]any)
 	if !ok {
@@ -211,7 +211,7 @@ func (r *reader) prices(n *node, v any, shown string) map[string]Price {
 	return out
 }
 
-// checkFallbacks compares the fallback connections with the existing ones.
+// checkFallbacks reports fallback connections that do not exist.
 func (r *reader) checkFallbacks() {
 	names := []string{Builtin}
 	for _, c := range r.m.Connections {
@@ -236,8 +236,8 @@ func (r *reader) checkFallbacks() {
 	}
 }
 
-// meansCommand reports whether a key is another name for `command`; the diagnostic of that key
-// contains the correction.
+// meansCommand reports whether a key is another name for `command`. The diagnostic about this key
+// already contains the correction.
 func meansCommand(n *node) bool {
 	w := foreign.Manifest.Find(n.name)
 	return len(w.Ours) > 0 && w.Ours[0] == "command"
@@ -284,8 +284,7 @@ func (r *reader) mcp(n *node, v any) {
 	}
 }
 
-// section reads one table by the rows of its path, and returns the places of its
-// keys.
+// section reads a table whose keys are the rows of path. It returns the positions of the keys.
 func (r *reader) section(path string, n *node, v any, t *target, shown string) Places {
 	at := Places{"": {Key: n.key, Value: n.value}}
 	values, ok := v.(map[string]any)
@@ -342,7 +341,7 @@ func (r *reader) key(path string, n *node, v any, t *target, section string) {
 	}
 }
 
-// member adds a key to the object that a section's keys make.
+// member adds a key to the JSON object that contains the keys of a section.
 func (r *reader) member(object *json.RawMessage, k *Key, n *node, v any, s *setting) {
 	e := &encoder{r: r, ok: true}
 	e.buf.Write(bytes.TrimSuffix(*object, []byte("}")))
@@ -352,7 +351,7 @@ func (r *reader) member(object *json.RawMessage, k *Key, n *node, v any, s *sett
 	e.string(n.name)
 	e.buf.WriteByte(':')
 	switch k.Type {
-	case Strings: // of an array, the elements that are strings
+	case Strings: // only the elements of an array that are strings
 		e.strings(s.texts)
 	case Table:
 		e.table(s.table)
@@ -365,8 +364,8 @@ func (r *reader) member(object *json.RawMessage, k *Key, n *node, v any, s *sett
 	*object = e.buf.Bytes()
 }
 
-// within reads a section in another one; its keys are an object among the other's
-// members.
+// within reads a section inside another section. Its keys become an object that is a member of the
+// outer section's object.
 func (r *reader) within(object *json.RawMessage, path string, n *node, v any, shown string) {
 	config := json.RawMessage("{}")
 	r.section(path, n, v, &target{config: &config}, shown)
@@ -382,7 +381,7 @@ func (r *reader) within(object *json.RawMessage, path string, n *node, v any, sh
 	*object = e.buf.Bytes()
 }
 
-// warnUnknown warns of an unknown key.
+// warnUnknown reports an unknown key as a warning.
 func (r *reader) warnUnknown(n *node, where string, names []string) {
 	d := r.kinds.unknown.At(n.key, "unknown key `%s` in %s", n.name, where)
 	if text := strings.Trim(r.file.Slice(n.value), `"'`); secret.IsSecretName(n.name) && mayBeSecret(text) {
@@ -401,8 +400,8 @@ func (r *reader) warnUnknown(n *node, where string, names []string) {
 	r.add(d)
 }
 
-// otherToolHint adds a hint for a key that other tools use, when it is known what
-// the key is called here.
+// otherToolHint adds a hint about a key that has another name in other tools. It returns false if
+// the key's name here is not known.
 func (r *reader) otherToolHint(d *diag.Diagnostic, name string, names []string) bool {
 	w := foreign.Manifest.Find(name)
 	if w.HintText() == "" || len(w.Ours) > 0 && !slices.Contains(names, w.Ours[0]) {
@@ -421,7 +420,7 @@ func (r *reader) reportWrongType(n *node, v any, shown, want string) *diag.Diagn
 	return d
 }
 
-// typeOf names the type of a decoded value.
+// typeOf returns the name of a decoded value's type.
 func typeOf(v any) string {
 	switch v := v.(type) {
 	case string:
@@ -447,7 +446,7 @@ func typeOf(v any) string {
 	return "an array"
 }
 
-// list joins words as code, the last by "or".
+// list joins words in backquotes, with "or" before the last one.
 func list(words []string) string {
 	quoted := make([]string, len(words))
 	for i, w := range words {
@@ -459,5 +458,5 @@ func list(words []string) string {
 	return strings.Join(quoted[:len(quoted)-1], ", ") + " or " + quoted[len(quoted)-1]
 }
 
-// finite reports whether a number can be a time or a count.
+// finite reports whether a number is a valid time or count.
 func finite(f float64) bool { return !math.IsNaN(f) && f > 0 && f <= 1e9 }

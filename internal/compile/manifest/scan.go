@@ -8,14 +8,14 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// node is a table, an array or a scalar of the text, with its place. The decoder determines the
-// value, a node the place.
+// node is a table, an array or a scalar with its position in the text. The decoder determines the
+// values.
 type node struct {
-	name     string // key, "" in an array
+	name     string // key, or "" for an element of an array
 	key      source.Span
 	value    source.Span
 	kind     nodeKind
-	children []*node // of a table: in file order; of an array: its elements
+	children []*node // members of a table in the order of the file, or elements of an array
 	index    map[string]*node
 }
 
@@ -27,10 +27,10 @@ const (
 	array
 )
 
-// child finds a table's member, or returns nil.
+// child returns the member of a table with the given name, or nil.
 func (n *node) child(name string) *node { return n.index[name] }
 
-// add enters a member of a table or an element of an array.
+// add adds a member to a table or an element to an array.
 func (n *node) add(c *node) *node {
 	n.children = append(n.children, c)
 	if n.kind == table {
@@ -42,9 +42,9 @@ func (n *node) add(c *node) *node {
 	return c
 }
 
-// scan finds the place of every key and value of a text that the TOML decoder
-// has accepted. twice is the second of two keys with the same name, which the
-// decoder accepts when the first one is dotted; nil without such a pair.
+// scan finds the position of each key and value in a text that the TOML decoder has accepted. twice
+// is the second of two keys with the same name, or nil. The decoder accepts such keys if the first
+// one is dotted.
 func scan(text []byte) (root, twice *node) {
 	s := &scanner{text: text, root: &node{kind: table}}
 	s.file()
@@ -85,7 +85,7 @@ func (s *scanner) file() {
 	}
 }
 
-// table walks from n along a path, making what is not there.
+// table returns the table to which path leads from n. It creates tables that do not exist.
 func (s *scanner) table(n *node, path []part) *node {
 	for _, p := range path {
 		c := n.child(p.name)
@@ -103,7 +103,7 @@ func (s *scanner) table(n *node, path []part) *node {
 	return n
 }
 
-// element appends a table to the array that path names.
+// element appends a table to the array to which path leads.
 func (s *scanner) element(path []part) *node {
 	last := path[len(path)-1]
 	n := s.table(s.root, path[:len(path)-1])
@@ -121,7 +121,7 @@ func (s *scanner) element(path []part) *node {
 // pair reads `key = value` into the table n.
 func (s *scanner) pair(n *node) {
 	path := s.path()
-	s.pos++ // =
+	s.pos++ // skip the `=`
 	s.inline()
 	v := s.scanValue()
 	last := path[len(path)-1]
@@ -134,7 +134,7 @@ func (s *scanner) pair(n *node) {
 	n.add(v)
 }
 
-// noteDuplicate notes a second key of one name.
+// noteDuplicate records a second key with the same name.
 func (s *scanner) noteDuplicate(n *node) *node {
 	if s.twice == nil {
 		s.twice = n
@@ -142,7 +142,7 @@ func (s *scanner) noteDuplicate(n *node) *node {
 	return n
 }
 
-// path reads a dotted key and the blanks after it.
+// path reads a dotted key and the white space after it.
 func (s *scanner) path() []part {
 	var out []part
 	for {
@@ -173,7 +173,7 @@ func (s *scanner) name() part {
 	return part{string(s.text[start:s.pos]), s.span(start)}
 }
 
-// scanValue reads a value; its span is its text.
+// scanValue reads a value. The span of the result is the value's text.
 func (s *scanner) scanValue() *node {
 	start := s.pos
 	n := &node{}
@@ -216,8 +216,7 @@ func (s *scanner) scanValue() *node {
 	return n
 }
 
-// word reads a number, a date or a bool. A date and its time may be parted by
-// one blank.
+// word reads a number, a date or a bool. One space may be between a date and its time.
 func (s *scanner) word() {
 	start := s.pos
 	for s.pos < len(s.text) && !strings.ContainsRune(" \t\r\n,]}#", rune(s.text[s.pos])) {
@@ -230,8 +229,7 @@ func (s *scanner) word() {
 	}
 }
 
-// quoted reads a string on one line, from its opening quote past its closing
-// one.
+// quoted reads a string on one line, from its opening quote to its closing quote.
 func (s *scanner) quoted(q byte) {
 	for s.pos++; s.pos < len(s.text) && s.text[s.pos] != q; s.pos++ {
 		if q == '"' && s.text[s.pos] == '\\' {
@@ -241,8 +239,8 @@ func (s *scanner) quoted(q byte) {
 	s.pos++
 }
 
-// multiline reads a string in triple quotes. Up to two further quotes right
-// before the closing ones belong to it.
+// multiline reads a string in triple quotes. One or two further quotes directly before the closing
+// quotes belong to the string.
 func (s *scanner) multiline(q byte) {
 	closing := strings.Repeat(string(q), 3)
 	for s.pos += 3; s.pos < len(s.text) && !s.peek(closing); s.pos++ {
@@ -256,14 +254,14 @@ func (s *scanner) multiline(q byte) {
 	}
 }
 
-// inline skips blanks within a line.
+// inline skips white space within a line.
 func (s *scanner) inline() {
 	for s.pos < len(s.text) && (s.text[s.pos] == ' ' || s.text[s.pos] == '\t') {
 		s.pos++
 	}
 }
 
-// blank skips blanks, line ends and comments.
+// blank skips white space, line ends and comments.
 func (s *scanner) blank() {
 	for s.pos < len(s.text) {
 		switch s.text[s.pos] {
@@ -288,7 +286,7 @@ func (s *scanner) span(start int) source.Span {
 	return source.Span{Start: source.Pos(start), End: source.Pos(s.pos)}
 }
 
-// unescape reads the escapes of a quoted name.
+// unescape decodes the escape sequences in a quoted name.
 func unescape(t string) string {
 	if !strings.Contains(t, `\`) {
 		return t

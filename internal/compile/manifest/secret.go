@@ -12,41 +12,42 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// A manifest names the variables that contain secrets. A value that looks like a secret itself is
-// an error, so that no secret is compiled into a program. Messages show asterisks in its place.
+// A manifest contains the names of the environment variables that contain secrets. A value that
+// looks like a secret itself is an error, so that no secret is compiled into a program. Messages
+// show asterisks instead of the secret.
 
-// holds is the kind of texts in a key's value, which determines how a secret among them is
+// holds is the kind of the texts in a key's value. It determines how a secret in the texts is
 // recognized.
 type holds uint8
 
 const (
-	words     holds = iota // a secret by its form alone
+	words     holds = iota // a text is a secret only because of its form
 	variables              // names of environment variables
 	address                // a URL
-	named                  // values by name: a secret by its name, too
-	anything               // texts of tests and examples: no secrets
+	named                  // texts with names: a text may also be a secret because of its name
+	anything               // texts of tests and examples, which contain no secrets
 )
 
-// hidden are the secrets of a manifest.
+// hidden contains the secrets of a manifest.
 type hidden struct {
 	spans  []source.Span
 	values secret.Set
 }
 
-// hideValue has a part of the value of n shown nowhere.
+// hideValue hides a part of the value of n in all messages.
 func (r *reader) hideValue(n *node, part string) {
 	span, text := n.value, r.file.Slice(n.value)
 	if i := strings.Index(text, part); i >= 0 && part != "" {
 		span.Start += source.Pos(i)
 		span.End = span.Start + source.Pos(len(part))
-	} else if len(text) > 2 { // it is escaped within its quotes
+	} else if len(text) > 2 { // the part contains escape sequences
 		span.Start, span.End = span.Start+1, span.End-1
 	}
 	r.hidden.spans = append(r.hidden.spans, span)
 	r.hidden.values.Add(n.name, part)
 }
 
-// secrets reports secrets in the value of a key, and reports whether there are any.
+// secrets reports secrets in the value of a key. It returns false if there are none.
 func (r *reader) secrets(k *Key, n *node, v any, shown string) bool {
 	before := r.list.Errors()
 	texts(n, v, shown, func(n *node, text, shown string) {
@@ -63,7 +64,7 @@ func (r *reader) secrets(k *Key, n *node, v any, shown string) bool {
 	return r.list.Errors() > before
 }
 
-// reportSecret reports a secret, which is a part of the value of n, and hides it.
+// reportSecret reports a secret, which is a part of the value of n, and hides it in messages.
 func (r *reader) reportSecret(n *node, part, format string, args ...any) *diag.Diagnostic {
 	r.hideValue(n, part)
 	d := diag.ManifestSecret.At(n.value, "%s", fmt.Sprintf(format, args...))
@@ -71,7 +72,7 @@ func (r *reader) reportSecret(n *node, part, format string, args ...any) *diag.D
 	return d
 }
 
-// texts goes through the texts of a value, also of those in tables and arrays.
+// texts calls do for each text in a value, including the texts in tables and arrays.
 func texts(n *node, v any, shown string, do func(n *node, text, shown string)) {
 	switch v := v.(type) {
 	case string:
@@ -87,7 +88,7 @@ func texts(n *node, v any, shown string, do func(n *node, text, shown string)) {
 	}
 }
 
-// secretAdvice is what to write in place of a secret called name.
+// secretAdvice returns the hint that shows what replaces a secret with the given name.
 func (k *Key) secretAdvice(name string) string {
 	section, instead := k.Section(), k.instead
 	if instead == "" {
@@ -110,7 +111,7 @@ func (k *Key) secretAdvice(name string) string {
 	return put + " and use its name: `" + instead + " = " + row.Example + "`"
 }
 
-// isProbableKey reports whether a text that should be the name of a variable looks
+// isProbableKey reports whether a text that should be the name of an environment variable looks
 // like the value of one.
 func isProbableKey(text string) bool {
 	has := func(is func(rune) bool) bool { return strings.ContainsFunc(text, is) }
@@ -118,8 +119,8 @@ func isProbableKey(text string) bool {
 	return random || secret.IsToken(text)
 }
 
-// credentials returns the secret part of an address: user and password, a
-// parameter named like a secret, or a part that has the form of one.
+// credentials returns the secret part of an address: the user and the password, a parameter whose
+// name is that of a secret, or a part that has the form of a secret.
 func credentials(address string) string {
 	_, rest, _ := strings.Cut(address, "://")
 	authority, _, _ := strings.Cut(rest, "/")
@@ -140,12 +141,12 @@ func credentials(address string) string {
 	return ""
 }
 
-// secretWords are what the name of a secret ends in.
+// secretWords contains the words with which the name of a secret may end.
 var secretWords = []string{"password", "passwd", "passphrase", "secret", "token", "apikey", "credential", "credentials", "authorization", "cookie",
 	"api key", "access key", "private key", "secret key"}
 
-// isSecretName reports whether a name is that of a secret, by its last words: API_KEY,
-// accessToken, X-Api-Key, but not max_tokens.
+// isSecretName reports whether the last words of a name are those of a secret: API_KEY, accessToken
+// and X-Api-Key are such names, max_tokens is not.
 func isSecretName(name string) bool {
 	var b strings.Builder
 	lower := false
@@ -163,20 +164,20 @@ func isSecretName(name string) bool {
 	return slices.ContainsFunc(secretWords, func(w string) bool { return strings.HasSuffix(words, " "+w) })
 }
 
-// isValue reports whether a text can be a secret's value: it is long enough, and no
-// path or reference to where the value is.
+// isValue reports whether a text may be the value of a secret: it is long enough, and it is neither
+// a path nor a reference to the value.
 func isValue(text string) bool {
 	return len(text) >= secret.MinLength && !strings.ContainsAny(text[:1], "/.~$%<{")
 }
 
-// mayBeSecret is isValue for keys that the table does not have. There the name
-// of a variable is no secret.
+// mayBeSecret reports whether the value of an unknown key may be a secret. The name of an
+// environment variable is no secret.
 func mayBeSecret(text string) bool { return isValue(text) && strings.ToUpper(text) != text }
 
-// unquoted finds a value after the name of a secret in a text that is not TOML.
+// unquoted matches the value after the name of a secret in a text that is not TOML.
 var unquoted = `(?im)^\s*"?[\w.-]*(?:key|token|secret|pass|auth|credential)[\w.-]*"?\s*=\s*["']?([^"'\s#]{6,})`
 
-// finish returns the diagnostics, and sets the manifest's text, both without the secrets.
+// finish returns the diagnostics and sets the text of the manifest. Neither contains the secrets.
 func (r *reader) finish() diag.List {
 	text := r.file.String()
 	for _, at := range secret.Tokens(text) {

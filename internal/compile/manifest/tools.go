@@ -13,33 +13,34 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/suggest"
 )
 
-// MaxToolFile is how long a file of tools may be, in bytes.
+// MaxToolFile is the maximum length of a file of tools, in bytes.
 const MaxToolFile = 1 << 20
 
-// Tool is a tool of an application, [tools.X] or one of a file of tools. Config is its
-// full form, a JSON object: `name`, the other keys that are given, and exactly one of
-// `command`, `http`, `mcp` and `concerto`, an object each. Paths in it start at the
+// Tool is a tool of the application, from a section [tools.X] or from a file of tools. Config is a
+// JSON object in the full form: it contains `name`, the other keys that are set, and exactly one of
+// the objects `command`, `http`, `mcp` and `concerto`. Paths in Config are relative to the
 // directory of File.
 type Tool struct {
 	Name    string
-	Version int64 // 1 when not given
-	Session bool  // its scope is session
+	Version int64 // 1 if it is not set
+	Session bool  // the tool has the scope "session"
 	Handler string
 	Config  json.RawMessage
 	File    *source.File
-	Place   source.Span // where it begins
-	At      Places      // also of keys in its handler: "command.run"
+	Place   source.Span // start of the tool in the file
+	At      Places      // positions of its keys, including the keys of its handler, such as "command.run"
 }
 
-// ToolFile is a file of tools. MCP are the servers that it brings along.
+// ToolFile is a file of tools. MCP contains the servers that the file declares.
 type ToolFile struct {
 	File  *source.File
 	Tools []*Tool
 	MCP   []*MCP
 }
 
-// ParseTools reads a file of tools. It always returns a ToolFile with the valid parts; with errors
-// in the list none of it may be used. The list contains all errors, those of E0911 and later.
+// ParseTools reads a file of tools. It always returns a ToolFile, which contains the valid parts.
+// If the list contains errors, the ToolFile must not be used. The diagnostics have the code E0911
+// or a later one.
 func ParseTools(file *source.File) (*ToolFile, diag.List) {
 	r := &reader{file: file, m: &Manifest{File: file}, kinds: &toolKinds, form: inYAML, read: true}
 	if size := len(file.Text); size > MaxToolFile {
@@ -58,7 +59,8 @@ func ParseTools(file *source.File) (*ToolFile, diag.List) {
 	return f, found
 }
 
-// document decodes the text, as JSON where possible, since YAML's reader does not know surrogates.
+// document decodes the text. It uses the JSON decoder if possible, because the YAML decoder does
+// not support surrogates.
 func (r *reader) document() (*node, map[string]any, bool) {
 	text := strings.TrimSpace(strings.TrimPrefix(r.file.String(), bom))
 	if strings.HasPrefix(text, "{") && invalidUTF8(r.file.Text) < 0 {
@@ -66,7 +68,7 @@ func (r *reader) document() (*node, map[string]any, bool) {
 			values, ok := v.(map[string]any)
 			return n, values, ok
 		}
-		r.list = diag.List{} // YAML reports the errors
+		r.list = diag.List{} // the YAML decoder reports the errors
 	}
 	return r.yaml()
 }
@@ -120,7 +122,7 @@ func (r *reader) toolList(n *node, v any) {
 	}
 }
 
-// firstLine is the part of a span in its first line.
+// firstLine returns the part of a span on its first line.
 func firstLine(f *source.File, s source.Span) source.Span {
 	if i := strings.IndexAny(f.Slice(s), "\r\n"); i >= 0 {
 		s.End = s.Start + source.Pos(i)
@@ -128,7 +130,7 @@ func firstLine(f *source.File, s source.Span) source.Span {
 	return s
 }
 
-// toolSection reads [tools.X].
+// toolSection reads the section [tools.X].
 func (r *reader) toolSection(n *node, v any) {
 	values, _ := v.(map[string]any)
 	if err := toolname.Check(n.name); err != nil {
@@ -137,7 +139,7 @@ func (r *reader) toolSection(n *node, v any) {
 	r.tool(&Tool{Name: n.name, Place: n.key}, n, values, "tools."+n.name)
 }
 
-// tool reads a tool's keys.
+// tool reads the keys of a tool.
 func (r *reader) tool(t *Tool, n *node, values map[string]any, shown string) {
 	r.m.Tools = append(r.m.Tools, t)
 	t.File, t.Version, t.Config = r.file, 1, json.RawMessage("{}")
@@ -170,7 +172,7 @@ func (r *reader) tool(t *Tool, n *node, values map[string]any, shown string) {
 	}
 }
 
-// handler finds the one key that defines what answers the tool's calls.
+// handler finds the one key that defines the handler of a tool.
 func (r *reader) handler(t *Tool, n *node, values map[string]any, shown string) {
 	var found []*node
 	for _, c := range n.children {
@@ -200,10 +202,10 @@ func (r *reader) handler(t *Tool, n *node, values map[string]any, shown string) 
 	}
 }
 
-// needs reports keys without which a handler cannot be.
+// needs reports missing keys that a handler requires.
 func (r *reader) needs(n *node, v any, shown string) {
 	if _, ok := v.(map[string]any); !ok {
-		return // it has its short form, or has been reported
+		return // the handler has its short form, or has been reported
 	}
 	path := "tools.*." + n.name
 	for _, need := range map[string][]string{handledByCommand: {"run"}, handledByHTTP: {"url"}, handledByMCP: {"server", "tool"}, handledByConcerto: {"file", "function"}}[n.name] {
@@ -213,16 +215,16 @@ func (r *reader) needs(n *node, v any, shown string) {
 	}
 }
 
-// isMisspelled reports whether an unknown key is the required one: then its own message contains
-// the correction.
+// isMisspelled reports whether an unknown key is probably the required key. The diagnostic about
+// the unknown key then contains the correction.
 func (r *reader) isMisspelled(n *node, want string, names []string) bool {
 	return slices.ContainsFunc(n.children, func(c *node) bool { return !slices.Contains(names, c.name) && suggest.Nearest(c.name, names) == want })
 }
 
 func pythonKey(name string) bool { return name == "module" || name == "function" }
 
-// pythonHandler reports a tool whose handler is a function of a Python module, with the way to call
-// it.
+// pythonHandler reports a tool whose handler is a function in a Python module, and shows how to
+// call it instead.
 func (r *reader) pythonHandler(n *node, values map[string]any) bool {
 	module := n.child("module")
 	if module == nil {
@@ -244,13 +246,14 @@ func (r *reader) pythonHandler(n *node, values map[string]any) bool {
 	return true
 }
 
-// Clashes reports tools of several files that are the same name and version; those of a
-// session may be once in each file.
+// Clashes reports tools with the same name and version. Tools with the scope "session" may be
+// declared once in each file.
 func Clashes(files ...[]*Tool) diag.List {
 	return reportClashes(slices.Concat(files...), func(a, b *Tool) bool { return a.File != b.File && !a.Session })
 }
 
-// reportClashes reports each tool that is what one before it is, among those that may not be.
+// reportClashes reports each tool that has the name and version of an earlier tool, unless may
+// returns true for the two.
 func reportClashes(tools []*Tool, may func(a, b *Tool) bool) diag.List {
 	type key struct {
 		name    string
@@ -273,7 +276,7 @@ func reportClashes(tools []*Tool, may func(a, b *Tool) bool) diag.List {
 	return l
 }
 
-// named is where the tool's name stands.
+// named returns the span of the tool's name.
 func (t *Tool) named() source.Span {
 	if p, ok := t.At["name"]; ok {
 		return p.Value

@@ -12,8 +12,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/suggest"
 )
 
-// value reads a key's value by the key's type. When the value does not fit it
-// reports that and returns false.
+// value reads the value of a key according to the key's type. If the value is invalid, it reports
+// the error and returns false.
 func (r *reader) value(k *Key, n *node, v any, shown string) (*setting, bool) {
 	if r.secrets(k, n, v, shown) {
 		return nil, false
@@ -74,7 +74,7 @@ func (r *reader) value(k *Key, n *node, v any, shown string) (*setting, bool) {
 	return s, r.checkBounds(k, n, s, shown) && checked
 }
 
-// checkTexts reports texts of a list that the key's check finds fault with.
+// checkTexts reports the texts of a list for which the key's check returns an error.
 func (r *reader) checkTexts(k *Key, n *node, s *setting, shown string) bool {
 	ok := true
 	for i, text := range s.texts {
@@ -89,7 +89,7 @@ func (r *reader) checkTexts(k *Key, n *node, s *setting, shown string) bool {
 	return ok
 }
 
-// checkAllowable checks that codes are those of warnings.
+// checkAllowable reports codes that are not codes of warnings.
 func (r *reader) checkAllowable(n *node, codes []string) bool {
 	ok := true
 	for i, code := range codes {
@@ -105,10 +105,10 @@ func (r *reader) checkAllowable(n *node, codes []string) bool {
 	return ok
 }
 
-// variable is the form of an environment variable's name, in which * matches any characters.
+// variable matches the name of an environment variable, in which a * matches any characters.
 var variable = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z_*][A-Za-z0-9_*]*$`) })
 
-// checkVariableNames checks that texts are names of variables.
+// checkVariableNames reports texts that are not names of environment variables.
 func (r *reader) checkVariableNames(n *node, names []string) bool {
 	ok := true
 	for i, text := range names {
@@ -117,7 +117,7 @@ func (r *reader) checkVariableNames(n *node, names []string) bool {
 		}
 		c := n.children[i]
 		if name, value, set := strings.Cut(text, "="); set {
-			if isValue(value) { // perhaps a secret
+			if isValue(value) { // the text may be a secret
 				r.hideValue(c, value)
 			}
 			r.add(r.kinds.value.At(c.value, "`pass_env` contains names of variables, not a value for `%s`", name).
@@ -131,7 +131,7 @@ func (r *reader) checkVariableNames(n *node, names []string) bool {
 	return ok
 }
 
-// typeText returns a key's type in words, with its unit.
+// typeText describes the type of a key with its unit.
 func typeText(k *Key) string {
 	if k.Unit == "" {
 		return k.Type.String()
@@ -139,7 +139,7 @@ func typeText(k *Key) string {
 	return k.Type.String() + " (" + k.Unit + ")"
 }
 
-// checkBounds checks a value of the right type against the key's bounds.
+// checkBounds reports a value that is not within the bounds of the key.
 func (r *reader) checkBounds(k *Key, n *node, s *setting, shown string) bool {
 	switch {
 	case k.Type == Enum && !slices.Contains(k.Values, s.text):
@@ -237,7 +237,7 @@ func number(v any) (float64, bool) {
 	return 0, false
 }
 
-// replies reads an array of replies and returns it as JSON, nil with errors.
+// replies reads an array of replies and returns it as JSON. It returns nil if there are errors.
 func (r *reader) replies(n *node, v any, shown string) []byte {
 	before := r.list.Errors()
 	r.elements(n, v, shown, "connections.*.replies[]", nil)
@@ -248,8 +248,8 @@ func (r *reader) replies(n *node, v any, shown string) []byte {
 	return out
 }
 
-// elements reads an array of tables by the rows of path; every element needs
-// the keys in need.
+// elements reads an array of tables. path contains the keys of an element, and need those that an
+// element requires.
 func (r *reader) elements(n *node, v any, shown, path string, need []string) bool {
 	elements, ok := tables(v)
 	if !ok {
@@ -269,7 +269,7 @@ func (r *reader) elements(n *node, v any, shown, path string, need []string) boo
 	return true
 }
 
-// tables returns an array's elements, whichever way it was written.
+// tables returns the elements of an array of tables in any of its forms.
 func tables(v any) ([]any, bool) {
 	switch v := v.(type) {
 	case []any:

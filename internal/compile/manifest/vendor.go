@@ -18,22 +18,23 @@ const (
 
 var vendors = []string{claudeCode, codex, acp}
 
-// unsafeModes are those in which an agent does not request permission.
+// unsafeModes contains the modes in which an agent does not ask for permission.
 var unsafeModes = []string{"bypassPermissions", "yolo"}
 
-// claudeModes are Claude Code's others.
+// claudeModes contains the other modes of Claude Code.
 var claudeModes = []string{"default", "acceptEdits", "plan"}
 
-// claudeSettings are the sources of Claude Code's settings.
+// claudeSettings contains the sources of Claude Code's settings.
 var claudeSettings = []string{"user", "project", "local"}
 
-// vendorDefaults are the defaults of a vendor agent's keys: its output is parsed as messages, and
-// an unanswered request is denied. The latter holds for any host with permissions.
+// vendorDefaults contains the defaults of a vendor agent's keys: its output consists of JSON
+// messages, and an unanswered request is denied. The second default applies to every host with
+// permissions.
 var vendorDefaults = [...]keyDefault{{"output_format", "json"}, {"approval_default", "no"}}
 
 type keyDefault struct{ name, value string }
 
-// checkVendor checks the keys of a host that depend on its transport, completes them, and returns
+// checkVendor checks the keys of a host that depend on its transport, and adds defaults. It returns
 // the transport.
 func (r *reader) checkVendor(h *Host, n *node, v any, shown string) (transport string) {
 	var keys struct {
@@ -42,7 +43,7 @@ func (r *reader) checkVendor(h *Host, n *node, v any, shown string) (transport s
 		Unsafe    bool     `json:"unsafe_mode"`
 		Settings  []string `json:"settings"`
 	}
-	// Values of another type have been reported, and are not in it.
+	// Values of wrong types have been reported and are not in Config.
 	_ = json.Unmarshal(h.Config, &keys)
 	if transport = keys.Transport; transport == "" {
 		transport = "stdio"
@@ -77,7 +78,7 @@ func (r *reader) checkVendor(h *Host, n *node, v any, shown string) (transport s
 	return transport
 }
 
-// addDefaults adds keys that are not given.
+// addDefaults adds the keys that are not set.
 func (r *reader) addDefaults(h *Host, n *node, keys []keyDefault) {
 	var assumed []string
 	add := func(member string) { h.Config = append(bytes.TrimSuffix(h.Config, []byte("}")), ","+member+"}"...) }
@@ -87,7 +88,7 @@ func (r *reader) addDefaults(h *Host, n *node, keys []keyDefault) {
 			add(`"` + key.name + `":"` + key.value + `"`)
 		}
 	}
-	if len(assumed) > 0 { // not set explicitly: a person is asked first
+	if len(assumed) > 0 { // an assumed value was not set by the user, so a person is asked first
 		add(`"assumed":[` + strings.Join(assumed, ",") + `]`)
 	}
 }

@@ -15,11 +15,12 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/yamlcore"
 )
 
-// broken replaces a value that has been reported: no further diagnostics follow from it.
+// broken replaces a value with a reported error, so that no further diagnostics are reported for
+// it.
 type broken struct{}
 
-// yaml decodes the file's text and finds the places of its values. If there is no mapping to
-// continue with, it reports why and returns false.
+// yaml decodes the text of the file and finds the positions of its values. If the text contains no
+// mapping, it reports the error and returns false.
 func (r *reader) yaml() (*node, map[string]any, bool) {
 	text := r.file.Text
 	if at := invalidUTF8(text); at >= 0 {
@@ -43,16 +44,16 @@ func (r *reader) yaml() (*node, map[string]any, bool) {
 	return n, values, ok
 }
 
-// yamlReader turns the nodes of a document into ours, in the order of the text.
+// yamlReader converts the nodes of a YAML document in the order of the text.
 type yamlReader struct {
 	r     *reader
-	lines []int // where each line begins, as YAML counts lines
-	line  int   // the last place that was looked up: a line from 1,
-	col   int   // a column from 1 in code points,
-	at    int   // and its offset
+	lines []int // offsets of the lines, as YAML counts lines
+	line  int   // line of the last position, from 1
+	col   int   // column of the last position in code points, from 1
+	at    int   // offset of the last position
 }
 
-// yamlLines finds where lines begin. YAML knows more ends of lines than we do.
+// yamlLines returns the offsets of the lines. YAML has more line separators than package source.
 func yamlLines(text []byte, from int) []int {
 	lines := []int{from}
 	for i := from; i < len(text); {
@@ -71,8 +72,8 @@ func yamlLines(text []byte, from int) []int {
 	return lines
 }
 
-// offset returns the offset of a position of YAML's. Positions are mostly in order, so that long
-// lines are scanned once.
+// offset returns the offset of a position in YAML's lines and columns. Positions are mostly in
+// increasing order, so that long lines are scanned only once.
 func (y *yamlReader) offset(line, col int) int {
 	text := y.r.file.Text
 	line = min(max(line, 1), len(y.lines))
@@ -86,7 +87,7 @@ func (y *yamlReader) offset(line, col int) int {
 	return y.at
 }
 
-// document reads the one document of the text.
+// document reads the single document of the text.
 func (y *yamlReader) document(d *yaml.Decoder) (*yaml.Node, bool) {
 	var doc, more yaml.Node
 	switch err := d.Decode(&doc); {
@@ -110,7 +111,7 @@ func (y *yamlReader) document(d *yaml.Decoder) (*yaml.Node, bool) {
 	return doc.Content[0], true
 }
 
-// syntax reports what the decoder found, at its place.
+// syntax reports an error of the YAML decoder at its position.
 func (y *yamlReader) syntax(err error) {
 	var e *yaml.LoadError
 	if !errors.As(err, &e) {
@@ -164,7 +165,8 @@ func (y *yamlReader) value(n *yaml.Node) (*node, any) {
 	return out, v
 }
 
-// reportHidden reports what makes a file mean more than it shows.
+// reportHidden reports YAML features such as anchors, aliases and tags, with which a file means
+// more than its text shows.
 func (y *yamlReader) reportHidden(n *yaml.Node, at *node) bool {
 	what := ""
 	switch {
@@ -182,7 +184,7 @@ func (y *yamlReader) reportHidden(n *yaml.Node, at *node) bool {
 	return n.Kind == yaml.AliasNode || n.Style&yaml.TaggedStyle != 0
 }
 
-// word is the text from a place to the next blank or end of a value.
+// word returns the span from a position to the next white space or end of a value.
 func (y *yamlReader) word(at source.Pos) source.Span {
 	return source.Span{Start: at, End: at + source.Pos(bareWord(y.r.file.Text[at:]))}
 }
@@ -217,8 +219,8 @@ func (y *yamlReader) mapping(n *yaml.Node, out *node) any {
 	return values
 }
 
-// end is where a value ends that begins at start. Of a text in several lines it is the
-// first line's end; mappings and lists end with what is in them.
+// end returns the end of the value that starts at start. For a text on several lines it is the end
+// of the first line. Mappings and lists end with their last element.
 func (y *yamlReader) end(n *yaml.Node, start int) int {
 	rest := y.r.file.Text[start:]
 	switch {
@@ -234,7 +236,7 @@ func (y *yamlReader) end(n *yaml.Node, start int) int {
 	return start + lineLength(rest)
 }
 
-// quoted is the length of a quoted text, or of its first line.
+// quoted returns the length of a quoted text, or of its first line.
 func quoted(text []byte, escape, quote byte) int {
 	for i := 1; i < len(text) && text[i] != '\n'; i++ {
 		switch {

@@ -8,7 +8,7 @@ const frameRoom = 64
 
 // split assigns a separate register to each value while registers are free. The register then still
 // contains the value when it is needed again. Temporaries in loops come first. A value that is live
-// across a call keeps its register, which is below the call's window. A variable that a debugger
+// across a call stays in its register, which is below the call's window. A variable that a debugger
 // may read across a call stays there as well.
 func split(u *unit, w *webs) {
 	used := [256]bool{}
