@@ -52,23 +52,23 @@ func TestRunNDJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	if out := h.do(2, "run", "--ndjson", "--", script); !strings.Contains(out, "no hostd serves") {
-		t.Errorf("without hostd: %s", out)
+		t.Errorf("output without hostd = %s", out)
 	}
 	h.start()
 	for args, want := range map[string]string{"--ndjson --acp -- x": "--ndjson and --acp", "--prompt x -- true": "requires a run without a terminal"} {
 		if out := h.do(2, append([]string{"run"}, strings.Fields(args)...)...); !strings.Contains(out, want) {
-			t.Errorf("%s: %s", args, out)
+			t.Errorf("flags %s: output = %s", args, out)
 		}
 	}
 	run := strings.TrimSpace(h.do(0, "run", "--detach", "--ndjson", "--prompt", "go", "--title", "a host", "--", script))
 	first := h.request(run, "Tabs?")
 	if first.From == nil || first.From.Kind != "question" || first.From.Host != "host" || len(first.Questions) != 1 || len(first.Questions[0].Options) != 2 || first.Reason != "choice" {
-		t.Errorf("asked %+v", first)
+		t.Errorf("request = %+v", first)
 	}
 	h.until(run, protocol.RunOutput, `"text":"go"`)
 	h.until(run, protocol.RunOutput, "50% half\nwarn: careful\n")
 	if list := h.do(0, "runs"); !strings.Contains(list, run+"  awaiting_approval") || !strings.Contains(list, "a host") {
-		t.Errorf("runs:\n%s", list)
+		t.Errorf("listed runs =\n%s", list)
 	}
 	h.kill()
 	h.start()
@@ -82,18 +82,18 @@ func TestRunNDJSON(t *testing.T) {
 	}
 	withdrawn := h.until(run, protocol.RunPermissionResolved, `"request_id":"`+second.RequestID+`"`)
 	if !strings.Contains(string(withdrawn.Data), `"decision":"withdrawn"`) {
-		t.Errorf("taken back: %s", withdrawn.Data)
+		t.Errorf("outcome of the withdrawn question = %s", withdrawn.Data)
 	}
 	for i, how := range []string{"approve", "deny", "deny"} {
 		q := h.request(run, `"op_args":{"n":`+string(rune('1'+i))+`}`)
 		if q.From.Kind != "approval" || q.ArgsSHA256 == "" || q.Risk != "high" || q.OpTool != "rm" {
-			t.Errorf("asked %+v", q)
+			t.Errorf("request = %+v, want an approval", q)
 		}
 		h.do(0, how, run, q.RequestID)
 	}
 	h.until(run, protocol.RunEmit, `"host:strange"`)
 	if out := h.do(0, "attach", run); !strings.Contains(out, "done it\n") {
-		t.Errorf("it wrote %q", out)
+		t.Errorf("output = %q", out)
 	}
 	text, err := os.ReadFile(filepath.Join(h.dir, "answers"))
 	if err != nil {
@@ -111,10 +111,10 @@ func TestRunNDJSON(t *testing.T) {
 		`{"type":"response","in_reply_to":"approval","answer_to":2,"value":"no"}`, `{"type":"response","in_reply_to":"approval","answer_to":3,"value":"no"}`,
 		`{"type":"response","in_reply_to":"tool_call","answer_to":"t","error":"this run has no tools to call"}`}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
-		t.Errorf("it was answered\n%s", strings.Join(got, "\n"))
+		t.Errorf("answers that the host received =\n%s", strings.Join(got, "\n"))
 	}
 	if out := h.do(7, "run", "--ndjson", "--", "sh", "-c", `echo '{"type":"log","message":"so"}'; read p; exit 7`); !strings.Contains(out, "so\n") {
-		t.Errorf("a host that ends early wrote %q", out)
+		t.Errorf("output of a host that exits early = %q", out)
 	}
 	h.do(1, "run", "--ndjson", "--", "sh", "-c", `read p; echo '{"type":"error","message":"no luck"}'; read p`)
 	h.do(1, "run", "--ndjson", "--", "/no/such")
@@ -135,10 +135,10 @@ func (h *host) approve(run, id string, args ...string) {
 			return
 		}
 		if !strings.Contains(string(out), "has not reconnected") {
-			h.t.Fatalf("%v: %s", err, out)
+			h.t.Fatalf("approve failed: %v: %s", err, out)
 		}
 	}
-	h.t.Fatal("the run does not reconnect")
+	h.t.Fatal("the run did not reconnect")
 }
 
 func (h *host) stop(run string) {
@@ -171,12 +171,12 @@ func TestRunACP(t *testing.T) {
 	h.do(0, "approve", run, q.RequestID, "--answer", `"please work"`)
 	q = h.request(run, "touch made.txt")
 	if q.From.Kind != "approval" || q.Risk != "high" || q.ArgsSHA256 == "" {
-		t.Errorf("asked %+v", q)
+		t.Errorf("request = %+v, want an approval", q)
 	}
 	h.do(0, "approve", run, q.RequestID)
 	q = h.request(run, "Tabs or spaces?")
 	h.do(0, "approve", run, q.RequestID, "--answer", `"tabs"`)
 	if out := h.do(0, "attach", run); !strings.Contains(out, "All done.") {
-		t.Errorf("it wrote %q", out)
+		t.Errorf("output = %q", out)
 	}
 }

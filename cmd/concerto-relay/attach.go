@@ -45,17 +45,17 @@ meantime is not sent. A viewer's token only shows the run.`,
 	return c
 }
 
-// attachment is the display of a run in this terminal, and its input.
+// attachment displays a run on this terminal and sends the terminal's input to the run.
 type attachment struct {
 	*app
 	t      *tty
 	run    string
-	flags  string // the flags that select the same server or socket
+	flags  string // flags that select the same server or socket, for printed commands
 	asJSON bool
 
 	spoken atomic.Bool // the run has no terminal
 	mu     sync.Mutex
-	noted  string // the last note, until the run continues
+	noted  string // the last printed note; "" after the run has continued
 }
 
 // session follows a run and sends it input. localSession connects to hostd's socket; remoteSession
@@ -167,7 +167,7 @@ const stopKey = 0x03 // Ctrl-C
 // copyInput sends the user's input to the run, until the run ends.
 func (x *attachment) copyInput(ctx context.Context, at session, detach func()) {
 	b := make([]byte, 4<<10)
-	var rest []byte // of an incomplete character
+	var rest []byte // an incomplete character at the end of the input
 	for held := false; ; {
 		n, err := x.stdin.Read(b)
 		if err != nil {

@@ -55,9 +55,9 @@ func (r *target) flags() string {
 type endpoint struct {
 	http  *http.Client
 	base  string
-	token string // of a server
-	name  string // its name in messages
-	flags string // the flags that select it, for a command line
+	token string // access token for a server; "" for hostd
+	name  string // name of the endpoint in messages
+	flags string // flags that select the endpoint, for printed commands
 }
 
 // endpointOf returns the endpoint that the flags select.
@@ -128,7 +128,7 @@ type responseError struct {
 
 func (e *responseError) Error() string { return e.Message + " (" + e.Code + ")" }
 
-// nextSteps has the remedies for refusals, by code.
+// nextSteps maps the codes of refusals to their remedies.
 var nextSteps = map[protocol.Code]string{
 	protocol.UnknownRun:     "`concerto-relay runs` lists the runs; over --server, those that the token is for",
 	protocol.UnknownRequest: "`concerto-relay runs` shows what runs ask, with the command that answers",

@@ -37,7 +37,7 @@ func TestInterruptedCommandsGetFinalStates(t *testing.T) {
 	h.kill()
 	for range 2 {
 		if err := <-asked; err == nil {
-			t.Error("an answer arrived")
+			t.Error("an interrupted command was answered")
 		}
 	}
 	for range 2 {
@@ -52,7 +52,7 @@ func TestInterruptedCommandsGetFinalStates(t *testing.T) {
 		`tool.result {"request_id":"approved","tool":"bash","actor":"local","ok":false,"duration_ms":N,"error":"hostd was restarted: it is unknown whether it took effect"}`,
 	} {
 		if n := len(slices.DeleteFunc(slices.Clone(all), func(e string) bool { return e != want })); n != 1 {
-			t.Errorf("%d times %s in\n%s", n, want, strings.Join(all, "\n"))
+			t.Errorf("number of events = %d, want 1 of %s in\n%s", n, want, strings.Join(all, "\n"))
 		}
 	}
 }

@@ -55,10 +55,10 @@ func TestDamage(t *testing.T) {
 		out, err := c.CombinedOutput()
 		var exit *exec.ExitError
 		if !errors.As(err, &exit) || exit.ExitCode() != 2 || !strings.Contains(string(out), "--db: ") || !strings.Contains(string(out), "the database is damaged: ") || !strings.Contains(string(out), "the file was not changed") {
-			t.Errorf("%v: %s", err, out)
+			t.Errorf("serve of a damaged database: %v: %s", err, out)
 		}
 		if now, err := os.ReadFile(file); err != nil || !bytes.Equal(now, was) {
-			t.Errorf("it was touched (%v)", err)
+			t.Errorf("the damaged database was changed (%v)", err)
 		}
 	}
 	start(t, dir, nil).stop()
@@ -84,7 +84,7 @@ func TestDamage(t *testing.T) {
 	err = d.cmd.Wait()
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) || exit.ExitCode() != 2 || !strings.Contains(d.output(), "--db: ") || !strings.Contains(d.output(), "the database is damaged: ") {
-		t.Errorf("%v: %s", err, d.output())
+		t.Errorf("serve after damage was found: %v: %s", err, d.output())
 	}
 	was, err := os.ReadFile(file)
 	if err != nil {

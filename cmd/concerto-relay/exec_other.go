@@ -4,5 +4,5 @@ package main
 
 import "errors"
 
-// execProgram replaces this process by a program, which this system does not support.
-func become(string, []string, []string) error { return errors.ErrUnsupported }
+// execProgram returns an error, because this system cannot replace the program of a process.
+func execProgram(string, []string, []string) error { return errors.ErrUnsupported }

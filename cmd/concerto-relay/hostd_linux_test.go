@@ -100,7 +100,7 @@ func (h *host) start() {
 			return
 		}
 	}
-	h.t.Fatalf("hostd does not start: %v", h.hostd.Wait())
+	h.t.Fatalf("hostd did not start: %v", h.hostd.Wait())
 }
 
 // kill kills hostd with SIGKILL.
@@ -120,7 +120,7 @@ func (h *host) do(want int, args ...string) string {
 	c.Stdout, c.Stderr = &out, &errs
 	err := c.Run()
 	if code := c.ProcessState.ExitCode(); code != want {
-		h.t.Fatalf("%v: exit %d (%v), not %d\n%s%s", args, code, err, want, out.String(), errs.String())
+		h.t.Fatalf("%v: exit code = %d (%v), want %d\n%s%s", args, code, err, want, out.String(), errs.String())
 	}
 	if want != 0 {
 		return out.String() + errs.String()
@@ -166,7 +166,7 @@ func (h *host) until(run, typ, text string) protocol.Envelope {
 			return e
 		}
 	}
-	h.t.Fatalf("run %s never has %s with %q", run, typ, text)
+	h.t.Fatalf("run %s has no event %s with %q", run, typ, text)
 	return protocol.Envelope{}
 }
 
@@ -176,20 +176,20 @@ func TestHostd(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
 	if out := h.do(2, "runs"); !strings.Contains(out, "no hostd serves") {
-		t.Errorf("without hostd: %s", out)
+		t.Errorf("output without hostd = %s", out)
 	}
 	h.start()
 	if ready, err := os.ReadFile(filepath.Join(h.dir, "ready")); err == nil && string(ready) != filepath.Join(h.dir, "s") {
-		t.Errorf("the ready file: %q", ready)
+		t.Errorf("ready file = %q, want the socket", ready)
 	}
 	if info, err := os.Stat(filepath.Join(h.dir, "s")); err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("the socket: %v %v", info, err)
+		t.Errorf("socket = %v, error = %v; want mode 0600", info, err)
 	}
 	if out := h.do(3, "run", "--", `echo "$RELAY_TOOL [$HOST_TOKEN]"; exit 3`); out != "echo []\r\n" {
-		t.Errorf("a run wrote %q", out)
+		t.Errorf("output of the run = %q", out)
 	}
 	if out := h.do(0, "run", "--", "printf", "%s|", "a b", "it's"); out != "a b|it's|" {
-		t.Errorf("arguments: %q", out)
+		t.Errorf("output of the run with arguments = %q", out)
 	}
 	run := h.detached(`printf 'Go on? [y/N] '; read x; echo "said $x"; exit 4`)
 	asked := h.until(run, protocol.RunPermissionRequested, "Go on?")
@@ -200,22 +200,22 @@ func TestHostd(t *testing.T) {
 	h.kill()
 	h.start()
 	if list := h.do(0, "runs"); !strings.Contains(list, run+"  awaiting_approval") || !strings.Contains(list, "a test") {
-		t.Errorf("runs:\n%s", list)
+		t.Errorf("listed runs =\n%s", list)
 	}
 	if out := h.do(1, "approve", run, "no-such"); !strings.Contains(out, "unknown_request") {
-		t.Errorf("an unknown request: %s", out)
+		t.Errorf("approval of an unknown request = %s", out)
 	}
 	if err := h.post(run, "long", strings.Repeat("x", 64<<10+1)); err == nil || !strings.Contains(err.Error(), "bad_message") {
-		t.Errorf("an input that is too long: %v", err)
+		t.Errorf("too long input: error = %v", err)
 	}
 	if out := h.do(0, "approve", run, q.RequestID); out != "approved "+q.RequestID+": applied\n" {
-		t.Errorf("approved: %s", out)
+		t.Errorf("output of approve = %s", out)
 	}
 	if out := h.do(1, "deny", run, q.RequestID); !strings.Contains(out, "already_decided") {
-		t.Errorf("denied afterwards: %s", out)
+		t.Errorf("denial of an approved request = %s", out)
 	}
 	if out := h.do(4, "attach", run); !strings.Contains(out, "said y") {
-		t.Errorf("the run wrote %q", out)
+		t.Errorf("output of the run = %q", out)
 	}
 	exe, err := os.Executable()
 	if err != nil {
@@ -234,13 +234,13 @@ func TestHostd(t *testing.T) {
 		all = append(all, string(one.Status))
 	}
 	if got := strings.Join(all, " "); got != "exited exited exited running running" && got != "exited exited exited awaiting_approval running" {
-		t.Errorf("runs are %s", got)
+		t.Errorf("states of the runs = %s", got)
 	}
 	if err := h.hostd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
 	if err := h.hostd.Wait(); err != nil {
-		t.Errorf("SIGTERM: %v", err)
+		t.Errorf("hostd after SIGTERM: %v", err)
 	}
 	h.hostd = nil
 	for _, c := range []struct {
@@ -252,7 +252,7 @@ func TestHostd(t *testing.T) {
 		{[]string{"--socket", "/tmp/" + strings.Repeat("x", 120)}, "107 bytes"},
 	} {
 		if out := h.do(2, append([]string{"hostd", "--state", "state"}, c.args...)...); !strings.Contains(out, c.want) {
-			t.Errorf("%v: %s", c.args, out)
+			t.Errorf("hostd %v: output = %s", c.args, out)
 		}
 	}
 }
@@ -270,7 +270,7 @@ func TestNohup(t *testing.T) {
 	_, mask, _ := strings.Cut(h.do(0, "run", "--", "grep SigIgn /proc/self/status"), "SigIgn:")
 	var ignored uint64
 	if _, err := fmt.Sscanf(strings.TrimSpace(mask), "%x", &ignored); err != nil || ignored&(1<<(syscall.SIGHUP-1)) != 0 {
-		t.Errorf("a tool ignores %x (%v)", ignored, err)
+		t.Errorf("signals ignored by a tool = %x (%v), want SIGHUP not ignored", ignored, err)
 	}
 }
 
@@ -307,7 +307,7 @@ func TestHostdKilled(t *testing.T) {
 		h.start()
 		for range 2 { // whatever its state, it is written once
 			if err := h.post(run, fmt.Sprintf("input-%d", i), fmt.Sprintf("%d\n", i)); err != nil {
-				t.Fatalf("round %d: %v", i, err)
+				t.Fatalf("round %d: input failed: %v", i, err)
 			}
 		}
 	}
@@ -361,19 +361,19 @@ func (h *host) checkEvents(run, output string, inputs int) {
 	seen := map[string]int{}
 	for i, e := range events {
 		if e.Seq != int64(i)+1 {
-			h.t.Fatalf("seq %d is number %d", e.Seq, i+1)
+			h.t.Fatalf("sequence number = %d, want %d", e.Seq, i+1)
 		}
 		switch e.Type {
 		case protocol.RunOutput:
 			o, err := protocol.Decode[protocol.Output](&e)
 			if err != nil || *o.Off != int64(wrote.Len()) {
-				h.t.Fatalf("output at %v after %d bytes: %v", o.Off, wrote.Len(), err)
+				h.t.Fatalf("offset of the output = %v, want %d (%v)", o.Off, wrote.Len(), err)
 			}
 			wrote.WriteString(o.Text)
 		case protocol.RunInput:
 			in, err := protocol.Decode[protocol.Input](&e)
 			if err != nil || seen[in.InputID] > 0 {
-				h.t.Fatalf("%s has a second event: %v", in.InputID, err)
+				h.t.Fatalf("second event of input %s (%v)", in.InputID, err)
 			}
 			seen[in.InputID]++
 		}
@@ -414,9 +414,9 @@ func TestNestedRunsCannotDecide(t *testing.T) {
 	}
 	d, err := protocol.Decode[protocol.OwnRefused](&e)
 	if err != nil || d.Action != "decide" || d.RequestID != "x" || d.ByRunID != strings.TrimSpace(string(third)) || !strings.Contains(d.Reason, "which run "+run+" has started") {
-		t.Errorf("%+v, %v", d, err)
+		t.Errorf("run.refused = %+v, error = %v", d, err)
 	}
 	if out := h.do(1, "deny", run, "x"); !strings.Contains(out, "unknown_request") {
-		t.Errorf("the page answered %s", out)
+		t.Errorf("denial by the user = %s, want unknown_request", out)
 	}
 }

@@ -32,7 +32,7 @@ func serveWithHost(t *testing.T) *testServer {
 	for name, body := range map[string]string{"viewer": `{"role":"viewer"`, "operator": `{"role":"operator"`, "narrow": `{"role":"operator","runs":["other*"]`} {
 		var made struct{ ID, Token string }
 		if code := s.ask("POST", "/tokens", s.owner, body+`,"name":"`+name+`"}`, &made); code != 200 {
-			t.Fatalf("%s: %d", name, code)
+			t.Fatalf("creation of the token %s: status = %d", name, code)
 		}
 		s.tokens[name], s.ids[name] = made.Token, made.ID
 	}
@@ -48,7 +48,7 @@ func (s *testServer) expectRefused(method, path, token, body string, status int,
 	s.Helper()
 	var failure struct{ Error struct{ Code string } }
 	if got := s.ask(method, path, token, body, &failure); got != status || failure.Error.Code != code {
-		s.Errorf("%s %s: %d %s, want %d %s", method, path, got, failure.Error.Code, status, code)
+		s.Errorf("%s %s: response = %d %s, want %d %s", method, path, got, failure.Error.Code, status, code)
 	}
 }
 
@@ -104,7 +104,7 @@ func TestHostileUsers(t *testing.T) {
 	for _, path := range []string{"/runs", "/inbox"} {
 		var none []json.RawMessage
 		if code := s.ask("GET", path, s.tokens["narrow"], "", &none); code != 200 || len(none) != 0 {
-			t.Errorf("%s: %d %s", path, code, none)
+			t.Errorf("%s with a restricted token = %d %s, want 200 and no entries", path, code, none)
 		}
 	}
 	s.expectRefused("POST", "/rpc", s.tokens["narrow"], `{"type":"rpc.host.info","data":{"request_id":"r1","host_id":"host_a"}}`, 403, "forbidden")
@@ -117,14 +117,14 @@ func TestHostileUsers(t *testing.T) {
 	} {
 		app.Send(typ, "run_a", 0, data)
 		if f := app.NextError(); f.Code != protocol.Forbidden {
-			t.Errorf("%s: %+v", typ, f)
+			t.Errorf("error of %s = %+v, want forbidden", typ, f)
 		}
 	}
 	narrow := servertest.Dial(t, s.url+"/ws/app?follow=none&token="+s.tokens["narrow"])
 	for typ, data := range map[string]string{protocol.RunSendInput: input, protocol.RunApprove: `{"request_id":"q"}`, protocol.RunStop: `{}`} {
 		narrow.Send(typ, "run_a", 0, data)
 		if f := narrow.NextError(); f.Code != protocol.UnknownRun {
-			t.Errorf("%s: %+v", typ, f)
+			t.Errorf("error of %s for an invisible run = %+v, want unknown_run", typ, f)
 		}
 	}
 	s.expectRefused("GET", "/audit", s.tokens["operator"], "", 403, "forbidden")
@@ -132,16 +132,16 @@ func TestHostileUsers(t *testing.T) {
 
 	var inbox []json.RawMessage // and no effect
 	if code := s.ask("GET", "/inbox", s.owner, "", &inbox); code != 200 || len(inbox) != 1 {
-		t.Errorf("%d %s", code, inbox)
+		t.Errorf("inbox = %d %s, want one request", code, inbox)
 	}
 	all := s.records()
 	for _, kind := range []string{"input", "decision", "stop", "rpc", "host_removed"} {
 		if !has(all, kind, `"data":{"refused":"forbidden"}`) {
-			t.Errorf("no %s that was refused is recorded", kind)
+			t.Errorf("the audit log does not record a refused %s", kind)
 		}
 	}
 	if !has(all, "run_started", `"run":"run_a"`) || !has(all, "host_tofu", `"host":"host_a"`) {
-		t.Error("the host and its run are not recorded")
+		t.Error("the audit log does not record the host and its run")
 	}
 }
 
@@ -156,11 +156,11 @@ func TestEndedCredentials(t *testing.T) {
 	}
 	by := servertest.Dial(t, s.url+"/ws/app?ticket="+ticket.Ticket)
 	if p, status := servertest.TryDial(t, s.url+"/ws/app?ticket="+ticket.Ticket); p != nil || status != 401 {
-		t.Errorf("the ticket opens another: %d", status)
+		t.Errorf("second use of a ticket: status = %d, want 401", status)
 	}
 	for url, want := range map[string]int{"/ws/app": 401, "/ws/app?token=forged": 401, "/ws/host?host_id=host_a&host_token=other": 401, "/ws/host?host_id=host_a": 401} {
 		if p, status := servertest.TryDial(t, s.url+url); p != nil || status != want {
-			t.Errorf("%s: %d, want %d", url, status, want)
+			t.Errorf("%s: status = %d, want %d", url, status, want)
 		}
 	}
 	token := servertest.Dial(t, s.url+"/ws/app?token="+s.tokens["viewer"])
@@ -169,14 +169,14 @@ func TestEndedCredentials(t *testing.T) {
 	}
 	for _, p := range []*servertest.Peer{by, token} {
 		if code := p.Closed(); code != protocol.CloseUnauthorized {
-			t.Errorf("it is closed with %d", code)
+			t.Errorf("close code after the end of the credentials = %d, want unauthorized", code)
 		}
 	}
 	if code := s.ask("DELETE", "/hosts/host_a", s.owner, "", nil); code != 204 {
 		t.Fatal(code)
 	}
 	if code := s.host.Closed(); code != protocol.CloseUnauthorized {
-		t.Errorf("the host is closed with %d", code)
+		t.Errorf("close code of the removed host = %d, want unauthorized", code)
 	}
 	second := servertest.Dial(t, s.url+"/ws/host?host_id=host_a&host_token=other")
 	second.Send(protocol.RunOutput, "run_a", 3, `{"stream":"stdout","text":"x"}`)
@@ -184,16 +184,16 @@ func TestEndedCredentials(t *testing.T) {
 	all := s.records()
 	for kind, text := range map[string]string{"login_failed": "ticket used before", "host_refused": "token differs", "token_revoked": s.ids["viewer"], "host_removed": "host_a"} {
 		if !has(all, kind, text) {
-			t.Errorf("no %s of %q is recorded", kind, text)
+			t.Errorf("the audit log has no record %s with %q", kind, text)
 		}
 	}
 	s.stop()
 	if code := second.Closed(); code != protocol.CloseRestart {
-		t.Errorf("at the end it is closed with %d", code)
+		t.Errorf("close code at the server's end = %d, want restart", code)
 	}
 	for _, secret := range []string{"s3cret", s.owner, s.tokens["viewer"], ticket.Ticket} {
 		if strings.Contains(s.output(), secret) {
-			t.Errorf("the log has %q", secret)
+			t.Errorf("the log contains the secret %q", secret)
 		}
 	}
 }

@@ -48,7 +48,7 @@ func (p *pairing) read() {
 		err = json.Unmarshal(line, p)
 	}
 	if err != nil {
-		p.h.t.Fatalf("%s: %v", line, err)
+		p.h.t.Fatalf("invalid output of pair %s: %v", line, err)
 	}
 }
 
@@ -77,7 +77,7 @@ func (d *daemon) hosts(token string, want func([]hostSeen) bool) []hostSeen {
 			return all
 		}
 		if time.Now().After(end) {
-			d.Fatalf("%+v", all)
+			d.Fatalf("hosts = %+v", all)
 		}
 		time.Sleep(20 * time.Millisecond) // polls again
 	}
@@ -103,23 +103,23 @@ func TestPair(t *testing.T) {
 	h.start()
 	was := d.hosts(token, func(all []hostSeen) bool { return len(all) == 1 && all[0].Online })[0]
 	if was.Auth != "token" {
-		t.Errorf("%+v", was)
+		t.Errorf("host before the pairing = %+v, want auth token", was)
 	}
 	p := h.pair("--server", d.url, "--name", "desk")
 	if p.Link != d.url+"/#/hosts/pair?code="+p.Code || !regexp.MustCompile(`^SHA256:.{43}$`).MatchString(p.Print) || p.ExpiresIn != 600 {
-		t.Errorf("%+v", p)
+		t.Errorf("output of pair = %+v", p)
 	}
 	if got := run(t, dir, "", append([]string{"pair", "confirm", p.Code}, over...)...); got != "desk ("+p.Print+") is paired as "+was.ID {
 		t.Error(got)
 	}
 	if id := p.wait(); id != was.ID {
-		t.Errorf("%s was %s", id, was.ID)
+		t.Errorf("id of the paired host = %s, want %s", id, was.ID)
 	}
 	d.hosts(token, func(all []hostSeen) bool {
 		return len(all) == 1 && all[0] == hostSeen{was.ID, "desk", "key", true}
 	})
 	if info, err := os.Stat(filepath.Join(h.dir, "state", "host-key")); err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("%v, %v", info, err)
+		t.Errorf("key file = %v, error = %v; want mode 0600", info, err)
 	}
 	if got := h.do(0, "doctor", "--state", "state", "--server", d.url); !strings.Contains(got, "ok    auth        by its key ("+p.Print+"), as "+was.ID) {
 		t.Error(got)
@@ -149,6 +149,6 @@ func TestPair(t *testing.T) {
 	})
 	d.stop()
 	if log := d.output(); strings.Contains(log, p.Code) || strings.Contains(log, "t0ken-of-the-host") {
-		t.Errorf("it logs a secret: %s", log)
+		t.Errorf("the log contains a secret: %s", log)
 	}
 }

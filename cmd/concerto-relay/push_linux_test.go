@@ -25,32 +25,32 @@ func TestPromptReachesBrowser(t *testing.T) {
 	d.ask("GET", "/push/key", token, "", &key)
 	b := service.Subscribe("phone", key.Key)
 	if code := d.ask("POST", "/push/subscriptions", token, b.JSON(), nil); code != 400 {
-		t.Errorf("an http endpoint at a loopback address: status %d", code)
+		t.Errorf("subscription with an http endpoint: status = %d, want 400", code)
 	}
 	d.stop()
 
 	d = start(t, dir, nil, append(admin, "--push-insecure")...)
 	if d.ask("GET", "/push/key", token, "", &after); after != key || key.Key == "" {
-		t.Errorf("the key was %+v, and is %+v", key, after)
+		t.Errorf("key before the restart = %+v, after = %+v; want the same", key, after)
 	}
 	if code := d.ask("POST", "/push/subscriptions", token, b.JSON(), nil); code != 204 {
-		t.Fatalf("%d", code)
+		t.Fatalf("subscription: status = %d, want 204", code)
 	}
 	h := newHost(t, "--server", d.url)
 	h.start()
 	id := strings.TrimSpace(h.do(0, "run", "--detach", "--title", "the release", "--", `printf 'Go on? [y/N] '; read answer; echo "said $answer"`))
 	n, _ := b.Next()
 	if n.RunID != id || n.RequestID == "" || n.Title != "the release" || n.Summary == "" || n.Withdrawn {
-		t.Errorf("%+v", n)
+		t.Errorf("message = %+v, want the prompt of the run", n)
 	}
 	if code := d.ask("POST", "/runs/"+id+"/permissions/"+n.RequestID, token, `{"decision":"approve"}`, nil); code != 200 {
-		t.Errorf("%d", code)
+		t.Errorf("decision: status = %d, want 200", code)
 	}
 	if over, _ := b.Next(); over.RequestID != n.RequestID || !over.Withdrawn {
-		t.Errorf("%+v", over)
+		t.Errorf("message after the decision = %+v, want a withdrawal", over)
 	}
 	d.stop()
 	if log := d.output(); strings.Contains(log, b.Endpoint) {
-		t.Errorf("it logs an endpoint: %s", log)
+		t.Errorf("the log contains an endpoint: %s", log)
 	}
 }

@@ -38,12 +38,12 @@ func TestHostdRefused(t *testing.T) {
 	} {
 		out := h.do(2, append([]string{"hostd", "--state", "state", "--root", h.dir}, strings.Fields(c.flags)...)...)
 		if !strings.Contains(out, c.want) {
-			t.Errorf("%s: %s", c.flags, out)
+			t.Errorf("hostd %s: output = %s", c.flags, out)
 		}
 	}
 	for _, c := range [][]string{{"--title", strings.Repeat("t", 201), "title"}, {"--tool", strings.Repeat("t", 65), "tool"}} {
 		if out := h.do(1, "run", "--detach", c[0], c[1], "--", "true"); !strings.Contains(out, c[2]) {
-			t.Errorf("%s: %s", c[0], out)
+			t.Errorf("run with an invalid %s: output = %s", c[0], out)
 		}
 	}
 	if run := h.detached("echo still here"); run == "" {
@@ -51,7 +51,7 @@ func TestHostdRefused(t *testing.T) {
 	}
 	left := powercut.Files(t, filepath.Join(h.dir, "broken"))
 	if left["spool.db"] != broken || h.text("file") != "a file\n" {
-		t.Errorf("left are %d files, and %q", len(left), h.text("file"))
+		t.Errorf("files of the damaged spool = %d, other file = %q; want them unchanged", len(left), h.text("file"))
 	}
 }
 

@@ -104,7 +104,7 @@ func (s *screen) waitFor(text string, times int) {
 	defer s.mu.Unlock()
 	for bytes.Count(s.text, []byte(text)) < times {
 		if s.over {
-			s.t.Fatalf("%q is not shown %d times\n%s", text, times, s.text)
+			s.t.Fatalf("the screen does not show %q %d times:\n%s", text, times, s.text)
 		}
 		s.more.Wait()
 	}
@@ -133,7 +133,7 @@ func (s *screen) waitExit(code int) {
 	}
 	s.mu.Unlock()
 	if got := s.cmd.ProcessState.ExitCode(); got != code {
-		s.t.Errorf("it exits with %d, not %d\n%s", got, code, s.content())
+		s.t.Errorf("exit code = %d, want %d\n%s", got, code, s.content())
 	}
 }
 
@@ -172,7 +172,7 @@ func TestAttachServer(t *testing.T) {
 	s.typeText("\x1dd")
 	s.waitExit(0)
 	if shown := s.content(); !strings.Contains(shown, "detached: the run continues; attach again with `concerto-relay attach "+id+" --server "+r.proxy.URL()+" --token-file operator`") {
-		t.Errorf("after detaching, the screen shows %q", shown)
+		t.Errorf("screen after detaching = %q", shown)
 	}
 
 	v := r.screen(append([]string{"attach", id}, r.viewer...)...)
@@ -185,7 +185,7 @@ func TestAttachServer(t *testing.T) {
 	v.waitExit(7)
 	for name, text := range map[string]string{"the second": s.content(), "the viewer's": v.content()} {
 		if strings.Count(text, "got a") != 1 || strings.Count(text, "got b") != 1 || strings.Contains(text, "got ghost") || strings.Contains(text, "got never") || strings.Count(text, "viewer's") > 1 {
-			t.Errorf("%s screen shows %q", name, text)
+			t.Errorf("screen of %s = %q", name, text)
 		}
 	}
 
@@ -193,7 +193,7 @@ func TestAttachServer(t *testing.T) {
 	for _, line := range strings.Split(strings.TrimSpace(r.do(7, append([]string{"attach", id, "--format", "ndjson"}, r.viewer...)...)), "\n") {
 		e, refused := protocol.Parse([]byte(line))
 		if refused != nil || e.RunID != id || e.Seq != seq+1 {
-			t.Fatalf("after %d: %v %s", seq, refused, line)
+			t.Fatalf("event after %d: error = %v, line = %s", seq, refused, line)
 		}
 		seq = e.Seq
 	}
@@ -206,7 +206,7 @@ func TestAttachServer(t *testing.T) {
 		{[]string{"attach", id, "--server", r.server.url, "--token-file", "relay.toml.no"}, "--token-file"},
 	} {
 		if out := r.do(map[bool]int{true: 1, false: 2}[c.args[len(c.args)-1] == "operator"], c.args...); !strings.Contains(out, c.want) {
-			t.Errorf("%v: %s", c.args, out)
+			t.Errorf("%v: output = %s", c.args, out)
 		}
 	}
 }
@@ -248,7 +248,7 @@ echo '{"type":"result","text":"done it"}'
 		{r.at, []string{"approve", id, q, "--args-sha256", strings.Repeat("0", 64)}, "args_changed"},
 	} {
 		if out := decide(1, c.flags, c.args...); !strings.Contains(out, c.want) {
-			t.Errorf("%v: %s", c.args, out)
+			t.Errorf("%v: output = %s", c.args, out)
 		}
 	}
 	var types []string
@@ -257,29 +257,29 @@ echo '{"type":"result","text":"done it"}'
 		e, refused := protocol.Parse([]byte(line))
 		var state protocol.State
 		if refused != nil || e.Type != protocol.CommandState || json.Unmarshal(e.Data, &state) != nil || state.ID != q {
-			t.Fatalf("%v: %s", refused, line)
+			t.Fatalf("invalid state (%v): %s", refused, line)
 		}
 		types = append(types, state.State)
 	}
 	if got := strings.Join(types, " "); got != "accepted sent applied" {
-		t.Errorf("it was %s", got)
+		t.Errorf("states of the decision = %s, want accepted sent applied", got)
 	}
 	if out := decide(0, r.at, "approve", id, q, "--answer", `"tabs"`); !strings.HasPrefix(out, "answered "+q) || !strings.HasSuffix(out, ": applied\n") {
-		t.Errorf("the same again: %s", out)
+		t.Errorf("repeated decision = %s", out)
 	}
 	if out := decide(1, r.at, "deny", id, q); !strings.Contains(out, "already_decided") {
-		t.Errorf("another decision: %s", out)
+		t.Errorf("other decision = %s, want already_decided", out)
 	}
 
 	q = r.request(id, "remove it").RequestID
 	s.waitFor("approve "+id+" "+q+" --server", 1)
 	if out := decide(0, r.at, "approve", id, q); out != "approved "+q+": applied\n" {
-		t.Errorf("approved: %s", out)
+		t.Errorf("output of approve = %s", out)
 	}
 	s.waitExit(0)
 	for _, want := range []string{"asks: Tabs?  answer: \"tabs\" | \"spaces\"\r\n", q + ": approved by ann\r\n", "rm {\"n\":1}\r\n", "[host:strange] {\"n\":\"\\u001b[2J\"}\r\n", "done it\r\n"} {
 		if !strings.Contains(s.content(), want) {
-			t.Errorf("%q is not shown:\n%q", want, s.content())
+			t.Errorf("the screen lacks %q:\n%q", want, s.content())
 		}
 	}
 }
@@ -305,17 +305,17 @@ func TestDecideOffline(t *testing.T) {
 	}
 	waited := r.do(1, append([]string{"approve", id, q, "--wait", "50ms"}, r.at...)...)
 	if !strings.Contains(waited, "host desk is not connected: the server stores the decision, which takes effect if the host reconnects within 24 h") {
-		t.Errorf("waited for: %s", waited)
+		t.Errorf("output of approve with --wait 50ms = %s", waited)
 	}
 	if out := r.do(0, append([]string{"approve", id, q, "--wait", "0s"}, r.at...)...); out != "approved "+q+": accepted; host desk receives it when it is connected\n" {
-		t.Errorf("not waited for: %s", out)
+		t.Errorf("output of approve with --wait 0s = %s", out)
 	}
 	s := r.screen(append([]string{"attach", id}, r.at...)...)
 	s.typeText("x")
 	s.waitFor("what was typed is not written: host desk is not connected (host_offline)", 1)
 	r.start()
 	if out := r.do(4, append([]string{"attach", id}, r.at...)...); !strings.Contains(out, "said y") {
-		t.Errorf("the run wrote %q", out)
+		t.Errorf("output of the run = %q", out)
 	}
 	s.waitExit(4)
 }

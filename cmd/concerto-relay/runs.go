@@ -120,8 +120,8 @@ func (a *app) printRuns(all []json.RawMessage) error {
 
 // runInfo is a run as hostd or a server lists it.
 type runInfo struct {
-	ID        string                         `json:"id"`     // a server's
-	RunID     string                         `json:"run_id"` // hostd's
+	ID        string                         `json:"id"`     // id of the run in a server's list
+	RunID     string                         `json:"run_id"` // id of the run in hostd's list
 	Status    string                         `json:"status"`
 	Tool      string                         `json:"tool"`
 	StartedAt string                         `json:"started_at"`

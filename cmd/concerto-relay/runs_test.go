@@ -26,11 +26,11 @@ func TestListRuns(t *testing.T) {
 			t.Fatal(err)
 		}
 		if strings.Contains(out.String(), "\x1b") {
-			t.Errorf("%q does something to a terminal", out.String())
+			t.Errorf("output contains an escape character: %q", out.String())
 		}
 		lines := strings.Split(out.String(), "\n")
 		if len(lines) != 5 || !strings.HasPrefix(lines[2], "  asks: which?") || !strings.HasSuffix(lines[2], want[0]) || lines[3] != "    concerto-relay approve run_a "+want[1]+" --server http://x" {
-			t.Errorf("%s:\n%s", text, out.String())
+			t.Errorf("output for %s:\n%s", text, out.String())
 		}
 	}
 }

@@ -15,8 +15,8 @@ import (
 type embeddedHost struct {
 	daemon   *hostd.Daemon
 	closeLog func()
-	door     net.Listener  // where hostd reaches the server if it does not serve the loopback; else nil
-	ended    chan struct{} // closed when hostd has ended; nil before it is started
+	door     net.Listener  // listener through which hostd reaches the server if the server does not listen on the loopback interface; nil otherwise
+	ended    chan struct{} // closed when hostd has stopped; nil before it is started
 }
 
 // openEmbeddedHost opens this machine's hostd, which the server accepts.

@@ -34,7 +34,7 @@ func TestServeWithHostd(t *testing.T) {
 	}
 	d := both("127.0.0.1:0")
 	if text, err := os.ReadFile(filepath.Join(h.dir, "ready")); err != nil || string(text) != d.url {
-		t.Errorf("the ready file has %q, %v", text, err)
+		t.Errorf("ready file = %q, error = %v", text, err)
 	}
 	token := d.login("ann", "correct horse")
 	if err := os.WriteFile(filepath.Join(h.dir, "token"), []byte(token), 0o600); err != nil {
@@ -51,30 +51,30 @@ func TestServeWithHostd(t *testing.T) {
 		Online bool
 	}
 	if code := d.ask("GET", "/hosts", token, "", &hosts); code != 200 || len(hosts) != 1 || hosts[0].ID != "desk" {
-		t.Errorf("hosts: %d %+v", code, hosts)
+		t.Errorf("hosts = %d %+v, want desk", code, hosts)
 	}
 	if code := dial(d, "/ws/host?host_id=other&host_token=x", http.Header{}); code != http.StatusUnauthorized {
-		t.Errorf("another host gets %d", code)
+		t.Errorf("status for an unknown host = %d, want 401", code)
 	}
 	d.stop()
 	if out := h.do(2, "runs"); !strings.Contains(out, "no hostd serves") {
-		t.Errorf("after the end: %s", out)
+		t.Errorf("output of runs after the end = %s", out)
 	}
 
 	d = both("127.0.0.1:0")
 	at := []string{"--server", d.url, "--token-file", "token"}
 	seen := h.startDetached(d, token, id)
 	if seen.HostID != "desk" || seen.Tool != "bash" && seen.Tool != "printf" {
-		t.Errorf("the server's run: %+v", seen)
+		t.Errorf("run on the server = %+v", seen)
 	}
 	h.do(0, append([]string{"approve", id, q.RequestID}, at...)...)
 	if out := h.do(4, append([]string{"attach", id}, at...)...); !strings.Contains(out, "said y") {
-		t.Errorf("the run wrote %q", out)
+		t.Errorf("output of the run = %q", out)
 	}
 	d.stop()
 	log, err := os.ReadFile(filepath.Join(h.dir, "hostd.log"))
 	if err != nil || !strings.Contains(string(log), ".toml: hostd.server") || strings.Contains(string(log), "level=ERROR") {
-		t.Errorf("hostd's log: %v\n%s", err, log)
+		t.Errorf("log of hostd: error = %v\n%s", err, log)
 	}
 
 	for _, c := range []struct {
@@ -88,7 +88,7 @@ func TestServeWithHostd(t *testing.T) {
 		c2 := h.command("serve", "--with-hostd", "--listen", "127.0.0.1:0", "--db", "sqlite:relay.db")
 		c2.Env = append(c2.Env, c.env)
 		if out, _ := c2.CombinedOutput(); c2.ProcessState.ExitCode() != c.code || !strings.Contains(string(out), c.want) {
-			t.Errorf("%s: exit %d\n%s", c.env, c2.ProcessState.ExitCode(), out)
+			t.Errorf("%s: exit code = %d\n%s", c.env, c2.ProcessState.ExitCode(), out)
 		}
 	}
 }
@@ -107,12 +107,12 @@ func TestServeWithHostdElsewhere(t *testing.T) {
 		Error struct{ Code, Message string }
 	}
 	if code := d.ask("GET", "/auth/me", "", "", &refused); code != http.StatusForbidden || !strings.Contains(refused.Error.Message, "--public-url") {
-		t.Errorf("by its address: %d %+v", code, refused)
+		t.Errorf("response at an address without --public-url = %d %+v, want 403", code, refused)
 	}
 	h.do(7, "run", "--", "exit 7")
 	d.stop() // so that its whole output is read
 	if !strings.HasPrefix(d.url, "http://"+address+":") || !strings.Contains(d.output(), "are refused: add --public-url "+d.url) {
-		t.Errorf("it serves %s and prints\n%s", d.url, d.output())
+		t.Errorf("URL = %s, output =\n%s", d.url, d.output())
 	}
 
 	at := strings.TrimPrefix(d.url, "http://")
@@ -120,19 +120,19 @@ func TestServeWithHostdElsewhere(t *testing.T) {
 	token := d.login("ann", "correct horse")
 	d.hosts(token, func(all []hostSeen) bool { return len(all) == 1 && all[0].ID == "desk" && all[0].Online })
 	if code := dial(d, "/ws/host?host_id=other&host_token=x", http.Header{}); code != http.StatusUnauthorized {
-		t.Errorf("another host gets %d", code)
+		t.Errorf("status for an unknown host = %d, want 401", code)
 	}
 	h.do(6, "run", "--", "exit 6")
 	d.stop()
 	if strings.Contains(d.output(), "are refused: add") || strings.Contains(d.output(), "level=ERROR") {
-		t.Errorf("it prints\n%s", d.output())
+		t.Errorf("output with --public-url =\n%s", d.output())
 	}
 
 	d = start(t, h.dir, env, "--listen", "0.0.0.0:0")
 	d.stop()
 	port := d.url[strings.LastIndex(d.url, ":"):]
 	if d.url != "http://127.0.0.1"+port || !strings.Contains(d.output(), "add --public-url http://NAME"+port) {
-		t.Errorf("at all addresses it serves %s and prints\n%s", d.url, d.output())
+		t.Errorf("URL of a server on all interfaces = %s, output =\n%s", d.url, d.output())
 	}
 }
 
@@ -184,7 +184,7 @@ func TestServeWithPairedHost(t *testing.T) {
 		h.do(7, "run", "--", "exit 7")
 		d.stop()
 		if log := d.output(); strings.Contains(log, "level=ERROR") {
-			t.Errorf("it prints\n%s", log)
+			t.Errorf("output with an error:\n%s", log)
 		}
 	}
 
@@ -197,7 +197,7 @@ func TestServeWithPairedHost(t *testing.T) {
 	token := d.login("ann", "correct horse")
 	all := d.hosts(token, func(all []hostSeen) bool { return len(all) == 1 && all[0].Online })
 	if all[0].Auth != "token" || all[0].ID == id {
-		t.Errorf("at a server that does not know it, it is %+v", all[0])
+		t.Errorf("host on a server without the pairing = %+v, want another id and a token", all[0])
 	}
 	d.stop()
 }
@@ -215,7 +215,7 @@ func (h *host) startDetached(d *daemon, token, id string) (r struct {
 			Cursor map[string]int64
 		}
 		if code := d.ask("GET", "/events?rest=start&wait=30&cursor="+strings.Join(cursor, ","), token, "", &page); code != 200 || len(page.Events) == 0 {
-			d.Fatalf("the server never has run %s: %d", id, code)
+			d.Fatalf("the server has no run %s: status = %d", id, code)
 		}
 		cursor = nil
 		for run, seq := range page.Cursor {
@@ -224,7 +224,7 @@ func (h *host) startDetached(d *daemon, token, id string) (r struct {
 		_, found = page.Cursor[id]
 	}
 	if code := d.ask("GET", "/runs/"+id, token, "", &r); code != 200 {
-		d.Fatalf("run %s: %d", id, code)
+		d.Fatalf("GET of run %s: status = %d", id, code)
 	}
 	return r
 }

@@ -79,7 +79,7 @@ func (d *daemon) line() string {
 	d.Helper()
 	line, err := d.stdout.ReadString('\n')
 	if err != nil {
-		d.Fatalf("its output ended: %v\n%s", err, d.output())
+		d.Fatalf("the output of serve ended: %v\n%s", err, d.output())
 	}
 	return strings.TrimSuffix(line, "\n")
 }
@@ -92,7 +92,7 @@ func (d *daemon) stop() {
 	}
 	_, _ = io.Copy(io.Discard, d.stdout) // up to its end
 	if err := d.cmd.Wait(); err != nil {
-		d.Fatalf("it ends with %v\n%s", err, d.output())
+		d.Fatalf("serve ended with %v\n%s", err, d.output())
 	}
 }
 
@@ -116,7 +116,7 @@ func (d *daemon) ask(method, path, token, body string, into any) int {
 	}
 	if into != nil {
 		if err := json.Unmarshal(text, into); err != nil {
-			d.Fatalf("%s %s: %s %s", method, path, got.Status, text)
+			d.Fatalf("%s %s: response = %s %s", method, path, got.Status, text)
 		}
 	}
 	return got.StatusCode
@@ -128,7 +128,7 @@ func (d *daemon) login(name, password string) (token string) {
 		AccessToken string `json:"access_token"`
 	}
 	if code := d.ask("POST", "/auth/login", "", fmt.Sprintf(`{"username":%q,"password":%q}`, name, password), &in); code != 200 {
-		d.Fatalf("a login: status %d", code)
+		d.Fatalf("login: status = %d, want 200", code)
 	}
 	return in.AccessToken
 }
@@ -142,7 +142,7 @@ func run(t *testing.T, dir, stdin string, args ...string) string {
 	c.Stderr = &stderr
 	out, err := c.Output()
 	if err != nil {
-		t.Fatalf("%v: %v\n%s", args, err, stderr.String())
+		t.Fatalf("command %v: %v\n%s", args, err, stderr.String())
 	}
 	return strings.TrimSpace(string(out))
 }
@@ -159,24 +159,24 @@ func TestServe(t *testing.T) {
 	admin := []string{"--admin", "ann", "--admin-password-file", "password"}
 	d := start(t, dir, nil, admin...)
 	if text, err := os.ReadFile(filepath.Join(dir, "ready")); err != nil || string(text) != d.url {
-		t.Errorf("the ready file has %q, %v", text, err)
+		t.Errorf("ready file = %q, error = %v", text, err)
 	}
 	if info, err := os.Stat(filepath.Join(dir, "relay.db")); err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("the database is %v, %v", info, err)
+		t.Errorf("database file = %v, error = %v; want mode 0600", info, err)
 	}
 	var health map[string]string
 	if code := d.ask("GET", "/health", "", "", &health); code != 200 || health["name"] != "concerto-relay" || health["status"] != "ok" {
-		t.Errorf("%d %v", code, health)
+		t.Errorf("health = %d %v", code, health)
 	}
 	token := d.login("ann", "correct horse")
 	if code := d.ask("GET", "/metrics", token, "", nil); code != 200 {
-		t.Errorf("metrics: %d", code)
+		t.Errorf("metrics: status = %d, want 200", code)
 	}
 	d.stop()
 
 	d = start(t, dir, nil, admin...) // no new settings: the login stays valid
 	if code := d.ask("GET", "/auth/me", token, "", nil); code != 200 {
-		t.Errorf("after another start: %d", code)
+		t.Errorf("session after a restart: status = %d, want 200", code)
 	}
 	made := run(t, dir, "", "token", "create", "--db", "sqlite:relay.db", "--name", "x", "--role", "owner", "--format", "json")
 	var by struct{ ID, Token string }
@@ -189,23 +189,23 @@ func TestServe(t *testing.T) {
 	over := []string{"--server", d.url, "--token-file", "token"}
 	run(t, dir, "0123456789\n", append([]string{"user", "add", "bob", "--role", "operator"}, over...)...)
 	if got := run(t, dir, "", append([]string{"user", "list"}, over...)...); got != "NAME  ROLE\nann   owner\nbob   operator" {
-		t.Errorf("%s", got)
+		t.Errorf("users = %s", got)
 	}
 	viewer := run(t, dir, "", append([]string{"token", "create", "--role", "viewer"}, over...)...)
 	if code := d.ask("GET", "/users", viewer, "", nil); code != 403 {
-		t.Errorf("a viewer gets %d", code)
+		t.Errorf("GET /users as a viewer: status = %d, want 403", code)
 	}
 	for at, args := range map[string][]string{d.url: over, "https://relay.example": {"--db", "sqlite:relay.db", "--public-url", "https://relay.example/"}} {
 		var link struct{ Token, Link string }
 		text := run(t, dir, "", append([]string{"token", "create", "--runs", "run_7", "--ttl", "1h", "--format", "json"}, args...)...)
 		if err := json.Unmarshal([]byte(text), &link); err != nil || link.Link != at+"/#/t/"+link.Token+"/run_7" || link.Token == "" {
-			t.Errorf("%s, %v", text, err)
+			t.Errorf("created token = %s, error = %v", text, err)
 		}
 	}
 	run(t, dir, "", append([]string{"user", "remove", "bob"}, over...)...)
 	run(t, dir, "", "token", "revoke", by.ID, "--db", "sqlite:relay.db")
 	if code := d.ask("GET", "/users", by.Token, "", nil); code != 401 {
-		t.Errorf("a token that was revoked beside the server gets %d", code)
+		t.Errorf("token that was revoked in the database: status = %d, want 401", code)
 	}
 	d.stop()
 
@@ -219,7 +219,7 @@ func TestServe(t *testing.T) {
 	hash := run(t, dir, "another horse\n", "token", "hash-password")
 	d = start(t, dir, []string{"ADMIN_USERNAME=ann", "ADMIN_PASSWORD_HASH=" + hash})
 	if code := d.ask("GET", "/auth/me", token, "", nil); code != 401 {
-		t.Errorf("the session of another password: %d", code)
+		t.Errorf("session after a change of the password: status = %d, want 401", code)
 	}
 	token = d.login("ann", "another horse")
 	r, err := http.NewRequest("GET", d.url+"/audit", nil)
@@ -240,11 +240,11 @@ func TestServe(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := run(t, dir, "", "audit", "verify", "audit.ndjson"); !strings.HasPrefix(got, "14 records, head ") {
-		t.Errorf("%s\n%s", got, text)
+		t.Errorf("audit verify = %s\n%s", got, text)
 	}
 	d.stop()
 	if log := d.output(); strings.Contains(log, token) || strings.Contains(log, "horse") {
-		t.Errorf("it logs a secret: %s", log)
+		t.Errorf("the log contains a secret: %s", log)
 	}
 }
 
@@ -261,19 +261,19 @@ func TestSetupLink(t *testing.T) {
 		}
 	}
 	if code == "" {
-		t.Fatalf("it prints %q", d.before)
+		t.Fatalf("output without users = %q, want a setup link", d.before)
 	}
 	body := `{"code":"` + code + `","username":"ann","password":"correct horse"}`
 	if got := d.ask("POST", "/auth/setup", "", body, nil); got != 200 {
-		t.Errorf("%d", got)
+		t.Errorf("setup: status = %d, want 200", got)
 	}
 	if got := d.ask("POST", "/auth/setup", "", body, nil); got != 401 {
-		t.Errorf("the second time: %d", got)
+		t.Errorf("second setup: status = %d, want 401", got)
 	}
 	d.login("ann", "correct horse")
 	d.stop()
 	if d = start(t, dir, nil); len(d.before) != 0 {
-		t.Errorf("it prints %q", d.before)
+		t.Errorf("output after the setup = %q, want none", d.before)
 	}
 	d.stop()
 }
@@ -288,7 +288,7 @@ func TestSecondServerIsRefused(t *testing.T) {
 	second.Dir, second.Env = dir, append(os.Environ(), "HOME="+dir, "XDG_CONFIG_HOME=")
 	out, err := second.CombinedOutput()
 	if err == nil || second.ProcessState.ExitCode() != 2 || !strings.Contains(string(out), "--db: another server uses this file") || !strings.Contains(string(out), "postgres://") {
-		t.Errorf("%v\n%s", err, out)
+		t.Errorf("second server: error = %v\n%s", err, out)
 	}
 	_ = first.cmd.Process.Kill()
 	_ = first.cmd.Wait()
@@ -303,7 +303,7 @@ func TestServeInMissingDirectory(t *testing.T) {
 	c.Dir, c.Env = dir, append(os.Environ(), "HOME="+dir, "XDG_CONFIG_HOME=")
 	out, err := c.CombinedOutput()
 	if err == nil || c.ProcessState.ExitCode() != 2 || !strings.Contains(string(out), "--db: there is no directory "+filepath.Join(dir, "typo")) {
-		t.Errorf("%v\n%s", err, out)
+		t.Errorf("serve in a missing directory: error = %v\n%s", err, out)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "typo")); !os.IsNotExist(err) {
 		t.Errorf("the directory was created (%v)", err)

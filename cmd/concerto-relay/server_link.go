@@ -17,14 +17,14 @@ import (
 
 // linkOptions has the settings of a serverLink.
 type linkOptions struct {
-	Server string // its URL, http or https
+	Server string // URL of the server, http or https
 	Token  string // an access token
-	Agent  string // name/version
+	Agent  string // name and version of this program, as NAME/VERSION
 	HTTP   *http.Client
 
 	// Begin sends the first messages on each connection, after the welcome.
 	Begin func(ctx context.Context) error
-	// Lost is called when the connection was lost, with the reason; Run reconnects. It may be nil.
+	// Lost is called with the reason when the connection is lost and Run reconnects; may be nil.
 	Lost func(error)
 }
 
@@ -32,7 +32,7 @@ type linkOptions struct {
 type serverLink struct {
 	o  linkOptions
 	mu sync.Mutex
-	// conn has received its welcome; nil without a connection.
+	// conn is the connection after its welcome; nil if there is none.
 	conn *websocket.Conn
 }
 
@@ -48,8 +48,8 @@ type refusedError struct{ Why string }
 func (r *refusedError) Error() string { return r.Why }
 
 const (
-	helloWithin = 30 * time.Second // connecting, up to the welcome
-	shortLife   = 5 * time.Second  // a shorter connection counts as a failed attempt
+	helloWithin = 30 * time.Second // time limit for connecting and receiving the welcome
+	shortLife   = 5 * time.Second  // a connection that closes sooner counts as a failed attempt
 	helloID     = "hello"
 )
 
@@ -58,9 +58,9 @@ type handlerError struct{ err error }
 
 func (e *handlerError) Error() string { return e.err.Error() }
 
-// Run connects, and passes the server's messages, its welcome first, to handle, until handle fails,
-// the context ends or the server refuses; it returns their error. If the first connection fails,
-// that is an error, too; a connection that is lost later is established again.
+// Run connects and passes each message of the server to handle, beginning with the welcome. It
+// reconnects when a connection is lost. It returns an error if the first connection fails, handle
+// fails, ctx is done, or the server refuses this client.
 func (c *serverLink) Run(ctx context.Context, handle func(protocol.Envelope) error) error {
 	for tries, was := 0, false; ; {
 		began := time.Now()

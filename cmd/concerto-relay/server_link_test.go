@@ -24,7 +24,7 @@ func TestLink(t *testing.T) {
 		return c.Send(ctx, protocol.RunSubscribe, "", "s", protocol.Subscribe{Cursor: map[string]int64{"run_a": 0}, Rest: "none"})
 	}})
 	if err := c.Send(t.Context(), protocol.RunSubscribe, "", "", protocol.Subscribe{}); !errors.Is(err, errAway) {
-		t.Errorf("without a connection: %v", err)
+		t.Errorf("send without a connection: error = %v, want errAway", err)
 	}
 	enough := errors.New("enough")
 	var types []string
@@ -35,7 +35,7 @@ func TestLink(t *testing.T) {
 		return nil
 	})
 	if got := strings.Join(types, " "); err != enough || got != "welcome run.started run.caught_up" {
-		t.Errorf("%v after %s", err, got)
+		t.Errorf("error = %v, messages = %s", err, got)
 	}
 
 	err = c.Run(t.Context(), func(e protocol.Envelope) error {
@@ -46,11 +46,11 @@ func TestLink(t *testing.T) {
 	})
 	var refused *refusedError
 	if !errors.As(err, &refused) || !strings.Contains(err.Error(), "has ended, or was revoked") {
-		t.Errorf("when the token ends: %v", err)
+		t.Errorf("error after the revocation of the token = %v", err)
 	}
 	err = c.Run(t.Context(), func(protocol.Envelope) error { return nil })
 	if !errors.As(err, &refused) || !strings.Contains(err.Error(), "does not take the access token") {
-		t.Errorf("with a token that has ended: %v", err)
+		t.Errorf("error with a revoked token = %v", err)
 	}
 }
 
@@ -62,17 +62,17 @@ func TestLinkElsewhere(t *testing.T) {
 		err := newLink(linkOptions{Server: s.URL}).Run(t.Context(), nil)
 		s.Close()
 		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%d: %v", status, err)
+			t.Errorf("error for a server with status %d = %v", status, err)
 		}
 	}
 	// Another test may use the port of a server that has ended; no server listens at port 1.
 	if err := newLink(linkOptions{Server: "http://127.0.0.1:1"}).Run(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "refused") {
-		t.Errorf("no server: %v", err)
+		t.Errorf("error without a server = %v", err)
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancelled := errors.New("gone")
 	cancel(cancelled)
 	if err := newLink(linkOptions{Server: "http://127.0.0.1:1"}).Run(ctx, nil); err != cancelled {
-		t.Errorf("with a context that has ended: %v", err)
+		t.Errorf("error with a cancelled context = %v", err)
 	}
 }

@@ -23,15 +23,15 @@ type remoteSession struct {
 	link  *serverLink
 	pace  rateLimiter
 	row   serverRun
-	asked map[string]bool // requests that were shown
+	asked map[string]bool // requests that were displayed, by id
 
 	once  sync.Once     // for notes that are printed once
 	ready chan struct{} // closed after the first welcome
-	after int64         // the last shown seq
+	after int64         // sequence number of the last displayed event
 
 	mu   sync.Mutex
-	size *protocol.Resize // not sent to the server so far
-	only bool             // the token permits only viewing
+	size *protocol.Resize // the terminal's size if it was not sent yet; nil otherwise
+	only bool             // the token permits only viewing the run
 }
 
 // serverRun is a run in the server's JSON.
@@ -77,8 +77,8 @@ func (s *remoteSession) follow(ctx context.Context, handle func(protocol.Envelop
 }
 
 const (
-	tailBytes  = 16 << 10 // of earlier output are shown
-	tailEvents = 1024     // within this number of events
+	tailBytes  = 16 << 10 // maximum size of earlier output that is displayed, in bytes
+	tailEvents = 1024     // maximum number of events that are searched for it
 )
 
 // findTail finds where the shown part of the run's output begins, and returns the event that

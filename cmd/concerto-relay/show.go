@@ -100,9 +100,9 @@ func textOf(v json.RawMessage) string {
 }
 
 const (
-	mostPrompt = 500  // cells of the prompt
-	mostArgs   = 2000 // of the arguments
-	mostValue  = 200  // of a host's text
+	mostPrompt = 500  // maximum width of a prompt, in cells
+	mostArgs   = 2000 // maximum width of arguments, in cells
+	mostValue  = 200  // maximum width of a host's text, in cells
 )
 
 // showRequest shows a request, and the command that answers it.

@@ -49,13 +49,13 @@ func TestShowRunWithoutTerminal(t *testing.T) {
 		show := func(typ, data string) {
 			e := protocol.Envelope{Type: typ, TS: time.Now().Format(time.RFC3339), RunID: "run_a", Data: []byte(data)}
 			if err := x.show(&e); err != nil {
-				t.Errorf("%s %s: %v", typ, data, err)
+				t.Errorf("show of %s %s: %v", typ, data, err)
 			}
 		}
 		show(protocol.RunStarted, `{"tool":"concerto","cwd":"/","command":"x","source":"concerto"}`)
 		show(c.typ, c.data)
 		if out.String() != c.out || errs.String() != c.err {
-			t.Errorf("%s %s\n%q\n%q", c.typ, c.data, out.String(), errs.String())
+			t.Errorf("output of %s %s\n%q\n%q", c.typ, c.data, out.String(), errs.String())
 		}
 		if c.typ == protocol.RunOutput || c.typ == protocol.RunGap {
 			continue
@@ -65,7 +65,7 @@ func TestShowRunWithoutTerminal(t *testing.T) {
 		show(protocol.RunStarted, `{"tool":"bash","cwd":"/","command":"x"}`)
 		show(c.typ, c.data)
 		if out.Len()+errs.Len() > 0 {
-			t.Errorf("on a terminal, %s is shown: %q %q", c.typ, out.String(), errs.String())
+			t.Errorf("output of %s on a terminal = %q %q, want none", c.typ, out.String(), errs.String())
 		}
 	}
 }
