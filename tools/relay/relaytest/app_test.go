@@ -19,11 +19,12 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// patience bounds waits for what the relay promises within 45 s, on a busy machine.
+// patience is the time limit of each wait. It is long, because the relay notices some faults only
+// after 45 s.
 const patience = 2 * time.Minute
 
-// app follows runs over a WebSocket, reconnects, and continues at its cursor. It compares each
-// event with the one before.
+// app follows runs over a WebSocket. It reconnects and continues at its cursor. It compares the
+// sequence number of each event with that of the previous one.
 type app struct {
 	t     testing.TB
 	url   string
@@ -31,16 +32,16 @@ type app struct {
 	ctx   context.Context
 	end   context.CancelFunc
 	wg    sync.WaitGroup
-	// lossy means that frames between app and server may be lost, doubled or reordered; the app
-	// then asks again.
+	// lossy is set if frames between the app and the server may be lost, duplicated or reordered.
+	// The app then requests missing data again.
 	lossy bool
 
 	mu     sync.Mutex
 	conn   *websocket.Conn
 	events map[string][]protocol.Envelope
-	states map[string]string // of commands, by id
+	states map[string]string // states of commands by id
 	wrong  []string
-	news   chan struct{} // closed and replaced when something arrives
+	news   chan struct{} // closed and replaced when a message arrives
 }
 
 // refusedState is the state of an input that the server refused.
@@ -67,7 +68,7 @@ func (a *app) follow() {
 func (a *app) session() {
 	c, _, err := websocket.Dial(a.ctx, strings.Replace(a.url, "http", "ws", 1)+"/ws/app?follow=none&token="+a.token, nil)
 	if err != nil {
-		time.Sleep(20 * time.Millisecond) // the server is restarting
+		time.Sleep(20 * time.Millisecond) // the server may be restarting
 		return
 	}
 	defer c.CloseNow()
@@ -100,8 +101,8 @@ func (a *app) cursor() map[string]int64 {
 	return all
 }
 
-// take handles a frame and reports whether the connection is still usable: an app that misses a
-// number reconnects, because frames may be lost.
+// take handles a frame. It returns false if the app must reconnect, because a sequence number is
+// missing.
 func (a *app) take(frame []byte) (good bool) {
 	if os.Getenv("RELAYTEST_SHOW") != "" {
 		println(string(frame[:min(len(frame), 300)]))
@@ -130,7 +131,7 @@ func (a *app) take(frame []byte) (good bool) {
 	case e.Type == protocol.Failure:
 		f, err := protocol.Decode[protocol.ErrorData](&e)
 		if f.Code == protocol.RateLimited || a.lossy && f.InputID == "" {
-			return false // the next connection requests it again
+			return false // the next connection requests the event again
 		}
 		if err != nil || f.InputID == "" {
 			a.wrong = append(a.wrong, string(frame))
@@ -161,7 +162,7 @@ func (a *app) event(e protocol.Envelope) (good bool) {
 		a.events[e.RunID] = append(events, e)
 		return true
 	case a.lossy:
-		return e.Seq <= last // a duplicate, or one is missing
+		return e.Seq <= last // a duplicate is ignored; a missing event makes the app reconnect
 	}
 	if len(a.wrong) < 10 {
 		a.wrong = append(a.wrong, fmt.Sprintf("%s: after %d came %s %d", e.RunID, last, e.Type, e.Seq))
@@ -169,7 +170,7 @@ func (a *app) event(e protocol.Envelope) (good bool) {
 	return true
 }
 
-// await waits until a condition holds.
+// await waits until a condition holds. what describes the condition.
 func (a *app) await(what string, is func() bool) {
 	a.t.Helper()
 	late := time.After(patience)
@@ -187,12 +188,13 @@ func (a *app) await(what string, is func() bool) {
 		case <-late:
 			a.mu.Lock()
 			defer a.mu.Unlock()
-			a.t.Fatalf("%s: timeout; wrong: %q; states %v", what, a.wrong, a.states)
+			a.t.Fatalf("timeout: %s; errors: %q; states: %v", what, a.wrong, a.states)
 		}
 	}
 }
 
-// reconnectTimer returns a channel that fires when an app on a lossy network must ask again.
+// reconnectTimer returns a channel that fires when an app on a lossy network must reconnect. It
+// returns nil for other apps.
 func (a *app) reconnectTimer() <-chan time.Time {
 	if !a.lossy {
 		return nil
@@ -209,7 +211,7 @@ func (a *app) reconnect() {
 	}
 }
 
-// grows waits until this many more events of a run have arrived.
+// grows waits until the given number of further events of a run has arrived.
 func (a *app) grows(run string, by int) {
 	a.t.Helper()
 	a.mu.Lock()
@@ -218,8 +220,8 @@ func (a *app) grows(run string, by int) {
 	a.await(fmt.Sprintf("%d more events of %s", by, run), func() bool { return len(a.events[run]) >= have+by })
 }
 
-// settle sends a command, again on each new connection, until it has a final state. The id makes
-// repeats harmless.
+// settle sends an input and waits until it has a final state. It sends the input again on each new
+// connection, which is harmless because the id is the same.
 func (a *app) settle(run, id, text string) string {
 	a.t.Helper()
 	data, _ := json.Marshal(protocol.SendInput{InputID: id, Text: text})
@@ -239,7 +241,7 @@ func (a *app) settle(run, id, text string) string {
 	return state
 }
 
-// input sends an input once, without waiting.
+// input sends an input once and does not wait for its state.
 func (a *app) input(run, id, text string) {
 	data, _ := json.Marshal(protocol.SendInput{InputID: id, Text: text})
 	a.mu.Lock()

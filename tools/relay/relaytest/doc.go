@@ -1,3 +1,4 @@
-// Package relaytest runs the whole relay in separate processes: server, hostd and the shims of its
-// runs, with proxies between them, killed at random (its API promises nothing).
+// Package relaytest tests the whole relay in separate processes: the server, hostd, and the PTY
+// holders of its runs, with proxies between them. The tests kill these processes at random. The
+// compatibility promise does not cover this API.
 package relaytest

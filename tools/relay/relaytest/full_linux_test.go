@@ -15,11 +15,11 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// mounted is set in a process with its own mount namespace.
+// mounted is the environment variable that is set in a process with its own mount namespace.
 const mounted = "RELAYTEST_MOUNTED"
 
-// ownMounts runs the test again in a process with its own mount namespace, and reports whether this
-// is that process.
+// ownMounts runs the test again in a process with a new mount namespace. It returns true in that
+// process.
 func ownMounts(t *testing.T) bool {
 	t.Helper()
 	if os.Getenv(mounted) != "" {
@@ -36,7 +36,7 @@ func ownMounts(t *testing.T) bool {
 	return false
 }
 
-// disk is a small file system.
+// disk is a small file system, which a test can fill.
 type disk struct {
 	t    *testing.T
 	path string
@@ -51,11 +51,11 @@ func mount(t *testing.T, path, size string) disk {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = syscall.Unmount(path, syscall.MNT_DETACH) }) // the next test starts clean
+	t.Cleanup(func() { _ = syscall.Unmount(path, syscall.MNT_DETACH) }) // for the next test
 	return disk{t, path}
 }
 
-// fill uses up all space.
+// fill fills the disk completely.
 func (d disk) fill() {
 	d.t.Helper()
 	f, err := os.OpenFile(d.path+"/filler", os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
@@ -98,7 +98,7 @@ func (a *app) ask(method, path, body string) (int, string) {
 	return r.StatusCode, string(text)
 }
 
-// lastSeq returns the last seq of a run at the server.
+// lastSeq returns the last sequence number of a run on the server.
 func (a *app) lastSeq(run string) (last int64) {
 	a.t.Helper()
 	code, text := a.ask("GET", "/runs/"+run, "")
@@ -106,13 +106,14 @@ func (a *app) lastSeq(run string) (last int64) {
 		Last int64 `json:"last_seq"`
 	}
 	if err := json.Unmarshal([]byte(text), &body); err != nil || code != 200 {
-		a.t.Fatalf("%d %s", code, text)
+		a.t.Fatalf("GET of the run = %d %s", code, text)
 	}
 	return body.Last
 }
 
-// TestServerDiskFull checks that a server with a full disk stores and acknowledges nothing, answers
-// writes with 503 and serves reads, and that with space it continues and nothing is missing.
+// TestServerDiskFull fills the server's disk. The server must store and acknowledge nothing, answer
+// writes with 503, and still serve reads. When there is space again, it must continue without
+// losing anything.
 func TestServerDiskFull(t *testing.T) {
 	if !ownMounts(t) {
 		return
@@ -125,25 +126,25 @@ func TestServerDiskFull(t *testing.T) {
 	w.input()
 	d.fill()
 	s.expectLog("could not store events")
-	for range 3 { // the last bytes of the log file may still fit
+	for range 3 { // the last bytes of the log file may still have space
 		d.fill()
 		if code, text := a.ask("POST", "/runs/"+w.run+"/input", `{"input_id":"not","text":"not\n"}`); code != 503 || !strings.Contains(text, `"internal"`) {
-			t.Errorf("an input: %d %s", code, text)
+			t.Errorf("input on a full disk = %d %s, want 503", code, text)
 		}
 		if code, text := a.ask("POST", "/tokens", `{"name":"x","role":"viewer"}`); code != 503 {
-			t.Errorf("a token: %d %s", code, text)
+			t.Errorf("token on a full disk = %d %s, want 503", code, text)
 		}
 	}
 	stored := a.lastSeq(w.run)
 	for _, path := range []string{"/runs", "/runs/" + w.run + "/events?limit=5", "/inbox", "/hosts", "/auth/me", "/audit", "/events?rest=start&cursor="} {
 		if code, text := a.ask("GET", path, ""); code != 200 {
-			t.Errorf("%s: %d %s", path, code, text)
+			t.Errorf("%s on a full disk: response = %d %s", path, code, text)
 		}
 	}
-	fresh := startApp(t, s.apps.URL(), a.token) // by WebSocket, too
+	fresh := startApp(t, s.apps.URL(), a.token) // reads must also work over a WebSocket
 	fresh.await("what is stored", func() bool { return int64(len(fresh.events[w.run])) >= stored })
 	if now := a.lastSeq(w.run); now != stored {
-		t.Errorf("on a full disk %d events became %d", stored, now)
+		t.Errorf("stored events on a full disk increased from %d to %d", stored, now)
 	}
 	d.free()
 	w.input()
@@ -155,8 +156,8 @@ func TestServerDiskFull(t *testing.T) {
 	}
 }
 
-// TestHostDiskFull checks that with a full disk at hostd the run waits and hostd logs it, and that
-// with space everything continues and nothing is missing.
+// TestHostDiskFull fills the disk of hostd. The run must wait, and hostd must log the full disk.
+// When there is space again, the run must continue without losing anything.
 func TestHostDiskFull(t *testing.T) {
 	if !ownMounts(t) {
 		return
@@ -169,9 +170,9 @@ func TestHostDiskFull(t *testing.T) {
 	w.input()
 	d.fill()
 	s.expectLog("could not write the spool: the disk is full; waiting for space")
-	w.input() // applied or rejected, as its state shows
+	w.input() // applied or rejected, as its state reports
 	if code, text := a.ask("GET", "/runs/"+w.run, ""); code != 200 || !strings.Contains(text, `"running"`) {
-		t.Errorf("%d %s", code, text)
+		t.Errorf("response = %d %s", code, text)
 	}
 	d.free()
 	a.grows(w.run, 20)
@@ -180,6 +181,6 @@ func TestHostDiskFull(t *testing.T) {
 	w.check()
 	s.expectLog("the spool is writable again")
 	if n := a.types(w.run)[protocol.RunStarted]; n != 1 {
-		t.Errorf("it was started %d times", n)
+		t.Errorf("number of starts = %d, want 1", n)
 	}
 }

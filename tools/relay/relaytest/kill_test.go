@@ -13,7 +13,7 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// rounds returns the number of kills: RELAY_KILL_ROUNDS, or a few.
+// rounds returns the number of kills. It is the value of RELAY_KILL_ROUNDS, or a small default.
 func rounds(t *testing.T) int {
 	t.Helper()
 	n := 8
@@ -29,9 +29,9 @@ func rounds(t *testing.T) int {
 // long reports whether the test may take long.
 func long() bool { return os.Getenv("RELAY_KILL_ROUNDS") != "" }
 
-// TestKill kills server, hostd, shims and connections at random while a run writes and receives
-// input. It checks that the app receives every event of each run's log once and in order, and that
-// every input reached the run once or not at all, according to its state.
+// TestKill kills the server, hostd, PTY holders and connections at random while a run writes output
+// and receives inputs. The app must receive every event of each run's log once and in order. Each
+// input must reach the run once or not at all, as its state reports.
 func TestKill(t *testing.T) {
 	s := newSystem(t, nil, nil)
 	a := startApp(t, s.apps.URL(), login(t, s.apps.URL(), "ann", "correct horse battery"))
@@ -60,15 +60,15 @@ func TestKill(t *testing.T) {
 	t.Logf("%v; %d inputs: %v", done, w.n, w.states)
 }
 
-// work is what runs during the failures: a run and inputs to it.
+// work is the activity during the failures: a run and inputs to it.
 type work struct {
 	s      *system
 	a      *app
 	run    string
 	runs   []string
 	n      int
-	inputs map[string][]string // ids, by run
-	lost   map[string]bool     // runs whose shim was killed
+	inputs map[string][]string // ids of the inputs by run
+	lost   map[string]bool     // runs whose PTY holder was killed
 	states map[string]int
 }
 
@@ -138,12 +138,12 @@ func (w *work) finish() {
 		}
 	}
 	if state := w.a.settle(w.run, "quit", "quit\n"); state != "applied" {
-		w.s.t.Errorf("the last input is %s", state)
+		w.s.t.Errorf("state of the last input = %s, want applied", state)
 	}
 	w.ended()
 }
 
-// check compares the results with the promises.
+// check checks the output and inputs of all runs.
 func (w *work) check() {
 	t := w.s.t
 	for _, wrong := range w.a.wrong {
@@ -154,7 +154,7 @@ func (w *work) check() {
 		w.checkInputs(run)
 		types := w.a.types(run)
 		if types[protocol.RunStarted] != 1 || types[protocol.RunExited] != 1 || types[protocol.RunGap] != 0 {
-			t.Errorf("%s: %v", run, types)
+			t.Errorf("types of the events of %s = %v", run, types)
 		}
 	}
 }
@@ -169,19 +169,19 @@ func (w *work) checkOutput(run string) {
 		for at < min(len(got), len(want)) && got[at] == want[at] {
 			at++
 		}
-		t.Errorf("%s: the app has %d bytes, the log %d; they differ at %d: %q, %q", run, len(got), len(want), at, excerpt(got, at), excerpt(want, at))
+		t.Errorf("%s: the app received %d bytes, the log has %d; they differ at %d: %q, %q", run, len(got), len(want), at, excerpt(got, at), excerpt(want, at))
 	}
 	n := 0
 	for line := range strings.Lines(got) {
 		if _, rest, found := strings.Cut(line, "#"); found && strings.HasSuffix(rest, " ü\r\n") {
 			number, _ := strconv.Atoi(strings.TrimSuffix(rest, " ü\r\n"))
 			if n++; number != n {
-				t.Fatalf("%s: %q, want number %d", run, line, n)
+				t.Fatalf("%s: line %q, want number %d", run, line, n)
 			}
 		}
 	}
 	if n == 0 {
-		t.Errorf("%s wrote no line", run)
+		t.Errorf("the output of %s is empty", run)
 	}
 }
 
@@ -189,8 +189,8 @@ func excerpt(text string, at int) string {
 	return text[max(0, at-20):min(len(text), at+20)]
 }
 
-// checkInputs checks that applied inputs arrived once, others not, and indeterminate ones at most
-// once.
+// checkInputs checks that applied inputs reached the run once, rejected inputs never, and
+// indeterminate inputs at most once.
 func (w *work) checkInputs(run string) {
 	count := map[string]int{}
 	for _, line := range inputsSentTo(w.s.t, w.s.dir, run) {
@@ -203,13 +203,13 @@ func (w *work) checkInputs(run string) {
 		case "applied":
 			low, high = 1, 1
 			if w.lost[run] {
-				low = 0 // the terminal had it when the run was killed
+				low = 0 // the terminal had received the input when the run was killed
 			}
 		case "indeterminate":
 			high = 1
 		}
 		if n := count[id]; n < low || n > high {
-			w.s.t.Errorf("%s: %s is %s and arrived %d times", run, id, state, n)
+			w.s.t.Errorf("%s: input %s is %s and reached the run %d times", run, id, state, n)
 		}
 	}
 }

@@ -9,12 +9,13 @@ import (
 	"github.com/concerto-lang/concerto/relay/faultproxy"
 )
 
-// TestLossy runs host and app on networks that drop, double, delay and swap frames, cut connections
-// within a frame, and leave some half open. Nothing may be lost or done twice.
+// TestLossy connects a host and an app over networks that drop, duplicate, delay and swap frames,
+// cut connections in the middle of a frame, and leave some half open. No event or command may be
+// lost or take effect twice.
 func TestLossy(t *testing.T) {
 	for name, c := range map[string]struct {
 		odds faultproxy.Odds
-		few  int64 // the number of faults on each path; a dropped frame is noticed after 10 s, a half-open connection after 45
+		few  int64 // maximum number of faults on each path; a dropped frame is noticed after 10 s, a half-open connection after 45 s
 	}{
 		"double and delay": {faultproxy.Odds{faultproxy.Duplicate: 1000, faultproxy.Delay: 200}, 200},
 		"swap":             {faultproxy.Odds{faultproxy.Swap: 1000}, 200},

@@ -20,7 +20,7 @@ import (
 // replicas are servers on one database with a load balancer.
 type replicas struct {
 	s        *system
-	db, nats string // URLs; no NATS when it is ""
+	db, nats string // URLs of the database and of NATS; nats is "" without NATS
 	all      []*exec.Cmd
 	balancer *balancer
 }
@@ -52,7 +52,7 @@ func (r *replicas) start(i int) {
 	r.balancer.set(i, strings.TrimPrefix(url, "http://"))
 }
 
-// balancer forwards connections to running servers in turn.
+// balancer forwards each connection to the next running server.
 type balancer struct {
 	l       net.Listener
 	mu      sync.Mutex
@@ -131,9 +131,10 @@ func (b *balancer) serve(c net.Conn) {
 	}
 }
 
-// TestReplicas kills any of three servers on one database at any time, with a host and apps. Each
-// app receives every event of the run's log once and in order, and each input reaches the run once
-// or not at all, according to its state: with NATS, without it, and when NATS fails.
+// TestReplicas runs three servers on one database with a host and apps, and kills any of the
+// servers at any time. Each app must receive every event of the run's log once and in order. Each
+// input must reach the run once or not at all, as its state reports. The test runs with NATS, without
+// NATS, and with a NATS that fails.
 func TestReplicas(t *testing.T) {
 	pg := pgtest.Start(t)
 	play := func(name string, nats *natstest.Server) {

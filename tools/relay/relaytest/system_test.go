@@ -21,21 +21,21 @@ import (
 	"github.com/concerto-lang/concerto/relay/faultproxy"
 )
 
-// system is a relay: a server, a hostd, and a proxy before the server for each kind of client.
+// system is a server and a hostd, with a proxy before the server for each kind of client.
 type system struct {
 	t          *testing.T
 	dir, exe   string
-	self       string // this test binary, which is also the tool
+	self       string // path of this test binary, which is also the tool
 	host, apps *faultproxy.Proxy
 	server     *exec.Cmd
 	hostd      *exec.Cmd
 	local      *http.Client // for requests to hostd
-	log        *os.File     // the log of both
-	db, logDir string       // the server's database, and a directory for the logs of runs
-	replicas   *replicas    // instead of the server
+	log        *os.File     // log of the server and hostd
+	db, logDir string       // database of the server, and directory for the logs of runs
+	replicas   *replicas    // servers that replace the single server; nil otherwise
 }
 
-// newSystem starts a relay. first runs before that.
+// newSystem starts a system. The functions in first are called before the processes start.
 func newSystem(t *testing.T, host, apps func(faultproxy.Frame) faultproxy.Fault, first ...func(*system)) *system {
 	t.Helper()
 	s := &system{t: t, dir: t.TempDir()}
@@ -174,7 +174,8 @@ func (s *system) run() string {
 	return resp.Run
 }
 
-// saveLog copies the log of a run, which hostd removes once it has sent all of it.
+// saveLog stores a copy of a run's log, because hostd removes the log once the server has all
+// events.
 func (s *system) saveLog(run string) {
 	s.t.Helper()
 	files, err := filepath.Glob(filepath.Join(s.path("state"), "runs", run, "out*"))

@@ -12,7 +12,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/testkit/testproc"
 )
 
-// toolVariable makes the test binary the tool of the runs; its value is a directory.
+// toolVariable is the environment variable that makes the test binary act as the tool of the runs.
+// Its value is a directory.
 const toolVariable = "RELAYTEST_TOOL"
 
 // pace is the interval of the tool's output.
@@ -28,15 +29,16 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// tool counts, one number on each line, until it reads quit. After "quiet" it only confirms lines.
-// It writes each line it reads to a file before the next number.
+// tool prints increasing numbers, one per line, until it reads the line quit. After it has read the
+// line quiet, it only confirms lines. It writes each line that it reads to a file before it prints
+// the next number.
 func tool(dir string) {
 	log, err := os.OpenFile(inputsOf(dir, os.Getenv("RELAY_RUN_ID")), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		fmt.Println(err)
 		os.Exit(1)
 	}
-	// The tool survives everything by design, but not a killed test.
+	// The tool survives every failure, but must not survive a killed test.
 	time.AfterFunc(15*time.Minute, func() { os.Exit(9) })
 	var quiet atomic.Bool
 	go func() {

@@ -11,7 +11,8 @@ import (
 	"github.com/concerto-lang/concerto/tools/browser"
 )
 
-// sendSeqs makes a host write the seqs of its events as lines.
+// sendSeqs makes a host write output events. The text of each is its sequence number and a line
+// break.
 func sendSeqs(h *servertest.Peer, run string, from, to int64) {
 	for seq := from; seq <= to; seq++ {
 		h.Send(protocol.RunOutput, run, seq, servertest.Output(fmt.Sprintf("%d\n", seq)))
@@ -19,7 +20,7 @@ func sendSeqs(h *servertest.Peer, run string, from, to int64) {
 	h.Acked(run, to)
 }
 
-// lines returns numbers, one on each line.
+// lines returns the numbers from from to to, one per line.
 func lines(from, to int64) string {
 	var b strings.Builder
 	for seq := from; seq <= to; seq++ {
@@ -28,8 +29,8 @@ func lines(from, to int64) string {
 	return b.String()
 }
 
-// TestConnectionLosses checks that events during connection losses arrive once and in order, on an
-// open page and on a reloaded one, and that events of another run do not interfere.
+// TestConnectionLosses breaks connections while events arrive. An open page and a reloaded page
+// must show each event once and in order, and the events of another run must not interfere.
 func TestConnectionLosses(t *testing.T) {
 	browser.Full(t)
 	r := start(t)
@@ -47,7 +48,7 @@ func TestConnectionLosses(t *testing.T) {
 			b.Reload()
 			b.Wait("globalThis.ready && state('run_a')")
 		}
-		r.stop() // some were sent, some only stored, some neither
+		r.stop() // some events were sent to the page, some only stored, and some neither
 		r.restart()
 		h = r.host("h1")
 		sendSeqs(h, "run_a", from, from+99) // the host repeats what may be lost
@@ -57,8 +58,8 @@ func TestConnectionLosses(t *testing.T) {
 	same(t, b, "watch('run_a').earlier.value.more", false)
 }
 
-// TestLongAbsence checks that 10,000 events after an absence never block the page, and that a newly
-// opened run starts at its end and loads the rest in pages.
+// TestLongAbsence sends 10,000 events to a page that was absent. The page must stay responsive. A
+// newly opened run starts at its end and loads earlier events in pages.
 func TestLongAbsence(t *testing.T) {
 	browser.Full(t)
 	r := start(t)
@@ -76,7 +77,7 @@ func TestLongAbsence(t *testing.T) {
 		b.Wait(fmt.Sprintf("state('run_a').live && watch('run_a').last.value === %d", end))
 	})
 	if len(long) > 0 {
-		t.Errorf("the page did not answer for %v", long)
+		t.Errorf("longest time without a response of the page = %v", long)
 	}
 	same(t, b, "output('run_a')", lines(2, end))
 

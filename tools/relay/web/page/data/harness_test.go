@@ -35,7 +35,7 @@ func TestMain(m *testing.M) { os.Exit(browser.Main(m)) }
 
 const password = webtest.Password
 
-// relay is a whole server with a page without screens.
+// relay is a server with a page that has the data layer but no screens.
 type relay struct {
 	t    *testing.T
 	url  string
@@ -54,7 +54,7 @@ func start(t *testing.T) *relay {
 	r := &relay{t: t, dir: t.TempDir(), page: page(t, "")}
 	r.open("127.0.0.1:0")
 	t.Cleanup(func() { r.stop() })
-	for _, u := range []struct { // the owner must be first
+	for _, u := range []struct { // the first user must be an owner
 		name string
 		role auth.Role
 	}{{"ann", auth.Owner}, {"olga", auth.Operator}, {"vera", auth.Viewer}} {
@@ -65,7 +65,8 @@ func start(t *testing.T) *relay {
 	return r
 }
 
-// page builds the page. more is appended to one of its modules, which results in another build.
+// page builds the page. If more is not "", it is appended to a module, which results in another
+// build.
 func page(t *testing.T, more string) fs.FS {
 	t.Helper()
 	tree := map[string]fs.FS{"": os.DirFS("../../../../../web"), "page": os.DirFS("../../../../../relay/web/page"), "test": os.DirFS("testdata")}
@@ -159,13 +160,13 @@ func (r *relay) stop() {
 	}
 }
 
-// restart starts the server at its address after stop.
+// restart starts the server again at the same address.
 func (r *relay) restart() {
 	r.t.Helper()
 	r.open(strings.TrimPrefix(r.url, "http://"))
 }
 
-// host connects a host that the test plays and sends hello.
+// host connects a host that the test plays, and sends a hello.
 func (r *relay) host(id string) *servertest.Peer {
 	r.t.Helper()
 	p := servertest.Dial(r.t, r.url+"/ws/host?host_id="+id+"&host_token=token-"+id)
@@ -174,10 +175,11 @@ func (r *relay) host(id string) *servertest.Peer {
 	return p
 }
 
-// quiet lists console errors that the tests cause.
+// quiet lists parts of console errors that the tests cause on purpose.
 var quiet = []string{"status of 401", "net::ERR_", "WebSocket connection to"}
 
-// tab opens the page with a logged-in user, or without one if name is "".
+// tab opens the page in a new tab with the given user logged in. If name is "", no user is logged
+// in.
 func (r *relay) tab(name string) *browser.Tab {
 	r.t.Helper()
 	b := browser.Open(r.t)
@@ -193,7 +195,7 @@ func (r *relay) tab(name string) *browser.Tab {
 	return b
 }
 
-// same fails the test if an expression of the page does not have the value.
+// same checks the value of an expression in the page.
 func same(t *testing.T, b *browser.Tab, expression string, want any) {
 	t.Helper()
 	got, err := json.Marshal(b.Eval(expression))
@@ -223,5 +225,5 @@ func ask(h *servertest.Peer, run, id string, seq int64, more map[string]any) {
 	h.Acked(run, seq)
 }
 
-// sha returns 64 digits as the hash of some arguments.
+// sha returns a text of 64 digits that serves as the hash of arguments.
 func sha(of string) string { return (fmt.Sprintf("%x", of) + strings.Repeat("0", 64))[:64] }

@@ -7,7 +7,7 @@ import (
 	"github.com/concerto-lang/concerto/tools/browser"
 )
 
-// cut disables the network of tabs: open connections close, and new ones fail.
+// cut disables the network of the given tabs. Open connections close, and new connections fail.
 func (r *relay) cut(tabs ...*browser.Tab) {
 	r.t.Helper()
 	for _, b := range tabs {
@@ -42,8 +42,8 @@ func decision(t *testing.T, e protocol.Envelope) string {
 	return e.Type + " " + d.RequestID
 }
 
-// TestOutbox checks that decisions and inputs made offline wait, also across a reload, that one tab
-// sends them in order and once, and that their outcomes are shown.
+// TestOutbox makes decisions and inputs without a connection. They must wait, also across a reload.
+// One tab must send them in order and once, and the page must show their outcomes.
 func TestOutbox(t *testing.T) {
 	browser.Full(t)
 	r := start(t)
@@ -83,17 +83,17 @@ func TestOutbox(t *testing.T) {
 		await data.dropEntry(entry('q5').id);
 	})()`)
 
-	// Somebody else decides in the meantime.
+	// Another user decides while the page is offline.
 	h = r.host("h1")
 	h.Send(protocol.RunPermissionResolved, "run_a", 7, map[string]any{"request_id": "q2", "decision": "approve", "by": "ann", "actor": "web"})
 	h.Acked("run_a", 7)
 	r.restore(b, two)
 	if got := decision(t, h.Next(protocol.RunApprove)); got != "run.permission.approve q1" {
-		t.Errorf("the host receives %s", got)
+		t.Errorf("message to the host = %s", got)
 	}
 	in := h.Next(protocol.RunSendInput)
 	if d, err := protocol.Decode[protocol.SendInput](&in); err != nil || d.Text != "hello" {
-		t.Errorf("the host receives %s", in.Data)
+		t.Errorf("input to the host = %s", in.Data)
 	}
 	b.Wait("data.outbox.value.every((x) => x.done || x.state === 'sent')")
 	for _, tab := range []*browser.Tab{b, two} {
@@ -104,24 +104,24 @@ func TestOutbox(t *testing.T) {
 	h.Send(protocol.RunPermissionResolved, "run_a", 8, map[string]any{"request_id": "q1", "decision": "approve", "by": "olga"})
 	b.Wait("card('q1').state === 'applied'")
 	two.Wait("card('q1').state === 'applied' && data.outbox.value.length === 5")
-	// Nothing was sent twice or late: the host's next message is this one.
+	// Nothing was sent twice or late, so the host's next message is this decision.
 	b.Eval("data.decide(request('q5'), 'deny')")
 	for {
 		e := h.Read()
 		if e.Type == protocol.RunDeny {
 			if got := decision(t, e); got != "run.permission.deny q5" {
-				t.Errorf("the host receives %s", got)
+				t.Errorf("message to the host = %s, want the denial of q5", got)
 			}
 			break
 		}
 		if e.Type == protocol.RunApprove || e.Type == protocol.RunSendInput {
-			t.Errorf("the host receives %s", e.Data)
+			t.Errorf("message to the host = %s", e.Data)
 		}
 	}
 }
 
-// TestRefusedAnswer checks that the page shows why a host rejected an answer, that the request can
-// be decided again, and that secret answers are not stored.
+// TestRefusedAnswer checks that the page shows why a host has rejected an answer, that the user can
+// decide the request again, and that secret answers are not stored.
 func TestRefusedAnswer(t *testing.T) {
 	browser.Full(t)
 	r := start(t)
@@ -142,7 +142,7 @@ func TestRefusedAnswer(t *testing.T) {
 	b.Eval("data.decide(request('q1'), 'approve', {answers: {n: '3'}})")
 	e := h.Next(protocol.RunApprove)
 	if d, err := protocol.Decode[protocol.Decide](&e); err != nil || string(d.Answers) != `{"n":"3"}` {
-		t.Errorf("the host receives %s", e.Data)
+		t.Errorf("answer to the host = %s", e.Data)
 	}
 	result("q1", "applied", "")
 	b.Wait("card('q1').state === 'applied'")
@@ -154,7 +154,7 @@ func TestRefusedAnswer(t *testing.T) {
 	r.restore(b)
 	e = h.Next(protocol.RunApprove)
 	if d, err := protocol.Decode[protocol.Decide](&e); err != nil || string(d.Answers) != `{"p":"hunter22"}` {
-		t.Errorf("the host receives %s", e.Data)
+		t.Errorf("answer to the host = %s", e.Data)
 	}
 	r.cut(b)
 	b.Eval("data.decide(request('q2'), 'deny')")
@@ -180,7 +180,7 @@ func TestUnansweredDecision(t *testing.T) {
 	})()`)
 	b.Eval("data.decide(request('q1'), 'approve')")
 	if got := decision(t, h.Next(protocol.RunApprove)); got != "run.permission.approve q1" {
-		t.Errorf("the host receives %s", got)
+		t.Errorf("decision to the host = %s", got)
 	}
 	b.Wait("data.outbox.value[0].state === 'sent' && swallowed === 2")
 }
