@@ -10,7 +10,7 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// asksAll is a host of Concerto's protocol that sends every kind of question.
+// asksAll is a host that speaks Concerto's protocol and sends every kind of question.
 const asksAll = `#!/bin/bash
 read prompt; echo "$prompt" >&2
 echo '{"type":"progress","message":"half","percent":50}'
@@ -41,9 +41,9 @@ func (h *host) request(run, text string) protocol.PermissionRequested {
 	return q
 }
 
-// TestRunNDJSON checks that a host's messages become events of a run, its questions become
-// requests, and answers reach it in its own form, across a restart of hostd by kill -9; the exit
-// code is its own.
+// TestRunNDJSON runs a host. Its messages become events, and its questions become requests. It
+// receives each answer in its own form, also after hostd was killed and restarted. The exit code of
+// the run is that of the host.
 func TestRunNDJSON(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
@@ -124,8 +124,8 @@ func TestRunNDJSON(t *testing.T) {
 	h.do(143, "attach", waits)
 }
 
-// approve approves a request; a source that has just reconnected may not have repeated its
-// request.
+// approve approves a request. It retries while the run has not reconnected after a restart of
+// hostd.
 func (h *host) approve(run, id string, args ...string) {
 	h.t.Helper()
 	for range 100 {
@@ -153,7 +153,7 @@ func (h *host) stop(run string) {
 	}
 }
 
-// TestRunACP checks that a recorded agent works as a run; without a prompt a user provides one.
+// TestRunACP runs a recorded ACP agent. Without a prompt, the user is asked for one.
 func TestRunACP(t *testing.T) {
 	t.Parallel()
 	wire, err := filepath.Abs("../../runtime/host/adapter/testdata/wire/claude-acp.wire")

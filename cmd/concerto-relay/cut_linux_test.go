@@ -17,8 +17,8 @@ import (
 
 var took = regexp.MustCompile(`"duration_ms":\d+`)
 
-// TestInterruptedCommandsGetFinalStates checks that commands that hostd was executing when it was
-// killed get a final state: unapproved ones were not executed, and the outcome of approved ones is
+// TestInterruptedCommandsGetFinalStates kills hostd while it executes commands. Each command must
+// get a final state. Unapproved commands were not executed, and the result of approved ones is
 // unknown.
 func TestInterruptedCommandsGetFinalStates(t *testing.T) {
 	t.Parallel()

@@ -41,9 +41,9 @@ func fillDatabase(t *testing.T, file string, megabytes int) {
 	}
 }
 
-// TestDamage checks that a database that was damaged while no server ran is refused and not
-// modified, whether large or small. A database whose server was killed is served at once; damage
-// that is found later ends the server in the same way.
+// TestDamage damages databases. A database that was damaged while no server was running is refused
+// and not changed, whatever its size. If the server was killed, its database is served at once, and
+// damage that is found later stops the server.
 func TestDamage(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -26,7 +26,7 @@ type host struct {
 	dir   string
 	flags []string
 	hostd *exec.Cmd
-	nohup bool // commands are started with SIGHUP ignored
+	nohup bool // whether commands are started with SIGHUP ignored
 }
 
 func newHost(t *testing.T, flags ...string) *host {
@@ -170,8 +170,8 @@ func (h *host) until(run, typ, text string) protocol.Envelope {
 	return protocol.Envelope{}
 }
 
-// TestHostd checks that a run is started, listed, approved and ended from the command line, over a
-// restart by kill -9 while it waits; an agent cannot decide its own requests.
+// TestHostd starts, lists, approves and ends runs from the command line, and kills hostd while a
+// run waits. An agent must not decide its own requests.
 func TestHostd(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
@@ -257,8 +257,8 @@ func TestHostd(t *testing.T) {
 	}
 }
 
-// TestNohup checks that a hostd that is started with SIGHUP ignored ignores it, and that its runs
-// do not.
+// TestNohup starts hostd with SIGHUP ignored. hostd must continue to ignore the signal, but its
+// runs must not.
 func TestNohup(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
@@ -274,8 +274,8 @@ func TestNohup(t *testing.T) {
 	}
 }
 
-// TestHostdKilled checks that hostd, killed at any moment and repeatedly, has reported each byte
-// once and has written each input once.
+// TestHostdKilled kills hostd repeatedly at random moments. Each byte of output must be reported
+// once, and each input written once.
 func TestHostdKilled(t *testing.T) {
 	t.Parallel()
 	rounds := 5
@@ -298,14 +298,14 @@ func TestHostdKilled(t *testing.T) {
 			_ = h.post(run, fmt.Sprintf("input-%d", i), fmt.Sprintf("%d\n", i)) // hostd may be killed during the request
 		}()
 		for range dice.IntN(2000) {
-			_, _ = os.Stat(h.dir) // a random delay
+			_, _ = os.Stat(h.dir) // takes a random time
 		}
 		h.kill()
 		<-sent
 		_ = c.Process.Kill()
 		_ = c.Wait()
 		h.start()
-		for range 2 { // whatever its state, it is written once
+		for range 2 { // whatever the input's state is, it must be written only once
 			if err := h.post(run, fmt.Sprintf("input-%d", i), fmt.Sprintf("%d\n", i)); err != nil {
 				t.Fatalf("round %d: input failed: %v", i, err)
 			}
@@ -383,9 +383,9 @@ func (h *host) checkEvents(run, output string, inputs int) {
 	}
 }
 
-// TestNestedRunsCannotDecide checks that a process that a run has started counts as the run, in the
-// third generation too and with any environment; the refusal is recorded. The user who started the
-// first run may decide.
+// TestNestedRunsCannotDecide checks that processes started by a run count as processes of that run,
+// even in the third generation and with any environment. Their decisions are refused and recorded.
+// The user who started the first run may decide.
 func TestNestedRunsCannotDecide(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)

@@ -13,7 +13,8 @@ import (
 	"github.com/concerto-lang/concerto/relay/server/servertest"
 )
 
-// testServer is a server with an owner, a host that has a run with an open request, and tokens.
+// testServer is a server with an owner, access tokens, and a host with a run that has an open
+// request.
 type testServer struct {
 	*daemon
 	owner  string
@@ -84,8 +85,8 @@ func has(all []audit.Line, kind, text string) bool {
 	return false
 }
 
-// TestHostileUsers checks that forbidden requests are refused, over sockets and HTTP alike, and
-// recorded; invisible runs seem not to exist.
+// TestHostileUsers sends forbidden requests over sockets and HTTP. All are refused and recorded.
+// Runs that the user may not see appear not to exist.
 func TestHostileUsers(t *testing.T) {
 	t.Parallel()
 	s := serveWithHost(t)
@@ -130,7 +131,7 @@ func TestHostileUsers(t *testing.T) {
 	s.expectRefused("GET", "/audit", s.tokens["operator"], "", 403, "forbidden")
 	s.expectRefused("DELETE", "/hosts/host_a", s.tokens["operator"], "", 403, "forbidden")
 
-	var inbox []json.RawMessage // and no effect
+	var inbox []json.RawMessage // the refused messages had no effect
 	if code := s.ask("GET", "/inbox", s.owner, "", &inbox); code != 200 || len(inbox) != 1 {
 		t.Errorf("inbox = %d %s, want one request", code, inbox)
 	}
@@ -145,8 +146,8 @@ func TestHostileUsers(t *testing.T) {
 	}
 }
 
-// TestEndedCredentials checks that connections end with their credentials, and that a ticket opens
-// one connection.
+// TestEndedCredentials checks that connections are closed when their credentials end, and that a
+// ticket opens only one connection.
 func TestEndedCredentials(t *testing.T) {
 	t.Parallel()
 	s := serveWithHost(t)

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// pairing is a `pair` that waits for its confirmation.
+// pairing is a running pair command that waits for its confirmation.
 type pairing struct {
 	h          *host
 	cmd        *exec.Cmd
@@ -83,9 +83,8 @@ func (d *daemon) hosts(token string, want func([]hostSeen) bool) []hostSeen {
 	}
 }
 
-// TestPair checks that a machine with a token is paired while hostd runs, retains its id and its
-// runs, and connects with its key; a new one is paired before hostd starts, which then finds its
-// server.
+// TestPair pairs a machine that is connected by a token. It retains its id and runs, and reconnects
+// by its key. A new machine is paired before its hostd starts, and hostd then finds the server.
 func TestPair(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -133,7 +132,7 @@ func TestPair(t *testing.T) {
 		time.Sleep(20 * time.Millisecond) // polls again
 	}
 	h.kill()
-	h.start() // it uses its key again, although it has a token
+	h.start() // hostd uses the key, although there is also a token
 	d.hosts(token, func(all []hostSeen) bool { return all[0].Online })
 
 	fresh := newHost(t)

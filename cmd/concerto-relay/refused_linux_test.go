@@ -9,8 +9,8 @@ import (
 	"github.com/concerto-lang/concerto/relay/powercut"
 )
 
-// TestHostdRefused checks that a hostd that cannot work reports why and the remedy, and changes
-// nothing: neither the other hostd, nor files that are not its own.
+// TestHostdRefused starts hostd with settings that cannot work. It must report the reason and the
+// remedy, and must not disturb another hostd or change files of others.
 func TestHostdRefused(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)

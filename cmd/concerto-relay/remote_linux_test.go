@@ -16,13 +16,13 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// remoteServer is a server with a host, and a proxy between it and its clients.
+// remoteServer is a server with a host, and a proxy between the server and its clients.
 type remoteServer struct {
 	*host
 	server *daemon
 	proxy  *faultproxy.Proxy
 	target string
-	at     []string // the flags of an operator
+	at     []string // flags that select the server as an operator
 	viewer []string
 }
 
@@ -211,9 +211,8 @@ func TestAttachServer(t *testing.T) {
 	}
 }
 
-// TestDecideServer checks that a decision over a server is done when the host reports so, and only
-// then the exit code is 0; a decision that is rejected, already made, not permitted or waiting for
-// its host is reported as such.
+// TestDecideServer decides requests through a server. The command succeeds only when the host
+// reports that the decision is applied. Other outcomes are reported with their reason.
 func TestDecideServer(t *testing.T) {
 	t.Parallel()
 	r := newRemote(t)
@@ -284,8 +283,8 @@ echo '{"type":"result","text":"done it"}'
 	}
 }
 
-// TestDecideOffline checks that a decision for a host that is offline is stored, which is reported,
-// and takes effect when the host reconnects.
+// TestDecideOffline decides a request of a host that is not connected. The server stores the
+// decision, the command reports that, and the decision is applied when the host reconnects.
 func TestDecideOffline(t *testing.T) {
 	t.Parallel()
 	r := newRemote(t)

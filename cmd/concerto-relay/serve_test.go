@@ -22,7 +22,7 @@ type daemon struct {
 	cmd    *exec.Cmd
 	url    string
 	stdout *bufio.Reader
-	before []string // its output before it served
+	before []string // output before the server was ready
 	mu     sync.Mutex
 	stderr bytes.Buffer
 }
@@ -90,7 +90,7 @@ func (d *daemon) stop() {
 	if err := d.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		d.Fatal(err)
 	}
-	_, _ = io.Copy(io.Discard, d.stdout) // up to its end
+	_, _ = io.Copy(io.Discard, d.stdout) // read the remaining output
 	if err := d.cmd.Wait(); err != nil {
 		d.Fatalf("serve ended with %v\n%s", err, d.output())
 	}
@@ -147,9 +147,8 @@ func run(t *testing.T, dir, stdin string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// TestServe checks that the owner is created at the start and remains after another start; that
-// changes of users by the command line apply at once; and that sockets and the process end without
-// errors.
+// TestServe checks that the owner is created at the start and remains after a restart, that changes
+// of users from the command line apply at once, and that the server stops without errors.
 func TestServe(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -174,7 +173,7 @@ func TestServe(t *testing.T) {
 	}
 	d.stop()
 
-	d = start(t, dir, nil, admin...) // no new settings: the login stays valid
+	d = start(t, dir, nil, admin...) // the settings have not changed, so the session remains valid
 	if code := d.ask("GET", "/auth/me", token, "", nil); code != 200 {
 		t.Errorf("session after a restart: status = %d, want 200", code)
 	}
@@ -248,7 +247,7 @@ func TestServe(t *testing.T) {
 	}
 }
 
-// TestSetupLink checks that without users the server prints a link that creates the first owner,
+// TestSetupLink starts a server without users. It must print a link that creates the first owner
 // once.
 func TestSetupLink(t *testing.T) {
 	t.Parallel()
