@@ -215,7 +215,7 @@ func (a agentPlaying) Call(ctx context.Context, name string, args json.RawMessag
 	if got.Failed {
 		return got
 	}
-	text, isError := strings.CutPrefix(a.m.text, "Error: ") // in the form for this provider
+	text, isError := strings.CutPrefix(a.m.text, "Error: ") // the client adds this prefix to errors for this provider
 	if isError != (outcome != tool.OutcomeOK) {
 		return tooltest.Got{Text: "the model was told: " + a.m.text, Outcome: outcome}
 	}

@@ -20,9 +20,9 @@ import (
 // into which they are decoded. Each key must have a field, and each field must have a key.
 func TestKeysAreDecoded(t *testing.T) {
 	hosts := map[string]bool{
-		"params":        true, // beside the others in the IR
-		"message_types": true, // by the checker
-		"unsafe_mode":   true, // by the manifest itself
+		"params":        true, // in another member of the IR
+		"message_types": true, // read by the checker
+		"unsafe_mode":   true, // read by the manifest's parser
 		// read by the VM:
 		"question_timeout": true,
 	}
@@ -34,7 +34,7 @@ func TestKeysAreDecoded(t *testing.T) {
 	run := members(map[string]bool{}, reflect.TypeFor[runconf.Config]())
 	delete(run, "unknown")
 	for _, name := range []string{"http", "command", "mcp", "file", "tool", "*"} {
-		run["unknown."+name] = true // by Config.Policy
+		run["unknown."+name] = true // read by Config.Policy
 	}
 	for section, read := range map[string]map[string]bool{
 		"hosts.*": members(members(hosts, reflect.TypeFor[host.Config]()), reflect.TypeFor[adapter.Vendor]()),

@@ -246,7 +246,7 @@ func (p *progress) emitted(e *effect.Emit) {
 	}
 	p.steps++
 	done := float64(p.steps)
-	if p.offer.Pipeline != "" { // steps between two stages approach the second one
+	if p.offer.Pipeline != "" { // the fraction grows with each step, but stays below the next stage
 		done = float64(p.stages) + float64(p.steps)/float64(p.steps+1)
 	}
 	p.report(mcp.Progress{Done: done, Total: float64(p.offer.Stages), Message: message})

@@ -15,9 +15,9 @@ import (
 
 // The scopes of an approval, from the narrowest.
 const (
-	Once    = "once"    // this time
-	Session = "session" // as long as the conversation lasts
-	Always  = "always"  // from now on
+	Once    = "once"    // for this request
+	Session = "session" // until the end of the conversation
+	Always  = "always"  // for all future requests
 )
 
 // Deny is the word for a denial in lists of scopes.

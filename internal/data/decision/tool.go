@@ -8,9 +8,9 @@ import (
 
 // Additional members of answers to approval requests for tool calls.
 const (
-	Respond   = "respond" // Output is given in the tool's place
-	MatchTool = "tool"    // an allowance for a session is for all calls of the tool
-	MatchArgs = "args"    // it is for the same arguments
+	Respond   = "respond" // Output is the result, and the tool is not called
+	MatchTool = "tool"    // a session approval covers all calls of the tool
+	MatchArgs = "args"    // a session approval covers only calls with the same arguments
 )
 
 // Answer is a decision about a tool call.

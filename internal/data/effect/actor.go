@@ -4,20 +4,20 @@ import "cmp"
 
 // The values of ExchangeReply.By and Answer.By. They name the source of a decision.
 const (
-	ByHandler     = "handler"  // a handler of the program
-	ByTools       = "tools"    // the host's tools
-	ByDefault     = "default"  // the declared default, without a decision
-	ByTimeout     = "timeout"  // the default after a timeout
-	ByNone        = "nobody"   // no one can answer: the answer is an error
-	ByCommandLine = "--answer" // what was given beforehand
+	ByHandler     = "handler"  // by a handler of the program
+	ByTools       = "tools"    // by a tool of the host
+	ByDefault     = "default"  // by the declared default
+	ByTimeout     = "timeout"  // by the default, after a timeout
+	ByNone        = "nobody"   // no one can answer, so the answer is an error
+	ByCommandLine = "--answer" // by an answer on the command line
 	ByCommand     = "--emit-handler"
-	ByTerminal    = "terminal"    // a person, asked there
-	ByStdin       = "stdin"       // a line of standard input that is no terminal
-	ByRelay       = "relay"       // a person, asked elsewhere
-	ByAnswer      = "answer"      // a person, by `concerto runs answer`
-	ByApplication = "application" // that embeds the run
-	ByRules       = "rules"       // the host's [permissions]
-	ByHost        = "host"        // the host itself, which has taken back what it asked
+	ByTerminal    = "terminal"    // by a person at the terminal of the run
+	ByStdin       = "stdin"       // by a line of standard input, if that is not a terminal
+	ByRelay       = "relay"       // by a person at a relay
+	ByAnswer      = "answer"      // by a person, with `concerto runs answer`
+	ByApplication = "application" // by the application that embeds the run
+	ByRules       = "rules"       // by the host's [permissions]
+	ByHost        = "host"        // by the host, which has withdrawn the request
 )
 
 // Actor is the person or component that made a recorded decision. Its type is one of the Actor
@@ -33,8 +33,8 @@ const (
 	ActorApplication = "application"
 	ActorFlag        = "flag"
 	ActorAgent       = "agent"
-	ActorRule        = "rule"    // of the manifest, or of the program
-	ActorDefault     = "default" // without a person who can answer
+	ActorRule        = "rule"    // rule of the manifest or of the program
+	ActorDefault     = "default" // default, without a person who could answer
 	ActorTimeout     = "timeout"
 	ActorHost        = "host"
 )

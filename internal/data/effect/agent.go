@@ -15,8 +15,8 @@ const (
 // AgentCall sends one request to a model (spec/07-agents.md). The library, in Concerto code,
 // implements the loop of tool calls and the repair of invalid structured output.
 type AgentCall struct {
-	Agent       string          `json:"agent"`      // the declaration's name
-	Connection  string          `json:"connection"` // a key of [connections]
+	Agent       string          `json:"agent"`      // name of the agent's declaration
+	Connection  string          `json:"connection"` // name of a section [connections.X]
 	Model       string          `json:"model,omitempty"`
 	System      string          `json:"system,omitempty"`
 	Messages    []ChatMessage   `json:"messages"`
@@ -29,8 +29,8 @@ type AgentCall struct {
 	Schema      json.RawMessage `json:"schema,omitempty"` // JSON Schema of the requested reply
 	SchemaName  string          `json:"schema_name,omitempty"`
 	Tools       []ToolSpec      `json:"tools,omitempty"`
-	Timeout     float64         `json:"timeout,omitempty"` // seconds for the whole call; 0 means the connection's
-	Retry       *Retry          `json:"retry,omitempty"`   // the agent's retry_policy, else the connection's
+	Timeout     float64         `json:"timeout,omitempty"` // limit of the whole call in seconds; 0 means the connection's timeout
+	Retry       *Retry          `json:"retry,omitempty"`   // the agent's retry_policy; nil means that of the connection
 }
 
 // Retry is a retry policy. MaxAttempts includes the first attempt. Delays are in milliseconds.
@@ -116,12 +116,12 @@ type StreamClose struct {
 
 // The kinds of steps.
 const (
-	StepToolCall   = "tool_call"   // a tool is called: Tool, ID, and the arguments as Text
-	StepToolResult = "tool_result" // what it gave: Text, and whether it Failed
-	StepMended     = "mended"      // a reply was mended before it was read: how is Text
+	StepToolCall   = "tool_call"   // a tool is called; Tool, ID and Text with the arguments are set
+	StepToolResult = "tool_result" // a tool has returned; Text is the result, and Failed is set after a failure
+	StepMended     = "mended"      // a reply was repaired before it was parsed; Text describes the repair
 	// the reply was invalid: Text is the reason, and attempt Attempt of Of follows
 	StepRepair = "repair"
-	StepRetry  = "retry" // a decorator calls again: Text is why, attempt Attempt of Of follows
+	StepRetry  = "retry" // a decorator calls a function again; Text is the reason, and attempt Attempt of Of follows
 )
 
 // Step informs observers about an action of the library between requests to a model. Performing it
@@ -130,7 +130,7 @@ type Step struct {
 	What    string `json:"what"`
 	By      string `json:"by"`
 	Tool    string `json:"tool,omitempty"`
-	ID      string `json:"id,omitempty"` // of the model's call
+	ID      string `json:"id,omitempty"` // id that the model assigned to the call
 	Text    string `json:"text,omitempty"`
 	Failed  bool   `json:"failed,omitempty"`
 	Attempt int64  `json:"attempt,omitempty"`

@@ -20,8 +20,8 @@ const (
 
 // AppList returns the application's tools that a caller may use, as an *AppOffer.
 type AppList struct {
-	Only     *[]string `json:"only,omitempty"`  // filters as in `app_tools`; nil: all
-	Reserved []string  `json:"taken,omitempty"` // names that are the program's own tools
+	Only     *[]string `json:"only,omitempty"`  // filters as in `app_tools`; nil means all tools
+	Reserved []string  `json:"taken,omitempty"` // names of the program's own tools
 }
 
 // AppOffer contains the tools that the application currently offers.
@@ -31,7 +31,7 @@ type AppOffer struct {
 
 // AppTool is a tool of the application.
 type AppTool struct {
-	Name        string          `json:"name"` // as models and hosts see it: with its version where there are several
+	Name        string          `json:"name"` // name for models and hosts, with the version if there are several versions
 	Tool        string          `json:"tool"`
 	Version     int64           `json:"version"`
 	Description string          `json:"description"`
@@ -50,14 +50,14 @@ type AppAsk struct {
 	Args    json.RawMessage `json:"args"`
 	By      string          `json:"by"`
 	Route   string          `json:"route"`
-	Own     *OwnTool        `json:"own,omitempty"`     // nil: of the application
-	Missing bool            `json:"missing,omitempty"` // it does not exist for the caller
+	Own     *OwnTool        `json:"own,omitempty"`     // nil if the tool belongs to the application
+	Missing bool            `json:"missing,omitempty"` // the caller may not use a tool of this name
 }
 
 // OwnTool contains properties of a tool that does not belong to the application. The zero value
 // means that the properties are unknown.
 type OwnTool struct {
-	Name        string `json:"name"`            // as models see it
+	Name        string `json:"name"`            // name for models
 	Owner       string `json:"owner,omitempty"` // "program", or "mcp:SERVER"
 	Description string `json:"description,omitempty"`
 }
@@ -69,8 +69,8 @@ type AppPrepare struct{ AppAsk }
 // needed.
 type AppQuestion struct {
 	Payload json.RawMessage `json:"payload,omitempty"`
-	Within  float64         `json:"within,omitempty"` // seconds
-	ID      int64           `json:"id"`               // of the prepared call
+	Within  float64         `json:"within,omitempty"` // time limit of the answer in seconds; 0 means none
+	ID      int64           `json:"id"`               // number of the prepared call
 }
 
 // AppDecide passes the application's answer about a prepared call, with the members of an Answer,
@@ -87,14 +87,14 @@ type AppDecide struct {
 
 // AppVerdict is the decision about a prepared call.
 type AppVerdict struct {
-	Outcome string          `json:"outcome,omitempty"` // why the call is not made: denied, arguments
+	Outcome string          `json:"outcome,omitempty"` // reason why the call is not made: denied or arguments; "" if it is made
 	Error   string          `json:"error,omitempty"`
-	Stop    bool            `json:"stop,omitempty"`    // the call of the agent that made it ends
-	Args    json.RawMessage `json:"args,omitempty"`    // replaces the original arguments
-	Changed json.RawMessage `json:"changed,omitempty"` // these, as shown
-	Respond bool            `json:"respond,omitempty"` // Output is given in the tool's place
+	Stop    bool            `json:"stop,omitempty"`    // the call of the agent that made this call ends too
+	Args    json.RawMessage `json:"args,omitempty"`    // replace the original arguments
+	Changed json.RawMessage `json:"changed,omitempty"` // the replaced arguments in the form for display
+	Respond bool            `json:"respond,omitempty"` // Output is the result, and the tool is not called
 	Output  json.RawMessage `json:"output,omitempty"`
-	Decided *AppDecided     `json:"decided,omitempty"` // nil where nothing had to be
+	Decided *AppDecided     `json:"decided,omitempty"` // nil if no decision was necessary
 }
 
 // AppDecided describes the decision about a call for records.
@@ -102,7 +102,7 @@ type AppDecided struct {
 	Decision string `json:"decision"` // allow, deny or respond
 	Scope    string `json:"scope,omitempty"`
 	Actor    Actor  `json:"actor"`
-	MS       int64  `json:"ms"` // that it took
+	MS       int64  `json:"ms"` // time until the decision in milliseconds
 	Reason   string `json:"reason,omitempty"`
 	// ArgsSHA256 is the hash of the approved arguments. ExecutedSHA256 is the hash of the arguments
 	// with which the tool is called; "" if it is not called.
@@ -144,15 +144,15 @@ type AppResult struct {
 	Outcome    string          `json:"outcome"` // ok, failed, arguments, not_found, denied, timeout, cancelled, unavailable, limit
 	Output     json.RawMessage `json:"output,omitempty"`
 	Error      string          `json:"error,omitempty"`
-	Stop       bool            `json:"stop,omitempty"`    // the call of the agent that made it ends
-	Changed    json.RawMessage `json:"changed,omitempty"` // the arguments, as shown, when the application has changed them
+	Stop       bool            `json:"stop,omitempty"`    // the call of the agent that made this call ends too
+	Changed    json.RawMessage `json:"changed,omitempty"` // the arguments for display, if the application has changed them
 	DurationMS int64           `json:"duration_ms"`
 	// Mocked and Unplayed are only set in tests. Mocked means that the test answers the call;
 	// Output then contains the arguments. Unplayed means that the tool has external effects and is
 	// not mocked.
 	Mocked   bool `json:"mocked,omitempty"`
 	Unplayed bool `json:"unplayed,omitempty"`
-	Outside  bool `json:"outside,omitempty"` // it has reached outside, since the test is recorded
+	Outside  bool `json:"outside,omitempty"` // the call was performed outside the test, because the test is being recorded
 }
 
 // AppMock makes a test answer the calls of a tool, named "x" or "x@2". The application need not

@@ -8,7 +8,7 @@ const KindCommand Kind = "command"
 type Command struct {
 	Command string   `json:"command"`
 	Args    []string `json:"args,omitempty"`
-	Timeout int64    `json:"timeout_ms"` // positive
+	Timeout int64    `json:"timeout_ms"` // in milliseconds; positive
 }
 
 // CommandOutput contains the output of a command as UTF-8 texts, and its exit code. For a command

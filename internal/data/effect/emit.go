@@ -13,8 +13,8 @@ const (
 
 // From is the origin of a piece of output.
 type From struct {
-	Task     int64 `json:"task"`               // 1 is main
-	Exchange int64 `json:"exchange,omitempty"` // exchange with a host, numbered from 1; 0 for none
+	Task     int64 `json:"task"`               // number of the task; 1 is main
+	Exchange int64 `json:"exchange,omitempty"` // number of the exchange with a host, from 1; 0 for none
 	// File, Line and Column are the position of a question in the program. They are only set if
 	// remote users may answer it.
 	File string `json:"file,omitempty"`
@@ -46,7 +46,7 @@ type AwaitEmit struct {
 	Misfit  string          `json:"misfit,omitempty"`
 	Asks    *Asking         `json:"asks,omitempty"`
 	Schema  json.RawMessage `json:"schema,omitempty"`
-	Type    string          `json:"type,omitempty"` // program's name of the answer type; set with Schema
+	Type    string          `json:"type,omitempty"` // name of the expected type; set together with Schema
 }
 
 // ToolApproval is the channel of approval requests for tool calls, and the Type of the Asking of
@@ -55,9 +55,9 @@ const ToolApproval = "tool:approval"
 
 // Asking describes a request of a host.
 type Asking struct {
-	Host   string `json:"host"`                // the declaration's name
+	Host   string `json:"host"`                // name of the host's declaration
 	Type   string `json:"type"`                // type of the message
-	Within int64  `json:"within_ms,omitempty"` // timeout of the answer; 0 for none
+	Within int64  `json:"within_ms,omitempty"` // time limit of the answer in milliseconds; 0 for none
 }
 
 // AskHost asks a person to answer a host's request for which the program has neither a handler nor
@@ -65,7 +65,7 @@ type Asking struct {
 // AwaitEmit.
 type AskHost struct {
 	Asking
-	Message json.RawMessage `json:"message"` // without its type
+	Message json.RawMessage `json:"message"` // message without its type
 	From    *From           `json:"from,omitempty"`
 }
 

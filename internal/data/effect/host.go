@@ -19,13 +19,13 @@ const (
 // an *ExchangeOpened. If necessary, it starts and initialises a process, or waits in a queue while
 // all processes are busy. The host's timeout starts after the process was acquired.
 type ExchangeOpen struct {
-	Host    string          `json:"host"` // the declaration's name
+	Host    string          `json:"host"` // name of the host's declaration
 	Prompt  string          `json:"prompt"`
 	Context json.RawMessage `json:"context,omitempty"`
 	Schema  json.RawMessage `json:"schema,omitempty"`
 	// id of the host's conversation to continue; "" for a new one
 	Session string     `json:"session,omitempty"`
-	Tools   []ToolSpec `json:"tools,omitempty"` // the tools that the host may call
+	Tools   []ToolSpec `json:"tools,omitempty"` // the program's tools that the host may call
 	// Application selects the application's tools that the host may call; nil for none.
 	Application *AppList `json:"application,omitempty"`
 }

@@ -29,7 +29,7 @@ var MCPMethods = []string{"resources", "resource_templates", "read_resource", "p
 // the arguments of a tool or a prompt. Declared contains the tools that the program declares for
 // the server; the connection fails if the server's tools differ.
 type MCPOpen struct {
-	Server   string          `json:"server"` // the declaration's name, a key of [mcp]
+	Server   string          `json:"server"` // name of a section [mcp.X]
 	Method   string          `json:"method,omitempty"`
 	Tool     string          `json:"tool,omitempty"`
 	Args     json.RawMessage `json:"args,omitempty"`

@@ -10,11 +10,11 @@ type Session struct{}
 
 // SessionInfo contains the data of the application for a run (std::app).
 type SessionInfo struct {
-	ID       string          `json:"id"`  // of the run
-	Cwd      string          `json:"cwd"` // where its relative paths start
+	ID       string          `json:"id"`  // id of the run
+	Cwd      string          `json:"cwd"` // directory to which the program's paths are relative
 	Inputs   json.RawMessage `json:"inputs"`
 	Metadata json.RawMessage `json:"metadata"`
-	Render   []string        `json:"render,omitempty"` // what the application can show
+	Render   []string        `json:"render,omitempty"` // media types that the application can display
 }
 
 // Kind returns KindSession.

@@ -22,7 +22,7 @@ const (
 
 // Store identifies a store in a file. It is comparable.
 type Store struct {
-	File string `json:"file"` // as the program wrote it
+	File string `json:"file"` // path as the program wrote it
 	Kind string `json:"kind"` // "hashmap", "ledger", "memory" or "cache"
 	Name string `json:"name"`
 	// Scope is the JSON array of the names that lead to a scope; "" outside of all scopes.
@@ -38,7 +38,7 @@ func (s *Store) At() *Store { return s }
 // StoreEntry is an entry of a hashmap.
 type StoreEntry struct {
 	Key   json.RawMessage `json:"key,omitempty"`
-	Value json.RawMessage `json:"value,omitempty"` // nil: there is none
+	Value json.RawMessage `json:"value,omitempty"` // nil if there is no value
 }
 
 // StoreEntries contains entries of a hashmap.

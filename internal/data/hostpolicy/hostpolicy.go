@@ -18,7 +18,7 @@ type Rules struct {
 	Write    []string `json:"write"`    // roots of writable files
 	Deny     []string `json:"deny"`     // globs of files that may be neither read nor written
 	Commands Commands `json:"commands"` // commands that may be run
-	Default  string   `json:"default"`  // a Verdict, for all that no rule names; "" means Ask
+	Default  string   `json:"default"`  // a Verdict, for requests that no rule matches; "" means Ask
 }
 
 // Commands contains globs for whole commands.
@@ -33,9 +33,9 @@ type Verdict string
 
 // The verdicts. Deny takes precedence over Ask, Ask over Allow, and Allow over the default.
 const (
-	Allow Verdict = "allow" // done without asking
-	Ask   Verdict = "ask"   // the program's handler decides
-	Deny  Verdict = "deny"  // refused without asking
+	Allow Verdict = "allow" // allowed without a question
+	Ask   Verdict = "ask"   // decided by the program's handler
+	Deny  Verdict = "deny"  // denied without a question
 )
 
 // Place is the directory in which a host works, with the means to interpret its paths.

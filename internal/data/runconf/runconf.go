@@ -14,16 +14,16 @@ import (
 
 // Config contains the settings of [run] with defaults applied.
 type Config struct {
-	Journal       string            `json:"journal"` // directory of runs, relative to the program's root; "": none
+	Journal       string            `json:"journal"` // directory of runs, relative to the program's root; "" means none
 	Park          bool              `json:"park"`
 	Sync          string            `json:"sync"`           // "output", "every" or "never"
 	History       string            `json:"history"`        // "all" or "snapshot"
-	MaxJournalMB  int64             `json:"max_journal_mb"` // MiB
-	SnapshotEvery int64             `json:"snapshot_every"` // records
-	OrphanTimeout float64           `json:"orphan_timeout"` // seconds
-	Secrets       []string          `json:"secrets"`        // environment variables
+	MaxJournalMB  int64             `json:"max_journal_mb"` // in MiB
+	SnapshotEvery int64             `json:"snapshot_every"` // number of records
+	OrphanTimeout float64           `json:"orphan_timeout"` // in seconds
+	Secrets       []string          `json:"secrets"`        // names of environment variables
 	Redact        []*regexp.Regexp  `json:"redact"`
-	Unknown       map[string]string `json:"unknown"` // policies, by kind of effect or network host; see Policy
+	Unknown       map[string]string `json:"unknown"` // policies by kind of effect or network host; see Policy
 }
 
 // Read decodes the settings of a program. A nil config means that the program has no [run] section.

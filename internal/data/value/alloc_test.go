@@ -11,7 +11,7 @@ func TestAllocations(t *testing.T) {
 	ascii, wide := String("abcdef").Str(), String("äbcdef").Str()
 	short, long := String("short").Str(), String(strings.Repeat("x", 300)).Str()
 	grown, _ := long.Append("y")
-	grown, _ = grown.Str().Append("z") // has room now
+	grown, _ = grown.Str().Append("z") // now has spare capacity
 	digits := []byte("7")
 	number := []byte("1234567")
 	struct2 := &Type{Kind: TypeStruct, Name: "P", Fields: make([]Field, 2)}

@@ -20,12 +20,12 @@ func joined(t *testing.T, a Slot, text string) Slot {
 func TestAppendShares(t *testing.T) {
 	base := strings.Repeat("é", 200)
 	a := joined(t, String(base), "1")
-	b := joined(t, a, "2") // has room
+	b := joined(t, a, "2") // has spare capacity
 	c := joined(t, b, "left")
-	d := joined(t, b, "right") // not the end any more
+	d := joined(t, b, "right") // copies, because b no longer ends where the tail ends
 	e := joined(t, c, "x")
 	f := joined(t, d, "y")
-	g := joined(t, e, strings.Repeat("z", 10_000)) // beyond the room
+	g := joined(t, e, strings.Repeat("z", 10_000)) // does not fit into the spare capacity
 	h := joined(t, e, "w")
 	for i, x := range []struct {
 		s    Slot

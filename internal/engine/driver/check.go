@@ -234,7 +234,7 @@ func (in *Input) universe() *sema.Manifest {
 	for _, c := range m.Connections {
 		conn := sema.ManifestConnection{DefaultModel: c.DefaultModel, Aliases: map[string]string{}}
 		if c.Provider == "scripted" && c.DefaultModel == "" {
-			conn.DefaultModel = "scripted" // a script calls no model
+			conn.DefaultModel = "scripted" // a script ignores the model
 		}
 		for _, a := range c.Models {
 			conn.Aliases[a.Name] = a.Model

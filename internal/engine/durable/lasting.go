@@ -13,7 +13,7 @@ import (
 type spent struct {
 	Connection string `json:"connection"`
 	Model      string `json:"model"`
-	Lost       bool   `json:"lost,omitempty"` // the usage is unknown: tokens are the maximum
+	Lost       bool   `json:"lost,omitempty"` // the usage is unknown, so In and Out are the maximum
 	Calls      int64  `json:"calls"`
 	In         int64  `json:"in"`
 	Out        int64  `json:"out"`

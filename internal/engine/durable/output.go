@@ -76,7 +76,7 @@ func (s *Stored) VerifyOut() (torn int, err error) {
 	o.readPrinted(s.History)
 	least := int64(0)
 	switch {
-	case s.Code() != nil && last.D != "": // older versions wrote none
+	case s.Code() != nil && last.D != "": // older versions recorded no digest
 		if o.n >= last.N && o.digest() != last.D {
 			return torn, &journal.DamagedError{Where: journal.OutFile, Why: "the run has written different output", Next: journal.RestoreAdvice}
 		}

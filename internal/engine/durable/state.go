@@ -20,20 +20,20 @@ import (
 // before the snapshot and needs after it. It is the member `runner` of the snapshot's first line
 // (spec/journal.md).
 type State struct {
-	Begun   []begunEffect `json:"begun,omitempty"`   // running effects in order
-	Sleeps  []byte        `json:"sleeps,omitempty"`  // of these, timers: see packSleeps
-	Openers []begunEffect `json:"openers,omitempty"` // of objects that the program may still use
+	Begun   []begunEffect `json:"begun,omitempty"`   // running effects, in the order of their records
+	Sleeps  []byte        `json:"sleeps,omitempty"`  // running timers that packSleeps has encoded
+	Openers []begunEffect `json:"openers,omitempty"` // begin records of the objects that the program may still use
 	// records of tool calls that were approved for the whole session
 	Approved []*journal.Record `json:"approved,omitempty"`
-	Lines    map[int64]int64   `json:"lines,omitempty"` // of exchanges: number of lines in the journal
+	Lines    map[int64]int64   `json:"lines,omitempty"` // number of lines in the journal by exchange
 	Hosts    []openHost        `json:"hosts,omitempty"` // open exchanges
 	// number of unanswered requests of hosts by exchange
 	Asked  map[int64]int `json:"asked,omitempty"`
-	Synced uint64        `json:"synced,omitempty"` // the last record on the disk
-	Out    int64         `json:"out"`              // number of output lines; all are printed
-	OutSum []byte        `json:"out_sum"`          // of these, as a hash chain: SHA-256
+	Synced uint64        `json:"synced,omitempty"` // number of the last synced record
+	Out    int64         `json:"out"`              // number of output lines, which are all printed
+	OutSum []byte        `json:"out_sum"`          // SHA-256 hash chain of these lines
 	Random []byte        `json:"random,omitempty"`
-	Clock  *effect.Time  `json:"clock,omitempty"` // the last reading
+	Clock  *effect.Time  `json:"clock,omitempty"` // last reading of the run's time; nil if there was none
 	Spent  []spent       `json:"spent,omitempty"`
 	// Ledgers contains the number of the last record in each ledger of the run, by path.
 	Ledgers map[string]int64 `json:"ledgers,omitempty"`

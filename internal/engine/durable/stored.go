@@ -18,7 +18,7 @@ type Flags struct {
 	Tools   bool   `json:"tools,omitempty"`
 	Audited bool   `json:"audited,omitempty"`
 	Mock    bool   `json:"mock,omitempty"`
-	Root    string `json:"root,omitempty"` // base of the manifest's relative paths
+	Root    string `json:"root,omitempty"` // directory to which the manifest's paths are relative
 	Park    bool   `json:"park,omitempty"`
 	Wait    bool   `json:"wait,omitempty"`
 	Sync    string `json:"sync,omitempty"`

@@ -11,13 +11,13 @@ import (
 // tally summarises records. It can be computed in two steps: after the first records of a journal
 // were dropped, the head of the journal (journal.Head.Rest) contains the tally of these records.
 type tally struct {
-	Effects Effects                   `json:"effects"` // without open ones
-	Calls   int                       `json:"calls"`   // of models
-	Lost    int                       `json:"lost"`    // of these, calls with unknown usage
-	Used    []spent                   `json:"used"`    // of models, as reported
-	Open    map[int64]*journal.Record `json:"open"`    // begun and not ended, by effect
-	Opened  map[int64]bool            `json:"opened"`  // open exchanges
-	Servers calls                     `json:"servers"` // calls of servers without a result
+	Effects Effects                   `json:"effects"` // ended effects
+	Calls   int                       `json:"calls"`   // number of model calls
+	Lost    int                       `json:"lost"`    // number of model calls with unknown usage
+	Used    []spent                   `json:"used"`    // reported usage of models
+	Open    map[int64]*journal.Record `json:"open"`    // begin records of the effects that have not ended, by effect
+	Opened  map[int64]bool            `json:"opened"`  // exchanges that are open, by effect
+	Servers calls                     `json:"servers"` // calls of servers that have no result
 
 	used spending
 	exit *int

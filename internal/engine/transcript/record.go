@@ -38,19 +38,19 @@ type head struct {
 	Time  float64 `json:"t"`
 	Kind  string  `json:"kind"`
 	Task  int64   `json:"task,omitempty"`
-	Stage string  `json:"stage,omitempty"` // pipeline/stage
-	Agent string  `json:"agent,omitempty"` // or a host whose tool is called, or a decorator's callee
+	Stage string  `json:"stage,omitempty"` // PIPELINE/STAGE
+	Agent string  `json:"agent,omitempty"` // name of an agent, of a host that calls a tool, or of a decorated function
 }
 
 // step is a record about an action of the library between requests to a model.
 type step struct {
 	head
 	Tool      string   `json:"tool,omitempty"`
-	ID        string   `json:"id,omitempty"` // of the model's tool call
+	ID        string   `json:"id,omitempty"` // id that the model assigned to the tool call
 	Attempt   int64    `json:"attempt,omitempty"`
 	Of        int64    `json:"of,omitempty"`
 	Seconds   *float64 `json:"seconds,omitempty"`
-	Arguments *string  `json:"args,omitempty"` // of a tool call, as the model wrote them
+	Arguments *string  `json:"args,omitempty"` // arguments of a tool call, as the model wrote them
 	Result    *string  `json:"result,omitempty"`
 	Failed    bool     `json:"failed,omitempty"`
 	Message   string   `json:"message,omitempty"`

@@ -13,8 +13,8 @@ type Kind string
 
 // The kinds of events.
 const (
-	Began     Kind = "began"     // an exchange began: its host has the prompt
-	Moved     Kind = "moved"     // its Text, Percent or Used has changed
+	Began     Kind = "began"     // an exchange began, and its host has received the prompt
+	Moved     Kind = "moved"     // Text, Percent or Used of an exchange has changed
 	Asked     Kind = "asked"     // its host asks a question or requests an approval, and waits
 	Answered  Kind = "answered"  // the request was answered
 	Withdrawn Kind = "withdrawn" // the host has withdrawn the request
@@ -22,7 +22,7 @@ const (
 
 	ListenBegan Kind = "listen began" // a task listens to a host
 	ListenEnded Kind = "listen ended"
-	StageBegan  Kind = "stage began" // of a pipeline
+	StageBegan  Kind = "stage began" // a stage of a pipeline began
 	StageEnded  Kind = "stage ended"
 
 	Progressed    Kind = "progressed"     // a task reports its progress by run::progress

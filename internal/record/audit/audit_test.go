@@ -221,7 +221,7 @@ func TestOtherFileIsUnchanged(t *testing.T) {
 		"a log's, 2": "",
 	} {
 		path := filepath.Join(t.TempDir(), "file")
-		if text == "" { // a complete record, and then another text
+		if text == "" { // means a complete record, followed by another text
 			l := openLog(t, path, Options{})
 			if err := l.Close(); err != nil {
 				t.Fatal(err)

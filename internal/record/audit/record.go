@@ -53,7 +53,7 @@ type Record struct {
 
 // Line is a record in a log.
 type Line struct {
-	Seq     int64           `json:"seq"` // from 1
+	Seq     int64           `json:"seq"` // number of the record, from 1
 	Time    string          `json:"time"`
 	Run     string          `json:"run"`
 	Kind    string          `json:"kind"`
@@ -62,7 +62,7 @@ type Line struct {
 	Data    json.RawMessage `json:"data"`
 	Prev    string          `json:"prev"`
 	Hash    string          `json:"hash"`
-	Text    []byte          `json:"-"` // the line without its line end
+	Text    []byte          `json:"-"` // line without its newline
 	At      Position        `json:"-"` // position after the line, if it was read from a log
 }
 

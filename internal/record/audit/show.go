@@ -77,7 +77,7 @@ func (l Line) String() string {
 	}
 	run := l.Run
 	if run == "" {
-		run = "-" // a record of the process
+		run = "-" // the record is about the log itself
 	}
 	parts := []string{l.Time, fmt.Sprint(l.Seq), run, l.Kind}
 	if s.Tool != "" {

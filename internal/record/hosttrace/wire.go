@@ -30,7 +30,7 @@ type Dir string
 const (
 	From      Dir = "<" // from the host
 	To        Dir = ">" // to the host
-	Stderr    Dir = "!" // its standard error
+	Stderr    Dir = "!" // standard error of the host
 	Lifecycle Dir = "." // a lifecycle event: Start, "exit CODE", Killed, or a version
 )
 
@@ -38,7 +38,7 @@ const (
 const (
 	Start  = "start"
 	Exit   = "exit "  // followed by the exit code
-	Killed = "killed" // by SIGKILL
+	Killed = "killed" // stopped by SIGKILL
 	// continues with the output of the command for --version; Proc is then 0
 	VersionIs = "version "
 )

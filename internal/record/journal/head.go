@@ -18,14 +18,14 @@ const headName = "head.json"
 // Head describes the dropped files of a journal. A journal without a head is complete.
 type Head struct {
 	Format  int    `json:"format"`
-	Segment int    `json:"segment"` // the first remaining file
-	S       uint64 `json:"s"`       // the last record before it,
-	T       int64  `json:"t"`       // its time
-	H       string `json:"h"`       // and its hash, which the first remaining record follows
+	Segment int    `json:"segment"` // number of the first remaining file
+	S       uint64 `json:"s"`       // number of the last dropped record
+	T       int64  `json:"t"`       // time of the last dropped record, in Unix milliseconds
+	H       string `json:"h"`       // hash of the last dropped record
 	// duration in milliseconds for which earlier processes ran the run, without the process of
 	// Since
 	Ran   int64 `json:"ran"`
-	Since int64 `json:"since"` // and when that one had begun, in Unix ms
+	Since int64 `json:"since"` // start of the process that wrote the last dropped record, in Unix milliseconds
 	// Records are the dropped records that every reader needs, of the kinds start, secret, resume,
 	// adopt and stop.
 	Records []*Record `json:"records"`

@@ -21,7 +21,7 @@ const Format = 1
 // The kinds of records.
 const (
 	KStart   = "start"
-	KDid     = "did"   // an effect that only read, or that the host's keeper stores
+	KDid     = "did"   // an effect that only read, or whose result the keeper of hosts stores
 	KBegin   = "begin" // an effect is about to be performed
 	KEnd     = "end"
 	KLines   = "lines" // a host has sent lines
@@ -48,7 +48,7 @@ type Start struct {
 	Session json.RawMessage `json:"session"`
 	Seed    string          `json:"seed"`
 	Flags   json.RawMessage `json:"flags"`
-	Fork    *Fork           `json:"fork,omitempty"` // of a run that was forked from another
+	Fork    *Fork           `json:"fork,omitempty"` // origin of a forked run; nil for other runs
 }
 
 // Fork describes the origin of a fork and the change that it makes.
@@ -57,13 +57,13 @@ type Fork struct {
 	At  int64  `json:"at"`
 	// command-line flag that created the fork: --answer, --result, --error or --at
 	Flag   string          `json:"flag"`
-	Answer json.RawMessage `json:"answer,omitempty"` // replaces the effect's result
+	Answer json.RawMessage `json:"answer,omitempty"` // replaces the result of the effect
 }
 
 // Record is a line of a journal. The members of each kind are in spec/journal.md. Members are
 // written in the order of the fields. Append sets S, T, Y and H.
 type Record struct {
-	S uint64 `json:"s"` // 1, 2, … without a gap
+	S uint64 `json:"s"` // number of the record: 1, 2, … without gaps
 	T int64  `json:"t"` // Unix milliseconds
 	K string `json:"k"`
 	Y bool   `json:"y,omitempty"` // all earlier records are on the disk
@@ -73,11 +73,11 @@ type Record struct {
 	P     int64  `json:"p,omitempty"` // number of the task
 	Place string `json:"place,omitempty"`
 	Q     string `json:"q,omitempty"`  // kind of the effect
-	C     string `json:"c,omitempty"`  // its class
-	Of    int64  `json:"of,omitempty"` // the effect that opened what this one refers to
+	C     string `json:"c,omitempty"`  // class of the effect
+	Of    int64  `json:"of,omitempty"` // number of the effect that opened the object which this effect uses
 	Asked
 	Gave
-	W *[2]int64 `json:"w,omitempty"` // the moment, if it came in the middle of a turn
+	W *[2]int64 `json:"w,omitempty"` // moment in the middle of a turn; nil for none
 	Owner
 	Rest
 
@@ -87,10 +87,10 @@ type Record struct {
 // Asked contains the members of a record that describe an effect before it is performed.
 type Asked struct {
 	R    json.RawMessage `json:"r,omitempty"`
-	D    string          `json:"d,omitempty"` // of r: 32 hex digits of its SHA-256
+	D    string          `json:"d,omitempty"` // first 32 hex digits of the SHA-256 of R
 	Key  string          `json:"key,omitempty"`
-	Due  int64           `json:"due,omitempty"`  // Unix milliseconds
-	Mark *int64          `json:"mark,omitempty"` // earlier size of a file
+	Due  int64           `json:"due,omitempty"`  // expiry of a timer in Unix milliseconds
+	Mark *int64          `json:"mark,omitempty"` // size of the file before the effect; -1 if it did not exist
 	Try  int             `json:"try,omitempty"`
 	// Until is the deadline of the effect in Unix milliseconds; 0 if there is none.
 	Until int64 `json:"until,omitempty"`
@@ -106,14 +106,14 @@ type Asked struct {
 type Gave struct {
 	X       string          `json:"x,omitempty"` // done, none or unknown
 	V       json.RawMessage `json:"v,omitempty"`
-	Blob    string          `json:"blob,omitempty"` // of v, if it is large
+	Blob    string          `json:"blob,omitempty"` // hash of the file that contains the result, if that is large
 	Err     json.RawMessage `json:"err,omitempty"`
-	L       int64           `json:"l,omitempty"`       // number of the first line
-	M       []string        `json:"m,omitempty"`       // the raw lines
-	Lines   []string        `json:"lines,omitempty"`   // their translations, if there are any
-	Decided []int           `json:"decided,omitempty"` // which of them were decided by rules
-	Sizes   []int           `json:"sizes,omitempty"`   // of the original lines
-	Talk    string          `json:"talk,omitempty"`    // the host's session, if it has changed
+	L       int64           `json:"l,omitempty"`       // number of the first line of a host
+	M       []string        `json:"m,omitempty"`       // lines of a host as it wrote them
+	Lines   []string        `json:"lines,omitempty"`   // the lines as messages of the protocol, if an adapter has translated them
+	Decided []int           `json:"decided,omitempty"` // indexes of the messages that rules have decided
+	Sizes   []int           `json:"sizes,omitempty"`   // sizes of the original lines in bytes
+	Talk    string          `json:"talk,omitempty"`    // new id of the host's conversation, if it has changed
 	// number of the host's process, if another process has opened the exchange
 	Process int64 `json:"process,omitempty"`
 }

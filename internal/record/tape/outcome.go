@@ -19,7 +19,7 @@ type Failure struct {
 	Kind    string         `json:"kind"`
 	Message string         `json:"message"`
 	Fields  map[string]any `json:"fields,omitempty"`
-	X       string         `json:"x,omitempty"` // what is known of the effect: "none" if missing
+	X       string         `json:"x,omitempty"` // status of the effect; "" means "none"
 	// By and Name identify who caused the error, as in effect.Answer.
 	By   string `json:"by,omitempty"`
 	Name string `json:"name,omitempty"`
@@ -27,8 +27,8 @@ type Failure struct {
 
 // Kinds of errors that no program can catch.
 const (
-	cancelled = "Cancelled" // it was ended early
-	broken    = "Broken"    // it ended the run
+	cancelled = "Cancelled" // the effect was cancelled
+	broken    = "Broken"    // the error stopped the run
 )
 
 var statuses = []string{effect.None: "", effect.Done: "done", effect.Unknown: "unknown"}

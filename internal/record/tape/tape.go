@@ -63,7 +63,7 @@ type End struct {
 
 // The values of Entry.Place: events in the middle of a turn.
 const (
-	PlaceMemory = "memory" // a check found too much memory in use
+	PlaceMemory = "memory" // a check found that the run exceeded its memory limit
 	PlaceOver   = "over"   // the run's context ended
 	PlaceWaits  = "waits"  // an effect could not be performed at once
 )
@@ -71,16 +71,16 @@ const (
 // Entry is a line of a tape between the header and the end.
 type Entry struct {
 	E       int64           `json:"e,omitempty"`     // number of the effect
-	Place   string          `json:"place,omitempty"` // an event instead of an effect's end
+	Place   string          `json:"place,omitempty"` // one of the Place constants, for an event that is not the end of an effect
 	Q       effect.Kind     `json:"q,omitempty"`
-	Of      int64           `json:"of,omitempty"` // the effect that opened its object
+	Of      int64           `json:"of,omitempty"` // number of the effect that opened the object which this effect uses
 	R       json.RawMessage `json:"r,omitempty"`
 	V       json.RawMessage `json:"v,omitempty"`
-	Lines   []string        `json:"lines,omitempty"`   // of an exchange.next
-	Decided []int           `json:"decided,omitempty"` // which of them were decided by rules
-	Sizes   []int           `json:"sizes,omitempty"`   // of the original lines, if some were translated
+	Lines   []string        `json:"lines,omitempty"`   // lines of an exchange.next
+	Decided []int           `json:"decided,omitempty"` // indexes of the messages that rules have decided
+	Sizes   []int           `json:"sizes,omitempty"`   // sizes of the original lines in bytes, if some lines were translated
 	Err     *Failure        `json:"err,omitempty"`
-	W       *[2]int64       `json:"w,omitempty"` // its moment in the middle of a turn: vm.Moment
+	W       *[2]int64       `json:"w,omitempty"` // moment in the middle of a turn (vm.Moment); nil for none
 	End     *End            `json:"end,omitempty"`
 
 	line int

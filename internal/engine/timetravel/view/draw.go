@@ -63,7 +63,7 @@ func (b *View) title() string {
 func (b *View) bottom(width int) row {
 	switch {
 	case b.asking != nil:
-		return textRow(strong, tail(b.asking.prompt+string(b.asking.text)+"▏", width)) // show its end
+		return textRow(strong, tail(b.asking.prompt+string(b.asking.text)+"▏", width)) // shows the end of the input
 	case b.message != "":
 		return textRow(yellow, firstLine(b.message))
 	}
