@@ -77,8 +77,8 @@ func (r *readLease) startReading() {
 	r.uses++
 }
 
-// stopReading ends the holder's reading. The holder retains the lease only if retain is true and the
-// lease was not recalled.
+// stopReading ends the holder's reading. The holder retains the lease only if retain is true and
+// the lease was not recalled.
 func (r *readLease) stopReading(retain bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -18,8 +18,8 @@ var transports = map[string]Transport{
 
 // A Transport connects to hosts.
 type Transport interface {
-	// Connect starts a host or connects to it. An error is an *effect.Error whose text explains what
-	// the user should check.
+	// Connect starts a host or connects to it. An error is an *effect.Error whose text explains
+	// what the user should check.
 	Connect(c *Config, s Surroundings) (Conn, error)
 }
 

@@ -130,7 +130,8 @@ func (o *ours) prompt() string {
 	return s
 }
 
-// instructions returns a text that describes to an agent the interrupted exchange that it continues.
+// instructions returns a text that describes to an agent the interrupted exchange that it
+// continues.
 func (r *Resumption) instructions() string {
 	s := "You were interrupted while you worked on this. Continue from the point of the interruption, and do not repeat work that is done."
 	if r.Answered != nil {
