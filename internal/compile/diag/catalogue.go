@@ -1,6 +1,6 @@
 package diag
 
-// catalogue lists every Info. It is a literal, so that the linker lays it out: building it at run
+// catalogue lists every Info. It is a literal, so that the linker creates it: building it at run
 // time took 60 µs at each start of the process.
 var catalogue = []*Info{
 	// agent.go

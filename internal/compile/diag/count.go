@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// counts are numbers of diagnostics by severity.
+// counts contains the numbers of errors and warnings.
 type counts [2]int
 
 // Count returns the number of errors and warnings in words: "1 error, 2 warnings".
@@ -17,7 +17,7 @@ func Count(ds []*Diagnostic) string {
 	return n.words("")
 }
 
-// beyond returns by how much each count exceeds most.
+// beyond returns the part of each count that exceeds most.
 func (n counts) beyond(most int) counts {
 	for i := range n {
 		n[i] = max(n[i]-most, 0)
@@ -25,7 +25,7 @@ func (n counts) beyond(most int) counts {
 	return n
 }
 
-// words returns the counts that are not 0 in words, each followed by more.
+// words describes the counts that are not 0. more follows each of them.
 func (n counts) words(more string) string {
 	var parts []string
 	for i, k := range n {

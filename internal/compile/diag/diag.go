@@ -8,7 +8,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// Severity is the severity of a diagnostic. A program with an Error does not run; one with a
+// Severity is the severity of a diagnostic. A program with an Error does not run. A program with a
 // Warning does.
 type Severity uint8
 
@@ -25,9 +25,9 @@ func (s Severity) String() string {
 	return "error"
 }
 
-// Info is one entry of the catalogue. Codes begin with E (error) or W (warning). Bad is a program
-// that causes only this diagnostic, Good the corrected program; tests compile both. These programs
-// may omit main. More has further pairs, for errors that take several forms.
+// Info is one entry of the catalogue. Codes start with E (error) or W (warning). Bad is a program
+// that causes only this diagnostic, and Good is the corrected program. Tests compile both. The
+// programs may omit main. More contains further pairs, for errors that have several forms.
 type Info struct {
 	Code    string
 	Title   string
@@ -41,11 +41,11 @@ type Info struct {
 	Manifest bool
 	// Tools reports that Bad and Good are tool files in YAML.
 	Tools bool
-	// Unnecessary reports that the marked code can be removed: editors show it faded.
+	// Unnecessary reports that the marked code can be removed. Editors show it faded.
 	Unnecessary bool
 }
 
-// Pair is a wrong program and the corrected one.
+// Pair is a wrong program and its corrected version.
 type Pair struct{ Bad, Good string }
 
 // Pairs returns all pairs of an entry. It returns none if no short program causes the diagnostic.
@@ -64,7 +64,8 @@ func (i *Info) Severity() Severity {
 	return Error
 }
 
-// Label is a further span that explains a diagnostic. A nil File means the diagnostic's own file.
+// Label is a further span that explains a diagnostic. If File is nil, the span is in the
+// diagnostic's file.
 type Label struct {
 	File *source.File
 	Span source.Span
@@ -76,7 +77,7 @@ type Label struct {
 type Diagnostic struct {
 	Info    *Info
 	Message string
-	File    *source.File // set by the reporter if nil
+	File    *source.File // the reporter sets it if it is nil
 	Span    source.Span
 	Labels  []Label
 	Hints   []string

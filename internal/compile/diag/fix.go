@@ -15,7 +15,7 @@ type Fix struct {
 	Edits []Edit
 }
 
-// Edit replaces a span of a file by Text. A nil File means the diagnostic's own.
+// Edit replaces a span of a file with Text. If File is nil, the span is in the diagnostic's file.
 type Edit struct {
 	File *source.File
 	Span source.Span

@@ -20,7 +20,8 @@ func onOneLine(n int) []*Diagnostic {
 	return ds
 }
 
-// Twice as many diagnostics on a line of twice the length take twice the time.
+// TestManyOnOneLine checks that twice as many diagnostics on a line of twice the length take twice
+// the time.
 func TestManyOnOneLine(t *testing.T) {
 	work := func(n int) int {
 		r := renderer{w: bufio.NewWriter(io.Discard)}
@@ -30,11 +31,12 @@ func TestManyOnOneLine(t *testing.T) {
 		return r.scanned
 	}
 	if one, two := work(2000), work(4000); two > one*5/2 || one < 2000 {
-		t.Errorf("2000 diagnostics read %d characters, 4000 read %d", one, two)
+		t.Errorf("rendering 2000 diagnostics reads %d characters, rendering 4000 reads %d", one, two)
 	}
 }
 
-// Text counts the diagnostics after MaxShown, errors and warnings separately; JSON writes all.
+// TestManyAreCounted checks that Text only counts the diagnostics after MaxShown, with errors and
+// warnings separately, and that JSON writes all of them.
 func TestManyAreCounted(t *testing.T) {
 	ds := onOneLine(20_000)
 	if got := render(t, ds...); strings.Count(got, "error[E9999]") != MaxShown || !strings.HasSuffix(got, "\n\nand 19,800 more errors\n") {
@@ -55,7 +57,7 @@ func TestManyAreCounted(t *testing.T) {
 	}
 }
 
-// The caret is below its span at every position of a long line.
+// TestLongLineWindows checks that the caret is below its span at every position of a long line.
 func TestLongLineWindows(t *testing.T) {
 	const part = "\té漢\u0301X;"
 	f := source.NewFile("m.conc", []byte(strings.Repeat(part, 400)))

@@ -15,7 +15,7 @@ import (
 
 // TextOptions are the options of Text.
 type TextOptions struct {
-	Color bool // with terminal colours; the caller knows whether that fits
+	Color bool // use terminal colours; the caller decides whether the output supports them
 }
 
 // Text writes diagnostics for people, separated by blank lines: the position and the message, the
@@ -42,7 +42,7 @@ type renderer struct {
 	palette
 	layouts
 	w      *bufio.Writer
-	gutter int // width of the line numbers of the one being written
+	gutter int // width of the line numbers of the current diagnostic
 }
 
 func (r *renderer) all(ds []*Diagnostic) {
@@ -100,14 +100,14 @@ func (r *renderer) diagnostic(d *Diagnostic) {
 	}
 }
 
-// indented writes head and text, and indents the further lines of text.
+// indented writes head and text, and indents the lines of text after the first.
 func (r *renderer) indented(head, text string) {
 	pad := strings.Repeat(" ", r.gutter+1)
 	fmt.Fprintf(r.w, "%s%s%s\n", pad, head, strings.ReplaceAll(text, "\n", "\n"+pad+"        "))
 }
 
-// excerpts writes the marked lines, file by file. The first file has no heading, because the
-// message names it.
+// excerpts writes the marked lines of each file. The first file has no heading, because the message
+// contains its name.
 func (r *renderer) excerpts(marks []mark) {
 	for i := 0; len(marks) > 0; i++ {
 		f := marks[0].file
@@ -176,8 +176,8 @@ func (r *renderer) line(f *source.File, n int, marks []mark) {
 	}
 }
 
-// isControl reports whether a character can control a terminal: control characters, and those that
-// change the direction of writing.
+// isControl reports whether a character can control a terminal. These are control characters, and
+// characters that change the direction of text.
 func isControl(r rune) bool {
 	return unicode.IsControl(r) || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069
 }

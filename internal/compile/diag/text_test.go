@@ -51,7 +51,8 @@ func TestTextLayout(t *testing.T) {
 	}
 }
 
-// Carets are below their span, whatever is before it on the line.
+// TestTextColumns checks that carets are below their span, regardless of the text before the span
+// on the line.
 func TestTextColumns(t *testing.T) {
 	for name, c := range map[string]struct{ line, shown, carets string }{
 		"tabs":       {"\tlet\tX = 1;", "    let X = 1;", "        ^"},

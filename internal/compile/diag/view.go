@@ -16,11 +16,11 @@ const (
 	lead       = 60
 )
 
-// layout holds the columns of a source line's characters when it is shown, with spaces for tabs and
-// visible characters for those that could control a terminal.
+// layout contains the columns of the characters of a displayed source line. Spaces replace tabs,
+// and visible characters replace those that could control a terminal.
 type layout struct {
 	line    []byte
-	columns []int32 // the column of each byte offset, and of the line's end
+	columns []int32 // column of each byte offset, and of the end of the line
 }
 
 // layouts caches the layouts of long lines, so that many diagnostics on one line take no longer
@@ -80,8 +80,8 @@ func (v *layout) column(i int) int {
 type window struct {
 	*layout
 	text  string
-	shift int // columns that are left out
-	last  int // the column after the end of the shown part
+	shift int // number of columns that are omitted at the start
+	last  int // column after the end of the displayed part
 }
 
 // column returns the column of byte offset i in the window.

@@ -7,8 +7,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// BenchmarkSource measures how many lines are formatted in a second; 16,700 a
-// second are a million a minute.
+// BenchmarkSource measures the number of lines that are formatted in a second. 16,700 lines in a
+// second are a million in a minute.
 func BenchmarkSource(b *testing.B) {
 	var all strings.Builder
 	for _, name := range []string{"../../../stdlib/agent.conc", "../../../stdlib/host.conc", "../../../stdlib/array.conc", "../../../examples/supervise/main.conc"} {

@@ -8,8 +8,8 @@ import (
 	"github.com/concerto-lang/concerto/lexer"
 )
 
-// links takes a postfix expression apart: the expression it starts with, and its
-// fields, indices, calls, `?` and `.await` in the order of the text.
+// links splits a postfix expression into the expression at its start and its links: fields,
+// indices, calls, `?` and `.await`, in the order of the text.
 func links(e ast.Expr) (root ast.Expr, list []ast.Expr) {
 	for {
 		var x ast.Expr
@@ -43,12 +43,12 @@ func links(e ast.Expr) (root ast.Expr, list []ast.Expr) {
 	return e, list
 }
 
-// chain writes a postfix expression. With several method calls it is on one line, apart from the
-// arguments of the last call, or has a line for each call. It has a line for each call also if the
-// source ends a line before a call.
+// chain writes a postfix expression. An expression with several method calls is either on one line,
+// except for the arguments of its last call, or it has a line for each call. It has a line for each
+// call also if the source has a line end before a call.
 func (p *printer) chain(e ast.Expr) {
 	root, list := links(e)
-	calls, first, last := 0, -1, -1 // first and last that may start a line
+	calls, first, last := 0, -1, -1 // first and last call that may start a line
 	broken := false
 	for i, l := range list {
 		m, ok := l.(*ast.MethodCall)
@@ -56,7 +56,7 @@ func (p *printer) chain(e ast.Expr) {
 			continue
 		}
 		if calls++; calls == 1 && i == 0 && isShort(root) {
-			continue // a lone `xs` stays with its first call
+			continue // a short name such as `xs` stays on the line of its first call
 		}
 		if first < 0 {
 			first = i
@@ -92,8 +92,8 @@ func (p *printer) chain(e ast.Expr) {
 	p.end()
 }
 
-// isShort reports whether an expression is a path no longer than a step, however the source lays it
-// out.
+// isShort reports whether an expression is a path that is not longer than one level of indentation.
+// The layout of the source does not matter.
 func isShort(e ast.Expr) bool {
 	n, ok := e.(*ast.PathExpr)
 	if !ok || len(n.TypeArgs) > 0 {
@@ -106,7 +106,7 @@ func isShort(e ast.Expr) bool {
 	return length <= step
 }
 
-// endsLine reports whether the source ends a line between two nodes.
+// endsLine reports whether the source contains a line end between two nodes.
 func (p *printer) endsLine(a, b interface{ Span() source.Span }) bool {
 	return strings.Contains(p.src[a.Span().End:b.Span().Start], "\n")
 }
@@ -125,7 +125,7 @@ func (p *printer) link(e ast.Expr) {
 		p.args(n.Args)
 	case *ast.TupleIndex:
 		if p.afterNumber() {
-			p.space() // `0.5` is a float
+			p.space() // without the space, `0.5` would be a float
 		}
 		p.tok(lexer.Dot)
 		p.anyToken()

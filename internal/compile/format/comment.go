@@ -7,16 +7,16 @@ import (
 	"github.com/concerto-lang/concerto/lexer"
 )
 
-// place is where a comment stands, seen from the tokens around it.
+// place is the position of a comment relative to the tokens around it.
 type place uint8
 
 const (
-	lead   place = iota // on lines of its own, before the token that follows
-	inline              // amid a line, before the token that follows
-	trail               // at the end of a line, after the preceding token
+	lead   place = iota // on separate lines, before the next token
+	inline              // within a line, before the next token
+	trail               // at the end of a line, after the previous token
 )
 
-// comment is a comment of the source with its place.
+// comment is a comment of the source and its place.
 type comment struct {
 	start, end int
 	place      place
@@ -28,7 +28,7 @@ type comment struct {
 // formatting preserves both: so formatting twice changes nothing.
 func placed(src string, toks []lexer.Token, comments []lexer.Comment) []comment {
 	out := make([]comment, len(comments))
-	t := 0 // the token that follows
+	t := 0 // index of the next token
 	for i, c := range comments {
 		for toks[t].Start < c.Start {
 			t++
@@ -56,9 +56,9 @@ func placed(src string, toks []lexer.Token, comments []lexer.Comment) []comment 
 	return out
 }
 
-// leads writes the comments between the preceding token and the current one. With dangling, the
-// current token is a closing bracket: the comments are the last thing in the brackets, and no blank
-// line follows them. after then means that something comes before them.
+// leads writes the comments between the previous token and the current one. dangling reports that
+// the current token is a closing bracket, so that no blank line follows the comments. after then
+// reports that the brackets contain something before the comments.
 func (p *printer) leads(dangling, after bool) {
 	for first := true; p.comesBefore(); first = false {
 		c := p.comments[p.c]
@@ -79,7 +79,7 @@ func (p *printer) leads(dangling, after bool) {
 	}
 }
 
-// trails writes the comments at the end of the line of the token before.
+// trails writes the comments at the end of the line of the previous token.
 func (p *printer) trails() {
 	for p.comesBefore() && p.comments[p.c].place == trail {
 		c := p.comments[p.c]
@@ -94,11 +94,11 @@ func (p *printer) comesBefore() bool {
 	return p.c < len(p.comments) && p.comments[p.c].start < int(p.toks[p.i].Start)
 }
 
-// hasComment reports whether there is a comment between the token before and the
-// current one, written already or not.
+// hasComment reports whether there is a comment between the previous token and the current one. The
+// comment may already have been written.
 func (p *printer) hasComment() bool { return p.tail >= 0 || p.comesBefore() }
 
-// lineComment reports whether one of them makes the current token start a line.
+// lineComment reports whether a comment forces the current token to start a line.
 func (p *printer) lineComment() bool {
 	return p.tail >= 0 || p.comesBefore() && p.comments[p.c].place == lead
 }
@@ -108,7 +108,7 @@ func (p *printer) commentsBefore(end source.Pos) bool {
 	return p.c < len(p.comments) && p.comments[p.c].start < int(end)
 }
 
-// nextStart is where the next comment or token starts.
+// nextStart returns the offset of the next comment or token.
 func (p *printer) nextStart() int {
 	if p.comesBefore() {
 		return p.comments[p.c].start
@@ -116,8 +116,8 @@ func (p *printer) nextStart() int {
 	return int(p.toks[p.i].Start)
 }
 
-// gapBlank reports whether the source has a blank line before the current token and
-// the comments before it.
+// gapBlank reports whether the source contains a blank line before the current token and the
+// comments before it.
 func (p *printer) gapBlank() bool { return blankIn(p.src[p.prevEnd:p.nextStart()]) }
 
 func blankIn(gap string) bool {
@@ -125,8 +125,8 @@ func blankIn(gap string) bool {
 	return n >= 0 && strings.IndexByte(gap[n+1:], '\n') >= 0
 }
 
-// newLine reports whether the source has a line end right before the current
-// token or the comments before it.
+// newLine reports whether the source contains a line end directly before the current token or the
+// comments before it.
 func (p *printer) newLine() bool {
 	return strings.IndexByte(p.src[p.tokEnd:p.toks[p.i].Start], '\n') >= 0
 }

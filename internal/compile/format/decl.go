@@ -5,9 +5,8 @@ import (
 	"github.com/concerto-lang/concerto/lexer"
 )
 
-// item writes the i-th declaration of a module, or member of a declaration. A
-// declaration of several lines has a blank line before and after it. last is the
-// group of the one before.
+// item writes the i-th declaration of a module or member of a declaration. Blank lines separate a
+// declaration that takes several lines from others. last is the group of the previous item.
 func (p *printer) item(i int, last *int32, write func()) {
 	if i > 0 {
 		p.forceAll()
@@ -20,7 +19,7 @@ func (p *printer) item(i int, last *int32, write func()) {
 	p.end()
 }
 
-// members writes `{ … }` around n members.
+// members writes `{ … }` with n members.
 func (p *printer) members(n int, write func(i int)) {
 	var last int32
 	p.tok(lexer.LBrace)
@@ -85,8 +84,8 @@ func (p *printer) decl(d ast.Decl) {
 	}
 }
 
-// component writes what follows the name in declarations of agents, hosts,
-// tools, pipelines and stores.
+// component writes the part after the name in declarations of agents, hosts, tools, pipelines and
+// stores.
 func (p *printer) component(d ast.Decl) {
 	switch d := d.(type) {
 	case *ast.AgentDecl:
@@ -123,9 +122,8 @@ func (p *printer) component(d ast.Decl) {
 	}
 }
 
-// prefix writes decorators, each on the line that it has in the source, and
-// `pub`. gap writes what separates a decorator from the text after it on the
-// same line.
+// prefix writes decorators and `pub`. Each decorator is on the line on which the source has it. gap
+// writes the text between a decorator and the following text on the same line.
 func (p *printer) prefix(ds []*ast.Decorator, pub bool, gap func()) {
 	for _, d := range ds {
 		p.decorator(d)
@@ -141,8 +139,8 @@ func (p *printer) pub(pub bool) {
 	}
 }
 
-// decorated writes a member with its decorators. A decorator stays on the
-// member's line when it is there in the source and all of it fits.
+// decorated writes a member with its decorators. A decorator is on the member's line if the source
+// has it there and the line is not too long.
 func (p *printer) decorated(ds []*ast.Decorator, write func()) {
 	for _, d := range ds {
 		p.group()
@@ -173,8 +171,8 @@ func (p *printer) afterDecorator(gap func()) {
 	}
 }
 
-// fn writes a function. One that is too long for a line is broken first after
-// its decorators, then at its parameters.
+// fn writes a function. If the function is too long for a line, the line is first broken after the
+// decorators, and then at the parameters.
 func (p *printer) fn(n *ast.FnDecl) {
 	var params int32
 	p.decorated(n.Decorators, func() {
@@ -199,8 +197,8 @@ func (p *printer) fn(n *ast.FnDecl) {
 	p.end()
 }
 
-// signature writes `(params) -> T` and returns the group of the parameters. When
-// there are parameters, the line is broken at them and not before the result.
+// signature writes `(params) -> T` and returns the group of the parameters. A long line is broken
+// at the parameters, if there are any, and not before the result.
 func (p *printer) signature(params []*ast.Param, result ast.Type) (group int32) {
 	group = p.next()
 	p.params(params)
@@ -215,7 +213,7 @@ func (p *printer) fns(list []*ast.FnDecl) {
 	p.members(len(list), func(i int) { p.decl(list[i]) })
 }
 
-// mcp writes a server's functions, and the `..` for the others.
+// mcp writes the functions of a server, and the `..` if there is one.
 func (p *printer) mcp(d *ast.McpDecl) {
 	n := len(d.Methods)
 	if d.Rest {
@@ -315,8 +313,7 @@ func (p *printer) fields(list []*ast.ConfigField) {
 	})
 }
 
-// tool writes a tool's description, fields and functions in the order of the
-// source.
+// tool writes the description, the fields and the functions of a tool in the order of the source.
 func (p *printer) tool(n *ast.ToolDecl) {
 	fields, methods, described := n.Fields, n.Methods, n.Description == nil
 	count := len(fields) + len(methods)

@@ -10,71 +10,69 @@ import (
 type opKind uint8
 
 const (
-	opText   opKind = iota // a stretch of the source without line ends
-	opRaw                  // a stretch of the source with line ends, written unchanged
-	opComma                // a comma where the group is broken
-	opSep                  // a comma that the source leaves out
+	opText   opKind = iota // a part of the source without line ends
+	opRaw                  // a part of the source with line ends, which is written unchanged
+	opComma                // a comma if the group is broken
+	opSep                  // a comma that the source omits
 	opSpace                // a space
-	opLine                 // a space, or a line end where the group is broken
-	opSoft                 // nothing, or a line end where the group is broken
+	opLine                 // a space, or a line end if the group is broken
+	opSoft                 // nothing, or a line end if the group is broken
 	opHard                 // a line end
 	opDecl                 // a line end between declarations
-	opGroup                // begins a group: flat if it fits, else broken
-	opEnd                  // ends it
-	opNest                 // what follows is indented by one step more
-	opUnnest               // ends that
-	opLead                 // a comment on lines of its own
-	opInline               // a comment amid the code of a line
+	opGroup                // start of a group, which is on one line if it fits, and else broken
+	opEnd                  // end of a group
+	opNest                 // start of text that is indented one level more
+	opUnnest               // end of that text
+	opLead                 // a comment on separate lines
+	opInline               // a comment within a line
 	opTrail                // a comment at the end of a line
 )
 
 // Flags of operations.
 const (
-	hops        = 1 << iota // opText, opComma: stays before the comments that end its line
-	blank                   // line ends: with a blank line, where broken
-	blankBefore             // opLead: there is a blank line before it
-	blankAfter              // opLead: there is a blank line after it
-	forced                  // opGroup: cannot be flat
-	unhuggable              // opGroup: what makes it more than a line is not its last part alone
-	tall                    // opGroup: some text in it has line ends
-	follows                 // opGroup: broken if the earlier group at b is
+	hops        = 1 << iota // opText, opComma: precedes the comments that end its line
+	blank                   // line ends: with a blank line, if broken
+	blankBefore             // opLead: a blank line precedes the comment
+	blankAfter              // opLead: a blank line follows the comment
+	forced                  // opGroup: cannot be on one line
+	unhuggable              // opGroup: has several lines not only because of its last part
+	tall                    // opGroup: contains text with line ends
+	follows                 // opGroup: broken if the earlier group b is broken
 	wasBroken               // opGroup: has been broken
-	isDoc                   // opTrail: a doc comment, which belongs to the token that comes next
+	isDoc                   // opTrail: a doc comment, which belongs to the next token
 )
 
-// op is one operation. Widths are in characters. cum is the width on one line of
-// all that comes before, so that the width of a stretch is the difference of two
-// cums.
+// op is one operation. Widths are in characters. cum is the total width of all previous operations
+// on one line. The width of a part of the document is the difference of two cums.
 type op struct {
 	kind  opKind
 	flags uint16
 	width int32
 	cum   int32
-	a, b  int32 // texts and comments: place in the source; opGroup: its opEnd, and where its last part begins
+	a, b  int32 // texts and comments: offsets in the source; opGroup: indices of its opEnd and of its last part
 }
 
 // frame is an open group.
 type frame struct {
-	start   int32 // its opGroup
+	start   int32 // index of the group's opGroup
 	forced  bool
-	hugging bool // what comes now is its last part
-	bad     bool // unhuggable
-	multi   bool // holds an opRaw; width is fixed by the first
+	hugging bool // the current operations belong to the group's last part
+	bad     bool // the group is unhuggable
+	multi   bool // the group contains an opRaw; the first one determines the width
 	width   int32
 }
 
-// doc is a sequence of layout operations under construction. A group cannot be
-// flat when it has a hard line end, when text follows a comment that ends its
-// line, or when text precedes a comment on lines of its own. Such groups are
-// marked while the operations are written.
+// doc is a sequence of layout operations under construction. A group cannot be on one line if it
+// contains a hard line end, if text follows a comment that ends its line, or if text precedes a
+// comment on separate lines. Such groups are marked when the operations are added.
 type doc struct {
 	src      string
 	ops      []op
 	frames   []frame
 	cum      int32
-	lastText int32 // the last text
-	tail     int32 // the first comment that ends a line since then; -1 without one
-	tailDoc  bool  // a doc comment is among them
+	lastText int32 // index of the last text
+	tail     int32 // index of the first comment after the last text that ends a line, or -1
+	tailDoc  bool  // one of these comments is a doc comment
 }
 
 func (d *doc) add(o op) {
@@ -85,8 +83,9 @@ func (d *doc) add(o op) {
 
 func (d *doc) next() int32 { return int32(len(d.ops)) }
 
-// text adds src[a:b]. With hop, the text (a `,` or `;`) is written before a comment that ends the
-// line. A doc comment stays before it: after a comma it would document the next declaration.
+// text adds src[a:b]. If hop is set, the text (a `,` or `;`) is written before a comment that ends
+// the line. A doc comment stays before the text, because after a comma it would document the next
+// declaration.
 func (d *doc) text(a, b int, hop bool) {
 	s := d.src[a:b]
 	d.beginText(hop && !d.tailDoc)
@@ -108,8 +107,8 @@ func (d *doc) text(a, b int, hop bool) {
 	d.add(o)
 }
 
-// beginText begins a text: a group that contains both the text and the comments before it has a
-// line end between them.
+// beginText starts a text. A group that contains both this text and the comments before it must
+// contain a line end between them.
 func (d *doc) beginText(hop bool) {
 	if d.tail >= 0 && !hop {
 		d.force(d.tail)
@@ -117,8 +116,8 @@ func (d *doc) beginText(hop bool) {
 	}
 }
 
-// force breaks the open groups that began before an operation. The groups around
-// a forced group are forced already, so the walk outwards ends there.
+// force breaks the open groups that start before an operation. The groups around a broken group are
+// already broken, so the loop ends there.
 func (d *doc) force(before int32) {
 	for i := len(d.frames) - 1; i >= 0; i-- {
 		f := &d.frames[i]
@@ -153,12 +152,12 @@ func (d *doc) sep() {
 
 func (d *doc) space() { d.add(op{kind: opSpace, width: 1}) }
 
-// line adds a line end of broken groups, a space of flat ones.
+// line adds a line end in a broken group and a space in any other group.
 func (d *doc) line(withBlank bool) {
 	d.add(op{kind: opLine, width: 1, flags: flagIf(withBlank, blank)})
 }
 
-// soft adds a line end of broken groups.
+// soft adds a line end in a broken group, and nothing in any other group.
 func (d *doc) soft() { d.add(op{kind: opSoft}) }
 
 func (d *doc) hard(withBlank bool) {
@@ -178,8 +177,8 @@ func (d *doc) group() {
 	d.add(op{kind: opGroup})
 }
 
-// groupAfter begins a group that is broken when an earlier group, which has
-// ended, is broken.
+// groupAfter starts a group that is broken if an earlier group is broken. The earlier group is
+// complete.
 func (d *doc) groupAfter(earlier int32) {
 	d.group()
 	o := &d.ops[len(d.ops)-1]
@@ -199,9 +198,8 @@ func (d *doc) end() {
 	d.add(op{kind: opEnd})
 }
 
-// hug marks where the last part of the innermost group begins. The group may
-// then stay on its line up to there while only this part is broken. endHug marks
-// the part's end.
+// hug marks the start of the last part of the innermost group. The group may stay on one line up to
+// this part if only the part is broken. endHug marks the end of the part.
 func (d *doc) hug() {
 	f := &d.frames[len(d.frames)-1]
 	f.hugging = true
@@ -213,15 +211,15 @@ func (d *doc) endHug() { d.frames[len(d.frames)-1].hugging = false }
 func (d *doc) nest()   { d.add(op{kind: opNest}) }
 func (d *doc) unnest() { d.add(op{kind: opUnnest}) }
 
-// lead adds a comment on lines of its own.
+// lead adds a comment on separate lines.
 func (d *doc) lead(a, b int, flags uint16) {
 	d.beginText(false)
 	d.force(d.lastText)
 	d.add(op{kind: opLead, a: int32(a), b: int32(b), flags: flags})
 }
 
-// inline adds a comment amid a line. The last comment in brackets has no width,
-// as it ends a line when the brackets are broken.
+// inline adds a comment within a line. The last comment in brackets has no width, because it ends a
+// line if the brackets are broken.
 func (d *doc) inline(a, b int, last bool) {
 	d.beginText(false)
 	d.lastText = d.next()
@@ -232,8 +230,8 @@ func (d *doc) inline(a, b int, last bool) {
 	d.add(o)
 }
 
-// trail adds a comment at the end of a line. It has no width, as code is not
-// broken to make room for a comment.
+// trail adds a comment at the end of a line. It has no width, because code is not broken because of
+// a comment.
 func (d *doc) trail(a, b int, doc bool) {
 	if d.tail < 0 {
 		d.tail = d.next()
@@ -242,7 +240,7 @@ func (d *doc) trail(a, b int, doc bool) {
 	d.add(op{kind: opTrail, a: int32(a), b: int32(b), flags: flagIf(doc, isDoc)})
 }
 
-// width is the number of characters in s.
+// width returns the number of characters in s.
 func width(s string) int32 {
 	for i := 0; i < len(s); i++ {
 		if s[i] >= utf8.RuneSelf {

@@ -94,7 +94,8 @@ func (p *printer) path(n *ast.PathExpr) {
 	}
 }
 
-// arrayStyle fills the lines with an array's elements when they are numbers.
+// arrayStyle returns the style of an array with the given elements. Lines are filled with as many
+// numbers as fit.
 func arrayStyle(elems []ast.Expr) style {
 	st := brackets
 	for _, e := range elems {
@@ -154,9 +155,8 @@ func (p *printer) structLit(n *ast.StructLit) {
 	})
 }
 
-// rhs writes the value after `=` or `=>`. A text or name that does not fit goes
-// to the next line; other values have places of their own where they can be
-// broken.
+// rhs writes the value after `=` or `=>`. A text or name that does not fit is on the next line.
+// Other values can be broken inside.
 func (p *printer) rhs(e ast.Expr) {
 	switch {
 	case p.lineComment():
@@ -187,15 +187,15 @@ func isAtom(e ast.Expr) bool {
 	return false
 }
 
-// operands writes `a op b op c`. It may be broken before each operator of the
-// same precedence. The caller has opened the group.
+// operands writes `a op b op c`. The line may be broken before each operator of the same
+// precedence. The caller has started the group.
 func (p *printer) operands(n *ast.Binary) {
 	list := operandsOf(n)
 	p.expr(list[0])
 	p.nest()
 	for i, e := range list[1:] {
 		p.line(false)
-		ge := p.at(lexer.Greater) // `>=` is two tokens
+		ge := p.at(lexer.Greater) // `>=` consists of two tokens
 		p.anyToken()
 		if ge && p.at(lexer.Assign) && p.tokEnd == int(p.toks[p.i].Start) {
 			p.anyToken()
@@ -213,7 +213,7 @@ func (p *printer) operands(n *ast.Binary) {
 	p.unnest()
 }
 
-// operandsOf returns the operands of a chain of operators that bind alike.
+// operandsOf returns the operands of a chain of operators with the same precedence.
 func operandsOf(n *ast.Binary) []ast.Expr {
 	info := ast.Ops[n.Op]
 	same := func(e ast.Expr) *ast.Binary {
@@ -233,7 +233,7 @@ func operandsOf(n *ast.Binary) []ast.Expr {
 			b = next
 		}
 	}
-	var list []ast.Expr // last first
+	var list []ast.Expr // the last operand is first
 	for b := n; ; {
 		list = append(list, b.Y)
 		next := same(b.X)
@@ -249,11 +249,11 @@ func operandsOf(n *ast.Binary) []ast.Expr {
 	return list
 }
 
-// pipe writes `x |> f() |> g()`: on one line, or a stage a line.
+// pipe writes `x |> f() |> g()` on one line, or with one line for each stage.
 func (p *printer) pipe(n *ast.Pipe) {
-	var stages []*ast.Pipe // last first
+	var stages []*ast.Pipe // the last stage is first
 	var x ast.Expr = n
-	broken := false // the source has a stage on a line of its own
+	broken := false // the source has a stage on a separate line
 	for {
 		s, ok := x.(*ast.Pipe)
 		if !ok {
@@ -304,7 +304,7 @@ func (p *printer) emit(n *ast.EmitExpr) {
 	p.exprs(lexer.LParen, lexer.RParen, list, style{hugs: lastHugs(list)})
 }
 
-// jump writes return and throw.
+// jump writes a return or throw.
 func (p *printer) jump(x ast.Expr) {
 	p.anyToken()
 	if x != nil {
@@ -313,7 +313,7 @@ func (p *printer) jump(x ast.Expr) {
 	}
 }
 
-// leave writes break and continue.
+// leave writes a break or continue.
 func (p *printer) leave(label *ast.Ident, x ast.Expr) {
 	p.anyToken()
 	if label != nil {

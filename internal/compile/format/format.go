@@ -25,12 +25,12 @@ import (
 	"github.com/concerto-lang/concerto/parser"
 )
 
-// DefaultWidth is how many characters a line may have.
+// DefaultWidth is the maximum number of characters in a line.
 const DefaultWidth = 100
 
-// Source formats a file for lines of at most width characters, as far as its tokens allow; 0 means
-// DefaultWidth. If the text does not parse, the result is nil and the list contains the reasons. It
-// is safe for concurrent use.
+// Source formats a file. Lines have at most width characters if the tokens allow it; 0 means
+// DefaultWidth. If the text has syntax errors, the result is nil and the list contains the errors.
+// Source is safe for concurrent use.
 func Source(f *source.File, width int) ([]byte, diag.List) {
 	file, list := parser.Parse(f)
 	if list.HasErrors() {

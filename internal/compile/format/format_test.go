@@ -6,7 +6,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// Texts with little in them, and line ends of other systems.
+// TestEdges checks nearly empty texts, and the line ends of other systems.
 func TestEdges(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"", ""},
@@ -25,21 +25,21 @@ func TestEdges(t *testing.T) {
 	} {
 		out, list := Source(source.NewFile("main.conc", []byte(c.text)), 0)
 		if list.HasErrors() {
-			t.Errorf("%q: %s", c.text, list.Sorted()[0].Message)
+			t.Errorf("%q has the diagnostic: %s", c.text, list.Sorted()[0].Message)
 		} else if string(out) != c.want {
-			t.Errorf("%q:\n%q, want\n%q", c.text, out, c.want)
+			t.Errorf("formatted %q =\n%q, want\n%q", c.text, out, c.want)
 		} else {
 			hold(t, c.text)
 		}
 	}
 }
 
-// A text with errors is rejected with them.
+// TestRefused checks that a text with syntax errors is not formatted.
 func TestRefused(t *testing.T) {
 	for _, text := range []string{"fn f() {", "fn f() { let = 1; }", "x", "fn f() { \"open }", "\xff"} {
 		out, list := Source(source.NewFile("main.conc", []byte(text)), 0)
 		if out != nil || !list.HasErrors() {
-			t.Errorf("%q became %q", text, out)
+			t.Errorf("the text %q with errors was formatted as %q", text, out)
 		}
 	}
 }

@@ -7,13 +7,12 @@ import (
 	"testing"
 )
 
-// FuzzFormat: any text is refused or formatted without a panic. The tree stays
-// the same, and formatting again changes nothing. noise adds comments and line
-// ends between the tokens.
+// FuzzFormat formats any text without a panic. The tree must not change, and formatting the result
+// must change nothing. noise adds comments and line ends between the tokens.
 func FuzzFormat(f *testing.F) {
 	all := programs(f)
 	for i, name := range slices.Sorted(maps.Keys(all)) {
-		if i%8 == 0 && len(all[name]) < 3000 { // a choice: the tests run all of them
+		if i%8 == 0 && len(all[name]) < 3000 { // a selection of the programs, because the tests use all of them
 			f.Add(all[name], int64(i))
 		}
 	}

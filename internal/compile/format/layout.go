@@ -6,40 +6,39 @@ import (
 	"unicode/utf8"
 )
 
-// step is how far a nested line is indented.
+// step is the number of spaces in one level of indentation.
 const step = 4
 
-// mode is how a group is laid out.
+// mode is the layout of a group.
 type mode uint8
 
 const (
 	flat   mode = iota // on one line
-	broken             // a line end at each of its lines
+	broken             // with a line end at each of its possible line ends
 	hugged             // on one line up to its last part, which is broken
 )
 
-// engine turns layout operations into text. Spaces, line ends and comments that end a line are held
-// back until the next text is known: so no line ends in a space, and no code is written after a
-// `//`.
+// engine converts layout operations to text. It defers spaces, line ends and comments at the end of
+// a line until the next text. Therefore no line ends in a space, and no code follows a `//`.
 type engine struct {
 	*doc
-	limit int32 // width of a line
+	limit int32 // maximum width of a line
 
 	out     []byte
-	col     int32 // characters on the current line, its indentation included
+	col     int32 // number of characters on the current line, including its indentation
 	fresh   bool  // the current line is empty
-	spaced  bool  // a space comes before the next text on the line
-	blanked bool  // a blank line, or the start of the file, is above
+	spaced  bool  // a space precedes the next text on the line
+	blanked bool  // the current line follows a blank line or the start of the file
 
 	modes   []mode
 	indents []int32
-	pending []int32 // comments that wait for the end of the line
+	pending []int32 // comments that are written at the end of the line
 
-	ended     int32 // what the next text's line is indented by when a comment ended this one; -1 otherwise
-	withBlank bool  // and a blank line comes before it
+	ended     int32 // indentation of the next line if a comment has ended this one, else -1
+	withBlank bool  // a blank line precedes the next line
 }
 
-// render lays the operations out for lines of limit characters.
+// render returns the text of the operations, with lines of at most limit characters.
 func (d *doc) render(limit int) []byte {
 	e := &engine{
 		doc: d, limit: int32(limit), out: make([]byte, 0, len(d.src)+len(d.src)/8),
@@ -137,14 +136,13 @@ func (e *engine) startLine() {
 	e.fresh, e.blanked = false, false
 }
 
-// raw writes a text with line ends as it is.
+// raw writes a text that contains line ends unchanged.
 func (e *engine) raw(s string) {
 	e.out = append(e.out, s...)
 	e.col = int32(utf8.RuneCountInString(s[strings.LastIndexByte(s, '\n')+1:]))
 }
 
-// newline ends the line, if anything is on it. indent is the indentation of the
-// next one.
+// newline ends the line, unless the line is empty. indent is the indentation of the next line.
 func (e *engine) newline(indent int32, withBlank bool) {
 	e.flush()
 	if !e.fresh {
@@ -167,8 +165,8 @@ func (e *engine) pendingDoc() bool {
 	return false
 }
 
-// flush writes the comments that end the line. Text that follows without a line
-// end of its own continues on the next line, one level further in.
+// flush writes the comments that end the line. If text follows without a line end, it continues on
+// the next line, one level deeper.
 func (e *engine) flush() {
 	if len(e.pending) == 0 {
 		return
@@ -184,7 +182,7 @@ func (e *engine) flush() {
 	e.ended = e.indent() + step
 }
 
-// lead writes a comment on lines of its own; what follows is aligned with it.
+// lead writes a comment on separate lines. The text after it has the same indentation.
 func (e *engine) lead(o *op) {
 	indent := e.indent()
 	if e.ended >= 0 && !e.fresh {
@@ -199,8 +197,8 @@ func (e *engine) lead(o *op) {
 	e.ended, e.withBlank = indent, o.flags&blankAfter != 0
 }
 
-// inline writes a comment amid a line, with spaces around it, but none after an
-// opening bracket or before a closing one.
+// inline writes a comment within a line. Spaces separate it from the text around it, except from
+// brackets.
 func (e *engine) inline(i int32) {
 	o := &e.ops[i]
 	e.spaced = e.spaced || len(e.out) > 0 && !e.fresh && bytes.IndexByte([]byte("(["), e.out[len(e.out)-1]) < 0
@@ -220,8 +218,8 @@ func (e *engine) inline(i int32) {
 	}
 }
 
-// comment writes a comment at the present place. All lines of a block comment
-// are shifted by the same amount.
+// comment writes a comment at the current position. All lines of a block comment are shifted by the
+// same number of characters.
 func (e *engine) comment(o *op) {
 	if e.fresh {
 		e.startLine()
@@ -247,7 +245,7 @@ func (e *engine) comment(o *op) {
 	}
 }
 
-// shiftLine moves a line by n characters, to the left as far as it is blank.
+// shiftLine shifts a line by n characters, to the left only as far as it starts with white space.
 func shiftLine(line string, n int) string {
 	switch {
 	case line == "":
@@ -261,13 +259,13 @@ func shiftLine(line string, n int) string {
 	return line
 }
 
-// isTall reports whether a group of declarations takes more than a line.
+// isTall reports whether a group of declarations takes more than one line.
 func (e *engine) isTall(group int32) bool {
 	o := &e.ops[group]
 	return o.flags&(forced|tall) != 0 || e.indent()+o.width > e.limit
 }
 
-// choose is how a group is laid out, seen from the column where it starts.
+// choose returns the layout of a group that starts at the current column.
 func (e *engine) choose(i int32) mode {
 	o := &e.ops[i]
 	switch {
@@ -294,9 +292,9 @@ func (e *engine) choose(i int32) mode {
 	return broken
 }
 
-// restFits reports whether the text after operation i, up to the next possible line
-// end, takes at most room characters. The groups around i have been laid out;
-// those that begin later count as possible line ends.
+// restFits reports whether the text after operation i, up to the next possible line end, has at
+// most room characters. The layout of the groups around i is known. Groups that start later count
+// as possible line ends.
 func (e *engine) restFits(i, room int32) bool {
 	outer, inner := len(e.modes)-1, 0
 	start := e.cumAt(i)
@@ -327,8 +325,8 @@ func (e *engine) restFits(i, room int32) bool {
 	return e.cum-start <= room
 }
 
-// firstLineFits reports whether the text from operation i up to the first possible
-// line end takes at most room characters.
+// firstLineFits reports whether the text from operation i to the first possible line end has at
+// most room characters.
 func (e *engine) firstLineFits(i, room int32) bool {
 	start := e.cumAt(i)
 	for ; int(i) < len(e.ops); i++ {

@@ -8,12 +8,12 @@ import (
 // style specifies the layout of a list in brackets.
 type style struct {
 	spaced    bool // `{ a, b }` on one line
-	asWritten bool // broken where the source ends the line after the opening bracket
-	fill      bool // broken, as many elements on a line as fit
+	asWritten bool // broken if the source has a line end after the opening bracket
+	fill      bool // if broken, each line contains as many elements as fit
 	bare      bool // no comma after the last element
-	one       bool // whether a comma after the only element is required, and so stays
+	one       bool // a comma after a single element is required, and therefore retained
 	rigid     bool // never broken
-	hugs      bool // the last element may be broken while the others stay on the first line
+	hugs      bool // the last element may be broken while the other elements stay on the first line
 }
 
 var (
@@ -22,7 +22,7 @@ var (
 	parens   = style{}
 )
 
-// list writes brackets with n elements between them.
+// list writes brackets with n elements.
 func (p *printer) list(open, shut lexer.Kind, n int, st style, item func(i int)) {
 	p.group()
 	defer p.end()
@@ -55,7 +55,7 @@ func (p *printer) list(open, shut lexer.Kind, n int, st style, item func(i int))
 	p.tok(shut)
 }
 
-// edge writes what is inside a list's brackets.
+// edge writes the white space after the opening and before the closing bracket of a list.
 func (p *printer) edge(st style) {
 	switch {
 	case st.rigid:
@@ -66,22 +66,22 @@ func (p *printer) edge(st style) {
 	}
 }
 
-// between writes what is between two elements, after the comma.
+// between writes the white space after the comma between two elements.
 func (p *printer) between(st style) {
 	switch {
 	case st.rigid:
 		p.space()
 	case !st.fill:
 		p.line(p.gapBlank())
-	default: // each line end by itself
+	default: // each line end depends on whether the next element fits
 		p.group()
 		p.line(false)
 		p.end()
 	}
 }
 
-// comma writes the comma after an element. After the last element the layout
-// decides whether there is one, except in a tuple of one, which needs it.
+// comma writes the comma after an element. After the last element, the layout decides whether there
+// is a comma, except in a tuple with one element, which requires it.
 func (p *printer) comma(last bool, st style, n int) {
 	written := p.at(lexer.Comma)
 	switch {
@@ -102,7 +102,7 @@ func (p *printer) comma(last bool, st style, n int) {
 	}
 }
 
-// closeEmpty closes brackets with nothing but comments between them.
+// closeEmpty closes brackets that contain only comments.
 func (p *printer) closeEmpty(k lexer.Kind) {
 	if !p.hasComment() {
 		p.tok(k)
@@ -142,16 +142,16 @@ func (p *printer) args(args []*ast.Arg) {
 	})
 }
 
-// exprs writes expressions in brackets. An only element may be broken while the
-// brackets stay on its first and last lines.
+// exprs writes expressions in brackets. A single expression may be broken while the brackets stay
+// on its first and last lines.
 func (p *printer) exprs(open, shut lexer.Kind, list []ast.Expr, st style) {
 	st.hugs = st.hugs || len(list) == 1 && lastHugs(list)
 	p.list(open, shut, len(list), st, func(i int) { p.expr(list[i]) })
 }
 
-// lastHugs reports whether the last expression may be broken while the opening
-// bracket before it stays on its first line: an expression that ends in braces
-// with code, or a literal when all before it are names and constants.
+// lastHugs reports whether the last expression may be broken while the opening bracket stays on its
+// first line. This is the case if it ends with code in braces, or if it is a literal and all other
+// expressions are names and constants.
 func lastHugs(list []ast.Expr) bool {
 	n := len(list) - 1
 	if n < 0 {
@@ -168,7 +168,7 @@ func lastHugs(list []ast.Expr) bool {
 	return isLiteral(list[n]) || n == 0 && isBracketed(list[0])
 }
 
-// hasBody reports whether an expression ends in braces that hold code.
+// hasBody reports whether an expression ends with code in braces.
 func hasBody(e ast.Expr) bool {
 	switch e := e.(type) {
 	case *ast.BlockExpr, *ast.MatchExpr, *ast.ListenExpr, *ast.TryExpr, *ast.IfExpr:
@@ -185,14 +185,13 @@ func hasBody(e ast.Expr) bool {
 	return false
 }
 
-// endsInBody reports whether the last argument ends in braces that hold code.
+// endsInBody reports whether the last argument ends with code in braces.
 func endsInBody(args []*ast.Arg) bool {
 	n := len(args)
 	return n > 0 && hasBody(args[n-1].Value)
 }
 
-// isLiteral reports whether an expression is a map, array or struct literal with
-// elements, which can be broken over lines.
+// isLiteral reports whether an expression is a map, array or struct literal with elements.
 func isLiteral(e ast.Expr) bool {
 	switch e := e.(type) {
 	case *ast.MapLit:

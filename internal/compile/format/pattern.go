@@ -22,7 +22,7 @@ func (p *printer) pattern(n ast.Pattern) {
 	case *ast.RangePat:
 		p.bounds(n.Lo, n.Hi)
 	case *ast.OrPat:
-		for p.at(lexer.Bar) { // before the first
+		for p.at(lexer.Bar) { // bars before the first alternative
 			p.anyToken()
 			p.space()
 		}
@@ -48,7 +48,7 @@ func (p *printer) patterns(open, shut lexer.Kind, list []ast.Pattern, st style) 
 	p.list(open, shut, len(list), st, func(i int) { p.pattern(list[i]) })
 }
 
-// bounds writes a range, either end of which may be missing.
+// bounds writes a range. Both of its ends are optional.
 func (p *printer) bounds(lo, hi ast.Expr) {
 	if lo != nil {
 		p.expr(lo)
@@ -59,7 +59,7 @@ func (p *printer) bounds(lo, hi ast.Expr) {
 	}
 }
 
-// withRest writes patterns of which one may be a `..`, perhaps with a name.
+// withRest writes patterns in brackets. One of them may be a `..` with an optional name.
 func (p *printer) withRest(open, shut lexer.Kind, list []ast.Pattern, rest int) {
 	count, elem := len(list), 0
 	if rest >= 0 {

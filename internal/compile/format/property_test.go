@@ -26,7 +26,8 @@ import (
 // dump: it is no part of their texts.
 var docEnds = regexp.MustCompile(`[ \t]+(\\n|"$|" )`)
 
-// tree is a text's tree without places; ok is false when it does not parse.
+// tree returns the syntax tree of a text without positions. ok is false if the text has syntax
+// errors.
 func tree(t *testing.T, text string) (dump string, ok bool) {
 	t.Helper()
 	file, list := parser.Parse(source.NewFile("main.conc", []byte(text)))
@@ -47,8 +48,7 @@ func tree(t *testing.T, text string) (dump string, ok bool) {
 	return out.String(), true
 }
 
-// widths are the line widths with which the properties are tested: with the
-// narrowest, everything is broken.
+// widths contains the line widths of the tests. At the smallest width, every group is broken.
 var widths = []int{1, 40, DefaultWidth}
 
 // hold checks that formatting preserves the tree and the comments, and that formatting twice
@@ -77,7 +77,7 @@ func hold(t *testing.T, text string) bool {
 	return true
 }
 
-// firstDifference shows where two texts part.
+// firstDifference returns the parts of two texts around their first difference.
 func firstDifference(a, b string) string {
 	as, bs := strings.Split(a, "\n"), strings.Split(b, "\n")
 	n := 0
@@ -90,8 +90,8 @@ func firstDifference(a, b string) string {
 	return fmt.Sprintf("--- once\n%s\n--- twice\n%s", part(as), part(bs))
 }
 
-// checkShape checks that lines outside of tokens and comments neither end in
-// white space nor hold tabs, and that there are no two blank lines in a row.
+// checkShape checks that lines outside tokens and comments contain no tabs and no white space at
+// their end, and that there are no consecutive blank lines.
 func checkShape(t *testing.T, text string) {
 	t.Helper()
 	toks, comments, _ := lexer.Lex(source.NewFile("main.conc", []byte(text)))
@@ -117,8 +117,8 @@ func checkShape(t *testing.T, text string) {
 
 var specBlock = regexp.MustCompile("(?s)```concerto([^\n]*)\n(.*?)```")
 
-// programs returns all Concerto programs of the repository by name, and those of
-// the documents and the black-box suite beside it when these are there.
+// programs returns all Concerto programs of the repository by name. It also returns those of the
+// founding documents and of the black-box tests, if these are available.
 func programs(t testing.TB) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -169,7 +169,8 @@ func read(t testing.TB, path string) string {
 	return string(text)
 }
 
-// All programs there are keep their trees, and are formatted for good.
+// TestAllPrograms checks that formatting a program preserves its tree, and that formatting the
+// result changes nothing.
 func TestAllPrograms(t *testing.T) {
 	randtest.InOneGoroutine(t)
 	parsed := 0
@@ -185,14 +186,14 @@ func TestAllPrograms(t *testing.T) {
 	}
 }
 
-// noises are what the mutants have between their tokens.
+// noises contains the texts that are inserted between tokens.
 var noises = []string{
 	"\n", "\n\n", "\n\n\n", "  ", "// c\n", " // c\n", "\n// c\n", "\n\n// c\n\n", "\n// c\n\n// d\n", "// c\n// d\n",
 	"/* c */", " /* c */ ", "\n/* c */\n", "\n/* c */ ", " /* c */\n", "/* c\n  d */", "\n\n/* c\n\td */\n", "/* c *//* d */", "/* c */ // d\n",
 	"/// c\n", "\n/// c\n", " // c\n\n\n/* d */",
 }
 
-// noisy returns a text with comments and line ends strewn between its tokens.
+// noisy returns a text with comments and line ends between its tokens.
 func noisy(rnd *rand.Rand, text string, every int) string {
 	toks, _, _ := lexer.Lex(source.NewFile("", []byte(text)))
 	var b strings.Builder
@@ -215,7 +216,7 @@ func noisy(rnd *rand.Rand, text string, every int) string {
 	return b.String()
 }
 
-// Comments may be between any two tokens, and lines may end anywhere.
+// TestCommentsAnywhere checks programs with comments and line ends between any two tokens.
 func TestCommentsAnywhere(t *testing.T) {
 	randtest.InOneGoroutine(t)
 	all := programs(t)

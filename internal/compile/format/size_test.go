@@ -11,11 +11,12 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// deepest is the depth of the nested programs. Each level is indented, so the
-// length of the result grows with the square of it.
+// deepest is the depth of the nested programs. Each level is indented, so the length of the result
+// is proportional to the square of the depth.
 const deepest = 2_000
 
-// Texts that are deep, long or wide take work in proportion to their length.
+// TestSizes checks that formatting deep, long or wide texts takes time in proportion to their
+// length.
 func TestSizes(t *testing.T) {
 	randtest.InOneGoroutine(t)
 	body := func(s string) string { return "fn main() {\n" + s + "\n}\n" }

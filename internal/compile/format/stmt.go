@@ -5,12 +5,11 @@ import (
 	"github.com/concerto-lang/concerto/lexer"
 )
 
-// block writes a block. It stays on one line when it is on one line in the
-// source and holds at most one statement and a value. Its line ends belong to
-// the group around it.
+// block writes a block. It stays on one line if the source has it on one line and it contains at
+// most one statement and a value. Its line ends belong to the enclosing group.
 func (p *printer) block(b *ast.Block) { p.blockOpened(b, nil) }
 
-// blockOpened is block with a hook that runs when the `{` is written.
+// blockOpened writes a block. opened is called after the `{`.
 func (p *printer) blockOpened(b *ast.Block, opened func()) {
 	p.tok(lexer.LBrace)
 	if opened != nil {
@@ -172,8 +171,8 @@ func (p *printer) control(e ast.Expr) {
 	}
 }
 
-// ifExpr writes an if with all its branches: either all of them are on one line,
-// or each has lines of its own.
+// ifExpr writes an if and all its branches. Either all of them are on one line, or each has
+// separate lines.
 func (p *printer) ifExpr(n *ast.IfExpr) {
 	for {
 		p.tok(lexer.If)

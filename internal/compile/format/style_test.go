@@ -7,7 +7,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// The style: each archive contains a source and its formatted text.
+// TestStyle compares the formatted text of each source with the golden archives.
 func TestStyle(t *testing.T) {
 	golden.Run(t, "testdata/style/*.txtar", func(t *testing.T, a *golden.Archive) {
 		text := a.Input("main.conc")

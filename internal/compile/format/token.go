@@ -16,10 +16,10 @@ type printer struct {
 	i        int // the current token
 	comments []comment
 	c        int  // the next comment
-	tokEnd   int  // end of the token before
-	prevEnd  int  // end of the token before with the comments on its line
-	rigid    bool // types are written on one line: they are what a signature is broken at last
-	half     bool // of a `??` that is two `?` the first has been written
+	tokEnd   int  // end of the previous token
+	prevEnd  int  // end of the previous token, including the comments on its line
+	rigid    bool // types are written on one line, because a signature is broken elsewhere first
+	half     bool // the first `?` of a `??` token that means two `?` has been written
 }
 
 func newPrinter(src string, toks []lexer.Token, comments []lexer.Comment) *printer {
@@ -85,7 +85,7 @@ func (p *printer) whole(end source.Pos) {
 	p.advance()
 }
 
-// afterNumber reports whether the token before is a number, and no index.
+// afterNumber reports whether the previous token is a number that is no index.
 func (p *printer) afterNumber() bool {
 	if p.i == 0 {
 		return false
@@ -94,8 +94,8 @@ func (p *printer) afterNumber() bool {
 	return k == lexer.Float || k == lexer.Int && (p.i == 1 || p.toks[p.i-2].Kind != lexer.Dot)
 }
 
-// question writes one `?`, which may be half of a `??` token. Two separate `?`
-// keep a space between them, as together they would be read as `??`.
+// question writes one `?`, which may be a half of a `??` token. Two separate `?` need a space
+// between them, because they would otherwise be read as `??`.
 func (p *printer) question() {
 	t := p.toks[p.i]
 	if !p.half && p.i > 0 && p.toks[p.i-1].Kind == lexer.Question && p.lastText == p.next()-1 {
@@ -115,7 +115,7 @@ func (p *printer) question() {
 	}
 }
 
-// gap writes a space, or a line end where comments stand.
+// gap writes a space, or a line end if there are comments.
 func (p *printer) gap() {
 	if p.lineComment() {
 		p.hard(false)

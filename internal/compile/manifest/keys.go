@@ -42,8 +42,8 @@ var typeNames = [...]string{
 
 func (t Type) String() string { return typeNames[t] }
 
-// Key is one row of the table of keys. In Path, `*` stands where the user chooses a name, and `[]`
-// where there is an element of an array.
+// Key is one row of the table of keys. In Path, `*` is a name that the user chooses, and `[]` is an
+// element of an array.
 type Key struct {
 	Path    string
 	Type    Type
