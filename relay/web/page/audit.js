@@ -7,7 +7,7 @@ import { Head } from "./shell.js";
 
 const page = 200;
 
-// lines parses records, one on each line.
+// lines parses records. Each line contains one record.
 const lines = (text) => text.split("\n").filter((l) => l).map((l) => JSON.parse(l));
 
 export function Audit() {
@@ -26,7 +26,7 @@ export function Audit() {
       ${shown(all).length === 0 && html`<p class="quiet">No records${filter && " match the filter"}.</p>`}`}</${Loaded}>`;
 }
 
-// words formats an object's members on one line.
+// words formats the members of an object on one line.
 const words = (o) => Object.entries(o ?? {}).map(([k, v]) => `${k} ${v}`).join(", ");
 
 function Row({ r }) {

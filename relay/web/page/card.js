@@ -5,7 +5,7 @@ import { can, cardState, decide, draft, hosts, keepDraft, now, run as runOf, sen
 import { armed } from "./armed.js";
 import { go, hrefOf } from "./route.js";
 
-// Card shows a request. With opens, it links to the request's run.
+// Card shows a request. If opens is set, the card links to the request's run.
 export function Card({ request, opens = false }) {
   const run = runOf(request.run_id).value ?? { id: request.run_id, title: request.title, tool: request.tool, cwd: request.cwd, host_id: request.host_id };
   const host = hosts.value.find((h) => h.id === request.host_id) ?? { id: request.host_id, name: request.host_id };
@@ -27,14 +27,14 @@ export function Card({ request, opens = false }) {
     ${failed && html`<p class="failed" role="alert">${failed}</p>`}`;
 }
 
-// drafts stores what the user types into a request's questions.
+// drafts contains the text that the user has typed as answers to a request's questions.
 function drafts({ key, seq, args_sha256 }) {
   const name = ["answer", key, seq, args_sha256].join(" ");
   return { load: () => draft(name), save: (states) => keepDraft(name, states) };
 }
 
-// useNow returns the server's time and updates it: each second if the request expires soon, else
-// every 15 seconds.
+// useNow returns the server's time and updates it: every second if the request expires soon, and
+// otherwise every 15 seconds.
 function useNow(request) {
   const [at, set] = useState(now());
   useEffect(() => {

@@ -5,8 +5,8 @@ import { armed } from "./armed.js";
 import { useKeys } from "./keymap.js";
 import { go, hrefOf } from "./route.js";
 
-// useCards returns {box, selected, select}: box is a ref to the list, whose children have data-key;
-// selected is a request's key.
+// useCards returns {box, selected, select}. box is a ref to the list, whose children have the
+// attribute data-key. selected is the key of the selected request.
 export function useCards(all) {
   const box = useRef(), [chosen, select] = useState(null);
   const at = Math.max(0, all.findIndex((q) => q.key === chosen)), selected = all[at]?.key ?? null;

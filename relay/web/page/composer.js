@@ -4,7 +4,7 @@ import { draft, hosts, keepDraft, sendInput, sentence } from "./data/index.js";
 import { Icon } from "./icons.js";
 import { useKeys } from "./keymap.js";
 
-const max = 64 << 10; // bytes of an input
+const max = 64 << 10; // maximum size of an input in bytes
 
 export function Composer({ run, id }) {
   const name = "input " + id, field = useRef(), [failed, setFailed] = useState(""), [empty, setEmpty] = useState(!draft(name));
@@ -39,7 +39,8 @@ export function Composer({ run, id }) {
   };
   useEffect(() => field.current?.value && grow(), []);
   const key = (event) => {
-    // keyCode 229: an input method is composing, and Enter accepts its suggestion.
+    // keyCode 229 means that an input method is composing text, and that Enter accepts its
+    // suggestion.
     if (event.key !== "Enter" || event.shiftKey || event.isComposing || event.keyCode === 229) return;
     send(event);
   };

@@ -59,7 +59,7 @@ function Check({ name, ok, detail, optional }) {
 }
 
 function Log({ id, online }) {
-  const [lines, setLines] = useState(0); // 0: not requested
+  const [lines, setLines] = useState(0); // number of requested log lines; 0 if none were requested
   const load = useLoad(async () => lines && rpc("rpc.host.logs.tail", null, { host_id: id, lines }), [id, lines, online]);
   return html`<section class="panel" aria-label="Log"><div class="panel-head"><h2>Log</h2><button type="button" onClick=${() => (lines ? load.reload() : setLines(200))}>${lines ? "Refresh" : "Show the last lines"}</button></div>
     ${lines > 0 && html`<${Loaded} load=${load} what="the log">${(l) => l && html`<p class="quiet">${plain(l.path)}${l.truncated && ", last lines"}</p>

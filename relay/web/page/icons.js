@@ -7,7 +7,7 @@ const pictures = {
   send: "send", stop: "stop", key: "key", out: "right", gap: "minus",
 };
 
-// Icon shows an icon. Screen readers ignore it, because a word is next to it.
+// Icon shows an icon. Screen readers ignore it, because every icon has a word next to it.
 export function Icon({ name, spin = false }) {
   return html`<span class=${spin ? "picture spin" : "picture"}>${icon(pictures[name])}</span>`;
 }

@@ -1,4 +1,4 @@
-// The inbox: all open requests, which can be decided here.
+// The inbox: all open requests. The user can decide them here.
 import { html, plain } from "parts/base.js";
 import { granted, outcome } from "parts/approval.js";
 import { can, requests, requestsState, settled } from "./data/index.js";

@@ -8,7 +8,7 @@ import { dropEntry, outboxText } from "./data/index.js";
 import { Card } from "./card.js";
 import { Icon } from "./icons.js";
 
-// kinds renders each kind of item.
+// kinds contains a function for each kind of item that renders the item.
 const kinds = {
   started: ({ item }) => html`<p class="event"><${Icon} name="start" />started <code>${plain(item.text)}</code> in <code>${plain(item.data?.cwd ?? "")}</code></p>`,
   output: ({ item }) => html`<pre class=${"output" + (item.data?.stream === "stderr" ? " stderr" : "")}><${Ansi} text=${item.text} /></pre>`,
@@ -31,7 +31,7 @@ export function Item({ item, selected }) {
   return html`<${Kind} item=${item} selected=${selected} />`;
 }
 
-// shownInput returns an input without its final line break; Enter alone is shown as ⏎.
+// shownInput returns the text of an input without its final newline. Enter alone is shown as ⏎.
 const shownInput = (text) => plain(text.replace(/[\r\n]$/, "")) || "⏎";
 
 function Request({ item, selected }) {

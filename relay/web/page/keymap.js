@@ -1,4 +1,4 @@
-// The keyboard shortcuts, as a table that is also the help. Screens define what the actions do.
+// The keyboard shortcuts. The table is also shown as help. Screens define the actions.
 import { html, useLayoutEffect, useRef, signal } from "parts/base.js";
 import { Help, isFree } from "parts/keys.js";
 import { armed } from "./armed.js";
@@ -18,7 +18,7 @@ export const keymap = [
   { keys: "?", action: "help", text: "show these keys" },
 ];
 
-const layers = []; // of actions; the last one wins
+const layers = []; // definitions of actions; the last one applies
 const helping = signal(false);
 
 // useKeys defines actions while a component is mounted: {action: function}.
@@ -39,14 +39,14 @@ function act(name, ...args) {
   return false;
 }
 
-let leading = 0; // the time at which g was typed
+let leading = 0; // time at which g was typed; 0 if it was not
 
 function onKey(event) {
   if (!isFree(event)) return;
   if (handle(event, event.target instanceof Element ? event.target : document.body)) event.preventDefault();
 }
 
-// handle performs a key's action and reports whether there is one.
+// handle performs the action of a key. It reports whether there is one.
 function handle(event, target) {
   const key = event.key, led = leading && performance.now() - leading < 1500;
   leading = 0;
@@ -65,8 +65,8 @@ function handle(event, target) {
   return row ? act(row.action) : false;
 }
 
-// decided confirms the decision of a or d on Enter, by clicking the card's button, which also
-// checks the answers and the delay.
+// decided confirms a decision, which a or d has selected, when Enter is typed. It clicks the button
+// of the card, which also checks the answers and the delay.
 function decided(key) {
   const { key: request, decision } = armed.value;
   if (["Shift", "Tab"].includes(key)) return false;
@@ -77,7 +77,7 @@ function decided(key) {
 
 addEventListener("keydown", onKey);
 
-// Keys shows the table.
+// Keys shows the table of shortcuts.
 export function Keys() {
   return html`<${Help} open=${helping.value} onClose=${() => (helping.value = false)} rows=${[...keymap, ...reachable().map((r) => ({ keys: "g " + r.key, text: r.label }))]} />`;
 }

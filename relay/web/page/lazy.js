@@ -1,8 +1,8 @@
-// Loads modules on first use.
+// Loading of modules on first use.
 import { html, useEffect, useState } from "parts/base.js";
 
-// lazy returns a component from a module that is loaded once. After a failure, the next visit tries
-// again.
+// lazy returns a component whose module is loaded once. After a failure, the next visit loads the
+// module again.
 export function lazy(load, name) {
   let found;
   return function Lazy(props) {

@@ -1,8 +1,8 @@
-// Requests of a screen: load data with errors and reload, or run an action.
+// Requests of a screen: loading data, with errors and reload, and running actions.
 import { html, useEffect, useRef, useState } from "parts/base.js";
 
-// useLoad calls ask, again when a dependency changes, and returns {value, failed, busy, reload}. It
-// ignores answers to outdated requests.
+// useLoad calls ask when the component is mounted and when a dependency changes. It returns {value,
+// failed, busy, reload}, and ignores answers to outdated requests.
 export function useLoad(ask, on) {
   const [state, set] = useState({ busy: true });
   const turn = useRef(0);
@@ -31,7 +31,8 @@ export function Loaded({ load, what, children }) {
     ${load.value !== undefined && children(load.value)}`;
 }
 
-// useDo returns [run, busy, failed]. run performs the action once at a time and stores its error.
+// useDo returns [run, busy, failed]. run performs the action unless it is already running. failed
+// is the error of the last action.
 export function useDo(act) {
   const [state, set] = useState({ busy: false, failed: "" });
   const going = useRef(false);

@@ -1,9 +1,9 @@
-// Login, and the first owner of a server without users (/setup#CODE).
+// The login, and the creation of the first owner of a server without users (/setup#CODE).
 import { html, useEffect, useRef, useState } from "parts/base.js";
 import { login, session, setUp } from "./data/index.js";
 import { Icon } from "./icons.js";
 
-// Login shows the form for name and password. The address of the open screen stays.
+// Login shows the form for name and password. The address of the open screen stays unchanged.
 export function Login() {
   const ended = session.value.state === "ended" && (session.value.why || "Your session has expired. This page keeps its state.");
   return html`<${Door} title=${ended ? "Log in again" : "Log in"} action="Log in" busy="Logging in …" enter=${login} autocomplete="current-password">

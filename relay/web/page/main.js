@@ -12,7 +12,7 @@ import { Settings } from "./settings.js";
 import { Shell } from "./shell.js";
 import { Start } from "./start.js";
 
-// screens maps each route to its component.
+// screens contains the component for each route.
 const screens = { inbox: Inbox, runs: Runs, hosts: Hosts, start: Start, audit: Audit, settings: Settings };
 
 function Page() {
@@ -25,7 +25,8 @@ function Page() {
     ${who.state === "ended" && html`<div class="over-all" role="dialog" aria-modal="true" aria-label="Log in again"><${Login} /></div>`}`;
 }
 
-// byLink removes the token of a link, #/t/TOKEN/RUN, from the address before other code sees it.
+// byLink removes the token of a link, #/t/TOKEN/RUN, from the address before other code reads the
+// address.
 async function byLink() {
   const { screen, id, tab } = place.value;
   if (screen !== "t") return;

@@ -1,11 +1,11 @@
-// Decisions and inputs that are not applied: they wait for a connection or have another outcome
-// than expected.
+// Decisions and inputs that have not been applied: they wait for a connection, or their outcome is
+// unexpected.
 import { html, plain } from "parts/base.js";
 import { clearDone, dropEntry, outbox, outboxText } from "./data/index.js";
 import { Icon } from "./icons.js";
 import { hrefOf } from "./route.js";
 
-// unsurprising lists the states that are not shown.
+// unsurprising contains the states that are not shown.
 const unsurprising = new Set(["applied", "sent", "accepted"]);
 
 export function Outbox() {

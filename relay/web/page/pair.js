@@ -1,12 +1,12 @@
-// Pairing: the owner enters the code that a host shows, compares the fingerprint of its key, and
-// confirms.
+// Pairing. The owner enters the code that a host shows, compares the fingerprint of the host's key,
+// and confirms.
 import { html, plain, useEffect, useRef, useState } from "parts/base.js";
 import { api, loadHosts } from "./data/index.js";
 import { useDo } from "./load.js";
 import { hrefOf } from "./route.js";
 import { Head } from "./shell.js";
 
-// letters formats a code: ABCD-EFGH.
+// letters formats a code as ABCD-EFGH.
 function letters(text) {
   const all = text.toUpperCase().replace(/[^A-Z0-9]/g, "").slice(0, 8);
   return all.length > 4 ? all.slice(0, 4) + "-" + all.slice(4) : all;
@@ -14,7 +14,7 @@ function letters(text) {
 
 export function Pair({ code: initialCode }) {
   const [code, setCode] = useState(letters(initialCode));
-  const [machine, setMachine] = useState(null); // the machine that waits with this code
+  const [machine, setMachine] = useState(null); // machine that waits for a pairing with the entered code
   const [made, setMade] = useState(null);
   const [look, looking, failed] = useDo(async () => setMachine(await api.post("/pair/look", { code })));
   useEffect(() => void (code.length === 9 && look()), []);
@@ -35,7 +35,7 @@ export function Pair({ code: initialCode }) {
 function Confirm({ code, machine, onMade, onBack }) {
   const [confirm, busy, failed] = useDo(async () => {
     const made = await api.post("/pair/confirm", { code });
-    await loadHosts().catch(() => {}); // the list is reloaded later anyway
+    await loadHosts().catch(() => {}); // the list is loaded again later in any case
     onMade(made.host_id);
   });
   const at = useRef();

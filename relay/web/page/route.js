@@ -1,12 +1,12 @@
-// The address of a screen: #/runs/ID/files?path=a is {screen: "runs", id: "ID", tab: "files",
-// query}. Addresses are links, so back, reload and sharing work.
+// The address of a screen. #/runs/ID/files?path=a is {screen: "runs", id: "ID", tab: "files",
+// query}. Addresses are links, so that back, reload and sharing work.
 import { signal } from "parts/base.js";
 
 function decode(text) {
   try {
     return decodeURIComponent(text);
   } catch {
-    return text; // typed by hand
+    return text; // the user typed an address with an invalid escape
   }
 }
 
@@ -26,7 +26,7 @@ export function hrefOf(screen, id, tab, query) {
   return "#/" + parts.join("/") + (text ? "?" + text : "");
 }
 
-// go opens an address; with replace it replaces the current history entry.
+// go opens an address. If replace is set, it replaces the current entry of the history.
 export function go(href, { replace = false } = {}) {
   if (replace) history.replaceState(null, "", href);
   else if (location.hash !== href) history.pushState(null, "", href);

@@ -16,7 +16,8 @@ import { useKeys } from "./keymap.js";
 import { When } from "./when.js";
 import { Status, nameOf, onTerminal } from "./words.js";
 
-// tabs are the views of a run. needs is the required right; of reports whether a run has the view.
+// tabs contains the views of a run. needs is the required right. of reports whether a run has the
+// view.
 export const tabs = [
   { name: "", label: "Thread", show: RunThread },
   { name: "terminal", label: "Terminal", of: (v) => onTerminal(v.source), show: lazy(() => import("./tab_terminal.js"), "TerminalTab") },
@@ -87,7 +88,7 @@ function Again({ run, meta }) {
   return html`<a class="button" data-testid="again" href=${hrefOf("start", "", "", { again: run.id, ...(resumes && { cmd: "concerto runs resume " + resumes }) })}>${resumes ? "Resume" : "Run again"}</a>`;
 }
 
-// Stop stops a run after a confirmation; a second click kills it.
+// Stop stops a run after a confirmation. A second click kills the run.
 function Stop({ run }) {
   const [sure, setSure] = useState(false);
   const [stopping, setStopping] = useState(false);

@@ -1,4 +1,4 @@
-// A run's thread: its events in order, the requests in their places, and the field to write to it.
+// The thread of a run: its events in order, its requests at their places, and the field for input.
 import { html, plain, useCallback } from "parts/base.js";
 import { Thread } from "parts/thread.js";
 import { can } from "./data/index.js";

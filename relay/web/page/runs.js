@@ -1,4 +1,4 @@
-// The list of runs, the last active first, or one run.
+// The list of runs, the last active run first, or a single run.
 import { html, plain, useMemo, useRef, useState } from "parts/base.js";
 import { hosts, loadMoreRuns, runs, runsState } from "./data/index.js";
 import { useKeys } from "./keymap.js";
@@ -12,7 +12,7 @@ export function Runs({ id, tab, query }) {
   return id ? html`<${Run} key=${id} id=${id} tab=${tab} query=${query} />` : html`<${All} query=${query} />`;
 }
 
-// filters maps a filter to the states it shows.
+// filters contains the states that each filter shows.
 const filters = [
   { name: "", label: "All" },
   { name: "asks", label: "Waiting", of: ["awaiting_approval", "awaiting_input"] },

@@ -40,7 +40,7 @@ function Push() {
 
 const themes = [["", "system"], ["light", "light"], ["dark", "dark"], ["contrast", "high contrast"]];
 
-// Look selects the colours. The choice belongs to the device, is no secret, and survives a logout.
+// Look lets the user select the colours. The choice belongs to the device and survives a logout.
 function Look() {
   const [theme, set] = useState(localStorage.getItem("theme") ?? "");
   const choose = (to) => {
@@ -92,7 +92,7 @@ function Users() {
 
 const spans = [["1 hour", 3600], ["1 day", 86400], ["1 week", 604800]];
 
-// Links creates a link that shows one run to anyone who has it.
+// Links creates a link that shows one run to every person who has the link.
 function Links() {
   const run = useRef(), ttl = useRef(), [link, setLink] = useState("");
   const [make, busy, failed] = useDo(async () => {
@@ -115,7 +115,7 @@ function Secret({ label, text }) {
       await navigator.clipboard.writeText(text);
       setCopied(true);
     } catch {
-      setCopied(false); // the user can select the text
+      setCopied(false); // the user can select the text instead
     }
   };
   return html`<div class="secret" role="status"><p>${label} is shown only once:</p><div class="bar"><input class="grow mono" data-testid="secret" readonly value=${text} aria-label=${label} onFocus=${(e) => e.target.select()} /><button type="button" onClick=${copy}>${copied ? "Copied" : "Copy"}</button></div></div>`;

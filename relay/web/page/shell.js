@@ -1,4 +1,4 @@
-// The frame of all screens: navigation, connection, number of requests, and errors.
+// The frame of all screens: navigation, state of the connection, number of requests, and errors.
 import { html, plain, useEffect, useLayoutEffect, useErrorBoundary, useRef, useState } from "parts/base.js";
 import { announce, Live } from "parts/live.js";
 import { Toasts, toasts } from "parts/toast.js";
@@ -12,7 +12,7 @@ import { links, nameOf } from "./words.js";
 
 // Shell is the frame around a screen.
 export function Shell({ screen, covered, children }) {
-  useEffect(watchHosts, []); // all screens show host names
+  useEffect(watchHosts, []); // all screens show the names of hosts
   return html`<div class="shell" inert=${covered}>
     <${Nav} current=${screen} />
     <div class="column">
@@ -35,7 +35,7 @@ function Nav({ current }) {
   </nav>`;
 }
 
-// More holds rarely used screens on a phone.
+// More contains the links to rarely used screens on a phone.
 function More({ current }) {
   const [open, setOpen] = useState(false);
   const box = useRef();
@@ -59,10 +59,10 @@ function Connection() {
     <span class="who">${plain(session.value.user ?? "")}</span></div>`;
 }
 
-// Banner shows what the user must know on every screen.
+// Banner shows a message about a state of the page that concerns every screen.
 function Banner() {
   const c = conn.value, away = useRef(false);
-  away.current = c.state === "offline" || (away.current && c.state === "connecting"); // one stays while another try is made
+  away.current = c.state === "offline" || (away.current && c.state === "connecting"); // the banner stays while the page tries to connect
   return html`<div class="banners">
     ${away.current && html`<p class="banner" role="status"><${Icon} name="offline" /><span>${plain(c.why || "No connection to the relay.")} Your decisions are stored and sent when the connection is back.</span>
       <button type="button" onClick=${retryNow}>Reconnect</button></p>`}
@@ -72,13 +72,14 @@ function Banner() {
   </div>`;
 }
 
-// seconds describes how far this device's clock is from the server's, which is ms ahead.
+// seconds describes the difference between this device's clock and the server's. ms is positive if
+// the device is ahead.
 function seconds(ms) {
   const s = Math.round(Math.abs(ms) / 1000), text = s < 120 ? `${s} s` : s < 7200 ? `${Math.round(s / 60)} min` : `${Math.round(s / 3600)} h`;
   return ms > 0 ? `${text} behind` : `${text} ahead of`;
 }
 
-// Guarded shows the error of a failed screen; the others stay usable.
+// Guarded shows an error instead of a screen that failed. Other screens stay usable.
 function Guarded({ children }) {
   const [error, reset] = useErrorBoundary((e) => console.error(e));
   if (!error) return children;
@@ -102,6 +103,6 @@ function Watch() {
 // Head is the heading of a screen, with its actions.
 export function Head({ title, back, children }) {
   const at = useRef();
-  useLayoutEffect(() => at.current?.focus({ preventScroll: true }), []); // before a field can take the focus
+  useLayoutEffect(() => at.current?.focus({ preventScroll: true }), []); // must run before a field receives the focus
   return html`<header class="head">${back && html`<a class="icon-button" href=${back} aria-label="Back"><${Icon} name="back" /></a>`}<h1 tabindex="-1" ref=${at}>${title}</h1><div class="head-side">${children}</div></header>`;
 }

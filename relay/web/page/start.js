@@ -15,7 +15,7 @@ export function Start({ query }) {
     ${host && html`<${What} key=${host} host=${host} online=${online} was=${was} cmd=${query.get("cmd")} onHost=${setChosen} />`}`;
 }
 
-// recent returns the directories of a host's runs, the last first.
+// recent returns the directories of a host's runs, the most recent first.
 const recent = (host) => [...new Set(runs.value.filter((r) => r.host_id === host && r.cwd).map((r) => r.cwd))].slice(0, 12);
 
 function What({ host, online, was, cmd: line, onHost }) {

@@ -44,7 +44,7 @@ function Found({ id, q, to }) {
 
 function File({ id, path, line }) {
   const load = useLoad(() => rpc("rpc.fs.read", id, { path }), [id, path]);
-  const [editing, setEditing] = useState(null); // {base, text} of the edit
+  const [editing, setEditing] = useState(null); // {base, text} of the edited file; null if no file is being edited
   return html`<${Loaded} load=${load} what="the file">${(f) => editing
     ? html`<${Editor} id=${id} path=${path} was=${editing} now=${f} onSaved=${() => (setEditing(null), load.reload())} onLeave=${() => setEditing(null)} onLook=${load.reload} />`
     : html`<div class="bar file-bar"><span class="grow quiet">${bytes(f.size)}${f.truncated && ", only the first MiB is shown"}</span>
@@ -52,7 +52,7 @@ function File({ id, path, line }) {
       <${Source} text=${f.content} line=${line} lang=${path.endsWith(".conc") ? "concerto" : undefined} label=${plain(path)} />`}</${Loaded}>`;
 }
 
-// Editor writes a file after an approval. The text stays until it is written.
+// Editor writes a file after an approval. The text stays until the file is written.
 function Editor({ id, path, was, now, onSaved, onLeave, onLook }) {
   const field = useRef(), [callId, setCallId] = useState(""), [base, setBase] = useState(was.base);
   const [write, busy, failed] = useDo(async () => {
@@ -62,7 +62,7 @@ function Editor({ id, path, was, now, onSaved, onLeave, onLook }) {
       await call;
     } catch (e) {
       setCallId("");
-      if (e.code === "changed") onLook(); // load the current content
+      if (e.code === "changed") onLook(); // load the current content of the file
       throw new Error(e.code === "denied" ? "The write was denied." : e.code === "changed" ? "The file has changed since you opened it. Nothing was written." : sentence(e));
     }
     onSaved();

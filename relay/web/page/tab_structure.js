@@ -1,11 +1,12 @@
-// A program's structure, current position and cost.
+// The structure of a program, its current position, and its cost.
 import { html, plain } from "parts/base.js";
 import { Graph } from "parts/graph.js";
 
-// atWork returns the active nodes and what they wait for. Active are the stages that have begun and
-// not ended, else the host or agent of the listen, else the program.
+// atWork returns the active nodes and what they wait for. Stages are active if they have begun and
+// not ended. If there are none, the host or agent of the listen is active, and otherwise the
+// program.
 function atWork(items, nodes) {
-  const stages = new Map(); // active instances of each stage
+  const stages = new Map(); // number of active instances of each stage
   let talks, hasRequest;
   for (const { kind, title, data } of items) {
     if (kind === "listen" && data.state === "open") talks = nodes.find((n) => /^(host|agent)$/.test(n.kind) && n.name === data.host);

@@ -1,4 +1,4 @@
-// A run's terminal. Keys go to it one by one.
+// The terminal of a run. It sends keys to the run one by one.
 import { html, useRef } from "parts/base.js";
 import { Terminal } from "parts/terminal.js";
 import { can, resize, sendKeys } from "./data/index.js";
@@ -9,7 +9,7 @@ export function TerminalTab({ run, id, view }) {
     const ends = [view.onReset(reset), view.output(({ text }) => write(text))];
     return () => ends.forEach((end) => end());
   });
-  // The terminal passes Tab to its tool, so F6 leaves it.
+  // The terminal sends Tab to its tool. F6 therefore moves the focus out of the terminal.
   const leave = (e) => {
     if (e.key !== "F6") return;
     e.preventDefault();

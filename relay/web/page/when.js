@@ -1,4 +1,4 @@
-// A past time by the server's clock, kept current.
+// When shows how long ago a time was, by the server's clock, and updates the text.
 import { ago, html } from "parts/base.js";
 import { moment, useClock } from "parts/format.js";
 import { now } from "./data/index.js";

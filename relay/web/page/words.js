@@ -1,4 +1,4 @@
-// The names, icons and colours of states. A colour is never the only sign.
+// The names, icons and colours of states. A state never has only a colour.
 import { html, plain } from "parts/base.js";
 import { Icon } from "./icons.js";
 
@@ -23,7 +23,7 @@ export function Status({ run }) {
   return html`<span class=${"status tone-" + s.tone}><${Icon} name=${s.icon} spin=${run.status === "running"} />${plain(s.word)}</span>`;
 }
 
-// nameOf returns a run's title, else its command.
+// nameOf returns the title of a run, or its command if it has no title.
 export const nameOf = (run) => run?.title || run?.command || run?.tool || run?.id || "";
 
 // onTerminal reports whether a run has a terminal.

@@ -2,8 +2,8 @@
 import { now, recordServerTime } from "./clock.js";
 import { ApiError } from "./errors.js";
 
-const tokenKey = "concerto-bearer"; // in sessionStorage, so for this tab only
-const linkKey = "concerto-link"; // set next to it if the token is a link's
+const tokenKey = "concerto-bearer"; // in sessionStorage, so that only this tab uses the token
+const linkKey = "concerto-link"; // in sessionStorage; set if the token comes from a link
 const requestTimeout = 40_000; // ms; the server answers every request sooner
 
 let bearer = null;
@@ -12,18 +12,18 @@ let unauthorized = () => {};
 // onUnauthorized sets the function to call when the server rejects the credentials.
 export function onUnauthorized(fn) { unauthorized = fn; }
 
-// token returns the token that this tab uses instead of the cookie, or null.
+// token returns the token that this tab uses instead of the cookie, or null if it uses the cookie.
 export function token() {
   if (bearer === null) bearer = storage()?.getItem(tokenKey) || "";
   return bearer || null;
 }
 
-// byLink reports whether this tab was opened by a link with a token and does not use the browser's
+// byLink reports whether a link with a token opened this tab. Such a tab does not use the browser's
 // session.
 export function byLink() { return !!token() && !!storage()?.getItem(linkKey); }
 
-// setToken stores a token for this tab until it is closed; null deletes it. Links use it, and
-// browsers that store no cookie: plain http to another machine.
+// setToken stores a token until this tab is closed. null deletes the token. The page uses a token
+// if a link opened it, or if the browser stores no cookie (plain http to another machine).
 export function setToken(t, link = false) {
   bearer = t || "";
   const all = storage();
@@ -37,19 +37,19 @@ function storage() {
   try { return sessionStorage; } catch { return null; } // storage is disabled
 }
 
-// call sends a request and returns the answer: JSON data, the text of any other type, or null for
-// an empty body. It rejects with ApiError.
+// call sends a request and returns the response body: parsed JSON, text for any other type, or null
+// for an empty body. It rejects with ApiError.
 export async function call(method, path, body, { signal, quiet, alone } = {}) {
   const sentAt = Date.now();
   const { answer, text } = await exchange(method, path, body, signal, alone);
   const date = answer.headers.get("Date");
-  if (date && Math.abs(Date.parse(date) - now()) > 5000) recordServerTime(date, sentAt); // its resolution is a second
+  if (date && Math.abs(Date.parse(date) - now()) > 5000) recordServerTime(date, sentAt); // the resolution of the date is one second
   if (answer.ok) return read(answer, text);
   if (answer.status === 401 && !quiet) unauthorized();
   throw refusal(answer, text);
 }
 
-// With alone, the request sends and stores no cookie.
+// If alone is set, the request neither sends nor stores a cookie.
 async function exchange(method, path, body, signal, alone) {
   const stop = new AbortController();
   const timer = setTimeout(() => stop.abort(), requestTimeout);

@@ -1,13 +1,13 @@
 // The browser's storage (IndexedDB) for the last events of runs, the outbox and the overview. In a
-// browser without storage (a private window) everything lives as long as the tab.
+// browser without storage (a private window) the data is lost when the tab is closed.
 const name = "concerto-relay";
 const version = 1;
 
 // Limits of the storage.
-export const maxEvents = 2000; // of a run
+export const maxEvents = 2000; // maximum number of events of one run
 export const maxRuns = 50;
 
-let opening = null; // a promise of the database, or of null if there is none
+let opening = null; // promise of the database, or of null if there is none; null before the first use
 
 // disableCache disables the storage for a tab that does not use the browser's session.
 export function disableCache() { opening = Promise.resolve(null); }
@@ -20,7 +20,7 @@ function open() {
     request.onerror = () => resolve(null);
     request.onsuccess = () => {
       const db = request.result;
-      db.onversionchange = () => { db.close(); opening = null; }; // another tab deletes it
+      db.onversionchange = () => { db.close(); opening = null; }; // another tab deletes the database
       db.onclose = () => { opening = null; };
       resolve(db);
     };
@@ -44,7 +44,7 @@ async function within(stores, mode, fn, otherwise) {
     try {
       t = db.transaction(stores, mode, { durability: stores[0] === "outbox" ? "strict" : "default" });
     } catch (err) {
-      opening = null; // the browser closed it
+      opening = null; // the browser has closed the database
       reject(err);
       return;
     }
@@ -69,7 +69,7 @@ export async function isEnabled() { return !!(await open()); }
 
 const ofRun = (run, from = 0) => IDBKeyRange.bound([run, from], [run, Infinity]);
 
-// getEvents returns the stored events of a run: the last ones without a gap, in order.
+// getEvents returns the last stored events of a run that have no gap between them, in order.
 export async function getEvents(run) {
   const all = await within(["events"], "readonly", (done, events) => {
     events.getAll(ofRun(run)).onsuccess = (e) => done(e.target.result);
@@ -77,14 +77,16 @@ export async function getEvents(run) {
   return all.slice(holeEnd(all));
 }
 
-// holeEnd returns the index after the last gap. Gaps arise when two tabs store what each received.
+// holeEnd returns the index of the first event after the last gap. A gap occurs if two tabs each
+// store the events that they have received.
 function holeEnd(all) {
   let i = all.length - 1;
   while (i > 0 && all[i - 1].seq + 1 >= firstOf(all[i])) i--;
   return Math.max(i, 0);
 }
 
-// firstOf returns the first seq that an event covers: a gap event covers many.
+// firstOf returns the sequence number of the first event that an event represents. A gap event
+// represents many events.
 export function firstOf(e) {
   const from = e.type === "run.gap" ? Number(e.data?.from) : NaN;
   return from >= 1 && from <= e.seq ? from : e.seq;
@@ -119,7 +121,7 @@ export function trimRuns() {
   });
 }
 
-// The outbox. Entries are ordered by n, which the browser assigns.
+// The outbox. Entries are ordered by n, a number that the browser assigns.
 export function getEntries() {
   return within(["outbox"], "readonly", (done, box) => { box.getAll().onsuccess = (e) => done(e.target.result); }, []);
 }
@@ -129,7 +131,7 @@ export function addEntry(entry) {
   return within(["outbox"], "readwrite", (done, box) => { box.add(entry).onsuccess = (e) => done(e.target.result); });
 }
 
-// putEntry stores the new state of an entry unless it was removed.
+// putEntry stores the new state of an entry, unless the entry has been removed.
 export function putEntry(entry) {
   return within(["outbox"], "readwrite", (done, box) => {
     box.get(entry.n).onsuccess = (e) => { if (e.target.result) box.put(entry); };
@@ -140,7 +142,7 @@ export function dropEntry(n) {
   return within(["outbox"], "readwrite", (done, box) => { box.delete(n); });
 }
 
-// wipe deletes everything.
+// wipe deletes all stored data.
 export async function wipe() {
   const db = await open();
   if (!db) return;
@@ -150,6 +152,6 @@ export async function wipe() {
     const request = indexedDB.deleteDatabase(name);
     request.onsuccess = () => resolve();
     request.onerror = () => reject(request.error);
-    request.onblocked = () => {}; // the other tabs close theirs
+    request.onblocked = () => {}; // the other tabs close the database in onversionchange
   });
 }

@@ -4,7 +4,8 @@ import { outbox } from "./outbox.js";
 
 const decided = { approve: "approved", deny: "denied", answer: "answered" };
 
-// cards maps the state of an outbox entry to the state of its card while the request is open.
+// cards contains the state of a request's card for each state of an outbox entry, while the request
+// is open.
 const cards = {
   waiting: (x, online) => ({ state: online ? "deciding" : "waiting-to-send", decision: x.decision }),
   accepted: (x) => ({ state: "deciding", decision: x.decision }),
@@ -22,7 +23,8 @@ const cards = {
 
 const textOf = (error) => (error ? sentence(error) : undefined);
 
-// errorsOf parses a host's errors about the fields of an answer: a JSON object, or "field: error".
+// errorsOf parses the errors of a host about the fields of an answer. Their form is a JSON object,
+// or "field: error".
 function errorsOf(text) {
   if (!text) return undefined;
   try {
@@ -37,7 +39,8 @@ function errorsOf(text) {
   return Object.keys(all).length ? all : undefined;
 }
 
-// cardOf returns the state of a request's card, given the last decision made here.
+// cardOf returns the state of a request's card. entry is the last decision about the request that
+// was made here.
 export function cardOf(request, entry, online) {
   const { resolution } = request;
   if (resolution) return resolvedCard(resolution, entry);
@@ -73,5 +76,5 @@ const words = {
   lost: () => "Not sent: secret answers are not stored, and the tab that had it is closed.",
 };
 
-// outboxText returns a sentence about the state of an outbox entry.
+// outboxText returns a sentence that describes the state of an outbox entry.
 export function outboxText(entry) { return words[entry.state]?.(entry) ?? entry.state; }

@@ -1,10 +1,11 @@
-// Functions that derive a run's row and its requests from an event, as the server does.
+// Functions that derive a run's row and its requests from an event. The server derives them in the
+// same way.
 import { byHost, now } from "./clock.js";
 
-// keyOf returns the key of a request among the requests of all runs.
+// keyOf returns a key that identifies a request among the requests of all runs.
 export const keyOf = (run, request) => run + " " + request;
 
-// newRow returns the row of a run of which only the first event is known.
+// newRow returns the row of a run for which only the first event has arrived.
 export function newRow(id, host) {
   return { id, host_id: host || "", tool: "", cwd: "", command: "", title: "", status: "running", started_at: null, last_active_at: null, ended_at: null, exit_code: null, last_seq: 0, meta: {}, waits: false };
 }
@@ -16,7 +17,7 @@ export function asRequest(raw, run) {
 }
 
 const changes = {
-  __proto__: null, // a type may have any name
+  __proto__: null, // the type of a request may have the name of an inherited member
   "run.started": (row, d, at) => ({
     tool: d.tool || "", cwd: d.cwd || "", command: d.command || "", title: d.title || row.title, started_at: at, source: d.source, parent_run_id: d.parent_run_id,
   }),
@@ -26,7 +27,8 @@ const changes = {
   "run.meta": (row, d) => ({ meta: { ...row.meta, ...d }, ...(typeof d.title === "string" ? { title: d.title } : {}) }),
 };
 
-// rowAfter returns a run's row after an event; open is the number of its open requests then.
+// rowAfter returns the row of a run after an event. open is the number of the run's open requests
+// after the event.
 export function rowAfter(row, e, open) {
   if (row.status === "exited") return { ...row, last_seq: Math.max(row.last_seq, e.seq) };
   const at = new Date(now()).toISOString();
@@ -35,7 +37,7 @@ export function rowAfter(row, e, open) {
   return after;
 }
 
-// endings maps the types of events that close requests to their outcome.
+// endings contains the outcome of a request for each type of event that closes requests.
 const endings = {
   __proto__: null,
   "run.permission_resolved": (d) => ({ request_id: d.request_id, decision: d.decision, answer: d.answer, by: d.by, actor: d.actor, reason: d.reason }),
@@ -43,8 +45,8 @@ const endings = {
   "tool.result": (d) => ({ request_id: d.request_id, decision: "answered", actor: d.actor }),
 };
 
-// ending returns which request an event closes and how, or null. The exit of a run closes all its
-// requests.
+// ending returns the outcome and the request that an event closes, or null. The exit of a run
+// closes all of its requests.
 export function ending(e) {
   const of = endings[e.type]?.(e.data || {});
   return of?.request_id ? { ...of, ts: e.ts } : null;

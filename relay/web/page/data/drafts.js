@@ -1,16 +1,17 @@
-// Text that was typed in this tab but not sent. It survives a reload and is deleted at logout.
+// Text that the user has typed in this tab and not sent. It survives a reload and is deleted at
+// logout.
 const prefix = "concerto-draft ";
 
 function storage() {
   try { return sessionStorage; } catch { return null; } // storage is disabled
 }
 
-// draft returns the JSON value stored under a name, or null.
+// draft returns the JSON value that is stored under a name, or null if there is none.
 export function draft(name) {
   try { return JSON.parse(storage()?.getItem(prefix + name) ?? "null"); } catch { return null; }
 }
 
-// keepDraft stores a value; null deletes it.
+// keepDraft stores a value under a name. null deletes the stored value.
 export function keepDraft(name, value) {
   try {
     if (value === null) storage()?.removeItem(prefix + name);

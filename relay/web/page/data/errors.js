@@ -1,8 +1,8 @@
 // Errors as sentences for users.
 
-// meanings maps codes to sentences for errors without a message.
+// meanings contains, by code, a sentence for errors that have no message.
 const meanings = {
-  __proto__: null, // inherited names are not codes
+  __proto__: null, // the names of inherited members are not codes
   unreachable: "The server is not reachable.",
   unauthorized: "Your session has expired. Log in again.",
   forbidden: "Your role does not allow this.",
@@ -24,9 +24,9 @@ const meanings = {
   internal: "The server could not do this. Try again later.",
 };
 
-// ApiError is an error response, or a request without a response. status is the HTTP status (0
-// without a response), code the protocol's code, message a sentence, and serverMessage the server's
-// own text.
+// ApiError is an error response, or a request that received no response. status is the HTTP status,
+// or 0 without a response. code is the protocol's code, message is a sentence for users, and
+// serverMessage is the text of the server.
 export class ApiError extends Error {
   constructor({ status = 0, code, message, retry_after_ms }) {
     super(asSentence(message || meanings[code] || `The server answered ${status}.`));
@@ -35,7 +35,7 @@ export class ApiError extends Error {
   }
 }
 
-// RpcError is the error of an RPC, with the code of rpc.response.
+// RpcError is the error of an RPC. code is the code in rpc.response.
 export class RpcError extends Error {
   constructor(code, message) {
     super(asSentence(message && message !== code ? message : meanings[code] || code));

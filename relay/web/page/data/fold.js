@@ -3,7 +3,7 @@
 import { asRequest, withdrawnByExit } from "./derive.js";
 import { Screen } from "./text.js";
 
-const blockChars = 32 << 10; // of output in one item
+const blockChars = 32 << 10; // maximum length of the output in one item
 
 const gaps = {
   __proto__: null,
@@ -14,8 +14,8 @@ const gaps = {
   host_skipped: "the host skipped them",
 };
 
-// folds lists the types of events that a thread shows. `update` applies an event to an existing
-// item and returns false if there is none; `add` adds an item for the event.
+// folds contains, by type, the events that a thread shows. `update` applies an event to an existing
+// item and returns false if there is none. `add` adds an item for the event.
 export const folds = {
   "run.started": { add: (f, e, d) => f.push(e, "started", "system", { title: d.title || d.tool, text: d.command || "", data: d }) },
   "run.output": { update: moreOutput, add: output },
@@ -34,7 +34,7 @@ export const folds = {
   "run.gap": { add: (f, e, d) => f.push(e, "gap", "system", { text: gapText(d), data: d }) },
 };
 
-// isRead reports whether a tool call only read files of the run; threads do not show those.
+// isRead reports whether a tool call only read files of the run. Threads do not show such calls.
 const isRead = (d) => /^rpc\.(git|fs\.[^w])/.test(d.tool);
 
 function gapText(d) {
@@ -48,12 +48,12 @@ export class Fold {
   meta = {};
   size = null;
   changed = false;
-  block = null; // the output item that grows: {at, stream, screen}
+  block = null; // the output item to which output is appended: {at, stream, screen}; null if there is none
   early = new Map(); // events about items before this fold, by the index of the item that replaces them
-  #at = new Map(); // the indexes of items that later events may change, by subject
+  #at = new Map(); // indexes of the items that later events may change, by subject
   #run;
 
-  // run returns the known fields of the run, {host_id, tool, title, cwd}, or null.
+  // run returns the known fields {host_id, tool, title, cwd} of the run, or null.
   constructor(run = () => null) { this.#run = run; }
 
   // update applies an event to an existing item; it returns false if there is none.
@@ -85,17 +85,17 @@ export class Fold {
   forget(about) { this.#at.delete(about); }
   run() { return this.#run(); }
 
-  // replacesEarlier records that an item replaces one before this fold.
+  // replacesEarlier records that an item replaces an item of an earlier fold.
   replacesEarlier(e, at) { this.early.set(at, [e]); }
 
-  // change replaces members of an item.
+  // change replaces some members of an item.
   change(at, rest) {
     this.items[at] = { ...this.items[at], ...rest };
     this.changed = true;
   }
 
-  // settle records the outcome of a request and reports whether the request is in this fold. The
-  // host's outcome overrides one derived from an input or a result.
+  // settle records the outcome of a request and reports whether the request is in this fold. An
+  // outcome that the host reports replaces one that was derived from an input or a result.
   settle({ request_id, ...resolution }) {
     const at = this.find("request " + request_id);
     if (at === undefined) return false;
@@ -105,14 +105,14 @@ export class Fold {
     return true;
   }
 
-  // exit withdraws the open requests when the run ends.
+  // exit withdraws the open requests because the run has ended.
   exit(e) {
     this.items.forEach((item, at) => {
       if (item.kind === "request" && !item.data.resolution) this.change(at, { data: { ...item.data, state: "resolved", resolution: withdrawnByExit(e) } });
     });
   }
 
-  // after applies the events about an earlier fold's items to that fold.
+  // after applies the events of this fold that concern items of an earlier fold to that fold.
   after(earlier) {
     const removed = new Set();
     for (const [at, events] of this.early) {
@@ -124,7 +124,7 @@ export class Fold {
   }
 
   #remove(removed) {
-    const to = []; // the new index of each item, or -1
+    const to = []; // new index of each item, or -1 if the item is removed
     let n = 0;
     this.items.forEach((_, at) => { to[at] = removed.has(at) ? -1 : n++; });
     this.items = this.items.filter((_, at) => to[at] >= 0);
@@ -168,7 +168,7 @@ function toolResult(f, e, d) {
   const at = f.find(about);
   if (at === undefined) return false;
   f.change(at, { data: { ...f.items[at].data, ...d, state: d.ok ? "done" : "failed" } });
-  f.forget(about); // the id may be used again
+  f.forget(about); // a later event may use the ID again
   return true;
 }
 

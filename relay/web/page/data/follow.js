@@ -1,5 +1,5 @@
-// Open runs share a connection that carries their output. The connection of the overview carries no
-// output.
+// All open runs share one connection that transmits their output. The connection of the overview
+// transmits no output.
 import { effect } from "./signals.js";
 import { uuid } from "./ids.js";
 import { Link } from "./link.js";
@@ -38,14 +38,14 @@ function follow(view) {
   link.send({ type: "run.subscribe", id: view.subscription, data: { cursor: { [view.id]: view.cursor }, rest: "none" } });
 }
 
-// openRun opens a run. Several callers share a view; each calls its close().
+// openRun opens a run. Callers that open the same run share a view. Each caller must call close().
 export function openRun(id) {
   let v = views.get(id);
   if (!v) {
     v = new View(id, follow, sendingOf(id));
     views.set(id, v);
     if (link.online) v.connected();
-    else v.load(); // do not wait for the connection
+    else v.load(); // without waiting for the connection
   }
   v.users++;
   if (session.peek().state === "in") link.start();
@@ -84,7 +84,7 @@ export function startFollowing() {
   });
 }
 
-// retryFollowing reconnects at once.
+// retryFollowing tries to reconnect at once.
 export function retryFollowing() { link.retryNow(); }
 
 // forgetRuns clears all open views.

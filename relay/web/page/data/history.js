@@ -1,11 +1,12 @@
-// The loaded events of a run, the last ones and pages before them, as the items of one thread.
+// The loaded events of a run, as the items of one thread: the last events, and earlier pages that
+// were loaded.
 import { ending } from "./derive.js";
 import { Fold } from "./fold.js";
 
 // History receives events in order (add) and pages of earlier events (prepend).
 export class History {
-  #folds; // oldest first; the last one grows
-  #endings = []; // outcomes of requests that are not loaded
+  #folds; // oldest first; new events change only the last one
+  #endings = []; // outcomes of requests whose events are not loaded
   #exit = null;
   #run;
   #items = [];
@@ -41,7 +42,7 @@ export class History {
     const page = new History(this.#run);
     for (const e of events) page.add(e);
     const fold = page.#folds[0];
-    fold.block = null; // only the last fold grows
+    fold.block = null; // only the last fold receives new output
     this.#endings = this.#endings.filter((ended) => !fold.settle(ended));
     this.#endings.push(...page.#endings);
     for (let i = this.#folds.length - 1; i >= 0; i--) this.#folds[i].after(fold);
@@ -49,7 +50,8 @@ export class History {
     this.#folds.unshift(fold);
   }
 
-  // items returns all items, oldest first. It returns the same array while nothing changes.
+  // items returns all items, oldest first. It returns the same array as before if nothing has
+  // changed.
   items() {
     if (!this.#folds.some((f) => f.changed)) return this.#items;
     for (const f of this.#folds) f.changed = false;
@@ -57,8 +59,8 @@ export class History {
     return this.#items;
   }
 
-  // meta returns the last value of each member of run.meta. It returns the same object while
-  // nothing changes.
+  // meta returns the last value of each member of run.meta. It returns the same object as before if
+  // nothing has changed.
   meta() {
     const all = this.#folds.map((f) => f.meta);
     if (all.length !== this.#metas.length || all.some((m, i) => m !== this.#metas[i])) {
@@ -68,6 +70,6 @@ export class History {
     return this.#meta;
   }
 
-  // size returns the terminal's size, or null if unknown.
+  // size returns the size of the terminal, or null if it is unknown.
   size() { return this.#folds.findLast((f) => f.size)?.size ?? null; }
 }

@@ -3,7 +3,7 @@ import { api } from "./api.js";
 import { signal } from "./signals.js";
 import { can } from "./who.js";
 
-const each = 15_000; // ms
+const each = 15_000; // interval between two loads, in ms
 
 export const hosts = signal([]);
 
@@ -16,7 +16,7 @@ export async function loadHosts() {
 let watchers = 0;
 let timer = 0;
 
-// watchHosts reloads the hosts regularly until the returned function is called.
+// watchHosts loads the hosts at regular intervals until the returned function is called.
 export function watchHosts() {
   if (watchers++ === 0) {
     const reload = () => { if (document.visibilityState === "visible") loadHosts().catch(() => {}); };

@@ -1,5 +1,5 @@
-// Ids and random numbers. crypto.randomUUID exists only on secure pages, and a page served over
-// plain http in a home network is not one.
+// IDs and random numbers. crypto.randomUUID exists only on secure pages, and a page that is served
+// over plain http in a home network is not secure.
 
 // uuid returns a random UUID (version 4).
 export function uuid() {
@@ -10,8 +10,8 @@ export function uuid() {
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
 }
 
-// backoff returns the delay before attempt n, counted from 0: full jitter below a bound that
-// doubles.
+// backoff returns the delay before attempt n, counted from 0. It is a random value below a limit
+// that doubles with each attempt.
 export function backoff(n, first = 500, most = 30_000) {
   return Math.random() * Math.min(most, first * 2 ** Math.min(n, 20));
 }

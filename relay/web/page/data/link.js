@@ -9,11 +9,11 @@ import { Queue } from "./queue.js";
 const agent = "concerto-page/1";
 const welcomeWithin = 10_000; // ms
 const probeWithin = 10_000;
-const probeSoon = 4_000; // when the connection may be lost
+const probeSoon = 4_000; // when the connection may be lost, in ms
 const replyWithin = 15_000;
 
-// closes maps the server's close codes to a sentence and a meaning: "ended" is final, "wait" counts
-// as a failed attempt, and after any other the page reconnects at once.
+// closes contains a sentence and a meaning for each close code of the server. "ended" is final.
+// "wait" counts as a failed attempt. After any other code the page reconnects at once.
 const closes = {
   1008: ["The server rejected a message from this page.", "wait"],
   1009: ["A message was too long.", "wait"],
@@ -39,15 +39,16 @@ export class Link {
   #timer = 0;
   #probing = 0;
   #heartbeat = 20_000;
-  #replies = new Map(); // by the id of the message
+  #replies = new Map(); // callbacks for replies, by the ID of the message
   #running = false;
-  #turn = 0; // counts connections: frames of older ones are ignored
-  #last = 0; // the time of the last frame
+  #turn = 0; // number of the current connection; frames of earlier connections are ignored
+  #last = 0; // time of the last frame
   #inbox = new Queue((m) => { if (m.turn === this.#turn) this.#handleFrame(m); }, () => {}); // a browser delivers many frames at once
 
   constructor(owner) { this.#owner = owner; }
 
-  // A closing connection counts as offline before its close event, because it loses what is sent.
+  // A closing connection counts as offline before its close event, because messages that are sent
+  // to it are lost.
   get online() { return this.#ws !== null && this.#ws.welcomed && this.#ws.readyState === 1; }
 
   start() {
@@ -64,7 +65,7 @@ export class Link {
     this.#drop();
   }
 
-  // retryNow reconnects at once; it probes an open connection.
+  // retryNow reconnects at once. If the connection is open, it probes the connection.
   retryNow() {
     if (!this.#running) return;
     if (this.#ws) { this.#probe(probeSoon); return; }
@@ -72,14 +73,14 @@ export class Link {
     this.#connect();
   }
 
-  // The browser reports that the network is back or the page is visible again.
+  // The browser reports that the network is available again, or that the page is visible again.
   #signs = [
     [[globalThis, "online"], () => this.retryNow()],
     [[globalThis, "offline"], () => { if (this.#ws) this.#probe(probeSoon); }],
     [[globalThis.document, "visibilitychange"], () => { if (document.visibilityState === "visible") this.retryNow(); }],
   ];
 
-  // send sends a message, {type, run_id?, id?, data}; it returns false without a connection.
+  // send sends a message {type, run_id?, id?, data}. It returns false if there is no connection.
   send(message) {
     if (!this.online) return false;
     this.#ws.send(JSON.stringify({ ...message, ts: new Date().toISOString() }));
@@ -164,7 +165,7 @@ export class Link {
     return false;
   }
 
-  // listen probes the connection if it is silent for long.
+  // listen probes the connection if no frame has arrived for long.
   #listen(within) {
     clearTimeout(this.#probing);
     this.#probing = setTimeout(() => {
@@ -174,7 +175,7 @@ export class Link {
     }, within);
   }
 
-  // probe sends a request that is answered at once: a subscription to nothing.
+  // probe sends a request that the server answers at once: a subscription to no runs.
   #probe(within) {
     if (!this.online) return;
     const sentAt = Date.now();
@@ -208,7 +209,7 @@ export class Link {
     else this.#reconnect(why, means === "wait");
   }
 
-  // refused determines why a connection failed, which a browser does not report.
+  // refused determines the reason why a connection failed, because the browser does not report it.
   #refused() {
     const turn = this.#turn;
     api.get("/auth/me", { quiet: true }).then(
@@ -227,7 +228,8 @@ export class Link {
     this.#owner.state({ state: "ended", why });
   }
 
-  // reconnect connects again: at once after a working connection, else with growing delays.
+  // reconnect connects again: at once after a connection that worked, and otherwise with increasing
+  // delays.
   #reconnect(why, wait) {
     const after = wait ? backoff(this.#tries++) : backoff(0, 250);
     if (!wait) this.#tries = Math.max(this.#tries, 1);

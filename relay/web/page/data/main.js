@@ -1,4 +1,5 @@
-// The data layer as a whole: the session, the connection of the overview, and what depends on both.
+// The complete data layer: the session, the connection of the overview, and the modules that depend
+// on both.
 import { api, byLink, call, onUnauthorized, setToken, token } from "./api.js";
 import { disableCache, getMeta, putMeta, trimRuns, wipe } from "./cache.js";
 import { clockDiffers, clockMs } from "./clock.js";
@@ -17,10 +18,10 @@ import { broadcast, closeTabs, onTabMessage, openTabs } from "./tabs.js";
 import { session, setExpired, setLoggedIn, setLoggedOut } from "./who.js";
 import { forgetWorker, register } from "./worker.js";
 
-const refreshEach = 60_000; // ms; no event reports a lost run
+const refreshEach = 60_000; // in ms; no event reports the loss of a run
 const retryRefresh = 3_000;
 const repeatNotice = 3_000;
-const logoutKey = "concerto-logout"; // in localStorage: a logout that the server has not received
+const logoutKey = "concerto-logout"; // in localStorage; set while the server has not received a logout
 
 const linkState = signal({ state: "offline" });
 
@@ -29,7 +30,8 @@ export const conn = computed(() => ({ ...linkState.value, clock_ms: clockMs.valu
 
 const noticeListeners = new Set();
 
-// onNotice calls fn({level, text, run_id?}) for messages to show as notifications.
+// onNotice sets a function that is called with {level, text, run_id?} for messages to show as
+// notifications.
 export function onNotice(fn) {
   noticeListeners.add(fn);
   return () => noticeListeners.delete(fn);
@@ -38,7 +40,7 @@ export function onNotice(fn) {
 let lastNotice = { text: "", at: 0 };
 
 function notice(level, text, run_id) {
-  if (lastNotice.text === text && Date.now() - lastNotice.at < repeatNotice) return; // not for every key
+  if (lastNotice.text === text && Date.now() - lastNotice.at < repeatNotice) return; // one notification is enough for several keys
   lastNotice = { text, at: Date.now() };
   for (const fn of noticeListeners) fn({ level, text, run_id });
 }
@@ -119,7 +121,7 @@ export function stop() {
   closeTabs();
 }
 
-// restore shows what this browser has stored of the last user.
+// restore shows the data of the last user that this browser has stored.
 async function restore() {
   const me = await getMeta("me").catch(() => null);
   if (!me || session.peek().state === "in") return;
@@ -127,7 +129,8 @@ async function restore() {
   await store.restore().catch(() => {});
 }
 
-// checkLogin asks the server who is logged in. Without a connection the stored data stays visible.
+// checkLogin asks the server which user is logged in. Without a connection the stored data stays
+// visible.
 async function checkLogin() {
   try {
     await applyUser(await api.get("/auth/me", { quiet: true }));
@@ -139,7 +142,7 @@ async function checkLogin() {
   link.start();
 }
 
-// applyUser records the user. It deletes the data of another user.
+// applyUser records the user. If another user was logged in before, it deletes that user's data.
 async function applyUser(me) {
   const before = session.peek().user ?? (await getMeta("me").catch(() => null))?.user;
   if (before && before !== me.user) await forget();
@@ -148,7 +151,7 @@ async function applyUser(me) {
   putMeta("me", stored).catch(() => {});
 }
 
-// expire ends everything that needs credentials. Open screens stay visible.
+// expire ends the parts that need credentials. Open screens stay visible.
 function expire(why) {
   setExpired(why);
   link.stop();
@@ -162,7 +165,7 @@ export async function login(username, password) {
   await enter("/auth/login", { username, password });
 }
 
-// setUp creates the first owner of a server with the code of the printed link, and logs in.
+// setUp creates the first owner of a server with the code in the printed link, and logs in.
 export async function setUp(code, username, password) {
   await enter("/auth/setup", { code, username, password });
 }
@@ -234,7 +237,7 @@ export async function logout() {
   if (failed) throw new ApiError({ code: failed.code, message: "This browser’s data is deleted. The server is not reachable; the page logs out there when it is." });
 }
 
-// sendLogout returns why the server could not be notified, or null.
+// sendLogout returns the reason why the server could not be notified, or null.
 async function sendLogout() {
   try {
     await call("POST", "/auth/logout", {}, { quiet: true });
@@ -244,7 +247,7 @@ async function sendLogout() {
   return null;
 }
 
-// clearAll deletes everything in this tab.
+// clearAll deletes all data in this tab.
 async function clearAll() {
   link.stop();
   setToken(null);
@@ -264,12 +267,12 @@ async function forget() {
   await wipe().catch(() => {});
 }
 
-// sendOwedLogout notifies the server of an earlier logout.
+// sendOwedLogout notifies the server of a logout that it has not received yet.
 async function sendOwedLogout() {
   if (localStorage.getItem(logoutKey) && !(await sendLogout())) localStorage.removeItem(logoutKey);
 }
 
-// retryNow reconnects at once.
+// retryNow tries to reconnect at once.
 export function retryNow() {
   link.retryNow();
   retryFollowing();

@@ -1,37 +1,38 @@
-// Decisions and inputs. Each has an id and takes effect at most once, so it can be sent again. It
-// is stored before it is sent, one tab sends them in order, and the outcome is shown.
+// Decisions and inputs. Each has an ID and takes effect at most once, so that the page can send it
+// again. The page stores an entry before it sends it. One tab sends all entries in order, and shows
+// their outcome.
 import { addEntry, dropEntry as deleteEntry, getEntries, putEntry } from "./cache.js";
 import { sentence } from "./errors.js";
 import { uuid } from "./ids.js";
 import { batch, computed, signal } from "./signals.js";
 import { alone, broadcast, onTabMessage, tab, whenClosed } from "./tabs.js";
 
-const oldest = 24 * 3600_000; // ms; older entries are never sent
-const maxDone = 100; // finished entries
-const retryAfter = [500, 1000, 2000, 5000, 10_000]; // ms, while the server cannot accept the entry
-const received = new Set(["accepted", "sent"]); // states after the server received the entry
-const secrets = new Map(); // messages with secret answers, which are not stored, by id
+const oldest = 24 * 3600_000; // in ms; entries older than this are never sent
+const maxDone = 100; // maximum number of finished entries
+const retryAfter = [500, 1000, 2000, 5000, 10_000]; // delays in ms between attempts while the server cannot accept the entry
+const received = new Set(["accepted", "sent"]); // states of entries that the server has received
+const secrets = new Map(); // by ID: messages with secret answers, which are not stored
 
-const dropped = new Set(); // removed ids
+const dropped = new Set(); // IDs of removed entries
 
-// The states: waiting → accepted → sent → applied | rejected | expired | indeterminate; or the
-// server's refusal: already_decided, withdrawn, args_changed, failed. Entries in the states too_old
-// and lost were never sent.
+// The states of an entry: waiting → accepted → sent → applied | rejected | expired | indeterminate.
+// If the server rejects the entry, the state is already_decided, withdrawn, args_changed or failed.
+// Entries in the states too_old and lost were never sent.
 const unfinished = new Set(["waiting", "accepted", "sent"]);
 
-// outbox holds the entries, oldest first.
+// outbox contains the entries, oldest first.
 export const outbox = signal([]);
 
-let send = null; // sends to the server: (message, is) → its answer; null without a connection
+let send = null; // sends a message to the server and returns the answer; null without a connection
 let changed = () => {}; // called for requests whose arguments have changed
-let unconfirmed = new Set(); // entries whose state this connection has not requested
+let unconfirmed = new Set(); // entries whose state has not been requested over this connection
 let draining = false;
 let rerun = false;
 let tries = 0;
 let timer = 0;
 
-// openBox shows the stored entries. argsChanged(run) is called when a request differs from the one
-// that was decided.
+// openBox shows the stored entries. It calls argsChanged(run) if a request differs from the one
+// that the user decided.
 export async function openBox(argsChanged) {
   changed = argsChanged;
   onTabMessage((m) => { if (m.kind === "outbox") reload(); });
@@ -39,7 +40,7 @@ export async function openBox(argsChanged) {
   for (const { id, secret, tab } of outbox.peek()) if (secret) whenClosed(tab, () => lose(id));
 }
 
-// lose finishes an entry whose answer was only in a closed tab.
+// lose finishes an entry whose answer was stored only in a tab that is closed.
 function lose(id) {
   const entry = entryOf(id);
   if (entry?.state === "waiting") update(entry, { state: "lost" });
@@ -50,19 +51,19 @@ async function reload() {
   drain();
 }
 
-const order = ["waiting", "accepted", "sent"]; // all other states are final
+const order = ["waiting", "accepted", "sent"]; // the other states are final
 
-// read loads the stored entries, which other tabs may have changed. A later state that this tab
-// knows wins.
+// read loads the stored entries, which other tabs may have changed. If this tab has a later state
+// of an entry, it retains that state.
 async function read() {
   const stored = await getEntries().catch(() => []);
   const rank = (x) => (x.done ? order.length : order.indexOf(x.state));
   const here = new Map(outbox.peek().map((x) => [x.id, x]));
   const all = stored.filter((x) => !dropped.has(x.id)).map((x) => (here.has(x.id) && rank(here.get(x.id)) > rank(x) ? here.get(x.id) : x));
-  outbox.value = [...all, ...outbox.peek().filter((x) => x.n === undefined)]; // the latter without storage
+  outbox.value = [...all, ...outbox.peek().filter((x) => x.n === undefined)]; // entries without n were not stored
 }
 
-// connected sets the function that sends, or null when the connection is lost.
+// connected sets the function that sends messages. null means that the connection is lost.
 export function connected(ask) {
   send = ask;
   tries = 0;
@@ -90,7 +91,7 @@ export function decide(request, decision, { answer, answers, text, scope } = {})
   const data = { request_id, actor: "web", args_sha256, answer, answers, text, scope };
   const secret = (request.questions || []).some((q) => q.secret);
   const type = "run.permission." + decision;
-  if (decision === "approve" && request.questions?.length) decision = "answer"; // an answer is no approval
+  if (decision === "approve" && request.questions?.length) decision = "answer"; // a request with questions needs an answer, not an approval
   const label = request.op_args_summary || request.prompt || request_id;
   return put({ id: uuid(), kind: "decision", run_id, request_id, decision, args_sha256, label }, { type, run_id, data }, secret);
 }
@@ -106,7 +107,7 @@ function update(entry, more) {
   const now = { ...entry, ...more };
   now.done = !unfinished.has(now.state);
   if (now.done) { delete now.message; secrets.delete(now.id); }
-  if (now.kind === "input" && now.state === "applied") { // the thread shows it redacted; delete the typed text
+  if (now.kind === "input" && now.state === "applied") { // delete the typed text, because the thread shows it redacted
     remove(now).catch(() => {});
     return now;
   }
@@ -127,7 +128,7 @@ async function drain() {
       rerun = false;
       if (outbox.peek().some(isDue)) await alone("concerto-outbox", sendAll);
     }
-  } catch { // another tab took over
+  } catch { // another tab sends the entries now
     soon();
   } finally {
     draining = false;
@@ -143,7 +144,7 @@ function soon(after = retryAfter[Math.min(tries++, retryAfter.length - 1)]) {
 const isDue = (x) => x.state === "waiting" || unconfirmed.has(x.id);
 
 async function sendAll() {
-  await read(); // another tab may have sent some
+  await read(); // another tab may have sent some entries
   for (const { id } of outbox.peek()) {
     const entry = entryOf(id);
     if (!send) return;
@@ -151,7 +152,7 @@ async function sendAll() {
   }
 }
 
-// sendEntry sends an entry and reports whether the next may be sent.
+// sendEntry sends an entry. It reports whether the next entry may be sent.
 async function sendEntry(entry) {
   unconfirmed.delete(entry.id);
   if (Date.now() - entry.created > oldest) {
@@ -159,7 +160,7 @@ async function sendEntry(entry) {
     return true;
   }
   const message = entry.message || secrets.get(entry.id);
-  if (!message) return true; // another tab has the answer
+  if (!message) return true; // only another tab has the answer
   try {
     const answer = await send(message, (e) => isState(e, entry));
     tries = 0;
@@ -180,10 +181,10 @@ export function handleState(d) {
   if (entry && (!order.includes(d.state) || order.indexOf(d.state) >= order.indexOf(entry.state))) update(entry, { state: d.state, error: d.error || undefined, by: d.by });
 }
 
-// refusals maps the server's error codes to states.
+// refusals contains the state of an entry for each error code of the server.
 const refusals = { __proto__: null, already_decided: "already_decided", args_changed: "args_changed", expired: "expired", invalid_answer: "rejected" };
 const later = new Set(["rate_limited", "internal"]);
-const undecided = new Set(["withdrawn", "expired"]); // outcomes without a decision
+const undecided = new Set(["withdrawn", "expired"]); // outcomes that are not a decision
 
 function handleRefusal(entry, err) {
   if (err.code === "unreachable" || later.has(err.code)) {
@@ -201,7 +202,7 @@ function parseAnswer(text) {
   try { return JSON.parse(text); } catch { return undefined; }
 }
 
-// handleEvent updates entries from the events of runs; it is the callback for store.onEvent.
+// handleEvent updates entries according to the events of runs. The store calls it for each event.
 export function handleEvent(e, ended) {
   const mine = (is) => outbox.peek().filter((x) => !x.done && x.run_id === e.run_id && is(x));
   if (e.type === "run.input") for (const x of mine((x) => x.id === e.data?.input_id)) update(x, { state: "applied" });
@@ -209,8 +210,8 @@ export function handleEvent(e, ended) {
   for (const x of mine((x) => x.kind === "decision" && x.request_id === ended?.request_id)) update(x, outcome(x, ended));
 }
 
-// outcome returns the state of a decision after the host's event. A decision that was not sent was
-// not the first.
+// outcome returns the state of a decision after the host's event. If the entry was not sent,
+// another decision came first.
 function outcome(entry, { decision, answer, by, reason }) {
   if (undecided.has(decision)) return { state: decision, error: reason };
   if (received.has(entry.state) && (decision === entry.decision || decision === "answer" || entry.decision === "answer")) return { state: "applied" };
@@ -253,7 +254,7 @@ export function forgetBox() {
 
 const sending = new Map();
 
-// sendingOf returns a signal of a run's inputs that are not known to be applied.
+// sendingOf returns a signal with the inputs of a run that may not have been applied yet.
 export function sendingOf(run) {
   if (!sending.has(run)) sending.set(run, computed(() => outbox.value.filter((x) => x.kind === "input" && x.run_id === run && x.state !== "applied")));
   return sending.get(run);

@@ -1,20 +1,20 @@
-// The overview: all runs and their open requests, from the server's lists (putRow, putInbox) and
-// all later events (handleEvent). An event counts if its seq is greater than that of its run's row.
-// store.js loads the lists.
+// The overview: all runs and their open requests. The data comes from the server's lists (putRow,
+// putInbox) and from all later events (handleEvent). An event is applied if its sequence number is
+// greater than that of its run's row. store.js loads the lists.
 import { byHost, now, recordHostTime } from "./clock.js";
 import { asRequest, ending, keyOf, newRow, rowAfter, withdrawnByExit } from "./derive.js";
 import { signal } from "./signals.js";
 
-const mostRuns = 1000; // in memory; the oldest ended ones are dropped
-const settledFor = 10 * 60_000; // ms
+const mostRuns = 1000; // maximum number of runs in memory; the oldest ended runs are dropped
+const settledFor = 10 * 60_000; // time in ms for which a closed request is shown
 
-const rows = new Map(); // by id
-const open = new Map(); // requests by key, oldest first
+const rows = new Map(); // by run ID
+const open = new Map(); // by key, oldest first
 const closed = new Map();
-const signals = new Map(); // signals of single rows, by id
+const signals = new Map(); // signals of single rows, by run ID
 let dirty = false;
 
-// The signals for screens. They change once in each slice.
+// Signals for screens. They change at most once in each slice of the queue.
 export const runs = signal([]);
 export const requests = signal([]);
 export const settled = signal([]);
@@ -22,13 +22,14 @@ export const newRequest = signal(null);
 
 let lookUp = () => {};
 
-// onUnknown sets the function that loads runs that are not in memory, given their ids.
+// onUnknown sets the function that loads runs which are not in memory. The function receives the
+// IDs of the runs.
 export function onUnknown(fn) { lookUp = fn; }
 
 const listeners = new Set();
 
-// onEvent calls fn(e, ended) for every event of the overview, once and in the order of its run.
-// ended is {request_id, decision, …} or null.
+// onEvent calls fn(e, ended) once for every event of the overview, in the order of the events of
+// its run. ended is {request_id, decision, …} or null.
 export function onEvent(fn) {
   listeners.add(fn);
   return () => listeners.delete(fn);
@@ -58,8 +59,8 @@ export function late(e) {
   dirty = true;
 }
 
-// putRow stores a run and its requests from the server unless it has newer data. The server reads
-// open requests after the row, so later events may repeat them.
+// putRow stores a run and its requests from the server, unless newer data is stored. The server
+// reads the open requests after the row, so that later events may report the same requests.
 export function putRow(row) {
   const was = rows.get(row.id);
   if (was && was.last_seq > row.last_seq) return;
@@ -71,7 +72,7 @@ export function putRow(row) {
   dirty = true;
 }
 
-// adopt stores a request from the server's list, which does not contain its time.
+// adopt stores a request from the server's list. The list does not contain the time of the request.
 function adopt(q, before) {
   const request = asRequest(q, rows.get(q.run_id));
   const was = before.get(request.key);
@@ -80,8 +81,8 @@ function adopt(q, before) {
   return !was;
 }
 
-// progress records that a run is active although its output is not received; it reports whether
-// this changed the row.
+// progress records that a run is active, although its output is not transmitted. It reports whether
+// the row changed.
 export function progress(e) {
   const row = rows.get(e.run_id);
   if (!row || row.last_seq >= e.data.seq) return false;
@@ -113,13 +114,13 @@ function openOf(run) {
 function ask(e, row) {
   const id = e.data?.request_id;
   const key = keyOf(e.run_id, id);
-  if (!id || open.has(key) || closed.has(key) || row?.status === "exited") return; // each id is used once
+  if (!id || open.has(key) || closed.has(key) || row?.status === "exited") return; // a run uses each request ID only once
   const request = asRequest({ ...e.data, run_id: e.run_id, host_id: e.host_id, seq: e.seq, ts: e.ts }, row);
   open.set(key, request);
   newRequest.value = request;
 }
 
-// end closes the requests that an event closes, and returns the outcome of one.
+// end closes the requests that an event closes, and returns an outcome.
 function end(e) {
   if (e.type === "run.exited") {
     for (const [key, q] of open) if (q.run_id === e.run_id) close(key, withdrawnByExit(e));
@@ -150,7 +151,8 @@ export function publish() {
   return true;
 }
 
-// withExpiry returns a request with its expiry by the current estimate of the host's clock.
+// withExpiry returns a request with the time of its expiry according to the current estimate of the
+// host's clock.
 function withExpiry(q) {
   const at = byHost(q.host_id, q.expires_at);
   if (at === q.expires_ms) return q;
@@ -171,7 +173,7 @@ function newestFirst(a, b) {
   return x === y ? (a.id < b.id ? 1 : -1) : x < y ? 1 : -1;
 }
 
-const rowsWithPending = new WeakMap(); // so that unchanged rows stay the same objects
+const rowsWithPending = new WeakMap(); // rows that have not changed remain the same objects
 
 function withPending(row) {
   if (row.status !== "awaiting_approval" && row.status !== "lost") {
@@ -186,7 +188,7 @@ function rowOf(id) {
   return row ? withPending(row) : null;
 }
 
-// run returns a signal of a run's row, null while unknown.
+// run returns a signal with the row of a run. The value is null while the run is unknown.
 export function run(id) {
   if (!signals.has(id)) {
     signals.set(id, signal(rowOf(id)));
@@ -195,7 +197,7 @@ export function run(id) {
   return signals.get(id);
 }
 
-// touch makes publish update everything: a host's clock was determined.
+// touch makes publish update all signals, because the clock of a host was determined.
 export function touch() { dirty = true; }
 
 // putStored shows a stored overview.

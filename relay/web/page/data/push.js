@@ -1,4 +1,4 @@
-// Notifications while the page is closed, by the browser's push service.
+// Notifications while the page is closed. The browser's push service delivers them.
 import { api } from "./api.js";
 import { sentence } from "./errors.js";
 import { signal } from "./signals.js";
@@ -10,8 +10,8 @@ export const push = signal({ state: "unsupported" });
 const ready = async () => (await navigator.serviceWorker.getRegistration("/")) && navigator.serviceWorker.ready;
 const supported = () => !!(globalThis.PushManager && navigator.serviceWorker && globalThis.Notification);
 
-// checkPush determines the state and sends the subscription to the server again: another user may
-// have logged in.
+// checkPush determines the state and sends the subscription to the server again, because another
+// user may have logged in.
 export async function checkPush(isIn) {
   if (!supported()) return;
   if (Notification.permission === "denied") { push.value = { state: "denied" }; return; }
@@ -20,7 +20,8 @@ export async function checkPush(isIn) {
   if (existing && isIn) await api.post("/push/subscriptions", existing.toJSON(), { quiet: true });
 }
 
-// pushOn requests the permission if needed and subscribes. Browsers require that a click calls it.
+// pushOn requests the permission if necessary, and subscribes. Browsers allow the call only after a
+// click.
 export function pushOn() {
   return change(async () => {
     if ((await Notification.requestPermission()) !== "granted") return "denied";
@@ -28,7 +29,7 @@ export function pushOn() {
     if (!registration) throw new Error("This browser cannot store the page, so it cannot receive notifications");
     const key = bytesOf((await api.get("/push/key")).key);
     const existing = await registration.pushManager.getSubscription();
-    if (existing && !same(existing.options.applicationServerKey, key)) await existing.unsubscribe(); // another server's, at this address
+    if (existing && !same(existing.options.applicationServerKey, key)) await existing.unsubscribe(); // the subscription belongs to another server at this address
     const subscription = await registration.pushManager.subscribe({ userVisibleOnly: true, applicationServerKey: key });
     await api.post("/push/subscriptions", subscription.toJSON());
     return "on";
@@ -57,12 +58,12 @@ async function change(fn) {
   }
 }
 
-// forgetPush unsubscribes even if the server is not reachable.
+// forgetPush unsubscribes, even if the server is not reachable.
 export async function forgetPush() {
   if (!supported()) return;
   const subscription = await (await ready())?.pushManager.getSubscription();
   if (!subscription) return;
-  await api.del("/push/subscriptions", subscription.toJSON(), { quiet: true }).catch(() => {}); // the server drops it when a push fails
+  await api.del("/push/subscriptions", subscription.toJSON(), { quiet: true }).catch(() => {}); // otherwise the server deletes the subscription when a push fails
   await subscription.unsubscribe();
   push.value = { state: "off" };
 }

@@ -1,17 +1,17 @@
 // A queue that handles many events in slices, so that the page stays responsive.
 import { batch } from "./signals.js";
 
-const slice = 8; // ms: half a frame
+const slice = 8; // in ms; half of the duration of a frame
 
-// Queue passes its elements to `handle` one by one and in order, and calls `onSlice` at the end of
-// each slice. Signals change once in each slice.
+// Queue passes its elements to `handle` one by one and in order. It calls `onSlice` at the end of
+// each slice, so that signals change at most once in a slice.
 export class Queue {
   #waiting = [];
   #at = 0;
   #scheduled = false;
   #handle;
   #onSlice;
-  #port = new MessageChannel(); // not a timer: timers of background tabs are late
+  #port = new MessageChannel(); // timers are not suitable, because browsers delay the timers of background tabs
 
   constructor(handle, onSlice) {
     this.#handle = handle;
@@ -65,7 +65,7 @@ export class Queue {
     try {
       this.#handle(this.#waiting[this.#at++]);
     } catch (err) {
-      console.error("an event could not be handled", err); // the others can
+      console.error("an event could not be handled", err); // the other elements can still be handled
     }
   }
 }

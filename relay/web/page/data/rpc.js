@@ -1,21 +1,22 @@
-// RPCs over the overview's connection. Each has an id, so that it runs once: the page sends it
-// again after a reconnect, and the server returns the same result.
+// RPCs over the connection of the overview. Each call has an ID, so that the server executes it
+// only once. The page sends an unanswered call again after a reconnect, and the server returns the
+// same result.
 import { ApiError, RpcError } from "./errors.js";
 import { uuid } from "./ids.js";
 
-const atOnce = 12; // in a tab; the server allows 16 in a session
-const remembered = 10 * 60_000; // ms for which the server remembers an id
-const graceForLink = 5_000; // ms that a call waits for a connection
+const atOnce = 12; // maximum number of concurrent calls in a tab; the server allows 16 in a session
+const remembered = 10 * 60_000; // time in ms for which the server stores the result of a call
+const graceForLink = 5_000; // time in ms for which a call waits for a connection
 
-const calls = new Map(); // by id
+const calls = new Map(); // unanswered calls, by ID
 const waiting = [];
 let link = null;
 
-// useLink sets the connection, once.
+// useLink sets the connection. It is called once.
 export function useLink(l) { link = l; }
 
-// rpc calls an RPC and returns its result; it rejects with RpcError. The promise has the call's id,
-// which is also the id of the request if the call needs an approval.
+// rpc makes a call and returns its result. It rejects with RpcError. The promise has a member with
+// the ID of the call, which is also the ID of the request if the call needs an approval.
 export function rpc(type, run_id, data = {}, { signal } = {}) {
   const id = uuid();
   const message = { type, run_id: run_id || undefined, id, data: { ...data, request_id: id } };
@@ -52,7 +53,7 @@ export function resend() {
   more();
 }
 
-// finish ends a call; it returns false if the call had already ended.
+// finish ends a call. It returns false if the call had already ended.
 function finish(call) {
   const at = waiting.indexOf(call);
   if (at >= 0) { waiting.splice(at, 1); return true; }

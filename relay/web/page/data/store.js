@@ -11,25 +11,25 @@ export { newRequest, onEvent, requests, run, runs, settled } from "./overview.js
 
 const pageRuns = 100;
 const storedRuns = 100;
-const unknownAtOnce = 8; // runs loaded one by one; for more, the list is loaded
+const unknownAtOnce = 8; // maximum number of unknown runs that are loaded one by one; for more runs the list is loaded
 
-const initial = { loading: true, more: false, from: "none" }; // the server has not answered yet
+const initial = { loading: true, more: false, from: "none" }; // state before the server's first answer
 export const runsState = signal(initial);
 export const requestsState = computed(() => ({ loading: runsState.value.loading, error: runsState.value.error, from: runsState.value.from }));
 
-const unknown = new Set(); // runs with events but without a row
+const unknown = new Set(); // IDs of runs that have events but no row
 let fetching = false;
 
 const queue = new Queue((e) => { if (e) overview.handleEvent(e); }, publish);
 
-let buffer = null; // events that arrive while the lists are loading
+let buffer = null; // events that arrive while the lists are loading; null otherwise
 let sync = 0;
 
 overview.onUnknown(lookUp);
 
 function publish() { if (overview.publish()) saveSoon(); }
 
-// begin buffers events until refresh has loaded the lists.
+// begin makes the store buffer events until refresh has loaded the lists.
 export function begin() { buffer = []; }
 
 // refresh loads the lists and reports whether it succeeded.
@@ -40,14 +40,14 @@ export async function refresh() {
   let list, inbox;
   try {
     list = await api.get(`/runs?limit=${pageRuns}`);
-    inbox = await api.get("/inbox"); // after the runs: what happens in between is in it or in an event
+    inbox = await api.get("/inbox"); // loaded after the runs, so that a request that opens in between is in the list or in an event
   } catch (err) {
     if (turn !== sync) return true;
     release();
     runsState.value = { ...runsState.peek(), loading: false, error: sentence(err) };
     return false;
   }
-  if (turn !== sync) return true; // a later refresh runs, or the overview was cleared
+  if (turn !== sync) return true; // a later refresh is running, or the overview was cleared
   let closed = [];
   batch(() => {
     closed = overview.putInbox(list, inbox, runsState.peek().from === "server");
@@ -55,7 +55,7 @@ export async function refresh() {
     release();
     publish();
   });
-  learnClocks(list).then(() => learnEndings(closed)).catch(() => {}); // expiries need the hosts' clocks first
+  learnClocks(list).then(() => learnEndings(closed)).catch(() => {}); // the time of expiry of a request depends on the clock of its host
   return true;
 }
 
@@ -91,7 +91,7 @@ function release() {
 // handleFrame handles a frame from the overview's connection.
 export function handleFrame(e) {
   if (e.type === "run.progress") {
-    if (overview.progress(e)) queue.put(null); // shown with the next slice
+    if (overview.progress(e)) queue.put(null); // the next slice updates the signals
     return;
   }
   if (!e.seq || !e.run_id) return;
@@ -99,7 +99,7 @@ export function handleFrame(e) {
   else queue.put(e);
 }
 
-// noteRow stores a run's row that another request returned.
+// noteRow stores the row of a run that another request has returned.
 export function noteRow(row) {
   overview.putRow(row);
   batch(publish);
@@ -133,7 +133,7 @@ async function fetchRow(id) {
   }
 }
 
-// loadMoreRuns loads the runs that were active before the last one in the list.
+// loadMoreRuns loads the runs that were active before the last run in the list.
 export async function loadMoreRuns() {
   const state = runsState.peek();
   const last = overview.runs.peek().at(-1);
@@ -151,13 +151,13 @@ export async function loadMoreRuns() {
   }
 }
 
-// refreshRequests loads the requests of a run again: one of them has changed.
+// refreshRequests loads the requests of a run again, because one of them has changed.
 export async function refreshRequests(id) {
   noteRow(await api.get("/runs/" + encodeURIComponent(id)));
 }
 
-// The overview is stored for opening the page without a connection.
-const saveDelay = 250; // ms
+// Storing the overview. The page shows it when it is opened without a connection.
+const saveDelay = 250; // in ms
 let saveTimer = 0;
 
 function saveSoon() {

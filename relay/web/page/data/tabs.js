@@ -1,10 +1,10 @@
 // Messages and locks between the tabs of one browser.
 import { uuid } from "./ids.js";
 
-// tab is the id of this tab while it is open.
+// tab is the ID of this tab. Its lock is held while the tab is open.
 export const tab = uuid();
 
-const stealAfter = 5_000; // ms; a frozen tab retains its locks
+const stealAfter = 5_000; // in ms; a frozen tab retains its locks
 
 let channel = null;
 const listeners = new Set();
@@ -32,8 +32,9 @@ export function onTabMessage(fn) {
   return () => listeners.delete(fn);
 }
 
-// alone runs fn while no other tab runs it. Without locks, or if the holder hangs, tabs may run it
-// at the same time; ids make that harmless.
+// alone runs fn while no other tab runs it. If the browser has no locks, or the tab that holds the
+// lock hangs, several tabs may run fn at the same time. That is harmless because every message has
+// an ID.
 export async function alone(name, fn) {
   const locks = navigator.locks;
   if (!locks) return fn();
@@ -51,7 +52,8 @@ export async function alone(name, fn) {
   }
 }
 
-// whenClosed calls fn when a tab is closed, or now if it is.
+// whenClosed calls fn when the tab with this ID is closed. If it is already closed, it calls fn at
+// once.
 export function whenClosed(id, fn) {
   if (id === tab) return;
   if (navigator.locks) navigator.locks.request("concerto-tab-" + id, fn).catch(() => {});

@@ -1,9 +1,10 @@
-// Terminal output as readable text, without what a carriage return overwrites.
+// Terminal output as readable text. Text that a carriage return overwrites is omitted.
 
-// Screen is the text of one block of output with its escape sequences; add appends to it.
+// Screen is the text of one block of output. add appends output, which may contain escape
+// sequences.
 export class Screen {
   text = "";
-  #returned = ""; // a carriage return whose meaning depends on the next text
+  #returned = ""; // a carriage return at the end, whose meaning depends on the next text
 
   add(more) {
     more = (this.#returned + more).replace(/\r+\n/g, "\n");

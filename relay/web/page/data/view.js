@@ -1,4 +1,4 @@
-// An open run: its loaded events, in order of seq and each once, and the values computed from them.
+// An open run: its loaded events in order, each once, and the values that are computed from them.
 import { api } from "./api.js";
 import { addEvents, dropEvents, firstOf, getEvents, maxEvents } from "./cache.js";
 import { sentence } from "./errors.js";
@@ -7,15 +7,15 @@ import { Queue } from "./queue.js";
 import { batch, computed, signal } from "./signals.js";
 import { noteRow, run as rowOf } from "./store.js";
 
-const page = 500; // events in a request
-const jump = 2000; // a view that is further back when opened starts near the end
+const page = 500; // number of events in a request
+const jump = 2000; // minimum number of events after the cursor for which an opened view starts near the end
 const holeTries = 3;
-const updateInterval = 200; // ms between updates while catching up
-const saveDelay = 500; // ms
-const savedAtOnce = 200; // events
+const updateInterval = 200; // interval in ms between updates while the view receives a backlog
+const saveDelay = 500; // in ms
+const savedAtOnce = 200; // maximum number of events that are stored in one transaction
 
-// View is an open run. Its owner (follow.js) connects it: `follow(view)` subscribes to events after
-// view.cursor.
+// View is an open run. Its owner (follow.js) connects it: `follow(view)` subscribes to the events
+// after view.cursor.
 export class View {
   id;
   users = 0;
@@ -24,22 +24,22 @@ export class View {
   meta = signal({});
   size = signal(null);
   last = signal(0);
-  items; // computed: the thread and the waiting inputs
+  items; // computed: the items of the thread, and the inputs that are not applied
 
   #base = signal([]);
   #history;
   #queue;
   #follow;
-  #first = 0; // the first loaded seq, 0 while nothing is loaded
-  #stored; // resolves when the cached events are shown
-  #updateTimer = 0; // the timer of the next update
+  #first = 0; // sequence number of the first loaded event; 0 while no event is loaded
+  #stored; // promise that resolves when the stored events are shown
+  #updateTimer = 0; // timer of the next update; 0 if there is none
   #unsaved = [];
   #saveTimer = 0;
-  #asking = null; // {seq, tries}: an event is missing
-  #skipsHole = false; // accept the next event although events before it are missing
+  #asking = null; // {seq, tries} while an event is missing; otherwise null
+  #skipsHole = false; // accept the next event even if events before it are missing
   #loading = null;
-  #hasRow = false; // the server has reported the run's last seq
-  #listeners = new Set(); // of output
+  #hasRow = false; // the server has reported the last sequence number of the run
+  #listeners = new Set(); // callbacks for output
   #resets = new Set();
   #output = [];
   #closed = false;
@@ -68,7 +68,7 @@ export class View {
     this.#setState({ state: "ready" });
   }
 
-  // all handles events and waits until they are shown.
+  // all handles a list of events and waits until they are shown.
   #all(events, cached = false) {
     if (!events.length) return Promise.resolve();
     return new Promise((resolve) => {
@@ -77,13 +77,14 @@ export class View {
     });
   }
 
-  // connected is called after each connect: it loads missing events and then subscribes.
+  // connected is called after each connect. It loads missing events and then subscribes.
   async connected() {
     await this.load();
     if (this.#hasRow && !this.#closed) this.#follow(this);
   }
 
-  // load fetches the run's last seq and loads the end of the run if it is missing or far ahead.
+  // load requests the last sequence number of the run. If the end of the run is not loaded and far
+  // ahead, load loads it.
   load() {
     if (this.#hasRow) return Promise.resolve();
     this.#loading ??= this.#load().catch((err) => { if (!this.#closed) this.#failed(err); }).finally(() => { this.#loading = null; });
@@ -96,7 +97,7 @@ export class View {
     if (this.#closed) return;
     noteRow(row);
     const backlog = row.last_seq - this.cursor;
-    if (backlog < 0 || backlog > jump) await this.#restart(); // below 0 the server has lost events
+    if (backlog < 0 || backlog > jump) await this.#restart(); // a negative number means that the server has lost events
     if (this.cursor === 0 && row.last_seq > 0) await this.#loadEnd(row.last_seq);
     if (this.#closed) return;
     this.#hasRow = true;
@@ -112,7 +113,7 @@ export class View {
     this.#setState({ state: this.cursor ? "ready" : "error", live: false, error: sentence(err) });
   }
 
-  // restart drops all loaded and stored events of the run.
+  // restart drops all loaded and stored events of the run and loads its end.
   async #restart() {
     this.#empty();
     await dropEvents(this.id).catch(() => {});
@@ -143,7 +144,8 @@ export class View {
     await this.#all(events);
   }
 
-  // pages yields the events after a seq up to another; a response may be shorter than requested.
+  // pages yields the events after one sequence number up to another. A response may contain fewer
+  // events than requested.
   async #pages(after, end) {
     const all = [];
     for (;;) {
@@ -154,7 +156,7 @@ export class View {
     }
   }
 
-  // loadEarlier loads the page before the loaded events.
+  // loadEarlier loads the page of events before the loaded ones.
   async loadEarlier() {
     const { more, loading } = this.earlier.peek();
     if (!more || loading || !this.#first) return;
@@ -193,14 +195,14 @@ export class View {
     if (this.#queue.length === 1000) this.#setState({ backlog: this.#queue.length }); // a long backlog
   }
 
-  // caughtUp is called when all existing events have been sent.
+  // caughtUp is called when the server has sent all existing events.
   caughtUp() { this.#queue.put({ caughtUp: true }); }
 
   // lost is called when the connection is lost.
   lost() { this.#setState({ live: false }); }
 
-  // refused is called when the server refuses the subscription. With bad_cursor the run is shorter
-  // than the cursor.
+  // refused is called when the server rejects the subscription. The error bad_cursor means that the
+  // run is shorter than the cursor.
   async refused(code, message) {
     if (code !== "bad_cursor") { this.#failed({ code, message }); return; }
     this.#hasRow = false;
@@ -214,7 +216,8 @@ export class View {
     else if (!this.#retryHole()) this.#setState({ live: true, backlog: 0, error: undefined });
   }
 
-  // event handles an event if it is the next of its run; otherwise it requests the missing events.
+  // event handles an event if it is the next one of the run. If events are missing, it requests
+  // them.
   #event(e, cached) {
     const last = this.cursor;
     if (e.seq <= last) return; // a duplicate
@@ -229,7 +232,8 @@ export class View {
     if (!cached) this.#save(e);
   }
 
-  // askFrom subscribes again after a seq. Events that arrive before the answer were sent earlier.
+  // askFrom subscribes again, to the events after a sequence number. Events that arrive before the
+  // answer belong to the earlier subscription.
   #askFrom(seq) {
     if (this.#asking) return;
     this.#asking = { seq, tries: 0 };
@@ -237,9 +241,8 @@ export class View {
     this.#follow(this);
   }
 
-  // retryHole reports whether the missing events are still missing after the server has sent
-  // everything. The server reports missing events by a gap event; after some tries the view accepts
-  // the gap.
+  // retryHole reports whether events are still missing after the server has sent all events. The
+  // server reports missing events by a gap event. After several attempts the view accepts the gap.
   #retryHole() {
     const asking = this.#asking;
     if (!asking) return false;
@@ -252,7 +255,7 @@ export class View {
     return true;
   }
 
-  // update updates the signals: at once when live, else at intervals.
+  // update updates the signals: at once if the view is live, and otherwise at intervals.
   #update() {
     if (this.state.peek().live) this.#publish();
     else this.#updateTimer ||= setTimeout(() => batch(() => this.#publish()), updateInterval);
@@ -278,14 +281,14 @@ export class View {
     for (const fn of this.#listeners) fn(o);
   }
 
-  // output calls fn for all loaded output and then for new output.
+  // output calls fn for all loaded output, and then for new output.
   output(fn) {
     for (const o of this.#output) fn(o);
     this.#listeners.add(fn);
     return () => this.#listeners.delete(fn);
   }
 
-  // onReset calls fn when the output starts again from another place.
+  // onReset calls fn when the output restarts from another place.
   onReset(fn) {
     this.#resets.add(fn);
     return () => this.#resets.delete(fn);
@@ -296,8 +299,8 @@ export class View {
     this.#saveTimer ||= setTimeout(() => this.#flush(), saveDelay);
   }
 
-  // flush stores waiting events in portions. They are a cache: events that cannot be stored are
-  // loaded again.
+  // flush stores the waiting events in portions. Storing may fail, because the events can be loaded
+  // again.
   #flush() {
     clearTimeout(this.#saveTimer);
     this.#unsaved.splice(0, Math.max(0, this.#unsaved.length - maxEvents));
@@ -308,11 +311,11 @@ export class View {
   close() {
     this.#closed = true;
     clearTimeout(this.#updateTimer);
-    this.#flush(); // the rest of a long list was stored before
+    this.#flush(); // the other portions of a long list are already stored
     this.#queue.close();
   }
 
-  // forget clears the view for another user.
+  // forget clears the view, because another user logs in.
   forget() {
     this.#hasRow = false;
     this.#empty();

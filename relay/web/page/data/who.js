@@ -1,13 +1,13 @@
-// The user of the page and the user's rights.
+// The logged-in user and the user's rights.
 import { signal } from "./signals.js";
 
-// session describes who is logged in. Its states are "unknown" (not determined yet), "out", "in"
-// and "ended".
+// session describes which user is logged in. Its states are "unknown" (not determined yet), "out",
+// "in" and "ended".
 export const session = signal({ state: "unknown" });
 
-// rights maps actions to the least role that may do them, and "whole" if a token for some runs may
-// not. The server checks rights (relay/server/auth); the page uses this table to hide what would
-// fail.
+// rights contains the minimum role for each action. "whole" means that a token for some runs does
+// not allow the action. The server checks rights (relay/server/auth). The page uses this table to
+// hide actions that would fail.
 export const rights = {
   read: ["viewer"],
   hosts: ["viewer", "whole"],
@@ -42,7 +42,7 @@ export function setLoggedIn(me) {
   if (JSON.stringify(now) !== JSON.stringify(was)) session.value = now;
 }
 
-// setExpired records that the credentials have expired. Open screens stay.
+// setExpired records that the credentials have expired. Open screens stay visible.
 export function setExpired(why) {
   const was = session.peek();
   if (was.state === "in" || (was.state === "unknown" && was.user)) session.value = { ...was, state: "ended", why };

@@ -1,7 +1,7 @@
 // The page's side of its service worker (root/sw.js).
 import { signal } from "./signals.js";
 
-const lookEach = 3600_000; // ms between checks for a new version
+const lookEach = 3600_000; // interval in ms between checks for a new version
 
 // update is true while a new version waits to take over.
 export const update = signal(false);
@@ -19,8 +19,8 @@ export function onOpen(fn) {
   return () => openers.delete(fn);
 }
 
-// register makes the browser cache the page. Where this is not possible (plain http to another
-// machine) nothing is cached.
+// register installs the service worker, so that the browser caches the page. Without a secure
+// connection (plain http to another machine) that is not possible, and nothing is cached.
 export async function register() {
   const all = workers();
   if (!all) return;
@@ -41,7 +41,7 @@ function listen(all) {
   if (listening) return;
   listening = true;
   all.addEventListener("message", (e) => { if (e.data?.kind === "open") for (const fn of openers) fn(e.data.run_id, e.data.request_id); });
-  all.addEventListener("controllerchange", () => { if (accepted || update.peek()) location.reload(); }); // all of the page is of one build
+  all.addEventListener("controllerchange", () => { if (accepted || update.peek()) location.reload(); }); // all files of the page must belong to one build
 }
 
 function watch(registration) {
@@ -54,13 +54,13 @@ function watch(registration) {
   registration.addEventListener("updatefound", () => registration.installing?.addEventListener("statechange", waits));
 }
 
-// applyUpdate makes the new version take over; all tabs reload.
+// applyUpdate makes the new version take over. All tabs reload.
 export function applyUpdate() {
   accepted = true;
   waiting?.postMessage("take over");
 }
 
-// forgetWorker removes everything of the page from the browser.
+// forgetWorker removes the service worker and the cached page from the browser.
 export async function forgetWorker() {
   clearInterval(timer);
   const registration = await workers()?.getRegistration("/");
