@@ -153,7 +153,7 @@ func (h *host) stop(run string) {
 	}
 }
 
-// TestRunACP runs a recorded ACP agent. Without a prompt, the user is asked for one.
+// TestRunACP runs a recorded ACP agent. Without a prompt, the user must provide one.
 func TestRunACP(t *testing.T) {
 	t.Parallel()
 	wire, err := filepath.Abs("../../runtime/host/adapter/testdata/wire/claude-acp.wire")
