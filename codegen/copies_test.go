@@ -7,9 +7,9 @@ import (
 	"github.com/concerto-lang/concerto/internal/testkit/compiletest"
 )
 
-// TestCopies checks how often programs copy a container. A container that a program only reads,
+// TestNumberOfCopies checks how often programs copy a container. A container that a program only reads,
 // moves or builds up in place is never copied, no matter how many iterations the loop has.
-func TestCopies(t *testing.T) {
+func TestNumberOfCopies(t *testing.T) {
 	for _, c := range []struct {
 		name, code string
 		most       int64

@@ -81,9 +81,9 @@ func TestLongLiterals(t *testing.T) {
 	}
 }
 
-// TestTooDeep nests an expression deeper than the number of registers. The result must be a
+// TestTooManyRegisters nests an expression deeper than the number of registers. The result must be a
 // diagnostic with a position.
-func TestTooDeep(t *testing.T) {
+func TestTooManyRegisters(t *testing.T) {
 	text := "fn f(n: Int) -> Array<Any> {\n    [n, " + strings.Repeat("[n + 1, ", 300) + "1" + strings.Repeat("]", 300) + "]\n}\nfn main() { emit(\"x\", f(1)); }\n"
 	_, diags := compiletest.Source(text)
 	found := diags.Sorted()

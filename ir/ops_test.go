@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestRows checks that every row is complete, and that its text can be parsed.
-func TestRows(t *testing.T) {
+// TestInstructionTableIsComplete checks that every row is complete, and that its text can be parsed.
+func TestInstructionTableIsComplete(t *testing.T) {
 	for n := range Table {
 		info := &Table[n]
 		wrong := func(format string, args ...any) {
@@ -51,9 +51,9 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// TestRowsOfVersions compares the checksum of the rows of each version with the stored one, because
+// TestInstructionsOfOldVersions compares the checksum of the rows of each version with the stored one, because
 // existing files of the version depend on its rows.
-func TestRowsOfVersions(t *testing.T) {
+func TestInstructionsOfOldVersions(t *testing.T) {
 	_, minor, _ := splitVersion(Version)
 	sums := make([]uint32, minor+1)
 	for since := range sums {

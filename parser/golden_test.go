@@ -9,9 +9,9 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// TestTrees compares the tree of each valid program, and the rendered diagnostics of each invalid
+// TestGoldenTrees compares the tree of each valid program, and the rendered diagnostics of each invalid
 // program, with the golden archives.
-func TestTrees(t *testing.T) {
+func TestGoldenTrees(t *testing.T) {
 	golden.Run(t, "testdata/ok/*.txtar", func(t *testing.T, a *golden.Archive) {
 		f := source.NewFile("main.conc", []byte(a.Input("main.conc")))
 		file, list := Parse(f)
@@ -43,9 +43,9 @@ func TestErrors(t *testing.T) {
 	})
 }
 
-// TestBroken compares the tree and the diagnostics of each incomplete program with the golden
+// TestGoldenBroken compares the tree and the diagnostics of each incomplete program with the golden
 // archives.
-func TestBroken(t *testing.T) {
+func TestGoldenBroken(t *testing.T) {
 	golden.Run(t, "testdata/broken/*.txtar", func(t *testing.T, a *golden.Archive) {
 		f := source.NewFile("main.conc", []byte(a.Input("main.conc")))
 		file, list := Parse(f)

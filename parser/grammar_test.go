@@ -77,9 +77,9 @@ func TestGrammarOfForms(t *testing.T) {
 
 var ebnfSymbol = regexp.MustCompile(`"[^"]+"|<[a-z]+>|[A-Z]\w*`)
 
-// TestGrammarIsWhole checks that the manual's grammar is complete: each used name is defined, each
+// TestGrammarIsComplete checks that the manual's grammar is complete: each used name is defined, each
 // defined name is used, each literal text is a token, and each token occurs in a production.
-func TestGrammarIsWhole(t *testing.T) {
+func TestGrammarIsComplete(t *testing.T) {
 	spec, tokens := specGrammar(t)
 	used := map[string]bool{"Program": true}
 	texts := map[string]bool{}

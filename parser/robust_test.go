@@ -16,9 +16,9 @@ import (
 	"github.com/concerto-lang/concerto/lexer"
 )
 
-// TestEndlessTexts parses texts that nest or repeat very often. The time must be linear in the
+// TestRepetitiveTextsAreLinear parses texts that nest or repeat very often. The time must be linear in the
 // length of the text, and the stack must not overflow. Nesting beyond the limit must be reported.
-func TestEndlessTexts(t *testing.T) {
+func TestRepetitiveTextsAreLinear(t *testing.T) {
 	randtest.InOneGoroutine(t)
 	const n = 100_000
 	for name, text := range map[string]string{
@@ -222,9 +222,9 @@ func checkDiagnostic(t *testing.T, f *source.File, d *diag.Diagnostic) {
 	}
 }
 
-// TestBrokenUse checks that the parser terminates for a list of imports that starts with a keyword
+// TestBrokenImportListTerminates checks that the parser terminates for a list of imports that starts with a keyword
 // and contains an error after it.
-func TestBrokenUse(t *testing.T) {
+func TestBrokenImportListTerminates(t *testing.T) {
 	for _, text := range []string{"use a::{self", "use a::{self b", "use a::{self, b c", "use a::{Self::", "use {self x}"} {
 		if found, _ := parseText(text + "\nfn main() {}\n"); len(found) == 0 {
 			t.Errorf("no diagnostic for %q", text)

@@ -9,9 +9,9 @@ import (
 	"github.com/concerto-lang/concerto/internal/testkit/compiletest"
 )
 
-// TestConstantsAreWhatTheMachineComputes applies each operator to each pair of values. The
+// TestConstantFoldingMatchesVM applies each operator to each pair of values. The
 // checker's result for constants must be the machine's result for variables.
-func TestConstantsAreWhatTheMachineComputes(t *testing.T) {
+func TestConstantFoldingMatchesVM(t *testing.T) {
 	var consts, body strings.Builder
 	n := 0
 	same := func(typ, constant, computed string) {

@@ -336,9 +336,9 @@ func longest(text string) (n int) {
 	return n
 }
 
-// TestPipedIntoTooMany checks a call without parameters that receives a piped argument. No fix may
+// TestFixKeepsPipedArgument checks a call without parameters that receives a piped argument. No fix may
 // remove the argument.
-func TestPipedIntoTooMany(t *testing.T) {
+func TestFixKeepsPipedArgument(t *testing.T) {
 	_, list := check("bad.conc", "fn f() -> Int { 1 }\nfn main() { println(1 |> f()); }")
 	for _, d := range list.Sorted() {
 		if d.Info == diag.ArgumentCount && len(d.Fixes) > 0 {
@@ -350,9 +350,9 @@ func TestPipedIntoTooMany(t *testing.T) {
 	}
 }
 
-// TestNoPresenceForBool checks expressions that are used as a Bool and are an Option or a Result.
+// TestNoPresenceCheckForBool checks expressions that are used as a Bool and are an Option or a Result.
 // No hint or fix may check for the presence of a value, because the value may be false.
-func TestNoPresenceForBool(t *testing.T) {
+func TestNoPresenceCheckForBool(t *testing.T) {
 	for _, held := range []string{"Bool", "Any", "Int", "String"} {
 		for _, wrapped := range []string{"Option<%s>", "Result<%s, Error>", "Task<Result<%s, Error>>", "Task<Option<%s>>", "Option<Option<%s>>", "Result<Option<%s>, Error>"} {
 			typ := fmt.Sprintf(wrapped, held)
@@ -384,8 +384,8 @@ func TestNoPresenceForBool(t *testing.T) {
 	}
 }
 
-// TestFixesOfHabits checks the fixes that replace the syntax of other languages.
-func TestFixesOfHabits(t *testing.T) {
+// TestFixesForOtherLanguages checks the fixes that replace the syntax of other languages.
+func TestFixesForOtherLanguages(t *testing.T) {
 	for _, c := range []struct{ title, bad, good string }{
 		{"Change to `execute_with_schema`", "agent A uses scripted {}\nstruct P { x: Int }\nfn main() { println(A.execute<P>(\"x\")?.x); }\n",
 			"agent A uses scripted {}\nstruct P { x: Int }\nfn main() { println(A.execute_with_schema<P>(\"x\")?.x); }\n"},

@@ -86,9 +86,9 @@ func TestBrokenCodeReportsAllErrors(t *testing.T) {
 	})
 }
 
-// TestNoiseErrorTypeAbsorbs tests rule 1: an expression whose type is unknown because of an error
+// TestNoFollowUpFromErrorType tests rule 1: an expression whose type is unknown because of an error
 // causes no further errors.
-func TestNoiseErrorTypeAbsorbs(t *testing.T) {
+func TestNoFollowUpFromErrorType(t *testing.T) {
 	slips(t, []slip{
 		{"a value", "fn main() {\n    let a = ;\n    let b: Int = a;\n    let c = a + \"x\" - 2;\n    for x in a { emit(\"x\", x.y.z(1)?); }\n    match a { 1 => emit(\"a\", b), \"x\" => emit(\"b\", c), }\n}\n", "2 E0108"},
 		{"a member", "struct P { x: Int }\nfn main() {\n    let p = P { x: 1 };\n    let n: Int = p.;\n    if p. { emit(\"a\", n); }\n    emit(\"x\", p.);\n}\n", "4 E0101, 5 E0101, 6 E0101"},
@@ -100,9 +100,9 @@ func TestNoiseErrorTypeAbsorbs(t *testing.T) {
 	})
 }
 
-// TestNoiseNamesOfRegions tests rule 2: text that could not be parsed may declare and use each name
+// TestNoFollowUpForNamesInBrokenRegions tests rule 2: text that could not be parsed may declare and use each name
 // in it. A name from such text is not reported as unknown within its scope, or as unused.
-func TestNoiseNamesOfRegions(t *testing.T) {
+func TestNoFollowUpForNamesInBrokenRegions(t *testing.T) {
 	slips(t, []slip{
 		{"declared in it", "fn main() {\n    let a b = 1;\n    emit(\"b\", b);\n}\n", "2 E0101"},
 		{"beyond its scope", "fn main() {\n    if true {\n        let a b = 1;\n    }\n    emit(\"b\", b);\n}\n", "3 E0101, 5 E0201"},
@@ -114,10 +114,10 @@ func TestNoiseNamesOfRegions(t *testing.T) {
 	})
 }
 
-// TestNoiseBodies tests rule 3: if a body contains text that could not be parsed, or its end is
+// TestNoFollowUpInBrokenBodies tests rule 3: if a body contains text that could not be parsed, or its end is
 // guessed, diagnostics about missing values, unreachable code, assignments and unused names are
 // omitted.
-func TestNoiseBodies(t *testing.T) {
+func TestNoFollowUpInBrokenBodies(t *testing.T) {
 	slips(t, []slip{
 		{"a missing value", "fn f() -> Int {\n    let a = 1;\n    return\n    foo bar;\n}\nfn main() { emit(\"f\", f()); }\n", "4 E0101"},
 		{"reachability", "fn f() -> Int {\n    return 1;\n    let a = ;\n    2\n}\nfn main() { emit(\"f\", f()); }\n", "3 E0108"},
@@ -127,9 +127,9 @@ func TestNoiseBodies(t *testing.T) {
 	})
 }
 
-// TestNoiseLacking tests rule 4: if a match, listen, literal, impl or call has a part with syntax
+// TestNoFollowUpForMissingParts tests rule 4: if a match, listen, literal, impl or call has a part with syntax
 // errors, diagnostics about missing parts are omitted.
-func TestNoiseLacking(t *testing.T) {
+func TestNoFollowUpForMissingParts(t *testing.T) {
 	slips(t, []slip{
 		{"match", "enum E { A, B, C }\nfn f(e: E) -> Int {\n    match e {\n        E::A => 1,\n        E::\n    }\n}\nfn main() { emit(\"f\", f(E::B)); emit(\"f\", f(E::C)); emit(\"f\", f(E::A)); }\n", "5 E0101"},
 		{"listen", "host W { connector: worker }\nfn main() {\n    let _r = listen W.execute(\"go\") {\n        \"ques\n    };\n}\n", "4 E0002"},
@@ -142,9 +142,9 @@ func TestNoiseLacking(t *testing.T) {
 	})
 }
 
-// TestNoiseOneAConstruct tests rule 5: a construct causes one syntax error, and no errors in the
+// TestOneSyntaxErrorPerConstruct tests rule 5: a construct causes one syntax error, and no errors in the
 // following lines that its repair would remove.
-func TestNoiseOneAConstruct(t *testing.T) {
+func TestOneSyntaxErrorPerConstruct(t *testing.T) {
 	slips(t, []slip{
 		{"in a line", "fn main() {\n    let a = f(1 2 3, ) ] );\n}\n", "2 E0101"},
 		{"in a header", "fn f(a Int, b Int, c Int -> Int { 1 }\n", "1 E0101"},
@@ -155,9 +155,9 @@ func TestNoiseOneAConstruct(t *testing.T) {
 	})
 }
 
-// TestNoiseAfterTheLine checks that a missing part is reported on its line, and not on the
+// TestNoFollowUpOnLaterLines checks that a missing part is reported on its line, and not on the
 // following lines.
-func TestNoiseAfterTheLine(t *testing.T) {
+func TestNoFollowUpOnLaterLines(t *testing.T) {
 	const head = "use std::math;\nstruct P { x: Int, y: Int }\nenum E { A, B }\nfn g(a: Int, b: Int) -> Int { a + b }\nfn f(p: P, e: E) -> Int {\n    let base = p.x;\n    "
 	nexts := map[string]string{
 		"let":   "let q = P { x: base, y: 2 };\n    emit(\"q\", q.x);",
@@ -195,9 +195,9 @@ func TestNoiseAfterTheLine(t *testing.T) {
 	}
 }
 
-// TestNoiseUnread tests rule 6: a manifest that cannot be read may declare every name, and a module
+// TestNoFollowUpFromUnreadableFiles tests rule 6: a manifest that cannot be read may declare every name, and a module
 // that cannot be read may export every name.
-func TestNoiseUnread(t *testing.T) {
+func TestNoFollowUpFromUnreadableFiles(t *testing.T) {
 	unread := &sema.Manifest{File: "Concerto.toml", Unread: true}
 	src := "agent A uses anything { model: \"m\" }\nhost W { connector: worker, question_default: \"\" }\nfn main() {\n    let _ = A.execute(\"x\");\n    let _ = W.execute(\"x\");\n}\n"
 	if got := checkCodes(t, unread, src, nil); got != "" {
@@ -217,9 +217,9 @@ func TestNoiseUnread(t *testing.T) {
 	}
 }
 
-// TestNoiseOfTheLibrary checks that the search for suggestions in the library reports no errors in
+// TestSuggestionsAddNoLibraryErrors checks that the search for suggestions in the library reports no errors in
 // the library.
-func TestNoiseOfTheLibrary(t *testing.T) {
+func TestSuggestionsAddNoLibraryErrors(t *testing.T) {
 	src := "agent A uses demo { model: \"m\" }\nfn main() {\n    let a = Unknown.execute(\"x\")?;\n    let b = A.execute(\"y\")?;\n    println(a.text, b.text);\n}\n"
 	if got := checkCodes(t, manifest, src, nil); got != "3 E0201" {
 		t.Errorf("diagnostics = %s, want only 3 E0201", got)

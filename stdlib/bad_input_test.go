@@ -37,9 +37,9 @@ var (
 	argument  = regexp.MustCompile(`^(\w+): ([^=]+?)(?: = .*)?$`)
 )
 
-// TestOddValues calls all functions of the library that accept plain values, with every odd value.
+// TestExtremeArguments calls all functions of the library that accept plain values, with every odd value.
 // Each call must return a value or raise an error that the program can catch.
-func TestOddValues(t *testing.T) {
+func TestExtremeArguments(t *testing.T) {
 	var text strings.Builder
 	calls, functions := 0, 0
 	for _, p := range stdlib.Pages() {

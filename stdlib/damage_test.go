@@ -11,9 +11,9 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// TestDamage writes values as JSON and damages the texts with errors that models make. Reading a
+// TestDamagedJSON writes values as JSON and damages the texts with errors that models make. Reading a
 // damaged text must return the original value or an error.
-func TestDamage(t *testing.T) {
+func TestDamagedJSON(t *testing.T) {
 	read := 0
 	const rounds = 20_000
 	for seed := range uint64(rounds) {

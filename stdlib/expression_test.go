@@ -60,8 +60,8 @@ func sameMatches(t *testing.T, pattern, text string) {
 	}
 }
 
-// TestSearchEnds checks that a search in a long text can be interrupted.
-func TestSearchEnds(t *testing.T) {
+// TestSearchCanBeInterrupted checks that a search in a long text can be interrupted.
+func TestSearchCanBeInterrupted(t *testing.T) {
 	text := strings.Repeat("ab cd é", 10_000)
 	for _, e := range []string{`x`, `xyz`, `[xyz]+`, `^(?s:.)*x`, `^(a|b| |c|d|é)*x`, `\b(x)\b`, `a.*x`, `(?s)a.*`, `[^x]*`, `(?s)(a.*)d`, `ab`, `x|$`} {
 		x, err := expression(e)

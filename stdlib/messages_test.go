@@ -11,8 +11,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/hostmsg"
 )
 
-// TestTablesOfMessages compares the generated tables in the manual with the code.
-func TestTablesOfMessages(t *testing.T) {
+// TestMessageTablesMatchManual compares the generated tables in the manual with the code.
+func TestMessageTablesMatchManual(t *testing.T) {
 	for _, p := range Parts() {
 		chapter, err := os.ReadFile(filepath.Join("../spec", p.Chapter))
 		if err != nil {

@@ -14,9 +14,9 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// TestParts feeds a damaged text in pieces. Every part that feed returns must be a beginning of the
+// TestPartialValues feeds a damaged text in pieces. Every part that feed returns must be a beginning of the
 // complete value, and in most cases the last part must be the complete value.
-func TestParts(t *testing.T) {
+func TestPartialValues(t *testing.T) {
 	whole := 0
 	const rounds = 10_000
 	for seed := range uint64(rounds) {
@@ -105,9 +105,9 @@ func all(n, most int, f func(i int) bool) bool {
 	return true
 }
 
-// TestPartsLinear checks that the total time for a long list and a long text, which arrive in small
+// TestPartialValuesAreLinear checks that the total time for a long list and a long text, which arrive in small
 // pieces, is proportional to their length.
-func TestPartsLinear(t *testing.T) {
+func TestPartialValuesAreLinear(t *testing.T) {
 	randtest.InOneGoroutine(t)
 	list := &value.Type{Kind: value.TypeSchema, Name: "L", Fields: []value.Field{
 		{Name: "items", Type: &value.Type{Kind: value.TypeArray, Args: []*value.Type{{Kind: value.TypeMap, Args: []*value.Type{{Kind: value.TypeString}, {Kind: value.TypeInt}}}}}},

@@ -28,9 +28,9 @@ func TestRandom(t *testing.T) {
 	})
 }
 
-// TestWithinIsFair checks that all numbers have the same probability, even if the size of the range
+// TestRandomIntIsUniform checks that all numbers have the same probability, even if the size of the range
 // does not divide 2^64.
-func TestWithinIsFair(t *testing.T) {
+func TestRandomIntIsUniform(t *testing.T) {
 	randtest.InOneGoroutine(t)
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, n := range []uint64{1, 2, 3, 7, 10} {

@@ -61,9 +61,9 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// TestAllIsShown checks that each entry has a call in its doc comment, or an example. A test of
+// TestEveryEntryHasAnExample checks that each entry has a call in its doc comment, or an example. A test of
 // package concerto runs the examples.
-func TestAllIsShown(t *testing.T) {
+func TestEveryEntryHasAnExample(t *testing.T) {
 	call := regexp.MustCompile("(?m)^ *`[^`]*[(\\[][^`]*`( is |$)")
 	for _, p := range stdlib.Pages() {
 		for _, s := range p.Sections {

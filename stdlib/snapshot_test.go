@@ -121,9 +121,9 @@ func (h *holder) Perform(ctx context.Context, r effect.Request) (effect.Result, 
 	return h.world.Perform(ctx, r)
 }
 
-// TestSnapshotsOfAll compares two runs of heldProgram: one without snapshots, and one that
+// TestSnapshotsOfAllValues compares two runs of heldProgram: one without snapshots, and one that
 // continues from its snapshots. Both must print the same.
-func TestSnapshotsOfAll(t *testing.T) {
+func TestSnapshotsOfAllValues(t *testing.T) {
 	play := func(renew bool) ([]string, string) {
 		h := &holder{newWorld(t), map[int64][]string{}}
 		c := compiletest.Config(compiletest.Compile(t, heldProgram), h, false)

@@ -294,9 +294,9 @@ func placesOf(f *ast.File, d ast.Decl) map[string][]string {
 	return map[string][]string{d.Head().Name.Name: {place(d.Head())}}
 }
 
-// TestAllIsOnAPage checks that the reference contains all global declarations that programs may
+// TestReferenceIsComplete checks that the reference contains all global declarations that programs may
 // use.
-func TestAllIsOnAPage(t *testing.T) {
+func TestReferenceIsComplete(t *testing.T) {
 	shown := map[string]bool{}
 	for _, g := range groups {
 		for _, name := range g.files {

@@ -106,9 +106,9 @@ func TestParseErrorContainsTheInput(t *testing.T) {
 	}
 }
 
-// TestShortTextsChangeAsLongOnes checks that replacing text and changing case have the results of
+// TestReplaceAtEveryLength checks that replacing text and changing case have the results of
 // package strings. The texts have lengths around the limit between the two implementations.
-func TestShortTextsChangeAsLongOnes(t *testing.T) {
+func TestReplaceAtEveryLength(t *testing.T) {
 	var texts []string
 	for _, part := range []string{"a", "aB", "Zz{@[`", "xé", "ß I", "aaa"} {
 		for n := range 2 * shortText / len(part) {

@@ -9,7 +9,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/testkit/complexity"
 )
 
-func TestAsks(t *testing.T) {
+func TestHostQuestions(t *testing.T) {
 	x := &hostStream{}
 	var all []*ask
 	for i := range 100 {
@@ -49,9 +49,9 @@ func TestAsks(t *testing.T) {
 	}
 }
 
-// TestManyAsks checks that the time to process a message does not grow with the number of
+// TestManyUnansweredQuestions checks that the time to process a message does not grow with the number of
 // unanswered messages.
-func TestManyAsks(t *testing.T) {
+func TestManyUnansweredQuestions(t *testing.T) {
 	many := func(n int, id func(i int) string) (*hostStream, []*ask) {
 		x := &hostStream{}
 		var all []*ask

@@ -9,10 +9,10 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// TestBroken runs programs that read a field of nil. The verifier accepts such a program, and the
+// TestInvalidProgramEndsRun runs programs that read a field of nil. The verifier accepts such a program, and the
 // run ends with an error about an invalid program, even if the read is in a task that no other task
 // awaits.
-func TestBroken(t *testing.T) {
+func TestInvalidProgramEndsRun(t *testing.T) {
 	for _, code := range []string{
 		"LoadNil r1\nField r2 r1 0\nReturn r2",
 		"LoadNil r1\nFieldInt r2 r1 0\nBoxInt r2 r2\nReturn r2",

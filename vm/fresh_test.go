@@ -40,8 +40,8 @@ func freshProgram() *asm {
 	return a
 }
 
-// TestFreshRunsAlike checks that a VM created by Fresh runs like the loaded VM.
-func TestFreshRunsAlike(t *testing.T) {
+// TestFreshBehavesLikeLoaded checks that a VM created by Fresh runs like the loaded VM.
+func TestFreshBehavesLikeLoaded(t *testing.T) {
 	m, err := New(freshConfig(freshProgram()))
 	if err != nil {
 		t.Fatal(err)
@@ -57,9 +57,9 @@ func TestFreshRunsAlike(t *testing.T) {
 	}
 }
 
-// TestFreshIsComplete checks that a fresh VM has all fields that a loaded VM has. A field that
+// TestFreshCopiesAllFields checks that a fresh VM has all fields that a loaded VM has. A field that
 // Fresh does not copy would be empty in the fresh VM.
-func TestFreshIsComplete(t *testing.T) {
+func TestFreshCopiesAllFields(t *testing.T) {
 	config := freshConfig(freshProgram())
 	config.Count.Points = true
 	m, err := New(config)

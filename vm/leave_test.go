@@ -6,10 +6,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestErrSteps checks the report of an Err that main returns. The report contains the places where
+// TestErrorTrace checks the report of an Err that main returns. The report contains the places where
 // the Err was created and where functions returned it. If it was converted from another Err, the
 // places of that Err come first.
-func TestErrSteps(t *testing.T) {
+func TestErrorTrace(t *testing.T) {
 	for name, c := range map[string]struct {
 		main string
 		want []string
@@ -42,17 +42,17 @@ func TestErrSteps(t *testing.T) {
 	}
 }
 
-// TestCaught checks that, without a debugger, an error that a `try` of the same function catches is
+// TestCaughtErrorHasNoTrace checks that, without a debugger, an error that a `try` of the same function catches is
 // an ordinary value.
-func TestCaught(t *testing.T) {
+func TestCaughtErrorHasNoTrace(t *testing.T) {
 	a := newAsm()
 	a.str("bad")
 	a.fn("main() Full 4", "LoadConst r1 k0\nCaught r1 0\nCaught r1 1\nReturn r1")
 	a.want(t, `"bad"`)
 }
 
-// TestLeaveOperands checks that a function which `?` leaves with a value that is no Err faults.
-func TestLeaveOperands(t *testing.T) {
+// TestReturnedNonErrorHasNoTrace checks that a function which `?` leaves with a value that is no Err faults.
+func TestReturnedNonErrorHasNoTrace(t *testing.T) {
 	for code, op := range map[string]string{"LoadNil r1\nLeave r1\nReturn r1": "Leave", "LoadNil r1\nNewOk r1 r1\nLeave r1\nReturn r1": "Leave",
 		"LoadNil r1\nNewErrOf r2 r1 r1\nReturn r2": "NewErrOf"} {
 		a := newAsm()

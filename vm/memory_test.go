@@ -77,9 +77,9 @@ func TestMemoryCollects(t *testing.T) {
 
 var garbage []byte
 
-// TestRoom checks that a native can reserve memory before it allocates, and that the length of a
+// TestNativesReserveMemory checks that a native can reserve memory before it allocates, and that the length of a
 // text is limited.
-func TestRoom(t *testing.T) {
+func TestNativesReserveMemory(t *testing.T) {
 	natives := map[string]Native{
 		"ask": func(a *Args) (value.Slot, error) {
 			a.Room(int(a.Int(0)))

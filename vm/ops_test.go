@@ -341,9 +341,9 @@ func TestBlocks(t *testing.T) {
 	}
 }
 
-// TestOwn checks copy-on-write. A container that is marked as shared is copied before it is
+// TestCopyBeforeMutation checks copy-on-write. A container that is marked as shared is copied before it is
 // mutated, at every step of a path. Its other holder does not see the change.
-func TestOwn(t *testing.T) {
+func TestCopyBeforeMutation(t *testing.T) {
 	prepare := func(a *asm) { a.int(1); a.str("k"); a.int(2) }
 	// r2 = [[1]], and r3 refers to the same array
 	nested := "LoadConst r4 k0\nNewArray r4 r4 1\nNewArray r2 r4 1\nShare r2\nMove r3 r2\nLoadInt r5 0\n"

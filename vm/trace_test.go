@@ -6,9 +6,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestUserView checks that the trace for a user omits the calls within the library, except the
+// TestTraceOmitsLibraryCalls checks that the trace for a user omits the calls within the library, except the
 // function that the program calls.
-func TestUserView(t *testing.T) {
+func TestTraceOmitsLibraryCalls(t *testing.T) {
 	own := func(name string) Place { return Place{Function: name, Text: "its file"} }
 	lib := func(name string) Place { return Place{Function: name} }
 	cycle := func(n int, p Place) Place {

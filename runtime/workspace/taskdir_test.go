@@ -115,8 +115,8 @@ func TestCopy(t *testing.T) {
 	}
 }
 
-// TestEnd changes a copy in one way for each case, and checks whether End removes the copy.
-func TestEnd(t *testing.T) {
+// TestEndOfCopy changes a copy in one way for each case, and checks whether End removes the copy.
+func TestEndOfCopy(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		change func(t *testing.T, dir string)

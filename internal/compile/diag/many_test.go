@@ -20,9 +20,9 @@ func onOneLine(n int) []*Diagnostic {
 	return ds
 }
 
-// TestManyOnOneLine checks that twice as many diagnostics on a line of twice the length take twice
+// TestManyOnOneLineIsLinear checks that twice as many diagnostics on a line of twice the length take twice
 // the time.
-func TestManyOnOneLine(t *testing.T) {
+func TestManyOnOneLineIsLinear(t *testing.T) {
 	work := func(n int) int {
 		r := renderer{w: bufio.NewWriter(io.Discard)}
 		for _, d := range onOneLine(n) {
@@ -35,9 +35,9 @@ func TestManyOnOneLine(t *testing.T) {
 	}
 }
 
-// TestManyAreCounted checks that Text only counts the diagnostics after MaxShown, with errors and
+// TestHiddenDiagnosticsAreCounted checks that Text only counts the diagnostics after MaxShown, with errors and
 // warnings separately, and that JSON writes all of them.
-func TestManyAreCounted(t *testing.T) {
+func TestHiddenDiagnosticsAreCounted(t *testing.T) {
 	ds := onOneLine(20_000)
 	if got := render(t, ds...); strings.Count(got, "error[E9999]") != MaxShown || !strings.HasSuffix(got, "\n\nand 19,800 more errors\n") {
 		t.Errorf("%d are shown, and the end is %q", strings.Count(got, "error[E9999]"), got[len(got)-60:])

@@ -6,8 +6,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// TestEdges checks nearly empty texts, and the line ends of other systems.
-func TestEdges(t *testing.T) {
+// TestShortFilesAndLineEnds checks nearly empty texts, and the line ends of other systems.
+func TestShortFilesAndLineEnds(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"", ""},
 		{" \n\n\t\n", ""},
@@ -34,8 +34,8 @@ func TestEdges(t *testing.T) {
 	}
 }
 
-// TestRefused checks that a text with syntax errors is not formatted.
-func TestRefused(t *testing.T) {
+// TestSyntaxErrorsAreReturned checks that a text with syntax errors is not formatted.
+func TestSyntaxErrorsAreReturned(t *testing.T) {
 	for _, text := range []string{"fn f() {", "fn f() { let = 1; }", "x", "fn f() { \"open }", "\xff"} {
 		out, list := Source(source.NewFile("main.conc", []byte(text)), 0)
 		if out != nil || !list.HasErrors() {

@@ -169,9 +169,9 @@ func read(t testing.TB, path string) string {
 	return string(text)
 }
 
-// TestAllPrograms checks that formatting a program preserves its tree, and that formatting the
+// TestFormatAllPrograms checks that formatting a program preserves its tree, and that formatting the
 // result changes nothing.
-func TestAllPrograms(t *testing.T) {
+func TestFormatAllPrograms(t *testing.T) {
 	randtest.InOneGoroutine(t)
 	parsed := 0
 	for name, text := range programs(t) {

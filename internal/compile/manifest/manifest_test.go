@@ -279,9 +279,9 @@ func checkFixes(t *testing.T, parse func(string) (*Manifest, diag.List), i *diag
 	return n
 }
 
-// TestFixesBesideSecrets: a fix leaves a secret next to it as it was read, and neither shows it nor
+// TestFixKeepsSecretHidden: a fix leaves a secret next to it as it was read, and neither shows it nor
 // writes the asterisks that hide it.
-func TestFixesBesideSecrets(t *testing.T) {
+func TestFixKeepsSecretHidden(t *testing.T) {
 	const key = "sk-proj-Abc123Def456Ghi789Jkl012"
 	for _, i := range diag.Catalogue() {
 		if !i.Manifest && !i.Tools {
@@ -363,7 +363,7 @@ func TestPermissionsOfAHost(t *testing.T) {
 	}
 }
 
-func TestLacksKey(t *testing.T) {
+func TestMissingKey(t *testing.T) {
 	for text, want := range map[string]bool{
 		"provider = \"openai\"":                          true,
 		"provider = \"anthropic\"":                       true,

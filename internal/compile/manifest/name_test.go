@@ -9,7 +9,7 @@ import (
 
 // A section whose name is a key in it is read under that name, and its fix puts the name into the
 // header.
-func TestNameOfASection(t *testing.T) {
+func TestNameKeyInSection(t *testing.T) {
 	text := "[connections]\nname = \"main\"\nprovider = \"scripted\"\nreplies = [{ text = \"ok\" }]\n"
 	f := source.NewFile("Concerto.toml", []byte(text))
 	m, found := Parse(f)

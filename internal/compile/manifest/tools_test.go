@@ -106,7 +106,7 @@ y = 3
 	}
 }
 
-func TestFilesThatAreNone(t *testing.T) {
+func TestInvalidToolFiles(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                         "1:1: E0911: the file is empty",
 		"# nothing\n":              "1:1: E0911: the file is empty",
@@ -135,7 +135,7 @@ func TestFilesThatAreNone(t *testing.T) {
 }
 
 // Tools of several files: what is global is there once, what is a session's once a file.
-func TestClashes(t *testing.T) {
+func TestDuplicateToolNames(t *testing.T) {
 	file := func(name, text string) []*Tool {
 		f, l := ParseTools(source.NewFile(name, []byte(text)))
 		if l.HasErrors() {

@@ -11,10 +11,10 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// TestPasses compares the code before and after passes with golden archives. In an archive, section
+// TestGoldenPasses compares the code before and after passes with golden archives. In an archive, section
 // main.conc is a program, section passes contains the passes, and sections before and after contain
 // the code of the program's own functions.
-func TestPasses(t *testing.T) {
+func TestGoldenPasses(t *testing.T) {
 	shown := map[string]bool{}
 	golden.Run(t, filepath.Join("testdata", "*.txtar"), func(t *testing.T, a *golden.Archive) {
 		names := strings.TrimSpace(a.Input("passes"))

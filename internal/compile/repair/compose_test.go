@@ -8,9 +8,9 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// TestCompose checks that composed edits produce the same text as the two lists one after the
+// TestComposeEdits checks that composed edits produce the same text as the two lists one after the
 // other. The composed edits must be in the order of the text and must not touch each other.
-func TestCompose(t *testing.T) {
+func TestComposeEdits(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	random := func(size int, letters string) (edits []diag.Edit) {
 		at := source.Pos(0)

@@ -16,7 +16,7 @@ func found(f *source.File, edits ...diag.Edit) *diag.Diagnostic {
 
 func span(start, end source.Pos) source.Span { return source.Span{Start: start, End: end} }
 
-func TestSafe(t *testing.T) {
+func TestSafeFixes(t *testing.T) {
 	f, g := source.NewFile("f.conc", []byte("0123456789")), source.NewFile("e.conc", []byte("abc"))
 	unsafe := info.At(source.Span{}, "x").In(f).Repair(diag.Fix{Title: "x", Edits: []diag.Edit{diag.Insert(0, "!")}}, "x")
 	for name, c := range map[string]struct {
@@ -57,7 +57,7 @@ func TestSafe(t *testing.T) {
 	}
 }
 
-func TestWorse(t *testing.T) {
+func TestFixThatAddsErrors(t *testing.T) {
 	for _, c := range []struct {
 		was, is string
 		worse   bool

@@ -107,7 +107,7 @@ func TestJoin(t *testing.T) {
 	}
 }
 
-func TestVariablesAreBoundByUse(t *testing.T) {
+func TestTypeVariablesAreInferred(t *testing.T) {
 	v := &Var{}
 	if !Subtype(arr(v), arr(Int)) || Resolve(v) != Type(Int) {
 		t.Fatalf("the variable in the array is bound to %v, want Int", Resolve(v))

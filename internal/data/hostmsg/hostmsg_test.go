@@ -2,8 +2,8 @@ package hostmsg
 
 import "testing"
 
-// TestRows checks that the columns of each row are consistent.
-func TestRows(t *testing.T) {
+// TestTableIsConsistent checks that the columns of each row are consistent.
+func TestTableIsConsistent(t *testing.T) {
 	seen := map[string]bool{}
 	for i := range messages {
 		m := &messages[i]

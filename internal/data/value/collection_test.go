@@ -187,9 +187,9 @@ func TestExtendItself(t *testing.T) {
 	}
 }
 
-// TestOwn checks that Own copies a shared container and marks the containers in it, without
+// TestCopyOnWrite checks that Own copies a shared container and marks the containers in it, without
 // changing the original.
-func TestOwn(t *testing.T) {
+func TestCopyOnWrite(t *testing.T) {
 	inner := ArrayOf(Int(1))
 	m := NewMap(0)
 	m.SetString("a", inner)

@@ -58,7 +58,7 @@ type writer func([]byte) (int, error)
 
 func (w writer) Write(b []byte) (int, error) { return w(b) }
 
-func TestParts(t *testing.T) {
+func TestPartialLines(t *testing.T) {
 	var b bytes.Buffer
 	w := NewWriter(&b, Header{Version: Version}, func() float64 { return 0 })
 	one, two := w.Part(), w.Part()

@@ -101,8 +101,8 @@ func TestSample(t *testing.T) {
 	}
 }
 
-// TestRounds checks that two changes of the same text never share a build.
-func TestRounds(t *testing.T) {
+// TestEqualChangesShareNoBuild checks that two changes of the same text never share a build.
+func TestEqualChangesShareNoBuild(t *testing.T) {
 	outer, inner := &Mutant{File: "x.go", start: 0, end: 10}, &Mutant{File: "x.go", start: 2, end: 3}
 	beside, other := &Mutant{File: "x.go", start: 10, end: 12}, &Mutant{File: "y.go", start: 0, end: 10}
 	got := rounds([]*Mutant{outer, inner, beside, other})

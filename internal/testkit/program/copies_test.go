@@ -15,9 +15,9 @@ import (
 
 const copiesSeeds = 150
 
-// TestCopies compares the output of programs about copies of nested values with the model's output.
+// TestCopiesMatchModel compares the output of programs about copies of nested values with the model's output.
 // It runs each program with and without all passes, with copy-on-write and with every copy made.
-func TestCopies(t *testing.T) {
+func TestCopiesMatchModel(t *testing.T) {
 	randtest.Run(t, "internal/testkit/program", copiesSeeds, func(seed uint64) string { text, _ := program.Copies(seed); return text }, copies)
 }
 
@@ -72,7 +72,7 @@ func reads(op ir.Op) func(ir.Instr) ir.Instr {
 }
 
 // TestCopiesDetectsPlantedBugs checks that each planted bug changes the output of some program of
-// TestCopies.
+// TestCopiesMatchModel.
 func TestCopiesDetectsPlantedBugs(t *testing.T) {
 	for _, m := range forgotten {
 		t.Run(m.name, func(t *testing.T) {
@@ -97,7 +97,7 @@ func TestCopiesDetectsPlantedBugs(t *testing.T) {
 					return
 				}
 			}
-			t.Error("no program of TestCopies detects the planted bug")
+			t.Error("no program of TestCopiesMatchModel detects the planted bug")
 		})
 	}
 }
