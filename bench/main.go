@@ -1,6 +1,6 @@
-// Command bench measures Concerto and its peers, which are other programs for the same tasks. It runs
-// them alternately and prints ratios, because ratios depend less on the machine and its load than
-// times. `make bench` runs it and writes the tables in bench/README.md.
+// Command bench measures Concerto and its peers, which are other programs for the same tasks. It
+// runs them alternately and prints ratios, because ratios depend less on the machine and its load
+// than times. `make bench` runs it and writes the tables in bench/README.md.
 //
 //	go run ./bench [-only NAME,NAME…] [-rounds N] [-write] [-list]
 package main

@@ -7,8 +7,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/testkit/compiletest"
 )
 
-// TestNumberOfCopies checks how often programs copy a container. A container that a program only reads,
-// moves or builds up in place is never copied, no matter how many iterations the loop has.
+// TestNumberOfCopies checks how often programs copy a container. A container that a program only
+// reads, moves or builds up in place is never copied, no matter how many iterations the loop has.
 func TestNumberOfCopies(t *testing.T) {
 	for _, c := range []struct {
 		name, code string

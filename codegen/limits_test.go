@@ -81,8 +81,8 @@ func TestLongLiterals(t *testing.T) {
 	}
 }
 
-// TestTooManyRegisters nests an expression deeper than the number of registers. The result must be a
-// diagnostic with a position.
+// TestTooManyRegisters nests an expression deeper than the number of registers. The result must be
+// a diagnostic with a position.
 func TestTooManyRegisters(t *testing.T) {
 	text := "fn f(n: Int) -> Array<Any> {\n    [n, " + strings.Repeat("[n + 1, ", 300) + "1" + strings.Repeat("]", 300) + "]\n}\nfn main() { emit(\"x\", f(1)); }\n"
 	_, diags := compiletest.Source(text)

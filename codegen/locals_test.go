@@ -80,8 +80,8 @@ func recordScenes(t *testing.T, text, script string, on optimize.Set) map[int64]
 	return o.seen
 }
 
-// TestLocalsSurvivePasses checks that a debugger reads the same values of variables with and without the
-// optimisation passes, and that it can read most variables.
+// TestLocalsSurvivePasses checks that a debugger reads the same values of variables with and
+// without the optimisation passes, and that it can read most variables.
 func TestLocalsSurvivePasses(t *testing.T) {
 	readable, all := 0, 0
 	golden.Run(t, filepath.Join("testdata", "*.txtar"), func(t *testing.T, a *golden.Archive) {

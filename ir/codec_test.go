@@ -81,7 +81,8 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// TestLayoutMatchesManual compares the encoded form of a program with the layout that the manual describes.
+// TestLayoutMatchesManual compares the encoded form of a program with the layout that the manual
+// describes.
 func TestLayoutMatchesManual(t *testing.T) {
 	p := &Program{Version: Version, Name: "x", Files: []File{{Name: "x.conc", Text: "a\n"}}, Constants: []Const{text("k"), whole(2), real(2), real(math.NaN())},
 		Functions: []Function{{Name: "main", Line: 1, ABI: FullABI, Result: Full, Registers: 3, Block: Block{Code: code(t, "SubIntK r2 r1 -1\nJump @2\nReturnNil"),

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestInstructionTableIsComplete checks that every row is complete, and that its text can be parsed.
+// TestInstructionTableIsComplete checks that every row is complete, and that its text can be
+// parsed.
 func TestInstructionTableIsComplete(t *testing.T) {
 	for n := range Table {
 		info := &Table[n]
@@ -51,8 +52,8 @@ func TestInstructionTableIsComplete(t *testing.T) {
 	}
 }
 
-// TestInstructionsOfOldVersions compares the checksum of the rows of each version with the stored one, because
-// existing files of the version depend on its rows.
+// TestInstructionsOfOldVersions compares the checksum of the rows of each version with the stored
+// one, because existing files of the version depend on its rows.
 func TestInstructionsOfOldVersions(t *testing.T) {
 	_, minor, _ := splitVersion(Version)
 	sums := make([]uint32, minor+1)

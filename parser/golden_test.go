@@ -9,8 +9,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// TestGoldenTrees compares the tree of each valid program, and the rendered diagnostics of each invalid
-// program, with the golden archives.
+// TestGoldenTrees compares the tree of each valid program, and the rendered diagnostics of each
+// invalid program, with the golden archives.
 func TestGoldenTrees(t *testing.T) {
 	golden.Run(t, "testdata/ok/*.txtar", func(t *testing.T, a *golden.Archive) {
 		f := source.NewFile("main.conc", []byte(a.Input("main.conc")))

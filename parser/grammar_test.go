@@ -77,8 +77,8 @@ func TestGrammarOfForms(t *testing.T) {
 
 var ebnfSymbol = regexp.MustCompile(`"[^"]+"|<[a-z]+>|[A-Z]\w*`)
 
-// TestGrammarIsComplete checks that the manual's grammar is complete: each used name is defined, each
-// defined name is used, each literal text is a token, and each token occurs in a production.
+// TestGrammarIsComplete checks that the manual's grammar is complete: each used name is defined,
+// each defined name is used, each literal text is a token, and each token occurs in a production.
 func TestGrammarIsComplete(t *testing.T) {
 	spec, tokens := specGrammar(t)
 	used := map[string]bool{"Program": true}

@@ -16,8 +16,9 @@ import (
 	"github.com/concerto-lang/concerto/lexer"
 )
 
-// TestRepetitiveTextsAreLinear parses texts that nest or repeat very often. The time must be linear in the
-// length of the text, and the stack must not overflow. Nesting beyond the limit must be reported.
+// TestRepetitiveTextsAreLinear parses texts that nest or repeat very often. The time must be linear
+// in the length of the text, and the stack must not overflow. Nesting beyond the limit must be
+// reported.
 func TestRepetitiveTextsAreLinear(t *testing.T) {
 	randtest.InOneGoroutine(t)
 	const n = 100_000
@@ -222,8 +223,8 @@ func checkDiagnostic(t *testing.T, f *source.File, d *diag.Diagnostic) {
 	}
 }
 
-// TestBrokenImportListTerminates checks that the parser terminates for a list of imports that starts with a keyword
-// and contains an error after it.
+// TestBrokenImportListTerminates checks that the parser terminates for a list of imports that
+// starts with a keyword and contains an error after it.
 func TestBrokenImportListTerminates(t *testing.T) {
 	for _, text := range []string{"use a::{self", "use a::{self b", "use a::{self, b c", "use a::{Self::", "use {self x}"} {
 		if found, _ := parseText(text + "\nfn main() {}\n"); len(found) == 0 {

@@ -51,7 +51,8 @@ func TestSeeds(t *testing.T) {
 	}
 }
 
-// TestCopiesOfSeeds compares the copies with the founding documents, if the documents are available.
+// TestCopiesOfSeeds compares the copies with the founding documents, if the documents are
+// available.
 func TestCopiesOfSeeds(t *testing.T) {
 	docs, err := filepath.Glob("../../shared/seeds/*.txt")
 	if err != nil {

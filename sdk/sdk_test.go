@@ -28,8 +28,8 @@ import (
 // patience is the maximum time for every wait. It expires only if there is a bug.
 const patience = 2 * time.Minute
 
-// language is a language with an SDK. probe is a host whose behaviour the prompt selects, and example
-// is an example of a host.
+// language is a language with an SDK. probe is a host whose behaviour the prompt selects, and
+// example is an example of a host.
 type language struct {
 	name, needs    string
 	probe, example func(t *testing.T) host.Config

@@ -336,8 +336,8 @@ func longest(text string) (n int) {
 	return n
 }
 
-// TestFixKeepsPipedArgument checks a call without parameters that receives a piped argument. No fix may
-// remove the argument.
+// TestFixKeepsPipedArgument checks a call without parameters that receives a piped argument. No fix
+// may remove the argument.
 func TestFixKeepsPipedArgument(t *testing.T) {
 	_, list := check("bad.conc", "fn f() -> Int { 1 }\nfn main() { println(1 |> f()); }")
 	for _, d := range list.Sorted() {
@@ -350,8 +350,8 @@ func TestFixKeepsPipedArgument(t *testing.T) {
 	}
 }
 
-// TestNoPresenceCheckForBool checks expressions that are used as a Bool and are an Option or a Result.
-// No hint or fix may check for the presence of a value, because the value may be false.
+// TestNoPresenceCheckForBool checks expressions that are used as a Bool and are an Option or a
+// Result. No hint or fix may check for the presence of a value, because the value may be false.
 func TestNoPresenceCheckForBool(t *testing.T) {
 	for _, held := range []string{"Bool", "Any", "Int", "String"} {
 		for _, wrapped := range []string{"Option<%s>", "Result<%s, Error>", "Task<Result<%s, Error>>", "Task<Option<%s>>", "Option<Option<%s>>", "Result<Option<%s>, Error>"} {

@@ -100,8 +100,9 @@ func TestNoFollowUpFromErrorType(t *testing.T) {
 	})
 }
 
-// TestNoFollowUpForNamesInBrokenRegions tests rule 2: text that could not be parsed may declare and use each name
-// in it. A name from such text is not reported as unknown within its scope, or as unused.
+// TestNoFollowUpForNamesInBrokenRegions tests rule 2: text that could not be parsed may declare and
+// use each name in it. A name from such text is not reported as unknown within its scope, or as
+// unused.
 func TestNoFollowUpForNamesInBrokenRegions(t *testing.T) {
 	slips(t, []slip{
 		{"declared in it", "fn main() {\n    let a b = 1;\n    emit(\"b\", b);\n}\n", "2 E0101"},
@@ -114,9 +115,9 @@ func TestNoFollowUpForNamesInBrokenRegions(t *testing.T) {
 	})
 }
 
-// TestNoFollowUpInBrokenBodies tests rule 3: if a body contains text that could not be parsed, or its end is
-// guessed, diagnostics about missing values, unreachable code, assignments and unused names are
-// omitted.
+// TestNoFollowUpInBrokenBodies tests rule 3: if a body contains text that could not be parsed, or
+// its end is guessed, diagnostics about missing values, unreachable code, assignments and unused
+// names are omitted.
 func TestNoFollowUpInBrokenBodies(t *testing.T) {
 	slips(t, []slip{
 		{"a missing value", "fn f() -> Int {\n    let a = 1;\n    return\n    foo bar;\n}\nfn main() { emit(\"f\", f()); }\n", "4 E0101"},
@@ -127,8 +128,8 @@ func TestNoFollowUpInBrokenBodies(t *testing.T) {
 	})
 }
 
-// TestNoFollowUpForMissingParts tests rule 4: if a match, listen, literal, impl or call has a part with syntax
-// errors, diagnostics about missing parts are omitted.
+// TestNoFollowUpForMissingParts tests rule 4: if a match, listen, literal, impl or call has a part
+// with syntax errors, diagnostics about missing parts are omitted.
 func TestNoFollowUpForMissingParts(t *testing.T) {
 	slips(t, []slip{
 		{"match", "enum E { A, B, C }\nfn f(e: E) -> Int {\n    match e {\n        E::A => 1,\n        E::\n    }\n}\nfn main() { emit(\"f\", f(E::B)); emit(\"f\", f(E::C)); emit(\"f\", f(E::A)); }\n", "5 E0101"},
@@ -142,8 +143,8 @@ func TestNoFollowUpForMissingParts(t *testing.T) {
 	})
 }
 
-// TestOneSyntaxErrorPerConstruct tests rule 5: a construct causes one syntax error, and no errors in the
-// following lines that its repair would remove.
+// TestOneSyntaxErrorPerConstruct tests rule 5: a construct causes one syntax error, and no errors
+// in the following lines that its repair would remove.
 func TestOneSyntaxErrorPerConstruct(t *testing.T) {
 	slips(t, []slip{
 		{"in a line", "fn main() {\n    let a = f(1 2 3, ) ] );\n}\n", "2 E0101"},
@@ -195,8 +196,8 @@ func TestNoFollowUpOnLaterLines(t *testing.T) {
 	}
 }
 
-// TestNoFollowUpFromUnreadableFiles tests rule 6: a manifest that cannot be read may declare every name, and a module
-// that cannot be read may export every name.
+// TestNoFollowUpFromUnreadableFiles tests rule 6: a manifest that cannot be read may declare every
+// name, and a module that cannot be read may export every name.
 func TestNoFollowUpFromUnreadableFiles(t *testing.T) {
 	unread := &sema.Manifest{File: "Concerto.toml", Unread: true}
 	src := "agent A uses anything { model: \"m\" }\nhost W { connector: worker, question_default: \"\" }\nfn main() {\n    let _ = A.execute(\"x\");\n    let _ = W.execute(\"x\");\n}\n"
@@ -217,8 +218,8 @@ func TestNoFollowUpFromUnreadableFiles(t *testing.T) {
 	}
 }
 
-// TestSuggestionsAddNoLibraryErrors checks that the search for suggestions in the library reports no errors in
-// the library.
+// TestSuggestionsAddNoLibraryErrors checks that the search for suggestions in the library reports
+// no errors in the library.
 func TestSuggestionsAddNoLibraryErrors(t *testing.T) {
 	src := "agent A uses demo { model: \"m\" }\nfn main() {\n    let a = Unknown.execute(\"x\")?;\n    let b = A.execute(\"y\")?;\n    println(a.text, b.text);\n}\n"
 	if got := checkCodes(t, manifest, src, nil); got != "3 E0201" {

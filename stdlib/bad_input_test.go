@@ -37,8 +37,8 @@ var (
 	argument  = regexp.MustCompile(`^(\w+): ([^=]+?)(?: = .*)?$`)
 )
 
-// TestExtremeArguments calls all functions of the library that accept plain values, with every odd value.
-// Each call must return a value or raise an error that the program can catch.
+// TestExtremeArguments calls all functions of the library that accept plain values, with every odd
+// value. Each call must return a value or raise an error that the program can catch.
 func TestExtremeArguments(t *testing.T) {
 	var text strings.Builder
 	calls, functions := 0, 0

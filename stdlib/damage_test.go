@@ -11,8 +11,8 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// TestDamagedJSON writes values as JSON and damages the texts with errors that models make. Reading a
-// damaged text must return the original value or an error.
+// TestDamagedJSON writes values as JSON and damages the texts with errors that models make. Reading
+// a damaged text must return the original value or an error.
 func TestDamagedJSON(t *testing.T) {
 	read := 0
 	const rounds = 20_000

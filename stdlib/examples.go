@@ -11,9 +11,9 @@ import (
 	"github.com/concerto-lang/concerto/parser"
 )
 
-// exampleFiles contains the examples that the reference shows for entries whose doc comment shows no
-// call. The functions in examples/NAME.conc are the examples for the declarations in NAME.conc. They
-// are also tests.
+// exampleFiles contains the examples that the reference shows for entries whose doc comment shows
+// no call. The functions in examples/NAME.conc are the examples for the declarations in NAME.conc.
+// They are also tests.
 //
 //go:embed examples/*.conc
 var exampleFiles embed.FS

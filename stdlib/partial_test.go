@@ -14,8 +14,8 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// TestPartialValues feeds a damaged text in pieces. Every part that feed returns must be a beginning of the
-// complete value, and in most cases the last part must be the complete value.
+// TestPartialValues feeds a damaged text in pieces. Every part that feed returns must be a
+// beginning of the complete value, and in most cases the last part must be the complete value.
 func TestPartialValues(t *testing.T) {
 	whole := 0
 	const rounds = 10_000
@@ -105,8 +105,8 @@ func all(n, most int, f func(i int) bool) bool {
 	return true
 }
 
-// TestPartialValuesAreLinear checks that the total time for a long list and a long text, which arrive in small
-// pieces, is proportional to their length.
+// TestPartialValuesAreLinear checks that the total time for a long list and a long text, which
+// arrive in small pieces, is proportional to their length.
 func TestPartialValuesAreLinear(t *testing.T) {
 	randtest.InOneGoroutine(t)
 	list := &value.Type{Kind: value.TypeSchema, Name: "L", Fields: []value.Field{

@@ -28,8 +28,8 @@ func TestRandom(t *testing.T) {
 	})
 }
 
-// TestRandomIntIsUniform checks that all numbers have the same probability, even if the size of the range
-// does not divide 2^64.
+// TestRandomIntIsUniform checks that all numbers have the same probability, even if the size of the
+// range does not divide 2^64.
 func TestRandomIntIsUniform(t *testing.T) {
 	randtest.InOneGoroutine(t)
 	r := rand.New(rand.NewPCG(1, 2))

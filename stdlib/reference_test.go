@@ -61,8 +61,8 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// TestEveryEntryHasAnExample checks that each entry has a call in its doc comment, or an example. A test of
-// package concerto runs the examples.
+// TestEveryEntryHasAnExample checks that each entry has a call in its doc comment, or an example. A
+// test of package concerto runs the examples.
 func TestEveryEntryHasAnExample(t *testing.T) {
 	call := regexp.MustCompile("(?m)^ *`[^`]*[(\\[][^`]*`( is |$)")
 	for _, p := range stdlib.Pages() {

@@ -294,8 +294,8 @@ func placesOf(f *ast.File, d ast.Decl) map[string][]string {
 	return map[string][]string{d.Head().Name.Name: {place(d.Head())}}
 }
 
-// TestReferenceIsComplete checks that the reference contains all global declarations that programs may
-// use.
+// TestReferenceIsComplete checks that the reference contains all global declarations that programs
+// may use.
 func TestReferenceIsComplete(t *testing.T) {
 	shown := map[string]bool{}
 	for _, g := range groups {

@@ -26,8 +26,8 @@ var arguments = []string{
 	"nope", "main", "Int", "A, H", "return", "soon()", "h, l, m", "panic", "Some(nil)", "{}", "[]",
 }
 
-// TestWrongCallsAreReportedOrValid checks calls of the library with wrong arguments. For each call the
-// compiler must report an error or generate code that the verifier accepts.
+// TestWrongCallsAreReportedOrValid checks calls of the library with wrong arguments. For each call
+// the compiler must report an error or generate code that the verifier accepts.
 func TestWrongCallsAreReportedOrValid(t *testing.T) {
 	calls := 0
 	for _, p := range stdlib.Pages() {

@@ -49,8 +49,8 @@ func TestHostQuestions(t *testing.T) {
 	}
 }
 
-// TestManyUnansweredQuestions checks that the time to process a message does not grow with the number of
-// unanswered messages.
+// TestManyUnansweredQuestions checks that the time to process a message does not grow with the
+// number of unanswered messages.
 func TestManyUnansweredQuestions(t *testing.T) {
 	many := func(n int, id func(i int) string) (*hostStream, []*ask) {
 		x := &hostStream{}

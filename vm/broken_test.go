@@ -9,9 +9,9 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// TestInvalidProgramEndsRun runs programs that read a field of nil. The verifier accepts such a program, and the
-// run ends with an error about an invalid program, even if the read is in a task that no other task
-// awaits.
+// TestInvalidProgramEndsRun runs programs that read a field of nil. The verifier accepts such a
+// program, and the run ends with an error about an invalid program, even if the read is in a task
+// that no other task awaits.
 func TestInvalidProgramEndsRun(t *testing.T) {
 	for _, code := range []string{
 		"LoadNil r1\nField r2 r1 0\nReturn r2",

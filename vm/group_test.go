@@ -85,8 +85,9 @@ func TestSpawnAwait(t *testing.T) {
 		"fail", `{"message":"fail","kind":"ToolError","tool":""}`)
 }
 
-// TestTasksAfterMain checks the end of main. If main returns, the run awaits the tasks that main has started.
-// If main fails, the run cancels them. The run also reports an error that no task awaits.
+// TestTasksAfterMain checks the end of main. If main returns, the run awaits the tasks that main
+// has started. If main fails, the run cancels them. The run also reports an error that no task
+// awaits.
 func TestTasksAfterMain(t *testing.T) {
 	plays(t, tasks(startTwo+"ReturnNil"), "b a", "null", "start a", "start b", `emit got "b"`, `emit got "a"`)
 	plays(t, tasks(startTwo+"Fault k4"), "", "uncaught got", "start a", "start b", "stop a", "stop b")

@@ -6,9 +6,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestErrorTrace checks the report of an Err that main returns. The report contains the places where
-// the Err was created and where functions returned it. If it was converted from another Err, the
-// places of that Err come first.
+// TestErrorTrace checks the report of an Err that main returns. The report contains the places
+// where the Err was created and where functions returned it. If it was converted from another Err,
+// the places of that Err come first.
 func TestErrorTrace(t *testing.T) {
 	for name, c := range map[string]struct {
 		main string
@@ -42,8 +42,8 @@ func TestErrorTrace(t *testing.T) {
 	}
 }
 
-// TestCaughtErrorHasNoTrace checks that, without a debugger, an error that a `try` of the same function catches is
-// an ordinary value.
+// TestCaughtErrorHasNoTrace checks that, without a debugger, an error that a `try` of the same
+// function catches is an ordinary value.
 func TestCaughtErrorHasNoTrace(t *testing.T) {
 	a := newAsm()
 	a.str("bad")
@@ -51,7 +51,8 @@ func TestCaughtErrorHasNoTrace(t *testing.T) {
 	a.want(t, `"bad"`)
 }
 
-// TestReturnedNonErrorHasNoTrace checks that a function which `?` leaves with a value that is no Err faults.
+// TestReturnedNonErrorHasNoTrace checks that a function which `?` leaves with a value that is no
+// Err faults.
 func TestReturnedNonErrorHasNoTrace(t *testing.T) {
 	for code, op := range map[string]string{"LoadNil r1\nLeave r1\nReturn r1": "Leave", "LoadNil r1\nNewOk r1 r1\nLeave r1\nReturn r1": "Leave",
 		"LoadNil r1\nNewErrOf r2 r1 r1\nReturn r2": "NewErrOf"} {

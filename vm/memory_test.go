@@ -77,8 +77,8 @@ func TestMemoryCollects(t *testing.T) {
 
 var garbage []byte
 
-// TestNativesReserveMemory checks that a native can reserve memory before it allocates, and that the length of a
-// text is limited.
+// TestNativesReserveMemory checks that a native can reserve memory before it allocates, and that
+// the length of a text is limited.
 func TestNativesReserveMemory(t *testing.T) {
 	natives := map[string]Native{
 		"ask": func(a *Args) (value.Slot, error) {

@@ -341,8 +341,8 @@ func TestBlocks(t *testing.T) {
 	}
 }
 
-// TestCopyBeforeMutation checks copy-on-write. A container that is marked as shared is copied before it is
-// mutated, at every step of a path. Its other holder does not see the change.
+// TestCopyBeforeMutation checks copy-on-write. A container that is marked as shared is copied
+// before it is mutated, at every step of a path. Its other holder does not see the change.
 func TestCopyBeforeMutation(t *testing.T) {
 	prepare := func(a *asm) { a.int(1); a.str("k"); a.int(2) }
 	// r2 = [[1]], and r3 refers to the same array

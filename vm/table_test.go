@@ -8,9 +8,9 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// TestJumpTables compares a table with its tests, which run one by one because Count disables tables.
-// Of equal tests the first one decides. If no test matches the value, control continues after the
-// tests.
+// TestJumpTables compares a table with its tests, which run one by one because Count disables
+// tables. Of equal tests the first one decides. If no test matches the value, control continues
+// after the tests.
 func TestJumpTables(t *testing.T) {
 	const ints = "JumpEqIntK r2 -3 @a\nJumpEqIntK r2 4 @b\nJumpEqIntK r2 -1 @b\nJumpEqIntK r2 4 @a\nJumpEqIntK r2 0 @c\n"
 	const ends = "LoadConst r1 k0\nReturn r1\n@a: LoadConst r1 k1\nReturn r1\n@b: LoadConst r1 k2\nReturn r1\n@c: LoadConst r1 k3\nReturn r1"

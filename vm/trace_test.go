@@ -6,8 +6,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestTraceOmitsLibraryCalls checks that the trace for a user omits the calls within the library, except the
-// function that the program calls.
+// TestTraceOmitsLibraryCalls checks that the trace for a user omits the calls within the library,
+// except the function that the program calls.
 func TestTraceOmitsLibraryCalls(t *testing.T) {
 	own := func(name string) Place { return Place{Function: name, Text: "its file"} }
 	lib := func(name string) Place { return Place{Function: name} }

@@ -1,5 +1,5 @@
-// Command editor compares `concerto lsp` with gopls. The same client measures both servers on projects
-// of the same size in their languages.
+// Command editor compares `concerto lsp` with gopls. The same client measures both servers on
+// projects of the same size in their languages.
 //
 //	go run ./bench/editor [-rounds N] [-gopls VERSION]
 package main

@@ -1,5 +1,5 @@
-// Command relay measures the process of the relay's server. It compares the relay with a server that
-// uses the same WebSocket library and only forwards messages.
+// Command relay measures the process of the relay's server. It compares the relay with a server
+// that uses the same WebSocket library and only forwards messages.
 //
 //	go run ./bench/relay                     everything
 //	go run ./bench/relay -only latency,idle  some; -list names them

@@ -8,8 +8,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/cli/console"
 )
 
-// TestDapRestart restarts a launched program. The breakpoints must still be set, and the editor must
-// receive only one terminated event.
+// TestDapRestart restarts a launched program. The breakpoints must still be set, and the editor
+// must receive only one terminated event.
 func TestDapRestart(t *testing.T) {
 	t.Parallel()
 	const program = `fn main() {

@@ -247,8 +247,8 @@ done"""]
 }
 
 // TestHostsReceiveTools checks the list of tools that a prompt contains if the host's section sets
-// send_tools. The list contains the tools of the host's declaration first, and then the tools of the
-// application that the host may call.
+// send_tools. The list contains the tools of the host's declaration first, and then the tools of
+// the application that the host may call.
 func TestHostsReceiveTools(t *testing.T) {
 	if _, err := exec.LookPath("sh"); err != nil {
 		t.Skip("the host is a script for sh: ", err)

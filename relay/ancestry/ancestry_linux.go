@@ -31,8 +31,8 @@ func Look(pid int) *proc.Stat {
 }
 
 // Line returns a process and its chain of parents. read returns the state of a process; normally it
-// is Look. ok reports whether the chain is complete. If a parent exits during the reading, its child gets a
-// new parent, and Line reads the chain again.
+// is Look. ok reports whether the chain is complete. If a parent exits during the reading, its
+// child gets a new parent, and Line reads the chain again.
 func Line(pid int, read func(pid int) *proc.Stat) (line []Step, ok bool) {
 	for attempt := 0; attempt < maxAttempts; attempt++ {
 		line = line[:0]

@@ -1,4 +1,5 @@
-// Package host makes a program a host for Concerto. It consists of one file and has no dependencies.
+// Package host makes a program a host for Concerto. It consists of one file and has no
+// dependencies.
 //
 //	host.Serve(func(t *host.Task) (any, error) {
 //		style, err := t.Ask("Tabs or spaces?", host.Options("tabs", "spaces"))

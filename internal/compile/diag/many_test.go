@@ -20,8 +20,8 @@ func onOneLine(n int) []*Diagnostic {
 	return ds
 }
 
-// TestManyOnOneLineIsLinear checks that twice as many diagnostics on a line of twice the length take twice
-// the time.
+// TestManyOnOneLineIsLinear checks that twice as many diagnostics on a line of twice the length
+// take twice the time.
 func TestManyOnOneLineIsLinear(t *testing.T) {
 	work := func(n int) int {
 		r := renderer{w: bufio.NewWriter(io.Discard)}
@@ -35,8 +35,8 @@ func TestManyOnOneLineIsLinear(t *testing.T) {
 	}
 }
 
-// TestHiddenDiagnosticsAreCounted checks that Text only counts the diagnostics after MaxShown, with errors and
-// warnings separately, and that JSON writes all of them.
+// TestHiddenDiagnosticsAreCounted checks that Text only counts the diagnostics after MaxShown, with
+// errors and warnings separately, and that JSON writes all of them.
 func TestHiddenDiagnosticsAreCounted(t *testing.T) {
 	ds := onOneLine(20_000)
 	if got := render(t, ds...); strings.Count(got, "error[E9999]") != MaxShown || !strings.HasSuffix(got, "\n\nand 19,800 more errors\n") {

@@ -169,8 +169,8 @@ func read(t testing.TB, path string) string {
 	return string(text)
 }
 
-// TestFormatAllPrograms checks that formatting a program preserves its tree, and that formatting the
-// result changes nothing.
+// TestFormatAllPrograms checks that formatting a program preserves its tree, and that formatting
+// the result changes nothing.
 func TestFormatAllPrograms(t *testing.T) {
 	randtest.InOneGoroutine(t)
 	parsed := 0

@@ -279,8 +279,8 @@ func checkFixes(t *testing.T, parse func(string) (*Manifest, diag.List), i *diag
 	return n
 }
 
-// TestFixKeepsSecretHidden: a fix leaves a secret next to it as it was read, and neither shows it nor
-// writes the asterisks that hide it.
+// TestFixKeepsSecretHidden: a fix leaves a secret next to it as it was read, and neither shows it
+// nor writes the asterisks that hide it.
 func TestFixKeepsSecretHidden(t *testing.T) {
 	const key = "sk-proj-Abc123Def456Ghi789Jkl012"
 	for _, i := range diag.Catalogue() {

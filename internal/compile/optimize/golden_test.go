@@ -11,9 +11,9 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// TestGoldenPasses compares the code before and after passes with golden archives. In an archive, section
-// main.conc is a program, section passes contains the passes, and sections before and after contain
-// the code of the program's own functions.
+// TestGoldenPasses compares the code before and after passes with golden archives. In an archive,
+// section main.conc is a program, section passes contains the passes, and sections before and after
+// contain the code of the program's own functions.
 func TestGoldenPasses(t *testing.T) {
 	shown := map[string]bool{}
 	golden.Run(t, filepath.Join("testdata", "*.txtar"), func(t *testing.T, a *golden.Archive) {

@@ -7,8 +7,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// TestRoundsTerminate checks the three reasons to stop: no fixes are left, a round produces an earlier text
-// again, or a round would add syntax errors.
+// TestRoundsTerminate checks the three reasons to stop: no fixes are left, a round produces an
+// earlier text again, or a round would add syntax errors.
 func TestRoundsTerminate(t *testing.T) {
 	flip := map[string]string{"fn a() {}": "fn b() {}", "fn b() {}": "fn a() {}"}
 	for name, c := range map[string]struct {

@@ -59,8 +59,8 @@ func touching(style, edits []diag.Edit) (out []diag.Edit) {
 	return out
 }
 
-// Narrowed returns the single edit that produces is from was, without the common start and end of the
-// texts.
+// Narrowed returns the single edit that produces is from was, without the common start and end of
+// the texts.
 func Narrowed(was, is []byte) []diag.Edit {
 	start := 0
 	for start < len(was) && start < len(is) && was[start] == is[start] {
@@ -79,9 +79,9 @@ func Narrowed(was, is []byte) []diag.Edit {
 	return []diag.Edit{diag.Replace(source.Span{Start: source.Pos(start), End: source.Pos(end)}, string(is[start:stop]))}
 }
 
-// Splices returns the edits that produce is from was. The texts should differ only in white space and
-// in commas before it. The result then has one edit for each difference between two words. If the
-// texts differ otherwise, the last edit replaces the rest of the text.
+// Splices returns the edits that produce is from was. The texts should differ only in white space
+// and in commas before it. The result then has one edit for each difference between two words. If
+// the texts differ otherwise, the last edit replaces the rest of the text.
 func Splices(was, is []byte) (out []diag.Edit) {
 	i, j := 0, 0   // offsets up to which the texts have been compared
 	i0, j0 := 0, 0 // offsets after the last common word

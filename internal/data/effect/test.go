@@ -62,9 +62,9 @@ type MockTime struct {
 	Unix int64 `json:"unix_ms"`
 }
 
-// Record returns what a test has done so far, as *Recorded. The field What selects the list: "emits"
-// (objects with channel and payload), "output" (a string), "requests" (over HTTP), "prompts" (of the
-// agent or host Party) or "replies" (to the host Party).
+// Record returns what a test has done so far, as *Recorded. The field What selects the list:
+// "emits" (objects with channel and payload), "output" (a string), "requests" (over HTTP),
+// "prompts" (of the agent or host Party) or "replies" (to the host Party).
 type Record struct {
 	What  string `json:"what"`
 	Party string `json:"party,omitempty"`

@@ -160,8 +160,8 @@ func indexByLength() (by [16][]*Message) {
 	return by
 }
 
-// Lookup returns the row of a message type that hosts send. For other types it returns a row for which
-// IsKnown is false. The caller must not change the row.
+// Lookup returns the row of a message type that hosts send. For other types it returns a row for
+// which IsKnown is false. The caller must not change the row.
 func Lookup(typ string) *Message {
 	if len(typ) < len(byLength) {
 		for _, m := range byLength[len(typ)] {

@@ -112,8 +112,8 @@ func TestStart(t *testing.T) {
 	}
 }
 
-// readDuringProbe is a fake host that waits for input. Its output line is read while the check reads
-// the number of sent bytes.
+// readDuringProbe is a fake host that waits for input. Its output line is read while the check
+// reads the number of sent bytes.
 type readDuringProbe struct {
 	hasty
 	p *peer

@@ -32,8 +32,8 @@ func KillNewProcesses(rounds int, ours func(env []byte) bool) (killed int) {
 	return killed
 }
 
-// Counts of process numbers to check before and after the newest number. The numbers before belong to
-// processes that started during a check; the numbers after belong to processes that are being
+// Counts of process numbers to check before and after the newest number. The numbers before belong
+// to processes that started during a check; the numbers after belong to processes that are being
 // started.
 const numbersBefore, numbersAfter = 4, 4
 

@@ -15,8 +15,9 @@ import (
 
 const copiesSeeds = 150
 
-// TestCopiesMatchModel compares the output of programs about copies of nested values with the model's output.
-// It runs each program with and without all passes, with copy-on-write and with every copy made.
+// TestCopiesMatchModel compares the output of programs about copies of nested values with the
+// model's output. It runs each program with and without all passes, with copy-on-write and with
+// every copy made.
 func TestCopiesMatchModel(t *testing.T) {
 	randtest.Run(t, "internal/testkit/program", copiesSeeds, func(seed uint64) string { text, _ := program.Copies(seed); return text }, copies)
 }

@@ -223,8 +223,8 @@ func (p *API) code(w http.ResponseWriter, r *http.Request, id *auth.Identity) (h
 	return hash, func() { p.tries.refund(id.Name, at) }, nil
 }
 
-// describePairing returns the name and fingerprint of the machine that shows a code, so that the owner can
-// check them before confirming.
+// describePairing returns the name and fingerprint of the machine that shows a code, so that the
+// owner can check them before confirming.
 func (p *API) describePairing(w http.ResponseWriter, r *http.Request, id *auth.Identity) {
 	hash, right, err := p.code(w, r, id)
 	var one *store.Pairing

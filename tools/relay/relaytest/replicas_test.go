@@ -133,8 +133,8 @@ func (b *balancer) serve(c net.Conn) {
 
 // TestReplicas runs three servers on one database with a host and apps, and kills any of the
 // servers at any time. Each app must receive every event of the run's log once and in order. Each
-// input must reach the run once or not at all, as its state reports. The test runs with NATS, without
-// NATS, and with a NATS that fails.
+// input must reach the run once or not at all, as its state reports. The test runs with NATS,
+// without NATS, and with a NATS that fails.
 func TestReplicas(t *testing.T) {
 	pg := pgtest.Start(t)
 	play := func(name string, nats *natstest.Server) {
