@@ -21,13 +21,13 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// agentRun is a run that exchanges messages with an agent, without a terminal.
+// agentRun is a run whose program exchanges messages with the relay instead of using a terminal.
 type agentRun struct {
 	ndjson, acp         bool
 	tool, title, prompt string
 }
 
-// sourceName returns the source of its events.
+// sourceName returns the protocol of the run's messages, which is also the source of its events.
 func (s *agentRun) sourceName() string {
 	if s.acp {
 		return "acp"
@@ -35,8 +35,8 @@ func (s *agentRun) sourceName() string {
 	return "ndjson"
 }
 
-// start starts the run as a process of its own, which outlives the command and hostd, and returns
-// its id.
+// start starts the run as a separate process and returns the run's id. The process continues when
+// this command or hostd exits.
 func (s *agentRun) start(a *app, e *endpoint, args []string) (run string, err error) {
 	exe, err := os.Executable()
 	if err != nil {
@@ -58,12 +58,12 @@ func (s *agentRun) start(a *app, e *endpoint, args []string) (run string, err er
 	if err == nil {
 		return strings.TrimSpace(line), nil
 	}
-	_ = c.Wait() // only its exit code matters
+	_ = c.Wait() // the error is not needed: the exit code is in ProcessState
 	fmt.Fprint(a.stderr, output.String())
 	return "", exitError(max(c.ProcessState.ExitCode(), exitFailed))
 }
 
-// agentCommand is the process of an agent's run.
+// agentCommand returns the hidden command whose process executes an agent's run.
 func (a *app) agentCommand() *cobra.Command {
 	var s agentRun
 	var socket string
@@ -97,15 +97,16 @@ func (a *app) runAgent(s *agentRun, socket string, args []string) error {
 		src.End(exitFailed)
 		return usage("start hostd with `concerto-relay hostd`, or name its socket with --socket", "no hostd serves %s: %v", socket, why)
 	}
-	fmt.Fprintln(a.stdout, run) // from here on the output may not be read
+	fmt.Fprintln(a.stdout, run) // the parent process reads no further output after this line
 	src.End(a.runToEnd(ctx, s, src, run, dir, args))
 	return nil
 }
 
-// withheld lists the variables that are removed from a run's environment.
+// withheld lists the environment variables of the relay's daemons, which are removed from the
+// environment of a run.
 var withheld = []string{"HOST_TOKEN", "HOST_ID", "DATABASE_URL", "ADMIN_PASSWORD_HASH", "ADMIN_USERNAME"}
 
-// runToEnd runs the agent until it ends, and returns its exit code.
+// runToEnd runs the agent until it exits, and returns its exit code.
 func (a *app) runToEnd(ctx context.Context, s *agentRun, src *tell.Source, run, dir string, args []string) int {
 	env := slices.DeleteFunc(slices.Clone(a.environ), func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")
@@ -124,7 +125,8 @@ func (a *app) runToEnd(ctx context.Context, s *agentRun, src *tell.Source, run, 
 	return hostrun.Run(ctx, o)
 }
 
-// askTask asks the user the agent's task, which the agent needs to begin.
+// askTask asks the user for the task that the agent should perform. An ACP agent without --prompt
+// needs it to begin.
 func (s *agentRun) askTask(ctx context.Context, src *tell.Source) (string, error) {
 	message, err := json.Marshal(map[string]string{"question": "Which task should " + s.tool + " do?"})
 	if err != nil {

@@ -73,13 +73,13 @@ A server stores a decision for a host that is offline. The command waits for the
 	return c
 }
 
-// decideHelp has the part of the help that only one of the commands has.
+// decideHelp contains the help text that only one of the two commands has, by command name.
 var decideHelp = map[string]string{"approve": `
 
 An answer is JSON: the value, or for several questions an object of values by the ids of the
 questions.`}
 
-// decideExamples has the examples of only one of the commands.
+// decideExamples contains the examples that only one of the two commands has, by command name.
 var decideExamples = map[string]string{
 	"approve": `  concerto-relay approve run_4vd4sd65dabx q2 --answer '"main"'
   concerto-relay approve run_4vd4sd65dabx q3 --answer '{"name": "x", "sure": true}'
@@ -88,16 +88,16 @@ var decideExamples = map[string]string{
 `,
 }
 
-// decision is a decision that this command sends.
+// decision is the decision about one request that approve or deny sends.
 type decision struct {
 	socket.DecideRequest
 	run, request string
-	done         string // the recorded decision, in words
+	done         string // description of the recorded decision, such as its name and the answer
 	wait         time.Duration
 	format       *cmdline.Format
 }
 
-// decideLocal decides at hostd, which returns the outcome at once.
+// decideLocal sends the decision to hostd, whose response contains the outcome.
 func (a *app) decideLocal(ctx context.Context, e *endpoint, d *decision) error {
 	var made socket.DecideResponse
 	err := e.call(ctx, http.MethodPost, runPath(d.run)+"/permissions/"+url.PathEscape(d.request), d.DecideRequest, &made)
@@ -124,7 +124,7 @@ func (a *app) printDecided(d *decision, state string) error {
 	return err
 }
 
-// printEnvelope prints an envelope of this command as one line.
+// printEnvelope prints an envelope with data about a run as one line of JSON.
 func (a *app) printEnvelope(typ, run string, data any) error {
 	env := protocol.New(typ, time.Now(), data)
 	env.RunID = run
@@ -132,7 +132,8 @@ func (a *app) printEnvelope(typ, run string, data any) error {
 	return err
 }
 
-// answer reads --answer: an object has answers by the questions' ids.
+// answer stores the JSON text of --answer in the request. An object contains the answers by
+// question id; any other value is the single answer.
 func (a *app) answer(d *socket.DecideRequest, text string) error {
 	if text == "" {
 		return nil

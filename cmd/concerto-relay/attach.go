@@ -50,31 +50,31 @@ type attachment struct {
 	*app
 	t      *tty
 	run    string
-	flags  string // flags that select the same server or socket, for printed commands
+	flags  string // flags that select the server or socket of this attachment, for printed commands
 	asJSON bool
 
-	spoken atomic.Bool // the run has no terminal
+	spoken atomic.Bool // the run has no terminal, so its events are described
 	mu     sync.Mutex
-	noted  string // the last printed note; "" after the run has continued
+	noted  string // last printed note; "" after the next event of the run
 }
 
-// session follows a run and sends it input. localSession connects to hostd's socket; remoteSession
-// connects to a server's WebSocket, and reconnects with the run's cursor. With a server, a decision
-// waits for its command.state and is sent again on a new connection, because a repeated decision
-// changes nothing.
+// session follows a run and sends input to it. localSession connects to hostd's socket.
+// remoteSession connects to a server's WebSocket and, after a lost connection, continues at the
+// last event that it showed.
 type session interface {
-	// follow returns the run's envelopes until its end, or until handle fails.
+	// follow passes the run's envelopes to handle until the run ends or handle returns an error.
 	follow(ctx context.Context, handle func(protocol.Envelope) error) error
 	keys(ctx context.Context, text string) error
 	stop(ctx context.Context) error
 	resize(ctx context.Context, cols, rows int64)
 }
 
-// errDetached ends an attachment.
+// errDetached is the cause of the cancelled context when the user detaches.
 var errDetached = errors.New("detached")
 
-// attach shows a run from its beginning or from its latest output, until it ends; its exit code
-// becomes the command's.
+// attach displays a run until the run ends or the user detaches. It displays all output if whole or
+// asJSON is set, otherwise only the latest. If the run's exit code is not 0, the returned error
+// contains it.
 func (a *app) attach(ctx context.Context, e *endpoint, run string, asJSON, whole bool) error {
 	ctx, detach := context.WithCancelCause(ctx)
 	defer detach(nil)
@@ -126,7 +126,8 @@ func (x *attachment) connect(e *endpoint, whole bool) session {
 
 func runPath(run string) string { return "/runs/" + url.PathEscape(run) }
 
-// ended returns the run's exit code.
+// ended returns nil if the run exited with code 0, and otherwise the exit code as an exitError. If
+// the exit code is unknown, it prints that.
 func (a *app) ended(run string, x *protocol.Exited) error {
 	switch {
 	case x.ExitCode == 0:
@@ -138,7 +139,8 @@ func (a *app) ended(run string, x *protocol.Exited) error {
 	return exitError(int(x.ExitCode))
 }
 
-// note prints a remark about the run; it does not repeat the last one until the run continues.
+// note prints a remark about the run. It does not repeat the previous remark until clearNote is
+// called.
 func (x *attachment) note(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	x.mu.Lock()
@@ -151,23 +153,23 @@ func (x *attachment) note(format string, args ...any) {
 	}
 }
 
-// clearNote forgets the last note.
+// clearNote allows the previous remark to be printed again.
 func (x *attachment) clearNote() {
 	x.mu.Lock()
 	x.noted = ""
 	x.mu.Unlock()
 }
 
-// detachKey followed by d detaches; pressed twice it is sent to the run.
+// detachKey followed by d detaches from the run. Pressed twice, it sends one detachKey to the run.
 const detachKey = 0x1d // Ctrl-]
 
-// stopKey stops a run that reads no keys.
+// stopKey stops a run that reads no terminal input.
 const stopKey = 0x03 // Ctrl-C
 
-// copyInput sends the user's input to the run, until the run ends.
+// copyInput sends the user's input to the run until the input ends or the user detaches.
 func (x *attachment) copyInput(ctx context.Context, at session, detach func()) {
 	b := make([]byte, 4<<10)
-	var rest []byte // an incomplete character at the end of the input
+	var rest []byte // first bytes of a character whose other bytes have not been read yet
 	for held := false; ; {
 		n, err := x.stdin.Read(b)
 		if err != nil {
@@ -195,7 +197,8 @@ func (x *attachment) copyInput(ctx context.Context, at session, detach func()) {
 	}
 }
 
-// sendKeys sends keys to a run. A run that reads no keys is stopped by stopKey.
+// sendKeys sends keys to a run with a terminal. If the run has no terminal, it stops the run when
+// the keys contain stopKey, and ignores other keys.
 func (x *attachment) sendKeys(ctx context.Context, at session, text string) {
 	what, do := "what was typed is not written", func() error { return at.keys(ctx, text) }
 	if x.spoken.Load() {

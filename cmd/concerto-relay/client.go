@@ -18,7 +18,7 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// target selects where runs are: this machine's hostd, or a server.
+// target holds the flags that select where runs are: this machine's hostd or a server.
 type target struct{ socket, server, tokenFile string }
 
 const reachHelp = `
@@ -36,7 +36,7 @@ func (a *app) targetFlags(c *cobra.Command, r *target, remote bool) {
 	}
 }
 
-// flags returns the flags that select the same target, for a command line.
+// flags returns the command-line flags that select this target, for printed commands.
 func (r *target) flags() string {
 	socket := r.socket
 	if r.server != "" {
@@ -51,16 +51,16 @@ func (r *target) flags() string {
 	return flags.String()
 }
 
-// endpoint is hostd or a server, to which the command sends requests.
+// endpoint is the hostd or server to which the command sends requests.
 type endpoint struct {
 	http  *http.Client
 	base  string
 	token string // access token for a server; "" for hostd
-	name  string // name of the endpoint in messages
-	flags string // flags that select the endpoint, for printed commands
+	name  string // name of the endpoint in messages: the socket's path or the server's URL
+	flags string // command-line flags that select this endpoint, for printed commands
 }
 
-// endpointOf returns the endpoint that the flags select.
+// endpointOf returns the hostd or server that the flags select.
 func (a *app) endpointOf(r *target) (*endpoint, error) {
 	if r.server != "" || r.tokenFile != "" {
 		e, err := a.serverEnd(r.server, r.tokenFile)
@@ -84,10 +84,11 @@ func (a *app) endpointOf(r *target) (*endpoint, error) {
 	return &endpoint{http: &http.Client{Transport: &http.Transport{DialContext: dial}}, base: "http://localhost", name: socket, flags: r.flags()}, nil
 }
 
-// schemes maps the schemes of a server's URL to those of its HTTP requests.
+// schemes maps the scheme of a server's URL to the scheme of HTTP requests to the server.
 var schemes = map[string]string{"http": "http", "https": "https", "ws": "http", "wss": "https"}
 
-// serverEnd returns the server of --server and --token-file.
+// serverEnd returns the endpoint of the server with the given URL. tokenFile contains its access
+// token.
 func (a *app) serverEnd(server, tokenFile string) (*endpoint, error) {
 	if server == "" {
 		return nil, a.invalidSetting("token-file", "add --server URL", "it requires --server")
@@ -128,7 +129,7 @@ type responseError struct {
 
 func (e *responseError) Error() string { return e.Message + " (" + e.Code + ")" }
 
-// nextSteps maps the codes of refusals to their remedies.
+// nextSteps maps error codes to hints, which are printed after the error.
 var nextSteps = map[protocol.Code]string{
 	protocol.UnknownRun:     "`concerto-relay runs` lists the runs; over --server, those that the token is for",
 	protocol.UnknownRequest: "`concerto-relay runs` shows what runs ask, with the command that answers",
@@ -193,8 +194,8 @@ func (e *endpoint) call(ctx context.Context, method, path string, body, into any
 	return json.Unmarshal(text, into)
 }
 
-// socket returns a server's WebSocket. begin is called on each connection after its welcome, lost
-// when a connection is lost.
+// socket returns a WebSocket connection to the server, which is not open yet. begin is called after
+// the welcome of each new connection, and lost each time a connection is lost.
 func (e *endpoint) socket(begin func(context.Context) error, lost func(error)) *serverLink {
 	return newLink(linkOptions{Server: e.base, Token: e.token, Agent: "concerto-relay-cli/" + release, HTTP: e.http, Begin: begin, Lost: lost})
 }

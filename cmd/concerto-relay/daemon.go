@@ -9,15 +9,15 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/userfile"
 )
 
-// signalContext returns a context that ends on the first SIGTERM or Ctrl-C; a second one ends the
-// process.
+// signalContext returns a context that is cancelled by the first SIGTERM or Ctrl-C. The second
+// signal terminates the process.
 func (a *app) signalContext() (ctx context.Context, stop func()) {
 	ctx, stop = signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	context.AfterFunc(ctx, stop)
 	return ctx, stop
 }
 
-// writeReadyFile writes a daemon's address to a file, which it replaces at once; "" writes none.
+// writeReadyFile atomically writes a daemon's address to a file. It does nothing if file is "".
 func (a *app) writeReadyFile(file, address string) error {
 	if file == "" {
 		return nil

@@ -17,26 +17,26 @@ import (
 	"github.com/concerto-lang/concerto/relay/store/sqlite"
 )
 
-// databaseFlag adds --db.
+// databaseFlag adds the flag --db, whose value is stored in into.
 func (a *app) databaseFlag(f *pflag.FlagSet, into *string) {
 	f.StringVar(into, "db", "sqlite:"+a.defaultDatabase(), "open `URL`: sqlite:PATH or postgres://USER@HOST/NAME")
 	fromEnv(f, "db", "DATABASE_URL")
 }
 
-// defaultDatabase returns the path of the database that is used without --db.
+// defaultDatabase returns the path of the SQLite file that is used without --db.
 func (a *app) defaultDatabase() string {
 	return filepath.Join(a.xdgDir("XDG_STATE_HOME", ".local", "state"), "concerto", "relay.db")
 }
 
 const databaseForms = "write sqlite:PATH, or postgres://USER:PASSWORD@HOST/NAME"
 
-// database opens the database of --db. make means that a missing file is created.
+// database opens the database with the URL name. If make is set, it creates a missing SQLite file.
 func (a *app) database(ctx context.Context, name string, make bool) (s *store.Store, err error) {
 	scheme, rest, _ := strings.Cut(name, ":")
 	switch scheme {
 	case "postgres", "postgresql":
 		if _, err := url.Parse(name); err != nil {
-			return nil, a.invalidSetting("db", databaseForms, "it is not a URL") // its text may hold a password
+			return nil, a.invalidSetting("db", databaseForms, "it is not a URL") // the URL is not quoted: it may contain a password
 		}
 		s, err = postgres.Open(ctx, name)
 	case "sqlite":
@@ -62,8 +62,8 @@ func (a *app) database(ctx context.Context, name string, make bool) (s *store.St
 	return s, nil
 }
 
-// databaseFile ensures that the file exists and that no other user can read it: it contains the
-// output of runs.
+// databaseFile checks that the SQLite file exists. If make is set, it creates a missing file, which
+// only this user can read, because it contains the output of runs.
 func (a *app) databaseFile(path string, make bool) error {
 	if !make {
 		if _, err := os.Stat(path); err != nil {
@@ -71,7 +71,8 @@ func (a *app) databaseFile(path string, make bool) error {
 		}
 		return nil
 	}
-	// Only the default directory is created: a different missing one is a mistyped path.
+	// Only the default directory is created. Another directory that does not exist is probably a
+	// mistyped path.
 	var err error
 	if dir := filepath.Dir(path); path == a.defaultDatabase() {
 		err = os.MkdirAll(dir, 0o700)
@@ -90,8 +91,8 @@ func (a *app) databaseFile(path string, make bool) error {
 	return nil
 }
 
-// lockDatabase locks a SQLite file against other servers until unlock is called; several servers
-// may share PostgreSQL.
+// lockDatabase locks a SQLite file, so that no other server uses it, and returns the function that
+// unlocks it. It does not lock PostgreSQL, which several servers may share.
 func (a *app) lockDatabase(name string) (release func(), err error) {
 	scheme, rest, _ := strings.Cut(name, ":")
 	path := strings.TrimPrefix(rest, "//")

@@ -11,25 +11,26 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// remoteDecision is a decision that was sent to a server, until the run's host reports the outcome.
+// remoteDecision is a decision that is sent to a server, which reports its state until the run's
+// host has applied or rejected it.
 type remoteDecision struct {
 	*app
 	*decision
 	endpoint  *endpoint
 	link      *serverLink
 	host      string
-	waitTimer *time.Timer // the timer of --wait
+	waitTimer *time.Timer // timer of --wait; it is reset when the server has stored the decision
 
 	mu    sync.Mutex
-	state protocol.State // last reported state; State is "" until the server has the decision
+	state protocol.State // last reported state; its State is "" until the server has stored the decision
 }
 
-// decideID identifies the decision in the server's responses.
+// decideID is the id of the message with the decision, to which the server's responses refer.
 const decideID = "decide"
 
 const (
-	offlineNotice  = time.Second      // until the user learns that the host is not connected
-	outcomeTimeout = 30 * time.Second // for the server to confirm the decision, in addition to --wait
+	offlineNotice  = time.Second      // delay before the command prints that the host is not connected
+	outcomeTimeout = 30 * time.Second // time for the server to confirm the decision, in addition to the time of --wait
 )
 
 var (
@@ -37,8 +38,8 @@ var (
 	errWaitExpired = errors.New("the time of --wait has passed")
 )
 
-// decideRemote sends the decision to a server over a WebSocket, on which the server also reports
-// the outcome.
+// decideRemote sends the decision to a server over a WebSocket, and returns when the server has
+// reported the outcome or the time of --wait has passed.
 func (a *app) decideRemote(ctx context.Context, e *endpoint, d *decision) error {
 	x := &remoteDecision{app: a, decision: d, endpoint: e}
 	var run serverRun
@@ -76,8 +77,8 @@ func (a *app) decideRemote(ctx context.Context, e *endpoint, d *decision) error 
 	return err
 }
 
-// begin sends the decision on each connection: a repeated decision changes nothing, and the server
-// answers it with the current state.
+// begin sends the decision on each new connection. Sending it again is safe: the server does not
+// change the decision and responds with its current state.
 func (x *remoteDecision) begin(ctx context.Context) error {
 	typ := map[string]string{"approve": protocol.RunApprove, "deny": protocol.RunDeny}[x.DecideRequest.Decision]
 	d := protocol.Decide{RequestID: x.request, Actor: "cli", ArgsSHA256: x.ArgsSHA256, Answer: x.Answer, Answers: x.Answers, Text: x.Text, Scope: x.Scope}
@@ -96,7 +97,7 @@ func (x *remoteDecision) handle(e protocol.Envelope) error {
 	return nil
 }
 
-// print prints an envelope if --format is ndjson.
+// print prints an envelope as one line of JSON, unless the format is text.
 func (x *remoteDecision) print(e *protocol.Envelope) error {
 	if x.format.IsText() {
 		return nil
@@ -114,7 +115,7 @@ func (x *remoteDecision) handleState(e *protocol.Envelope, s *protocol.State) er
 	if x.state.State == "" {
 		x.waitTimer.Reset(x.wait)
 	}
-	if x.state.State != s.State { // the state is repeated on a new connection
+	if x.state.State != s.State { // a new connection repeats the last state
 		if err := x.print(e); err != nil {
 			return err
 		}
@@ -126,8 +127,8 @@ func (x *remoteDecision) handleState(e *protocol.Envelope, s *protocol.State) er
 	return nil
 }
 
-// reportOffline prints that the server has stored the decision for a host that is not
-// connected.
+// reportOffline prints that the run's host is not connected, if the server has stored the decision
+// and not sent it to the host.
 func (x *remoteDecision) reportOffline() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -136,7 +137,8 @@ func (x *remoteDecision) reportOffline() {
 	}
 }
 
-// outcome returns nil for an applied decision, otherwise an error with its outcome.
+// outcome prints the state of a decision that was accepted, sent or applied. For any other state it
+// returns an error with the reason.
 func (x *remoteDecision) outcome() error {
 	switch x.state.State {
 	case "applied", "sent":
@@ -158,7 +160,7 @@ func (x *remoteDecision) printDecision(state string) error {
 	return x.printDecided(x.decision, state)
 }
 
-// reportTimeout returns an error with the decision's state when the time of --wait has passed.
+// reportTimeout returns an error with the state of the decision when the time of --wait has passed.
 func (x *remoteDecision) reportTimeout() error {
 	switch wait := x.wait.Round(time.Millisecond); x.state.State {
 	case "accepted":

@@ -4,5 +4,5 @@ package main
 
 import "syscall"
 
-// ownSession lets a process outlive the terminal.
+// ownSession returns nil, because only Unix systems start a process in a session of its own.
 func ownSession() *syscall.SysProcAttr { return nil }

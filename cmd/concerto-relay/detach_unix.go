@@ -4,5 +4,6 @@ package main
 
 import "syscall"
 
-// ownSession lets a process outlive the terminal.
+// ownSession returns the attributes that start a process in a new session, so that the process
+// continues when the terminal closes.
 func ownSession() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }

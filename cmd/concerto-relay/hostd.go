@@ -88,12 +88,13 @@ func (a *app) hostdUninstallCommand() *cobra.Command {
 func (a *app) installOptions(c *cobra.Command, system bool) (o install.Options, err error) {
 	o = install.Options{Args: append([]string{"hostd"}, a.changedFlags(c)...), Environ: a.environ, System: system}
 	if o.Executable, err = os.Executable(); err == nil {
-		o.Executable, err = filepath.EvalSymlinks(o.Executable) // a link's name might make it another command
+		o.Executable, err = filepath.EvalSymlinks(o.Executable) // the name of a symbolic link could select another command
 	}
 	return o, err
 }
 
-// printInstall prints the result of an installation, and the next steps.
+// printInstall prints did, which describes what was installed or removed. If the service manager
+// could not be notified, it also prints the commands that the user must run.
 func (a *app) printInstall(r install.Result, err error, did string) error {
 	if err != nil {
 		return err
@@ -105,8 +106,9 @@ func (a *app) printInstall(r install.Result, err error, did string) error {
 	return nil
 }
 
-// changedFlags returns hostd's flags that were set, on the command line or by variables, with
-// absolute paths. hostd itself reads relay.toml.
+// changedFlags returns the hostd flags that are set on the command line or by environment
+// variables, with absolute paths. It omits the settings of relay.toml, because the installed hostd
+// reads that file.
 func (a *app) changedFlags(c *cobra.Command) (out []string) {
 	c.InheritedFlags().VisitAll(func(f *pflag.Flag) {
 		place := a.sourceOf(f.Name)

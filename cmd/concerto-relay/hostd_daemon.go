@@ -18,7 +18,7 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// hostd runs the daemon until a signal ends it.
+// hostd runs the daemon until it receives a signal. ready is the path of the ready file, or "".
 func (a *app) hostd(h *hostdSettings, ready string) error {
 	h.complete(a)
 	o, err := a.hostOptions(h)
@@ -44,7 +44,8 @@ func (a *app) hostd(h *hostdSettings, ready string) error {
 	return d.Run(ctx)
 }
 
-// hostOptions returns hostd's settings, or an error for the first invalid one.
+// hostOptions validates hostd's settings and returns them as options. The error describes the first
+// invalid setting.
 func (a *app) hostOptions(h *hostdSettings) (*hostd.Options, error) {
 	exe, err := os.Executable()
 	if err != nil {
@@ -73,7 +74,7 @@ func (a *app) hostOptions(h *hostdSettings) (*hostd.Options, error) {
 	return o, nil
 }
 
-// checkHostServer refuses an invalid URL of a server; "" means no server.
+// checkHostServer returns an error if server is neither "" nor the URL of a server.
 func (a *app) checkHostServer(server string) error {
 	u, err := url.Parse(server)
 	if server != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" && u.Scheme != "ws" && u.Scheme != "wss") {
@@ -82,7 +83,8 @@ func (a *app) checkHostServer(server string) error {
 	return nil
 }
 
-// hostFiles adds the settings that are stored in files, and the roots.
+// hostFiles reads the settings that are stored in files, and adds them and the roots to the
+// options.
 func (a *app) hostFiles(h *hostdSettings, o *hostd.Options) error {
 	if h.tokenFile != "" {
 		text, err := userfile.ReadStream(h.tokenFile, userfile.MaxSecret)
@@ -119,7 +121,7 @@ func exists(file string) bool {
 	return err == nil
 }
 
-// hostLog opens the log, from which secrets are removed.
+// hostLog opens hostd's log, which replaces secrets, and returns the function that closes it.
 func (a *app) hostLog(h *hostdSettings, o *hostd.Options) (func(), error) {
 	r, err := redact.New(o.Redact, o.Environ)
 	if err != nil {
@@ -139,7 +141,7 @@ func (a *app) hostLog(h *hostdSettings, o *hostd.Options) (func(), error) {
 
 var size = regexp.MustCompile(`^(\d+) ?(|B|KiB|MiB|GiB|TiB|KB|MB|GB|K|M|G)$`)
 
-// sizeOf parses a number of bytes.
+// sizeOf parses a size such as the value of --spool-max, and returns the number of bytes.
 func sizeOf(text string) (int64, error) {
 	m := size.FindStringSubmatch(text)
 	if m == nil {

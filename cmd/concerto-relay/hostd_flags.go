@@ -6,7 +6,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// hostdSettings has hostd's settings, and those that other commands need to find it.
+// hostdSettings holds hostd's settings. Other commands use some of them to find hostd and its
+// files.
 type hostdSettings struct {
 	server, hostID, tokenFile string
 	state, spool, socket, log string
@@ -15,7 +16,7 @@ type hostdSettings struct {
 	approvalTimeout           int
 }
 
-// hostdPathFlags adds the flags for hostd's files and for its server.
+// hostdPathFlags adds the flags for the server and for hostd's files.
 func (a *app) hostdPathFlags(f *pflag.FlagSet, s *hostdSettings) {
 	f.StringVar(&s.server, "server", "", "connect to the server at `URL`")
 	fromEnv(f, "server", "SERVER_BASE_URL")
@@ -31,7 +32,7 @@ func (a *app) hostdPathFlags(f *pflag.FlagSet, s *hostdSettings) {
 	fromEnv(f, "log", "HOSTD_LOG_PATH")
 }
 
-// paths lists hostd's settings that are files or directories.
+// paths lists the flags of hostd whose values are files or directories.
 var paths = []string{"token-file", "state", "spool", "socket", "log", "root", "ready-file"}
 
 // hostdFlags adds all flags of hostd.
@@ -43,7 +44,7 @@ func (a *app) hostdFlags(f *pflag.FlagSet, s *hostdSettings) {
 	f.IntVar(&s.approvalTimeout, "approval-timeout", 600, "wait `SECONDS` for an approval (default 600)")
 }
 
-// complete makes paths absolute and sets the default ones.
+// complete makes all paths absolute, and sets the default paths of files that were not named.
 func (s *hostdSettings) complete(a *app) {
 	for _, path := range []*string{&s.tokenFile, &s.state, &s.spool, &s.socket, &s.log} {
 		if *path != "" {

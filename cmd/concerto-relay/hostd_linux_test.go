@@ -30,7 +30,7 @@ type host struct {
 }
 
 func newHost(t *testing.T, flags ...string) *host {
-	dir, err := os.MkdirTemp("", "hostd") // a socket's path is short
+	dir, err := os.MkdirTemp("", "hostd") // the length of a socket's path is limited, and t.TempDir returns long paths
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -224,7 +224,7 @@ func TestHostd(t *testing.T) {
 	agent := h.detached(fmt.Sprintf(`printf 'Delete? [y/N] '; setsid -w %s deny $RELAY_RUN_ID x --socket $RELAY_HOSTD_SOCK 2>&1; read x`, exe))
 	h.until(agent, protocol.RunOutput, "may not answer, write to or stop itself")
 	hidden := h.detached(fmt.Sprintf(`run=$RELAY_RUN_ID sock=$RELAY_HOSTD_SOCK; (p=$BASHPID; env -i %s=1 setsid bash -c "while [ \$(cut -d' ' -f4 /proc/\$\$/stat) = $p ]; do :; done; exec -a concerto-relay %s deny $run x --socket $sock" 2>&1 &); read x`, asCommand, exe))
-	h.until(hidden, protocol.RunOutput, "may not answer, write to or stop itself") // an orphan without a mark: the holder has adopted it
+	h.until(hidden, protocol.RunOutput, "may not answer, write to or stop itself") // the orphaned process has no environment variable of the run; the run's holder has adopted it
 	var all []string
 	for _, line := range strings.Split(strings.TrimSpace(h.do(0, "runs", "--format", "ndjson")), "\n") {
 		var one protocol.RunSummary
@@ -285,7 +285,7 @@ func TestHostdKilled(t *testing.T) {
 	h := newHost(t)
 	h.start()
 	run := h.detached(`stty -echo; for i in $(seq 4000); do echo "line $i"; done; while read x; do echo "got $x"; [ "$x" = end ] && exit; done`)
-	h.until(run, protocol.RunOutput, "line 1") // from here on nothing is echoed
+	h.until(run, protocol.RunOutput, "line 1") // the terminal no longer echoes input
 	dice := rand.New(rand.NewPCG(5, 6))
 	for i := range rounds {
 		c := h.command("attach", run, "--format", "ndjson")

@@ -1,5 +1,5 @@
-// Command concerto-relay is the relay: the server, the daemon on machines where agents run, and the
-// commands that use both (spec/24-relay.md).
+// Command concerto-relay contains the relay's server, the daemon for the machines on which agents
+// run, and the commands that connect to either of them (spec/24-relay.md).
 package main
 
 import (
@@ -18,7 +18,8 @@ import (
 	"github.com/concerto-lang/concerto/relay/server/httpguard"
 )
 
-// The exit codes, in addition to those of a run.
+// Exit codes of the relay's own commands. The commands run and attach exit with the code of the
+// run.
 const (
 	exitOK      = 0
 	exitFailed  = 1
@@ -36,25 +37,25 @@ func main() {
 	os.Exit(a.main(append([]string{filepath.Base(os.Args[0])}, os.Args[1:]...)))
 }
 
-// app has the state that all commands share.
+// app holds the state that all commands share.
 type app struct {
 	stdin   io.Reader
 	stdout  io.Writer
 	stderr  io.Writer
 	environ []string
-	dir     string                    // the working directory
-	config  string                    // --config; "" for the usual file
-	file    string                    // the file of the settings
-	tables  map[string]map[string]any // the content of relay.toml
-	places  map[string]string
-	exit    int // exit code of a command without an error
+	dir     string                    // working directory
+	config  string                    // value of --config; "" selects the default file
+	file    string                    // path of relay.toml
+	tables  map[string]map[string]any // content of relay.toml: settings by table and key
+	places  map[string]string         // source of each setting, by flag
+	exit    int                       // exit code of a command that returns no error
 }
 
-// calledAs maps the names of links to the daemon that they start.
+// calledAs maps the name of a symbolic link to the command that it runs.
 var calledAs = map[string]string{"relay-server": "serve", "relay-hostd": "hostd"}
 
-// arguments returns the arguments of a command line, whose first element is the name of the
-// command.
+// arguments returns the arguments of a command line. The first element of line is the name by which
+// the program was called, which may select a command.
 func arguments(line []string) []string {
 	name, args := strings.TrimSuffix(line[0], ".exe"), line[1:]
 	if len(args) > 0 && args[0] == "--hash-password" {
@@ -71,7 +72,8 @@ func arguments(line []string) []string {
 	return args
 }
 
-// main runs a command line and returns the exit code.
+// main runs a command line and returns the exit code. The first element of line is the name of the
+// program.
 func (a *app) main(line []string) (code int) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -79,7 +81,7 @@ func (a *app) main(line []string) (code int) {
 			code = exitFailed
 		}
 	}()
-	if signal.Ignored(syscall.SIGHUP) { // by nohup; child processes decide for themselves
+	if signal.Ignored(syscall.SIGHUP) { // nohup ignores SIGHUP; child processes must not inherit that
 		procgroup.Discard(syscall.SIGHUP)
 	}
 	if code, done := a.passThrough(line[0], line[1:]); done {
@@ -93,10 +95,10 @@ func (a *app) main(line []string) (code int) {
 	return a.exit
 }
 
-// usageError reports that the command line, or a setting, is invalid.
+// usageError reports an invalid command line or setting.
 type usageError struct {
 	message string
-	hint    string // the next step; "" without one
+	hint    string // next step, printed after the message; "" prints none
 }
 
 func (e *usageError) Error() string { return e.message }
@@ -105,12 +107,13 @@ func usage(hint, format string, args ...any) error {
 	return &usageError{fmt.Sprintf(format, args...), hint}
 }
 
-// exitError ends the command with a code after its message was printed.
+// exitError is the exit code of a command that has already printed its error, or of an attached
+// run.
 type exitError int
 
 func (e exitError) Error() string { return fmt.Sprintf("exit %d", int(e)) }
 
-// failed reports an error and returns its exit code.
+// failed prints an error, unless it is an exitError, and returns its exit code.
 func (a *app) failed(err error) int {
 	var wrong *usageError
 	var exit exitError
@@ -144,13 +147,13 @@ func (a *app) env(name string) string {
 	value := ""
 	for _, e := range a.environ {
 		if v, found := strings.CutPrefix(e, name+"="); found {
-			value = v // the last of two counts
+			value = v // the last of several definitions applies
 		}
 	}
 	return value
 }
 
-// abs returns a path relative to the working directory as an absolute one.
+// abs returns path as an absolute path. Relative paths refer to the working directory.
 func (a *app) abs(path string) string {
 	if filepath.IsAbs(path) {
 		return path
@@ -158,7 +161,8 @@ func (a *app) abs(path string) string {
 	return filepath.Join(a.dir, path)
 }
 
-// xdgDir returns the directory of an XDG variable, or else one in the home directory.
+// xdgDir returns the directory that an XDG variable names, or the default directory below the home
+// directory.
 func (a *app) xdgDir(variable string, home ...string) string {
 	if dir := a.env(variable); filepath.IsAbs(dir) {
 		return dir

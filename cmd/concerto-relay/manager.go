@@ -14,7 +14,7 @@ import (
 	"github.com/concerto-lang/concerto/relay/store"
 )
 
-// manager manages users and tokens, in a server's database or through a server.
+// manager manages users, tokens and pairings, either in a server's database or through a server.
 type manager interface {
 	makeToken(ctx context.Context, user string, n auth.NewToken) (newToken, error)
 	tokens(ctx context.Context) ([]accounts.TokenInfo, error)
@@ -27,15 +27,15 @@ type manager interface {
 	close()
 }
 
-// newToken is a created token. The link opens the runs of a restricted token, if the server's URL
-// is known.
+// newToken is a created token. Link is the URL that opens the runs of a restricted token; it is ""
+// for other tokens, and if the URL of the server is unknown.
 type newToken struct {
 	ID    string `json:"id"`
 	Token string `json:"token"`
 	Link  string `json:"link,omitempty"`
 }
 
-// managerFlags select where users are managed.
+// managerFlags holds the flags that select the database or the server.
 type managerFlags struct{ db, server, tokenFile string }
 
 const whereHelp = `
@@ -50,7 +50,8 @@ func (a *app) addManagerFlags(c *cobra.Command, w *managerFlags) {
 	f.StringVar(&w.tokenFile, "token-file", "", "read an owner's access token from `FILE`")
 }
 
-// manager opens the database or server of the flags. make means that a missing database is created.
+// manager opens the database or the server that the flags select. If make is set, it creates a
+// missing database.
 func (a *app) manager(ctx context.Context, w *managerFlags, make bool) (manager, error) {
 	if w.server != "" || w.tokenFile != "" {
 		e, err := a.serverEnd(w.server, w.tokenFile)
@@ -63,18 +64,18 @@ func (a *app) manager(ctx context.Context, w *managerFlags, make bool) (manager,
 	return &localManager{s, auth.New(auth.Config{Store: s, Guard: httpguard.New(httpguard.Config{}), TOFU: auth.TOFUOff})}, nil
 }
 
-// localManager manages users in a database.
+// localManager manages users and tokens directly in a database.
 type localManager struct {
 	store *store.Store
 	auth  *auth.Auth
 }
 
-// commandLine is the actor in the audit log.
+// commandLine is the actor that the audit log names for changes by localManager.
 var commandLine = audit.Actor{Type: "server", Name: "concerto-relay"}
 
-func (l *localManager) close() { l.auth.Close(); _ = l.store.Close() } // everything is committed
+func (l *localManager) close() { l.auth.Close(); _ = l.store.Close() } // all changes are committed already
 
-// makeToken creates a token for a user: without a name to the first owner.
+// makeToken creates a token for a user. If user is "", the token is for the first owner.
 func (l *localManager) makeToken(ctx context.Context, user string, n auth.NewToken) (made newToken, err error) {
 	if user == "" {
 		all, err := l.users(ctx)
@@ -120,7 +121,7 @@ func (l *localManager) removeUser(ctx context.Context, name string) error {
 	return l.auth.RemoveUser(ctx, commandLine, name)
 }
 
-// remoteManager manages users through a server.
+// remoteManager manages users and tokens through a server.
 type remoteManager struct{ *endpoint }
 
 func (*remoteManager) close() {}

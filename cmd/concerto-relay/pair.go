@@ -17,7 +17,7 @@ import (
 	"github.com/concerto-lang/concerto/relay/hostd/pair"
 )
 
-// The limits for displayed texts of the server, in columns.
+// Maximum widths of a name and a link that the server sent, in terminal columns.
 const mostName, mostLink = 64, 2048
 
 func (a *app) pairCommand() *cobra.Command {
@@ -84,7 +84,8 @@ func (a *app) pair(s *hostdSettings, name string, asJSON bool) error {
 	return nil
 }
 
-// loadCredentials adds the id of this machine and the token that it uses so far, if it has one.
+// loadCredentials adds this machine's host id and access token to the options, if it already has
+// them.
 func (a *app) loadCredentials(s *hostdSettings, o *pair.Options) error {
 	if s.tokenFile != "" {
 		text, err := userfile.ReadStream(s.tokenFile, userfile.MaxSecret)
@@ -137,7 +138,7 @@ func (a *app) pairConfirmCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			name = displayText(name, mostName) // the server's text is not trusted
+			name = displayText(name, mostName) // the name comes from the server, which is not trusted
 			if !yes && format.IsText() && a.terminal().keys {
 				fmt.Fprintf(a.stderr, "%s shows %s; is it the fingerprint on that machine? [y/N] ", name, print)
 				if answer, err := firstLine(a.stdin); err != nil || !strings.HasPrefix(strings.ToLower(answer), "y") {

@@ -8,16 +8,18 @@ import (
 	"strings"
 )
 
-// passed is the environment variable with the programs that were skipped on the way to a tool:
-// those of other relays, whose links would lead back.
+// passed is the environment variable with the paths of relay programs that passThrough has skipped
+// on the way to a tool. Links may point to more than one relay program; without the list, two of
+// them would execute each other forever.
 const passed = "RELAY_PASSED"
 
-// exitNotFound is a shell's exit code for a program that does not exist.
+// exitNotFound is the exit code of shells for a program that does not exist.
 const exitNotFound = 127
 
-// passThrough executes, within a run, the next program on PATH if the command was called by a link
-// with the name of a tool. Called by a name of the relay, or if PATH has no other program of that
-// name, it does nothing.
+// passThrough handles a call of this program through a link that has the name of a tool. Within a
+// run, it replaces this process by the next program of that name on PATH. It returns done = false
+// outside a run, under a name of the relay, and if PATH has no such program and name is not the
+// run's tool.
 func (a *app) passThrough(name string, args []string) (code int, done bool) {
 	exe, err := os.Executable()
 	if err == nil {
@@ -41,7 +43,8 @@ func (a *app) passThrough(name string, args []string) (code int, done bool) {
 	return exitNotFound, true
 }
 
-// nextProgram returns the first program of a name on PATH that is not in over, or "".
+// nextProgram returns the path of the first program on PATH that has this name and is not one of
+// the files in over. It returns "" if there is none.
 func (a *app) nextProgram(name string, over []string) string {
 	for _, dir := range filepath.SplitList(a.env("PATH")) {
 		path, err := filepath.EvalSymlinks(filepath.Join(dir, name))

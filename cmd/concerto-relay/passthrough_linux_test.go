@@ -40,7 +40,7 @@ func TestRelayLinksRunTools(t *testing.T) {
 		"sayit a 'b c'":            {"said a b c; run run_", "3"},
 		"sh -c 'sayit d'":          {"said d; run run_", "3"},
 		"nothing at all":           {"nothing: it is a link to concerto-relay, and no other nothing is on PATH", "127"},
-		"env relays doctor --help": {"concerto-relay doctor", "0"}, // no tool has its name: it is the command
+		"env relays doctor --help": {"concerto-relay doctor", "0"}, // PATH has no tool of this name, so the relay's command runs
 	} {
 		run := h.detached(cmd)
 		h.until(run, protocol.RunOutput, want[0])

@@ -16,17 +16,17 @@ import (
 	"github.com/concerto-lang/concerto/relay/web"
 )
 
-// relay is a server with all its parts.
+// relay holds the parts of a server.
 type relay struct {
 	auth     *auth.Auth
 	accounts *accounts.API
 	server   *server.Server
 	push     *push.Push
 	handler  http.Handler
-	nats     *nats.Bus // nil for none
+	nats     *nats.Bus // nil if the server does not use NATS
 }
 
-// newRelay creates a server with a database.
+// newRelay creates a server that uses the database db.
 func (a *app) newRelay(ctx context.Context, db *store.Store, set serveConfig, s *serveFlags) (*relay, error) {
 	g, log := httpguard.New(set.guard), a.log()
 	clock := server.SystemClock()

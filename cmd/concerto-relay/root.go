@@ -18,7 +18,7 @@ import (
 // first lists the commands in the order of the help.
 var first = []string{"serve", "hostd", "pair", "doctor", "run", "runs", "attach", "approve", "deny", "user", "token", "audit"}
 
-// root returns the command with all its subcommands, one file each.
+// root returns the root command with all subcommands. Each subcommand is in a file of its own.
 func (a *app) root() *cobra.Command {
 	var asked bool
 	root := &cobra.Command{
@@ -44,7 +44,7 @@ func (a *app) root() *cobra.Command {
 	return root
 }
 
-// topics has the help pages that do not belong to one command.
+// topics contains the help pages that belong to no single command.
 var topics = []cmdline.Topic{
 	{Name: "settings", Short: "Where settings come from", Text: `
 A setting is a flag, an environment variable or a key of relay.toml, in this order. The help of a
@@ -73,9 +73,9 @@ run and attach exit with the exit code of the run.
 `},
 }
 
-// printVersion prints the version, if requested, and otherwise the usage. The flag is not cobra's:
-// with a template of cobra's, package text/template prevents the linker from removing exported
-// methods, which adds three megabytes.
+// printVersion prints the version if asked is set, and the usage otherwise. The command does not
+// use cobra's --version flag: its template needs package text/template, with which the linker
+// cannot remove unused exported methods, and the program becomes three megabytes larger.
 func (a *app) printVersion(c *cobra.Command, asked bool) error {
 	if !asked {
 		return c.Help()
@@ -84,15 +84,15 @@ func (a *app) printVersion(c *cobra.Command, asked bool) error {
 	return err
 }
 
-// release is the version of the command. Releases set it with -ldflags "-X main.release=…".
+// release is the version of the program. Release builds set it with -ldflags "-X main.release=…".
 var release = "0.1.0-dev"
 
-// version returns the release and the tools that built it.
+// version returns the release, the Go version and the platform.
 func version() string {
 	return fmt.Sprintf("%s (protocol %d, %s %s/%s)", release, protocol.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
-// group returns a command that contains others.
+// group adds subcommands to a command that does nothing by itself.
 func (a *app) group(c *cobra.Command, all ...*cobra.Command) *cobra.Command {
 	c.Args = a.unknownCommand
 	c.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
@@ -100,7 +100,7 @@ func (a *app) group(c *cobra.Command, all ...*cobra.Command) *cobra.Command {
 	return c
 }
 
-// unknownCommand refuses an argument of a group that is not one of its commands.
+// unknownCommand returns an error if args is not empty: its first element is no subcommand of c.
 func (a *app) unknownCommand(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -116,7 +116,8 @@ func (a *app) unknownCommand(c *cobra.Command, args []string) error {
 	return usage(hint, "unknown command %q", args[0])
 }
 
-// argsBetween accepts a number of arguments; its error shows an example.
+// argsBetween accepts between least and most arguments. Its error shows what the command takes, and
+// an example.
 func argsBetween(least, most int, example string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if len(args) < least || len(args) > most {
@@ -130,7 +131,8 @@ func argsBetween(least, most int, example string) cobra.PositionalArgs {
 	}
 }
 
-// flagError converts an error of the flag parser, and suggests the nearest flag.
+// flagError converts an error of the flag parser into a usageError, which suggests the most similar
+// flag.
 func flagError(c *cobra.Command, err error) error {
 	if choice, ok := errors.AsType[*cmdline.ChoiceError](err); ok {
 		return usage(choice.Hint(), "%v", choice)
@@ -147,7 +149,7 @@ func flagError(c *cobra.Command, err error) error {
 	return usage(hint, "%v", err)
 }
 
-// flagsOf returns the names of a command's flags.
+// flagsOf returns the names of all flags that a command defines.
 func flagsOf(c *cobra.Command) (names []string) {
 	add := func(f *pflag.Flag) {
 		if !slices.Contains(names, f.Name) {
@@ -155,6 +157,6 @@ func flagsOf(c *cobra.Command) (names []string) {
 		}
 	}
 	c.Flags().VisitAll(add)
-	c.PersistentFlags().VisitAll(add) // which its subcommands accept
+	c.PersistentFlags().VisitAll(add) // flags that the subcommands of c accept too
 	return names
 }

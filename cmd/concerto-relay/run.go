@@ -70,7 +70,7 @@ Client Protocol. Its questions and approvals are requests, as those of a termina
 		},
 	}
 	f := c.Flags()
-	f.SetInterspersed(false) // arguments after the command belong to it
+	f.SetInterspersed(false) // flags after the command belong to the command
 	f.StringVar(&s.tool, "tool", "", "record `NAME` as the tool (default: the command's name)")
 	f.StringVar(&s.title, "title", "", "set the title of the run to `TEXT`")
 	f.BoolVar(&s.ndjson, "ndjson", false, "the command speaks Concerto's host protocol")
@@ -91,8 +91,8 @@ func ctxOf(c *cobra.Command) context.Context {
 
 var plain = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`)
 
-// shellLine returns a command for the shell: a single argument unchanged, several with each as one
-// word.
+// shellLine returns a command line for the shell. A single argument is a complete command line and
+// remains unchanged; otherwise each argument is quoted as one word.
 func shellLine(args []string) string {
 	if len(args) == 1 {
 		return args[0]
@@ -104,7 +104,7 @@ func shellLine(args []string) string {
 	return strings.Join(words, " ")
 }
 
-// shellWord quotes a text as one word of the shell.
+// shellWord quotes a text, if necessary, so that the shell reads it as one word.
 func shellWord(text string) string {
 	if plain.MatchString(text) {
 		return text
@@ -112,7 +112,8 @@ func shellWord(text string) string {
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
-// toolOf returns the name of the program.
+// toolOf returns the name of the program that args execute, or bash if the name is not a plain
+// word.
 func toolOf(args []string) string {
 	first := args[0]
 	if words := strings.Fields(first); len(args) == 1 && len(words) > 0 {

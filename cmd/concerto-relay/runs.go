@@ -60,10 +60,10 @@ each run is a line, with its requests in pending.` + reachHelp,
 	return c
 }
 
-// runsPage is the number of runs that one request to a server returns.
+// runsPage is the maximum number of runs in one response of a server.
 const runsPage = 500
 
-// allRuns returns a server's runs, page by page, each once.
+// allRuns returns all runs of a server. It requests them page by page and omits duplicates.
 func (e *endpoint) allRuns(ctx context.Context) (all []json.RawMessage, err error) {
 	seen := map[string]bool{}
 	for before := ""; ; {
@@ -88,7 +88,8 @@ func (e *endpoint) allRuns(ctx context.Context) (all []json.RawMessage, err erro
 	}
 }
 
-// withPending adds to runs of hostd their open requests, as the server does.
+// withPending adds the open requests to hostd's runs that wait for approval. A server's list
+// already contains them.
 func (e *endpoint) withPending(ctx context.Context, all []json.RawMessage) ([]json.RawMessage, error) {
 	for i, text := range all {
 		var one runInfo
@@ -118,7 +119,7 @@ func (a *app) printRuns(all []json.RawMessage) error {
 	return nil
 }
 
-// runInfo is a run as hostd or a server lists it.
+// runInfo is a run in the list of hostd or of a server.
 type runInfo struct {
 	ID        string                         `json:"id"`     // id of the run in a server's list
 	RunID     string                         `json:"run_id"` // id of the run in hostd's list
@@ -130,8 +131,8 @@ type runInfo struct {
 	Pending   []protocol.PermissionRequested `json:"pending"`
 }
 
-// listRuns prints a line for each run, and below it the requests of the run. flags select the same
-// server or socket in the printed commands.
+// listRuns prints one line for each run, and below it the run's open requests. flags is added to
+// the printed commands, so that they select the same server or socket.
 func (a *app) listRuns(all []json.RawMessage, flags string) error {
 	if len(all) == 0 {
 		_, err := fmt.Fprintln(a.stdout, "no runs: `concerto-relay run -- CMD` or `concerto run --share` starts one")
@@ -157,8 +158,8 @@ func (a *app) listRuns(all []json.RawMessage, flags string) error {
 	return w.Flush()
 }
 
-// requestLines returns the text of a request, cut to a number of cells, and the command that
-// approves it. flags select the same server or socket.
+// requestLines returns the text of a request, cut to a width of most cells, and the command that
+// approves it. flags is added to the command, so that it selects the same server or socket.
 func requestLines(q *protocol.PermissionRequested, run, flags string, most int) (asks, command string) {
 	asks, answer := requestText(q.Prompt, most), ""
 	if q.Redacted {
@@ -167,13 +168,14 @@ func requestLines(q *protocol.PermissionRequested, run, flags string, most int) 
 	if q.ApproveText != "" && len(q.Questions) == 0 {
 		asks += fmt.Sprintf("  (approving types %s, denying %s)", requestText(q.ApproveText, 40), requestText(q.DenyText, 40))
 	}
-	if form := answerForm(q); form != "" { // others' text: no part of what may be copied into a shell
+	if form := answerForm(q); form != "" { // the form comes from the run, which is not trusted, so it is not part of the command that the user may copy
 		asks, answer = asks+"  answer: "+displayText(form, 200), " --answer JSON"
 	}
 	return asks, fmt.Sprintf("concerto-relay approve %s %s%s%s", run, shellWord(displayText(q.RequestID, 64)), answer, flags)
 }
 
-// answerForm returns the form of the answer that a request requires, if a yes is not enough.
+// answerForm returns the form of the JSON answer that a request requires, or "" if approving the
+// request needs no answer.
 func answerForm(q *protocol.PermissionRequested) string {
 	if len(q.Questions) == 0 || !q.IsQuestion() || q.IsSecret() && q.From != nil && q.From.Kind == "pty" {
 		return ""
@@ -191,7 +193,7 @@ func answerForm(q *protocol.PermissionRequested) string {
 	return "{" + strings.Join(members, ", ") + "}"
 }
 
-// formOf returns an example of an answer.
+// formOf returns the form of a question's answer as an example or a list of choices.
 func formOf(q *protocol.Question) string {
 	var values []string
 	for _, o := range q.Options {
@@ -211,13 +213,14 @@ func formOf(q *protocol.Question) string {
 	return "…"
 }
 
-// displayText returns an untrusted text for one line of a terminal.
+// displayText returns an untrusted text as one line without control characters, at most most cells
+// wide.
 func displayText(text string, most int) string {
 	return terminal.Cut(terminal.OneLine(strings.NewReplacer("\n", " ", "\t", " ").Replace(text)), most)
 }
 
-// requestText returns the text of a request as one line of limited width: it marks line ends and
-// counts omitted characters.
+// requestText returns an untrusted text as one line. It shows line ends as ⏎, and appends the
+// number of characters that do not fit into most cells.
 func requestText(text string, most int) string {
 	line := strings.ReplaceAll(text, "\n", "⏎")
 	short := displayText(line, most)
@@ -227,7 +230,7 @@ func requestText(text string, most int) string {
 	return short
 }
 
-// printJSON prints a value on a line.
+// printJSON prints a value as one line of JSON.
 func (a *app) printJSON(v any) error {
 	text, err := json.Marshal(v)
 	if err == nil {

@@ -21,7 +21,7 @@ import (
 	"github.com/concerto-lang/concerto/relay/store"
 )
 
-// serveFlags has the settings of serve.
+// serveFlags holds the flags of the command serve.
 type serveFlags struct {
 	listen, db, public     string
 	origins, trusted       []string
@@ -127,7 +127,8 @@ func (a *app) serve(s *serveFlags) error {
 	return a.serveUntil(ctx, s, set, db, relay, host)
 }
 
-// serveUntil serves until ctx ends.
+// serveUntil serves requests until ctx is cancelled or the server fails. It then closes the
+// listener and waits at most endWithin for open requests.
 func (a *app) serveUntil(ctx context.Context, s *serveFlags, set serveConfig, db *store.Store, relay *relay, host *embeddedHost) error {
 	web := &http.Server{
 		Handler:           relay.handler,
@@ -141,7 +142,7 @@ func (a *app) serveUntil(ctx context.Context, s *serveFlags, set serveConfig, db
 	go func() { failed <- web.Serve(set.listen) }()
 	hosted := host.start(ctx, web)
 	if err := a.writeReadyFile(s.ready, set.origin); err != nil {
-		_ = web.Close() // no client has connected
+		_ = web.Close() // no client knows the address yet
 		return err
 	}
 	fmt.Fprintf(a.stdout, "the relay serves %s\n", set.origin)
@@ -150,29 +151,31 @@ func (a *app) serveUntil(ctx context.Context, s *serveFlags, set serveConfig, db
 		return fmt.Errorf("serve: %w", err)
 	case err := <-hosted:
 		if ctx.Err() == nil {
-			_ = web.Close() // serve cannot work without the machine's own hostd
+			_ = web.Close() // the server must not run without the hostd that it includes
 			return fmt.Errorf("hostd: %w", err)
 		}
 	case err := <-db.Damage():
-		_ = web.Close() // the database has failed
+		_ = web.Close() // the server cannot continue without its database
 		return a.invalidSetting("db", "restore a backup, or name another file", "%v", err)
 	case <-ctx.Done():
 	}
 	end, cancel := context.WithTimeout(context.Background(), endWithin)
 	defer cancel()
-	_ = set.listen.Close()     // Shutdown does it again
-	relay.server.Shutdown(end) // closes what is open, so that nothing waits for it
+	_ = set.listen.Close()     // web.Shutdown closes it a second time
+	relay.server.Shutdown(end) // closes open streams and WebSockets
 	if err := web.Shutdown(end); err != nil {
-		return web.Close() // disconnects slow clients
+		return web.Close() // closes the connections of slow clients
 	}
 	return nil
 }
 
-// endWithin limits the time to stop; a second of it is reserved for closing the database.
+// endWithin limits the time that serving requests may take after a signal. The process must stop
+// within 5 seconds; the last one is reserved for closing the database.
 const endWithin = 4 * time.Second
 
-// setUpOwner creates or updates the owner in the settings, or prints how to create the first one.
-// later runs while the server serves; it is nil if nothing remains to be done.
+// setUpOwner creates or updates the owner that the settings name. If they name none, it prints a
+// link that creates the first owner. The caller runs later, unless it is nil, while the server
+// serves.
 func (a *app) setUpOwner(ctx context.Context, s *serveFlags, set serveConfig, users *auth.Auth) (later func(context.Context) error, err error) {
 	switch {
 	case s.admin == "":
@@ -188,7 +191,8 @@ func (a *app) setUpOwner(ctx context.Context, s *serveFlags, set serveConfig, us
 	return users.EnsureOwner(ctx, commandLine, s.admin, password)
 }
 
-// warnPublicURL prints, for a server that other machines can reach, which names it refuses.
+// warnPublicURL prints a warning if other machines can reach the server, but requests under its
+// public name would be refused, because --public-url is not set.
 func (a *app) warnPublicURL(set serveConfig) {
 	switch {
 	case set.guard.Loopback || set.guard.Public != nil:
@@ -199,7 +203,7 @@ func (a *app) warnPublicURL(set serveConfig) {
 	}
 }
 
-// setupLink prints the link that creates the first owner if there are no users.
+// setupLink prints the link that creates the first owner. It prints nothing if a user exists.
 func (a *app) setupLink(ctx context.Context, set serveConfig, users *auth.Auth) error {
 	code, err := users.Setup(ctx)
 	if err != nil || code == "" {
@@ -213,7 +217,7 @@ func (a *app) setupLink(ctx context.Context, set serveConfig, users *auth.Auth) 
 	return nil
 }
 
-// redactingWriter removes credentials in URLs from log lines.
+// redactingWriter writes log lines to another writer, without the credentials in URLs.
 type redactingWriter struct{ to io.Writer }
 
 func (c redactingWriter) Write(line []byte) (int, error) {
@@ -223,7 +227,7 @@ func (c redactingWriter) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// log returns the daemons' logger.
+// log returns the logger of the daemons.
 func (a *app) log() *slog.Logger {
 	return slog.New(slog.NewTextHandler(redactingWriter{a.stderr}, nil))
 }

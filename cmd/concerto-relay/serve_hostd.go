@@ -11,15 +11,15 @@ import (
 	"github.com/concerto-lang/concerto/relay/server/auth"
 )
 
-// embeddedHost is a hostd in the server's process.
+// embeddedHost is a hostd that runs in the server's process.
 type embeddedHost struct {
 	daemon   *hostd.Daemon
 	closeLog func()
-	door     net.Listener  // listener through which hostd reaches the server if the server does not listen on the loopback interface; nil otherwise
-	ended    chan struct{} // closed when hostd has stopped; nil before it is started
+	door     net.Listener  // loopback listener for hostd, if the server does not listen on the loopback interface; otherwise nil
+	ended    chan struct{} // closed when hostd has stopped; nil until start
 }
 
-// openEmbeddedHost opens this machine's hostd, which the server accepts.
+// openEmbeddedHost opens this machine's hostd and registers it with the server as an accepted host.
 func (a *app) openEmbeddedHost(ctx context.Context, set serveConfig, users *auth.Auth) (_ *embeddedHost, err error) {
 	var h hostdSettings
 	flags := pflag.NewFlagSet("hostd", pflag.ContinueOnError)
@@ -65,13 +65,14 @@ func (a *app) openEmbeddedHost(ctx context.Context, set serveConfig, users *auth
 	return b, nil
 }
 
-// start runs hostd until ctx ends. The channel receives hostd's error.
+// start runs hostd until ctx is cancelled, and returns a channel that receives the error of hostd.
+// The channel is nil if b is nil.
 func (b *embeddedHost) start(ctx context.Context, web *http.Server) <-chan error {
 	if b == nil {
 		return nil
 	}
 	if b.door != nil {
-		go func() { _ = web.Serve(b.door) }() // ends with web
+		go func() { _ = web.Serve(b.door) }() // stops when web is closed
 	}
 	b.ended = make(chan struct{})
 	how := make(chan error, 1)
@@ -82,7 +83,8 @@ func (b *embeddedHost) start(ctx context.Context, web *http.Server) <-chan error
 	return how
 }
 
-// close stops hostd after its context has ended; its runs continue.
+// close releases the resources of hostd after the context of start was cancelled. The runs of hostd
+// continue.
 func (b *embeddedHost) close() {
 	if b.daemon != nil {
 		b.daemon.Close()

@@ -19,12 +19,12 @@ type serveConfig struct {
 	guard      httpguard.Config
 	retain     time.Duration
 	listen     net.Listener
-	origin     string // the URL of the listen address
-	everywhere bool   // it listens on all interfaces
+	origin     string // URL of the address on which the server listens
+	everywhere bool   // the server listens on all interfaces
 }
 
-// configureServe validates the settings and opens the listener. An error names the source of the
-// invalid setting: a flag, an environment variable or a key of relay.toml.
+// configureServe validates the settings and opens the listener. An error names the flag,
+// environment variable or key of relay.toml with the invalid setting.
 func (a *app) configureServe(s *serveFlags) (out serveConfig, err error) {
 	for _, check := range []func(*serveFlags, *serveConfig) error{a.checkNATS, a.checkAccess, a.parsePublicURL, a.checkOrigins, a.parseProxies, a.parseRetention, a.openListener} {
 		if err := check(s, &out); err != nil {
@@ -34,8 +34,8 @@ func (a *app) configureServe(s *serveFlags) (out serveConfig, err error) {
 	return out, nil
 }
 
-// checkNATS rejects an invalid NATS URL, and NATS with a SQLite database, which only one server
-// can use.
+// checkNATS rejects an invalid NATS URL. It also rejects NATS with SQLite: NATS connects several
+// servers, and only one server can use a SQLite database.
 func (a *app) checkNATS(s *serveFlags, _ *serveConfig) error {
 	if s.nats == "" {
 		return nil
@@ -79,7 +79,8 @@ func (a *app) checkAccess(s *serveFlags, _ *serveConfig) error {
 	return nil
 }
 
-// webURL parses the URL of a server: a scheme and a host, without a path.
+// webURL parses the URL of a server, which consists of a scheme and a host. The result is false for
+// any other text.
 func webURL(text string) (*url.URL, bool) {
 	u, err := url.Parse(text)
 	return u, err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "" && u.User == nil && strings.Trim(u.Path, "/") == "" && u.RawQuery == "" && u.Fragment == ""

@@ -212,7 +212,7 @@ func TestServe(t *testing.T) {
 		t.Fatal(err)
 	}
 	d = start(t, dir, nil, admin...)
-	d.login("ann", "changed horse") // and not before it is changed
+	d.login("ann", "changed horse") // the login requires the new password
 	d.stop()
 
 	hash := run(t, dir, "another horse\n", "token", "hash-password")

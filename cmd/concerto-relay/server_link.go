@@ -15,52 +15,52 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// linkOptions has the settings of a serverLink.
+// linkOptions holds the settings of a serverLink.
 type linkOptions struct {
-	Server string // URL of the server, http or https
-	Token  string // an access token
-	Agent  string // name and version of this program, as NAME/VERSION
+	Server string // URL of the server, with the scheme http or https
+	Token  string // access token
+	Agent  string // name and version of this program, in the form NAME/VERSION
 	HTTP   *http.Client
 
-	// Begin sends the first messages on each connection, after the welcome.
+	// Begin sends the first messages of each new connection, after the welcome has arrived.
 	Begin func(ctx context.Context) error
-	// Lost is called with the reason when the connection is lost and Run reconnects; may be nil.
+	// Lost is called with the reason when a connection is lost and Run reconnects. It may be nil.
 	Lost func(error)
 }
 
-// serverLink is a connection to a server. Send may be called by any goroutine.
+// serverLink is a connection to a server that reconnects. Send may be called by any goroutine.
 type serverLink struct {
 	o  linkOptions
 	mu sync.Mutex
-	// conn is the connection after its welcome; nil if there is none.
+	// conn is the current connection after its welcome, or nil while there is none.
 	conn *websocket.Conn
 }
 
 // newLink returns a link; Run connects it.
 func newLink(o linkOptions) *serverLink { return &serverLink{o: o} }
 
-// errAway reports that there is no connection, and that nothing was sent.
+// errAway is the error of Send while there is no connection. The message was not sent.
 var errAway = errors.New("the server is not connected")
 
-// refusedError is the server's reason for refusing an app, which does not reconnect.
+// refusedError is the server's reason for refusing this client. Run does not reconnect after it.
 type refusedError struct{ Why string }
 
 func (r *refusedError) Error() string { return r.Why }
 
 const (
-	helloWithin = 30 * time.Second // time limit for connecting and receiving the welcome
+	helloWithin = 30 * time.Second // maximum time for connecting and receiving the welcome
 	shortLife   = 5 * time.Second  // a connection that closes sooner counts as a failed attempt
 	helloID     = "hello"
 )
 
-// handlerError is the error with which a message handler ended a connection.
+// handlerError is an error that the message handler returned, which closed the connection.
 type handlerError struct{ err error }
 
 func (e *handlerError) Error() string { return e.err.Error() }
 
-// Run connects and passes each message of the server to handle, beginning with the welcome. It
+// Run connects to the server and passes each message to handle, beginning with the welcome. It
 // reconnects when a connection is lost. It returns an error if the first connection fails, handle
-// fails, ctx is done, or the server refuses this client.
+// returns an error, ctx is cancelled, or the server refuses this client.
 func (c *serverLink) Run(ctx context.Context, handle func(protocol.Envelope) error) error {
 	for tries, was := 0, false; ; {
 		began := time.Now()
@@ -100,7 +100,8 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// connect opens one connection and returns why it ended. good means that the welcome arrived.
+// connect opens one connection, handles its messages, and returns why the connection closed. good
+// reports whether the welcome arrived.
 func (c *serverLink) connect(ctx context.Context, handle func(protocol.Envelope) error) (good bool, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -147,7 +148,7 @@ func (c *serverLink) connect(ctx context.Context, handle func(protocol.Envelope)
 	}
 }
 
-// linkCause returns why a context has ended, or err if it has not.
+// linkCause returns the cause of ctx if it is cancelled, and the described err otherwise.
 func linkCause(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -161,7 +162,7 @@ func (c *serverLink) setConn(conn *websocket.Conn) {
 	c.conn = conn
 }
 
-// dial connects. The token goes into a header, which is not logged.
+// dial opens the WebSocket. The token is sent in a header, because servers and proxies log URLs.
 func (c *serverLink) dial(ctx context.Context) (*websocket.Conn, error) {
 	o := &websocket.DialOptions{HTTPClient: c.o.HTTP, HTTPHeader: http.Header{"Authorization": {"Bearer " + c.o.Token}}}
 	conn, response, err := websocket.Dial(ctx, strings.TrimSuffix(c.o.Server, "/")+"/ws/app?follow=none", o)
@@ -183,7 +184,8 @@ func (c *serverLink) dial(ctx context.Context) (*websocket.Conn, error) {
 	return nil, fmt.Errorf("%s answered %s", c.o.Server, response.Status)
 }
 
-// closeError describes a close code, and returns a refusedError if the link must not reconnect.
+// closeError returns a refusedError for a close code after which the link must not reconnect, and
+// err otherwise.
 func closeError(err error) error {
 	switch code := websocket.CloseStatus(err); code {
 	case protocol.CloseUnauthorized:
@@ -194,7 +196,7 @@ func closeError(err error) error {
 	return err
 }
 
-// readEnvelope reads the next valid envelope and skips invalid ones.
+// readEnvelope reads the next valid envelope. It skips invalid messages.
 func readEnvelope(ctx context.Context, conn *websocket.Conn) (protocol.Envelope, error) {
 	for {
 		kind, frame, err := conn.Read(ctx)
@@ -207,20 +209,22 @@ func readEnvelope(ctx context.Context, conn *websocket.Conn) (protocol.Envelope,
 	}
 }
 
-// keepAlive closes a connection whose peer is silent.
+// keepAlive pings the peer until ctx is cancelled, and closes the connection if a response does not
+// arrive in time.
 func keepAlive(ctx context.Context, conn *websocket.Conn) {
 	for sleep(ctx, protocol.PingAfter) == nil {
 		within, cancel := context.WithTimeout(ctx, protocol.DeadAfter-protocol.PingAfter)
 		err := conn.Ping(within)
 		cancel()
 		if err != nil {
-			_ = conn.CloseNow() // it is lost already
+			_ = conn.CloseNow() // the peer is silent, so a close handshake would fail
 			return
 		}
 	}
 }
 
-// Send sends a message once, on the current connection; it returns errAway without one.
+// Send sends a message on the current connection. It does not repeat the message, and returns
+// errAway if there is no connection.
 func (c *serverLink) Send(ctx context.Context, typ, run, id string, data any) error {
 	c.mu.Lock()
 	conn := c.conn

@@ -9,11 +9,11 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// localSession connects to this machine's hostd.
+// localSession follows a run through this machine's hostd.
 type localSession struct {
 	*endpoint
 	run string
-	off string // where its output begins, in bytes; a negative one counts from its end
+	off string // offset of the first output to show, in bytes; a negative one counts from the end of the output
 }
 
 func (s *localSession) follow(ctx context.Context, handle func(protocol.Envelope) error) error {

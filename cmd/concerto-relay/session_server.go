@@ -15,7 +15,8 @@ import (
 	"github.com/concerto-lang/concerto/relay/server/auth"
 )
 
-// remoteSession is a view of a run at a server: a WebSocket that reconnects with the run's cursor.
+// remoteSession follows a run through a server. After a lost connection it subscribes again, from
+// the last event that it showed.
 type remoteSession struct {
 	x     *attachment
 	end   *endpoint
@@ -23,18 +24,18 @@ type remoteSession struct {
 	link  *serverLink
 	pace  rateLimiter
 	row   serverRun
-	asked map[string]bool // requests that were displayed, by id
+	asked map[string]bool // ids of the requests that are already displayed
 
-	once  sync.Once     // for notes that are printed once
-	ready chan struct{} // closed after the first welcome
+	once  sync.Once     // prints the note about a viewer's token only once
+	ready chan struct{} // closed when the first connection has its welcome
 	after int64         // sequence number of the last displayed event
 
 	mu   sync.Mutex
-	size *protocol.Resize // the terminal's size if it was not sent yet; nil otherwise
-	only bool             // the token permits only viewing the run
+	size *protocol.Resize // size of the terminal if it must still be sent; otherwise nil
+	only bool             // the token only permits viewing the run
 }
 
-// serverRun is a run in the server's JSON.
+// serverRun is a run in the server's JSON response.
 type serverRun struct {
 	HostID   string                         `json:"host_id"`
 	Status   protocol.Status                `json:"status"`
@@ -43,7 +44,7 @@ type serverRun struct {
 	Pending  []protocol.PermissionRequested `json:"pending"`
 }
 
-// The identifiers of our messages in the server's responses.
+// Ids of the messages of this client, to which the server's responses refer.
 const (
 	followID = "follow"
 	keysID   = "keys"
@@ -51,7 +52,7 @@ const (
 	stopID   = "stop"
 )
 
-// errOver reports that the run has ended.
+// errOver stops the link because the run has ended.
 var errOver = errors.New("the run has ended")
 
 func newRemoteSession(x *attachment, e *endpoint, whole bool) *remoteSession {
@@ -77,12 +78,13 @@ func (s *remoteSession) follow(ctx context.Context, handle func(protocol.Envelop
 }
 
 const (
-	tailBytes  = 16 << 10 // maximum size of earlier output that is displayed, in bytes
-	tailEvents = 1024     // maximum number of events that are searched for it
+	tailBytes  = 16 << 10 // maximum size of the earlier output that is displayed, in bytes
+	tailEvents = 1024     // maximum number of events that are searched for earlier output
 )
 
-// findTail finds where the shown part of the run's output begins, and returns the event that
-// contains it.
+// findTail sets s.after so that the session begins with the last part of the run's output. It
+// passes the event run.started to handle, which shows whether the run has a terminal. If the whole
+// run is displayed, it does nothing.
 func (s *remoteSession) findTail(ctx context.Context, handle func(protocol.Envelope) error) error {
 	if s.whole {
 		return nil
@@ -120,7 +122,8 @@ func (s *remoteSession) findTail(ctx context.Context, handle func(protocol.Envel
 	}
 }
 
-// readPage returns events of the run.
+// readPage returns at most most events of the run, which follow the event with the sequence number
+// after.
 func (s *remoteSession) readPage(ctx context.Context, after, most int64) ([]protocol.Envelope, error) {
 	var page struct {
 		Events []json.RawMessage `json:"events"`
@@ -140,7 +143,8 @@ func (s *remoteSession) readPage(ctx context.Context, after, most int64) ([]prot
 	return all, nil
 }
 
-// subscribe subscribes to the events after the last shown one, on each connection.
+// subscribe requests the events after the last displayed one. The link calls it on each new
+// connection.
 func (s *remoteSession) subscribe(ctx context.Context) error {
 	cursor := protocol.Subscribe{Cursor: map[string]int64{s.x.run: s.after}, Rest: "none"}
 	if err := s.link.Send(ctx, protocol.RunSubscribe, "", followID, cursor); err != nil {
@@ -160,7 +164,7 @@ func (s *remoteSession) subscribe(ctx context.Context) error {
 	return nil
 }
 
-// handle handles a message of the server.
+// handle processes a message of the server, and passes events of the run to the function handle.
 func (s *remoteSession) handle(e protocol.Envelope, handle func(protocol.Envelope) error) error {
 	switch e.Type {
 	case protocol.Welcome:
@@ -192,7 +196,7 @@ func (s *remoteSession) handle(e protocol.Envelope, handle func(protocol.Envelop
 	return nil
 }
 
-// handleWelcome reads the permissions of the token.
+// handleWelcome stores whether the token only permits viewing.
 func (s *remoteSession) handleWelcome(w *protocol.WelcomeData) error {
 	s.mu.Lock()
 	s.only = w.Role == string(auth.Viewer)
@@ -204,7 +208,7 @@ func (s *remoteSession) handleWelcome(w *protocol.WelcomeData) error {
 	return nil
 }
 
-// hasConnected reports whether there was a connection before.
+// hasConnected reports whether the first connection has been established.
 func (s *remoteSession) hasConnected() bool {
 	select {
 	case <-s.ready:
@@ -214,14 +218,15 @@ func (s *remoteSession) hasConnected() bool {
 	}
 }
 
-// reportReadOnly reports once the permissions of a viewer's token.
+// reportReadOnly prints once that a viewer's token sends no input to the run.
 func (s *remoteSession) reportReadOnly() {
 	s.once.Do(func() {
 		s.x.note("this token is a viewer's: the run is shown, and what is typed is not sent")
 	})
 }
 
-// showOpenRequests shows, once, the run's open requests that precede the shown output.
+// showOpenRequests displays the run's open requests whose events were not displayed. It also
+// handles a run that has ended or is lost.
 func (s *remoteSession) showOpenRequests(handle func(protocol.Envelope) error) error {
 	pending := s.row.Pending
 	s.row.Pending = nil
@@ -236,7 +241,7 @@ func (s *remoteSession) showOpenRequests(handle func(protocol.Envelope) error) e
 		}
 	}
 	switch s.row.Status {
-	case protocol.StatusExited: // and the event no longer exists
+	case protocol.StatusExited: // the server no longer has the event run.exited
 		x := protocol.Exited{ExitCode: -1}
 		if s.row.ExitCode != nil {
 			x.ExitCode = *s.row.ExitCode
@@ -254,7 +259,7 @@ func (s *remoteSession) showOpenRequests(handle func(protocol.Envelope) error) e
 	return nil
 }
 
-// failed handles the server's refusal of a message.
+// failed handles an error response of the server. re is the id of the refused message.
 func (s *remoteSession) failed(re string, f *protocol.ErrorData) error {
 	err := &responseError{string(f.Code), f.Message}
 	switch {
@@ -268,7 +273,7 @@ func (s *remoteSession) failed(re string, f *protocol.ErrorData) error {
 	return nil
 }
 
-// state handles the outcome of a stop.
+// state prints a note if the request to stop the run failed.
 func (s *remoteSession) state(c *protocol.State) error {
 	if c.Kind != "stop" || !strings.HasPrefix(c.ID, stopID) || c.RunID != s.x.run {
 		return nil
@@ -280,7 +285,7 @@ func (s *remoteSession) state(c *protocol.State) error {
 	return nil
 }
 
-// canWrite waits for the first connection, and reports whether the token permits more than viewing.
+// canWrite waits for the first connection, and reports whether the token permits sending input.
 func (s *remoteSession) canWrite(ctx context.Context) (bool, error) {
 	select {
 	case <-s.ready:
@@ -295,7 +300,8 @@ func (s *remoteSession) canWrite(ctx context.Context) (bool, error) {
 	return !s.only, nil
 }
 
-// keys sends keys. Without a connection it sends none, and keys may be lost with a connection.
+// keys sends keys to the run. It returns an error if there is no connection; keys are lost if the
+// connection breaks while they are sent.
 func (s *remoteSession) keys(ctx context.Context, text string) error {
 	may, err := s.canWrite(ctx)
 	if !may || err != nil {
@@ -316,7 +322,7 @@ func (s *remoteSession) stop(ctx context.Context) error {
 	return s.link.Send(ctx, protocol.RunStop, s.x.run, id, protocol.Stop{Actor: "cli"})
 }
 
-// resize sends the terminal's size, on the next connection if there is none now.
+// resize sends the terminal's size now or, if there is no connection, on the next one.
 func (s *remoteSession) resize(ctx context.Context, cols, rows int64) {
 	size := protocol.Resize{Cols: cols, Rows: rows}
 	s.mu.Lock()
@@ -336,15 +342,15 @@ func (s *remoteSession) resize(ctx context.Context, cols, rows int64) {
 	}
 }
 
-// rateLimiter limits the rate of commands to what a server accepts.
+// rateLimiter limits the rate at which keys are sent to the rate that a server accepts.
 type rateLimiter struct {
 	last time.Time
 	room float64
 }
 
-// wait waits until there is room for one more.
+// wait waits until one more message may be sent.
 func (p *rateLimiter) wait(ctx context.Context) error {
-	const most = protocol.CommandBurst / 2 // the rest is left to other clients with the same token
+	const most = protocol.CommandBurst / 2 // the other half is for other clients with the same token
 	now := time.Now()
 	if p.last.IsZero() {
 		p.room = most

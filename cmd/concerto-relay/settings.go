@@ -17,22 +17,23 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/suggest"
 )
 
-// variable is the annotation of a flag with the name of its environment variable.
+// variable is the annotation of a flag that contains the name of its environment variable.
 const variable = "concerto-relay/variable"
 
-// fromEnv sets the environment variable that replaces a missing flag.
+// fromEnv names the environment variable that sets a flag which the command line does not set.
 func fromEnv(f *pflag.FlagSet, flag, name string) {
 	if err := f.SetAnnotation(flag, variable, []string{name}); err != nil {
-		panic(err) // the flag does not exist
+		panic(err) // the flag is not defined
 	}
 	f.Lookup(flag).Usage += " ($" + name + ")"
 }
 
-// tableOf maps commands to the command whose settings they use. A subcommand has its own.
+// tableOf maps top-level commands to the command whose table of relay.toml they use. It does not
+// apply to their subcommands.
 var tableOf = map[string]string{"doctor": "hostd", "pair": "hostd"}
 
-// settings sets the flags that were not given from the environment, else from relay.toml, and
-// records the source of each.
+// settings sets the flags of c that the command line does not set: from the environment, or else
+// from relay.toml. It records the source of each value.
 func (a *app) settings(c *cobra.Command) (err error) {
 	if a.file, a.tables, err = a.settingsFile(c.Root()); err != nil {
 		return err
@@ -49,7 +50,8 @@ func (a *app) settings(c *cobra.Command) (err error) {
 	return a.setFlags(c.Flags(), table, c.CommandPath())
 }
 
-// setFlags sets flags that were not given from the environment, else from a table of relay.toml.
+// setFlags sets the flags that the command line does not set: from the environment, or else from a
+// table of relay.toml.
 func (a *app) setFlags(flags *pflag.FlagSet, table, command string) (failed error) {
 	keys := a.tables[table]
 	flags.VisitAll(func(f *pflag.Flag) {
@@ -72,15 +74,17 @@ func (a *app) setFlags(flags *pflag.FlagSet, table, command string) (failed erro
 	return failed
 }
 
-// sourceOf returns the source of a setting, for messages.
+// sourceOf returns the source of a setting for messages: a flag, an environment variable or a key
+// of relay.toml.
 func (a *app) sourceOf(flag string) string { return a.places[flag] }
 
-// invalidSetting returns the error for an invalid setting.
+// invalidSetting returns the error for the invalid value of a flag. It names the source of the
+// value; hint may be "".
 func (a *app) invalidSetting(flag, hint, format string, args ...any) error {
 	return usage(hint, "%s: %s", a.sourceOf(flag), fmt.Sprintf(format, args...))
 }
 
-// oneOf refuses a setting that is not in a list.
+// oneOf returns an error if the value of a flag is not in a list.
 func (a *app) oneOf(flag, v string, list ...string) error {
 	if slices.Contains(list, v) {
 		return nil
@@ -88,7 +92,7 @@ func (a *app) oneOf(flag, v string, list ...string) error {
 	return a.invalidSetting(flag, "write "+strings.Join(list[:len(list)-1], ", ")+" or "+list[len(list)-1], "invalid value %q", v)
 }
 
-// flagValue converts a value of the file to the text of a flag.
+// flagValue returns a value of relay.toml as the text of a flag.
 func flagValue(v any) string {
 	if list, ok := v.([]any); ok {
 		var all []string
@@ -100,7 +104,8 @@ func flagValue(v any) string {
 	return fmt.Sprint(v)
 }
 
-// settingsFile reads relay.toml, if it exists: a table for each command, with its flags.
+// settingsFile reads relay.toml. The file has a table for each command, whose keys are the
+// command's flags. A missing file is an error only if --config names it.
 func (a *app) settingsFile(root *cobra.Command) (file string, all map[string]map[string]any, err error) {
 	file = filepath.Join(a.xdgDir("XDG_CONFIG_HOME", ".config"), "concerto", "relay.toml")
 	if a.config != "" {
@@ -123,7 +128,8 @@ func (a *app) settingsFile(root *cobra.Command) (file string, all map[string]map
 	return file, all, checkSettings(root, file, all)
 }
 
-// checkSettings refuses tables of unknown commands, and keys of unknown flags.
+// checkSettings returns an error for the first table that names no command, or key that names no
+// flag of its command.
 func checkSettings(root *cobra.Command, file string, all map[string]map[string]any) error {
 	flags, names := map[string][]string{}, []string{}
 	for _, c := range root.Commands() {

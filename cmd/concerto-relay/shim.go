@@ -8,7 +8,8 @@ import (
 	"github.com/concerto-lang/concerto/relay/ptyholder"
 )
 
-// shimCommand is internal to hostd: a process for each run, which outlives hostd.
+// shimCommand returns the hidden command that hostd starts for each run. Its process holds the run,
+// and continues when hostd stops.
 func (a *app) shimCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "shim", Short: "Keep a run on its terminal (hostd starts it)", Hidden: true,

@@ -13,8 +13,8 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// show shows an event of the run. A run with a terminal shows itself; the events of others are
-// described.
+// show displays an event of the run. If the run has a terminal, it writes only the run's output,
+// because that shows everything else. Otherwise it also describes requests, emits and messages.
 func (x *attachment) show(env *protocol.Envelope) error {
 	x.clearNote()
 	if x.asJSON {
@@ -70,19 +70,19 @@ func (x *attachment) showOutput(out *protocol.Output) error {
 	return err
 }
 
-// terminalLines returns a text with the line ends of the terminal's mode.
+// terminalLines converts the line ends of a text for the current mode of the terminal.
 func (x *attachment) terminalLines(text string) string {
 	return strings.ReplaceAll(text, "\n", x.t.lineEnd())
 }
 
-// printf prints a line about a run, separate from its output.
+// printf prints a line that describes an event of the run.
 func (x *attachment) printf(to io.Writer, format string, args ...any) error {
 	_, err := io.WriteString(to, x.terminalLines(fmt.Sprintf(format, args...)+"\n"))
 	return err
 }
 
-// showEmit shows an emit as the program's own terminal does. An emit that waits for an answer is
-// shown as its request.
+// showEmit prints an emit in the form in which the program prints it on a terminal. It skips an
+// emit that waits for an answer, because showRequest displays its request.
 func (x *attachment) showEmit(e *protocol.Emit) error {
 	if e.Awaited && e.RequestID != "" {
 		return nil
@@ -90,7 +90,7 @@ func (x *attachment) showEmit(e *protocol.Emit) error {
 	return x.printf(x.stdout, "[%s] %s", displayText(e.Channel, 64), terminal.Escape(textOf(e.Payload)))
 }
 
-// textOf returns a string as it is, and any other value as JSON.
+// textOf returns the content of a JSON string, and the JSON text of any other value.
 func textOf(v json.RawMessage) string {
 	var text string
 	if json.Unmarshal(v, &text) == nil {
@@ -102,10 +102,10 @@ func textOf(v json.RawMessage) string {
 const (
 	mostPrompt = 500  // maximum width of a prompt, in cells
 	mostArgs   = 2000 // maximum width of arguments, in cells
-	mostValue  = 200  // maximum width of a host's text, in cells
+	mostValue  = 200  // maximum width of an answer or message, in cells
 )
 
-// showRequest shows a request, and the command that answers it.
+// showRequest displays a request and the command that answers it.
 func (x *attachment) showRequest(q *protocol.PermissionRequested) error {
 	asks, command := requestLines(q, x.run, x.flags, mostPrompt)
 	where := ""
@@ -134,7 +134,7 @@ func (x *attachment) showResolved(r *protocol.PermissionResolved) error {
 	return x.printf(x.stderr, "%s", text)
 }
 
-// decisionText describes a decision; an answer has its value.
+// decisionText returns a decision as text, followed by the value of an answer.
 func decisionText(decision string, answer json.RawMessage) string {
 	switch decision {
 	case protocol.DecisionApprove:
@@ -147,10 +147,10 @@ func decisionText(decision string, answer json.RawMessage) string {
 		}
 		return "answered " + requestText(string(answer), mostValue)
 	}
-	return displayText(decision, 20) // withdrawn, expired
+	return displayText(decision, 20) // such as withdrawn or expired
 }
 
-// showListen shows the messages between the program and a host or an agent.
+// showListen displays a message between the program and a host or an agent.
 func (x *attachment) showListen(l *protocol.Listen) error {
 	what := ""
 	switch l.Phase {

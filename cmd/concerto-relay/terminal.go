@@ -10,13 +10,14 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/utf8cut"
 )
 
-// tty is the terminal of this command, which shows a run.
+// tty is the terminal on which this command displays a run.
 type tty struct {
 	fd   int
-	keys bool // a person types the input
+	keys bool // the input and the output are a terminal
 }
 
-// lineEnd returns the end of a line that does not come from a terminal.
+// lineEnd returns the line end that the terminal needs in raw mode, or "\n" if the output is no
+// terminal.
 func (t *tty) lineEnd() string {
 	if t.keys {
 		return "\r\n"
@@ -24,7 +25,8 @@ func (t *tty) lineEnd() string {
 	return "\n"
 }
 
-// terminal returns the terminal of this command.
+// terminal returns the terminal of this command, or a tty with the descriptor -1 if the input or
+// the output is none.
 func (a *app) terminal() *tty {
 	t := &tty{fd: -1}
 	in, ok := a.stdin.(*os.File)
@@ -35,7 +37,7 @@ func (a *app) terminal() *tty {
 	return t
 }
 
-// size returns the terminal's columns and rows, or 0 without a terminal.
+// size returns the terminal's numbers of columns and rows, or 0 without a terminal.
 func (t *tty) size() (cols, rows int64) {
 	if t.fd < 0 {
 		return 0, 0
@@ -47,7 +49,8 @@ func (t *tty) size() (cols, rows int64) {
 	return int64(w), int64(h)
 }
 
-// setRaw makes the terminal pass on each key, until restore.
+// setRaw switches the terminal to raw mode, in which it passes on each key, and returns the
+// function that restores the previous mode.
 func (t *tty) setRaw() (restore func(), err error) {
 	if t.fd < 0 {
 		return func() {}, nil
@@ -59,7 +62,7 @@ func (t *tty) setRaw() (restore func(), err error) {
 	return func() { _ = term.Restore(t.fd, old) }, nil
 }
 
-// watchSize reports the terminal's size, now and after each change, until stop.
+// watchSize calls notify with the terminal's size, now and after each change, until stop is called.
 func (t *tty) watchSize(notify func(cols, rows int64)) (stop func()) {
 	if t.fd < 0 || windowChanged == nil {
 		return func() {}
@@ -84,7 +87,8 @@ func (t *tty) watchSize(notify func(cols, rows int64)) (stop func()) {
 	return func() { signal.Stop(changed); close(done) }
 }
 
-// splitText splits input into its complete characters and the rest.
+// splitText returns the complete UTF-8 characters of b, and the bytes of an incomplete one at its
+// end.
 func splitText(b []byte) (string, []byte) {
 	at := len(b) - utf8cut.Unfinished(b)
 	return string(b[:at]), bytes.Clone(b[at:])

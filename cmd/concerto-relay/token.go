@@ -89,7 +89,8 @@ with it. Without --ttl a token expires 30 days after its last use.` + whereHelp,
 	return c
 }
 
-// withManager performs an operation on users. A refusal by the server or the rules is an error.
+// withManager calls do with the manager that the flags select, and closes the manager afterwards.
+// If make is set, a missing database is created.
 func (a *app) withManager(w *managerFlags, make bool, do func(ctx context.Context, p manager) error) error {
 	ctx := context.Background()
 	p, err := a.manager(ctx, w, make)
@@ -130,7 +131,7 @@ func (a *app) tokenListCommand(w *managerFlags) *cobra.Command {
 	return c
 }
 
-// jsonLines writes values as JSON, one line each.
+// jsonLines writes each value as one line of JSON.
 func jsonLines[T any](w io.Writer, all []T) error {
 	out := json.NewEncoder(w)
 	for _, v := range all {
@@ -141,7 +142,7 @@ func jsonLines[T any](w io.Writer, all []T) error {
 	return nil
 }
 
-// table writes rows in columns.
+// table writes rows in aligned columns.
 func table(w io.Writer, rows [][]string) error {
 	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, row := range rows {
@@ -194,7 +195,7 @@ password does not appear in the shell's history.`,
 	}
 }
 
-// firstLine returns the first line of an input, without its end.
+// firstLine returns the first line of an input without its line end.
 func firstLine(in io.Reader) (string, error) {
 	line, err := bufio.NewReader(io.LimitReader(in, 4096)).ReadString('\n')
 	if err != nil && err != io.EOF {
@@ -203,7 +204,7 @@ func firstLine(in io.Reader) (string, error) {
 	return strings.TrimRight(line, "\r\n"), nil
 }
 
-// passwordFile returns the first line of a file; "" names the standard input.
+// passwordFile returns the first line of a file, or of standard input if path is "".
 func (a *app) passwordFile(flag, path string) (string, error) {
 	in := a.stdin
 	if path != "" {
