@@ -10,7 +10,8 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// asksAll is a host that speaks Concerto's protocol and sends every kind of question.
+// asksAll is the script of a host that speaks Concerto's protocol. It sends questions and approvals
+// of every kind, and stores the answers in the file answers.
 const asksAll = `#!/bin/bash
 read prompt; echo "$prompt" >&2
 echo '{"type":"progress","message":"half","percent":50}'
@@ -30,7 +31,7 @@ echo '{"type":"strange","n":1}'
 echo '{"type":"result","text":"done it"}'
 `
 
-// request returns the run's next request with a text.
+// request waits for a request of the run that contains text, and returns it.
 func (h *host) request(run, text string) protocol.PermissionRequested {
 	h.t.Helper()
 	e := h.until(run, protocol.RunPermissionRequested, text)
@@ -41,9 +42,9 @@ func (h *host) request(run, text string) protocol.PermissionRequested {
 	return q
 }
 
-// TestRunNDJSON runs a host. Its messages become events, and its questions become requests. It
-// receives each answer in its own form, also after hostd was killed and restarted. The exit code of
-// the run is that of the host.
+// TestRunNDJSON runs a host that speaks Concerto's protocol. Its messages become events of the run,
+// and its questions become requests. The host receives each answer, also when hostd was killed
+// while the question was open. The run exits with the host's exit code.
 func TestRunNDJSON(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
@@ -52,12 +53,12 @@ func TestRunNDJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	if out := h.do(2, "run", "--ndjson", "--", script); !strings.Contains(out, "no hostd serves") {
-		t.Errorf("output without hostd = %s", out)
+		t.Errorf("output of run without hostd = %s, want \"no hostd serves\"", out)
 	}
 	h.start()
 	for args, want := range map[string]string{"--ndjson --acp -- x": "--ndjson and --acp", "--prompt x -- true": "requires a run without a terminal"} {
 		if out := h.do(2, append([]string{"run"}, strings.Fields(args)...)...); !strings.Contains(out, want) {
-			t.Errorf("flags %s: output = %s", args, out)
+			t.Errorf("flags %s: output = %s, want it to contain %q", args, out, want)
 		}
 	}
 	run := strings.TrimSpace(h.do(0, "run", "--detach", "--ndjson", "--prompt", "go", "--title", "a host", "--", script))
@@ -73,7 +74,7 @@ func TestRunNDJSON(t *testing.T) {
 	h.kill()
 	h.start()
 	if q := h.request(run, "Tabs?"); q.RequestID != first.RequestID {
-		t.Errorf("after a restart %s is asked as %s", first.RequestID, q.RequestID)
+		t.Errorf("id of the request before the restart = %s, after it = %s, want the same", first.RequestID, q.RequestID)
 	}
 	h.approve(run, first.RequestID, "--answer", `"tabs"`)
 	second := h.request(run, "Never mind?")
@@ -114,7 +115,7 @@ func TestRunNDJSON(t *testing.T) {
 		t.Errorf("answers that the host received =\n%s", strings.Join(got, "\n"))
 	}
 	if out := h.do(7, "run", "--ndjson", "--", "sh", "-c", `echo '{"type":"log","message":"so"}'; read p; exit 7`); !strings.Contains(out, "so\n") {
-		t.Errorf("output of a host that exits early = %q", out)
+		t.Errorf("output of the run of a host that exits early = %q", out)
 	}
 	h.do(1, "run", "--ndjson", "--", "sh", "-c", `read p; echo '{"type":"error","message":"no luck"}'; read p`)
 	h.do(1, "run", "--ndjson", "--", "/no/such")
@@ -124,8 +125,8 @@ func TestRunNDJSON(t *testing.T) {
 	h.do(143, "attach", waits)
 }
 
-// approve approves a request. It retries while the run has not reconnected after a restart of
-// hostd.
+// approve approves a request. After a restart of hostd, it repeats the command until the run has
+// reconnected.
 func (h *host) approve(run, id string, args ...string) {
 	h.t.Helper()
 	for range 100 {
@@ -153,7 +154,8 @@ func (h *host) stop(run string) {
 	}
 }
 
-// TestRunACP runs a recorded ACP agent. Without a prompt, the user must provide one.
+// TestRunACP runs a recorded ACP agent. The run is started without a prompt, so it first asks the
+// user for a task.
 func TestRunACP(t *testing.T) {
 	t.Parallel()
 	wire, err := filepath.Abs("../../runtime/host/adapter/testdata/wire/claude-acp.wire")
@@ -177,6 +179,6 @@ func TestRunACP(t *testing.T) {
 	q = h.request(run, "Tabs or spaces?")
 	h.do(0, "approve", run, q.RequestID, "--answer", `"tabs"`)
 	if out := h.do(0, "attach", run); !strings.Contains(out, "All done.") {
-		t.Errorf("output = %q", out)
+		t.Errorf("output of the run = %q, want it to contain \"All done.\"", out)
 	}
 }

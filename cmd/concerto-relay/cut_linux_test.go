@@ -17,9 +17,9 @@ import (
 
 var took = regexp.MustCompile(`"duration_ms":\d+`)
 
-// TestInterruptedCommandsGetFinalStates kills hostd while it executes commands. Each command must
-// get a final state. Unapproved commands were not executed, and the result of approved ones is
-// unknown.
+// TestInterruptedCommandsGetFinalStates kills hostd while a host waits for two commands. After the
+// restart, each command must have one final state: the command without an approval was withdrawn,
+// and the result of the approved one, which had begun, is unknown.
 func TestInterruptedCommandsGetFinalStates(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
@@ -57,7 +57,7 @@ func TestInterruptedCommandsGetFinalStates(t *testing.T) {
 	}
 }
 
-// bash runs a command through a run's host.
+// bash sends a shell command to hostd through the host of a run, and waits for the result.
 func (h *host) bash(run, id, cmd string) error {
 	a := &app{environ: h.command().Env, dir: h.dir, places: map[string]string{}}
 	e, err := a.endpointOf(&target{socket: filepath.Join(h.dir, "s")})
@@ -67,8 +67,8 @@ func (h *host) bash(run, id, cmd string) error {
 	return e.call(context.Background(), http.MethodPost, runPath(run)+"/bash", map[string]string{"request_id": id, "cmd": cmd}, nil)
 }
 
-// spooledEvents returns a run's events other than output, with the same time in each. hostd is not
-// running.
+// spooledEvents reads a run's events from the spool, without its output and with N for each
+// duration. hostd must not be running.
 func (h *host) spooledEvents(run string) (all []string) {
 	h.t.Helper()
 	s, err := spool.Open(context.Background(), filepath.Join(h.dir, "state", "spool.db"), spool.Options{})

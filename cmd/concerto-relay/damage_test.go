@@ -13,7 +13,7 @@ import (
 	_ "github.com/concerto-lang/concerto/relay/store/sqlite" // SQLite's driver
 )
 
-// corruptPage corrupts a page in the middle of a file.
+// corruptPage overwrites a page in the middle of a file, and returns the new content.
 func corruptPage(t *testing.T, file string) (now []byte) {
 	t.Helper()
 	now, err := os.ReadFile(file)
@@ -27,7 +27,7 @@ func corruptPage(t *testing.T, file string) (now []byte) {
 	return now
 }
 
-// fillDatabase adds megabytes to a database that no server has open.
+// fillDatabase adds megabytes of data to a database file that no server has open.
 func fillDatabase(t *testing.T, file string, megabytes int) {
 	t.Helper()
 	db, err := sql.Open("sqlite3", "file:"+file)
@@ -41,9 +41,9 @@ func fillDatabase(t *testing.T, file string, megabytes int) {
 	}
 }
 
-// TestDamage damages databases. A database that was damaged while no server was running is refused
-// and not changed, whatever its size. If the server was killed, its database is served at once, and
-// damage that is found later stops the server.
+// TestDamage damages a database. After a clean stop, serve checks the whole file, refuses the
+// damaged one and does not change it. After a kill, serve starts without that check, and stops when
+// it finds the damage.
 func TestDamage(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -55,10 +55,10 @@ func TestDamage(t *testing.T) {
 		out, err := c.CombinedOutput()
 		var exit *exec.ExitError
 		if !errors.As(err, &exit) || exit.ExitCode() != 2 || !strings.Contains(string(out), "--db: ") || !strings.Contains(string(out), "the database is damaged: ") || !strings.Contains(string(out), "the file was not changed") {
-			t.Errorf("serve of a damaged database: %v: %s", err, out)
+			t.Errorf("serve with a damaged database: error = %v, want exit code 2; output = %s", err, out)
 		}
 		if now, err := os.ReadFile(file); err != nil || !bytes.Equal(now, was) {
-			t.Errorf("the damaged database was changed (%v)", err)
+			t.Errorf("serve changed the damaged database (error = %v)", err)
 		}
 	}
 	start(t, dir, nil).stop()
@@ -78,13 +78,13 @@ func TestDamage(t *testing.T) {
 	if err := d.cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	_ = d.cmd.Wait() // it was killed
+	_ = d.cmd.Wait() // the error only states that the process was killed
 	corruptPage(t, file)
 	d = start(t, dir, nil)
 	err = d.cmd.Wait()
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) || exit.ExitCode() != 2 || !strings.Contains(d.output(), "--db: ") || !strings.Contains(d.output(), "the database is damaged: ") {
-		t.Errorf("serve after damage was found: %v: %s", err, d.output())
+		t.Errorf("serve after it found the damage: error = %v, want exit code 2; output = %s", err, d.output())
 	}
 	was, err := os.ReadFile(file)
 	if err != nil {

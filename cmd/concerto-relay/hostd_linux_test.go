@@ -20,13 +20,13 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// host is a machine with a hostd that tests start and kill.
+// host is a directory with the state of a hostd, which tests start and kill.
 type host struct {
 	t     *testing.T
 	dir   string
 	flags []string
 	hostd *exec.Cmd
-	nohup bool // whether commands are started with SIGHUP ignored
+	nohup bool // start commands with SIGHUP ignored
 }
 
 func newHost(t *testing.T, flags ...string) *host {
@@ -45,7 +45,8 @@ func newHost(t *testing.T, flags ...string) *host {
 	return h
 }
 
-// pids returns the processes of the runs that were started by a hostd of its own or by a server's.
+// pids returns the ids of the processes that hold runs, of a separate hostd or of a server with
+// --with-hostd.
 func (h *host) pids() (all []int) {
 	own, _ := filepath.Glob(filepath.Join(h.dir, "state", "runs", "*", "run.json"))
 	server, _ := filepath.Glob(filepath.Join(h.dir, ".local", "state", "concerto", "hostd", "runs", "*", "run.json"))
@@ -61,7 +62,7 @@ func (h *host) pids() (all []int) {
 	return all
 }
 
-// command returns the built command.
+// command returns the command with these arguments and the environment of this host.
 func (h *host) command(args ...string) *exec.Cmd {
 	exe, err := os.Executable()
 	if err != nil {
@@ -77,7 +78,7 @@ func (h *host) command(args ...string) *exec.Cmd {
 	return c
 }
 
-// start starts hostd and waits until it serves.
+// start starts hostd and waits until it accepts requests.
 func (h *host) start() {
 	h.t.Helper()
 	ready := filepath.Join(h.dir, "ready")
@@ -112,7 +113,7 @@ func (h *host) kill() {
 	}
 }
 
-// do runs a command to its end and checks its exit code.
+// do runs a command until it exits, checks that its exit code is want, and returns its output.
 func (h *host) do(want int, args ...string) string {
 	h.t.Helper()
 	c := h.command(args...)
@@ -133,7 +134,8 @@ func (h *host) detached(cmd string) string {
 	return strings.TrimSpace(h.do(0, "run", "--detach", "--title", "a test", "--", cmd))
 }
 
-// until follows a run until an event has a text in its data.
+// until follows a run until it has an event of this type whose data contains text, and returns the
+// event.
 func (h *host) until(run, typ, text string) protocol.Envelope {
 	h.t.Helper()
 	c := h.command("attach", run, "--format", "ndjson")
@@ -170,13 +172,14 @@ func (h *host) until(run, typ, text string) protocol.Envelope {
 	return protocol.Envelope{}
 }
 
-// TestHostd starts, lists, approves and ends runs from the command line, and kills hostd while a
-// run waits. An agent must not decide its own requests.
+// TestHostd starts, lists, approves and stops runs from the command line, and restarts hostd while
+// a run waits for an approval. A process of a run must not decide the run's own requests. hostd
+// must reject invalid settings.
 func TestHostd(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
 	if out := h.do(2, "runs"); !strings.Contains(out, "no hostd serves") {
-		t.Errorf("output without hostd = %s", out)
+		t.Errorf("output of runs without hostd = %s, want \"no hostd serves\"", out)
 	}
 	h.start()
 	if ready, err := os.ReadFile(filepath.Join(h.dir, "ready")); err == nil && string(ready) != filepath.Join(h.dir, "s") {
@@ -186,7 +189,7 @@ func TestHostd(t *testing.T) {
 		t.Errorf("socket = %v, error = %v; want mode 0600", info, err)
 	}
 	if out := h.do(3, "run", "--", `echo "$RELAY_TOOL [$HOST_TOKEN]"; exit 3`); out != "echo []\r\n" {
-		t.Errorf("output of the run = %q", out)
+		t.Errorf("output of the run = %q, want the tool's name and no token", out)
 	}
 	if out := h.do(0, "run", "--", "printf", "%s|", "a b", "it's"); out != "a b|it's|" {
 		t.Errorf("output of the run with arguments = %q", out)
@@ -206,7 +209,7 @@ func TestHostd(t *testing.T) {
 		t.Errorf("approval of an unknown request = %s", out)
 	}
 	if err := h.post(run, "long", strings.Repeat("x", 64<<10+1)); err == nil || !strings.Contains(err.Error(), "bad_message") {
-		t.Errorf("too long input: error = %v", err)
+		t.Errorf("input of 64 KiB + 1: error = %v, want bad_message", err)
 	}
 	if out := h.do(0, "approve", run, q.RequestID); out != "approved "+q.RequestID+": applied\n" {
 		t.Errorf("output of approve = %s", out)
@@ -224,7 +227,9 @@ func TestHostd(t *testing.T) {
 	agent := h.detached(fmt.Sprintf(`printf 'Delete? [y/N] '; setsid -w %s deny $RELAY_RUN_ID x --socket $RELAY_HOSTD_SOCK 2>&1; read x`, exe))
 	h.until(agent, protocol.RunOutput, "may not answer, write to or stop itself")
 	hidden := h.detached(fmt.Sprintf(`run=$RELAY_RUN_ID sock=$RELAY_HOSTD_SOCK; (p=$BASHPID; env -i %s=1 setsid bash -c "while [ \$(cut -d' ' -f4 /proc/\$\$/stat) = $p ]; do :; done; exec -a concerto-relay %s deny $run x --socket $sock" 2>&1 &); read x`, asCommand, exe))
-	h.until(hidden, protocol.RunOutput, "may not answer, write to or stop itself") // the orphaned process has no environment variable of the run; the run's holder has adopted it
+	// The process has lost its parent and has no variables of the run. hostd still recognizes it,
+	// because the process that holds the run has adopted it.
+	h.until(hidden, protocol.RunOutput, "may not answer, write to or stop itself")
 	var all []string
 	for _, line := range strings.Split(strings.TrimSpace(h.do(0, "runs", "--format", "ndjson")), "\n") {
 		var one protocol.RunSummary
@@ -257,8 +262,8 @@ func TestHostd(t *testing.T) {
 	}
 }
 
-// TestNohup starts hostd with SIGHUP ignored. hostd must continue to ignore the signal, but its
-// runs must not.
+// TestNohup starts hostd with SIGHUP ignored, as nohup does. hostd must ignore the signal, but the
+// processes of its runs must not.
 func TestNohup(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
@@ -274,8 +279,9 @@ func TestNohup(t *testing.T) {
 	}
 }
 
-// TestHostdKilled kills hostd repeatedly at random moments. Each byte of output must be reported
-// once, and each input written once.
+// TestHostdKilled kills hostd repeatedly at random moments while a run writes output and receives
+// input. The events must contain each byte of output once, and the run must receive each input
+// once.
 func TestHostdKilled(t *testing.T) {
 	t.Parallel()
 	rounds := 5
@@ -285,7 +291,7 @@ func TestHostdKilled(t *testing.T) {
 	h := newHost(t)
 	h.start()
 	run := h.detached(`stty -echo; for i in $(seq 4000); do echo "line $i"; done; while read x; do echo "got $x"; [ "$x" = end ] && exit; done`)
-	h.until(run, protocol.RunOutput, "line 1") // the terminal no longer echoes input
+	h.until(run, protocol.RunOutput, "line 1") // stty has run, so input is not echoed
 	dice := rand.New(rand.NewPCG(5, 6))
 	for i := range rounds {
 		c := h.command("attach", run, "--format", "ndjson")
@@ -298,14 +304,14 @@ func TestHostdKilled(t *testing.T) {
 			_ = h.post(run, fmt.Sprintf("input-%d", i), fmt.Sprintf("%d\n", i)) // hostd may be killed during the request
 		}()
 		for range dice.IntN(2000) {
-			_, _ = os.Stat(h.dir) // takes a random time
+			_, _ = os.Stat(h.dir) // takes a short and variable time
 		}
 		h.kill()
 		<-sent
 		_ = c.Process.Kill()
 		_ = c.Wait()
 		h.start()
-		for range 2 { // whatever the input's state is, it must be written only once
+		for range 2 { // each input has one id, so repeating the request must not write the input again
 			if err := h.post(run, fmt.Sprintf("input-%d", i), fmt.Sprintf("%d\n", i)); err != nil {
 				t.Fatalf("round %d: input failed: %v", i, err)
 			}
@@ -345,7 +351,8 @@ func (h *host) post(run, id, text string) error {
 	return nil
 }
 
-// checkEvents compares a run's events in the spool with its output, and with the number of inputs.
+// checkEvents reads a run's events from the spool. The output in them must be equal to output, and
+// the number of inputs to inputs.
 func (h *host) checkEvents(run, output string, inputs int) {
 	h.t.Helper()
 	s, err := spool.Open(context.Background(), filepath.Join(h.dir, "state", "spool.db"), spool.Options{})
@@ -383,9 +390,9 @@ func (h *host) checkEvents(run, output string, inputs int) {
 	}
 }
 
-// TestNestedRunsCannotDecide checks that processes started by a run count as processes of that run,
-// even in the third generation and with any environment. Their decisions are refused and recorded.
-// The user who started the first run may decide.
+// TestNestedRunsCannotDecide starts a run whose process starts a second run, whose process starts a
+// third one. The third one must not decide requests of the first; its attempt is refused and
+// recorded. The user who started the first run may decide.
 func TestNestedRunsCannotDecide(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)

@@ -13,8 +13,8 @@ import (
 	"github.com/concerto-lang/concerto/relay/server/servertest"
 )
 
-// testServer is a server with an owner, access tokens, and a host with a run that has an open
-// request.
+// testServer is a running server with an owner, access tokens, and a host. The host has the run
+// run_a with the open request q.
 type testServer struct {
 	*daemon
 	owner  string
@@ -44,7 +44,7 @@ func serveWithHost(t *testing.T) *testServer {
 	return s
 }
 
-// expectRefused requires an error over HTTP.
+// expectRefused sends an HTTP request and requires a response with this status and error code.
 func (s *testServer) expectRefused(method, path, token, body string, status int, code string) {
 	s.Helper()
 	var failure struct{ Error struct{ Code string } }
@@ -53,7 +53,7 @@ func (s *testServer) expectRefused(method, path, token, body string, status int,
 	}
 }
 
-// records returns the records of the audit log, which must be valid.
+// records reads the server's audit log, checks it, and returns its records.
 func (s *testServer) records() (out []audit.Line) {
 	s.Helper()
 	r, err := http.NewRequest("GET", s.url+"/audit", nil)
@@ -75,7 +75,7 @@ func (s *testServer) records() (out []audit.Line) {
 	return out
 }
 
-// has reports whether a record of a kind contains a text.
+// has reports whether a record of this kind contains the text.
 func has(all []audit.Line, kind, text string) bool {
 	for _, l := range all {
 		if l.Kind == kind && strings.Contains(string(l.Text), text) {
@@ -85,8 +85,9 @@ func has(all []audit.Line, kind, text string) bool {
 	return false
 }
 
-// TestHostileUsers sends forbidden requests over sockets and HTTP. All are refused and recorded.
-// Runs that the user may not see appear not to exist.
+// TestHostileUsers sends requests that the user's token does not permit, over WebSockets and HTTP.
+// The server must refuse and record all of them. A run that the user may not see must look like a
+// run that does not exist.
 func TestHostileUsers(t *testing.T) {
 	t.Parallel()
 	s := serveWithHost(t)
@@ -131,7 +132,7 @@ func TestHostileUsers(t *testing.T) {
 	s.expectRefused("GET", "/audit", s.tokens["operator"], "", 403, "forbidden")
 	s.expectRefused("DELETE", "/hosts/host_a", s.tokens["operator"], "", 403, "forbidden")
 
-	var inbox []json.RawMessage // the refused messages had no effect
+	var inbox []json.RawMessage // the refused messages must not have decided the request
 	if code := s.ask("GET", "/inbox", s.owner, "", &inbox); code != 200 || len(inbox) != 1 {
 		t.Errorf("inbox = %d %s, want one request", code, inbox)
 	}
@@ -146,8 +147,8 @@ func TestHostileUsers(t *testing.T) {
 	}
 }
 
-// TestEndedCredentials checks that connections are closed when their credentials end, and that a
-// ticket opens only one connection.
+// TestEndedCredentials checks that the server closes connections when their token is revoked or
+// their host is removed, and that a ticket opens only one connection.
 func TestEndedCredentials(t *testing.T) {
 	t.Parallel()
 	s := serveWithHost(t)
@@ -190,7 +191,7 @@ func TestEndedCredentials(t *testing.T) {
 	}
 	s.stop()
 	if code := second.Closed(); code != protocol.CloseRestart {
-		t.Errorf("close code at the server's end = %d, want restart", code)
+		t.Errorf("close code when the server stops = %d, want restart", code)
 	}
 	for _, secret := range []string{"s3cret", s.owner, s.tokens["viewer"], ticket.Ticket} {
 		if strings.Contains(s.output(), secret) {

@@ -14,10 +14,12 @@ import (
 	"github.com/concerto-lang/concerto/internal/record/hosttrace"
 )
 
-// asCommand is set if this program must act as the command, whatever its name.
+// asCommand is an environment variable. If it is set, the test program acts as concerto-relay,
+// under any name.
 const asCommand = "CONCERTO_RELAY_TEST_COMMAND"
 
-// TestMain lets scripts call the command by all its names.
+// TestMain makes the test program act as the command if a script calls it by one of the command's
+// names.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && os.Args[1] == "replay" {
 		replay(os.Args[2])
@@ -33,14 +35,15 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asCommand) != "" || len(os.Args) > 1 && os.Args[1] == "shim" { // hostd starts its own program
 		call()
 	}
-	// Tests mostly wait for processes and their timers.
+	// Tests spend most of their time waiting for processes and timers, so more of them can run than
+	// there are processors.
 	if err := flag.Set("test.parallel", strconv.Itoa(4*runtime.NumCPU())); err != nil {
 		panic(err)
 	}
 	testscript.Main(m, map[string]func(){"concerto-relay": call, "relay-server": call, "relay-hostd": call})
 }
 
-// TestScripts runs the user-visible behaviour, one file each.
+// TestScripts runs the scripts in testdata/script, which check what users see.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 filepath.Join("testdata", "script"),
@@ -54,7 +57,7 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// replay acts as a recorded agent.
+// replay acts as the agent whose messages are recorded in a file.
 func replay(file string) {
 	f, err := os.Open(file)
 	if err != nil {

@@ -12,7 +12,8 @@ import (
 	"time"
 )
 
-// pairing is a running pair command that waits for its confirmation.
+// pairing is a running command pair, which waits for an owner's confirmation. The exported fields
+// are decoded from the command's output.
 type pairing struct {
 	h          *host
 	cmd        *exec.Cmd
@@ -23,7 +24,7 @@ type pairing struct {
 	HostID     string `json:"host_id"`
 }
 
-// pair starts to pair a machine.
+// pair starts the command pair and reads the code that it prints.
 func (h *host) pair(args ...string) *pairing {
 	h.t.Helper()
 	p := &pairing{h: h, cmd: h.command(append([]string{"pair", "--format", "ndjson", "--state", "state"}, args...)...)}
@@ -52,7 +53,7 @@ func (p *pairing) read() {
 	}
 }
 
-// wait waits until the machine is paired.
+// wait waits until the command reports that the machine is paired, and returns the host's id.
 func (p *pairing) wait() string {
 	p.h.t.Helper()
 	p.read()
@@ -67,7 +68,7 @@ type hostSeen struct {
 	Online         bool
 }
 
-// hosts waits until want returns true for the hosts.
+// hosts requests the server's list of hosts until want returns true for it.
 func (d *daemon) hosts(token string, want func([]hostSeen) bool) []hostSeen {
 	d.Helper()
 	for end := time.Now().Add(2 * time.Minute); ; {
@@ -77,14 +78,15 @@ func (d *daemon) hosts(token string, want func([]hostSeen) bool) []hostSeen {
 			return all
 		}
 		if time.Now().After(end) {
-			d.Fatalf("hosts = %+v", all)
+			d.Fatalf("timeout: the server's hosts are %+v", all)
 		}
 		time.Sleep(20 * time.Millisecond) // polls again
 	}
 }
 
-// TestPair pairs a machine that is connected by a token. It retains its id and runs, and reconnects
-// by its key. A new machine is paired before its hostd starts, and hostd then finds the server.
+// TestPair pairs a machine whose host is already connected by a token: the host keeps its id and
+// runs, and reconnects with its key. It also pairs a new machine before its hostd starts: hostd
+// then connects to the server without further settings.
 func TestPair(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -102,7 +104,7 @@ func TestPair(t *testing.T) {
 	h.start()
 	was := d.hosts(token, func(all []hostSeen) bool { return len(all) == 1 && all[0].Online })[0]
 	if was.Auth != "token" {
-		t.Errorf("host before the pairing = %+v, want auth token", was)
+		t.Errorf("host before the pairing = %+v, want it to authenticate by token", was)
 	}
 	p := h.pair("--server", d.url, "--name", "desk")
 	if p.Link != d.url+"/#/hosts/pair?code="+p.Code || !regexp.MustCompile(`^SHA256:.{43}$`).MatchString(p.Print) || p.ExpiresIn != 600 {
@@ -132,7 +134,7 @@ func TestPair(t *testing.T) {
 		time.Sleep(20 * time.Millisecond) // polls again
 	}
 	h.kill()
-	h.start() // hostd uses the key, although there is also a token
+	h.start() // hostd must use the key, although a token is set too
 	d.hosts(token, func(all []hostSeen) bool { return all[0].Online })
 
 	fresh := newHost(t)

@@ -10,9 +10,9 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// TestRelayLinksRunTools checks that within a run, a link to the relay with the name of a tool
-// leads to the tool, also if the shell searches for it, and if there are two relays on the machine;
-// if the tool does not exist, the error has that reason.
+// TestRelayLinksRunTools starts runs in which PATH first contains links to the relay that have the
+// names of tools. A link must execute the tool of its name, when the shell searches for it, and
+// when links to a second relay follow on PATH. If PATH has no such tool, the error must say so.
 func TestRelayLinksRunTools(t *testing.T) {
 	h := newHost(t)
 	exe, err := os.Executable()
@@ -48,7 +48,7 @@ func TestRelayLinksRunTools(t *testing.T) {
 	}
 }
 
-// copyProgram copies a program to a file.
+// copyProgram copies the executable file exe to name in the host's directory.
 func (h *host) copyProgram(exe, name string) {
 	h.t.Helper()
 	from, err := os.Open(exe)
@@ -68,7 +68,7 @@ func (h *host) copyProgram(exe, name string) {
 	}
 }
 
-// writeExecutable creates an executable file.
+// writeExecutable creates an executable file in the host's directory.
 func (h *host) writeExecutable(name, text string) {
 	h.t.Helper()
 	if err := os.WriteFile(filepath.Join(h.dir, name), []byte(text), 0o700); err != nil {

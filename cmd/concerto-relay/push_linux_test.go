@@ -9,8 +9,9 @@ import (
 	"github.com/concerto-lang/concerto/relay/server/push/pushtest"
 )
 
-// TestPromptReachesBrowser checks that a terminal's prompt reaches a browser through a push
-// service, and is withdrawn there once it is decided; the key stays the same.
+// TestPromptReachesBrowser starts a run whose terminal shows a prompt. A browser must receive the
+// prompt through a push service, and a withdrawal when the prompt is answered. The server's push
+// key must survive a restart.
 func TestPromptReachesBrowser(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -51,6 +52,6 @@ func TestPromptReachesBrowser(t *testing.T) {
 	}
 	d.stop()
 	if log := d.output(); strings.Contains(log, b.Endpoint) {
-		t.Errorf("the log contains an endpoint: %s", log)
+		t.Errorf("the log contains the push endpoint: %s", log)
 	}
 }

@@ -9,8 +9,9 @@ import (
 	"github.com/concerto-lang/concerto/relay/powercut"
 )
 
-// TestHostdRefused starts hostd with settings that cannot work. It must report the reason and the
-// remedy, and must not disturb another hostd or change files of others.
+// TestHostdRefused starts hostd with settings that cannot work. hostd must report what is wrong and
+// how to fix it. It must not disturb a running hostd, and must not change files that are not its
+// own.
 func TestHostdRefused(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
@@ -38,12 +39,12 @@ func TestHostdRefused(t *testing.T) {
 	} {
 		out := h.do(2, append([]string{"hostd", "--state", "state", "--root", h.dir}, strings.Fields(c.flags)...)...)
 		if !strings.Contains(out, c.want) {
-			t.Errorf("hostd %s: output = %s", c.flags, out)
+			t.Errorf("hostd %s: output = %s, want it to contain %q", c.flags, out, c.want)
 		}
 	}
 	for _, c := range [][]string{{"--title", strings.Repeat("t", 201), "title"}, {"--tool", strings.Repeat("t", 65), "tool"}} {
 		if out := h.do(1, "run", "--detach", c[0], c[1], "--", "true"); !strings.Contains(out, c[2]) {
-			t.Errorf("run with an invalid %s: output = %s", c[0], out)
+			t.Errorf("run with an invalid %s: output = %s, want it to contain %q", c[0], out, c[2])
 		}
 	}
 	if run := h.detached("echo still here"); run == "" {

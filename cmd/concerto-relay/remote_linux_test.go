@@ -16,13 +16,14 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// remoteServer is a server with a host, and a proxy between the server and its clients.
+// remoteServer is a server with one host. Clients connect to the server through a proxy, which can
+// break connections.
 type remoteServer struct {
 	*host
 	server *daemon
 	proxy  *faultproxy.Proxy
 	target string
-	at     []string // flags that select the server as an operator
+	at     []string // flags that select the server with an operator's token
 	viewer []string
 }
 
@@ -51,14 +52,14 @@ func newRemote(t *testing.T) *remoteServer {
 	return r
 }
 
-// waitForRun waits until the server has a run.
+// waitForRun waits until the server lists the run, and returns the run's id.
 func (r *remoteServer) waitForRun(run string) string {
 	r.t.Helper()
 	r.startDetached(r.server, r.server.login("ann", "correct horse"), run)
 	return run
 }
 
-// screen is the command on a terminal.
+// screen runs the command on a pseudo-terminal and collects its output.
 type screen struct {
 	t    *testing.T
 	cmd  *exec.Cmd
@@ -97,7 +98,7 @@ func (h *host) screen(args ...string) *screen {
 	return s
 }
 
-// waitFor waits until a text has been shown a number of times.
+// waitFor waits until the screen has shown a text at least times times.
 func (s *screen) waitFor(text string, times int) {
 	s.t.Helper()
 	s.mu.Lock()
@@ -123,10 +124,10 @@ func (s *screen) typeText(text string) {
 	}
 }
 
-// waitExit waits for the end, and checks the exit code.
+// waitExit waits until the command exits, and checks its exit code.
 func (s *screen) waitExit(code int) {
 	s.t.Helper()
-	_ = s.cmd.Wait() // the exit code is checked below
+	_ = s.cmd.Wait() // the exit code is checked below, so the error is not needed
 	s.mu.Lock()
 	for !s.over {
 		s.more.Wait()
@@ -139,9 +140,9 @@ func (s *screen) waitExit(code int) {
 
 const echoes = `stty -echo; echo ready; while read x; do echo "got $x"; [ "$x" = size ] && stty size; [ "$x" = end ] && exit 7; done`
 
-// TestAttachServer checks that over a server the user can type into a run as over the socket: keys
-// are sent, the terminal's size follows, Ctrl-] d detaches, and the exit code is the run's. After a
-// lost connection each line is shown once. A viewer can watch.
+// TestAttachServer attaches to a run through a server. Typed keys reach the run, the size of the
+// run's terminal follows the user's, Ctrl-] d detaches, and attach exits with the run's exit code.
+// After a lost connection, each line of output appears only once. A viewer can watch the run.
 func TestAttachServer(t *testing.T) {
 	t.Parallel()
 	r := newRemote(t)
@@ -172,7 +173,7 @@ func TestAttachServer(t *testing.T) {
 	s.typeText("\x1dd")
 	s.waitExit(0)
 	if shown := s.content(); !strings.Contains(shown, "detached: the run continues; attach again with `concerto-relay attach "+id+" --server "+r.proxy.URL()+" --token-file operator`") {
-		t.Errorf("screen after detaching = %q", shown)
+		t.Errorf("screen after detaching = %q, want the note about attaching again", shown)
 	}
 
 	v := r.screen(append([]string{"attach", id}, r.viewer...)...)
@@ -211,8 +212,8 @@ func TestAttachServer(t *testing.T) {
 	}
 }
 
-// TestDecideServer decides requests through a server. The command succeeds only when the host
-// reports that the decision is applied. Other outcomes are reported with their reason.
+// TestDecideServer decides requests through a server. The command succeeds only if the host reports
+// that it has applied the decision. Otherwise the command prints the outcome and the reason.
 func TestDecideServer(t *testing.T) {
 	t.Parallel()
 	r := newRemote(t)
@@ -283,8 +284,8 @@ echo '{"type":"result","text":"done it"}'
 	}
 }
 
-// TestDecideOffline decides a request of a host that is not connected. The server stores the
-// decision, the command reports that, and the decision is applied when the host reconnects.
+// TestDecideOffline decides a request while its host is not connected. The command reports that the
+// server has stored the decision. When the host reconnects, it applies the decision.
 func TestDecideOffline(t *testing.T) {
 	t.Parallel()
 	r := newRemote(t)

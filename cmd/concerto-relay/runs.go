@@ -168,7 +168,9 @@ func requestLines(q *protocol.PermissionRequested, run, flags string, most int) 
 	if q.ApproveText != "" && len(q.Questions) == 0 {
 		asks += fmt.Sprintf("  (approving types %s, denying %s)", requestText(q.ApproveText, 40), requestText(q.DenyText, 40))
 	}
-	if form := answerForm(q); form != "" { // the form comes from the run, which is not trusted, so it is not part of the command that the user may copy
+	// The run, which is not trusted, defines the form. The form stays out of the command, because
+	// users paste the command into a shell.
+	if form := answerForm(q); form != "" {
 		asks, answer = asks+"  answer: "+displayText(form, 200), " --answer JSON"
 	}
 	return asks, fmt.Sprintf("concerto-relay approve %s %s%s%s", run, shellWord(displayText(q.RequestID, 64)), answer, flags)

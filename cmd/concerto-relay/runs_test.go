@@ -7,8 +7,9 @@ import (
 	"testing"
 )
 
-// TestListRuns checks that a run's request is shown below it with the form of the answer. Untrusted
-// text is not part of the command that may be copied, and has no effect on a terminal.
+// TestListRuns lists a run with a request. The request must appear below its run, with the form of
+// the answer. Text from the run must not appear in the command that users copy, and must not
+// control the terminal.
 func TestListRuns(t *testing.T) {
 	t.Parallel()
 	const begin = `{"id":"run_a","status":"awaiting_approval","tool":"concerto","started_at":"now","title":"t","command":"c","pending":[{"request_id":"q1","reason":"choice","prompt":"which?\u001b[2J",`
@@ -26,7 +27,7 @@ func TestListRuns(t *testing.T) {
 			t.Fatal(err)
 		}
 		if strings.Contains(out.String(), "\x1b") {
-			t.Errorf("output contains an escape character: %q", out.String())
+			t.Errorf("output contains an escape character, which controls the terminal: %q", out.String())
 		}
 		lines := strings.Split(out.String(), "\n")
 		if len(lines) != 5 || !strings.HasPrefix(lines[2], "  asks: which?") || !strings.HasSuffix(lines[2], want[0]) || lines[3] != "    concerto-relay approve run_a "+want[1]+" --server http://x" {

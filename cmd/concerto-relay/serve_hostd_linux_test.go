@@ -13,10 +13,10 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// TestServeWithHostd checks that one process runs the server and this machine's hostd, each with
-// the settings of its own table; that the server accepts this host although it accepts no other;
-// that both stop on one signal; and that after a restart they still know the run, which continued
-// in between.
+// TestServeWithHostd runs the server and this machine's hostd in one process. Each uses its own
+// table of relay.toml. The server accepts this host, although --tofu off makes it refuse all
+// others. One signal stops both. After a restart, both list the run again, which continued while
+// they were stopped.
 func TestServeWithHostd(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
@@ -51,14 +51,14 @@ func TestServeWithHostd(t *testing.T) {
 		Online bool
 	}
 	if code := d.ask("GET", "/hosts", token, "", &hosts); code != 200 || len(hosts) != 1 || hosts[0].ID != "desk" {
-		t.Errorf("hosts = %d %+v, want desk", code, hosts)
+		t.Errorf("response to GET /hosts = %d %+v, want only desk", code, hosts)
 	}
 	if code := dial(d, "/ws/host?host_id=other&host_token=x", http.Header{}); code != http.StatusUnauthorized {
 		t.Errorf("status for an unknown host = %d, want 401", code)
 	}
 	d.stop()
 	if out := h.do(2, "runs"); !strings.Contains(out, "no hostd serves") {
-		t.Errorf("output of runs after the end = %s", out)
+		t.Errorf("output of runs after serve has stopped = %s, want \"no hostd serves\"", out)
 	}
 
 	d = both("127.0.0.1:0")
@@ -93,9 +93,9 @@ func TestServeWithHostd(t *testing.T) {
 	}
 }
 
-// TestServeWithHostdElsewhere checks that hostd also connects to its own process's server if that
-// listens only on an address other than the loopback; and that clients can use that address if
-// --public-url names it, while otherwise the server refuses them and prints how to change that.
+// TestServeWithHostdElsewhere starts serve --with-hostd on an address that is not the loopback
+// address. hostd must reach the server nevertheless. With --public-url, clients may use that
+// address; without it, the server refuses them and prints the missing flag.
 func TestServeWithHostdElsewhere(t *testing.T) {
 	t.Parallel()
 	address := ownAddress(t)
@@ -110,7 +110,7 @@ func TestServeWithHostdElsewhere(t *testing.T) {
 		t.Errorf("response at an address without --public-url = %d %+v, want 403", code, refused)
 	}
 	h.do(7, "run", "--", "exit 7")
-	d.stop() // so that its whole output is read
+	d.stop() // wait until all output has been written
 	if !strings.HasPrefix(d.url, "http://"+address+":") || !strings.Contains(d.output(), "are refused: add --public-url "+d.url) {
 		t.Errorf("URL = %s, output =\n%s", d.url, d.output())
 	}
@@ -136,7 +136,7 @@ func TestServeWithHostdElsewhere(t *testing.T) {
 	}
 }
 
-// ownAddress returns an address of this machine other than the loopback.
+// ownAddress returns an address of this machine that is not a loopback address.
 func ownAddress(t *testing.T) string {
 	t.Helper()
 	all, err := net.InterfaceAddrs()
@@ -152,9 +152,9 @@ func ownAddress(t *testing.T) string {
 	return ""
 }
 
-// TestServeWithPairedHost checks that a machine that was once paired with a server uses the same
-// host id and key when that server later runs hostd in its own process, also at another address;
-// and that a server without the pairing accepts it as another host, by a token.
+// TestServeWithPairedHost pairs a machine with a server, and then starts this server with
+// --with-hostd at another address. The host must keep its id and key. A server without the pairing
+// must accept the same machine as a new host, which uses a token.
 func TestServeWithPairedHost(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
@@ -202,14 +202,15 @@ func TestServeWithPairedHost(t *testing.T) {
 	d.stop()
 }
 
-// startDetached waits until the server has a run, and returns the server's description of it.
+// startDetached waits until the server lists the run, and returns the server's description of the
+// run.
 func (h *host) startDetached(d *daemon, token, id string) (r struct {
 	HostID string `json:"host_id"`
 	Tool   string `json:"tool"`
 }) {
 	d.Helper()
 	for cursor, found := []string{}, false; !found; {
-		// The server describes only runs that a host has reported.
+		// A run can be requested by its id only after a host has reported it.
 		var page struct {
 			Events []json.RawMessage
 			Cursor map[string]int64

@@ -22,7 +22,7 @@ type daemon struct {
 	cmd    *exec.Cmd
 	url    string
 	stdout *bufio.Reader
-	before []string // output before the server was ready
+	before []string // lines that serve printed before it was ready
 	mu     sync.Mutex
 	stderr bytes.Buffer
 }
@@ -39,7 +39,7 @@ func (d *daemon) output() string {
 	return d.stderr.String()
 }
 
-// start starts serve in a directory, on a port that is free, and waits until it serves.
+// start starts serve with a SQLite file in dir, on a free port, and waits until it is ready.
 func start(t *testing.T, dir string, env []string, args ...string) *daemon {
 	t.Helper()
 	d := &daemon{T: t}
@@ -65,7 +65,8 @@ func start(t *testing.T, dir string, env []string, args ...string) *daemon {
 	return d
 }
 
-// links returns the directory of the command's links, as scripts call it.
+// links returns the directory that contains a link to the test program for each name of the
+// command.
 func links(t *testing.T) string {
 	t.Helper()
 	path, err := exec.LookPath("concerto-relay")
@@ -79,12 +80,12 @@ func (d *daemon) line() string {
 	d.Helper()
 	line, err := d.stdout.ReadString('\n')
 	if err != nil {
-		d.Fatalf("the output of serve ended: %v\n%s", err, d.output())
+		d.Fatalf("read the output of serve: %v\n%s", err, d.output())
 	}
 	return strings.TrimSuffix(line, "\n")
 }
 
-// stop stops the server with SIGTERM, and requires that it ends without an error.
+// stop stops the server with SIGTERM, and checks that it exits without an error.
 func (d *daemon) stop() {
 	d.Helper()
 	if err := d.cmd.Process.Signal(syscall.SIGTERM); err != nil {
@@ -92,7 +93,7 @@ func (d *daemon) stop() {
 	}
 	_, _ = io.Copy(io.Discard, d.stdout) // read the remaining output
 	if err := d.cmd.Wait(); err != nil {
-		d.Fatalf("serve ended with %v\n%s", err, d.output())
+		d.Fatalf("error of serve after SIGTERM = %v\n%s", err, d.output())
 	}
 }
 
@@ -133,7 +134,7 @@ func (d *daemon) login(name, password string) (token string) {
 	return in.AccessToken
 }
 
-// run runs the command to its end.
+// run runs the command with a standard input, and returns its output. The command must succeed.
 func run(t *testing.T, dir, stdin string, args ...string) string {
 	t.Helper()
 	c := exec.Command(filepath.Join(links(t), "concerto-relay"), args...)
@@ -147,8 +148,9 @@ func run(t *testing.T, dir, stdin string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// TestServe checks that the owner is created at the start and remains after a restart, that changes
-// of users from the command line apply at once, and that the server stops without errors.
+// TestServe starts serve with an owner in its settings, and restarts it several times. The owner
+// and sessions remain valid. Changes of users and tokens by other commands take effect at once. The
+// server stops without errors, and its log contains no secrets.
 func TestServe(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -173,7 +175,7 @@ func TestServe(t *testing.T) {
 	}
 	d.stop()
 
-	d = start(t, dir, nil, admin...) // the settings have not changed, so the session remains valid
+	d = start(t, dir, nil, admin...) // the session remains valid, because the settings have not changed
 	if code := d.ask("GET", "/auth/me", token, "", nil); code != 200 {
 		t.Errorf("session after a restart: status = %d, want 200", code)
 	}
@@ -247,8 +249,8 @@ func TestServe(t *testing.T) {
 	}
 }
 
-// TestSetupLink starts a server without users. It must print a link that creates the first owner
-// once.
+// TestSetupLink starts a server without users. The server must print a link that creates the first
+// owner, and the link must work only once.
 func TestSetupLink(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -277,8 +279,8 @@ func TestSetupLink(t *testing.T) {
 	d.stop()
 }
 
-// TestSecondServerIsRefused checks that a second server on a SQLite file is refused until the first
-// has ended.
+// TestSecondServerIsRefused starts two servers with the same SQLite file. The second one must be
+// refused until the first has stopped.
 func TestSecondServerIsRefused(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -294,7 +296,8 @@ func TestSecondServerIsRefused(t *testing.T) {
 	start(t, dir, nil)
 }
 
-// TestServeInMissingDirectory checks that serve does not create the directories of a mistyped path.
+// TestServeInMissingDirectory checks that serve does not create a missing directory of --db,
+// because the path is probably mistyped.
 func TestServeInMissingDirectory(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

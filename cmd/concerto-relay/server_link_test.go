@@ -12,8 +12,9 @@ import (
 	"github.com/concerto-lang/concerto/relay/server/servertest"
 )
 
-// TestLink checks that an app receives the welcome and the responses to its requests; it ends on
-// its own decision, and when its token is revoked.
+// TestLink connects to a server and subscribes to a run. Run must pass the welcome and the
+// subscribed events to the handler. It must return the error of the handler, and a refusedError
+// when the token is revoked.
 func TestLink(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)
@@ -46,15 +47,16 @@ func TestLink(t *testing.T) {
 	})
 	var refused *refusedError
 	if !errors.As(err, &refused) || !strings.Contains(err.Error(), "has ended, or was revoked") {
-		t.Errorf("error after the revocation of the token = %v", err)
+		t.Errorf("error when the token is revoked = %v, want a refusedError", err)
 	}
 	err = c.Run(t.Context(), func(protocol.Envelope) error { return nil })
 	if !errors.As(err, &refused) || !strings.Contains(err.Error(), "does not take the access token") {
-		t.Errorf("error with a revoked token = %v", err)
+		t.Errorf("error of a new connection with a revoked token = %v, want a refusedError", err)
 	}
 }
 
-// TestLinkElsewhere checks that an address that is not a relay's server is reported at once.
+// TestLinkElsewhere connects to addresses where no relay's server is. Run must return an error and
+// not retry.
 func TestLinkElsewhere(t *testing.T) {
 	t.Parallel()
 	for status, want := range map[int]string{200: "check that it is a relay's server", 404: "check that it is a relay's server", 403: "refuses", 502: "answered 502"} {
@@ -62,17 +64,18 @@ func TestLinkElsewhere(t *testing.T) {
 		err := newLink(linkOptions{Server: s.URL}).Run(t.Context(), nil)
 		s.Close()
 		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("error for a server with status %d = %v", status, err)
+			t.Errorf("error for a server with status %d = %v, want it to contain %q", status, err, want)
 		}
 	}
-	// Another test may use the port of a server that has ended; no server listens at port 1.
+	// Port 1 has no server. The port of a closed test server could already be in use by another
+	// test.
 	if err := newLink(linkOptions{Server: "http://127.0.0.1:1"}).Run(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "refused") {
-		t.Errorf("error without a server = %v", err)
+		t.Errorf("error at an address without a server = %v, want connection refused", err)
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancelled := errors.New("gone")
 	cancel(cancelled)
 	if err := newLink(linkOptions{Server: "http://127.0.0.1:1"}).Run(ctx, nil); err != cancelled {
-		t.Errorf("error with a cancelled context = %v", err)
+		t.Errorf("error with a cancelled context = %v, want its cause", err)
 	}
 }

@@ -9,8 +9,9 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// TestShowRunWithoutTerminal checks that a run without a terminal is shown by its events, one line
-// each, without any effect on the terminal; a run on a terminal shows itself.
+// TestShowRunWithoutTerminal displays events of a run. For a run without a terminal, each event
+// must be described in one line, which does not control the user's terminal. For a run with a
+// terminal, events other than output must not be described.
 func TestShowRunWithoutTerminal(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ typ, data, out, err string }{
@@ -55,7 +56,7 @@ func TestShowRunWithoutTerminal(t *testing.T) {
 		show(protocol.RunStarted, `{"tool":"concerto","cwd":"/","command":"x","source":"concerto"}`)
 		show(c.typ, c.data)
 		if out.String() != c.out || errs.String() != c.err {
-			t.Errorf("output of %s %s\n%q\n%q", c.typ, c.data, out.String(), errs.String())
+			t.Errorf("output of %s %s = %q, stderr = %q; want %q and %q", c.typ, c.data, out.String(), errs.String(), c.out, c.err)
 		}
 		if c.typ == protocol.RunOutput || c.typ == protocol.RunGap {
 			continue
