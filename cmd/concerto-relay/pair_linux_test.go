@@ -84,7 +84,7 @@ func (d *daemon) hosts(token string, want func([]hostSeen) bool) []hostSeen {
 	}
 }
 
-// TestPair pairs a machine whose host is already connected by a token: the host keeps its id and
+// TestPair pairs a machine whose host is already connected by a token: the host retains its id and
 // runs, and reconnects with its key. It also pairs a new machine before its hostd starts: hostd
 // then connects to the server without further settings.
 func TestPair(t *testing.T) {

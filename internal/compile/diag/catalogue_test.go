@@ -48,17 +48,17 @@ func TestCatalogue(t *testing.T) {
 		ast.Inspect(f, collect)
 	}
 	if len(defined) < 100 {
-		t.Fatalf("only %d definitions were found", len(defined))
+		t.Fatalf("number of definitions = %d, want at least 100", len(defined))
 	}
 	for name := range defined {
 		if listed[name] != 1 {
-			t.Errorf("%s is in the catalogue %d times: list it once", name, listed[name])
+			t.Errorf("number of entries of %s in the catalogue = %d, want 1", name, listed[name])
 		}
 	}
 	codes := map[string]bool{}
 	for _, i := range Catalogue() {
 		if codes[i.Code] {
-			t.Errorf("%s is defined twice", i.Code)
+			t.Errorf("code %s has two definitions", i.Code)
 		}
 		codes[i.Code] = true
 	}

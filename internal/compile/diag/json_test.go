@@ -22,10 +22,10 @@ func TestJSON(t *testing.T) {
 		`,{"code":"W2","severity":"warning","message":"f","file":"m.conc","line":1,"column":1,"end":{"line":1,"column":1},"labels":[],"hints":["go on"],` +
 		`"fixes":[{"title":"Go on","safe":true,"edits":[{"file":"m.conc","line":1,"column":1,"end":{"line":1,"column":2},"text":"<>"}]}]}` + "\n]\n"
 	if b.String() != want {
-		t.Errorf("got  %s\nwant %s", b.String(), want)
+		t.Errorf("JSON\n got %s\nwant %s", b.String(), want)
 	}
 	b.Reset()
 	if err := JSON(&b, nil); err != nil || b.String() != "[]\n" {
-		t.Errorf("an empty list is %q, %v", b.String(), err)
+		t.Errorf("JSON of an empty list = %q, error = %v", b.String(), err)
 	}
 }

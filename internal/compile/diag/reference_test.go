@@ -19,7 +19,7 @@ func TestReferenceIsCurrent(t *testing.T) {
 func TestEveryCodeHasAnArea(t *testing.T) {
 	for _, i := range catalogue {
 		if n := strings.Count(Reference(), "\n### "+i.Code+": "); n != 1 {
-			t.Errorf("%s stands %d times in the reference", i.Code, n)
+			t.Errorf("number of sections of %s in the reference = %d, want 1", i.Code, n)
 		}
 	}
 }

@@ -9,14 +9,14 @@ import (
 
 var sample = &Info{Code: "E9999", Title: "sample"}
 
-// spanOf returns the span of the n-th occurrence, from 0, of part in text.
+// spanOf returns the span of an occurrence of part in text; n is 0 for the first one.
 func spanOf(t *testing.T, text, part string, n int) source.Span {
 	t.Helper()
 	at := 0
 	for ; n >= 0; n-- {
 		i := strings.Index(text[at:], part)
 		if i < 0 {
-			t.Fatalf("%q holds no further %q", text, part)
+			t.Fatalf("%q has too few occurrences of %q", text, part)
 		}
 		at += i + 1
 	}
@@ -47,12 +47,12 @@ func TestTextLayout(t *testing.T) {
 		"  = hint: add `:` before `Int`\n" +
 		"          and go on\n"
 	if got := render(t, d); got != want {
-		t.Errorf("got\n%s\nwant\n%s", got, want)
+		t.Errorf("rendered diagnostic\n%s\nwant\n%s", got, want)
 	}
 }
 
-// TestTextColumns checks that carets are below their span, regardless of the text before the span
-// on the line.
+// TestTextColumns checks that the caret is below the reported character, for different kinds of
+// characters before it on the line.
 func TestTextColumns(t *testing.T) {
 	for name, c := range map[string]struct{ line, shown, carets string }{
 		"tabs":       {"\tlet\tX = 1;", "    let X = 1;", "        ^"},
@@ -70,10 +70,10 @@ func TestTextColumns(t *testing.T) {
 			f := source.NewFile("m.conc", []byte(text))
 			lines := strings.Split(render(t, sample.At(spanOf(t, text, "X", 0), "m").In(f)), "\n")
 			if want := "1 | " + c.shown; lines[2] != want {
-				t.Errorf("line is %q, want %q", lines[2], want)
+				t.Errorf("source line = %q, want %q", lines[2], want)
 			}
 			if want := "  | " + c.carets; lines[3] != want {
-				t.Errorf("carets are %q, want %q", lines[3], want)
+				t.Errorf("line of carets = %q, want %q", lines[3], want)
 			}
 		})
 	}
@@ -93,7 +93,7 @@ func TestTextSpans(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			lines := strings.Split(render(t, sample.At(c.span, "m").In(f)), "\n")
 			if lines[3] != "  | "+c.want {
-				t.Errorf("got %q", lines[3])
+				t.Errorf("line of carets = %q, want %q", lines[3], "  | "+c.want)
 			}
 		})
 	}
@@ -101,7 +101,7 @@ func TestTextSpans(t *testing.T) {
 		end := source.Pos(len(text))
 		got := render(t, sample.At(source.Span{Start: end, End: end}, "m").In(f))
 		if want := "m.conc:4:1: error[E9999]: m\n  |\n4 |\n  | ^\n"; got != want {
-			t.Errorf("got %q, want %q", got, want)
+			t.Errorf("rendered diagnostic = %q, want %q", got, want)
 		}
 	})
 }
@@ -111,10 +111,10 @@ func TestTextLongLine(t *testing.T) {
 	f := source.NewFile("m.conc", []byte(text))
 	lines := strings.Split(render(t, sample.At(spanOf(t, text, "X", 0), "m").In(f)), "\n")
 	if n := len([]rune(lines[2])); n > 180 {
-		t.Errorf("the line is %d characters long", n)
+		t.Errorf("length of the source line = %d characters, want at most 180", n)
 	}
 	if x, caret := []rune(lines[2]), strings.IndexByte(lines[3], '^'); x[caret] != 'X' {
-		t.Errorf("the caret points to %q", x[caret])
+		t.Errorf("character above the caret = %q, want X", x[caret])
 	}
 }
 
@@ -128,7 +128,7 @@ func TestTextOtherFile(t *testing.T) {
 		" --> b.conc:3:4\n" +
 		"  |\n3 | fn f() {}\n  |    - declared without `pub`\n"
 	if got := render(t, d); got != want {
-		t.Errorf("got\n%s\nwant\n%s", got, want)
+		t.Errorf("rendered diagnostic\n%s\nwant\n%s", got, want)
 	}
 }
 
@@ -136,7 +136,7 @@ func TestTextWithoutFile(t *testing.T) {
 	d := (&Info{Code: "W9999"}).At(source.Span{}, "no manifest").Hint("run `concerto init`")
 	want := "warning[W9999]: no manifest\n  = hint: run `concerto init`\n"
 	if got := render(t, d); got != want {
-		t.Errorf("got %q, want %q", got, want)
+		t.Errorf("rendered diagnostic = %q, want %q", got, want)
 	}
 }
 
@@ -144,7 +144,7 @@ func TestTextSeveralAndColor(t *testing.T) {
 	f := source.NewFile("m.conc", []byte("a\n"))
 	d := sample.At(source.Span{Start: 0, End: 1}, "m").In(f)
 	if got := render(t, d, d); strings.Count(got, "\n\n") != 1 {
-		t.Errorf("no blank line between two: %q", got)
+		t.Errorf("two diagnostics are not separated by one blank line: %q", got)
 	}
 	var b strings.Builder
 	if err := Text(&b, []*Diagnostic{d}, TextOptions{Color: true}); err != nil {
@@ -153,6 +153,6 @@ func TestTextSeveralAndColor(t *testing.T) {
 	want := "m.conc:1:1: \x1b[1;31merror[E9999]\x1b[0m: \x1b[1mm\x1b[0m\n" +
 		"\x1b[34m  |\x1b[0m\n\x1b[34m1 |\x1b[0m a\n\x1b[34m  |\x1b[0m \x1b[1;31m^\x1b[0m\n"
 	if b.String() != want {
-		t.Errorf("got %q, want %q", b.String(), want)
+		t.Errorf("colored diagnostic = %q, want %q", b.String(), want)
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// TestOwnSourcesAreFormatted: the project's own Concerto sources are in the
-// style. The seeds are left as they were given.
+// TestOwnSourcesAreFormatted checks that formatting does not change the project's own Concerto
+// files. It skips directories named seeds.
 func TestOwnSourcesAreFormatted(t *testing.T) {
 	checked := 0
 	for _, root := range []string{"../../../stdlib", "../../../examples", "../../../internal/cli/project/templates", "../../../bench"} {
@@ -29,9 +29,9 @@ func TestOwnSourcesAreFormatted(t *testing.T) {
 			name := strings.TrimPrefix(filepath.ToSlash(path), "../../../")
 			out, list := Source(source.NewFile(name, text), 0)
 			if list.HasErrors() {
-				t.Errorf("%s: %s", name, list.Sorted()[0].Message)
+				t.Errorf("%s: unexpected syntax error: %s", name, list.Sorted()[0].Message)
 			} else if string(out) != string(text) {
-				t.Errorf("%s is not in the style: run `concerto fmt %s`", name, name)
+				t.Errorf("%s is not formatted: run `concerto fmt %s`", name, name)
 			}
 			return nil
 		})
@@ -40,7 +40,7 @@ func TestOwnSourcesAreFormatted(t *testing.T) {
 		}
 	}
 	if checked < 60 {
-		t.Errorf("%d files found", checked)
+		t.Errorf("number of checked files = %d, want at least 60", checked)
 	}
 }
 

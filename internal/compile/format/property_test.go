@@ -22,12 +22,12 @@ import (
 	"github.com/concerto-lang/concerto/parser"
 )
 
-// docEnds matches the white space at the ends of the lines of doc comments in a
-// dump: it is no part of their texts.
+// docEnds matches white space at line ends of doc comments in a dump of the syntax tree. This white
+// space is not part of the comments' text.
 var docEnds = regexp.MustCompile(`[ \t]+(\\n|"$|" )`)
 
-// tree returns the syntax tree of a text without positions. ok is false if the text has syntax
-// errors.
+// tree returns a dump of the text's syntax tree without positions. ok is false if the text has
+// syntax errors.
 func tree(t *testing.T, text string) (dump string, ok bool) {
 	t.Helper()
 	file, list := parser.Parse(source.NewFile("main.conc", []byte(text)))
@@ -48,11 +48,12 @@ func tree(t *testing.T, text string) (dump string, ok bool) {
 	return out.String(), true
 }
 
-// widths contains the line widths of the tests. At the smallest width, every group is broken.
+// widths lists the line widths with which the tests format. At width 1, everything that can be
+// broken into several lines is broken.
 var widths = []int{1, 40, DefaultWidth}
 
-// hold checks that formatting preserves the tree and the comments, and that formatting twice
-// changes nothing. It reports whether the text parses.
+// hold checks that formatting preserves the syntax tree, and that formatting the result again does
+// not change it. It reports whether the text has no syntax errors.
 func hold(t *testing.T, text string) bool {
 	t.Helper()
 	want, ok := tree(t, text)
@@ -66,18 +67,18 @@ func hold(t *testing.T, text string) bool {
 		}
 		once := string(out)
 		if got, ok := tree(t, once); !ok || got != want {
-			t.Fatalf("width %d: the tree changed\n--- source\n%s\n--- formatted\n%s\n--- tree\n%s\n--- was\n%s", w, text, once, got, want)
+			t.Fatalf("width %d: the tree changed\n--- source\n%s\n--- formatted\n%s\n--- tree after\n%s\n--- tree before\n%s", w, text, once, got, want)
 		}
 		twice, _ := Source(source.NewFile("main.conc", []byte(once)), w)
 		if string(twice) != once {
-			t.Fatalf("width %d: formatting again changes\n%s\n--- source\n%s", w, firstDifference(once, string(twice)), text)
+			t.Fatalf("width %d: formatting the result again changes it\n%s\n--- source\n%s", w, firstDifference(once, string(twice)), text)
 		}
 		checkShape(t, once)
 	}
 	return true
 }
 
-// firstDifference returns the parts of two texts around their first difference.
+// firstDifference returns the lines around the first difference between two texts.
 func firstDifference(a, b string) string {
 	as, bs := strings.Split(a, "\n"), strings.Split(b, "\n")
 	n := 0
@@ -90,15 +91,15 @@ func firstDifference(a, b string) string {
 	return fmt.Sprintf("--- once\n%s\n--- twice\n%s", part(as), part(bs))
 }
 
-// checkShape checks that lines outside tokens and comments contain no tabs and no white space at
-// their end, and that there are no consecutive blank lines.
+// checkShape checks the white space between tokens and comments: there are no tabs, no spaces
+// before line ends and no consecutive blank lines.
 func checkShape(t *testing.T, text string) {
 	t.Helper()
 	toks, comments, _ := lexer.Lex(source.NewFile("main.conc", []byte(text)))
 	gap := func(a, b source.Pos) {
 		s := text[a:b]
 		if strings.Contains(s, " \n") || strings.ContainsAny(s, "\t\r") || strings.Contains(s, "\n\n\n") {
-			t.Fatalf("odd white space %q in\n%s", s, text)
+			t.Fatalf("white space between tokens = %q, want no tab, no carriage return, no space before a line end and at most one blank line, in\n%s", s, text)
 		}
 	}
 	pos := source.Pos(0)
@@ -111,14 +112,15 @@ func checkShape(t *testing.T, text string) {
 		pos = k.End
 	}
 	if text != "" && (strings.HasPrefix(text, "\n") || !strings.HasSuffix(text, "\n") || strings.HasSuffix(text, "\n\n")) {
-		t.Fatalf("odd start or end in %q", text)
+		t.Fatalf("the text starts with a line end, or does not end with exactly one: %q", text)
 	}
 }
 
 var specBlock = regexp.MustCompile("(?s)```concerto([^\n]*)\n(.*?)```")
 
-// programs returns all Concerto programs of the repository by name. It also returns those of the
-// founding documents and of the black-box tests, if these are available.
+// programs returns the Concerto programs in the files of the repository, by path. It includes
+// programs outside the repository, such as those of the black-box tests, if their directories
+// exist.
 func programs(t testing.TB) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -169,8 +171,8 @@ func read(t testing.TB, path string) string {
 	return string(text)
 }
 
-// TestFormatAllPrograms checks that formatting a program preserves its tree, and that formatting
-// the result changes nothing.
+// TestFormatAllPrograms checks that formatting preserves the syntax tree of all programs, and that
+// formatting the result again does not change it.
 func TestFormatAllPrograms(t *testing.T) {
 	randtest.InOneGoroutine(t)
 	parsed := 0
@@ -182,18 +184,19 @@ func TestFormatAllPrograms(t *testing.T) {
 		})
 	}
 	if parsed < 300 {
-		t.Errorf("only %d programs parse", parsed)
+		t.Errorf("number of programs without syntax errors = %d, want at least 300", parsed)
 	}
 }
 
-// noises contains the texts that are inserted between tokens.
+// noises lists the comments and white space that noisy inserts between tokens.
 var noises = []string{
 	"\n", "\n\n", "\n\n\n", "  ", "// c\n", " // c\n", "\n// c\n", "\n\n// c\n\n", "\n// c\n\n// d\n", "// c\n// d\n",
 	"/* c */", " /* c */ ", "\n/* c */\n", "\n/* c */ ", " /* c */\n", "/* c\n  d */", "\n\n/* c\n\td */\n", "/* c *//* d */", "/* c */ // d\n",
 	"/// c\n", "\n/// c\n", " // c\n\n\n/* d */",
 }
 
-// noisy returns a text with comments and line ends between its tokens.
+// noisy inserts random comments and white space between tokens of the text, on average before one
+// token of every tokens.
 func noisy(rnd *rand.Rand, text string, every int) string {
 	toks, _, _ := lexer.Lex(source.NewFile("", []byte(text)))
 	var b strings.Builder
@@ -216,13 +219,13 @@ func noisy(rnd *rand.Rand, text string, every int) string {
 	return b.String()
 }
 
-// TestCommentsAnywhere checks programs with comments and line ends between any two tokens.
+// TestCommentsAnywhere formats programs with random comments and line ends between their tokens.
 func TestCommentsAnywhere(t *testing.T) {
 	randtest.InOneGoroutine(t)
 	all := programs(t)
 	names := slices.Sorted(maps.Keys(all))
 	for i, name := range names {
-		seed := fnv.New64a() // of the program alone: no other one, and no name, changes where its comments are
+		seed := fnv.New64a() // the text is the seed, so new or renamed programs do not change the comments in this one
 		seed.Write([]byte(all[name]))
 		text := noisy(rand.New(rand.NewSource(int64(seed.Sum64()))), all[name], []int{3, 12, 60}[i%3])
 		if len(text) < 10_000 {

@@ -11,12 +11,12 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// deepest is the depth of the nested programs. Each level is indented, so the length of the result
-// is proportional to the square of the depth.
+// deepest is the nesting depth of the programs in this test. Each level is indented, so the length
+// of a formatted program grows with the square of the depth.
 const deepest = 2_000
 
-// TestSizes checks that formatting deep, long or wide texts takes time in proportion to their
-// length.
+// TestSizes formats deeply nested, long and wide programs. The limit of CPU time is generous, but
+// too small for an algorithm that takes quadratic time.
 func TestSizes(t *testing.T) {
 	randtest.InOneGoroutine(t)
 	body := func(s string) string { return "fn main() {\n" + s + "\n}\n" }
@@ -48,11 +48,11 @@ func TestSizes(t *testing.T) {
 		var list diag.List
 		took := complexity.CPUTime(func() { _, list = Source(source.NewFile("main.conc", []byte(text)), 0) })
 		if list.HasErrors() {
-			t.Errorf("%s: %s", name, list.Sorted()[0].Message)
+			t.Errorf("%s: unexpected syntax error: %s", name, list.Sorted()[0].Message)
 			continue
 		}
 		if took > 2*time.Minute {
-			t.Errorf("%s: %d bytes took %v", name, len(text), took)
+			t.Errorf("%s: formatting %d bytes took %v of CPU time, want at most 2 minutes", name, len(text), took)
 		}
 	}
 }

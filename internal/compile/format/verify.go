@@ -8,9 +8,9 @@ import (
 	"github.com/concerto-lang/concerto/lexer"
 )
 
-// sameTokens returns an error if a formatted text differs from its source in more than white space
-// and commas before closing brackets. No program should lead to one: it detects bugs of this
-// package before a file is overwritten.
+// sameTokens returns an error if the formatted text out differs from its source in more than white
+// space and commas before closing brackets. An error means that this package has a bug; the check
+// runs before a file is overwritten.
 func sameTokens(src string, toks []lexer.Token, comments []lexer.Comment, out []byte) error {
 	f := source.NewFile("", out)
 	gotToks, gotComments, list := lexer.Lex(f)
@@ -42,8 +42,8 @@ func sameTokens(src string, toks []lexer.Token, comments []lexer.Comment, out []
 	return nil
 }
 
-// pastComma returns the index of the next token to compare. It skips a comma
-// before a closing bracket or after a match arm's block.
+// pastComma returns i, or i+1 if token i is a comma that formatting may add or remove: before a
+// closing bracket, or after the block of a match arm.
 func pastComma(toks []lexer.Token, i int) int {
 	if toks[i].Kind != lexer.Comma {
 		return i
@@ -58,8 +58,8 @@ func pastComma(toks []lexer.Token, i int) int {
 	return i
 }
 
-// sameComment compares comments, except for indentation and white space at the
-// ends of lines.
+// sameComment reports whether two comments are equal except for white space at the start and end of
+// their lines.
 func sameComment(a, b string) bool {
 	if a == b {
 		return true

@@ -22,12 +22,12 @@ import (
 // FileName is the manifest's name in a project's directory.
 const FileName = "Concerto.toml"
 
-// Builtin is the connection that every program has, with or without a manifest. It is scripted, and
-// echoes unless a manifest defines replies for it.
+// Builtin is the name of the connection that every program has, also without a manifest. It uses
+// the scripted provider, which returns each prompt unchanged unless the manifest defines replies.
 const Builtin = "scripted"
 
-// Manifest is a Concerto.toml as data. Sections are in file order. It does not change after Parse
-// and is then safe for concurrent use.
+// Manifest is the content of a Concerto.toml. Its lists are in file order. A Manifest does not
+// change after Parse returns, so it is safe for concurrent use.
 type Manifest struct {
 	File        *source.File
 	Project     Project
@@ -40,9 +40,9 @@ type Manifest struct {
 	Audit       Audit
 	Relay       Relay
 	Run         Run
-	Permissions *Permissions // nil without [permissions]: fs, env and http are allowed
-	// Nameless is set where keys are directly in a section such as [connections], so that it is not
-	// known which connections, hosts or servers there are.
+	Permissions *Permissions // nil without [permissions], which allows files, environment variables and HTTP
+	// Nameless is set if a section such as [connections] contains keys instead of named
+	// subsections. The names of the connections, hosts or servers are then unknown.
 	Nameless bool
 }
 
@@ -53,7 +53,8 @@ type Places map[string]Place
 // Place is the position of a key and its value in the manifest's text.
 type Place struct{ Key, Value source.Span }
 
-// Project is [project]. Entry is relative to the manifest; "" means main.conc.
+// Project is [project]. Entry is the path of the main file, relative to the manifest; "" means
+// main.conc.
 type Project struct {
 	Name    string
 	Version string
@@ -61,7 +62,7 @@ type Project struct {
 	At      Places
 }
 
-// Lints is [lints]: Allow has the codes of warnings that are not shown.
+// Lints is [lints]. Allow lists the codes of warnings that are not reported.
 type Lints struct{ Allow []string }
 
 // Connection is [connections.X]: a way to a model. Times are in seconds, 0 when
@@ -160,18 +161,19 @@ type Limits struct {
 	At             Places
 }
 
-// Permissions is [permissions]: what a program may touch. A kind whose list is nil is as
-// without the section, or closed when Default is "deny".
+// Permissions is [permissions]: the resources that a program may use. A nil list has the same effect
+// as a missing section, unless Default is "deny".
 type Permissions struct {
 	FS    []string // directories, relative to the manifest
 	Env   []string // names of environment variables
-	Net   []string // host names
-	Tools []string // tools or their functions (Tool::function); nil is all
-	Run   []string // commands
-	// Default is what holds of files, environment and network where FS, Env or Net is nil:
-	// "deny", or "allow", which "" means.
+	Net   []string // names of network hosts
+	Tools []string // tools, or their functions in the form Tool::function; nil allows all
+	Run   []string // names of commands
+	// Default applies to files, environment variables and network hosts if FS, Env or Net is nil.
+	// It is "allow" or "deny"; "" means "allow".
 	Default string
-	// Approve are filters of the application's tools whose calls must be approved of.
+	// Approve lists filters of the application's tools. Calls of matching tools require an
+	// approval.
 	Approve []string
 	At      Places
 }
@@ -183,8 +185,8 @@ type Audit struct {
 	At   Places
 }
 
-// Relay is [relay]: whether runs are reported to the relay of this machine, and their title; "" is
-// the project's name.
+// Relay is [relay]. Share reports runs to the relay on this machine under Title; "" means the name
+// of the project.
 type Relay struct {
 	Share bool
 	Title string
@@ -192,7 +194,7 @@ type Relay struct {
 }
 
 // Run is [run]: how runs are stored so that they can be resumed, and what their records contain.
-// Config is as a Host's, nil without the section.
+// Config contains the section's keys as a JSON object; it is nil without the section.
 type Run struct {
 	Config json.RawMessage
 	At     Places
@@ -212,7 +214,7 @@ func (c *Connection) LacksKey() bool {
 	return c.APIKeyEnv == "" && c.TokenCommand == nil && (c.BaseURL == "" || p.Addressed) && p.NeedsKey && len(c.HeadersEnv) == 0
 }
 
-// Connection finds a connection by name, or returns nil.
+// Connection returns the connection with this name, or nil.
 func (m *Manifest) Connection(name string) *Connection {
 	for _, c := range m.Connections {
 		if c.Name == name {
@@ -222,7 +224,7 @@ func (m *Manifest) Connection(name string) *Connection {
 	return nil
 }
 
-// Host finds a host by name, or returns nil.
+// Host returns the host with this name, or nil.
 func (m *Manifest) Host(name string) *Host {
 	for _, h := range m.Hosts {
 		if h.Name == name {
@@ -242,9 +244,9 @@ func (m *Manifest) Line(at Places, key string) int {
 	return m.File.LineOf(p.Key.Start)
 }
 
-// Locate walks up from the directory start to the nearest one with a Concerto.toml and returns the
-// manifest's path. exists reports whether a file exists: this package does not access the file
-// system.
+// Locate searches the directory start and its parents for a Concerto.toml, and returns the path of
+// the nearest one. It calls exists to check whether a file exists, because this package does not
+// access the file system.
 func Locate(start string, exists func(path string) bool) (path string, ok bool) {
 	for dir := filepath.Clean(start); ; {
 		if p := filepath.Join(dir, FileName); exists(p) {

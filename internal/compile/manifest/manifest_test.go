@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// lines renders diagnostics as `line:col: code: message (hint)`.
+// lines formats diagnostics as `line:col: code: message (hint)`, one per line.
 func lines(l diag.List) string {
 	var b strings.Builder
 	for _, d := range l.Sorted() {
@@ -152,20 +152,21 @@ run = ["git"]
 		t.Error(d)
 	}
 	if got := m.Line(m.Connection("main").At, "api_key_env"); got != 9 {
-		t.Errorf("api_key_env is on line %d, want 9", got)
+		t.Errorf("line of api_key_env = %d, want 9", got)
 	}
 	if got := m.Line(m.Host("worker").At, "instances_"); got != 43 {
-		t.Errorf("[hosts.worker] is on line %d, want 43", got)
+		t.Errorf("line of [hosts.worker] = %d, want 43", got)
 	}
 	if m.Connection("none") != nil || m.Host("none") != nil {
-		t.Error("found a section that is not there")
+		t.Error("the manifest has a connection or host named none, want no such section")
 	}
 }
 
-// The table's example and default of every key must be accepted by the key.
+// TestExamplesAreAccepted checks that the example and the default of every key in the table are
+// valid values of the key.
 func TestExamplesAreAccepted(t *testing.T) {
 	for _, k := range Keys() {
-		if k.inFiles { // TestToolErrors
+		if k.inFiles { // TestToolErrors checks the keys of tool files
 			continue
 		}
 		for _, example := range []string{k.Example, k.Default} {
@@ -206,16 +207,16 @@ func TestExamplesAreAccepted(t *testing.T) {
 				}
 			}
 			if _, l := parse(text); l.Len() != 0 {
-				t.Errorf("%s:\n%s%s", k.Path, text, lines(l))
+				t.Errorf("%s: diagnostics for the manifest\n%s\n%s", k.Path, text, lines(l))
 			}
 		}
 		if k.Doc == "" || k.Example == "" {
-			t.Errorf("%s lacks a doc or an example", k.Path)
+			t.Errorf("key %s has no Doc or no Example", k.Path)
 		}
 	}
 }
 
-// toolNeeds is what a tool must have besides the key, a line each.
+// toolNeeds returns the lines that a tool needs in addition to the key k.
 func toolNeeds(k Key) string {
 	parts := strings.Split(k.Path, ".")
 	if parts[0] != "tools" {
@@ -250,20 +251,20 @@ func TestCatalogue(t *testing.T) {
 			_, bad := parse(p.Bad)
 			fixes += checkFixes(t, parse, i, bad, p.Bad)
 			if codes := fmt.Sprint(codes(bad)); codes != "["+i.Code+"]" {
-				t.Errorf("%s: the bad example reports %s:\n%s", i.Code, codes, lines(bad))
+				t.Errorf("%s: codes for the bad example = %s, want only this code:\n%s", i.Code, codes, lines(bad))
 			}
 			if _, good := parse(p.Good); good.Len() != 0 {
-				t.Errorf("%s: the good example reports:\n%s", i.Code, lines(good))
+				t.Errorf("%s: diagnostics for the good example:\n%s", i.Code, lines(good))
 			}
 		}
 		if (fixes > 0) == (i.NoFix != "") && len(i.Pairs()) > 0 {
-			t.Errorf("%s: its examples bring %d fixes, and NoFix is %q", i.Code, fixes, i.NoFix)
+			t.Errorf("%s: number of fixes for its examples = %d, NoFix = %q, want either fixes or NoFix", i.Code, fixes, i.NoFix)
 		}
 	}
 }
 
-// checkFixes applies each fix of the diagnostics, and counts them: the fixed text must not have the
-// diagnostic, and after a safe fix there must be none.
+// checkFixes applies each fix of the diagnostics and returns the number of fixes. The fixed text
+// must no longer have the diagnostic i. After a safe fix, it must have no diagnostics.
 func checkFixes(t *testing.T, parse func(string) (*Manifest, diag.List), i *diag.Info, found diag.List, text string) (n int) {
 	t.Helper()
 	for _, d := range found.Sorted() {
@@ -272,15 +273,16 @@ func checkFixes(t *testing.T, parse func(string) (*Manifest, diag.List), i *diag
 			fixed := string(repair.Apply(d.File, f.Edits))
 			_, left := parse(fixed)
 			if all := codes(left); slices.Contains(all, i.Code) || f.Safe && len(all) > 0 {
-				t.Errorf("%s: %q makes\n%s\nof\n%s\nin which is found:\n%s", i.Code, f.Title, fixed, text, lines(left))
+				t.Errorf("%s: after fix %q the text\n%s\n(before:\n%s)\nhas the diagnostics:\n%s", i.Code, f.Title, fixed, text, lines(left))
 			}
 		}
 	}
 	return n
 }
 
-// TestFixKeepsSecretHidden: a fix leaves a secret next to it as it was read, and neither shows it
-// nor writes the asterisks that hide it.
+// TestFixKeepsSecretHidden adds a comment with a secret to each line of the bad examples. A fix
+// must not change these secrets in the file. Messages, hints and fixes must not contain the secret,
+// and a fix must not write asterisks, which replace it in messages, into the file.
 func TestFixKeepsSecretHidden(t *testing.T) {
 	const key = "sk-proj-Abc123Def456Ghi789Jkl012"
 	for _, i := range diag.Catalogue() {
@@ -293,16 +295,16 @@ func TestFixKeepsSecretHidden(t *testing.T) {
 			found := parseAs(i, text)
 			for _, d := range found.Sorted() {
 				if strings.Contains(d.Message+strings.Join(d.Hints, ""), "Abc123") {
-					t.Errorf("%s shows the secret: %s %q", i.Code, d.Message, d.Hints)
+					t.Errorf("%s: the diagnostic contains the secret: %s, hints %q", i.Code, d.Message, d.Hints)
 				}
 				for _, f := range d.Fixes {
 					fixed := string(repair.Apply(d.File, f.Edits))
 					if strings.Count(fixed, key) != len(lines) || strings.Contains(fixed, "**") {
-						t.Errorf("%s: %q makes\n%s\nof\n%s", i.Code, f.Title, fixed, text)
+						t.Errorf("%s: fix %q changed the secrets: after\n%s\nbefore\n%s", i.Code, f.Title, fixed, text)
 					}
 					for _, e := range f.Edits {
 						if strings.Contains(f.Title+e.Text, "Abc123") || strings.Contains(string(repair.Show(d.File, f.Edits)), "Abc123") {
-							t.Errorf("%s: %q shows the secret: %q", i.Code, f.Title, e.Text)
+							t.Errorf("%s: fix %q contains the secret: %q", i.Code, f.Title, e.Text)
 						}
 					}
 				}
@@ -311,7 +313,7 @@ func TestFixKeepsSecretHidden(t *testing.T) {
 	}
 }
 
-// parseAs is what is found of a text of an entry's kind.
+// parseAs parses text as a tool file or as a manifest, depending on i, and returns the diagnostics.
 func parseAs(i *diag.Info, text string) diag.List {
 	if i.Tools {
 		_, found := parseTools(text)
@@ -342,12 +344,13 @@ func TestConfig(t *testing.T) {
 		{string(b.Config([]byte(`[]`), "")), `{"provider":"scripted","replies":[]}`},
 	} {
 		if c.got != c.want {
-			t.Errorf("got %s, want %s", c.got, c.want)
+			t.Errorf("configuration = %s, want %s", c.got, c.want)
 		}
 	}
 }
 
-// With permissions, an unanswered request means no; within a host, a section is an object.
+// TestPermissionsOfAHost checks the configuration of hosts. If a host has permissions, unanswered
+// requests are denied by default. The section permissions is an object.
 func TestPermissionsOfAHost(t *testing.T) {
 	m, l := parse("[hosts.w]\ncommand = \"c\"\n[hosts.w.permissions]\nread = [\".\"]\ncommands.deny = [\"rm *\"]\n[hosts.x]\ncommand = \"c\"\napproval_default = \"yes\"\npermissions = {}\n")
 	if l.Len() != 0 {
@@ -358,7 +361,7 @@ func TestPermissionsOfAHost(t *testing.T) {
 		`{"command":"c","approval_default":"yes","permissions":{}}`,
 	} {
 		if got := string(m.Hosts[i].Config); got != want {
-			t.Errorf("got  %s\nwant %s", got, want)
+			t.Errorf("configuration of the host\n got %s\nwant %s", got, want)
 		}
 	}
 }
@@ -375,7 +378,7 @@ func TestMissingKey(t *testing.T) {
 	} {
 		m, _ := parse("[connections.c]\n" + text + "\n")
 		if got := m.Connection("c").LacksKey(); got != want {
-			t.Errorf("%s: %t", text, got)
+			t.Errorf("%s: LacksKey = %t, want %t", text, got, want)
 		}
 	}
 }
@@ -410,16 +413,16 @@ func TestParams(t *testing.T) {
 		m, l := parse("[hosts.w]\ncommand = \"c\"\n[hosts.w.params]\n" + c.toml + "\n")
 		if c.toml == `a = -0x0` {
 			if !l.HasErrors() {
-				t.Errorf("%s: no error", c.toml)
+				t.Errorf("%s: no error, want one", c.toml)
 			}
 			continue
 		}
 		if l.Len() != 0 {
-			t.Errorf("%s:\n%s", c.toml, lines(l))
+			t.Errorf("%s: unexpected diagnostics:\n%s", c.toml, lines(l))
 			continue
 		}
 		if got := string(m.Hosts[0].Params); got != c.want {
-			t.Errorf("%s: got %s, want %s", c.toml, got, c.want)
+			t.Errorf("%s: params = %s, want %s", c.toml, got, c.want)
 		}
 	}
 }
@@ -532,7 +535,7 @@ func TestParseScript(t *testing.T) {
 	} {
 		got, l := ParseScript(source.NewFile(c.name, []byte(c.text)))
 		if string(got) != c.want || lines(l) != c.diags {
-			t.Errorf("%s: got %s\n%swant %s\n%s", c.text, got, lines(l), c.want, c.diags)
+			t.Errorf("%s: replies = %s, diagnostics\n%swant %s\n%s", c.text, got, lines(l), c.want, c.diags)
 		}
 	}
 }
@@ -543,7 +546,7 @@ func TestLocate(t *testing.T) {
 	for start, want := range map[string]string{"/a/b/c/d": there, "/a/b": there, "/a": "", "/": ""} {
 		got, ok := Locate(filepath.FromSlash(start), exists)
 		if got != want || ok != (want != "") {
-			t.Errorf("Locate(%s) = %q, %t", start, got, ok)
+			t.Errorf("Locate(%s) = %q, %t; want %q", start, got, ok, want)
 		}
 	}
 }
@@ -573,8 +576,8 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// samePlaces compares the scan with the decoder: the scanned tree must have a
-// node for every decoded value, under its name.
+// samePlaces compares the scanner with the TOML decoder: the tree of the scanner must have a node
+// for each value of the decoder, under the same name.
 func samePlaces(t *testing.T, text string) {
 	r := &reader{file: source.NewFile("t.toml", []byte(text)), kinds: &manifestKinds}
 	root, values, ok := r.toml()
@@ -583,18 +586,18 @@ func samePlaces(t *testing.T, text string) {
 	}
 	out, ok := r.encode(root, values)
 	if !ok {
-		return // infinity or NaN
+		return // JSON has no infinity and no NaN
 	}
 	var got any
 	if err := json.Unmarshal(out, &got); err != nil {
-		t.Fatalf("%q: got %s, %v", text, out, err)
+		t.Fatalf("%q: the encoded JSON %s is invalid: %v", text, out, err)
 	}
 	if d := cmp.Diff(plain(values), got); d != "" {
-		t.Errorf("%q: %s", text, d)
+		t.Errorf("%q: encoded values differ from the decoder's (-decoder +encoded):\n%s", text, d)
 	}
 }
 
-// plain is a decoded value as JSON's decoder would give it.
+// plain converts a value of the TOML decoder to the form in which encoding/json decodes it.
 func plain(v any) any {
 	switch v := v.(type) {
 	case int64:

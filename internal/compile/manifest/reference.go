@@ -7,8 +7,8 @@ import (
 
 //go:generate go run ./gen ../../../spec/manifest-keys.md
 
-// sectionDocs has the description of each section of the manifest, in the manual's order. A test
-// fails for a section of the table without a row here.
+// sectionDocs contains the description of each section of the manifest, in the order of the manual.
+// TestEverySectionIsDescribed fails if a section has no description.
 var sectionDocs = []struct{ section, doc string }{
 	{"project", "The project itself."},
 	{"connections.*", "A connection to a model, named by agents as `provider` (or `uses`). The connection `scripted` always exists."},
@@ -38,13 +38,13 @@ var sectionDocs = []struct{ section, doc string }{
 	{"relay", "Whether people may follow runs from other devices (chapter 24)."},
 }
 
-// SectionKeys is a section of the manifest with its keys.
+// SectionKeys is a section of the manifest and the keys in it.
 type SectionKeys struct {
 	Name, Doc string
 	Keys      []*Key
 }
 
-// Sections returns the keys by section, in the manual's order.
+// Sections returns all sections with their keys, in the order of the manual.
 func Sections() []SectionKeys {
 	var out []SectionKeys
 	for _, s := range sectionDocs {
@@ -60,7 +60,7 @@ func Sections() []SectionKeys {
 	return out
 }
 
-// Reference returns the text of spec/manifest-keys.md, generated from the table of keys.
+// Reference returns the text of spec/manifest-keys.md, which is generated from the table of keys.
 func Reference() string {
 	var b strings.Builder
 	b.WriteString(`# The keys of Concerto.toml
@@ -101,7 +101,7 @@ func wrap(text string) string {
 	return b.String()
 }
 
-// Describe returns the key's type, unit and choices in words.
+// Describe returns the key's type with its unit, or the values that an enum accepts.
 func (k *Key) Describe() string {
 	switch {
 	case k.Type == Enum:

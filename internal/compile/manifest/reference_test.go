@@ -26,7 +26,7 @@ func TestEverySectionIsDescribed(t *testing.T) {
 			t.Errorf("section %s of %s has no description", k.Section(), k.Path)
 		}
 		if !strings.Contains(Reference(), "| `"+k.Name()+"` |") {
-			t.Errorf("%s is not in the reference", k.Path)
+			t.Errorf("Reference() does not contain the key %s", k.Path)
 		}
 	}
 }

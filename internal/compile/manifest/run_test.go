@@ -25,10 +25,10 @@ billing = "fail"
 	want := `{"journal":"runs","park":true,"sync":"never","history":"snapshot","max_journal_mb":8,"snapshot_every":1,"orphan_timeout":0.5,` +
 		`"secrets":["CUSTOMER_DB"],"redact":["cust_[0-9]+"],"unknown":{"http":"ask","api.example.com":"retry","billing":"fail"}}`
 	if got := string(m.Run.Config); got != want {
-		t.Errorf("got\n%s\nwant\n%s", got, want)
+		t.Errorf("configuration of [run]\n%s\nwant\n%s", got, want)
 	}
 	if m, _ := parse("[project]\n"); m.Run.Config != nil {
-		t.Errorf("a manifest without the section: %s", m.Run.Config)
+		t.Errorf("configuration without [run] = %s, want nil", m.Run.Config)
 	}
 	for text, want := range map[string]string{
 		`journal = ""`:         "2:11: E0803: `run.journal` is empty (write `journal = \"runs\"`)\n",
@@ -48,7 +48,7 @@ billing = "fail"
 			"2:17: E0803: \"b*\" in `run.redact`: it matches an empty text, and therefore every position (write `redact = [\"cust_[0-9]+\"]`)\n",
 	} {
 		if _, l := parse("[run]\n" + text + "\n"); lines(l) != want {
-			t.Errorf("%s:\n got %q\nwant %q", text, lines(l), want)
+			t.Errorf("%s: diagnostics\n got %q\nwant %q", text, lines(l), want)
 		}
 	}
 }

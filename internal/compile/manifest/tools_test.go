@@ -26,7 +26,8 @@ func TestToolErrors(t *testing.T) {
 	})
 }
 
-// YAML, JSON and the manifest define the same tool.
+// TestToolForms defines the same tool in YAML, in JSON and in the manifest. All three must result
+// in the same configuration.
 func TestToolForms(t *testing.T) {
 	const want = `{"name":"query","description":"Query","parameters":{"type":"object","properties":{"sql":{"type":"string","maxLength":9007199254740993}},"required":["sql"]},"version":2,"timeout":1.5,"command":{"run":["a","b"]}}`
 	yaml := `tools:
@@ -45,10 +46,10 @@ func TestToolForms(t *testing.T) {
 	for name, text := range map[string]string{"yaml": yaml, "json": text, "crlf": strings.ReplaceAll(yaml, "\n", "\r\n"), "mark": bom + yaml} {
 		f, l := parseTools(text)
 		if l.Len() > 0 {
-			t.Fatalf("%s: %s", name, lines(l))
+			t.Fatalf("%s: unexpected diagnostics: %s", name, lines(l))
 		}
 		if got := string(f.Tools[0].Config); got != want || f.Tools[0].Handler != "command" || f.Tools[0].Version != 2 {
-			t.Errorf("%s: %s", name, got)
+			t.Errorf("%s: tool = %s, want %s", name, got, want)
 		}
 	}
 	m, l := parse("[tools.query]\ndescription = \"Query\"\nparameters = { type = \"object\", properties = { sql = { type = \"string\", maxLength = 9007199254740993 } }, required = [\"sql\"] }\n" +
@@ -57,11 +58,12 @@ func TestToolForms(t *testing.T) {
 		t.Fatal(lines(l))
 	}
 	if got := string(m.Tools[0].Config); got != want {
-		t.Errorf("manifest: %s", got)
+		t.Errorf("tool of the manifest = %s, want %s", got, want)
 	}
 }
 
-// In the manifest the errors are the same.
+// TestToolsOfTheManifest checks that invalid tools in the manifest have the same diagnostics as in
+// a tool file.
 func TestToolsOfTheManifest(t *testing.T) {
 	_, l := parse(`[tools.query]
 name = "other"
@@ -95,14 +97,14 @@ y = 3
 		"16:5: E0915: `tools.y` must be a table, not an integer",
 	} {
 		if !strings.Contains(got, part) {
-			t.Errorf("missing: %s\n%s", part, got)
+			t.Errorf("missing diagnostic: %s\nin:\n%s", part, got)
 		}
 	}
 	if n := strings.Count(got, "\n"); n != 12 {
-		t.Errorf("got %d diagnostics:\n%s", n, got)
+		t.Errorf("number of diagnostics = %d, want 12:\n%s", n, got)
 	}
 	if strings.Contains(got, "s3cret") || strings.Contains(got, "abcdefgh") {
-		t.Errorf("a secret is shown:\n%s", got)
+		t.Errorf("the diagnostics contain a secret:\n%s", got)
 	}
 }
 
@@ -126,15 +128,16 @@ func TestInvalidToolFiles(t *testing.T) {
 	} {
 		f, l := parseTools(text)
 		if got := lines(l); !strings.HasPrefix(got, want) || strings.Count(got, "\n") != 1 {
-			t.Errorf("%.40q: %s\nwant %s", text, got, want)
+			t.Errorf("%.40q: diagnostics = %s\nwant one: %s", text, got, want)
 		}
 		if len(f.Tools) > 0 {
-			t.Errorf("%.40q has tools", text)
+			t.Errorf("%.40q: the file has tools, want none", text)
 		}
 	}
 }
 
-// Tools of several files: what is global is there once, what is a session's once a file.
+// TestDuplicateToolNames combines the tools of two files. A duplicate name is an error for global
+// tools, and allowed for tools with the scope session.
 func TestDuplicateToolNames(t *testing.T) {
 	file := func(name, text string) []*Tool {
 		f, l := ParseTools(source.NewFile(name, []byte(text)))
@@ -150,11 +153,11 @@ func TestDuplicateToolNames(t *testing.T) {
 		fmt.Fprintf(&got, "%s:%s %s, %s:%s\n", d.File.Name, d.File.Position(d.Span.Start), d.Message, d.Labels[0].File.Name, d.Labels[0].File.Position(d.Labels[0].Span.Start))
 	}
 	if want := "y.yaml:2:12 duplicate tool `a@1`, x.yaml:2:12\ny.yaml:4:12 duplicate tool `c@2`, x.yaml:4:12\n"; got.String() != want {
-		t.Errorf("got  %s\nwant %s", got.String(), want)
+		t.Errorf("clashes\n got %s\nwant %s", got.String(), want)
 	}
 }
 
-// Scalars follow YAML 1.2, also where YAML 1.1 differs.
+// TestScalars checks that scalars follow YAML 1.2, also where YAML 1.1 differs.
 func TestScalars(t *testing.T) {
 	for text, want := range map[string]string{
 		"1": "1", "-0": "0", "+7": "7", "007": "7", "0x1F": "31", "0o17": "15", "-12": "-12", "99999999999999999999": "99999999999999999999",
@@ -165,18 +168,19 @@ func TestScalars(t *testing.T) {
 	} {
 		f, l := parseTools("tools: [{name: a, description: d, parameters: {type: object, default: " + text + "}, command: [c]}]\n")
 		if text == "-" {
-			continue // a list
+			continue // "- " begins a list
 		}
 		var config struct {
 			Parameters struct{ Default json.RawMessage }
 		}
 		if l.Len() > 0 || json.Unmarshal(f.Tools[0].Config, &config) != nil || string(config.Parameters.Default) != want {
-			t.Errorf("%s is %s, want %s\n%s", text, config.Parameters.Default, want, lines(l))
+			t.Errorf("default %s = %s, want %s; diagnostics:\n%s", text, config.Parameters.Default, want, lines(l))
 		}
 	}
 }
 
-// However long a line is, places in it are found by going through it once.
+// TestLongLines parses one long line with 9000 errors. The test would be very slow if the parser
+// searched the position of each error from the start of the line.
 func TestLongLines(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("{tools: [")
@@ -186,11 +190,12 @@ func TestLongLines(t *testing.T) {
 	b.WriteString("]}")
 	_, l := parseTools(b.String())
 	if all := l.Sorted(); len(all) != 9000 || all[8999].File.Slice(all[8999].Span) != "é8999" {
-		t.Errorf("got %d diagnostics", len(all))
+		t.Errorf("number of diagnostics = %d, want 9000, the last one at the last name", len(all))
 	}
 }
 
-// For any file, reading it results in tools or in an error with a place in the file.
+// FuzzTools parses arbitrary text as a tool file. The result must be valid tools, or errors with a
+// position in the file.
 func FuzzTools(f *testing.F) {
 	for _, i := range diag.Catalogue() {
 		if i.Tools {
@@ -205,18 +210,18 @@ func FuzzTools(f *testing.F) {
 		file, l := parseTools(text)
 		for _, d := range l.Sorted() {
 			if d.Span.Start < 0 || int(d.Span.End) > len(text) || d.Span.End < d.Span.Start {
-				t.Fatalf("%s: the place %v is not in the file", d.Message, d.Span)
+				t.Fatalf("%s: span %v is not in the file", d.Message, d.Span)
 			}
 			if len(d.Hints) == 0 {
-				t.Errorf("%s has no hint", d.Message)
+				t.Errorf("diagnostic %q has no hint", d.Message)
 			}
 		}
 		for _, x := range file.Tools {
 			if !json.Valid(x.Config) {
-				t.Fatalf("%s: %s is no JSON", x.Name, x.Config)
+				t.Fatalf("tool %s: configuration %s is not JSON", x.Name, x.Config)
 			}
 			if !l.HasErrors() && (x.Name == "" || x.Handler == "") {
-				t.Errorf("a tool lacks its name or handler: %+v", x)
+				t.Errorf("tool without a name or handler: %+v", x)
 			}
 		}
 	})
