@@ -161,8 +161,8 @@ type Limits struct {
 	At             Places
 }
 
-// Permissions is [permissions]: the resources that a program may use. A nil list has the same effect
-// as a missing section, unless Default is "deny".
+// Permissions is [permissions]: the resources that a program may use. A nil list has the same
+// effect as a missing section, unless Default is "deny".
 type Permissions struct {
 	FS    []string // directories, relative to the manifest
 	Env   []string // names of environment variables

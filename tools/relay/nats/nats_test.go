@@ -24,7 +24,7 @@ func (s *logBuffer) Write(b []byte) (int, error) {
 	return s.text.Write(b)
 }
 
-// until waits until a condition holds.
+// until waits until is returns true. It fails the test if that takes too long.
 func until(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	for end := time.Now().Add(2 * time.Minute); !is(); time.Sleep(2 * time.Millisecond) {
@@ -34,8 +34,9 @@ func until(t *testing.T, what string, is func() bool) {
 	}
 }
 
-// TestBus checks that a client receives the messages of another and not its own, that the loss of
-// NATS is logged, and that everything works again when NATS returns, also for the first time.
+// TestBus connects two clients before NATS has started. When NATS starts, and when it returns after
+// a stop, each client must receive the other's messages and not its own. The log must contain each
+// connection and disconnection.
 func TestBus(t *testing.T) {
 	n := natstest.Start(t)
 	if !n.InProcess() {
@@ -60,7 +61,7 @@ func TestBus(t *testing.T) {
 	for round := range 2 {
 		one.Publish("run.lost.1", nil) // without subscribers
 		if one.Up() {
-			t.Error("the bus is up without NATS")
+			t.Error("Up() = true while NATS is stopped, want false")
 		}
 		n.Restart()
 		until(t, "both are connected", func() bool { return one.Up() && two.Up() })
@@ -79,7 +80,7 @@ func TestBus(t *testing.T) {
 		}
 	}
 	if len(toOne) > 0 {
-		t.Errorf("a bus receives its own message: %s", <-toOne)
+		t.Errorf("a bus received the message that it published: %s", <-toOne)
 	}
 	log.mu.Lock()
 	defer log.mu.Unlock()

@@ -9,13 +9,13 @@ import (
 	"github.com/concerto-lang/concerto/tools/browser"
 )
 
-// away stops the page's server and waits until the page shows it.
+// away stops the relay's server and waits until the page reports that it is offline.
 func away(r *webtest.Relay, b *browser.Tab) {
 	r.Stop()
 	b.Wait("document.querySelector('[data-testid=conn]').dataset.state === 'offline'")
 }
 
-// storedKeys is a function that returns the browser's stored values.
+// storedKeys is a JavaScript function that returns all values in a store of the browser's database.
 const storedKeys = `(async (store) => {
 	const db = await new Promise((done, failed) => Object.assign(indexedDB.open("concerto-relay"), { onsuccess: (e) => done(e.target.result), onerror: failed }));
 	const all = await new Promise((done) => (db.transaction(store).objectStore(store).getAll().onsuccess = (e) => done(e.target.result)));
@@ -23,9 +23,9 @@ const storedKeys = `(async (store) => {
 	return all;
 })`
 
-// TestOffline checks that data stays visible without a connection, also after a reload, and that
-// decisions and inputs made then are sent in order when the server is back, with their outcomes
-// shown.
+// TestOffline stops the server and reloads the page. The page must still show the stored data, also
+// after another reload. The user then decides a request and types an input. When the server is
+// back, the host must receive both in this order, and the page must show the outcome.
 func TestOffline(t *testing.T) {
 	browser.Full(t)
 	browser.Need(t)
@@ -63,18 +63,18 @@ func TestOffline(t *testing.T) {
 	second := host.Next(protocol.RunSendInput)
 	d, err := protocol.Decode[protocol.Decide](&first)
 	if err != nil || d.RequestID != "q1" || d.ArgsSHA256 != strings.Repeat("ab", 32) {
-		t.Errorf("%+v, %v", d, err)
+		t.Errorf("the host receives the decision %+v, %v; want q1", d, err)
 	}
 	if in, err := protocol.Decode[protocol.SendInput](&second); err != nil || in.Text != "and tag it\n" {
-		t.Errorf("%+v, %v", in, err)
+		t.Errorf("the host receives the input %+v, %v; want and tag it", in, err)
 	}
 	run.Reconnect(host)
 	run.Resolve("q1", "approve", "olga")
 	b.Wait("__see.text('@resolved').includes('approved by olga')")
 }
 
-// TestTwoUsers lets two users decide at once: one is first, and the page shows the other who it
-// was and what they decided.
+// TestTwoUsers shows one request to two users, who decide it at the same time. The first decision
+// is applied. The other user's page must show who decided, and how.
 func TestTwoUsers(t *testing.T) {
 	browser.Full(t)
 	browser.Need(t)
@@ -96,13 +96,13 @@ func TestTwoUsers(t *testing.T) {
 	for _, b := range []*browser.Tab{ann, olga} {
 		b.Wait("__see.text('@settled').includes('approved by ann')")
 		if n := b.Count("@approval-card"); n != 0 {
-			t.Errorf("%d cards are left", n)
+			t.Errorf("number of cards after the decision = %d, want 0", n)
 		}
 	}
 }
 
-// TestTwoTabs checks that actions in one tab appear in the other, and that a logout in one ends
-// both and leaves no data on the device.
+// TestTwoTabs opens the page in two tabs. A decision in one tab must appear in the other one. A
+// logout in one tab must log out both and remove all stored data from the browser.
 func TestTwoTabs(t *testing.T) {
 	browser.Full(t)
 	browser.Need(t)
@@ -128,12 +128,13 @@ func TestTwoTabs(t *testing.T) {
 	other.Wait("__see.all('@login-user').length === 1")
 	b.Wait("indexedDB.databases().then((all) => all.length === 0)") // after the other tab closes its own
 	if left := b.Eval("Object.keys(localStorage).filter((k) => k !== 'theme').length + sessionStorage.length"); left != 0.0 {
-		t.Errorf("%v texts are left", left)
+		t.Errorf("number of stored values after the logout = %v, want 0", left)
 	}
 }
 
-// TestSessionEnds checks that the login dialog covers the open screen, whose state and typed text
-// remain.
+// TestSessionEnds revokes a user's session while the page is open. The login dialog must cover the
+// page. After the login, the page must show the same run, new output and the text that the user had
+// typed.
 func TestSessionEnds(t *testing.T) {
 	browser.Full(t)
 	browser.Need(t)
@@ -161,6 +162,6 @@ func TestSessionEnds(t *testing.T) {
 	login(b, webtest.Operator)
 	b.Wait("__see.text('@run-thread').includes('meanwhile') && location.hash === '#/runs/run_1'")
 	if draft := b.Eval("document.querySelector('[data-testid=composer]').value"); draft != "half a thou" {
-		t.Errorf("the draft is %q", draft)
+		t.Errorf("text in the composer = %q, want half a thou", draft)
 	}
 }

@@ -9,14 +9,14 @@ import (
 	"github.com/concerto-lang/concerto/tools/browser"
 )
 
-// entry returns the outbox's text about a request.
+// entry returns a JavaScript expression for the text of the outbox entry that contains about.
 func entry(about string) string {
 	return "__see.all('@outbox-entry').map((e) => e.innerText).find((t) => t.includes('" + about + "'))"
 }
 
-// TestOutcomesOfDecisions checks the outcomes that the page shows for decisions made offline:
-// applied, decided by somebody else, expired, or withdrawn, also when all that happened while no
-// page was connected.
+// TestOutcomesOfDecisions approves four requests while the page is offline. Before the page
+// reconnects, another user denies one of them, one expires and one is withdrawn. The page must show
+// the outcome of each request.
 func TestOutcomesOfDecisions(t *testing.T) {
 	browser.Full(t)
 	browser.Need(t)
@@ -58,7 +58,7 @@ func TestOutcomesOfDecisions(t *testing.T) {
 	}
 	msg := host.Next(protocol.RunApprove)
 	if d, err := protocol.Decode[protocol.Decide](&msg); err != nil || d.RequestID != "q1" {
-		t.Errorf("the host receives %+v, %v", d, err)
+		t.Errorf("the host receives the decision %+v, %v; want q1", d, err)
 	}
 	run.Resolve("q1", "approve", webtest.Operator)
 	b.Wait(entry("make tell") + "?.includes('Already decided by ann: denied.')")
@@ -68,7 +68,7 @@ func TestOutcomesOfDecisions(t *testing.T) {
 		b.Wait("__see.all('@settled').some((e) => e.innerText.includes('" + about + "') && / " + end + " .*(now|ago)/s.test(e.innerText.replace(/\\s+/g, ' ')))")
 	}
 	if text := b.Text("section.over"); strings.Contains(text, " d ago") {
-		t.Errorf("it was some days ago by the host's clock: %s", text)
+		t.Errorf("the page computes the age of decisions with the host's clock: %s", text)
 	}
 	b.See("No open requests.")
 	b.Axe()

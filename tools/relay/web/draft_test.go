@@ -10,8 +10,8 @@ import (
 	"github.com/concerto-lang/concerto/tools/browser"
 )
 
-// TestDrafts checks that typed text survives a reload, except secrets, that sent text does not
-// reappear, and that a logout deletes it.
+// TestDrafts types answers and an input and reloads the page. The page must restore the typed text,
+// except secrets and text that was already sent. A logout must delete it.
 func TestDrafts(t *testing.T) {
 	browser.Full(t)
 	browser.Need(t)
@@ -44,12 +44,12 @@ func TestDrafts(t *testing.T) {
 	b.Type("wait for\nme") // sends the first line
 	first := host.Next(protocol.RunSendInput)
 	if in, err := protocol.Decode[protocol.SendInput](&first); err != nil || in.Text != "wait for\n" {
-		t.Errorf("%+v, %v", in, err)
+		t.Errorf("the host receives the input %+v, %v; want wait for", in, err)
 	}
 	b.Reload()
 	b.Wait(typed + " === 'Half a thou|at noon|Other,There,No|' && document.querySelector('[data-testid=composer]').value === 'me'")
 	if stored, _ := b.Eval("JSON.stringify(sessionStorage) + JSON.stringify(localStorage)").(string); strings.Contains(stored, "4711") || strings.Contains(stored, "wait for") {
-		t.Errorf("the browser stores %s", stored)
+		t.Errorf("the browser stores a secret or a text that was sent: %s", stored)
 	}
 	awake(b)
 	b.Click("[data-testid=approval-card] textarea")
@@ -59,18 +59,18 @@ func TestDrafts(t *testing.T) {
 	msg := host.Next(protocol.RunApprove)
 	d, err := protocol.Decode[protocol.Decide](&msg)
 	if answers, _ := json.Marshal(d.Answers); err != nil || string(answers) != `{"say":"Half a thought","when":"at noon","where":["there"],"tag":false}` {
-		t.Errorf("the host receives %s, %v", answers, err)
+		t.Errorf("the host receives the answers %s, %v", answers, err)
 	}
 	run.Resolve("q1", "approve", webtest.Operator)
 	b.Wait("__see.text('@resolved').includes('by olga')")
 	if stored, _ := b.Eval("JSON.stringify(sessionStorage)").(string); strings.Contains(stored, "thou") || !strings.Contains(stored, "me") {
-		t.Errorf("the browser stores %s", stored)
+		t.Errorf("browser storage after the answers were sent = %s, want only the text in the composer", stored)
 	}
 	b.Expect("401")
 	b.Eval("location.hash = '#/settings'")
 	b.Click("@logout")
 	b.See("Log in")
 	if left := b.Eval("sessionStorage.length"); left != 0.0 {
-		t.Errorf("%v texts are left", left)
+		t.Errorf("number of stored texts after the logout = %v, want 0", left)
 	}
 }

@@ -11,15 +11,16 @@ import (
 	"github.com/concerto-lang/concerto/tools/browser"
 )
 
-// usable is an expression that is true when the inbox shows the request and accepts decisions.
+// usable is a JavaScript expression that is true when the inbox shows a request and accepts
+// decisions.
 const usable = "__see.all('main h1').length === 1 && __see.all('@approval-card').length > 0 && document.querySelector('[data-testid=conn]').dataset.state === 'online'"
 
-// mostWork bounds the CPU time of the page's main thread until the page is usable: a second on a
-// processor that is four times slower. CPU time does not depend on the load of the machine.
+// mostWork is the maximum CPU time of the page's main thread until the page is usable. A processor
+// that is four times slower needs one second. CPU time hardly depends on the load of the machine.
 const mostWork = 250 * time.Millisecond
 
-// TestStartTime checks that the page needs little CPU time until it is usable, and has no long
-// tasks.
+// TestStartTime measures the CPU time that the page needs until it is usable. Neither the sum nor
+// the longest task may exceed its limit.
 func TestStartTime(t *testing.T) {
 	browser.Full(t)
 	r := webtest.Start(t)
@@ -40,9 +41,10 @@ func TestStartTime(t *testing.T) {
 	}
 }
 
-// TestFigures measures on an idle machine how soon the page is usable, on a processor slowed down
-// four times, and how soon a request of a host is visible. It runs if CONCERTO_FIGURES is set, as
-// `go run ./bench/relay -only page` does, which reads the lines that begin with "figure".
+// TestFigures measures on an idle machine how long the page takes until it is usable on a processor
+// that is slowed down four times, and until it shows a new request. It only runs if
+// CONCERTO_FIGURES is set. `go run ./bench/relay -only page` sets it and reads the log lines that
+// begin with "figure".
 func TestFigures(t *testing.T) {
 	if os.Getenv("CONCERTO_FIGURES") == "" {
 		t.Skip("CONCERTO_FIGURES is not set")
@@ -54,7 +56,7 @@ func TestFigures(t *testing.T) {
 	var first, warm []time.Duration
 	for range 5 {
 		t.Run("visit", func(t *testing.T) { // closes its tab before the next visit
-			b := browser.Open(t) // without a cache
+			b := browser.Open(t) // this tab has an empty cache
 			b.Expect("401")
 			first = append(first, timeUntil(b, r.URL, "__see.all('@login-user').length === 1"))
 			login(b, webtest.Operator)

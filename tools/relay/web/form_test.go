@@ -10,8 +10,8 @@ import (
 	"github.com/concerto-lang/concerto/tools/browser"
 )
 
-// TestForm answers a program's questions on a phone. A missing answer is reported at its question,
-// and the host receives the answers as values.
+// TestForm answers the questions of a program on a phone. If an answer is missing, the page must
+// report that at the question. The host must receive the value of the chosen option, not its label.
 func TestForm(t *testing.T) {
 	browser.Full(t)
 	browser.Need(t)
@@ -34,11 +34,11 @@ func TestForm(t *testing.T) {
 	d, err := protocol.Decode[protocol.Decide](&msg)
 	answers, _ := json.Marshal(d.Answers)
 	if err != nil || d.RequestID != "q1" || !strings.Contains(string(answers), `"when":"tonight"`) {
-		t.Errorf("the host receives %s, %v", msg.Data, err)
+		t.Errorf("the host receives the decision %s, %v; want the answer tonight", msg.Data, err)
 	}
 	run.Resolve("q1", "approve", webtest.Operator)
 	b.Wait("__see.text('@resolved').includes('by olga')")
 	if wide := b.Eval("document.documentElement.scrollWidth - innerWidth"); wide != 0.0 {
-		t.Errorf("the page is %v wider than a phone", wide)
+		t.Errorf("the page is %v pixels wider than the phone", wide)
 	}
 }

@@ -10,14 +10,15 @@ import (
 	"github.com/concerto-lang/concerto/tools/browser"
 )
 
-// seenFocus reports whether the focused element is in the window and marked.
+// seenFocus is a JavaScript expression that reports whether the focused element is in the window
+// and has a visible outline.
 const seenFocus = `(() => {
 	const e = document.activeElement, r = e.getBoundingClientRect(), marked = [e, e.closest(".terminal-box")].some((x) => x && getComputedStyle(x).outlineStyle !== "none" && parseFloat(getComputedStyle(x).outlineWidth) > 0);
 	return e !== document.body && r.bottom > 0 && r.top < innerHeight && marked;
 })()`
 
-// tabTo presses Tab until the focused element has this name, and checks that the focus is always
-// visible.
+// tabTo presses Tab until the element with this accessible name has the focus. Each element on the
+// way must show that it has the focus.
 func tabTo(t *testing.T, b *browser.Tab, name string) {
 	t.Helper()
 	var way []string
@@ -25,39 +26,41 @@ func tabTo(t *testing.T, b *browser.Tab, name string) {
 		b.Press("Tab")
 		at := b.Spoken(":focus")
 		if at == "" || strings.HasPrefix(at, "RootWebArea") {
-			continue // wraps around at the end of the page
+			continue // after the last element, the focus leaves the page and returns to the first one
 		}
 		if b.Eval(seenFocus) != true {
-			t.Errorf("one does not see that the focus is on %q", at)
+			t.Errorf("the focus on %q is not visible", at)
 		}
 		if at == name || strings.HasPrefix(at, name+" ") {
 			return
 		}
 		way = append(way, at)
 	}
-	t.Fatalf("Tab does not lead to %q, but to\n%s", name, strings.Join(way, "\n"))
+	t.Fatalf("Tab does not reach %q, only\n%s", name, strings.Join(way, "\n"))
 }
 
-// answer answers the page's request to a host.
+// answer waits for a request of this type from the page, sends the host's response, and returns the
+// data of the request.
 func answer(host *servertest.Peer, typ string, result any) (request string) {
 	e := host.Next(typ)
 	host.Send(protocol.RPCResponse, e.RunID, 0, webtest.Data{"request_id": e.ID, "rpc_type": typ, "ok": true, "result": result})
 	return string(e.Data)
 }
 
-// expectAnnouncement waits until a new request is announced to screen readers; the focus stays.
+// expectAnnouncement adds a request to a run, and waits until the page announces it to screen
+// readers. The focus must not move.
 func expectAnnouncement(t *testing.T, b *browser.Tab, run *webtest.Run, id string) {
 	t.Helper()
 	at := b.Spoken(":focus")
 	run.Ask(id, webtest.Data{"prompt": "May " + id + "?"})
 	b.Wait("[...document.querySelectorAll('[aria-live=assertive]')].some((e) => e.textContent === 'New request from the release: May " + id + "?')")
 	if now := b.Spoken(":focus"); now != at {
-		t.Errorf("the focus was on %q, and is on %q", at, now)
+		t.Errorf("focus before the request = %q, after it = %q; want the same", at, now)
 	}
 }
 
-// TestKeysAlone uses every screen by keyboard alone, with a visible focus; each screen announces
-// new requests.
+// TestKeysAlone uses all screens with the keyboard only. The focus must always be visible, and each
+// screen must announce new requests to screen readers.
 func TestKeysAlone(t *testing.T) {
 	browser.Full(t)
 	browser.Need(t)
@@ -110,7 +113,7 @@ func TestKeysAlone(t *testing.T) {
 	tabTo(t, b, "button Start")
 	b.Press("Enter")
 	if asked := answer(host, "rpc.run.start", webtest.Data{"run_id": "run_2"}); !strings.Contains(asked, `"cmd":"claude 'fix it' now"`) || !strings.Contains(asked, `"tool":"claude"`) {
-		t.Errorf("the host received %s", asked)
+		t.Errorf("request to start a run = %s, want the typed command and the tool claude", asked)
 	}
 	webtest.Begin(host, "run_2", webtest.Data{"title": "the fix"})
 	b.Wait("location.hash === '#/runs/run_2' && __see.text('main h1') === 'the fix'")
@@ -140,22 +143,22 @@ func TestKeysAlone(t *testing.T) {
 	b.Wait("document.activeElement.dataset.testid === 'login-user'")
 }
 
-// inRun visits the views of a run and decides there.
+// inRun opens the views of a run, and decides one of its requests, with the keyboard only.
 func inRun(t *testing.T, b *browser.Tab, host *servertest.Peer) {
 	tabTo(t, b, "tab Thread")
 	b.Press("ArrowRight")
 	b.Wait("document.querySelector('.terminal .xterm-rows')?.textContent.includes('ready')")
 	if at := b.Spoken(":focus"); !strings.HasPrefix(at, "tab Terminal") {
-		t.Errorf("the focus is on %q", at)
+		t.Errorf("focus after ArrowRight = %q, want the tab Terminal", at)
 	}
 	tabTo(t, b, "textbox Terminal input")
-	b.Press("Tab") // goes to the tool
+	b.Press("Tab") // the tool receives this key, so the focus does not move
 	if keys := host.Next(protocol.RunSendKeys); !strings.Contains(string(keys.Data), `"\t"`) {
-		t.Errorf("the tool is sent %s", keys.Data)
+		t.Errorf("keys that the tool receives = %s, want a tab character", keys.Data)
 	}
 	b.Press("F6")
 	if at := b.Spoken(":focus"); !strings.HasPrefix(at, "tab Terminal") {
-		t.Errorf("F6 leads to %q", at)
+		t.Errorf("focus after F6 = %q, want the tab Terminal", at)
 	}
 	b.Press("5")
 	b.Wait("__see.text('.tabpanel').includes('main')")
@@ -164,7 +167,7 @@ func inRun(t *testing.T, b *browser.Tab, host *servertest.Peer) {
 	awake(b)
 	b.Press("j", "j", "d", "Enter")
 	if deny := host.Next(protocol.RunDeny); !strings.Contains(string(deny.Data), `"q2"`) {
-		t.Errorf("denied is %s", deny.Data)
+		t.Errorf("denied request = %s, want q2", deny.Data)
 	}
 	b.Press("c")
 	b.Wait("document.activeElement.dataset.testid === 'composer'")

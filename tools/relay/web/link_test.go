@@ -8,8 +8,8 @@ import (
 	"github.com/concerto-lang/concerto/tools/browser"
 )
 
-// TestLink creates a link to one run. Its user sees that run live and nothing else, and the token
-// disappears from the address.
+// TestLink creates a link to one run and opens it in another browser. The page must show that run
+// live and no other run, and must remove the token from the address.
 func TestLink(t *testing.T) {
 	browser.Full(t)
 	browser.Need(t)
@@ -24,7 +24,7 @@ func TestLink(t *testing.T) {
 	b.Wait("__see.all('@secret').length === 1")
 	link, _ := b.Eval("document.querySelector('[data-testid=secret]').value").(string)
 	if !strings.HasPrefix(link, r.URL+"/#/t/") {
-		t.Fatalf("the link is %q", link)
+		t.Fatalf("link = %q, want one with a token", link)
 	}
 	webtest.Begin(host, "run_hidden", webtest.Data{"title": "the hidden one"})
 	guest := browser.Open(t)
@@ -38,14 +38,14 @@ func TestLink(t *testing.T) {
 	guest.Eval("location.hash = '#/runs'")
 	guest.Wait("__see.all('@run-row').length === 1")
 	if at, _ := guest.Eval("location.href + JSON.stringify(history.state)").(string); strings.Contains(at, "/t/") {
-		t.Errorf("the address is %s", at)
+		t.Errorf("address of the guest's page = %s, want one without the token", at)
 	}
 	for _, place := range []string{"=Hosts", "=Start", "=Audit", "@composer"} {
 		if guest.Count(place) != 0 {
-			t.Errorf("a guest has %s", place)
+			t.Errorf("the guest's page shows the control %s", place)
 		}
 	}
 	if strings.Contains(guest.Text("body"), "the hidden one") {
-		t.Error("a guest sees the other run")
+		t.Error("the guest's page shows a run that the link does not include")
 	}
 }

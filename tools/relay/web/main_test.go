@@ -11,7 +11,7 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(browser.Main(m)) }
 
-// enter opens the page with a logged-in user.
+// enter opens the page at an address, as a user who is already logged in.
 func enter(t *testing.T, r *webtest.Relay, user, at string) *browser.Tab {
 	t.Helper()
 	b := browser.Open(t)
@@ -21,7 +21,7 @@ func enter(t *testing.T, r *webtest.Relay, user, at string) *browser.Tab {
 	return b
 }
 
-// enterByHand opens the page and logs a user in.
+// enterByHand opens the page at an address, and logs a user in with the login dialog.
 func enterByHand(t *testing.T, r *webtest.Relay, user, at string) *browser.Tab {
 	t.Helper()
 	b := browser.Open(t)
@@ -42,13 +42,13 @@ func login(b *browser.Tab, user string) {
 	b.Wait(online)
 }
 
-// loaded waits until a screen with all its data is shown.
+// loaded waits until the page shows a screen and all its data.
 func loaded(b *browser.Tab) {
 	b.Wait("__see.all('main h1').length === 1 && !document.querySelector('main').textContent.includes('Loading')")
 }
 
-// decide clicks a card's button until the click counts: a card that has just moved, for example
-// because a banner appeared, ignores clicks.
+// decide clicks a button of a card until the page accepts the click. Cards ignore clicks for a
+// moment after they have moved, for example because a banner appeared above them.
 func decide(b *browser.Tab, place string) {
 	awake(b)
 	for {
@@ -60,7 +60,7 @@ func decide(b *browser.Tab, place string) {
 	}
 }
 
-// awake waits until the visible cards accept keys and clicks.
+// awake waits until all visible cards accept keys and clicks.
 func awake(b *browser.Tab) {
 	b.Wait("__see.all('@approve').length > 0 && __see.all('@approve').every((e) => e.ariaDisabled !== 'true' || e.getBoundingClientRect().top < 0 || e.getBoundingClientRect().top > innerHeight - 60)")
 }

@@ -8,12 +8,13 @@ import (
 	"github.com/concerto-lang/concerto/tools/browser"
 )
 
-// builtAs returns the build of the current page.
+// builtAs is a JavaScript expression for the build of the page that a tab shows.
 const builtAs = "[...document.querySelectorAll('script[src]')].map((e) => e.src.split('/')[4]).join()"
 
-// TestNewerPage checks that the page offers a new version, still works until the user accepts,
-// and that then all tabs have all of the new version and the typed text, and waiting entries are
-// sent once.
+// TestNewerPage restarts the server with a new version of the page. Both open tabs must offer the
+// new version and continue to work with the old one. When the user accepts in one tab, both tabs
+// must load the new version completely. They must retain typed text, and send waiting decisions and
+// inputs once.
 func TestNewerPage(t *testing.T) {
 	browser.Full(t)
 	browser.Need(t)
@@ -34,7 +35,7 @@ func TestNewerPage(t *testing.T) {
 	}
 	older := b.Eval(builtAs)
 	if past := other.Eval("performance.getEntriesByName(location.origin + '/auth/me').map((e) => e.workerFinalSourceType).join()"); past != "network" {
-		t.Errorf("what the page asks the server comes by the worker: %v", past)
+		t.Errorf("source of a request to the API = %v, want network", past)
 	}
 
 	r.Stop()
@@ -47,7 +48,7 @@ func TestNewerPage(t *testing.T) {
 	other.Reload()
 	other.See("A new version of this page is available.")
 	if is := other.Eval(builtAs); is != older {
-		t.Errorf("a tab that is loaded again has %v beside %v", is, older)
+		t.Errorf("build of the reloaded tab = %v, want %v as in the other tab", is, older)
 	}
 
 	away(r, b)
@@ -70,16 +71,16 @@ func TestNewerPage(t *testing.T) {
 	host.Send(protocol.Heartbeat, "", 0, webtest.Data{})
 	first := host.Next(protocol.RunApprove)
 	if d, err := protocol.Decode[protocol.Decide](&first); err != nil || d.RequestID != "q1" {
-		t.Errorf("%+v, %v", d, err)
+		t.Errorf("the host receives the decision %+v, %v; want q1", d, err)
 	}
 	second := host.Next(protocol.RunSendInput)
 	if in, err := protocol.Decode[protocol.SendInput](&second); err != nil || in.Text != "and tag it\n" {
-		t.Errorf("%+v, %v", in, err)
+		t.Errorf("the host receives the input %+v, %v; want and tag it", in, err)
 	}
 	run.Reconnect(host)
 	run.Resolve("q1", "approve", webtest.Operator)
 	b.Wait("__see.text('@resolved').includes('approved by olga')")
 	if n := b.Eval("caches.keys().then((all) => all.length)"); n != 1.0 {
-		t.Errorf("the page retains %v builds, want 1", n)
+		t.Errorf("number of cached builds = %v, want 1", n)
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/concerto-lang/concerto/tools/browser"
 )
 
-// begin requests a pairing as hostd does.
+// begin requests a pairing for a machine, as the command pair does.
 func begin(t *testing.T, r *webtest.Relay, name string) *pair.Request {
 	t.Helper()
 	poll := func(ctx context.Context) error { runtime.Gosched(); return ctx.Err() }
@@ -24,15 +24,16 @@ func begin(t *testing.T, r *webtest.Relay, name string) *pair.Request {
 	return waits
 }
 
-// code types a code and looks it up.
+// code types a pairing code into the page and submits it.
 func code(b *browser.Tab, code string) {
 	b.Eval("document.querySelector('[data-testid=pair-code]').select()")
 	b.Type(code)
 	b.Press("Enter")
 }
 
-// TestPair pairs a machine by its code and fingerprint; it then is a host that authenticates with
-// its key. An invalid code is reported at the field and announced, and the user starts again.
+// TestPair pairs a machine on the page, where a user checks its code and fingerprint. The new host
+// then authenticates with its key. An invalid or expired code must be reported at the field, and
+// the user must be able to try again. Too many attempts are refused.
 func TestPair(t *testing.T) {
 	browser.Full(t)
 	browser.Need(t)
@@ -46,7 +47,7 @@ func TestPair(t *testing.T) {
 	b.Click("=Pair a host")
 	b.See("It prints a code of eight letters.")
 	if at := b.Spoken("@pair-code"); at != "textbox Code" {
-		t.Errorf("the field is announced as %q", at)
+		t.Errorf("accessible name of the code field = %q", at)
 	}
 	b.Click("@pair-code")
 	b.Type("bcd")
@@ -59,10 +60,10 @@ func TestPair(t *testing.T) {
 	code(b, strings.ToLower(strings.ReplaceAll(late.Code, "-", " ")))
 	b.Wait("__see.text('@pair-fingerprint') === '" + late.Fingerprint + "'")
 	if text := b.Text("main"); !strings.Contains(text, "the old laptop") || !strings.Contains(text, "127.0.0.1") || !strings.Contains(text, "5 min") {
-		t.Errorf("the machine is shown as %s", text)
+		t.Errorf("description of the machine = %s, want its name, address and remaining time", text)
 	}
 	b.Axe()
-	r.AdvancePairings(protocol.PairingTTL/2 + time.Second) // the pairing expires, and so does that of build box
+	r.AdvancePairings(protocol.PairingTTL/2 + time.Second) // both pairings expire
 	b.Click("@pair-confirm")
 	b.See("has expired")
 	b.Click("=Cancel")
@@ -71,7 +72,7 @@ func TestPair(t *testing.T) {
 	code(b, waits.Code)
 	b.Wait("__see.text('@pair-fingerprint') === '" + waits.Fingerprint + "'")
 	if at := b.Spoken(":focus"); at != "region The machine" {
-		t.Errorf("whose code it is is announced as %q", at)
+		t.Errorf("focus after the code was found = %q, want the description of the machine", at)
 	}
 	b.Press("Tab") // by keyboard alone
 	b.Wait("document.activeElement.dataset.testid === 'pair-confirm'")
@@ -99,6 +100,6 @@ func TestPair(t *testing.T) {
 	code(b, "BCDF-GHJK")
 	b.Wait("__see.text('#pair-failed') && !__see.text('#pair-failed').includes('mistyped')")
 	if text := b.Text("#pair-failed"); text != "Too many attempts within a minute: wait." {
-		t.Errorf("after too many tries the page shows %q", text)
+		t.Errorf("message after too many attempts = %q", text)
 	}
 }

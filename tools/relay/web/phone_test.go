@@ -11,29 +11,30 @@ import (
 	"github.com/concerto-lang/concerto/tools/browser"
 )
 
-// narrow is the narrowest phone that the page supports.
+// narrow is the phone with the narrowest screen that the page supports.
 var narrow = browser.Device{Name: "narrow", Width: 360, Height: 640, Scale: 2, Touch: true}
 
-// reachable reports whether an element is fully visible with nothing on top of it.
+// reachable defines a JavaScript function that reports whether an element is completely in the
+// window and not covered by another one.
 const reachable = `globalThis.reachable = (e) => {
 	const r = e.getBoundingClientRect(), at = document.elementFromPoint(r.x + r.width / 2, r.y + r.height / 2);
 	return r.top >= 0 && r.bottom <= innerHeight && r.left >= 0 && r.right <= innerWidth && (e.contains(at) || at.contains(e));
 }`
 
-// next returns the next value, with a time limit.
+// next returns the next value of a channel. It fails the test after 2 minutes.
 func next(t *testing.T, from <-chan string) string {
 	t.Helper()
 	select {
 	case text := <-from:
 		return text
 	case <-time.After(2 * time.Minute):
-		t.Fatal("nothing came")
+		t.Fatal("timeout: no value arrived within 2 minutes")
 		return ""
 	}
 }
 
-// TestApprovalOfWriteIsVisible checks that a user who writes a long file on a phone sees the
-// approval at once and can decide it.
+// TestApprovalOfWriteIsVisible saves a long file in the editor on a phone. The page must
+// immediately show the approval that the write needs, without scrolling.
 func TestApprovalOfWriteIsVisible(t *testing.T) {
 	browser.Need(t)
 	t.Parallel()
@@ -69,8 +70,9 @@ func TestApprovalOfWriteIsVisible(t *testing.T) {
 	b.Wait("(() => { const e = document.querySelector('[data-testid=approve]'); return e && reachable(e); })()")
 }
 
-// TestKeyRowOnPhone checks that the terminal on a phone shows a row of keys that its keyboard
-// lacks, and that a desktop has none.
+// TestKeyRowOnPhone opens the terminal on a phone and on a desktop. On the phone, the page must
+// show a row of keys that the phone's keyboard lacks, and each key must send its characters. On the
+// desktop, the row must be absent.
 func TestKeyRowOnPhone(t *testing.T) {
 	browser.Need(t)
 	t.Parallel()
@@ -89,7 +91,7 @@ func TestKeyRowOnPhone(t *testing.T) {
 	b := enter(t, r, webtest.Operator, "#/runs/run_1/terminal")
 	b.Wait("document.querySelector('.xterm-rows')?.innerText.includes('Go on?')")
 	if n := b.Eval("[...document.querySelectorAll('.terminal-keys button')].filter((e) => e.checkVisibility()).length"); n != 0.0 {
-		t.Errorf("a desktop shows %v keys of a phone", n)
+		t.Errorf("number of phone keys on a desktop = %v, want 0", n)
 	}
 	b.Emulate(narrow, browser.Light)
 	b.Reload()
@@ -100,13 +102,13 @@ func TestKeyRowOnPhone(t *testing.T) {
 	for _, key := range []struct{ label, types string }{{"Enter", "\r"}, {"y", "y"}, {"n", "n"}, {"Esc", "\x1b"}, {"Tab", "\t"}, {"PgUp, page up", "\x1b[5~"}, {"Paste", "pasted"}} {
 		b.Eval(`[...document.querySelectorAll(".terminal-keys button")].find((e) => (e.ariaLabel ?? e.textContent) === "` + key.label + `").click()`)
 		if got := next(t, typed); got != key.types {
-			t.Errorf("%s types %q", key.label, got)
+			t.Errorf("key %s types %q, want %q", key.label, got, key.types)
 		}
 	}
 }
 
-// TestNothingIsCovered checks that the connection state covers no part of a screen, and that every
-// control is reachable.
+// TestNothingIsCovered checks on all screens and devices that the connection state covers no part
+// of the screen, and that every control can be scrolled into view and is not covered.
 func TestNothingIsCovered(t *testing.T) {
 	browser.Need(t)
 	t.Parallel()
@@ -126,14 +128,13 @@ func TestNothingIsCovered(t *testing.T) {
 					.filter((e) => { e.scrollIntoView({ block: "center" }); return !reachable(e); }).map((e) => e.outerHTML.slice(0, 150)).join("\n");
 			})()`)
 			if covered != "" {
-				t.Errorf("%s of a %s is covered: %v", at, device.Name, covered)
+				t.Errorf("%s on a %s: covered elements: %v", at, device.Name, covered)
 			}
 		}
 	}
 }
 
-// TestAuditLogOnPhone checks that each record of the audit log is fully visible on the
-// narrowest phone.
+// TestAuditLogOnPhone checks that the narrowest phone shows all cells of the audit log completely.
 func TestAuditLogOnPhone(t *testing.T) {
 	browser.Need(t)
 	t.Parallel()
@@ -148,9 +149,9 @@ func TestAuditLogOnPhone(t *testing.T) {
 	cut := b.Eval(`[...document.querySelectorAll(".audit, .audit td")].filter((e) => e.checkVisibility())
 		.filter((e) => e.getBoundingClientRect().right > innerWidth || e.getBoundingClientRect().left < 0 || e.scrollWidth > e.clientWidth + 1).map((e) => e.textContent.slice(0, 80)).join("; ")`)
 	if cut != "" {
-		t.Errorf("it is cut off: %v", cut)
+		t.Errorf("cells of the audit log that are cut off: %v", cut)
 	}
 	if wide := b.Eval("document.documentElement.scrollWidth - innerWidth"); wide != 0.0 {
-		t.Errorf("the page is %v pixels wider", wide)
+		t.Errorf("the page is %v pixels wider than the window", wide)
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/concerto-lang/concerto/tools/browser"
 )
 
-// subscribed replaces the browser vendor's push service, which a test browser lacks, with the
-// tests' push service, and records the page's subscription.
+// subscribed replaces the browser's push service by a push service of the test, because the test
+// browser has none. It records the options with which the page subscribes.
 const subscribed = `(() => {
 	let subscription = null;
 	globalThis.asked = [];
@@ -27,11 +27,11 @@ const subscribed = `(() => {
 	};
 })()`
 
-// notes returns the notifications that the service worker has shown.
+// notes is a JavaScript expression for the notifications that the service worker shows.
 const notes = `navigator.serviceWorker.getRegistration("/").then((r) => r.getNotifications()).then((all) => all.map((n) => ({ title: n.title, body: n.body, tag: n.tag })))`
 
-// clickNote clicks a notification. Headless Chromium has none to click, so it sends the worker the
-// event that Chromium would.
+// clickNote sends the service worker the event for a click on a notification. Headless Chromium
+// displays no notification that could be clicked.
 const clickNote = `(async () => {
 	const [n] = await registration.getNotifications();
 	const e = new NotificationEvent("notificationclick", { notification: n, action: "" });
@@ -42,8 +42,8 @@ const clickNote = `(async () => {
 	return n.data.request_id;
 })()`
 
-// notify delivers a push message until it is shown. Chromium loses a notification that is queried
-// before it is displayed, so notify queries late, and later after each repetition.
+// notify delivers a push message, and repeats that until the notification is shown. Chromium loses
+// a notification that is queried too early, so notify waits longer after each attempt.
 func notify(t *testing.T, b *browser.Tab, r *webtest.Relay, text string) {
 	t.Helper()
 	for wait := 100; wait < 20_000; wait *= 2 {
@@ -53,12 +53,12 @@ func notify(t *testing.T, b *browser.Tab, r *webtest.Relay, text string) {
 			return
 		}
 	}
-	t.Fatalf("nothing is shown of %s", text)
+	t.Fatalf("timeout: no notification for the push message %s", text)
 }
 
-// TestPush subscribes a device. A request arrives encrypted through a push service and is shown
-// without its arguments; a click opens the run and its request in an open or a new tab; a decision
-// elsewhere closes the notification.
+// TestPush subscribes a browser to push messages. A request must arrive encrypted and must be shown
+// without its arguments. A click on the notification must open the run and its request, in an open
+// tab or a new one. A decision in another tab must close the notification.
 func TestPush(t *testing.T) {
 	browser.Full(t)
 	browser.Need(t)
@@ -76,7 +76,7 @@ func TestPush(t *testing.T) {
 	b.Click("=Turn on")
 	b.See("This device gets a notification when a run has a request.")
 	if asked, _ := json.Marshal(b.Eval("asked")); string(asked) != fmt.Sprintf(`[{"key":%q,"userVisibleOnly":true}]`, key) {
-		t.Errorf("the page subscribes by %s", asked)
+		t.Errorf("options of the subscription = %s", asked)
 	}
 
 	run.Write("before it asked\n")
@@ -85,13 +85,13 @@ func TestPush(t *testing.T) {
 	notify(t, b, r, msg.Text)
 	shown, _ := json.Marshal(b.Eval(notes))
 	if text := string(shown); !strings.Contains(text, `"title":"the release"`) || !strings.Contains(text, "requests a permission: bash") || strings.Contains(text, "s3cret") {
-		t.Errorf("the notifications are %s", text)
+		t.Errorf("notifications = %s, want the title and the tool without arguments", text)
 	}
-	for n := range 100 { // so that the request is not at the end
+	for n := range 100 { // new events move the request away from the end of the thread
 		run.Send(protocol.RunEmit, webtest.Data{"channel": "step", "payload": n, "awaited": false})
 	}
 	if id := b.InWorker(r.URL, clickNote); id != "q1" {
-		t.Errorf("the notification is of %v", id)
+		t.Errorf("request of the notification = %v, want q1", id)
 	}
 	b.Wait("location.hash === '#/runs/run_1?request=q1' && __see.text('@approval-card').includes('git push s3cret') && document.activeElement.contains(__see.one('@approval-card'))")
 	b.Wait("(({ top, bottom }) => top >= 0 && bottom <= innerHeight)(__see.one('@approval-card').getBoundingClientRect())")
@@ -100,7 +100,7 @@ func TestPush(t *testing.T) {
 	host.Next(protocol.RunApprove)
 	run.Resolve("q1", "approve", webtest.Operator)
 	if over, _ := phone.Next(); !over.Withdrawn || over.RequestID != "q1" {
-		t.Errorf("%+v", over)
+		t.Errorf("message after the decision = %+v, want a withdrawal of q1", over)
 	}
 	b.Wait("__see.text('@resolved').includes('approved by olga')")
 	b.Wait(notes + ".then((all) => all.length === 0)")
@@ -111,7 +111,7 @@ func TestPush(t *testing.T) {
 	run.Resolve("q2", "deny", "ann")
 	finished, msg := phone.Next()
 	if !finished.Withdrawn {
-		t.Errorf("%+v", finished)
+		t.Errorf("message after another user's decision = %+v, want a withdrawal", finished)
 	}
 	b.Push(r.URL, msg.Text)
 	b.Wait(notes + ".then((all) => all.length === 0)")
@@ -122,7 +122,7 @@ func TestPush(t *testing.T) {
 	run.Ask("q3", webtest.Data{"prompt": "Still there?"})
 	b.Wait("document.title.startsWith('(1)')")
 	if subs, err := r.Store.Subscriptions(t.Context()); err != nil || len(subs) != 0 {
-		t.Errorf("%d subscriptions are left, %v", len(subs), err)
+		t.Errorf("number of subscriptions after Turn off = %d, want 0; error = %v", len(subs), err)
 	}
 
 	// A click without an open tab opens one at the request.
@@ -130,7 +130,7 @@ func TestPush(t *testing.T) {
 	notify(t, b, r, `{"title": "the release", "run_id": "run_1", "request_id": "q3", "summary": "asks for a permission"}`)
 	opened, _ := b.InWorker(r.URL, "(async () => { let at; clients.openWindow = async (url) => { at = url; return null; }; await "+clickNote+"; return at; })()").(string)
 	if opened != "/#/runs/run_1?request=q3" {
-		t.Fatalf("the opened address is %q", opened)
+		t.Fatalf("address of the opened tab = %q, want that of q3", opened)
 	}
 	b.Go(r.URL + opened)
 	b.Wait("__see.text('@approval-card').includes('Still there?') && document.activeElement.contains(__see.one('@approval-card'))")

@@ -11,8 +11,8 @@ import (
 	"github.com/concerto-lang/concerto/tools/browser"
 )
 
-// TestFollowAndDecide logs in, follows a run as it writes, approves its request in the thread,
-// writes to it, and sees the outcome of each; a reload shows the same.
+// TestFollowAndDecide logs in and opens a run. It approves a request in the run's thread and types
+// an input. The page must show new output and the outcome of both, also after a reload.
 func TestFollowAndDecide(t *testing.T) {
 	browser.Need(t)
 	t.Parallel()
@@ -22,7 +22,7 @@ func TestFollowAndDecide(t *testing.T) {
 	b := enterByHand(t, r, webtest.Operator, "#/runs")
 	b.See("fix the rounding")
 	if row := b.Text("@run-row"); !strings.Contains(row, "running") || !strings.Contains(row, "desk") {
-		t.Errorf("the run's row shows %q", row)
+		t.Errorf("row of the run = %q, want its status and host", row)
 	}
 	b.Click("@run-row")
 	run.Write("\x1b[32mlooking\x1b[0m at total.go\n")
@@ -36,7 +36,7 @@ func TestFollowAndDecide(t *testing.T) {
 	msg := host.Next(protocol.RunApprove)
 	d, err := protocol.Decode[protocol.Decide](&msg)
 	if err != nil || d.RequestID != "b1" || d.ArgsSHA256 != strings.Repeat("ab", 32) || msg.RunID != "run_1" {
-		t.Errorf("the host receives %s %+v, %v", msg.RunID, d, err)
+		t.Errorf("the host receives for run %s the decision %+v, %v", msg.RunID, d, err)
 	}
 	run.Resolve("b1", "approve", webtest.Operator)
 	b.Wait("__see.text('@resolved').includes('approved by olga')")
@@ -48,7 +48,7 @@ func TestFollowAndDecide(t *testing.T) {
 	msg = host.Next(protocol.RunSendInput)
 	in, err := protocol.Decode[protocol.SendInput](&msg)
 	if err != nil || in.Text != "go on\n" {
-		t.Errorf("the host receives %+v, %v", in, err)
+		t.Errorf("the host receives the input %+v, %v; want the typed text", in, err)
 	}
 	run.Send(protocol.RunInput, webtest.Data{"actor": "web", "input_id": in.InputID, "text_redacted": "go on\n", "text_sha256": strings.Repeat("0", 64), "by": "olga"})
 	b.Wait("__see.all('@sending').length === 0 && __see.text('@run-thread').includes('go on')")
@@ -56,15 +56,15 @@ func TestFollowAndDecide(t *testing.T) {
 	b.Reload()
 	b.Wait("__see.text('@run-thread').includes('looking at total.go') && __see.text('@run-thread').includes('go on') && __see.text('@resolved').includes('approved by olga')")
 	if n := b.Count("@resolved"); n != 1 {
-		t.Errorf("the request is there %d times", n)
+		t.Errorf("number of resolved requests = %d, want 1", n)
 	}
 	run.Write("done\n")
 	run.Send(protocol.RunExited, webtest.Data{"exit_code": 0})
 	b.Wait("__see.all('@composer').length === 0 && __see.text('main').includes('done')")
 }
 
-// TestInboxByKeys finds, denies and approves requests by keyboard alone; keys that come too early
-// or alone do nothing.
+// TestInboxByKeys decides requests in the inbox with the keyboard only. A decision needs two keys,
+// the second of which is Enter.
 func TestInboxByKeys(t *testing.T) {
 	browser.Full(t)
 	browser.Need(t)
@@ -87,14 +87,14 @@ func TestInboxByKeys(t *testing.T) {
 	b.Press("j", "d", "Enter")
 	deny := host.Next(protocol.RunDeny)
 	if d, err := protocol.Decode[protocol.Decide](&deny); err != nil || d.RequestID != "q1" {
-		t.Errorf("denied is %+v, %v", d, err)
+		t.Errorf("denied request = %+v, %v; want q1", d, err)
 	}
 	run.Resolve("q1", "deny", webtest.Operator)
 	b.Wait("__see.all('@approval-card').length === 1 && __see.text('@settled').includes('denied by olga')")
 	b.Press("j", "a", "Enter")
 	approve := host.Next(protocol.RunApprove)
 	if d, err := protocol.Decode[protocol.Decide](&approve); err != nil || d.RequestID != "q2" {
-		t.Errorf("approved is %+v, %v", d, err)
+		t.Errorf("approved request = %+v, %v; want q2", d, err)
 	}
 	run.Resolve("q2", "approve", webtest.Operator)
 	b.See("No open requests")
@@ -109,7 +109,8 @@ func TestInboxByKeys(t *testing.T) {
 	b.See("No runs match the filter")
 }
 
-// TestRoles checks that the page does not offer what a role is not allowed to do.
+// TestRoles logs in as a viewer. The page must not show controls for actions that the role does not
+// permit.
 func TestRoles(t *testing.T) {
 	browser.Full(t)
 	browser.Need(t)
@@ -121,7 +122,7 @@ func TestRoles(t *testing.T) {
 	b.See("May I?")
 	for place, why := range map[string]string{"@approve": "decides", "@deny": "decides", "=Start": "starts", "=Audit": "reads the audit log"} {
 		if b.Count(place) != 0 {
-			t.Errorf("a viewer %s", why)
+			t.Errorf("the page offers a viewer a control that %s", why)
 		}
 	}
 	b.Press("j", "a", "Enter")
@@ -129,7 +130,7 @@ func TestRoles(t *testing.T) {
 	b.Wait("__see.all('@run-thread').length === 1")
 	for _, place := range []string{"@composer", "@stop", "@approve"} {
 		if b.Count(place) != 0 {
-			t.Errorf("a viewer has %s", place)
+			t.Errorf("the page shows a viewer the control %s", place)
 		}
 	}
 	b.Eval("location.hash = '#/settings'")
@@ -139,8 +140,8 @@ func TestRoles(t *testing.T) {
 	b.See("Log in")
 }
 
-// TestHostile checks that hostile texts are shown as text on every screen of a desktop and a phone,
-// and neither widen a screen nor break its accessibility.
+// TestHostile opens the screens with texts that try to inject markup and control characters. The
+// page must show them as text. They must not widen a screen or violate accessibility rules.
 func TestHostile(t *testing.T) {
 	browser.Full(t)
 	browser.Need(t)
@@ -155,25 +156,26 @@ func TestHostile(t *testing.T) {
 		b.Axe()
 		b.Emulate(browser.Phone, browser.Dark)
 		if wide := b.Eval("document.documentElement.scrollWidth - innerWidth"); wide != 0.0 {
-			t.Errorf("%s is %v wider than a phone", at, wide)
+			t.Errorf("%s is %v pixels wider than the phone", at, wide)
 		}
 		if at != "#/hosts" && at != "#/audit" && !strings.HasSuffix(at, "terminal") {
 			b.See("<img src=x onerror=")
 			b.See("⟦U+202E⟧")
 		}
 		if n := b.Eval("document.querySelectorAll('img, script:not([src^=\"/assets/\"]), iframe, a[href^=javascript]').length"); n != 0.0 {
-			t.Errorf("%s has %v elements of the run", at, n)
+			t.Errorf("%s: number of elements created by a run's text = %v, want 0", at, n)
 		}
 	}
 	if title, _ := b.Eval("document.title").(string); strings.Contains(title, "harmed") {
-		t.Errorf("the title is %q", title)
+		t.Errorf("title of the page = %q, want no text of a run", title)
 	}
 	if b.Eval("({}).polluted === undefined") != true {
-		t.Error("the payload has changed the prototype")
+		t.Error("a run's payload has changed Object.prototype")
 	}
 }
 
-// TestSetup checks that the printed link creates the first owner, who is then logged in.
+// TestSetup opens the link of a server without users. It must create the first owner and log that
+// user in.
 func TestSetup(t *testing.T) {
 	browser.Need(t)
 	t.Parallel()
@@ -197,8 +199,8 @@ func TestSetup(t *testing.T) {
 	b.Wait("location.pathname === '/' && document.querySelector('main h1')?.textContent === 'Inbox'")
 }
 
-// TestApprovalShowsAll checks that a card marks every hidden character of a command, and shows when
-// secrets are redacted.
+// TestApprovalShowsAll shows commands with hidden characters, and a long one. The cards must show
+// each command completely, with a mark for each hidden character, and must report redacted secrets.
 func TestApprovalShowsAll(t *testing.T) {
 	browser.Need(t)
 	t.Parallel()
@@ -221,15 +223,15 @@ func TestApprovalShowsAll(t *testing.T) {
 	b.Wait("__see.all('@approval-card').length === 6")
 	shown := b.Eval("[...document.querySelectorAll('.approval-arg pre')].map((e) => e.textContent)")
 	if want = append(want, "curl ***REDACTED***"); !reflect.DeepEqual(shown, want) {
-		t.Errorf("the cards show %.2000q", shown)
+		t.Errorf("commands on the cards = %.2000q", shown)
 	}
 	if n := b.Count("@redacted"); n != 1 {
-		t.Errorf("%d cards say that something is redacted", n)
+		t.Errorf("number of cards that report redacted secrets = %d, want 1", n)
 	}
 }
 
-// TestAnswerIsShown checks that a yes-or-no question takes one tap, and that its answer is shown
-// with its value, not as an approval, in the inbox and the thread.
+// TestAnswerIsShown answers a question with yes or no by one tap. The inbox, the thread and the
+// audit log must show the value of the answer, not an approval.
 func TestAnswerIsShown(t *testing.T) {
 	browser.Need(t)
 	t.Parallel()
@@ -241,13 +243,13 @@ func TestAnswerIsShown(t *testing.T) {
 	b := enter(t, r, webtest.Operator, "#/inbox")
 	b.See("Ship it?")
 	if text := b.Text("@approval-card"); strings.Count(text, "Ship it?") != 1 || strings.Contains(text, "Approve") || b.Count("@approval-card input[type=radio]") != 0 {
-		t.Errorf("the card shows %q", text)
+		t.Errorf("card of the question = %q, want the question once and no approval", text)
 	}
 	decide(b, "@deny")
 	msg := host.Next(protocol.RunApprove)
 	d, err := protocol.Decode[protocol.Decide](&msg)
 	if err != nil || string(d.Answers) != `{"answer":false}` {
-		t.Errorf("the host receives %+v, %v", d, err)
+		t.Errorf("the host receives the decision %+v, %v; want the answer false", d, err)
 	}
 	run.Send(protocol.RunPermissionResolved, webtest.Data{"request_id": "q1", "decision": "answer", "answer": false, "by": webtest.Operator, "actor": "web"})
 	b.Wait("__see.text('@settled').includes('answered false by olga')")
@@ -255,12 +257,12 @@ func TestAnswerIsShown(t *testing.T) {
 	b.Wait("__see.text('@resolved').includes('answered false by olga')")
 	lines, err := r.Store.AuditLines(t.Context(), 0, 100)
 	if log := strings.Join(lines, "\n"); err != nil || !strings.Contains(log, `"answer":"false"`) || !strings.Contains(log, `"decision":"answer"`) || strings.Contains(log, `"decision":"approve"`) {
-		t.Errorf("the audit log has %s", log)
+		t.Errorf("audit log = %s, want an answer and no approval", log)
 	}
 }
 
-// TestStructure checks that the structure shows a pipeline's stages, the active one, and what it
-// waits for.
+// TestStructure runs a pipeline. The view of its structure must mark the active stage and show what
+// that stage waits for.
 func TestStructure(t *testing.T) {
 	browser.Need(t)
 	t.Parallel()
@@ -281,7 +283,7 @@ func TestStructure(t *testing.T) {
 		t.Helper()
 		b.Wait("document.querySelector('.graph-facts')?.textContent === " + strconv.Quote(at))
 		if got := b.Eval("[...document.querySelectorAll('.node.here title')].map((n) => n.textContent).join()"); got != marked {
-			t.Errorf("%q marks %v, want %s", at, got, marked)
+			t.Errorf("marked node for %q = %v, want %s", at, got, marked)
 		}
 	}
 	is("now at main", "program main")
@@ -301,8 +303,8 @@ func TestStructure(t *testing.T) {
 	is("", "")
 }
 
-// TestMarkdownIsDrawn checks that texts of agents are rendered as Markdown, and that commands and
-// tool output stay as they are.
+// TestMarkdownIsDrawn checks that the page renders texts of agents and programs as Markdown, and
+// shows commands, tool output and options unchanged.
 func TestMarkdownIsDrawn(t *testing.T) {
 	browser.Need(t)
 	t.Parallel()
@@ -317,9 +319,9 @@ func TestMarkdownIsDrawn(t *testing.T) {
 	b := enter(t, r, webtest.Operator, "#/runs/run_1")
 	b.Wait("document.querySelectorAll('[data-testid=approval-card]').length === 2")
 	if got := b.Eval("[...document.querySelectorAll('strong')].map((e) => e.textContent).join()"); got != "emitted,heard,asked,first,second" {
-		t.Errorf("bold are %v", got)
+		t.Errorf("bold texts = %v", got)
 	}
 	if text := b.Text("main"); !strings.Contains(text, "**printed**") || !strings.Contains(text, "rm **approved** --now") || !strings.Contains(text, "**option**") {
-		t.Errorf("the page shows %s", text)
+		t.Errorf("text of the page = %s, want commands, output and options without Markdown", text)
 	}
 }

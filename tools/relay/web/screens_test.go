@@ -45,8 +45,8 @@ var screens = []struct {
 	{"keys", "#/runs", "", func(b *browser.Tab) { b.Press("?"); b.See("switch the view of a run") }},
 }
 
-// screenCheck is a page whose screens are checked one after another; dir is the directory for
-// pictures, or "".
+// screenCheck checks the screens of a page one after another. dir is the directory in which it
+// stores pictures; "" stores none.
 type screenCheck struct {
 	*browser.Tab
 	t      *testing.T
@@ -55,10 +55,10 @@ type screenCheck struct {
 	theme  browser.Theme
 }
 
-// TestScreens checks on a phone and a desktop that each screen shows its content without an error,
-// is not wider than the window, has no accessibility error that axe finds, and has touch targets
-// that are large enough. If CONCERTO_SCREENSHOTS names a directory, it writes pictures of all
-// screens there, light and dark.
+// TestScreens opens each screen on a phone and a desktop. A screen must show its content without an
+// error, must not be wider than the window, and must have no accessibility error that axe finds.
+// Its touch targets must be large enough. If CONCERTO_SCREENSHOTS names a directory, the test
+// stores pictures of all screens in it, in light and dark.
 func TestScreens(t *testing.T) {
 	browser.Full(t)
 	browser.Need(t)
@@ -102,25 +102,27 @@ func TestScreens(t *testing.T) {
 	l.Axe()
 }
 
-// small returns the touch targets that are too small, as HTML.
+// small is a JavaScript expression for the touch targets that are less than 24 pixels high, as
+// HTML.
 const small = `[...document.querySelectorAll("button, a[href], input:not([type=checkbox], [type=radio]), select, textarea, summary, [role=tab]")].filter((e) => e.checkVisibility() && getComputedStyle(e).display !== "inline" && !e.closest(".approval-who"))
 	.filter((e) => { const r = e.getBoundingClientRect(); return r.width > 0 && r.height < 24; }).map((e) => e.outerHTML.slice(0, 120)).join("\n")`
 
-// expectNoOverflow reports accessibility errors of the current screen: on a desktop what axe finds,
-// on a phone targets that are too small.
+// expectNoOverflow reports accessibility errors of the current screen: those that axe finds on a
+// desktop, and touch targets that are too small on a phone.
 func (l *screenCheck) expectNoOverflow(name string) {
 	switch {
-	case l.theme != browser.Light || name == "run-hostile": // TestHostile has that one
+	case l.theme != browser.Light || name == "run-hostile": // TestHostile checks the accessibility of this screen
 	case !l.device.Touch:
 		l.Axe()
 	default:
 		if found := l.Eval(small); found != "" {
-			l.t.Errorf("%s: too small to be touched:\n%v", name, found)
+			l.t.Errorf("%s: touch targets that are too small:\n%v", name, found)
 		}
 	}
 }
 
-// look checks the current screen and writes a picture of all of it.
+// look checks the layout of the current screen. If l.dir is set, it stores a picture of the whole
+// page.
 func (l *screenCheck) look(name string) {
 	name += "-" + l.device.Name + "-" + l.theme.Name
 	l.Emulate(l.device, l.theme)
@@ -129,15 +131,15 @@ func (l *screenCheck) look(name string) {
 		l.t.Errorf("%s is wider by %v pixels than the window", name, wide)
 	}
 	if more := l.Eval("document.querySelector('.run') ? document.documentElement.scrollHeight - innerHeight : 0"); more != 0.0 {
-		l.t.Errorf("%s: a run fills the window, and scrolls within; here all scrolls, by %v pixels", name, more)
+		l.t.Errorf("%s: the page of a run is %v pixels higher than the window, want only its parts to scroll", name, more)
 	}
 	if failed := l.Text(".failed"); strings.TrimSpace(failed) != "" {
-		l.t.Errorf("%s: %s", name, failed)
+		l.t.Errorf("%s shows an error: %s", name, failed)
 	}
 	if l.dir == "" {
 		return
 	}
-	tall := l.device // so that the whole page is in the picture, with its edges in place
+	tall := l.device // a window as high as the page, so that the picture contains the whole page
 	tall.Height = int64(l.Eval("document.documentElement.scrollHeight").(float64))
 	l.Emulate(tall, l.theme)
 	l.Wait("__see.all('@approve').every((e) => e.ariaDisabled !== 'true' || e.getBoundingClientRect().top > innerHeight - 60)")

@@ -9,9 +9,9 @@ import (
 	"github.com/concerto-lang/concerto/tools/browser"
 )
 
-// TestRunWithoutTerminal checks that a run without a terminal has no Terminal tab and no input
-// field, that reading its files adds nothing to its thread while changes do, and that an ended run
-// can be started again or resumed.
+// TestRunWithoutTerminal opens a run without a terminal. The page must show no Terminal tab and no
+// input field. Requests of the page that only read files must not appear in the thread. An ended
+// run can be started again, and a parked run can be resumed.
 func TestRunWithoutTerminal(t *testing.T) {
 	browser.Need(t)
 	t.Parallel()
@@ -39,7 +39,7 @@ func TestRunWithoutTerminal(t *testing.T) {
 	b.Click("@again")
 	b.Wait("document.querySelector('[data-testid=start-cmd]')?.value === 'python3 review.py --all'")
 	if dir := b.Eval("document.querySelector('input[list=start-dirs]').value"); dir != "/srv/review" {
-		t.Errorf("it starts in %v", dir)
+		t.Errorf("suggested working directory = %v, want /srv/review", dir)
 	}
 	b.Eval("location.hash = '#/runs/run_2'")
 	b.Wait("__see.text('@again') === 'Resume'")
@@ -47,8 +47,8 @@ func TestRunWithoutTerminal(t *testing.T) {
 	b.Wait("document.querySelector('[data-testid=start-cmd]')?.value === 'concerto runs resume r_7'")
 }
 
-// TestNames checks that a host is shown by its name, and by a new one after an owner has renamed
-// it.
+// TestNames checks that the page shows the name of a host instead of its id, and a new name after
+// an owner has changed it.
 func TestNames(t *testing.T) {
 	browser.Need(t)
 	t.Parallel()

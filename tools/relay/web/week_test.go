@@ -10,7 +10,7 @@ import (
 	"github.com/concerto-lang/concerto/tools/browser"
 )
 
-// busy makes a run send 10 events in each round, of each kind that a thread shows.
+// busy sends 10 events in each round from `from` to `to`, of all kinds that a thread shows.
 func busy(run *webtest.Run, from, to int) {
 	for n := from; n < to; n++ {
 		id := fmt.Sprintf("t%d", n)
@@ -27,11 +27,13 @@ func busy(run *webtest.Run, from, to int) {
 	run.Stored()
 }
 
-// smooth bounds a task of the page; users notice longer ones.
+// smooth is the maximum duration of a task of the page. Users notice that the page does not respond
+// during longer tasks.
 const smooth = 50 * time.Millisecond
 
-// TestLongAbsence checks that the page stays responsive for a user who was away for 10,000 events,
-// shows the new events, and scrolls to the beginning without gaps, also after a reload.
+// TestLongAbsence disconnects the page while a run sends 10,000 events. After the reconnection, the
+// page must remain responsive and show the new events. The thread must scroll to its beginning
+// without gaps, also after a reload.
 func TestLongAbsence(t *testing.T) {
 	browser.Full(t)
 	browser.Need(t)
@@ -59,7 +61,7 @@ func TestLongAbsence(t *testing.T) {
 		b.Wait(fmt.Sprintf("__see.text('@run-thread').includes('round %d line 3') && __see.all('@approval-card').length === 1 && !__see.text('main').includes('events left')", rounds-1))
 	})
 	if len(long) > 0 {
-		t.Errorf("while it catches up the page does not answer for %v", long)
+		t.Errorf("tasks longer than the limit while the page loads missed events: %v", long)
 	}
 	box := "document.querySelector('.thread-scroll')"
 	scroll := `(async () => {
@@ -70,17 +72,17 @@ func TestLongAbsence(t *testing.T) {
 		}
 	})()`
 	if long := b.Tasks(smooth, func() { b.Eval(scroll) }); len(long) > 0 {
-		t.Errorf("while it is scrolled the page does not answer for %v", long)
+		t.Errorf("tasks longer than the limit while the thread is scrolled: %v", long)
 	}
 	b.Reload()
 	b.Wait(fmt.Sprintf("__see.text('@run-thread').includes('round %d line 3') && __see.all('@approval-card').length === 1", rounds-1))
 	b.Eval("globalThis.box = " + box)
-	b.Wait("(box.scrollTop = 0, box.innerText.includes('started') && box.innerText.includes('round 0 line 0'))") // what was before comes page by page
+	b.Wait("(box.scrollTop = 0, box.innerText.includes('started') && box.innerText.includes('round 0 line 0'))") // earlier items are loaded page by page
 	items := 1 + 4*rounds + 1                                                                                    // the start; of each round its emit, call, listen and output; the request
 	if n := b.Eval("Number(box.querySelector('.thread-row').ariaSetSize)"); n != float64(items) {
-		t.Errorf("the thread has %v items, not %d", n, items)
+		t.Errorf("number of items in the thread = %v, want %d", n, items)
 	}
-	for at := range 10 { // in samples, all visible rows are of successive rounds
+	for at := range 10 { // at each position, the visible rows must follow each other without a gap
 		b.Eval(fmt.Sprintf("box.scrollTop = box.scrollHeight * %d / 10", at))
 		b.Wait(`(() => {
 			const seen = [...box.innerText.matchAll(/round (\d+) line (\d)/g)].map(([, n, line]) => 4 * n + Number(line));

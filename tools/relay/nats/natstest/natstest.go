@@ -1,4 +1,4 @@
-// Package natstest runs a NATS server for tests (its API promises nothing).
+// Package natstest runs a NATS server for tests. It has no compatibility promise.
 package natstest
 
 import (
@@ -10,7 +10,7 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// Server is a NATS server in this process, or an external one.
+// Server is a NATS server, which runs in this process unless RELAY_NATS names an external one.
 type Server struct {
 	URL  string
 	t    testing.TB
@@ -18,7 +18,8 @@ type Server struct {
 	has  *server.Server
 }
 
-// Start starts a server, unless RELAY_NATS names one.
+// Start starts a server in this process. If RELAY_NATS contains the URL of a server, it returns
+// that one instead.
 func Start(t testing.TB) *Server {
 	t.Helper()
 	s := &Server{t: t, URL: os.Getenv("RELAY_NATS"), port: server.RANDOM_PORT}
@@ -29,7 +30,7 @@ func Start(t testing.TB) *Server {
 	return s
 }
 
-// Stop stops the server if it is in this process.
+// Stop stops the server if it runs in this process.
 func (s *Server) Stop() {
 	if s.has != nil {
 		s.has.Shutdown()
@@ -38,7 +39,7 @@ func (s *Server) Stop() {
 	}
 }
 
-// Restart starts the server at its address after Stop.
+// Restart starts the server again at the same address.
 func (s *Server) Restart() {
 	s.t.Helper()
 	n, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: s.port, NoSigs: true, NoLog: true})
@@ -47,7 +48,7 @@ func (s *Server) Restart() {
 	}
 	go n.Start()
 	if !n.ReadyForConnections(30 * time.Second) {
-		s.t.Fatal("NATS does not begin")
+		s.t.Fatal("timeout: NATS does not accept connections")
 	}
 	s.has, s.URL = n, n.ClientURL()
 	if at := n.Addr(); at != nil && s.port == server.RANDOM_PORT {
@@ -55,7 +56,7 @@ func (s *Server) Restart() {
 	}
 }
 
-// InProcess reports whether the server can be stopped.
+// InProcess reports whether the server runs in this process, so that Stop can stop it.
 func (s *Server) InProcess() bool { return s.has != nil }
 
 func portOf(at net.Addr) int { return at.(*net.TCPAddr).Port }

@@ -8,8 +8,8 @@ import (
 	"github.com/concerto-lang/concerto/tools/browser"
 )
 
-// sockets records the page's connections in `sockets`; hold() delays their close events until
-// release().
+// sockets replaces WebSocket, so that the test can delay the close events of the page's
+// connections: hold starts the delay, and release delivers the events.
 const sockets = `(() => {
 	const Real = WebSocket;
 	globalThis.sockets = [];
@@ -25,8 +25,9 @@ const sockets = `(() => {
 	globalThis.release = () => { const all = held; held = null; for (const fn of all) fn(); };
 })()`
 
-// TestClosingConnection checks that between the end of a connection and its close event nothing is
-// sent into it and nothing is lost: decisions, requests and views use the next connection, once.
+// TestClosingConnection sends messages after a connection has closed and before the page receives
+// its close event. Decisions, calls and subscriptions must be sent once on the next connection.
+// Keys and sizes of the terminal must be discarded.
 func TestClosingConnection(t *testing.T) {
 	browser.Full(t)
 	r := start(t)
@@ -47,8 +48,8 @@ func TestClosingConnection(t *testing.T) {
 	b.Wait("output('run_b') === 'seen'")
 }
 
-// closed closes the page's connections, runs more and sends something of each kind before the page
-// receives the close event.
+// closed closes the page's connections and runs the JavaScript code more. Before the page receives
+// the close events, it sends a message of each kind.
 func closed(t *testing.T, b *browser.Tab, h *servertest.Peer, id, more string) {
 	t.Helper()
 	b.Eval(`(async () => {
@@ -60,7 +61,7 @@ func closed(t *testing.T, b *browser.Tab, h *servertest.Peer, id, more string) {
 		data.resize("run_a", 90, 30);
 		watch("run_b");
 		await data.decide(request("` + id + `"), "approve");
-		await new Promise((ok) => setTimeout(ok, 10)); // after the batch of keys
+		await new Promise((ok) => setTimeout(ok, 10)); // keys are collected for a moment before they are sent
 	})()`)
 	same(t, b, "[data.conn.value.state, entry('"+id+"').state]", `["online","waiting"]`) // no message has informed the page
 	b.Eval("release()")
@@ -70,13 +71,13 @@ func closed(t *testing.T, b *browser.Tab, h *servertest.Peer, id, more string) {
 		case protocol.RunApprove:
 			received++
 			if got := decision(t, e); got != "run.permission.approve "+id {
-				t.Errorf("%s: the host receives %s", id, got)
+				t.Errorf("%s: decision that the host receives = %s", id, got)
 			}
 		case "rpc.fs.read":
 			received++
 			h.Send(protocol.RPCResponse, "run_a", 0, map[string]any{"request_id": e.ID, "rpc_type": e.Type, "ok": true, "result": e.Data})
 		case protocol.RunSendKeys, protocol.RunResize:
-			t.Errorf("%s: %s comes late: %s", id, e.Type, e.Data)
+			t.Errorf("%s: the host receives %s of the closed connection: %s", id, e.Type, e.Data)
 		}
 	}
 	same(t, b, "asked.then((r) => r.path)", id)

@@ -10,12 +10,12 @@ import (
 	"github.com/concerto-lang/concerto/tools/browser"
 )
 
-// event returns an event of a run in the form the page receives.
+// event returns an event of a run as JSON, in the form in which the page receives it.
 func event(seq int, typ, data string) string {
 	return fmt.Sprintf(`{"type":%q,"ts":"2025-01-01T00:00:00Z","host_id":"h","run_id":"r","seq":%d,"data":%s}`, typ, seq, data)
 }
 
-// events returns a run with every type of event as a JavaScript array.
+// events returns a JavaScript array with events of every type.
 func events() string {
 	all := []string{
 		event(1, protocol.RunStarted, `{"tool":"codex","cwd":"/w","command":"codex","title":"T"}`),
@@ -54,7 +54,7 @@ func events() string {
 
 const short = `globalThis.short = (x) => [x.kind, x.seq, x.title ?? "", x.text ?? "", x.data?.resolution?.decision ?? x.data?.state ?? "", x.data?.count ?? 0].join("|");`
 
-// TestModules tests modules that need no server, in one page.
+// TestModules tests the modules that need no server. All tests use one page.
 func TestModules(t *testing.T) {
 	r := start(t)
 	b := r.tab("")
@@ -68,8 +68,8 @@ func TestModules(t *testing.T) {
 	})
 }
 
-// thread checks the items for a run's events, with every type of event of the protocol, and that
-// loading in pages from the end produces the same items.
+// thread checks the items that a run's events, of every type, are converted to. Events that are
+// loaded page by page, from the last page to the first, must result in the same items.
 func thread(t *testing.T, b *browser.Tab) {
 	b.Eval(short + "globalThis.all = " + events() + "; globalThis.fold = (es) => { const h = new History(() => null); for (const e of es) h.add(e); return h; }")
 	same(t, b, "fold(all).items().map(short)", []string{
@@ -78,7 +78,7 @@ func thread(t *testing.T, b *browser.Tab) {
 		"gap|25||Events 19 to 25 are missing: the host ran out of space.||0", "other|26|run.someday|||0", "request|27|choice|Again?|withdrawn|0",
 		"waiting|28||Name:||0", "exited|29||Stopped by SIGTERM with exit code 143.||0"})
 	same(t, b, "[fold(all).meta(), fold(all).size()]", `[{"line":{"file":"a.conc","line":3},"title":"A"},{"cols":90,"rows":20}]`)
-	// Any two or three pages give the same items.
+	// Divide the events into two or three pages in every possible way.
 	same(t, b, `(() => {
 		const whole = fold(all).items();
 		const without = (items) => items.filter((x) => x.kind !== "output").map(short).join("\n") + items.filter((x) => x.kind === "output" && x.data.stream === "stderr").map((x) => x.text);
@@ -104,14 +104,14 @@ func thread(t *testing.T, b *browser.Tab) {
 		t.Fatal(err)
 	}
 	same(t, b, fmt.Sprintf("%s.filter((t) => !folds[t])", want), `[]`)
-	// An event type may have any name.
+	// Names of properties that every JavaScript object has are also valid event types.
 	same(t, b, fmt.Sprintf(`fold([%s, %s, %s]).items().map(short)`, event(1, "constructor", `{"request_id":"x","decision":"approve"}`), event(2, "__proto__", `{}`), event(3, protocol.RunGap, `{"from":2,"to":3,"reason":"constructor"}`)),
 		[]string{"other|1|constructor|||0", "other|2|__proto__|||0", "gap|3||Events 2 to 3 are missing: constructor.||0"})
 	same(t, b, `[["a\rb"], ["ab\r", "\r\ncd"], ["a\r\nb\r", "c"], ["x\n", "12\r1", "3\r"]].map((parts) => { const s = new Screen(); for (const p of parts) s.add(p); return s.text; })`,
 		[]string{"b", "ab\ncd", "a\nc", "x\n13"})
 }
 
-// sameRights compares the page's rights with the server's.
+// sameRights checks that the page's table of rights is equal to the server's.
 func sameRights(t *testing.T, b *browser.Tab) {
 	names := map[string]auth.Right{"read": auth.Read, "hosts": auth.ReadHosts, "input": auth.Input, "decide": auth.Decide, "stop": auth.Stop, "rpc": auth.AskRun, "ask-host": auth.AskHost,
 		"start": auth.AskHost, "tokens": auth.ManageTokens, "users": auth.ManageUsers, "manage-hosts": auth.ManageHosts, "audit": auth.ReadAudit, "metrics": auth.ReadMetrics}
@@ -125,8 +125,9 @@ func sameRights(t *testing.T, b *browser.Tab) {
 	}
 }
 
-// next checks that an event counts if it is the next of its run, that otherwise the page requests
-// the missing ones, and that it finally accepts a gap.
+// next checks the order of events. The page handles an event that follows the previous one of its
+// run. If events are missing, it requests them, and after several attempts it continues without
+// them.
 func next(t *testing.T, b *browser.Tab) {
 	b.Eval(`(async () => {
 		globalThis.asked = [];

@@ -9,8 +9,8 @@ import (
 	"github.com/concerto-lang/concerto/tools/browser"
 )
 
-// TestLink checks that a link shows its run in one tab and nothing else, and does not change the
-// browser's session and stored data, also after the link is left.
+// TestLink opens a link to one run in a second tab. That tab must only show this run. The session
+// and the stored data of the browser must not change, also when the tab logs out of the link.
 func TestLink(t *testing.T) {
 	browser.Full(t)
 	r := start(t)
@@ -21,7 +21,7 @@ func TestLink(t *testing.T) {
 	b.Wait("data.runs.value.length === 2")
 	token, ok := b.Eval(`data.api.post("/tokens", {name: "link", role: "viewer", runs: ["run_a"], ttl_s: 3600}).then((t) => t.token)`).(string)
 	if !ok {
-		t.Fatal("no token was made")
+		t.Fatal("the server created no token")
 	}
 	two := b.Beside()
 	for _, what := range quiet {
@@ -43,13 +43,13 @@ func TestLink(t *testing.T) {
 	same(t, b, "[data.session.value.state, data.conn.value.state, data.runs.value.length]", `["in","online",2]`)
 	b.Wait("(async () => (await cache.getMeta('me')).user === 'ann' && (await cache.getMeta('overview')).rows.length === 2)()")
 	if status, _ := r.ask(token, "/runs/run_a"); status != 200 {
-		t.Errorf("who leaves the link ends it for all: %d", status)
+		t.Errorf("status of the token after a logout from the link = %d, want 200", status)
 	}
 	two.Go(r.url + "/") // this tab uses the browser's session again
 	two.Wait("globalThis.ready && data.session.value.user === 'ann' && data.runs.value.length === 2")
 }
 
-// ask requests a path with a token.
+// ask sends a GET request with a token, and returns the status and the body of the response.
 func (r *relay) ask(token, path string) (int, string) {
 	r.t.Helper()
 	q, err := http.NewRequest("GET", r.url+path, nil)

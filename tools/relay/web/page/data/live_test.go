@@ -7,8 +7,9 @@ import (
 	"github.com/concerto-lang/concerto/relay/server/servertest"
 )
 
-// TestLive checks that a host's events reach the overview and the run, each by its own
-// subscription, and that a decision is applied once and its outcome shown.
+// TestLive sends events of a host. The overview and the run must show them; each has a subscription
+// of its own. A decision and an input must reach the host once, and the page must show their
+// outcome.
 func TestLive(t *testing.T) {
 	r := start(t)
 	h := r.host("h1")
@@ -25,8 +26,8 @@ func TestLive(t *testing.T) {
 	same(t, b, "items('run_a').map((x) => [x.kind, x.role, x.seq, x.text])", `[["started","system",1,"codex -q"],["output","assistant",2,"two\n"],["request","request",3,"May it?"]]`)
 	same(t, b, "[data.runs.value[0].status, data.runs.value[0].pending.length, card('q1').state, request('q1').cwd]", `["awaiting_approval",1,"open","/w"]`)
 
-	// The request expires by the host's clock, which is at the beginning of 2025; also for pages
-	// that connect later.
+	// The time until the request expires depends on the host's clock, which shows the beginning of
+	// 2025. A page that connects later must know that clock too.
 	const minutes = "Math.round((request('q1').expires_ms - data.now()) / 60e3)"
 	same(t, b, minutes, 10)
 	later := r.tab("vera")
@@ -37,7 +38,7 @@ func TestLive(t *testing.T) {
 	e := h.Next(protocol.RunApprove)
 	d, err := protocol.Decode[protocol.Decide](&e)
 	if err != nil || d.RequestID != "q1" || d.ArgsSHA256 != sha("q1") || d.Text != "fine" || d.Actor != "web" {
-		t.Fatalf("the host receives %s, %v", e.Data, err)
+		t.Fatalf("decision that the host receives = %s, error = %v", e.Data, err)
 	}
 	b.Wait("card('q1').state === 'deciding' && entry('q1').state === 'sent'")
 	h.Send(protocol.RunPermissionResolved, "run_a", 4, map[string]any{"request_id": "q1", "decision": "approve", "by": "olga", "actor": "web"})
@@ -49,7 +50,7 @@ func TestLive(t *testing.T) {
 	e = h.Next(protocol.RunSendInput)
 	in, err := protocol.Decode[protocol.SendInput](&e)
 	if err != nil || in.Text != "go on" {
-		t.Fatalf("the host receives %s, %v", e.Data, err)
+		t.Fatalf("input that the host receives = %s, error = %v", e.Data, err)
 	}
 	b.Wait("items('run_a').at(-1).kind === 'sending'")
 	h.Send(protocol.RunInput, "run_a", 5, map[string]any{"actor": "web", "input_id": in.InputID, "text_redacted": "go on", "text_sha256": sha("x")})
@@ -62,8 +63,8 @@ func TestLive(t *testing.T) {
 	same(t, b, "data.conn.value.clock_differs", false)
 }
 
-// TestMissedDecision checks that a page that received only the input of a decision shows the user
-// who decided when it reconnects, although the run's row is ahead of the event.
+// TestMissedDecision disconnects a page that has received the input of a decision, but not the
+// decision. After the reconnection, the page must show the decision and the user who made it.
 func TestMissedDecision(t *testing.T) {
 	r := start(t)
 	h := r.host("h1")

@@ -11,9 +11,9 @@ import (
 	"github.com/concerto-lang/concerto/tools/browser"
 )
 
-// TestSessionEnds checks that the data on open pages remains when the user's session expires and is
-// updated again after login; that another user who logs in sees none of it; and that a logout
-// deletes everything in all tabs.
+// TestSessionEnds ends the session of a user. Open pages must retain their data, and must continue
+// to receive events after the user has logged in again. If another user logs in, that user must not
+// see the data. A logout must delete all data in all tabs.
 func TestSessionEnds(t *testing.T) {
 	browser.Full(t)
 	r := start(t)
@@ -61,7 +61,7 @@ func TestSessionEnds(t *testing.T) {
 	})()`, `[0,null,0,0,0,0,401,0]`)
 }
 
-// lock ends all sessions of a user by removing and adding the user again.
+// lock ends all sessions of a user. It removes the user and adds the user again.
 func (r *relay) lock(name string) {
 	r.t.Helper()
 	by := audit.Actor{Type: "server", Name: "test"}
@@ -73,8 +73,9 @@ func (r *relay) lock(name string) {
 	}
 }
 
-// TestRPC checks that a call returns the host's answer or an error with a message for the user, and
-// that it is sent again with the same id after the server restarts.
+// TestRPC calls requests of the page to a host. A call must return the host's result, or an error
+// with a message for the user. After a restart of the server, the page must repeat an open call
+// with the same id.
 func TestRPC(t *testing.T) {
 	browser.Full(t)
 	r := start(t)
@@ -101,7 +102,7 @@ func TestRPC(t *testing.T) {
 	h = r.host("h1")
 	second := h.Next("rpc.fs.list")
 	if first.ID == "" || first.ID != second.ID {
-		t.Errorf("asked as %q, then as %q", first.ID, second.ID)
+		t.Errorf("id of the call before the restart = %q, after it = %q; want the same", first.ID, second.ID)
 	}
 	answer(second, map[string]any{"ok": true, "result": map[string]any{"entries": []any{}}})
 	b.Wait("got.length === 3")
@@ -112,19 +113,19 @@ func TestRPC(t *testing.T) {
 	b.Eval("data.sendKeys('run_a', 'l'); data.sendKeys('run_a', 's\\r'); data.resize('run_a', 80, 24)")
 	keys := h.Next(protocol.RunSendKeys)
 	if d, err := protocol.Decode[protocol.SendKeys](&keys); err != nil || d.Keys != "ls\r" {
-		t.Errorf("the host receives %s", keys.Data)
+		t.Errorf("keys that the host receives = %s, want ls and a carriage return", keys.Data)
 	}
 	h.Next(protocol.RunResize)
 	b.Eval("data.stopRun('run_a', 'kill')")
 	stop := h.Next(protocol.RunStop)
 	if d, err := protocol.Decode[protocol.Stop](&stop); err != nil || d.Signal != "kill" {
-		t.Errorf("the host receives %s", stop.Data)
+		t.Errorf("stop that the host receives = %s, want the signal kill", stop.Data)
 	}
 }
 
-// TestWorker checks that the page opens without a connection and shows stored data; and that a new
-// version of the page waits while tabs are open, so that no tab mixes the two. TestNewerPage of
-// relay/web checks how the new version takes over.
+// TestWorker opens the page without a connection, which must show the stored data. It then installs
+// a new version of the page. The new version must wait while tabs show the old one. TestNewerPage
+// in tools/relay/web checks how the new version becomes active.
 func TestWorker(t *testing.T) {
 	browser.Full(t)
 	r := start(t)

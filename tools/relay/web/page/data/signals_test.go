@@ -6,7 +6,8 @@ import (
 	"github.com/concerto-lang/concerto/tools/browser"
 )
 
-// signalCases are expressions that return the values seen by readers of signals, in order.
+// signalCases are JavaScript programs that use signals. Each calls seen with the values that its
+// effects read; want lists these values in order.
 var signalCases = []struct{ name, js, want string }{
 	{"an effect runs again when what it read changes", `const a = signal(1); effect(() => seen(a.value)); a.value = 2; a.value = 2; a.value = 3;`, `[1,2,3]`},
 	{"an ended effect does not", `const a = signal(1); const end = effect(() => seen(a.value)); end(); a.value = 2;`, `[1]`},
@@ -26,8 +27,8 @@ var signalCases = []struct{ name, js, want string }{
 	{"effects in effects have sources of their own", `const a = signal(1), b = signal(1); effect(() => { seen("outer" + a.value); if (a.peek() === 1) effect(() => seen("inner" + b.value)); }); b.value = 2; a.value = 2;`, `["outer1","inner1","inner2","outer2"]`},
 }
 
-// TestSignals checks that readers are notified once about all changes of the signals they read, and
-// about no others.
+// TestSignals checks which effects run after a signal changes: only those that have read the
+// signal, and once for all changes that are made together.
 func TestSignals(t *testing.T) {
 	r := start(t)
 	b := r.tab("")
