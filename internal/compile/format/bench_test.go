@@ -7,8 +7,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// BenchmarkSource measures the number of lines that are formatted in a second. 16,700 lines in a
-// second are a million in a minute.
+// BenchmarkSource reports how many lines are formatted per second. The goal is a million lines per
+// minute, which are 16,700 lines per second.
 func BenchmarkSource(b *testing.B) {
 	var all strings.Builder
 	for _, name := range []string{"../../../stdlib/agent.conc", "../../../stdlib/host.conc", "../../../stdlib/array.conc", "../../../examples/supervise/main.conc"} {

@@ -23,9 +23,9 @@ type comment struct {
 	doc        bool
 }
 
-// placed determines the position of each comment: at the end of a line, on lines of its own, or
-// within a line. The position depends only on the tokens around the comment and on line ends, and
-// formatting preserves both: so formatting twice changes nothing.
+// placed determines the place of each comment: at the end of a line, on separate lines, or within a
+// line. The place depends only on the tokens around the comment and on line ends. Formatting
+// preserves these, so the formatted text has the same places.
 func placed(src string, toks []lexer.Token, comments []lexer.Comment) []comment {
 	out := make([]comment, len(comments))
 	t := 0 // index of the next token

@@ -30,8 +30,8 @@ const (
 
 // Flags of operations.
 const (
-	hops        = 1 << iota // opText, opComma: precedes the comments that end its line
-	blank                   // line ends: with a blank line, if broken
+	hops        = 1 << iota // opText, opComma: the text is written before comments at the end of the line
+	blank                   // operations with a line end: a blank line follows if the line end is written
 	blankBefore             // opLead: a blank line precedes the comment
 	blankAfter              // opLead: a blank line follows the comment
 	forced                  // opGroup: cannot be on one line
@@ -56,9 +56,9 @@ type op struct {
 type frame struct {
 	start   int32 // index of the group's opGroup
 	forced  bool
-	hugging bool // the current operations belong to the group's last part
+	hugging bool // the operations that are now added belong to the group's last part
 	bad     bool // the group is unhuggable
-	multi   bool // the group contains an opRaw; the first one determines the width
+	multi   bool // the group contains an opRaw, whose first line determines the width
 	width   int32
 }
 
@@ -70,7 +70,7 @@ type doc struct {
 	ops      []op
 	frames   []frame
 	cum      int32
-	lastText int32 // index of the last text
+	lastText int32 // index of the last operation with text
 	tail     int32 // index of the first comment after the last text that ends a line, or -1
 	tailDoc  bool  // one of these comments is a doc comment
 }

@@ -94,8 +94,8 @@ func (p *printer) path(n *ast.PathExpr) {
 	}
 }
 
-// arrayStyle returns the style of an array with the given elements. Lines are filled with as many
-// numbers as fit.
+// arrayStyle returns the style of an array with these elements. If all are numbers, each line of a
+// broken array contains as many elements as fit.
 func arrayStyle(elems []ast.Expr) style {
 	st := brackets
 	for _, e := range elems {

@@ -13,9 +13,9 @@ const step = 4
 type mode uint8
 
 const (
-	flat   mode = iota // on one line
-	broken             // with a line end at each of its possible line ends
-	hugged             // on one line up to its last part, which is broken
+	flat   mode = iota // the group is on one line
+	broken             // each possible line end in the group is written
+	hugged             // the group's last part is broken, and the rest is on one line
 )
 
 // engine converts layout operations to text. It defers spaces, line ends and comments at the end of
@@ -107,9 +107,9 @@ func (e *engine) op(i int32) {
 	}
 }
 
-// text writes s after what was held back. With hop, a comment that ends the line
-// is written after s, unless s is written in the source and the comment is a doc
-// comment: nothing of the source may come between that and its token.
+// text writes s after the deferred spaces and line ends. If hop is set, it writes s before a
+// deferred comment, which stays at the end of the line. A doc comment stays before s if written is
+// set, which means that the source contains s: after s, the comment would document something else.
 func (e *engine) text(s string, hop, written bool) {
 	if len(e.pending) > 0 && (!hop || written && e.pendingDoc()) {
 		e.flush()
@@ -130,7 +130,7 @@ func (e *engine) text(s string, hop, written bool) {
 }
 
 func (e *engine) startLine() {
-	for range e.col { // as the preceding line end requires
+	for range e.col { // newline has set col to the indentation of this line
 		e.out = append(e.out, ' ')
 	}
 	e.fresh, e.blanked = false, false

@@ -204,8 +204,8 @@ func isLiteral(e ast.Expr) bool {
 	return false
 }
 
-// isBracketed reports whether an expression is something in brackets of its own, with
-// little else.
+// isBracketed reports whether almost all of an expression is in brackets, such as a tuple or a call
+// of a plain name.
 func isBracketed(e ast.Expr) bool {
 	switch e := e.(type) {
 	case *ast.TupleLit, *ast.ParenExpr, *ast.AwaitAll, *ast.Race, *ast.EmitExpr:

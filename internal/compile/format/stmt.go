@@ -31,10 +31,9 @@ func (p *printer) blockOpened(b *ast.Block, opened func()) {
 	})
 }
 
-// body writes n items and the `}` after a `{` that has been written. Each item
-// writes what separates it from the one before. When there are few, and the
-// source has them on one line, they may stay there. edge writes the line ends of
-// either form.
+// body writes n items and the `}`. The caller has written the `{`. If few is set and the source has
+// the items on one line, they may stay on one line. item writes the i-th item and calls edge for
+// the line ends around it.
 func (p *printer) body(n int, few bool, item func(i int, edge func(withBlank bool))) {
 	if n == 0 {
 		p.closeEmpty(lexer.RBrace)
@@ -193,9 +192,9 @@ func (p *printer) ifExpr(n *ast.IfExpr) {
 	}
 }
 
-// head writes a condition and the block after it. When the operands of the
-// condition take several lines, the `{` has a line of its own, which separates
-// them from the block's first line.
+// head writes a condition and its block. If the operands of the condition are on several lines, the
+// `{` is on a separate line, so that the condition is visibly separate from the first line of the
+// block.
 func (p *printer) head(cond ast.Expr, body *ast.Block) {
 	b, ok := cond.(*ast.Binary)
 	if !ok {

@@ -7,19 +7,19 @@ import (
 	"github.com/concerto-lang/concerto/lexer"
 )
 
-// printer walks the tree and the tokens side by side. The tree determines the role of a token; the
-// tokens are written. So nothing is lost that is not in the tree, such as parentheses around a type
-// or the form of a literal, and comments stay with their tokens.
+// printer traverses the syntax tree and the tokens in parallel. It writes the tokens; the tree
+// determines their role. Therefore it also writes what the tree does not contain, such as
+// parentheses around a type or the form of a literal, and comments stay with their tokens.
 type printer struct {
 	doc
 	toks     []lexer.Token
-	i        int // the current token
+	i        int // index of the current token
 	comments []comment
-	c        int  // the next comment
+	c        int  // index of the next comment
 	tokEnd   int  // end of the previous token
 	prevEnd  int  // end of the previous token, including the comments on its line
 	rigid    bool // types are written on one line, because a signature is broken elsewhere first
-	half     bool // the first `?` of a `??` token that means two `?` has been written
+	half     bool // the first half of a `??` token that means two separate `?` has been written
 }
 
 func newPrinter(src string, toks []lexer.Token, comments []lexer.Comment) *printer {
@@ -85,7 +85,7 @@ func (p *printer) whole(end source.Pos) {
 	p.advance()
 }
 
-// afterNumber reports whether the previous token is a number that is no index.
+// afterNumber reports whether the previous token is a number and not an index.
 func (p *printer) afterNumber() bool {
 	if p.i == 0 {
 		return false

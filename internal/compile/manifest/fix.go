@@ -16,7 +16,7 @@ import (
 
 // suggestKey adds a hint and a fix to d: the key n was probably meant to be near.
 func (r *reader) suggestKey(d *diag.Diagnostic, n *node, near string, names []string) {
-	if r.file.Slice(n.key) != n.name { // the key is in quotes, or a part of a dotted key
+	if r.file.Slice(n.key) != n.name { // the key is in quotes, or it is a part of a dotted key
 		d.Hint("did you mean `%s`?", near)
 		return
 	}

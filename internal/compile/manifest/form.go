@@ -50,8 +50,8 @@ func (r *reader) place(section string) string {
 	return "`" + section + "`"
 }
 
-// fullForm returns a section in its full form. A section may also be written as the value of one of
-// its keys.
+// fullForm returns a section as a table. A section that is written as the value of one of its keys,
+// such as command = ["c"], becomes a table with that key.
 func fullForm(path string, n *node, v any) (*node, any) {
 	if _, is := v.(map[string]any); is {
 		return n, v
@@ -68,8 +68,8 @@ func fullForm(path string, n *node, v any) (*node, any) {
 	return n, v
 }
 
-// schema reads a JSON Schema. It reports an invalid schema and returns nil. It returns false for a
-// value of another type.
+// schema reads a JSON Schema and returns it. It reports an invalid schema, and returns nil and true
+// for it. It returns false if v is not a table.
 func (r *reader) schema(n *node, v any, shown string) (json.RawMessage, bool) {
 	values, ok := v.(map[string]any)
 	if !ok {

@@ -50,7 +50,7 @@ type Key struct {
 	Unit    string // "seconds", "bytes" and so on; "" without a unit
 	Default string // default as written in the manifest; "" without a default
 	Values  []string
-	Min     int64 // minimum of an Integer
+	Min     int64 // minimum of an Integer value
 	Example string
 	Doc     string
 	Zero    bool // a Number may also be 0
@@ -62,14 +62,14 @@ type Key struct {
 	// key has an effect for all.
 	Transports []string
 
-	check func(text string) error // returns an error for an invalid text in a Strings value; nil if every text is valid
+	check func(text string) error // returns an error for an invalid element of a Strings value; nil accepts every text
 
 	inFiles  bool // the key is allowed only in files of tools
 	short    bool // the section may be written as the value of this key
 	nonempty bool // a String, or the first of Strings, must not be empty
 
-	holds   holds  // describes how a secret in the value is recognized
-	instead string // key in the same section that names the environment variable of a secret
+	holds   holds  // how a secret in the value is recognized
+	instead string // name of the key in the same section that names an environment variable for the secret
 
 	set func(t *target, v *setting) // stores the value; if it is nil, the value becomes a member of the section's Config
 }
@@ -80,7 +80,8 @@ func (k *Key) Section() string { return k.Path[:strings.LastIndexByte(k.Path, '.
 // Name returns the last name of Path.
 func (k *Key) Name() string { return k.Path[strings.LastIndexByte(k.Path, '.')+1:] }
 
-// target is the section that the reader fills. One of its fields is not nil.
+// target is the section whose keys the reader stores. One of the fields is set, and config may be
+// set in addition.
 type target struct {
 	project     *Project
 	connection  *Connection
@@ -88,7 +89,7 @@ type target struct {
 	rate        *RateLimit
 	price       *Price
 	host        *Host
-	config      *json.RawMessage // receives the keys without set as members
+	config      *json.RawMessage // object to which keys without set are added as members
 	limits      *Limits
 	permissions *Permissions
 	lints       *Lints
@@ -294,7 +295,7 @@ var keys = []Key{
 		set: func(t *target, v *setting) { t.lints.Allow = v.texts }},
 }
 
-// aliases turns a table of strings into aliases.
+// byName returns a table of strings as a map.
 func byName(vs []Variable) map[string]string {
 	out := make(map[string]string, len(vs))
 	for _, v := range vs {

@@ -87,8 +87,8 @@ type setting struct {
 	json    json.RawMessage
 }
 
-// lookup returns the keys by path, and the names of the keys in each section. They are computed
-// when they are first needed, to save time at the start of the process.
+// lookup returns the keys by path, and the names of the keys in each section. It computes them when
+// they are first needed, so that a process without a manifest starts faster.
 var lookup = sync.OnceValues(func() (rows map[string]*Key, sections map[string][]string) {
 	rows, sections = map[string]*Key{}, map[string][]string{"": nil}
 	all := Keys()
@@ -153,7 +153,8 @@ func (r *reader) manifest(root *node, values map[string]any) {
 	}
 }
 
-// each calls read for the tables in a table whose keys the user chooses.
+// each calls read for each named table in n, such as [hosts.X] in [hosts]. It reports values that
+// are not tables.
 func (r *reader) each(n *node, v any, read func(n *node, v any)) {
 	values, ok := v.(map[string]any)
 	if !ok {
@@ -236,8 +237,8 @@ func (r *reader) checkFallbacks() {
 	}
 }
 
-// meansCommand reports whether a key is another name for `command`. The diagnostic about this key
-// already contains the correction.
+// meansCommand reports whether a key is the name that other tools use for `command`. The diagnostic
+// about the key already contains the correction.
 func meansCommand(n *node) bool {
 	w := foreign.Manifest.Find(n.name)
 	return len(w.Ours) > 0 && w.Ours[0] == "command"
@@ -351,7 +352,7 @@ func (r *reader) member(object *json.RawMessage, k *Key, n *node, v any, s *sett
 	e.string(n.name)
 	e.buf.WriteByte(':')
 	switch k.Type {
-	case Strings: // only the elements of an array that are strings
+	case Strings: // invalid elements of an array of strings are omitted
 		e.strings(s.texts)
 	case Table:
 		e.table(s.table)
@@ -364,8 +365,8 @@ func (r *reader) member(object *json.RawMessage, k *Key, n *node, v any, s *sett
 	*object = e.buf.Bytes()
 }
 
-// within reads a section inside another section. Its keys become an object that is a member of the
-// outer section's object.
+// within reads a section that is inside another section. It adds the keys of the inner section as
+// an object to the outer section's object.
 func (r *reader) within(object *json.RawMessage, path string, n *node, v any, shown string) {
 	config := json.RawMessage("{}")
 	r.section(path, n, v, &target{config: &config}, shown)
@@ -400,8 +401,8 @@ func (r *reader) warnUnknown(n *node, where string, names []string) {
 	r.add(d)
 }
 
-// otherToolHint adds a hint about a key that has another name in other tools. It returns false if
-// the key's name here is not known.
+// otherToolHint adds a hint if other tools use the unknown key, and the manifest has another name
+// for it. It returns false if it adds no hint.
 func (r *reader) otherToolHint(d *diag.Diagnostic, name string, names []string) bool {
 	w := foreign.Manifest.Find(name)
 	if w.HintText() == "" || len(w.Ours) > 0 && !slices.Contains(names, w.Ours[0]) {
@@ -458,5 +459,5 @@ func list(words []string) string {
 	return strings.Join(quoted[:len(quoted)-1], ", ") + " or " + quoted[len(quoted)-1]
 }
 
-// finite reports whether a number is a valid time or count.
+// finite reports whether a number is valid as a time or a count: greater than 0 and at most 1e9.
 func finite(f float64) bool { return !math.IsNaN(f) && f > 0 && f <= 1e9 }

@@ -8,8 +8,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// node is a table, an array or a scalar with its position in the text. The decoder determines the
-// values.
+// node is a table, an array or a scalar in the text, with its position. It does not contain the
+// value, which the decoder determines.
 type node struct {
 	name     string // key, or "" for an element of an array
 	key      source.Span
@@ -58,7 +58,7 @@ type scanner struct {
 	twice *node
 }
 
-// part is one name of a dotted key.
+// part is one name in a dotted key.
 type part struct {
 	name string
 	span source.Span

@@ -16,16 +16,16 @@ import (
 // looks like a secret itself is an error, so that no secret is compiled into a program. Messages
 // show asterisks instead of the secret.
 
-// holds is the kind of the texts in a key's value. It determines how a secret in the texts is
+// holds is the kind of text in a key's value. The kind determines how a secret in the text is
 // recognized.
 type holds uint8
 
 const (
-	words     holds = iota // a text is a secret only because of its form
+	words     holds = iota // any text; only its form shows that it is a secret
 	variables              // names of environment variables
 	address                // a URL
-	named                  // texts with names: a text may also be a secret because of its name
-	anything               // texts of tests and examples, which contain no secrets
+	named                  // texts with names; the form or the name shows that a text is a secret
+	anything               // texts that are not checked for secrets, such as scripted replies
 )
 
 // hidden contains the secrets of a manifest.

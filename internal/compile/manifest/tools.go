@@ -276,7 +276,7 @@ func reportClashes(tools []*Tool, may func(a, b *Tool) bool) diag.List {
 	return l
 }
 
-// named returns the span of the tool's name.
+// named returns the span of the tool's name in its file.
 func (t *Tool) named() source.Span {
 	if p, ok := t.At["name"]; ok {
 		return p.Value

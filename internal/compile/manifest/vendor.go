@@ -27,8 +27,8 @@ var claudeModes = []string{"default", "acceptEdits", "plan"}
 // claudeSettings contains the sources of Claude Code's settings.
 var claudeSettings = []string{"user", "project", "local"}
 
-// vendorDefaults contains the defaults of a vendor agent's keys: its output consists of JSON
-// messages, and an unanswered request is denied. The second default applies to every host with
+// vendorDefaults contains the defaults for hosts that run a vendor's agent: the agent writes JSON
+// messages, and unanswered requests are denied. The second default applies to all hosts with
 // permissions.
 var vendorDefaults = [...]keyDefault{{"output_format", "json"}, {"approval_default", "no"}}
 

@@ -72,8 +72,9 @@ func yamlLines(text []byte, from int) []int {
 	return lines
 }
 
-// offset returns the offset of a position in YAML's lines and columns. Positions are mostly in
-// increasing order, so that long lines are scanned only once.
+// offset converts a position in YAML's lines and columns to an offset. It continues from the
+// previous position if possible. Positions are mostly in increasing order, so a long line is
+// scanned only once.
 func (y *yamlReader) offset(line, col int) int {
 	text := y.r.file.Text
 	line = min(max(line, 1), len(y.lines))
@@ -165,8 +166,8 @@ func (y *yamlReader) value(n *yaml.Node) (*node, any) {
 	return out, v
 }
 
-// reportHidden reports YAML features such as anchors, aliases and tags, with which a file means
-// more than its text shows.
+// reportHidden reports YAML features that a file of tools must not use, such as anchors, aliases
+// and tags: with them, the text of a value does not show its content.
 func (y *yamlReader) reportHidden(n *yaml.Node, at *node) bool {
 	what := ""
 	switch {

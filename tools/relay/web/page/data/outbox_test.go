@@ -176,7 +176,7 @@ func TestUnansweredDecision(t *testing.T) {
 		const send = WebSocket.prototype.send, after = setTimeout;
 		globalThis.swallowed = 0;
 		WebSocket.prototype.send = function (text) { if (!text.includes("run.permission.approve") || swallowed++ > 0) send.call(this, text); };
-		globalThis.setTimeout = (fn, ms, ...args) => after(fn, ms === 15_000 && swallowed === 1 ? 0 : ms, ...args); // nobody waits for it here
+		globalThis.setTimeout = (fn, ms, ...args) => after(fn, ms === 15_000 && swallowed === 1 ? 0 : ms, ...args); // do not wait 15 seconds in the test
 	})()`)
 	b.Eval("data.decide(request('q1'), 'approve')")
 	if got := decision(t, h.Next(protocol.RunApprove)); got != "run.permission.approve q1" {
