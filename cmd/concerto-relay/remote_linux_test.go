@@ -98,7 +98,7 @@ func (h *host) screen(args ...string) *screen {
 	return s
 }
 
-// waitFor waits until the screen has shown a text at least times times.
+// waitFor waits until the screen has shown a text at least the given number of times.
 func (s *screen) waitFor(text string, times int) {
 	s.t.Helper()
 	s.mu.Lock()

@@ -158,10 +158,10 @@ func (a *app) listRuns(all []json.RawMessage, flags string) error {
 	return w.Flush()
 }
 
-// requestLines returns the text of a request, cut to a width of most cells, and the command that
+// requestLines returns the text of a request, cut to a width of maxCells, and the command that
 // approves it. flags is added to the command, so that it selects the same server or socket.
-func requestLines(q *protocol.PermissionRequested, run, flags string, most int) (asks, command string) {
-	asks, answer := requestText(q.Prompt, most), ""
+func requestLines(q *protocol.PermissionRequested, run, flags string, maxCells int) (asks, command string) {
+	asks, answer := requestText(q.Prompt, maxCells), ""
 	if q.Redacted {
 		asks += " (secrets are redacted)"
 	}
@@ -215,17 +215,17 @@ func formOf(q *protocol.Question) string {
 	return "…"
 }
 
-// displayText returns an untrusted text as one line without control characters, at most most cells
-// wide.
-func displayText(text string, most int) string {
-	return terminal.Cut(terminal.OneLine(strings.NewReplacer("\n", " ", "\t", " ").Replace(text)), most)
+// displayText returns an untrusted text as one line without control characters, cut to a width of
+// maxCells.
+func displayText(text string, maxCells int) string {
+	return terminal.Cut(terminal.OneLine(strings.NewReplacer("\n", " ", "\t", " ").Replace(text)), maxCells)
 }
 
-// requestText returns an untrusted text as one line. It shows line ends as ⏎, and appends the
-// number of characters that do not fit into most cells.
-func requestText(text string, most int) string {
+// requestText returns an untrusted text as one line, cut to a width of maxCells. It shows line ends
+// as ⏎, and appends the number of omitted characters.
+func requestText(text string, maxCells int) string {
 	line := strings.ReplaceAll(text, "\n", "⏎")
-	short := displayText(line, most)
+	short := displayText(line, maxCells)
 	if cut := utf8.RuneCountInString(terminal.OneLine(line)) - utf8.RuneCountInString(short) + 1; strings.HasSuffix(short, "…") && cut > 1 {
 		short += fmt.Sprintf(" (%d more characters)", cut)
 	}

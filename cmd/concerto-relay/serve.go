@@ -174,8 +174,8 @@ func (a *app) serveUntil(ctx context.Context, s *serveFlags, set serveConfig, db
 const endWithin = 4 * time.Second
 
 // setUpOwner creates or updates the owner that the settings name. If they name none, it prints a
-// link that creates the first owner. The caller runs later, unless it is nil, while the server
-// serves.
+// link that creates the first owner. The result later is nil, or a function that the caller must
+// run while the server serves.
 func (a *app) setUpOwner(ctx context.Context, s *serveFlags, set serveConfig, users *auth.Auth) (later func(context.Context) error, err error) {
 	switch {
 	case s.admin == "":

@@ -122,13 +122,13 @@ func (s *remoteSession) findTail(ctx context.Context, handle func(protocol.Envel
 	}
 }
 
-// readPage returns at most most events of the run, which follow the event with the sequence number
-// after.
-func (s *remoteSession) readPage(ctx context.Context, after, most int64) ([]protocol.Envelope, error) {
+// readPage requests the events of the run whose sequence numbers are greater than after. It returns
+// at most limit events, and at most 1000.
+func (s *remoteSession) readPage(ctx context.Context, after, limit int64) ([]protocol.Envelope, error) {
 	var page struct {
 		Events []json.RawMessage `json:"events"`
 	}
-	path := fmt.Sprintf("%s/events?after=%d&limit=%d", runPath(s.x.run), after, min(most, 1000))
+	path := fmt.Sprintf("%s/events?after=%d&limit=%d", runPath(s.x.run), after, min(limit, 1000))
 	if err := s.end.call(ctx, http.MethodGet, path, nil, &page); err != nil {
 		return nil, err
 	}

@@ -20,7 +20,7 @@ func sendSeqs(h *servertest.Peer, run string, from, to int64) {
 	h.Acked(run, to)
 }
 
-// lines returns the numbers from from to to, one per line.
+// lines returns the numbers between the bounds, which are included, one per line.
 func lines(from, to int64) string {
 	var b strings.Builder
 	for seq := from; seq <= to; seq++ {
