@@ -1,22 +1,22 @@
 package diag
 
-// role is the role of a piece of rendered text.
+// role is the purpose of a piece of rendered text. It determines the color.
 type role uint8
 
 const (
 	plain    role = iota
-	bad           // errors and their carets
-	doubtful      // warnings and their carets
-	strong        // the message
-	quiet         // gutter, arrows
+	bad           // severity and carets of errors
+	doubtful      // severity and carets of warnings
+	strong        // messages
+	quiet         // line numbers, separators and arrows
 	helpful       // labels and hints
 )
 
-// sgr are the terminal's codes (ECMA-48, SGR) of each role: only standard colours, so that the
-// user's theme applies.
+// sgr contains the SGR parameters (ECMA-48) of each role. They are only standard colors, which the
+// user's terminal theme defines.
 var sgr = [...]string{bad: "1;31", doubtful: "1;33", strong: "1", quiet: "34", helpful: "36"}
 
-// palette colours text, or returns it unchanged if false.
+// palette reports whether text is colored.
 type palette bool
 
 func (p palette) paint(r role, text string) string {
@@ -26,7 +26,7 @@ func (p palette) paint(r role, text string) string {
 	return "\x1b[" + sgr[r] + "m" + text + "\x1b[0m"
 }
 
-// severityRole returns the role of a severity's word and carets.
+// severityRole returns the role of the name and the carets of a severity.
 func severityRole(s Severity) role {
 	if s == Warning {
 		return doubtful

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// counts contains the numbers of errors and warnings.
+// counts contains the number of diagnostics of each severity, indexed by Severity.
 type counts [2]int
 
 // Count returns the number of errors and warnings in words: "1 error, 2 warnings".
@@ -17,7 +17,7 @@ func Count(ds []*Diagnostic) string {
 	return n.words("")
 }
 
-// beyond returns the part of each count that exceeds most.
+// beyond returns by how much each count exceeds most, or 0 if it does not.
 func (n counts) beyond(most int) counts {
 	for i := range n {
 		n[i] = max(n[i]-most, 0)
@@ -25,7 +25,7 @@ func (n counts) beyond(most int) counts {
 	return n
 }
 
-// words describes the counts that are not 0. more follows each of them.
+// words describes the counts that are not 0. It inserts more after each number.
 func (n counts) words(more string) string {
 	var parts []string
 	for i, k := range n {
@@ -40,7 +40,7 @@ func (n counts) words(more string) string {
 	return strings.Join(parts, ", ")
 }
 
-// thousands formats a number with commas.
+// thousands formats a number with commas between groups of three digits.
 func thousands(n int) string {
 	s := strconv.Itoa(n)
 	for i := len(s) - 3; i > 0; i -= 3 {

@@ -77,7 +77,7 @@ type Label struct {
 type Diagnostic struct {
 	Info    *Info
 	Message string
-	File    *source.File // the reporter sets it if it is nil
+	File    *source.File // file of Span; if it is nil, the stage that reports the diagnostic sets it
 	Span    source.Span
 	Labels  []Label
 	Hints   []string
@@ -87,12 +87,12 @@ type Diagnostic struct {
 	Cause, FollowsFrom string
 }
 
-// At returns a Diagnostic of this kind at a span.
+// At returns a Diagnostic of this kind at the span s.
 func (i *Info) At(s source.Span, format string, args ...any) *Diagnostic {
 	return &Diagnostic{Info: i, Span: s, Message: fmt.Sprintf(format, args...)}
 }
 
-// In sets the file.
+// In sets the file of the diagnostic's span.
 func (d *Diagnostic) In(f *source.File) *Diagnostic { d.File = f; return d }
 
 // Label adds a label in the same file.

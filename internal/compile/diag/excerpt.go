@@ -8,8 +8,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// Excerpt writes the source line of a span with carets under it, as Text does for a diagnostic. It
-// is used for errors of running programs. It returns only errors of w.
+// Excerpt writes the source line of a span with carets under it, in the layout of Text. Errors of
+// running programs use it. The returned error is that of a write to w.
 func Excerpt(w io.Writer, f *source.File, s source.Span, opt TextOptions) error {
 	b := bufio.NewWriter(w)
 	r := renderer{w: b, palette: palette(opt.Color)}

@@ -8,7 +8,7 @@ import (
 
 // Fix is a correction of an error as data: edits that are applied together and do not overlap.
 type Fix struct {
-	Title string // what it does: "Insert `;`"
+	Title string // description of the change, such as "Insert `;`"
 	// Safe reports that this is the only possible correction, and that it cannot change the
 	// intended meaning. `concerto check --fix` applies only safe fixes.
 	Safe  bool
@@ -27,7 +27,7 @@ func Insert(at source.Pos, text string) Edit {
 	return Edit{Span: source.Span{Start: at, End: at}, Text: text}
 }
 
-// Replace returns an edit of the diagnostic's own file.
+// Replace returns an edit that replaces a span of the diagnostic's own file.
 func Replace(s source.Span, text string) Edit { return Edit{Span: s, Text: text} }
 
 // Remove returns an edit that deletes a span of the diagnostic's own file.

@@ -3,8 +3,8 @@ package diag
 import "slices"
 
 // Merge removes diagnostics that follow from another one in the list, so that an error is reported
-// once. If an error follows from a warning, Merge retains the error and adds to it the hints and
-// fixes of the warning.
+// once. If an error follows from a warning, Merge removes the warning instead; the error then has
+// the hints and fixes of the warning.
 func (l *List) Merge() {
 	causes := map[string]*Diagnostic{}
 	for _, d := range l.all {
@@ -15,7 +15,7 @@ func (l *List) Merge() {
 	if len(causes) == 0 {
 		return
 	}
-	merged := map[*Diagnostic]*Diagnostic{} // the error that replaces a warning
+	merged := map[*Diagnostic]*Diagnostic{} // the errors by the warnings that they replace
 	out := l.all[:0:0]
 	for _, d := range l.all {
 		cause := causes[d.FollowsFrom]
@@ -43,6 +43,6 @@ func (l *List) Merge() {
 	l.all = slices.DeleteFunc(out, func(d *Diagnostic) bool { return merged[d] != nil })
 }
 
-// KeyCause returns the Cause of a misspelled key of the manifest; where is its section as messages
-// name it.
+// KeyCause returns the Cause of a misspelled key in the manifest. where is the key's section in the
+// form that messages use.
 func KeyCause(where, key string) string { return "key " + where + " " + key }

@@ -10,7 +10,8 @@ import (
 
 //go:generate go run ./gen ../../../spec/diagnostics.md
 
-// areas are the parts of the catalogue by the first digits of codes, in the order of the manual.
+// areas lists the parts of the catalogue in the order of the manual. The first digits of a
+// diagnostic's code determine its part.
 var areas = []struct{ prefixes, title, doc string }{
 	{"00", "Characters", "Invalid characters, literals and names."},
 	{"01", "Grammar", "Programs that the grammar does not allow."},
@@ -26,7 +27,7 @@ var areas = []struct{ prefixes, title, doc string }{
 	{"10", "The compiler itself", "Bugs of the compiler."},
 }
 
-// referenceManifest is the Concerto.toml that the catalogue's programs are compiled with.
+// referenceManifest is the Concerto.toml with which the programs of the catalogue are compiled.
 const referenceManifest = `[connections.demo]
 provider = "scripted"
 default_model = "m"
@@ -51,11 +52,11 @@ message_types = ["progress", "result"]
 command = "./files"
 `
 
-// maxShown is the maximum length of a program that the reference contains.
+// maxShown is the maximum length in bytes of a program that the reference contains.
 const maxShown = 2000
 
-// Reference returns the text of spec/diagnostics.md, generated from the catalogue: every diagnostic
-// by area, with a wrong program and a corrected one.
+// Reference returns the text of spec/diagnostics.md, which is generated from the catalogue. It
+// describes every diagnostic, with a wrong program and a corrected one.
 func Reference() string {
 	var b strings.Builder
 	b.WriteString(`# Diagnostics
@@ -95,7 +96,7 @@ func entry(b *strings.Builder, i *Info) {
 	}
 }
 
-// example writes a program, if it is short enough and valid UTF-8.
+// example writes a program. It omits a program that is too long or not valid UTF-8.
 func example(b *strings.Builder, i *Info, label, mark, text string) {
 	if text == "" || len(text) > maxShown || !utf8.ValidString(text) {
 		return

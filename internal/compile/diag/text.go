@@ -61,7 +61,7 @@ func (r *renderer) all(ds []*Diagnostic) {
 	}
 }
 
-// mark is an underlined span.
+// mark is a span that is underlined in an excerpt.
 type mark struct {
 	file *source.File
 	span source.Span
@@ -128,8 +128,8 @@ func (r *renderer) excerpts(marks []mark) {
 	}
 }
 
-// excerpt writes the lines of f that have marks, with the marks of each line below it. The
-// diagnostic's own mark comes first.
+// excerpt writes the marked lines of f. The marks of a line are below it, with the diagnostic's own
+// mark first.
 func (r *renderer) excerpt(f *source.File, marks []mark) {
 	slices.SortStableFunc(marks, func(a, b mark) int {
 		return f.LineOf(a.span.Start) - f.LineOf(b.span.Start)
@@ -150,7 +150,7 @@ func (r *renderer) excerpt(f *source.File, marks []mark) {
 	}
 }
 
-// row writes one line after the gutter.
+// row writes the gutter with a line number, and text after it.
 func (r *renderer) row(number, text string) {
 	gutter := fmt.Sprintf("%*s |", r.gutter, number)
 	if text == "" {

@@ -10,8 +10,8 @@ import (
 
 const (
 	tabWidth = 4
-	// Longer lines are shown in part: at most maxColumns columns, starting lead columns before the
-	// span.
+	// A line with more than maxColumns columns is shown in part: at most maxColumns columns, which
+	// start lead columns before the span.
 	maxColumns = 160
 	lead       = 60
 )
@@ -27,7 +27,7 @@ type layout struct {
 // than diagnostics on different lines.
 type layouts struct {
 	long    map[*source.File]map[int]*layout
-	scanned int // number of characters read, for tests of the complexity
+	scanned int // number of characters that were read; tests check that it grows linearly
 }
 
 // of returns the layout of line n of f.
@@ -87,7 +87,7 @@ type window struct {
 // column returns the column of byte offset i in the window.
 func (w *window) column(i int) int { return min(max(w.layout.column(i)-w.shift, 0), w.last) }
 
-// around returns the part of a line around byte offset at.
+// around returns the part of a line that is displayed for a span at byte offset at.
 func (l *layouts) around(v *layout, at int) *window {
 	width := v.column(len(v.line))
 	if width <= maxColumns {
