@@ -7,8 +7,9 @@ import (
 	"testing"
 )
 
-// TestReport checks that new results replace their rows in the tables of a page, in the order of
-// the definitions. Other rows, and the text around the tables, must stay unchanged.
+// TestReport checks that new results replace their rows in the tables of a page. The rows are in
+// the order in which the benchmarks are defined. Rows of benchmarks that were not measured, and the
+// text around the tables, must stay unchanged. Rows of unknown benchmarks are removed.
 func TestReport(t *testing.T) {
 	page := filepath.Join(t.TempDir(), "README.md")
 	text := "above\n"

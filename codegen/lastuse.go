@@ -6,8 +6,8 @@ import (
 )
 
 // scope is the code that runs while the variables of a pattern live: either nodes, or the
-// statements after a let in its block. runs computes the statements only if a value could be
-// borrowed, which is rare.
+// statements after a let in its block. The method runs computes these statements. It is called only
+// if a value could be borrowed, which is rare.
 type scope struct {
 	nodes []ast.Node
 	let   *ast.LetStmt
@@ -55,7 +55,8 @@ func (f *builder) runs(s scope) []ast.Node {
 	return later[:last-s.index]
 }
 
-// uses contains the indices of the nodes of a block that name each variable, in order.
+// uses contains the nodes of a block. For each variable, at contains the indices of the nodes that
+// name it, in order.
 type uses struct {
 	nodes []ast.Node // statements of the block, and its tail
 	at    map[*sema.Local][]int

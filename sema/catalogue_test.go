@@ -86,7 +86,7 @@ func checkFixes(t *testing.T, found []*diag.Diagnostic, text string) {
 	for _, d := range found {
 		for _, f := range d.Fixes {
 			if f.Edits[0].File != nil && f.Edits[0].File.Name != "bad.conc" {
-				continue // a fix that changes the manifest; the scripts of the command test these fixes
+				continue // a fix that changes the manifest; the script tests of the CLI cover these fixes
 			}
 			fixed := string(repair.Apply(source.NewFile("bad.conc", []byte(text)), f.Edits))
 			_, left := check("bad.conc", fixed)

@@ -93,8 +93,9 @@ func TestArray(t *testing.T) {
 	})
 }
 
-// TestBorrowedElements checks that a native marks a value that it returns and that also stays in
-// its container. Changing the returned value then does not change the container.
+// TestBorrowedElements checks that a native function marks an element as shared if it returns the
+// element of a container or adds it to one. A change of the value outside the container then does
+// not change the container.
 func TestBorrowedElements(t *testing.T) {
 	for _, name := range []string{"Array.first", "Array.last", "Array.reverse", "Array.enumerate", "Array.unique"} {
 		inner := value.ArrayOf(value.Int(1))

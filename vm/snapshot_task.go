@@ -9,14 +9,14 @@ import (
 
 // Encoding of tasks. Each task is parked or has ended.
 
-// taskHead creates a task.
+// taskHead encodes or decodes the function of a task. When decoding, it returns a new task.
 func (k *StateCodec) taskHead(p unsafe.Pointer) unsafe.Pointer {
 	t := (*task)(p)
 	valued, n := false, 0
 	if t != nil {
 		valued, n = t.valued(), t.fn.number
 		if t.fn != &k.m.image.functions[n] {
-			k.refuse("a task runs for a caller from outside")
+			k.refuse("a task belongs to a call from outside the program")
 		}
 	}
 	k.Bool(&valued)
@@ -64,7 +64,7 @@ func (k *StateCodec) watch(w *watch) {
 	refer(k, entityTask, &w.t)
 	refer(k, entityGroup, &w.g)
 	number(k, &w.i)
-	k.require((w.t != nil) != (w.g != nil), "a task has no waiter, or two")
+	k.require((w.t != nil) != (w.g != nil), "the waiter of a task must be either a task or a group")
 }
 
 // parkedSlots returns the slots of a parked task, and the index of its innermost frame in them.
@@ -97,8 +97,9 @@ func (k *StateCodec) frames(t *task) {
 	}
 }
 
-// frame encodes a frame: the registers before its current instruction. If that instruction is a
-// pending call, the registers from the call's window on belong to the called function.
+// frame encodes a frame: the position of its current instruction, and its registers as they are
+// before that instruction. If that instruction is a pending call, the registers from the call's
+// window on belong to the called function.
 func (k *StateCodec) frame(slots []value.Slot, pc int, top bool) {
 	x := k.at.ofCall(pc)
 	b := &k.m.image.blocks[x.block]
@@ -139,7 +140,8 @@ func (k *StateCodec) classesOf(x position, b *block) ir.Classes {
 	return all
 }
 
-// register encodes or decodes the part of a register that its class can read.
+// register encodes or decodes a register according to its class: the bits of a scalar, or the whole
+// slot if the class is Full.
 func (k *StateCodec) register(s *value.Slot, c ir.Class) {
 	switch c {
 	case ir.Int:
@@ -168,7 +170,7 @@ func (k *StateCodec) readFrames(t *task) {
 		number(k, &x.block)
 		number(k, &x.at)
 		pc, b := k.place(x)
-		if k.err != nil || !k.require(k.m.image.calls(by, b.fn, t.fn), "a frame is not the one that was called") {
+		if k.err != nil || !k.require(k.m.image.calls(by, b.fn, t.fn), "a frame's function is not the one that was called") {
 			return
 		}
 		slots := k.frameSlots(t, depth, b.fn.registers)
@@ -239,7 +241,7 @@ func (k *StateCodec) place(x position) (pc int, b *block) {
 	return pc, &k.m.image.blocks[x.block]
 }
 
-// calls reports whether instruction in can call function f. If in is nil, f must be first, the
+// calls reports whether f can be the callee of an instruction. If in is nil, f must be first, the
 // function of the task.
 func (m *image) calls(in *ins, f, first *function) bool {
 	switch {
@@ -262,7 +264,7 @@ func (k *StateCodec) wait(t *task) {
 		}
 	}
 	w := t.wait
-	if !below(k, &w.kind, int(waitUnwind)+1, "a task waits for nothing known") {
+	if !below(k, &w.kind, int(waitUnwind)+1, "a task waits for an unknown kind of event") {
 		return
 	}
 	if k.reading && w.kind == waitTask {
@@ -299,7 +301,7 @@ func (k *StateCodec) waitFits(t *task, w *wait) {
 	default:
 		ok = op == ir.OpListenBegin && w.scope != nil
 	}
-	k.require(ok, "a task waits where nothing so waits")
+	k.require(ok, "a task waits at an instruction that does not wait in this way")
 }
 
 // Encoding of groups.
@@ -338,7 +340,8 @@ func (k *StateCodec) groupBody(g *group) {
 	}
 }
 
-// bounding encodes or decodes the time bound of a race. The sleep is one of the pending requests.
+// bounding encodes or decodes the time bound of a race. The timer of the bound is encoded with the
+// pending requests.
 func (k *StateCodec) bounding(g *group) {
 	bound := g.bound != nil
 	k.Bool(&bound)

@@ -23,8 +23,8 @@ func (a *app) attachCommand() *cobra.Command {
 		Short: "Attach to a run",
 		Long: `Shows the last output of a run and its new output, and sends what you type to it. Ctrl-] d
 detaches. The exit code is the run's, or 1 if it is unknown. A run without a terminal reads no
-keys: attach shows its emits, exchanges and requests with the command that answers each, and Ctrl-C
-stops it.` + reachHelp + `
+keys: attach shows its emits, its exchanges and its requests. For each request it shows the command
+that answers it. Ctrl-C stops such a run.` + reachHelp + `
 
 If the connection to a server is lost, attach reconnects at the same place; input typed in the
 meantime is not sent. A viewer's token only shows the run.`,
@@ -200,12 +200,12 @@ func (x *attachment) copyInput(ctx context.Context, at session, detach func()) {
 // sendKeys sends keys to a run with a terminal. If the run has no terminal, it stops the run when
 // the keys contain stopKey, and ignores other keys.
 func (x *attachment) sendKeys(ctx context.Context, at session, text string) {
-	what, do := "what was typed is not written", func() error { return at.keys(ctx, text) }
+	what, do := "could not send the input", func() error { return at.keys(ctx, text) }
 	if x.spoken.Load() {
 		if !strings.ContainsRune(text, stopKey) {
 			return
 		}
-		what, do = "it is not stopped", func() error { return at.stop(ctx) }
+		what, do = "could not stop the run", func() error { return at.stop(ctx) }
 	}
 	if err := do(); err != nil && ctx.Err() == nil {
 		x.note("%s: %v", what, err)

@@ -162,7 +162,7 @@ func TestAttachServer(t *testing.T) {
 	r.proxy.CutAll()
 	s.waitFor("is lost; reconnecting", 1)
 	s.typeText("never\r")
-	s.waitFor("what was typed is not written", 1)
+	s.waitFor("could not send the input", 1)
 	if err := r.post(id, "i1", "b\n"); err != nil {
 		t.Fatal(err)
 	}
@@ -312,7 +312,7 @@ func TestDecideOffline(t *testing.T) {
 	}
 	s := r.screen(append([]string{"attach", id}, r.at...)...)
 	s.typeText("x")
-	s.waitFor("what was typed is not written: host desk is not connected (host_offline)", 1)
+	s.waitFor("could not send the input: host desk is not connected (host_offline)", 1)
 	r.start()
 	if out := r.do(4, append([]string{"attach", id}, r.at...)...); !strings.Contains(out, "said y") {
 		t.Errorf("output of the run = %q", out)

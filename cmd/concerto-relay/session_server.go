@@ -266,9 +266,9 @@ func (s *remoteSession) failed(re string, f *protocol.ErrorData) error {
 	case re == followID:
 		return err
 	case re == keysID:
-		s.x.note("what was typed is not written: %v", err)
+		s.x.note("could not send the input: %v", err)
 	case strings.HasPrefix(re, stopID):
-		s.x.note("it is not stopped: %v", err)
+		s.x.note("could not stop the run: %v", err)
 	}
 	return nil
 }
@@ -280,7 +280,7 @@ func (s *remoteSession) state(c *protocol.State) error {
 	}
 	switch c.State {
 	case "rejected", "expired", "indeterminate":
-		s.x.note("it is not stopped: %s %s", c.State, c.Error)
+		s.x.note("could not stop the run: %s %s", c.State, c.Error)
 	}
 	return nil
 }

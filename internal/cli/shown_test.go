@@ -9,9 +9,9 @@ import (
 	"github.com/concerto-lang/concerto/internal/cli/console"
 )
 
-// TestTerminalIsNotSteered checks that texts from outside the program cannot send control sequences
-// to a terminal. The sequences are escaped on stdout and stderr, but the program's own colours are
-// retained. Without a terminal, texts are not changed.
+// TestTerminalIsNotSteered checks that a program's output cannot send control sequences to a
+// terminal. They are escaped on stdout and stderr, except for the colours that println prints.
+// Without a terminal, output is unchanged.
 func TestTerminalIsNotSteered(t *testing.T) {
 	dir := t.TempDir()
 	program := `use std::log;

@@ -29,8 +29,8 @@ import (
 // *Suspended, and the program receives no error.
 type Durable struct {
 	Dir string // directory of the run, which must be empty or not exist
-	// Park suspends the run when all that it waits for are unanswered questions and distant timers.
-	// Wait makes the run wait for the answers instead, without suspending it.
+	// Park suspends the run when it waits only for answers and distant timers. Wait makes the run
+	// wait for the answers instead, without suspending it.
 	Park, Wait bool
 	// Sync selects when records are synced to disk: "output", "every" or "never". "" means the
 	// setting in the program's [run] section.
@@ -95,9 +95,9 @@ type durableRun struct {
 	ledger   *ledger.Ledger
 }
 
-// makeDurable creates or opens the run's directory, and adds the layer that records the run's
-// effects to the runtime's configuration. It returns nil if the options do not select a durable
-// run.
+// makeDurable creates or opens the run's directory. It adds a layer to the configuration of the
+// runtime; the layer records the run's effects. makeDurable returns nil if the options do not
+// select a durable run.
 func (p *Program) makeDurable(o *Options, c *runtime.Config) (*durableRun, error) {
 	if o.Records.Durable == nil {
 		return nil, nil
@@ -148,7 +148,8 @@ func (p *Program) makeDurable(o *Options, c *runtime.Config) (*durableRun, error
 	return d, nil
 }
 
-// secret returns the value of an environment variable.
+// secret returns the trimmed value of an environment variable, and reports whether it is long
+// enough to be a secret.
 func (o *Options) secret(name string) (string, bool) {
 	v, _ := environVariable(o.Environ, name)
 	v = strings.TrimSpace(v)
@@ -200,7 +201,7 @@ func (d *durableRun) reopen(s *durable.Stored, config *durable.Config, options j
 		return errors.Join(err, d.writer.Close())
 	}
 	if n := config.History.Torn; n > 0 && config.Remark != nil {
-		config.Remark(fmt.Sprintf("removed %d incomplete bytes at the end of the journal, which the interrupted run had not finished writing", n))
+		config.Remark(fmt.Sprintf("removed the last %d bytes of the journal, which the interrupted run had not finished writing", n))
 	}
 	last := config.History.Owner()
 	config.Alone = last.HasExited()
@@ -274,7 +275,7 @@ func (d *durableRun) withJournal(ctx context.Context, c *vm.Config) context.Cont
 }
 
 // ErrStopped is the cause of the cancellation of a run that another process has stopped.
-var ErrStopped = errors.New("the run was stopped by concerto runs stop")
+var ErrStopped = errors.New("the run was stopped by `concerto runs stop`")
 
 // stopLook is the interval between checks for a request to stop the run.
 const stopLook = 200 * time.Millisecond

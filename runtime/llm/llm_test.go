@@ -151,7 +151,7 @@ func TestConnectionErrors(t *testing.T) {
 			t.Errorf("connection %s: error\n got %s\nwant %s", name, e.Message, want)
 		}
 		if e.Fields["provider"] != name || e.Fields["retryable"] != false || e.Status != effect.None {
-			t.Errorf("connection %s: fields = %v, status = %d, want a final error without effect", name, e.Fields, e.Status)
+			t.Errorf("connection %s: fields = %v, status = %d, want retryable = false and status None", name, e.Fields, e.Status)
 		}
 	}
 }

@@ -39,8 +39,9 @@ var roles = map[string]func(args []string){
 		_ = json.NewEncoder(os.Stdout).Encode(map[string]any{"dir": dir, "env": env})
 	},
 	"hang": func([]string) { select {} },
-	// Ignores SIGTERM, and so does its child. The test waits until the guard process knows the
-	// process group before it kills this process; otherwise the guard could not find the child.
+	// Ignores SIGTERM, and so does its child. It starts the child after it has read its input,
+	// which is written when the guard process knows the process group. Otherwise the guard could
+	// not find the child after the test has killed the process that runs the command.
 	"stubborn": func(args []string) {
 		signal.Ignore(syscall.SIGTERM)
 		_, _ = os.Stdin.Read(make([]byte, 1))
@@ -334,7 +335,7 @@ func TestCommandFloods(t *testing.T) {
 	}
 	last := logged[len(logged)-1]
 	if logged[0] != "x "+strings.Repeat("x", 99) || !strings.HasPrefix(last, "x … ") || !strings.HasSuffix(last, " lines dropped") {
-		t.Errorf("log from %q to %q, want a shortened line and the number of dropped lines", logged[0], last)
+		t.Errorf("first logged line %q, last %q; want a line of standard error and the number of dropped lines", logged[0], last)
 	}
 }
 

@@ -4,7 +4,7 @@ package diag
 var (
 	UnknownName = &Info{
 		Code: "E0201", Title: `unknown name`,
-		Explain: "A name must be declared before it is used, as a variable, parameter, function, constant or other declaration in scope.",
+		Explain: "A name must refer to a variable, parameter, function, constant or other declaration that is in scope.",
 		Bad:     `fn main() { emit("n", cuont); }`,
 		Good:    `fn main() { let count = 1; emit("n", count); }`,
 		More: []Pair{
@@ -107,7 +107,7 @@ fn main() { emit("b", box(2, h: 3)); }`,
 	}
 	UnknownDecorator = &Info{
 		Code: "E0209", Title: `unknown decorator`,
-		Explain: "Only the decorators of the language exist. A program cannot declare its own.",
+		Explain: "A decorator must be one that the language defines. A program cannot declare its own.",
 		Bad: `@tset
 fn t() { }`,
 		Good: `@test
@@ -115,7 +115,7 @@ fn t() { }`,
 	}
 	DuplicateName = &Info{
 		Code: "E0210", Title: `duplicate declaration`,
-		NoFix:   "which of the declarations is intended is unknown",
+		NoFix:   "it is unknown which declaration is intended",
 		Explain: "A name can be declared only once in its scope.",
 		Bad: `fn a() -> Int { 1 }
 fn a() -> Int { 2 }`,
@@ -273,7 +273,7 @@ fn main() { a::x(); }`,
 	}
 	HidesLibrary = &Info{
 		Code: "W0231", Title: `name shadows the standard library`,
-		NoFix:   "the fix renames the declaration and all its uses",
+		NoFix:   "the declaration and all its uses must be renamed",
 		Explain: "A declaration or `let` with the name of a library item hides that item. The item cannot be used in this scope, and messages with the name are ambiguous.",
 		Bad: `struct Response { code: Int }
 fn main() { emit("r", Response { code: 1 }); }`,

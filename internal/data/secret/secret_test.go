@@ -49,8 +49,8 @@ func TestText(t *testing.T) {
 	}
 }
 
-// TestBase64WithinAText checks that a secret is found in base64 at each of the three positions in a
-// group.
+// TestBase64WithinAText checks that a secret is found in the base64 of a longer text. In that text,
+// the secret may begin at any of the three bytes of a base64 group.
 func TestBase64WithinAText(t *testing.T) {
 	const key = "a+secret?~key"
 	for before := range 4 {
@@ -155,7 +155,7 @@ func TestWriter(t *testing.T) {
 	}
 }
 
-// disguise escapes each character of a text in a random way.
+// disguise encodes a text in a random way: the whole text at once, or each character by itself.
 func disguise(text string, r *rand.Rand) string {
 	switch r.IntN(8) {
 	case 0:
@@ -174,7 +174,7 @@ func disguise(text string, r *rand.Rand) string {
 		return url.QueryEscape(text)
 	}
 	var b strings.Builder
-	backslash := []string{`\`, `\\`, `\\\\`}[r.IntN(3)] // one text always uses the same number of backslashes
+	backslash := []string{`\`, `\\`, `\\\\`}[r.IntN(3)] // all backslashes of a text are escaped equally often
 	for _, u := range units(text) {
 		switch n := r.IntN(5); {
 		case u.raw == `\` && n > 1:
@@ -248,8 +248,8 @@ func cleanInPieces(s *Set, text string, r *rand.Rand) string {
 	return b.String() + x.Rest()
 }
 
-// without removes all characters from text that key, its base64 and its escapes may contain, so
-// that the result cannot contain key.
+// without returns text without the characters that may occur in key, in its base64 or in its
+// escapes. The result therefore cannot contain key.
 func without(key, text string) string {
 	return strings.Map(func(r rune) rune {
 		if r == utf8.RuneError || r < 0x80 && r != '\n' && r != '.' || strings.ContainsRune(key, r) {

@@ -54,8 +54,8 @@ func writtenSettings(d *sema.Def, fields []*ast.ConfigField) []setting {
 	return all
 }
 
-// connectionSettings returns the settings that an agent takes from its connection, and the settings
-// that have no value.
+// connectionSettings returns the settings that an agent takes from its connection, followed by the
+// default timeout.
 func (f *checkedFile) connectionSettings(d *sema.Def) []setting {
 	a, ok := d.Object.(*sema.Agent)
 	if !ok {
@@ -88,8 +88,8 @@ func (f *checkedFile) connectionOf(a *sema.Agent) *manifest.Connection {
 	return f.res.input.Manifest.Connection(a.Connection)
 }
 
-// resolveAliases returns the settings. If the agent names its model by an alias of its connection,
-// the value includes the full name of the model.
+// resolveAliases replaces an alias in the model setting with the full name of the model, if the
+// agent's connection defines the alias. It changes all and returns it.
 func (f *checkedFile) resolveAliases(d *sema.Def, all []setting) []setting {
 	a, ok := d.Object.(*sema.Agent)
 	if !ok {
@@ -109,8 +109,8 @@ func (f *checkedFile) resolveAliases(d *sema.Def, all []setting) []setting {
 	return all
 }
 
-// sectionSettings returns the settings that a host takes from its manifest section, and the
-// settings that have no value.
+// sectionSettings returns the settings that a host takes from its manifest section, followed by the
+// default values of the keys of that section.
 func (f *checkedFile) sectionSettings(d *sema.Def) []setting {
 	h, ok := d.Object.(*sema.Host)
 	if !ok {

@@ -29,8 +29,8 @@ func init() {
 		}
 		return p
 	}
-	// run starts a child with two children, one of them in a new session. It then prints up and
-	// waits.
+	// run starts a child with two children, one of them in a new session. Then it prints the line
+	// "up" and waits.
 	roles["run"] = func() {
 		r := self()
 		p := begin(r, "parent-of-session")
@@ -41,7 +41,7 @@ func init() {
 	// notified.
 	roles["run-killed-at-birth"] = func() {
 		onChildStarted = func() {
-			for len(marked(os.Getenv("PROCGROUP_RUN"))) < 3 { // it starts others at the same time
+			for len(marked(os.Getenv("PROCGROUP_RUN"))) < 3 { // wait until the child has started its own children
 			}
 			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 		}
@@ -113,7 +113,8 @@ func init() {
 	}
 }
 
-// await waits until a process prints the line word, and returns word.
+// await reads the output of a process up to a line that equals word. It returns word, or an error
+// message if the process has closed its output.
 func await(p *Process, word string) string {
 	for lines := bufio.NewScanner(p.Stdout); lines.Scan(); {
 		if lines.Text() == word {
@@ -168,7 +169,7 @@ func TestKilled(t *testing.T) {
 		t.Run(role, func(t *testing.T) {
 			c, run, lines := runAs(t, role)
 			if !lines.Scan() || !strings.HasPrefix(lines.Text(), "up ") || len(strings.Fields(lines.Text())) != 2 {
-				t.Fatalf("the run printed %q, want up without a reason for being unguarded", lines.Text())
+				t.Fatalf("the run printed %q, want \"up\" without a reason from Unguarded", lines.Text())
 			}
 			if n := len(marked(run)); n < 3 {
 				t.Fatalf("the run has %d processes, want at least 3", n)

@@ -21,7 +21,7 @@ const Format = 1
 // The kinds of records.
 const (
 	KStart   = "start"
-	KDid     = "did"   // an effect that only read, or whose result the keeper of hosts stores
+	KDid     = "did"   // an effect without a begin record has ended
 	KBegin   = "begin" // an effect is about to be performed
 	KEnd     = "end"
 	KLines   = "lines" // a host has sent lines
@@ -77,7 +77,8 @@ type Record struct {
 	Of    int64  `json:"of,omitempty"` // number of the effect that opened the object which this effect uses
 	Asked
 	Gave
-	W *[2]int64 `json:"w,omitempty"` // moment in the middle of a turn; nil for none
+	// position in a task's turn at which the result arrived; nil if it arrived between turns
+	W *[2]int64 `json:"w,omitempty"`
 	Owner
 	Rest
 
@@ -118,8 +119,8 @@ type Gave struct {
 	Process int64 `json:"process,omitempty"`
 }
 
-// Owner identifies the process that runs the run from this record on. If only N is set, N is
-// instead the number of printed lines of output.
+// Owner identifies the process that executes the run from this record on. The kinds out and finish
+// use only N, for the number of lines of output.
 type Owner struct {
 	N       int64  `json:"n,omitempty"`
 	By      string `json:"by,omitempty"`
@@ -162,7 +163,8 @@ const zeroHash = "00000000000000000000000000000000"
 
 var hashMember = []byte(`,"h":"`)
 
-// hashOf returns the hash of a line: that of the previous hash and of the text before the member h.
+// hashOf returns the hash of a line. It is computed from the hash of the previous line and from the
+// text before the member h.
 func hashOf(previous string, line []byte) string {
 	sum := sha256.New()
 	sum.Write([]byte(previous))
@@ -183,8 +185,9 @@ func (r *Record) append(b []byte, previous string) ([]byte, string, error) {
 	return append(append(b, r.H...), "\"}\n"...), r.H, nil
 }
 
-// skim parses only the number and the kind of a line without its newline, and verifies its hash. If
-// it fails, parse returns the error. text is a buffer that skim reuses.
+// skim parses only the number, the time and the kind of a record, and verifies its hash. line does
+// not include the newline. If skim fails, the caller calls parse for a precise error. text is a
+// buffer that skim reuses.
 func skim(line []byte, previous string, r *Record, text *[]byte) error {
 	at := len(line) - len(hashMember) - len(zeroHash) - len(`"}`)
 	if at < 0 || !bytes.HasPrefix(line[at:], hashMember) {

@@ -15,7 +15,8 @@ import (
 // mostQuoted is the maximum number of bytes of a value that a message quotes.
 const mostQuoted = 60
 
-// FormatProblems joins at most most problems to one line.
+// FormatProblems joins problems to one line. If there are more than most, it appends the number of
+// the remaining ones.
 func FormatProblems(problems []Problem, most int) string {
 	var b strings.Builder
 	for i, p := range problems {
@@ -31,7 +32,8 @@ func FormatProblems(problems []Problem, most int) string {
 	return b.String()
 }
 
-// quote returns a value in the form for messages. If the value is secret, it returns a placeholder.
+// quote returns the text that represents a value in messages. If the value is secret, it returns a
+// placeholder.
 func (x *checking) quote(v any, path string) string {
 	for secret := range x.secrets {
 		if rest, within := strings.CutPrefix(path, secret); within && (rest == "" || secret == "" || rest[0] == '.' || rest[0] == '[') {
@@ -41,8 +43,8 @@ func (x *checking) quote(v any, path string) string {
 	return show(v)
 }
 
-// show returns a value in the form for messages. An object or array is described by its type; any
-// other value is JSON, truncated if it is long.
+// show returns the text that represents a value in messages. An object or array is described by its
+// type; any other value is JSON, truncated if it is long.
 func show(v any) string {
 	switch v := v.(type) {
 	case map[string]any:

@@ -22,7 +22,7 @@ type session struct {
 	ctx  context.Context
 	end  context.CancelCauseFunc
 
-	proof    *proof      // what the server must prove; nil if the host uses a token; only for the reader
+	proof    *proof      // what the server must prove; nil if the host uses a token
 	proven   atomic.Bool // the server has proven its key
 	useful   atomic.Bool // an event was acknowledged on this connection
 	wake     chan struct{}
@@ -35,8 +35,8 @@ type session struct {
 	results map[string][]int64 // numbers of the sent results by command id, oldest first
 }
 
-// queuedMessage is a message that is not stored. It is sent after the events of its run up to a
-// sequence number; with 0 it is sent at once.
+// queuedMessage is a message that is not stored. It is sent after the events of its run whose
+// sequence number is at most after. If after is 0, it is sent at once.
 type queuedMessage struct {
 	protocol.Envelope
 	after int64
@@ -125,7 +125,7 @@ func (s *session) readAll() error {
 			return errBinary
 		}
 		e, refused := protocol.Parse(frame)
-		if refused == nil && !isRequest(&e) { // the dispatcher validates an RPC, so that it is answered
+		if refused == nil && !isRequest(&e) { // the dispatcher checks an RPC, because it must also answer an invalid one
 			refused = protocol.Check(&e)
 		}
 		switch {

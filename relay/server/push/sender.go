@@ -31,7 +31,7 @@ const (
 	maxConcurrent  = 8      // maximum number of concurrent requests
 )
 
-// pauses are the delays before the retries of a message. There are as many retries.
+// pauses contains the delay before each retry of a message. Its length is the number of retries.
 var pauses = []time.Duration{time.Second, 4 * time.Second, 16 * time.Second, time.Minute}
 
 // maxPause is the maximum delay that a push service may request with Retry-After.
@@ -146,7 +146,7 @@ func (s *sender) isReplaced(l *queue, topic string) bool {
 }
 
 // deliver sends a message and retries after failures. It returns false if the sender was stopped
-// before the end.
+// before the message was sent or dropped.
 func (s *sender) deliver(l *queue, m *message) bool {
 	for try := 0; ; try++ {
 		retry, wait := s.try(m)
@@ -162,7 +162,7 @@ func (s *sender) deliver(l *queue, m *message) bool {
 		}
 		wait = min(max(wait, pauses[try]), maxPause)
 		if s.now().Add(wait).After(m.ends) {
-			return true // the retry would be after the end of the message
+			return true // the message would be useless before the retry
 		}
 		over := make(chan struct{})
 		unset := s.after(wait, func() { close(over) })

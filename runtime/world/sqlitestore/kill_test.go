@@ -45,7 +45,7 @@ type writing struct {
 // Faults of writers, which the test must detect.
 const (
 	acknowledgesEarly = "early" // before the operation has been performed
-	writesInParts     = "parts" // what belongs together by several requests
+	writesInParts     = "parts" // performs one operation with several requests
 )
 
 // writeOn performs operations until the process is killed. It acknowledges each operation by
@@ -187,8 +187,9 @@ func contentOf(t *testing.T, s *Stores, n int) content {
 	return x
 }
 
-// killed runs a writer in dir. After the writer has acknowledged some operations, killed waits for
-// moment and kills it. It returns the number of the first operation that was not acknowledged.
+// killed runs a writer in dir, and kills it when the writer has acknowledged the given number of
+// operations and the duration moment has passed. It returns the number of the first operation that
+// was not acknowledged.
 func killed(dir string, w writing, some int, moment time.Duration) (next int, err error) {
 	job, err := json.Marshal(w)
 	if err != nil {
@@ -216,7 +217,7 @@ func killed(dir string, w writing, some int, moment time.Duration) (next int, er
 			break // an incomplete line acknowledges nothing
 		}
 		if line != strconv.Itoa(next)+"\n" {
-			return 0, fmt.Errorf("operation %q is acknowledged after %d", line, next)
+			return 0, fmt.Errorf("the writer acknowledged operation %q, want %d", line, next)
 		}
 		next++
 	}
@@ -278,7 +279,7 @@ func rounds(t *testing.T, seed uint64, n int, fault string) string {
 			if with.is(there) {
 				contents[e.n] = with
 			} else if !contents[e.n].is(there) {
-				wrong += fmt.Sprintf("round %d: writer %d acknowledged all before %d, which is %+v (-want +got)\n%s", round, e.n, e.next, under, cmp.Diff(contents[e.n], there))
+				wrong += fmt.Sprintf("round %d: writer %d acknowledged all operations before operation %d (%+v); content of its stores (-want +got):\n%s", round, e.n, e.next, under, cmp.Diff(contents[e.n], there))
 			}
 		}
 		if e := do[*effect.StoreEntries](t, s, &effect.StoreRead{Store: common, Keys: []json.RawMessage{jsonInt(0)}}).Entries[0]; e.Value != nil {
@@ -329,7 +330,7 @@ func TestKilledDetectsFaults(t *testing.T) {
 					return
 				}
 			}
-			t.Error("nothing shows it")
+			t.Error("rounds did not detect the fault")
 		})
 	}
 }

@@ -40,7 +40,7 @@ func TestPair(t *testing.T) {
 	t.Parallel()
 	r := webtest.Start(t)
 	late := begin(t, r, "the old laptop")
-	begin(t, r, "build box") // the second request's code is the valid one
+	begin(t, r, "build box") // this pairing expires unused; build box requests another one below
 	b := enter(t, r, webtest.Owner, "#/hosts")
 	b.Expect("404")
 	b.See("No hosts yet.")
