@@ -130,7 +130,7 @@ func (c *serverLink) connect(ctx context.Context, handle func(protocol.Envelope)
 			return good, linkCause(ctx, err)
 		}
 		if e.Type == protocol.Failure && e.Re == helloID {
-			return good, &refusedError{fmt.Sprintf("%s takes no hello: it speaks another protocol", c.o.Server)}
+			return good, &refusedError{fmt.Sprintf("%s rejected the hello message: it uses another protocol", c.o.Server)}
 		}
 		if err := handle(e); err != nil {
 			_ = conn.Close(websocket.StatusNormalClosure, "") // the server may have disconnected
