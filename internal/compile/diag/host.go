@@ -137,7 +137,7 @@ fn main() { let _r = listen W.execute("go") { "approval" => |a: HostApproval| a.
 	ListenDecorated = &Info{
 		Code: "W0712", Title: "`listen` on a decorated host",
 		NoFix:   "the programmer chooses the parameters of the new function",
-		Explain: "The decorators of a host apply to `execute`. They cannot repeat or stop the handlers of a `listen`, or the loop over a stream, in the calling function. Put these into a function and decorate that function.",
+		Explain: "The decorators of a host apply to `execute`. They cannot repeat or stop the handlers of a `listen` or the loop over a stream, because these run in the calling function. Move the `listen` or the loop into a function of its own and decorate that function.",
 		Bad: `@timeout(60)
 host W { connector: worker, question_default: "" }
 fn main() { let _r = listen W.execute("go") { "approval" => |a| "yes" }; }`,
