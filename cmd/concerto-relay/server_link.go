@@ -175,7 +175,7 @@ func (c *serverLink) dial(ctx context.Context) (*websocket.Conn, error) {
 	}
 	switch response.StatusCode {
 	case http.StatusUnauthorized:
-		return nil, &refusedError{c.o.Server + " does not take the access token: it is wrong, has ended, or was revoked (unauthorized)"}
+		return nil, &refusedError{c.o.Server + " did not accept the access token: it is wrong, has ended, or was revoked (unauthorized)"}
 	case http.StatusForbidden:
 		return nil, &refusedError{c.o.Server + " refuses the connection (forbidden)"}
 	case http.StatusNotFound, http.StatusOK:

@@ -50,7 +50,7 @@ func TestLink(t *testing.T) {
 		t.Errorf("error when the token is revoked = %v, want a refusedError", err)
 	}
 	err = c.Run(t.Context(), func(protocol.Envelope) error { return nil })
-	if !errors.As(err, &refused) || !strings.Contains(err.Error(), "does not take the access token") {
+	if !errors.As(err, &refused) || !strings.Contains(err.Error(), "did not accept the access token") {
 		t.Errorf("error of a new connection with a revoked token = %v, want a refusedError", err)
 	}
 }

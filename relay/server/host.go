@@ -14,7 +14,7 @@ import (
 	"github.com/concerto-lang/concerto/relay/store"
 )
 
-// host is a connection of a host. A host may have several connections, of which only the newest
+// host is one connection from a host. A host may have several connections, of which only the newest
 // owns the host.
 type host struct {
 	srv      *Server
@@ -143,9 +143,9 @@ type gate struct {
 // maxDeferred is the maximum number of functions that a gate delays.
 const maxDeferred = 256
 
-// whenReady delays do until the connection is ready or closed, and returns true. If the connection
-// is already ready or closed, it returns false and does not call do. It returns a Failure if the
-// gate already delays too many functions.
+// whenReady defers the call of do until the connection is ready or closed, and returns true. If the
+// connection is already ready or closed, it returns false and does not call do. It returns a
+// Failure if the gate already holds too many functions.
 func (h *host) whenReady(do func()) (bool, *Failure) {
 	g := &h.ready
 	g.mu.Lock()
@@ -154,7 +154,7 @@ func (h *host) whenReady(do func()) (bool, *Failure) {
 	case g.open || h.socket.closed.Load():
 		return false, nil
 	case len(g.deferred) >= maxDeferred:
-		return false, &Failure{Code: protocol.RateLimited, Why: "too much waits for host " + h.id, After: protocol.HelloTimeout}
+		return false, &Failure{Code: protocol.RateLimited, Why: "too many requests wait for host " + h.id, After: protocol.HelloTimeout}
 	}
 	g.deferred = append(g.deferred, do)
 	return true, nil
@@ -176,8 +176,8 @@ func (g *gate) release(opens bool) {
 	g.open = g.open || opens
 }
 
-// sendWelcome answers a hello with a welcome. Before, it marks the runs as lost that the host no
-// longer knows.
+// sendWelcome answers a hello with a welcome. Before it sends the welcome, it marks as lost the
+// runs that the host no longer knows.
 func (h *host) sendWelcome(hello *protocol.HelloData) bool {
 	w := h.srv.welcome(hello.Protocol)
 	var runs []string
@@ -340,8 +340,8 @@ func (h *host) handleWritten(e *protocol.Envelope, w store.Written) {
 	}
 }
 
-// recordViolation writes an audit record that a frame was dropped because the host must not send
-// it.
+// recordViolation refuses a frame that the host may not send, and records the violation in the
+// audit log.
 func (h *host) recordViolation(e *protocol.Envelope, f *Failure) {
 	if !h.violated[f.Code] { // one record per code and connection, so that a flood does not fill the audit log
 		h.violated[f.Code] = true

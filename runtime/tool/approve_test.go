@@ -71,7 +71,7 @@ func TestAnswers(t *testing.T) {
 				t.Errorf("answer %s: records\n%s\ndo not contain the approval %s", c.answer, strings.Join(records, "\n"), c.approval)
 			}
 			question, _ := jsonwrite.Encode(app.asked[0])
-			if want := `{"tool":"x","args":` + shown + `,"by":"Clerk","description":"Gives what it gets","call_id":"s-1","version":1,"route":"agent","chain":["outer","x"],` +
+			if want := `{"tool":"x","args":` + shown + `,"by":"Clerk","description":"Returns its input","call_id":"s-1","version":1,"route":"agent","chain":["outer","x"],` +
 				`"context":{"session_id":"s","cwd":"/w","metadata":{}},"args_sha256":"` + hash + `","options":["once","session","deny"],"timeout_s":300}`; string(question) != want {
 				t.Errorf("question:\n%s\nwant:\n%s", question, want)
 			}

@@ -137,11 +137,11 @@ func (r *rules) checkHandler() {
 	}
 	switch {
 	case d.Handler == nil && d.Open == nil && d.wrong == nil:
-		r.addProblem("/handler", "there is none")
+		r.addProblem("/handler", "Handler or Open is required")
 	case d.Handler != nil && d.Open != nil:
-		r.addProblem("/handler", "there is Open, too: one of them makes the handler")
+		r.addProblem("/handler", "only one of Handler and Open is allowed")
 	case d.Open != nil && d.Scope == Global:
-		r.addProblem("/scope", "must be \"session\" where Open makes a session's handler")
+		r.addProblem("/scope", "must be \"session\" if Open is set")
 	}
 }
 

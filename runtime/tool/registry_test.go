@@ -16,7 +16,7 @@ import (
 
 // echo returns a tool whose output is its input.
 func echo(name string) Definition {
-	return Definition{Name: name, Description: "Gives what it gets", Handler: func(_ context.Context, input json.RawMessage, _ *Context) (Result, error) {
+	return Definition{Name: name, Description: "Returns its input", Handler: func(_ context.Context, input json.RawMessage, _ *Context) (Result, error) {
 		return Result{Success: true, Output: input}, nil
 	}}
 }
@@ -82,7 +82,7 @@ func TestCreateSessionTools(t *testing.T) {
 	r := registered(t, echo("test_tool"))
 	s := opened(t, r, Context{SessionID: "test", Cwd: "/tmp"}, Hooks{})
 	tools := s.Tools()
-	if len(tools) != 1 || tools[0].Name() != "test_tool" || tools[0].Description() != "Gives what it gets" ||
+	if len(tools) != 1 || tools[0].Name() != "test_tool" || tools[0].Description() != "Returns its input" ||
 		string(tools[0].InputSchema()) != string(tools[0].Parameters()) {
 		t.Fatalf("tools = %+v, want test_tool with its description and schema", tools)
 	}
@@ -143,9 +143,9 @@ func TestDefinitionErrors(t *testing.T) {
 		{func(d *Definition) { d.Name = "9" }, "tool '9': /name: must be a letter or _, then letters, digits, _ and -, 64 at most"},
 		{func(d *Definition) { d.Name = strings.Repeat("x", 65) }, "/name: must be"},
 		{func(d *Definition) { d.Version = -1 }, "tool 'x': /version: must be an integer of 1 or more, not -1"},
-		{func(d *Definition) { d.Handler = nil }, "tool 'x': /handler: there is none"},
-		{func(d *Definition) { d.Open = opens(nil, nil) }, "tool 'x': /handler: there is Open, too: one of them makes the handler"},
-		{func(d *Definition) { d.Handler, d.Open = nil, opens(nil, nil) }, "tool 'x': /scope: must be \"session\" where Open makes a session's handler"},
+		{func(d *Definition) { d.Handler = nil }, "tool 'x': /handler: Handler or Open is required"},
+		{func(d *Definition) { d.Open = opens(nil, nil) }, "tool 'x': /handler: only one of Handler and Open is allowed"},
+		{func(d *Definition) { d.Handler, d.Open = nil, opens(nil, nil) }, "tool 'x': /scope: must be \"session\" if Open is set"},
 		{func(d *Definition) { d.Scope = "all" }, `tool 'x': /scope: must be "global" or "session", not "all"`},
 		{func(d *Definition) { d.Timeout = time.Microsecond }, "tool 'x': /timeout: must be 0.001 to 86400 seconds, not 0.000001"},
 		{func(d *Definition) { d.IdleTimeout = 25 * time.Hour }, "tool 'x': /idle_timeout: must be 0.001 to 86400 seconds, not 90000"},

@@ -38,7 +38,7 @@ func TestListedJSON(t *testing.T) {
 	s := opened(t, registered(t, echo("x")), Context{}, Hooks{})
 	s.Call(context.Background(), "x", nil)
 	text, err := jsonwrite.Encode(s.List())
-	const want = `[{"name":"x","description":"Gives what it gets","parameters":{"type":"object"},"version":1,"scope":"global","on_timeout":"deny","timeout":60,"owner":"go","calls":1,"failed":0,"p50_ms":`
+	const want = `[{"name":"x","description":"Returns its input","parameters":{"type":"object"},"version":1,"scope":"global","on_timeout":"deny","timeout":60,"owner":"go","calls":1,"failed":0,"p50_ms":`
 	if err != nil || !strings.HasPrefix(string(text), want) {
 		t.Errorf("list = %s (error %v), want the prefix %s", text, err, want)
 	}

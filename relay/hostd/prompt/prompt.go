@@ -48,7 +48,7 @@ func Load(file string) (Rules, error) {
 	}
 	text, err := userfile.Read(file, userfile.MaxText)
 	if err != nil {
-		return nil, fmt.Errorf("read the rules of prompts: %w", err)
+		return nil, fmt.Errorf("could not read the prompt rules: %w", err)
 	}
 	users, err := parse(file, string(text))
 	return append(users, own...), err

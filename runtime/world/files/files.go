@@ -2,9 +2,9 @@
 // RemoveFile, MakeDir, CopyFile, MoveFile, Glob, Walk, TempDir and AttachFile (spec/std/fs.md). The
 // compatibility promise does not cover its API.
 //
-// Reading and writing can each be limited to trees of files. A path that leads out of them is
-// refused, whether directly, by `..` or by a symbolic link. A path is checked and used in one step
-// (os.Root), so that it cannot be replaced between the check and the use.
+// Reading and writing can each be limited to trees of files. The package refuses a path outside of
+// these trees, and a path that leaves them by `..` or by a symbolic link. A path is checked and
+// used in one step (os.Root), so that it cannot be replaced between the check and the use.
 package files
 
 import (
@@ -34,8 +34,9 @@ var errTooLarge = errors.New("it is larger than 256 MiB")
 type Options struct {
 	// Dir is the directory of relative paths; "" means the working directory.
 	Dir string
-	// Read and Write list the files and directories, in the form of permit.Real, that may be read
-	// and written together with everything below them; nil allows all files.
+	// Read lists the files and directories that may be read, and Write those that may be written,
+	// both in the form of permit.Real. A directory includes everything below it; nil allows all
+	// files.
 	Read, Write []string
 	// Refused returns the error text for a path that is in none of the lists. If Refused is nil,
 	// the text contains only the path.
@@ -55,7 +56,7 @@ type Files struct {
 	tempReal string // temp in the form of permit.Real
 }
 
-// New returns a Files. A root that does not exist is no error; it contains no files.
+// New returns a Files. The entries of o.Read and o.Write need not exist.
 func New(o Options) *Files {
 	return &Files{dir: o.Dir, limit: maxFile, refused: o.Refused,
 		reads: area{all: o.Read == nil, roots: o.Read}, writes: area{all: o.Write == nil, roots: o.Write}}
@@ -121,8 +122,8 @@ func pathError(verb, path string, err error) error {
 	return operationError(verb+" "+path, "it", path, err)
 }
 
-// operationError is like pathError, for an operation on several paths. subject is the path that has
-// caused the error, in the form for the error text.
+// operationError is like pathError, for an operation on several paths. subject names the path that
+// has caused the error, as it appears in the error text.
 func operationError(what, subject, path string, err error) error {
 	var failure *effect.Error
 	if errors.As(err, &failure) {
@@ -143,7 +144,7 @@ func errorReason(subject string, err error) string {
 	case errors.Is(err, syscall.EISDIR):
 		return subject + " is a directory"
 	case errors.Is(err, syscall.ENOTDIR):
-		return subject + " is not a directory, or within a file"
+		return subject + " or one of its parents is not a directory"
 	}
 	var at *fs.PathError
 	var link *os.LinkError
@@ -183,8 +184,8 @@ func invalidAt(data []byte) int {
 	return len(data)
 }
 
-// contents reads a file. Reading a file that is not regular, such as a pipe, may block; the end of
-// ctx ends such a wait.
+// contents reads a file. Reading a file that is not regular, such as a pipe, may block. In this
+// case contents returns when ctx ends.
 func (f *Files) contents(ctx context.Context, path string) ([]byte, error) {
 	regular := false
 	err := f.usePlace(&f.reads, path, true, func(p place, name string) error {
@@ -212,7 +213,7 @@ func (f *Files) contents(ctx context.Context, path string) ([]byte, error) {
 	}
 }
 
-// readFile reads a file unless err is set.
+// readFile returns err if it is not nil. Otherwise it reads a file.
 func (f *Files) readFile(path string, err error) ([]byte, error) {
 	if err != nil {
 		return nil, err

@@ -87,7 +87,7 @@ func TestFiles(t *testing.T) {
 		{read("cut"), "cannot read cut: byte 0 is not UTF-8"},
 		{read("none"), "cannot read none: it is not there"},
 		{read("d"), "cannot read d: it is a directory"},
-		{read("a.txt/x"), "cannot read a.txt/x: it is not a directory, or within a file"},
+		{read("a.txt/x"), "cannot read a.txt/x: it or one of its parents is not a directory"},
 		{read(""), "cannot read : the path is empty"},
 		{read("a\x00b"), "cannot read a\x00b: the path contains NUL"},
 		{write("new", "1"), "ok"},
@@ -106,13 +106,13 @@ func TestFiles(t *testing.T) {
 		{&effect.ListDir{Path: "d"}, "b"},
 		{&effect.ListDir{Path: "."}, "a.txt bad bom cut d empty made new"},
 		{&effect.ListDir{Path: "none"}, "cannot list none: it is not there"},
-		{&effect.ListDir{Path: "a.txt"}, "cannot list a.txt: it is not a directory, or within a file"},
+		{&effect.ListDir{Path: "a.txt"}, "cannot list a.txt: it or one of its parents is not a directory"},
 		{&effect.RemoveFile{Path: "made"}, "ok"},
 		{&effect.RemoveFile{Path: "made"}, "cannot remove made: it is not there"},
 		{&effect.RemoveFile{Path: "d"}, "cannot remove d: it is a directory"},
 		{&effect.MakeDir{Path: "x/y"}, "ok"},
 		{&effect.MakeDir{Path: "x/y"}, "ok"},
-		{&effect.MakeDir{Path: "a.txt"}, "cannot make the directory a.txt: it is not a directory, or within a file"},
+		{&effect.MakeDir{Path: "a.txt"}, "cannot make the directory a.txt: it or one of its parents is not a directory"},
 		{&effect.CopyFile{From: "a.txt", Path: "x/a"}, "ok"},
 		{&effect.CopyFile{From: "empty", Path: "x/a"}, "ok"},
 		{info("x/a"), "file"},
@@ -314,7 +314,7 @@ func TestAreas(t *testing.T) {
 		want string
 	}{
 		{&effect.ReadFile{Path: "c"}, "c"},
-		{&effect.ReadFile{Path: "c/d"}, "cannot read c/d: it is not a directory, or within a file"},
+		{&effect.ReadFile{Path: "c/d"}, "cannot read c/d: it or one of its parents is not a directory"},
 		{&effect.ReadFile{Path: "other"}, "reading other is not permitted"},
 		{&effect.ReadFile{Path: "in/a"}, "reading in/a is not permitted"},
 		{&effect.FileInfo{Path: "in/a"}, "reading in/a is not permitted"},
@@ -348,7 +348,7 @@ func TestReasonsNameThePathAtFault(t *testing.T) {
 		{fs.ErrPermission, "cannot move a to b: the system does not permit b"},
 		{fs.ErrNotExist, "cannot move a to b: b is not there"},
 		{syscall.EISDIR, "cannot move a to b: b is a directory"},
-		{syscall.ENOTDIR, "cannot move a to b: b is not a directory, or within a file"},
+		{syscall.ENOTDIR, "cannot move a to b: b or one of its parents is not a directory"},
 		{&os.LinkError{Op: "rename", Old: "a", New: "b", Err: syscall.EXDEV}, "cannot move a to b: invalid cross-device link"},
 	} {
 		if got := operationError("move a to b", "b", "b", c.err).Error(); !strings.Contains(got, c.want) {
