@@ -1,8 +1,8 @@
-// Command relay measures the process of the relay's server. It compares the relay with a server
-// that uses the same WebSocket library and only forwards messages.
+// Command relay measures the performance of the relay's server process. It compares the relay with
+// a server that uses the same WebSocket library and only forwards messages.
 //
-//	go run ./bench/relay                     everything
-//	go run ./bench/relay -only latency,idle  some; -list names them
+//	go run ./bench/relay                     all measurements
+//	go run ./bench/relay -only latency,idle  only these; -list prints the names
 package main
 
 import (
@@ -21,19 +21,19 @@ type row struct {
 }
 
 var rows = []row{
-	{"start", "binary stripped; ready on an existing database", "≤ 25 MB, ≤ 100 ms", started},
+	{"start", "size of the stripped binary; time to start on an existing database", "≤ 25 MB, ≤ 100 ms", started},
 	{"latency", "200 events/s, host to app", "p50 ≤ 1.5 ms, p99 ≤ 10 ms", paced(200, 0)},
 	{"crowded", "200 events/s, host to app, with 9,000 idle sockets", "p99 ≤ 15 ms", paced(200, 9_000)},
 	{"fast", "2,000 events/s, host to app", "p99 ≤ 20 ms, no growth", paced(2_000, 0)},
 	{"idle", "10,000 idle app sockets", "≤ 20 kB each", idle(10_000)},
 	{"fleet", "1,000 hosts, 10 events/s each", "kept up, ack p99 ≤ 50 ms", fleet(1_000, 10)},
 	{"replay", "100,000 spooled events", "≥ 20,000/s", replay(100_000)},
-	{"history", "a page of 200 from 1,000,000 events; ready on their database", "≤ 10 ms, ≤ 100 ms", history(1_000_000)},
-	{"replicas", "200 events/s, three servers on PostgreSQL, with 9,000 idle sockets", "p99 ≤ 25 ms; one killed: none lost, none double, ≤ 5 s", several(200, 9_000)},
+	{"history", "a page of 200 from 1,000,000 events; time to start on their database", "≤ 10 ms, ≤ 100 ms", history(1_000_000)},
+	{"replicas", "200 events/s, three servers on PostgreSQL, with 9,000 idle sockets", "p99 ≤ 25 ms; after one is killed: no event lost or duplicated, silence ≤ 5 s", several(200, 9_000)},
 	{"storm", "1,000 hosts reconnect, 10 events each", "≤ 10 s", storm(1_000, 10)},
-	{"run", "20,000 emits of a run, reported to a relay", "≤ 1.03", reporting(25)},
+	{"run", "cost of a run with 20,000 emits, with a relay relative to without", "≤ 1.03", reporting(25)},
 	{"page", "the page in a browser", "usable ≤ 1,000 ms; seen p99 ≤ 100 ms", page},
-	{"approval", "decision of an app to text in the terminal", "p99 ≤ 20 ms", approval(50)},
+	{"approval", "from the decision in an app to the text in the terminal", "p99 ≤ 20 ms", approval(50)},
 }
 
 func main() {
@@ -45,9 +45,9 @@ func main() {
 		ask()
 		return
 	}
-	only := flag.String("only", "", "measure these `NAMES` alone, with commas between")
-	list := flag.Bool("list", false, "name the measures")
-	length := flag.Duration("for", 10*time.Second, "how long what is paced is measured")
+	only := flag.String("only", "", "measure only these comma-separated `NAMES`")
+	list := flag.Bool("list", false, "list the names of the measurements")
+	length := flag.Duration("for", 10*time.Second, "duration of each measurement at a fixed rate")
 	flag.Parse()
 	l := &lab{length: *length}
 	failed := false
