@@ -123,12 +123,13 @@ func libraryModuleName(i *Info) string {
 	return ""
 }
 
-// isVariadic reports whether a call of the function may have any number of arguments.
+// isVariadic reports whether the function accepts any number of arguments. A call passes all of
+// them in one array.
 func (fn *Function) isVariadic() bool {
 	return fn.Info.Library && findDecorator(fn.Decl.Decorators, "variadic") != nil
 }
 
-// IsVariadic reports whether a call passes all its arguments in one array.
+// IsVariadic is the exported form of isVariadic.
 func (fn *Function) IsVariadic() bool { return fn.isVariadic() }
 
 // CallType returns the type of a call of the function. It is a Task if the function is async.

@@ -28,9 +28,9 @@ const (
 // Snapshot is the first line of a snapshot.
 type Snapshot struct {
 	Format int            `json:"format"`
-	S      int64          `json:"s"`      // the journal's last record before it,
-	H      string         `json:"h"`      // and its hash
-	Engine int            `json:"engine"` // as in the journal
+	S      int64          `json:"s"`      // number of the last journal record before the snapshot
+	H      string         `json:"h"`      // hash of that record
+	Engine int            `json:"engine"` // version of the VM's behavior, as in the journal
 	IR     string         `json:"ir"`     // the program's SHA-256
 	Counts SnapshotCounts `json:"counts"`
 	// MS is the time that the encoding took, in milliseconds, or 0 if unknown.
@@ -43,8 +43,8 @@ type Snapshot struct {
 // SnapshotCounts contains the numbers of objects in a snapshot.
 type SnapshotCounts struct {
 	Tasks    int   `json:"tasks"`
-	Effects  int64 `json:"effects"`  // made so far
-	Requests int   `json:"requests"` // under way
+	Effects  int64 `json:"effects"`  // effects that the run has begun
+	Requests int   `json:"requests"` // pending requests
 	Entities int   `json:"entities"`
 }
 
@@ -122,7 +122,7 @@ func (m *VM) Snapshot(head Snapshot) ([]byte, error) {
 	}
 	for _, f := range m.requests.pending {
 		if row := effect.Lookup(f.request.Kind()); row == nil || row.By == effect.Stores {
-			return nil, &NoSnapshotError{"a store's file is being waited for"}
+			return nil, &NoSnapshotError{"a request to a store is pending"}
 		}
 	}
 	k := &StateCodec{m: m, format: SnapshotFormat, self: m, at: m.image.positionMap(), ids: map[unsafe.Pointer]uint64{}}
@@ -193,10 +193,11 @@ func (m *VM) Resume(ctx context.Context) (*Outcome, error) {
 	return &Outcome{Value: v, Stats: m.stats, Unfinished: m.image.entries(m.ending.unfinished)}, nil
 }
 
-// Verified takes a snapshot and verifies that it is complete. It restores another run from the
-// snapshot, whose snapshot must be equal. Then it replaces the state of this run by the snapshot,
-// and the run's new snapshot must be equal, too. The error is a *NoSnapshotError, or a
-// *DamagedError or *DiffersError, which ends the run.
+// Verified takes a snapshot and verifies that it is complete: it restores a second run from the
+// snapshot, and a snapshot of the second run must have the same bytes. Then it replaces the state
+// of this run by the restored state, and another snapshot of this run must have the same bytes,
+// too. The error is a *NoSnapshotError, or a *DamagedError or *DiffersError. The last two end the
+// run.
 func (m *VM) Verified(head Snapshot) ([]byte, error) {
 	data, err := m.Snapshot(head)
 	if err != nil {
@@ -246,7 +247,7 @@ func (m *VM) same(other *VM, head Snapshot, data []byte) error {
 type DiffersError struct{ Before, After int } // sizes of the two snapshots in bytes
 
 func (e *DiffersError) Error() string {
-	return fmt.Sprintf("a run that was restored from a snapshot of %d bytes results in a different one, of %d", e.Before, e.After)
+	return fmt.Sprintf("the snapshot of a restored run differs from the snapshot from which it was restored: %d bytes, not %d", e.After, e.Before)
 }
 
 // Renew replaces the state of the run by the state in a snapshot that Config.Boundary has just
@@ -272,7 +273,7 @@ func (m *VM) Renew(data []byte) error {
 	for _, f := range restored {
 		seq, found := byEffect[f.effect]
 		if !found {
-			m.ending.fatal = &DamagedError{"a request under way is another"}
+			m.ending.fatal = &DamagedError{fmt.Sprintf("effect %d is pending in the snapshot, but not in the run", f.effect)}
 			return m.ending.fatal
 		}
 		f.end, f.release, f.request = before.pending[seq].end, before.pending[seq].release, before.pending[seq].request

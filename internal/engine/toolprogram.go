@@ -17,7 +17,7 @@ import (
 )
 
 // moduleOf compiles a program whose functions are tools, or returns the module if it was compiled
-// before. Errors in the source are added to the list; report receives other errors.
+// before. It adds errors in the source to d.found and passes other errors to report.
 func (d *definer) moduleOf(path, shown string, report func(format string, args ...any)) *module {
 	if m := d.shared.modules[path]; m != nil {
 		return m
@@ -63,7 +63,8 @@ func (d *definer) moduleOf(path, shown string, report func(format string, args .
 	return m
 }
 
-// module creates a tool for each function with @describe in the public tools of a program.
+// module returns a tool definition for each function of a program that has `@describe` and belongs
+// to a `pub tool`.
 func (d *definer) module(name, dir string) ([]tool.Definition, error) {
 	path := name
 	if !filepath.IsAbs(path) {

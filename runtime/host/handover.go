@@ -23,7 +23,8 @@ type handover struct {
 	pending []*pendingRequest
 }
 
-// predecessor identifies an exchange by its opening.
+// predecessor identifies the exchange that the new process continues, by the numbers that the
+// exchange had when it was opened.
 type predecessor struct {
 	Process int64 `json:"process"`
 	Turn    int64 `json:"turn"`
@@ -140,9 +141,9 @@ func (v *handover) markSent(r *effect.ExchangeReply) {
 	}
 }
 
-// filterRepeated passes a message of a process that continues an exchange to the handover. It
-// inserts a withdraw message before m for each request that the new process will not repeat. known
-// means that the program must not receive m, because it already has the request.
+// filterRepeated passes m, a message of the new process, to the handover. It inserts a withdraw
+// message before m for each request that the new process will not repeat. known means that the
+// program must not receive m, because it already has the request.
 func (r *reader) filterRepeated(t *segment, m **effect.HostMessage) (known bool, err error) {
 	known, reply, withdrawn := t.handover.matchMessage(*m)
 	if reply != nil {
@@ -161,7 +162,7 @@ func (r *reader) filterRepeated(t *segment, m **effect.HostMessage) (known bool,
 		o := jsonobject.New("withdraw")
 		o.Raw("id", []byte(id))
 		if err := decodeMessage(r.batch.nextMessage(), o.End(), nil); err != nil {
-			panic("host: the replayed message does not parse: " + err.Error())
+			panic("host: could not parse the withdraw message: " + err.Error())
 		}
 		r.batch.commitMessage()
 	}
@@ -170,7 +171,9 @@ func (r *reader) filterRepeated(t *segment, m **effect.HostMessage) (known bool,
 	return known, nil
 }
 
-// forwardReply sends the program's reply with to as the ID of the request.
+// forwardReply sends a reply of the program and replaces its request ID by to. If the host received
+// the reply before the run was resumed, forwardReply does not send it again. ok is false if the
+// reply could not be sent.
 func (p *process) forwardReply(r *effect.ExchangeReply, to string) (ok bool) {
 	was := line{short: appendReply(nil, r)}
 	if p.keeper.alreadySent(&was) {

@@ -113,7 +113,7 @@ func TestConversation(t *testing.T) {
 		want := &effect.AgentReply{Text: reply.Text, TokensIn: 9, TokensOut: 4, Model: "m", Provider: "main", StopReason: "end"}
 		got, err := ask(c, conversation())
 		if provider != "gemini" && provider != "vertex" {
-			want.Model = "models/gpt/4:x" // the server repeats the request
+			want.Model = "models/gpt/4:x" // the server returns the model of the request
 		}
 		wantReply(t, got, err, want)
 		text, got, err := streamed(t.Context(), c, conversation())
@@ -142,8 +142,9 @@ func TestBareRequest(t *testing.T) {
 	})
 }
 
-// TestToolRounds checks that the calls of a model are returned with their IDs, both streamed and
-// whole. A second request with the results must conform to the published API.
+// TestToolRounds checks that the tool calls of a model are returned with their IDs, both in a
+// streamed reply and in a reply that arrives as a whole. A second request, which contains the
+// results of the tools, must conform to the published API.
 func TestToolRounds(t *testing.T) {
 	eachRemote(t, func(t *testing.T, provider string) {
 		calls := testllm.Reply{Text: "First a tool.", ToolCalls: []testllm.Call{
@@ -179,8 +180,9 @@ func TestToolRounds(t *testing.T) {
 	})
 }
 
-// TestSchemas checks that an answer to a schema becomes the text of the reply, whichever way the
-// API transports it. A schema that is not an object is wrapped in an object.
+// TestSchemas checks that a reply to a call with a schema contains the JSON value as its text,
+// whichever part of the API's response transports the value. A schema that is not an object is
+// wrapped in an object.
 func TestSchemas(t *testing.T) {
 	eachRemote(t, func(t *testing.T, provider string) {
 		for name, c := range map[string]struct{ schema, reply, want string }{

@@ -32,8 +32,9 @@ type moment struct {
 	unix                              int64 // seconds since 1970-01-01 00:00 UTC
 }
 
-// at converts an instant to a moment in a time zone. ms and offset are in milliseconds and seconds.
-// ok is false if the year is not between 0 and 9999.
+// at converts an instant to a moment in a time zone. ms is the instant in milliseconds since 1970,
+// and offset is the offset of the zone in seconds. ok is false if the year is not between 0 and
+// 9999.
 func at(ms, offset int64, zone string) (m moment, ok bool) {
 	if ms < -1<<52 || ms > 1<<52 { // outside of the years 0 to 9999; the check prevents an overflow below
 		return m, false

@@ -9,12 +9,12 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// With --emit-detail a run writes only JSON objects to stderr, one per line. The records of this
-// file use the levels of the log.
+// With --emit-detail a run writes only JSON objects to stderr, one per line. This file defines
+// them. The field level contains one of the levels of the log.
 
 // message is a record of a message of the command.
 type message struct {
-	T       float64 `json:"t"` // in seconds
+	T       float64 `json:"t"` // seconds since the run began
 	Level   string  `json:"level"`
 	Message string  `json:"message"`
 	Hint    string  `json:"hint,omitempty"`
@@ -22,7 +22,7 @@ type message struct {
 
 // failure is a record of an uncaught error.
 type failure struct {
-	T         float64 `json:"t"` // in seconds
+	T         float64 `json:"t"` // seconds since the run began
 	Level     string  `json:"level"`
 	Kind      string  `json:"kind"`
 	Message   string  `json:"message"`
@@ -88,8 +88,8 @@ func (a *Console) noteNext(text, step string) {
 	fmt.Fprintf(a.Stderr, "%s\n  %s\n", text, step)
 }
 
-// writeRecord writes a record to stderr. It ignores errors, because stderr is the last output for
-// reports.
+// writeRecord writes a record to stderr. It ignores write errors, because there is no other output
+// that could report them.
 func (a *Console) writeRecord(r any) {
 	e := json.NewEncoder(a.Stderr)
 	e.SetEscapeHTML(false)

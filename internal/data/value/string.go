@@ -14,8 +14,8 @@ type Str struct {
 	hash  uint32
 }
 
-// The empty string, and the ASCII strings of one character. They are complete and immutable, so
-// runs may share them.
+// The empty string, and the ASCII strings of one character. Their hashes and lengths are already
+// computed, so nothing writes to them and runs may share them.
 var (
 	emptyStr  = completeStr("")
 	asciiStrs [utf8.RuneSelf]Str

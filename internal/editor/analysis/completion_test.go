@@ -38,7 +38,7 @@ message_types = ["question", "ping"]
 // items that must not. A `^` before a label means that the item must be the first.
 var completionCases = []struct{ name, text, with, without string }{
 	{"members", "fn f(p: Point) { p.‸ }", "^x y len", "zero area let"},
-	{"members of half a name", "fn f(p: Point) { p.le‸; }", "len x", ""},
+	{"members after a partial name", "fn f(p: Point) { p.le‸; }", "len x", ""},
 	{"members of a chain", "fn f(p: Point) { \"a\".to_upper().‸\n}", "len trim", "x"},
 	{"an agent's members", "fn f() { Judge.‸ }", "execute execute_with_schema chat", "add"},
 	{"a tool's members", "fn f() { Db.‸ }", "add", "execute"},
@@ -55,7 +55,7 @@ var completionCases = []struct{ name, text, with, without string }{
 	{"variables of a closure", "fn f() { [1].map(|each| ‸) }", "each", "let"},
 	{"variables of a pattern", "fn f(s: Shape) { match s { Shape::Round(radius) => ‸, _ => 1 } }", "radius", ""},
 	{"an argument's name", "fn f() { area(‸) }", "width height area", ""},
-	{"an argument that is left", "fn f() { area(width: 1, ‸) }", "height", "width"},
+	{"remaining arguments", "fn f() { area(width: 1, ‸) }", "height", "width"},
 	{"with an import", "fn f() { sq‸ }", "sqrt", ""},
 	{"decorators", "@‸\nfn f() { }", "test retry cache", "let"},
 	{"settings", "agent A uses rules { model: \"m\", ‸ }", "temperature system_prompt tools", "model connector let"},
@@ -75,9 +75,9 @@ var completionCases = []struct{ name, text, with, without string }{
 	{"type arguments", "fn f(x: Array<‸>) { }", "Point Int", "area"},
 	{"type parameters", "fn f<Thing>(x: ‸) { }", "Thing", ""},
 	{"methods of a trait", "impl Named for Point { fn name(self) -> String { \"\" } ‸ }", "kind fn", "name let"},
-	{"a name of one's own", "fn f() { let ‸ = 1; }", "", "area let"},
+	{"the name of a new variable", "fn f() { let ‸ = 1; }", "", "area let"},
 	{"declarations", "‸", "fn agent host pub use", "let area"},
-	{"half a declaration", "age‸", "agent", "let"},
+	{"a partial keyword", "age‸", "agent", "let"},
 	{"plain text", "fn f() { \"a ‸ b\"; }", "", "area"},
 	{"interpolation", "fn f(x: Int) { let s = \"a ${‸} b\"; }", "x area", ""},
 	{"comments", "fn f() { // a ‸\n}", "", "area"},
@@ -89,15 +89,15 @@ var completionCases = []struct{ name, text, with, without string }{
 	{"a backoff", "agent A uses rules { retry_policy: { backoff: \"‸\" } }", "none exponential", "max_attempts"},
 	{"a format", "host H { connector: worker, output_format: ‸ }", "^text json", "let"},
 	{"tools", "agent A uses rules { tools: [‸] }", "^Db", "let Judge area"},
-	{"what is mocked", "@test\nfn t() { mock ‸ }", "Judge Worker Db", "let area"},
+	{"mock targets", "@test\nfn t() { mock ‸ }", "Judge Worker Db", "let area"},
 	{"a decorator's arguments", "@retry(‸)\nfn f() { }", "backoff", "let area"},
-	{"a listen's host", "fn f() { let r = listen ‸ }", "^Worker Judge", "r"},
+	{"the operand of a listen", "fn f() { let r = listen ‸ }", "^Worker Judge", "r"},
 	{"a handler's parameter", "fn f() { let r = listen Worker.execute(\"x\") { \"question\" => |q: ‸| 1 }; }", "^HostQuestion Point", "area"},
-	{"the person as a handler", "fn f() { let r = listen Worker.execute(\"x\") { \"question\" => ‸ }; }", "ask area", ""},
-	{"the person as a handler of half a listen", "fn f() { let r = listen Worker.execute(\"x\") { on \"approval\" => a‸", "ask", ""},
-	{"no person for a report", "fn f() { let r = listen Worker.execute(\"x\") { \"progress\" => ‸ }; }", "area", "ask"},
-	{"no person in a body", "fn f() { let r = listen Worker.execute(\"x\") { \"question\" => |q| ‸ }; }", "q area", "ask"},
-	{"no person in a match", "fn f(s: String) { match s { \"question\" => ‸ } }", "area", "ask"},
+	{"ask as a handler", "fn f() { let r = listen Worker.execute(\"x\") { \"question\" => ‸ }; }", "ask area", ""},
+	{"ask as a handler of an unclosed listen", "fn f() { let r = listen Worker.execute(\"x\") { on \"approval\" => a‸", "ask", ""},
+	{"no ask for a progress message", "fn f() { let r = listen Worker.execute(\"x\") { \"progress\" => ‸ }; }", "area", "ask"},
+	{"no ask in the body of a handler", "fn f() { let r = listen Worker.execute(\"x\") { \"question\" => |q| ‸ }; }", "q area", "ask"},
+	{"no ask in a match", "fn f(s: String) { match s { \"question\" => ‸ } }", "area", "ask"},
 	{"traits", "impl ‸ for Point { }", "^Named", "area Self"},
 	{"a type of a trait", "impl Named for ‸ { }", "Point Shape", "Self area"},
 	{"of the expected type", "fn g(near: Int, at: Point) { let p: Point = ‸; }", "^at near Point", "p"},
@@ -116,10 +116,10 @@ var completionCases = []struct{ name, text, with, without string }{
 	{"a store's type", "hashmap h: ‸", "Point HashMap", "area let"},
 	{"a stage's parameter", "pipeline P(a: Int) -> Int { stage s(x: ‸) }", "Point Int", "area let"},
 	{"a caught error", "fn g() { try { 1 } catch e: ‸ { } }", "Error", "area let"},
-	{"an interpolation that is never closed", "fn g(near: Int) { println(\"a ${‸\"); }", "near area", ""},
+	{"an unclosed interpolation", "fn g(near: Int) { println(\"a ${‸\"); }", "near area", ""},
 	{"a dollar that is text", "fn g(near: Int) { println(\"a \\${‸\"); }", "", "near area"},
-	{"connections of half an agent", "agent A uses ‸", "^rules scripted", "worker let"},
-	{"fields of half a value", "fn f() { let p = Point { x: 1, ‸", "y", "x let"},
+	{"connections of an unclosed agent", "agent A uses ‸", "^rules scripted", "worker let"},
+	{"fields of an unclosed value", "fn f() { let p = Point { x: 1, ‸", "y", "x let"},
 	{"labels", "fn f() { 'outer: loop { 'inner: loop { break '‸", "inner outer", "let area"},
 	{"labels in a body", "fn f() { 'outer: loop { break 'o‸; } }", "outer", "let area"},
 	{"a tuple's members", "fn f() { let t = (1, \"a\"); t.‸", "^0 1", "2 area"},
@@ -127,7 +127,7 @@ var completionCases = []struct{ name, text, with, without string }{
 	{"no break in a closure", "fn f() { loop { let g = || { ‸ }; } }", "return", "break continue"},
 	{"break in loops", "fn f() { while true { if true { ‸ } } }", "break continue", ""},
 	{"only traits in a bound", "fn g<T: ‸>(x: T) { }", "Named", "Point Int Shape"},
-	{"messages of half a listen", "fn f() { let r = listen Worker.execute(\"x\") { \"progress\" => |p| nil, ‸", "question", "progress"},
+	{"messages of an unclosed listen", "fn f() { let r = listen Worker.execute(\"x\") { \"progress\" => |p| nil, ‸", "question", "progress"},
 	{"messages in quotes beside others", "fn f() { let r = listen Worker.execute(\"x\") { \"progress\" => |p| nil, \"‸\" }; }", "question", "progress"},
 	{"modules with an import", "fn f() { mat‸ }", "math", ""},
 	{"a test's mock", "@test\nfn t() { mock Judge { ‸ } }", "response", "model"},
@@ -140,7 +140,7 @@ func TestCompletion(t *testing.T) {
 	for _, c := range completionCases {
 		before, after, ok := strings.Cut(c.text, "‸")
 		if !ok {
-			t.Fatal(c.name)
+			t.Fatalf("%s: the text has no cursor", c.name)
 		}
 		full := completionProgram + before
 		ws.Open(path, full+after)

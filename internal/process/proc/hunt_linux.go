@@ -9,9 +9,9 @@ import (
 
 // KillNewProcesses kills short-lived processes. A process that forks and exits immediately may have
 // exited before a scan of /proc reaches it. Linux assigns process numbers in order, so
-// KillNewProcesses predicts the next numbers and reads them in /proc until they exist. It checks
-// the newest and the next numbers rounds times. It kills the processes for whose environment ours
-// returns true, and returns how many it killed.
+// KillNewProcesses also tries the next numbers, whose processes may not exist yet. In each of the
+// rounds it reads the environments of the newest and the next processes in /proc. It kills a
+// process if ours returns true for its environment, and returns how many processes it killed.
 func KillNewProcesses(rounds int, ours func(env []byte) bool) (killed int) {
 	load, err := os.Open("/proc/loadavg") // the last field is the number of the newest process
 	if err != nil {

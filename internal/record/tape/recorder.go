@@ -17,8 +17,8 @@ type Recorder struct {
 	out   *bufio.Writer
 	clean func(text []byte) []byte // replaces secrets in JSON
 	err   error                    // first error of writing
-	// opened maps the number that a performer assigned to an exchange, stream or call to the effect
-	// that opened it.
+	// opened contains, for each exchange, stream or call, the effect that opened it. The key
+	// contains the number that the performer has assigned to the object.
 	opened map[objectKey]int64
 }
 

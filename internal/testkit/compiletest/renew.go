@@ -24,8 +24,9 @@ const (
 	freshImage  = 16
 )
 
-// Renew configures a run to continue at every boundary from a restored snapshot. A snapshot of the
-// restored state must have the same bytes, also in another image of the program.
+// Renew configures a run to continue at every boundary from a restored snapshot. A new snapshot of
+// the restored run must have the same bytes. This is also checked for runs that are restored in
+// another image of the program.
 func Renew(t testing.TB, c *vm.Config) *Renewals {
 	out := &Renewals{Refused: map[string]int{}}
 	if c.Journal == nil {
@@ -62,7 +63,7 @@ func (r *Renewals) renew(m *vm.VM, c vm.Config) error {
 		return fmt.Errorf("restore: %w", err)
 	}
 	if second, err := other.Snapshot(vm.Snapshot{}); err != nil || !bytes.Equal(data, second) {
-		return fmt.Errorf("the restored run has another snapshot, of %d bytes, not %d: %v", len(second), len(data), err)
+		return fmt.Errorf("the snapshot of the restored run has %d bytes and differs from the original, which has %d bytes (error %v)", len(second), len(data), err)
 	}
 	return nil
 }
