@@ -66,7 +66,7 @@ A server stores a decision for a host that is offline. The command waits for the
 	f.StringVar(&answer, "answer", "", "send the answer, as `JSON`")
 	f.StringVar(&d.Text, "text", "", "send `TEXT` to the run as the reason")
 	f.StringVar(&d.ArgsSHA256, "args-sha256", "", "decide only if the arguments still have the `HASH` that you saw")
-	f.StringVar(&d.Scope, "scope", "", "decide `once|session`: this request, or also equal ones of this run")
+	f.StringVar(&d.Scope, "scope", "", "set the scope `once|session`: this request, or equal ones of the run, too")
 	f.DurationVar(&d.wait, "wait", 30*time.Second, "wait `TIME` for the run's host, with --server (default 30s)")
 	d.format = cmdline.AddFormat(c, "text", "ndjson")
 	a.targetFlags(c, &r, true)
@@ -76,8 +76,8 @@ A server stores a decision for a host that is offline. The command waits for the
 // decideHelp contains the help text that only one of the two commands has, by command name.
 var decideHelp = map[string]string{"approve": `
 
-An answer is JSON: the value, or for several questions an object of values by the ids of the
-questions.`}
+An answer is JSON. If the request has one question, it is the value; if it has several, it is an
+object with a value for the id of each question.`}
 
 // decideExamples contains the examples that only one of the two commands has, by command name.
 var decideExamples = map[string]string{

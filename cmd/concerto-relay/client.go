@@ -23,8 +23,8 @@ type target struct{ socket, server, tokenFile string }
 
 const reachHelp = `
 
-The command asks hostd on this machine, or with --server URL --token-file FILE a server, which knows
-the runs of all machines.`
+The command asks hostd on this machine. With --server URL --token-file FILE it asks a server, which
+knows the runs of all machines.`
 
 func (a *app) targetFlags(c *cobra.Command, r *target, remote bool) {
 	f := c.Flags()

@@ -15,8 +15,8 @@ func (a *app) doctorCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check the setup of hostd on this machine",
-		Long: `Prints a line for each check, ok, warn or fail, and what to do. The settings are those of hostd.
-Exit code 1 reports a failed check.`,
+		Long: `Prints a line for each check: its result (ok, warn or fail) and what to do. The checks use the
+settings of hostd. Exit code 1 reports a failed check.`,
 		Example: `  concerto-relay doctor
   concerto-relay doctor --format ndjson | jq -r 'select(.status != "ok") | .do'`,
 		Args: argsBetween(0, 0, "concerto-relay doctor"),

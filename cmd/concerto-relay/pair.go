@@ -126,7 +126,8 @@ func (a *app) pairConfirmCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "confirm CODE",
 		Short: "Confirm the machine that shows a code",
-		Long:  `Compare the fingerprint with the one that the machine shows: on a terminal, confirm asks first.` + whereHelp,
+		Long: `On a terminal, shows the machine's fingerprint and asks before it confirms the machine. Answer yes
+only if that machine shows the same fingerprint. Without a terminal, confirms without asking.` + whereHelp,
 		Example: `  concerto-relay pair confirm ABCD-EFGH
   concerto-relay pair confirm ABCD-EFGH --server https://relay.example --token-file token`,
 		Args: argsBetween(1, 1, "concerto-relay pair confirm ABCD-EFGH"),

@@ -24,8 +24,9 @@ func (a *app) runCommand() *cobra.Command {
 		Use:   "run [flags] -- CMD…",
 		Short: "Start a run under hostd, and attach to it",
 		Long: `Starts a command on a terminal that hostd owns, and shows it here. The run continues when you close
-this terminal, and can be followed, answered and approved from other devices. One CMD is a line for
-the shell; several are a command with arguments. Ctrl-] d detaches. The exit code is the run's.
+this terminal, and can be followed, answered and approved from other devices. A single argument
+is a line for the shell; several are a command and its arguments. Ctrl-] d detaches. The exit code
+is the run's.
 
 With --ndjson or --acp the command has no terminal: it speaks Concerto's host protocol or the Agent
 Client Protocol. Its questions and approvals are requests, as those of a terminal are.`,

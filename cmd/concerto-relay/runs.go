@@ -24,8 +24,8 @@ func (a *app) runsCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "runs",
 		Short: "List runs and their requests",
-		Long: `Lists runs, and below each its open requests with the command that answers it. With --format ndjson
-each run is a line, with its requests in pending.` + reachHelp,
+		Long: `Lists runs. Below each run it lists the open requests, each with the command that answers it. With
+--format ndjson each run is a line, with its requests in pending.` + reachHelp,
 		Example: `  concerto-relay runs
   concerto-relay runs --server https://relay.example --token-file token
   concerto-relay runs --format ndjson | jq -r 'select(.pending != null) | .pending[].prompt'`,

@@ -79,7 +79,7 @@ with it. Without --ttl a token expires 30 days after its last use.` + whereHelp,
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&n.Name, "name", "token", "call the token `NAME` in token list (default token)")
+	f.StringVar(&n.Name, "name", "token", "give the token the `NAME` that token list shows (default token)")
 	f.StringVar(&role, "role", "viewer", "grant `ROLE`: viewer, operator or owner (default viewer)")
 	f.StringSliceVar(&n.Runs, "runs", nil, "grant only runs whose ids match `GLOBS` with * and ?")
 	f.DurationVar(&ttl, "ttl", 0, "let the token expire after `DURATION`, such as 1h or 90m")

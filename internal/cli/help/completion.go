@@ -27,7 +27,7 @@ func NewCompletion(a *console.Console) *cobra.Command {
 	return &cobra.Command{
 		Use:   "completion SHELL",
 		Short: "Print a shell completion script",
-		Long:  `SHELL is ` + strings.Join(names, ", ") + `.`,
+		Long:  `SHELL is one of ` + strings.Join(names, ", ") + `.`,
 		Example: `  concerto completion bash > ~/.local/share/bash-completion/completions/concerto
   concerto completion zsh > "${fpath[1]}/_concerto"
   concerto completion fish > ~/.config/fish/completions/concerto.fish

@@ -20,7 +20,7 @@ type ToolFlags struct {
 
 func (f *ToolFlags) Add(c *cobra.Command) {
 	c.Flags().StringArrayVar(&f.Files, "host-tools", nil, "give agents and hosts the tools of `FILE`, YAML or JSON; repeatable")
-	c.Flags().StringArrayVar(&f.Modules, "host-tools-module", nil, "give them the described functions of a program `FILE`; repeatable")
+	c.Flags().StringArrayVar(&f.Modules, "host-tools-module", nil, "give them the pub tools of the program `FILE`; repeatable")
 	for flag, endings := range map[string][]string{"host-tools": {"yaml", "yml", "json"}, "host-tools-module": {"conc"}} {
 		if err := c.MarkFlagFilename(flag, endings...); err != nil {
 			panic(err) // the command has no such flag

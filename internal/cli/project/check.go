@@ -48,6 +48,8 @@ there are none. 'concerto explain CODE' explains a diagnostic.`,
 	c.Flags().BoolVar(&cmd.diffs, "diff", false, "print the safe fixes as a diff, and change no file")
 	c.Flags().BoolVar(&cmd.watch, "watch", false, "check again whenever a file of the program changes, until Ctrl-C")
 	cmd.audit.Add(c)
+	c.Flags().Lookup("audit").Usage = "check that a run can write the audit log `FILE`"
+	c.Flags().Lookup("audit-sync").Usage = "fail if --audit is missing"
 	cmd.tools.Add(c)
 	cmd.format = cmdline.AddFormatUsage(c, "print as `FORMAT`: text on stderr, or json on stdout (default text)", "text", "json")
 	c.ValidArgsFunction = console.CompleteFiles("conc")

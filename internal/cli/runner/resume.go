@@ -60,7 +60,7 @@ func NewResume(a *console.Console) *cobra.Command {
 		Long: `Continues a run that was stored by --journal, or by [run] journal in the manifest: after Ctrl-C,
 kill -9, a power failure, or while it is parked. Effects that are done are not repeated, and output
 is not printed twice. The flags of the first run apply unless you give them again. A finished run
-only returns its exit code. RUN is the run's directory, or its id with [run] journal.`,
+only returns its exit code. RUN is the run's directory, or its id if the manifest has [run] journal.`,
 		Example: `  concerto run --journal job --park review.conc   wait for an answer: exit code 75
   concerto runs answer job q7 yes
   concerto runs resume job
@@ -85,12 +85,12 @@ only returns its exit code. RUN is the run's directory, or its id with [run] jou
 	cmd.durable.addWaitFlags(c)
 	c.Flags().BoolVar(&cmd.asStarted, "as-started", false, "continue with the version with which the run began")
 	c.Flags().BoolVar(&cmd.accept, "accept-changes", false, "continue with a changed program, if it repeats the recorded requests")
-	c.Flags().BoolVar(&cmd.resumeAll, "due", false, "resume all runs below a directory with an answer or an expired timer")
+	c.Flags().BoolVar(&cmd.resumeAll, "due", false, "resume all runs below RUN that have an answer or an expired timer")
 	cmdline.Group(c, "Answers and prompts", "answers", "answer", "emit-handler", "pass-env", "no-input", "share")
 	cmdline.Group(c, "Permissions", "permissions", append(program.PermissionRows(), "trust")...)
 	cmdline.Group(c, "Stored runs", "journal", "park", "wait", "sync", "snapshot-every")
 	cmdline.Group(c, "Output", "output", "emit", "emit-detail", "progress", "stats format | --stats [--format json] | print calls, tokens and cost by model, agent, stage and task")
-	cmdline.Group(c, "Recordings", "recordings", "transcript", "wire", "ledger", "audit audit-sync | --audit FILE | record tool calls in FILE, tamper-evident; --audit-sync syncs each",
+	cmdline.Group(c, "Recordings", "recordings", "transcript", "wire", "ledger", "audit audit-sync | --audit FILE | record tool calls in the tamper-evident FILE; --audit-sync syncs it",
 		"trace profile | --trace FILE, --profile FILE | write a timeline for ui.perfetto.dev, or a CPU profile")
 	cmdline.Group(c, "Tools", "", "host-tools", "host-tools-module")
 	c.MarkFlagsMutuallyExclusive("as-started", "accept-changes")

@@ -84,7 +84,7 @@ go to stdout; logs and progress go to stderr.`,
 	cmdline.Group(c, "Permissions", "permissions", append(program.PermissionRows(), "trust")...)
 	cmdline.Group(c, "Stored runs", "journal", "journal", "park", "wait", "sync", "snapshot-every")
 	cmdline.Group(c, "Output", "output", "emit", "emit-detail", "progress", "stats format | --stats [--format json] | print calls, tokens and cost by model, agent, stage and task")
-	cmdline.Group(c, "Recordings", "recordings", "transcript", "record", "wire", "ledger", "audit audit-sync | --audit FILE | record tool calls in FILE, tamper-evident; --audit-sync syncs each",
+	cmdline.Group(c, "Recordings", "recordings", "transcript", "record", "wire", "ledger", "audit audit-sync | --audit FILE | record tool calls in the tamper-evident FILE; --audit-sync syncs it",
 		"trace profile | --trace FILE, --profile FILE | write a timeline for ui.perfetto.dev, or a CPU profile")
 	cmdline.Group(c, "Tools", "", "host-tools", "host-tools-module")
 	c.ValidArgsFunction = console.CompleteFiles("conc", "conc-ir")

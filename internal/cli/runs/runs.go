@@ -29,8 +29,8 @@ func NewRuns(a *console.Console) *cobra.Command {
 		Use:   "runs COMMAND",
 		Short: "List, answer, resume, inspect and remove stored runs",
 		Long: `Runs are stored by --journal DIR, or by [run] journal in the manifest. RUN is a run's directory, or
-its id with [run] journal; ROOT is a directory that contains runs, by default that of the manifest.
-'concerto help journal' describes stored runs.`,
+its id if the manifest has [run] journal. ROOT is a directory that contains runs, by default that of
+the manifest. 'concerto help journal' describes stored runs.`,
 		Example: `  concerto runs list
   concerto runs show job
   concerto runs answer job q7 yes

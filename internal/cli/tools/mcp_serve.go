@@ -34,10 +34,10 @@ func newMcpServe(a *console.Console) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "serve [PATH]",
 		Short: "Serve the tools of a program by MCP",
-		Long: `Serves the described functions of a program's pub tools, its pub pipelines and the tools of
---host-tools to MCP clients, on stdin and stdout or over streamable HTTP. main does not run. Emits,
-prints and logs go to stderr; clients can request emits as progress. Over HTTP, a port without a
-host listens on the loopback interface.`,
+		Long: `Serves the pub tools and pub pipelines of a program, and the tools of --host-tools, to MCP clients:
+on stdin and stdout or over streamable HTTP. Functions of a tool need a description. main does not
+run. Emits, prints and logs go to stderr; clients can request emits as progress. Over HTTP, a port
+without a host listens on the loopback interface.`,
 		Example: `  concerto mcp serve tools.conc
   concerto mcp serve --host-tools tools.yaml
   concerto mcp serve tools.conc --http 8080
