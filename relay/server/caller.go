@@ -12,6 +12,7 @@ type Auth interface {
 	Authenticate(r *http.Request) (*auth.Identity, error)
 	Host(ctx context.Context, id, token string, r *http.Request) error
 	// HostByKey starts the authentication of a host by its key.
+	HasToken(ctx context.Context, id, token string) (bool, error)
 	HostByKey(ctx context.Context, id string, r *http.Request) (auth.Proof, error)
 	// Watch calls ended once when the credentials end, until stop is called.
 	Watch(id *auth.Identity, ended func()) (stop func())

@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"log/slog"
 	"sync"
@@ -25,6 +26,9 @@ type host struct {
 	stopWait func() bool
 	violated map[protocol.Code]bool // codes of the violations that are in the audit log
 	proof    proving
+	// hasCredentials reports whether the credentials by which the host was authenticated are still
+	// valid.
+	hasCredentials func(context.Context) (bool, error)
 
 	starting sync.Mutex
 	begun    bool

@@ -60,7 +60,7 @@ func (h *host) prove(e *protocol.Envelope) {
 		h.srv.failed(err, protocol.Internal)
 		h.socket.close(protocol.CloseInternal, "the database failed: try again later")
 	default:
-		h.proof.waits = nil
+		h.hasCredentials, h.proof.waits = h.proof.waits.IsCurrent, nil
 		h.authenticated()
 	}
 }

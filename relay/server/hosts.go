@@ -106,6 +106,7 @@ func (s *Server) hostSocket(w http.ResponseWriter, r *http.Request, _ *auth.Iden
 		return
 	}
 	h := newHost(x, id)
+	h.hasCredentials = func(ctx context.Context) (bool, error) { return s.config.Auth.HasToken(ctx, id, token) }
 	x.peer = h
 	h.authenticated()
 	x.start(h)
@@ -182,6 +183,19 @@ func (h *host) takeOver(t store.Takeover) {
 		was.socket.close(protocol.CloseSuperseded, "a newer connection of this host has taken over")
 	}
 	h.srv.others.notify(checkMail) // for the server that the host was connected to
+	h.closeIfRevoked()
+}
+
+// closeIfRevoked closes the connection if the host was paired or removed after it was
+// authenticated. CloseHost may have found no connection then, because this one was not registered.
+func (h *host) closeIfRevoked() {
+	switch valid, err := h.hasCredentials(h.srv.ctx); {
+	case err != nil:
+		h.srv.failed(err, protocol.Internal)
+		h.socket.close(protocol.CloseInternal, "the database failed: try again later")
+	case !valid:
+		h.socket.close(protocol.CloseUnauthorized, "the host was removed or has new credentials")
+	}
 }
 
 func (h *host) isStale(epoch, theirs int64) {

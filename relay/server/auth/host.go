@@ -69,6 +69,15 @@ func (a *Auth) Host(ctx context.Context, id, token string, r *http.Request) erro
 	return nil
 }
 
+// HasToken reports whether the host is registered with this token.
+func (a *Auth) HasToken(ctx context.Context, id, token string) (bool, error) {
+	host, err := a.c.Store.Host(ctx, id)
+	if errors.Is(err, store.ErrUnknown) {
+		return false, nil
+	}
+	return err == nil && host.TokenHash == hexsum.SHA256(token), err
+}
+
 // HasHost reports whether the host is registered with this key.
 func (a *Auth) HasHost(ctx context.Context, id string, key ed25519.PublicKey) (bool, error) {
 	host, err := a.c.Store.Host(ctx, id)

@@ -21,6 +21,8 @@ type Proof interface {
 	// Check verifies the host's answer and returns the server's signature, or an *httpguard.Refusal
 	// with code unauthorized.
 	Check(ctx context.Context, answer protocol.ChallengeAnswer) (signature string, err error)
+	// IsCurrent reports whether the host is still registered with the key that Check has verified.
+	IsCurrent(context.Context) (bool, error)
 }
 
 // ServerKey returns the key that all servers on this database share.
@@ -79,7 +81,10 @@ type proof struct {
 	server  ed25519.PrivateKey
 	origins []string // the origins under which this server is reachable
 	nonce   string
+	proved  ed25519.PublicKey // the key that Check has verified; nil before
 }
+
+func (p *proof) IsCurrent(ctx context.Context) (bool, error) { return p.a.HasHost(ctx, p.id, p.proved) }
 
 // key returns the host's current key.
 func (p *proof) key(ctx context.Context) (ed25519.PublicKey, error) {
@@ -121,5 +126,6 @@ func (p *proof) Check(ctx context.Context, answer protocol.ChallengeAnswer) (str
 	if i < 0 {
 		return refused("the signature is invalid: it must be by the host's key, for this connection and an origin of this server")
 	}
+	p.proved = key
 	return protocol.KeyText(ed25519.Sign(p.server, protocol.ProofText(protocol.ServerSide, p.origins[i], p.id, p.nonce, answer.Nonce))), nil
 }

@@ -193,6 +193,34 @@ func (k machine) sign(origin, host, server, own string) protocol.ChallengeAnswer
 	return protocol.ChallengeAnswer{Nonce: own, Signature: protocol.KeyText(ed25519.Sign(k.PrivateKey, []byte("concerto-relay-host-v1\n"+origin+"\n"+host+"\n"+server+"\n"+own)))}
 }
 
+// TestPairingWhileConnecting confirms a pairing while the host connects with its old token. The
+// server must refuse the connection, or close it when the token is no longer valid.
+func TestPairingWhileConnecting(t *testing.T) {
+	f := begin(t)
+	for i := range 20 {
+		id := fmt.Sprintf("host_%d", i)
+		address := f.url + "/ws/host?host_id=" + id + "&host_token=t0ken"
+		servertest.Dial(t, address).Close()
+		got := f.start(newKey(byte(i+1)), map[string]string{"host_id": id, "host_token": "t0ken"})
+		if got.Status != 200 {
+			t.Fatalf("start of the pairing = %+v, want 200", got)
+		}
+		var all sync.WaitGroup
+		var p *servertest.Peer
+		all.Go(func() { p, _ = servertest.TryDial(t, address) })
+		if made := f.do("POST", "/pair/confirm", f.ann, map[string]string{"code": got.Code}); made.Status != 200 {
+			t.Fatalf("confirmation = %+v, want 200", made)
+		}
+		all.Wait()
+		if p == nil {
+			continue // refused
+		}
+		if code := p.Closed(); code != protocol.CloseUnauthorized {
+			t.Errorf("close code of the connection with the token = %d, want unauthorized", code)
+		}
+	}
+}
+
 // TestPairing pairs a machine and sends events as its host. After the pairing the host's token is
 // refused, and after the removal of the host its key is refused too.
 func TestPairing(t *testing.T) {

@@ -63,6 +63,9 @@ func (a *Auth) Host(ctx context.Context, id, token string, _ *http.Request) erro
 	return nil
 }
 
+// HasToken accepts all tokens, because the fake never revokes one.
+func (a *Auth) HasToken(context.Context, string, string) (bool, error) { return true, nil }
+
 // HostByKey refuses all hosts.
 func (a *Auth) HostByKey(context.Context, string, *http.Request) (auth.Proof, error) {
 	return nil, httpguard.Refused(protocol.Unauthorized, "no keys here")
