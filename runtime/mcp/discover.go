@@ -15,10 +15,16 @@ import (
 // Afterwards the client sends the older `initialize`.
 const discoverTime = 2 * time.Second
 
+// slowDiscoverTime is how long the client waits in a second attempt. The first one fails for a server
+// that starts slowly and then answers both requests: it refuses the late `initialize`, because
+// `server/discover` has initialized the connection.
+const slowDiscoverTime = 20 * time.Second
+
 var errSilent = errors.New("no response to server/discover")
 
-// patience returns a middleware that limits the wait for an answer to `server/discover`.
-func patience(clock *clock.PausableClock, bound time.Duration) sdk.Middleware {
+// patience returns a middleware that limits the wait for an answer to `server/discover`. It sets
+// silent if the server has not answered in time.
+func patience(clock *clock.PausableClock, bound time.Duration, silent *bool) sdk.Middleware {
 	return func(next sdk.MethodHandler) sdk.MethodHandler {
 		return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
 			if method != "server/discover" {
@@ -28,6 +34,7 @@ func patience(clock *clock.PausableClock, bound time.Duration) sdk.Middleware {
 			defer cancel()
 			result, err := next(limited, method, req)
 			if err != nil && ctx.Err() == nil && context.Cause(limited) == errSilent {
+				*silent = true
 				return nil, errSilent
 			}
 			return result, err

@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -83,6 +84,56 @@ func old(conn sdk.Connection, methods *[]string) {
 }
 
 const initialized = `{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"old","version":"1"}}`
+
+// TestSlowServer uses a server that needs three seconds for its first answer. After two seconds the
+// client sends initialize, which the server refuses, because server/discover has initialized the
+// connection. The client must connect again and wait longer.
+func TestSlowServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := sdk.NewServer(&sdk.Implementation{Name: "slow", Version: "1"}, nil)
+		sdk.AddTool(server, &sdk.Tool{Name: "t"}, func(context.Context, *sdk.CallToolRequest, struct{}) (*sdk.CallToolResult, any, error) {
+			return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: "done"}}}, nil, nil
+		})
+		connections := 0
+		s := New(Options{Configs: []Config{{Name: "S", Timeout: 60}}, dial: func() sdk.Transport {
+			connections++
+			theirs, ours := sdk.NewInMemoryTransports()
+			if _, err := server.Connect(t.Context(), slowTransport{theirs}, nil); err != nil {
+				t.Error(err)
+			}
+			return ours
+		}})
+		id := openCall(t, s, &effect.MCPOpen{Server: "S", Tool: "t"})
+		if got := next(t, s, id); got != "result done" {
+			t.Errorf("the call returned %q, want the result done", got)
+		}
+		if connections != 2 {
+			t.Errorf("connections = %d, want 2", connections)
+		}
+		s.Close(t.Context())
+		synctest.Wait()
+	})
+}
+
+// slowTransport is a transport whose connections send their first message after three seconds.
+type slowTransport struct{ sdk.Transport }
+
+func (s slowTransport) Connect(ctx context.Context) (sdk.Connection, error) {
+	conn, err := s.Transport.Connect(ctx)
+	return &slowConn{Connection: conn}, err
+}
+
+type slowConn struct {
+	sdk.Connection
+	wrote atomic.Bool
+}
+
+func (c *slowConn) Write(ctx context.Context, m jsonrpc.Message) error {
+	if !c.wrote.Swap(true) {
+		time.Sleep(3 * time.Second)
+	}
+	return c.Connection.Write(ctx, m)
+}
 
 // TestSilentOverHTTP repeats TestSilentAboutDiscover over HTTP. The request without an answer must
 // be cancelled.

@@ -52,6 +52,9 @@ type link struct {
 	names   map[string]string  // names of the tools at the server, by the names in the declaration
 	// tools that may be called twice, by their names at the server
 	repeatable map[string]bool
+	// slow means that the server has not answered server/discover in time, and then refused
+	// initialize
+	slow bool
 }
 
 // capturedOutput is a standard output whose first bytes are stored.
@@ -100,7 +103,11 @@ func (s *server) ensureLink(ctx context.Context, declared []effect.MCPTool) (*li
 	if s.link != nil {
 		return s.link, nil
 	}
-	l, err := s.connectAndCompare(ctx, declared)
+	l, err := s.connectAndCompare(ctx, declared, discoverTime)
+	if err != nil && l != nil && l.slow && ctx.Err() == nil {
+		l.endLink(nil)
+		l, err = s.connectAndCompare(ctx, declared, slowDiscoverTime)
+	}
 	if err != nil {
 		if l != nil {
 			l.endLink(nil)
@@ -213,8 +220,8 @@ func exited(p *procgroup.Process, what string) error {
 
 // connectAndCompare connects to the server and compares the declarations of the program with the
 // server's tools. Even if it fails, the link may have a process, which the caller must end. The
-// caller must hold s.mu.
-func (s *server) connectAndCompare(ctx context.Context, declared []effect.MCPTool) (*link, error) {
+// caller must hold s.mu. discover is the time to wait for an answer to `server/discover`.
+func (s *server) connectAndCompare(ctx context.Context, declared []effect.MCPTool, discover time.Duration) (*link, error) {
 	l := &link{}
 	transport, err := s.transport(l)
 	if err != nil {
@@ -225,8 +232,9 @@ func (s *server) connectAndCompare(ctx context.Context, declared []effect.MCPToo
 		transport = progressTransport{transport, s}
 	}
 	connecting := context.WithValue(ctx, callKey{}, nil) // without the call, because other calls will use the connection too
+	silent := false
 	client := sdk.NewClient(&sdk.Implementation{Name: "concerto", Version: "1"}, options)
-	client.AddSendingMiddleware(patience(s.options.Clock, discoverTime))
+	client.AddSendingMiddleware(patience(s.options.Clock, discover, &silent))
 	l.session, err = client.Connect(connecting, transport, nil)
 	if err == nil {
 		if err = s.check(ctx, l, declared); err != nil {
@@ -234,6 +242,8 @@ func (s *server) connectAndCompare(ctx context.Context, declared []effect.MCPToo
 		}
 		return l, err
 	}
+	var refused *jsonrpc.Error
+	l.slow = silent && errors.As(err, &refused)
 	return l, s.unreachable(l.why(ctx, s.config.Command, err))
 }
 
