@@ -79,6 +79,7 @@ func (u *unit) nearClosure(pc, r int) (g, base int, ok bool) {
 		case in.Op == ir.OpLoadFunction:
 			return int(in.Imm), 0, true
 		case in.Op == ir.OpNewClosure:
+			written.add(set) // the closure may replace a value that it captures
 			for k := range int(in.C) {
 				if written.has(int(in.B) + k) {
 					return 0, 0, false
