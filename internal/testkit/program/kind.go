@@ -135,6 +135,7 @@ func init() {
 		"({ let mut us = %a; let (ws, n) = (us, { us.push(%n); us.len() }); us.push(1); ws.len() * 10 + n })",
 		"({ let (u, us) = %t; u % 99 + us.len() })", "(try { %a[%k] } catch { %n })", "(try { %p.q[%k].t.1[%k] }.unwrap_or(%n))",
 		"%g.map(|r| r.len()).sum()", "(%y as Array<Int>).len()", "(%s |> len)",
+		"%n.bit_and(%n)", "%n.bit_or(%i)", "%n.bit_xor(%n).bit_and(255)", "%n.shr(%i).bit_xor(%n)", "(%n.shl(%i) % 1000)", "%n.shr(%n.bit_and(70))",
 	}
 	kBool.values = []string{
 		"(%n < %n)", "(%n == %n)", "!%b", "(%b && %b)", "(%b || %b)", "(%a == %a)", "(%p == %p)", "%a.contains(%n)",
