@@ -1,19 +1,20 @@
-// The page's service worker. It caches the page, so that the page opens without a connection, and
-// shows push messages. It never caches responses of the API.
+// The page's service worker. It caches the files of the page, so that the page opens without a
+// connection, and shows push messages. It never caches responses of the API.
 //
-// A build is cached completely or not at all. This file lists the build's files, so each build is
-// another worker, which takes over when no tab shows the old page or the user requests it.
+// The worker caches either all files of a build or none. The server writes the list of the files
+// into this script, so each build has a worker of its own. A new worker replaces the old one when
+// no tab shows the old build, or when the user accepts the new version.
 const build = "/assets/BUILD/";
 const name = "concerto-page " + build;
 const files = /*assets*/[];
 const fixed = ["/", "/manifest.webmanifest", "/icon.svg", "/icon-192.png"];
-// Files that are loaded on demand are cached then.
+// late reports whether a file is cached when the page first loads it, and not at installation.
 const late = (path) => path === build + "joined/xterm.js" || path.endsWith("/LICENSE");
 
 self.addEventListener("install", (e) => {
   e.waitUntil(cacheBuild());
-  // Requests to the API bypass the worker if the browser supports it. Otherwise they wake an old
-  // worker that a new one should replace, and the old one stays.
+  // If the browser supports routes, requests to the API bypass the worker. Without a route, they
+  // would keep an old worker running that a new one should replace.
   e.addRoutes?.({ condition: { requestMode: "same-origin" }, source: "network" });
 });
 
@@ -41,7 +42,8 @@ self.addEventListener("fetch", (e) => {
   else if (fixed.includes(url.pathname)) e.respondWith(cachedFile(e.request, url.pathname));
 });
 
-// cachedFile returns a file as it was when this worker was installed, so that it fits the others.
+// cachedFile returns the version of a file that belongs to this worker's build, or requests the file
+// if the cache does not contain it.
 async function cachedFile(request, path) {
   return (await (await caches.open(name)).match(path, { ignoreVary: true })) || fetch(request);
 }
@@ -55,8 +57,9 @@ async function asset(request) {
   return answer;
 }
 
-// A push message is {title, run_id, request_id, summary}, with request_id "" when a run has ended,
-// or the same with withdrawn: true, which closes the notification (relay/server/push).
+// A push message is {title, run_id, request_id, summary}. In a message about the end of a run,
+// request_id is "". A message with withdrawn: true closes the notification with the same run_id and
+// request_id. Package relay/server/push sends the messages.
 self.addEventListener("push", (e) => {
   let note;
   try { note = e.data.json(); } catch { return; } // the server sends only JSON
@@ -85,6 +88,6 @@ async function openRun(note) {
   const tabs = await self.clients.matchAll({ type: "window", includeUncontrolled: true });
   const tab = tabs.find((t) => t.visibilityState === "visible") || tabs[0];
   if (!tab) return self.clients.openWindow("/#/runs/" + encodeURIComponent(note.run_id) + (note.request_id ? "?request=" + encodeURIComponent(note.request_id) : ""));
-  await tab.focus().catch(() => {}); // some browsers do not allow it
+  await tab.focus().catch(() => {}); // some browsers do not permit focus
   tab.postMessage({ kind: "open", run_id: note.run_id, request_id: note.request_id });
 }
