@@ -15,9 +15,9 @@ import (
 // Afterwards the client sends the older `initialize`.
 const discoverTime = 2 * time.Second
 
-// slowDiscoverTime is how long the client waits in a second attempt. The first one fails for a server
-// that starts slowly and then answers both requests: it refuses the late `initialize`, because
-// `server/discover` has initialized the connection.
+// slowDiscoverTime is how long the client waits in a second attempt. The first one fails for a
+// server that starts slowly and then answers both requests: it refuses the late `initialize`,
+// because `server/discover` has initialized the connection.
 const slowDiscoverTime = 20 * time.Second
 
 var errSilent = errors.New("no response to server/discover")
