@@ -129,9 +129,6 @@ func (fn *Function) isVariadic() bool {
 	return fn.Info.Library && findDecorator(fn.Decl.Decorators, "variadic") != nil
 }
 
-// IsVariadic is the exported form of isVariadic.
-func (fn *Function) IsVariadic() bool { return fn.isVariadic() }
-
 // CallType returns the type of a call of the function. It is a Task if the function is async.
 func (fn *Function) CallType() types.Type {
 	if fn.Async {

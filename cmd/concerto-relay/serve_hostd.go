@@ -46,7 +46,7 @@ func (a *app) openEmbeddedHost(ctx context.Context, set serveConfig, users *auth
 	if err != nil {
 		return nil, err
 	}
-	o.HasHost = users.HasHost
+	o.HasHost = users.HasKey
 	if b.closeLog, err = a.hostLog(&h, o); err != nil {
 		return nil, err
 	}

@@ -21,7 +21,12 @@ import (
 // depends only on the messages that the program received and sent, so a journal can rebuild it. A
 // History is safe for concurrent use. The methods of a nil History do nothing.
 type History struct {
-	mu       sync.Mutex
+	mu sync.Mutex
+	historyState
+}
+
+// historyState is the state of a History.
+type historyState struct {
 	opened   effect.ExchangeOpened // result of the first opening
 	process  int64                 // number of the host's process that runs the exchange
 	session  string                // session name that the host reported last; "" before the first report
@@ -47,10 +52,9 @@ func (c *History) clone() *History {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return &History{
-		opened: c.opened, process: c.process, session: c.session, pending: slices.Clone(c.pending),
-		answered: c.answered, replies: c.replies, last: c.last,
-	}
+	out := &History{historyState: c.historyState}
+	out.pending = slices.Clone(c.pending)
+	return out
 }
 
 // RecordOpened records the result of the opening.

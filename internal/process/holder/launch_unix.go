@@ -52,7 +52,7 @@ func Launch(cmd *exec.Cmd, log string, spec, ready any) error {
 		err = errors.Join(err, how)
 	}
 	if err != nil {
-		return fmt.Errorf("it sent no message: %w", err)
+		return fmt.Errorf("it exited or sent an invalid message before it was ready: %w", err)
 	}
 	return nil
 }

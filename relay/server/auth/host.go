@@ -71,20 +71,21 @@ func (a *Auth) Host(ctx context.Context, id, token string, r *http.Request) erro
 
 // HasToken reports whether the host is registered with this token.
 func (a *Auth) HasToken(ctx context.Context, id, token string) (bool, error) {
-	host, err := a.c.Store.Host(ctx, id)
-	if errors.Is(err, store.ErrUnknown) {
-		return false, nil
-	}
-	return err == nil && host.TokenHash == hexsum.SHA256(token), err
+	return a.hostHas(ctx, id, func(h *store.Host) bool { return h.TokenHash == hexsum.SHA256(token) })
 }
 
-// HasHost reports whether the host is registered with this key.
-func (a *Auth) HasHost(ctx context.Context, id string, key ed25519.PublicKey) (bool, error) {
+// HasKey reports whether the host is registered with this key.
+func (a *Auth) HasKey(ctx context.Context, id string, key ed25519.PublicKey) (bool, error) {
+	return a.hostHas(ctx, id, func(h *store.Host) bool { return h.PublicKey == protocol.KeyText(key) })
+}
+
+// hostHas reports whether the host is registered and has valid credentials.
+func (a *Auth) hostHas(ctx context.Context, id string, valid func(*store.Host) bool) (bool, error) {
 	host, err := a.c.Store.Host(ctx, id)
 	if errors.Is(err, store.ErrUnknown) {
 		return false, nil
 	}
-	return err == nil && host.PublicKey == protocol.KeyText(key), err
+	return err == nil && valid(host), err
 }
 
 // Admit registers the host that runs in the server's own process, regardless of TOFU. If the host

@@ -84,7 +84,7 @@ type proof struct {
 	proved  ed25519.PublicKey // the key that Check has verified; nil before
 }
 
-func (p *proof) IsCurrent(ctx context.Context) (bool, error) { return p.a.HasHost(ctx, p.id, p.proved) }
+func (p *proof) IsCurrent(ctx context.Context) (bool, error) { return p.a.HasKey(ctx, p.id, p.proved) }
 
 // key returns the host's current key.
 func (p *proof) key(ctx context.Context) (ed25519.PublicKey, error) {
