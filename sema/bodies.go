@@ -106,7 +106,7 @@ func (c *checker) findReused() {
 	for _, i := range w.own {
 		w.now.own = append(w.now.own, i.File)
 	}
-	if !c.canReuse() || c.ownLines() <= c.cfg.Most {
+	if !c.canReuse() || c.prog.OwnLines() <= c.cfg.Most {
 		return
 	}
 	w.now.older = before.withoutOlder()
@@ -137,7 +137,7 @@ func (b *Bodies) withoutOlder() *Bodies {
 
 // canReuse reports whether the configuration contains results that can be reused.
 func (c *checker) canReuse() bool {
-	return c.cfg.Bodies != nil && len(c.cfg.Bodies.files) > 0 && c.cfg.Most > 0
+	return c.cfg.Bodies != nil && len(c.cfg.Bodies.files) > 0 && c.cfg.Most != 0
 }
 
 // findReusable finds the files whose results can be reused. These are the unchanged files for which
@@ -162,7 +162,7 @@ func (w *bodyWork) findReusable(before *Bodies, touched func(*ast.File, []*bodyR
 
 // bodyConfig returns the parts of the configuration that affect the results of checking bodies.
 func (cfg *Config) bodyConfig() Config {
-	return Config{Name: cfg.Name, Library: cfg.Library, Manifest: cfg.Manifest, Dir: cfg.Dir, Most: cfg.Most, Tests: cfg.Tests, AnyConnection: cfg.AnyConnection}
+	return Config{Name: cfg.Name, Library: cfg.Library, Manifest: cfg.Manifest, Dir: cfg.Dir, Tests: cfg.Tests, AnyConnection: cfg.AnyConnection}
 }
 
 // matches reports whether b and o are results for the same program with the same surfaces.

@@ -136,7 +136,7 @@ func (c *checker) drainLibrary() {
 	if c.diags.HasErrors() {
 		return // no code will be generated, and a suggestion may have loaded functions that the program does not use
 	}
-	if c.cfg.Most > 0 && c.ownLines() > c.cfg.Most {
+	if c.cfg.Most != 0 && c.prog.OwnLines() > c.cfg.Most {
 		c.prog.Partial = true
 		return
 	}
@@ -151,9 +151,9 @@ func (c *checker) drainLibrary() {
 	}
 }
 
-// ownLines returns the number of lines in the program's files without the library.
-func (c *checker) ownLines() (n int) {
-	for _, f := range c.prog.Files {
+// OwnLines returns the number of lines in the program's files without the library.
+func (p *Program) OwnLines() (n int) {
+	for _, f := range p.Files {
 		if !f.Library {
 			n += f.File.Source.Lines()
 		}

@@ -26,7 +26,7 @@ type Config struct {
 	Open func(name string) (file *ast.File, list diag.List, found bool)
 	// Most is the maximum number of lines in a program for which the check includes the bodies of
 	// library functions. These bodies contain no errors, but generating code requires their
-	// results. 0 means no limit.
+	// results. 0 means no limit, and NoLibraryBodies that the check includes none of them.
 	Most int
 	// Bodies contains the results of an earlier check, or is empty for the first check. If the
 	// program has more than Most lines, the check reuses the valid results. Program.Bodies returns
@@ -45,6 +45,9 @@ type Config struct {
 	// and Check returns a nil Program.
 	Stopped func() bool
 }
+
+// NoLibraryBodies is the value of Config.Most for a check without the bodies of library functions.
+const NoLibraryBodies = -1
 
 // Library provides the files of the library, which are parsed when they are needed. The methods
 // find a file by a name that it declares.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"github.com/concerto-lang/concerto/ast"
@@ -54,7 +55,7 @@ func (s *Snapshot) listDiagnostics(ctx context.Context, r *root) ([]*diag.Diagno
 		return nil, err
 	}
 	defer slot.release()
-	if slot.seen != nil && s.isCurrent(slot.seen) {
+	if slot.isCurrent(s) {
 		s.results.markListed(slot, s.isOpen(r))
 		return slot.list, nil
 	}
@@ -67,7 +68,8 @@ func (s *Snapshot) listDiagnostics(ctx context.Context, r *root) ([]*diag.Diagno
 
 // checkInSlot implements check. The caller must own the slot.
 func (s *Snapshot) checkInSlot(ctx context.Context, r *root, slot *slot) (*result, error) {
-	if slot.last != nil && s.isCurrent(slot.seen) {
+	current := slot.isCurrent(s)
+	if slot.last != nil && current {
 		s.results.markUsed(slot, s.isOpen(r))
 		return slot.last, nil
 	}
@@ -75,13 +77,65 @@ func (s *Snapshot) checkInSlot(ctx context.Context, r *root, slot *slot) (*resul
 	if slot.last != nil {
 		retained.Bodies = slot.last.bodies
 	}
-	res, err := s.runCheck(ctx, r, &retained)
+	check, isFirst := driver.Analyse, slot.seen == nil
+	if isFirst {
+		check = driver.CheckProgram
+	}
+	res, err := s.runCheck(ctx, r, &retained, check)
 	if err != nil {
 		return nil, err
 	}
-	slot.last, slot.seen, slot.list = res, res.seen, res.list
+	slot.last, slot.seen = res, res.seen
+	if !current {
+		slot.list, slot.isVerified = res.list, isFirst
+	}
 	s.results.markUsed(slot, s.isOpen(r))
 	return res, nil
+}
+
+// Verify generates the code of the programs that were edited since their code was last generated.
+// The errors that this finds, such as an expression that is too large, are diagnostics of this and
+// of later snapshots. Verify reports whether it found any. Call it when the user pauses, because it
+// takes longer than a check after an edit.
+func (s *Snapshot) Verify(ctx context.Context) (found bool, err error) {
+	for _, r := range s.roots() {
+		f, err := verifyRoot(ctx, s, r)
+		if err != nil {
+			return false, err
+		}
+		found = found || f
+	}
+	return found, nil
+}
+
+// verifyRoot implements Verify for one root.
+func verifyRoot(ctx context.Context, s *Snapshot, r *root) (found bool, err error) {
+	slot, err := s.results.acquire(ctx, r.path)
+	if err != nil {
+		return false, err
+	}
+	defer slot.release()
+	if slot.isVerified && slot.isCurrent(s) {
+		return false, nil
+	}
+	res, err := s.checkInSlot(ctx, r, slot)
+	if err != nil || slot.isVerified {
+		return false, err
+	}
+	if res.prog != nil && driver.GeneratesCode(res.prog) && !hasErrors(slot.list) {
+		whole, err := s.runCheck(ctx, r, nil, driver.CheckProgram)
+		if err != nil {
+			return false, err
+		}
+		found = len(whole.list) != len(slot.list)
+		slot.list = whole.list
+	}
+	slot.isVerified = true
+	return found, nil
+}
+
+func hasErrors(list []*diag.Diagnostic) bool {
+	return slices.ContainsFunc(list, func(d *diag.Diagnostic) bool { return d.Severity() == diag.Error })
 }
 
 // isOpen reports whether any file of a root is open in the editor.
@@ -94,17 +148,20 @@ func (s *Snapshot) isOpen(r *root) bool {
 	return false
 }
 
-// isCurrent reports whether the files that a check read have the same contents in this snapshot.
-func (s *Snapshot) isCurrent(seen map[string]*text) bool {
-	for path, t := range seen {
-		if s.textOf(path) != t {
+// isCurrent reports whether the root was checked, and the files that the last check read have the
+// same contents in a snapshot.
+func (s *slot) isCurrent(in *Snapshot) bool {
+	for path, t := range s.seen {
+		if in.textOf(path) != t {
 			return false
 		}
 	}
-	return true
+	return s.seen != nil
 }
 
-func (s *Snapshot) runCheck(ctx context.Context, r *root, retained *driver.Previous) (*result, error) {
+// runCheck checks a root with driver.Analyse or driver.CheckProgram. retained, if not nil, contains
+// the results of the previous check, and receives those of this one.
+func (s *Snapshot) runCheck(ctx context.Context, r *root, retained *driver.Previous, check func(*driver.Input, func() bool) (*sema.Program, diag.List)) (*result, error) {
 	v := &view{s: s, alone: !IsFile(r.path), texts: map[*source.File]*text{}}
 	defer v.end()
 	res := &result{root: r.path, seen: map[string]*text{}, infos: map[*source.File]*sema.Info{}}
@@ -121,13 +178,15 @@ func (s *Snapshot) runCheck(ctx context.Context, r *root, retained *driver.Previ
 		return res, ctx.Err() // the entry cannot be read; the manifest's diagnostics report this
 	}
 	res.input = in
-	prog, list := driver.Analyse(in, func() bool { return ctx.Err() != nil })
+	prog, list := check(in, func() bool { return ctx.Err() != nil })
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	res.prog, res.list = prog, list.Sorted()
 	if prog != nil {
-		res.bodies = retained.Bodies
+		if retained != nil {
+			res.bodies = retained.Bodies
+		}
 		for _, info := range prog.Files {
 			res.size += perNode * int(info.File.IDs)
 			if !info.Library {

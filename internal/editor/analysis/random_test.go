@@ -242,8 +242,7 @@ type editor struct {
 	paths []string
 }
 
-// newEditor returns an editor for the programs of a directory. It appends 2,100 blank lines to
-// main.conc, because bodies are reused only in a long file.
+// newEditor returns an editor for the programs of a directory.
 func newEditor(dir string, stream uint64) *editor {
 	e := &editor{Rand: rand.New(rand.NewPCG(*seed, stream)), first: map[string]string{}, texts: map[string]string{}}
 	s := New(Options{Folders: []string{dir}}).Snapshot()
@@ -252,9 +251,6 @@ func newEditor(dir string, stream uint64) *editor {
 			continue
 		}
 		text := s.File(path).String()
-		if filepath.Base(path) == "main.conc" {
-			text += strings.Repeat("\n", 2100)
-		}
 		for _, tok := range mustLex(lexer.Lex(source.NewFile("", []byte(text)))) {
 			if tok.Kind == lexer.Ident {
 				e.names = append(e.names, text[tok.Start:tok.End])
@@ -374,6 +370,11 @@ func TestRandomEdits(t *testing.T) {
 						ws.Change(p, e.texts[p])
 					}
 				}
+				if e.IntN(4) == 0 {
+					if _, err := ws.Snapshot().Verify(context.Background()); err != nil {
+						t.Fatal(err)
+					}
+				}
 				e.compare(t, ws, dir)
 				if t.Failed() {
 					t.Fatalf("diagnostics or queries differ after edit %d, of %s:\n%s", n, path, e.texts[path])
@@ -398,7 +399,7 @@ func TestBodyEditsRecheckOnlyBodies(t *testing.T) {
 	dir := writeTree(t, mixed)
 	main, loose := filepath.Join(dir, "main.conc"), filepath.Join(dir, "loose.conc")
 	ws := New(Options{Folders: []string{dir}})
-	text, other := ws.Snapshot().File(main).String()+strings.Repeat("\n", 2100), ws.Snapshot().File(loose).String()
+	text, other := ws.Snapshot().File(main).String(), ws.Snapshot().File(loose).String()
 	ws.Open(main, text)
 	ws.Open(loose, other)
 	for _, c := range []struct {

@@ -30,6 +30,9 @@ type slot struct {
 	last *result // nil if the root was never checked or its result was dropped
 	seen map[string]*text
 	list []*diag.Diagnostic
+	// isVerified reports that list contains the errors of generating code, as driver.CheckProgram
+	// returns them.
+	isVerified bool
 
 	worth // properties of last; guarded by the mutex of results
 }
@@ -51,7 +54,7 @@ func (r *results) startFrom() *results {
 	out := newResults()
 	for path, s := range r.slots {
 		if s.tryAcquire() {
-			out.slots[path] = &slot{token: make(chan struct{}, 1), last: s.last, seen: s.seen, list: s.list, worth: s.worth}
+			out.slots[path] = &slot{token: make(chan struct{}, 1), last: s.last, seen: s.seen, list: s.list, isVerified: s.isVerified, worth: s.worth}
 			s.release()
 		}
 	}

@@ -3,25 +3,33 @@ package lsp
 import (
 	"cmp"
 	"context"
+	"errors"
 	"maps"
 	"runtime/debug"
 	"slices"
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/editor/analysis"
 	"github.com/concerto-lang/concerto/internal/editor/lsp/protocol"
 )
 
-// A check starts checkDelay after the last edit, so that it does not run between two keystrokes. It
-// starts at the latest maxWait after the first edit that no check has included.
+// A check starts at once after an edit. If edits follow each other in less than checkDelay, as when
+// a client splits one change, it starts checkDelay after the last one, but at the latest maxWait
+// after the first edit that no check has included. Code is generated verifyDelay after the last
+// edit, because it rarely finds an error and takes as long as a check.
 const (
-	checkDelay = 20 * time.Millisecond
-	maxWait    = 200 * time.Millisecond
+	checkDelay  = 20 * time.Millisecond
+	maxWait     = 200 * time.Millisecond
+	verifyDelay = 200 * time.Millisecond
 )
 
 // pushState is the state of the checks and of publishing their diagnostics.
 type pushState struct {
 	timer                *time.Timer
+	verifyTimer          *time.Timer
+	verifyNext           bool      // generate code after the running check
+	lastEdit             time.Time // zero if there was no edit
 	since                time.Time // time of the first edit that no check has included
 	waiting              bool
 	firstUnpublishedEdit time.Time // time of the first edit without published diagnostics; zero if there is none
@@ -42,15 +50,20 @@ type check struct {
 }
 
 func (p *pushState) stop() {
-	if p.timer != nil {
-		p.timer.Stop()
-	}
+	stopTimer(p.timer)
+	stopTimer(p.verifyTimer)
 	if p.check != nil {
 		p.check.cancel()
 	}
 }
 
-// checkSoon schedules a check. Further edits delay it.
+func stopTimer(t *time.Timer) {
+	if t != nil {
+		t.Stop()
+	}
+}
+
+// checkSoon starts a check after an edit, or schedules it if another edit came shortly before.
 func (s *server) checkSoon() {
 	if s.phase != running {
 		return
@@ -62,8 +75,14 @@ func (s *server) checkSoon() {
 	if !p.waiting {
 		p.waiting, p.since = true, now
 	}
-	if p.timer != nil {
-		p.timer.Stop()
+	stopTimer(p.timer)
+	stopTimer(p.verifyTimer)
+	p.verifyTimer = s.after(verifyDelay, s.verifyNow)
+	isFirst := now.Sub(p.lastEdit) >= checkDelay
+	p.lastEdit = now
+	if isFirst {
+		s.checkNow()
+		return
 	}
 	p.timer = s.after(max(0, min(checkDelay, p.since.Add(maxWait).Sub(now))), s.checkNow)
 }
@@ -84,12 +103,35 @@ func (s *server) checkNow() {
 		return
 	}
 	p.waiting = false
+	s.startCheck(s.options.diagnose)
+}
+
+// errNothingFound is the error of a check that found no new diagnostics. None are then published.
+var errNothingFound = errors.New("the generated code has no errors")
+
+// verifyNow generates the code of the edited programs, and publishes the errors that this finds.
+func (s *server) verifyNow() {
+	p := &s.push
+	if p.verifyNext = p.check != nil || p.waiting; p.verifyNext || s.phase != running || s.over {
+		return
+	}
+	s.startCheck(func(ctx context.Context, x *analysis.Snapshot) (map[string][]*diag.Diagnostic, error) {
+		if found, err := x.Verify(ctx); err != nil || !found {
+			return nil, cmp.Or(err, errNothingFound)
+		}
+		return s.options.diagnose(ctx, x)
+	})
+}
+
+// startCheck runs a check in a goroutine and publishes the diagnostics that diagnose returns.
+func (s *server) startCheck(diagnose diagnose) {
+	p := &s.push
 	ctx, cancel := context.WithCancel(context.Background())
 	c := &check{s.view, cancel}
 	p.check = c
 	s.progress.begin(s)
 	go func() {
-		found, err := s.runCheck(ctx, c.view)
+		found, err := s.runCheck(ctx, c.view, diagnose)
 		s.enqueue(func() {
 			cancel()
 			p.check = nil
@@ -100,8 +142,11 @@ func (s *server) checkNow() {
 					p.firstUnpublishedEdit = time.Now()
 				}
 			}
-			if p.waiting {
+			switch {
+			case p.waiting:
 				s.checkNow()
+			case p.verifyNext:
+				s.verifyNow()
 			}
 		})
 	}()
@@ -111,7 +156,7 @@ func (s *server) checkNow() {
 type findings map[protocol.DocumentURI]protocol.List[protocol.Diagnostic]
 
 // runCheck computes the diagnostics of a view. It reports a panic as a diagnostic.
-func (s *server) runCheck(ctx context.Context, v *view) (found findings, err error) {
+func (s *server) runCheck(ctx context.Context, v *view, diagnose diagnose) (found findings, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			stack := debug.Stack()
@@ -119,7 +164,7 @@ func (s *server) runCheck(ctx context.Context, v *view) (found findings, err err
 			s.enqueue(func() { s.reportCrash(v, "a check", p, stack) })
 		}
 	}()
-	all, err := s.options.diagnose(ctx, v.snapshot)
+	all, err := diagnose(ctx, v.snapshot)
 	if err != nil {
 		return nil, err
 	}

@@ -39,8 +39,11 @@ type Options struct {
 	// subprocess when ctx is done.
 	Command func(ctx context.Context, child *Child) (code int, err error)
 
-	diagnose func(context.Context, *analysis.Snapshot) (map[string][]*diag.Diagnostic, error) // replaces the check in tests
+	diagnose diagnose // replaces the check in tests
 }
+
+// diagnose returns the diagnostics of a snapshot by file path.
+type diagnose func(context.Context, *analysis.Snapshot) (map[string][]*diag.Diagnostic, error)
 
 // Child describes a subprocess that runs this program.
 type Child struct {

@@ -43,20 +43,15 @@ const (
 	bad  = "fn main() {\n    println(x);\n}\n"
 )
 
-// TestDiagnosticsAfterPauses checks that diagnostics are published when the user pauses, and every
-// 200 ms while the user types.
+// TestDiagnosticsAfterPauses checks that diagnostics are published at once after an edit, and every
+// 200 ms while edits follow each other without a pause.
 func TestDiagnosticsAfterPauses(t *testing.T) {
 	dir := t.TempDir()
 	runInBubble(t, Options{}, func(e *editor) {
 		e.start(dir, struct{}{})
 		uri := fileURI(filepath.Join(dir, "a.conc"))
-		began := time.Now()
 		e.open(uri, bad)
 		synctest.Wait()
-		if got := e.published(uri); len(got) > 0 {
-			t.Errorf("diagnostics after %v = %v", time.Since(began), got)
-		}
-		time.Sleep(checkDelay)
 		if got := e.published(uri); len(got) != 1 || *got[0].Version != 1 || len(got[0].Diagnostics) != 1 {
 			t.Errorf("diagnostics = %v", got)
 		}
@@ -70,6 +65,40 @@ func TestDiagnosticsAfterPauses(t *testing.T) {
 		}
 		if len(versions) < 3 || len(versions) > 5 {
 			t.Errorf("versions published in 750 ms of typing = %v", versions)
+		}
+	})
+}
+
+// TestCodeIsGeneratedAfterPauses writes an expression that is too large for the VM. The error is
+// published when the user pauses, and only then.
+func TestCodeIsGeneratedAfterPauses(t *testing.T) {
+	large := "fn main() {\n    emit(\"x\", " + strings.Repeat("[1, ", 300) + strings.Repeat("]", 300) + ");\n}\n"
+	runInBubble(t, Options{}, func(e *editor) {
+		e.start(t.TempDir(), struct{}{})
+		uri := fileURI(filepath.Join(t.TempDir(), "a.conc"))
+		counts := func() (all []int) {
+			for _, p := range e.published(uri) {
+				all = append(all, int(*p.Version), len(p.Diagnostics))
+			}
+			return all
+		}
+		e.open(uri, good)
+		time.Sleep(time.Second)
+		e.edit(uri, 2, large)
+		time.Sleep(verifyDelay - checkDelay)
+		e.edit(uri, 3, large+"\n")
+		time.Sleep(verifyDelay - checkDelay)
+		if got := counts(); !slices.Equal(got, []int{1, 0, 2, 0, 3, 0}) {
+			t.Errorf("versions and numbers of diagnostics while the user types = %v", got)
+		}
+		time.Sleep(time.Second)
+		if got := counts(); !slices.Equal(got, []int{3, 1}) {
+			t.Errorf("versions and numbers of diagnostics after a pause = %v", got)
+		}
+		e.edit(uri, 4, good)
+		time.Sleep(time.Second)
+		if got := counts(); !slices.Equal(got, []int{4, 0}) {
+			t.Errorf("versions and numbers of diagnostics of the corrected program = %v", got)
 		}
 	})
 }

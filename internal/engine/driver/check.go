@@ -37,14 +37,14 @@ const mostVerified = 2000
 // long. The list contains all findings, the manifest's first. After a syntax error it omits the
 // findings that the repair of that error would remove.
 func Check(in *Input) diag.List {
-	_, l := Analyse(in, nil)
+	_, l := CheckProgram(in, nil)
 	return l
 }
 
 // CheckEntry is like Check, and also warns if main is missing. Use it for a file that is about to
 // be run.
 func CheckEntry(in *Input) diag.List {
-	p, l := Analyse(in, nil)
+	p, l := CheckProgram(in, nil)
 	in.needsMain(p, &l)
 	return in.withoutAllowed(l)
 }
@@ -89,10 +89,23 @@ func (in *Input) needsMain(p *sema.Program, l *diag.List) {
 	l.Add(d)
 }
 
-// Analyse is like Check, and also returns the checked program, even if it has errors. The program
-// is nil if there is no entry, or if checking was stopped. The checker calls stopped, if not nil,
-// between declarations and statements, and stops when it returns true; the list is then incomplete.
+// Analyse parses and checks a program without generating its code. It returns the checked program,
+// even if the program has errors. The program is nil if there is no entry, or if checking was
+// stopped. The checker calls stopped, if not nil, between declarations and statements, and stops
+// when it returns true; the list is then incomplete. If the request has a Previous, Analyse reuses
+// its results in a program of any length.
 func Analyse(in *Input, stopped func() bool) (*sema.Program, diag.List) {
+	checked, l := in.checkEntry(sema.NoLibraryBodies, stopped)
+	in.storeResults(checked)
+	return checked, in.withoutAllowed(l)
+}
+
+// GeneratesCode reports whether Check generates the code of a checked program if the program has no
+// errors.
+func GeneratesCode(p *sema.Program) bool { return p.OwnLines() <= mostVerified }
+
+// CheckProgram is like Check, and returns and accepts the same as Analyse.
+func CheckProgram(in *Input, stopped func() bool) (*sema.Program, diag.List) {
 	checked, l := in.checkEntry(mostVerified, stopped)
 	in.storeResults(checked)
 	sound := checked != nil && !l.HasErrors() && !checked.Partial
