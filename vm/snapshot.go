@@ -25,6 +25,12 @@ const (
 	oldestSnapshots = 2
 )
 
+// Estimates of the state of a task, from which the first sizes of buffers are computed.
+const (
+	entitiesPerTask = 3
+	bytesPerTask    = 96
+)
+
 // Snapshot is the first line of a snapshot.
 type Snapshot struct {
 	Format int            `json:"format"`
@@ -73,19 +79,26 @@ func Timed(data []byte, ms float64) ([]byte, error) {
 // line.
 var runnerMember = []byte(`,"runner":`)
 
-// join builds a snapshot from its first line and its body.
-func (s *Snapshot) join(body []byte) ([]byte, error) {
+// join builds a snapshot from its first line and the parts of its body.
+func (s *Snapshot) join(body ...[]byte) ([]byte, error) {
 	line := *s
 	line.Runner = nil
 	own, err := jsonwrite.Encode(line)
 	if err != nil {
 		return nil, &NoSnapshotError{err.Error()}
 	}
-	out := append(make([]byte, 0, len(own)+len(s.Runner)+len(body)+64), own...)
+	size := len(own) + len(s.Runner) + 64
+	for _, part := range body {
+		size += len(part)
+	}
+	out := append(make([]byte, 0, size), own...)
 	if len(s.Runner) > 0 {
 		out = append(append(append(out[:len(out)-1], runnerMember...), s.Runner...), '}')
 	}
-	out = append(append(out, '\n'), body...)
+	out = append(out, '\n')
+	for _, part := range body {
+		out = append(out, part...)
+	}
 	sum := sha256.Sum256(out)
 	return append(out, sum[:]...), nil
 }
@@ -125,14 +138,16 @@ func (m *VM) Snapshot(head Snapshot) ([]byte, error) {
 			return nil, &NoSnapshotError{"a request to a store is pending"}
 		}
 	}
-	k := &StateCodec{m: m, format: SnapshotFormat, self: m, at: m.image.positionMap(), ids: map[unsafe.Pointer]uint64{}}
-	body, err := k.write()
+	size := m.sched.alive
+	k := &StateCodec{m: m, format: SnapshotFormat, self: m, at: m.image.positionMap(), ids: make(map[unsafe.Pointer]uint64, entitiesPerTask*size),
+		entities: make([]entity, 0, entitiesPerTask*size), out: make([]byte, 0, bytesPerTask*size)}
+	heads, contents, err := k.write()
 	if err != nil {
 		return nil, err
 	}
 	head.Format = SnapshotFormat
 	head.Counts = SnapshotCounts{Tasks: m.sched.alive, Effects: m.stats.Requests, Requests: len(m.requests.pending), Entities: len(k.entities)}
-	return head.join(body)
+	return head.join(heads, contents)
 }
 
 // Restore creates a run from a snapshot of a run of the same program. Call Resume to continue it.

@@ -34,6 +34,8 @@ type StateCodec struct {
 	stores   map[unsafe.Pointer]storePath // encoding only: declaration of a store
 	later    []func()                     // functions to call after everything has been decoded
 	restored []*pendingRequest            // decoding only: pending requests
+	scratch  []byte                       // encoding only: buffer for the text of a request
+	stack    []frame                      // encoding only: buffer for the frames of a task
 }
 
 // entity is the target of pointers.

@@ -93,20 +93,21 @@ func (k *StateCodec) body(e entity) {
 	}
 }
 
-// write encodes the whole state.
-func (k *StateCodec) write() ([]byte, error) {
+// write encodes the whole state. The snapshot contains the heads of the entities, followed by the
+// contents.
+func (k *StateCodec) write() (heads, contents []byte, err error) {
 	k.findStores()
 	k.roots()
 	for i := 0; i < len(k.entities) && k.err == nil; i++ {
 		k.body(k.entities[i])
 	}
-	body := k.out
-	k.out = make([]byte, 0, len(body)/2)
+	contents = k.out
+	k.out = make([]byte, 0, len(contents)/2)
 	k.writeUint(uint64(len(k.entities)))
 	for i := range k.entities {
 		k.head(&k.entities[i])
 	}
-	return append(k.out, body...), k.err
+	return k.out, contents, k.err
 }
 
 // read decodes what write encodes.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 	"github.com/concerto-lang/concerto/ir"
 )
 
@@ -156,11 +157,11 @@ func (k *StateCodec) request(p *effect.Request) {
 	kind, text := "", ""
 	if !k.reading {
 		kind = string((*p).Kind())
-		raw, err := requestText(*p)
+		raw, err := jsonwrite.Append(k.scratch[:0], *p)
 		if err != nil {
 			k.refuse("a request of kind %s: %v", kind, err)
 		}
-		text = string(raw)
+		k.scratch, text = raw, string(raw)
 	}
 	k.Text(&kind)
 	k.Text(&text)

@@ -14,7 +14,9 @@ func (k *StateCodec) stringHead(p unsafe.Pointer) unsafe.Pointer {
 	if p != nil {
 		text = value.Slot{Ref: p}.AsString()
 	}
-	k.Text(&text)
+	if k.Text(&text); !k.reading {
+		return p
+	}
 	return value.String(text).Ref
 }
 

@@ -4,9 +4,6 @@ import (
 	"cmp"
 	"slices"
 	"strings"
-
-	"github.com/concerto-lang/concerto/internal/data/effect"
-	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
 // Encoding of the beginning of a snapshot: the roots, which refer to everything else.
@@ -99,8 +96,11 @@ func (f *pendingRequest) owner() byte {
 // requestsUnderWay encodes or decodes the pending requests in the order in which they were made.
 func (k *StateCodec) requestsUnderWay() {
 	var all []*pendingRequest
-	for _, seq := range k.m.requests.underWay() {
-		all = append(all, k.m.requests.pending[seq])
+	if !k.reading {
+		all = make([]*pendingRequest, 0, len(k.m.requests.pending))
+		for _, seq := range k.m.requests.underWay() {
+			all = append(all, k.m.requests.pending[seq])
+		}
 	}
 	list(k, &all, func(p **pendingRequest) {
 		if k.reading {
@@ -207,6 +207,3 @@ func (k *StateCodec) holdings() {
 		}
 	})
 }
-
-// requestText returns a request as JSON.
-func requestText(r effect.Request) ([]byte, error) { return jsonwrite.Encode(r) }

@@ -85,12 +85,13 @@ func (k *StateCodec) frames(t *task) {
 		return
 	}
 	slots, depth := t.parkedSlots()
-	var all []frame
+	all := k.stack[:0]
 	for pc := t.pc(); pc > 0; {
 		all = append(all, frame{depth, pc})
 		link := slots[depth].Bits
 		pc, depth = int(uint32(link)/uint32(insSize))-1, depth-int(link>>linkBits)/int(slotSize)
 	}
+	k.stack = all
 	k.writeUint(uint64(len(all)))
 	for i := len(all) - 1; i >= 0; i-- {
 		k.frame(slots[all[i].depth:], all[i].pc, i == 0)

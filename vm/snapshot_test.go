@@ -192,11 +192,11 @@ func resumeOlder(t *testing.T, format int) {
 			return
 		}
 		k := &StateCodec{m: m, format: format, self: m, at: m.image.positionMap(), ids: map[unsafe.Pointer]uint64{}}
-		body, err := k.write()
+		heads, contents, err := k.write()
 		if err != nil {
 			t.Error(err)
 		}
-		if data, err = (&Snapshot{Format: format}).join(body); err != nil {
+		if data, err = (&Snapshot{Format: format}).join(heads, contents); err != nil {
 			t.Error(err)
 		}
 		close(suspend)

@@ -1,5 +1,7 @@
 package effect
 
+import "strconv"
+
 // The kinds of requests about time.
 const (
 	KindSleep Kind = "sleep"
@@ -10,6 +12,12 @@ const (
 // Sleep waits for a duration. Its result is nil.
 type Sleep struct {
 	Milliseconds int64 `json:"ms"`
+}
+
+// AppendJSON appends the request as JSON. A run may have tens of thousands of timers, and
+// encoding/json takes six times as long.
+func (s *Sleep) AppendJSON(b []byte) ([]byte, error) {
+	return append(strconv.AppendInt(append(b, `{"ms":`...), s.Milliseconds, 10), '}'), nil
 }
 
 // Clock returns the current time as a *Time.

@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"slices"
-	"strconv"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/record/journal"
@@ -58,18 +57,20 @@ func sleepOf(q effect.Request, f *inFlight) (s sleep, ok bool) {
 	}
 	r := f.begin
 	s = sleep{int64(r.S), r.T, r.E, r.P, timer.Milliseconds, r.Due}
-	return s, bytes.Equal(r.R, s.requestText())
+	var text [32]byte
+	return s, bytes.Equal(r.R, s.appendRequest(text[:0]))
 }
 
-// requestText returns the request of the timer as JSON.
-func (s *sleep) requestText() []byte {
-	return append(strconv.AppendInt([]byte(`{"ms":`), s[4], 10), '}')
+// appendRequest appends the request of the timer as JSON.
+func (s *sleep) appendRequest(b []byte) []byte {
+	b, _ = (&effect.Sleep{Milliseconds: s[4]}).AppendJSON(b)
+	return b
 }
 
 // begun returns the timer as a begin record.
 func (s *sleep) begun() begunEffect {
 	r := &journal.Record{S: uint64(s[0]), T: s[1], K: journal.KBegin, E: s[2], P: s[3], Q: string(effect.KindSleep), C: effect.ClassWaits.String()}
-	r.R, r.Due = s.requestText(), s[5]
+	r.R, r.Due = s.appendRequest(nil), s[5]
 	r.D = hexsum.SHA256(r.R)[:32]
 	return begunEffect{Record: r, Tries: 1}
 }
