@@ -73,7 +73,7 @@ func run(args []string, a *console.Console) (code int) {
 		a.Relay.End(code)
 	}()
 	a.Binary.Execute = run
-	root := root(a)
+	root := newRoot(a, commandsFor(args))
 	root.SetArgs(cmdline.ResolveAlias(root, args))
 	if err := root.Execute(); err != nil {
 		return a.Fail(err)

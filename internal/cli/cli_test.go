@@ -26,7 +26,7 @@ func start(t *testing.T, program, input string, args ...string) (code int, stdou
 
 // execute runs a command line until ctx is cancelled, and returns its error.
 func execute(ctx context.Context, a *console.Console, args ...string) error {
-	root := root(a)
+	root := newRoot(a, commands)
 	root.SetArgs(args)
 	return root.ExecuteContext(ctx)
 }

@@ -16,7 +16,7 @@ import (
 // command and flag.
 func TestManualNamesAllCommands(t *testing.T) {
 	manual := manual(t)
-	root := root(&console.Console{})
+	root := newRoot(&console.Console{}, commands)
 	flags := func(c *cobra.Command, set *pflag.FlagSet) {
 		set.VisitAll(func(f *pflag.Flag) {
 			if !f.Hidden && f.Name != "help" && f.Name != "version" && !strings.Contains(manual, "`--"+f.Name) && !strings.Contains(manual, "--"+f.Name+" ") {
@@ -77,5 +77,5 @@ func TestCommandsHaveScripts(t *testing.T) {
 			visit(sub)
 		}
 	}
-	visit(root(&console.Console{}))
+	visit(newRoot(&console.Console{}, commands))
 }

@@ -22,34 +22,53 @@ import (
 // first lists the commands that a newcomer needs, in the order in which help shows them.
 var first = []string{"init", "run", "check", "test", "fmt", "build", "repl", "doc", "explain", "runs", "host", "tools", "mcp", "serve", "relay"}
 
-// commands lists all commands of the program. The help, the completion and the manual pages use it.
-var commands = []func(*console.Console) *cobra.Command{
-	runner.NewRun,
-	runs.NewRuns,
-	hosts.NewKeeper,
-	project.NewBuild,
-	project.NewCheck,
-	tests.NewTest,
-	editors.NewRepl,
-	editors.NewDap,
-	project.NewFmt,
-	editors.NewLsp,
-	project.NewInit,
-	hosts.NewHost,
-	tools.NewMcp,
-	serve.NewServe,
-	tools.NewTools,
-	runs.NewAudit,
-	newRelay,
-	help.NewExplain,
-	help.NewDoc,
-	help.NewVersion,
-	help.NewCompletion,
-	help.NewMan,
+// commandRow is a row of the table of commands. create returns it with its flags and subcommands.
+type commandRow struct {
+	name     string
+	create   func(*console.Console) *cobra.Command
+	needsAll bool // the command describes the other commands
 }
 
-// root returns the root command with all its commands.
-func root(a *console.Console) *cobra.Command {
+// commands lists all commands of the program. The help, the completion and the manual pages use it.
+var commands = []commandRow{
+	{name: "run", create: runner.NewRun},
+	{name: "runs", create: runs.NewRuns},
+	{name: "keeper", create: hosts.NewKeeper},
+	{name: "build", create: project.NewBuild},
+	{name: "check", create: project.NewCheck},
+	{name: "test", create: tests.NewTest},
+	{name: "repl", create: editors.NewRepl},
+	{name: "dap", create: editors.NewDap},
+	{name: "fmt", create: project.NewFmt},
+	{name: "lsp", create: editors.NewLsp},
+	{name: "init", create: project.NewInit},
+	{name: "host", create: hosts.NewHost},
+	{name: "mcp", create: tools.NewMcp},
+	{name: "serve", create: serve.NewServe},
+	{name: "tools", create: tools.NewTools},
+	{name: "audit", create: runs.NewAudit},
+	{name: "relay", create: newRelay},
+	{name: "explain", create: help.NewExplain},
+	{name: "doc", create: help.NewDoc},
+	{name: "version", create: help.NewVersion},
+	{name: "completion", create: help.NewCompletion, needsAll: true},
+	{name: "man", create: help.NewMan, needsAll: true},
+}
+
+// commandsFor returns the commands that the command line args requires. If args begins with the
+// name of a command, only that command is created, because the flags of all commands take as long
+// as the start of a program.
+func commandsFor(args []string) []commandRow {
+	for i, c := range commands {
+		if len(args) > 0 && c.name == args[0] && !c.needsAll {
+			return commands[i : i+1]
+		}
+	}
+	return commands
+}
+
+// newRoot returns the root command with the given commands.
+func newRoot(a *console.Console, commands []commandRow) *cobra.Command {
 	var chdir, overlay string
 	var asked bool
 	root := &cobra.Command{
@@ -77,8 +96,8 @@ func root(a *console.Console) *cobra.Command {
 	f.StringVar(&a.LogLevel, "log-level", "", "set the minimum `LEVEL` of the log: debug, info, warn or error (default info)")
 	f.StringVar(&overlay, "overlay", "", "read sources from `FILE`, a JSON object of texts by path, before the disk: editors pass unsaved files")
 	_ = f.MarkHidden("overlay") // the flag was added above
-	for _, add := range commands {
-		root.AddCommand(add(a))
+	for _, c := range commands {
+		root.AddCommand(c.create(a))
 	}
 	cmdline.SetHelp(root, first, help.Topics(), console.Usage)
 	cmdline.AddAliases(root)

@@ -33,7 +33,7 @@ func TestSamples(t *testing.T) {
 			look(sub)
 		}
 	}
-	look(root(&console.Console{}))
+	look(newRoot(&console.Console{}, commands))
 	for _, s := range samplesOf(manual(t)) {
 		samples[s] = "the manual"
 	}
@@ -89,7 +89,7 @@ func samplesOf(text string) (all []string) {
 // accepted returns the error that the command would return for the sample, or nil.
 func accepted(sample string) error {
 	words := shellWords(sample)[1:]
-	root := root(&console.Console{})
+	root := newRoot(&console.Console{}, commands)
 	root.InitDefaultHelpCmd()
 	c, rest, err := root.Find(words)
 	if err != nil {
@@ -169,7 +169,7 @@ func TestReplSamples(t *testing.T) {
 	_, section, _ := strings.Cut(manual(t), "\n## repl\n")
 	_, session, _ := strings.Cut(section, "```text\n")
 	session, _, _ = strings.Cut(session, "```")
-	repl, _, err := root(&console.Console{}).Find([]string{"repl"})
+	repl, _, err := newRoot(&console.Console{}, commands).Find([]string{"repl"})
 	if err != nil {
 		t.Fatal(err)
 	}

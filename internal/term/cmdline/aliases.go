@@ -1,6 +1,7 @@
 package cmdline
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -64,12 +65,13 @@ var FlagAliases = []FlagAlias{
 	{"concerto-relay user list", "json", "format", "ndjson"},
 }
 
-// AddAliases adds the former names of commands and flags to a command tree. Execute the tree with
-// the arguments that ResolveAlias returns.
+// AddAliases adds the former names of commands and flags to a command tree. It omits those of
+// commands that the tree does not contain. Execute the tree with the arguments that ResolveAlias
+// returns.
 func AddAliases(root *cobra.Command) {
 	addFlagAliases(root)
 	for _, alias := range CommandAliases {
-		if !strings.HasPrefix(alias.Old, root.Name()+" ") {
+		if !hasCommand(root, alias.New) {
 			continue
 		}
 		words := strings.Fields(alias.Old)
@@ -104,7 +106,7 @@ func ResolveAlias(root *cobra.Command, args []string) []string {
 
 func addFlagAliases(root *cobra.Command) {
 	for _, alias := range FlagAliases {
-		if !strings.HasPrefix(alias.Command, root.Name()+" ") {
+		if !hasCommand(root, alias.Command) {
 			continue
 		}
 		flags := find(root, alias.Command).Flags()
@@ -117,6 +119,13 @@ func addFlagAliases(root *cobra.Command) {
 			f.NoOptDefVal = of.NoOptDefVal
 		}
 	}
+}
+
+// hasCommand reports whether root has the command that path names first, such as run in "concerto
+// run".
+func hasCommand(root *cobra.Command, path string) bool {
+	words := strings.Fields(path)
+	return words[0] == root.Name() && slices.ContainsFunc(root.Commands(), func(c *cobra.Command) bool { return c.Name() == words[1] })
 }
 
 // find returns the command with the given path.
