@@ -38,6 +38,11 @@ func (p *parser) prefix() head {
 	if p.k != lexer.At && p.k != lexer.Pub {
 		return h
 	}
+	if p.k == lexer.Pub { // a prefix without decorators does not require the grammar
+		p.next()
+		h.pub = true
+		return h
+	}
 	var f prefix
 	read(p, &f)
 	h.pub = f.Pub

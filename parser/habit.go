@@ -1,7 +1,9 @@
 package parser
 
 import (
+	"slices"
 	"strings"
+	"sync"
 
 	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/internal/compile/diag"
@@ -666,11 +668,13 @@ func (p *parser) isMapName(name string) bool {
 	return false
 }
 
+// matchWords returns the keywords of other languages for `match`.
+var matchWords = sync.OnceValue(func() []string { return foreign.Start.Names("match") })
+
 // switchAhead reports whether the current token starts `switch x {` with arms like those of a
 // `match`.
 func (p *parser) switchAhead() bool {
-	w := foreign.Start.Find(p.text())
-	if p.k != lexer.Ident || len(w.Ours) != 1 || w.Ours[0] != "match" || !startsExpr[p.peek(1)] || p.peek(1) == lexer.LBrace {
+	if p.k != lexer.Ident || !startsExpr[p.peek(1)] || p.peek(1) == lexer.LBrace || !slices.Contains(matchWords(), p.text()) {
 		return false
 	}
 	for i := p.i + 1; i < len(p.toks)-1 && !p.startsLine(i); i++ {

@@ -7,16 +7,16 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// registry contains all natives, one table for each family. It is a literal, so that no code runs
-// at the start of the process to create it.
-var registry = [...]native.Table{
-	preludeNatives, printNatives, intNatives, floatNatives, stringNatives, arrayNatives, mapNatives, optionNatives, resultNatives,
-	rangeNatives, errorNatives, taskNatives, shapeNatives, partialNatives,
-	partyNatives, hostStreamNatives, agentNatives, agentCallNatives, toolsNatives, mcpNatives, decorateNatives, cacheNatives,
-	hashMapNatives, ledgerNatives, memoryNatives, collectionsNatives,
-	appNatives, appCallNatives, times.Clock, commandNatives, cryptoNatives, formats.CSV, envNatives, fmtNatives, fsNatives, httpNatives, ioNatives, formats.JSON, mathNatives,
-	pathNatives, promptNatives, randomNatives, regexNatives, times.Time, formats.TOML, formats.YAML,
-	mockNatives, mockMCPNatives,
+// registry contains all natives, one table for each family. It contains pointers, so that no code
+// runs at the start of the process to create it: the linker knows their values.
+var registry = [...]*native.Table{
+	&preludeNatives, &printNatives, &intNatives, &floatNatives, &stringNatives, &arrayNatives, &mapNatives, &optionNatives, &resultNatives,
+	&rangeNatives, &errorNatives, &taskNatives, &shapeNatives, &partialNatives,
+	&partyNatives, &hostStreamNatives, &agentNatives, &agentCallNatives, &toolsNatives, &mcpNatives, &decorateNatives, &cacheNatives,
+	&hashMapNatives, &ledgerNatives, &memoryNatives, &collectionsNatives,
+	&appNatives, &appCallNatives, &times.Clock, &commandNatives, &cryptoNatives, &formats.CSV, &envNatives, &fmtNatives, &fsNatives, &httpNatives, &ioNatives, &formats.JSON, &mathNatives,
+	&pathNatives, &promptNatives, &randomNatives, &regexNatives, &times.Time, &formats.TOML, &formats.YAML,
+	&mockNatives, &mockMCPNatives,
 }
 
 // Native returns the library function with this registered name, or nil if there is none. It
@@ -24,9 +24,9 @@ var registry = [...]native.Table{
 // it saves.
 func Native(name string) vm.Native {
 	for _, family := range registry {
-		for i := range family {
-			if family[i].Name == name {
-				return family[i].Func
+		for _, n := range *family {
+			if n.Name == name {
+				return n.Func
 			}
 		}
 	}

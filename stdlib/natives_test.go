@@ -24,7 +24,7 @@ type call struct {
 var natives = func() map[string]vm.Native {
 	all := map[string]vm.Native{}
 	for _, family := range registry {
-		for _, n := range family {
+		for _, n := range *family {
 			all[n.Name] = n.Func
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -157,7 +158,7 @@ func shapeRead(a *vm.Args) (value.Slot, error) {
 // "easy"}.
 
 // numbers matches numbers in prose.
-var numbers = regexp.MustCompile(`-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?`)
+var numbers = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?`) })
 
 // inProse returns the single value of type t that a text names. It returns nil if the text names no
 // value or several values, or negates the value. It also returns nil if the text contains an object
@@ -191,7 +192,7 @@ func mentions(text string, t *value.Type) [][]int {
 	var words []string
 	switch t.Kind {
 	case value.TypeInt, value.TypeFloat:
-		return slices.DeleteFunc(numbers.FindAllStringIndex(text, -1), func(at []int) bool { return !isWholeWord(text, at) })
+		return slices.DeleteFunc(numbers().FindAllStringIndex(text, -1), func(at []int) bool { return !isWholeWord(text, at) })
 	case value.TypeBool:
 		words = []string{"true", "false", "yes", "no"}
 	case value.TypeUnion:

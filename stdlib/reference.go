@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/concerto-lang/concerto/ast"
@@ -249,13 +250,13 @@ func fieldsOf(tree *ast.File, fields []*ast.FieldDecl, all bool) string {
 }
 
 // unbreakable matches text that WrapItem does not split: a word including the code spans in it.
-var unbreakable = regexp.MustCompile("(?:`[^`]*`|[^\\s`])+")
+var unbreakable = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("(?:`[^`]*`|[^\\s`])+") })
 
 // WrapItem returns a Markdown list item as lines of at most 100 characters.
 func WrapItem(item string) string {
 	var b strings.Builder
 	width := 0
-	for _, p := range unbreakable.FindAllString(item, -1) {
+	for _, p := range unbreakable().FindAllString(item, -1) {
 		n := utf8.RuneCountInString(p)
 		switch {
 		case width == 0:

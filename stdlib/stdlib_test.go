@@ -148,7 +148,7 @@ func TestNatives(t *testing.T) {
 	want := registered(t)
 	have := slices.Clone(ofCompiler)
 	for _, family := range registry {
-		for _, n := range family {
+		for _, n := range *family {
 			have = append(have, n.Name)
 			if Native(n.Name) == nil {
 				t.Errorf("Native does not find %s", n.Name)

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/concerto-lang/concerto/internal/process/userfile"
 	"github.com/concerto-lang/concerto/internal/record/tape"
@@ -157,13 +158,13 @@ func (h *testTape) storeRecording(result *TestResult) error {
 	return nil
 }
 
-var lastLine = regexp.MustCompile(`^\s*\{\s*"end"\s*:`)
+var lastLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\s*\{\s*"end"\s*:`) })
 
 // writeTape writes the existing lines of the tape and the recorded lines after them.
 func (h *testTape) writeTape() error {
 	var whole bytes.Buffer
 	for line := range bytes.Lines(h.text) {
-		if !lastLine.Match(line) {
+		if !lastLine().Match(line) {
 			whole.Write(bytes.TrimRight(line, "\r\n"))
 			whole.WriteByte('\n')
 		}

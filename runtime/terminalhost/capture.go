@@ -30,7 +30,7 @@ const grace = 5 * time.Second
 // Errors, for use with errors.Is.
 var (
 	ErrNone   = errors.New("there is no such command")
-	ErrFull   = fmt.Errorf("there are %d terminals: release those that are not needed", Room)
+	ErrFull   = errors.New("there are " + strconv.Itoa(Room) + " terminals: release those that are not needed")
 	ErrEnding = errors.New("the host is ending")
 )
 

@@ -4,6 +4,7 @@ import (
 	"path"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/internal/compile/diag"
@@ -105,12 +106,12 @@ func InsertSelf(f *source.File, d *ast.FnDecl) []diag.Fix {
 }
 
 // assignsSelf matches source text that changes a field of self.
-var assignsSelf = regexp.MustCompile(`\bself(\.\w+|\[[^\]]*\])+\s*([-+*/%]?=[^=>]|\.(push|insert|remove|set|pop|extend|clear|merge)\()`)
+var assignsSelf = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\bself(\.\w+|\[[^\]]*\])+\s*([-+*/%]?=[^=>]|\.(push|insert|remove|set|pop|extend|clear|merge)\()`) })
 
 // SelfParameter returns the `self` parameter that a function requires. It returns `mut self` if the
 // function changes a field.
 func SelfParameter(f *source.File, d *ast.FnDecl) string {
-	if d.Body != nil && assignsSelf.MatchString(f.Slice(d.Body.Sp)) {
+	if d.Body != nil && assignsSelf().MatchString(f.Slice(d.Body.Sp)) {
 		return "mut self"
 	}
 	return "self"

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -119,14 +120,14 @@ func Arguments(least, most int) cobra.PositionalArgs {
 		_, arguments, _ := strings.Cut(c.Use, " ")
 		hint := "`" + c.CommandPath() + " --help` shows examples"
 		if first, _, found := strings.Cut(strings.TrimSpace(c.Example), "\n"); found || first != "" {
-			hint = "for example: " + strings.TrimSpace(comment.ReplaceAllString(first, ""))
+			hint = "for example: " + strings.TrimSpace(comment().ReplaceAllString(first, ""))
 		}
 		return Usage(hint, "%s takes %s", c.CommandPath(), arguments)
 	}
 }
 
 // comment matches the remark after a command in an example.
-var comment = regexp.MustCompile(` {2,}.*$`)
+var comment = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(` {2,}.*$`) })
 
 // NoArguments rejects all arguments.
 func NoArguments(c *cobra.Command, args []string) error {

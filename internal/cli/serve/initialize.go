@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"sync"
 
 	"github.com/concerto-lang/concerto/internal/record/audit"
 	"github.com/concerto-lang/concerto/runtime/tool"
@@ -25,7 +26,7 @@ type hello struct {
 	} `json:"resume,omitempty"`
 }
 
-var helloForm = formOf(reflect.TypeFor[hello]())
+var helloForm = sync.OnceValue(func() form { return formOf(reflect.TypeFor[hello]()) })
 
 // welcome is the result of initialize.
 type welcome struct {
@@ -49,7 +50,7 @@ func (s *Server) initialize(m *message, resumes bool) (c *client, w *welcome, er
 		return nil, nil, failure(codeNotInitialized, "the first request must be `initialize`")
 	}
 	var h hello
-	if err := helloForm.read(m.Params, &h); err != nil {
+	if err := helloForm().read(m.Params, &h); err != nil {
 		return nil, nil, err
 	}
 	if h.Protocol != protocol {

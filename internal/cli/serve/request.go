@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"reflect"
 	"runtime/debug"
+	"sync"
 )
 
 // request is a running request of a client.
@@ -52,11 +53,9 @@ func (m method) making() method {
 
 type nothing struct{}
 
-// methods are the methods that an initialized client may call.
-var methods map[string]method
-
-func init() {
-	methods = map[string]method{
+// methods returns the methods that an initialized client may call.
+var methods = sync.OnceValue(func() map[string]method {
+	return map[string]method{
 		"tools/register":       methodOf(registerTools),
 		"tools/unregister":     methodOf(unregisterTools),
 		"tools/list":           methodOf(listTools),
@@ -75,7 +74,7 @@ func init() {
 			return nothing{}, nil
 		}),
 	}
-}
+})
 
 // receive handles a message of the client without waiting. For a request it calls reply exactly
 // once, possibly later; for a notification or a response it does not call reply. http is true for
@@ -90,7 +89,7 @@ func (c *client) receive(ctx context.Context, m *message, http bool, reply func(
 		c.handleNotification(m)
 		return
 	}
-	x, found := methods[*m.Method]
+	x, found := methods()[*m.Method]
 	switch {
 	case *m.Method == "initialize":
 		reply(response(m.ID, nil, failure(codeInvalid, "the client is already initialized")))

@@ -13,7 +13,11 @@ import (
 const patience = 30 * time.Second
 
 // errDeaf is the error of a client that does not read its messages.
-var errDeaf = fmt.Errorf("the client has read nothing for %v", patience)
+var errDeaf error = deafError{}
+
+type deafError struct{}
+
+func (deafError) Error() string { return fmt.Sprintf("the client has read nothing for %v", patience) }
 
 // ServeLines serves one client over a pair of streams with one message per line. The server stops
 // when the input ends, ctx is cancelled, or the client requests the stop. ServeLines returns the

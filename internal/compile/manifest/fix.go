@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/concerto-lang/concerto/internal/compile/diag"
 	"github.com/concerto-lang/concerto/internal/text/foreign"
@@ -115,7 +116,7 @@ func (r *reader) reportUnnamed(n *node, values map[string]any, read func(n *node
 	}
 	text := "NAME"
 	if name != nil {
-		if s, ok := values["name"].(string); ok && bareKey.MatchString(s) {
+		if s, ok := values["name"].(string); ok && bareKey().MatchString(s) {
 			text = s
 		}
 	}
@@ -144,4 +145,4 @@ func (r *reader) reportUnnamed(n *node, values map[string]any, read func(n *node
 }
 
 // bareKey matches a name that needs no quotes in a header.
-var bareKey = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
+var bareKey = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_-]+$`) })

@@ -9,5 +9,4 @@ func init() {
 		Message{Type: "which", Schema: "HostQuestion", Role: Asks, Form: Inquiry, Timed: true, Default: "question_default", Channel: "host:which",
 			Doc: "it needs to know something, by another name"},
 	)
-	byLength = indexByLength()
 }

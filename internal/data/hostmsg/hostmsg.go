@@ -7,6 +7,8 @@
 // the program.
 package hostmsg
 
+import "sync"
+
 // The message types whose names the code uses.
 const (
 	Init     = "init"
@@ -149,22 +151,21 @@ var other Message
 
 // byLength contains the rows of messages from hosts, grouped by the length of their types, for fast
 // lookup.
-var byLength = indexByLength()
-
-func indexByLength() (by [16][]*Message) {
+var byLength = sync.OnceValue(func() *[16][]*Message {
+	by := new([16][]*Message)
 	for i := range messages {
 		if m := &messages[i]; m.Sender == Host {
 			by[len(m.Type)] = append(by[len(m.Type)], m)
 		}
 	}
 	return by
-}
+})
 
 // Lookup returns the row of a message type that hosts send. For other types it returns a row for
 // which IsKnown is false. The caller must not change the row.
 func Lookup(typ string) *Message {
-	if len(typ) < len(byLength) {
-		for _, m := range byLength[len(typ)] {
+	if by := byLength(); len(typ) < len(by) {
+		for _, m := range by[len(typ)] {
 			if m.Type == typ {
 				return m
 			}

@@ -9,8 +9,11 @@ import (
 
 // pathNames contains the members of tool arguments that name files, in the terms of the supported
 // agents.
-var pathNames = strings.Fields(`path paths file_path filePath filepath file_paths files file notebook_path absolute_path dir_path directory
-	from to source destination old_path new_path grantRoot`)
+var pathNames = []string{
+	"path", "paths", "file_path", "filePath", "filepath", "file_paths", "files", "file",
+	"notebook_path", "absolute_path", "dir_path", "directory", "from", "to", "source",
+	"destination", "old_path", "new_path", "grantRoot",
+}
 
 // patternNames contains the members of tool arguments that are patterns of files, or texts to
 // search for.
@@ -105,7 +108,10 @@ func mayLeaveDir(pattern string) bool {
 }
 
 // harmless contains the names of environment variables that cannot change which command is run.
-var harmless = strings.Fields("CI CLAUDECODE COLUMNS LINES FORCE_COLOR NO_COLOR TERM TZ LANG LANGUAGE LC_ALL GEMINI_CLI")
+var harmless = []string{
+	"CI", "CLAUDECODE", "COLUMNS", "LINES", "FORCE_COLOR", "NO_COLOR", "TERM", "TZ", "LANG",
+	"LANGUAGE", "LC_ALL", "GEMINI_CLI",
+}
 
 // isHarmlessEnv reports whether all environment variables of a command are harmless. Variables such
 // as PATH or LD_PRELOAD are not.

@@ -17,17 +17,28 @@ const (
 )
 
 // keywords contains the words that may precede a command.
-var keywords = strings.Fields("! { } if then else elif fi while until do done")
+var keywords = []string{
+	"!", "{", "}", "if", "then", "else", "elif", "fi", "while", "until", "do", "done",
+}
 
 // wrappers contains the commands that run another command, which is in their arguments.
-var wrappers = strings.Fields(`env sudo doas su nohup timeout xargs nice ionice chrt setsid stdbuf unbuffer time command builtin exec chroot unshare nsenter
-	strace ltrace watch parallel busybox toybox flock script setarch taskset systemd-run runuser caffeinate`)
+var wrappers = []string{
+	"env", "sudo", "doas", "su", "nohup", "timeout", "xargs", "nice", "ionice", "chrt",
+	"setsid", "stdbuf", "unbuffer", "time", "command", "builtin", "exec", "chroot", "unshare",
+	"nsenter", "strace", "ltrace", "watch", "parallel", "busybox", "toybox", "flock", "script",
+	"setarch", "taskset", "systemd-run", "runuser", "caffeinate",
+}
 
 // shells contains the commands that run a script from an argument or from standard input.
-var shells = strings.Fields("sh bash dash zsh ksh mksh ash fish csh tcsh rbash")
+var shells = []string{
+	"sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "fish", "csh", "tcsh", "rbash",
+}
 
 // obscureCommands contains the words after which the rest is not parsed.
-var obscureCommands = strings.Fields("case select for function alias coproc source . trap hash enable")
+var obscureCommands = []string{
+	"case", "select", "for", "function", "alias", "coproc", "source", ".", "trap", "hash",
+	"enable",
+}
 
 // commandLine is the result of parsing a command.
 type commandLine struct {

@@ -281,6 +281,7 @@ func FuzzSplices(f *testing.F) {
 
 // TestListsAreNotNull checks that no result encodes an empty list as null.
 func TestListsAreNotNull(t *testing.T) {
+	initMethods()
 	for name, m := range requests {
 		result := reflect.TypeOf(m.answer)
 		if result == nil {

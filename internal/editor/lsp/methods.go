@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"maps"
 	"strings"
+	"sync"
 
 	"github.com/concerto-lang/concerto/internal/editor/analysis"
 	"github.com/concerto-lang/concerto/internal/editor/lsp/protocol"
@@ -58,10 +59,16 @@ func notification[P any](f func(*server, *P)) func(*server, json.RawMessage) *Er
 	}
 }
 
-// requests maps method names to requests. It does not contain `initialize` and `shutdown`.
-var requests map[string]method
+var (
+	// requests maps method names to requests. It does not contain `initialize` and `shutdown`.
+	requests map[string]method
+	// notifications maps method names to notification handlers. It does not contain `exit`.
+	notifications map[string]func(*server, json.RawMessage) *Error
+)
 
-func init() { // assigned here because the handlers refer to the map
+// initMethods sets requests and notifications. Other commands of the program than the server do not
+// need them.
+var initMethods = sync.OnceFunc(func() {
 	requests = map[string]method{
 		methodText:                                         newMethod(text).anyVersion(),
 		protocol.MethodTextDocumentDiagnostic:              newMethod(documentDiagnostic, options{"identifier": product, "interFileDependencies": true, "workspaceDiagnostics": true}).withResult(protocol.FullDocumentDiagnosticReport{}),
@@ -78,7 +85,7 @@ func init() { // assigned here because the handlers refer to the map
 		protocol.MethodTextDocumentImplementation:          newMethod(implementation),
 		protocol.MethodTextDocumentPrepareRename:           newMethod(prepareRename),
 		protocol.MethodTextDocumentRename:                  newMethod(rename),
-		protocol.MethodWorkspaceWillRenameFiles:            newMethod(willRenameFiles, fileFilter),
+		protocol.MethodWorkspaceWillRenameFiles:            newMethod(willRenameFiles, fileFilter()),
 		protocol.MethodTextDocumentInlayHint:               newMethod(inlayHint),
 		protocol.MethodInlayHintResolve:                    newMethod(resolveInlay).anyVersion(),
 		protocol.MethodWorkspaceExecuteCommand:             newMethod(executeCommand, options{"commands": commandNames()}).withResult(struct{}{}).anyVersion(),
@@ -93,35 +100,35 @@ func init() { // assigned here because the handlers refer to the map
 		protocol.MethodTextDocumentFoldingRange:            newMethod(foldingRange),
 		protocol.MethodTextDocumentSelectionRange:          newMethod(selectionRange),
 		protocol.MethodTextDocumentDocumentLink:            newMethod(documentLink, options{}),
-		protocol.MethodTextDocumentSemanticTokensFull:      newMethod(semanticTokensFull, options{"legend": legend}),
+		protocol.MethodTextDocumentSemanticTokensFull:      newMethod(semanticTokensFull, options{"legend": options{"tokenTypes": analysis.TokenTypes, "tokenModifiers": analysis.TokenModifiers}}),
 		protocol.MethodTextDocumentSemanticTokensFullDelta: newMethod(semanticTokensDelta).withResult(protocol.SemanticTokens{}),
 		protocol.MethodTextDocumentSemanticTokensRange:     newMethod(semanticTokensRange),
 		protocol.MethodTextDocumentCodeAction:              newMethod(codeAction, options{"codeActionKinds": analysis.ActionKinds()}),
 	}
-}
+	notifications = map[string]func(*server, json.RawMessage) *Error{
+		protocol.MethodInitialized:                        notification((*server).initialized),
+		protocol.MethodCancelRequest:                      notification((*server).handleCancel),
+		methodProgressCancel:                              notification((*server).handleProgressCancel),
+		protocol.MethodTextDocumentDidOpen:                notification((*server).didOpen),
+		protocol.MethodTextDocumentDidChange:              notification((*server).didChange),
+		protocol.MethodTextDocumentDidClose:               notification((*server).didClose),
+		protocol.MethodTextDocumentDidSave:                notification((*server).didSave),
+		protocol.MethodWorkspaceDidChangeConfiguration:    notification((*server).didChangeConfiguration),
+		protocol.MethodWorkspaceDidChangeWatchedFiles:     notification((*server).didChangeWatchedFiles),
+		protocol.MethodWorkspaceDidChangeWorkspaceFolders: notification((*server).didChangeWorkspaceFolders),
+		protocol.MethodWorkspaceDidCreateFiles:            notification((*server).didCreateFiles),
+		protocol.MethodWorkspaceDidRenameFiles:            notification((*server).didRenameFiles),
+		protocol.MethodWorkspaceDidDeleteFiles:            notification((*server).didDeleteFiles),
+	}
+})
 
-// notifications maps method names to notification handlers. It does not contain `exit`.
-var notifications = map[string]func(*server, json.RawMessage) *Error{
-	protocol.MethodInitialized:                        notification((*server).initialized),
-	protocol.MethodCancelRequest:                      notification((*server).handleCancel),
-	methodProgressCancel:                              notification((*server).handleProgressCancel),
-	protocol.MethodTextDocumentDidOpen:                notification((*server).didOpen),
-	protocol.MethodTextDocumentDidChange:              notification((*server).didChange),
-	protocol.MethodTextDocumentDidClose:               notification((*server).didClose),
-	protocol.MethodTextDocumentDidSave:                notification((*server).didSave),
-	protocol.MethodWorkspaceDidChangeConfiguration:    notification((*server).didChangeConfiguration),
-	protocol.MethodWorkspaceDidChangeWatchedFiles:     notification((*server).didChangeWatchedFiles),
-	protocol.MethodWorkspaceDidChangeWorkspaceFolders: notification((*server).didChangeWorkspaceFolders),
-	protocol.MethodWorkspaceDidCreateFiles:            notification((*server).didCreateFiles),
-	protocol.MethodWorkspaceDidRenameFiles:            notification((*server).didRenameFiles),
-	protocol.MethodWorkspaceDidDeleteFiles:            notification((*server).didDeleteFiles),
+// fileFilter returns the filter for the files whose renames the client reports.
+func fileFilter() options {
+	return options{"filters": []options{
+		{"scheme": "file", "pattern": options{"glob": watchedPatterns}},
+		{"scheme": "file", "pattern": options{"glob": "**", "matches": "folder"}},
+	}}
 }
-
-// fileFilter selects the files whose renames the client reports.
-var fileFilter = options{"filters": []options{
-	{"scheme": "file", "pattern": options{"glob": watchedPatterns}},
-	{"scheme": "file", "pattern": options{"glob": "**", "matches": "folder"}},
-}}
 
 // capabilities returns the server's capabilities. They are derived from the tables of methods.
 func (v *view) capabilities() options {
@@ -130,7 +137,7 @@ func (v *view) capabilities() options {
 		"textDocumentSync": options{"openClose": true, "change": 2, "save": options{"includeText": false}},
 		"workspace": options{
 			"workspaceFolders": options{"supported": true, "changeNotifications": true},
-			"fileOperations":   options{"didCreate": fileFilter, "didRename": fileFilter, "didDelete": fileFilter},
+			"fileOperations":   options{"didCreate": fileFilter(), "didRename": fileFilter(), "didDelete": fileFilter()},
 		},
 	}
 	for name, m := range requests {

@@ -1,6 +1,7 @@
 package lsp
 
 import (
+	"encoding/json"
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/editor/lsp/protocol"
@@ -16,7 +17,7 @@ type progress struct {
 	shown bool
 }
 
-var checkToken = rawString("concerto-check")
+var checkToken = json.RawMessage(`"concerto-check"`)
 
 func (p *progress) stop() {
 	if p.timer != nil {

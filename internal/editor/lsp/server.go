@@ -88,6 +88,7 @@ type server struct {
 
 // Serve serves a client until it disconnects, and returns the exit code.
 func Serve(ctx context.Context, o Options) int {
+	initMethods()
 	s := &server{options: o, view: &view{docs: map[protocol.DocumentURI]*document{}, enc: protocol.PositionEncodingKindUTF16, settings: defaults}, queue: make(chan func()), ended: make(chan struct{}),
 		running: map[string]*call{}, asked: map[string]func(json.RawMessage, *Error){}, sentTokens: map[protocol.DocumentURI]sentTokens{}, reported: map[string]bool{}}
 	s.view.server = &s.options

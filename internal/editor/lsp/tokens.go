@@ -6,12 +6,9 @@ import (
 	"encoding/hex"
 	"slices"
 
-	"github.com/concerto-lang/concerto/internal/editor/analysis"
 	"github.com/concerto-lang/concerto/internal/editor/lsp/protocol"
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
-
-var legend = options{"tokenTypes": analysis.TokenTypes, "tokenModifiers": analysis.TokenModifiers}
 
 // tokens returns the tokens in a range in the protocol's encoding. Each token has five numbers. Its
 // line and character are relative to the previous token.

@@ -15,6 +15,7 @@ import (
 
 // addMethod adds a request to the table of methods for the duration of a test.
 func addMethod(t *testing.T, name string, m method) {
+	initMethods()
 	requests[name] = m
 	t.Cleanup(func() { delete(requests, name) })
 }

@@ -67,6 +67,17 @@ func (p Place) Hint(name string) string { return index()[key{p, "", name}].HintT
 // table does not contain the name.
 func (p Place) Find(name string) Word { return index()[key{p, "", name}] }
 
+// Names returns the names for which ours, a single word, is written at this position. It does not
+// build the index, so it is for the parser of programs without errors.
+func (p Place) Names(ours string) (names []string) {
+	for _, r := range table {
+		if r.place == p && r.ours == ours {
+			names = append(names, strings.Fields(r.names)...)
+		}
+	}
+	return names
+}
+
 // Declares reports whether a word at this position declares a variable in another language.
 func (p Place) Declares(name string) bool {
 	w := p.Find(name)

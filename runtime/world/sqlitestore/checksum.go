@@ -25,11 +25,9 @@ var summed = []struct{ table, columns string }{
 	{"section", "kind, name, scope"}, {"entry", "section, key, value"}, {"message", "section, role, content"}, {"record", "section, identifier, keys, value"},
 }
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
 // sum returns the checksum of the columns of a row. Each column is a string, a []byte or an int64.
 func sum(columns ...any) int64 {
-	crc := uint32(0)
+	crc, castagnoli := uint32(0), crc32.MakeTable(crc32.Castagnoli)
 	var length [8]byte
 	for _, c := range columns {
 		var b []byte
