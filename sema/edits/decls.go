@@ -106,7 +106,9 @@ func InsertSelf(f *source.File, d *ast.FnDecl) []diag.Fix {
 }
 
 // assignsSelf matches source text that changes a field of self.
-var assignsSelf = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\bself(\.\w+|\[[^\]]*\])+\s*([-+*/%]?=[^=>]|\.(push|insert|remove|set|pop|extend|clear|merge)\()`) })
+var assignsSelf = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\bself(\.\w+|\[[^\]]*\])+\s*([-+*/%]?=[^=>]|\.(push|insert|remove|set|pop|extend|clear|merge)\()`)
+})
 
 // SelfParameter returns the `self` parameter that a function requires. It returns `mut self` if the
 // function changes a field.
