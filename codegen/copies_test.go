@@ -28,6 +28,9 @@ func TestNumberOfCopies(t *testing.T) {
 		{"match", `let mut o = Some([1]); let mut n = 0; for i in 0..1000 { match o { Some(xs) => { n += xs.len(); }, None => {} } } emit("n", n);`, 0},
 		{"fold", `emit("n", (0..1000).to_array().fold([], |acc: Array<Int>, x| acc + [x]).len());`, 0},
 		{"map and filter", `let xs = (0..1000).to_array(); emit("n", xs.map(|x| [x]).filter(|x| x[0] > 5).len());`, 0},
+		{"the last use of a parameter", `let mut b = Bag { xs: [], n: 0 }; for i in 0..1000 { b = changed(b, i); } emit("n", b.n);`, 0},
+		{"values passed on", `let mut q = [Bag { xs: [0], n: 0 }]; for i in 0..1000 { let mut b = q.remove(0); b.xs[0] = i; q.push(changed(b, i)); } emit("n", q.len());`, 0},
+		{"an Option taken apart", `let mut q = [Bag { xs: [0], n: 0 }]; let mut n = 0; while let Some(b) = q.pop() { n += 1; if n < 1000 { q.push(changed(b, n)); } } emit("n", n);`, 0},
 		{"an error on the way", `let mut xs = [0]; for i in 0..100 { try { xs = grown(xs, i); if i % 2 == 0 { throw "x"; } } catch {} } emit("n", xs.len());`, 100},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -37,6 +40,8 @@ impl Bag {
     fn add(mut self, x: Int) { self.xs.push(x); self.n += 1; }
     fn with(mut self, x: Int) -> Bag { let mut b = Bag { xs: self.xs, n: self.n }; b.n += 1; b }
 }
+fn changed(b: Bag, i: Int) -> Bag { let mut c = b; c.xs.push(i); if i > 5 { return same(c); } c }
+fn same(b: Bag) -> Bag { let mut c = b; c.n += 1; c }
 fn total(xs: Array<Int>) -> Int { let mut s = 1000; for x in xs { s += x; } s + last(xs) }
 fn last(xs: Array<Int>) -> Int { xs[xs.len() - 1] }
 fn grown(mut xs: Array<Int>, i: Int) -> Array<Int> { xs.push(i); xs }

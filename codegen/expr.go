@@ -155,7 +155,9 @@ func (f *builder) dropNil(v val) {
 func (f *builder) path(e *ast.PathExpr, hint int) val {
 	switch o := f.info.Object(e).(type) {
 	case *sema.Local:
-		return f.load(f.variable(o), o.Type, hint)
+		v := f.load(f.variable(o), o.Type, hint)
+		v.owned = v.owned || f.isMove(e)
+		return v
 	case *sema.Const:
 		return f.constant(o.Value, o.Type, hint)
 	case *sema.Function:

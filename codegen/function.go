@@ -44,8 +44,9 @@ type builder struct {
 
 // analyses caches the results of analyses of the tree.
 type analyses struct {
-	touched map[ast.Node]*touch  // what each node can change (touch.go)
-	uses    map[*ast.Block]*uses // uses of variables in each block (lastuse.go)
+	touched map[ast.Node]*touch    // what each node can change (touch.go)
+	uses    map[*ast.Block]*uses   // uses of variables in each block (lastuse.go)
+	moves   map[*ast.PathExpr]bool // last uses of variables, which move their values (lastuse.go)
 }
 
 // inner counts the closures and bodies in the function, which get numbered names.
@@ -161,6 +162,7 @@ func (g *generator) function(n int, fn *sema.Function) {
 			}
 		}
 		f.leave = leave{kind: leaveFunction, result: fn.Result}
+		f.findMoves(fn.Decl.Body)
 		f.body(fn.Decl.Body, fn.Result)
 		return f.finishFunction()
 	})

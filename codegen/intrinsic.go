@@ -65,6 +65,13 @@ func (f *builder) intrinsic(in arguments, t types.Type, hint int) (v val, ok boo
 		return val{reg: d, class: ir.Int, owned: true}, true
 	}
 	switch fn.Native {
+	case "Array.is_empty", "Map.is_empty":
+		d := f.target(hint)
+		top := f.top
+		n := f.lengthOf(in.recv, fn.Native)
+		f.emit(ir.OpEqInt, d, n, f.intValue(0, -1).reg, 0)
+		f.free(top)
+		return val{reg: d, class: ir.Bool, owned: true}, true
 	case "Option.is_some":
 		x := f.boxed(f.value(in.recv, -1), -1)
 		d := f.scratch(hint)
@@ -84,6 +91,34 @@ func (f *builder) intrinsic(in arguments, t types.Type, hint int) (v val, ok boo
 		return f.getOr(in, t, hint)
 	}
 	return val{}, false
+}
+
+// lengthOf returns a register that contains the length of the receiver of the native is_empty.
+func (f *builder) lengthOf(recv ast.Expr, native string) int {
+	op := ir.OpArrayLen
+	if native == "Map.is_empty" {
+		op = ir.OpMapLen
+	}
+	x := f.boxed(f.value(recv, -1), -1)
+	n := f.alloc()
+	f.emit(op, n, x.reg, 0, 0)
+	return n
+}
+
+// condEmpty generates the jump of cond if e is a call of is_empty that an intrinsic replaces. It
+// reports whether it generated the jump.
+func (f *builder) condEmpty(e *ast.MethodCall, l *label, when bool) bool {
+	c := f.info.Call(e)
+	if c == nil || c.Fn == nil || c.Fn.Native != "Array.is_empty" && c.Fn.Native != "Map.is_empty" || f.takePiped(e) != nil {
+		return false
+	}
+	defer f.at(e.Name.Span().Start)()
+	op := ir.OpJumpNeIntK
+	if when {
+		op = ir.OpJumpEqIntK
+	}
+	f.jumpK(op, f.lengthOf(e.Recv, c.Fn.Native), 0, l)
+	return true
 }
 
 // bitOp returns the instruction for a call of an Int's bit method. ok is false if an operand may be

@@ -34,6 +34,10 @@ func (f *builder) cond(e ast.Expr, l *label, when bool) {
 			if f.condBinary(x, l, when) {
 				return
 			}
+		case *ast.MethodCall:
+			if f.condEmpty(x, l, when) {
+				return
+			}
 		}
 	}
 	v := f.value(e, -1)

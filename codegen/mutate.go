@@ -55,7 +55,9 @@ func (f *builder) callMutating(in arguments, t types.Type, hint int) val {
 	}
 	to := f.next()
 	f.top = w + 2
-	f.set(p, val{reg: w + 1, class: ir.Full, owned: true})
+	if !native { // a native changes the receiver in its place
+		f.set(p, val{reg: w + 1, class: ir.Full, owned: true})
+	}
 	f.move(result, v.class, v)
 	if f.mayReturnOption(in) {
 		v = f.flat(val{reg: result, class: v.class, owned: true}, t)

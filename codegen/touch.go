@@ -20,8 +20,12 @@ func (t *touch) changes(l *sema.Local) bool { return slices.Contains(t.locals, l
 
 // touches returns what evaluating e, including its parts, can change.
 func (f *builder) touches(e ast.Node) *touch {
-	switch e.(type) {
-	case *ast.PathExpr, *ast.IntLit, *ast.FloatLit, *ast.StringLit, *ast.BoolLit, *ast.NilLit:
+	switch x := e.(type) {
+	case *ast.PathExpr:
+		if !f.isMove(x) {
+			return nothing
+		}
+	case *ast.IntLit, *ast.FloatLit, *ast.StringLit, *ast.BoolLit, *ast.NilLit:
 		return nothing
 	}
 	if t := f.seen.touched[e]; t != nil {
@@ -40,6 +44,10 @@ func (f *builder) touches(e ast.Node) *touch {
 func (f *builder) touchInto(t *touch, n ast.Node) {
 	inspect(n, func(n ast.Node) bool {
 		switch e := n.(type) {
+		case *ast.PathExpr:
+			if f.isMove(e) { // the value's next holder may change it
+				f.touchRoot(t, e)
+			}
 		case *ast.Assign:
 			f.touchRoot(t, e.Target)
 		case *ast.MethodCall:

@@ -151,7 +151,7 @@ func arrayRemove(a *vm.Args) (value.Slot, error) {
 }
 
 func arrayClear(a *vm.Args) (value.Slot, error) {
-	a.Set(0, value.NewArray().Slot())
+	*a.Array(0) = *value.NewArray()
 	return value.Nil, nil
 }
 

@@ -88,8 +88,8 @@ func (a *Args) WrongKind(i int, want string) {
 // Slot returns argument i.
 func (a *Args) Slot(i int) value.Slot { return *a.slot(i) }
 
-// Set replaces argument i. Set(0, …) returns a mutated receiver. A native that modified the
-// receiver's memory directly need not call Set.
+// Set replaces argument i. A native changes its receiver in the receiver's memory: the caller does
+// not store the receiver again.
 func (a *Args) Set(i int, s value.Slot) { *a.slot(i) = s }
 
 // Int returns argument i, an Int.
