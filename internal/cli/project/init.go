@@ -15,7 +15,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	texttemplate "text/template"
 
 	"github.com/spf13/cobra"
 
@@ -24,7 +23,7 @@ import (
 )
 
 // templateFiles contains one directory for each kind of project, and directories of files that
-// several kinds share. The files are text templates: {{name}} is the project's name, {{connection}}
+// several kinds share. The files are templates for render: {{name}} is the project's name, {{connection}}
 // the keys of its connection, {{vendor}} the vendor of the models, and {{model}} the README's
 // section on setting up the model. The last three are empty for the scripted provider.
 //
@@ -234,7 +233,7 @@ func promptLine(a *console.Console, in *bufio.Reader, prompt string) (string, er
 // writeProject writes a template's files into dir. On an error it removes the files and directories
 // that it has created.
 func (cmd *initCommand) writeProject(dir, name string) error {
-	s := scaffold{root: cmd.console.Abs(dir), funcs: projectFuncs(name, cmd.provider)}
+	s := scaffold{root: cmd.console.Abs(dir), values: projectValues(name, cmd.provider)}
 	t := templateOf(cmd.template)
 	err := s.mkdir(s.root)
 	for _, source := range []string{"common", t.with, t.name} {
@@ -259,8 +258,8 @@ func templateOf(kind string) template {
 // scaffold is a project that is being created.
 type scaffold struct {
 	root    string
-	funcs   texttemplate.FuncMap
-	created []string // created files and directories; a directory precedes its content
+	values  map[string]string // values of the names in templates
+	created []string          // created files and directories; a directory precedes its content
 }
 
 // copy writes the files of one folder of templateFiles.
@@ -281,15 +280,7 @@ func (s *scaffold) copy(from string) error {
 		if err := s.mkdir(filepath.Dir(to)); err != nil {
 			return err
 		}
-		parsed, err := texttemplate.New(p).Funcs(s.funcs).Parse(string(text))
-		if err != nil {
-			return err
-		}
-		var b strings.Builder
-		if err := parsed.Execute(&b, nil); err != nil {
-			return err
-		}
-		return s.write(to, b.String())
+		return s.write(to, render(string(text), s.values))
 	})
 }
 

@@ -2,9 +2,10 @@ package project
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
-	texttemplate "text/template"
+	"sync"
 
 	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/data/provider"
@@ -78,17 +79,37 @@ func checkProvider(name string) error {
 // providerList returns the names of the providers for a flag's help.
 func providerList() string { return strings.Join(provider.Names(), ", ") }
 
-// projectFuncs returns the functions that the templates of a project can call.
-func projectFuncs(name, provider string) texttemplate.FuncMap {
+// projectValues returns the values of the names in the templates of a project.
+func projectValues(name, provider string) map[string]string {
 	setup, real := modelSetups[provider]
 	connection, model := "", ""
 	if real {
 		connection, model = setup.section(provider), setup.readme()
 	}
-	return texttemplate.FuncMap{
-		"name":       func() string { return name },
-		"connection": func() string { return connection },
-		"vendor":     func() string { return setup.vendor },
-		"model":      func() string { return model },
+	return map[string]string{"name": name, "connection": connection, "vendor": setup.vendor, "model": model}
+}
+
+// choice matches a part of a template that depends on whether a name has a value.
+var choice = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?s)\{\{if (not )?(\w+)\}\}(.*?)(?:\{\{else\}\}(.*?))?\{\{end\}\}`)
+})
+
+// render returns a template in which {{name}} is replaced by the value of name, and {{if name}}A{{else}}B{{end}}
+// by A if name has a value, and otherwise by B. {{if not name}} is the opposite, and {{else}}B is
+// optional.
+//
+// Package text/template is not used, because it calls methods by their names. A program that
+// contains it contains every exported method of every type, and is a fifth larger.
+func render(template string, values map[string]string) string {
+	template = choice().ReplaceAllStringFunc(template, func(text string) string {
+		part := choice().FindStringSubmatch(text)
+		if (values[part[2]] == "") == (part[1] == "") {
+			return part[4]
+		}
+		return part[3]
+	})
+	for name, value := range values {
+		template = strings.ReplaceAll(template, "{{"+name+"}}", value)
 	}
+	return template
 }
