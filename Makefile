@@ -1,5 +1,5 @@
 # The project's own commands. `make check` is what a commit must pass.
-.PHONY: all build test quick race checkptr lint fmt gen golden fuzz bench spec cover mutants kill durable-kill relay-kill replicas check tidy arch conformance mcp-reference sdk vscode vscode-e2e agents misbehave soak web-vendor components screenshots pictures
+.PHONY: all build size test quick race checkptr lint fmt gen golden fuzz bench spec cover mutants kill durable-kill relay-kill replicas check tidy arch conformance mcp-reference sdk vscode vscode-e2e agents misbehave soak web-vendor components screenshots pictures
 
 all: build
 
@@ -127,6 +127,10 @@ screenshots:
 pictures:
 	go test ./tools/pictures -count=1 -update
 
+# Compares the sizes of the stripped programs with the committed ones; UPDATE=1 writes them.
+size: build
+	UPDATE=$(UPDATE) .ci/size
+
 # The black-box suite, when it lies beside the checkout.
 conformance: build
 	.ci/conformance
@@ -138,7 +142,7 @@ tidy:
 	GOWORK=off go vet ./...
 	GOWORK=off go -C tools vet ./...
 
-check: tidy lint test race checkptr spec gen
+check: tidy lint test race checkptr spec size gen
 	@git diff --exit-code || { echo "make gen changed files: commit them"; exit 1; }
 	go test ./lexer ./parser ./sema ./codegen ./internal/compile/optimize -update
 	RELAY_KILL_ROUNDS=50 go test ./tools/relay/relaytest -count=1

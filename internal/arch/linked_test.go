@@ -39,7 +39,7 @@ func TestLinked(t *testing.T) {
 		got, file := linkedList(t, program), filepath.Join("testdata", "linked", program+".txt")
 		for _, pkg := range keepsMethods {
 			if slices.Contains(strings.Split(got, "\n"), pkg) {
-				t.Errorf("cmd/%s uses %s, which calls methods by name. The linker then keeps every exported method of every type: 3 MB of concerto", program, pkg)
+				t.Errorf("cmd/%s uses %s, which calls methods by name. The linker then includes every exported method of every type: 3 MB of concerto", program, pkg)
 			}
 		}
 		if golden.Updating() {
