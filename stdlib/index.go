@@ -92,7 +92,11 @@ var files = [...]file{
 func preludeFile(name string) *file { return preludeFiles()[name] }
 
 var preludeFiles = sync.OnceValue(func() map[string]*file {
-	all := map[string]*file{}
+	n := 0
+	for i := range files {
+		n += len(files[i].globals)
+	}
+	all := make(map[string]*file, n)
 	for i := range files {
 		for _, n := range files[i].globals {
 			if all[n] == nil {

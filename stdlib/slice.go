@@ -45,14 +45,14 @@ func (t *text) scan(from, end int, indent string) {
 		if next <= at {
 			next = end
 		}
-		line, ours := strings.CutPrefix(string(t.all[at:next]), indent)
-		line = strings.TrimRight(line, "\n")
-		blank := strings.TrimSpace(line) == ""
+		line, ours := bytes.CutPrefix(t.all[at:next], []byte(indent))
+		line = bytes.TrimRight(line, "\n")
+		blank := len(bytes.TrimSpace(line)) == 0
 		switch {
 		case blank && name == "":
 			begin = -1 // a comment before an empty line belongs to no declaration
 		case blank || !ours || line[0] == ' ':
-		case strings.HasPrefix(line, "//"):
+		case bytes.HasPrefix(line, slashes):
 			if begin < 0 {
 				begin = at
 			}
@@ -61,7 +61,7 @@ func (t *text) scan(from, end int, indent string) {
 				begin = at
 			}
 			if name == "" {
-				name = declaredName(line)
+				name = declaredName(string(line))
 			}
 			if c := line[len(line)-1]; c != '}' && c != ';' {
 				break
@@ -133,4 +133,4 @@ func (t *text) slice(name string) []byte {
 	return out
 }
 
-var newline = []byte{'\n'}
+var newline, slashes = []byte("\n"), []byte("//")

@@ -10,7 +10,7 @@ import (
 
 func TestFlagsOfOneMeaningHaveOneName(t *testing.T) { cmdlinetest.Flags(t, (&app{}).root()) }
 
-func TestHelpFitsOneScreen(t *testing.T) { cmdlinetest.Help(t, (&app{}).root(), topics) }
+func TestHelpFitsOneScreen(t *testing.T) { cmdlinetest.Help(t, (&app{}).root(), topics()) }
 
 func TestFormerNamesWork(t *testing.T) {
 	cmdlinetest.Aliases(t, func() *cobra.Command { return (&app{}).root() })

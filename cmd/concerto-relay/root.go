@@ -44,9 +44,10 @@ func (a *app) root() *cobra.Command {
 	return root
 }
 
-// topics contains the help pages that belong to no single command.
-var topics = []cmdline.Topic{
-	{Name: "settings", Short: "Where settings come from", Text: `
+// topics returns the help pages that belong to no single command.
+func topics() []cmdline.Topic {
+	return []cmdline.Topic{
+		{Name: "settings", Short: "Where settings come from", Text: `
 A setting is a flag, an environment variable or a key of relay.toml, in this order. The help of a
 command names the variable of each flag. relay.toml is in $XDG_CONFIG_HOME/concerto, by default
 ~/.config/concerto; --config FILE reads another file. It has a table for each command, whose keys
@@ -63,7 +64,7 @@ are the names of the command's flags:
 doctor and pair use the table [hostd]. A link named relay-server or relay-hostd that points to
 concerto-relay runs serve or hostd.
 `},
-	{Name: "exit-codes", Short: "The exit codes of concerto-relay", Text: `
+		{Name: "exit-codes", Short: "The exit codes of concerto-relay", Text: `
   0     success
   1     the command failed
   2     the command was misused, or a setting is invalid
@@ -71,6 +72,7 @@ concerto-relay runs serve or hostd.
 
 run and attach exit with the exit code of the run.
 `},
+	}
 }
 
 // printVersion prints the version if asked is set, and the usage otherwise. The command does not

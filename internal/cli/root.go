@@ -99,7 +99,7 @@ func newRoot(a *console.Console, commands []commandRow) *cobra.Command {
 	for _, c := range commands {
 		root.AddCommand(c.create(a))
 	}
-	cmdline.SetHelp(root, first, help.Topics(), console.Usage)
+	cmdline.SetHelp(root, first, help.Topics, console.Usage)
 	cmdline.AddAliases(root)
 	console.CompleteFlag(root, "log-level", func() []string { return logs.Levels })
 	return root

@@ -247,11 +247,11 @@ type Topic struct {
 
 // SetHelp sets the help of the root command and of all other commands. The command `help` also
 // shows the topics. usage creates the error for an unknown topic.
-func SetHelp(root *cobra.Command, first []string, topics []Topic, usage func(hint, format string, args ...any) error) {
+func SetHelp(root *cobra.Command, first []string, topics func() []Topic, usage func(hint, format string, args ...any) error) {
 	root.SetHelpFunc(func(c *cobra.Command, _ []string) {
 		text := ""
 		if c == root {
-			text = RootHelp(root, first, topics)
+			text = RootHelp(root, first, topics())
 		} else {
 			text = Help(c)
 		}
@@ -267,7 +267,7 @@ func SetHelp(root *cobra.Command, first []string, topics []Topic, usage func(hin
 					names = append(names, c.Name()+"\t"+c.Short)
 				}
 			}
-			for _, t := range topics {
+			for _, t := range topics() {
 				names = append(names, t.Name+"\t"+t.Short)
 			}
 			return names, cobra.ShellCompDirectiveNoFileComp
@@ -277,7 +277,7 @@ func SetHelp(root *cobra.Command, first []string, topics []Topic, usage func(hin
 			if err == nil && (len(rest) == 0 || c.DisableFlagParsing) {
 				return c.Help()
 			}
-			for _, t := range topics {
+			for _, t := range topics() {
 				if len(args) == 1 && args[0] == t.Name {
 					_, err := fmt.Fprint(help.OutOrStdout(), strings.Trim(t.Text, "\n")+"\n")
 					return err
