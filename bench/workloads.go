@@ -39,14 +39,14 @@ var workloads = []workload{
 	further("tasks", "10,000 tasks hand a token on, 20 times", 200_000, "task"),
 
 	stateful("richards", "a scheduler whose tasks keep state in enums", 568_330, "turn", 0.75),
-	stateful("crc", "CRC-32 of 5 MB, by bit operations", 5_000_000, "byte", 0.45),
-	stateful("knucleotide", "slices of a text counted in a map", 1_500_000, "slice", 0.9),
+	stateful("crc", "CRC-32 of 12.5 MB, by bit operations", 12_500_000, "byte", 0.45),
+	stateful("knucleotide", "slices of a text counted in a map", 3_000_000, "slice", 0.9),
 	stateful("levenshtein", "edit distances of 14,400 pairs of words", 5_760_000, "cell", 0.8),
-	stateful("dijkstra", "shortest paths in a grid, by the library's PriorityQueue", 90_000, "field", 0.75),
+	stateful("dijkstra", "shortest paths in a grid, by the library's PriorityQueue", 202_500, "field", 0.75),
 	stateful("counting", "10 MB of words built and counted", 1_430_000, "word", 0.75),
-	stateful("queens", "eleven queens on a board", 166_926, "call", 0.65),
-	stateful("life", "the game of life, 100 generations of 128×128", 1_638_400, "cell", 0.65),
-	stateful("lu", "LU decomposition of 200×200", 2_686_700, "step", 0.65),
+	stateful("queens", "twelve queens on a board", 856_189, "call", 0.65),
+	stateful("life", "the game of life, 200 generations of 128×128", 3_276_800, "cell", 0.65),
+	stateful("lu", "LU decomposition of 360×360", 15_616_860, "step", 0.65),
 	stateful("fannkuch", "permutations of nine numbers", 362_880, "permutation", 0.65),
 }
 

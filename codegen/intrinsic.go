@@ -199,6 +199,10 @@ func (f *builder) mutatingIntrinsic(in arguments, p place, result int) (v val, o
 			x = f.boxed(f.protectValue(p, x), -1)
 		}
 		f.emit(pushes[c], f.ownPlace(p, len(p.steps)), x.reg, 0, 0)
+	case native == "Array.swap" && len(in.written) == 2 && in.written[1].Name == nil:
+		i := f.operand(in.written[0].Value, in.written[1].Value)
+		j := f.operand(in.written[1].Value)
+		f.emit(ir.OpArraySwap, f.ownPlace(p, len(p.steps)), i.reg, j.reg, 0)
 	case (native == "Map.set" || native == "Map.insert") && len(in.written) == 2 && in.written[1].Name == nil:
 		k := f.boxed(ownOperand(in.written[0].Value, in.written[1].Value), -1)
 		x := f.boxed(f.protectValue(p, ownOperand(in.written[1].Value)), -1)

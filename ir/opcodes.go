@@ -107,6 +107,7 @@ const (
 	OpArraySetInt
 	OpArraySetFloat
 	OpArraySetBool
+	OpArraySwap
 	OpArrayPush
 	OpArrayPushInt
 	OpArrayPushFloat

@@ -145,6 +145,7 @@ var Table = [...]Info{
 	{"ArraySetInt", ops{r("a", A, Full), r("i", B, Int), r("s", C, Int)}, Raises | changes(Elems), 0, "a[i] = s in place; a is owned"},
 	{"ArraySetFloat", ops{r("a", A, Full), r("i", B, Int), r("s", C, Float)}, Raises | changes(Elems), 0, "a[i] = s in place; a is owned"},
 	{"ArraySetBool", ops{r("a", A, Full), r("i", B, Int), r("s", C, Bool)}, Raises | changes(Elems), 0, "a[i] = s in place; a is owned"},
+	{"ArraySwap", ops{r("a", A, Full), r("i", B, Int), r("j", C, Int)}, Raises | changes(Elems), 15, "exchanges a[i] and a[j] in place; a is owned; out of range faults"},
 	{"ArrayPush", ops{r("a", A, Full), r("s", B, Full)}, changes(Lens), 0, "appends s in place; a is owned"},
 	{"ArrayPushInt", ops{r("a", A, Full), r("s", B, Int)}, changes(Lens), 0, "appends s in place; a is owned"},
 	{"ArrayPushFloat", ops{r("a", A, Full), r("s", B, Float)}, changes(Lens), 0, "appends s in place; a is owned"},

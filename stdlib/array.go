@@ -192,9 +192,7 @@ func arraySwap(a *vm.Args) (value.Slot, error) {
 	if err != nil {
 		return value.Nil, err
 	}
-	at := x.At(i)
-	x.Set(i, x.At(j))
-	x.Set(j, at)
+	x.Swap(i, j)
 	return value.Nil, nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"regexp"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -18,11 +19,13 @@ const (
 	frameSize      = "18" // size of the stack frame of run in bytes, hexadecimal
 	indirectJumps  = 1    // number of jumps through a jump table
 	indirectJumpRE = `\tJMP\t\([A-Z0-9]+\)\([A-Z0-9]+\*8\)`
+	dispatchRE     = `(0x[0-9a-f]+) [0-9]+ \(.*\tMOVQ\t[A-Z0-9]+, [A-Z0-9]+\n.*\tLEAQ\t8\(.*\n.*\tMOVBLZX\t\(.*\n.*\tLEAQ\t.*\.run\.jump.*\n.*(0x[0-9a-f]+) [0-9]+ \(.*\tJMP\t\(`
 	rangeCheckRE   = `\tJHI\t.*\n.*\tLEAQ\t.*\(\*task\)\.run\.jump`
 )
 
 // TestLoopAssembly checks the assembly of the dispatch loop. It must have no bounds check, spill no
-// variable except t, and have one jump table, whose index it does not check.
+// variable except t, and have one jump table, whose index it does not check. The instructions that
+// lead to the next operation must be in one block of 32 bytes.
 func TestLoopAssembly(t *testing.T) {
 	if !strings.HasPrefix(runtime.Version(), measuredGo) || runtime.GOARCH != measuredArch {
 		t.Skipf("the expected numbers are valid for %s on %s, this is %s on %s: inspect the assembly as README.md describes, then update them", measuredGo, measuredArch, runtime.Version(), runtime.GOARCH)
@@ -52,6 +55,14 @@ func TestLoopAssembly(t *testing.T) {
 	}
 	if n := len(regexp.MustCompile(indirectJumpRE).FindAllString(code, -1)); n < indirectJumps {
 		t.Errorf("run has %d jump tables, want at least %d: the switch became a binary search", n, indirectJumps)
+	}
+	// Functions begin at a multiple of 32 bytes, so such a block is in one line of the cache.
+	if m := regexp.MustCompile(dispatchRE).FindStringSubmatch(code); m == nil {
+		t.Error("the instructions that lead from one operation to the next are not those of README.md")
+	} else if from, err := strconv.ParseInt(m[1], 0, 64); err != nil {
+		t.Error(err)
+	} else if last, err := strconv.ParseInt(m[2], 0, 64); err != nil || from/32 != last/32 {
+		t.Errorf("the instructions that lead from one operation to the next, from %s to %s, are not in one block of 32 bytes (%v)", m[1], m[2], err)
 	}
 	if check := regexp.MustCompile(rangeCheckRE).FindString(code); check != "" {
 		t.Errorf("run checks the range of an opcode before the jump: the switch has no case for the greatest opcode\n%s", check)

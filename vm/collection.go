@@ -18,6 +18,21 @@ func opArraySetFloat(t *task, in *ins) status { return t.arraySet(in, boxed(*t.s
 
 func opArraySetBool(t *task, in *ins) status { return t.arraySet(in, boxed(*t.slot(in.c), ir.Bool)) }
 
+func opArraySwap(t *task, in *ins) status {
+	a := t.slot(in.a).Array()
+	if a == nil {
+		return t.badOperand(in)
+	}
+	i, j := *intAt(t.fp, in.b), *intAt(t.fp, in.c)
+	for _, n := range [...]int64{i, j} {
+		if uint64(n) >= uint64(a.Len) {
+			return t.outOfRange(n, a.Len)
+		}
+	}
+	a.Swap(int(i), int(j))
+	return running
+}
+
 func opArrayPush(t *task, in *ins) status { return t.arrayPush(in, *t.slot(in.b)) }
 
 func opArrayPushInt(t *task, in *ins) status { return t.arrayPush(in, boxed(*t.slot(in.b), ir.Int)) }

@@ -166,6 +166,18 @@ func subFields(fp unsafe.Pointer, in *ins, p, q unsafe.Pointer) {
 	*floatAt(fp, in.a) = x - y
 }
 
+// fieldAndProduct executes the first two parts of opFieldAddMul and opFieldSubMul, with the address
+// of the field. It negates the product of the latter.
+func fieldAndProduct(fp unsafe.Pointer, in *ins, at *float64) (x, p float64) {
+	x, p = *at, float64(*floatAt(fp, in.b)**floatAt(fp, in.c))
+	*floatAt(fp, uint8(in.imm>>8)) = x
+	*floatAt(fp, uint8(in.imm>>16)) = p
+	if in.op == opFieldSubMul {
+		p = -p
+	}
+	return
+}
+
 func eqInt(fp unsafe.Pointer, in *ins) { *bitsAt(fp, in.a) = bit(*intAt(fp, in.b) == *intAt(fp, in.c)) }
 func ltInt(fp unsafe.Pointer, in *ins) { *bitsAt(fp, in.a) = bit(*intAt(fp, in.b) < *intAt(fp, in.c)) }
 func leInt(fp unsafe.Pointer, in *ins) { *bitsAt(fp, in.a) = bit(*intAt(fp, in.b) <= *intAt(fp, in.c)) }

@@ -23,6 +23,7 @@ const (
 // catches. It is the only dispatch loop. No variable except t is live across a call in it: ip and
 // fp are saved before a call and read again after it.
 func (t *task) run() status {
+	t.state.started = true
 	if t.raised != nil {
 		if st := t.unwind(); st != running {
 			return st
@@ -254,7 +255,6 @@ func (t *task) run() status {
 		case ir.OpIsNil:
 			*bitsAt(fp, in.a) = bit(*refAt(fp, in.b) == nil)
 			continue
-		// Jumps.
 		case ir.OpJump:
 			ip = jump(ip, in.imm)
 			continue
@@ -518,6 +518,14 @@ func (t *task) run() status {
 				*(*uint8)(unsafe.Add(a.Data, i)) = uint8(*bitsAt(fp, in.c)) & 1
 				continue
 			}
+		case ir.OpArraySwap:
+			a := (*value.Array)(*refAt(fp, in.a))
+			i, j := *bitsAt(fp, in.b), *bitsAt(fp, in.c)
+			if a.Kind == value.KindArray && a.Sub == value.ReprSlots && i < uint64(a.Len) && j < uint64(a.Len) {
+				x, y := elemAt(a.Data, i), elemAt(a.Data, j)
+				*x, *y = *y, *x
+				continue
+			}
 		case ir.OpArrayPush:
 			a := (*value.Array)(*refAt(fp, in.a))
 			if n := a.Len; a.Kind == value.KindArray && n < a.Cap {
@@ -565,9 +573,7 @@ func (t *task) run() status {
 				}
 			}
 
-		// Blocks. N is 0 for an object without slots, so one comparison is the
-		// whole check. Slot n is at byte (1+n)*slotSize, which is index 1+n of
-		// bitsAt.
+		// Blocks. N is 0 for an object without slots, so one comparison is the whole check.
 		case ir.OpField:
 			o := *refAt(fp, in.b)
 			if uint32(in.c) < (*value.Head)(o).N {
@@ -591,14 +597,8 @@ func (t *task) run() status {
 			o, k := *refAt(fp, in.a), uint32(uint8(in.imm))
 			if k < (*value.Head)(o).N {
 				at := (*float64)(unsafe.Add(o, uintptr(k)*slotSize+slotSize))
-				x, p := *at, float64(*floatAt(fp, in.b)**floatAt(fp, in.c))
-				*floatAt(fp, uint8(in.imm>>8)) = x
-				*floatAt(fp, uint8(in.imm>>16)) = p
-				s := x + p
-				if in.op == opFieldSubMul {
-					s = x - p
-				}
-				*floatAt(fp, uint8(uint32(in.imm)>>24)), *at = s, s
+				x, p := fieldAndProduct(fp, in, at)
+				*floatAt(fp, uint8(uint32(in.imm)>>24)), *at = x+p, x+p
 				continue
 			}
 		case ir.OpSetField:
@@ -765,8 +765,7 @@ func (t *task) run() status {
 			}
 			continue
 		case ir.OpCheck:
-			// A check against a type without parts. The loader has stored the type's kind in c.
-			// This takes 4 ns less than the call.
+			// A check against a type without parts, whose kind the loader has stored in c.
 			if o := *refAt(fp, in.b); o != nil && uint8((*value.Head)(o).Kind) == in.c {
 				*slotAt(fp, in.a) = *slotAt(fp, in.b)
 				continue

@@ -289,9 +289,8 @@ func (m *VM) attempt(t *task) (st status, again bool) {
 		return finished, false
 	}
 	first := !t.state.started
-	t.state.started = true
 	if y := t.copies; y != nil {
-		t.raised, t.state.left, t.result = y.raised, y.state.left, y.result
+		t.state.started, t.raised, t.state.left, t.result = true, y.raised, y.state.left, y.result
 		return finished, false
 	}
 	t.unpark()

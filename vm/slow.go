@@ -40,6 +40,7 @@ var slow = [256]func(*task, *ins) status{
 	ir.OpArraySetInt:    opArraySetInt,
 	ir.OpArraySetFloat:  opArraySetFloat,
 	ir.OpArraySetBool:   opArraySetBool,
+	ir.OpArraySwap:      opArraySwap,
 	ir.OpArrayPush:      opArrayPush,
 	ir.OpArrayPushInt:   opArrayPushInt,
 	ir.OpArrayPushFloat: opArrayPushFloat,

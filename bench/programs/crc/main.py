@@ -23,7 +23,7 @@ def main():
         x ^= (x << 5) & 4294967295
         data.append(x & 255)
     t, total = make(), 0
-    for i in range(10):
+    for i in range(25):
         total = (total * 31 + crc(data, t) + i) % 1000003
     print(total, x)
 

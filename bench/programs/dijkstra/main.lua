@@ -63,7 +63,7 @@ local function shortest(size, weight)
   return cost
 end
 
-local size, weight, seed = 300, {}, 42
+local size, weight, seed = 450, {}, 42
 for i = 0, size * size - 1 do
   seed = (seed * 3877 + 29573) % 139968
   weight[i] = 1 + seed % 20

@@ -70,7 +70,7 @@ def shortest(size, weight):
 
 
 def main():
-    size, weight, seed = 300, [], 42
+    size, weight, seed = 450, [], 42
     for _ in range(size * size):
         seed = (seed * 3877 + 29573) % 139968
         weight.append(1 + seed % 20)

@@ -20,7 +20,7 @@ local function count(text, size)
   return found, keys
 end
 
-local text, sum = make(250000), 0
+local text, sum = make(500000), 0
 for size = 1, 6 do
   local found, keys = count(text, size)
   for _, key in ipairs(keys) do sum = (sum * 31 + found[key] * size) % 1000003 end

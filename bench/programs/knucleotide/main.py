@@ -15,7 +15,7 @@ def count(text, size):
 
 
 def main():
-    text, total = make(250000), 0
+    text, total = make(500000), 0
     for size in range(1, 7):
         found = count(text, size)
         for n in found.values():

@@ -23,7 +23,7 @@ for y = 0, n - 1 do
   end
   cells[y] = row
 end
-for _ = 1, 100 do cells = next(cells, n) end
+for _ = 1, 200 do cells = next(cells, n) end
 local sum = 0
 for y = 0, n - 1 do
   for x = 0, n - 1 do sum = (sum * 3 + cells[y][x]) % 1000003 end

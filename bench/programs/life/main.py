@@ -20,7 +20,7 @@ def main():
             seed = (seed * 3877 + 29573) % 139968
             row.append(1 if seed % 10 < 3 else 0)
         cells.append(row)
-    for _ in range(100):
+    for _ in range(200):
         cells = step(cells, n)
     total = 0
     for row in cells:

@@ -21,7 +21,7 @@ local function decompose(a, n)
   return sum
 end
 
-local n, a, seed = 200, {}, 42
+local n, a, seed = 360, {}, 42
 for i = 1, n do
   local row = {}
   for j = 1, n do

@@ -21,7 +21,7 @@ def decompose(a):
 
 
 def main():
-    n, a, seed = 200, [], 42
+    n, a, seed = 360, [], 42
     for _ in range(n):
         row = []
         for _ in range(n):

@@ -25,5 +25,5 @@ function Board:place(row)
   return found
 end
 
-local board = setmetatable({size = 11, columns = free(11), up = free(22), down = free(23)}, Board)
+local board = setmetatable({size = 12, columns = free(12), up = free(24), down = free(25)}, Board)
 print(board:place(0))

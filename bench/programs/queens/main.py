@@ -17,4 +17,4 @@ class Board:
         return found
 
 
-print(Board(11).place(0))
+print(Board(12).place(0))

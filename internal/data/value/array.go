@@ -218,6 +218,18 @@ func (a *Array) Set(i int, s Slot) {
 	a.storeAt(i, s)
 }
 
+// Swap exchanges elements i and j. Both must be in range, and the caller must own the array.
+func (a *Array) Swap(i, j int) {
+	if a.Sub == ReprSlots {
+		s := a.Slots()
+		s[i], s[j] = s[j], s[i]
+		return
+	}
+	at := a.At(i)
+	a.Set(i, a.At(j))
+	a.Set(j, at)
+}
+
 // storeAt stores s, which must be valid for the representation, at index i < Cap.
 func (a *Array) storeAt(i int, s Slot) {
 	switch a.Sub {
