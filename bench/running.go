@@ -2,25 +2,31 @@ package main
 
 import "fmt"
 
-func startOurs(l *lab) (float64, error) {
-	return best(20, func() (float64, error) {
-		p, err := l.process(l.dir, l.bin("concerto"), "run", l.program("one", "main.conc"))
-		return p.wall, err
-	})
+// starting measures 20 short processes and returns the least value.
+func starting(value func(outcome) float64, command func(*lab) []string) func(*lab) (float64, error) {
+	return func(l *lab) (float64, error) {
+		return best(20, func() (float64, error) {
+			p, err := l.process(l.dir, command(l)...)
+			return value(p), err
+		})
+	}
 }
 
-func startEmpty(l *lab) (float64, error) {
-	return best(20, func() (float64, error) {
-		p, err := l.process(l.dir, l.bin("empty"))
-		return p.wall, err
-	})
+func wallTime(p outcome) float64 { return p.wall }
+func cpuTime(p outcome) float64  { return p.cpu }
+
+// The commands whose start is measured.
+func runOne(l *lab) []string {
+	return []string{l.bin("concerto"), "run", l.program("one", "main.conc")}
 }
+func printVersion(l *lab) []string { return []string{l.bin("concerto"), "version"} }
+func runEmpty(l *lab) []string     { return []string{l.bin("empty")} }
 
 // growth measures a program with two sizes and returns the ratio of the times, without the start of
 // the process.
 func growth(program, large, small string) func(*lab) (float64, error) {
 	return func(l *lab) (float64, error) {
-		start, err := startOurs(l)
+		start, err := starting(wallTime, runOne)(l)
 		if err != nil {
 			return 0, err
 		}
