@@ -23,9 +23,9 @@ import (
 )
 
 // templateFiles contains one directory for each kind of project, and directories of files that
-// several kinds share. The files are templates for render: {{name}} is the project's name, {{connection}}
-// the keys of its connection, {{vendor}} the vendor of the models, and {{model}} the README's
-// section on setting up the model. The last three are empty for the scripted provider.
+// several kinds share. render fills them: {{name}} is the project's name, {{connection}} the keys
+// of its connection, {{vendor}} the vendor of the models, and {{model}} the README's section on
+// setting up the model. The last three are empty for the scripted provider.
 //
 //go:embed templates
 var templateFiles embed.FS

@@ -94,9 +94,9 @@ var choice = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?s)\{\{if (not )?(\w+)\}\}(.*?)(?:\{\{else\}\}(.*?))?\{\{end\}\}`)
 })
 
-// render returns a template in which {{name}} is replaced by the value of name, and {{if name}}A{{else}}B{{end}}
-// by A if name has a value, and otherwise by B. {{if not name}} is the opposite, and {{else}}B is
-// optional.
+// render returns a template in which {{name}} is replaced by the value of name. {{if
+// name}}A{{else}}B{{end}} is replaced by A if name has a value, and otherwise by B; {{if not name}}
+// is the opposite. {{else}}B is optional.
 //
 // Package text/template is not used, because it calls methods by their names. A program that
 // contains it contains every exported method of every type, and is a fifth larger.
