@@ -21,6 +21,11 @@ type Bodies struct {
 	// whole reports that the results contain a diagnostic whose existence depends on several
 	// bodies. No results can be reused then.
 	whole bool
+	// declared contains the side effects of resolving the declarations of a file outside bodies. If
+	// apart is false, they are unknown, because a declaration has an error.
+	declared map[*ast.File]*declaredResult
+	apart    bool
+	surfaces map[*ast.File]surface.Surface // surfaces of some files
 	// older contains results for other surfaces. It is useful because an incomplete declaration
 	// changes the surfaces for a short time.
 	older *Bodies
@@ -57,9 +62,12 @@ type bodyWork struct {
 	now    *Bodies
 	own    []*Info // files of the program; set before the bodies are checked
 	number map[*Info]int
+	// matched contains results for the same surfaces; nil if there are none
+	matched *Bodies
 
 	noting    *bodyResult // results of the function that is being checked, or nil
 	notingIn  *Info
+	declaring bool // noting contains the results of declarations outside bodies
 	resolving int  // number of imports that are being resolved: later checks repeat the resolution, so it is not recorded
 	quiet     bool // a name that does not exist is not reported
 	ofImports diag.List
@@ -79,10 +87,9 @@ type reusedBodies struct {
 // Config.Bodies.
 func (p *Program) Bodies() *Bodies { return p.checker.bodies.now }
 
-// prepareBodies decides which results can be reused. It runs after everything outside bodies is
-// checked, and creates the tables of the files that are checked again.
+// prepareBodies creates the tables of the files that are checked again. It runs after everything
+// outside bodies is checked.
 func (c *checker) prepareBodies() {
-	c.findReused()
 	for _, i := range c.bodies.own {
 		if c.bodies.reused[i] == nil {
 			i.fill()
@@ -90,6 +97,7 @@ func (c *checker) prepareBodies() {
 	}
 }
 
+// findReused decides which results can be reused. It runs after all names are declared.
 func (c *checker) findReused() {
 	w := &c.bodies
 	w.number = map[*Info]int{}
@@ -106,14 +114,19 @@ func (c *checker) findReused() {
 	for _, i := range w.own {
 		w.now.own = append(w.now.own, i.File)
 	}
+	w.now.declared, w.now.apart, w.now.surfaces = map[*ast.File]*declaredResult{}, true, map[*ast.File]surface.Surface{}
 	if !c.canReuse() || c.prog.OwnLines() <= c.cfg.Most {
 		return
 	}
 	w.now.older = before.withoutOlder()
+	if !before.sharesFile(w.now) {
+		return
+	}
 	for _, b := range []*Bodies{before, before.older} {
 		if b == nil || b.whole || !b.matches(w.now) {
 			continue
 		}
+		w.matched = b
 		if b == before {
 			w.now.older = before.older
 		}
@@ -165,11 +178,31 @@ func (cfg *Config) bodyConfig() Config {
 	return Config{Name: cfg.Name, Library: cfg.Library, Manifest: cfg.Manifest, Dir: cfg.Dir, Tests: cfg.Tests, AnyConnection: cfg.AnyConnection}
 }
 
+// sharesFile reports whether a file has not changed from b to o.
+func (b *Bodies) sharesFile(o *Bodies) bool {
+	return slices.ContainsFunc(o.own, func(f *ast.File) bool { return b.files[f] != nil })
+}
+
 // matches reports whether b and o are results for the same program with the same surfaces.
 func (b *Bodies) matches(o *Bodies) bool {
 	return reflect.DeepEqual(b.around, o.around) && slices.EqualFunc(b.own, o.own, func(x, y *ast.File) bool {
-		return x == y || x.Source.Name == y.Source.Name && surface.Of(x) == surface.Of(y)
+		return x == y || x.Source.Name == y.Source.Name && b.surfaceOf(x) == o.noteSurface(y)
 	})
+}
+
+// noteSurface returns the surface of a file and stores it.
+func (b *Bodies) noteSurface(f *ast.File) surface.Surface {
+	b.surfaces[f] = b.surfaceOf(f)
+	return b.surfaces[f]
+}
+
+// surfaceOf returns the surface of a file.
+func (b *Bodies) surfaceOf(f *ast.File) surface.Surface {
+	s, known := b.surfaces[f]
+	if !known {
+		s = surface.Of(f)
+	}
+	return s
 }
 
 // mentions reports whether a diagnostic of the function refers to one of files.
@@ -211,6 +244,23 @@ func (c *checker) functionBody(fn *Function) {
 // replayBody repeats the side effects of checking a function, except the entries in the tables.
 func (c *checker) replayBody(fn *Function, f *bodyResult) {
 	fn.checked = true
+	c.replay(fn.mod, f)
+	c.bodies.now.files[fn.Info.File] = append(c.bodies.now.files[fn.Info.File], f)
+}
+
+// replay repeats the side effects of checking a function in the module m.
+func (c *checker) replay(m *module, f *bodyResult) {
+	c.replayUses(m, f)
+	for _, d := range f.diags {
+		c.diags.Add(d)
+	}
+	if len(f.unread) > 0 {
+		c.unread = append(c.unread, unreadVariable{found: f})
+	}
+}
+
+// replayUses notes again what a part of the module m uses.
+func (c *checker) replayUses(m *module, f *bodyResult) {
 	for _, file := range f.library {
 		c.libraryModule(file)
 	}
@@ -220,21 +270,16 @@ func (c *checker) replayBody(fn *Function, f *bodyResult) {
 		c.resolveImport(im)
 	}
 	for _, u := range f.uses {
-		c.uses.note(fn.mod, c.bodies.own[u.file], u.at)
+		c.uses.note(m, c.bodies.own[u.file], u.at)
 	}
-	for _, d := range f.diags {
-		c.diags.Add(d)
-	}
-	if len(f.unread) > 0 {
-		c.unread = append(c.unread, unreadVariable{found: f})
-	}
-	c.bodies.now.files[fn.Info.File] = append(c.bodies.now.files[fn.Info.File], f)
 }
 
 // noteDiagnostic records a diagnostic as a result of the function that is being checked.
 func (w *bodyWork) noteDiagnostic(m *module, d *diag.Diagnostic) {
 	switch {
 	case w.noting == nil || w.resolving > 0:
+	case w.declaring:
+		w.now.apart = false
 	case m.info != w.notingIn:
 		w.now.whole = true // only the first body that causes the diagnostic reports it
 	default:
@@ -263,7 +308,11 @@ func (w *bodyWork) noteFileUse(m, in *module, at source.Span) {
 	}
 	n, found := w.number[in.info]
 	if m.info != w.notingIn || !found {
-		w.now.whole = true
+		if w.declaring {
+			w.now.apart = false
+		} else {
+			w.now.whole = true
+		}
 		return
 	}
 	for _, u := range w.noting.uses {
@@ -309,7 +358,6 @@ func (p *Program) completeFunctions(i *Info, wanted func(*Function) bool) {
 	}
 	c.bodies.left[i] = later
 	defer c.muteDiagnostics()()
-	c.cfg.Stopped = nil // the check is complete, so it cannot be stopped any more
 	unread := c.unread
 	for _, fn := range now {
 		c.checkFunction(fn)

@@ -1,6 +1,10 @@
 package sema
 
 import (
+	"cmp"
+	"fmt"
+	"strings"
+
 	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/internal/compile/diag"
 	"github.com/concerto-lang/concerto/internal/compile/types"
@@ -18,6 +22,7 @@ type checker struct {
 	conforms conformance
 	lib      libraryUse
 	bodies   bodyWork
+	late     lateWork
 
 	configs []func()            // checks of constants in declarations; they run when all names are known
 	decls   []*types.Decl       // types that the program declares
@@ -98,19 +103,27 @@ func newChecker(cfg Config) *checker {
 // program checks the whole program in phases: names, types of declarations, constants, bodies, and
 // then the library functions that the bodies use.
 func (c *checker) program(files []*ast.File) {
-	for i, f := range files {
+	var roots []*module
+	for _, f := range files {
 		m := c.newModule(f, false)
-		if i == 0 {
-			c.entry = m
-		}
-		c.declare(m)
+		c.entry = cmp.Or(c.entry, m)
+		c.declareNames(m, f.Decls)
+		roots = append(roots, m)
 	}
 	if c.entry == nil {
 		return
 	}
+	c.findReused()
+	c.deferDefinitions()
+	c.late.resolving = true
+	for _, m := range roots {
+		c.define(m)
+	}
+	c.late.resolving, c.late.batch = false, nil
 	for i := 0; i < len(c.configs); i++ {
 		c.configs[i]()
 	}
+	c.late.ready = true
 	for _, p := range c.prog.Pipelines { // pipelines come first, because bodies may use their inferred results
 		c.checkPipeline(p)
 	}
@@ -119,11 +132,14 @@ func (c *checker) program(files []*ast.File) {
 	for i := 0; i < len(c.prog.Functions); i++ { // functions in blocks are added during the loop
 		c.functionBody(c.prog.Functions[i])
 	}
+	c.replayDeferred()
 	c.drainLibrary()
 	c.specialise()
 	c.checkTests()
 	c.unreadVariables()
+	found := c.diags.Len()
 	c.reportEndless()
+	c.bodies.now.apart = c.bodies.now.apart && c.diags.Len() == found
 	c.checkMain()
 	c.warnUnusedImports(c.entry)
 	c.dropUncertainImports()
@@ -202,7 +218,8 @@ func (c *checker) libraryModule(f *ast.File) *module {
 	}
 	m := c.newModule(f, true)
 	c.lib.library[f] = m
-	c.declare(m)
+	c.declareNames(m, f.Decls)
+	c.define(m)
 	return m
 }
 
@@ -238,7 +255,7 @@ func (c *checker) findDeclared(m *module, name string) *entity {
 			continue
 		}
 		if target := c.followImports(e); target != nil {
-			return target
+			return c.defined(target)
 		}
 		return &entity{name: name, refused: true}
 	}
@@ -265,4 +282,38 @@ func (c *checker) checkMain() {
 		c.report(c.entry, diag.MainSignature.At(fn.Decl.Signature, "`main` takes no parameters").
 			WithFixes(edits.ReadArguments(fn.Decl)...).Hint("read the arguments with `std::env::args()`"))
 	}
+}
+
+// count returns a number with a noun, such as "1 argument" or "2 arguments".
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// countBetween returns a range of numbers with a noun, such as "2 arguments", "1 to 3 arguments" or
+// "at most 1 argument".
+func countBetween(least, most int, noun string) string {
+	switch {
+	case most == 0:
+		return "no " + noun + "s"
+	case least == most:
+		return count(most, noun)
+	case least == 0:
+		return "at most " + count(most, noun)
+	}
+	return fmt.Sprintf("%d to %d %ss", least, most, noun)
+}
+
+// quotedNames returns a text such as "`a`, `b` and `c`".
+func quotedNames(names []string) string {
+	quoted := make([]string, len(names))
+	for i, n := range names {
+		quoted[i] = "`" + n + "`"
+	}
+	if len(quoted) < 2 {
+		return strings.Join(quoted, "")
+	}
+	return strings.Join(quoted[:len(quoted)-1], ", ") + " and " + quoted[len(quoted)-1]
 }

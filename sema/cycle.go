@@ -1,6 +1,7 @@
 package sema
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -63,19 +64,13 @@ func (c *checker) fileCycles() {
 		state[i] = 1
 		stack = append(stack, i)
 		uses := c.uses.first[i]
-		for _, next := range c.prog.Files {
-			if len(uses) == 0 {
-				break
-			}
-			ref, ok := uses[next]
-			if !ok {
-				continue
-			}
+		used := slices.SortedFunc(maps.Keys(uses), func(x, y *Info) int { return c.bodies.number[x] - c.bodies.number[y] })
+		for _, next := range used {
 			switch state[next] {
 			case 0:
 				visit(next)
 			case 1:
-				c.reportCycle(stack[slices.Index(stack, next):], ref)
+				c.reportCycle(stack[slices.Index(stack, next):], uses[next])
 			}
 		}
 		stack = stack[:len(stack)-1]
@@ -104,6 +99,7 @@ func (c *checker) reportCycle(files []*Info, last reference) {
 // the types of fields first, so that a chain of types takes one iteration.
 func (c *checker) reportEndless() {
 	finite := map[*types.Decl]bool{}
+	decls := slices.DeleteFunc(slices.Clone(c.decls), func(d *types.Decl) bool { return originOf(d).mod.info.late != nil }) // the earlier check found the others finite
 	for changed := true; changed; {
 		changed = false
 		asked := map[*types.Decl]bool{}
@@ -117,12 +113,12 @@ func (c *checker) reportEndless() {
 			}
 			return finite[d]
 		}
-		for _, d := range c.decls {
+		for _, d := range decls {
 			ask(d)
 		}
 	}
 	structs := map[*module]map[*ast.DeclHead]*ast.StructDecl{}
-	for _, d := range c.decls {
+	for _, d := range decls {
 		if !finite[d] {
 			o := originOf(d)
 			if structs[o.mod] == nil {

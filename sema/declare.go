@@ -11,65 +11,90 @@ import (
 	"github.com/concerto-lang/concerto/sema/edits"
 )
 
-// declare declares the names of a file, and then resolves its types and its signatures. Therefore
-// the order of declarations does not matter.
-func (c *checker) declare(m *module) {
-	c.declareNames(m, m.info.File.Decls)
-	c.define(m, m.info.File.Decls)
-}
-
 // declareNames declares the names of a module. An inner module declares its own names.
 func (c *checker) declareNames(m *module, decls []ast.Decl) {
-	m.entities = make([]*entity, len(decls))
+	m.decls, m.entities = decls, make([]*entity, len(decls))
+	functions := 0
+	for _, d := range decls {
+		if _, ok := d.(*ast.FnDecl); ok {
+			functions++
+		}
+	}
+	n := newObjects{make([]entity, len(decls)), make([]Function, functions)}
 	for i, d := range decls {
-		m.entities[i] = c.declareName(m, d)
+		m.entities[i] = c.declareName(m, d, &n)
 	}
 }
 
-// define resolves the declarations of a module and its inner modules. It resolves all types first,
-// because signatures can refer to any type.
-func (c *checker) define(m *module, decls []ast.Decl) {
-	c.eachModule(m, decls, func(m *module, decls []ast.Decl) {
-		for _, e := range m.entities {
+// newObjects contains the objects for the names of a module. They are allocated together, which is
+// faster.
+type newObjects struct {
+	entities  []entity
+	functions []Function
+}
+
+func (n *newObjects) entity() (e *entity) {
+	e, n.entities = &n.entities[0], n.entities[1:]
+	return e
+}
+
+func (n *newObjects) function() (f *Function) {
+	f, n.functions = &n.functions[0], n.functions[1:]
+	return f
+}
+
+// define resolves the declarations of a module and its inner modules, after all names are declared.
+// It resolves all types first, because signatures can refer to any type.
+func (c *checker) define(m *module) {
+	for phase := range definePhases {
+		if m == c.entry {
+			c.late.phase = phase
+		}
+		m.eachModule(func(m *module) {
+			if !m.info.late.isDeferred(phase) {
+				c.definePhase(m, phase)
+			}
+		})
+	}
+}
+
+// definePhases is the number of phases in which declarations are resolved: types, then traits and
+// the bounds of type parameters, then signatures.
+const definePhases = 3
+
+// definePhase performs one phase of define for a module.
+func (c *checker) definePhase(m *module, phase int) {
+	defer c.bodies.noteDeclarations(m)()
+	for i, e := range m.entities {
+		switch phase {
+		case 0:
 			c.defineType(m, e)
-		}
-	})
-	c.eachModule(m, decls, func(m *module, decls []ast.Decl) {
-		for _, e := range m.entities {
+		case 1:
 			c.defineTrait(m, e)
+		default:
+			c.defineSignatures(m, m.decls[i], e)
 		}
-	})
-	c.eachModule(m, decls, func(m *module, decls []ast.Decl) {
-		for i, d := range decls {
-			c.defineSignatures(m, d, m.entities[i])
-		}
-		c.configs = append(c.configs, func() { c.defineConfigs(m, decls) })
+	}
+	if phase < definePhases-1 {
+		return
+	}
+	c.configs = append(c.configs, func() {
+		defer c.bodies.noteDeclarations(m)()
+		c.defineConfigs(m, m.decls)
 	})
 }
 
 // eachModule calls f for a module and for its inner modules, in source order.
-func (c *checker) eachModule(m *module, decls []ast.Decl, f func(*module, []ast.Decl)) {
-	f(m, decls)
-	for _, d := range decls {
-		mod, ok := d.(*ast.ModDecl)
-		if !ok {
-			continue
-		}
-		e := m.moduleNamed(mod.Name.Name)
-		if e == nil || e.decl != d || e.module == nil {
-			continue
-		}
-		inner := mod.Decls
-		if !mod.Inline {
-			inner = e.module.info.File.Decls
-		}
-		c.eachModule(e.module, inner, f)
+func (m *module) eachModule(f func(*module)) {
+	f(m)
+	for _, child := range m.children {
+		child.eachModule(f)
 	}
 }
 
 // declareName declares the name of d, and reports a duplicate name. It returns the entity of the
 // declaration, or nil.
-func (c *checker) declareName(m *module, d ast.Decl) *entity {
+func (c *checker) declareName(m *module, d ast.Decl, n *newObjects) *entity {
 	switch d := d.(type) {
 	case *ast.BadDecl:
 		return nil
@@ -84,7 +109,8 @@ func (c *checker) declareName(m *module, d ast.Decl) *entity {
 	if head.Name == nil {
 		return nil
 	}
-	e := &entity{name: head.Name.Name, mod: m, at: head.Name.Sp, decl: d, pub: head.Pub}
+	e := n.entity()
+	*e = entity{name: head.Name.Name, mod: m, at: head.Name.Sp, decl: d, pub: head.Pub}
 	if !c.newName(m, e) {
 		return nil
 	}
@@ -131,7 +157,9 @@ func (c *checker) declareName(m *module, d ast.Decl) *entity {
 		e.obj = p
 		c.prog.Pipelines = append(c.prog.Pipelines, p)
 	case *ast.FnDecl:
-		e.obj = &Function{Name: e.name, Decl: d, Info: m.info, mod: m, pub: d.Pub}
+		fn := n.function()
+		fn.Name, fn.Decl, fn.Info, fn.mod, fn.pub = e.name, d, m.info, m, d.Pub
+		e.obj = fn
 	}
 	return e
 }

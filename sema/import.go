@@ -265,10 +265,8 @@ func (c *checker) warnUnusedImports(m *module) {
 		c.report(m, diag.UnusedImport.At(im.at, "unused import of %s", what).
 			Repair(diag.SafeFix(diag.Remove(im.without), "Remove the import"), "remove it"))
 	}
-	for _, name := range sortedNames(m.names) {
-		if child := m.moduleNamed(name).module; child != nil && child.parent == m {
-			c.warnUnusedImports(child)
-		}
+	for _, child := range m.children {
+		c.warnUnusedImports(child)
 	}
 }
 

@@ -69,6 +69,8 @@ type Info struct {
 	allowed []allowance
 
 	blocks map[*ast.Block]*module // modules of the blocks that contain declarations
+
+	late *lateFile // set if the declarations of the file are resolved when they are needed
 }
 
 func (i *Info) noteBlock(b *ast.Block, m *module) {
@@ -94,6 +96,9 @@ func (c *checker) newInfo(f *ast.File, library bool) *Info {
 
 // fill creates the tables if they do not exist.
 func (i *Info) fill() {
+	if i.late != nil {
+		i.late.define()
+	}
 	if i.types != nil {
 		return
 	}

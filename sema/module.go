@@ -18,10 +18,12 @@ import (
 type module struct {
 	info     *Info // tables of the file that contains the module
 	name     string
-	parent   *module // parent of an inline module or of a file; nil for the root, the library and blocks
-	around   *module // enclosing module of a block, in which lookup continues
-	vars     *scope  // variables that are visible in a block; functions in the block cannot use them
-	dir      string  // directory with the files of the module's `mod x;`, relative to the root
+	decls    []ast.Decl
+	children []*module // modules that the module declares, in order
+	parent   *module   // parent of an inline module or of a file; nil for the root, the library and blocks
+	around   *module   // enclosing module of a block, in which lookup continues
+	vars     *scope    // variables that are visible in a block; functions in the block cannot use them
+	dir      string    // directory with the files of the module's `mod x;`, relative to the root
 	names    map[string]*entity
 	entities []*entity          // entity of each declaration, in order; nil for imports, modules and invalid declarations
 	mods     map[string]*entity // modules that have the same name as a value in names
@@ -70,7 +72,7 @@ func (c *checker) declareMod(m *module, d *ast.ModDecl) {
 	child := &module{name: name, parent: m, dir: path.Join(m.dir, name)}
 	if d.Inline {
 		child.info, child.names = m.info, map[string]*entity{}
-		e.module = child
+		e.module, m.children = child, append(m.children, child)
 		c.declareNames(child, d.Decls)
 		return
 	}
@@ -84,7 +86,7 @@ func (c *checker) declareMod(m *module, d *ast.ModDecl) {
 	c.flawed = c.flawed || len(file.Flaws) > 0
 	c.applyModuleAllow(m, d, child.info)
 	c.allowances(child)
-	e.module = child
+	e.module, m.children = child, append(m.children, child)
 	c.declareNames(child, file.Decls)
 }
 
@@ -190,6 +192,7 @@ func (c *checker) variantOf(e *entity, id *ast.Ident) *entity {
 	if e.typ == nil || e.typ.Kind != types.Enum {
 		return nil
 	}
+	c.defined(e)
 	v := e.typ.Variant(id.Name)
 	if v == nil {
 		return nil
@@ -225,7 +228,10 @@ func (c *checker) member(m, in *module, segs []*ast.Ident, i int) *entity {
 	}
 	e = c.followImports(e)
 	c.noteUse(m, e, id.Sp)
-	return e
+	if c.bodies.resolving > 0 {
+		return e // the code that uses the import defines it
+	}
+	return c.defined(e)
 }
 
 // displayName returns the name of the module in messages.

@@ -118,6 +118,7 @@ func Check(cfg Config, files ...*ast.File) (p *Program, l diag.List) {
 		}()
 	}
 	c.program(files)
+	c.cfg.Stopped = nil // queries of the program cannot be stopped
 	c.diags.Merge()
 	return c.prog, c.diags
 }

@@ -150,7 +150,7 @@ func (b *body) declareItems(blk *ast.Block) (leave func()) {
 	b.ts = &typeScope{m: b.m, parent: outerTypes}
 	pending := len(b.c.configs)
 	b.c.declareNames(b.m, decls)
-	b.c.define(b.m, decls)
+	b.c.define(b.m)
 	for ; pending < len(b.c.configs); pending++ {
 		b.c.configs[pending]()
 	}

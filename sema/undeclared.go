@@ -1,6 +1,7 @@
 package sema
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/compile/diag"
 	"github.com/concerto-lang/concerto/internal/compile/types"
 	"github.com/concerto-lang/concerto/internal/text/foreign"
+	"github.com/concerto-lang/concerto/internal/text/source"
 	"github.com/concerto-lang/concerto/internal/text/suggest"
 	"github.com/concerto-lang/concerto/sema/edits"
 )
@@ -399,4 +401,53 @@ func (c *checker) typeNames(ts *typeScope) suggest.Set {
 		c.lib.candidates.builtin = &builtin
 	}
 	return suggest.NewSet(params).And(c.lib.namesIn(ts.m).types).And(*c.lib.candidates.builtin)
+}
+
+// unknownName returns the diagnostic for an unknown name. It suggests a similar name among names.
+func unknownName(info *diag.Info, name *ast.Ident, format string, names []string) *diag.Diagnostic {
+	d := info.At(name.Sp, format, name.Name)
+	suggestName(d, name, names)
+	return d
+}
+
+// suggestName adds a hint with a similar name among names. It returns false if there is none.
+func suggestName(d *diag.Diagnostic, name *ast.Ident, names []string) bool {
+	return suggestAs(d, name.Sp, name.Name, names, "%s", "did you mean `%s`?")
+}
+
+// markUsedUnsafe marks the fix of a suggestion as unsafe if the suggested name is already used.
+func markUsedUnsafe(d *diag.Diagnostic, isUsed func(name string) bool) {
+	for i := range d.Fixes {
+		name, _, _ := strings.Cut(d.Fixes[i].Edits[0].Text, ":")
+		d.Fixes[i].Safe = d.Fixes[i].Safe && !isUsed(name)
+	}
+}
+
+// suggestOf adds a hint with a similar name in the set names. It returns false if there is none.
+func suggestOf(d *diag.Diagnostic, name *ast.Ident, names suggest.Set) bool {
+	return suggestFrom(d, name.Sp, name.Name, names, "%s", "did you mean `%s`?")
+}
+
+// suggestAs adds a hint and a fix with a similar name. text is the format of the replacement, and
+// hint that of the hint. It returns false if there is no similar name.
+func suggestAs(d *diag.Diagnostic, at source.Span, name string, names []string, text, hint string) bool {
+	return suggestFrom(d, at, name, suggest.NewSet(names), text, hint)
+}
+
+func suggestFrom(d *diag.Diagnostic, at source.Span, name string, names suggest.Set, text, hint string) bool {
+	near := names.Nearest(name)
+	switch {
+	case near == "":
+		return false
+	case text == "%s" && !isName(near): // it would have to be quoted
+		d.Hint(hint, near)
+	default:
+		d.Repair(diag.Change(at, near, fmt.Sprintf(text, near), names.Certain(name, near)), hint, near)
+	}
+	return true
+}
+
+// isName reports whether s consists of characters that names may contain.
+func isName(s string) bool {
+	return !strings.ContainsFunc(s, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 }

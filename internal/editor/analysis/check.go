@@ -165,7 +165,7 @@ func (s *Snapshot) runCheck(ctx context.Context, r *root, retained *driver.Previ
 	v := &view{s: s, alone: !IsFile(r.path), texts: map[*source.File]*text{}}
 	defer v.end()
 	res := &result{root: r.path, seen: map[string]*text{}, infos: map[*source.File]*sema.Info{}}
-	req := driver.Request{Path: r.path, Sources: v, Previous: retained, Seen: func(path string) { res.seen[path] = v.textOf(path) }}
+	req := driver.Request{Path: r.path, Sources: v, Parsed: true, Previous: retained, Seen: func(path string) { res.seen[path] = v.textOf(path) }}
 	switch {
 	case v.alone:
 		res.seen[r.path] = s.textOf(r.path)

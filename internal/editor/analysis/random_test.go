@@ -209,6 +209,80 @@ pub const LAST: Int = units::ZERO + 2;
 pub fn later() -> Int { let c = super::cart::filled(); if c.paid { LAST } else { report::whole().len() } }
 `
 
+// layered is a correct program whose modules declare no traits, so that their declarations are
+// resolved only when they are needed. They refer to each other by imports, paths, globs, aliases,
+// generic types, constants, defaults and methods.
+const layered = `
+-- main.conc --
+mod base;
+mod shapes;
+mod boxes;
+mod rules;
+mod store;
+mod facade;
+mod nested;
+mod lonely;
+use facade::*;
+use rules::check as verify;
+fn main() {
+    let s = store::Shelf::new("a");
+    emit("size", [s.size(), facade::LIMIT, nested::deep::depth()]);
+    emit("good", verify(s));
+    match first(s) { Some(Shape::Dot) => emit("dot"), Some(x) => emit("area", x.area()), None => emit("none") }
+}
+-- base.conc --
+pub const LIMIT: Int = 4;
+pub const NAMES: Array<String> = ["a", "b"];
+pub type Id = Int;
+pub struct Point { pub x: Int = LIMIT, pub y: Int = 0 }
+impl Point {
+    pub fn at(x: Int) -> Self { Point { x: x } }
+    pub fn plus(self, o: Point) -> Point { Point { x: self.x + o.x, y: self.y + o.y } }
+}
+pub fn both(a: Id, b: Id = LIMIT) -> Id { a + b }
+-- shapes.conc --
+use base::{Point, Id};
+pub enum Shape { Dot, Line(Point, Point), Box { at: Point, w: Id } }
+impl Shape {
+    pub fn area(self) -> Int { match self { Shape::Dot => 0, Shape::Line(a, b) => a.plus(b).x, Shape::Box { at, w } => at.y * w } }
+}
+pub fn unit() -> Shape { Shape::Box { at: Point::at(base::LIMIT), w: 2 } }
+-- boxes.conc --
+pub struct Pair<A, B> { pub left: A, pub right: B }
+impl<A, B> Pair<A, B> {
+    pub fn new(left: A, right: B) -> Self { Pair { left: left, right: right } }
+    pub fn swap(self) -> Pair<B, A> { Pair { left: self.right, right: self.left } }
+}
+pub schema Note { text: String, of?: Int }
+pub fn twice<T>(x: T) -> Pair<T, T> { Pair::new(x, x) }
+-- rules.conc --
+use store::Shelf;
+use shapes::Shape::Dot;
+pub fn check(s: Shelf) -> Bool { s.items[0] == Dot || s.name.len() < base::both(1) }
+pub fn note(text: String) -> boxes::Note { boxes::Note { text: text, of: base::NAMES.len() } }
+-- store.conc --
+use shapes::{Shape, unit};
+pub struct Shelf { pub name: String, pub items: Array<Shape> = [], pub pair: boxes::Pair<Int, String>? = None }
+impl Shelf {
+    pub fn new(name: String) -> Self { Shelf { name: name, items: [unit(), Shape::Dot] } }
+    pub fn size(self) -> Int { let p = boxes::twice(self.items.len()); p.swap().left }
+}
+-- facade.conc --
+pub use base::LIMIT;
+pub use shapes::Shape;
+use store::Shelf as Rack;
+pub fn first(r: Rack) -> Shape? { r.items.first() }
+-- nested.conc --
+pub mod deep;
+pub fn outer() -> base::Id { deep::depth() }
+-- nested/deep.conc --
+use boxes::Pair;
+pub fn depth() -> Int { let p: Pair<base::Id, Bool> = Pair::new(1, true); if p.right { p.left } else { 0 } }
+-- lonely.conc --
+pub struct Alone { pub n: Int }
+pub fn alone() -> Alone { Alone { n: 1 } }
+`
+
 // examplesAsModules returns a program whose modules are the examples.
 func examplesAsModules(t *testing.T) string {
 	t.Helper()
@@ -294,6 +368,34 @@ func (e *editor) edit() string {
 	return path
 }
 
+// rewrite makes a random change of one function's body and returns the path of the file.
+func (e *editor) rewrite() string {
+	path := e.paths[e.IntN(len(e.paths))]
+	text := e.texts[path]
+	tree, _ := parser.Parse(source.NewFile("", []byte(text)))
+	var bodies []source.Span
+	ast.InspectFile(tree, func(n ast.Node) bool {
+		if b, ok := n.(*ast.Block); ok && b.Sp.End > b.Sp.Start+2 {
+			bodies = append(bodies, b.Sp)
+			return false
+		}
+		return true
+	})
+	if len(bodies) == 0 {
+		return path
+	}
+	body := bodies[e.IntN(len(bodies))]
+	inner := text[body.Start+1 : body.End-1]
+	toks, _, _ := lexer.Lex(source.NewFile("", []byte(inner)))
+	if tok := toks[e.IntN(len(toks))]; tok.Kind == lexer.Ident && e.IntN(2) == 0 {
+		inner = inner[:tok.Start] + e.names[e.IntN(len(e.names))] + inner[tok.End:]
+	} else {
+		inner = []string{" let other = 1;", " // note\n", " let s: String = 1;", " missing(2);", " return;"}[e.IntN(5)] + inner
+	}
+	e.texts[path] = text[:body.Start+1] + inner + text[body.End-1:]
+	return path
+}
+
 // declare makes a random change of one file's declarations and returns the path of the file. Most
 // of the resulting texts still parse.
 func (e *editor) declare() string {
@@ -347,7 +449,7 @@ func (e *editor) declare() string {
 // TestRandomEdits compares a workspace after random edits with a new workspace of the same texts.
 // Diagnostics and query results must be equal.
 func TestRandomEdits(t *testing.T) {
-	for name, archive := range map[string]string{"mixed": mixed, "linked": linked, "examples": examplesAsModules(t)} {
+	for name, archive := range map[string]string{"mixed": mixed, "linked": linked, "layered": layered, "examples": examplesAsModules(t)} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := writeTree(t, archive)
@@ -356,7 +458,7 @@ func TestRandomEdits(t *testing.T) {
 			for path, text := range e.texts {
 				ws.Open(path, text)
 			}
-			partial := 0
+			partial, deferred := 0, 0
 			for n := range *edits {
 				if n%6 == 5 { // restore the original texts, so that errors do not accumulate
 					for _, path := range e.paths {
@@ -364,7 +466,7 @@ func TestRandomEdits(t *testing.T) {
 						ws.Change(path, e.first[path])
 					}
 				}
-				path := []func() string{e.edit, e.declare}[e.IntN(2)]()
+				path := []func() string{e.edit, e.declare, e.rewrite, e.rewrite}[e.IntN(4)]()
 				for _, p := range e.paths {
 					if e.texts[p] != ws.Snapshot().File(p).String() {
 						ws.Change(p, e.texts[p])
@@ -373,6 +475,12 @@ func TestRandomEdits(t *testing.T) {
 				if e.IntN(4) == 0 {
 					if _, err := ws.Snapshot().Verify(context.Background()); err != nil {
 						t.Fatal(err)
+					}
+				}
+				e.diagnosticsByFile(t, ws.Snapshot())
+				for _, s := range ws.results.slots {
+					if s.last.prog != nil {
+						deferred += s.last.prog.DeferredFiles() // before the queries, which need most files
 					}
 				}
 				e.compare(t, ws, dir)
@@ -387,6 +495,9 @@ func TestRandomEdits(t *testing.T) {
 			}
 			if partial < *edits/8 {
 				t.Errorf("results were reused after %d of %d edits, want at least an eighth", partial, *edits)
+			}
+			if name == "layered" && deferred < *edits {
+				t.Errorf("the declarations of %d files were not resolved in %d edits, want at least as many", deferred, *edits)
 			}
 		})
 	}

@@ -45,6 +45,8 @@ type Request struct {
 	Overlay map[string][]byte
 	// Sources, if not nil, replaces the files on disk and Overlay.
 	Sources Sources
+	// Parsed means that Sources has already parsed the files. They are then not parsed in parallel.
+	Parsed bool
 	// Seen, if not nil, is called with the absolute path of each file before the file is accessed,
 	// even if it does not exist. Calls are never concurrent.
 	Seen func(path string)
@@ -104,6 +106,7 @@ type Input struct {
 	seen      func(path string)
 	overlay   map[string][]byte
 	sources   Sources
+	parsed    bool
 	previous  *Previous
 	mock      bool
 	line      string            // sema.Config.Line
@@ -154,7 +157,7 @@ func load(r Request) (*Input, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot determine the directory %s: %w", r.Dir, err)
 	}
-	in := &Input{Passes: optimize.All, dir: dir, tests: r.Tests, chosen: codegen.ManifestData{Called: r.Called, Debugged: r.Plain}, mock: r.Mock, absolute: filepath.IsAbs(r.Path), Scripts: map[string]json.RawMessage{}, names: map[string]string{}, seen: r.Seen, overlay: r.Overlay, sources: r.Sources, previous: r.Previous}
+	in := &Input{Passes: optimize.All, dir: dir, tests: r.Tests, chosen: codegen.ManifestData{Called: r.Called, Debugged: r.Plain}, mock: r.Mock, absolute: filepath.IsAbs(r.Path), Scripts: map[string]json.RawMessage{}, names: map[string]string{}, seen: r.Seen, overlay: r.Overlay, sources: r.Sources, parsed: r.Parsed, previous: r.Previous}
 	if in.seen == nil {
 		in.seen = func(string) {}
 	}

@@ -41,6 +41,9 @@ func newModuleLoader(in *Input) *moduleLoader {
 // ahead starts to load the files of the modules that decls declare in the directory dir. The file
 // of a module has one of two names; the second is used if no file has the first.
 func (m *moduleLoader) ahead(dir string, decls []ast.Decl) {
+	if m.in.parsed {
+		return
+	}
 	for _, d := range decls {
 		d, ok := d.(*ast.ModDecl)
 		if !ok || d.Name == nil {
