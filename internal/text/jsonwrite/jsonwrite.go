@@ -6,6 +6,7 @@ package jsonwrite
 import (
 	"bytes"
 	"encoding/json"
+	"unicode/utf8"
 )
 
 // Appender is a value that can append its own JSON in the form of encoding/json.
@@ -41,16 +42,40 @@ func MustEncode(v any) json.RawMessage {
 
 // Text appends a JSON string.
 func Text(b []byte, s string) []byte {
-	for i := range len(s) {
-		if c := s[i]; c < ' ' || c == '"' || c == '\\' || c >= 0x7f {
-			b, _ = Append(b, s) // encoding a string never fails
-			return b
+	start := len(b)
+	b = append(b, '"')
+	from := 0
+	for i := 0; i < len(s); {
+		c := s[i]
+		if c >= utf8.RuneSelf {
+			r, n := utf8.DecodeRuneInString(s[i:])
+			if n == 1 || r == '\u2028' || r == '\u2029' { // encoding/json replaces or escapes these
+				b, _ = Append(b[:start], s) // encoding a string never fails
+				return b
+			}
+			i += n
+			continue
+		}
+		if c >= ' ' && c != '"' && c != '\\' {
+			i++
+			continue
+		}
+		b = append(b, s[from:i]...)
+		i++
+		from = i
+		if short := shortEscapes[c]; short != 0 {
+			b = append(b, '\\', short)
+		} else {
+			b = append(b, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
 		}
 	}
-	b = append(b, '"')
-	b = append(b, s...)
-	return append(b, '"')
+	return append(append(b, s[from:]...), '"')
 }
+
+const hexDigits = "0123456789abcdef"
+
+// shortEscapes contains the letter of each escape of two characters.
+var shortEscapes = [utf8.RuneSelf]byte{'"': '"', '\\': '\\', '\b': 'b', '\f': 'f', '\n': 'n', '\r': 'r', '\t': 't'}
 
 // Texts appends an array of strings, or null if list is nil.
 func Texts(b []byte, list []string) []byte {
