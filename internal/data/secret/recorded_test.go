@@ -95,7 +95,7 @@ func TestJournalTextIsRestored(t *testing.T) {
 			secrets[name] = strings.TrimSpace(v)
 			s.Add(name, v)
 		}
-		pieces := []string{"«", "»", "«secret:", "x", "%", `\`, `"`, "="}
+		pieces := []string{"«", "»", "«secret:", "x", "%", `\`, `"`, "=", "sk-ABCDEFGHIJ1", `"headers"`, `"value"`}
 		for _, v := range []string{secrets["A"], secrets["B"]} {
 			pieces = append(pieces, v)
 			for _, w := range writings {
@@ -109,6 +109,13 @@ func TestJournalTextIsRestored(t *testing.T) {
 			t.Fatalf("stored form of %q = %q, restored form = %q", text, cleaned, back)
 		}
 		whole, _ := json.Marshal(map[string]any{"text": text, "n": 1234567})
+		for _, of := range []*Record{r, s.ForTapes()} {
+			for _, doc := range []string{string(whole), text, text + "\xff"} {
+				if got, want := string(of.JSON([]byte(doc))), string(of.searchJSON([]byte(doc))); got != want {
+					t.Fatalf("JSON(%s) = %s, but the whole search returns %s", doc, got, want)
+				}
+			}
+		}
 		if back := RestoreJSON(r.JSON(whole), values(secrets)); !same(back, whole) {
 			t.Fatalf("restored form of the JSON of %s = %s", whole, back)
 		}

@@ -53,9 +53,7 @@ var tokens = sync.OnceValue(func() *regexp.Regexp {
 // text that contains the start of no form is not matched with the expression, because compiling the
 // expression takes longer than reading a manifest.
 func Tokens(text string) [][]int {
-	if !slices.ContainsFunc(Forms, func(f Form) bool {
-		return slices.ContainsFunc(f.Begins, func(s string) bool { return strings.Contains(text, s) })
-	}) {
+	if !beginsToken(text) {
 		return nil
 	}
 	var found [][]int
@@ -67,6 +65,13 @@ func Tokens(text string) [][]int {
 		}
 	}
 	return found
+}
+
+// beginsToken reports whether a text contains the start of a form.
+func beginsToken(text string) bool {
+	return slices.ContainsFunc(Forms, func(f Form) bool {
+		return slices.ContainsFunc(f.Begins, func(s string) bool { return strings.Contains(text, s) })
+	})
 }
 
 // isRandom reports whether a token contains a digit or an upper-case letter after its prefix.
