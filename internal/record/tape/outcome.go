@@ -11,6 +11,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/internal/text/jcs"
 )
 
 // Failure is the recorded error of an effect. Kind is the type of the error in the program, or one
@@ -166,7 +167,7 @@ func resultOf(result effect.Result) (json.RawMessage, error) {
 	if n, numbered := result.(effect.Numbered); !numbered || *n.Number() == 0 || err != nil {
 		return text, err
 	}
-	return without(text, "id")
+	return jcs.CanonicalWithout(text, "id")
 }
 
 // setMessages sets the messages of a host. If a line contains a complete message, the line is

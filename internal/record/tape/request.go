@@ -6,6 +6,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/text/jcs"
+	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
 // Request returns a request as canonical JSON. It omits the number of the object, the position in
@@ -29,24 +30,12 @@ func Request(r effect.Request) (json.RawMessage, error) {
 		plain.Messages = effect.WithoutFileData(q.Messages)
 		r = &plain
 	}
-	text, err := json.Marshal(r)
+	text, err := jsonwrite.Encode(r)
 	if err != nil {
 		return nil, fmt.Errorf("write a request of kind %s: %w", r.Kind(), err)
 	}
 	if _, numbered := r.(effect.Numbered); numbered {
-		if text, err = without(text, "id"); err != nil {
-			return nil, err
-		}
+		return jcs.CanonicalWithout(text, "id")
 	}
 	return jcs.Canonical(text)
-}
-
-// without returns a JSON object without one member.
-func without(text []byte, member string) ([]byte, error) {
-	var all map[string]json.RawMessage
-	if err := json.Unmarshal(text, &all); err != nil {
-		return nil, err
-	}
-	delete(all, member)
-	return json.Marshal(all)
 }

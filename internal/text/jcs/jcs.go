@@ -23,11 +23,21 @@ func Canonical(text []byte) ([]byte, error) {
 	if isCanonical(text) {
 		return text, nil
 	}
-	return encodeCanonical(text)
+	return CanonicalWithout(text, "")
 }
 
-// encodeCanonical decodes a text and encodes it in canonical form.
-func encodeCanonical(text []byte) ([]byte, error) {
+// CanonicalWithout is like Canonical, but omits the member of the outermost object that has the
+// given name. It omits none if omit is "".
+func CanonicalWithout(text []byte, omit string) ([]byte, error) {
+	if out, ok := appendSorted(make([]byte, 0, len(text)), text, omit); ok {
+		return out, nil
+	}
+	return encodeCanonical(text, omit)
+}
+
+// encodeCanonical decodes a text and encodes it in canonical form, without the top-level members
+// named omit.
+func encodeCanonical(text []byte, omit string) ([]byte, error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
 	var v any
@@ -36,6 +46,9 @@ func encodeCanonical(text []byte) ([]byte, error) {
 	}
 	if _, err := d.Token(); err != io.EOF {
 		return nil, fmt.Errorf("canonical JSON: more than one value")
+	}
+	if o, ok := v.(map[string]any); ok && omit != "" {
+		delete(o, omit)
 	}
 	return appendValue(nil, v)
 }

@@ -55,12 +55,42 @@ func TestIsCanonical(t *testing.T) {
 	}
 }
 
+// TestAppendSorted checks that appendSorted handles ordinary texts, and leaves unusual ones to
+// encodeCanonical. TestCanonical and FuzzIsCanonical compare the two.
+func TestAppendSorted(t *testing.T) {
+	for text, want := range map[string]string{
+		` { "b" : [ 1 , {"d":2,"c":3} ] , "a" : "x\n" , "ab":null} `: `{"a":"x\n","ab":null,"b":[1,{"c":3,"d":2}]}`,
+		`{"id":7,"b":{"id":8}}`: `{"b":{"id":8}}`,
+		`{"id":7}`:              `{}`,
+		`{"z":1,"id":7,"y":[]}`: `{"y":[],"z":1}`,
+		`[{"id":7}]`:            `[{"id":7}]`,
+		`[]`:                    `[]`,
+	} {
+		if got, ok := appendSorted([]byte("x"), []byte(text), "id"); !ok || string(got) != "x"+want {
+			t.Errorf("appendSorted(%s) without id = %s, %v, want x%s", text, got, ok, want)
+		}
+	}
+	for _, text := range []string{`{"b":1,"b":2}`, `1.5`, `{"\n":1}`, `"\u0041"`, `{`, `{"a":1,}`, `[1 2]`, ``, `{} 1`, `{"a" 1}`, "\"\xff\""} {
+		if got, ok := appendSorted(nil, []byte(text), ""); ok {
+			t.Errorf("appendSorted(%s) = %s, want false", text, got)
+		}
+	}
+}
+
+// FuzzIsCanonical compares isCanonical and appendSorted with encodeCanonical.
 func FuzzIsCanonical(f *testing.F) {
-	for _, text := range []string{`{"a":1,"b":["\u0001",-3]}`, `{"😀":1,"` + "\ufb33" + `":2}`, `[1.5,1e3]`, `"\ud83d\ude00"`} {
+	for _, text := range []string{`{"b":{"d":1,"c":[]},"a":"x"}`, `{"id":1,"a":2,"a":3}`, `{"a":1,"b":["\u0001",-3]}`, `{"😀":1,"` + "\ufb33" + `":2}`, `[1.5,1e3]`, `"\ud83d\ude00"`} {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		out, err := encodeCanonical(text)
+		for _, omit := range []string{"", "a", "b"} {
+			if sorted, ok := appendSorted(nil, text, omit); ok {
+				if want, err := encodeCanonical(text, omit); err != nil || !bytes.Equal(sorted, want) {
+					t.Errorf("appendSorted(%q) without %q = %q, but the canonical form is %q (error %v)", text, omit, sorted, want, err)
+				}
+			}
+		}
+		out, err := encodeCanonical(text, "")
 		if isCanonical(text) && (err != nil || !bytes.Equal(out, text)) {
 			t.Errorf("isCanonical(%q) = true, but the canonical form is %q (error %v)", text, out, err)
 		}
