@@ -11,8 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-
-	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
 // Format is the version of the format. It increases if older readers would misread the new format.
@@ -175,14 +173,15 @@ func hashOf(previous string, line []byte) string {
 // append appends the line of a record to b and returns its hash.
 func (r *Record) append(b []byte, previous string) ([]byte, string, error) {
 	r.H = ""
-	text, err := jsonwrite.Encode(r)
+	before := len(b)
+	b, err := r.encode(b)
 	if err != nil {
 		return b, "", fmt.Errorf("write a record of kind %s: %w", r.K, err)
 	}
-	open := bytes.TrimSuffix(text, []byte("}"))
-	r.H = hashOf(previous, open)
-	b = append(append(b, open...), hashMember...)
-	return append(append(b, r.H...), "\"}\n"...), r.H, nil
+	b = b[:len(b)-1] // without the closing brace
+	r.H = hashOf(previous, b[before:])
+	b = append(append(b, hashMember...), r.H...)
+	return append(b, "\"}\n"...), r.H, nil
 }
 
 // skim parses only the number, the time and the kind of a record, and verifies its hash. line does

@@ -1,0 +1,67 @@
+package journal
+
+import (
+	"reflect"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
+)
+
+// TestEncode compares the encoding of random records with that of encoding/json. Each record has a
+// few members, so a member that encode does not know is found, too.
+func TestEncode(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		r := &Record{}
+		fill(t, reflect.ValueOf(r).Elem())
+		got, err := r.encode([]byte("before"))
+		want, werr := jsonwrite.Append([]byte("before"), r)
+		if err != nil || werr != nil || string(got) != string(want) {
+			t.Fatalf("encode = %s (error %v)\nencoding/json: %s (error %v)", got, err, want, werr)
+		}
+	})
+}
+
+// fill sets some of the fields of v to random values.
+func fill(t *rapid.T, v reflect.Value) {
+	for i := range v.NumField() {
+		f, name := v.Field(i), v.Type().Field(i).Name
+		if v.Type().Field(i).Anonymous && f.Kind() == reflect.Struct {
+			fill(t, f)
+			continue
+		}
+		if rapid.IntRange(0, 9).Draw(t, name+"?") > 0 {
+			continue
+		}
+		text := rapid.OneOf(rapid.StringMatching(`[ -~]{0,8}`), rapid.String())
+		switch f.Interface().(type) {
+		case string:
+			f.SetString(text.Draw(t, name))
+		case bool:
+			f.SetBool(true)
+		case int, int64:
+			f.SetInt(rapid.Int64().Draw(t, name))
+		case uint64:
+			f.SetUint(rapid.Uint64().Draw(t, name))
+		case []string:
+			f.Set(reflect.ValueOf(rapid.SliceOf(text).Draw(t, name)))
+		case []int:
+			f.Set(reflect.ValueOf(rapid.SliceOf(rapid.Int()).Draw(t, name)))
+		case *int:
+			f.Set(reflect.ValueOf(new(rapid.Int().Draw(t, name))))
+		case *int64:
+			f.Set(reflect.ValueOf(new(rapid.Int64().Draw(t, name))))
+		case *[2]int64:
+			f.Set(reflect.ValueOf(&[2]int64{rapid.Int64().Draw(t, name), rapid.Int64().Draw(t, name)}))
+		case *Start:
+			f.Set(reflect.ValueOf(&Start{Run: text.Draw(t, name), Inputs: []byte("{}"), Session: []byte("{}"), Flags: []byte("{}")}))
+		case *Resolved:
+			f.Set(reflect.ValueOf(&Resolved{By: text.Draw(t, name)}))
+		case []Wait:
+			f.Set(reflect.ValueOf([]Wait{{E: rapid.Int64().Draw(t, name)}}))
+		default: // json.RawMessage; reflect fails for any other type
+			f.SetBytes(rapid.SampledFrom([][]byte{nil, []byte("null"), []byte(`{"a": [1, "<x>"]}`), []byte("[]")}).Draw(t, name))
+		}
+	}
+}
