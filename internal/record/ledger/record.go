@@ -9,6 +9,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/hostmsg"
 	"github.com/concerto-lang/concerto/internal/record/audit"
+	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 	"github.com/concerto-lang/concerto/vm"
 )
 
@@ -82,11 +83,11 @@ func (r *Run) Record(kind string, who audit.Actor, s Subject, data *Data) error 
 }
 
 func (r *Run) record(kind string, who audit.Actor, s Subject, data *Data) error {
-	about, err := json.Marshal(s)
+	about, err := jsonwrite.Encode(s)
 	if err != nil {
 		return fmt.Errorf("record of a %s: %w", Name, err)
 	}
-	text, err := json.Marshal(data)
+	text, err := jsonwrite.Encode(data)
 	if err != nil {
 		return fmt.Errorf("record of a %s: %w", Name, err)
 	}

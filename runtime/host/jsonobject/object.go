@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/internal/text/jsonread"
 )
 
 // Object builds a JSON object whose members have the order in which they are added.
@@ -49,13 +50,20 @@ type Member struct {
 
 // Members returns the members of a JSON object in order.
 func Members(object []byte) ([]Member, error) {
+	var all []Member
+	if jsonread.Members(object, func(name, value []byte) bool {
+		all = append(all, Member{string(name), bytes.Clone(value)})
+		return true
+	}) {
+		return all, nil
+	}
+	all = nil
 	bad := func(err error) error { return fmt.Errorf("not a JSON object: %w", err) }
 	d := json.NewDecoder(bytes.NewReader(object))
 	open, err := d.Token()
 	if err != nil || open != json.Delim('{') {
 		return nil, bad(fmt.Errorf("%v begins it: %w", open, err))
 	}
-	var all []Member
 	for d.More() {
 		name, err := d.Token()
 		if err != nil {
