@@ -36,6 +36,7 @@ type Record struct {
 	mu     sync.Mutex // guards the fields while a secret is added
 	marks  map[string]string
 	texts  [][]byte // the keys of marks, longest first
+	plain  bool     // no key of marks contains a character that JSON escapes
 	all    *strings.Replacer
 	forms  bool // also replace secrets that are recognised by their form
 	redact []*regexp.Regexp
@@ -106,6 +107,7 @@ func (r *Record) rebuild() {
 		r.texts = append(r.texts, []byte(text))
 	}
 	slices.SortFunc(r.texts, func(a, b []byte) int { return cmp.Or(cmp.Compare(len(b), len(a)), bytes.Compare(a, b)) })
+	r.plain = !slices.ContainsFunc(r.texts, func(text []byte) bool { return bytes.ContainsFunc(text, isEscaped) })
 	var pairs []string
 	for _, text := range r.texts {
 		pairs = append(pairs, string(text), r.marks[string(text)])
@@ -129,13 +131,17 @@ func (r *Record) Text(text string) string {
 	return text
 }
 
+// isEscaped reports whether JSON requires an escape for a character.
+func isEscaped(c rune) bool { return c < ' ' || c == '"' || c == '\\' }
+
 // isClean reports whether Text and JSON certainly return the text unchanged. Most texts of a run
-// contain neither an escape nor a secret, so one search over the whole text decides.
+// contain no secret, so searches over the whole text decide. They find a secret in the decoded
+// strings, too, because the text has only escapes of characters that no secret contains.
 func (r *Record) isClean(text []byte) bool {
 	r.mu.Lock()
-	texts := r.texts
+	texts, plain := r.texts, r.plain
 	r.mu.Unlock()
-	if bytes.IndexByte(text, '\\') >= 0 || bytes.Contains(text, []byte(quote+markWord)) || !utf8.Valid(text) {
+	if !hasOnlyShortEscapes(text, plain) || bytes.Contains(text, []byte(quote+markWord)) || !utf8.Valid(text) {
 		return false
 	}
 	for _, secret := range texts {
@@ -143,10 +149,35 @@ func (r *Record) isClean(text []byte) bool {
 			return false
 		}
 	}
-	if !r.forms {
-		return true
+	return !r.forms || len(r.redact) == 0 && !beginsToken(string(text)) && !namesHeader(text)
+}
+
+// hasOnlyShortEscapes reports whether each backslash in a text begins one of the short escapes of
+// JSON for a character that must be escaped. If allowed is false, it reports whether the text has
+// no backslash.
+func hasOnlyShortEscapes(text []byte, allowed bool) bool {
+	for {
+		at := bytes.IndexByte(text, '\\')
+		if at < 0 {
+			return true
+		}
+		if !allowed || at+1 == len(text) || !bytes.ContainsRune([]byte(`"\bfnrt`), rune(text[at+1])) {
+			return false
+		}
+		text = text[at+2:]
 	}
-	return len(r.redact) == 0 && !beginsToken(string(text)) && !bytes.Contains(text, []byte(`"value"`)) && !bytes.Contains(text, []byte(`"headers"`))
+}
+
+// namesHeader reports whether a text contains the name of a header field with credentials.
+func namesHeader(text []byte) bool {
+	for i, c := range text {
+		for _, name := range headerNames {
+			if c|0x20 == name[0] && len(text)-i >= len(name) && bytes.EqualFold(text[i:i+len(name)], []byte(name)) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // JSON replaces the secrets in a JSON text by marks. Numbers are unchanged.
@@ -286,8 +317,13 @@ func decodeMark(mark string, value func(name string) (string, bool)) (string, bo
 // Patterns for header fields with credentials: a name next to its value, and members of `headers`.
 const (
 	jsonString = `"(?:[^"\\]|\\.)*"`
-	headerName = `"(?i:authorization|cookie|x-api-key)"`
+	headerName = `"(?i:` + authorization + `|` + cookie + `|` + apiKey + `)"`
 )
+
+// Names of header fields with credentials.
+const authorization, cookie, apiKey = "authorization", "cookie", "x-api-key"
+
+var headerNames = []string{authorization, cookie, apiKey}
 
 var (
 	pairs = sync.OnceValue(func() *regexp.Regexp {

@@ -95,7 +95,7 @@ func TestJournalTextIsRestored(t *testing.T) {
 			secrets[name] = strings.TrimSpace(v)
 			s.Add(name, v)
 		}
-		pieces := []string{"«", "»", "«secret:", "x", "%", `\`, `"`, "=", "sk-ABCDEFGHIJ1", `"headers"`, `"value"`}
+		pieces := []string{"«", "»", "«secret:", "x", "%", `\`, `"`, "=", "sk-ABCDEFGHIJ1", `"headers":{"Cookie":"c"}`, `"name":"X-API-Key","value":"v"`, "\n", `\u`, `\/`}
 		for _, v := range []string{secrets["A"], secrets["B"]} {
 			pieces = append(pieces, v)
 			for _, w := range writings {
