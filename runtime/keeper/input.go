@@ -102,8 +102,10 @@ func (in *input) acceptFrame(f frame) bool {
 		if len(in.pending) == 0 && !in.writing {
 			f.text = f.text[in.h.proc.WriteNow(f.text):]
 		}
-		in.pending = append(in.pending, f.text...)
-		in.changed.Broadcast()
+		if len(f.text) > 0 {
+			in.pending = append(in.pending, f.text...)
+			in.changed.Broadcast()
+		}
 	}
 	in.wakeToClose()
 	for len(in.pending) > maxPending && !in.closed && !in.unthrottled {

@@ -43,7 +43,7 @@ type Record struct {
 }
 
 func newRecord() *Record {
-	return &Record{marks: map[string]string{}, all: strings.NewReplacer()}
+	return &Record{marks: map[string]string{}, plain: true, all: strings.NewReplacer()}
 }
 
 // ForJournal returns a Record for a journal. It replaces the secrets in s by marks that can be

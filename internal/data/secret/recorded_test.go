@@ -122,6 +122,21 @@ func TestJournalTextIsRestored(t *testing.T) {
 	})
 }
 
+// TestCleanTextIsNotCopied checks that a text without secrets is returned without a search of its
+// parts, also in a run without secrets.
+func TestCleanTextIsNotCopied(t *testing.T) {
+	text := []byte(`{"answer":"it said \"yes\"\n","name":"x","value":1}`)
+	with := &Set{}
+	with.Add("KEY", "abcdefgh")
+	for name, s := range map[string]*Set{"without secrets": {}, "with a secret": with} {
+		for _, r := range []*Record{s.ForJournal(), s.ForTapes()} {
+			if !r.isClean(text) || &r.JSON(text)[0] != &text[0] {
+				t.Errorf("%s: JSON copies %s", name, text)
+			}
+		}
+	}
+}
+
 func same(a, b []byte) bool {
 	var x, y map[string]any
 	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && x["text"] == y["text"] && x["n"] == y["n"]
