@@ -21,7 +21,7 @@ var Forms = []Form{
 	{"`sk_live_…`, `pk_test_…`", []string{"k_live_", "k_test_"}, `[sprk]k_(?:live|test)_[A-Za-z0-9]{8,}`, false},
 	{"`gsk_…`", []string{"gsk_"}, `gsk_[A-Za-z0-9]{16,}`, false},
 	{"`hf_…`", []string{"hf_"}, `hf_[A-Za-z0-9]{16,}`, false},
-	{"`ghp_…`, `gho_…`", []string{"gh"}, `gh[opusr]_[A-Za-z0-9]{16,}`, false},
+	{"`ghp_…`, `gho_…`", []string{"ghp_", "gho_", "ghu_", "ghs_", "ghr_"}, `gh[opusr]_[A-Za-z0-9]{16,}`, false},
 	{"`github_pat_…`", []string{"github_pat_"}, `github_pat_[A-Za-z0-9_]{16,}`, false},
 	{"`glpat-…`", []string{"glpat-"}, `glpat-[A-Za-z0-9_-]{16,}`, false},
 	{"`xoxb-…`", []string{"xox"}, `xox[abeoprs]-[A-Za-z0-9-]{8,}`, false},
