@@ -56,10 +56,11 @@ type completion struct {
 
 // inbox contains completions in the order in which they arrived.
 type inbox struct {
-	mu     sync.Mutex
-	list   []completion
-	wake   chan empty
-	closed bool
+	mu        sync.Mutex
+	list      []completion
+	wake      chan empty
+	interrupt func() // called when a completion arrives; may be nil
+	closed    bool
 }
 
 type empty = struct{}
@@ -72,8 +73,11 @@ func (b *inbox) put(c completion) bool {
 		return false
 	}
 	b.list = append(b.list, c)
-	first := len(b.list) == 1
+	first, interrupt := len(b.list) == 1, b.interrupt
 	b.mu.Unlock()
+	if interrupt != nil {
+		interrupt()
+	}
 	if first {
 		select {
 		case b.wake <- empty{}:
@@ -118,6 +122,8 @@ type requests struct {
 	made     int                     // number of the last request
 	opening  int                     // number of pending requests that open an exchange
 	waiting  []waiting               // used with Config.Choose
+	held     heldRequest
+	idle     idleWait
 	bounds   bounds
 	inbox    *inbox
 	arrived  []completion // completions taken from inbox and not consumed
@@ -193,6 +199,7 @@ func (m *VM) loop() {
 		m.ending.fatal = errors.New("broken invariant in the VM: tasks are parked without a request")
 	}
 	m.requests.goroutes.Wait()
+	m.requests.idle.end()
 }
 
 // nextCompletion waits for the next completion. If the run is cancelled during the wait, it cancels
@@ -221,6 +228,9 @@ func (m *VM) arrival() (completion, bool) {
 		m.sched.stacks.clear()
 		if j := m.config.Journal; j != nil && m.journaled.past == nil {
 			j.ProgramWaits()
+		}
+		if m.performHeld() {
+			continue
 		}
 		select {
 		case <-m.requests.inbox.wake:
@@ -362,6 +372,7 @@ func (m *VM) poll(t *task, at Moment) {
 		m.pollPast(at)
 		return
 	}
+	m.beginHeld()
 	m.requests.arrived = m.requests.inbox.drain(m.requests.arrived)
 	rest := m.requests.arrived[:0]
 	for _, c := range m.requests.arrived {
@@ -390,7 +401,7 @@ func (m *VM) startRequest(r effect.Request, f *pendingRequest) {
 // launch starts a request that is already registered as pending.
 func (m *VM) launch(seq int, r effect.Request, f *pendingRequest) {
 	came := f.t.requested(r)
-	inbox, performer := m.requests.inbox, m.config.Performer // other goroutines access no field of m
+	inbox, performer := m.requests.inbox, m.config.Performer // put may be called on any goroutine, and accesses no field of m
 	put := func(result effect.Result, err error) {
 		if came != nil {
 			came(result, err)
@@ -405,6 +416,10 @@ func (m *VM) launch(seq int, r effect.Request, f *pendingRequest) {
 			return
 		}
 	}
+	if !f.closing && !chosen && m.canHold(r) {
+		m.hold(heldRequest{seq, r, put})
+		return
+	}
 	var ctx context.Context
 	var cancel context.CancelFunc
 	if f.closing {
@@ -417,9 +432,7 @@ func (m *VM) launch(seq int, r effect.Request, f *pendingRequest) {
 		m.requests.waiting = append(m.requests.waiting, waiting{seq, ctx, r})
 		return
 	}
-	m.requests.goroutes.Go(func() {
-		put(performer.Perform(ctx, r))
-	})
+	m.performApart(ctx, r, put)
 }
 
 // isAlone reports whether only t can act while t waits: there is no other task, no pending request,

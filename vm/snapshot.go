@@ -276,6 +276,7 @@ func (m *VM) Renew(data []byte) error {
 	m.journaled, m.memory = written, memory
 	m.requests.ctx, m.requests.atOnce, m.requests.cancelled = before.ctx, before.atOnce, before.cancelled
 	m.requests.made, m.requests.inbox, m.requests.arrived, m.requests.goroutes = before.made, before.inbox, before.arrived, before.goroutes
+	m.requests.held, m.requests.idle = before.held, before.idle
 	restored, err := m.readState(data)
 	if err != nil {
 		m.ending.fatal = err

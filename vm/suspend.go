@@ -30,6 +30,7 @@ func (m *VM) suspend() {
 		m.requests.pending[seq].cancel()
 	}
 	m.requests.goroutes.Wait()
+	m.requests.idle.end()
 	m.recordArrived()
 }
 

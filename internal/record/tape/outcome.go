@@ -176,11 +176,11 @@ func (e *Entry) setMessages(all []effect.HostMessage) {
 	translated := false
 	for i := range all {
 		m := &all[i]
-		line := m.Text
-		if !isWholeMessage(line, m) {
-			line = lineOf(m)
-			translated = translated || len(line) != len(m.Text)
+		line := lineOf(m)
+		if !bytes.Equal(line, m.Text) && isWholeMessage(m.Text, m) {
+			line = m.Text
 		}
+		translated = translated || len(line) != len(m.Text)
 		e.Lines = append(e.Lines, string(line))
 		if m.Decided {
 			e.Decided = append(e.Decided, i)
