@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/concerto-lang/concerto/internal/process/nonblock"
 	"github.com/concerto-lang/concerto/internal/text/ndjson"
 )
 
@@ -18,6 +19,7 @@ type Conn struct {
 	id              ID
 	link            *link // connection to the keeper; nil if the process and its keeper have exited
 	data            net.Conn
+	in              io.Reader // reads from data
 	raw             syscall.RawConn
 	lines           *ndjson.Reader
 	opened          Process
@@ -53,6 +55,9 @@ type frameCounters struct {
 // openData attaches the data connection.
 func (c *Conn) openData(data *net.UnixConn, w *welcome, longLine int) (err error) {
 	if c.raw, err = data.SyscallConn(); err != nil {
+		return err
+	}
+	if c.in, err = nonblock.NewReader(data); err != nil {
 		return err
 	}
 	c.mu.Lock()
@@ -165,7 +170,7 @@ func (c *Conn) markExited(exit *Exit) {
 type outputReader struct{ *Conn }
 
 func (s *outputReader) Read(b []byte) (int, error) {
-	n, err := s.data.Read(b)
+	n, err := s.in.Read(b)
 	s.mu.Lock()
 	s.bytesRead += int64(n)
 	s.mu.Unlock()

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/process/holder"
+	"github.com/concerto-lang/concerto/internal/process/nonblock"
 )
 
 // helloTimeout limits the wait for the first line of a connection.
@@ -40,7 +41,11 @@ func (k *keeper) acceptLoop() {
 // serveConn serves a connection until it is closed.
 func (k *keeper) serveConn(conn *net.UnixConn) {
 	_ = conn.SetReadDeadline(time.Now().Add(helloTimeout))
-	in := bufio.NewReaderSize(conn, 64<<10)
+	from, err := nonblock.NewReader(conn)
+	if err != nil {
+		return
+	}
+	in := bufio.NewReaderSize(from, 64<<10)
 	var hi hello
 	line, err := in.ReadBytes('\n')
 	if err != nil || json.Unmarshal(line, &hi) != nil {

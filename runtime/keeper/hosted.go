@@ -218,12 +218,12 @@ func (j *ackTracker) acknowledge(line int64) {
 	j.marks = j.marks[n:]
 }
 
-// acknowledge records that lines are journaled, and truncates the spool if possible.
+// acknowledge records that lines are journaled, and deletes the stored output if possible.
 func (h *hosted) acknowledge(line int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.acked.acknowledge(min(line, h.out.lines))
-	if f := h.feed; !h.spec.Whole && h.acked.lines == h.out.lines && (f == nil || f.waiting && f.sent == h.out.bytes) && h.out.truncateIfLarge() && f != nil {
+	if f := h.feed; !h.spec.Whole && h.acked.lines == h.out.lines && (f == nil || f.waiting && f.sent == h.out.bytes) && h.out.discard() && f != nil {
 		f.position = filePosition{}
 	}
 	h.changed.Broadcast()

@@ -2,19 +2,13 @@
 
 package keeper
 
-import (
-	"syscall"
-)
+import "github.com/concerto-lang/concerto/internal/process/nonblock"
 
 // Supported reports whether this system can run a keeper.
 const Supported = true
 
 // writeNow writes as many bytes as a descriptor accepts without waiting, and returns their number.
 func writeNow(fd uintptr, b []byte) int {
-	for {
-		n, err := syscall.Write(int(fd), b)
-		if err != syscall.EINTR {
-			return max(n, 0)
-		}
-	}
+	n, _ := nonblock.Write(int(fd), b)
+	return n
 }

@@ -39,7 +39,8 @@ func (c *Client) openEnded(e endRecord, from int64, longLine int) (*Conn, error)
 	}
 	exit := *e.Exit
 	exit.Stderr = hide.restoreText(exit.Stderr)
-	conn := &Conn{id: e.ID, opened: e.Process, data: &fileConn{spool: s, at: at.at}, frameCounters: frameCounters{lastNumber: e.Accepted, beginOffset: -2}, done: make(chan struct{}), outputDone: make(chan struct{})}
+	data := &fileConn{spool: s, at: at.at}
+	conn := &Conn{id: e.ID, opened: e.Process, data: data, in: data, frameCounters: frameCounters{lastNumber: e.Accepted, beginOffset: -2}, done: make(chan struct{}), outputDone: make(chan struct{})}
 	conn.lines = ndjson.NewReader(&outputReader{conn}, longLine).StartAfter(before.lines, before.bytes)
 	conn.markOutputEnded()
 	conn.markExited(&exit)

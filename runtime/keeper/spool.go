@@ -8,11 +8,13 @@ import (
 	"path/filepath"
 )
 
-// spool stores the output of a host in a file, line by line. The last line may be incomplete, and a
-// very long line is stored in pieces. In the file, marks replace the secrets.
+// spool stores the output of a host, line by line. The last line may be incomplete, and a very long
+// line is stored in pieces. The newest output is in memory, because usually it is journaled soon,
+// and then nobody needs it; the output before it is in a file. Marks replace the secrets in both.
 type spool struct {
-	f    *os.File
-	size int64 // size of the file in bytes
+	f      *os.File
+	size   int64  // size of the stored output in bytes, in the form of the file
+	recent []byte // the end of the stored output, which is not in the file
 
 	lines, bytes int64      // numbers of lines and bytes in the whole output so far
 	begin        checkpoint // end of the output that is no longer in the file
@@ -29,7 +31,8 @@ type checkpoint struct{ lines, bytes, at int64 }
 const (
 	checkEvery = 1 << 20   // number of bytes of the file between two checkpoints
 	maxRead    = 256 << 10 // maximum number of bytes of the file that are read at once
-	// truncateFrom is the minimum size at which a completely journaled file is truncated.
+	maxRecent  = 256 << 10 // maximum number of bytes that are not in the file
+	// truncateFrom is the minimum size at which a file is truncated after all output is journaled.
 	truncateFrom = 16 << 20
 )
 
@@ -51,12 +54,12 @@ func (s *spool) appendText(text []byte) error {
 	if s.hide.hasSecrets() {
 		file, odd = s.hide.redactLines(text, s.size)
 	}
-	n, err := s.f.WriteAt(file, s.size)
-	if err != nil {
-		if n > 0 {
-			err = errors.Join(err, s.f.Truncate(s.size))
+	before := len(s.recent)
+	if s.recent = append(s.recent, file...); len(s.recent) > maxRecent {
+		if err := s.flush(before); err != nil {
+			s.recent = s.recent[:before]
+			return err
 		}
-		return err
 	}
 	for at, line := range odd {
 		s.unrestorable[at] = line
@@ -67,6 +70,26 @@ func (s *spool) appendText(text []byte) error {
 	s.size += int64(len(file))
 	s.lines += int64(bytes.Count(text, []byte{'\n'}))
 	s.bytes += int64(len(text))
+	return nil
+}
+
+// flush writes the recent output to the file. If it fails, the output stays in memory. counted is
+// the number of bytes of the recent output that size includes.
+func (s *spool) flush(counted int) error {
+	if len(s.recent) == 0 {
+		return nil
+	}
+	at := s.size - int64(counted)
+	n, err := s.f.WriteAt(s.recent, at)
+	if err != nil {
+		if n > 0 {
+			err = errors.Join(err, s.f.Truncate(at))
+		}
+		return err
+	}
+	if s.recent = s.recent[:0]; cap(s.recent) > 2*maxRecent {
+		s.recent = nil // frees the memory of a long line
+	}
 	return nil
 }
 
@@ -111,6 +134,9 @@ func (s *spool) seekLine(lines int64) (filePosition, checkpoint, error) {
 // readAt returns complete lines, or the last piece of a line, from an offset in the file. raw is
 // the stored text; text is the text with the secrets restored.
 func (s *spool) readAt(at int64) (raw, text []byte, err error) {
+	if err := s.flush(len(s.recent)); err != nil {
+		return nil, nil, err
+	}
 	size := int64(maxRead)
 	for {
 		n := min(size, s.size-at)
@@ -130,12 +156,13 @@ func (s *spool) readAt(at int64) (raw, text []byte, err error) {
 	return raw, s.hide.restoreLines(raw, at, s.unrestorable), nil
 }
 
-// truncateIfLarge truncates the file if it is large. The whole file must be journaled. It reports
-// whether it has truncated the file.
-func (s *spool) truncateIfLarge() bool {
-	if s.size < truncateFrom || s.f.Truncate(0) != nil {
+// discard deletes the stored output, unless that needs a system call and the file is small. All
+// output must be journaled. It reports whether it has deleted the output.
+func (s *spool) discard() bool {
+	if inFile := s.size - int64(len(s.recent)); inFile > 0 && (s.size < truncateFrom || s.f.Truncate(0) != nil) {
 		return false
 	}
+	s.recent = s.recent[:0]
 	s.size, s.checkpoints, s.begin = 0, nil, checkpoint{lines: s.lines, bytes: s.bytes}
 	clear(s.unrestorable)
 	return true

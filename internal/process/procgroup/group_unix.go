@@ -8,6 +8,8 @@ import (
 	"os"
 	"os/exec"
 	"syscall"
+
+	"github.com/concerto-lang/concerto/internal/process/nonblock"
 )
 
 type groupSignal = syscall.Signal
@@ -98,15 +100,9 @@ func (o *output) readNow(b []byte) (n int, err error) {
 func (o *output) readOnce(fd int, b []byte) (int, error) {
 	o.count.Lock()
 	defer o.count.Unlock()
-	for {
-		n, err := syscall.Read(fd, b)
-		if err == syscall.EINTR {
-			continue
-		}
-		n = max(n, 0)
-		o.bytesRead += int64(n)
-		return n, err
-	}
+	n, err := nonblock.Read(fd, b)
+	o.bytesRead += int64(n)
+	return n, err
 }
 
 // input writes to a pipe without waiting. Like pipeEnd, it does not allocate memory.
@@ -123,16 +119,7 @@ func newInput(f *os.File) *input {
 		return &input{}
 	}
 	in := &input{raw: raw}
-	in.begin = func(fd uintptr) {
-		for {
-			k, err := syscall.Write(int(fd), in.buf)
-			if err == syscall.EINTR {
-				continue
-			}
-			in.n = max(k, 0)
-			return
-		}
-	}
+	in.begin = func(fd uintptr) { in.n, _ = nonblock.Write(int(fd), in.buf) }
 	return in
 }
 

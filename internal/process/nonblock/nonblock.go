@@ -1,0 +1,18 @@
+// Package nonblock reads and writes pipes and sockets whose descriptors never block. Its API
+// promises nothing.
+package nonblock
+
+import (
+	"io"
+	"syscall"
+)
+
+// Conn is a connection whose descriptor never blocks, such as a net.UnixConn.
+type Conn interface {
+	io.Reader
+	syscall.Conn
+}
+
+// NewReader returns a reader of a connection, for one goroutine at a time. It waits while no data
+// is available, and obeys the connection's deadlines.
+func NewReader(c Conn) (io.Reader, error) { return newReader(c) }
