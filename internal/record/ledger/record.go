@@ -30,21 +30,21 @@ type Subject struct {
 	ID     json.RawMessage `json:"id"`
 }
 
-// Data contains the request and the decision, without secrets.
+// Data contains the request and the decision, without secrets. The members are in canonical order,
+// so that their JSON needs no sorting.
 type Data struct {
-	Channel string          `json:"channel,omitempty"`
-	Asked   json.RawMessage `json:"asked"`
-	Answer  json.RawMessage `json:"answer"`
-	Error   string          `json:"error,omitempty"`
-	MS      int64           `json:"ms"`
-	Path    []Part          `json:"path,omitempty"`
-	// Members of yes/no answers.
-	Decision       string  `json:"decision,omitempty"`
-	Scope          string  `json:"scope,omitempty"`
-	Reason         string  `json:"reason,omitempty"`
-	Tool           *string `json:"tool,omitempty"`
-	ArgsSHA256     string  `json:"args_sha256,omitempty"`
-	ExecutedSHA256 string  `json:"executed_sha256,omitempty"`
+	Answer         json.RawMessage `json:"answer"`
+	ArgsSHA256     string          `json:"args_sha256,omitempty"` // of yes/no answers, like decision, executed_sha256, reason, scope and tool
+	Asked          json.RawMessage `json:"asked"`
+	Channel        string          `json:"channel,omitempty"`
+	Decision       string          `json:"decision,omitempty"`
+	Error          string          `json:"error,omitempty"`
+	ExecutedSHA256 string          `json:"executed_sha256,omitempty"`
+	MS             int64           `json:"ms"`
+	Path           []Part          `json:"path,omitempty"`
+	Reason         string          `json:"reason,omitempty"`
+	Scope          string          `json:"scope,omitempty"`
+	Tool           *string         `json:"tool,omitempty"`
 }
 
 // Part is a participant in a decision, by its effect or by its position in the program.
