@@ -23,77 +23,84 @@ type idleWait struct {
 	ended  chan empty // closed at the end of the run; nil before the first wait
 }
 
-// canHold reports whether launch may hold a request. A run without a journal needs no held
-// requests, because its goroutine performs all requests during which nothing else can happen.
-func (m *VM) canHold(r effect.Request) bool {
-	return r.Kind() == effect.KindExchangeNext && m.config.Journal != nil && m.config.Application.Debugger == nil && m.requests.held.seq == 0
+// canHold reports whether a request may be held. A run without a journal needs no held requests,
+// because its goroutine performs all requests during which nothing else can happen.
+func (q *requests) canHold(r effect.Request, c *Config) bool {
+	return r.Kind() == effect.KindExchangeNext && c.Journal != nil && c.Application.Debugger == nil && q.held.seq == 0
 }
 
 // hold holds a request.
-func (m *VM) hold(h heldRequest) {
-	m.requests.held = h
-	m.requests.pending[h.seq].end = func() {
-		if m.requests.held.seq == h.seq {
-			m.requests.held = heldRequest{}
+func (q *requests) hold(h heldRequest) {
+	q.held = h
+	q.pending[h.seq].end = func() {
+		if q.held.seq == h.seq {
+			q.held = heldRequest{}
 			h.put(nil, context.Canceled)
 		}
 	}
 }
 
 // beginHeld begins the held request, if there is one, on another goroutine.
-func (m *VM) beginHeld() {
-	if h := m.requests.held; h.seq != 0 {
-		m.requests.held = heldRequest{}
-		ctx, cancel := context.WithCancel(m.requests.ctx)
-		f := m.requests.pending[h.seq]
+func (q *requests) beginHeld(by effect.Performer) {
+	if h := q.held; h.seq != 0 {
+		q.held = heldRequest{}
+		ctx, cancel := context.WithCancel(q.ctx)
+		f := q.pending[h.seq]
 		f.end, f.release = cancel, cancel
-		m.performApart(ctx, h.request, h.put)
+		q.performApart(ctx, by, h.request, h.put)
 	}
 }
 
-// performApart performs a request on another goroutine. That goroutine accesses no field of m.
-func (m *VM) performApart(ctx context.Context, r effect.Request, put func(effect.Result, error)) {
-	performer := m.config.Performer
-	m.requests.goroutes.Go(func() { put(performer.Perform(ctx, r)) })
+// performApart performs a request on another goroutine.
+func (q *requests) performApart(ctx context.Context, by effect.Performer, r effect.Request, put func(effect.Result, error)) {
+	q.goroutes.Go(func() { put(by.Perform(ctx, r)) })
 }
 
 // performHeld performs the held request if nothing else is pending. It reports whether the request
 // has returned. If something else must be handled first, the request begins on another goroutine.
-func (m *VM) performHeld() bool {
-	h := m.requests.held
+func (q *requests) performHeld(c *Config) bool {
+	h := q.held
 	if h.seq == 0 {
 		return false
 	}
-	if len(m.requests.pending) > 1 || !m.beginIdle() {
-		m.beginHeld()
+	if len(q.pending) > 1 || !q.beginIdle(c.Suspend) {
+		q.beginHeld(c.Performer)
 		return false
 	}
-	idle := m.requests.idle.ctx
-	result, err := m.config.Performer.Perform(idle, h.request)
-	m.requests.inbox.onPut(nil)
+	idle := q.idle.ctx
+	result, err := c.Performer.Perform(idle, h.request)
+	q.inbox.onPut(nil)
 	if err != nil && idle.Err() != nil {
-		m.beginHeld()
+		q.beginHeld(c.Performer)
 		return false
 	}
-	m.requests.held = heldRequest{}
+	q.held = heldRequest{}
 	h.put(result, err)
 	return true
 }
 
 // beginIdle prepares a wait of the run's goroutine that ends when a completion arrives, the run's
-// context ends, or the run must be suspended. It returns false if one of these has happened.
-func (m *VM) beginIdle() bool {
-	w := &m.requests.idle
+// context ends, or suspend is closed. It returns false if one of these has happened.
+func (q *requests) beginIdle(suspend <-chan empty) bool {
+	w := &q.idle
 	if w.ended == nil {
 		w.ended = make(chan empty)
-		if m.config.Suspend != nil {
-			go m.requests.inbox.interruptAfter(m.config.Suspend, w.ended)
+		if suspend != nil {
+			go q.inbox.interruptAfter(suspend, w.ended)
 		}
 	}
 	if w.ctx == nil || w.ctx.Err() != nil {
-		w.ctx, w.cancel = context.WithCancel(m.requests.ctx)
+		w.ctx, w.cancel = context.WithCancel(q.ctx)
 	}
-	return w.ctx.Err() == nil && m.requests.inbox.onPut(w.cancel) && !m.suspended()
+	if !q.inbox.onPut(w.cancel) || w.ctx.Err() != nil {
+		return false
+	}
+	select {
+	case <-suspend:
+		return false
+	default:
+		return true
+	}
 }
 
 // end releases what the waits of the run's goroutine have used.

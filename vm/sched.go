@@ -229,7 +229,7 @@ func (m *VM) arrival() (completion, bool) {
 		if j := m.config.Journal; j != nil && m.journaled.past == nil {
 			j.ProgramWaits()
 		}
-		if m.performHeld() {
+		if m.requests.performHeld(&m.config) {
 			continue
 		}
 		select {
@@ -372,7 +372,7 @@ func (m *VM) poll(t *task, at Moment) {
 		m.pollPast(at)
 		return
 	}
-	m.beginHeld()
+	m.requests.beginHeld(m.config.Performer)
 	m.requests.arrived = m.requests.inbox.drain(m.requests.arrived)
 	rest := m.requests.arrived[:0]
 	for _, c := range m.requests.arrived {
@@ -416,8 +416,8 @@ func (m *VM) launch(seq int, r effect.Request, f *pendingRequest) {
 			return
 		}
 	}
-	if !f.closing && !chosen && m.canHold(r) {
-		m.hold(heldRequest{seq, r, put})
+	if !f.closing && !chosen && m.requests.canHold(r, &m.config) {
+		m.requests.hold(heldRequest{seq, r, put})
 		return
 	}
 	var ctx context.Context
@@ -432,7 +432,7 @@ func (m *VM) launch(seq int, r effect.Request, f *pendingRequest) {
 		m.requests.waiting = append(m.requests.waiting, waiting{seq, ctx, r})
 		return
 	}
-	m.performApart(ctx, r, put)
+	m.requests.performApart(ctx, performer, r, put)
 }
 
 // isAlone reports whether only t can act while t waits: there is no other task, no pending request,

@@ -9,8 +9,9 @@ import (
 )
 
 // spool stores the output of a host, line by line. The last line may be incomplete, and a very long
-// line is stored in pieces. The newest output is in memory, because usually it is journaled soon,
-// and then nobody needs it; the output before it is in a file. Marks replace the secrets in both.
+// line is stored in pieces. The newest output is in memory, because it is no longer needed
+// once it is journaled, usually soon. The older output is in a file. Marks replace the secrets in
+// both.
 type spool struct {
 	f      *os.File
 	size   int64  // size of the stored output in bytes, in the form of the file

@@ -5,9 +5,9 @@ import (
 	"unsafe"
 )
 
-// Read reads from a descriptor that does not block. It returns EAGAIN if no data is available. It
-// does not tell the scheduler about the system call, because that call cannot wait; to tell it
-// would wake another thread of an otherwise idle process.
+// Read reads from a descriptor that does not block. It returns EAGAIN if no data is available. The
+// system call does not involve Go's scheduler, because it cannot wait; the scheduler would wake
+// another thread of an otherwise idle process.
 func Read(fd int, b []byte) (int, error) { return call(syscall.SYS_READ, fd, b) }
 
 // Write writes to a descriptor that does not block, like Read. It returns EAGAIN if the descriptor

@@ -36,11 +36,11 @@ const (
 )
 
 // Actor is the person or component that performed the recorded action. If the program's code made a
-// decision, At is the position of that code: file:line:column. The members are in canonical order.
+// decision, At is the position of that code: file:line:column.
 type Actor struct {
-	At   string `json:"at,omitempty"`
-	Name string `json:"name"`
 	Type string `json:"type"`
+	Name string `json:"name"`
+	At   string `json:"at,omitempty"`
 }
 
 // Record is a record to append. Subject and Data are JSON objects; nil means an empty object.

@@ -30,8 +30,8 @@ type Subject struct {
 	ID     json.RawMessage `json:"id"`
 }
 
-// Data contains the request and the decision, without secrets. The members are in canonical order,
-// so that their JSON needs no sorting.
+// Data contains the request and the decision, without secrets. Its members and those of Part are in
+// canonical order, so that their JSON needs no sorting.
 type Data struct {
 	Answer         json.RawMessage `json:"answer"`
 	ArgsSHA256     string          `json:"args_sha256,omitempty"` // of yes/no answers, like decision, executed_sha256, reason, scope and tool
@@ -49,8 +49,10 @@ type Data struct {
 
 // Part is a participant in a decision, by its effect or by its position in the program.
 type Part struct {
-	audit.Actor
-	Effect int64 `json:"effect,omitempty"`
+	At     string `json:"at,omitempty"`
+	Effect int64  `json:"effect,omitempty"`
+	Name   string `json:"name"`
+	Type   string `json:"type"`
 }
 
 // Now returns the time in Unix milliseconds.
@@ -112,18 +114,17 @@ func decider(d *vm.Decision) (who audit.Actor, path []Part) {
 		at = fmt.Sprintf("%s:%d:%d", d.At.File, d.At.Line, d.At.Column)
 	}
 	for _, p := range d.Path {
-		path = append(path, Part{Actor: actor(p.Actor), Effect: p.Effect})
+		path = append(path, Part{Effect: p.Effect, Name: p.Name, Type: p.Type})
 	}
 	switch {
 	case len(path) > 0:
 	case at != "":
-		path = []Part{{Actor: audit.Actor{Type: effect.ActorRule, Name: d.At.Function, At: at}}}
+		path = []Part{{At: at, Name: d.At.Function, Type: effect.ActorRule}}
 	default: // the library's default handler, which asks a question and has a default answer
-		path = []Part{{Actor: audit.Actor{Type: effect.ActorDefault}}}
+		path = []Part{{Type: effect.ActorDefault}}
 	}
-	who = slices.MinFunc(path, func(a, b Part) int { return rank(a) - rank(b) }).Actor
-	who.At = at
-	return who, path
+	first := slices.MinFunc(path, func(a, b Part) int { return rank(a) - rank(b) })
+	return audit.Actor{Type: first.Type, Name: first.Name, At: at}, path
 }
 
 func actor(a effect.Actor) audit.Actor { return audit.Actor{Type: a.Type, Name: a.Name} }
