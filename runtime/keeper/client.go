@@ -1,6 +1,7 @@
 package keeper
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -276,16 +277,23 @@ func EndAt(dir string) error {
 	return c.End()
 }
 
-// Leave closes all connections, and leaves the hosts running under the keeper. Afterwards no
-// process can be started.
+// Leave closes all connections, and leaves the hosts running under the keeper, with their output in
+// its files. Afterwards no process can be started.
 func (c *Client) Leave() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.left = true
 	if c.link != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), storeTimeout)
+		defer cancel()
+		// without an answer, the keeper stores the output when the connection ends
+		_, _ = c.link.Ask(ctx, func(n int64) any { return request{I: n, Op: opStore} })
 		c.link.closeAll()
 	}
 }
+
+// storeTimeout limits the wait for a keeper that stores the output of its hosts.
+const storeTimeout = time.Second
 
 // End ends the keeper and its hosts, and waits until they have exited. Without a keeper, or after
 // Leave, it does nothing.

@@ -198,6 +198,26 @@ func (k *keeper) serveControl(conn net.Conn, in *bufio.Reader) {
 	k.endIfIdle()
 }
 
+// storeOutput writes the output of all processes to their files.
+func (k *keeper) storeOutput() {
+	k.mu.Lock()
+	all := slices.Clone(k.hosted)
+	k.mu.Unlock()
+	for _, h := range all {
+		h.mu.Lock()
+		h.storeOutput()
+		h.mu.Unlock()
+	}
+}
+
+// storeOutput writes the output to the file from now on. The caller must hold mu.
+func (h *hosted) storeOutput() {
+	h.out.inFile = true
+	if err := h.out.flush(len(h.out.recent)); err != nil {
+		h.keeper.logf("write the output of %s: %v", h.spec.ID, err) // the next output tries again
+	}
+}
+
 // handleRequest handles a request. Long operations answer it later.
 func (k *keeper) handleRequest(c *holder.Peer, a *request) {
 	answer := reply{I: a.I}
@@ -213,6 +233,8 @@ func (k *keeper) handleRequest(c *holder.Peer, a *request) {
 	switch {
 	case a.Op == opSecrets:
 		k.redactor.addSecrets(a.Secrets)
+	case a.Op == opStore:
+		k.storeOutput()
 	case a.Op == opBye:
 		k.beginEnd("the run no longer needs it")
 	case h == nil:

@@ -38,7 +38,7 @@ func (h *hosted) startFeed(conn *net.UnixConn, from int64) (f *feed, w welcome, 
 		h.feed.closeConn()
 	}
 	f = &feed{h: h, conn: conn, raw: raw, position: at, sent: before.bytes}
-	h.feed = f
+	h.feed, h.out.inFile = f, false
 	return f, welcome{LinesBefore: before.lines, Offset: before.bytes}, nil
 }
 
@@ -99,8 +99,9 @@ func (f *feed) closeConn() {
 func (f *feed) markClosed() {
 	f.closed = true
 	_ = f.conn.CloseWrite() // an error means that the client has disconnected
-	if f.h.feed == f {
-		f.h.feed = nil
+	if h := f.h; h.feed == f {
+		h.feed = nil
+		h.storeOutput()
 	}
 	f.h.changed.Broadcast()
 }

@@ -62,6 +62,7 @@ const (
 	opEnd        op = "end"         // end the process; answered when it and its children have exited
 	opKill       op = "kill"        // the same without grace
 	opSecrets    op = "secrets"     // add secrets
+	opStore      op = "store"       // write all output to the files, because the client disconnects
 	opBye        op = "bye"         // end all processes and the keeper
 
 	// operations on terminals

@@ -9,13 +9,14 @@ import (
 )
 
 // spool stores the output of a host, line by line. The last line may be incomplete, and a very long
-// line is stored in pieces. The newest output is in memory, because it is no longer needed
-// once it is journaled, usually soon. The older output is in a file. Marks replace the secrets in
-// both.
+// line is stored in pieces. While a client is connected, the newest output is in memory, because it
+// is no longer needed once it is journaled, usually soon. The other output is in a file. Marks
+// replace the secrets in both.
 type spool struct {
 	f      *os.File
 	size   int64  // size of the stored output in bytes, in the form of the file
 	recent []byte // the end of the stored output, which is not in the file
+	inFile bool   // all output must be in the file, because no client is connected
 
 	lines, bytes int64      // numbers of lines and bytes in the whole output so far
 	begin        checkpoint // end of the output that is no longer in the file
@@ -45,7 +46,7 @@ func newSpool(dir string, hide *redactor) (*spool, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &spool{f: f, hide: hide, unrestorable: map[int64][]byte{}}, nil
+	return &spool{f: f, inFile: true, hide: hide, unrestorable: map[int64][]byte{}}, nil
 }
 
 // appendText appends output: complete lines, or the last piece of a line. If it fails, it has
@@ -56,7 +57,7 @@ func (s *spool) appendText(text []byte) error {
 		file, odd = s.hide.redactLines(text, s.size)
 	}
 	before := len(s.recent)
-	if s.recent = append(s.recent, file...); len(s.recent) > maxRecent {
+	if s.recent = append(s.recent, file...); s.inFile || len(s.recent) > maxRecent {
 		if err := s.flush(before); err != nil {
 			s.recent = s.recent[:before]
 			return err

@@ -31,7 +31,7 @@ func TestSpool(t *testing.T) {
 		var lines []string
 		discarded := 0
 		for range rapid.IntRange(1, 30).Draw(t, "steps") {
-			switch step := rapid.IntRange(0, 9).Draw(t, "step"); {
+			switch step := rapid.IntRange(0, 10).Draw(t, "step"); {
 			case step < 6:
 				size := rapid.SampledFrom([]int{0, 10, 1000, maxRecent / 3, maxRecent + 1}).Draw(t, "size")
 				text := ""
@@ -47,6 +47,8 @@ func TestSpool(t *testing.T) {
 				if got, want := readSpool(t, s, int64(from)), strings.Join(lines[from:], ""); got != want {
 					t.Fatalf("output after %d of %d lines: %d bytes, want %d", from, len(lines), len(got), len(want))
 				}
+			case step == 9:
+				s.inFile = !s.inFile
 			default:
 				if s.discard() {
 					discarded = len(lines)

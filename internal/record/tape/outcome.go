@@ -11,7 +11,6 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/value"
-	"github.com/concerto-lang/concerto/internal/text/jcs"
 )
 
 // Failure is the recorded error of an effect. Kind is the type of the error in the program, or one
@@ -167,7 +166,18 @@ func resultOf(result effect.Result) (json.RawMessage, error) {
 	if n, numbered := result.(effect.Numbered); !numbered || *n.Number() == 0 || err != nil {
 		return text, err
 	}
-	return jcs.CanonicalWithout(text, "id")
+	return without(text, "id")
+}
+
+// without returns a JSON object without one member. The order within the other members remains,
+// because the program may output them.
+func without(text []byte, member string) ([]byte, error) {
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal(text, &all); err != nil {
+		return nil, err
+	}
+	delete(all, member)
+	return json.Marshal(all)
 }
 
 // setMessages sets the messages of a host. If a line contains a complete message, the line is
