@@ -57,7 +57,7 @@ func start(dir string, command ...string) (*client, error) {
 			"textDocument": map[string]any{"publishDiagnostics": map[string]any{"versionSupport": true}, "completion": map[string]any{"completionItem": map[string]any{"snippetSupport": true}}},
 			"workspace":    map[string]any{"didChangeWatchedFiles": map[string]any{"dynamicRegistration": true}, "workspaceEdit": map[string]any{"documentChanges": true}},
 		},
-		"initializationOptions": map[string]any{"diagnosticsDelay": "20ms"}, // gopls waits for a second by itself, concerto lsp 20 ms
+		"initializationOptions": map[string]any{"diagnosticsDelay": "20ms"}, // gopls waits for a second by itself
 	})
 	if err != nil {
 		c.end()
