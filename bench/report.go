@@ -30,7 +30,7 @@ func (r *report) write() error {
 		table  table
 		titles []string
 	}{
-		{"ratios", r.ratios(), titles()}, {"times", r.times(), titles()}, {"measures", r.others(), measureTitles()},
+		{"overview", r.overview(), highlightTitles()}, {"ratios", r.ratios(), titles()}, {"times", r.times(), titles()}, {"measures", r.others(), measureTitles()},
 	} {
 		start, end := "<!-- "+t.name+" -->\n", "<!-- end of "+t.name+" -->"
 		before, rest, ok := strings.Cut(text, start)

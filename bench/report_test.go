@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,7 +14,7 @@ import (
 func TestReport(t *testing.T) {
 	page := filepath.Join(t.TempDir(), "README.md")
 	text := "above\n"
-	for _, name := range []string{"ratios", "times", "measures"} {
+	for _, name := range []string{"overview", "ratios", "times", "measures"} {
 		text += "<!-- " + name + " -->\n| old head |\n| --- |\n| " + workloads[1].title + " | as before |\n| no longer there | x |\n<!-- end of " + name + " -->\nbetween\n"
 	}
 	if err := os.WriteFile(page, []byte(text), 0o644); err != nil {
@@ -32,6 +33,14 @@ func TestReport(t *testing.T) {
 	got, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if overview := `| what | Concerto | others | of the first other | target |
+| --- | --- | --- | --- | --- |
+| fib(32) | 60 ms | Lua 5.4 100 ms, CPython 300 ms, tengo 400 ms | 0.60 | at most 0.45 ✗ |
+| integer loop, 30M turns | as before |
+<!-- end of overview -->
+`; !strings.Contains(string(got), overview) {
+		t.Errorf("the page\n%s\nlacks the overview\n%s", got, overview)
 	}
 	_, rest, _ := strings.Cut(string(got), "<!-- ratios -->\n")
 	ratios, rest, _ := strings.Cut(rest, "<!-- end of ratios -->\nbetween\n<!-- times -->\n")
@@ -53,6 +62,24 @@ func TestReport(t *testing.T) {
 	}
 	if err := r.write(); err == nil || !strings.Contains(err.Error(), "has no lines") {
 		t.Errorf("write to a page without tables returned %v", err)
+	}
+}
+
+// TestHighlights checks that the first table names existing benchmarks, and that it contains the
+// mean of all workloads once all are measured.
+func TestHighlights(t *testing.T) {
+	for i, title := range highlightTitles() {
+		if title == "" {
+			t.Errorf("there is no benchmark %q", highlights[i])
+		}
+	}
+	r := report{}
+	for _, w := range workloads {
+		r.standings = append(r.standings, comparison{workload: w, samples: []sample{{engine: ours, cpu: 50}, {engine: lua, cpu: 100}}})
+	}
+	overview := r.overview()
+	if want := fmt.Sprintf("| %s |  | Lua 5.4, %d programs | 0.50 | at most 0.57 |\n", overall, len(workloads)); overview.rows[overall] != want {
+		t.Errorf("the mean is %q, want %q", overview.rows[overall], want)
 	}
 }
 
