@@ -89,8 +89,34 @@ func (f *builder) intrinsic(in arguments, t types.Type, hint int) (v val, ok boo
 		}
 	case "Map.get_or":
 		return f.getOr(in, t, hint)
+	case "String.slice", "String.substring":
+		return f.sliceText(in, hint)
 	}
 	return val{}, false
+}
+
+// sliceText generates `s.slice(lo, hi)` as `s[lo..hi]`, which needs no call. ok is false if an
+// argument is named.
+func (f *builder) sliceText(in arguments, hint int) (v val, ok bool) {
+	n := len(in.written)
+	if n < 1 || n > 2 || in.written[0].Name != nil || in.written[n-1].Name != nil {
+		return val{}, false
+	}
+	d := f.target(hint)
+	top := f.top
+	later := []ast.Expr{in.written[0].Value, in.written[n-1].Value}
+	x := f.full(in.recv, later...)
+	base := f.alloc()
+	f.alloc()
+	f.into(in.written[0].Value, base, ir.Full, false)
+	if n == 2 {
+		f.into(in.written[1].Value, base+1, ir.Full, false)
+	} else {
+		f.nilValue(base + 1)
+	}
+	f.emit(ir.OpSlice, d, x.reg, base, 0)
+	f.free(top)
+	return val{reg: d, class: ir.Full, owned: true}, true
 }
 
 // lengthOf returns a register that contains the length of the receiver of the native is_empty.

@@ -99,12 +99,30 @@ func opStringAt(t *task, in *ins) status {
 }
 
 func opSlice(t *task, in *ins) status {
+	if v := t.shortSlice(in); v.Ref != nil {
+		*t.slot(in.a) = v
+		return t.chargeResult(v)
+	}
 	v, st := t.slice(value.Flatten(*t.slot(in.b)), *t.slot(in.c), *t.slot(in.c + 1), in.imm == 1)
 	if st == running {
 		*t.slot(in.a) = v
 		return t.chargeResult(v)
 	}
 	return st
+}
+
+// shortSlice executes opSlice for a short part of a text that is known to be ASCII, the most frequent
+// case in loops. It returns nil in all other cases.
+func (t *task) shortSlice(in *ins) value.Slot {
+	x, lo, hi := t.slot(in.b).Str(), t.slot(in.c), t.slot(in.c+1)
+	if x == nil || int(x.Counted()) != len(x.S)+1 || in.imm != 0 || lo.Kind() != value.KindInt || hi.Kind() != value.KindInt {
+		return value.Nil
+	}
+	if lo.Bits > hi.Bits || hi.Bits > uint64(len(x.S)) || hi.Bits-lo.Bits > value.ShortText {
+		return value.Nil
+	}
+	text := x.S[lo.Bits:hi.Bits]
+	return t.m.texts.interned().StringOf(unsafe.Slice(unsafe.StringData(text), len(text)))
 }
 
 // slice returns s[lo..hi] of a String or an Array. A nil lo means the beginning, a nil hi the end.
