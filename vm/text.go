@@ -99,7 +99,7 @@ func opStringAt(t *task, in *ins) status {
 }
 
 func opSlice(t *task, in *ins) status {
-	if v := t.shortSlice(in); v.Ref != nil {
+	if v := t.m.texts.shortSlice(t.slot(in.b).Str(), *t.slot(in.c), *t.slot(in.c + 1)); v.Ref != nil && in.imm == 0 {
 		*t.slot(in.a) = v
 		return t.chargeResult(v)
 	}
@@ -109,20 +109,6 @@ func opSlice(t *task, in *ins) status {
 		return t.chargeResult(v)
 	}
 	return st
-}
-
-// shortSlice executes opSlice for a short part of a text that is known to be ASCII, the most frequent
-// case in loops. It returns nil in all other cases.
-func (t *task) shortSlice(in *ins) value.Slot {
-	x, lo, hi := t.slot(in.b).Str(), t.slot(in.c), t.slot(in.c+1)
-	if x == nil || int(x.Counted()) != len(x.S)+1 || in.imm != 0 || lo.Kind() != value.KindInt || hi.Kind() != value.KindInt {
-		return value.Nil
-	}
-	if lo.Bits > hi.Bits || hi.Bits > uint64(len(x.S)) || hi.Bits-lo.Bits > value.ShortText {
-		return value.Nil
-	}
-	text := x.S[lo.Bits:hi.Bits]
-	return t.m.texts.interned().StringOf(unsafe.Slice(unsafe.StringData(text), len(text)))
 }
 
 // slice returns s[lo..hi] of a String or an Array. A nil lo means the beginning, a nil hi the end.
@@ -161,6 +147,19 @@ type textCache struct {
 	room    []byte             // buffer for interpolations
 	offsets value.Offsets      // offsets of characters in long texts
 	intern  *value.InternCache // short strings from interpolations; nil before the first interpolation
+}
+
+// shortSlice returns x[lo..hi] if it is a short part of a text that is known to be ASCII, the most
+// frequent case in loops. It returns nil in all other cases.
+func (c *textCache) shortSlice(x *value.Str, lo, hi value.Slot) value.Slot {
+	if x == nil || int(x.Counted()) != len(x.S)+1 || lo.Kind() != value.KindInt || hi.Kind() != value.KindInt {
+		return value.Nil
+	}
+	if lo.Bits > hi.Bits || hi.Bits > uint64(len(x.S)) || hi.Bits-lo.Bits > value.ShortText {
+		return value.Nil
+	}
+	text := x.S[lo.Bits:hi.Bits]
+	return c.interned().StringOf(unsafe.Slice(unsafe.StringData(text), len(text)))
 }
 
 // characters returns the cache of character offsets.
