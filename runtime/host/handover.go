@@ -51,6 +51,7 @@ type pendingRequest struct {
 func (c *History) newHandover() *handover {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.addSums()
 	n := handoverNote{predecessor{c.opened.Process, c.opened.Turn}, c.replies, c.last, slices.Clone(c.pending)}
 	v := restoreHandover(n)
 	v.resumption = c.answered
@@ -74,7 +75,7 @@ func (v *handover) matchMessage(m *effect.HostMessage) (known bool, reply *effec
 	defer v.mu.Unlock()
 	switch row := hostmsg.Lookup(m.Type); {
 	case row.Waits():
-		now := newHostRequest(m)
+		now := newHostRequest(m).withSum()
 		for _, a := range v.pending {
 			if a.repeated || a.done || a.Type != now.Type || a.Sum != now.Sum {
 				continue

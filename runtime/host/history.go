@@ -33,14 +33,15 @@ type historyState struct {
 	pending  []hostRequest         // requests of the host that have no reply
 	answered adapter.Resumption    // the newest reply, in the form that a new process receives
 	replies  int                   // number of the program's replies
-	last     string                // digest of the line of the newest reply
+	lastLine line                  // line of the newest reply
+	last     string                // digest of lastLine; "" before the first reply, or until addSums computes it
 }
 
 // hostRequest is a message of the host that waits for a reply.
 type hostRequest struct {
 	ID   string `json:"id,omitempty"` // in JSON
 	Type string `json:"type"`
-	Sum  string `json:"sum"` // digest of the message without its id
+	Sum  string `json:"sum"` // digest of the message without its id; "" until withSum computes it
 
 	text json.RawMessage
 }
@@ -102,7 +103,7 @@ func (c *History) RecordReply(r *effect.ExchangeReply) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.replies++
-	c.last = line.digest()
+	c.lastLine, c.last = line, ""
 	at := slices.IndexFunc(c.pending, func(w hostRequest) bool { return w.ID == r.AnswerTo && w.Type == r.InReplyTo })
 	if at >= 0 {
 		c.answered = adapter.Resumption{Answered: c.pending[at].text, Response: bytes.TrimSuffix(line.short, []byte{'\n'})}
@@ -110,12 +111,20 @@ func (c *History) RecordReply(r *effect.ExchangeReply) {
 	}
 }
 
-// newHostRequest returns the hostRequest for a message.
+// newHostRequest returns the hostRequest for a message, without its digest, which only a handover
+// and the JSON of a History need.
 func newHostRequest(m *effect.HostMessage) hostRequest {
-	line := messageLine(m.Type, value.AppendJSON(nil, m.Payload))
+	return hostRequest{ID: m.ID, Type: m.Type, text: messageLine(m.Type, value.AppendJSON(nil, m.Payload))}
+}
+
+// withSum returns the request with its digest.
+func (w hostRequest) withSum() hostRequest {
+	if w.Sum != "" {
+		return w
+	}
 	sum := sha256.New()
-	sum.Write([]byte(m.Type))
-	for _, member := range jsonobject.MembersOf(line) {
+	sum.Write([]byte(w.Type))
+	for _, member := range jsonobject.MembersOf(w.text) {
 		switch member.Name {
 		case "id", "session", "payload": // these differ in another process
 			continue
@@ -123,7 +132,18 @@ func newHostRequest(m *effect.HostMessage) hostRequest {
 		sum.Write([]byte(member.Name))
 		sum.Write(member.Value)
 	}
-	return hostRequest{ID: m.ID, Type: m.Type, Sum: hex.EncodeToString(sum.Sum(nil)[:16]), text: line}
+	w.Sum = hex.EncodeToString(sum.Sum(nil)[:16])
+	return w
+}
+
+// addSums computes the digests that are missing. The caller must hold mu.
+func (c *History) addSums() {
+	for i, w := range c.pending {
+		c.pending[i] = w.withSum()
+	}
+	if c.last == "" && c.lastLine.size() > 0 {
+		c.last = c.lastLine.digest()
+	}
 }
 
 // messageLine returns the line of a message whose payload is the given object.
@@ -195,6 +215,7 @@ type hostRequestJSON struct {
 func (c *History) MarshalJSON() ([]byte, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.addSums()
 	text := historyJSON{c.opened, c.process, c.session, nil, c.answered, c.replies, c.last}
 	for _, w := range c.pending {
 		text.Asked = append(text.Asked, hostRequestJSON{w, w.text})
