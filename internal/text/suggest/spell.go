@@ -172,17 +172,14 @@ func (m *matcher) cost(candidate *candidate) (cost int, ok bool) {
 	for _, r := range candidate.text {
 		m.other = append(m.other, unicode.ToLower(r))
 	}
-	same := 0
-	for same < min(n, k) && m.name[same] == m.other[same] {
-		same++
-	}
+	a, b, same := middles(m.name, m.other)
 	if near {
-		common := m.common()
-		d := max(n, k) - common // lower bound of the edit distance
+		both := n - len(a) + common(a, b) // number of common letters
+		d := max(n, k) - both             // lower bound of the edit distance
 		if d <= most {
-			d = m.distance(m.name, m.other)
+			d = m.distance(a, b)
 		}
-		if d <= most && (common > 2 || d <= 1 && common == min(n, k)) {
+		if d <= most && (both > 2 || d <= 1 && both == min(n, k)) {
 			return perEdit*d - perLetter*min(same, mostLetters), true
 		}
 	}
@@ -192,11 +189,24 @@ func (m *matcher) cost(candidate *candidate) (cost int, ok bool) {
 	return 0, false
 }
 
+// middles returns two names without their common beginning and common end, and the length of the
+// common beginning. The edit distance of the middles is that of the names.
+func middles(a, b []rune) (x, y []rune, same int) {
+	for same < min(len(a), len(b)) && a[same] == b[same] {
+		same++
+	}
+	x, y = a[same:], b[same:]
+	for len(x) > 0 && len(y) > 0 && x[len(x)-1] == y[len(y)-1] {
+		x, y = x[:len(x)-1], y[:len(y)-1]
+	}
+	return x, y, same
+}
+
 // common returns the number of letters that both names contain, at any position.
-func (m *matcher) common() int {
+func common(a, b []rune) int {
 	n := 0
-	for i, r := range m.name {
-		if count(m.name[:i], r) < count(m.other, r) {
+	for i, r := range a {
+		if count(a[:i], r) < count(b, r) {
 			n++
 		}
 	}

@@ -2,6 +2,7 @@ package suggest
 
 import (
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -109,7 +110,7 @@ func wholeCost(name, other []rune) (int, bool) {
 	for same < min(n, k) && name[same] == other[same] {
 		same++
 	}
-	d, common := m.distance(name, other), m.common()
+	d, common := m.distance(name, other), common(m.name, m.other)
 	switch {
 	case d <= most && (common > 2 || d <= 1 && common == min(n, k)):
 		return perEdit*d - perLetter*min(same, mostLetters), true
@@ -163,6 +164,32 @@ func TestCertain(t *testing.T) {
 	} {
 		if got := Certain(c.name, c.near, append(c.others, c.near)); got != c.want {
 			t.Errorf("Certain(%q, %q, %q) = %v", c.name, c.near, c.others, got)
+		}
+	}
+}
+
+// TestMiddles checks, for all pairs of short names of three letters, that the middles of two names
+// have the edit distance of the names, and lack as many common letters as they are shorter.
+func TestMiddles(t *testing.T) {
+	names := [][]rune{nil}
+	for i := 0; len(names[i]) < 5; i++ {
+		for _, r := range "abc" {
+			names = append(names, append(slices.Clip(names[i]), r))
+		}
+	}
+	var m matcher
+	for _, a := range names {
+		for _, b := range names {
+			x, y, same := middles(a, b)
+			if string(a[:same]) != string(b[:same]) {
+				t.Fatalf("%q and %q do not have %d letters in common at the beginning", string(a), string(b), same)
+			}
+			if got, want := m.distance(x, y), m.distance(a, b); got != want {
+				t.Fatalf("the distance of %q and %q is %d, that of their middles %d", string(a), string(b), want, got)
+			}
+			if got, want := len(a)-len(x)+common(x, y), common(a, b); got != want {
+				t.Fatalf("%q and %q have %d common letters, by their middles %d", string(a), string(b), want, got)
+			}
 		}
 	}
 }
