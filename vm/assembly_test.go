@@ -20,6 +20,7 @@ const (
 	indirectJumps  = 1    // number of jumps through a jump table
 	indirectJumpRE = `\tJMP\t\([A-Z0-9]+\)\([A-Z0-9]+\*8\)`
 	dispatchRE     = `(0x[0-9a-f]+) [0-9]+ \(.*\tMOVQ\t[A-Z0-9]+, [A-Z0-9]+\n.*\tLEAQ\t8\(.*\n.*\tMOVBLZX\t\(.*\n.*\tLEAQ\t.*\.run\.jump.*\n.*(0x[0-9a-f]+) [0-9]+ \(.*\tJMP\t\(`
+	boundsCheck    = ": Found Is" // in the compiler's report of a bounds check
 	rangeCheckRE   = `\tJHI\t.*\n.*\tLEAQ\t.*\(\*task\)\.run\.jump`
 )
 
@@ -33,13 +34,16 @@ func TestLoopAssembly(t *testing.T) {
 	if testing.CoverMode() != "" {
 		t.Skip("code compiled for coverage differs")
 	}
-	checks := compileWith(t, "-d=ssa/check_bce")
-	for line := range strings.Lines(checks) {
-		if strings.Contains(line, "run.go:") || strings.Contains(line, "ins.go:") {
+	listing := compileWith(t, "-d=ssa/check_bce -S")
+	if !strings.Contains(listing, boundsCheck) {
+		t.Error("the compiler reports no bounds checks in the package")
+	}
+	for line := range strings.Lines(listing) {
+		if strings.Contains(line, boundsCheck) && (strings.Contains(line, "run.go:") || strings.Contains(line, "ins.go:")) {
 			t.Errorf("the loop has a bounds check: %s", strings.TrimSpace(line))
 		}
 	}
-	code := functionText(t, compileWith(t, "-S"), "vm.(*task).run")
+	code := functionText(t, listing, "vm.(*task).run")
 	head, _, _ := strings.Cut(code, "\n")
 	if m := regexp.MustCompile(`locals=0x([0-9a-f]+)`).FindStringSubmatch(head); m == nil || m[1] != frameSize {
 		t.Errorf("the stack frame of run does not have 0x%s bytes: %s", frameSize, head)
