@@ -26,7 +26,8 @@ func (h *heldHost) Perform(ctx context.Context, r effect.Request) (effect.Result
 	return nil, context.Cause(ctx)
 }
 
-// TestHeldRequestIsInterrupted suspends or cancels a run whose goroutine waits for a host's messages.
+// TestHeldRequestIsInterrupted suspends or cancels a run whose goroutine waits for the messages of a
+// host.
 func TestHeldRequestIsInterrupted(t *testing.T) {
 	t.Run("suspended", func(t *testing.T) {
 		suspend := make(chan struct{})
@@ -60,9 +61,9 @@ func TestHeldRequestIsInterrupted(t *testing.T) {
 	})
 }
 
-// TestHeldRequestGivesWay checks that a completion that arrives while the run's goroutine performs a
+// TestHeldRequestYields checks that a completion that arrives while the run's goroutine performs a
 // request is handled at once, and that another goroutine then performs the request.
-func TestHeldRequestGivesWay(t *testing.T) {
+func TestHeldRequestYields(t *testing.T) {
 	var q requests
 	q.init()
 	q.begin(t.Context())

@@ -69,9 +69,33 @@ func (t *task) recordErrStep(err, of unsafe.Pointer, made bool) {
 		steps, first = before.steps+1, before.first
 	}
 	*e = errStep{err: err, of: of, at: at, made: made, steps: steps, first: first}
-	if n := len(t.caught); made && n > 0 && t.caught[n-1].value == value.Slot(*payloadOf(err)) {
+	if n := len(t.caught); made && n > 0 && t.caught[n-1].value == value.Slot(*payloadOf(err)) && isDistinct(t.caught[n-1].value) {
 		e.held = t.caught[n-1]
 	}
+}
+
+// distinct returns a copy of the value of a caught error that is identical to no other value, so
+// that recordErrStep recognizes an Err that the program creates from the error. A String may
+// otherwise be a constant of the program, with which the program also creates other Errs.
+func distinct(v value.Slot) value.Slot {
+	if v.Kind() == value.KindString {
+		return value.String(v.AsString())
+	}
+	return v
+}
+
+// isDistinct reports whether a value that distinct has returned is identical only to its copies.
+// That is not so for values that exist only once, such as numbers and texts of one character.
+func isDistinct(v value.Slot) bool {
+	switch v.Kind() {
+	case value.KindString:
+		return len(v.AsString()) > 1
+	case value.KindEnum:
+		return len(v.Fields()) > 0
+	case value.KindNil, value.KindInt, value.KindFloat, value.KindBool:
+		return false
+	}
+	return true
 }
 
 // payloadOf returns the content of a Result.

@@ -27,6 +27,7 @@ func (t *task) unwind() status {
 		if s == nil || s.pc != pc { // an error of the instruction ListenBegin itself is first handled by the listen, then by the regions around it
 			if reg := t.m.image.blockAt(pc).regionAt(pc); reg != nil && !r.panicked && !r.cancelled {
 				t.raised = nil
+				r.value = distinct(r.value)
 				t.storeCaught(r)
 				*t.slot(reg.register) = r.value
 				t.setPC(reg.target)

@@ -1,8 +1,11 @@
-//go:build unix && !linux
+//go:build unix && (race || !linux)
 
 package nonblock
 
 import "syscall"
+
+// With the race detector, the functions of package syscall are used, because they inform it that a
+// read happens after the writes before it.
 
 // Read reads from a descriptor that does not block. It returns EAGAIN if no data is available.
 func Read(fd int, b []byte) (int, error) { return repeat(syscall.Read, fd, b) }
