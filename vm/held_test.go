@@ -26,7 +26,7 @@ func (h *heldHost) Perform(ctx context.Context, r effect.Request) (effect.Result
 	return nil, context.Cause(ctx)
 }
 
-// TestHeldRequestIsInterrupted suspends or cancels a run whose goroutine waits for the messages of a
+// TestHeldRequestIsInterrupted suspends or cancels a run whose goroutine waits for messages of a
 // host.
 func TestHeldRequestIsInterrupted(t *testing.T) {
 	t.Run("suspended", func(t *testing.T) {
