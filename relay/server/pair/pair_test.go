@@ -19,6 +19,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/coder/websocket"
+
 	"github.com/concerto-lang/concerto/internal/record/audit"
 	"github.com/concerto-lang/concerto/relay/protocol"
 	"github.com/concerto-lang/concerto/relay/server"
@@ -197,6 +199,7 @@ func (k machine) sign(origin, host, server, own string) protocol.ChallengeAnswer
 // server must refuse the connection, or close it when the token is no longer valid.
 func TestPairingWhileConnecting(t *testing.T) {
 	f := begin(t)
+	hello := protocol.Envelope{Type: protocol.Hello, TS: "2025-01-01T00:00:00Z", Data: json.RawMessage(`{"protocol":2,"agent":"test/1","instance":"i","epoch":1}`)}
 	for i := range 20 {
 		id := fmt.Sprintf("host_%d", i)
 		address := f.url + "/ws/host?host_id=" + id + "&host_token=t0ken"
@@ -215,6 +218,9 @@ func TestPairingWhileConnecting(t *testing.T) {
 		if p == nil {
 			continue // refused
 		}
+		// A connection that found the first one still registered waits for the hello before it
+		// becomes the host's connection.
+		_ = p.Write(websocket.MessageText, hello.Append(nil)) // fails if the server has already closed the connection
 		if code := p.Closed(); code != protocol.CloseUnauthorized {
 			t.Errorf("close code of the connection with the token = %d, want unauthorized", code)
 		}
