@@ -91,6 +91,10 @@ func requireUpgrade(w http.ResponseWriter, r *http.Request) bool {
 // upgrade upgrades a request to a WebSocket. If that fails, it sends an error response and returns
 // nil. The caller must call start on the socket.
 func (s *Server) upgrade(w http.ResponseWriter, r *http.Request) *socket {
+	if !s.sockets.begin() {
+		httpguard.Fail(w, &Failure{Code: protocol.Internal, Why: "the server is restarting", Status: http.StatusServiceUnavailable})
+		return nil
+	}
 	h := &hijacked{ResponseWriter: w}
 	x := &socket{srv: s}
 	x.proto.Store(1)
@@ -99,6 +103,7 @@ func (s *Server) upgrade(w http.ResponseWriter, r *http.Request) *socket {
 		OnPingReceived: func(context.Context, []byte) bool { x.touch(); return true },
 		OnPongReceived: func(context.Context, []byte) { x.touch() }})
 	if err != nil {
+		s.sockets.wait.Done()
 		return nil
 	}
 	x.conn, x.raw = conn, h.conn

@@ -16,11 +16,21 @@ type sockets struct {
 	wait  sync.WaitGroup
 }
 
-// add registers a socket. It returns false if the server has closed.
+// begin counts a connection that is about to become a socket, so that the server waits for it. It
+// returns false if the server has closed.
+func (s *sockets) begin() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.ended {
+		s.wait.Add(1)
+	}
+	return !s.ended
+}
+
+// add registers a socket that begin has counted. It returns false if the server has closed.
 func (s *sockets) add(x *socket) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.wait.Add(1)
 	s.open[x] = struct{}{}
 	return !s.ended
 }
