@@ -212,8 +212,8 @@ func (k *keeper) storeOutput() {
 
 // storeOutput writes the output to the file from now on. The caller must hold mu.
 func (h *hosted) storeOutput() {
-	h.out.inFile = true
-	if err := h.out.flush(len(h.out.recent)); err != nil {
+	h.out.direct = true
+	if err := h.out.flush(); err != nil {
 		h.keeper.logf("write the output of %s: %v", h.spec.ID, err) // the next output tries again
 	}
 }

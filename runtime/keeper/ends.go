@@ -33,7 +33,7 @@ func (k *keeper) writeEnds() (err error) {
 		for i := range e.Script {
 			e.Script[i].Note = []byte(k.redactor.redact(string(e.Script[i].Note)))
 		}
-		err = errors.Join(err, h.out.flush(len(h.out.recent)), replaceJSON(filepath.Join(k.Dir, h.spec.dir(), endFile), e))
+		err = errors.Join(err, h.out.flush(), replaceJSON(filepath.Join(k.Dir, h.spec.dir(), endFile), e))
 	}
 	return err
 }

@@ -38,7 +38,7 @@ func (h *hosted) startFeed(conn *net.UnixConn, from int64) (f *feed, w welcome, 
 		h.feed.closeConn()
 	}
 	f = &feed{h: h, conn: conn, raw: raw, position: at, sent: before.bytes}
-	h.feed, h.out.inFile = f, false
+	h.feed, h.out.direct = f, false
 	return f, welcome{LinesBefore: before.lines, Offset: before.bytes}, nil
 }
 

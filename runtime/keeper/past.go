@@ -25,7 +25,7 @@ func (c *Client) openEnded(e endRecord, from int64, longLine int) (*Conn, error)
 	}
 	var hide redactor
 	hide.addSecrets(c.secrets)
-	s := &spool{f: f, hide: &hide, size: info.Size(), begin: checkpoint{lines: e.LinesBefore, bytes: e.Offset}}
+	s := &spool{f: f, hide: &hide, size: info.Size(), inFile: info.Size(), begin: checkpoint{lines: e.LinesBefore, bytes: e.Offset}}
 	if from == 0 {
 		from = e.Acked + 1
 	}

@@ -15,8 +15,9 @@ import (
 type spool struct {
 	f      *os.File
 	size   int64  // size of the stored output in bytes, in the form of the file
-	recent []byte // the end of the stored output, which is not in the file
-	inFile bool   // all output must be in the file, because no client is connected
+	inFile int64  // number of these bytes that are in the file
+	recent []byte // the other bytes
+	direct bool   // all output must be in the file, because no client is connected
 
 	lines, bytes int64      // numbers of lines and bytes in the whole output so far
 	begin        checkpoint // end of the output that is no longer in the file
@@ -46,7 +47,7 @@ func newSpool(dir string, hide *redactor) (*spool, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &spool{f: f, inFile: true, hide: hide, unrestorable: map[int64][]byte{}}, nil
+	return &spool{f: f, direct: true, hide: hide, unrestorable: map[int64][]byte{}}, nil
 }
 
 // appendText appends output: complete lines, or the last piece of a line. If it fails, it has
@@ -57,8 +58,8 @@ func (s *spool) appendText(text []byte) error {
 		file, odd = s.hide.redactLines(text, s.size)
 	}
 	before := len(s.recent)
-	if s.recent = append(s.recent, file...); s.inFile || len(s.recent) > maxRecent {
-		if err := s.flush(before); err != nil {
+	if s.recent = append(s.recent, file...); s.direct || len(s.recent) > maxRecent {
+		if err := s.flush(); err != nil {
 			s.recent = s.recent[:before]
 			return err
 		}
@@ -75,20 +76,19 @@ func (s *spool) appendText(text []byte) error {
 	return nil
 }
 
-// flush writes the recent output to the file. If it fails, the output stays in memory. counted is
-// the number of bytes of the recent output that size includes.
-func (s *spool) flush(counted int) error {
+// flush writes the recent output to the file. If it fails, the output stays in memory.
+func (s *spool) flush() error {
 	if len(s.recent) == 0 {
 		return nil
 	}
-	at := s.size - int64(counted)
-	n, err := s.f.WriteAt(s.recent, at)
+	n, err := s.f.WriteAt(s.recent, s.inFile)
 	if err != nil {
 		if n > 0 {
-			err = errors.Join(err, s.f.Truncate(at))
+			err = errors.Join(err, s.f.Truncate(s.inFile))
 		}
 		return err
 	}
+	s.inFile += int64(n)
 	if s.recent = s.recent[:0]; cap(s.recent) > 2*maxRecent {
 		s.recent = nil // frees the memory of a long line
 	}
@@ -136,7 +136,7 @@ func (s *spool) seekLine(lines int64) (filePosition, checkpoint, error) {
 // readAt returns complete lines, or the last piece of a line, from an offset in the file. raw is
 // the stored text; text is the text with the secrets restored.
 func (s *spool) readAt(at int64) (raw, text []byte, err error) {
-	if err := s.flush(len(s.recent)); err != nil {
+	if err := s.flush(); err != nil {
 		return nil, nil, err
 	}
 	size := int64(maxRead)
@@ -161,11 +161,11 @@ func (s *spool) readAt(at int64) (raw, text []byte, err error) {
 // discard deletes the stored output, unless that needs a system call and the file is small. All
 // output must be journaled. It reports whether it has deleted the output.
 func (s *spool) discard() bool {
-	if inFile := s.size - int64(len(s.recent)); inFile > 0 && (s.size < truncateFrom || s.f.Truncate(0) != nil) {
+	if s.inFile > 0 && (s.size < truncateFrom || s.f.Truncate(0) != nil) {
 		return false
 	}
 	s.recent = s.recent[:0]
-	s.size, s.checkpoints, s.begin = 0, nil, checkpoint{lines: s.lines, bytes: s.bytes}
+	s.size, s.inFile, s.checkpoints, s.begin = 0, 0, nil, checkpoint{lines: s.lines, bytes: s.bytes}
 	clear(s.unrestorable)
 	return true
 }

@@ -48,7 +48,7 @@ func TestSpool(t *testing.T) {
 					t.Fatalf("output after %d of %d lines: %d bytes, want %d", from, len(lines), len(got), len(want))
 				}
 			case step == 9:
-				s.inFile = !s.inFile
+				s.direct = !s.direct
 			default:
 				if s.discard() {
 					discarded = len(lines)
@@ -58,7 +58,7 @@ func TestSpool(t *testing.T) {
 				t.Fatalf("%d lines and %d bytes, want %d lines", s.lines, s.bytes, len(lines))
 			}
 		}
-		if err := s.flush(len(s.recent)); err != nil {
+		if err := s.flush(); err != nil {
 			t.Fatal(err)
 		}
 		file, err := os.ReadFile(s.f.Name())

@@ -12,7 +12,3 @@ type Conn interface {
 	io.Reader
 	syscall.Conn
 }
-
-// NewReader returns a reader of a connection, for one goroutine at a time. It waits while no data
-// is available, and obeys the connection's deadlines.
-func NewReader(c Conn) (io.Reader, error) { return newReader(c) }

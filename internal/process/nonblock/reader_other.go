@@ -4,4 +4,5 @@ package nonblock
 
 import "io"
 
-func newReader(c Conn) (io.Reader, error) { return c, nil }
+// NewReader returns the connection itself.
+func NewReader(c Conn) (io.Reader, error) { return c, nil }

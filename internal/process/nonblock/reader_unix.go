@@ -17,14 +17,19 @@ type reader struct {
 	err   error
 }
 
-func newReader(c Conn) (io.Reader, error) {
+// NewReader returns a reader of a connection, for one goroutine at a time. It waits while no data
+// is available, and obeys the connection's deadlines.
+func NewReader(c Conn) (io.Reader, error) { return NewReaderBy(c, Read) }
+
+// NewReaderBy is like NewReader, but reads the descriptor with the given function instead of Read.
+func NewReaderBy(c Conn, read func(fd int, b []byte) (int, error)) (io.Reader, error) {
 	raw, err := c.SyscallConn()
 	if err != nil {
 		return nil, err
 	}
 	r := &reader{raw: raw}
 	r.begin = func(fd uintptr) bool {
-		r.n, r.err = Read(int(fd), r.buf)
+		r.n, r.err = read(int(fd), r.buf)
 		return r.err != syscall.EAGAIN
 	}
 	return r, nil

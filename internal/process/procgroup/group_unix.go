@@ -44,42 +44,26 @@ func exhausted(err error) bool {
 func signalGroup(pgid int, s groupSignal) { _ = syscall.Kill(-pgid, s) }
 
 // pipeEnd reads from a pipe without package os. This makes it possible to lock output.count exactly
-// while bytes are read from the pipe. The function for Go's poller is created only once, so that
-// reads do not allocate memory.
+// while bytes are read from the pipe.
 type pipeEnd struct {
-	raw   syscall.RawConn
-	bad   error // error of opening the pipe for reading; nil if it can be read
-	begin func(fd uintptr) (done bool)
-	buf   []byte // buffer of the current read
-	n     int
-	err   error
+	raw  syscall.RawConn
+	wait io.Reader // waits for data
+	bad  error     // error of opening the pipe for reading; nil if it can be read
 }
 
 func (o *output) open() {
 	p := &o.pipe
-	p.raw, p.bad = o.f.SyscallConn()
-	p.begin = func(fd uintptr) bool {
-		p.n, p.err = o.readOnce(int(fd), p.buf)
-		return p.err != syscall.EAGAIN
+	if p.raw, p.bad = o.f.SyscallConn(); p.bad == nil {
+		p.wait, p.bad = nonblock.NewReaderBy(o.f, o.readOnce)
 	}
 }
 
 // readWait waits for data and reads it.
 func (o *output) readWait(b []byte) (int, error) {
-	p := &o.pipe
-	if p.bad != nil {
-		return 0, p.bad
+	if o.pipe.bad != nil {
+		return 0, o.pipe.bad
 	}
-	p.buf, p.n, p.err = b, 0, nil
-	err := p.raw.Read(p.begin)
-	p.buf = nil
-	switch {
-	case err != nil:
-		return 0, err
-	case p.n == 0 && p.err == nil && len(b) > 0:
-		return 0, io.EOF
-	}
-	return p.n, p.err
+	return o.pipe.wait.Read(b)
 }
 
 // readNow reads without waiting. It returns 0 and nil if the pipe is empty or at its end.
@@ -105,7 +89,8 @@ func (o *output) readOnce(fd int, b []byte) (int, error) {
 	return n, err
 }
 
-// input writes to a pipe without waiting. Like pipeEnd, it does not allocate memory.
+// input writes to a pipe without waiting. The function for the write is created only once, so that
+// writes do not allocate memory.
 type input struct {
 	raw   syscall.RawConn
 	begin func(fd uintptr)
