@@ -151,7 +151,7 @@ var Policy = []Rule{
 	{Package: "internal/testkit/randtest", Tests: true},
 	{Package: "internal/testkit/conversation", Imports: "internal/data/hostmsg", Tests: true},
 	{Package: "internal/testkit/testhost", Tests: true},
-	{Package: "internal/testkit/testllm", Tests: true},
+	{Package: "internal/testkit/testllm", Imports: "internal/text/jsonschema", Tests: true},
 	{Package: "internal/testkit/testmcp", Tests: true},
 	{Package: "internal/testkit/testcommand", Tests: true},
 	{Package: "internal/testkit/testproc", Tests: true},

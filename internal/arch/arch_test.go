@@ -37,7 +37,6 @@ var libraries = []struct{ path, by string }{
 	{"github.com/spf13/pflag", "cmd/concerto-relay"},
 	{"github.com/spf13/pflag", "internal/cli/..."},
 	{"github.com/spf13/pflag", "internal/term/cmdline/..."},
-	{"github.com/santhosh-tekuri/jsonschema/v6", "internal/testkit/testllm"},
 	{"github.com/modelcontextprotocol/go-sdk", "runtime/mcp"},
 	{"github.com/modelcontextprotocol/go-sdk", "internal/testkit/testmcp"},
 	{"github.com/google/go-cmp", "internal/testkit/golden"},

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/concerto-lang/concerto/internal/text/jsonschema"
 )
 
 //go:embed requests/*.json
@@ -51,7 +51,6 @@ func formOf(p string) *form {
 // compiled holds the published request schemas by API.
 var compiled = sync.OnceValues(func() (map[string]*jsonschema.Schema, error) {
 	all := map[string]*jsonschema.Schema{}
-	c := jsonschema.NewCompiler()
 	files, err := schemas.ReadDir("requests")
 	if err != nil {
 		return nil, err
@@ -61,16 +60,11 @@ var compiled = sync.OnceValues(func() (map[string]*jsonschema.Schema, error) {
 		if err != nil {
 			return nil, err
 		}
-		doc, err := jsonschema.UnmarshalJSON(strings.NewReader(string(text)))
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", f.Name(), err)
+		schema, wrong := jsonschema.Compile(text)
+		if len(wrong) > 0 {
+			return nil, fmt.Errorf("%s: %w", f.Name(), wrong[0])
 		}
-		if err := c.AddResource(f.Name(), doc); err != nil {
-			return nil, fmt.Errorf("%s: %w", f.Name(), err)
-		}
-		if all[strings.TrimSuffix(f.Name(), path.Ext(f.Name()))], err = c.Compile(f.Name()); err != nil {
-			return nil, fmt.Errorf("%s: %w", f.Name(), err)
-		}
+		all[strings.TrimSuffix(f.Name(), path.Ext(f.Name()))] = schema
 	}
 	return all, nil
 })
@@ -92,15 +86,15 @@ func (f *form) check(r *http.Request, text []byte) error {
 	if err != nil {
 		return err
 	}
-	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(string(text)))
+	doc, err := jsonschema.Decode(text)
 	if err != nil {
 		return fmt.Errorf("%s: %w", f.name, err)
 	}
 	if all[f.name] == nil {
 		return fmt.Errorf("%s: the package has no published schema for this API", f.name)
 	}
-	if err := all[f.name].Validate(doc); err != nil {
-		return fmt.Errorf("the request does not match the published schema of %s: %v\n%s", f.name, err, text)
+	if problems := all[f.name].Check(doc); len(problems) > 0 {
+		return fmt.Errorf("the request does not match the published schema of %s: %s\n%s", f.name, jsonschema.FormatProblems(problems, 5), text)
 	}
 	return nil
 }

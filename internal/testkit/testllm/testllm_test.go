@@ -43,7 +43,7 @@ func TestServer(t *testing.T) {
 		{"/v1/chat/completions", `{"model":"m","messages":[{"role":"user","content":"one"}]}`, `"content":"a"`},
 		{"/v1/chat/completions", `{"model":"m","messages":[{"role":"user","content":"two"}]}`, `"content":"b"`},
 		{"/v1/messages", `{"model":"m","max_tokens":1,"messages":[{"role":"user","content":"two"}]}`, `"text":"a"`},
-		{"/v1/messages", `{"model":"m","messages":[{"role":"user","content":"two"}]}`, `missing property 'max_tokens'`},
+		{"/v1/messages", `{"model":"m","messages":[{"role":"user","content":"two"}]}`, `max_tokens: missing`},
 		{"/other", `{}`, `no such path: /other`},
 		{"/v1/messages", `no`, `no JSON`},
 	} {
