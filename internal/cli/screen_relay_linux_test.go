@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -69,15 +70,14 @@ func onRelay(t *testing.T, files string) (*testterm.Running, *relaying) {
 	return r, h
 }
 
-// awaitLine reads the run's lines until a line begins with begin, and returns that line.
-func (h *relaying) awaitLine(begin string) string {
+// awaitLine reads the run's lines until one of all the lines so far begins with begin. Lines of
+// different goroutines of the run have no order.
+func (h *relaying) awaitLine(begin string) {
 	h.Helper()
-	for {
+	begins := func(line string) bool { return strings.HasPrefix(line, begin) }
+	for !slices.ContainsFunc(h.lines, begins) {
 		line, err := h.reader.ReadString('\n')
-		if h.lines = append(h.lines, line); strings.HasPrefix(line, begin) {
-			return line
-		}
-		if err != nil {
+		if h.lines = append(h.lines, line); err != nil {
 			h.Fatalf("read the run's lines: %v; no line begins with %s:\n%s", err, begin, strings.Join(h.lines, ""))
 		}
 	}
