@@ -29,6 +29,7 @@ type ManifestData struct {
 	AppTools    []ir.AppTool
 	Called      bool // the program's functions are used as tools (ir.Application)
 	Debugged    bool // the program runs in a debugger, which also stops at errors that the program catches
+	Grows       bool // the program is a part of a session, whose later inputs call its functions
 	Limits      ir.Limits
 }
 
@@ -72,6 +73,7 @@ type generator struct {
 	// readOnly contains the parameters that are only read (borrow.go).
 	readOnly map[*sema.Param]bool
 	adapters map[any]int
+	guards   *guards // nil until needed (claim.go)
 
 	// code and positions are buffers that the next function reuses. build copies the function's
 	// final code out of them.

@@ -31,6 +31,9 @@ func TestNumberOfCopies(t *testing.T) {
 		{"the last use of a parameter", `let mut b = Bag { xs: [], n: 0 }; for i in 0..1000 { b = changed(b, i); } emit("n", b.n);`, 0},
 		{"values passed on", `let mut q = [Bag { xs: [0], n: 0 }]; for i in 0..1000 { let mut b = q.remove(0); b.xs[0] = i; q.push(changed(b, i)); } emit("n", q.len());`, 0},
 		{"an Option taken apart", `let mut q = [Bag { xs: [0], n: 0 }]; let mut n = 0; while let Some(b) = q.pop() { n += 1; if n < 1000 { q.push(changed(b, n)); } } emit("n", n);`, 0},
+		{"a state changed and stored again", `let mut m = Machine { s: State::Idle, n: 0 }; for i in 0..1000 { m.step(); } emit("n", m.n);`, 0},
+		{"a state changed by a method that another one calls", `let mut w = World { all: [Machine { s: State::Full([0], 1), n: 0 }], n: 0 }; for i in 0..1000 { w.step(0); } emit("n", w.all[0].n);`, 0},
+		{"a state changed beside a reader", `let mut m = Machine { s: State::Full([0], 1), n: 0 }; for i in 0..10 { let old = m; m.step(); if old.n == m.n { break; } } emit("n", m.n);`, 39},
 		{"an error on the way", `let mut xs = [0]; for i in 0..100 { try { xs = grown(xs, i); if i % 2 == 0 { throw "x"; } } catch {} } emit("n", xs.len());`, 100},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -39,6 +42,33 @@ impl Bag {
     fn size(self) -> Int { self.xs.len() }
     fn add(mut self, x: Int) { self.xs.push(x); self.n += 1; }
     fn with(mut self, x: Int) -> Bag { let mut b = Bag { xs: self.xs, n: self.n }; b.n += 1; b }
+}
+enum State { Idle, Busy(Array<Int>), Full(Array<Int>, Int) }
+struct Machine { s: State, n: Int }
+struct World { all: Array<Machine>, n: Int }
+impl Machine {
+    fn step(mut self) {
+        self.n += 1;
+        match self.s {
+            State::Idle => { self.s = State::Busy([]); }
+            State::Busy(xs) => { let mut ys = xs; ys.push(self.n); self.s = if ys.len() > 5 { State::Full(ys, 0) } else { State::Busy(ys) }; }
+            State::Full(xs, n) => { let mut ys = xs; ys[0] = n; self.s = State::Full(ys, n + 1); }
+        }
+    }
+}
+impl World {
+    fn step(mut self, i: Int) {
+        match self.all[i].s {
+            State::Full(xs, n) => self.full(i, xs, n),
+            _ => {}
+        }
+    }
+    fn full(mut self, i: Int, xs: Array<Int>, n: Int) {
+        let mut ys = xs;
+        ys[0] = n;
+        self.all[i].n += 1;
+        self.all[i].s = State::Full(ys, n + 1);
+    }
 }
 fn changed(b: Bag, i: Int) -> Bag { let mut c = b; c.xs.push(i); if i > 5 { return same(c); } c }
 fn same(b: Bag) -> Bag { let mut c = b; c.n += 1; c }

@@ -38,6 +38,8 @@ type builder struct {
 	tries map[*ast.TryExpr]*try
 	seen  analyses
 	inner inner
+	// declared is the declared function whose body the builder generates, or nil.
+	declared *sema.Function
 	// returnsSelf reports that the function returns the value of its first parameter, the receiver.
 	returnsSelf bool
 }
@@ -161,7 +163,7 @@ func (g *generator) function(n int, fn *sema.Function) {
 				v.borrowed = g.readOnly[p]
 			}
 		}
-		f.leave = leave{kind: leaveFunction, result: fn.Result}
+		f.leave, f.declared = leave{kind: leaveFunction, result: fn.Result}, fn
 		f.findMoves(fn.Decl.Body)
 		f.body(fn.Decl.Body, fn.Result)
 		return f.finishFunction()

@@ -1,6 +1,8 @@
 package codegen
 
 import (
+	"slices"
+
 	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/ir"
 	"github.com/concerto-lang/concerto/sema"
@@ -300,8 +302,14 @@ func (m *moveFinder) control(n ast.Node) {
 		if x.Else != nil {
 			m.within(regionBranch, x, func() { m.stored(x.Else) })
 		}
+	case *ast.LetCond:
+		m.stored(x.X)
 	case *ast.MatchExpr:
-		m.node(x.Subject)
+		if slices.ContainsFunc(x.Arms, func(a *ast.Arm) bool { return a.Guard != nil }) {
+			m.node(x.Subject)
+		} else {
+			m.stored(x.Subject)
+		}
 		for _, a := range x.Arms {
 			if a.Guard != nil { // other arms run if the guard fails
 				m.guards++

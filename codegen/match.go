@@ -45,12 +45,20 @@ func (f *builder) arms(e *ast.MatchExpr, body func(ast.Expr)) {
 		}
 	}
 	match := f.subject(e, guards, arms)
+	var from *claim
+	if guards == nil {
+		from = f.claimFrom(e.Subject)
+	}
 	end := &label{}
 	for _, a := range e.Arms {
 		next := &label{}
 		top := f.top
 		f.declarePattern(a.Pattern)
-		match(a.Pattern, next)
+		if from.isValid(a.Pattern, a.Body) {
+			f.matchClaimed(e.Subject, a.Pattern.(*ast.VariantPat), match, next)
+		} else {
+			match(a.Pattern, next)
+		}
 		if a.Guard != nil {
 			f.cond(a.Guard, next, false)
 		}

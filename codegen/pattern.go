@@ -311,6 +311,11 @@ func (f *builder) matchEnum(ref *sema.VariantRef, elems []ast.Pattern, v val, t 
 		f.checkType(named, t, v, fail)
 	}
 	f.jumpVariant(v, ref.Index, fail)
+	f.matchPayload(ref, elems, v, named, fail)
+}
+
+// matchPayload matches the payload of v, which has the variant ref of the enum named.
+func (f *builder) matchPayload(ref *sema.VariantRef, elems []ast.Pattern, v val, named *types.Named, fail *label) {
 	bound := map[*types.Param]types.Type{}
 	for i, q := range named.Decl.Params {
 		bound[q] = named.Args[i]

@@ -219,9 +219,35 @@ func (f *builder) assign(e *ast.Assign) {
 		f.hasValue(p.v)
 		return
 	}
+	if f.assignVariant(e, p) {
+		return
+	}
 	v := f.value(e.Value, -1)
 	f.markShared(v, f.resultType(e.Value))
 	f.set(p, v)
+}
+
+// assignVariant generates the assignment of a new value of an enum to a part of a variable. If that
+// part is a value of the same variant which no other variable or container holds, its payload
+// changes in place. assignVariant returns false if e is another assignment.
+func (f *builder) assignVariant(e *ast.Assign, p place) bool {
+	x, ok := unparen(f.info, e.Value).(*ast.Call)
+	if !ok || len(p.steps) == 0 || f.info.Conv(x) != nil {
+		return false
+	}
+	c, last := f.info.Call(x), p.steps[len(p.steps)-1]
+	if c == nil || c.Kind != sema.CallVariant || c.Variant.Variant == nil || last.kind != stepField && last.kind != stepElem {
+		return false
+	}
+	defer f.at(x.Span().Start)()
+	base := f.top
+	f.arguments(arguments{call: c, written: x.Args}, base-1, allFull(len(c.Args)), allOwned)
+	f.updatePosition(e.OpSpan.Start)
+	o := f.ownPlace(p, len(p.steps)-1)
+	v := f.readStep(last, val{reg: o, class: ir.Full})
+	f.emit(ir.OpRenewVariant, v.reg, base, c.Variant.Index, int32(f.g.typeIndex(f.info.TypeOf(x))))
+	f.put(last, o, v, ir.Full)
+	return true
 }
 
 // assignOp generates a compound assignment: it reads the old value, evaluates the operand and

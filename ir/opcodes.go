@@ -124,6 +124,7 @@ const (
 	OpNewTuple
 	OpNewStruct
 	OpNewVariant
+	OpRenewVariant
 	OpNewOk
 	OpNewErr
 	OpNewErrOf

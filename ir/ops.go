@@ -164,6 +164,7 @@ var Table = [...]Info{
 	{"NewTuple", ops{w("d", A, Full), win("base", B, countC), lit("n", C)}, New, 0, "d = tuple of n Full registers from base"},
 	{"NewStruct", ops{w("d", A, Full), win("base", B, countFields), ref("t", RoleType).must(checkStruct)}, New, 0, "d = struct or schema value of type t from as many Full registers as it has fields"},
 	{"NewVariant", ops{w("d", A, Full), win("base", B, countPayload), lit("n", C), ref("t", RoleType).must(checkVariant)}, New, 0, "d = variant n of enum t from as many Full registers as it has payload slots"},
+	{"RenewVariant", ops{m("d", A, Full), win("base", B, countPayload), lit("n", C), ref("t", RoleType).must(checkVariant)}, changes(Fields), 16, "d = the same as with NewVariant; if d is an unshared value of this variant, its payload changes in place"},
 	{"NewOk", ops{w("d", A, Full), r("s", B, Full)}, Fact | New | reads(Fields), 0, "d = Ok(s)"},
 	{"NewErr", ops{w("d", A, Full), r("s", B, Full)}, Noted | Fact | New | reads(Fields), 0, "d = Err(s)"},
 	{"NewErrOf", ops{w("d", A, Full), r("s", B, Full), r("e", C, Full)}, Noted | Fact | New | reads(Fields), 5, "d = Err(s), converted from the Err e that leaves the function here; records the origin of e"},

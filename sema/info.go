@@ -73,6 +73,10 @@ type Info struct {
 	late *lateFile // set if the declarations of the file are resolved when they are needed
 }
 
+// Checked reports whether code in the file has been checked, so that the results for its nodes can
+// be read.
+func (i *Info) Checked() bool { return i.types != nil }
+
 func (i *Info) noteBlock(b *ast.Block, m *module) {
 	if i.blocks == nil {
 		i.blocks = map[*ast.Block]*module{}

@@ -108,6 +108,16 @@ func opNewVariant(t *task, in *ins) status {
 	return running
 }
 
+func opRenewVariant(t *task, in *ins) status {
+	old := *t.slot(in.a)
+	if old.Kind() != value.KindEnum || old.Variant() != int(in.c) || old.Type() != t.m.image.types[in.imm] || value.IsShared(old) || t.m.config.AlwaysCopy {
+		return opNewVariant(t, in)
+	}
+	payload := old.Fields()
+	copy(payload, t.window(in.b, uint8(len(payload))))
+	return running
+}
+
 func opNewRange(t *task, in *ins) status {
 	lo, hi := *intAt(t.fp, in.b), *intAt(t.fp, in.c)
 	if in.imm == 1 {

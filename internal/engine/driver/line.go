@@ -58,7 +58,9 @@ func (l *Line) Compile() (*CompiledLine, diag.List) {
 	if info, retained := closureOf(checked, called(l.Retained)); retained != nil {
 		c.Retained = capturedBy(info.Closure(retained))
 	}
-	p, more := codegen.Generate(checked, in.embedded())
+	data := in.embedded()
+	data.Grows = true
+	p, more := codegen.Generate(checked, data)
 	found.Append(more)
 	if more.HasErrors() {
 		return nil, found

@@ -18,6 +18,7 @@ func Copies(seed uint64) (program, want string) {
 	m := &modeller{gen: &gen{Subject: &Subject{}, choose: func(n int) int { return r.IntN(n) }, left: 80}}
 	m.out.WriteString("fn same<T>(x: T) -> T { x }\n")
 	m.declareShapes()
+	declareMachines(m)
 	for i := range 2 + m.choose(3) {
 		m.function(fmt.Sprintf("t%d", i))
 	}
@@ -36,6 +37,10 @@ func (m *modeller) main() (run func()) {
 		made = append(made, m.let(s, true, m.safeTerm(s, m.literal(s, 2))))
 	}
 	body := m.block(10+m.choose(8), true)
+	var runs []func()
+	for range 5 {
+		runs = append(runs, runMachine(m))
+	}
 	for _, v := range m.vars {
 		made = append(made, m.show(v))
 	}
@@ -45,7 +50,7 @@ func (m *modeller) main() (run func()) {
 			f()
 		}
 		body()
-		for _, f := range made[n:] {
+		for _, f := range append(runs, made[n:]...) {
 			f()
 		}
 	}
@@ -62,6 +67,7 @@ type modeller struct {
 	nested      int
 	loops       int
 	loose       int // number of bodies of functions and closures that a fault may leave
+	driven      []*machine
 	output      strings.Builder
 }
 

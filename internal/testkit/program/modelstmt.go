@@ -15,6 +15,7 @@ func init() {
 		(*modeller).callClosure, (*modeller).storeInItself, (*modeller).matchPayload, (*modeller).branches, (*modeller).swapField, (*modeller).popElement, (*modeller).destructure,
 		(*modeller).group, (*modeller).storeUntyped, (*modeller).change, (*modeller).alias, (*modeller).store, (*modeller).callClosure,
 		(*modeller).callGetter, (*modeller).callGetter,
+		runMachine, runMachine, runMachine,
 	}
 }
 

@@ -16,7 +16,7 @@ func (m *modeller) declareShapes() {
 		case 0, 1:
 			m.struct_(fmt.Sprintf("S%d", i))
 		case 2:
-			m.enum(fmt.Sprintf("E%d", i))
+			m.enum(fmt.Sprintf("E%d", i), m.anyShape(), m.anyShape())
 		case 3:
 			m.arrayOf(m.anyShape())
 		case 4:
@@ -27,7 +27,7 @@ func (m *modeller) declareShapes() {
 	}
 	m.tree()
 	m.struct_("S")
-	m.enum("E")
+	m.enum("E", m.anyShape(), m.anyShape())
 	m.arrayOf(m.anyShape())
 	m.mapOf(m.shapes[len(m.shapes)-1])
 	m.tupleOf(m.int, m.shapes[len(m.shapes)-1])
@@ -141,8 +141,8 @@ func treeSize(v any) int {
 	return n
 }
 
-func (m *modeller) enum(name string) {
-	one, two := m.anyShape(), m.anyShape()
+// enum declares an enum. one and two are the types of two payloads.
+func (m *modeller) enum(name string, one, two *shape) *shape {
 	s := &shape{name: name, is: choice, variants: []variant{
 		{name: "Leaf"},
 		{name: "One", parts: []*shape{one}},
@@ -150,5 +150,5 @@ func (m *modeller) enum(name string) {
 		{name: "Rec", fields: []string{"x", "y"}, parts: []*shape{m.anyShape(), one}},
 	}}
 	m.write("enum %s { Leaf, One(%s), Two(%s, Int), Rec { x: %s, y: %s } }", name, one.name, two.name, s.variants[3].parts[0].name, one.name)
-	m.add(s)
+	return m.add(s)
 }
