@@ -286,6 +286,7 @@ func (c *Client) Leave() {
 	if c.link != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), storeTimeout)
 		defer cancel()
+		c.link.releaseOutputs()
 		// without an answer, the keeper stores the output when the connection ends
 		_, _ = c.link.Ask(ctx, func(n int64) any { return request{I: n, Op: opStore} })
 		c.link.closeAll()

@@ -20,6 +20,8 @@ type Conn struct {
 	link            *link // connection to the keeper; nil if the process and its keeper have exited
 	data            net.Conn
 	in              io.Reader // reads from data
+	backlog         int64     // number of bytes to read from in before borrowed
+	returned        bool      // borrowed has been returned to the keeper
 	raw             syscall.RawConn
 	lines           *ndjson.Reader
 	opened          Process
@@ -30,6 +32,7 @@ type Conn struct {
 	outputDone chan struct{} // closed when the output has ended
 
 	mu          sync.Mutex
+	borrowed    *borrowed // output that this process reads itself; nil if the keeper reads it
 	exit        *Exit
 	exited      bool       // done is closed
 	outputEnded bool       // outputDone is closed
@@ -62,7 +65,17 @@ func (c *Conn) openData(data *net.UnixConn, w *welcome, longLine int) (err error
 	}
 	c.mu.Lock()
 	c.opened, c.lastNumber, c.beginOffset, c.data = *w.Process, w.Process.Accepted, -2, data
+	if w.Lent {
+		c.backlog = w.Process.Bytes - w.Offset
+		c.borrowed, err = borrowOutput(w)
+	}
 	c.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	if c.link.IsLost() {
+		c.releaseOutput()
+	}
 	c.lines = ndjson.NewReader(&outputReader{c}, longLine).StartAfter(w.LinesBefore, w.Offset)
 	if w.Process.Over {
 		c.markOutputEnded()
@@ -154,6 +167,18 @@ func (c *Conn) closeData() {
 	if c.data != nil {
 		c.data.Close()
 	}
+	if c.borrowed != nil {
+		c.borrowed.release()
+	}
+}
+
+// releaseOutput stops reading the output directly, if this process does so.
+func (c *Conn) releaseOutput() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.borrowed != nil {
+		c.borrowed.release()
+	}
 }
 
 // markExited records that the process has exited.
@@ -163,6 +188,9 @@ func (c *Conn) markExited(exit *Exit) {
 	if !c.exited {
 		c.exited, c.exit = true, exit
 		close(c.done)
+		if c.borrowed != nil {
+			c.borrowed.markExited()
+		}
 	}
 }
 
@@ -170,7 +198,7 @@ func (c *Conn) markExited(exit *Exit) {
 type outputReader struct{ *Conn }
 
 func (s *outputReader) Read(b []byte) (int, error) {
-	n, err := s.in.Read(b)
+	n, err := s.read(b)
 	s.mu.Lock()
 	s.bytesRead += int64(n)
 	s.mu.Unlock()
@@ -178,6 +206,26 @@ func (s *outputReader) Read(b []byte) (int, error) {
 		return n, err
 	}
 	return n, s.endError()
+}
+
+// read reads output from its current source: the connection, or the pipe of the process.
+func (s *outputReader) read(b []byte) (int, error) {
+	switch {
+	case s.backlog > 0:
+		n, err := s.in.Read(b[:min(int64(len(b)), s.backlog)])
+		s.backlog -= int64(n)
+		return n, err
+	case s.borrowed == nil || s.returned:
+		return s.in.Read(b)
+	}
+	n, err := s.borrowed.Read(b)
+	if err != io.EOF {
+		return n, err
+	}
+	s.borrowed.release()
+	s.returned = true
+	_, _ = s.link.request(request{Op: opReclaim, ID: s.id}) // after an error, the connection has ended
+	return s.in.Read(b)
 }
 
 // endError returns the reason for the end of the output: io.EOF, or the loss of the keeper.
@@ -201,10 +249,17 @@ func (c *Conn) Opened() Process { return c.opened }
 func (c *Conn) ReadLine() (ndjson.Line, error) { return c.lines.NextLine() }
 
 // Interrupt makes the current or next ReadLine fail instead of waiting.
-func (c *Conn) Interrupt() { _ = c.data.SetReadDeadline(time.Unix(1, 0)) }
+func (c *Conn) Interrupt() { c.setInterrupted(true, time.Unix(1, 0)) }
 
 // Resume cancels the effect of Interrupt.
-func (c *Conn) Resume() { _ = c.data.SetReadDeadline(time.Time{}) }
+func (c *Conn) Resume() { c.setInterrupted(false, time.Time{}) }
+
+func (c *Conn) setInterrupted(on bool, deadline time.Time) {
+	_ = c.data.SetReadDeadline(deadline) // a closed connection does not wait
+	if c.borrowed != nil {
+		c.borrowed.setInterrupted(on)
+	}
+}
 
 // Ready reports whether ReadLine can return without waiting.
 func (c *Conn) Ready() bool { return c.lines.Ready() }
@@ -212,6 +267,11 @@ func (c *Conn) Ready() bool { return c.lines.Ready() }
 // BytesSent returns the number of bytes that the process has written so far. The keeper stores this
 // number in its field mark.
 func (c *Conn) BytesSent() int64 {
+	if c.borrowed != nil {
+		if n := c.borrowed.bytesWritten(); n >= 0 {
+			return n
+		}
+	}
 	if c.link != nil {
 		if s, err := c.link.request(request{Op: opWritten, ID: c.id}); err == nil {
 			return s.Bytes
@@ -322,7 +382,7 @@ func (c *Conn) Stderr() string {
 
 // Ack notifies the keeper that the journal of the run contains the lines up to the given number.
 func (c *Conn) Ack(line int64) {
-	if c.link != nil {
+	if c.link != nil && (c.borrowed == nil || !c.borrowed.acknowledge(line)) {
 		// a lost process needs no acknowledgement
 		_ = c.link.Send(request{Op: opAck, ID: c.id, Line: line})
 	}
@@ -337,6 +397,9 @@ const (
 // AckSoon is like Ack, but skips most acknowledgements. They are sent often enough for the keeper's
 // limit on unjournaled output.
 func (c *Conn) AckSoon(line int64) {
+	if c.borrowed != nil && c.borrowed.acknowledge(line) {
+		return
+	}
 	c.mu.Lock()
 	needed := line >= c.lastAck.lines+ackLines || c.bytesRead >= c.lastAck.bytes+ackBytes
 	if needed {

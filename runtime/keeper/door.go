@@ -4,7 +4,9 @@ import (
 	"bufio"
 	"crypto/subtle"
 	"encoding/json"
+	"errors"
 	"io"
+	"maps"
 	"net"
 	"slices"
 	"time"
@@ -32,6 +34,7 @@ func (k *keeper) acceptLoop() {
 			k.mu.Lock()
 			delete(k.conns, c)
 			delete(k.admitted, c)
+			delete(k.leaving, c)
 			k.mu.Unlock()
 			close(served)
 		})
@@ -61,8 +64,8 @@ func (k *keeper) serveConn(conn *net.UnixConn) {
 		answer(welcome{Processes: k.processes(false)})
 		return
 	}
-	if !k.admitOwner(hi.Owner, conn) {
-		answer(welcome{Refused: ErrFenced.Error(), Fenced: true})
+	if err := k.admitOwner(hi.Owner); err != nil {
+		answer(welcome{Refused: err.Error(), Fenced: errors.Is(err, ErrFenced)})
 		return
 	}
 	k.mu.Lock()
@@ -77,59 +80,73 @@ func (k *keeper) serveConn(conn *net.UnixConn) {
 		answer(welcome{Refused: "there is no process " + hi.ID.String()})
 		return
 	}
-	h.serveDataConn(conn, in, hi.From)
+	h.serveDataConn(conn, in, &hi)
 }
 
-// admitOwner reports whether the keeper serves an owner. An owner with a higher number disconnects
-// the others. Frames that they have already sent are accepted; they can send no more.
-func (k *keeper) admitOwner(owner int64, conn *net.UnixConn) bool {
+// admitOwner admits a connection of an owner. An owner with a higher number disconnects the others.
+// Frames that they have already sent are accepted; they can send no more. The error is ErrFenced if
+// the number is too low, or errUnreleased.
+func (k *keeper) admitOwner(owner int64) error {
 	k.mu.Lock()
-	if owner <= k.owner {
+	if owner < k.owner {
 		defer k.mu.Unlock()
-		return owner == k.owner
+		return ErrFenced
 	}
-	k.owner = owner
-	others := map[*net.UnixConn]chan struct{}{}
-	for c, served := range k.conns {
-		if k.admitted[c] {
-			others[c] = served
+	var all []*hosted
+	if owner > k.owner {
+		k.owner, all = owner, slices.Clone(k.hosted)
+		for c := range k.admitted {
+			k.leaving[c] = k.conns[c]
+			_, _ = c.CloseRead(), c.CloseWrite() // an already closed connection returns an error
 		}
+		clear(k.admitted)
 	}
-	clear(k.admitted)
-	all := slices.Clone(k.hosted)
+	leaving := maps.Clone(k.leaving)
 	k.mu.Unlock()
-	for c := range others {
-		_, _ = c.CloseRead(), c.CloseWrite() // an already closed connection returns an error
-	}
 	for _, h := range all {
 		h.input.stopThrottling()
 	}
-	for _, served := range others {
-		<-served
+	late := time.After(releaseTimeout)
+	for _, served := range leaving {
+		select {
+		case <-served:
+		case <-late:
+			return errUnreleased
+		}
 	}
-	return true
+	return nil
 }
 
+// errUnreleased means that the process of an earlier owner does not stop to read the output of a
+// host.
+var errUnreleased = errors.New("the process that executed the run before still reads the output of its hosts: end that process, and try again")
+
 // serveDataConn sends the output of a process and receives frames for its input.
-func (h *hosted) serveDataConn(conn *net.UnixConn, in io.Reader, from int64) {
+func (h *hosted) serveDataConn(conn *net.UnixConn, in io.Reader, hi *hello) {
 	h.closePrevious()
 	h.input.awaitTurn()
-	f, w, err := h.startFeed(conn, from)
+	defer h.input.markUnread()
+	f, w, err := h.startFeed(conn, hi.From)
 	if err != nil {
 		_ = holder.WriteLine(conn, welcome{Refused: "its output cannot be read: " + err.Error()})
-		h.input.markUnread()
 		return
+	}
+	defer h.endFeed(f)
+	var l *loan
+	if hi.Direct {
+		l = h.lendTo(f)
 	}
 	p := h.describe(true)
 	w.Process = &p
-	if holder.WriteLine(conn, w) != nil {
-		h.input.markUnread()
-		h.endFeed(f)
-		return
+	if l != nil {
+		err = l.sendWelcome(conn, &w)
+	} else {
+		err = holder.WriteLine(conn, w)
 	}
-	h.keeper.workers.Go(f.sendLoop)
-	h.input.readFrames(in)
-	h.endFeed(f)
+	if err == nil {
+		h.keeper.workers.Go(f.sendLoop)
+		h.input.readFrames(in)
+	}
 }
 
 // closePrevious closes the input of the previous data connection.
@@ -142,9 +159,14 @@ func (h *hosted) closePrevious() {
 }
 
 // endFeed closes the feed of a data connection that has ended, with the output that was not sent.
+// It waits until the client no longer reads lent output.
 func (h *hosted) endFeed(f *feed) {
+	if !h.awaitRelease() {
+		h.keeper.logf("%s: the process that reads the output does not respond", h.spec.ID)
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.reclaimOutput()
 	if !f.closed {
 		f.closeConn()
 	}
@@ -198,13 +220,15 @@ func (k *keeper) serveControl(conn net.Conn, in *bufio.Reader) {
 	k.endIfIdle()
 }
 
-// storeOutput writes the output of all processes to their files.
+// storeOutput writes the output of all processes to their files. The client has released it.
 func (k *keeper) storeOutput() {
 	k.mu.Lock()
 	all := slices.Clone(k.hosted)
 	k.mu.Unlock()
 	for _, h := range all {
+		h.awaitRelease()
 		h.mu.Lock()
+		h.reclaimOutput()
 		h.storeOutput()
 		h.mu.Unlock()
 	}
@@ -270,6 +294,11 @@ func (h *hosted) handleOp(a *request, answer *reply) {
 		answer.Text = h.proc.Stderr()
 	case opAck:
 		h.acknowledge(a.Line)
+	case opReclaim:
+		h.awaitRelease()
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.reclaimOutput()
 	case opCloseInput:
 		h.input.closeAfterFrame(a.After)
 	default:

@@ -48,7 +48,7 @@ func (f *feed) sendLoop() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for {
-		for f.sent == h.out.bytes && !h.outputEnded && !f.closed && !h.keeperEnded {
+		for f.sent >= h.out.bytes && !h.outputEnded && !f.closed && !h.keeperEnded {
 			f.waiting = true
 			h.changed.Wait()
 			f.waiting = false
@@ -56,7 +56,7 @@ func (f *feed) sendLoop() {
 		if f.closed || h.keeperEnded {
 			return
 		}
-		if f.sent == h.out.bytes {
+		if f.sent >= h.out.bytes {
 			_ = f.conn.CloseWrite() // an error means that the client has disconnected
 			return
 		}

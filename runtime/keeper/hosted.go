@@ -2,6 +2,8 @@ package keeper
 
 import (
 	"bytes"
+	"errors"
+	"os"
 	"path/filepath"
 	"sync"
 	"time"
@@ -24,9 +26,11 @@ type hosted struct {
 	stop     chan struct{} // closed by killNow to end the grace period
 	stopOnce sync.Once
 
-	mu          sync.Mutex
-	changed     *sync.Cond // signals that one of the fields below has changed
-	out         *spool
+	mu      sync.Mutex
+	changed *sync.Cond // signals that one of the fields below has changed
+	out     *spool
+	held    []byte // beginning of a line whose end has not arrived
+	lending
 	sides       bridgeLines
 	acked       ackTracker
 	outputEnded bool // the output has ended and is completely in the spool
@@ -79,33 +83,14 @@ const defaultLongLine = 16 << 20
 
 // readOutput reads the output until its end, and appends complete lines to the spool.
 func (h *hosted) readOutput() {
-	long := h.spec.LongLine
-	if long <= 0 {
-		long = defaultLongLine
-	}
-	var held []byte // beginning of a line whose end has not arrived
 	buf := make([]byte, readSize)
-	for h.waitForRoom() {
+	for h.waitToRead() {
 		n, err := h.proc.Stdout.Read(buf)
-		whole := bytes.LastIndexByte(buf[:n], '\n') + 1
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			continue // the output is about to be lent
+		}
 		h.mu.Lock()
-		switch {
-		case whole > 0 && len(held) == 0:
-			h.appendOutput(buf[:whole])
-		case whole > 0:
-			h.appendOutput(append(held, buf[:whole]...))
-			held = nil // frees the memory of a long line
-		}
-		held = append(held, buf[whole:n]...)
-		h.sides.midLine = h.sides.midLine && whole == 0
-		if len(held) > 0 && (err != nil || len(held) > long) {
-			h.appendOutput(held)
-			held, h.sides.midLine = nil, true
-		}
-		h.sides.read += int64(n)
-		if h.sides.waiting > 0 {
-			h.changed.Broadcast()
-		}
+		h.takeOutput(buf[:n], err != nil)
 		h.mu.Unlock()
 		if err != nil {
 			break
@@ -118,15 +103,47 @@ func (h *hosted) readOutput() {
 	h.changed.Broadcast()
 }
 
-// waitForRoom waits until enough of the output is journaled. It returns false if the keeper is
-// ending. After the process has exited, it does not wait, because the rest of the output in the
-// pipe is small.
-func (h *hosted) waitForRoom() bool {
+// takeOutput appends the complete lines of text, which follows the held beginning of a line, to the
+// spool. atEnd means that the output has ended. The caller must hold mu.
+func (h *hosted) takeOutput(text []byte, atEnd bool) {
+	long := h.spec.LongLine
+	if long <= 0 {
+		long = defaultLongLine
+	}
+	whole := bytes.LastIndexByte(text, '\n') + 1
+	switch {
+	case whole > 0 && len(h.held) == 0:
+		h.appendOutput(text[:whole])
+	case whole > 0:
+		h.appendOutput(append(h.held, text[:whole]...))
+		h.held = nil // frees the memory of a long line
+	}
+	h.held = append(h.held, text[whole:]...)
+	h.sides.midLine = h.sides.midLine && whole == 0
+	if len(h.held) > 0 && (atEnd || len(h.held) > long) {
+		h.appendOutput(h.held)
+		h.held, h.sides.midLine = nil, true
+	}
+	h.sides.read += int64(len(text))
+	if h.sides.waiting > 0 {
+		h.changed.Broadcast()
+	}
+}
+
+// waitToRead waits until enough of the output is journaled, and while the output is lent. It
+// returns false if the keeper is ending. After the process has exited, it does not wait for the
+// journal, because the rest of the output in the pipe is small.
+func (h *hosted) waitToRead() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for h.out.bytes-h.acked.bytes > maxUnjournaled && h.exit == nil && !h.keeperEnded {
+	for (h.out.bytes-h.acked.passed.bytes > maxUnjournaled && h.exit == nil || h.lends) && !h.keeperEnded {
+		if !h.parked {
+			h.parked = true
+			h.changed.Broadcast()
+		}
 		h.changed.Wait()
 	}
+	h.parked = false
 	return !h.keeperEnded
 }
 
@@ -162,6 +179,9 @@ func (h *hosted) awaitExit() {
 	e := h.proc.Exit()
 	h.mu.Lock()
 	h.exit = &Exit{Code: e.Code, Signal: e.Signal, Stderr: e.Stderr, Limit: e.Limit}
+	if h.damaged != nil {
+		h.exit.Stderr = h.damaged.Error()
+	}
 	exit := h.exit
 	h.changed.Broadcast()
 	h.mu.Unlock()
@@ -193,8 +213,9 @@ func (h *hosted) endExtras() {
 // ackTracker records how much of the output of a process is journaled. It stores the byte offset of
 // one line in each markInterval.
 type ackTracker struct {
-	lines, bytes int64
-	marks        []checkpoint
+	lines  int64      // number of journaled lines
+	passed checkpoint // end of a line that is journaled, not far before the last one
+	marks  []checkpoint
 }
 
 const markInterval = 64 << 10
@@ -212,7 +233,7 @@ func (j *ackTracker) acknowledge(line int64) {
 	j.lines = max(j.lines, line)
 	n := 0
 	for n < len(j.marks) && j.marks[n].lines <= line {
-		j.bytes = j.marks[n].bytes
+		j.passed = j.marks[n]
 		n++
 	}
 	j.marks = j.marks[n:]

@@ -51,7 +51,6 @@ func (in *input) awaitTurn() {
 
 // readFrames accepts frames from a connection until the connection ends.
 func (in *input) readFrames(conn io.Reader) {
-	defer in.markUnread()
 	for {
 		f, err := readFrame(conn)
 		if err != nil {

@@ -15,6 +15,7 @@ import (
 	// the keeper starts the test binary as its guard
 	_ "github.com/concerto-lang/concerto/internal/process/guard"
 	"github.com/concerto-lang/concerto/internal/testkit/testproc"
+	"github.com/concerto-lang/concerto/internal/text/ndjson"
 	"github.com/concerto-lang/concerto/runtime/keeper"
 )
 
@@ -28,10 +29,15 @@ func TestMain(m *testing.M) {
 				_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 			}
 		}
+		if d, err := time.ParseDuration(os.Getenv("RELEASE_TIMEOUT")); err == nil {
+			keeper.SetReleaseTimeout(d)
+		}
 		if err := keeper.Main(os.Stdin, os.Stdout, os.Stderr); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
+	case os.Getenv("CLIENT") != "":
+		beClient()
 	case os.Getenv("HOST") != "":
 		beHost()
 	default:
@@ -40,7 +46,7 @@ func TestMain(m *testing.M) {
 }
 
 // beHost is the main function of the host. It follows the instruction in each input line: `say
-// TEXT`, `many N TEXT`, `err TEXT`, `env NAME` or `exit N`.
+// TEXT`, `many N TEXT`, `long N SIZE`, `err TEXT`, `env NAME` or `exit N`.
 func beHost() {
 	out := bufio.NewWriter(os.Stdout)
 	in := bufio.NewScanner(os.Stdin)
@@ -56,6 +62,12 @@ func beHost() {
 			for i := range n {
 				fmt.Fprintln(out, i, text)
 			}
+		case "long":
+			var size int
+			fmt.Sscan(rest, &n, &size)
+			for i := range n {
+				fmt.Fprintln(out, i, strings.Repeat("x", size))
+			}
 		case "err":
 			fmt.Fprintln(os.Stderr, rest)
 		case "env":
@@ -67,6 +79,28 @@ func beHost() {
 		}
 		out.Flush()
 	}
+}
+
+// beClient is the main function of a client in another process. It prints the lines of the process
+// and then acknowledges them.
+func beClient() {
+	var owner int64
+	fmt.Sscan(os.Getenv("CLIENT"), &owner)
+	c := keeper.New(keeper.Options{Dir: os.Getenv("RUN_DIR"), Run: "r_test", Owner: owner, Executable: os.Args[0]})
+	_, err := c.Attach()
+	var a *keeper.Conn
+	if err == nil {
+		a, err = c.Connect(keeper.ID{Host: "worker", K: 1}, 0, 0, nil)
+	}
+	for err == nil {
+		var l ndjson.Line
+		if l, err = a.ReadLine(); err == nil {
+			fmt.Printf("%s\n", l.Text)
+			a.AckSoon(l.Number)
+		}
+	}
+	fmt.Fprintln(os.Stderr, err)
+	os.Exit(1)
 }
 
 // patience limits each wait. It is longer than any step takes.

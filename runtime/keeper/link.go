@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"github.com/concerto-lang/concerto/internal/process/holder"
+	"github.com/concerto-lang/concerto/runtime/keeper/ring"
 )
 
 // link is the control connection of a client.
@@ -27,6 +28,7 @@ type link struct {
 func newLink(c *Client, at address, conn io.ReadWriteCloser) *link {
 	l := &link{client: c, address: at, conns: map[ID]*Conn{}}
 	l.Link = holder.NewLink(conn, l.dispatchEvent, l.lostError)
+	go l.releaseAfterLoss()
 	return l
 }
 
@@ -60,18 +62,39 @@ func greetConn(dir string, a address, hi hello) (*net.UnixConn, welcome, error) 
 }
 
 // readWelcome reads exactly one line, because the bytes that follow are not JSON.
-func readWelcome(conn net.Conn, w *welcome) error {
+func readWelcome(conn *net.UnixConn, w *welcome) error {
 	var line []byte
-	var b [1]byte
 	for {
-		if _, err := io.ReadFull(conn, b[:]); err != nil {
+		b, files, err := readByte(conn)
+		w.files = append(w.files, files...)
+		if err == nil && b == '\n' {
+			err = json.Unmarshal(line, w)
+			if err == nil {
+				return nil
+			}
+		}
+		if err != nil {
+			w.closeFiles()
 			return err
 		}
-		if b[0] == '\n' {
-			return json.Unmarshal(line, w)
-		}
-		line = append(line, b[0])
+		line = append(line, b)
 	}
+}
+
+// closeFiles closes the files that were received.
+func (w *welcome) closeFiles() {
+	for _, f := range w.files {
+		f.Close()
+	}
+	w.files = nil
+}
+
+// errEnded returns the error of a read that has returned no data.
+func errEnded(err error) error {
+	if err == nil {
+		return io.ErrUnexpectedEOF
+	}
+	return err
 }
 
 // dispatchEvent passes an event to the Conn of its process.
@@ -105,11 +128,16 @@ func (l *link) request(a request) (reply, error) {
 }
 
 // registerConn creates the Conn of a process before the request is sent, so that no event is lost.
+// It closes an earlier Conn of the process.
 func (l *link) registerConn(id ID, stderr func(string)) *Conn {
 	conn := &Conn{id: id, link: l, stderr: stderr, done: make(chan struct{}), outputDone: make(chan struct{})}
 	l.mu.Lock()
-	defer l.mu.Unlock()
+	old := l.conns[id]
 	l.conns[id] = conn
+	l.mu.Unlock()
+	if old != nil {
+		old.closeData()
+	}
 	return conn
 }
 
@@ -124,7 +152,7 @@ func (l *link) unregisterConn(conn *Conn) {
 
 // openData opens the data connection of a process.
 func (l *link) openData(conn *Conn, from int64, longLine int) (*Conn, error) {
-	data, w, err := greetConn(l.client.opts.Dir, l.address, hello{Token: l.address.Token, Owner: l.client.opts.Owner, ID: &conn.id, From: from})
+	data, w, err := greetConn(l.client.opts.Dir, l.address, hello{Token: l.address.Token, Owner: l.client.opts.Owner, ID: &conn.id, From: from, Direct: ring.Supported})
 	if errors.Is(err, ErrNone) {
 		err = l.lostError()
 	}
@@ -133,10 +161,25 @@ func (l *link) openData(conn *Conn, from int64, longLine int) (*Conn, error) {
 		return nil, err
 	}
 	if err := conn.openData(data, &w, longLine); err != nil {
-		data.Close()
+		conn.closeData()
 		return nil, err
 	}
 	return conn, nil
+}
+
+// releaseAfterLoss stops reading the outputs of processes when the connection ends, because the
+// next owner of the run will read them.
+func (l *link) releaseAfterLoss() {
+	<-l.Lost()
+	l.releaseOutputs()
+}
+
+func (l *link) releaseOutputs() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, c := range l.conns {
+		c.releaseOutput()
+	}
 }
 
 // closeAll closes all connections.

@@ -66,6 +66,7 @@ type clients struct {
 	hadClient   bool                            // at least one client has connected
 	conns       map[*net.UnixConn]chan struct{} // open connections; each channel is closed when its connection is no longer served
 	admitted    map[*net.UnixConn]bool          // connections of the current owner
+	leaving     map[*net.UnixConn]chan struct{} // connections of earlier owners that are still served
 }
 
 // Main runs the keeper. It reads its configuration from in, writes to out when it accepts
@@ -92,7 +93,7 @@ func Main(in io.Reader, out io.Writer, log io.Writer) error {
 
 func newKeeper(c config, log io.Writer) (*keeper, error) {
 	k := &keeper{config: c, run: &procgroup.Run{ID: c.Run, Executable: c.Executable, KeeperName: newToken()[:8]}, boot: bootID(), log: log, done: make(chan struct{}),
-		clients: clients{owner: c.Owner, conns: map[*net.UnixConn]chan struct{}{}, admitted: map[*net.UnixConn]bool{}}}
+		clients: clients{owner: c.Owner, conns: map[*net.UnixConn]chan struct{}{}, admitted: map[*net.UnixConn]bool{}, leaving: map[*net.UnixConn]chan struct{}{}}}
 	unlock, err := lockfile.Lock(filepath.Join(c.Dir, lockFile))
 	if err != nil {
 		return nil, err
@@ -141,16 +142,21 @@ func (k *keeper) serveUntilEnd() error {
 	if !removed {
 		_ = os.Remove(filepath.Join(k.Dir, addressFile)) // clients that connect later must find no keeper
 	}
-	k.mu.Lock()
-	for c := range k.conns {
-		c.Close()
-	}
-	k.mu.Unlock()
+	k.closeConns()
 	k.workers.Wait()
 	if err := k.addressFD.Close(); err != nil || removed {
 		return errors.Join(err, k.unlock())
 	}
 	return errors.Join(k.writeEnds(), k.unlock())
+}
+
+// closeConns closes the connections of all clients.
+func (k *keeper) closeConns() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for c := range k.conns {
+		c.Close()
+	}
 }
 
 // watchRemoval checks at each tick whether the directory of the run was removed. If it was and no
@@ -188,6 +194,7 @@ func (k *keeper) endAll() {
 	for _, h := range all {
 		group.Go(func() {
 			h.endProcess(grace)
+			h.awaitLastOutput()
 			h.mu.Lock()
 			h.keeperEnded = true
 			h.mu.Unlock()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"syscall"
 
 	"github.com/concerto-lang/concerto/runtime/terminalhost"
@@ -20,6 +21,8 @@ type hello struct {
 	// first line to send; 0 means the first line that is not journaled
 	From int64 `json:"from,omitempty"`
 	Look bool  `json:"look,omitempty"` // only return the list of processes
+	// the client can read the output of the process itself
+	Direct bool `json:"direct,omitempty"`
 }
 
 // welcome is the keeper's answer to hello.
@@ -30,6 +33,10 @@ type welcome struct {
 	Process     *Process  `json:"process,omitempty"`   // data: this one
 	LinesBefore int64     `json:"behind,omitempty"`    // lines before the output that is sent
 	Offset      int64     `json:"offset,omitempty"`    // bytes before it
+	// The client receives the output up to Process.Bytes over the connection, and then reads it
+	// itself. The message contains the files of the loan.
+	Lent  bool       `json:"lent,omitempty"`
+	files []*os.File // of the loan
 }
 
 // request is a message of the client on the control connection. A request with a number is
@@ -63,6 +70,7 @@ const (
 	opKill       op = "kill"        // the same without grace
 	opSecrets    op = "secrets"     // add secrets
 	opStore      op = "store"       // write all output to the files, because the client disconnects
+	opReclaim    op = "reclaim"     // the client no longer reads the output of the process itself
 	opBye        op = "bye"         // end all processes and the keeper
 
 	// operations on terminals

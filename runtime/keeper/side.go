@@ -111,7 +111,7 @@ func (h *hosted) appendBridgeLine(text []byte) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.sides.waiting++
-	for !h.sides.closed && !h.outputEnded && !h.keeperEnded && (h.sides.read < max(written, h.sides.mark) || h.sides.midLine || h.out.bytes-h.acked.bytes > maxUnjournaled) {
+	for !h.sides.closed && !h.outputEnded && !h.keeperEnded && (h.sides.read < max(written, h.sides.mark) || h.sides.midLine || h.out.bytes-h.acked.passed.bytes > maxUnjournaled) {
 		h.changed.Wait()
 	}
 	h.sides.waiting--

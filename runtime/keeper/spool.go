@@ -158,6 +158,12 @@ func (s *spool) readAt(at int64) (raw, text []byte, err error) {
 	return raw, s.hide.restoreLines(raw, at, s.unrestorable), nil
 }
 
+// skip adds output that was journaled without being stored. The stored output is journaled, too.
+func (s *spool) skip(lines, bytes int64) {
+	s.lines, s.bytes = s.lines+lines, s.bytes+bytes
+	s.checkpoints, s.begin = nil, checkpoint{lines: s.lines, bytes: s.bytes, at: s.size}
+}
+
 // discard deletes the stored output, unless that needs a system call and the file is small. All
 // output must be journaled. It reports whether it has deleted the output.
 func (s *spool) discard() bool {

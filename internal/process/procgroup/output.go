@@ -19,6 +19,7 @@ type output struct {
 	closed  bool
 	exited  bool // the process has exited
 	stopped bool // Read must fail instead of waiting
+	lent    int  // descriptor of the pipe for LendOutput; valid while another process reads it
 
 	count     sync.Mutex // locked while bytes are read from the pipe, so that bytesWritten is exact
 	bytesRead int64      // number of bytes read from the pipe
@@ -57,7 +58,7 @@ func (o *output) Read(b []byte) (int, error) {
 func (o *output) bytesWritten() int64 {
 	o.count.Lock()
 	defer o.count.Unlock()
-	return o.bytesRead + int64(max(inPipe(o.f), 0))
+	return o.bytesRead + int64(max(InPipe(o.f), 0))
 }
 
 // markExited records that the process has exited, and wakes up a waiting Read.

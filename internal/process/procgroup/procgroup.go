@@ -161,7 +161,7 @@ func (p *Process) WriteNow(b []byte) int { return p.in.writeNow(b) }
 
 // Unread returns the number of bytes written to Stdin that the process has not read, or -1 if the
 // number is unknown.
-func (p *Process) Unread() int { return inPipe(p.Stdin) }
+func (p *Process) Unread() int { return InPipe(p.Stdin) }
 
 // Written returns the number of bytes that the process has written to standard output. If the
 // system cannot report how much a pipe contains, Written returns the number of bytes that were

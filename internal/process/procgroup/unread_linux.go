@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// inPipe returns the number of bytes in a pipe, or -1 if it is unknown.
-func inPipe(f *os.File) int {
+// InPipe returns the number of bytes in a pipe, or -1 if it is unknown.
+func InPipe(f *os.File) int {
 	rc, err := f.SyscallConn()
 	if err != nil {
 		return -1

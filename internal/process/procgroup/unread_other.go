@@ -4,5 +4,5 @@ package procgroup
 
 import "os"
 
-// inPipe returns -1: this system cannot report the contents of a pipe.
-func inPipe(*os.File) int { return -1 }
+// InPipe returns -1: this system cannot report the contents of a pipe.
+func InPipe(*os.File) int { return -1 }

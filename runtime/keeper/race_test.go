@@ -1,0 +1,5 @@
+//go:build race && linux
+
+package keeper_test
+
+func init() { raced = true }
