@@ -43,6 +43,8 @@ const (
 	opFieldSubMul      // fused: FieldFloat, MulFloat, SubFloat, SetFieldFloat of the same slot
 	opArrayGetGetFloat // fused: ArrayGet, ArrayGetFloat of its result
 	opArrayGetGetInt   // fused: ArrayGet, ArrayGetInt of its result
+	opGetAddInt        // fused: ArrayGetInt, AddInt of its result
+	opFieldGet         // fused: Field, ArrayGet of an element of it
 	opShrXorInt        // fused: ShrIntK, XorInt
 	opXorAndInt        // fused: XorInt, AndIntK
 	opBoxIntReturn     // fused: BoxInt, Return
@@ -106,6 +108,11 @@ func elemAt(data unsafe.Pointer, i uint64) *value.Slot {
 	return (*value.Slot)(unsafe.Add(data, i*uint64(slotSize)))
 }
 func wordAt(data unsafe.Pointer, i uint64) *uint64 { return (*uint64)(unsafe.Add(data, i*8)) }
+
+// holds reports whether a is an array in a representation that has an element i.
+func holds(a *value.Array, repr value.Repr, i uint64) bool {
+	return a.Kind == value.KindArray && a.Sub == repr && i < uint64(a.Len)
+}
 
 // fieldAt returns slot i of a block of memory. The slots follow the block's header. fieldBitsAt
 // returns the slot's bits.

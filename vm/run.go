@@ -475,45 +475,39 @@ func (t *task) run() status {
 					continue
 				}
 			}
-		case ir.OpArrayGetInt:
+		case ir.OpArrayGetInt, ir.OpArrayGetFloat:
 			a := (*value.Array)(*refAt(fp, in.b))
-			if i := *bitsAt(fp, in.c); a.Kind == value.KindArray && a.Sub == value.ReprInts && i < uint64(a.Len) {
-				*bitsAt(fp, in.a) = *wordAt(a.Data, i)
-				continue
-			}
-		case ir.OpArrayGetFloat:
-			a := (*value.Array)(*refAt(fp, in.b))
-			if i := *bitsAt(fp, in.c); a.Kind == value.KindArray && a.Sub == value.ReprFloats && i < uint64(a.Len) {
+			if i := *bitsAt(fp, in.c); a.Kind == value.KindArray && a.Sub-value.ReprInts <= value.ReprFloats-value.ReprInts && i < uint64(a.Len) {
 				*bitsAt(fp, in.a) = *wordAt(a.Data, i)
 				continue
 			}
 		case ir.OpArrayGetBool:
 			a := (*value.Array)(*refAt(fp, in.b))
-			if i := *bitsAt(fp, in.c); a.Kind == value.KindArray && a.Sub == value.ReprBools && i < uint64(a.Len) {
+			if i := *bitsAt(fp, in.c); holds(a, value.ReprBools, i) {
 				*bitsAt(fp, in.a) = uint64(*(*uint8)(unsafe.Add(a.Data, i)))
 				continue
 			}
 		case ir.OpArraySet:
 			a := (*value.Array)(*refAt(fp, in.a))
-			if i := *bitsAt(fp, in.b); a.Kind == value.KindArray && a.Sub == value.ReprSlots && i < uint64(a.Len) {
+			if i := *bitsAt(fp, in.b); holds(a, value.ReprSlots, i) {
 				*elemAt(a.Data, i) = *slotAt(fp, in.c)
 				continue
 			}
 		case ir.OpArraySetInt:
 			a := (*value.Array)(*refAt(fp, in.a))
-			if i := *bitsAt(fp, in.b); a.Kind == value.KindArray && a.Sub == value.ReprInts && i < uint64(a.Len) {
+			if i := *bitsAt(fp, in.b); holds(a, value.ReprInts, i) {
 				*wordAt(a.Data, i) = *bitsAt(fp, in.c)
 				continue
 			}
 		case ir.OpArraySetFloat:
 			a := (*value.Array)(*refAt(fp, in.a))
-			if i := *bitsAt(fp, in.b); a.Kind == value.KindArray && a.Sub == value.ReprFloats && i < uint64(a.Len) {
+			if i := *bitsAt(fp, in.b); holds(a, value.ReprFloats, i) {
 				*wordAt(a.Data, i) = *bitsAt(fp, in.c)
 				continue
 			}
 		case ir.OpArraySetBool:
 			a := (*value.Array)(*refAt(fp, in.a))
-			if i := *bitsAt(fp, in.b); a.Kind == value.KindArray && a.Sub == value.ReprBools && i < uint64(a.Len) {
+			if i := *bitsAt(fp, in.b); holds(a, value.ReprBools, i) {
 				*(*uint8)(unsafe.Add(a.Data, i)) = uint8(*bitsAt(fp, in.c)) & 1
 				continue
 			}
@@ -563,11 +557,34 @@ func (t *task) run() status {
 		case ir.Op(opArrayGetGetFloat), ir.Op(opArrayGetGetInt):
 			a := (*value.Array)(*refAt(fp, in.b))
 			i, j := *bitsAt(fp, in.c), *bitsAt(fp, uint8(in.imm>>8))
-			if a.Kind == value.KindArray && a.Sub == value.ReprSlots && i < uint64(a.Len) {
+			if holds(a, value.ReprSlots, i) {
 				row := *elemAt(a.Data, i)
 				if b := (*value.Array)(row.Ref); b != nil && b.Kind == value.KindArray && (b.Sub == value.ReprFloats || b.Sub == value.ReprInts) && j < uint64(b.Len) {
 					*slotAt(fp, uint8(in.imm)) = row
 					*bitsAt(fp, in.a) = *wordAt(b.Data, j)
+					continue
+				}
+			}
+
+		case ir.Op(opGetAddInt):
+			a := (*value.Array)(*refAt(fp, in.b))
+			if i := *bitsAt(fp, in.c); holds(a, value.ReprInts, i) {
+				x, y := *(*int64)(unsafe.Add(a.Data, i*8)), *intAt(fp, uint8(in.imm>>8))
+				s := x + y
+				if (s^x)&(s^y) < 0 {
+					break
+				}
+				*intAt(fp, uint8(in.imm)) = x
+				*intAt(fp, in.a) = s
+				continue
+			}
+		case ir.Op(opFieldGet):
+			o, k := *refAt(fp, in.b), uint8(in.imm>>8)
+			if uint32(k) < (*value.Head)(o).N {
+				f, i := *fieldAt(o, k), *bitsAt(fp, in.c)
+				if a := (*value.Array)(f.Ref); a != nil && holds(a, value.ReprSlots, i) {
+					*slotAt(fp, uint8(in.imm)) = f
+					*slotAt(fp, in.a) = *elemAt(a.Data, i)
 					continue
 				}
 			}
@@ -641,7 +658,7 @@ func (t *task) run() status {
 			}
 		case ir.OpOwnElem:
 			a := (*value.Array)(*refAt(fp, in.b))
-			if i := *bitsAt(fp, in.c); a.Kind == value.KindArray && a.Sub == value.ReprSlots && i < uint64(a.Len) {
+			if i := *bitsAt(fp, in.c); holds(a, value.ReprSlots, i) {
 				s := *elemAt(a.Data, i)
 				if s.Ref != nil && (*value.Head)(s.Ref).Flags&value.FlagShared == 0 {
 					*slotAt(fp, in.a) = s

@@ -107,6 +107,8 @@ var slow = [256]func(*task, *ins) status{
 	opShareMove:        doShareMove,
 	opArrayGetGetFloat: opArrayGetGet,
 	opArrayGetGetInt:   opArrayGetGet,
+	opGetAddInt:        doGetAddInt,
+	opFieldGet:         doFieldGet,
 	opAddIntReturn:     doAddIntReturn,
 	opMulAddRemInt:     mulAdd,
 	opMulAddInt:        mulAdd,
