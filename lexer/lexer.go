@@ -316,7 +316,7 @@ func (l *lexer) unknownChars() {
 // other languages.
 func (l *lexer) hashAdvice(start int, text string) diag.Advice {
 	a := diag.HintAdvice("comments start with `//`, and decorators with `@`")
-	if before := l.src[:start]; strings.TrimRight(before[strings.LastIndexByte(before, '\n')+1:], " \t") == "" {
+	if before := strings.TrimRight(l.src[:start], " \t"); before == "" || strings.HasSuffix(before, "\n") {
 		return a.WithFix(diag.Change(span(start, start+len(text)), "//", "//", false))
 	}
 	return a

@@ -3,9 +3,11 @@ package lexer
 import (
 	"strings"
 	"testing"
+	"time"
 	"unsafe"
 
 	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/testkit/complexity"
 	"github.com/concerto-lang/concerto/internal/testkit/golden"
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
@@ -159,4 +161,12 @@ func BenchmarkLex(b *testing.B) {
 	for b.Loop() {
 		Lex(f)
 	}
+}
+
+// TestManyHashesAreLinear checks that a line with many `#` is read in linear time.
+func TestManyHashesAreLinear(t *testing.T) {
+	complexity.Linear(t, 20_000, func(n int) time.Duration {
+		f := source.NewFile("main.conc", []byte(strings.Repeat("# ", n)))
+		return complexity.CPUTime(func() { Lex(f) })
+	})
 }
