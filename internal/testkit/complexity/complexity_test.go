@@ -24,7 +24,7 @@ func TestLinear(t *testing.T) {
 	}
 }
 
-// TestCPUTime checks that Of includes the computation of the process.
+// TestCPUTime checks that CPUTime includes the computation of the process.
 func TestCPUTime(t *testing.T) {
 	sum := 0
 	for n := 1 << 20; ; n *= 2 { // repeat until the system's counter changes
