@@ -23,24 +23,12 @@ import (
 // corpusRun matches a line of a script that runs a source file until it exits.
 var corpusRun = regexp.MustCompile(`^exec (?:exits \d )?concerto run ((?:--?[a-z-]+[ =][^ ']+ )*)([a-z_]+)\.conc((?: -- .*)?)$`)
 
-// TestCorpusBothWays runs every program of the scripts from source, and again as a compiled program
-// with a different choice of optimisations. Each run has a new directory. Both runs must have the
-// same output, exit code and standard error. The compiler's diagnostics appear in the second case
-// when the program is built.
-func TestCorpusBothWays(t *testing.T) {
-	eachOfCorpus(t, func(a *txtar.Archive) bool { return !timed(a) }, (*corpusCase).test)
-}
-
-// TestCorpusRecorded records every program of the scripts. It removes the hosts and the files that
-// the program read, and replays the tape. It also runs each program in a mode that takes a snapshot
-// at every boundary and continues from that snapshot. The output and the exit code must be the same
-// in all runs.
-func TestCorpusRecorded(t *testing.T) {
-	eachOfCorpus(t, func(*txtar.Archive) bool { return true }, (*corpusCase).testReplay)
-}
-
-// eachOfCorpus tests the programs of the selected scripts.
-func eachOfCorpus(t *testing.T, selected func(*txtar.Archive) bool, test func(*corpusCase, *testing.T)) {
+// TestCorpus records every program of the scripts, and runs it again in three ways, each in a new
+// directory: replayed from the tape, without the hosts and the files that the program read; from a
+// snapshot of itself at every boundary; and compiled with a different choice of optimisations. The
+// output and the exit code must be the same in all runs. Compiled programs also print the same to
+// standard error.
+func TestCorpus(t *testing.T) {
 	if randtest.Raced {
 		t.Skip("the test of the scripts runs the same programs with the race detector")
 	}
@@ -55,8 +43,8 @@ func eachOfCorpus(t *testing.T, selected func(*txtar.Archive) bool, test func(*c
 			t.Fatal(err)
 		}
 		script := string(a.Comment)
-		if strings.Contains(script, "\nllm ") || strings.Contains(script, "\nrecorded ") || !selected(a) {
-			continue // skip scripts with mocked model replies, with a recording, or whose order or end depends on the clock
+		if strings.Contains(script, "\nllm ") || strings.Contains(script, "\nrecorded ") {
+			continue // skip scripts with mocked model replies or with a recording
 		}
 		name := strings.TrimSuffix(filepath.Base(path), ".txtar")
 		var environ []string
@@ -74,7 +62,7 @@ func eachOfCorpus(t *testing.T, selected func(*txtar.Archive) bool, test func(*c
 			c := corpusCase{a, environ[:len(environ):len(environ)], strings.Fields(m[1]), m[2], strings.Fields(m[3])}
 			t.Run(name+"/"+m[2], func(t *testing.T) {
 				t.Parallel()
-				test(&c, t)
+				c.test(t)
 			})
 		}
 	}
@@ -102,28 +90,41 @@ type corpusCase struct {
 
 func (c *corpusCase) test(t *testing.T) {
 	dir := c.unpack(t)
-	source := c.run(t, dir, append(append(append([]string{"run"}, c.flags...), c.program+".conc"), c.args...)...)
-	dir = c.unpack(t)
+	recorded := !slices.Contains(c.flags, "--journal") // the command refuses both
+	args := append([]string{"run"}, c.flags...)
+	if recorded {
+		args = append(args, "--record", "run.tape")
+	}
+	args = append(append(args, c.program+".conc"), c.args...)
+	live := c.run(t, dir, args...)
+	if !timed(c.files) { // else the order or the end depends on the clock
+		c.compiled(t, live)
+	}
+	c.snapshots(t, live, args)
+	if recorded {
+		c.replayed(t, live, dir)
+	}
+}
+
+// compiled runs the program from its IR. The compiler prints its diagnostics when it builds the IR.
+func (c *corpusCase) compiled(t *testing.T, live outcome) {
+	dir := c.unpack(t)
 	built := c.run(t, dir, "build", c.program+".conc", "--passes", c.passes(), "-o", "compiled.conc-ir")
 	if built.code != 0 {
-		if built.code != source.code || built.stderr != source.stderr {
-			t.Errorf("run from source (-), built (+):\n%s", cmp.Diff(source, built, cmp.AllowUnexported(outcome{})))
+		if built.code != live.code || built.stderr != live.stderr {
+			t.Errorf("run from source (-), built (+):\n%s", cmp.Diff(live, built, cmp.AllowUnexported(outcome{})))
 		}
 		return
 	}
-	compiled := c.run(t, dir, append(append(append([]string{"run"}, c.flags...), "compiled.conc-ir"), c.args...)...)
+	compiled := c.run(t, dir, slices.Concat([]string{"run"}, c.flags, []string{"compiled.conc-ir"}, c.args)...)
 	compiled.stderr = built.stderr + compiled.stderr
-	if diff := cmp.Diff(source, compiled, cmp.AllowUnexported(outcome{})); diff != "" {
+	if diff := cmp.Diff(live, compiled, cmp.AllowUnexported(outcome{})); diff != "" {
 		t.Errorf("from source (-), compiled (+):\n%s", diff)
 	}
 }
 
-// testReplay records a run and replays the recording.
-func (c *corpusCase) testReplay(t *testing.T) {
-	dir := c.unpack(t)
-	args := slices.Concat([]string{"run"}, c.flags, []string{"--record", "run.tape", c.program + ".conc"}, c.args)
-	live := c.run(t, dir, args...)
-	c.snapshots(t, live, args)
+// replayed replays the recording in dir.
+func (c *corpusCase) replayed(t *testing.T, live outcome, dir string) {
 	text, err := os.ReadFile(filepath.Join(dir, "run.tape"))
 	if err != nil || len(text) == 0 {
 		if live.code != console.ExitRefused {
