@@ -22,6 +22,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/hostmsg"
 	"github.com/concerto-lang/concerto/internal/data/value"
 	"github.com/concerto-lang/concerto/internal/engine/hostcheck"
+	"github.com/concerto-lang/concerto/internal/testkit/testproc"
 	"github.com/concerto-lang/concerto/runtime/host"
 )
 
@@ -37,8 +38,8 @@ type language struct {
 
 var languages = []language{
 	{"go", "go",
-		func(t *testing.T) host.Config { return built(t, "testdata/probe") },
-		func(t *testing.T) host.Config { return built(t, "../examples/hosts/go/host") }},
+		func(t *testing.T) host.Config { return built(t, probe) },
+		func(t *testing.T) host.Config { return built(t, example) }},
 	{"python", "python3",
 		func(t *testing.T) host.Config { return python("testdata/probe.py") },
 		func(t *testing.T) host.Config { return python("../examples/hosts/python/hosts/publisher.py") }},
@@ -55,14 +56,18 @@ func python(file string) host.Config {
 	return host.Config{Command: "python3", Args: []string{file}, Env: map[string]string{"PYTHONPATH": "python"}}
 }
 
-// built builds the program of a separate module.
-func built(t *testing.T, dir string) host.Config {
+// probe and example build the hosts written in Go, each a module of its own, once.
+var (
+	probe   = sync.OnceValues(func() (string, error) { return testproc.Module("testdata/probe") })
+	example = sync.OnceValues(func() (string, error) { return testproc.Module("../examples/hosts/go/host") })
+)
+
+// built returns the configuration of a host that build builds.
+func built(t *testing.T, build func() (string, error)) host.Config {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "host")
-	c := exec.Command("go", "build", "-o", path, ".")
-	c.Dir = dir
-	if out, err := c.CombinedOutput(); err != nil {
-		t.Fatalf("go build failed: %v\n%s", err, out)
+	path, err := build()
+	if err != nil {
+		t.Fatal(err)
 	}
 	return host.Config{Command: path}
 }

@@ -22,6 +22,15 @@ var built struct {
 }
 
 func build(name string) (string, error) {
+	return buildIn("", name, "github.com/concerto-lang/concerto/cmd/"+name)
+}
+
+// Module builds the command of a separate module, in its directory, and returns the command's path.
+// RemoveCommand removes it.
+func Module(dir string) (string, error) { return buildIn(dir, filepath.Base(dir), ".") }
+
+// buildIn builds a package in the directory of its module.
+func buildIn(module, name, pkg string) (string, error) {
 	dir, err := os.MkdirTemp("", "concerto-command")
 	if err != nil {
 		return "", err
@@ -30,8 +39,9 @@ func build(name string) (string, error) {
 	built.dirs = append(built.dirs, dir)
 	built.Unlock()
 	path := filepath.Join(dir, name)
-	out, err := exec.Command("go", "build", "-o", path, "github.com/concerto-lang/concerto/cmd/"+name).CombinedOutput()
-	if err != nil {
+	c := exec.Command("go", "build", "-o", path, pkg)
+	c.Dir = module
+	if out, err := c.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build the command %s: %w\n%s", name, err, out)
 	}
 	return path, nil
