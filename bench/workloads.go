@@ -38,6 +38,8 @@ var workloads = []workload{
 	further("slices", "an array of 2,000 taken apart by recursion, 20 times", 40_000, "element"),
 	further("tasks", "10,000 tasks hand a token on, 20 times", 200_000, "task"),
 
+	{name: "replies", title: "10,000 JSON replies read as a schema", ops: 10_000, op: "reply", python: 0.6},
+
 	stateful("richards", "a scheduler whose tasks keep state in enums", 568_330, "turn", 0.75),
 	stateful("crc", "CRC-32 of 12.5 MB, by bit operations", 12_500_000, "byte", 0.45),
 	stateful("knucleotide", "slices of a text counted in a map", 3_000_000, "slice", 0.9),

@@ -49,10 +49,9 @@ func jsonError(err error, data []byte) error {
 // jsonParseAs parses JSON as a value of a type. If the text is not JSON, the error contains the
 // position. If the JSON does not fit the type, the error contains the fields.
 func jsonParseAs(a *vm.Args) (value.Slot, error) {
-	data := []byte(a.String(0))
-	v, err := value.ParseIn(data, a.Room, a.Pace())
+	v, err := jsonParse(a)
 	if err != nil {
-		return value.Nil, jsonError(err, data)
+		return value.Nil, err
 	}
 	v, err = native.Convert(a, v, a.Type(1))
 	if err != nil {
