@@ -35,15 +35,18 @@ func TestDurableKill(t *testing.T) {
 	}
 	done, amid, keepers, restored, dropped := 0, 0, 0, 0, 0
 	for drops := rand.IntN(2) == 0; done < kills; drops = !drops {
-		s := newStormed(t, rand.Uint64(), min(kills-done, 20), drops)
-		s.run()
-		done, amid, keepers, restored = done+s.kills, amid+s.amid, keepers+s.keepers, restored+s.restored
-		if _, err := os.Stat(filepath.Join(s.dir, "job", "head.json")); err == nil {
-			dropped++
-		}
+		var s *stormed
+		t.Run("storm", func(t *testing.T) {
+			s = newStormed(t, rand.Uint64(), min(kills-done, 20), drops)
+			s.run()
+			if _, err := os.Stat(filepath.Join(s.dir, "job", "head.json")); err == nil {
+				dropped++
+			}
+		})
 		if t.Failed() {
 			return
 		}
+		done, amid, keepers, restored = done+s.kills, amid+s.amid, keepers+s.keepers, restored+s.restored
 	}
 	t.Logf("%d kills of runs, %d of them while the program was performing effects; %d kills of keepers; %d processes resumed from a snapshot; %d runs dropped the beginning of their journal", done, amid, keepers, restored, dropped)
 	if dropped == 0 && kills > 20 { // more than 20 kills need at least two runs, and every second run drops files
@@ -114,7 +117,8 @@ func (s *stormed) run() {
 			return
 		case !errors.As(err, &exit) || exit.ExitCode() != -1:
 			// The reason is last, because the beginning of a long log may be cut off.
-			s.Fatalf("the journal:\n%s\nseed %d, after %d kills: %v", journalOf(s.dir), s.seed, s.kills, err)
+			log, _ := os.ReadFile(filepath.Join(s.dir, "job", "keeper.log"))
+			s.Fatalf("the journal:\n%s\nthe keeper's log:\n%s\nseed %d, after %d kills: %v", journalOf(s.dir), log, s.seed, s.kills, err)
 		}
 		s.kills++
 		if s.written() > before && begun(journalOf(s.dir)) && !bytes.Contains(journalOf(s.dir), []byte(`"k":"finish"`)) {
