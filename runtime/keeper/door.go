@@ -226,9 +226,8 @@ func (k *keeper) storeOutput() {
 	all := slices.Clone(k.hosted)
 	k.mu.Unlock()
 	for _, h := range all {
-		h.awaitRelease()
+		h.takeBackOutput()
 		h.mu.Lock()
-		h.reclaimOutput()
 		h.storeOutput()
 		h.mu.Unlock()
 	}
@@ -287,6 +286,7 @@ func (k *keeper) handleRequest(c *holder.Peer, a *request) {
 func (h *hosted) handleOp(a *request, answer *reply) {
 	switch a.Op {
 	case opWritten:
+		h.takeBackOutput() // the request for it may follow this request
 		answer.Bytes = h.bytesWritten()
 	case opUntouched:
 		answer.Untouched = h.input.isUntouched(a.After)
@@ -295,10 +295,7 @@ func (h *hosted) handleOp(a *request, answer *reply) {
 	case opAck:
 		h.acknowledge(a.Line)
 	case opReclaim:
-		h.awaitRelease()
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		h.reclaimOutput()
+		h.takeBackOutput()
 	case opCloseInput:
 		h.input.closeAfterFrame(a.After)
 	default:

@@ -126,6 +126,14 @@ func (h *hosted) awaitRelease() bool {
 	return !errors.Is(err, os.ErrDeadlineExceeded)
 }
 
+// takeBackOutput ends the loan, if there is one. The client has released it.
+func (h *hosted) takeBackOutput() {
+	h.awaitRelease()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.reclaimOutput()
+}
+
 // awaitLastOutput disconnects a client that reads the output of a process that has exited, and
 // waits until the keeper has read the rest. It does not wait longer than releaseTimeout.
 func (h *hosted) awaitLastOutput() {
