@@ -131,7 +131,7 @@ func (b *borrowed) acknowledge(line int64) bool {
 	if b.ring == nil || line <= b.start.Lines {
 		return false
 	}
-	b.acks.acknowledge(line - b.start.Lines)
+	b.acks.acknowledge(min(line-b.start.Lines, b.returned.lines))
 	b.ring.Acknowledge(b.acks.lines, ring.Position{Bytes: b.acks.passed.bytes, Lines: b.acks.passed.lines})
 	return true
 }

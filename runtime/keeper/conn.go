@@ -391,15 +391,12 @@ func (c *Conn) Ack(line int64) {
 // Numbers of lines and bytes after which AckSoon sends an acknowledgement.
 const (
 	ackLines = 256
-	ackBytes = 1 << 20
+	ackBytes = 256 << 10
 )
 
 // AckSoon is like Ack, but skips most acknowledgements. They are sent often enough for the keeper's
 // limit on unjournaled output.
 func (c *Conn) AckSoon(line int64) {
-	if c.borrowed != nil && c.borrowed.acknowledge(line) {
-		return
-	}
 	c.mu.Lock()
 	needed := line >= c.lastAck.lines+ackLines || c.bytesRead >= c.lastAck.bytes+ackBytes
 	if needed {

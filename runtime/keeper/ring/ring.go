@@ -68,12 +68,23 @@ func (r *Ring) index(position int64) (at, rest int) {
 }
 
 // Space returns at most n bytes that follow the head, for the next read. It returns no bytes if the
-// ring is full.
+// ring is full. It writes to each page of the memory, so that the read does not cause a page fault:
+// a read that is killed during a page fault may have copied bytes that it leaves in the pipe.
 func (r *Ring) Space(n int) []byte {
 	head := r.head.head.Load()
 	at, rest := r.index(head)
-	return r.data[at:][:min(n, rest, int(r.head.clean.Load()-head))]
+	space := r.data[at:][:min(n, rest, int(r.head.clean.Load()-head))]
+	for i := 0; i < len(space); i += pageSize {
+		space[i] = 0
+	}
+	if len(space) > 0 {
+		space[len(space)-1] = 0
+	}
+	return space
 }
+
+// pageSize is the smallest size of a page on any system.
+const pageSize = 4 << 10
 
 // Advance moves the head over n bytes that were read into Space.
 func (r *Ring) Advance(n int) { r.head.head.Add(int64(n)) }
