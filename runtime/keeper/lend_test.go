@@ -229,6 +229,11 @@ func TestStoppedReader(t *testing.T) {
 	if err := cmd.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
+	// Until all its threads have stopped, it could still react to the next owner.
+	var status syscall.WaitStatus
+	if _, err := syscall.Wait4(cmd.Process.Pid, &status, syscall.WUNTRACED, nil); err != nil || !status.Stopped() {
+		t.Fatalf("status = %v, error %v, want a stopped process", status, err)
+	}
 	for range 2 { // the second attempt fails in the same way
 		if _, err := client(t, dir, 3).Attach(); err == nil || !strings.Contains(err.Error(), "end that process") {
 			t.Errorf("Attach while the previous owner is stopped: error %v", err)
