@@ -20,6 +20,7 @@ type Conn struct {
 	link            *link // connection to the keeper; nil if the process and its keeper have exited
 	data            net.Conn
 	in              io.Reader // reads from data
+	borrowed        *borrowed // output that this process reads itself, set by openData; nil if the keeper reads it
 	backlog         int64     // number of bytes to read from in before borrowed
 	returned        bool      // borrowed has been returned to the keeper
 	raw             syscall.RawConn
@@ -32,7 +33,6 @@ type Conn struct {
 	outputDone chan struct{} // closed when the output has ended
 
 	mu          sync.Mutex
-	borrowed    *borrowed // output that this process reads itself; nil if the keeper reads it
 	exit        *Exit
 	exited      bool       // done is closed
 	outputEnded bool       // outputDone is closed
@@ -388,7 +388,8 @@ func (c *Conn) Ack(line int64) {
 	}
 }
 
-// Numbers of lines and bytes after which AckSoon sends an acknowledgement.
+// Numbers of lines and bytes after which AckSoon sends an acknowledgement. The bytes are a part of
+// ring.Size, so that the ring is not full before.
 const (
 	ackLines = 256
 	ackBytes = 256 << 10

@@ -10,6 +10,9 @@
 // each process from any line on, and the accepted frames. Package runtime/host restores its
 // exchanges from them.
 //
+// On Linux, the keeper lends the output of most processes to the client, which reads the pipe of
+// the process itself (see lending). The keeper continues when the client no longer reads.
+//
 // A process may also have a bridge and terminals. Programs that the process starts send lines over
 // the bridge. The keeper inserts these lines into the output of the process in the order of their
 // arrival; frames contain the answers. Terminals are commands that run for the process. The bridge
