@@ -45,7 +45,7 @@ const slow = 3000
 // measure runs all engines one after the other in each round. It requires that their results are
 // equal.
 func (w workload) measure(l *lab, rounds int) (comparison, error) {
-	entrants := l.entrants(w.name)
+	entrants := l.entrants(w)
 	s := comparison{workload: w, samples: make([]sample, len(entrants))}
 	result := ""
 	for round := range rounds {

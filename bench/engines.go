@@ -43,11 +43,16 @@ func goVM(name, file string) engine {
 	}}
 }
 
-// entrants returns the engines that have a program for a workload.
-func (l *lab) entrants(workload string) []engine {
+// entrants returns the engines that have a program for a workload. The Go VMs run only workloads with
+// a target relative to them: the other programs use operators of Lua 5.4 that gopher-lua does not
+// have.
+func (l *lab) entrants(w workload) []engine {
 	var out []engine
 	for _, e := range engines {
-		if _, err := os.Stat(l.program(workload, e.file)); err == nil {
+		if e.goVM && w.goVM == 0 {
+			continue
+		}
+		if _, err := os.Stat(l.program(w.name, e.file)); err == nil {
 			out = append(out, e)
 		}
 	}

@@ -14,7 +14,7 @@ func TestPrograms(t *testing.T) {
 	l := &lab{root: ".."}
 	for _, w := range workloads {
 		var entrants []string
-		for _, e := range l.entrants(w.name) {
+		for _, e := range l.entrants(w) {
 			entrants = append(entrants, e.name)
 		}
 		for _, name := range []string{ours, python} {
@@ -25,7 +25,7 @@ func TestPrograms(t *testing.T) {
 		if w.lua > 0 && !slices.Contains(entrants, lua) {
 			t.Errorf("workload %s has a target relative to Lua, but no program for Lua", w.name)
 		}
-		if w.goVM > 0 && !slices.ContainsFunc(l.entrants(w.name), func(e engine) bool { return e.goVM }) {
+		if w.goVM > 0 && !slices.ContainsFunc(l.entrants(w), func(e engine) bool { return e.goVM }) {
 			t.Errorf("workload %s has a target relative to the best Go VM, but no program for a Go VM", w.name)
 		}
 	}
