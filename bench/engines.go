@@ -43,9 +43,9 @@ func goVM(name, file string) engine {
 	}}
 }
 
-// entrants returns the engines that have a program for a workload. The Go VMs run only workloads with
-// a target relative to them: the other programs use operators of Lua 5.4 that gopher-lua does not
-// have.
+// entrants returns the engines that have a program for a workload. The Go VMs run only workloads
+// with a target relative to them: the other programs use operators of Lua 5.4 that gopher-lua does
+// not have.
 func (l *lab) entrants(w workload) []engine {
 	var out []engine
 	for _, e := range engines {

@@ -117,13 +117,21 @@ const scenarios = {
   async steps() {
     const c = await server();
     const lines = createInterface(process.stdin)[Symbol.asyncIterator]();
+    // The first call may arrive before the answer to the start of the session. If the test cut the
+    // connection in between, it would be unknown whether the session was started.
+    let start;
+    const started = new Promise((resolve) => {
+      start = resolve;
+    });
     c.tool({ name: "step", description: "A step" }, async ({ i }, ctx) => {
+      await started;
       await ctx.progress(i);
       say("step", i);
       await lines.next();
       return i * 10;
     });
     const session = await c.run("steps.conc");
+    start();
     const events = await all(session);
     say("dense", dense(events));
     say("steps", events.filter((e) => e.type === "emit" && e.channel === "step").map((e) => e.payload));

@@ -141,15 +141,20 @@ async def steps():
     """A session in which the test cuts the connection at each step that it wants to."""
     c = await server()
     loop = asyncio.get_running_loop()
+    # The first call may arrive before the answer to the start of the session. If the test cut the
+    # connection in between, it would be unknown whether the session was started.
+    started = asyncio.Event()
 
     @c.tool(description="A step")
     async def step(i: int, ctx) -> int:
+        await started.wait()
         await ctx.progress(i)
         say("step", i)
         await loop.run_in_executor(None, sys.stdin.readline)
         return i * 10
 
     session = await c.run("steps.conc")
+    started.set()
     events = [e async for e in session]
     say("dense", [e.seq for e in events] == list(range(1, len(events) + 1)))
     say("steps", [e.payload for e in events if e.type == "emit" and e.channel == "step"])
