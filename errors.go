@@ -10,6 +10,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/engine/runs"
 	"github.com/concerto-lang/concerto/internal/record/audit"
 	"github.com/concerto-lang/concerto/internal/record/journal"
+	"github.com/concerto-lang/concerto/internal/record/journal/rundir"
 	"github.com/concerto-lang/concerto/internal/record/tape"
 	"github.com/concerto-lang/concerto/ir"
 	"github.com/concerto-lang/concerto/runtime/budget"
@@ -183,8 +184,8 @@ var kinds = []struct {
 	{ErrNoMain, is(vm.ErrNoMain)},
 	{ErrTimeLimit, as[*budget.TimeError]},
 	{ErrNoRun, is(journal.ErrNoRun)},
-	{ErrRunExists, as[*journal.ContainsRunError]},
-	{ErrRunExists, as[*journal.NotEmptyError]},
+	{ErrRunExists, as[*journal.ExistsError]},
+	{ErrRunExists, as[*rundir.NotEmptyError]},
 	{ErrLocked, as[*journal.HeldError]},
 	{ErrLocked, as[*audit.LockedError]},
 	{ErrDamaged, as[*journal.DamagedError]},

@@ -10,6 +10,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/record/journal"
+	"github.com/concerto-lang/concerto/internal/record/journal/rundir"
 )
 
 // TestClockSetBack sets the machine's clock back by an hour between two processes of a run. A timer
@@ -43,7 +44,7 @@ fn main() {
 	if out, _ := first.CombinedOutput(); first.ProcessState.ExitCode() != console.ExitWaiting {
 		t.Fatalf("the run did not park; output: %s", out)
 	}
-	stored := journal.At(filepath.Join(dir, "before"))
+	stored := rundir.At(filepath.Join(dir, "before"))
 	h, err := stored.Read()
 	if err != nil {
 		t.Fatal(err)
@@ -53,7 +54,7 @@ fn main() {
 		t.Fatal(err)
 	}
 	var at int64
-	w, err := journal.At(filepath.Join(dir, "job")).Create(*h.Start(), program, journal.Options{Now: func() int64 { return at }})
+	w, err := rundir.At(filepath.Join(dir, "job")).Create(*h.Start(), program, journal.Options{Now: func() int64 { return at }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +109,7 @@ fn main() {
 		t.Fatalf("answer the second question: %v: %s", err, out)
 	}
 	resume("[still] true\n", console.ExitWaiting)
-	if h, err = journal.At(filepath.Join(dir, "job")).Read(); err != nil {
+	if h, err = rundir.At(filepath.Join(dir, "job")).Read(); err != nil {
 		t.Fatal(err)
 	}
 	for i, r := range h.Records[1:] {

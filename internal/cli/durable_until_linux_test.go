@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/record/journal"
+	"github.com/concerto-lang/concerto/internal/record/journal/localowner"
+	"github.com/concerto-lang/concerto/internal/record/journal/rundir"
 )
 
 // TestNotBeforeItsTime kills a run during an effect. If the process that performs the effect may
@@ -21,13 +23,13 @@ func TestNotBeforeItsTime(t *testing.T) {
 	if out, err := command(dir, "run", "--journal", "job", "main.conc").CombinedOutput(); err == nil {
 		t.Fatalf("the command did not kill the run: %s", out)
 	}
-	stored := journal.At(filepath.Join(dir, "job"))
+	stored := rundir.At(filepath.Join(dir, "job"))
 	h, err := stored.Read()
 	if err != nil {
 		t.Fatal(err)
 	}
 	last := h.Last()
-	if last.K != journal.KBegin || last.Until < last.T+1000 || h.Owner().Boot == "" || !h.Owner().HasExited() {
+	if last.K != journal.KBegin || last.Until < last.T+1000 || h.Owner().Boot == "" || !localowner.HasExited(h.Owner()) {
 		t.Fatalf("record of the effect = %+v, owner = %+v; want a started effect with a time limit, and an owner that has exited", last, h.Owner())
 	}
 	for name, boot := range map[string]string{"known": h.Owner().Boot, "unknown": "another"} {
@@ -52,7 +54,7 @@ func resumeIfWaiting(t *testing.T, dir, name, boot string, h *journal.History, w
 	job := fmt.Sprint(name, within)
 	owner := h.Owner()
 	owner.Boot = boot
-	w, err := journal.At(filepath.Join(dir, job)).Create(*h.Start(), program, journal.Options{Owner: owner})
+	w, err := rundir.At(filepath.Join(dir, job)).Create(*h.Start(), program, journal.Options{Owner: owner})
 	if err != nil {
 		t.Fatal(err)
 	}

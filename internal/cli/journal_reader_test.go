@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/concerto-lang/concerto/internal/record/journal"
+	"github.com/concerto-lang/concerto/internal/record/journal/rundir"
 	"github.com/concerto-lang/concerto/internal/testkit/randtest"
 )
 
@@ -172,7 +173,7 @@ func TestJournalIsAsWritten(t *testing.T) {
 		if r.torn > 0 || r.damage != "" || r.none {
 			t.Fatalf("%s: %d truncated bytes, damage at %q; want an intact journal", dir, r.torn, r.damage)
 		}
-		h, err := journal.At(dir).Read()
+		h, err := rundir.At(dir).Read()
 		if err != nil || len(h.Records) != len(r.records) || h.N != uint64(r.last) {
 			t.Fatalf("%s: this reader finds %d records, package journal %d (error %v)", dir, len(r.records), len(h.Records), err)
 		}
@@ -217,7 +218,9 @@ func (h *counting) Encode() ([]byte, error) { return fmt.Appendf(nil, "%d", h.n)
 func manySegments(t *testing.T, drop uint64) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "many")
-	w, err := journal.At(dir).Create(journal.Start{Run: "r_many", Args: []string{}, Inputs: json.RawMessage("{}"), Session: json.RawMessage("{}"), Flags: json.RawMessage("{}")}, nil, journal.Options{SegmentBytes: 600})
+	d := rundir.At(dir)
+	d.SegmentBytes = 600
+	w, err := d.Create(journal.Start{Run: "r_many", Args: []string{}, Inputs: json.RawMessage("{}"), Session: json.RawMessage("{}"), Flags: json.RawMessage("{}")}, nil, journal.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -231,7 +234,7 @@ func manySegments(t *testing.T, drop uint64) string {
 	}
 	w.Append(&journal.Record{K: journal.KSecret, Rest: journal.Rest{Name: "TOKEN", Check: "0123"}})
 	err = w.Flush(journal.Synced)
-	w.Drop(drop, &counting{})
+	w.(journal.Dropper).Drop(drop, &counting{})
 	if err := errors.Join(err, w.Close()); err != nil {
 		t.Fatal(err)
 	}
@@ -257,7 +260,7 @@ func damagedAtEachByte(t *testing.T, dir string, dropped bool) {
 	if err != nil || len(names) < 3 {
 		t.Fatalf("journal files = %v (error %v), want at least 3", names, err)
 	}
-	whole, err := journal.At(dir).Read()
+	whole, err := rundir.At(dir).Read()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -296,7 +299,7 @@ func damagedAt(t *testing.T, dir, name string, text []byte, whole *journal.Histo
 		t.Fatal(err)
 	}
 	other := readOther(t, dir)
-	h, err := journal.At(dir).Read()
+	h, err := rundir.At(dir).Read()
 	var damaged *journal.DamagedError
 	switch {
 	case errors.As(err, &damaged):

@@ -19,7 +19,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/concerto-lang/concerto/internal/engine/driver"
-	"github.com/concerto-lang/concerto/internal/record/journal"
+	"github.com/concerto-lang/concerto/internal/record/journal/rundir"
 	"github.com/concerto-lang/concerto/internal/testkit/randtest"
 	"github.com/concerto-lang/concerto/internal/testkit/testhost"
 	"github.com/concerto-lang/concerto/internal/testkit/testllm"
@@ -47,7 +47,7 @@ func TestMain(m *testing.M) {
 		verifySnapshots(file)
 	}
 	if n, err := strconv.ParseInt(os.Getenv(segmentBytes), 10, 64); err == nil {
-		journal.SegmentBytes = n
+		rundir.SegmentBytes = n
 	}
 	testscript.Main(m, map[string]func(){
 		"concerto":     func() { os.Exit(Main("0.1.0-dev")) },

@@ -15,6 +15,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/engine/durable"
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
 	"github.com/concerto-lang/concerto/internal/record/journal"
+	"github.com/concerto-lang/concerto/internal/record/journal/localowner"
+	"github.com/concerto-lang/concerto/internal/record/journal/rundir"
 	"github.com/concerto-lang/concerto/internal/record/ledger"
 	"github.com/concerto-lang/concerto/internal/record/tape"
 	"github.com/concerto-lang/concerto/internal/text/hexsum"
@@ -77,10 +79,14 @@ func (p *Program) JournalRoot(o *Options) (string, error) {
 	return conf.JournalRoot(root), nil
 }
 
+// openRun returns the run that is stored under a name. Tests replace it by another store.
+var openRun = func(dir string) journal.Run { return rundir.At(dir) }
+
 // durableRun is a durable run in this process.
 type durableRun struct {
 	run    *durable.Run
-	writer *journal.Writer
+	stored journal.Run
+	writer journal.Writer
 	dir    string
 	id     string
 	begun  durable.Flags
@@ -95,7 +101,7 @@ type durableRun struct {
 	ledger   *ledger.Ledger
 }
 
-// makeDurable creates or opens the run's directory. It adds a layer to the configuration of the
+// makeDurable creates or opens the stored run. It adds a layer to the configuration of the
 // runtime; the layer records the run's effects. makeDurable returns nil if the options do not
 // select a durable run.
 func (p *Program) makeDurable(o *Options, c *runtime.Config) (*durableRun, error) {
@@ -109,8 +115,8 @@ func (p *Program) makeDurable(o *Options, c *runtime.Config) (*durableRun, error
 	if c.Session.ID == "" {
 		c.Session.ID = procgroup.NewID()
 	}
-	d := &durableRun{dir: o.Records.Durable.Dir, id: c.Session.ID}
-	config := durable.Config{ID: d.id, Dir: journal.At(o.Records.Durable.Dir), Seed: strconv.FormatInt(*o.own.seed, 10), Remark: o.Records.Durable.Remark, Secret: o.secret}
+	d := &durableRun{stored: openRun(o.Records.Durable.Dir), dir: o.Records.Durable.Dir, id: c.Session.ID}
+	config := durable.Config{ID: d.id, Stored: d.stored, Seed: strconv.FormatInt(*o.own.seed, 10), Remark: o.Records.Durable.Remark, Secret: o.secret}
 	sync := o.Records.Durable.Sync
 	if sync == "" {
 		sync = conf.Sync
@@ -119,7 +125,7 @@ func (p *Program) makeDurable(o *Options, c *runtime.Config) (*durableRun, error
 	config.Asking = durable.Asking{Park: o.Records.Durable.Park || conf.Park && !o.Records.Durable.Wait, Wait: o.Records.Durable.Wait,
 		Here: o.Answers.Prompter != nil || o.Answers.Handler != "" || o.Answers.Relay != nil || o.OnAwait != nil || o.Answers.OnAskHost != nil}
 	config.Policy = conf.Policy
-	options := journal.Options{Sync: sync, MaxBytes: conf.MaxJournalMB << 20, Owner: journal.Here()}
+	options := journal.Options{Sync: sync, MaxBytes: conf.MaxJournalMB << 20, Owner: localowner.Here()}
 	config.Snapshots = durable.Snapshots{Every: uint64(conf.SnapshotEvery), Verify: o.Records.Durable.VerifySnapshots, IR: hexsum.SHA256(p.Encode()), Drop: conf.History == "snapshot"}
 	if n := o.Records.Durable.SnapshotEvery; n > 0 {
 		config.Snapshots.Every, config.Snapshots.Exact = uint64(n), true
@@ -127,7 +133,7 @@ func (p *Program) makeDurable(o *Options, c *runtime.Config) (*durableRun, error
 	if s := o.own.durable; s != nil {
 		d.begun = s.stored.Flags
 		err = d.reopen(s.stored, &config, options)
-		if _, failed := errors.AsType[*durable.Unwritable](err); failed || journal.IsFull(err) {
+		if _, failed := errors.AsType[*durable.Unwritable](err); failed || rundir.IsFull(err) {
 			err = &Suspended{Run: d.id, Dir: d.dir, Why: &durable.Unwritable{Err: err}}
 		}
 	} else {
@@ -167,7 +173,7 @@ func (p *Program) beginFlags(o *Options, c *runtime.Config, sync string) durable
 	return b
 }
 
-// create creates the directory of a new run.
+// create stores a new run.
 func (p *Program) create(d *durableRun, o *Options, c *runtime.Config, config *durable.Config, options journal.Options) (err error) {
 	program := p.Encode()
 	start := journal.Start{Run: d.id, Program: p.mainFile(), IR: hexsum.SHA256(program), Engine: tape.Engine, Args: o.Args, Inputs: o.Inputs, Seed: config.Seed}
@@ -184,27 +190,27 @@ func (p *Program) create(d *durableRun, o *Options, c *runtime.Config, config *d
 		return err
 	}
 	d.owner = 1
-	d.writer, err = config.Dir.Create(start, program, options)
+	d.writer, err = d.stored.Create(start, program, options)
 	return err
 }
 
-// reopen opens the directory of an existing run to resume it.
+// reopen opens an existing run to resume it.
 func (d *durableRun) reopen(s *durable.Stored, config *durable.Config, options journal.Options) (err error) {
-	if d.writer, config.History, err = config.Dir.Reopen(s.History, options); err != nil {
+	if d.writer, config.History, err = d.stored.Open(s.History, options); err != nil {
 		return err
 	}
 	if config.Restored, d.snapshot = s.State, s.Snapshot; s.State != nil {
 		d.since = s.State.Ledgers
 	}
-	config.CaughtUp = s.DropBad
-	if config.Out, _, err = config.Dir.Out(); err != nil {
+	config.CaughtUp = func() error { return s.DropBad(d.writer) }
+	if config.Out, _, err = d.stored.Out(); err != nil {
 		return errors.Join(err, d.writer.Close())
 	}
 	if n := config.History.Torn; n > 0 && config.Remark != nil {
 		config.Remark(fmt.Sprintf("removed the last %d bytes of the journal, which the interrupted run had not finished writing", n))
 	}
 	last := config.History.Owner()
-	config.Alone = last.HasExited()
+	config.Alone = localowner.HasExited(last)
 	d.owner, d.ran = last.N+1, config.History.Ran()
 	d.writer.Append(&journal.Record{K: journal.KResume, Owner: options.Owner.Numbered(d.owner)})
 	if err := d.writer.Flush(journal.Synced); err != nil {
@@ -290,7 +296,7 @@ func (d *durableRun) watchStop(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		if journal.At(d.dir).IsStopRequested() {
+		if d.stored.IsStopRequested() {
 			d.cancel(ErrStopped)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/engine/durable"
 	"github.com/concerto-lang/concerto/internal/record/audit"
 	"github.com/concerto-lang/concerto/internal/record/journal"
+	"github.com/concerto-lang/concerto/internal/record/journal/rundir"
 	"github.com/concerto-lang/concerto/internal/record/ledger"
 	"github.com/concerto-lang/concerto/runtime"
 	"github.com/concerto-lang/concerto/vm"
@@ -29,7 +30,7 @@ func (o *Options) decisions(world *runtime.Runtime, c *vm.Config) error {
 		return err
 	}
 	var err error
-	if d.ledger, err = ledger.Open(filepath.Join(d.dir, journal.LedgerFile), ledger.Options{}); err != nil {
+	if d.ledger, err = ledger.Open(filepath.Join(d.dir, rundir.LedgerFile), ledger.Options{}); err != nil {
 		return d.failBegin(ledgerError(err))
 	}
 	how.Before = d.run.Written

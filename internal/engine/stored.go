@@ -36,7 +36,7 @@ type StoredRun struct {
 // OpenRun reads a stored run. The error is ErrNoRun, a *JournalDamaged, a *JournalNewer, or an
 // error of reading the files.
 func OpenRun(dir string) (*StoredRun, error) {
-	k, err := durable.Latest(dir)
+	k, err := durable.Latest(openRun(dir))
 	if err != nil {
 		return nil, err
 	}
@@ -128,15 +128,15 @@ func (s *StoredRun) Resume(ctx context.Context, o Options) error {
 	}
 }
 
-// reload reads the run from its directory again.
+// reload reads the stored run again.
 func (s *StoredRun) reload() (err error) {
-	s.stored, err = durable.Latest(s.Dir)
+	s.stored, err = durable.Latest(s.stored.Run)
 	return err
 }
 
 // Answered reports whether one of the questions has an answer that the run has not received yet.
 func (s *StoredRun) Answered(all []durable.Question) bool {
-	return slices.ContainsFunc(all, func(q durable.Question) bool { return s.stored.Dir.IsAnswered(q.ID) })
+	return slices.ContainsFunc(all, func(q durable.Question) bool { return journal.IsAnswered(s.stored.Run, q.ID) })
 }
 
 // Adopt replaces the run's program by p if p behaves as the run has so far. To check this, p is run
@@ -158,14 +158,14 @@ func (s *StoredRun) replayWith(ctx context.Context, p *Program, environ []string
 	if err := s.options(&o); err != nil {
 		return err
 	}
-	k, err := durable.Open(s.Dir)
+	k, err := durable.Open(s.stored.Run)
 	if err == nil {
 		err = k.Whole()
 	}
 	if err != nil {
 		return err
 	}
-	out, _, err := k.Dir.Out()
+	out, _, err := k.Run.Out()
 	if err != nil {
 		return err
 	}
@@ -174,7 +174,7 @@ func (s *StoredRun) replayWith(ctx context.Context, p *Program, environ []string
 		return err
 	}
 	config.Audit = nil
-	run := durable.New(durable.Config{ID: s.ID, Dir: k.Dir, History: k.History, Out: out, Seed: k.Start.Seed, Secret: o.secret, Trial: true})
+	run := durable.New(durable.Config{ID: s.ID, Stored: k.Run, History: k.History, Out: out, Seed: k.Start.Seed, Secret: o.secret, Trial: true})
 	config.Layers = []effect.Layer{run.Layer}
 	world := runtime.New(config)
 	if err := run.SetSecrets(world.Secrets(), nil); err != nil {

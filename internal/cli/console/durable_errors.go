@@ -10,6 +10,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/internal/engine/durable"
 	"github.com/concerto-lang/concerto/internal/record/journal"
+	"github.com/concerto-lang/concerto/internal/record/journal/rundir"
 	"github.com/concerto-lang/concerto/internal/record/tape"
 	"github.com/concerto-lang/concerto/runtime/world/emit"
 )
@@ -63,7 +64,7 @@ func (a *Console) reportRunError(err error) int {
 	var damaged *journal.DamagedError
 	var held *journal.HeldError
 	var secret *durable.SecretError
-	var unusable *journal.UnusableError
+	var unusable *rundir.UnusableError
 	switch {
 	case errors.As(err, &damaged):
 		a.Complain(err.Error(), cmp.Or(damaged.Next, fmt.Sprintf("the run is unchanged; recover its valid part with: concerto runs fork %s --at <n>", name)))
@@ -75,7 +76,7 @@ func (a *Console) reportRunError(err error) int {
 		a.Complain(fmt.Sprintf("%s: %v", name, err), fmt.Sprintf("concerto runs show %s still shows the run; set history = \"all\" to keep the whole history of later runs", name))
 	case errors.As(err, new(*durable.OtherEngine)):
 		a.Complain(fmt.Sprintf("%s: %v", name, err), "resume it with the version of concerto that started it")
-	case errors.As(err, new(*journal.ContainsRunError)):
+	case errors.As(err, new(*journal.ExistsError)):
 		a.Complain(fmt.Sprintf("%s already contains a run", name), fmt.Sprintf("resume with: concerto runs resume %s", name))
 	case errors.As(err, &unusable) && unusable.Runs && unusable.Full():
 		a.Complain(fmt.Sprintf("%s cannot be written: %v", name, err), "free some space and try again; the run is unchanged")

@@ -10,6 +10,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/engine/durable"
 	"github.com/concerto-lang/concerto/internal/engine/runs"
 	"github.com/concerto-lang/concerto/internal/record/journal"
+	"github.com/concerto-lang/concerto/internal/record/journal/rundir"
 	"github.com/concerto-lang/concerto/internal/record/tape"
 	"github.com/concerto-lang/concerto/internal/term/terminal"
 	"github.com/concerto-lang/concerto/ir"
@@ -78,7 +79,7 @@ func (a *Console) Fail(err error) int {
 	case errors.As(err, &suspended):
 		return a.reportSuspended(suspended)
 	case errors.As(err, new(*journal.DamagedError)), errors.As(err, new(*durable.SecretError)), errors.As(err, new(*journal.HeldError)),
-		errors.As(err, new(*journal.NewerFormatError)), errors.As(err, new(*journal.ContainsRunError)), errors.As(err, new(*journal.NotEmptyError)), errors.As(err, new(*journal.UnusableError)), errors.As(err, new(*durable.DroppedError)), errors.As(err, new(*durable.OtherEngine)), errors.Is(err, journal.ErrNoRun),
+		errors.As(err, new(*journal.NewerFormatError)), errors.As(err, new(*journal.ExistsError)), errors.As(err, new(*rundir.NotEmptyError)), errors.As(err, new(*rundir.UnusableError)), errors.As(err, new(*durable.DroppedError)), errors.As(err, new(*durable.OtherEngine)), errors.Is(err, journal.ErrNoRun),
 		errors.As(err, &diverged) && diverged.Journal:
 		return a.reportRunError(err)
 	case errors.As(err, new(*durable.NoEffect)):

@@ -17,7 +17,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/internal/process/userfile"
 	"github.com/concerto-lang/concerto/internal/record/audit"
-	"github.com/concerto-lang/concerto/internal/record/journal"
+	"github.com/concerto-lang/concerto/internal/record/journal/rundir"
 	"github.com/concerto-lang/concerto/internal/term/cmdline"
 	"github.com/concerto-lang/concerto/internal/term/terminal"
 	"github.com/concerto-lang/concerto/runtime/tool"
@@ -86,7 +86,7 @@ func auditLog(a *console.Console, path string) (f *os.File, name, head string, e
 				return nil, "", "", err
 			}
 			head = run.LedgerHead
-			path = filepath.Join(a.Relative(dir), journal.LedgerFile)
+			path = filepath.Join(a.Relative(dir), rundir.LedgerFile)
 		}
 	}
 	f, err = userfile.Open(a.Abs(path), userfile.Unlimited)

@@ -15,6 +15,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/engine/runs"
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
 	"github.com/concerto-lang/concerto/internal/record/journal"
+	"github.com/concerto-lang/concerto/internal/record/journal/rundir"
 )
 
 // forkCommand is the command fork with its options.
@@ -101,7 +102,7 @@ func (cmd *forkCommand) fork(run string, change durable.Change) (string, error) 
 	cmd.console.RunName = to
 	written, err := runs.Fork(dir, cmd.console.Abs(to), id, change)
 	if err != nil {
-		if !errors.As(err, new(*journal.ContainsRunError)) && !errors.As(err, new(*journal.NotEmptyError)) {
+		if !errors.As(err, new(*journal.ExistsError)) && !errors.As(err, new(*rundir.NotEmptyError)) {
 			cmd.console.RunName = run
 		}
 		return "", err

@@ -85,7 +85,7 @@ func (w *world) startQuestion(ctx context.Context, x *openQuestion, done func(ef
 			done(result, err)
 		})
 	}
-	if a, err := w.run.c.Dir.Answer(x.ID); err == nil && a != nil { // another process has already answered the question
+	if a, err := w.run.c.Stored.Answer(x.ID); err == nil && a != nil { // another process has already answered the question
 		if x.show != nil {
 			if err := x.show(); err != nil {
 				w.run.Suspend(err)
@@ -179,7 +179,7 @@ func (i *idleness) applyAnswers() bool {
 	}
 	i.mu.Unlock()
 	for _, x := range all {
-		a, err := i.run.c.Dir.Answer(x.ID)
+		a, err := i.run.c.Stored.Answer(x.ID)
 		if err != nil {
 			i.run.Suspend(err)
 			return false
@@ -192,22 +192,12 @@ func (i *idleness) applyAnswers() bool {
 }
 
 // markJournaled must be called after the result of effect e was appended to the journal. If another
-// process answered the question of that effect, its answer file is no longer needed.
+// process answered the question of that effect, its stored answer is no longer needed.
 func (i *idleness) markJournaled(e int64) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if id, ok := i.answered[e]; ok {
 		delete(i.answered, e)
-		i.accepted = append(i.accepted, id)
+		i.run.c.Writer.ConsumeAnswer(id)
 	}
-}
-
-// takeAnswered returns the ids of the questions whose answers were appended to the journal since
-// the last call.
-func (i *idleness) takeAnswered() []string {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	all := i.accepted
-	i.accepted = nil
-	return all
 }

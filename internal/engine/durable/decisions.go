@@ -35,7 +35,7 @@ func (r *Run) Decisions(all ...Ledger) vm.Decisions {
 	return decider{r}
 }
 
-// Written writes the journal to its file. Records in other files may then refer to it.
+// Written writes the journal. Records in other files may then refer to it.
 func (r *Run) Written() error { return r.flushJournal(journal.Written) }
 
 type decider struct{ *Run }

@@ -32,13 +32,13 @@ func (s *Stored) FirstStored() (int64, error) {
 	if s.History.Head == nil {
 		return 0, nil
 	}
-	all, err := s.Dir.Snapshots()
+	all, err := s.Run.Snapshots()
 	if err != nil {
 		return 0, err
 	}
 	from := s.History.Last().E + 1 // without a snapshot, no effect can be replayed
 	for _, at := range all {
-		data, err := s.Dir.Snapshot(at)
+		data, err := s.Run.Snapshot(at)
 		if err != nil || at < s.History.Head.S {
 			continue
 		}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/concerto-lang/concerto/internal/record/journal"
+	"github.com/concerto-lang/concerto/internal/record/journal/rundir"
 	"github.com/concerto-lang/concerto/internal/record/tape"
 	"github.com/concerto-lang/concerto/internal/text/hexsum"
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
@@ -20,9 +21,10 @@ import (
 func TestDroppedHistoryCannotBeResumed(t *testing.T) {
 	program := []byte("program")
 	dir := filepath.Join(t.TempDir(), "job")
-	d := journal.At(dir)
+	d := rundir.At(dir)
+	d.SegmentBytes = 600
 	start := journal.Start{Run: "r_1", IR: hexsum.SHA256(program), Args: []string{}, Inputs: json.RawMessage("{}"), Session: json.RawMessage("{}"), Seed: "1", Flags: json.RawMessage("{}")}
-	w, err := d.Create(start, program, journal.Options{SegmentBytes: 600, Sync: journal.SyncNever})
+	w, err := d.Create(start, program, journal.Options{Sync: journal.SyncNever})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,7 +32,7 @@ func TestDroppedHistoryCannotBeResumed(t *testing.T) {
 		w.Append(&journal.Record{K: journal.KDid, E: e + 1, Q: "clock", Gave: journal.Gave{V: json.RawMessage("{}")}})
 	}
 	err = w.Flush(journal.Written)
-	w.Drop(20, newTally())
+	w.(journal.Dropper).Drop(20, newTally())
 	if err := errors.Join(err, w.Close()); err != nil {
 		t.Fatal(err)
 	}
@@ -43,16 +45,20 @@ func TestDroppedHistoryCannotBeResumed(t *testing.T) {
 		t.Helper()
 		line := fmt.Sprintf(`{"format":%d,"s":%d,"h":%q,"engine":%d,"ir":%q,"counts":{"effects":29},"runner":{"out":0,"out_sum":""}}`, vm.SnapshotFormat, s, hash, engine, ir)
 		data, err := vm.Timed(append([]byte(line+"\n"), make([]byte, 32)...), 1)
-		if err == nil {
-			err = d.PutSnapshot(s, data)
-		}
 		if err != nil {
+			t.Fatal(err)
+		}
+		w, _, err := d.Open(nil, journal.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(w.PutSnapshot(s, data), w.Close()); err != nil {
 			t.Fatal(err)
 		}
 	}
 	wants := func(what, text string) {
 		t.Helper()
-		_, err := Latest(dir)
+		_, err := Latest(d)
 		if damaged, ok := errors.AsType[*journal.DamagedError](err); !ok || damaged.Next != journal.RestoreAdvice || !strings.HasPrefix(err.Error(), "damaged: "+text+", and the history before them is not stored") {
 			t.Errorf("Latest with %s: error = %v", what, err)
 		}
@@ -64,11 +70,11 @@ func TestDroppedHistoryCannotBeResumed(t *testing.T) {
 	wants("one of another program, too", journal.SnapshotName(last.S)+": it belongs to another program; "+journal.SnapshotName(last.S-1)+": "+journal.ErrOtherRecord.Error())
 	put(last.S, last.H, start.IR, tape.Engine+1)
 	var other *OtherEngine
-	if _, err := Latest(dir); !errors.As(err, &other) || other.Engine != tape.Engine+1 {
+	if _, err := Latest(d); !errors.As(err, &other) || other.Engine != tape.Engine+1 {
 		t.Errorf("Latest with the snapshot of another engine: error = %v, want an OtherEngine", err)
 	}
 	put(last.S, last.H, start.IR, tape.Engine)
-	s, err := Latest(dir)
+	s, err := Latest(d)
 	if err != nil || s.After != last.S || len(s.bad) != 0 {
 		t.Fatalf("Latest with a valid snapshot = %+v, %v, want a run after record %d", s, err, last.S)
 	}

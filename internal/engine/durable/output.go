@@ -15,9 +15,9 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
-// output numbers the lines of the run's output and stores them in the run's directory.
+// output numbers the lines of the run's output and stores them.
 type output struct {
-	have    []string // existing lines of the output file
+	have    []string // stored lines of the output
 	n       int64    // number of lines that the program has output, including those that the replay repeats
 	started bool
 	sum     [sha256.Size]byte // hash chain of these lines
@@ -42,7 +42,7 @@ type outLine struct {
 	Payload json.RawMessage `json:"payload,omitempty"`
 }
 
-// VerifyOut checks the output file. Its lines must be numbered without gaps and must match the
+// VerifyOut checks the stored output. Its lines must be numbered without gaps and must match the
 // snapshots. A line may be missing only if the resumed run writes it again. torn is the number of
 // bytes of an incomplete line at the end. The error is a *journal.DamagedError, or an error of
 // reading the files.
@@ -51,7 +51,7 @@ func (s *Stored) VerifyOut() (torn int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	lines, torn, err := s.Dir.Out() // read after the snapshots, so that no snapshot can contain more lines
+	lines, torn, err := s.Run.Out() // read after the snapshots, so that no snapshot can contain more lines
 	if err != nil {
 		return 0, err
 	}
@@ -217,7 +217,7 @@ func (o *output) noteLater(r *Run) {
 	}()
 }
 
-// storeLine writes the current line to the output file, unless the file already contains it.
+// storeLine stores the current line of the output, unless it is already stored.
 func (o *output) storeLine(r *Run, line string) error {
 	at := int(o.n) - 1
 	held := at < len(o.have)
@@ -240,18 +240,18 @@ func (o *output) storeLine(r *Run, line string) error {
 	return nil
 }
 
-// truncate shortens the output file to at most the given number of lines.
+// truncate shortens the stored output to at most the given number of lines.
 func (o *output) truncate(r *Run, lines int) error {
 	more := len(o.have) - lines
 	if more <= 0 {
 		return nil
 	}
-	size := int64(0)
-	for _, line := range o.have[:lines] {
-		size += int64(len(line)) + 1
+	w, ok := r.c.Writer.(journal.OutTruncater)
+	if !ok {
+		return &journal.DamagedError{Where: fmt.Sprintf("%s:%d", journal.OutFile, lines+1), Why: "the journal does not account for this line"}
 	}
 	o.have = o.have[:lines]
-	if err := r.c.Writer.TruncateOut(size); err != nil {
+	if err := w.TruncateOut(lines); err != nil {
 		return &Unwritable{err}
 	}
 	o.mu.Lock()

@@ -230,7 +230,7 @@ func (p *past) endEvent(i int) vm.Event {
 // last result is an error of reading the record.
 func (p *past) recordedResult(i int, e int64) (effect.Result, error, error) {
 	x := p.all[i].record
-	recorded, err := entryOf(p.run.c.Dir, x, p.effects[e].begin)
+	recorded, err := entryOf(p.run.c.Stored, x, p.effects[e].begin)
 	if err != nil {
 		return nil, nil, err
 	}

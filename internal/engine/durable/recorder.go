@@ -195,7 +195,12 @@ func (r recorder) EffectEnded(e int64, q effect.Request, result effect.Result, e
 	r.appendEnd(x, f, q)
 	if r.c.Every {
 		_ = r.flushJournal(journal.Synced) // ignored because an error suspends the run
-	} else if x.K == journal.KEnd && effect.ClassOf(q) == effect.ClassOnce {
+		return
+	}
+	if x.Blob != "" {
+		_ = r.writeAppended(journal.Written) // does not retain large values in memory; an error suspends the run
+	}
+	if x.K == journal.KEnd && effect.ClassOf(q) == effect.ClassOnce {
 		r.c.Writer.SyncLater()
 	}
 }

@@ -22,8 +22,8 @@ import (
 // Config configures a Run.
 type Config struct {
 	ID     string
-	Writer *journal.Writer
-	Dir    *journal.Directory
+	Stored journal.Run
+	Writer journal.Writer
 	// History contains the existing records; nil for a new run. Out contains the existing lines of
 	// output.
 	History *journal.History
@@ -243,15 +243,8 @@ func (r *Run) writeAppended(level journal.Level) error {
 			return err
 		}
 	}
-	answered := r.idle.takeAnswered()
 	lines := r.talks.takeWritten()
-	err := r.c.Writer.Flush(level)
-	for _, id := range answered {
-		if err == nil { // the journal contains the answers, so their files are removed
-			err = r.c.Dir.DropAnswer(id)
-		}
-	}
-	if err != nil {
+	if err := r.c.Writer.Flush(level); err != nil {
 		err = &Unwritable{err}
 		r.Suspend(err)
 		return err

@@ -90,7 +90,7 @@ func (r *Run) Boundary(m *vm.VM) {
 		err = r.c.Writer.Flush(journal.Written) // the snapshot depends on the records
 	}
 	if err == nil {
-		err = r.c.Dir.PutSnapshot(at.S, data)
+		err = r.c.Writer.PutSnapshot(at.S, data)
 	}
 	if err == nil && r.c.Snapshots.Drop {
 		err = r.dropRecords()
@@ -106,11 +106,15 @@ func (r *Run) Boundary(m *vm.VM) {
 // dropRecords drops the records that are older than both snapshots. The run can then no longer be
 // replayed from its start, so the journal and the ledgers are synced first.
 func (r *Run) dropRecords() error {
-	all, err := r.c.Dir.Snapshots()
-	if err != nil || len(all) < 2 || !r.c.Writer.CanDrop(all[1]) {
+	w, ok := r.c.Writer.(journal.Dropper)
+	if !ok {
+		return nil // the store retains all records
+	}
+	all, err := r.c.Stored.Snapshots()
+	if err != nil || len(all) < 2 || !w.CanDrop(all[1]) {
 		return err
 	}
-	data, err := r.c.Dir.Snapshot(all[1])
+	data, err := r.c.Stored.Snapshot(all[1])
 	if err != nil {
 		return err
 	}
@@ -125,7 +129,7 @@ func (r *Run) dropRecords() error {
 			return err
 		}
 	}
-	r.c.Writer.Drop(all[1], newTally())
+	w.Drop(all[1], newTally())
 	return nil
 }
 

@@ -29,9 +29,9 @@ type Flags struct {
 	Given           json.RawMessage `json:"given,omitempty"`
 }
 
-// Stored is a run as it was read from its directory.
+// Stored is a run as it was read from its store.
 type Stored struct {
-	Dir     *journal.Directory
+	Run     journal.Run
 	History *journal.History
 	Start   *journal.Start
 	Session tape.Session
@@ -48,32 +48,31 @@ type Stored struct {
 	bad      []badSnapshot
 }
 
-// Open reads the run in a directory with its whole journal. The error is journal.ErrNoRun, a
-// *journal.DamagedError, a *journal.NewerFormatError, or an error of reading the files.
-func Open(dir string) (*Stored, error) {
-	d := journal.At(dir)
-	h, err := readComplete(d, d.Read)
+// Open reads a run with its whole journal. The error is journal.ErrNoRun, a *journal.DamagedError, a
+// *journal.NewerFormatError, or an error of the store.
+func Open(run journal.Run) (*Stored, error) {
+	h, err := readComplete(run, run.Read)
 	if err != nil {
 		return nil, err
 	}
-	return readStored(d, h)
+	return readStored(run, h)
 }
 
 // readComplete reads a journal. It checks that no record is missing that was on the disk when a
 // snapshot or an answer was written. A record may be missing if the journal is an older copy than
 // the other files in the directory.
-func readComplete(d *journal.Directory, read func() (*journal.History, error)) (*journal.History, error) {
+func readComplete(run journal.Run, read func() (*journal.History, error)) (*journal.History, error) {
 	for before := uint64(0); ; {
 		h, err := read()
 		if err != nil {
 			return nil, err
 		}
-		name, synced, err := lastSynced(d, h.N)
+		name, synced, err := lastSynced(run, h.N)
 		if err != nil || synced <= h.N {
 			return h, err
 		}
 		if h.N == before { // no process has appended records since the previous read
-			return nil, &journal.DamagedError{Where: journal.SegmentName(h.Segment), Why: fmt.Sprintf("it ends with record %d, but according to %s record %d was on the disk", h.N, name, synced)}
+			return nil, &journal.DamagedError{Where: h.LastPart(), Why: fmt.Sprintf("it ends with record %d, but according to %s record %d was on the disk", h.N, name, synced)}
 		}
 		before = h.N
 	}
@@ -82,8 +81,8 @@ func readComplete(d *journal.Directory, read func() (*journal.History, error)) (
 // lastSynced returns the highest number of a record that a snapshot or an answer lists as synced,
 // and the name of that file. It skips snapshots up to record n, because they cannot list a missing
 // record.
-func lastSynced(d *journal.Directory, n uint64) (name string, synced uint64, err error) {
-	snapshots, err := d.Snapshots()
+func lastSynced(run journal.Run, n uint64) (name string, synced uint64, err error) {
+	snapshots, err := run.Snapshots()
 	if err != nil {
 		return "", 0, err
 	}
@@ -92,26 +91,26 @@ func lastSynced(d *journal.Directory, n uint64) (name string, synced uint64, err
 			break
 		}
 		// damaged snapshots are ignored
-		if state, err := stateAt(d, at); err == nil && state.Synced > synced {
+		if state, err := stateAt(run, at); err == nil && state.Synced > synced {
 			name, synced = journal.SnapshotName(at), state.Synced
 		}
 	}
-	answers, err := d.Answers()
+	answers, err := run.Answers()
 	// damaged answers are ignored here; the process that accepts the answer reports the damage
 	if _, damaged := errors.AsType[*journal.DamagedError](err); err != nil && !damaged {
 		return "", 0, err
 	}
-	for file, a := range answers {
+	for id, a := range answers {
 		if a.Synced > synced {
-			name, synced = file, a.Synced
+			name, synced = journal.AnswerName(id), a.Synced
 		}
 	}
 	return name, synced, nil
 }
 
 // stateAt returns the run's part of the snapshot after a record.
-func stateAt(d *journal.Directory, at uint64) (*State, error) {
-	data, err := d.Snapshot(at)
+func stateAt(run journal.Run, at uint64) (*State, error) {
+	data, err := run.Snapshot(at)
 	if err != nil {
 		return nil, err
 	}
@@ -124,28 +123,27 @@ func stateAt(d *journal.Directory, at uint64) (*State, error) {
 }
 
 // Good is like Open. If the journal is damaged, it returns the records before the damage.
-func Good(dir string) (*Stored, error) {
-	d := journal.At(dir)
-	h, err := d.ReadUndamaged()
+func Good(run journal.Run) (*Stored, error) {
+	h, err := run.ReadUndamaged()
 	if err != nil {
 		return nil, err
 	}
-	return readStored(d, h)
+	return readStored(run, h)
 }
 
 // Latest is like Open, but prepares the run for resuming. It reads the newest valid snapshot and
 // only the records after it. The error may also be an *OtherEngine, or a *journal.DamagedError if
 // there is no valid snapshot and the history is not complete.
-func Latest(dir string) (*Stored, error) { return latest(journal.At(dir), nil) }
+func Latest(run journal.Run) (*Stored, error) { return latest(run, nil) }
 
 // Earlier returns the run for resuming from an earlier point than s. why is the reason why the
 // snapshot of s cannot be used.
 func (s *Stored) Earlier(why *BadSnapshot) (*Stored, error) {
-	return latest(s.Dir, append(s.bad, badSnapshot{s.After, why.Err}))
+	return latest(s.Run, append(s.bad, badSnapshot{s.After, why.Err}))
 }
 
-func latest(d *journal.Directory, bad []badSnapshot) (*Stored, error) {
-	all, err := d.Snapshots()
+func latest(run journal.Run, bad []badSnapshot) (*Stored, error) {
+	all, err := run.Snapshots()
 	if err != nil {
 		return nil, err
 	}
@@ -153,7 +151,7 @@ func latest(d *journal.Directory, bad []badSnapshot) (*Stored, error) {
 		if slices.ContainsFunc(bad, func(x badSnapshot) bool { return x.at == at }) {
 			continue
 		}
-		s, err := from(d, at)
+		s, err := from(run, at)
 		if err == nil {
 			s.bad = bad
 			return s, nil
@@ -164,7 +162,7 @@ func latest(d *journal.Directory, bad []badSnapshot) (*Stored, error) {
 		}
 		bad = append(bad, badSnapshot{at, why.Err})
 	}
-	s, err := Open(d.Path())
+	s, err := Open(run)
 	if err != nil {
 		return nil, err
 	}
@@ -182,8 +180,8 @@ func latest(d *journal.Directory, bad []badSnapshot) (*Stored, error) {
 
 // from reads the snapshot after a record, and the records after it. The error is a *BadSnapshot if
 // the run cannot be resumed from this snapshot.
-func from(d *journal.Directory, at uint64) (*Stored, error) {
-	data, err := d.Snapshot(at)
+func from(run journal.Run, at uint64) (*Stored, error) {
+	data, err := run.Snapshot(at)
 	if err != nil {
 		return nil, &BadSnapshot{err}
 	}
@@ -203,14 +201,14 @@ func from(d *journal.Directory, at uint64) (*Stored, error) {
 	if err := state.unpack(); err != nil {
 		return nil, &BadSnapshot{err}
 	}
-	h, err := readComplete(d, func() (*journal.History, error) { return d.ReadFrom(journal.From{S: at, H: head.H}) })
+	h, err := readComplete(run, func() (*journal.History, error) { return run.ReadFrom(journal.From{S: at, H: head.H}) })
 	if errors.Is(err, journal.ErrOtherRecord) {
 		return nil, &BadSnapshot{err}
 	}
 	if err != nil {
 		return nil, err
 	}
-	s, err := readStored(d, h)
+	s, err := readStored(run, h)
 	if err == nil && s.Sum != head.IR {
 		return nil, &BadSnapshot{errors.New("it belongs to another program")}
 	}
@@ -222,12 +220,12 @@ func from(d *journal.Directory, at uint64) (*Stored, error) {
 
 // NewestSnapshot returns a description of the newest complete snapshot, or nil if there is none.
 func (s *Stored) NewestSnapshot() (*ShownSnapshot, error) {
-	all, err := s.Dir.Snapshots()
+	all, err := s.Run.Snapshots()
 	if err != nil {
 		return nil, err
 	}
 	for _, at := range all {
-		data, err := s.Dir.Snapshot(at)
+		data, err := s.Run.Snapshot(at)
 		if err != nil {
 			continue // another process has removed it, or it is not complete
 		}
@@ -240,12 +238,12 @@ func (s *Stored) NewestSnapshot() (*ShownSnapshot, error) {
 
 // states returns the run's parts of all complete snapshots whose records the journal contains.
 func (s *Stored) states() (all []*State, err error) {
-	snapshots, err := s.Dir.Snapshots()
+	snapshots, err := s.Run.Snapshots()
 	if err != nil {
 		return nil, err
 	}
 	for _, at := range snapshots {
-		data, err := s.Dir.Snapshot(at)
+		data, err := s.Run.Snapshot(at)
 		if err != nil {
 			continue // the process of the run has removed it
 		}
@@ -262,17 +260,17 @@ func (s *Stored) states() (all []*State, err error) {
 }
 
 // DropBad removes the snapshots from which the run could not be resumed.
-func (s *Stored) DropBad() error {
+func (s *Stored) DropBad(w journal.Writer) error {
 	for _, x := range s.bad {
-		if err := s.Dir.DropSnapshot(x.at); err != nil {
+		if err := w.DropSnapshot(x.at); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func readStored(d *journal.Directory, h *journal.History) (*Stored, error) {
-	s := &Stored{Dir: d, History: h, Start: h.Start(), Sum: h.Start().IR}
+func readStored(run journal.Run, h *journal.History) (*Stored, error) {
+	s := &Stored{Run: run, History: h, Start: h.Start(), Sum: h.Start().IR}
 	if err := json.Unmarshal(s.Start.Flags, &s.Flags); err != nil {
 		return nil, badStart("flags", err)
 	}
@@ -287,7 +285,7 @@ func readStored(d *journal.Directory, h *journal.History) (*Stored, error) {
 		}
 	}
 	var err error
-	s.Program, err = d.Program(file, s.Sum)
+	s.Program, err = run.Program(file, s.Sum)
 	return s, err
 }
 
@@ -310,12 +308,12 @@ func (s *Stored) TapeFlags() tape.Flags {
 
 // Adopt replaces the run's program for the rest of the run.
 func (s *Stored) Adopt(program []byte) error {
-	w, _, err := s.Dir.Open(journal.Options{})
+	w, _, err := s.Run.Open(nil, journal.Options{})
 	if err != nil {
 		return err
 	}
 	name := fmt.Sprintf("program.%d.conc-ir", s.adopted+2)
-	if err := s.Dir.PutProgram(name, program); err != nil {
+	if err := w.PutProgram(name, program); err != nil {
 		return errors.Join(err, w.Close())
 	}
 	sum := hexsum.SHA256(program)

@@ -10,7 +10,7 @@ import (
 )
 
 // Tape writes the results in the journal of a run as a tape.
-func Tape(d *journal.Directory, h *journal.History, flags tape.Flags, emit string, to io.Writer) error {
+func Tape(stored journal.Run, h *journal.History, flags tape.Flags, emit string, to io.Writer) error {
 	start := h.Start()
 	header := tape.Header{Run: start.Run, Program: start.Program, IR: start.IR, Args: start.Args, Inputs: start.Inputs, Seed: start.Seed, Emit: emit, Flags: flags}
 	var session tape.Session
@@ -33,7 +33,7 @@ func Tape(d *journal.Directory, h *journal.History, flags tape.Flags, emit strin
 		default:
 			continue
 		}
-		x, err := entryOf(d, r, begins[r.E])
+		x, err := entryOf(stored, r, begins[r.E])
 		if err != nil {
 			return err
 		}
@@ -44,7 +44,7 @@ func Tape(d *journal.Directory, h *journal.History, flags tape.Flags, emit strin
 
 // entryOf returns the entry of a tape for a record r with an effect's result. begin is the effect's
 // begin record, or nil.
-func entryOf(d *journal.Directory, r, begin *journal.Record) (*tape.Entry, error) {
+func entryOf(stored journal.Run, r, begin *journal.Record) (*tape.Entry, error) {
 	x := &tape.Entry{E: r.E, Place: r.Place, Q: effect.Kind(r.Q), Of: r.Of, R: r.R, V: r.V, Lines: translatedLines(r), Decided: r.Decided, Sizes: r.Sizes, W: r.W}
 	switch {
 	case r.K == journal.KEnd && begin != nil:
@@ -53,7 +53,7 @@ func entryOf(d *journal.Directory, r, begin *journal.Record) (*tape.Entry, error
 		x.Q = effect.KindExchangeNext
 	}
 	if r.Blob != "" {
-		v, err := d.Blob(r.Blob)
+		v, err := stored.Blob(r.Blob)
 		if err != nil {
 			return nil, err
 		}

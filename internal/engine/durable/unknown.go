@@ -195,7 +195,7 @@ func (w *world) decideUnknown(ctx context.Context, f *inFlight, q effect.Request
 	}
 	if x.answer == "" {
 		x = &resolution{answer: policyFail, by: effect.ByNone}
-		if w.run.c.Asking.canWait() || w.run.c.Dir.IsAnswered(UnknownID(f.e)) {
+		if w.run.c.Asking.canWait() || journal.IsAnswered(w.run.c.Stored, UnknownID(f.e)) {
 			x.answer = PolicyAsk
 		}
 	}

@@ -56,7 +56,6 @@ type idleness struct {
 	moves     int64
 	resumed   int64            // value of moves at the end of the replay; if equal, the program has made no progress since
 	answered  map[int64]string // ids of the questions that another process answered, by effect
-	accepted  []string         // ids of the questions whose answers were appended to the journal
 	polling   bool
 }
 
@@ -184,7 +183,7 @@ func (i *idleness) parkable() bool {
 		return false
 	}
 	for _, x := range i.questions {
-		if a, err := i.run.c.Dir.Answer(x.ID); err != nil || a != nil {
+		if a, err := i.run.c.Stored.Answer(x.ID); err != nil || a != nil {
 			return false // the answer exists, so the run will continue
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 	"strings"
 	"time"
@@ -12,6 +11,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/engine/durable"
 	"github.com/concerto-lang/concerto/internal/record/journal"
+	"github.com/concerto-lang/concerto/internal/record/journal/rundir"
 )
 
 // Problem is the error for a question that cannot be answered, or a run that cannot be stopped or
@@ -32,7 +32,7 @@ type Response struct {
 // Answer answers a pending question of the run in dir. The error is a *Problem or an error of
 // durable.Open.
 func Answer(dir, id string, a Response) error {
-	s, err := durable.Open(dir)
+	s, err := durable.Open(rundir.At(dir))
 	if err != nil {
 		return err
 	}
@@ -61,12 +61,12 @@ func answerStored(s *durable.Stored, id string, a Response) error {
 			return &Problem{fmt.Sprintf("invalid answer for %s, which waits for %s: %v", id, q.Type, err), "the question stays"}
 		}
 	}
-	err = s.Dir.PutAnswer(id, written)
-	if errors.Is(err, fs.ErrExist) {
-		if first, err := s.Dir.Answer(id); err == nil && first != nil {
-			return answeredBy(id, first.By, first.At)
+	err = s.Run.PutAnswer(id, written)
+	if first, ok := errors.AsType[*journal.AnsweredError](err); ok {
+		if *first == (journal.AnsweredError{}) {
+			return &Problem{Message: id + " was answered already"}
 		}
-		return &Problem{Message: id + " was answered already"}
+		return answeredBy(id, first.By, first.At)
 	}
 	if err != nil {
 		return err
@@ -77,9 +77,9 @@ func answerStored(s *durable.Stored, id string, a Response) error {
 // withdrawLate removes the answer that was just written if the question had already ended in
 // another way, because the run then ignores the answer.
 func withdrawLate(s *durable.Stored, id string, written *journal.Answer) error {
-	h, err := s.Dir.ReadFrom(s.History.At())
+	h, err := s.Run.ReadFrom(s.History.At())
 	if errors.Is(err, journal.ErrOtherRecord) {
-		h, err = s.Dir.Read()
+		h, err = s.Run.Read()
 	}
 	if err != nil {
 		return err
@@ -88,7 +88,7 @@ func withdrawLate(s *durable.Stored, id string, written *journal.Answer) error {
 	if !over && h.Last().K != journal.KFinish || over && by == cmp.Or(written.By, effect.ByAnswer) {
 		return nil // the run will accept the answer, or has accepted it
 	}
-	if err := s.Dir.DropAnswer(id); err != nil {
+	if err := s.Run.DropAnswer(id); err != nil {
 		return err
 	}
 	if by != "" {
@@ -101,7 +101,7 @@ func withdrawLate(s *durable.Stored, id string, written *journal.Answer) error {
 func withdrawn(s *durable.Stored, id string) error {
 	p := &Problem{Message: id + " no longer waits for an answer: the run has continued without one, or has ended"}
 	if e, ok := strings.CutPrefix(id, "q"); ok {
-		p.Hint = fmt.Sprintf("concerto runs fork %s --at %s --answer VALUE continues from there with an answer", s.Dir.Path(), e)
+		p.Hint = fmt.Sprintf("concerto runs fork %s --at %s --answer VALUE continues from there with an answer", s.Run.Name(), e)
 	}
 	return p
 }
@@ -131,9 +131,9 @@ func notWaiting(s *durable.Shown, id string) error {
 // IsReady reports whether a waiting run could continue, because an answer has arrived or a timer
 // has expired.
 func IsReady(s *durable.Shown, now time.Time) bool {
-	dir := journal.At(s.Dir)
-	return s.State == durable.Waiting && (slices.ContainsFunc(s.Pending, func(q durable.ShownQuestion) bool { return dir.IsAnswered(q.ID) }) ||
-		slices.ContainsFunc(s.Unknown, func(u durable.ShownUnknown) bool { return dir.IsAnswered(u.ID) }) ||
+	run := rundir.At(s.Dir)
+	return s.State == durable.Waiting && (slices.ContainsFunc(s.Pending, func(q durable.ShownQuestion) bool { return journal.IsAnswered(run, q.ID) }) ||
+		slices.ContainsFunc(s.Unknown, func(u durable.ShownUnknown) bool { return journal.IsAnswered(run, u.ID) }) ||
 		slices.ContainsFunc(s.Timers, func(t durable.ShownTimer) bool {
 			expiry, err := time.Parse(time.RFC3339, t.Due)
 			return err == nil && !expiry.After(now)

@@ -9,17 +9,18 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/engine/durable"
 	"github.com/concerto-lang/concerto/internal/record/journal"
+	"github.com/concerto-lang/concerto/internal/record/journal/rundir"
 	"github.com/concerto-lang/concerto/internal/text/hexsum"
 	"github.com/concerto-lang/concerto/ir"
 )
 
 // asking returns the writer and the directory of a running run that waits for the answers q2 and
 // q3.
-func asking(t *testing.T) (*journal.Writer, string) {
+func asking(t *testing.T) (journal.Writer, string) {
 	t.Helper()
 	program := ir.Encode(&ir.Program{Version: ir.Version})
 	dir := filepath.Join(t.TempDir(), "job")
-	w, err := journal.At(dir).Create(journal.Start{Run: "r_1", IR: hexsum.SHA256(program), Args: []string{}, Inputs: json.RawMessage("{}"), Session: json.RawMessage("{}"), Seed: "1", Flags: json.RawMessage("{}")}, program, journal.Options{})
+	w, err := rundir.At(dir).Create(journal.Start{Run: "r_1", IR: hexsum.SHA256(program), Args: []string{}, Inputs: json.RawMessage("{}"), Session: json.RawMessage("{}"), Seed: "1", Flags: json.RawMessage("{}")}, program, journal.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +56,7 @@ func TestLateAnswer(t *testing.T) {
 		if err := w.Flush(journal.Written); err != nil {
 			t.Fatal(err)
 		}
-		before, err := durable.Open(dir)
+		before, err := durable.Open(rundir.At(dir))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -73,7 +74,7 @@ func TestLateAnswer(t *testing.T) {
 		case strings.HasPrefix(x.want, "q2 waits") && problem.Hint != "concerto runs fork "+dir+" --at 2 --answer VALUE continues from there with an answer":
 			t.Errorf("%s: hint = %q, want the command that forks the run", name, problem.Hint)
 		}
-		if a, err := before.Dir.Answer("q2"); (a != nil) != x.left || err != nil {
+		if a, err := before.Run.Answer("q2"); (a != nil) != x.left || err != nil {
 			t.Errorf("%s: stored answer = %+v, error %v; want an answer: %v", name, a, err, x.left)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/engine/durable"
 	"github.com/concerto-lang/concerto/internal/record/journal"
+	"github.com/concerto-lang/concerto/internal/record/journal/rundir"
 	"github.com/concerto-lang/concerto/runtime/keeper"
 )
 
@@ -19,14 +20,14 @@ const stopWithin = 30 * time.Second
 // process. The error is a *journal.HeldError if the process does not stop the run in time, a
 // *Problem if the run has ended, or an error of durable.Open.
 func Stop(ctx context.Context, dir string) error {
-	d := journal.At(dir)
-	w, h, err := d.Open(journal.Options{})
+	d := rundir.At(dir)
+	w, h, err := d.Open(nil, journal.Options{})
 	if held := (*journal.HeldError)(nil); errors.As(err, &held) {
 		if err := d.RequestStop(); err != nil {
 			return err
 		}
 		for began := time.Now(); ctx.Err() == nil && time.Since(began) < stopWithin; {
-			if running, err := d.Running(); err != nil || !running {
+			if running, err := d.IsRunning(); err != nil || !running {
 				return err
 			}
 			time.Sleep(20 * time.Millisecond)
@@ -51,8 +52,8 @@ func Stop(ctx context.Context, dir string) error {
 // Remove removes the directory of a run. The error is a *journal.HeldError if a process is running
 // the run.
 func Remove(dir string) error {
-	d := journal.At(dir)
-	running, err := d.Running()
+	d := rundir.At(dir)
+	running, err := d.IsRunning()
 	if err != nil {
 		return err
 	}
@@ -82,13 +83,13 @@ type Verified struct {
 // of reading the files.
 func Verify(dir string) (v Verified, err error) {
 	for {
-		s, err := durable.Open(dir)
+		s, err := durable.Open(rundir.At(dir))
 		if err != nil {
 			return v, err
 		}
 		torn, err := tornOutput(s)
 		head := s.History.Head
-		if now, rerr := durable.Open(dir); err != nil && rerr == nil && now.History.Head.After(head) {
+		if now, rerr := durable.Open(rundir.At(dir)); err != nil && rerr == nil && now.History.Head.After(head) {
 			continue // the process of the run dropped records concurrently, so the error may be wrong
 		}
 		v = Verified{Records: s.History.N, Torn: s.History.Torn, OutTorn: torn}
@@ -107,28 +108,28 @@ func tornOutput(s *durable.Stored) (outTorn int, err error) {
 		if r.Blob == "" {
 			continue
 		}
-		if _, err := s.Dir.Blob(r.Blob); err != nil {
+		if _, err := s.Run.Blob(r.Blob); err != nil {
 			return 0, err
 		}
 	}
-	if _, err := s.Dir.Answers(); err != nil {
+	if _, err := s.Run.Answers(); err != nil {
 		return 0, err
 	}
 	if outTorn, err = s.VerifyOut(); err != nil || s.History.Head == nil {
 		return outTorn, err
 	}
-	_, err = durable.Latest(s.Dir.Path())
+	_, err = durable.Latest(s.Run)
 	return outTorn, err
 }
 
 // Tape writes the run's tape to a writer. A tape can be replayed without the run's directory.
 func Tape(dir string, to io.Writer) error {
-	s, err := durable.Open(dir)
+	s, err := durable.Open(rundir.At(dir))
 	if err == nil {
 		err = s.Whole()
 	}
 	if err != nil {
 		return err
 	}
-	return durable.Tape(s.Dir, s.History, s.TapeFlags(), s.Flags.Emit, to)
+	return durable.Tape(s.Run, s.History, s.TapeFlags(), s.Flags.Emit, to)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/engine/durable"
 	"github.com/concerto-lang/concerto/internal/record/journal"
+	"github.com/concerto-lang/concerto/internal/record/journal/rundir"
 )
 
 // Fork creates a new run in the directory to, which must not exist or be empty. The new run has the
@@ -17,7 +18,7 @@ import (
 // error is a *durable.NoEffect, a *Problem if the change is invalid, or an error of durable.Open or
 // of creating the directory.
 func Fork(dir, to, id string, c durable.Change) (written []string, err error) {
-	s, err := durable.Good(dir)
+	s, err := durable.Good(rundir.At(dir))
 	if err == nil {
 		err = s.Whole()
 	}
@@ -34,13 +35,13 @@ func Fork(dir, to, id string, c durable.Change) (written []string, err error) {
 	start := *s.Start
 	start.Run, start.IR, start.Fork = id, s.Sum, c.Fork(s.Start.Run)
 	machine, _ := os.Hostname() // used only in messages
-	w, err := journal.At(to).Create(start, s.Program, journal.Options{Owner: journal.Owner{By: "fork of " + s.Start.Run, Machine: machine}})
+	w, err := rundir.At(to).Create(start, s.Program, journal.Options{Owner: journal.Owner{By: "fork of " + s.Start.Run, Machine: machine}})
 	if err != nil {
 		return nil, err
 	}
 	for _, r := range records {
 		if r.Blob != "" {
-			text, err := s.Dir.Blob(r.Blob)
+			text, err := s.Run.Blob(r.Blob)
 			if err != nil {
 				return nil, errors.Join(err, w.Close())
 			}

@@ -16,6 +16,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/engine/driver"
 	"github.com/concerto-lang/concerto/internal/engine/durable"
 	"github.com/concerto-lang/concerto/internal/record/journal"
+	"github.com/concerto-lang/concerto/internal/record/journal/rundir"
 	"github.com/concerto-lang/concerto/ir"
 	"github.com/concerto-lang/concerto/runtime"
 	"github.com/concerto-lang/concerto/runtime/keeper"
@@ -38,14 +39,14 @@ func Root(dir string) (string, error) {
 // Show returns the state of the run in a directory, even if the journal is damaged. The error is
 // journal.ErrNoRun, a *journal.NewerFormatError, or an error of reading the files.
 func Show(dir string) (*durable.Shown, error) {
-	s, err := durable.Open(dir)
+	s, err := durable.Open(rundir.At(dir))
 	if damaged, ok := errors.AsType[*journal.DamagedError](err); ok {
 		return durable.Broken(dir, damaged), nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	running, err := s.Dir.Running()
+	running, err := s.Run.IsRunning()
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +73,7 @@ func showStored(s *durable.Stored, running bool) (*durable.Shown, error) {
 	if err != nil {
 		return nil, err
 	}
-	shown.Dir = s.Dir.Path()
+	shown.Dir = s.Run.Name()
 	if shown.Snapshot, err = s.NewestSnapshot(); err != nil {
 		return nil, err
 	}

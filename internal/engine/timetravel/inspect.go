@@ -15,6 +15,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/engine/durable"
 	"github.com/concerto-lang/concerto/internal/record/journal"
+	"github.com/concerto-lang/concerto/internal/record/journal/rundir"
 	"github.com/concerto-lang/concerto/internal/record/tape"
 	"github.com/concerto-lang/concerto/ir"
 )
@@ -89,7 +90,7 @@ type Source struct {
 // error is journal.ErrNoRun, a *journal.DamagedError, a *journal.NewerFormatError, or an error of
 // reading the files.
 func Run(dir string, environ []string) (*Source, error) {
-	stored, err := durable.Open(dir)
+	stored, err := durable.Open(rundir.At(dir))
 	if err == nil {
 		err = stored.Whole()
 	}
@@ -97,7 +98,7 @@ func Run(dir string, environ []string) (*Source, error) {
 		return nil, err
 	}
 	var text bytes.Buffer
-	if err := durable.Tape(stored.Dir, stored.History, stored.TapeFlags(), stored.Flags.Emit, &text); err != nil {
+	if err := durable.Tape(stored.Run, stored.History, stored.TapeFlags(), stored.Flags.Emit, &text); err != nil {
 		return nil, err
 	}
 	s, err := Tape(&text, stored.Program, environ)

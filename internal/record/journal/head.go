@@ -5,15 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 
 	"github.com/concerto-lang/concerto/internal/text/hexsum"
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
-
-// headName is the name of the file with the head. It exists if the first files of the journal were
-// dropped.
-const headName = "head.json"
 
 // Head describes the dropped files of a journal. A journal without a head is complete.
 type Head struct {
@@ -35,8 +30,8 @@ type Head struct {
 
 var sumMember = []byte(`,"sum":"`)
 
-// seal encodes an object as a line of JSON whose last member is the SHA-256 of the text before it.
-func seal(v any) ([]byte, error) {
+// Seal encodes an object as a line of JSON whose last member is the SHA-256 of the text before it.
+func Seal(v any) ([]byte, error) {
 	text, err := jsonwrite.Encode(v)
 	if err != nil {
 		return nil, err
@@ -45,8 +40,11 @@ func seal(v any) ([]byte, error) {
 	return fmt.Appendf(nil, "%s%s%s\"}\n", open, sumMember, hexsum.SHA256(open)), nil
 }
 
-// checkSeal returns an error if a line does not have the form of seal or its sum is wrong.
-func checkSeal(text []byte) error {
+// IsSealed reports whether a text contains a member that Seal adds. Older versions wrote none.
+func IsSealed(text []byte) bool { return bytes.Contains(text, sumMember) }
+
+// CheckSeal returns an error if a line does not have the form of Seal or its sum is wrong.
+func CheckSeal(text []byte) error {
 	at := bytes.LastIndex(text, sumMember)
 	if at < 0 {
 		return errors.New("it is cut off")
@@ -63,41 +61,28 @@ func (h *Head) After(other *Head) bool {
 	return h != nil && (other == nil || h.Segment > other.Segment)
 }
 
-func badHead(why string) error { return &DamagedError{headName, why, RestoreAdvice} }
-
-// readHead reads the head of a journal. It returns nil if the journal is complete.
-func readHead(files Files) (*Head, error) {
-	text, err := files.Read(headName)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
+// ParseHead parses and verifies the text of a head. The error is a *NewerFormatError, or states why
+// the text is invalid.
+func ParseHead(text []byte) (*Head, error) {
+	if err := CheckSeal(text); err != nil {
 		return nil, err
-	}
-	if err := checkSeal(text); err != nil {
-		return nil, badHead(err.Error())
 	}
 	h := &Head{}
 	if err := json.Unmarshal(text, h); err != nil {
-		return nil, badHead(err.Error())
+		return nil, err
 	}
 	if h.Format > Format {
 		return nil, &NewerFormatError{h.Format}
 	}
 	if h.Segment < 1 || len(h.Records) == 0 != (h.S == 0) {
-		return nil, badHead("it does not contain the run's start")
+		return nil, errors.New("it does not contain the run's start")
 	}
 	return h, nil
 }
 
-// begin sets the state of a history before the first remaining record. It returns the hash of the
-// last dropped record and the number of the first file.
-func (h *History) begin(head *Head) (chain string, segment int) {
-	if head == nil {
-		return zeroHash, 1
-	}
-	h.Head, h.N = head, head.S
-	h.Records = append(h.Records, head.Records...)
-	h.ran = ran{before: head.Ran, from: head.Since, last: head.T}
-	return head.H, head.Segment
+// NewHead returns the head of a journal whose records are dropped up to the last one of a history.
+// segment is the number of the first remaining file. rest is the summary of the dropped records.
+func NewHead(h *History, segment int, rest []byte) *Head {
+	last := h.Last()
+	return &Head{Format: Format, Segment: segment, S: last.S, T: last.T, H: last.H, Ran: h.ran.before, Since: h.ran.from, Records: h.Records, Rest: rest}
 }

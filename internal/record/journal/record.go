@@ -1,6 +1,8 @@
-// Package journal reads and writes the directory of a durable run. The journal contains everything
-// that the run received and sent, as a chain of records with hashes, so that the run can be resumed
-// (spec/journal.md). The package does not interpret effects. The API has no compatibility promise.
+// Package journal defines the records of durable runs, and the interfaces of their stores. The
+// journal of a run contains everything that the run received and sent, as a chain of records with
+// hashes, so that the run can be resumed (spec/journal.md). The package does not interpret effects,
+// and does not access files: package rundir stores a run in a directory. The API has no
+// compatibility promise.
 package journal
 
 import (
@@ -128,6 +130,12 @@ type Owner struct {
 	PIDNS string `json:"pid_ns,omitempty"`
 }
 
+// Numbered returns the owner with its number n in the sequence of the run's processes.
+func (o Owner) Numbered(n int64) Owner {
+	o.N = n
+	return o
+}
+
 // Rest contains members that only a few kinds of records use.
 type Rest struct {
 	Name   string `json:"name,omitempty"`
@@ -185,18 +193,18 @@ func (r *Record) append(b []byte, previous string) ([]byte, string, error) {
 }
 
 // skim parses only the number, the time and the kind of a record, and verifies its hash. line does
-// not include the newline. If skim fails, the caller calls parse for a precise error. text is a
+// not include the newline. If skim fails, the caller calls Parse for a precise error. text is a
 // buffer that skim reuses.
 func skim(line []byte, previous string, r *Record, text *[]byte) error {
 	at := len(line) - len(hashMember) - len(zeroHash) - len(`"}`)
 	if at < 0 || !bytes.HasPrefix(line[at:], hashMember) {
-		return errCut
+		return ErrCut
 	}
 	*text = append(append((*text)[:0], previous...), line[:at]...)
 	sum := sha256.Sum256(*text)
 	h := hex.AppendEncode((*text)[:0], sum[:16])
 	if stated := line[at+len(hashMember):]; !bytes.HasPrefix(stated, h) {
-		return errCut
+		return ErrCut
 	}
 	rest, ok := bytes.CutPrefix(line, []byte(`{"s":`))
 	number, rest, _ := bytes.Cut(rest, []byte(`,`))
@@ -205,7 +213,7 @@ func skim(line []byte, previous string, r *Record, text *[]byte) error {
 	s, err := strconv.ParseUint(string(number), 10, 64)
 	t, terr := strconv.ParseInt(string(bytes.TrimPrefix(time, []byte(`"t":`))), 10, 64)
 	if !ok || !found || err != nil || terr != nil {
-		return errCut
+		return ErrCut
 	}
 	*r = Record{S: s, T: t, K: wholeKinds[string(kind)], H: string(h)}
 	return nil
@@ -214,14 +222,16 @@ func skim(line []byte, previous string, r *Record, text *[]byte) error {
 // wholeKinds lists the kinds of records that a History always contains.
 var wholeKinds = map[string]string{KStart: KStart, KSecret: KSecret, KResume: KResume, KAdopt: KAdopt, KStop: KStop}
 
-var errCut = errors.New("the record is cut off")
+// ErrCut means that a record is incomplete.
+var ErrCut = errors.New("the record is cut off")
 
-// parse parses a line without its newline, and verifies that it follows the previous record.
-func parse(line []byte, previous string) (*Record, error) {
+// Parse parses a line without its newline. It verifies that the line follows the record with the
+// hash previous.
+func Parse(line []byte, previous string) (*Record, error) {
 	var r Record
 	at := bytes.LastIndex(line, hashMember)
 	if at < 0 || !bytes.HasSuffix(line, []byte(`"}`)) {
-		return nil, errCut
+		return nil, ErrCut
 	}
 	if err := json.Unmarshal(line, &r); err != nil {
 		return nil, fmt.Errorf("it is not a record: %w", err)

@@ -1,4 +1,4 @@
-package journal
+package rundir
 
 import (
 	"errors"
@@ -8,56 +8,19 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/concerto-lang/concerto/internal/text/hexsum"
-)
-
-// Options configures a Writer.
-type Options struct {
-	Sync  string       // one of the Sync constants; "" means SyncOutput
-	Now   func() int64 // returns Unix milliseconds; nil means the system clock
-	Owner Owner        // process that runs the run; its N is ignored
-	// MaxBytes limits the size of the journal; 0 means no limit.
-	MaxBytes int64
-	// SegmentBytes is the size of a file after which the next file begins; 0 means the variable
-	// SegmentBytes.
-	SegmentBytes int64
-}
-
-// SegmentBytes is the default of Options.SegmentBytes. Tests change it.
-var SegmentBytes int64 = 16 << 20
-
-// The times at which records are synced: before anything is sent (output), also before the program
-// receives a result (every), or only at the end (never).
-const (
-	SyncOutput = "output"
-	SyncEvery  = "every"
-	SyncNever  = "never"
-)
-
-// Level is the durability that records must have.
-type Level uint8
-
-// The levels of durability.
-const (
-	Written Level = iota // in the file, so that records survive the exit of the process
-	Synced               // on the disk, so that records survive a power failure
+	"github.com/concerto-lang/concerto/internal/record/journal"
 )
 
 // syncWithin limits the time between a write and its sync.
 const syncWithin = time.Second
 
-// blobSize is the size in bytes from which a value is stored in a separate file.
-const blobSize = 256 << 10
-
-// ErrFull means that the journal has reached its maximum size.
-var ErrFull = errors.New("the journal has reached max_journal_mb")
-
-// Writer appends records to the journal of a run. Append must be called by one goroutine. The other
-// methods may be called by any goroutine.
-type Writer struct {
-	dir     *Directory
-	options Options
-	unlock  func() error
+// writer is the journal.Writer of a directory. It is also a journal.Dropper and a
+// journal.OutTruncater.
+type writer struct {
+	dir          *Directory
+	options      journal.Options
+	segmentBytes int64 // see Directory.SegmentBytes
+	unlock       func() error
 
 	ahead
 	files
@@ -70,17 +33,17 @@ type Writer struct {
 	ending  sync.WaitGroup
 }
 
-// ahead contains the records and lines that are not written.
+// ahead contains everything that is not written.
 type ahead struct {
-	mu     sync.Mutex
-	parts  []part // records by file; the last part grows
-	out    []byte
-	broken error // error of encoding a record or of writing a blob; nil if there was none
-	s      uint64
-	chain  string
-	last   int64 // time of the last record in Unix milliseconds
-	filled int64 // size of the last part's file, including unwritten records
-	ends   []end // ends of the complete files
+	mu       sync.Mutex
+	parts    []part // records by file; the last part grows
+	out      []byte
+	blobs    []journal.Blob // values that the records in parts name
+	consumed []string       // ids of the questions whose answers are removed after the records are written
+	broken   error          // error of encoding a record; nil if there was none
+	chain    journal.Chain
+	filled   int64             // size of the last part's file, including unwritten records
+	ends     []journal.Segment // complete files
 	// dropping means that a drop is in progress. named contains the blobs that records have named
 	// since it started.
 	dropping bool
@@ -106,26 +69,27 @@ type part struct {
 	lines   []byte
 }
 
-// writer returns a Writer that appends after a history.
-func (d *Directory) writer(h *History, o Options) (*Writer, error) {
+// writer returns a writer that appends after a history. h is nil for a new run.
+func (d *Directory) writer(h *journal.History, o journal.Options) (*writer, error) {
 	if o.Sync == "" {
-		o.Sync = SyncOutput
+		o.Sync = journal.SyncOutput
 	}
-	if o.SegmentBytes == 0 {
-		o.SegmentBytes = SegmentBytes
+	w := &writer{dir: d, options: o, segmentBytes: d.SegmentBytes, late: make(chan struct{}, 1), ended: make(chan struct{})}
+	if w.segmentBytes == 0 {
+		w.segmentBytes = SegmentBytes
 	}
-	if o.Now == nil {
-		o.Now = func() int64 { return time.Now().UnixMilli() }
+	w.chain, w.segment = journal.NewChain(h, o.Now), 1
+	if h != nil {
+		w.written.Store(h.N)
+		last := len(h.Segments) - 1
+		w.segment, w.size, w.filled = h.Segments[last].N, h.Segments[last].Size, h.Segments[last].Size
+		w.ends = slices.Clone(h.Segments[:last])
+		w.bytes, w.total = h.Bytes, h.Bytes
 	}
-	w := &Writer{dir: d, options: o, ahead: ahead{chain: zeroHash}, files: files{segment: h.Segment, size: h.Size, bytes: h.Bytes}, late: make(chan struct{}, 1), ended: make(chan struct{})}
-	if h.N > 0 {
-		w.s, w.chain, w.last = h.N, h.Last().H, h.Last().T
-		w.written.Store(w.s)
-	}
-	w.parts, w.filled, w.total, w.ends = []part{{segment: h.Segment}}, h.Size, h.Bytes, slices.Clone(h.ends)
+	w.parts = []part{{segment: w.segment}}
 	var err error
 	var size int64
-	if w.file, size, err = d.files.Append(SegmentName(w.segment)); err != nil {
+	if w.file, size, err = d.files.Append(journal.SegmentName(w.segment)); err != nil {
 		return nil, err
 	}
 	if size > w.size {
@@ -141,12 +105,12 @@ func (d *Directory) writer(h *History, o Options) (*Writer, error) {
 }
 
 // openOut opens the output file and removes an incomplete last line.
-func (w *Writer) openOut() error {
+func (w *writer) openOut() error {
 	_, torn, err := w.dir.Out()
 	if err != nil {
 		return err
 	}
-	if w.outFile, w.outSize, err = w.dir.files.Append(OutFile); err != nil || torn == 0 {
+	if w.outFile, w.outSize, err = w.dir.files.Append(journal.OutFile); err != nil || torn == 0 {
 		return err
 	}
 	w.outSize -= int64(torn)
@@ -157,97 +121,115 @@ func (w *Writer) openOut() error {
 }
 
 // Append adds a record and returns its number. The next Flush writes the record.
-func (w *Writer) Append(r *Record) uint64 {
+func (w *writer) Append(r *journal.Record) uint64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.broken != nil {
-		return w.s
+		return w.chain.At().S
 	}
-	if len(r.V) > blobSize && r.K != KStart {
-		sum := hexsum.SHA256(r.V)
-		if err := w.dir.files.Put(blobs+"/"+sum, r.V); err != nil {
-			w.broken = err
-			return w.s
-		}
-		r.Blob, r.V = sum, nil
+	if b, ok := r.TakeBlob(); ok {
+		w.blobs = append(w.blobs, b)
 		if w.named != nil {
-			w.named[sum] = true
+			w.named[b.Sum] = true
 		}
 	}
 	w.add(r)
-	if w.filled >= w.options.SegmentBytes && w.broken == nil {
+	if w.filled >= w.segmentBytes && w.broken == nil {
 		full := w.parts[len(w.parts)-1].segment
-		w.ends = append(w.ends, end{full, w.s, w.filled})
+		w.ends = append(w.ends, journal.Segment{N: full, Last: r.S, Size: w.filled})
 		w.parts, w.filled = append(w.parts, part{segment: full + 1}), 0
-		w.add(&Record{K: KSegment})
+		w.add(&journal.Record{K: journal.KSegment})
 	}
-	return w.s
+	return w.chain.At().S
 }
 
 // add encodes a record and adds it to the last part.
-func (w *Writer) add(r *Record) {
-	r.S, r.T = w.s+1, max(w.options.Now(), w.last)
-	r.Y = w.s > 0 && w.synced.Load() == w.s
+func (w *writer) add(r *journal.Record) {
 	p := &w.parts[len(w.parts)-1]
 	before := len(p.lines)
-	lines, h, err := r.append(p.lines, w.chain)
-	if err != nil {
-		w.broken = err
-		return
-	}
-	p.lines, w.chain, w.s, w.last = lines, h, r.S, r.T
-	w.filled += int64(len(lines) - before)
-	w.total += int64(len(lines) - before)
+	p.lines, w.broken = w.chain.Append(p.lines, r, w.synced.Load())
+	w.filled += int64(len(p.lines) - before)
+	w.total += int64(len(p.lines) - before)
 }
 
 // At returns the position after the last appended record, and the size of the journal up to there.
-func (w *Writer) At() (at From, bytes int64) {
+func (w *writer) At() (at journal.From, bytes int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return From{w.s, w.chain}, w.total
+	return w.chain.At(), w.total
 }
 
 // Time returns the current time in Unix milliseconds, or the time of the last record if that is
 // later.
-func (w *Writer) Time() int64 {
+func (w *writer) Time() int64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return max(w.options.Now(), w.last)
+	return w.chain.Time()
+}
+
+// ConsumeAnswer removes an answer. The next Flush removes it after it has written the records.
+func (w *writer) ConsumeAnswer(id string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.consumed = append(w.consumed, id)
 }
 
 // Out adds a line to the run's output. The next Flush writes it after the records.
-func (w *Writer) Out(line []byte) {
+func (w *writer) Out(line []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.out = append(append(w.out, line...), '\n')
 }
 
-// Flush writes everything that was added. After an error the unwritten records are retained, and
+// Flush writes everything that was added: first the large values, then the records that name them,
+// then the output. At last it removes the consumed answers. After an error the rest is retained, and
 // the caller may call Flush again.
-func (w *Writer) Flush(level Level) error {
+func (w *writer) Flush(level journal.Level) error {
 	w.mu.Lock()
-	s := w.s
+	s, consumed := w.chain.At().S, w.consumed
+	w.consumed = nil
 	idle := len(w.parts[len(w.parts)-1].lines) == 0 && len(w.parts) == 1 && len(w.out) == 0 && w.broken == nil
 	w.mu.Unlock()
+	var err error
 	if !idle || w.written.Load() < s {
-		if err := w.write(); err != nil {
-			return err
-		}
+		err = w.write()
 	}
-	if level != Synced || w.options.Sync == SyncNever {
-		return nil
+	if err == nil && level == journal.Synced && w.options.Sync != journal.SyncNever {
+		err = w.sync(s)
 	}
-	return w.sync(s)
+	if len(consumed) > 0 {
+		err = w.removeConsumed(consumed, err)
+	}
+	return err
 }
 
-// write writes all unwritten records and lines.
-func (w *Writer) write() error {
+// removeConsumed removes consumed answers unless the flush has failed with err. It retains those
+// that it does not remove.
+func (w *writer) removeConsumed(all []string, err error) error {
+	for err == nil && len(all) > 0 {
+		if err = w.dir.DropAnswer(all[0]); err == nil {
+			all = all[1:]
+		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.consumed = append(all, w.consumed...)
+	return err
+}
+
+// write writes all unwritten values, records and lines.
+func (w *writer) write() error {
 	w.io.Lock()
 	defer w.io.Unlock()
 	w.mu.Lock()
-	parts, out, s, err := w.parts, w.out, w.s, w.broken
-	w.parts, w.out = []part{{segment: parts[len(parts)-1].segment}}, nil
+	parts, out, blobs, s, err := w.parts, w.out, w.blobs, w.chain.At().S, w.broken
+	w.parts, w.out, w.blobs = []part{{segment: parts[len(parts)-1].segment}}, nil, nil
 	w.mu.Unlock()
+	for err == nil && len(blobs) > 0 {
+		if err = w.putBlob(blobs[0]); err == nil {
+			blobs = blobs[1:]
+		}
+	}
 	for err == nil && len(parts) > 0 {
 		if err = w.putPart(&parts[0]); err == nil {
 			parts = parts[1:]
@@ -259,7 +241,7 @@ func (w *Writer) write() error {
 		}
 	}
 	if err != nil {
-		w.requeue(parts, out)
+		w.requeue(blobs, parts, out)
 		return err
 	}
 	if s > w.written.Load() {
@@ -272,10 +254,12 @@ func (w *Writer) write() error {
 	return nil
 }
 
-// requeue adds the parts that could not be written before the unwritten ones, for the next attempt.
-func (w *Writer) requeue(parts []part, out []byte) {
+// requeue adds the values and parts that could not be written before the unwritten ones, for the
+// next attempt.
+func (w *writer) requeue(blobs []journal.Blob, parts []part, out []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.blobs = append(blobs, w.blobs...)
 	if len(parts) > 0 {
 		last := &parts[len(parts)-1]
 		last.lines = append(last.lines, w.parts[0].lines...)
@@ -284,15 +268,25 @@ func (w *Writer) requeue(parts []part, out []byte) {
 	w.out = append(out, w.out...)
 }
 
+// putBlob stores a large value in a file.
+func (w *writer) putBlob(b journal.Blob) error {
+	return w.dir.files.Put(blobs+"/"+b.Sum, b.Data)
+}
+
+// PutProgram stores another program of the run in a file, atomically.
+func (w *writer) PutProgram(name string, program []byte) error {
+	return w.dir.files.Put(name, program)
+}
+
 // putPart appends a part to its journal file. It creates the file if it is the next one.
-func (w *Writer) putPart(p *part) error {
+func (w *writer) putPart(p *part) error {
 	if p.segment != w.segment {
 		if err := w.next(p.segment); err != nil {
 			return err
 		}
 	}
 	if w.options.MaxBytes > 0 && w.bytes+int64(len(p.lines)) > w.options.MaxBytes {
-		return ErrFull
+		return journal.ErrFull
 	}
 	if err := w.appendAll(w.file, &w.size, p.lines); err != nil {
 		return err
@@ -302,7 +296,7 @@ func (w *Writer) putPart(p *part) error {
 }
 
 // appendAll appends a text to a file. If that fails, it truncates the file to its previous size.
-func (w *Writer) appendAll(f File, size *int64, text []byte) error {
+func (w *writer) appendAll(f File, size *int64, text []byte) error {
 	if len(text) == 0 {
 		return nil
 	}
@@ -314,11 +308,11 @@ func (w *Writer) appendAll(f File, size *int64, text []byte) error {
 }
 
 // next starts the journal file with a number.
-func (w *Writer) next(segment int) error {
+func (w *writer) next(segment int) error {
 	if err := w.file.Sync(); err != nil {
 		return err
 	}
-	file, size, err := w.dir.files.Append(SegmentName(segment))
+	file, size, err := w.dir.files.Append(journal.SegmentName(segment))
 	if err != nil {
 		return err
 	}
@@ -334,7 +328,7 @@ func (w *Writer) next(segment int) error {
 }
 
 // sync syncs the records up to s. Concurrent callers share one sync.
-func (w *Writer) sync(s uint64) error {
+func (w *writer) sync(s uint64) error {
 	if w.synced.Load() >= s {
 		return nil
 	}
@@ -355,18 +349,18 @@ func (w *Writer) sync(s uint64) error {
 }
 
 // Synced returns the number of the last synced record.
-func (w *Writer) Synced() uint64 { return w.synced.Load() }
+func (w *writer) Synced() uint64 { return w.synced.Load() }
 
 // SyncLater starts a sync in the background.
-func (w *Writer) SyncLater() {
-	if w.options.Sync == SyncNever {
+func (w *writer) SyncLater() {
+	if w.options.Sync == journal.SyncNever {
 		return
 	}
 	w.ending.Go(func() { _ = w.sync(w.written.Load()) }) // the error is permanent and the next Flush returns it
 }
 
 // syncLate syncs the written records after a delay.
-func (w *Writer) syncLate() {
+func (w *writer) syncLate() {
 	for {
 		select {
 		case <-w.ended:
@@ -378,21 +372,22 @@ func (w *Writer) syncLate() {
 			return
 		case <-time.After(syncWithin):
 		}
-		if w.options.Sync != SyncNever {
+		if w.options.Sync != journal.SyncNever {
 			_ = w.sync(w.written.Load()) // the error is permanent and the next Flush returns it
 		}
 	}
 }
 
-// OutSize returns the size of the output file.
-func (w *Writer) OutSize() int64 {
-	w.io.Lock()
-	defer w.io.Unlock()
-	return w.outSize
-}
-
-// TruncateOut truncates the output file to a size.
-func (w *Writer) TruncateOut(size int64) error {
+// TruncateOut removes all lines of output after the first n.
+func (w *writer) TruncateOut(n int) error {
+	lines, _, err := w.dir.Out()
+	if err != nil {
+		return err
+	}
+	size := int64(0)
+	for _, line := range lines[:min(n, len(lines))] {
+		size += int64(len(line)) + 1
+	}
 	w.io.Lock()
 	defer w.io.Unlock()
 	if err := w.outFile.Truncate(size); err != nil {
@@ -403,7 +398,7 @@ func (w *Writer) TruncateOut(size int64) error {
 }
 
 // Close closes the files and releases the lock of the run. It does not flush.
-func (w *Writer) Close() error {
+func (w *writer) Close() error {
 	close(w.ended)
 	w.ending.Wait()
 	err := errors.Join(w.file.Close(), w.outFile.Close())

@@ -1,4 +1,4 @@
-package journal
+package rundir
 
 import (
 	"bytes"
@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/concerto-lang/concerto/internal/record/journal"
 )
 
 // tally is a DropSummary that stores the numbers of all effects.
@@ -25,8 +27,8 @@ func (k *tally) Restore(rest []byte) error {
 	return nil
 }
 
-func (k *tally) Add(r *Record) {
-	if r.K == KDid {
+func (k *tally) Add(r *journal.Record) {
+	if r.K == journal.KDid {
 		k.records = append(k.records, r.E)
 	}
 }
@@ -36,7 +38,7 @@ func (k *tally) Encode() ([]byte, error) {
 }
 
 // effects returns the numbers of all effects of a history, including dropped ones.
-func (h *History) effects(t *testing.T) []int64 {
+func effects(t *testing.T, h *journal.History) []int64 {
 	t.Helper()
 	k := &tally{}
 	if h.Head != nil {
@@ -53,23 +55,25 @@ func (h *History) effects(t *testing.T) []int64 {
 // writeLong writes n effects over several files. After each effect whose index is in drops, it
 // drops all complete files.
 func writeLong(d *Directory, n int, drops ...int) error {
-	w, err := d.Create(testStart(), []byte("{}"), Options{Now: testClock(), SegmentBytes: 700})
+	d.SegmentBytes = 700
+	x, err := d.Create(testStart(), []byte("{}"), journal.Options{Now: testClock()})
 	if err != nil {
 		return err
 	}
+	w := x.(*writer)
 	for e := range n {
 		if e == 2 {
-			w.Append(&Record{K: KSecret, Rest: Rest{Name: "TOKEN", Check: "0123"}})
-			w.Append(&Record{K: KResume, Owner: Owner{N: 2}})
+			w.Append(&journal.Record{K: journal.KSecret, Rest: journal.Rest{Name: "TOKEN", Check: "0123"}})
+			w.Append(&journal.Record{K: journal.KResume, Owner: journal.Owner{N: 2}})
 		}
-		w.Append(&Record{K: KDid, E: int64(e + 1), Q: "clock", Gave: Gave{V: fmt.Appendf(nil, `{"unix_ms":%d}`, e)}})
-		if err := w.Flush(Synced); err != nil {
+		w.Append(&journal.Record{K: journal.KDid, E: int64(e + 1), Q: "clock", Gave: journal.Gave{V: fmt.Appendf(nil, `{"unix_ms":%d}`, e)}})
+		if err := w.Flush(journal.Synced); err != nil {
 			return errors.Join(err, w.Close())
 		}
 		if slices.Contains(drops, e) {
 			first := 0
 			for _, x := range w.ends {
-				first = x.segment + 1
+				first = x.N + 1
 			}
 			if err := w.drop(first, &tally{}); err != nil {
 				return errors.Join(err, w.Close())
@@ -77,6 +81,18 @@ func writeLong(d *Directory, n int, drops ...int) error {
 		}
 	}
 	return w.Close()
+}
+
+// createSegmented creates a run whose files have 700 bytes.
+func createSegmented(t *testing.T, dir string) *writer {
+	t.Helper()
+	d := At(dir)
+	d.SegmentBytes = 700
+	w, err := d.Create(testStart(), []byte("{}"), journal.Options{Now: testClock()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w.(*writer)
 }
 
 // TestDrop drops the first files of a journal twice. The head must contain the summary of the
@@ -90,10 +106,10 @@ func TestDrop(t *testing.T) {
 	if err != nil || h.Head == nil {
 		t.Fatal(h, err)
 	}
-	if all := h.effects(t); len(all) != 40 || !slices.IsSorted(all) || all[39] != 40 {
+	if all := effects(t, h); len(all) != 40 || !slices.IsSorted(all) || all[39] != 40 {
 		t.Errorf("effects = %v, want 1 to 40", all)
 	}
-	if h.Start().Run != testStart().Run || h.Records[1].K != KSecret || h.Records[2].K != KResume || h.Owner().N != 2 {
+	if h.Start().Run != testStart().Run || h.Records[1].K != journal.KSecret || h.Records[2].K != journal.KResume || h.Owner().N != 2 {
 		t.Errorf("first records = %+v, want start, secret and resume", h.Records[:3])
 	}
 	whole := filepath.Join(t.TempDir(), "whole")
@@ -108,10 +124,10 @@ func TestDrop(t *testing.T) {
 		t.Errorf("remaining files = %v, error %v", names, err)
 	}
 	for _, r := range all.Records {
-		at := From{r.S, r.H}
+		at := journal.From{S: r.S, H: r.H}
 		after, err := At(dir).ReadFrom(at)
 		if r.S < h.Head.S {
-			if !errors.Is(err, ErrOtherRecord) {
+			if !errors.Is(err, journal.ErrOtherRecord) {
 				t.Errorf("ReadFrom(record %d): error = %v, want ErrOtherRecord", r.S, err)
 			}
 			continue
@@ -119,20 +135,20 @@ func TestDrop(t *testing.T) {
 		if err != nil || after.N != h.N || after.Start() == nil {
 			t.Errorf("ReadFrom(record %d): error = %v or an incomplete history", r.S, err)
 		}
-		if _, err := At(dir).ReadFrom(From{r.S, zeroHash}); !errors.Is(err, ErrOtherRecord) {
+		if _, err := At(dir).ReadFrom(journal.From{S: r.S, H: strings.Repeat("0", 32)}); !errors.Is(err, journal.ErrOtherRecord) {
 			t.Errorf("ReadFrom(record %d with another hash): error = %v, want ErrOtherRecord", r.S, err)
 		}
 	}
-	var holds *ContainsRunError
-	if _, err := At(dir).Create(testStart(), []byte("{}"), Options{}); !errors.As(err, &holds) {
+	var exists *journal.ExistsError
+	if _, err := At(dir).Create(testStart(), []byte("{}"), journal.Options{}); !errors.As(err, &exists) {
 		t.Error(err)
 	}
-	w, _, err := At(dir).Open(Options{Now: testClock()})
+	w, _, err := At(dir).Open(nil, journal.Options{Now: testClock()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.Append(&Record{K: KResume, Owner: Owner{N: 3}})
-	if err := errors.Join(w.Flush(Synced), w.Close()); err != nil {
+	w.Append(&journal.Record{K: journal.KResume, Owner: journal.Owner{N: 3}})
+	if err := errors.Join(w.Flush(journal.Synced), w.Close()); err != nil {
 		t.Fatal(err)
 	}
 	if h, err := At(dir).Read(); err != nil || h.Owner().N != 3 {
@@ -159,10 +175,10 @@ func TestDroppedIsDamaged(t *testing.T) {
 			if err := os.WriteFile(name, bad, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := At(dir).Read(); !errors.As(err, new(*DamagedError)) || !strings.HasPrefix(err.Error(), "damaged: head.json: ") {
+			if _, err := At(dir).Read(); !errors.As(err, new(*journal.DamagedError)) || !strings.HasPrefix(err.Error(), "damaged: head.json: ") {
 				t.Fatalf("head with byte %d changed: error = %v", at, err)
 			}
-			if _, err := At(dir).Create(testStart(), []byte("{}"), Options{}); !errors.As(err, new(*DamagedError)) {
+			if _, err := At(dir).Create(testStart(), []byte("{}"), journal.Options{}); !errors.As(err, new(*journal.DamagedError)) {
 				t.Fatalf("head with byte %d changed: error = %v", at, err)
 			}
 		}
@@ -180,12 +196,12 @@ func TestDroppedIsDamaged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for n := h.Head.Segment; n <= h.Segment; n++ {
-		if err := os.Remove(filepath.Join(dir, SegmentName(n))); err != nil {
+	for n := h.Head.Segment; n <= h.Segments[len(h.Segments)-1].N; n++ {
+		if err := os.Remove(filepath.Join(dir, journal.SegmentName(n))); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := At(dir).Read(); err == nil || err.Error() != fmt.Sprintf("damaged: %s: the file is missing", SegmentName(h.Head.Segment)) {
+	if _, err := At(dir).Read(); err == nil || err.Error() != fmt.Sprintf("damaged: %s: the file is missing", journal.SegmentName(h.Head.Segment)) {
 		t.Error(err)
 	}
 }
@@ -210,31 +226,33 @@ func TestDropFaults(t *testing.T) {
 			what := fmt.Sprintf("operation %d (%s), for good %v", at, f.done[at-1], ends)
 			d := On(&faulty{disk: f.disk})
 			h, err := d.Read()
-			if errors.Is(err, ErrNoRun) && f.flushed() == 0 {
+			if errors.Is(err, journal.ErrNoRun) && f.flushed() == 0 {
 				continue
 			}
 			if err != nil {
 				t.Fatalf("%s: Read: %v", what, err)
 			}
-			all := h.effects(t)
+			all := effects(t, h)
 			for i, e := range all {
 				if e != int64(i+1) {
 					t.Fatalf("%s: effects = %v, want 1, 2, … without a gap", what, all)
 				}
 			}
-			w, h, err := d.Open(Options{Now: testClock(), SegmentBytes: 700})
+			d.SegmentBytes = 700
+			x, h, err := d.Open(nil, journal.Options{Now: testClock()})
 			if err != nil {
 				t.Fatalf("%s: Open: %v", what, err)
 			}
+			w := x.(*writer)
 			if n := len(w.ends); n > 0 {
-				err = w.drop(w.ends[n-1].segment+1, &tally{})
+				err = w.drop(w.ends[n-1].N+1, &tally{})
 			}
-			w.Append(&Record{K: KResume, Owner: Owner{N: 3}})
-			if err := errors.Join(err, w.Flush(Synced), w.Close()); err != nil {
+			w.Append(&journal.Record{K: journal.KResume, Owner: journal.Owner{N: 3}})
+			if err := errors.Join(err, w.Flush(journal.Synced), w.Close()); err != nil {
 				t.Fatalf("%s: dropping and writing after the fault: %v", what, err)
 			}
 			reread, err := d.Read()
-			if err != nil || reread.N <= h.N || !slices.Equal(reread.effects(t), all) {
+			if err != nil || reread.N <= h.N || !slices.Equal(effects(t, reread), all) {
 				t.Fatalf("%s: history after another drop = %v, error %v", what, reread, err)
 			}
 			if names, err := segments(f.disk); err != nil || reread.Head != nil && names[0] != reread.Head.Segment {
@@ -247,24 +265,21 @@ func TestDropFaults(t *testing.T) {
 // TestDropWhileRead drops files while the journal is read. The history must be complete.
 func TestDropWhileRead(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
-	w, err := At(dir).Create(testStart(), []byte("{}"), Options{Now: testClock(), SegmentBytes: 700})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := createSegmented(t, dir)
 	d := On(&droppingFiles{disk(dir), func(name string) {
-		if n := len(w.ends); n > 0 && name == SegmentName(w.ends[0].segment) {
-			if err := w.drop(w.ends[n-1].segment+1, &tally{}); err != nil {
+		if n := len(w.ends); n > 0 && name == journal.SegmentName(w.ends[0].N) {
+			if err := w.drop(w.ends[n-1].N+1, &tally{}); err != nil {
 				t.Error(err)
 			}
 			w.ends = nil
 		}
 	}})
 	for e := range int64(60) {
-		w.Append(&Record{K: KDid, E: e + 1, Q: "clock", Gave: Gave{V: []byte("{}")}})
-		if err := w.Flush(Written); err != nil {
+		w.Append(&journal.Record{K: journal.KDid, E: e + 1, Q: "clock", Gave: journal.Gave{V: []byte("{}")}})
+		if err := w.Flush(journal.Written); err != nil {
 			t.Fatal(err)
 		}
-		if h, err := d.Read(); err != nil || len(h.effects(t)) != int(e+1) {
+		if h, err := d.Read(); err != nil || len(effects(t, h)) != int(e+1) {
 			t.Fatalf("history = %v, error %v, want all effects", h, err)
 		}
 	}
@@ -290,22 +305,21 @@ func (f *droppingFiles) Read(name string) ([]byte, error) {
 // TestDropBlobs checks that a drop removes the blobs that no remaining record names.
 func TestDropBlobs(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
-	w, err := At(dir).Create(testStart(), []byte("{}"), Options{Now: testClock(), SegmentBytes: 700})
-	if err != nil {
-		t.Fatal(err)
+	w := createSegmented(t, dir)
+	text := func(n int) []byte {
+		return fmt.Appendf(nil, "%q", strings.Repeat(string(rune('a'+n)), journal.BlobSize))
 	}
-	text := func(n int) []byte { return fmt.Appendf(nil, "%q", strings.Repeat(string(rune('a'+n)), blobSize)) }
 	for e := range 12 { // effect 12 has the same value as effect 1, and its record is not written before the drop
-		w.Append(&Record{K: KDid, E: int64(e + 1), Q: "fs.read", Gave: Gave{V: text(e % 11)}})
-		if e < 11 {
-			err = w.Flush(Written)
+		w.Append(&journal.Record{K: journal.KDid, E: int64(e + 1), Q: "fs.read", Gave: journal.Gave{V: text(e % 11)}})
+		if e == 11 {
+			break
 		}
-		if err != nil {
+		if err := w.Flush(journal.Written); err != nil {
 			t.Fatal(err)
 		}
 	}
-	first := w.ends[1].segment + 1
-	if err := errors.Join(w.drop(first, &tally{}), w.Flush(Written), w.Close()); err != nil {
+	first := w.ends[1].N + 1
+	if err := errors.Join(w.drop(first, &tally{}), w.Flush(journal.Written), w.Close()); err != nil {
 		t.Fatal(err)
 	}
 	h, err := At(dir).Read()

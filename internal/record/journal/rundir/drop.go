@@ -1,4 +1,4 @@
-package journal
+package rundir
 
 import (
 	"bytes"
@@ -7,22 +7,15 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
-)
 
-// DropSummary summarises records before they are dropped.
-type DropSummary interface {
-	// Restore sets the summary that an earlier drop has stored. Add adds the next record.
-	Restore(rest []byte) error
-	Add(r *Record)
-	// Encode returns the summary of all records as JSON.
-	Encode() ([]byte, error)
-}
+	"github.com/concerto-lang/concerto/internal/record/journal"
+)
 
 // Drop removes, in the background, the journal files whose records all have numbers up to upTo, and
 // the blobs that no remaining record names. The run continues during the removal. All records must
 // be synced. A process that resumes the run later needs another source for the dropped records,
 // such as a snapshot. If removing fails, the next Drop tries again.
-func (w *Writer) Drop(upTo uint64, k DropSummary) {
+func (w *writer) Drop(upTo uint64, k journal.DropSummary) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	first := w.firstRemaining(upTo)
@@ -36,10 +29,10 @@ func (w *Writer) Drop(upTo uint64, k DropSummary) {
 		w.mu.Lock()
 		w.dropping = false
 		if err == nil {
-			w.ends = slices.DeleteFunc(w.ends, func(e end) bool {
-				dropped := e.segment < first
+			w.ends = slices.DeleteFunc(w.ends, func(e journal.Segment) bool {
+				dropped := e.N < first
 				if dropped {
-					freed += e.size
+					freed += e.Size
 				}
 				return dropped
 			})
@@ -52,7 +45,7 @@ func (w *Writer) Drop(upTo uint64, k DropSummary) {
 }
 
 // CanDrop reports whether Drop would remove a file.
-func (w *Writer) CanDrop(upTo uint64) bool {
+func (w *writer) CanDrop(upTo uint64) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.firstRemaining(upTo) > 0
@@ -60,16 +53,16 @@ func (w *Writer) CanDrop(upTo uint64) bool {
 
 // firstRemaining returns the number of the first file that remains if the records up to upTo are
 // dropped, or 0 if no file can be dropped.
-func (w *Writer) firstRemaining(upTo uint64) (first int) {
+func (w *writer) firstRemaining(upTo uint64) (first int) {
 	for _, e := range w.ends {
-		if e.s <= upTo && !w.dropping {
-			first = e.segment + 1
+		if e.Last <= upTo && !w.dropping {
+			first = e.N + 1
 		}
 	}
 	return first
 }
 
-func (w *Writer) drop(first int, k DropSummary) error {
+func (w *writer) drop(first int, k journal.DropSummary) error {
 	if err := w.closePast(); err != nil { // some systems cannot remove open files
 		return err
 	}
@@ -80,7 +73,7 @@ func (w *Writer) drop(first int, k DropSummary) error {
 }
 
 // closePast closes the files before the current one.
-func (w *Writer) closePast() (err error) {
+func (w *writer) closePast() (err error) {
 	w.syncing.Lock()
 	defer w.syncing.Unlock()
 	w.io.Lock()
@@ -94,7 +87,7 @@ func (w *Writer) closePast() (err error) {
 
 // drop makes the file first the start of the journal. An interruption at any point is harmless,
 // because readers ignore files before the one that the head names.
-func (d *Directory) drop(first int, k DropSummary) error {
+func (d *Directory) drop(first int, k journal.DropSummary) error {
 	head, err := readHead(d.files)
 	if err != nil {
 		return err
@@ -103,7 +96,7 @@ func (d *Directory) drop(first int, k DropSummary) error {
 		if head, err = d.headAt(head, first, k); err != nil {
 			return err
 		}
-		text, err := seal(head)
+		text, err := journal.Seal(head)
 		if err != nil {
 			return fmt.Errorf("write %s: %w", headName, err)
 		}
@@ -115,14 +108,14 @@ func (d *Directory) drop(first int, k DropSummary) error {
 }
 
 // removeDropped removes the files before the one that the head names.
-func (d *Directory) removeDropped(head *Head) error {
+func (d *Directory) removeDropped(head *journal.Head) error {
 	all, err := segments(d.files)
 	if err != nil || head == nil {
 		return err
 	}
 	for _, n := range all {
 		if n < head.Segment {
-			if err := d.files.Remove(SegmentName(n)); err != nil {
+			if err := d.files.Remove(journal.SegmentName(n)); err != nil {
 				return err
 			}
 		}
@@ -132,31 +125,36 @@ func (d *Directory) removeDropped(head *Head) error {
 
 // headAt returns the head of a journal that starts with the file first. before is the previous
 // head, or nil.
-func (d *Directory) headAt(before *Head, first int, k DropSummary) (*Head, error) {
-	h := &History{onRecord: k.Add}
-	chain, from := h.begin(before)
+func (d *Directory) headAt(before *journal.Head, first int, k journal.DropSummary) (*journal.Head, error) {
+	r, err := journal.NewReader(before, journal.From{})
+	if err != nil {
+		return nil, err
+	}
+	r.OnRecord = k.Add
+	from := 1
 	if before != nil {
+		from = before.Segment
 		if err := k.Restore(before.Rest); err != nil {
 			return nil, err
 		}
 	}
-	h.from.S = 1<<64 - 1 // retain only the records that every reader needs
-	if _, err := h.readFiles(d.files, from, first-1, chain); err != nil {
+	h := r.History
+	h.From.S = 1<<64 - 1 // retain only the records that every reader needs
+	if err := readFiles(r, d.files, from, first-1); err != nil {
 		return nil, err
 	}
 	if h.Torn > 0 {
-		return nil, &DamagedError{Where: SegmentName(first - 1), Why: "it is cut off"}
+		return nil, &journal.DamagedError{Where: journal.SegmentName(first - 1), Why: "it is cut off"}
 	}
 	rest, err := k.Encode()
 	if err != nil {
 		return nil, err
 	}
-	last := h.Last()
-	return &Head{Format: Format, Segment: first, S: last.S, T: last.T, H: last.H, Ran: h.ran.before, Since: h.ran.from, Records: h.Records, Rest: rest}, nil
+	return journal.NewHead(h, first, rest), nil
 }
 
 // dropBlobs removes the values that no record in the file first or a later file names.
-func (w *Writer) dropBlobs(first int) error {
+func (w *writer) dropBlobs(first int) error {
 	all, err := w.dir.files.List(blobs)
 	if err != nil || len(all) == 0 {
 		return err
@@ -165,7 +163,7 @@ func (w *Writer) dropBlobs(first int) error {
 	w.named = map[string]bool{}
 	w.mu.Unlock()
 	// writes all records, so that the files contain the names of all blobs so far
-	if err := w.Flush(Written); err != nil {
+	if err := w.Flush(journal.Written); err != nil {
 		return err
 	}
 	names, err := w.namedFrom(first)
@@ -190,10 +188,10 @@ var blobMember = []byte(`"blob":"`)
 
 // namedFrom returns the names of blobs that occur in the file first or a later file. A text that
 // only looks like the name of a blob is included too.
-func (w *Writer) namedFrom(first int) (map[string]bool, error) {
+func (w *writer) namedFrom(first int) (map[string]bool, error) {
 	names := map[string]bool{}
 	for n := first; ; n++ {
-		text, err := w.dir.files.Read(SegmentName(n))
+		text, err := w.dir.files.Read(journal.SegmentName(n))
 		if errors.Is(err, fs.ErrNotExist) {
 			return names, nil
 		}

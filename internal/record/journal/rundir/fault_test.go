@@ -1,4 +1,4 @@
-package journal
+package rundir
 
 import (
 	"errors"
@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+
+	"github.com/concerto-lang/concerto/internal/record/journal"
 )
 
 // faulty is a Files of which one operation fails.
@@ -28,7 +30,7 @@ func (f *faulty) fails(what string) bool {
 
 // flushed returns the size of the journal's first file in bytes.
 func (f *faulty) flushed() int {
-	text, _ := f.disk.Read(SegmentName(1))
+	text, _ := f.disk.Read(journal.SegmentName(1))
 	return len(text)
 }
 
@@ -101,18 +103,19 @@ func (x *faultyFile) Truncate(size int64) error {
 // scenario writes a run over several files. After an error of Flush it flushes once more, as
 // callers may. flushed is the number of records that were flushed without an error.
 func scenario(d *Directory) (flushed uint64, begun bool, err error) {
-	w, err := d.Create(testStart(), []byte("{}"), Options{Now: testClock(), SegmentBytes: 700, Sync: SyncEvery})
+	d.SegmentBytes = 700
+	w, err := d.Create(testStart(), []byte("{}"), journal.Options{Now: testClock(), Sync: journal.SyncEvery})
 	if err != nil {
 		return 0, false, err
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
 	flushed = 1
 	for i := range 12 {
-		s := w.Append(&Record{K: KDid, E: int64(i + 1), Q: "clock", Gave: Gave{V: fmt.Appendf(nil, `{"unix_ms":%d}`, i)}})
+		s := w.Append(&journal.Record{K: journal.KDid, E: int64(i + 1), Q: "clock", Gave: journal.Gave{V: fmt.Appendf(nil, `{"unix_ms":%d}`, i)}})
 		w.Out(fmt.Appendf(nil, `{"n":%d,"channel":"x"}`, i+1))
-		ferr := w.Flush(Synced)
+		ferr := w.Flush(journal.Synced)
 		if ferr != nil {
-			if ferr = w.Flush(Synced); ferr != nil {
+			if ferr = w.Flush(journal.Synced); ferr != nil {
 				return flushed, true, ferr
 			}
 		}
@@ -141,9 +144,9 @@ func TestFaults(t *testing.T) {
 				if err == nil {
 					t.Errorf("%s: creating the run returned no error", what)
 				}
-				if w, cerr := At(string(f.disk)).Create(testStart(), []byte("{}"), Options{}); cerr == nil {
+				if w, cerr := At(string(f.disk)).Create(testStart(), []byte("{}"), journal.Options{}); cerr == nil {
 					_ = w.Close()
-				} else if holds := (*ContainsRunError)(nil); !errors.As(cerr, &holds) {
+				} else if exists := (*journal.ExistsError)(nil); !errors.As(cerr, &exists) {
 					t.Errorf("%s: Create in the same directory: %v", what, cerr)
 				}
 				continue
@@ -155,16 +158,16 @@ func TestFaults(t *testing.T) {
 			if uint64(len(h.Records)) < flushed {
 				t.Errorf("%s: the journal has %d records, want at least the %d flushed ones", what, len(h.Records), flushed)
 			}
-			w, _, oerr := At(string(f.disk)).Open(Options{})
+			w, _, oerr := At(string(f.disk)).Open(nil, journal.Options{})
 			if oerr != nil {
 				t.Errorf("%s: Open: %v", what, oerr)
 				continue
 			}
-			w.Append(&Record{K: KResume, Owner: Owner{N: 2}})
-			if err := errors.Join(w.Flush(Synced), w.Close()); err != nil {
+			w.Append(&journal.Record{K: journal.KResume, Owner: journal.Owner{N: 2}})
+			if err := errors.Join(w.Flush(journal.Synced), w.Close()); err != nil {
 				t.Errorf("%s: writing after the fault: %v", what, err)
 			}
-			if h, err := At(string(f.disk)).Read(); err != nil || h.Last().K != KResume {
+			if h, err := At(string(f.disk)).Read(); err != nil || h.Last().K != journal.KResume {
 				t.Errorf("%s: Read after writing: %v or another last record", what, err)
 			}
 			out, _, oerr := At(string(f.disk)).Out()

@@ -1,4 +1,5 @@
-package journal
+// Package rundir stores runs in directories (spec/journal.md).
+package rundir
 
 import (
 	"bytes"
@@ -16,55 +17,41 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/process/lockfile"
+	"github.com/concerto-lang/concerto/internal/record/journal"
 	"github.com/concerto-lang/concerto/internal/text/hexsum"
 )
 
-// The names of files and directories in a run's directory.
+// LedgerFile is the name of the file with the ledger of decisions.
+const LedgerFile = "ledger.ndjson"
+
+// The names of other files and directories in a run's directory.
 const (
-	ProgramFile = "program.conc-ir"
-	OutFile     = "out.ndjson"
-	LedgerFile  = "ledger.ndjson"
-	blobs       = "blobs"
-	answers     = "answers"
-	lockName    = "lock"
+	blobs    = "blobs"
+	answers  = "answers"
+	lockName = "lock"
+	stopName = "stop"
 )
+
+// SegmentBytes is the default of Directory.SegmentBytes. Tests change it.
+var SegmentBytes int64 = 16 << 20
 
 // Directory is the directory of a run.
 type Directory struct {
 	files Files
 	path  string
+	// SegmentBytes is the size of a file of the journal after which the next file begins; 0 means
+	// the variable SegmentBytes.
+	SegmentBytes int64
 }
 
 // At returns the directory at a path. It need not exist.
-func At(path string) *Directory { return &Directory{disk(path), path} }
+func At(path string) *Directory { return &Directory{files: disk(path), path: path} }
 
 // On returns a directory that is accessed through files.
-func On(files Files) *Directory { return &Directory{files, files.Path(".")} }
+func On(files Files) *Directory { return &Directory{files: files, path: files.Path(".")} }
 
-// Path returns the path of the directory.
-func (d *Directory) Path() string { return d.path }
-
-// HeldError means that another process is running the run.
-type HeldError struct {
-	Run     string // id of the run; "" if it is unknown
-	PID     int    // id of the process; 0 if it is unknown
-	Machine string
-}
-
-func (e *HeldError) Error() string {
-	switch here, _ := os.Hostname(); {
-	case e.PID == 0:
-		return "is being run by another process"
-	case e.Machine != "" && e.Machine != here:
-		return fmt.Sprintf("is being run by process %d on %s", e.PID, e.Machine)
-	}
-	return fmt.Sprintf("is being run by process %d", e.PID)
-}
-
-// ContainsRunError means that the directory for a new run already contains a run.
-type ContainsRunError struct{ Run string }
-
-func (e *ContainsRunError) Error() string { return "it holds a run" }
+// Name returns the path of the directory.
+func (d *Directory) Name() string { return d.path }
 
 // NotEmptyError means that the directory for a new run contains a file that does not belong to a
 // run.
@@ -115,10 +102,9 @@ const freed = 2 * time.Second
 // lock acquires the lock of the directory for this process.
 func (d *Directory) lock() (unlock func() error, err error) {
 	path := d.files.Path(lockName)
-	machine, _ := os.Hostname() // used only in messages
 	unlock, err = lockfile.Lock(path)
 	for end := time.Now().Add(freed); errors.Is(err, lockfile.ErrHeld) && time.Now().Before(end); unlock, err = lockfile.Lock(path) {
-		if held := d.Holder(); held.Machine != machine || !lockfile.IsDead(held.PID) {
+		if held := d.Holder(); held.Machine != "" || !lockfile.IsDead(held.PID) {
 			break
 		}
 		time.Sleep(freed / 400)
@@ -129,6 +115,7 @@ func (d *Directory) lock() (unlock func() error, err error) {
 	if err != nil {
 		return nil, err
 	}
+	machine, _ := os.Hostname() // used only in messages
 	if err := os.WriteFile(path, fmt.Appendf(nil, "%d %s\n", os.Getpid(), machine), 0o600); err != nil {
 		return nil, errors.Join(err, unlock())
 	}
@@ -137,22 +124,25 @@ func (d *Directory) lock() (unlock func() error, err error) {
 
 // Holder returns the process that the lock file names. It does not check whether the file is
 // locked.
-func (d *Directory) Holder() *HeldError {
+func (d *Directory) Holder() *journal.HeldError {
 	text, _ := d.files.Read(lockName) // if the file cannot be read, the result is empty
 	pid, machine, _ := strings.Cut(strings.TrimSpace(string(text)), " ")
 	n, _ := strconv.Atoi(pid)
-	return &HeldError{PID: n, Machine: machine}
+	if here, _ := os.Hostname(); machine == here {
+		machine = ""
+	}
+	return &journal.HeldError{PID: n, Machine: machine}
 }
 
-// Running reports whether a process is running the run.
-func (d *Directory) Running() (bool, error) {
+// IsRunning reports whether a process is running the run.
+func (d *Directory) IsRunning() (bool, error) {
 	return lockfile.Held(d.files.Path(lockName))
 }
 
 // Create creates the directory of a new run with its program in the form of IR. A directory in
-// which no run has begun counts as empty. The error is a *ContainsRunError, a *HeldError, an
-// *UnusableError, or an error of the files.
-func (d *Directory) Create(start Start, program []byte, o Options) (*Writer, error) {
+// which no run has begun counts as empty. The error is a *journal.ExistsError, a *NotEmptyError, a
+// *journal.HeldError, an *UnusableError, or an error of the files.
+func (d *Directory) Create(start journal.Start, program []byte, o journal.Options) (journal.Writer, error) {
 	if err := d.files.Dir("."); err != nil {
 		return nil, newUnusable(err, false)
 	}
@@ -168,19 +158,19 @@ func (d *Directory) Create(start Start, program []byte, o Options) (*Writer, err
 	return w, nil
 }
 
-func (d *Directory) create(start Start, program []byte, o Options) (*Writer, error) {
-	switch h, err := read(d.files, From{}); {
+func (d *Directory) create(start journal.Start, program []byte, o journal.Options) (*writer, error) {
+	switch h, err := read(d.files, journal.From{}); {
 	case err == nil:
-		return nil, &ContainsRunError{h.Start().Run}
-	case !errors.Is(err, ErrNoRun):
-		if newer := (*NewerFormatError)(nil); errors.As(err, &newer) || d.begun() {
+		return nil, &journal.ExistsError{Run: h.Start().Run}
+	case !errors.Is(err, journal.ErrNoRun):
+		if newer := (*journal.NewerFormatError)(nil); errors.As(err, &newer) || d.begun() {
 			return nil, err
 		}
 	}
 	if err := d.foreignFile(); err != nil {
 		return nil, err
 	}
-	for _, name := range []string{SegmentName(1), OutFile, LedgerFile} {
+	for _, name := range []string{journal.SegmentName(1), journal.OutFile, LedgerFile} {
 		if err := d.files.Remove(name); err != nil {
 			return nil, err
 		}
@@ -190,16 +180,16 @@ func (d *Directory) create(start Start, program []byte, o Options) (*Writer, err
 			return nil, err
 		}
 	}
-	if err := d.files.Put(ProgramFile, program); err != nil {
+	if err := d.files.Put(journal.ProgramFile, program); err != nil {
 		return nil, err
 	}
-	start.Format = Format
-	w, err := d.writer(&History{Segment: 1}, o)
+	start.Format = journal.Format
+	w, err := d.writer(nil, o)
 	if err != nil {
 		return nil, err
 	}
-	w.Append(&Record{K: KStart, Start: &start, Owner: o.Owner.Numbered(1)})
-	if err := w.Flush(Synced); err != nil {
+	w.Append(&journal.Record{K: journal.KStart, Start: &start, Owner: o.Owner.Numbered(1)})
+	if err := w.Flush(journal.Synced); err != nil {
 		return nil, errors.Join(err, w.Close())
 	}
 	return w, d.files.SyncDir(".")
@@ -210,7 +200,7 @@ func (d *Directory) Begun() bool {
 	if _, err := d.files.Read(headName); err == nil {
 		return true
 	}
-	_, err := d.files.Read(SegmentName(1))
+	_, err := d.files.Read(journal.SegmentName(1))
 	return err == nil
 }
 
@@ -219,7 +209,7 @@ func (d *Directory) begun() bool {
 	if _, err := d.files.Read(headName); err == nil {
 		return true
 	}
-	text, err := d.files.Read(SegmentName(1))
+	text, err := d.files.Read(journal.SegmentName(1))
 	return err == nil && strings.Contains(string(text), "\n")
 }
 
@@ -230,7 +220,7 @@ func (d *Directory) foreignFile() error {
 	if err != nil {
 		return err
 	}
-	ours := []string{ProgramFile, OutFile, LedgerFile, blobs, answers, lockName, stopName, "tmp", "hosts", "keeper.json", SegmentName(1)}
+	ours := []string{journal.ProgramFile, journal.OutFile, LedgerFile, blobs, answers, lockName, stopName, "tmp", "hosts", "keeper.json", journal.SegmentName(1)}
 	for _, name := range names {
 		if !slices.Contains(ours, name) && !strings.HasPrefix(name, ".new-") {
 			return &NotEmptyError{name}
@@ -239,68 +229,64 @@ func (d *Directory) foreignFile() error {
 	return nil
 }
 
-// Open opens a run to resume it. It removes incomplete records at the end; History.Torn is their
-// size. The error is a *HeldError, a *DamagedError, a *NewerFormatError, an *UnusableError,
-// ErrNoRun, or an error of the files.
-func (d *Directory) Open(o Options) (*Writer, *History, error) {
-	if _, err := d.files.List("."); err != nil {
-		return nil, nil, err
+// Open opens a run to resume it; see journal.Run. It removes incomplete records at the end;
+// History.Torn is their size. The error may also be an *UnusableError.
+func (d *Directory) Open(h *journal.History, o journal.Options) (journal.Writer, *journal.History, error) {
+	if h == nil { // read before locking, so that no lock file is created without a run
+		var err error
+		if _, err = d.files.List("."); err == nil {
+			h, err = d.Read()
+		}
+		if err != nil {
+			return nil, nil, err
+		}
 	}
-	if _, err := os.Stat(d.path); errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, ErrNoRun
-	}
-	h, err := d.Read() // read before locking, so that no lock file is created without a run
-	if err != nil {
-		return nil, nil, err
-	}
-	return d.Reopen(h, o)
-}
-
-// Reopen is like Open for a run whose journal was read before. If the journal has changed since,
-// Reopen reads it again from the same position.
-func (d *Directory) Reopen(h *History, o Options) (*Writer, *History, error) {
 	unlock, err := d.lock()
-	if held, ok := errors.AsType[*HeldError](err); ok {
+	if held, ok := errors.AsType[*journal.HeldError](err); ok {
 		held.Run = h.Start().Run
 	}
 	if err != nil {
 		return nil, nil, newUnusable(err, true)
 	}
-	if !d.isUnchanged(h) {
-		if h, err = read(d.files, h.from); err != nil {
-			return nil, nil, errors.Join(err, unlock())
-		}
-	}
-	if err := d.removeDropped(h.Head); err != nil { // completes the drop of a process that exited in between
-		return nil, nil, errors.Join(newUnusable(err, true), unlock())
-	}
-	w, err := d.writer(h, o)
+	w, h, err := d.open(h, o)
 	if err != nil {
-		return nil, nil, errors.Join(newUnusable(err, true), unlock())
+		return nil, nil, errors.Join(err, unlock())
 	}
 	w.unlock = unlock
 	return w, h, nil
 }
 
+// open opens a locked run.
+func (d *Directory) open(h *journal.History, o journal.Options) (w *writer, _ *journal.History, err error) {
+	if !d.isUnchanged(h) {
+		if h, err = read(d.files, h.From); err != nil {
+			return nil, nil, err
+		}
+	}
+	err = d.removeDropped(h.Head) // completes the drop of a process that exited in between
+	if err == nil {
+		w, err = d.writer(h, o)
+	}
+	return w, h, newUnusable(err, true)
+}
+
 // isUnchanged reports whether no record was appended since the journal was read.
-func (d *Directory) isUnchanged(h *History) bool {
-	f, size, err := d.files.Append(SegmentName(h.Segment))
-	if err != nil || f.Close() != nil || size != h.Size+int64(h.Torn) {
+func (d *Directory) isUnchanged(h *journal.History) bool {
+	last := h.Segments[len(h.Segments)-1]
+	f, size, err := d.files.Append(journal.SegmentName(last.N))
+	if err != nil || f.Close() != nil || size != last.Size+int64(h.Torn) {
 		return false
 	}
 	names, err := d.files.List(".")
-	return err == nil && !slices.Contains(names, SegmentName(h.Segment+1))
+	return err == nil && !slices.Contains(names, journal.SegmentName(last.N+1))
 }
 
 // Read reads and verifies the journal of a run, which may be in progress.
-func (d *Directory) Read() (*History, error) { return read(d.files, From{}) }
+func (d *Directory) Read() (*journal.History, error) { return read(d.files, journal.From{}) }
 
 // ReadFrom is like Read, but returns only the records after a position. The error is ErrOtherRecord
 // if the journal contains a different record at this position.
-func (d *Directory) ReadFrom(from From) (*History, error) { return read(d.files, from) }
-
-// PutProgram stores another program of the run in a file, atomically.
-func (d *Directory) PutProgram(name string, program []byte) error { return d.files.Put(name, program) }
+func (d *Directory) ReadFrom(from journal.From) (*journal.History, error) { return read(d.files, from) }
 
 // Program returns the IR of a program of the run from a file. sum is its SHA-256 in hex.
 func (d *Directory) Program(name, sum string) ([]byte, error) {
@@ -317,13 +303,13 @@ func (d *Directory) Blob(sum string) ([]byte, error) {
 func (d *Directory) readWithSum(name, sum, mismatch string) ([]byte, error) {
 	text, err := d.files.Read(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, &DamagedError{Where: name, Why: "the file is missing"}
+		return nil, &journal.DamagedError{Where: name, Why: "the file is missing"}
 	}
 	if err != nil {
 		return nil, err
 	}
 	if hexsum.SHA256(text) != sum {
-		return nil, &DamagedError{Where: name, Why: mismatch}
+		return nil, &journal.DamagedError{Where: name, Why: mismatch}
 	}
 	return text, nil
 }
@@ -331,7 +317,7 @@ func (d *Directory) readWithSum(name, sum, mismatch string) ([]byte, error) {
 // Out returns the complete lines of the output without newlines. torn is the number of bytes after
 // the last newline, which belong to an incomplete line of an interrupted run.
 func (d *Directory) Out() (lines []string, torn int, err error) {
-	text, err := d.files.Read(OutFile)
+	text, err := d.files.Read(journal.OutFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, 0, nil
 	}
@@ -343,36 +329,29 @@ func (d *Directory) Out() (lines []string, torn int, err error) {
 	return lines[:last], len(lines[last]), nil
 }
 
-// Answer is an answer to a pending question, written by another process.
-type Answer struct {
-	Value  json.RawMessage `json:"value,omitempty"`
-	Refuse *string         `json:"refuse,omitempty"`
-	By     string          `json:"by"`
-	At     int64           `json:"at"` // Unix milliseconds
-	// Synced is the number of the last record that was on the disk when the answer was written.
-	Synced uint64 `json:"synced,omitempty"`
-	Sum    string `json:"sum,omitempty"`
-}
-
-// answerName returns the name of the file with the answer to a question.
-func answerName(id string) string { return answers + "/" + id + ".json" }
-
 // PutAnswer stores an answer for the run. If there is already an answer, it is not replaced, and
-// the error wraps fs.ErrExist.
-func (d *Directory) PutAnswer(id string, a Answer) error {
-	text, err := seal(a)
+// the error is a *journal.AnsweredError.
+func (d *Directory) PutAnswer(id string, a journal.Answer) error {
+	text, err := journal.Seal(a)
 	if err != nil {
 		return fmt.Errorf("write an answer: %w", err)
 	}
 	if err := d.files.Dir(answers); err != nil {
 		return newUnusable(err, true)
 	}
-	return newUnusable(d.files.Make(answerName(id), text), true)
+	err = d.files.Make(journal.AnswerName(id), text)
+	if errors.Is(err, fs.ErrExist) {
+		if first, err := d.Answer(id); err == nil && first != nil {
+			return &journal.AnsweredError{By: first.By, At: first.At}
+		}
+		return &journal.AnsweredError{}
+	}
+	return newUnusable(err, true)
 }
 
 // Answer returns the stored answer to a question, or nil.
-func (d *Directory) Answer(id string) (*Answer, error) {
-	text, err := d.files.Read(answerName(id))
+func (d *Directory) Answer(id string) (*journal.Answer, error) {
+	text, err := d.files.Read(journal.AnswerName(id))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -381,15 +360,15 @@ func (d *Directory) Answer(id string) (*Answer, error) {
 	}
 	a, err := readAnswer(text)
 	if err != nil {
-		return nil, &DamagedError{Where: answerName(id), Why: err.Error(), Next: "remove the file and answer again"}
+		return nil, &journal.DamagedError{Where: journal.AnswerName(id), Why: err.Error(), Next: "remove the file and answer again"}
 	}
 	return a, nil
 }
 
 // readAnswer parses an answer and verifies its checksum. Answers of older versions have no
 // checksum.
-func readAnswer(text []byte) (*Answer, error) {
-	var a Answer
+func readAnswer(text []byte) (*journal.Answer, error) {
+	var a journal.Answer
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&a); err != nil {
@@ -398,20 +377,19 @@ func readAnswer(text []byte) (*Answer, error) {
 	if _, err := decoder.Token(); err != io.EOF {
 		return nil, errors.New("something follows the answer")
 	}
-	if a.Sum == "" && !bytes.Contains(text, sumMember) {
+	if a.Sum == "" && !journal.IsSealed(text) {
 		return &a, nil
 	}
-	return &a, checkSeal(text)
+	return &a, journal.CheckSeal(text)
 }
 
-// Answers returns all stored answers by file name. The error is a *DamagedError, or an error of
-// reading the files.
-func (d *Directory) Answers() (map[string]*Answer, error) {
+// Answers returns all stored answers by the ids of their questions.
+func (d *Directory) Answers() (map[string]*journal.Answer, error) {
 	names, err := d.files.List(answers)
 	if err != nil {
 		return nil, err
 	}
-	all := map[string]*Answer{}
+	all := map[string]*journal.Answer{}
 	for _, name := range names {
 		id, ok := strings.CutSuffix(name, ".json")
 		if !ok || strings.HasPrefix(name, ".") {
@@ -422,23 +400,14 @@ func (d *Directory) Answers() (map[string]*Answer, error) {
 			return nil, err
 		}
 		if a != nil { // nil if the run has removed the answer in the meantime
-			all[answerName(id)] = a
+			all[id] = a
 		}
 	}
 	return all, nil
 }
 
-// IsAnswered reports whether there is a stored answer to a question.
-func (d *Directory) IsAnswered(id string) bool {
-	a, err := d.Answer(id)
-	return err == nil && a != nil
-}
-
-// DropAnswer removes a stored answer, which the journal contains by now.
-func (d *Directory) DropAnswer(id string) error { return d.files.Remove(answerName(id)) }
-
-// stopName is the name of the file by which another process requests that the run stops.
-const stopName = "stop"
+// DropAnswer removes a stored answer.
+func (d *Directory) DropAnswer(id string) error { return d.files.Remove(journal.AnswerName(id)) }
 
 // RequestStop requests the process that runs the run to stop it.
 func (d *Directory) RequestStop() error {

@@ -1,6 +1,6 @@
 //go:build !unix
 
-package journal
+package localowner
 
 // processExists returns true, because this system cannot report whether a process exists.
 func processExists(int) bool { return true }

@@ -1,17 +1,19 @@
-package journal
+package rundir
 
 import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/concerto-lang/concerto/internal/text/hexsum"
+
+	"github.com/concerto-lang/concerto/internal/record/journal"
 )
 
 // testClock returns a clock that counts its readings, so that all runs of a test write the same
@@ -21,23 +23,23 @@ func testClock() func() int64 {
 	return func() int64 { n++; return n }
 }
 
-func testStart() Start {
-	return Start{Run: "r_0123456789abcdef", Program: "main.conc", IR: hexsum.SHA256([]byte("{}")), Engine: 1, Args: []string{}, Inputs: []byte("{}"), Session: []byte("{}"), Seed: "1", Flags: []byte("{}")}
+func testStart() journal.Start {
+	return journal.Start{Run: "r_0123456789abcdef", Program: "main.conc", IR: hexsum.SHA256([]byte("{}")), Engine: 1, Args: []string{}, Inputs: []byte("{}"), Session: []byte("{}"), Seed: "1", Flags: []byte("{}")}
 }
 
 // writeRun creates a run with the given number of effects, and syncs after some of them.
-func writeRun(t *testing.T, dir string, o Options, records int) {
+func writeRun(t *testing.T, d *Directory, o journal.Options, records int) {
 	t.Helper()
 	o.Now = testClock()
-	w, err := At(dir).Create(testStart(), []byte("{}"), o)
+	w, err := d.Create(testStart(), []byte("{}"), o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i := range records {
-		w.Append(&Record{K: KDid, E: int64(i + 1), Q: "clock", Gave: Gave{V: fmt.Appendf(nil, `{"unix_ms":%d}`, i)}})
-		level := Written
+		w.Append(&journal.Record{K: journal.KDid, E: int64(i + 1), Q: "clock", Gave: journal.Gave{V: fmt.Appendf(nil, `{"unix_ms":%d}`, i)}})
+		level := journal.Written
 		if i%2 == 1 {
-			level = Synced
+			level = journal.Synced
 		}
 		if err := w.Flush(level); err != nil {
 			t.Fatal(err)
@@ -50,7 +52,7 @@ func writeRun(t *testing.T, dir string, o Options, records int) {
 
 func readFirst(t *testing.T, dir string) []byte {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(dir, SegmentName(1)))
+	text, err := os.ReadFile(filepath.Join(dir, journal.SegmentName(1)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,15 +60,15 @@ func readFirst(t *testing.T, dir string) []byte {
 }
 
 // isPrefix reports whether the records some are the first of the records all.
-func isPrefix(some, all []*Record) bool {
-	return len(some) <= len(all) && slices.EqualFunc(some, all[:len(some)], func(a, b *Record) bool { return a.H == b.H })
+func isPrefix(some, all []*journal.Record) bool {
+	return len(some) <= len(all) && slices.EqualFunc(some, all[:len(some)], func(a, b *journal.Record) bool { return a.H == b.H })
 }
 
 // TestDamagedAtEachByte changes each byte of a journal. Read must return only records that were
 // written, and must report the damage of a synced record.
 func TestDamagedAtEachByte(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
-	writeRun(t, dir, Options{}, 6)
+	writeRun(t, At(dir), journal.Options{}, 6)
 	whole, err := At(dir).Read()
 	if err != nil || len(whole.Records) != 7 {
 		t.Fatal(whole, err)
@@ -84,12 +86,12 @@ func TestDamagedAtEachByte(t *testing.T) {
 	for at := range text {
 		bad := bytes.Clone(text)
 		bad[at] ^= 1
-		if err := os.WriteFile(filepath.Join(dir, SegmentName(1)), bad, 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, journal.SegmentName(1)), bad, 0o600); err != nil {
 			t.Fatal(err)
 		}
 		line := bytes.Count(text[:at], []byte("\n"))
 		h, err := At(dir).Read()
-		damaged, is := errors.AsType[*DamagedError](err)
+		damaged, is := errors.AsType[*journal.DamagedError](err)
 		switch {
 		case err == nil && !isPrefix(h.Records, whole.Records):
 			t.Fatalf("byte %d (%q) changed: Read returned records that were not written", at, text[at])
@@ -97,7 +99,7 @@ func TestDamagedAtEachByte(t *testing.T) {
 			t.Fatalf("byte %d (%q) of line %d changed: Read returned %d records", at, text[at], line+1, len(h.Records))
 		case err == nil && line < lastSynced-1:
 			t.Fatalf("byte %d of line %d changed: Read regards a synced record as incomplete", at, line+1)
-		case err != nil && !is && !errors.Is(err, ErrNoRun):
+		case err != nil && !is && !errors.Is(err, journal.ErrNoRun):
 			t.Fatalf("byte %d changed: error = %v", at, err)
 		case is && !strings.HasPrefix(damaged.Error(), "damaged: journal-000001.ndjson:"):
 			t.Fatal(damaged)
@@ -109,20 +111,20 @@ func TestDamagedAtEachByte(t *testing.T) {
 // run must be resumable.
 func TestTornAtEachByte(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
-	writeRun(t, dir, Options{}, 4)
+	writeRun(t, At(dir), journal.Options{}, 4)
 	whole, err := At(dir).Read()
 	if err != nil {
 		t.Fatal(err)
 	}
 	text := readFirst(t, dir)
 	for size := range text {
-		if err := os.WriteFile(filepath.Join(dir, SegmentName(1)), text[:size], 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, journal.SegmentName(1)), text[:size], 0o600); err != nil {
 			t.Fatal(err)
 		}
-		w, h, err := At(dir).Open(Options{Now: testClock()})
+		w, h, err := At(dir).Open(nil, journal.Options{Now: testClock()})
 		lines := bytes.Count(text[:size], []byte("\n"))
 		if lines == 0 {
-			if !errors.Is(err, ErrNoRun) {
+			if !errors.Is(err, journal.ErrNoRun) {
 				t.Fatalf("journal of %d bytes: error = %v, want ErrNoRun", size, err)
 			}
 			continue
@@ -130,11 +132,11 @@ func TestTornAtEachByte(t *testing.T) {
 		if err != nil || len(h.Records) != lines || !isPrefix(h.Records, whole.Records) {
 			t.Fatalf("journal of %d bytes: Open read %d records, want %d; error %v", size, len(h.Records), lines, err)
 		}
-		w.Append(&Record{K: KResume, Owner: Owner{N: 2}})
-		if err := errors.Join(w.Flush(Written), w.Close()); err != nil {
+		w.Append(&journal.Record{K: journal.KResume, Owner: journal.Owner{N: 2}})
+		if err := errors.Join(w.Flush(journal.Written), w.Close()); err != nil {
 			t.Fatal(err)
 		}
-		if h, err = At(dir).Read(); err != nil || h.Torn != 0 || len(h.Records) != lines+1 || h.Last().K != KResume {
+		if h, err = At(dir).Read(); err != nil || h.Torn != 0 || len(h.Records) != lines+1 || h.Last().K != journal.KResume {
 			t.Fatalf("journal of %d bytes, resumed: history = %+v, error %v", size, h, err)
 		}
 	}
@@ -144,25 +146,27 @@ func TestTornAtEachByte(t *testing.T) {
 // file is damage.
 func TestSegments(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
-	writeRun(t, dir, Options{SegmentBytes: 600}, 30)
+	d := At(dir)
+	d.SegmentBytes = 600
+	writeRun(t, d, journal.Options{}, 30)
 	h, err := At(dir).Read()
-	if err != nil || h.Segment < 4 {
+	if err != nil || len(h.Segments) < 4 {
 		t.Fatal(h, err)
 	}
 	n := 0
 	for _, r := range h.Records {
-		if r.K == KDid {
+		if r.K == journal.KDid {
 			n++
 		}
 	}
 	if n != 30 {
 		t.Errorf("Read returned %d effects, want 30", n)
 	}
-	first, err := os.ReadFile(filepath.Join(dir, SegmentName(2)))
+	first, err := os.ReadFile(filepath.Join(dir, journal.SegmentName(2)))
 	if err != nil || !bytes.Contains(first[:bytes.IndexByte(first, '\n')], []byte(`"k":"segment"`)) {
 		t.Errorf("second file = %s, error %v, want a segment record first", first, err)
 	}
-	if err := os.Rename(filepath.Join(dir, SegmentName(2)), filepath.Join(dir, "kept")); err != nil {
+	if err := os.Rename(filepath.Join(dir, journal.SegmentName(2)), filepath.Join(dir, "kept")); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := At(dir).Read(); err == nil || err.Error() != "damaged: journal-000002.ndjson: the file is missing" {
@@ -174,13 +178,13 @@ func TestSegments(t *testing.T) {
 // content.
 func TestBlobs(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
-	w, err := At(dir).Create(testStart(), []byte("{}"), Options{Now: testClock()})
+	w, err := At(dir).Create(testStart(), []byte("{}"), journal.Options{Now: testClock()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	large := []byte(`"` + strings.Repeat("x", blobSize) + `"`)
-	w.Append(&Record{K: KDid, E: 1, Q: "fs.read", Gave: Gave{V: large}})
-	if err := errors.Join(w.Flush(Written), w.Close()); err != nil {
+	large := []byte(`"` + strings.Repeat("x", journal.BlobSize) + `"`)
+	w.Append(&journal.Record{K: journal.KDid, E: 1, Q: "fs.read", Gave: journal.Gave{V: large}})
+	if err := errors.Join(w.Flush(journal.Written), w.Close()); err != nil {
 		t.Fatal(err)
 	}
 	h, err := At(dir).Read()
@@ -202,24 +206,24 @@ func TestBlobs(t *testing.T) {
 // contain the process that runs it.
 func TestRunHasOneProcess(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
-	w, err := At(dir).Create(testStart(), []byte("{}"), Options{Now: testClock()})
+	w, err := At(dir).Create(testStart(), []byte("{}"), journal.Options{Now: testClock()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, _, err = At(dir).Open(Options{})
-	if held, ok := errors.AsType[*HeldError](err); !ok || held.PID != os.Getpid() || held.Run != testStart().Run {
+	_, _, err = At(dir).Open(nil, journal.Options{})
+	if held, ok := errors.AsType[*journal.HeldError](err); !ok || held.PID != os.Getpid() || held.Run != testStart().Run {
 		t.Error(err)
 	}
-	if running, err := At(dir).Running(); !running || err != nil {
+	if running, err := At(dir).IsRunning(); !running || err != nil {
 		t.Error(running, err)
 	}
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if running, err := At(dir).Running(); running || err != nil {
+	if running, err := At(dir).IsRunning(); running || err != nil {
 		t.Error(running, err)
 	}
-	if _, err := At(dir).Create(testStart(), []byte("{}"), Options{}); err == nil {
+	if _, err := At(dir).Create(testStart(), []byte("{}"), journal.Options{}); err == nil {
 		t.Error("Create in the directory of a run returned no error")
 	}
 }
@@ -227,12 +231,12 @@ func TestRunHasOneProcess(t *testing.T) {
 // TestFirstAnswerWins checks that a second answer to a question does not replace the first one.
 func TestFirstAnswerWins(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
-	writeRun(t, dir, Options{}, 0)
+	writeRun(t, At(dir), journal.Options{}, 0)
 	d := At(dir)
-	if err := d.PutAnswer("q7", Answer{Value: []byte(`"yes"`), By: "Ada", At: 5}); err != nil {
+	if err := d.PutAnswer("q7", journal.Answer{Value: []byte(`"yes"`), By: "Ada", At: 5}); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.PutAnswer("q7", Answer{Value: []byte(`"no"`), By: "Bob", At: 6}); !errors.Is(err, fs.ErrExist) {
+	if err := d.PutAnswer("q7", journal.Answer{Value: []byte(`"no"`), By: "Bob", At: 6}); !reflect.DeepEqual(err, &journal.AnsweredError{By: "Ada", At: 5}) {
 		t.Error(err)
 	}
 	if a, err := d.Answer("q7"); err != nil || a.By != "Ada" || string(a.Value) != `"yes"` {
@@ -249,23 +253,23 @@ func TestFirstAnswerWins(t *testing.T) {
 // TestTornOut checks that new output is not appended to an incomplete last line of the output file.
 func TestTornOut(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
-	writeRun(t, dir, Options{}, 1)
+	writeRun(t, At(dir), journal.Options{}, 1)
 	for _, torn := range []string{`{"n":2`, `{"n":2,"channel":"a"}`, ""} {
-		if err := os.WriteFile(filepath.Join(dir, OutFile), []byte("{\"n\":1}\n"+torn), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, journal.OutFile), []byte("{\"n\":1}\n"+torn), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		if lines, n, err := At(dir).Out(); err != nil || len(lines) != 1 || n != len(torn) {
 			t.Fatalf("Out returned %d lines and %d incomplete bytes, error %v", len(lines), n, err)
 		}
-		w, _, err := At(dir).Open(Options{Now: testClock()})
+		w, _, err := At(dir).Open(nil, journal.Options{Now: testClock()})
 		if err != nil {
 			t.Fatal(err)
 		}
 		w.Out([]byte(`{"n":2}`))
-		if err := errors.Join(w.Flush(Written), w.Close()); err != nil {
+		if err := errors.Join(w.Flush(journal.Written), w.Close()); err != nil {
 			t.Fatal(err)
 		}
-		text, err := os.ReadFile(filepath.Join(dir, OutFile))
+		text, err := os.ReadFile(filepath.Join(dir, journal.OutFile))
 		if err != nil || string(text) != "{\"n\":1}\n{\"n\":2}\n" {
 			t.Errorf("output after the incomplete line %q = %q, error %v", torn, text, err)
 		}
@@ -276,9 +280,9 @@ func TestTornOut(t *testing.T) {
 // damage. An answer of an older version, without a checksum, must be readable.
 func TestAnswerAtEachByte(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
-	writeRun(t, dir, Options{}, 1)
+	writeRun(t, At(dir), journal.Options{}, 1)
 	d := At(dir)
-	want := Answer{Value: []byte(`{"a":[1,"x"]}`), By: "Ada", At: 1_700_000_000_000}
+	want := journal.Answer{Value: []byte(`{"a":[1,"x"]}`), By: "Ada", At: 1_700_000_000_000}
 	if err := d.PutAnswer("q7", want); err != nil {
 		t.Fatal(err)
 	}
@@ -286,7 +290,7 @@ func TestAnswerAtEachByte(t *testing.T) {
 	if err != nil || string(got.Value) != string(want.Value) || got.By != want.By || got.At != want.At {
 		t.Fatal(got, err)
 	}
-	path := filepath.Join(dir, answerName("q7"))
+	path := filepath.Join(dir, journal.AnswerName("q7"))
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -296,10 +300,10 @@ func TestAnswerAtEachByte(t *testing.T) {
 		if err := os.WriteFile(path, text, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := d.Answer("q7"); !errors.As(err, new(*DamagedError)) {
+		if _, err := d.Answer("q7"); !errors.As(err, new(*journal.DamagedError)) {
 			t.Errorf("answer with byte %d %s, %q: error = %v", at, what, text, err)
 		}
-		if _, err := d.Answers(); !errors.As(err, new(*DamagedError)) {
+		if _, err := d.Answers(); !errors.As(err, new(*journal.DamagedError)) {
 			t.Errorf("answer with byte %d %s: error of Answers = %v", at, what, err)
 		}
 	}
@@ -315,7 +319,7 @@ func TestAnswerAtEachByte(t *testing.T) {
 	if err := os.WriteFile(path, []byte(`{"refuse":"no","by":"Ada","at":1}`+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if all, err := d.Answers(); err != nil || *all[answerName("q7")].Refuse != "no" {
+	if all, err := d.Answers(); err != nil || *all["q7"].Refuse != "no" {
 		t.Error(all, err)
 	}
 }
