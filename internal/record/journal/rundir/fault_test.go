@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -110,18 +111,76 @@ func scenario(d *Directory) (flushed uint64, begun bool, err error) {
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
 	flushed = 1
+	answered := int64(0)
 	for i := range 12 {
-		s := w.Append(&journal.Record{K: journal.KDid, E: int64(i + 1), Q: "clock", Gave: journal.Gave{V: fmt.Appendf(nil, `{"unix_ms":%d}`, i)}})
+		r := &journal.Record{K: journal.KDid, E: int64(i + 1), Q: "clock", Gave: journal.Gave{V: fmt.Appendf(nil, `{"unix_ms":%d}`, i)}}
+		if i%5 == 0 {
+			r.V = fmt.Appendf(nil, `"%d%s"`, i, strings.Repeat("x", journal.BlobSize))
+		}
+		if i%4 == 0 {
+			answered = r.E
+			if err := os.WriteFile(d.files.Path(journal.AnswerName(fmt.Sprint("q", i+1))), []byte(`{"value":1,"by":"Ada","at":1}`), 0o600); err != nil {
+				return flushed, true, err
+			}
+		}
+		s := w.Append(r)
+		if i%4 == 0 {
+			w.ConsumeAnswer(fmt.Sprint("q", i+1))
+		}
 		w.Out(fmt.Appendf(nil, `{"n":%d,"channel":"x"}`, i+1))
 		ferr := w.Flush(journal.Synced)
 		if ferr != nil {
+			if err := checkOrder(d.path, answered); err != nil {
+				return flushed, true, err
+			}
 			if ferr = w.Flush(journal.Synced); ferr != nil {
 				return flushed, true, ferr
 			}
 		}
 		flushed = s
+		if err := checkOrder(d.path, answered); err != nil {
+			return flushed, true, err
+		}
+		if journal.IsAnswered(At(d.path), fmt.Sprint("q", i+1)) {
+			return flushed, true, fmt.Errorf("%w: the answer of effect %d is stored after Flush", errOrder, i+1)
+		}
 	}
 	return flushed, true, nil
+}
+
+// errOrder means that the parts of a run were written in the wrong order.
+var errOrder = errors.New("wrong order")
+
+// checkOrder checks that a run contains the values that its records name, the records of the
+// removed answers, and the records before its output. answered is the last effect that an answer
+// was stored for.
+func checkOrder(path string, answered int64) error {
+	d := At(path)
+	out, _, err := d.Out()
+	if err != nil {
+		return err
+	}
+	h, err := d.Read()
+	if err != nil {
+		return err
+	}
+	last := int64(0)
+	for _, r := range h.Records {
+		last = max(last, r.E)
+		if r.Blob == "" {
+			continue
+		}
+		if _, err := d.Blob(r.Blob); err != nil {
+			return fmt.Errorf("%w: effect %d: %w", errOrder, r.E, err)
+		}
+	}
+	if int64(len(out)) > last {
+		return fmt.Errorf("%w: %d lines of output, but the last effect is %d", errOrder, len(out), last)
+	}
+	if answered > last && !journal.IsAnswered(d, fmt.Sprint("q", answered)) {
+		return fmt.Errorf("%w: the answer of effect %d was removed, but the effect is not written", errOrder, answered)
+	}
+	return nil
 }
 
 // TestFaults makes each file operation fail once, completely or after half of its work. Afterwards
@@ -138,6 +197,9 @@ func TestFaults(t *testing.T) {
 		for at := 1; at <= count.n; at++ {
 			f := &faulty{disk: disk(filepath.Join(t.TempDir(), "run")), at: at, half: half}
 			flushed, begun, err := scenario(On(f))
+			if errors.Is(err, errOrder) {
+				t.Error(err)
+			}
 			what := fmt.Sprintf("operation %d (%s), half %v", at, f.done[at-1], half)
 			h, rerr := At(string(f.disk)).Read()
 			if !begun {
