@@ -54,6 +54,8 @@ var libraries = []struct{ path, by string }{
 	{"github.com/nats-io/nats.go", "relay/nats"},
 	{"github.com/nats-io/nats-server/v2", "tools/relay/nats/natstest"},
 	{"github.com/google/go-cmp", "relay/store/storetest"},
+	{"github.com/google/go-cmp", "internal/record/journal/journaltest"},
+	{"pgregory.net/rapid", "internal/record/journal/journaltest"},
 	{"golang.org/x/crypto/argon2", "relay/server/auth"},
 	{"github.com/landlock-lsm/go-landlock", "internal/process/sandbox/inside"},
 	{"github.com/coder/websocket", "internal/cli/serve"},

@@ -51,6 +51,8 @@ var small = map[string]string{
 	"relay/store/postgres":      "links its driver only into programs that want it",
 	"relay/store/sqlite":        "links its driver only into programs that want it",
 	"relay/hostd/hostlog":       "used by the daemon and by its installer",
+
+	"internal/record/journal/localowner": "reads the machine and the process, which package journal and its stores do not access",
 }
 
 // TestFolders checks the sizes of folders, packages and types.

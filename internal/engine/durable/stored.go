@@ -48,8 +48,8 @@ type Stored struct {
 	bad      []badSnapshot
 }
 
-// Open reads a run with its whole journal. The error is journal.ErrNoRun, a *journal.DamagedError, a
-// *journal.NewerFormatError, or an error of the store.
+// Open reads a run with its whole journal. The error is journal.ErrNoRun, a *journal.DamagedError,
+// a *journal.NewerFormatError, or an error of the store.
 func Open(run journal.Run) (*Stored, error) {
 	h, err := readComplete(run, run.Read)
 	if err != nil {

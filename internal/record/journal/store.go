@@ -124,7 +124,7 @@ type Writer interface {
 	// PutProgram stores another program of the run. A record of the kind adopt names it.
 	PutProgram(name string, program []byte) error
 
-	// Close gives up the ownership of the run. It does not flush.
+	// Close ends the ownership of the run. It does not flush.
 	Close() error
 }
 

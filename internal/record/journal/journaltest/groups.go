@@ -138,20 +138,20 @@ func (m *model) fail(t *rapid.T) {
 // reopen closes the Writer, which loses everything that is not stored, and opens the run again.
 func (m *model) reopen(t *rapid.T) {
 	must(t, m.w.Close())
-	m.openAgain(t)
+	m.takeOver(t)
 }
 
 // expire opens the run while it has a Writer. That Writer must then fail.
 func (m *model) expire(t *rapid.T) {
 	m.store.Expire(m.id)
 	old := m.w
-	m.openAgain(t)
+	m.takeOver(t)
 	m.n++
 	old.Append(did(m.n))
 	wantFenced(t, old)
 }
 
-func (m *model) openAgain(t *rapid.T) {
+func (m *model) takeOver(t *rapid.T) {
 	w, h := m.store.reopen(t, m.id)
 	m.w, m.open, m.ahead, m.isOpen = w, addition{}, addition{}, false
 	if got := effects(h); !slices.Equal(got, m.stored.effects) {

@@ -21,8 +21,8 @@ type Store struct {
 	Run func(id string) journal.Run
 	// IsWhole means that readers never receive a part of a group.
 	IsWhole bool
-	// Expire allows another process to open a run, without notifying its owner. nil means that only
-	// the owner can give up a run.
+	// Expire allows another process to open a run, without notifying its owner. nil means that a
+	// run has an owner until the owner closes its Writer or exits.
 	Expire func(id string)
 	// FailCommit lets the next transaction of a Writer fail. stored means that the transaction is
 	// stored nevertheless. nil means that the store has no transactions with unknown outcome.
@@ -167,7 +167,8 @@ func create(t *testing.T, s *Store) {
 	}
 }
 
-// records checks the numbers, times and hashes of records, and reads the journal from each position.
+// records checks the numbers, times and hashes of records, and reads the journal from each
+// position.
 func records(t *testing.T, s *Store) {
 	w := s.begin(t, "r_1")
 	for n := uint64(2); n <= 6; n++ {

@@ -109,7 +109,7 @@ func wantFenced(t rapid.TB, w journal.Writer) {
 // from then on, and no write of the new owner may fail.
 func fenced(t *testing.T, s *Store) {
 	if s.Expire == nil {
-		t.Skip("only the owner can give up a run")
+		t.Skip("only the owner can end its ownership")
 	}
 	old := s.begin(t, "r_1")
 	old.Append(did(1))
@@ -189,7 +189,7 @@ func unknownOutcome(t *testing.T, s *Store) {
 // The group is stored once or not at all, and the former owner is fenced.
 func unknownThenFenced(t *testing.T, s *Store) {
 	if s.FailCommit == nil || s.Expire == nil {
-		t.Skip("the store has no transactions with unknown outcome, or only the owner can give up a run")
+		t.Skip("the store has no transactions with unknown outcome, or only the owner can end its ownership")
 	}
 	for id, stored := range map[string]bool{"r_stored": true, "r_lost": false} {
 		old := s.begin(t, id)

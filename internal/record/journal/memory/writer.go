@@ -223,7 +223,7 @@ func (w *writer) PutProgram(_ string, program []byte) error {
 	return w.put(func(c *content) { c.programs[hexsum.SHA256(program)] = program })
 }
 
-// Close gives up the ownership of the run.
+// Close ends the ownership of the run.
 func (w *writer) Close() error {
 	return w.run.view(func(c *content) {
 		if c.epoch == w.epoch {

@@ -182,8 +182,8 @@ func (w *writer) Out(line []byte) {
 }
 
 // Flush writes everything that was added: first the large values, then the records that name them,
-// then the output. At last it removes the consumed answers. After an error the rest is retained, and
-// the caller may call Flush again.
+// then the output. At last it removes the consumed answers. After an error the rest is retained,
+// and the caller may call Flush again.
 func (w *writer) Flush(level journal.Level) error {
 	w.mu.Lock()
 	s, consumed := w.chain.At().S, w.consumed
