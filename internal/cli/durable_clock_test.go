@@ -84,7 +84,7 @@ fn main() {
 	}
 	at = deadlines[0] // the run's second process started when the first timer expired
 	w.Append(&journal.Record{K: journal.KResume, Owner: journal.Owner{N: 2}})
-	w.Out([]byte(`{"n":1,"channel":"first"}`))
+	w.Out(`{"n":1,"channel":"first"}`)
 	if err := w.Flush(journal.Synced); err != nil {
 		t.Fatal(err)
 	}

@@ -236,7 +236,7 @@ func (o *output) storeLine(r *Run, line string) error {
 	if err := o.truncate(r, at); err != nil {
 		return err
 	}
-	r.c.Writer.Out([]byte(line))
+	r.c.Writer.Out(line)
 	return nil
 }
 

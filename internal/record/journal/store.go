@@ -96,7 +96,7 @@ type Writer interface {
 	// Append adds a record and returns its number. It sets the members S, T, Y and H.
 	Append(r *Record) uint64
 	// Out adds a line to the run's output.
-	Out(line []byte)
+	Out(line string)
 	// ConsumeAnswer removes the stored answer to a question. It must be called after Append of the
 	// record that contains the answer, so that the answer is removed after the record is written,
 	// or together with it.

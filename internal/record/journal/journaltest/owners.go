@@ -58,7 +58,7 @@ func openRun(t *testing.T, s *Store) {
 		t.Errorf("At() after Open = %v, %d bytes; want the end of the history", at, bytes)
 	}
 	w.Append(did(4))
-	w.Out([]byte(outLine(1)))
+	w.Out(outLine(1))
 	must(t, w.Flush(journal.Synced), w.Close())
 	s.wantEffects(t, "r_1", 1, 2, 4)
 	s.wantOut(t, "r_1", 1)
@@ -116,7 +116,7 @@ func fenced(t *testing.T, s *Store) {
 	must(t, old.Flush(journal.Synced))
 	must(t, s.Run("r_1").PutAnswer("q1", answer(1)))
 	old.Append(did(2))
-	old.Out([]byte(outLine(9)))
+	old.Out(outLine(9))
 	old.ConsumeAnswer("q1")
 	s.Expire("r_1")
 	w, h := s.reopen(t, "r_1")
@@ -126,7 +126,7 @@ func fenced(t *testing.T, s *Store) {
 	must(t, w.PutSnapshot(2, []byte("new")))
 	wantFenced(t, old) // before the new owner has written a record
 	w.Append(did(3))
-	w.Out([]byte(outLine(1)))
+	w.Out(outLine(1))
 	must(t, w.Flush(journal.Written))
 	wantFenced(t, old)
 	must(t, old.Close()) // must not end the ownership of the new owner
@@ -159,7 +159,7 @@ func unknownOutcome(t *testing.T, s *Store) {
 				want = append(want, e)
 			}
 			out++
-			w.Out([]byte(outLine(out)))
+			w.Out(outLine(out))
 			for _, stored := range fails {
 				s.FailCommit(stored)
 				if err := w.Flush(journal.Synced); err == nil || errors.Is(err, journal.ErrFenced) {

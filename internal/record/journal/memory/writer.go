@@ -67,10 +67,10 @@ func (w *writer) Append(r *journal.Record) uint64 {
 }
 
 // Out adds a line to the run's output.
-func (w *writer) Out(line []byte) {
+func (w *writer) Out(line string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.buffer.out = append(w.buffer.out, string(line))
+	w.buffer.out = append(w.buffer.out, line)
 }
 
 // ConsumeAnswer removes an answer together with the records of the next Flush.

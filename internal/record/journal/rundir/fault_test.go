@@ -127,7 +127,7 @@ func scenario(d *Directory) (flushed uint64, begun bool, err error) {
 		if i%4 == 0 {
 			w.ConsumeAnswer(fmt.Sprint("q", i+1))
 		}
-		w.Out(fmt.Appendf(nil, `{"n":%d,"channel":"x"}`, i+1))
+		w.Out(fmt.Sprintf(`{"n":%d,"channel":"x"}`, i+1))
 		ferr := w.Flush(journal.Synced)
 		if ferr != nil {
 			if err := checkOrder(d.path, answered); err != nil {

@@ -265,7 +265,7 @@ func TestTornOut(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.Out([]byte(`{"n":2}`))
+		w.Out(`{"n":2}`)
 		if err := errors.Join(w.Flush(journal.Written), w.Close()); err != nil {
 			t.Fatal(err)
 		}

@@ -175,7 +175,7 @@ func (w *writer) ConsumeAnswer(id string) {
 }
 
 // Out adds a line to the run's output. The next Flush writes it after the records.
-func (w *writer) Out(line []byte) {
+func (w *writer) Out(line string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.out = append(append(w.out, line...), '\n')
