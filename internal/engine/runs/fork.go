@@ -48,6 +48,11 @@ func Fork(dir, to, id string, c durable.Change) (written []string, err error) {
 			r.Blob, r.V = "", text
 		}
 		w.Append(r)
+		if r.Blob != "" { // does not retain large values in memory
+			if err := w.Flush(journal.Written); err != nil {
+				return nil, errors.Join(err, w.Close())
+			}
+		}
 		if path := writtenBy(r); path != "" {
 			written = append(written, path)
 		}
