@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/concerto-lang/concerto/internal/testkit/pgtest"
 	"github.com/concerto-lang/concerto/relay/server/servertest"
-	"github.com/concerto-lang/concerto/relay/store/pgtest"
 )
 
 // TestHealthWithoutDatabase makes PostgreSQL's database unavailable. /health must fail while it is

@@ -10,11 +10,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/concerto-lang/concerto/internal/testkit/pgtest"
 	"github.com/concerto-lang/concerto/relay/protocol"
 	"github.com/concerto-lang/concerto/relay/server"
 	"github.com/concerto-lang/concerto/relay/server/servertest"
 	"github.com/concerto-lang/concerto/relay/store"
-	"github.com/concerto-lang/concerto/relay/store/pgtest"
 )
 
 // trio are three servers on one database.

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/concerto-lang/concerto/internal/testkit/pgtest"
 	"github.com/concerto-lang/concerto/relay/store"
-	"github.com/concerto-lang/concerto/relay/store/pgtest"
 	"github.com/concerto-lang/concerto/relay/store/postgres"
 	"github.com/concerto-lang/concerto/relay/store/storetest"
 )

@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/concerto-lang/concerto/internal/testkit/pgtest"
 	"github.com/concerto-lang/concerto/relay/protocol"
-	"github.com/concerto-lang/concerto/relay/store/pgtest"
 	"github.com/concerto-lang/concerto/tools/relay/nats/natstest"
 )
 
