@@ -181,6 +181,7 @@ var Policy = []Rule{
 	{Package: "internal/record/journal/localowner", Imports: "internal/record/journal"},
 	{Package: "internal/record/journal/rundir", Imports: "internal/process/lockfile internal/record/journal internal/text/hexsum"},
 	{Package: "internal/record/journal/memory", Imports: "internal/record/journal internal/text/hexsum", Tests: true},
+	{Package: "internal/record/journal/postgres", Imports: "internal/record/journal internal/text/hexsum"},
 	{Package: "internal/record/journal/journaltest", Imports: "internal/record/journal", Tests: true},
 	{Package: "internal/record/tape", Imports: "internal/text/jsonwrite internal/data/effect internal/text/jcs internal/data/secret internal/data/value vm"},
 	{Package: "internal/record/ledger", Imports: "internal/text/jsonwrite internal/record/audit internal/data/decision internal/data/effect internal/data/hostmsg internal/text/jcs vm"},

@@ -1,0 +1,165 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/concerto-lang/concerto/internal/record/journal"
+)
+
+// position is the end of a journal: the number and the hash of its last record, and the number of
+// groups, because a group may consist of output alone.
+type position struct {
+	s uint64
+	h string
+	n int64
+}
+
+const zeroHash = "00000000000000000000000000000000"
+
+// group contains what one Flush stores: all of it or nothing.
+type group struct {
+	before, after position
+	lines         []string // records without newlines, before.s+1 to after.s
+	progress      int64    // number of the last effect
+
+	outputFrom, ledgerFrom int64 // number of the first line, from 1
+	output, ledger         []string
+
+	blobSums []string
+	blobs    [][]byte
+	consumed []string // ids of questions whose end the records contain
+}
+
+// MissingError means that the database lacks records that it had confirmed to be on its disk, or
+// output after the record Last.
+type MissingError struct {
+	Run         string
+	First, Last uint64 // numbers of the records; Last is before First if only output is missing
+}
+
+func (e *MissingError) Error() string {
+	if e.Last < e.First {
+		return fmt.Sprintf("run %s: output after record %d is missing from the database; it may have failed over to a replica that lagged", e.Run, e.Last)
+	}
+	return fmt.Sprintf("run %s: records %d to %d are missing from the database; it may have failed over to a replica that lagged", e.Run, e.First, e.Last)
+}
+
+// FencedError means that another worker owns a run.
+type FencedError struct {
+	Run         string
+	Epoch, Ours int64
+}
+
+func (e *FencedError) Error() string {
+	return fmt.Sprintf("run %s: fenced: another worker owns it (epoch %d, ours was %d)", e.Run, e.Epoch, e.Ours)
+}
+
+// store stores groups of records for one owner of a run. It retains the groups since the last
+// synced one: a crash of the server may lose those that were only written. An error whose outcome
+// is unknown leaves all groups in place, and the next call of put continues with them. It is not
+// safe for concurrent use.
+type store struct {
+	engine *Engine
+	run    string
+	epoch  int64
+
+	groups []group
+	stored int // number of the groups that the database is known to have
+	end    position
+	synced position // end of the last synced group
+	ended  error    // a final error
+}
+
+// add adds a group after the last one. The zero group adds nothing.
+func (s *store) add(g group) {
+	if g.after.n > 0 {
+		s.groups, s.end = append(s.groups, g), g.after
+	}
+}
+
+// put stores all groups, and makes the level hold for all of them.
+func (s *store) put(ctx context.Context, level journal.Level) error {
+	if s.ended != nil {
+		return s.ended
+	}
+	for len(s.groups) > s.stored || level == journal.Synced && len(s.groups) > 0 {
+		next := group{before: s.end, after: s.end, outputFrom: 1, ledgerFrom: 1} // a sync syncs what was written before
+		nextLevel := level
+		if s.stored < len(s.groups) {
+			next = s.groups[s.stored]
+			if s.stored < len(s.groups)-1 {
+				nextLevel = journal.Written
+			}
+		}
+		found, ok, err := s.send(ctx, next, nextLevel)
+		switch {
+		case err != nil:
+			return err
+		case !ok:
+			// An earlier attempt has stored the group, or the server has lost groups in a crash.
+			if s.stored, err = s.countStored(found); err != nil {
+				s.ended = err
+				return err
+			}
+		case nextLevel == journal.Synced:
+			s.groups, s.stored, s.synced = nil, 0, s.end
+		default:
+			s.stored = min(s.stored+1, len(s.groups))
+		}
+	}
+	return nil
+}
+
+// countStored returns how many of the retained groups the journal contains that ends at a position.
+func (s *store) countStored(found position) (int, error) {
+	for i, g := range s.groups {
+		if g.before == found {
+			return i, nil
+		}
+	}
+	if found == s.end {
+		return len(s.groups), nil
+	}
+	if found.n < s.synced.n {
+		return 0, &MissingError{s.run, found.s + 1, s.synced.s}
+	}
+	return 0, &journal.DamagedError{Where: fmt.Sprintf("record %d of run %s", found.s, s.run), Why: "the database contains another record than this worker has written", Next: journal.RestoreAdvice}
+}
+
+// send stores a group with one statement. If the journal does not end before the group, ok is
+// false, and found is where it ends. The error is a *FencedError, or an error of the connection:
+// the database may have stored the group or not.
+func (s *store) send(ctx context.Context, g group, level journal.Level) (found position, ok bool, err error) {
+	name := "written"
+	if level == journal.Synced {
+		name = "synced"
+	}
+	var stored *bool
+	var at, n *int64
+	var h *string
+	var epoch *int64
+	var owner *string
+	err = s.engine.pool.QueryRow(ctx, `SELECT * FROM concerto.flush($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)`,
+		name, s.run, s.epoch, int64(g.before.s), g.before.h, g.before.n, list(g.lines), g.after.h, g.after.n, g.progress,
+		g.outputFrom, list(g.output), g.ledgerFrom, list(g.ledger), list(g.blobSums), list(g.blobs), list(g.consumed)).Scan(&stored, &at, &h, &n, &epoch, &owner)
+	switch {
+	case err != nil:
+		return position{}, false, err
+	case epoch == nil:
+		s.ended = fmt.Errorf("run %s has been removed", s.run)
+		return position{}, false, s.ended
+	case *epoch != s.epoch || owner == nil:
+		s.ended = &FencedError{s.run, *epoch, s.epoch}
+		return position{}, false, s.ended
+	}
+	return position{uint64(*at), *h, *n}, *stored, nil
+}
+
+// list returns a slice that PostgreSQL receives as an empty array instead of NULL.
+func list[T any](all []T) []T {
+	if all == nil {
+		return []T{}
+	}
+	return all
+}

@@ -1,0 +1,378 @@
+package postgres
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/concerto-lang/concerto/internal/record/journal"
+	"github.com/concerto-lang/concerto/internal/text/hexsum"
+)
+
+// run is a run of an engine. It is a journal.Run.
+type run struct {
+	session *Session
+	id      string
+}
+
+// requestTimeout limits a request of a reader.
+const requestTimeout = 30 * time.Second
+
+func (r *run) query(sql string, args ...any) (pgx.Rows, context.CancelFunc, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), requestTimeout)
+	rows, err := r.session.engine.pool.Query(ctx, sql, args...)
+	if err != nil {
+		cancel()
+	}
+	return rows, cancel, err
+}
+
+// one reads the only row of a query. found is false if there is no row.
+func (r *run) one(sql string, args []any, to ...any) (found bool, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), requestTimeout)
+	defer cancel()
+	err = r.session.engine.pool.QueryRow(ctx, sql, args...).Scan(to...)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+func (r *run) do(sql string, args ...any) error {
+	ctx, cancel := context.WithTimeout(context.Background(), requestTimeout)
+	defer cancel()
+	_, err := r.session.engine.pool.Exec(ctx, sql, args...)
+	return err
+}
+
+// Name returns the id of the run.
+func (r *run) Name() string { return r.id }
+
+// Create stores a new run and becomes its owner.
+func (r *run) Create(start journal.Start, program []byte, o journal.Options) (journal.Writer, error) {
+	ctx, cancel, err := r.session.context()
+	if err != nil {
+		return nil, err
+	}
+	defer cancel()
+	text, err := json.Marshal(start)
+	if err != nil {
+		return nil, err
+	}
+	sum := hexsum.SHA256(program)
+	created := false
+	err = r.session.engine.inTx(ctx, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, `INSERT INTO concerto.programs VALUES ($1, $2) ON CONFLICT DO NOTHING`, sum, program); err != nil {
+			return err
+		}
+		// The run is not ready before it has its start record.
+		tag, err := tx.Exec(ctx, `INSERT INTO concerto.runs (id, program, ir, start, ready_at) VALUES ($1, $2, $3, $4, 'infinity') ON CONFLICT DO NOTHING`, r.id, start.Program, sum, string(text))
+		created = tag.RowsAffected() > 0
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if !created {
+		return nil, &journal.ExistsError{Run: r.id}
+	}
+	epoch, err := r.claim()
+	if err != nil {
+		return nil, err
+	}
+	start.Format = journal.Format
+	w := newWriter(r, epoch, nil, position{h: zeroHash}, 0, o)
+	w.Append(&journal.Record{K: journal.KStart, Start: &start, Owner: o.Owner.Numbered(1)})
+	if err := w.Flush(journal.Synced); err != nil {
+		return nil, errors.Join(err, w.Close())
+	}
+	return w, nil
+}
+
+// claim becomes the owner of the run and returns its epoch.
+func (r *run) claim() (epoch int64, err error) {
+	ctx, cancel, err := r.session.context()
+	if err != nil {
+		return 0, err
+	}
+	defer cancel()
+	var result string
+	var machine *string
+	var number *int64
+	var pid *int
+	err = r.session.engine.pool.QueryRow(ctx, `SELECT * FROM concerto.claim_run($1, $2)`, r.session.id, r.id).Scan(&result, &number, &machine, &pid)
+	switch {
+	case err != nil:
+		return 0, err
+	case result == "claimed":
+		return *number, nil
+	case result == "held":
+		return 0, &journal.HeldError{Run: r.id, Machine: *machine, PID: *pid}
+	case result == "none":
+		return 0, journal.ErrNoRun
+	}
+	return 0, ErrLost
+}
+
+// leave ends the ownership of the run. A run that cannot wait, because an answer has arrived,
+// becomes ready. A worker that is not the owner changes nothing.
+func (r *run) leave(epoch int64, state string, wake *time.Time, code *int) error {
+	result := ""
+	_, err := r.one(`SELECT concerto.leave($1, $2, $3, $4, $5)`, []any{r.id, epoch, state, wake, code}, &result)
+	if err == nil && result == "answered" {
+		_, err = r.one(`SELECT concerto.leave($1, $2, 'ready', NULL, NULL)`, []any{r.id, epoch}, &result)
+	}
+	return err
+}
+
+// Open becomes the owner of the run.
+func (r *run) Open(h *journal.History, o journal.Options) (journal.Writer, *journal.History, error) {
+	epoch, err := r.claim()
+	if err != nil {
+		return nil, nil, err
+	}
+	var at position
+	var s, output int64
+	_, err = r.one(`SELECT s, h, groups, output_count FROM concerto.runs WHERE id = $1`, []any{r.id}, &s, &at.h, &at.n, &output)
+	if at.s = uint64(s); err == nil && (h == nil || h.At() != journal.From{S: at.s, H: at.h}) {
+		from := journal.From{}
+		if h != nil {
+			from = h.From
+		}
+		h, err = r.ReadFrom(from)
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, r.leave(epoch, "ready", nil, nil))
+	}
+	return newWriter(r, epoch, h, at, output, o), h, nil
+}
+
+// IsRunning reports whether the run has an owner.
+func (r *run) IsRunning() (owned bool, err error) {
+	_, err = r.one(`SELECT EXISTS (SELECT FROM concerto.workers w WHERE w.id = r.owner AND w.lease_until > clock_timestamp()) FROM concerto.runs r WHERE r.id = $1`, []any{r.id}, &owned)
+	return owned, err
+}
+
+// Read reads and verifies the journal.
+func (r *run) Read() (*journal.History, error) { return r.ReadFrom(journal.From{}) }
+
+// ReadFrom reads and verifies the journal after a position.
+func (r *run) ReadFrom(from journal.From) (*journal.History, error) {
+	h, err := r.read(from)
+	if err != nil {
+		return nil, err
+	}
+	return h, nil
+}
+
+// ReadUndamaged returns the records before the damage of a damaged journal.
+func (r *run) ReadUndamaged() (*journal.History, error) {
+	h, err := r.read(journal.From{})
+	if damaged, ok := errors.AsType[*journal.DamagedError](err); ok && h != nil && h.Last() != nil {
+		h.Damage, err = damaged, nil
+	}
+	return h, err
+}
+
+// read reads the journal. After a *journal.DamagedError it also returns the records before the
+// damage.
+func (r *run) read(from journal.From) (*journal.History, error) {
+	x, err := journal.NewReader(nil, from)
+	if err != nil {
+		return nil, err
+	}
+	// One statement reads the journal and its end: groups that are stored at the same time are in
+	// both or in neither.
+	rows, cancel, err := r.query(`SELECT j.s, j.line, r.s, r.h FROM concerto.runs r LEFT JOIN concerto.journal j ON j.run = r.id WHERE r.id = $1 ORDER BY j.s`, r.id)
+	if err != nil {
+		return nil, err
+	}
+	defer cancel()
+	defer rows.Close()
+	damaged := func(s uint64, why string) error {
+		return &journal.DamagedError{Where: fmt.Sprintf("record %d of run %s", s, r.id), Why: why, Next: "restore the database from a backup"}
+	}
+	h := x.History
+	end := position{h: zeroHash}
+	for rows.Next() {
+		var s *int64
+		var line []byte
+		var at int64
+		if err := rows.Scan(&s, &line, &at, &end.h); err != nil {
+			return nil, err
+		}
+		if end.s = uint64(at); s == nil {
+			break
+		}
+		if err := x.Add(line); err != nil {
+			if errors.Is(err, journal.ErrOtherRecord) || errors.As(err, new(*journal.NewerFormatError)) {
+				return nil, err
+			}
+			return h, errors.Join(x.Complete(), damaged(h.N+1, err.Error()))
+		}
+	}
+	rows.Close()
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	if err := x.Complete(); err != nil {
+		return nil, err
+	}
+	switch {
+	case h.N != end.s:
+		return h, damaged(h.N+1, fmt.Sprintf("the journal ends before record %d", end.s))
+	case h.N == 0:
+		return nil, journal.ErrNoRun
+	case h.Last().H != end.h:
+		return h, damaged(h.N, "its hash differs from that of the run's row")
+	case h.N < from.S:
+		return nil, journal.ErrOtherRecord
+	}
+	return h, nil
+}
+
+// Program returns a program by its hash.
+func (r *run) Program(name, sum string) (program []byte, err error) {
+	found, err := r.one(`SELECT data FROM concerto.programs WHERE sha256 = $1`, []any{sum}, &program)
+	return checkSum(program, found, name, sum, "it is not the program that the journal names", err)
+}
+
+// Blob returns a large value by its hash.
+func (r *run) Blob(sum string) (blob []byte, err error) {
+	found, err := r.one(`SELECT data FROM concerto.blobs WHERE run = $1 AND sha256 = $2`, []any{r.id, sum}, &blob)
+	return checkSum(blob, found, "blobs/"+sum, sum, "its content does not match its name", err)
+}
+
+func checkSum(data []byte, found bool, name, sum, mismatch string, err error) ([]byte, error) {
+	switch {
+	case err != nil:
+		return nil, err
+	case !found:
+		return nil, &journal.DamagedError{Where: name, Why: "it is missing from the database"}
+	case hexsum.SHA256(data) != sum:
+		return nil, &journal.DamagedError{Where: name, Why: mismatch}
+	}
+	return data, nil
+}
+
+// Out returns the lines of the output.
+func (r *run) Out() (lines []string, torn int, err error) {
+	rows, cancel, err := r.query(`SELECT line FROM concerto.output WHERE run = $1 ORDER BY n`, r.id)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer cancel()
+	lines, err = pgx.CollectRows(rows, pgx.RowTo[string])
+	return lines, 0, err
+}
+
+// Snapshots returns the numbers of the records after which there are snapshots, newest first.
+func (r *run) Snapshots() ([]uint64, error) {
+	rows, cancel, err := r.query(`SELECT s FROM concerto.snapshots WHERE run = $1 ORDER BY s DESC`, r.id)
+	if err != nil {
+		return nil, err
+	}
+	defer cancel()
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (uint64, error) {
+		var s int64
+		err := row.Scan(&s)
+		return uint64(s), err
+	})
+}
+
+// Snapshot returns the snapshot after record s.
+func (r *run) Snapshot(s uint64) (data []byte, err error) {
+	found, err := r.one(`SELECT data FROM concerto.snapshots WHERE run = $1 AND s = $2`, []any{r.id, int64(s)}, &data)
+	if err == nil && !found {
+		err = &journal.DamagedError{Where: journal.SnapshotName(s), Why: "it is missing from the database"}
+	}
+	return data, err
+}
+
+// PutAnswer stores an answer. The first one wins.
+func (r *run) PutAnswer(id string, a journal.Answer) error {
+	var value *string
+	if a.Refuse == nil {
+		text := string(a.Value)
+		value = &text
+	}
+	var result string
+	var by *string
+	var at *time.Time
+	if _, err := r.one(`SELECT * FROM concerto.answer($1, $2, $3, $4, $5, $6, $7)`, []any{r.id, id, value, a.Refuse, a.By, time.UnixMilli(a.At), int64(a.Synced)}, &result, &by, &at); err != nil {
+		return err
+	}
+	switch result {
+	case "answered":
+		return &journal.AnsweredError{By: *by, At: at.UnixMilli()}
+	case "none":
+		return journal.ErrNoRun
+	}
+	return nil
+}
+
+// answerColumns are the columns that scanAnswer reads.
+const answerColumns = `id, value, refuse, by, at, synced`
+
+func scanAnswer(row pgx.Row) (id string, a *journal.Answer, err error) {
+	a = &journal.Answer{}
+	var value *string
+	var at time.Time
+	var synced int64
+	err = row.Scan(&id, &value, &a.Refuse, &a.By, &at, &synced)
+	if value != nil {
+		a.Value = json.RawMessage(*value)
+	}
+	a.At, a.Synced = at.UnixMilli(), uint64(synced)
+	return id, a, err
+}
+
+// Answer returns the stored answer to a question, or nil.
+func (r *run) Answer(id string) (*journal.Answer, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), requestTimeout)
+	defer cancel()
+	_, a, err := scanAnswer(r.session.engine.pool.QueryRow(ctx, `SELECT `+answerColumns+` FROM concerto.answers WHERE run = $1 AND id = $2`, r.id, id))
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, nil
+	}
+	return a, err
+}
+
+// Answers returns all stored answers by the ids of their questions.
+func (r *run) Answers() (map[string]*journal.Answer, error) {
+	rows, cancel, err := r.query(`SELECT `+answerColumns+` FROM concerto.answers WHERE run = $1`, r.id)
+	if err != nil {
+		return nil, err
+	}
+	defer cancel()
+	defer rows.Close()
+	all := map[string]*journal.Answer{}
+	for rows.Next() {
+		id, a, err := scanAnswer(rows)
+		if err != nil {
+			return nil, err
+		}
+		all[id] = a
+	}
+	return all, rows.Err()
+}
+
+// DropAnswer removes an answer.
+func (r *run) DropAnswer(id string) error {
+	return r.do(`DELETE FROM concerto.answers WHERE run = $1 AND id = $2`, r.id, id)
+}
+
+// RequestStop requests the owner of the run, or the next one, to stop it.
+func (r *run) RequestStop() error {
+	return r.do(`WITH stopped AS (UPDATE concerto.runs SET stop = true WHERE id = $1 AND NOT stop RETURNING id) SELECT pg_notify('concerto', id) FROM stopped`, r.id)
+}
+
+// IsStopRequested reports whether a process has requested that the run stops.
+func (r *run) IsStopRequested() (stop bool) {
+	_, err := r.one(`SELECT stop FROM concerto.runs WHERE id = $1`, []any{r.id}, &stop)
+	return err == nil && stop
+}

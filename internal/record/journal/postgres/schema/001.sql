@@ -1,0 +1,352 @@
+-- Version 1 of the schema of an engine (spec/journal.md). All times are times of the database.
+CREATE SCHEMA concerto;
+SET LOCAL search_path = concerto, pg_temp;
+
+-- One row. Programs of version min_schema and later may write.
+CREATE TABLE meta (
+    one         boolean PRIMARY KEY DEFAULT true CHECK (one),
+    schema      integer NOT NULL,
+    min_schema  integer NOT NULL,
+    id          text NOT NULL DEFAULT 'e_' || replace(gen_random_uuid()::text, '-', ''),
+    created_at  timestamptz NOT NULL DEFAULT clock_timestamp()
+);
+INSERT INTO meta (schema, min_schema) VALUES (1, 1);
+
+CREATE TABLE programs (
+    sha256  text PRIMARY KEY CHECK (sha256 ~ '^[0-9a-f]{64}$'),
+    data    bytea NOT NULL
+);
+
+CREATE TABLE queues (
+    name         text PRIMARY KEY CHECK (name ~ '^[A-Za-z0-9_.:-]{1,64}$'),
+    concurrency  integer NOT NULL DEFAULT 0 CHECK (concurrency >= 0), -- 0: no limit
+    per_key      integer NOT NULL DEFAULT 0 CHECK (per_key >= 0),
+    paused       boolean NOT NULL DEFAULT false
+);
+
+CREATE TABLE schedules (
+    name        text PRIMARY KEY CHECK (name ~ '^[A-Za-z0-9_.-]{1,100}$'),
+    cron        text, -- exactly one of cron and every_ms
+    every_ms    bigint CHECK (every_ms > 0),
+    zone        text NOT NULL DEFAULT 'UTC',
+    ir          text NOT NULL REFERENCES programs,
+    program     text NOT NULL,
+    start       json NOT NULL,
+    queue       text NOT NULL DEFAULT 'default' CHECK (queue ~ '^[A-Za-z0-9_.:-]{1,64}$'),
+    priority    integer NOT NULL DEFAULT 0 CHECK (priority BETWEEN -100 AND 100),
+    key         text NOT NULL DEFAULT '',
+    needs       text[] NOT NULL DEFAULT '{}',
+    overlap     text NOT NULL DEFAULT 'skip' CHECK (overlap IN ('skip', 'all')),
+    catch_up_ms bigint NOT NULL DEFAULT 3600000 CHECK (catch_up_ms >= 0),
+    paused      boolean NOT NULL DEFAULT false,
+    next_at     timestamptz,
+    last_at     timestamptz,
+    last_run    text,
+    fired       bigint NOT NULL DEFAULT 0,
+    skipped     bigint NOT NULL DEFAULT 0,
+    created_at  timestamptz NOT NULL DEFAULT clock_timestamp(),
+    CHECK ((cron IS NULL) <> (every_ms IS NULL))
+);
+CREATE INDEX ON schedules (next_at) WHERE NOT paused;
+
+CREATE TABLE workers (
+    id           text PRIMARY KEY,
+    machine      text NOT NULL,
+    boot         text NOT NULL, -- id of the machine's boot, and of the worker's PID namespace
+    pid          integer NOT NULL,
+    version      text NOT NULL,
+    vm_version   integer NOT NULL,
+    queues       text[] NOT NULL,
+    concurrency  integer NOT NULL CHECK (concurrency > 0),
+    secrets      text[] NOT NULL DEFAULT '{}', -- names of secrets that it has, of those that some run needs
+    lease_until  timestamptz NOT NULL,
+    draining     boolean NOT NULL DEFAULT false
+);
+
+CREATE TABLE runs (
+    -- What was submitted.
+    id            text PRIMARY KEY CHECK (id ~ '^[A-Za-z0-9_.-]{1,120}$'),
+    program       text NOT NULL, -- name of the main file
+    ir            text NOT NULL REFERENCES programs,
+    start         json NOT NULL, -- json, because jsonb rejects the escape \u0000
+    queue         text NOT NULL DEFAULT 'default' CHECK (queue ~ '^[A-Za-z0-9_.:-]{1,64}$'),
+    priority      integer NOT NULL DEFAULT 0 CHECK (priority BETWEEN -100 AND 100),
+    key           text NOT NULL DEFAULT '',
+    ready_at      timestamptz NOT NULL DEFAULT clock_timestamp(),
+    schedule      text,
+    created_at    timestamptz NOT NULL DEFAULT clock_timestamp(),
+    -- Its owner.
+    state         text NOT NULL DEFAULT 'ready'
+                  CHECK (state IN ('ready', 'running', 'waiting', 'finished', 'failed', 'held', 'damaged')),
+    exit          integer,
+    owner         text,
+    epoch         bigint NOT NULL DEFAULT 0,
+    machine       text,
+    boot          text,
+    pid           integer,
+    pin           text,
+    pinned_by     text,
+    needs         text[] NOT NULL DEFAULT '{}',
+    stop          boolean NOT NULL DEFAULT false,
+    crashes       integer NOT NULL DEFAULT 0,
+    progress      bigint NOT NULL DEFAULT 0, -- number of the last effect
+    wake_at       timestamptz,
+    started_at    timestamptz,
+    ended_at      timestamptz,
+    -- Its journal.
+    vm_version    integer NOT NULL DEFAULT 0,
+    format        integer NOT NULL DEFAULT 0,
+    s             bigint NOT NULL DEFAULT 0,
+    h             text NOT NULL DEFAULT '00000000000000000000000000000000',
+    groups        bigint NOT NULL DEFAULT 0, -- a group may consist of output alone, so s and h do not identify it
+    output_count  bigint NOT NULL DEFAULT 0,
+    ledger_count  bigint NOT NULL DEFAULT 0,
+    CHECK ((owner IS NOT NULL) = (state = 'running'))
+) WITH (fillfactor = 50); -- each group of records updates a row: room on its page makes that cheap
+-- One index for each reason for which a run can be claimed.
+CREATE INDEX runs_ready ON runs (queue, priority DESC, ready_at, id) WHERE state = 'ready';
+CREATE INDEX runs_owned ON runs (owner) WHERE owner IS NOT NULL;
+CREATE INDEX runs_wake ON runs (wake_at) WHERE state = 'waiting' AND wake_at IS NOT NULL;
+CREATE INDEX runs_stop ON runs (id) WHERE stop AND state IN ('ready', 'waiting', 'running');
+CREATE INDEX runs_newest ON runs (created_at DESC, id);
+CREATE INDEX runs_ended ON runs (ended_at) WHERE ended_at IS NOT NULL;
+
+CREATE TABLE journal (
+    run    text REFERENCES runs ON DELETE CASCADE,
+    s      bigint,
+    epoch  bigint NOT NULL,
+    line   text NOT NULL, -- the bytes of the record without the newline
+    PRIMARY KEY (run, s)
+);
+
+CREATE TABLE output (
+    run   text REFERENCES runs ON DELETE CASCADE,
+    n     bigint,
+    line  text NOT NULL,
+    PRIMARY KEY (run, n)
+);
+
+CREATE TABLE ledger (
+    run   text REFERENCES runs ON DELETE CASCADE,
+    n     bigint,
+    line  text NOT NULL,
+    PRIMARY KEY (run, n)
+);
+
+CREATE TABLE snapshots (
+    run    text REFERENCES runs ON DELETE CASCADE,
+    s      bigint,
+    epoch  bigint NOT NULL,
+    data   bytea NOT NULL,
+    PRIMARY KEY (run, s)
+);
+
+CREATE TABLE heads (
+    run    text REFERENCES runs ON DELETE CASCADE,
+    s      bigint,
+    epoch  bigint NOT NULL,
+    data   text NOT NULL,
+    PRIMARY KEY (run, s)
+);
+
+CREATE TABLE blobs (
+    run     text REFERENCES runs ON DELETE CASCADE,
+    sha256  text CHECK (sha256 ~ '^[0-9a-f]{64}$'),
+    data    bytea NOT NULL,
+    PRIMARY KEY (run, sha256)
+);
+
+-- The group of records that contains the end of a question deletes its answer.
+CREATE TABLE answers (
+    run     text REFERENCES runs ON DELETE CASCADE,
+    id      text,
+    value   text, -- JSON; exactly one of value and refuse
+    refuse  text,
+    by      text NOT NULL,
+    at      timestamptz NOT NULL,
+    synced  bigint NOT NULL, -- number of the last record that was on the disk
+    PRIMARY KEY (run, id),
+    CHECK ((value IS NULL) <> (refuse IS NULL))
+);
+
+-- flush stores a group of records if the writer still owns the run and the journal ends where the
+-- writer believes it does. It returns where the journal ends afterwards, and the run's epoch and
+-- owner: the writer recognises from them a group that an earlier attempt has stored, and that it
+-- has lost the run. The level is synced or written; new_progress is the number of the last effect.
+CREATE FUNCTION flush(
+    level text, of_run text, of_epoch bigint, before_s bigint, before_h text, before_n bigint,
+    lines text[], new_h text, new_n bigint, new_progress bigint, output_from bigint, output_lines text[], ledger_from bigint, ledger_lines text[],
+    blob_sums text[], blob_data bytea[], consumed text[],
+    OUT stored boolean, OUT s bigint, OUT h text, OUT n bigint, OUT epoch bigint, OUT owner text
+) LANGUAGE plpgsql SET search_path = concerto, pg_temp AS $$
+BEGIN
+    PERFORM set_config('synchronous_commit', CASE level WHEN 'synced' THEN 'on' ELSE 'off' END, true);
+    UPDATE runs r SET s = before_s + cardinality(lines), h = new_h, groups = new_n,
+            output_count = greatest(r.output_count, output_from - 1 + cardinality(output_lines)),
+            ledger_count = greatest(r.ledger_count, ledger_from - 1 + cardinality(ledger_lines)),
+            progress = greatest(r.progress, new_progress), crashes = CASE WHEN new_progress > r.progress THEN 0 ELSE r.crashes END
+        WHERE r.id = of_run AND r.epoch = of_epoch AND r.s = before_s AND r.h = before_h AND r.groups = before_n AND r.owner IS NOT NULL
+        RETURNING true, r.s, r.h, r.groups, r.epoch, r.owner INTO stored, s, h, n, epoch, owner;
+    IF NOT found THEN
+        SELECT false, r.s, r.h, r.groups, r.epoch, r.owner INTO stored, s, h, n, epoch, owner FROM runs r WHERE r.id = of_run;
+        RETURN;
+    END IF;
+    IF cardinality(blob_sums) > 0 THEN
+        INSERT INTO blobs SELECT of_run, b.sum, b.data FROM unnest(blob_sums, blob_data) b(sum, data) ON CONFLICT DO NOTHING;
+    END IF;
+    INSERT INTO journal SELECT of_run, before_s + l.i, of_epoch, l.line FROM unnest(lines) WITH ORDINALITY l(line, i);
+    IF cardinality(output_lines) > 0 THEN
+        INSERT INTO output SELECT of_run, output_from - 1 + l.i, l.line FROM unnest(output_lines) WITH ORDINALITY l(line, i);
+    END IF;
+    IF cardinality(ledger_lines) > 0 THEN
+        INSERT INTO ledger SELECT of_run, ledger_from - 1 + l.i, l.line FROM unnest(ledger_lines) WITH ORDINALITY l(line, i);
+    END IF;
+    IF cardinality(consumed) > 0 THEN
+        DELETE FROM answers a WHERE a.run = of_run AND a.id = ANY(consumed);
+    END IF;
+END $$;
+
+-- claim_run makes a worker the owner of a run in any state, unless a live worker owns it. result is
+-- claimed, held (with the owner's machine and process), lost if the worker has no lease, or none if the run
+-- does not exist.
+CREATE FUNCTION claim_run(of_worker text, of_run text, OUT result text, OUT new_epoch bigint, OUT held_machine text, OUT held_pid integer)
+LANGUAGE plpgsql SET search_path = concerto, pg_temp AS $$
+DECLARE
+    w workers;
+    r runs;
+BEGIN
+    SELECT * INTO r FROM runs WHERE id = of_run FOR UPDATE;
+    SELECT * INTO w FROM workers WHERE id = of_worker AND lease_until > clock_timestamp();
+    IF r.id IS NULL THEN
+        result := 'none';
+    ELSIF w.id IS NULL THEN
+        result := 'lost';
+    ELSIF EXISTS (SELECT FROM workers l WHERE l.id = r.owner AND l.lease_until > clock_timestamp()) THEN
+        result := 'held';
+        held_machine := r.machine;
+        held_pid := r.pid;
+    ELSE
+        UPDATE runs SET state = 'running', owner = w.id, epoch = epoch + 1, machine = w.machine, boot = w.boot, pid = w.pid,
+            started_at = coalesce(started_at, clock_timestamp()), wake_at = NULL WHERE id = of_run RETURNING epoch INTO new_epoch;
+        result := 'claimed';
+    END IF;
+END $$;
+
+-- put_snapshot stores a snapshot if the writer still owns the run, and deletes all but the newest two.
+CREATE FUNCTION put_snapshot(of_run text, of_epoch bigint, at_s bigint, snapshot bytea) RETURNS boolean
+LANGUAGE plpgsql SET search_path = concerto, pg_temp AS $$
+BEGIN
+    PERFORM FROM runs r WHERE r.id = of_run AND r.epoch = of_epoch AND r.owner IS NOT NULL AND r.s >= at_s FOR NO KEY UPDATE;
+    IF NOT found THEN
+        RETURN false;
+    END IF;
+    INSERT INTO snapshots VALUES (of_run, at_s, of_epoch, snapshot) ON CONFLICT (run, s) DO UPDATE SET epoch = excluded.epoch, data = excluded.data;
+    DELETE FROM snapshots d WHERE d.run = of_run AND d.s NOT IN (SELECT k.s FROM snapshots k WHERE k.run = of_run ORDER BY k.s DESC LIMIT 2);
+    RETURN true;
+END $$;
+
+-- leave ends the ownership of a run. A run with an answer that is not consumed, or that must stop, does
+-- not become waiting: result is then answered. result is fenced if the writer does not own the run.
+CREATE FUNCTION leave(of_run text, of_epoch bigint, new_state text, wake timestamptz, code integer, OUT result text)
+LANGUAGE plpgsql SET search_path = concerto, pg_temp AS $$
+BEGIN
+    PERFORM FROM runs r WHERE r.id = of_run AND r.epoch = of_epoch AND r.owner IS NOT NULL FOR UPDATE;
+    IF NOT found THEN
+        result := 'fenced';
+    ELSIF new_state = 'waiting' AND (EXISTS (SELECT FROM answers a WHERE a.run = of_run) OR (SELECT r.stop FROM runs r WHERE r.id = of_run)) THEN
+        result := 'answered';
+    ELSE
+        UPDATE runs r SET state = new_state, owner = NULL, wake_at = wake, exit = code, crashes = 0, ready_at = clock_timestamp(),
+            ended_at = CASE WHEN new_state IN ('finished', 'failed') THEN clock_timestamp() END WHERE r.id = of_run;
+        IF new_state = 'ready' THEN
+            PERFORM pg_notify('concerto', of_run);
+        END IF;
+        result := 'left';
+    END IF;
+END $$;
+
+-- answer stores the first answer to a question. result is stored, answered (with the earlier answer's author
+-- and time), or none if the run does not exist.
+CREATE FUNCTION answer(of_run text, of_id text, new_value text, new_refuse text, new_by text, new_at timestamptz, new_synced bigint, OUT result text, OUT answered_by text, OUT answered_at timestamptz)
+LANGUAGE plpgsql SET search_path = concerto, pg_temp AS $$
+BEGIN
+    PERFORM FROM runs r WHERE r.id = of_run FOR UPDATE; -- the run cannot park between the statements below
+    IF NOT found THEN
+        result := 'none';
+        RETURN;
+    END IF;
+    SELECT a.by, a.at INTO answered_by, answered_at FROM answers a WHERE a.run = of_run AND a.id = of_id;
+    IF found THEN
+        result := 'answered';
+    ELSE
+        INSERT INTO answers VALUES (of_run, of_id, new_value, new_refuse, new_by, new_at, new_synced);
+        PERFORM pg_notify('concerto', of_run);
+        result := 'stored';
+    END IF;
+END $$;
+
+-- delay returns how long a run whose worker is dead waits for the next one, by its number of earlier crashes.
+CREATE FUNCTION delay(crashes integer) RETURNS interval LANGUAGE sql IMMUTABLE
+    RETURN CASE WHEN crashes < 2 THEN interval '0' ELSE least(2 ^ (crashes - 2), 300) * interval '1 second' END;
+
+-- claim makes a worker the owner of at most max runs, in the order of their priority and of the time at
+-- which they became ready, and returns them. A run whose worker is dead has crashed once more: with
+-- max_crashes crashes it becomes held. Only a run that must stop ignores pauses and limits of its queue,
+-- missing secrets and the VM version.
+CREATE FUNCTION claim(of_worker text, max integer, max_crashes integer)
+RETURNS TABLE (id text, epoch bigint, taken_over boolean) LANGUAGE plpgsql SET search_path = concerto, pg_temp AS $$
+#variable_conflict use_column
+DECLARE
+    w workers;
+    t timestamptz := clock_timestamp();
+    limits boolean;
+    c record;
+BEGIN
+    SELECT * INTO w FROM workers WHERE workers.id = of_worker AND lease_until > t AND NOT draining;
+    IF NOT found THEN
+        RETURN;
+    END IF;
+    -- Workers that claim from a queue with limits do so one after the other. The statements after this one
+    -- have a later snapshot, and count the runs that the previous worker has claimed.
+    PERFORM FROM queues q WHERE q.name = ANY(w.queues) AND (q.concurrency > 0 OR q.per_key > 0) ORDER BY q.name FOR UPDATE;
+    limits := found;
+
+    FOR c IN
+        WITH dead AS (
+            SELECT d.id FROM workers d WHERE d.lease_until <= t
+            UNION SELECT o.owner FROM (SELECT DISTINCT owner FROM runs WHERE owner IS NOT NULL) o WHERE NOT EXISTS (SELECT FROM workers l WHERE l.id = o.owner)
+        ), found AS (
+            SELECT x.id FROM dead, LATERAL (SELECT r.id FROM runs r WHERE r.owner = dead.id LIMIT max) x
+            UNION SELECT x.id FROM unnest(w.queues) q, LATERAL (
+                SELECT r.id FROM runs r WHERE r.queue = q AND r.state = 'ready' AND r.ready_at <= t
+                ORDER BY r.priority DESC, r.ready_at, r.id LIMIT max * 4) x
+            UNION SELECT r.id FROM runs r WHERE r.state = 'waiting' AND r.wake_at <= t
+            UNION SELECT r.id FROM runs r WHERE r.stop AND r.state IN ('ready', 'waiting')
+            UNION SELECT a.run FROM answers a JOIN runs r ON r.id = a.run WHERE r.state = 'waiting'
+        )
+        SELECT r.* FROM runs r JOIN found USING (id)
+        WHERE r.queue = ANY(w.queues) AND (r.pin IS NULL OR r.pin = w.machine)
+            AND (r.stop OR r.vm_version <= w.vm_version AND r.needs <@ w.secrets
+                AND NOT EXISTS (SELECT FROM queues q WHERE q.name = r.queue AND q.paused))
+            -- The row may have changed since the search: PostgreSQL evaluates these conditions again after it has locked the row.
+            AND (r.state = 'ready' AND (r.ready_at <= t OR r.stop)
+                OR r.state = 'running' AND NOT EXISTS (SELECT FROM workers l WHERE l.id = r.owner AND l.lease_until + delay(r.crashes) > t)
+                OR r.state = 'waiting' AND (r.stop OR r.wake_at <= t OR EXISTS (SELECT FROM answers a WHERE a.run = r.id)))
+        ORDER BY r.priority DESC, r.ready_at, r.id
+        FOR UPDATE OF r SKIP LOCKED
+    LOOP
+        EXIT WHEN max <= 0;
+        CONTINUE WHEN limits AND NOT c.stop AND c.state <> 'running' AND EXISTS (
+            SELECT FROM queues q WHERE q.name = c.queue AND (
+                q.concurrency > 0 AND (SELECT count(*) FROM runs r WHERE r.queue = c.queue AND r.owner IS NOT NULL) >= q.concurrency
+                OR q.per_key > 0 AND c.key <> '' AND (SELECT count(*) FROM runs r WHERE r.queue = c.queue AND r.key = c.key AND r.owner IS NOT NULL) >= q.per_key));
+        IF c.state = 'running' AND c.crashes + 1 >= max_crashes THEN
+            UPDATE runs r SET state = 'held', owner = NULL, crashes = c.crashes + 1 WHERE r.id = c.id;
+            CONTINUE;
+        END IF;
+        RETURN QUERY UPDATE runs r SET state = 'running', owner = w.id, epoch = r.epoch + 1, machine = w.machine, boot = w.boot, pid = w.pid,
+                crashes = c.crashes + (c.state = 'running')::integer, started_at = coalesce(r.started_at, t), wake_at = NULL
+            WHERE r.id = c.id RETURNING r.id, r.epoch, c.state = 'running';
+        max := max - 1;
+    END LOOP;
+END $$;

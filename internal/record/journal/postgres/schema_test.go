@@ -1,0 +1,151 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/concerto-lang/concerto/internal/testkit/pgtest"
+)
+
+// connect returns an engine on a new database without a schema.
+func connect(t *testing.T, url string) *Engine {
+	t.Helper()
+	e, err := Connect(t.Context(), url, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(e.Close)
+	return e
+}
+
+func TestInit(t *testing.T) {
+	server := pgtest.Start(t)
+	ctx := t.Context()
+	e := connect(t, pgtest.Make(t, server, "one"))
+	if _, err := e.CheckSchema(ctx); err == nil || err.Error() != "database one has no concerto schema; run concerto engine init" {
+		t.Fatalf("without a schema: %v", err)
+	}
+	for i, want := range []bool{true, false} {
+		if created, err := e.Init(ctx, true); err != nil || created != want {
+			t.Fatalf("Init %d: %v, %v", i+1, created, err)
+		}
+	}
+	first, err := e.CheckSchema(ctx)
+	if err != nil || first.Schema != Schema || !strings.HasPrefix(first.ID, "e_") {
+		t.Fatalf("%+v, %v", first, err)
+	}
+	// A second engine on the server uses the same roles.
+	other := connect(t, pgtest.Make(t, server, "two"))
+	if created, err := other.Init(ctx, true); err != nil || !created {
+		t.Fatal(created, err)
+	}
+	if second, err := other.CheckSchema(ctx); err != nil || second.ID == first.ID {
+		t.Fatalf("%+v, %v", second, err)
+	}
+}
+
+// TestInitRacing starts Init 8 times at once: one of them creates the schema.
+func TestInitRacing(t *testing.T) {
+	e := connect(t, pgtest.Make(t, pgtest.Start(t), "race"))
+	created := make(chan bool)
+	for range 8 {
+		go func() {
+			c, err := e.Init(context.Background(), true)
+			if err != nil {
+				t.Error(err)
+			}
+			created <- c
+		}()
+	}
+	n := 0
+	for range 8 {
+		if <-created {
+			n++
+		}
+	}
+	if n != 1 {
+		t.Errorf("%d of 8 have created the schema", n)
+	}
+}
+
+// TestRolesDenied checks Init by a user who may create the schema and no roles: the error contains
+// the statements for an administrator, and they suffice.
+func TestRolesDenied(t *testing.T) {
+	server := pgtest.Start(t)
+	admin := connect(t, pgtest.Make(t, server, "app"))
+	do := func(e *Engine, sql string) {
+		t.Helper()
+		if err := e.inTx(t.Context(), func(tx pgx.Tx) error { return execute(t.Context(), tx, sql) }); err != nil {
+			t.Fatalf("%s: %v", sql, err)
+		}
+	}
+	do(admin, "CREATE ROLE app LOGIN; GRANT CREATE ON DATABASE app TO app")
+	e := connect(t, strings.Replace(server("app"), "postgres@", "app@", 1))
+	created, err := e.Init(t.Context(), true)
+	denied, ok := errors.AsType[*RolesError](err)
+	if !created || !ok || !strings.Contains(denied.SQL, "CREATE ROLE concerto_worker NOLOGIN;\n") {
+		t.Fatalf("%v, %v", created, err)
+	}
+	do(admin, denied.SQL)
+	if created, err := e.Init(t.Context(), false); err != nil || created {
+		t.Fatal(created, err)
+	}
+	do(admin, "CREATE ROLE worker LOGIN IN ROLE concerto_worker; CREATE ROLE reader LOGIN IN ROLE concerto_reader")
+	// The rights of the roles, by statements that need them.
+	for _, c := range []struct {
+		user, sql string
+		allowed   bool
+	}{
+		{"reader", "SELECT * FROM concerto.journal", true},
+		{"reader", "DELETE FROM concerto.answers", false},
+		{"worker", "DELETE FROM concerto.answers", true},
+		{"worker", "UPDATE concerto.journal SET line = ''", false},
+		{"worker", "UPDATE concerto.output SET line = ''", false},
+		{"worker", "DELETE FROM concerto.runs", false},
+		{"worker", "DROP TABLE concerto.runs", false},
+		{"worker", "ALTER TABLE concerto.runs ADD COLUMN x int", false},
+	} {
+		as := connect(t, strings.Replace(server("app"), "postgres@", c.user+"@", 1))
+		if err := as.inTx(t.Context(), func(tx pgx.Tx) error { return execute(t.Context(), tx, c.sql) }); (err == nil) != c.allowed {
+			t.Errorf("%s as %s: %v", c.sql, c.user, err)
+		}
+	}
+}
+
+// TestSchemaVersions checks the errors for schemas of other versions, and that nothing changes.
+func TestSchemaVersions(t *testing.T) {
+	e := connect(t, pgtest.Make(t, pgtest.Start(t), "versions"))
+	if _, err := e.Init(t.Context(), false); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		schema, least int
+		want          string
+	}{
+		{Schema, Schema, ""},
+		{Schema + 1, Schema, ""}, // a newer schema that this program may still write
+		{Schema + 2, Schema + 1, "schema version 3 requires a newer concerto"},
+		{0, 0, "schema version 0 is too old for this concerto (requires 1); run concerto engine upgrade"},
+	} {
+		if _, err := e.pool.Exec(t.Context(), `UPDATE concerto.meta SET schema = $1, min_schema = $2`, c.schema, c.least); err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		if _, err := e.CheckSchema(t.Context()); err != nil {
+			got = err.Error()
+		}
+		if got != c.want {
+			t.Errorf("schema %d, least %d: %q, want %q", c.schema, c.least, got, c.want)
+		}
+	}
+	if _, err := e.pool.Exec(t.Context(), `UPDATE concerto.meta SET schema = 9, min_schema = 9`); err != nil {
+		t.Fatal(err)
+	}
+	if from, err := e.Upgrade(t.Context()); err == nil || from != 9 {
+		t.Errorf("Upgrade of a newer schema: %d, %v", from, err)
+	}
+}

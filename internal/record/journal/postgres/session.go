@@ -1,0 +1,107 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/record/journal"
+)
+
+// Session is a worker of an engine in this process. It renews its lease until Close or until the
+// lease is lost.
+type Session struct {
+	engine *Engine
+	id     string
+	lease  time.Duration
+
+	// sendUntil is the time until which the session may send something for its runs, on the
+	// monotonic clock: four fifths of the lease after the last renewal was sent.
+	sendUntil atomic.Pointer[time.Time]
+	draining  atomic.Bool
+	lost      context.Context // ends when the lease is lost or the session is closed
+	lose      context.CancelCauseFunc
+	renewing  sync.WaitGroup
+}
+
+// errNotRenewed means that nothing may be sent before the lease is renewed.
+var errNotRenewed = errors.New("the lease could not be renewed in time; waiting for the engine")
+
+// NewSession registers a worker with a lease, and renews the lease in the background.
+func (e *Engine) NewSession(ctx context.Context, w WorkerRow, lease time.Duration) (*Session, error) {
+	s := &Session{engine: e, lease: lease}
+	s.extend(time.Now())
+	var err error
+	if s.id, err = e.Register(ctx, w, lease); err != nil {
+		return nil, err
+	}
+	s.lost, s.lose = context.WithCancelCause(context.Background())
+	s.renewing.Go(s.renew)
+	return s, nil
+}
+
+// ID returns the worker's id.
+func (s *Session) ID() string { return s.id }
+
+// Lost returns a channel that is closed when other workers may own the session's runs.
+func (s *Session) Lost() <-chan struct{} { return s.lost.Done() }
+
+// Drain makes the session claim nothing more from its next renewal on.
+func (s *Session) Drain() { s.draining.Store(true) }
+
+// Close stops renewing the lease and removes the worker. Its runs must have been released.
+func (s *Session) Close(ctx context.Context) error {
+	s.lose(errors.New("the session is closed"))
+	s.renewing.Wait()
+	return s.engine.Unregister(ctx, s.id)
+}
+
+func (s *Session) extend(sent time.Time) {
+	until := sent.Add(s.lease * 4 / 5)
+	s.sendUntil.Store(&until)
+}
+
+// renew renews the lease every third of its duration, and after a failed attempt more often.
+func (s *Session) renew() {
+	wait := s.lease / 3
+	for {
+		select {
+		case <-s.lost.Done():
+			return
+		case <-time.After(wait):
+		}
+		sent := time.Now()
+		ctx, cancel := context.WithTimeout(s.lost, s.lease/3)
+		_, err := s.engine.Renew(ctx, s.id, s.lease, s.draining.Load())
+		cancel()
+		switch {
+		case errors.Is(err, ErrLost):
+			s.lose(ErrLost)
+			return
+		case err != nil:
+			wait = s.lease / 20
+		default:
+			s.extend(sent)
+			wait = s.lease / 3
+		}
+	}
+}
+
+// context returns a context for sending something for a run. It ends before another worker can own
+// the run. The error is journal.ErrFenced if the lease is lost, or errNotRenewed.
+func (s *Session) context() (context.Context, context.CancelFunc, error) {
+	if s.lost.Err() != nil {
+		return nil, nil, journal.ErrFenced
+	}
+	until := *s.sendUntil.Load()
+	if !time.Now().Before(until) {
+		return nil, nil, errNotRenewed
+	}
+	ctx, cancel := context.WithDeadlineCause(s.lost, until, errNotRenewed)
+	return ctx, cancel, nil
+}
+
+// Run returns a run of the engine. It need not exist.
+func (s *Session) Run(id string) journal.Run { return &run{s, id} }

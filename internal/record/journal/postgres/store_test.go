@@ -1,0 +1,92 @@
+package postgres
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/record/journal"
+	"github.com/concerto-lang/concerto/internal/record/journal/journaltest"
+	"github.com/concerto-lang/concerto/internal/testkit/pgtest"
+)
+
+// TestStore checks the guarantees of stores. Commits fail because a proxy cuts the connection:
+// before the server receives the group, or before the writer receives the response.
+func TestStore(t *testing.T) {
+	// Each random operation is a request to a server: 100 sequences of them take a minute.
+	if err := flag.Set("rapid.checks", "20"); err != nil {
+		t.Fatal(err)
+	}
+	server := pgtest.Start(t)
+	databases := 0
+	journaltest.Test(t, func(t *testing.T) *journaltest.Store {
+		databases++
+		url := pgtest.Make(t, server, fmt.Sprint("store", databases))
+		e := connect(t, url)
+		if _, err := e.Init(t.Context(), false); err != nil {
+			t.Fatal(err)
+		}
+		p := startProxy(t, url)
+		through := connect(t, p.url)
+		var mu sync.Mutex
+		var current *Session
+		session := func() *Session {
+			mu.Lock()
+			defer mu.Unlock()
+			if current == nil {
+				s, err := through.NewSession(t.Context(), WorkerRow{Machine: "m1", PID: 1, Queues: []string{}, Concurrency: 1}, 5*time.Minute)
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { _ = s.Close(t.Context()) })
+				current = s
+			}
+			return current
+		}
+		return &journaltest.Store{
+			Run:     func(id string) journal.Run { return session().Run(id) },
+			IsWhole: true,
+			Expire: func(id string) {
+				e.mustDo(t, `UPDATE concerto.workers SET lease_until = clock_timestamp() WHERE id = (SELECT owner FROM concerto.runs WHERE id = $1)`, id)
+				mu.Lock()
+				defer mu.Unlock()
+				current = nil
+			},
+			FailCommit: p.fail,
+		}
+	})
+}
+
+// fail makes the proxy cut the connection of the next group, after the server has stored it or
+// before it receives it.
+func (p *proxy) fail(stored bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.failing, p.stored = true, stored
+}
+
+// failure is what the proxy does with a part of a request.
+type failure int
+
+const (
+	forwardAll failure = iota
+	cutRequest
+	cutResponse
+)
+
+// failureOf returns what to do with a part of a request.
+func (p *proxy) failureOf(request []byte) failure {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.failing || !bytes.Contains(request, []byte("concerto.flush")) {
+		return forwardAll
+	}
+	p.failing = false
+	if p.stored {
+		return cutResponse
+	}
+	return cutRequest
+}

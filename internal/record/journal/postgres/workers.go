@@ -1,0 +1,72 @@
+package postgres
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// WorkerRow describes a worker to the other users of an engine.
+type WorkerRow struct {
+	Machine     string
+	Boot        string // id of the machine's boot, and of the worker's PID namespace
+	PID         int
+	Version     string // of concerto
+	VMVersion   int    // newest version of the VM that it executes
+	Queues      []string
+	Concurrency int
+	Secrets     []string // names of the secrets that it has
+}
+
+// Register adds a worker whose lease lasts for the given time from now, and returns its id.
+func (e *Engine) Register(ctx context.Context, w WorkerRow, lease time.Duration) (id string, err error) {
+	id = "w_" + strings.ToLower(rand.Text()[:16])
+	_, err = e.pool.Exec(ctx, `INSERT INTO concerto.workers (id, machine, boot, pid, version, vm_version, queues, concurrency, secrets, lease_until)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, clock_timestamp() + $10)`,
+		id, w.Machine, w.Boot, w.PID, w.Version, w.VMVersion, list(w.Queues), w.Concurrency, list(w.Secrets), lease)
+	return id, err
+}
+
+// ErrLost means that the lease of a worker has expired. Other workers may own its runs.
+var ErrLost = errors.New("the lease has expired")
+
+// Renew extends a worker's lease, for all its runs at once. draining is set from the moment at
+// which the worker claims nothing more. Renew returns the difference of the database's clock to
+// this machine's. The error is ErrLost if the lease had expired.
+func (e *Engine) Renew(ctx context.Context, worker string, lease time.Duration, draining bool) (offset time.Duration, err error) {
+	var now time.Time
+	sent := time.Now()
+	err = e.pool.QueryRow(ctx, `UPDATE concerto.workers SET lease_until = clock_timestamp() + $2, draining = $3
+		WHERE id = $1 AND lease_until > clock_timestamp() RETURNING clock_timestamp()`, worker, lease, draining).Scan(&now)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return 0, ErrLost
+	}
+	return now.Sub(sent.Add(time.Since(sent) / 2)), err
+}
+
+// Unregister removes a worker that owns no run.
+func (e *Engine) Unregister(ctx context.Context, worker string) error {
+	_, err := e.pool.Exec(ctx, `DELETE FROM concerto.workers WHERE id = $1`, worker)
+	return err
+}
+
+// Claimed is a run that a worker has claimed.
+type Claimed struct {
+	Run       string
+	Epoch     int64
+	TakenOver bool // its earlier worker has died
+}
+
+// Claim makes a worker the owner of at most n runs. A run whose workers have died maxCrashes times
+// without progress becomes held.
+func (e *Engine) Claim(ctx context.Context, worker string, n, maxCrashes int) ([]Claimed, error) {
+	rows, err := e.pool.Query(ctx, `SELECT id, epoch, taken_over FROM concerto.claim($1, $2, $3)`, worker, n, maxCrashes)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowToStructByPos[Claimed])
+}

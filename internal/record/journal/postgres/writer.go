@@ -1,0 +1,265 @@
+package postgres
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/record/journal"
+)
+
+// syncWithin limits the time between a write and its sync.
+const syncWithin = time.Second
+
+// writer is the journal.Writer of an engine.
+type writer struct {
+	run     *run
+	options journal.Options
+
+	mu     sync.Mutex // protects the fields up to last
+	next   group      // what the next Flush adds
+	chain  journal.Chain
+	broken error // error of encoding a record; nil if there was none
+	output int64 // number of lines of output
+	bytes  int64 // size of the journal, including the records in next
+	last   *journal.Record
+
+	io     sync.Mutex // protects store
+	store  store
+	synced atomic.Uint64
+
+	late   chan struct{} // receives a value when records must be synced within syncWithin
+	ended  chan struct{}
+	ending sync.WaitGroup
+}
+
+// newWriter returns a writer of an owner that appends after a history; nil means a new run. at is
+// the end of the journal, and output the number of lines of output.
+func newWriter(r *run, epoch int64, h *journal.History, at position, output int64, o journal.Options) *writer {
+	w := &writer{run: r, options: o, chain: journal.NewChain(h, o.Now), output: output, late: make(chan struct{}, 1), ended: make(chan struct{})}
+	if h != nil {
+		w.bytes, w.last = h.Bytes, h.Last()
+	}
+	w.store = store{engine: r.session.engine, run: r.id, epoch: epoch, end: at}
+	w.begin(at)
+	w.ending.Go(w.syncLate)
+	return w
+}
+
+// begin starts the next group. The caller must hold mu.
+func (w *writer) begin(at position) {
+	w.next = group{before: at, after: at, outputFrom: w.output + 1, ledgerFrom: 1}
+}
+
+// Append adds a record.
+func (w *writer) Append(r *journal.Record) uint64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.broken != nil {
+		return w.next.after.s
+	}
+	if b, ok := r.TakeBlob(); ok {
+		w.next.blobSums, w.next.blobs = append(w.next.blobSums, b.Sum), append(w.next.blobs, b.Data)
+	}
+	line, err := w.chain.Append(nil, r, w.synced.Load())
+	if err != nil {
+		w.broken = err
+		return w.next.after.s
+	}
+	w.bytes += int64(len(line))
+	w.next.lines = append(w.next.lines, string(bytes.TrimSuffix(line, []byte("\n"))))
+	w.next.after.s, w.next.after.h, w.next.progress, w.last = r.S, r.H, max(w.next.progress, r.E), r
+	return r.S
+}
+
+// Out adds a line of output.
+func (w *writer) Out(line string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.output++
+	w.next.output = append(w.next.output, line)
+}
+
+// ConsumeAnswer removes an answer together with the next group.
+func (w *writer) ConsumeAnswer(id string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.next.consumed = append(w.next.consumed, id)
+}
+
+// Flush stores the next group, and those whose outcome is unknown.
+func (w *writer) Flush(level journal.Level) error {
+	if w.options.Sync == journal.SyncNever {
+		level = journal.Written
+	}
+	w.io.Lock()
+	defer w.io.Unlock()
+	g, err := w.take()
+	if err != nil {
+		return err
+	}
+	return w.put(g, level)
+}
+
+// take returns the next group and begins another one.
+func (w *writer) take() (g group, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case w.broken != nil:
+		return group{}, w.broken
+	case w.options.MaxBytes > 0 && w.bytes > w.options.MaxBytes && len(w.next.lines) > 0:
+		return group{}, journal.ErrFull
+	case len(w.next.lines)+len(w.next.output)+len(w.next.consumed) == 0:
+		return group{}, nil
+	}
+	g = w.next
+	g.after.n++
+	w.begin(g.after)
+	return g, nil
+}
+
+// put stores a group. The caller must hold io.
+func (w *writer) put(g group, level journal.Level) error {
+	w.store.add(g)
+	ctx, cancel, err := w.run.session.context()
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	if err := w.store.put(ctx, level); err != nil {
+		return fencedError(err)
+	}
+	if level == journal.Synced {
+		w.synced.Store(w.store.end.s)
+		return nil
+	}
+	select {
+	case w.late <- struct{}{}:
+	default:
+	}
+	return nil
+}
+
+// fencedError adds journal.ErrFenced to the error of a writer that is no longer the owner.
+func fencedError(err error) error {
+	if errors.As(err, new(*FencedError)) {
+		return errors.Join(journal.ErrFenced, err)
+	}
+	return err
+}
+
+// syncLate syncs the written groups after a delay.
+func (w *writer) syncLate() {
+	for {
+		select {
+		case <-w.ended:
+			return
+		case <-w.late:
+		}
+		select {
+		case <-w.ended:
+			return
+		case <-time.After(syncWithin):
+		}
+		w.sync()
+	}
+}
+
+// sync syncs the written groups. An error is that of the next Flush, too.
+func (w *writer) sync() {
+	w.io.Lock()
+	defer w.io.Unlock()
+	if w.options.Sync != journal.SyncNever {
+		_ = w.put(group{}, journal.Synced)
+	}
+}
+
+// SyncLater starts a sync in the background.
+func (w *writer) SyncLater() { w.ending.Go(w.sync) }
+
+// Synced returns the number of the last synced record.
+func (w *writer) Synced() uint64 { return w.synced.Load() }
+
+// At returns the position after the last record and the size of the journal.
+func (w *writer) At() (at journal.From, size int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.chain.At(), w.bytes
+}
+
+// Time returns the current time, or the time of the last record if that is later.
+func (w *writer) Time() int64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.chain.Time()
+}
+
+// request sends a statement with a result that is false if the writer is fenced.
+func (w *writer) request(sql string, args ...any) error {
+	ctx, cancel, err := w.run.session.context()
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	owns := false
+	if err := w.run.session.engine.pool.QueryRow(ctx, sql, slices.Concat([]any{w.run.id, w.store.epoch}, args)...).Scan(&owns); err != nil {
+		return err
+	}
+	if !owns {
+		return journal.ErrFenced
+	}
+	return nil
+}
+
+// PutSnapshot stores a snapshot.
+func (w *writer) PutSnapshot(s uint64, data []byte) error {
+	return w.request(`SELECT concerto.put_snapshot($1, $2, $3, $4)`, int64(s), data)
+}
+
+// owned is a statement's condition that the writer owns the run.
+const owned = `EXISTS (SELECT FROM concerto.runs r WHERE r.id = $1 AND r.epoch = $2 AND r.owner IS NOT NULL)`
+
+// DropSnapshot removes a snapshot.
+func (w *writer) DropSnapshot(s uint64) error {
+	return w.request(`WITH dropped AS (DELETE FROM concerto.snapshots WHERE run = $1 AND s = $3 AND `+owned+`) SELECT `+owned, int64(s))
+}
+
+// PutProgram stores another program of the run.
+func (w *writer) PutProgram(_ string, program []byte) error {
+	return w.request(`WITH stored AS (INSERT INTO concerto.programs SELECT encode(sha256($3::bytea), 'hex'), $3 WHERE `+owned+` ON CONFLICT DO NOTHING) SELECT `+owned, program)
+}
+
+// Close ends the ownership of the run. The last record decides about its state: a run that has not
+// ended and does not wait becomes ready.
+func (w *writer) Close() error {
+	close(w.ended)
+	w.ending.Wait()
+	state, wake, code := w.state()
+	return w.run.leave(w.store.epoch, state, wake, code)
+}
+
+// state returns the state of a run that its owner leaves. wake is the time of its first timer; nil
+// means none. code is its exit code; nil if it has not ended.
+func (w *writer) state() (state string, wake *time.Time, code *int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case w.last == nil:
+	case w.last.K == journal.KPark:
+		for _, x := range w.last.Waits {
+			if at := time.UnixMilli(x.Due); x.Due > 0 && (wake == nil || at.Before(*wake)) {
+				wake = &at
+			}
+		}
+		return "waiting", wake, nil
+	case w.last.K == journal.KFinish && *w.last.Code == 0:
+		return "finished", nil, w.last.Code
+	case w.last.K == journal.KFinish:
+		return "failed", nil, w.last.Code
+	}
+	return "ready", nil, nil
+}
