@@ -29,39 +29,31 @@ func BenchmarkFlush(b *testing.B) {
 	exec(`INSERT INTO concerto.programs VALUES (repeat('0', 64), 'ir')`)
 	exec(`CREATE TABLE bare (n bigint PRIMARY KEY, line text)`)
 	exec(`INSERT INTO concerto.workers VALUES ('w', 'm2', 'b', 1, '1', 1, '{default}', 1, '{}', clock_timestamp() + interval '1 h')`)
-	line := fmt.Sprintf("%0200d", 1)
-	for _, level := range []journal.Level{journal.Written, journal.Synced} {
-		name := []string{"written", "synced"}[level]
-		run := "run-" + name
-		exec(`INSERT INTO concerto.runs (id, program, ir, start) VALUES ($1, 'main.conc', repeat('0', 64), '{}')`, run)
-		claimed, err := e.Claim(b.Context(), "w", 1, 3)
-		if err != nil || len(claimed) != 1 {
-			b.Fatal(claimed, err)
-		}
-		s := &store{engine: e, run: run, epoch: claimed[0].Epoch, end: position{h: zeroHash}}
-		b.Run(name, func(b *testing.B) {
-			r := rand.New(rand.NewPCG(1, 1))
-			for b.Loop() {
-				g := group{before: s.end, after: position{s.end.s + 1, fmt.Sprintf("%032x", r.Uint64()), s.end.n + 1}, lines: []string{line}, outputFrom: 1, ledgerFrom: 1}
-				s.add(g)
-				if err := s.put(b.Context(), level); err != nil {
-					b.Fatal(err)
-				}
-				if len(s.groups) > 100 {
-					s.groups, s.stored = nil, 0
-				}
-			}
-		})
-		n := int64(0)
-		b.Run("bare-"+name, func(b *testing.B) {
-			exec(`TRUNCATE bare`)
-			commit := map[journal.Level]string{journal.Written: "off", journal.Synced: "on"}[level]
-			for b.Loop() {
-				n++
-				if _, err := e.pool.Exec(b.Context(), `WITH x AS (SELECT set_config('synchronous_commit', $3, true)) INSERT INTO bare SELECT $1, $2 FROM x`, n, line, commit); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
+	exec(`INSERT INTO concerto.runs (id, program, ir, start) VALUES ('run', 'main.conc', repeat('0', 64), '{}')`)
+	claimed, err := e.Claim(b.Context(), "w", 1, 3)
+	if err != nil || len(claimed) != 1 {
+		b.Fatal(claimed, err)
 	}
+	line := fmt.Sprintf("%0200d", 1)
+	s := &store{engine: e, run: "run", epoch: claimed[0].Epoch, end: position{h: zeroHash}}
+	b.Run("group", func(b *testing.B) {
+		r := rand.New(rand.NewPCG(1, 1))
+		for b.Loop() {
+			s.add(group{before: s.end, after: position{s.end.s + 1, fmt.Sprintf("%032x", r.Uint64()), s.end.n + 1}, lines: []string{line}, outputFrom: 1, ledgerFrom: 1})
+			if err := s.put(b.Context(), journal.Written); err != nil {
+				b.Fatal(err)
+			}
+			if len(s.groups) > 100 {
+				s.groups, s.stored = nil, 0
+			}
+		}
+	})
+	n := int64(0)
+	b.Run("bare", func(b *testing.B) {
+		exec(`TRUNCATE bare`)
+		for b.Loop() {
+			n++
+			exec(`WITH x AS (SELECT set_config('synchronous_commit', 'off', true)) INSERT INTO bare SELECT $1, $2 FROM x`, n, line)
+		}
+	})
 }

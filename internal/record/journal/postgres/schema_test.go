@@ -22,8 +22,7 @@ func connect(t *testing.T, url string) *Engine {
 	return e
 }
 
-func TestInit(t *testing.T) {
-	server := pgtest.Start(t)
+func testInit(t *testing.T) {
 	ctx := t.Context()
 	e := connect(t, pgtest.Make(t, server, "one"))
 	if _, err := e.CheckSchema(ctx); err == nil || err.Error() != "database one has no concerto schema; run concerto engine init" {
@@ -48,9 +47,9 @@ func TestInit(t *testing.T) {
 	}
 }
 
-// TestInitRacing starts Init 8 times at once: one of them creates the schema.
-func TestInitRacing(t *testing.T) {
-	e := connect(t, pgtest.Make(t, pgtest.Start(t), "race"))
+// testInitRacing starts Init 8 times at once: one of them creates the schema.
+func testInitRacing(t *testing.T) {
+	e := connect(t, pgtest.Make(t, server, "race"))
 	created := make(chan bool)
 	for range 8 {
 		go func() {
@@ -72,10 +71,9 @@ func TestInitRacing(t *testing.T) {
 	}
 }
 
-// TestRolesDenied checks Init by a user who may create the schema and no roles: the error contains
+// testRolesDenied checks Init by a user who may create the schema and no roles: the error contains
 // the statements for an administrator, and they suffice.
-func TestRolesDenied(t *testing.T) {
-	server := pgtest.Start(t)
+func testRolesDenied(t *testing.T) {
 	admin := connect(t, pgtest.Make(t, server, "app"))
 	do := func(e *Engine, sql string) {
 		t.Helper()
@@ -116,9 +114,9 @@ func TestRolesDenied(t *testing.T) {
 	}
 }
 
-// TestSchemaVersions checks the errors for schemas of other versions, and that nothing changes.
-func TestSchemaVersions(t *testing.T) {
-	e := connect(t, pgtest.Make(t, pgtest.Start(t), "versions"))
+// testSchemaVersions checks the errors for schemas of other versions, and that nothing changes.
+func testSchemaVersions(t *testing.T) {
+	e := connect(t, pgtest.Make(t, server, "versions"))
 	if _, err := e.Init(t.Context(), false); err != nil {
 		t.Fatal(err)
 	}

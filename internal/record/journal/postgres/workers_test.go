@@ -14,7 +14,8 @@ import (
 // prepared returns an engine with a schema and a program.
 func prepared(t *testing.T) *Engine {
 	t.Helper()
-	e := connect(t, pgtest.Make(t, pgtest.Start(t), "engine"))
+	databases++
+	e := connect(t, pgtest.Make(t, server, fmt.Sprint("engine", databases)))
 	if _, err := e.Init(t.Context(), false); err != nil {
 		t.Fatal(err)
 	}
@@ -66,8 +67,8 @@ func (e *Engine) claim(t *testing.T, worker string, n int) string {
 	return strings.Join(ids, " ")
 }
 
-// TestClaimable checks for each condition of a run whether a worker claims it.
-func TestClaimable(t *testing.T) {
+// testClaimable checks for each condition of a run whether a worker claims it.
+func testClaimable(t *testing.T) {
 	e := prepared(t)
 	e.mustDo(t, `INSERT INTO concerto.queues VALUES ('paused', 0, 0, true)`)
 	e.mustDo(t, `INSERT INTO concerto.workers VALUES ('w_dead', 'm2', 'b', 1, '1', 1, '{}', 1, '{}', clock_timestamp() - interval '3 s')`)
@@ -129,9 +130,9 @@ func TestClaimable(t *testing.T) {
 	}
 }
 
-// TestClaimOrder checks that runs with a higher priority start first, then those that were ready
+// testClaimOrder checks that runs with a higher priority start first, then those that were ready
 // first, over several queues.
-func TestClaimOrder(t *testing.T) {
+func testClaimOrder(t *testing.T) {
 	e := prepared(t)
 	for i, c := range []string{"priority = 0", "priority = 7, queue = 'b'", "priority = 7, ready_at = ready_at - interval '1 s'", "priority = -3", "queue = 'b'"} {
 		e.add(t, fmt.Sprint("r", i), c)
@@ -145,9 +146,9 @@ func TestClaimOrder(t *testing.T) {
 	}
 }
 
-// TestClaimCrash checks the delays before another worker owns a run, by the number of earlier
+// testClaimCrash checks the delays before another worker owns a run, by the number of earlier
 // crashes.
-func TestClaimCrash(t *testing.T) {
+func testClaimCrash(t *testing.T) {
 	e := prepared(t)
 	for crashes, seconds := range []int{0, 0, 1, 2, 4} {
 		for _, early := range []bool{true, false} {
@@ -181,9 +182,9 @@ func TestClaimCrash(t *testing.T) {
 	}
 }
 
-// TestClaimRacing checks that each of 200 runs has one owner when 8 workers claim at once, and that
+// testClaimRacing checks that each of 200 runs has one owner when 8 workers claim at once, and that
 // a queue's limits are not exceeded at any moment.
-func TestClaimRacing(t *testing.T) {
+func testClaimRacing(t *testing.T) {
 	e := prepared(t)
 	e.mustDo(t, `INSERT INTO concerto.queues VALUES ('limited', 7, 2, false)`)
 	for i := range 200 {
@@ -240,8 +241,8 @@ func TestClaimRacing(t *testing.T) {
 	}
 }
 
-// TestLease checks renewing: a lease that has expired is lost for ever.
-func TestLease(t *testing.T) {
+// testLease checks renewing: a lease that has expired is lost for ever.
+func testLease(t *testing.T) {
 	e := prepared(t)
 	w := e.worker(t, nil)
 	offset, err := e.Renew(t.Context(), w, time.Hour, false)

@@ -1,0 +1,32 @@
+package postgres
+
+import (
+	"testing"
+
+	"github.com/concerto-lang/concerto/internal/testkit/pgtest"
+)
+
+// server returns the URL of a database on the server that all tests share. databases counts those
+// that have been created.
+var (
+	server    func(database string) string
+	databases int
+)
+
+// TestEngine runs the tests that need a server. Each one has its own databases.
+func TestEngine(t *testing.T) {
+	server = pgtest.Start(t)
+	for _, x := range []struct {
+		name string
+		test func(*testing.T)
+	}{
+		{"roles denied", testRolesDenied}, // before other tests create the roles, which belong to the server
+		{"not reachable", testNotReachable},
+		{"init", testInit}, {"init races", testInitRacing}, {"schema versions", testSchemaVersions},
+		{"cut connections", testCutConnections}, {"server crash", testServerCrash}, {"fenced", testFenced},
+		{"close", testClose}, {"store", testStore},
+		{"claimable", testClaimable}, {"claim order", testClaimOrder}, {"claim after a crash", testClaimCrash}, {"claims race", testClaimRacing}, {"lease", testLease},
+	} {
+		t.Run(x.name, x.test)
+	}
+}
