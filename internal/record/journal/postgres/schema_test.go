@@ -5,9 +5,11 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/concerto-lang/concerto/internal/record/journal"
 	"github.com/concerto-lang/concerto/internal/testkit/pgtest"
 )
 
@@ -111,6 +113,75 @@ func testRolesDenied(t *testing.T) {
 		if err := as.inTx(t.Context(), func(tx pgx.Tx) error { return execute(t.Context(), tx, c.sql) }); (err == nil) != c.allowed {
 			t.Errorf("%s as %s: %v", c.sql, c.user, err)
 		}
+	}
+}
+
+// testRoles checks that the rights of a role are enough for what its users do: a worker runs a run,
+// a client answers and stops it, and a reader reads it.
+func testRoles(t *testing.T) {
+	admin := connect(t, pgtest.Make(t, server, "roles"))
+	if _, err := admin.Init(t.Context(), true); err != nil {
+		t.Fatal(err)
+	}
+	as := func(role string) journal.Run {
+		t.Helper()
+		admin.mustDo(t, "CREATE ROLE one_"+role+" LOGIN IN ROLE "+role)
+		e := connect(t, strings.Replace(server("roles"), "postgres@", "one_"+role+"@", 1))
+		if role != Worker {
+			return (&Session{engine: e}).Run("run")
+		}
+		s, err := e.NewSession(t.Context(), WorkerRow{Machine: "m1", PID: 1, Queues: []string{"default"}, Concurrency: 1}, time.Hour)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := s.Close(context.Background()); err != nil {
+				t.Error(err)
+			}
+		})
+		return s.Run("run")
+	}
+	worker, client, reader := as(Worker), as(Client), as(Reader)
+	w, err := worker.Create(journal.Start{Run: "run", Program: "main.conc", Args: []string{}}, []byte("ir"), journal.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	large := &journal.Record{K: journal.KDid, E: 1, Q: "clock", Gave: journal.Gave{V: []byte(`"` + strings.Repeat("x", journal.BlobSize) + `"`)}}
+	at := w.Append(large)
+	w.Out("line")
+	answer := journal.Answer{Value: []byte("1"), By: "ann", At: 1}
+	for _, err := range []error{
+		w.Flush(journal.Synced), client.PutAnswer("q1", answer), client.RequestStop(), w.PutSnapshot(at, []byte("state")), w.PutProgram("program.2.conc-ir", []byte("other")),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := reader.PutAnswer("q2", answer); !isDenied(err) {
+		t.Errorf("an answer of a reader: %v", err)
+	}
+	if _, err := reader.Blob(large.Blob); err != nil {
+		t.Error(err)
+	}
+	h, err := reader.Read()
+	if err != nil || h.N != at || !reader.IsStopRequested() || !journal.IsAnswered(reader, "q1") {
+		t.Errorf("the reader reads %+v, %v", h, err)
+	}
+	w.ConsumeAnswer("q1")
+	if err := errors.Join(w.Flush(journal.Written), w.DropSnapshot(at), w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if journal.IsAnswered(reader, "q1") {
+		t.Error("the answer was not consumed")
+	}
+	admin.mustDo(t, `INSERT INTO concerto.queues VALUES ('default', 1, 1, false)`)
+	session := worker.(*run).session
+	claimed, err := session.engine.Claim(t.Context(), session.ID(), 2, 3)
+	if err != nil || len(claimed) != 1 || claimed[0] != (Claimed{"run", 2, false}) {
+		t.Errorf("claimed %v, %v", claimed, err)
+	}
+	if err := worker.(*run).leave(2, "ready", nil, nil); err != nil {
+		t.Error(err)
 	}
 }
 

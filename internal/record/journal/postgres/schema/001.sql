@@ -240,7 +240,8 @@ BEGIN
     IF NOT found THEN
         RETURN false;
     END IF;
-    INSERT INTO snapshots VALUES (of_run, at_s, of_epoch, snapshot) ON CONFLICT (run, s) DO UPDATE SET epoch = excluded.epoch, data = excluded.data;
+    DELETE FROM snapshots d WHERE d.run = of_run AND d.s = at_s;
+    INSERT INTO snapshots VALUES (of_run, at_s, of_epoch, snapshot);
     DELETE FROM snapshots d WHERE d.run = of_run AND d.s NOT IN (SELECT k.s FROM snapshots k WHERE k.run = of_run ORDER BY k.s DESC LIMIT 2);
     RETURN true;
 END $$;
