@@ -24,7 +24,7 @@ func TestEngine(t *testing.T) {
 		{"not reachable", testNotReachable},
 		{"init", testInit}, {"roles", testRoles}, {"init races", testInitRacing}, {"schema versions", testSchemaVersions},
 		{"cut connections", testCutConnections}, {"server crash", testServerCrash}, {"fenced", testFenced},
-		{"close", testClose}, {"store", testStore},
+		{"close", testClose}, {"session", testSession}, {"session renews", testSessionRenews}, {"store", testStore},
 		{"claimable", testClaimable}, {"claim order", testClaimOrder}, {"claim after a crash", testClaimCrash}, {"claims race", testClaimRacing}, {"lease", testLease},
 	} {
 		t.Run(x.name, x.test)

@@ -65,28 +65,31 @@ func (s *Session) extend(sent time.Time) {
 
 // renew renews the lease every third of its duration, and after a failed attempt more often.
 func (s *Session) renew() {
-	wait := s.lease / 3
-	for {
+	for wait := s.lease / 3; ; {
 		select {
 		case <-s.lost.Done():
 			return
 		case <-time.After(wait):
 		}
-		sent := time.Now()
-		ctx, cancel := context.WithTimeout(s.lost, s.lease/3)
-		_, err := s.engine.Renew(ctx, s.id, s.lease, s.draining.Load())
-		cancel()
-		switch {
-		case errors.Is(err, ErrLost):
-			s.lose(ErrLost)
-			return
-		case err != nil:
+		if wait = s.lease / 3; s.renewOnce() != nil {
 			wait = s.lease / 20
-		default:
-			s.extend(sent)
-			wait = s.lease / 3
 		}
 	}
+}
+
+// renewOnce tries to renew the lease.
+func (s *Session) renewOnce() error {
+	sent := time.Now()
+	ctx, cancel := context.WithTimeout(s.lost, s.lease/3)
+	defer cancel()
+	_, err := s.engine.Renew(ctx, s.id, s.lease, s.draining.Load())
+	switch {
+	case errors.Is(err, ErrLost):
+		s.lose(ErrLost)
+	case err == nil:
+		s.extend(sent)
+	}
+	return err
 }
 
 // context returns a context for sending something for a run. It ends before another worker can own

@@ -35,7 +35,7 @@ func testStore(t *testing.T) {
 			mu.Lock()
 			defer mu.Unlock()
 			if current == nil {
-				s, err := through.NewSession(t.Context(), WorkerRow{Machine: "m1", PID: 1, Queues: []string{}, Concurrency: 1}, 5*time.Minute)
+				s, err := through.NewSession(t.Context(), WorkerRow{Machine: "m1", PID: 1, Queues: []string{}, Concurrency: 1}, time.Hour)
 				if err != nil {
 					t.Fatal(err)
 				}
