@@ -24,7 +24,7 @@ func NewChain(h *History, now func() int64) Chain {
 		now = func() int64 { return time.Now().UnixMilli() }
 	}
 	if h == nil {
-		return Chain{From{0, zeroHash}, 0, now}
+		return Chain{From{0, ZeroHash}, 0, now}
 	}
 	return Chain{h.At(), h.Last().T, now}
 }

@@ -122,7 +122,7 @@ type Reader struct {
 // position.
 func NewReader(head *Head, from From) (*Reader, error) {
 	h := &History{From: from}
-	x := &Reader{History: h, chain: zeroHash}
+	x := &Reader{History: h, chain: ZeroHash}
 	if head == nil {
 		return x, nil
 	}

@@ -164,8 +164,8 @@ type Wait struct {
 	Due int64  `json:"due,omitempty"`
 }
 
-// zeroHash takes the place of the previous hash in the first record.
-const zeroHash = "00000000000000000000000000000000"
+// ZeroHash takes the place of the previous hash in the first record.
+const ZeroHash = "00000000000000000000000000000000"
 
 var hashMember = []byte(`,"h":"`)
 
@@ -196,7 +196,7 @@ func (r *Record) append(b []byte, previous string) ([]byte, string, error) {
 // not include the newline. If skim fails, the caller calls Parse for a precise error. text is a
 // buffer that skim reuses.
 func skim(line []byte, previous string, r *Record, text *[]byte) error {
-	at := len(line) - len(hashMember) - len(zeroHash) - len(`"}`)
+	at := len(line) - len(hashMember) - len(ZeroHash) - len(`"}`)
 	if at < 0 || !bytes.HasPrefix(line[at:], hashMember) {
 		return ErrCut
 	}

@@ -35,11 +35,11 @@ func BenchmarkFlush(b *testing.B) {
 		b.Fatal(claimed, err)
 	}
 	line := fmt.Sprintf("%0200d", 1)
-	s := &store{engine: e, run: "run", epoch: claimed[0].Epoch, end: position{h: zeroHash}}
+	s := &store{engine: e, run: "run", epoch: claimed[0].Epoch, end: position{h: journal.ZeroHash}}
 	b.Run("group", func(b *testing.B) {
 		r := rand.New(rand.NewPCG(1, 1))
 		for b.Loop() {
-			s.add(group{before: s.end, after: position{s.end.s + 1, fmt.Sprintf("%032x", r.Uint64()), s.end.n + 1}, lines: []string{line}, outputFrom: 1, ledgerFrom: 1})
+			s.add(group{before: s.end, after: position{s.end.s + 1, fmt.Sprintf("%032x", r.Uint64()), s.end.n + 1}, lines: []string{line}, outputFrom: 1})
 			if err := s.put(b.Context(), journal.Written); err != nil {
 				b.Fatal(err)
 			}

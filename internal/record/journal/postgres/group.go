@@ -15,16 +15,14 @@ type position struct {
 	n int64
 }
 
-const zeroHash = "00000000000000000000000000000000"
-
 // group contains what one Flush stores: all of it or nothing.
 type group struct {
 	before, after position
 	lines         []string // records without newlines, before.s+1 to after.s
 	progress      int64    // number of the last effect
 
-	outputFrom, ledgerFrom int64 // number of the first line, from 1
-	output, ledger         []string
+	outputFrom int64 // number of the first line of output, from 1
+	output     []string
 
 	blobSums []string
 	blobs    [][]byte
@@ -45,7 +43,7 @@ func (e *MissingError) Error() string {
 	return fmt.Sprintf("run %s: records %d to %d are missing from the database; it may have failed over to a replica that lagged", e.Run, e.First, e.Last)
 }
 
-// FencedError means that another worker owns a run.
+// FencedError means that another worker owns a run. It is a journal.ErrFenced.
 type FencedError struct {
 	Run         string
 	Epoch, Ours int64
@@ -54,6 +52,12 @@ type FencedError struct {
 func (e *FencedError) Error() string {
 	return fmt.Sprintf("run %s: fenced: another worker owns it (epoch %d, ours was %d)", e.Run, e.Epoch, e.Ours)
 }
+
+// Is reports whether target is journal.ErrFenced.
+func (e *FencedError) Is(target error) bool { return target == journal.ErrFenced }
+
+// restoreAdvice is the advice for a journal that was changed.
+const restoreAdvice = "restore the database from a backup"
 
 // store stores groups of records for one owner of a run. It retains the groups since the last
 // synced one: a crash of the server may lose those that were only written. An error whose outcome
@@ -84,7 +88,7 @@ func (s *store) put(ctx context.Context, level journal.Level) error {
 		return s.ended
 	}
 	for len(s.groups) > s.stored || level == journal.Synced && len(s.groups) > 0 {
-		next := group{before: s.end, after: s.end, outputFrom: 1, ledgerFrom: 1} // a sync syncs what was written before
+		next := group{before: s.end, after: s.end, outputFrom: 1} // a sync syncs what was written before
 		nextLevel := level
 		if s.stored < len(s.groups) {
 			next = s.groups[s.stored]
@@ -124,7 +128,7 @@ func (s *store) countStored(found position) (int, error) {
 	if found.n < s.synced.n {
 		return 0, &MissingError{s.run, found.s + 1, s.synced.s}
 	}
-	return 0, &journal.DamagedError{Where: fmt.Sprintf("record %d of run %s", found.s, s.run), Why: "the database contains another record than this worker has written", Next: journal.RestoreAdvice}
+	return 0, &journal.DamagedError{Where: fmt.Sprintf("record %d of run %s", found.s, s.run), Why: "the database contains another record than this worker has written", Next: restoreAdvice}
 }
 
 // send stores a group with one statement. If the journal does not end before the group, ok is
@@ -140,9 +144,9 @@ func (s *store) send(ctx context.Context, g group, level journal.Level) (found p
 	var h *string
 	var epoch *int64
 	var owner *string
-	err = s.engine.pool.QueryRow(ctx, `SELECT * FROM concerto.flush($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)`,
+	err = s.engine.pool.QueryRow(ctx, `SELECT * FROM concerto.flush($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
 		name, s.run, s.epoch, int64(g.before.s), g.before.h, g.before.n, list(g.lines), g.after.h, g.after.n, g.progress,
-		g.outputFrom, list(g.output), g.ledgerFrom, list(g.ledger), list(g.blobSums), list(g.blobs), list(g.consumed)).Scan(&stored, &at, &h, &n, &epoch, &owner)
+		g.outputFrom, list(g.output), list(g.blobSums), list(g.blobs), list(g.consumed)).Scan(&stored, &at, &h, &n, &epoch, &owner)
 	switch {
 	case err != nil:
 		return position{}, false, err

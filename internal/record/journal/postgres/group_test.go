@@ -21,7 +21,7 @@ import (
 
 // generate returns a group of random size after a position, with output from the line number n on.
 func generate(r *rand.Rand, before position, n int64) group {
-	g := group{before: before, after: before, outputFrom: n, ledgerFrom: 1}
+	g := group{before: before, after: before, outputFrom: n}
 	g.after.n++
 	for range r.IntN(4) { // none in a group of output alone
 		g.after = position{g.after.s + 1, fmt.Sprintf("%032x", r.Uint64()), g.after.n}
@@ -43,7 +43,6 @@ func join(groups []group) group {
 		g.after, g.progress = next.after, max(g.progress, next.progress)
 		g.lines = append(g.lines[:len(g.lines):len(g.lines)], next.lines...)
 		g.output = append(g.output[:len(g.output):len(g.output)], next.output...)
-		g.ledger = append(g.ledger[:len(g.ledger):len(g.ledger)], next.ledger...)
 		g.blobSums = append(g.blobSums[:len(g.blobSums):len(g.blobSums)], next.blobSums...)
 		g.blobs = append(g.blobs[:len(g.blobs):len(g.blobs)], next.blobs...)
 		g.consumed = append(g.consumed[:len(g.consumed):len(g.consumed)], next.consumed...)
@@ -59,13 +58,13 @@ func (e *Engine) owned(t *testing.T, through *Engine, id string) *store {
 	if err != nil || len(claimed) != 1 {
 		t.Fatal(claimed, err)
 	}
-	return &store{engine: through, run: id, epoch: claimed[0].Epoch, end: position{h: zeroHash}, synced: position{h: zeroHash}}
+	return &store{engine: through, run: id, epoch: claimed[0].Epoch, end: position{h: journal.ZeroHash}, synced: position{h: journal.ZeroHash}}
 }
 
 // checkStored compares what the database has of a run with what was put.
 func (e *Engine) checkStored(t *testing.T, run string, groups []group) {
 	t.Helper()
-	all := join(append([]group{{before: position{h: zeroHash}, after: position{h: zeroHash}}}, groups...))
+	all := join(append([]group{{before: position{h: journal.ZeroHash}, after: position{h: journal.ZeroHash}}}, groups...))
 	for table, want := range map[string][]string{"journal": all.lines, "output": all.output} {
 		rows, err := e.pool.Query(t.Context(), `SELECT line FROM concerto.`+table+` WHERE run = $1 ORDER BY `+map[string]string{"journal": "s", "output": "n"}[table], run)
 		if err != nil {
@@ -105,7 +104,7 @@ func testCutConnections(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	p.cut(r.Uint64(), 12)
 	var groups []group
-	end, n, failures := position{h: zeroHash}, int64(1), 0
+	end, n, failures := position{h: journal.ZeroHash}, int64(1), 0
 	for i := range 300 {
 		g := generate(r, end, n)
 		groups, end, n = append(groups, g), g.after, n+int64(len(g.output))
@@ -139,7 +138,7 @@ func testServerCrash(t *testing.T) {
 		run := fmt.Sprint("run", i)
 		s := e.owned(t, e, run)
 		var groups []group
-		end, n, synced := position{h: zeroHash}, int64(1), 0
+		end, n, synced := position{h: journal.ZeroHash}, int64(1), 0
 		put := func(level journal.Level) error {
 			g := generate(r, end, n)
 			groups, end, n = append(groups, g), g.after, n+int64(len(g.output))
@@ -158,7 +157,7 @@ func testServerCrash(t *testing.T) {
 			}
 		}
 		keep := r.IntN(len(groups) + 1)
-		at := join(append([]group{{after: position{h: zeroHash}}}, groups[:keep]...))
+		at := join(append([]group{{after: position{h: journal.ZeroHash}}}, groups[:keep]...))
 		e.mustDo(t, `DELETE FROM concerto.journal WHERE run = $1 AND s > $2`, run, int64(at.after.s))
 		e.mustDo(t, `DELETE FROM concerto.output WHERE run = $1 AND n > $2`, run, len(at.output))
 		e.mustDo(t, `UPDATE concerto.runs SET s = $2, h = $3, groups = $4, output_count = $5 WHERE id = $1`, run, int64(at.after.s), at.after.h, at.after.n, len(at.output))
@@ -188,7 +187,7 @@ func testFenced(t *testing.T) {
 	e := prepared(t)
 	r := rand.New(rand.NewPCG(5, 6))
 	s := e.owned(t, e, "run")
-	first := generate(r, position{h: zeroHash}, 1)
+	first := generate(r, position{h: journal.ZeroHash}, 1)
 	s.add(first)
 	if err := s.put(t.Context(), journal.Written); err != nil {
 		t.Fatal(err)

@@ -25,7 +25,7 @@ func TestEngine(t *testing.T) {
 		{"init", testInit}, {"roles", testRoles}, {"init races", testInitRacing}, {"schema versions", testSchemaVersions},
 		{"cut connections", testCutConnections}, {"server crash", testServerCrash}, {"fenced", testFenced},
 		{"close", testClose}, {"session", testSession}, {"session renews", testSessionRenews}, {"store", testStore},
-		{"claimable", testClaimable}, {"claim order", testClaimOrder}, {"claim after a crash", testClaimCrash}, {"claims race", testClaimRacing}, {"lease", testLease},
+		{"claimable", testClaimable}, {"claim order", testClaimOrder}, {"claim hidden", testClaimHidden}, {"claim after a crash", testClaimCrash}, {"claims race", testClaimRacing}, {"lease", testLease},
 	} {
 		t.Run(x.name, x.test)
 	}

@@ -85,7 +85,7 @@ func (r *run) Create(start journal.Start, program []byte, o journal.Options) (jo
 		return nil, err
 	}
 	start.Format = journal.Format
-	w := newWriter(r, epoch, nil, position{h: zeroHash}, 0, o)
+	w := newWriter(r, epoch, nil, position{h: journal.ZeroHash}, 0, o)
 	w.Append(&journal.Record{K: journal.KStart, Start: &start, Owner: o.Owner.Numbered(1)})
 	if err := w.Flush(journal.Synced); err != nil {
 		return nil, errors.Join(err, w.Close())
@@ -194,10 +194,10 @@ func (r *run) read(from journal.From) (*journal.History, error) {
 	defer cancel()
 	defer rows.Close()
 	damaged := func(s uint64, why string) error {
-		return &journal.DamagedError{Where: fmt.Sprintf("record %d of run %s", s, r.id), Why: why, Next: "restore the database from a backup"}
+		return &journal.DamagedError{Where: fmt.Sprintf("record %d of run %s", s, r.id), Why: why, Next: restoreAdvice}
 	}
 	h := x.History
-	end := position{h: zeroHash}
+	var end position
 	for rows.Next() {
 		var s *int64
 		var line []byte

@@ -24,7 +24,7 @@ var migrations = []string{schema1}
 // Schema is the version of the schema that this program writes.
 var Schema = len(migrations)
 
-// The group roles of an engine, from the fewest rights to the most (spec/journal.md).
+// The group roles of an engine, from the fewest rights to the most.
 const (
 	Reader = "concerto_reader"
 	Client = "concerto_client"

@@ -146,6 +146,26 @@ func testClaimOrder(t *testing.T) {
 	}
 }
 
+// testClaimHidden checks that runs which a worker cannot claim do not hide the one after them: runs
+// of another machine, and runs whose key is at its limit.
+func testClaimHidden(t *testing.T) {
+	e := prepared(t)
+	e.mustDo(t, `INSERT INTO concerto.queues VALUES ('default', 0, 1, false)`)
+	w := e.worker(t, nil)
+	e.add(t, "first", "key = 'a'")
+	if got := e.claim(t, w, 1); got != "first" {
+		t.Fatalf("claimed %q", got)
+	}
+	for i := range 20 {
+		e.add(t, fmt.Sprint("pinned", i), "pin = 'm2', priority = 1")
+		e.add(t, fmt.Sprint("key", i), "key = 'a', priority = 1")
+	}
+	e.add(t, "last", "key = 'b'")
+	if got := e.claim(t, w, 1); got != "last" {
+		t.Errorf("claimed %q, want the run after those that cannot be claimed", got)
+	}
+}
+
 // testClaimCrash checks the delays before another worker owns a run, by the number of earlier
 // crashes.
 func testClaimCrash(t *testing.T) {

@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"bytes"
-	"errors"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -51,7 +50,7 @@ func newWriter(r *run, epoch int64, h *journal.History, at position, output int6
 
 // begin starts the next group. The caller must hold mu.
 func (w *writer) begin(at position) {
-	w.next = group{before: at, after: at, outputFrom: w.output + 1, ledgerFrom: 1}
+	w.next = group{before: at, after: at, outputFrom: w.output + 1}
 }
 
 // Append adds a record.
@@ -131,7 +130,7 @@ func (w *writer) put(g group, level journal.Level) error {
 	}
 	defer cancel()
 	if err := w.store.put(ctx, level); err != nil {
-		return fencedError(err)
+		return err
 	}
 	if level == journal.Synced {
 		w.synced.Store(w.store.end.s)
@@ -142,14 +141,6 @@ func (w *writer) put(g group, level journal.Level) error {
 	default:
 	}
 	return nil
-}
-
-// fencedError adds journal.ErrFenced to the error of a writer that is no longer the owner.
-func fencedError(err error) error {
-	if errors.As(err, new(*FencedError)) {
-		return errors.Join(journal.ErrFenced, err)
-	}
-	return err
 }
 
 // syncLate syncs the written groups after a delay.

@@ -1,4 +1,4 @@
--- Version 1 of the schema of an engine (spec/journal.md). All times are times of the database.
+-- Version 1 of the schema of an engine (docs/decisions/065). All times are times of the database.
 CREATE SCHEMA concerto;
 SET LOCAL search_path = concerto, pg_temp;
 
@@ -100,7 +100,6 @@ CREATE TABLE runs (
     h             text NOT NULL DEFAULT '00000000000000000000000000000000',
     groups        bigint NOT NULL DEFAULT 0, -- a group may consist of output alone, so s and h do not identify it
     output_count  bigint NOT NULL DEFAULT 0,
-    ledger_count  bigint NOT NULL DEFAULT 0,
     CHECK ((owner IS NOT NULL) = (state = 'running'))
 ) WITH (fillfactor = 50); -- each group of records updates a row: room on its page makes that cheap
 -- One index for each reason for which a run can be claimed.
@@ -126,26 +125,11 @@ CREATE TABLE output (
     PRIMARY KEY (run, n)
 );
 
-CREATE TABLE ledger (
-    run   text REFERENCES runs ON DELETE CASCADE,
-    n     bigint,
-    line  text NOT NULL,
-    PRIMARY KEY (run, n)
-);
-
 CREATE TABLE snapshots (
     run    text REFERENCES runs ON DELETE CASCADE,
     s      bigint,
     epoch  bigint NOT NULL,
     data   bytea NOT NULL,
-    PRIMARY KEY (run, s)
-);
-
-CREATE TABLE heads (
-    run    text REFERENCES runs ON DELETE CASCADE,
-    s      bigint,
-    epoch  bigint NOT NULL,
-    data   text NOT NULL,
     PRIMARY KEY (run, s)
 );
 
@@ -175,7 +159,7 @@ CREATE TABLE answers (
 -- has lost the run. The level is synced or written; new_progress is the number of the last effect.
 CREATE FUNCTION flush(
     level text, of_run text, of_epoch bigint, before_s bigint, before_h text, before_n bigint,
-    lines text[], new_h text, new_n bigint, new_progress bigint, output_from bigint, output_lines text[], ledger_from bigint, ledger_lines text[],
+    lines text[], new_h text, new_n bigint, new_progress bigint, output_from bigint, output_lines text[],
     blob_sums text[], blob_data bytea[], consumed text[],
     OUT stored boolean, OUT s bigint, OUT h text, OUT n bigint, OUT epoch bigint, OUT owner text
 ) LANGUAGE plpgsql SET search_path = concerto, pg_temp AS $$
@@ -183,7 +167,6 @@ BEGIN
     PERFORM set_config('synchronous_commit', CASE level WHEN 'synced' THEN 'on' ELSE 'off' END, true);
     UPDATE runs r SET s = before_s + cardinality(lines), h = new_h, groups = new_n,
             output_count = greatest(r.output_count, output_from - 1 + cardinality(output_lines)),
-            ledger_count = greatest(r.ledger_count, ledger_from - 1 + cardinality(ledger_lines)),
             progress = greatest(r.progress, new_progress), crashes = CASE WHEN new_progress > r.progress THEN 0 ELSE r.crashes END
         WHERE r.id = of_run AND r.epoch = of_epoch AND r.s = before_s AND r.h = before_h AND r.groups = before_n AND r.owner IS NOT NULL
         RETURNING true, r.s, r.h, r.groups, r.epoch, r.owner INTO stored, s, h, n, epoch, owner;
@@ -197,9 +180,6 @@ BEGIN
     INSERT INTO journal SELECT of_run, before_s + l.i, of_epoch, l.line FROM unnest(lines) WITH ORDINALITY l(line, i);
     IF cardinality(output_lines) > 0 THEN
         INSERT INTO output SELECT of_run, output_from - 1 + l.i, l.line FROM unnest(output_lines) WITH ORDINALITY l(line, i);
-    END IF;
-    IF cardinality(ledger_lines) > 0 THEN
-        INSERT INTO ledger SELECT of_run, ledger_from - 1 + l.i, l.line FROM unnest(ledger_lines) WITH ORDINALITY l(line, i);
     END IF;
     IF cardinality(consumed) > 0 THEN
         DELETE FROM answers a WHERE a.run = of_run AND a.id = ANY(consumed);
@@ -317,9 +297,13 @@ BEGIN
             SELECT d.id FROM workers d WHERE d.lease_until <= t
             UNION SELECT o.owner FROM (SELECT DISTINCT owner FROM runs WHERE owner IS NOT NULL) o WHERE NOT EXISTS (SELECT FROM workers l WHERE l.id = o.owner)
         ), found AS (
-            SELECT x.id FROM dead, LATERAL (SELECT r.id FROM runs r WHERE r.owner = dead.id LIMIT max) x
+            SELECT x.id FROM dead, LATERAL (SELECT r.id FROM runs r WHERE r.owner = dead.id) x
             UNION SELECT x.id FROM unnest(w.queues) q, LATERAL (
                 SELECT r.id FROM runs r WHERE r.queue = q AND r.state = 'ready' AND r.ready_at <= t
+                    -- Runs that this worker cannot claim now must not hide those after them.
+                    AND (r.pin IS NULL OR r.pin = w.machine) AND r.vm_version <= w.vm_version AND r.needs <@ w.secrets
+                    AND NOT (limits AND r.key <> '' AND EXISTS (SELECT FROM queues l WHERE l.name = q AND l.per_key > 0
+                        AND (SELECT count(*) FROM runs o WHERE o.queue = q AND o.key = r.key AND o.owner IS NOT NULL) >= l.per_key))
                 ORDER BY r.priority DESC, r.ready_at, r.id LIMIT max * 4) x
             UNION SELECT r.id FROM runs r WHERE r.state = 'waiting' AND r.wake_at <= t
             UNION SELECT r.id FROM runs r WHERE r.stop AND r.state IN ('ready', 'waiting')
