@@ -47,8 +47,9 @@ func (tr *trace) handle(event any) {
 }
 
 // Tasks calls do and returns the CPU time of each task on the page's main thread that took longer
-// than least. CPU time is used because a busy machine does not increase it. On a virtual machine,
-// the reported CPU time may exceed the wall time. In that case Tasks uses the wall time.
+// than least. CPU time is used because a busy machine increases it far less than wall time. On a
+// virtual machine, the reported CPU time may exceed the wall time. In that case Tasks uses the wall
+// time.
 func (b *Tab) Tasks(least time.Duration, do func()) []time.Duration {
 	b.t.Helper()
 	tracer.Lock()
