@@ -27,13 +27,13 @@ func busy(run *webtest.Run, from, to int) {
 	run.Stored()
 }
 
-// busyMachine is how many times more CPU time the same task may need while other processes use the
-// caches and the other threads of the processor. Load has nearly tripled it. TestFigures reports the
-// times of an idle machine.
+// busyMachine is how many times more CPU time the same task may need while other processes use
+// the caches and the other threads of the processor. Load has nearly tripled it. TestFigures
+// reports the times of an idle machine.
 const busyMachine = 4
 
-// smooth is the maximum duration of a task of the page. On an idle machine it is 50 ms: users notice
-// that the page does not respond during longer tasks.
+// smooth is the maximum duration of a task of the page. On an idle machine it is 50 ms: users
+// notice that the page does not respond during longer tasks.
 const smooth = 50 * time.Millisecond * busyMachine
 
 // TestLongAbsence disconnects the page while a run sends 10,000 events. After the reconnection, the
