@@ -15,16 +15,24 @@ import (
 
 // run is a run of an engine. It is a journal.Run.
 type run struct {
-	session *Session
+	engine  *Engine
+	session *Session // nil for a process that cannot become the owner of the run
 	id      string
 }
+
+// Run returns a run of the engine for a process that is no worker: it can read the run, answer its
+// questions and request its stop, but not become its owner. The run need not exist.
+func (e *Engine) Run(id string) journal.Run { return &run{engine: e, id: id} }
+
+// errNoSession means that a process that is no worker tried to become the owner of a run.
+var errNoSession = errors.New("only a worker can own a run of an engine")
 
 // requestTimeout limits a request of a reader.
 const requestTimeout = 30 * time.Second
 
 func (r *run) query(sql string, args ...any) (pgx.Rows, context.CancelFunc, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), requestTimeout)
-	rows, err := r.session.engine.pool.Query(ctx, sql, args...)
+	rows, err := r.engine.pool.Query(ctx, sql, args...)
 	if err != nil {
 		cancel()
 	}
@@ -35,7 +43,7 @@ func (r *run) query(sql string, args ...any) (pgx.Rows, context.CancelFunc, erro
 func (r *run) one(sql string, args []any, to ...any) (found bool, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), requestTimeout)
 	defer cancel()
-	err = r.session.engine.pool.QueryRow(ctx, sql, args...).Scan(to...)
+	err = r.engine.pool.QueryRow(ctx, sql, args...).Scan(to...)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return false, nil
 	}
@@ -45,7 +53,7 @@ func (r *run) one(sql string, args []any, to ...any) (found bool, err error) {
 func (r *run) do(sql string, args ...any) error {
 	ctx, cancel := context.WithTimeout(context.Background(), requestTimeout)
 	defer cancel()
-	_, err := r.session.engine.pool.Exec(ctx, sql, args...)
+	_, err := r.engine.pool.Exec(ctx, sql, args...)
 	return err
 }
 
@@ -54,6 +62,9 @@ func (r *run) Name() string { return r.id }
 
 // Create stores a new run and becomes its owner.
 func (r *run) Create(start journal.Start, program []byte, o journal.Options) (journal.Writer, error) {
+	if r.session == nil {
+		return nil, errNoSession
+	}
 	ctx, cancel, err := r.session.context()
 	if err != nil {
 		return nil, err
@@ -65,7 +76,7 @@ func (r *run) Create(start journal.Start, program []byte, o journal.Options) (jo
 	}
 	sum := hexsum.SHA256(program)
 	created := false
-	err = r.session.engine.inTx(ctx, func(tx pgx.Tx) error {
+	err = r.engine.inTx(ctx, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `INSERT INTO concerto.programs VALUES ($1, $2) ON CONFLICT DO NOTHING`, sum, program); err != nil {
 			return err
 		}
@@ -95,6 +106,9 @@ func (r *run) Create(start journal.Start, program []byte, o journal.Options) (jo
 
 // claim becomes the owner of the run and returns its epoch.
 func (r *run) claim() (epoch int64, err error) {
+	if r.session == nil {
+		return 0, errNoSession
+	}
 	ctx, cancel, err := r.session.context()
 	if err != nil {
 		return 0, err
@@ -104,7 +118,7 @@ func (r *run) claim() (epoch int64, err error) {
 	var machine *string
 	var number *int64
 	var pid *int
-	err = r.session.engine.pool.QueryRow(ctx, `SELECT * FROM concerto.claim_run($1, $2)`, r.session.id, r.id).Scan(&result, &number, &machine, &pid)
+	err = r.engine.pool.QueryRow(ctx, `SELECT * FROM concerto.claim_run($1, $2)`, r.session.id, r.id).Scan(&result, &number, &machine, &pid)
 	switch {
 	case err != nil:
 		return 0, err
@@ -335,7 +349,7 @@ func scanAnswer(row pgx.Row) (id string, a *journal.Answer, err error) {
 func (r *run) Answer(id string) (*journal.Answer, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), requestTimeout)
 	defer cancel()
-	_, a, err := scanAnswer(r.session.engine.pool.QueryRow(ctx, `SELECT `+answerColumns+` FROM concerto.answers WHERE run = $1 AND id = $2`, r.id, id))
+	_, a, err := scanAnswer(r.engine.pool.QueryRow(ctx, `SELECT `+answerColumns+` FROM concerto.answers WHERE run = $1 AND id = $2`, r.id, id))
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, nil
 	}

@@ -107,4 +107,4 @@ func (s *Session) context() (context.Context, context.CancelFunc, error) {
 }
 
 // Run returns a run of the engine. It need not exist.
-func (s *Session) Run(id string) journal.Run { return &run{s, id} }
+func (s *Session) Run(id string) journal.Run { return &run{s.engine, s, id} }

@@ -42,7 +42,7 @@ func newWriter(r *run, epoch int64, h *journal.History, at position, output int6
 	if h != nil {
 		w.bytes, w.last = h.Bytes, h.Last()
 	}
-	w.store = store{engine: r.session.engine, run: r.id, epoch: epoch, end: at}
+	w.store = store{engine: r.engine, run: r.id, epoch: epoch, end: at}
 	w.begin(at)
 	w.ending.Go(w.syncLate)
 	return w
@@ -197,7 +197,7 @@ func (w *writer) request(sql string, args ...any) error {
 	}
 	defer cancel()
 	owns := false
-	if err := w.run.session.engine.pool.QueryRow(ctx, sql, slices.Concat([]any{w.run.id, w.store.epoch}, args)...).Scan(&owns); err != nil {
+	if err := w.run.engine.pool.QueryRow(ctx, sql, slices.Concat([]any{w.run.id, w.store.epoch}, args)...).Scan(&owns); err != nil {
 		return err
 	}
 	if !owns {
