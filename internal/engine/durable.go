@@ -276,31 +276,17 @@ func (d *durableRun) withJournal(ctx context.Context, c *vm.Config) context.Cont
 	context.AfterFunc(ctx, func() { d.run.Suspend(context.Cause(ctx)) })
 	own, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	d.cancel = cancel
-	go d.watchStop(own)
+	go d.stored.Watch(own, func() {
+		if d.stored.IsStopRequested() {
+			cancel(ErrStopped)
+		}
+		d.run.ApplyAnswers()
+	})
 	return own
 }
 
 // ErrStopped is the cause of the cancellation of a run that another process has stopped.
 var ErrStopped = errors.New("the run was stopped by `concerto runs stop`")
-
-// stopLook is the interval between checks for a request to stop the run.
-const stopLook = 200 * time.Millisecond
-
-// watchStop cancels the run when another process requests it to stop.
-func (d *durableRun) watchStop(ctx context.Context) {
-	tick := time.NewTicker(stopLook)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-		if d.stored.IsStopRequested() {
-			d.cancel(ErrStopped)
-		}
-	}
-}
 
 // endRun records the end or the suspension of the run. It returns err, the error of recording, or a
 // *Suspended.

@@ -3,8 +3,9 @@ package durable
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
-	"time"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/hostmsg"
@@ -115,7 +116,6 @@ func (w *world) startQuestion(ctx context.Context, x *openQuestion, done func(ef
 	}
 	i.mu.Lock()
 	i.questions[x.E] = x
-	i.pollAnswers()
 	i.mu.Unlock()
 	end, ok := start(func(result effect.Result, err error) {
 		if e := programError(err); e != nil && e.Fields["reason"] == "no_listener" && (w.run.c.Asking.Park || w.run.c.Asking.Wait) {
@@ -145,50 +145,22 @@ func answerResult(channel string, a *journal.Answer) (effect.Result, error) {
 	return &effect.Answer{Value: a.Value, By: effect.ByAnswer, Name: a.By}, nil
 }
 
-// pollAnswers starts a goroutine that polls for answers of other processes until there are no open
-// questions. The caller must hold mu.
-func (i *idleness) pollAnswers() {
-	if i.polling {
-		return
-	}
-	i.polling = true
-	go func() {
-		for {
-			select {
-			case <-i.run.suspend:
-				return
-			case <-time.After(pollInterval):
-			}
-			if !i.applyAnswers() {
-				return
-			}
-		}
-	}()
-}
-
-// applyAnswers applies the answers that other processes have written. It returns false if there are
-// no open questions.
-func (i *idleness) applyAnswers() bool {
+// ApplyAnswers completes the open questions that other processes have answered.
+func (r *Run) ApplyAnswers() {
+	i := &r.idle
 	i.mu.Lock()
-	all := make([]*openQuestion, 0, len(i.questions))
-	for _, x := range i.questions {
-		all = append(all, x)
-	}
-	if len(all) == 0 {
-		i.polling = false
-	}
+	open := slices.Collect(maps.Values(i.questions))
 	i.mu.Unlock()
-	for _, x := range all {
-		a, err := i.run.c.Stored.Answer(x.ID)
+	for _, x := range open {
+		a, err := r.c.Stored.Answer(x.ID)
 		if err != nil {
-			i.run.Suspend(err)
-			return false
+			r.Suspend(err)
+			return
 		}
 		if a != nil {
 			x.answer(a)
 		}
 	}
-	return len(all) > 0
 }
 
 // markJournaled must be called after the result of effect e was appended to the journal. If another

@@ -19,9 +19,8 @@ type Asking struct {
 }
 
 const (
-	pollInterval = 100 * time.Millisecond // interval between polls for answers of other processes
-	parkAfter    = time.Second            // time without progress before the run is parked
-	parkNotNear  = 10_000                 // in milliseconds; the run is not parked if a timer expires earlier
+	parkAfter   = time.Second // time without progress before the run is parked
+	parkNotNear = 10_000      // in milliseconds; the run is not parked if a timer expires earlier
 )
 
 // Parked is the reason for the suspension of a run that waits only for answers and distant timers.
@@ -56,7 +55,6 @@ type idleness struct {
 	moves     int64
 	resumed   int64            // value of moves at the end of the replay; if equal, the program has made no progress since
 	answered  map[int64]string // ids of the questions that another process answered, by effect
-	polling   bool
 }
 
 func (i *idleness) init(r *Run) {

@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -82,6 +83,10 @@ type Run interface {
 	RequestStop() error
 	// IsStopRequested reports whether a process has requested that the run stops.
 	IsStopRequested() bool
+
+	// Watch calls changed when an answer or a request to stop may have been stored. It returns when
+	// the context ends. Calls are not concurrent.
+	Watch(ctx context.Context, changed func())
 }
 
 // Writer is the right of one owner to append to a run. Append must be called by one goroutine. The

@@ -2,6 +2,7 @@ package journaltest
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"sync"
@@ -105,4 +106,41 @@ func stop(t *testing.T, s *Store) {
 		t.Error("RequestStop did not request the stop of exactly its run")
 	}
 	must(t, w.Close())
+}
+
+// watch waits for an answer and for a request to stop, which another process stores.
+func watch(t *testing.T, s *Store) {
+	w := s.begin(t, "r_1")
+	defer func() { must(t, w.Close()) }()
+	other := s.Run("r_1") // the process that answers
+	mine := s.Run("r_1")
+	for _, x := range []struct {
+		name   string
+		change func() error
+		isSeen func() bool
+	}{
+		{"answer", func() error { return other.PutAnswer("q1", answer(1)) }, func() bool { return journal.IsAnswered(mine, "q1") }},
+		{"stop", other.RequestStop, mine.IsStopRequested},
+	} {
+		ctx, cancel := context.WithCancel(t.Context())
+		started := make(chan struct{}, 1)
+		var watching sync.WaitGroup
+		watching.Go(func() {
+			mine.Watch(ctx, func() {
+				if x.isSeen() {
+					cancel()
+				}
+				select {
+				case started <- struct{}{}:
+				default:
+				}
+			})
+		})
+		<-started // Watch reports the later change, also if it has just reported that there is none
+		must(t, x.change())
+		watching.Wait() // a watch that misses the change ends with the test's time limit
+		if !x.isSeen() {
+			t.Errorf("Watch ended before the %s was stored", x.name)
+		}
+	}
 }

@@ -4,6 +4,7 @@
 package memory
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -37,6 +38,13 @@ type content struct {
 	answers   map[string]journal.Answer
 	snapshots map[uint64][]byte
 	stop      bool
+	changed   chan struct{} // is closed and replaced when an answer or a request to stop is stored
+}
+
+// change wakes the watchers. The caller must hold the lock of the store.
+func (c *content) change() {
+	close(c.changed)
+	c.changed = make(chan struct{})
 }
 
 // position is the end of a run's records and output.
@@ -106,7 +114,7 @@ func (r *run) Create(start journal.Start, program []byte, o journal.Options) (jo
 		if r.store.runs == nil {
 			r.store.runs = map[string]*content{}
 		}
-		c := &content{epoch: w.epoch, held: true, at: first.after, blobs: map[string][]byte{}, programs: map[string][]byte{hexsum.SHA256(program): program}, answers: map[string]journal.Answer{}, snapshots: map[uint64][]byte{}}
+		c := &content{epoch: w.epoch, held: true, at: first.after, blobs: map[string][]byte{}, programs: map[string][]byte{hexsum.SHA256(program): program}, answers: map[string]journal.Answer{}, snapshots: map[uint64][]byte{}, changed: make(chan struct{})}
 		r.store.runs[r.id] = c
 		c.add(first)
 		return nil
@@ -233,6 +241,7 @@ func (r *run) PutAnswer(id string, a journal.Answer) error {
 			return
 		}
 		c.answers[id] = a
+		c.change()
 	})
 	if first != nil {
 		return &journal.AnsweredError{By: first.By, At: first.At}
@@ -263,10 +272,30 @@ func (r *run) DropAnswer(id string) error {
 }
 
 // RequestStop requests the owner of the run to stop it.
-func (r *run) RequestStop() error { return r.view(func(c *content) { c.stop = true }) }
+func (r *run) RequestStop() error {
+	return r.view(func(c *content) {
+		c.stop = true
+		c.change()
+	})
+}
 
 // IsStopRequested reports whether a process has requested that the run stops.
 func (r *run) IsStopRequested() (stop bool) {
 	err := r.view(func(c *content) { stop = c.stop })
 	return err == nil && stop
+}
+
+// Watch calls changed at once and after each change.
+func (r *run) Watch(ctx context.Context, changed func()) {
+	for ctx.Err() == nil {
+		var next chan struct{}
+		if r.view(func(c *content) { next = c.changed }) != nil {
+			return
+		}
+		changed()
+		select {
+		case <-ctx.Done():
+		case <-next:
+		}
+	}
 }

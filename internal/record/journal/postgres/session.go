@@ -23,7 +23,8 @@ type Session struct {
 	draining  atomic.Bool
 	lost      context.Context // ends when the lease is lost or the session is closed
 	lose      context.CancelCauseFunc
-	renewing  sync.WaitGroup
+	running   sync.WaitGroup
+	watches   watches
 }
 
 // errNotRenewed means that nothing may be sent before the lease is renewed.
@@ -31,14 +32,16 @@ var errNotRenewed = errors.New("the lease could not be renewed in time; waiting 
 
 // NewSession registers a worker with a lease, and renews the lease in the background.
 func (e *Engine) NewSession(ctx context.Context, w WorkerRow, lease time.Duration) (*Session, error) {
-	s := &Session{engine: e, lease: lease}
+	s := &Session{engine: e, lease: lease, watches: watches{runs: map[string]chan struct{}{}, woken: make(chan struct{}, 1)}}
 	s.extend(time.Now())
 	var err error
 	if s.id, err = e.Register(ctx, w, lease); err != nil {
 		return nil, err
 	}
 	s.lost, s.lose = context.WithCancelCause(context.Background())
-	s.renewing.Go(s.renew)
+	s.running.Go(s.renew)
+	s.running.Go(s.listen)
+	s.running.Go(s.look)
 	return s, nil
 }
 
@@ -54,7 +57,7 @@ func (s *Session) Drain() { s.draining.Store(true) }
 // Close stops renewing the lease and removes the worker. Its runs must have been released.
 func (s *Session) Close(ctx context.Context) error {
 	s.lose(errors.New("the session is closed"))
-	s.renewing.Wait()
+	s.running.Wait()
 	return s.engine.Unregister(ctx, s.id)
 }
 

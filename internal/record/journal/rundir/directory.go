@@ -3,6 +3,7 @@ package rundir
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -422,4 +423,22 @@ func (d *Directory) RequestStop() error {
 func (d *Directory) IsStopRequested() bool {
 	_, err := d.files.Read(stopName)
 	return err == nil
+}
+
+// watchInterval is the interval at which Watch reports a possible change. Other processes create
+// files, and not every file system reports that.
+const watchInterval = 100 * time.Millisecond
+
+// Watch calls changed at an interval; see journal.Run.
+func (d *Directory) Watch(ctx context.Context, changed func()) {
+	tick := time.NewTicker(watchInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			changed()
+		}
+	}
 }
