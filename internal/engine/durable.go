@@ -31,6 +31,9 @@ import (
 // *Suspended, and the program receives no error.
 type Durable struct {
 	Dir string // directory of the run, which must be empty or not exist
+	// Run, if not nil, is the run in a store that several machines share. Dir then contains what
+	// belongs to this machine: the sockets and the output of hosts, and the ledger.
+	Run journal.Run
 	// Park suspends the run when it waits only for answers and distant timers. Wait makes the run
 	// wait for the answers instead, without suspending it.
 	Park, Wait bool
@@ -115,7 +118,10 @@ func (p *Program) makeDurable(o *Options, c *runtime.Config) (*durableRun, error
 	if c.Session.ID == "" {
 		c.Session.ID = procgroup.NewID()
 	}
-	d := &durableRun{stored: openRun(o.Records.Durable.Dir), dir: o.Records.Durable.Dir, id: c.Session.ID}
+	d := &durableRun{stored: o.Records.Durable.Run, dir: o.Records.Durable.Dir, id: c.Session.ID}
+	if d.stored == nil {
+		d.stored = openRun(d.dir)
+	}
 	config := durable.Config{ID: d.id, Stored: d.stored, Seed: strconv.FormatInt(*o.own.seed, 10), Remark: o.Records.Durable.Remark, Secret: o.secret}
 	sync := o.Records.Durable.Sync
 	if sync == "" {

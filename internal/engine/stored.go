@@ -18,7 +18,7 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// StoredRun is a run in its directory.
+// StoredRun is a stored run.
 type StoredRun struct {
 	Dir   string
 	ID    string
@@ -30,13 +30,29 @@ type StoredRun struct {
 	// not completed.
 	LedgerHead string
 	stored     *durable.Stored
-	resumed    bool // Resume was called
+	shared     journal.Run // the run, if its store is shared; otherwise nil
+	resumed    bool        // Resume was called
 }
 
-// OpenRun reads a stored run. The error is ErrNoRun, a *JournalDamaged, a *JournalNewer, or an
-// error of reading the files.
+// OpenRun reads the stored run in a directory. The error is ErrNoRun, a *JournalDamaged, a
+// *JournalNewer, or an error of reading the files.
 func OpenRun(dir string) (*StoredRun, error) {
-	k, err := durable.Latest(openRun(dir))
+	return openStored(openRun(dir), dir)
+}
+
+// OpenSharedRun reads a run in a store that several machines share. Paths of the program and its
+// manifest are relative to cwd. dir is Durable.Dir. The errors are those of OpenRun.
+func OpenSharedRun(run journal.Run, dir, cwd string) (*StoredRun, error) {
+	s, err := openStored(run, dir)
+	if err != nil {
+		return nil, err
+	}
+	s.shared, s.Root, s.Cwd = run, cwd, cwd
+	return s, nil
+}
+
+func openStored(run journal.Run, dir string) (*StoredRun, error) {
+	k, err := durable.Latest(run)
 	if err != nil {
 		return nil, err
 	}
@@ -65,8 +81,8 @@ func (s *StoredRun) Program() (*Program, error) { return Load(s.stored.Program) 
 // options sets the options with which the run was started.
 func (s *StoredRun) options(o *Options) error {
 	start, session := s.stored.Start, &s.stored.Session
-	o.Args, o.Inputs, o.WorkDir, o.Dir, o.Models.Mock = start.Args, start.Inputs, session.Cwd, s.Root, s.stored.Flags.Mock
-	o.Session.SessionID, o.Session.Cwd, o.Session.Render, o.Session.Metadata = s.ID, session.Cwd, session.Render, nil
+	o.Args, o.Inputs, o.WorkDir, o.Dir, o.Models.Mock = start.Args, start.Inputs, s.Cwd, s.Root, s.stored.Flags.Mock
+	o.Session.SessionID, o.Session.Cwd, o.Session.Render, o.Session.Metadata = s.ID, s.Cwd, session.Render, nil
 	if session.Metadata != nil {
 		if err := json.Unmarshal(session.Metadata, &o.Session.Metadata); err != nil {
 			return err
@@ -101,7 +117,7 @@ func (s *StoredRun) Resume(ctx context.Context, o Options) error {
 	if o.Records.Durable != nil {
 		d = *o.Records.Durable
 	}
-	d.Dir = s.Dir
+	d.Dir, d.Run = s.Dir, s.shared
 	if !d.Park && !d.Wait {
 		d.Park, d.Wait = s.stored.Flags.Park, s.stored.Flags.Wait
 	}

@@ -43,6 +43,11 @@ func Stop(ctx context.Context, dir string) error {
 	if err := keeper.EndAt(dir); err != nil {
 		return errors.Join(err, w.Close())
 	}
+	return FinishStopped(w)
+}
+
+// FinishStopped ends a run that no process is running, and closes w.
+func FinishStopped(w journal.Writer) error {
 	code := 1
 	w.Append(&journal.Record{K: journal.KStop})
 	w.Append(&journal.Record{K: journal.KFinish, Rest: journal.Rest{Code: &code}})

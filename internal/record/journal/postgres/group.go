@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/concerto-lang/concerto/internal/record/journal"
@@ -42,6 +43,9 @@ func (e *MissingError) Error() string {
 	}
 	return fmt.Sprintf("run %s: records %d to %d are missing from the database; it may have failed over to a replica that lagged", e.Run, e.First, e.Last)
 }
+
+// errRemoved means that a run was removed while a worker owned it.
+var errRemoved = errors.New("the run has been removed")
 
 // FencedError means that another worker owns a run. It is a journal.ErrFenced.
 type FencedError struct {
@@ -151,7 +155,7 @@ func (s *store) send(ctx context.Context, g group, level journal.Level) (found p
 	case err != nil:
 		return position{}, false, err
 	case epoch == nil:
-		s.ended = fmt.Errorf("run %s has been removed", s.run)
+		s.ended = fmt.Errorf("run %s: %w", s.run, errRemoved)
 		return position{}, false, s.ended
 	case *epoch != s.epoch || owner == nil:
 		s.ended = &FencedError{s.run, *epoch, s.epoch}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -18,6 +19,10 @@ type run struct {
 	engine  *Engine
 	session *Session // nil for a process that cannot become the owner of the run
 	id      string
+	// claimed is the epoch at which the session has claimed the run; 0 if Create or Open must claim
+	// it.
+	claimed atomic.Int64
+	isNew   bool // the claimed run has no records
 }
 
 // Run returns a run of the engine for a process that is no worker: it can read the run, answer its
@@ -75,6 +80,13 @@ func (r *run) Create(start journal.Start, program []byte, o journal.Options) (jo
 		return nil, err
 	}
 	sum := hexsum.SHA256(program)
+	if r.isNew {
+		_, err = r.engine.pool.Exec(ctx, `INSERT INTO concerto.programs VALUES ($1, $2) ON CONFLICT DO NOTHING`, sum, program)
+		if err != nil {
+			return nil, err
+		}
+		return r.begin(r.claimed.Swap(0), start, o)
+	}
 	created := false
 	err = r.engine.inTx(ctx, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `INSERT INTO concerto.programs VALUES ($1, $2) ON CONFLICT DO NOTHING`, sum, program); err != nil {
@@ -95,6 +107,11 @@ func (r *run) Create(start journal.Start, program []byte, o journal.Options) (jo
 	if err != nil {
 		return nil, err
 	}
+	return r.begin(epoch, start, o)
+}
+
+// begin writes the first record.
+func (r *run) begin(epoch int64, start journal.Start, o journal.Options) (journal.Writer, error) {
 	start.Format = journal.Format
 	w := newWriter(r, epoch, nil, position{h: journal.ZeroHash}, 0, o)
 	w.Append(&journal.Record{K: journal.KStart, Start: &start, Owner: o.Owner.Numbered(1)})
@@ -145,9 +162,12 @@ func (r *run) leave(epoch int64, state string, wake *time.Time, code *int) error
 
 // Open becomes the owner of the run.
 func (r *run) Open(h *journal.History, o journal.Options) (journal.Writer, *journal.History, error) {
-	epoch, err := r.claim()
-	if err != nil {
-		return nil, nil, err
+	epoch := r.claimed.Swap(0)
+	var err error
+	if epoch == 0 {
+		if epoch, err = r.claim(); err != nil {
+			return nil, nil, err
+		}
 	}
 	var at position
 	var s, output int64

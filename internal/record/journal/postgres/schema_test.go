@@ -176,8 +176,8 @@ func testRoles(t *testing.T) {
 	}
 	admin.mustDo(t, `INSERT INTO concerto.queues VALUES ('default', 1, 1, false)`)
 	session := worker.(*run).session
-	claimed, err := session.engine.Claim(t.Context(), session.ID(), 2, 3)
-	if err != nil || len(claimed) != 1 || claimed[0] != (Claimed{"run", 2, false}) {
+	claimed, err := session.engine.Claim(t.Context(), session.ID(), 2, 3, nil)
+	if err != nil || len(claimed) != 1 || claimed[0].Run != "run" || claimed[0].Epoch != 2 || claimed[0].TakenOver {
 		t.Errorf("claimed %v, %v", claimed, err)
 	}
 	if err := worker.(*run).leave(2, "ready", nil, nil); err != nil {

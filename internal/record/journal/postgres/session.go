@@ -21,10 +21,15 @@ type Session struct {
 	// monotonic clock: four fifths of the lease after the last renewal was sent.
 	sendUntil atomic.Pointer[time.Time]
 	draining  atomic.Bool
-	lost      context.Context // ends when the lease is lost or the session is closed
-	lose      context.CancelCauseFunc
-	running   sync.WaitGroup
-	watches   watches
+	offset    atomic.Int64 // difference of the database's clock to this machine's, in milliseconds
+
+	// OnRetry, if not nil, makes writers repeat a write after an error of the connection, until the
+	// lease is lost. It receives the first error of each write.
+	OnRetry func(run string, err error)
+	lost    context.Context // ends when the lease is lost or the session is closed
+	lose    context.CancelCauseFunc
+	running sync.WaitGroup
+	watches watches
 }
 
 // errNotRenewed means that nothing may be sent before the lease is renewed.
@@ -39,6 +44,9 @@ func (e *Engine) NewSession(ctx context.Context, w WorkerRow, lease time.Duratio
 		return nil, err
 	}
 	s.lost, s.lose = context.WithCancelCause(context.Background())
+	if err := s.renewOnce(); err != nil { // reads the database's clock
+		return nil, errors.Join(err, e.Unregister(ctx, s.id))
+	}
 	s.running.Go(s.renew)
 	s.running.Go(s.listen)
 	s.running.Go(s.look)
@@ -85,11 +93,12 @@ func (s *Session) renewOnce() error {
 	sent := time.Now()
 	ctx, cancel := context.WithTimeout(s.lost, s.lease/3)
 	defer cancel()
-	_, err := s.engine.Renew(ctx, s.id, s.lease, s.draining.Load())
+	offset, err := s.engine.Renew(ctx, s.id, s.lease, s.draining.Load())
 	switch {
 	case errors.Is(err, ErrLost):
 		s.lose(ErrLost)
 	case err == nil:
+		s.offset.Store(offset.Milliseconds())
 		s.extend(sent)
 	}
 	return err
@@ -109,5 +118,52 @@ func (s *Session) context() (context.Context, context.CancelFunc, error) {
 	return ctx, cancel, nil
 }
 
+// try calls write with a context that ends before another worker can own the session's runs. If
+// OnRetry is set, it repeats the write after an error that does not come from the engine, until the
+// lease is lost.
+func (s *Session) try(run string, write func(context.Context) error) error {
+	for wait := 20 * time.Millisecond; ; wait = min(2*wait, time.Second) {
+		ctx, cancel, err := s.context()
+		if err == nil {
+			err = write(ctx)
+			cancel()
+		}
+		if err == nil || s.OnRetry == nil || isFinal(err) {
+			return err
+		}
+		if wait == 20*time.Millisecond {
+			s.OnRetry(run, err)
+		}
+		select {
+		case <-s.lost.Done():
+			return journal.ErrFenced
+		case <-time.After(wait):
+		}
+	}
+}
+
+// isFinal reports whether an error of a write comes from the state of the run, so that repeating the
+// write cannot succeed.
+func isFinal(err error) bool {
+	return errors.Is(err, journal.ErrFenced) || errors.As(err, new(*MissingError)) || errors.As(err, new(*journal.DamagedError)) || errors.Is(err, errRemoved) || isDenied(err)
+}
+
 // Run returns a run of the engine. It need not exist.
-func (s *Session) Run(id string) journal.Run { return &run{s.engine, s, id} }
+func (s *Session) Run(id string) journal.Run { return &run{engine: s.engine, session: s, id: id} }
+
+// Claim makes the session the owner of at most n runs; see Engine.Claim.
+func (s *Session) Claim(n, maxCrashes int, refused []string) ([]Claimed, error) {
+	ctx, cancel := context.WithTimeout(s.lost, requestTimeout)
+	defer cancel()
+	return s.engine.Claim(ctx, s.id, n, maxCrashes, refused)
+}
+
+// Claimed returns a run that the session has claimed. Its first Create or Open uses this claim.
+func (s *Session) Claimed(c *Claimed) journal.Run {
+	r := &run{engine: s.engine, session: s, id: c.Run, isNew: !c.Begun}
+	r.claimed.Store(c.Epoch)
+	return r
+}
+
+// now returns the time of the database in Unix milliseconds, as of the last renewal of the lease.
+func (s *Session) now() int64 { return time.Now().UnixMilli() + s.offset.Load() }

@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"strings"
 	"time"
@@ -58,15 +59,33 @@ func (e *Engine) Unregister(ctx context.Context, worker string) error {
 type Claimed struct {
 	Run       string
 	Epoch     int64
-	TakenOver bool // its earlier worker has died
+	TakenOver bool            // its earlier worker has died
+	Begun     bool            // its journal has records
+	Stop      bool            // the run must stop
+	Program   string          // name of the main file
+	IR        string          // SHA-256 of the compiled program, in hex
+	Start     json.RawMessage // what was submitted
 }
 
 // Claim makes a worker the owner of at most n runs. A run whose workers have died maxCrashes times
-// without progress becomes held.
-func (e *Engine) Claim(ctx context.Context, worker string, n, maxCrashes int) ([]Claimed, error) {
-	rows, err := e.pool.Query(ctx, `SELECT id, epoch, taken_over FROM concerto.claim($1, $2, $3)`, worker, n, maxCrashes)
+// without progress becomes held. The worker does not receive the runs in refused.
+func (e *Engine) Claim(ctx context.Context, worker string, n, maxCrashes int, refused []string) ([]Claimed, error) {
+	rows, err := e.pool.Query(ctx, `SELECT * FROM concerto.claim($1, $2, $3, $4)`, worker, n, maxCrashes, list(refused))
 	if err != nil {
 		return nil, err
 	}
 	return pgx.CollectRows(rows, pgx.RowToStructByPos[Claimed])
+}
+
+// Refuse releases a run that a worker has claimed and cannot execute, or has released at this epoch.
+// reason is shown as the reason why the run does not progress.
+func (e *Engine) Refuse(ctx context.Context, c *Claimed, reason string) error {
+	_, err := e.pool.Exec(ctx, `SELECT concerto.refuse($1, $2, 'ready', $3)`, c.Run, c.Epoch, reason)
+	return err
+}
+
+// Damaged marks a run as damaged. reason says where.
+func (e *Engine) Damaged(ctx context.Context, c *Claimed, reason string) error {
+	_, err := e.pool.Exec(ctx, `SELECT concerto.refuse($1, $2, 'damaged', $3)`, c.Run, c.Epoch, reason)
+	return err
 }

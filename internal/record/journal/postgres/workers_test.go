@@ -56,7 +56,7 @@ func (e *Engine) worker(t *testing.T, change func(*WorkerRow)) string {
 // claim returns the ids of the runs that a worker claims, in order.
 func (e *Engine) claim(t *testing.T, worker string, n int) string {
 	t.Helper()
-	claimed, err := e.Claim(t.Context(), worker, n, 3)
+	claimed, err := e.Claim(t.Context(), worker, n, 3, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -184,7 +184,7 @@ func testClaimCrash(t *testing.T) {
 			w := e.worker(t, nil)
 			// The lease expires at a time relative to that of the claim: one transaction has both.
 			e.mustDo(t, `UPDATE concerto.workers SET lease_until = clock_timestamp() - $1::interval WHERE id = 'w_dead'`, age)
-			claimed, err := e.Claim(t.Context(), w, 1, 10)
+			claimed, err := e.Claim(t.Context(), w, 1, 10, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -222,7 +222,7 @@ func testClaimRacing(t *testing.T) {
 		w := e.worker(t, func(w *WorkerRow) { w.Queues = append(w.Queues, "limited") })
 		workers.Go(func() {
 			for range 60 {
-				got, err := e.Claim(t.Context(), w, 3, 3)
+				got, err := e.Claim(t.Context(), w, 3, 3, nil)
 				if err != nil {
 					t.Error(err)
 					return

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"bytes"
+	"context"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -38,6 +39,9 @@ type writer struct {
 // newWriter returns a writer of an owner that appends after a history; nil means a new run. at is
 // the end of the journal, and output the number of lines of output.
 func newWriter(r *run, epoch int64, h *journal.History, at position, output int64, o journal.Options) *writer {
+	if o.Now == nil {
+		o.Now = r.session.now
+	}
 	w := &writer{run: r, options: o, chain: journal.NewChain(h, o.Now), output: output, late: make(chan struct{}, 1), ended: make(chan struct{})}
 	if h != nil {
 		w.bytes, w.last = h.Bytes, h.Last()
@@ -124,12 +128,7 @@ func (w *writer) take() (g group, err error) {
 // put stores a group. The caller must hold io.
 func (w *writer) put(g group, level journal.Level) error {
 	w.store.add(g)
-	ctx, cancel, err := w.run.session.context()
-	if err != nil {
-		return err
-	}
-	defer cancel()
-	if err := w.store.put(ctx, level); err != nil {
+	if err := w.run.session.try(w.run.id, func(ctx context.Context) error { return w.store.put(ctx, level) }); err != nil {
 		return err
 	}
 	if level == journal.Synced {
@@ -191,19 +190,14 @@ func (w *writer) Time() int64 {
 
 // request sends a statement with a result that is false if the writer is fenced.
 func (w *writer) request(sql string, args ...any) error {
-	ctx, cancel, err := w.run.session.context()
-	if err != nil {
+	return w.run.session.try(w.run.id, func(ctx context.Context) error {
+		owns := false
+		err := w.run.engine.pool.QueryRow(ctx, sql, slices.Concat([]any{w.run.id, w.store.epoch}, args)...).Scan(&owns)
+		if err == nil && !owns {
+			return journal.ErrFenced
+		}
 		return err
-	}
-	defer cancel()
-	owns := false
-	if err := w.run.engine.pool.QueryRow(ctx, sql, slices.Concat([]any{w.run.id, w.store.epoch}, args)...).Scan(&owns); err != nil {
-		return err
-	}
-	if !owns {
-		return journal.ErrFenced
-	}
-	return nil
+	})
 }
 
 // PutSnapshot stores a snapshot.

@@ -91,6 +91,7 @@ CREATE TABLE runs (
     crashes       integer NOT NULL DEFAULT 0,
     progress      bigint NOT NULL DEFAULT 0, -- number of the last effect
     wake_at       timestamptz,
+    refusal       text, -- why the last worker did not execute the run
     started_at    timestamptz,
     ended_at      timestamptz,
     -- Its journal.
@@ -207,7 +208,7 @@ BEGIN
         held_pid := r.pid;
     ELSE
         UPDATE runs SET state = 'running', owner = w.id, epoch = epoch + 1, machine = w.machine, boot = w.boot, pid = w.pid,
-            started_at = coalesce(started_at, clock_timestamp()), wake_at = NULL WHERE id = of_run RETURNING epoch INTO new_epoch;
+            started_at = coalesce(started_at, clock_timestamp()), wake_at = NULL, refusal = NULL WHERE id = of_run RETURNING epoch INTO new_epoch;
         result := 'claimed';
     END IF;
 END $$;
@@ -273,9 +274,9 @@ CREATE FUNCTION delay(crashes integer) RETURNS interval LANGUAGE sql IMMUTABLE
 -- claim makes a worker the owner of at most max runs, in the order of their priority and of the time at
 -- which they became ready, and returns them. A run whose worker is dead has crashed once more: with
 -- max_crashes crashes it becomes held. Only a run that must stop ignores pauses and limits of its queue,
--- missing secrets and the VM version.
-CREATE FUNCTION claim(of_worker text, max integer, max_crashes integer)
-RETURNS TABLE (id text, epoch bigint, taken_over boolean) LANGUAGE plpgsql SET search_path = concerto, pg_temp AS $$
+-- missing secrets and the VM version. The worker has refused the runs in refused.
+CREATE FUNCTION claim(of_worker text, max integer, max_crashes integer, refused text[])
+RETURNS TABLE (id text, epoch bigint, taken_over boolean, begun boolean, stop boolean, program text, ir text, start json) LANGUAGE plpgsql SET search_path = concerto, pg_temp AS $$
 #variable_conflict use_column
 DECLARE
     w workers;
@@ -301,7 +302,7 @@ BEGIN
             UNION SELECT x.id FROM unnest(w.queues) q, LATERAL (
                 SELECT r.id FROM runs r WHERE r.queue = q AND r.state = 'ready' AND r.ready_at <= t
                     -- Runs that this worker cannot claim now must not hide those after them.
-                    AND (r.pin IS NULL OR r.pin = w.machine) AND r.vm_version <= w.vm_version AND r.needs <@ w.secrets
+                    AND (r.pin IS NULL OR r.pin = w.machine) AND r.vm_version <= w.vm_version AND r.needs <@ w.secrets AND r.id <> ALL(refused)
                     AND NOT (limits AND r.key <> '' AND EXISTS (SELECT FROM queues l WHERE l.name = q AND l.per_key > 0
                         AND (SELECT count(*) FROM runs o WHERE o.queue = q AND o.key = r.key AND o.owner IS NOT NULL) >= l.per_key))
                 ORDER BY r.priority DESC, r.ready_at, r.id LIMIT max * 4) x
@@ -311,7 +312,7 @@ BEGIN
         )
         SELECT r.* FROM runs r JOIN found USING (id)
         WHERE r.queue = ANY(w.queues) AND (r.pin IS NULL OR r.pin = w.machine)
-            AND (r.stop OR r.vm_version <= w.vm_version AND r.needs <@ w.secrets
+            AND (r.stop OR r.vm_version <= w.vm_version AND r.needs <@ w.secrets AND r.id <> ALL(refused)
                 AND NOT EXISTS (SELECT FROM queues q WHERE q.name = r.queue AND q.paused))
             -- The row may have changed since the search: PostgreSQL evaluates these conditions again after it has locked the row.
             AND (r.state = 'ready' AND (r.ready_at <= t OR r.stop)
@@ -330,8 +331,15 @@ BEGIN
             CONTINUE;
         END IF;
         RETURN QUERY UPDATE runs r SET state = 'running', owner = w.id, epoch = r.epoch + 1, machine = w.machine, boot = w.boot, pid = w.pid,
-                crashes = c.crashes + (c.state = 'running')::integer, started_at = coalesce(r.started_at, t), wake_at = NULL
-            WHERE r.id = c.id RETURNING r.id, r.epoch, c.state = 'running';
+                crashes = c.crashes + (c.state = 'running')::integer, started_at = coalesce(r.started_at, t), wake_at = NULL, refusal = NULL
+            WHERE r.id = c.id RETURNING r.id, r.epoch, c.state = 'running', r.s > 0, r.stop, r.program, r.ir, r.start;
         max := max - 1;
     END LOOP;
 END $$;
+
+-- refuse releases a run that its owner cannot execute, or has released just now, and stores the reason. The
+-- new state is ready or damaged.
+CREATE FUNCTION refuse(of_run text, of_epoch bigint, new_state text, reason text) RETURNS void
+LANGUAGE sql SET search_path = concerto, pg_temp AS $$
+    UPDATE runs SET state = new_state, owner = NULL, refusal = reason WHERE id = of_run AND epoch = of_epoch AND state IN ('ready', 'running');
+$$;
