@@ -30,7 +30,11 @@ func (o *Options) decisions(world *runtime.Runtime, c *vm.Config) error {
 		return err
 	}
 	var err error
-	if d.ledger, err = ledger.Open(filepath.Join(d.dir, rundir.LedgerFile), ledger.Options{}); err != nil {
+	var options ledger.Options
+	if w, ok := d.writer.(journal.LedgerWriter); ok {
+		options.Store = func() (audit.File, error) { return openLedgerFile(w) }
+	}
+	if d.ledger, err = ledger.Open(filepath.Join(d.dir, rundir.LedgerFile), options); err != nil {
 		return d.failBegin(ledgerError(err))
 	}
 	how.Before = d.run.Written

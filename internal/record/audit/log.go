@@ -34,6 +34,9 @@ type Options struct {
 	SyncEach bool             // sync each record before Append returns
 	Now      func() time.Time // returns the current time; nil means time.Now
 	Wrap     func(File) File  // replaces the file; used by tests
+	// Store, if not nil, opens the log in another store than a file. Only one process may write it.
+	// Each call returns a reader at the beginning of the log.
+	Store func() (File, error)
 }
 
 // LockedError means that another process is writing the log.
@@ -79,16 +82,46 @@ func Open(path string, o Options) (*Log, error) {
 	if o.What == "" {
 		o.What = auditLog
 	}
+	l := &Log{path: path, o: o, head: start}
+	if o.Store != nil {
+		var err error
+		if l.file, err = o.Store(); err != nil {
+			return nil, fmt.Errorf("open %s: %w", o.What, err)
+		}
+		if err := l.readExisting(); err != nil {
+			return nil, err
+		}
+		return l, l.begin()
+	}
 	f, err := userfile.OpenLog(path, 0o600)
 	if err != nil {
 		return nil, openError(path, o.What, err)
 	}
-	l := &Log{path: path, file: f, o: o, head: start}
-	if err := l.readExisting(f); err != nil {
+	l.file = f
+	if err = lock(f, l.o.What); err == nil {
+		err = l.readExisting()
+	}
+	if err == nil && l.size == 0 {
+		if err = syncDir(filepath.Dir(path)); err != nil {
+			err = fmt.Errorf("open %s %s: %w", o.What, path, err)
+		}
+	}
+	if err == nil {
+		err = l.begin()
+	}
+	if err != nil {
 		_ = f.Close() // the first error is returned
 		return nil, err
 	}
 	return l, nil
+}
+
+// Reader returns a reader at the beginning of the log.
+func (l *Log) Reader() (io.ReadCloser, error) {
+	if l.o.Store != nil {
+		return l.o.Store()
+	}
+	return os.Open(l.path)
 }
 
 // openError returns the error for a log that could not be opened. what is the log's name in
@@ -100,12 +133,9 @@ func openError(path, what string, err error) error {
 	return fmt.Errorf("open %s: %w", what, err)
 }
 
-func (l *Log) readExisting(f *os.File) error {
-	if err := lock(f, l.o.What); err != nil {
-		return err
-	}
+func (l *Log) readExisting() error {
 	if l.o.Wrap != nil {
-		l.file = l.o.Wrap(f)
+		l.file = l.o.Wrap(l.file)
 	}
 	c := reader{in: bufio.NewReaderSize(l.file, 1<<16), name: l.path, head: start}
 	for {
@@ -127,11 +157,11 @@ func (l *Log) readExisting(f *os.File) error {
 			return fmt.Errorf("cut the torn line of %s %s: %w", l.o.What, l.path, err)
 		}
 	}
-	if l.size == 0 {
-		if err := syncDir(filepath.Dir(l.path)); err != nil {
-			return fmt.Errorf("open %s %s: %w", l.o.What, l.path, err)
-		}
-	}
+	return nil
+}
+
+// begin writes the record `open`.
+func (l *Log) begin() error {
 	if l.o.Bare {
 		return nil
 	}
@@ -249,7 +279,7 @@ func (l *Log) markUnsynced(err error) {
 // HasRecord reports whether a log contains a record of this run and kind about a call. If the log
 // cannot be read, it returns false.
 func HasRecord(l *Log, run, kind, call string) bool {
-	f, err := os.Open(l.path)
+	f, err := l.Reader()
 	if err != nil {
 		return false
 	}

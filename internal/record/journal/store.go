@@ -153,6 +153,17 @@ type DropSummary interface {
 	Encode() ([]byte, error)
 }
 
+// LedgerWriter is a Writer that stores the ledger of decisions with the journal. Lines have no
+// newlines.
+type LedgerWriter interface {
+	// Ledger returns the lines of the ledger, including those in the buffer.
+	Ledger() ([]string, error)
+	// AppendLedger adds a line with the next group.
+	AppendLedger(line string)
+	// TruncateLedger removes all lines after the first n, with the next group.
+	TruncateLedger(n int)
+}
+
 // OutTruncater is a Writer whose output may contain lines that the journal does not account for,
 // because the output is written separately.
 type OutTruncater interface {

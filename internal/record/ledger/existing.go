@@ -3,7 +3,6 @@ package ledger
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 
 	"github.com/concerto-lang/concerto/internal/record/audit"
 	"github.com/concerto-lang/concerto/internal/text/jcs"
@@ -41,7 +40,7 @@ type existingRecords map[place]*existingRecord
 
 // readExisting reads the existing records of a run from the ledger's file.
 func (l *Ledger) readExisting(run string) (existingRecords, error) {
-	f, err := os.Open(l.Path())
+	f, err := l.log.Reader()
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", Name, err)
 	}
@@ -129,7 +128,7 @@ func (s existingRecords) notReproduced() map[int64]bool {
 // tail returns the number of records at the end of the ledger whose numbers are all in the set of,
 // and the position before them.
 func (l *Ledger) tail(of map[int64]bool) (at audit.Position, n int, err error) {
-	f, err := os.Open(l.Path())
+	f, err := l.log.Reader()
 	if err != nil {
 		return at, 0, fmt.Errorf("read %s: %w", Name, err)
 	}

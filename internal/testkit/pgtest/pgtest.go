@@ -104,3 +104,12 @@ func command(t testing.TB, server func(database string) string, sql string) {
 		t.Fatalf("%s: %v\n%s", sql, err, out)
 	}
 }
+
+// Do executes SQL in a database.
+func Do(t testing.TB, url, sql string) {
+	t.Helper()
+	c := exec.Command(filepath.Join(programs(t), "psql"), "-q", "-v", "ON_ERROR_STOP=1", "-d", url, "-c", sql)
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", sql, err, out)
+	}
+}

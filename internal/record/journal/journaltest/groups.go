@@ -266,3 +266,59 @@ func (s *Store) readOnce(t *testing.T, least int64, members int) {
 		}
 	}
 }
+
+// ledger appends lines to the ledger and removes some of them, in groups whose outcome is unknown.
+func ledger(t *testing.T, s *Store) {
+	w := s.begin(t, "r_1")
+	l, ok := w.(journal.LedgerWriter)
+	if !ok {
+		must(t, w.Close())
+		t.Skip("the store does not contain the ledger")
+	}
+	want := func(l journal.LedgerWriter, want ...string) {
+		t.Helper()
+		got, err := l.Ledger()
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("ledger = %q, error %v; want %q", got, err, want)
+		}
+	}
+	want(l)
+	l.AppendLedger("a")
+	w.Append(did(1))
+	l.AppendLedger("b")
+	must(t, w.Flush(journal.Synced))
+	l.AppendLedger("c") // a group of its own
+	must(t, w.Flush(journal.Written))
+	l.AppendLedger("d")
+	want(l, "a", "b", "c", "d")
+	must(t, w.Close()) // d is lost: it was not flushed
+	w, _ = s.reopen(t, "r_1")
+	l = w.(journal.LedgerWriter)
+	want(l, "a", "b", "c")
+	for _, stored := range []bool{false, true} {
+		l.TruncateLedger(2)
+		l.AppendLedger("e")
+		l.TruncateLedger(1)
+		l.AppendLedger("f")
+		w.Append(did(2))
+		s.FailCommit(stored)
+		if err := w.Flush(journal.Synced); err == nil {
+			t.Fatal("Flush did not return the error of the commit")
+		}
+		l.AppendLedger("g")
+		must(t, w.Flush(journal.Synced))
+		want(l, "a", "f", "g")
+	}
+	l.TruncateLedger(1)
+	must(t, w.Flush(journal.Synced), w.Close())
+	w, _ = s.reopen(t, "r_1")
+	want(w.(journal.LedgerWriter), "a")
+	s.Expire("r_1")
+	other, _ := s.reopen(t, "r_1")
+	w.(journal.LedgerWriter).AppendLedger("late")
+	if err := w.Flush(journal.Synced); !errors.Is(err, journal.ErrFenced) {
+		t.Errorf("Flush of an earlier owner: error = %v, want ErrFenced", err)
+	}
+	want(other.(journal.LedgerWriter), "a")
+	must(t, other.Close())
+}

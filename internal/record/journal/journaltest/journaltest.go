@@ -38,7 +38,7 @@ func Test(t *testing.T, open func(t *testing.T) *Store) {
 		{"create", create}, {"create races", createRaces}, {"records", records}, {"clock", clock}, {"blobs", blobs}, {"size", size},
 		{"groups", groups}, {"readers", readers}, {"answers", answers}, {"answers race", answersRace}, {"stop", stop}, {"watch", watch},
 		{"open", openRun}, {"opens race", opensRace}, {"programs", programs}, {"snapshots", snapshots},
-		{"fenced", fenced}, {"unknown outcome", unknownOutcome}, {"unknown outcome, fenced", unknownThenFenced},
+		{"ledger", ledger}, {"fenced", fenced}, {"unknown outcome", unknownOutcome}, {"unknown outcome, fenced", unknownThenFenced},
 	} {
 		t.Run(x.name, func(t *testing.T) { x.test(t, open(t)) })
 	}

@@ -25,6 +25,9 @@ type group struct {
 	outputFrom int64 // number of the first line of output, from 1
 	output     []string
 
+	ledgerFrom int64 // number of the first line of the ledger, from 1; 0 means no change
+	ledger     []string
+
 	blobSums []string
 	blobs    [][]byte
 	consumed []string // ids of questions whose end the records contain
@@ -148,9 +151,9 @@ func (s *store) send(ctx context.Context, g group, level journal.Level) (found p
 	var h *string
 	var epoch *int64
 	var owner *string
-	err = s.engine.pool.QueryRow(ctx, `SELECT * FROM concerto.flush($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
+	err = s.engine.pool.QueryRow(ctx, `SELECT * FROM concerto.flush($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)`,
 		name, s.run, s.epoch, int64(g.before.s), g.before.h, g.before.n, list(g.lines), g.after.h, g.after.n, g.progress,
-		g.outputFrom, list(g.output), list(g.blobSums), list(g.blobs), list(g.consumed)).Scan(&stored, &at, &h, &n, &epoch, &owner)
+		g.outputFrom, list(g.output), g.ledgerFrom, list(g.ledger), list(g.blobSums), list(g.blobs), list(g.consumed)).Scan(&stored, &at, &h, &n, &epoch, &owner)
 	switch {
 	case err != nil:
 		return position{}, false, err

@@ -49,15 +49,16 @@ func (e *Engine) NewSession(ctx context.Context, w WorkerRow, lease time.Duratio
 	}
 	s.running.Go(s.renew)
 	s.running.Go(s.listen)
-	s.running.Go(s.look)
+	s.running.Go(s.poll)
 	return s, nil
 }
 
 // ID returns the worker's id.
 func (s *Session) ID() string { return s.id }
 
-// Lost returns a channel that is closed when other workers may own the session's runs.
-func (s *Session) Lost() <-chan struct{} { return s.lost.Done() }
+// Ended returns a context that ends when other workers may own the session's runs, or when the
+// session is closed.
+func (s *Session) Ended() context.Context { return s.lost }
 
 // Drain makes the session claim nothing more from its next renewal on.
 func (s *Session) Drain() { s.draining.Store(true) }
@@ -142,8 +143,8 @@ func (s *Session) try(run string, write func(context.Context) error) error {
 	}
 }
 
-// isFinal reports whether an error of a write comes from the state of the run, so that repeating the
-// write cannot succeed.
+// isFinal reports whether an error of a write comes from the state of the run, so that repeating
+// the write cannot succeed.
 func isFinal(err error) bool {
 	return errors.Is(err, journal.ErrFenced) || errors.As(err, new(*MissingError)) || errors.As(err, new(*journal.DamagedError)) || errors.Is(err, errRemoved) || isDenied(err)
 }

@@ -49,7 +49,7 @@ func testSession(t *testing.T) {
 
 	// The lease is lost for ever, although no other worker has claimed the run.
 	s.lose(ErrLost)
-	<-s.Lost()
+	<-s.Ended().Done()
 	s.extend(time.Now())
 	did(3)
 	for _, err := range []error{w.Flush(journal.Written), w.PutSnapshot(3, []byte("state"))} {
@@ -81,7 +81,7 @@ func testSessionRenews(t *testing.T) {
 	}
 	e.mustDo(t, `UPDATE concerto.workers SET lease_until = clock_timestamp()`)
 	s.renewOnce()
-	<-s.Lost()
+	<-s.Ended().Done()
 	if err := s.Close(t.Context()); err != nil {
 		t.Error(err)
 	}

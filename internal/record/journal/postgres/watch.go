@@ -8,12 +8,12 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// lookInterval is the interval at which a session looks for answers and requests to stop, and a
-// worker for runs that it can claim. Notifications arrive earlier, but may be lost.
-const lookInterval = time.Second
+// pollInterval is the interval between queries for answers and requests to stop. Notifications
+// arrive earlier, but may be lost.
+const pollInterval = time.Second
 
 // watches contains the runs of a session that receive changes. One connection receives the
-// notifications for all of them, and one query looks for their changes.
+// notifications for all of them, and one query returns those that have changed.
 type watches struct {
 	mu   sync.Mutex
 	runs map[string]chan struct{}
@@ -31,7 +31,7 @@ func signal(c chan struct{}) {
 }
 
 // Woken returns a channel that receives a value when the session may be able to claim a run.
-// Notifications may be lost: a worker also looks at an interval.
+// Notifications may be lost, so a worker must also try at an interval.
 func (s *Session) Woken() <-chan struct{} { return s.watches.woken }
 
 // notify passes on the notification about a run.
@@ -51,7 +51,7 @@ func (s *Session) listen() {
 		s.listenOnce()
 		select {
 		case <-s.lost.Done():
-		case <-time.After(lookInterval):
+		case <-time.After(pollInterval):
 		}
 	}
 }
@@ -80,10 +80,10 @@ func (s *Session) listenOnce() {
 	}
 }
 
-// look looks for answers and requests to stop at an interval, with one query for all runs of the
-// session, until the session ends.
-func (s *Session) look() {
-	tick := time.NewTicker(lookInterval)
+// poll queries for answers and requests to stop at an interval, once for all runs of the session,
+// until the session ends.
+func (s *Session) poll() {
+	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
 	for {
 		select {
@@ -97,7 +97,7 @@ func (s *Session) look() {
 		if !watching {
 			continue
 		}
-		// An error is that of the connection: the next look repeats the query.
+		// An error is that of the connection: the next one repeats the query.
 		changed, _ := s.changed()
 		for _, run := range changed {
 			s.watches.notify(run)
@@ -146,7 +146,7 @@ func (r *run) Watch(ctx context.Context, changed func()) {
 
 // poll calls changed at an interval.
 func (r *run) poll(ctx context.Context, changed func()) {
-	tick := time.NewTicker(lookInterval)
+	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
 	for {
 		changed()

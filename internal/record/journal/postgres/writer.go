@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/concerto-lang/concerto/internal/record/journal"
 )
 
@@ -22,9 +24,10 @@ type writer struct {
 	mu     sync.Mutex // protects the fields up to last
 	next   group      // what the next Flush adds
 	chain  journal.Chain
-	broken error // error of encoding a record; nil if there was none
-	output int64 // number of lines of output
-	bytes  int64 // size of the journal, including the records in next
+	broken error    // error of encoding a record; nil if there was none
+	output int64    // number of lines of output
+	ledger []string // lines of the ledger; nil if they were not read
+	bytes  int64    // size of the journal, including the records in next
 	last   *journal.Record
 
 	io     sync.Mutex // protects store
@@ -86,6 +89,45 @@ func (w *writer) Out(line string) {
 	w.next.output = append(w.next.output, line)
 }
 
+// Ledger returns the lines of the ledger.
+func (w *writer) Ledger() ([]string, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.ledger == nil {
+		rows, cancel, err := w.run.query(`SELECT line FROM concerto.ledger WHERE run = $1 ORDER BY n`, w.run.id)
+		if err != nil {
+			return nil, err
+		}
+		defer cancel()
+		if w.ledger, err = pgx.CollectRows(rows, pgx.RowTo[string]); err != nil {
+			return nil, err
+		}
+	}
+	return slices.Clone(w.ledger), nil
+}
+
+// AppendLedger adds a line of the ledger.
+func (w *writer) AppendLedger(line string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ledger = append(w.ledger, line)
+	if w.next.ledgerFrom == 0 {
+		w.next.ledgerFrom = int64(len(w.ledger))
+	}
+	w.next.ledger = w.ledger[w.next.ledgerFrom-1:]
+}
+
+// TruncateLedger removes the last lines of the ledger.
+func (w *writer) TruncateLedger(n int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ledger = slices.Clone(w.ledger[:n]) // groups that are not stored share the lines
+	if from := int64(n) + 1; w.next.ledgerFrom == 0 || from < w.next.ledgerFrom {
+		w.next.ledgerFrom = from
+	}
+	w.next.ledger = w.ledger[w.next.ledgerFrom-1:]
+}
+
 // ConsumeAnswer removes an answer together with the next group.
 func (w *writer) ConsumeAnswer(id string) {
 	w.mu.Lock()
@@ -116,7 +158,7 @@ func (w *writer) take() (g group, err error) {
 		return group{}, w.broken
 	case w.options.MaxBytes > 0 && w.bytes > w.options.MaxBytes && len(w.next.lines) > 0:
 		return group{}, journal.ErrFull
-	case len(w.next.lines)+len(w.next.output)+len(w.next.consumed) == 0:
+	case len(w.next.lines)+len(w.next.output)+len(w.next.consumed) == 0 && w.next.ledgerFrom == 0:
 		return group{}, nil
 	}
 	g = w.next

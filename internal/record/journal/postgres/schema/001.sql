@@ -126,6 +126,13 @@ CREATE TABLE output (
     PRIMARY KEY (run, n)
 );
 
+CREATE TABLE ledger (
+    run   text REFERENCES runs ON DELETE CASCADE,
+    n     bigint,
+    line  text NOT NULL,
+    PRIMARY KEY (run, n)
+);
+
 CREATE TABLE snapshots (
     run    text REFERENCES runs ON DELETE CASCADE,
     s      bigint,
@@ -161,7 +168,7 @@ CREATE TABLE answers (
 CREATE FUNCTION flush(
     level text, of_run text, of_epoch bigint, before_s bigint, before_h text, before_n bigint,
     lines text[], new_h text, new_n bigint, new_progress bigint, output_from bigint, output_lines text[],
-    blob_sums text[], blob_data bytea[], consumed text[],
+    ledger_from bigint, ledger_lines text[], blob_sums text[], blob_data bytea[], consumed text[],
     OUT stored boolean, OUT s bigint, OUT h text, OUT n bigint, OUT epoch bigint, OUT owner text
 ) LANGUAGE plpgsql SET search_path = concerto, pg_temp AS $$
 BEGIN
@@ -181,6 +188,10 @@ BEGIN
     INSERT INTO journal SELECT of_run, before_s + l.i, of_epoch, l.line FROM unnest(lines) WITH ORDINALITY l(line, i);
     IF cardinality(output_lines) > 0 THEN
         INSERT INTO output SELECT of_run, output_from - 1 + l.i, l.line FROM unnest(output_lines) WITH ORDINALITY l(line, i);
+    END IF;
+    IF ledger_from > 0 THEN -- a replay that makes other decisions removes those that it has not repeated
+        DELETE FROM ledger l WHERE l.run = of_run AND l.n >= ledger_from;
+        INSERT INTO ledger SELECT of_run, ledger_from - 1 + l.i, l.line FROM unnest(ledger_lines) WITH ORDINALITY l(line, i);
     END IF;
     IF cardinality(consumed) > 0 THEN
         DELETE FROM answers a WHERE a.run = of_run AND a.id = ANY(consumed);
@@ -311,8 +322,8 @@ BEGIN
             UNION SELECT a.run FROM answers a JOIN runs r ON r.id = a.run WHERE r.state = 'waiting'
         )
         SELECT r.* FROM runs r JOIN found USING (id)
-        WHERE r.queue = ANY(w.queues) AND (r.pin IS NULL OR r.pin = w.machine)
-            AND (r.stop OR r.vm_version <= w.vm_version AND r.needs <@ w.secrets AND r.id <> ALL(refused)
+        WHERE r.queue = ANY(w.queues) AND (r.pin IS NULL OR r.pin = w.machine) AND r.id <> ALL(refused)
+            AND (r.stop OR r.vm_version <= w.vm_version AND r.needs <@ w.secrets
                 AND NOT EXISTS (SELECT FROM queues q WHERE q.name = r.queue AND q.paused))
             -- The row may have changed since the search: PostgreSQL evaluates these conditions again after it has locked the row.
             AND (r.state = 'ready' AND (r.ready_at <= t OR r.stop)

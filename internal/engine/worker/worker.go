@@ -1,0 +1,354 @@
+// Package worker claims runs of an engine, a database that several machines share, and executes
+// them (docs/decisions/065). The API has no compatibility promise.
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/engine"
+	"github.com/concerto-lang/concerto/internal/engine/runs"
+	"github.com/concerto-lang/concerto/internal/record/journal"
+	"github.com/concerto-lang/concerto/internal/record/journal/localowner"
+	"github.com/concerto-lang/concerto/internal/record/journal/postgres"
+	"github.com/concerto-lang/concerto/internal/record/tape"
+	"github.com/concerto-lang/concerto/runtime/keeper"
+)
+
+// Config configures a worker.
+type Config struct {
+	Engine     *postgres.Engine
+	Row        postgres.WorkerRow
+	Lease      time.Duration
+	MaxCrashes int    // number of crashes without progress after which a run is held
+	State      string // directory for what belongs to this machine; its workers share it
+	Dir        string // directory to which the paths of programs are relative
+	UntilIdle  bool   // end when there is no run, and none that the worker can claim
+	// Options returns the options of a run from what was submitted.
+	Options func(p *engine.Program, start json.RawMessage) (engine.Options, error)
+	// Log receives the events of the worker. Calls are concurrent.
+	Log func(Event)
+	// Ready is called when the worker accepts runs.
+	Ready func(id string) error
+}
+
+// The kinds of events.
+const (
+	Started  = "started"
+	Claim    = "claim"
+	Park     = "park"
+	End      = "end"
+	Handover = "handover"
+	Fenced   = "fenced"
+	Refused  = "refused"
+	Retry    = "retry"
+	Drain    = "drain"
+	Lost     = "lost"
+	Rejoined = "rejoined"
+)
+
+// Event is an event of a worker. Run and Epoch are zero if it concerns the worker itself.
+type Event struct {
+	Kind  string
+	Run   string
+	Epoch int64
+	Text  string
+}
+
+// claimInterval is the interval at which a worker with capacity tries to claim runs. Notifications
+// arrive earlier, but may be lost.
+const claimInterval = time.Second
+
+// errDrained is the reason for the suspension of runs when their worker ends.
+var errDrained = errors.New("the worker is stopping")
+
+// worker is a running worker.
+type worker struct {
+	Config
+	session *postgres.Session
+
+	mu      sync.Mutex
+	live    int
+	refused []string // runs that this worker cannot execute
+
+	ended   chan struct{} // receives a value when a run has ended
+	running sync.WaitGroup
+}
+
+// Run executes runs until ctx ends, and then releases them. kill, when it is closed, stops
+// everything for which a run still waits. The error is that of connecting or of the engine's
+// schema.
+func Run(ctx context.Context, kill <-chan struct{}, c Config) error {
+	w := &worker{Config: c, ended: make(chan struct{}, 1)}
+	for first := true; ; first = false {
+		if err := w.join(ctx, first); err != nil {
+			return err
+		}
+		if over := w.serve(ctx, kill); over {
+			closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.Lease)
+			defer cancel()
+			return w.session.Close(closing)
+		}
+		w.Log(Event{Kind: Lost, Text: "the lease of worker " + w.session.ID() + " has expired; its runs continue on other workers"})
+	}
+}
+
+// join registers the worker. It retries without limit if the worker was registered before.
+func (w *worker) join(ctx context.Context, first bool) error {
+	for {
+		s, err := w.Engine.NewSession(ctx, w.Row, w.Lease)
+		if err == nil {
+			s.OnRetry = func(run string, err error) {
+				w.Log(Event{Kind: Retry, Run: run, Text: fmt.Sprintf("could not write to the engine: %v; retrying", err)})
+			}
+			w.session = s
+			break
+		}
+		if first || ctx.Err() != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(claimInterval):
+		}
+	}
+	kind := Rejoined
+	if first {
+		kind = Started
+	}
+	w.Log(Event{Kind: kind, Text: fmt.Sprintf("worker %s started on %s, queues %s", w.session.ID(), w.Row.Machine, strings.Join(w.Row.Queues, ", "))})
+	if w.Ready != nil {
+		return w.Ready(w.session.ID())
+	}
+	return nil
+}
+
+// serve claims and executes runs. over is false if the worker has lost its lease.
+func (w *worker) serve(parent context.Context, kill <-chan struct{}) (over bool) {
+	ctx, cancel := context.WithCancelCause(context.WithoutCancel(parent))
+	defer cancel(nil)
+	defer w.running.Wait()
+	defer func() { cancel(errDrained) }()
+	for {
+		claimed := w.claim(ctx, kill)
+		w.mu.Lock()
+		live := w.live
+		w.mu.Unlock()
+		if w.UntilIdle && live == 0 && claimed == 0 {
+			return true
+		}
+		if claimed > 0 && live < w.Row.Concurrency {
+			continue // there may be more
+		}
+		var again <-chan time.Time
+		woken := w.session.Woken()
+		if live < w.Row.Concurrency {
+			again = time.After(claimInterval)
+		} else {
+			woken = nil
+		}
+		select {
+		case <-parent.Done():
+			w.session.Drain()
+			w.Log(Event{Kind: Drain, Text: fmt.Sprintf("releasing %d runs", live)})
+			return true
+		case <-w.session.Ended().Done():
+			return false
+		case <-woken:
+		case <-w.ended:
+		case <-again:
+		}
+	}
+}
+
+// claim claims runs up to the worker's capacity and begins to execute them. It returns their
+// number.
+func (w *worker) claim(ctx context.Context, kill <-chan struct{}) int {
+	w.mu.Lock()
+	free, refused := w.Row.Concurrency-w.live, slices.Clone(w.refused)
+	w.mu.Unlock()
+	if free <= 0 {
+		return 0
+	}
+	all, err := w.session.Claim(free, w.MaxCrashes, refused)
+	if err != nil {
+		return 0 // the next claim repeats the request, or the lease is lost
+	}
+	for _, c := range all {
+		w.mu.Lock()
+		w.live++
+		w.mu.Unlock()
+		text := "claimed"
+		if c.TakenOver {
+			text = "taken over from a worker that does not respond"
+		}
+		w.Log(Event{Claim, c.Run, c.Epoch, text})
+		session := w.session
+		w.running.Go(func() {
+			w.finish(session, &c, w.execute(ctx, kill, session, &c))
+			w.mu.Lock()
+			w.live--
+			w.mu.Unlock()
+			select {
+			case w.ended <- struct{}{}:
+			default:
+			}
+		})
+	}
+	return len(all)
+}
+
+// execute executes a claimed run until it ends, waits or must leave the worker.
+func (w *worker) execute(ctx context.Context, kill <-chan struct{}, session *postgres.Session, c *postgres.Claimed) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(session.Ended(), func() { cancel(postgres.ErrLost) })()
+	run := session.Claimed(c)
+	dir := w.runDir(c.Run)
+	if c.Stop {
+		return stop(run, c, dir)
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	if !c.Begun {
+		return w.first(ctx, kill, run, c, dir)
+	}
+	stored, err := engine.OpenSharedRun(run, dir, w.Dir)
+	if err != nil {
+		return err
+	}
+	p, err := stored.Program()
+	if err != nil {
+		return err
+	}
+	o, err := w.options(p, kill, c)
+	if err != nil {
+		return err
+	}
+	o.Records.Durable = w.durable(c, nil, "")
+	return stored.Resume(ctx, o)
+}
+
+// first executes a run that has not begun.
+func (w *worker) first(ctx context.Context, kill <-chan struct{}, run journal.Run, c *postgres.Claimed, dir string) error {
+	data, err := run.Program(c.Program, c.IR)
+	if err != nil {
+		return err
+	}
+	p, err := engine.Load(data)
+	if err != nil {
+		return err
+	}
+	o, err := w.options(p, kill, c)
+	if err != nil {
+		return err
+	}
+	o.Session.SessionID = c.Run
+	o.Records.Durable = w.durable(c, run, dir)
+	return p.Run(ctx, o)
+}
+
+func (w *worker) options(p *engine.Program, kill <-chan struct{}, c *postgres.Claimed) (engine.Options, error) {
+	o, err := w.Options(p, c.Start)
+	o.WorkDir, o.Dir, o.Kill = w.Dir, w.Dir, kill
+	return o, err
+}
+
+func (w *worker) durable(c *postgres.Claimed, run journal.Run, dir string) *engine.Durable {
+	return &engine.Durable{Dir: dir, Run: run, Park: true, Remark: func(text string) { w.Log(Event{Kind: Claim, Run: c.Run, Epoch: c.Epoch, Text: text}) }}
+}
+
+// runDir returns the directory of what belongs to a run on this machine.
+func (w *worker) runDir(run string) string { return filepath.Join(w.State, "runs", run) }
+
+// stop ends a run that must stop and that no process executes.
+func stop(run journal.Run, c *postgres.Claimed, dir string) error {
+	owner := journal.Options{Owner: localowner.Here()}
+	var writer journal.Writer
+	var err error
+	if c.Begun {
+		writer, _, err = run.Open(nil, owner)
+	} else {
+		var data []byte
+		if data, err = run.Program(c.Program, c.IR); err != nil {
+			return err
+		}
+		empty := json.RawMessage("{}")
+		writer, err = run.Create(journal.Start{Run: c.Run, Program: c.Program, IR: c.IR, Engine: tape.Engine, Args: []string{}, Inputs: empty, Session: empty, Flags: empty, Seed: "0"}, data, owner)
+	}
+	if err != nil {
+		return err
+	}
+	if err := keeper.EndAt(dir); err != nil {
+		return errors.Join(err, writer.Close())
+	}
+	return errors.Join(runs.FinishStopped(writer), engine.ErrStopped)
+}
+
+// finish logs how the execution of a run has ended. A run that this worker cannot execute is
+// released with the reason, and another worker may try.
+func (w *worker) finish(session *postgres.Session, c *postgres.Claimed, err error) {
+	log := func(kind, text string) { w.Log(Event{kind, c.Run, c.Epoch, text}) }
+	suspended, isSuspended := errors.AsType[*engine.Suspended](err)
+	if isSuspended {
+		err = suspended.Why
+	}
+	switch {
+	case errors.Is(err, journal.ErrFenced) || errors.Is(err, postgres.ErrLost) || session.Ended().Err() != nil && isSuspended:
+		log(Fenced, fenceText(c.Run, err))
+	case isSuspended && err == nil:
+		log(Park, "waits for answers or a time")
+	case errors.Is(err, errDrained):
+		log(Handover, "released for another worker")
+	case err == nil || w.hasEnded(c.Run):
+		_ = os.RemoveAll(w.runDir(c.Run)) // what remains is not used again
+		text := "finished"
+		if err != nil {
+			text = "failed: " + err.Error()
+		}
+		log(End, text)
+	default:
+		w.refuse(c, err)
+		log(Refused, err.Error())
+	}
+}
+
+// hasEnded reports whether the end of a run is stored.
+func (w *worker) hasEnded(run string) bool {
+	ctx, cancel := context.WithTimeout(context.Background(), w.Lease)
+	defer cancel()
+	_, exit, err := w.Engine.State(ctx, run)
+	return err == nil && exit != nil
+}
+
+// fenceText returns the message for a run that has another owner. run is the id.
+func fenceText(run string, err error) string {
+	if fenced, ok := errors.AsType[*postgres.FencedError](err); ok {
+		return fenced.Error()
+	}
+	return "run " + run + ": fenced: the lease of this worker has expired"
+}
+
+// refuse releases a run that this worker cannot execute. A damaged run becomes damaged.
+func (w *worker) refuse(c *postgres.Claimed, why error) {
+	ctx, cancel := context.WithTimeout(context.Background(), w.Lease)
+	defer cancel()
+	if errors.As(why, new(*journal.DamagedError)) || errors.As(why, new(*postgres.MissingError)) {
+		_ = w.Engine.Damaged(ctx, c, why.Error()) // if it fails, the next worker finds the same damage
+		return
+	}
+	w.mu.Lock()
+	w.refused = append(w.refused, c.Run)
+	w.mu.Unlock()
+	_ = w.Engine.Refuse(ctx, c, why.Error()) // if it fails, another worker claims the run when the lease ends
+}

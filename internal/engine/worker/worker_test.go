@@ -1,0 +1,322 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/engine"
+	"github.com/concerto-lang/concerto/internal/engine/driver"
+	"github.com/concerto-lang/concerto/internal/record/journal"
+	"github.com/concerto-lang/concerto/internal/record/journal/localowner"
+	"github.com/concerto-lang/concerto/internal/record/journal/postgres"
+	"github.com/concerto-lang/concerto/internal/record/tape"
+	"github.com/concerto-lang/concerto/internal/testkit/pgtest"
+)
+
+// TestWorker tests workers of engines on one server.
+func TestWorker(t *testing.T) {
+	server := pgtest.Start(t)
+	for i, x := range []struct {
+		name string
+		test func(*testing.T, *bench)
+	}{
+		{"end", testEnd}, {"park", testPark}, {"handover", testHandover}, {"takeover", testTakeover}, {"stop", testStop}, {"lost", testLost}, {"refused", testRefused},
+		{"damaged", testDamaged},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			url := pgtest.Make(t, server, fmt.Sprint("worker", i))
+			e := connect(t, url)
+			if _, err := e.Init(t.Context(), false); err != nil {
+				t.Fatal(err)
+			}
+			x.test(t, &bench{t: t, engine: e, url: url, dir: t.TempDir()})
+		})
+	}
+}
+
+func connect(t *testing.T, url string) *postgres.Engine {
+	e, err := postgres.Connect(t.Context(), url, time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(e.Close)
+	return e
+}
+
+// bench is an engine with the workers of one test.
+type bench struct {
+	t      *testing.T
+	engine *postgres.Engine
+	url    string
+	dir    string
+}
+
+// submit stores a run of a program.
+func (b *bench) submit(id, source string, args ...string) {
+	b.t.Helper()
+	p, found, err := engine.CompileSource(driver.Request{Dir: b.dir, Inline: &driver.Inline{Name: "main.conc", Text: []byte(source)}})
+	if err != nil || p == nil {
+		b.t.Fatalf("compile: %v %v", found, err)
+	}
+	start, err := json.Marshal(map[string]any{"args": args})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	if _, err := b.engine.Submit(b.t.Context(), []postgres.Submitted{{ID: id, Program: "main.conc", IR: p.Encode(), Start: start, Queue: "default"}}); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// started is a worker in this process.
+type started struct {
+	b      *bench
+	leave  context.CancelFunc // drains the worker
+	kill   chan struct{}
+	failed error
+	ended  chan struct{}
+
+	mu     sync.Mutex
+	events []Event
+	more   chan struct{} // closed and replaced for each event
+}
+
+// start starts a worker. change may change its configuration.
+func (b *bench) start(change func(*Config)) *started {
+	b.t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	w := &started{b: b, leave: cancel, kill: make(chan struct{}), ended: make(chan struct{}), more: make(chan struct{})}
+	here := localowner.Here()
+	c := Config{
+		Engine: b.engine, Lease: time.Minute, MaxCrashes: 5, State: filepath.Join(b.dir, "state"), Dir: b.dir,
+		Row: postgres.WorkerRow{Machine: here.Machine, Boot: here.Boot + here.PIDNS, PID: os.Getpid(), Version: "test", VMVersion: tape.Engine, Queues: []string{"default"}, Concurrency: 10},
+		Options: func(_ *engine.Program, start json.RawMessage) (engine.Options, error) {
+			var s struct{ Args []string }
+			err := json.Unmarshal(start, &s)
+			return engine.Options{Args: s.Args}, err
+		},
+		Log: func(e Event) {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.events = append(w.events, e)
+			if os.Getenv("DBG") != "" {
+				fmt.Println(e)
+			}
+			close(w.more)
+			w.more = make(chan struct{})
+		},
+	}
+	if change != nil {
+		change(&c)
+	}
+	go func() {
+		defer close(w.ended)
+		w.failed = Run(ctx, w.kill, c)
+	}()
+	b.t.Cleanup(func() {
+		cancel()
+		<-w.ended
+		if b.t.Failed() {
+			b.t.Logf("events: %+v", w.events)
+		}
+	})
+	return w
+}
+
+// wait waits for an event of a kind about a run and returns its text. A missing event ends the test
+// with its time limit.
+func (w *started) wait(kind, run string) string {
+	w.b.t.Helper()
+	for {
+		w.mu.Lock()
+		i := slices.IndexFunc(w.events, func(e Event) bool { return e.Kind == kind && e.Run == run })
+		more := w.more
+		text := ""
+		if i >= 0 {
+			text = w.events[i].Text
+		}
+		w.mu.Unlock()
+		if i >= 0 {
+			return text
+		}
+		select {
+		case <-more:
+		case <-w.ended:
+			w.b.t.Fatalf("the worker ended before the event %s of run %s: %v %+v", kind, run, w.failed, w.events)
+		}
+	}
+}
+
+// want checks the state, the exit code (-1: none) and the lines of output of a run.
+func (b *bench) want(run, state string, exit int, lines ...string) {
+	b.t.Helper()
+	got, code, err := b.engine.State(b.t.Context(), run)
+	if err != nil || got != state || (code == nil) != (exit < 0) || code != nil && *code != exit {
+		b.t.Errorf("state of %s = %s, exit %v, error %v; want %s, exit %d", run, got, code, err, state, exit)
+	}
+	out, _, err := b.engine.Run(run).Out()
+	if err != nil || len(out) != len(lines) {
+		b.t.Fatalf("output of %s = %q, error %v; want %q", run, out, err, lines)
+	}
+	for i, line := range lines {
+		if !strings.Contains(out[i], line) {
+			b.t.Errorf("line %d of the output of %s = %s, want one with %s", i+1, run, out[i], line)
+		}
+	}
+}
+
+const asks = `fn main() { println("asks"); let a = await emit<String>("approve", "drop?")?; println("answer ${a}"); }`
+
+// testEnd executes a run that succeeds and one that fails.
+func testEnd(t *testing.T, b *bench) {
+	b.submit("good", `fn main() { println("hello " + std::env::args().join(" ")); }`, "a", "b")
+	b.submit("bad", `fn main() { println("before"); panic("broken"); }`)
+	w := b.start(func(c *Config) { c.UntilIdle = true })
+	<-w.ended
+	if w.failed != nil {
+		t.Fatal(w.failed)
+	}
+	b.want("good", "finished", 0, "hello a b")
+	b.want("bad", "failed", 1, "before")
+	if text := w.wait(End, "bad"); !strings.Contains(text, "broken") {
+		t.Errorf("end of bad = %q, want the error of the program", text)
+	}
+	if left, err := os.ReadDir(filepath.Join(b.dir, "state", "runs")); err != nil || len(left) > 0 {
+		t.Errorf("directories of ended runs = %v, error %v; want none", left, err)
+	}
+}
+
+// testPark answers a run that waits: the worker continues it at once.
+func testPark(t *testing.T, b *bench) {
+	b.submit("r", asks)
+	w := b.start(nil)
+	w.wait(Park, "r")
+	b.want("r", "waiting", -1, `"asks"`, "drop?")
+	if err := b.engine.Run("r").PutAnswer("q2", journal.Answer{Value: json.RawMessage(`"yes"`), By: "ada", At: 1}); err != nil {
+		t.Fatal(err)
+	}
+	w.wait(End, "r")
+	b.want("r", "finished", 0, `"asks"`, "drop?", "answer yes")
+}
+
+// testHandover drains a worker: another one continues its run and repeats no output.
+func testHandover(t *testing.T, b *bench) {
+	b.submit("r", `fn main() { println("first"); std::time::sleep(100); println("second"); std::time::sleep(3600000); }`)
+	one := b.start(nil)
+	one.wait(Claim, "r")
+	one.leave()
+	<-one.ended
+	one.wait(Handover, "r")
+	two := b.start(nil)
+	two.wait(Claim, "r")
+	two.wait(Park, "r")
+	b.want("r", "waiting", -1, "first", "second")
+}
+
+// testTakeover lets the lease of a worker expire that does not respond. Another worker takes over
+// its run, and what the first one writes afterwards is rejected.
+func testTakeover(t *testing.T, b *bench) {
+	file := filepath.Join(b.dir, "go")
+	b.submit("r", `use std::fs; fn main() { println("first"); while !fs::exists("`+file+`") { std::time::sleep(10); } println("second"); }`)
+	one := b.start(nil)
+	one.wait(Claim, "r")
+	b.expire()
+	two := b.start(nil)
+	if text := two.wait(Claim, "r"); !strings.Contains(text, "taken over") {
+		t.Errorf("claim = %q, want a takeover", text)
+	}
+	one.wait(Fenced, "r")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	two.wait(End, "r")
+	b.want("r", "finished", 0, "first", "second")
+}
+
+// expire lets the leases of all workers expire.
+func (b *bench) expire() {
+	b.t.Helper()
+	pgtest.Do(b.t, b.url, "UPDATE concerto.workers SET lease_until = clock_timestamp()")
+}
+
+// testStop stops a run in progress, one that waits, and one that no worker has begun.
+func testStop(t *testing.T, b *bench) {
+	b.submit("busy", `fn main() { println("busy"); loop { std::time::sleep(10); } }`)
+	b.submit("asks", asks)
+	w := b.start(nil)
+	w.wait(Claim, "busy")
+	w.wait(Park, "asks")
+	for _, id := range []string{"busy", "asks"} {
+		if err := b.engine.Run(id).RequestStop(); err != nil {
+			t.Fatal(err)
+		}
+		w.wait(End, id)
+	}
+	w.leave()
+	<-w.ended
+	b.want("asks", "failed", 1, `"asks"`, "drop?")
+	b.submit("new", asks)
+	if err := b.engine.Run("new").RequestStop(); err != nil {
+		t.Fatal(err)
+	}
+	again := b.start(nil)
+	again.wait(End, "new")
+	b.want("new", "failed", 1)
+}
+
+// testLost lets a lease expire while no other worker is online: the worker registers again and
+// continues its own run.
+func testLost(t *testing.T, b *bench) {
+	file := filepath.Join(b.dir, "go")
+	b.submit("r", `use std::fs; fn main() { println("first"); while !fs::exists("`+file+`") { std::time::sleep(10); } }`)
+	w := b.start(func(c *Config) { c.Lease = time.Second })
+	w.wait(Claim, "r")
+	b.expire()
+	w.wait(Lost, "")
+	w.wait(Rejoined, "")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w.wait(End, "r")
+	b.want("r", "finished", 0, "first")
+}
+
+// testRefused submits a program that this version of the VM does not know: the run stays ready with
+// the reason, and the worker does not claim it again.
+func testRefused(t *testing.T, b *bench) {
+	if _, err := b.engine.Submit(t.Context(), []postgres.Submitted{{ID: "r", Program: "main.conc", IR: []byte(`{"version":"99.0"}`), Start: json.RawMessage("{}"), Queue: "default"}}); err != nil {
+		t.Fatal(err)
+	}
+	b.submit("next", `fn main() { println("next"); }`)
+	w := b.start(func(c *Config) { c.UntilIdle = true })
+	<-w.ended
+	if text := w.wait(Refused, "r"); !strings.Contains(text, "99") {
+		t.Errorf("reason = %q, want the version", text)
+	}
+	b.want("r", "ready", -1)
+	b.want("next", "finished", 0, "next")
+}
+
+// testDamaged changes a record by hand: the run becomes damaged, and others continue.
+func testDamaged(t *testing.T, b *bench) {
+	b.submit("r", asks)
+	w := b.start(nil)
+	w.wait(Park, "r")
+	pgtest.Do(t, b.url, "UPDATE concerto.journal SET line = replace(line, 'approve', 'approvf')")
+	if err := b.engine.Run("r").PutAnswer("q2", journal.Answer{Value: json.RawMessage(`"yes"`), By: "ada", At: 1}); err != nil {
+		t.Fatal(err)
+	}
+	if text := w.wait(Refused, "r"); !strings.Contains(text, "record") {
+		t.Errorf("reason = %q, want the record", text)
+	}
+	b.submit("next", `fn main() { println("next"); }`)
+	w.wait(End, "next")
+	b.want("r", "damaged", -1, `"asks"`, "drop?")
+}
