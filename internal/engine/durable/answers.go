@@ -35,6 +35,9 @@ type openQuestion struct {
 // one can answer it. stop withdraws the question.
 func (w *world) askQuestion(ctx context.Context, s effect.Starter, q effect.Request, done func(effect.Result, error)) (stop func(), ok bool) {
 	f := w.run.flightOf(q)
+	if f.begin != nil {
+		w.run.listQuestion(f.e, questionOf(f.begin))
+	}
 	if w.run.flushJournal(journal.Synced) != nil { // the run is being suspended
 		return func() { done(nil, context.Canceled) }, true
 	}
@@ -163,11 +166,27 @@ func (r *Run) ApplyAnswers() {
 	}
 }
 
+// listQuestion adds the question about effect e to the open questions, if the store lists them.
+func (r *Run) listQuestion(e int64, q ShownQuestion) {
+	w, ok := r.c.Writer.(journal.QuestionWriter)
+	if !ok {
+		return
+	}
+	r.idle.mu.Lock()
+	r.idle.listed[e] = q.ID
+	r.idle.mu.Unlock()
+	w.Ask(journal.Question{ID: q.ID, Channel: q.Channel, Payload: q.Payload, Type: q.Type, Schema: q.schema, Since: r.c.Writer.Time()})
+}
+
 // markJournaled must be called after the result of effect e was appended to the journal. If another
 // process answered the question of that effect, its stored answer is no longer needed.
 func (i *idleness) markJournaled(e int64) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
+	if id, ok := i.listed[e]; ok {
+		delete(i.listed, e)
+		i.run.c.Writer.(journal.QuestionWriter).EndQuestion(id)
+	}
 	if id, ok := i.answered[e]; ok {
 		delete(i.answered, e)
 		i.run.c.Writer.ConsumeAnswer(id)

@@ -223,6 +223,7 @@ func (w *world) inquire(ctx context.Context, f *inFlight, q effect.Request) (*re
 		return nil, nil, err
 	}
 	question := &openQuestion{Question: Question{E: f.e, ID: UnknownID(f.e), Channel: unknownChannel, Payload: payload}}
+	w.run.listQuestion(f.e, ShownQuestion{ID: question.ID, Channel: question.Channel, Payload: w.run.clean(payload), Type: resolutions})
 	type answer struct {
 		result effect.Result
 		err    error

@@ -54,11 +54,12 @@ type idleness struct {
 	still     bool          // no task of the program can continue
 	moves     int64
 	resumed   int64            // value of moves at the end of the replay; if equal, the program has made no progress since
+	listed    map[int64]string // ids of the open questions that the store lists, by effect
 	answered  map[int64]string // ids of the questions that another process answered, by effect
 }
 
 func (i *idleness) init(r *Run) {
-	*i = idleness{run: r, under: map[int64]effect.Request{}, timers: map[int64]int64{}, questions: map[int64]*openQuestion{}, open: map[int64]int{}, answered: map[int64]string{}}
+	*i = idleness{run: r, under: map[int64]effect.Request{}, timers: map[int64]int64{}, questions: map[int64]*openQuestion{}, open: map[int64]int{}, listed: map[int64]string{}, answered: map[int64]string{}}
 }
 
 // addEffect adds a running effect. removeEffect removes it.

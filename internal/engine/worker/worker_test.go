@@ -6,11 +6,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/internal/engine/driver"
@@ -132,18 +133,24 @@ func (b *bench) start(change func(*Config)) *started {
 
 // wait waits for an event of a kind about a run and returns its text. A missing event ends the test
 // with its time limit.
-func (w *started) wait(kind, run string) string {
+func (w *started) wait(kind, run string) string { return w.waitNth(1, kind, run) }
+
+// waitTwice waits for the second such event.
+func (w *started) waitTwice(kind, run string) { w.waitNth(2, kind, run) }
+
+func (w *started) waitNth(n int, kind, run string) string {
 	w.b.t.Helper()
 	for {
 		w.mu.Lock()
-		i := slices.IndexFunc(w.events, func(e Event) bool { return e.Kind == kind && e.Run == run })
-		more := w.more
-		text := ""
-		if i >= 0 {
-			text = w.events[i].Text
+		seen, text := 0, ""
+		for _, e := range w.events {
+			if e.Kind == kind && e.Run == run {
+				seen, text = seen+1, e.Text
+			}
 		}
+		more := w.more
 		w.mu.Unlock()
-		if i >= 0 {
+		if seen >= n {
 			return text
 		}
 		select {
@@ -193,17 +200,42 @@ func testEnd(t *testing.T, b *bench) {
 	}
 }
 
-// testPark answers a run that waits: the worker continues it at once.
+// testPark answers the questions of a run that waits: the worker continues it at once.
 func testPark(t *testing.T, b *bench) {
-	b.submit("r", asks)
+	b.submit("r", `fn main() { println("asks"); let a = await emit<String>("approve", "drop?")?; println("answer ${a}"); await emit<Bool>("approve", "sure?")?; }`)
 	w := b.start(nil)
 	w.wait(Park, "r")
 	b.want("r", "waiting", -1, `"asks"`, "drop?")
+	b.wantQuestions("r", journal.Question{ID: "q2", Channel: "approve", Payload: json.RawMessage(`"drop?"`), Type: "String", Schema: json.RawMessage(`{"type":"string"}`)})
 	if err := b.engine.Run("r").PutAnswer("q2", journal.Answer{Value: json.RawMessage(`"yes"`), By: "ada", At: 1}); err != nil {
 		t.Fatal(err)
 	}
+	w.waitTwice(Park, "r")
+	b.wantQuestions("r", journal.Question{ID: "q4", Channel: "approve", Payload: json.RawMessage(`"sure?"`), Type: "Bool", Schema: json.RawMessage(`{"type":"boolean"}`)})
+	if err := b.engine.Run("r").PutAnswer("q4", journal.Answer{Value: json.RawMessage(`true`), By: "ada", At: 1}); err != nil {
+		t.Fatal(err)
+	}
 	w.wait(End, "r")
-	b.want("r", "finished", 0, `"asks"`, "drop?", "answer yes")
+	b.want("r", "finished", 0, `"asks"`, "drop?", "answer yes", "sure?")
+	b.wantQuestions("r")
+}
+
+// wantQuestions checks the open questions of a run, without their times.
+func (b *bench) wantQuestions(run string, want ...journal.Question) {
+	b.t.Helper()
+	all, err := b.engine.Questions(b.t.Context(), []string{run})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	for i := range all[run] {
+		if all[run][i].Since == 0 {
+			b.t.Errorf("question %s has no time", all[run][i].ID)
+		}
+		all[run][i].Since = 0
+	}
+	if diff := cmp.Diff(want, all[run]); diff != "" {
+		b.t.Errorf("questions of %s (-want +got):\n%s", run, diff)
+	}
 }
 
 // testHandover drains a worker: another one continues its run and repeats no output.

@@ -153,6 +153,25 @@ type DropSummary interface {
 	Encode() ([]byte, error)
 }
 
+// Question is a question that waits for an answer.
+type Question struct {
+	ID      string          `json:"id"`
+	Channel string          `json:"channel"`
+	Payload json.RawMessage `json:"payload"`
+	Type    string          `json:"type"`   // expected type in the form of the language
+	Schema  json.RawMessage `json:"schema"` // JSON schema of the expected type; nil for any value
+	Since   int64           `json:"since"`  // Unix milliseconds
+}
+
+// QuestionWriter is a Writer that stores the open questions of a run beside its journal, so that
+// they can be listed and answered without reading the journal.
+type QuestionWriter interface {
+	// Ask adds an open question with the next group. It changes nothing if the question is stored.
+	Ask(q Question)
+	// EndQuestion removes a question with the next group.
+	EndQuestion(id string)
+}
+
 // LedgerWriter is a Writer that stores the ledger of decisions with the journal. Lines have no
 // newlines.
 type LedgerWriter interface {

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -24,6 +25,9 @@ type group struct {
 
 	outputFrom int64 // number of the first line of output, from 1
 	output     []string
+
+	asked  []journal.Question
+	closed []string // ids of questions
 
 	ledgerFrom int64 // number of the first line of the ledger, from 1; 0 means no change
 	ledger     []string
@@ -151,9 +155,18 @@ func (s *store) send(ctx context.Context, g group, level journal.Level) (found p
 	var h *string
 	var epoch *int64
 	var owner *string
-	err = s.engine.pool.QueryRow(ctx, `SELECT * FROM concerto.flush($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)`,
+	var asked *string
+	if len(g.asked) > 0 {
+		text, err := json.Marshal(g.asked)
+		if err != nil {
+			return position{}, false, err
+		}
+		all := string(text)
+		asked = &all
+	}
+	err = s.engine.pool.QueryRow(ctx, `SELECT * FROM concerto.flush($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)`,
 		name, s.run, s.epoch, int64(g.before.s), g.before.h, g.before.n, list(g.lines), g.after.h, g.after.n, g.progress,
-		g.outputFrom, list(g.output), g.ledgerFrom, list(g.ledger), list(g.blobSums), list(g.blobs), list(g.consumed)).Scan(&stored, &at, &h, &n, &epoch, &owner)
+		g.outputFrom, list(g.output), g.ledgerFrom, list(g.ledger), list(g.blobSums), list(g.blobs), list(g.consumed), asked, list(g.closed)).Scan(&stored, &at, &h, &n, &epoch, &owner)
 	switch {
 	case err != nil:
 		return position{}, false, err

@@ -410,3 +410,24 @@ func (r *run) IsStopRequested() (stop bool) {
 	_, err := r.one(`SELECT stop FROM concerto.runs WHERE id = $1`, []any{r.id}, &stop)
 	return err == nil && stop
 }
+
+// Questions returns the open questions of runs, the oldest first, by the id of the run.
+func (e *Engine) Questions(ctx context.Context, runs []string) (map[string][]journal.Question, error) {
+	rows, err := e.pool.Query(ctx, `SELECT run, id, channel, payload, type, schema, since FROM concerto.questions WHERE run = ANY($1) ORDER BY since, length(id), id`, list(runs))
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	all := map[string][]journal.Question{}
+	for rows.Next() {
+		var run string
+		var q journal.Question
+		var since time.Time
+		if err := rows.Scan(&run, &q.ID, &q.Channel, &q.Payload, &q.Type, &q.Schema, &since); err != nil {
+			return nil, err
+		}
+		q.Since = since.UnixMilli()
+		all[run] = append(all[run], q)
+	}
+	return all, rows.Err()
+}

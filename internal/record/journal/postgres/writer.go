@@ -89,6 +89,20 @@ func (w *writer) Out(line string) {
 	w.next.output = append(w.next.output, line)
 }
 
+// Ask adds an open question.
+func (w *writer) Ask(q journal.Question) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.next.asked = append(w.next.asked, q)
+}
+
+// EndQuestion removes an open question.
+func (w *writer) EndQuestion(id string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.next.closed = append(w.next.closed, id)
+}
+
 // Ledger returns the lines of the ledger.
 func (w *writer) Ledger() ([]string, error) {
 	w.mu.Lock()
@@ -158,7 +172,7 @@ func (w *writer) take() (g group, err error) {
 		return group{}, w.broken
 	case w.options.MaxBytes > 0 && w.bytes > w.options.MaxBytes && len(w.next.lines) > 0:
 		return group{}, journal.ErrFull
-	case len(w.next.lines)+len(w.next.output)+len(w.next.consumed) == 0 && w.next.ledgerFrom == 0:
+	case len(w.next.lines)+len(w.next.output)+len(w.next.consumed)+len(w.next.asked)+len(w.next.closed) == 0 && w.next.ledgerFrom == 0:
 		return group{}, nil
 	}
 	g = w.next

@@ -126,6 +126,18 @@ CREATE TABLE output (
     PRIMARY KEY (run, n)
 );
 
+-- The open questions. The group of records that asks a question contains it.
+CREATE TABLE questions (
+    run      text REFERENCES runs ON DELETE CASCADE,
+    id       text,
+    channel  text NOT NULL,
+    payload  text NOT NULL, -- JSON
+    type     text NOT NULL,
+    schema   text, -- JSON schema of the answer; NULL for any value
+    since    timestamptz NOT NULL,
+    PRIMARY KEY (run, id)
+);
+
 CREATE TABLE ledger (
     run   text REFERENCES runs ON DELETE CASCADE,
     n     bigint,
@@ -168,7 +180,7 @@ CREATE TABLE answers (
 CREATE FUNCTION flush(
     level text, of_run text, of_epoch bigint, before_s bigint, before_h text, before_n bigint,
     lines text[], new_h text, new_n bigint, new_progress bigint, output_from bigint, output_lines text[],
-    ledger_from bigint, ledger_lines text[], blob_sums text[], blob_data bytea[], consumed text[],
+    ledger_from bigint, ledger_lines text[], blob_sums text[], blob_data bytea[], consumed text[], asked json, closed text[],
     OUT stored boolean, OUT s bigint, OUT h text, OUT n bigint, OUT epoch bigint, OUT owner text
 ) LANGUAGE plpgsql SET search_path = concerto, pg_temp AS $$
 BEGIN
@@ -195,6 +207,14 @@ BEGIN
     END IF;
     IF cardinality(consumed) > 0 THEN
         DELETE FROM answers a WHERE a.run = of_run AND a.id = ANY(consumed);
+    END IF;
+    IF asked IS NOT NULL THEN
+        INSERT INTO questions SELECT of_run, q ->> 'id', q ->> 'channel', (q -> 'payload')::text, q ->> 'type', nullif((q -> 'schema')::text, 'null'),
+                to_timestamp((q ->> 'since')::bigint / 1000.0)
+            FROM json_array_elements(asked) q ON CONFLICT DO NOTHING;
+    END IF;
+    IF cardinality(closed) > 0 THEN
+        DELETE FROM questions q WHERE q.run = of_run AND q.id = ANY(closed);
     END IF;
 END $$;
 
@@ -251,6 +271,10 @@ BEGIN
     ELSE
         UPDATE runs r SET state = new_state, owner = NULL, wake_at = wake, exit = code, crashes = 0, ready_at = clock_timestamp(),
             ended_at = CASE WHEN new_state IN ('finished', 'failed') THEN clock_timestamp() END WHERE r.id = of_run;
+        IF new_state IN ('finished', 'failed') THEN
+            DELETE FROM questions q WHERE q.run = of_run;
+            DELETE FROM answers a WHERE a.run = of_run;
+        END IF;
         IF new_state = 'ready' THEN
             PERFORM pg_notify('concerto', of_run);
         END IF;

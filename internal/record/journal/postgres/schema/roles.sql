@@ -9,7 +9,7 @@ GRANT UPDATE, DELETE ON concerto.queues, concerto.schedules TO concerto_client;
 GRANT INSERT (id, program, ir, start, queue, priority, key, ready_at, schedule, needs) ON concerto.runs TO concerto_client;
 GRANT UPDATE (stop, queue, priority, ready_at, pin, pinned_by) ON concerto.runs TO concerto_client;
 
-GRANT INSERT ON concerto.journal, concerto.output, concerto.ledger, concerto.snapshots, concerto.blobs TO concerto_worker;
+GRANT INSERT ON concerto.journal, concerto.output, concerto.questions, concerto.ledger, concerto.snapshots, concerto.blobs TO concerto_worker;
 GRANT INSERT, UPDATE, DELETE ON concerto.workers TO concerto_worker;
 GRANT INSERT, UPDATE ON concerto.runs TO concerto_worker;
-GRANT DELETE ON concerto.ledger, concerto.snapshots, concerto.answers TO concerto_worker;
+GRANT DELETE ON concerto.ledger, concerto.questions, concerto.snapshots, concerto.answers TO concerto_worker;
