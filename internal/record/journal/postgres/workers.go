@@ -43,7 +43,7 @@ var ErrLost = errors.New("the lease has expired")
 func (e *Engine) Renew(ctx context.Context, worker string, lease time.Duration, draining bool) (offset time.Duration, err error) {
 	var now time.Time
 	sent := time.Now()
-	err = e.pool.QueryRow(ctx, `UPDATE concerto.workers SET lease_until = clock_timestamp() + $2, draining = $3
+	err = e.pool.QueryRow(ctx, `UPDATE concerto.workers SET lease_until = clock_timestamp() + $2, renewed_at = clock_timestamp(), draining = $3
 		WHERE id = $1 AND lease_until > clock_timestamp() RETURNING clock_timestamp()`, worker, lease, draining).Scan(&now)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return 0, ErrLost

@@ -60,7 +60,8 @@ CREATE TABLE workers (
     concurrency  integer NOT NULL CHECK (concurrency > 0),
     secrets      text[] NOT NULL DEFAULT '{}', -- names of secrets that it has, of those that some run needs
     lease_until  timestamptz NOT NULL,
-    draining     boolean NOT NULL DEFAULT false
+    draining     boolean NOT NULL DEFAULT false,
+    renewed_at   timestamptz NOT NULL DEFAULT clock_timestamp()
 );
 
 CREATE TABLE runs (
@@ -92,6 +93,7 @@ CREATE TABLE runs (
     progress      bigint NOT NULL DEFAULT 0, -- number of the last effect
     wake_at       timestamptz,
     refusal       text, -- why the last worker did not execute the run
+    moved         boolean NOT NULL DEFAULT false, -- it has lost its pin
     started_at    timestamptz,
     ended_at      timestamptz,
     -- Its journal.
@@ -378,3 +380,55 @@ CREATE FUNCTION refuse(of_run text, of_epoch bigint, new_state text, reason text
 LANGUAGE sql SET search_path = concerto, pg_temp AS $$
     UPDATE runs SET state = new_state, owner = NULL, refusal = reason WHERE id = of_run AND epoch = of_epoch AND state IN ('ready', 'running');
 $$;
+
+-- release_held makes a held run ready. result is released, none if the run does not exist, or the run's
+-- state. It has the rights of the schema's owner, because no other role of a client may change the state.
+CREATE FUNCTION release_held(of_run text, OUT result text) LANGUAGE plpgsql SECURITY DEFINER SET search_path = concerto, pg_temp AS $$
+BEGIN
+    UPDATE runs SET state = 'ready', crashes = 0, ready_at = clock_timestamp() WHERE id = of_run AND state = 'held' RETURNING 'released' INTO result;
+    IF FOUND THEN
+        PERFORM pg_notify('concerto', of_run);
+    ELSE
+        SELECT coalesce((SELECT state FROM runs WHERE id = of_run), 'none') INTO result;
+    END IF;
+END $$;
+REVOKE EXECUTE ON FUNCTION release_held FROM PUBLIC;
+
+-- move changes the queue and the priority of a run that is ready or waiting, unless they are null, and
+-- removes its pin. result is moved, none if the run does not exist, or the run's state.
+CREATE FUNCTION move(of_run text, new_queue text, new_priority integer, any_machine boolean, OUT result text)
+LANGUAGE plpgsql SET search_path = concerto, pg_temp AS $$
+BEGIN
+    UPDATE runs SET queue = coalesce(new_queue, queue), priority = coalesce(new_priority, priority), moved = moved OR any_machine AND pin IS NOT NULL,
+        pin = CASE WHEN NOT any_machine THEN pin END, pinned_by = CASE WHEN NOT any_machine THEN pinned_by END
+        WHERE id = of_run AND state IN ('ready', 'waiting') RETURNING 'moved' INTO result;
+    IF FOUND THEN
+        PERFORM pg_notify('concerto', of_run);
+    ELSE
+        SELECT coalesce((SELECT state FROM runs WHERE id = of_run), 'none') INTO result;
+    END IF;
+END $$;
+
+-- remove deletes a run, unless it is in progress, or its hosts may be alive on the machine to which it is
+-- pinned. result is removed, none if the run does not exist, held (with the owner's machine and process), or
+-- pinned (with the machine).
+CREATE FUNCTION remove(of_run text, OUT result text, OUT held_machine text, OUT held_pid integer)
+LANGUAGE plpgsql SET search_path = concerto, pg_temp AS $$
+DECLARE
+    r runs;
+BEGIN
+    SELECT * INTO r FROM runs WHERE id = of_run FOR UPDATE;
+    IF NOT FOUND THEN
+        result := 'none';
+    ELSIF r.state = 'running' THEN
+        result := 'held';
+        held_machine := r.machine;
+        held_pid := r.pid;
+    ELSIF r.pin IS NOT NULL AND r.state IN ('ready', 'waiting') THEN
+        result := 'pinned';
+        held_machine := r.pin;
+    ELSE
+        DELETE FROM runs WHERE id = of_run;
+        result := 'removed';
+    END IF;
+END $$;
