@@ -15,11 +15,13 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/engine"
+	"github.com/concerto-lang/concerto/internal/engine/durable"
 	"github.com/concerto-lang/concerto/internal/engine/runs"
 	"github.com/concerto-lang/concerto/internal/record/journal"
 	"github.com/concerto-lang/concerto/internal/record/journal/localowner"
 	"github.com/concerto-lang/concerto/internal/record/journal/postgres"
 	"github.com/concerto-lang/concerto/internal/record/tape"
+	"github.com/concerto-lang/concerto/ir"
 	"github.com/concerto-lang/concerto/runtime/keeper"
 )
 
@@ -139,11 +141,14 @@ func (w *worker) serve(parent context.Context, kill <-chan struct{}) (over bool)
 	defer w.running.Wait()
 	defer func() { cancel(errDrained) }()
 	for {
-		claimed := w.claim(ctx, kill)
+		claimed, err := w.claim(ctx, kill)
+		if err != nil && w.session.Ended().Err() == nil {
+			w.Log(Event{Kind: Retry, Text: fmt.Sprintf("could not claim runs: %v; retrying", err)})
+		}
 		w.mu.Lock()
 		live := w.live
 		w.mu.Unlock()
-		if w.UntilIdle && live == 0 && claimed == 0 {
+		if w.UntilIdle && live == 0 && claimed == 0 && err == nil {
 			return true
 		}
 		if claimed > 0 && live < w.Row.Concurrency {
@@ -172,16 +177,16 @@ func (w *worker) serve(parent context.Context, kill <-chan struct{}) (over bool)
 
 // claim claims runs up to the worker's capacity and begins to execute them. It returns their
 // number.
-func (w *worker) claim(ctx context.Context, kill <-chan struct{}) int {
+func (w *worker) claim(ctx context.Context, kill <-chan struct{}) (int, error) {
 	w.mu.Lock()
 	free, refused := w.Row.Concurrency-w.live, slices.Clone(w.refused)
 	w.mu.Unlock()
 	if free <= 0 {
-		return 0
+		return 0, nil
 	}
 	all, err := w.session.Claim(free, w.MaxCrashes, refused)
 	if err != nil {
-		return 0 // the next claim repeats the request, or the lease is lost
+		return 0, err
 	}
 	for _, c := range all {
 		w.mu.Lock()
@@ -204,7 +209,7 @@ func (w *worker) claim(ctx context.Context, kill <-chan struct{}) int {
 			}
 		})
 	}
-	return len(all)
+	return len(all), nil
 }
 
 // execute executes a claimed run until it ends, waits or must leave the worker.
@@ -318,7 +323,7 @@ func (w *worker) finish(session *postgres.Session, c *postgres.Claimed, err erro
 		}
 		log(End, text)
 	default:
-		w.refuse(c, err)
+		w.refuse(session, c, err)
 		log(Refused, err.Error())
 	}
 }
@@ -339,16 +344,33 @@ func fenceText(run string, err error) string {
 	return "run " + run + ": fenced: the lease of this worker has expired"
 }
 
-// refuse releases a run that this worker cannot execute. A damaged run becomes damaged.
-func (w *worker) refuse(c *postgres.Claimed, why error) {
-	ctx, cancel := context.WithTimeout(context.Background(), w.Lease)
-	defer cancel()
-	if errors.As(why, new(*journal.DamagedError)) || errors.As(why, new(*postgres.MissingError)) {
-		_ = w.Engine.Damaged(ctx, c, why.Error()) // if it fails, the next worker finds the same damage
-		return
+// retryAfter is the delay before another attempt to execute a run that could not be executed for a
+// reason that may pass, such as a connection that was lost.
+const retryAfter = 5 * time.Second
+
+// refuse releases a run that this worker cannot execute. A damaged run becomes damaged. If the
+// reason lasts as long as the worker, the worker does not claim the run again.
+func (w *worker) refuse(session *postgres.Session, c *postgres.Claimed, why error) {
+	var err error
+	switch {
+	case errors.As(why, new(*journal.DamagedError)) || errors.As(why, new(*postgres.MissingError)):
+		err = session.Damaged(c, why.Error())
+	case isLasting(why):
+		w.mu.Lock()
+		w.refused = append(w.refused, c.Run)
+		w.mu.Unlock()
+		err = session.Refuse(c, why.Error(), 0)
+	default:
+		err = session.Refuse(c, why.Error(), retryAfter)
 	}
-	w.mu.Lock()
-	w.refused = append(w.refused, c.Run)
-	w.mu.Unlock()
-	_ = w.Engine.Refuse(ctx, c, why.Error()) // if it fails, another worker claims the run when the lease ends
+	if err != nil && !errors.Is(err, journal.ErrFenced) {
+		w.Log(Event{Refused, c.Run, c.Epoch, fmt.Sprintf("could not release the run: %v", err)})
+	}
+}
+
+// isLasting reports whether a worker cannot execute a run for a reason that lasts: its version, its
+// secrets, or the size of the journal.
+func isLasting(why error) bool {
+	return errors.Is(why, ir.ErrNotIR) || errors.Is(why, ir.ErrVersion) || errors.Is(why, ir.ErrInvalid) || errors.Is(why, journal.ErrFull) ||
+		errors.As(why, new(*journal.NewerFormatError)) || errors.As(why, new(*durable.OtherEngine)) || errors.As(why, new(*durable.SecretError))
 }

@@ -30,7 +30,7 @@ func TestWorker(t *testing.T) {
 		test func(*testing.T, *bench)
 	}{
 		{"end", testEnd}, {"park", testPark}, {"handover", testHandover}, {"takeover", testTakeover}, {"stop", testStop}, {"lost", testLost}, {"refused", testRefused},
-		{"damaged", testDamaged},
+		{"damaged", testDamaged}, {"cut", testCut},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			url := pgtest.Make(t, server, fmt.Sprint("worker", i))
@@ -65,7 +65,10 @@ func (b *bench) submit(id, source string, args ...string) {
 	b.t.Helper()
 	p, found, err := engine.CompileSource(driver.Request{Dir: b.dir, Inline: &driver.Inline{Name: "main.conc", Text: []byte(source)}})
 	if err != nil || p == nil {
-		b.t.Fatalf("compile: %v %v", found, err)
+		for _, x := range found.Sorted() {
+			b.t.Log(x.Message)
+		}
+		b.t.Fatalf("the program was not compiled: %v", err)
 	}
 	start, err := json.Marshal(map[string]any{"args": args})
 	if err != nil {
@@ -351,4 +354,37 @@ func testDamaged(t *testing.T, b *bench) {
 	b.submit("next", `fn main() { println("next"); }`)
 	w.wait(End, "next")
 	b.want("r", "damaged", -1, `"asks"`, "drop?")
+}
+
+// testCut cuts all connections to the database again and again while a run works: its output and
+// its end are stored once.
+func testCut(t *testing.T, b *bench) {
+	const lines = 300
+	b.submit("r", fmt.Sprintf(`use std::fs; fn main() { let mut i = 0; while i < %d { i += 1; fs::write_file("n", "${i}")?; println("line ${i}."); } let a = await emit<String>("ask", nil)?; println(a); }`, lines))
+	w := b.start(nil)
+	w.wait(Claim, "r")
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		w.wait(Park, "r")
+	}()
+	for range 20 {
+		b.cut()
+	}
+	<-ended
+	if err := b.engine.Run("r").PutAnswer(fmt.Sprint("q", 2*lines+1), journal.Answer{Value: json.RawMessage(`"done"`), By: "ada", At: 1}); err != nil {
+		t.Fatal(err)
+	}
+	w.wait(End, "r")
+	want := make([]string, 0, lines)
+	for i := range lines {
+		want = append(want, fmt.Sprintf("line %d.", i+1))
+	}
+	b.want("r", "finished", 0, append(want, `"ask"`, "done")...)
+}
+
+// cut ends all connections to the database.
+func (b *bench) cut() {
+	b.t.Helper()
+	pgtest.Do(b.t, b.url, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()")
 }

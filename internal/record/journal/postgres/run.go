@@ -152,10 +152,16 @@ func (r *run) claim() (epoch int64, err error) {
 // leave ends the ownership of the run. A run that cannot wait, because an answer has arrived,
 // becomes ready. A worker that is not the owner changes nothing.
 func (r *run) leave(epoch int64, state string, wake *time.Time, code *int) error {
-	result := ""
-	_, err := r.one(`SELECT concerto.leave($1, $2, $3, $4, $5)`, []any{r.id, epoch, state, wake, code}, &result)
-	if err == nil && result == "answered" {
-		_, err = r.one(`SELECT concerto.leave($1, $2, 'ready', NULL, NULL)`, []any{r.id, epoch}, &result)
+	err := r.session.try(r.id, func(ctx context.Context) error {
+		result := ""
+		err := r.engine.pool.QueryRow(ctx, `SELECT concerto.leave($1, $2, $3, $4, $5)`, r.id, epoch, state, wake, code).Scan(&result)
+		if err == nil && result == "answered" {
+			err = r.engine.pool.QueryRow(ctx, `SELECT concerto.leave($1, $2, 'ready', NULL, NULL)`, r.id, epoch).Scan(&result)
+		}
+		return err
+	})
+	if errors.Is(err, journal.ErrFenced) { // other workers may own the run already
+		return nil
 	}
 	return err
 }

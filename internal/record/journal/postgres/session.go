@@ -168,3 +168,20 @@ func (s *Session) Claimed(c *Claimed) journal.Run {
 
 // now returns the time of the database in Unix milliseconds, as of the last renewal of the lease.
 func (s *Session) now() int64 { return time.Now().UnixMilli() + s.offset.Load() }
+
+// Refuse releases a run that the session has claimed and cannot execute, or has released at this
+// epoch. reason is shown as the reason why the run does not progress. Workers can claim the run
+// again after a delay.
+func (s *Session) Refuse(c *Claimed, reason string, delay time.Duration) error {
+	return s.refuse(c, "ready", reason, delay)
+}
+
+// Damaged marks a run as damaged. reason describes the damage.
+func (s *Session) Damaged(c *Claimed, reason string) error { return s.refuse(c, "damaged", reason, 0) }
+
+func (s *Session) refuse(c *Claimed, state, reason string, delay time.Duration) error {
+	return s.try(c.Run, func(ctx context.Context) error {
+		_, err := s.engine.pool.Exec(ctx, `SELECT concerto.refuse($1, $2, $3, $4, $5)`, c.Run, c.Epoch, state, reason, delay)
+		return err
+	})
+}

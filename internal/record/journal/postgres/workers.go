@@ -79,13 +79,6 @@ func (e *Engine) Claim(ctx context.Context, worker string, n, maxCrashes int, re
 	return pgx.CollectRows(rows, pgx.RowToStructByPos[Claimed])
 }
 
-// Refuse releases a run that a worker has claimed and cannot execute, or has released at this
-// epoch. reason is shown as the reason why the run does not progress.
-func (e *Engine) Refuse(ctx context.Context, c *Claimed, reason string) error {
-	_, err := e.pool.Exec(ctx, `SELECT concerto.refuse($1, $2, 'ready', $3)`, c.Run, c.Epoch, reason)
-	return err
-}
-
 // State returns the state of a run, and its exit code if it has ended.
 func (e *Engine) State(ctx context.Context, run string) (state string, exit *int, err error) {
 	err = e.pool.QueryRow(ctx, `SELECT state, exit FROM concerto.runs WHERE id = $1`, run).Scan(&state, &exit)
@@ -93,10 +86,4 @@ func (e *Engine) State(ctx context.Context, run string) (state string, exit *int
 		err = journal.ErrNoRun
 	}
 	return state, exit, err
-}
-
-// Damaged marks a run as damaged. reason describes the damage.
-func (e *Engine) Damaged(ctx context.Context, c *Claimed, reason string) error {
-	_, err := e.pool.Exec(ctx, `SELECT concerto.refuse($1, $2, 'damaged', $3)`, c.Run, c.Epoch, reason)
-	return err
 }

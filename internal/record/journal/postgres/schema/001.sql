@@ -376,9 +376,9 @@ END $$;
 
 -- refuse releases a run that its owner cannot execute, or has released just now, and stores the reason. The
 -- new state is ready or damaged.
-CREATE FUNCTION refuse(of_run text, of_epoch bigint, new_state text, reason text) RETURNS void
+CREATE FUNCTION refuse(of_run text, of_epoch bigint, new_state text, reason text, delay interval) RETURNS void
 LANGUAGE sql SET search_path = concerto, pg_temp AS $$
-    UPDATE runs SET state = new_state, owner = NULL, refusal = reason WHERE id = of_run AND epoch = of_epoch AND state IN ('ready', 'running');
+    UPDATE runs SET state = new_state, owner = NULL, refusal = reason, ready_at = clock_timestamp() + delay WHERE id = of_run AND epoch = of_epoch AND state IN ('ready', 'running');
 $$;
 
 -- release_held makes a held run ready. result is released, none if the run does not exist, or the run's
