@@ -47,9 +47,10 @@ type Row struct {
 	Progress   int64 // number of the last effect
 	VMVersion  int
 	Refusal    *string
-	LeaseUntil *time.Time // of the owner; nil if it is not registered
-	Renewed    *time.Time // last renewal of this lease
-	Answered   bool       // an answer is stored that the run has not consumed
+	LeaseUntil *time.Time         // of the owner; nil if it is not registered
+	Renewed    *time.Time         // last renewal of this lease
+	Answered   bool               // an answer is stored that the run has not consumed
+	Questions  []journal.Question // open questions, the oldest first
 
 	// Why lists the reasons why the run does not progress; "" if there is none.
 	Why string
@@ -99,7 +100,16 @@ func (e *Engine) rows(ctx context.Context, where string, args ...any) (all []*Ro
 		if err != nil {
 			return err
 		}
+		ids := make([]string, len(all))
+		for i, r := range all {
+			ids[i] = r.ID
+		}
+		questions, err := readQuestions(ctx, tx, ids)
+		if err != nil {
+			return err
+		}
 		for _, r := range all {
+			r.Questions = questions[r.ID]
 			r.Why = s.why(r)
 		}
 		return nil

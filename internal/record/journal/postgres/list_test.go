@@ -57,6 +57,7 @@ func testList(t *testing.T) {
 		progress = 12, vm_version = 3, refusal = 'it lacks'`)
 	e.mustDo(t, `INSERT INTO concerto.workers VALUES ('w_1', 'm1', 'b', 1, '1', 3, '{}', 1, '{}', '2026-01-05', false, '2026-01-04')`)
 	e.mustDo(t, `INSERT INTO concerto.answers VALUES ('all', 'q1', '1', NULL, 'ann', now(), 0)`)
+	e.mustDo(t, `INSERT INTO concerto.questions VALUES ('all', 'q1', 'approve', '{"a":1}', 'Bool', '{}', to_timestamp(1.5))`)
 	got, err := e.Show(t.Context(), "all")
 	if err != nil {
 		t.Fatal(err)
@@ -67,7 +68,8 @@ func testList(t *testing.T) {
 	}
 	want := Row{ID: "all", Program: "main.conc", State: "running", Exit: new(4), Queue: "q", Priority: -3, Key: "k", Worker: new("w_1"), Machine: new("m1"), Epoch: 7, Pin: new("m2"), PinnedBy: new("host claude"),
 		Needs: []string{"A", "B"}, Crashes: 2, Schedule: new("s"), Stopping: true, Moved: true, Created: *date(1), Started: date(2), Ended: date(3),
-		Progress: 12, VMVersion: 3, Refusal: new("it lacks"), LeaseUntil: date(5), Renewed: date(4), Answered: true, Why: got.Why}
+		Progress: 12, VMVersion: 3, Refusal: new("it lacks"), LeaseUntil: date(5), Renewed: date(4), Answered: true, Why: got.Why,
+		Questions: []journal.Question{{ID: "q1", Channel: "approve", Payload: []byte(`{"a":1}`), Type: "Bool", Schema: []byte("{}"), Since: 1500}}}
 	for _, at := range []*time.Time{&got.Created, got.Started, got.Ended, got.LeaseUntil, got.Renewed} {
 		*at = at.Local()
 	}
@@ -106,6 +108,7 @@ func testWhy(t *testing.T) {
 	const scheduled = "ready_at = '" + time1 + "'"
 	const waiting = "state = 'waiting', wake_at = '" + time1 + "'"
 	const answer = `INSERT INTO concerto.answers VALUES ('run', 'q1', '1', NULL, 'ann', now(), 0);`
+	const asks = `INSERT INTO concerto.questions VALUES ('run', 'q10', 'inbox', 'null', 'any', NULL, '2026-01-02'), ('run', 'q9', 'approve', 'null', 'any', NULL, '2026-01-02'), ('run', 'q7', 'approve', 'null', 'any', NULL, '2026-01-03');`
 	const past = "clock_timestamp() - interval '1 s'"
 	lease := func(renewed, until string) string {
 		return `INSERT INTO concerto.workers VALUES ('w_9', 'm9', 'b', 1, '1', 2, '{}', 1, '{}', ` + until + `, false, ` + renewed + `);`
@@ -120,6 +123,12 @@ func testWhy(t *testing.T) {
 		{waiting, worker, "waiting until " + time1},
 		{waiting, worker + answer, ""},
 		{"state = 'waiting', wake_at = " + past, worker, ""},
+		{"state = 'waiting'", worker + asks, "waiting for answer q9 (channel approve); waiting for answer q10 (channel inbox); waiting for answer q7 (channel approve)"},
+		{"state = 'waiting'", worker + asks + answer, ""},
+		{waiting, worker + asks + `DELETE FROM concerto.questions WHERE id <> 'q7';`, "waiting until " + time1 + "; waiting for answer q7 (channel approve)"},
+		{"state = 'waiting', wake_at = " + past, worker + asks, ""},
+		{"", worker + asks, ""},
+		{"state = 'waiting', stop = true", worker + asks, "stopping"},
 		{waiting + ", stop = true", worker, "stopping"},
 		{"state = 'finished', stop = true", "", ""},
 		{"state = 'failed', stop = true", "", ""},

@@ -419,7 +419,11 @@ func (r *run) IsStopRequested() (stop bool) {
 
 // Questions returns the open questions of runs, the oldest first, by the id of the run.
 func (e *Engine) Questions(ctx context.Context, runs []string) (map[string][]journal.Question, error) {
-	rows, err := e.pool.Query(ctx, `SELECT run, id, channel, payload, type, schema, since FROM concerto.questions WHERE run = ANY($1) ORDER BY since, length(id), id`, list(runs))
+	return readQuestions(ctx, e.pool, runs)
+}
+
+func readQuestions(ctx context.Context, from querier, runs []string) (map[string][]journal.Question, error) {
+	rows, err := from.Query(ctx, `SELECT run, id, channel, payload, type, schema, since FROM concerto.questions WHERE run = ANY($1) ORDER BY since, length(id), id`, list(runs))
 	if err != nil {
 		return nil, err
 	}

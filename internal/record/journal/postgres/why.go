@@ -121,11 +121,16 @@ func (s *situation) timeReasons(r *Row) (all []string) {
 	case r.State == "finished" || r.State == "failed":
 	case r.Stopping:
 		return []string{"stopping"}
-	case r.At == nil || !r.At.After(s.now):
-	case r.State == "ready":
+	case r.At != nil && !r.At.After(s.now):
+	case r.State == "ready" && r.At != nil:
 		all = append(all, "scheduled for "+timeText(*r.At))
-	case !r.Answered:
-		all = append(all, "waiting until "+timeText(*r.At))
+	case r.State == "waiting" && !r.Answered:
+		if r.At != nil {
+			all = append(all, "waiting until "+timeText(*r.At))
+		}
+		for _, q := range r.Questions {
+			all = append(all, fmt.Sprintf("waiting for answer %s (channel %s)", q.ID, q.Channel))
+		}
 	}
 	return all
 }
