@@ -9,6 +9,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/internal/engine/durable"
 	"github.com/concerto-lang/concerto/internal/engine/runs"
+	"github.com/concerto-lang/concerto/internal/record/journal/rundir"
 )
 
 // Durable configures how a run is stored. When the context of a durable run ends, the run is
@@ -100,7 +101,7 @@ func OpenRun(dir string) (*StoredRun, error) {
 	if err != nil {
 		return nil, convert(err)
 	}
-	shown, err := runs.Show(dir)
+	shown, err := runs.Show(rundir.At(dir))
 	if err != nil {
 		return nil, convert(err)
 	}
@@ -166,7 +167,7 @@ func (s *StoredRun) Answer(id string, value any) error {
 		}
 		answer.Text, answer.JSON = string(text), true
 	}
-	return convert(runs.Answer(s.Dir, id, answer))
+	return convert(runs.Answer(rundir.At(s.Dir), id, answer))
 }
 
 // Stop ends the run. If a process executes the run, that process cancels it, and Stop waits for the

@@ -14,6 +14,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/engine/driver"
 	"github.com/concerto-lang/concerto/internal/engine/runs"
 	"github.com/concerto-lang/concerto/internal/process/userfile"
+	"github.com/concerto-lang/concerto/internal/record/journal/rundir"
 	"github.com/concerto-lang/concerto/runtime/world/emit"
 	"github.com/concerto-lang/concerto/runtime/world/permit"
 )
@@ -108,7 +109,7 @@ func (cmd *replayCommand) openTape(name string) (*engine.Tape, *engine.StoredRun
 		return nil, nil, err
 	}
 	var text bytes.Buffer
-	if err := runs.Tape(dir, &text); err != nil {
+	if err := runs.Tape(rundir.At(dir), &text); err != nil {
 		return nil, nil, err
 	}
 	t, err := engine.ReadTape(&text)

@@ -9,6 +9,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/cli/runner"
 	"github.com/concerto-lang/concerto/internal/engine/runs"
+	"github.com/concerto-lang/concerto/internal/record/journal/rundir"
 )
 
 // answerCommand is the command answer with its options.
@@ -58,7 +59,7 @@ func (cmd *answerCommand) answer(run, id string, value []string) error {
 	if err != nil {
 		return err
 	}
-	return runs.Answer(dir, id, cmd.reply)
+	return runs.Answer(rundir.At(dir), id, cmd.reply)
 }
 
 // userName returns the name of the user who runs the command.

@@ -100,7 +100,7 @@ func (cmd *forkCommand) fork(run string, change durable.Change) (string, error) 
 		to = cmd.console.Relative(filepath.Join(filepath.Dir(dir), id))
 	}
 	cmd.console.RunName = to
-	written, err := runs.Fork(dir, cmd.console.Abs(to), id, change)
+	written, err := runs.Fork(rundir.At(dir), rundir.At(cmd.console.Abs(to)), id, change)
 	if err != nil {
 		if !errors.As(err, new(*journal.ExistsError)) && !errors.As(err, new(*rundir.NotEmptyError)) {
 			cmd.console.RunName = run

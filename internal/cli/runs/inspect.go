@@ -17,6 +17,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/cli/runner"
 	"github.com/concerto-lang/concerto/internal/engine/timetravel"
 	"github.com/concerto-lang/concerto/internal/process/userfile"
+	"github.com/concerto-lang/concerto/internal/record/journal/rundir"
 	"github.com/concerto-lang/concerto/internal/record/tape"
 	"github.com/concerto-lang/concerto/internal/term/cmdline"
 )
@@ -83,7 +84,7 @@ func (cmd *inspectCommand) open(ctx context.Context, path string, signals *inter
 		if path != "" {
 			return nil, false, console.Usage("leave out the path", "a stored run contains its program")
 		}
-		s, err = timetravel.Run(dir, cmd.console.Environ)
+		s, err = timetravel.Run(rundir.At(dir), cmd.console.Environ)
 		return s, false, err
 	}
 	t, err := runner.ReadTape(cmd.console, cmd.name)

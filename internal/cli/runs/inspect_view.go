@@ -18,6 +18,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/engine/timetravel"
 	"github.com/concerto-lang/concerto/internal/engine/timetravel/view"
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
+	"github.com/concerto-lang/concerto/internal/record/journal/rundir"
 )
 
 // view shows a recorded run on the terminal, until the user quits or the context is cancelled.
@@ -172,7 +173,7 @@ func (cmd *inspectCommand) fork(r *timetravel.Recording, effect int64, result js
 	if len(result) > 0 {
 		change.Result = result
 	}
-	if _, err := runs.Fork(dir, to, id, change); err != nil {
+	if _, err := runs.Fork(rundir.At(dir), rundir.At(to), id, change); err != nil {
 		return err.Error()
 	}
 	return fmt.Sprintf("created the fork %s; resume with: concerto runs resume %s --as-started", cmd.console.Relative(to), cmd.console.Relative(to))

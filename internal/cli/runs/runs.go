@@ -14,6 +14,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/cli/runner"
 	"github.com/concerto-lang/concerto/internal/engine/durable"
 	"github.com/concerto-lang/concerto/internal/engine/runs"
+	"github.com/concerto-lang/concerto/internal/record/journal/rundir"
 	"github.com/concerto-lang/concerto/internal/term/cmdline"
 )
 
@@ -102,7 +103,7 @@ func (cmd *runsCommand) show(_ context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	s, err := runs.Show(dir)
+	s, err := runs.Show(rundir.At(dir))
 	if err != nil {
 		return err
 	}
@@ -159,7 +160,7 @@ func (cmd *runsCommand) verify(_ context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	v, err := runs.Verify(dir)
+	v, err := runs.Verify(rundir.At(dir))
 	if cmd.format.String() == "json" {
 		out := struct {
 			OK      bool   `json:"ok"`
@@ -222,12 +223,12 @@ func (cmd *runsCommand) tape(_ context.Context, args []string) (err error) {
 		return err
 	}
 	if cmd.out == "" {
-		return runs.Tape(dir, cmd.console.Stdout)
+		return runs.Tape(rundir.At(dir), cmd.console.Stdout)
 	}
 	f, err := console.PrivateFile(cmd.console.Abs(cmd.out))
 	if err != nil {
 		return console.Usage("", "write %s: %v", cmd.out, console.Cause(err))
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	return runs.Tape(dir, f)
+	return runs.Tape(rundir.At(dir), f)
 }

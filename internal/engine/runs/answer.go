@@ -29,10 +29,9 @@ type Response struct {
 	By     string
 }
 
-// Answer answers a pending question of the run in dir. The error is a *Problem or an error of
-// durable.Open.
-func Answer(dir, id string, a Response) error {
-	s, err := durable.Open(rundir.At(dir))
+// Answer answers a pending question of a run. The error is a *Problem or an error of durable.Open.
+func Answer(run journal.Run, id string, a Response) error {
+	s, err := durable.Open(run)
 	if err != nil {
 		return err
 	}
@@ -128,8 +127,8 @@ func notWaiting(s *durable.Shown, id string) error {
 	return &Problem{Message: fmt.Sprintf("there is no question %s; these wait: %s", id, strings.Join(ids, ", "))}
 }
 
-// IsReady reports whether a waiting run could continue, because an answer has arrived or a timer
-// has expired.
+// IsReady reports whether a waiting run in a directory could continue, because an answer has
+// arrived or a timer has expired.
 func IsReady(s *durable.Shown, now time.Time) bool {
 	run := rundir.At(s.Dir)
 	return s.State == durable.Waiting && (slices.ContainsFunc(s.Pending, func(q durable.ShownQuestion) bool { return journal.IsAnswered(run, q.ID) }) ||

@@ -16,9 +16,9 @@ import (
 // stopWithin limits how long Stop waits for the run's process.
 const stopWithin = 30 * time.Second
 
-// Stop stops a run. If a process is running it, that process cancels it, and Stop waits for the
-// process. The error is a *journal.HeldError if the process does not stop the run in time, a
-// *Problem if the run has ended, or an error of durable.Open.
+// Stop stops a run in a directory. If a process is running it, that process cancels it, and Stop
+// waits for the process. The error is a *journal.HeldError if the process does not stop the run in
+// time, a *Problem if the run has ended, or an error of durable.Open.
 func Stop(ctx context.Context, dir string) error {
 	d := rundir.At(dir)
 	w, h, err := d.Open(nil, journal.Options{})
@@ -85,16 +85,16 @@ type Verified struct {
 // Verify checks the hash chain of a run's journal, its blobs and programs, its output and its
 // pending answers. If the beginning of the history was dropped, it also checks the snapshots from
 // which the run can be resumed. The error is a *journal.DamagedError, journal.ErrNoRun, or an error
-// of reading the files.
-func Verify(dir string) (v Verified, err error) {
+// of the store.
+func Verify(run journal.Run) (v Verified, err error) {
 	for {
-		s, err := durable.Open(rundir.At(dir))
+		s, err := durable.Open(run)
 		if err != nil {
 			return v, err
 		}
 		torn, err := tornOutput(s)
 		head := s.History.Head
-		if now, rerr := durable.Open(rundir.At(dir)); err != nil && rerr == nil && now.History.Head.After(head) {
+		if now, rerr := durable.Open(run); err != nil && rerr == nil && now.History.Head.After(head) {
 			continue // the process of the run dropped records concurrently, so the error may be wrong
 		}
 		v = Verified{Records: s.History.N, Torn: s.History.Torn, OutTorn: torn}
@@ -127,9 +127,9 @@ func tornOutput(s *durable.Stored) (outTorn int, err error) {
 	return outTorn, err
 }
 
-// Tape writes the run's tape to a writer. A tape can be replayed without the run's directory.
-func Tape(dir string, to io.Writer) error {
-	s, err := durable.Open(rundir.At(dir))
+// Tape writes the run's tape to a writer. A tape can be replayed without the run.
+func Tape(run journal.Run, to io.Writer) error {
+	s, err := durable.Open(run)
 	if err == nil {
 		err = s.Whole()
 	}

@@ -8,17 +8,15 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/engine/durable"
 	"github.com/concerto-lang/concerto/internal/record/journal"
-	"github.com/concerto-lang/concerto/internal/record/journal/rundir"
 )
 
-// Fork creates a new run in the directory to, which must not exist or be empty. The new run has the
-// history of the run in dir up to the effect of the change, and the changed result of that effect.
-// The new run is not started. written lists the files that the effects in the history have written;
-// Fork does not restore them. If the journal is damaged, the history ends before the damage. The
-// error is a *durable.NoEffect, a *Problem if the change is invalid, or an error of durable.Open or
-// of creating the directory.
-func Fork(dir, to, id string, c durable.Change) (written []string, err error) {
-	s, err := durable.Good(rundir.At(dir))
+// Fork creates the new run to. It has the history of a run up to the effect of the change, and the
+// changed result of that effect. The new run is not started. written lists the files that the
+// effects in the history have written; Fork does not restore them. If the journal is damaged, the
+// history ends before the damage. The error is a *durable.NoEffect, a *Problem if the change is
+// invalid, or an error of durable.Open or of creating the run.
+func Fork(run, to journal.Run, id string, c durable.Change) (written []string, err error) {
+	s, err := durable.Good(run)
 	if err == nil {
 		err = s.Whole()
 	}
@@ -35,7 +33,7 @@ func Fork(dir, to, id string, c durable.Change) (written []string, err error) {
 	start := *s.Start
 	start.Run, start.IR, start.Fork = id, s.Sum, c.Fork(s.Start.Run)
 	machine, _ := os.Hostname() // used only in messages
-	w, err := rundir.At(to).Create(start, s.Program, journal.Options{Owner: journal.Owner{By: "fork of " + s.Start.Run, Machine: machine}})
+	w, err := to.Create(start, s.Program, journal.Options{Owner: journal.Owner{By: "fork of " + s.Start.Run, Machine: machine}})
 	if err != nil {
 		return nil, err
 	}

@@ -1,5 +1,5 @@
-// Package runs manages runs that are stored in directories: it lists and shows them, answers their
-// questions, and stops, verifies, forks and removes them. Resuming a run is not part of the package
+// Package runs manages stored runs: it shows, verifies and forks them and answers their questions.
+// It lists, stops and removes those in directories. Resuming a run is not part of the package
 // (spec/26-durable.md).
 package runs
 
@@ -36,12 +36,12 @@ func Root(dir string) (string, error) {
 	return conf.JournalRoot(in.Root), nil
 }
 
-// Show returns the state of the run in a directory, even if the journal is damaged. The error is
-// journal.ErrNoRun, a *journal.NewerFormatError, or an error of reading the files.
-func Show(dir string) (*durable.Shown, error) {
-	s, err := durable.Open(rundir.At(dir))
+// Show returns the state of a run, even if the journal is damaged. The error is journal.ErrNoRun, a
+// *journal.NewerFormatError, or an error of the store.
+func Show(run journal.Run) (*durable.Shown, error) {
+	s, err := durable.Open(run)
 	if damaged, ok := errors.AsType[*journal.DamagedError](err); ok {
-		return durable.Broken(dir, damaged), nil
+		return durable.Broken(directory(run), damaged), nil
 	}
 	if err != nil {
 		return nil, err
@@ -73,17 +73,25 @@ func showStored(s *durable.Stored, running bool) (*durable.Shown, error) {
 	if err != nil {
 		return nil, err
 	}
-	shown.Dir = s.Run.Name()
+	shown.Dir = directory(s.Run)
 	if shown.Snapshot, err = s.NewestSnapshot(); err != nil {
 		return nil, err
 	}
 	if shown.FirstStored, err = s.FirstStored(); err != nil {
 		return nil, err
 	}
-	if shown.Exit == nil {
+	if shown.Exit == nil && shown.Dir != "" {
 		shown.Hosts = hosts(shown.Dir, running)
 	}
 	return shown, nil
+}
+
+// directory returns the path of the directory that contains a run, or "" for another store.
+func directory(run journal.Run) string {
+	if d, ok := run.(*rundir.Directory); ok {
+		return d.Name()
+	}
+	return ""
 }
 
 // connections returns the connections of a program with the prices of their models.
@@ -112,7 +120,7 @@ func List(root string) ([]*durable.Shown, error) {
 		if !e.IsDir() {
 			continue
 		}
-		s, err := Show(filepath.Join(root, e.Name()))
+		s, err := Show(rundir.At(filepath.Join(root, e.Name())))
 		if errors.Is(err, journal.ErrNoRun) {
 			continue
 		}

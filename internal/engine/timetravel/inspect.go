@@ -15,7 +15,6 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/engine/durable"
 	"github.com/concerto-lang/concerto/internal/record/journal"
-	"github.com/concerto-lang/concerto/internal/record/journal/rundir"
 	"github.com/concerto-lang/concerto/internal/record/tape"
 	"github.com/concerto-lang/concerto/ir"
 )
@@ -85,12 +84,11 @@ type Source struct {
 	environ []string
 }
 
-// Run opens the run in a directory. The run may still be in progress. environ ("NAME=value")
-// contains the secrets that the journal omits; a missing secret is shown as its placeholder. The
-// error is journal.ErrNoRun, a *journal.DamagedError, a *journal.NewerFormatError, or an error of
-// reading the files.
-func Run(dir string, environ []string) (*Source, error) {
-	stored, err := durable.Open(rundir.At(dir))
+// Run opens a stored run. The run may still be in progress. environ ("NAME=value") contains the
+// secrets that the journal omits; a missing secret is shown as its placeholder. The error is
+// journal.ErrNoRun, a *journal.DamagedError, a *journal.NewerFormatError, or an error of the store.
+func Run(run journal.Run, environ []string) (*Source, error) {
+	stored, err := durable.Open(run)
 	if err == nil {
 		err = stored.Whole()
 	}
