@@ -94,6 +94,9 @@ func Run(ctx context.Context, kill <-chan struct{}, c Config) error {
 		if err := w.join(ctx, first); err != nil {
 			return err
 		}
+		if ctx.Err() != nil && !first { // it was drained before it could register again
+			return nil
+		}
 		if over := w.serve(ctx, kill); over {
 			closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.Lease)
 			defer cancel()
@@ -103,7 +106,8 @@ func Run(ctx context.Context, kill <-chan struct{}, c Config) error {
 	}
 }
 
-// join registers the worker. It retries without limit if the worker was registered before.
+// join registers the worker. If the worker was registered before, it retries until ctx ends, and
+// removes the earlier registration.
 func (w *worker) join(ctx context.Context, first bool) error {
 	for {
 		s, err := w.Engine.NewSession(ctx, w.Row, w.Lease)
@@ -111,10 +115,13 @@ func (w *worker) join(ctx context.Context, first bool) error {
 			s.OnRetry = func(run string, err error) {
 				w.Log(Event{Kind: Retry, Run: run, Text: fmt.Sprintf("could not write to the engine: %v; retrying", err)})
 			}
+			if !first {
+				_ = w.session.Close(ctx) // its lease has expired: the row has no meaning
+			}
 			w.session = s
 			break
 		}
-		if first || ctx.Err() != nil {
+		if first {
 			return err
 		}
 		select {

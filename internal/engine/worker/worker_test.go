@@ -311,7 +311,7 @@ func testStop(t *testing.T, b *bench) {
 func testLost(t *testing.T, b *bench) {
 	file := filepath.Join(b.dir, "go")
 	b.submit("r", `use std::fs; fn main() { println("first"); while !fs::exists("`+file+`") { std::time::sleep(10); } }`)
-	w := b.start(func(c *Config) { c.Lease = time.Second })
+	w := b.start(func(c *Config) { c.Lease, c.MaxCrashes = 3*time.Second, 1000 }) // a busy machine may lose more leases
 	w.wait(Claim, "r")
 	b.expire()
 	w.wait(Lost, "")
@@ -321,6 +321,11 @@ func testLost(t *testing.T, b *bench) {
 	}
 	w.wait(End, "r")
 	b.want("r", "finished", 0, "first")
+	w.leave()
+	<-w.ended
+	if out := pgtest.Do(t, b.url, "SELECT id FROM concerto.workers"); out != "" {
+		t.Errorf("workers after the last one has ended: %s", out)
+	}
 }
 
 // testRefused submits a program that this version of the VM does not know: the run stays ready with

@@ -105,11 +105,13 @@ func command(t testing.TB, server func(database string) string, sql string) {
 	}
 }
 
-// Do executes SQL in a database.
-func Do(t testing.TB, url, sql string) {
+// Do executes SQL in a database, and returns the rows of the last statement without a header.
+func Do(t testing.TB, url, sql string) (rows string) {
 	t.Helper()
-	c := exec.Command(filepath.Join(programs(t), "psql"), "-q", "-v", "ON_ERROR_STOP=1", "-d", url, "-c", sql)
-	if out, err := c.CombinedOutput(); err != nil {
+	c := exec.Command(filepath.Join(programs(t), "psql"), "-q", "-At", "-v", "ON_ERROR_STOP=1", "-d", url, "-c", sql)
+	out, err := c.CombinedOutput()
+	if err != nil {
 		t.Fatalf("%s: %v\n%s", sql, err, out)
 	}
+	return string(out)
 }
