@@ -59,9 +59,10 @@ type Config struct {
 	Stores sqlitestore.Options
 	// Allowed contains the permissions that the caller grants. Permissions is the program's section
 	// [permissions], or nil without that section. Relative paths in Permissions start at Root.
-	Allowed     permit.Grants
-	Permissions *permit.Manifest
-	Root        string
+	Allowed      permit.Grants
+	WorkerAllows permit.Grants // permissions that the worker grants, in addition
+	Permissions  *permit.Manifest
+	Root         string
 	// Seed makes the run's random numbers reproducible; nil means a random seed.
 	Seed *int64
 	// Args are the program's arguments.
@@ -217,7 +218,7 @@ func (r *Runtime) areas(c *Config, policy *permit.Policy, environment *env.Envir
 
 // policy returns the policy that decides which resources the run may use.
 func (c *Config) policy() *permit.Policy {
-	p := permit.Config{Caller: c.Allowed, Manifest: c.Permissions, Dir: c.Dir, Root: c.Root, StoresInMemory: c.Stores.InMemory,
+	p := permit.Config{Caller: c.Allowed, Bounds: c.WorkerAllows, Manifest: c.Permissions, Dir: c.Dir, Root: c.Root, StoresInMemory: c.Stores.InMemory,
 		Hosts: map[string]string{}, Connections: map[string]permit.Reach{}, Servers: map[string]permit.Reach{}}
 	for _, h := range c.Hosts {
 		p.Hosts[h.Name] = h.Connector

@@ -392,6 +392,9 @@ func (m *VM) suspended() bool {
 func (m *VM) suspend() {
 	m.ending.fatal = ErrSuspended
 	m.recordArrived()
+	if m.config.Finish != nil {
+		finishRequests(m, m.config.Finish())
+	}
 	for _, seq := range m.requests.underWay() {
 		m.requests.pending[seq].cancel()
 	}
@@ -400,14 +403,49 @@ func (m *VM) suspend() {
 	m.recordArrived()
 }
 
-// recordArrived reports the effects that have ended to the journal. It omits effects that were
-// cancelled.
-func (m *VM) recordArrived() {
-	m.requests.arrived = m.requests.inbox.drain(m.requests.arrived)
-	for i := range m.requests.arrived {
-		if c := &m.requests.arrived[i]; c.err == nil || isProgramError(c.err) {
-			m.recordConsumed(c, nil)
+// finishRequests waits until the pending requests that end by themselves have ended, or until the
+// channel is closed. nil means not to wait.
+func finishRequests(m *VM, until <-chan struct{}) {
+	ended := map[int]bool{}
+	for until != nil {
+		for _, seq := range m.recordArrived() {
+			ended[seq] = true
+		}
+		if !slices.ContainsFunc(m.requests.underWay(), func(seq int) bool { return !ended[seq] && endsByItself(m.requests.pending[seq].request) }) {
+			return
+		}
+		select {
+		case <-m.requests.inbox.wake:
+		case <-until:
+			return
 		}
 	}
+}
+
+// endsByItself reports whether a request ends without an event from outside, such as an answer or a
+// message of a host.
+func endsByItself(r effect.Request) bool {
+	if r == nil {
+		return false
+	}
+	switch effect.ClassOf(r) {
+	case effect.ClassHeld, effect.ClassWaits, effect.ClassCut:
+		return false
+	}
+	return true
+}
+
+// recordArrived reports the effects that have ended to the journal, except those that were
+// cancelled. It returns the numbers of all requests that have ended.
+func (m *VM) recordArrived() (arrived []int) {
+	m.requests.arrived = m.requests.inbox.drain(m.requests.arrived)
+	for i := range m.requests.arrived {
+		c := &m.requests.arrived[i]
+		if c.err == nil || isProgramError(c.err) {
+			m.recordConsumed(c, nil)
+		}
+		arrived = append(arrived, c.seq)
+	}
 	m.requests.arrived = nil
+	return arrived
 }

@@ -29,6 +29,10 @@ type Config struct {
 	// Suspend, when closed, suspends the run at its current point. No task is unwound, pending
 	// requests stay pending, and Run returns ErrSuspended. Suspend requires a Journal.
 	Suspend <-chan struct{}
+	// Finish, if set, is called when the run is suspended. Until the returned channel is closed,
+	// the VM waits for the requests that will end by themselves, so that the journal contains their
+	// results. If the channel is nil, the VM does not wait.
+	Finish func() (until <-chan struct{})
 
 	// Boundary, if set, is called on the run's goroutine each time no task can continue and the run
 	// is about to wait for the next result. The function may call Snapshot. It is called once more

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/runconf"
 	"github.com/concerto-lang/concerto/internal/data/secret"
 	"github.com/concerto-lang/concerto/internal/engine/durable"
+	"github.com/concerto-lang/concerto/internal/engine/submission"
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
 	"github.com/concerto-lang/concerto/internal/record/journal"
 	"github.com/concerto-lang/concerto/internal/record/journal/localowner"
@@ -46,6 +48,9 @@ type Durable struct {
 	// SnapshotEvery is the number of records between snapshots, from which the run can be resumed.
 	// 0 means the setting in the program's [run] section.
 	SnapshotEvery int
+	// Finish, if set, returns how long effects in progress may continue when the end of the context
+	// suspends the run. why is the cause.
+	Finish func(why error) time.Duration
 	// Given is arbitrary JSON that is stored with the run, for the process that resumes it.
 	Given json.RawMessage
 	// Remark receives messages for people. nil ignores them.
@@ -94,6 +99,9 @@ type durableRun struct {
 	id     string
 	begun  durable.Flags
 	cancel context.CancelCauseFunc
+	// Durable.Finish and Options.Kill
+	finishWithin func(why error) time.Duration
+	kill         <-chan struct{}
 	// snapshot from which the run continues; nil if it is replayed from its start
 	snapshot []byte
 	since    map[string]int64 // number of the last record in each ledger when the snapshot was written, by path
@@ -118,9 +126,15 @@ func (p *Program) makeDurable(o *Options, c *runtime.Config) (*durableRun, error
 	if c.Session.ID == "" {
 		c.Session.ID = procgroup.NewID()
 	}
-	d := &durableRun{stored: o.Records.Durable.Run, dir: o.Records.Durable.Dir, id: c.Session.ID}
+	d := &durableRun{stored: o.Records.Durable.Run, dir: o.Records.Durable.Dir, id: c.Session.ID, finishWithin: o.Records.Durable.Finish, kill: o.Kill}
 	if d.stored == nil {
 		d.stored = openRun(d.dir)
+	} else { // the journal contains the marks
+		c.Args = slices.Clone(c.Args)
+		for i, arg := range c.Args {
+			c.Args[i] = submission.Unmask(arg, o.secret)
+		}
+		c.Session.Inputs = submission.UnmaskJSON(c.Session.Inputs, o.secret)
 	}
 	config := durable.Config{ID: d.id, Stored: d.stored, Seed: strconv.FormatInt(*o.own.seed, 10), Remark: o.Records.Durable.Remark, Secret: o.secret}
 	sync := o.Records.Durable.Sync
@@ -282,6 +296,7 @@ func (d *durableRun) withJournal(ctx context.Context, c *vm.Config) context.Cont
 	context.AfterFunc(ctx, func() { d.run.Suspend(context.Cause(ctx)) })
 	own, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	d.cancel = cancel
+	c.Finish = func() <-chan struct{} { return d.finish(context.Cause(ctx), own.Done()) }
 	go d.stored.Watch(own, func() {
 		if d.stored.IsStopRequested() {
 			cancel(ErrStopped)
@@ -289,6 +304,29 @@ func (d *durableRun) withJournal(ctx context.Context, c *vm.Config) context.Cont
 		d.run.ApplyAnswers()
 	})
 	return own
+}
+
+// finish returns a channel that is closed when the effects in progress must not continue, because
+// the run was suspended. why is the cause of the context's end, or nil. A nil channel means that
+// they must not continue at all. over is closed when the run is.
+func (d *durableRun) finish(why error, over <-chan struct{}) <-chan struct{} {
+	if d.finishWithin == nil || why == nil || !errors.Is(d.run.Err(), why) {
+		return nil
+	}
+	within := d.finishWithin(why)
+	if within <= 0 {
+		return nil
+	}
+	until := make(chan struct{})
+	go func() {
+		defer close(until)
+		select {
+		case <-time.After(within):
+		case <-d.kill:
+		case <-over:
+		}
+	}()
+	return until
 }
 
 // ErrStopped is the cause of the cancellation of a run that another process has stopped.

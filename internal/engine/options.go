@@ -41,6 +41,8 @@ type Options struct {
 	// everything (spec/19-permissions.md). A refusal is an error of the program, whose message
 	// names the command-line flag.
 	Allow permit.Grants
+	// Bounds restricts the program in addition to Allow. A worker applies it to each of its runs.
+	Bounds permit.Grants
 	// Args is the result of std::env::args.
 	Args []string
 	// Inputs is the result of std::app::inputs as a JSON object; nil means an empty object.

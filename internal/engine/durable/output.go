@@ -33,10 +33,11 @@ type output struct {
 // printing is line n, which is printed after the printer has written at bytes.
 type printing struct{ n, at int64 }
 
-// printChannel is the name of the channel for printed text in the output file.
-const printChannel = "print"
+// PrintChannel is the name of the channel for printed text in the output file.
+const PrintChannel = "print"
 
-type outLine struct {
+// OutputLine is a line of the stored output.
+type OutputLine struct {
 	N       int64           `json:"n"`
 	Channel string          `json:"channel"`
 	Payload json.RawMessage `json:"payload,omitempty"`
@@ -57,7 +58,7 @@ func (s *Stored) VerifyOut() (torn int, err error) {
 	}
 	o, last := output{}, s.History.Last()
 	for i, text := range lines {
-		var line outLine
+		var line OutputLine
 		at := fmt.Sprintf("%s:%d", journal.OutFile, i+1)
 		if err := json.Unmarshal([]byte(text), &line); err != nil {
 			return torn, &journal.DamagedError{Where: at, Why: "not a line of output: " + err.Error()}
@@ -97,7 +98,7 @@ func (s *Stored) VerifyOut() (torn int, err error) {
 func (o *output) putOut(r *Run, channel string, payload json.RawMessage, print func(n int64) error) error {
 	o.readPrinted(r.c.History)
 	o.n++
-	line, err := jsonwrite.Encode(outLine{o.n, channel, payload})
+	line, err := jsonwrite.Encode(OutputLine{o.n, channel, payload})
 	if err != nil {
 		return err
 	}

@@ -124,6 +124,11 @@ func Broken(dir string, why error) *Shown {
 	return &Shown{Dir: dir, State: IsDamaged, Damage: why.Error(), Pending: []ShownQuestion{}, Answered: []ShownAnswer{}, Unknown: []ShownUnknown{}, Timers: []ShownTimer{}, Hosts: []ShownHost{}}
 }
 
+// Unbegun returns the state of a run that has no records.
+func Unbegun(id, program string) *Shown {
+	return &Shown{Run: id, Program: program, Pending: []ShownQuestion{}, Answered: []ShownAnswer{}, Unknown: []ShownUnknown{}, Timers: []ShownTimer{}, Hosts: []ShownHost{}}
+}
+
 func when(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000Z") }
 
 // Show returns the state of a run from its journal. running means that a process is running it.

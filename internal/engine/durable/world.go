@@ -40,7 +40,7 @@ func (w *world) Perform(ctx context.Context, q effect.Request) (effect.Result, e
 		if err != nil {
 			return nil, err
 		}
-		return nil, w.showLine(ctx, printChannel, payload, q)
+		return nil, w.showLine(ctx, PrintChannel, payload, q)
 	case *effect.Log:
 		if !w.run.live {
 			return nil, nil // an earlier process has logged the message

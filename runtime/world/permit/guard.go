@@ -20,7 +20,7 @@ func (p *Policy) Guard(k effect.Kind, next effect.Performer) effect.Performer {
 		return next
 	}
 	for _, need := range w.kinds {
-		if p.manifest[need].limited || p.caller[need].limited {
+		if p.isLimited(need) {
 			g := &guard{policy: p, row: w, next: next}
 			if s, ok := next.(effect.Starter); ok {
 				return &startingGuard{g, s}

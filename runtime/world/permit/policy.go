@@ -19,6 +19,8 @@ import (
 // Config configures a Policy.
 type Config struct {
 	Caller Grants
+	// Bounds limit the run in addition to Caller: what both allow is allowed.
+	Bounds Grants
 	// Manifest is the program's [permissions]; nil without the section.
 	Manifest *Manifest
 	// Dir is the directory for relative paths of the caller and of the program. Root is the
@@ -52,7 +54,7 @@ type Reach struct {
 type Policy struct {
 	config   Config
 	manifest side
-	caller   side
+	callers  []side // those of Caller and of Bounds
 }
 
 // AddHost registers the section of a host that was declared later. It must not be called
@@ -72,9 +74,13 @@ type limit struct {
 // New returns a Policy. It follows links in the granted paths once, at the time of the call.
 func New(c Config) *Policy {
 	p := &Policy{config: c}
-	for k := range Kinds {
-		names, limited := c.Caller.allowedTargets(Kind(k))
-		p.caller[k] = newLimit(Kind(k), names, limited, c.Dir)
+	for _, grants := range []*Grants{&c.Caller, &c.Bounds} {
+		var s side
+		for k := range Kinds {
+			names, limited := grants.allowedTargets(Kind(k))
+			s[k] = newLimit(Kind(k), names, limited, c.Dir)
+		}
+		p.callers = append(p.callers, s)
 	}
 	p.manifest[Run].limited = true // a manifest without a list of commands permits no command
 	if m := c.Manifest; m != nil {
@@ -96,36 +102,38 @@ func newLimit(k Kind, names []string, limited bool, dir string) limit {
 // Roots returns the files and directories, in the form of Real, below which files may be read, or
 // written if k is Write. nil means that all files are permitted.
 func (p *Policy) Roots(k Kind) []string {
-	a, b := p.manifest[k], p.caller[k]
-	switch {
-	case !a.limited && !b.limited:
-		return nil
-	case !a.limited:
-		return b.roots
-	case !b.limited:
-		return a.roots
+	all := p.manifest[k]
+	for i := range p.callers {
+		switch l := &p.callers[i][k]; {
+		case !l.limited:
+		case !all.limited:
+			all = *l
+		default:
+			all.roots = common(all.roots, l.roots)
+		}
 	}
-	return common(a.roots, b.roots)
+	if !all.limited {
+		return nil
+	}
+	return all.roots
 }
 
 // Environment returns the variables that the program may read; nil means all variables.
 func (p *Policy) Environment() []string {
-	a, b := p.manifest[Env], p.caller[Env]
-	switch {
-	case !a.limited && !b.limited:
-		return nil
-	case !a.limited:
-		return append([]string{}, b.names...)
-	case !b.limited:
-		return append([]string{}, a.names...)
-	}
-	both := []string{}
-	for _, n := range a.names {
-		if slices.Contains(b.names, n) {
-			both = append(both, n)
+	all := p.manifest[Env]
+	for i := range p.callers {
+		switch l := &p.callers[i][Env]; {
+		case !l.limited:
+		case !all.limited:
+			all = *l
+		default:
+			all.names = slices.DeleteFunc(slices.Clone(all.names), func(n string) bool { return !slices.Contains(l.names, n) })
 		}
 	}
-	return both
+	if !all.limited {
+		return nil
+	}
+	return append([]string{}, all.names...)
 }
 
 // Need is a permission that a request needs: a kind and a target.
@@ -162,6 +170,16 @@ func (p *Policy) allows(s *side, n Need) bool {
 	return slices.Contains(l.names, n.Target)
 }
 
+// callersAllow reports whether the caller and the bounds allow a need.
+func (p *Policy) callersAllow(n Need) bool {
+	return !slices.ContainsFunc(p.callers, func(s side) bool { return !p.allows(&s, n) })
+}
+
+// isLimited reports whether a kind is not granted completely.
+func (p *Policy) isLimited(k Kind) bool {
+	return p.manifest[k].limited || slices.ContainsFunc(p.callers, func(s side) bool { return s[k].limited })
+}
+
 // sameCommand reports whether a command in a side's list is the required command. Commands that are
 // paths are compared by the files to which they refer, because relative paths may start at
 // different directories.
@@ -187,7 +205,7 @@ func (p *Policy) checkRequest(w *row, r effect.Request) error {
 		if !n.Declared && !p.allows(&p.manifest, n) {
 			return w.refused(r, n, ofManifest(n))
 		}
-		if p.allows(&p.caller, n) {
+		if p.callersAllow(n) {
 			continue
 		}
 		if len(flags) == 0 {
@@ -200,7 +218,7 @@ func (p *Policy) checkRequest(w *row, r effect.Request) error {
 	if len(flags) == 0 {
 		return nil
 	}
-	return w.refused(r, first, ofCaller(first, flags...))
+	return w.refused(r, first, p.ofCaller(first, flags...))
 }
 
 // Refuse returns the error text for a target that a performer learns during the request: for Net
@@ -213,8 +231,8 @@ func (p *Policy) Refuse(k Kind, target string, declared bool) string {
 	switch {
 	case !declared && !p.allows(&p.manifest, n):
 		return ofManifest(n)
-	case !p.allows(&p.caller, n):
-		return ofCaller(n, k.GrantHint(p.shownTarget(n)))
+	case !p.callersAllow(n):
+		return p.ofCaller(n, k.GrantHint(p.shownTarget(n)))
 	}
 	return ""
 }
@@ -229,9 +247,12 @@ func ofManifest(n Need) string {
 	return n.doing() + " is not permitted: add it to `" + key + "` in [permissions]"
 }
 
-// ofCaller returns the error text for a refusal by the caller. It names the flags that would permit
-// the access.
-func ofCaller(n Need, flags ...string) string {
+// ofCaller returns the error text for a refusal by the caller, or by the bounds of the worker. It
+// names the flags that would permit the access.
+func (p *Policy) ofCaller(n Need, flags ...string) string {
+	if p.allows(&p.callers[0], n) {
+		return n.doing() + " is not permitted by this worker: start it with " + strings.Join(flags, " ")
+	}
 	return n.doing() + " is not permitted: allow it with " + strings.Join(flags, " ")
 }
 

@@ -208,7 +208,7 @@ func permittedVariables(p *Policy, r effect.Result) effect.Result {
 	out := &effect.EnvVariables{}
 	for i, name := range all.Names {
 		n := Need{Kind: Env, Target: name}
-		if p.allows(&p.manifest, n) && p.allows(&p.caller, n) {
+		if p.allows(&p.manifest, n) && p.callersAllow(n) {
 			out.Names, out.Values = append(out.Names, name), append(out.Values, all.Values[i])
 		}
 	}

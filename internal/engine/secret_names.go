@@ -1,0 +1,42 @@
+package engine
+
+import (
+	"maps"
+	"slices"
+)
+
+// SecretNames returns the names of the environment variables that contain the secrets of the
+// program, sorted. With mock, all models are replaced, so that their keys are not needed.
+func (p *Program) SecretNames(mock bool) ([]string, error) {
+	all, err := p.parties("")
+	if err != nil {
+		return nil, err
+	}
+	names := map[string]bool{}
+	for _, name := range all.Secrets {
+		names[name] = true
+	}
+	for i := range all.Connections {
+		c := &all.Connections[i]
+		if mock {
+			break
+		}
+		if c.APIKeyEnv != "" {
+			names[c.APIKeyEnv] = true
+		}
+		for _, name := range c.HeadersEnv {
+			names[name] = true
+		}
+	}
+	for i := range all.Hosts {
+		for _, x := range all.Hosts[i].ParamsEnv {
+			names[x.Env] = true
+		}
+	}
+	for i := range all.Servers {
+		for _, name := range all.Servers[i].HeadersEnv {
+			names[name] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(names)), nil
+}
