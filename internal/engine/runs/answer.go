@@ -38,6 +38,33 @@ func Answer(run journal.Run, id string, a Response) error {
 	return answerStored(s, id, a)
 }
 
+// AnswerChannel answers the oldest open question of a run on a channel. The errors are those of
+// Answer.
+func AnswerChannel(run journal.Run, channel string, a Response) error {
+	s, err := durable.Open(run)
+	if err != nil {
+		return err
+	}
+	shown, err := showStored(s, false)
+	if err != nil {
+		return err
+	}
+	answered := ""
+	for _, q := range shown.Pending {
+		if q.Channel != channel {
+			continue
+		}
+		if !journal.IsAnswered(run, q.ID) {
+			return answerStored(s, q.ID, a)
+		}
+		answered = q.ID
+	}
+	if answered != "" { // the run has not received the answer yet
+		return answerStored(s, answered, a)
+	}
+	return &Problem{Message: fmt.Sprintf("no question waits on channel %s%s", channel, others(shown))}
+}
+
 // answerStored answers a question of a run that was read before.
 func answerStored(s *durable.Stored, id string, a Response) error {
 	shown, err := showStored(s, false)
@@ -114,6 +141,11 @@ func notWaiting(s *durable.Shown, id string) error {
 	if s.Exit != nil {
 		return &Problem{Message: fmt.Sprintf("there is no question %s: the run has ended", id)}
 	}
+	return &Problem{Message: fmt.Sprintf("there is no question %s%s", id, others(s))}
+}
+
+// others returns the end of a message that lists the open questions.
+func others(s *durable.Shown) string {
 	ids := make([]string, 0, len(s.Pending)+len(s.Unknown))
 	for _, q := range s.Pending {
 		ids = append(ids, q.ID+" "+q.Channel)
@@ -122,9 +154,9 @@ func notWaiting(s *durable.Shown, id string) error {
 		ids = append(ids, u.ID+" run:unknown")
 	}
 	if len(ids) == 0 {
-		return &Problem{Message: fmt.Sprintf("there is no question %s: the run waits for no answer", id)}
+		return ": the run waits for no answer"
 	}
-	return &Problem{Message: fmt.Sprintf("there is no question %s; these wait: %s", id, strings.Join(ids, ", "))}
+	return "; these wait: " + strings.Join(ids, ", ")
 }
 
 // IsReady reports whether a waiting run in a directory could continue, because an answer has

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/concerto-lang/concerto/internal/compile/manifest"
 	"github.com/concerto-lang/concerto/internal/data/runconf"
 	"github.com/concerto-lang/concerto/internal/engine/driver"
 	"github.com/concerto-lang/concerto/internal/engine/durable"
@@ -22,6 +23,18 @@ import (
 	"github.com/concerto-lang/concerto/runtime/keeper"
 	"github.com/concerto-lang/concerto/runtime/llm"
 )
+
+// Manifest returns the nearest manifest, or nil.
+func Manifest(dir string) (*manifest.Manifest, error) {
+	if _, found := manifest.Locate(dir, func(path string) bool { _, err := os.Stat(path); return err == nil }); !found {
+		return nil, nil
+	}
+	in, err := driver.Load(driver.Request{Dir: dir})
+	if err != nil {
+		return nil, err
+	}
+	return in.Manifest, nil
+}
 
 // Root returns the directory in which the nearest manifest stores runs, or "".
 func Root(dir string) (string, error) {

@@ -30,12 +30,13 @@ type Config struct {
 	Engine     *postgres.Engine
 	Row        postgres.WorkerRow
 	Lease      time.Duration
-	MaxCrashes int    // number of crashes without progress after which a run is held
-	State      string // directory for what belongs to this machine; its workers share it
-	Dir        string // directory to which the paths of programs are relative
-	UntilIdle  bool   // end when there is no run, and none that the worker can claim
-	// Options returns the options of a run from what was submitted.
-	Options func(p *engine.Program, start json.RawMessage) (engine.Options, error)
+	Drain      time.Duration // how long effects in progress may continue when the worker ends
+	MaxCrashes int           // number of crashes without progress after which a run is held
+	State      string        // directory for what belongs to this machine; its workers share it
+	Dir        string        // directory to which the paths of programs are relative
+	UntilIdle  bool          // end when there is no run, and none that the worker can claim
+	// Options returns the options of a run, given its id and what was submitted.
+	Options func(p *engine.Program, run string, start json.RawMessage) (engine.Options, error)
 	// Log receives the events of the worker. Calls are concurrent.
 	Log func(Event)
 	// Ready is called when the worker accepts runs.
@@ -49,6 +50,7 @@ const (
 	Park     = "park"
 	End      = "end"
 	Handover = "handover"
+	Held     = "held"
 	Fenced   = "fenced"
 	Refused  = "refused"
 	Retry    = "retry"
@@ -147,6 +149,18 @@ func (w *worker) serve(parent context.Context, kill <-chan struct{}) (over bool)
 	defer cancel(nil)
 	defer w.running.Wait()
 	defer func() { cancel(errDrained) }()
+	w.fireSchedules(ctx)
+	firing, stopFiring := context.WithCancel(ctx)
+	defer stopFiring()
+	w.running.Go(func() {
+		for firing.Err() == nil {
+			select {
+			case <-firing.Done():
+			case <-time.After(claimInterval):
+				w.fireSchedules(firing)
+			}
+		}
+	})
 	for {
 		claimed, err := w.claim(ctx, kill)
 		if err != nil && w.session.Ended().Err() == nil {
@@ -182,6 +196,13 @@ func (w *worker) serve(parent context.Context, kill <-chan struct{}) (over bool)
 	}
 }
 
+// fireSchedules submits the runs whose scheduled times have come.
+func (w *worker) fireSchedules(ctx context.Context) {
+	if err := w.Engine.FireSchedules(ctx); err != nil && ctx.Err() == nil {
+		w.Log(Event{Kind: Retry, Text: fmt.Sprintf("could not submit the runs of schedules: %v; retrying", err)})
+	}
+}
+
 // claim claims runs up to the worker's capacity and begins to execute them. It returns their
 // number.
 func (w *worker) claim(ctx context.Context, kill <-chan struct{}) (int, error) {
@@ -196,6 +217,10 @@ func (w *worker) claim(ctx context.Context, kill <-chan struct{}) (int, error) {
 		return 0, err
 	}
 	for _, c := range all {
+		if c.Held {
+			w.Log(Event{Held, c.Run, c.Epoch, "its workers have crashed too often without progress; concerto runs release makes it ready again"})
+			continue
+		}
 		w.mu.Lock()
 		w.live++
 		w.mu.Unlock()
@@ -271,13 +296,21 @@ func (w *worker) first(ctx context.Context, kill <-chan struct{}, run journal.Ru
 }
 
 func (w *worker) options(p *engine.Program, kill <-chan struct{}, c *postgres.Claimed) (engine.Options, error) {
-	o, err := w.Options(p, c.Start)
+	o, err := w.Options(p, c.Run, c.Start)
 	o.WorkDir, o.Dir, o.Kill = w.Dir, w.Dir, kill
 	return o, err
 }
 
 func (w *worker) durable(c *postgres.Claimed, run journal.Run, dir string) *engine.Durable {
-	return &engine.Durable{Dir: dir, Run: run, Park: true, Remark: func(text string) { w.Log(Event{Kind: Claim, Run: c.Run, Epoch: c.Epoch, Text: text}) }}
+	return &engine.Durable{Dir: dir, Run: run, Park: true, Finish: w.finishWithin, Remark: func(text string) { w.Log(Event{Kind: Claim, Run: c.Run, Epoch: c.Epoch, Text: text}) }}
+}
+
+// finishWithin returns how long effects in progress may continue when a run is suspended.
+func (w *worker) finishWithin(why error) time.Duration {
+	if errors.Is(why, errDrained) {
+		return w.Drain
+	}
+	return 0
 }
 
 // runDir returns the directory of what belongs to a run on this machine.

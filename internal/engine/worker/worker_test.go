@@ -101,7 +101,7 @@ func (b *bench) start(change func(*Config)) *started {
 	c := Config{
 		Engine: b.engine, Lease: time.Minute, MaxCrashes: 5, State: filepath.Join(b.dir, "state"), Dir: b.dir,
 		Row: postgres.WorkerRow{Machine: here.Machine, Boot: here.Boot + here.PIDNS, PID: os.Getpid(), Version: "test", VMVersion: tape.Engine, Queues: []string{"default"}, Concurrency: 10},
-		Options: func(_ *engine.Program, start json.RawMessage) (engine.Options, error) {
+		Options: func(_ *engine.Program, _ string, start json.RawMessage) (engine.Options, error) {
 			var s struct{ Args []string }
 			err := json.Unmarshal(start, &s)
 			return engine.Options{Args: s.Args}, err
@@ -110,9 +110,6 @@ func (b *bench) start(change func(*Config)) *started {
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			w.events = append(w.events, e)
-			if os.Getenv("DBG") != "" {
-				fmt.Println(e)
-			}
 			close(w.more)
 			w.more = make(chan struct{})
 		},

@@ -41,10 +41,23 @@ func Start(t testing.TB) (url func(database string) string) {
 	return func(database string) string { return fmt.Sprintf("postgres://postgres@/%s?host=%s", database, dir) }
 }
 
+// IsInstalled reports whether PostgreSQL is installed.
+func IsInstalled() bool {
+	found, err := filepath.Glob(debian)
+	if err == nil && len(found) > 0 {
+		return true
+	}
+	_, err = exec.LookPath("initdb")
+	return err == nil
+}
+
+// debian matches the path of initdb in Debian's packages, which do not add it to PATH.
+const debian = "/usr/lib/postgresql/*/bin/initdb"
+
 // programs returns the directory that contains PostgreSQL's programs.
 func programs(t testing.TB) string {
 	t.Helper()
-	found, err := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
+	found, err := filepath.Glob(debian)
 	if err == nil && len(found) > 0 {
 		return filepath.Dir(found[len(found)-1])
 	}

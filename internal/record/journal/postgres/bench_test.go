@@ -30,7 +30,7 @@ func BenchmarkFlush(b *testing.B) {
 	exec(`CREATE TABLE bare (n bigint PRIMARY KEY, line text)`)
 	exec(`INSERT INTO concerto.workers VALUES ('w', 'm2', 'b', 1, '1', 1, '{default}', 1, '{}', clock_timestamp() + interval '1 h')`)
 	exec(`INSERT INTO concerto.runs (id, program, ir, start) VALUES ('run', 'main.conc', repeat('0', 64), '{}')`)
-	claimed, err := e.Claim(b.Context(), "w", 1, 3, nil)
+	claimed, err := e.Claim(b.Context(), "w", 1, 3, nil, nil)
 	if err != nil || len(claimed) != 1 {
 		b.Fatal(claimed, err)
 	}

@@ -78,6 +78,7 @@ type store struct {
 	engine *Engine
 	run    string
 	epoch  int64
+	vm     int // version of the VM that writes
 
 	groups []group
 	stored int // number of the groups that the database is known to have
@@ -164,9 +165,9 @@ func (s *store) send(ctx context.Context, g group, level journal.Level) (found p
 		all := string(text)
 		asked = &all
 	}
-	err = s.engine.pool.QueryRow(ctx, `SELECT * FROM concerto.flush($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)`,
+	err = s.engine.pool.QueryRow(ctx, `SELECT * FROM concerto.flush($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)`,
 		name, s.run, s.epoch, int64(g.before.s), g.before.h, g.before.n, list(g.lines), g.after.h, g.after.n, g.progress,
-		g.outputFrom, list(g.output), g.ledgerFrom, list(g.ledger), list(g.blobSums), list(g.blobs), list(g.consumed), asked, list(g.closed)).Scan(&stored, &at, &h, &n, &epoch, &owner)
+		g.outputFrom, list(g.output), g.ledgerFrom, list(g.ledger), list(g.blobSums), list(g.blobs), list(g.consumed), asked, list(g.closed), s.vm).Scan(&stored, &at, &h, &n, &epoch, &owner)
 	switch {
 	case err != nil:
 		return position{}, false, err

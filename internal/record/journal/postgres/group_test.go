@@ -54,7 +54,7 @@ func join(groups []group) group {
 func (e *Engine) owned(t *testing.T, through *Engine, id string) *store {
 	t.Helper()
 	e.add(t, id, "")
-	claimed, err := e.Claim(t.Context(), e.worker(t, nil), 1, 3, nil)
+	claimed, err := e.Claim(t.Context(), e.worker(t, nil), 1, 3, nil, variables)
 	if err != nil || len(claimed) != 1 {
 		t.Fatal(claimed, err)
 	}
@@ -193,7 +193,7 @@ func testFenced(t *testing.T) {
 		t.Fatal(err)
 	}
 	e.mustDo(t, `UPDATE concerto.workers SET lease_until = clock_timestamp()`)
-	claimed, err := e.Claim(t.Context(), e.worker(t, nil), 1, 3, nil)
+	claimed, err := e.Claim(t.Context(), e.worker(t, nil), 1, 3, nil, variables)
 	if err != nil || len(claimed) != 1 || claimed[0].Run != "run" || claimed[0].Epoch != 2 || !claimed[0].TakenOver {
 		t.Fatal(claimed, err)
 	}

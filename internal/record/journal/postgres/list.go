@@ -9,6 +9,9 @@ import (
 	"github.com/concerto-lang/concerto/internal/record/journal"
 )
 
+// States contains the states of a run.
+var States = []string{"ready", "running", "waiting", "finished", "failed", "held", "damaged"}
+
 // Filter selects runs. An empty member selects all of them.
 type Filter struct {
 	States               []string

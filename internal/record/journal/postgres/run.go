@@ -89,7 +89,7 @@ func (r *run) Create(start journal.Start, program []byte, o journal.Options) (jo
 	}
 	created := false
 	err = r.engine.inTx(ctx, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, `INSERT INTO concerto.programs VALUES ($1, $2) ON CONFLICT DO NOTHING`, sum, program); err != nil {
+		if _, err := tx.Exec(ctx, `INSERT INTO concerto.programs (sha256, data) VALUES ($1, $2) ON CONFLICT DO NOTHING`, sum, program); err != nil {
 			return err
 		}
 		// The run is not ready before it has its start record.

@@ -176,7 +176,7 @@ func testRoles(t *testing.T) {
 	}
 	admin.mustDo(t, `INSERT INTO concerto.queues VALUES ('default', 1, 1, false)`)
 	session := worker.(*run).session
-	claimed, err := session.engine.Claim(t.Context(), session.ID(), 2, 3, nil)
+	claimed, err := session.engine.Claim(t.Context(), session.ID(), 2, 3, nil, variables)
 	if err != nil || len(claimed) != 1 || claimed[0].Run != "run" || claimed[0].Epoch != 2 || claimed[0].TakenOver {
 		t.Errorf("claimed %v, %v", claimed, err)
 	}

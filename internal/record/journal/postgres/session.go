@@ -16,6 +16,8 @@ type Session struct {
 	engine *Engine
 	id     string
 	lease  time.Duration
+	vm     int      // version of the VM
+	names  []string // of the environment variables
 
 	// sendUntil is the time until which the session may send something for its runs, on the
 	// monotonic clock: four fifths of the lease after the last renewal was sent.
@@ -37,7 +39,7 @@ var errNotRenewed = errors.New("the lease could not be renewed in time; waiting 
 
 // NewSession registers a worker with a lease, and renews the lease in the background.
 func (e *Engine) NewSession(ctx context.Context, w WorkerRow, lease time.Duration) (*Session, error) {
-	s := &Session{engine: e, lease: lease, watches: watches{runs: map[string]chan struct{}{}, woken: make(chan struct{}, 1)}}
+	s := &Session{engine: e, lease: lease, vm: w.VMVersion, names: w.Variables, watches: watches{runs: map[string]chan struct{}{}, woken: make(chan struct{}, 1)}}
 	s.extend(time.Now())
 	var err error
 	if s.id, err = e.Register(ctx, w, lease); err != nil {
@@ -94,7 +96,7 @@ func (s *Session) renewOnce() error {
 	sent := time.Now()
 	ctx, cancel := context.WithTimeout(s.lost, s.lease/3)
 	defer cancel()
-	offset, err := s.engine.Renew(ctx, s.id, s.lease, s.draining.Load())
+	offset, err := s.engine.Renew(ctx, s.id, s.lease, s.draining.Load(), s.names)
 	switch {
 	case errors.Is(err, ErrLost):
 		s.lose(ErrLost)
@@ -156,7 +158,7 @@ func (s *Session) Run(id string) journal.Run { return &run{engine: s.engine, ses
 func (s *Session) Claim(n, maxCrashes int, refused []string) ([]Claimed, error) {
 	ctx, cancel := context.WithTimeout(s.lost, requestTimeout)
 	defer cancel()
-	return s.engine.Claim(ctx, s.id, n, maxCrashes, refused)
+	return s.engine.Claim(ctx, s.id, n, maxCrashes, refused, s.names)
 }
 
 // Claimed returns a run that the session has claimed. Its first Create or Open uses this claim.
@@ -184,4 +186,27 @@ func (s *Session) refuse(c *Claimed, state, reason string, delay time.Duration) 
 		_, err := s.engine.pool.Exec(ctx, `SELECT concerto.refuse($1, $2, $3, $4, $5)`, c.Run, c.Epoch, state, reason, delay)
 		return err
 	})
+}
+
+// Take makes the session the owner of a run in any state. The next Create or Open of the result
+// uses this ownership; until then, GiveBack ends it. The error is a *journal.HeldError,
+// journal.ErrNoRun, or an error of the database.
+func (s *Session) Take(id string) (journal.Run, error) {
+	r := &run{engine: s.engine, session: s, id: id}
+	epoch, err := r.claim()
+	r.claimed.Store(epoch)
+	return r, err
+}
+
+// GiveBack makes a run that Take has returned ready, unless it was opened.
+func (s *Session) GiveBack(taken journal.Run) error {
+	r, ok := taken.(*run)
+	if !ok {
+		return nil
+	}
+	epoch := r.claimed.Swap(0)
+	if epoch == 0 {
+		return nil
+	}
+	return r.leave(epoch, "ready", nil, nil)
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/concerto-lang/concerto/internal/text/hexsum"
 )
@@ -39,13 +40,23 @@ func (e *OtherStartError) Error() string {
 // that exists with the same program and start is not stored again. The error is an
 // *OtherStartError, or an error of the database.
 func (e *Engine) Submit(ctx context.Context, all []Submitted) (created []bool, err error) {
+	for range 3 {
+		created, err = e.submit(ctx, all)
+		if answer, ok := errors.AsType[*pgconn.PgError](err); !ok || answer.Code != "23503" { // prune has deleted the program
+			break
+		}
+	}
+	return created, err
+}
+
+func (e *Engine) submit(ctx context.Context, all []Submitted) (created []bool, err error) {
 	err = e.inTx(ctx, func(tx pgx.Tx) error {
 		created = created[:0]
 		stored := map[string]bool{}
 		for _, x := range all {
 			sum := hexsum.SHA256(x.IR)
 			if !stored[sum] {
-				if _, err := tx.Exec(ctx, `INSERT INTO concerto.programs VALUES ($1, $2) ON CONFLICT DO NOTHING`, sum, x.IR); err != nil {
+				if err := putProgram(ctx, tx, x.IR, x.Needs); err != nil {
 					return err
 				}
 				stored[sum] = true

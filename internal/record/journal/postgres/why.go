@@ -123,10 +123,10 @@ func (s *situation) timeReasons(r *Row) (all []string) {
 		return []string{"stopping"}
 	case r.At != nil && !r.At.After(s.now):
 	case r.State == "ready" && r.At != nil:
-		all = append(all, "scheduled for "+timeText(*r.At))
+		all = append(all, "scheduled for "+TimeText(*r.At))
 	case r.State == "waiting" && !r.Answered:
 		if r.At != nil {
-			all = append(all, "waiting until "+timeText(*r.At))
+			all = append(all, "waiting until "+TimeText(*r.At))
 		}
 		for _, q := range r.Questions {
 			all = append(all, fmt.Sprintf("waiting for answer %s (channel %s)", q.ID, q.Channel))
@@ -135,8 +135,8 @@ func (s *situation) timeReasons(r *Row) (all []string) {
 	return all
 }
 
-// timeText returns a time as messages and JSON contain it.
-func timeText(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
+// TimeText returns a time as messages and JSON contain it: RFC 3339 in UTC with milliseconds.
+func TimeText(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
 
 func pausedReason(r *Row) string { return fmt.Sprintf("queue %s is paused", r.Queue) }
 
@@ -227,9 +227,9 @@ func (s *situation) ownerReasons(r *Row) []string {
 	case r.LeaseUntil == nil:
 		return []string{fmt.Sprintf("worker %s is not responding; its lease has expired", *r.Worker)}
 	case !r.LeaseUntil.After(s.now):
-		return []string{fmt.Sprintf("worker %s is not responding; its lease expired at %s", *r.Worker, timeText(*r.LeaseUntil))}
+		return []string{fmt.Sprintf("worker %s is not responding; its lease expired at %s", *r.Worker, TimeText(*r.LeaseUntil))}
 	case s.now.Sub(*r.Renewed) > r.LeaseUntil.Sub(*r.Renewed)/2:
-		return []string{fmt.Sprintf("worker %s is not responding; its lease expires at %s", *r.Worker, timeText(*r.LeaseUntil))}
+		return []string{fmt.Sprintf("worker %s is not responding; its lease expires at %s", *r.Worker, TimeText(*r.LeaseUntil))}
 	}
 	return nil
 }

@@ -22,15 +22,17 @@ type WorkerRow struct {
 	VMVersion   int    // newest version of the VM that it executes
 	Queues      []string
 	Concurrency int
-	Secrets     []string // names of the secrets that it has
+	// Variables contains the names of its environment variables. The engine stores only those that
+	// a program needs as secrets.
+	Variables []string
 }
 
 // Register adds a worker whose lease lasts for the given time from now, and returns its id.
 func (e *Engine) Register(ctx context.Context, w WorkerRow, lease time.Duration) (id string, err error) {
 	id = "w_" + strings.ToLower(rand.Text()[:16])
 	_, err = e.pool.Exec(ctx, `INSERT INTO concerto.workers (id, machine, boot, pid, version, vm_version, queues, concurrency, secrets, lease_until)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, clock_timestamp() + $10)`,
-		id, w.Machine, w.Boot, w.PID, w.Version, w.VMVersion, list(w.Queues), w.Concurrency, list(w.Secrets), lease)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, concerto.known_secrets($9), clock_timestamp() + $10)`,
+		id, w.Machine, w.Boot, w.PID, w.Version, w.VMVersion, list(w.Queues), w.Concurrency, list(w.Variables), lease)
 	return id, err
 }
 
@@ -40,11 +42,11 @@ var ErrLost = errors.New("the lease has expired")
 // Renew extends a worker's lease, for all its runs at once. draining is set from the moment at
 // which the worker claims nothing more. Renew returns the difference of the database's clock to
 // this machine's. The error is ErrLost if the lease had expired.
-func (e *Engine) Renew(ctx context.Context, worker string, lease time.Duration, draining bool) (offset time.Duration, err error) {
+func (e *Engine) Renew(ctx context.Context, worker string, lease time.Duration, draining bool, variables []string) (offset time.Duration, err error) {
 	var now time.Time
 	sent := time.Now()
-	err = e.pool.QueryRow(ctx, `UPDATE concerto.workers SET lease_until = clock_timestamp() + $2, renewed_at = clock_timestamp(), draining = $3
-		WHERE id = $1 AND lease_until > clock_timestamp() RETURNING clock_timestamp()`, worker, lease, draining).Scan(&now)
+	err = e.pool.QueryRow(ctx, `UPDATE concerto.workers SET lease_until = clock_timestamp() + $2, renewed_at = clock_timestamp(), draining = $3, secrets = concerto.known_secrets($4)
+		WHERE id = $1 AND lease_until > clock_timestamp() RETURNING clock_timestamp()`, worker, lease, draining, list(variables)).Scan(&now)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return 0, ErrLost
 	}
@@ -57,10 +59,11 @@ func (e *Engine) Unregister(ctx context.Context, worker string) error {
 	return err
 }
 
-// Claimed is a run that a worker has claimed.
+// Claimed is a run that a worker has claimed, or that has become held.
 type Claimed struct {
 	Run       string
 	Epoch     int64
+	Held      bool            // its workers have crashed too often
 	TakenOver bool            // its earlier worker has died
 	Begun     bool            // its journal has records
 	Stop      bool            // the run must stop
@@ -70,9 +73,10 @@ type Claimed struct {
 }
 
 // Claim makes a worker the owner of at most n runs. A run whose workers have died maxCrashes times
-// without progress becomes held. The worker does not receive the runs in refused.
-func (e *Engine) Claim(ctx context.Context, worker string, n, maxCrashes int, refused []string) ([]Claimed, error) {
-	rows, err := e.pool.Query(ctx, `SELECT * FROM concerto.claim($1, $2, $3, $4)`, worker, n, maxCrashes, list(refused))
+// without progress becomes held. The worker does not receive the runs in refused, nor those that
+// need secrets which are not in variables.
+func (e *Engine) Claim(ctx context.Context, worker string, n, maxCrashes int, refused, variables []string) ([]Claimed, error) {
+	rows, err := e.pool.Query(ctx, `SELECT * FROM concerto.claim($1, $2, $3, $4, $5)`, worker, n, maxCrashes, list(refused), list(variables))
 	if err != nil {
 		return nil, err
 	}

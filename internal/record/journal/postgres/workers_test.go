@@ -11,6 +11,9 @@ import (
 	"github.com/concerto-lang/concerto/internal/testkit/pgtest"
 )
 
+// variables contains the names of the environment variables of workers.
+var variables = []string{"KEY"}
+
 // prepared returns an engine with a schema and a program.
 func prepared(t *testing.T) *Engine {
 	t.Helper()
@@ -42,7 +45,7 @@ func (e *Engine) add(t *testing.T, id, columns string) {
 // worker registers a worker with a lease of an hour.
 func (e *Engine) worker(t *testing.T, change func(*WorkerRow)) string {
 	t.Helper()
-	w := WorkerRow{Machine: "m1", Boot: "b1", PID: 1, Version: "1", VMVersion: 2, Queues: []string{"default"}, Concurrency: 100, Secrets: []string{"KEY"}}
+	w := WorkerRow{Machine: "m1", Boot: "b1", PID: 1, Version: "1", VMVersion: 2, Queues: []string{"default"}, Concurrency: 100, Variables: variables}
 	if change != nil {
 		change(&w)
 	}
@@ -56,13 +59,15 @@ func (e *Engine) worker(t *testing.T, change func(*WorkerRow)) string {
 // claim returns the ids of the runs that a worker claims, in order.
 func (e *Engine) claim(t *testing.T, worker string, n int) string {
 	t.Helper()
-	claimed, err := e.Claim(t.Context(), worker, n, 3, nil)
+	claimed, err := e.Claim(t.Context(), worker, n, 3, nil, variables)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var ids []string
 	for _, c := range claimed {
-		ids = append(ids, c.Run)
+		if !c.Held {
+			ids = append(ids, c.Run)
+		}
 	}
 	return strings.Join(ids, " ")
 }
@@ -184,7 +189,7 @@ func testClaimCrash(t *testing.T) {
 			w := e.worker(t, nil)
 			// The lease expires at a time relative to that of the claim: one transaction has both.
 			e.mustDo(t, `UPDATE concerto.workers SET lease_until = clock_timestamp() - $1::interval WHERE id = 'w_dead'`, age)
-			claimed, err := e.Claim(t.Context(), w, 1, 10, nil)
+			claimed, err := e.Claim(t.Context(), w, 1, 10, nil, variables)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -222,7 +227,7 @@ func testClaimRacing(t *testing.T) {
 		w := e.worker(t, func(w *WorkerRow) { w.Queues = append(w.Queues, "limited") })
 		workers.Go(func() {
 			for range 60 {
-				got, err := e.Claim(t.Context(), w, 3, 3, nil)
+				got, err := e.Claim(t.Context(), w, 3, 3, nil, variables)
 				if err != nil {
 					t.Error(err)
 					return
@@ -265,19 +270,19 @@ func testClaimRacing(t *testing.T) {
 func testLease(t *testing.T) {
 	e := prepared(t)
 	w := e.worker(t, nil)
-	offset, err := e.Renew(t.Context(), w, time.Hour, false)
+	offset, err := e.Renew(t.Context(), w, time.Hour, false, variables)
 	if err != nil || offset.Abs() > time.Minute {
 		t.Fatal(offset, err)
 	}
 	e.add(t, "run", "")
-	if _, err := e.Renew(t.Context(), w, time.Hour, true); err != nil {
+	if _, err := e.Renew(t.Context(), w, time.Hour, true, variables); err != nil {
 		t.Fatal(err)
 	}
 	if got := e.claim(t, w, 1); got != "" {
 		t.Errorf("a draining worker has claimed %s", got)
 	}
 	e.mustDo(t, `UPDATE concerto.workers SET lease_until = clock_timestamp()`)
-	if _, err := e.Renew(t.Context(), w, time.Hour, false); err != ErrLost {
+	if _, err := e.Renew(t.Context(), w, time.Hour, false, variables); err != ErrLost {
 		t.Errorf("renewed after the end of the lease: %v", err)
 	}
 	if got := e.claim(t, w, 1); got != "" {

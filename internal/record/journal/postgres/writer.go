@@ -49,7 +49,7 @@ func newWriter(r *run, epoch int64, h *journal.History, at position, output int6
 	if h != nil {
 		w.bytes, w.last = h.Bytes, h.Last()
 	}
-	w.store = store{engine: r.engine, run: r.id, epoch: epoch, end: at}
+	w.store = store{engine: r.engine, run: r.id, epoch: epoch, vm: r.session.vm, end: at}
 	w.begin(at)
 	w.ending.Go(w.syncLate)
 	return w
@@ -271,7 +271,8 @@ func (w *writer) DropSnapshot(s uint64) error {
 
 // PutProgram stores another program of the run.
 func (w *writer) PutProgram(_ string, program []byte) error {
-	return w.request(`WITH stored AS (INSERT INTO concerto.programs SELECT encode(sha256($3::bytea), 'hex'), $3 WHERE `+owned+` ON CONFLICT DO NOTHING) SELECT `+owned, program)
+	return w.request(`WITH stored AS (INSERT INTO concerto.programs (sha256, data) SELECT encode(sha256($3::bytea), 'hex'), $3 WHERE `+owned+` ON CONFLICT DO NOTHING),
+		adopted AS (UPDATE concerto.runs SET adopted = adopted || encode(sha256($3::bytea), 'hex') WHERE id = $1 AND `+owned+`) SELECT `+owned, program)
 }
 
 // Close ends the ownership of the run. The last record decides about its state: a run that has not

@@ -159,27 +159,36 @@ func (d *Directory) Create(start journal.Start, program []byte, o journal.Option
 	return w, nil
 }
 
-func (d *Directory) create(start journal.Start, program []byte, o journal.Options) (*writer, error) {
+// prepare removes the rest of a run that had not begun from the directory, and creates its
+// subdirectories.
+func (d *Directory) prepare() error {
 	switch h, err := read(d.files, journal.From{}); {
 	case err == nil:
-		return nil, &journal.ExistsError{Run: h.Start().Run}
+		return &journal.ExistsError{Run: h.Start().Run}
 	case !errors.Is(err, journal.ErrNoRun):
 		if newer := (*journal.NewerFormatError)(nil); errors.As(err, &newer) || d.begun() {
-			return nil, err
+			return err
 		}
 	}
 	if err := d.foreignFile(); err != nil {
-		return nil, err
+		return err
 	}
 	for _, name := range []string{journal.SegmentName(1), journal.OutFile, LedgerFile} {
 		if err := d.files.Remove(name); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	for _, dir := range []string{blobs, answers, "tmp"} {
 		if err := d.files.Dir(dir); err != nil {
-			return nil, err
+			return err
 		}
+	}
+	return nil
+}
+
+func (d *Directory) create(start journal.Start, program []byte, o journal.Options) (*writer, error) {
+	if err := d.prepare(); err != nil {
+		return nil, err
 	}
 	if err := d.files.Put(journal.ProgramFile, program); err != nil {
 		return nil, err

@@ -14,7 +14,8 @@ INSERT INTO meta (schema, min_schema) VALUES (1, 1);
 
 CREATE TABLE programs (
     sha256  text PRIMARY KEY CHECK (sha256 ~ '^[0-9a-f]{64}$'),
-    data    bytea NOT NULL
+    data    bytea NOT NULL,
+    needs   text[] NOT NULL DEFAULT '{}' -- names of the secrets that it needs
 );
 
 CREATE TABLE queues (
@@ -69,6 +70,7 @@ CREATE TABLE runs (
     id            text PRIMARY KEY CHECK (id ~ '^[A-Za-z0-9_.-]{1,120}$'),
     program       text NOT NULL, -- name of the main file
     ir            text NOT NULL REFERENCES programs,
+    adopted       text[] NOT NULL DEFAULT '{}', -- programs with which it has continued, by SHA-256
     start         json NOT NULL, -- json, because jsonb rejects the escape \u0000
     queue         text NOT NULL DEFAULT 'default' CHECK (queue ~ '^[A-Za-z0-9_.:-]{1,64}$'),
     priority      integer NOT NULL DEFAULT 0 CHECK (priority BETWEEN -100 AND 100),
@@ -183,13 +185,15 @@ CREATE FUNCTION flush(
     level text, of_run text, of_epoch bigint, before_s bigint, before_h text, before_n bigint,
     lines text[], new_h text, new_n bigint, new_progress bigint, output_from bigint, output_lines text[],
     ledger_from bigint, ledger_lines text[], blob_sums text[], blob_data bytea[], consumed text[], asked json, closed text[],
+    new_vm integer,
     OUT stored boolean, OUT s bigint, OUT h text, OUT n bigint, OUT epoch bigint, OUT owner text
 ) LANGUAGE plpgsql SET search_path = concerto, pg_temp AS $$
 BEGIN
     PERFORM set_config('synchronous_commit', CASE level WHEN 'synced' THEN 'on' ELSE 'off' END, true);
     UPDATE runs r SET s = before_s + cardinality(lines), h = new_h, groups = new_n,
             output_count = greatest(r.output_count, output_from - 1 + cardinality(output_lines)),
-            progress = greatest(r.progress, new_progress), crashes = CASE WHEN new_progress > r.progress THEN 0 ELSE r.crashes END
+            progress = greatest(r.progress, new_progress), crashes = CASE WHEN new_progress > r.progress THEN 0 ELSE r.crashes END,
+            vm_version = CASE WHEN new_progress > r.progress THEN greatest(r.vm_version, new_vm) ELSE r.vm_version END
         WHERE r.id = of_run AND r.epoch = of_epoch AND r.s = before_s AND r.h = before_h AND r.groups = before_n AND r.owner IS NOT NULL
         RETURNING true, r.s, r.h, r.groups, r.epoch, r.owner INTO stored, s, h, n, epoch, owner;
     IF NOT found THEN
@@ -311,9 +315,10 @@ CREATE FUNCTION delay(crashes integer) RETURNS interval LANGUAGE sql IMMUTABLE
 -- claim makes a worker the owner of at most max runs, in the order of their priority and of the time at
 -- which they became ready, and returns them. A run whose worker is dead has crashed once more: with
 -- max_crashes crashes it becomes held. Only a run that must stop ignores pauses and limits of its queue,
--- missing secrets and the VM version. The worker has refused the runs in refused.
-CREATE FUNCTION claim(of_worker text, max integer, max_crashes integer, refused text[])
-RETURNS TABLE (id text, epoch bigint, taken_over boolean, begun boolean, stop boolean, program text, ir text, start json) LANGUAGE plpgsql SET search_path = concerto, pg_temp AS $$
+-- missing secrets and the VM version. The worker has refused the runs in refused, and has the environment
+-- variables in variables. Runs that become held are returned too.
+CREATE FUNCTION claim(of_worker text, max integer, max_crashes integer, refused text[], variables text[])
+RETURNS TABLE (id text, epoch bigint, held boolean, taken_over boolean, begun boolean, stop boolean, program text, ir text, start json) LANGUAGE plpgsql SET search_path = concerto, pg_temp AS $$
 #variable_conflict use_column
 DECLARE
     w workers;
@@ -339,7 +344,7 @@ BEGIN
             UNION SELECT x.id FROM unnest(w.queues) q, LATERAL (
                 SELECT r.id FROM runs r WHERE r.queue = q AND r.state = 'ready' AND r.ready_at <= t
                     -- Runs that this worker cannot claim now must not hide those after them.
-                    AND (r.pin IS NULL OR r.pin = w.machine) AND r.vm_version <= w.vm_version AND r.needs <@ w.secrets AND r.id <> ALL(refused)
+                    AND (r.pin IS NULL OR r.pin = w.machine) AND r.vm_version <= w.vm_version AND r.needs <@ variables AND r.id <> ALL(refused)
                     AND NOT (limits AND r.key <> '' AND EXISTS (SELECT FROM queues l WHERE l.name = q AND l.per_key > 0
                         AND (SELECT count(*) FROM runs o WHERE o.queue = q AND o.key = r.key AND o.owner IS NOT NULL) >= l.per_key))
                 ORDER BY r.priority DESC, r.ready_at, r.id LIMIT max * 4) x
@@ -349,7 +354,7 @@ BEGIN
         )
         SELECT r.* FROM runs r JOIN found USING (id)
         WHERE r.queue = ANY(w.queues) AND (r.pin IS NULL OR r.pin = w.machine) AND r.id <> ALL(refused)
-            AND (r.stop OR r.vm_version <= w.vm_version AND r.needs <@ w.secrets
+            AND (r.stop OR r.vm_version <= w.vm_version AND r.needs <@ variables
                 AND NOT EXISTS (SELECT FROM queues q WHERE q.name = r.queue AND q.paused))
             -- The row may have changed since the search: PostgreSQL evaluates these conditions again after it has locked the row.
             AND (r.state = 'ready' AND (r.ready_at <= t OR r.stop)
@@ -364,15 +369,20 @@ BEGIN
                 q.concurrency > 0 AND (SELECT count(*) FROM runs r WHERE r.queue = c.queue AND r.owner IS NOT NULL) >= q.concurrency
                 OR q.per_key > 0 AND c.key <> '' AND (SELECT count(*) FROM runs r WHERE r.queue = c.queue AND r.key = c.key AND r.owner IS NOT NULL) >= q.per_key));
         IF c.state = 'running' AND c.crashes + 1 >= max_crashes THEN
-            UPDATE runs r SET state = 'held', owner = NULL, crashes = c.crashes + 1 WHERE r.id = c.id;
+            RETURN QUERY UPDATE runs r SET state = 'held', owner = NULL, crashes = c.crashes + 1
+                WHERE r.id = c.id RETURNING r.id, r.epoch, true, true, r.s > 0, r.stop, r.program, r.ir, r.start;
             CONTINUE;
         END IF;
         RETURN QUERY UPDATE runs r SET state = 'running', owner = w.id, epoch = r.epoch + 1, machine = w.machine, boot = w.boot, pid = w.pid,
                 crashes = c.crashes + (c.state = 'running')::integer, started_at = coalesce(r.started_at, t), wake_at = NULL, refusal = NULL
-            WHERE r.id = c.id RETURNING r.id, r.epoch, c.state = 'running', r.s > 0, r.stop, r.program, r.ir, r.start;
+            WHERE r.id = c.id RETURNING r.id, r.epoch, false, c.state = 'running', r.s > 0, r.stop, r.program, r.ir, r.start;
         max := max - 1;
     END LOOP;
 END $$;
+
+-- known_secrets returns those of some environment variables that a program needs as secrets.
+CREATE FUNCTION known_secrets(variables text[]) RETURNS text[] LANGUAGE sql STABLE SET search_path = concerto, pg_temp
+    RETURN coalesce((SELECT array_agg(DISTINCT n ORDER BY n) FROM programs p, unnest(p.needs) n WHERE n = ANY(variables)), '{}');
 
 -- refuse releases a run that its owner cannot execute, or has released just now, and stores the reason. The
 -- new state is ready or damaged.
