@@ -14,7 +14,7 @@ func TestCommandHasNoRelay(t *testing.T) {
 	randtest.InOneGoroutine(t)
 	for _, dep := range depsOf(t, "concerto") {
 		ours := strings.TrimPrefix(dep, Module+"/")
-		for _, not := range []string{"github.com/creack/pty", "github.com/jackc/pgx", "golang.org/x/crypto/argon2"} {
+		for _, not := range []string{"github.com/creack/pty", "golang.org/x/crypto/argon2"} {
 			if strings.HasPrefix(dep, not) {
 				t.Errorf("the concerto command links %s", dep)
 			}

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/term"
 
 	"github.com/concerto-lang/concerto/internal/cli/console"
-	"github.com/concerto-lang/concerto/internal/cli/heap"
 	_ "github.com/concerto-lang/concerto/internal/process/guard" // concerto host guard
+	"github.com/concerto-lang/concerto/internal/process/heap"
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
 	_ "github.com/concerto-lang/concerto/internal/process/sandbox/inside" // concerto host sandbox
 	"github.com/concerto-lang/concerto/internal/term/cmdline"
@@ -71,6 +71,7 @@ func run(args []string, a *console.Console) (code int) {
 			code = console.ExitFailed
 		}
 		a.Relay.End(code)
+		a.Exit()
 	}()
 	a.Binary.Execute = run
 	root := newRoot(a, commandsFor(args))

@@ -7,6 +7,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/cli/editors"
+	"github.com/concerto-lang/concerto/internal/cli/engines"
 	"github.com/concerto-lang/concerto/internal/cli/help"
 	"github.com/concerto-lang/concerto/internal/cli/hosts"
 	"github.com/concerto-lang/concerto/internal/cli/project"
@@ -33,6 +34,11 @@ type commandRow struct {
 var commands = []commandRow{
 	{name: "run", create: runner.NewRun},
 	{name: "runs", create: runs.NewRuns},
+	{name: "submit", create: engines.NewSubmit},
+	{name: "worker", create: engines.NewWorker},
+	{name: "engine", create: engines.NewEngine},
+	{name: "queue", create: engines.NewQueue},
+	{name: "schedule", create: engines.NewSchedule},
 	{name: "keeper", create: hosts.NewKeeper},
 	{name: "build", create: project.NewBuild},
 	{name: "check", create: project.NewCheck},

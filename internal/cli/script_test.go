@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -20,6 +22,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/engine/driver"
 	"github.com/concerto-lang/concerto/internal/record/journal/rundir"
+	"github.com/concerto-lang/concerto/internal/testkit/pgtest"
 	"github.com/concerto-lang/concerto/internal/testkit/randtest"
 	"github.com/concerto-lang/concerto/internal/testkit/testhost"
 	"github.com/concerto-lang/concerto/internal/testkit/testllm"
@@ -71,9 +74,10 @@ func TestMain(m *testing.M) {
 // Concerto.toml, the test writes one with a section for each such file. The scripts can use these
 // commands: `llm FILE` starts a model server with the replies in FILE and sets LLM_URL to its
 // address; `mcp` starts an MCP server and sets LLM_URL in the same way; `recorded NAME` copies
-// NAME.wire, a recorded conversation with a vendor's agent; `subst FILE` replaces $LLM_URL and
-// $WORK in a file; `requests` checks the requests to the model server; `hostd` controls a hostd
-// (see fakeHostd).
+// NAME.wire, a recorded conversation with a vendor's agent; `database` creates a PostgreSQL
+// database and sets CONCERTO_ENGINE to its URL, and `sql STATEMENT` executes a statement there;
+// `subst FILE` replaces $LLM_URL and $WORK in a file; `requests` checks the requests to the model
+// server; `hostd` controls a hostd (see fakeHostd).
 func TestScripts(t *testing.T) {
 	all, err := filepath.Glob(filepath.Join("testdata", "script", "*.txtar"))
 	if err != nil || len(all) == 0 {
@@ -85,6 +89,9 @@ func TestScripts(t *testing.T) {
 			files = append(files, file)
 		}
 	}
+	// All scripts share a server, and each of them has its own database.
+	server := sync.OnceValue(func() func(string) string { return pgtest.Start(t) })
+	var databases atomic.Int64
 	testscript.Run(t, testscript.Params{
 		Files:               files,
 		UpdateScripts:       os.Getenv("CONCERTO_UPDATE") != "",
@@ -98,10 +105,26 @@ func TestScripts(t *testing.T) {
 			"subst":    subst,
 			"requests": requests,
 			"hostd":    hostdCmd,
+			"database": func(ts *testscript.TestScript, neg bool, args []string) {
+				if neg || len(args) != 0 {
+					ts.Fatalf("usage: database")
+				}
+				ts.Setenv("CONCERTO_ENGINE", pgtest.Make(t, server(), fmt.Sprint("script", databases.Add(1))))
+			},
+			"sql": func(ts *testscript.TestScript, neg bool, args []string) {
+				if neg || len(args) != 1 {
+					ts.Fatalf("usage: sql STATEMENT")
+				}
+				_, err := io.WriteString(ts.Stdout(), pgtest.Do(t, ts.Getenv("CONCERTO_ENGINE"), args[0]))
+				ts.Check(err)
+			},
 		},
 		Condition: func(name string) (bool, error) {
 			if name == "race" {
 				return randtest.Raced, nil
+			}
+			if name == "postgres" {
+				return pgtest.IsInstalled(), nil
 			}
 			return false, fmt.Errorf("there is no condition %q", name)
 		},

@@ -51,6 +51,20 @@ type Console struct {
 	Relay    *client.Source // connection that sends the run's events to the relay; nil without a relay
 	subject
 	Debugging Debugging
+
+	EngineURL string            // value of --engine
+	Explain   func(error) error // returns the errors of an engine for the user; nil without an engine
+	closing   []func()
+}
+
+// OnExit registers a function that is called when the command has ended.
+func (a *Console) OnExit(do func()) { a.closing = append(a.closing, do) }
+
+// Exit calls the functions that OnExit has registered.
+func (a *Console) Exit() {
+	for _, do := range a.closing {
+		do()
+	}
 }
 
 // Binary describes the running program.

@@ -23,6 +23,7 @@ const (
 	ExitOK          = 0
 	ExitFailed      = 1   // the program failed
 	ExitRefused     = 2   // a compile error or a wrong command line
+	exitUnreachable = 69  // the engine is not reachable
 	exitUnwritable  = 74  // a run's journal cannot be written
 	ExitWaiting     = 75  // the run is waiting for an answer or a scheduled time
 	ExitBroken      = 76  // an audit log or a journal was modified, or a replay diverged from its tape
@@ -56,6 +57,16 @@ func Modified(hint, format string, args ...any) error {
 	return &modifiedError{fmt.Sprintf(format, args...), hint}
 }
 
+// unreachableError is the error of an engine that is not reachable.
+type unreachableError struct{ message string }
+
+func (e *unreachableError) Error() string { return e.message }
+
+// Unreachable returns the error of an engine that is not reachable.
+func Unreachable(format string, args ...any) error {
+	return &unreachableError{fmt.Sprintf(format, args...)}
+}
+
 // ExitError ends the command with an exit code. Its message was already printed.
 type ExitError int
 
@@ -66,7 +77,11 @@ var ErrInterrupted = errors.New("interrupted")
 
 // Fail prints an error and returns its exit code.
 func (a *Console) Fail(err error) int {
+	if a.Explain != nil {
+		err = a.Explain(err)
+	}
 	var usage *usageError
+	var unreachable *unreachableError
 	var path *driver.PathError
 	var exit ExitError
 	var uncaught *vm.Uncaught
@@ -98,6 +113,9 @@ func (a *Console) Fail(err error) int {
 	case errors.As(err, &usage):
 		a.Complain(usage.message, usage.hint)
 		return ExitRefused
+	case errors.As(err, &unreachable):
+		a.Complain(unreachable.message, "")
+		return exitUnreachable
 	case errors.As(err, &path):
 		a.Complain(path.Error(), path.Hint)
 		return ExitRefused

@@ -28,14 +28,20 @@ type WorldFlags struct {
 	Tools       ToolFlags
 }
 
-func (f *WorldFlags) Add(c *cobra.Command) {
+// AddSubmitted adds the flags that also apply to a run that another process executes.
+func (f *WorldFlags) AddSubmitted(c *cobra.Command) {
 	c.Flags().StringArrayVar(&f.answers, "answer", nil, "answer awaited emits on a channel; repeatable: `CHANNEL=VALUE`")
+	c.Flags().BoolVar(&f.Mock, "mock", false, "replace all models by scripted replies: no key, no network")
+	f.Permissions.Add(c)
+}
+
+// Add adds all flags.
+func (f *WorldFlags) Add(c *cobra.Command) {
+	f.AddSubmitted(c)
 	c.Flags().StringVar(&f.handler, "emit-handler", "", "answer awaited emits by `COMMAND`")
 	c.Flags().StringSliceVar(&f.passEnv, "pass-env", nil, "pass the variables `NAMES` to the emit handler; * matches any text")
 	c.Flags().StringArrayVar(&f.envFiles, "env", nil, "set the environment variables of `FILE`, lines NAME=VALUE; repeatable")
-	c.Flags().BoolVar(&f.Mock, "mock", false, "replace all models by scripted replies: no key, no network")
 	c.Flags().BoolVar(&f.trust, "trust", false, "run a compiled program from elsewhere without asking")
-	f.Permissions.Add(c)
 	f.Audit.Add(c)
 	f.Tools.Add(c)
 }
@@ -86,6 +92,12 @@ func checkNames(flag string, all []string) error {
 		}
 	}
 	return nil
+}
+
+// CheckAnswers returns an error if a value of --answer is invalid.
+func (f *WorldFlags) CheckAnswers() error {
+	_, err := ParseAnswers(f.answers)
+	return err
 }
 
 // ParseAnswers parses the values of --answer. Each has the form CHANNEL=VALUE.

@@ -5,12 +5,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/concerto-lang/concerto/internal/cli/console"
+	"github.com/concerto-lang/concerto/internal/cli/program"
 	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
 	"github.com/concerto-lang/concerto/internal/term/cmdline"
@@ -45,10 +44,6 @@ func (f *durableFlags) addWaitFlags(c *cobra.Command) {
 	c.MarkFlagsMutuallyExclusive("park", "wait")
 }
 
-// notStored lists the flags that are not stored with a run because they do not affect its
-// resumption.
-var notStored = []string{"journal", "park", "wait", "sync", "verify-snapshots", "snapshot-every", "watch", "eval", "input", "record", "trace", "profile", "transcript", "wire", "as-started", "accept-changes", "trust"}
-
 // useJournal sets in o where the run is stored, if the flags or the manifest require storing.
 func (cmd *runCommand) useJournal(p *engine.Program, o *engine.Options) error {
 	d := &cmd.durable
@@ -81,7 +76,7 @@ func (cmd *runCommand) useJournal(p *engine.Program, o *engine.Options) error {
 	if cmd.files.tape != "" {
 		return console.Usage("leave out --record: `concerto runs tape` writes a tape of a stored run", "--record and --journal cannot be used together")
 	}
-	values, err := json.Marshal(changedFlags(d.command.Flags()))
+	values, err := json.Marshal(program.ChangedFlags(d.command.Flags()))
 	if err != nil {
 		return err
 	}
@@ -105,20 +100,4 @@ func (f *durableFlags) validate() error {
 // options returns the options of a durable run that is stored in dir.
 func (f *durableFlags) options(a *console.Console, dir string) *engine.Durable {
 	return &engine.Durable{Dir: dir, Park: f.park, Wait: f.wait, Sync: f.sync, VerifySnapshots: f.verify, SnapshotEvery: f.every, Remark: func(text string) { a.Notef("concerto: %s\n", text) }}
-}
-
-// changedFlags returns the values of the flags that the user has set.
-func changedFlags(all *pflag.FlagSet) map[string][]string {
-	values := map[string][]string{}
-	all.Visit(func(f *pflag.Flag) {
-		if slices.Contains(notStored, f.Name) || cmdline.IsAlias(f) {
-			return
-		}
-		if many, ok := f.Value.(pflag.SliceValue); ok {
-			values[f.Name] = many.GetSlice()
-			return
-		}
-		values[f.Name] = []string{f.Value.String()}
-	})
-	return values
 }

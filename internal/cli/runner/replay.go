@@ -10,11 +10,11 @@ import (
 	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/cli/interrupt"
 	"github.com/concerto-lang/concerto/internal/cli/program"
+	"github.com/concerto-lang/concerto/internal/cli/runs/locate"
 	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/internal/engine/driver"
 	"github.com/concerto-lang/concerto/internal/engine/runs"
 	"github.com/concerto-lang/concerto/internal/process/userfile"
-	"github.com/concerto-lang/concerto/internal/record/journal/rundir"
 	"github.com/concerto-lang/concerto/runtime/world/emit"
 	"github.com/concerto-lang/concerto/runtime/world/permit"
 )
@@ -46,6 +46,7 @@ Recordings contain no secrets: replay reads them from the environment variables.
 			return cmd.replay(c.Context(), args[0], strings.Join(args[1:], ""))
 		},
 	}
+	locate.AddEngineFlag(a, c)
 	c.Flags().StringVar(&cmd.emit, "emit", "", "print emits as `FORM`: text, ndjson or none (default: as recorded)")
 	return c
 }
@@ -56,7 +57,7 @@ func (cmd *replayCommand) replay(parent context.Context, name, path string) erro
 			return err
 		}
 	}
-	t, stored, err := cmd.openTape(name)
+	t, stored, err := cmd.openTape(parent, name)
 	if err != nil {
 		return err
 	}
@@ -94,22 +95,25 @@ func (cmd *replayCommand) replay(parent context.Context, name, path string) erro
 
 // openTape reads the tape in the file name. If name is a stored run, it creates a tape from the run
 // and also returns the run.
-func (cmd *replayCommand) openTape(name string) (*engine.Tape, *engine.StoredRun, error) {
+func (cmd *replayCommand) openTape(ctx context.Context, name string) (*engine.Tape, *engine.StoredRun, error) {
 	if console.IsFile(cmd.console.Abs(name)) {
 		t, err := ReadTape(cmd.console, name)
 		return t, nil, err
 	}
-	dir, err := FindRun(cmd.console, name)
-	if err != nil {
+	run, err := locate.Find(ctx, cmd.console, name, locate.Reader)
+	if url, uerr := locate.EngineURL(cmd.console); err != nil && (uerr != nil || url == "") {
 		t, err := ReadTape(cmd.console, name) // the error explains how to create a tape
 		return t, nil, err
 	}
-	stored, err := engine.OpenRun(dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	stored, err := OpenStored(cmd.console, run)
 	if err != nil {
 		return nil, nil, err
 	}
 	var text bytes.Buffer
-	if err := runs.Tape(rundir.At(dir), &text); err != nil {
+	if err := runs.Tape(run.Journal(), &text); err != nil {
 		return nil, nil, err
 	}
 	t, err := engine.ReadTape(&text)
@@ -117,6 +121,14 @@ func (cmd *replayCommand) openTape(name string) (*engine.Tape, *engine.StoredRun
 		return nil, nil, console.Modified("", "%s: %v", name, err)
 	}
 	return t, stored, nil
+}
+
+// OpenStored opens a stored run that this process does not execute.
+func OpenStored(a *console.Console, run *locate.Run) (*engine.StoredRun, error) {
+	if run.Engine == nil {
+		return engine.OpenRun(run.Dir)
+	}
+	return engine.OpenSharedRun(run.Journal(), "", a.Dir)
 }
 
 // ReadTape reads the tape in a file.

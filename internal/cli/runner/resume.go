@@ -2,19 +2,19 @@ package runner
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/cli/interrupt"
 	"github.com/concerto-lang/concerto/internal/cli/program"
+	"github.com/concerto-lang/concerto/internal/cli/runs/locate"
 	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/internal/engine/durable"
 	"github.com/concerto-lang/concerto/internal/engine/runs"
@@ -22,58 +22,30 @@ import (
 	"github.com/concerto-lang/concerto/runtime/world/permit"
 )
 
-// restoreFlags sets the flags that the run was started with, except the flags that the user has set
-// for this command. Answers from both command lines are combined.
-func restoreFlags(all *pflag.FlagSet, stored json.RawMessage) error {
-	var flags map[string][]string
-	if stored == nil {
-		return nil
-	}
-	if err := json.Unmarshal(stored, &flags); err != nil {
-		return fmt.Errorf("the flags of the run: %w", err)
-	}
-	for name, values := range flags {
-		f := all.Lookup(name)
-		if f == nil || f.Changed && name != "answer" {
-			continue
-		}
-		if many, ok := f.Value.(pflag.SliceValue); ok {
-			if err := many.Replace(append(values, many.GetSlice()...)); err != nil {
-				return err
-			}
-			continue
-		}
-		for _, v := range values {
-			if err := all.Set(name, v); err != nil {
-				return fmt.Errorf("the flags of the run: --%s: %w", name, err)
-			}
-		}
-	}
-	return nil
-}
-
 func NewResume(a *console.Console) *cobra.Command {
 	cmd := resumeCommand{runCommand: runCommand{console: a}}
 	c := &cobra.Command{
-		Use:   "resume RUN",
+		Use:   "resume RUN [PATH]",
 		Short: "Resume an interrupted run",
 		Long: `Continues a run that was stored by --journal, or by [run] journal in the manifest: after Ctrl-C,
 kill -9, a power failure, or while it is parked. Effects that are done are not repeated, and output
 is not printed twice. The flags of the first run apply unless you give them again. A finished run
-only returns its exit code. RUN is the run's directory, or its id if the manifest has [run] journal.`,
+only returns its exit code. RUN is the run's directory, or its id if the manifest has [run] journal.
+Workers resume the runs of an engine: there, --accept-changes only replaces the program by PATH.`,
 		Example: `  concerto run --journal job --park review.conc   wait for an answer: exit code 75
   concerto runs answer job q7 yes
   concerto runs resume job
   concerto runs resume --due runs                 resume each run in runs that can continue`,
-		Args: console.Arguments(1, 1),
+		Args: console.Arguments(1, 2),
 		RunE: func(c *cobra.Command, args []string) error {
 			cmd.durable.command = c
 			if cmd.resumeAll {
 				return resumeReady(c.Context(), a, args[0])
 			}
-			return cmd.resume(c.Context(), args[0])
+			return cmd.resume(c.Context(), args[0], args[1:])
 		},
 	}
+	locate.AddEngineFlag(a, c)
 	c.Flags().StringVar(&cmd.emit, "emit", "text", "print emits as `FORM`: text, ndjson or none (default text)")
 	c.Flags().BoolVar(&cmd.detail, "emit-detail", false, "add time, place and task to ndjson emits; write stderr as ndjson")
 	cmd.Add(c)
@@ -104,13 +76,19 @@ type resumeCommand struct {
 	resumeAll         bool // resume all runs that can continue
 }
 
-func (cmd *resumeCommand) resume(parent context.Context, run string) error {
-	dir, err := FindRun(cmd.console, run)
+func (cmd *resumeCommand) resume(parent context.Context, run string, path []string) error {
+	found, err := locate.Find(parent, cmd.console, run, locate.Worker)
 	if err != nil {
 		return err
 	}
+	if found.Engine != nil {
+		return cmd.adopt(parent, found, strings.Join(path, ""))
+	}
+	if len(path) > 0 {
+		return console.Usage("leave out the path", "a run in a directory is resumed with the program of its directory")
+	}
 	cmd.durable.dir = run
-	stored, err := engine.OpenRun(dir)
+	stored, err := engine.OpenRun(found.Dir)
 	if err != nil {
 		return err
 	}
@@ -118,7 +96,7 @@ func (cmd *resumeCommand) resume(parent context.Context, run string) error {
 		cmd.console.Verbosef("the run has already ended")
 		return console.ExitError(code)
 	}
-	if err := restoreFlags(cmd.durable.command.Flags(), stored.Given); err != nil {
+	if err := program.RestoreFlags(cmd.durable.command.Flags(), stored.Given); err != nil {
 		return err
 	}
 	form, err := progressForm(cmd.console, cmd.shown)
@@ -142,6 +120,48 @@ func (cmd *resumeCommand) resume(parent context.Context, run string) error {
 			return err
 		}
 	}
+}
+
+// adoptLease is the lease of the session that replaces the program of a run.
+const adoptLease = 30 * time.Second
+
+// adopt replaces the program of a run in an engine, if it repeats the recorded requests.
+func (cmd *resumeCommand) adopt(parent context.Context, run *locate.Run, path string) (err error) {
+	if !cmd.accept {
+		return console.Usage("`concerto worker` starts a worker; --accept-changes replaces the program of the run", "run %s is in an engine and is resumed by its workers", run.ID)
+	}
+	ctx, signals := interrupt.Catch(parent)
+	defer signals.Stop()
+	source, err := program.Source(cmd.console, path, nil)
+	if err != nil {
+		return err
+	}
+	grants, err := cmd.Permissions.Grants()
+	if err != nil {
+		return err
+	}
+	p, _, err := program.Open(ctx, cmd.console, source, &cmd.WorldFlags, &grants)
+	if err != nil {
+		return err
+	}
+	session, err := locate.NewSession(ctx, cmd.console, run.Engine, adoptLease)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, session.Close(context.WithoutCancel(ctx))) }()
+	taken, err := session.Take(run.ID)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, session.GiveBack(taken)) }()
+	stored, err := engine.OpenSharedRun(taken, "", cmd.console.Dir)
+	if err != nil {
+		return err
+	}
+	if _, over := stored.Finished(); over {
+		return console.Usage("", "run %s has already ended", run.ID)
+	}
+	return stored.Adopt(ctx, p, cmd.console.Environ)
 }
 
 func (cmd *resumeCommand) resumeOnce(ctx context.Context, stored *engine.StoredRun, signals *interrupt.Handler) error {
@@ -192,7 +212,7 @@ func (cmd *resumeCommand) checkProgram(ctx context.Context, stored *engine.Store
 
 // resumeReady resumes each run below the directory root that can continue.
 func resumeReady(ctx context.Context, a *console.Console, root string) error {
-	dir, err := ResolveRoot(a, []string{root})
+	dir, err := locate.Root(a, []string{root})
 	if err != nil {
 		return err
 	}

@@ -1,15 +1,15 @@
 package runs
 
 import (
+	"context"
 	"fmt"
 	"os/user"
 
 	"github.com/spf13/cobra"
 
 	"github.com/concerto-lang/concerto/internal/cli/console"
-	"github.com/concerto-lang/concerto/internal/cli/runner"
+	"github.com/concerto-lang/concerto/internal/cli/runs/locate"
 	"github.com/concerto-lang/concerto/internal/engine/runs"
-	"github.com/concerto-lang/concerto/internal/record/journal/rundir"
 )
 
 // answerCommand is the command answer with its options.
@@ -17,34 +17,48 @@ type answerCommand struct {
 	console *console.Console
 	reply   runs.Response
 	refuse  string
-	refused bool // --refuse is set
+	refused bool   // --refuse is set
+	channel string // value of --channel
 }
 
 func NewAnswer(a *console.Console) *cobra.Command {
 	cmd := answerCommand{console: a}
 	c := &cobra.Command{
-		Use:   "answer RUN ID [VALUE]",
+		Use:   "answer RUN [ID] [VALUE]",
 		Short: "Answer a question of a run",
 		Long: `Answers a question by its id, which 'concerto runs show' and the parked run print. VALUE is text if
 the program awaits a String or any type; otherwise it is JSON, or a word such as a variant's name.
-Only the first answer counts. A running run receives it at once, a parked run when it is resumed.`,
+Only the first answer counts. A running run receives it at once, a parked run when it is resumed; a
+run in an engine is resumed by a worker. --channel answers the oldest question on a channel.`,
 		Example: `  concerto runs answer job q7 yes
   concerto runs answer job q7 '{"ok": true, "why": "small change"}'
-  concerto runs answer job q7 --refuse "no one can decide this today"`,
-		Args: console.Arguments(2, 3),
+  concerto runs answer job q7 --refuse "no one can decide this today"
+  concerto runs answer job --channel approve yes`,
+		Args: console.Arguments(1, 3),
 		RunE: func(c *cobra.Command, args []string) error {
 			cmd.refused = c.Flags().Changed("refuse")
-			return cmd.answer(args[0], args[1], args[2:])
+			if c.Flags().Changed("channel") {
+				return cmd.answer(c.Context(), args[0], "", args[1:])
+			}
+			if len(args) == 1 {
+				return console.Usage("`concerto runs show "+args[0]+"` lists the questions", "runs answer requires the id of a question, or --channel")
+			}
+			return cmd.answer(c.Context(), args[0], args[1], args[2:])
 		},
 	}
+	locate.AddEngineFlag(a, c)
+	c.Flags().StringVar(&cmd.channel, "channel", "", "answer the oldest question on the channel `NAME`")
 	c.Flags().BoolVar(&cmd.reply.JSON, "json-value", false, "parse VALUE as JSON, also where the program awaits text")
 	c.Flags().StringVar(&cmd.reply.By, "by", "", "record `NAME` as the person who answers (default: your user name)")
 	c.Flags().StringVar(&cmd.refuse, "refuse", "", "refuse to answer: the program receives an EmitError with `TEXT`")
 	return c
 }
 
-func (cmd *answerCommand) answer(run, id string, value []string) error {
+// answer answers the question with the given id, or the oldest one on the channel if id is empty.
+func (cmd *answerCommand) answer(ctx context.Context, run, id string, value []string) error {
 	switch {
+	case len(value) > 1:
+		return console.Usage("leave out the id of the question, or --channel", "--channel replaces the id of the question")
 	case cmd.refused == (len(value) > 0):
 		return console.Usage(fmt.Sprintf("`concerto runs answer %s %s <value>`, or `--refuse <text>` instead of the value", run, id), "runs answer requires either a value or --refuse")
 	case cmd.refused:
@@ -55,11 +69,14 @@ func (cmd *answerCommand) answer(run, id string, value []string) error {
 	if cmd.reply.By == "" {
 		cmd.reply.By = userName()
 	}
-	dir, err := runner.FindRun(cmd.console, run)
+	stored, err := locate.Find(ctx, cmd.console, run, locate.Client)
 	if err != nil {
 		return err
 	}
-	return runs.Answer(rundir.At(dir), id, cmd.reply)
+	if id == "" {
+		return runs.AnswerChannel(stored.Journal(), cmd.channel, cmd.reply)
+	}
+	return runs.Answer(stored.Journal(), id, cmd.reply)
 }
 
 // userName returns the name of the user who runs the command.

@@ -2,9 +2,11 @@ package runs
 
 import (
 	"cmp"
+	"context"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,7 +16,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/cli/runner"
-	"github.com/concerto-lang/concerto/internal/engine"
+	"github.com/concerto-lang/concerto/internal/cli/runs/locate"
 	"github.com/concerto-lang/concerto/internal/process/userfile"
 	"github.com/concerto-lang/concerto/internal/record/audit"
 	"github.com/concerto-lang/concerto/internal/record/journal/rundir"
@@ -62,8 +64,9 @@ Exit codes: 0 unchanged, 76 changed, 2 the command was misused.`,
   concerto audit verify audit.ndjson --head HASH
   concerto audit verify job                        verify the ledger of a stored run`,
 		Args: oneFile,
-		RunE: func(_ *cobra.Command, args []string) error { return cmd.verify(args[0]) },
+		RunE: func(c *cobra.Command, args []string) error { return cmd.verify(c.Context(), args[0]) },
 	}
+	locate.AddEngineFlag(a, c)
 	c.Flags().StringVar(&cmd.head, "head", "", "fail if no record has `HASH`")
 	return c
 }
@@ -78,15 +81,23 @@ func oneFile(c *cobra.Command, args []string) error {
 
 // auditLog opens a log for reading: a file, or the ledger of a stored run. It returns the name of
 // the log. For the ledger of a finished run it also returns the hash of the last record.
-func auditLog(a *console.Console, path string) (f *os.File, name, head string, err error) {
+func auditLog(ctx context.Context, a *console.Console, path string) (f io.ReadCloser, name, head string, err error) {
 	if info, err := os.Stat(a.Abs(path)); err != nil || info.IsDir() {
-		if dir, err := runner.FindRun(a, path); err == nil {
-			run, err := engine.OpenRun(dir)
+		run, err := locate.Find(ctx, a, path, locate.Reader)
+		if err == nil {
+			stored, err := runner.OpenStored(a, run)
 			if err != nil {
 				return nil, "", "", err
 			}
-			head = run.LedgerHead
-			path = filepath.Join(a.Relative(dir), rundir.LedgerFile)
+			head = stored.LedgerHead
+			if run.Engine != nil {
+				lines, err := run.Engine.Ledger(ctx, run.ID)
+				text := strings.Join(append(lines, ""), "\n")
+				return io.NopCloser(strings.NewReader(text)), "ledger of run " + run.ID, head, err
+			}
+			path = filepath.Join(a.Relative(run.Dir), rundir.LedgerFile)
+		} else if url, uerr := locate.EngineURL(a); uerr != nil || url != "" {
+			return nil, "", "", err
 		}
 	}
 	f, err = userfile.Open(a.Abs(path), userfile.Unlimited)
@@ -96,11 +107,11 @@ func auditLog(a *console.Console, path string) (f *os.File, name, head string, e
 	return f, path, head, nil
 }
 
-func (cmd *verifyCommand) verify(path string) error {
+func (cmd *verifyCommand) verify(ctx context.Context, path string) error {
 	if raw, err := hex.DecodeString(cmd.head); err != nil || cmd.head != "" && len(raw) != 32 || strings.ToLower(cmd.head) != cmd.head {
 		return console.Usage("give the 64 digits that `concerto audit verify` prints after `head`", "invalid value %q for --head", cmd.head)
 	}
-	f, path, last, err := auditLog(cmd.console, path)
+	f, path, last, err := auditLog(ctx, cmd.console, path)
 	if err != nil {
 		return err
 	}
@@ -153,8 +164,9 @@ if a record was changed. --since accepts a time (2026-01-05T10:00:00Z, 2026-01-0
   concerto audit show audit.ndjson --tool deploy --since 24h
   concerto audit show audit.ndjson --outcome denied --format ndjson`,
 		Args: oneFile,
-		RunE: func(_ *cobra.Command, args []string) error { return cmd.show(args[0]) },
+		RunE: func(c *cobra.Command, args []string) error { return cmd.show(c.Context(), args[0]) },
 	}
+	locate.AddEngineFlag(a, c)
 	c.Flags().StringVar(&cmd.filter.Tool, "tool", "", "show only calls of the tool `NAME`")
 	c.Flags().StringVar(&cmd.filter.Session, "session", "", "show only records whose session is `ID`, the id of a run")
 	c.Flags().StringVar(&cmd.filter.Outcome, "outcome", "", "show only calls with `OUTCOME`: ok, denied, …")
@@ -183,7 +195,7 @@ func sinceTime(text string, now time.Time) (time.Time, error) {
 	return time.Time{}, console.Usage("write a time (2026-01-05T10:00:00Z, 2026-01-05) or an age (2h)", "invalid value %q for --since", text)
 }
 
-func (cmd *showCommand) show(path string) (err error) {
+func (cmd *showCommand) show(ctx context.Context, path string) (err error) {
 	if cmd.filter.Since, err = sinceTime(cmd.since, time.Now()); err != nil {
 		return err
 	}
@@ -192,7 +204,7 @@ func (cmd *showCommand) show(path string) (err error) {
 			return err
 		}
 	}
-	file, path, _, err := auditLog(cmd.console, path)
+	file, path, _, err := auditLog(ctx, cmd.console, path)
 	if err != nil {
 		return err
 	}

@@ -1,8 +1,11 @@
 package runs
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -11,10 +14,12 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/cli/runner"
+	"github.com/concerto-lang/concerto/internal/cli/runs/locate"
 	"github.com/concerto-lang/concerto/internal/engine/durable"
 	"github.com/concerto-lang/concerto/internal/engine/runs"
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
 	"github.com/concerto-lang/concerto/internal/record/journal"
+	"github.com/concerto-lang/concerto/internal/record/journal/postgres"
 	"github.com/concerto-lang/concerto/internal/record/journal/rundir"
 )
 
@@ -36,7 +41,8 @@ func NewFork(a *console.Console) *cobra.Command {
 continues. 'concerto runs inspect RUN --format ndjson' prints the numbers of effects; the id of a
 question contains its number. A fork undoes nothing: the files, stores and messages that the run has
 written up to the effect stay, and fork prints the names of the files. If an exchange with a host
-is in progress at the effect, it fails in the fork.`,
+is in progress at the effect, it fails in the fork. The fork of a run in an engine is in the engine,
+where workers execute it, or in a directory with --to.`,
 		Example: `  concerto runs fork job --at 4 --answer no             continue with another answer
   concerto runs fork job --at 9 --error "no network"    continue as if the effect had failed
   concerto runs fork job --at 9 --to other --no-run     only create the directory`,
@@ -46,8 +52,15 @@ is in progress at the effect, it fails in the fork.`,
 			if err != nil {
 				return err
 			}
-			dir, err := cmd.fork(args[0], change)
-			if err != nil || cmd.noRun {
+			run, err := locate.Find(c.Context(), a, args[0], locate.Worker)
+			if err != nil {
+				return err
+			}
+			if run.Engine != nil && cmd.to == "" {
+				return cmd.forkInEngine(c.Context(), run, change)
+			}
+			dir, err := cmd.fork(run, args[0], change)
+			if err != nil || cmd.noRun || run.Engine != nil {
 				return err
 			}
 			resume := runner.NewResume(a)
@@ -58,6 +71,7 @@ is in progress at the effect, it fails in the fork.`,
 			return resume.RunE(resume, []string{dir})
 		},
 	}
+	locate.AddEngineFlag(a, c)
 	c.Flags().Int64Var(&cmd.at, "at", 0, "replace the result of effect `N`")
 	c.Flags().StringVar(&cmd.answer, "answer", "", "answer an awaited emit with `VALUE`")
 	c.Flags().StringVar(&cmd.result, "result", "", "set the effect's result to `JSON`")
@@ -90,17 +104,13 @@ func (cmd *forkCommand) change(run string, isSet func(flag string) bool) (durabl
 
 // fork creates the directory of the new run. It returns the path relative to the working directory
 // if possible.
-func (cmd *forkCommand) fork(run string, change durable.Change) (string, error) {
-	dir, err := runner.FindRun(cmd.console, run)
-	if err != nil {
-		return "", err
-	}
+func (cmd *forkCommand) fork(from *locate.Run, run string, change durable.Change) (string, error) {
 	id, to := procgroup.NewID(), cmd.to
 	if to == "" {
-		to = cmd.console.Relative(filepath.Join(filepath.Dir(dir), id))
+		to = cmd.console.Relative(filepath.Join(filepath.Dir(from.Dir), id))
 	}
 	cmd.console.RunName = to
-	written, err := runs.Fork(rundir.At(dir), rundir.At(cmd.console.Abs(to)), id, change)
+	written, err := runs.Fork(from.Journal(), rundir.At(cmd.console.Abs(to)), id, change)
 	if err != nil {
 		if !errors.As(err, new(*journal.ExistsError)) && !errors.As(err, new(*rundir.NotEmptyError)) {
 			cmd.console.RunName = run
@@ -108,9 +118,43 @@ func (cmd *forkCommand) fork(run string, change durable.Change) (string, error) 
 		return "", err
 	}
 	cmd.console.Notef("concerto: storing run %s in %s\n", id, to)
+	cmd.noteWritten(written)
+	return to, nil
+}
+
+// noteWritten prints the names of the files that the effects before the fork have written.
+func (cmd *forkCommand) noteWritten(written []string) {
 	if len(written) > 0 {
 		slices.Sort(written)
 		cmd.console.Notef("concerto: files not undone: %s\n", console.Printable(strings.Join(slices.Compact(written), ", "), cmd.console.TTY.Err))
 	}
-	return to, nil
+}
+
+// forkInEngine creates a run in the engine of another run, and prints its id. Workers execute it.
+func (cmd *forkCommand) forkInEngine(ctx context.Context, from *locate.Run, change durable.Change) (err error) {
+	if cmd.noRun {
+		return console.Usage("add --to to create the fork in a directory", "--no-run is not possible in an engine, whose workers execute each run")
+	}
+	// The fork is complete before it is stored, so that no worker can execute a part of its
+	// history.
+	dir, err := os.MkdirTemp("", "concerto-fork-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	id, to := procgroup.NewID(), rundir.At(dir)
+	written, err := runs.Fork(from.Journal(), to, id, change)
+	if err != nil {
+		return err
+	}
+	copied, err := runs.Copy(to, to)
+	if err != nil {
+		return err
+	}
+	if _, err := from.Engine.Import(ctx, id, copied, postgres.Origin{Run: from.ID}); err != nil {
+		return err
+	}
+	cmd.noteWritten(written)
+	_, err = fmt.Fprintln(cmd.console.Stdout, id)
+	return err
 }

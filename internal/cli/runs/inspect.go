@@ -15,9 +15,9 @@ import (
 	"github.com/concerto-lang/concerto/internal/cli/interrupt"
 	"github.com/concerto-lang/concerto/internal/cli/program"
 	"github.com/concerto-lang/concerto/internal/cli/runner"
+	"github.com/concerto-lang/concerto/internal/cli/runs/locate"
 	"github.com/concerto-lang/concerto/internal/engine/timetravel"
 	"github.com/concerto-lang/concerto/internal/process/userfile"
-	"github.com/concerto-lang/concerto/internal/record/journal/rundir"
 	"github.com/concerto-lang/concerto/internal/record/tape"
 	"github.com/concerto-lang/concerto/internal/term/cmdline"
 )
@@ -56,6 +56,7 @@ their names. PATH is the program of a tape, by default the recorded one.`,
 		},
 	}
 	cmd.format = cmdline.AddFormatUsage(c, "show as `FORMAT`: text, on the terminal, or ndjson (default text)", "text", "ndjson")
+	locate.AddEngineFlag(a, c)
 	c.Flags().Int64Var(&cmd.at, "at", 0, "show the effect with number `N`")
 	return c
 }
@@ -77,14 +78,14 @@ func (cmd *inspectCommand) inspect(parent context.Context, path string) error {
 // open opens a stored run or a tape for inspection. tape is true for a tape.
 func (cmd *inspectCommand) open(ctx context.Context, path string, signals *interrupt.Handler) (s *timetravel.Source, tape bool, err error) {
 	if info, err := os.Stat(cmd.console.Abs(cmd.name)); err != nil || info.IsDir() {
-		dir, err := runner.FindRun(cmd.console, cmd.name)
+		run, err := locate.Find(ctx, cmd.console, cmd.name, locate.Reader)
 		if err != nil {
 			return nil, false, err
 		}
 		if path != "" {
 			return nil, false, console.Usage("leave out the path", "a stored run contains its program")
 		}
-		s, err = timetravel.Run(rundir.At(dir), cmd.console.Environ)
+		s, err = timetravel.Run(run.Journal(), cmd.console.Environ)
 		return s, false, err
 	}
 	t, err := runner.ReadTape(cmd.console, cmd.name)

@@ -12,7 +12,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/cli/interrupt"
-	"github.com/concerto-lang/concerto/internal/cli/runner"
+	"github.com/concerto-lang/concerto/internal/cli/runs/locate"
 	"github.com/concerto-lang/concerto/internal/engine/durable"
 	"github.com/concerto-lang/concerto/internal/engine/runs"
 	"github.com/concerto-lang/concerto/internal/engine/timetravel"
@@ -160,9 +160,9 @@ func (c *canvas) show(to io.Writer, b *view.View, width, height int) error {
 // result, the run is forked at the preceding effect, because the journal does not contain what the
 // program printed.
 func (cmd *inspectCommand) fork(r *timetravel.Recording, effect int64, result json.RawMessage) string {
-	dir, err := runner.FindRun(cmd.console, cmd.name)
+	dir, err := locate.Directory(cmd.console, cmd.name)
 	if err != nil {
-		return err.Error()
+		return fmt.Sprintf("use concerto runs fork %s --at %d", cmd.name, effect) // the run is in an engine
 	}
 	if len(result) == 0 {
 		effect = r.LastStored(effect)

@@ -12,9 +12,11 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/cli/runner"
+	"github.com/concerto-lang/concerto/internal/cli/runs/locate"
 	"github.com/concerto-lang/concerto/internal/engine/durable"
 	"github.com/concerto-lang/concerto/internal/engine/runs"
-	"github.com/concerto-lang/concerto/internal/record/journal/rundir"
+	"github.com/concerto-lang/concerto/internal/record/journal"
+	"github.com/concerto-lang/concerto/internal/record/journal/postgres"
 	"github.com/concerto-lang/concerto/internal/term/cmdline"
 )
 
@@ -23,15 +25,17 @@ type runsCommand struct {
 	console *console.Console
 	format  *cmdline.Format
 	out     string
+	filter  postgres.Filter // of an engine's runs
 }
 
 func NewRuns(a *console.Console) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "runs COMMAND",
 		Short: "List, answer, resume, inspect and remove stored runs",
-		Long: `Runs are stored by --journal DIR, or by [run] journal in the manifest. RUN is a run's directory, or
-its id if the manifest has [run] journal. ROOT is a directory that contains runs, by default that of
-the manifest. 'concerto help journal' describes stored runs.`,
+		Long: `Runs are stored in a directory by --journal DIR, or by [run] journal in the manifest, or in an
+engine, a database, by 'concerto submit'. RUN is a run's directory, its id if the manifest has
+[run] journal, or its id in the engine (--engine, $CONCERTO_ENGINE). ROOT is a directory that
+contains runs, by default that of the manifest. 'concerto help journal' describes stored runs.`,
 		Example: `  concerto runs list
   concerto runs show job
   concerto runs answer job q7 yes
@@ -45,14 +49,24 @@ the manifest. 'concerto help journal' describes stored runs.`,
 		if len(forms) > 0 {
 			cmd.format = cmdline.AddFormat(x, forms...)
 		}
+		locate.AddEngineFlag(a, x)
 		c.AddCommand(x)
 		return cmd
 	}
-	add(&cobra.Command{Use: "list [ROOT]", Short: "List stored runs, the oldest first", Args: console.Arguments(0, 1),
-		Example: "  concerto runs list\n  concerto runs list runs --format json"}, (*runsCommand).list, "text", "json")
+	list := &cobra.Command{Use: "list [ROOT]", Short: "List stored runs", Args: console.Arguments(0, 1),
+		Long: `Lists the runs of the engine, the newest first, with the reasons why they do not progress. With
+ROOT, or without an engine, lists the runs in a directory, the oldest first.`,
+		Example: "  concerto runs list\n  concerto runs list runs --format json\n  concerto runs list --state waiting --queue batch"}
+	listing := add(list, (*runsCommand).list, "text", "json")
+	list.Flags().StringSliceVar(&listing.filter.States, "state", nil, "list only runs in `STATES`, such as held,damaged")
+	list.Flags().StringVar(&listing.filter.Queue, "queue", "", "list only runs in the queue `NAME`")
+	list.Flags().StringVar(&listing.filter.Key, "key", "", "list only runs with `KEY`")
+	list.Flags().StringVar(&listing.filter.Schedule, "schedule", "", "list only runs of the schedule `NAME`")
+	list.Flags().IntVar(&listing.filter.Limit, "limit", 100, "list at most `N` runs of an engine")
+	console.CompleteFlag(list, "state", func() []string { return postgres.States })
 	add(&cobra.Command{Use: "show RUN", Short: "Show what a run has done, and what it waits for", Args: console.Arguments(1, 1),
 		Example: "  concerto runs show job\n  concerto runs show job --format json"}, (*runsCommand).show, "text", "json")
-	c.AddCommand(NewAnswer(a), runner.NewResume(a), NewFork(a), NewInspect(a), runner.NewReplay(a))
+	c.AddCommand(NewAnswer(a), runner.NewResume(a), NewFork(a), NewInspect(a), runner.NewReplay(a), newOutput(a), newExport(a), newImport(a), newRelease(a), newMove(a))
 	add(&cobra.Command{Use: "stop RUN", Short: "Stop a run", Args: console.Arguments(1, 1),
 		Long:    "Cancels the tasks of a run and stops its hosts. The run ends with exit code 1 and cannot be resumed.",
 		Example: "  concerto runs stop job"}, (*runsCommand).stop)
@@ -70,8 +84,17 @@ the manifest. 'concerto help journal' describes stored runs.`,
 	return c
 }
 
-func (cmd *runsCommand) list(_ context.Context, args []string) error {
-	root, err := runner.ResolveRoot(cmd.console, args)
+func (cmd *runsCommand) list(ctx context.Context, args []string) error {
+	if len(args) == 0 {
+		url, err := locate.EngineURL(cmd.console)
+		if err != nil {
+			return err
+		}
+		if url != "" {
+			return cmd.listEngine(ctx)
+		}
+	}
+	root, err := locate.Root(cmd.console, args)
 	if err != nil {
 		return err
 	}
@@ -98,12 +121,15 @@ func (cmd *runsCommand) list(_ context.Context, args []string) error {
 	return w.Flush()
 }
 
-func (cmd *runsCommand) show(_ context.Context, args []string) error {
-	dir, err := runner.FindRun(cmd.console, args[0])
+func (cmd *runsCommand) show(ctx context.Context, args []string) error {
+	run, err := locate.Find(ctx, cmd.console, args[0], locate.Reader)
 	if err != nil {
 		return err
 	}
-	s, err := runs.Show(rundir.At(dir))
+	if run.Engine != nil {
+		return cmd.showInEngine(ctx, run)
+	}
+	s, err := runs.Show(run.Journal())
 	if err != nil {
 		return err
 	}
@@ -155,12 +181,15 @@ func runText(run string, s *durable.Shown, terminal bool) string {
 	return b.String()
 }
 
-func (cmd *runsCommand) verify(_ context.Context, args []string) error {
-	dir, err := runner.FindRun(cmd.console, args[0])
+func (cmd *runsCommand) verify(ctx context.Context, args []string) error {
+	run, err := locate.Find(ctx, cmd.console, args[0], locate.Reader)
 	if err != nil {
 		return err
 	}
-	v, err := runs.Verify(rundir.At(dir))
+	v, err := runs.Verify(run.Journal())
+	if run.Engine != nil && errors.Is(err, journal.ErrNoRun) {
+		err = nil // no worker has begun it
+	}
 	if cmd.format.String() == "json" {
 		out := struct {
 			OK      bool   `json:"ok"`
@@ -197,38 +226,46 @@ func verifiedText(v runs.Verified) string {
 }
 
 func (cmd *runsCommand) stop(ctx context.Context, args []string) error {
-	dir, err := runner.FindRun(cmd.console, args[0])
+	run, err := locate.Find(ctx, cmd.console, args[0], locate.Client)
 	if err != nil {
 		return err
 	}
-	return runs.Stop(ctx, dir)
+	if run.Engine != nil {
+		return cmd.stopInEngine(ctx, run)
+	}
+	return runs.Stop(ctx, run.Dir)
 }
 
-func (cmd *runsCommand) remove(_ context.Context, args []string) error {
-	for _, run := range args {
-		dir, err := runner.FindRun(cmd.console, run)
+func (cmd *runsCommand) remove(ctx context.Context, args []string) error {
+	for _, name := range args {
+		run, err := locate.Find(ctx, cmd.console, name, locate.Owner)
 		if err != nil {
 			return err
 		}
-		if err := runs.Remove(dir); err != nil {
+		if run.Engine != nil {
+			err = run.Engine.Delete(ctx, run.ID)
+		} else {
+			err = runs.Remove(run.Dir)
+		}
+		if err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (cmd *runsCommand) tape(_ context.Context, args []string) (err error) {
-	dir, err := runner.FindRun(cmd.console, args[0])
+func (cmd *runsCommand) tape(ctx context.Context, args []string) (err error) {
+	run, err := locate.Find(ctx, cmd.console, args[0], locate.Reader)
 	if err != nil {
 		return err
 	}
 	if cmd.out == "" {
-		return runs.Tape(rundir.At(dir), cmd.console.Stdout)
+		return runs.Tape(run.Journal(), cmd.console.Stdout)
 	}
 	f, err := console.PrivateFile(cmd.console.Abs(cmd.out))
 	if err != nil {
 		return console.Usage("", "write %s: %v", cmd.out, console.Cause(err))
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	return runs.Tape(rundir.At(dir), f)
+	return runs.Tape(run.Journal(), f)
 }

@@ -95,6 +95,7 @@ type target struct {
 	lints       *Lints
 	audit       *Audit
 	relay       *Relay
+	engine      *Engine
 }
 
 // The allowed values of keys such as providers and transports.
@@ -290,6 +291,9 @@ var keys = []Key{
 		set: func(t *target, v *setting) { t.relay.Share = v.yes }},
 	{Path: "relay.title", Type: String, Example: `"nightly triage"`, Doc: "The name of its runs at the relay, instead of the project's name.",
 		set: func(t *target, v *setting) { t.relay.Title = v.text }},
+
+	{Path: "engine.url_env", Type: String, nonempty: true, holds: variables, Example: `"RUNS_DATABASE"`, Doc: "The environment variable that contains the URL of the engine, if `CONCERTO_ENGINE` is not set.",
+		set: func(t *target, v *setting) { t.engine.URLEnv = v.text }},
 
 	{Path: "lints.allow", Type: Warnings, Default: "[]", Example: `["W0409"]`, Doc: "Codes of warnings to suppress. `@allow` before a declaration suppresses them for that declaration.",
 		set: func(t *target, v *setting) { t.lints.Allow = v.texts }},

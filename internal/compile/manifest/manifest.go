@@ -39,6 +39,7 @@ type Manifest struct {
 	Lints       Lints
 	Audit       Audit
 	Relay       Relay
+	Engine      Engine
 	Run         Run
 	Permissions *Permissions // nil without [permissions], which allows files, environment variables and HTTP
 	// Nameless is set if a section such as [connections] contains keys instead of named
@@ -191,6 +192,13 @@ type Relay struct {
 	Share bool
 	Title string
 	At    Places
+}
+
+// Engine is [engine]. URLEnv is the environment variable that contains the URL of the database in
+// which durable runs are stored; "" means CONCERTO_ENGINE.
+type Engine struct {
+	URLEnv string
+	At     Places
 }
 
 // Run is [run]: how runs are stored so that they can be resumed, and what their records contain.

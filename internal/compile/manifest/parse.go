@@ -131,6 +131,8 @@ func (r *reader) manifest(root *node, values map[string]any) {
 			r.m.Audit.At = r.section("audit", n, v, &target{audit: &r.m.Audit}, n.name)
 		case "relay":
 			r.m.Relay.At = r.section("relay", n, v, &target{relay: &r.m.Relay}, n.name)
+		case "engine":
+			r.m.Engine.At = r.section("engine", n, v, &target{engine: &r.m.Engine}, n.name)
 		case "run":
 			r.m.Run.Config = json.RawMessage("{}")
 			r.m.Run.At = r.section("run", n, v, &target{config: &r.m.Run.Config}, n.name)

@@ -212,7 +212,7 @@ func RootHelp(root *cobra.Command, first []string, topics []Topic) string {
 			}
 		}
 		if names != nil {
-			groups.rows = append(groups.rows, row{c.Name(), strings.Join(names, ", ")})
+			groups.rows = append(groups.rows, groupRows(c.Name(), names)...)
 		}
 		if !isFirst[c.Name()] {
 			others.rows = append(others.rows, row{c.Name(), c.Short})
@@ -236,6 +236,24 @@ func RootHelp(root *cobra.Command, first []string, topics []Topic) string {
 	writeSections(&b, shown)
 	fmt.Fprintf(&b, "\nUse '%s help COMMAND' for the flags and examples of a command.\n", root.Name())
 	return b.String()
+}
+
+// groupRows returns the rows with the names of a group's commands.
+func groupRows(group string, names []string) []row {
+	rows := []row{{left: group}}
+	for i, name := range names {
+		if i < len(names)-1 {
+			name += ", "
+		}
+		last := &rows[len(rows)-1]
+		if len(last.text)+len(name) > Width-maxLeft {
+			last.text = strings.TrimRight(last.text, " ")
+			rows = append(rows, row{})
+			last = &rows[len(rows)-1]
+		}
+		last.text += name
+	}
+	return rows
 }
 
 // Topic is a page of help that does not describe a single command.

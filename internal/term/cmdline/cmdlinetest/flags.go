@@ -24,6 +24,7 @@ var oneName = map[string]string{
 // otherMeaning lists visible flags whose names are in oneName but that have another meaning, with
 // that meaning.
 var otherMeaning = map[string]string{
+	"concerto worker --dir":       "the directory of programs, not of the worker's other files",
 	"concerto-relay run --ndjson": "the protocol of the command that it starts",
 }
 
@@ -31,6 +32,9 @@ var otherMeaning = map[string]string{
 // reason.
 var metavars = map[string]string{
 	"answer":   "the answer to one request has no channel",
+	"at":       "a run starts at a time; inspect and fork name an effect",
+	"drain":    "serve accepts a number of seconds, and worker any duration",
+	"state":    "list selects runs by their states, and the files of a worker are in a directory",
 	"env":      "an MCP server's variables are few, those of a program are in a file",
 	"emit":     "build emits a stage of the compiler, run the events of a program",
 	"wait":     "an approval waits for a time, a run until it is answered",

@@ -1,0 +1,54 @@
+package engines
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/cli/console"
+)
+
+// parseDuration parses the value of a flag: a duration such as 500ms, 6s, 1h30m or 7d.
+func parseDuration(flag, text string) (time.Duration, error) {
+	if days, ok := strings.CutSuffix(text, "d"); ok {
+		if n, err := strconv.ParseUint(days, 10, 16); err == nil {
+			return time.Duration(n) * 24 * time.Hour, nil
+		}
+	} else if d, err := time.ParseDuration(text); err == nil && d >= 0 {
+		return d, nil
+	}
+	return 0, console.Usage("write a duration such as 500ms, 6s, 1h30m or 7d", "invalid value %q for %s", text, flag)
+}
+
+// timeForms are the layouts of times on the command line. Times without a zone are local.
+var timeForms = []string{time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02"}
+
+// parseAt parses the value of --at: a time, or + and the duration from now.
+func parseAt(text string) (at time.Time, delay time.Duration, err error) {
+	if after, ok := strings.CutPrefix(text, "+"); ok {
+		delay, err = parseDuration("--at", after)
+		return at, delay, err
+	}
+	for _, form := range timeForms {
+		if at, err := time.ParseInLocation(form, text, time.Local); err == nil {
+			return at, 0, nil
+		}
+	}
+	return at, 0, console.Usage("write a time such as 2026-01-05T10:00:00Z, or a duration from now such as +5m", "invalid value %q for --at", text)
+}
+
+// durationText returns a duration as messages and JSON contain it, such as 500ms, 6s, 1h30m or 7d.
+func durationText(d time.Duration) string {
+	const day = 24 * time.Hour
+	if d > 0 && d%day == 0 {
+		return strconv.Itoa(int(d/day)) + "d"
+	}
+	text := d.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = text[:len(text)-2]
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = text[:len(text)-2]
+	}
+	return text
+}
