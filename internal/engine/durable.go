@@ -36,6 +36,8 @@ type Durable struct {
 	// Run, if not nil, is the run in a store that several machines share. Dir then contains what
 	// belongs to this machine: the sockets and the output of hosts, and the ledger.
 	Run journal.Run
+	// Machine is the name of this machine in a shared store; "" means its host name.
+	Machine string
 	// Park suspends the run when it waits only for answers and distant timers. Wait makes the run
 	// wait for the answers instead, without suspending it.
 	Park, Wait bool
@@ -92,13 +94,14 @@ var openRun = func(dir string) journal.Run { return rundir.At(dir) }
 
 // durableRun is a durable run in this process.
 type durableRun struct {
-	run    *durable.Run
-	stored journal.Run
-	writer journal.Writer
-	dir    string
-	id     string
-	begun  durable.Flags
-	cancel context.CancelCauseFunc
+	run      *durable.Run
+	stored   journal.Run
+	isShared bool // the store is shared
+	writer   journal.Writer
+	dir      string
+	id       string
+	begun    durable.Flags
+	cancel   context.CancelCauseFunc
 	// Durable.Finish and Options.Kill
 	finishWithin func(why error) time.Duration
 	kill         <-chan struct{}
@@ -130,6 +133,7 @@ func (p *Program) makeDurable(o *Options, c *runtime.Config) (*durableRun, error
 	if d.stored == nil {
 		d.stored = openRun(d.dir)
 	} else { // the journal contains the marks
+		d.isShared = true
 		c.Args = slices.Clone(c.Args)
 		for i, arg := range c.Args {
 			c.Args[i] = submission.Unmask(arg, o.secret)
@@ -144,8 +148,11 @@ func (p *Program) makeDurable(o *Options, c *runtime.Config) (*durableRun, error
 	config.Every = sync == journal.SyncEvery
 	config.Asking = durable.Asking{Park: o.Records.Durable.Park || conf.Park && !o.Records.Durable.Wait, Wait: o.Records.Durable.Wait,
 		Here: o.Answers.Prompter != nil || o.Answers.Handler != "" || o.Answers.Relay != nil || o.OnAwait != nil || o.Answers.OnAskHost != nil}
-	config.Policy = conf.Policy
+	config.Policy, config.SharedFiles = conf.Policy, conf.Files == "shared"
 	options := journal.Options{Sync: sync, MaxBytes: conf.MaxJournalMB << 20, Owner: localowner.Here()}
+	if m := o.Records.Durable.Machine; m != "" {
+		options.Owner.Machine = m
+	}
 	config.Snapshots = durable.Snapshots{Every: uint64(conf.SnapshotEvery), Verify: o.Records.Durable.VerifySnapshots, IR: hexsum.SHA256(p.Encode()), Drop: conf.History == "snapshot"}
 	if n := o.Records.Durable.SnapshotEvery; n > 0 {
 		config.Snapshots.Every, config.Snapshots.Exact = uint64(n), true
@@ -231,6 +238,7 @@ func (d *durableRun) reopen(s *durable.Stored, config *durable.Config, options j
 	}
 	last := config.History.Owner()
 	config.Alone = localowner.HasExited(last)
+	config.Moved = d.isShared && !config.SharedFiles && last.Machine != options.Owner.Machine
 	d.owner, d.ran = last.N+1, config.History.Ran()
 	d.writer.Append(&journal.Record{K: journal.KResume, Owner: options.Owner.Numbered(d.owner)})
 	if err := d.writer.Flush(journal.Synced); err != nil {

@@ -3,7 +3,16 @@ package engine
 import (
 	"maps"
 	"slices"
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/data/runconf"
 )
+
+// OrphanTimeout returns the setting [run] orphan_timeout of the program.
+func (p *Program) OrphanTimeout() (time.Duration, error) {
+	conf, err := runconf.Read(p.ir.Run)
+	return time.Duration(conf.OrphanTimeout * float64(time.Second)), err
+}
 
 // SecretNames returns the names of the environment variables that contain the secrets of the
 // program, sorted. With mock, all models are replaced, so that their keys are not needed.

@@ -174,7 +174,7 @@ func (cmd *scheduleCommand) set(ctx context.Context, name, path string, args []s
 	if s.Run, err = cmd.run(&batchLine{Args: args, Inputs: inputs}, start); err != nil {
 		return err
 	}
-	s.Run.Program, s.Run.IR, s.Run.Needs = p.MainFile(), p.Encode(), cmd.secrets
+	s.Run.Program, s.Run.IR, s.Run.Needs = p.MainFile(), p.Encode(), cmd.needs
 	e, err := locate.Engine(ctx, cmd.console, locate.Client)
 	if err != nil {
 		return err

@@ -30,7 +30,7 @@ type submitCommand struct {
 	console *console.Console
 	program.WorldFlags
 	command    *cobra.Command
-	secrets    []string // names of the program's secrets
+	needs      postgres.Needs
 	format     *cmdline.Format
 	id         string
 	queue      string
@@ -143,7 +143,7 @@ func (cmd *submitCommand) submit(parent context.Context, path string, args []str
 		return err
 	}
 	for i := range all {
-		all[i].Program, all[i].IR, all[i].Needs = p.MainFile(), p.Encode(), cmd.secrets
+		all[i].Program, all[i].IR, all[i].Needs = p.MainFile(), p.Encode(), cmd.needs
 	}
 	e, err := locate.Engine(parent, cmd.console, locate.Client)
 	if err != nil {
@@ -180,7 +180,7 @@ func (cmd *submitCommand) compile(ctx context.Context, path string) (p *engine.P
 		return nil, start, err
 	}
 	start.Flags = program.SubmittedFlags(cmd.command.Flags())
-	cmd.secrets, err = p.SecretNames(cmd.Mock)
+	cmd.needs, err = locate.Needs(p, cmd.Mock)
 	return p, start, err
 }
 
@@ -280,7 +280,7 @@ func (cmd *submitCommand) run(l *batchLine, start submission.Start) (x postgres.
 		}
 	}
 	start.Args, start.Inputs = l.Args, l.Inputs
-	start.Mask(cmd.secrets, cmd.console.Getenv)
+	start.Mask(cmd.needs.Secrets, cmd.console.Getenv)
 	x.Start = start.Encode()
 	return x, nil
 }

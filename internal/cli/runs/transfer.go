@@ -113,7 +113,7 @@ func (cmd *engineCommand) load(ctx context.Context, name, id string) error {
 			return fmt.Errorf("the flags of the run: %w", err)
 		}
 	}
-	needs, err := p.SecretNames(start.IsMock())
+	needs, err := locate.Needs(p, start.IsMock())
 	if err != nil {
 		return err
 	}

@@ -27,6 +27,7 @@ var runKeys = []Key{
 	{Path: "run.max_journal_mb", Type: Integer, Min: 1, Unit: "MiB", Default: "4096", Example: "512", Doc: "The maximum size of the journal. Reaching it counts as a full disk: the run is suspended."},
 	{Path: "run.snapshot_every", Type: Integer, Min: 1, Unit: "records", Default: "256", Example: "1000", Doc: "The number of journal records after which the run may store a snapshot."},
 	{Path: "run.orphan_timeout", Type: Number, Unit: "seconds", Default: "3600", Example: "600", Doc: "How long hosts keep running after the process of their run has exited."},
+	{Path: "run.files", Type: Enum, Values: []string{"local", "shared"}, Default: `"local"`, Example: `"shared"`, Doc: "Whether the directory of the workers of an engine is one file system on all machines. If it is not, a run that writes files stays on its machine."},
 	{Path: "run.secrets", Type: Strings, holds: variables, Default: "[]", Example: `["CUSTOMER_DB"]`, check: checkSecret,
 		Doc: "Environment variables whose values are secret, in addition to those that the manifest uses as secrets and those whose names imply it. No record, message or log contains them."},
 	{Path: "run.redact", Type: Strings, holds: anything, Default: "[]", Example: `["cust_[0-9]+"]`, check: checkRedact,

@@ -21,6 +21,7 @@ type Config struct {
 	MaxJournalMB  int64             `json:"max_journal_mb"` // in MiB
 	SnapshotEvery int64             `json:"snapshot_every"` // number of records
 	OrphanTimeout float64           `json:"orphan_timeout"` // in seconds
+	Files         string            `json:"files"`          // "local" or "shared"; see spec chapter 37
 	Secrets       []string          `json:"secrets"`        // names of environment variables
 	Redact        []*regexp.Regexp  `json:"redact"`
 	Unknown       map[string]string `json:"unknown"` // policies by kind of effect or network host; see Policy
@@ -28,7 +29,7 @@ type Config struct {
 
 // Read decodes the settings of a program. A nil config means that the program has no [run] section.
 func Read(config json.RawMessage) (Config, error) {
-	c := Config{Sync: "output", History: "all", MaxJournalMB: 4096, SnapshotEvery: 256, OrphanTimeout: 3600}
+	c := Config{Sync: "output", Files: "local", History: "all", MaxJournalMB: 4096, SnapshotEvery: 256, OrphanTimeout: 3600}
 	if config == nil {
 		return c, nil
 	}

@@ -14,6 +14,9 @@ import (
 func (w *world) recover(ctx context.Context, f *inFlight, q effect.Request) (known bool, result effect.Result, err error) {
 	switch effect.ClassOf(q) {
 	case effect.ClassSettled:
+		if w.run.c.Moved { // the files of the other machine are not available
+			return w.applyDecision(ctx, f, q)
+		}
 		switch w.probe(ctx, f, q) {
 		case effect.Done:
 			return true, nil, nil

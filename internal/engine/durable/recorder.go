@@ -54,6 +54,9 @@ func (r recorder) EffectBegan(e, task int64, q effect.Request) {
 		f.policy, f.rule = r.policy.policy, r.policy.function
 	}
 	r.idle.addEffect(f, q)
+	if r.live {
+		r.pin(q)
+	}
 	if r.live && begins(q) {
 		r.recordBegin(f, task, q)
 	}
@@ -64,6 +67,54 @@ func (r recorder) EffectBegan(e, task int64, q effect.Request) {
 	if f.expires > 0 || begins(q) || opens(q) || effect.ClassOf(q) == effect.ClassCut {
 		r.setFlight(q, f)
 	}
+}
+
+// pin makes the run stay on its machine if an effect uses something of the machine.
+func (r *Run) pin(q effect.Request) {
+	w, ok := r.c.Writer.(journal.Pinner)
+	if !ok {
+		return
+	}
+	if by := pinnedBy(q, r.c.SharedFiles); by != "" {
+		w.Pin(by)
+	}
+}
+
+// pinnedBy returns what an effect uses of the machine, or "": a host, or a file that only this
+// machine has.
+func pinnedBy(q effect.Request, sharedFiles bool) string {
+	if open, ok := q.(*effect.ExchangeOpen); ok {
+		return "host " + open.Host
+	}
+	if sharedFiles {
+		return ""
+	}
+	switch row := effect.Lookup(q.Kind()); {
+	case row.By == effect.Stores:
+		if s, ok := q.(interface{ At() *effect.Store }); ok && s.At().File != "" {
+			return "store " + s.At().File
+		}
+	case row.By == effect.Files && row.Class == effect.ClassSettled:
+		return "file " + changedFile(q)
+	}
+	return ""
+}
+
+// changedFile returns the path of the file that an effect changes.
+func changedFile(q effect.Request) string {
+	switch q := q.(type) {
+	case *effect.WriteFile:
+		return q.Path
+	case *effect.RemoveFile:
+		return q.Path
+	case *effect.MakeDir:
+		return q.Path
+	case *effect.CopyFile:
+		return q.Path
+	case *effect.MoveFile:
+		return q.Path
+	}
+	panic("durable: no path is known for " + string(q.Kind()))
 }
 
 // recordBegin appends the begin record of an effect.

@@ -48,6 +48,9 @@ type Config struct {
 	CaughtUp func() error
 	// Alone means that the previous process of the run has certainly exited.
 	Alone bool
+	// SharedFiles means that the files of all machines that can execute the run are the same. Moved
+	// means that they are not, and that the previous process was on another machine.
+	SharedFiles, Moved bool
 	// Trial replays the run without writing anything or performing effects. At the end of the
 	// replay the run is suspended with ErrTried.
 	Trial bool

@@ -302,7 +302,7 @@ func (w *worker) options(p *engine.Program, kill <-chan struct{}, c *postgres.Cl
 }
 
 func (w *worker) durable(c *postgres.Claimed, run journal.Run, dir string) *engine.Durable {
-	return &engine.Durable{Dir: dir, Run: run, Park: true, Finish: w.finishWithin, Remark: func(text string) { w.Log(Event{Kind: Claim, Run: c.Run, Epoch: c.Epoch, Text: text}) }}
+	return &engine.Durable{Dir: dir, Run: run, Machine: w.Row.Machine, Park: true, Finish: w.finishWithin, Remark: func(text string) { w.Log(Event{Kind: Claim, Run: c.Run, Epoch: c.Epoch, Text: text}) }}
 }
 
 // finishWithin returns how long effects in progress may continue when a run is suspended.

@@ -172,6 +172,13 @@ type QuestionWriter interface {
 	EndQuestion(id string)
 }
 
+// Pinner is a Writer of a store that several machines share.
+type Pinner interface {
+	// Pin makes the run, with the next group, stay on this machine, unless it is pinned already. by
+	// names what is on the machine, such as "host claude".
+	Pin(by string)
+}
+
 // LedgerWriter is a Writer that stores the ledger of decisions with the journal. Lines have no
 // newlines.
 type LedgerWriter interface {

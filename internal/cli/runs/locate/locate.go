@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/concerto-lang/concerto/internal/cli/console"
+	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/internal/engine/runs"
 	"github.com/concerto-lang/concerto/internal/record/journal"
 	"github.com/concerto-lang/concerto/internal/record/journal/localowner"
@@ -67,6 +68,16 @@ func NewSession(ctx context.Context, a *console.Console, e *postgres.Engine, lea
 func WorkerRow(a *console.Console) postgres.WorkerRow {
 	here := localowner.Here()
 	return postgres.WorkerRow{Machine: here.Machine, Boot: here.Boot + here.PIDNS, PID: os.Getpid(), Version: a.Binary.Release, VMVersion: tape.Engine, Concurrency: 1}
+}
+
+// Needs returns what a program requires of workers. With mock, all models are replaced.
+func Needs(p *engine.Program, mock bool) (postgres.Needs, error) {
+	secrets, err := p.SecretNames(mock)
+	if err != nil {
+		return postgres.Needs{}, err
+	}
+	orphan, err := p.OrphanTimeout()
+	return postgres.Needs{Secrets: secrets, Orphan: orphan}, err
 }
 
 // retry is how long commands try to connect to an engine.

@@ -33,7 +33,7 @@ func (e *OtherJournalError) Error() string {
 type Origin struct {
 	Run   string
 	Start json.RawMessage // what a worker needs to resume the run
-	Needs []string        // names of the secrets that it needs
+	Needs Needs
 }
 
 // Import stores a copy of a run. A run that has not ended becomes ready. created is false if the
@@ -55,7 +55,7 @@ func (e *Engine) Import(ctx context.Context, id string, c *journal.Copy, o Origi
 	}
 	err = e.inTx(ctx, func(tx pgx.Tx) error {
 		for _, program := range c.Programs {
-			if err := putProgram(ctx, tx, program, nil); err != nil {
+			if err := putProgram(ctx, tx, program, o.Needs); err != nil {
 				return err
 			}
 		}
@@ -69,7 +69,7 @@ func (e *Engine) Import(ctx context.Context, id string, c *journal.Copy, o Origi
 			SELECT $1, $2, $3, $4, coalesce(f.start, $5::json), coalesce(f.needs, $6), coalesce(f.queue, 'default'), coalesce(f.priority, 0), coalesce(f.key, ''),
 				$7, $8, CASE WHEN $8::integer IS NOT NULL THEN to_timestamp($9::bigint / 1000.0) END, to_timestamp($10::bigint / 1000.0), $11, $12, $13, $14, $15, 1, $16, $17
 			FROM (SELECT) one LEFT JOIN concerto.runs f ON f.id = $18 ON CONFLICT DO NOTHING`,
-			id, c.Start.Program, c.Start.IR, adopted, start, list(o.Needs), state, ended, c.Last.T, c.Began, c.Records[n-1].Owner, c.Start.Engine, c.Start.Format, n, c.Last.H, len(c.Output), c.Effects, o.Run)
+			id, c.Start.Program, c.Start.IR, adopted, start, list(o.Needs.Secrets), state, ended, c.Last.T, c.Began, c.Records[n-1].Owner, c.Start.Engine, c.Start.Format, n, c.Last.H, len(c.Output), c.Effects, o.Run)
 		if err != nil {
 			return err
 		}
@@ -125,8 +125,8 @@ func importContent(ctx context.Context, tx pgx.Tx, id string, c *journal.Copy) e
 	return nil
 }
 
-// putProgram stores a program. needs are the names of the secrets that it needs.
-func putProgram(ctx context.Context, tx pgx.Tx, program []byte, needs []string) error {
-	_, err := tx.Exec(ctx, `INSERT INTO concerto.programs (sha256, data, needs) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`, hexsum.SHA256(program), program, list(needs))
+// putProgram stores a program.
+func putProgram(ctx context.Context, tx pgx.Tx, program []byte, n Needs) error {
+	_, err := tx.Exec(ctx, `INSERT INTO concerto.programs (sha256, data, needs, orphan_s) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING`, hexsum.SHA256(program), program, list(n.Secrets), n.Orphan.Seconds())
 	return err
 }

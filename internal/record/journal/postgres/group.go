@@ -34,6 +34,7 @@ type group struct {
 
 	blobSums []string
 	blobs    [][]byte
+	pinnedBy string   // host or file that pins the run to its machine; "" for none
 	consumed []string // ids of questions whose end the records contain
 }
 
@@ -165,9 +166,9 @@ func (s *store) send(ctx context.Context, g group, level journal.Level) (found p
 		all := string(text)
 		asked = &all
 	}
-	err = s.engine.pool.QueryRow(ctx, `SELECT * FROM concerto.flush($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)`,
+	err = s.engine.pool.QueryRow(ctx, `SELECT * FROM concerto.flush($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21)`,
 		name, s.run, s.epoch, int64(g.before.s), g.before.h, g.before.n, list(g.lines), g.after.h, g.after.n, g.progress,
-		g.outputFrom, list(g.output), g.ledgerFrom, list(g.ledger), list(g.blobSums), list(g.blobs), list(g.consumed), asked, list(g.closed), s.vm).Scan(&stored, &at, &h, &n, &epoch, &owner)
+		g.outputFrom, list(g.output), g.ledgerFrom, list(g.ledger), list(g.blobSums), list(g.blobs), list(g.consumed), asked, list(g.closed), s.vm, orNull(g.pinnedBy)).Scan(&stored, &at, &h, &n, &epoch, &owner)
 	switch {
 	case err != nil:
 		return position{}, false, err
@@ -179,6 +180,14 @@ func (s *store) send(ctx context.Context, g group, level journal.Level) (found p
 		return position{}, false, s.ended
 	}
 	return position{uint64(*at), *h, *n}, *stored, nil
+}
+
+// orNull returns nil for an empty text.
+func orNull(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
 }
 
 // list returns a slice that PostgreSQL receives as an empty array instead of NULL.

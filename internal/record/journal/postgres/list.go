@@ -52,6 +52,7 @@ type Row struct {
 	Refusal    *string
 	LeaseUntil *time.Time         // of the owner; nil if it is not registered
 	Renewed    *time.Time         // last renewal of this lease
+	Orphaned   bool               // no worker of the machine to which the run is pinned has been alive for long
 	Answered   bool               // an answer is stored that the run has not consumed
 	Questions  []journal.Question // open questions, the oldest first
 
@@ -90,7 +91,7 @@ func (e *Engine) rows(ctx context.Context, where string, args ...any) (all []*Ro
 		rows, err := tx.Query(ctx, `SELECT r.id, r.program, r.state, r.exit, r.queue, r.priority, r.key, r.owner, r.machine, r.epoch, r.pin, r.pinned_by, r.needs,
 				CASE WHEN r.state = 'ready' AND isfinite(r.ready_at) THEN r.ready_at WHEN r.state = 'waiting' THEN r.wake_at END,
 				r.crashes, r.schedule, r.stop, r.moved, r.created_at, r.started_at, r.ended_at,
-				r.progress, r.vm_version, r.refusal, w.lease_until, w.renewed_at, EXISTS (SELECT FROM concerto.answers a WHERE a.run = r.id)
+				r.progress, r.vm_version, r.refusal, w.lease_until, w.renewed_at, concerto.may_run_on('', r.pin, r.ir, clock_timestamp()), EXISTS (SELECT FROM concerto.answers a WHERE a.run = r.id)
 			FROM concerto.runs r LEFT JOIN concerto.workers w ON w.id = r.owner WHERE `+where, args...)
 		if err != nil {
 			return err
@@ -124,5 +125,5 @@ func scanRow(row pgx.CollectableRow) (*Row, error) {
 	r := &Row{}
 	return r, row.Scan(&r.ID, &r.Program, &r.State, &r.Exit, &r.Queue, &r.Priority, &r.Key, &r.Worker, &r.Machine, &r.Epoch, &r.Pin, &r.PinnedBy, &r.Needs,
 		&r.At, &r.Crashes, &r.Schedule, &r.Stopping, &r.Moved, &r.Created, &r.Started, &r.Ended,
-		&r.Progress, &r.VMVersion, &r.Refusal, &r.LeaseUntil, &r.Renewed, &r.Answered)
+		&r.Progress, &r.VMVersion, &r.Refusal, &r.LeaseUntil, &r.Renewed, &r.Orphaned, &r.Answered)
 }

@@ -155,6 +155,8 @@ func testWhy(t *testing.T) {
 		{"pin = 'm2', pinned_by = 'host claude'", worker, "no worker online on machine m2 (pinned by host claude)"},
 		{"pin = 'm2', stop = true", worker, "stopping; no worker online on machine m2"},
 		{"pin = 'm2', pinned_by = 'file notes.txt'", "", "no worker online for queue default; no worker online on machine m2 (pinned by file notes.txt)"},
+		{"pin = 'm4', pinned_by = 'host claude'", worker, ""},
+		{"pin = 'm4', pinned_by = 'host claude'", "", "no worker online for queue default"},
 		{"pin = 'm2'", worker + `INSERT INTO concerto.workers VALUES ('w_2', 'm2', 'b', 1, '1', 2, '{other}', 2, '{}', 'infinity');`, "no worker online on machine m2"},
 		{"", worker + other("o1", "state = 'running', owner = 'w_1'") + other("o2", "state = 'running', owner = 'w_1'"), "all workers are busy"},
 		{"", worker + other("o1", "state = 'running', owner = 'w_1'") + running("o2", "key = ''"), ""},
@@ -218,6 +220,7 @@ func testManage(t *testing.T) {
 		t.Fatal(err)
 	}
 	admin.mustDo(t, `INSERT INTO concerto.programs VALUES (repeat('0', 64), 'ir')`)
+	admin.mustDo(t, `INSERT INTO concerto.machines VALUES ('m1', 'infinity')`)
 	as := func(role string) *Engine {
 		admin.mustDo(t, "CREATE ROLE manage_"+role+" LOGIN IN ROLE "+role)
 		return connect(t, strings.Replace(server("manage"), "postgres@", "manage_"+role+"@", 1))
@@ -255,8 +258,9 @@ func testManage(t *testing.T) {
 		{"rm of a damaged run", "state = 'damaged', pin = 'm1'", admin, remove, "", ""},
 		{"rm of a ready run", "", admin, remove, "", ""},
 		{"rm of a waiting run", "state = 'waiting'", admin, remove, "", ""},
-		{"rm of a pinned run", "pin = 'm1'", admin, remove, "run run may have hosts on machine m1", "true"},
-		{"rm of a waiting pinned run", "state = 'waiting', pin = 'm1'", admin, remove, "run run may have hosts on machine m1", "true"},
+		{"rm of a pinned run", "pin = 'm1'", admin, remove, "run run may have hosts on machine m1; stop it first: concerto runs stop run", "true"},
+		{"rm of a waiting pinned run", "state = 'waiting', pin = 'm1'", admin, remove, "run run may have hosts on machine m1; stop it first: concerto runs stop run", "true"},
+		{"rm of an orphaned run", "pin = 'm4'", admin, remove, "", ""},
 		{"rm of a running run", "state = 'running', owner = 'w', machine = 'm1', pid = 7", admin, remove, "is being run by process 7 on m1", "true"},
 		{"rm of a claimed run", "state = 'running', owner = 'w'", admin, remove, "is being run by another process", "true"},
 		{"rm by a client", "state = 'finished'", client, remove, "permission denied for table runs", "true"},

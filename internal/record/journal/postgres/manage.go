@@ -22,7 +22,7 @@ func (e *StateError) Error() string {
 type PinnedError struct{ Run, Machine string }
 
 func (e *PinnedError) Error() string {
-	return fmt.Sprintf("run %s may have hosts on machine %s", e.Run, e.Machine)
+	return fmt.Sprintf("run %s may have hosts on machine %s; stop it first: concerto runs stop %s", e.Run, e.Machine, e.Run)
 }
 
 // Delete removes a run that has no owner. The error is journal.ErrNoRun, a *journal.HeldError, or a

@@ -100,7 +100,7 @@ func (e *Engine) SetSchedule(ctx context.Context, s *Schedule) error {
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
 			ON CONFLICT (name) DO UPDATE SET cron = excluded.cron, every_ms = excluded.every_ms, zone = excluded.zone, ir = excluded.ir, program = excluded.program, start = excluded.start,
 				queue = excluded.queue, priority = excluded.priority, key = excluded.key, needs = excluded.needs, overlap = excluded.overlap, catch_up_ms = excluded.catch_up_ms, next_at = excluded.next_at`,
-			s.Name, expression, inMilliseconds(every), s.Zone, hexsum.SHA256(r.IR), r.Program, string(r.Start), r.Queue, r.Priority, r.Key, list(r.Needs), s.Overlap, s.CatchUp.Milliseconds(), t.after(now))
+			s.Name, expression, inMilliseconds(every), s.Zone, hexsum.SHA256(r.IR), r.Program, string(r.Start), r.Queue, r.Priority, r.Key, list(r.Needs.Secrets), s.Overlap, s.CatchUp.Milliseconds(), t.after(now))
 		return err
 	})
 }

@@ -13,6 +13,14 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/hexsum"
 )
 
+// Needs contains what a program requires of workers.
+type Needs struct {
+	Secrets []string // names of environment variables
+	// Orphan is the time after which a run that is pinned to a machine without workers may leave
+	// it.
+	Orphan time.Duration
+}
+
 // Submitted is a run to store.
 type Submitted struct {
 	ID       string
@@ -24,8 +32,8 @@ type Submitted struct {
 	Key      string
 	At       time.Time     // time at which it becomes ready; zero means now
 	Delay    time.Duration // time from now at which it becomes ready
-	Needs    []string      // names of the secrets that it needs
-	Schedule string        // schedule that has created it; "" for none
+	Needs    Needs
+	Schedule string // schedule that has created it; "" for none
 }
 
 // OtherStartError means that a run with this id exists and was submitted with another program or
@@ -71,7 +79,7 @@ func (e *Engine) submit(ctx context.Context, all []Submitted) (created []bool, e
 			}
 			tag, err := tx.Exec(ctx, `INSERT INTO concerto.runs (id, program, ir, start, queue, priority, key, ready_at, needs, schedule)
 				VALUES ($1, $2, $3, $4, $5, $6, $7, coalesce($8, clock_timestamp() + $9), $10, $11) ON CONFLICT DO NOTHING`,
-				x.ID, x.Program, sum, string(x.Start), x.Queue, x.Priority, x.Key, at, x.Delay, list(x.Needs), schedule)
+				x.ID, x.Program, sum, string(x.Start), x.Queue, x.Priority, x.Key, at, x.Delay, list(x.Needs.Secrets), schedule)
 			if err != nil {
 				return err
 			}

@@ -171,8 +171,8 @@ func (s *situation) fittingWorkers(r *Row) (reasons, requirements []string) {
 	if len(ofQueue) == 0 {
 		reasons = append(reasons, "no worker online for queue "+r.Queue)
 	}
-	online := slices.DeleteFunc(ofQueue, func(w liveWorker) bool { return r.Pin != nil && w.machine != *r.Pin })
-	if len(online) == 0 && r.Pin != nil {
+	online := slices.DeleteFunc(ofQueue, func(w liveWorker) bool { return !r.Orphaned && w.machine != *r.Pin })
+	if len(online) == 0 && !r.Orphaned {
 		reason := "no worker online on machine " + *r.Pin
 		if r.PinnedBy != nil {
 			reason += fmt.Sprintf(" (pinned by %s)", *r.PinnedBy)

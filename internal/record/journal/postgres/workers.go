@@ -30,8 +30,9 @@ type WorkerRow struct {
 // Register adds a worker whose lease lasts for the given time from now, and returns its id.
 func (e *Engine) Register(ctx context.Context, w WorkerRow, lease time.Duration) (id string, err error) {
 	id = "w_" + strings.ToLower(rand.Text()[:16])
-	_, err = e.pool.Exec(ctx, `INSERT INTO concerto.workers (id, machine, boot, pid, version, vm_version, queues, concurrency, secrets, lease_until)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, concerto.known_secrets($9), clock_timestamp() + $10)`,
+	_, err = e.pool.Exec(ctx, `WITH stored AS (INSERT INTO concerto.workers (id, machine, boot, pid, version, vm_version, queues, concurrency, secrets, lease_until)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, concerto.known_secrets($9), clock_timestamp() + $10) RETURNING machine)
+		SELECT concerto.see(machine) FROM stored`,
 		id, w.Machine, w.Boot, w.PID, w.Version, w.VMVersion, list(w.Queues), w.Concurrency, list(w.Variables), lease)
 	return id, err
 }
@@ -45,8 +46,9 @@ var ErrLost = errors.New("the lease has expired")
 func (e *Engine) Renew(ctx context.Context, worker string, lease time.Duration, draining bool, variables []string) (offset time.Duration, err error) {
 	var now time.Time
 	sent := time.Now()
-	err = e.pool.QueryRow(ctx, `UPDATE concerto.workers SET lease_until = clock_timestamp() + $2, renewed_at = clock_timestamp(), draining = $3, secrets = concerto.known_secrets($4)
-		WHERE id = $1 AND lease_until > clock_timestamp() RETURNING clock_timestamp()`, worker, lease, draining, list(variables)).Scan(&now)
+	err = e.pool.QueryRow(ctx, `WITH renewed AS (UPDATE concerto.workers SET lease_until = clock_timestamp() + $2, renewed_at = clock_timestamp(), draining = $3, secrets = concerto.known_secrets($4)
+		WHERE id = $1 AND lease_until > clock_timestamp() RETURNING machine)
+		SELECT clock_timestamp() FROM renewed, LATERAL concerto.see(machine)`, worker, lease, draining, list(variables)).Scan(&now)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return 0, ErrLost
 	}

@@ -23,6 +23,7 @@ func prepared(t *testing.T) *Engine {
 		t.Fatal(err)
 	}
 	e.mustDo(t, `INSERT INTO concerto.programs VALUES (repeat('0', 64), 'ir')`)
+	e.mustDo(t, `INSERT INTO concerto.machines VALUES ('m1', 'infinity'), ('m2', 'infinity'), ('m4', clock_timestamp() - interval '61 min'), ('m5', clock_timestamp() - interval '59 min')`)
 	return e
 }
 
@@ -89,6 +90,9 @@ func testClaimable(t *testing.T) {
 		{"pinned-here", "pin = 'm1'", true},
 		{"pinned-there", "pin = 'm2'", false},
 		{"pinned-there-stop", "pin = 'm2', stop = true", false},
+		{"orphaned", "pin = 'm4', pinned_by = 'host a'", true},
+		{"orphaned-later", "pin = 'm5'", false},
+		{"orphaned-waiting", "pin = 'm4', state = 'waiting', wake_at = clock_timestamp()", true},
 		{"newer-vm", "vm_version = 3", false},
 		{"newer-vm-stop", "vm_version = 3, stop = true", true},
 		{"secret", "needs = '{KEY}'", true},
@@ -127,6 +131,13 @@ func testClaimable(t *testing.T) {
 		state := ""
 		if err := e.pool.QueryRow(t.Context(), `SELECT state FROM concerto.runs WHERE id = $1`, c.id).Scan(&state); err != nil {
 			t.Fatal(err)
+		}
+		moved := false
+		if err := e.pool.QueryRow(t.Context(), `SELECT moved AND pin IS NULL AND pinned_by IS NULL FROM concerto.runs WHERE id = $1`, c.id).Scan(&moved); err != nil {
+			t.Fatal(err)
+		}
+		if moved != (c.want && strings.HasPrefix(c.id, "orphaned")) {
+			t.Errorf("%s: moved %t", c.id, moved)
 		}
 		if c.id == "third-crash" && state != "held" {
 			t.Errorf("%s: state %s, want held", c.id, state)

@@ -103,6 +103,15 @@ func (w *writer) EndQuestion(id string) {
 	w.next.closed = append(w.next.closed, id)
 }
 
+// Pin pins the run to its machine, unless it is pinned.
+func (w *writer) Pin(by string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.next.pinnedBy == "" {
+		w.next.pinnedBy = by
+	}
+}
+
 // Ledger returns the lines of the ledger.
 func (w *writer) Ledger() ([]string, error) {
 	w.mu.Lock()

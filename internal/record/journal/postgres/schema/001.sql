@@ -15,7 +15,8 @@ INSERT INTO meta (schema, min_schema) VALUES (1, 1);
 CREATE TABLE programs (
     sha256  text PRIMARY KEY CHECK (sha256 ~ '^[0-9a-f]{64}$'),
     data    bytea NOT NULL,
-    needs   text[] NOT NULL DEFAULT '{}' -- names of the secrets that it needs
+    needs   text[] NOT NULL DEFAULT '{}', -- names of the secrets that it needs
+    orphan_s double precision NOT NULL DEFAULT 3600 -- seconds after which a pinned run may leave a machine without workers
 );
 
 CREATE TABLE queues (
@@ -63,6 +64,12 @@ CREATE TABLE workers (
     lease_until  timestamptz NOT NULL,
     draining     boolean NOT NULL DEFAULT false,
     renewed_at   timestamptz NOT NULL DEFAULT clock_timestamp()
+);
+
+-- The machines on which there have been workers.
+CREATE TABLE machines (
+    name     text PRIMARY KEY,
+    seen_at  timestamptz NOT NULL -- last sign of life of a worker
 );
 
 CREATE TABLE runs (
@@ -185,7 +192,7 @@ CREATE FUNCTION flush(
     level text, of_run text, of_epoch bigint, before_s bigint, before_h text, before_n bigint,
     lines text[], new_h text, new_n bigint, new_progress bigint, output_from bigint, output_lines text[],
     ledger_from bigint, ledger_lines text[], blob_sums text[], blob_data bytea[], consumed text[], asked json, closed text[],
-    new_vm integer,
+    new_vm integer, pin_by text,
     OUT stored boolean, OUT s bigint, OUT h text, OUT n bigint, OUT epoch bigint, OUT owner text
 ) LANGUAGE plpgsql SET search_path = concerto, pg_temp AS $$
 BEGIN
@@ -193,7 +200,9 @@ BEGIN
     UPDATE runs r SET s = before_s + cardinality(lines), h = new_h, groups = new_n,
             output_count = greatest(r.output_count, output_from - 1 + cardinality(output_lines)),
             progress = greatest(r.progress, new_progress), crashes = CASE WHEN new_progress > r.progress THEN 0 ELSE r.crashes END,
-            vm_version = CASE WHEN new_progress > r.progress THEN greatest(r.vm_version, new_vm) ELSE r.vm_version END
+            vm_version = CASE WHEN new_progress > r.progress THEN greatest(r.vm_version, new_vm) ELSE r.vm_version END,
+            pin = CASE WHEN pin_by IS NULL THEN r.pin ELSE coalesce(r.pin, r.machine) END,
+            pinned_by = CASE WHEN pin_by IS NULL THEN r.pinned_by ELSE coalesce(r.pinned_by, pin_by) END
         WHERE r.id = of_run AND r.epoch = of_epoch AND r.s = before_s AND r.h = before_h AND r.groups = before_n AND r.owner IS NOT NULL
         RETURNING true, r.s, r.h, r.groups, r.epoch, r.owner INTO stored, s, h, n, epoch, owner;
     IF NOT found THEN
@@ -312,6 +321,12 @@ END $$;
 CREATE FUNCTION delay(crashes integer) RETURNS interval LANGUAGE sql IMMUTABLE
     RETURN CASE WHEN crashes < 2 THEN interval '0' ELSE least(2 ^ (crashes - 2), 300) * interval '1 second' END;
 
+-- may_run_on returns whether a run with a pin may be executed on a machine: no worker of the machine to which
+-- it is pinned has been alive for the time that its program determines.
+CREATE FUNCTION may_run_on(machine text, pin text, ir text, t timestamptz) RETURNS boolean LANGUAGE sql STABLE
+    RETURN pin IS NULL OR pin = machine OR NOT EXISTS (SELECT FROM concerto.machines m JOIN concerto.programs p ON p.sha256 = ir
+        WHERE m.name = pin AND m.seen_at > t - p.orphan_s * interval '1 second');
+
 -- claim makes a worker the owner of at most max runs, in the order of their priority and of the time at
 -- which they became ready, and returns them. A run whose worker is dead has crashed once more: with
 -- max_crashes crashes it becomes held. Only a run that must stop ignores pauses and limits of its queue,
@@ -344,7 +359,7 @@ BEGIN
             UNION SELECT x.id FROM unnest(w.queues) q, LATERAL (
                 SELECT r.id FROM runs r WHERE r.queue = q AND r.state = 'ready' AND r.ready_at <= t
                     -- Runs that this worker cannot claim now must not hide those after them.
-                    AND (r.pin IS NULL OR r.pin = w.machine) AND r.vm_version <= w.vm_version AND r.needs <@ variables AND r.id <> ALL(refused)
+                    AND may_run_on(w.machine, r.pin, r.ir, t) AND r.vm_version <= w.vm_version AND r.needs <@ variables AND r.id <> ALL(refused)
                     AND NOT (limits AND r.key <> '' AND EXISTS (SELECT FROM queues l WHERE l.name = q AND l.per_key > 0
                         AND (SELECT count(*) FROM runs o WHERE o.queue = q AND o.key = r.key AND o.owner IS NOT NULL) >= l.per_key))
                 ORDER BY r.priority DESC, r.ready_at, r.id LIMIT max * 4) x
@@ -353,7 +368,7 @@ BEGIN
             UNION SELECT a.run FROM answers a JOIN runs r ON r.id = a.run WHERE r.state = 'waiting'
         )
         SELECT r.* FROM runs r JOIN found USING (id)
-        WHERE r.queue = ANY(w.queues) AND (r.pin IS NULL OR r.pin = w.machine) AND r.id <> ALL(refused)
+        WHERE r.queue = ANY(w.queues) AND may_run_on(w.machine, r.pin, r.ir, t) AND r.id <> ALL(refused)
             AND (r.stop OR r.vm_version <= w.vm_version AND r.needs <@ variables
                 AND NOT EXISTS (SELECT FROM queues q WHERE q.name = r.queue AND q.paused))
             -- The row may have changed since the search: PostgreSQL evaluates these conditions again after it has locked the row.
@@ -374,7 +389,8 @@ BEGIN
             CONTINUE;
         END IF;
         RETURN QUERY UPDATE runs r SET state = 'running', owner = w.id, epoch = r.epoch + 1, machine = w.machine, boot = w.boot, pid = w.pid,
-                crashes = c.crashes + (c.state = 'running')::integer, started_at = coalesce(r.started_at, t), wake_at = NULL, refusal = NULL
+                pin = CASE WHEN r.pin = w.machine THEN r.pin END, pinned_by = CASE WHEN r.pin = w.machine THEN r.pinned_by END,
+                moved = r.moved OR coalesce(r.pin <> w.machine, false), crashes = c.crashes + (c.state = 'running')::integer, started_at = coalesce(r.started_at, t), wake_at = NULL, refusal = NULL
             WHERE r.id = c.id RETURNING r.id, r.epoch, false, c.state = 'running', r.s > 0, r.stop, r.program, r.ir, r.start;
         max := max - 1;
     END LOOP;
@@ -383,6 +399,11 @@ END $$;
 -- known_secrets returns those of some environment variables that a program needs as secrets.
 CREATE FUNCTION known_secrets(variables text[]) RETURNS text[] LANGUAGE sql STABLE SET search_path = concerto, pg_temp
     RETURN coalesce((SELECT array_agg(DISTINCT n ORDER BY n) FROM programs p, unnest(p.needs) n WHERE n = ANY(variables)), '{}');
+
+-- see notes that a worker of a machine is alive.
+CREATE FUNCTION see(machine text) RETURNS void LANGUAGE sql SET search_path = concerto, pg_temp AS $$
+    INSERT INTO machines VALUES (machine, clock_timestamp()) ON CONFLICT (name) DO UPDATE SET seen_at = clock_timestamp();
+$$;
 
 -- refuse releases a run that its owner cannot execute, or has released just now, and stores the reason. The
 -- new state is ready or damaged.
@@ -434,7 +455,7 @@ BEGIN
         result := 'held';
         held_machine := r.machine;
         held_pid := r.pid;
-    ELSIF r.pin IS NOT NULL AND r.state IN ('ready', 'waiting') THEN
+    ELSIF r.state IN ('ready', 'waiting') AND NOT may_run_on('', r.pin, r.ir, clock_timestamp()) THEN
         result := 'pinned';
         held_machine := r.pin;
     ELSE
