@@ -137,8 +137,8 @@ func (cmd *scheduleCommand) schedule(name string) (s postgres.Schedule, err erro
 		return s, console.Usage("for example: --cron \"0 7 * * 1-5\", or --every 15m", "schedule set requires either --cron or --every")
 	}
 	if cmd.cron != "" {
-		if _, err := cron.Parse(cmd.cron); err != nil {
-			return s, console.Usage("", "--cron: %v", err)
+		if _, wrong := cron.Parse(cmd.cron); wrong != "" {
+			return s, console.Usage("for example: \"0 7 * * 1-5\", at 7:00 from Monday to Friday", "invalid value %q for --cron: %s", cmd.cron, wrong)
 		}
 	} else if s.Every, err = parseDuration("--every", cmd.every); err != nil {
 		return s, err

@@ -54,9 +54,11 @@ func newTimes(expression *string, every *time.Duration, zone string) (t times, e
 	if every != nil {
 		return times{every: *every}, nil
 	}
-	if t.cron, err = cron.Parse(*expression); err != nil {
-		return t, err
+	s, wrong := cron.Parse(*expression)
+	if wrong != "" {
+		return t, fmt.Errorf("invalid cron expression %q: %s", *expression, wrong)
 	}
+	t.cron = s
 	t.zone, err = time.LoadLocation(zone)
 	return t, err
 }
