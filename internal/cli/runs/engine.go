@@ -138,8 +138,9 @@ func (cmd *runsCommand) showInEngine(ctx context.Context, run *locate.Run) error
 	if cmd.format.String() == "json" {
 		return cmd.console.WriteJSON(x)
 	}
-	if x.Shown.Started == "" {
-		x.Shown.Started = "no"
+	x.Shown.Started = "not yet"
+	if x.Started != nil {
+		x.Shown.Started = *x.Started
 	}
 	text := runText(run.ID, x.Shown, cmd.console.TTY.Out)
 	var more strings.Builder

@@ -399,13 +399,25 @@ func (w *worker) refuse(session *postgres.Session, c *postgres.Claimed, why erro
 		w.mu.Lock()
 		w.refused = append(w.refused, c.Run)
 		w.mu.Unlock()
-		err = session.Refuse(c, why.Error(), 0)
+		err = session.Refuse(c, requirement(why), 0)
 	default:
 		err = session.Refuse(c, why.Error(), retryAfter)
 	}
 	if err != nil && !errors.Is(err, journal.ErrFenced) {
 		w.Log(Event{Refused, c.Run, c.Epoch, fmt.Sprintf("could not release the run: %v", err)})
 	}
+}
+
+// requirement returns what a run requires that a worker does not have, as the reason for which the
+// run does not progress.
+func requirement(why error) string {
+	if other, ok := errors.AsType[*durable.OtherEngine](why); ok {
+		return fmt.Sprintf("requires VM version %d", other.Engine)
+	}
+	if secret, ok := errors.AsType[*durable.SecretError](why); ok {
+		return fmt.Sprintf("secret %s has changed since the run started", secret.Name)
+	}
+	return why.Error()
 }
 
 // isLasting reports whether a worker cannot execute a run for a reason that lasts: its version, its
