@@ -41,6 +41,8 @@ type Durable struct {
 	// Park suspends the run when it waits only for answers and distant timers. Wait makes the run
 	// wait for the answers instead, without suspending it.
 	Park, Wait bool
+	// ParkAfter, if not nil, returns the time without progress after which Park suspends the run.
+	ParkAfter func() time.Duration
 	// Sync selects when records are synced to disk: "output", "every" or "never". "" means the
 	// setting in the program's [run] section.
 	Sync string
@@ -148,6 +150,7 @@ func (p *Program) makeDurable(o *Options, c *runtime.Config) (*durableRun, error
 	config.Every = sync == journal.SyncEvery
 	config.Asking = durable.Asking{Park: o.Records.Durable.Park || conf.Park && !o.Records.Durable.Wait, Wait: o.Records.Durable.Wait,
 		Here: o.Answers.Prompter != nil || o.Answers.Handler != "" || o.Answers.Relay != nil || o.OnAwait != nil || o.Answers.OnAskHost != nil}
+	config.ParkAfter = o.Records.Durable.ParkAfter
 	config.Policy, config.SharedFiles = conf.Policy, conf.Files == "shared"
 	options := journal.Options{Sync: sync, MaxBytes: conf.MaxJournalMB << 20, Owner: localowner.Here()}
 	if m := o.Records.Durable.Machine; m != "" {

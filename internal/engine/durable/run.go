@@ -35,6 +35,8 @@ type Config struct {
 	// Remark receives messages for the user.
 	Remark func(text string)
 	Asking Asking
+	// ParkAfter, if not nil, returns the time without progress after which a waiting run is parked.
+	ParkAfter func() time.Duration
 	// Policy returns the [run.unknown] policy for a kind of effect and an address; see
 	// runconf.Config.
 	Policy func(kind, address string) string

@@ -19,7 +19,7 @@ type Asking struct {
 }
 
 const (
-	parkAfter   = time.Second // time without progress before the run is parked
+	ParkAfter   = time.Second // time without progress before the run is parked
 	parkNotNear = 10_000      // in milliseconds; the run is not parked if a timer expires earlier
 )
 
@@ -153,7 +153,11 @@ func (i *idleness) consider() {
 		return
 	}
 	moves := i.moves
-	time.AfterFunc(parkAfter, func() {
+	after := ParkAfter
+	if short := i.run.c.ParkAfter; short != nil {
+		after = short()
+	}
+	time.AfterFunc(after, func() {
 		i.mu.Lock()
 		defer i.mu.Unlock()
 		if i.moves == moves && i.still && i.parkable() {

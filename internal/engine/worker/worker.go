@@ -302,7 +302,21 @@ func (w *worker) options(p *engine.Program, kill <-chan struct{}, c *postgres.Cl
 }
 
 func (w *worker) durable(c *postgres.Claimed, run journal.Run, dir string) *engine.Durable {
-	return &engine.Durable{Dir: dir, Run: run, Machine: w.Row.Machine, Park: true, Finish: w.finishWithin, Remark: func(text string) { w.Log(Event{Kind: Claim, Run: c.Run, Epoch: c.Epoch, Text: text}) }}
+	return &engine.Durable{Dir: dir, Run: run, Machine: w.Row.Machine, Park: true, ParkAfter: w.parkAfter, Finish: w.finishWithin, Remark: func(text string) { w.Log(Event{Kind: Claim, Run: c.Run, Epoch: c.Epoch, Text: text}) }}
+}
+
+// parkWhenFull is the time without progress after which a waiting run leaves a worker without free
+// places. Usually it stays longer (durable.ParkAfter), because replaying it is more expensive.
+const parkWhenFull = 100 * time.Millisecond
+
+// parkAfter returns the time without progress after which a waiting run leaves the worker.
+func (w *worker) parkAfter() time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.live >= w.Row.Concurrency {
+		return parkWhenFull
+	}
+	return durable.ParkAfter
 }
 
 // finishWithin returns how long effects in progress may continue when a run is suspended.

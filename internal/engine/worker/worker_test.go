@@ -15,6 +15,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/internal/engine/driver"
+	"github.com/concerto-lang/concerto/internal/engine/durable"
 	"github.com/concerto-lang/concerto/internal/record/journal"
 	"github.com/concerto-lang/concerto/internal/record/journal/localowner"
 	"github.com/concerto-lang/concerto/internal/record/journal/postgres"
@@ -308,7 +309,7 @@ func testStop(t *testing.T, b *bench) {
 func testLost(t *testing.T, b *bench) {
 	file := filepath.Join(b.dir, "go")
 	b.submit("r", `use std::fs; fn main() { println("first"); while !fs::exists("`+file+`") { std::time::sleep(10); } }`)
-	w := b.start(func(c *Config) { c.Lease, c.MaxCrashes = 3*time.Second, 1000 }) // a busy machine may lose more leases
+	w := b.start(func(c *Config) { c.Lease, c.MaxCrashes = 3*time.Second, 1 }) // a lost lease is no crash
 	w.wait(Claim, "r")
 	b.expire()
 	w.wait(Lost, "")
@@ -322,6 +323,18 @@ func testLost(t *testing.T, b *bench) {
 	<-w.ended
 	if out := pgtest.Do(t, b.url, "SELECT id FROM concerto.workers"); out != "" {
 		t.Errorf("workers after the last one has ended: %s", out)
+	}
+}
+
+// TestParkAfter checks that a full worker releases waiting runs earlier.
+func TestParkAfter(t *testing.T) {
+	w := worker{Config: Config{Row: postgres.WorkerRow{Concurrency: 2}}, live: 1}
+	if got := w.parkAfter(); got != durable.ParkAfter {
+		t.Errorf("with a free place: %v, want %v", got, durable.ParkAfter)
+	}
+	w.live = 2
+	if got := w.parkAfter(); got != parkWhenFull {
+		t.Errorf("without a free place: %v, want %v", got, parkWhenFull)
 	}
 }
 

@@ -108,6 +108,9 @@ func (e *Engine) Init(ctx context.Context, withRoles bool) (created bool, err er
 	})
 	if isDenied(err) {
 		sql, missing := missingRoles(ctx, e.pool)
+		if sql == "" && missing == nil && !created {
+			return false, nil // an earlier call has created the roles and granted their rights
+		}
 		return created, errors.Join(missing, &RolesError{sql + grants})
 	}
 	return created, err

@@ -55,9 +55,11 @@ func (e *Engine) Renew(ctx context.Context, worker string, lease time.Duration, 
 	return now.Sub(sent.Add(time.Since(sent) / 2)), err
 }
 
-// Unregister removes a worker that owns no run.
+// Unregister removes a worker that executes no run. Runs that it still owns, because its lease was
+// lost, become ready: it has not crashed.
 func (e *Engine) Unregister(ctx context.Context, worker string) error {
-	_, err := e.pool.Exec(ctx, `DELETE FROM concerto.workers WHERE id = $1`, worker)
+	_, err := e.pool.Exec(ctx, `WITH released AS (UPDATE concerto.runs SET state = 'ready', owner = NULL, ready_at = clock_timestamp() WHERE owner = $1 RETURNING id),
+		removed AS (DELETE FROM concerto.workers WHERE id = $1) SELECT pg_notify('concerto', id) FROM released`, worker)
 	return err
 }
 
