@@ -68,8 +68,13 @@ type Event struct {
 }
 
 // claimInterval is the interval at which a worker with capacity tries to claim runs. Notifications
-// arrive earlier, but may be lost.
-const claimInterval = time.Second
+// arrive earlier, but may be lost, and there is none when the lease of a dead worker expires: a run
+// is taken over within half a second after that. scheduleInterval is the interval at which a worker
+// submits the runs of schedules.
+const (
+	claimInterval    = 400 * time.Millisecond
+	scheduleInterval = time.Second
+)
 
 // errDrained is the reason for the suspension of runs when their worker ends.
 var errDrained = errors.New("the worker is stopping")
@@ -156,7 +161,7 @@ func (w *worker) serve(parent context.Context, kill <-chan struct{}) (over bool)
 		for firing.Err() == nil {
 			select {
 			case <-firing.Done():
-			case <-time.After(claimInterval):
+			case <-time.After(scheduleInterval):
 				w.fireSchedules(firing)
 			}
 		}
