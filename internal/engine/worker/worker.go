@@ -68,9 +68,9 @@ type Event struct {
 }
 
 // claimInterval is the interval at which a worker with capacity tries to claim runs. Notifications
-// arrive earlier, but may be lost, and there is none when the lease of a dead worker expires: a run
-// is taken over within half a second after that. scheduleInterval is the interval at which a worker
-// submits the runs of schedules.
+// arrive earlier, but may be lost, and there is none when the lease of a dead worker expires: other
+// workers then claim its runs within half a second. scheduleInterval is the interval at which a
+// worker submits the runs of schedules.
 const (
 	claimInterval    = 400 * time.Millisecond
 	scheduleInterval = time.Second
