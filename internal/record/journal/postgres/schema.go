@@ -96,16 +96,7 @@ func (e *Engine) Init(ctx context.Context, withRoles bool) (created bool, err er
 	if !withRoles {
 		return created, nil
 	}
-	err = e.inTx(ctx, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, installing); err != nil {
-			return err
-		}
-		sql, err := missingRoles(ctx, tx)
-		if err != nil {
-			return err
-		}
-		return execute(ctx, tx, sql+grants)
-	})
+	err = e.createRoles(ctx)
 	if isDenied(err) {
 		sql, missing := missingRoles(ctx, e.pool)
 		if sql == "" && missing == nil && !created {
@@ -114,6 +105,37 @@ func (e *Engine) Init(ctx context.Context, withRoles bool) (created bool, err er
 		return created, errors.Join(missing, &RolesError{sql + grants})
 	}
 	return created, err
+}
+
+// createRoles creates the group roles that do not exist and grants all of them their rights. The
+// advisory lock belongs to one database and the roles to the whole server, so another engine's Init
+// may create a role between the look and the statement. The server then reports the name as a
+// duplicate once the other transaction has ended, and the next attempt finds the role.
+func (e *Engine) createRoles(ctx context.Context) error {
+	for {
+		err := e.inTx(ctx, func(tx pgx.Tx) error {
+			if _, err := tx.Exec(ctx, installing); err != nil {
+				return err
+			}
+			sql, err := missingRoles(ctx, tx)
+			if err != nil {
+				return err
+			}
+			return execute(ctx, tx, sql+grants)
+		})
+		if !isConcurrentInit(err) {
+			return err
+		}
+	}
+}
+
+// isConcurrentInit reports whether a statement on roles failed because another transaction changed
+// the same rows: unique_violation, duplicate_object, or "tuple concurrently updated", for which the
+// server has no code of its own.
+func isConcurrentInit(err error) bool {
+	answer, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && (answer.Code == "23505" || answer.Code == "42710" ||
+		answer.Code == "XX000" && strings.Contains(answer.Message, "concurrently"))
 }
 
 // missingRoles returns the statements that create the roles which do not exist. Roles belong to the

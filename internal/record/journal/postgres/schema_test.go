@@ -3,7 +3,9 @@ package postgres
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -71,6 +73,25 @@ func testInitRacing(t *testing.T) {
 	if n != 1 {
 		t.Errorf("%d of 8 have created the schema", n)
 	}
+}
+
+// testInitRacingServer starts Init in 8 databases of a server without roles at once. Roles belong to
+// the server, so all of them try to create the same ones.
+func testInitRacingServer(t *testing.T) {
+	bare := pgtest.Start(t)
+	engines := make([]*Engine, 8)
+	for i := range engines {
+		engines[i] = connect(t, pgtest.Make(t, bare, fmt.Sprintf("race%d", i)))
+	}
+	var all sync.WaitGroup
+	for _, e := range engines {
+		all.Go(func() {
+			if created, err := e.Init(context.Background(), true); err != nil || !created {
+				t.Error(created, err)
+			}
+		})
+	}
+	all.Wait()
 }
 
 // testRolesDenied checks Init by a user who may create the schema and no roles: the error contains
