@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -98,6 +99,9 @@ func Path(c *cobra.Command, args []string) (path string, rest []string) {
 	}
 	return path, rest
 }
+
+// TimeForms are the layouts of times on the command line.
+var TimeForms = []string{time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02"}
 
 // OneOf returns a usage error unless list contains v, the value of flag.
 func OneOf(flag, v string, list []string) error {

@@ -20,16 +20,14 @@ func parseDuration(flag, text string) (time.Duration, error) {
 	return 0, console.Usage("write a duration such as 500ms, 6s, 1h30m or 7d", "invalid value %q for %s", text, flag)
 }
 
-// timeForms are the layouts of times on the command line. Times without a zone are local.
-var timeForms = []string{time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02"}
-
-// parseAt parses the value of --at: a time, or + and the duration from now.
+// parseAt parses the value of --at: a time, or + and the duration from now. A time without a zone is
+// local.
 func parseAt(text string) (at time.Time, delay time.Duration, err error) {
 	if after, ok := strings.CutPrefix(text, "+"); ok {
 		delay, err = parseDuration("--at", after)
 		return at, delay, err
 	}
-	for _, form := range timeForms {
+	for _, form := range console.TimeForms {
 		if at, err := time.ParseInLocation(form, text, time.Local); err == nil {
 			return at, 0, nil
 		}

@@ -224,7 +224,7 @@ func listSchedules(ctx context.Context, a *console.Console, asText bool) error {
 	shown := []shownSchedule{}
 	for _, s := range all {
 		x := shownSchedule{Schedule: s.Name, Cron: s.Cron, Zone: s.Zone, Queue: s.Queue, Program: s.Program, Paused: s.Paused, Overlap: s.Overlap, CatchUpS: s.CatchUp.Seconds(),
-			Next: timeText(s.Next), Last: timeText(s.Last), LastRun: s.LastRun, Fired: s.Fired, Skipped: s.Skipped}
+			Next: postgres.TimeTextOrNil(s.Next), Last: postgres.TimeTextOrNil(s.Last), LastRun: s.LastRun, Fired: s.Fired, Skipped: s.Skipped}
 		if s.Every != nil {
 			text := durationText(*s.Every)
 			x.Every = &text
@@ -248,14 +248,6 @@ func listSchedules(ctx context.Context, a *console.Console, asText bool) error {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%d\t%d\n", s.Schedule, times, console.Printable(s.Program, a.TTY.Out), s.Queue, next, orDash(s.LastRun), s.Fired, s.Skipped)
 	}
 	return w.Flush()
-}
-
-func timeText(t *time.Time) *string {
-	if t == nil {
-		return nil
-	}
-	text := postgres.TimeText(*t)
-	return &text
 }
 
 func orDash(text *string) string {

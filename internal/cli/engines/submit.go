@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -316,6 +315,3 @@ func (cmd *submitCommand) print(ctx context.Context, e *postgres.Engine, all []p
 	}
 	return cmd.console.WriteJSON(out)
 }
-
-// waitPoll is the interval at which --wait reads the state of a run.
-const waitPoll = 100 * time.Millisecond

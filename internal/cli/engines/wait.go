@@ -22,6 +22,9 @@ type waiting struct {
 	noted   string // the last message
 }
 
+// waitPoll is the interval at which --wait reads the state of a run.
+const waitPoll = 100 * time.Millisecond
+
 // waitFor prints the output of a run, reports what the run waits for, and returns the run's exit
 // code as an error. With park it returns when the run waits.
 func waitFor(ctx context.Context, a *console.Console, run *locate.Run, form string, park bool) error {

@@ -176,9 +176,6 @@ if a record was changed. --since accepts a time (2026-01-05T10:00:00Z, 2026-01-0
 	return c
 }
 
-// sinceForms are the layouts of times that --since accepts.
-var sinceForms = []string{time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02"}
-
 // sinceTime parses the value of --since; it returns the zero time for "".
 func sinceTime(text string, now time.Time) (time.Time, error) {
 	if text == "" {
@@ -187,7 +184,7 @@ func sinceTime(text string, now time.Time) (time.Time, error) {
 	if ago, err := time.ParseDuration(text); err == nil && ago >= 0 {
 		return now.Add(-ago), nil
 	}
-	for _, form := range sinceForms {
+	for _, form := range console.TimeForms {
 		if at, err := time.Parse(form, text); err == nil {
 			return at, nil
 		}

@@ -74,19 +74,11 @@ func readEngineRun(e *postgres.Engine, r *postgres.Row) (*engineRun, error) {
 	}
 	shown.Run, shown.Program, shown.State, shown.Exit = r.ID, r.Program, r.State, r.Exit
 	row := engineRow{Queue: r.Queue, Priority: r.Priority, Worker: r.Worker, Machine: r.Machine, Epoch: r.Epoch, Pin: r.Pin,
-		Needs: r.Needs, At: timeOf(r.At), Why: r.Why, Crashes: r.Crashes, Schedule: r.Schedule, Stopping: r.Stopping, Moved: r.Moved}
+		Needs: r.Needs, At: postgres.TimeTextOrNil(r.At), Why: r.Why, Crashes: r.Crashes, Schedule: r.Schedule, Stopping: r.Stopping, Moved: r.Moved}
 	if r.Key != "" {
 		row.Key = &r.Key
 	}
-	return &engineRun{engineJournal{shown, timeOf(r.Started)}, row}, nil
-}
-
-func timeOf(t *time.Time) *string {
-	if t == nil {
-		return nil
-	}
-	text := postgres.TimeText(*t)
-	return &text
+	return &engineRun{engineJournal{shown, postgres.TimeTextOrNil(r.Started)}, row}, nil
 }
 
 // listEngine lists the runs of the engine.

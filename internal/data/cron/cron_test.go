@@ -84,7 +84,7 @@ func FuzzNext(f *testing.F) {
 	f.Fuzz(func(t *testing.T, expression string, seconds int64, z uint8) {
 		s, wrong := Parse(expression)
 		if wrong != "" || seconds < 0 || seconds > 4e9 {
-			t.Skip()
+			return
 		}
 		zone, err := time.LoadLocation(zones[int(z)%len(zones)])
 		if err != nil {

@@ -138,6 +138,15 @@ func (s *situation) timeReasons(r *Row) (all []string) {
 // TimeText returns a time as messages and JSON contain it: RFC 3339 in UTC with milliseconds.
 func TimeText(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
 
+// TimeTextOrNil is TimeText for a time that may be missing.
+func TimeTextOrNil(t *time.Time) *string {
+	if t == nil {
+		return nil
+	}
+	text := TimeText(*t)
+	return &text
+}
+
 func pausedReason(r *Row) string { return fmt.Sprintf("queue %s is paused", r.Queue) }
 
 // queueReasons returns the properties of the queue that prevent a run without an owner from being
