@@ -14,31 +14,66 @@ import (
 )
 
 // Start starts a PostgreSQL server for the test. It returns a function that returns the URL of a
-// database on this server. The server does not wait for the disk, so that tests are fast beside
-// other work: its data survives everything but a crash of the system. It skips the test if
-// PostgreSQL is not installed.
+// database on this server; see StartServer.
 func Start(t testing.TB) (url func(database string) string) {
 	t.Helper()
-	bin := programs(t)
-	dir, err := os.MkdirTemp("", "pg") // a short path, because the length of a socket's path is limited
-	if err != nil {
+	return StartServer(t).URL
+}
+
+// Server is a PostgreSQL server of a test.
+type Server struct {
+	t    testing.TB
+	bin  string // directory of PostgreSQL's programs
+	dir  string
+	user *syscall.SysProcAttr // nil: this process's user
+}
+
+// StartServer starts a PostgreSQL server for the test. The server does not wait for the disk, so
+// that tests are fast beside other work: its data survives everything but a crash of the system. It
+// skips the test if PostgreSQL is not installed.
+func StartServer(t testing.TB) *Server {
+	t.Helper()
+	s := &Server{t: t, bin: programs(t)}
+	var err error
+	if s.dir, err = os.MkdirTemp("", "pg"); err != nil { // a short path, because the length of a socket's path is limited
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	as := unprivileged(t, dir)
-	run := func(name string, args ...string) {
-		t.Helper()
-		c := exec.Command(filepath.Join(bin, name), args...)
-		c.Dir, c.SysProcAttr = dir, as
-		if out, err := c.CombinedOutput(); err != nil {
-			t.Fatalf("%s: %v\n%s", name, err, out)
-		}
+	t.Cleanup(func() { _ = os.RemoveAll(s.dir) })
+	s.user = unprivileged(t, s.dir)
+	s.run("initdb", "-D", s.data(), "-U", "postgres", "-A", "trust", "-N", "--locale=C", "-E", "UTF8")
+	s.start()
+	t.Cleanup(func() { s.run("pg_ctl", "-D", s.data(), "-m", "immediate", "stop") })
+	return s
+}
+
+func (s *Server) data() string { return filepath.Join(s.dir, "data") }
+
+// run executes one of PostgreSQL's programs.
+func (s *Server) run(name string, args ...string) {
+	s.t.Helper()
+	c := exec.Command(filepath.Join(s.bin, name), args...)
+	c.Dir, c.SysProcAttr = s.dir, s.user
+	if out, err := c.CombinedOutput(); err != nil {
+		s.t.Fatalf("%s: %v\n%s", name, err, out)
 	}
-	data := filepath.Join(dir, "data")
-	run("initdb", "-D", data, "-U", "postgres", "-A", "trust", "-N", "--locale=C", "-E", "UTF8")
-	run("pg_ctl", "-D", data, "-w", "-l", filepath.Join(dir, "log"), "-o", fmt.Sprintf("-k %s -c listen_addresses='' -c max_connections=400 -c fsync=off", dir), "start")
-	t.Cleanup(func() { run("pg_ctl", "-D", data, "-m", "immediate", "stop") })
-	return func(database string) string { return fmt.Sprintf("postgres://postgres@/%s?host=%s", database, dir) }
+}
+
+func (s *Server) start() {
+	s.t.Helper()
+	s.run("pg_ctl", "-D", s.data(), "-w", "-t", "600", "-l", filepath.Join(s.dir, "log"), "-o", fmt.Sprintf("-k %s -c listen_addresses='' -c max_connections=400 -c fsync=off", s.dir), "start")
+}
+
+// URL returns the URL of a database on the server.
+func (s *Server) URL(database string) string {
+	return fmt.Sprintf("postgres://postgres@/%s?host=%s", database, s.dir)
+}
+
+// Crash ends all processes of the server at once and starts it again. Transactions that were
+// committed without a sync may be lost.
+func (s *Server) Crash() {
+	s.t.Helper()
+	s.run("pg_ctl", "-D", s.data(), "-m", "immediate", "-w", "-t", "600", "stop")
+	s.start()
 }
 
 // IsInstalled reports whether PostgreSQL is installed.

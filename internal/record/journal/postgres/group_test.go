@@ -1,16 +1,11 @@
 package postgres
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -98,11 +93,11 @@ func testCutConnections(t *testing.T) {
 		t.Fatal(err)
 	}
 	e.mustDo(t, `INSERT INTO concerto.programs VALUES (repeat('0', 64), 'ir')`)
-	p := startProxy(t, url)
-	through := connect(t, p.url)
+	p := pgtest.StartProxy(t, url)
+	through := connect(t, p.URL)
 	s := e.owned(t, through, "run")
 	r := rand.New(rand.NewPCG(1, 2))
-	p.cut(r.Uint64(), 12)
+	cutAtRandom(p, r.Uint64(), 12)
 	var groups []group
 	end, n, failures := position{h: journal.ZeroHash}, int64(1), 0
 	for i := range 300 {
@@ -222,87 +217,16 @@ func testFenced(t *testing.T) {
 	e.checkStored(t, "run", []group{first})
 }
 
-// proxy forwards connections to a PostgreSQL server on a Unix socket.
-type proxy struct {
-	url string
-
-	mu     sync.Mutex
-	random *rand.Rand
-	oneIn  int // one of so many reads cuts its connection; 0 means none
-	// failing means that the next group fails. stored means that the server receives it.
-	failing, stored bool
-}
-
-func startProxy(t *testing.T, url string) *proxy {
-	t.Helper()
-	base, socket, _ := strings.Cut(url, "?host=")
-	dir, err := os.MkdirTemp("", "pg") // a short path without commas, which separate the hosts of a URL
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	l, err := net.Listen("unix", filepath.Join(dir, ".s.PGSQL.5432"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := &proxy{url: base + "?host=" + dir}
-	var conns sync.WaitGroup
-	t.Cleanup(func() { _ = l.Close(); conns.Wait() })
-	ctx, cancel := context.WithCancel(context.Background())
-	t.Cleanup(cancel)
-	conns.Go(func() {
-		for {
-			client, err := l.Accept()
-			if err != nil {
-				return
-			}
-			server, err := net.Dial("unix", filepath.Join(socket, ".s.PGSQL.5432"))
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			done := context.AfterFunc(ctx, func() { _, _ = client.Close(), server.Close() })
-			var isCut atomic.Bool
-			conns.Go(func() { p.forward(server, client, &isCut, true) })
-			conns.Go(func() { p.forward(client, server, &isCut, false); done() })
+// cutAtRandom makes the proxy cut connections from now on: at one of so many pieces of data.
+func cutAtRandom(p *pgtest.Proxy, seed uint64, oneIn int) {
+	var mu sync.Mutex
+	random := rand.New(rand.NewPCG(seed, 0))
+	p.SetPlan(func(bool, []byte) pgtest.Action {
+		mu.Lock()
+		defer mu.Unlock()
+		if random.IntN(oneIn) == 0 {
+			return pgtest.Cut
 		}
+		return pgtest.Forward
 	})
-	return p
-}
-
-// cut makes the proxy cut connections from now on.
-func (p *proxy) cut(seed uint64, oneIn int) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.random, p.oneIn = rand.New(rand.NewPCG(seed, 0)), oneIn
-}
-
-func (p *proxy) cuts() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.oneIn > 0 && p.random.IntN(p.oneIn) == 0
-}
-
-// forward copies until one side closes its connection, and then closes both. isCut means that the
-// responses of this connection are cut.
-func (p *proxy) forward(to, from net.Conn, isCut *atomic.Bool, requests bool) {
-	defer func() { _, _ = to.Close(), from.Close() }()
-	buffer := make([]byte, 64<<10)
-	for {
-		n, err := from.Read(buffer)
-		if err != nil || p.cuts() || !requests && isCut.Load() {
-			return
-		}
-		if requests {
-			switch p.failureOf(buffer[:n]) {
-			case cutRequest:
-				return
-			case cutResponse:
-				isCut.Store(true)
-			}
-		}
-		if _, err := to.Write(buffer[:n]); err != nil {
-			return
-		}
-	}
 }

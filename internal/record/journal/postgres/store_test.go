@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -27,8 +28,8 @@ func testStore(t *testing.T) {
 		if _, err := e.Init(t.Context(), false); err != nil {
 			t.Fatal(err)
 		}
-		p := startProxy(t, url)
-		through := connect(t, p.url)
+		p := pgtest.StartProxy(t, url)
+		through := connect(t, p.URL)
 		var mu sync.Mutex
 		var current *Session
 		session := func() *Session {
@@ -53,38 +54,22 @@ func testStore(t *testing.T) {
 				defer mu.Unlock()
 				current = nil
 			},
-			FailCommit: p.fail,
+			FailCommit: func(stored bool) { failNextGroup(p, stored) },
 		}
 	})
 }
 
-// fail makes the proxy cut the connection of the next group, after the server has stored it or
-// before it receives it.
-func (p *proxy) fail(stored bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.failing, p.stored = true, stored
-}
-
-// failure is what the proxy does with a part of a request.
-type failure int
-
-const (
-	forwardAll failure = iota
-	cutRequest
-	cutResponse
-)
-
-// failureOf returns what to do with a part of a request.
-func (p *proxy) failureOf(request []byte) failure {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if !p.failing || !bytes.Contains(request, []byte("concerto.flush")) {
-		return forwardAll
-	}
-	p.failing = false
-	if p.stored {
-		return cutResponse
-	}
-	return cutRequest
+// failNextGroup makes the proxy cut the connection of the next group, after the server has stored
+// it or before it receives it.
+func failNextGroup(p *pgtest.Proxy, stored bool) {
+	var failed atomic.Bool
+	p.SetPlan(func(request bool, data []byte) pgtest.Action {
+		if !request || !bytes.Contains(data, []byte("concerto.flush")) || failed.Swap(true) {
+			return pgtest.Forward
+		}
+		if stored {
+			return pgtest.CutResponse
+		}
+		return pgtest.Cut
+	})
 }
