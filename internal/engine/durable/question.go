@@ -22,7 +22,7 @@ func (s *Shown) Question(id string) *ShownQuestion {
 	}
 	for _, u := range s.Unknown {
 		if u.ID == id && u.Policy == PolicyAsk {
-			return &ShownQuestion{ID: id, Channel: unknownChannel, Type: resolutions, Payload: json.RawMessage("null"), Since: u.Began, unknown: true}
+			return &ShownQuestion{ID: id, Channel: unknownChannel, Type: resolutions, Payload: json.RawMessage("null"), Since: u.Began, outcomeOf: effect.Kind(u.Kind)}
 		}
 	}
 	return nil
@@ -36,11 +36,12 @@ func (q *ShownQuestion) Read(text string, isJSON bool) (json.RawMessage, error) 
 	if err != nil {
 		return nil, err
 	}
-	if q.unknown {
+	if q.outcomeOf != "" {
 		if !isResolution(text) {
 			return nil, fmt.Errorf("%q is not one of %s", text, resolutions)
 		}
-		return asText, nil
+		_, err := resolvedResult(q.outcomeOf, text)
+		return asText, err
 	}
 	if !isJSON && (q.schema == nil || acceptsText(q.schema)) {
 		return asText, q.checkType(asText)
@@ -155,4 +156,34 @@ const unknownChannel = "run:unknown"
 func isResolution(text string) bool {
 	rest, done := strings.CutPrefix(text, "done:")
 	return text == policyRetry || text == policyFail || text == "done" || done && json.Valid([]byte(rest))
+}
+
+// resolvedResult returns the result in a resolution about an effect of this kind. It returns nil
+// for a call of an MCP tool, whose result recoverCall creates, for effects without a result, and for
+// resolutions other than done. The error is that the result is missing or does not fit the effect.
+func resolvedResult(kind effect.Kind, resolution string) (effect.Result, error) {
+	text, done := strings.CutPrefix(resolution, "done")
+	if !done || kind == effect.KindMCPOpen {
+		return nil, nil
+	}
+	text = strings.TrimPrefix(text, ":")
+	row := effect.Lookup(kind)
+	switch {
+	case row.Result == nil && text == "":
+		return nil, nil
+	case row.Result == nil:
+		return nil, fmt.Errorf("%s has no result: answer done", kind)
+	case text == "" && row.Class == effect.ClassSettled:
+		return row.Result(), nil
+	case text == "" || text == "null":
+		example, err := json.Marshal(row.Result())
+		return nil, cmp.Or(err, fmt.Errorf("%s requires its result, for example done:%s", kind, example))
+	}
+	strict := json.NewDecoder(strings.NewReader(text))
+	strict.DisallowUnknownFields()
+	result := row.Result()
+	if err := strict.Decode(result); err != nil {
+		return nil, fmt.Errorf("invalid result for %s: %v", kind, err)
+	}
+	return result, nil
 }

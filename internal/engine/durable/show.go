@@ -52,13 +52,13 @@ type Effects struct {
 
 // ShownQuestion is an open question.
 type ShownQuestion struct {
-	ID      string          `json:"id"`
-	Channel string          `json:"channel"`
-	Payload json.RawMessage `json:"payload"`
-	Type    string          `json:"type"`
-	Since   string          `json:"since"`
-	schema  json.RawMessage
-	unknown bool // the question is about the outcome of an effect
+	ID        string          `json:"id"`
+	Channel   string          `json:"channel"`
+	Payload   json.RawMessage `json:"payload"`
+	Type      string          `json:"type"`
+	Since     string          `json:"since"`
+	schema    json.RawMessage
+	outcomeOf effect.Kind // the question is about the outcome of an effect of this kind
 }
 
 // ShownAnswer is a question with an answer, or with an error if it was refused. By is the name of

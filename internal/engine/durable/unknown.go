@@ -1,7 +1,6 @@
 package durable
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -277,21 +276,15 @@ func (w *world) answeredUnknown(f *inFlight, q effect.Request, a *effect.Answer,
 		text = string(a.Value)
 	}
 	x.answer = text
-	v, done := strings.CutPrefix(text, "done")
 	switch {
 	case !isResolution(text):
 		x.why = "it must be one of " + resolutions
-	case done && q.Kind() == effect.KindMCPOpen:
-		return x, nil, nil // recoverCall creates the result of the call
-	case done:
-		entry := tape.Entry{Q: q.Kind(), V: json.RawMessage(strings.TrimPrefix(v, ":"))}
-		result, failed, err := entry.Outcome(f.e)
-		if err = cmp.Or(err, failed); err == nil {
+	case text != policyFail:
+		result, err := resolvedResult(q.Kind(), text)
+		if err == nil {
 			return x, result, nil
 		}
-		x.why = fmt.Sprintf("invalid result for %s: %v", q.Kind(), err)
-	case text == policyRetry:
-		return x, nil, nil
+		x.why = err.Error()
 	}
 	return x, nil, unknownError(f, q)
 }
