@@ -51,6 +51,9 @@ type Past interface {
 	// IsComplete reports whether the program has received all of the Past. It is always false for a
 	// tape.
 	IsComplete() bool
+	// OnlyResultsFollow reports whether the Past does not contain effect e, and contains nothing more
+	// except results for which the program waits.
+	OnlyResultsFollow(e int64, r effect.Request) bool
 	// Pending is called once, at the end of the Past. It returns the effects that were UnderWay, in
 	// the order in which they must begin.
 	Pending() []int64
@@ -94,6 +97,7 @@ type journaled struct {
 	now        Moment
 	begun      map[int64]int // for effects whose end the past contains: request number, by effect
 	unfinished map[int64]int // for effects that begin at the end of the past: request number, by effect
+	rest       []completion  // recorded results that the run consumes after it has left the past
 	over       bool          // the context has ended, and the journal was notified
 	stop       context.CancelCauseFunc
 }
@@ -145,7 +149,7 @@ func (m *VM) checkContext(at *Moment) {
 // performJournaled is perform for a run with a journal or a past.
 func (m *VM) performJournaled(ctx context.Context, t *task, r effect.Request) (effect.Result, error) {
 	e, j := m.stats.Requests, m.config.Journal
-	m.leavePast()
+	m.leavePastBefore(e, r)
 	if j != nil {
 		m.reportPolicy(e, t, r)
 		m.reportScene(e, t, r)
@@ -209,7 +213,7 @@ func (m *VM) recordConsumed(c *completion, at *Moment) {
 // begins it there and returns true.
 func (m *VM) startJournaled(r effect.Request, f *pendingRequest) bool {
 	f.effect, f.request = m.stats.Requests, r
-	m.leavePast()
+	m.leavePastBefore(f.effect, r)
 	return m.beginJournaled(f)
 }
 
@@ -291,6 +295,28 @@ func (m *VM) leavePast() {
 		}
 	}
 	clear(w.unfinished)
+}
+
+// leavePastBefore leaves the past if it is complete, or if only results follow and effect e begins
+// before them. A process that was suspended recorded results that its program did not receive any
+// more. The program receives them as in the past: when no task can continue.
+func (m *VM) leavePastBefore(e int64, r effect.Request) {
+	w := &m.journaled
+	if w.past != nil && m.ending.fatal == nil && !w.past.IsComplete() && w.past.OnlyResultsFollow(e, r) {
+		for x, ok := w.past.NextEvent(); ok; x, ok = w.past.NextEvent() {
+			w.rest = append(w.rest, m.completionOf(x, nil))
+		}
+	}
+	m.leavePast()
+}
+
+// takeRest removes the next of the recorded results that the run consumes after the past.
+func (w *journaled) takeRest() (c completion, ok bool) {
+	if len(w.rest) == 0 {
+		return c, false
+	}
+	c, w.rest = w.rest[0], w.rest[1:]
+	return c, true
 }
 
 // nextPast returns the next completion of a recorded run. ok is false if the past has ended, or if

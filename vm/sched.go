@@ -211,6 +211,9 @@ func (m *VM) nextCompletion() (completion, bool) {
 	if c, ok := m.nextPast(); ok {
 		return c, true
 	}
+	if c, ok := m.journaled.takeRest(); ok {
+		return c, true
+	}
 	return m.arrival()
 }
 

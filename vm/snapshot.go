@@ -124,7 +124,7 @@ func splitSnapshot(data []byte) (head *Snapshot, body []byte, err error) {
 
 // isAtBoundary reports whether no task is in the middle of an operation.
 func (m *VM) isAtBoundary() bool {
-	return m.journaled.on && m.declared.whole && m.serving == nil && m.config.Choose == nil && !m.mustEnd() && !m.requests.cancelled && len(m.requests.bounds.unbegun) == 0 && m.sched.nested == 0
+	return m.journaled.on && len(m.journaled.rest) == 0 && m.declared.whole && m.serving == nil && m.config.Choose == nil && !m.mustEnd() && !m.requests.cancelled && len(m.requests.bounds.unbegun) == 0 && m.sched.nested == 0
 }
 
 // Snapshot encodes the state of the run. Config.Boundary may call it. Snapshot sets Format and

@@ -131,6 +131,13 @@ func (r player) ExceededMemory(at vm.Moment) bool {
 // IsComplete reports whether all records were returned.
 func (r player) IsComplete() bool { return r.past.left == 0 }
 
+// OnlyResultsFollow reports whether the journal contains neither effect e, although its kind is
+// recorded, nor anything after it except results for which the program waits.
+func (r player) OnlyResultsFollow(e int64, q effect.Request) bool {
+	p := &r.past
+	return p.left == len(p.begun) && p.effects[e] == nil && tape.Recorded(q.Kind()) && (begins(q) || effect.Inline(q.Kind()))
+}
+
 // Pending ends the replay. It returns the effects that must be started again: first the expired
 // timers by their expiry, then all other effects by their number.
 func (r player) Pending() []int64 {

@@ -254,6 +254,9 @@ func (f *first) ExceededMemory(at vm.Moment) bool {
 // IsComplete returns false, so that the VM never performs an effect without a recorded result.
 func (f *first) IsComplete() bool { return false }
 
+// OnlyResultsFollow returns false, because the past ends with its last record.
+func (f *first) OnlyResultsFollow(int64, effect.Request) bool { return false }
+
 // Pending returns nil, because no effect is started again.
 func (f *first) Pending() []int64 { return nil }
 

@@ -113,6 +113,9 @@ func (a *replayed) ExceededMemory(at vm.Moment) bool { return a.log.exceeded[at]
 // IsComplete returns false, so that the VM never performs an effect without a recorded result.
 func (a *replayed) IsComplete() bool { return false }
 
+// OnlyResultsFollow returns false, because the past ends with its last record.
+func (a *replayed) OnlyResultsFollow(int64, effect.Request) bool { return false }
+
 // Pending returns nil, because no effect is started again.
 func (a *replayed) Pending() []int64 { return nil }
 

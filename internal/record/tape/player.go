@@ -122,6 +122,9 @@ func (p *Player) Find(e int64, r effect.Request) (vm.PastResult, error) {
 // IsComplete returns false, so that the VM never performs a request without a recorded result.
 func (p *Player) IsComplete() bool { return false }
 
+// OnlyResultsFollow returns false, because the past ends with its last record.
+func (p *Player) OnlyResultsFollow(int64, effect.Request) bool { return false }
+
 // Pending returns nil, because no effect is started again.
 func (p *Player) Pending() []int64 { return nil }
 
