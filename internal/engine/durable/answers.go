@@ -2,7 +2,6 @@ package durable
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -19,9 +18,6 @@ type Question struct {
 	Channel string
 	Payload []byte // JSON; nil if there is no payload
 }
-
-// QuestionID returns the id of the question that effect e asks.
-func QuestionID(e int64) string { return fmt.Sprintf("q%d", e) }
 
 // openQuestion is a question of this process that has no answer so far.
 type openQuestion struct {
@@ -41,7 +37,7 @@ func (w *world) askQuestion(ctx context.Context, s effect.Starter, q effect.Requ
 	if w.run.flushJournal(journal.Synced) != nil { // the run is being suspended
 		return func() { done(nil, context.Canceled) }, true
 	}
-	x := &openQuestion{Question: Question{E: f.e, ID: QuestionID(f.e)}}
+	x := &openQuestion{Question: Question{E: f.e, ID: journal.QuestionID(f.e)}}
 	a, emits := q.(*effect.AwaitEmit)
 	if emits {
 		x.Channel, x.Payload = a.Channel, w.run.clean(a.Payload)

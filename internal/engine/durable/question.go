@@ -1,7 +1,6 @@
 package durable
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -91,52 +90,14 @@ func (q *ShownQuestion) checkType(text []byte) error {
 	return nil
 }
 
-// WasAnswered returns who answered a question and when. ok is false if the journal contains no
-// answer.
-func WasAnswered(h *journal.History, id string) (by string, at int64, ok bool) {
-	for _, r := range h.Records {
-		e := r.E
-		if r.K == journal.KDid && r.Resolved != nil {
-			e = r.Of
-		} else if r.K != journal.KEnd {
-			continue
-		}
-		if r.By == "" || QuestionID(e) != id && UnknownID(e) != id {
-			continue
-		}
-		return r.By, r.T, true
-	}
-	return "", 0, false
-}
-
 // WasAsked reports whether a run has asked a question.
 func WasAsked(h *journal.History, id string) bool {
 	for _, r := range h.Records {
-		if r.K == journal.KBegin && r.C == effect.ClassWaits.String() && r.Q != string(effect.KindSleep) && QuestionID(r.E) == id {
+		if r.K == journal.KBegin && r.C == effect.ClassWaits.String() && r.Q != string(effect.KindSleep) && journal.QuestionID(r.E) == id {
 			return true
 		}
 	}
 	return false
-}
-
-// Over reports whether the records of a run close a question. by is the name of the person or the
-// way that answered it, or "" if it was closed without an answer. at is in Unix milliseconds.
-func Over(h *journal.History, id string) (by string, at int64, over bool) {
-	for _, r := range h.Records {
-		e := r.E
-		switch {
-		case r.K == journal.KDid && r.Resolved != nil:
-			e = r.Of
-		case r.K == journal.KBegin && r.Resolved != nil && UnknownID(e) == id:
-			return cmp.Or(r.Resolved.Name, r.Resolved.By), r.T, true
-		case r.K != journal.KEnd:
-			continue
-		}
-		if QuestionID(e) == id || UnknownID(e) == id {
-			return r.By, r.T, true
-		}
-	}
-	return "", 0, false
 }
 
 // The policies of [run.unknown] and @on_unknown.

@@ -228,7 +228,7 @@ func questionOf(r *journal.Record) ShownQuestion {
 		Message json.RawMessage `json:"message"`
 	}
 	_ = json.Unmarshal(r.R, &q) // members that are missing or invalid are not shown
-	x := ShownQuestion{ID: QuestionID(r.E), Channel: q.Channel, Payload: q.Payload, Type: r.Type, Since: when(r.T), schema: r.Schema}
+	x := ShownQuestion{ID: journal.QuestionID(r.E), Channel: q.Channel, Payload: q.Payload, Type: r.Type, Since: when(r.T), schema: r.Schema}
 	if r.Q == string(effect.KindAskHost) {
 		x.Channel, x.Payload = "host:"+q.Type, q.Message
 	}
@@ -262,7 +262,7 @@ func PolicyKind(kind string, request []byte) (name, address string) {
 }
 
 func unknownOf(r *journal.Record, policy func(kind, address string) string) ShownUnknown {
-	x := ShownUnknown{ID: UnknownID(r.E), Kind: r.Q, Request: r.R, Key: r.Key, Began: when(r.T), Policy: "retry"}
+	x := ShownUnknown{ID: journal.UnknownID(r.E), Kind: r.Q, Request: r.R, Key: r.Key, Began: when(r.T), Policy: "retry"}
 	if r.Policy != "" {
 		x.Policy = r.Policy
 	} else if r.C == effect.ClassOnce.String() || r.C == effect.ClassSettled.String() {
@@ -273,6 +273,3 @@ func unknownOf(r *journal.Record, policy func(kind, address string) string) Show
 	}
 	return x
 }
-
-// UnknownID returns the id of the question about the outcome of an effect.
-func UnknownID(e int64) string { return "u" + QuestionID(e)[1:] }

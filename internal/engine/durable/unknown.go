@@ -139,7 +139,7 @@ func (r *Run) recordResolution(e int64, kind effect.Kind, request json.RawMessag
 	if err != nil {
 		return err
 	}
-	d := &vm.Decision{Kind: vm.DecidedUnknown, Effect: e, ID: json.RawMessage(`"` + UnknownID(e) + `"`), Asked: asked, Problem: x.why, By: x.by, Name: x.name, MS: x.ms}
+	d := &vm.Decision{Kind: vm.DecidedUnknown, Effect: e, ID: json.RawMessage(`"` + journal.UnknownID(e) + `"`), Asked: asked, Problem: x.why, By: x.by, Name: x.name, MS: x.ms}
 	if x.answer != "" {
 		if d.Answer, err = jsonwrite.Encode(x.answer); err != nil {
 			return err
@@ -194,7 +194,7 @@ func (w *world) decideUnknown(ctx context.Context, f *inFlight, q effect.Request
 	}
 	if x.answer == "" {
 		x = &resolution{answer: policyFail, by: effect.ByNone}
-		if w.run.c.Asking.canWait() || journal.IsAnswered(w.run.c.Stored, UnknownID(f.e)) {
+		if w.run.c.Asking.canWait() || journal.IsAnswered(w.run.c.Stored, journal.UnknownID(f.e)) {
 			x.answer = PolicyAsk
 		}
 	}
@@ -221,7 +221,7 @@ func (w *world) inquire(ctx context.Context, f *inFlight, q effect.Request) (*re
 	if err != nil {
 		return nil, nil, err
 	}
-	question := &openQuestion{Question: Question{E: f.e, ID: UnknownID(f.e), Channel: unknownChannel, Payload: payload}}
+	question := &openQuestion{Question: Question{E: f.e, ID: journal.UnknownID(f.e), Channel: unknownChannel, Payload: payload}}
 	w.run.listQuestion(f.e, ShownQuestion{ID: question.ID, Channel: question.Channel, Payload: w.run.clean(payload), Type: resolutions})
 	type answer struct {
 		result effect.Result

@@ -71,7 +71,7 @@ func answerStored(s *durable.Stored, id string, a Response) error {
 	if err != nil {
 		return err
 	}
-	if by, at, ok := durable.WasAnswered(s.History, id); ok {
+	if by, at, ok := journal.WasAnswered(s.History, id); ok {
 		return answeredBy(id, by, at)
 	}
 	q := shown.Question(id)
@@ -110,7 +110,7 @@ func withdrawLate(s *durable.Stored, id string, written *journal.Answer) error {
 	if err != nil {
 		return err
 	}
-	by, at, over := durable.Over(h, id)
+	by, at, over := journal.Over(h, id)
 	if !over && h.Last().K != journal.KFinish || over && by == cmp.Or(written.By, effect.ByAnswer) {
 		return nil // the run will accept the answer, or has accepted it
 	}
@@ -133,7 +133,7 @@ func withdrawn(s *durable.Stored, id string) error {
 }
 
 func answeredBy(id, by string, at int64) error {
-	return &Problem{Message: fmt.Sprintf("%s was answered by %s at %s", id, by, time.UnixMilli(at).UTC().Format(time.RFC3339))}
+	return &Problem{Message: journal.AnsweredText(id, by, at)}
 }
 
 // notWaiting returns the error for an unknown question id. It lists the open questions.

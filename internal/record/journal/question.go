@@ -1,0 +1,56 @@
+package journal
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+)
+
+// QuestionID returns the id of the question that effect e asks.
+func QuestionID(e int64) string { return fmt.Sprintf("q%d", e) }
+
+// UnknownID returns the id of the question about the outcome of effect e.
+func UnknownID(e int64) string { return fmt.Sprintf("u%d", e) }
+
+// AnsweredText describes the answer to a question that already has one.
+func AnsweredText(id, by string, at int64) string {
+	return fmt.Sprintf("%s was answered by %s at %s", id, by, time.UnixMilli(at).UTC().Format(time.RFC3339))
+}
+
+// WasAnswered returns who answered a question and when. ok is false if the journal contains no
+// answer.
+func WasAnswered(h *History, id string) (by string, at int64, ok bool) {
+	for _, r := range h.Records {
+		e := r.E
+		if r.K == KDid && r.Resolved != nil {
+			e = r.Of
+		} else if r.K != KEnd {
+			continue
+		}
+		if r.By == "" || QuestionID(e) != id && UnknownID(e) != id {
+			continue
+		}
+		return r.By, r.T, true
+	}
+	return "", 0, false
+}
+
+// Over reports whether the records of a run close a question. by is the name of the person or the
+// way that answered it, or "" if it was closed without an answer. at is in Unix milliseconds.
+func Over(h *History, id string) (by string, at int64, over bool) {
+	for _, r := range h.Records {
+		e := r.E
+		switch {
+		case r.K == KDid && r.Resolved != nil:
+			e = r.Of
+		case r.K == KBegin && r.Resolved != nil && UnknownID(e) == id:
+			return cmp.Or(r.Resolved.Name, r.Resolved.By), r.T, true
+		case r.K != KEnd:
+			continue
+		}
+		if QuestionID(e) == id || UnknownID(e) == id {
+			return r.By, r.T, true
+		}
+	}
+	return "", 0, false
+}
