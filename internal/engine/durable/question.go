@@ -1,6 +1,7 @@
 package durable
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -21,7 +22,7 @@ func (s *Shown) Question(id string) *ShownQuestion {
 	}
 	for _, u := range s.Unknown {
 		if u.ID == id && u.Policy == PolicyAsk {
-			return &ShownQuestion{ID: id, Channel: unknownChannel, Type: resolutions, Payload: json.RawMessage("null"), Since: u.Began, outcomeOf: effect.Kind(u.Kind)}
+			return &ShownQuestion{ID: id, Channel: journal.UnknownChannel, Type: journal.Resolutions, Payload: json.RawMessage("null"), Since: u.Began, outcomeOf: effect.Kind(u.Kind)}
 		}
 	}
 	return nil
@@ -36,8 +37,8 @@ func (q *ShownQuestion) Read(text string, isJSON bool) (json.RawMessage, error) 
 		return nil, err
 	}
 	if q.outcomeOf != "" {
-		if !isResolution(text) {
-			return nil, fmt.Errorf("%q is not one of %s", text, resolutions)
+		if !journal.IsResolution(text) {
+			return nil, fmt.Errorf("%q is not one of %s", text, journal.Resolutions)
 		}
 		_, err := resolvedResult(q.outcomeOf, text)
 		return asText, err
@@ -106,18 +107,6 @@ const (
 	policyFail  = "fail"
 	PolicyAsk   = "ask"
 )
-
-// resolutions lists the possible decisions about an effect with an unknown outcome.
-const resolutions = "retry, fail, done or done:JSON"
-
-// unknownChannel is the channel of questions about the outcome of an effect.
-const unknownChannel = "run:unknown"
-
-// isResolution reports whether a text is one of the resolutions.
-func isResolution(text string) bool {
-	rest, done := strings.CutPrefix(text, "done:")
-	return text == policyRetry || text == policyFail || text == "done" || done && json.Valid([]byte(rest))
-}
 
 // resolvedResult returns the result in a resolution about an effect of this kind. It returns nil
 // for a call of an MCP tool, whose result recoverCall creates, for effects without a result, and for

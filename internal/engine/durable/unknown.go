@@ -104,7 +104,7 @@ func (x *resolution) isRetry() bool { return x.answer == policyRetry }
 
 // done reports whether the decision is that the effect has happened.
 func (x *resolution) done() bool {
-	return x != nil && x.why == "" && isResolution(x.answer) && strings.HasPrefix(x.answer, "done")
+	return x != nil && x.why == "" && journal.IsResolution(x.answer) && strings.HasPrefix(x.answer, "done")
 }
 
 // journalForm returns the resolution in the form of the journal.
@@ -221,8 +221,8 @@ func (w *world) inquire(ctx context.Context, f *inFlight, q effect.Request) (*re
 	if err != nil {
 		return nil, nil, err
 	}
-	question := &openQuestion{Question: Question{E: f.e, ID: journal.UnknownID(f.e), Channel: unknownChannel, Payload: payload}}
-	w.run.listQuestion(f.e, ShownQuestion{ID: question.ID, Channel: question.Channel, Payload: w.run.clean(payload), Type: resolutions})
+	question := &openQuestion{Question: Question{E: f.e, ID: journal.UnknownID(f.e), Channel: journal.UnknownChannel, Payload: payload}}
+	w.run.listQuestion(f.e, ShownQuestion{ID: question.ID, Channel: question.Channel, Payload: w.run.clean(payload), Type: journal.Resolutions})
 	type answer struct {
 		result effect.Result
 		err    error
@@ -234,7 +234,7 @@ func (w *world) inquire(ctx context.Context, f *inFlight, q effect.Request) (*re
 	}
 	since := w.run.c.Writer.Time()
 	stop := w.startQuestion(ctx, question, func(result effect.Result, err error) { got <- answer{result, err} }, func(done func(effect.Result, error)) (func(), bool) {
-		return s.Start(effect.WithSent(ctx), &effect.AwaitEmit{Channel: unknownChannel, Payload: payload, Format: resolutions}, done)
+		return s.Start(effect.WithSent(ctx), &effect.AwaitEmit{Channel: journal.UnknownChannel, Payload: payload, Format: journal.Resolutions}, done)
 	})
 	defer stop()
 	select {
@@ -277,8 +277,8 @@ func (w *world) answeredUnknown(f *inFlight, q effect.Request, a *effect.Answer,
 	}
 	x.answer = text
 	switch {
-	case !isResolution(text):
-		x.why = "it must be one of " + resolutions
+	case !journal.IsResolution(text):
+		x.why = "it must be one of " + journal.Resolutions
 	case text != policyFail:
 		result, err := resolvedResult(q.Kind(), text)
 		if err == nil {

@@ -2,7 +2,9 @@ package journal
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -11,6 +13,18 @@ func QuestionID(e int64) string { return fmt.Sprintf("q%d", e) }
 
 // UnknownID returns the id of the question about the outcome of effect e.
 func UnknownID(e int64) string { return fmt.Sprintf("u%d", e) }
+
+// UnknownChannel is the channel of questions about the outcome of an effect.
+const UnknownChannel = "run:unknown"
+
+// Resolutions lists the possible decisions about an effect with an unknown outcome.
+const Resolutions = "retry, fail, done or done:JSON"
+
+// IsResolution reports whether a text is one of the Resolutions.
+func IsResolution(text string) bool {
+	rest, done := strings.CutPrefix(text, "done:")
+	return text == "retry" || text == "fail" || text == "done" || done && json.Valid([]byte(rest))
+}
 
 // AnsweredText describes the answer to a question that already has one.
 func AnsweredText(id, by string, at int64) string {

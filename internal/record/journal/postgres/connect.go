@@ -90,6 +90,9 @@ func (e *Engine) Close() { e.pool.Close() }
 // Address returns the URL of the engine without a password.
 func (e *Engine) Address() string { return e.address }
 
+// Database returns the name of the engine's database.
+func (e *Engine) Database() string { return e.pool.Config().ConnConfig.Database }
+
 // parse returns the configuration for a URL. Statements are sent without names, because PgBouncer
 // in transaction mode may execute them on different connections.
 func parse(text string) (*pgxpool.Config, error) {

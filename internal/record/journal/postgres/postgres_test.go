@@ -26,7 +26,7 @@ func TestEngine(t *testing.T) {
 		{"cut connections", testCutConnections}, {"server crash", testServerCrash}, {"fenced", testFenced},
 		{"close", testClose}, {"session", testSession}, {"session renews", testSessionRenews}, {"store", testStore},
 		{"claimable", testClaimable}, {"claim order", testClaimOrder}, {"claim hidden", testClaimHidden}, {"claim after a crash", testClaimCrash}, {"claims race", testClaimRacing}, {"lease", testLease},
-		{"list", testList}, {"why", testWhy}, {"manage", testManage},
+		{"list", testList}, {"follow", testFollow}, {"why", testWhy}, {"manage", testManage},
 	} {
 		t.Run(x.name, x.test)
 	}

@@ -335,6 +335,14 @@ func (r *run) Snapshot(s uint64) (data []byte, err error) {
 
 // PutAnswer stores an answer. The first one wins.
 func (r *run) PutAnswer(id string, a journal.Answer) error {
+	return putAnswer(func(sql string, args []any, to ...any) error {
+		_, err := r.one(sql, args, to...)
+		return err
+	}, r.id, id, a)
+}
+
+// putAnswer stores the first answer to a question. query reads the only row of a query.
+func putAnswer(query func(sql string, args []any, to ...any) error, run, id string, a journal.Answer) error {
 	var value *string
 	if a.Refuse == nil {
 		text := string(a.Value)
@@ -343,7 +351,7 @@ func (r *run) PutAnswer(id string, a journal.Answer) error {
 	var result string
 	var by *string
 	var at *time.Time
-	if _, err := r.one(`SELECT * FROM concerto.answer($1, $2, $3, $4, $5, $6, $7)`, []any{r.id, id, value, a.Refuse, a.By, time.UnixMilli(a.At), int64(a.Synced)}, &result, &by, &at); err != nil {
+	if err := query(`SELECT * FROM concerto.answer($1, $2, $3, $4, $5, $6, $7)`, []any{run, id, value, a.Refuse, a.By, time.UnixMilli(a.At), int64(a.Synced)}, &result, &by, &at); err != nil {
 		return err
 	}
 	switch result {
