@@ -32,6 +32,12 @@ func (q *request) line() []byte {
 	return append(text, '\n')
 }
 
+// NewRequest converts an effect of a run that waits for a person to a request with the given id.
+// now is the time at which the effect began.
+func NewRequest(id string, r effect.Request, now time.Time) protocol.PermissionRequested {
+	return newRequest(id, r, now).PermissionRequested
+}
+
 // newRequest converts an effect of a run to a request with the given id.
 func newRequest(id string, r effect.Request, now time.Time) *request {
 	q := &request{}

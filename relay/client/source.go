@@ -278,6 +278,9 @@ const (
 	maxPreview = 2000     // bytes of the preview of a longer payload
 )
 
+// Shorten returns payload, or an object with a preview if the payload is too long for an event.
+func Shorten(payload json.RawMessage) json.RawMessage { return shorten(payload) }
+
 // shorten returns payload, or an object with a preview if the payload is too long.
 func shorten(payload json.RawMessage) json.RawMessage {
 	switch {

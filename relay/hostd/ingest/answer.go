@@ -20,9 +20,9 @@ type hostDecision struct {
 	ArgsSHA256 string `json:"args_sha256,omitempty"`
 }
 
-// encodeAnswer returns the message that sends a decision to the program. Its error contains the
+// EncodeAnswer returns the message that sends a decision to the program. Its error contains the
 // name of the invalid field or question.
-func encodeAnswer(q *protocol.PermissionRequested, d approvals.Decision) (protocol.HostdMessage, error) {
+func EncodeAnswer(q *protocol.PermissionRequested, d approvals.Decision) (protocol.HostdMessage, error) {
 	m := protocol.HostdMessage{Answer: q.RequestID, By: d.By}
 	var err error
 	switch {
@@ -83,7 +83,7 @@ func answerValue(q *protocol.PermissionRequested, d approvals.Decision) (json.Ra
 		case !there:
 			continue
 		}
-		if err := checkSchema(q, v); err != nil {
+		if err := CheckSchema(q, v); err != nil {
 			return nil, err
 		}
 	}
@@ -96,8 +96,8 @@ func answerValue(q *protocol.PermissionRequested, d approvals.Decision) (json.Ra
 // maxProblems is the maximum number of schema errors in an error message.
 const maxProblems = 5
 
-// checkSchema checks a value against the JSON schema of its question.
-func checkSchema(q protocol.Question, v json.RawMessage) error {
+// CheckSchema checks a value against the JSON schema of its question.
+func CheckSchema(q protocol.Question, v json.RawMessage) error {
 	if q.Schema == nil {
 		return nil
 	}

@@ -255,11 +255,11 @@ func (l *sourceConn) submit(id string, text []byte) error {
 	sent := false
 	r := approvals.Request{Data: data, Persistent: true, StoreAttempt: true,
 		Check: func(d approvals.Decision) error {
-			_, err := encodeAnswer(&data, d)
+			_, err := EncodeAnswer(&data, d)
 			return err
 		},
 		Apply: func(_ context.Context, d approvals.Decision) ([]approvals.Event, error) {
-			m, err := encodeAnswer(&data, d)
+			m, err := EncodeAnswer(&data, d)
 			if err == nil {
 				err = l.send(m)
 			}
@@ -295,7 +295,7 @@ func (l *sourceConn) sendOutcome(data *protocol.PermissionRequested, d approvals
 			return
 		}
 		var err error
-		if m, err = encodeAnswer(data, d); err != nil {
+		if m, err = EncodeAnswer(data, d); err != nil {
 			m = protocol.HostdMessage{Answer: data.RequestID, Error: err.Error()}
 		}
 	}
