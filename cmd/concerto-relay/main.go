@@ -21,10 +21,11 @@ import (
 // Exit codes of the relay's own commands. The commands run and attach exit with the code of the
 // run.
 const (
-	exitOK      = 0
-	exitFailed  = 1
-	exitRefused = 2  // the command was misused, or its settings are invalid
-	exitBroken  = 76 // an audit log was changed
+	exitOK          = 0
+	exitFailed      = 1
+	exitRefused     = 2  // the command was misused, or its settings are invalid
+	exitUnavailable = 69 // the server of an engine does not respond
+	exitBroken      = 76 // an audit log was changed
 )
 
 func main() {
@@ -107,6 +108,9 @@ func usage(hint, format string, args ...any) error {
 	return &usageError{fmt.Sprintf(format, args...), hint}
 }
 
+// unavailableError means that the server of an engine does not respond.
+type unavailableError struct{ error }
+
 // exitError is the exit code of a command that has already printed its error, or of an attached
 // run.
 type exitError int
@@ -135,6 +139,9 @@ func (a *app) failed(err error) int {
 		return exitRefused
 	}
 	fmt.Fprintf(a.stderr, "concerto-relay: %v\n", err)
+	if errors.As(err, new(*unavailableError)) {
+		return exitUnavailable
+	}
 	var respErr *responseError
 	if errors.As(err, &respErr) && nextSteps[protocol.Code(respErr.Code)] != "" {
 		fmt.Fprintf(a.stderr, "  hint: %s\n", nextSteps[protocol.Code(respErr.Code)])

@@ -68,6 +68,7 @@ concerto-relay runs serve or hostd.
   0     success
   1     the command failed
   2     the command was misused, or a setting is invalid
+  69    serve: the server of the engine does not respond
   76    an audit log was changed
 
 run and attach exit with the exit code of the run.

@@ -28,7 +28,7 @@ type serveFlags struct {
 	admin, adminFile, hash string
 	tofu, urlToken, retain string
 	ready                  string
-	nats                   string
+	nats, engine           string
 	pushInsecure, withHost bool
 }
 
@@ -45,6 +45,7 @@ such as a proxy with HTTPS, set --public-url. By default it accepts new hosts on
 		Example: `  concerto-relay serve
   concerto-relay serve --admin ann --admin-password-file password
   concerto-relay serve --with-hostd      also run hostd of this machine, in one process
+  concerto-relay serve --engine postgres://me@127.0.0.1/runs    also show the runs of an engine
   concerto-relay serve --db postgres://relay@db/relay --public-url https://relay.example`,
 		Args: argsBetween(0, 0, "concerto-relay serve --listen 127.0.0.1:8787"),
 		RunE: func(*cobra.Command, []string) error { return a.serve(s) },
@@ -62,6 +63,7 @@ such as a proxy with HTTPS, set --public-url. By default it accepts new hosts on
 	fromEnv(f, "admin-password-hash", "ADMIN_PASSWORD_HASH")
 	f.StringVar(&s.tofu, "tofu", string(auth.TOFULoopback), "trust new hosts from `WHERE`: loopback, on or off (default loopback)")
 	f.StringVar(&s.nats, "nats", "", "connect several servers on one PostgreSQL by NATS at `URL`")
+	f.StringVar(&s.engine, "engine", "", "also show the runs of the engine at `URL`: postgres://USER@HOST/NAME")
 	f.StringVar(&s.retain, "retain", "30d", "delete events `AGE` after a run ends: 30d, 12h or off (default 30d)")
 	f.StringSliceVar(&s.trusted, "trusted-proxy", nil, "trust X-Forwarded-For from these `NETWORKS`, such as 10.0.0.0/8")
 	f.BoolVar(&s.pushInsecure, "push-insecure", false, "send push messages to any address, also by http: for tests")
@@ -79,7 +81,7 @@ func (a *app) serve(s *serveFlags) error {
 	if err != nil {
 		return err
 	}
-	defer set.listen.Close()
+	defer set.close()
 	unlock, err := a.lockDatabase(s.db)
 	if err != nil {
 		return err
@@ -104,9 +106,23 @@ func (a *app) serve(s *serveFlags) error {
 	if err != nil {
 		return err
 	}
+	var engine *embeddedEngine
+	if s.engine != "" {
+		if err := set.openDoor(); err != nil {
+			return err
+		}
+		if engine, err = openEngine(ctx, a, s, set.localOrigin, relay.auth); err != nil {
+			return err
+		}
+		defer func() {
+			if err := engine.close(); err != nil {
+				a.log().Error("could not close the spool of the engine's host", "error", err)
+			}
+		}()
+	}
 	var host *embeddedHost
 	if s.withHost {
-		if host, err = a.openEmbeddedHost(ctx, set, relay.auth); err != nil {
+		if host, err = a.openEmbeddedHost(ctx, &set, relay.auth); err != nil {
 			return err
 		}
 		defer host.close()
@@ -124,12 +140,12 @@ func (a *app) serve(s *serveFlags) error {
 			}
 		})
 	}
-	return a.serveUntil(ctx, s, set, db, relay, host)
+	return a.serveUntil(ctx, s, set, db, relay, host, engine)
 }
 
 // serveUntil serves requests until ctx is cancelled or the server fails. It then closes the
 // listener and waits at most endWithin for open requests.
-func (a *app) serveUntil(ctx context.Context, s *serveFlags, set serveConfig, db *store.Store, relay *relay, host *embeddedHost) error {
+func (a *app) serveUntil(ctx context.Context, s *serveFlags, set serveConfig, db *store.Store, relay *relay, host *embeddedHost, engine *embeddedEngine) error {
 	web := &http.Server{
 		Handler:           relay.handler,
 		ReadHeaderTimeout: 10 * time.Second,
@@ -140,7 +156,10 @@ func (a *app) serveUntil(ctx context.Context, s *serveFlags, set serveConfig, db
 	}
 	failed := make(chan error, 1)
 	go func() { failed <- web.Serve(set.listen) }()
-	hosted := host.start(ctx, web)
+	if set.door != nil {
+		go func() { _ = web.Serve(set.door) }() // stops when web is closed
+	}
+	hosted, followed := host.start(ctx), engine.start(ctx)
 	if err := a.writeReadyFile(s.ready, set.origin); err != nil {
 		_ = web.Close() // no client knows the address yet
 		return err
@@ -154,6 +173,9 @@ func (a *app) serveUntil(ctx context.Context, s *serveFlags, set serveConfig, db
 			_ = web.Close() // the server must not run without the hostd that it includes
 			return fmt.Errorf("hostd: %w", err)
 		}
+	case err := <-followed:
+		_ = web.Close() // nor without the engine
+		return fmt.Errorf("engine: %w", err)
 	case err := <-db.Damage():
 		_ = web.Close() // the server cannot continue without its database
 		return a.invalidSetting("db", "restore a backup, or name another file", "%v", err)

@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"net"
-	"net/http"
 
 	"github.com/spf13/pflag"
 
@@ -15,12 +13,11 @@ import (
 type embeddedHost struct {
 	daemon   *hostd.Daemon
 	closeLog func()
-	door     net.Listener  // loopback listener for hostd, if the server does not listen on the loopback interface; otherwise nil
 	ended    chan struct{} // closed when hostd has stopped; nil until start
 }
 
 // openEmbeddedHost opens this machine's hostd and registers it with the server as an accepted host.
-func (a *app) openEmbeddedHost(ctx context.Context, set serveConfig, users *auth.Auth) (_ *embeddedHost, err error) {
+func (a *app) openEmbeddedHost(ctx context.Context, set *serveConfig, users *auth.Auth) (_ *embeddedHost, err error) {
 	var h hostdSettings
 	flags := pflag.NewFlagSet("hostd", pflag.ContinueOnError)
 	a.hostdFlags(flags, &h)
@@ -28,7 +25,10 @@ func (a *app) openEmbeddedHost(ctx context.Context, set serveConfig, users *auth
 		return nil, err
 	}
 	elsewhere := h.server
-	h.server = set.origin
+	if err := set.openDoor(); err != nil {
+		return nil, err
+	}
+	h.server = set.localOrigin
 	h.complete(a)
 	b := &embeddedHost{}
 	defer func() {
@@ -36,12 +36,6 @@ func (a *app) openEmbeddedHost(ctx context.Context, set serveConfig, users *auth
 			b.close()
 		}
 	}()
-	if !set.guard.Loopback && !set.everywhere {
-		if b.door, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
-			return nil, err
-		}
-		h.server = "http://" + b.door.Addr().String()
-	}
 	o, err := a.hostOptions(&h)
 	if err != nil {
 		return nil, err
@@ -67,12 +61,9 @@ func (a *app) openEmbeddedHost(ctx context.Context, set serveConfig, users *auth
 
 // start runs hostd until ctx is cancelled, and returns a channel that receives the error of hostd.
 // The channel is nil if b is nil.
-func (b *embeddedHost) start(ctx context.Context, web *http.Server) <-chan error {
+func (b *embeddedHost) start(ctx context.Context) <-chan error {
 	if b == nil {
 		return nil
-	}
-	if b.door != nil {
-		go func() { _ = web.Serve(b.door) }() // stops when web is closed
 	}
 	b.ended = make(chan struct{})
 	how := make(chan error, 1)
@@ -91,9 +82,6 @@ func (b *embeddedHost) close() {
 	}
 	if b.ended != nil {
 		<-b.ended
-	}
-	if b.door != nil {
-		_ = b.door.Close()
 	}
 	if b.closeLog != nil {
 		b.closeLog()

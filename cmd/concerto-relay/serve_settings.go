@@ -21,6 +21,34 @@ type serveConfig struct {
 	listen     net.Listener
 	origin     string // URL of the address on which the server listens
 	everywhere bool   // the server listens on all interfaces
+
+	// localOrigin is the URL at which hosts in this process reach the server; "" before openDoor.
+	// door is a loopback listener for them, or nil if the server listens on the loopback interface.
+	localOrigin string
+	door        net.Listener
+}
+
+// openDoor makes the server reachable for the hosts in this process.
+func (c *serveConfig) openDoor() (err error) {
+	switch {
+	case c.localOrigin != "":
+	case c.guard.Loopback || c.everywhere:
+		c.localOrigin = c.origin
+	default:
+		if c.door, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+			return err
+		}
+		c.localOrigin = "http://" + c.door.Addr().String()
+	}
+	return nil
+}
+
+// close closes the listeners.
+func (c *serveConfig) close() {
+	_ = c.listen.Close() // closing a listener twice is an error
+	if c.door != nil {
+		_ = c.door.Close()
+	}
 }
 
 // configureServe validates the settings and opens the listener. An error names the flag,

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/record/journal/postgres"
+	"github.com/concerto-lang/concerto/relay/enginehost"
+	"github.com/concerto-lang/concerto/relay/server/auth"
+)
+
+// embeddedEngine presents an engine as a host that runs in the server's process.
+type embeddedEngine struct {
+	engine *postgres.Engine
+	host   *enginehost.Host
+	stop   context.CancelFunc
+	ended  chan struct{} // closed when the host has stopped; nil until start
+}
+
+// engineRetry is how long serve tries to connect to an engine at its start.
+const engineRetry = 10 * time.Second
+
+// openEngine connects to the engine that --engine names, and registers it with the server as an
+// accepted host. origin is the URL at which the host reaches the server.
+func openEngine(ctx context.Context, a *app, s *serveFlags, origin string, users *auth.Auth) (_ *embeddedEngine, err error) {
+	e, err := postgres.Connect(ctx, s.engine, engineRetry)
+	if err != nil {
+		return nil, engineError(err)
+	}
+	defer func() {
+		if err != nil {
+			e.Close()
+		}
+	}()
+	meta, err := e.CheckSchema(ctx)
+	if err != nil {
+		return nil, engineError(e.Explain(err, postgres.Client))
+	}
+	dir := filepath.Join(serverState(a, s.db), "engine-"+meta.ID)
+	token, err := hostToken(dir)
+	if err != nil {
+		return nil, fmt.Errorf("create the state of the engine's host: %w", err)
+	}
+	if err := users.Admit(ctx, meta.ID, token); err != nil {
+		return nil, err
+	}
+	host, err := enginehost.Open(ctx, enginehost.Options{Engine: e, ID: meta.ID, Name: e.Database(), Spool: filepath.Join(dir, "spool.db"), Server: origin, Token: token, Version: release, Log: a.log()})
+	if err != nil {
+		return nil, err
+	}
+	return &embeddedEngine{engine: e, host: host}, nil
+}
+
+// serverState returns the directory that contains what the server stores besides its database.
+func serverState(a *app, db string) string {
+	if path, ok := strings.CutPrefix(db, "sqlite:"); ok {
+		return filepath.Dir(a.abs(strings.TrimPrefix(path, "//")))
+	}
+	return filepath.Dir(a.defaultDatabase())
+}
+
+// hostToken returns the token in a directory. It creates the directory and the token if they do not
+// exist.
+func hostToken(dir string) (string, error) {
+	file := filepath.Join(dir, "host-token")
+	text, err := os.ReadFile(file)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return strings.TrimSpace(string(text)), err
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", err
+	}
+	token := rand.Text()
+	return token, os.WriteFile(file, []byte(token+"\n"), 0o600)
+}
+
+// engineError returns the error of an engine for the user. The exit codes are those of the commands
+// of concerto.
+func engineError(err error) error {
+	var unreachable *postgres.UnreachableError
+	switch {
+	case errors.As(err, &unreachable):
+		return &unavailableError{fmt.Errorf("%w; check that the server is running and that --engine is correct", unreachable)}
+	case errors.As(err, new(*postgres.URLError)), errors.As(err, new(*postgres.NoSchemaError)), errors.As(err, new(*postgres.SchemaError)), errors.As(err, new(*postgres.DeniedError)):
+		return usage("", "%v", err)
+	}
+	return err
+}
+
+// start runs the host until ctx is cancelled or e is closed. It returns a channel that receives the
+// error of the host, or nil if e is nil.
+func (e *embeddedEngine) start(ctx context.Context) <-chan error {
+	if e == nil {
+		return nil
+	}
+	ctx, e.stop = context.WithCancel(ctx)
+	e.ended = make(chan struct{})
+	how := make(chan error, 1)
+	go func() {
+		defer close(e.ended)
+		if err := e.host.Run(ctx); err != nil {
+			how <- err
+		}
+	}()
+	return how
+}
+
+// close stops the host and closes its connections. It returns the error of closing the spool.
+func (e *embeddedEngine) close() error {
+	if e.ended != nil {
+		e.stop()
+		<-e.ended
+	}
+	err := e.host.Close()
+	e.engine.Close()
+	return err
+}
