@@ -154,7 +154,7 @@ func (h *Host) Run(ctx context.Context) error {
 			if failures++; failures == 1 {
 				h.o.Log.Warn("could not read the engine; retrying", "engine", h.o.Engine.Address(), "error", h.o.Engine.Explain(err, postgres.Client))
 			}
-			h.setError(err)
+			h.setError(h.o.Engine.Explain(err, postgres.Client))
 			if failures > 1 { // the first error may be that of a single connection
 				h.disconnect()
 			}

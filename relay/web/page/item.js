@@ -10,7 +10,7 @@ import { Icon } from "./icons.js";
 
 // kinds contains a function for each kind of item that renders the item.
 const kinds = {
-  started: ({ item }) => html`<p class="event"><${Icon} name="start" />started <code>${plain(item.text)}</code> in <code>${plain(item.data?.cwd ?? "")}</code></p>`,
+  started: ({ item }) => html`<p class="event"><${Icon} name="start" />started <code>${plain(item.text)}</code>${item.data?.cwd && html` in <code>${plain(item.data.cwd)}</code>`}</p>`,
   output: ({ item }) => html`<pre class=${"output" + (item.data?.stream === "stderr" ? " stderr" : "")}><${Ansi} text=${item.text} /></pre>`,
   input: ({ item }) => html`<div class="bubble"><p class="by">${plain(item.data?.by ?? item.data?.actor ?? "")}</p><pre>${shownInput(item.text)}</pre></div>`,
   sending: ({ item }) => html`<div class="bubble sending" data-testid="sending" data-state=${item.data.state}><pre>${shownInput(item.text)}</pre>

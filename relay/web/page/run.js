@@ -21,8 +21,8 @@ import { Status, nameOf, onTerminal } from "./words.js";
 export const tabs = [
   { name: "", label: "Thread", show: RunThread },
   { name: "terminal", label: "Terminal", of: (v) => onTerminal(v.source), show: lazy(() => import("./tab_terminal.js"), "TerminalTab") },
-  { name: "files", label: "Files", needs: "rpc", show: FilesTab },
-  { name: "diff", label: "Diff", needs: "rpc", show: DiffTab },
+  { name: "files", label: "Files", needs: "rpc", of: (v) => v.cwd !== "", show: FilesTab },
+  { name: "diff", label: "Diff", needs: "rpc", of: (v) => v.cwd !== "", show: DiffTab },
   { name: "structure", label: "Structure", of: (v) => !!v.meta.structure, show: StructureTab },
 ];
 
@@ -46,7 +46,7 @@ export function Run({ id, tab, query }) {
 function Opened({ id, tab, query, view }) {
   const state = view.state.value, run = view.row.value, meta = view.meta.value ?? {};
   const source = useMemo(() => view.items.value.find((i) => i.kind === "started")?.data?.source, [view.items.value.length > 0]);
-  const shown = tabs.filter((t) => (!t.needs || can(t.needs)) && (!t.of || t.of({ source, meta })));
+  const shown = tabs.filter((t) => (!t.needs || can(t.needs)) && (!t.of || t.of({ source, meta, cwd: run?.cwd })));
   const current = shown.find((t) => t.name === tab) ?? shown[0];
   useKeys({ tab: (n) => shown[n] && go(hrefOf("runs", id, shown[n].name)) });
   if (state.state === "unknown") {
@@ -55,6 +55,7 @@ function Opened({ id, tab, query, view }) {
   return html`<div class="run">
     <${Head} title=${plain(nameOf(run ?? { id }))} back=${hrefOf("runs")}>${run && html`<${Status} run=${run} />`}${run && can("stop") && html`<${Stop} run=${run} />`}${run?.ended_at && can("start") && html`<${Again} run=${run} meta=${meta} />`}</${Head}>
     ${run && html`<${About} run=${run} meta=${meta} />`}
+    ${meta.labels?.why && html`<p class="quiet" data-testid="why">${plain(meta.labels.why)}</p>`}
     ${state.error && conn.value.state !== "offline" && html`<p class="failed" role="alert">${plain(state.error)}</p>`}
     <div class="tabs-row"><${Tabs} label="Views of the run" panel="view" selected=${current.name} onSelect=${(name) => go(hrefOf("runs", id, name))} tabs=${shown.map((t) => ({ ...t, href: hrefOf("runs", id, t.name) }))} />
       ${!state.live && state.state === "ready" && html`<span class="quiet tabs-side" role="status">${state.backlog > 0 ? `loading, ${state.backlog.toLocaleString("en")} events left` : state.from === "cache" ? "stored on this device" : ""}</span>`}</div>
@@ -69,7 +70,7 @@ function About({ run, meta }) {
       ${usage && html`<span class="quiet nowrap">${cost(usage)}</span>`}<${Icon} name="out" /></summary>
     <dl class="facts">
       <div><dt>tool</dt><dd>${plain(run.tool)}</dd></div>
-      <div><dt>directory</dt><dd class="mono">${plain(run.cwd)}</dd></div>
+      ${run.cwd && html`<div><dt>directory</dt><dd class="mono">${plain(run.cwd)}</dd></div>`}
       <div><dt>started</dt><dd>${run.started_at ? html`${moment(run.started_at)}, <${When} ts=${run.started_at} />` : "unknown"}</dd></div>
       ${run.ended_at && html`<div><dt>ended</dt><dd>${moment(run.ended_at)}, <${When} ts=${run.ended_at} /></dd></div>`}
       ${line && html`<div><dt>line</dt><dd class="mono">${plain(line.file)}:${line.line}</dd></div>`}

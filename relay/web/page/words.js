@@ -10,9 +10,18 @@ export const statuses = {
   lost: { icon: "lost", word: "lost", tone: "bad" },
 };
 
+// engineStates contains the states of runs of an engine that are not running. The engine's host
+// reports them as a label.
+const engineStates = {
+  ready: { icon: "wait", word: "ready", tone: "wait" },
+  waiting: { icon: "wait", word: "waiting", tone: "wait" },
+  held: { icon: "bad", word: "held", tone: "bad" },
+  damaged: { icon: "bad", word: "damaged", tone: "bad" },
+};
+
 // statusOf returns the text, icon and colour of a run's state.
 export function statusOf(run) {
-  const row = statuses[run.status] ?? { icon: "lost", word: String(run.status), tone: "wait" };
+  const row = (run.status === "running" && engineStates[run.meta?.labels?.state]) || (statuses[run.status] ?? { icon: "lost", word: String(run.status), tone: "wait" });
   if (run.status !== "exited") return row;
   if (run.exit_code === 0) return { ...row, word: "done" };
   return { icon: "bad", word: run.exit_code == null ? "ended" : `exit ${run.exit_code}`, tone: "bad" };
@@ -20,7 +29,7 @@ export function statusOf(run) {
 
 export function Status({ run }) {
   const s = statusOf(run);
-  return html`<span class=${"status tone-" + s.tone}><${Icon} name=${s.icon} spin=${run.status === "running"} />${plain(s.word)}</span>`;
+  return html`<span class=${"status tone-" + s.tone}><${Icon} name=${s.icon} spin=${s.icon === "busy"} />${plain(s.word)}</span>`;
 }
 
 // nameOf returns the title of a run, or its command if it has no title.

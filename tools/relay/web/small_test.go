@@ -47,6 +47,32 @@ func TestRunWithoutTerminal(t *testing.T) {
 	b.Wait("document.querySelector('[data-testid=start-cmd]')?.value === 'concerto runs resume r_7'")
 }
 
+// TestRunOfEngine opens a run of an engine. The page must show the state and the reason that the
+// engine's host reports, and no directory, files or changes. A request of the run has precedence
+// over the state.
+func TestRunOfEngine(t *testing.T) {
+	browser.Need(t)
+	t.Parallel()
+	r := webtest.Start(t)
+	host := r.HelloHost("runs")
+	run := webtest.Begin(host, "run_1", webtest.Data{"title": "triage.conc r_7", "source": "concerto", "tool": "concerto", "command": "triage.conc", "cwd": ""})
+	run.Send(protocol.RunMeta, webtest.Data{"labels": webtest.Data{"run": "r_7", "state": "ready", "why": "no worker online for queue default"}})
+	run.Stored()
+	b := enter(t, r, webtest.Operator, "#/runs/run_1")
+	b.Wait("__see.text('@why') === 'no worker online for queue default' && __see.text('main .status') === 'ready'")
+	if text := b.Text("main"); strings.Contains(text, "Files") || strings.Contains(text, "Diff") || strings.Contains(text, "started triage.conc in") {
+		t.Errorf("the run's page shows %q", text)
+	}
+	run.Send(protocol.RunMeta, webtest.Data{"labels": webtest.Data{"run": "r_7", "state": "waiting"}})
+	run.Ask("q1", webtest.Data{"prompt": "ship it?"})
+	b.Wait("__see.all('@why').length === 0 && __see.text('main .status') === 'needs approval'")
+	run.Send(protocol.RunPermissionResolved, webtest.Data{"request_id": "q1", "decision": "withdrawn"})
+	run.Stored()
+	b.Wait("__see.text('main .status') === 'waiting'")
+	b.Eval("location.hash = '#/runs'")
+	b.Wait("__see.text('@run-row').includes('waiting')")
+}
+
 // TestNames checks that the page shows the name of a host instead of its id, and a new name after
 // an owner has changed it.
 func TestNames(t *testing.T) {
