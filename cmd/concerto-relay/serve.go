@@ -111,7 +111,7 @@ func (a *app) serve(s *serveFlags) error {
 		if err := set.openDoor(); err != nil {
 			return err
 		}
-		if engine, err = openEngine(ctx, a, s, set.localOrigin, relay.auth); err != nil {
+		if engine, err = openEngine(ctx, a, s, set.localOrigin, db, relay.auth); err != nil {
 			return err
 		}
 		defer func() {

@@ -14,6 +14,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/record/journal/postgres"
 	"github.com/concerto-lang/concerto/relay/enginehost"
 	"github.com/concerto-lang/concerto/relay/server/auth"
+	"github.com/concerto-lang/concerto/relay/store"
 )
 
 // embeddedEngine presents an engine as a host that runs in the server's process.
@@ -29,7 +30,7 @@ const engineRetry = 10 * time.Second
 
 // openEngine connects to the engine that --engine names, and registers it with the server as an
 // accepted host. origin is the URL at which the host reaches the server.
-func openEngine(ctx context.Context, a *app, s *serveFlags, origin string, users *auth.Auth) (_ *embeddedEngine, err error) {
+func openEngine(ctx context.Context, a *app, s *serveFlags, origin string, db *store.Store, users *auth.Auth) (_ *embeddedEngine, err error) {
 	e, err := postgres.Connect(ctx, s.engine, engineRetry)
 	if err != nil {
 		return nil, engineError(err)
@@ -51,7 +52,8 @@ func openEngine(ctx context.Context, a *app, s *serveFlags, origin string, users
 	if err := users.Admit(ctx, meta.ID, token); err != nil {
 		return nil, err
 	}
-	host, err := enginehost.Open(ctx, enginehost.Options{Engine: e, ID: meta.ID, Name: e.Database(), Spool: filepath.Join(dir, "spool.db"), Server: origin, Token: token, Version: release, Log: a.log()})
+	host, err := enginehost.Open(ctx, enginehost.Options{Engine: e, ID: meta.ID, Name: e.Database(), Spool: filepath.Join(dir, "spool.db"), Server: origin, Token: token, Version: release, Log: a.log(),
+		Stored: func(ctx context.Context) (int, error) { return store.CountRuns(ctx, db, meta.ID) }})
 	if err != nil {
 		return nil, err
 	}

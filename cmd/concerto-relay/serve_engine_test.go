@@ -28,7 +28,6 @@ const asks = `fn main() {
 type engineTest struct {
 	*testing.T
 	dir, url string // url is that of the engine's owner
-	env      []string
 	d        *daemon
 	tokens   map[string]string
 	events   map[string][]protocol.Envelope // events that the server has sent, by run

@@ -26,12 +26,14 @@ import (
 
 // Options configures a Host.
 type Options struct {
-	Engine  *postgres.Engine
-	ID      string // the engine's id, which is also that of the host
-	Name    string // name of the host
-	Spool   string // path of the spool's database
-	Server  string // URL of the relay's server
-	Token   string // authenticates the host
+	Engine *postgres.Engine
+	ID     string // the engine's id, which is also that of the host
+	Name   string // name of the host
+	Spool  string // path of the spool's database
+	Server string // URL of the relay's server
+	Token  string // authenticates the host
+	// Stored returns the number of this host's runs that the server has stored; nil means none.
+	Stored  func(ctx context.Context) (int, error)
 	Version string
 	Log     *slog.Logger
 }
@@ -46,6 +48,7 @@ type Host struct {
 
 	endedAfter time.Time // runs that have ended before are not read again
 	polls      int       // number of successful polls
+	full       bool      // the server accepts no further runs
 
 	mu     sync.Mutex
 	runs   map[string]*run // runs that have not ended, by the relay's ids

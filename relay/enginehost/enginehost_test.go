@@ -1,6 +1,7 @@
 package enginehost
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"path/filepath"
@@ -64,7 +65,10 @@ func TestManyRuns(t *testing.T) {
 	poll(h)
 	check(h, "after two polls")
 	marks, _, err := h.readMarks(t.Context())
-	if changed := h.changed(marks); err != nil || len(changed) != 0 {
+	if err != nil {
+		t.Fatal(err)
+	}
+	if changed, err := h.changed(t.Context(), marks); err != nil || len(changed) != 0 {
 		t.Errorf("runs that have changed = %d, error = %v, want none", len(changed), err)
 	}
 	if err := h.Close(); err != nil {
@@ -73,8 +77,18 @@ func TestManyRuns(t *testing.T) {
 	h = open()
 	poll(h)
 	check(h, "after a restart")
-	events, err := h.spool.Next(t.Context(), h.spool.Runs()[0].ID, 0, 10)
-	if err != nil || events[1].Type != protocol.RunOutput || string(events[2].Data) != `{"channel":"c","payload":7,"awaited":false}` {
+	h.o.Stored = func(context.Context) (int, error) { return protocol.MaxRunsOfHost - 2, nil }
+	pgtest.Do(t, url, `INSERT INTO concerto.runs (id, program, ir, start) SELECT 'more' || i, 'main.conc', repeat('0', 64), '{}' FROM generate_series(1, 5) i`)
+	for _, r := range h.spool.Runs() {
+		h.spool.Ack(r.ID, 1)
+	}
+	poll(h)
+	poll(h)
+	if all := h.spool.Runs(); len(all) != n+2 {
+		t.Errorf("runs = %d, want only the two that the server accepts besides %d", len(all), n)
+	}
+	events, err := h.spool.Next(t.Context(), h.spool.Runs()[0].ID, 1, 10)
+	if err != nil || events[0].Type != protocol.RunOutput || string(events[1].Data) != `{"channel":"c","payload":7,"awaited":false}` {
 		t.Errorf("events = %+v, error = %v", events, err)
 	}
 	if err := h.Close(); err != nil {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/record/journal/postgres"
+	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
 const (
@@ -31,7 +32,10 @@ func (h *Host) poll(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	changed := h.changed(marks)
+	changed, err := h.changed(ctx, marks)
+	if err != nil {
+		return err
+	}
 	read := &batch{marks: changed, lines: map[string][]postgres.OutputLine{}}
 	if len(changed) > 0 {
 		if err := read.load(ctx, h); err != nil {
@@ -85,20 +89,53 @@ func (h *Host) readMarks(ctx context.Context) (map[string]postgres.Mark, time.Ti
 }
 
 // changed returns the marks of the runs whose events must be committed.
-func (h *Host) changed(marks map[string]postgres.Mark) map[string]postgres.Mark {
+func (h *Host) changed(ctx context.Context, marks map[string]postgres.Mark) (map[string]postgres.Mark, error) {
 	changed := map[string]postgres.Mark{}
+	var added []string
 	for id, m := range marks {
 		r := h.runs[id]
 		if r == nil {
-			if stored, ok := h.spool.Run(id); ok && stored.Ended {
-				continue
+			if stored, ok := h.spool.Run(id); !ok || !stored.Ended {
+				added = append(added, id)
 			}
+			continue
 		} else if m.Created = r.mark.Created; m == r.mark && h.polls%whyInterval != 0 {
 			continue
 		}
 		changed[id] = marks[id]
 	}
-	return changed
+	if len(added) == 0 {
+		return changed, nil
+	}
+	slices.SortFunc(added, func(x, y string) int { return marks[x].Created.Compare(marks[y].Created) })
+	n, err := h.acceptable(ctx, len(added))
+	for _, id := range added[:n] {
+		changed[id] = marks[id]
+	}
+	return changed, err
+}
+
+// acceptable returns how many of n further runs the server accepts. It never acknowledges the
+// events of others.
+func (h *Host) acceptable(ctx context.Context, n int) (int, error) {
+	if h.o.Stored == nil {
+		return n, nil
+	}
+	room, err := h.o.Stored(ctx)
+	if err != nil {
+		return 0, err
+	}
+	room = protocol.MaxRunsOfHost - room
+	for _, r := range h.spool.Runs() {
+		if r.Acked == 0 {
+			room--
+		}
+	}
+	if room = max(room, 0); room < n && !h.full {
+		h.full = true
+		h.o.Log.Warn("the server accepts no further runs of the engine", "most", protocol.MaxRunsOfHost)
+	}
+	return min(n, room), nil
 }
 
 // batch contains what a poll has read about the runs that have changed.
