@@ -13,23 +13,27 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/record/journal"
 	"github.com/concerto-lang/concerto/internal/record/journal/memory"
+	"github.com/concerto-lang/concerto/internal/record/journal/postgres"
+	"github.com/concerto-lang/concerto/internal/testkit/pgtest"
 	"github.com/concerto-lang/concerto/runtime/tool"
 )
 
-// memoryRuns contains the stores of the runs in memory, by their directories.
-var memoryRuns sync.Map
+// sharedRuns contains the runs that are not stored in directories, by the names of directories that
+// represent them.
+var sharedRuns sync.Map
 
 func init() {
 	inDirectory := openRun
 	openRun = func(dir string) journal.Run {
-		if s, ok := memoryRuns.Load(dir); ok {
-			return s.(*memory.Store).Run(dir)
+		if r, ok := sharedRuns.Load(dir); ok {
+			return r.(journal.Run)
 		}
 		return inDirectory(dir)
 	}
@@ -108,8 +112,8 @@ fn main() {
 }`, parks: 1},
 }
 
-// TestStoresHaveSameJournal runs programs in a directory and in memory. The records and the output
-// must be the same.
+// TestStoresHaveSameJournal runs programs in a directory, in memory and, if PostgreSQL is installed,
+// in a database. The records and the output must be the same.
 func TestStoresHaveSameJournal(t *testing.T) {
 	exe, err := os.Executable()
 	if err != nil {
@@ -120,6 +124,17 @@ func TestStoresHaveSameJournal(t *testing.T) {
 		fmt.Fprint(w, r.Method)
 	}))
 	t.Cleanup(server.Close)
+	type store struct {
+		name string
+		run  func(program string) journal.Run
+	}
+	stores := []store{{"memory", func(program string) journal.Run { return new(memory.Store).Run(program) }}}
+	if pgtest.IsInstalled() {
+		session := startSession(t)
+		stores = append(stores, store{"PostgreSQL", func(program string) journal.Run {
+			return session.Run(strings.NewReplacer(",", "", " ", "_").Replace(program))
+		}})
+	}
 	for name, x := range durablePrograms {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -129,24 +144,49 @@ func TestStoresHaveSameJournal(t *testing.T) {
 			}
 			p := compile(t, map[string]string{"main.conc": x.program, "Concerto.toml": manifest})
 			d := &durableTest{program: p, parks: x.parks, every: x.every, work: filepath.Join(t.TempDir(), "work"), environ: append(os.Environ(), "COLOUR=red", "SERVER="+server.URL)}
-			dir, inMemory := filepath.Join(t.TempDir(), "job"), filepath.Join(t.TempDir(), "job")
-			memoryRuns.Store(inMemory, &memory.Store{})
-			want, wantOut := d.run(t, dir)
-			got, gotOut := d.run(t, inMemory)
+			want, wantOut := d.run(t, filepath.Join(t.TempDir(), "job"))
 			if len(want) < 3 || len(wantOut) < 2 {
 				t.Errorf("the run has %d records and %d lines of output", len(want), len(wantOut))
 			}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("records differ (-directory +memory):\n%s", diff)
-			}
-			if diff := cmp.Diff(wantOut, gotOut); diff != "" {
-				t.Errorf("output differs (-directory +memory):\n%s", diff)
-			}
-			if _, err := os.Stat(filepath.Join(inMemory, journal.OutFile)); !errors.Is(err, os.ErrNotExist) {
-				t.Errorf("the run in memory has written its output to a file: %v", err)
+			for _, store := range stores {
+				dir := filepath.Join(t.TempDir(), "job")
+				sharedRuns.Store(dir, store.run(name))
+				got, gotOut := d.run(t, dir)
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Errorf("records differ (-directory +%s):\n%s", store.name, diff)
+				}
+				if diff := cmp.Diff(wantOut, gotOut); diff != "" {
+					t.Errorf("output differs (-directory +%s):\n%s", store.name, diff)
+				}
+				if _, err := os.Stat(filepath.Join(dir, journal.OutFile)); !errors.Is(err, os.ErrNotExist) {
+					t.Errorf("the run in %s has written its output to a file: %v", store.name, err)
+				}
 			}
 		})
 	}
+}
+
+// startSession starts a PostgreSQL server and returns a worker of an engine on it.
+func startSession(t *testing.T) *postgres.Session {
+	t.Helper()
+	e, err := postgres.Connect(t.Context(), pgtest.Make(t, pgtest.Start(t), "same"), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(e.Close)
+	if _, err := e.Init(t.Context(), false); err != nil {
+		t.Fatal(err)
+	}
+	session, err := e.NewSession(t.Context(), postgres.WorkerRow{Machine: "m1", PID: 1, Concurrency: 1}, time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := session.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return session
 }
 
 // duration matches a measured duration in a record or in the output.
