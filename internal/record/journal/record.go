@@ -239,6 +239,9 @@ func Parse(line []byte, previous string) (*Record, error) {
 	if h := hashOf(previous, line[:at]); h != r.H {
 		return nil, fmt.Errorf("its hash is %s, but that of the text is %s", shortHash(r.H), shortHash(h))
 	}
+	if len(line)-at != len(hashMember)+len(ZeroHash)+len(`"}`) {
+		return nil, errors.New("it has text after its hash")
+	}
 	return &r, nil
 }
 
