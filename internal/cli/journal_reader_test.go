@@ -2,168 +2,25 @@ package cli
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"go/parser"
+	"go/token"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
+	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/record/journal"
 	"github.com/concerto-lang/concerto/internal/record/journal/rundir"
+	"github.com/concerto-lang/concerto/internal/testkit/pgtest"
 	"github.com/concerto-lang/concerto/internal/testkit/randtest"
 )
-
-// otherReader is an independent reader of a run's directory. It follows spec/journal.md and shares
-// no code with package journal.
-type otherReader struct {
-	records []map[string]json.RawMessage
-	torn    int    // number of incomplete bytes at the end that are ignored
-	damage  string // position of the damage: "FILE:LINE", or a file; "" if there is none
-	none    bool   // the directory contains no run
-	last    int    // number of the last record
-}
-
-const startHash = "00000000000000000000000000000000"
-
-func readOther(t *testing.T, dir string) *otherReader {
-	t.Helper()
-	r := &otherReader{}
-	names, err := filepath.Glob(filepath.Join(dir, "journal-[0-9][0-9][0-9][0-9][0-9][0-9].ndjson"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	slices.Sort(names)
-	first, before := r.head(t, dir)
-	if r.damage != "" {
-		return r
-	}
-	for len(names) > 0 && filepath.Base(names[0]) < fmt.Sprintf("journal-%06d.ndjson", first) {
-		names = names[1:]
-	}
-	if len(names) == 0 && r.last > 0 {
-		names = []string{""}
-	}
-	for i, name := range names {
-		if want := fmt.Sprintf("journal-%06d.ndjson", first+i); filepath.Base(name) != want {
-			r.damage = want
-			return r
-		}
-		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if before = r.file(filepath.Base(name), text, before, i == len(names)-1); r.damage != "" {
-			return r
-		}
-	}
-	r.none = len(r.records) == 0
-	for _, x := range r.records {
-		if sum := member(x, "blob"); sum != "" {
-			text, err := os.ReadFile(filepath.Join(dir, "blobs", sum))
-			if own := sha256.Sum256(text); err != nil || hex.EncodeToString(own[:]) != sum {
-				r.damage = "blobs/" + sum
-			}
-		}
-	}
-	return r
-}
-
-// head reads head.json, which describes the dropped files. It returns the number of the first
-// remaining file and the hash that precedes its first record.
-func (r *otherReader) head(t *testing.T, dir string) (first int, before string) {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join(dir, "head.json"))
-	if errors.Is(err, os.ErrNotExist) {
-		return 1, startHash
-	}
-	open, stated, found := bytes.Cut(text, []byte(`,"sum":"`))
-	for bytes.Contains(stated, []byte(`,"sum":"`)) { // the last one counts
-		more, rest, _ := bytes.Cut(stated, []byte(`,"sum":"`))
-		open, stated = append(append(bytes.Clone(open), `,"sum":"`...), more...), rest
-	}
-	var head struct {
-		Format, Segment, S int
-		H                  string
-		Records            []map[string]json.RawMessage
-	}
-	sum := sha256.Sum256(open)
-	if err != nil || !found || string(stated) != hex.EncodeToString(sum[:])+"\"}\n" || json.Unmarshal(text, &head) != nil || head.Format != 1 {
-		r.damage = "head.json"
-		return 0, ""
-	}
-	r.records, r.last = head.Records, head.S
-	return head.Segment, head.H
-}
-
-// file reads a file of the journal. before is the hash of the preceding record. It returns the hash
-// of the file's last record.
-func (r *otherReader) file(name string, text []byte, before string, last bool) string {
-	for n := 1; len(text) > 0; n++ {
-		line, rest, whole := bytes.Cut(text, []byte("\n"))
-		x, hash := readLine(line, before)
-		switch {
-		case x == nil || !whole, member(x, "s") != fmt.Sprint(r.last+1), r.last == 0 && member(x, "k") != "start":
-			if last && tornAt(line, rest) {
-				r.torn = len(text)
-			} else {
-				r.damage = fmt.Sprintf("%s:%d", name, n)
-			}
-			return before
-		}
-		r.records, before, text = append(r.records, x), hash, rest
-		r.last++
-	}
-	return before
-}
-
-// readLine decodes a record. It returns nil if the record's hash is not the hash of before and the
-// record.
-func readLine(line []byte, before string) (x map[string]json.RawMessage, hash string) {
-	open, stated := statedOf(line)
-	sum := sha256.Sum256(append([]byte(before), open...))
-	if hash = hex.EncodeToString(sum[:16]); hash != stated || json.Unmarshal(line, &x) != nil {
-		return nil, ""
-	}
-	return x, hash
-}
-
-// statedOf returns the bytes of a line up to its hash, and the hash.
-func statedOf(line []byte) (open []byte, hash string) {
-	at := bytes.LastIndex(line, []byte(`,"h":"`))
-	if at < 0 {
-		return nil, ""
-	}
-	hash, _, _ = strings.Cut(string(line[at+len(`,"h":"`):]), `"`)
-	return line[:at], hash
-}
-
-// tornAt reports whether the data from the record bad on may be ignored as an incomplete write: no
-// later record has the right hash, or none of those is marked as synced (field y).
-func tornAt(bad, rest []byte) bool {
-	_, before := statedOf(bad)
-	follows, synced := false, false
-	for line := range bytes.SplitSeq(rest, []byte("\n")) {
-		if x, _ := readLine(line, before); x != nil {
-			follows, synced = true, synced || member(x, "y") == "true"
-		}
-		_, before = statedOf(line)
-	}
-	return !follows || !synced
-}
-
-// member returns a field of a record as text. A string has no quotes.
-func member(x map[string]json.RawMessage, name string) string {
-	var s string
-	if json.Unmarshal(x[name], &s) == nil {
-		return s
-	}
-	return string(x[name])
-}
 
 // TestJournalIsAsWritten checks that otherReader, which follows only spec/journal.md, decodes
 // recorded runs and a run with many files.
@@ -202,6 +59,173 @@ func TestJournalIsAsWritten(t *testing.T) {
 					t.Errorf("%s: record %d contains the placeholder of secret %s, which no earlier record declares", dir, i+1, name)
 				}
 			}
+		}
+	}
+}
+
+// TestReaderIsIndependent checks that the reader of the specification uses no code of the project.
+func TestReaderIsIndependent(t *testing.T) {
+	f, err := parser.ParseFile(token.NewFileSet(), "spec_reader_test.go", nil, parser.ImportsOnly)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range f.Imports {
+		if strings.Contains(x.Path.Value, ".") {
+			t.Errorf("spec_reader_test.go imports %s, which is not in the standard library", x.Path.Value)
+		}
+	}
+}
+
+// tableRuns are the programs of the runs that TestTablesAreAsWritten reads.
+var tableRuns = map[string]string{
+	"finished": `fn main() { println("a"); emit("n", std::random::int(1, 6)); println("b"); }`,
+	"failed":   `fn main() { println("a"); panic("no"); }`,
+	"large": `use std::fs;
+fn main() {
+    let mut text = "x";
+    for _ in 0..19 { text = "${text}${text}"; }
+    fs::write_file("large", text)?;
+    emit("size", fs::read_file("large")?.len());
+}`,
+	"waiting": `async fn ask(n: Int) -> Int { (await emit<Int>("ask", n)).unwrap_or(0) }
+fn main() {
+    println(ask(0).await);
+    let (a, b) = (ask(1), ask(2));
+    println(a.await + b.await);
+}`,
+	"stopped": `fn main() { println("a"); let _ = await emit<Int>("ask"); }`,
+	"handed":  `use std::fs; fn main() { println("a"); while !fs::exists("go") { std::time::sleep(10); } println("b"); }`,
+}
+
+// lockedBuffer is a buffer to which several goroutines write.
+type lockedBuffer struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
+
+// TestTablesAreAsWritten checks that otherReader decodes runs which workers have written to an
+// engine, and that it reports each kind of damage.
+func TestTablesAreAsWritten(t *testing.T) {
+	url := pgtest.Make(t, pgtest.Start(t), "tables")
+	dir := t.TempDir()
+	output := &lockedBuffer{}
+	c := func() *console.Console {
+		return &console.Console{Stdin: strings.NewReader(""), Stdout: output, Stderr: output, Dir: dir, Environ: append(os.Environ(), "CONCERTO_ENGINE="+url)}
+	}
+	concerto := func(args ...string) {
+		t.Helper()
+		if code := run(args, c()); code != 0 {
+			t.Fatalf("concerto %v: exit code %d\n%s", args, code, output)
+		}
+	}
+	worker := []string{"worker", "--state", filepath.Join(dir, "state")}
+	concerto("engine", "init")
+	submit := func(id string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(dir, id+".conc"), []byte(tableRuns[id]), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		concerto("submit", "--id", id, id+".conc")
+	}
+	// The first worker leaves the run, whose program has begun, to the second one.
+	submit("handed")
+	ctx, drain := context.WithCancel(t.Context())
+	first := make(chan error, 1)
+	go func() { first <- execute(ctx, c(), worker...) }()
+	for pgtest.Do(t, url, "SELECT count(*) FROM concerto.output WHERE run = 'handed'") == "0\n" {
+	}
+	drain()
+	if err := <-first; err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for id := range tableRuns {
+		if id != "handed" {
+			submit(id)
+		}
+	}
+	worker = append(worker, "--until-idle")
+	concerto(worker...)
+	concerto("runs", "answer", "waiting", "--channel", "ask", "7")
+	concerto("runs", "stop", "stopped")
+	concerto(worker...)
+
+	rows := func(id string) string { return pgtest.Do(t, url, fmt.Sprintf(selectTables, id)) }
+	for id, state := range map[string]string{"finished": "finished", "failed": "failed", "large": "finished", "waiting": "waiting", "stopped": "failed", "handed": "finished"} {
+		r := readTables(t, rows(id))
+		if r.damage != "" || r.none {
+			t.Errorf("%s: damage at %q; want an intact run\n%s", id, r.damage, rows(id))
+		}
+		got := pgtest.Do(t, url, "SELECT state FROM concerto.runs WHERE id = '"+id+"'")
+		if strings.TrimSpace(got) != state {
+			t.Errorf("%s is %s, want %s\n%s", id, got, state, output)
+		}
+	}
+	for sql, want := range map[string]string{
+		"SELECT count(*) FROM concerto.questions WHERE run = 'waiting'":                            "2",
+		"SELECT count(*) > 0 FROM concerto.blobs WHERE run = 'large'":                              "t",
+		"SELECT count(*) > 0 FROM concerto.snapshots WHERE run = 'handed'":                         "t",
+		"SELECT string_agg(DISTINCT epoch::text, ' ') FROM concerto.journal WHERE run = 'handed'":  "1 2",
+		"SELECT string_agg(DISTINCT epoch::text, ' ') FROM concerto.journal WHERE run = 'stopped'": "1 2",
+	} {
+		if got := strings.TrimSpace(pgtest.Do(t, url, sql)); got != want {
+			t.Errorf("%s: %s, want %s", sql, got, want)
+		}
+	}
+
+	// Each damage is undone, because the row is read in the transaction that causes it.
+	for _, x := range []struct{ id, damage, want string }{
+		{"finished", "UPDATE journal SET line = replace(line, '\"k\"', '\"K\"') WHERE run = 'finished' AND s = 3", "journal 3"},
+		{"finished", "UPDATE journal SET line = line || ' ' WHERE run = 'finished' AND s = 1", "journal 1"},
+		{"finished", `UPDATE journal SET line = replace(line, '"}', '","by":"Bob"}') WHERE run = 'finished' AND s = 2`, "journal 2"},
+		{"finished", "DELETE FROM journal WHERE run = 'finished' AND s = 2", "journal 2"},
+		{"finished", "DELETE FROM journal WHERE run = 'finished' AND s = (SELECT max(s) FROM journal WHERE run = 'finished')", "runs.s"},
+		{"finished", "DELETE FROM journal WHERE run = 'finished'", "runs.s"},
+		{"finished", "UPDATE journal SET s = -s WHERE run = 'finished' AND s IN (2, 3); UPDATE journal SET s = 5 + s WHERE run = 'finished' AND s < 0", "journal 2"},
+		{"finished", "UPDATE journal j SET line = o.line FROM journal o WHERE j.run = 'finished' AND o.run = 'finished' AND j.s IN (2, 3) AND o.s = 5 - j.s", "journal 2"},
+		{"finished", "UPDATE runs SET h = repeat('0', 32) WHERE id = 'finished'", "runs.h"},
+		{"finished", "UPDATE runs SET s = s + 1 WHERE id = 'finished'", "runs.s"},
+		{"finished", "UPDATE runs SET epoch = 0 WHERE id = 'finished'", "runs.epoch"},
+		{"finished", "UPDATE runs SET state = 'ready', exit = NULL WHERE id = 'finished'", "runs.state"},
+		{"finished", "UPDATE runs SET state = 'failed', exit = 1 WHERE id = 'finished'", "runs.exit"},
+		{"finished", "UPDATE runs SET output_count = output_count - 1 WHERE id = 'finished'", "runs.output_count"},
+		{"finished", "DELETE FROM output WHERE run = 'finished' AND n = 2", "output 2"},
+		{"finished", "DELETE FROM output WHERE run = 'finished' AND n = 3", "runs.output_count"},
+		{"finished", "DELETE FROM output WHERE run = 'finished' AND n = 3; UPDATE runs SET output_count = 2 WHERE id = 'finished'", "journal 4: n"},
+		{"finished", "UPDATE output SET line = replace(line, 'a', 'c') WHERE run = 'finished' AND n = 1", "output"},
+		{"finished", "INSERT INTO ledger VALUES ('finished', 2, '{}')", "ledger 1"},
+		{"finished", "UPDATE programs SET data = data || '\\x00' WHERE sha256 = (SELECT ir FROM runs WHERE id = 'finished')", "programs "},
+		{"handed", "UPDATE journal SET epoch = 1 WHERE run = 'handed' AND epoch = 2", "epoch"},
+		{"handed", "UPDATE journal SET epoch = 2 WHERE run = 'handed' AND s = 2", "journal 2: epoch"},
+		{"handed", "UPDATE snapshots SET s = 100000 WHERE run = 'handed' AND s = (SELECT max(s) FROM snapshots WHERE run = 'handed')", "snapshots 100000"},
+		{"handed", "UPDATE snapshots SET s = s - 1 WHERE run = 'handed' AND s = (SELECT min(s) FROM snapshots WHERE run = 'handed')", "snapshots "},
+		{"handed", "UPDATE snapshots SET data = set_byte(data, 40, 0) WHERE run = 'handed'", "snapshots "},
+		{"handed", "UPDATE snapshots SET epoch = 9 WHERE run = 'handed'", "epoch"},
+		{"large", "UPDATE blobs SET data = set_byte(data, 0, 0) WHERE run = 'large'", "blobs "},
+		{"large", "DELETE FROM blobs WHERE run = 'large'", "blobs "},
+		{"waiting", "DELETE FROM questions WHERE run = 'waiting' AND id = (SELECT max(id) FROM questions WHERE run = 'waiting')", "questions q"},
+		{"waiting", "INSERT INTO questions SELECT run, 'q1', channel, payload, type, schema, since FROM questions WHERE run = 'waiting' LIMIT 1", "questions q1"},
+		{"waiting", "UPDATE questions SET type = 'String' WHERE run = 'waiting'", "questions q"},
+		{"waiting", "INSERT INTO answers VALUES ('waiting', 'q999', '1', NULL, 'Ada', now(), 0)", "answers q999"},
+	} {
+		begin, read, _ := strings.Cut(fmt.Sprintf(selectTables, x.id), ";")
+		r := readTables(t, pgtest.Do(t, url, begin+"; BEGIN; "+x.damage+";"+read+"; ROLLBACK"))
+		if !strings.Contains(r.damage, x.want) {
+			t.Errorf("%s: the reader reports %q, want %q", x.damage, r.damage, x.want)
 		}
 	}
 }
