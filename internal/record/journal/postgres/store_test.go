@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"bytes"
-	"flag"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -17,10 +16,7 @@ import (
 // testStore checks the guarantees of stores. Commits fail because a proxy cuts the connection:
 // before the server receives the group, or before the writer receives the response.
 func testStore(t *testing.T) {
-	// Each random operation is a request to a server: 100 sequences of them take a minute.
-	if err := flag.Set("rapid.checks", "20"); err != nil {
-		t.Fatal(err)
-	}
+	limitChecks(t, 20) // 100 sequences take a minute
 	journaltest.Test(t, func(t *testing.T) *journaltest.Store {
 		databases++
 		url := pgtest.Make(t, server, fmt.Sprint("store", databases))
