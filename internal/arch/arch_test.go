@@ -52,6 +52,7 @@ var libraries = []struct{ path, by string }{
 	{"github.com/ncruces/go-sqlite3", "relay/powercut"},
 	{"github.com/jackc/pgx", "relay/store/postgres"},
 	{"github.com/jackc/pgx", "internal/record/journal/postgres"},
+	{"github.com/jackc/pgx", "bench/engine"},
 	{"github.com/nats-io/nats.go", "relay/nats"},
 	{"github.com/nats-io/nats-server/v2", "tools/relay/nats/natstest"},
 	{"github.com/google/go-cmp", "relay/store/storetest"},

@@ -1,6 +1,7 @@
 package pgtest
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -9,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/concerto-lang/concerto/internal/testkit/pgserver"
 )
 
 // Bouncer starts PgBouncer in transaction mode in front of the database with this URL, and returns
@@ -35,7 +38,11 @@ func Bouncer(t testing.TB, url string) string {
 		t.Fatal(err)
 	}
 	c := exec.Command(program, "-q", config)
-	c.SysProcAttr = unprivileged(t, dir)
+	if c.SysProcAttr, err = pgserver.Unprivileged(dir); errors.Is(err, pgserver.ErrNoUser) {
+		t.Skip(err)
+	} else if err != nil {
+		t.Fatal(err)
+	}
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,133 @@
+// Package pgserver starts a PostgreSQL server for tests and benchmarks. The compatibility promise
+// does not cover this API.
+package pgserver
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// Server is a running server with its data in a temporary directory.
+type Server struct {
+	dir, bin string
+	options  string
+	as       *syscall.SysProcAttr
+}
+
+// ErrNotInstalled means that PostgreSQL is not installed.
+var ErrNotInstalled = errors.New("PostgreSQL is not installed")
+
+// ErrNoUser means that this process belongs to root, and no other user exists who could run the
+// server.
+var ErrNoUser = errors.New("PostgreSQL does not run as root, and no other user exists")
+
+// Start starts a server on a Unix socket. settings has the form NAME=VALUE.
+func Start(settings ...string) (*Server, error) {
+	bin, err := Programs()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "pg") // a short path, because the length of a socket's path is limited
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{dir: dir, bin: bin}
+	options := fmt.Sprintf("-k %s -c listen_addresses='' -c max_connections=400", dir)
+	for _, x := range settings {
+		options += " -c " + x
+	}
+	s.options = options
+	if s.as, err = Unprivileged(dir); err == nil {
+		err = s.run("initdb", "-D", s.data(), "-U", "postgres", "-A", "trust", "-N", "--locale=C", "-E", "UTF8")
+	}
+	if err == nil {
+		err = s.start()
+	}
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	return s, nil
+}
+
+// start starts the server and waits until it accepts connections.
+func (s *Server) start() error {
+	return s.run("pg_ctl", "-D", s.data(), "-w", "-t", "600", "-l", filepath.Join(s.dir, "log"), "-o", s.options, "start")
+}
+
+// Crash ends all processes of the server at once and starts it again. Transactions that were
+// committed without a sync may be lost.
+func (s *Server) Crash() error {
+	if err := s.run("pg_ctl", "-D", s.data(), "-m", "immediate", "-w", "-t", "600", "stop"); err != nil {
+		return err
+	}
+	return s.start()
+}
+
+// URL returns the URL of a database on the server. The database postgres exists.
+func (s *Server) URL(database string) string {
+	return fmt.Sprintf("postgres://postgres@/%s?host=%s", database, s.dir)
+}
+
+// Stop stops the server and removes its data.
+func (s *Server) Stop() error {
+	return errors.Join(s.run("pg_ctl", "-D", s.data(), "-m", "immediate", "stop"), os.RemoveAll(s.dir))
+}
+
+func (s *Server) data() string { return filepath.Join(s.dir, "data") }
+
+func (s *Server) run(name string, args ...string) error {
+	c := exec.Command(filepath.Join(s.bin, name), args...)
+	c.Dir, c.SysProcAttr = s.dir, s.as
+	if out, err := c.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s: %w\n%s", name, err, strings.TrimSpace(string(out)))
+	}
+	return nil
+}
+
+// debian matches the path of initdb in Debian's packages, which do not add it to PATH.
+const debian = "/usr/lib/postgresql/*/bin/initdb"
+
+// Programs returns the directory that contains PostgreSQL's programs.
+func Programs() (string, error) {
+	found, err := filepath.Glob(debian)
+	if err == nil && len(found) > 0 {
+		return filepath.Dir(found[len(found)-1]), nil
+	}
+	name, err := exec.LookPath("initdb")
+	if err != nil {
+		return "", ErrNotInstalled
+	}
+	name, err = filepath.EvalSymlinks(name)
+	return filepath.Dir(name), err
+}
+
+// Unprivileged returns attributes to run a program as another user, who then owns dir. It is needed
+// because PostgreSQL refuses to run as root.
+func Unprivileged(dir string) (*syscall.SysProcAttr, error) {
+	if os.Getuid() != 0 {
+		return nil, nil
+	}
+	for _, name := range []string{"postgres", "nobody"} {
+		u, err := user.Lookup(name)
+		if err != nil {
+			continue
+		}
+		uid, errUID := strconv.Atoi(u.Uid)
+		gid, errGID := strconv.Atoi(u.Gid)
+		if errUID != nil || errGID != nil {
+			continue
+		}
+		if err := os.Chown(dir, uid, gid); err != nil {
+			return nil, err
+		}
+		return &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}}, nil
+	}
+	return nil, ErrNoUser
+}
