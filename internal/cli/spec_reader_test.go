@@ -255,7 +255,7 @@ func readTables(t *testing.T, rows string) *otherReader {
 	return r
 }
 
-// checkRecords verifies the chain of records, and that it ends where the row of the run says.
+// checkRecords verifies the chain of records, and that it ends at the record that the row of the run names.
 func (r *otherReader) checkRecords(x *tables) string {
 	before, at := startHash, 0
 	for _, row := range x.Journal {

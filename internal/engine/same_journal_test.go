@@ -112,8 +112,8 @@ fn main() {
 }`, parks: 1},
 }
 
-// TestStoresHaveSameJournal runs programs in a directory, in memory and, if PostgreSQL is installed,
-// in a database. The records and the output must be the same.
+// TestStoresHaveSameJournal runs programs in a directory, in memory and, if PostgreSQL is
+// installed, in a database. The records and the output must be the same.
 func TestStoresHaveSameJournal(t *testing.T) {
 	exe, err := os.Executable()
 	if err != nil {

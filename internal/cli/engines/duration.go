@@ -20,8 +20,8 @@ func parseDuration(flag, text string) (time.Duration, error) {
 	return 0, console.Usage("write a duration such as 500ms, 6s, 1h30m or 7d", "invalid value %q for %s", text, flag)
 }
 
-// parseAt parses the value of --at: a time, or + and the duration from now. A time without a zone is
-// local.
+// parseAt parses the value of --at: a time, or + and the duration from now. A time without a zone
+// is local.
 func parseAt(text string) (at time.Time, delay time.Duration, err error) {
 	if after, ok := strings.CutPrefix(text, "+"); ok {
 		delay, err = parseDuration("--at", after)

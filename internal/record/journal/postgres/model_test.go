@@ -695,8 +695,8 @@ var mutants = []struct{ function, old, new string }{
 	{"claim", "crashes = c.crashes + (c.state = 'running')::integer", "crashes = c.crashes"},
 }
 
-// testModelMutants checks that the model detects each mutant. With the flag -rapid.checks it tests all
-// of them, otherwise the first ones.
+// testModelMutants checks that the model detects each mutant. With the flag -rapid.checks it tests
+// all of them, otherwise the first ones.
 func testModelMutants(t *testing.T) {
 	limitChecks(t, 300)
 	tested := mutants

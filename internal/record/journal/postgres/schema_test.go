@@ -75,8 +75,8 @@ func testInitRacing(t *testing.T) {
 	}
 }
 
-// testInitRacingServer starts Init in 8 databases of a server without roles at once. Roles belong to
-// the server, so all of them try to create the same ones.
+// testInitRacingServer starts Init in 8 databases of a server without roles at once. Roles belong
+// to the server, so all of them try to create the same ones.
 func testInitRacingServer(t *testing.T) {
 	bare := pgtest.Start(t)
 	engines := make([]*Engine, 8)
