@@ -255,7 +255,8 @@ func readTables(t *testing.T, rows string) *otherReader {
 	return r
 }
 
-// checkRecords verifies the chain of records, and that it ends at the record that the row of the run names.
+// checkRecords verifies the chain of records, and that its end is the one in the row of
+// the run.
 func (r *otherReader) checkRecords(x *tables) string {
 	before, at := startHash, 0
 	for _, row := range x.Journal {
