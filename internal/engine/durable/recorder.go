@@ -244,6 +244,9 @@ func (r recorder) EffectEnded(e int64, q effect.Request, result effect.Result, e
 		r.storeOpener(q, x, 1, result, err)
 	}
 	r.appendEnd(x, f, q)
+	if r.Err() != nil {
+		r.canContinue = true
+	}
 	if r.c.Every {
 		_ = r.flushJournal(journal.Synced) // ignored because an error suspends the run
 		return

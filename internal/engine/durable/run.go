@@ -112,6 +112,9 @@ type suspension struct {
 	suspend chan struct{}
 	once    sync.Once
 	why     error // set before suspend is closed
+	// canContinue means that a result was recorded after the suspension began, so that the program
+	// no longer waits. Only the run's goroutine uses it.
+	canContinue bool
 }
 
 // effectState contains functions and state that performing effects requires.
@@ -307,7 +310,7 @@ func (r *Run) Leave() error {
 		_ = r.c.World.FlushOutput(within)
 	}
 	r.out.lastNote(r)
-	if parked, ok := errors.AsType[*Parked](r.Err()); ok {
+	if parked, ok := errors.AsType[*Parked](r.Err()); ok && !r.canContinue {
 		r.c.Writer.Append(&journal.Record{K: journal.KPark, Rest: journal.Rest{Waits: parked.waits()}})
 	}
 	return r.writeAppended(journal.Synced)

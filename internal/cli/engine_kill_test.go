@@ -1,0 +1,426 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/record/journal/postgres"
+	"github.com/concerto-lang/concerto/internal/testkit/pgtest"
+	"github.com/concerto-lang/concerto/internal/testkit/randtest"
+)
+
+// TestEngineKill executes runs by workers that are killed, stopped and drained, on a database that
+// crashes, refuses writes and is reached through connections with faults and through PgBouncer. A
+// log outside the engine is the truth: no effect that must happen once happens twice unless an
+// answer allows it, none is lost, the first answer wins, no limit of a queue is exceeded, and each
+// scheduled time becomes one run. CONCERTO_ENGINE_KILLS sets the number of kills.
+// CONCERTO_ENGINE_SERVER is the URL of a database of another server, on which the test then does
+// not cause crashes; the schema concerto of this database is replaced.
+func TestEngineKill(t *testing.T) {
+	kills := 8
+	if randtest.Raced {
+		kills = 2
+	}
+	if s := os.Getenv("CONCERTO_ENGINE_KILLS"); s != "" {
+		kills, _ = strconv.Atoi(s)
+	}
+	s := newEngineStorm(t, rand.Uint64(), kills)
+	t.Logf("seed %d", s.seed)
+	s.run()
+	t.Logf("%d runs, %d requests, faults: %s; %d questions about unknown outcomes", s.ended, s.judge.log.received, s.summary(), s.judge.unknowns)
+}
+
+// The kinds of faults.
+const (
+	faultKill = iota
+	faultStop
+	faultDrain
+	faultProxy
+	faultCrash
+	faultReject
+	faultKinds
+)
+
+var faultNames = [faultKinds]string{"kill", "stop", "drain", "connection", "crash of the server", "rejected writes"}
+
+// engineStormLease is the lease of workers in seconds.
+const engineStormLease = 1
+
+type engineStormTest struct {
+	*testing.T
+	seed   uint64
+	random *rand.Rand
+	kills  int // to come
+	judge  *engineJudge
+	server *pgtest.Server // nil: a server that belongs to somebody else
+	url    string
+	dir    string
+	proxy  *pgtest.Proxy
+	slots  []*engineWorker
+	faults [faultKinds]int
+
+	submitted, ended int
+	open             map[string]bool // ids of the runs that have not ended
+	background       sync.WaitGroup
+	rejects          atomic.Bool
+}
+
+// engineWorker is a process that executes runs. It is started again when it has ended.
+type engineWorker struct {
+	url   string
+	c     *exec.Cmd
+	log   bytes.Buffer
+	ended chan struct{}
+	// suspended means that the process is stopped by a signal.
+	suspended atomic.Bool
+}
+
+func newEngineStorm(t *testing.T, seed uint64, kills int) *engineStormTest {
+	s := &engineStormTest{T: t, seed: seed, random: rand.New(rand.NewPCG(seed, 7)), kills: kills, open: map[string]bool{}}
+	if s.url = os.Getenv("CONCERTO_ENGINE_SERVER"); s.url == "" {
+		s.server = pgtest.StartServer(t)
+		s.url = pgtest.Make(t, s.server.URL, "storm")
+	}
+	log := newEngineLog(t)
+	s.dir = programs(t, map[string]string{
+		"main.conc": strings.NewReplacer("URL", log.URL, "ROUNDS", strconv.Itoa(engineStormRounds)).Replace(engineStorm),
+		"tick.conc": `fn main() { println("tick"); }`,
+	})
+	e, err := postgres.Connect(t.Context(), s.url, time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(e.Close)
+	s.judge = &engineJudge{t: t, log: log, engine: e, answers: map[string][]string{}, retried: map[string]bool{}}
+	pgtest.Do(t, s.url, "DROP SCHEMA IF EXISTS concerto CASCADE; DROP SCHEMA IF EXISTS judge CASCADE")
+	if _, err := e.Init(t.Context(), false); err != nil {
+		t.Fatal(err)
+	}
+	pgtest.Do(t, s.url, rejecting)
+	s.must("queue", "set", "limited", "--concurrency", "3", "--per-key", "1")
+	s.must("schedule", "set", "tick", "--every", "1s", "--overlap", "all", "tick.conc")
+	s.slots = []*engineWorker{{url: s.url}, {url: s.url}, {url: s.url}}
+	if s.server != nil { // both need the server's socket
+		s.proxy = pgtest.StartProxy(t, s.url)
+		s.slots[1].url = s.proxy.URL
+		if through := pgtest.Bouncer(t, s.url); through != "" {
+			s.slots[2].url = through
+		} else {
+			t.Log("PgBouncer is not installed: no worker uses it")
+		}
+	}
+	return s
+}
+
+// rejecting lets the database refuse to store records while judge.full has a row.
+const rejecting = `
+CREATE SCHEMA judge;
+CREATE TABLE judge.full (one boolean);
+CREATE FUNCTION judge.reject() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	IF EXISTS (SELECT FROM judge.full) THEN
+		RAISE EXCEPTION 'could not extend file: No space left on device' USING ERRCODE = 'disk_full';
+	END IF;
+	RETURN NULL;
+END $$;
+CREATE TRIGGER reject AFTER INSERT ON concerto.journal FOR EACH STATEMENT EXECUTE FUNCTION judge.reject();
+`
+
+// command returns a command for the engine.
+func (s *engineStormTest) command(url string, args ...string) *exec.Cmd {
+	c := command(s.dir, args...)
+	c.Env = append(c.Environ(), "CONCERTO_ENGINE="+url)
+	return c
+}
+
+func (s *engineStormTest) must(args ...string) {
+	s.Helper()
+	if out, err := s.command(s.url, args...).CombinedOutput(); err != nil {
+		s.Fatalf("%v: %v\n%s", args, err, out)
+	}
+}
+
+// start starts the worker of a slot.
+func (s *engineStormTest) start(w *engineWorker) {
+	s.Helper()
+	w.c = s.command(w.url, "worker", "-v", "--lease", fmt.Sprint(engineStormLease, "s"), "--drain", "1s", "--crashes", "1000000", "--queue", "default,limited", "--state", "state")
+	w.log.Reset()
+	w.c.Stdout, w.c.Stderr = &w.log, &w.log
+	if err := w.c.Start(); err != nil {
+		s.Fatal(err)
+	}
+	w.ended = make(chan struct{})
+	go func() {
+		defer close(w.ended)
+		_ = w.c.Wait()
+	}()
+}
+
+// run executes the storm until all runs have ended.
+func (s *engineStormTest) run() {
+	for _, w := range s.slots {
+		s.start(w)
+	}
+	defer func() {
+		if s.Failed() {
+			s.explain()
+		}
+		for _, w := range s.slots {
+			_ = w.c.Process.Kill()
+			<-w.ended
+		}
+	}()
+	ctx := s.Context()
+	if at, ok := s.Deadline(); ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, at.Add(-20*time.Second)) // the rest is for what explain prints
+		defer cancel()
+	}
+	until := s.progress()
+	for s.kills > 0 || len(s.open) > 0 {
+		s.look()
+		if ctx.Err() != nil {
+			s.Error("the runs do not end within the time limit of the test")
+		}
+		if s.Failed() {
+			break
+		}
+		if s.kills > 0 && len(s.open) < 5 {
+			s.submit()
+		}
+		if received, more := s.judge.log.state(); received < until && s.kills > 0 {
+			select {
+			case <-more:
+			case <-time.After(10 * time.Millisecond): // questions and limits are checked also without requests
+			}
+			continue
+		}
+		if s.kills > 0 {
+			s.fault()
+			until = s.progress()
+			continue
+		}
+		<-time.After(10 * time.Millisecond)
+		s.restart()
+	}
+	s.background.Wait()
+	s.schedule()
+}
+
+// progress returns the number of requests after which the next fault happens.
+func (s *engineStormTest) progress() int {
+	received, _ := s.judge.log.state()
+	return received + 1 + s.random.IntN(30)
+}
+
+// explain logs why runs have not ended, and the logs of the workers.
+func (s *engineStormTest) explain() {
+	all, err := s.judge.engine.List(context.Background(), postgres.Filter{States: []string{"ready", "running", "waiting", "held", "damaged"}})
+	for _, row := range all {
+		s.Logf("run %s: %s, epoch %d, %d crashes, effect %d: %s", row.ID, row.State, row.Epoch, row.Crashes, row.Progress, row.Why)
+		s.Logf("its last records, answers and questions:\n%s", pgtest.Do(s, s.url, fmt.Sprintf(`SELECT epoch, line FROM concerto.journal WHERE run = '%[1]s' AND s > (SELECT s - 12 FROM concerto.runs WHERE id = '%[1]s') ORDER BY s; `+
+			`SELECT id, value, by FROM concerto.answers WHERE run = '%[1]s'; SELECT id, channel, payload FROM concerto.questions WHERE run = '%[1]s'`, row.ID)))
+	}
+	s.Logf("seed %d, error %v, faults: %s", s.seed, err, s.summary())
+	for i, w := range s.slots {
+		_ = w.c.Process.Kill()
+		<-w.ended
+		text := w.log.Bytes()
+		s.Logf("worker %d:\n%s", i, text[max(0, len(text)-4000):])
+	}
+}
+
+func (s *engineStormTest) summary() string {
+	var all []string
+	for kind, n := range s.faults {
+		all = append(all, fmt.Sprintf("%d × %s", n, faultNames[kind]))
+	}
+	return strings.Join(all, ", ")
+}
+
+// submit stores runs until 8 of them have not ended. A third of them are in a queue with limits.
+func (s *engineStormTest) submit() {
+	var batch strings.Builder
+	for len(s.open) < 8 {
+		s.submitted++
+		id := fmt.Sprint("run", s.submitted)
+		line := fmt.Sprintf(`{"id":%q}`, id)
+		if s.submitted%3 == 0 {
+			line = fmt.Sprintf(`{"id":%q,"queue":"limited","key":"k%d"}`, id, s.random.IntN(4))
+		}
+		batch.WriteString(line + "\n")
+		s.open[id] = true
+	}
+	if batch.Len() == 0 {
+		return
+	}
+	file := filepath.Join(s.dir, "batch")
+	if err := os.WriteFile(file, []byte(batch.String()), 0o600); err != nil {
+		s.Fatal(err)
+	}
+	s.must("submit", "main.conc", "--batch", "batch")
+}
+
+// look checks the limits, answers questions, and checks the runs that have ended.
+func (s *engineStormTest) look() {
+	all, err := s.judge.engine.List(s.Context(), postgres.Filter{})
+	if err != nil {
+		return // the server has crashed
+	}
+	running, keys := 0, map[string]int{}
+	for _, row := range all {
+		if row.Queue == "limited" && row.Worker != nil {
+			running++
+			keys[row.Key]++
+		}
+		if !s.open[row.ID] {
+			continue
+		}
+		if row.Exit != nil {
+			s.judge.end(row)
+			delete(s.open, row.ID)
+			s.ended++
+			continue
+		}
+		s.judge.answer(row)
+		if row.State == "held" || row.State == "damaged" {
+			s.Errorf("run %s: %s: %s", row.ID, row.State, row.Why)
+		}
+	}
+	if running > 3 {
+		s.Errorf("%d runs of queue limited are in progress, the limit is 3", running)
+	}
+	for key, n := range keys {
+		if n > 1 {
+			s.Errorf("%d runs of key %s are in progress, the limit is 1", n, key)
+		}
+	}
+}
+
+// restart starts the workers again that have ended.
+func (s *engineStormTest) restart() {
+	for _, w := range s.slots {
+		select {
+		case <-w.ended:
+			s.start(w)
+		default:
+		}
+	}
+}
+
+// fault causes a random fault. Kills are the most frequent.
+func (s *engineStormTest) fault() {
+	s.restart()
+	kind := faultKill
+	if n := s.random.IntN(100); n >= 60 {
+		kind = []int{faultStop, faultStop, faultDrain, faultDrain, faultProxy, faultProxy, faultReject, faultCrash}[(n-60)/5]
+	}
+	w := s.slots[s.random.IntN(len(s.slots))]
+	process := w.c.Process
+	switch kind {
+	case faultKill:
+		s.kills--
+		_ = process.Kill()
+		<-w.ended
+	case faultDrain:
+		_ = process.Signal(syscall.SIGTERM)
+	case faultStop:
+		if w.suspended.Swap(true) {
+			return
+		}
+		s.later(engineStormLease*500, engineStormLease*3000, func() { // half a lease to three leases
+			_ = process.Signal(syscall.SIGCONT)
+			w.suspended.Store(false)
+		})
+		_ = process.Signal(syscall.SIGSTOP)
+	case faultProxy:
+		if s.proxy == nil {
+			return
+		}
+		s.proxy.SetPlan(s.faultyConnection())
+		s.later(0, engineStormLease*1500, func() { s.proxy.SetPlan(nil) })
+	case faultReject:
+		if s.rejects.Swap(true) {
+			return
+		}
+		pgtest.Do(s, s.url, "INSERT INTO judge.full VALUES (true)")
+		s.later(0, 500, func() {
+			pgtest.Do(s, s.url, "DELETE FROM judge.full")
+			s.rejects.Store(false)
+		})
+	case faultCrash:
+		if s.server == nil || s.rejects.Load() { // the statement that ends the rejection needs the server
+			return
+		}
+		s.judge.crashed = true
+		s.server.Crash()
+	}
+	s.faults[kind]++
+}
+
+// later calls do after a random number of milliseconds.
+func (s *engineStormTest) later(least, most int, do func()) {
+	wait := time.Duration(least+s.random.IntN(most-least)) * time.Millisecond
+	s.background.Go(func() {
+		<-time.After(wait)
+		do()
+	})
+}
+
+// faultyConnection returns a random plan of the proxy: responses to groups are lost, connections
+// are cut, data is delayed, or one direction is silent.
+func (s *engineStormTest) faultyConnection() func(request bool, data []byte) pgtest.Action {
+	kind, requests := s.random.IntN(4), s.random.IntN(2) == 0
+	var mu sync.Mutex
+	random := rand.New(rand.NewPCG(s.random.Uint64(), 0))
+	oneIn := func(n int) bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return random.IntN(n) == 0
+	}
+	return func(request bool, data []byte) pgtest.Action {
+		switch {
+		case kind == 0 && request && bytes.Contains(data, []byte("concerto.flush")) && oneIn(2):
+			return pgtest.CutResponse
+		case kind == 1 && oneIn(10):
+			return pgtest.Cut
+		case kind == 2 && oneIn(3):
+			<-time.After(20 * time.Millisecond)
+		case kind == 3 && request == requests:
+			return pgtest.Swallow
+		}
+		return pgtest.Forward
+	}
+}
+
+// schedule checks that each scheduled time has become one run.
+func (s *engineStormTest) schedule() {
+	s.must("schedule", "pause", "tick")
+	rows, err := s.judge.engine.Schedules(s.Context())
+	if err != nil || len(rows) != 1 {
+		s.Fatal(rows, err)
+	}
+	times := strings.Fields(pgtest.Do(s, s.url, "SELECT substr(id, 6) FROM concerto.runs WHERE schedule = 'tick' ORDER BY id"))
+	if int64(len(times)) != rows[0].Fired || rows[0].Skipped != 0 {
+		s.Errorf("the schedule has %d runs; %d times were fired and %d skipped", len(times), rows[0].Fired, rows[0].Skipped)
+	}
+	for i := 1; i < len(times); i++ {
+		before, err := time.Parse("20060102T150405Z", times[i-1])
+		next, err2 := time.Parse("20060102T150405Z", times[i])
+		if err != nil || err2 != nil || next.Sub(before) != time.Second {
+			s.Errorf("after %s the schedule has fired %s", times[i-1], times[i])
+		}
+	}
+}
