@@ -1,5 +1,5 @@
 # The project's own commands. `make check` is what a commit must pass.
-.PHONY: all build size test quick race checkptr lint fmt gen golden fuzz bench spec cover mutants kill durable-kill relay-kill replicas check tidy arch conformance mcp-reference sdk vscode vscode-e2e agents misbehave soak web-vendor components screenshots pictures
+.PHONY: all build size test quick race checkptr lint fmt gen golden fuzz bench spec cover mutants kill durable-kill engine-kill relay-kill replicas check tidy arch conformance mcp-reference sdk vscode vscode-e2e agents misbehave soak web-vendor components screenshots pictures
 
 all: build
 
@@ -88,14 +88,24 @@ MUTANTS ?= -n 100
 mutants:
 	go run ./internal/testkit/mutants/run $(MUTANTS)
 
-# A writing program is killed 200 times; what it had acknowledged is there.
+# A writing program is killed 200 times; what it had acknowledged is there. With ENGINE=postgres://…, the
+# workers of an engine in this database are killed instead. The database must be empty.
+KILLS ?= 10000
+ifdef ENGINE
+kill: engine-kill
+else
 kill: durable-kill
 	CONCERTO_KILL_ROUNDS=200 go test ./internal/cli -run 'TestKill$$' -count=1 -timeout 0 -v
+endif
 
-# Durable runs are killed so often, and gone on with: nothing is lost, and nothing done twice.
-KILLS ?= 10000
+# Durable runs are killed so often, and resumed: nothing is lost, and nothing is done twice.
 durable-kill:
 	CONCERTO_DURABLE_KILLS=$(KILLS) go test ./internal/cli -run 'TestDurableKill$$' -count=1 -timeout 0 -v
+
+# Workers of an engine are killed so often, stopped and drained; the server crashes and rejects writes, and
+# connections fail. Without ENGINE, the test starts a server.
+engine-kill:
+	CONCERTO_ENGINE_KILLS=$(KILLS) CONCERTO_ENGINE_SERVER=$(ENGINE) go test ./internal/cli -run 'TestEngineKill$$' -count=1 -timeout 0 -v
 
 # The relay's server, hostd, shims and connections end at random, so often: each event is
 # at the app once, each input came once or not at all. Then, the networks lose frames.

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/record/journal/postgres"
+	"github.com/concerto-lang/concerto/internal/testkit/pgserver"
 	"github.com/concerto-lang/concerto/internal/testkit/pgtest"
 	"github.com/concerto-lang/concerto/internal/testkit/randtest"
 )
@@ -27,7 +28,7 @@ import (
 // answer allows it, none is lost, the first answer wins, no limit of a queue is exceeded, and each
 // scheduled time becomes one run. CONCERTO_ENGINE_KILLS sets the number of kills.
 // CONCERTO_ENGINE_SERVER is the URL of a database of another server, on which the test then does
-// not cause crashes; the schema concerto of this database is replaced.
+// not cause crashes. The database must be empty.
 func TestEngineKill(t *testing.T) {
 	kills := 8
 	if randtest.Raced {
@@ -64,7 +65,7 @@ type engineStormTest struct {
 	random *rand.Rand
 	kills  int // to come
 	judge  *engineJudge
-	server *pgtest.Server // nil: a server that belongs to somebody else
+	server *pgserver.Server // nil: a server that belongs to somebody else
 	url    string
 	dir    string
 	proxy  *pgtest.Proxy
@@ -104,7 +105,9 @@ func newEngineStorm(t *testing.T, seed uint64, kills int) *engineStormTest {
 	}
 	t.Cleanup(e.Close)
 	s.judge = &engineJudge{t: t, log: log, engine: e, answers: map[string][]string{}, retried: map[string]bool{}}
-	pgtest.Do(t, s.url, "DROP SCHEMA IF EXISTS concerto CASCADE; DROP SCHEMA IF EXISTS judge CASCADE")
+	if pgtest.Do(t, s.url, "SELECT to_regnamespace('concerto') IS NOT NULL") == "t\n" {
+		t.Fatal("the database contains an engine; set CONCERTO_ENGINE_SERVER to the URL of an empty database")
+	}
 	if _, err := e.Init(t.Context(), false); err != nil {
 		t.Fatal(err)
 	}
@@ -190,6 +193,7 @@ func (s *engineStormTest) run() {
 	}
 	until := s.progress()
 	for s.kills > 0 || len(s.open) > 0 {
+		s.restart()
 		s.look()
 		if ctx.Err() != nil {
 			s.Error("the runs do not end within the time limit of the test")
@@ -213,7 +217,6 @@ func (s *engineStormTest) run() {
 			continue
 		}
 		<-time.After(10 * time.Millisecond)
-		s.restart()
 	}
 	s.background.Wait()
 	s.schedule()
@@ -322,7 +325,6 @@ func (s *engineStormTest) restart() {
 
 // fault causes a random fault. Kills are the most frequent.
 func (s *engineStormTest) fault() {
-	s.restart()
 	kind := faultKill
 	if n := s.random.IntN(100); n >= 60 {
 		kind = []int{faultStop, faultStop, faultDrain, faultDrain, faultProxy, faultProxy, faultReject, faultCrash}[(n-60)/5]
@@ -365,7 +367,9 @@ func (s *engineStormTest) fault() {
 			return
 		}
 		s.judge.crashed = true
-		s.server.Crash()
+		if err := s.server.Crash(); err != nil {
+			s.Fatal(err)
+		}
 	}
 	s.faults[kind]++
 }
