@@ -51,8 +51,8 @@ type Past interface {
 	// IsComplete reports whether the program has received all of the Past. It is always false for a
 	// tape.
 	IsComplete() bool
-	// OnlyResultsFollow reports whether the Past does not contain effect e, and contains nothing more
-	// except results for which the program waits.
+	// OnlyResultsFollow reports whether the Past does not contain effect e, and contains nothing
+	// more except results for which the program waits.
 	OnlyResultsFollow(e int64, r effect.Request) bool
 	// Pending is called once, at the end of the Past. It returns the effects that were UnderWay, in
 	// the order in which they must begin.
@@ -149,7 +149,7 @@ func (m *VM) checkContext(at *Moment) {
 // performJournaled is perform for a run with a journal or a past.
 func (m *VM) performJournaled(ctx context.Context, t *task, r effect.Request) (effect.Result, error) {
 	e, j := m.stats.Requests, m.config.Journal
-	m.leavePastBefore(e, r)
+	leavePastBefore(m, e, r)
 	if j != nil {
 		m.reportPolicy(e, t, r)
 		m.reportScene(e, t, r)
@@ -213,7 +213,7 @@ func (m *VM) recordConsumed(c *completion, at *Moment) {
 // begins it there and returns true.
 func (m *VM) startJournaled(r effect.Request, f *pendingRequest) bool {
 	f.effect, f.request = m.stats.Requests, r
-	m.leavePastBefore(f.effect, r)
+	leavePastBefore(m, f.effect, r)
 	return m.beginJournaled(f)
 }
 
@@ -300,7 +300,7 @@ func (m *VM) leavePast() {
 // leavePastBefore leaves the past if it is complete, or if only results follow and effect e begins
 // before them. A process that was suspended recorded results that its program did not receive any
 // more. The program receives them as in the past: when no task can continue.
-func (m *VM) leavePastBefore(e int64, r effect.Request) {
+func leavePastBefore(m *VM, e int64, r effect.Request) {
 	w := &m.journaled
 	if w.past != nil && m.ending.fatal == nil && !w.past.IsComplete() && w.past.OnlyResultsFollow(e, r) {
 		for x, ok := w.past.NextEvent(); ok; x, ok = w.past.NextEvent() {

@@ -52,7 +52,9 @@ func TestAnswerDuringPark(t *testing.T) {
 	run := new(memory.Store).Run("late")
 	sharedRuns.Store(dir, journal.Run(&lateRun{run, make(chan func(), 1)}))
 	o := Options{Dir: dir, Records: Records{Durable: &Durable{Dir: dir, Park: true}},
-		OnAwait: func(context.Context, string, json.RawMessage) (json.RawMessage, error) { return nil, tool.ErrNoApprover }}
+		OnAwait: func(context.Context, string, json.RawMessage) (json.RawMessage, error) {
+			return nil, tool.ErrNoApprover
+		}}
 	o.Session.SessionID = "late"
 	if err := p.Run(t.Context(), o); !errors.As(err, new(*Suspended)) {
 		t.Fatalf("error %v, want that the run is suspended", err)

@@ -109,8 +109,9 @@ const (
 )
 
 // resolvedResult returns the result in a resolution about an effect of this kind. It returns nil
-// for a call of an MCP tool, whose result recoverCall creates, for effects without a result, and for
-// resolutions other than done. The error is that the result is missing or does not fit the effect.
+// for a call of an MCP tool, whose result recoverCall creates, for effects without a result, and
+// for resolutions other than done. The error is that the result is missing or does not fit the
+// effect.
 func resolvedResult(kind effect.Kind, resolution string) (effect.Result, error) {
 	text, done := strings.CutPrefix(resolution, "done")
 	if !done || kind == effect.KindMCPOpen {
