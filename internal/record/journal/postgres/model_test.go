@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/concerto-lang/concerto/internal/record/journal"
+	"github.com/concerto-lang/concerto/internal/testkit/randtest"
 )
 
 // modelCrashes is the number of crashes after which a run of the model becomes held.
@@ -698,6 +699,7 @@ var mutants = []struct{ function, old, new string }{
 // testModelMutants checks that the model detects each mutant. With the flag -rapid.checks it tests
 // all of them, otherwise the first ones.
 func testModelMutants(t *testing.T) {
+	randtest.InOneGoroutine(t)
 	limitChecks(t, 300)
 	tested := mutants
 	if !areChecksGiven {
