@@ -39,8 +39,8 @@ func newEngineTest(t *testing.T, url string) *engineTest {
 	e := &engineTest{T: t, dir: t.TempDir(), url: url, tokens: map[string]string{}}
 	e.write("ask.conc", asks)
 	e.write("password", "correct horse\n")
-	for name, role := range map[string]string{"ann": "owner", "ada": "operator", "bob": "operator"} {
-		run(t, e.dir, "", "user", "add", name, "--role", role, "--password-file", "password", "--db", "sqlite:relay.db")
+	for _, user := range [][2]string{{"ann", "owner"}, {"ada", "operator"}, {"bob", "operator"}} { // the first one must be an owner
+		run(t, e.dir, "", "user", "add", user[0], "--role", user[1], "--password-file", "password", "--db", "sqlite:relay.db")
 	}
 	e.concerto(0, "engine", "init")
 	return e

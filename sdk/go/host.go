@@ -467,8 +467,8 @@ func (s *server) cancel(reason string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.current != nil {
+		s.current.cancel() // first, so that refused callers see it
 		s.current.stop(reason)
-		s.current.cancel()
 	}
 }
 
