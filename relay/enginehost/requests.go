@@ -105,7 +105,7 @@ func answerOf(q *protocol.PermissionRequested, schema json.RawMessage, d approva
 	if err != nil {
 		return a, err
 	}
-	a = journal.Answer{Value: m.Value, By: d.By, At: time.Now().UnixMilli()}
+	a = journal.Answer{Value: m.Value, By: d.By}
 	if a.By == "" {
 		a.By = effect.ByRelay
 	}

@@ -431,7 +431,8 @@ func fileNumber(t *testing.T, file string) (n int) {
 // TestLinesCancel checks that the process is notified of a cancelled or late call. A process that
 // then answers continues to run. Any other process is replaced without waiting for its exit.
 func TestLinesCancel(t *testing.T) {
-	s, rec := spoken(t, Spec{Timeout: 0.3})
+	const timeout = 3 // in seconds; a busy machine starts the process within this time
+	s, rec := spoken(t, Spec{Timeout: timeout})
 	dir := t.TempDir()
 	file := filepath.Join(dir, "begun")
 	e := s.Do(context.Background(), Ask{Name: "x", Args: json.RawMessage(`{"do":"waits","file":"` + file + `"}`)})
@@ -444,7 +445,7 @@ func TestLinesCancel(t *testing.T) {
 
 	file = filepath.Join(dir, "hung")
 	e = s.Do(context.Background(), Ask{Name: "x", Args: json.RawMessage(`{"do":"hangs","file":"` + file + `"}`)})
-	if e.Outcome != OutcomeTimeout || e.Duration > commandGrace {
+	if e.Outcome != OutcomeTimeout || e.Duration > timeout*time.Second+commandGrace {
 		t.Errorf("call = %+v, want a timeout without waiting for the process", e)
 	}
 	if left, err := testproc.AwaitExit(time.Minute, first); err != nil || len(left) > 0 {

@@ -81,7 +81,7 @@ func answerStored(s *durable.Stored, id string, a Response) error {
 		}
 		return notWaiting(shown, id)
 	}
-	written := journal.Answer{Refuse: a.Refuse, By: a.By, At: time.Now().UnixMilli(), Synced: s.History.Synced()}
+	written := journal.Answer{Refuse: a.Refuse, By: a.By, Synced: s.History.Synced()}
 	if a.Refuse == nil {
 		if written.Value, err = q.Read(a.Text, a.JSON); err != nil {
 			return &Problem{fmt.Sprintf("invalid answer for %s, which waits for %s: %v", id, q.Type, err), "the question stays"}

@@ -228,7 +228,7 @@ type Answer struct {
 	Value  json.RawMessage `json:"value,omitempty"`
 	Refuse *string         `json:"refuse,omitempty"`
 	By     string          `json:"by"`
-	At     int64           `json:"at"` // Unix milliseconds
+	At     int64           `json:"at"` // Unix milliseconds; PutAnswer replaces 0 by the store's current time
 	// Synced is the number of the last record that was on the disk when the answer was written.
 	Synced uint64 `json:"synced,omitempty"`
 	Sum    string `json:"sum,omitempty"`

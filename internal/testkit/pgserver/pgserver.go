@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // Server is a running server with its data in a temporary directory.
@@ -19,6 +20,7 @@ type Server struct {
 	dir, bin string
 	options  string
 	as       *syscall.SysProcAttr
+	env      []string
 }
 
 // ErrNotInstalled means that PostgreSQL is not installed.
@@ -28,9 +30,20 @@ var ErrNotInstalled = errors.New("PostgreSQL is not installed")
 // server.
 var ErrNoUser = errors.New("PostgreSQL does not run as root, and no other user exists")
 
+// ErrNoClock means that libfaketime is not installed.
+var ErrNoClock = errors.New("libfaketime is not installed, so a server cannot have a wrong clock")
+
 // Start starts a server on a Unix socket. settings has the form NAME=VALUE.
-func Start(settings ...string) (*Server, error) {
+func Start(settings ...string) (*Server, error) { return StartWithClock(0, settings...) }
+
+// StartWithClock starts a server whose clock is ahead of the machine's by a duration, which may be
+// negative.
+func StartWithClock(ahead time.Duration, settings ...string) (*Server, error) {
 	bin, err := Programs()
+	if err != nil {
+		return nil, err
+	}
+	env, err := clock(ahead)
 	if err != nil {
 		return nil, err
 	}
@@ -38,7 +51,7 @@ func Start(settings ...string) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{dir: dir, bin: bin}
+	s := &Server{dir: dir, bin: bin, env: env}
 	options := fmt.Sprintf("-k %s -c listen_addresses='' -c max_connections=400", dir)
 	for _, x := range settings {
 		options += " -c " + x
@@ -84,11 +97,24 @@ func (s *Server) data() string { return filepath.Join(s.dir, "data") }
 
 func (s *Server) run(name string, args ...string) error {
 	c := exec.Command(filepath.Join(s.bin, name), args...)
-	c.Dir, c.SysProcAttr = s.dir, s.as
+	c.Dir, c.SysProcAttr, c.Env = s.dir, s.as, s.env
 	if out, err := c.CombinedOutput(); err != nil {
 		return fmt.Errorf("%s: %w\n%s", name, err, strings.TrimSpace(string(out)))
 	}
 	return nil
+}
+
+// clock returns the environment in which the clock of a server is ahead of the machine's; nil means
+// that of this process.
+func clock(ahead time.Duration) ([]string, error) {
+	if ahead == 0 {
+		return nil, nil
+	}
+	found, err := filepath.Glob("/usr/lib/*/faketime/libfaketime.so.1")
+	if err != nil || len(found) == 0 {
+		return nil, ErrNoClock
+	}
+	return append(os.Environ(), "LD_PRELOAD="+found[0], fmt.Sprintf("FAKETIME=%+d", int64(ahead.Seconds())), "FAKETIME_DONT_FAKE_MONOTONIC=1", "NO_FAKE_STAT=1"), nil
 }
 
 // debian matches the path of initdb in Debian's packages, which do not add it to PATH.

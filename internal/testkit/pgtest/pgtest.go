@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/concerto-lang/concerto/internal/testkit/pgserver"
 )
@@ -23,9 +24,16 @@ func Start(t testing.TB) (url func(database string) string) {
 // skips the test if PostgreSQL is not installed.
 func StartServer(t testing.TB) *pgserver.Server {
 	t.Helper()
+	return StartServerWithClock(t, 0)
+}
+
+// StartServerWithClock is StartServer for a server whose clock is ahead of the machine's by a
+// duration. If it is not 0, the test is also skipped without libfaketime.
+func StartServerWithClock(t testing.TB, ahead time.Duration) *pgserver.Server {
+	t.Helper()
 	programs(t)
-	server, err := pgserver.Start("fsync=off")
-	if errors.Is(err, pgserver.ErrNoUser) {
+	server, err := pgserver.StartWithClock(ahead, "fsync=off")
+	if errors.Is(err, pgserver.ErrNoUser) || errors.Is(err, pgserver.ErrNoClock) {
 		t.Skip(err)
 	}
 	if err != nil {

@@ -54,6 +54,10 @@ func answers(t *testing.T, s *Store) {
 		t.Error("Flush without records did not remove the consumed answer")
 	}
 	must(t, other.PutAnswer("q9", answer(1)), other.DropAnswer("q9"), other.DropAnswer("q9"), other.PutAnswer("q9", answer(2)))
+	must(t, other.PutAnswer("q10", journal.Answer{Value: []byte("1"), By: "Bob"}))
+	if a, err := s.Run("r_1").Answer("q10"); err != nil || a == nil || a.At == 0 {
+		t.Errorf("Answer = %+v, error %v; want the time at which it was stored", a, err)
+	}
 	if a, err := s.Run("r_1").Answer("q9"); err != nil || cmp.Or(a, &journal.Answer{}).By != "person 2" {
 		t.Errorf("Answer after DropAnswer and PutAnswer = %+v, error %v", a, err)
 	}

@@ -4,11 +4,13 @@
 package memory
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/concerto-lang/concerto/internal/record/journal"
 	"github.com/concerto-lang/concerto/internal/text/hexsum"
@@ -240,6 +242,7 @@ func (r *run) PutAnswer(id string, a journal.Answer) error {
 			first = &x
 			return
 		}
+		a.At = cmp.Or(a.At, time.Now().UnixMilli())
 		c.answers[id] = a
 		c.change()
 	})

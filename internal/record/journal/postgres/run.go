@@ -348,10 +348,14 @@ func putAnswer(query func(sql string, args []any, to ...any) error, run, id stri
 		text := string(a.Value)
 		value = &text
 	}
+	var given, at *time.Time
+	if a.At != 0 {
+		t := time.UnixMilli(a.At)
+		given = &t
+	}
 	var result string
 	var by *string
-	var at *time.Time
-	if err := query(`SELECT * FROM concerto.answer($1, $2, $3, $4, $5, $6, $7)`, []any{run, id, value, a.Refuse, a.By, time.UnixMilli(a.At), int64(a.Synced)}, &result, &by, &at); err != nil {
+	if err := query(`SELECT * FROM concerto.answer($1, $2, $3, $4, $5, $6, $7)`, []any{run, id, value, a.Refuse, a.By, given, int64(a.Synced)}, &result, &by, &at); err != nil {
 		return err
 	}
 	switch result {

@@ -3,6 +3,7 @@ package rundir
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -342,6 +343,7 @@ func (d *Directory) Out() (lines []string, torn int, err error) {
 // PutAnswer stores an answer for the run. If there is already an answer, it is not replaced, and
 // the error is a *journal.AnsweredError.
 func (d *Directory) PutAnswer(id string, a journal.Answer) error {
+	a.At = cmp.Or(a.At, time.Now().UnixMilli())
 	text, err := journal.Seal(a)
 	if err != nil {
 		return fmt.Errorf("write an answer: %w", err)

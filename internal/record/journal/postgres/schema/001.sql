@@ -297,8 +297,8 @@ BEGIN
     END IF;
 END $$;
 
--- answer stores the first answer to a question. result is stored, answered (with the earlier answer's author
--- and time), or none if the run does not exist.
+-- answer stores the first answer to a question. If new_at is null, it was given now. result is
+-- stored, answered (with the earlier answer's author and time), or none if the run does not exist.
 CREATE FUNCTION answer(of_run text, of_id text, new_value text, new_refuse text, new_by text, new_at timestamptz, new_synced bigint, OUT result text, OUT answered_by text, OUT answered_at timestamptz)
 LANGUAGE plpgsql SET search_path = concerto, pg_temp AS $$
 BEGIN
@@ -311,7 +311,7 @@ BEGIN
     IF found THEN
         result := 'answered';
     ELSE
-        INSERT INTO answers VALUES (of_run, of_id, new_value, new_refuse, new_by, new_at, new_synced);
+        INSERT INTO answers VALUES (of_run, of_id, new_value, new_refuse, new_by, coalesce(new_at, clock_timestamp()), new_synced);
         PERFORM pg_notify('concerto', of_run);
         result := 'stored';
     END IF;

@@ -1,0 +1,132 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/testkit/pgtest"
+)
+
+// TestEngineClock executes runs on a database whose clock differs from that of the workers and users
+// by an hour. All times are those of the database: timers, times of submissions, schedules, leases
+// and answers are neither an hour early nor an hour late.
+func TestEngineClock(t *testing.T) {
+	for _, ahead := range []time.Duration{time.Hour, -time.Hour} {
+		t.Run(ahead.String(), func(t *testing.T) {
+			t.Parallel()
+			server := pgtest.StartServerWithClock(t, ahead)
+			e := &engineClockTest{T: t, url: pgtest.Make(t, server.URL, "clock"), dir: programs(t, map[string]string{
+				"sleep.conc": `fn main() { println("before"); std::time::sleep(1500); println("after"); }`,
+				"ask.conc":   `fn main() { let yes = await emit<Bool>("ask"); emit("answer", yes); }`,
+				"loop.conc":  `fn main() { println("begun"); loop { std::time::sleep(50); } }`,
+			})}
+			e.run()
+		})
+	}
+}
+
+type engineClockTest struct {
+	*testing.T
+	url, dir string
+}
+
+func (e *engineClockTest) command(args ...string) *exec.Cmd {
+	c := command(e.dir, args...)
+	c.Env = append(c.Environ(), "CONCERTO_ENGINE="+e.url)
+	return c
+}
+
+// must returns the output of a command, which must exit with the code want.
+func (e *engineClockTest) must(want int, args ...string) string {
+	e.Helper()
+	c := e.command(args...)
+	out, _ := c.CombinedOutput()
+	if got := c.ProcessState.ExitCode(); got != want {
+		e.Fatalf("concerto %s: exit code = %d, want %d\n%s", strings.Join(args, " "), got, want, out)
+	}
+	return string(out)
+}
+
+// until waits until a query returns true.
+func (e *engineClockTest) until(sql string) {
+	e.Helper()
+	for pgtest.Do(e, e.url, "SELECT "+sql) != "t\n" {
+		if e.Context().Err() != nil {
+			e.Fatal(e.Context().Err())
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// worker starts a worker, and returns the function that kills it.
+func (e *engineClockTest) worker() (kill func()) {
+	e.Helper()
+	c := e.command("worker", "--lease", "1s", "--state", "state")
+	if err := c.Start(); err != nil {
+		e.Fatal(err)
+	}
+	e.Cleanup(func() { _ = c.Process.Kill() })
+	return func() {
+		if err := c.Process.Signal(syscall.SIGKILL); err != nil {
+			e.Fatal(err)
+		}
+		_ = c.Wait()
+	}
+}
+
+func (e *engineClockTest) run() {
+	e.must(0, "engine", "init")
+	if out := e.must(0, "engine", "check"); !strings.Contains(out, "the clock of this machine differs from that of the server by") {
+		e.Errorf("check does not name the wrong clock:\n%s", out)
+	}
+	e.must(0, "submit", "--id", "sleep", "sleep.conc")
+	e.must(0, "submit", "--id", "late", "--at", "+1s", "sleep.conc")
+	e.must(0, "submit", "--id", "ask", "ask.conc")
+	e.must(0, "submit", "--id", "loop", "loop.conc")
+	e.must(0, "schedule", "set", "tick", "--every", "1s", "--overlap", "all", "sleep.conc")
+	kill := e.worker()
+	e.until(`output_count > 0 FROM concerto.runs WHERE id = 'loop'`)
+	kill()
+	kill = e.worker()
+	e.until(`epoch >= 2 FROM concerto.runs WHERE id = 'loop'`)
+	e.until(`count(*) = 2 FROM concerto.runs WHERE id IN ('sleep', 'late') AND state = 'finished'`)
+	e.until(`count(*) >= 2 FROM concerto.runs WHERE schedule = 'tick' AND state = 'finished'`)
+	e.until(`count(*) = 1 FROM concerto.questions WHERE run = 'ask'`)
+
+	kill() // nothing takes the answer
+	e.must(0, "answer", "ask", "q1", "true")
+	second := e.must(1, "answer", "ask", "q1", "false")
+	var at string
+	if err := json.Unmarshal([]byte(pgtest.Do(e, e.url, `SELECT to_json(to_char(at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI')) FROM concerto.answers`)), &at); err != nil {
+		e.Fatal(err)
+	}
+	if !strings.Contains(second, at) {
+		e.Errorf("the message of the second answer does not contain the time %s of the first one:\n%s", at, second)
+	}
+	e.must(0, "schedule", "pause", "tick")
+	e.must(0, "runs", "stop", "loop")
+	e.must(0, "worker", "--until-idle", "--state", "state")
+	if got := pgtest.Do(e, e.url, `SELECT string_agg(id || ' ' || state, ', ' ORDER BY id) FROM concerto.runs WHERE schedule IS NULL`); got != "ask finished, late finished, loop failed, sleep finished\n" {
+		e.Errorf("states = %s", got)
+	}
+	const wrong = `SELECT count(*) FROM concerto.journal j, json_extract_path_text(j.line::json, 't') t WHERE t IS NOT NULL
+		AND abs(t::bigint / 1000.0 - extract(epoch FROM clock_timestamp())) > 1800`
+	if got := pgtest.Do(e, e.url, wrong); got != "0\n" {
+		e.Errorf("%s records have times that differ from the database's clock by an hour", strings.TrimSpace(got))
+	}
+	if got := pgtest.Do(e, e.url, `SELECT count(*) FROM concerto.answers WHERE abs(extract(epoch FROM clock_timestamp() - at)) > 1800`); got != "0\n" {
+		e.Error("the time of an answer differs from the database's clock by an hour")
+	}
+	for id, least := range map[string]int{"sleep": 1500, "late": 1500} {
+		took := fmt.Sprintf(`SELECT extract(epoch FROM ended_at - started_at) * 1000 BETWEEN %d AND 1800000 FROM concerto.runs WHERE id = '%s'`, least, id)
+		if got := pgtest.Do(e, e.url, took); got != "t\n" {
+			e.Errorf("run %s did not take the duration of its timer", id)
+		}
+	}
+	e.must(0, "runs", "verify", "loop")
+}
