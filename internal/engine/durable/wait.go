@@ -48,6 +48,7 @@ type idleness struct {
 
 	mu        sync.Mutex
 	under     map[int64]effect.Request // running effects by number
+	flushes   map[int64]bool           // running effects that have not flushed the journal yet, and will
 	timers    map[int64]int64          // expiry of timers by effect, in Unix milliseconds
 	questions map[int64]*openQuestion
 	open      map[int64]int // number of unanswered requests of hosts by exchange
@@ -59,7 +60,7 @@ type idleness struct {
 }
 
 func (i *idleness) init(r *Run) {
-	*i = idleness{run: r, under: map[int64]effect.Request{}, timers: map[int64]int64{}, questions: map[int64]*openQuestion{}, open: map[int64]int{}, listed: map[int64]string{}, answered: map[int64]string{}}
+	*i = idleness{run: r, under: map[int64]effect.Request{}, flushes: map[int64]bool{}, timers: map[int64]int64{}, questions: map[int64]*openQuestion{}, open: map[int64]int{}, listed: map[int64]string{}, answered: map[int64]string{}}
 }
 
 // addEffect adds a running effect. removeEffect removes it.
@@ -72,9 +73,26 @@ func (i *idleness) addEffect(f *inFlight, q effect.Request) {
 		return
 	}
 	i.under[f.e] = q
+	if _, flushes := levelBefore(q); flushes && begins(q) && !starts(q) && i.run.live {
+		i.flushes[f.e] = true
+	}
 	if f.expires > 0 {
 		i.timers[f.e] = f.expires
 	}
+}
+
+// flushed notes that an effect has flushed the journal.
+func (i *idleness) flushed(e int64) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	delete(i.flushes, e)
+}
+
+// willFlush reports whether an effect is about to flush the journal.
+func (i *idleness) willFlush() bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return len(i.flushes) > 0
 }
 
 // caughtUp marks the end of the replay.
@@ -117,6 +135,7 @@ func (i *idleness) removeEffect(e int64, q effect.Request, result effect.Result,
 	i.moves++
 	i.still = false
 	delete(i.under, e)
+	delete(i.flushes, e)
 	delete(i.timers, e)
 	switch q := q.(type) {
 	case *effect.ExchangeNext:
@@ -134,9 +153,11 @@ func (i *idleness) removeEffect(e int64, q effect.Request, result effect.Result,
 
 // ProgramWaits handles that no task of the program can continue.
 func (r recorder) ProgramWaits() {
-	_ = r.flushJournal(journal.Written) // ignored because an error suspends the run
-	r.out.noteLater(r.Run)
 	i := &r.idle
+	if !i.willFlush() { // two transactions instead of one would make an effect slower
+		_ = r.flushJournal(journal.Written) // ignored because an error suspends the run
+	}
+	r.out.noteLater(r.Run)
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.still = true

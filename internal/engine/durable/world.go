@@ -52,10 +52,10 @@ func (w *world) Perform(ctx context.Context, q effect.Request) (effect.Result, e
 	if w.run.c.Trial {
 		return nil, vm.ErrSuspended
 	}
-	if err := w.flushBefore(ctx, q); err != nil {
+	f := w.run.flightOf(q)
+	if err := w.flushBefore(ctx, q, f); err != nil {
 		return nil, err
 	}
-	f := w.run.flightOf(q)
 	real, result, err := w.mapRequest(ctx, q, f)
 	if real == nil {
 		return result, err
@@ -76,18 +76,26 @@ func (w *world) Perform(ctx context.Context, q effect.Request) (effect.Result, e
 	return w.mapResult(q, f, result, err)
 }
 
+// starts reports whether an effect is started without a waiting goroutine, if the performer can.
+func starts(q effect.Request) bool {
+	switch q.Kind() {
+	case effect.KindSleep, effect.KindExchangeNext, effect.KindAwaitEmit, effect.KindAskHost:
+		return true
+	}
+	return false
+}
+
 // Start starts an effect that waits; see effect.Starter.
 func (w *world) Start(ctx context.Context, q effect.Request, done func(effect.Result, error)) (stop func(), ok bool) {
 	s, can := w.next.(effect.Starter)
 	if !can {
 		return nil, false
 	}
-	switch q.Kind() {
-	case effect.KindSleep, effect.KindExchangeNext:
-	case effect.KindAwaitEmit, effect.KindAskHost:
-		return w.askQuestion(ctx, s, q, done)
-	default:
+	if !starts(q) {
 		return nil, false
+	}
+	if q.Kind() == effect.KindAwaitEmit || q.Kind() == effect.KindAskHost {
+		return w.askQuestion(ctx, s, q, done)
 	}
 	f := w.run.flightOf(q)
 	real, result, err := w.mapRequest(ctx, q, f)
@@ -112,33 +120,44 @@ func (w *world) showLine(ctx context.Context, channel string, payload []byte, q 
 }
 
 // flushBefore writes the journal before an effect that is visible outside the process.
-func (w *world) flushBefore(ctx context.Context, q effect.Request) error {
-	level := journal.Written
-	switch effect.ClassOf(q) {
-	case effect.ClassRead, effect.ClassCut:
-		if q.Kind() != effect.KindStreamOpen {
-			return nil
-		}
-	case effect.ClassOnce, effect.ClassWaits:
-		level = journal.Synced
-	case effect.ClassHeld:
-		if q.Kind() == effect.KindExchangeNext {
-			return nil
-		}
-		if a, ok := q.(*effect.ExchangeReply); ok && isApproval(a) {
-			level = journal.Synced
-		}
+func (w *world) flushBefore(ctx context.Context, q effect.Request, f *inFlight) error {
+	level, flushes := levelBefore(q)
+	if !flushes {
+		return nil
 	}
-	if q.Kind() == effect.KindSleep {
-		level = journal.Written
+	err := w.run.flushJournal(level)
+	if f != nil {
+		w.run.idle.flushed(f.e)
 	}
-	if err := w.run.flushJournal(level); err == nil {
+	if err == nil {
 		return nil
 	}
 	if effect.Inline(q.Kind()) {
 		return vm.ErrSuspended
 	}
 	return blocked(ctx)
+}
+
+// levelBefore returns how the journal must be flushed before an effect. flushes is false if it need
+// not be.
+func levelBefore(q effect.Request) (level journal.Level, flushes bool) {
+	switch effect.ClassOf(q) {
+	case effect.ClassRead, effect.ClassCut:
+		return journal.Written, q.Kind() == effect.KindStreamOpen
+	case effect.ClassOnce:
+		return journal.Synced, true
+	case effect.ClassWaits:
+		if q.Kind() == effect.KindSleep {
+			return journal.Written, true
+		}
+		return journal.Synced, true
+	case effect.ClassHeld:
+		if a, ok := q.(*effect.ExchangeReply); ok && isApproval(a) {
+			return journal.Synced, true
+		}
+		return journal.Written, q.Kind() != effect.KindExchangeNext
+	}
+	return journal.Written, true
 }
 
 // withKey adds the effect's key to the context of its performer.

@@ -35,7 +35,7 @@ func BenchmarkFlush(b *testing.B) {
 		b.Fatal(claimed, err)
 	}
 	line := fmt.Sprintf("%0200d", 1)
-	s := &store{engine: e, run: "run", epoch: claimed[0].Epoch, end: position{h: journal.ZeroHash}}
+	s := &store{commits: &commits{pool: e.pool}, run: "run", epoch: claimed[0].Epoch, end: position{h: journal.ZeroHash}}
 	b.Run("group", func(b *testing.B) {
 		r := rand.New(rand.NewPCG(1, 1))
 		for b.Loop() {

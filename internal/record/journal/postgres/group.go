@@ -76,10 +76,10 @@ const restoreAdvice = "restore the database from a backup"
 // is unknown leaves all groups in place, and the next call of put continues with them. It is not
 // safe for concurrent use.
 type store struct {
-	engine *Engine
-	run    string
-	epoch  int64
-	vm     int // version of the VM that writes
+	commits *commits
+	run     string
+	epoch   int64
+	vm      int // version of the VM that writes
 
 	groups []group
 	stored int // number of the groups that the database is known to have
@@ -148,15 +148,6 @@ func (s *store) countStored(found position) (int, error) {
 // false, and found is where it ends. The error is a *FencedError, or an error of the connection:
 // the database may have stored the group or not.
 func (s *store) send(ctx context.Context, g group, level journal.Level) (found position, ok bool, err error) {
-	name := "written"
-	if level == journal.Synced {
-		name = "synced"
-	}
-	var stored *bool
-	var at, n *int64
-	var h *string
-	var epoch *int64
-	var owner *string
 	var asked *string
 	if len(g.asked) > 0 {
 		text, err := json.Marshal(g.asked)
@@ -166,20 +157,20 @@ func (s *store) send(ctx context.Context, g group, level journal.Level) (found p
 		all := string(text)
 		asked = &all
 	}
-	err = s.engine.pool.QueryRow(ctx, `SELECT * FROM concerto.flush($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21)`,
-		name, s.run, s.epoch, int64(g.before.s), g.before.h, g.before.n, list(g.lines), g.after.h, g.after.n, g.progress,
-		g.outputFrom, list(g.output), g.ledgerFrom, list(g.ledger), list(g.blobSums), list(g.blobs), list(g.consumed), asked, list(g.closed), s.vm, orNull(g.pinnedBy)).Scan(&stored, &at, &h, &n, &epoch, &owner)
+	x := &commit{level: level, args: []any{s.run, s.epoch, int64(g.before.s), g.before.h, g.before.n, list(g.lines), g.after.h, g.after.n, g.progress,
+		g.outputFrom, list(g.output), g.ledgerFrom, list(g.ledger), list(g.blobSums), list(g.blobs), list(g.consumed), asked, list(g.closed), s.vm, orNull(g.pinnedBy)}}
+	s.commits.do(ctx, x)
 	switch {
-	case err != nil:
-		return position{}, false, err
-	case epoch == nil:
+	case x.err != nil:
+		return position{}, false, x.err
+	case x.epoch == nil:
 		s.ended = fmt.Errorf("run %s: %w", s.run, errRemoved)
 		return position{}, false, s.ended
-	case *epoch != s.epoch || owner == nil:
-		s.ended = &FencedError{s.run, *epoch, s.epoch}
+	case *x.epoch != s.epoch || x.owner == nil:
+		s.ended = &FencedError{s.run, *x.epoch, s.epoch}
 		return position{}, false, s.ended
 	}
-	return position{uint64(*at), *h, *n}, *stored, nil
+	return position{uint64(*x.s), *x.h, *x.n}, *x.stored, nil
 }
 
 // orNull returns nil for an empty text.

@@ -53,7 +53,7 @@ func (e *Engine) owned(t *testing.T, through *Engine, id string) *store {
 	if err != nil || len(claimed) != 1 {
 		t.Fatal(claimed, err)
 	}
-	return &store{engine: through, run: id, epoch: claimed[0].Epoch, end: position{h: journal.ZeroHash}, synced: position{h: journal.ZeroHash}}
+	return &store{commits: &commits{pool: through.pool}, run: id, epoch: claimed[0].Epoch, end: position{h: journal.ZeroHash}, synced: position{h: journal.ZeroHash}}
 }
 
 // checkStored compares what the database has of a run with what was put.

@@ -251,7 +251,7 @@ func testManage(t *testing.T) {
 		{"move to any machine without a pin", "", client, move(Move{AnyMachine: true}), "", "NOT moved"},
 		{"move again", "moved = true", client, toB, "", "moved"},
 		{"move by a reader", "", reader, toB, "permission denied for table runs", "queue = 'default'"},
-		{"move to an invalid queue", "", client, move(Move{Queue: new("'; drop table runs")}), `new row for relation "runs" violates check constraint "runs_queue_check"`, "queue = 'default'"},
+		{"move to an invalid queue", "", client, move(Move{Queue: new("'; drop table runs")}), `value for domain queue_name violates check constraint "queue_name_check"`, "queue = 'default'"},
 		{"rm", "state = 'finished', pin = 'm1'", admin, remove, "", ""},
 		{"rm of a failed run", "state = 'failed', pin = 'm1'", admin, remove, "", ""},
 		{"rm of a held run", "state = 'held', pin = 'm1'", admin, remove, "", ""},

@@ -91,7 +91,7 @@ func (r *modelRun) release(state string, readyAt int) {
 
 // session returns a session of a worker without goroutines, so that each change has one cause.
 func (m *model) session(t *rapid.T, queues []string) *Session {
-	s := &Session{engine: m.e, lease: time.Hour, vm: 1, watches: watches{runs: map[string]chan struct{}{}, woken: make(chan struct{}, 1)}}
+	s := &Session{engine: m.e, commits: &commits{pool: m.e.pool}, lease: time.Hour, vm: 1, watches: watches{runs: map[string]chan struct{}{}, woken: make(chan struct{}, 1)}}
 	s.extend(time.Now())
 	s.lost, s.lose = context.WithCancelCause(context.Background())
 	var err error

@@ -49,7 +49,7 @@ func newWriter(r *run, epoch int64, h *journal.History, at position, output int6
 	if h != nil {
 		w.bytes, w.last = h.Bytes, h.Last()
 	}
-	w.store = store{engine: r.engine, run: r.id, epoch: epoch, vm: r.session.vm, end: at}
+	w.store = store{commits: r.session.commits, run: r.id, epoch: epoch, vm: r.session.vm, end: at}
 	w.begin(at)
 	w.ending.Go(w.syncLate)
 	return w
@@ -233,8 +233,9 @@ func (w *writer) sync() {
 	}
 }
 
-// SyncLater starts a sync in the background.
-func (w *writer) SyncLater() { w.ending.Go(w.sync) }
+// SyncLater has no effect: the written records are synced within syncWithin. A transaction that
+// syncs them earlier would delay the next group.
+func (w *writer) SyncLater() {}
 
 // Synced returns the number of the last synced record.
 func (w *writer) Synced() uint64 { return w.synced.Load() }

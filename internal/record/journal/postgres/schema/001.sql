@@ -2,6 +2,13 @@
 CREATE SCHEMA concerto;
 SET LOCAL search_path = concerto, pg_temp;
 
+-- Types of columns of runs. PostgreSQL checks the value of a type only when it changes, but the
+-- constraints of a table with each row that is written: with each group of records.
+CREATE DOMAIN run_id AS text CHECK (VALUE ~ '^[A-Za-z0-9_.-]{1,120}$');
+CREATE DOMAIN queue_name AS text CHECK (VALUE ~ '^[A-Za-z0-9_.:-]{1,64}$');
+CREATE DOMAIN run_priority AS integer CHECK (VALUE BETWEEN -100 AND 100);
+CREATE DOMAIN run_state AS text CHECK (VALUE IN ('ready', 'running', 'waiting', 'finished', 'failed', 'held', 'damaged'));
+
 -- One row. Programs of version min_schema and later may write.
 CREATE TABLE meta (
     one         boolean PRIMARY KEY DEFAULT true CHECK (one),
@@ -20,7 +27,7 @@ CREATE TABLE programs (
 );
 
 CREATE TABLE queues (
-    name         text PRIMARY KEY CHECK (name ~ '^[A-Za-z0-9_.:-]{1,64}$'),
+    name         queue_name PRIMARY KEY,
     concurrency  integer NOT NULL DEFAULT 0 CHECK (concurrency >= 0), -- 0: no limit
     per_key      integer NOT NULL DEFAULT 0 CHECK (per_key >= 0),
     paused       boolean NOT NULL DEFAULT false
@@ -34,8 +41,8 @@ CREATE TABLE schedules (
     ir          text NOT NULL REFERENCES programs,
     program     text NOT NULL,
     start       json NOT NULL,
-    queue       text NOT NULL DEFAULT 'default' CHECK (queue ~ '^[A-Za-z0-9_.:-]{1,64}$'),
-    priority    integer NOT NULL DEFAULT 0 CHECK (priority BETWEEN -100 AND 100),
+    queue       queue_name NOT NULL DEFAULT 'default',
+    priority    run_priority NOT NULL DEFAULT 0,
     key         text NOT NULL DEFAULT '',
     needs       text[] NOT NULL DEFAULT '{}',
     overlap     text NOT NULL DEFAULT 'skip' CHECK (overlap IN ('skip', 'all')),
@@ -74,20 +81,19 @@ CREATE TABLE machines (
 
 CREATE TABLE runs (
     -- What was submitted.
-    id            text PRIMARY KEY CHECK (id ~ '^[A-Za-z0-9_.-]{1,120}$'),
+    id            run_id PRIMARY KEY,
     program       text NOT NULL, -- name of the main file
     ir            text NOT NULL REFERENCES programs,
     adopted       text[] NOT NULL DEFAULT '{}', -- programs with which it has continued, by SHA-256
     start         json NOT NULL, -- json, because jsonb rejects the escape \u0000
-    queue         text NOT NULL DEFAULT 'default' CHECK (queue ~ '^[A-Za-z0-9_.:-]{1,64}$'),
-    priority      integer NOT NULL DEFAULT 0 CHECK (priority BETWEEN -100 AND 100),
+    queue         queue_name NOT NULL DEFAULT 'default',
+    priority      run_priority NOT NULL DEFAULT 0,
     key           text NOT NULL DEFAULT '',
     ready_at      timestamptz NOT NULL DEFAULT clock_timestamp(),
     schedule      text,
     created_at    timestamptz NOT NULL DEFAULT clock_timestamp(),
     -- Its owner.
-    state         text NOT NULL DEFAULT 'ready'
-                  CHECK (state IN ('ready', 'running', 'waiting', 'finished', 'failed', 'held', 'damaged')),
+    state         run_state NOT NULL DEFAULT 'ready',
     exit          integer,
     owner         text,
     epoch         bigint NOT NULL DEFAULT 0,
@@ -385,13 +391,13 @@ BEGIN
                 OR q.per_key > 0 AND c.key <> '' AND (SELECT count(*) FROM runs r WHERE r.queue = c.queue AND r.key = c.key AND r.owner IS NOT NULL) >= q.per_key));
         IF c.state = 'running' AND c.crashes + 1 >= max_crashes THEN
             RETURN QUERY UPDATE runs r SET state = 'held', owner = NULL, crashes = c.crashes + 1
-                WHERE r.id = c.id RETURNING r.id, r.epoch, true, true, r.s > 0, r.stop, r.program, r.ir, r.start;
+                WHERE r.id = c.id RETURNING r.id::text, r.epoch, true, true, r.s > 0, r.stop, r.program, r.ir, r.start;
             CONTINUE;
         END IF;
         RETURN QUERY UPDATE runs r SET state = 'running', owner = w.id, epoch = r.epoch + 1, machine = w.machine, boot = w.boot, pid = w.pid,
                 pin = CASE WHEN r.pin = w.machine THEN r.pin END, pinned_by = CASE WHEN r.pin = w.machine THEN r.pinned_by END,
                 moved = r.moved OR coalesce(r.pin <> w.machine, false), crashes = c.crashes + (c.state = 'running')::integer, started_at = coalesce(r.started_at, t), wake_at = NULL, refusal = NULL
-            WHERE r.id = c.id RETURNING r.id, r.epoch, false, c.state = 'running', r.s > 0, r.stop, r.program, r.ir, r.start;
+            WHERE r.id = c.id RETURNING r.id::text, r.epoch, false, c.state = 'running', r.s > 0, r.stop, r.program, r.ir, r.start;
         max := max - 1;
     END LOOP;
 END $$;
