@@ -30,7 +30,7 @@ type lab struct {
 	workers  []*exec.Cmd
 	runs     int
 
-	bare, bareAsync float64 // milliseconds of a bare transaction, with and without a sync
+	repeated, between float64 // milliseconds of a bare transaction: repeated, and between two requests
 }
 
 // newLab builds the command and starts the servers. PostgreSQL syncs its data to the disk.

@@ -2,10 +2,14 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -13,25 +17,35 @@ import (
 	"github.com/concerto-lang/concerto/internal/record/journal/postgres"
 )
 
-// bare measures a transaction that changes one row and adds one, in one round trip, with and
-// without a sync.
-func bare(l *lab) (sync, async float64, err error) {
+// bare measures a transaction that changes one row and adds one, in one round trip.
+func (l *lab) bare() (err error) {
 	ctx := context.Background()
 	if _, err := l.conn.Exec(ctx, `CREATE TABLE bare (id integer PRIMARY KEY, n bigint) WITH (fillfactor = 50); INSERT INTO bare VALUES (1, 0); CREATE TABLE bare_lines (n bigint PRIMARY KEY, line text)`); err != nil {
-		return 0, 0, err
+		return err
 	}
-	for level, to := range map[string]*float64{"on": &sync, "off": &async} {
-		if _, err := l.conn.Exec(ctx, "SET synchronous_commit = "+level); err != nil {
-			return 0, 0, err
-		}
-		if *to, err = median(2000, func() error {
-			_, err := l.conn.Exec(ctx, `WITH changed AS (UPDATE bare SET n = n + 1 WHERE id = 1 RETURNING n) INSERT INTO bare_lines SELECT n, repeat('x', 200) FROM changed`)
-			return err
-		}); err != nil {
-			return 0, 0, err
-		}
+	transaction := func() error {
+		_, err := l.conn.Exec(ctx, `WITH changed AS (UPDATE bare SET n = n + 1 WHERE id = 1 RETURNING n) INSERT INTO bare_lines SELECT n, repeat('x', 200) FROM changed`)
+		return err
 	}
-	return sync, async, nil
+	request := func() error {
+		response, err := http.Post(l.effects.URL, "text/plain", strings.NewReader("text"))
+		if err == nil {
+			_, err = io.Copy(io.Discard, response.Body)
+			err = errors.Join(err, response.Body.Close())
+		}
+		return err
+	}
+	const n = 2000
+	if l.repeated, err = median(n, transaction); err != nil {
+		return err
+	}
+	alone, err := median(n, request)
+	if err != nil {
+		return err
+	}
+	both, err := median(n, func() error { return errors.Join(transaction(), request()) })
+	l.between = both - alone
+	return err
 }
 
 // duration returns the time for which runs have been executed, in seconds.
