@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -40,7 +42,7 @@ func TestEngineKill(t *testing.T) {
 	s := newEngineStorm(t, rand.Uint64(), kills)
 	t.Logf("seed %d", s.seed)
 	s.run()
-	t.Logf("%d runs, %d requests, faults: %s; %d questions about unknown outcomes", s.ended, s.judge.log.received, s.summary(), s.judge.unknowns)
+	t.Logf("%d runs, %d requests, faults: %s; %d questions about unknown outcomes", s.ended.Load(), s.judge.log.received, s.summary(), s.judge.unknowns)
 }
 
 // The kinds of faults.
@@ -56,14 +58,17 @@ const (
 
 var faultNames = [faultKinds]string{"kill", "stop", "drain", "connection", "crash of the server", "rejected writes"}
 
-// engineStormLease is the lease of workers in seconds.
-const engineStormLease = 1
+const (
+	engineStormLease   = 1 // lease of the workers in seconds
+	engineStormWorkers = 6
+)
 
 type engineStormTest struct {
 	*testing.T
 	seed   uint64
 	random *rand.Rand
 	kills  int // to come
+	runs   int // maximum number of runs that have not ended
 	judge  *engineJudge
 	server *pgserver.Server // nil: a server that belongs to somebody else
 	url    string
@@ -72,10 +77,11 @@ type engineStormTest struct {
 	slots  []*engineWorker
 	faults [faultKinds]int
 
-	submitted, ended int
+	submitted, ended atomic.Int64
 	open             map[string]bool // ids of the runs that have not ended
 	background       sync.WaitGroup
 	rejects          atomic.Bool
+	calm             atomic.Bool // no more faults happen, and no more runs are submitted
 }
 
 // engineWorker is a process that executes runs. It is started again when it has ended.
@@ -89,9 +95,15 @@ type engineWorker struct {
 }
 
 func newEngineStorm(t *testing.T, seed uint64, kills int) *engineStormTest {
-	s := &engineStormTest{T: t, seed: seed, random: rand.New(rand.NewPCG(seed, 7)), kills: kills, open: map[string]bool{}}
+	s := &engineStormTest{T: t, seed: seed, random: rand.New(rand.NewPCG(seed, 7)), kills: kills, runs: min(max(kills, 6), 30), open: map[string]bool{}}
 	if s.url = os.Getenv("CONCERTO_ENGINE_SERVER"); s.url == "" {
-		s.server = pgtest.StartServer(t)
+		ahead := []time.Duration{0, time.Hour, -time.Hour}[s.random.IntN(3)]
+		if ahead != 0 && !pgserver.HasClock() {
+			t.Log("libfaketime is not installed: the clock of the server is right")
+			ahead = 0
+		}
+		t.Logf("the clock of the server is ahead by %v", ahead)
+		s.server = pgtest.StartServerWithClock(t, ahead)
 		s.url = pgtest.Make(t, s.server.URL, "storm")
 	}
 	log := newEngineLog(t)
@@ -114,7 +126,9 @@ func newEngineStorm(t *testing.T, seed uint64, kills int) *engineStormTest {
 	pgtest.Do(t, s.url, rejecting)
 	s.must("queue", "set", "limited", "--concurrency", "3", "--per-key", "1")
 	s.must("schedule", "set", "tick", "--every", "1s", "--overlap", "all", "tick.conc")
-	s.slots = []*engineWorker{{url: s.url}, {url: s.url}, {url: s.url}}
+	for range engineStormWorkers {
+		s.slots = append(s.slots, &engineWorker{url: s.url})
+	}
 	if s.server != nil { // both need the server's socket
 		s.proxy = pgtest.StartProxy(t, s.url)
 		s.slots[1].url = s.proxy.URL
@@ -191,9 +205,10 @@ func (s *engineStormTest) run() {
 		ctx, cancel = context.WithDeadline(ctx, at.Add(-20*time.Second)) // the rest is for what explain prints
 		defer cancel()
 	}
-	until := s.progress()
-	for s.kills > 0 || len(s.open) > 0 {
-		s.restart()
+	faults, end := context.WithCancel(ctx)
+	s.background.Go(func() { s.causeFaults(faults) })
+	for more := true; more || len(s.open) > 0; <-time.After(10 * time.Millisecond) {
+		more = !s.calm.Load()
 		s.look()
 		if ctx.Err() != nil {
 			s.Error("the runs do not end within the time limit of the test")
@@ -201,31 +216,47 @@ func (s *engineStormTest) run() {
 		if s.Failed() {
 			break
 		}
-		if s.kills > 0 && len(s.open) < 5 {
+		if more && len(s.open) < s.runs*2/3 {
 			s.submit()
 		}
-		if received, more := s.judge.log.state(); received < until && s.kills > 0 {
-			select {
-			case <-more:
-			case <-time.After(10 * time.Millisecond): // questions and limits are checked also without requests
-			}
-			continue
-		}
-		if s.kills > 0 {
-			s.fault()
-			until = s.progress()
-			continue
-		}
-		<-time.After(10 * time.Millisecond)
 	}
+	end()
 	s.background.Wait()
-	s.schedule()
+	if !s.Failed() {
+		s.schedule()
+	}
 }
 
-// progress returns the number of requests after which the next fault happens.
-func (s *engineStormTest) progress() int {
-	received, _ := s.judge.log.state()
-	return received + 1 + s.random.IntN(30)
+// causeFaults causes faults until so many workers were killed as the test demands. Until ctx ends,
+// it starts workers again that have ended.
+func (s *engineStormTest) causeFaults(ctx context.Context) {
+	defer s.calm.Store(true)
+	for ctx.Err() == nil {
+		s.restart()
+		if s.kills == 0 {
+			s.calm.Store(true)
+			<-time.After(10 * time.Millisecond)
+			continue
+		}
+		if s.awaitRequests(1 + s.random.IntN(30)) {
+			s.fault()
+		}
+	}
+}
+
+// awaitRequests waits for so many requests, but only for a short time. It reports whether they were
+// received.
+func (s *engineStormTest) awaitRequests(n int) bool {
+	timeout := time.After(time.Second)
+	received, more := s.judge.log.state()
+	for until := received + n; received < until; received, more = s.judge.log.state() {
+		select {
+		case <-more:
+		case <-timeout:
+			return false
+		}
+	}
+	return true
 }
 
 // explain logs why runs have not ended, and the logs of the workers.
@@ -253,15 +284,15 @@ func (s *engineStormTest) summary() string {
 	return strings.Join(all, ", ")
 }
 
-// submit stores runs until 8 of them have not ended. A third of them are in a queue with limits.
+// submit stores runs until s.runs of them have not ended. A third of them are in a queue with limits.
 func (s *engineStormTest) submit() {
 	var batch strings.Builder
-	for len(s.open) < 8 {
-		s.submitted++
-		id := fmt.Sprint("run", s.submitted)
+	for len(s.open) < s.runs {
+		n := s.submitted.Add(1)
+		id := fmt.Sprint("run", n)
 		line := fmt.Sprintf(`{"id":%q}`, id)
-		if s.submitted%3 == 0 {
-			line = fmt.Sprintf(`{"id":%q,"queue":"limited","key":"k%d"}`, id, s.random.IntN(4))
+		if n%3 == 0 {
+			line = fmt.Sprintf(`{"id":%q,"queue":"limited","key":"k%d"}`, id, n/3%4)
 		}
 		batch.WriteString(line + "\n")
 		s.open[id] = true
@@ -278,32 +309,34 @@ func (s *engineStormTest) submit() {
 
 // look checks the limits, answers questions, and checks the runs that have ended.
 func (s *engineStormTest) look() {
-	all, err := s.judge.engine.List(s.Context(), postgres.Filter{})
+	limited, err := s.judge.engine.List(s.Context(), postgres.Filter{Queue: "limited", States: []string{"running"}})
 	if err != nil {
 		return // the server has crashed
 	}
-	running, keys := 0, map[string]int{}
+	all, err := s.judge.engine.Rows(s.Context(), slices.Collect(maps.Keys(s.open)))
+	if err != nil {
+		return
+	}
+	keys := map[string]int{}
+	for _, row := range limited {
+		keys[row.Key]++
+	}
+	var checks sync.WaitGroup
 	for _, row := range all {
-		if row.Queue == "limited" && row.Worker != nil {
-			running++
-			keys[row.Key]++
-		}
-		if !s.open[row.ID] {
-			continue
-		}
 		if row.Exit != nil {
-			s.judge.end(row)
+			checks.Go(func() { s.judge.end(row) })
 			delete(s.open, row.ID)
-			s.ended++
+			s.ended.Add(1)
 			continue
 		}
-		s.judge.answer(row)
+		checks.Go(func() { s.judge.answer(row) })
 		if row.State == "held" || row.State == "damaged" {
 			s.Errorf("run %s: %s: %s", row.ID, row.State, row.Why)
 		}
 	}
-	if running > 3 {
-		s.Errorf("%d runs of queue limited are in progress, the limit is 3", running)
+	checks.Wait()
+	if len(limited) > 3 {
+		s.Errorf("%d runs of queue limited are in progress, the limit is 3", len(limited))
 	}
 	for key, n := range keys {
 		if n > 1 {
@@ -366,7 +399,7 @@ func (s *engineStormTest) fault() {
 		if s.server == nil || s.rejects.Load() { // the statement that ends the rejection needs the server
 			return
 		}
-		s.judge.crashed = true
+		s.judge.crashed.Store(true)
 		if err := s.server.Crash(); err != nil {
 			s.Fatal(err)
 		}

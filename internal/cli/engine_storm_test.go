@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/concerto-lang/concerto/internal/engine/runs"
@@ -90,9 +91,11 @@ type engineJudge struct {
 	log    *engineLog
 	engine *postgres.Engine
 
+	crashed atomic.Bool // the server has crashed
+
+	mu       sync.Mutex          // protects the fields below
 	answers  map[string][]string // possible answers to the questions of the program, by place; one unless the outcome is unknown
 	retried  map[string]bool     // paths of requests that were repeated after a question
-	crashed  bool                // the server has crashed
 	unknowns int                 // answered questions about unknown outcomes
 }
 
@@ -108,7 +111,7 @@ func (j *engineJudge) answer(row *postgres.Row) {
 			if err := json.Unmarshal(q.Payload, &at); err != nil {
 				j.t.Error(err)
 			}
-			if len(j.answers[at]) != 1 {
+			if len(j.stored(at)) != 1 {
 				j.race(row.ID, q.ID, at)
 			}
 		case "run:unknown":
@@ -117,15 +120,26 @@ func (j *engineJudge) answer(row *postgres.Row) {
 			if len(j.log.of(path)) > 0 {
 				text = `done:{"status":200,"headers":[],"body":""}`
 			} else {
+				j.mu.Lock()
 				j.retried[path] = true // also if the outcome of the answer is unknown
+				j.mu.Unlock()
 			}
 			if err := runs.Answer(j.engine.Run(row.ID), q.ID, runs.Response{Text: text, By: "ada"}); err == nil {
+				j.mu.Lock()
 				j.unknowns++
+				j.mu.Unlock()
 			}
 		default:
 			j.t.Errorf("run %s asks on channel %s: %s", row.ID, q.Channel, q.Payload)
 		}
 	}
+}
+
+// stored returns the possible answers to a question of the program.
+func (j *engineJudge) stored(at string) []string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.answers[at]
 }
 
 // race answers a question of the program with two values at the same time, and stores which of them
@@ -148,6 +162,8 @@ func (j *engineJudge) race(run, question, at string) {
 			open = append(open, texts[i]) // the connection was lost
 		}
 	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
 	switch {
 	case len(stored) > 1:
 		j.t.Errorf("question %s of run %s accepts two answers", question, run)
@@ -195,7 +211,7 @@ func (j *engineJudge) end(row *postgres.Row) {
 			if err := json.Unmarshal(l.Payload, &got); err != nil {
 				bad("%v", err)
 			}
-			if want := j.answers[got.At]; !slices.Contains(want, got.Value.String()) {
+			if want := j.stored(got.At); !slices.Contains(want, got.Value.String()) {
 				bad("the program has received the answer %s at %s, stored was %q", got.Value, got.At, want)
 			}
 			seen["answer "+got.At]++
@@ -223,15 +239,18 @@ func (j *engineJudge) effects(at string, bad func(string, ...any)) {
 	for _, kind := range []string{"read", "put", "post"} {
 		path := "/" + kind + "/" + at
 		keys := j.log.of(path)
+		j.mu.Lock()
+		retried := j.retried[path]
+		j.mu.Unlock()
 		switch {
 		case len(keys) == 0:
 			bad("no request %s was received", path)
-		case kind == "read" || kind == "put" && j.crashed:
+		case kind == "read" || kind == "put" && j.crashed.Load():
 			// A crash of the server and of the worker may lose what was not synced. The tasks then
 			// continue in another order, and their effects have other numbers.
 		case keys[0] == "" || slices.ContainsFunc(keys, func(k string) bool { return k != keys[0] }):
 			bad("the requests %s have the idempotency keys %q, want one key", path, keys)
-		case kind == "post" && len(keys) > 1 && !j.retried[path]:
+		case kind == "post" && len(keys) > 1 && !retried:
 			bad("%s happened %d times, and no answer allowed that", path, len(keys))
 		}
 	}

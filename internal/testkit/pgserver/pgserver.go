@@ -117,6 +117,12 @@ func clock(ahead time.Duration) ([]string, error) {
 	return append(os.Environ(), "LD_PRELOAD="+found[0], fmt.Sprintf("FAKETIME=%+d", int64(ahead.Seconds())), "FAKETIME_DONT_FAKE_MONOTONIC=1", "NO_FAKE_STAT=1"), nil
 }
 
+// HasClock reports whether StartWithClock can start a server with a wrong clock.
+func HasClock() bool {
+	_, err := clock(time.Second)
+	return err == nil
+}
+
 // debian matches the path of initdb in Debian's packages, which do not add it to PATH.
 const debian = "/usr/lib/postgresql/*/bin/initdb"
 

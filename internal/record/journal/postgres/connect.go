@@ -44,9 +44,9 @@ type URLError struct{ Why string }
 
 func (e *URLError) Error() string { return e.Why }
 
-// maxConns is the maximum number of connections of a process. More do not help: a server executes
-// about as many transactions at once as it has cores, and flushes of one sync share it.
-const maxConns = 16
+// maxConns is the maximum number of connections of a process. More do not help, because the groups
+// of all runs share maxTransactions transactions.
+const maxConns = 8
 
 // connectTimeout limits one attempt to connect, unless the URL has its own connect_timeout.
 const connectTimeout = 5 * time.Second
