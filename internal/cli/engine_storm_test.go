@@ -11,8 +11,10 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/concerto-lang/concerto/internal/engine/runs"
+	"github.com/concerto-lang/concerto/internal/record/journal"
 	"github.com/concerto-lang/concerto/internal/record/journal/postgres"
 )
 
@@ -184,13 +186,20 @@ func (j *engineJudge) end(row *postgres.Row) {
 		bad("state %s, exit %d", row.State, *row.Exit)
 	}
 	run := j.engine.Run(row.ID)
-	if _, err := runs.Verify(run); err != nil {
-		bad("%v", err)
-	}
-	lines, _, err := run.Out()
-	if err != nil {
-		bad("%v", err)
-		return
+	var lines []string
+	for attempt := 0; ; attempt++ {
+		_, err := runs.Verify(run)
+		if err == nil {
+			lines, _, err = run.Out()
+		}
+		if err == nil {
+			break
+		}
+		if _, damaged := errors.AsType[*journal.DamagedError](err); damaged || attempt == 1000 {
+			bad("%v", err)
+			return
+		}
+		<-time.After(20 * time.Millisecond) // the server crashes or starts
 	}
 	seen := map[string]int{}
 	for i, line := range lines {
