@@ -60,7 +60,7 @@ var faultNames = [faultKinds]string{"kill", "stop", "drain", "connection", "cras
 
 const (
 	engineStormLease   = 1 // lease of the workers in seconds
-	engineStormWorkers = 6
+	engineStormWorkers = 5
 )
 
 type engineStormTest struct {
@@ -95,7 +95,7 @@ type engineWorker struct {
 }
 
 func newEngineStorm(t *testing.T, seed uint64, kills int) *engineStormTest {
-	s := &engineStormTest{T: t, seed: seed, random: rand.New(rand.NewPCG(seed, 7)), kills: kills, runs: min(max(kills, 6), 30), open: map[string]bool{}}
+	s := &engineStormTest{T: t, seed: seed, random: rand.New(rand.NewPCG(seed, 7)), kills: kills, runs: min(max(kills, 6), 12), open: map[string]bool{}}
 	if s.url = os.Getenv("CONCERTO_ENGINE_SERVER"); s.url == "" {
 		ahead := []time.Duration{0, time.Hour, -time.Hour}[s.random.IntN(3)]
 		if ahead != 0 && !pgserver.HasClock() {
@@ -133,7 +133,9 @@ func newEngineStorm(t *testing.T, seed uint64, kills int) *engineStormTest {
 		s.proxy = pgtest.StartProxy(t, s.url)
 		s.slots[1].url = s.proxy.URL
 		if through := pgtest.Bouncer(t, s.url); through != "" {
-			s.slots[2].url = through
+			for _, w := range s.slots[2:] { // its connections to the server survive the workers, which makes kills cheap
+				w.url = through
+			}
 		} else {
 			t.Log("PgBouncer is not installed: no worker uses it")
 		}
@@ -238,7 +240,7 @@ func (s *engineStormTest) causeFaults(ctx context.Context) {
 			<-time.After(10 * time.Millisecond)
 			continue
 		}
-		if s.awaitRequests(1 + s.random.IntN(30)) {
+		if s.awaitRequests(1 + s.random.IntN(10)) {
 			s.fault()
 		}
 	}
@@ -359,8 +361,8 @@ func (s *engineStormTest) restart() {
 // fault causes a random fault. Kills are the most frequent.
 func (s *engineStormTest) fault() {
 	kind := faultKill
-	if n := s.random.IntN(100); n >= 60 {
-		kind = []int{faultStop, faultStop, faultDrain, faultDrain, faultProxy, faultProxy, faultReject, faultCrash}[(n-60)/5]
+	if n := s.random.IntN(100); n >= 76 {
+		kind = []int{faultStop, faultStop, faultDrain, faultDrain, faultProxy, faultProxy, faultReject, faultCrash}[(n-76)/3]
 	}
 	w := s.slots[s.random.IntN(len(s.slots))]
 	process := w.c.Process
