@@ -103,10 +103,10 @@ durable-kill:
 	CONCERTO_DURABLE_KILLS=$(KILLS) go test ./internal/cli -run 'TestDurableKill$$' -count=1 -timeout 0 -v
 
 # Workers of an engine are killed so often, stopped and drained; the server crashes and rejects writes, and
-# connections fail. Without ENGINE, the test starts a server.
+# connections fail. Without ENGINE, the test starts a server. With NEWER=1, one worker has a newer VM.
 ENGINE_KILLS ?= $(KILLS)
 engine-kill:
-	CONCERTO_ENGINE_KILLS=$(ENGINE_KILLS) CONCERTO_ENGINE_SERVER=$(ENGINE) go test ./internal/cli -run 'TestEngineKill$$' -count=1 -timeout 0 -v
+	CONCERTO_ENGINE_KILLS=$(ENGINE_KILLS) CONCERTO_ENGINE_SERVER=$(ENGINE) CONCERTO_ENGINE_NEWER=$(NEWER) go test ./internal/cli -run 'TestEngineKill$$' -count=1 -timeout 0 -v
 
 # The relay's server, hostd, shims and connections end at random, so often: each event is
 # at the app once, each input came once or not at all. Then, the networks lose frames.

@@ -3,12 +3,15 @@ package cli
 import (
 	"bytes"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,6 +22,7 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/record/journal/postgres"
+	"github.com/concerto-lang/concerto/internal/record/tape"
 	"github.com/concerto-lang/concerto/internal/testkit/pgserver"
 	"github.com/concerto-lang/concerto/internal/testkit/pgtest"
 	"github.com/concerto-lang/concerto/internal/testkit/randtest"
@@ -29,7 +33,8 @@ import (
 // log outside the engine is the truth: no effect that must happen once happens twice unless an
 // answer allows it, none is lost, the first answer wins, no limit of a queue is exceeded, and each
 // scheduled time becomes one run. CONCERTO_ENGINE_KILLS sets the number of kills.
-// CONCERTO_ENGINE_SERVER is the URL of a database of another server, on which the test then does
+// CONCERTO_ENGINE_NEWER=1 makes one of the workers a program with a newer version of the VM, whose
+// runs the other ones must leave to it. CONCERTO_ENGINE_SERVER is the URL of a database of another server, on which the test then does
 // not cause crashes. The database must be empty.
 func TestEngineKill(t *testing.T) {
 	kills := 8
@@ -87,6 +92,7 @@ type engineStormTest struct {
 // engineWorker is a process that executes runs. It is started again when it has ended.
 type engineWorker struct {
 	url   string
+	newer string // program with a newer VM; "" for this one
 	c     *exec.Cmd
 	log   bytes.Buffer
 	ended chan struct{}
@@ -129,6 +135,9 @@ func newEngineStorm(t *testing.T, seed uint64, kills int) *engineStormTest {
 	for range engineStormWorkers {
 		s.slots = append(s.slots, &engineWorker{url: s.url})
 	}
+	if os.Getenv("CONCERTO_ENGINE_NEWER") != "" {
+		s.slots[engineStormWorkers-1].newer = newerProgram(t)
+	}
 	if s.server != nil { // both need the server's socket
 		s.proxy = pgtest.StartProxy(t, s.url)
 		s.slots[1].url = s.proxy.URL
@@ -141,6 +150,35 @@ func newEngineStorm(t *testing.T, seed uint64, kills int) *engineStormTest {
 		}
 	}
 	return s
+}
+
+// newerProgram builds the command with the next version of the VM, and returns its path.
+func newerProgram(t *testing.T) string {
+	dir := t.TempDir()
+	source, err := filepath.Abs("../record/tape/tape.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	version := regexp.MustCompile(`(?m)^(\tEngine +=) \d+$`)
+	if n := len(version.FindAll(text, -1)); n != 1 {
+		t.Fatalf("%s has %d lines with the version of the VM", source, n)
+	}
+	changed, overlay, program := filepath.Join(dir, "tape.go"), filepath.Join(dir, "overlay.json"), filepath.Join(dir, "concerto")
+	replacement, err := json.Marshal(map[string]any{"Replace": map[string]string{source: changed}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.WriteFile(changed, version.ReplaceAll(text, fmt.Appendf(nil, "$1 %d", tape.Engine+1)), 0o600), os.WriteFile(overlay, replacement, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("go", "build", "-overlay", overlay, "-o", program, "../../cmd/concerto").CombinedOutput(); err != nil {
+		t.Fatalf("build: %v\n%s", err, out)
+	}
+	return program
 }
 
 // rejecting lets the database refuse to store records while judge.full has a row.
@@ -175,6 +213,9 @@ func (s *engineStormTest) must(args ...string) {
 func (s *engineStormTest) start(w *engineWorker) {
 	s.Helper()
 	w.c = s.command(w.url, "worker", "-v", "--lease", fmt.Sprint(engineStormLease, "s"), "--drain", "1s", "--crashes", "1000000", "--queue", "default,limited", "--state", "state")
+	if w.newer != "" {
+		w.c.Path = w.newer
+	}
 	w.log.Reset()
 	w.c.Stdout, w.c.Stderr = &w.log, &w.log
 	if err := w.c.Start(); err != nil {
@@ -226,6 +267,7 @@ func (s *engineStormTest) run() {
 	s.background.Wait()
 	if !s.Failed() {
 		s.schedule()
+		s.versions()
 	}
 }
 
@@ -306,7 +348,16 @@ func (s *engineStormTest) submit() {
 	if err := os.WriteFile(file, []byte(batch.String()), 0o600); err != nil {
 		s.Fatal(err)
 	}
-	s.must("submit", "main.conc", "--batch", "batch")
+	for { // the ids make the command repeatable
+		c := s.command(s.url, "submit", "main.conc", "--batch", "batch")
+		out, err := c.CombinedOutput()
+		if err == nil {
+			return
+		}
+		if c.ProcessState.ExitCode() != 69 {
+			s.Fatalf("submit: %v\n%s", err, out)
+		}
+	}
 }
 
 // look checks the limits, answers questions, and checks the runs that have ended.
@@ -441,6 +492,19 @@ func (s *engineStormTest) faultyConnection() func(request bool, data []byte) pgt
 			return pgtest.Swallow
 		}
 		return pgtest.Forward
+	}
+}
+
+// versions checks that the worker with a newer VM, if there is one, has executed runs, and other
+// workers as well.
+func (s *engineStormTest) versions() {
+	versions := pgtest.Do(s, s.url, "SELECT DISTINCT vm_version FROM concerto.runs WHERE schedule IS NULL ORDER BY 1")
+	want := fmt.Sprintln(tape.Engine)
+	if os.Getenv("CONCERTO_ENGINE_NEWER") != "" {
+		want += fmt.Sprintln(tape.Engine + 1)
+	}
+	if versions != want {
+		s.Errorf("the runs have been executed by the versions %q of the VM, want %q", versions, want)
 	}
 }
 

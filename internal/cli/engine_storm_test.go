@@ -20,7 +20,7 @@ import (
 
 // engineStorm is a program with effects of each class, timers, concurrent tasks and questions.
 const engineStorm = `
-use std::{env, http, run, time};
+use std::{http, run, time};
 
 async fn work(task: Int) -> Int {
     for i in 0..ROUNDS {

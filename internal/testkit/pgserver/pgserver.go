@@ -69,9 +69,21 @@ func StartWithClock(ahead time.Duration, settings ...string) (*Server, error) {
 	return s, nil
 }
 
-// start starts the server and waits until it accepts connections.
+// start starts the server and waits until it accepts connections. It tries again for a minute,
+// because processes of a server that has crashed may have to end before.
 func (s *Server) start() error {
-	return s.run("pg_ctl", "-D", s.data(), "-w", "-t", "600", "-l", filepath.Join(s.dir, "log"), "-o", s.options, "start")
+	log := filepath.Join(s.dir, "log")
+	for attempt := 0; ; attempt++ {
+		err := s.run("pg_ctl", "-D", s.data(), "-w", "-t", "600", "-l", log, "-o", s.options, "start")
+		if err == nil {
+			return nil
+		}
+		if attempt == 300 {
+			text, _ := os.ReadFile(log)
+			return fmt.Errorf("%w\n%s", err, text[max(0, len(text)-2000):])
+		}
+		time.Sleep(200 * time.Millisecond)
+	}
 }
 
 // Crash ends all processes of the server at once and starts it again. Transactions that were

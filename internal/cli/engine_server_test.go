@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"os/exec"
@@ -20,7 +21,7 @@ func TestEngineClock(t *testing.T) {
 		t.Run(ahead.String(), func(t *testing.T) {
 			t.Parallel()
 			server := pgtest.StartServerWithClock(t, ahead)
-			e := &engineClockTest{T: t, url: pgtest.Make(t, server.URL, "clock"), dir: programs(t, map[string]string{
+			e := &engineServerTest{T: t, url: pgtest.Make(t, server.URL, "clock"), dir: programs(t, map[string]string{
 				"sleep.conc": `fn main() { println("before"); std::time::sleep(1500); println("after"); }`,
 				"ask.conc":   `fn main() { let yes = await emit<Bool>("ask"); emit("answer", yes); }`,
 				"loop.conc":  `fn main() { println("begun"); loop { std::time::sleep(50); } }`,
@@ -30,19 +31,52 @@ func TestEngineClock(t *testing.T) {
 	}
 }
 
-type engineClockTest struct {
+// TestEngineServerCrash submits a run with --wait. The server crashes while the run waits for an
+// answer: the command continues, and prints each line once.
+func TestEngineServerCrash(t *testing.T) {
+	t.Parallel()
+	server := pgtest.StartServer(t)
+	e := &engineServerTest{T: t, url: pgtest.Make(t, server.URL, "crash"), dir: programs(t, map[string]string{
+		"main.conc": `fn main() { println("before"); let n = await emit<Int>("ask")?; println("received ${n}"); println("after"); }`,
+	})}
+	e.must(0, "engine", "init")
+	e.worker()
+	submit := e.command("submit", "--id", "run", "--wait", "main.conc")
+	var out, log bytes.Buffer
+	submit.Stdout, submit.Stderr = &out, &log
+	if err := submit.Start(); err != nil {
+		t.Fatal(err)
+	}
+	e.until(`count(*) = 1 FROM concerto.questions WHERE run = 'run'`)
+	for range 3 {
+		if err := server.Crash(); err != nil {
+			t.Fatal(err)
+		}
+		e.until(`true FROM concerto.runs WHERE id = 'run'`)
+	}
+	e.must(0, "answer", "run", "q2", "7")
+	if err := submit.Wait(); err != nil {
+		t.Errorf("submit --wait: %v", err)
+	}
+	if want := "before\n[ask]\nreceived 7\nafter\n"; out.String() != want {
+		t.Errorf("output = %q, want %q\n%s", out.String(), want, log.String())
+	}
+	e.must(0, "runs", "verify", "run")
+}
+
+type engineServerTest struct {
 	*testing.T
 	url, dir string
 }
 
-func (e *engineClockTest) command(args ...string) *exec.Cmd {
+func (e *engineServerTest) command(args ...string) *exec.Cmd {
 	c := command(e.dir, args...)
 	c.Env = append(c.Environ(), "CONCERTO_ENGINE="+e.url)
 	return c
 }
 
 // must returns the output of a command, which must exit with the code want.
-func (e *engineClockTest) must(want int, args ...string) string {
+func (e *engineServerTest) must(want int, args ...string) string {
 	e.Helper()
 	c := e.command(args...)
 	out, _ := c.CombinedOutput()
@@ -53,7 +87,7 @@ func (e *engineClockTest) must(want int, args ...string) string {
 }
 
 // until waits until a query returns true.
-func (e *engineClockTest) until(sql string) {
+func (e *engineServerTest) until(sql string) {
 	e.Helper()
 	for pgtest.Do(e, e.url, "SELECT "+sql) != "t\n" {
 		if e.Context().Err() != nil {
@@ -64,7 +98,7 @@ func (e *engineClockTest) until(sql string) {
 }
 
 // worker starts a worker, and returns the function that kills it.
-func (e *engineClockTest) worker() (kill func()) {
+func (e *engineServerTest) worker() (kill func()) {
 	e.Helper()
 	c := e.command("worker", "--lease", "1s", "--state", "state")
 	if err := c.Start(); err != nil {
@@ -79,7 +113,7 @@ func (e *engineClockTest) worker() (kill func()) {
 	}
 }
 
-func (e *engineClockTest) run() {
+func (e *engineServerTest) run() {
 	e.must(0, "engine", "init")
 	if out := e.must(0, "engine", "check"); !strings.Contains(out, "the clock of this machine differs from that of the server by") {
 		e.Errorf("check does not name the wrong clock:\n%s", out)
