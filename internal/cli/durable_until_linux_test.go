@@ -11,12 +11,14 @@ import (
 	"github.com/concerto-lang/concerto/internal/record/journal"
 	"github.com/concerto-lang/concerto/internal/record/journal/localowner"
 	"github.com/concerto-lang/concerto/internal/record/journal/rundir"
+	"github.com/concerto-lang/concerto/internal/testkit/randtest"
 )
 
 // TestNotBeforeItsTime kills a run during an effect. If the process that performs the effect may
 // still be running, the resumed run repeats the effect only after the effect's time limit. If that
 // process is known to have exited, the run does not wait.
 func TestNotBeforeItsTime(t *testing.T) {
+	randtest.RacedElsewhere(t)
 	t.Parallel()
 	dir := programs(t, map[string]string{"Concerto.toml": "[permissions]\nrun = [\"sh\"]\n[run.unknown]\ncommand = \"retry\"\n",
 		"main.conc": "use std::tools::RunCommand;\nfn main() { println(RunCommand.run(\"sh\", [\"-c\", \"if [ ! -e once ]; then touch once; kill -9 $PPID; sleep 5; fi; date +%s%3N\"])?.stdout.trim()); }\n"})

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/concerto-lang/concerto/internal/testkit/randtest"
 )
 
 // risen is the advice that is printed when the result of an earlier version's recording has
@@ -15,6 +17,7 @@ const risen = "what older versions have recorded means something else now: raise
 // TestEarlierVersions checks that runs and a tape of an earlier version are read, replayed and
 // resumed with the same results.
 func TestEarlierVersions(t *testing.T) {
+	randtest.RacedElsewhere(t)
 	all := t.TempDir()
 	if err := os.CopyFS(all, os.DirFS(filepath.Join("testdata", "kept"))); err != nil {
 		t.Fatal(err)

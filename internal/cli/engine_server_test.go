@@ -11,12 +11,14 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/testkit/pgtest"
+	"github.com/concerto-lang/concerto/internal/testkit/randtest"
 )
 
 // TestEngineClock executes runs on a database whose clock differs from that of the workers and users
 // by an hour. All times are those of the database: timers, times of submissions, schedules, leases
 // and answers are neither an hour early nor an hour late.
 func TestEngineClock(t *testing.T) {
+	randtest.RacedElsewhere(t)
 	for _, ahead := range []time.Duration{time.Hour, -time.Hour} {
 		t.Run(ahead.String(), func(t *testing.T) {
 			t.Parallel()
@@ -34,6 +36,7 @@ func TestEngineClock(t *testing.T) {
 // TestEngineServerCrash submits a run with --wait. The server crashes while the run waits for an
 // answer: the command continues, and prints each line once.
 func TestEngineServerCrash(t *testing.T) {
+	randtest.RacedElsewhere(t)
 	t.Parallel()
 	server := pgtest.StartServer(t)
 	e := &engineServerTest{T: t, url: pgtest.Make(t, server.URL, "crash"), dir: programs(t, map[string]string{

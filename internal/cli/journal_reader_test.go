@@ -272,6 +272,7 @@ func manySegments(t *testing.T, drop uint64) string {
 // Both readers must ignore the incomplete end where the format permits it, and otherwise report the
 // damage. They must never read different records.
 func TestDamagedAtEachByte(t *testing.T) {
+	randtest.RacedElsewhere(t)
 	t.Parallel()
 	for _, drop := range []uint64{0, 20} {
 		damagedAtEachByte(t, manySegments(t, drop), drop > 0)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/concerto-lang/concerto/internal/cli/console"
+	"github.com/concerto-lang/concerto/internal/testkit/randtest"
 )
 
 // runWithFile runs a command line in which the word FILE represents file. The working directory
@@ -62,6 +63,7 @@ func oddFiles(t *testing.T, ext string) map[string]string {
 // TestFilesThatAreRead passes devices, FIFOs, sockets and too large files to each option that names
 // an input file. The command must refuse them before the program runs, and without waiting.
 func TestFilesThatAreRead(t *testing.T) {
+	randtest.RacedElsewhere(t)
 	const notRegular = "not a regular file"
 	wants := map[string]string{"fifo": notRegular, "zero": notRegular, "full": notRegular, "socket": notRegular,
 		"loop": "too many levels of symbolic links", "gone": "no such file", "large": "10240 MiB, and the limit is"}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/concerto-lang/concerto/internal/cli/console"
+	"github.com/concerto-lang/concerto/internal/testkit/randtest"
 )
 
 // writeThousandTests writes a program with 1,000 small tests into a new directory. Each test has a
@@ -37,6 +38,7 @@ fn t%d() {
 
 // TestThousandTests checks that tests that run in parallel are reported in source order.
 func TestThousandTests(t *testing.T) {
+	randtest.RacedElsewhere(t)
 	t.Parallel()
 	dir := writeThousandTests(t)
 	var out, errs bytes.Buffer

@@ -35,8 +35,16 @@ func Measures(t testing.TB) {
 }
 
 // Sampled reports whether to run the i-th of many programs. Under the race detector it selects
-// every fourth program, unless CONCERTO_RACE_ALL is set, as `make race` does.
-func Sampled(i int) bool { return !Raced || i%4 == 0 || os.Getenv("CONCERTO_RACE_ALL") != "" }
+// every eighth program, unless CONCERTO_RACE_ALL is set, as `make race` does.
+func Sampled(i int) bool { return i%8 == 0 || !Raced || os.Getenv("CONCERTO_RACE_ALL") != "" }
+
+// RacedElsewhere skips a long test under the race detector, unless CONCERTO_RACE_ALL is set. What
+// runs concurrently in it does so in shorter tests, too.
+func RacedElsewhere(t testing.TB) {
+	if Raced && os.Getenv("CONCERTO_RACE_ALL") == "" {
+		t.Skip("only run under the race detector with CONCERTO_RACE_ALL: shorter tests run the same code concurrently")
+	}
+}
 
 // Run runs a test for the first n seeds. With -short it runs an eighth of them, and under the race
 // detector, which makes each ten times as slow, a sixteenth. With -fresh it runs new seeds until
