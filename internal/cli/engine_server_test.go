@@ -50,6 +50,7 @@ func TestEngineServerCrash(t *testing.T) {
 	if err := submit.Start(); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { _ = submit.Process.Kill() })
 	e.until(`count(*) = 1 FROM concerto.questions WHERE run = 'run'`)
 	for range 3 {
 		if err := server.Crash(); err != nil {
