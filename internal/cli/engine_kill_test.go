@@ -250,7 +250,7 @@ func (s *engineStormTest) run() {
 	}
 	faults, end := context.WithCancel(ctx)
 	s.background.Go(func() { s.causeFaults(faults) })
-	for more := true; more || len(s.open) > 0; <-time.After(10 * time.Millisecond) {
+	for more := true; more || len(s.open) > 0; <-time.After(100 * time.Millisecond) {
 		more = !s.calm.Load()
 		s.look()
 		if ctx.Err() != nil {

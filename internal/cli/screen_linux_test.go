@@ -18,6 +18,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/term/screen"
+	"github.com/concerto-lang/concerto/internal/testkit/randtest"
 	"github.com/concerto-lang/concerto/internal/testkit/testterm"
 )
 
@@ -237,6 +238,7 @@ echo '{"type":"result","subtype":"success","is_error":true,"result":"Please run 
 // TestLiveSizes checks that the view has the terminal's width and at most as many lines as fit.
 // After resizing, the output above the view must still be visible.
 func TestLiveSizes(t *testing.T) {
+	randtest.RacedElsewhere(t)
 	const many = `
 -- Concerto.toml --
 [hosts.coder]

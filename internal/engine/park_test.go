@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"sync/atomic"
 	"testing"
 
 	"github.com/concerto-lang/concerto/internal/record/journal"
@@ -80,5 +81,43 @@ func TestAnswerDuringPark(t *testing.T) {
 	}
 	if out, _, err := run.Out(); err != nil || len(out) != 2 {
 		t.Errorf("output %q, error %v; want two lines", out, err)
+	}
+}
+
+// unsteadyRun is a run whose store is not available for the first reads of answers.
+type unsteadyRun struct {
+	journal.Run
+	failures atomic.Int32 // to come
+}
+
+// Answer implements journal.Run.
+func (r *unsteadyRun) Answer(id string) (*journal.Answer, error) {
+	if r.failures.Add(-1) >= 0 {
+		return nil, errors.New("the connection was closed")
+	}
+	return r.Run.Answer(id)
+}
+
+// TestParkAfterError checks that a run which waits for an answer parks also if the store was not
+// available when it began to wait.
+func TestParkAfterError(t *testing.T) {
+	p := compile(t, map[string]string{"main.conc": `fn main() { println(await emit<String>("ask", "continue?")?); }`})
+	dir := t.TempDir()
+	run := &unsteadyRun{Run: new(memory.Store).Run("unsteady")}
+	run.failures.Store(3)
+	sharedRuns.Store(dir, journal.Run(run))
+	o := Options{Dir: dir, Records: Records{Durable: &Durable{Dir: dir, Park: true}},
+		OnAwait: func(context.Context, string, json.RawMessage) (json.RawMessage, error) {
+			return nil, tool.ErrNoApprover
+		}}
+	o.Session.SessionID = "unsteady"
+	if err := p.Run(t.Context(), o); !errors.As(err, new(*Suspended)) {
+		t.Fatalf("error %v, want that the run is suspended", err)
+	}
+	if h, err := run.Read(); err != nil || h.Last().K != journal.KPark {
+		t.Errorf("last record %v, error %v; want that the run is parked", h.Last(), err)
+	}
+	if left := run.failures.Load(); left >= 0 {
+		t.Errorf("%d reads were still to fail: the test shows nothing", left+1)
 	}
 }

@@ -166,14 +166,23 @@ func (r recorder) ProgramWaits() {
 
 // consider parks the run if it waits only for answers and distant timers. The caller must hold mu.
 func (i *idleness) consider() {
-	if !i.still || !i.run.c.Asking.Park || !i.parkable() {
+	if !i.still || !i.run.c.Asking.Park {
 		return
 	}
-	if i.moves == i.resumed && i.run.c.History != nil {
+	parkable, err := i.parkable()
+	if err == nil && !parkable {
+		return
+	}
+	if err == nil && i.moves == i.resumed && i.run.c.History != nil {
 		i.run.Suspend(i.parked()) // nothing has happened since the replay, so there is no need to wait
 		return
 	}
-	moves := i.moves
+	i.parkLater(i.moves)
+}
+
+// parkLater parks the run after a while if it has made no progress. moves is the number of moves
+// now.
+func (i *idleness) parkLater(moves int64) {
 	after := ParkAfter
 	if short := i.run.c.ParkAfter; short != nil {
 		after = short()
@@ -181,7 +190,13 @@ func (i *idleness) consider() {
 	time.AfterFunc(after, func() {
 		i.mu.Lock()
 		defer i.mu.Unlock()
-		if i.moves == moves && i.still && i.parkable() {
+		if i.moves != moves || !i.still || i.run.Err() != nil {
+			return
+		}
+		switch parkable, err := i.parkable(); {
+		case err != nil:
+			i.parkLater(moves) // the store may be available again
+		case parkable:
 			i.run.Suspend(i.parked())
 		}
 	})
@@ -201,14 +216,14 @@ func (i *idleness) openRequests() map[int64]int {
 }
 
 // parkable reports whether every running effect waits for an answer that another process must
-// write, or for a distant time.
-func (i *idleness) parkable() bool {
+// write, or for a distant time. The error is that of the store, which must contain no answer.
+func (i *idleness) parkable() (bool, error) {
 	if len(i.under) == 0 {
-		return false
+		return false, nil
 	}
 	for _, x := range i.questions {
 		if a, err := i.run.c.Stored.Answer(x.ID); err != nil || a != nil {
-			return false // the answer exists, so the run will continue
+			return false, err // if the answer exists, the run will continue
 		}
 	}
 	now := i.run.c.Writer.Time()
@@ -216,19 +231,19 @@ func (i *idleness) parkable() bool {
 		switch q := q.(type) {
 		case *effect.Sleep:
 			if i.timers[e] <= now+parkNotNear {
-				return false
+				return false, nil
 			}
 		case *effect.ExchangeNext:
 			if i.open[q.ID] <= 0 {
-				return false
+				return false, nil
 			}
 		default:
 			if x := i.questions[e]; x == nil || !x.waits {
-				return false
+				return false, nil
 			}
 		}
 	}
-	return true
+	return true, nil
 }
 
 func (i *idleness) parked() *Parked {

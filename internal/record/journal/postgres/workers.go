@@ -58,7 +58,7 @@ func (e *Engine) Renew(ctx context.Context, worker string, lease time.Duration, 
 // Unregister removes a worker that executes no run. Runs that it still owns, because its lease was
 // lost, become ready: it has not crashed.
 func (e *Engine) Unregister(ctx context.Context, worker string) error {
-	_, err := e.pool.Exec(ctx, `WITH released AS (UPDATE concerto.runs SET state = 'ready', owner = NULL, ready_at = clock_timestamp() WHERE owner = $1 RETURNING id),
+	_, err := e.pool.Exec(ctx, `WITH released AS (UPDATE concerto.runs SET state = 'ready', owner = NULL, ready_at = statement_timestamp() WHERE owner = $1 RETURNING id),
 		removed AS (DELETE FROM concerto.workers WHERE id = $1) SELECT pg_notify('concerto', id) FROM released`, worker)
 	return err
 }

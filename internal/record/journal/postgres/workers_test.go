@@ -160,6 +160,13 @@ func testClaimOrder(t *testing.T) {
 	if got := e.claim(t, w, 3); got != "r4 r3" {
 		t.Errorf("then: %s", got)
 	}
+	if err := e.Unregister(t.Context(), w); err != nil {
+		t.Fatal(err)
+	}
+	var times int
+	if err := e.pool.QueryRow(t.Context(), `SELECT count(DISTINCT ready_at) FROM concerto.runs`).Scan(&times); err != nil || times != 1 {
+		t.Errorf("the runs of a worker that was removed became ready at %d times (error %v), want one: their order would be arbitrary", times, err)
+	}
 }
 
 // testClaimHidden checks that runs which a worker cannot claim do not hide the one after them: runs
