@@ -387,7 +387,13 @@ func testCut(t *testing.T, b *bench) {
 		b.cut()
 	}
 	<-ended
-	if err := b.engine.Run("r").PutAnswer(fmt.Sprint("q", 2*lines+1), journal.Answer{Value: json.RawMessage(`"done"`), By: "ada", At: 1}); err != nil {
+	e, err := postgres.Connect(t.Context(), b.url, 0) // the connections of the other one may have been cut
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(e.Close)
+	b.engine = e
+	if err := e.Run("r").PutAnswer(fmt.Sprint("q", 2*lines+1), journal.Answer{Value: json.RawMessage(`"done"`), By: "ada", At: 1}); err != nil {
 		t.Fatal(err)
 	}
 	w.wait(End, "r")
