@@ -34,8 +34,8 @@ import (
 // answer allows it, none is lost, the first answer wins, no limit of a queue is exceeded, and each
 // scheduled time becomes one run. CONCERTO_ENGINE_KILLS sets the number of kills.
 // CONCERTO_ENGINE_NEWER=1 makes one of the workers a program with a newer version of the VM, whose
-// runs the other ones must leave to it. CONCERTO_ENGINE_SERVER is the URL of a database of another server, on which the test then does
-// not cause crashes. The database must be empty.
+// runs the other ones must leave to it. CONCERTO_ENGINE_SERVER is the URL of a database of another
+// server, on which the test then does not cause crashes. The database must be empty.
 func TestEngineKill(t *testing.T) {
 	kills := 8
 	if randtest.Raced {
@@ -328,7 +328,8 @@ func (s *engineStormTest) summary() string {
 	return strings.Join(all, ", ")
 }
 
-// submit stores runs until s.runs of them have not ended. A third of them are in a queue with limits.
+// submit stores runs until s.runs of them have not ended. A third of them are in a queue with
+// limits.
 func (s *engineStormTest) submit() {
 	var batch strings.Builder
 	for len(s.open) < s.runs {

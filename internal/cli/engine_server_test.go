@@ -14,9 +14,9 @@ import (
 	"github.com/concerto-lang/concerto/internal/testkit/randtest"
 )
 
-// TestEngineClock executes runs on a database whose clock differs from that of the workers and users
-// by an hour. All times are those of the database: timers, times of submissions, schedules, leases
-// and answers are neither an hour early nor an hour late.
+// TestEngineClock executes runs on a database whose clock differs from that of the workers and
+// users by an hour. All times are those of the database: timers, times of submissions, schedules,
+// leases and answers are neither an hour early nor an hour late.
 func TestEngineClock(t *testing.T) {
 	randtest.RacedElsewhere(t)
 	for _, ahead := range []time.Duration{time.Hour, -time.Hour} {

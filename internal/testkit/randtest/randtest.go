@@ -38,8 +38,8 @@ func Measures(t testing.TB) {
 // every eighth program, unless CONCERTO_RACE_ALL is set, as `make race` does.
 func Sampled(i int) bool { return i%8 == 0 || !Raced || os.Getenv("CONCERTO_RACE_ALL") != "" }
 
-// RacedElsewhere skips a long test under the race detector, unless CONCERTO_RACE_ALL is set. What
-// runs concurrently in it does so in shorter tests, too.
+// RacedElsewhere skips a long test under the race detector, unless CONCERTO_RACE_ALL is set. It is
+// for tests whose concurrent code shorter tests execute, too.
 func RacedElsewhere(t testing.TB) {
 	if Raced && os.Getenv("CONCERTO_RACE_ALL") == "" {
 		t.Skip("only run under the race detector with CONCERTO_RACE_ALL: shorter tests run the same code concurrently")

@@ -15,8 +15,8 @@ import (
 )
 
 // testCommitTogether stores groups of five runs that wait while transactions are in progress: they
-// share one transaction. A group that the database refuses, and one of a former owner, do not change
-// what happens to the others.
+// share one transaction. A group that the database refuses, and one of a former owner, do not
+// change what happens to the others.
 func testCommitTogether(t *testing.T) {
 	for _, x := range []struct {
 		name    string
@@ -97,8 +97,8 @@ func (c *commits) countWaiting() int {
 	return len(c.waiting)
 }
 
-// testCommitCuts stores groups of eight runs at once through a proxy that cuts connections: each one
-// is stored once.
+// testCommitCuts stores groups of eight runs at once through a proxy that cuts connections: each
+// one is stored once.
 func testCommitCuts(t *testing.T) {
 	url := pgtest.Make(t, server, "commit_cuts")
 	e := connect(t, url)
