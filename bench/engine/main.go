@@ -107,7 +107,11 @@ func (r row) line(value, bare float64) string {
 	if !met {
 		aim += " ✗"
 	}
-	return fmt.Sprintf("| %s | %.3g %s | %s | %s |\n", r.what, value, r.unit, ratio, aim)
+	text := fmt.Sprintf("%.3g", value)
+	if value >= 1000 {
+		text = fmt.Sprintf("%.0f", value)
+	}
+	return fmt.Sprintf("| %s | %s %s | %s | %s |\n", r.what, text, r.unit, ratio, aim)
 }
 
 // writeTable replaces the table in a page.

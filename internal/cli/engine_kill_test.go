@@ -47,7 +47,7 @@ func TestEngineKill(t *testing.T) {
 	s := newEngineStorm(t, rand.Uint64(), kills)
 	t.Logf("seed %d", s.seed)
 	s.run()
-	t.Logf("%d runs, %d requests, faults: %s; %d questions about unknown outcomes", s.ended.Load(), s.judge.log.received, s.summary(), s.judge.unknowns)
+	t.Logf("%d runs, %d requests, faults: %s; %d questions about unknown outcomes", s.ended, s.judge.log.received, s.summary(), s.judge.unknowns)
 }
 
 // The kinds of faults.
@@ -82,7 +82,7 @@ type engineStormTest struct {
 	slots  []*engineWorker
 	faults [faultKinds]int
 
-	submitted, ended atomic.Int64
+	submitted, ended int
 	open             map[string]bool // ids of the runs that have not ended
 	background       sync.WaitGroup
 	rejects          atomic.Bool
@@ -195,16 +195,9 @@ END $$;
 CREATE TRIGGER reject AFTER INSERT ON concerto.journal FOR EACH STATEMENT EXECUTE FUNCTION judge.reject();
 `
 
-// command returns a command for the engine.
-func (s *engineStormTest) command(url string, args ...string) *exec.Cmd {
-	c := command(s.dir, args...)
-	c.Env = append(c.Environ(), "CONCERTO_ENGINE="+url)
-	return c
-}
-
 func (s *engineStormTest) must(args ...string) {
 	s.Helper()
-	if out, err := s.command(s.url, args...).CombinedOutput(); err != nil {
+	if out, err := engineCommand(s.dir, s.url, args...).CombinedOutput(); err != nil {
 		s.Fatalf("%v: %v\n%s", args, err, out)
 	}
 }
@@ -212,7 +205,7 @@ func (s *engineStormTest) must(args ...string) {
 // start starts the worker of a slot.
 func (s *engineStormTest) start(w *engineWorker) {
 	s.Helper()
-	w.c = s.command(w.url, "worker", "-v", "--lease", fmt.Sprint(engineStormLease, "s"), "--drain", "1s", "--crashes", "1000000", "--queue", "default,limited", "--state", "state")
+	w.c = engineCommand(s.dir, w.url, "worker", "-v", "--lease", fmt.Sprint(engineStormLease, "s"), "--drain", "1s", "--crashes", "1000000", "--queue", "default,limited", "--state", "state")
 	if w.newer != "" {
 		w.c.Path = w.newer
 	}
@@ -333,11 +326,11 @@ func (s *engineStormTest) summary() string {
 func (s *engineStormTest) submit() {
 	var batch strings.Builder
 	for len(s.open) < s.runs {
-		n := s.submitted.Add(1)
-		id := fmt.Sprint("run", n)
+		s.submitted++
+		id := fmt.Sprint("run", s.submitted)
 		line := fmt.Sprintf(`{"id":%q}`, id)
-		if n%3 == 0 {
-			line = fmt.Sprintf(`{"id":%q,"queue":"limited","key":"k%d"}`, id, n/3%4)
+		if s.submitted%3 == 0 {
+			line = fmt.Sprintf(`{"id":%q,"queue":"limited","key":"k%d"}`, id, s.submitted/3%4)
 		}
 		batch.WriteString(line + "\n")
 		s.open[id] = true
@@ -350,7 +343,7 @@ func (s *engineStormTest) submit() {
 		s.Fatal(err)
 	}
 	for { // the ids make the command repeatable
-		c := s.command(s.url, "submit", "main.conc", "--batch", "batch")
+		c := engineCommand(s.dir, s.url, "submit", "main.conc", "--batch", "batch")
 		out, err := c.CombinedOutput()
 		if err == nil {
 			return
@@ -380,7 +373,7 @@ func (s *engineStormTest) look() {
 		if row.Exit != nil {
 			checks.Go(func() { s.judge.end(row) })
 			delete(s.open, row.ID)
-			s.ended.Add(1)
+			s.ended++
 			continue
 		}
 		checks.Go(func() { s.judge.answer(row) })

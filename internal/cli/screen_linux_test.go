@@ -238,7 +238,7 @@ echo '{"type":"result","subtype":"success","is_error":true,"result":"Please run 
 // TestLiveSizes checks that the view has the terminal's width and at most as many lines as fit.
 // After resizing, the output above the view must still be visible.
 func TestLiveSizes(t *testing.T) {
-	randtest.RacedElsewhere(t)
+	randtest.RacedElsewhere(t) // so slow a process often writes lines that are wider than the terminal has become
 	const many = `
 -- Concerto.toml --
 [hosts.coder]

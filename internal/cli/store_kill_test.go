@@ -77,6 +77,13 @@ func command(dir string, args ...string) *exec.Cmd {
 	return c
 }
 
+// engineCommand returns a command that uses an engine.
+func engineCommand(dir, url string, args ...string) *exec.Cmd {
+	c := command(dir, args...)
+	c.Env = append(c.Environ(), "CONCERTO_ENGINE="+url)
+	return c
+}
+
 func programs(t *testing.T, texts map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -4,6 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -119,5 +124,75 @@ func TestParkAfterError(t *testing.T) {
 	}
 	if left := run.failures.Load(); left >= 0 {
 		t.Errorf("%d reads were still to fail: the test shows nothing", left+1)
+	}
+}
+
+// heldRun is a run whose writer can hold an effect: the first sync after held is set stores its
+// records, reports that, and returns when the test lets it.
+type heldRun struct {
+	journal.Run
+	held         atomic.Bool
+	stored, free chan struct{}
+}
+
+// Create implements journal.Run.
+func (r *heldRun) Create(start journal.Start, program []byte, o journal.Options) (journal.Writer, error) {
+	w, err := r.Run.Create(start, program, o)
+	return &heldWriter{w, r}, err
+}
+
+type heldWriter struct {
+	journal.Writer
+	run *heldRun
+}
+
+// Flush implements journal.Writer.
+func (w *heldWriter) Flush(level journal.Level) error {
+	err := w.Writer.Flush(level)
+	if level == journal.Synced && w.run.held.CompareAndSwap(true, false) {
+		close(w.run.stored)
+		<-w.run.free
+	}
+	return err
+}
+
+// TestEndBesideFlush checks that the end of an effect is stored when the program waits for another
+// effect, whose flush has begun before the end existed.
+func TestEndBesideFlush(t *testing.T) {
+	run := &heldRun{Run: new(memory.Store).Run("held"), stored: make(chan struct{}), free: make(chan struct{})}
+	quick, ready := make(chan struct{}), make(chan struct{})
+	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/quick":
+			close(ready)
+			<-quick
+		case "/ready":
+			<-ready
+			run.held.Store(true)
+		}
+	}))
+	defer s.Close()
+	p := compile(t, map[string]string{"main.conc": strings.ReplaceAll(`use std::http;
+async fn quick() { http::post("URL/quick", ""); }
+async fn slow() { http::get("URL/ready"); http::post("URL/slow", ""); }
+fn main() { let _ = await (quick(), slow()); }`, "URL", s.URL)})
+	dir := t.TempDir()
+	sharedRuns.Store(dir, journal.Run(run))
+	o := Options{Dir: dir, Records: Records{Durable: &Durable{Dir: dir}}}
+	o.Session.SessionID = "held"
+	ended := make(chan error)
+	go func() { ended <- p.Run(t.Context(), o) }()
+	<-run.stored
+	close(quick)
+	for isStored := false; !isStored; runtime.Gosched() {
+		h, err := run.Read()
+		if err != nil {
+			t.Fatal(err)
+		}
+		isStored = slices.ContainsFunc(h.Records, func(r *journal.Record) bool { return r.K == journal.KEnd && r.E == 1 })
+	}
+	close(run.free)
+	if err := <-ended; err != nil {
+		t.Error(err)
 	}
 }

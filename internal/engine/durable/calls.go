@@ -80,7 +80,7 @@ func (w *world) recoverCall(ctx context.Context, f *inFlight, open *effect.MCPOp
 	if f.class == effect.ClassRetry.String() || w.run.servers != nil && w.run.servers.Repeatable(ctx, open, true) {
 		f.tries++
 		w.run.recordBegin(f, f.task, open)
-		return true, nil, w.flushBefore(ctx, open, nil)
+		return true, nil, w.flushBefore(ctx, open)
 	}
 	about := w.run.flightOf(q)
 	back := w.run.idle.waitInstead(about, f, open)

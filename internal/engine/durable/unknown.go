@@ -42,7 +42,7 @@ func (w *world) announceRetry(ctx context.Context, f *inFlight, q effect.Request
 		err = w.run.recordResolution(f.e, q.Kind(), text, x)
 	}
 	if err == nil {
-		err = w.flushBefore(ctx, q, nil)
+		err = w.flushBefore(ctx, q)
 	}
 	return err
 }

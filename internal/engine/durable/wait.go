@@ -48,7 +48,7 @@ type idleness struct {
 
 	mu        sync.Mutex
 	under     map[int64]effect.Request // running effects by number
-	flushes   map[int64]bool           // running effects that have not flushed the journal yet, and will
+	unflushed map[int64]bool           // running effects whose flush of the journal has not begun
 	timers    map[int64]int64          // expiry of timers by effect, in Unix milliseconds
 	questions map[int64]*openQuestion
 	open      map[int64]int // number of unanswered requests of hosts by exchange
@@ -60,7 +60,7 @@ type idleness struct {
 }
 
 func (i *idleness) init(r *Run) {
-	*i = idleness{run: r, under: map[int64]effect.Request{}, flushes: map[int64]bool{}, timers: map[int64]int64{}, questions: map[int64]*openQuestion{}, open: map[int64]int{}, listed: map[int64]string{}, answered: map[int64]string{}}
+	*i = idleness{run: r, under: map[int64]effect.Request{}, unflushed: map[int64]bool{}, timers: map[int64]int64{}, questions: map[int64]*openQuestion{}, open: map[int64]int{}, listed: map[int64]string{}, answered: map[int64]string{}}
 }
 
 // addEffect adds a running effect. removeEffect removes it.
@@ -74,25 +74,26 @@ func (i *idleness) addEffect(f *inFlight, q effect.Request) {
 	}
 	i.under[f.e] = q
 	if _, flushes := levelBefore(q); flushes && begins(q) && !starts(q) && i.run.live {
-		i.flushes[f.e] = true
+		i.unflushed[f.e] = true
 	}
 	if f.expires > 0 {
 		i.timers[f.e] = f.expires
 	}
 }
 
-// flushed notes that an effect has flushed the journal.
-func (i *idleness) flushed(e int64) {
+// beginFlush notes that an effect begins to flush the journal. The flush may not contain the
+// records that are appended from now on.
+func (i *idleness) beginFlush(e int64) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	delete(i.flushes, e)
+	delete(i.unflushed, e)
 }
 
-// willFlush reports whether an effect is about to flush the journal.
+// willFlush reports whether an effect will flush all records that exist now.
 func (i *idleness) willFlush() bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	return len(i.flushes) > 0
+	return len(i.unflushed) > 0
 }
 
 // caughtUp marks the end of the replay.
@@ -135,7 +136,7 @@ func (i *idleness) removeEffect(e int64, q effect.Request, result effect.Result,
 	i.moves++
 	i.still = false
 	delete(i.under, e)
-	delete(i.flushes, e)
+	delete(i.unflushed, e)
 	delete(i.timers, e)
 	switch q := q.(type) {
 	case *effect.ExchangeNext:

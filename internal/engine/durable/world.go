@@ -53,7 +53,10 @@ func (w *world) Perform(ctx context.Context, q effect.Request) (effect.Result, e
 		return nil, vm.ErrSuspended
 	}
 	f := w.run.flightOf(q)
-	if err := w.flushBefore(ctx, q, f); err != nil {
+	if f != nil {
+		w.run.idle.beginFlush(f.e)
+	}
+	if err := w.flushBefore(ctx, q); err != nil {
 		return nil, err
 	}
 	real, result, err := w.mapRequest(ctx, q, f)
@@ -120,16 +123,9 @@ func (w *world) showLine(ctx context.Context, channel string, payload []byte, q 
 }
 
 // flushBefore writes the journal before an effect that is visible outside the process.
-func (w *world) flushBefore(ctx context.Context, q effect.Request, f *inFlight) error {
+func (w *world) flushBefore(ctx context.Context, q effect.Request) error {
 	level, flushes := levelBefore(q)
-	if !flushes {
-		return nil
-	}
-	err := w.run.flushJournal(level)
-	if f != nil {
-		w.run.idle.flushed(f.e)
-	}
-	if err == nil {
+	if !flushes || w.run.flushJournal(level) == nil {
 		return nil
 	}
 	if effect.Inline(q.Kind()) {

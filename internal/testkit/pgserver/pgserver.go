@@ -69,21 +69,16 @@ func StartWithClock(ahead time.Duration, settings ...string) (*Server, error) {
 	return s, nil
 }
 
-// start starts the server and waits until it accepts connections. It tries again for a minute,
-// because processes of a server that has crashed may have to end before.
+// start starts the server and waits until it accepts connections. The error contains the end of
+// the server's log.
 func (s *Server) start() error {
 	log := filepath.Join(s.dir, "log")
-	for attempt := 0; ; attempt++ {
-		err := s.run("pg_ctl", "-D", s.data(), "-w", "-t", "600", "-l", log, "-o", s.options, "start")
-		if err == nil {
-			return nil
-		}
-		if attempt == 300 {
-			text, _ := os.ReadFile(log)
-			return fmt.Errorf("%w\n%s", err, text[max(0, len(text)-2000):])
-		}
-		time.Sleep(200 * time.Millisecond)
+	err := s.run("pg_ctl", "-D", s.data(), "-w", "-t", "600", "-l", log, "-o", s.options, "start")
+	if err != nil {
+		text, _ := os.ReadFile(log)
+		err = fmt.Errorf("%w\n%s", err, text[max(0, len(text)-2000):])
 	}
+	return err
 }
 
 // Crash ends all processes of the server at once and starts it again. Transactions that were
@@ -92,7 +87,13 @@ func (s *Server) Crash() error {
 	if err := s.run("pg_ctl", "-D", s.data(), "-m", "immediate", "-w", "-t", "600", "stop"); err != nil {
 		return err
 	}
-	return s.start()
+	for attempt := 0; ; attempt++ {
+		err := s.start()
+		if err == nil || attempt == 300 {
+			return err
+		}
+		time.Sleep(200 * time.Millisecond) // processes of the crashed server may still be running
+	}
 }
 
 // URL returns the URL of a database on the server. The database postgres exists.

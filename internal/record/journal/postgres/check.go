@@ -116,7 +116,7 @@ func (e *Engine) Report(ctx context.Context) (*Report, error) {
 		return nil, err
 	}
 	if math.Abs(r.ClockMS) > 1000 {
-		r.add("clock", Warn, "synchronize the clocks of this machine and of the server", "the clock of this machine differs from that of the server by %.1f s; only the times in journals are affected", r.ClockMS/1000)
+		r.add("clock", Warn, "synchronize the clocks of this machine and of the server", "the clock of this machine differs from that of the server by %.1f s; only the times that programs read are affected", r.ClockMS/1000)
 	} else {
 		r.add("clock", OK, "", "differs by %.1f ms", r.ClockMS)
 	}

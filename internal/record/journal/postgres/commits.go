@@ -37,8 +37,9 @@ type commit struct {
 	level journal.Level
 	args  []any // after the level
 
-	turn chan bool // receives true if the waiting goroutine must execute the next transaction, and false if err is set
+	turn chan bool // receives true if the waiting goroutine must execute the next transaction, and false if another one has stored its group
 
+	// The columns of the result. The epoch is nil if the run does not exist.
 	stored      *bool
 	s, n, epoch *int64
 	h, owner    *string

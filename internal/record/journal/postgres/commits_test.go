@@ -11,7 +11,6 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/concerto-lang/concerto/internal/record/journal"
-	"github.com/concerto-lang/concerto/internal/testkit/pgtest"
 )
 
 // testCommitTogether stores groups of five runs that wait while transactions are in progress: they
@@ -100,14 +99,8 @@ func (c *commits) countWaiting() int {
 // testCommitCuts stores groups of eight runs at once through a proxy that cuts connections: each
 // one is stored once.
 func testCommitCuts(t *testing.T) {
-	url := pgtest.Make(t, server, "commit_cuts")
-	e := connect(t, url)
-	if _, err := e.Init(t.Context(), false); err != nil {
-		t.Fatal(err)
-	}
-	e.mustDo(t, `INSERT INTO concerto.programs VALUES (repeat('0', 64), 'ir')`)
-	p := pgtest.StartProxy(t, url)
-	c := &commits{pool: connect(t, p.URL).pool}
+	e, through, p := preparedWithProxy(t)
+	c := &commits{pool: through.pool}
 	var stores []*store
 	for i := range 8 {
 		s := e.owned(t, e, fmt.Sprint("run", i))

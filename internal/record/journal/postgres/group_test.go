@@ -83,18 +83,19 @@ func (e *Engine) checkStored(t *testing.T, run string, groups []group) {
 	}
 }
 
+// preparedWithProxy returns an engine, and a connection to it through a proxy.
+func preparedWithProxy(t *testing.T) (e, through *Engine, p *pgtest.Proxy) {
+	t.Helper()
+	e = prepared(t)
+	p = pgtest.StartProxy(t, server(e.Database()))
+	return e, connect(t, p.URL), p
+}
+
 // testCutConnections stores groups through a proxy that cuts connections at random, before the
 // server has received a statement or before the writer has received the response. Each group is
 // stored once.
 func testCutConnections(t *testing.T) {
-	url := pgtest.Make(t, server, "cuts")
-	e := connect(t, url)
-	if _, err := e.Init(t.Context(), false); err != nil {
-		t.Fatal(err)
-	}
-	e.mustDo(t, `INSERT INTO concerto.programs VALUES (repeat('0', 64), 'ir')`)
-	p := pgtest.StartProxy(t, url)
-	through := connect(t, p.URL)
+	e, through, p := preparedWithProxy(t)
 	s := e.owned(t, through, "run")
 	r := rand.New(rand.NewPCG(1, 2))
 	cutAtRandom(p, r.Uint64(), 12)

@@ -91,7 +91,7 @@ func (r *modelRun) release(state string, readyAt int) {
 
 // session returns a session of a worker without goroutines, so that each change has one cause.
 func (m *model) session(t *rapid.T, queues []string) *Session {
-	s := &Session{engine: m.e, commits: &commits{pool: m.e.pool}, lease: time.Hour, vm: 1, watches: watches{runs: map[string]chan struct{}{}, woken: make(chan struct{}, 1)}}
+	s := &Session{engine: m.e, commits: &commits{pool: m.e.pool}, syncWithin: time.Hour, lease: time.Hour, vm: 1, watches: watches{runs: map[string]chan struct{}{}, woken: make(chan struct{}, 1)}}
 	s.extend(time.Now())
 	s.lost, s.lose = context.WithCancelCause(context.Background())
 	var err error
@@ -366,10 +366,6 @@ func (m *model) openClaimed(t *rapid.T, o *modelOwner) {
 	}
 	o.taken = nil
 }
-
-// A late sync locks the row of its run, and a claim at that time skips the run: the order of claims
-// would depend on the speed of the machine.
-func init() { syncWithin = time.Hour }
 
 // modelIR is the SHA-256 of the program "ir".
 const modelIR = "08c85bd37cdd0ffce8c39ecd7c7f0ff94e6f45af2aa986673b0c9f1a8a2fffea"

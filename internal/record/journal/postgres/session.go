@@ -20,6 +20,8 @@ type Session struct {
 	vm      int      // version of the VM
 	names   []string // of the environment variables
 
+	syncWithin time.Duration // limit of the time between a write and its sync
+
 	// sendUntil is the time until which the session may send something for its runs, on the
 	// monotonic clock: four fifths of the lease after the last renewal was sent.
 	sendUntil atomic.Pointer[time.Time]
@@ -40,7 +42,7 @@ var errNotRenewed = errors.New("the lease could not be renewed in time; waiting 
 
 // NewSession registers a worker with a lease, and renews the lease in the background.
 func (e *Engine) NewSession(ctx context.Context, w WorkerRow, lease time.Duration) (*Session, error) {
-	s := &Session{engine: e, commits: &commits{pool: e.pool}, lease: lease, vm: w.VMVersion, names: w.Variables, watches: watches{runs: map[string]chan struct{}{}, woken: make(chan struct{}, 1)}}
+	s := &Session{engine: e, commits: &commits{pool: e.pool}, syncWithin: syncWithin, lease: lease, vm: w.VMVersion, names: w.Variables, watches: watches{runs: map[string]chan struct{}{}, woken: make(chan struct{}, 1)}}
 	s.extend(time.Now())
 	var err error
 	if s.id, err = e.Register(ctx, w, lease); err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/record/journal"
 )
 
-// syncWithin limits the time between a write and its sync. The tests of claims set it.
-var syncWithin = time.Second
+// syncWithin limits the time between a write and its sync.
+const syncWithin = time.Second
 
 // writer is the journal.Writer of an engine.
 type writer struct {
@@ -34,7 +34,7 @@ type writer struct {
 	store  store
 	synced atomic.Uint64
 
-	late   chan struct{} // receives a value when records must be synced within syncWithin
+	late   chan struct{} // receives a value when records must be synced within the session's syncWithin
 	ended  chan struct{}
 	ending sync.WaitGroup
 }
@@ -218,7 +218,7 @@ func (w *writer) syncLate() {
 		select {
 		case <-w.ended:
 			return
-		case <-time.After(syncWithin):
+		case <-time.After(w.run.session.syncWithin):
 		}
 		w.sync()
 	}

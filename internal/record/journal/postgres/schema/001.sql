@@ -2,8 +2,8 @@
 CREATE SCHEMA concerto;
 SET LOCAL search_path = concerto, pg_temp;
 
--- Types of columns of runs. PostgreSQL checks the value of a type only when it changes, but the
--- constraints of a table with each row that is written: with each group of records.
+-- Types of columns of runs. PostgreSQL checks the constraint of a type only when a column is set,
+-- but those of a table whenever a row changes, which each group of records does.
 CREATE DOMAIN run_id AS text CHECK (VALUE ~ '^[A-Za-z0-9_.-]{1,120}$');
 CREATE DOMAIN queue_name AS text CHECK (VALUE ~ '^[A-Za-z0-9_.:-]{1,64}$');
 CREATE DOMAIN run_priority AS integer CHECK (VALUE BETWEEN -100 AND 100);
