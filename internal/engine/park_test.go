@@ -89,11 +89,15 @@ func TestAnswerDuringPark(t *testing.T) {
 	}
 }
 
-// unsteadyRun is a run whose store is not available for the first reads of answers.
+// unsteadyRun is a run whose store is not available for the first reads of answers. It reports no
+// changes: a read after a change would suspend the run if it failed.
 type unsteadyRun struct {
 	journal.Run
 	failures atomic.Int32 // to come
 }
+
+// Watch implements journal.Run.
+func (r *unsteadyRun) Watch(ctx context.Context, _ func()) { <-ctx.Done() }
 
 // Answer implements journal.Run.
 func (r *unsteadyRun) Answer(id string) (*journal.Answer, error) {
