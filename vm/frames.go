@@ -52,10 +52,10 @@ func (s Scene) Task() int64 { return s.t.id }
 
 // Place returns the innermost place in the program's own files. If there is none, it returns a
 // place in the library.
-func (s Scene) Place() Place { return visible(s.places()) }
+func (s Scene) Place() Place { return visible(s.Places()) }
 
-// places returns the places of the active calls, the innermost first.
-func (s Scene) places() (all []Place) {
+// Places returns the places of the active calls, the innermost first.
+func (s Scene) Places() (all []Place) {
 	fp, pc := s.t.frame(), s.t.pc()
 	for ; fp != nil && pc > 0 && len(all) < maxFrames; fp, pc = s.t.caller(fp) {
 		all = s.t.m.image.placesAt(all, pc)

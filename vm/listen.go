@@ -155,7 +155,7 @@ func (t *task) exchangeOpened(w *wait) status {
 func (t *task) registerExchange(w *wait) {
 	w.scope.id, w.scope.open = w.result.(*effect.ExchangeOpened).ID, true
 	t.scopes = append(t.scopes, w.scope)
-	t.entered(SpanListen, w.scope.decl.Name)
+	t.entered(Span{Kind: SpanListen, Name: w.scope.decl.Name, Exchange: w.scope.id})
 }
 
 // processMessages handles queued messages. It stops when a message starts a handler, when a message

@@ -18,63 +18,29 @@ type Observer interface {
 	// TaskEnded is called at the end of a task. how is "" if the task succeeded, and otherwise
 	// "cancelled" or the type of the error.
 	TaskEnded(task int64, how string)
-	// Entered is called at the start of a span of a task, and Left at its end. Spans are nested. A
-	// span is a listen, named by its host, or the handling of a message, named by the message's
-	// type.
-	Entered(task int64, kind SpanKind, name string)
+	// Entered is called at the start of a span of a task, and Left at its end. Spans are nested.
+	Entered(task int64, s Span)
 	Left(task int64)
-	// Requested is called before an effect is performed. The function that it returns receives the
-	// result.
-	Requested(task int64, r effect.Request) func(effect.Result, error)
+	// Requested is called before effect number e is performed. at is the task that performs it, and
+	// is valid until Requested returns. The function that it returns receives the result.
+	Requested(e int64, at Caller, r effect.Request) func(effect.Result, error)
 }
 
-// Observers combines several observers.
-type Observers []Observer
-
-// TaskBegan calls each observer.
-func (all Observers) TaskBegan(task, parent int64, at Place) {
-	for _, o := range all {
-		o.TaskBegan(task, parent, at)
-	}
+// Caller is a task that performs an effect; see the methods of Scene.
+type Caller interface {
+	Task() int64
+	Place() Place
+	Places() []Place
 }
 
-// TaskEnded calls each observer.
-func (all Observers) TaskEnded(task int64, how string) {
-	for _, o := range all {
-		o.TaskEnded(task, how)
-	}
-}
-
-// Entered calls each observer.
-func (all Observers) Entered(task int64, kind SpanKind, name string) {
-	for _, o := range all {
-		o.Entered(task, kind, name)
-	}
-}
-
-// Left calls each observer.
-func (all Observers) Left(task int64) {
-	for _, o := range all {
-		o.Left(task)
-	}
-}
-
-// Requested calls each observer. The returned function passes the result to each of them.
-func (all Observers) Requested(task int64, r effect.Request) func(effect.Result, error) {
-	var receivers []func(effect.Result, error)
-	for _, o := range all {
-		if f := o.Requested(task, r); f != nil {
-			receivers = append(receivers, f)
-		}
-	}
-	if len(receivers) == 0 {
-		return nil
-	}
-	return func(result effect.Result, err error) {
-		for _, f := range receivers {
-			f(result, err)
-		}
-	}
+// Span is a part of a task: a listen, named by its host, or the handling of a message, named by the
+// message's type. Exchange is the number of the exchange in requests. Message is the id of the
+// message as JSON, or "".
+type Span struct {
+	Kind     SpanKind
+	Name     string
+	Exchange int64
+	Message  string
 }
 
 // SpanKind is the kind of a span within a task.
@@ -129,9 +95,9 @@ func (t *task) reportEnd() {
 	o.TaskEnded(t.id, how)
 }
 
-func (t *task) entered(kind SpanKind, name string) {
+func (t *task) entered(s Span) {
 	if o := t.observer(); o != nil {
-		o.Entered(t.id, kind, name)
+		o.Entered(t.id, s)
 	}
 }
 
@@ -154,7 +120,7 @@ func (t *task) requested(r effect.Request) func(effect.Result, error) {
 		d.Makes(Scene{t}, r)
 	}
 	if o := t.observer(); o != nil {
-		return o.Requested(t.id, r)
+		return o.Requested(t.m.stats.Requests, Scene{t}, r)
 	}
 	return nil
 }

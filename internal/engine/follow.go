@@ -2,11 +2,14 @@ package engine
 
 import (
 	"errors"
-	"io"
 	"time"
 
+	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/engine/transcript"
 	"github.com/concerto-lang/concerto/internal/record/activity"
+	"github.com/concerto-lang/concerto/internal/record/event"
+	"github.com/concerto-lang/concerto/internal/record/eventstream"
+	"github.com/concerto-lang/concerto/internal/record/trace"
 	"github.com/concerto-lang/concerto/runtime"
 	"github.com/concerto-lang/concerto/runtime/llm"
 	"github.com/concerto-lang/concerto/vm"
@@ -22,94 +25,117 @@ const (
 	WholeSteps       // the same lines, with the texts of messages
 )
 
-// following contains the observers that record and report a run. It is nil if nothing is observed.
+// following contains what shows a run. It is nil if the run is not shown.
 type following struct {
-	models   bool                 // the run's use of models is observed
-	recorder *transcript.Recorder // nil unless models is set
-	out      io.WriteCloser       // writer of the transcript; nil without a transcript
+	options  *Options
+	stream   *eventstream.Stream  // set by begin
+	recorder *transcript.Recorder // nil unless the use of models is recorded
 	activity *activity.Follower   // nil if Records.OnActivity is nil
+	trace    *trace.Writer        // nil if Records.Trace is nil
 }
 
-// newFollowing returns the observers of a run, and registers a listener for model calls in c.
-// createRecorder must be called before the first model call.
+// newFollowing returns what shows a run, and registers a listener for model calls in c. The caller
+// must call begin before the first model call.
 func (o *Options) newFollowing(c *runtime.Config) *following {
-	models := o.Records.Transcript != nil || o.Records.Steps != NoSteps || o.Records.OnShares != nil
-	if !models && o.Records.OnActivity == nil {
+	if !o.recordsModels() && o.Records.OnActivity == nil && o.Records.Trace == nil && o.Answers.Relay == nil {
 		return nil
 	}
-	f := &following{}
-	if !models {
-		return f
+	f := &following{options: o}
+	if o.recordsModels() {
+		c.Listeners.OnModelEvent = f.reportModelEvent
 	}
-	f.models = true
-	c.Listeners.OnModelEvent = func(e llm.Event) { f.recorder.ModelEvent(e) }
 	return f
 }
 
-// createRecorder creates the observers that depend on the runtime.
-func (f *following) createRecorder(world *runtime.Runtime, o *Options, name string) {
+// recordsModels reports whether the run's use of models is recorded.
+func (o *Options) recordsModels() bool {
+	return o.Records.Transcript != nil || o.Records.Steps != NoSteps || o.Records.OnShares != nil
+}
+
+// begin creates the sinks of a run, and the stream of its events.
+func (f *following) begin(world *runtime.Runtime, program string) {
 	if f == nil {
 		return
 	}
+	o, began := f.options, time.Now()
+	events := eventstream.Options{Secrets: world.Secrets(), Since: func() time.Duration { return time.Since(began) }}
 	if onActivity := o.Records.OnActivity; onActivity != nil {
-		began := time.Now()
-		f.activity = activity.New(activity.Options{OnEvent: onActivity, Clean: world.Secrets().Text, Since: func() time.Duration { return time.Since(began) }})
+		f.activity = activity.New(onActivity)
+		events.Sinks = append(events.Sinks, f.activity.Sink())
 	}
-	if !f.models {
-		return
+	if o.recordsModels() {
+		t := transcript.Options{Out: o.Records.Transcript, Bodies: o.Records.Steps == WholeSteps, Program: program, Started: began}
+		if o.Records.Steps != NoSteps {
+			t.Log = func(line string) { world.Remark("debug", line) }
+		}
+		f.recorder = transcript.New(t)
+		events.Sinks = append(events.Sinks, f.recorder.Sink())
 	}
-	t := transcript.Options{Bodies: o.Records.Steps == WholeSteps, Program: name}
-	if o.Records.Transcript != nil {
-		f.out = world.Secrets().Writer(o.Records.Transcript)
-		t.Out = f.out
+	if o.Answers.Relay != nil {
+		events.Sinks = append(events.Sinks, o.Answers.Relay.Sink())
 	}
-	if o.Records.Steps != NoSteps {
-		t.Log = func(line string) { world.Remark("debug", line) }
+	if o.Records.Trace != nil {
+		f.trace = trace.New(o.Records.Trace)
+		events.Sinks = append(events.Sinks, f.trace.Sink())
 	}
-	f.recorder = transcript.New(t)
+	f.stream = eventstream.New(events)
 }
 
-// observers appends the run's observers to others.
-func (f *following) observers(others vm.Observers) vm.Observers {
-	if f != nil && f.activity != nil {
-		others = append(others, f.activity)
+// reportModelEvent passes an event of the model client to the stream.
+func (f *following) reportModelEvent(e llm.Event) {
+	a := &event.Attempt{Call: e.Call, Connection: e.Connection, Model: e.Model, Number: e.Attempt, Of: e.Of, Reply: e.Reply, Took: e.Took, Wait: e.Wait}
+	if e.Price != nil {
+		a.Price = &event.Price{Input: e.Price.Input, Output: e.Price.Output}
 	}
-	if f != nil && f.recorder != nil {
-		others = append(others, f.recorder)
+	a.Sent = e.Attempt > 0
+	if x, ok := errors.AsType[*llm.Failure](e.Err); ok {
+		a.Reason, a.Status = string(x.Class), int64(x.HTTPStatus)
+		a.Sent = a.Sent && x.Class != llm.ClassLimit
+	} else if x, ok := errors.AsType[*effect.Error](e.Err); ok {
+		a.Reason, _ = x.Fields["reason"].(string)
 	}
-	return others
+	switch e.What {
+	case llm.EventRequest:
+		f.stream.ReportAttempt(event.Model, event.Begin, a, nil)
+	case llm.EventReply, llm.EventFailure:
+		f.stream.ReportAttempt(event.Model, event.End, a, e.Err)
+	case llm.EventRetry:
+		f.stream.ReportAttempt(event.Retry, event.Point, a, e.Err)
+	case llm.EventFallback:
+		f.stream.ReportAttempt(event.Fallback, event.Point, a, e.Err)
+	case llm.EventEnd:
+		f.stream.CallEnded(e.Call)
+	}
 }
 
-// endTranscript closes the observers and passes the usage to Records.OnShares. err is the error of
-// the run. The result is an error of writing the transcript.
-func (f *following) endTranscript(o *Options, err error) error {
+// observer returns the observer of the run, or nil if the run is not shown.
+func (f *following) observer() vm.Observer {
 	if f == nil {
 		return nil
 	}
+	return f.stream
+}
+
+// end ends what shows the run, and passes the usage to Records.OnShares. err is the error of the
+// run. The result is an error of writing the transcript or the trace.
+func (f *following) end(err error) error {
+	if f == nil {
+		return nil
+	}
+	f.stream.Close(err)
 	// if the run is suspended, its exchanges continue
 	if _, left := errors.AsType[*Suspended](err); f.activity != nil && !left {
 		f.activity.Close()
 	}
-	if f.recorder == nil {
-		return nil
+	err = nil
+	if f.recorder != nil {
+		err = f.recorder.Close()
+		if f.options.Records.OnShares != nil {
+			f.options.Records.OnShares(f.recorder.Usage())
+		}
 	}
-	err = f.recorder.Close()
-	if f.out != nil {
-		err = firstError(err, f.out.Close())
-	}
-	if o.Records.OnShares != nil {
-		o.Records.OnShares(f.recorder.Usage())
+	if f.trace != nil {
+		err = firstError(err, f.trace.Close())
 	}
 	return err
-}
-
-// observer returns an observer that calls all of the given ones, or nil if there are none.
-func observer(all vm.Observers) vm.Observer {
-	switch len(all) {
-	case 0:
-		return nil
-	case 1:
-		return all[0]
-	}
-	return all
 }

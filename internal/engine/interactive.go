@@ -33,7 +33,7 @@ func (p *Program) Interactive(ctx context.Context, o Options, use func(*Machine)
 		config := vm.Config{Program: p.ir, Natives: stdlib.Native, Performer: world, Application: applicationFor(world, &o)}
 		config.Application.Grows = true
 		config.Asks = o.asksHosts()
-		config.Observer = observer(f.observers(nil))
+		config.Observer = f.observer()
 		if err := o.decisions(world, &config); err != nil {
 			return err
 		}

@@ -31,9 +31,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/engine/driver"
 	"github.com/concerto-lang/concerto/internal/record/eventtext"
 	"github.com/concerto-lang/concerto/internal/record/profile"
-	"github.com/concerto-lang/concerto/internal/record/trace"
 	"github.com/concerto-lang/concerto/ir"
-	"github.com/concerto-lang/concerto/relay/client/program"
 	"github.com/concerto-lang/concerto/runtime"
 	"github.com/concerto-lang/concerto/runtime/budget"
 	"github.com/concerto-lang/concerto/runtime/host"
@@ -163,7 +161,7 @@ func (p *Program) inWorld(ctx context.Context, o *Options, do func(*runtime.Runt
 		return err
 	}
 	world := runtime.New(config)
-	follow.createRecorder(world, o, p.ir.Name)
+	follow.begin(world, p.ir.Name)
 	closing, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	ended := make(chan struct{})
@@ -187,7 +185,7 @@ func (p *Program) inWorld(ctx context.Context, o *Options, do func(*runtime.Runt
 	}
 	err = firstError(err, world.Close(closing))
 	err = firstError(err, endTools())
-	err = firstError(err, follow.endTranscript(o, err))
+	err = firstError(err, follow.end(err))
 	err = firstError(err, wireError(recording))
 	if o.Records.OnUsage != nil {
 		o.Records.OnUsage(world.Usage())
@@ -289,19 +287,11 @@ func cleanUncaught(secrets *secret.Set, e *vm.Uncaught) {
 func (p *Program) runMain(ctx context.Context, world *runtime.Runtime, f *following, o *Options) (err error) {
 	config := vm.Config{Program: p.ir, Natives: stdlib.Native, Performer: world, Detail: !o.Output.Detail.IsZero(), Application: applicationFor(world, o)}
 	config.Asks = o.asksHosts()
-	observers := f.observers(nil)
 	if r := o.Answers.Relay; r != nil {
 		config.Asks, config.Located = true, func(at vm.Place) { r.Located(at.File, at.Line) }
-		observers = append(observers, program.Watch(r))
 		p.relayed(r, world)
 	}
-	if o.Records.Trace != nil {
-		out := world.Secrets().Writer(o.Records.Trace)
-		events := trace.New(out)
-		observers = append(observers, events)
-		defer func() { err = firstError(err, firstError(events.Close(), out.Close())) }()
-	}
-	config.Observer = observer(observers)
+	config.Observer = f.observer()
 	if err := o.decisions(world, &config); err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"github.com/concerto-lang/concerto/internal/record/event"
 	"github.com/concerto-lang/concerto/relay/client"
 	"github.com/concerto-lang/concerto/relay/client/program"
 	"github.com/concerto-lang/concerto/relay/protocol"
@@ -17,8 +18,8 @@ type follower interface {
 	// Begin reports the start of the program. It is called after Located.
 	Begin(id string, structure *client.Structure, secrets client.Secrets, used func() protocol.Usage)
 	Located(file string, line int)
-	// Requested receives the requests between the program, its hosts and its agents.
-	program.EffectObserver
+	// Sink returns what receives the events of the run.
+	Sink() event.Sink
 }
 
 // Sharing returns the manifest's settings for the relay: whether runs are shown on the relay, and

@@ -9,6 +9,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/hostmsg"
 	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/internal/record/event"
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
@@ -24,7 +25,8 @@ const (
 // conversations contains the open conversations with hosts and agents.
 type conversations struct {
 	open   map[string]conversation
-	agents int64 // number of agent calls so far, for their ids
+	agents int64            // number of agent calls so far, for their ids
+	calls  map[int64]string // ids of the running agent calls, by item
 }
 
 // conversation is an open conversation.
@@ -35,30 +37,65 @@ type conversation struct {
 	complete bool   // the last message of the host has been received
 }
 
-// Requested observes an effect, and returns a function that observes the result of the effect. It
-// reports conversations with hosts and agents.
-func (s *Source) Requested(q effect.Request) func(effect.Result, error) {
-	switch q := q.(type) {
-	case *effect.ExchangeOpen:
-		return func(r effect.Result, err error) { s.reportOpened(q.Host, r, err) }
-	case *effect.ExchangeNext:
-		return func(r effect.Result, err error) { s.reportMessages(exchange(q.ID), r, err) }
-	case *effect.ExchangeReply:
-		s.reportReply(q)
-	case *effect.ExchangeClose:
-		s.reportClosed(exchange(q.ID), q.Reason)
-	case *effect.AgentCall:
-		id := s.beginCall(q.Agent)
-		return func(r effect.Result, err error) { s.endCall(id, r, err) }
-	case *effect.StreamOpen:
-		id := s.beginCall(q.Agent)
-		return func(r effect.Result, err error) { s.renameStream(id, r, err) }
-	case *effect.StreamNext:
-		return func(_ effect.Result, err error) { s.setFailed(stream(q.ID), err) }
-	case *effect.StreamClose:
-		s.reportClosed(stream(q.ID), "")
+// omitted contains the kinds of events that are not sent to a relay.
+var omitted = func() map[event.Kind]string {
+	const own = "the relay receives the output, the questions and the conversations of a run"
+	const requests = "the requests of the conversation are handled"
+	return map[event.Kind]string{
+		event.Emit: "frequent; reported where the output is written", event.Print: "frequent; reported where the output is written",
+		event.Await: "the question is reported where it is asked", event.Log: "not part of the output", event.Error: "the end of the run contains it",
+		event.Exchange: requests, event.Message: requests, event.Question: requests, event.Approval: requests, event.Agent: requests, event.Model: requests,
+		event.Run: own, event.Task: own, event.Pipeline: own, event.Stage: own, event.Listen: own, event.Handler: own, event.Retry: own, event.Fallback: own,
+		event.Repair: own, event.Tool: own, event.MCP: own, event.HTTP: own, event.Command: own, event.Timer: own, event.Store: own, event.File: own,
 	}
-	return nil
+}()
+
+// Sink returns what receives the events of the run. It reports conversations with hosts and agents.
+func (s *Source) Sink() event.Sink {
+	return event.Sink{Shows: map[event.Kind]func(*event.Event){event.Request: s.handleRequest}, Omits: omitted}
+}
+
+// handleRequest handles an effect of a conversation.
+func (s *Source) handleRequest(e *event.Event) {
+	begins, ends := e.Phase == event.Begin, e.Phase == event.End
+	switch q := e.Request.(type) {
+	case *effect.ExchangeOpen:
+		if ends {
+			s.reportOpened(q.Host, e.Result, e.Err)
+		}
+	case *effect.ExchangeNext:
+		if ends {
+			s.reportMessages(exchange(q.ID), e.Result, e.Err)
+		}
+	case *effect.ExchangeReply:
+		if begins {
+			s.reportReply(q)
+		}
+	case *effect.ExchangeClose:
+		if begins {
+			s.reportClosed(exchange(q.ID), q.Reason)
+		}
+	case *effect.AgentCall:
+		if begins {
+			s.beginCall(e.Item, q.Agent)
+		} else {
+			s.endCall(s.endedCall(e.Item), e.Result, e.Err)
+		}
+	case *effect.StreamOpen:
+		if begins {
+			s.beginCall(e.Item, q.Agent)
+		} else {
+			s.renameStream(s.endedCall(e.Item), e.Result, e.Err)
+		}
+	case *effect.StreamNext:
+		if ends {
+			s.setFailed(stream(q.ID), e.Err)
+		}
+	case *effect.StreamClose:
+		if begins {
+			s.reportClosed(stream(q.ID), "")
+		}
+	}
 }
 
 func exchange(id int64) string { return "x" + strconv.FormatInt(id, 10) }
@@ -187,12 +224,21 @@ func (s *Source) reportClosed(id, reason string) {
 }
 
 // beginCall reports the start of a model call of an agent.
-func (s *Source) beginCall(agent string) (id string) {
+func (s *Source) beginCall(item int64, agent string) {
 	s.mu.Lock()
 	s.conversations.agents++
-	id = "a" + strconv.FormatInt(s.conversations.agents, 10)
+	id := "a" + strconv.FormatInt(s.conversations.agents, 10)
+	s.conversations.calls[item] = id
 	s.mu.Unlock()
 	s.begin(id, agent)
+}
+
+// endedCall removes a model call from the running ones and returns its id.
+func (s *Source) endedCall(item int64) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	id := s.conversations.calls[item]
+	delete(s.conversations.calls, item)
 	return id
 }
 

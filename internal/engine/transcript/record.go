@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/record/event"
 	"github.com/concerto-lang/concerto/runtime/budget"
-	"github.com/concerto-lang/concerto/runtime/llm"
 )
 
 // Version is the version of the transcript format. The first record contains it.
@@ -20,10 +20,10 @@ type header struct {
 	Program string `json:"program,omitempty"`
 }
 
-// event is a record about a request to a model, or about the end of the run. A time is in seconds:
+// record is a record about a request to a model, or about the end of the run. A time is in seconds:
 // the time since the start of the run, or a duration. Members that a kind of record does not use
 // are omitted.
-type event struct {
+type record struct {
 	head
 	Attempt int64 `json:"attempt,omitempty"`
 	Of      int64 `json:"of,omitempty"`
@@ -92,9 +92,9 @@ type failure struct {
 	Wait    *float64 `json:"wait,omitempty"`
 }
 
-// head returns the members that a record of this kind begins with.
-func (r *Recorder) head(kind string, task int64, stage, agent string) head {
-	return head{Time: seconds(r.options.Now().Sub(r.begun)), Kind: kind, Task: task, Stage: stage, Agent: agent}
+// headOf returns the members that a record about an event begins with.
+func headOf(e *event.Event, kind string) head {
+	return head{Time: seconds(e.At), Kind: kind, Task: e.Task, Stage: e.Stage, Agent: e.Name}
 }
 
 // seconds converts a duration to seconds, rounded to a microsecond.
@@ -103,7 +103,7 @@ func seconds(d time.Duration) float64 { return math.Round(d.Seconds()*1e6) / 1e6
 func pointer[T any](v T) *T { return &v }
 
 // use sets the tokens and the cost of a record.
-func (e *event) use(u budget.Usage) {
+func (e *record) use(u budget.Usage) {
 	e.TokensIn, e.TokensOut, e.Cost = &u.TokensIn, &u.TokensOut, cost(u)
 }
 
@@ -115,85 +115,93 @@ func cost(u budget.Usage) json.RawMessage {
 	return json.RawMessage(u.Cost.String())
 }
 
-// attempt returns the start of a record about an attempt of a request.
-func (r *Recorder) attempt(kind string, e llm.Event, c *call) *event {
-	return &event{head: r.head(kind, c.task, c.stage, e.Call.Agent), Attempt: e.Attempt, Of: e.Of, requestRecord: requestRecord{Connection: e.Connection, Model: e.Model}}
+// attemptOf returns the start of a record about an attempt.
+func attemptOf(e *event.Event, kind string) *record {
+	a := e.Attempt
+	return &record{head: headOf(e, kind), Attempt: a.Number, Of: a.Of, requestRecord: requestRecord{Connection: a.Connection, Model: a.Model}}
 }
 
-func (r *Recorder) requested(e llm.Event, c *call) {
-	x := r.attempt("request", e, c)
-	q := e.Call
+// setFailure sets the reason of a failed attempt.
+func (e *record) setFailure(x *event.Event) {
+	e.Reason, e.Status, e.Message = x.Attempt.Reason, x.Attempt.Status, x.Err.Error()
+}
+
+func (r *Recorder) recordRequest(e *event.Event) {
+	x, q := attemptOf(e, "request"), e.Attempt.Call
 	x.System, x.Messages, x.Schema = q.System, effect.WithoutFileData(q.Messages), q.Schema
 	for _, t := range q.Tools {
 		x.Tools = append(x.Tools, t.Name)
 	}
 	r.writeRecord(x)
-	r.logRequest(e, c)
+	r.logRequest(e)
 }
 
-func (r *Recorder) replied(e llm.Event, c *call) {
-	u := budget.Usage{Calls: 1, TokensIn: e.Reply.TokensIn, TokensOut: e.Reply.TokensOut}
-	if e.Price != nil {
-		u.Priced, u.Cost = true, budget.Cost(e.Price.Input, e.Price.Output, u.TokensIn, u.TokensOut)
+func (r *Recorder) recordReply(e *event.Event) {
+	a := e.Attempt
+	u := budget.Usage{Calls: 1, TokensIn: a.Reply.TokensIn, TokensOut: a.Reply.TokensOut}
+	if a.Price != nil {
+		u.Priced, u.Cost = true, budget.Cost(a.Price.Input, a.Price.Output, u.TokensIn, u.TokensOut)
 	}
-	r.used.countAttempt(e.Call.Agent, c, r.tasks[c.task], u)
-	x := r.attempt("reply", e, c)
-	if e.Reply.Model != "" {
-		x.Model = e.Reply.Model
+	r.used.countAttempt(e, r.tasks[e.Task], u)
+	x := attemptOf(e, "reply")
+	if a.Reply.Model != "" {
+		x.Model = a.Reply.Model
 	}
-	x.Seconds, x.StopReason, x.RequestID = pointer(seconds(e.Took)), e.Reply.StopReason, e.Reply.RequestID
-	x.Text, x.ToolCalls = pointer(e.Reply.Text), e.Reply.ToolCalls
+	x.Seconds, x.StopReason, x.RequestID = pointer(seconds(a.Took)), a.Reply.StopReason, a.Reply.RequestID
+	x.Text, x.ToolCalls = pointer(a.Reply.Text), a.Reply.ToolCalls
 	x.use(u)
 	r.writeRecord(x)
-	r.logReply(e, c, u)
+	r.logReply(e, u)
 }
 
-func (r *Recorder) recordFailure(e llm.Event, c *call) {
-	reason, status := reasonOf(e.Err)
-	if e.Attempt > 0 && reason != string(llm.ClassLimit) { // in other cases, no request was sent
-		r.used.countAttempt(e.Call.Agent, c, r.tasks[c.task], budget.Usage{Calls: 1, Failed: 1, Priced: true})
+func (r *Recorder) recordFailure(e *event.Event) {
+	a := e.Attempt
+	if a.Sent {
+		r.used.countAttempt(e, r.tasks[e.Task], budget.Usage{Calls: 1, Failed: 1, Priced: true})
 	}
-	x := r.attempt("failure", e, c)
-	x.Seconds, x.Reason, x.Status, x.Message = pointer(seconds(e.Took)), reason, status, e.Err.Error()
+	x := attemptOf(e, "failure")
+	x.setFailure(e)
+	x.Seconds = pointer(seconds(a.Took))
 	r.writeRecord(x)
-	r.logFailure(e, c)
+	r.logLine(e, "agent %s: %s", e.Name, e.Err)
 }
 
-func (r *Recorder) retried(e llm.Event, c *call) {
-	x := r.attempt("retry", e, c)
-	x.Wait, x.Message = pointer(seconds(e.Wait)), e.Err.Error()
-	x.Reason, x.Status = reasonOf(e.Err)
+// recordRetry records that another attempt at a model or a decorated function follows.
+func (r *Recorder) recordRetry(e *event.Event) {
+	if e.Step != nil {
+		r.recordStep(e)
+		return
+	}
+	x := attemptOf(e, "retry")
+	x.setFailure(e)
+	x.Wait = pointer(seconds(e.Attempt.Wait))
 	r.writeRecord(x)
-	r.logRetry(e, c)
+	r.logLine(e, "agent %s asks again in %.3f s, attempt %d of %d", e.Name, e.Attempt.Wait.Seconds(), e.Attempt.Number, e.Attempt.Of)
 }
 
-func (r *Recorder) turned(e llm.Event, c *call) {
-	x := r.attempt("fallback", e, c)
-	x.Message = e.Err.Error()
-	x.Reason, x.Status = reasonOf(e.Err)
+func (r *Recorder) recordFallback(e *event.Event) {
+	x := attemptOf(e, "fallback")
+	x.setFailure(e)
 	r.writeRecord(x)
-	r.logLine(c.task, c.stage, "agent %s turns to connection %s", e.Call.Agent, e.Connection)
+	r.logLine(e, "agent %s turns to connection %s", e.Name, e.Attempt.Connection)
 }
 
 // recordStep records an action of the library between requests.
-func (r *Recorder) recordStep(id int64, q *effect.Step) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	x := &step{head: r.head(q.What, id, r.tasks[id].stage(), q.By), Tool: q.Tool, ID: q.ID, Attempt: q.Attempt, Of: q.Of}
-	key := toolCall{id, q.Tool, q.ID}
+func (r *Recorder) recordStep(e *event.Event) {
+	q := e.Step
+	if q == nil {
+		return // the tool call was cancelled with its task
+	}
+	x := &step{head: headOf(e, q.What), Tool: q.Tool, ID: q.ID, Attempt: q.Attempt, Of: q.Of}
+	x.Agent = q.By
 	switch q.What {
 	case effect.StepToolCall:
 		x.Arguments = &q.Text
-		r.tools[key] = r.options.Now()
 	case effect.StepToolResult:
-		x.Result, x.Failed = &q.Text, q.Failed
-		if since, ok := r.tools[key]; ok {
-			x.Seconds = pointer(seconds(r.options.Now().Sub(since)))
-			delete(r.tools, key)
-		}
+		x.Result, x.Failed, x.Seconds = &q.Text, q.Failed, pointer(seconds(e.At-e.Began))
 	default:
 		x.Message = q.Text
 	}
 	r.writeRecord(x)
-	r.logStep(x)
+	r.logStep(e, x)
 }

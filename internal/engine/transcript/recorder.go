@@ -1,23 +1,16 @@
 // Package transcript records how a run uses models: each request with its reply, failure or retry,
 // the tool calls between requests, and the handling of invalid replies. A Recorder writes records
 // (spec/20-transcript.md), logs short lines, and counts the usage by agent, stage and task.
-//
-// The VM reports tasks and steps. The model client reports attempts. Both identify a request by its
-// *effect.AgentCall.
 package transcript
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"sync"
 	"time"
 
-	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/record/event"
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
-	"github.com/concerto-lang/concerto/runtime/llm"
-	"github.com/concerto-lang/concerto/vm"
 )
 
 // Options configures a Recorder. Each field may be nil.
@@ -30,59 +23,58 @@ type Options struct {
 	Bodies bool
 	// Program is the name of the program in the first record.
 	Program string
-	// Now returns the current time; nil means time.Now.
-	Now func() time.Time
+	// Started is the start of the run.
+	Started time.Time
 }
 
-// Recorder records one run. It is a vm.Observer, and is safe for concurrent use.
+// Recorder records one run.
 type Recorder struct {
 	options Options
-	begun   time.Time
 
-	mu    sync.Mutex
-	err   error // first error of writing a record
+	mu    sync.Mutex // Usage may be called during the run
+	err   error      // first error of writing a record
+	now   time.Duration
 	tasks map[int64]*task
-	calls map[*effect.AgentCall]*call
-	tools map[toolCall]time.Time // start times of the running tool calls
 	used  shares
 }
 
 // task is a running task of the program.
 type task struct {
-	name   string
-	root   bool     // the task has no parent, because it runs main or a call from outside
-	stages []string // names of the pipeline stages that the task is in, innermost last
-}
-
-func (t *task) stage() string {
-	if t == nil || len(t.stages) == 0 {
-		return ""
-	}
-	return t.stages[len(t.stages)-1]
-}
-
-// call is a running request to a model.
-type call struct {
-	task     int64
-	stage    string
-	reported bool // the model client has reported an attempt
-}
-
-// toolCall identifies a running tool call. id is the id that the model assigned, or "" for the tool
-// call of a host.
-type toolCall struct {
-	task     int64
-	tool, id string
+	name string
+	root bool // the task has no parent, because it runs main or a call from outside
 }
 
 // New starts a transcript and writes its first record.
 func New(o Options) *Recorder {
-	if o.Now == nil {
-		o.Now = time.Now
-	}
-	r := &Recorder{options: o, begun: o.Now(), tasks: map[int64]*task{}, calls: map[*effect.AgentCall]*call{}, tools: map[toolCall]time.Time{}, used: newShares()}
-	r.writeRecord(&header{Version: Version, Started: r.begun.UTC().Format(time.RFC3339), Program: o.Program})
+	r := &Recorder{options: o, tasks: map[int64]*task{}, used: newShares()}
+	r.writeRecord(&header{Version: Version, Started: o.Started.UTC().Format(time.RFC3339), Program: o.Program})
 	return r
+}
+
+// omitted contains the kinds of events that a transcript does not contain.
+var omitted = func() map[event.Kind]string {
+	const others = "only the use of models is recorded"
+	return map[event.Kind]string{
+		event.Pipeline: "records contain the stage", event.Stage: "records contain the stage", event.Agent: "its requests to models are recorded",
+		event.Listen: others, event.Handler: others, event.MCP: others, event.HTTP: others, event.Command: others, event.Exchange: others, event.Message: others,
+		event.Question: others, event.Approval: others, event.Await: others, event.Emit: others, event.Print: others, event.Log: others, event.Timer: others,
+		event.Store: others, event.File: others, event.Request: others, event.Error: others,
+	}
+}()
+
+// Sink returns what receives the events of the run.
+func (r *Recorder) Sink() event.Sink {
+	shows := map[event.Kind]func(*event.Event){event.Run: r.handleTask, event.Task: r.handleTask, event.Model: r.handleModel,
+		event.Retry: r.recordRetry, event.Fallback: r.recordFallback, event.Repair: r.recordStep, event.Tool: r.recordStep}
+	for k, f := range shows {
+		shows[k] = func(e *event.Event) {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.now = e.At
+			f(e)
+		}
+	}
+	return event.Sink{Shows: shows, Omits: omitted}
 }
 
 // Close writes the last record, which contains the usage. It returns the first error of writing a
@@ -90,7 +82,7 @@ func New(o Options) *Recorder {
 func (r *Recorder) Close() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	e := &event{head: r.head("end", 0, "", "")}
+	e := &record{head: head{Time: seconds(r.now), Kind: "end"}}
 	e.use(r.used.all.Usage)
 	calls, failed := r.used.all.Calls, r.used.all.Failed
 	e.Calls, e.FailedCalls = &calls, &failed
@@ -116,125 +108,25 @@ func (r *Recorder) writeRecord(record any) {
 	_, r.err = r.options.Out.Write(append(jsonwrite.MustEncode(record), '\n'))
 }
 
-// TaskBegan adds a task. The task is in the stage of its parent.
-func (r *Recorder) TaskBegan(id, parent int64, at vm.Place) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	t := &task{name: at.Function, root: parent == 0}
-	if stage := r.tasks[parent].stage(); stage != "" {
-		t.stages = []string{stage}
-	}
-	r.tasks[id] = t
-}
-
-// TaskEnded removes a task.
-func (r *Recorder) TaskEnded(id int64, _ string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	delete(r.tasks, id)
-	for t := range r.tools {
-		if t.task == id {
-			delete(r.tools, t)
-		}
-	}
-}
-
-// Entered does nothing.
-func (r *Recorder) Entered(int64, vm.SpanKind, string) {}
-
-// Left does nothing.
-func (r *Recorder) Left(int64) {}
-
-// Requested handles an effect that is a request to a model, a step, or the start or end of a stage.
-func (r *Recorder) Requested(id int64, q effect.Request) func(effect.Result, error) {
-	switch q := q.(type) {
-	case *effect.AgentCall:
-		return r.recordRequest(id, q, true)
-	case *effect.StreamOpen:
-		return r.recordRequest(id, &q.AgentCall, false)
-	case *effect.Step:
-		r.recordStep(id, q)
-	case *effect.Emit:
-		r.emitted(id, q)
-	}
-	return nil
-}
-
-// recordRequest stores which task made a request. A request that is refused before its first
-// attempt is recorded as a failure. whole means that the call's end is also the end of the reply.
-func (r *Recorder) recordRequest(id int64, q *effect.AgentCall, whole bool) func(effect.Result, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	c := &call{task: id, stage: r.tasks[id].stage()}
-	r.calls[q] = c
-	return func(_ effect.Result, err error) {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		if err != nil && !c.reported {
-			r.recordFailure(llm.Event{Call: q, Connection: q.Connection, Model: q.Model, Err: err}, c)
-		}
-		if whole || err != nil {
-			delete(r.calls, q)
-		}
-	}
-}
-
-// emitted updates the stage of a task from the events that pipelines emit.
-func (r *Recorder) emitted(id int64, q *effect.Emit) {
-	begins := q.Channel == "pipeline:stage_start"
-	if !begins && q.Channel != "pipeline:stage_complete" && q.Channel != "pipeline:error" {
+// handleTask adds or removes a task.
+func (r *Recorder) handleTask(e *event.Event) {
+	if e.Phase == event.End {
+		delete(r.tasks, e.Task)
 		return
 	}
-	var at struct{ Name, Stage string }
-	if json.Unmarshal(q.Payload, &at) != nil {
-		return // the program itself uses the channel, with another payload
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	t := r.tasks[id]
-	switch {
-	case t == nil:
-	case begins:
-		t.stages = append(t.stages, at.Name+"/"+at.Stage)
-	case t.stage() == at.Name+"/"+at.Stage:
-		t.stages = t.stages[:len(t.stages)-1]
-	}
+	r.tasks[e.Task] = &task{name: e.Name, root: e.Kind == event.Run}
 }
 
-// ModelEvent handles an event of the model client.
-func (r *Recorder) ModelEvent(e llm.Event) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	c := r.calls[e.Call]
-	if c == nil {
-		c = &call{}
-	}
-	c.reported = true
-	switch e.What {
-	case llm.EventRequest:
-		r.requested(e, c)
-	case llm.EventReply:
-		r.replied(e, c)
-	case llm.EventFailure:
-		r.recordFailure(e, c)
-	case llm.EventRetry:
-		r.retried(e, c)
-	case llm.EventFallback:
-		r.turned(e, c)
-	case llm.EventEnd:
-		delete(r.calls, e.Call)
-	}
-}
-
-// reasonOf returns the class of an error and the HTTP status of the response.
-func reasonOf(err error) (reason string, status int64) {
-	var f *llm.Failure
-	var e *effect.Error
+// handleModel records an attempt at a model.
+func (r *Recorder) handleModel(e *event.Event) {
 	switch {
-	case errors.As(err, &f):
-		return string(f.Class), int64(f.HTTPStatus)
-	case errors.As(err, &e):
-		reason, _ = e.Fields["reason"].(string)
+	case e.Phase == event.Begin:
+		if e.Attempt.Number > 0 { // otherwise, no request was sent
+			r.recordRequest(e)
+		}
+	case e.Attempt.Reply != nil:
+		r.recordReply(e)
+	default:
+		r.recordFailure(e)
 	}
-	return reason, 0
 }

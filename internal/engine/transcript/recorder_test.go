@@ -13,20 +13,19 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/record/event"
+	"github.com/concerto-lang/concerto/internal/testkit/testevents"
 	"github.com/concerto-lang/concerto/runtime/budget"
-	"github.com/concerto-lang/concerto/runtime/llm"
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// play calls f with a recorder whose clock advances by a second at each reading. It returns the
-// records, the logged lines, and the usage.
-func play(t *testing.T, bodies bool, f func(r *Recorder)) (records, printed []string, used Usage) {
+// play calls f with a run whose clock advances by a second at each event. It returns the records,
+// the logged lines, and the usage.
+func play(t *testing.T, bodies bool, f func(r *testevents.Run)) (records, printed []string, used Usage) {
 	t.Helper()
 	var out bytes.Buffer
-	now := time.Unix(0, 0)
-	r := New(Options{Out: &out, Log: func(line string) { printed = append(printed, line) }, Bodies: bodies, Program: "p",
-		Now: func() time.Time { now = now.Add(time.Second); return now }})
-	f(r)
+	r := New(Options{Out: &out, Log: func(line string) { printed = append(printed, line) }, Bodies: bodies, Program: "p", Started: time.Unix(0, 0)})
+	f(testevents.New(nil, r.Sink()))
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -40,36 +39,33 @@ func play(t *testing.T, bodies bool, f func(r *Recorder)) (records, printed []st
 	return records, printed, r.Usage()
 }
 
-func event1(what llm.EventKind, q *effect.AgentCall) llm.Event {
-	return llm.Event{What: what, Call: q, Connection: "main", Model: "m", Attempt: 1, Of: 1}
+// attempt returns attempt 1 at a call.
+func attempt(q *effect.AgentCall) *event.Attempt {
+	return &event.Attempt{Call: q, Connection: "main", Model: "m", Number: 1, Of: 1, Sent: true}
 }
 
 func TestStream(t *testing.T) {
 	q := &effect.StreamOpen{AgentCall: effect.AgentCall{Agent: "A", Connection: "main", Messages: []effect.ChatMessage{{Role: "user", Content: "<a>\nb"}}}}
-	records, log, used := play(t, true, func(r *Recorder) {
+	records, log, used := play(t, true, func(r *testevents.Run) {
 		r.TaskBegan(1, 0, vm.Place{Function: "main"})
-		r.Requested(1, &effect.Emit{Channel: "pipeline:stage_start", Payload: []byte(`{"name":"P","stage":"one"}`)})
+		r.Perform(1, &effect.Emit{Channel: "pipeline:stage_start", Payload: []byte(`{"name":"P","stage":"one"}`)}, nil, nil)
 		r.TaskBegan(2, 1, vm.Place{Function: "f"})
-		opened := r.Requested(2, q)
-		opened(&effect.StreamOpened{ID: 1}, nil) // the stream is open; its request and reply follow
-		r.Requested(1, &effect.Emit{Channel: "pipeline:stage_complete", Payload: []byte(`{"name":"P","stage":"one"}`)})
-		r.ModelEvent(event1(llm.EventRequest, &q.AgentCall))
-		e := event1(llm.EventReply, &q.AgentCall)
-		e.Reply, e.Took = &effect.AgentReply{Text: "c", TokensIn: 1, TokensOut: 2, StopReason: "length", Model: "m-1"}, 1500*time.Millisecond
-		r.ModelEvent(e)
-		r.ModelEvent(event1(llm.EventEnd, &q.AgentCall))
-		if len(r.calls) != 0 {
-			t.Errorf("the recorder still contains %d calls, want none", len(r.calls))
-		}
+		r.Perform(2, q, &effect.StreamOpened{ID: 1}, nil) // the stream is open; its request and reply follow
+		r.Perform(1, &effect.Emit{Channel: "pipeline:stage_complete", Payload: []byte(`{"name":"P","stage":"one"}`)}, nil, nil)
+		r.ReportAttempt(event.Model, event.Begin, attempt(&q.AgentCall), nil)
+		a := attempt(&q.AgentCall)
+		a.Reply, a.Took = &effect.AgentReply{Text: "c", TokensIn: 1, TokensOut: 2, StopReason: "length", Model: "m-1"}, 1500*time.Millisecond
+		r.ReportAttempt(event.Model, event.End, a, nil)
+		r.CallEnded(&q.AgentCall)
 		r.TaskEnded(2, "")
-		r.Requested(1, &effect.Step{What: effect.StepMended, By: "A", Text: "x"})
+		r.Perform(1, &effect.Step{What: effect.StepMended, By: "A", Text: "x"}, nil, nil)
 	})
 	if diff := cmp.Diff([]string{
-		`{"concerto_transcript":1,"started":"1970-01-01T00:00:01Z","program":"p"}`,
-		`{"t":1,"kind":"request","task":2,"stage":"P/one","agent":"A","attempt":1,"of":1,"connection":"main","model":"m","messages":[{"role":"user","content":"<a>\nb"}]}`,
-		`{"t":2,"kind":"reply","task":2,"stage":"P/one","agent":"A","attempt":1,"of":1,"connection":"main","model":"m-1","seconds":1.5,"tokens_in":1,"tokens_out":2,"cost_usd":null,"stop_reason":"length","text":"c"}`,
-		`{"t":3,"kind":"mended","task":1,"agent":"A","message":"x"}`,
-		`{"t":4,"kind":"end","calls":1,"failed_calls":0,"tokens_in":1,"tokens_out":2,"cost_usd":null}`,
+		`{"concerto_transcript":1,"started":"1970-01-01T00:00:00Z","program":"p"}`,
+		`{"t":12,"kind":"request","task":2,"stage":"P/one","agent":"A","attempt":1,"of":1,"connection":"main","model":"m","messages":[{"role":"user","content":"<a>\nb"}]}`,
+		`{"t":13,"kind":"reply","task":2,"stage":"P/one","agent":"A","attempt":1,"of":1,"connection":"main","model":"m-1","seconds":1.5,"tokens_in":1,"tokens_out":2,"cost_usd":null,"stop_reason":"length","text":"c"}`,
+		`{"t":16,"kind":"mended","task":1,"agent":"A","message":"x"}`,
+		`{"t":16,"kind":"end","calls":1,"failed_calls":0,"tokens_in":1,"tokens_out":2,"cost_usd":null}`,
 	}, records); diff != "" {
 		t.Error(diff)
 	}
@@ -90,12 +86,12 @@ func TestStream(t *testing.T) {
 // not count as a call.
 func TestRefused(t *testing.T) {
 	q := &effect.AgentCall{Agent: "A", Connection: "c", Model: "m"}
-	records, log, used := play(t, false, func(r *Recorder) {
+	records, log, used := play(t, false, func(r *testevents.Run) {
 		r.TaskBegan(1, 0, vm.Place{Function: "main"})
-		r.Requested(1, q)(nil, effect.Errorf("AgentError", "not permitted").With("reason", "permission"))
-		r.Requested(1, q)(nil, errors.New("interrupted"))
+		r.Perform(1, q, nil, effect.Errorf("AgentError", "not permitted").With("reason", "permission"))
+		r.Perform(1, q, nil, errors.New("interrupted"))
 	})
-	if len(records) != 4 || records[1] != `{"t":1,"kind":"failure","task":1,"agent":"A","connection":"c","model":"m","seconds":0,"reason":"permission","message":"not permitted"}` {
+	if len(records) != 4 || records[1] != `{"t":6,"kind":"failure","task":1,"agent":"A","connection":"c","model":"m","seconds":0,"reason":"permission","message":"not permitted"}` {
 		t.Error(records)
 	}
 	if len(log) != 2 || log[0] != "agent A: not permitted" || len(used.Agents) != 0 {
@@ -105,19 +101,18 @@ func TestRefused(t *testing.T) {
 
 // TestConcurrentAttempts checks that several goroutines may report attempts.
 func TestConcurrentAttempts(t *testing.T) {
-	records, _, used := play(t, true, func(r *Recorder) {
+	records, _, used := play(t, true, func(r *testevents.Run) {
 		r.TaskBegan(1, 0, vm.Place{})
 		var all sync.WaitGroup
 		for i := range 50 {
 			q := &effect.AgentCall{Agent: fmt.Sprint("A", i%2)}
-			done := r.Requested(1, q)
+			done := r.Request(1, q)
 			all.Go(func() {
-				r.ModelEvent(event1(llm.EventRequest, q))
-				e := event1(llm.EventFailure, q)
-				e.Err = &llm.Failure{Class: llm.ClassServer, Message: "x", HTTPStatus: 500}
-				r.ModelEvent(e)
-				r.ModelEvent(event1(llm.EventEnd, q))
-				done(nil, e.Err)
+				err := errors.New("the server is overloaded")
+				r.ReportAttempt(event.Model, event.Begin, attempt(q), nil)
+				r.ReportAttempt(event.Model, event.End, attempt(q), err)
+				r.CallEnded(q)
+				done(nil, err)
 			})
 		}
 		all.Wait()
@@ -133,7 +128,7 @@ func (full) Write([]byte) (int, error) { return 0, errors.New("no space left") }
 
 func TestCannotWrite(t *testing.T) {
 	r := New(Options{Out: full{}})
-	r.Requested(1, &effect.Step{What: effect.StepRetry})
+	testevents.New(nil, r.Sink()).Perform(1, &effect.Step{What: effect.StepRetry}, nil, nil)
 	if err := r.Close(); err == nil || err.Error() != "could not write the transcript: no space left" {
 		t.Error(err)
 	}

@@ -5,21 +5,21 @@ import (
 	"strings"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/record/event"
 	"github.com/concerto-lang/concerto/runtime/budget"
-	"github.com/concerto-lang/concerto/runtime/llm"
 )
 
 // logLine logs a line. It begins with the task, unless that is a root task, and with the stage.
-func (r *Recorder) logLine(task int64, stage, format string, args ...any) {
+func (r *Recorder) logLine(e *event.Event, format string, args ...any) {
 	if r.options.Log == nil {
 		return
 	}
 	where := ""
-	if t := r.tasks[task]; t == nil && task != 0 || t != nil && !t.root {
-		where = fmt.Sprintf("task %d: ", task)
+	if t := r.tasks[e.Task]; t == nil && e.Task != 0 || t != nil && !t.root {
+		where = fmt.Sprintf("task %d: ", e.Task)
 	}
-	if stage != "" {
-		where += stage + ": "
+	if e.Stage != "" {
+		where += e.Stage + ": "
 	}
 	r.options.Log(where + fmt.Sprintf(format, args...))
 }
@@ -34,8 +34,8 @@ func (r *Recorder) body(who, text string) {
 	}
 }
 
-func (r *Recorder) logRequest(e llm.Event, c *call) {
-	q := e.Call
+func (r *Recorder) logRequest(e *event.Event) {
+	a, q := e.Attempt, e.Attempt.Call
 	what := counted(len(q.Messages), "message")
 	if len(q.Tools) > 0 {
 		what += ", " + counted(len(q.Tools), "tool")
@@ -44,10 +44,10 @@ func (r *Recorder) logRequest(e llm.Event, c *call) {
 		what += ", a schema"
 	}
 	repeated := ""
-	if e.Attempt > 1 {
-		repeated = fmt.Sprintf(", attempt %d of %d", e.Attempt, e.Of)
+	if a.Number > 1 {
+		repeated = fmt.Sprintf(", attempt %d of %d", a.Number, a.Of)
 	}
-	r.logLine(c.task, c.stage, "agent %s asks %s of connection %s%s: %s", q.Agent, e.Model, e.Connection, repeated, what)
+	r.logLine(e, "agent %s asks %s of connection %s%s: %s", q.Agent, a.Model, a.Connection, repeated, what)
 	// Only the messages after the model's last reply are new.
 	news := q.Messages
 	for i := len(news) - 1; i >= 0; i-- {
@@ -64,8 +64,8 @@ func (r *Recorder) logRequest(e llm.Event, c *call) {
 	}
 }
 
-func (r *Recorder) logReply(e llm.Event, c *call, u budget.Usage) {
-	x := e.Reply
+func (r *Recorder) logReply(e *event.Event, u budget.Usage) {
+	x := e.Attempt.Reply
 	what := fmt.Sprintf("%d tokens in, %d out", x.TokensIn, x.TokensOut)
 	if u.Priced && u.Cost > 0 {
 		what += ", $" + u.Cost.String()
@@ -79,27 +79,19 @@ func (r *Recorder) logReply(e llm.Event, c *call, u budget.Usage) {
 	} else if x.StopReason != "end" && x.StopReason != "" {
 		what += ", stopped by " + x.StopReason
 	}
-	model := e.Model
+	model := e.Attempt.Model
 	if x.Model != "" {
 		model = x.Model
 	}
-	r.logLine(c.task, c.stage, "agent %s: %s answers in %.3f s: %s", e.Call.Agent, model, e.Took.Seconds(), what)
+	r.logLine(e, "agent %s: %s answers in %.3f s: %s", e.Name, model, e.Attempt.Took.Seconds(), what)
 	r.body("assistant", x.Text)
 }
 
-func (r *Recorder) logFailure(e llm.Event, c *call) {
-	r.logLine(c.task, c.stage, "agent %s: %s", e.Call.Agent, e.Err)
-}
-
-func (r *Recorder) logRetry(e llm.Event, c *call) {
-	r.logLine(c.task, c.stage, "agent %s asks again in %.3f s, attempt %d of %d", e.Call.Agent, e.Wait.Seconds(), e.Attempt, e.Of)
-}
-
 // logStep logs a step, unless the library already logs it.
-func (r *Recorder) logStep(x *step) {
+func (r *Recorder) logStep(e *event.Event, x *step) {
 	switch x.Kind {
 	case effect.StepToolCall:
-		r.logLine(x.Task, x.Stage, "%s calls %s", x.Agent, x.Tool)
+		r.logLine(e, "%s calls %s", x.Agent, x.Tool)
 		r.body(x.Tool, *x.Arguments)
 	case effect.StepToolResult:
 		took := ""
@@ -107,13 +99,13 @@ func (r *Recorder) logStep(x *step) {
 			took = fmt.Sprintf(" in %.3f s", *x.Seconds)
 		}
 		if x.Failed {
-			r.logLine(x.Task, x.Stage, "%s: %s fails%s", x.Agent, x.Tool, took)
+			r.logLine(e, "%s: %s fails%s", x.Agent, x.Tool, took)
 		} else {
-			r.logLine(x.Task, x.Stage, "%s: %s returns %s%s", x.Agent, x.Tool, counted(len(*x.Result), "byte"), took)
+			r.logLine(e, "%s: %s returns %s%s", x.Agent, x.Tool, counted(len(*x.Result), "byte"), took)
 		}
 		r.body(x.Tool, *x.Result)
 	case effect.StepRepair:
-		r.logLine(x.Task, x.Stage, "agent %s: the reply does not fit the schema, attempt %d of %d follows", x.Agent, x.Attempt, x.Of)
+		r.logLine(e, "agent %s: the reply does not fit the schema, attempt %d of %d follows", x.Agent, x.Attempt, x.Of)
 		r.body("wrong", x.Message)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/concerto-lang/concerto/internal/record/event"
 	"github.com/concerto-lang/concerto/runtime/budget"
 )
 
@@ -37,19 +38,19 @@ func newShares() shares {
 }
 
 // countAttempt adds the usage of an attempt to the agent, the stage and the task.
-func (s *shares) countAttempt(agent string, c *call, t *task, u budget.Usage) {
+func (s *shares) countAttempt(e *event.Event, t *task, u budget.Usage) {
 	s.all.countUsage(u)
-	share(s.agents, agent, Share{Agent: agent}).countUsage(u)
-	if c.stage != "" {
-		pipeline, stage, _ := strings.Cut(c.stage, "/")
-		share(s.stages, c.stage, Share{Pipeline: pipeline, Stage: stage}).countUsage(u)
+	share(s.agents, e.Name, Share{Agent: e.Name}).countUsage(u)
+	if e.Stage != "" {
+		pipeline, stage, _ := strings.Cut(e.Stage, "/")
+		share(s.stages, e.Stage, Share{Pipeline: pipeline, Stage: stage}).countUsage(u)
 	}
-	if c.task != 0 {
-		x := Share{Task: c.task}
+	if e.Task != 0 {
+		x := Share{Task: e.Task}
 		if t != nil {
 			x.Function = t.name
 		}
-		share(s.tasks, c.task, x).countUsage(u)
+		share(s.tasks, e.Task, x).countUsage(u)
 	}
 }
 

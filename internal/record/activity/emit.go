@@ -21,8 +21,6 @@ func (f *Follower) handleEmit(id int64, q *effect.Emit) {
 	if json.Unmarshal(q.Payload, &r) != nil {
 		return // the program itself uses the channel, with another payload
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
 	t := f.tasks[id]
 	if t == nil {
 		return
@@ -46,8 +44,6 @@ func (f *Follower) recordProgress(id int64, payload []byte) {
 		Done, Of float64
 		Message  string
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
 	t := f.tasks[id]
 	if t == nil || json.Unmarshal(payload, &r) != nil {
 		return

@@ -1,9 +1,8 @@
-// Package activity reports what a run does with its hosts as one stream of events. The events
+// Package activity reports what a run does with its hosts, for people who watch it. Its events
 // describe exchanges with their progress, questions and answers, and the listens and pipeline
-// stages that contain the exchanges. Everything that displays a run reads this stream.
+// stages that contain the exchanges.
 //
-// A Follower creates the events from the calls of the VM's observer. A run that is not displayed
-// has no Follower and no overhead.
+// A Follower creates them from the events of the run (package event).
 package activity
 
 import "time"

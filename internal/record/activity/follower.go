@@ -6,30 +6,19 @@ import (
 	"errors"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/data/decision"
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/hostmsg"
-	"github.com/concerto-lang/concerto/vm"
+	"github.com/concerto-lang/concerto/internal/record/event"
 )
 
-// Options configures a Follower.
-type Options struct {
-	// OnEvent is called for each event in order. Calls are never concurrent.
-	OnEvent func(Event)
-	// Clean replaces secrets in a text; nil leaves texts unchanged.
-	Clean func(string) string
-	// Since returns the time since the start of the run.
-	Since func() time.Duration
-}
-
-// Follower creates the events of a run. It is a vm.Observer, and is safe for concurrent use.
+// Follower creates the activity of a run from the events of the run.
 type Follower struct {
-	options Options
+	onEvent func(Event)
 
-	mu    sync.Mutex
+	now   time.Duration       // time of the current event
 	last  int64               // last assigned number
 	tasks map[int64]*task     // running tasks by number
 	open  map[int64]*exchange // open exchanges by the number in requests
@@ -55,15 +44,35 @@ type exchange struct {
 	ended   bool // the exchange has received its last message or has failed
 }
 
-// New returns a Follower.
-func New(o Options) *Follower {
-	return &Follower{options: o, tasks: map[int64]*task{}, open: map[int64]*exchange{}, lanes: map[string][]bool{}}
+// New returns a Follower. onEvent is called for each event in order. Calls are never concurrent.
+func New(onEvent func(Event)) *Follower {
+	return &Follower{onEvent: onEvent, tasks: map[int64]*task{}, open: map[int64]*exchange{}, lanes: map[string][]bool{}}
+}
+
+// omitted contains the kinds of events that are no activity with hosts.
+var omitted = func() map[event.Kind]string {
+	const effects, emits, requests = "only the activity with hosts is shown", "its emits are handled", "the requests of the exchange are handled"
+	return map[event.Kind]string{
+		event.Pipeline: emits, event.Stage: emits, event.Listen: emits, event.Handler: requests, event.Exchange: requests, event.Message: requests,
+		event.Question: requests, event.Approval: requests, event.Agent: effects, event.Model: effects, event.Retry: effects, event.Fallback: effects,
+		event.Repair: effects, event.Tool: effects, event.MCP: effects, event.HTTP: effects, event.Command: effects, event.Print: effects, event.Log: effects,
+		event.Timer: effects, event.Store: effects, event.File: effects, event.Error: "the command prints the error",
+	}
+}()
+
+// Sink returns what receives the events of the run.
+func (f *Follower) Sink() event.Sink {
+	return event.Sink{Omits: omitted, Shows: map[event.Kind]func(*event.Event){
+		event.Run: f.handleTask, event.Task: f.handleTask, event.Request: f.handleRequest, event.Await: f.handleAwait,
+		event.Emit: func(e *event.Event) {
+			f.now = e.At
+			f.handleEmit(e.Task, e.Request.(*effect.Emit))
+		},
+	}}
 }
 
 // Close ends all open exchanges, listens, stages and progress.
 func (f *Follower) Close() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
 	for len(f.open) > 0 {
 		first := int64(-1)
 		for id := range f.open {
@@ -75,13 +84,10 @@ func (f *Follower) Close() {
 	}
 }
 
-// emitEvent passes an event to OnEvent. The caller must hold mu.
+// emitEvent passes an event to OnEvent.
 func (f *Follower) emitEvent(e Event) {
-	e.At = f.options.Since()
-	if f.options.Clean != nil {
-		e.Text = f.options.Clean(e.Text)
-	}
-	f.options.OnEvent(e)
+	e.At = f.now
+	f.onEvent(e)
 }
 
 func (f *Follower) nextNumber() int64 {
@@ -89,59 +95,47 @@ func (f *Follower) nextNumber() int64 {
 	return f.last
 }
 
-// TaskBegan adds a task with the name of its function.
-func (f *Follower) TaskBegan(id, _ int64, at vm.Place) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.tasks[id] = &task{name: at.Function}
-}
-
-// TaskEnded ends the task's open listens and stages.
-func (f *Follower) TaskEnded(id int64, _ string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if t := f.tasks[id]; t != nil {
+// handleTask adds a task, or ends its open listens and stages.
+func (f *Follower) handleTask(e *event.Event) {
+	f.now = e.At
+	if e.Phase == event.Begin {
+		f.tasks[e.Task] = &task{name: e.Name}
+		return
+	}
+	if t := f.tasks[e.Task]; t != nil {
 		for len(t.within) > 0 {
 			f.endInnermost(t, t.within[len(t.within)-1].Kind)
 		}
-		f.endProgress(id, t)
+		f.endProgress(e.Task, t)
 	}
-	delete(f.tasks, id)
+	delete(f.tasks, e.Task)
 }
 
-// Entered does nothing.
-func (f *Follower) Entered(int64, vm.SpanKind, string) {}
-
-// Left does nothing.
-func (f *Follower) Left(int64) {}
-
-// Requested handles an effect that a task performs.
-func (f *Follower) Requested(id int64, q effect.Request) func(effect.Result, error) {
-	switch q := q.(type) {
+// handleRequest handles an effect of an exchange.
+func (f *Follower) handleRequest(e *event.Event) {
+	f.now = e.At
+	switch q := e.Request.(type) {
 	case *effect.ExchangeNext:
-		return func(r effect.Result, err error) { f.handleMessages(q.ID, r, err) }
+		if e.Phase == event.End {
+			f.handleMessages(q.ID, e.Result, e.Err)
+		}
 	case *effect.ExchangeReply:
-		f.handleReply(id, q) // handled before the host can react; a second attempt finds no request to answer
+		if e.Phase == event.Begin { // before the host can react; a second attempt finds no request to answer
+			f.handleReply(e.Task, q)
+		}
 	case *effect.ExchangeOpen:
-		return func(r effect.Result, err error) { f.handleOpened(id, q.Host, r, err) }
+		if e.Phase == event.End {
+			f.handleOpened(e.Task, q.Host, e.Result, e.Err)
+		}
 	case *effect.ExchangeClose:
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		f.closeExchange(q.ID, q.Reason)
-	case *effect.Emit:
-		f.handleEmit(id, q)
-	case *effect.AwaitEmit:
-		if strings.HasPrefix(q.Channel, "host:") {
-			return func(r effect.Result, err error) { f.recordAnswerer(id, r, err) }
+		if e.Phase == event.Begin {
+			f.closeExchange(q.ID, q.Reason)
 		}
 	}
-	return nil
 }
 
 // handleOpened handles an exchange that was opened or could not be opened.
 func (f *Follower) handleOpened(id int64, host string, r effect.Result, err error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
 	e := Event{Kind: Began, Task: id, Name: host, Host: host, Percent: -1}
 	if at, ok := r.(*effect.ExchangeOpened); ok && err == nil {
 		e.Number, e.Lane = f.nextNumber(), f.allocateLane(host)
@@ -167,27 +161,26 @@ func (f *Follower) allocateLane(host string) int {
 	return at + 1
 }
 
-// recordAnswerer stores the source of the answer to an awaited emit. The handler of `execute` uses
+// handleAwait stores the source of the answer to an awaited emit. The handler of `execute` uses
 // that answer for the host.
-func (f *Follower) recordAnswerer(id int64, r effect.Result, err error) {
+func (f *Follower) handleAwait(e *event.Event) {
+	if e.Phase != event.End || !strings.HasPrefix(e.Name, "host:") {
+		return
+	}
 	by := effect.ByDefault
-	if a, ok := r.(*effect.Answer); ok && err == nil {
+	if a, ok := e.Result.(*effect.Answer); ok && e.Err == nil {
 		by = effect.ByApplication
 		if a.By != "" {
 			by = a.By
 		}
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if t := f.tasks[id]; t != nil {
+	if t := f.tasks[e.Task]; t != nil {
 		t.awaited = by
 	}
 }
 
 // handleReply handles a reply to a host's request.
 func (f *Follower) handleReply(id int64, q *effect.ExchangeReply) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
 	by := q.By
 	if t := f.tasks[id]; t != nil {
 		if t.awaited != "" && by == effect.ByHandler {
@@ -257,8 +250,6 @@ func plainText(v json.RawMessage) string {
 
 // handleMessages handles the messages, or the failure, of an exchange.
 func (f *Follower) handleMessages(id int64, r effect.Result, err error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
 	x := f.open[id]
 	if x == nil {
 		return
@@ -303,8 +294,7 @@ func (f *Follower) handleMessages(id int64, r effect.Result, err error) {
 	}
 }
 
-// handleWithdrawal handles a message by which the host withdraws a request. The caller must hold
-// mu.
+// handleWithdrawal handles a message by which the host withdraws a request.
 func (f *Follower) handleWithdrawal(x *exchange, id string) {
 	at := slices.IndexFunc(x.waiting, func(a Answer) bool { return a.ID == id })
 	if at < 0 || id == "" {
@@ -316,7 +306,7 @@ func (f *Follower) handleWithdrawal(x *exchange, id string) {
 	f.emitEvent(e)
 }
 
-// closeExchange removes an exchange and emits its end. The caller must hold mu.
+// closeExchange removes an exchange and emits its end.
 func (f *Follower) closeExchange(id int64, reason string) {
 	x := f.open[id]
 	if x == nil {

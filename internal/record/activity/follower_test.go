@@ -3,64 +3,61 @@ package activity
 import (
 	"errors"
 	"fmt"
-	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/secret"
 	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/internal/testkit/testevents"
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// follow calls do with a Follower and returns the formatted events.
-func follow(t *testing.T, do func(f *Follower)) []string {
+// follow calls do with a run and returns the formatted events.
+func follow(t *testing.T, do func(r *testevents.Run)) []string {
 	t.Helper()
 	var events []string
-	now := time.Duration(0)
-	f := New(Options{
-		OnEvent: func(e Event) {
-			line := fmt.Sprintf("%s %d %s", e.Kind, e.Number, e.Name)
-			if e.Lane > 1 {
-				line += fmt.Sprintf("/%d", e.Lane)
+	f := New(func(e Event) {
+		line := fmt.Sprintf("%s %d %s", e.Kind, e.Number, e.Name)
+		if e.Lane > 1 {
+			line += fmt.Sprintf("/%d", e.Lane)
+		}
+		for _, part := range []string{e.Type, e.ID, e.By, e.Scope, e.Text} {
+			if part != "" {
+				line += " " + part
 			}
-			for _, part := range []string{e.Type, e.ID, e.By, e.Scope, e.Text} {
-				if part != "" {
-					line += " " + part
-				}
-			}
-			if e.Percent >= 0 {
-				line += fmt.Sprintf(" %v%%", e.Percent)
-			}
-			if e.Denied {
-				line += " denied"
-			}
-			if e.Failed {
-				line += " failed"
-			}
-			if e.Used != (Usage{}) {
-				line += fmt.Sprintf(" %v", e.Used)
-			}
-			events = append(events, line)
-		},
-		Clean: func(text string) string { return strings.ReplaceAll(text, "hunter2", "***KEY***") },
-		Since: func() time.Duration { now += time.Second; return now },
+		}
+		if e.Percent >= 0 {
+			line += fmt.Sprintf(" %v%%", e.Percent)
+		}
+		if e.Denied {
+			line += " denied"
+		}
+		if e.Failed {
+			line += " failed"
+		}
+		if e.Used != (Usage{}) {
+			line += fmt.Sprintf(" %v", e.Used)
+		}
+		events = append(events, line)
 	})
-	do(f)
+	secrets := new(secret.Set)
+	secrets.Add("KEY", "hunter2-hunter2")
+	r := testevents.New(secrets, f.Sink())
+	do(r)
+	r.Close(nil)
 	f.Close()
 	return events
 }
 
 // doRequest performs a request of task 1 with the given outcome.
-func doRequest(f *Follower, q effect.Request, r effect.Result, err error) {
-	if came := f.Requested(1, q); came != nil {
-		came(r, err)
-	}
+func doRequest(f *testevents.Run, q effect.Request, r effect.Result, err error) {
+	f.Perform(1, q, r, err)
 }
 
 // sendLines passes lines of a host to the Follower as messages of the exchange id.
-func sendLines(t *testing.T, f *Follower, id int64, lines ...string) {
+func sendLines(t *testing.T, f *testevents.Run, id int64, lines ...string) {
 	t.Helper()
 	var all effect.ExchangeMessages
 	for _, l := range lines {
@@ -74,13 +71,13 @@ func sendLines(t *testing.T, f *Follower, id int64, lines ...string) {
 }
 
 func TestExchange(t *testing.T) {
-	got := follow(t, func(f *Follower) {
+	got := follow(t, func(f *testevents.Run) {
 		f.TaskBegan(1, 0, vm.Place{Function: "main"})
 		doRequest(f, &effect.Emit{Channel: "listen:start", Payload: []byte(`{"host":"A"}`)}, nil, nil)
 		doRequest(f, &effect.ExchangeOpen{Host: "A"}, &effect.ExchangeOpened{ID: 7}, nil)
 		doRequest(f, &effect.ExchangeOpen{Host: "A"}, &effect.ExchangeOpened{ID: 8}, nil)
 		sendLines(t, f, 7, `{"type":"progress","message":"one","percent":1}`, `{"type":"progress","message":"two","percent":2}`, `{"type":"partial","text":"x"}`,
-			`{"type":"question","id":1,"question":"hunter2?"}`, `{"type":"progress","message":"12 tokens","stage":"usage"}`, `{"type":"approval","id":"a","description":"rm"}`)
+			`{"type":"question","id":1,"question":"hunter2-hunter2?"}`, `{"type":"progress","message":"12 tokens","stage":"usage"}`, `{"type":"approval","id":"a","description":"rm"}`)
 		// a second attempt of the same reply
 		doRequest(f, &effect.ExchangeReply{ID: 7, InReplyTo: "question", AnswerTo: "1", Value: []byte(`["a"]`), By: effect.ByHandler}, nil, effect.ErrWaits)
 		doRequest(f, &effect.ExchangeReply{ID: 7, InReplyTo: "question", AnswerTo: "1", Value: []byte(`["a"]`), By: effect.ByHandler}, nil, nil)
@@ -115,7 +112,7 @@ func TestExchange(t *testing.T) {
 // TestAwaitedEmitAnswersHost checks that under execute, the source of the host's answer is the
 // source of the answer to the awaited emit.
 func TestAwaitedEmitAnswersHost(t *testing.T) {
-	got := follow(t, func(f *Follower) {
+	got := follow(t, func(f *testevents.Run) {
 		f.TaskBegan(1, 0, vm.Place{Function: "main"})
 		doRequest(f, &effect.ExchangeOpen{Host: "A"}, &effect.ExchangeOpened{ID: 1}, nil)
 		for _, c := range []struct {
@@ -144,7 +141,7 @@ func TestAwaitedEmitAnswersHost(t *testing.T) {
 // TestRules checks that an approval decided by the host's rules produces the events of a question
 // and an answer.
 func TestRules(t *testing.T) {
-	got := follow(t, func(f *Follower) {
+	got := follow(t, func(f *testevents.Run) {
 		f.TaskBegan(1, 0, vm.Place{Function: "main"})
 		doRequest(f, &effect.ExchangeOpen{Host: "A"}, &effect.ExchangeOpened{ID: 1}, nil)
 		for _, line := range []string{`{"type":"host:decided","host":"A","id":"a","decision":"deny","description":"rm"}`, `{"type":"host:decided","host":"A","id":"b","decision":"allow","description":"ls"}`} {
@@ -166,11 +163,11 @@ func TestRules(t *testing.T) {
 // TestSpans checks that the end of a task ends its open stages and listens. Emits of the program
 // itself on the same channels must be ignored.
 func TestSpans(t *testing.T) {
-	got := follow(t, func(f *Follower) {
+	got := follow(t, func(f *testevents.Run) {
 		f.TaskBegan(1, 0, vm.Place{Function: "main"})
 		for _, e := range []struct{ channel, payload string }{
 			{"pipeline:start", `{"name":"P"}`}, {"pipeline:stage_start", `{"name":"P","stage":"one"}`}, {"pipeline:stage_start", `{"name":"Q","stage":"in"}`},
-			{"pipeline:stage_complete", `{"name":"Q","stage":"in"}`}, {"listen:start", `{"host":"A"}`}, {"pipeline:stage_start", `[`},
+			{"pipeline:stage_complete", `{"name":"Q","stage":"in"}`}, {"listen:start", `{"host":"A"}`}, {"pipeline:stage_start", `["two"]`},
 			{"pipeline:error", `{"name":"P","stage":"one"}`}, {"pipeline:error", `{"name":"P","stage":"one"}`}, {"pipeline:stage_start", `{"name":"P","stage":"two"}`}, {"else", `{}`},
 		} {
 			doRequest(f, &effect.Emit{Channel: e.channel, Payload: []byte(e.payload)}, nil, nil)

@@ -13,14 +13,11 @@ func category(r effect.Request) string {
 	return family
 }
 
-// describe returns the name and the arguments of an effect in a trace. shown is false for effects
-// that a trace omits. The result contains no prompts, payloads, answers, texts, headers, paths of
-// URLs or arguments of commands.
-func describe(r effect.Request) (name string, a args, shown bool) {
+// describe returns the name and the arguments of an effect in a trace. The result contains no
+// prompts, payloads, answers, texts, headers, paths of URLs or arguments of commands.
+func describe(r effect.Request) (name string, a args) {
 	name, a = string(r.Kind()), args{}
 	switch r := r.(type) {
-	case *effect.Clock, *effect.Zone, *effect.Random, *effect.RandomSeed, *effect.Secret, *effect.Args, *effect.Step:
-		return "", nil, false
 	case *effect.AgentCall:
 		name = "agent " + r.Agent
 		describeCall(r, a)
@@ -66,7 +63,7 @@ func describe(r effect.Request) (name string, a args, shown bool) {
 		a["store"], a["file"] = r.At().Name, r.At().File
 	}
 	a["kind"] = string(r.Kind())
-	return name, a, true
+	return name, a
 }
 
 // describeCall adds the properties of a request to a model, without its texts.

@@ -10,11 +10,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sync"
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
-	"github.com/concerto-lang/concerto/vm"
+	"github.com/concerto-lang/concerto/internal/record/event"
 )
 
 // The processes of a trace.
@@ -23,12 +22,10 @@ const (
 	hosts   = 2 // has a thread for each host
 )
 
-// Writer writes a trace. It is a vm.Observer, and is safe for concurrent use.
+// Writer writes a trace.
 type Writer struct {
-	mu     sync.Mutex
 	out    *bufio.Writer
-	begun  time.Time
-	now    func() time.Duration
+	now    time.Duration // time of the current event
 	err    error
 	events int
 
@@ -39,18 +36,44 @@ type Writer struct {
 
 // New starts a trace.
 func New(w io.Writer) *Writer {
-	t := &Writer{out: bufio.NewWriter(w), begun: time.Now(), open: map[int64]int{}, hosts: map[string]int64{}, exchanges: map[int64]string{}}
-	t.now = func() time.Duration { return time.Since(t.begun) }
+	t := &Writer{out: bufio.NewWriter(w), open: map[int64]int{}, hosts: map[string]int64{}, exchanges: map[int64]string{}}
 	t.raw("{\"displayTimeUnit\":\"ms\",\"traceEvents\":[")
 	t.writeName("process_name", program, 0, "program")
 	t.writeName("process_name", hosts, 0, "hosts")
 	return t
 }
 
+// omitted contains the kinds of events that a trace does not show.
+var omitted = map[event.Kind]string{
+	event.Pipeline: "its emits are shown",
+	event.Stage:    "its emits are shown",
+	event.Agent:    "its requests are shown",
+	event.Model:    "the request to the agent's connection is shown, without its attempts",
+	event.Retry:    "the request to the agent's connection is shown, without its attempts",
+	event.Fallback: "the request to the agent's connection is shown, without its attempts",
+	event.Repair:   "the next request to the model is shown",
+	event.Tool:     "its effects are shown",
+	event.MCP:      "its requests are shown",
+	event.Exchange: "its requests are shown, and the host has its own track",
+	event.Message:  "shown on the track of the host",
+	event.Question: "shown on the track of the host",
+	event.Approval: "shown on the track of the host",
+	event.Error:    "the end of the task contains the type of the error",
+}
+
+// Sink returns what receives the events of the run.
+func (t *Writer) Sink() event.Sink {
+	shows := map[event.Kind]func(*event.Event){event.Run: t.handleTask, event.Task: t.handleTask, event.Listen: t.handleSpan, event.Handler: t.handleSpan}
+	for _, row := range event.Table() {
+		if len(row.Effects) > 0 {
+			shows[row.Kind] = t.handleEffect
+		}
+	}
+	return event.Sink{Shows: shows, Omits: omitted}
+}
+
 // Close ends all open spans and the trace.
 func (t *Writer) Close() error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
 	for task := range t.open {
 		t.end(task)
 	}
@@ -67,8 +90,8 @@ func (t *Writer) Close() error {
 	return nil
 }
 
-// event is an event of a trace. Times are in microseconds.
-type event struct {
+// traceEvent is an event of a trace. Times are in microseconds.
+type traceEvent struct {
 	Name     string  `json:"name,omitempty"`
 	Category string  `json:"cat,omitempty"`
 	Phase    string  `json:"ph"`
@@ -88,8 +111,8 @@ func (t *Writer) raw(s string) {
 	}
 }
 
-// writeEvent writes an event. The caller must hold mu.
-func (t *Writer) writeEvent(e event) {
+// writeEvent writes an event.
+func (t *Writer) writeEvent(e traceEvent) {
 	line, err := json.Marshal(e)
 	if err != nil {
 		panic("trace: " + err.Error()) // events contain only JSON values
@@ -103,52 +126,53 @@ func (t *Writer) writeEvent(e event) {
 	t.raw(string(line))
 }
 
-func (t *Writer) stamp() float64 { return micros(t.now()) }
+func (t *Writer) stamp() float64 { return micros(t.now) }
 
 func micros(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
 
 func (t *Writer) writeName(what string, process int, thread int64, name string) {
-	t.writeEvent(event{Name: what, Phase: "M", Process: process, Thread: thread, Args: args{"name": name}})
+	t.writeEvent(traceEvent{Name: what, Phase: "M", Process: process, Thread: thread, Args: args{"name": name}})
 }
 
-// TaskBegan starts the thread and the span of a task.
-func (t *Writer) TaskBegan(task, _ int64, at vm.Place) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	name := at.Function
+// handleTask starts the thread and the span of a task, or ends it.
+func (t *Writer) handleTask(x *event.Event) {
+	t.now = x.At
+	if x.Phase == event.End {
+		t.endTask(x.Task, x.How)
+		return
+	}
+	name := x.Name
 	if name == "" {
 		name = "task"
 	}
-	t.writeName("thread_name", program, task, fmt.Sprintf("%s #%d", name, task))
+	t.writeName("thread_name", program, x.Task, fmt.Sprintf("%s #%d", name, x.Task))
 	a := args{}
-	if at.File != "" {
-		a["at"] = fmt.Sprintf("%s:%d", at.File, at.Line)
+	if x.Place.File != "" {
+		a["at"] = fmt.Sprintf("%s:%d", x.Place.File, x.Place.Line)
 	}
-	t.begin(task, event{Name: name, Category: "task", Args: a})
+	t.begin(x.Task, traceEvent{Name: name, Category: "task", Args: a})
 }
 
-func (t *Writer) begin(task int64, e event) {
+func (t *Writer) begin(task int64, e traceEvent) {
 	e.Phase, e.Time, e.Process, e.Thread = "B", t.stamp(), program, task
 	t.open[task]++
 	t.writeEvent(e)
 }
 
-// end ends all open spans of a task. The caller must hold mu.
+// end ends all open spans of a task.
 func (t *Writer) end(task int64) {
 	for ; t.open[task] > 0; t.open[task]-- {
-		t.writeEvent(event{Phase: "E", Time: t.stamp(), Process: program, Thread: task})
+		t.writeEvent(traceEvent{Phase: "E", Time: t.stamp(), Process: program, Thread: task})
 	}
 	delete(t.open, task)
 }
 
-// TaskEnded ends a task and its open spans.
-func (t *Writer) TaskEnded(task int64, how string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+// endTask ends a task and its open spans.
+func (t *Writer) endTask(task int64, how string) {
 	for ; t.open[task] > 1; t.open[task]-- {
-		t.writeEvent(event{Phase: "E", Time: t.stamp(), Process: program, Thread: task})
+		t.writeEvent(traceEvent{Phase: "E", Time: t.stamp(), Process: program, Thread: task})
 	}
-	e := event{Phase: "E", Time: t.stamp(), Process: program, Thread: task}
+	e := traceEvent{Phase: "E", Time: t.stamp(), Process: program, Thread: task}
 	if how != "" {
 		e.Args = args{"ended": how}
 	}
@@ -156,43 +180,32 @@ func (t *Writer) TaskEnded(task int64, how string) {
 	delete(t.open, task)
 }
 
-// Entered starts the span of a listen or of a handler.
-func (t *Writer) Entered(task int64, kind vm.SpanKind, name string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+// handleSpan starts or ends the span of a listen or of a handler.
+func (t *Writer) handleSpan(x *event.Event) {
+	t.now = x.At
+	if x.Phase == event.End {
+		t.writeEvent(traceEvent{Phase: "E", Time: t.stamp(), Process: program, Thread: x.Task})
+		t.open[x.Task]--
+		return
+	}
 	what := "message"
-	if kind == vm.SpanListen {
+	if x.Kind == event.Listen {
 		what = "host"
 	}
-	t.begin(task, event{Name: string(kind) + " " + name, Category: string(kind), Args: args{what: name}})
+	t.begin(x.Task, traceEvent{Name: string(x.Kind) + " " + x.Name, Category: string(x.Kind), Args: args{what: x.Name}})
 }
 
-// Left ends the innermost span.
-func (t *Writer) Left(task int64) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.writeEvent(event{Phase: "E", Time: t.stamp(), Process: program, Thread: task})
-	t.open[task]--
-}
-
-// Requested returns a function that writes the event of an effect when the effect has ended.
-func (t *Writer) Requested(task int64, r effect.Request) func(effect.Result, error) {
-	name, a, shown := describe(r)
-	if !shown {
-		return nil
+// handleEffect writes the event of an effect when the effect has ended.
+func (t *Writer) handleEffect(x *event.Event) {
+	if x.Phase == event.Begin {
+		return
 	}
-	begun := t.now()
-	return func(result effect.Result, err error) {
-		if errors.Is(err, effect.ErrWaits) {
-			return // the effect will be performed again
-		}
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		t.addOutcome(a, result, err)
-		e := event{Name: name, Category: category(r), Phase: "X", Time: micros(begun), Duration: micros(t.now() - begun), Process: program, Thread: task, Args: a}
-		if t.writeExchange(&e, r, result) {
-			t.writeEvent(e)
-		}
+	t.now = x.At
+	name, a := describe(x.Request)
+	t.addOutcome(a, x.Result, x.Err)
+	e := traceEvent{Name: name, Category: category(x.Request), Phase: "X", Time: micros(x.Began), Duration: micros(x.At - x.Began), Process: program, Thread: x.Task, Args: a}
+	if t.writeExchange(&e, x.Request, x.Result) {
+		t.writeEvent(e)
 	}
 }
 
@@ -218,8 +231,8 @@ func (t *Writer) addOutcome(a args, result effect.Result, err error) {
 }
 
 // writeExchange writes the events of a host's exchange and its messages on the thread of the host.
-// It reports whether the effect is also written on the thread of its task. The caller must hold mu.
-func (t *Writer) writeExchange(e *event, r effect.Request, result effect.Result) bool {
+// It reports whether the effect is also written on the thread of its task.
+func (t *Writer) writeExchange(e *traceEvent, r effect.Request, result effect.Result) bool {
 	switch r := r.(type) {
 	case *effect.ExchangeOpen:
 		if opened, ok := result.(*effect.ExchangeOpened); ok && opened != nil {
@@ -249,7 +262,7 @@ func (t *Writer) writeExchange(e *event, r effect.Request, result effect.Result)
 
 // writeHostEvent writes an event of an exchange on the thread of its host.
 func (t *Writer) writeHostEvent(host string, id int64, phase, name string) {
-	t.writeEvent(event{Name: name, Category: "exchange", Phase: phase, Time: t.stamp(), Process: hosts, Thread: t.hostThread(host), ID: exchangeID(id)})
+	t.writeEvent(traceEvent{Name: name, Category: "exchange", Phase: phase, Time: t.stamp(), Process: hosts, Thread: t.hostThread(host), ID: exchangeID(id)})
 }
 
 func exchangeID(id int64) string { return fmt.Sprintf("exchange %d", id) }

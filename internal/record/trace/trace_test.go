@@ -14,27 +14,28 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/internal/testkit/testevents"
 	"github.com/concerto-lang/concerto/vm"
 )
 
 const secret = "hunter2"
 
-// play calls f with a Writer whose clock advances by a microsecond at each reading. It returns the
-// events, one per line.
-func play(t *testing.T, f func(w *Writer)) []string {
+// play calls f with a run whose clock advances by a microsecond at each event. It returns the
+// events of the trace, one per line.
+func play(t *testing.T, f func(r *testevents.Run)) []string {
 	t.Helper()
 	var out bytes.Buffer
 	w := New(&out)
-	now := time.Duration(0)
-	w.now = func() time.Duration { now += time.Microsecond; return now }
-	f(w)
+	r := testevents.New(nil, w.Sink())
+	r.Step = time.Microsecond
+	f(r)
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if strings.Contains(out.String(), secret) {
 		t.Errorf("the trace contains a secret:\n%s", out.String())
 	}
-	var trace struct{ TraceEvents []event }
+	var trace struct{ TraceEvents []traceEvent }
 	if err := json.Unmarshal(out.Bytes(), &trace); err != nil {
 		t.Fatal(err)
 	}
@@ -57,23 +58,23 @@ func play(t *testing.T, f func(w *Writer)) []string {
 }
 
 func TestEvents(t *testing.T) {
-	got := play(t, func(w *Writer) {
-		w.TaskBegan(1, 0, vm.Place{Function: "main", File: "main.conc", Line: 3})
-		w.TaskBegan(2, 0, vm.Place{Function: "ask", File: "main.conc", Line: 9})
-		came := w.Requested(2, &effect.AgentCall{Agent: "Judge", Connection: "main", Model: "fast", System: secret, Messages: []effect.ChatMessage{{Content: secret}}})
-		opened := w.Requested(1, &effect.ExchangeOpen{Host: "Worker", Prompt: secret, Context: []byte(`"` + secret + `"`)})
+	got := play(t, func(r *testevents.Run) {
+		r.TaskBegan(1, 0, vm.Place{Function: "main", File: "main.conc", Line: 3})
+		r.TaskBegan(2, 0, vm.Place{Function: "ask", File: "main.conc", Line: 9})
+		came := r.Request(2, &effect.AgentCall{Agent: "Judge", Connection: "main", Model: "fast", System: secret, Messages: []effect.ChatMessage{{Content: secret}}})
+		opened := r.Request(1, &effect.ExchangeOpen{Host: "Worker", Prompt: secret, Context: []byte(`"` + secret + `"`)})
 		opened(&effect.ExchangeOpened{ID: 7}, nil)
-		w.Entered(1, vm.SpanListen, "Worker")
-		next := w.Requested(1, &effect.ExchangeNext{ID: 7})
+		r.Entered(1, vm.Span{Kind: vm.SpanListen, Name: "Worker", Exchange: 7})
+		next := r.Request(1, &effect.ExchangeNext{ID: 7})
 		next(&effect.ExchangeMessages{Messages: []effect.HostMessage{{Type: "question", ID: "1", Payload: value.String(secret), Text: []byte(secret)}}}, nil)
-		w.Entered(1, vm.SpanHandler, "question")
+		r.Entered(1, vm.Span{Kind: vm.SpanHandler, Name: "question", Exchange: 7})
 		came(&effect.AgentReply{Text: secret, TokensIn: 12, TokensOut: 3, Model: "fast-1", StopReason: "end"}, nil)
-		w.Left(1)
-		w.Requested(1, &effect.ExchangeReply{ID: 7, InReplyTo: "question", Value: []byte(`"` + secret + `"`)})(nil, nil)
-		w.TaskEnded(2, "AgentError")
-		w.Requested(1, &effect.ExchangeClose{ID: 7, Reason: secret})(nil, nil)
-		w.Left(1)
-		w.TaskEnded(1, "")
+		r.Left(1)
+		r.Request(1, &effect.ExchangeReply{ID: 7, InReplyTo: "question", Value: []byte(`"` + secret + `"`)})(nil, nil)
+		r.TaskEnded(2, "AgentError")
+		r.Request(1, &effect.ExchangeClose{ID: 7, Reason: secret})(nil, nil)
+		r.Left(1)
+		r.TaskEnded(1, "")
 	})
 	want := []string{
 		`1/1 B main {"at":"main.conc:3"}`,
@@ -99,10 +100,10 @@ func TestEvents(t *testing.T) {
 
 // TestOpenSpansAreClosed checks that Close ends all open spans.
 func TestOpenSpansAreClosed(t *testing.T) {
-	got := play(t, func(w *Writer) {
-		w.TaskBegan(1, 0, vm.Place{})
-		w.Requested(1, &effect.ExchangeOpen{Host: "W"})(&effect.ExchangeOpened{ID: 1}, nil)
-		w.Entered(1, vm.SpanListen, "W")
+	got := play(t, func(r *testevents.Run) {
+		r.TaskBegan(1, 0, vm.Place{})
+		r.Request(1, &effect.ExchangeOpen{Host: "W"})(&effect.ExchangeOpened{ID: 1}, nil)
+		r.Entered(1, vm.Span{Kind: vm.SpanListen, Name: "W", Exchange: 7})
 	})
 	want := []string{"1/1 B task", "2/1 b W exchange 1", `1/1 X open W {"host":"W"}`, `1/1 B listen W {"host":"W"}`, "1/1 E", "1/1 E", "2/1 e W exchange 1"}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -131,14 +132,12 @@ func TestEffects(t *testing.T) {
 		{&effect.Clock{}, nil, ""},
 		{&effect.Secret{Bytes: 3}, nil, ""},
 	} {
-		got := play(t, func(w *Writer) {
-			if came := w.Requested(1, c.request); came != nil {
-				came(nil, c.err)
-			}
+		got := play(t, func(r *testevents.Run) {
+			r.Perform(1, c.request, nil, c.err)
 		})
-		want := []string(nil)
-		if c.want != "" {
-			want = []string{"1/1 X " + c.want}
+		want := []string{"1/1 B task", "1/1 X " + c.want, "1/1 E"}
+		if c.want == "" {
+			want = nil
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("event of %T differs (-want +got):\n%s", c.request, diff)

@@ -1,0 +1,218 @@
+// Package eventstream creates the events of a run from what the VM and the model client report, and
+// passes them to sinks. A run that is not shown has no Stream and no overhead.
+package eventstream
+
+import (
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/secret"
+	"github.com/concerto-lang/concerto/internal/record/event"
+	"github.com/concerto-lang/concerto/vm"
+)
+
+// Options configures a Stream.
+type Options struct {
+	Sinks []event.Sink
+	// Secrets are the run's secrets, which events do not contain; nil means that there are none.
+	Secrets *secret.Set
+	// Since returns the time since the start of the run.
+	Since func() time.Duration
+}
+
+// Stream creates the events of a run. It is a vm.Observer, and is safe for concurrent use.
+type Stream struct {
+	options Options
+	handle  map[event.Kind][]func(*event.Event)
+	places  bool // a sink requires places
+
+	mu        sync.Mutex
+	number    int64 // of the last event
+	tasks     map[int64]*task
+	exchanges map[int64]*exchange            // open exchanges by their numbers in requests
+	streams   map[int64]*request             // open streams of models by their numbers in requests
+	servers   map[int64]*item                // open calls of MCP servers by their numbers in requests
+	requests  map[*effect.AgentCall]*request // open requests to models
+}
+
+// item is an item that has begun.
+type item struct {
+	kind   event.Kind
+	number int64
+	parent int64
+	task   int64
+	effect int64
+	began  time.Duration
+	name   string
+}
+
+// New returns a Stream.
+func New(o Options) *Stream {
+	s := &Stream{options: o, handle: map[event.Kind][]func(*event.Event){}, tasks: map[int64]*task{}, exchanges: map[int64]*exchange{},
+		streams: map[int64]*request{}, servers: map[int64]*item{}, requests: map[*effect.AgentCall]*request{}}
+	for _, x := range o.Sinks {
+		s.places = s.places || x.Places
+		for kind, f := range x.Shows {
+			s.handle[kind] = append(s.handle[kind], f)
+		}
+	}
+	return s
+}
+
+// shows reports whether a sink shows a kind.
+func (s *Stream) shows(k event.Kind) bool { return len(s.handle[k]) > 0 }
+
+// emitEvent completes an event and passes it to the sinks. The caller must hold mu.
+func (s *Stream) emitEvent(e event.Event) {
+	for _, f := range s.handle[e.Kind] {
+		f(&e)
+	}
+}
+
+// begin starts an item: it assigns its number and time, and returns its Begin event.
+func (s *Stream) begin(x *item) event.Event {
+	s.number++
+	x.number, x.began = s.number, s.options.Since()
+	e := event.Event{Number: s.number, At: x.began, Phase: event.Begin}
+	s.setItem(&e, x)
+	return e
+}
+
+// end returns the End event of an item.
+func (s *Stream) end(x *item) event.Event {
+	s.number++
+	e := event.Event{Number: s.number, At: s.options.Since(), Phase: event.End}
+	s.setItem(&e, x)
+	return e
+}
+
+// point returns the event of an item without a duration.
+func (s *Stream) point(x *item) event.Event {
+	e := s.begin(x)
+	e.Phase = event.Point
+	return e
+}
+
+// setItem sets the members of an event that identify its item.
+func (s *Stream) setItem(e *event.Event, x *item) {
+	e.Kind, e.Item, e.Parent, e.Began, e.Task, e.Effect, e.Name = x.kind, x.number, x.parent, x.began, x.task, x.effect, x.name
+	if t := s.tasks[x.task]; t != nil {
+		e.Stage = t.stage()
+	}
+}
+
+// place returns the place of an effect, if a sink requires places.
+func (s *Stream) place(at vm.Caller) event.Place {
+	if !s.places {
+		return event.Place{}
+	}
+	return placeOf(at.Place())
+}
+
+func placeOf(p vm.Place) event.Place {
+	return event.Place{Function: p.Function, File: p.File, Line: p.Line, Column: p.Column}
+}
+
+// Close ends all open items. err is the error of the run. No event follows.
+func (s *Stream) Close(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, id := range sortedKeys(s.exchanges) {
+		s.endExchange(id, "the run has ended")
+	}
+	for _, id := range sortedKeys(s.tasks) {
+		s.endTask(id, "cancelled")
+	}
+	if err != nil && s.shows(event.Error) {
+		e := s.point(&item{kind: event.Error, task: 1})
+		e.Err = s.cleanError(err)
+		s.emitEvent(e)
+	}
+	s.handle = nil
+}
+
+// Requested implements vm.Observer.
+func (s *Stream) Requested(e int64, at vm.Caller, q effect.Request) func(effect.Result, error) {
+	if step, ok := q.(*effect.Step); ok {
+		s.reportStep(e, at, step)
+		return nil
+	}
+	row := event.OfEffect(q.Kind())
+	if row == nil {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := s.taskOf(at.Task())
+	s.closeLeftAgents(t, at, q)
+	shown := s.cleanRequest(q)
+	var model *request
+	if call := callOf(q); call != nil {
+		model = s.beginRequest(t, e, at, call, callOf(shown))
+	}
+	x := &item{kind: row.Kind, parent: t.cause(), task: t.id, effect: e, name: nameOf(q)}
+	p := &performed{s: s, x: x, t: t, at: s.place(at), request: shown}
+	if row.Instant {
+		x.began = s.options.Since()
+	} else {
+		began := s.begin(x)
+		began.Request, began.Place = shown, p.at
+		s.emitEvent(began)
+	}
+	p.handle = s.beginParts(t, e, at, q, shown, model)
+	return p.ended
+}
+
+// performed is an effect that is being performed.
+type performed struct {
+	s       *Stream
+	x       *item
+	t       *task
+	at      event.Place
+	request effect.Request
+	// handle handles the result of an effect that is a part of an item; nil for other effects.
+	handle func(effect.Result, error)
+}
+
+// ended handles the result of an effect.
+func (p *performed) ended(result effect.Result, err error) {
+	if errors.Is(err, effect.ErrWaits) {
+		return // the effect will be performed again
+	}
+	s := p.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := s.end(p.x)
+	if p.x.number == 0 { // the effect has no Begin
+		p.x.number = e.Number
+		e.Item, e.Phase, e.Place = e.Number, event.Point, p.at
+	}
+	if s.shows(p.x.kind) {
+		e.Request, e.Result, e.Err = p.request, s.cleanResult(p.request.Kind(), result), s.cleanError(err)
+		s.emitEvent(e)
+	}
+	if p.handle != nil {
+		p.handle(result, err)
+	}
+}
+
+// nameOf returns the name of an effect's event.
+func nameOf(q effect.Request) string {
+	switch q := q.(type) {
+	case *effect.HTTP:
+		return q.Method
+	case *effect.Command:
+		return q.Command
+	case *effect.Emit:
+		return q.Channel
+	case *effect.AwaitEmit:
+		return q.Channel
+	case *effect.Log:
+		return q.Level
+	case interface{ At() *effect.Store }:
+		return q.At().Name
+	}
+	return string(q.Kind())
+}
