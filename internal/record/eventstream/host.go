@@ -2,6 +2,7 @@ package eventstream
 
 import (
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
@@ -179,7 +180,7 @@ func (s *Stream) receiveMessage(x *exchange, e int64, m *effect.HostMessage) {
 	}
 }
 
-func withMessage(e event.Event, m *effect.HostMessage) event.Event {
+func withMessage(e *event.Event, m *effect.HostMessage) *event.Event {
 	e.Message = m
 	return e
 }
@@ -197,7 +198,7 @@ func failureOf(m *effect.HostMessage) error {
 func (s *Stream) withdrawRequest(x *exchange, id string) {
 	for i, m := range x.waiting {
 		if m.id == id && id != "" {
-			x.waiting = append(x.waiting[:i], x.waiting[i+1:]...)
+			x.waiting = slices.Delete(x.waiting, i, i+1)
 			s.emitEnd(&m.item, nil, errWithdrawn)
 			return
 		}
@@ -213,7 +214,8 @@ func (s *Stream) answerRequest(q, shown *effect.ExchangeReply) {
 	}
 	for i, m := range x.waiting {
 		if m.typ == q.InReplyTo && m.id == q.AnswerTo {
-			x.waiting = append(x.waiting[:i], x.waiting[i+1:]...)
+			x.waiting = slices.Delete(x.waiting, i, i+1)
+			x.messages = slices.DeleteFunc(x.messages, func(o message) bool { return o.number == m.number })
 			e := s.end(&m.item)
 			e.Request = shown
 			s.emitEvent(e)

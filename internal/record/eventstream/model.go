@@ -83,7 +83,7 @@ func (s *Stream) reportAttempt(x *request, k event.Kind, phase event.Phase, a *e
 		a.Reply, _ = s.cleanResult(effect.KindAgentCall, a.Reply).(*effect.AgentReply)
 	}
 	i := &item{kind: k, parent: x.p.number, task: x.p.task, effect: x.p.effect, name: x.p.name}
-	var e event.Event
+	var e *event.Event
 	switch {
 	case k != event.Model:
 		e = s.point(i)
@@ -102,7 +102,7 @@ func (s *Stream) reportAttempt(x *request, k event.Kind, phase event.Phase, a *e
 	s.emitEvent(withAttempt(e, a))
 }
 
-func withAttempt(e event.Event, a *event.Attempt) event.Event {
+func withAttempt(e *event.Event, a *event.Attempt) *event.Event {
 	e.Attempt = a
 	return e
 }

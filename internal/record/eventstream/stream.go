@@ -29,7 +29,8 @@ type Stream struct {
 	places  bool // a sink requires places
 
 	mu        sync.Mutex
-	number    int64 // of the last event
+	number    int64       // of the last event
+	event     event.Event // the last event
 	tasks     map[int64]*task
 	exchanges map[int64]*exchange            // open exchanges by their numbers in requests
 	streams   map[int64]*request             // open streams of models by their numbers in requests
@@ -64,43 +65,39 @@ func New(o Options) *Stream {
 // shows reports whether a sink shows a kind.
 func (s *Stream) shows(k event.Kind) bool { return len(s.handle[k]) > 0 }
 
-// emitEvent completes an event and passes it to the sinks. The caller must hold mu.
-func (s *Stream) emitEvent(e event.Event) {
+// emitEvent passes an event to the sinks.
+func (s *Stream) emitEvent(e *event.Event) {
 	for _, f := range s.handle[e.Kind] {
-		f(&e)
+		f(e)
 	}
 }
 
-// begin starts an item: it assigns its number and time, and returns its Begin event.
-func (s *Stream) begin(x *item) event.Event {
-	s.number++
-	x.number, x.began = s.number, s.options.Since()
-	e := event.Event{Number: s.number, At: x.began, Phase: event.Begin}
-	s.setItem(&e, x)
-	return e
+// begin starts an item: it assigns its number and time. It returns the Begin event, which is valid
+// until the next event.
+func (s *Stream) begin(x *item) *event.Event {
+	x.number, x.began = s.number+1, s.options.Since()
+	return s.next(x, event.Begin, x.began)
 }
 
 // end returns the End event of an item.
-func (s *Stream) end(x *item) event.Event {
-	s.number++
-	e := event.Event{Number: s.number, At: s.options.Since(), Phase: event.End}
-	s.setItem(&e, x)
-	return e
-}
+func (s *Stream) end(x *item) *event.Event { return s.next(x, event.End, s.options.Since()) }
 
 // point returns the event of an item without a duration.
-func (s *Stream) point(x *item) event.Event {
+func (s *Stream) point(x *item) *event.Event {
 	e := s.begin(x)
 	e.Phase = event.Point
 	return e
 }
 
-// setItem sets the members of an event that identify its item.
-func (s *Stream) setItem(e *event.Event, x *item) {
-	e.Kind, e.Item, e.Parent, e.Began, e.Task, e.Effect, e.Name = x.kind, x.number, x.parent, x.began, x.task, x.effect, x.name
+// next returns the next event, which is about the item x.
+func (s *Stream) next(x *item, phase event.Phase, at time.Duration) *event.Event {
+	s.number++
+	e := &s.event
+	*e = event.Event{Number: s.number, Item: x.number, Parent: x.parent, Kind: x.kind, Phase: phase, At: at, Began: x.began, Task: x.task, Effect: x.effect, Name: x.name}
 	if t := s.tasks[x.task]; t != nil {
 		e.Stage = t.stage()
 	}
+	return e
 }
 
 // place returns the place of an effect, if a sink requires places.
@@ -126,8 +123,9 @@ func (s *Stream) Close(err error) {
 		s.endTask(id, "cancelled")
 	}
 	if err != nil && s.shows(event.Error) {
+		clean := s.cleanError(err)
 		e := s.point(&item{kind: event.Error, task: 1})
-		e.Err = s.cleanError(err)
+		e.Err = clean
 		s.emitEvent(e)
 	}
 	s.handle = nil
@@ -152,12 +150,11 @@ func (s *Stream) Requested(e int64, at vm.Caller, q effect.Request) func(effect.
 	if call := callOf(q); call != nil {
 		model = s.beginRequest(t, e, at, call, callOf(shown))
 	}
-	x := &item{kind: row.Kind, parent: t.cause(), task: t.id, effect: e, name: nameOf(q)}
-	p := &performed{s: s, x: x, t: t, at: s.place(at), request: shown}
+	p := &performed{item: item{kind: row.Kind, parent: t.cause(), task: t.id, effect: e, name: nameOf(q)}, s: s, at: s.place(at), request: shown}
 	if row.Instant {
-		x.began = s.options.Since()
+		p.began = s.options.Since()
 	} else {
-		began := s.begin(x)
+		began := s.begin(&p.item)
 		began.Request, began.Place = shown, p.at
 		s.emitEvent(began)
 	}
@@ -167,9 +164,8 @@ func (s *Stream) Requested(e int64, at vm.Caller, q effect.Request) func(effect.
 
 // performed is an effect that is being performed.
 type performed struct {
+	item
 	s       *Stream
-	x       *item
-	t       *task
 	at      event.Place
 	request effect.Request
 	// handle handles the result of an effect that is a part of an item; nil for other effects.
@@ -184,12 +180,12 @@ func (p *performed) ended(result effect.Result, err error) {
 	s := p.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	e := s.end(p.x)
-	if p.x.number == 0 { // the effect has no Begin
-		p.x.number = e.Number
+	e := s.end(&p.item)
+	if p.number == 0 { // the effect has no Begin
+		p.number = e.Number
 		e.Item, e.Phase, e.Place = e.Number, event.Point, p.at
 	}
-	if s.shows(p.x.kind) {
+	if s.shows(p.kind) {
 		e.Request, e.Result, e.Err = p.request, s.cleanResult(p.request.Kind(), result), s.cleanError(err)
 		s.emitEvent(e)
 	}

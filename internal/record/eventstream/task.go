@@ -96,7 +96,7 @@ func (s *Stream) endTask(id int64, how string) {
 }
 
 // enter begins a part of a task.
-func (s *Stream) enter(t *task, p *part) event.Event {
+func (s *Stream) enter(t *task, p *part) *event.Event {
 	t.within = append(t.within, p)
 	e := s.begin(&p.item)
 	if p.cause == 0 {
@@ -112,7 +112,7 @@ func (s *Stream) leave(t *task, i int, err error) {
 		e := s.end(&p.item)
 		e.Err = err
 		if p.call != nil {
-			p.call.setEnd(&e)
+			p.call.setEnd(e)
 		}
 		t.within = t.within[:len(t.within)-1]
 		s.emitEvent(e)
