@@ -469,6 +469,9 @@ func (m *VM) recordArrived() (arrived []int) {
 		c := &m.requests.arrived[i]
 		if c.err == nil || isProgramError(c.err) {
 			m.recordConsumed(c, nil)
+			if f := m.requests.pending[c.seq]; f != nil && c.do == nil {
+				f.reportResult(c)
+			}
 		}
 		arrived = append(arrived, c.seq)
 	}

@@ -7,10 +7,10 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
-// Observer receives the activity of a run, for a trace of it. Its methods are called on the run's
-// goroutine, in the order of the activity. The function that Requested returns may be called from
-// any goroutine. Tasks are numbered from 1; main is task 1. Every task and span that begins also
-// ends, however the run ends.
+// Observer receives the activity of a run. Its methods, and the functions that Requested returns,
+// are called on the run's goroutine, in the order in which the program performs effects and
+// receives their results, also while the VM replays a past. Tasks are numbered from 1; main is task
+// 1. Every task and span that begins also ends, unless the run is suspended.
 type Observer interface {
 	// TaskBegan is called when a task first runs. at is the place of the task's function, and
 	// parent is the task that started it, or 0 for none.
@@ -107,9 +107,8 @@ func (t *task) leftSpan() {
 	}
 }
 
-// requested reports a request and its origin to the observer. It returns the function that receives
-// the result, or nil without an observer.
-func (t *task) requested(r effect.Request) func(effect.Result, error) {
+// requested reports a request that is about to be performed, and completes it with its origin.
+func (t *task) requested(r effect.Request) {
 	if t.m.config.Detail {
 		t.addOrigin(r)
 	}
@@ -119,8 +118,13 @@ func (t *task) requested(r effect.Request) func(effect.Result, error) {
 	if d := t.debugger(); d != nil {
 		d.Makes(Scene{t}, r)
 	}
+}
+
+// observed reports effect e to the observer. It returns the function that receives the result, or
+// nil.
+func (t *task) observed(e int64, r effect.Request) func(effect.Result, error) {
 	if o := t.observer(); o != nil {
-		return o.Requested(t.m.stats.Requests, Scene{t}, r)
+		return o.Requested(e, Scene{t}, r)
 	}
 	return nil
 }
@@ -182,7 +186,8 @@ func (t *task) performEffect(ctx context.Context, r effect.Request) (effect.Resu
 	if t.m.debug.evaluating != nil && t.isRefused(r) {
 		return nil, context.Canceled
 	}
-	came := t.requested(r)
+	t.requested(r)
+	came := t.observed(t.m.stats.Requests, r)
 	var result effect.Result
 	var err error
 	if t.m.journaled.on {

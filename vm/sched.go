@@ -30,6 +30,9 @@ type pendingRequest struct {
 	request   effect.Request // with a journal: the request
 	closing   bool           // the request continues after the end of the run
 	cancelled bool           // the request was cancelled
+	observed  bool           // the observer has received the request
+	// came passes the result to the observer; nil without an observer.
+	came func(effect.Result, error)
 
 	end     func() // ends the request early; nil if the result is already recorded
 	release func() // releases the context of the request; nil if it has none
@@ -43,6 +46,14 @@ func (f *pendingRequest) cancel() {
 	f.cancelled = true
 	if f.end != nil {
 		f.end()
+	}
+}
+
+// reportResult passes the result of the request to the observer.
+func (f *pendingRequest) reportResult(c *completion) {
+	if f.came != nil {
+		f.came(c.result, c.err)
+		f.came = nil
 	}
 }
 
@@ -336,6 +347,7 @@ func (m *VM) handleCompletion(c completion) {
 	}
 	f := m.requests.pending[c.seq]
 	delete(m.requests.pending, c.seq)
+	f.reportResult(&c)
 	m.journaled.countConsumed()
 	if f.release != nil {
 		f.release()
@@ -395,6 +407,7 @@ func (m *VM) poll(t *task, at Moment) {
 // if it is an effect.Starter that accepts r. Otherwise r is performed on a new goroutine.
 func (m *VM) startRequest(r effect.Request, f *pendingRequest) {
 	m.stats.Requests++
+	f.came, f.observed = f.t.observed(m.stats.Requests, r), true
 	if m.journaled.on && m.startJournaled(r, f) {
 		return
 	}
@@ -403,12 +416,12 @@ func (m *VM) startRequest(r effect.Request, f *pendingRequest) {
 
 // launch starts a request that is already registered as pending.
 func (m *VM) launch(seq int, r effect.Request, f *pendingRequest) {
-	came := f.t.requested(r)
+	f.t.requested(r)
+	if !f.observed { // the request was restored from a snapshot
+		f.came, f.observed = f.t.observed(f.effect, r), true
+	}
 	inbox, performer := m.requests.inbox, m.config.Performer // put may be called on any goroutine, and accesses no field of m
 	put := func(result effect.Result, err error) {
-		if came != nil {
-			came(result, err)
-		}
 		inbox.put(completion{seq: seq, result: result, err: err})
 	}
 	chosen := m.config.Choose != nil
