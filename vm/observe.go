@@ -120,9 +120,9 @@ func (t *task) requested(r effect.Request) {
 	}
 }
 
-// observed reports effect e to the observer. It returns the function that receives the result, or
-// nil.
-func (t *task) observed(e int64, r effect.Request) func(effect.Result, error) {
+// observe reports effect e of a task to the observer. It returns the function that receives the
+// result, or nil.
+func observe(t *task, e int64, r effect.Request) func(effect.Result, error) {
 	if o := t.observer(); o != nil {
 		return o.Requested(e, Scene{t}, r)
 	}
@@ -187,7 +187,7 @@ func (t *task) performEffect(ctx context.Context, r effect.Request) (effect.Resu
 		return nil, context.Canceled
 	}
 	t.requested(r)
-	came := t.observed(t.m.stats.Requests, r)
+	came := observe(t, t.m.stats.Requests, r)
 	var result effect.Result
 	var err error
 	if t.m.journaled.on {

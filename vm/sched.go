@@ -407,7 +407,7 @@ func (m *VM) poll(t *task, at Moment) {
 // if it is an effect.Starter that accepts r. Otherwise r is performed on a new goroutine.
 func (m *VM) startRequest(r effect.Request, f *pendingRequest) {
 	m.stats.Requests++
-	f.came, f.observed = f.t.observed(m.stats.Requests, r), true
+	f.came, f.observed = observe(f.t, m.stats.Requests, r), true
 	if m.journaled.on && m.startJournaled(r, f) {
 		return
 	}
@@ -418,7 +418,7 @@ func (m *VM) startRequest(r effect.Request, f *pendingRequest) {
 func (m *VM) launch(seq int, r effect.Request, f *pendingRequest) {
 	f.t.requested(r)
 	if !f.observed { // the request was restored from a snapshot
-		f.came, f.observed = f.t.observed(f.effect, r), true
+		f.came, f.observed = observe(f.t, f.effect, r), true
 	}
 	inbox, performer := m.requests.inbox, m.config.Performer // put may be called on any goroutine, and accesses no field of m
 	put := func(result effect.Result, err error) {

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
@@ -37,11 +38,11 @@ type following struct {
 // newFollowing returns what shows a run, and registers a listener for model calls in c. The caller
 // must call begin before the first model call.
 func (o *Options) newFollowing(c *runtime.Config) *following {
-	if !o.recordsModels() && o.Records.OnActivity == nil && o.Records.Trace == nil && o.Answers.Relay == nil {
+	if !o.recordsModels() && o.Records.OnActivity == nil && o.Records.Trace == nil && o.Answers.Relay == nil && o.Records.Sinks == nil {
 		return nil
 	}
 	f := &following{options: o}
-	if o.recordsModels() {
+	if o.recordsModels() || o.Records.Sinks != nil {
 		c.Listeners.OnModelEvent = f.reportModelEvent
 	}
 	return f
@@ -58,7 +59,7 @@ func (f *following) begin(world *runtime.Runtime, program string) {
 		return
 	}
 	o, began := f.options, time.Now()
-	events := eventstream.Options{Secrets: world.Secrets(), Since: func() time.Duration { return time.Since(began) }}
+	events := eventstream.Options{Sinks: slices.Clone(o.Records.Sinks), Secrets: world.Secrets(), Since: func() time.Duration { return time.Since(began) }}
 	if onActivity := o.Records.OnActivity; onActivity != nil {
 		f.activity = activity.New(onActivity)
 		events.Sinks = append(events.Sinks, f.activity.Sink())
@@ -87,7 +88,7 @@ func (f *following) reportModelEvent(e llm.Event) {
 	if e.Price != nil {
 		a.Price = &event.Price{Input: e.Price.Input, Output: e.Price.Output}
 	}
-	a.Sent = e.Attempt > 0
+	a.Sent = e.Attempt > 0 && (e.What == llm.EventReply || e.What == llm.EventFailure)
 	if x, ok := errors.AsType[*llm.Failure](e.Err); ok {
 		a.Reason, a.Status = string(x.Class), int64(x.HTTPStatus)
 		a.Sent = a.Sent && x.Class != llm.ClassLimit
@@ -122,10 +123,13 @@ func (f *following) end(err error) error {
 	if f == nil {
 		return nil
 	}
-	f.stream.Close(err)
-	// if the run is suspended, its exchanges continue
-	if _, left := errors.AsType[*Suspended](err); f.activity != nil && !left {
-		f.activity.Close()
+	if _, left := errors.AsType[*Suspended](err); left { // exchanges continue
+		f.stream.Leave()
+	} else {
+		f.stream.Close(err)
+		if f.activity != nil {
+			f.activity.Close()
+		}
 	}
 	err = nil
 	if f.recorder != nil {

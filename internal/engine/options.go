@@ -10,6 +10,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/engine/transcript"
 	"github.com/concerto-lang/concerto/internal/record/activity"
 	"github.com/concerto-lang/concerto/internal/record/audit"
+	"github.com/concerto-lang/concerto/internal/record/event"
 	"github.com/concerto-lang/concerto/internal/record/ledger"
 	"github.com/concerto-lang/concerto/runtime/budget"
 	"github.com/concerto-lang/concerto/runtime/llm"
@@ -158,6 +159,8 @@ type Records struct {
 	// OnActivity is called for each event of the run's hosts as it happens. Calls are never
 	// concurrent, but may come from any goroutine. The program waits until OnActivity returns.
 	OnActivity func(activity.Event)
+	// Sinks receive the events of the run (package event).
+	Sinks []event.Sink
 	// Audit records every tool call, also if it was refused. A call that cannot be recorded is not
 	// made. Each record is also emitted on `audit:tool`. The run does not close the log. nil means
 	// the log that the program's manifest names, if there is one.

@@ -14,6 +14,8 @@ import (
 // arrives.
 func (c *Client) askConnections(ctx context.Context, req *Request, piece func(string)) (effect.Result, error) {
 	start, inner := c.cfg.Now(), ctx
+	var failed []effect.Attempt
+	req.failed = &failed
 	defer c.emitEvent(Event{What: EventEnd, Call: req.AgentCall})
 	if req.Timeout > 0 {
 		var leave func()
@@ -30,27 +32,32 @@ func (c *Client) askConnections(ctx context.Context, req *Request, piece func(st
 		reply, f, err := c.askLine(inner, l, req, len(before) > 0, piece)
 		switch {
 		case err == nil:
-			reply.LatencyMS = c.cfg.Now().Sub(start).Milliseconds()
+			reply.LatencyMS, reply.Failed = c.cfg.Now().Sub(start).Milliseconds(), failed
 			return reply, nil
 		case ctx.Err() != nil:
 			return nil, context.Cause(ctx)
 		case f == nil || !classes[f.Class].elsewhere || f.Partial || len(next) == 0 || inner.Err() != nil:
-			return nil, after(err, before)
+			return nil, after(err, before, failed)
 		}
 		before = append(before, fmt.Sprintf("connection '%s': %s", l.Name, f.Message))
 		c.emitEvent(Event{What: EventFallback, Call: req.AgentCall, Connection: next[0], Err: f})
 		if l, err = c.openLine(next[0]); err != nil {
 			c.emitEvent(Event{What: EventFailure, Call: req.AgentCall, Connection: next[0], Err: err})
-			return nil, after(err, before)
+			return nil, after(err, before, failed)
 		}
-		req = &Request{AgentCall: req.AgentCall}
+		req = &Request{AgentCall: req.AgentCall, failed: req.failed}
 	}
 }
 
-// after adds the errors of the connections that were called before to an error.
-func after(err error, before []string) error {
-	var e *effect.Error
-	if len(before) > 0 && errors.As(err, &e) {
+// after adds the errors of the connections that were called before, and the failed attempts, to an
+// error.
+func after(err error, before []string, failed []effect.Attempt) error {
+	e, ok := errors.AsType[*effect.Error](err)
+	if !ok {
+		return err
+	}
+	e.Attempts = failed
+	if len(before) > 0 {
 		e.Message += "; it was called as a fallback, after " + strings.Join(before, "; ")
 	}
 	return err

@@ -90,13 +90,14 @@ func agentError(t *testing.T, err error) *effect.Error {
 	return e
 }
 
-// wantReply compares a reply with want, except for its latency and its request ID.
+// wantReply compares a reply with want, except for its latency, its request ID and the failed
+// attempts.
 func wantReply(t *testing.T, got *effect.AgentReply, err error, want *effect.AgentReply) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
-	got.LatencyMS, got.RequestID = 0, ""
+	got.LatencyMS, got.RequestID, got.Failed = 0, "", nil
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}

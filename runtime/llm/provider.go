@@ -75,6 +75,8 @@ type Request struct {
 	Model string
 
 	chosen *chosen // reply of a script, chosen before the first attempt; nil if not chosen
+	// failed contains the failed attempts at all connections.
+	failed *[]effect.Attempt
 }
 
 // Prompt returns the last user message with the names and types of its files. Scripted replies are

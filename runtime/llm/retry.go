@@ -42,6 +42,7 @@ func (c *Client) attempts(ctx context.Context, l *line, req *Request, piece func
 		}
 		wait := spread(max(delay(policy, n), f.RetryAfter), f.RetryAfter, c.cfg.Jitter())
 		follow.What, follow.Attempt, follow.Err, follow.Wait = EventRetry, n+1, err, wait
+		(*req.failed)[len(*req.failed)-1].WaitMS = wait.Milliseconds()
 		c.emitEvent(follow)
 		if serr := c.cfg.Sleep(ctx, wait); serr != nil {
 			return nil, err
@@ -51,9 +52,6 @@ func (c *Client) attempts(ctx context.Context, l *line, req *Request, piece func
 
 // attempt calls try and reports its events. follow contains the common fields of these events.
 func (c *Client) attempt(ctx context.Context, l *line, req *Request, piece func(string), follow Event) (*effect.AgentReply, error) {
-	if c.cfg.OnEvent == nil {
-		return c.try(ctx, l, req, piece)
-	}
 	follow.What = EventRequest
 	c.emitEvent(follow)
 	since := c.cfg.Now()
@@ -61,11 +59,21 @@ func (c *Client) attempt(ctx context.Context, l *line, req *Request, piece func(
 	follow.Took = c.cfg.Now().Sub(since)
 	if err != nil {
 		follow.What, follow.Err = EventFailure, err
+		*req.failed = append(*req.failed, failedAttempt(&follow))
 	} else {
 		follow.What, follow.Reply, follow.Price = EventReply, reply, l.Price(req.Model)
 	}
 	c.emitEvent(follow)
 	return reply, err
+}
+
+// failedAttempt returns the attempt that an EventFailure reports, for records.
+func failedAttempt(e *Event) effect.Attempt {
+	a := effect.Attempt{Connection: e.Connection, Model: e.Model, Of: e.Of, MS: e.Took.Milliseconds(), Message: e.Err.Error()}
+	if f, ok := errors.AsType[*Failure](e.Err); ok {
+		a.Reason, a.Status = string(f.Class), int64(f.HTTPStatus)
+	}
+	return a
 }
 
 // try calls the connection once, within the limits of the connection and of the run.

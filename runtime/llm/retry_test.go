@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -84,5 +85,34 @@ func TestSpread(t *testing.T) {
 		if got := spread(c.wait, c.asked, c.chance); got != c.want {
 			t.Errorf("spread of %+v = %d, want %d", c, got, c.want)
 		}
+	}
+}
+
+// TestFailedAttempts checks that the reply, or the error, of a call lists the failed attempts at all
+// connections.
+func TestFailedAttempts(t *testing.T) {
+	_, main := server(t, "openai", testllm.Reply{Status: 429}, testllm.Reply{Status: 500}, testllm.Reply{Status: 429}, testllm.Reply{Status: 500})
+	_, other := server(t, "anthropic", testllm.Reply{Text: "x"}, testllm.Reply{Status: 401})
+	main.Fallback, other.Name, other.DefaultModel = []string{"second"}, "second", "claude"
+	main.Retry = &effect.Retry{MaxAttempts: 2, Backoff: "none", InitialDelay: 3}
+	c, _ := client(t, main, other)
+	listed := func(all []effect.Attempt) (out []string) {
+		for _, a := range all {
+			out = append(out, fmt.Sprintf("%s %s %d %s %d %v %v", a.Connection, a.Model, a.Of, a.Reason, a.Status, a.WaitMS > 0, a.Message != ""))
+		}
+		return out
+	}
+	want := []string{"main gpt 2 rate 429 true true", "main gpt 2 server 500 false true"}
+	reply, err := ask(c, effect.AgentCall{Model: "gpt"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, listed(reply.Failed)); diff != "" {
+		t.Errorf("the failed attempts differ (-want +got):\n%s", diff)
+	}
+	_, err = ask(c, effect.AgentCall{Model: "gpt"})
+	want = append(want, "second claude 1 auth 401 false true")
+	if diff := cmp.Diff(want, listed(agentError(t, err).Attempts)); diff != "" {
+		t.Errorf("the attempts of the failed call differ (-want +got):\n%s", diff)
 	}
 }

@@ -82,6 +82,22 @@ type AgentReply struct {
 	LatencyMS  int64      `json:"latency_ms"`
 	StopReason string     `json:"stop_reason"`
 	RequestID  string     `json:"request_id,omitempty"`
+	// Failed contains the attempts that failed before the reply.
+	Failed []Attempt `json:"failed,omitempty"`
+}
+
+// Attempt is a failed attempt at a model. Of is the maximum number of attempts at the connection.
+// MS is its duration, and WaitMS the delay before the next attempt, in milliseconds. Reason is the
+// class of the error, and Status the HTTP status of the response, or 0.
+type Attempt struct {
+	Connection string `json:"connection"`
+	Model      string `json:"model,omitempty"`
+	Of         int64  `json:"of"`
+	MS         int64  `json:"ms"`
+	Reason     string `json:"reason,omitempty"`
+	Status     int64  `json:"status,omitempty"`
+	Message    string `json:"message"`
+	WaitMS     int64  `json:"wait_ms,omitempty"`
 }
 
 // StreamOpen starts a call with a streamed reply. It returns a *StreamOpened without waiting.

@@ -60,6 +60,8 @@ type Error struct {
 	// By and Name identify who decided that the effect fails: a By constant and a name. "" means
 	// that it was not a decision.
 	By, Name string
+	// Attempts contains the failed attempts at a model.
+	Attempts []Attempt
 }
 
 func (e *Error) Error() string { return e.Message }

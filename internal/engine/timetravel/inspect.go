@@ -81,6 +81,7 @@ type Source struct {
 	program *ir.Program
 	tape    *tape.Tape
 	under   map[int64]string // status by number of each effect that began and did not end
+	times   map[int64]effectTimes
 	environ []string
 }
 
@@ -103,6 +104,7 @@ func Run(run journal.Run, environ []string) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.times = timesOf(stored.History.Records)
 	for _, r := range stored.History.Records {
 		switch r.K {
 		case journal.KBegin:

@@ -34,6 +34,11 @@ type Recording struct {
 // recording contains the frames of that effect. After a *tape.DivergedError the recording contains
 // the effects before the divergence.
 func (s *Source) Play(ctx context.Context, at int64) (*Recording, error) {
+	return s.play(ctx, at, nil)
+}
+
+// play plays the run like Play. clock, if not nil, observes the run.
+func (s *Source) play(ctx context.Context, at int64, clock *clock) (*Recording, error) {
 	r := &Recording{Source: s, seen: at, log: newLog()}
 	world, t, err := s.world(r)
 	if err != nil {
@@ -42,17 +47,23 @@ func (s *Source) Play(ctx context.Context, at int64) (*Recording, error) {
 	r.cutOff = t.Ended == nil
 	player := tape.Play(t)
 	player.Clean = r.clean
-	first := &first{ctx: ctx, r: r, past: player, tape: t, at: map[int64]int{}}
+	first := &first{ctx: ctx, r: r, past: player, tape: t, at: map[int64]int{}, clock: clock}
 	h := &t.Header
 	r.config = vm.Config{Program: s.program, Natives: stdlib.Native, NewNativeState: stdlib.NewNativeState, Asks: h.Flags.Asks,
 		Application: vm.Application{Run: world.ID(), Tools: h.Flags.Tools, Audited: h.Flags.Audited}}
 	c := r.config
 	c.Performer, c.Journal, c.Past = world, noting{first}, first
+	if clock != nil {
+		c.Observer = clock.observe(world.Secrets())
+	}
 	machine, err := vm.New(c)
 	if err != nil {
 		return nil, fmt.Errorf("could not load the program: %w", err)
 	}
 	_, err = machine.Run(ctx)
+	if clock != nil && !first.over {
+		clock.Close(err)
+	}
 	if cerr := world.Close(context.WithoutCancel(ctx)); cerr != nil {
 		return nil, cerr
 	}
@@ -102,10 +113,12 @@ type first struct {
 	r    *Recording
 	past *tape.Player
 	tape *tape.Tape
-	at   map[int64]int // index in r.Effects by effect number
-	over bool          // playing has ended, and no further effect is recorded
-	lost string        // source position of an effect that the tape does not contain
-	end  error         // error that ended playing; nil if the program ended or the tape was cut off
+	// clock receives the times of the effects; nil if no clock is required.
+	clock *clock
+	at    map[int64]int // index in r.Effects by effect number
+	over  bool          // playing has ended, and no further effect is recorded
+	lost  string        // source position of an effect that the tape does not contain
+	end   error         // error that ended playing; nil if the program ended or the tape was cut off
 }
 
 // diverged returns the reason why the run could not be played to its end, or nil. err is the error
@@ -135,7 +148,12 @@ func (f *first) diverged(err error) error {
 }
 
 // stopNoting ends the recording with a reason, or with nil if nothing went wrong.
-func (f *first) stopNoting(why error) { f.over, f.end = true, why }
+func (f *first) stopNoting(why error) {
+	f.over, f.end = true, why
+	if f.clock != nil {
+		f.clock.Leave() // the program now unwinds, which is no part of the run
+	}
+}
 
 // errStopped is the error that makes the VM stop after the recording has ended.
 var errStopped = vm.ErrSuspended
@@ -298,6 +316,9 @@ func (f noting) EffectBegan(int64, int64, effect.Request) {}
 
 // EffectEnded adds the result of an effect.
 func (f noting) EffectEnded(e int64, q effect.Request, result effect.Result, err error, at *vm.Moment) {
+	if f.clock != nil {
+		f.clock.advance(f.r.times[e].ended)
+	}
 	i, ok := f.at[e]
 	if f.over || !ok || i >= len(f.r.Effects) || f.r.Effects[i].N != e {
 		return

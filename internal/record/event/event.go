@@ -22,8 +22,8 @@ const (
 )
 
 // Event is an event of a run. Texts come from hosts, models and programs, and may contain control
-// characters. Secrets of the run are replaced by placeholders. An Event is valid until its receiver
-// returns. Receivers must not change anything that it refers to, which remains valid.
+// characters. Secrets of the run are replaced by placeholders. An Event, and everything that it
+// refers to, is valid until its receiver returns. Receivers must not change it.
 type Event struct {
 	// Number is the number of the event in the run, from 1. Item is the number of the event with
 	// which its item began. Parent is the item that caused the item, or 0 for the run.

@@ -10,7 +10,8 @@ import (
 
 // request is an open request to a model.
 type request struct {
-	p        *part             // the agent's call
+	p        *part // the agent's call
+	effect   int64
 	shown    *effect.AgentCall // the request without secrets
 	attempt  *item             // the attempt that has begun and not ended
 	reported bool              // the model client has reported an attempt
@@ -30,7 +31,7 @@ func (s *Stream) beginRequest(t *task, e int64, at vm.Caller, call, shown *effec
 		}
 		s.emitEvent(began)
 	}
-	x := &request{p: t.within[len(t.within)-1], shown: shown, stage: t.stage()}
+	x := &request{p: t.within[len(t.within)-1], effect: e, shown: shown, stage: t.stage()}
 	x.p.call.done = false
 	s.requests[call] = x
 	return x
@@ -38,6 +39,11 @@ func (s *Stream) beginRequest(t *task, e int64, at vm.Caller, call, shown *effec
 
 // endRequest handles the outcome of a request to a model.
 func (s *Stream) endRequest(x *request, reply *effect.AgentReply, err error) {
+	if f := s.options.Attempts; f != nil && !x.reported {
+		x.reported = f(func(k event.Kind, phase event.Phase, a *event.Attempt, err error) {
+			s.reportAttempt(x, k, phase, a, err)
+		}, x.shown, reply, err)
+	}
 	if err != nil && !x.reported { // the request was refused before its first attempt
 		a := event.Attempt{Connection: x.shown.Connection, Model: x.shown.Model}
 		if e, ok := errors.AsType[*effect.Error](err); ok {
@@ -82,7 +88,7 @@ func (s *Stream) reportAttempt(x *request, k event.Kind, phase event.Phase, a *e
 	if a.Reply != nil {
 		a.Reply, _ = s.cleanResult(effect.KindAgentCall, a.Reply).(*effect.AgentReply)
 	}
-	i := &item{kind: k, parent: x.p.number, task: x.p.task, effect: x.p.effect, name: x.p.name}
+	i := &item{kind: k, parent: x.p.number, task: x.p.task, effect: x.effect, name: x.p.name}
 	var e *event.Event
 	switch {
 	case k != event.Model:

@@ -20,7 +20,14 @@ type Options struct {
 	Secrets *secret.Set
 	// Since returns the time since the start of the run.
 	Since func() time.Duration
+	// Attempts is called for a call of a model that has ended, if ReportAttempt was not called for
+	// it. It reports the attempts, or returns false if there were none. nil means that there were
+	// none.
+	Attempts func(report Reporter, call *effect.AgentCall, reply *effect.AgentReply, err error) bool
 }
+
+// Reporter has the parameters of Stream.ReportAttempt.
+type Reporter func(k event.Kind, phase event.Phase, a *event.Attempt, err error)
 
 // Stream creates the events of a run. It is a vm.Observer, and is safe for concurrent use.
 type Stream struct {
@@ -110,6 +117,14 @@ func (s *Stream) place(at vm.Caller) event.Place {
 
 func placeOf(p vm.Place) event.Place {
 	return event.Place{Function: p.Function, File: p.File, Line: p.Line, Column: p.Column}
+}
+
+// Leave stops the stream of a run that has not ended. Its open items stay open, and no event
+// follows.
+func (s *Stream) Leave() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.handle = nil
 }
 
 // Close ends all open items. err is the error of the run. No event follows.

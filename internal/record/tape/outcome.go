@@ -23,6 +23,8 @@ type Failure struct {
 	// By and Name identify who caused the error, as in effect.Answer.
 	By   string `json:"by,omitempty"`
 	Name string `json:"name,omitempty"`
+	// Attempts contains the failed attempts at a model.
+	Attempts []effect.Attempt `json:"attempts,omitempty"`
 }
 
 // Kinds of errors that no program can catch.
@@ -39,7 +41,7 @@ func FailureOf(err error) *Failure {
 		return nil
 	}
 	if e, ok := errors.AsType[*effect.Error](err); ok {
-		return &Failure{Kind: e.Kind, Message: e.Message, Fields: e.Fields, X: statuses[e.Status], By: e.By, Name: e.Name}
+		return &Failure{Kind: e.Kind, Message: e.Message, Fields: e.Fields, X: statuses[e.Status], By: e.By, Name: e.Name, Attempts: e.Attempts}
 	}
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return &Failure{Kind: cancelled, Message: err.Error()}
@@ -55,7 +57,7 @@ func (f *Failure) Cause() error {
 	case broken:
 		return errors.New(f.Message)
 	}
-	e := &effect.Error{Kind: f.Kind, Message: f.Message, Status: effect.Status(max(slices.Index(statuses, f.X), 0)), By: f.By, Name: f.Name}
+	e := &effect.Error{Kind: f.Kind, Message: f.Message, Status: effect.Status(max(slices.Index(statuses, f.X), 0)), By: f.By, Name: f.Name, Attempts: f.Attempts}
 	for name, v := range f.Fields {
 		e.With(name, v)
 	}
@@ -234,6 +236,9 @@ func (e *Entry) messages() (*effect.ExchangeMessages, error) {
 			return nil, fmt.Errorf("line %d: %w", i+1, err)
 		}
 		m := effect.HostMessage{Type: typ, ID: string(id), Payload: payload, Text: []byte(line), Decided: slices.Contains(e.Decided, i)}
+		if m.Decided {
+			m.ID = "" // the host cannot withdraw a request that its rules have decided
+		}
 		if len(e.Sizes) > 0 {
 			if e.Sizes[i] < 0 || e.Sizes[i] > maxLine {
 				return nil, fmt.Errorf("size %d of line %d", e.Sizes[i], i+1)
