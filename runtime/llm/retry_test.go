@@ -88,8 +88,8 @@ func TestSpread(t *testing.T) {
 	}
 }
 
-// TestFailedAttempts checks that the reply, or the error, of a call lists the failed attempts at all
-// connections.
+// TestFailedAttempts checks that the reply, or the error, of a call lists the failed attempts at
+// all connections.
 func TestFailedAttempts(t *testing.T) {
 	_, main := server(t, "openai", testllm.Reply{Status: 429}, testllm.Reply{Status: 500}, testllm.Reply{Status: 429}, testllm.Reply{Status: 500})
 	_, other := server(t, "anthropic", testllm.Reply{Text: "x"}, testllm.Reply{Status: 401})
