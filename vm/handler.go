@@ -73,7 +73,7 @@ func (t *task) beginRun(s *scope, m *effect.HostMessage) *effect.HostMessage {
 		t.m.startRequest(&effect.Sleep{Milliseconds: ms}, f)
 		run.timer = f
 	}
-	t.entered(Span{SpanHandler, m.Type, s.id, m.ID})
+	t.entered(Span{SpanHandler, m.Type, s.id, m.Number})
 	if d := t.debugger(); d != nil {
 		d.Handles(Scene{t}, s.decl.Name, m)
 	}

@@ -34,8 +34,9 @@ type scope struct {
 	number  int64 // with Config.Detail: number of the exchange in the run, from 1
 
 	listenDecisions
-	id   int64
-	open bool // the exchange has been opened and not closed
+	id       int64
+	open     bool  // the exchange has been opened and not closed
+	received int64 // number of messages that have arrived
 	messages
 	exchangeEnd
 	next    *pendingRequest       // the pending request for messages; nil if there is none
@@ -229,6 +230,8 @@ func (s *scope) enqueueMessages(c completion) {
 	}
 	for i := range messages {
 		m := &messages[i]
+		s.received++
+		m.Number = s.received
 		row := hostmsg.Lookup(m.Type)
 		if row.Role == hostmsg.Withdraws && s.withdraw(m.ID) {
 			continue

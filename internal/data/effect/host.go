@@ -86,6 +86,8 @@ type HostMessage struct {
 	Payload value.Slot
 	Text    []byte
 	Decided bool
+	// Number is the number of the message in its exchange, from 1. The VM sets it.
+	Number int64
 }
 
 // Session returns the conversation in the member `session` of the message, or "" if there is none.

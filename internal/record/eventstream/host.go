@@ -21,33 +21,39 @@ var (
 // exchange is an open exchange with a host.
 type exchange struct {
 	item
-	messages []message // messages that no handler has handled, oldest first
+	// messages contains the items of the last messages, 0 for a message that is no item. The number
+	// of the first one in its exchange is first.
+	messages []int64
+	first    int64
 	waiting  []message // unanswered requests of the host, oldest first
 	result   *effect.HostMessage
 	err      error // the error of the exchange
 	over     bool  // the exchange has received its last message, or has failed
 }
 
-// message is a message of a host.
+// message is an unanswered request of a host.
 type message struct {
 	item
 	typ, id string
 }
 
-// handled returns the item of the message that a handler begins to handle, or 0. Handlers receive
-// messages of a type in their order, so older messages of the type have no handler.
-func (x *exchange) handled(typ, id string) int64 {
-	for i, m := range x.messages {
-		if m.typ == typ && m.id == id {
-			rest := x.messages[:0]
-			for j, o := range x.messages {
-				if j > i || o.typ != typ {
-					rest = append(rest, o)
-				}
-			}
-			x.messages = rest
-			return m.number
-		}
+// mostMessages is the number of messages that an exchange remembers. It is above the maximum number
+// of messages that wait for their handler.
+const mostMessages = 8192
+
+// addMessage remembers the item of the next message.
+func (x *exchange) addMessage(number int64) {
+	if len(x.messages) == 2*mostMessages {
+		x.first += mostMessages
+		x.messages = append(x.messages[:0], x.messages[mostMessages:]...)
+	}
+	x.messages = append(x.messages, number)
+}
+
+// itemOf returns the item of a message by its number in the exchange, or 0.
+func (x *exchange) itemOf(message int64) int64 {
+	if i := message - x.first; i >= 0 && i < int64(len(x.messages)) {
+		return x.messages[i]
 	}
 	return 0
 }
@@ -117,7 +123,7 @@ func (s *Stream) endStream(id int64, reply *effect.AgentReply, err error) {
 
 // beginExchange begins an exchange. It fails if its host cannot be started.
 func (s *Stream) beginExchange(t *task, e int64, at vm.Caller, q *effect.ExchangeOpen, shown effect.Request) func(effect.Result, error) {
-	x := &exchange{item: item{kind: event.Exchange, parent: t.cause(), task: t.id, effect: e, name: q.Host}}
+	x := &exchange{item: item{kind: event.Exchange, parent: t.cause(), task: t.id, effect: e, name: q.Host}, first: 1}
 	began := s.begin(&x.item)
 	began.Request, began.Place = shown, s.place(at)
 	s.emitEvent(began)
@@ -146,11 +152,13 @@ func (s *Stream) receiveMessages(id, e int64, r effect.Result, err error) {
 	}
 	all = s.cleanResult(effect.KindExchangeNext, all).(*effect.ExchangeMessages)
 	for i := range all.Messages {
-		s.receiveMessage(x, e, &all.Messages[i])
+		x.addMessage(s.receiveMessage(x, e, &all.Messages[i]))
 	}
 }
 
-func (s *Stream) receiveMessage(x *exchange, e int64, m *effect.HostMessage) {
+// receiveMessage handles a message. It returns the item of a message that a handler may handle, or
+// 0.
+func (s *Stream) receiveMessage(x *exchange, e int64, m *effect.HostMessage) int64 {
 	row := hostmsg.Lookup(m.Type)
 	i := item{kind: event.Message, parent: x.number, task: x.task, effect: e, name: m.Type}
 	switch {
@@ -171,13 +179,14 @@ func (s *Stream) receiveMessage(x *exchange, e int64, m *effect.HostMessage) {
 			i.kind = event.Approval
 		}
 		s.emitEvent(withMessage(s.begin(&i), m))
-		x.messages = append(x.messages, message{i, m.Type, m.ID})
 		x.waiting = append(x.waiting, message{i, m.Type, m.ID})
+		return i.number
 	case row.Waits(): // reported as the tool call
 	default:
 		s.emitEvent(withMessage(s.point(&i), m))
-		x.messages = append(x.messages, message{i, m.Type, m.ID})
+		return i.number
 	}
+	return 0
 }
 
 func withMessage(e *event.Event, m *effect.HostMessage) *event.Event {
@@ -215,7 +224,6 @@ func (s *Stream) answerRequest(q, shown *effect.ExchangeReply) {
 	for i, m := range x.waiting {
 		if m.typ == q.InReplyTo && m.id == q.AnswerTo {
 			x.waiting = slices.Delete(x.waiting, i, i+1)
-			x.messages = slices.DeleteFunc(x.messages, func(o message) bool { return o.number == m.number })
 			e := s.end(&m.item)
 			e.Request = shown
 			s.emitEvent(e)

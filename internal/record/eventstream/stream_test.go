@@ -204,8 +204,8 @@ func TestExchanges(t *testing.T) {
 		}
 		return m
 	}
-	handler := func(typ, id string) vm.Span {
-		return vm.Span{Kind: vm.SpanHandler, Name: typ, Exchange: 7, Message: id}
+	handler := func(typ string, n int64) vm.Span {
+		return vm.Span{Kind: vm.SpanHandler, Name: typ, Exchange: 7, Message: n}
 	}
 	got := collect(t, nil, func(r *testevents.Run) {
 		r.TaskBegan(1, 0, vm.Place{Function: "main"})
@@ -213,13 +213,13 @@ func TestExchanges(t *testing.T) {
 		r.Entered(1, vm.Span{Kind: vm.SpanListen, Name: "H", Exchange: 7})
 		r.Perform(1, &effect.ExchangeNext{ID: 7}, messages(`{"type":"progress","message":"1"}`, `{"type":"progress","message":"2"}`,
 			`{"type":"question","id":1,"question":"a?"}`, `{"type":"approval","id":"b","description":"rm"}`, `{"type":"question","id":3,"question":"c?"}`), nil)
-		r.Entered(1, handler("progress", ""))
+		r.Entered(1, handler("progress", 1))
 		r.Perform(1, &effect.Print{}, nil, nil)
 		r.Left(1)
-		r.Entered(1, handler("progress", ""))
+		r.Entered(1, handler("progress", 2))
 		r.Perform(1, &effect.Emit{Channel: "seen"}, nil, nil)
 		r.Left(1)
-		r.Entered(1, handler("question", "1"))
+		r.Entered(1, handler("question", 3))
 		r.At(1, at(5)...)
 		askModel(r, 1, "A", &effect.AgentReply{Text: "yes"}, nil)
 		r.Left(1)
@@ -260,6 +260,38 @@ run main: HostError
   exchange H: not found
 error: it failed
 `)
+}
+
+// TestManyMessages checks that a Stream finds the message of a handler also after many messages that
+// no handler has handled.
+func TestManyMessages(t *testing.T) {
+	var parent, last int64
+	sink := event.Sink{Shows: map[event.Kind]func(*event.Event){}}
+	for _, row := range event.Table() {
+		sink.Shows[row.Kind] = func(e *event.Event) {
+			switch {
+			case e.Kind == event.Message:
+				last = e.Item
+			case e.Kind == event.Handler && e.Phase == event.Begin:
+				parent = e.Parent
+			}
+		}
+	}
+	r := testevents.New(nil, sink)
+	r.TaskBegan(1, 0, vm.Place{})
+	r.Perform(1, &effect.ExchangeOpen{Host: "H"}, &effect.ExchangeOpened{ID: 7}, nil)
+	batch := &effect.ExchangeMessages{}
+	for range 250 {
+		batch.Messages = append(batch.Messages, effect.HostMessage{Type: "log", Payload: value.NewMap(0).Slot()})
+	}
+	for n := int64(1); n <= 400; n++ {
+		r.Perform(1, &effect.ExchangeNext{ID: 7}, batch, nil)
+		r.Entered(1, vm.Span{Kind: vm.SpanHandler, Name: "log", Exchange: 7, Message: n * 250})
+		r.Left(1)
+		if parent != last {
+			t.Fatalf("the handler of message %d belongs to item %d, want %d", n*250, parent, last)
+		}
+	}
 }
 
 // TestPipelines checks the stages of pipelines, and that the end of a task ends what is open.

@@ -139,7 +139,7 @@ func (s *Stream) Entered(id int64, span vm.Span) {
 	if x := s.exchanges[span.Exchange]; x != nil {
 		p.cause = x.number
 		if span.Kind == vm.SpanHandler {
-			p.kind, p.cause = event.Handler, cmp.Or(x.handled(span.Name, span.Message), x.number)
+			p.kind, p.cause = event.Handler, cmp.Or(x.itemOf(span.Message), x.number)
 		}
 		p.parent = p.cause
 	}
