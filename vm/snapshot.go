@@ -292,7 +292,8 @@ func (m *VM) Renew(data []byte) error {
 			m.ending.fatal = &DamagedError{fmt.Sprintf("effect %d is pending in the snapshot, but not in the run", f.effect)}
 			return m.ending.fatal
 		}
-		f.end, f.release, f.request = before.pending[seq].end, before.pending[seq].release, before.pending[seq].request
+		old := before.pending[seq]
+		f.end, f.release, f.request, f.observed, f.came = old.end, old.release, old.request, old.observed, old.came
 		m.requests.pending[seq] = f
 	}
 	return nil
