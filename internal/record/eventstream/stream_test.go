@@ -262,8 +262,8 @@ error: it failed
 `)
 }
 
-// TestManyMessages checks that a Stream finds the message of a handler also after many messages that
-// no handler has handled.
+// TestManyMessages checks that a Stream finds the message of a handler also after many messages
+// that no handler handled.
 func TestManyMessages(t *testing.T) {
 	var parent, last int64
 	sink := event.Sink{Shows: map[event.Kind]func(*event.Event){}}
