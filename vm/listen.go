@@ -35,8 +35,8 @@ type scope struct {
 
 	listenDecisions
 	id       int64
-	open     bool  // the exchange has been opened and not closed
-	received int64 // number of messages that have arrived
+	open     bool   // the exchange has been opened and not closed
+	received uint32 // number of messages that have arrived, modulo 2³²
 	messages
 	exchangeEnd
 	next    *pendingRequest       // the pending request for messages; nil if there is none

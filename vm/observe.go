@@ -34,13 +34,13 @@ type Caller interface {
 }
 
 // Span is a part of a task: a listen, named by its host, or the handling of a message, named by the
-// message's type. Exchange is the number of the exchange in requests. Message is the number of the
-// message in its exchange, or 0.
+// message's type. Exchange is the number of the exchange in requests. Message is
+// effect.HostMessage.Number.
 type Span struct {
 	Kind     SpanKind
 	Name     string
 	Exchange int64
-	Message  int64
+	Message  uint32
 }
 
 // SpanKind is the kind of a span within a task.

@@ -86,8 +86,8 @@ type HostMessage struct {
 	Payload value.Slot
 	Text    []byte
 	Decided bool
-	// Number is the number of the message in its exchange, from 1. The VM sets it.
-	Number int64
+	// Number is the number of the message in its exchange, from 1, modulo 2³². The VM sets it.
+	Number uint32
 }
 
 // Session returns the conversation in the member `session` of the message, or "" if there is none.

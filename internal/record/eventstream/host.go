@@ -24,7 +24,7 @@ type exchange struct {
 	// messages contains the items of the last messages, 0 for a message that is no item. The number
 	// of the first one in its exchange is first.
 	messages []int64
-	first    int64
+	first    uint32
 	waiting  []message // unanswered requests of the host, oldest first
 	result   *effect.HostMessage
 	err      error // the error of the exchange
@@ -51,8 +51,8 @@ func (x *exchange) addMessage(number int64) {
 }
 
 // itemOf returns the item of a message by its number in the exchange, or 0.
-func (x *exchange) itemOf(message int64) int64 {
-	if i := message - x.first; i >= 0 && i < int64(len(x.messages)) {
+func (x *exchange) itemOf(message uint32) int64 {
+	if i := message - x.first; i < uint32(len(x.messages)) {
 		return x.messages[i]
 	}
 	return 0

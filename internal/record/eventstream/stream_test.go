@@ -204,7 +204,7 @@ func TestExchanges(t *testing.T) {
 		}
 		return m
 	}
-	handler := func(typ string, n int64) vm.Span {
+	handler := func(typ string, n uint32) vm.Span {
 		return vm.Span{Kind: vm.SpanHandler, Name: typ, Exchange: 7, Message: n}
 	}
 	got := collect(t, nil, func(r *testevents.Run) {
@@ -284,7 +284,7 @@ func TestManyMessages(t *testing.T) {
 	for range 250 {
 		batch.Messages = append(batch.Messages, effect.HostMessage{Type: "log", Payload: value.NewMap(0).Slot()})
 	}
-	for n := int64(1); n <= 400; n++ {
+	for n := uint32(1); n <= 400; n++ {
 		r.Perform(1, &effect.ExchangeNext{ID: 7}, batch, nil)
 		r.Entered(1, vm.Span{Kind: vm.SpanHandler, Name: "log", Exchange: 7, Message: n * 250})
 		r.Left(1)
