@@ -33,7 +33,7 @@ quick:
 # 80 times the cost; the checkptr target checks it by itself. A process with the
 # race detector sleeps a second before it exits, unless told not to: the tests
 # start hundreds. SQLite's machine and the hashes of passwords run in one goroutine each,
-# and would take ten times as long. Without RACE_ALL an eighth of the scripts and of the
+# and would take ten times as long. Without RACE_ALL every 32nd of the scripts and of the
 # manual's pages are run.
 RACE_ALL ?= 1
 RACE ?= $(ALL)

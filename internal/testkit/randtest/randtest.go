@@ -35,8 +35,8 @@ func Measures(t testing.TB) {
 }
 
 // Sampled reports whether to run the i-th of many programs. Under the race detector it selects
-// every eighth program, unless CONCERTO_RACE_ALL is set, as `make race` does.
-func Sampled(i int) bool { return i%8 == 0 || !Raced || os.Getenv("CONCERTO_RACE_ALL") != "" }
+// every 32nd program, unless CONCERTO_RACE_ALL is set, as `make race` does.
+func Sampled(i int) bool { return i%32 == 0 || !Raced || os.Getenv("CONCERTO_RACE_ALL") != "" }
 
 // RacedElsewhere skips a long test under the race detector, unless CONCERTO_RACE_ALL is set. It is
 // for tests whose concurrent code shorter tests execute, too.
