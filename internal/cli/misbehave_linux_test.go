@@ -408,6 +408,7 @@ func (m *misdeed) checkProcesses(t *testing.T, o *came) {
 // CONCERTO_ROWS_FULL=1 makes the floods full size.
 func TestMisbehaviour(t *testing.T) {
 	t.Parallel()
+	randtest.RacedElsewhere(t)
 	if testing.Short() {
 		t.Skip("the test starts about sixty processes")
 	}

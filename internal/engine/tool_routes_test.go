@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/concerto-lang/concerto/internal/engine"
+	"github.com/concerto-lang/concerto/internal/testkit/randtest"
 	"github.com/concerto-lang/concerto/runtime/tool"
 	"github.com/concerto-lang/concerto/runtime/tool/tooltest"
 )
@@ -63,6 +64,7 @@ func written(t *testing.T, app *tooltest.App, key string, handler any) tooltest.
 
 // TestToolFilesPlayTheScript checks that tools from files return the same bytes as tools in Go.
 func TestToolFilesPlayTheScript(t *testing.T) {
+	randtest.RacedElsewhere(t)
 	for _, answer := range []string{tool.AnswerJSON, tool.AnswerText, tool.AnswerLines} {
 		tooltest.Run(t, tooltest.Route{Name: "file command " + answer, Lacks: tooltest.Lacks(answer), Open: func(t *testing.T, app *tooltest.App) tooltest.Session {
 			x := tooltest.Player(answer)

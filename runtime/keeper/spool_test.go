@@ -7,12 +7,15 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/concerto-lang/concerto/internal/testkit/randtest"
 )
 
 // TestSpool compares a spool with a list of lines: after any sequence of appends, reads and
 // discards, the output from any line on is that of the list. Some lines are longer than the memory
 // of the spool, and some contain a secret.
 func TestSpool(t *testing.T) {
+	randtest.RacedElsewhere(t)
 	rapid.Check(t, func(t *rapid.T) {
 		dir, err := os.MkdirTemp("", "spool")
 		if err != nil {
