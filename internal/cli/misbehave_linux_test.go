@@ -412,12 +412,7 @@ func TestMisbehaviour(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the test starts about sixty processes")
 	}
-	var all []misdeed
-	for i, m := range misdeeds() {
-		if randtest.Sampled(i) {
-			all = append(all, m)
-		}
-	}
+	all := misdeeds()
 	defer func() {
 		if program, err := built(); err == nil {
 			os.RemoveAll(filepath.Dir(program))
