@@ -128,6 +128,7 @@ func (g *generator) program() {
 			g.drain()
 		}
 	}
+	g.outline()
 	g.tests()
 	for n := -1; n != len(g.out.Types); { // generating a method may add types, which have methods themselves
 		n = len(g.out.Types)

@@ -40,6 +40,16 @@ func everything(t testing.TB) *Program {
 	p.Permissions = &Permissions{FS: []string{"data"}, Env: []string{"HOME"}, Net: []string{"example.com:443"}, Run: []string{"git"}, ToolsLimited: true, Tools: []string{"Calc::add"}, Approve: []string{"category:db"}}
 	p.Audit = "audit.log"
 	p.Run = json.RawMessage(`{"journal":"runs","unknown":{"http":"retry"}}`)
+	channel := "done"
+	p.Outline = []Declaration{
+		{Kind: DeclAgent, At: Place{1, 7}}, {Kind: DeclHost, Index: 1, File: 1, At: Place{2, 6}}, {Kind: DeclTool, Public: true, At: Place{3, 6}},
+		{Kind: DeclStore, At: Place{4, 8}}, {Kind: DeclPipeline, Name: "P", At: Place{5, 10}}, {Kind: DeclStage, Name: "s", Index: 4, At: Place{6, 9}},
+		{Kind: DeclFunction, Name: "main", At: Place{7, 4}, Uses: []Use{
+			{Target: 3, By: -1, Method: "append", At: Place{8, 5}}, {Kind: UseEmit, Target: -1, By: -1, Channel: &channel, At: Place{8, 9}},
+			{Kind: UseAwait, Target: -1, By: -1, At: Place{9, 5}}, {Kind: UseOffer, Target: 2, By: 0, At: Place{9, 7}}, {Kind: UseMemory, Target: 3, By: 0, At: Place{9, 9}},
+			{Kind: UseListen, Target: 1, By: -1, At: Place{9, 11}, Handlers: []NamedHandler{{"question", 6, Place{9, 13}}, {"approval", -1, Place{9, 15}}}},
+		}},
+	}
 	f := &p.Functions[0]
 	f.File, f.Line = 0, 3
 	f.Positions = []Position{{0, 3, 5}, {2, 4, 1}}

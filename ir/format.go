@@ -118,6 +118,8 @@ func (c *codec) program(p *Program) {
 		}
 		list(c, "tests", &p.Tests, true, c.test)
 		c.line()
+		list(c, "outline", &p.Outline, true, c.declaration)
+		c.line()
 		c.int("entry", &p.Entry)
 		c.line()
 	})

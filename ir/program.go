@@ -7,11 +7,11 @@ import (
 
 // Version is the version of the format as "major.minor". A VM runs files with its own major version
 // and a minor version that is not greater than its own.
-const Version = "1.16"
+const Version = "1.17"
 
 // rowSums contains checksums of the rows of the instruction set, by the minor version that added
 // the rows. A row must not change, because files of that version depend on its meaning.
-var rowSums = [...]uint32{0x77de2567, 0xb0630147, 0x89049d99, 0x608f2950, 0x317b02e4, 0x1cd69dc6, 0x811c9dc5, 0x811c9dc5, 0x811c9dc5, 0x811c9dc5, 0x811c9dc5, 0x811c9dc5, 0x811c9dc5, 0xcc9de923, 0x29bee99d, 0x484ee963, 0x1d5f2ed3}
+var rowSums = [...]uint32{0x77de2567, 0xb0630147, 0x89049d99, 0x608f2950, 0x317b02e4, 0x1cd69dc6, 0x811c9dc5, 0x811c9dc5, 0x811c9dc5, 0x811c9dc5, 0x811c9dc5, 0x811c9dc5, 0x811c9dc5, 0xcc9de923, 0x29bee99d, 0x484ee963, 0x1d5f2ed3, 0x811c9dc5}
 
 // Program is a compiled, self-contained program. It contains the data of the manifest, but only the
 // names of secrets, and no absolute paths (spec/ir.md).
@@ -34,8 +34,9 @@ type Program struct {
 	Limits      Limits
 	Permissions *Permissions // nil if the manifest has no [permissions]: then everything is allowed
 	Application
-	Tests []Test
-	Entry int // index of main in Functions; -1 if there is none
+	Tests   []Test
+	Outline []Declaration
+	Entry   int // index of main in Functions; -1 if there is none
 }
 
 // Application contains the data of the manifest about the application's tools and about recording.

@@ -30,6 +30,7 @@ func Verify(p *Program) error {
 	v.types()
 	v.constants()
 	v.declarations()
+	v.outline()
 	for i := range p.Functions {
 		v.header(i)
 	}

@@ -243,6 +243,13 @@ func TestVerifyListens(t *testing.T) {
 	}
 }
 
+// outlineUse returns a change that adds an outline of a function and a host. The function has a use.
+func outlineUse(u Use) func(p *Program) {
+	return func(p *Program) {
+		p.Outline = []Declaration{{Kind: DeclFunction, Name: "main", Uses: []Use{u}}, {Kind: DeclHost}}
+	}
+}
+
 // TestVerifyTables tests the rules about all parts of a program except code.
 func TestVerifyTables(t *testing.T) {
 	for _, c := range []struct {
@@ -299,6 +306,18 @@ func TestVerifyTables(t *testing.T) {
 		{"no code", func(p *Program) { p.Functions[4].Code = nil }, "no instructions"},
 		{"op", func(p *Program) { p.Functions[4].Code[0].Op = Op(len(Table)) }, "there is no op"},
 		{"positions", func(p *Program) { p.Functions[4].Positions = []Position{{0, 1, 1}, {0, 1, 2}} }, "position 0:1:2"},
+		{"outline", func(p *Program) { p.Outline = everything(t).Outline[:1] }, ""},
+		{"outline's kind", func(p *Program) { p.Outline = []Declaration{{Kind: "type"}} }, `unknown kind "type"`},
+		{"outline's index", func(p *Program) { p.Outline = []Declaration{{Kind: DeclHost, Index: 1}} }, "there is no host 1"},
+		{"outline's file", func(p *Program) { p.Outline = []Declaration{{Kind: DeclHost, File: 2}} }, "there is no file 2"},
+		{"outline's stage", func(p *Program) { p.Outline = []Declaration{{Kind: DeclStage}} }, "there is no stage 0"},
+		{"outline's target", outlineUse(Use{Target: 3, By: -1}), "cannot use declaration 3"},
+		{"outline's listen", outlineUse(Use{Kind: UseListen, Target: 0, By: -1}), "cannot use declaration 0"},
+		{"outline's emit", outlineUse(Use{Kind: UseEmit, Target: 0, By: -1}), "cannot use declaration 0"},
+		{"outline's offer", outlineUse(Use{Kind: UseOffer, Target: 1, By: 0}), "cannot use declaration 1"},
+		{"outline's memory", outlineUse(Use{Kind: UseMemory, Target: 1, By: 0}), "cannot use declaration 1"},
+		{"outline's use", outlineUse(Use{Kind: "call", Target: 1, By: 0}), `in the way "call"`},
+		{"outline's handler", outlineUse(Use{Kind: UseListen, Target: 1, By: -1, Handlers: []NamedHandler{{"q", 1, Place{}}}}), "no function 1 handles"},
 		{"position beyond", func(p *Program) { p.Functions[4].Positions = []Position{{1, 1, 1}} }, "position 1:1:1"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -148,7 +148,7 @@ func (c *checker) declareName(m *module, d ast.Decl, n *newObjects) *entity {
 	case *ast.McpDecl:
 		c.declareMcp(m, e, d)
 	case *ast.StoreDecl:
-		s := &Store{Name: e.name, Kind: d.Kind, Decl: d}
+		s := &Store{Name: e.name, Kind: d.Kind, Decl: d, Info: m.info}
 		e.obj = s
 		c.prog.Stores = append(c.prog.Stores, s)
 	case *ast.PipelineDecl:

@@ -190,6 +190,7 @@ type Store struct {
 	Name   string
 	Kind   ast.StoreKind
 	Decl   *ast.StoreDecl
+	Info   *Info
 	Type   types.Type
 	Window int64  // argument n of Memory::new(n): maximum number of messages, or 0 without a limit
 	File   string // file of with_persistence, or "" for a store in memory
