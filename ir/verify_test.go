@@ -243,7 +243,8 @@ func TestVerifyListens(t *testing.T) {
 	}
 }
 
-// outlineUse returns a change that adds an outline of a function and a host. The function has a use.
+// outlineUse returns a change that adds an outline of a function and a host. The function has a
+// use.
 func outlineUse(u Use) func(p *Program) {
 	return func(p *Program) {
 		p.Outline = []Declaration{{Kind: DeclFunction, Name: "main", Uses: []Use{u}}, {Kind: DeclHost}}

@@ -79,6 +79,7 @@ var libraries = []struct{ path, by string }{
 	{"golang.org/x/sys", "internal/testkit/testproc"},
 	{"golang.org/x/sys", "runtime/keeper/ring"},
 	{"golang.org/x/text", "internal/term/terminal"},
+	{"golang.org/x/text", "internal/compile/graph"},
 }
 
 // pure lists the packages that must not access the outside: all packages below the runtime.

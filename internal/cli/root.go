@@ -42,6 +42,7 @@ var commands = []commandRow{
 	{name: "keeper", create: hosts.NewKeeper},
 	{name: "build", create: project.NewBuild},
 	{name: "check", create: project.NewCheck},
+	{name: "graph", create: project.NewGraph},
 	{name: "test", create: tests.NewTest},
 	{name: "repl", create: editors.NewRepl},
 	{name: "dap", create: editors.NewDap},

@@ -23,6 +23,7 @@ import (
 	"strings"
 
 	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/compile/graph"
 	"github.com/concerto-lang/concerto/internal/compile/manifest"
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/runconf"
@@ -95,6 +96,14 @@ func Load(data []byte) (*Program, error) {
 // Encode returns the compiled program as bytes that Load decodes. The bytes depend only on the
 // sources, not on their directory.
 func (p *Program) Encode() []byte { return ir.Encode(p.ir) }
+
+// Graph returns the graph of the program. The error is graph.ErrNoOutline.
+func (p *Program) Graph() (*graph.Graph, error) { return graph.Build(p.ir) }
+
+// Files returns the program's own source files. Those of the library have no text in the IR.
+func (p *Program) Files() []ir.File {
+	return slices.DeleteFunc(slices.Clone(p.ir.Files), func(f ir.File) bool { return f.Text == "" })
+}
 
 // MaxMemory returns the manifest's limit for the memory of the program's values in MiB. 0 means no
 // limit.

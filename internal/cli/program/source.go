@@ -70,15 +70,57 @@ func Source(a *console.Console, path string, code *string) (driver.Request, erro
 // isCompiled reports whether text is a compiled program. No source begins with `{`.
 func isCompiled(text []byte) bool { return bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")) }
 
-// Open compiles or loads the program s. Relative paths in the manifest are relative to the returned
-// dir.
+// Open compiles or loads the program s in order to run it. Relative paths in the manifest are
+// relative to the returned dir.
 func Open(ctx context.Context, a *console.Console, s driver.Request, f *WorldFlags, g *permit.Grants) (p *engine.Program, dir string, err error) {
-	if s.Inline != nil && isCompiled(s.Inline.Text) {
-		return load(ctx, a, s.Inline.Name, a.Dir, s.Inline.Text, f, g)
+	c, err := readCompiled(a, s)
+	if err != nil {
+		return nil, "", err
 	}
-	if s.Inline != nil || filepath.Ext(s.Path) != driver.IRExt {
+	if c == nil {
 		p, err = a.Compile(s)
 		return p, a.Dir, err
+	}
+	if p, err = c.load(); err != nil {
+		return nil, "", err
+	}
+	dir = c.dir
+	if m, ok := manifest.Locate(dir, func(p string) bool { _, err := os.Stat(p); return err == nil }); ok {
+		dir = filepath.Dir(m)
+	}
+	if err := requireConsent(ctx, a, c.name, dir, c.data, p, f, g); err != nil {
+		return nil, "", err
+	}
+	a.Loaded = c.name
+	a.Verbosef("loaded %s; relative paths start at %s", c.name, dir)
+	return p, dir, nil
+}
+
+// Read compiles or loads the program s without preparing a run of it.
+func Read(a *console.Console, s driver.Request) (*engine.Program, error) {
+	c, err := readCompiled(a, s)
+	if err != nil {
+		return nil, err
+	}
+	if c == nil {
+		return a.Compile(s)
+	}
+	return c.load()
+}
+
+// compiled is a compiled program and where it comes from.
+type compiled struct {
+	name, dir string
+	data      []byte
+}
+
+// readCompiled reads the program s if it is compiled, and returns nil otherwise.
+func readCompiled(a *console.Console, s driver.Request) (*compiled, error) {
+	if s.Inline != nil && isCompiled(s.Inline.Text) {
+		return &compiled{s.Inline.Name, a.Dir, s.Inline.Text}, nil
+	}
+	if s.Inline != nil || filepath.Ext(s.Path) != driver.IRExt {
+		return nil, nil
 	}
 	full := a.Abs(s.Path)
 	if s.Seen != nil {
@@ -87,26 +129,17 @@ func Open(ctx context.Context, a *console.Console, s driver.Request, f *WorldFla
 	data, err := userfile.Read(full, userfile.MaxRecording)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, "", console.Usage("create it with `concerto build -o "+s.Path+"`", "%s: no such file", s.Path)
+			return nil, console.Usage("create it with `concerto build -o "+s.Path+"`", "%s: no such file", s.Path)
 		}
-		return nil, "", console.Usage("", "read %s: %v", s.Path, console.Cause(err))
+		return nil, console.Usage("", "read %s: %v", s.Path, console.Cause(err))
 	}
-	return load(ctx, a, s.Path, filepath.Dir(full), data, f, g)
+	return &compiled{s.Path, filepath.Dir(full), data}, nil
 }
 
-// load loads a compiled program from the directory dir.
-func load(ctx context.Context, a *console.Console, name, dir string, data []byte, f *WorldFlags, g *permit.Grants) (*engine.Program, string, error) {
-	p, err := engine.Load(data)
+func (c *compiled) load() (*engine.Program, error) {
+	p, err := engine.Load(c.data)
 	if err != nil {
-		return nil, "", console.Usage(console.ReloadHint(err), "%s: %v", name, err)
+		return nil, console.Usage(console.ReloadHint(err), "%s: %v", c.name, err)
 	}
-	if m, ok := manifest.Locate(dir, func(p string) bool { _, err := os.Stat(p); return err == nil }); ok {
-		dir = filepath.Dir(m)
-	}
-	if err := requireConsent(ctx, a, name, dir, data, p, f, g); err != nil {
-		return nil, "", err
-	}
-	a.Loaded = name
-	a.Verbosef("loaded %s; relative paths start at %s", name, dir)
-	return p, dir, nil
+	return p, nil
 }

@@ -89,20 +89,3 @@ func TestLensesOfOddTexts(t *testing.T) {
 		t.Errorf("lenses of a manifest = %v, want an empty list", all)
 	}
 }
-
-func TestGraph(t *testing.T) {
-	dir := writeTree(t, lensManifest+"-- main.conc --\n"+lensProgram)
-	s := New(Options{Folders: []string{dir}}).Snapshot()
-	got := s.Graph(context.Background(), filepath.Join(dir, "main.conc")).Mermaid()
-	want := `flowchart LR
-  n0(["agent Judge"])
-  n1["function main"]
-  n2[["host Worker"]]
-  n1 --> n0
-  n1 --> n2
-  n2 -->|approval| n1
-`
-	if got != want {
-		t.Errorf("graph:\n%s\nwant\n%s", got, want)
-	}
-}

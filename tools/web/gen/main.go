@@ -2,7 +2,7 @@
 // compressed, and its files with fixed names. It does not rewrite a file with unchanged content,
 // whichever compressor wrote it, and removes files that the page no longer needs.
 //
-//	gen -o DIR -web DIR [-tree NAME=DIR…] [-root DIR…] ENTRY…
+//	gen [-plain] -o DIR -web DIR [-tree NAME=DIR…] [-root DIR…] ENTRY…
 package main
 
 import (
@@ -26,6 +26,7 @@ import (
 func main() {
 	in := build.Input{Tree: map[string]fs.FS{}}
 	var roots []string
+	plain := flag.Bool("plain", false, "do not compress the files")
 	out := flag.String("o", "", "the `directory` that is written")
 	flag.Func("web", "the `directory` of the shared parts", func(dir string) error {
 		in.Tree[""] = os.DirFS(dir)
@@ -48,6 +49,12 @@ func main() {
 	if *out == "" || len(in.Entries) == 0 {
 		flag.Usage()
 		os.Exit(2)
+	}
+	if *plain {
+		packers = []packer{{
+			writer: func(w io.Writer) io.WriteCloser { return unpacked{w} },
+			reader: func(r io.Reader) (io.Reader, error) { return r, nil },
+		}}
 	}
 	if err := generate(*out, in, roots); err != nil {
 		fmt.Fprintln(os.Stderr, "gen:", err)
@@ -85,6 +92,11 @@ type packer struct {
 	writer func(io.Writer) io.WriteCloser
 	reader func(io.Reader) (io.Reader, error)
 }
+
+// unpacked writes data as it is.
+type unpacked struct{ io.Writer }
+
+func (unpacked) Close() error { return nil }
 
 var packers = []packer{
 	{".br",
