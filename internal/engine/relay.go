@@ -1,9 +1,10 @@
 package engine
 
 import (
+	"encoding/json"
+
 	"github.com/concerto-lang/concerto/internal/record/event"
 	"github.com/concerto-lang/concerto/relay/client"
-	"github.com/concerto-lang/concerto/relay/client/program"
 	"github.com/concerto-lang/concerto/relay/protocol"
 	"github.com/concerto-lang/concerto/runtime"
 	"github.com/concerto-lang/concerto/runtime/world/emit"
@@ -16,7 +17,7 @@ type Relay interface{ follower }
 type follower interface {
 	emit.Elsewhere
 	// Begin reports the start of the program. It is called after Located.
-	Begin(id string, structure *client.Structure, secrets client.Secrets, used func() protocol.Usage)
+	Begin(id string, structure json.RawMessage, secrets client.Secrets, used func() protocol.Usage)
 	Located(file string, line int)
 	// Sink returns what receives the events of the run.
 	Sink() event.Sink
@@ -36,7 +37,11 @@ func (p *Program) Sharing() (share bool, title string) {
 
 // relayed calls the relay's methods for the start of the run.
 func (p *Program) relayed(r Relay, world *runtime.Runtime) {
-	r.Begin(world.ID(), program.StructureOf(p.ir), world.Secrets(), func() protocol.Usage {
+	var structure json.RawMessage
+	if g, err := p.Graph(); err == nil { // IR of an earlier version has no graph
+		structure = g.Placed()
+	}
+	r.Begin(world.ID(), structure, world.Secrets(), func() protocol.Usage {
 		_, all := world.Usage()
 		return protocol.Usage{TokensIn: all.TokensIn, TokensOut: all.TokensOut, CostUSD: all.Cost.USD()}
 	})

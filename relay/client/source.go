@@ -138,20 +138,16 @@ type Secrets interface {
 	JSON(text []byte) []byte // returns a JSON text in which the secrets are replaced
 }
 
-// Begin reports that the program starts. id is the run id of the program. used returns its usage of
-// models.
-func (s *Source) Begin(id string, structure *Structure, secrets Secrets, used func() protocol.Usage) {
+// Begin reports that the program starts. id is the run id of the program. structure is the graph of
+// the program (graph.Placed), or nil. used returns the program's usage of models.
+func (s *Source) Begin(id string, structure json.RawMessage, secrets Secrets, used func() protocol.Usage) {
 	if s == nil {
 		return
 	}
 	s.mu.Lock()
 	s.secrets, s.used = secrets, used
 	s.mu.Unlock()
-	text, err := json.Marshal(structure)
-	if err != nil {
-		panic("relay: a structure is no JSON: " + err.Error())
-	}
-	s.report(protocol.RunMeta, protocol.Meta{Labels: map[string]string{"run": id}, Structure: text})
+	s.report(protocol.RunMeta, protocol.Meta{Labels: map[string]string{"run": id}, Structure: structure})
 }
 
 // closeTimeout is the maximum time that End waits for a hostd that does not read.

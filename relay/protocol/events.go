@@ -126,7 +126,7 @@ type Exited struct {
 type Meta struct {
 	Title     *string           `json:"title,omitempty"`
 	Labels    map[string]string `json:"labels,omitempty"`
-	Structure json.RawMessage   `json:"structure,omitempty" doc:"nodes and edges of pipelines with their stages, agents, hosts and tools"`
+	Structure json.RawMessage   `json:"structure,omitempty" doc:"the program's graph: the nodes and edges of concerto graph, and the drawing with their places"`
 	Line      *Place            `json:"line,omitempty" doc:"the program's position"`
 	Usage     *Usage            `json:"usage,omitempty"`
 }

@@ -1,6 +1,7 @@
 import { html, icon, signal } from "../parts/base.js";
 import { Dialog } from "../parts/dialog.js";
 import { Graph } from "../parts/graph.js";
+import { structure } from "./structure.js";
 import { Help, isFree } from "../parts/keys.js";
 import { List } from "../parts/list.js";
 import { Source } from "../parts/source.js";
@@ -24,18 +25,6 @@ fn best(topic: String) -> String? {
 fn main() { emit("result", best("rivers")); }
 `;
 
-const structure = {
-  nodes: [
-    { id: "program:main", kind: "program", name: "main" }, { id: "pipeline:Release", kind: "pipeline", name: "Release" }, { id: "agent:Writer", kind: "agent", name: "Writer" },
-    { id: "agent:Critic", kind: "agent", name: "Critic" }, { id: "host:Claude", kind: "host", name: "Claude" }, { id: "tool:search", kind: "tool", name: "search" },
-    { id: "store:Notes", kind: "store", name: "Notes" }, { id: "emit:result", kind: "emit", name: "result" }, { id: "host:long", kind: "host", name: "A name that is longer than anybody would like it to be" },
-  ],
-  edges: [
-    { from: "program:main", to: "pipeline:Release", label: "executes" }, { from: "pipeline:Release", to: "agent:Writer" }, { from: "pipeline:Release", to: "agent:Critic" }, { from: "agent:Critic", to: "pipeline:Release" },
-    { from: "agent:Writer", to: "tool:search" }, { from: "pipeline:Release", to: "host:Claude", label: "listens" }, { from: "host:Claude", to: "tool:search" }, { from: "agent:Critic", to: "store:Notes" },
-    { from: "program:main", to: "emit:result", label: "emits" }, { from: "program:main", to: "host:long" }, { from: "agent:Writer", to: "gone" },
-  ],
-};
 
 const typed = signal("");
 const sized = signal("");

@@ -5,11 +5,13 @@ const nearest = 0.2; // smallest and largest width of the visible part, compared
 const farthest = 2;
 
 // explore makes a drawing respond to the mouse and to keys. chosen(id) is called when a node is
-// selected, with null if none is. The result has select(id), find(text), zoom(factor) and reset().
+// selected, with null if none is. The result has select(id), find(text), zoom(factor), reset() and
+// stop(), after which the drawing no longer responds.
 export function explore(svg, chosen = () => {}) {
   const whole = { x: 0, y: 0, width: svg.viewBox.baseVal.width, height: svg.viewBox.baseVal.height };
   const nodes = new Map([...svg.querySelectorAll(".node")].map((n) => [n.dataset.id, n]));
   const edges = [...svg.querySelectorAll(".edge")];
+  const listening = new AbortController(), { signal } = listening;
   let view = { ...whole }, selected = null;
 
   const show = (v) => {
@@ -72,14 +74,14 @@ export function explore(svg, chosen = () => {}) {
     n.setAttribute("tabindex", "0");
     n.setAttribute("role", "button");
     n.setAttribute("aria-pressed", "false");
-    n.addEventListener("click", () => select(id));
-    n.addEventListener("focus", () => isVisible(id) || center(id));
+    n.addEventListener("click", () => select(id), { signal });
+    n.addEventListener("focus", () => isVisible(id) || center(id), { signal });
   }
 
   let drag = null; // pointer at which a movement began
   svg.addEventListener("pointerdown", (e) => {
     if (e.button === 0) drag = { id: e.pointerId, x: e.clientX, y: e.clientY, moved: false };
-  });
+  }, { signal });
   svg.addEventListener("pointermove", (e) => {
     if (drag?.id !== e.pointerId) return;
     const dx = e.clientX - drag.x, dy = e.clientY - drag.y;
@@ -87,17 +89,17 @@ export function explore(svg, chosen = () => {}) {
     if (!drag.moved) svg.setPointerCapture(e.pointerId);
     move(-dx * scale(), -dy * scale());
     drag = { id: e.pointerId, x: e.clientX, y: e.clientY, moved: true };
-  });
+  }, { signal });
   for (const kind of ["pointerup", "pointercancel"]) {
     svg.addEventListener(kind, (e) => {
       if (drag?.id === e.pointerId) drag = null;
-    });
+    }, { signal });
   }
   svg.addEventListener("wheel", (e) => {
     e.preventDefault();
     const r = svg.getBoundingClientRect();
     zoom(Math.exp(Math.sign(e.deltaY) * 0.15), { x: view.x + (e.clientX - r.x) * scale(), y: view.y + (e.clientY - r.y) * scale() });
-  }, { passive: false });
+  }, { passive: false, signal });
 
   const step = () => 60 * scale();
   const keys = {
@@ -110,6 +112,6 @@ export function explore(svg, chosen = () => {}) {
     if (!run || e.ctrlKey || e.metaKey || e.altKey) return;
     e.preventDefault();
     run(e.target.closest(".node"));
-  });
-  return { select, find, zoom, reset };
+  }, { signal });
+  return { select, find, zoom, reset, stop: () => listening.abort() };
 }

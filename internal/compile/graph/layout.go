@@ -43,6 +43,8 @@ type Box struct {
 	Name   []Text `json:"name"`            // the lines of the name
 	Shape  string `json:"shape,omitempty"` // path of the shape, or of its inner lines; "" for a rectangle
 	Radius int    `json:"radius,omitempty"`
+	// Outlined means that Shape is the outline, instead of the rectangle.
+	Outlined bool `json:"outlined,omitempty"`
 }
 
 // Line is the curve of an edge.
@@ -579,7 +581,7 @@ func (l *layout) place(d *Drawing, c []*item, x, up int) int {
 		b.Width = wide
 		s := &kindOf(l.g.Nodes[it.node].Kind).shape
 		b.Shape = s.path(b.X, b.Y, b.Width, b.Height)
-		b.Radius = min(s.radius, b.Height/2)
+		b.Radius, b.Outlined = min(s.radius, b.Height/2), s.outline != nil
 	}
 	return wide
 }

@@ -1,6 +1,7 @@
 package graph_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -112,5 +113,19 @@ func BenchmarkLayout(b *testing.B) {
 				g.SVG()
 			}
 		})
+	}
+}
+
+// TestPlaced checks that a graph for the relay has the place of each node, unless it is too large.
+func TestPlaced(t *testing.T) {
+	for _, x := range []struct{ nodes, boxes int }{{10, 10}, {5000, 0}} {
+		var got struct {
+			Nodes   []graph.Node
+			Drawing graph.Drawing
+		}
+		out := large(x.nodes, x.nodes).Placed()
+		if err := json.Unmarshal(out, &got); err != nil || len(got.Nodes) != x.nodes || len(got.Drawing.Boxes) != x.boxes {
+			t.Errorf("graph of %d nodes: %d nodes with %d boxes in %d bytes, error %v", x.nodes, len(got.Nodes), len(got.Drawing.Boxes), len(out), err)
+		}
 	}
 }

@@ -61,9 +61,8 @@ func (g *Graph) svg(style string) string {
 			unused = " unused"
 		}
 		fmt.Fprintf(&b, `<g class="node %s%s" data-id="%s"><title>%s</title>`, n.Kind, unused, attribute(n.ID), attribute(n.title()))
-		s := &kindOf(n.Kind).shape
 		class := "box"
-		if s.outline != nil {
+		if x.Outlined {
 			class = "area"
 		}
 		fmt.Fprintf(&b, `<rect class="%s" x="%d" y="%d" width="%d" height="%d" rx="%d"/>`, class, x.X, x.Y, x.Width, x.Height, x.Radius)

@@ -11,12 +11,12 @@ function atWork(items, nodes) {
   for (const { kind, title, data } of items) {
     if (kind === "listen" && data.state === "open") talks = nodes.find((n) => /^(host|agent)$/.test(n.kind) && n.name === data.host);
     if (kind === "request" && !data.resolution) hasRequest = true;
-    const id = kind === "emit" && `stage:${data.payload?.name}.${data.payload?.stage}`;
+    const id = kind === "emit" && `stage:${data.payload?.name}/${data.payload?.stage}`;
     const by = id && { "pipeline:stage_start": 1, "pipeline:stage_complete": -1, "pipeline:error": -1 }[title];
     if (by) stages.set(id, (stages.get(id) ?? 0) + by);
   }
   const at = nodes.filter((n) => stages.get(n.id) > 0);
-  const current = at.length ? at : [talks ?? nodes.find((n) => n.kind === "program")];
+  const current = at.length ? at : [talks ?? nodes.find((n) => n.id === "function:main")];
   return { current: current.map((n) => n?.id), waits: hasRequest ? "an answer" : at.length > 0 && talks?.name };
 }
 
@@ -27,5 +27,5 @@ export function StructureTab({ run, view, meta }) {
   const cost = usage ? [{ name: "tokens in", value: String(usage.tokens_in ?? 0) }, { name: "tokens out", value: String(usage.tokens_out ?? 0) }, ...(usage.cost_usd ? [{ name: "cost", value: `$${usage.cost_usd.toFixed(4)}` }] : [])] : [];
   const { current, waits } = ended ? {} : atWork(view.items.value, nodes);
   return html`<div class="scroll-tab">${meta.line && html`<p class="quiet">${ended ? "Ended at" : "Running"} <code>${plain(meta.line.file)}:${meta.line.line}</code>.</p>`}
-    <${Graph} structure=${{ nodes, edges }} current=${current} waits=${waits} cost=${cost} label="The program's structure" /></div>`;
+    <${Graph} structure=${meta.structure} current=${current} waits=${waits} cost=${cost} label="The program's structure" /></div>`;
 }

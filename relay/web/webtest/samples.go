@@ -1,8 +1,11 @@
 package webtest
 
 import (
+	"encoding/json"
+	"slices"
 	"strings"
 
+	"github.com/concerto-lang/concerto/internal/compile/graph"
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
@@ -71,13 +74,27 @@ func (r *Relay) Samples() {
 	Answer(ci)
 }
 
-func sampleStructure() Data {
-	node := func(kind, name string) Data { return Data{"id": kind + ":" + name, "kind": kind, "name": name} }
-	edge := func(from, to string) Data { return Data{"from": from, "to": to} }
-	stage := func(name string) Data { return Data{"id": "stage:Migrate." + name, "kind": "stage", "name": name} }
-	return Data{"nodes": []Data{node("program", "main"), node("pipeline", "Migrate"), stage("dump"), stage("verify"), node("agent", "Architect"), node("agent", "Auditor"), node("host", "Coder"), node("tool", "psql")},
-		"edges": []Data{edge("program:main", "pipeline:Migrate"), edge("pipeline:Migrate", "stage:Migrate.dump"), edge("stage:Migrate.dump", "stage:Migrate.verify"), edge("stage:Migrate.dump", "host:Coder"),
-			edge("stage:Migrate.verify", "agent:Architect"), edge("program:main", "agent:Auditor"), edge("host:Coder", "tool:psql")}}
+func sampleStructure() json.RawMessage {
+	return Structure("function:main runs pipeline:Migrate", "pipeline:Migrate starts stage:Migrate/dump", "stage:Migrate/dump then stage:Migrate/verify", "stage:Migrate/dump listens host:Coder",
+		"stage:Migrate/verify asks agent:Architect", "function:main asks agent:Auditor", "host:Coder offers tool:psql")
+}
+
+// Structure returns a structure with edges, each "KIND:NAME EDGE KIND:NAME", and with their nodes.
+func Structure(edges ...string) json.RawMessage {
+	g := &graph.Graph{}
+	node := func(id string) {
+		if !slices.ContainsFunc(g.Nodes, func(n graph.Node) bool { return n.ID == id }) {
+			kind, name, _ := strings.Cut(id, ":")
+			g.Nodes = append(g.Nodes, graph.Node{ID: id, Kind: kind, Name: name})
+		}
+	}
+	for _, e := range edges {
+		f := strings.Fields(e)
+		node(f[0])
+		node(f[2])
+		g.Edges = append(g.Edges, graph.Edge{From: f[0], To: f[2], Kind: f[1]})
+	}
+	return g.Placed()
 }
 
 // Harm is a text that does damage if the page does not escape it.

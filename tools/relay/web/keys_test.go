@@ -68,7 +68,7 @@ func TestKeysAlone(t *testing.T) {
 	r := webtest.Start(t)
 	host := r.HelloHost("desk")
 	run := webtest.Begin(host, "run_1", webtest.Data{"title": "the release"})
-	run.Send(protocol.RunMeta, webtest.Data{"structure": webtest.Data{"nodes": []webtest.Data{{"id": "program:main", "kind": "program", "name": "main"}}, "edges": []webtest.Data{}}})
+	run.Send(protocol.RunMeta, webtest.Data{"structure": webtest.Structure("function:main asks agent:Critic")})
 	run.Write("ready\n")
 	b := browser.Open(t)
 	b.Expect("401")

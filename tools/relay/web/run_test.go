@@ -269,11 +269,7 @@ func TestStructure(t *testing.T) {
 	r := webtest.Start(t)
 	host := r.HelloHost("desk")
 	run := webtest.Begin(host, "run_1", webtest.Data{"source": "concerto"})
-	node := func(kind, id, name string) webtest.Data {
-		return webtest.Data{"id": kind + ":" + id, "kind": kind, "name": name}
-	}
-	edges := []webtest.Data{{"from": "program:main", "to": "pipeline:P"}, {"from": "pipeline:P", "to": "stage:P.one"}, {"from": "stage:P.one", "to": "stage:P.two"}, {"from": "stage:P.two", "to": "host:Coder"}}
-	run.Send(protocol.RunMeta, webtest.Data{"structure": webtest.Data{"nodes": []webtest.Data{node("program", "main", "main"), node("pipeline", "P", "P"), node("stage", "P.one", "one"), node("stage", "P.two", "two"), node("host", "Coder", "Coder")}, "edges": edges}})
+	run.Send(protocol.RunMeta, webtest.Data{"structure": webtest.Structure("function:main runs pipeline:P", "pipeline:P starts stage:P/one", "stage:P/one then stage:P/two", "stage:P/two listens host:Coder")})
 	stage := func(event, name string) {
 		run.Send(protocol.RunEmit, webtest.Data{"channel": "pipeline:" + event, "payload": webtest.Data{"name": "P", "stage": name}, "awaited": false})
 	}
@@ -286,19 +282,19 @@ func TestStructure(t *testing.T) {
 			t.Errorf("marked node for %q = %v, want %s", at, got, marked)
 		}
 	}
-	is("now at main", "program main")
+	is("now at main", "function main")
 	stage("stage_start", "one")
-	is("now at one", "stage one")
+	is("now at P/one", "stage P/one")
 	stage("stage_complete", "one")
 	stage("stage_start", "two")
 	run.Send(protocol.RunListen, webtest.Data{"listen_id": "l1", "host": "Coder", "phase": "start"})
-	is("now at two, which waits for Coder", "stage two")
+	is("now at P/two, which waits for Coder", "stage P/two")
 	run.Ask("q1", webtest.Data{"prompt": "Which?", "questions": []webtest.Data{{"id": "q", "question": "Which?", "kind": "text"}}})
-	is("now at two, which waits for an answer", "stage two")
+	is("now at P/two, which waits for an answer", "stage P/two")
 	run.Send(protocol.RunPermissionResolved, webtest.Data{"request_id": "q1", "decision": "answer"})
 	run.Send(protocol.RunListen, webtest.Data{"listen_id": "l1", "host": "Coder", "phase": "complete"})
 	stage("error", "two")
-	is("now at main", "program main")
+	is("now at main", "function main")
 	run.Send(protocol.RunExited, webtest.Data{"exit_code": 0})
 	is("", "")
 }

@@ -23,7 +23,7 @@ const parts = "approval forms elements texts notices diffs json thread source gr
 // built returns the page for all tests. It contains additional modules that some tests call
 // directly.
 var built = sync.OnceValues(func() (*web.Dist, error) {
-	return open(os.DirFS("../../../web"), "parts/layout.js", "parts/markdown.js", "parts/approval.js", "parts/base.js")
+	return open(os.DirFS("../../../web"), "parts/markdown.js", "parts/approval.js", "parts/base.js")
 })
 
 // show opens the page of a part.
@@ -480,7 +480,7 @@ func TestGraphIsComplete(t *testing.T) {
 	b := show(t, "graph")
 	wrong := b.Eval(`(() => {
 		const nodes = [...document.querySelectorAll(".graph .node")].map((n) => ({ name: n.textContent, box: n.querySelector("rect").getBBox(), texts: [...n.querySelectorAll("text")].map((t) => t.getBBox()) }));
-		const out = nodes.length === 9 ? [] : [nodes.length + " nodes"];
+		const out = nodes.length === 10 ? [] : [nodes.length + " nodes"];
 		nodes.forEach((m, i) => {
 			for (const t of m.texts) if (t.x + t.width > m.box.x + m.box.width - 4) out.push(m.name + " is cut");
 			for (const n of nodes.slice(i + 1)) if (m.box.x < n.box.x + n.box.width && n.box.x < m.box.x + m.box.width && m.box.y < n.box.y + n.box.height && n.box.y < m.box.y + m.box.height) out.push(m.name + " lies upon " + n.name);
@@ -490,21 +490,9 @@ func TestGraphIsComplete(t *testing.T) {
 	if wrong != "" {
 		t.Errorf("errors in the graph: %v", wrong)
 	}
-	if text := b.Eval("document.querySelector('.graph ul').innerText"); !strings.Contains(text.(string), "agent Critic, now at work, to Release, Notes") {
+	if text := b.Eval("document.querySelector('.graph ul').innerText"); !strings.Contains(text.(string), "agent Critic, now at work, to Notes") {
 		t.Errorf("text for screen readers:\n%v", text)
 	}
-	took := b.Eval(`(async () => {
-		const { layout } = await import(document.querySelector("link[href$='/style.css']").href.replace("style.css", "parts/layout.js"));
-		const nodes = Array.from({ length: 500 }, (_, i) => ({ id: "n" + i, kind: "agent", name: "agent " + i }));
-		const edges = nodes.flatMap((n, i) => [{ from: n.id, to: "n" + (i * 7 + 1) % 500 }, { from: n.id, to: "n" + (i * 3 + 11) % 500 }]);
-		const began = performance.now();
-		const drawn = layout({ nodes, edges });
-		return [drawn.nodes.length, Number.isFinite(drawn.width + drawn.height), performance.now() - began];
-	})()`).([]any)
-	if took[0] != 500.0 || took[1] != true {
-		t.Errorf("drawing a graph of 500 nodes = %v", took)
-	}
-	t.Logf("drawing 500 nodes takes %v ms", took[2])
 }
 
 // TestNoticesAreAnnounced checks that a notification disappears after some time and that an error
