@@ -93,9 +93,11 @@ type layout struct {
 	columns [][]*item
 	gaps    []gap // gap i is right of column i
 	done    []int // the boxes, each before those to its right
+	blocks  []block
 }
 
-// item is a box, or the slot of long edges in a column that they cross.
+// item is a box, or the slot of long edges in a column that they cross. The id of a slot is that of
+// the box at which its edges end.
 type item struct {
 	id          string
 	node        int // -1 for a slot
@@ -242,7 +244,7 @@ func (l *layout) fill() {
 				share.layer = layer
 				slot := slots[share]
 				if slot == nil {
-					slot = &item{id: fmt.Sprintf("%s %t %t", l.g.Nodes[share.node].ID, share.left, share.back), node: -1, layer: layer}
+					slot = &item{id: l.g.Nodes[share.node].ID, node: -1, layer: layer}
 					slots[share] = slot
 					put(slot)
 				}
@@ -321,6 +323,7 @@ func (l *layout) align() {
 			y += x.height + apart
 		}
 	}
+	var wishes []wish
 	for sweep := range sweeps {
 		left := sweep%2 == 0
 		for i := range l.columns {
@@ -328,7 +331,7 @@ func (l *layout) align() {
 			if !left {
 				c = l.columns[len(l.columns)-1-i]
 			}
-			wishes := make([]wish, len(c))
+			wishes = slices.Grow(wishes[:0], len(c))[:len(c)]
 			for i, x := range c {
 				wishes[i] = wish{x.y, x.height, 1}
 				if x.node < 0 {
@@ -350,19 +353,19 @@ func (l *layout) align() {
 					wishes[i].y = floorDiv(sum, len(near)) - x.height/2
 				}
 			}
-			for i, y := range spread(wishes, apart) {
-				c[i].y = y
+			l.spread(wishes, apart)
+			for i, x := range c {
+				x.y = wishes[i].y
 			}
 		}
 	}
 }
 
-// spread returns positions for parts in their order, with a distance between them. It minimises the
+// spread sets the positions of parts in their order, with a distance between them. It minimises the
 // sum of the squared differences from the best positions, by weight and apart from rounding. This
 // is an isotonic regression, which merging adjacent blocks solves (pool adjacent violators).
-func spread(parts []wish, distance int) []int {
-	type block struct{ first, n, sum, weight, height, y int } // sum of the best positions of its first part
-	var blocks []block
+func (l *layout) spread(parts []wish, distance int) {
+	blocks := l.blocks[:0]
 	for i, p := range parts {
 		b := block{i, 1, p.y * p.weight, p.weight, p.height, p.y}
 		for len(blocks) > 0 {
@@ -377,19 +380,22 @@ func spread(parts []wish, distance int) []int {
 		}
 		blocks = append(blocks, b)
 	}
-	out := make([]int, len(parts))
 	for _, b := range blocks {
 		y := b.y
 		for i := b.first; i < b.first+b.n; i++ {
-			out[i] = y
+			parts[i].y = y
 			y += parts[i].height + distance
 		}
 	}
-	return out
+	l.blocks = blocks
 }
 
 // wish is the position that a part of a column should have, and how important that is.
 type wish struct{ y, height, weight int }
+
+// block is a number of adjacent parts without more than the distance between them. sum is the sum of
+// the best positions of its first part, by weight.
+type block struct{ first, n, sum, weight, height, y int }
 
 // floorDiv divides and rounds down, also below zero. n is positive.
 func floorDiv(sum, n int) int {
@@ -508,8 +514,9 @@ func (l *layout) labels() {
 		for i, a := range labels {
 			wishes[i] = wish{a.label, 0, 1}
 		}
-		for i, y := range spread(wishes, labelRoom) {
-			labels[i].label = y
+		l.spread(wishes, labelRoom)
+		for i, a := range labels {
+			a.label = wishes[i].y
 		}
 	}
 }
