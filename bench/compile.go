@@ -102,6 +102,25 @@ func checkFile(lines int) func(*lab) (float64, error) {
 	}
 }
 
+// drawing measures the drawing of a graph with nodes nodes, with the check of the same program as
+// the peer. most is the target in milliseconds, or 0.
+func drawing(name string, nodes int, most float64) measure {
+	run := func(args ...string) func(*lab) (float64, error) {
+		return func(l *lab) (float64, error) {
+			dir := l.bin("project-" + name)
+			if err := writeProject(dir, map[string]string{"main.conc": generateCalls(nodes)}); err != nil {
+				return 0, err
+			}
+			return best(3, func() (float64, error) {
+				p, err := l.process(dir, append(append([]string{l.bin("concerto")}, args...), "main.conc")...)
+				return p.wall, err
+			})
+		}
+	}
+	return measure{name: name, title: fmt.Sprintf("draw the graph of a program with %d nodes, with process start", nodes), unit: "ms",
+		ours: run("graph", "-o", "graph.svg"), peer: run("check"), peers: "check of the program", fixed: most}
+}
+
 // writeProject writes the files of a project.
 func writeProject(dir string, files map[string]string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {

@@ -157,3 +157,21 @@ pipeline Flow# {
 
 `,
 }
+
+// generateCalls returns a program whose graph has n nodes and about twice as many edges: functions
+// that call two others further down and emit to one of the channels.
+func generateCalls(n int) string {
+	var b strings.Builder
+	functions, channels := n*3/4-1, n/4-1 // and main, the application and a rest
+	for i := range functions {
+		fmt.Fprintf(&b, "fn f%d() {", i)
+		for _, step := range []int{1, 1 + i*7%19} {
+			if i+step < functions {
+				fmt.Fprintf(&b, " f%d();", i+step)
+			}
+		}
+		fmt.Fprintf(&b, " emit(\"c%d\", %d); }\n", i%channels, i)
+	}
+	b.WriteString("fn main() { f0(); }\n")
+	return b.String()
+}

@@ -127,7 +127,7 @@ type arc struct {
 	shared   int     // -1 if other edges share the slots and the end at from, 1 for the end at to, 0 for none
 	gap      int     // column to the left of the label
 	label    int     // height of the line at the label
-	ends     []*port // in each gap, the port at its left and the one at its right
+	ends     []*port // at from and at to; a stub has no second one
 }
 
 // gap is the room between two columns.
@@ -416,9 +416,6 @@ func (l *layout) ports() {
 	}
 	shared := map[side]*port{}
 	end := func(x, next *item, right, isShared bool, edge int) *port {
-		if x.node < 0 {
-			return &port{}
-		}
 		key := side{x, right, next}
 		if p := shared[key]; isShared && p != nil {
 			return p
@@ -435,11 +432,8 @@ func (l *layout) ports() {
 		return p
 	}
 	for _, a := range l.arcs {
-		for i, x := range a.stops[1:] {
-			before := a.stops[i]
-			a.ends = append(a.ends, end(before, x, true, i == 0 && a.shared == -1, a.edge),
-				end(x, before, false, i == len(a.stops)-2 && a.shared == 1, a.edge))
-		}
+		last := len(a.stops) - 1
+		a.ends = []*port{end(a.from, a.stops[1], true, a.shared == -1, a.edge), end(a.to, a.stops[last-1], false, a.shared == 1, a.edge)}
 	}
 	for _, a := range l.loops {
 		a.gap = a.from.layer
@@ -473,15 +467,18 @@ func (l *layout) settle() {
 			}
 		}
 	}
-	for _, a := range l.arcs {
-		for i, x := range a.stops[1:] {
-			for j, end := range []*item{a.stops[i], x} {
-				if end.node < 0 {
-					a.ends[2*i+j].y = end.y
-				}
-			}
-		}
+}
+
+// heights returns the heights of an arc at the left and right side of the gap after stop i.
+func (a *arc) heights(i int) (left, right int) {
+	left, right = a.stops[i].y, a.stops[i+1].y
+	if i == 0 {
+		left = a.ends[0].y
 	}
+	if i == len(a.stops)-2 {
+		right = a.ends[1].y
+	}
+	return left, right
 }
 
 func boolInt(b bool) int {
@@ -498,13 +495,10 @@ func (l *layout) labels() {
 		g := &l.gaps[a.gap]
 		g.labels = append(g.labels, a)
 		g.width = max(g.width, textWidth(l.g.Edges[a.edge].label(), smallSize))
-		i := 0
-		if len(a.ends) > 2 {
-			i = 2 * (a.gap - a.from.layer)
-		}
-		a.label = a.ends[i].y
-		if len(a.ends) > 1 {
-			a.label = floorDiv(a.ends[i].y+a.ends[i+1].y, 2)
+		a.label = a.ends[0].y
+		if a.stops != nil {
+			left, right := a.heights(a.gap - a.from.layer)
+			a.label = floorDiv(left+right, 2)
 		}
 	}
 	for i := range l.gaps {
@@ -601,7 +595,8 @@ func (l *layout) curve(d *Drawing, a *arc, starts, ends []int, up int) {
 	var points []point
 	for i := range a.stops[1:] {
 		layer := a.from.layer + i
-		left, right := a.ends[2*i].y-up, a.ends[2*i+1].y-up
+		left, right := a.heights(i)
+		left, right = left-up, right-up
 		points = append(points, point{ends[layer], left})
 		if layer == a.gap {
 			g := &l.gaps[layer]

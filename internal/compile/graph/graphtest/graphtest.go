@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/concerto-lang/concerto/internal/compile/graph"
 )
@@ -101,8 +102,11 @@ func Check(t testing.TB, g *graph.Graph) {
 	}
 }
 
+// hasControl reports whether a name contains characters that a drawing escapes or cannot contain.
 func hasControl(s string) bool {
-	return strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r >= 0x7f && r < 0xa0 || r >= 0x2000 })
+	return strings.ContainsFunc(s, func(r rune) bool {
+		return unicode.IsControl(r) || unicode.In(r, unicode.Zl, unicode.Zp, unicode.Bidi_Control) || r == 0xFFFE || r == 0xFFFF
+	})
 }
 
 type point struct{ x, y float64 }
