@@ -393,8 +393,8 @@ func (l *layout) spread(parts []wish, distance int) {
 // wish is the position that a part of a column should have, and how important that is.
 type wish struct{ y, height, weight int }
 
-// block is a number of adjacent parts without more than the distance between them. sum is the sum of
-// the best positions of its first part, by weight.
+// block is a number of adjacent parts without more than the distance between them. sum is the sum
+// of the best positions of its first part, by weight.
 type block struct{ first, n, sum, weight, height, y int }
 
 // floorDiv divides and rounds down, also below zero. n is positive.
