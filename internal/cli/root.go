@@ -34,6 +34,7 @@ type commandRow struct {
 var commands = []commandRow{
 	{name: "run", create: runner.NewRun},
 	{name: "runs", create: runs.NewRuns},
+	{name: "report", create: runs.NewReport},
 	{name: "submit", create: engines.NewSubmit},
 	{name: "worker", create: engines.NewWorker},
 	{name: "engine", create: engines.NewEngine},

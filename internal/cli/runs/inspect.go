@@ -77,36 +77,43 @@ func (cmd *inspectCommand) inspect(parent context.Context, path string) error {
 
 // open opens a stored run or a tape for inspection. tape is true for a tape.
 func (cmd *inspectCommand) open(ctx context.Context, path string, signals *interrupt.Handler) (s *timetravel.Source, tape bool, err error) {
-	if info, err := os.Stat(cmd.console.Abs(cmd.name)); err != nil || info.IsDir() {
-		run, err := locate.Find(ctx, cmd.console, cmd.name, locate.Reader)
+	s, run, err := openRecorded(ctx, cmd.console, cmd.name, path, signals)
+	return s, run == nil, err
+}
+
+// openRecorded opens the stored run or the tape with a name. run is nil for a tape. path is the
+// program of a tape, or "" for the recorded one.
+func openRecorded(ctx context.Context, a *console.Console, name, path string, signals *interrupt.Handler) (s *timetravel.Source, run *locate.Run, err error) {
+	if info, err := os.Stat(a.Abs(name)); err != nil || info.IsDir() {
+		run, err := locate.Find(ctx, a, name, locate.Reader)
 		if err != nil {
-			return nil, false, err
+			return nil, nil, err
 		}
 		if path != "" {
-			return nil, false, console.Usage("leave out the path", "a stored run contains its program")
+			return nil, nil, console.Usage("leave out the path", "a stored run contains its program")
 		}
-		s, err = timetravel.Run(run.Journal(), cmd.console.Environ)
-		return s, false, err
+		s, err = timetravel.Run(run.Journal(), a.Environ)
+		return s, run, err
 	}
-	t, err := runner.ReadTape(cmd.console, cmd.name)
+	t, err := runner.ReadTape(a, name)
 	if err != nil {
-		return nil, false, err
+		return nil, nil, err
 	}
-	from, err := runner.TapeSource(cmd.console, t, path)
+	from, err := runner.TapeSource(a, t, path)
 	if err != nil {
-		return nil, false, err
+		return nil, nil, err
 	}
-	p, _, err := program.Prepare(ctx, cmd.console, from, &program.WorldFlags{}, signals)
+	p, _, err := program.Prepare(ctx, a, from, &program.WorldFlags{}, signals)
 	if err != nil {
-		return nil, false, err
+		return nil, nil, err
 	}
-	f, err := userfile.Open(cmd.console.Abs(cmd.name), userfile.MaxRecording)
+	f, err := userfile.Open(a.Abs(name), userfile.MaxRecording)
 	if err != nil {
-		return nil, false, console.Usage("", "read %s: %v", cmd.name, console.Cause(err))
+		return nil, nil, console.Usage("", "read %s: %v", name, console.Cause(err))
 	}
 	defer f.Close()
-	s, err = timetravel.Tape(f, p.Encode(), cmd.console.Environ)
-	return s, true, err
+	s, err = timetravel.Tape(f, p.Encode(), a.Environ)
+	return s, nil, err
 }
 
 // writeEffects writes the effects of a run as one JSON object per line. With --at it writes only

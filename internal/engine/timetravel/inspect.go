@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/engine/durable"
@@ -83,6 +84,47 @@ type Source struct {
 	under   map[int64]string // status by number of each effect that began and did not end
 	times   map[int64]effectTimes
 	environ []string
+	// records is the journal of the run; nil for a tape
+	records []*journal.Record
+}
+
+// Program returns the program of the run.
+func (s *Source) Program() *ir.Program { return s.program }
+
+// Header returns the recording's description of the run.
+func (s *Source) Header() *tape.Header { return &s.tape.Header }
+
+// Exit returns the exit code of the run, or nil if the recording does not contain its end.
+func (s *Source) Exit() *int {
+	if s.tape.Ended == nil {
+		return nil
+	}
+	return &s.tape.Ended.Code
+}
+
+// Times returns the times of the first and the last record of the journal. ok is false for a tape,
+// which has no times.
+func (s *Source) Times() (first, last time.Time, ok bool) {
+	if len(s.records) == 0 {
+		return first, last, false
+	}
+	return time.UnixMilli(s.records[0].T), time.UnixMilli(s.records[len(s.records)-1].T), true
+}
+
+// Outcome returns the status of an effect that the journal contains as begun and not ended, Unknown
+// or Pending, and "" for other effects.
+func (s *Source) Outcome(effect int64) string { return s.under[effect] }
+
+// WasKilled reports whether the journal ends without the end of a process that has run it.
+func (s *Source) WasKilled() bool {
+	if len(s.records) == 0 {
+		return false
+	}
+	switch s.records[len(s.records)-1].K {
+	case journal.KFinish, journal.KPark, journal.KStop:
+		return false
+	}
+	return true
 }
 
 // Run opens a stored run. The run may still be in progress. environ ("NAME=value") contains the
@@ -104,7 +146,8 @@ func Run(run journal.Run, environ []string) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.times = timesOf(stored.History.Records)
+	s.records = stored.History.Records
+	s.times = timesOf(s.records)
 	for _, r := range stored.History.Records {
 		switch r.K {
 		case journal.KBegin:

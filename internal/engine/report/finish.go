@@ -1,0 +1,144 @@
+package report
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/concerto-lang/concerto/internal/compile/graph"
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/record/event"
+	"github.com/concerto-lang/concerto/ir"
+)
+
+// messagesBeforeError is the number of messages that an error refers to.
+const messagesBeforeError = 20
+
+// Report returns the report of the events so far. The caller sets Run apart from Seconds and Env.
+func (b *Builder) Report(p *ir.Program) (*Report, error) {
+	r := &Report{Version: Version, Items: []*Item{}, Decisions: []Decision{}, Gaps: []string{}}
+	r.Run.Args, r.Run.Flags, r.Run.Env = []string{}, []string{}, []string{}
+	if b.Timed {
+		r.Run.Seconds = seconds(b.last)
+	} else {
+		r.Gaps = append(r.Gaps, "no times: built from a tape")
+	}
+	slices.Sort(b.env)
+	r.Run.Env = append(r.Run.Env, slices.Compact(b.env)...)
+	var messages []int
+	add := func(x *entry) {
+		x.item.N = len(r.Items) + 1
+		r.Items = append(r.Items, x.item)
+		switch event.Kind(x.item.Kind) {
+		case event.Message, event.Question, event.Approval:
+			messages = append(messages, x.item.N)
+		case event.Error:
+			x.item.Details.Last = slices.Clone(messages[max(0, len(messages)-messagesBeforeError):])
+		}
+	}
+	for _, x := range b.entries {
+		if x.item != nil {
+			add(x)
+		}
+		for _, attempt := range x.attempts {
+			add(attempt)
+		}
+	}
+	for _, x := range b.items {
+		if x.item == nil {
+			continue
+		}
+		for parent := b.items[x.parent]; parent != nil; parent = b.items[parent.parent] {
+			if parent.item != nil {
+				n := parent.item.N
+				x.item.Parent = &n
+				break
+			}
+		}
+	}
+	for _, x := range r.Items {
+		switch event.Kind(x.Kind) {
+		case event.Message, event.Question, event.Approval:
+			if x.Parent != nil {
+				x.Details.Host = r.Items[*x.Parent-1].Details.Host
+			}
+		}
+	}
+	own := map[string]bool{}
+	for _, f := range p.Files {
+		own[f.Name] = f.Text != ""
+	}
+	for _, x := range r.Items { // parents come before their children
+		isAttempt := x.At == nil && x.Details.Attempt > 0
+		if !isAttempt && (x.At == nil || own[fileOf(*x.At)]) {
+			continue
+		}
+		if x.At = nil; x.Parent != nil {
+			x.At = r.Items[*x.Parent-1].At // the library acts for it
+		}
+	}
+	g, err := r.setProgram(p)
+	if err != nil {
+		return nil, err
+	}
+	b.decisions(r, g)
+	r.Totals = totals(r.Items)
+	return r, nil
+}
+
+// fileOf returns the file of FILE:LINE:COLUMN.
+func fileOf(at string) string {
+	for range 2 {
+		at = at[:max(0, strings.LastIndexByte(at, ':'))]
+	}
+	return at
+}
+
+// decisions lists the requests that have an answer, or ended without one, in the order of their
+// ends. The source of an answer is the handler in the program's graph, unless the program has
+// several handlers of the host's messages of this type.
+func (b *Builder) decisions(r *Report, g *graph.Graph) {
+	handlers := map[string]string{} // by host and type; "" if there are several
+	if g != nil {
+		for _, e := range g.Edges {
+			if e.Kind != "message" {
+				continue
+			}
+			key := e.From + " " + e.Type
+			if _, other := handlers[key]; other {
+				handlers[key] = ""
+			} else {
+				handlers[key] = e.At
+			}
+		}
+	}
+	for _, x := range r.Items {
+		switch event.Kind(x.Kind) {
+		case event.Question, event.Approval, event.Await:
+		default:
+			continue
+		}
+		if x.Status == Open {
+			continue
+		}
+		d := Decision{Item: x.N, Request: x.Texts.Request, Answer: x.Texts.Answer, Actor: Actor{Type: x.Details.Actor}, Wait: x.Details.Wait}
+		if x.Kind == string(event.Await) {
+			d.Request = x.Texts.Payload
+		}
+		if x.Details.Actor == effect.ByHandler {
+			if at := handlers["host:"+x.Details.Host+" "+x.Details.Type]; at != "" {
+				d.Source = &at
+			}
+		}
+		r.Decisions = append(r.Decisions, d)
+	}
+	slices.SortStableFunc(r.Decisions, func(a, b Decision) int {
+		x, y := r.Items[a.Item-1].End, r.Items[b.Item-1].End
+		switch {
+		case x == nil || y == nil || *x == *y:
+			return 0
+		case *x < *y:
+			return -1
+		}
+		return 1
+	})
+}

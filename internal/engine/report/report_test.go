@@ -1,0 +1,146 @@
+package report_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/concerto-lang/concerto/internal/engine"
+	"github.com/concerto-lang/concerto/internal/engine/driver"
+	"github.com/concerto-lang/concerto/internal/engine/durable"
+	"github.com/concerto-lang/concerto/internal/engine/report"
+	"github.com/concerto-lang/concerto/internal/engine/timetravel"
+	"github.com/concerto-lang/concerto/internal/record/event"
+	"github.com/concerto-lang/concerto/internal/record/journal/rundir"
+	"github.com/concerto-lang/concerto/ir"
+	"github.com/concerto-lang/concerto/runtime/world/emit"
+)
+
+// compile compiles the program in a directory.
+func compile(t *testing.T, dir string) *engine.Program {
+	t.Helper()
+	p, found, err := engine.CompileSource(driver.Request{Dir: dir})
+	if p == nil || err != nil {
+		t.Fatal(found, err)
+	}
+	return p
+}
+
+// run runs a program with records and returns the report of the run.
+func run(t *testing.T, p *engine.Program, dir string, records engine.Records) *report.Report {
+	t.Helper()
+	b := report.NewBuilder(true)
+	records.Sinks = []event.Sink{b.Sink()}
+	if err := p.Run(t.Context(), engine.Options{WorkDir: dir, Environ: os.Environ(), Log: io.Discard, Output: engine.Output{To: io.Discard, Mode: emit.Modes["ndjson"]}, Records: records}); err != nil {
+		t.Logf("the run ended with %v", err)
+	}
+	program, err := ir.Decode(p.Encode())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := b.Report(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// timeless returns the members of a report that are the same when a run is played: without times,
+// and without the texts of errors that only the process knew.
+func timeless(t *testing.T, r *report.Report) any {
+	t.Helper()
+	text, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var v map[string]any
+	if err := json.Unmarshal(text, &v); err != nil {
+		t.Fatal(err)
+	}
+	delete(v, "run")
+	delete(v, "gaps")
+	var strip func(v any)
+	strip = func(v any) {
+		switch v := v.(type) {
+		case []any:
+			for _, x := range v {
+				strip(x)
+			}
+		case map[string]any:
+			for _, name := range []string{"start", "end", "wait", "seconds", "duration_ms", "latency_ms"} {
+				delete(v, name)
+			}
+			if v["status"] == report.Cancelled || v["kind"] == "model" {
+				delete(v, "error")
+			}
+			for _, x := range v {
+				strip(x)
+			}
+		}
+	}
+	strip(v)
+	return v
+}
+
+// TestReports checks that the report of a run equals those of its tape and its journal, apart from
+// times.
+func TestReports(t *testing.T) {
+	for _, name := range []string{"extract", "review", "pipeline", "supervise", "coder", "advisor", "hello"} {
+		dir := filepath.Join("../../../examples", name)
+		p := compile(t, dir)
+		t.Run(name, func(t *testing.T) {
+			var tape bytes.Buffer
+			live := run(t, p, dir, engine.Records{Tape: &tape})
+			if len(live.Items) < 2 {
+				t.Fatalf("the report has %d items", len(live.Items))
+			}
+			s, err := timetravel.Tape(&tape, p.Encode(), os.Environ())
+			if err != nil {
+				t.Fatal(err)
+			}
+			check(t, live, s, "")
+			if len(p.Hosts()) > 0 {
+				return // a durable run with hosts starts a process of the command
+			}
+			where := filepath.Join(t.TempDir(), "run")
+			live = run(t, p, dir, engine.Records{Durable: &engine.Durable{Dir: where}})
+			if s, err = timetravel.Run(rundir.At(where), os.Environ()); err != nil {
+				t.Fatal(err)
+			}
+			check(t, live, s, durable.Finished)
+		})
+	}
+}
+
+// check compares a report with that of a recording of the run.
+func check(t *testing.T, live *report.Report, s *timetravel.Source, state string) {
+	t.Helper()
+	r, err := report.Of(t.Context(), s, state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(timeless(t, live), timeless(t, r)); diff != "" {
+		t.Errorf("the report of the recording differs (-run +recording):\n%s", diff)
+	}
+	for i, x := range r.Items {
+		if x.N != i+1 || x.Parent != nil && (*x.Parent < 1 || *x.Parent > len(r.Items) || *x.Parent == x.N) {
+			t.Errorf("item %d has the number %d and the parent %v", i+1, x.N, x.Parent)
+		}
+		if state == "" && (x.Start != nil || x.End != nil) {
+			t.Errorf("item %d of a tape has times", x.N)
+		}
+		if x.Status == report.Open {
+			t.Errorf("item %d, %s %s, is open after the end of the run", x.N, x.Kind, x.Name)
+		}
+	}
+	var text strings.Builder
+	if err := r.WriteText(&text); err != nil || !strings.Contains(text.String(), " items, ") {
+		t.Errorf("text %q, error %v", text.String(), err)
+	}
+}
