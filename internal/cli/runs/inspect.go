@@ -93,7 +93,7 @@ func openRecorded(ctx context.Context, a *console.Console, name, path string, si
 			return nil, nil, console.Usage("leave out the path", "a stored run contains its program")
 		}
 		s, err = timetravel.Run(run.Journal(), a.Environ)
-		return s, run, err
+		return s, run, err // run is also set if it is damaged
 	}
 	t, err := runner.ReadTape(a, name)
 	if err != nil {

@@ -11,8 +11,10 @@ import (
 	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/cli/interrupt"
 	"github.com/concerto-lang/concerto/internal/cli/runs/locate"
+	"github.com/concerto-lang/concerto/internal/engine/durable"
 	"github.com/concerto-lang/concerto/internal/engine/report"
 	"github.com/concerto-lang/concerto/internal/engine/runs"
+	"github.com/concerto-lang/concerto/internal/engine/timetravel"
 	"github.com/concerto-lang/concerto/internal/process/userfile"
 	"github.com/concerto-lang/concerto/internal/record/journal"
 	"github.com/concerto-lang/concerto/internal/record/tape"
@@ -158,10 +160,12 @@ func (cmd *reportCommand) build(ctx context.Context, name, path string, signals 
 		}
 	}
 	s, run, err := openRecorded(ctx, cmd.console, name, path, signals)
-	if errors.Is(err, journal.ErrNoRun) {
+	switch damaged, _ := errors.AsType[*journal.DamagedError](err); {
+	case errors.Is(err, journal.ErrNoRun):
 		return nil, notRecorded(name)
-	}
-	if err != nil {
+	case damaged != nil && run != nil:
+		return cmd.buildDamaged(ctx, run, damaged)
+	case err != nil:
 		return nil, err
 	}
 	state := ""
@@ -173,6 +177,20 @@ func (cmd *reportCommand) build(ctx context.Context, name, path string, signals 
 		state = shown.State
 	}
 	return report.Of(ctx, s, state)
+}
+
+// buildDamaged builds the report of the part of a run before its damage. It also returns the damage.
+func (cmd *reportCommand) buildDamaged(ctx context.Context, run *locate.Run, damaged *journal.DamagedError) (*report.Report, error) {
+	s, err := timetravel.Undamaged(run.Journal(), cmd.console.Environ)
+	if err != nil {
+		return nil, damaged
+	}
+	r, err := report.Of(ctx, s, durable.IsDamaged)
+	if r == nil {
+		return nil, err
+	}
+	r.Gaps = append(r.Gaps, "the journal is "+damaged.Error()+"; the report ends before")
+	return r, damaged
 }
 
 // notRecorded returns the error for a file or a directory that is no source of a report.

@@ -125,7 +125,7 @@ func (r *Report) writeErrors(b *strings.Builder) {
 		}
 		b.WriteString(title)
 		title = ""
-		fmt.Fprintf(b, "  %s %s: %s", x.Kind, x.Name, line(cmp.Or(x.Error, x.Details.ErrorKind)))
+		fmt.Fprintf(b, "  %s: %s", strings.TrimSpace(x.Kind+" "+x.Name), line(cmp.Or(x.Error, x.Details.ErrorKind)))
 		if x.At != nil {
 			b.WriteString("  " + *x.At)
 		}

@@ -138,6 +138,19 @@ func Run(run journal.Run, environ []string) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
+	return ofStored(stored, environ)
+}
+
+// Undamaged opens the part of a stored run before the damage of its journal.
+func Undamaged(run journal.Run, environ []string) (*Source, error) {
+	stored, err := durable.Good(run)
+	if err != nil {
+		return nil, err
+	}
+	return ofStored(stored, environ)
+}
+
+func ofStored(stored *durable.Stored, environ []string) (*Source, error) {
 	var text bytes.Buffer
 	if err := durable.Tape(stored.Run, stored.History, stored.TapeFlags(), stored.Flags.Emit, &text); err != nil {
 		return nil, err
