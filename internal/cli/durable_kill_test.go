@@ -15,6 +15,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/engine/durable"
+	"github.com/concerto-lang/concerto/internal/engine/report"
+	"github.com/concerto-lang/concerto/internal/engine/timetravel"
+	"github.com/concerto-lang/concerto/internal/record/event"
+	"github.com/concerto-lang/concerto/internal/record/journal"
+	"github.com/concerto-lang/concerto/internal/record/journal/rundir"
 	"github.com/concerto-lang/concerto/internal/testkit/randtest"
 	"github.com/concerto-lang/concerto/vm"
 )
@@ -33,7 +40,7 @@ func TestDurableKill(t *testing.T) {
 	if s := os.Getenv("CONCERTO_DURABLE_KILLS"); s != "" {
 		kills, _ = strconv.Atoi(s)
 	}
-	done, amid, keepers, restored, dropped := 0, 0, 0, 0, 0
+	done, amid, keepers, restored, dropped, reports := 0, 0, 0, 0, 0, 0
 	for drops := rand.IntN(2) == 0; done < kills; drops = !drops {
 		var s *stormed
 		t.Run("storm", func(t *testing.T) {
@@ -46,9 +53,12 @@ func TestDurableKill(t *testing.T) {
 		if t.Failed() {
 			return
 		}
-		done, amid, keepers, restored = done+s.kills, amid+s.amid, keepers+s.keepers, restored+s.restored
+		done, amid, keepers, restored, reports = done+s.kills, amid+s.amid, keepers+s.keepers, restored+s.restored, reports+s.reports
 	}
-	t.Logf("%d kills of runs, %d of them while the program was performing effects; %d kills of keepers; %d processes resumed from a snapshot; %d runs dropped the beginning of their journal", done, amid, keepers, restored, dropped)
+	t.Logf("%d kills of runs, %d of them while the program was performing effects; %d kills of keepers; %d processes resumed from a snapshot; %d runs dropped the beginning of their journal; %d reports of killed runs", done, amid, keepers, restored, dropped, reports)
+	if reports == 0 && kills > 20 {
+		t.Error("no killed run had a report")
+	}
 	if dropped == 0 && kills > 20 { // more than 20 kills need at least two runs, and every second run drops files
 		t.Error("no run dropped the beginning of its journal")
 	}
@@ -82,6 +92,7 @@ type stormed struct {
 	keepers  int
 	drops    bool // the run drops the beginning of its journal
 	restored int  // number of processes that resumed from a snapshot
+	reports  int  // number of reports of killed runs
 }
 
 func newStormed(t *testing.T, seed uint64, most int, drops bool) *stormed {
@@ -125,9 +136,47 @@ func (s *stormed) run() {
 			s.amid++
 		}
 		if bytes.Contains(journalOf(s.dir), []byte("\n")) {
+			s.checkReport()
 			args = []string{"runs", "resume", "job"}
 		}
 	}
+}
+
+// checkReport checks that the killed run has a report, which contains the last effect of the
+// journal that is an item, unless the run has dropped the beginning of its journal.
+func (s *stormed) checkReport() {
+	s.Helper()
+	if s.drops {
+		return
+	}
+	last := int64(0)
+	for line := range bytes.Lines(journalOf(s.dir)) {
+		var r journal.Record
+		if json.Unmarshal(line, &r) != nil {
+			continue // the last line may be incomplete
+		}
+		if row := event.OfEffect(effect.Kind(r.Q)); row != nil && row.Item {
+			last = max(last, r.E)
+		}
+	}
+	source, err := timetravel.Run(rundir.At(filepath.Join(s.dir, "job")), os.Environ())
+	if err != nil {
+		s.Fatalf("seed %d, after %d kills: %v", s.seed, s.kills, err)
+	}
+	r, err := report.Of(s.Context(), source, durable.Suspend)
+	if err != nil {
+		s.Fatalf("seed %d, after %d kills: %v", s.seed, s.kills, err)
+	}
+	reported := int64(0)
+	for _, x := range r.Items {
+		if x.Effect != nil {
+			reported = max(reported, *x.Effect)
+		}
+	}
+	if reported < last || r.Run.State != report.Killed && r.Run.Exit == nil {
+		s.Errorf("seed %d, after %d kills: the report of a run in state %s ends with effect %d, the journal with effect %d", s.seed, s.kills, r.Run.State, reported, last)
+	}
+	s.reports++
 }
 
 // snapshots returns the flags that set how often the next process takes snapshots. It sometimes

@@ -179,7 +179,8 @@ func (cmd *reportCommand) build(ctx context.Context, name, path string, signals 
 	return report.Of(ctx, s, state)
 }
 
-// buildDamaged builds the report of the part of a run before its damage. It also returns the damage.
+// buildDamaged builds the report of the part of a run before its damage. It also returns the
+// damage.
 func (cmd *reportCommand) buildDamaged(ctx context.Context, run *locate.Run, damaged *journal.DamagedError) (*report.Report, error) {
 	s, err := timetravel.Undamaged(run.Journal(), cmd.console.Environ)
 	if err != nil {
