@@ -88,7 +88,7 @@ func (cmd *reportCommand) compare(parent context.Context, names []string) error 
 	cmd.console.Interrupt = signals.Interrupt
 	var sides []*report.Report
 	for _, name := range names {
-		r, err := cmd.build(ctx, name, "", signals)
+		r, err := BuildReport(ctx, cmd.console, name, "", signals)
 		if err != nil {
 			return err
 		}
@@ -112,7 +112,7 @@ func (cmd *reportCommand) run(parent context.Context, name, path string) error {
 	ctx, signals := interrupt.Catch(parent)
 	defer signals.Stop()
 	cmd.console.Interrupt = signals.Interrupt
-	r, played := cmd.build(ctx, name, path, signals)
+	r, played := BuildReport(ctx, cmd.console, name, path, signals)
 	if r == nil {
 		return played
 	}
@@ -138,11 +138,12 @@ func (cmd *reportCommand) run(parent context.Context, name, path string) error {
 	return played
 }
 
-// build builds the report of a run or a tape, or reads a report. If a run cannot be played to its
-// end, it returns the report of the part before and the error.
-func (cmd *reportCommand) build(ctx context.Context, name, path string, signals *interrupt.Handler) (*report.Report, error) {
-	if info, err := os.Stat(cmd.console.Abs(name)); err == nil && info.Mode().IsRegular() {
-		text, err := userfile.Read(cmd.console.Abs(name), userfile.MaxRecording)
+// BuildReport builds the report of a run or a tape, or reads a report. path is the program of a
+// tape, or "" for the recorded one. If a run cannot be played to its end, BuildReport returns the
+// report of the part before and the error.
+func BuildReport(ctx context.Context, a *console.Console, name, path string, signals *interrupt.Handler) (*report.Report, error) {
+	if info, err := os.Stat(a.Abs(name)); err == nil && info.Mode().IsRegular() {
+		text, err := userfile.Read(a.Abs(name), userfile.MaxRecording)
 		if err != nil {
 			return nil, console.Usage("", "read %s: %v", name, console.Cause(err))
 		}
@@ -159,12 +160,12 @@ func (cmd *reportCommand) build(ctx context.Context, name, path string, signals 
 			}
 		}
 	}
-	s, run, err := openRecorded(ctx, cmd.console, name, path, signals)
+	s, run, err := openRecorded(ctx, a, name, path, signals)
 	switch damaged, _ := errors.AsType[*journal.DamagedError](err); {
 	case errors.Is(err, journal.ErrNoRun):
 		return nil, notRecorded(name)
 	case damaged != nil && run != nil:
-		return cmd.buildDamaged(ctx, run, damaged)
+		return buildDamaged(ctx, a, run, damaged)
 	case err != nil:
 		return nil, err
 	}
@@ -181,8 +182,8 @@ func (cmd *reportCommand) build(ctx context.Context, name, path string, signals 
 
 // buildDamaged builds the report of the part of a run before its damage. It also returns the
 // damage.
-func (cmd *reportCommand) buildDamaged(ctx context.Context, run *locate.Run, damaged *journal.DamagedError) (*report.Report, error) {
-	s, err := timetravel.Undamaged(run.Journal(), cmd.console.Environ)
+func buildDamaged(ctx context.Context, a *console.Console, run *locate.Run, damaged *journal.DamagedError) (*report.Report, error) {
+	s, err := timetravel.Undamaged(run.Journal(), a.Environ)
 	if err != nil {
 		return nil, damaged
 	}

@@ -28,6 +28,7 @@ type Node struct {
 	At     string   `json:"at,omitempty"`     // FILE:LINE:COLUMN of the declaration; "" if it is not in a source file
 	Unused bool     `json:"unused,omitempty"` // no edge leads to the node
 	Detail *Details `json:"detail,omitempty"`
+	Run    *Numbers `json:"run,omitempty"` // what a run did here; nil without a run
 }
 
 // Details contains the members of a node that depend on its kind.
@@ -44,12 +45,13 @@ type Details struct {
 
 // Edge states that one part uses another. From and To are ids of nodes.
 type Edge struct {
-	From string `json:"from"`
-	To   string `json:"to"`
-	Kind string `json:"kind"`
-	Type string `json:"type,omitempty"` // message type, for the kinds message and unhandled
-	By   string `json:"by,omitempty"`   // what answers an unhandled message: "default", "tools" or "none"
-	At   string `json:"at,omitempty"`   // position in the code; "" if the edge is not in a source file
+	From string   `json:"from"`
+	To   string   `json:"to"`
+	Kind string   `json:"kind"`
+	Type string   `json:"type,omitempty"` // message type, for the kinds message and unhandled
+	By   string   `json:"by,omitempty"`   // what answers an unhandled message: "default", "tools" or "none"
+	At   string   `json:"at,omitempty"`   // position in the code; "" if the edge is not in a source file
+	Run  *Numbers `json:"run,omitempty"`
 }
 
 // Kinds of nodes. NodeKinds describes them.
@@ -139,6 +141,10 @@ var EdgeKinds = []EdgeKind{
 	{Name: emits, From: "function stage tool", To: "channel"},
 	{Name: awaits, From: "function stage tool host", To: "channel"},
 	{Name: reaches, From: "channel", To: "application"},
+}
+
+func isKind(name string) bool {
+	return slices.ContainsFunc(NodeKinds, func(k NodeKind) bool { return k.Name == name })
 }
 
 // kindOf returns the row of a kind of nodes.

@@ -108,3 +108,39 @@ func FuzzQuoting(f *testing.F) {
 		}
 	})
 }
+
+// TestSetNumbers checks that an edge has numbers only if no other edge leads to the same.
+func TestSetNumbers(t *testing.T) {
+	g := line()
+	g.Nodes = append(g.Nodes, graph.Node{ID: "host:H", Kind: "host", Name: "H"})
+	g.Edges = append(g.Edges, graph.Edge{From: "function:f0", To: "function:f2", Kind: "calls"},
+		graph.Edge{From: "host:H", To: "function:f0", Kind: "message", Type: "question"}, graph.Edge{From: "host:H", To: "function:f1", Kind: "message", Type: "log"},
+		graph.Edge{From: "host:H", To: "function:f2", Kind: "message", Type: "log"})
+	of := func(n int64) *graph.Numbers { return &graph.Numbers{Calls: n} }
+	g.SetNumbers(map[string]*graph.Numbers{"function:f1": of(1), "function:f2": of(2), "host:H": of(3)}, map[string]*graph.Numbers{"host:H question": of(4), "host:H log": of(5)})
+	want := []int64{1, 0, 0, 0, 4, 0, 0} // f1 is only called by f0, and f2 by two
+	for i, e := range g.Edges {
+		if got := e.Run; got == nil && want[i] != 0 || got != nil && got.Calls != want[i] {
+			t.Errorf("edge %s %s %s %s has the numbers %+v, want %d calls", e.From, e.Kind, e.Type, e.To, got, want[i])
+		}
+	}
+	if g.Nodes[1].Run.Calls != 1 || g.Nodes[4].Run.Calls != 3 || g.Nodes[3].Run != nil {
+		t.Errorf("nodes %+v", g.Nodes)
+	}
+}
+
+// TestRead reads the JSON form of a graph, and refuses what is none.
+func TestRead(t *testing.T) {
+	text, err := line().MarshalJSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if g, err := graph.Read(text); err != nil || g.Text() != line().Text() {
+		t.Errorf("graph %v, error %v", g, err)
+	}
+	for _, text := range []string{``, `null`, `{}`, `{"concerto_graph":2}`, `{"concerto_graph":1,"nodes":[{"id":"x","kind":"y"}]}`, `{"concerto_graph":1,"edges":[{"from":"a","to":"b"}]}`} {
+		if _, err := graph.Read([]byte(text)); !errors.Is(err, graph.ErrNoGraph) {
+			t.Errorf("Read(%s): error %v", text, err)
+		}
+	}
+}

@@ -41,6 +41,7 @@ type Box struct {
 	Height int    `json:"height"`
 	Kind   Text   `json:"kind"`
 	Name   []Text `json:"name"`            // the lines of the name
+	Run    Text   `json:"run,omitzero"`    // the numbers of a run
 	Shape  string `json:"shape,omitempty"` // path of the shape, or of its inner lines; "" for a rectangle
 	Radius int    `json:"radius,omitempty"`
 	// Outlined means that Shape is the outline, instead of the rectangle.
@@ -141,7 +142,11 @@ func (l *layout) measure() {
 	for i := range l.g.Nodes {
 		n := &l.g.Nodes[i]
 		l.index[n.ID] = i
-		l.boxes = append(l.boxes, &item{id: n.ID, node: i, height: 27 + lineHeight*len(wrap(shown(n.Name)))})
+		height := 27 + lineHeight*len(wrap(shown(n.Name)))
+		if n.Run != nil {
+			height += lineHeight
+		}
+		l.boxes = append(l.boxes, &item{id: n.ID, node: i, height: height})
 	}
 }
 
@@ -570,6 +575,11 @@ func (l *layout) place(d *Drawing, c []*item, x, up int) int {
 			t := Text{X: x + inset, Y: b.Y + 34 + i*lineHeight, Width: textWidth(line, nameSize), Text: line}
 			b.Name = append(b.Name, t)
 			b.Width = max(b.Width, t.Width)
+		}
+		if text := n.Run.text(); text != "" {
+			last := b.Name[len(b.Name)-1]
+			b.Run = Text{X: last.X, Y: last.Y + lineHeight, Width: textWidth(text, smallSize), Text: text}
+			b.Width = max(b.Width, b.Run.Width)
 		}
 		b.Width += 2 * inset
 		wide = max(wide, b.Width)

@@ -40,15 +40,27 @@ func isControl(r rune) bool {
 // label returns the text of a node: its kind and its name.
 func (n *Node) label() string { return n.Kind + " " + shown(n.Name) }
 
-// label returns the text of an edge: its kind and the message type.
+// caption returns the text of a node with the numbers of a run.
+func (n *Node) caption() string {
+	if n.Run == nil {
+		return n.label()
+	}
+	return n.label() + ", " + n.Run.text()
+}
+
+// label returns the text of an edge: its kind, the message type, and how often a run took it.
 func (e *Edge) label() string {
-	if e.isStub() {
-		return shown(e.Type) + ": unhandled"
+	label := e.Kind
+	switch {
+	case e.isStub():
+		label = shown(e.Type) + ": unhandled"
+	case e.Type != "":
+		label += " " + shown(e.Type)
 	}
-	if e.Type == "" {
-		return e.Kind
+	if e.Run != nil {
+		label += fmt.Sprintf(" %d×", e.Run.Calls)
 	}
-	return e.Kind + " " + shown(e.Type)
+	return label
 }
 
 // isStub reports whether the edge is a message that nothing answers.
@@ -72,6 +84,9 @@ func (g *Graph) Text() string {
 		if n.At != "" {
 			b.WriteString("  " + shown(n.At))
 		}
+		if n.Run != nil {
+			b.WriteString("  " + n.Run.text())
+		}
 		b.WriteByte('\n')
 		for _, e := range out[n.ID] {
 			mark := "  "
@@ -82,7 +97,11 @@ func (g *Graph) Text() string {
 			if e.Type != "" {
 				what += " " + shown(e.Type)
 			}
-			fmt.Fprintf(&b, "%s%s  %s\n", mark, what, labels[e.To])
+			fmt.Fprintf(&b, "%s%s  %s", mark, what, labels[e.To])
+			if e.Run != nil {
+				b.WriteString("  " + e.Run.text())
+			}
+			b.WriteByte('\n')
 		}
 	}
 	return b.String()
@@ -137,7 +156,7 @@ func (g *Graph) Mermaid() string {
 		n := &g.Nodes[i]
 		numbers[n.ID] = i
 		k := kindOf(n.Kind)
-		fmt.Fprintf(&b, "  n%d%s\"%s\"%s\n", i, k.Mermaid[0], mermaidEscapes.Replace(n.label()), k.Mermaid[1])
+		fmt.Fprintf(&b, "  n%d%s\"%s\"%s\n", i, k.Mermaid[0], mermaidEscapes.Replace(n.caption()), k.Mermaid[1])
 	}
 	for i := range g.Edges {
 		e := &g.Edges[i]
@@ -171,7 +190,7 @@ func (g *Graph) Dot() string {
 	for i := range g.Nodes {
 		n := &g.Nodes[i]
 		numbers[n.ID] = i
-		fmt.Fprintf(&b, "  n%d [label=%s, %s];\n", i, dotString(n.label()), kindOf(n.Kind).Dot)
+		fmt.Fprintf(&b, "  n%d [label=%s, %s];\n", i, dotString(n.caption()), kindOf(n.Kind).Dot)
 	}
 	for i := range g.Edges {
 		e := &g.Edges[i]

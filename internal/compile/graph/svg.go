@@ -73,6 +73,7 @@ func (g *Graph) svg(style string) string {
 		for _, t := range x.Name {
 			t.write(&b, "name")
 		}
+		x.Run.write(&b, "run")
 		b.WriteString("</g>\n")
 	}
 	b.WriteString("</svg>\n")
