@@ -70,6 +70,7 @@ func TestGraphs(t *testing.T) {
 		}
 		got["examples.txt"] += fmt.Sprintf("# %s\n%s\n", strings.TrimPrefix(filepath.ToSlash(dir), "../examples/"), text)
 	}
+	comparePicture(t)
 	const golden = "testdata/graphs"
 	if *update {
 		if err := os.RemoveAll(golden); err != nil {
@@ -98,6 +99,29 @@ func TestGraphs(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("graphs (-testdata/graphs, +built; -update writes them):\n%s", diff)
+	}
+}
+
+// comparePicture compares the picture in README.md with the drawing of its program.
+func comparePicture(t *testing.T) {
+	t.Helper()
+	const picture = "../docs/graph.svg"
+	in, err := driver.Load(driver.Request{Dir: "../examples/coder"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, _ := driver.Build(in)
+	g, err := graph.Build(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if *update {
+		if err := os.WriteFile(picture, []byte(g.SVG()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want, err := os.ReadFile(picture); err != nil || string(want) != g.SVG() {
+		t.Errorf("%s is not the drawing of examples/coder (error %v): -update writes it", picture, err)
 	}
 }
 
