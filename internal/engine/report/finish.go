@@ -120,10 +120,7 @@ func (b *Builder) decisions(r *Report, g *graph.Graph) {
 		if x.Status == Open {
 			continue
 		}
-		d := Decision{Item: x.N, Request: x.Texts.Request, Answer: x.Texts.Answer, Actor: Actor{Type: x.Details.Actor}, Wait: x.Details.Wait}
-		if x.Kind == string(event.Await) {
-			d.Request = x.Texts.Payload
-		}
+		d := Decision{Item: x.N, Request: x.request(), Answer: x.Texts.Answer, Actor: Actor{Type: x.Details.Actor}, Wait: x.Details.Wait}
 		if x.Details.Actor == effect.ByHandler {
 			if at := handlers["host:"+x.Details.Host+" "+x.Details.Type]; at != "" {
 				d.Source = &at

@@ -2,11 +2,16 @@ package report
 
 import (
 	"context"
+	"encoding/json"
+	"regexp"
 	"strconv"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/engine/durable"
 	"github.com/concerto-lang/concerto/internal/engine/timetravel"
+	"github.com/concerto-lang/concerto/internal/record/event"
 )
 
 // States of a run that its journal alone does not have.
@@ -25,11 +30,16 @@ func Of(ctx context.Context, s *timetravel.Source, state string) (*Report, error
 		return nil, err
 	}
 	h := s.Header()
-	r.Run.ID, r.Run.Program, r.Run.Exit, r.Run.Inputs = h.Run, h.Program, s.Exit(), h.Inputs
-	r.Run.Args = append(r.Run.Args, h.Args...)
+	r.Run.ID, r.Run.Program, r.Run.Exit = h.Run, h.Program, s.Exit()
+	if args, inputs, ok := s.Given(); ok {
+		r.Run.Args, r.Run.Inputs = append(r.Run.Args, args...), inputs
+	} else {
+		r.Gaps = append(r.Gaps, "no arguments and no input: the environment lacks a secret of the run, which they may contain")
+	}
 	if h.Engine != 0 {
 		r.Run.Engine = strconv.Itoa(h.Engine)
 	}
+	r.nameSecrets()
 	r.Run.Source, r.Run.State = FromTape, stateOfTape(r.Run.Exit)
 	if timed {
 		r.Run.Source, r.Run.State = FromJournal, state
@@ -64,4 +74,40 @@ func stateOfTape(exit *int) string {
 func date(t time.Time) *string {
 	s := t.UTC().Format(time.RFC3339)
 	return &s
+}
+
+// recorded matches a secret in a recording, whose value the environment lacks.
+var recorded = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`«secret:([^»:]+)[^»]*»`) })
+
+// nameSecrets shows the secrets of a recording in the form in which runs show them.
+func (r *Report) nameSecrets() {
+	text := func(s string) string {
+		if !strings.Contains(s, "«secret:") {
+			return s
+		}
+		return recorded().ReplaceAllString(s, "***$1***")
+	}
+	for _, x := range r.Items {
+		x.Error = text(x.Error)
+		for i := range x.Details.Cause {
+			x.Details.Cause[i].Message = text(x.Details.Cause[i].Message)
+		}
+		for _, v := range x.Texts.all() {
+			if *v != nil {
+				*v = json.RawMessage(text(string(*v)))
+			}
+		}
+	}
+	for i := range r.Decisions {
+		d := &r.Decisions[i]
+		d.Request, d.Answer = r.Items[d.Item-1].request(), r.Items[d.Item-1].Texts.Answer
+	}
+}
+
+// request returns what a question, an approval or an awaited emit asks.
+func (x *Item) request() json.RawMessage {
+	if x.Kind == string(event.Await) {
+		return x.Texts.Payload
+	}
+	return x.Texts.Request
 }

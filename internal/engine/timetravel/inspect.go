@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/secret"
 	"github.com/concerto-lang/concerto/internal/engine/durable"
 	"github.com/concerto-lang/concerto/internal/record/journal"
 	"github.com/concerto-lang/concerto/internal/record/tape"
@@ -86,6 +87,10 @@ type Source struct {
 	environ []string
 	// records is the journal of the run; nil for a tape
 	records []*journal.Record
+	// secrets are those of the run that was played last. lacksSecrets means that the environment
+	// lacks the values of some.
+	secrets      *secret.Set
+	lacksSecrets bool
 }
 
 // Program returns the program of the run.
@@ -93,6 +98,22 @@ func (s *Source) Program() *ir.Program { return s.program }
 
 // Header returns the recording's description of the run.
 func (s *Source) Header() *tape.Header { return &s.tape.Header }
+
+// Given returns the arguments and the input of the program, without the secrets of the run, which
+// must have been played. ok is false if the environment lacks the value of a secret, which they may
+// contain.
+func (s *Source) Given() (args []string, inputs json.RawMessage, ok bool) {
+	if s.secrets == nil || s.lacksSecrets {
+		return nil, nil, false
+	}
+	for _, a := range s.tape.Args {
+		args = append(args, s.secrets.Text(a))
+	}
+	if s.tape.Inputs != nil {
+		inputs = s.secrets.JSON(s.tape.Inputs)
+	}
+	return args, inputs, true
+}
 
 // Exit returns the exit code of the run, or nil if the recording does not contain its end.
 func (s *Source) Exit() *int {

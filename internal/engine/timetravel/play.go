@@ -101,6 +101,7 @@ func (s *Source) world(r *Recording) (*runtime.Runtime, *tape.Tape, error) {
 	world := runtime.New(c)
 	record := world.Recorded()
 	secrets.AddTo(world.Secrets(), record)
+	s.secrets, s.lacksSecrets = world.Secrets(), secrets.IsMissing()
 	restored.Clean(record.JSON)
 	r.clean = record.JSON
 	return world, restored, nil

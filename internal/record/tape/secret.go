@@ -72,6 +72,9 @@ func (s *Secrets) Value(name string) (string, bool) {
 	return v, true
 }
 
+// IsMissing reports whether the environment lacks a secret that the tape names.
+func (s *Secrets) IsMissing() bool { return len(s.missing) > 0 }
+
 // AddTo adds the secrets to the secrets of a run, and the names without a value to its record.
 func (s *Secrets) AddTo(secrets *secret.Set, record *secret.Record) {
 	for _, name := range slices.Sorted(maps.Keys(s.found)) {
