@@ -65,6 +65,9 @@ type Dialect struct {
 	Prepare bool
 	// Damaged reports whether an error means that the database is damaged.
 	Damaged func(error) bool
+	// Interrupted reports whether the context of a statement has ended it; nil if the errors of the
+	// driver wrap that of the context.
+	Interrupted func(error) bool
 	// File checks the database's file for damage; may be nil.
 	File File
 }
@@ -209,13 +212,15 @@ func (d database) QueryRowContext(ctx context.Context, text string, args ...any)
 }
 
 // wrapError adds the attempted operation to an error. If the error means that the database is
-// damaged, it also adds ErrDamaged.
+// damaged, it also adds ErrDamaged, and if the statement was interrupted, context.Canceled.
 func (s *Store) wrapError(doing string, err error) error {
 	switch {
 	case err == nil:
 		return nil
 	case s.dialect.Damaged != nil && s.dialect.Damaged(err):
 		return fmt.Errorf("%s: %w: %w", doing, ErrDamaged, err)
+	case s.dialect.Interrupted != nil && s.dialect.Interrupted(err):
+		return fmt.Errorf("%s: %w: %w", doing, context.Canceled, err)
 	}
 	return fmt.Errorf("%s: %w", doing, err)
 }

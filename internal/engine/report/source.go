@@ -31,7 +31,7 @@ func Of(ctx context.Context, s *timetravel.Source, state string) (*Report, error
 	}
 	h := s.Header()
 	r.Run.ID, r.Run.Program, r.Run.Exit = h.Run, h.Program, s.Exit()
-	if args, inputs, ok := s.Given(); ok {
+	if args, inputs, ok := s.Arguments(); ok {
 		r.Run.Args, r.Run.Inputs = append(r.Run.Args, args...), inputs
 	} else {
 		r.Gaps = append(r.Gaps, "no arguments and no input: the environment lacks a secret of the run, which they may contain")

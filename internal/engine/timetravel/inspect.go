@@ -99,10 +99,10 @@ func (s *Source) Program() *ir.Program { return s.program }
 // Header returns the recording's description of the run.
 func (s *Source) Header() *tape.Header { return &s.tape.Header }
 
-// Given returns the arguments and the input of the program, without the secrets of the run, which
-// must have been played. ok is false if the environment lacks the value of a secret, which they may
-// contain.
-func (s *Source) Given() (args []string, inputs json.RawMessage, ok bool) {
+// Arguments returns the arguments and the input of the program, without the secrets of the run,
+// which must have been played. ok is false if the environment lacks the value of a secret, which
+// they may contain.
+func (s *Source) Arguments() (args []string, inputs json.RawMessage, ok bool) {
 	if s.secrets == nil || s.lacksSecrets {
 		return nil, nil, false
 	}

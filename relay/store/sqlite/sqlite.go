@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/url"
 
+	"github.com/ncruces/go-sqlite3"
 	_ "github.com/ncruces/go-sqlite3/driver" // registers "sqlite3"
 
 	"github.com/concerto-lang/concerto/relay/sqliteintegrity"
@@ -38,13 +39,18 @@ func openOn(ctx context.Context, disk, file string) (*store.Store, error) {
 		checked.Stop()
 		return nil, errors.Join(err, write.Close())
 	}
-	dialect := store.Dialect{Name: "sqlite", Placeholder: "?", Prepare: true, Now: `CAST(unixepoch('subsec') * 1000 AS INTEGER)`, Serial: "INTEGER PRIMARY KEY AUTOINCREMENT", Damaged: sqliteintegrity.IsDamage, File: checked}
+	dialect := store.Dialect{Name: "sqlite", Placeholder: "?", Prepare: true, Now: `CAST(unixepoch('subsec') * 1000 AS INTEGER)`, Serial: "INTEGER PRIMARY KEY AUTOINCREMENT", Damaged: sqliteintegrity.IsDamage, File: checked,
+		Interrupted: interrupted}
 	s, err := store.New(ctx, write, read, dialect)
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", file, err)
 	}
 	return s, nil
 }
+
+// interrupted reports whether the context of a statement has ended it. The driver then returns this
+// error of SQLite.
+func interrupted(err error) bool { return errors.Is(err, sqlite3.INTERRUPT) }
 
 func connect(disk, file, transactions string) (*sql.DB, error) {
 	name := "file:" + (&url.URL{Path: file}).EscapedPath() + "?vfs=" + disk + "&_txlock=" + transactions

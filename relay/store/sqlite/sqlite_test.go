@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -99,4 +100,25 @@ func TestOld(t *testing.T) {
 	}
 	defer s.Close()
 	storetest.Old(t, s)
+}
+
+// TestInterrupted ends a statement by its context. The store must see that this is no failure of
+// the database.
+func TestInterrupted(t *testing.T) {
+	db, err := sql.Open("sqlite3", "file:"+filepath.Join(t.TempDir(), "x.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if err := db.PingContext(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	var n int
+	const endless = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c"
+	err = db.QueryRowContext(ctx, endless).Scan(&n)
+	if !sqlite.Interrupted(err) && !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("error %v, want one that is recognised as an interruption", err)
+	}
 }
