@@ -102,7 +102,7 @@ messages. Lines that begin with ! are messages that no handler accepts.`,
 			return cmd.run(c.Context(), path, f, c.Flags().Changed("focus"))
 		},
 	}
-	c.Flags().StringVar(&cmd.format, "format", "", "print as `FORMAT`: "+formatNames()+" (default: by the extension of -o, or text)")
+	c.Flags().StringVar(&cmd.format, "format", "", "print as `FORMAT`: "+formatNames()+" (default: as -o)")
 	c.Flags().StringVarP(&cmd.out, "output", "o", "", "write to `FILE`; - is stdout")
 	c.Flags().StringVar(&cmd.focus, "focus", "", "show only the node `NAME`, a name or an id, and the nodes near it")
 	c.Flags().IntVar(&cmd.depth, "depth", 1, "with --focus: show nodes that are at most `N` edges away")

@@ -35,7 +35,7 @@ func NewReport(a *console.Console) *cobra.Command {
 	cmd := reportCommand{console: a}
 	c := &cobra.Command{
 		Use:   "report RUN|TAPE|REPORT [PATH]",
-		Short: "Report what a run did",
+		Short: "Show what a run did, and compare runs",
 		Long: `Writes a report of a stored run or a tape: its state, its totals, every decision with who made it,
 errors with their source lines, and the items that took longest. The run may be running, and may
 have been killed. With --format json the report contains every item of the run. PATH is the program
@@ -57,7 +57,7 @@ of a tape, by default the recorded one.`,
 	}
 	cmd.format = cmdline.AddFormat(c, "text", "json")
 	c.Flags().StringVarP(&cmd.out, "output", "o", "", "write to `FILE`; - is stdout")
-	c.Flags().StringVar(&cmd.content, "content", "all", "all, or none: leave out prompts, replies, payloads, arguments, results and questions (`WHAT`)")
+	c.Flags().StringVar(&cmd.content, "content", "all", "contents of the report: all, or none of the texts (`WHAT`; default all)")
 	console.CompleteFlag(c, "content", func() []string { return contents })
 	locate.AddEngineFlag(a, c)
 	c.AddCommand(newReportDiff(a))
@@ -69,7 +69,7 @@ func newReportDiff(a *console.Console) *cobra.Command {
 	cmd := reportCommand{console: a}
 	c := &cobra.Command{
 		Use:   "diff A B",
-		Short: "Name the first difference between two runs",
+		Short: "Compare two runs, and print the first difference",
 		Long: `Compares two runs, tapes or reports, item by item, and names the first difference: a request, a
 result, an answer, a status, or an item that only one run has. Times, numbers, ids of runs and
 sessions, tokens and costs may differ. Exits with 0 if the runs are the same, and with 1 if not.`,

@@ -214,7 +214,7 @@ func RootHelp(root *cobra.Command, first []string, topics []Topic) string {
 		if names != nil {
 			groups.rows = append(groups.rows, groupRows(c.Name(), names)...)
 		}
-		if !isFirst[c.Name()] {
+		if isOnlyGroup := c.Use == c.Name()+" COMMAND"; !isFirst[c.Name()] && !isOnlyGroup {
 			others.rows = append(others.rows, row{c.Name(), c.Short})
 		}
 	}
