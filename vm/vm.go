@@ -181,10 +181,10 @@ func New(config Config) (*VM, error) {
 }
 
 // Fresh returns a VM for another run of the same program. The two VMs share the image and nothing
-// else that a run changes. They must not run at the same time.
-func (m *VM) Fresh(p effect.Performer, choose func([]effect.Request) int) (*VM, error) {
+// else that a run changes. They must not run at the same time. o is its Config.Observer.
+func (m *VM) Fresh(p effect.Performer, o Observer, choose func([]effect.Request) int) (*VM, error) {
 	config := m.config
-	config.Performer, config.Choose = p, choose
+	config.Performer, config.Observer, config.Choose = p, o, choose
 	return newRun(config, m.image)
 }
 

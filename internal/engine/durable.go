@@ -206,7 +206,7 @@ func (p *Program) beginFlags(o *Options, c *runtime.Config, sync string) durable
 // create stores a new run.
 func (p *Program) create(d *durableRun, o *Options, c *runtime.Config, config *durable.Config, options journal.Options) (err error) {
 	program := p.Encode()
-	start := journal.Start{Run: d.id, Program: p.mainFile(), IR: hexsum.SHA256(program), Engine: tape.Engine, Args: o.Args, Inputs: o.Inputs, Seed: config.Seed}
+	start := journal.Start{Run: d.id, Program: p.MainFile(), IR: hexsum.SHA256(program), Engine: tape.Engine, Args: o.Args, Inputs: o.Inputs, Seed: config.Seed}
 	if start.Args == nil {
 		start.Args = []string{}
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/secret"
 	"github.com/concerto-lang/concerto/internal/engine/transcript"
 	"github.com/concerto-lang/concerto/internal/record/activity"
 	"github.com/concerto-lang/concerto/internal/record/audit"
@@ -161,6 +162,9 @@ type Records struct {
 	OnActivity func(activity.Event)
 	// Sinks receive the events of the run (package event).
 	Sinks []event.Sink
+	// OnBegin, if not nil, is called before the first event of the run with its id and its secrets.
+	// The run may add secrets.
+	OnBegin func(id string, secrets *secret.Set)
 	// Audit records every tool call, also if it was refused. A call that cannot be recorded is not
 	// made. Each record is also emitted on `audit:tool`. The run does not close the log. nil means
 	// the log that the program's manifest names, if there is one.

@@ -100,6 +100,9 @@ func (p *Program) Encode() []byte { return ir.Encode(p.ir) }
 // Graph returns the graph of the program. The error is graph.ErrNoOutline.
 func (p *Program) Graph() (*graph.Graph, error) { return graph.Build(p.ir) }
 
+// IR returns the compiled program. The caller must not change it.
+func (p *Program) IR() *ir.Program { return p.ir }
+
 // Files returns the program's own source files. Those of the library have no text in the IR.
 func (p *Program) Files() []ir.File {
 	return slices.DeleteFunc(slices.Clone(p.ir.Files), func(f ir.File) bool { return f.Text == "" })
@@ -170,6 +173,9 @@ func (p *Program) inWorld(ctx context.Context, o *Options, do func(*runtime.Runt
 		return err
 	}
 	world := runtime.New(config)
+	if o.Records.OnBegin != nil {
+		o.Records.OnBegin(world.ID(), world.Secrets())
+	}
 	follow.begin(world, p.ir.Name)
 	closing, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()

@@ -55,7 +55,7 @@ func (p *Program) recordTape(world *runtime.Runtime, c *vm.Config, o *Options) (
 	if o.Records.Tape == nil {
 		return func(err error) error { return err }
 	}
-	h := tape.Header{Run: world.ID(), Program: p.mainFile(), IR: hexsum.SHA256(p.Encode()), Args: o.Args, Inputs: o.Inputs, Seed: strconv.FormatInt(*o.own.seed, 10),
+	h := tape.Header{Run: world.ID(), Program: p.MainFile(), IR: hexsum.SHA256(p.Encode()), Args: o.Args, Inputs: o.Inputs, Seed: strconv.FormatInt(*o.own.seed, 10),
 		Flags: tape.Flags{Asks: c.Asks, Tools: c.Application.Tools, Audited: c.Application.Audited}}
 	if info, err := world.Perform(context.Background(), &effect.Session{}); err == nil {
 		s := info.(*effect.SessionInfo)
@@ -77,14 +77,6 @@ func verified(m *vm.VM) (refused, err error) {
 		return unkept, nil
 	}
 	return nil, err
-}
-
-// mainFile returns the path of the file that contains main, relative to the project's root.
-func (p *Program) mainFile() string {
-	if p.ir.Entry < 0 {
-		return p.ir.Name
-	}
-	return p.ir.Files[p.ir.Functions[p.ir.Entry].File].Name
 }
 
 // codeOf returns the exit code that the command returns for a run that ended with err.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/record/audit"
+	"github.com/concerto-lang/concerto/internal/record/event"
 	"github.com/concerto-lang/concerto/internal/record/hosttrace"
 	"github.com/concerto-lang/concerto/ir"
 	world "github.com/concerto-lang/concerto/runtime"
@@ -78,6 +79,8 @@ type TestOptions struct {
 	Kill <-chan struct{}
 	// Debugger is like Records.Debugger. The tests then run one at a time.
 	Debugger vm.Debugger
+	// Sinks, if not nil, returns what receives the events of a test. Calls may be concurrent.
+	Sinks func(Test) []event.Sink
 	// OnResult, if not nil, is called with each result, in the order of the program's tests. Calls
 	// are never concurrent.
 	OnResult func(TestResult)
@@ -296,13 +299,19 @@ func (r *testRun) one(ctx context.Context, image *vm.VM, t Test) (*TestResult, e
 	scene := mock.New(mock.Options{Live: r.options.Live, Hosts: r.hosts, Seed: r.options.Seed, Tape: held})
 	config.Layers = append([]effect.Layer{scene.Layer}, config.Layers...)
 	config.Session.ID = held.runID(config.Session.ID)
+	var shown Options
+	if r.options.Sinks != nil {
+		shown.Records.Sinks = r.options.Sinks(t)
+	}
+	follow := shown.newFollowing(&config)
 	outside := world.New(config)
 	held.setTape(outside)
+	follow.begin(outside, r.program.ir.Name)
 	choose := scene.Choose
 	if r.options.Live {
 		choose = nil
 	}
-	machine, err := image.Fresh(outside, choose)
+	machine, err := image.Fresh(outside, follow.observer(), choose)
 	if err != nil {
 		return nil, fmt.Errorf("could not load the program: %w", err)
 	}
@@ -319,6 +328,9 @@ func (r *testRun) one(ctx context.Context, image *vm.VM, t Test) (*TestResult, e
 	late := r.lateFailure(bounded, machine, err)
 	if closing := firstError(r.closeTest(ctx, outside), endTools()); err == nil {
 		err = closing
+	}
+	if err := follow.end(err); err != nil {
+		return nil, err
 	}
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)

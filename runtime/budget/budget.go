@@ -20,6 +20,12 @@ const dollar = 1_000_000_000_000
 // Dollars converts an amount in the manifest to Money. It rounds to a millionth of a dollar.
 func Dollars(usd float64) Money { return Money(math.Round(usd*1e6)) * (dollar / 1e6) }
 
+// ParseDollars returns the amount that String has written. It is exact below 9,000 dollars.
+func ParseDollars(s string) (Money, error) {
+	usd, err := strconv.ParseFloat(s, 64)
+	return Money(math.Round(usd * dollar)), err
+}
+
 // perToken returns the price of one token. usd is the price of a million tokens in dollars.
 func perToken(usd float64) Money { return Money(math.Round(usd * (dollar / 1e6))) }
 

@@ -19,6 +19,9 @@ func TestMoney(t *testing.T) {
 		if got := m.String(); got != want {
 			t.Errorf("String of %d = %s, want %s", m, got, want)
 		}
+		if back, err := ParseDollars(want); err != nil || back != m {
+			t.Errorf("ParseDollars of %s = %d, %v, want %d", want, back, err, m)
+		}
 	}
 }
 

@@ -48,6 +48,16 @@ func (b *Tab) Emulate(d Device, theme Theme) {
 	}})
 }
 
+// Print makes the page appear as on paper, or ends that.
+func (b *Tab) Print(on bool) {
+	b.t.Helper()
+	media := ""
+	if on {
+		media = "print"
+	}
+	call(b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: media})
+}
+
 // Throttle slows the page's processor down by a factor; 1 is full speed.
 func (b *Tab) Throttle(times float64) {
 	b.t.Helper()

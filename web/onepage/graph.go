@@ -30,8 +30,8 @@ func WriteGraph(w io.Writer, g *graph.Graph, files []ir.File) error {
 	title := "Graph of " + g.Program
 	page := Page{
 		Title:  title,
-		Styles: []string{asset("style.css"), asset("onepage/graph.css"), graph.Style},
-		Script: asset("onepage/graph.js"),
+		Styles: []string{Asset("graph", "style.css"), Asset("graph", "onepage/graph.css"), graph.Style},
+		Script: Asset("graph", "onepage/graph.js"),
 		Body: fmt.Sprintf(`<a class="skip" href="#graph">Skip to the graph</a>
 <header>
 <h1>%s</h1>

@@ -8,12 +8,14 @@ import (
 	"crypto/sha256"
 	"embed"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"html"
 	"io"
 )
 
-//go:generate go run ../../tools/web/gen -plain -o dist -web .. -tree onepage=. style.css onepage/graph.css onepage/graph.js
+//go:generate go run ../../tools/web/gen -plain -o dist/graph -web .. -tree onepage=. style.css onepage/graph.css onepage/graph.js
+//go:generate go run ../../tools/web/gen -plain -o dist/report -web .. -tree onepage=. onepage/report.css onepage/report.js
 
 //go:embed dist
 var dist embed.FS
@@ -67,10 +69,7 @@ func hash(text string) string {
 
 func writeData(b *bytes.Buffer, data []byte) error {
 	var packed bytes.Buffer
-	z, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
-	if err != nil {
-		return err
-	}
+	z := gzip.NewWriter(&packed)
 	if _, err := z.Write(data); err != nil {
 		return err
 	}
@@ -83,11 +82,44 @@ func writeData(b *bytes.Buffer, data []byte) error {
 	return nil
 }
 
-// asset returns a built file. A missing one is a bug of this package.
-func asset(name string) string {
-	text, err := dist.ReadFile("dist/assets/" + name)
+// Asset returns a built file of a page, graph or report. A missing one is a bug of this package.
+func Asset(page, name string) string {
+	text, err := dist.ReadFile("dist/" + page + "/assets/" + name)
 	if err != nil {
 		panic(err)
 	}
 	return string(text)
+}
+
+// ErrNoData means that a file is not a page that Page.Write has written.
+var ErrNoData = errors.New("not a page with data")
+
+// ReadData returns the data of a page of at most most bytes.
+func ReadData(page []byte, most int64) ([]byte, error) {
+	const begin, end = `<script type="text/plain" class="data">`, "</script>"
+	var packed []byte
+	for {
+		_, rest, found := bytes.Cut(page, []byte(begin))
+		if !found {
+			break
+		}
+		chunk, rest, found := bytes.Cut(rest, []byte(end))
+		if !found {
+			return nil, ErrNoData
+		}
+		var err error
+		if packed, err = base64.StdEncoding.AppendDecode(packed, chunk); err != nil {
+			return nil, ErrNoData
+		}
+		page = rest
+	}
+	z, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		return nil, ErrNoData
+	}
+	data, err := io.ReadAll(io.LimitReader(z, most+1))
+	if err != nil || int64(len(data)) > most {
+		return nil, ErrNoData
+	}
+	return data, nil
 }

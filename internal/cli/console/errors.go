@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 
 	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/internal/engine/driver"
@@ -24,7 +25,7 @@ const (
 	ExitFailed      = 1   // the program failed
 	ExitRefused     = 2   // a compile error or a wrong command line
 	exitUnreachable = 69  // the engine is not reachable
-	exitUnwritable  = 74  // a run's journal cannot be written
+	exitUnwritable  = 74  // a run's journal or a report cannot be written
 	ExitWaiting     = 75  // the run is waiting for an answer or a scheduled time
 	ExitBroken      = 76  // an audit log or a journal was modified, or a replay diverged from its tape
 	ExitInterrupted = 130 // Ctrl-C, SIGTERM or SIGHUP
@@ -67,6 +68,16 @@ func Unreachable(format string, args ...any) error {
 	return &unreachableError{fmt.Sprintf(format, args...)}
 }
 
+// unwritableError is the error of an output that cannot be written.
+type unwritableError struct{ message string }
+
+func (e *unwritableError) Error() string { return e.message }
+
+// Unwritable returns the error of an output that cannot be written.
+func Unwritable(format string, args ...any) error {
+	return &unwritableError{fmt.Sprintf(format, args...)}
+}
+
 // ExitError ends the command with an exit code. Its message was already printed.
 type ExitError int
 
@@ -75,6 +86,16 @@ func (e ExitError) Error() string { return fmt.Sprintf("exit %d", int(e)) }
 // ErrInterrupted is the cause of a run that ended by Ctrl-C or a similar signal.
 var ErrInterrupted = errors.New("interrupted")
 
+// CodeOf returns the exit code of a command that ends with an error, or 0 without one.
+func (a *Console) CodeOf(err error) int {
+	if err == nil {
+		return ExitOK
+	}
+	quiet := *a
+	quiet.Stderr = io.Discard
+	return quiet.Fail(err)
+}
+
 // Fail prints an error and returns its exit code.
 func (a *Console) Fail(err error) int {
 	if a.Explain != nil {
@@ -82,6 +103,7 @@ func (a *Console) Fail(err error) int {
 	}
 	var usage *usageError
 	var unreachable *unreachableError
+	var unwritable *unwritableError
 	var path *driver.PathError
 	var exit ExitError
 	var uncaught *vm.Uncaught
@@ -116,6 +138,9 @@ func (a *Console) Fail(err error) int {
 	case errors.As(err, &unreachable):
 		a.Complain(unreachable.message, "")
 		return exitUnreachable
+	case errors.As(err, &unwritable):
+		a.Complain(unwritable.message, "")
+		return exitUnwritable
 	case errors.As(err, &path):
 		a.Complain(path.Error(), path.Hint)
 		return ExitRefused

@@ -12,7 +12,38 @@ import (
 
 // WriteFile replaces a file's contents by data atomically. It follows links and preserves the mode
 // of an existing file. If path names a device or a pipe, it writes data into it.
-func WriteFile(path string, data []byte) error {
+func WriteFile(path string, data []byte) error { return writeFile(path, data, 0) }
+
+// CheckWritable reports whether WriteFile can write a file. It creates no file that remains.
+func CheckWritable(path string) error {
+	path, err := resolveLinks(path)
+	if err != nil {
+		return err
+	}
+	switch info, err := os.Stat(path); {
+	case err == nil && info.IsDir():
+		return errors.New("it is a directory")
+	case err == nil && info.Mode().Perm()&0o222 == 0:
+		return errors.New("it is read-only")
+	case err == nil && !info.Mode().IsRegular():
+		return nil
+	}
+	f, err := createBeside(path)
+	if err != nil {
+		return Cause(err)
+	}
+	return Cause(errors.Join(f.Close(), os.Remove(f.Name())))
+}
+
+// private is the mode of a file that other users cannot read.
+const private fs.FileMode = 0o600
+
+// WritePrivateFile is WriteFile for a file that other users cannot read.
+func WritePrivateFile(path string, data []byte) error { return writeFile(path, data, private) }
+
+// writeFile writes a file. newMode is its mode, or 0 for the mode of an existing file or of newly
+// created files.
+func writeFile(path string, data []byte, newMode fs.FileMode) error {
 	path, err := resolveLinks(path)
 	if err != nil {
 		return err
@@ -34,6 +65,9 @@ func WriteFile(path string, data []byte) error {
 	f, err := createBeside(path)
 	if errors.Is(err, fs.ErrPermission) && mode != 0 {
 		return overwrite(path, data) // no new file can be created in the directory
+	}
+	if newMode != 0 {
+		mode = newMode
 	}
 	if err != nil {
 		return Cause(err)
@@ -92,7 +126,6 @@ func overwrite(path string, data []byte) error {
 // contains texts of models, hosts and programs. It follows links, and writes into a device or a
 // pipe.
 func PrivateFile(path string) (*os.File, error) {
-	const private = 0o600
 	f, err := userfile.Create(path, private)
 	if err != nil {
 		return nil, err

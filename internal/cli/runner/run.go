@@ -47,6 +47,7 @@ type runCommand struct {
 // is not requested.
 type recordFiles struct {
 	profile, trace, transcript, wire, tape, ledger string
+	report                                         program.ReportFile
 }
 
 func NewRun(a *console.Console) *cobra.Command {
@@ -78,13 +79,14 @@ go to stdout; logs and progress go to stderr.`,
 	addRelayFlag(c, &cmd.relay)
 	c.Flags().StringVar(&cmd.debug, "debug", "", "wait at `ADDR` (127.0.0.1:4711) for an editor's debugger")
 	cmd.addRecordFlags(c)
+	c.Flags().StringVar(&cmd.files.report.Path, "report", "", program.ReportUsage)
 	cmd.durable.add(c)
 	cmd.durable.command = c
 	cmdline.Group(c, "Answers and prompts", "answers", "answer", "emit-handler", "pass-env", "no-input", "share")
 	cmdline.Group(c, "Permissions", "permissions", append(program.PermissionRows(), "trust")...)
 	cmdline.Group(c, "Stored runs", "journal", "journal", "park", "wait", "sync", "snapshot-every")
 	cmdline.Group(c, "Output", "output", "emit", "emit-detail", "progress", "stats format | --stats [--format json] | print calls, tokens and cost by model, agent, stage and task")
-	cmdline.Group(c, "Recordings", "recordings", "transcript", "record", "wire", "ledger", "audit audit-sync | --audit FILE | record tool calls in the tamper-evident FILE; --audit-sync syncs it",
+	cmdline.Group(c, "Recordings", "recordings", "report transcript | --report FILE, --transcript FILE | write a report of the run, or what models were asked", "record", "wire", "ledger", "audit audit-sync | --audit FILE | record tool calls in the tamper-evident FILE; --audit-sync syncs it",
 		"trace profile | --trace FILE, --profile FILE | write a timeline for ui.perfetto.dev, or a CPU profile")
 	cmdline.Group(c, "Tools", "", "host-tools", "host-tools-module")
 	c.ValidArgsFunction = console.CompleteFiles("conc", "conc-ir")
@@ -183,6 +185,14 @@ func (cmd *runCommand) runProgram(ctx context.Context, p *engine.Program, o *eng
 			return err
 		}
 	}
+	dir := ""
+	if d := o.Records.Durable; d != nil {
+		dir = d.Dir
+	}
+	if err := cmd.files.report.Begin(cmd.console, p, dir); err != nil {
+		return err
+	}
+	cmd.files.report.Follow(o)
 	cmd.Tools.Watch(cmd.console, seen)
 	endTools, err := program.RegisterTools(ctx, cmd.console, &cmd.Tools, p, o)
 	if err != nil {
@@ -231,6 +241,7 @@ func (cmd *runCommand) runProgram(ctx context.Context, p *engine.Program, o *eng
 	end()
 	err = endTools(endAudit(endLedger(err)))
 	progress.end(err)
+	cmd.files.report.End(o, err)
 	if cmd.stats {
 		writeStats(cmd.console, &used, !cmd.format.IsText() || cmd.console.WritesRecords())
 	}

@@ -4,12 +4,18 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/cli/interrupt"
+	"github.com/concerto-lang/concerto/internal/cli/program"
 	"github.com/concerto-lang/concerto/internal/cli/runs/locate"
 	"github.com/concerto-lang/concerto/internal/engine/durable"
 	"github.com/concerto-lang/concerto/internal/engine/report"
@@ -19,6 +25,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/record/journal"
 	"github.com/concerto-lang/concerto/internal/record/tape"
 	"github.com/concerto-lang/concerto/internal/term/cmdline"
+	"github.com/concerto-lang/concerto/web/onepage"
 )
 
 // reportCommand is the command report with its options.
@@ -26,6 +33,7 @@ type reportCommand struct {
 	console      *console.Console
 	format       *cmdline.Format
 	out, content string
+	open         bool
 }
 
 // contents are the values of --content.
@@ -34,15 +42,17 @@ var contents = []string{"all", "none"}
 func NewReport(a *console.Console) *cobra.Command {
 	cmd := reportCommand{console: a}
 	c := &cobra.Command{
-		Use:   "report RUN|TAPE|REPORT [PATH]",
+		Use:   "report SOURCE [PATH]",
 		Short: "Show what a run did, and compare runs",
-		Long: `Writes a report of a stored run or a tape: its state, its totals, every decision with who made it,
-errors with their source lines, and the items that took longest. The run may be running, and may
-have been killed. With --format json the report contains every item of the run. PATH is the program
-of a tape, by default the recorded one.`,
-		Example: `  concerto report job
-  concerto report job --format json -o job.json
-  concerto report bug.tape triage.conc`,
+		Long: `Writes a report of SOURCE, a stored run, a tape, a transcript or a report, as one HTML file: what
+the run did and when, its conversations, decisions, errors and costs. The run may be running, and
+may have been killed. Without -o the file has the name of the run; its path is printed. --format
+text prints a summary, and --format json every item of the run. PATH is the program of a tape, by
+default the recorded one.`,
+		Example: `  concerto report job --open            write r_….html, and open it in a browser
+  concerto report job --format text     print a summary
+  concerto report job -o job.json       write the data
+  concerto report bug.tape triage.conc  report what a tape of triage.conc contains`,
 		Args: console.Arguments(1, 2),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := console.OneOf("--content", cmd.content, contents); err != nil {
@@ -52,11 +62,16 @@ of a tape, by default the recorded one.`,
 			if len(args) > 1 {
 				path = args[1]
 			}
-			return cmd.run(c.Context(), args[0], path)
+			format := cmd.format.String()
+			if !c.Flags().Changed("format") {
+				format = program.ReportForm(cmd.out)
+			}
+			return cmd.run(c.Context(), args[0], path, format)
 		},
 	}
-	cmd.format = cmdline.AddFormat(c, "text", "json")
-	c.Flags().StringVarP(&cmd.out, "output", "o", "", "write to `FILE`; - is stdout")
+	cmd.format = cmdline.AddFormatUsage(c, "write as `FORMAT`: html, json or text (default: as -o, else html)", "html", "json", "text")
+	c.Flags().StringVarP(&cmd.out, "output", "o", "", "write to `FILE`; - is stdout (default: html to RUN.html, others to stdout)")
+	c.Flags().BoolVar(&cmd.open, "open", false, "open the file in a browser")
 	c.Flags().StringVar(&cmd.content, "content", "all", "contents of the report: all, or none of the texts (`WHAT`; default all)")
 	console.CompleteFlag(c, "content", func() []string { return contents })
 	locate.AddEngineFlag(a, c)
@@ -108,7 +123,7 @@ func (cmd *reportCommand) compare(parent context.Context, names []string) error 
 	return nil
 }
 
-func (cmd *reportCommand) run(parent context.Context, name, path string) error {
+func (cmd *reportCommand) run(parent context.Context, name, path, format string) error {
 	ctx, signals := interrupt.Catch(parent)
 	defer signals.Stop()
 	cmd.console.Interrupt = signals.Interrupt
@@ -119,24 +134,81 @@ func (cmd *reportCommand) run(parent context.Context, name, path string) error {
 	if cmd.content == "none" {
 		r.WithoutContent()
 	}
-	r.Limit()
-	var b bytes.Buffer
-	write := r.WriteText
-	if !cmd.format.IsText() {
-		write = r.WriteJSON
-	}
-	if err := write(&b); err != nil {
+	text, err := program.EncodeReport(r, format)
+	if err != nil {
 		return err
 	}
-	if cmd.out == "" || cmd.out == "-" {
-		if _, err := cmd.console.Stdout.Write(b.Bytes()); err != nil {
-			return err
-		}
-	} else if err := console.WriteFile(cmd.console.Abs(cmd.out), b.Bytes()); err != nil {
-		return console.Usage("", "write %s: %v", cmd.out, err)
+	out := cmd.out
+	if out == "" && (format == "html" || cmd.open) {
+		out = defaultFile(r, name) + map[string]string{"html": ".html", "json": ".json", "text": ".txt"}[format]
+	}
+	if err := cmd.write(out, text); err != nil {
+		return err
+	}
+	if cmd.open && out != "-" {
+		cmd.openFile(ctx, out)
 	}
 	return played
 }
+
+// defaultFile returns the name of the file of a report without its extension: the id of the run, or
+// the name of the file from which the report was built.
+func defaultFile(r *report.Report, name string) string {
+	if r.Run.ID != "" && r.Run.Source != report.FromTape && r.Run.Source != report.FromTranscript {
+		return r.Run.ID
+	}
+	base := filepath.Base(name)
+	return strings.TrimSuffix(base, filepath.Ext(base))
+}
+
+// write writes the report. If -o does not name the file, it prints the path.
+func (cmd *reportCommand) write(out string, text []byte) error {
+	if out == "" || out == "-" {
+		_, err := cmd.console.Stdout.Write(text)
+		return err
+	}
+	if err := program.WriteReport(cmd.console, out, text); err != nil {
+		return err
+	}
+	if cmd.out == "" {
+		fmt.Fprintln(cmd.console.Stdout, out)
+	}
+	return nil
+}
+
+// openFile opens a file in a browser. If that is impossible, it prints a warning and the path.
+func (cmd *reportCommand) openFile(ctx context.Context, path string) {
+	path = cmd.console.Abs(path)
+	var names []string
+	for _, v := range cmd.console.Environ {
+		if browsers, ok := strings.CutPrefix(v, "BROWSER="); ok && browsers != "" {
+			names = strings.Split(browsers, ":")
+		}
+	}
+	for _, name := range append(names, "xdg-open", "open") {
+		c := exec.Command(name, path) // continues after this command
+		c.Env = cmd.console.Environ
+		if c.Start() != nil {
+			continue
+		}
+		ended := make(chan error, 1)
+		go func() { ended <- c.Wait() }()
+		select {
+		case err := <-ended:
+			if err == nil {
+				return
+			}
+		case <-time.After(startsWithin):
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+	cmd.console.Complain("warning: no browser could be started; open "+path, "")
+}
+
+// startsWithin is the time after which a program that has not failed has opened the file.
+const startsWithin = 5 * time.Second
 
 // BuildReport builds the report of a run or a tape, or reads a report. path is the program of a
 // tape, or "" for the recorded one. If a run cannot be played to its end, BuildReport returns the
@@ -147,11 +219,17 @@ func BuildReport(ctx context.Context, a *console.Console, name, path string, sig
 		if err != nil {
 			return nil, console.Usage("", "read %s: %v", name, console.Cause(err))
 		}
+		if data, err := onepage.ReadData(text, userfile.MaxRecording); err == nil {
+			text = data
+		}
 		r, err := report.Read(text)
 		if newer, ok := errors.AsType[*report.NewerError](err); ok {
 			return nil, console.Usage("", "%s: %v", name, newer)
 		}
 		if err == nil {
+			return r, nil
+		}
+		if r, ok := report.OfTranscript(text); ok {
 			return r, nil
 		}
 		if _, err := tape.Read(bytes.NewReader(text)); err != nil {
@@ -197,5 +275,5 @@ func buildDamaged(ctx context.Context, a *console.Console, run *locate.Run, dama
 
 // notRecorded returns the error for a file or a directory that is no source of a report.
 func notRecorded(name string) error {
-	return console.Usage("name a directory that was given to --journal, a file that was given to --record, or a report", "%s: not a run, tape or report", name)
+	return console.Usage("name a directory that was given to --journal, a file that was given to --record, or a report", "%s: not a run, tape, transcript or report", name)
 }

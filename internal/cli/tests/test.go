@@ -37,6 +37,7 @@ type testCommand struct {
 	list     bool
 	cover    bool
 	html     string
+	report   program.ReportFile
 	wire     string
 
 	permissions program.PermissionFlags
@@ -81,12 +82,13 @@ Exit codes: 0 all tests passed, 1 a test failed, 2 the program does not compile.
 	c.Flags().BoolVar(&cmd.watch, "watch", false, "run the tests again whenever a file changes, until Ctrl-C")
 	c.Flags().BoolVar(&cmd.cover, "coverage", false, "report which lines and listen handlers the tests reach")
 	c.Flags().StringVar(&cmd.html, "coverage-html", "", "write the coverage as an HTML page to `FILE`")
+	c.Flags().StringVar(&cmd.report.Path, "report", "", program.ReportUsage)
 	c.Flags().StringVar(&cmd.wire, "wire", "", program.WireUsage)
 	cmd.permissions.Add(c)
 	cmd.audit.Add(c)
 	cmd.tools.Add(c)
 	cmdline.Group(c, "Permissions", "permissions", program.PermissionRows()...)
-	cmdline.Group(c, "Recordings", "recordings", "wire", "audit", "audit-sync")
+	cmdline.Group(c, "Recordings", "recordings", "report", "wire", "audit", "audit-sync")
 	cmdline.Group(c, "Tools", "", "host-tools", "host-tools-module")
 	c.ValidArgsFunction = console.CompleteFiles("conc")
 	cmd.permissions.Complete(a, c)
@@ -166,10 +168,17 @@ func (cmd *testCommand) testOnce(ctx context.Context, s driver.Request, allow pe
 		defer func() { failed = console.CloseRecord(failed, file, cmd.wire) }()
 		o.Wire = file
 	}
+	if err := cmd.report.Begin(cmd.console, p, ""); err != nil {
+		return err
+	}
+	if cmd.report.Path != "" {
+		o.Sinks = cmd.report.Sinks
+	}
 	r, err := cmd.runWithTools(ctx, p, o, s.Seen)
 	if r == nil {
 		return err
 	}
+	cmd.report.EndTests(r.Results, err)
 	for _, x := range r.Results {
 		for _, file := range x.Record.Files {
 			s.Seen(cmd.console.Abs(file))

@@ -27,20 +27,28 @@ type Report struct {
 	Graph     json.RawMessage `json:"graph"` // of the program (spec/38-graph.md); null without one
 	Files     []File          `json:"files"` // the program's source files
 	Gaps      []string        `json:"gaps"`  // what the source of the report does not contain
+	Tests     []Test          `json:"tests,omitempty"`
+}
+
+// Test is a test in the report of a test run. Its first item is a run.
+type Test struct {
+	Name string `json:"name"`
+	Item int    `json:"item"`
 }
 
 // Sources of a report.
 const (
-	FromRun     = "run"
-	FromJournal = "journal"
-	FromTape    = "tape"
+	FromRun        = "run"
+	FromJournal    = "journal"
+	FromTape       = "tape"
+	FromTranscript = "transcript"
 )
 
 // Run describes the run of a report.
 type Run struct {
 	ID      string          `json:"id"` // "" if unknown
 	Program string          `json:"program"`
-	Source  string          `json:"source"` // FromRun, FromJournal or FromTape
+	Source  string          `json:"source"` // FromRun, FromJournal, FromTape or FromTranscript
 	State   string          `json:"state"`
 	Exit    *int            `json:"exit"`    // null until the run has ended
 	Started *string         `json:"started"` // RFC 3339; null if unknown

@@ -64,6 +64,9 @@ func counted(n int64, what string) string {
 
 func decimal(f float64) string { return strconv.FormatFloat(f, 'f', 3, 64) }
 
+// Line returns a value on one line, cut if it is long. A string is shown without quotes.
+func Line(v json.RawMessage) string { return line(shown(v)) }
+
 // line returns a text on one line, cut if it is long.
 func line(s string) string {
 	s = strings.Join(strings.Fields(s), " ")
@@ -104,9 +107,9 @@ func (r *Report) writeDecisions(b *strings.Builder) {
 		x := r.Items[d.Item-1]
 		answer := x.Status
 		if d.Answer != nil {
-			answer = line(shown(d.Answer))
+			answer = Line(d.Answer)
 		}
-		fmt.Fprintf(b, "  %s %s: %s → %s", x.Kind, cmp.Or(x.Details.Host, x.Name), line(shown(d.Request)), answer)
+		fmt.Fprintf(b, "  %s %s: %s → %s", x.Kind, cmp.Or(x.Details.Host, x.Name), Line(d.Request), answer)
 		if d.Actor.Type != "" {
 			b.WriteString(" (" + d.Actor.Type + ")")
 		}
@@ -117,31 +120,35 @@ func (r *Report) writeDecisions(b *strings.Builder) {
 	}
 }
 
+// IsError reports whether the item is listed with the errors of the run. The run itself is not: the
+// item of its error is.
+func (x *Item) IsError() bool {
+	return (x.Status == Failed || x.Status == Unknown) && x.Kind != string(event.Run)
+}
+
 func (r *Report) writeErrors(b *strings.Builder) {
 	title := "\nErrors\n"
 	for _, x := range r.Items {
-		if x.Status != Failed && x.Status != Unknown || x.Kind == string(event.Run) {
+		if !x.IsError() {
 			continue
 		}
 		b.WriteString(title)
 		title = ""
 		fmt.Fprintf(b, "  %s: %s", strings.TrimSpace(x.Kind+" "+x.Name), line(cmp.Or(x.Error, x.Details.ErrorKind)))
-		if x.At != nil {
-			b.WriteString("  " + *x.At)
+		if x.At == nil {
+			b.WriteString("\n")
+			continue
 		}
-		b.WriteString("\n")
-		if text := r.sourceLine(x.At); text != "" {
+		b.WriteString("  " + *x.At + "\n")
+		if text := r.SourceLine(*x.At); text != "" {
 			b.WriteString("      " + text + "\n")
 		}
 	}
 }
 
-// sourceLine returns the line of source at FILE:LINE:COLUMN, or "".
-func (r *Report) sourceLine(at *string) string {
-	if at == nil {
-		return ""
-	}
-	parts := strings.Split(*at, ":")
+// SourceLine returns the line of source at FILE:LINE:COLUMN, or "".
+func (r *Report) SourceLine(at string) string {
+	parts := strings.Split(at, ":")
 	if len(parts) < 3 {
 		return ""
 	}

@@ -1,0 +1,303 @@
+// Package page writes the report of a run as a page in one file (spec/39-report.md).
+package page
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"html"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/compile/graph"
+	"github.com/concerto-lang/concerto/internal/engine/report"
+	"github.com/concerto-lang/concerto/web/onepage"
+)
+
+// shownRows is the number of decisions, of errors, of tests and of rows of a table of totals that
+// the page shows as HTML. Its data contains all of them.
+const shownRows = 200
+
+// sections lists the sections of the page of a report with their headings.
+var sections = []struct{ id, title string }{
+	{"summary", "Summary"}, {"tests", "Tests"}, {"timeline", "Timeline"}, {"conversation", "Conversation"}, {"decisions", "Decisions"},
+	{"output", "Output"}, {"errors", "Errors"}, {"usage", "Usage"}, {"source", "Source"}, {"program", "Program"},
+}
+
+// Write writes the page of a report. The summary, decisions, errors and usage are HTML, which
+// a browser shows without scripts.
+func Write(w io.Writer, r *report.Report) error {
+	var data bytes.Buffer
+	if err := r.WriteJSON(&data); err != nil {
+		return err
+	}
+	p := writer{r: r}
+	p.write()
+	page := onepage.Page{
+		Title:  p.title(),
+		Styles: []string{onepage.Asset("graph", "style.css"), onepage.Asset("report", "onepage/report.css"), graph.Style},
+		Script: onepage.Asset("report", "onepage/report.js"),
+		Body:   p.String(),
+		Data:   data.Bytes(),
+	}
+	return page.Write(w)
+}
+
+// writer writes the HTML of a report.
+type writer struct {
+	strings.Builder
+	r *report.Report
+}
+
+// add writes HTML. Arguments are texts, and are escaped.
+func (p *writer) add(format string, args ...any) {
+	for i, a := range args {
+		if s, ok := a.(string); ok {
+			args[i] = html.EscapeString(s)
+		}
+	}
+	fmt.Fprintf(p, format, args...)
+}
+
+func (p *writer) title() string {
+	return "Report of " + cmp.Or(p.r.Run.Program, "a run")
+}
+
+func (p *writer) write() {
+	p.add(`<a class="skip" href="#summary">Skip to the summary</a>
+<header>
+<h1>%s</h1>
+<nav aria-label="Sections">`, p.title())
+	write := map[string]func(){
+		"summary": p.summary, "tests": p.tests, "timeline": p.timeline, "decisions": p.decisions, "errors": p.errors, "usage": p.usage, "program": p.program,
+	}
+	for _, s := range sections {
+		if s.id != "tests" || len(p.r.Tests) > 0 {
+			p.add(`<a href="#%s">%s</a> `, s.id, s.title)
+		}
+	}
+	p.add("</nav>\n</header>\n<main>\n")
+	for _, s := range sections {
+		if s.id == "tests" && len(p.r.Tests) == 0 {
+			continue
+		}
+		p.add("<section id=\"%s\" aria-labelledby=\"%s-heading\">\n<h2 id=\"%s-heading\">%s</h2>\n", s.id, s.id, s.id, s.title)
+		if f := write[s.id]; f != nil {
+			f()
+		} else {
+			p.add("<div class=\"body\"></div><noscript><p>A script shows this section.</p></noscript>\n")
+		}
+		p.add("</section>\n")
+	}
+	p.add("</main>")
+}
+
+// moment returns a time in UTC as an element. A script adds the reader's local time.
+func moment(rfc3339 string) string {
+	t, err := time.Parse(time.RFC3339, rfc3339)
+	if err != nil {
+		return html.EscapeString(rfc3339)
+	}
+	return fmt.Sprintf("<time datetime=%q>%s UTC</time>", t.UTC().Format(time.RFC3339), t.UTC().Format("2006-01-02 15:04:05"))
+}
+
+func seconds(s float64) string { return fmt.Sprintf("%.3f s", s) }
+
+func (p *writer) summary() {
+	run := &p.r.Run
+	for _, g := range p.r.Gaps {
+		p.add("<p class=\"gap\">Note: %s</p>\n", g)
+	}
+	p.add("<dl>")
+	row := func(name, value string) {
+		if value != "" {
+			p.add("<dt>%s</dt><dd>", name)
+			p.WriteString(value + "</dd>\n")
+		}
+	}
+	text := func(name, value string) { row(name, html.EscapeString(value)) }
+	text("Program", run.Program)
+	row("State", `<span class="chip `+tone(run.State)+`">`+html.EscapeString(run.State)+"</span>")
+	if run.Exit != nil {
+		text("Exit code", fmt.Sprint(*run.Exit))
+	}
+	if run.Started != nil {
+		row("Started", moment(*run.Started))
+	}
+	if run.Ended != nil {
+		row("Ended", moment(*run.Ended))
+	}
+	if run.Seconds != nil {
+		text("Duration", seconds(*run.Seconds))
+	}
+	text("Run", run.ID)
+	all := &p.r.Totals.All
+	text("Calls of models", fmt.Sprintf("%d, %d failed", all.Calls, all.Failed))
+	text("Tokens", fmt.Sprintf("%d in, %d out", all.TokensIn, all.TokensOut))
+	text("Cost", cost(all))
+	text("Items", fmt.Sprintf("%d, with %d decisions", len(p.r.Items), len(p.r.Decisions)))
+	text("Arguments", strings.Join(run.Args, " "))
+	if s := string(run.Inputs); s != "null" {
+		text("Input", s)
+	}
+	text("Environment variables", strings.Join(run.Env, ", "))
+	text("Options", strings.Join(run.Flags, " "))
+	text("Version", run.Version)
+	text("Engine", run.Engine)
+	text("Built from", run.Source)
+	p.add("</dl>\n")
+}
+
+// tone returns the class of a state or a status, which sets its color.
+func tone(state string) string {
+	switch state {
+	case "finished", report.OK:
+		return "good"
+	case "failed", "damaged", report.Killed, report.Unknown:
+		return "bad"
+	}
+	return "warn"
+}
+
+func cost(t *report.Total) string {
+	if string(t.Cost) == "null" {
+		return "unknown: a price is missing"
+	}
+	return "$" + string(t.Cost)
+}
+
+func (p *writer) tests() {
+	for i, t := range p.r.Tests[:min(len(p.r.Tests), shownRows)] {
+		x := p.r.Items[t.Item-1]
+		p.add("<section id=\"test-%d\" aria-labelledby=\"test-%d-heading\"><h3 id=\"test-%d-heading\">%s</h3>\n<p><span class=\"chip %s\">%s</span> ", i+1, i+1, i+1, t.Name, tone(x.Status), x.Status)
+		if x.Start != nil && x.End != nil {
+			p.add("%s, ", seconds(*x.End-*x.Start))
+		}
+		p.add("<a href=\"#item-%d\">item %d</a> %s</p></section>\n", x.N, x.N, x.Error)
+	}
+	p.others(len(p.r.Tests))
+}
+
+// others states how many rows are not shown.
+func (p *writer) others(n int) {
+	if n > shownRows {
+		p.add("<p class=\"others\">and %d more; the timeline lists all items</p>\n", n-shownRows)
+	}
+}
+
+// timeline writes what the script fills.
+func (p *writer) timeline() {
+	p.add(`<p class="tools"><label>Search <input id="search" type="search" autocomplete="off" aria-describedby="search-help"></label>
+<output id="found" for="search"></output>
+<button type="button" id="in" aria-label="Zoom in">+</button> <button type="button" id="out" aria-label="Zoom out">−</button> <button type="button" id="whole">Show all</button></p>
+<p id="search-help" class="help">Words find texts; <code>kind:approval</code>, <code>status:failed</code>, <code>agent:NAME</code> and <code>host:NAME</code> find items. In the timeline and the table, arrow keys move, <kbd>Enter</kbd> opens an item, and <kbd>+</kbd> and <kbd>-</kbd> zoom.</p>
+<div id="lanes"></div>
+<div id="rows"></div>
+<div id="detail" tabindex="-1" role="region" aria-label="Selected item"></div>
+<noscript><p>A script shows this section.</p></noscript>
+`)
+}
+
+func (p *writer) decisions() {
+	if len(p.r.Decisions) == 0 {
+		p.add("<p>The run made no decisions.</p>\n")
+		return
+	}
+	p.add("<ol>")
+	for i := range p.r.Decisions[:min(len(p.r.Decisions), shownRows)] {
+		d := &p.r.Decisions[i]
+		x := p.r.Items[d.Item-1]
+		answer := x.Status
+		if d.Answer != nil {
+			answer = report.Line(d.Answer)
+		}
+		p.add("<li id=\"decision-%d\"><a href=\"#item-%d\">%s %s</a>: %s → %s", i+1, d.Item, x.Kind, cmp.Or(x.Details.Host, x.Name), report.Line(d.Request), answer)
+		if by := strings.TrimSpace(d.Actor.Type + " " + d.Actor.Name); by != "" {
+			p.add(" (%s)", by)
+		}
+		if d.Wait != nil {
+			p.add(" after %s", seconds(*d.Wait))
+		}
+		if d.Source != nil {
+			p.add(" at %s", *d.Source)
+		}
+		p.add("</li>\n")
+	}
+	p.add("</ol>\n")
+	p.others(len(p.r.Decisions))
+}
+
+func (p *writer) errors() {
+	n := 0
+	for _, x := range p.r.Items {
+		if !x.IsError() {
+			continue
+		}
+		if n++; n > shownRows {
+			continue
+		}
+		if n == 1 {
+			p.add("<ol>")
+		}
+		p.add("<li><a href=\"#item-%d\">%s</a>: %s", x.N, strings.TrimSpace(x.Kind+" "+x.Name), cmp.Or(x.Error, x.Details.ErrorKind, x.Status))
+		if x.At != nil {
+			p.add(" at %s", *x.At)
+			if line := p.r.SourceLine(*x.At); line != "" {
+				p.add("<pre>%s</pre>", line)
+			}
+		}
+		p.add("</li>\n")
+	}
+	if n == 0 {
+		p.add("<p>The run has no errors.</p>\n")
+		return
+	}
+	p.add("</ol>\n")
+	p.others(n)
+}
+
+func (p *writer) usage() {
+	t := &p.r.Totals
+	for _, table := range []struct {
+		name string
+		key  func(*report.Total) string
+		rows []report.Total
+	}{
+		{"Model", func(t *report.Total) string { return t.Connection + "/" + t.Model }, t.Models},
+		{"Agent", func(t *report.Total) string { return t.Agent }, t.Agents},
+		{"Host", func(t *report.Total) string { return t.Host }, t.Hosts},
+		{"Stage", func(t *report.Total) string { return t.Stage }, t.Stages},
+		{"Task", func(t *report.Total) string { return fmt.Sprintf("%d %s", t.Task, t.Function) }, t.Tasks},
+	} {
+		if len(table.rows) == 0 {
+			continue
+		}
+		p.add("<table><thead><tr><th>%s</th><th>Calls</th><th>Failed</th><th>Tokens in</th><th>Tokens out</th><th>Cost</th><th>Time</th></tr></thead><tbody>\n", table.name)
+		for i := range table.rows[:min(len(table.rows), shownTotals)] {
+			row := &table.rows[i]
+			p.add("<tr><td>%s</td><td>%d</td><td>%d</td><td>%d</td><td>%d</td><td>%s</td><td>%s</td></tr>\n", table.key(row), row.Calls, row.Failed, row.TokensIn, row.TokensOut, cost(row), seconds(row.Seconds))
+		}
+		p.add("</tbody></table>\n")
+		if more := len(table.rows) - shownTotals; more > 0 {
+			p.add("<p class=\"others\">and %d more</p>\n", more)
+		}
+	}
+	if t.All.Calls == 0 && len(t.Hosts) == 0 {
+		p.add("<p>The run called no models and no hosts.</p>\n")
+	}
+}
+
+// shownTotals is the number of rows of a table of totals.
+const shownTotals = 20
+
+func (p *writer) program() {
+	g, err := graph.Read(p.r.Graph)
+	if err != nil {
+		p.add("<p>The report has no graph of the program.</p>\n")
+		return
+	}
+	p.r.Annotate(g)
+	p.WriteString(g.Drawing())
+	p.add("<div id=\"about\" aria-live=\"polite\"></div>\n<details><summary>As text</summary><pre tabindex=\"0\">%s</pre></details>\n", g.Text())
+}

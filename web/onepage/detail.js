@@ -1,0 +1,60 @@
+// The details of the selected item.
+import { element, excerpt } from "./nodes.js";
+import { local, shown, texts, title, took, utc } from "./items.js";
+import { plain } from "parts/plain.js";
+
+const most = 50; // number of links to children
+
+// link returns a link to an item.
+export function link(x, text = title(x)) {
+  return element("a", plain(text), { href: `#item-${x.n}` });
+}
+
+// time returns a time of the run in seconds and in UTC, with the reader's own time as its title.
+function time(s, started) {
+  const out = element("span", took(s));
+  if (started === null) return out;
+  const ms = Date.parse(started) + 1000 * s;
+  out.append(" (", element("time", utc(ms), { dateTime: new Date(ms).toISOString(), title: local(ms) }), ")");
+  return out;
+}
+
+// value returns the content of a member.
+function value(name, v, x, started) {
+  if ((name === "start" || name === "end") && v !== null) return time(v, started);
+  if (name === "wait") return took(v);
+  if (texts.includes(name)) return element("pre", plain(typeof v === "string" ? v : JSON.stringify(v, null, 2)), { tabIndex: 0 });
+  return v === null ? "none" : plain(shown(v));
+}
+
+// detail returns elements that show all members of an item, its source, and the items around it.
+export function detail(items, x) {
+  const { report } = items, out = [element("h3", `Item ${x.n}: ${plain(title(x))}`)];
+  const list = element("dl"), row = (name, ...content) => {
+    const dd = element("dd");
+    dd.append(...content);
+    list.append(element("dt", name), dd);
+  };
+  const parent = items.parent(x), cause = items.cause(x), children = items.children.get(x.n) ?? [];
+  if (parent) row("Parent", link(parent));
+  if (cause) row("Cause", link(cause));
+  if (children.length > 0) {
+    const links = children.slice(0, most).flatMap((c) => [link(c), " "]);
+    row("Children", ...links, children.length > most ? `and ${children.length - most} more` : "");
+  }
+  const i = items.decisions.get(x.n);
+  if (i !== undefined) {
+    const d = report.decisions[i];
+    const text = `${plain(shown(d.answer ?? x.status))} (${d.actor.type || "nobody"})`;
+    row("Answer", document.getElementById(`decision-${i + 1}`) ? element("a", text, { href: `#decision-${i + 1}` }) : text, d.source ? ` at ${d.source}` : "");
+  }
+  if (x.last?.length > 0) row("Messages before", ...x.last.flatMap((n) => [link(items.get(n), `${n}`), " "]));
+  for (const [name, v] of Object.entries(x)) {
+    if (name === "cut") row("cut", Object.entries(v).map(([member, n]) => `${member}: ${n} bytes originally`).join(", "));
+    else if (name !== "last") row(name, value(name, v, x, report.run.started));
+  }
+  out.push(list);
+  const source = excerpt(report.files, x.at);
+  if (source) out.push(element("h4", "Source"), source);
+  return out;
+}
