@@ -51,7 +51,7 @@ func TestFreshBehavesLikeLoaded(t *testing.T) {
 		if err != nil || value.Text(out.Value) != "e" {
 			t.Fatalf("got %v, %v", out, err)
 		}
-		if m, err = m.Fresh(effectless, nil, nil); err != nil {
+		if m, err = m.Fresh(func(c *Config) { c.Performer = effectless }); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -66,7 +66,7 @@ func TestFreshCopiesAllFields(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fresh, err := m.Fresh(effectless, nil, nil)
+	fresh, err := m.Fresh(func(c *Config) { c.Performer = effectless })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -57,7 +57,7 @@ func TestReciprocals(t *testing.T) {
 			for _, n := range args {
 				slots = append(slots, value.Int(n))
 			}
-			fresh, err := m.Fresh(effectless, nil, nil)
+			fresh, err := m.Fresh(func(c *Config) { c.Performer = effectless })
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -181,10 +181,11 @@ func New(config Config) (*VM, error) {
 }
 
 // Fresh returns a VM for another run of the same program. The two VMs share the image and nothing
-// else that a run changes. They must not run at the same time. o is its Config.Observer.
-func (m *VM) Fresh(p effect.Performer, o Observer, choose func([]effect.Request) int) (*VM, error) {
+// else that a run changes. They must not run at the same time. set changes the configuration of the
+// run, without its program.
+func (m *VM) Fresh(set func(*Config)) (*VM, error) {
 	config := m.config
-	config.Performer, config.Observer, config.Choose = p, o, choose
+	set(&config)
 	return newRun(config, m.image)
 }
 

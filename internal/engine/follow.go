@@ -117,6 +117,14 @@ func (f *following) observer() vm.Observer {
 	return f.stream
 }
 
+// decisions returns what receives the decisions of the run, after next.
+func (f *following) decisions(next vm.Decisions) vm.Decisions {
+	if f == nil {
+		return next
+	}
+	return f.stream.Decisions(next)
+}
+
 // end ends what shows the run, and passes the usage to Records.OnShares. err is the error of the
 // run. The result is an error of writing the transcript or the trace.
 func (f *following) end(err error) error {

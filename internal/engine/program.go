@@ -310,6 +310,7 @@ func (p *Program) runMain(ctx context.Context, world *runtime.Runtime, f *follow
 	if err := o.decisions(world, &config); err != nil {
 		return err
 	}
+	config.Decisions = f.decisions(config.Decisions)
 	endTape := p.recordTape(world, &config, o)
 	defer func() { err = endTape(err) }()
 	if o.Records.Profile != nil {

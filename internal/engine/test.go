@@ -311,7 +311,9 @@ func (r *testRun) one(ctx context.Context, image *vm.VM, t Test) (*TestResult, e
 	if r.options.Live {
 		choose = nil
 	}
-	machine, err := image.Fresh(outside, follow.observer(), choose)
+	machine, err := image.Fresh(func(c *vm.Config) {
+		c.Performer, c.Choose, c.Observer, c.Decisions = outside, choose, follow.observer(), follow.decisions(nil)
+	})
 	if err != nil {
 		return nil, fmt.Errorf("could not load the program: %w", err)
 	}

@@ -45,7 +45,7 @@ export function detail(items, x) {
   const i = items.decisions.get(x.n);
   if (i !== undefined) {
     const d = report.decisions[i];
-    const text = `${plain(shown(d.answer ?? x.status))} (${d.actor.type || "nobody"})`;
+    const text = `${plain(shown(d.answer ?? x.status))} (${`${d.actor.type} ${d.actor.name}`.trim() || "nobody"})`;
     row("Answer", document.getElementById(`decision-${i + 1}`) ? element("a", text, { href: `#decision-${i + 1}` }) : text, d.source ? ` at ${d.source}` : "");
   }
   if (x.last?.length > 0) row("Messages before", ...x.last.flatMap((n) => [link(items.get(n), `${n}`), " "]));

@@ -22,6 +22,9 @@ type Builder struct {
 	requests map[int64]*entry // the requests to models, by effect
 	last     time.Duration
 	env      []string
+	awaited  map[int64]*Item   // awaited emits, by effect
+	asked    map[request]*Item // the last request of a host
+	decided  []decided
 }
 
 // entry is an item, or the place of the attempts at a request to a model. Other goroutines report
@@ -34,7 +37,7 @@ type entry struct {
 
 // NewBuilder returns a Builder.
 func NewBuilder(timed bool) *Builder {
-	return &Builder{Timed: timed, items: map[int64]*entry{}, requests: map[int64]*entry{}}
+	return &Builder{Timed: timed, items: map[int64]*entry{}, requests: map[int64]*entry{}, awaited: map[int64]*Item{}, asked: map[request]*Item{}}
 }
 
 // Sink returns what receives the events.
@@ -50,6 +53,10 @@ func (b *Builder) Sink() event.Sink {
 
 func (b *Builder) handle(e *event.Event, isItem bool) {
 	b.last = max(b.last, e.At)
+	if e.Kind == event.Decision {
+		b.decide(e)
+		return
+	}
 	x := b.items[e.Item]
 	if x == nil {
 		x = b.begin(e, isItem)
@@ -63,6 +70,7 @@ func (b *Builder) handle(e *event.Event, isItem bool) {
 	if f := fillers[e.Kind]; f != nil {
 		f(x.item, e)
 	}
+	b.ask(x, e)
 }
 
 // begin adds the entry of an item with its first event.

@@ -4,8 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/concerto-lang/concerto/internal/compile/graph"
-	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/record/event"
 	"github.com/concerto-lang/concerto/ir"
 )
@@ -76,11 +74,10 @@ func (b *Builder) Report(p *ir.Program) (*Report, error) {
 			x.At = r.Items[*x.Parent-1].At // the library acts for it
 		}
 	}
-	g, err := r.setProgram(p)
-	if err != nil {
+	if err := r.setProgram(p); err != nil {
 		return nil, err
 	}
-	b.decisions(r, g)
+	b.decisions(r)
 	r.Totals = totals(r.Items)
 	return r, nil
 }
@@ -91,51 +88,4 @@ func fileOf(at string) string {
 		at = at[:max(0, strings.LastIndexByte(at, ':'))]
 	}
 	return at
-}
-
-// decisions lists the requests that have an answer, or ended without one, in the order of their
-// ends. The source of an answer is the handler in the program's graph, unless the program has
-// several handlers of the host's messages of this type.
-func (b *Builder) decisions(r *Report, g *graph.Graph) {
-	handlers := map[string]string{} // by host and type; "" if there are several
-	if g != nil {
-		for _, e := range g.Edges {
-			if e.Kind != "message" {
-				continue
-			}
-			key := e.From + " " + e.Type
-			if _, other := handlers[key]; other {
-				handlers[key] = ""
-			} else {
-				handlers[key] = e.At
-			}
-		}
-	}
-	for _, x := range r.Items {
-		switch event.Kind(x.Kind) {
-		case event.Question, event.Approval, event.Await:
-		default:
-			continue
-		}
-		if x.Status == Open {
-			continue
-		}
-		d := Decision{Item: x.N, Request: x.request(), Answer: x.Texts.Answer, Actor: Actor{Type: x.Details.Actor}, Wait: x.Details.Wait}
-		if x.Details.Actor == effect.ByHandler {
-			if at := handlers["host:"+x.Details.Host+" "+x.Details.Type]; at != "" {
-				d.Source = &at
-			}
-		}
-		r.Decisions = append(r.Decisions, d)
-	}
-	slices.SortStableFunc(r.Decisions, func(a, b Decision) int {
-		x, y := r.Items[a.Item-1].End, r.Items[b.Item-1].End
-		switch {
-		case x == nil || y == nil || *x == *y:
-			return 0
-		case *x < *y:
-			return -1
-		}
-		return 1
-	})
 }

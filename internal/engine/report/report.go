@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/compile/graph"
+	"github.com/concerto-lang/concerto/internal/record/ledger"
 	"github.com/concerto-lang/concerto/ir"
 	"github.com/concerto-lang/concerto/runtime/budget"
 )
@@ -133,7 +134,8 @@ type Details struct {
 	Type       string          `json:"type,omitempty"`
 	Channel    string          `json:"channel,omitempty"`
 	Percent    *float64        `json:"percent,omitempty"`
-	Actor      string          `json:"actor,omitempty"` // who answered, by the names of the ledger
+	Actor      string          `json:"actor,omitempty"` // who answered
+	Rule       string          `json:"rule,omitempty"`  // place of the handler that decided, as FILE:LINE:COLUMN
 	Wait       *float64        `json:"wait,omitempty"`  // time until the answer, in seconds
 	ErrorKind  string          `json:"error_kind,omitempty"`
 	Cause      []Cause         `json:"cause,omitempty"`
@@ -173,16 +175,11 @@ type Decision struct {
 	Item    int             `json:"item"`
 	Request json.RawMessage `json:"request"`
 	Answer  json.RawMessage `json:"answer"`
-	Actor   Actor           `json:"actor"`
+	Actor   ledger.Part     `json:"actor"`
+	Path    []ledger.Part   `json:"path"` // the participants in the decision, if a handler decided
 	Wait    *float64        `json:"wait"`
-	// Source is the place of the handler that decided, or null.
+	// Source is the place of the handler that decided and its line of source, or null.
 	Source *string `json:"source"`
-}
-
-// Actor is who decided.
-type Actor struct {
-	Type string `json:"type"`
-	Name string `json:"name"`
 }
 
 // seconds converts a time to seconds, rounded to a microsecond.
@@ -191,9 +188,8 @@ func seconds(d time.Duration) *float64 {
 	return &s
 }
 
-// setProgram adds the graph and the source files of the program. It returns the graph, which is nil
-// if the IR has no outline.
-func (r *Report) setProgram(p *ir.Program) (*graph.Graph, error) {
+// setProgram adds the graph and the source files of the program.
+func (r *Report) setProgram(p *ir.Program) error {
 	r.Files = []File{}
 	for _, f := range p.Files {
 		if f.Text != "" {
@@ -204,10 +200,10 @@ func (r *Report) setProgram(p *ir.Program) (*graph.Graph, error) {
 	if err != nil {
 		r.Graph = json.RawMessage("null")
 		r.Gaps = append(r.Gaps, "no graph: "+err.Error())
-		return nil, nil
+		return nil
 	}
 	r.Graph, err = g.MarshalJSON()
-	return g, err
+	return err
 }
 
 // NewerError reports a report of a format that this version does not know.

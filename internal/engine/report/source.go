@@ -11,7 +11,6 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/engine/durable"
 	"github.com/concerto-lang/concerto/internal/engine/timetravel"
-	"github.com/concerto-lang/concerto/internal/record/event"
 )
 
 // States of a run that its journal alone does not have.
@@ -100,14 +99,10 @@ func (r *Report) nameSecrets() {
 	}
 	for i := range r.Decisions {
 		d := &r.Decisions[i]
-		d.Request, d.Answer = r.Items[d.Item-1].request(), r.Items[d.Item-1].Texts.Answer
+		for _, v := range []*json.RawMessage{&d.Request, &d.Answer} {
+			if *v != nil {
+				*v = json.RawMessage(text(string(*v)))
+			}
+		}
 	}
-}
-
-// request returns what a question, an approval or an awaited emit asks.
-func (x *Item) request() json.RawMessage {
-	if x.Kind == string(event.Await) {
-		return x.Texts.Payload
-	}
-	return x.Texts.Request
 }

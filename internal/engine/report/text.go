@@ -110,8 +110,8 @@ func (r *Report) writeDecisions(b *strings.Builder) {
 			answer = Line(d.Answer)
 		}
 		fmt.Fprintf(b, "  %s %s: %s → %s", x.Kind, cmp.Or(x.Details.Host, x.Name), Line(d.Request), answer)
-		if d.Actor.Type != "" {
-			b.WriteString(" (" + d.Actor.Type + ")")
+		if by := strings.TrimSpace(d.Actor.Type + " " + d.Actor.Name); by != "" {
+			b.WriteString(" (" + by + ")")
 		}
 		if d.Source != nil {
 			b.WriteString("  " + *d.Source)

@@ -55,6 +55,7 @@ func (s *Source) play(ctx context.Context, at int64, clock *clock) (*Recording, 
 	c.Performer, c.Journal, c.Past = world, noting{first}, first
 	if clock != nil {
 		c.Observer = clock.observe(world.Secrets())
+		c.Decisions = clock.Decisions(nil)
 	}
 	machine, err := vm.New(c)
 	if err != nil {

@@ -6,6 +6,7 @@
 package event
 
 import (
+	"encoding/json"
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
@@ -57,12 +58,39 @@ type Event struct {
 	Attempt *Attempt            // the attempt at a model, for model, retry and fallback
 	Step    *effect.Step        // the step of the library, for tool, repair and retry
 	Message *effect.HostMessage // the message of a host, for message, question and approval
+	Decided *Decided            // for decision
 }
 
 // Place is a place in the program's source.
 type Place struct {
 	Function, File string
 	Line, Column   int
+}
+
+// Decided is a request and the decision on it, as the ledger of decisions records it
+// (spec/27-ledger.md).
+type Decided struct {
+	Kind    string // of the record in the ledger: question, approval, tool or await
+	Host    string
+	ID      json.RawMessage // of the host's message or of the tool call; nil if there is none
+	Asked   json.RawMessage
+	Answer  json.RawMessage // nil if there is none
+	Problem string          // why there is no answer, or why the answer was rejected
+	Actor   effect.Actor
+	Path    []Participant // the participants in the decision, if a handler decided
+	// Handler means that a handler decided; At is its place, unless it belongs to the library.
+	Handler bool
+	At      Place
+	Took    time.Duration
+	Call    *effect.AppDecided // of a tool call
+}
+
+// Participant took part in a decision: by the effect with number Effect, or by a
+// handler at the place At, FILE:LINE:COLUMN.
+type Participant struct {
+	effect.Actor
+	Effect int64
+	At     string
 }
 
 // Attempt is an attempt at calling a model.

@@ -33,8 +33,9 @@ const (
 	Timer    Kind = "timer"
 	Store    Kind = "store"
 	File     Kind = "file"
-	Request  Kind = "request" // an effect that is a part of another item, or of none
-	Error    Kind = "error"   // the error with which the run fails
+	Request  Kind = "request"  // an effect that is a part of another item, or of none
+	Decision Kind = "decision" // a decision on a request of a host, a tool call or an awaited emit
+	Error    Kind = "error"    // the error with which the run fails
 )
 
 // Info is a row of the table of kinds.
@@ -91,6 +92,7 @@ var table = []Info{
 		effect.KindAppList, effect.KindAppPrepare, effect.KindAppDecide, effect.KindAppLeave, effect.KindAppCall, effect.KindAppMock, effect.KindAuditCall, effect.KindAuditDone,
 		effect.KindMockScript, effect.KindMockNext, effect.KindMockAnswer, effect.KindMockEnv, effect.KindMockArgs, effect.KindMockInput, effect.KindMockTime,
 		effect.KindMockHTTP, effect.KindMockFile, effect.KindMockCommand, effect.KindRecord}},
+	{Kind: Decision, Named: "the kind of the decision", Instant: true},
 	{Kind: Error, Item: true, Named: "the type of the error", Instant: true},
 }
 

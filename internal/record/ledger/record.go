@@ -60,7 +60,7 @@ func (r *Run) Now() int64 { return r.o.Now().UnixMilli() }
 
 // Decided records a decision of the run.
 func (r *Run) Decided(d *vm.Decision) error {
-	who, path := decider(d)
+	who, path := Decider(d)
 	s := Subject{Effect: d.Effect, ID: d.ID}
 	if d.Host != "" {
 		s.Host = &d.Host
@@ -100,9 +100,9 @@ func (r *Run) record(kind string, who audit.Actor, s Subject, data *Data) error 
 // without an actor are last.
 var personal = []string{effect.ActorHuman, effect.ActorApplication, effect.ActorFlag, effect.ActorAgent, effect.ActorRule, effect.ActorTimeout, effect.ActorDefault}
 
-// decider returns the actor who made a decision. If a handler decided, path contains the
+// Decider returns the actor who made a decision. If a handler decided, path contains the
 // participants on which its decision depends.
-func decider(d *vm.Decision) (who audit.Actor, path []Part) {
+func Decider(d *vm.Decision) (who audit.Actor, path []Part) {
 	switch {
 	case d.By != effect.ByHandler && d.Call != nil:
 		return actor(d.Call.Actor), nil

@@ -58,6 +58,7 @@ var omitted = map[event.Kind]string{
 	event.Message:  "shown on the track of the host",
 	event.Question: "shown on the track of the host",
 	event.Approval: "shown on the track of the host",
+	event.Decision: "the answer to the request is shown",
 	event.Error:    "the end of the task contains the type of the error",
 }
 

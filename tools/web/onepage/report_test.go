@@ -14,6 +14,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/engine/report"
 	"github.com/concerto-lang/concerto/internal/engine/report/page"
+	"github.com/concerto-lang/concerto/internal/record/ledger"
 	"github.com/concerto-lang/concerto/tools/browser"
 )
 
@@ -69,8 +70,8 @@ func sampleReport(t *testing.T) *report.Report {
 	failed := add("error", "", 1, "main.conc:4:5", 9, 9, "failed")
 	failed.Error, failed.Texts.Message, failed.Details.Last = "no <way>", text("no <way>"), []int{5}
 	failed.Details.Cause = []report.Cause{{Kind: "HostError", Message: "gone"}}
-	handler := "main.conc:4:5"
-	r.Decisions = []report.Decision{{Item: 5, Request: approval.Texts.Request, Answer: approval.Texts.Answer, Actor: report.Actor{Type: "handler"}, Wait: seconds(1), Source: &handler}}
+	handler := "main.conc:4:5: listen Coder.execute(task) {}"
+	r.Decisions = []report.Decision{{Item: 5, Request: approval.Texts.Request, Answer: approval.Texts.Answer, Actor: ledger.Part{Type: "agent", Name: "Judge", At: "main.conc:4:5"}, Wait: seconds(1), Source: &handler}}
 	usd := json.RawMessage("0.25")
 	r.Totals = report.Totals{
 		All: report.Total{Calls: 1, TokensIn: 10, TokensOut: 5, Cost: usd}, Models: []report.Total{{Key: report.Key{Connection: "rules", Model: "m"}, Calls: 1, Cost: usd}},
@@ -122,7 +123,7 @@ func TestReportPage(t *testing.T) {
 	for place, wants := range map[string][]string{
 		"#summary":      {"journal damaged: 4 records <skipped>", "failed", "2026-03-01 08:00:00 UTC", "9.000 s", "r_abc", "$0.25", "HOME"},
 		"#conversation": {"agent Judge: 1 conversation", "Is <i>this</i> safe?", "reply of rules/m", "host Coder: 1 conversation", "approval, answered by handler", `rm -rf build`, "done"},
-		"#decisions":    {"approval Coder", `{"allow":false} (handler) after 1.000 s at main.conc:4:5`},
+		"#decisions":    {"approval Coder", `{"allow":false} (agent Judge) after 1.000 s at main.conc:4:5`},
 		"#output":       {"emit note", "denied⟦U+202E⟧ it", "<script>alert(2)</script>"},
 		"#errors":       {"error: no <way> at main.conc:4:5", "listen Coder.execute(task) {}"},
 		"#usage":        {"rules/m", "$0.25"},

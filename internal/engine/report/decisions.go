@@ -1,0 +1,88 @@
+package report
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/concerto-lang/concerto/internal/record/event"
+	"github.com/concerto-lang/concerto/internal/record/ledger"
+)
+
+// request identifies a request of a host.
+type request struct{ host, id string }
+
+// decided is a decision and its item.
+type decided struct {
+	item *Item
+	Decision
+}
+
+// ask remembers an item that a decision may be about.
+func (b *Builder) ask(x *entry, e *event.Event) {
+	switch e.Kind {
+	case event.Await:
+		b.awaited[e.Effect] = x.item
+	case event.Question, event.Approval:
+		if host := b.items[x.parent]; e.Message != nil && host != nil && host.item != nil {
+			b.asked[request{host.item.Name, e.Message.ID}] = x.item
+		}
+	}
+}
+
+// decide adds a decision. It is about a request of a host, an awaited emit, or a tool call, whose
+// item is its question or else the last call of the tool.
+func (b *Builder) decide(e *event.Event) {
+	d := e.Decided
+	x := b.awaited[e.Effect]
+	if d.Host != "" {
+		x = b.asked[request{d.Host, string(d.ID)}]
+	}
+	if x == nil && d.Call != nil {
+		x = b.lastCall(d)
+	}
+	if x == nil {
+		return // the recording begins after the request
+	}
+	out := Decision{Request: slices.Clone(d.Asked), Answer: slices.Clone(d.Answer), Actor: ledger.Part{Type: d.Actor.Type, Name: d.Actor.Name}, Path: []ledger.Part{}}
+	if b.Timed {
+		out.Wait = seconds(d.Took)
+	}
+	if at := place(d.At); d.Handler && at != "" {
+		out.Actor.At, x.Details.Rule = at, at
+	}
+	for _, p := range d.Path {
+		out.Path = append(out.Path, ledger.Part{Effect: p.Effect, Type: p.Type, Name: p.Name, At: p.At})
+	}
+	b.decided = append(b.decided, decided{x, out})
+}
+
+// lastCall returns the last call of the tool that a decision is about, or nil.
+func (b *Builder) lastCall(d *event.Decided) *Item {
+	var asked struct {
+		Tool string `json:"tool"`
+	}
+	if json.Unmarshal(d.Asked, &asked) != nil {
+		return nil
+	}
+	for _, x := range slices.Backward(b.entries) {
+		if x.item != nil && x.item.Kind == string(event.Tool) && x.item.Name == asked.Tool {
+			return x.item
+		}
+	}
+	return nil
+}
+
+// decisions sets the decisions of a report.
+func (b *Builder) decisions(r *Report) {
+	for _, d := range b.decided {
+		d.Item = d.item.N
+		if at := d.Actor.At; at != "" {
+			source := at
+			if line := r.SourceLine(at); line != "" {
+				source += ": " + line
+			}
+			d.Source = &source
+		}
+		r.Decisions = append(r.Decisions, d.Decision)
+	}
+}
