@@ -18,6 +18,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/engine/timetravel"
 	"github.com/concerto-lang/concerto/internal/record/event"
 	"github.com/concerto-lang/concerto/internal/record/journal/rundir"
+	"github.com/concerto-lang/concerto/internal/record/ledger"
+	"github.com/concerto-lang/concerto/internal/text/jcs"
 	"github.com/concerto-lang/concerto/ir"
 	"github.com/concerto-lang/concerto/runtime/world/emit"
 )
@@ -142,5 +144,61 @@ func check(t *testing.T, live *report.Report, s *timetravel.Source, state string
 	var text strings.Builder
 	if err := r.WriteText(&text); err != nil || !strings.Contains(text.String(), " items, ") {
 		t.Errorf("text %q, error %v", text.String(), err)
+	}
+}
+
+// TestDecisions checks that the decisions of a report are those of the ledger of the run, in its
+// order.
+func TestDecisions(t *testing.T) {
+	dir := "../../../examples/supervise"
+	path := filepath.Join(t.TempDir(), "ledger")
+	l, err := ledger.Open(path, ledger.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := run(t, compile(t, dir), dir, engine.Records{Ledger: l})
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	type fact struct {
+		Kind  string
+		Actor ledger.Part
+		Path  []ledger.Part
+		Asked string
+	}
+	var want, got []fact
+	for _, line := range strings.Split(strings.TrimSpace(string(text)), "\n") {
+		var x struct {
+			Kind  string      `json:"kind"`
+			Actor ledger.Part `json:"actor"`
+			Data  ledger.Data `json:"data"`
+		}
+		if err := json.Unmarshal([]byte(line), &x); err != nil {
+			t.Fatal(err)
+		}
+		if x.Kind == "question" || x.Kind == "approval" {
+			want = append(want, fact{x.Kind, x.Actor, x.Data.Path, string(x.Data.Asked)})
+		}
+	}
+	for _, d := range r.Decisions {
+		x := r.Items[d.Item-1]
+		asked, err := jcs.Canonical(d.Request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, fact{x.Kind, d.Actor, d.Path, string(asked)})
+		if d.Source == nil || !strings.HasPrefix(*d.Source, x.Details.Rule+": ") || d.Actor.At != x.Details.Rule {
+			t.Errorf("%s: decided by %+v with the rule %q and the source %v", x.Kind, d.Actor, x.Details.Rule, d.Source)
+		}
+	}
+	if len(want) != 3 {
+		t.Errorf("the ledger has %d decisions", len(want))
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("decisions differ from the ledger (-ledger +report):\n%s", diff)
 	}
 }
