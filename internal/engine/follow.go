@@ -1,15 +1,20 @@
 package engine
 
 import (
+	"cmp"
 	"errors"
+	"path/filepath"
 	"slices"
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/engine/durable"
+	"github.com/concerto-lang/concerto/internal/engine/telemetry"
 	"github.com/concerto-lang/concerto/internal/engine/transcript"
 	"github.com/concerto-lang/concerto/internal/record/activity"
 	"github.com/concerto-lang/concerto/internal/record/event"
 	"github.com/concerto-lang/concerto/internal/record/eventstream"
+	"github.com/concerto-lang/concerto/internal/record/journal"
 	"github.com/concerto-lang/concerto/internal/record/trace"
 	"github.com/concerto-lang/concerto/runtime"
 	"github.com/concerto-lang/concerto/runtime/llm"
@@ -33,16 +38,18 @@ type following struct {
 	recorder *transcript.Recorder // nil unless the use of models is recorded
 	activity *activity.Follower   // nil if Records.OnActivity is nil
 	trace    *trace.Writer        // nil if Records.Trace is nil
+	exported *telemetry.Run       // nil if Records.Telemetry is nil
+	parties  *runtime.Parties
 }
 
 // newFollowing returns what shows a run, and registers a listener for model calls in c. The caller
 // must call begin before the first model call.
 func (o *Options) newFollowing(c *runtime.Config) *following {
-	if !o.recordsModels() && o.Records.OnActivity == nil && o.Records.Trace == nil && o.Answers.Relay == nil && o.Records.Sinks == nil {
+	if !o.recordsModels() && o.Records.OnActivity == nil && o.Records.Trace == nil && o.Answers.Relay == nil && o.Records.Sinks == nil && o.Records.Telemetry == nil {
 		return nil
 	}
-	f := &following{options: o}
-	if o.recordsModels() || o.Records.Sinks != nil {
+	f := &following{options: o, parties: &c.Parties}
+	if o.recordsModels() || o.Records.Sinks != nil || o.Records.Telemetry != nil {
 		c.Listeners.OnModelEvent = f.reportModelEvent
 	}
 	return f
@@ -79,7 +86,50 @@ func (f *following) begin(world *runtime.Runtime, program string) {
 		f.trace = trace.New(o.Records.Trace)
 		events.Sinks = append(events.Sinks, f.trace.Sink())
 	}
+	if t := o.Records.Telemetry; t != nil {
+		for _, header := range t.Headers() {
+			world.Secrets().Add("OTEL_EXPORTER_OTLP_HEADERS", header)
+		}
+		f.exported = t.Begin(f.describe(world, program, began))
+		events.Sinks = append(events.Sinks, f.exported.Sink())
+	}
 	f.stream = eventstream.New(events)
+}
+
+// describe returns what an export states about a run.
+func (f *following) describe(world *runtime.Runtime, program string, began time.Time) telemetry.RunOptions {
+	r := telemetry.RunOptions{ID: world.ID(), Program: program, Began: began, Connections: map[string]telemetry.Connection{}, Hosts: map[string]telemetry.Host{}}
+	for i := range f.parties.Connections {
+		c := &f.parties.Connections[i]
+		r.Connections[c.Name] = telemetry.Connection{Provider: c.Provider, Address: c.Address()}
+	}
+	for i := range f.parties.Hosts {
+		h := &f.parties.Hosts[i]
+		r.Hosts[h.Name] = telemetry.Host{Connector: h.Connector, Transport: cmp.Or(h.Transport, "stdio")}
+	}
+	d := f.options.own.running
+	if d == nil {
+		return r
+	}
+	if d.dir != "" {
+		sent, err := telemetry.OpenSent(filepath.Join(d.dir, telemetry.SentFile))
+		if err != nil {
+			world.Remark("warn", err.Error())
+		}
+		r.Sent = sent
+	}
+	if s := f.options.own.durable; s != nil {
+		r.Began = time.UnixMilli(s.stored.History.Records[0].T)
+		r.Replaying = func() bool { return durable.IsReplaying(d.run) }
+		r.Now = func() time.Time { return durable.Time(d.run) }
+		r.Times = map[int64]time.Time{}
+		for _, x := range s.stored.History.Records {
+			if _, known := r.Times[x.E]; x.K == journal.KBegin && !known {
+				r.Times[x.E] = time.UnixMilli(x.T)
+			}
+		}
+	}
+	return r
 }
 
 // reportModelEvent passes an event of the model client to the stream.
@@ -131,7 +181,11 @@ func (f *following) end(err error) error {
 	if f == nil {
 		return nil
 	}
-	if _, left := errors.AsType[*Suspended](err); left { // exchanges continue
+	_, left := errors.AsType[*Suspended](err)
+	if f.exported != nil {
+		defer f.exported.End(err, codeOf(err), left)
+	}
+	if left { // exchanges continue
 		f.stream.Leave()
 	} else {
 		f.stream.Close(err)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/secret"
+	"github.com/concerto-lang/concerto/internal/engine/telemetry"
 	"github.com/concerto-lang/concerto/internal/engine/transcript"
 	"github.com/concerto-lang/concerto/internal/record/activity"
 	"github.com/concerto-lang/concerto/internal/record/audit"
@@ -160,6 +161,9 @@ type Records struct {
 	// OnActivity is called for each event of the run's hosts as it happens. Calls are never
 	// concurrent, but may come from any goroutine. The program waits until OnActivity returns.
 	OnActivity func(activity.Event)
+	// Telemetry exports the run to a collector of OpenTelemetry (spec/40-telemetry.md). The run
+	// does not close it. nil means no export.
+	Telemetry *telemetry.Telemetry
 	// Sinks receive the events of the run (package event).
 	Sinks []event.Sink
 	// OnBegin, if not nil, is called before the first event of the run with its id and its secrets.

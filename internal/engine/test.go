@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/engine/telemetry"
 	"github.com/concerto-lang/concerto/internal/record/audit"
 	"github.com/concerto-lang/concerto/internal/record/event"
 	"github.com/concerto-lang/concerto/internal/record/hosttrace"
@@ -79,6 +80,8 @@ type TestOptions struct {
 	Kill <-chan struct{}
 	// Debugger is like Records.Debugger. The tests then run one at a time.
 	Debugger vm.Debugger
+	// Telemetry exports each test as a run, like Records.Telemetry.
+	Telemetry *telemetry.Telemetry
 	// Sinks, if not nil, returns what receives the events of a test. Calls may be concurrent.
 	Sinks func(Test) []event.Sink
 	// OnResult, if not nil, is called with each result, in the order of the program's tests. Calls
@@ -299,7 +302,7 @@ func (r *testRun) one(ctx context.Context, image *vm.VM, t Test) (*TestResult, e
 	scene := mock.New(mock.Options{Live: r.options.Live, Hosts: r.hosts, Seed: r.options.Seed, Tape: held})
 	config.Layers = append([]effect.Layer{scene.Layer}, config.Layers...)
 	config.Session.ID = held.runID(config.Session.ID)
-	var shown Options
+	shown := Options{Records: Records{Telemetry: r.options.Telemetry}}
 	if r.options.Sinks != nil {
 		shown.Records.Sinks = r.options.Sinks(t)
 	}

@@ -193,6 +193,9 @@ func (cmd *runCommand) runProgram(ctx context.Context, p *engine.Program, o *eng
 		return err
 	}
 	cmd.files.report.Follow(o)
+	var endTelemetry func()
+	o.Records.Telemetry, endTelemetry = program.OpenTelemetry(cmd.console, p.IR().Name, false)
+	defer endTelemetry()
 	cmd.Tools.Watch(cmd.console, seen)
 	endTools, err := program.RegisterTools(ctx, cmd.console, &cmd.Tools, p, o)
 	if err != nil {

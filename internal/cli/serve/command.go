@@ -79,6 +79,9 @@ func (cmd *serveCommand) serveApplications(parent context.Context) error {
 		return endTools(err)
 	}
 	config.Audit = o.Records.Audit
+	exported, endTelemetry := program.OpenTelemetry(cmd.console, "concerto", true)
+	defer endTelemetry()
+	config.Telemetry = exported
 	s := New(config)
 	if listen == nil {
 		err = s.ServeLines(ctx, cmd.console.Stdin, cmd.console.Stdout)

@@ -24,6 +24,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/concerto-lang/concerto/internal/engine/telemetry"
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
 	"github.com/concerto-lang/concerto/internal/record/audit"
 	"github.com/concerto-lang/concerto/runtime/tool"
@@ -39,14 +40,16 @@ type Config struct {
 	Source     bool       // the server accepts programs without a file over HTTP
 	Executable string     // path of the command concerto
 	Audit      *audit.Log // log for calls of tools; nil if calls are not recorded
-	Sessions   int        // maximum number of running sessions
-	Message    int        // maximum length of a message, in bytes
-	Drain      time.Duration
-	LogLevel   string
-	Log        func(level, message string)
-	Kill       <-chan struct{} // after it is closed, the server waits for nothing
-	Grace      time.Duration   // time for which requests to a disconnected client stay open; 0 for 10 s
-	Slow       time.Duration   // time after which a client that does not read is disconnected if its outbox is full; 0 for 5 s
+	// Telemetry exports the sessions; nil for none.
+	Telemetry *telemetry.Telemetry
+	Sessions  int // maximum number of running sessions
+	Message   int // maximum length of a message, in bytes
+	Drain     time.Duration
+	LogLevel  string
+	Log       func(level, message string)
+	Kill      <-chan struct{} // after it is closed, the server waits for nothing
+	Grace     time.Duration   // time for which requests to a disconnected client stay open; 0 for 10 s
+	Slow      time.Duration   // time after which a client that does not read is disconnected if its outbox is full; 0 for 5 s
 }
 
 // Server is the state that all clients share. It is safe for concurrent use.

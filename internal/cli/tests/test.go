@@ -174,6 +174,9 @@ func (cmd *testCommand) testOnce(ctx context.Context, s driver.Request, allow pe
 	if cmd.report.Path != "" {
 		o.Sinks = cmd.report.Sinks
 	}
+	exported, endTelemetry := program.OpenTelemetry(cmd.console, p.IR().Name, false)
+	defer endTelemetry()
+	o.Telemetry = exported
 	r, err := cmd.runWithTools(ctx, p, o, s.Seen)
 	if r == nil {
 		return err

@@ -77,6 +77,9 @@ func (cmd *mcpServeCommand) serve(parent context.Context, path string) error {
 	if err != nil {
 		return endTools(err)
 	}
+	exported, endTelemetry := program.OpenTelemetry(cmd.console, p.IR().Name, true)
+	defer endTelemetry()
+	o.Records.Telemetry = exported
 	err = p.Serve(ctx, o, engine.ServeOptions{
 		In: io.NopCloser(cmd.console.Stdin), Out: uncloseable{cmd.console.Stdout}, HTTP: listen,
 		Ready:    func(url string) { fmt.Fprintln(cmd.console.Stderr, "serving "+url) },

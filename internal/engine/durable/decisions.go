@@ -3,6 +3,7 @@ package durable
 import (
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/concerto-lang/concerto/internal/record/journal"
 	"github.com/concerto-lang/concerto/vm"
@@ -40,7 +41,13 @@ func (r *Run) Written() error { return r.flushJournal(journal.Written) }
 
 type decider struct{ *Run }
 
-// Now returns the run's time. During the replay this is the time of the last returned record.
+// IsReplaying reports whether a run repeats what its journal contains.
+func IsReplaying(r *Run) bool { return !r.live }
+
+// Time returns a run's time. During the replay this is the time of the last returned record.
+func Time(r *Run) time.Time { return time.UnixMilli(decider{r}.Now()) }
+
+// Now returns the run's time in milliseconds since 1970.
 func (r decider) Now() int64 {
 	switch n := r.past.cursor; {
 	case r.live:

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 
+	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/record/event"
 	"github.com/concerto-lang/concerto/internal/record/ledger"
 )
@@ -22,6 +23,12 @@ func (b *Builder) ask(x *entry, e *event.Event) {
 	switch e.Kind {
 	case event.Await:
 		b.awaited[e.Effect] = x.item
+		var of struct {
+			ID string `json:"call_id"`
+		}
+		if q, ok := e.Request.(*effect.AwaitEmit); ok && q.Channel == effect.ToolApproval && json.Unmarshal(q.Payload, &of) == nil {
+			b.asked[request{"", of.ID}] = x.item
+		}
 	case event.Question, event.Approval:
 		if host := b.items[x.parent]; e.Message != nil && host != nil && host.item != nil {
 			b.asked[request{host.item.Name, e.Message.ID}] = x.item
@@ -29,16 +36,15 @@ func (b *Builder) ask(x *entry, e *event.Event) {
 	}
 }
 
-// decide adds a decision. It is about a request of a host, an awaited emit, or a tool call, whose
-// item is its question or else the last call of the tool.
+// decide adds a decision. It is about a request of a host, an awaited emit, or a tool call.
 func (b *Builder) decide(e *event.Event) {
 	d := e.Decided
 	x := b.awaited[e.Effect]
-	if d.Host != "" {
-		x = b.asked[request{d.Host, string(d.ID)}]
-	}
-	if x == nil && d.Call != nil {
+	switch {
+	case d.Call != nil:
 		x = b.lastCall(d)
+	case d.Host != "":
+		x = b.asked[request{d.Host, string(d.ID)}]
 	}
 	if x == nil {
 		return // the recording begins after the request
@@ -56,16 +62,18 @@ func (b *Builder) decide(e *event.Event) {
 	b.decided = append(b.decided, decided{x, out})
 }
 
-// lastCall returns the last call of the tool that a decision is about, or nil.
+// lastCall returns the item of a decision about a tool call: the question, which has the same id of
+// the call, or the last call of a tool without one. It returns nil if there is none.
 func (b *Builder) lastCall(d *event.Decided) *Item {
-	var asked struct {
-		Tool string `json:"tool"`
+	var of struct {
+		ID string `json:"call_id"`
 	}
-	if json.Unmarshal(d.Asked, &asked) != nil {
-		return nil
+	_ = json.Unmarshal(d.Asked, &of) // the library has encoded the request
+	if x := b.asked[request{"", of.ID}]; x != nil {
+		return x
 	}
 	for _, x := range slices.Backward(b.entries) {
-		if x.item != nil && x.item.Kind == string(event.Tool) && x.item.Name == asked.Tool {
+		if x.item != nil && x.item.Kind == string(event.Tool) {
 			return x.item
 		}
 	}
