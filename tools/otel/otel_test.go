@@ -2,6 +2,7 @@ package otel
 
 import (
 	stdbase64 "encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -20,7 +21,11 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/internal/engine/driver"
+	"github.com/concerto-lang/concerto/internal/engine/durable"
+	"github.com/concerto-lang/concerto/internal/engine/report"
 	"github.com/concerto-lang/concerto/internal/engine/telemetry"
+	"github.com/concerto-lang/concerto/internal/engine/timetravel"
+	"github.com/concerto-lang/concerto/internal/record/journal/rundir"
 	"github.com/concerto-lang/concerto/internal/record/otlp"
 	"github.com/concerto-lang/concerto/runtime/world/emit"
 )
@@ -379,4 +384,91 @@ func TestFailures(t *testing.T) {
 	if len(problems) != 1 || problems[0].Dropped != 3000 || !strings.Contains(problems[0].String(), "connection refused") {
 		t.Errorf("problems %v", problems)
 	}
+}
+
+// TestResumedRun checks that a run whose process ends and that is resumed is one trace, without a
+// span that is exported twice, and that its report has the same ids.
+func TestResumedRun(t *testing.T) {
+	c := newCollector(t)
+	plain := strings.Replace(manifest, `{ tool_calls = [{ name = "Bank_pay", args = { amount = 5 } }] }, { text = "done" }`, `{ text = "done", repeat = true }`, 1)
+	dir := write(t, map[string]string{"Concerto.toml": plain, "main.conc": `agent Clerk uses main {}
+
+fn main() {
+    println(Clerk.execute("first")?.text);
+    let answer = await emit<String>("go", "on?")?;
+    println(Clerk.execute(answer)?.text);
+}
+`})
+	environ := append(os.Environ(), "OTEL_EXPORTER_OTLP_ENDPOINT="+c.URL, "TRACEPARENT=00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
+	where := filepath.Join(t.TempDir(), "run")
+	options := func() (engine.Options, func()) {
+		exported, problems := telemetry.Open(environ, telemetry.Options{Service: "test"})
+		if len(problems) > 0 {
+			t.Fatal(problems)
+		}
+		return engine.Options{WorkDir: dir, Environ: environ, Output: engine.Output{To: io.Discard}, Records: engine.Records{Telemetry: exported, Durable: &engine.Durable{Dir: where, Park: true}}}, func() {
+			for _, p := range exported.Close() {
+				t.Errorf("%s", &p)
+			}
+		}
+	}
+	p, found, err := engine.CompileSource(driver.Request{Dir: dir})
+	if p == nil || err != nil {
+		t.Fatal(found, err)
+	}
+	o, end := options()
+	if err := p.Run(t.Context(), o); !strings.Contains(fmt.Sprint(err), "wait") {
+		t.Fatalf("the run ended with %v", err)
+	}
+	end()
+	if got := outlineOf(c.spans); got != "chat m, invoke_agent Clerk" {
+		t.Errorf("the first process exported %s", got)
+	}
+	environ = environ[:len(environ)-1] // the trace is stored with the run
+	stored, err := engine.OpenRun(where)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, end = options()
+	o.Answers.Fixed = []emit.Fixed{{Channel: "go", Value: "yes"}}
+	if err := stored.Resume(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	end()
+	if got := outlineOf(c.spans); got != "await_emit go, chat m, chat m, invoke_agent Clerk, invoke_agent Clerk, invoke_workflow all" {
+		t.Errorf("both processes exported %s", got)
+	}
+	ids := map[string]bool{}
+	for _, s := range c.spans {
+		if ids[string(s.SpanId)] {
+			t.Errorf("%s was exported twice", s.Name)
+		}
+		ids[string(s.SpanId)] = true
+		if fmt.Sprintf("%x", s.TraceId) != "0af7651916cd43dd8448eb211c80319c" {
+			t.Errorf("%s is in the trace %x", s.Name, s.TraceId)
+		}
+	}
+	source, err := timetravel.Run(rundir.At(where), environ)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := report.Of(t.Context(), source, durable.Finished)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range r.Items {
+		if id, err := hex.DecodeString(x.Span); err != nil || x.Span != "" && !ids[string(id)] {
+			t.Errorf("the span %s of item %d, %s, was not exported", x.Span, x.N, x.Kind)
+		}
+	}
+}
+
+// outlineOf returns the names of spans in order.
+func outlineOf(spans []*trace.Span) string {
+	var all []string
+	for _, s := range spans {
+		all = append(all, s.Name)
+	}
+	slices.Sort(all)
+	return strings.Join(all, ", ")
 }

@@ -125,6 +125,7 @@ func (f *ReportFile) End(o *engine.Options, err error) {
 		for _, arg := range o.Args {
 			r.Run.Args = append(r.Run.Args, f.secrets.Text(arg))
 		}
+		r.SetTrace(o.Records.Telemetry.Trace(f.id))
 		f.finish(r, err)
 		failed = f.write(r)
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/engine/durable"
 	"github.com/concerto-lang/concerto/internal/engine/report"
 	"github.com/concerto-lang/concerto/internal/engine/runs"
+	"github.com/concerto-lang/concerto/internal/engine/telemetry"
 	"github.com/concerto-lang/concerto/internal/engine/timetravel"
 	"github.com/concerto-lang/concerto/internal/process/userfile"
 	"github.com/concerto-lang/concerto/internal/record/journal"
@@ -255,7 +256,11 @@ func BuildReport(ctx context.Context, a *console.Console, name, path string, sig
 		}
 		state = shown.State
 	}
-	return report.Of(ctx, s, state)
+	r, played := report.Of(ctx, s, state)
+	if r != nil && run != nil && run.Dir != "" {
+		r.SetTrace(telemetry.TraceOf(run.Dir, r.Run.ID))
+	}
+	return r, played
 }
 
 // buildDamaged builds the report of the part of a run before its damage. It also returns the

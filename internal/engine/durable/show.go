@@ -40,6 +40,15 @@ type Shown struct {
 	// number of the first stored effect; 0 if the history is complete
 	FirstStored int64  `json:"kept_from,omitempty"`
 	Damage      string `json:"damage,omitempty"`
+	// what was exported to a collector of OpenTelemetry; nil if nothing was
+	Telemetry *ShownExport `json:"telemetry,omitempty"`
+}
+
+// ShownExport contains the number of spans that a collector has accepted, and of those that were
+// sent and perhaps not received.
+type ShownExport struct {
+	Sent    int `json:"sent"`
+	Unknown int `json:"unknown"`
 }
 
 // Effects contains the number of a run's effects by status.

@@ -61,6 +61,7 @@ type Run struct {
 	Engine  string          `json:"engine"`
 	Env     []string        `json:"env"` // names of the environment variables that the program read
 	Flags   []string        `json:"flags"`
+	Trace   string          `json:"trace_id,omitempty"` // hexadecimal
 }
 
 // File is a source file of the program.
@@ -83,6 +84,7 @@ type Item struct {
 	Status string   `json:"status"`
 	Effect *int64   `json:"effect"`
 	Error  string   `json:"error,omitempty"`
+	Span   string   `json:"span_id,omitempty"` // hexadecimal, of items that are exported as spans
 
 	Details Details `json:"-"`
 	Texts   Texts   `json:"-"`

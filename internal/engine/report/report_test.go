@@ -75,7 +75,7 @@ func timeless(t *testing.T, r *report.Report) any {
 				strip(x)
 			}
 		case map[string]any:
-			for _, name := range []string{"start", "end", "wait", "seconds", "duration_ms", "latency_ms"} {
+			for _, name := range []string{"start", "end", "wait", "seconds", "span_id", "duration_ms", "latency_ms"} {
 				delete(v, name)
 			}
 			if v["status"] == report.Cancelled || v["kind"] == "model" {

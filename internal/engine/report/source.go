@@ -11,6 +11,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/engine/durable"
 	"github.com/concerto-lang/concerto/internal/engine/timetravel"
+	"github.com/concerto-lang/concerto/internal/record/otlp"
 )
 
 // States of a run that its journal alone does not have.
@@ -38,6 +39,7 @@ func Of(ctx context.Context, s *timetravel.Source, state string) (*Report, error
 	if h.Engine != 0 {
 		r.Run.Engine = strconv.Itoa(h.Engine)
 	}
+	r.SetTrace(otlp.TraceOf(h.Run))
 	r.nameSecrets()
 	r.Run.Source, r.Run.State = FromTape, stateOfTape(r.Run.Exit)
 	if timed {

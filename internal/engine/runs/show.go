@@ -16,6 +16,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/runconf"
 	"github.com/concerto-lang/concerto/internal/engine/driver"
 	"github.com/concerto-lang/concerto/internal/engine/durable"
+	"github.com/concerto-lang/concerto/internal/engine/telemetry"
 	"github.com/concerto-lang/concerto/internal/record/journal"
 	"github.com/concerto-lang/concerto/internal/record/journal/rundir"
 	"github.com/concerto-lang/concerto/ir"
@@ -92,6 +93,15 @@ func showStored(s *durable.Stored, running bool) (*durable.Shown, error) {
 	}
 	if shown.FirstStored, err = s.FirstStored(); err != nil {
 		return nil, err
+	}
+	if shown.Dir != "" {
+		sent, unknown, found, err := telemetry.Status(filepath.Join(shown.Dir, telemetry.SentFile))
+		if err != nil {
+			return nil, err
+		}
+		if found {
+			shown.Telemetry = &durable.ShownExport{Sent: sent, Unknown: unknown}
+		}
 	}
 	if shown.Exit == nil && shown.Dir != "" {
 		shown.Hosts = hosts(shown.Dir, running)

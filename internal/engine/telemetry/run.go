@@ -86,6 +86,14 @@ func providerName(name string) string {
 	return name
 }
 
+// Trace returns the id of the trace of a run that has no parent of its own.
+func (t *Telemetry) Trace(run string) otlp.TraceID {
+	if t != nil && t.config.Parent.Trace != (otlp.TraceID{}) {
+		return t.config.Parent.Trace
+	}
+	return otlp.TraceOf(run)
+}
+
 // Begin starts the export of a run.
 func (t *Telemetry) Begin(o RunOptions) *Run {
 	r := &Run{t: t, options: o, keys: otlp.NewKeys(o.ID), open: map[int64]*span{}, byWait: map[wait]*span{}}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"sync"
 
 	"github.com/concerto-lang/concerto/internal/record/otlp"
@@ -39,13 +40,6 @@ type sentRecord struct {
 	Accepted int      `json:"accepted,omitempty"`
 }
 
-// Status is the number of spans that a collector has accepted, and of those of which this is not
-// known.
-type Status struct {
-	Sent    int `json:"sent"`
-	Unknown int `json:"unknown"`
-}
-
 // OpenSent reads the record of a run, or begins it. Only the process that owns the run may write to
 // it.
 func OpenSent(path string) (*Sent, error) {
@@ -66,22 +60,28 @@ func OpenSent(path string) (*Sent, error) {
 	return s, err
 }
 
-// StatusOf returns the status of a run by its record, or nil if it has none.
-func StatusOf(path string) (*Status, error) {
-	s, sizes, status, found := &Sent{path: path}, map[int]int{}, &Status{}, false
-	err := s.read(func(x *sentRecord) {
+// Status returns the number of spans of a run that a collector has accepted, and of those that were
+// sent and perhaps not received, by the record of the run. found is false if it has none.
+func Status(path string) (sent, unknown int, found bool, err error) {
+	s, sizes := &Sent{path: path}, map[int]int{}
+	err = s.read(func(x *sentRecord) {
 		found = true
 		if x.Batch > 0 {
 			sizes[x.Batch] = len(x.Spans)
-			status.Unknown += len(x.Spans)
+			unknown += len(x.Spans)
 		}
-		status.Sent += sizes[x.Accepted]
-		status.Unknown -= sizes[x.Accepted]
+		sent += sizes[x.Accepted]
+		unknown -= sizes[x.Accepted]
 	})
-	if err != nil || !found {
-		return nil, err
+	return sent, unknown, found, err
+}
+
+// TraceOf returns the id of the trace of a stored run, by its directory.
+func TraceOf(dir, run string) otlp.TraceID {
+	if s, err := OpenSent(filepath.Join(dir, SentFile)); err == nil && s.parent.Trace != (otlp.TraceID{}) {
+		return s.parent.Trace
 	}
-	return status, nil
+	return otlp.TraceOf(run)
 }
 
 // read calls f with each line. A last line without an end was not written completely.

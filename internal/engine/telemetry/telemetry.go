@@ -7,6 +7,7 @@ import (
 	_ "embed"
 	"encoding/json"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/concerto-lang/concerto/internal/record/otlp"
@@ -106,12 +107,12 @@ func Open(environ []string, o Options) (t *Telemetry, problems []string) {
 // Close exports what is left, for at most ten seconds. It returns what could not be exported.
 func (t *Telemetry) Close() []otlp.Problem { return t.exporter.Close() }
 
-// Headers returns the values of the headers for collectors, which are secrets.
+// Headers returns the values of the headers for collectors and their words, which are secrets.
 func (t *Telemetry) Headers() (values []string) {
 	for _, e := range t.config.Endpoints {
 		if e != nil {
 			for _, h := range e.Headers {
-				values = append(values, h[1])
+				values = append(append(values, h[1]), strings.Fields(h[1])...)
 			}
 		}
 	}
