@@ -22,6 +22,7 @@ type clean struct {
 // Perform performs r. It removes the secrets from emits that report an error, from errors, and from
 // the output of MCP servers.
 func (x *clean) Perform(ctx context.Context, r effect.Request) (effect.Result, error) {
+	ctx = effect.Traced(ctx, r)
 	if x.secrets.Empty() { // true for most programs; reading a secret adds it to the set
 		return x.next.Perform(ctx, r)
 	}
@@ -35,6 +36,7 @@ func (x *clean) Perform(ctx context.Context, r effect.Request) (effect.Result, e
 
 // Start begins r; see effect.Starter.
 func (x *clean) Start(ctx context.Context, r effect.Request, done func(effect.Result, error)) (stop func(), ok bool) {
+	ctx = effect.Traced(ctx, r)
 	s, can := x.next.(effect.Starter)
 	switch {
 	case !can:

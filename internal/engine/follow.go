@@ -2,6 +2,7 @@ package engine
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"path/filepath"
 	"slices"
@@ -39,6 +40,7 @@ type following struct {
 	activity *activity.Follower   // nil if Records.OnActivity is nil
 	trace    *trace.Writer        // nil if Records.Trace is nil
 	exported *telemetry.Run       // nil if Records.Telemetry is nil
+	tracer   *traced              // nil if Records.Telemetry is nil
 	parties  *runtime.Parties
 }
 
@@ -94,6 +96,9 @@ func (f *following) begin(world *runtime.Runtime, program string) {
 		events.Sinks = append(events.Sinks, f.exported.Sink())
 	}
 	f.stream = eventstream.New(events)
+	if f.exported != nil {
+		f.tracer = &traced{Observer: f.stream, run: f.exported, effects: map[effect.Request]int64{}}
+	}
 }
 
 // describe returns what an export states about a run.
@@ -161,10 +166,21 @@ func (f *following) reportModelEvent(e llm.Event) {
 
 // observer returns the observer of the run, or nil if the run is not shown.
 func (f *following) observer() vm.Observer {
-	if f == nil {
+	switch {
+	case f == nil:
 		return nil
+	case f.tracer != nil:
+		return f.tracer
 	}
 	return f.stream
+}
+
+// context returns the context of the run, in which performers find its trace.
+func (f *following) context(ctx context.Context) context.Context {
+	if f == nil || f.tracer == nil {
+		return ctx
+	}
+	return effect.WithTracer(ctx, f.tracer)
 }
 
 // decisions returns what receives the decisions of the run, after next.

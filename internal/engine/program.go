@@ -322,7 +322,7 @@ func (p *Program) runMain(ctx context.Context, world *runtime.Runtime, f *follow
 			err = firstError(err, recorder.Write(o.Records.Profile))
 		}()
 	}
-	ctx = o.own.running.withJournal(ctx, &config)
+	ctx = o.own.running.withJournal(f.context(ctx), &config)
 	start, err := o.own.running.machine(config)
 	if err != nil {
 		return o.own.running.failBegin(err)

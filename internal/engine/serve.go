@@ -68,7 +68,7 @@ func (p *Program) serveMCP(ctx context.Context, world *runtime.Runtime, f *follo
 	}()
 	ended := make(chan error, 1)
 	go func() {
-		err := machine.Serve(ctx)
+		err := machine.Serve(f.context(ctx))
 		cancel(err)
 		ended <- err
 	}()

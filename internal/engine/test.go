@@ -327,7 +327,7 @@ func (r *testRun) one(ctx context.Context, image *vm.VM, t Test) (*TestResult, e
 	machine.SetApplication(vm.Application{Run: outside.ID(), Tools: outside.HasTools(), Audited: config.Audit != nil, Debugger: r.options.Debugger})
 	bounded, cancel := budget.Run(ctx, outside.Clock(), r.program.ir.Limits.MaxRunSeconds)
 	bounded, done := r.bound(bounded)
-	outcome, err := machine.Call(bounded, t.test.Function)
+	outcome, err := machine.Call(follow.context(bounded), t.test.Function)
 	done()
 	cancel()
 	late := r.lateFailure(bounded, machine, err)

@@ -42,10 +42,11 @@ type exchange struct {
 
 // acquireSpec describes the process that an exchange needs.
 type acquireSpec struct {
-	session     string        // session that the process must continue; "" for a new session
-	tools       adapter.Tools // tools that the process must be started with
-	predecessor *predecessor  // exchange of a lost process that the new process continues; nil for none
-	bridgePath  string        // path of the tool bridge of a process under a keeper; "" for a new process
+	session     string          // session that the process must continue; "" for a new session
+	tools       adapter.Tools   // tools that the process must be started with
+	predecessor *predecessor    // exchange of a lost process that the new process continues; nil for none
+	trace       []effect.Header // position in the trace of the exchange that starts the process; nil for none
+	bridgePath  string          // path of the tool bridge of a process under a keeper; "" for a new process
 }
 
 func specOf(r *effect.ExchangeOpen) acquireSpec {
@@ -99,14 +100,16 @@ func (h *Hosts) openQueued(ctx context.Context, r *effect.ExchangeOpen, at *wait
 	}
 	// The prompt is encoded before the process is acquired, so that no process waits for the
 	// encoding.
-	prompt := pool.cfg.promptWith(r, pool.cfg.SendTools, key, nil)
-	p, err := slot.acquire(ctx, specOf(r))
+	spec := specOf(r)
+	spec.trace = effect.TraceHeaders(ctx)
+	prompt := pool.cfg.promptWith(r, pool.cfg.SendTools, key, nil, spec.trace)
+	p, err := slot.acquire(ctx, spec)
 	if err != nil {
 		pool.releaseSlot(slot)
 		return nil, err
 	}
 	ex := &exchange{
-		pool: pool, slot: slot, inbox: newInbox(), request: r, prompt: prompt, key: key, acquireSpec: specOf(r),
+		pool: pool, slot: slot, inbox: newInbox(), request: r, prompt: prompt, key: key, acquireSpec: spec,
 		done: make(chan struct{}), proc: p, stopInterrupt: func() bool { return false },
 	}
 	ex.trackHistory(&History{})

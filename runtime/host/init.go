@@ -14,6 +14,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/value"
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
 	"github.com/concerto-lang/concerto/internal/process/stderrlog"
+	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 	"github.com/concerto-lang/concerto/internal/text/ndjson"
 	"github.com/concerto-lang/concerto/runtime/host/jsonobject"
 )
@@ -32,10 +33,10 @@ func (c *Config) hasParams() bool {
 }
 
 // initLine returns the first line for a new process, or nil if the host has no parameters. It fails
-// if a variable in ParamsEnv is not set.
-func (c *Config) initLine(environ []string) ([]byte, error) {
+// if a variable in ParamsEnv is not set. trace is the position in the trace.
+func (c *Config) initLine(environ []string, trace []effect.Header) ([]byte, error) {
 	if c.protocol().New != nil || c.Init && !c.hasParams() {
-		return ndjson.Append(nil, jsonobject.New(hostmsg.Init).End()), nil
+		return initWith(jsonobject.New(hostmsg.Init), trace), nil
 	}
 	if !c.hasParams() {
 		return nil, nil
@@ -67,7 +68,15 @@ func (c *Config) initLine(environ []string) ([]byte, error) {
 	}
 	o := jsonobject.New(hostmsg.Init)
 	o.Raw("params", append(all, '}'))
-	return ndjson.Append(nil, o.End()), nil
+	return initWith(o, trace), nil
+}
+
+// initWith returns the line of an init message with the position in the trace.
+func initWith(o *jsonobject.Object, trace []effect.Header) []byte {
+	if members := effect.TraceMembers(trace); members != nil {
+		o.Raw("trace", jsonwrite.MustEncode(members))
+	}
+	return ndjson.Append(nil, o.End())
 }
 
 // params returns the declared parameters in order.

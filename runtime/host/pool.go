@@ -208,7 +208,7 @@ func (s *slot) spawnProcess(ctx context.Context, w acquireSpec) (*process, error
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	first, err := c.initLine(h.opts.Environ)
+	first, err := c.initLine(h.opts.Environ, w.trace)
 	if err != nil {
 		return nil, err
 	}
@@ -275,7 +275,7 @@ func (h *Hosts) startProcess(c *Config, w acquireSpec) (*process, error) {
 		return nil, err
 	}
 	run := c.startConfig(w.session)
-	env := h.processEnviron(c, p.number)
+	env := effect.TraceEnviron(h.processEnviron(c, p.number), w.trace)
 	p.version = h.startVersionCheck(run, env)
 	attached := make(chan struct{}) // standard error is traced only after the connection is set
 	defer close(attached)

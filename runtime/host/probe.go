@@ -65,7 +65,7 @@ func UsesAdapter(c *Config) bool { return c.protocol().New != nil }
 
 // InitLine returns the first line for a new process, or nil if the host has no parameters. It fails
 // if a variable in ParamsEnv is not set.
-func InitLine(c *Config, environ []string) ([]byte, error) { return c.initLine(environ) }
+func InitLine(c *Config, environ []string) ([]byte, error) { return c.initLine(environ, nil) }
 
 // PromptLine returns the line that begins an exchange.
 func PromptLine(c *Config, r *effect.ExchangeOpen) []byte {

@@ -22,12 +22,12 @@ func (c *Config) inputJSON() bool {
 // promptLine returns the line that begins an exchange. withTools adds the tools that the host may
 // call.
 func (c *Config) promptLine(r *effect.ExchangeOpen, withTools bool) line {
-	return c.promptWith(r, withTools, "", nil)
+	return c.promptWith(r, withTools, "", nil, nil)
 }
 
 // promptWith is like promptLine, but adds the exchange's key unless it is "", and the resumption if
-// the process continues a lost process's exchange.
-func (c *Config) promptWith(r *effect.ExchangeOpen, withTools bool, key string, resumed *adapter.Resumption) line {
+// the process continues a lost process's exchange, and the position in the trace.
+func (c *Config) promptWith(r *effect.ExchangeOpen, withTools bool, key string, resumed *adapter.Resumption, trace []effect.Header) line {
 	if !c.inputJSON() {
 		return textPrompt(r)
 	}
@@ -51,6 +51,9 @@ func (c *Config) promptWith(r *effect.ExchangeOpen, withTools bool, key string, 
 	if key != "" {
 		o.textMember("key", key)
 	}
+	if members := effect.TraceMembers(trace); members != nil {
+		o.Raw("trace", jsonwrite.MustEncode(members))
+	}
 	return o.toLine()
 }
 
@@ -66,7 +69,7 @@ func toolList(all []effect.ToolSpec) []byte {
 // list the tools.
 func (ex *exchange) promptFor(p *process) line {
 	if p.announced.wantsTools && !ex.pool.cfg.SendTools {
-		return ex.pool.cfg.promptWith(ex.request, true, ex.key, nil)
+		return ex.pool.cfg.promptWith(ex.request, true, ex.key, nil, ex.trace)
 	}
 	return ex.prompt
 }

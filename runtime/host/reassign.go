@@ -65,7 +65,7 @@ func (ex *exchange) ensureHandover() *handover {
 func (ex *exchange) continuationPrompt(p *process, session string, handover *handover) line {
 	asked := *ex.request
 	asked.Session = session
-	return ex.pool.cfg.promptWith(&asked, p.announced.wantsTools || ex.pool.cfg.SendTools, ex.key, &handover.resumption)
+	return ex.pool.cfg.promptWith(&asked, p.announced.wantsTools || ex.pool.cfg.SendTools, ex.key, &handover.resumption, ex.trace)
 }
 
 // restoreLost restores an open exchange whose process was lost.

@@ -148,7 +148,7 @@ func (pl *pool) newRestoredExchange(r *effect.ExchangeOpen, key string) *exchang
 		pl.free = slices.Delete(pl.free, at, at+1)
 	}
 	pl.mu.Unlock()
-	return &exchange{pool: pl, slot: s, inbox: newInbox(), request: r, prompt: pl.cfg.promptWith(r, pl.cfg.SendTools, key, nil), key: key, acquireSpec: specOf(r), done: make(chan struct{}), stopInterrupt: func() bool { return false }}
+	return &exchange{pool: pl, slot: s, inbox: newInbox(), request: r, prompt: pl.cfg.promptWith(r, pl.cfg.SendTools, key, nil, nil), key: key, acquireSpec: specOf(r), done: make(chan struct{}), stopInterrupt: func() bool { return false }}
 }
 
 // registerRestored registers an exchange under its number, with the time that remains until its
@@ -319,7 +319,7 @@ func (pl *pool) firstLine(line int64, note *spawnNote) int64 {
 
 // readScript derives the state of the process from the stored script.
 func (r *restoredProcess) readScript(c *Config) {
-	first, _ := c.initLine(r.process.hosts.opts.Environ)
+	first, _ := c.initLine(r.process.hosts.opts.Environ, nil)
 	r.ready = first == nil
 	r.notes = make([]lineNote, len(r.script))
 	for i, e := range r.script {

@@ -12,6 +12,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
 )
 
@@ -61,6 +62,11 @@ func (x headerTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 		r = r.Clone(r.Context())
 		for name, v := range x.headers {
 			r.Header[name] = v
+		}
+		for _, h := range effect.TraceHeaders(r.Context()) {
+			if r.Header.Get(h.Name) == "" {
+				r.Header.Set(h.Name, h.Value)
+			}
 		}
 	}
 	resp, err := http.DefaultTransport.RoundTrip(r)

@@ -112,6 +112,9 @@ func (c *call) callTool(ctx context.Context, l *link) (*effect.MCPEvent, error) 
 	if c.key != "" {
 		params.Meta["idempotency_key"] = c.key
 	}
+	for _, h := range effect.TraceHeaders(ctx) {
+		params.Meta[h.Name] = h.Value
+	}
 	result, err := l.session.CallTool(ctx, params)
 	if err != nil {
 		return nil, err

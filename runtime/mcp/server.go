@@ -223,7 +223,7 @@ func exited(p *procgroup.Process, what string) error {
 // caller must hold s.mu. discover is the time to wait for an answer to `server/discover`.
 func (s *server) connectAndCompare(ctx context.Context, declared []effect.MCPTool, discover time.Duration) (*link, error) {
 	l := &link{}
-	transport, err := s.transport(l)
+	transport, err := s.transport(ctx, l)
 	if err != nil {
 		return nil, s.unreachable(err)
 	}
@@ -276,7 +276,7 @@ func (s *server) unreachable(err error) error {
 
 // transport returns the transport for the link. It starts the server's process and stores it in l,
 // or uses the server's address.
-func (s *server) transport(l *link) (sdk.Transport, error) {
+func (s *server) transport(ctx context.Context, l *link) (sdk.Transport, error) {
 	c := &s.config
 	if s.options.dial != nil {
 		return s.options.dial(), nil
@@ -306,7 +306,7 @@ func (s *server) transport(l *link) (sdk.Transport, error) {
 			s.options.Log(c.Name, line)
 		}
 	}
-	p, err := s.options.Run.Start(procgroup.Command{Name: c.Name, Path: path, Args: c.Args, Env: env, Dir: c.Dir, Stderr: stderr})
+	p, err := s.options.Run.Start(procgroup.Command{Name: c.Name, Path: path, Args: c.Args, Env: effect.TraceEnviron(env, effect.TraceHeaders(ctx)), Dir: c.Dir, Stderr: stderr})
 	if err != nil {
 		return nil, err
 	}

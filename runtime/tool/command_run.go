@@ -7,6 +7,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
 	"github.com/concerto-lang/concerto/internal/process/stderrlog"
 )
@@ -32,6 +33,7 @@ func (x *command) runCommand(ctx context.Context, input json.RawMessage, c *Cont
 	if err != nil {
 		return Result{}, err
 	}
+	how.Env = effect.TraceEnviron(how.Env, effect.TraceHeaders(ctx))
 	log := x.stderr(c.world())
 	defer log.End()
 	how.Stderr = log.LogLine

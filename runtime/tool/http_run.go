@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 	"github.com/concerto-lang/concerto/runtime/world/httpclient"
 )
@@ -92,6 +93,11 @@ func (x *address) newRequest(ctx context.Context, input json.RawMessage, c *Cont
 		headers.Del("Host")
 	}
 	r.Header = headers
+	for _, h := range effect.TraceHeaders(ctx) {
+		if headers.Get(h.Name) == "" {
+			headers.Set(h.Name, h.Value)
+		}
+	}
 	return r, nil
 }
 

@@ -10,8 +10,10 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -471,4 +473,58 @@ func outlineOf(spans []*trace.Span) string {
 	}
 	slices.Sort(all)
 	return strings.Join(all, ", ")
+}
+
+// TestPropagation checks that everything that a run calls receives the span that calls it: an HTTP
+// server in a header, a command and a host in their environment, and a host in its prompt.
+func TestPropagation(t *testing.T) {
+	var mu sync.Mutex
+	var received []string
+	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		received = append(received, r.URL.Path+" "+r.Header.Get("traceparent")+" "+r.Header.Get("baggage"))
+	}))
+	t.Cleanup(page.Close)
+	dir := write(t, map[string]string{
+		"Concerto.toml": "[project]\nname = \"p\"\nentry = \"main.conc\"\n[hosts.echo]\ncommand = \"sh\"\nargs = [\"echo.sh\"]\ninput_format = \"json\"\noutput_format = \"json\"\n[permissions]\nrun = [\"sh\"]\n",
+		"main.conc": strings.ReplaceAll(`use std::http;
+use std::tools::RunCommand;
+
+host Echo { connector: "echo" }
+
+fn main() {
+    http::get("ADDRESS/plain")?;
+    http::get("ADDRESS/own", { "Traceparent": "own" })?;
+    println(RunCommand.run("sh", ["-c", "echo command $TRACEPARENT"])?);
+    println("host ${Echo.execute("work")?}");
+}
+`, "ADDRESS", page.URL),
+		"echo.sh": `while read -r line; do
+	trace=${line#*'"trace":{"traceparent":"'}
+	printf '{"type":"result","text":"%s %s"}\n' "$TRACEPARENT" "${trace%%\"*}"
+done
+`,
+	})
+	for propagators, want := range map[string]string{
+		"tracecontext,baggage": "/plain GET k=v\n/own own k=v\n{\"exit_code\":0,\"stdout\":\"command sh\\n\",\"stderr\":\"\"}\nhost invoke_agent Echo invoke_agent Echo\n",
+		"none":                 "/plain  \n/own own \n{\"exit_code\":0,\"stdout\":\"command\\n\",\"stderr\":\"\"}\nhost  work\n",
+	} {
+		c := newCollector(t)
+		received = nil
+		out := export(t, c, dir, []string{"OTEL_PROPAGATORS=" + propagators, "BAGGAGE=k=v"})
+		got := strings.Join(received, "\n") + "\n" + out
+		for _, s := range c.spans {
+			got = strings.ReplaceAll(got, fmt.Sprintf("00-%x-%x-01", s.TraceId, s.SpanId), s.Name)
+		}
+		if propagators == "none" {
+			got = regexp.MustCompile(`host .*`).ReplaceAllString(got, "host  work")
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: differs (-want +got):\n%s", propagators, diff)
+		}
+		if propagators == "none" && strings.Contains(out, "00-") {
+			t.Errorf("the trace was passed on: %s", out)
+		}
+	}
 }

@@ -25,6 +25,7 @@ var handlers = map[event.Kind]func(*Run, *event.Event){
 	event.Question: (*Run).handleRequest, event.Approval: (*Run).handleRequest, event.Await: (*Run).handleAwait, event.Decision: (*Run).handleDecision,
 	event.Emit: (*Run).handleEmit, event.Print: func(r *Run, e *event.Event) { r.point(e) },
 	event.Retry: (*Run).handleStep, event.Repair: (*Run).handleStep, event.Fallback: (*Run).handleStep, event.Log: (*Run).handleLog,
+	event.Request: (*Run).handleEffect,
 }
 
 // Attributes with the same names everywhere.

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/record/event"
 	"github.com/concerto-lang/concerto/internal/record/otlp"
 )
@@ -48,11 +49,12 @@ type Run struct {
 	parent  otlp.Context
 	keys    *otlp.Keys
 
-	mu     sync.Mutex
-	root   *span
-	open   map[int64]*span // by items; a message or another item without a span maps to the span around it
-	byWait map[wait]*span  // open requests for an answer
-	ended  bool
+	mu      sync.Mutex
+	root    *span
+	open    map[int64]*span // by items; a message or another item without a span maps to the span around it
+	byWait  map[wait]*span  // open requests for an answer
+	effects map[int64]*span // the present spans of effects in progress
+	ended   bool
 }
 
 // wait identifies a request for an answer: by its host and id, or by its effect.
@@ -96,7 +98,7 @@ func (t *Telemetry) Trace(run string) otlp.TraceID {
 
 // Begin starts the export of a run.
 func (t *Telemetry) Begin(o RunOptions) *Run {
-	r := &Run{t: t, options: o, keys: otlp.NewKeys(o.ID), open: map[int64]*span{}, byWait: map[wait]*span{}}
+	r := &Run{t: t, options: o, keys: otlp.NewKeys(o.ID), open: map[int64]*span{}, byWait: map[wait]*span{}, effects: map[int64]*span{}}
 	r.parent = o.Parent
 	if r.parent.Trace == (otlp.TraceID{}) {
 		r.parent = t.config.Parent
@@ -108,7 +110,7 @@ func (t *Telemetry) Begin(o RunOptions) *Run {
 	if r.context.Trace == (otlp.TraceID{}) {
 		r.context.Trace = otlp.TraceOf(o.ID)
 	}
-	r.context.Sampled = t.config.Sampler.Sampled(r.context.Trace, r.parent)
+	r.context.Sampled = t.config.Endpoints[otlp.Traces] != nil && t.config.Sampler.Sampled(r.context.Trace, r.parent)
 	if o.Sent != nil {
 		o.Sent.begin(r.parent)
 	}
@@ -137,9 +139,8 @@ func (r *Run) Sink() event.Sink {
 // omitted contains the kinds of events that are not exported, with the reasons.
 var omitted = map[event.Kind]string{
 	event.Timer: "too many, and too short", event.Store: "too many, and too short", event.File: "too many, and too short",
-	event.Error:   "the span that failed has the status of an error",
-	event.Request: "a part of another item",
-	event.Listen:  "the exchange is exported", event.Handler: "the message and what the handler does are exported",
+	event.Error:  "the span that failed has the status of an error",
+	event.Listen: "the exchange is exported", event.Handler: "the message and what the handler does are exported",
 }
 
 // End ends the run with its exit code. A run that is suspended continues in another process, which
@@ -238,7 +239,43 @@ func (r *Run) begin(e *event.Event, name string, kind int) *span {
 		x.set("concerto.effect", e.Effect)
 	}
 	r.open[e.Item] = x
+	if e.Effect != 0 {
+		r.effects[e.Effect] = x
+	}
 	return x
+}
+
+// handleEffect handles an effect that has no span of its own: what it calls is a part of the span
+// around it.
+func (r *Run) handleEffect(e *event.Event) {
+	if e.Phase == event.Begin {
+		r.effects[e.Effect] = r.around(e)
+	} else {
+		delete(r.effects, e.Effect)
+	}
+}
+
+// Headers returns the headers that name the present span of an effect: traceparent and, if they are
+// not empty, tracestate and baggage. It returns nil if the trace is not passed on.
+func (r *Run) Headers(number int64) []effect.Header {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var all []effect.Header
+	if r.t.config.PassTrace {
+		x := r.effects[number]
+		if x == nil {
+			x = r.root
+		}
+		c := otlp.Context{Trace: r.context.Trace, Span: x.ID, Sampled: r.context.Sampled && !x.left}
+		all = append(all, effect.Header{Name: "traceparent", Value: c.String()})
+		if r.context.State != "" {
+			all = append(all, effect.Header{Name: "tracestate", Value: r.context.State})
+		}
+	}
+	if r.t.config.PassBaggage && r.t.config.Baggage != "" {
+		all = append(all, effect.Header{Name: "baggage", Value: r.t.config.Baggage})
+	}
+	return all
 }
 
 // setPlace sets the place in the program, by default that of the span around this one.
@@ -261,6 +298,11 @@ func (x *span) setPlace(p event.Place) {
 func (r *Run) end(x *span, e *event.Event) {
 	x.End = r.at(e.At)
 	delete(r.open, e.Item)
+	if r.effects[e.Effect] == x {
+		if delete(r.effects, e.Effect); x.kind == event.Model { // the request to the model may continue
+			r.effects[e.Effect] = x.around
+		}
+	}
 	r.export(x)
 }
 

@@ -139,6 +139,8 @@ func TestDiffers(t *testing.T) {
 			`{"type":"init","cwd":"/b","params":{"model":"n","version":2}}`, "", "expected {"},
 		{"deeper", `{"a":{"model":"m"}}`, `{"a":{"model":"n"}}`, `expected {"a":{"model":"m"}}, got {"a":{"model":"n"}}`, "expected {"},
 		{"a prompt's key", `{"type":"prompt","key":"a"}`, `{"type":"prompt","key":"b"}`, "", "expected {"},
+		{"a trace", `{"type":"prompt","trace":{"traceparent":"a"}}`, `{"type":"prompt"}`, "", ""},
+		{"a trace of an agent", `{"params":{"a":1}}`, `{"params":{"a":1,"_meta":{"traceparent":"a"}}}`, "", ""},
 		{"another's key", `{"type":"x","key":"a"}`, `{"type":"x","key":"b"}`, "expected {", "expected {"},
 		{"a secret", `{"k":"***API_KEY***"}`, `{"k":"any \" text"}`, "", ""},
 		{"secrets within", `{"k":"Bearer ***A*** and ***B***!"}`, `{"k":"Bearer 1 and 2!"}`, "", ""},

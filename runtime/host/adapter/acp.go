@@ -30,6 +30,7 @@ type ACP struct {
 	Cost    float64               // cost of the session so far, in USD
 	Before  float64               // cost of the session before the current exchange, in USD
 	Costs   bool                  // the agent has reported the cost of the current exchange
+	Trace   map[string]string     // position of the current exchange in the trace; nil for none
 }
 
 // acpVersion is the version of the Agent Client Protocol.
@@ -165,6 +166,7 @@ func (a *ACP) ToAgent(line []byte) (s Output) {
 	case hostmsg.Prompt:
 		a.Prompts++
 		a.Text, a.Costs, a.Before = nil, false, a.Cost
+		a.Trace = o.Trace
 		if a.cfg.Fresh && a.Prompts > 1 {
 			a.Prompt = o.prompt()
 			s.addLines(a.RPC.request("session/new", a.sessionParams()))
@@ -195,7 +197,11 @@ func (a *ACP) capabilities() obj {
 func (a *ACP) sessionParams() obj { return obj{"cwd": a.cfg.Dir, "mcpServers": a.servers()} }
 
 func (a *ACP) promptRequest(prompt string) []byte {
-	return a.RPC.request("session/prompt", obj{"sessionId": a.Session, "prompt": []any{obj{"type": "text", "text": prompt}}})
+	params := obj{"sessionId": a.Session, "prompt": []any{obj{"type": "text", "text": prompt}}}
+	if a.Trace != nil {
+		params["_meta"] = a.Trace
+	}
+	return a.RPC.request("session/prompt", params)
 }
 
 // cancel cancels the exchange and answers the agent's open requests.

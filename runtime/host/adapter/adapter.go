@@ -93,15 +93,17 @@ type obj = map[string]any
 
 // ours contains the fields of the messages of the host protocol that an adapter receives.
 type ours struct {
-	Type     string          `json:"type"`
-	Text     string          `json:"text"`
-	Context  json.RawMessage `json:"context"`
-	Schema   json.RawMessage `json:"schema"`
-	Resumed  *Resumption     `json:"resumed"` // of a prompt
-	AnswerTo string          `json:"answer_to"`
-	Value    json.RawMessage `json:"value"`
-	Error    string          `json:"error"`
-	Reason   string          `json:"reason"`
+	Type    string          `json:"type"`
+	Text    string          `json:"text"`
+	Context json.RawMessage `json:"context"`
+	Schema  json.RawMessage `json:"schema"`
+	Resumed *Resumption     `json:"resumed"` // of a prompt
+	// position in the trace, of an init or a prompt
+	Trace    map[string]string `json:"trace"`
+	AnswerTo string            `json:"answer_to"`
+	Value    json.RawMessage   `json:"value"`
+	Error    string            `json:"error"`
+	Reason   string            `json:"reason"`
 }
 
 // parseOurs parses a message that this package or its caller wrote. The IDs of an adapter's

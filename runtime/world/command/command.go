@@ -68,7 +68,7 @@ func (r *Runner) Perform(ctx context.Context, q effect.Request) (effect.Result, 
 		return nil, commandError("cannot run %s: %s", c.Command, procgroup.WhyNot(err))
 	}
 	stderr := &boundedBuffer{}
-	p, err := r.run.Start(procgroup.Command{Path: path, Args: c.Args, Env: r.environ, Dir: r.dir, Grace: grace,
+	p, err := r.run.Start(procgroup.Command{Path: path, Args: c.Args, Env: effect.TraceEnviron(r.environ, effect.TraceHeaders(ctx)), Dir: r.dir, Grace: grace,
 		Stderr: func(line string) { stderr.Write([]byte(line + "\n")) }})
 	if err != nil {
 		return nil, commandError("cannot run %s: %s", c.Command, procgroup.WhyNot(err))

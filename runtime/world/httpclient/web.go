@@ -163,6 +163,11 @@ func (c *Client) newRequest(ctx context.Context, q *effect.HTTP) (*http.Request,
 	if key := effect.KeyOf(ctx); key != "" && mayChange(q.Method) && request.Header.Get("Idempotency-Key") == "" {
 		request.Header.Set("Idempotency-Key", key)
 	}
+	for _, h := range effect.TraceHeaders(ctx) {
+		if request.Header.Get(h.Name) == "" { // the program's value has precedence
+			request.Header.Set(h.Name, h.Value)
+		}
+	}
 	return request, callable(request.URL)
 }
 
