@@ -101,6 +101,9 @@ type Listeners struct {
 	Wire func(hosttrace.Line)
 	// Logged is called for each log line, with secrets removed.
 	Logged func(level, message string)
+	// OnHostStart is called before the process of a host starts. It returns the variables with
+	// which the host exports its own telemetry.
+	OnHostStart func(host, transport string) []string
 }
 
 // Runtime performs the effects of one run. It is safe for concurrent use.
@@ -170,7 +173,7 @@ func New(c Config) *Runtime {
 	if !c.Emit.Detail.IsZero() {
 		r.log.Records(c.Emit.Detail)
 	}
-	r.hosts = host.New(host.Options{Configs: c.Hosts, Environ: c.Environ, Run: r.run, Log: r.log.Host, Logf: r.log.Remark, MaxMemory: c.Bounds.MaxMemory, Keeper: c.Keeper, Clock: c.Clock, Trace: c.wire(environment.Lookup)})
+	r.hosts = host.New(host.Options{Configs: c.Hosts, Environ: c.Environ, Run: r.run, Log: r.log.Host, Logf: r.log.Remark, MaxMemory: c.Bounds.MaxMemory, Keeper: c.Keeper, Clock: c.Clock, Trace: c.wire(environment.Lookup), Exports: c.Listeners.OnHostStart})
 	r.parties = c.Parties
 	r.chance = random.New(c.Seed)
 	r.budget = budget.NewBudget(c.Bounds.MaxTokens, c.Bounds.MaxCost)

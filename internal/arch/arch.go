@@ -285,6 +285,7 @@ var Policy = []Rule{
 	{Package: "internal/cli", Imports: "internal/term/cmdline internal/cli/console internal/cli/editors internal/process/heap internal/cli/help internal/cli/hosts internal/cli/project internal/cli/runner internal/cli/runs internal/cli/serve internal/cli/tests internal/cli/tools internal/process/guard internal/process/procgroup internal/process/sandbox/inside runtime/world/logs internal/cli/engines"},
 	// Programs may import any of the packages above.
 	{Package: "ir/gen", Imports: "ir"},
+	{Package: "internal/engine/telemetry/gen", Imports: "internal/engine/telemetry"},
 	{Package: "internal/compile/manifest/gen", Imports: "internal/compile/manifest"},
 	{Package: "internal/compile/diag/gen", Imports: "internal/compile/diag"},
 	{Package: "stdlib/gen", Imports: "stdlib"},

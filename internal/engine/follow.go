@@ -54,6 +54,9 @@ func (o *Options) newFollowing(c *runtime.Config) *following {
 	if o.recordsModels() || o.Records.Sinks != nil || o.Records.Telemetry != nil {
 		c.Listeners.OnModelEvent = f.reportModelEvent
 	}
+	if o.Records.Telemetry != nil {
+		c.Listeners.OnHostStart = func(host, transport string) []string { return f.exported.HostEnviron(host, transport) }
+	}
 	return f
 }
 

@@ -38,6 +38,8 @@ type Config struct {
 	Initialisation
 	Upkeep
 	Vendor adapter.Vendor `json:"-"` // additional keys of a vendor's agent
+	// whether it receives Options.Exports; nil means only a vendor's agent does
+	Telemetry *bool `json:"telemetry"`
 	// rules that decide approvals without asking; nil decides no approval
 	Permissions *hostpolicy.Rules `json:"permissions"`
 	Inherited                     // variables that are passed on from the run's environment

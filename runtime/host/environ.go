@@ -45,6 +45,24 @@ func (h *Hosts) processEnviron(c *Config, n int) []string {
 	return env
 }
 
+// exportEnviron adds the variables with which a host exports its own telemetry, unless the manifest
+// sets them.
+func (h *Hosts) exportEnviron(c *Config, env []string) []string {
+	wants := c.protocol().New != nil
+	if c.Telemetry != nil {
+		wants = *c.Telemetry
+	}
+	if h.opts.Exports == nil || !wants {
+		return env
+	}
+	for _, v := range h.opts.Exports(c.Name, c.Transport) {
+		if name, _, _ := strings.Cut(v, "="); c.Env[name] == "" {
+			env = append(env, v)
+		}
+	}
+	return env
+}
+
 // warnUnguarded logs, once in a run, that no guard process ends the hosts' child processes if this
 // process is killed.
 func (h *Hosts) warnUnguarded() {

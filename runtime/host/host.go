@@ -60,6 +60,8 @@ type Options struct {
 	// Keeper, if not nil, runs the processes so that they survive the end of the Concerto process.
 	// New and Resume take ownership of Keeper, and Close closes it.
 	Keeper *keeper.Client
+	// Exports returns the variables with which a host exports its own telemetry; nil for none.
+	Exports func(host, transport string) []string
 	// Clock measures the time limits of exchanges; nil means the system's clock.
 	Clock *clock.PausableClock
 	// Transports replaces the table of transports; nil means the default table. Only tests set it.

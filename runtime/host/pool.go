@@ -275,7 +275,7 @@ func (h *Hosts) startProcess(c *Config, w acquireSpec) (*process, error) {
 		return nil, err
 	}
 	run := c.startConfig(w.session)
-	env := effect.TraceEnviron(h.processEnviron(c, p.number), w.trace)
+	env := effect.TraceEnviron(h.exportEnviron(c, h.processEnviron(c, p.number)), w.trace)
 	p.version = h.startVersionCheck(run, env)
 	attached := make(chan struct{}) // standard error is traced only after the connection is set
 	defer close(attached)

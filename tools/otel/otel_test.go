@@ -528,3 +528,57 @@ done
 		}
 	}
 }
+
+// TestHostExports checks which variables a host receives to export its own spans. The key of the
+// collector is not among them: the proxy adds it.
+func TestHostExports(t *testing.T) {
+	c := newCollector(t)
+	dir := write(t, map[string]string{
+		"Concerto.toml": "[project]\nname = \"p\"\nentry = \"main.conc\"\n[hosts.echo]\ncommand = \"sh\"\nargs = [\"echo.sh\"]\noutput_format = \"json\"\ntelemetry = true\n[hosts.plain]\ncommand = \"sh\"\nargs = [\"echo.sh\"]\noutput_format = \"json\"\n",
+		"main.conc":     "host Echo { connector: \"echo\" }\nhost Plain { connector: \"plain\" }\n\nfn main() {\n    println(Echo.execute(\"work\")?);\n    println(Plain.execute(\"work\")?);\n}\n",
+		"echo.sh":       `read -r line; printf '{"type":"result","text":"%s|%s|%s|%s"}\n' "$OTEL_EXPORTER_OTLP_ENDPOINT" "$OTEL_TRACES_EXPORTER" "$OTEL_EXPORTER_OTLP_HEADERS" "$OTEL_RESOURCE_ATTRIBUTES"`,
+	})
+	out := export(t, c, dir, nil)
+	if !regexp.MustCompile(`^` + c.URL + `\|otlp\|\|concerto.run.id=r_[a-z0-9]{16},concerto.host=Echo\n\|\|\|\n$`).MatchString(out) {
+		t.Errorf("without a key the hosts printed %q", out)
+	}
+	if out := export(t, c, dir, []string{"OTEL_EXPORTER_OTLP_HEADERS=key=the-secret-key"}); !strings.HasPrefix(out, "http://127.0.0.1:") || strings.Contains(out, c.URL) || strings.Contains(out, "secret") {
+		t.Errorf("with a key the hosts printed %q", out)
+	}
+
+	exported, _ := telemetry.Open([]string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + c.URL, "OTEL_EXPORTER_OTLP_HEADERS=key=the-secret-key"}, telemetry.Options{Service: "test"})
+	environ := exported.Begin(telemetry.RunOptions{ID: "r"}).HostEnviron("Coder", "claude-code")
+	if !slices.Contains(environ, "CLAUDE_CODE_ENABLE_TELEMETRY=1") || slices.ContainsFunc(environ, func(v string) bool { return strings.Contains(v, "secret") }) {
+		t.Errorf("variables %v", environ)
+	}
+	var base string
+	for _, v := range environ {
+		if address, ok := strings.CutPrefix(v, "OTEL_EXPORTER_OTLP_ENDPOINT="); ok {
+			base = address
+		}
+	}
+	post := func(address string) int {
+		r, err := http.Post(address, "application/x-protobuf", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Body.Close()
+		return r.StatusCode
+	}
+	c.requests = nil
+	if status := post(base + "/v1/traces"); status != 200 || len(c.requests) != 1 || c.requests[0].Header.Get("Key") != "the-secret-key" {
+		t.Errorf("status %d, requests %v", status, c.requests)
+	}
+	for _, address := range []string{base + "/v1/other", base[:strings.LastIndex(base, "/")] + "/v1/traces", base[:len(base)-1] + "x/v1/traces"} {
+		if status := post(address); status != 404 {
+			t.Errorf("%s: status %d", address, status)
+		}
+	}
+	if len(c.requests) != 1 {
+		t.Errorf("%d requests reached the collector", len(c.requests))
+	}
+	exported.Close()
+	if _, err := http.Post(base+"/v1/traces", "", nil); err == nil {
+		t.Error("the proxy is open after the end")
+	}
+}

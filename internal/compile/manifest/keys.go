@@ -217,6 +217,7 @@ var keys = []Key{
 	{Path: "hosts.*.settings", Type: Strings, Default: "[]", Example: `["project"]`, Transports: []string{claudeCode}, Doc: "The agent's own settings that it reads: `user`, `project`, `local`. Rules and hooks in them decide without a request to the program."},
 	{Path: "hosts.*.approval_policy", Type: Enum, Values: []string{"untrusted", "on-request", "never"}, Default: `"untrusted"`, Example: `"on-request"`, Transports: []string{codex}, Doc: "When the agent requests an approval."},
 	{Path: "hosts.*.sandbox", Type: Enum, Values: []string{"read-only", "workspace-write", "danger-full-access"}, Default: `"workspace-write"`, Example: `"read-only"`, Transports: []string{codex}, Doc: "The files that the agent's commands may access."},
+	{Path: "hosts.*.telemetry", Type: Bool, Example: "false", Doc: "Whether it receives the variables of OpenTelemetry, so that its own spans become a part of the run's trace ([40](40-telemetry.md)); by default only a vendor's agent does."},
 	{Path: "hosts.*.session", Type: Enum, Values: []string{"keep", "fresh"}, Default: `"keep"`, Example: `"fresh"`, Transports: vendors, Doc: "Whether exchanges with one process share one conversation, or each begins a new one."},
 	{Path: "hosts.*.question_timeout", Type: Number, Unit: "seconds", Example: "30", Doc: "The maximum time to answer one question or approval."},
 	{Path: "hosts.*.question_default", Type: String, Example: `"yes"`, Doc: "The answer to a question without another answer."},

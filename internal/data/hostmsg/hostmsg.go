@@ -114,8 +114,8 @@ var messages = []Message{
 	{Type: Error, Members: []string{"message", "code", "recoverable", "session"}, Role: Fails, Doc: "ends the exchange as failed"},
 	{Type: "init_ack", Members: []string{"version", "capabilities"}, Role: Acknowledges, Doc: "confirms that the host has read its parameters"},
 
-	{Type: Init, Sender: Concerto, Members: []string{"params"}, Doc: "the host's parameters; the first message"},
-	{Type: Prompt, Sender: Concerto, Members: []string{"text", "context", "schema", "session", "resumed"}, Doc: "begins an exchange"},
+	{Type: Init, Sender: Concerto, Members: []string{"params", "trace"}, Doc: "the host's parameters; the first message"},
+	{Type: Prompt, Sender: Concerto, Members: []string{"text", "context", "schema", "session", "resumed", "trace"}, Doc: "begins an exchange"},
 	{Type: Response, Sender: Concerto, Members: []string{"in_reply_to", "answer_to", "value", "error"}, Doc: "the answer to a request"},
 	{Type: Cancel, Sender: Concerto, Members: []string{"reason"}, Doc: "asks the host to end the exchange early"},
 }

@@ -345,7 +345,9 @@ func (r *Run) handleExchange(e *event.Event) {
 		x := r.begin(e, "invoke_agent "+e.Name, otlp.Client)
 		x.set(operation, "invoke_agent")
 		x.set(agentName, e.Name)
-		x.set(provider, providerName(host.Connector))
+		if x.set(provider, providers[host.Transport]); providers[host.Transport] == "" {
+			x.set(provider, host.Connector)
+		}
 		x.set("concerto.host.transport", host.Transport)
 		return
 	}

@@ -64,6 +64,8 @@ type Telemetry struct {
 	meter       *otlp.Meter
 	instruments map[string]*otlp.Instrument
 
+	proxy proxy
+
 	mu   sync.Mutex
 	sent map[otlp.SpanID]*Sent // spans of runs whose exports are recorded
 }
@@ -105,7 +107,10 @@ func Open(environ []string, o Options) (t *Telemetry, problems []string) {
 }
 
 // Close exports what is left, for at most ten seconds. It returns what could not be exported.
-func (t *Telemetry) Close() []otlp.Problem { return t.exporter.Close() }
+func (t *Telemetry) Close() []otlp.Problem {
+	t.proxy.close()
+	return t.exporter.Close()
+}
 
 // Headers returns the values of the headers for collectors and their words, which are secrets.
 func (t *Telemetry) Headers() (values []string) {

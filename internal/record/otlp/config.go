@@ -5,6 +5,7 @@ import (
 	"crypto/x509"
 	"encoding/binary"
 	"fmt"
+	"net/http"
 	"net/url"
 	"os"
 	"slices"
@@ -56,6 +57,29 @@ type Endpoint struct {
 	Timeout time.Duration
 	Gzip    bool
 	TLS     *tls.Config // nil for the default
+}
+
+// String returns the name of a signal in variables: TRACES, METRICS or LOGS.
+func (s Signal) String() string { return names[s].variable }
+
+// Path returns the path that is appended to the address of a collector.
+func (s Signal) Path() string { return names[s].path }
+
+// EndpointAt returns the endpoint of the signal with a path, or nil.
+func (c *Config) EndpointAt(path string) *Endpoint {
+	for s, e := range c.Endpoints {
+		if names[s].path == path {
+			return e
+		}
+	}
+	return nil
+}
+
+// Client returns a client for requests to the endpoint. It follows no redirects.
+func (e *Endpoint) Client() *http.Client {
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.TLSClientConfig = e.TLS
+	return &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
 // Sampler decides which traces are exported: a part of all traces, or with Follow those whose
@@ -129,7 +153,10 @@ func isContext(name string) bool {
 }
 
 func (r *reader) warn(format string, args ...any) {
-	r.problems = append(r.problems, fmt.Sprintf(format, args...))
+	problem := fmt.Sprintf(format, args...)
+	if !slices.Contains(r.problems, problem) { // a variable may apply to several signals
+		r.problems = append(r.problems, problem)
+	}
 }
 
 // of returns a signal's own variable, or else the one of all signals, and its name.

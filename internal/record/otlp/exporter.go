@@ -82,10 +82,8 @@ func NewExporter(c *Config, r Resource, meter *Meter, hooks Hooks) *Exporter {
 		if endpoint == nil {
 			continue
 		}
-		transport := http.DefaultTransport.(*http.Transport).Clone()
-		transport.TLSClientConfig = endpoint.TLS
 		q := &queue{signal: Signal(s), endpoint: endpoint, wake: make(chan struct{}, 1), stopping: e.stopping}
-		q.client = &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+		q.client = endpoint.Client()
 		e.queues[s] = q
 		e.workers.Go(func() { e.work(q) })
 	}
