@@ -144,6 +144,9 @@ func (e *engineServerTest) checkTimes() {
 	}
 	e.must(0, "schedule", "pause", "tick")
 	e.must(0, "runs", "stop", "loop")
+	// The next worker ends as soon as no run is ready, so it must not begin while the run still
+	// belongs to the killed worker.
+	e.until(`NOT EXISTS (SELECT FROM concerto.workers l WHERE l.id = r.owner AND l.lease_until + concerto.delay(r.crashes) > clock_timestamp()) FROM concerto.runs r WHERE r.id = 'loop'`)
 	e.must(0, "worker", "--until-idle", "--state", "state")
 	if got := pgtest.Do(e, e.url, `SELECT string_agg(id || ' ' || state, ', ' ORDER BY id) FROM concerto.runs WHERE schedule IS NULL`); got != "ask finished, late finished, loop failed, sleep finished\n" {
 		e.Errorf("states = %s", got)
