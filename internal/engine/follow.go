@@ -42,6 +42,7 @@ type following struct {
 	exported *telemetry.Run       // nil if Records.Telemetry is nil
 	tracer   *traced              // nil if Records.Telemetry is nil
 	parties  *runtime.Parties
+	clean    func(error) error // removes the run's secrets
 }
 
 // newFollowing returns what shows a run, and registers a listener for model calls in c. The caller
@@ -70,6 +71,7 @@ func (f *following) begin(world *runtime.Runtime, program string) {
 	if f == nil {
 		return
 	}
+	f.clean = func(err error) error { return cleanError(world, err) }
 	o, began := f.options, time.Now()
 	events := eventstream.Options{Sinks: slices.Clone(o.Records.Sinks), Secrets: world.Secrets(), Since: func() time.Duration { return time.Since(began) }}
 	if onActivity := o.Records.OnActivity; onActivity != nil {
@@ -202,7 +204,7 @@ func (f *following) end(err error) error {
 	}
 	_, left := errors.AsType[*Suspended](err)
 	if f.exported != nil {
-		defer f.exported.End(err, codeOf(err), left)
+		defer f.exported.End(f.clean(err), codeOf(err), left)
 	}
 	if left { // exchanges continue
 		f.stream.Leave()

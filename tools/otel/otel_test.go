@@ -19,6 +19,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	trace "go.opentelemetry.io/proto/otlp/trace/v1"
+	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/testing/protocmp"
 
 	"github.com/concerto-lang/concerto/internal/engine"
@@ -580,5 +581,97 @@ func TestHostExports(t *testing.T) {
 	exported.Close()
 	if _, err := http.Post(base+"/v1/traces", "", nil); err == nil {
 		t.Error("the proxy is open after the end")
+	}
+}
+
+// TestManySpans exports 10,000 spans: none is lost, none is an orphan, and each is in the registry.
+func TestManySpans(t *testing.T) {
+	c := newCollector(t)
+	dir := write(t, map[string]string{
+		"Concerto.toml": strings.Replace(manifest, `{ tool_calls = [{ name = "Bank_pay", args = { amount = 5 } }] }, { text = "done" }`, `{ text = "done", repeat = true }`, 1),
+		"main.conc":     "agent Clerk uses main {}\n\nfn main() {\n    for i in 0..5000 { Clerk.execute(\"again\")?; }\n}\n",
+	})
+	export(t, c, dir, []string{"OTEL_BSP_MAX_QUEUE_SIZE=20000"})
+	if len(c.spans) != 10_001 {
+		t.Errorf("received %d spans", len(c.spans))
+	}
+	for _, v := range append(c.violations(), c.orphans()...) {
+		t.Error(v)
+	}
+}
+
+// TestSecrets checks that no secret of a run is exported, in any encoding, also if texts are.
+func TestSecrets(t *testing.T) {
+	const secret = `canary"of/the-key`
+	c := newCollector(t)
+	dir := write(t, map[string]string{
+		"Concerto.toml": strings.Replace(manifest, `{ tool_calls = [{ name = "Bank_pay", args = { amount = 5 } }] }, { text = "done" }`, `{ text = "done", repeat = true }`, 1),
+		"main.conc": `use std::crypto;
+use std::env;
+use std::http;
+use std::log;
+use std::tools::RunCommand;
+
+agent Clerk uses main { system_prompt: "be kind" }
+
+fn main() {
+    let secret = env::get("API_PASSWORD") ?? "";
+    log::warn("log ${secret}");
+    print("print ${secret}");
+    emit("plain", { secret: secret, encoded: crypto::base64_encode(secret) });
+    Clerk.execute("prompt ${secret}")?;
+    let answer = await emit<String>("go", { secret: secret })?;
+    RunCommand.run("true", [secret])?;
+    let reply = http::get("http://127.0.0.1:1/${secret}?key=${secret}");
+    panic("failed with ${secret} and ${answer}");
+}
+`,
+	})
+	if !strings.Contains(manifest, "run =") {
+		t.Fatal("the manifest permits no commands")
+	}
+	out := export(t, c, dir, []string{"API_PASSWORD=" + secret, "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_AND_EVENT"}, emit.Fixed{Channel: "go", Value: "answer " + secret})
+	if !strings.Contains(out, secret) {
+		t.Fatalf("the program did not use the secret: %s", out)
+	}
+	var all strings.Builder
+	for _, s := range c.spans {
+		fmt.Fprintln(&all, protojson.Format(s))
+	}
+	for _, l := range c.logs {
+		fmt.Fprintln(&all, protojson.Format(l))
+	}
+	for _, m := range c.metrics {
+		fmt.Fprintln(&all, protojson.Format(m))
+	}
+	for _, form := range []string{"canary", base64([]byte(secret)), "Y2FuYXJ5", "NhbmFye", "jYW5hcnk"} {
+		if i := strings.Index(all.String(), form); i >= 0 {
+			t.Errorf("exported %q: …%s…", form, all.String()[max(0, i-200):min(all.Len(), i+100)])
+		}
+	}
+	if !strings.Contains(all.String(), "***API_PASSWORD***") || len(c.logs) < 2 {
+		t.Errorf("the export has no texts:\n%s", all.String())
+	}
+}
+
+// TestSlowCollector checks that a run whose collector never replies ends, after the time limit.
+func TestSlowCollector(t *testing.T) {
+	hold := make(chan struct{})
+	slow := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-hold }))
+	t.Cleanup(slow.Close)
+	t.Cleanup(func() { close(hold) })
+	dir := write(t, map[string]string{"Concerto.toml": manifest, "main.conc": "fn main() { println(1); }\n"})
+	exported, _ := telemetry.Open([]string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + slow.URL, "OTEL_EXPORTER_OTLP_TIMEOUT=50", "OTEL_BSP_EXPORT_TIMEOUT=100", "OTEL_METRICS_EXPORTER=none"}, telemetry.Options{Service: "test"})
+	p, found, err := engine.CompileSource(driver.Request{Dir: dir})
+	if p == nil || err != nil {
+		t.Fatal(found, err)
+	}
+	var out strings.Builder
+	if err := p.Run(t.Context(), engine.Options{WorkDir: dir, Output: engine.Output{To: &out, Mode: emit.Modes["text"]}, Records: engine.Records{Telemetry: exported}}); err != nil || out.String() != "1\n" {
+		t.Errorf("output %q, error %v", out.String(), err)
+	}
+	problems := exported.Close()
+	if len(problems) != 1 || !strings.HasSuffix(problems[0].String(), ": no reply in time; 1 item dropped") {
+		t.Errorf("problems %v", problems)
 	}
 }

@@ -111,3 +111,14 @@ func BenchmarkSpan(b *testing.B) {
 		_ = s.message(0).appendProto(nil)
 	}
 }
+
+// FuzzPartial checks that no reply of a collector makes the exporter panic.
+func FuzzPartial(f *testing.F) {
+	f.Add(true, []byte(`{"partialSuccess":{"rejectedSpans":"3","errorMessage":"no"}}`))
+	f.Add(false, []byte("\x0a\x07\x08\x01\x12\x03bad"))
+	f.Fuzz(func(t *testing.T, isJSON bool, text []byte) {
+		if r := partial(isJSON, text); r != nil && r.Error() == "" {
+			t.Error("a rejection has no text")
+		}
+	})
+}
