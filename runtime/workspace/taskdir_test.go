@@ -267,3 +267,33 @@ func TestWorktree(t *testing.T) {
 		})
 	}
 }
+
+// TestCommitDuringEnd checks that a worktree remains if the program commits its changes while End
+// inspects it. The program's own calls of git are not disturbed by locks.
+func TestCommitDuringEnd(t *testing.T) {
+	p := repository(t)
+	d := made(t, "worktree", p)
+	write(t, filepath.Join(d.Path, "new"), "")
+	git(t, d.Path, "add", "new")
+	real, err := exec.LookPath("git")
+	must(t, err)
+	bin := t.TempDir()
+	write(t, filepath.Join(bin, "git"), `#!/bin/sh
+[ "$GIT_OPTIONAL_LOCKS" = 0 ] || exit 9
+"$REAL" "$@"
+code=$?
+if [ ! -e "$ONCE" ]; then
+	touch "$ONCE"
+	"$REAL" -c user.email=a@example.com -c user.name=A commit -qm "a change" >&2
+fi
+exit $code
+`)
+	must(t, os.Chmod(filepath.Join(bin, "git"), 0o755))
+	d.place.Environ = append(p.Environ, "PATH="+bin+":"+os.Getenv("PATH"), "REAL="+real, "ONCE="+filepath.Join(bin, "once"))
+	if remains, err := d.End(t.Context()); !remains || err != nil {
+		t.Errorf("End = %v (error %v), want true", remains, err)
+	}
+	if got := git(t, d.Path, "log", "--format=%s", "-1"); got != "a change" {
+		t.Errorf("last commit %q", got)
+	}
+}

@@ -52,12 +52,14 @@ func (d *Dir) worktree(ctx context.Context) error {
 // that git ignores.
 func (d *Dir) worktreeChanged(ctx context.Context) (bool, error) {
 	base := d.place.taskPath(d.Name)
-	now, err := d.git(ctx, base, "rev-parse", "HEAD")
-	if err != nil || now != d.commit {
+	left, err := d.git(ctx, base, "status", "--porcelain", "--ignored")
+	if err != nil || left != "" {
 		return true, err
 	}
-	left, err := d.git(ctx, base, "status", "--porcelain", "--ignored")
-	return left != "", err
+	// The program may commit the files at any moment. The commit is read last, so that a change is
+	// found either as a file or as a commit.
+	now, err := d.git(ctx, base, "rev-parse", "HEAD")
+	return now != d.commit, err
 }
 
 func (d *Dir) discardWorktree(ctx context.Context) error {
@@ -124,16 +126,17 @@ func (d *Dir) git(ctx context.Context, dir string, args ...string) (string, erro
 }
 
 // withoutRepository returns the environment without the variables that would make git use another
-// repository than that of the directory. It also sets git's language to English.
+// repository than that of the directory. It also sets git's language to English, and makes git
+// take no locks to store what it has only read: the program may use the same worktree.
 func withoutRepository(environ []string) []string {
 	env := make([]string, 0, len(environ)+1)
 	for _, kv := range environ {
 		name, _, _ := strings.Cut(kv, "=")
 		switch name {
-		case "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_PREFIX", "LC_ALL", "LANGUAGE":
+		case "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_PREFIX", "GIT_OPTIONAL_LOCKS", "LC_ALL", "LANGUAGE":
 		default:
 			env = append(env, kv)
 		}
 	}
-	return append(env, "LC_ALL=C")
+	return append(env, "LC_ALL=C", "GIT_OPTIONAL_LOCKS=0")
 }
