@@ -35,6 +35,7 @@ var commands = []commandRow{
 	{name: "run", create: runner.NewRun},
 	{name: "runs", create: runs.NewRuns},
 	{name: "report", create: runs.NewReport},
+	{name: "top", create: runs.NewTop},
 	{name: "submit", create: engines.NewSubmit},
 	{name: "worker", create: engines.NewWorker},
 	{name: "engine", create: engines.NewEngine},

@@ -6,10 +6,12 @@ import (
 	"errors"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/engine/durable"
+	"github.com/concerto-lang/concerto/internal/engine/live"
 	"github.com/concerto-lang/concerto/internal/engine/telemetry"
 	"github.com/concerto-lang/concerto/internal/engine/transcript"
 	"github.com/concerto-lang/concerto/internal/record/activity"
@@ -18,6 +20,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/record/journal"
 	"github.com/concerto-lang/concerto/internal/record/trace"
 	"github.com/concerto-lang/concerto/runtime"
+	"github.com/concerto-lang/concerto/runtime/budget"
 	"github.com/concerto-lang/concerto/runtime/llm"
 	"github.com/concerto-lang/concerto/vm"
 )
@@ -35,12 +38,15 @@ const (
 // following contains what shows a run. It is nil if the run is not shown.
 type following struct {
 	options  *Options
-	stream   *eventstream.Stream  // set by begin
-	recorder *transcript.Recorder // nil unless the use of models is recorded
-	activity *activity.Follower   // nil if Records.OnActivity is nil
-	trace    *trace.Writer        // nil if Records.Trace is nil
-	exported *telemetry.Run       // nil if Records.Telemetry is nil
-	tracer   *traced              // nil if Records.Telemetry is nil
+	stream   *eventstream.Stream                // set by begin
+	recorder *transcript.Recorder               // nil unless the use of models is recorded
+	activity *activity.Follower                 // nil if Records.OnActivity is nil
+	trace    *trace.Writer                      // nil if Records.Trace is nil
+	exported *telemetry.Run                     // nil if Records.Telemetry is nil
+	tracer   *traced                            // nil if Records.Telemetry is nil
+	live     *live.Run                          // nil if Records.LiveDir is empty
+	gate     *gate                              // nil unless live is the only sink
+	stop     atomic.Pointer[context.CancelFunc] // ends the run
 	parties  *runtime.Parties
 	clean    func(error) error // removes the run's secrets
 }
@@ -48,11 +54,11 @@ type following struct {
 // newFollowing returns what shows a run, and registers a listener for model calls in c. The caller
 // must call begin before the first model call.
 func (o *Options) newFollowing(c *runtime.Config) *following {
-	if !o.recordsModels() && o.Records.OnActivity == nil && o.Records.Trace == nil && o.Answers.Relay == nil && o.Records.Sinks == nil && o.Records.Telemetry == nil {
+	if !o.recordsModels() && o.Records.OnActivity == nil && o.Records.Trace == nil && o.Answers.Relay == nil && o.Records.Sinks == nil && o.Records.Telemetry == nil && o.Records.LiveDir == "" {
 		return nil
 	}
 	f := &following{options: o, parties: &c.Parties}
-	if o.recordsModels() || o.Records.Sinks != nil || o.Records.Telemetry != nil {
+	if o.recordsModels() || o.Records.Sinks != nil || o.Records.Telemetry != nil || o.Records.LiveDir != "" {
 		c.Listeners.OnModelEvent = f.reportModelEvent
 	}
 	if o.Records.Telemetry != nil {
@@ -100,10 +106,43 @@ func (f *following) begin(world *runtime.Runtime, program string) {
 		f.exported = t.Begin(f.describe(world, program, began))
 		events.Sinks = append(events.Sinks, f.exported.Sink())
 	}
+	if o.Records.LiveDir != "" {
+		isAlone, tasks := len(events.Sinks) == 0, &atomic.Int64{}
+		visible := f.visible(world, program)
+		if isAlone {
+			visible.Tasks = func() int { return int(tasks.Load()) }
+		}
+		f.live = live.Begin(visible)
+		events.Sinks = append(events.Sinks, f.live.Sink())
+		if isAlone {
+			f.gate = &gate{isWatched: f.live.Watched(), tasks: tasks}
+		}
+	}
 	f.stream = eventstream.New(events)
+	if f.gate != nil {
+		f.gate.Stream = f.stream
+	}
 	if f.exported != nil {
 		f.tracer = &traced{Observer: f.stream, run: f.exported, effects: map[effect.Request]int64{}}
 	}
+}
+
+// visible returns what others on this machine can see of a run.
+func (f *following) visible(world *runtime.Runtime, program string) live.Options {
+	o := live.Options{Directory: f.options.Records.LiveDir, Run: world.ID(), Program: program, Failed: func(err error) { world.Remark("debug", "concerto top does not show this run: "+err.Error()) }}
+	if d := f.options.own.running; d != nil {
+		o.Journal = d.dir
+	}
+	o.Usage = func() budget.Usage {
+		_, all := world.Usage()
+		return all
+	}
+	o.Cancel = func() {
+		if stop := f.stop.Load(); stop != nil {
+			(*stop)()
+		}
+	}
+	return o
 }
 
 // describe returns what an export states about a run.
@@ -144,6 +183,9 @@ func (f *following) describe(world *runtime.Runtime, program string, began time.
 
 // reportModelEvent passes an event of the model client to the stream.
 func (f *following) reportModelEvent(e llm.Event) {
+	if f.gate != nil && !f.gate.isWatched.Load() {
+		return
+	}
 	a := &event.Attempt{Call: e.Call, Connection: e.Connection, Model: e.Model, Number: e.Attempt, Of: e.Of, Reply: e.Reply, Took: e.Took, Wait: e.Wait}
 	if e.Price != nil {
 		a.Price = &event.Price{Input: e.Price.Input, Output: e.Price.Output}
@@ -176,16 +218,27 @@ func (f *following) observer() vm.Observer {
 		return nil
 	case f.tracer != nil:
 		return f.tracer
+	case f.gate != nil:
+		return f.gate
 	}
 	return f.stream
 }
 
-// context returns the context of the run, in which performers find its trace.
+// context returns the context of the run, in which performers find its trace, and which others on
+// this machine may cancel.
 func (f *following) context(ctx context.Context) context.Context {
-	if f == nil || f.tracer == nil {
+	if f == nil {
 		return ctx
 	}
-	return effect.WithTracer(ctx, f.tracer)
+	if f.tracer != nil {
+		ctx = effect.WithTracer(ctx, f.tracer)
+	}
+	if f.live != nil {
+		stoppable, stop := context.WithCancel(ctx)
+		f.stop.Store(&stop)
+		ctx = stoppable
+	}
+	return ctx
 }
 
 // decisions returns what receives the decisions of the run, after next.
@@ -201,6 +254,12 @@ func (f *following) decisions(next vm.Decisions) vm.Decisions {
 func (f *following) end(err error) error {
 	if f == nil {
 		return nil
+	}
+	if f.live != nil {
+		f.live.End()
+		if stop := f.stop.Load(); stop != nil {
+			(*stop)()
+		}
 	}
 	_, left := errors.AsType[*Suspended](err)
 	if f.exported != nil {

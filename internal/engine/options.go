@@ -164,6 +164,9 @@ type Records struct {
 	// Telemetry exports the run to a collector of OpenTelemetry (spec/40-telemetry.md). The run
 	// does not close it. nil means no export.
 	Telemetry *telemetry.Telemetry
+	// LiveDir is the directory in which the run has a socket while it runs, for `concerto top`
+	// (package live); "" for no socket.
+	LiveDir string
 	// Sinks receive the events of the run (package event).
 	Sinks []event.Sink
 	// OnBegin, if not nil, is called before the first event of the run with its id and its secrets.

@@ -16,6 +16,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/cli/rerun"
 	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/internal/engine/driver"
+	"github.com/concerto-lang/concerto/internal/engine/live"
 	"github.com/concerto-lang/concerto/internal/process/heap"
 	"github.com/concerto-lang/concerto/internal/term/cmdline"
 	"github.com/concerto-lang/concerto/runtime/world/emit"
@@ -196,6 +197,7 @@ func (cmd *runCommand) runProgram(ctx context.Context, p *engine.Program, o *eng
 	var endTelemetry func()
 	o.Records.Telemetry, endTelemetry = program.OpenTelemetry(cmd.console, p.IR().Name, false)
 	defer endTelemetry()
+	o.Records.LiveDir = live.Directory(cmd.console.Environ)
 	cmd.Tools.Watch(cmd.console, seen)
 	endTools, err := program.RegisterTools(ctx, cmd.console, &cmd.Tools, p, o)
 	if err != nil {

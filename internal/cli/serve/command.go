@@ -13,6 +13,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/cli/interrupt"
 	"github.com/concerto-lang/concerto/internal/cli/program"
 	"github.com/concerto-lang/concerto/internal/engine"
+	"github.com/concerto-lang/concerto/internal/engine/live"
 	"github.com/concerto-lang/concerto/runtime/tool"
 )
 
@@ -81,7 +82,7 @@ func (cmd *serveCommand) serveApplications(parent context.Context) error {
 	config.Audit = o.Records.Audit
 	exported, endTelemetry := program.OpenTelemetry(cmd.console, "concerto", true)
 	defer endTelemetry()
-	config.Telemetry = exported
+	config.Telemetry, config.LiveDir = exported, live.Directory(cmd.console.Environ)
 	s := New(config)
 	if listen == nil {
 		err = s.ServeLines(ctx, cmd.console.Stdin, cmd.console.Stdout)

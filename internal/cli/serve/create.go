@@ -155,7 +155,7 @@ func (r *request) options(p *creating) (engine.Options, *Error) {
 	c := &r.srv.config
 	o := engine.Options{Tools: c.Tools, Args: p.Args, Inputs: p.Inputs, Executable: c.Executable, LogLevel: c.LogLevel, Kill: c.Kill, WorkDir: c.Roots[0],
 		Session: tool.Context{SessionID: procgroup.NewID(), Caller: r.client.owner(), Environment: p.Environment, Metadata: p.Metadata, Render: r.client.render}}
-	o.Records.Audit, o.Records.Telemetry = c.Audit, c.Telemetry
+	o.Records.Audit, o.Records.Telemetry, o.Records.LiveDir = c.Audit, c.Telemetry, c.LiveDir
 	if p.Cwd != nil {
 		at, err := c.below("cwd", *p.Cwd)
 		if err != nil {

@@ -42,8 +42,9 @@ type Config struct {
 	Audit      *audit.Log // log for calls of tools; nil if calls are not recorded
 	// Telemetry exports the sessions; nil for none.
 	Telemetry *telemetry.Telemetry
-	Sessions  int // maximum number of running sessions
-	Message   int // maximum length of a message, in bytes
+	LiveDir   string // Records.LiveDir of the sessions
+	Sessions  int    // maximum number of running sessions
+	Message   int    // maximum length of a message, in bytes
 	Drain     time.Duration
 	LogLevel  string
 	Log       func(level, message string)

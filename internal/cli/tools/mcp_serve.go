@@ -15,6 +15,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/compile/manifest"
 	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/internal/engine/driver"
+	"github.com/concerto-lang/concerto/internal/engine/live"
 	"github.com/concerto-lang/concerto/internal/term/cmdline"
 	"github.com/concerto-lang/concerto/runtime/mcp"
 )
@@ -79,7 +80,7 @@ func (cmd *mcpServeCommand) serve(parent context.Context, path string) error {
 	}
 	exported, endTelemetry := program.OpenTelemetry(cmd.console, p.IR().Name, true)
 	defer endTelemetry()
-	o.Records.Telemetry = exported
+	o.Records.Telemetry, o.Records.LiveDir = exported, live.Directory(cmd.console.Environ)
 	err = p.Serve(ctx, o, engine.ServeOptions{
 		In: io.NopCloser(cmd.console.Stdin), Out: uncloseable{cmd.console.Stdout}, HTTP: listen,
 		Ready:    func(url string) { fmt.Fprintln(cmd.console.Stderr, "serving "+url) },

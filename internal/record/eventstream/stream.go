@@ -160,7 +160,10 @@ func (s *Stream) Requested(e int64, at vm.Caller, q effect.Request) func(effect.
 	defer s.mu.Unlock()
 	t := s.taskOf(at.Task())
 	s.closeLeftAgents(t, at, q)
-	shown := s.cleanRequest(q)
+	shown := q
+	if row.Kind == event.Request || s.shows(row.Kind) { // removing secrets from what no sink shows would be expensive
+		shown = s.cleanRequest(q)
+	}
 	var model *request
 	if call := callOf(q); call != nil {
 		model = s.beginRequest(t, e, at, call, callOf(shown))

@@ -44,6 +44,7 @@ var FlagAliases = []FlagAlias{
 	{"concerto runs list", "json", "format", "json"},
 	{"concerto runs show", "json", "format", "json"},
 	{"concerto runs verify", "json", "format", "json"},
+	{"concerto top", "json", "format", "json"},
 	{"concerto runs tape", "json", "", ""},
 	{"concerto runs stop", "json", "", ""},
 	{"concerto runs rm", "json", "", ""},

@@ -1,0 +1,371 @@
+package runs
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/concerto-lang/concerto/internal/engine/live"
+	"github.com/concerto-lang/concerto/internal/engine/runs"
+	"github.com/concerto-lang/concerto/internal/engine/timetravel/view"
+	"github.com/concerto-lang/concerto/internal/term/terminal"
+)
+
+// mode is what the keys of the view do.
+type mode int
+
+const (
+	listing   mode = iota
+	detailing      // the details of the selected run are shown
+	filtering      // a filter is typed
+	choosing       // y or n answers an approval
+	answering      // an answer, or the reason of a denial, is typed
+	ending         // y cancels the run
+	helping
+)
+
+// topView is the interactive table of runs.
+type topView struct {
+	cmd *topCommand
+
+	mu       sync.Mutex
+	all      []live.State
+	problem  string // why the states could not be read, or the result of the last key
+	selected string // id of the selected run
+	mode     mode
+	before   mode // mode to which a prompt returns
+	input    string
+	filter   string
+	sorted   int // column by which the runs are sorted; 0 for order
+	order    func([]live.State)
+	isDenial bool // the answer that is typed is the reason of a denial
+}
+
+// helpRows are the keys with what they do.
+var helpRows = []string{
+	"↑ ↓ k j  select a run", "Enter    show details", "Esc      return", "a        answer the oldest request", "x        cancel the run",
+	"r        write a report", "/        filter", "s        sort by the next column", "?        show this help", "q        quit",
+}
+
+// show sets the states.
+func (v *topView) show(all []live.State, err error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if err != nil {
+		v.problem = err.Error()
+		return
+	}
+	v.all = all
+}
+
+// rows returns the shown runs in order.
+func (v *topView) rows() []live.State {
+	var out []live.State
+	for _, s := range v.all {
+		text := strings.ToLower(strings.Join([]string{s.Run, s.Program, s.State, lastOf(&s)}, " "))
+		if strings.Contains(text, strings.ToLower(v.filter)) {
+			out = append(out, s)
+		}
+	}
+	v.order(out)
+	if c := columns[v.sorted]; v.sorted > 0 {
+		slices.SortStableFunc(out, func(a, b live.State) int {
+			switch {
+			case c.less == nil:
+				return strings.Compare(c.value(&a), c.value(&b))
+			case c.less(&a, &b):
+				return -1
+			case c.less(&b, &a):
+				return 1
+			}
+			return 0
+		})
+	}
+	return out
+}
+
+// current returns the selected run, by default the first one, and its index.
+func (v *topView) current(rows []live.State) (*live.State, int) {
+	if len(rows) == 0 {
+		return nil, -1
+	}
+	i := max(0, slices.IndexFunc(rows, func(s live.State) bool { return s.Run == v.selected }))
+	v.selected = rows[i].Run
+	return &rows[i], i
+}
+
+const (
+	inverse = "\x1b[7m"
+	plain   = "\x1b[m"
+)
+
+// Draw implements screen.
+func (v *topView) Draw(width, height int) []string {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if width <= 0 || height <= 0 {
+		return nil
+	}
+	rows := v.rows()
+	s, at := v.current(rows)
+	var out []string
+	switch {
+	case v.mode == helping:
+		out = slices.Clone(helpRows)
+	case s != nil && (v.mode == detailing || v.before == detailing && v.mode != listing):
+		out = v.details(s, width)
+	default:
+		table := drawTable(rows, columns, width)
+		out = append(out, table[0])
+		room := max(0, height-2)
+		first := min(max(0, at-room+1), max(0, len(rows)-room))
+		for i := first; i < len(rows) && i < first+room; i++ {
+			row := table[i+1]
+			if i == at {
+				row = inverse + row + strings.Repeat(" ", max(0, width-terminal.Width(row))) + plain
+			}
+			out = append(out, row)
+		}
+		if len(rows) == 0 {
+			out = append(out, terminal.Cut("no runs", width))
+		}
+	}
+	status := terminal.Cut(v.status(s), width)
+	if len(out) > height-1 {
+		out = out[:height-1]
+	}
+	for i, row := range out {
+		if !strings.HasPrefix(row, inverse) {
+			out[i] = terminal.Cut(row, width)
+		}
+	}
+	for len(out) < height-1 {
+		out = append(out, "")
+	}
+	return append(out, status)
+}
+
+// status returns the last row: a prompt, the result of the last key, or the keys.
+func (v *topView) status(s *live.State) string {
+	switch v.mode {
+	case filtering:
+		return "filter: " + v.input + "█"
+	case choosing:
+		return "allow? y or n"
+	case answering:
+		what := "answer: "
+		if v.isDenial {
+			what = "reason: "
+		}
+		return what + terminal.OneLine(v.input) + "█"
+	case ending:
+		if s != nil {
+			return "cancel " + s.Run + "? y or n"
+		}
+	}
+	if v.problem != "" {
+		return terminal.OneLine(v.problem)
+	}
+	text := "? keys  q quit"
+	if v.filter != "" {
+		text += "  filter: " + terminal.OneLine(v.filter)
+	}
+	if v.sorted > 0 {
+		text += "  by " + columns[v.sorted].name
+	}
+	return text
+}
+
+// details returns the rows about a run.
+func (v *topView) details(s *live.State, width int) []string {
+	out := []string{terminal.OneLine(fmt.Sprintf("%s  %s  %s  %s  pid %d", s.Run, s.Program, s.State, took(s.Seconds), s.PID))}
+	add := func(indent, text string) {
+		for _, line := range terminal.Wrap(terminal.OneLine(text), max(10, width-len(indent))) {
+			out = append(out, indent+line)
+		}
+	}
+	add("", fmt.Sprintf("%d tasks, %d calls, %d tokens in, %d out, $%s", s.Tasks, s.Usage.Calls, s.Usage.TokensIn, s.Usage.TokensOut, s.Usage.CostUSD))
+	for _, h := range s.Hosts {
+		add("", fmt.Sprintf("host %s, %s: %s", h.Name, h.State, h.Last))
+	}
+	for _, p := range s.Pending {
+		add("", fmt.Sprintf("%s %s %s %s since %s", p.ID, p.Type, p.Channel, p.Host, p.Since))
+		add("  ", p.Text)
+		for i, option := range p.Options {
+			add("  ", fmt.Sprintf("%d. %s", i+1, option))
+		}
+	}
+	if len(s.Lines) > 0 {
+		out = append(out, "")
+	}
+	for _, line := range s.Lines {
+		out = append(out, terminal.OneLine(line))
+	}
+	return out
+}
+
+// keyNames maps the sequences of special keys to one-letter keys.
+var keyNames = map[string]string{"\x1b[A": "k", "\x1bOA": "k", "\x1b[B": "j", "\x1bOB": "j", "\r": "enter", "\n": "enter", "\x1b": "escape", "\x03": "interrupt"}
+
+// Type implements screen.
+func (v *topView) Type(typed []byte) (leave bool, err error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for len(typed) > 0 && !leave && err == nil {
+		n := keyLength(typed)
+		leave, err = v.press(typed[:n])
+		typed = typed[n:]
+	}
+	return leave, err
+}
+
+// keyLength returns the number of bytes of the first key.
+func keyLength(typed []byte) int {
+	if len(typed) >= 3 && typed[0] == 0x1b && (typed[1] == '[' || typed[1] == 'O') {
+		for i := 2; i < len(typed); i++ {
+			if typed[i] >= '@' && typed[i] <= '~' {
+				return i + 1
+			}
+		}
+		return len(typed)
+	}
+	_, n := utf8.DecodeRune(typed)
+	return n
+}
+
+// press handles a key.
+func (v *topView) press(typed []byte) (leave bool, err error) {
+	key := string(typed)
+	if name := keyNames[key]; name != "" {
+		key = name
+	}
+	if key == "interrupt" {
+		return false, view.ErrInterrupted
+	}
+	rows := v.rows()
+	s, at := v.current(rows)
+	if v.mode == filtering || v.mode == answering {
+		v.edit(key, typed, s)
+		return false, nil
+	}
+	v.problem = ""
+	switch v.mode {
+	case choosing:
+		v.choose(key, s)
+		return false, nil
+	case ending:
+		v.mode = v.before
+		if key == "y" && s != nil {
+			v.result(v.cmd.cancel(s), "cancelled "+s.Run)
+		}
+		return false, nil
+	case helping:
+		v.mode = v.before
+		return false, nil
+	}
+	switch key {
+	case "q":
+		return true, nil
+	case "escape":
+		v.mode = listing
+	case "enter":
+		v.mode = detailing
+	case "k", "j":
+		if to := at + map[string]int{"k": -1, "j": 1}[key]; to >= 0 && to < len(rows) {
+			v.selected = rows[to].Run
+		}
+	case "/":
+		v.prompt(filtering)
+		v.input = v.filter
+	case "s":
+		v.sorted = (v.sorted + 1) % len(columns)
+	case "?":
+		v.prompt(helping)
+	case "a":
+		v.begin(s)
+	case "x":
+		if s != nil {
+			v.prompt(ending)
+		}
+	case "r":
+		if s != nil {
+			path, err := v.cmd.report(s)
+			v.result(err, "wrote "+path)
+		}
+	}
+	return false, nil
+}
+
+// prompt enters a mode that returns to the present one.
+func (v *topView) prompt(m mode) {
+	v.before, v.mode, v.input = v.mode, m, ""
+}
+
+// result shows the result of a key.
+func (v *topView) result(err error, done string) {
+	if v.problem = done; err != nil {
+		v.problem = err.Error()
+	}
+}
+
+// begin begins to answer the oldest request of a run.
+func (v *topView) begin(s *live.State) {
+	switch {
+	case s == nil:
+	case len(s.Pending) == 0:
+		v.problem = s.Run + " has no open request"
+	case s.Pending[0].Type == "approval":
+		v.prompt(choosing)
+	default:
+		v.isDenial = false
+		v.prompt(answering)
+	}
+}
+
+// choose handles y or n for an approval.
+func (v *topView) choose(key string, s *live.State) {
+	v.mode = v.before
+	switch {
+	case s == nil || len(s.Pending) == 0:
+	case key == "y":
+		v.result(v.cmd.answer(s, &s.Pending[0], runs.Response{Text: "yes"}), "allowed")
+	case key == "n":
+		before := v.before
+		v.isDenial = true
+		v.prompt(answering)
+		v.before = before
+	}
+}
+
+// edit handles a key of a prompt.
+func (v *topView) edit(key string, typed []byte, s *live.State) {
+	switch {
+	case key == "escape":
+		v.mode = v.before
+	case key == "enter":
+		m := v.mode
+		v.mode = v.before
+		switch {
+		case m == filtering:
+			v.filter = v.input
+		case s == nil || len(s.Pending) == 0:
+			v.problem = "the request is no longer open"
+		case v.isDenial:
+			text := "no"
+			if v.input != "" {
+				text += ": " + v.input // a text that is no word for an approval denies
+			}
+			v.result(v.cmd.answer(s, &s.Pending[0], runs.Response{Text: text}), "denied")
+		default:
+			v.result(v.cmd.answer(s, &s.Pending[0], runs.Response{Text: v.input}), "answered "+s.Pending[0].ID)
+		}
+	case key == "\x7f" || key == "\b":
+		if r := []rune(v.input); len(r) > 0 {
+			v.input = string(r[:len(r)-1])
+		}
+	case typed[0] >= ' ' && typed[0] != 0x7f:
+		v.input += string(typed)
+	}
+}

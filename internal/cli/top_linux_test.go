@@ -1,0 +1,124 @@
+package cli
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/concerto-lang/concerto/internal/testkit/testterm"
+)
+
+const watchedFiles = `
+-- main.conc --
+fn main() {
+  emit("begun", "with a sequence \u{1b}[2J");
+  let answer = await emit<String>("go", { question: "Go on?" })?;
+  emit("answer", answer);
+}
+`
+
+// startTop parks a run in the directory runs/job, and shows it with top.
+func startTop(t *testing.T, width, height int, args ...string) (*testterm.Running, string) {
+	t.Helper()
+	r, dir := onTerminal(t, watchedFiles, width, height, func(c *exec.Cmd) {
+		c.Env = append(c.Env, "CONCERTO_RUNTIME_DIR="+filepath.Join(c.Dir, "rt"))
+		run := exec.Command(c.Path, "run", "--journal", "runs/job", "--park", "main.conc")
+		run.Dir, run.Env = c.Dir, c.Env
+		if out, err := run.CombinedOutput(); run.ProcessState.ExitCode() != 75 {
+			t.Fatalf("park the run: %v\n%s", err, out)
+		}
+	}, append([]string{"top", "runs"}, args...)...)
+	return r, dir
+}
+
+// TestTop uses each key of top. The terminal must be restored at the end.
+func TestTop(t *testing.T) {
+	r, dir := startTop(t, 140, 20)
+	r.AwaitText("RUN", "PENDING", "main.conc", "waiting", `await go: {"question":"Go on?"}`, "? keys  q quit")
+	r.Type("?")
+	r.AwaitText("answer the oldest request", "sort by the next column")
+	r.Type("\x1b")
+	r.AwaitText("? keys  q quit")
+	r.Type("\r")
+	r.AwaitText("pid 0", "0 tasks, 0 calls", "await go", "since 20")
+	r.Type("\x1b")
+	r.AwaitText("RUN", "LAST")
+	r.Type("/")
+	r.AwaitText("filter: █")
+	r.Type("nothing")
+	r.Type("\r")
+	r.AwaitText("no runs", "filter: nothing")
+	r.Type("/")
+	r.Type(strings.Repeat("\x7f", 1))
+	for range 6 {
+		r.Type("\x7f")
+	}
+	r.Type("\r")
+	r.AwaitText("main.conc")
+	r.Type("s")
+	r.AwaitText("by PROGRAM")
+	r.Type("x")
+	r.AwaitText("cancel r_", "y or n")
+	r.Type("y")
+	r.AwaitText("no process executes the run; end it with: concerto runs stop")
+	r.Type("r")
+	r.AwaitText("wrote r_", ".html")
+	if pages, err := filepath.Glob(filepath.Join(dir, "r_*.html")); err != nil || len(pages) != 1 {
+		t.Errorf("reports %v, %v", pages, err)
+	}
+	r.Type("a")
+	r.AwaitText("answer: █")
+	r.Type("yes")
+	r.AwaitText("answer: yes█")
+	r.Type("\r")
+	r.AwaitText("answered q")
+	r.Type("q")
+	checkRestored(t, r, r.Before, 0)
+	resumed := exec.Command(os.Args[0], "runs", "resume", "runs/job")
+	resumed.Args[0], resumed.Dir = "concerto", dir
+	if out, err := resumed.Output(); err != nil || !strings.Contains(string(out), "[answer] yes\n") {
+		t.Errorf("the resumed run printed %q, %v", out, err)
+	}
+}
+
+// TestTopEnds checks that the terminal is restored after each way to end, and around Ctrl-Z.
+func TestTopEnds(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		end  func(*testterm.Running)
+		code int
+	}{
+		{"Ctrl-C", func(r *testterm.Running) { r.Type("\x03") }, 130},
+		{"SIGTERM", func(r *testterm.Running) { r.Signal(syscall.SIGTERM) }, 143},
+		{"SIGHUP", func(r *testterm.Running) { r.Signal(syscall.SIGHUP) }, 130},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			r, _ := startTop(t, 100, 10)
+			r.AwaitText("RUN", "waiting")
+			c.end(r)
+			checkRestored(t, r, r.Before, c.code)
+		})
+	}
+}
+
+// TestTopIsSmall checks that a small terminal shows what fits, and that a larger one shows more.
+func TestTopIsSmall(t *testing.T) {
+	r, _ := startTop(t, 20, 5)
+	s := r.AwaitText("RUN", "? keys  q quit")
+	for _, row := range s.Rows {
+		if len([]rune(strings.TrimRight(row, " "))) > 20 {
+			t.Errorf("a row is too wide: %q", row)
+		}
+	}
+	if strings.Contains(s.Text(), "PROGRAM") {
+		t.Errorf("a column that does not fit is shown:\n%s", s.Text())
+	}
+	r.Resize(120, 20)
+	r.AwaitText("PROGRAM", "LAST", "await go")
+	r.Type("q")
+	checkRestored(t, r, r.Before, 0)
+}

@@ -1,0 +1,180 @@
+package live
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/record/event"
+	"github.com/concerto-lang/concerto/runtime/budget"
+)
+
+// after is the age of a run at which its socket opens, so that short runs have none.
+const after = time.Second
+
+// Options describes the run of a process.
+type Options struct {
+	Directory string // of the sockets
+	Run       string
+	Program   string
+	Journal   string // directory of a stored run, or ""
+	// Usage returns the usage of models so far.
+	Usage func() budget.Usage
+	// Tasks returns the number of running tasks; nil means that they are counted by their events.
+	Tasks func() int
+	// Cancel ends the run.
+	Cancel func()
+	// Failed is called if the socket cannot be opened.
+	Failed func(error)
+}
+
+// Run is a run of this process that others can see.
+type Run struct {
+	options Options
+	tracker *tracker
+
+	watched atomic.Bool // a client has read the state
+	mu      sync.Mutex
+	timer   *time.Timer
+	l       net.Listener
+	ended   bool
+	served  sync.WaitGroup
+}
+
+// request is a line that a client sends, and reply the line that it receives.
+type (
+	request struct {
+		Op string `json:"op"` // state or cancel
+	}
+	reply struct {
+		State *State `json:"state,omitempty"`
+		Error string `json:"error,omitempty"`
+	}
+)
+
+// Begin makes a run visible after its first second. The caller must call End.
+func Begin(o Options) *Run {
+	r := &Run{options: o, tracker: newTracker(o.Run, o.Program, o.Journal, os.Getpid(), time.Now())}
+	r.timer = time.AfterFunc(after, r.open)
+	return r
+}
+
+// Sink returns what receives the events of the run.
+func (r *Run) Sink() event.Sink { return r.tracker.sink() }
+
+func (r *Run) open() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ended {
+		return
+	}
+	err := prepare(r.options.Directory)
+	if err == nil {
+		r.l, err = net.Listen("unix", socketOf(r.options.Directory, r.options.Run))
+	}
+	if err != nil {
+		r.options.Failed(err)
+		return
+	}
+	l := r.l
+	r.served.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			r.served.Go(func() { r.serve(c) })
+		}
+	})
+}
+
+// socketOf returns the path of the socket of a run.
+func socketOf(dir, run string) string {
+	if len(run) > maxName || strings.ContainsAny(run, "/\\\x00") || run == "" {
+		sum := sha256.Sum256([]byte(run))
+		run = hex.EncodeToString(sum[:maxName/2])
+	}
+	return filepath.Join(dir, run+suffix)
+}
+
+// limits of a connection
+const (
+	maxRequest = 1 << 10
+	idle       = 10 * time.Second
+)
+
+// serve answers the requests of a connection.
+func (r *Run) serve(c net.Conn) {
+	defer c.Close()
+	in := bufio.NewReaderSize(c, maxRequest)
+	for {
+		if c.SetDeadline(time.Now().Add(idle)) != nil {
+			return
+		}
+		line, err := in.ReadSlice('\n')
+		if err != nil || r.hasEnded() {
+			return
+		}
+		var q request
+		var out reply
+		switch err := json.Unmarshal(line, &q); {
+		case err != nil:
+			out.Error = "the request is not JSON"
+		case q.Op == "state":
+			r.watched.Store(true)
+			s := r.state(time.Now())
+			out.State = &s
+		case q.Op == "cancel":
+			r.options.Cancel()
+		default:
+			out.Error = "unknown operation " + q.Op
+		}
+		text, err := json.Marshal(out)
+		if err != nil {
+			return
+		}
+		if _, err := c.Write(append(text, '\n')); err != nil {
+			return
+		}
+	}
+}
+
+// state returns the present state of the run.
+func (r *Run) state(now time.Time) State {
+	s := r.tracker.snapshot(now)
+	u := r.options.Usage()
+	s.Usage = Usage{Calls: u.Calls, TokensIn: u.TokensIn, TokensOut: u.TokensOut, CostUSD: json.Number(u.Cost.String())}
+	if r.options.Tasks != nil {
+		s.Tasks = r.options.Tasks()
+	}
+	return s
+}
+
+// Watched becomes true when a client reads the state for the first time.
+func (r *Run) Watched() *atomic.Bool { return &r.watched }
+
+func (r *Run) hasEnded() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.ended
+}
+
+// End removes the socket.
+func (r *Run) End() {
+	r.mu.Lock()
+	r.ended = true
+	r.timer.Stop()
+	l := r.l
+	r.mu.Unlock()
+	if l != nil {
+		_ = l.Close() // removes the file
+	}
+}

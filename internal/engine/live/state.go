@@ -1,0 +1,256 @@
+package live
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/internal/record/event"
+)
+
+// States of a run.
+const (
+	Running = "running"
+	Waiting = "waiting" // for an answer
+	Invalid = "?"       // the run has not sent its state
+)
+
+// State is the state of a run. It is also an element of the output of `concerto top --json`.
+type State struct {
+	Run     string    `json:"run"`
+	Program string    `json:"program"`
+	PID     int       `json:"pid"` // 0 if no process executes the run
+	State   string    `json:"state"`
+	Started string    `json:"started"` // RFC 3339
+	Seconds float64   `json:"seconds"` // time since the start
+	Tasks   int       `json:"tasks"`
+	Hosts   []Host    `json:"hosts"`
+	Pending []Pending `json:"pending"`
+	Usage   Usage     `json:"usage"`
+	PerMin  int64     `json:"tokens_per_minute"` // in the last minute
+	Journal string    `json:"journal"`           // directory of a stored run, or ""
+	Lines   []string  `json:"lines,omitempty"`   // the last lines of the output
+}
+
+// Host is an open exchange with a host.
+type Host struct {
+	Name  string `json:"name"`
+	State string `json:"state"` // working or waiting
+	Last  string `json:"last"`  // its last message
+}
+
+// Pending is an open request for an answer.
+type Pending struct {
+	ID      string   `json:"id"`
+	Channel string   `json:"channel"`
+	Host    string   `json:"host"`
+	Type    string   `json:"type"` // question, approval or await
+	Text    string   `json:"text"`
+	Since   string   `json:"since"` // RFC 3339
+	Options []string `json:"options,omitempty"`
+}
+
+// Usage is the usage of models.
+type Usage struct {
+	Calls     int64       `json:"calls"`
+	TokensIn  int64       `json:"tokens_in"`
+	TokensOut int64       `json:"tokens_out"`
+	CostUSD   json.Number `json:"cost_usd"`
+}
+
+const (
+	maxLines = 10
+	maxText  = 400 // bytes of a shown text
+)
+
+// tracker builds the state of a run from its events.
+type tracker struct {
+	began time.Time
+
+	mu      sync.Mutex
+	state   State
+	hosts   map[int64]*Host    // by items
+	pending map[int64]*Pending // by items
+	order   []int64            // the items of pending and hosts, in the order of their beginnings
+	recent  []used             // of the last minute
+}
+
+// used is a usage of tokens.
+type used struct {
+	at     time.Time
+	tokens int64
+}
+
+func newTracker(run, program, journal string, pid int, began time.Time) *tracker {
+	return &tracker{began: began, hosts: map[int64]*Host{}, pending: map[int64]*Pending{},
+		state: State{Run: run, Program: program, PID: pid, State: Running, Started: began.UTC().Format(time.RFC3339), Journal: journal}}
+}
+
+// omitted contains the kinds of events that the state does not depend on, with the reasons.
+var omitted = func() map[event.Kind]string {
+	const parts, short = "a part of what is shown", "too short to be shown"
+	return map[event.Kind]string{
+		event.Pipeline: parts, event.Stage: parts, event.Listen: parts, event.Handler: parts, event.Agent: parts, event.Retry: parts, event.Fallback: parts,
+		event.Repair: parts, event.Tool: parts, event.MCP: parts, event.Request: parts, event.Decision: parts, event.HTTP: short, event.Command: short,
+		event.Timer: short, event.Store: short, event.File: short, event.Log: "not a part of the output", event.Error: "the run ends with it",
+	}
+}()
+
+// sink returns what receives the events of the run.
+func (t *tracker) sink() event.Sink {
+	shows := map[event.Kind]func(*event.Event){
+		event.Run: t.task, event.Task: t.task, event.Exchange: t.exchange, event.Message: t.message, event.Question: t.request, event.Approval: t.request,
+		event.Await: t.request, event.Model: t.model, event.Emit: t.output, event.Print: t.output,
+	}
+	for kind, f := range shows {
+		shows[kind] = func(e *event.Event) {
+			t.mu.Lock()
+			defer t.mu.Unlock()
+			f(e)
+		}
+	}
+	return event.Sink{Shows: shows, Omits: omitted}
+}
+
+func (t *tracker) task(e *event.Event) {
+	if e.Phase == event.Begin {
+		t.state.Tasks++
+	} else {
+		t.state.Tasks--
+	}
+}
+
+func (t *tracker) exchange(e *event.Event) {
+	if e.Phase == event.Begin {
+		t.hosts[e.Item] = &Host{Name: e.Name, State: "working"}
+		t.order = append(t.order, e.Item)
+		return
+	}
+	delete(t.hosts, e.Item)
+	t.forget(e.Item)
+}
+
+func (t *tracker) forget(item int64) {
+	if i := slices.Index(t.order, item); i >= 0 {
+		t.order = slices.Delete(t.order, i, i+1)
+	}
+}
+
+func (t *tracker) message(e *event.Event) {
+	if h := t.hosts[e.Parent]; h != nil {
+		h.Last = strings.TrimSpace(e.Name + " " + textOf(e))
+	}
+}
+
+// textOf returns the text of a message: its member that is meant for people, or else all of it.
+func textOf(e *event.Event) string {
+	if e.Message == nil {
+		return ""
+	}
+	for _, name := range []string{"message", "question", "description", "text"} {
+		if v, ok := e.Message.Payload.Map().GetString(name); ok {
+			return short(value.Text(v))
+		}
+	}
+	return short(string(value.AppendJSON(nil, e.Message.Payload)))
+}
+
+// short returns a text on one line, cut if it is long.
+func short(s string) string {
+	if len(s) > 4*maxText {
+		s = s[:4*maxText]
+	}
+	s = strings.ToValidUTF8(strings.Join(strings.Fields(s), " "), "")
+	if len(s) > maxText {
+		s = strings.ToValidUTF8(s[:maxText], "") + "…"
+	}
+	return s
+}
+
+func (t *tracker) request(e *event.Event) {
+	if e.Phase != event.Begin {
+		delete(t.pending, e.Item)
+		t.forget(e.Item)
+		return
+	}
+	p := &Pending{ID: fmt.Sprintf("q%d", e.Effect), Type: string(e.Kind), Since: t.began.Add(e.At).UTC().Format(time.RFC3339)}
+	switch q, isAwait := e.Request.(*effect.AwaitEmit); {
+	case isAwait:
+		p.Channel, p.Text = q.Channel, short(string(q.Payload))
+		if q.Asks != nil {
+			p.Host = q.Asks.Host
+		}
+	case e.Message != nil:
+		p.ID, p.Text = strings.Trim(e.Message.ID, `"`), textOf(e)
+		if h := t.hosts[e.Parent]; h != nil {
+			p.Host, p.Channel = h.Name, "host:"+string(e.Kind)
+		}
+		var asked struct {
+			Options []string `json:"options"`
+		}
+		if json.Unmarshal(value.AppendJSON(nil, e.Message.Payload), &asked) == nil { // options may be of another form
+			p.Options = asked.Options
+		}
+	}
+	t.pending[e.Item] = p
+	t.order = append(t.order, e.Item)
+}
+
+func (t *tracker) model(e *event.Event) {
+	a := e.Attempt
+	if e.Phase == event.Begin || a.Reply == nil {
+		return
+	}
+	t.recent = append(t.recent, used{time.Now(), a.Reply.TokensIn + a.Reply.TokensOut})
+}
+
+func (t *tracker) output(e *event.Event) {
+	line := ""
+	switch q := e.Request.(type) {
+	case *effect.Emit:
+		line = "[" + q.Channel + "] " + string(q.Payload)
+	case *effect.Print:
+		line = q.Text
+	}
+	if line = short(line); line == "" {
+		return
+	}
+	if t.state.Lines = append(t.state.Lines, line); len(t.state.Lines) > maxLines {
+		t.state.Lines = t.state.Lines[1:]
+	}
+}
+
+// snapshot returns the present state.
+func (t *tracker) snapshot(now time.Time) State {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.state
+	s.Seconds = now.Sub(t.began).Round(time.Millisecond).Seconds()
+	s.Hosts, s.Pending, s.Lines = []Host{}, []Pending{}, slices.Clone(s.Lines)
+	asking := map[string]bool{}
+	for _, item := range t.order {
+		if p := t.pending[item]; p != nil {
+			s.Pending, s.State = append(s.Pending, *p), Waiting
+			asking[p.Host] = true
+		}
+	}
+	for _, item := range t.order {
+		if h := t.hosts[item]; h != nil {
+			shown := *h
+			if asking[h.Name] {
+				shown.State = "waiting"
+			}
+			s.Hosts = append(s.Hosts, shown)
+		}
+	}
+	t.recent = slices.DeleteFunc(t.recent, func(u used) bool { return now.Sub(u.at) > time.Minute })
+	for _, u := range t.recent {
+		s.PerMin += u.tokens
+	}
+	return s
+}
