@@ -92,31 +92,38 @@ func NewExporter(c *Config, r Resource, meter *Meter, hooks Hooks) *Exporter {
 
 // Span adds a span.
 func (e *Exporter) Span(s *Span) {
-	if q := e.queues[Traces]; q != nil {
+	if q := e.queues[Traces]; q != nil && e.hasRoom(q) {
 		e.add(q, item{s.ID, s.message(e.config.AttributeLimit)})
 	}
 }
 
 // Log adds a log record.
 func (e *Exporter) Log(l *Log) {
-	if q := e.queues[Logs]; q != nil {
+	if q := e.queues[Logs]; q != nil && e.hasRoom(q) {
 		e.add(q, item{message: l.message(e.config.AttributeLimit)})
 	}
 }
 
-func (e *Exporter) add(q *queue, x item) {
+// hasRoom reports whether the queue has room for another item. If it has none, the item is counted as
+// dropped.
+func (e *Exporter) hasRoom(q *queue) bool {
 	q.mu.Lock()
 	full := len(q.items) >= e.config.QueueSize
 	if full {
 		q.dropped++
-	} else {
-		q.items = append(q.items, x)
 	}
-	isBatch := len(q.items) >= e.config.BatchSize
 	q.mu.Unlock()
 	if full && e.hooks.Dropped != nil {
 		e.hooks.Dropped(1)
 	}
+	return !full
+}
+
+func (e *Exporter) add(q *queue, x item) {
+	q.mu.Lock()
+	q.items = append(q.items, x)
+	isBatch := len(q.items) >= e.config.BatchSize
+	q.mu.Unlock()
 	if isBatch {
 		select {
 		case q.wake <- struct{}{}:

@@ -3,7 +3,7 @@ package otlp
 import (
 	"fmt"
 	"slices"
-	"strings"
+	"strconv"
 	"sync"
 	"time"
 )
@@ -27,6 +27,7 @@ type Meter struct {
 	began   time.Time
 	series  map[string]*series
 	changed bool
+	key     []byte // of the last series
 }
 
 // series is what was measured with the same attributes.
@@ -47,19 +48,19 @@ func (m *Meter) Add(i *Instrument, v float64, list ...Attribute) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.changed = true
-	key := keyOf(i, list)
-	s := m.series[key]
+	m.key = appendKey(m.key[:0], i, list)
+	s := m.series[string(m.key)]
 	if s == nil && len(m.series) >= mostSeries {
 		list = []Attribute{{"otel.metric.overflow", true}}
-		key = keyOf(i, list)
-		s = m.series[key]
+		m.key = appendKey(m.key[:0], i, list)
+		s = m.series[string(m.key)]
 	}
 	if s == nil {
 		s = &series{instrument: i, attributes: slices.Clone(list), min: v, max: v}
 		if i.Bounds != nil {
 			s.buckets = make([]fixed64, len(i.Bounds)+1)
 		}
-		m.series[key] = s
+		m.series[string(m.key)] = s
 	}
 	s.sum += v
 	s.count++
@@ -70,13 +71,23 @@ func (m *Meter) Add(i *Instrument, v float64, list ...Attribute) {
 	}
 }
 
-func keyOf(i *Instrument, list []Attribute) string {
-	var b strings.Builder
-	b.WriteString(i.Name)
+// appendKey appends the key of a series.
+func appendKey(b []byte, i *Instrument, list []Attribute) []byte {
+	b = append(b, i.Name...)
 	for _, a := range list {
-		fmt.Fprintf(&b, "\x00%s\x00%v", a.Key, a.Value)
+		b = append(append(append(b, 0), a.Key...), 0)
+		switch v := a.Value.(type) {
+		case string:
+			b = append(b, v...)
+		case int64:
+			b = strconv.AppendInt(b, v, 10)
+		case bool:
+			b = strconv.AppendBool(b, v)
+		default:
+			b = fmt.Append(b, v)
+		}
 	}
-	return b.String()
+	return b
 }
 
 // collect returns the message of all metrics, or nil if nothing was measured since the last call.

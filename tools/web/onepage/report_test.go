@@ -175,6 +175,17 @@ func TestReportPage(t *testing.T) {
 	b.Wait(`document.querySelector("#about h3")?.textContent.startsWith("host ")`)
 }
 
+// TestReportLooks compares pictures of the page.
+func TestReportLooks(t *testing.T) {
+	b := openReport(t, sampleReport(t), "#item-5")
+	for _, theme := range []browser.Theme{browser.Light, browser.Dark, browser.Contrast} {
+		b.Emulate(browser.Desk, theme)
+		b.Golden("report-"+theme.Name, "#timeline")
+	}
+	b.Emulate(browser.Phone, browser.Light)
+	b.Golden("report-phone", "#timeline")
+}
+
 // TestReportKeys uses the page with the keyboard only.
 func TestReportKeys(t *testing.T) {
 	b := openReport(t, sampleReport(t), "#item-3")
