@@ -93,6 +93,11 @@ func TestTopEnds(t *testing.T) {
 	}{
 		{"Ctrl-C", func(r *testterm.Running) { r.Type("\x03") }, 130},
 		{"SIGTERM", func(r *testterm.Running) { r.Signal(syscall.SIGTERM) }, 143},
+		{"q after Ctrl-Z", func(r *testterm.Running) {
+			r.Type("\x1a")
+			r.AwaitText("RUN", "waiting") // no shell could continue it, so it is not stopped
+			r.Type("q")
+		}, 0},
 		{"SIGHUP", func(r *testterm.Running) { r.Signal(syscall.SIGHUP) }, 130},
 	} {
 		t.Run(c.name, func(t *testing.T) {

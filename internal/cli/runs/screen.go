@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"syscall"
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/cli/console"
@@ -30,8 +29,9 @@ const (
 	leaveScreen = "\x1b[?25h\x1b[?1049l"
 )
 
-// resizeInterval is the interval at which the terminal's size is checked.
-const resizeInterval = 100 * time.Millisecond
+// resizeInterval is the interval at which the terminal's size is checked, on systems that do not
+// report its changes.
+const resizeInterval = time.Second
 
 // suspendKey is the byte of Ctrl-Z.
 const suspendKey = 0x1a
@@ -56,6 +56,9 @@ func interact(ctx context.Context, a *console.Console, b screen, updated <-chan 
 	keys := readKeys(ctx, a.Stdin)
 	ticker := time.NewTicker(resizeInterval)
 	defer ticker.Stop()
+	resized := make(chan os.Signal, 1)
+	notifyResize(resized)
+	defer signal.Stop(resized)
 	var drawn canvas
 	for {
 		width, height := a.TTY.Size()
@@ -91,18 +94,9 @@ func interact(ctx context.Context, a *console.Console, b screen, updated <-chan 
 			}
 		case <-updated:
 			drawn.stale = true
+		case <-resized:
 		case <-ticker.C:
 		}
-	}
-}
-
-// suspend stops the process until the shell continues it.
-func suspend() {
-	continued := make(chan os.Signal, 1)
-	signal.Notify(continued, syscall.SIGCONT)
-	defer signal.Stop(continued)
-	if stop(os.Getpid()) {
-		<-continued
 	}
 }
 

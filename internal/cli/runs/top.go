@@ -38,6 +38,7 @@ type topCommand struct {
 	once    bool
 	roots   []string // absolute paths
 	dir     string   // of the sockets; "" if they are turned off
+	running *live.Client
 	warned  bool
 }
 
@@ -58,6 +59,8 @@ CONCERTO_TOP=off is set in its environment.`,
 				return err
 			}
 			cmd.dir = live.Directory(a.Environ)
+			cmd.running = live.NewClient(cmd.dir)
+			defer cmd.running.Close()
 			if cmd.once || !cmd.format.IsText() || !a.TTY.In || !a.TTY.Screen || a.TTY.Raw == nil {
 				return cmd.print()
 			}
@@ -93,7 +96,7 @@ func (cmd *topCommand) findRoots(args []string) error {
 func (cmd *topCommand) states() ([]live.State, error) {
 	all := []live.State{}
 	if cmd.dir != "" {
-		running, err := live.List(cmd.dir)
+		running, err := cmd.running.List()
 		if errors.Is(err, live.ErrForeign) {
 			if !cmd.warned {
 				cmd.console.Complain(fmt.Sprintf("warning: ignoring %s: %v", cmd.dir, err), "")

@@ -22,45 +22,68 @@ const patience = 500 * time.Millisecond
 // maxReply is the maximum size of a state in bytes.
 const maxReply = 4 << 20
 
-// List returns the states of the runs with a socket in a directory, in the order of their ids. It
-// removes the sockets of processes that have exited. A run that does not reply has the state
-// Invalid. The error wraps ErrForeign if the directory belongs to another user.
-func List(dir string) ([]State, error) {
-	err := check(dir)
+// Client reads the states of runs. Its connections stay open between two calls of List.
+type Client struct {
+	dir         string
+	connections map[string]*connection // by the paths of sockets
+}
+
+// connection is a connection to a run.
+type connection struct {
+	net.Conn
+	in *bufio.Reader
+}
+
+// NewClient returns a Client for the runs with a socket in a directory. The caller must call Close.
+func NewClient(dir string) *Client { return &Client{dir, map[string]*connection{}} }
+
+// Close closes the connections.
+func (c *Client) Close() {
+	for _, x := range c.connections {
+		_ = x.Close()
+	}
+	clear(c.connections)
+}
+
+// List returns the states of the runs in the order of their ids. It removes the sockets of
+// processes that have exited. A run that does not reply has the state Invalid. The error wraps
+// ErrForeign if the directory belongs to another user.
+func (c *Client) List() ([]State, error) {
+	err := check(c.dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	paths, err := filepath.Glob(filepath.Join(escaped(dir), "*"+suffix))
+	paths, err := filepath.Glob(filepath.Join(escaped(c.dir), "*"+suffix))
 	if err != nil {
 		return nil, err
 	}
-	all, dead := make([]State, len(paths)), make([]bool, len(paths))
+	results, used := make([]result, len(paths)), make([]*connection, len(paths))
 	var asked sync.WaitGroup
 	for i, path := range paths {
-		asked.Go(func() {
-			s, err := stateAt(path)
-			if err != nil {
-				s = State{Run: strings.TrimSuffix(filepath.Base(path), suffix), State: Invalid, Hosts: []Host{}, Pending: []Pending{}}
-			}
-			if errors.Is(err, syscall.ECONNREFUSED) {
-				dead[i] = true
-				_ = os.Remove(path) // its process has exited without removing it
-			}
-			dead[i] = dead[i] || errors.Is(err, fs.ErrNotExist) || errors.Is(err, io.EOF)
-			all[i] = s
-		})
+		used[i] = c.connections[path]
+		asked.Go(func() { results[i], used[i] = stateAt(path, used[i]) })
 	}
 	asked.Wait()
+	clear(c.connections)
 	var out []State
-	for i, s := range all {
-		if !dead[i] {
-			out = append(out, s)
+	for i, r := range results {
+		if used[i] != nil {
+			c.connections[paths[i]] = used[i]
+		}
+		if !r.hasEnded {
+			out = append(out, r.State)
 		}
 	}
 	return out, nil
+}
+
+// result is the state of a run, unless it has ended.
+type result struct {
+	State
+	hasEnded bool
 }
 
 // escaped returns a path without characters that a pattern would interpret.
@@ -68,14 +91,18 @@ func escaped(path string) string {
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
 }
 
-// ask sends a request to a run.
-func ask(path string, q request) (reply, error) {
-	var out reply
+// dial connects to a run.
+func dial(path string) (*connection, error) {
 	c, err := net.DialTimeout("unix", path, patience)
 	if err != nil {
-		return out, err
+		return nil, err
 	}
-	defer c.Close()
+	return &connection{c, bufio.NewReader(c)}, nil
+}
+
+// ask sends a request to the run.
+func (c *connection) ask(q request) (reply, error) {
+	var out reply
 	if err := c.SetDeadline(time.Now().Add(patience)); err != nil {
 		return out, err
 	}
@@ -86,9 +113,16 @@ func ask(path string, q request) (reply, error) {
 	if _, err := c.Write(append(text, '\n')); err != nil {
 		return out, err
 	}
-	line, err := bufio.NewReader(io.LimitReader(c, maxReply)).ReadBytes('\n')
-	if err != nil {
-		return out, err
+	var line []byte
+	for {
+		part, err := c.in.ReadSlice('\n')
+		line = append(line, part...)
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) || len(line) > maxReply {
+			return out, err
+		}
 	}
 	if err := json.Unmarshal(line, &out); err != nil {
 		return out, fmt.Errorf("the run has sent invalid data: %w", err)
@@ -99,8 +133,32 @@ func ask(path string, q request) (reply, error) {
 	return out, nil
 }
 
-func stateAt(path string) (State, error) {
-	r, err := ask(path, request{Op: "state"})
+// stateAt returns the state of the run with a socket. c is an open connection, or nil. The result
+// is the connection for the next call, or nil after an error.
+func stateAt(path string, c *connection) (result, *connection) {
+	if c != nil {
+		if s, err := c.state(); err == nil {
+			return result{State: s}, c
+		}
+		_ = c.Close() // the run may have closed it: try again with a new one
+	}
+	c, err := dial(path)
+	if err == nil {
+		var s State
+		if s, err = c.state(); err == nil {
+			return result{State: s}, c
+		}
+		_ = c.Close()
+	}
+	if errors.Is(err, syscall.ECONNREFUSED) {
+		_ = os.Remove(path) // its process has exited without removing it
+	}
+	s := State{Run: strings.TrimSuffix(filepath.Base(path), suffix), State: Invalid, Hosts: []Host{}, Pending: []Pending{}}
+	return result{s, errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, io.EOF)}, nil
+}
+
+func (c *connection) state() (State, error) {
+	r, err := c.ask(request{Op: "state"})
 	if err != nil {
 		return State{}, err
 	}
@@ -118,6 +176,11 @@ func stateAt(path string) (State, error) {
 
 // Cancel ends a run with a socket in a directory.
 func Cancel(dir, run string) error {
-	_, err := ask(socketOf(dir, run), request{Op: "cancel"})
+	c, err := dial(socketOf(dir, run))
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	_, err = c.ask(request{Op: "cancel"})
 	return err
 }

@@ -24,11 +24,18 @@ func begin(t *testing.T, dir, id string, canceled *bool) *Run {
 	return r
 }
 
+// list lists the runs once.
+func list(dir string) ([]State, error) {
+	c := NewClient(dir)
+	defer c.Close()
+	return c.List()
+}
+
 // TestList checks which runs are listed: those that reply, those that send invalid data, and not
 // those of processes that have exited.
 func TestList(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "rt")
-	if all, err := List(dir); all != nil || err != nil {
+	if all, err := list(dir); all != nil || err != nil {
 		t.Errorf("a missing directory has %v, %v", all, err)
 	}
 	var canceled bool
@@ -58,7 +65,7 @@ func TestList(t *testing.T) {
 	if r.Watched().Load() {
 		t.Error("a run is watched before a client has read its state")
 	}
-	all, err := List(dir)
+	all, err := list(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,13 +85,31 @@ func TestList(t *testing.T) {
 	if err := Cancel(dir, "r_one"); err != nil || !canceled {
 		t.Errorf("Cancel: %v, the run was cancelled: %v", err, canceled)
 	}
-	if _, err := ask(socketOf(dir, "r_one"), request{Op: "other"}); err == nil || err.Error() != "unknown operation other" {
+	c, err := dial(socketOf(dir, "r_one"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := c.ask(request{Op: "other"}); err == nil || err.Error() != "unknown operation other" {
 		t.Errorf("an unknown operation: %v", err)
+	}
+	client := NewClient(dir)
+	defer client.Close()
+	for range 3 { // on the same connections
+		if all, err := client.List(); len(all) != 3 || err != nil {
+			t.Errorf("runs %v, %v", all, err)
+		}
+	}
+	if len(client.connections) != 2 {
+		t.Errorf("%d connections are open", len(client.connections))
 	}
 	r.End()
 	long.End()
-	if all, err = List(dir); len(all) != 1 || err != nil {
-		t.Errorf("after their ends the runs are %v, %v", all, err)
+	for _, c := range []*Client{NewClient(dir), client} {
+		if all, err := c.List(); len(all) != 1 || all[0].Run != "r_bad" || err != nil {
+			t.Errorf("after their ends the runs are %v, %v", all, err)
+		}
+		c.Close()
 	}
 }
 
@@ -108,7 +133,7 @@ func TestDirectory(t *testing.T) {
 	if err := os.Chmod(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := List(dir); !errors.Is(err, ErrForeign) {
+	if _, err := list(dir); !errors.Is(err, ErrForeign) {
 		t.Errorf("a directory of others: %v", err)
 	}
 	if err := prepare(dir); !errors.Is(err, ErrForeign) {

@@ -104,8 +104,8 @@ func (e *Exporter) Log(l *Log) {
 	}
 }
 
-// hasRoom reports whether the queue has room for another item. If it has none, the item is counted as
-// dropped.
+// hasRoom reports whether the queue has room for another item. If it has none, the item is counted
+// as dropped.
 func (e *Exporter) hasRoom(q *queue) bool {
 	q.mu.Lock()
 	full := len(q.items) >= e.config.QueueSize

@@ -175,8 +175,8 @@ func TestReportPage(t *testing.T) {
 	b.Wait(`document.querySelector("#about h3")?.textContent.startsWith("host ")`)
 }
 
-// TestReportLooks compares pictures of the page.
-func TestReportLooks(t *testing.T) {
+// TestReportPictures compares pictures of the page.
+func TestReportPictures(t *testing.T) {
 	b := openReport(t, sampleReport(t), "#item-5")
 	for _, theme := range []browser.Theme{browser.Light, browser.Dark, browser.Contrast} {
 		b.Emulate(browser.Desk, theme)
