@@ -54,11 +54,12 @@ type following struct {
 // newFollowing returns what shows a run, and registers a listener for model calls in c. The caller
 // must call begin before the first model call.
 func (o *Options) newFollowing(c *runtime.Config) *following {
-	if !o.recordsModels() && o.Records.OnActivity == nil && o.Records.Trace == nil && o.Answers.Relay == nil && o.Records.Sinks == nil && o.Records.Telemetry == nil && o.Records.LiveDir == "" {
+	showsModels := o.recordsModels() || o.Records.Sinks != nil || o.Records.Telemetry != nil || o.Records.LiveDir != ""
+	if !showsModels && o.Records.OnActivity == nil && o.Records.Trace == nil && o.Answers.Relay == nil {
 		return nil
 	}
 	f := &following{options: o, parties: &c.Parties}
-	if o.recordsModels() || o.Records.Sinks != nil || o.Records.Telemetry != nil || o.Records.LiveDir != "" {
+	if showsModels {
 		c.Listeners.OnModelEvent = f.reportModelEvent
 	}
 	if o.Records.Telemetry != nil {
@@ -147,7 +148,7 @@ func (f *following) visible(world *runtime.Runtime, program string) live.Options
 
 // describe returns what an export states about a run.
 func (f *following) describe(world *runtime.Runtime, program string, began time.Time) telemetry.RunOptions {
-	r := telemetry.RunOptions{ID: world.ID(), Program: program, Began: began, Connections: map[string]telemetry.Connection{}, Hosts: map[string]telemetry.Host{}}
+	r := telemetry.RunOptions{ID: world.ID(), Program: program, Began: began, Parent: f.options.Records.TraceParent, Connections: map[string]telemetry.Connection{}, Hosts: map[string]telemetry.Host{}}
 	for i := range f.parties.Connections {
 		c := &f.parties.Connections[i]
 		r.Connections[c.Name] = telemetry.Connection{Provider: c.Provider, Address: c.Address()}
@@ -161,11 +162,10 @@ func (f *following) describe(world *runtime.Runtime, program string, began time.
 		return r
 	}
 	if d.dir != "" {
-		sent, err := telemetry.OpenSent(filepath.Join(d.dir, telemetry.SentFile))
-		if err != nil {
-			world.Remark("warn", err.Error())
+		var err error
+		if r.Sent, err = telemetry.OpenSent(filepath.Join(d.dir, telemetry.SentFile)); err != nil {
+			world.Remark("warn", err.Error()+"; the run exports no spans, because it could export some twice")
 		}
-		r.Sent = sent
 	}
 	if s := f.options.own.durable; s != nil {
 		r.Began = time.UnixMilli(s.stored.History.Records[0].T)

@@ -14,6 +14,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/record/audit"
 	"github.com/concerto-lang/concerto/internal/record/event"
 	"github.com/concerto-lang/concerto/internal/record/ledger"
+	"github.com/concerto-lang/concerto/internal/record/otlp"
 	"github.com/concerto-lang/concerto/runtime/budget"
 	"github.com/concerto-lang/concerto/runtime/llm"
 	"github.com/concerto-lang/concerto/runtime/tool"
@@ -164,6 +165,9 @@ type Records struct {
 	// Telemetry exports the run to a collector of OpenTelemetry (spec/40-telemetry.md). The run
 	// does not close it. nil means no export.
 	Telemetry *telemetry.Telemetry
+	// TraceParent is the position in a trace that the run continues, for Telemetry. If it is zero,
+	// that of the environment applies.
+	TraceParent otlp.Context
 	// LiveDir is the directory in which the run has a socket while it runs, for `concerto top`
 	// (package live); "" for no socket.
 	LiveDir string

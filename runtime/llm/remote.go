@@ -96,18 +96,14 @@ func (p *remote) request(ctx context.Context, req *Request, w *replySchema, stre
 		return nil, &Failure{Class: ClassBadRequest, Message: fmt.Sprintf("the model's name %q cannot be part of a URL: %v", req.Model, err)}
 	}
 	head := p.header // shared between requests, so it must not be changed
-	requestKey, trace := effect.KeyOf(ctx), effect.TraceHeaders(ctx)
-	if trace != nil || stream && p.framing == framedSSE || key != "" || requestKey != "" || p.headersEnv != nil || p.sign != nil {
+	requestKey := effect.KeyOf(ctx)
+	if effect.TraceHeaders(ctx) != nil || stream && p.framing == framedSSE || key != "" || requestKey != "" || p.headersEnv != nil || p.sign != nil {
 		head = head.Clone()
 	}
 	if requestKey != "" {
 		head.Set("Idempotency-Key", requestKey)
 	}
-	for _, h := range trace {
-		if head.Get(h.Name) == "" {
-			head.Set(h.Name, h.Value)
-		}
-	}
+	effect.SetTraceHeaders(ctx, head)
 	if stream && p.framing == framedSSE {
 		head.Set("Accept", "text/event-stream")
 	}

@@ -63,11 +63,7 @@ func (x headerTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 		for name, v := range x.headers {
 			r.Header[name] = v
 		}
-		for _, h := range effect.TraceHeaders(r.Context()) {
-			if r.Header.Get(h.Name) == "" {
-				r.Header.Set(h.Name, h.Value)
-			}
-		}
+		effect.SetTraceHeaders(r.Context(), r.Header)
 	}
 	resp, err := http.DefaultTransport.RoundTrip(r)
 	if err != nil {

@@ -93,11 +93,7 @@ func (x *address) newRequest(ctx context.Context, input json.RawMessage, c *Cont
 		headers.Del("Host")
 	}
 	r.Header = headers
-	for _, h := range effect.TraceHeaders(ctx) {
-		if headers.Get(h.Name) == "" {
-			headers.Set(h.Name, h.Value)
-		}
-	}
+	effect.SetTraceHeaders(ctx, headers)
 	return r, nil
 }
 

@@ -675,3 +675,47 @@ func TestSlowCollector(t *testing.T) {
 		t.Errorf("problems %v", problems)
 	}
 }
+
+// TestRules checks the spans of approvals that the rules of the manifest decide, also of one
+// without an id, and that a run continues the trace of its client.
+func TestRules(t *testing.T) {
+	c := newCollector(t)
+	dir := write(t, map[string]string{
+		"Concerto.toml": "[project]\nname = \"p\"\nentry = \"main.conc\"\n[hosts.echo]\ncommand = \"sh\"\nargs = [\"echo.sh\"]\noutput_format = \"json\"\n[hosts.echo.permissions]\ncommands = { allow = [\"ls *\"], deny = [\"rm *\"] }\n",
+		"main.conc":     "host Echo { connector: \"echo\" }\n\nfn main() { println(Echo.execute(\"work\")?); }\n",
+		"echo.sh": `read -r line
+printf '{"type":"approval","id":"a1","kind":"execute","args":{"command":"ls x"}}\n'; read -r line
+printf '{"type":"approval","id":"a2","kind":"execute","args":{"command":"rm x"}}\n'; read -r line
+printf '{"type":"approval","kind":"execute","args":{"command":"rm y"}}\n'; read -r line
+printf '{"type":"result","text":"done"}\n'
+`,
+	})
+	p, found, err := engine.CompileSource(driver.Request{Dir: dir})
+	if p == nil || err != nil {
+		t.Fatal(found, err)
+	}
+	exported, _ := telemetry.Open([]string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + c.URL}, telemetry.Options{Service: "test"})
+	parent, ok := otlp.ParseContext("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "")
+	if !ok {
+		t.Fatal("the header is valid")
+	}
+	if err := p.Run(t.Context(), engine.Options{WorkDir: dir, Environ: os.Environ(), Output: engine.Output{To: io.Discard}, Records: engine.Records{Telemetry: exported, TraceParent: parent}}); err != nil {
+		t.Fatal(err)
+	}
+	exported.Close()
+	var got []string
+	for _, s := range c.spans {
+		if has := attributes(s.Attributes); has["concerto.approval.kind"] != nil {
+			got = append(got, fmt.Sprintf("%s %s %s", has["concerto.approval.id"].GetStringValue(), has["concerto.approval.decision"].GetStringValue(), has["concerto.approval.actor.type"].GetStringValue()))
+		}
+		if fmt.Sprintf("%x", s.TraceId) != "0af7651916cd43dd8448eb211c80319c" || s.Name == "invoke_workflow p" && fmt.Sprintf("%x", s.ParentSpanId) != "b7ad6b7169203331" {
+			t.Errorf("%s is in the trace %x with the parent %x", s.Name, s.TraceId, s.ParentSpanId)
+		}
+	}
+	if diff := cmp.Diff([]string{"a1 allow rule", "a2 deny rule", " deny rule"}, got); diff != "" {
+		t.Errorf("approvals differ (-want +got):\n%s", diff)
+	}
+	for _, v := range c.violations() {
+		t.Error(v)
+	}
+}

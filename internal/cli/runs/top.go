@@ -187,16 +187,17 @@ func (cmd *topCommand) watch(parent context.Context) error {
 	if err != nil {
 		return err
 	}
-	v := &topView{cmd: cmd, order: byUrgency}
+	v := &topView{cmd: cmd, report: func(s *live.State) (string, error) { return cmd.report(ctx, s, signals) }}
 	v.show(all, nil)
 	updated, stopped := make(chan struct{}, 1), make(chan struct{})
+	reading, stop := context.WithCancel(ctx)
 	go func() {
 		defer close(stopped)
 		ticker := time.NewTicker(redraws)
 		defer ticker.Stop()
 		for {
 			select {
-			case <-ctx.Done():
+			case <-reading.Done():
 				return
 			case <-ticker.C:
 				v.show(cmd.states())
@@ -208,7 +209,7 @@ func (cmd *topCommand) watch(parent context.Context) error {
 		}
 	}()
 	err = interact(ctx, cmd.console, v, updated, signals)
-	signals.Interrupt()
+	stop()
 	<-stopped
 	if errors.Is(err, console.ErrInterrupted) {
 		select {
@@ -250,12 +251,10 @@ func (cmd *topCommand) cancel(s *live.State) error {
 }
 
 // report writes the report of a stored run, and returns its path.
-func (cmd *topCommand) report(s *live.State) (path string, err error) {
+func (cmd *topCommand) report(ctx context.Context, s *live.State, signals *interrupt.Handler) (path string, err error) {
 	if s.Journal == "" {
 		return "", errors.New("the run is not stored: start it with --report or --journal")
 	}
-	ctx, signals := interrupt.Catch(context.Background())
-	defer signals.Stop()
 	r, played := BuildReport(ctx, cmd.console, s.Journal, "", signals)
 	if r == nil {
 		return "", played

@@ -7,9 +7,9 @@ import (
 	"sync"
 	"unicode/utf8"
 
+	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/engine/live"
 	"github.com/concerto-lang/concerto/internal/engine/runs"
-	"github.com/concerto-lang/concerto/internal/engine/timetravel/view"
 	"github.com/concerto-lang/concerto/internal/term/terminal"
 )
 
@@ -28,7 +28,8 @@ const (
 
 // topView is the interactive table of runs.
 type topView struct {
-	cmd *topCommand
+	cmd    *topCommand
+	report func(*live.State) (path string, err error)
 
 	mu       sync.Mutex
 	all      []live.State
@@ -38,8 +39,7 @@ type topView struct {
 	before   mode // mode to which a prompt returns
 	input    string
 	filter   string
-	sorted   int // column by which the runs are sorted; 0 for order
-	order    func([]live.State)
+	sorted   int  // column by which the runs are sorted; 0 for byUrgency
 	isDenial bool // the answer that is typed is the reason of a denial
 }
 
@@ -69,7 +69,7 @@ func (v *topView) rows() []live.State {
 			out = append(out, s)
 		}
 	}
-	v.order(out)
+	byUrgency(out)
 	if c := columns[v.sorted]; v.sorted > 0 {
 		slices.SortStableFunc(out, func(a, b live.State) int {
 			switch {
@@ -242,7 +242,7 @@ func (v *topView) press(typed []byte) (leave bool, err error) {
 		key = name
 	}
 	if key == "interrupt" {
-		return false, view.ErrInterrupted
+		return false, console.ErrInterrupted
 	}
 	rows := v.rows()
 	s, at := v.current(rows)
@@ -291,7 +291,7 @@ func (v *topView) press(typed []byte) (leave bool, err error) {
 		}
 	case "r":
 		if s != nil {
-			path, err := v.cmd.report(s)
+			path, err := v.report(s)
 			v.result(err, "wrote "+path)
 		}
 	}

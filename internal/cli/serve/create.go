@@ -18,6 +18,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/engine/driver"
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
 	"github.com/concerto-lang/concerto/internal/process/userfile"
+	"github.com/concerto-lang/concerto/internal/record/otlp"
 	"github.com/concerto-lang/concerto/runtime/tool"
 )
 
@@ -32,6 +33,9 @@ type creating struct {
 	Cwd         *string           `json:"cwd,omitempty"`
 	Environment map[string]string `json:"environment,omitempty"`
 	Metadata    map[string]any    `json:"metadata,omitempty"`
+	// the trace that the session continues, as in the headers of these names
+	Traceparent string `json:"traceparent,omitempty"`
+	Tracestate  string `json:"tracestate,omitempty"`
 	Budget      struct {
 		RunSeconds float64 `json:"max_run_seconds,omitempty" min:"0"`
 		Tokens     int64   `json:"max_tokens,omitempty" min:"0"`
@@ -156,6 +160,13 @@ func (r *request) options(p *creating) (engine.Options, *Error) {
 	o := engine.Options{Tools: c.Tools, Args: p.Args, Inputs: p.Inputs, Executable: c.Executable, LogLevel: c.LogLevel, Kill: c.Kill, WorkDir: c.Roots[0],
 		Session: tool.Context{SessionID: procgroup.NewID(), Caller: r.client.owner(), Environment: p.Environment, Metadata: p.Metadata, Render: r.client.render}}
 	o.Records.Audit, o.Records.Telemetry, o.Records.LiveDir = c.Audit, c.Telemetry, c.LiveDir
+	if p.Traceparent != "" {
+		parent, ok := otlp.ParseContext(p.Traceparent, p.Tracestate)
+		if !ok {
+			return o, badParam("traceparent", "expected a traceparent such as 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
+		}
+		o.Records.TraceParent = parent
+	}
 	if p.Cwd != nil {
 		at, err := c.below("cwd", *p.Cwd)
 		if err != nil {

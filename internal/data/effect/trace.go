@@ -48,6 +48,19 @@ func TraceHeaders(ctx context.Context) []Header {
 	return nil
 }
 
+// SetTraceHeaders adds the headers of the present span to those of a request. The program's own
+// headers have precedence.
+func SetTraceHeaders(ctx context.Context, to interface {
+	Get(name string) string
+	Set(name, value string)
+}) {
+	for _, h := range TraceHeaders(ctx) {
+		if to.Get(h.Name) == "" {
+			to.Set(h.Name, h.Value)
+		}
+	}
+}
+
 // TraceEnviron returns an environment with the headers of a span as variables: TRACEPARENT,
 // TRACESTATE and BAGGAGE. It does not change environ.
 func TraceEnviron(environ []string, all []Header) []string {

@@ -46,7 +46,6 @@ type Run struct {
 	timer   *time.Timer
 	l       net.Listener
 	ended   bool
-	served  sync.WaitGroup
 }
 
 // request is a line that a client sends, and reply the line that it receives.
@@ -85,15 +84,15 @@ func (r *Run) open() {
 		return
 	}
 	l := r.l
-	r.served.Go(func() {
+	go func() { // ends with End
 		for {
 			c, err := l.Accept()
 			if err != nil {
 				return
 			}
-			r.served.Go(func() { r.serve(c) })
+			go r.serve(c)
 		}
-	})
+	}()
 }
 
 // socketOf returns the path of the socket of a run.

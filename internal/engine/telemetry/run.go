@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"encoding/json"
+	"errors"
 	"net/url"
 	"strconv"
 	"sync"
@@ -10,6 +11,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/record/event"
 	"github.com/concerto-lang/concerto/internal/record/otlp"
+	"github.com/concerto-lang/concerto/vm"
 )
 
 // mostEvents is the number of events on a span. Further ones are only counted.
@@ -112,6 +114,7 @@ func (t *Telemetry) Begin(o RunOptions) *Run {
 	}
 	r.context.Sampled = t.config.Endpoints[otlp.Traces] != nil && t.config.Sampler.Sampled(r.context.Trace, r.parent)
 	if o.Sent != nil {
+		r.context.Sampled = r.context.Sampled && !o.Sent.unreadable
 		o.Sent.begin(r.parent)
 	}
 	r.root = &span{kind: event.Run, Span: otlp.Span{Trace: r.context.Trace, ID: r.context.Span, Parent: r.parent.Span, State: r.context.State, Name: "invoke_workflow " + o.Program, Kind: otlp.Internal, Begin: o.Began}}
@@ -155,12 +158,13 @@ func (r *Run) End(err error, exit int, isSuspended bool) {
 	if isSuspended {
 		return
 	}
-	for _, x := range r.byWait {
-		r.export(x)
-	}
 	r.root.set("concerto.run.exit_code", int64(exit))
 	if err != nil {
-		r.root.fail(r.t, "run", err.Error())
+		kind := "cancelled"
+		if failed, ok := errors.AsType[*vm.Uncaught](err); ok {
+			kind = failed.Kind
+		}
+		r.root.fail(r.t, kind, err.Error())
 	}
 	r.root.End = time.Now()
 	r.measure("gen_ai.workflow.duration", r.root.End.Sub(r.root.Begin).Seconds(), r.root.errorType(), r.root.of("gen_ai.workflow.name"))

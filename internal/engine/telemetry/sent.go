@@ -28,6 +28,8 @@ type Sent struct {
 	known   map[otlp.SpanID]bool
 	batches int
 	begun   bool
+	// the file cannot be read, so it is unknown what was exported
+	unreadable bool
 }
 
 // sentRecord is a line of the file: the context in which the run began, the spans of a batch, or
@@ -57,6 +59,7 @@ func OpenSent(path string) (*Sent, error) {
 			}
 		}
 	})
+	s.unreadable = err != nil
 	return s, err
 }
 
@@ -109,7 +112,7 @@ func (s *Sent) read(f func(*sentRecord)) error {
 func (s *Sent) begin(parent otlp.Context) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.begun {
+	if s.begun || s.unreadable {
 		return
 	}
 	s.begun = true

@@ -40,6 +40,7 @@ type Registry struct {
 		Required   []string  `json:"required"`
 		Attributes []string  `json:"attributes"`
 		Bounds     []float64 `json:"bounds"`
+		Value      string    `json:"value"` // double for a counter of fractions
 	} `json:"metrics"`
 	Events []string `json:"events"` // of spans
 	Logs   []string `json:"logs"`   // names of log records
@@ -89,7 +90,7 @@ func Open(environ []string, o Options) (t *Telemetry, problems []string) {
 	t = &Telemetry{config: config, meter: otlp.NewMeter(), instruments: map[string]*otlp.Instrument{}, sent: map[otlp.SpanID]*Sent{}}
 	registry := Names()
 	for name, m := range registry.Metrics {
-		i := &otlp.Instrument{Name: name, Unit: m.Unit, UpDown: m.Instrument == "updowncounter", Whole: name != "concerto.cost"}
+		i := &otlp.Instrument{Name: name, Unit: m.Unit, UpDown: m.Instrument == "updowncounter", Whole: m.Value != "double"}
 		if m.Instrument == "histogram" {
 			if i.Bounds = m.Bounds; i.Bounds == nil {
 				i.Bounds = defaultBounds

@@ -164,6 +164,7 @@ func (s *Stream) receiveMessage(x *exchange, e int64, m *effect.HostMessage) int
 	switch {
 	case m.Decided:
 		i.kind = event.Approval
+		m = withID(m)
 		s.emitEvent(withMessage(s.begin(&i), m))
 		s.emitEvent(withMessage(s.end(&i), m))
 	case row.Role == hostmsg.Withdraws:
@@ -187,6 +188,16 @@ func (s *Stream) receiveMessage(x *exchange, e int64, m *effect.HostMessage) int
 		return i.number
 	}
 	return 0
+}
+
+// withID returns a message about a decision of the manifest's rules with the id of the request,
+// which is only a part of its payload.
+func withID(m *effect.HostMessage) *effect.HostMessage {
+	decided := *m
+	if id, ok := m.Payload.Map().GetString("id"); ok && !id.IsNil() {
+		decided.ID = string(value.AppendJSON(nil, id))
+	}
+	return &decided
 }
 
 func withMessage(e *event.Event, m *effect.HostMessage) *event.Event {

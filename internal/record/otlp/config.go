@@ -110,13 +110,16 @@ type reader struct {
 // ParseConfig reads the variables in environ ("NAME=value"). It returns nil if no signal is on.
 // problems are warnings about invalid values, each of which names its variable.
 func ParseConfig(environ []string) (c *Config, problems []string) {
-	r := &reader{vars: map[string]string{}}
+	r := &reader{}
 	for _, v := range environ {
 		if name, value, _ := strings.Cut(v, "="); strings.HasPrefix(name, "OTEL_") || isContext(name) {
+			if r.vars == nil {
+				r.vars = map[string]string{}
+			}
 			r.vars[name] = strings.TrimSpace(value)
 		}
 	}
-	if strings.EqualFold(r.vars["OTEL_SDK_DISABLED"], "true") {
+	if r.vars == nil || strings.EqualFold(r.vars["OTEL_SDK_DISABLED"], "true") {
 		return nil, nil
 	}
 	c = &Config{}

@@ -163,11 +163,7 @@ func (c *Client) newRequest(ctx context.Context, q *effect.HTTP) (*http.Request,
 	if key := effect.KeyOf(ctx); key != "" && mayChange(q.Method) && request.Header.Get("Idempotency-Key") == "" {
 		request.Header.Set("Idempotency-Key", key)
 	}
-	for _, h := range effect.TraceHeaders(ctx) {
-		if request.Header.Get(h.Name) == "" { // the program's value has precedence
-			request.Header.Set(h.Name, h.Value)
-		}
-	}
+	effect.SetTraceHeaders(ctx, request.Header)
 	return request, callable(request.URL)
 }
 

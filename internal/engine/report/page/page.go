@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"html"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,10 +20,20 @@ import (
 // the page shows as HTML. Its data contains all of them.
 const shownRows = 200
 
-// sections lists the sections of the page of a report with their headings.
-var sections = []struct{ id, title string }{
-	{"summary", "Summary"}, {"tests", "Tests"}, {"timeline", "Timeline"}, {"conversation", "Conversation"}, {"decisions", "Decisions"},
-	{"output", "Output"}, {"errors", "Errors"}, {"usage", "Usage"}, {"source", "Source"}, {"program", "Program"},
+// section is a section of the page. A script shows it if write is nil.
+type section struct {
+	id, title string
+	write     func(*writer)
+}
+
+// sections returns the sections of the page of a report.
+func (p *writer) sections() []section {
+	all := []section{
+		{"summary", "Summary", (*writer).summary}, {"tests", "Tests", (*writer).tests}, {"timeline", "Timeline", (*writer).timeline}, {"conversation", "Conversation", nil},
+		{"decisions", "Decisions", (*writer).decisions}, {"output", "Output", nil}, {"errors", "Errors", (*writer).errors}, {"usage", "Usage", (*writer).usage},
+		{"source", "Source", nil}, {"program", "Program", (*writer).program},
+	}
+	return slices.DeleteFunc(all, func(s section) bool { return s.id == "tests" && len(p.r.Tests) == 0 })
 }
 
 // Write writes the page of a report. The summary, decisions, errors and usage are HTML, which
@@ -69,22 +80,14 @@ func (p *writer) write() {
 <header>
 <h1>%s</h1>
 <nav aria-label="Sections">`, p.title())
-	write := map[string]func(){
-		"summary": p.summary, "tests": p.tests, "timeline": p.timeline, "decisions": p.decisions, "errors": p.errors, "usage": p.usage, "program": p.program,
-	}
-	for _, s := range sections {
-		if s.id != "tests" || len(p.r.Tests) > 0 {
-			p.add(`<a href="#%s">%s</a> `, s.id, s.title)
-		}
+	for _, s := range p.sections() {
+		p.add(`<a href="#%s">%s</a> `, s.id, s.title)
 	}
 	p.add("</nav>\n</header>\n<main>\n")
-	for _, s := range sections {
-		if s.id == "tests" && len(p.r.Tests) == 0 {
-			continue
-		}
+	for _, s := range p.sections() {
 		p.add("<section id=\"%s\" aria-labelledby=\"%s-heading\">\n<h2 id=\"%s-heading\">%s</h2>\n", s.id, s.id, s.id, s.title)
-		if f := write[s.id]; f != nil {
-			f()
+		if s.write != nil {
+			s.write(p)
 		} else {
 			p.add("<div class=\"body\"></div><noscript><p>A script shows this section.</p></noscript>\n")
 		}
