@@ -70,9 +70,9 @@ func TestTop(t *testing.T) {
 		t.Errorf("reports %v, %v", pages, err)
 	}
 	r.Type("a")
-	r.AwaitText("answer: █")
+	r.AwaitText("answer to q", ": █")
 	r.Type("yes")
-	r.AwaitText("answer: yes█")
+	r.AwaitText(": yes█")
 	r.Type("\r")
 	r.AwaitText("answered q")
 	r.Type("q")
@@ -126,4 +126,70 @@ func TestTopIsSmall(t *testing.T) {
 	r.AwaitText("PROGRAM", "LAST", "await go")
 	r.Type("q")
 	checkRestored(t, r, r.Before, 0)
+}
+
+const askingFiles = `
+-- Concerto.toml --
+[hosts.coder]
+command = "testhost"
+args = ["coder.host"]
+-- main.conc --
+host Coder { connector: "coder", output_format: "json" }
+fn main() {
+  let answer = await emit<Int>("count", "How many?")?;
+  emit("answer", answer + 1);
+  emit("result", Coder.execute("go")?);
+}
+-- coder.host --
+read
+< {"type":"approval","id":"a1","tool":"Bash","description":"rm -rf build","options":["once","always"]}
+> {"type":"response","in_reply_to":"approval","answer_to":"a1","value":"no: keep it"}
+< {"type":"result","text":"kept"}
+`
+
+// TestTopAnswers answers the requests of a run that waits for its terminal. An answer that does not
+// fit leaves the request open.
+func TestTopAnswers(t *testing.T) {
+	runtime := t.TempDir()
+	place := func(c *exec.Cmd) { c.Env = append(c.Env, "CONCERTO_RUNTIME_DIR="+runtime) }
+	if err := os.Chmod(runtime, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	run, dir := onTerminal(t, askingFiles, 80, 16, place, "run", "main.conc")
+	run.AwaitText("count (")
+	top, _ := onTerminal(t, "", 140, 16, place, "top", dir)
+	top.AwaitText("main", "waiting", `await count: "How many?"`)
+	answer := func(text string) {
+		top.Type("a")
+		top.AwaitText("answer to q", ": █")
+		top.Type(text)
+		top.AwaitText(text + "█")
+		top.Type("\r")
+		top.AwaitText("answered q")
+	}
+	answer("many")
+	run.AwaitText(`expected Int, got "many"`)
+	top.AwaitText(`await count: expected Int, got "many": "How many?"`)
+	answer("6")
+	run.AwaitText("[answer] 7", "rm -rf build")
+	top.AwaitText("approval host:approval: rm -rf build")
+	top.Type("\r")
+	top.AwaitText("a1 approval host:approval Coder", "1. once")
+	top.Type("\x1b")
+	top.AwaitText(" waiting  ", "      1        1      0 ")
+	top.Type("a")
+	top.AwaitText("allow a1 of r_", "? y or n")
+	top.Type("n")
+	top.AwaitText("reason to deny a1: █")
+	top.Type("keep it")
+	top.AwaitText("keep it█")
+	top.Type("\r")
+	top.AwaitText("denied")
+	code, s := run.AwaitExit()
+	if code != 0 || !strings.Contains(s.Text(), "[result] kept") {
+		t.Errorf("exit code %d, screen:\n%s", code, s.Text())
+	}
+	checkTerminal(t, run, run.Before, s)
+	top.Type("q")
+	checkRestored(t, top, top.Before, 0)
 }

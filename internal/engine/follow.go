@@ -46,13 +46,15 @@ type following struct {
 	tracer   *traced                            // nil if Records.Telemetry is nil
 	live     *live.Run                          // nil if Records.LiveDir is empty
 	gate     *gate                              // nil unless live is the only sink
+	asked    *numbering                         // nil if Records.LiveDir is empty
+	answers  *live.Answers                      // nil if Records.LiveDir is empty
 	stop     atomic.Pointer[context.CancelFunc] // ends the run
 	parties  *runtime.Parties
 	clean    func(error) error // removes the run's secrets
 }
 
-// newFollowing returns what shows a run, and registers a listener for model calls in c. The caller
-// must call begin before the first model call.
+// newFollowing returns what shows a run, and registers a listener for model calls and a layer in c.
+// The caller must call begin before the first effect.
 func (o *Options) newFollowing(c *runtime.Config) *following {
 	showsModels := o.recordsModels() || o.Records.Sinks != nil || o.Records.Telemetry != nil || o.Records.LiveDir != ""
 	if !showsModels && o.Records.OnActivity == nil && o.Records.Trace == nil && o.Answers.Relay == nil {
@@ -64,6 +66,10 @@ func (o *Options) newFollowing(c *runtime.Config) *following {
 	}
 	if o.Records.Telemetry != nil {
 		c.Listeners.OnHostStart = func(host, transport string) []string { return f.exported.HostEnviron(host, transport) }
+	}
+	if o.Records.LiveDir != "" {
+		f.answers = live.NewAnswers()
+		c.Layers = slices.Insert(c.Layers, 0, f.answers.Layer)
 	}
 	return f
 }
@@ -124,13 +130,17 @@ func (f *following) begin(world *runtime.Runtime, program string) {
 		f.gate.Stream = f.stream
 	}
 	if f.exported != nil {
-		f.tracer = &traced{Observer: f.stream, run: f.exported, effects: map[effect.Request]int64{}}
+		f.tracer = &traced{numbering{Observer: f.stream, effects: map[effect.Request]int64{}}, f.exported}
+	}
+	if f.live != nil {
+		f.asked = &numbering{Observer: f.observer(), isNumbered: live.IsAnswered, effects: map[effect.Request]int64{}}
+		f.answers.Number = f.asked.number
 	}
 }
 
 // visible returns what others on this machine can see of a run.
 func (f *following) visible(world *runtime.Runtime, program string) live.Options {
-	o := live.Options{Directory: f.options.Records.LiveDir, Run: world.ID(), Program: program, Failed: func(err error) { world.Remark("debug", "concerto top does not show this run: "+err.Error()) }}
+	o := live.Options{Directory: f.options.Records.LiveDir, Answers: f.answers, Run: world.ID(), Program: program, Failed: func(err error) { world.Remark("debug", "concerto top does not show this run: "+err.Error()) }}
 	if d := f.options.own.running; d != nil {
 		o.Journal = d.dir
 	}
@@ -216,6 +226,8 @@ func (f *following) observer() vm.Observer {
 	switch {
 	case f == nil:
 		return nil
+	case f.asked != nil:
+		return f.asked
 	case f.tracer != nil:
 		return f.tracer
 	case f.gate != nil:

@@ -9,8 +9,9 @@ import (
 )
 
 // gate is the observer of a run that only `concerto top` may show. Until someone looks, it passes
-// on only what a state cannot do without: exchanges with hosts, and awaited emits. All events would
-// double the time of a program that emits without pause.
+// on only what a state cannot do without: exchanges with hosts, awaited emits, and requests of
+// hosts that no handler answers. All events would double the time of a program that emits without
+// pause.
 type gate struct {
 	*eventstream.Stream
 	isWatched *atomic.Bool
@@ -51,7 +52,7 @@ func (g *gate) Left(id int64) {
 func (g *gate) Requested(e int64, at vm.Caller, q effect.Request) func(effect.Result, error) {
 	if !g.isWatched.Load() {
 		switch q.(type) {
-		case *effect.ExchangeOpen, *effect.ExchangeClose, *effect.AwaitEmit:
+		case *effect.ExchangeOpen, *effect.ExchangeClose, *effect.AwaitEmit, *effect.AskHost:
 		default:
 			return nil
 		}

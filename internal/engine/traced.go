@@ -8,37 +8,53 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// traced is the observer of a run that is exported. It remembers the numbers of the effects in
-// progress, so that their performers can pass the run's trace on.
-type traced struct {
+// numbering is an observer that remembers the numbers of the effects in progress, which their
+// performers do not know.
+type numbering struct {
 	vm.Observer
-	run *telemetry.Run
+	isNumbered func(effect.Request) bool // selects the requests; nil selects all
 
 	mu      sync.Mutex
 	effects map[effect.Request]int64
 }
 
 // Requested implements vm.Observer.
-func (t *traced) Requested(e int64, at vm.Caller, q effect.Request) func(effect.Result, error) {
-	t.mu.Lock()
-	t.effects[q] = e
-	t.mu.Unlock()
-	ended := t.Observer.Requested(e, at, q)
+func (n *numbering) Requested(e int64, at vm.Caller, q effect.Request) func(effect.Result, error) {
+	if n.isNumbered != nil && !n.isNumbered(q) {
+		return n.Observer.Requested(e, at, q)
+	}
+	n.mu.Lock()
+	n.effects[q] = e
+	n.mu.Unlock()
+	ended := n.Observer.Requested(e, at, q)
 	return func(r effect.Result, err error) {
-		t.mu.Lock()
-		delete(t.effects, q)
-		t.mu.Unlock()
+		n.mu.Lock()
+		delete(n.effects, q)
+		n.mu.Unlock()
 		if ended != nil {
 			ended(r, err)
 		}
 	}
 }
 
+// number returns the number of an effect in progress.
+func (n *numbering) number(q effect.Request) (e int64, known bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	e, known = n.effects[q]
+	return e, known
+}
+
+// traced is the observer of a run that is exported. It passes the run's trace on to the performers
+// of effects.
+type traced struct {
+	numbering
+	run *telemetry.Run
+}
+
 // Trace implements effect.Tracer.
 func (t *traced) Trace(q effect.Request) func() []effect.Header {
-	t.mu.Lock()
-	e, known := t.effects[q]
-	t.mu.Unlock()
+	e, known := t.number(q)
 	if !known {
 		return nil
 	}

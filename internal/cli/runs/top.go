@@ -225,7 +225,7 @@ func (cmd *topCommand) watch(parent context.Context) error {
 // answer answers a request of a stored run.
 func (cmd *topCommand) answer(s *live.State, p *live.Pending, reply runs.Response) error {
 	if s.Journal == "" {
-		return errors.New("the run is not stored: answer on its own terminal, or start it with --journal and --wait")
+		return live.Answer(cmd.dir, s.Run, p, reply.Text, userName())
 	}
 	stored, err := runs.Show(rundir.At(s.Journal))
 	if err != nil {

@@ -39,8 +39,10 @@ type topView struct {
 	before   mode // mode to which a prompt returns
 	input    string
 	filter   string
-	sorted   int  // column by which the runs are sorted; 0 for byUrgency
-	isDenial bool // the answer that is typed is the reason of a denial
+	sorted   int          // column by which the runs are sorted; 0 for byUrgency
+	isDenial bool         // the answer that is typed is the reason of a denial
+	subject  live.State   // run that is being answered or cancelled
+	asked    live.Pending // the request that is being answered
 }
 
 // helpRows are the keys with what they do.
@@ -132,7 +134,7 @@ func (v *topView) Draw(width, height int) []string {
 			out = append(out, terminal.Cut("no runs", width))
 		}
 	}
-	status := terminal.Cut(v.status(s), width)
+	status := terminal.Cut(v.status(), width)
 	if len(out) > height-1 {
 		out = out[:height-1]
 	}
@@ -148,22 +150,20 @@ func (v *topView) Draw(width, height int) []string {
 }
 
 // status returns the last row: a prompt, the result of the last key, or the keys.
-func (v *topView) status(s *live.State) string {
+func (v *topView) status() string {
 	switch v.mode {
 	case filtering:
 		return "filter: " + v.input + "█"
 	case choosing:
-		return "allow? y or n"
+		return "allow " + v.asked.ID + " of " + v.subject.Run + "? y or n"
 	case answering:
-		what := "answer: "
+		what := "answer to "
 		if v.isDenial {
-			what = "reason: "
+			what = "reason to deny "
 		}
-		return what + terminal.OneLine(v.input) + "█"
+		return what + v.asked.ID + ": " + terminal.OneLine(v.input) + "█"
 	case ending:
-		if s != nil {
-			return "cancel " + s.Run + "? y or n"
-		}
+		return "cancel " + v.subject.Run + "? y or n"
 	}
 	if v.problem != "" {
 		return terminal.OneLine(v.problem)
@@ -247,18 +247,18 @@ func (v *topView) press(typed []byte) (leave bool, err error) {
 	rows := v.rows()
 	s, at := v.current(rows)
 	if v.mode == filtering || v.mode == answering {
-		v.edit(key, typed, s)
+		v.edit(key, typed)
 		return false, nil
 	}
 	v.problem = ""
 	switch v.mode {
 	case choosing:
-		v.choose(key, s)
+		v.choose(key)
 		return false, nil
 	case ending:
 		v.mode = v.before
-		if key == "y" && s != nil {
-			v.result(v.cmd.cancel(s), "cancelled "+s.Run)
+		if key == "y" {
+			v.result(v.cmd.cancel(&v.subject), "cancelled "+v.subject.Run)
 		}
 		return false, nil
 	case helping:
@@ -287,6 +287,7 @@ func (v *topView) press(typed []byte) (leave bool, err error) {
 		v.begin(s)
 	case "x":
 		if s != nil {
+			v.subject = *s
 			v.prompt(ending)
 		}
 	case "r":
@@ -317,20 +318,20 @@ func (v *topView) begin(s *live.State) {
 	case len(s.Pending) == 0:
 		v.problem = s.Run + " has no open request"
 	case s.Pending[0].Type == "approval":
+		v.subject, v.asked = *s, s.Pending[0]
 		v.prompt(choosing)
 	default:
-		v.isDenial = false
+		v.subject, v.asked, v.isDenial = *s, s.Pending[0], false
 		v.prompt(answering)
 	}
 }
 
 // choose handles y or n for an approval.
-func (v *topView) choose(key string, s *live.State) {
+func (v *topView) choose(key string) {
 	v.mode = v.before
 	switch {
-	case s == nil || len(s.Pending) == 0:
 	case key == "y":
-		v.result(v.cmd.answer(s, &s.Pending[0], runs.Response{Text: "yes"}), "allowed")
+		v.result(v.cmd.answer(&v.subject, &v.asked, runs.Response{Text: "yes"}), "allowed")
 	case key == "n":
 		before := v.before
 		v.isDenial = true
@@ -340,7 +341,7 @@ func (v *topView) choose(key string, s *live.State) {
 }
 
 // edit handles a key of a prompt.
-func (v *topView) edit(key string, typed []byte, s *live.State) {
+func (v *topView) edit(key string, typed []byte) {
 	switch {
 	case key == "escape":
 		v.mode = v.before
@@ -350,16 +351,14 @@ func (v *topView) edit(key string, typed []byte, s *live.State) {
 		switch {
 		case m == filtering:
 			v.filter = v.input
-		case s == nil || len(s.Pending) == 0:
-			v.problem = "the request is no longer open"
 		case v.isDenial:
 			text := "no"
 			if v.input != "" {
 				text += ": " + v.input // a text that is no word for an approval denies
 			}
-			v.result(v.cmd.answer(s, &s.Pending[0], runs.Response{Text: text}), "denied")
+			v.result(v.cmd.answer(&v.subject, &v.asked, runs.Response{Text: text}), "denied")
 		default:
-			v.result(v.cmd.answer(s, &s.Pending[0], runs.Response{Text: v.input}), "answered "+s.Pending[0].ID)
+			v.result(v.cmd.answer(&v.subject, &v.asked, runs.Response{Text: v.input}), "answered "+v.asked.ID)
 		}
 	case key == "\x7f" || key == "\b":
 		if r := []rune(v.input); len(r) > 0 {

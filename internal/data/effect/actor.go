@@ -14,7 +14,7 @@ const (
 	ByTerminal    = "terminal"    // by a person at the terminal of the run
 	ByStdin       = "stdin"       // by a line of standard input, if that is not a terminal
 	ByRelay       = "relay"       // by a person at a relay
-	ByAnswer      = "answer"      // by a person, with `concerto runs answer`
+	ByAnswer      = "answer"      // by a person, with `concerto runs answer` or `concerto top`
 	ByApplication = "application" // by the application that embeds the run
 	ByRules       = "rules"       // by the host's [permissions]
 	ByHost        = "host"        // by the host, which has withdrawn the request

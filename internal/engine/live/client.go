@@ -113,16 +113,9 @@ func (c *connection) ask(q request) (reply, error) {
 	if _, err := c.Write(append(text, '\n')); err != nil {
 		return out, err
 	}
-	var line []byte
-	for {
-		part, err := c.in.ReadSlice('\n')
-		line = append(line, part...)
-		if err == nil {
-			break
-		}
-		if !errors.Is(err, bufio.ErrBufferFull) || len(line) > maxReply {
-			return out, err
-		}
+	line, err := readLine(c.in, maxReply)
+	if err != nil {
+		return out, err
 	}
 	if err := json.Unmarshal(line, &out); err != nil {
 		return out, fmt.Errorf("the run has sent invalid data: %w", err)
@@ -131,6 +124,18 @@ func (c *connection) ask(q request) (reply, error) {
 		return out, errors.New(out.Error)
 	}
 	return out, nil
+}
+
+// readLine reads a line of at most about max bytes.
+func readLine(in *bufio.Reader, max int) ([]byte, error) {
+	var line []byte
+	for {
+		part, err := in.ReadSlice('\n')
+		line = append(line, part...)
+		if err == nil || !errors.Is(err, bufio.ErrBufferFull) || len(line) > max {
+			return line, err
+		}
+	}
 }
 
 // stateAt returns the state of the run with a socket. c is an open connection, or nil. The result
@@ -175,12 +180,20 @@ func (c *connection) state() (State, error) {
 }
 
 // Cancel ends a run with a socket in a directory.
-func Cancel(dir, run string) error {
+func Cancel(dir, run string) error { return send(dir, run, request{Op: "cancel"}) }
+
+// Answer answers an open request of a run with a socket in a directory. by is the name of the user.
+func Answer(dir, run string, p *Pending, text, by string) error {
+	return send(dir, run, request{Op: "answer", ID: p.ID, Host: p.Host, Text: text, By: by})
+}
+
+// send sends a request to a run with a socket in a directory.
+func send(dir, run string, q request) error {
 	c, err := dial(socketOf(dir, run))
 	if err != nil {
 		return err
 	}
 	defer c.Close()
-	_, err = c.ask(request{Op: "cancel"})
+	_, err = c.ask(q)
 	return err
 }

@@ -30,6 +30,8 @@ type Options struct {
 	Usage func() budget.Usage
 	// Tasks returns the number of running tasks; nil means that they are counted by their events.
 	Tasks func() int
+	// Answers receives the answers of clients.
+	Answers *Answers
 	// Cancel ends the run.
 	Cancel func()
 	// Failed is called if the socket cannot be opened.
@@ -51,7 +53,13 @@ type Run struct {
 // request is a line that a client sends, and reply the line that it receives.
 type (
 	request struct {
-		Op string `json:"op"` // state or cancel
+		Op string `json:"op"` // state, cancel or answer
+
+		// The request to answer, the text of the answer, and the name of the user.
+		ID   string `json:"id,omitempty"`
+		Host string `json:"host,omitempty"`
+		Text string `json:"text,omitempty"`
+		By   string `json:"by,omitempty"`
 	}
 	reply struct {
 		State *State `json:"state,omitempty"`
@@ -106,19 +114,19 @@ func socketOf(dir, run string) string {
 
 // limits of a connection
 const (
-	maxRequest = 1 << 10
+	maxRequest = 64 << 10
 	idle       = 10 * time.Second
 )
 
 // serve answers the requests of a connection.
 func (r *Run) serve(c net.Conn) {
 	defer c.Close()
-	in := bufio.NewReaderSize(c, maxRequest)
+	in := bufio.NewReaderSize(c, 1<<10)
 	for {
 		if c.SetDeadline(time.Now().Add(idle)) != nil {
 			return
 		}
-		line, err := in.ReadSlice('\n')
+		line, err := readLine(in, maxRequest)
 		if err != nil || r.hasEnded() {
 			return
 		}
@@ -133,6 +141,10 @@ func (r *Run) serve(c net.Conn) {
 			out.State = &s
 		case q.Op == "cancel":
 			r.options.Cancel()
+		case q.Op == "answer":
+			if err := r.answer(&q); err != nil {
+				out.Error = err.Error()
+			}
 		default:
 			out.Error = "unknown operation " + q.Op
 		}
@@ -144,6 +156,15 @@ func (r *Run) serve(c net.Conn) {
 			return
 		}
 	}
+}
+
+// answer answers an open request.
+func (r *Run) answer(q *request) error {
+	e, ok := r.tracker.effectOf(q.ID, q.Host)
+	if !ok {
+		return errNotOpen
+	}
+	return r.options.Answers.give(e, q.Text, q.By)
 }
 
 // state returns the present state of the run.

@@ -53,6 +53,8 @@ type Pending struct {
 	Text    string   `json:"text"`
 	Since   string   `json:"since"` // RFC 3339
 	Options []string `json:"options,omitempty"`
+
+	effect int64 // that waits for the answer; 0 if a handler of the program answers
 }
 
 // Usage is the usage of models.
@@ -96,7 +98,7 @@ var omitted = func() map[event.Kind]string {
 	const parts, short = "a part of what is shown", "too short to be shown"
 	return map[event.Kind]string{
 		event.Pipeline: parts, event.Stage: parts, event.Listen: parts, event.Handler: parts, event.Agent: parts, event.Retry: parts, event.Fallback: parts,
-		event.Repair: parts, event.Tool: parts, event.MCP: parts, event.Request: parts, event.Decision: parts, event.HTTP: short, event.Command: short,
+		event.Repair: parts, event.Tool: parts, event.MCP: parts, event.Decision: parts, event.HTTP: short, event.Command: short,
 		event.Timer: short, event.Store: short, event.File: short, event.Log: "not a part of the output", event.Error: "the run ends with it",
 	}
 }()
@@ -105,7 +107,7 @@ var omitted = func() map[event.Kind]string {
 func (t *tracker) sink() event.Sink {
 	shows := map[event.Kind]func(*event.Event){
 		event.Run: t.task, event.Task: t.task, event.Exchange: t.exchange, event.Message: t.message, event.Question: t.request, event.Approval: t.request,
-		event.Await: t.request, event.Model: t.model, event.Emit: t.output, event.Print: t.output,
+		event.Await: t.request, event.Request: t.asked, event.Model: t.model, event.Emit: t.output, event.Print: t.output,
 	}
 	for kind, f := range shows {
 		shows[kind] = func(e *event.Event) {
@@ -152,12 +154,31 @@ func textOf(e *event.Event) string {
 	if e.Message == nil {
 		return ""
 	}
+	return textOfJSON(value.AppendJSON(nil, e.Message.Payload))
+}
+
+// textOfJSON returns the text of a message as JSON.
+func textOfJSON(message json.RawMessage) string {
+	var m map[string]json.RawMessage
+	_ = json.Unmarshal(message, &m) // a message of another form is shown as JSON
 	for _, name := range []string{"message", "question", "description", "text"} {
-		if v, ok := e.Message.Payload.Map().GetString(name); ok {
-			return short(value.Text(v))
+		var text string
+		if json.Unmarshal(m[name], &text) == nil {
+			return short(text)
 		}
 	}
-	return short(string(value.AppendJSON(nil, e.Message.Payload)))
+	return short(string(message))
+}
+
+// optionsOf returns the options of a message, if it has a list of texts.
+func optionsOf(message json.RawMessage) []string {
+	var m struct {
+		Options []string `json:"options"`
+	}
+	if json.Unmarshal(message, &m) != nil {
+		return nil
+	}
+	return m.Options
 }
 
 // short returns a text on one line, cut if it is long.
@@ -173,6 +194,9 @@ func short(s string) string {
 }
 
 func (t *tracker) request(e *event.Event) {
+	if q, isAwait := e.Request.(*effect.AwaitEmit); isAwait && q.Asks != nil && t.waitFor(e) {
+		return
+	}
 	if e.Phase != event.Begin {
 		delete(t.pending, e.Item)
 		t.forget(e.Item)
@@ -181,7 +205,10 @@ func (t *tracker) request(e *event.Event) {
 	p := &Pending{ID: fmt.Sprintf("q%d", e.Effect), Type: string(e.Kind), Since: t.began.Add(e.At).UTC().Format(time.RFC3339)}
 	switch q, isAwait := e.Request.(*effect.AwaitEmit); {
 	case isAwait:
-		p.Channel, p.Text = q.Channel, short(string(q.Payload))
+		p.Channel, p.Text, p.effect = q.Channel, short(string(q.Payload)), e.Effect
+		if q.Misfit != "" {
+			p.Text = short(q.Misfit + ": " + string(q.Payload))
+		}
 		if q.Asks != nil {
 			p.Host = q.Asks.Host
 		}
@@ -190,15 +217,54 @@ func (t *tracker) request(e *event.Event) {
 		if h := t.hosts[e.Parent]; h != nil {
 			p.Host, p.Channel = h.Name, "host:"+string(e.Kind)
 		}
-		var asked struct {
-			Options []string `json:"options"`
-		}
-		if json.Unmarshal(value.AppendJSON(nil, e.Message.Payload), &asked) == nil { // options may be of another form
-			p.Options = asked.Options
-		}
+		p.Options = optionsOf(value.AppendJSON(nil, e.Message.Payload))
 	}
 	t.pending[e.Item] = p
 	t.order = append(t.order, e.Item)
+}
+
+// waitFor handles an effect that waits for the answer to an open request of a host. ok is false if
+// there is no such request.
+func (t *tracker) waitFor(e *event.Event) (ok bool) {
+	p := t.pending[e.Parent]
+	if p == nil {
+		return false
+	}
+	p.effect = 0
+	if e.Phase == event.Begin {
+		p.effect = e.Effect
+	}
+	return true
+}
+
+// asked handles a request of a host that no handler answers.
+func (t *tracker) asked(e *event.Event) {
+	q, ok := e.Request.(*effect.AskHost)
+	if !ok {
+		return
+	}
+	if t.waitFor(e) {
+		return
+	}
+	if e.Phase != event.Begin { // nothing was recorded when the host sent it
+		t.request(e)
+		return
+	}
+	t.pending[e.Item] = &Pending{ID: fmt.Sprintf("q%d", e.Effect), Channel: "host:" + q.Type, Host: q.Host, Type: q.Type, Text: textOfJSON(q.Message),
+		Since: t.began.Add(e.At).UTC().Format(time.RFC3339), Options: optionsOf(q.Message), effect: e.Effect}
+	t.order = append(t.order, e.Item)
+}
+
+// effectOf returns the effect that waits for the answer to a request.
+func (t *tracker) effectOf(id, host string) (e int64, ok bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, item := range t.order {
+		if p := t.pending[item]; p != nil && p.ID == id && p.Host == host && p.effect != 0 {
+			return p.effect, true
+		}
+	}
+	return 0, false
 }
 
 func (t *tracker) model(e *event.Event) {
