@@ -158,7 +158,7 @@ func (f *following) visible(world *runtime.Runtime, program string) live.Options
 
 // describe returns what an export states about a run.
 func (f *following) describe(world *runtime.Runtime, program string, began time.Time) telemetry.RunOptions {
-	r := telemetry.RunOptions{ID: world.ID(), Program: program, Began: began, Parent: f.options.Records.TraceParent, Connections: map[string]telemetry.Connection{}, Hosts: map[string]telemetry.Host{}}
+	r := telemetry.RunOptions{ID: world.ID(), Program: program, Began: began, Parent: f.options.Records.TraceParent, Connections: map[string]telemetry.Connection{}, Hosts: map[string]telemetry.Host{}, Servers: map[string]telemetry.Server{}}
 	for i := range f.parties.Connections {
 		c := &f.parties.Connections[i]
 		r.Connections[c.Name] = telemetry.Connection{Provider: c.Provider, Address: c.Address()}
@@ -166,6 +166,9 @@ func (f *following) describe(world *runtime.Runtime, program string, began time.
 	for i := range f.parties.Hosts {
 		h := &f.parties.Hosts[i]
 		r.Hosts[h.Name] = telemetry.Host{Connector: h.Connector, Transport: cmp.Or(h.Transport, "stdio")}
+	}
+	for i := range f.parties.Servers {
+		r.Servers[f.parties.Servers[i].Name] = telemetry.Server{IsHTTP: f.parties.Servers[i].Transport == "http"}
 	}
 	d := f.options.own.running
 	if d == nil {
@@ -196,7 +199,7 @@ func (f *following) reportModelEvent(e llm.Event) {
 	if f.gate != nil && !f.gate.isWatched.Load() {
 		return
 	}
-	a := &event.Attempt{Call: e.Call, Connection: e.Connection, Model: e.Model, Number: e.Attempt, Of: e.Of, Reply: e.Reply, Took: e.Took, Wait: e.Wait}
+	a := &event.Attempt{Call: e.Call, Connection: e.Connection, Model: e.Model, Number: e.Attempt, Of: e.Of, Reply: e.Reply, Took: e.Took, Wait: e.Wait, First: e.First}
 	if e.Price != nil {
 		a.Price = &event.Price{Input: e.Price.Input, Output: e.Price.Output}
 	}

@@ -127,7 +127,11 @@ func (h *Hosts) openQueued(ctx context.Context, r *effect.ExchangeOpen, at *wait
 // openedResult returns the result of the opening. With a keeper, the result names the process.
 func (ex *exchange) openedResult() *effect.ExchangeOpened {
 	o := &effect.ExchangeOpened{ID: ex.id}
-	if p := ex.currentProcess(); p != nil && p.keeper.conn != nil {
+	p := ex.currentProcess()
+	if p != nil {
+		o.Started = int64(p.number)
+	}
+	if p != nil && p.keeper.conn != nil {
 		o.Process, o.Turn, o.Session = int64(p.number), p.keeper.exchanges.Load(), p.sessionName()
 		ex.history.RecordOpened(o)
 	}

@@ -22,7 +22,10 @@ type Event struct {
 	// call
 	Err  error
 	Took time.Duration // set in EventReply and EventFailure: time since EventRequest
-	Wait time.Duration // set in EventRetry: time until the next attempt
+	// First is set with Took if the program receives the reply in pieces: the time from
+	// EventRequest to the first piece.
+	First time.Duration
+	Wait  time.Duration // set in EventRetry: time until the next attempt
 }
 
 // EventKind is the kind of an Event.

@@ -228,6 +228,7 @@ type geminiReply struct {
 		ToolUse    int64 `json:"toolUsePromptTokenCount"`
 		Candidates int64 `json:"candidatesTokenCount"`
 		Thoughts   int64 `json:"thoughtsTokenCount"`
+		Cached     int64 `json:"cachedContentTokenCount"`
 	} `json:"usageMetadata"`
 	Model string          `json:"modelVersion"`
 	ID    string          `json:"responseId"`
@@ -277,6 +278,7 @@ func (s *geminiStream) event(data []byte) (string, error) {
 	}
 	if u := &e.Usage; u.Prompt+u.Candidates > 0 { // each event contains the totals so far
 		s.out.TokensIn, s.out.TokensOut = u.Prompt+u.ToolUse, u.Candidates+u.Thoughts
+		s.out.Parts = effect.TokenParts{CacheRead: u.Cached, Reasoning: u.Thoughts}
 	}
 	if len(e.Candidates) == 0 {
 		return "", nil

@@ -189,11 +189,23 @@ type openAIReply struct {
 		Delta        openAIText  `json:"delta"`
 		FinishReason string      `json:"finish_reason"`
 	} `json:"choices"`
-	Usage struct {
-		Prompt     int64 `json:"prompt_tokens"`
-		Completion int64 `json:"completion_tokens"`
-	} `json:"usage"`
+	Usage openAIUsage     `json:"usage"`
 	Error json.RawMessage `json:"error"`
+}
+
+type openAIUsage struct {
+	Prompt        int64 `json:"prompt_tokens"`
+	Completion    int64 `json:"completion_tokens"`
+	PromptDetails struct {
+		Cached int64 `json:"cached_tokens"`
+	} `json:"prompt_tokens_details"`
+	CompletionDetails struct {
+		Reasoning int64 `json:"reasoning_tokens"`
+	} `json:"completion_tokens_details"`
+}
+
+func (u *openAIUsage) parts() effect.TokenParts {
+	return effect.TokenParts{CacheRead: u.PromptDetails.Cached, Reasoning: u.CompletionDetails.Reasoning}
 }
 
 type openAIText struct {
@@ -224,6 +236,7 @@ func (p openAI) read(answer []byte, w *replySchema) (*effect.AgentReply, error) 
 	out := &effect.AgentReply{
 		Text: w.unwrap(contentText(message.Content)), Model: reply.Model, RequestID: reply.ID,
 		TokensIn: reply.Usage.Prompt, TokensOut: reply.Usage.Completion, StopReason: openAIStop(c.FinishReason),
+		Parts: reply.Usage.parts(),
 	}
 	for i, t := range message.ToolCalls {
 		out.ToolCalls = append(out.ToolCalls, effect.ToolCall{ID: orNumber(t.ID, i), Name: t.Function.Name, Args: argumentsText(t.Function.Arguments)})
@@ -323,7 +336,7 @@ func (s *openAIStream) event(data []byte) (string, error) {
 		s.out.Model = e.Model
 	}
 	if e.Usage.Prompt+e.Usage.Completion > 0 { // true for the last event, which has no choices
-		s.out.TokensIn, s.out.TokensOut = e.Usage.Prompt, e.Usage.Completion
+		s.out.TokensIn, s.out.TokensOut, s.out.Parts = e.Usage.Prompt, e.Usage.Completion, e.Usage.parts()
 	}
 	if len(e.Choices) == 0 {
 		return "", nil

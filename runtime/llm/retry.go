@@ -55,6 +55,14 @@ func (c *Client) attempt(ctx context.Context, l *line, req *Request, piece func(
 	follow.What = EventRequest
 	c.emitEvent(follow)
 	since := c.cfg.Now()
+	if next := piece; next != nil {
+		piece = func(text string) {
+			if follow.First == 0 {
+				follow.First = c.cfg.Now().Sub(since)
+			}
+			next(text)
+		}
+	}
 	reply, err := c.try(ctx, l, req, piece)
 	follow.Took = c.cfg.Now().Sub(since)
 	if err != nil {

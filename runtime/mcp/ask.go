@@ -3,6 +3,7 @@ package mcp
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -37,6 +38,22 @@ func (t tap) Read(ctx context.Context) (jsonrpc.Message, error) {
 		}
 	}
 	return m, err
+}
+
+// Write implements sdk.Connection. The call stores the id of its last request.
+func (t tap) Write(ctx context.Context, m jsonrpc.Message) error {
+	if c, ok := ctx.Value(callKey{}).(*call); ok {
+		c.storeRequestID(m)
+	}
+	return t.Connection.Write(ctx, m)
+}
+
+// storeRequestID stores the id of a request of the call.
+func (c *call) storeRequestID(m jsonrpc.Message) {
+	if r, ok := m.(*jsonrpc.Request); ok && r.ID.IsValid() {
+		id := fmt.Sprint(r.ID.Raw())
+		c.requestID.Store(&id)
+	}
 }
 
 // elicit passes a question of the server to the program. The timeout of the call to which the

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"strconv"
 	"sync"
 	"sync/atomic"
 
@@ -24,6 +25,9 @@ type call struct {
 	cancel  context.CancelCauseFunc
 	clock   *callClock
 	unseen  atomic.Bool // an HTTP server did not recognise the session
+	// requestID is the id of its last JSON-RPC request, and protocol the protocol's version.
+	requestID atomic.Pointer[string]
+	protocol  string
 
 	mu     sync.Mutex
 	events []*effect.MCPEvent
@@ -61,6 +65,9 @@ func (c *call) performCall(ctx context.Context) {
 	if err != nil {
 		c.endWithError(ctx, err)
 		return
+	}
+	if id := c.requestID.Load(); id != nil {
+		e.RequestID, e.Protocol = *id, c.protocol
 	}
 	c.addEvent(e, nil)
 }
@@ -103,7 +110,9 @@ func (c *call) endWithError(ctx context.Context, err error) {
 	case errors.As(err, &failed):
 		c.addEvent(nil, c.problem("%s", failed))
 	case errors.As(err, &answered):
-		c.addEvent(nil, c.problem("%s%s", answered.Message, instead[c.request.Method]))
+		failed := c.problem("%s%s", answered.Message, instead[c.request.Method])
+		failed.Type = strconv.FormatInt(answered.Code, 10)
+		c.addEvent(nil, failed)
 	default:
 		c.addEvent(nil, c.problem("%s", err))
 	}

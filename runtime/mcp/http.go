@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
@@ -65,6 +66,12 @@ func (x headerTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 		effect.SetTraceHeaders(r.Context(), r.Header)
 	}
+	if c, ok := r.Context().Value(callKey{}).(*call); ok && r.Method == http.MethodPost && r.GetBody != nil {
+		if body, err := r.GetBody(); err == nil {
+			c.setRequestID(body)
+			_ = body.Close()
+		}
+	}
 	resp, err := http.DefaultTransport.RoundTrip(r)
 	if err != nil {
 		return nil, err
@@ -82,6 +89,17 @@ func (x headerTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 		resp.Body = &progressStream{ReadCloser: resp.Body, server: x.server}
 	}
 	return resp, nil
+}
+
+// setRequestID sets the id of the JSON-RPC request in a body.
+func (c *call) setRequestID(body io.Reader) {
+	data, err := io.ReadAll(body)
+	if err != nil {
+		return
+	}
+	if m, err := jsonrpc.DecodeMessage(data); err == nil {
+		c.storeRequestID(m)
+	}
 }
 
 // progressStream is an event stream. It handles progress notifications when they are read, like tap

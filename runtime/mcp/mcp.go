@@ -148,7 +148,7 @@ func (s *Servers) openCall(from context.Context, r *effect.MCPOpen) (effect.Resu
 	}
 	s.mu.Lock()
 	s.last++
-	c, ctx := newCall(s.ctx, s.last, server, r)
+	c, ctx := newCall(effect.WithTraceOf(s.ctx, from), s.last, server, r)
 	c.key = effect.KeyOf(from)
 	s.calls[c.id] = c
 	s.mu.Unlock()

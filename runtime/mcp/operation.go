@@ -47,7 +47,9 @@ var instead = map[string]string{
 
 // performRequest sends the request of the call to the server and returns the result.
 func (c *call) performRequest(ctx context.Context, l *link) (*effect.MCPEvent, error) {
-	if err := c.checkSupported(l.session.InitializeResult().Capabilities); err != nil {
+	server := l.session.InitializeResult()
+	c.protocol = server.ProtocolVersion
+	if err := c.checkSupported(server.Capabilities); err != nil {
 		return nil, err
 	}
 	switch r := c.request; r.Method {
@@ -121,7 +123,9 @@ func (c *call) callTool(ctx context.Context, l *link) (*effect.MCPEvent, error) 
 	}
 	text := textOf(result.Content)
 	if result.IsError {
-		return nil, c.problem("%s", text)
+		failed := c.problem("%s", text)
+		failed.Type = "tool_error"
+		return nil, failed
 	}
 	if result.StructuredContent == nil {
 		return &effect.MCPEvent{Kind: effect.MCPResult, Text: text}, nil

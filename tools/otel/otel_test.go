@@ -40,7 +40,10 @@ func export(t *testing.T, c *collector, dir string, environ []string, answers ..
 	t.Helper()
 	p, found, err := engine.CompileSource(driver.Request{Dir: dir})
 	if p == nil || err != nil {
-		t.Fatalf("%+v %v", found, err)
+		for _, d := range found.Sorted() {
+			t.Log(d.Message)
+		}
+		t.Fatal(err)
 	}
 	environ = append(append(os.Environ(), "OTEL_EXPORTER_OTLP_ENDPOINT="+c.URL), environ...)
 	exported, problems := telemetry.Open(environ, telemetry.Options{Service: "test"})

@@ -84,7 +84,14 @@ type AgentReply struct {
 	RequestID  string     `json:"request_id,omitempty"`
 	// Failed contains the attempts that failed before the reply.
 	Failed []Attempt `json:"failed,omitempty"`
+	// Parts are tokens that TokensIn and TokensOut include. Records do not contain them.
+	Parts TokenParts `json:"-"`
 }
+
+// TokenParts are numbers of tokens of a special kind, or 0 if the provider does not report them:
+// input tokens that were read from the provider's cache or written to it, and output tokens of the
+// model's reasoning.
+type TokenParts struct{ CacheRead, CacheWrite, Reasoning int64 }
 
 // Attempt is a failed attempt at a model. Of is the maximum number of attempts at the connection.
 // MS is its duration, and WaitMS the delay before the next attempt, in milliseconds. Reason is the

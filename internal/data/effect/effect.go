@@ -62,6 +62,8 @@ type Error struct {
 	By, Name string
 	// Attempts contains the failed attempts at a model.
 	Attempts []Attempt
+	// Type is a more exact type than Kind, or "". Records do not contain it.
+	Type string
 }
 
 func (e *Error) Error() string { return e.Message }

@@ -39,6 +39,9 @@ type ExchangeOpened struct {
 	Process int64  `json:"process,omitempty"`
 	Turn    int64  `json:"turn,omitempty"`
 	Session string `json:"session,omitempty"`
+	// Started is Process, or the same number of a process whose output is not recorded. Records do
+	// not contain it.
+	Started int64 `json:"-"`
 }
 
 // ExchangeNext waits for messages and returns *ExchangeMessages. Only one such request per exchange

@@ -87,6 +87,10 @@ type MCPEvent struct {
 	Kind string          `json:"kind"`
 	Data json.RawMessage `json:"data,omitempty"`
 	Text string          `json:"text,omitempty"`
+	// RequestID is the id of the JSON-RPC request, and Protocol the version of the protocol, of a
+	// result. Records do not contain them.
+	RequestID string `json:"-"`
+	Protocol  string `json:"-"`
 }
 
 // MCPReply answers the elicitation of a call with JSON; nil declines it.

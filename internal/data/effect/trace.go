@@ -40,6 +40,14 @@ func Traced(ctx context.Context, q Request) context.Context {
 	return ctx
 }
 
+// WithTraceOf returns a context for what continues after the request with the context from.
+func WithTraceOf(ctx, from context.Context) context.Context {
+	if f := from.Value(traceOf{}); f != nil {
+		return context.WithValue(ctx, traceOf{}, f)
+	}
+	return ctx
+}
+
 // TraceHeaders returns the headers of the present span, or nil if the run is not traced.
 func TraceHeaders(ctx context.Context) []Header {
 	if f, ok := ctx.Value(traceOf{}).(func() []Header); ok {

@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"net/url"
@@ -71,7 +72,7 @@ func errorType(e *event.Event) string {
 		return e.Attempt.Reason
 	}
 	if failed, ok := errors.AsType[*effect.Error](e.Err); ok {
-		return failed.Kind
+		return cmp.Or(failed.Type, failed.Kind)
 	}
 	return "cancelled"
 }
@@ -150,7 +151,12 @@ func (r *Run) handleModel(e *event.Event) {
 		x.setServer(r.options.Connections[a.Connection].Address)
 		x.set("concerto.attempt", a.Number)
 		x.setRequest(a)
-		x.set("gen_ai.request.stream", isStream(e))
+		if x.around.kind == event.Agent {
+			x.around.tools = a.Call.Tools
+		}
+		if a.IsStream {
+			x.set("gen_ai.request.stream", true)
+		}
 		return
 	}
 	x := r.finish(e)
@@ -163,6 +169,9 @@ func (r *Run) handleModel(e *event.Event) {
 		x.set("gen_ai.response.finish_reasons", []string{reply.StopReason})
 		x.set("gen_ai.usage.input_tokens", reply.TokensIn)
 		x.set("gen_ai.usage.output_tokens", reply.TokensOut)
+		for _, p := range partsOf(reply) {
+			x.set("gen_ai.usage."+p.name, p.tokens)
+		}
 		if agent := x.around; agent.kind == event.Agent {
 			agent.tokens[0] += reply.TokensIn
 			agent.tokens[1] += reply.TokensOut
@@ -172,6 +181,9 @@ func (r *Run) handleModel(e *event.Event) {
 			x.set("concerto.cost_usd", budget.Cost(a.Price.Input, a.Price.Output, reply.TokensIn, reply.TokensOut).USD())
 		}
 	}
+	if a.First > 0 {
+		x.set("gen_ai.response.time_to_first_chunk", a.First.Seconds())
+	}
 	r.content(x, e)
 	r.end(x, e)
 	if a.Sent {
@@ -179,11 +191,20 @@ func (r *Run) handleModel(e *event.Event) {
 	}
 }
 
-func isStream(e *event.Event) any {
-	if _, ok := e.Request.(*effect.StreamOpen); ok {
-		return true
+// tokenPart is a number of tokens of a special kind.
+type tokenPart struct {
+	name   string // end of the names of its attribute and of its metric
+	tokens int64
+}
+
+// partsOf returns the tokens of special kinds that a provider reports.
+func partsOf(reply *effect.AgentReply) (list []tokenPart) {
+	for _, p := range []tokenPart{{"cache_read.input_tokens", reply.Parts.CacheRead}, {"cache_write.input_tokens", reply.Parts.CacheWrite}, {"reasoning.output_tokens", reply.Parts.Reasoning}} {
+		if p.tokens > 0 {
+			list = append(list, p)
+		}
 	}
-	return nil
+	return list
 }
 
 // setRequest sets the parameters of a request to a model, as they are sent.
@@ -213,6 +234,9 @@ func (r *Run) measureModel(x *span, e *event.Event) {
 		return append([]otlp.Attribute{x.of(operation), x.of(provider), x.of("gen_ai.request.model"), x.of("gen_ai.response.model"), x.of("server.address"), x.of("server.port")}, more...)
 	}
 	r.measure("gen_ai.client.inference.duration", seconds(e), list(x.errorType())...)
+	if first := e.Attempt.First; first > 0 {
+		r.measure("gen_ai.client.inference.time_to_first_chunk", first.Seconds(), list()...)
+	}
 	reply := e.Attempt.Reply
 	if reply == nil {
 		return
@@ -225,6 +249,9 @@ func (r *Run) measureModel(x *span, e *event.Event) {
 	}
 	r.measure("gen_ai.client.inference.usage.input_tokens", float64(reply.TokensIn), list(modality)...)
 	r.measure("gen_ai.client.inference.usage.output_tokens", float64(reply.TokensOut), list(modality)...)
+	for _, p := range partsOf(reply) {
+		r.measure("gen_ai.client.inference.usage."+p.name, float64(p.tokens), list(modality)...)
+	}
 	if cost, ok := x.get("concerto.cost_usd").(float64); ok {
 		r.measure("concerto.cost", cost, x.of(provider), x.of("gen_ai.request.model"), x.of("gen_ai.response.model"))
 	}
@@ -236,6 +263,7 @@ func (r *Run) handleTool(e *event.Event) {
 		x.set(operation, "execute_tool")
 		x.set(toolName, e.Name)
 		x.set("gen_ai.tool.type", "function")
+		x.set("gen_ai.tool.description", x.descriptionOf(e.Name))
 		if e.Step != nil {
 			x.set("gen_ai.tool.call.id", e.Step.ID)
 			x.set("gen_ai.tool.call.arguments", r.text("", asJSON(e.Step.Text)).Value)
@@ -258,6 +286,18 @@ func (r *Run) handleTool(e *event.Event) {
 	}
 }
 
+// descriptionOf returns the description of a tool that the model or host around the span may call.
+func (x *span) descriptionOf(tool string) string {
+	for x = x.around; x != nil; x = x.around {
+		for i := range x.tools {
+			if x.tools[i].Name == tool {
+				return x.tools[i].Description
+			}
+		}
+	}
+	return ""
+}
+
 // asJSON returns a text that is JSON as a structured value.
 func asJSON(s string) any {
 	if json.Valid([]byte(s)) {
@@ -278,6 +318,7 @@ func (r *Run) handleMCP(e *event.Event) {
 		}
 		x := r.begin(e, strings.TrimSpace(method+" "+q.Tool), otlp.Client)
 		x.set("mcp.method.name", method)
+		x.set("network.transport", map[bool]string{false: "pipe", true: "tcp"}[r.options.Servers[q.Server].IsHTTP])
 		if method == effect.MCPCallTool {
 			x.set(operation, "execute_tool")
 			x.set(toolName, q.Tool)
@@ -285,6 +326,10 @@ func (r *Run) handleMCP(e *event.Event) {
 		return
 	}
 	if x := r.finish(e); x != nil {
+		if last, ok := e.Result.(*effect.MCPEvent); ok && last != nil {
+			x.set("mcp.protocol.version", last.Protocol)
+			x.set("jsonrpc.request.id", last.RequestID)
+		}
 		r.end(x, e)
 		r.measure("mcp.client.operation.duration", seconds(e), x.errorType(), x.of("mcp.method.name"), x.of(operation), x.of(toolName))
 	}
@@ -349,11 +394,17 @@ func (r *Run) handleExchange(e *event.Event) {
 			x.set(provider, host.Connector)
 		}
 		x.set("concerto.host.transport", host.Transport)
+		if q, ok := e.Request.(*effect.ExchangeOpen); ok {
+			x.tools = q.Tools
+		}
 		return
 	}
 	x := r.finish(e)
 	if x == nil {
 		return
+	}
+	if opened, ok := e.Result.(*effect.ExchangeOpened); ok && opened.Started > 0 {
+		x.set("concerto.host.process", opened.Started)
 	}
 	if m := e.Message; m != nil {
 		x.set("gen_ai.conversation.id", m.Session())

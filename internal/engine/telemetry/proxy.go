@@ -3,6 +3,7 @@ package telemetry
 import (
 	"bytes"
 	"crypto/rand"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -22,6 +23,7 @@ type proxy struct {
 	start  sync.Once
 	server *http.Server
 	url    string // with the token that an export must name; "" if the proxy could not start
+	failed error  // why it could not start
 }
 
 // address starts the proxy, and returns its URL.
@@ -29,7 +31,8 @@ func (p *proxy) address(c *otlp.Config) string {
 	p.start.Do(func() {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
-			return // agents then export nothing
+			p.failed = fmt.Errorf("hosts export nothing: %w", err)
+			return
 		}
 		token := rand.Text()
 		p.url = "http://" + l.Addr().String() + "/" + token

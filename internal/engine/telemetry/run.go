@@ -24,6 +24,7 @@ type RunOptions struct {
 	Began       time.Time
 	Connections map[string]Connection // by name
 	Hosts       map[string]Host       // by the name of the declaration
+	Servers     map[string]Server     // MCP servers by name
 	// Sent is the record of what was exported, of a stored run; nil for other runs.
 	Sent *Sent
 	// Replaying reports whether the run repeats what its journal contains, and Now returns the
@@ -42,6 +43,9 @@ type Connection struct{ Provider, Address string }
 
 // Host is a declared host.
 type Host struct{ Connector, Transport string }
+
+// Server is a configured MCP server.
+type Server struct{ IsHTTP bool }
 
 // Run exports a run.
 type Run struct {
@@ -76,7 +80,8 @@ type span struct {
 	counted  bool // tokens contains a usage
 	decision string
 	actor    string
-	asks     string // kind of an approval
+	asks     string            // kind of an approval
+	tools    []effect.ToolSpec // that the model or host of the span may call
 }
 
 // providers maps providers to their names in the conventions.
@@ -254,7 +259,9 @@ func (r *Run) begin(e *event.Event, name string, kind int) *span {
 func (r *Run) handleEffect(e *event.Event) {
 	if e.Phase == event.Begin {
 		r.effects[e.Effect] = r.around(e)
-	} else {
+		return
+	}
+	if x := r.effects[e.Effect]; x == nil || x.kind != event.MCP || r.open[x.item] != x { // a call of an MCP server continues
 		delete(r.effects, e.Effect)
 	}
 }

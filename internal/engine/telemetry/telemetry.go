@@ -110,7 +110,11 @@ func Open(environ []string, o Options) (t *Telemetry, problems []string) {
 // Close exports what is left, for at most ten seconds. It returns what could not be exported.
 func (t *Telemetry) Close() []otlp.Problem {
 	t.proxy.close()
-	return t.exporter.Close()
+	problems := t.exporter.Close()
+	if t.proxy.failed != nil {
+		problems = append(problems, otlp.Problem{Reason: t.proxy.failed})
+	}
+	return problems
 }
 
 // Headers returns the values of the headers for collectors and their words, which are secrets.

@@ -103,14 +103,19 @@ type Attempt struct {
 	Connection, Model string
 	Number, Of        int64
 
+	// IsStream means that the program receives the reply in pieces.
+	IsStream bool
+
 	Reply *effect.AgentReply // set at the end of a successful attempt
 	Price *Price             // prices of the model; nil if the manifest contains none
 	Sent  bool               // set at the end of an attempt that has sent a request
 	// Reason is the class of the error, and Status the HTTP status of the response, or 0.
 	Reason string
 	Status int64
-	// Took is the duration of the attempt. Wait is the delay before the next one.
-	Took, Wait time.Duration
+	// Took is the duration of the attempt. Wait is the delay before the next one. First is the time
+	// to the first piece of the reply, if the program receives it in pieces and this process has
+	// made the attempt.
+	Took, Wait, First time.Duration
 }
 
 // Price contains the prices of a model in US dollars for a million tokens.

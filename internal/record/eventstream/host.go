@@ -27,6 +27,7 @@ type exchange struct {
 	first    uint32
 	waiting  []message // unanswered requests of the host, oldest first
 	result   *effect.HostMessage
+	opened   *effect.ExchangeOpened
 	err      error // the error of the exchange
 	over     bool  // the exchange has received its last message, or has failed
 }
@@ -129,7 +130,7 @@ func (s *Stream) beginExchange(t *task, e int64, at vm.Caller, q *effect.Exchang
 	s.emitEvent(began)
 	return func(r effect.Result, err error) {
 		if opened, ok := r.(*effect.ExchangeOpened); ok && err == nil {
-			s.exchanges[opened.ID] = x
+			x.opened, s.exchanges[opened.ID] = opened, x
 			return
 		}
 		s.emitEnd(&x.item, nil, err)
@@ -255,7 +256,7 @@ func (s *Stream) endExchange(id int64, reason string) {
 		s.emitEnd(&m.item, nil, errCancelled)
 	}
 	e := s.end(&x.item)
-	e.Message, e.Err = x.result, s.cleanError(x.err)
+	e.Message, e.Result, e.Err = x.result, x.opened, s.cleanError(x.err)
 	if !x.over {
 		e.Err = s.cleanError(errors.New(reason))
 	}

@@ -14,13 +14,14 @@ type request struct {
 	effect   int64
 	shown    *effect.AgentCall // the request without secrets
 	attempt  *item             // the attempt that has begun and not ended
+	isStream bool              // the program receives the reply in pieces
 	reported bool              // the model client has reported an attempt
 	stage    string            // see event.Event
 }
 
 // beginRequest handles a request to a model. It begins the call of the agent, unless the request is
 // another one of the same call.
-func (s *Stream) beginRequest(t *task, e int64, at vm.Caller, call, shown *effect.AgentCall) *request {
+func (s *Stream) beginRequest(t *task, e int64, at vm.Caller, call, shown *effect.AgentCall, isStream bool) *request {
 	n := len(t.within)
 	if n == 0 || t.within[n-1].call == nil || t.within[n-1].name != call.Agent {
 		c := newAgentCall(at.Places())
@@ -31,7 +32,7 @@ func (s *Stream) beginRequest(t *task, e int64, at vm.Caller, call, shown *effec
 		}
 		s.emitEvent(began)
 	}
-	x := &request{p: t.within[len(t.within)-1], effect: e, shown: shown, stage: t.stage()}
+	x := &request{p: t.within[len(t.within)-1], effect: e, shown: shown, isStream: isStream, stage: t.stage()}
 	x.p.call.done = false
 	s.requests[call] = x
 	return x
@@ -84,7 +85,7 @@ func (s *Stream) CallEnded(call *effect.AgentCall) {
 }
 
 func (s *Stream) reportAttempt(x *request, k event.Kind, phase event.Phase, a *event.Attempt, err error) {
-	a.Call = x.shown
+	a.Call, a.IsStream = x.shown, x.isStream
 	if a.Reply != nil {
 		a.Reply, _ = s.cleanResult(effect.KindAgentCall, a.Reply).(*effect.AgentReply)
 	}

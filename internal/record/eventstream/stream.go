@@ -166,7 +166,7 @@ func (s *Stream) Requested(e int64, at vm.Caller, q effect.Request) func(effect.
 	}
 	var model *request
 	if call := callOf(q); call != nil {
-		model = s.beginRequest(t, e, at, call, callOf(shown))
+		model = s.beginRequest(t, e, at, call, callOf(shown), q.Kind() == effect.KindStreamOpen)
 	}
 	p := &performed{item: item{kind: row.Kind, parent: t.cause(), task: t.id, effect: e, name: nameOf(q)}, s: s, at: s.place(at), request: shown}
 	if row.Instant {

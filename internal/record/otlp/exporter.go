@@ -437,12 +437,15 @@ func fields(b []byte) map[protowire.Number]protoField {
 
 // Problem describes items that were not exported.
 type Problem struct {
-	Endpoint string // host and port of the collector
+	Endpoint string // host and port of the collector; "" if the reason names what was not exported
 	Reason   error
 	Dropped  int
 }
 
 func (p *Problem) String() string {
+	if p.Endpoint == "" {
+		return fmt.Sprintf("telemetry: %v", p.Reason)
+	}
 	if p.Dropped == 1 {
 		return fmt.Sprintf("telemetry: could not export to %s: %v; 1 item dropped", p.Endpoint, p.Reason)
 	}

@@ -41,7 +41,8 @@ type (
 
 // New creates the server. Its tools are echo, add, tags, fail, steps (reports progress), ask
 // (elicits), wait, die, deaf, and header, which returns the result of header. It has resources and
-// prompts unless TESTMCP_BARE is set. Its lists come in pages of three.
+// prompts unless TESTMCP_BARE is set. With TESTMCP_TRACED it has the tool trace. Its lists come in
+// pages of three.
 func New(header func() string) *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: "testmcp", Version: "1"}, &mcp.ServerOptions{PageSize: 3})
 	if os.Getenv("TESTMCP_BARE") == "" {
@@ -50,6 +51,11 @@ func New(header func() string) *mcp.Server {
 	}
 	if os.Getenv("TESTMCP_KILLS") != "" {
 		addKillers(s)
+	}
+	if os.Getenv("TESTMCP_TRACED") != "" {
+		add(s, "trace", "Returns traceparent of the call", func(_ context.Context, r *mcp.CallToolRequest, _ nothing) (string, error) {
+			return fmt.Sprint(r.Params.Meta["traceparent"]), nil
+		})
 	}
 	if os.Getenv("TESTMCP_HOSTILE") != "" {
 		addHostile(s)

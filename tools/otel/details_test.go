@@ -1,0 +1,170 @@
+package otel
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	common "go.opentelemetry.io/proto/otlp/common/v1"
+
+	"github.com/concerto-lang/concerto/internal/testkit/testmcp"
+)
+
+// TestMain is also the MCP server of TestDetails.
+func TestMain(m *testing.M) {
+	if os.Getenv("TESTMCP_SERVES") != "" {
+		os.Exit(testmcp.Main())
+	}
+	os.Exit(m.Run())
+}
+
+// modelReplies are the bodies with which a model server replies, with details of the usage.
+var modelReplies = []string{
+	`{"id":"r1","model":"m-2","choices":[{"message":{"content":null,"tool_calls":[{"id":"c1","function":{"name":"Bank_pay","arguments":"{\"amount\":5}"}}]},"finish_reason":"tool_calls"}],"usage":{"prompt_tokens":9,"completion_tokens":7,"prompt_tokens_details":{"cached_tokens":4},"completion_tokens_details":{"reasoning_tokens":3}}}`,
+	`{"id":"r2","model":"m-2","choices":[{"message":{"content":"done"},"finish_reason":"stop"}],"usage":{"prompt_tokens":9,"completion_tokens":7}}`,
+	"data: {\"id\":\"r3\",\"choices\":[{\"delta\":{\"content\":\"piece\"}}]}\n\ndata: {\"id\":\"r3\",\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: {\"id\":\"r3\",\"choices\":[],\"usage\":{\"prompt_tokens\":9,\"completion_tokens\":7}}\n\ndata: [DONE]\n\n",
+}
+
+// TestDetails checks what only other processes know: details of a model's usage, the time to the
+// first piece of a reply, the number of a host's process, and the request to an MCP server, which
+// receives the trace.
+func TestDetails(t *testing.T) {
+	next := 0
+	model := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(modelReplies[next], "data:") {
+			w.Header().Set("Content-Type", "text/event-stream")
+		}
+		fmt.Fprint(w, modelReplies[next])
+		next++
+	}))
+	t.Cleanup(model.Close)
+	server := testmcp.Start()
+	t.Cleanup(server.Close)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := write(t, map[string]string{
+		"Concerto.toml": strings.NewReplacer("MODEL", model.URL, "SERVER", server.URL, "SELF", self).Replace(`[project]
+name = "p"
+entry = "main.conc"
+[connections.main]
+provider = "openai"
+base_url = "MODEL"
+api_key_env = "KEY"
+default_model = "m"
+[hosts.echo]
+command = "sh"
+args = ["echo.sh"]
+output_format = "json"
+[mcp.Local]
+command = "SELF"
+env = { TESTMCP_TRACED = "1", TESTMCP_SERVES = "1" }
+[mcp.Remote]
+transport = "http"
+url = "SERVER"
+[permissions]
+run = ["sh", "SELF"]
+net = ["127.0.0.1"]
+`),
+		"main.conc": `mcp Local {
+    fn trace() -> Result<String, ToolError>;
+    fn fail() -> Result<String, ToolError>;
+}
+mcp Remote {
+    fn echo(text: String, times: Int?) -> Result<String, ToolError>;
+}
+host Echo { connector: "echo" }
+
+tool Bank {
+    description: "The bank",
+
+    @describe("Pays an amount")
+    pub fn pay(mut self, @param("how much") amount: Int) -> Int { amount }
+}
+
+agent Clerk uses main { tools: [Bank] }
+agent Poet uses main {}
+
+fn main() {
+    println(Clerk.execute("pay")?.text);
+    let line = Poet.stream("write");
+    for c in line { println(c.text); }
+    println(Echo.execute("work")?);
+    println("trace ${Local.trace()?}");
+    println(Local.fail().is_err());
+    println(Remote.echo("far")?);
+}
+`,
+		"echo.sh": `read -r line; echo '{"type":"result","text":"worked"}'
+`,
+	})
+	c := newCollector(t)
+	out := export(t, c, dir, []string{"KEY=k"})
+	byName := map[string]map[string]*common.AnyValue{}
+	for _, s := range c.spans {
+		name := s.Name
+		if s.Name == "chat m" {
+			name += " " + attributes(s.Attributes)["gen_ai.response.id"].GetStringValue()
+		}
+		byName[name] = attributes(s.Attributes)
+		out = strings.ReplaceAll(out, fmt.Sprintf("00-%x-%x-01", s.TraceId, s.SpanId), "of "+s.Name)
+	}
+	if want := "done\npiece\nworked\ntrace of tools/call trace\ntrue\nfar\n"; out != want {
+		t.Errorf("the run printed %q, want %q", out, want)
+	}
+	for name, want := range map[string]string{
+		"chat m r1":             "gen_ai.usage.cache_read.input_tokens=4 gen_ai.usage.reasoning.output_tokens=3",
+		"chat m r2":             "gen_ai.usage.cache_read.input_tokens= gen_ai.response.time_to_first_chunk=",
+		"execute_tool Bank_pay": "gen_ai.tool.description=Pays an amount gen_ai.tool.call.id=c1",
+		"invoke_agent Echo":     "concerto.host.process=1 concerto.host.transport=stdio",
+		"tools/call trace":      "network.transport=pipe mcp.protocol.version=* jsonrpc.request.id=* gen_ai.tool.name=trace",
+		"tools/call fail":       "network.transport=pipe error.type=tool_error",
+		"tools/call echo":       "network.transport=tcp mcp.protocol.version=* jsonrpc.request.id=*",
+		"chat m r3":             "gen_ai.response.time_to_first_chunk=* gen_ai.request.stream=true",
+	} {
+		for pair := range strings.SplitSeq(regexp.MustCompile(` ([a-z_]+[.a-z_]*=)`).ReplaceAllString(want, "\n$1"), "\n") {
+			key, value, _ := strings.Cut(pair, "=")
+			got := ""
+			if v := byName[name][key]; v != nil {
+				got = plain(v)
+			}
+			if value == "*" && got != "" {
+				continue
+			}
+			if got != value {
+				t.Errorf("%s: %s is %q, want %q", name, key, got, value)
+			}
+		}
+	}
+	metrics := map[string]bool{}
+	for _, m := range c.metrics {
+		metrics[m.Name] = true
+	}
+	for _, name := range []string{"time_to_first_chunk", "usage.cache_read.input_tokens", "usage.reasoning.output_tokens"} {
+		if !metrics["gen_ai.client.inference."+name] {
+			t.Errorf("no metric %s", name)
+		}
+	}
+	for _, v := range append(c.violations(), c.orphans()...) {
+		t.Error(v)
+	}
+}
+
+// plain returns a value as text.
+func plain(v *common.AnyValue) string {
+	switch x := v.Value.(type) {
+	case *common.AnyValue_IntValue:
+		return strconv.FormatInt(x.IntValue, 10)
+	case *common.AnyValue_DoubleValue:
+		return strconv.FormatFloat(x.DoubleValue, 'g', -1, 64)
+	case *common.AnyValue_BoolValue:
+		return strconv.FormatBool(x.BoolValue)
+	}
+	return v.GetStringValue()
+}
