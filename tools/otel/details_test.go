@@ -32,7 +32,7 @@ var modelReplies = []string{
 
 // TestDetails checks what only other processes know: details of a model's usage, the time to the
 // first piece of a reply, the number of a host's process, and the request to an MCP server, which
-// receives the trace.
+// receives the trace, as an agent with the protocol ACP does.
 func TestDetails(t *testing.T) {
 	next := 0
 	model := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -62,6 +62,10 @@ default_model = "m"
 command = "sh"
 args = ["echo.sh"]
 output_format = "json"
+[hosts.vendor]
+transport = "acp"
+command = "sh"
+args = ["agent.sh"]
 [mcp.Local]
 command = "SELF"
 env = { TESTMCP_TRACED = "1", TESTMCP_SERVES = "1" }
@@ -80,6 +84,7 @@ mcp Remote {
     fn echo(text: String, times: Int?) -> Result<String, ToolError>;
 }
 host Echo { connector: "echo" }
+host Vendor { connector: "vendor" }
 
 tool Bank {
     description: "The bank",
@@ -96,10 +101,26 @@ fn main() {
     let line = Poet.stream("write");
     for c in line { println(c.text); }
     println(Echo.execute("work")?);
+    println("vendor ${Vendor.execute("work")?}");
     println("trace ${Local.trace()?}");
     println(Local.fail().is_err());
     println(Remote.echo("far")?);
 }
+`,
+		// answers the requests initialize, session/new and session/prompt of ACP
+		"agent.sh": `while read -r line; do
+	id=$(printf '%s' "$line" | sed 's/.*"id":\([0-9]*\).*/\1/')
+	case $line in
+	*'"initialize"'*) result='{"protocolVersion":1,"agentCapabilities":{}}' ;;
+	*'"session/new"'*) result='{"sessionId":"s"}' ;;
+	*'"session/prompt"'*)
+		trace=$(printf '%s' "$line" | sed 's/.*"_meta":{"traceparent":"\([^"]*\)".*/\1/')
+		printf '{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"%s"}}}}\n' "$trace"
+		result='{"stopReason":"end_turn"}' ;;
+	*) continue ;;
+	esac
+	printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$result"
+done
 `,
 		"echo.sh": `read -r line; echo '{"type":"result","text":"worked"}'
 `,
@@ -115,7 +136,7 @@ fn main() {
 		byName[name] = attributes(s.Attributes)
 		out = strings.ReplaceAll(out, fmt.Sprintf("00-%x-%x-01", s.TraceId, s.SpanId), "of "+s.Name)
 	}
-	if want := "done\npiece\nworked\ntrace of tools/call trace\ntrue\nfar\n"; out != want {
+	if want := "done\npiece\nworked\nvendor of invoke_agent Vendor\ntrace of tools/call trace\ntrue\nfar\n"; out != want {
 		t.Errorf("the run printed %q, want %q", out, want)
 	}
 	for name, want := range map[string]string{
