@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/engine/attempts"
 	"github.com/concerto-lang/concerto/internal/engine/durable"
 	"github.com/concerto-lang/concerto/internal/engine/live"
 	"github.com/concerto-lang/concerto/internal/engine/telemetry"
@@ -87,6 +88,9 @@ func (f *following) begin(world *runtime.Runtime, program string) {
 	f.clean = func(err error) error { return cleanError(world, err) }
 	o, began := f.options, time.Now()
 	events := eventstream.Options{Sinks: slices.Clone(o.Records.Sinks), Secrets: world.Secrets(), Since: func() time.Duration { return time.Since(began) }}
+	if o.own.durable != nil { // calls of earlier processes
+		events.Attempts = attempts.Of(f.parties.Connections).Report
+	}
 	if onActivity := o.Records.OnActivity; onActivity != nil {
 		f.activity = activity.New(onActivity)
 		events.Sinks = append(events.Sinks, f.activity.Sink())
@@ -182,6 +186,7 @@ func (f *following) describe(world *runtime.Runtime, program string, began time.
 	}
 	if s := f.options.own.durable; s != nil {
 		r.Began = time.UnixMilli(s.stored.History.Records[0].T)
+		r.SkipsPast = d.isShared
 		r.Replaying = func() bool { return durable.IsReplaying(d.run) }
 		r.Now = func() time.Time { return durable.Time(d.run) }
 		r.Times = map[int64]time.Time{}

@@ -28,6 +28,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/engine/report"
 	"github.com/concerto-lang/concerto/internal/engine/telemetry"
 	"github.com/concerto-lang/concerto/internal/engine/timetravel"
+	"github.com/concerto-lang/concerto/internal/record/journal"
+	"github.com/concerto-lang/concerto/internal/record/journal/memory"
 	"github.com/concerto-lang/concerto/internal/record/journal/rundir"
 	"github.com/concerto-lang/concerto/internal/record/otlp"
 	"github.com/concerto-lang/concerto/runtime/world/emit"
@@ -393,19 +395,72 @@ func TestFailures(t *testing.T) {
 }
 
 // TestResumedRun checks that a run whose process ends and that is resumed is one trace, without a
-// span that is exported twice, and that its report has the same ids.
+// span that is exported twice, and that its report has the same ids. If the first process has sent
+// nothing, the second one exports its spans, too.
 func TestResumedRun(t *testing.T) {
+	t.Run("sent", func(t *testing.T) { testResumedRun(t, true) })
+	t.Run("not sent", func(t *testing.T) { testResumedRun(t, false) })
+}
+
+// TestMovedRun checks that a run that continues on another machine, which does not know what was
+// exported, exports no span twice.
+func TestMovedRun(t *testing.T) {
 	c := newCollector(t)
-	plain := strings.Replace(manifest, `{ tool_calls = [{ name = "Bank_pay", args = { amount = 5 } }] }, { text = "done" }`, `{ text = "done", repeat = true }`, 1)
-	dir := write(t, map[string]string{"Concerto.toml": plain, "main.conc": `agent Clerk uses main {}
+	dir := write(t, map[string]string{"Concerto.toml": repeating, "main.conc": resumable})
+	run := noSnapshots{new(memory.Store).Run("moved")}
+	options := func() (engine.Options, func() []otlp.Problem) {
+		environ := append(os.Environ(), "OTEL_EXPORTER_OTLP_ENDPOINT="+c.URL)
+		exported, problems := telemetry.Open(environ, telemetry.Options{Service: "test"})
+		if len(problems) > 0 {
+			t.Fatal(problems)
+		}
+		return engine.Options{WorkDir: dir, Environ: environ, Output: engine.Output{To: io.Discard},
+			Records: engine.Records{Telemetry: exported, Durable: &engine.Durable{Dir: t.TempDir(), Run: run, Park: true}}}, exported.Close
+	}
+	p, found, err := engine.CompileSource(driver.Request{Dir: dir})
+	if p == nil || err != nil {
+		t.Fatal(found, err)
+	}
+	o, end := options()
+	if err := p.Run(t.Context(), o); !strings.Contains(fmt.Sprint(err), "wait") || len(end()) > 0 {
+		t.Fatalf("the run ended with %v", err)
+	}
+	o, end = options()
+	stored, err := engine.OpenSharedRun(run, o.Records.Durable.Dir, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Answers.Fixed = []emit.Fixed{{Channel: "go", Value: "yes"}}
+	if err := stored.Resume(t.Context(), o); err != nil || len(end()) > 0 {
+		t.Fatal(err)
+	}
+	if got := outlineOf(c.spans); got != "await_emit go, chat m, chat m, invoke_agent Clerk, invoke_agent Clerk, invoke_workflow all" {
+		t.Errorf("both machines exported %s", got)
+	}
+}
+
+// noSnapshots is a run without snapshots, which is repeated from its start, as after a kill.
+type noSnapshots struct{ journal.Run }
+
+func (noSnapshots) Snapshots() ([]uint64, error) { return nil, nil }
+
+// repeating is a manifest whose model always replies, and resumable a program that waits between
+// two calls of it.
+var repeating = strings.Replace(manifest, `{ tool_calls = [{ name = "Bank_pay", args = { amount = 5 } }] }, { text = "done" }`, `{ text = "done", repeat = true }`, 1)
+
+const resumable = `agent Clerk uses main {}
 
 fn main() {
     println(Clerk.execute("first")?.text);
     let answer = await emit<String>("go", "on?")?;
     println(Clerk.execute(answer)?.text);
 }
-`})
-	environ := append(os.Environ(), "OTEL_EXPORTER_OTLP_ENDPOINT="+c.URL, "TRACEPARENT=00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
+`
+
+func testResumedRun(t *testing.T, sends bool) {
+	c := newCollector(t)
+	dir := write(t, map[string]string{"Concerto.toml": repeating, "main.conc": resumable})
+	environ := append(os.Environ(), "OTEL_EXPORTER_OTLP_ENDPOINT="+c.URL, "OTEL_BSP_SCHEDULE_DELAY=3600000", "TRACEPARENT=00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
 	where := filepath.Join(t.TempDir(), "run")
 	options := func() (engine.Options, func()) {
 		exported, problems := telemetry.Open(environ, telemetry.Options{Service: "test"})
@@ -426,9 +481,16 @@ fn main() {
 	if err := p.Run(t.Context(), o); !strings.Contains(fmt.Sprint(err), "wait") {
 		t.Fatalf("the run ended with %v", err)
 	}
-	end()
-	if got := outlineOf(c.spans); got != "chat m, invoke_agent Clerk" {
-		t.Errorf("the first process exported %s", got)
+	if sends {
+		end()
+		if got := outlineOf(c.spans); got != "chat m, invoke_agent Clerk" {
+			t.Errorf("the first process exported %s", got)
+		}
+	} else { // as after a kill, without a snapshot
+		snapshots, err := filepath.Glob(filepath.Join(where, "snapshot-*.bin"))
+		if err != nil || len(snapshots) != 1 || os.Remove(snapshots[0]) != nil {
+			t.Fatal(snapshots, err)
+		}
 	}
 	environ = environ[:len(environ)-1] // the trace is stored with the run
 	stored, err := engine.OpenRun(where)

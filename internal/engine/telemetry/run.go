@@ -31,6 +31,9 @@ type RunOptions struct {
 	// run's time. Both are nil unless the run is resumed.
 	Replaying func() bool
 	Now       func() time.Time
+	// SkipsPast means that what the run repeats is not exported, because Sent does not contain what
+	// other machines have exported.
+	SkipsPast bool
 	// Times contains the times at which effects began in an earlier process.
 	Times map[int64]time.Time
 	// Parent is the position in a trace that a client has passed; if its Trace is zero, that of the
@@ -320,7 +323,7 @@ func (r *Run) end(x *span, e *event.Event) {
 // export passes a span to the exporter, if the trace is sampled and the span was not exported by an
 // earlier process.
 func (r *Run) export(x *span) {
-	if x.left || !r.context.Sampled || r.options.Sent.has(x.ID) {
+	if x.left || !r.context.Sampled || r.options.Sent.has(x.ID) || r.options.SkipsPast && r.options.Replaying() {
 		return
 	}
 	if x.End.IsZero() {

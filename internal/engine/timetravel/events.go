@@ -3,11 +3,11 @@ package timetravel
 import (
 	"cmp"
 	"context"
-	"errors"
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/secret"
+	"github.com/concerto-lang/concerto/internal/engine/attempts"
 	"github.com/concerto-lang/concerto/internal/record/event"
 	"github.com/concerto-lang/concerto/internal/record/eventstream"
 	"github.com/concerto-lang/concerto/internal/record/journal"
@@ -20,11 +20,11 @@ import (
 // members are those of the run itself. The times are those of the journal, in milliseconds; a tape
 // has none. The error is that of Play.
 func (s *Source) Events(ctx context.Context, sinks ...event.Sink) error {
-	models, err := s.models()
+	all, err := s.models()
 	if err != nil {
 		return err
 	}
-	clock := &clock{source: s, options: eventstream.Options{Sinks: sinks, Attempts: models.report}}
+	clock := &clock{source: s, options: eventstream.Options{Sinks: sinks, Attempts: all.Report}}
 	if s.tape.Ended == nil {
 		clock.recorded = map[int64]bool{}
 		for _, x := range s.tape.Entries {
@@ -93,11 +93,9 @@ func (c *clock) Requested(e int64, at vm.Caller, q effect.Request) func(effect.R
 	return c.Stream.Requested(e, at, q)
 }
 
-// models are the connections of a program, by their names.
-type models map[string]llm.Connection
-
-func (s *Source) models() (models, error) {
-	all := models{}
+// models returns the connections of the program.
+func (s *Source) models() (attempts.Models, error) {
+	all := attempts.Models{}
 	for _, x := range s.program.Connections {
 		c, err := llm.ParseConnection(x.Name, x.Config)
 		if err != nil {
@@ -107,78 +105,3 @@ func (s *Source) models() (models, error) {
 	}
 	return all, nil
 }
-
-// report reports the attempts at a call of a model from the recorded result. It returns false if
-// the call was refused before the first attempt.
-func (m models) report(report eventstream.Reporter, call *effect.AgentCall, reply *effect.AgentReply, err error) bool {
-	var failed []effect.Attempt
-	if reply != nil {
-		failed = reply.Failed
-	} else if e, ok := errors.AsType[*effect.Error](err); ok {
-		failed = e.Attempts
-	}
-	number := int64(0) // of the attempt at its connection
-	for i, f := range failed {
-		number++
-		a := func() *event.Attempt {
-			return &event.Attempt{Call: call, Connection: f.Connection, Model: f.Model, Number: number, Of: f.Of}
-		}
-		why := errors.New(f.Message)
-		report(event.Model, event.Begin, a(), nil)
-		ended := a()
-		ended.Reason, ended.Status, ended.Took = f.Reason, f.Status, milliseconds(f.MS)
-		ended.Sent = f.Reason != string(llm.ClassLimit)
-		report(event.Model, event.End, ended, why)
-		next := m.nextConnection(failed[i+1:], reply)
-		if next == "" {
-			continue // the call has failed
-		}
-		following := &event.Attempt{Call: call, Connection: next, Reason: f.Reason, Status: f.Status}
-		if next != f.Connection {
-			report(event.Fallback, event.Point, following, why)
-			number = 0
-			continue
-		}
-		following.Model, following.Number, following.Of, following.Wait = f.Model, number+1, f.Of, milliseconds(f.WaitMS)
-		report(event.Retry, event.Point, following, why)
-	}
-	if reply == nil {
-		return len(failed) > 0
-	}
-	c := m[reply.Provider]
-	last := func() *event.Attempt {
-		return &event.Attempt{Call: call, Connection: reply.Provider, Model: reply.Model, Number: number + 1, Of: m.maxAttempts(c, call)}
-	}
-	report(event.Model, event.Begin, last(), nil)
-	ended := last()
-	ended.Reply, ended.Sent, ended.Took = reply, true, milliseconds(reply.LatencyMS)
-	if p := c.Price(reply.Model); p != nil {
-		ended.Price = &event.Price{Input: p.Input, Output: p.Output}
-	}
-	report(event.Model, event.End, ended, nil)
-	return true
-}
-
-// nextConnection returns the connection of the next attempt, or "" if there is none.
-func (m models) nextConnection(failed []effect.Attempt, reply *effect.AgentReply) string {
-	switch {
-	case len(failed) > 0:
-		return failed[0].Connection
-	case reply != nil:
-		return reply.Provider
-	}
-	return ""
-}
-
-// maxAttempts returns the maximum number of attempts at a connection.
-func (m models) maxAttempts(c llm.Connection, call *effect.AgentCall) int64 {
-	switch {
-	case call.Retry != nil:
-		return call.Retry.MaxAttempts
-	case c.Retry != nil:
-		return c.Retry.MaxAttempts
-	}
-	return 1
-}
-
-func milliseconds(ms int64) time.Duration { return time.Duration(ms) * time.Millisecond }
