@@ -1,5 +1,5 @@
 # The project's own commands. `make check` is what a commit must pass.
-.PHONY: all build size test quick race checkptr lint fmt gen golden fuzz bench bench-page otel-check spec cover mutants kill durable-kill engine-kill relay-kill replicas check tidy arch conformance mcp-reference sdk vscode vscode-e2e agents misbehave soak web-vendor components screenshots pictures
+.PHONY: all build size test quick race checkptr lint fmt gen golden fuzz bench bench-page otel-check otel-receiver spec cover mutants kill durable-kill engine-kill relay-kill replicas check tidy arch conformance mcp-reference sdk vscode vscode-e2e agents misbehave soak web-vendor components screenshots pictures
 
 all: build
 
@@ -139,8 +139,12 @@ bench-page:
 	CONCERTO_BENCH_PAGE=1 go test ./tools/web/onepage -run TestReportSpeed -count=1 -v
 
 # Exports the examples, and checks that everything is in the table of names, without orphans.
-otel-check:
+otel-check: otel-receiver
 	go test ./tools/otel -count=1
+
+# Exports an example to the receiver of OpenTelemetry's collector.
+otel-receiver:
+	GOWORK=off go -C tools/otel/receiver test -count=1 .
 
 # Draws the pictures of README.md from real runs of examples/coder.
 pictures:
