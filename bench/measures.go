@@ -36,6 +36,8 @@ func measures() []measure {
 		{name: "push", title: "1M push with a peek each turn, times 100k's time", unit: "×", ours: growth("push", "1000000", "100000"), fixed: 12},
 		{name: "check", title: "check a 5,000-line program, with process start", unit: "ms", ours: checkFile(5_000), fixed: 15},
 		drawing("graph", 500, 1000),
+		reporting(),
+		exporting(),
 		listening("listen", "listen, one-way messages", "flood", "", 1.5),
 		listening("lines", "listen, one-way messages of 64 KB", "large", "", 1),
 		listening("questions", "listen, a question and its answer", "ask", "question", 0.75),

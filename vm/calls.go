@@ -74,6 +74,9 @@ func (m *image) addCalls(c *calls, pc, part int) {
 func (m *image) placesAt(all []Place, pc int) []Place {
 	var c calls
 	m.addCalls(&c, pc, 0)
+	if all == nil {
+		return c.places(m.place)
+	}
 	return append(all, c.places(m.place)...)
 }
 
@@ -193,6 +196,8 @@ func (r *recursion) repeats(from, size int) bool {
 func (c *calls) places(place func(call) Place) []Place {
 	var out []Place
 	if c.many == nil {
+		const more = 4 // room for the callers
+		out = make([]Place, 0, len(c.few)+more)
 		for _, at := range c.few {
 			out = append(out, place(at))
 		}

@@ -52,21 +52,23 @@ func (c *agentCall) hasReturned(calls []vm.Place) bool {
 	return i < 0 || i >= len(calls) || calls[i].File != c.place.File || calls[i].Line != c.place.Line || calls[i].Column != c.place.Column
 }
 
-// closeLeftAgents ends the agent calls that a task has left before it makes the request q.
-func (s *Stream) closeLeftAgents(t *task, at vm.Caller, q effect.Request) {
+// closeLeftAgents ends the agent calls that a task has left before it makes the request q. It
+// returns the places of the task's calls if it has used them.
+func (s *Stream) closeLeftAgents(t *task, at vm.Caller, q effect.Request) (calls []vm.Place) {
 	i := t.innermost(event.Agent, nil)
 	if i < 0 {
-		return
+		return nil
 	}
-	calls := at.Places()
+	calls = at.Places()
 	for ; i >= 0; i = t.innermost(event.Agent, nil) {
 		p := t.within[i]
 		again := p.call.done && callOf(q) != nil && i == len(t.within)-1 // the same place calls an agent again
 		if !again && !p.call.hasReturned(calls) {
-			return
+			break
 		}
 		s.leave(t, i, nil)
 	}
+	return calls
 }
 
 // callOf returns the request to a model in an effect, or nil.

@@ -20,11 +20,14 @@ type request struct {
 }
 
 // beginRequest handles a request to a model. It begins the call of the agent, unless the request is
-// another one of the same call.
-func (s *Stream) beginRequest(t *task, e int64, at vm.Caller, call, shown *effect.AgentCall, isStream bool) *request {
+// another one of the same call. calls are the places of the task's calls, or nil.
+func (s *Stream) beginRequest(t *task, e int64, at vm.Caller, calls []vm.Place, call, shown *effect.AgentCall, isStream bool) *request {
 	n := len(t.within)
 	if n == 0 || t.within[n-1].call == nil || t.within[n-1].name != call.Agent {
-		c := newAgentCall(at.Places())
+		if calls == nil {
+			calls = at.Places()
+		}
+		c := newAgentCall(calls)
 		began := s.enter(t, &part{item: item{kind: event.Agent, parent: t.cause(), task: t.id, effect: e, name: call.Agent}, call: c})
 		began.Attempt = &event.Attempt{Call: shown}
 		if s.places {

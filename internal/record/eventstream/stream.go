@@ -159,14 +159,14 @@ func (s *Stream) Requested(e int64, at vm.Caller, q effect.Request) func(effect.
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t := s.taskOf(at.Task())
-	s.closeLeftAgents(t, at, q)
+	calls := s.closeLeftAgents(t, at, q)
 	shown := q
 	if row.Kind == event.Request || s.shows(row.Kind) { // removing secrets from what no sink shows would be expensive
 		shown = s.cleanRequest(q)
 	}
 	var model *request
 	if call := callOf(q); call != nil {
-		model = s.beginRequest(t, e, at, call, callOf(shown), q.Kind() == effect.KindStreamOpen)
+		model = s.beginRequest(t, e, at, calls, call, callOf(shown), q.Kind() == effect.KindStreamOpen)
 	}
 	p := &performed{item: item{kind: row.Kind, parent: t.cause(), task: t.id, effect: e, name: nameOf(q)}, s: s, at: s.place(at), request: shown}
 	if row.Instant {

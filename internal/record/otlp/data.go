@@ -167,7 +167,8 @@ func structured(x any, limit, depth int) message {
 }
 
 func (s *Span) message(limit int) message {
-	m := message{{1, "traceId", id(s.Trace[:])}, {2, "spanId", id(s.ID[:])}}
+	const fields = 12 // at most
+	m := append(make(message, 0, fields), field{1, "traceId", id(s.Trace[:])}, field{2, "spanId", id(s.ID[:])})
 	if s.State != "" {
 		m = append(m, field{3, "traceState", s.State})
 	}

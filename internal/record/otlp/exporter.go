@@ -60,6 +60,7 @@ type queue struct {
 	client   *http.Client
 	wake     chan struct{}
 	stopping <-chan struct{}
+	size     int // that the next body may have, in bytes
 
 	mu      sync.Mutex
 	items   []item
@@ -212,10 +213,11 @@ func (e *Exporter) send(q *queue, items []message, n int) bool {
 	request := e.resource.request(of.resources, of.scopes, of.items, items)
 	var body []byte
 	if q.endpoint.JSON {
-		body = request.appendJSON(nil)
+		body = request.appendJSON(make([]byte, 0, q.size))
 	} else {
-		body = request.appendProto(nil)
+		body = request.appendProto(make([]byte, 0, q.size))
 	}
+	q.size = len(body) + len(body)/8
 	ctx, cancel := context.WithTimeout(e.ctx, e.config.ExportTimeout)
 	defer cancel()
 	rejected, err := q.sendBody(ctx, body)
