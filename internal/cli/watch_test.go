@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/concerto-lang/concerto/internal/cli/console"
-	"github.com/concerto-lang/concerto/internal/cli/rerun"
+	"github.com/concerto-lang/concerto/internal/cli/runner/rerun"
 )
 
 // watched is a running command with --watch. It checks the files only when the test allows it.

@@ -13,7 +13,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/cli/interrupt"
 	"github.com/concerto-lang/concerto/internal/cli/program"
-	"github.com/concerto-lang/concerto/internal/cli/rerun"
+	"github.com/concerto-lang/concerto/internal/cli/runner/rerun"
 	"github.com/concerto-lang/concerto/internal/editor/analysis"
 	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/internal/engine/driver"
