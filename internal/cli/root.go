@@ -16,6 +16,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/cli/serve"
 	"github.com/concerto-lang/concerto/internal/cli/tests"
 	"github.com/concerto-lang/concerto/internal/cli/tools"
+	"github.com/concerto-lang/concerto/internal/cli/work"
 	"github.com/concerto-lang/concerto/internal/term/cmdline"
 	"github.com/concerto-lang/concerto/runtime/world/logs"
 )
@@ -41,6 +42,7 @@ var commands = []commandRow{
 	{name: "engine", create: engines.NewEngine},
 	{name: "queue", create: engines.NewQueue},
 	{name: "schedule", create: engines.NewSchedule},
+	{name: "work", create: work.NewWork},
 	{name: "keeper", create: hosts.NewKeeper},
 	{name: "build", create: project.NewBuild},
 	{name: "check", create: project.NewCheck},

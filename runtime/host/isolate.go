@@ -2,12 +2,9 @@ package host
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
@@ -42,12 +39,8 @@ type workDirs struct {
 
 // workDir is the directory of a session: either an existing directory, or the name for a new one.
 type workDir struct {
-	Host    string `json:"host"`
-	Session string `json:"session"`
-	Name    string `json:"-"`
-	Dir     string `json:"dir"` // relative to the directory of all tasks
-	Branch  string `json:"branch,omitempty"`
-	remains bool
+	host, Name, Dir, Branch string
+	remains                 bool
 }
 
 // makeWorkDir returns the configuration and the directory of a process for one exchange.
@@ -164,7 +157,7 @@ func (p *process) endWorkDir() {
 		h.logf("info", c, "has changed files: %s remains%s", p.workDir.Shown(), on)
 	}
 	if session := p.sessionName(); session != "" {
-		if err := h.pools[c.Name].workDirs.saveDir(workDir{Host: c.Name, Session: session, Name: p.workDir.Name, Dir: p.workDir.Path, Branch: p.workDir.Branch, remains: remains}, p.workDir); err != nil {
+		if err := h.pools[c.Name].workDirs.saveDir(workDir{c.Name, p.workDir.Name, p.workDir.Path, p.workDir.Branch, remains}, session, p.workDir); err != nil {
 			h.logf("warn", c, "could not record the directory of its session %s: %v", session, err)
 		}
 	}
@@ -221,50 +214,22 @@ func (p *workDirs) findDir(session string, c *Config, at *workspace.Place) (work
 	if was, ok := p.bySession[session]; ok {
 		return was, true
 	}
-	files, _ := os.ReadDir(at.Tasks())
-	for _, f := range files {
-		name, isNote := strings.CutSuffix(f.Name(), noteSuffix)
-		if !isNote {
-			continue
-		}
-		var was workDir
-		text, err := os.ReadFile(filepath.Join(at.Tasks(), f.Name()))
-		if err != nil || json.Unmarshal(text, &was) != nil || was.Host != c.Name || was.Session != session {
-			continue
-		}
-		was.Name = name
-		was.Dir, was.remains = filepath.Join(at.Tasks(), was.Dir), true
-		if info, err := os.Stat(was.Dir); err == nil && info.IsDir() {
-			return was, true
-		}
+	if d := workspace.FindSession(c.Name, session, *at); d != nil {
+		return workDir{Name: d.Name, Dir: d.Path, Branch: d.Branch, remains: true}, true
 	}
 	return workDir{}, false
 }
 
-// noteSuffix is the suffix of the file that records which session used a directory that remains.
-const noteSuffix = ".json"
-
-// saveDir records the directory of a session. If the directory remains, saveDir also writes the
-// record to a file.
-func (p *workDirs) saveDir(was workDir, d *workspace.Dir) error {
+// saveDir records the directory of a session. If the directory remains, later runs find it.
+func (p *workDirs) saveDir(was workDir, session string, d *workspace.Dir) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.bySession == nil {
 		p.bySession = map[string]workDir{}
 	}
-	p.bySession[was.Session] = was
+	p.bySession[session] = was
 	if !was.remains {
 		return nil
 	}
-	tasks := d.Tasks()
-	rel, err := filepath.Rel(tasks, was.Dir)
-	if err != nil {
-		return err
-	}
-	was.Dir = rel
-	text, err := json.Marshal(was)
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(tasks, was.Name+noteSuffix), append(text, '\n'), 0o644)
+	return d.SaveSession(was.host, session)
 }

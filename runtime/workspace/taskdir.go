@@ -37,8 +37,8 @@ type Dir struct {
 
 	place Place
 	tree  *tree // original state of a copy; nil for a worktree
-	// original commit of a worktree. If it is "" and tree is nil, End never removes the directory.
-	commit string
+	// of a worktree. If it is nil and tree is nil, End never removes the directory.
+	workspace *Workspace
 }
 
 // Make creates a directory. kind is "copy" or "worktree". If Make fails, it removes everything that
@@ -60,8 +60,11 @@ func Make(ctx context.Context, kind, name string, p Place) (*Dir, error) {
 	default:
 		return nil, fmt.Errorf("unknown kind of directory %q", kind)
 	}
+	if err != nil && kind == "copy" {
+		err = errors.Join(err, d.discard(context.WithoutCancel(ctx)))
+	}
 	if err != nil {
-		return nil, errors.Join(err, d.discard(context.WithoutCancel(ctx)))
+		return nil, err
 	}
 	return d, nil
 }
@@ -99,11 +102,8 @@ func (d *Dir) End(ctx context.Context) (kept bool, err error) {
 		if err != nil || !d.tree.equalTo(now) {
 			return true, err
 		}
-	case d.commit != "":
-		changed, err := d.worktreeChanged(ctx)
-		if err != nil || changed {
-			return true, err
-		}
+	case d.workspace != nil:
+		return d.workspace.end(ctx)
 	default:
 		return true, nil
 	}
@@ -112,8 +112,8 @@ func (d *Dir) End(ctx context.Context) (kept bool, err error) {
 
 // discard removes the directory and, for a worktree, its branch.
 func (d *Dir) discard(ctx context.Context) error {
-	if d.Branch != "" {
-		return d.discardWorktree(ctx)
+	if d.workspace != nil {
+		return d.workspace.store.Remove(ctx, d.Name, true)
 	}
 	return removeAll(d.place.taskPath(d.Name))
 }

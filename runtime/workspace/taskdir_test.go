@@ -8,8 +8,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/concerto-lang/concerto/internal/process/git"
 	"time"
 )
 
@@ -203,19 +206,19 @@ func repository(t *testing.T) Place {
 		t.Errorf("Make outside a repository: error %v, want ErrNoRepository", err)
 	}
 	write(t, filepath.Join(p.From, ".gitignore"), ".concerto\n*.o\n")
-	git(t, p.From, "init", "-q", "-b", "main", ".")
+	runGit(t, p.From, "init", "-q", "-b", "main", ".")
 	if _, err := Make(t.Context(), "worktree", "run-W-1", p); err == nil || !strings.Contains(err.Error(), "has no commit yet") {
 		t.Errorf("Make in a repository without a commit: error %v", err)
 	}
-	git(t, p.From, "add", "-A")
+	runGit(t, p.From, "add", "-A")
 	commit(t, p.From)
 	return p
 }
 
-func git(t *testing.T, dir string, args ...string) string {
+func runGit(t *testing.T, dir string, args ...string) string {
 	t.Helper()
 	c := exec.Command("git", args...)
-	c.Dir, c.Env = dir, withoutRepository(os.Environ())
+	c.Dir, c.Env = dir, slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "GIT_DIR=") })
 	out, err := c.CombinedOutput()
 	if err != nil {
 		t.Fatalf("git %v: %v: %s", args, err, out)
@@ -225,12 +228,12 @@ func git(t *testing.T, dir string, args ...string) string {
 
 func commit(t *testing.T, dir string) {
 	t.Helper()
-	git(t, dir, "-c", "user.email=a@example.com", "-c", "user.name=A", "commit", "-q", "--allow-empty", "-m", "a change")
+	runGit(t, dir, "-c", "user.email=a@example.com", "-c", "user.name=A", "commit", "-q", "--allow-empty", "-m", "a change")
 }
 
 func TestWorktree(t *testing.T) {
 	p := repository(t)
-	branches := func() string { return git(t, p.From, "branch", "--format=%(refname:short)") }
+	branches := func() string { return runGit(t, p.From, "branch", "--format=%(refname:short)") }
 	for _, c := range []struct {
 		name   string
 		change func(dir string)
@@ -257,7 +260,7 @@ func TestWorktree(t *testing.T) {
 			if remains {
 				must(t, d.discard(t.Context()))
 			}
-			if got := branches() + git(t, p.From, "worktree", "prune", "-v"); got != "main" {
+			if got := branches() + runGit(t, p.From, "worktree", "prune", "-v"); got != "main" {
 				t.Errorf("branches and worktrees after discard: %s, want only main", got)
 			}
 			reopened := Reopen(d.Name, d.Path, d.Branch, at)
@@ -274,7 +277,7 @@ func TestCommitDuringEnd(t *testing.T) {
 	p := repository(t)
 	d := made(t, "worktree", p)
 	write(t, filepath.Join(d.Path, "new"), "")
-	git(t, d.Path, "add", "new")
+	runGit(t, d.Path, "add", "new")
 	real, err := exec.LookPath("git")
 	must(t, err)
 	bin := t.TempDir()
@@ -289,11 +292,12 @@ fi
 exit $code
 `)
 	must(t, os.Chmod(filepath.Join(bin, "git"), 0o755))
-	d.place.Environ = append(p.Environ, "PATH="+bin+":"+os.Getenv("PATH"), "REAL="+real, "ONCE="+filepath.Join(bin, "once"))
+	d.workspace.store.git, err = git.New(t.Context(), append(p.Environ, "PATH="+bin+":"+os.Getenv("PATH"), "REAL="+real, "ONCE="+filepath.Join(bin, "once")), p.From)
+	must(t, err)
 	if remains, err := d.End(t.Context()); !remains || err != nil {
 		t.Errorf("End = %v (error %v), want true", remains, err)
 	}
-	if got := git(t, d.Path, "log", "--format=%s", "-1"); got != "a change" {
+	if got := runGit(t, d.Path, "log", "--format=%s", "-1"); got != "a change" {
 		t.Errorf("last commit %q", got)
 	}
 }

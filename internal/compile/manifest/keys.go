@@ -30,6 +30,7 @@ const (
 	Failure        // a table: an error that a scripted reply returns
 	Warnings       // an array of strings: codes of warnings
 	Schema         // a table: a JSON Schema
+	Commands       // an array of commands, each an array of strings that is not empty
 )
 
 // typeNames contains the names of the types in messages and in the manual.
@@ -37,7 +38,7 @@ var typeNames = [...]string{
 	String: "a string", Strings: "an array of strings", Table: "a table of strings", Params: "a table",
 	Integer: "an integer", Number: "a number", Bool: "true or false", Enum: "a string", Replies: "an array of tables",
 	Any: "any value", ToolCalls: "an array of tables", Failure: "a table", Warnings: "an array of strings",
-	Schema: "a table",
+	Schema: "a table", Commands: "an array of commands",
 }
 
 func (t Type) String() string { return typeNames[t] }
@@ -109,7 +110,7 @@ var (
 )
 
 // Keys returns the table of keys, ordered by section. The caller must not change it.
-var Keys = sync.OnceValue(func() []Key { return slices.Concat(keys, toolKeys, runKeys) })
+var Keys = sync.OnceValue(func() []Key { return slices.Concat(keys, toolKeys, runKeys, workspaceKeys) })
 
 var keys = []Key{
 	{Path: "project.name", Type: String, Example: `"demo"`, Doc: "The project's name.",

@@ -41,6 +41,7 @@ type Manifest struct {
 	Relay       Relay
 	Engine      Engine
 	Run         Run
+	Workspace   Workspace
 	Permissions *Permissions // nil without [permissions], which allows files, environment variables and HTTP
 	// Nameless is set if a section such as [connections] contains keys instead of named
 	// subsections. The names of the connections, hosts or servers are then unknown.
@@ -204,6 +205,13 @@ type Engine struct {
 // Run is [run]: how runs are stored so that they can be resumed, and what their records contain.
 // Config contains the section's keys as a JSON object; it is nil without the section.
 type Run struct {
+	Config json.RawMessage
+	At     Places
+}
+
+// Workspace is [workspace]: how the worktrees of agents are created. Config contains the section's
+// keys as a JSON object; it is nil without the section.
+type Workspace struct {
 	Config json.RawMessage
 	At     Places
 }

@@ -136,6 +136,9 @@ func (r *reader) manifest(root *node, values map[string]any) {
 		case "run":
 			r.m.Run.Config = json.RawMessage("{}")
 			r.m.Run.At = r.section("run", n, v, &target{config: &r.m.Run.Config}, n.name)
+		case "workspace":
+			r.m.Workspace.Config = json.RawMessage("{}")
+			r.m.Workspace.At = r.section("workspace", n, v, &target{config: &r.m.Workspace.Config}, n.name)
 		case "lints":
 			r.section("lints", n, v, &target{lints: &r.m.Lints}, n.name)
 		case "connections":

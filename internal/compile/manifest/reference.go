@@ -35,6 +35,7 @@ var sectionDocs = []struct{ section, doc string }{
 	{"audit", "Where calls of tools are recorded."},
 	{"run", "How runs are stored so that they can be resumed after a crash, and what their records never contain."},
 	{"run.unknown", "The handling of an effect whose outcome is unknown because the run was interrupted while it was in progress."},
+	{"workspace", "How worktrees for agents are created (chapter 42)."},
 	{"engine", "Where `concerto submit`, `concerto worker` and `concerto runs` find the engine, a database of durable runs (chapter 37)."},
 	{"relay", "Whether people may follow runs from other devices (chapter 24)."},
 }

@@ -25,6 +25,8 @@ func (r *reader) value(k *Key, n *node, v any, shown string) (*setting, bool) {
 		s.text, fits = v.(string)
 	case Strings:
 		s.texts, fits = r.strings(n, v, shown)
+	case Commands:
+		fits = isCommands(v)
 	case Warnings:
 		if s.texts, fits = r.strings(n, v, shown); fits {
 			return s, r.checkAllowable(n, s.texts)
@@ -72,6 +74,16 @@ func (r *reader) value(k *Key, n *node, v any, shown string) (*setting, bool) {
 	}
 	checked := r.checkTexts(k, n, s, shown)
 	return s, r.checkBounds(k, n, s, shown) && checked
+}
+
+// isCommands reports whether a value is an array of commands.
+func isCommands(v any) bool {
+	all, ok := v.([]any)
+	for _, c := range all {
+		words, isList := c.([]any)
+		ok = ok && isList && len(words) > 0 && words[0] != "" && !slices.ContainsFunc(words, func(w any) bool { _, isText := w.(string); return !isText })
+	}
+	return ok
 }
 
 // checkTexts reports the texts of a list for which the key's check returns an error.

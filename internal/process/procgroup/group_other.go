@@ -17,7 +17,7 @@ const (
 )
 
 // setGroup returns an error: without process groups, the descendants of a host could not be killed.
-func setGroup(*exec.Cmd, bool) error {
+func setGroup(*exec.Cmd, *Command) error {
 	return errors.New("subprocesses need process groups, which " + runtime.GOOS + " lacks: run on Linux or macOS")
 }
 

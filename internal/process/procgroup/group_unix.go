@@ -19,10 +19,12 @@ const (
 	killSignal = syscall.SIGKILL
 )
 
-func setGroup(cmd *exec.Cmd, isolated bool) error {
+func setGroup(cmd *exec.Cmd, c *Command) error {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	dieWithParent(cmd.SysProcAttr)
-	if isolated {
+	if !c.Finishes {
+		dieWithParent(cmd.SysProcAttr)
+	}
+	if c.Isolated {
 		return isolate(cmd.SysProcAttr)
 	}
 	return nil

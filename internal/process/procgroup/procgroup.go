@@ -42,6 +42,9 @@ type Command struct {
 	// Isolated starts the process without a network, in new network and user namespaces. If that is
 	// not possible, Start returns an error.
 	Isolated bool
+	// Finishes means that the process may finish when this process is killed. Otherwise it is
+	// killed too, where the system supports it.
+	Finishes bool
 	// Grace is the time between SIGTERM and SIGKILL for processes that outlive the leader of the
 	// group; 0 for DefaultGrace.
 	Grace time.Duration
@@ -81,8 +84,9 @@ type Process struct {
 }
 
 // Start starts the command as the leader of a new group. Where the system supports it, the process
-// is killed when this process exits. If the machine has no file descriptors or processes left,
-// Start retries for a while. The error is or wraps an *os.PathError or an *exec.Error.
+// is killed when this process exits, unless Finishes is set. If the machine has no file descriptors
+// or processes left, Start retries for a while. The error is or wraps an *os.PathError or an
+// *exec.Error.
 func Start(c Command) (*Process, error) { return launch(nil, c) }
 
 // Number of attempts to start a process, and delay between them.
@@ -109,7 +113,7 @@ func startOnce(r *Run, c Command) (*Process, error) {
 		p.grace = DefaultGrace
 	}
 	cmd := &exec.Cmd{Path: c.Path, Args: append([]string{c.Path}, c.Args...), Env: c.Env, Dir: c.Dir}
-	if err := setGroup(cmd, c.Isolated); err != nil {
+	if err := setGroup(cmd, &c); err != nil {
 		return nil, err
 	}
 	var files [6]*os.File // stdin, stdout, stderr: for each the read end and the write end

@@ -36,6 +36,7 @@ type Exporter struct {
 	hooks    Hooks
 	queues   [signals]*queue // nil: the signal is off
 	workers  sync.WaitGroup
+	items    sync.WaitGroup // the workers for spans and log records
 	stopping chan struct{}
 	ctx      context.Context
 	cancel   context.CancelFunc
@@ -86,6 +87,9 @@ func NewExporter(c *Config, r Resource, meter *Meter, hooks Hooks) *Exporter {
 		q := &queue{signal: Signal(s), endpoint: endpoint, wake: make(chan struct{}, 1), stopping: e.stopping}
 		q.client = endpoint.Client()
 		e.queues[s] = q
+		if q.signal != Metrics {
+			e.items.Add(1)
+		}
 		e.workers.Go(func() { e.work(q) })
 	}
 	return e
@@ -148,6 +152,11 @@ func (e *Exporter) work(q *queue) {
 		case <-q.wake:
 			e.flush(q)
 		case <-e.stopping:
+			if q.signal == Metrics { // the last metrics contain the numbers of dropped items
+				e.items.Wait()
+			} else {
+				defer e.items.Done()
+			}
 			e.flush(q)
 			return
 		}

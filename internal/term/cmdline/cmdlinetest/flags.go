@@ -24,6 +24,7 @@ var oneName = map[string]string{
 // otherMeaning lists visible flags whose names are in oneName but that have another meaning, with
 // that meaning.
 var otherMeaning = map[string]string{
+	"concerto work rm --force":    "as for git: work that exists nowhere else is lost",
 	"concerto worker --dir":       "the directory of programs, not of the worker's other files",
 	"concerto-relay run --ndjson": "the protocol of the command that it starts",
 }

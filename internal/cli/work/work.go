@@ -1,0 +1,243 @@
+// Package work has the commands for workspaces.
+package work
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/concerto-lang/concerto/internal/cli/console"
+	"github.com/concerto-lang/concerto/internal/cli/interrupt"
+	"github.com/concerto-lang/concerto/internal/engine/driver"
+	"github.com/concerto-lang/concerto/internal/engine/durable"
+	"github.com/concerto-lang/concerto/internal/engine/runs"
+	"github.com/concerto-lang/concerto/internal/process/procgroup"
+	"github.com/concerto-lang/concerto/internal/record/journal/rundir"
+	"github.com/concerto-lang/concerto/internal/term/cmdline"
+	"github.com/concerto-lang/concerto/runtime/workspace"
+)
+
+// workCommand is one of the work commands with its options.
+type workCommand struct {
+	console *console.Console
+	format  *cmdline.Format // nil for a command without formats
+
+	base, message, merged string
+	force, dry            bool
+	journals              string // directory of the project's stored runs, or ""
+}
+
+func NewWork(a *console.Console) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "work COMMAND",
+		Short: "Open, compare, commit and remove workspaces of agents",
+		Long: `A workspace is a git worktree with a name, on a branch of its own. Opening a name again returns
+the same workspace. Programs open them with std::work; hosts with isolate = "worktree" work in
+workspaces, too. Your own checkout never changes. [workspace] in the manifest configures them.`,
+		Example: `  concerto work open fix-login
+  concerto work diff fix-login
+  concerto work commit fix-login -m "Fix the login"
+  concerto work rm fix-login`,
+		Args: console.UnknownCommand,
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	add := func(x *cobra.Command, run func(cmd *workCommand, ctx context.Context, s *workspace.Store, args []string) error, forms ...string) *workCommand {
+		cmd := &workCommand{console: a}
+		x.RunE = func(c *cobra.Command, args []string) error { return cmd.with(c.Context(), args, run) }
+		if len(forms) > 0 {
+			cmd.format = cmdline.AddFormat(x, forms...)
+		}
+		c.AddCommand(x)
+		return cmd
+	}
+	open := &cobra.Command{Use: "open NAME", Short: "Open a workspace, or create it, and print its directory", Args: console.Arguments(1, 1),
+		Long: `Prints the directory of the workspace. A workspace that exists is opened as it is, and --base is
+ignored.`,
+		Example: "  cd \"$(concerto work open fix-login)\"\n  concerto work open fix-login --base origin/main"}
+	opening := add(open, (*workCommand).open)
+	open.Flags().StringVar(&opening.base, "base", "", "start from `REVISION` (default [workspace] base, or HEAD)")
+	add(&cobra.Command{Use: "list", Short: "List workspaces with their changes", Args: console.Arguments(0, 0),
+		Example: "  concerto work list\n  concerto work list --format json"}, (*workCommand).list, "text", "json")
+	add(&cobra.Command{Use: "diff NAME", Short: "Print the changes of a workspace since its base", Args: console.Arguments(1, 1),
+		Long:    "Prints all changes, committed or not, with new files and without ignored ones, as a patch.",
+		Example: "  concerto work diff fix-login | git apply\n  concerto work diff fix-login --format json"}, (*workCommand).diff, "text", "json")
+	commit := &cobra.Command{Use: "commit NAME -m TEXT", Short: "Commit all changes of a workspace, and print the commit", Args: console.Arguments(1, 1),
+		Long: `Commits everything that 'work diff' shows and that is not committed yet. Prints nothing if there is
+nothing to commit.`,
+		Example: "  concerto work commit fix-login -m \"Fix the login\""}
+	committing := add(commit, (*workCommand).commit)
+	commit.Flags().StringVarP(&committing.message, "message", "m", "", "commit with the message `TEXT`")
+	remove := &cobra.Command{Use: "rm NAME…", Short: "Remove workspaces with their branches", Args: console.Arguments(1, -1),
+		Long: `Removes the worktree and the branch. Without --force, a workspace with work that exists nowhere
+else remains.`,
+		Example: "  concerto work rm fix-login\n  concerto work rm --force try-1 try-2"}
+	removing := add(remove, (*workCommand).remove)
+	remove.Flags().BoolVar(&removing.force, "force", false, "also remove work that no other branch contains")
+	clean := &cobra.Command{Use: "clean", Short: "Remove workspaces that are no longer needed", Args: console.Arguments(0, 0),
+		Long: `Removes workspaces without changes, those whose creation was interrupted, and those whose worktree
+is missing. Workspaces that a process uses, or that belong to a run that has not ended, remain.`,
+		Example: "  concerto work clean --dry-run\n  concerto work clean --merged main"}
+	cleaning := add(clean, (*workCommand).clean)
+	clean.Flags().StringVar(&cleaning.merged, "merged", "", "also remove workspaces whose commits `BRANCH` contains")
+	clean.Flags().BoolVar(&cleaning.dry, "dry-run", false, "only print what would be removed")
+	return c
+}
+
+// with runs a command with the workspaces of the project.
+func (cmd *workCommand) with(parent context.Context, args []string, run func(*workCommand, context.Context, *workspace.Store, []string) error) error {
+	ctx, signals := interrupt.Catch(parent)
+	defer signals.Stop()
+	s, err := cmd.store()
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	err = run(cmd, ctx, s, args)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if errors.Is(err, workspace.ErrDamaged) {
+		return console.Usage("remove the file if you no longer need it", "%v", err)
+	}
+	failed, ok := errors.AsType[*workspace.Error](err)
+	if !ok {
+		return err
+	}
+	if cmd.format != nil && !cmd.format.IsText() {
+		if err := cmd.console.WriteJSON(map[string]any{"error": errorJSON(failed)}); err != nil {
+			return err
+		}
+	}
+	cmd.console.Complain(failed.Message, failed.Hint)
+	return console.ExitError(console.ExitFailed)
+}
+
+// errorJSON returns the members of an error.
+func errorJSON(e *workspace.Error) map[string]any {
+	command := e.Command
+	if command == nil {
+		command = []string{}
+	}
+	return map[string]any{"kind": "GitError", "message": e.Error(), "code": e.Code, "workspace": e.Workspace, "command": command, "exit_code": e.ExitCode, "stderr": e.Stderr, "unknown": false}
+}
+
+// store returns the workspaces of the project.
+func (cmd *workCommand) store() (*workspace.Store, error) {
+	a := cmd.console
+	in, err := driver.Load(driver.Request{Dir: a.Dir})
+	if err != nil {
+		return nil, err
+	}
+	root, err := filepath.Abs(in.Root)
+	if err != nil {
+		return nil, err
+	}
+	o := workspace.Options{Root: root, Environ: a.Environ, Log: func(level, line string) { a.Notef("%s: %s\n", level, line) }}
+	o.CommandEnviron, _ = procgroup.Inherit{}.Of(a.Environ)
+	if in.Manifest != nil && in.Manifest.Workspace.Config != nil {
+		if err := json.Unmarshal(in.Manifest.Workspace.Config, &o.Config); err != nil {
+			return nil, fmt.Errorf("read [workspace]: %w", err)
+		}
+	}
+	if cmd.journals, err = runs.Root(a.Dir); err != nil {
+		return nil, err
+	}
+	return workspace.NewStore(o), nil
+}
+
+func (cmd *workCommand) open(ctx context.Context, s *workspace.Store, args []string) error {
+	w, err := s.Open(ctx, args[0], cmd.base)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(cmd.console.Stdout, w.Dir)
+	return err
+}
+
+func (cmd *workCommand) list(ctx context.Context, s *workspace.Store, _ []string) error {
+	all, err := s.List(ctx)
+	if err != nil {
+		return err
+	}
+	if !cmd.format.IsText() {
+		return cmd.console.WriteJSON(all)
+	}
+	w := tabwriter.NewWriter(cmd.console.Stdout, 0, 0, 2, ' ', 0)
+	for _, x := range all {
+		files := "files"
+		if x.Changed == 1 {
+			files = "file"
+		}
+		fmt.Fprintf(w, "%s\t%s\t+%d -%d in %d %s\t%s\t%s\n", x.Name, x.State, x.Additions, x.Deletions, x.Changed, files, x.Branch, console.Printable(x.Dir, cmd.console.TTY.Out))
+	}
+	return w.Flush()
+}
+
+func (cmd *workCommand) diff(ctx context.Context, s *workspace.Store, args []string) error {
+	w, err := s.Find(ctx, args[0])
+	if err != nil {
+		return err
+	}
+	if cmd.format.IsText() {
+		return w.Patch(ctx, cmd.console.Stdout)
+	}
+	d, err := w.Diff(ctx)
+	if err != nil {
+		return err
+	}
+	return cmd.console.WriteJSON(d)
+}
+
+func (cmd *workCommand) commit(ctx context.Context, s *workspace.Store, args []string) error {
+	if cmd.message == "" {
+		return console.Usage("use -m TEXT", "the message of the commit is empty")
+	}
+	w, err := s.Use(ctx, args[0])
+	if err != nil {
+		return err
+	}
+	commit, err := w.Commit(ctx, cmd.message, time.Now(), false)
+	if err != nil || commit == "" {
+		return err
+	}
+	_, err = fmt.Fprintln(cmd.console.Stdout, commit)
+	return err
+}
+
+func (cmd *workCommand) remove(ctx context.Context, s *workspace.Store, args []string) error {
+	for _, name := range args {
+		if err := s.Remove(ctx, name, cmd.force); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (cmd *workCommand) clean(ctx context.Context, s *workspace.Store, _ []string) error {
+	all, err := s.Clean(ctx, cmd.merged, cmd.dry, cmd.isPending)
+	for _, x := range all {
+		line := "removed " + x.Name
+		if x.Reason != "" {
+			line = "kept " + x.Name + ": " + x.Reason
+		}
+		if _, err := fmt.Fprintln(cmd.console.Stdout, line); err != nil {
+			return err
+		}
+	}
+	return err
+}
+
+// isPending reports whether a run of the project is stored and has not ended.
+func (cmd *workCommand) isPending(run string) bool {
+	if cmd.journals == "" {
+		return false
+	}
+	shown, err := runs.Show(rundir.At(filepath.Join(cmd.journals, run)))
+	return err == nil && shown.State != durable.Finished && shown.State != durable.Failed
+}

@@ -1,0 +1,290 @@
+// Package git runs the command git for workspaces and merges (spec/42-workspaces.md). It reads no
+// setting from a place that an agent can write: a call for a worktree names the directories of its
+// repository, and no hook and no file system monitor is started.
+package git
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/process/procgroup"
+)
+
+// Least is the oldest supported version.
+const Least = "2.38"
+
+// Errors of New.
+var (
+	ErrMissing = errors.New("git is not installed: install git " + Least + " or newer")
+	ErrOld     = errors.New("git is older than " + Least)
+)
+
+// Error is the error of a call that has failed.
+type Error struct {
+	Args     []string
+	ExitCode int
+	Stderr   string
+}
+
+func (e *Error) Error() string {
+	text := e.Stderr
+	if text == "" {
+		text = fmt.Sprintf("exit code %d", e.ExitCode)
+	}
+	return "git " + strings.Join(e.Args, " ") + ": " + text
+}
+
+// Git is an installed git with the environment of its processes. It is safe for concurrent use.
+type Git struct {
+	path    string
+	environ []string
+}
+
+// Place is where git runs. If GitDir and CommonDir are "", git finds the repository of Dir itself;
+// Dir must then be in a repository that is trusted. Index is the file of the index, or "" for that
+// of the repository.
+type Place struct {
+	Dir, GitDir, CommonDir string
+	Index                  string
+}
+
+var versions sync.Map // errors by the paths of git
+
+// New returns the git that is found as hosts are: in PATH of environ, for a process in dir. The
+// error wraps ErrMissing or ErrOld.
+func New(ctx context.Context, environ []string, dir string) (*Git, error) {
+	path, err := procgroup.Find("git", dir, environ)
+	if err != nil {
+		return nil, fmt.Errorf("%w (%w)", ErrMissing, err)
+	}
+	g := &Git{path, environment(environ)}
+	if known, ok := versions.Load(path); ok {
+		err, _ := known.(error)
+		return g, err
+	}
+	out, err := g.Run(ctx, Place{Dir: dir}, "version")
+	if err != nil {
+		return nil, err
+	}
+	if err = checkVersion(out); err == nil {
+		versions.Store(path, nil)
+	}
+	return g, err
+}
+
+var versionNumber = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\d+(\.\d+)+`) })
+
+// checkVersion returns an error that wraps ErrOld if the output of `git version` names a version
+// before Least.
+func checkVersion(text string) error {
+	number := func(v string) (all []int) {
+		for part := range strings.SplitSeq(v, ".") {
+			n, _ := strconv.Atoi(part) // a part is digits
+			all = append(all, n)
+		}
+		return all
+	}
+	found := versionNumber().FindString(text)
+	if found == "" || slices.Compare(number(found), number(Least)) < 0 {
+		return fmt.Errorf("%w: %s", ErrOld, text)
+	}
+	return nil
+}
+
+// passed are the variables of git that its processes receive. A name that ends in * is a prefix.
+var passed = []string{"GIT_AUTHOR_*", "GIT_COMMITTER_*", "GIT_SSH*", "GIT_ASKPASS", "GIT_CONFIG_*"}
+
+// environment returns the environment of git's processes: without variables that would make it use
+// another repository, in English, without prompts, and without locks for what it only reads.
+func environment(environ []string) []string {
+	env := make([]string, 0, len(environ)+4)
+	for _, v := range environ {
+		name, _, _ := strings.Cut(v, "=")
+		isOwn := strings.HasPrefix(name, "GIT_")
+		isPassed := slices.ContainsFunc(passed, func(p string) bool {
+			prefix, isPrefix := strings.CutSuffix(p, "*")
+			return name == p || isPrefix && strings.HasPrefix(name, prefix)
+		})
+		if isOwn && !isPassed || name == "LC_ALL" || name == "LANGUAGE" {
+			continue
+		}
+		env = append(env, v)
+	}
+	return append(env, "LC_ALL=C", "GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "GIT_MERGE_AUTOEDIT=no")
+}
+
+// With returns a Git whose processes also have these variables, as "NAME=value".
+func (g *Git) With(variables ...string) *Git {
+	return &Git{g.path, append(slices.Clip(g.environ), variables...)}
+}
+
+// HasVariable reports whether the environment sets a variable.
+func (g *Git) HasVariable(name string) bool {
+	_, ok := procgroup.LookupEnv(g.environ, name)
+	return ok
+}
+
+// settings are the settings of each call.
+var settings = []string{"-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "gc.auto=0", "-c", "maintenance.auto=false", "-c", "core.quotePath=false", "-c", "advice.addEmbeddedRepo=false"}
+
+// grace is the time between SIGTERM and SIGKILL for git.
+const grace = time.Second
+
+// lockWait is the time for which a call is repeated while another process holds a lock.
+const (
+	lockWait  = 10 * time.Second
+	lockPause = 50 * time.Millisecond
+)
+
+// ErrLocked means that a lock of the repository remained for lockWait.
+var ErrLocked = errors.New("a lock of git has existed for more than 10 s: remove it if no git process is running")
+
+// Run runs git, and returns its output without the last line breaks. The error is an *Error, wraps
+// ErrLocked, or is that of the context.
+func (g *Git) Run(ctx context.Context, at Place, args ...string) (string, error) {
+	out, err := g.Pipe(ctx, at, nil, args...)
+	return strings.TrimRight(string(out), "\n"), err
+}
+
+// Pipe runs git with an input, and returns its output.
+func (g *Git) Pipe(ctx context.Context, at Place, input []byte, args ...string) ([]byte, error) {
+	return g.repeat(ctx, func() ([]byte, error) { return g.start(ctx, at, input, false, args) })
+}
+
+// MoveRef runs a command that moves a ref. It finishes even if this process is killed.
+func (g *Git) MoveRef(ctx context.Context, at Place, args ...string) error {
+	_, err := g.repeat(ctx, func() ([]byte, error) { return g.start(ctx, at, nil, true, args) })
+	return err
+}
+
+// repeat repeats a call while a lock exists.
+func (g *Git) repeat(ctx context.Context, call func() ([]byte, error)) ([]byte, error) {
+	for since := time.Now(); ; {
+		out, err := call()
+		var failed *Error
+		if !errors.As(err, &failed) || !strings.Contains(failed.Stderr, ".lock': File exists") {
+			return out, err
+		}
+		if time.Since(since) > lockWait {
+			return nil, errors.Join(ErrLocked, err)
+		}
+		select {
+		case <-time.After(lockPause):
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+func (g *Git) start(ctx context.Context, at Place, input []byte, finishes bool, args []string) ([]byte, error) {
+	var out bytes.Buffer
+	err := g.run(ctx, at, input, finishes, args, func(r io.Reader) {
+		_, _ = out.ReadFrom(r) // the output ends when the process exits
+	})
+	return out.Bytes(), err
+}
+
+// run runs git, and passes its output to read.
+func (g *Git) run(ctx context.Context, at Place, input []byte, finishes bool, args []string, read func(io.Reader)) error {
+	if err := ctx.Err(); err != nil {
+		return context.Cause(ctx)
+	}
+	env := slices.Clip(g.environ)
+	if at.GitDir != "" {
+		env = append(env, "GIT_DIR="+at.GitDir, "GIT_COMMON_DIR="+at.CommonDir, "GIT_WORK_TREE="+at.Dir)
+	}
+	if at.Index != "" {
+		env = append(env, "GIT_INDEX_FILE="+at.Index)
+	}
+	var lines []string
+	p, err := procgroup.Start(procgroup.Command{Path: g.path, Args: append(slices.Clone(settings), args...), Env: env, Dir: at.Dir, Finishes: finishes,
+		Stderr: func(line string) { lines = append(lines, line) }})
+	if err != nil {
+		return fmt.Errorf("could not run git: %w", err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		read(p.Stdout)
+		_, _ = io.Copy(io.Discard, p.Stdout) // what read has left
+	}()
+	go func() {
+		_, _ = p.Stdin.Write(input) // git may exit without reading it
+		_ = p.Stdin.Close()
+	}()
+	select {
+	case <-p.Done():
+	case <-ctx.Done():
+		p.End(grace, nil)
+	}
+	<-p.GroupDone()
+	<-ended
+	switch code := p.Exit().Code; {
+	case ctx.Err() != nil && code != 0:
+		return context.Cause(ctx)
+	case code != 0:
+		return &Error{args, code, strings.Join(lines, "\n")}
+	}
+	return nil
+}
+
+// Repository returns the top directory of the repository that contains dir, which must be trusted,
+// and its common directory, with absolute paths. below is the path of dir in it, or "".
+func (g *Git) Repository(ctx context.Context, dir string) (top, common, below string, err error) {
+	out, err := g.Run(ctx, Place{Dir: dir}, "rev-parse", "--path-format=absolute", "--show-toplevel", "--git-common-dir", "--show-prefix")
+	if err != nil {
+		return "", "", "", err
+	}
+	parts := strings.SplitN(out+"\n\n", "\n", 4)
+	return filepath.FromSlash(parts[0]), filepath.FromSlash(parts[1]), filepath.FromSlash(strings.TrimSuffix(parts[2], "/")), nil
+}
+
+// IsNoRepository reports whether a call has failed because its directory is in no repository.
+func IsNoRepository(err error) bool {
+	var failed *Error
+	return errors.As(err, &failed) && failed.ExitCode == 128 &&
+		(strings.Contains(failed.Stderr, "not a git repository") || strings.Contains(failed.Stderr, "must be run in a work tree"))
+}
+
+// IsExit reports whether a call has failed with an exit code, which some commands use for an
+// answer.
+func IsExit(err error, code int) bool {
+	var failed *Error
+	return errors.As(err, &failed) && failed.ExitCode == code
+}
+
+// Stream runs git and passes its output to read. If read returns an error, git is stopped, and the
+// error is returned, unless it is ErrEnough.
+func (g *Git) Stream(ctx context.Context, at Place, read func(io.Reader) error, args ...string) error {
+	var readErr error
+	_, err := g.repeat(ctx, func() ([]byte, error) {
+		stopped, stop := context.WithCancel(ctx)
+		defer stop()
+		err := g.run(stopped, at, nil, false, args, func(out io.Reader) {
+			if readErr = read(out); readErr != nil {
+				stop()
+			}
+		})
+		return nil, err
+	})
+	switch {
+	case errors.Is(readErr, ErrEnough):
+		return nil
+	case readErr != nil && ctx.Err() == nil:
+		return readErr
+	}
+	return err
+}
+
+// ErrEnough means that a reader needs no further output.
+var ErrEnough = errors.New("no further output is needed")

@@ -1,0 +1,139 @@
+package workspace
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+
+	"github.com/concerto-lang/concerto/internal/process/userfile"
+)
+
+// States in a record.
+const (
+	creating = "creating" // the creation was interrupted, or is in progress
+	ready    = "ready"
+	removing = "removing"
+)
+
+// record is the metadata of a workspace, in the file NAME.json next to its worktree.
+type record struct {
+	Name     string            `json:"name"`
+	Dir      string            `json:"dir"` // relative to the directory of all tasks
+	Branch   string            `json:"branch,omitempty"`
+	Base     string            `json:"base,omitempty"`
+	Host     string            `json:"host,omitempty"` // of an exchange with isolate
+	Session  string            `json:"session,omitempty"`
+	Sessions map[string]string `json:"sessions,omitempty"` // conversations by host
+	Run      string            `json:"run,omitempty"`
+	State    string            `json:"state,omitempty"`
+	Created  string            `json:"created,omitempty"` // RFC 3339
+}
+
+// ErrDamaged means that the record of a workspace cannot be read.
+var ErrDamaged = errors.New("the record of a workspace is damaged")
+
+// recordSuffix and lockSuffix are the ends of the names of a workspace's files.
+const (
+	recordSuffix = ".json"
+	lockSuffix   = ".lock"
+)
+
+var validName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`) })
+
+// checkName returns an error for an invalid name of a workspace.
+func checkName(name string) error {
+	if validName().MatchString(name) && !strings.HasSuffix(name, ".") && !strings.HasSuffix(name, lockSuffix) && !strings.HasSuffix(name, recordSuffix) && !strings.Contains(name, "..") {
+		return nil
+	}
+	return errorf(BadName, name, "invalid name of a workspace: %q", name).
+		hint("use 1 to 64 letters, digits, '.', '_' and '-', beginning with a letter or digit, without '..', and not ending in '.', '.lock' or '.json'")
+}
+
+// read reads the record of a workspace. It returns nil if there is none.
+func (p *Place) read(name string) (*record, error) {
+	path := p.taskPath(name) + recordSuffix
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	r := &record{}
+	if err := json.Unmarshal(text, r); err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrDamaged, path, err)
+	}
+	r.Name = name
+	if r.State == "" { // of an exchange with isolate
+		r.State = ready
+	}
+	return r, nil
+}
+
+// write writes the record of a workspace. It replaces the file at once.
+func (p *Place) write(r *record) error {
+	text, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	return userfile.Replace(p.taskPath(r.Name)+recordSuffix, append(text, '\n'), 0o644)
+}
+
+// names returns the names of all workspaces in order.
+func (p *Place) names() ([]string, error) {
+	files, err := os.ReadDir(p.Tasks())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var all []string
+	for _, f := range files { // in the order of names
+		if name, ok := strings.CutSuffix(f.Name(), recordSuffix); ok && checkName(name) == nil {
+			all = append(all, name)
+		}
+	}
+	return all, err
+}
+
+// FindSession returns the directory in which a conversation with a host took place, if it remains.
+// A later End does not remove it.
+func FindSession(host, session string, p Place) *Dir {
+	names, _ := p.names() // without a list there is none
+	for _, name := range names {
+		r, err := p.read(name)
+		if err != nil || r == nil || r.Sessions[host] != session && (r.Host != host || r.Session != session) {
+			continue
+		}
+		dir := filepath.Join(p.Tasks(), filepath.FromSlash(r.Dir))
+		if info, err := os.Stat(dir); err == nil && info.IsDir() {
+			return Reopen(name, dir, r.Branch, p)
+		}
+	}
+	return nil
+}
+
+// SaveSession records that a conversation with a host took place in a directory that remains.
+func (d *Dir) SaveSession(host, session string) error {
+	rel, err := filepath.Rel(d.place.Tasks(), d.Path)
+	if err != nil {
+		return err
+	}
+	r, err := d.place.read(d.Name)
+	if err != nil {
+		return err
+	}
+	if r == nil {
+		r = &record{Name: d.Name, Dir: filepath.ToSlash(rel), Branch: d.Branch, State: ready}
+	}
+	r.Host = host
+	if r.Sessions == nil {
+		r.Sessions = map[string]string{}
+	}
+	r.Sessions[host] = session
+	return d.place.write(r)
+}

@@ -1,0 +1,107 @@
+package workspace
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/process/procgroup"
+	"github.com/concerto-lang/concerto/internal/text/utf8cut"
+)
+
+// maxOutput is the size of the end of a command's output that is returned, in bytes.
+const maxOutput = 64 << 10
+
+// tail stores the end of what is written to it. It is safe for concurrent use.
+type tail struct {
+	mu   sync.Mutex
+	text []byte
+}
+
+func (t *tail) Write(b []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.text = append(t.text, b...)
+	if n := len(t.text) - 2*maxOutput; n > 0 {
+		t.text = append(t.text[:0], t.text[n:]...)
+	}
+	return len(b), nil
+}
+
+// String returns the last maxOutput bytes.
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := string(t.text)
+	if len(s) > maxOutput {
+		s = s[len(s)-maxOutput:]
+		s = s[utf8cut.Rest(s):]
+	}
+	return strings.ToValidUTF8(s, "\uFFFD")
+}
+
+// command runs a command in a directory. The output contains standard output and standard error.
+// The exit code is that of the command; err is set if it could not be started, or if ctx has ended.
+func (s *Store) command(ctx context.Context, dir string, command []string) (exit int, output string, err error) {
+	path, err := procgroup.Find(command[0], dir, s.options.CommandEnviron)
+	if err != nil {
+		return 0, "", err
+	}
+	var out tail
+	p, err := procgroup.Start(procgroup.Command{Path: path, Args: command[1:], Env: s.options.CommandEnviron, Dir: dir, Errors: func(b []byte) { _, _ = out.Write(b) }})
+	if err != nil {
+		return 0, "", err
+	}
+	_ = p.Stdin.Close()
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		_, _ = io.Copy(&out, p.Stdout) // the output ends when the process exits
+	}()
+	select {
+	case <-p.Done():
+	case <-ctx.Done():
+		p.End(time.Second, nil)
+	}
+	<-p.GroupDone()
+	<-read
+	if ctx.Err() != nil {
+		return 0, out.String(), context.Cause(ctx)
+	}
+	return p.Exit().Code, out.String(), nil
+}
+
+// setUp runs the commands of [workspace] setup in a new worktree.
+func (s *Store) setUp(ctx context.Context, name, dir string) error {
+	limit := time.Duration(s.config.SetupTimeout * float64(time.Second))
+	limited, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	for _, command := range s.config.Setup {
+		exit, output, err := s.command(limited, dir, command)
+		if err == nil && exit == 0 {
+			continue
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		what := fmt.Sprintf("exited with status %d", exit)
+		if limited.Err() != nil {
+			what = fmt.Sprintf("did not end within %g s (`setup_timeout`)", s.config.SetupTimeout)
+		} else if err != nil {
+			what = "could not be started: " + err.Error()
+		}
+		e := errorf(Setup, name, "the setup command %s of the workspace %s %s", strings.Join(command, " "), name, what)
+		if last := strings.TrimSpace(output); last != "" {
+			e.Message += ":\n" + last
+		}
+		e.Command, e.Stderr = command, &output
+		if err == nil {
+			e.ExitCode = &exit
+		}
+		return e
+	}
+	return nil
+}

@@ -1,0 +1,441 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/process/git"
+	"github.com/concerto-lang/concerto/internal/process/lockfile"
+)
+
+// Config contains the settings of [workspace] in the manifest.
+type Config struct {
+	Repo         string     `json:"repo"`  // relative to the manifest
+	Base         string     `json:"base"`  // the revision a workspace starts from
+	Dirty        string     `json:"dirty"` // what to do about uncommitted changes of the checkout: ignore or refuse
+	Setup        [][]string `json:"setup"` // commands in each new worktree
+	SetupTimeout float64    `json:"setup_timeout"`
+	Submodules   bool       `json:"submodules"`
+	LFS          string     `json:"lfs"` // pointers or files
+}
+
+// withDefaults returns the settings with their defaults.
+func (c Config) withDefaults() Config {
+	set := func(s *string, v string) {
+		if *s == "" {
+			*s = v
+		}
+	}
+	set(&c.Repo, ".")
+	set(&c.Base, "HEAD")
+	set(&c.Dirty, "ignore")
+	set(&c.LFS, "pointers")
+	if c.SetupTimeout == 0 {
+		c.SetupTimeout = 600
+	}
+	return c
+}
+
+// Options configures a Store.
+type Options struct {
+	Root    string   // absolute path of the manifest's directory
+	Environ []string // environment of git, as "NAME=value"
+	// CommandEnviron is the environment of setup commands.
+	CommandEnviron []string
+	Config         Config
+	Run            string                   // id of the run that uses the workspaces, or ""
+	Log            func(level, line string) // nil for none
+}
+
+// Store contains the workspaces of a manifest. It is safe for concurrent use. The caller must call
+// Close.
+type Store struct {
+	options Options
+	config  Config
+	place   Place
+	from    string // the directory [workspace] repo
+
+	open sync.Mutex // protects git, common and the lists of worktrees
+	git  *git.Git
+	// the repository: its top directory, its common directory, and the paths of the manifest's
+	// directory and of repo in it
+	top, common, root, below string
+
+	mu    sync.Mutex
+	locks map[string]func() error // of the workspaces that this process uses
+}
+
+// NewStore returns the workspaces of a manifest. It does not need git.
+func NewStore(o Options) *Store {
+	s := &Store{options: o, config: o.Config.withDefaults(), locks: map[string]func() error{}}
+	s.from = filepath.Join(o.Root, filepath.FromSlash(s.config.Repo))
+	s.place = Place{Root: o.Root, From: s.from, Environ: o.Environ}
+	return s
+}
+
+// Close releases the workspaces that this process uses.
+func (s *Store) Close() {
+	s.mu.Lock()
+	names := slices.Collect(maps.Keys(s.locks))
+	s.mu.Unlock()
+	for _, name := range names {
+		s.unlock(name)
+	}
+}
+
+// Workspace is a worktree with a name, on a branch of its own.
+type Workspace struct {
+	Name   string
+	Dir    string // the directory in the worktree that corresponds to repo
+	Branch string
+	Base   string // the commit from which it started
+	Repo   string
+
+	store *Store
+	top   string // top directory of the worktree
+}
+
+// repository finds git and the repository.
+func (s *Store) repository(ctx context.Context) error {
+	s.open.Lock()
+	defer s.open.Unlock()
+	if s.git != nil {
+		return nil
+	}
+	g, err := git.New(ctx, s.options.Environ, s.options.Root)
+	if err != nil {
+		return failure(err, "", "find git")
+	}
+	if info, err := os.Stat(s.from); err != nil || !info.IsDir() {
+		return errorf(NoRepository, "", "%s is no directory", s.from).hint("set `repo` in [workspace]")
+	}
+	top, common, below, err := g.Repository(ctx, s.from)
+	if git.IsNoRepository(err) {
+		return errorf(NoRepository, "", "%s is not in a git repository", s.from).hint("run git init, or set `repo` in [workspace]")
+	}
+	if err != nil {
+		return failure(err, "", "find the repository of "+s.from)
+	}
+	root, err := filepath.EvalSymlinks(s.options.Root)
+	if err != nil {
+		return failure(err, "", "find the manifest's directory")
+	}
+	s.root = "."
+	if rel, err := filepath.Rel(top, root); err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
+		s.root = rel
+	}
+	s.git, s.top, s.common, s.below = g, top, common, below
+	if s.config.LFS == "pointers" {
+		s.git = g.With("GIT_LFS_SKIP_SMUDGE=1")
+	}
+	return nil
+}
+
+// main is the place of the user's checkout, which nothing changes.
+func (s *Store) main() git.Place { return git.Place{Dir: s.top} }
+
+// resolve returns the commit of a revision.
+func (s *Store) resolve(ctx context.Context, name, revision string) (string, error) {
+	commit, err := s.git.Run(ctx, git.Place{Dir: s.from}, "rev-parse", "--verify", "--quiet", "--end-of-options", revision+"^{commit}")
+	if git.IsExit(err, 1) || git.IsExit(err, 128) {
+		if _, err := s.git.Run(ctx, s.main(), "rev-parse", "--verify", "--quiet", "HEAD^{commit}"); git.IsExit(err, 1) || git.IsExit(err, 128) {
+			return "", errorf(NoCommit, name, "%s has no commit yet", s.top).hint("git -C %s commit", s.top)
+		}
+		return "", errorf(BadRef, name, "%q is no commit of %s", revision, s.top)
+	}
+	return commit, failure(err, name, "find "+revision)
+}
+
+// lock locks a workspace for this process. release must be called, except for a workspace that the
+// process uses until Close.
+func (s *Store) lock(name string) (release func(), err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.locks[name] != nil {
+		return func() {}, nil
+	}
+	path := s.place.taskPath(name) + lockSuffix
+	unlock, err := lockfile.Lock(path)
+	if errors.Is(err, lockfile.ErrHeld) {
+		by := ""
+		if pid, err := os.ReadFile(path); err == nil && len(pid) > 0 {
+			by = ", with process number " + strings.TrimSpace(string(pid))
+		}
+		return nil, errorf(Busy, name, "another process%s uses the workspace %s", by, name)
+	}
+	if err != nil {
+		return nil, failure(err, name, "lock the workspace")
+	}
+	_ = os.WriteFile(path, []byte(strconv.Itoa(os.Getpid())+"\n"), 0o600) // for the message above
+	s.locks[name] = unlock
+	return func() { s.unlock(name) }, nil
+}
+
+// unlock releases a workspace.
+func (s *Store) unlock(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if unlock := s.locks[name]; unlock != nil {
+		_ = os.Remove(s.place.taskPath(name) + lockSuffix) // while this process holds it
+		_ = unlock()                                       // the file is only closed
+		delete(s.locks, name)
+	}
+}
+
+// Open opens the workspace with a name, or creates it from base, or from the base of [workspace] if
+// base is "". The workspace belongs to this process until Close. The error is an *Error or that of
+// ctx.
+func (s *Store) Open(ctx context.Context, name, base string) (*Workspace, error) {
+	if err := checkName(name); err != nil {
+		return nil, err
+	}
+	if err := s.repository(ctx); err != nil {
+		return nil, err
+	}
+	if err := s.place.prepare(); err != nil {
+		return nil, failure(err, name, "create the directory of workspaces")
+	}
+	release, err := s.lock(name)
+	if err != nil {
+		return nil, err
+	}
+	w, err := s.openLocked(ctx, name, base)
+	if err != nil {
+		release()
+	}
+	return w, err
+}
+
+func (s *Store) openLocked(ctx context.Context, name, base string) (*Workspace, error) {
+	r, err := s.place.read(name)
+	if err != nil {
+		return nil, err
+	}
+	if r != nil && r.State != ready { // an earlier process was killed
+		if err := s.discard(ctx, r); err != nil {
+			return nil, err
+		}
+		r = nil
+	}
+	if r == nil {
+		return s.create(ctx, name, base)
+	}
+	w := s.of(r)
+	if err := w.check(ctx); err != nil {
+		return nil, err
+	}
+	return w, nil
+}
+
+// of returns the workspace of a record.
+func (s *Store) of(r *record) *Workspace {
+	top := s.place.taskPath(r.Name)
+	return &Workspace{Name: r.Name, Dir: filepath.Join(top, s.below), Branch: r.Branch, Base: r.Base, Repo: s.from, store: s, top: top}
+}
+
+// check returns an error if the worktree or its branch is missing.
+func (w *Workspace) check(ctx context.Context) error {
+	if info, err := os.Stat(w.top); err != nil || !info.IsDir() {
+		return errorf(Missing, w.Name, "the worktree %s was removed", w.top).hint("concerto work clean")
+	}
+	if _, err := w.place(""); err != nil {
+		return err
+	}
+	_, err := w.tip(ctx)
+	return err
+}
+
+// tip returns the commit of the workspace's branch.
+func (w *Workspace) tip(ctx context.Context) (string, error) {
+	commit, err := w.store.git.Run(ctx, w.store.main(), "rev-parse", "--verify", "--quiet", "refs/heads/"+w.Branch+"^{commit}")
+	if git.IsExit(err, 1) {
+		return "", errorf(Missing, w.Name, "the branch %s was removed", w.Branch).hint("concerto work clean")
+	}
+	return commit, failure(err, w.Name, "find the branch "+w.Branch)
+}
+
+// place returns where git runs for the worktree: with the repository's own directories, whatever
+// the worktree's file .git contains.
+func (w *Workspace) place(index string) (git.Place, error) {
+	own, err := w.store.adminDir(w.top)
+	if err != nil {
+		return git.Place{}, failure(err, w.Name, "read the list of worktrees")
+	}
+	if own == "" {
+		return git.Place{}, errorf(Missing, w.Name, "the repository does not list the worktree %s", w.top).hint("concerto work clean")
+	}
+	return git.Place{Dir: w.top, GitDir: own, CommonDir: w.store.common, Index: index}, nil
+}
+
+// adminDir returns the directory in the repository that belongs to a worktree, or "".
+func (s *Store) adminDir(top string) (string, error) {
+	all := filepath.Join(s.common, "worktrees")
+	isOf := func(dir string) bool {
+		text, err := os.ReadFile(filepath.Join(dir, "gitdir"))
+		if err != nil {
+			return false
+		}
+		link := strings.TrimSpace(string(text))
+		if !filepath.IsAbs(link) {
+			link = filepath.Join(dir, link)
+		}
+		return sameFile(filepath.Dir(link), top)
+	}
+	if dir := filepath.Join(all, filepath.Base(top)); isOf(dir) {
+		return dir, nil
+	}
+	entries, err := os.ReadDir(all)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	for _, e := range entries {
+		if dir := filepath.Join(all, e.Name()); isOf(dir) {
+			return dir, nil
+		}
+	}
+	return "", nil
+}
+
+// sameFile reports whether two paths are of the same directory, even if it does not exist.
+func sameFile(a, b string) bool {
+	if filepath.Clean(a) == filepath.Clean(b) {
+		return true
+	}
+	x, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	y, err := os.Stat(b)
+	return err == nil && os.SameFile(x, y)
+}
+
+// create creates a workspace whose lock this process holds.
+func (s *Store) create(ctx context.Context, name, base string) (*Workspace, error) {
+	if base == "" {
+		base = s.config.Base
+	}
+	commit, err := s.resolve(ctx, name, base)
+	if err != nil {
+		return nil, err
+	}
+	branch := "concerto/" + name
+	if err := s.checkFree(ctx, name, branch); err != nil {
+		return nil, err
+	}
+	if err := s.checkCheckout(ctx, name); err != nil {
+		return nil, err
+	}
+	r := &record{Name: name, Dir: filepath.ToSlash(filepath.Join(name, s.below)), Branch: branch, Base: commit, Run: s.options.Run, State: creating, Created: time.Now().UTC().Format(time.RFC3339)}
+	if err := s.place.write(r); err != nil {
+		return nil, failure(err, name, "write the record of the workspace")
+	}
+	err = s.build(ctx, r)
+	if err == nil {
+		r.State = ready
+		err = failure(s.place.write(r), name, "write the record of the workspace")
+	}
+	if err != nil {
+		return nil, errors.Join(err, s.discard(context.WithoutCancel(ctx), r))
+	}
+	return s.of(r), nil
+}
+
+// checkFree returns an error if the branch or the directory of a new workspace exists.
+func (s *Store) checkFree(ctx context.Context, name, branch string) error {
+	_, err := s.git.Run(ctx, s.main(), "show-ref", "--verify", "--quiet", "refs/heads/"+branch)
+	if err == nil {
+		return errorf(BranchTaken, name, "the branch %s exists and belongs to no workspace", branch).hint("git branch -m %s NEW-NAME", branch)
+	}
+	if !git.IsExit(err, 1) {
+		return failure(err, name, "read the branch "+branch)
+	}
+	if _, err := os.Lstat(s.place.taskPath(name)); err == nil {
+		return errorf(BranchTaken, name, "%s exists and belongs to no workspace", s.place.taskPath(name)).hint("move it, or choose another name")
+	}
+	return nil
+}
+
+// checkCheckout handles uncommitted changes of the user's checkout, which a workspace does not
+// contain.
+func (s *Store) checkCheckout(ctx context.Context, name string) error {
+	changed, err := s.git.Run(ctx, git.Place{Dir: s.from}, "status", "--porcelain", "--untracked-files=normal")
+	switch {
+	case err != nil:
+		return failure(err, name, "read the state of the checkout")
+	case changed == "":
+		return nil
+	case s.config.Dirty == "refuse":
+		return errorf(Dirty, name, "the checkout %s has uncommitted changes, which the workspace would not contain", s.top).hint("commit them, or set dirty = \"ignore\" in [workspace]")
+	}
+	s.log("info", fmt.Sprintf("the workspace %s does not contain the uncommitted changes of %s", name, s.top))
+	return nil
+}
+
+func (s *Store) log(level, line string) {
+	if s.options.Log != nil {
+		s.options.Log(level, line)
+	}
+}
+
+// build creates the worktree of a record, and sets it up.
+func (s *Store) build(ctx context.Context, r *record) error {
+	top := s.place.taskPath(r.Name)
+	adding.Lock()
+	_, err := s.git.Run(ctx, s.main(), "worktree", "add", "--quiet", "-b", r.Branch, "--", top, r.Base)
+	adding.Unlock()
+	if err != nil {
+		return failure(err, r.Name, "create the worktree")
+	}
+	if s.config.Submodules {
+		if _, err := s.git.Run(ctx, git.Place{Dir: top}, "submodule", "update", "--init", "--recursive"); err != nil {
+			return failure(err, r.Name, "initialize the submodules")
+		}
+	}
+	return s.setUp(ctx, r.Name, filepath.Join(top, s.root))
+}
+
+// discard removes the worktree, the branch and the record of a workspace whose creation or removal
+// was interrupted or failed, or that is removed. The branch remains if it is not at its base and
+// the workspace is not being removed.
+func (s *Store) discard(ctx context.Context, r *record) error {
+	top := s.place.taskPath(r.Name)
+	own, err := s.adminDir(top)
+	if err != nil {
+		return failure(err, r.Name, "read the list of worktrees")
+	}
+	if err := removeAll(top); err != nil {
+		return failure(err, r.Name, "remove the worktree")
+	}
+	adding.Lock()
+	defer adding.Unlock()
+	if own != "" { // what `git worktree remove` does, whatever the worktree contains
+		if err := os.RemoveAll(own); err != nil {
+			return failure(err, r.Name, "remove the worktree from the repository's list")
+		}
+		_ = os.Remove(filepath.Dir(own)) // if it was the last one
+	}
+	if r.Branch != "" {
+		args := []string{"update-ref", "-d", "refs/heads/" + r.Branch}
+		if r.State != removing {
+			args = append(args, r.Base)
+		}
+		if err := s.git.MoveRef(ctx, s.main(), args...); err != nil && r.State == removing {
+			return failure(err, r.Name, "remove the branch "+r.Branch)
+		}
+	}
+	path := s.place.taskPath(r.Name)
+	if err := os.Remove(path + recordSuffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return failure(err, r.Name, "remove the record of the workspace")
+	}
+	return nil
+}
