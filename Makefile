@@ -1,5 +1,5 @@
 # The project's own commands. `make check` is what a commit must pass.
-.PHONY: all build size test quick race checkptr lint fmt gen golden fuzz bench bench-page otel-check otel-receiver spec cover mutants kill durable-kill engine-kill relay-kill replicas check tidy arch conformance mcp-reference sdk vscode vscode-e2e agents misbehave soak web-vendor components screenshots pictures
+.PHONY: all build size test quick race checkptr lint fmt gen golden fuzz bench bench-page otel-check otel-receiver spec cover mutants kill durable-kill work-kill engine-kill relay-kill replicas check tidy arch conformance mcp-reference sdk vscode vscode-e2e agents misbehave soak web-vendor components screenshots pictures
 
 all: build
 
@@ -94,13 +94,18 @@ KILLS ?= 10000
 ifdef ENGINE
 kill: engine-kill
 else
-kill: durable-kill
+kill: durable-kill work-kill
 	CONCERTO_KILL_ROUNDS=200 go test ./internal/cli -run 'TestKill$$' -count=1 -timeout 0 -v
 endif
 
 # Durable runs are killed so often, and resumed: nothing is lost, and nothing is done twice.
 durable-kill:
 	CONCERTO_DURABLE_KILLS=$(KILLS) go test ./internal/cli -run 'TestDurableKill$$' -count=1 -timeout 0 -v
+
+# Commands for workspaces are killed: the next one finds a whole workspace, or none.
+WORK_KILLS ?= 350
+work-kill:
+	CONCERTO_WORK_KILLS=$(WORK_KILLS) go test ./internal/cli -run 'TestWorkKilled$$' -count=1 -timeout 0 -v
 
 # Workers of an engine are killed so often, stopped and drained; the server crashes and rejects writes, and
 # connections fail. Without ENGINE, the test starts a server. With NEWER=1, one worker has a newer VM.

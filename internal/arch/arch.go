@@ -216,7 +216,7 @@ var Policy = []Rule{
 	{Package: "runtime/world/files", Imports: "internal/data/effect runtime/world/permit"},
 	{Package: "runtime/world/httpclient", Imports: "internal/data/effect runtime/world/clock"},
 	{Package: "runtime/world/random", Imports: "internal/data/effect"},
-	{Package: "runtime/workspace", Imports: "internal/process/procgroup internal/process/git internal/process/lockfile internal/process/userfile internal/text/utf8cut"},
+	{Package: "runtime/workspace", Imports: "internal/process/procgroup internal/process/git internal/process/lockfile internal/text/utf8cut"},
 	{Package: "runtime/terminalhost", Imports: "internal/process/procgroup internal/text/utf8cut"},
 	{Package: "runtime/mcpbridge", Imports: "internal/text/ndjson"},
 	{Package: "runtime/keeper/ring", Imports: ""},

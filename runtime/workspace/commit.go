@@ -46,7 +46,7 @@ func (w *Workspace) Commit(ctx context.Context, message string, at time.Time, ag
 	if err := w.checkNested(d); err != nil {
 		return "", err
 	}
-	if _, err := w.store.git.Run(ctx, place, "add", "--all", "--", ":/"); err != nil {
+	if err := w.store.git.Finish(ctx, place, "add", "--all", "--", ":/"); err != nil {
 		return "", failure(err, w.Name, "add the files to the index")
 	}
 	tree, err := w.store.git.Run(ctx, place, "write-tree")
@@ -75,7 +75,7 @@ func (w *Workspace) commitTree(ctx context.Context, place git.Place, tree, paren
 	}
 	commit := strings.TrimSpace(string(out))
 	subject, _, _ := strings.Cut(message, "\n")
-	if err := w.store.git.MoveRef(ctx, place, "update-ref", "-m", "concerto: commit "+subject, "refs/heads/"+w.Branch, commit, parent); err != nil {
+	if err := w.store.git.Finish(ctx, place, "update-ref", "-m", "concerto: commit "+subject, "refs/heads/"+w.Branch, commit, parent); err != nil {
 		return "", failure(err, w.Name, "move the branch "+w.Branch)
 	}
 	return commit, nil
@@ -123,10 +123,10 @@ func (w *Workspace) followHead(ctx context.Context, place git.Place) (string, er
 	if err != nil {
 		return "", failure(err, w.Name, "compare HEAD with the branch")
 	}
-	if err := w.store.git.MoveRef(ctx, place, "update-ref", "-m", "concerto: follow HEAD", ref, head, tip); err != nil {
+	if err := w.store.git.Finish(ctx, place, "update-ref", "-m", "concerto: follow HEAD", ref, head, tip); err != nil {
 		return "", failure(err, w.Name, "move the branch "+w.Branch)
 	}
-	return head, failure(w.store.git.MoveRef(ctx, place, "symbolic-ref", "HEAD", ref), w.Name, "switch to the branch "+w.Branch)
+	return head, failure(w.store.git.Finish(ctx, place, "symbolic-ref", "HEAD", ref), w.Name, "switch to the branch "+w.Branch)
 }
 
 // withTrailers returns a message of a commit with trailers that name the workspace and the run.

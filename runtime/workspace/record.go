@@ -10,8 +10,6 @@ import (
 	"regexp"
 	"strings"
 	"sync"
-
-	"github.com/concerto-lang/concerto/internal/process/userfile"
 )
 
 // States in a record.
@@ -76,14 +74,27 @@ func (p *Place) read(name string) (*record, error) {
 	return r, nil
 }
 
-// write writes the record of a workspace. It replaces the file at once.
+// write writes the record of a workspace. It replaces the file at once. Only the process that uses
+// the workspace may call it, so a new file that an earlier process has left is overwritten.
 func (p *Place) write(r *record) error {
 	text, err := json.Marshal(r)
 	if err != nil {
 		return err
 	}
-	return userfile.Replace(p.taskPath(r.Name)+recordSuffix, append(text, '\n'), 0o644)
+	path := p.taskPath(r.Name) + recordSuffix
+	f, err := os.OpenFile(path+newSuffix, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(append(text, '\n'))
+	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(path+newSuffix, path)
 }
+
+// newSuffix is the end of the name of a record that is not complete.
+const newSuffix = ".new"
 
 // names returns the names of all workspaces in order.
 func (p *Place) names() ([]string, error) {

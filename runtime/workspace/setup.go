@@ -51,7 +51,7 @@ func (s *Store) command(ctx context.Context, dir string, command []string) (exit
 		return 0, "", err
 	}
 	var out tail
-	p, err := procgroup.Start(procgroup.Command{Path: path, Args: command[1:], Env: s.options.CommandEnviron, Dir: dir, Errors: func(b []byte) { _, _ = out.Write(b) }})
+	p, err := s.options.Processes.Start(procgroup.Command{Name: "workspace", Path: path, Args: command[1:], Env: s.options.CommandEnviron, Dir: dir, Errors: func(b []byte) { _, _ = out.Write(b) }})
 	if err != nil {
 		return 0, "", err
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/process/git"
 	"github.com/concerto-lang/concerto/internal/process/lockfile"
+	"github.com/concerto-lang/concerto/internal/process/procgroup"
 )
 
 // Config contains the settings of [workspace] in the manifest.
@@ -52,6 +53,7 @@ type Options struct {
 	Environ []string // environment of git, as "NAME=value"
 	// CommandEnviron is the environment of setup commands.
 	CommandEnviron []string
+	Processes      *procgroup.Run // owns the setup commands; nil for none
 	Config         Config
 	Run            string                   // id of the run that uses the workspaces, or ""
 	Log            func(level, line string) // nil for none
@@ -391,10 +393,18 @@ func (s *Store) log(level, line string) {
 func (s *Store) build(ctx context.Context, r *record) error {
 	top := s.place.taskPath(r.Name)
 	adding.Lock()
-	_, err := s.git.Run(ctx, s.main(), "worktree", "add", "--quiet", "-b", r.Branch, "--", top, r.Base)
+	_, err := s.git.Run(ctx, s.main(), "worktree", "add", "--quiet", "--no-checkout", "-b", r.Branch, "--", top, r.Base)
 	adding.Unlock()
 	if err != nil {
 		return failure(err, r.Name, "create the worktree")
+	}
+	// Without --no-checkout, git starts another process, which would continue if git was killed.
+	at, err := s.of(r).place("")
+	if err != nil {
+		return err
+	}
+	if _, err := s.git.Run(ctx, at, "reset", "--quiet", "--hard", "--no-recurse-submodules"); err != nil {
+		return failure(err, r.Name, "write the files of the worktree")
 	}
 	if s.config.Submodules {
 		if _, err := s.git.Run(ctx, git.Place{Dir: top}, "submodule", "update", "--init", "--recursive"); err != nil {
@@ -413,7 +423,7 @@ func (s *Store) discard(ctx context.Context, r *record) error {
 	if err != nil {
 		return failure(err, r.Name, "read the list of worktrees")
 	}
-	if err := removeAll(top); err != nil {
+	if err := removeInUse(ctx, top); err != nil {
 		return failure(err, r.Name, "remove the worktree")
 	}
 	adding.Lock()
@@ -429,11 +439,12 @@ func (s *Store) discard(ctx context.Context, r *record) error {
 		if r.State != removing {
 			args = append(args, r.Base)
 		}
-		if err := s.git.MoveRef(ctx, s.main(), args...); err != nil && r.State == removing {
+		if err := s.git.Finish(ctx, s.main(), args...); err != nil && r.State == removing {
 			return failure(err, r.Name, "remove the branch "+r.Branch)
 		}
 	}
 	path := s.place.taskPath(r.Name)
+	_ = os.Remove(path + recordSuffix + newSuffix) // if an earlier process was killed
 	if err := os.Remove(path + recordSuffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return failure(err, r.Name, "remove the record of the workspace")
 	}

@@ -11,6 +11,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"syscall"
+	"time"
 )
 
 // Place specifies where directories are created and which directory they copy.
@@ -116,6 +118,27 @@ func (d *Dir) discard(ctx context.Context) error {
 		return d.workspace.store.Remove(ctx, d.Name, true)
 	}
 	return removeAll(d.place.taskPath(d.Name))
+}
+
+// removal is the time for which removeInUse tries again, and removalPause the pause before that.
+const (
+	removal      = 10 * time.Second
+	removalPause = 20 * time.Millisecond
+)
+
+// removeInUse removes a tree in which the processes of a killed process may still be ending.
+func removeInUse(ctx context.Context, path string) error {
+	for since := time.Now(); ; {
+		err := removeAll(path)
+		if !errors.Is(err, syscall.ENOTEMPTY) || time.Since(since) > removal {
+			return err
+		}
+		select {
+		case <-time.After(removalPause):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
 }
 
 // removeAll removes a tree, including directories without write permission.

@@ -131,6 +131,9 @@ func errorJSON(e *workspace.Error) map[string]any {
 func (cmd *workCommand) store() (*workspace.Store, error) {
 	a := cmd.console
 	in, err := driver.Load(driver.Request{Dir: a.Dir})
+	if none, ok := errors.AsType[*driver.PathError](err); ok {
+		return nil, console.Usage("create one with `concerto init`, or name a project with -C DIR", "%v", none)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -138,7 +141,7 @@ func (cmd *workCommand) store() (*workspace.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := workspace.Options{Root: root, Environ: a.Environ, Log: func(level, line string) { a.Notef("%s: %s\n", level, line) }}
+	o := workspace.Options{Root: root, Environ: a.Environ, Processes: a.Processes(), Log: func(level, line string) { a.Notef("%s: %s\n", level, line) }}
 	o.CommandEnviron, _ = procgroup.Inherit{}.Of(a.Environ)
 	if in.Manifest != nil && in.Manifest.Workspace.Config != nil {
 		if err := json.Unmarshal(in.Manifest.Workspace.Config, &o.Config); err != nil {

@@ -161,8 +161,9 @@ func (g *Git) Pipe(ctx context.Context, at Place, input []byte, args ...string) 
 	return g.repeat(ctx, func() ([]byte, error) { return g.start(ctx, at, input, false, args) })
 }
 
-// MoveRef runs a command that moves a ref. It finishes even if this process is killed.
-func (g *Git) MoveRef(ctx context.Context, at Place, args ...string) error {
+// Finish runs a command that takes a lock of the repository, such as one that moves a ref. The
+// command finishes even if this process is killed, so that no lock remains.
+func (g *Git) Finish(ctx context.Context, at Place, args ...string) error {
 	_, err := g.repeat(ctx, func() ([]byte, error) { return g.start(ctx, at, nil, true, args) })
 	return err
 }
