@@ -38,6 +38,8 @@ func measures() []measure {
 		drawing("graph", 500, 1000),
 		reporting(),
 		exporting(),
+		opening(),
+		comparing(),
 		listening("listen", "listen, one-way messages", "flood", "", 1.5),
 		listening("lines", "listen, one-way messages of 64 KB", "large", "", 1),
 		listening("questions", "listen, a question and its answer", "ask", "question", 0.75),

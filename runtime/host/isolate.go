@@ -9,6 +9,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/internal/process/procgroup"
 	"github.com/concerto-lang/concerto/runtime/workspace"
 )
 
@@ -20,8 +21,9 @@ import (
 type Isolation struct {
 	// "copy" or "worktree": each exchange has a directory below Root; "" and "none": all exchanges
 	// share the working directory
-	Isolate string `json:"isolate"`
-	Root    string `json:"-"` // the manifest's directory
+	Isolate   string           `json:"isolate"`
+	Workspace workspace.Config `json:"workspace"` // settings of worktrees
+	Root      string           `json:"-"`         // the manifest's directory
 
 	Original string `json:"-"` // the working directory of which Dir is a copy; "" if Dir is not a copy
 }
@@ -52,7 +54,9 @@ func (h *Hosts) makeWorkDir(ctx context.Context, c *Config, session string) (*Co
 	if err != nil {
 		return nil, nil, c.errorf("cannot be isolated: %v", err)
 	}
-	at.Environ = h.opts.Environ
+	at.Environ, at.Worktrees, at.Processes = h.opts.Environ, c.Workspace, h.opts.Run
+	at.CommandEnviron, _ = procgroup.Inherit{Pass: c.PassEnv, Keys: c.Keys}.Of(h.opts.Environ)
+	at.Log = func(_, line string) { h.opts.Logf("debug", line) }
 	if err := h.pools[c.Name].workDirs.awaitEnding(ctx, session); err != nil {
 		return nil, nil, err
 	}
@@ -123,12 +127,14 @@ func (h *Hosts) withClosing(ctx context.Context) (context.Context, context.Cance
 	return ctx, func() { cancel(context.Canceled) }
 }
 
-// addWorkDir adds the directory and branch of the work to a result.
+// addWorkDir adds the directory of the work to a result, and the branch and the name of its
+// workspace.
 func (p *process) addWorkDir(m *effect.HostMessage) {
 	all := m.Payload.Map()
 	all.SetString("work_dir", value.String(p.workDir.Path))
 	if p.workDir.Branch != "" {
 		all.SetString("branch", value.String(p.workDir.Branch))
+		all.SetString("workspace", value.String(p.workDir.Name))
 	}
 }
 
@@ -154,7 +160,11 @@ func (p *process) endWorkDir() {
 		if p.workDir.Branch != "" {
 			on = ", on branch " + p.workDir.Branch
 		}
-		h.logf("info", c, "has changed files: %s remains%s", p.workDir.Shown(), on)
+		if c.Workspace.Keep == "always" {
+			h.logf("info", c, "leaves %s%s", p.workDir.Shown(), on)
+		} else {
+			h.logf("info", c, "has changed files: %s remains%s", p.workDir.Shown(), on)
+		}
 	}
 	if session := p.sessionName(); session != "" {
 		if err := h.pools[c.Name].workDirs.saveDir(workDir{c.Name, p.workDir.Name, p.workDir.Path, p.workDir.Branch, remains}, session, p.workDir); err != nil {

@@ -27,7 +27,8 @@ type Config struct {
 	Setup        [][]string `json:"setup"` // commands in each new worktree
 	SetupTimeout float64    `json:"setup_timeout"`
 	Submodules   bool       `json:"submodules"`
-	LFS          string     `json:"lfs"` // pointers or files
+	LFS          string     `json:"lfs"`  // pointers or files
+	Keep         string     `json:"keep"` // which workspaces of exchanges remain: changed or always
 }
 
 // withDefaults returns the settings with their defaults.

@@ -13,6 +13,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"time"
+
+	"github.com/concerto-lang/concerto/internal/process/procgroup"
 )
 
 // Place specifies where directories are created and which directory they copy.
@@ -21,6 +23,13 @@ type Place struct {
 	From    string   // absolute path of the directory to copy
 	Leave   []string // absolute paths that are not copied, in addition to .concerto
 	Environ []string // environment of git, as "NAME=value"
+
+	// Worktrees are the settings of worktrees, CommandEnviron is the environment of their setup
+	// commands, and Processes owns these commands. Log is nil for none.
+	Worktrees      Config
+	CommandEnviron []string
+	Processes      *procgroup.Run
+	Log            func(level, line string)
 }
 
 // home is the directory of Concerto's files next to a manifest.

@@ -18,7 +18,7 @@ var adding sync.Mutex
 
 // worktree creates the directory as a workspace.
 func (d *Dir) worktree(ctx context.Context) error {
-	s := NewStore(Options{Root: d.place.Root, Environ: d.place.Environ, CommandEnviron: d.place.Environ})
+	s := NewStore(Options{Root: d.place.Root, Environ: d.place.Environ, CommandEnviron: d.place.CommandEnviron, Processes: d.place.Processes, Config: d.place.Worktrees, Log: d.place.Log})
 	s.from = d.place.From
 	w, err := s.Open(ctx, d.Name, "")
 	if known, ok := errors.AsType[*Error](err); ok && known.Code == NoRepository {
@@ -54,6 +54,9 @@ func (w *Workspace) hasChanged(ctx context.Context) (bool, error) {
 // end removes the workspace if nothing in it has changed, and releases it.
 func (w *Workspace) end(ctx context.Context) (kept bool, err error) {
 	defer w.store.unlock(w.Name)
+	if w.store.config.Keep == "always" {
+		return true, nil
+	}
 	changed, err := w.hasChanged(ctx)
 	if err != nil || changed {
 		return true, err

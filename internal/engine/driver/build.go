@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"encoding/json"
 	"slices"
 
 	"github.com/concerto-lang/concerto/codegen"
@@ -53,6 +54,29 @@ func unrestrictedKinds(granted *manifest.Permissions) (kinds []string) {
 	return kinds
 }
 
+// withWorkspace returns the configuration of a host with the keys of [workspace] that it does not
+// replace, if its exchanges have worktrees.
+func withWorkspace(host, all json.RawMessage) json.RawMessage {
+	var config map[string]json.RawMessage
+	if all == nil || json.Unmarshal(host, &config) != nil || string(config["isolate"]) != `"worktree"` {
+		return host
+	}
+	keys := map[string]json.RawMessage{}
+	for _, section := range []json.RawMessage{all, config["workspace"]} {
+		_ = json.Unmarshal(section, &keys) // the manifest has encoded the sections; the second one may be missing
+	}
+	delete(keys, "repo") // the worktree is of the repository of the host's working directory
+	merged, err := json.Marshal(keys)
+	if err != nil {
+		panic(err) // the keys were decoded
+	}
+	config["workspace"] = merged
+	if host, err = json.Marshal(config); err != nil {
+		panic(err)
+	}
+	return host
+}
+
 // embedded returns the parts of the manifest that the IR contains.
 func (in *Input) embedded() codegen.ManifestData {
 	m, d := in.Manifest, in.chosen
@@ -66,7 +90,7 @@ func (in *Input) embedded() codegen.ManifestData {
 		d.Connections = append(d.Connections, ir.Connection{Name: c.Name, Config: c.Config(in.Scripts[c.Name], m.Origin(c))})
 	}
 	for _, h := range m.Hosts {
-		d.Hosts = append(d.Hosts, codegen.ManifestHost{Section: h.Name, Params: h.Params, Config: h.Config})
+		d.Hosts = append(d.Hosts, codegen.ManifestHost{Section: h.Name, Params: h.Params, Config: withWorkspace(h.Config, m.Workspace.Config)})
 	}
 	for _, s := range m.MCP {
 		d.Servers = append(d.Servers, ir.Server{Name: s.Name, Config: s.Config})

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// fleetFiles is the number of files in the repository of the measures for workspaces.
+const fleetFiles = 10_000
+
+// repository creates a repository with a project and fleetFiles files.
+func (l *lab) repository() (string, error) {
+	dir := l.bin("project-fleet")
+	if _, err := os.Stat(filepath.Join(dir, ".git")); err == nil {
+		return dir, nil
+	}
+	if err := writeProject(dir, map[string]string{"Concerto.toml": "[project]\nname = \"fleet\"\nentry = \"main.conc\"\n", "main.conc": "fn main() {}\n", ".gitignore": ".concerto/\n"}); err != nil {
+		return "", err
+	}
+	if err := fillTree(dir, "line"); err != nil {
+		return "", err
+	}
+	_, err := l.process(dir, "sh", "-c", "git init -q -b main . && git add -A && git -c user.name=A -c user.email=a@example.com commit -q -m one")
+	return dir, err
+}
+
+// fillTree writes fleetFiles files in 100 directories. The last but one line of each is last.
+func fillTree(dir, last string) error {
+	for i := range fleetFiles {
+		path := filepath.Join(dir, fmt.Sprintf("d%d", i%100), fmt.Sprintf("f%d", i))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(path, fmt.Appendf(nil, "%s%s\n%d\n", strings.Repeat("line\n", 19), last, i), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// opening measures the creation of a workspace, with `git worktree add` as the peer.
+func opening() measure {
+	run := func(prepare string, command func(*lab) []string) func(*lab) (float64, error) {
+		return func(l *lab) (float64, error) {
+			dir, err := l.repository()
+			if err != nil {
+				return 0, err
+			}
+			return best(5, func() (float64, error) {
+				if _, err := l.process(dir, "sh", "-c", prepare, l.bin("concerto")); err != nil {
+					return 0, err
+				}
+				p, err := l.process(dir, command(l)...)
+				return p.wall, err
+			})
+		}
+	}
+	return measure{name: "work-open", title: "open a workspace with 10,000 files, with process start", unit: "ms", target: 1.2, peers: "`git worktree add`",
+		ours: run(`"$0" work list | grep -q "^w " && "$0" work rm --force w; true`, func(l *lab) []string { return []string{l.bin("concerto"), "work", "open", "w"} }),
+		peer: run(`git worktree remove --force ../fleet-peer 2>/dev/null; git branch -q -D peer 2>/dev/null; true`, func(*lab) []string {
+			return []string{"git", "worktree", "add", "-q", "-b", "peer", "../fleet-peer"}
+		})}
+}
+
+// comparing measures the diff of a workspace in which all files have changed, with that of git and
+// a temporary index as the peer.
+func comparing() measure {
+	changed := func(l *lab) (dir string, err error) {
+		if dir, err = l.repository(); err != nil {
+			return "", err
+		}
+		p, err := l.process(dir, l.bin("concerto"), "work", "open", "changed")
+		if err == nil {
+			err = fillTree(p.out, "changed")
+		}
+		return dir, err
+	}
+	return measure{name: "work-diff", title: "the diff of a workspace with 10,000 changed files as JSON, with process start", unit: "ms", target: 1.5, peers: "`git add -A` and `git diff --cached`",
+		ours: func(l *lab) (float64, error) {
+			dir, err := changed(l)
+			if err != nil {
+				return 0, err
+			}
+			return best(3, func() (float64, error) {
+				p, err := l.process(dir, l.bin("concerto"), "work", "diff", "changed", "--format", "json")
+				return p.wall, err
+			})
+		},
+		peer: func(l *lab) (float64, error) {
+			dir, err := changed(l)
+			if err != nil {
+				return 0, err
+			}
+			return best(3, func() (float64, error) {
+				own := filepath.Join(dir, ".git", "worktrees", "changed", "index")
+				if _, err := l.process(dir, "cp", "-p", own, own+".copy"); err != nil {
+					return 0, err
+				}
+				p, err := l.process(filepath.Join(dir, ".concerto", "tasks", "changed"), "env", "GIT_INDEX_FILE="+own+".copy", "sh", "-c", "git add -A && git diff --cached HEAD")
+				return p.wall, err
+			})
+		}}
+}
