@@ -131,7 +131,7 @@ func (w *Workspace) followHead(ctx context.Context, place git.Place) (string, er
 
 // withTrailers returns a message of a commit with trailers that name the workspace and the run.
 func (w *Workspace) withTrailers(ctx context.Context, place git.Place, message string) (string, error) {
-	args := []string{"interpret-trailers", "--if-exists", "addIfDifferent", "--trailer", "Concerto-Workspace: " + w.Name}
+	args := []string{"interpret-trailers", "--no-divider", "--if-exists", "addIfDifferent", "--trailer", "Concerto-Workspace: " + w.Name}
 	if w.store.options.Run != "" {
 		args = append(args, "--trailer", "Concerto-Run: "+w.store.options.Run)
 	}

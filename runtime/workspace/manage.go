@@ -50,6 +50,9 @@ func (s *Store) Find(ctx context.Context, name string) (*Workspace, error) {
 	if r == nil {
 		return nil, errorf(Missing, name, "there is no workspace %s", name).hint("concerto work list")
 	}
+	if r.State != ready {
+		return nil, errorf(Missing, name, "the creation or removal of the workspace %s was interrupted, or is in progress", name).hint("concerto work open %s", name)
+	}
 	w := s.of(r)
 	return w, w.check(ctx)
 }
@@ -179,6 +182,7 @@ func (s *Store) Remove(ctx context.Context, name string, force bool) error {
 	if err := s.repository(ctx); err != nil {
 		return err
 	}
+	defer s.takeTurn(name)()
 	r, err := s.place.read(name)
 	if err != nil {
 		return err
@@ -292,6 +296,7 @@ func (s *Store) Clean(ctx context.Context, merged string, dry bool, isPending fu
 
 // clean removes a workspace that is no longer needed, or returns why it remains.
 func (s *Store) clean(ctx context.Context, r *record, merged string, dry bool, isPending func(run string) bool) (reason string, err error) {
+	defer s.takeTurn(r.Name)()
 	release, err := s.lock(r.Name)
 	var problem *Error
 	if errors.As(err, &problem) && problem.Code == Busy {

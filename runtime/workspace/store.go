@@ -76,11 +76,12 @@ type Store struct {
 
 	mu    sync.Mutex
 	locks map[string]func() error // of the workspaces that this process uses
+	turns map[string]*sync.Mutex  // let one call at a time open or remove a workspace
 }
 
 // NewStore returns the workspaces of a manifest. It does not need git.
 func NewStore(o Options) *Store {
-	s := &Store{options: o, config: o.Config.withDefaults(), locks: map[string]func() error{}}
+	s := &Store{options: o, config: o.Config.withDefaults(), locks: map[string]func() error{}, turns: map[string]*sync.Mutex{}}
 	s.from = filepath.Join(o.Root, filepath.FromSlash(s.config.Repo))
 	s.place = Place{Root: o.Root, From: s.from, Environ: o.Environ}
 	return s
@@ -184,6 +185,19 @@ func (s *Store) lock(name string) (release func(), err error) {
 	return func() { s.unlock(name) }, nil
 }
 
+// takeTurn waits until no other call opens or removes the workspace.
+func (s *Store) takeTurn(name string) (end func()) {
+	s.mu.Lock()
+	turn := s.turns[name]
+	if turn == nil {
+		turn = &sync.Mutex{}
+		s.turns[name] = turn
+	}
+	s.mu.Unlock()
+	turn.Lock()
+	return turn.Unlock
+}
+
 // unlock releases a workspace.
 func (s *Store) unlock(name string) {
 	s.mu.Lock()
@@ -208,6 +222,7 @@ func (s *Store) Open(ctx context.Context, name, base string) (*Workspace, error)
 	if err := s.place.prepare(); err != nil {
 		return nil, failure(err, name, "create the directory of workspaces")
 	}
+	defer s.takeTurn(name)()
 	release, err := s.lock(name)
 	if err != nil {
 		return nil, err

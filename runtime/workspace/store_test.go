@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -189,6 +190,49 @@ func TestBusy(t *testing.T) {
 	s.Close()
 	if _, err := other.Use(t.Context(), "fix"); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestTurns opens and removes the same workspaces from many goroutines of a process.
+func TestTurns(t *testing.T) {
+	s := newStore(t)
+	var all sync.WaitGroup
+	for i := range 12 {
+		all.Go(func() {
+			name := "w" + string(rune('0'+i%3))
+			if _, err := s.Open(t.Context(), name, ""); err != nil {
+				t.Error(err)
+			}
+			if i%4 == 3 {
+				if err := s.Remove(t.Context(), name, true); err != nil && codeOf(t, err) != Missing {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	states, err := s.List(t.Context())
+	must(t, err)
+	for _, x := range states {
+		if x.State != stateBusy || x.Changed != 0 {
+			t.Errorf("state %+v", x)
+		}
+	}
+}
+
+// TestMessage checks the message of a commit that contains what could end it.
+func TestMessage(t *testing.T) {
+	s := newStore(t)
+	w := opened(t, s, "fix")
+	write(t, filepath.Join(w.top, "new"), "new\n")
+	_, err := w.Commit(t.Context(), "subject\n\n---\n# text\n\nReviewed-by: A <a@example.com>\n", time.Unix(1e9, 0), false)
+	must(t, err)
+	want := "subject\n\n---\n# text\n\nReviewed-by: A <a@example.com>\nConcerto-Workspace: fix\nConcerto-Run: r_1"
+	if got := runGit(t, s.from, "log", "-1", "--format=%B", "concerto/fix"); got != want {
+		t.Errorf("message %q, want %q", got, want)
+	}
+	if got := runGit(t, s.from, "log", "-1", "--format=%cd", "--date=unix", "concerto/fix"); got != "1000000000" {
+		t.Errorf("time %s", got)
 	}
 }
 
