@@ -14,6 +14,7 @@ import (
 	"github.com/concerto-lang/concerto/runtime/host"
 	"github.com/concerto-lang/concerto/runtime/host/adapter"
 	"github.com/concerto-lang/concerto/runtime/mcp"
+	"github.com/concerto-lang/concerto/runtime/workspace"
 )
 
 // TestKeysAreDecoded compares the manifest's keys of hosts, MCP servers and tools with the fields
@@ -37,10 +38,11 @@ func TestKeysAreDecoded(t *testing.T) {
 		run["unknown."+name] = true // read by Config.Policy
 	}
 	for section, read := range map[string]map[string]bool{
-		"hosts.*": members(members(hosts, reflect.TypeFor[host.Config]()), reflect.TypeFor[adapter.Vendor]()),
-		"mcp.*":   members(map[string]bool{}, reflect.TypeFor[mcp.Config]()),
-		"tools.*": members(map[string]bool{}, engine.ToolForm),
-		"run":     run,
+		"hosts.*":   members(members(hosts, reflect.TypeFor[host.Config]()), reflect.TypeFor[adapter.Vendor]()),
+		"mcp.*":     members(map[string]bool{}, reflect.TypeFor[mcp.Config]()),
+		"tools.*":   members(map[string]bool{}, engine.ToolForm),
+		"run":       run,
+		"workspace": members(map[string]bool{}, reflect.TypeFor[workspace.Config]()),
 	} {
 		for _, k := range manifest.Keys() {
 			name, ok := strings.CutPrefix(k.Path, section+".")

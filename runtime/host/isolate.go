@@ -21,9 +21,9 @@ import (
 type Isolation struct {
 	// "copy" or "worktree": each exchange has a directory below Root; "" and "none": all exchanges
 	// share the working directory
-	Isolate   string           `json:"isolate"`
-	Workspace workspace.Config `json:"workspace"` // settings of worktrees
-	Root      string           `json:"-"`         // the manifest's directory
+	Isolate   string              `json:"isolate"`
+	Workspace workspace.Worktrees `json:"workspace"` // settings of worktrees
+	Root      string              `json:"-"`         // the manifest's directory
 
 	Original string `json:"-"` // the working directory of which Dir is a copy; "" if Dir is not a copy
 }

@@ -21,7 +21,12 @@ import (
 
 // Config contains the settings of [workspace] in the manifest.
 type Config struct {
-	Repo         string     `json:"repo"`  // relative to the manifest
+	Repo string `json:"repo"` // relative to the manifest
+	Worktrees
+}
+
+// Worktrees contains the settings of worktrees, in [workspace] and [hosts.X.workspace].
+type Worktrees struct {
 	Base         string     `json:"base"`  // the revision a workspace starts from
 	Dirty        string     `json:"dirty"` // what to do about uncommitted changes of the checkout: ignore or refuse
 	Setup        [][]string `json:"setup"` // commands in each new worktree

@@ -26,7 +26,7 @@ type Place struct {
 
 	// Worktrees are the settings of worktrees, CommandEnviron is the environment of their setup
 	// commands, and Processes owns these commands. Log is nil for none.
-	Worktrees      Config
+	Worktrees      Worktrees
 	CommandEnviron []string
 	Processes      *procgroup.Run
 	Log            func(level, line string)

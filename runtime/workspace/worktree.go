@@ -18,7 +18,7 @@ var adding sync.Mutex
 
 // worktree creates the directory as a workspace.
 func (d *Dir) worktree(ctx context.Context) error {
-	s := NewStore(Options{Root: d.place.Root, Environ: d.place.Environ, CommandEnviron: d.place.CommandEnviron, Processes: d.place.Processes, Config: d.place.Worktrees, Log: d.place.Log})
+	s := NewStore(Options{Root: d.place.Root, Environ: d.place.Environ, CommandEnviron: d.place.CommandEnviron, Processes: d.place.Processes, Config: Config{Worktrees: d.place.Worktrees}, Log: d.place.Log})
 	s.from = d.place.From
 	w, err := s.Open(ctx, d.Name, "")
 	if known, ok := errors.AsType[*Error](err); ok && known.Code == NoRepository {
