@@ -16,9 +16,6 @@ import (
 // must find a workspace that is complete, or none, and the user's checkout must be unchanged.
 // CONCERTO_WORK_KILLS sets the number of kills.
 func TestWorkKilled(t *testing.T) {
-	if _, err := exec.LookPath("git"); err != nil {
-		t.Skip("git is not installed")
-	}
 	kills, err := strconv.Atoi(os.Getenv("CONCERTO_WORK_KILLS"))
 	if err != nil {
 		kills = 30

@@ -47,7 +47,7 @@ type following struct {
 	tracer   *traced                            // nil if Records.Telemetry is nil
 	live     *live.Run                          // nil if Records.LiveDir is empty
 	gate     *gate                              // nil unless live is the only sink
-	asked    *numbering                         // nil if Records.LiveDir is empty
+	asked    *numbering                         // nil if Records.LiveDir is empty, or if tracer is set
 	answers  *live.Answers                      // nil if Records.LiveDir is empty
 	stop     atomic.Pointer[context.CancelFunc] // ends the run
 	parties  *runtime.Parties
@@ -136,7 +136,9 @@ func (f *following) begin(world *runtime.Runtime, program string) {
 	if f.exported != nil {
 		f.tracer = &traced{numbering{Observer: f.stream, effects: map[effect.Request]int64{}}, f.exported}
 	}
-	if f.live != nil {
+	if f.live != nil && f.tracer != nil {
+		f.answers.Number = f.tracer.number
+	} else if f.live != nil {
 		f.asked = &numbering{Observer: f.observer(), isNumbered: live.IsAnswered, effects: map[effect.Request]int64{}}
 		f.answers.Number = f.asked.number
 	}

@@ -56,7 +56,7 @@ func (h *Hosts) makeWorkDir(ctx context.Context, c *Config, session string) (*Co
 	}
 	at.Environ, at.Worktrees, at.Processes = h.opts.Environ, c.Workspace, h.opts.Run
 	at.CommandEnviron, _ = procgroup.Inherit{Pass: c.PassEnv, Keys: c.Keys}.Of(h.opts.Environ)
-	at.Log = func(_, line string) { h.opts.Logf("debug", line) }
+	at.Log = func(line string) { h.opts.Logf("debug", line) }
 	if err := h.pools[c.Name].workDirs.awaitEnding(ctx, session); err != nil {
 		return nil, nil, err
 	}

@@ -18,7 +18,7 @@ import (
 // id of the commit, or "" if there is nothing to commit. The same changes, message and time produce
 // the same commit. If again is set, an earlier process may have made it already.
 func (w *Workspace) Commit(ctx context.Context, message string, at time.Time, again bool) (string, error) {
-	place, err := w.place("")
+	place, err := w.place()
 	if err != nil {
 		return "", err
 	}
@@ -39,15 +39,8 @@ func (w *Workspace) Commit(ctx context.Context, message string, at time.Time, ag
 	if err := w.checkMerged(ctx, place); err != nil {
 		return "", err
 	}
-	d := &Diff{}
-	if err := w.diff(ctx, tip, []string{"--raw"}, func(out io.Reader) error { return d.read(out, 0) }); err != nil {
+	if err := w.stage(ctx, place, tip); err != nil {
 		return "", err
-	}
-	if err := w.checkNested(d); err != nil {
-		return "", err
-	}
-	if err := w.store.git.Finish(ctx, place, "add", "--all", "--", ":/"); err != nil {
-		return "", failure(err, w.Name, "add the files to the index")
 	}
 	tree, err := w.store.git.Run(ctx, place, "write-tree")
 	if err != nil {
@@ -61,6 +54,26 @@ func (w *Workspace) Commit(ctx context.Context, message string, at time.Time, ag
 		return "", nil
 	}
 	return w.commitTree(ctx, place, tree, tip, message, at)
+}
+
+// stage adds all changes to the index. A repository that is no submodule is an error, and is not
+// added.
+func (w *Workspace) stage(ctx context.Context, place git.Place, tip string) error {
+	if err := w.store.git.Finish(ctx, place, "add", "--all", "--", ":/"); err != nil {
+		return failure(err, w.Name, "add the files to the index")
+	}
+	d := &Diff{}
+	err := w.store.git.Stream(ctx, place, func(out io.Reader) error { return d.read(out, maxHunks) }, "diff", "--cached", "--raw", "--no-renames", tip, "--")
+	if err != nil {
+		return failure(err, w.Name, "compare the index with the branch")
+	}
+	paths := w.nested(d)
+	for _, path := range paths {
+		if err := w.store.git.Finish(ctx, place, "rm", "--quiet", "--force", "--cached", "--", ":(top,literal)"+path); err != nil {
+			return failure(err, w.Name, "remove "+path+" from the index")
+		}
+	}
+	return w.nestedError(paths)
 }
 
 // commitTree makes a commit and moves the branch to it.
@@ -132,8 +145,8 @@ func (w *Workspace) followHead(ctx context.Context, place git.Place) (string, er
 // withTrailers returns a message of a commit with trailers that name the workspace and the run.
 func (w *Workspace) withTrailers(ctx context.Context, place git.Place, message string) (string, error) {
 	args := []string{"interpret-trailers", "--no-divider", "--if-exists", "addIfDifferent", "--trailer", "Concerto-Workspace: " + w.Name}
-	if w.store.options.Run != "" {
-		args = append(args, "--trailer", "Concerto-Run: "+w.store.options.Run)
+	if w.store.place.Run != "" {
+		args = append(args, "--trailer", "Concerto-Run: "+w.store.place.Run)
 	}
 	out, err := w.store.git.Pipe(ctx, place, []byte(strings.TrimRight(message, "\n")+"\n"), args...)
 	return string(out), failure(err, w.Name, "write the message of the commit")

@@ -77,13 +77,13 @@ func (w *Workspace) Diff(ctx context.Context) (*Diff, error) {
 	if err != nil {
 		return nil, err
 	}
-	return d, w.checkNested(d)
+	return d, w.nestedError(w.nested(d))
 }
 
-// Stat returns the changes since the base without hunks.
-func (w *Workspace) Stat(ctx context.Context) (*Diff, error) {
-	d := &Diff{Base: w.Base, Files: []DiffFile{}}
-	return d, w.diff(ctx, w.Base, []string{"--raw", "--numstat"}, func(out io.Reader) error { return d.read(out, maxHunks) })
+// stat returns the changes since a commit, without hunks.
+func (w *Workspace) stat(ctx context.Context, from string) (*Diff, error) {
+	d := &Diff{Base: from, Files: []DiffFile{}}
+	return d, w.diff(ctx, from, []string{"--raw", "--numstat"}, func(out io.Reader) error { return d.read(out, maxHunks) })
 }
 
 // Patch writes the changes since the base as a patch.
@@ -110,7 +110,7 @@ const indexPrefix = ".index-"
 
 // snapshot returns a place with a temporary index that contains the files of the worktree.
 func (w *Workspace) snapshot(ctx context.Context) (at git.Place, remove func(), err error) {
-	at, err = w.place("")
+	at, err = w.place()
 	if err != nil {
 		return at, nil, err
 	}
@@ -153,8 +153,8 @@ func copyFile(from, to string) error {
 	return errors.Join(os.WriteFile(to, text, 0o600), os.Chtimes(to, time.Time{}, info.ModTime()))
 }
 
-// checkNested returns an error if the worktree contains a repository that is no submodule.
-func (w *Workspace) checkNested(d *Diff) error {
+// nested returns the paths of the repositories in the worktree that are no submodules.
+func (w *Workspace) nested(d *Diff) (paths []string) {
 	for i := range d.Files {
 		f := &d.Files[i]
 		if f.Mode != modeSubmodule || f.OldMode == modeSubmodule {
@@ -162,10 +162,18 @@ func (w *Workspace) checkNested(d *Diff) error {
 		}
 		modules, err := os.ReadFile(filepath.Join(w.top, ".gitmodules"))
 		if err != nil || !bytes.Contains(modules, []byte("path = "+f.Path+"\n")) {
-			return errorf(Nested, w.Name, "the workspace %s contains a repository that is no submodule: %s", w.Name, f.Path).hint("remove %s, or add it as a submodule", filepath.Join(f.Path, ".git"))
+			paths = append(paths, f.Path)
 		}
 	}
-	return nil
+	return paths
+}
+
+// nestedError returns the error for repositories in the worktree, or nil if there are none.
+func (w *Workspace) nestedError(paths []string) error {
+	if len(paths) == 0 {
+		return nil
+	}
+	return errorf(Nested, w.Name, "the workspace %s contains a repository that is no submodule: %s", w.Name, paths[0]).hint("remove %s, or add it as a submodule", filepath.Join(paths[0], ".git"))
 }
 
 const (
@@ -208,7 +216,10 @@ func (d *Diff) read(out io.Reader, room int) error {
 		}
 		d.Files = append(d.Files, f)
 	}
-	for i := 0; i < len(d.Files) && !r.ends; r.next() { // the lines have the order of the files
+	for i := range d.Files { // the lines of --numstat have the order of the files
+		if r.ends {
+			break
+		}
 		added, rest, _ := strings.Cut(r.line, "\t")
 		deleted, _, ok := strings.Cut(rest, "\t")
 		if !ok {
@@ -220,7 +231,7 @@ func (d *Diff) read(out io.Reader, room int) error {
 			d.Additions += f.Additions
 			d.Deletions += f.Deletions
 		}
-		i++
+		r.next()
 	}
 	if r.line == "" && !r.ends {
 		r.next()

@@ -94,10 +94,10 @@ func TestRandomDiffs(t *testing.T) {
 	old := make([]string, files)
 	for i := range old {
 		old[i] = randomText(r)
-		write(t, filepath.Join(s.from, name(i)), old[i])
+		write(t, filepath.Join(s.place.From, name(i)), old[i])
 	}
-	runGit(t, s.from, "add", "-A")
-	commit(t, s.from)
+	runGit(t, s.place.From, "add", "-A")
+	commit(t, s.place.From)
 	w := opened(t, s, "fix")
 	now := slices.Clone(old)
 	for i := range now {

@@ -19,7 +19,6 @@ const (
 	NoRepository Code = "no_repository"
 	NoCommit     Code = "no_commit"
 	BadRef       Code = "bad_ref"
-	NoBranch     Code = "no_branch"
 	BadName      Code = "bad_name"
 	BranchTaken  Code = "branch_taken"
 	Busy         Code = "busy"

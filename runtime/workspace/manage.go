@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/concerto-lang/concerto/internal/process/git"
@@ -54,7 +55,8 @@ func (s *Store) Find(ctx context.Context, name string) (*Workspace, error) {
 		return nil, errorf(Missing, name, "the creation or removal of the workspace %s was interrupted, or is in progress", name).hint("concerto work open %s", name)
 	}
 	w := s.of(r)
-	return w, w.check(ctx)
+	_, err = w.check(ctx)
+	return w, err
 }
 
 // Use returns an existing workspace, which belongs to this process until Close.
@@ -67,21 +69,6 @@ func (s *Store) Use(ctx context.Context, name string) (*Workspace, error) {
 		return nil, err
 	}
 	return w, nil
-}
-
-// All returns the workspaces with a worktree in the order of their names.
-func (s *Store) All(ctx context.Context) ([]*Workspace, error) {
-	records, err := s.records(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var all []*Workspace
-	for _, r := range records {
-		if w := s.of(r); r.State == ready && w.check(ctx) == nil {
-			all = append(all, w)
-		}
-	}
-	return all, nil
 }
 
 // records returns the records of all workspaces that are worktrees.
@@ -136,7 +123,8 @@ func (s *Store) status(ctx context.Context, r *record) (Status, error) {
 	if err != nil {
 		return x, failure(err, r.Name, "read the lock of the workspace")
 	}
-	switch problem := w.check(ctx); {
+	tip, problem := w.check(ctx)
+	switch {
 	case ctx.Err() != nil:
 		return x, context.Cause(ctx)
 	case r.State != ready && held:
@@ -145,20 +133,19 @@ func (s *Store) status(ctx context.Context, r *record) (Status, error) {
 	case r.State != ready:
 		x.State = creating
 		return x, nil
-	case problem != nil:
+	case isMissing(problem):
 		x.State = stateMissing
 		return x, nil
+	case problem != nil:
+		return x, problem
 	case held:
 		x.State = stateBusy
 	}
-	if x.Head, err = w.tip(ctx); err != nil {
-		return x, err
-	}
-	d, err := w.Stat(ctx)
+	d, err := w.stat(ctx, w.Base)
 	if err != nil {
 		return x, err
 	}
-	x.Changed, x.Additions, x.Deletions = len(d.Files), d.Additions, d.Deletions
+	x.Head, x.Changed, x.Additions, x.Deletions = tip, len(d.Files), d.Additions, d.Deletions
 	return x, nil
 }
 
@@ -176,6 +163,14 @@ func (s *Store) isHeld(name string) (bool, error) {
 // Remove removes a workspace: its worktree, its branch and its record. Without force it returns an
 // error with the code dirty if the workspace contains work that exists nowhere else.
 func (s *Store) Remove(ctx context.Context, name string, force bool) error {
+	if force {
+		return s.remove(ctx, name, nil)
+	}
+	return s.remove(ctx, name, (*Workspace).checkNoWork)
+}
+
+// remove removes a workspace if check, unless it is nil, returns no error.
+func (s *Store) remove(ctx context.Context, name string, check func(*Workspace, context.Context) error) error {
 	if err := checkName(name); err != nil {
 		return err
 	}
@@ -195,13 +190,9 @@ func (s *Store) Remove(ctx context.Context, name string, force bool) error {
 		return err
 	}
 	defer release()
-	if w := s.of(r); !force && r.State == ready && w.check(ctx) == nil {
-		work, err := w.ownWork(ctx)
-		if err != nil {
+	if check != nil && r.State == ready {
+		if err := check(s.of(r), ctx); err != nil {
 			return err
-		}
-		if work != "" {
-			return errorf(Dirty, name, "the workspace %s has %s", name, work).hint("commit and merge its work, or remove it with --force")
 		}
 	}
 	return s.removeLocked(ctx, r)
@@ -220,43 +211,70 @@ func (s *Store) removeLocked(ctx context.Context, r *record) error {
 	return nil
 }
 
-// ownWork describes the work of a workspace that is neither in its base nor in another branch or
-// tag; "" means none.
-func (w *Workspace) ownWork(ctx context.Context) (string, error) {
-	place, err := w.place("")
-	if err != nil {
-		return "", err
-	}
-	tip, err := w.tip(ctx)
-	if err != nil {
-		return "", err
-	}
-	changed, err := w.changedFiles(ctx, "HEAD")
-	if err != nil {
-		return "", err
-	}
-	if changed > 0 {
-		return fmt.Sprintf("uncommitted changes in %s", count(changed, "file")), nil
-	}
-	own, err := w.store.git.Run(ctx, place, "rev-list", "--count", tip, "HEAD", "--not", w.Base, "--exclude="+w.Branch, "--branches", "--tags", "--remotes")
-	if err != nil {
-		return "", failure(err, w.Name, "list the commits of the workspace")
-	}
-	if own != "0" {
-		return fmt.Sprintf("%s that no other branch contains", count(int(number(own)), "commit")), nil
-	}
-	return "", nil
+// isMissing reports whether an error means that a worktree or its branch is missing.
+func isMissing(err error) bool {
+	known, ok := errors.AsType[*Error](err)
+	return ok && known.Code == Missing
 }
 
-// changedFiles returns the number of files that differ from a commit.
-func (w *Workspace) changedFiles(ctx context.Context, from string) (int, error) {
-	at, remove, err := w.snapshot(ctx)
+// checkNoWork returns an error if the workspace has work that is neither in its base nor in another
+// branch or tag.
+func (w *Workspace) checkNoWork(ctx context.Context) error {
+	files, commits, err := w.findWork(ctx, "--exclude="+w.Branch, "--branches", "--tags", "--remotes")
 	if err != nil {
-		return 0, err
+		return err
 	}
-	defer remove()
-	out, err := w.store.git.Run(ctx, at, "diff", "--cached", "--no-ext-diff", "--no-textconv", "--name-only", "-z", from, "--")
-	return strings.Count(out, "\x00"), failure(err, w.Name, "compare the workspace with "+from)
+	if commits > 0 && files == "" {
+		files = count(commits, "commit") + " that no other branch contains"
+	}
+	if files == "" {
+		return nil
+	}
+	return errorf(Dirty, w.Name, "the workspace %s has %s", w.Name, files).hint("commit and merge its work, or remove it with --force")
+}
+
+// findWork returns the work that would be lost with the workspace: a description of files, or ""
+// for none, and the number of commits that neither its base nor one of the revisions contains. Its
+// worktree or its branch may be missing.
+func (w *Workspace) findWork(ctx context.Context, revisions ...string) (files string, commits int, err error) {
+	var tips []string
+	tip, err := w.tip(ctx)
+	if err == nil {
+		tips = append(tips, tip)
+	} else if !isMissing(err) {
+		return "", 0, err
+	}
+	if _, err := os.Lstat(w.top); err == nil {
+		place, err := w.place()
+		if isMissing(err) {
+			return "a worktree that its repository does not list", 0, nil
+		}
+		if err != nil {
+			return "", 0, err
+		}
+		head, err := w.store.git.Run(ctx, place, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
+		if git.IsExit(err, 1) {
+			return "a worktree on a branch without a commit", 0, nil
+		}
+		if err != nil {
+			return "", 0, failure(err, w.Name, "read HEAD")
+		}
+		tips = append(tips, head)
+		d, err := w.stat(ctx, "HEAD")
+		if err != nil {
+			return "", 0, err
+		}
+		if n := len(d.Files); n > 0 {
+			files = "uncommitted changes in " + count(n, "file")
+		}
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return "", 0, failure(err, w.Name, "find the worktree")
+	}
+	if len(tips) == 0 {
+		return files, 0, nil
+	}
+	own, err := w.store.git.Run(ctx, w.store.main(), slices.Concat([]string{"rev-list", "--count"}, tips, []string{"--not", w.Base}, revisions)...)
+	return files, int(number(own)), failure(err, w.Name, "list the commits of the workspace")
 }
 
 func count(n int, what string) string {
@@ -306,17 +324,11 @@ func (s *Store) clean(ctx context.Context, r *record, merged string, dry bool, i
 		return "", err
 	}
 	defer release()
-	w := s.of(r)
-	if r.State == ready && w.check(ctx) != nil { // the worktree or the branch is missing
-		own, err := w.commitsOf(ctx, merged)
-		if err != nil || own {
-			return "its worktree is missing, and its branch has commits", err
-		}
-	} else if r.State == ready {
+	if r.State == ready {
 		if r.Run != "" && isPending != nil && isPending(r.Run) {
 			return "the run " + r.Run + " has not ended", nil
 		}
-		if reason, err = w.reasonToStay(ctx, merged); err != nil || reason != "" {
+		if reason, err = s.of(r).reasonToStay(ctx, merged); err != nil || reason != "" {
 			return reason, err
 		}
 	}
@@ -328,54 +340,20 @@ func (s *Store) clean(ctx context.Context, r *record, merged string, dry bool, i
 
 // reasonToStay returns why a workspace remains after Clean, or "".
 func (w *Workspace) reasonToStay(ctx context.Context, merged string) (string, error) {
-	tip, err := w.tip(ctx)
-	if err != nil {
-		return "", err
+	var revisions []string
+	if merged != "" {
+		revisions = append(revisions, merged)
 	}
-	place, err := w.place("")
-	if err != nil {
-		return "", err
-	}
-	head, err := w.store.git.Run(ctx, place, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
-	if err != nil && !git.IsExit(err, 1) {
-		return "", failure(err, w.Name, "read HEAD")
-	}
-	changed, err := w.changedFiles(ctx, "HEAD")
+	files, commits, err := w.findWork(ctx, revisions...)
 	switch {
-	case err != nil:
-		return "", err
-	case changed > 0:
-		return fmt.Sprintf("uncommitted changes in %s", count(changed, "file")), nil
-	case head != tip:
-		return "its worktree is not at its branch", nil
-	case tip == w.Base:
-		return "", nil
-	case merged == "":
+	case err != nil || files != "":
+		return files, err
+	case commits > 0 && merged != "":
+		return "it has commits that the branch does not contain", nil
+	case commits > 0:
 		return "it has commits", nil
 	}
-	_, err = w.store.git.Run(ctx, w.store.main(), "merge-base", "--is-ancestor", tip, merged)
-	if git.IsExit(err, 1) {
-		return "it has commits that the branch does not contain", nil
-	}
-	return "", failure(err, w.Name, "compare the workspace with the branch")
-}
-
-// commitsOf reports whether the branch of a workspace without a worktree has commits that neither
-// the base nor the branch merged contains.
-func (w *Workspace) commitsOf(ctx context.Context, merged string) (bool, error) {
-	tip, err := w.tip(ctx)
-	if known, ok := errors.AsType[*Error](err); ok && known.Code == Missing {
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	args := []string{"rev-list", "--count", "--max-count=1", tip, "--not", w.Base}
-	if merged != "" {
-		args = append(args, merged)
-	}
-	n, err := w.store.git.Run(ctx, w.store.main(), args...)
-	return n != "0", failure(err, w.Name, "list the commits of the workspace")
+	return "", nil
 }
 
 // cleanIndexes removes the temporary indexes of processes that were killed.

@@ -46,12 +46,12 @@ func (t *tail) String() string {
 // command runs a command in a directory. The output contains standard output and standard error.
 // The exit code is that of the command; err is set if it could not be started, or if ctx has ended.
 func (s *Store) command(ctx context.Context, dir string, command []string) (exit int, output string, err error) {
-	path, err := procgroup.Find(command[0], dir, s.options.CommandEnviron)
+	path, err := procgroup.Find(command[0], dir, s.place.CommandEnviron)
 	if err != nil {
 		return 0, "", err
 	}
 	var out tail
-	p, err := s.options.Processes.Start(procgroup.Command{Name: "workspace", Path: path, Args: command[1:], Env: s.options.CommandEnviron, Dir: dir, Errors: func(b []byte) { _, _ = out.Write(b) }})
+	p, err := s.place.Processes.Start(procgroup.Command{Name: "workspace", Path: path, Args: command[1:], Env: s.place.CommandEnviron, Dir: dir, Errors: func(b []byte) { _, _ = out.Write(b) }})
 	if err != nil {
 		return 0, "", err
 	}
@@ -76,10 +76,10 @@ func (s *Store) command(ctx context.Context, dir string, command []string) (exit
 
 // setUp runs the commands of [workspace] setup in a new worktree.
 func (s *Store) setUp(ctx context.Context, name, dir string) error {
-	limit := time.Duration(s.config.SetupTimeout * float64(time.Second))
+	limit := time.Duration(s.place.Worktrees.SetupTimeout * float64(time.Second))
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	for _, command := range s.config.Setup {
+	for _, command := range s.place.Worktrees.Setup {
 		exit, output, err := s.command(limited, dir, command)
 		if err == nil && exit == 0 {
 			continue
@@ -89,7 +89,7 @@ func (s *Store) setUp(ctx context.Context, name, dir string) error {
 		}
 		what := fmt.Sprintf("exited with status %d", exit)
 		if limited.Err() != nil {
-			what = fmt.Sprintf("did not end within %g s (`setup_timeout`)", s.config.SetupTimeout)
+			what = fmt.Sprintf("did not end within %g s (`setup_timeout`)", s.place.Worktrees.SetupTimeout)
 		} else if err != nil {
 			what = "could not be started: " + err.Error()
 		}

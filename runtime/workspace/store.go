@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,7 +17,6 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/process/git"
 	"github.com/concerto-lang/concerto/internal/process/lockfile"
-	"github.com/concerto-lang/concerto/internal/process/procgroup"
 )
 
 // Config contains the settings of [workspace] in the manifest.
@@ -37,41 +37,19 @@ type Worktrees struct {
 }
 
 // withDefaults returns the settings with their defaults.
-func (c Config) withDefaults() Config {
-	set := func(s *string, v string) {
-		if *s == "" {
-			*s = v
-		}
-	}
-	set(&c.Repo, ".")
-	set(&c.Base, "HEAD")
-	set(&c.Dirty, "ignore")
-	set(&c.LFS, "pointers")
-	if c.SetupTimeout == 0 {
-		c.SetupTimeout = 600
-	}
+func (c Worktrees) withDefaults() Worktrees {
+	c.Base, c.Dirty, c.LFS = cmp.Or(c.Base, "HEAD"), cmp.Or(c.Dirty, "ignore"), cmp.Or(c.LFS, "pointers")
+	c.SetupTimeout = cmp.Or(c.SetupTimeout, 600)
 	return c
 }
 
-// Options configures a Store.
-type Options struct {
-	Root    string   // absolute path of the manifest's directory
-	Environ []string // environment of git, as "NAME=value"
-	// CommandEnviron is the environment of setup commands.
-	CommandEnviron []string
-	Processes      *procgroup.Run // owns the setup commands; nil for none
-	Config         Config
-	Run            string                   // id of the run that uses the workspaces, or ""
-	Log            func(level, line string) // nil for none
-}
+// FromOf returns Place.From for the setting repo, by default the manifest's directory.
+func (c *Config) FromOf(root string) string { return filepath.Join(root, filepath.FromSlash(c.Repo)) }
 
 // Store contains the workspaces of a manifest. It is safe for concurrent use. The caller must call
 // Close.
 type Store struct {
-	options Options
-	config  Config
-	place   Place
-	from    string // the directory [workspace] repo
+	place Place
 
 	open sync.Mutex // protects git, common and the lists of worktrees
 	git  *git.Git
@@ -84,12 +62,10 @@ type Store struct {
 	turns map[string]*sync.Mutex  // let one call at a time open or remove a workspace
 }
 
-// NewStore returns the workspaces of a manifest. It does not need git.
-func NewStore(o Options) *Store {
-	s := &Store{options: o, config: o.Config.withDefaults(), locks: map[string]func() error{}, turns: map[string]*sync.Mutex{}}
-	s.from = filepath.Join(o.Root, filepath.FromSlash(s.config.Repo))
-	s.place = Place{Root: o.Root, From: s.from, Environ: o.Environ}
-	return s
+// NewStore returns the workspaces at a place. It does not need git.
+func NewStore(p Place) *Store {
+	p.Worktrees = p.Worktrees.withDefaults()
+	return &Store{place: p, locks: map[string]func() error{}, turns: map[string]*sync.Mutex{}}
 }
 
 // Close releases the workspaces that this process uses.
@@ -108,7 +84,6 @@ type Workspace struct {
 	Dir    string // the directory in the worktree that corresponds to repo
 	Branch string
 	Base   string // the commit from which it started
-	Repo   string
 
 	store *Store
 	top   string // top directory of the worktree
@@ -121,21 +96,21 @@ func (s *Store) repository(ctx context.Context) error {
 	if s.git != nil {
 		return nil
 	}
-	g, err := git.New(ctx, s.options.Environ, s.options.Root)
+	g, err := git.New(ctx, s.place.Environ, s.place.Root)
 	if err != nil {
 		return failure(err, "", "find git")
 	}
-	if info, err := os.Stat(s.from); err != nil || !info.IsDir() {
-		return errorf(NoRepository, "", "%s is no directory", s.from).hint("set `repo` in [workspace]")
+	if info, err := os.Stat(s.place.From); err != nil || !info.IsDir() {
+		return errorf(NoRepository, "", "%s is no directory", s.place.From).hint("set `repo` in [workspace]")
 	}
-	top, common, below, err := g.Repository(ctx, s.from)
+	top, common, below, err := g.Repository(ctx, s.place.From)
 	if git.IsNoRepository(err) {
-		return errorf(NoRepository, "", "%s is not in a git repository", s.from).hint("run git init, or set `repo` in [workspace]")
+		return errorf(NoRepository, "", "%s is not in a git repository", s.place.From).hint("run git init, or set `repo` in [workspace]")
 	}
 	if err != nil {
-		return failure(err, "", "find the repository of "+s.from)
+		return failure(err, "", "find the repository of "+s.place.From)
 	}
-	root, err := filepath.EvalSymlinks(s.options.Root)
+	root, err := filepath.EvalSymlinks(s.place.Root)
 	if err != nil {
 		return failure(err, "", "find the manifest's directory")
 	}
@@ -144,7 +119,7 @@ func (s *Store) repository(ctx context.Context) error {
 		s.root = rel
 	}
 	s.git, s.top, s.common, s.below = g, top, common, below
-	if s.config.LFS == "pointers" {
+	if s.place.Worktrees.LFS == "pointers" {
 		s.git = g.With("GIT_LFS_SKIP_SMUDGE=1")
 	}
 	return nil
@@ -155,7 +130,7 @@ func (s *Store) main() git.Place { return git.Place{Dir: s.top} }
 
 // resolve returns the commit of a revision.
 func (s *Store) resolve(ctx context.Context, name, revision string) (string, error) {
-	commit, err := s.git.Run(ctx, git.Place{Dir: s.from}, "rev-parse", "--verify", "--quiet", "--end-of-options", revision+"^{commit}")
+	commit, err := s.git.Run(ctx, git.Place{Dir: s.place.From}, "rev-parse", "--verify", "--quiet", "--end-of-options", revision+"^{commit}")
 	if git.IsExit(err, 1) || git.IsExit(err, 128) {
 		if _, err := s.git.Run(ctx, s.main(), "rev-parse", "--verify", "--quiet", "HEAD^{commit}"); git.IsExit(err, 1) || git.IsExit(err, 128) {
 			return "", errorf(NoCommit, name, "%s has no commit yet", s.top).hint("git -C %s commit", s.top)
@@ -254,7 +229,7 @@ func (s *Store) openLocked(ctx context.Context, name, base string) (*Workspace, 
 		return s.create(ctx, name, base)
 	}
 	w := s.of(r)
-	if err := w.check(ctx); err != nil {
+	if _, err := w.check(ctx); err != nil {
 		return nil, err
 	}
 	return w, nil
@@ -263,19 +238,19 @@ func (s *Store) openLocked(ctx context.Context, name, base string) (*Workspace, 
 // of returns the workspace of a record.
 func (s *Store) of(r *record) *Workspace {
 	top := s.place.taskPath(r.Name)
-	return &Workspace{Name: r.Name, Dir: filepath.Join(top, s.below), Branch: r.Branch, Base: r.Base, Repo: s.from, store: s, top: top}
+	return &Workspace{Name: r.Name, Dir: filepath.Join(top, s.below), Branch: r.Branch, Base: r.Base, store: s, top: top}
 }
 
-// check returns an error if the worktree or its branch is missing.
-func (w *Workspace) check(ctx context.Context) error {
+// check returns the commit of the workspace's branch, or an error if the worktree or the branch is
+// missing.
+func (w *Workspace) check(ctx context.Context) (tip string, err error) {
 	if info, err := os.Stat(w.top); err != nil || !info.IsDir() {
-		return errorf(Missing, w.Name, "the worktree %s was removed", w.top).hint("concerto work clean")
+		return "", errorf(Missing, w.Name, "the worktree %s was removed", w.top).hint("concerto work clean")
 	}
-	if _, err := w.place(""); err != nil {
-		return err
+	if _, err := w.place(); err != nil {
+		return "", err
 	}
-	_, err := w.tip(ctx)
-	return err
+	return w.tip(ctx)
 }
 
 // tip returns the commit of the workspace's branch.
@@ -289,7 +264,7 @@ func (w *Workspace) tip(ctx context.Context) (string, error) {
 
 // place returns where git runs for the worktree: with the repository's own directories, whatever
 // the worktree's file .git contains.
-func (w *Workspace) place(index string) (git.Place, error) {
+func (w *Workspace) place() (git.Place, error) {
 	own, err := w.store.adminDir(w.top)
 	if err != nil {
 		return git.Place{}, failure(err, w.Name, "read the list of worktrees")
@@ -297,7 +272,7 @@ func (w *Workspace) place(index string) (git.Place, error) {
 	if own == "" {
 		return git.Place{}, errorf(Missing, w.Name, "the repository does not list the worktree %s", w.top).hint("concerto work clean")
 	}
-	return git.Place{Dir: w.top, GitDir: own, CommonDir: w.store.common, Index: index}, nil
+	return git.Place{Dir: w.top, GitDir: own, CommonDir: w.store.common}, nil
 }
 
 // adminDir returns the directory in the repository that belongs to a worktree, or "".
@@ -345,7 +320,7 @@ func sameFile(a, b string) bool {
 // create creates a workspace whose lock this process holds.
 func (s *Store) create(ctx context.Context, name, base string) (*Workspace, error) {
 	if base == "" {
-		base = s.config.Base
+		base = s.place.Worktrees.Base
 	}
 	commit, err := s.resolve(ctx, name, base)
 	if err != nil {
@@ -358,7 +333,7 @@ func (s *Store) create(ctx context.Context, name, base string) (*Workspace, erro
 	if err := s.checkCheckout(ctx, name); err != nil {
 		return nil, err
 	}
-	r := &record{Name: name, Dir: filepath.ToSlash(filepath.Join(name, s.below)), Branch: branch, Base: commit, Run: s.options.Run, State: creating, Created: time.Now().UTC().Format(time.RFC3339)}
+	r := &record{Name: name, Dir: filepath.ToSlash(filepath.Join(name, s.below)), Branch: branch, Base: commit, Run: s.place.Run, State: creating, Created: time.Now().UTC().Format(time.RFC3339)}
 	if err := s.place.write(r); err != nil {
 		return nil, failure(err, name, "write the record of the workspace")
 	}
@@ -391,23 +366,19 @@ func (s *Store) checkFree(ctx context.Context, name, branch string) error {
 // checkCheckout handles uncommitted changes of the user's checkout, which a workspace does not
 // contain.
 func (s *Store) checkCheckout(ctx context.Context, name string) error {
-	changed, err := s.git.Run(ctx, git.Place{Dir: s.from}, "status", "--porcelain", "--untracked-files=normal")
+	changed, err := s.git.Run(ctx, git.Place{Dir: s.place.From}, "status", "--porcelain", "--untracked-files=normal")
 	switch {
 	case err != nil:
 		return failure(err, name, "read the state of the checkout")
 	case changed == "":
 		return nil
-	case s.config.Dirty == "refuse":
+	case s.place.Worktrees.Dirty == "refuse":
 		return errorf(Dirty, name, "the checkout %s has uncommitted changes, which the workspace would not contain", s.top).hint("commit them, or set dirty = \"ignore\" in [workspace]")
 	}
-	s.log("info", fmt.Sprintf("the workspace %s does not contain the uncommitted changes of %s", name, s.top))
-	return nil
-}
-
-func (s *Store) log(level, line string) {
-	if s.options.Log != nil {
-		s.options.Log(level, line)
+	if s.place.Log != nil {
+		s.place.Log(fmt.Sprintf("the workspace %s does not contain the uncommitted changes of %s", name, s.top))
 	}
+	return nil
 }
 
 // build creates the worktree of a record, and sets it up.
@@ -420,14 +391,14 @@ func (s *Store) build(ctx context.Context, r *record) error {
 		return failure(err, r.Name, "create the worktree")
 	}
 	// Without --no-checkout, git starts another process, which would continue if git was killed.
-	at, err := s.of(r).place("")
+	at, err := s.of(r).place()
 	if err != nil {
 		return err
 	}
 	if _, err := s.git.Run(ctx, at, "reset", "--quiet", "--hard", "--no-recurse-submodules"); err != nil {
 		return failure(err, r.Name, "write the files of the worktree")
 	}
-	if s.config.Submodules {
+	if s.place.Worktrees.Submodules {
 		if _, err := s.git.Run(ctx, git.Place{Dir: top}, "submodule", "update", "--init", "--recursive"); err != nil {
 			return failure(err, r.Name, "initialize the submodules")
 		}

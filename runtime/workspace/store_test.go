@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"context"
 	"errors"
 	"io"
 	"os"
@@ -21,14 +22,15 @@ func newStore(t *testing.T) *Store {
 	t.Helper()
 	p := repository(t)
 	p.Root = p.From
-	s := NewStore(Options{Root: p.From, Environ: p.Environ, CommandEnviron: p.Environ, Run: "r_1"})
+	p.CommandEnviron, p.Run = p.Environ, "r_1"
+	s := NewStore(p)
 	t.Cleanup(s.Close)
 	return s
 }
 
 // forOther returns the same workspaces for another process.
 func forOther(t *testing.T, s *Store) *Store {
-	other := NewStore(s.options)
+	other := NewStore(s.place)
 	t.Cleanup(other.Close)
 	return other
 }
@@ -90,7 +92,7 @@ func TestTrap(t *testing.T) {
 	}
 	commit, err := w.Commit(t.Context(), "work", time.Unix(1e9, 0), false)
 	must(t, err)
-	if got := runGit(t, s.from, "rev-parse", "concerto/fix"); got != commit {
+	if got := runGit(t, s.place.From, "rev-parse", "concerto/fix"); got != commit {
 		t.Errorf("the branch is at %s, want %s", got, commit)
 	}
 	if _, err := s.List(t.Context()); err != nil {
@@ -100,7 +102,7 @@ func TestTrap(t *testing.T) {
 	if _, err := os.Lstat(sprung); err == nil {
 		t.Error("a command of the agent was started")
 	}
-	if got := runGit(t, s.from, "worktree", "prune", "-v", "-n") + runGit(t, s.from, "branch", "--list", "concerto/*"); got != "" {
+	if got := runGit(t, s.place.From, "worktree", "prune", "-v", "-n") + runGit(t, s.place.From, "branch", "--list", "concerto/*"); got != "" {
 		t.Errorf("after Remove: %s", got)
 	}
 }
@@ -157,7 +159,7 @@ func dropAdmin(t *testing.T, s *Store, w *Workspace) {
 
 func dropBranch(t *testing.T, s *Store, w *Workspace) {
 	t.Helper()
-	runGit(t, s.from, "update-ref", "-d", "refs/heads/"+w.Branch)
+	runGit(t, s.place.From, "update-ref", "-d", "refs/heads/"+w.Branch)
 }
 
 // TestBusy checks that one process at a time uses a workspace, and that reading disturbs no
@@ -190,6 +192,51 @@ func TestBusy(t *testing.T) {
 	s.Close()
 	if _, err := other.Use(t.Context(), "fix"); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestNothingIsLost checks that Remove without force and Clean leave a workspace with work, also if
+// its branch, or its entry in the list of worktrees, is missing, and if git fails.
+func TestNothingIsLost(t *testing.T) {
+	for name, breaks := range map[string]func(t *testing.T, s *Store, w *Workspace){
+		"whole": func(*testing.T, *Store, *Workspace) {},
+		"no branch": func(t *testing.T, s *Store, w *Workspace) {
+			runGit(t, w.top, "checkout", "-q", "--detach")
+			dropBranch(t, s, w)
+		},
+		"not listed":           func(t *testing.T, s *Store, w *Workspace) { dropAdmin(t, s, w) },
+		"no branch and commit": func(t *testing.T, s *Store, w *Workspace) { runGit(t, w.top, "checkout", "-q", "--orphan", "x") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStore(t)
+			w := opened(t, s, "fix")
+			write(t, filepath.Join(w.top, "new"), "new\n")
+			breaks(t, s, w)
+			s.Close()
+			s = forOther(t, s)
+			if err := s.Remove(t.Context(), "fix", false); codeOf(t, err) != Dirty {
+				t.Errorf("Remove: %v", err)
+			}
+			cleaned, err := s.Clean(t.Context(), "", false, nil)
+			if err != nil || len(cleaned) != 1 || cleaned[0].Reason == "" {
+				t.Errorf("Clean: %+v, %v", cleaned, err)
+			}
+			ended, cancel := context.WithCancel(t.Context())
+			cancel()
+			if cleaned, err := s.Clean(ended, "", false, nil); err == nil {
+				t.Errorf("Clean without git: %+v", cleaned)
+			}
+			if err := s.Remove(ended, "fix", false); err == nil {
+				t.Error("Remove without git has no error")
+			}
+			if _, err := os.Stat(filepath.Join(w.top, "new")); err != nil {
+				t.Error(err)
+			}
+			must(t, s.Remove(t.Context(), "fix", true))
+			if _, err := os.Stat(w.top); !errors.Is(err, os.ErrNotExist) {
+				t.Errorf("after Remove with force: %v", err)
+			}
+		})
 	}
 }
 
@@ -228,10 +275,10 @@ func TestMessage(t *testing.T) {
 	_, err := w.Commit(t.Context(), "subject\n\n---\n# text\n\nReviewed-by: A <a@example.com>\n", time.Unix(1e9, 0), false)
 	must(t, err)
 	want := "subject\n\n---\n# text\n\nReviewed-by: A <a@example.com>\nConcerto-Workspace: fix\nConcerto-Run: r_1"
-	if got := runGit(t, s.from, "log", "-1", "--format=%B", "concerto/fix"); got != want {
+	if got := runGit(t, s.place.From, "log", "-1", "--format=%B", "concerto/fix"); got != want {
 		t.Errorf("message %q, want %q", got, want)
 	}
-	if got := runGit(t, s.from, "log", "-1", "--format=%cd", "--date=unix", "concerto/fix"); got != "1000000000" {
+	if got := runGit(t, s.place.From, "log", "-1", "--format=%cd", "--date=unix", "concerto/fix"); got != "1000000000" {
 		t.Errorf("time %s", got)
 	}
 }
@@ -267,7 +314,7 @@ func TestMoved(t *testing.T) {
 			if codeOf(t, err) != c.want {
 				t.Fatalf("error %v, want code %q", err, c.want)
 			}
-			if err == nil && (runGit(t, s.from, "rev-parse", "concerto/fix") != id || runGit(t, s.from, "rev-parse", id+"^") != head || runGit(t, w.top, "status", "--porcelain", "-b") != "## concerto/fix") {
+			if err == nil && (runGit(t, s.place.From, "rev-parse", "concerto/fix") != id || runGit(t, s.place.From, "rev-parse", id+"^") != head || runGit(t, w.top, "status", "--porcelain", "-b") != "## concerto/fix") {
 				t.Errorf("the branch is not at %s after %s", id, head)
 			}
 		})
@@ -286,7 +333,7 @@ func TestRepeatedCommit(t *testing.T) {
 	if id, err := w.Commit(t.Context(), "work", at, true); id != first || err != nil {
 		t.Errorf("repeated: %s, %v, want %s", id, err, first)
 	}
-	runGit(t, s.from, "update-ref", "refs/heads/concerto/fix", w.Base) // before the branch was moved
+	runGit(t, s.place.From, "update-ref", "refs/heads/concerto/fix", w.Base) // before the branch was moved
 	if id, err := w.Commit(t.Context(), "work", at, true); id != first || err != nil {
 		t.Errorf("repeated before the last step: %s, %v, want %s", id, err, first)
 	}
@@ -307,6 +354,9 @@ func TestRefused(t *testing.T) {
 	if _, err := w.Commit(t.Context(), "work", time.Unix(1e9, 0), false); codeOf(t, err) != Nested {
 		t.Errorf("a repository in the worktree: %v", err)
 	}
+	if got := runGit(t, w.top, "ls-files", "--stage", "inner"); got != "" {
+		t.Errorf("the repository in the worktree is in the index: %s", got)
+	}
 	must(t, os.RemoveAll(filepath.Join(w.top, "inner")))
 
 	for branch, text := range map[string]string{"one": "one\n", "two": "two\n"} {
@@ -318,7 +368,7 @@ func TestRefused(t *testing.T) {
 	runGit(t, w.top, "checkout", "-q", "concerto/fix")
 	runGit(t, w.top, "merge", "-q", "--ff-only", "one")
 	merge := exec.Command("git", "-C", w.top, "-c", "user.email=a@example.com", "-c", "user.name=A", "merge", "two")
-	merge.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "GIT_DIR=") })
+	merge.Env = gitEnviron()
 	if out, err := merge.CombinedOutput(); err == nil || !strings.Contains(string(out), "CONFLICT") {
 		t.Fatalf("the merge has no conflict: %s", out)
 	}
@@ -334,13 +384,13 @@ func TestRefused(t *testing.T) {
 // TestDiffOfAnything compares a worktree with files of all kinds.
 func TestDiffOfAnything(t *testing.T) {
 	s := newStore(t)
-	write(t, filepath.Join(s.from, "large"), strings.Repeat("line\n", 1000))
-	write(t, filepath.Join(s.from, "link"), "")
-	must(t, os.Remove(filepath.Join(s.from, "link")))
-	must(t, os.Symlink("large", filepath.Join(s.from, "link")))
-	write(t, filepath.Join(s.from, "pointer"), "version https://git-lfs.github.com/spec/v1\noid sha256:1\nsize 1\n")
-	runGit(t, s.from, "add", "-A")
-	commit(t, s.from)
+	write(t, filepath.Join(s.place.From, "large"), strings.Repeat("line\n", 1000))
+	write(t, filepath.Join(s.place.From, "link"), "")
+	must(t, os.Remove(filepath.Join(s.place.From, "link")))
+	must(t, os.Symlink("large", filepath.Join(s.place.From, "link")))
+	write(t, filepath.Join(s.place.From, "pointer"), "version https://git-lfs.github.com/spec/v1\noid sha256:1\nsize 1\n")
+	runGit(t, s.place.From, "add", "-A")
+	commit(t, s.place.From)
 	w := opened(t, s, "fix")
 	must(t, os.Remove(filepath.Join(w.top, "link")))
 	write(t, filepath.Join(w.top, "link"), "a file\n")

@@ -25,11 +25,12 @@ type Place struct {
 	Environ []string // environment of git, as "NAME=value"
 
 	// Worktrees are the settings of worktrees, CommandEnviron is the environment of their setup
-	// commands, and Processes owns these commands. Log is nil for none.
+	// commands, and Processes owns these commands; nil for none.
 	Worktrees      Worktrees
 	CommandEnviron []string
 	Processes      *procgroup.Run
-	Log            func(level, line string)
+	Run            string            // id of the run that uses the worktrees, or ""
+	Log            func(line string) // nil for none
 }
 
 // home is the directory of Concerto's files next to a manifest.
@@ -124,7 +125,7 @@ func (d *Dir) End(ctx context.Context) (kept bool, err error) {
 // discard removes the directory and, for a worktree, its branch.
 func (d *Dir) discard(ctx context.Context) error {
 	if d.workspace != nil {
-		return d.workspace.store.Remove(ctx, d.Name, true)
+		return d.workspace.store.remove(ctx, d.Name, nil)
 	}
 	return removeAll(d.place.taskPath(d.Name))
 }

@@ -215,10 +215,15 @@ func repository(t *testing.T) Place {
 	return p
 }
 
+// gitEnviron returns the environment without the variable that repository sets for the tested code.
+func gitEnviron() []string {
+	return slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "GIT_DIR=") })
+}
+
 func runGit(t *testing.T, dir string, args ...string) string {
 	t.Helper()
 	c := exec.Command("git", args...)
-	c.Dir, c.Env = dir, slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "GIT_DIR=") })
+	c.Dir, c.Env = dir, gitEnviron()
 	out, err := c.CombinedOutput()
 	if err != nil {
 		t.Fatalf("git %v: %v: %s", args, err, out)

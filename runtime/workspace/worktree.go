@@ -18,9 +18,7 @@ var adding sync.Mutex
 
 // worktree creates the directory as a workspace.
 func (d *Dir) worktree(ctx context.Context) error {
-	s := NewStore(Options{Root: d.place.Root, Environ: d.place.Environ, CommandEnviron: d.place.CommandEnviron, Processes: d.place.Processes, Config: Config{Worktrees: d.place.Worktrees}, Log: d.place.Log})
-	s.from = d.place.From
-	w, err := s.Open(ctx, d.Name, "")
+	w, err := NewStore(d.place).Open(ctx, d.Name, "")
 	if known, ok := errors.AsType[*Error](err); ok && known.Code == NoRepository {
 		return fmt.Errorf("%s %w", d.place.From, ErrNoRepository)
 	}
@@ -34,7 +32,7 @@ func (d *Dir) worktree(ctx context.Context) error {
 // hasChanged reports whether the worktree has new commits or changed files, including files that
 // git ignores.
 func (w *Workspace) hasChanged(ctx context.Context) (bool, error) {
-	at, err := w.place("")
+	at, err := w.place()
 	if err != nil {
 		return true, err
 	}
@@ -54,12 +52,12 @@ func (w *Workspace) hasChanged(ctx context.Context) (bool, error) {
 // end removes the workspace if nothing in it has changed, and releases it.
 func (w *Workspace) end(ctx context.Context) (kept bool, err error) {
 	defer w.store.unlock(w.Name)
-	if w.store.config.Keep == "always" {
+	if w.store.place.Worktrees.Keep == "always" {
 		return true, nil
 	}
 	changed, err := w.hasChanged(ctx)
 	if err != nil || changed {
 		return true, err
 	}
-	return false, w.store.Remove(ctx, w.Name, true)
+	return false, w.store.remove(ctx, w.Name, nil)
 }

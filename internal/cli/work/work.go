@@ -14,6 +14,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/cli/interrupt"
+	"github.com/concerto-lang/concerto/internal/data/runconf"
 	"github.com/concerto-lang/concerto/internal/engine/driver"
 	"github.com/concerto-lang/concerto/internal/engine/durable"
 	"github.com/concerto-lang/concerto/internal/engine/runs"
@@ -141,17 +142,23 @@ func (cmd *workCommand) store() (*workspace.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := workspace.Options{Root: root, Environ: a.Environ, Processes: a.Processes(), Log: func(level, line string) { a.Notef("%s: %s\n", level, line) }}
-	o.CommandEnviron, _ = procgroup.Inherit{}.Of(a.Environ)
-	if in.Manifest != nil && in.Manifest.Workspace.Config != nil {
-		if err := json.Unmarshal(in.Manifest.Workspace.Config, &o.Config); err != nil {
-			return nil, fmt.Errorf("read [workspace]: %w", err)
+	p := workspace.Place{Root: root, From: root, Environ: a.Environ, Processes: a.Processes(), Log: func(line string) { a.Notef("info: %s\n", line) }}
+	p.CommandEnviron, _ = procgroup.Inherit{}.Of(a.Environ)
+	if in.Manifest != nil {
+		var config workspace.Config
+		if text := in.Manifest.Workspace.Config; text != nil {
+			if err := json.Unmarshal(text, &config); err != nil {
+				return nil, fmt.Errorf("read [workspace]: %w", err)
+			}
 		}
+		p.Worktrees, p.From = config.Worktrees, config.FromOf(root)
+		run, err := runconf.Read(in.Manifest.Run.Config)
+		if err != nil {
+			return nil, err
+		}
+		cmd.journals = run.JournalRoot(root)
 	}
-	if cmd.journals, err = runs.Root(a.Dir); err != nil {
-		return nil, err
-	}
-	return workspace.NewStore(o), nil
+	return workspace.NewStore(p), nil
 }
 
 func (cmd *workCommand) open(ctx context.Context, s *workspace.Store, args []string) error {

@@ -240,10 +240,7 @@ func (t *tracker) waitFor(e *event.Event) (ok bool) {
 // asked handles a request of a host that no handler answers.
 func (t *tracker) asked(e *event.Event) {
 	q, ok := e.Request.(*effect.AskHost)
-	if !ok {
-		return
-	}
-	if t.waitFor(e) {
+	if !ok || t.waitFor(e) {
 		return
 	}
 	if e.Phase != event.Begin { // nothing was recorded when the host sent it

@@ -318,7 +318,11 @@ func (r *Run) handleMCP(e *event.Event) {
 		}
 		x := r.begin(e, strings.TrimSpace(method+" "+q.Tool), otlp.Client)
 		x.set("mcp.method.name", method)
-		x.set("network.transport", map[bool]string{false: "pipe", true: "tcp"}[r.options.Servers[q.Server].IsHTTP])
+		transport := "pipe"
+		if r.options.Servers[q.Server].IsHTTP {
+			transport = "tcp"
+		}
+		x.set("network.transport", transport)
 		if method == effect.MCPCallTool {
 			x.set(operation, "execute_tool")
 			x.set(toolName, q.Tool)

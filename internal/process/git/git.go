@@ -107,7 +107,7 @@ var passed = []string{"GIT_AUTHOR_*", "GIT_COMMITTER_*", "GIT_SSH*", "GIT_ASKPAS
 // environment returns the environment of git's processes: without variables that would make it use
 // another repository, in English, without prompts, and without locks for what it only reads.
 func environment(environ []string) []string {
-	env := make([]string, 0, len(environ)+4)
+	env := make([]string, 0, len(environ)+3)
 	for _, v := range environ {
 		name, _, _ := strings.Cut(v, "=")
 		isOwn := strings.HasPrefix(name, "GIT_")
@@ -120,7 +120,7 @@ func environment(environ []string) []string {
 		}
 		env = append(env, v)
 	}
-	return append(env, "LC_ALL=C", "GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "GIT_MERGE_AUTOEDIT=no")
+	return append(env, "LC_ALL=C", "GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0")
 }
 
 // With returns a Git whose processes also have these variables, as "NAME=value".

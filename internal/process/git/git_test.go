@@ -27,7 +27,7 @@ func TestNew(t *testing.T) {
 // TestEnvironment checks which variables git receives.
 func TestEnvironment(t *testing.T) {
 	got := environment([]string{"HOME=/h", "GIT_DIR=/x", "GIT_INDEX_FILE=/x", "GIT_TRACE=1", "GIT_EXTERNAL_DIFF=/x", "GIT_AUTHOR_NAME=A", "GIT_SSH_COMMAND=ssh", "GIT_ASKPASS=/a", "GIT_CONFIG_GLOBAL=/g", "LC_ALL=de", "GIT_OPTIONAL_LOCKS=1"})
-	want := []string{"HOME=/h", "GIT_AUTHOR_NAME=A", "GIT_SSH_COMMAND=ssh", "GIT_ASKPASS=/a", "GIT_CONFIG_GLOBAL=/g", "LC_ALL=C", "GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "GIT_MERGE_AUTOEDIT=no"}
+	want := []string{"HOME=/h", "GIT_AUTHOR_NAME=A", "GIT_SSH_COMMAND=ssh", "GIT_ASKPASS=/a", "GIT_CONFIG_GLOBAL=/g", "LC_ALL=C", "GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0"}
 	if !slices.Equal(got, want) {
 		t.Errorf("variables %q, want %q", got, want)
 	}
