@@ -73,11 +73,42 @@ var diffFlags = []string{"--cached", "--no-ext-diff", "--no-textconv", "--no-col
 // ones. The index of the worktree does not change.
 func (w *Workspace) Diff(ctx context.Context) (*Diff, error) {
 	d := &Diff{Base: w.Base, Files: []DiffFile{}}
-	err := w.diff(ctx, w.Base, []string{"--raw", "--numstat", "--patch"}, func(out io.Reader) error { return d.read(out, maxHunks) })
+	// Without --numstat, because git would compare the files twice.
+	err := w.diff(ctx, w.Base, []string{"--raw", "--patch"}, func(out io.Reader) error { return d.read(out, maxHunks) })
 	if err != nil {
 		return nil, err
 	}
+	if slices.ContainsFunc(d.Files, func(f DiffFile) bool { return f.Truncated }) {
+		counted, err := w.stat(ctx, w.Base)
+		if err != nil {
+			return nil, err
+		}
+		d.takeCounts(counted)
+	}
 	return d, w.nestedError(w.nested(d))
+}
+
+// takeCounts sets the numbers of lines of truncated files to those of another diff.
+func (d *Diff) takeCounts(counted *Diff) {
+	all := map[string]*DiffFile{}
+	for i := range counted.Files {
+		all[counted.Files[i].Path] = &counted.Files[i]
+	}
+	for i := range d.Files {
+		f := &d.Files[i]
+		if c := all[f.Path]; f.Truncated && c != nil { // another process may have changed the file since
+			f.Binary = c.Binary
+			d.count(f, c.Additions, c.Deletions)
+		}
+	}
+}
+
+// count adds changed lines to the numbers of a file and of the diff.
+func (d *Diff) count(f *DiffFile, additions, deletions int64) {
+	f.Additions += additions
+	f.Deletions += deletions
+	d.Additions += additions
+	d.Deletions += deletions
 }
 
 // stat returns the changes since a commit, without hunks.
@@ -204,8 +235,8 @@ func (r *reader) next() {
 	r.line = strings.TrimSuffix(text, "\n")
 }
 
-// read reads the output of git diff with --raw, --numstat and perhaps --patch. room is the size of
-// all hunks in bytes.
+// read reads the output of git diff with --raw, and --numstat or --patch. room is the size of all
+// hunks in bytes.
 func (d *Diff) read(out io.Reader, room int) error {
 	r := &reader{in: bufio.NewReaderSize(out, 64<<10)}
 	r.next()
@@ -217,7 +248,7 @@ func (d *Diff) read(out io.Reader, room int) error {
 		d.Files = append(d.Files, f)
 	}
 	for i := range d.Files { // the lines of --numstat have the order of the files
-		if r.ends {
+		if r.ends || r.line == "" {
 			break
 		}
 		added, rest, _ := strings.Cut(r.line, "\t")
@@ -227,9 +258,7 @@ func (d *Diff) read(out io.Reader, room int) error {
 		}
 		f := &d.Files[i]
 		if f.Binary = added == "-"; !f.Binary {
-			f.Additions, f.Deletions = number(added), number(deleted)
-			d.Additions += f.Additions
-			d.Deletions += f.Deletions
+			d.count(f, number(added), number(deleted))
 		}
 		r.next()
 	}
@@ -258,6 +287,7 @@ func (d *Diff) readPatch(r *reader, room int) error {
 			}
 			r.next()
 			for !r.ends && !strings.HasPrefix(r.line, "@@ ") && !strings.HasPrefix(r.line, "diff --git ") {
+				f.Binary = f.Binary || strings.HasPrefix(r.line, "Binary files ")
 				r.next()
 			}
 			for strings.HasPrefix(r.line, "@@ ") {
@@ -266,6 +296,14 @@ func (d *Diff) readPatch(r *reader, room int) error {
 					return err
 				}
 				room -= size
+				for _, l := range h.Lines {
+					switch l.Kind {
+					case "+":
+						d.count(f, 1, 0)
+					case "-":
+						d.count(f, 0, 1)
+					}
+				}
 				f.Hunks = append(f.Hunks, h)
 			}
 		}

@@ -426,7 +426,13 @@ func TestDiffOfAnything(t *testing.T) {
 	}
 	whole := *d
 	cut := &Diff{}
-	must(t, w.diff(t.Context(), w.Base, []string{"--raw", "--numstat", "--patch"}, func(out io.Reader) error { return cut.read(out, 20) }))
+	must(t, w.diff(t.Context(), w.Base, []string{"--raw", "--patch"}, func(out io.Reader) error { return cut.read(out, 20) }))
+	counted, err := w.stat(t.Context(), w.Base)
+	must(t, err)
+	if counted.Additions != whole.Additions || counted.Deletions != whole.Deletions {
+		t.Errorf("git counts %d and %d lines, the hunks have %d and %d", counted.Additions, counted.Deletions, whole.Additions, whole.Deletions)
+	}
+	cut.takeCounts(counted)
 	if len(cut.Files) != len(whole.Files) || cut.Files[0].Truncated || !cut.Files[len(cut.Files)-1].Truncated || cut.Additions != whole.Additions {
 		t.Errorf("a truncated diff: %+v", cut)
 	}
