@@ -116,6 +116,10 @@ func (c *codec) program(p *Program) {
 			c.raw("run", &p.Run)
 			c.line()
 		}
+		if !c.writing || p.Workspace != nil {
+			c.raw("workspace", &p.Workspace)
+			c.line()
+		}
 		list(c, "tests", &p.Tests, true, c.test)
 		c.line()
 		list(c, "outline", &p.Outline, true, c.declaration)

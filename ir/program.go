@@ -7,11 +7,11 @@ import (
 
 // Version is the version of the format as "major.minor". A VM runs files with its own major version
 // and a minor version that is not greater than its own.
-const Version = "1.17"
+const Version = "1.18"
 
 // rowSums contains checksums of the rows of the instruction set, by the minor version that added
 // the rows. A row must not change, because files of that version depend on its meaning.
-var rowSums = [...]uint32{0x77de2567, 0xb0630147, 0x89049d99, 0x608f2950, 0x317b02e4, 0x1cd69dc6, 0x811c9dc5, 0x811c9dc5, 0x811c9dc5, 0x811c9dc5, 0x811c9dc5, 0x811c9dc5, 0x811c9dc5, 0xcc9de923, 0x29bee99d, 0x484ee963, 0x1d5f2ed3, 0x811c9dc5}
+var rowSums = [...]uint32{0x77de2567, 0xb0630147, 0x89049d99, 0x608f2950, 0x317b02e4, 0x1cd69dc6, 0x811c9dc5, 0x811c9dc5, 0x811c9dc5, 0x811c9dc5, 0x811c9dc5, 0x811c9dc5, 0x811c9dc5, 0xcc9de923, 0x29bee99d, 0x484ee963, 0x1d5f2ed3, 0x811c9dc5, 0x811c9dc5}
 
 // Program is a compiled, self-contained program. It contains the data of the manifest, but only the
 // names of secrets, and no absolute paths (spec/ir.md).
@@ -47,6 +47,9 @@ type Application struct {
 	Called []ToolMethod
 	Audit  string          // path of the audit log, relative to the program's root; "" if there is none
 	Run    json.RawMessage // [run] as a JSON object, which internal/data/runconf reads; nil if there is none
+	// Workspace is [workspace] as a JSON object, which runtime/workspace reads; nil if there is
+	// none.
+	Workspace json.RawMessage
 }
 
 // File is a source file. Its name is relative to the project's root. Excerpts in run-time errors

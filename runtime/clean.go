@@ -114,8 +114,15 @@ func cleanError(secrets *secret.Set, err error) error {
 	out := *e
 	out.Message, out.Fields = secrets.Text(e.Message), nil
 	for name, v := range e.Fields {
-		if s, ok := v.(string); ok {
-			v = secrets.Text(s)
+		switch x := v.(type) {
+		case string:
+			v = secrets.Text(x)
+		case []string:
+			texts := make([]string, len(x))
+			for i, s := range x {
+				texts[i] = secrets.Text(s)
+			}
+			v = texts
 		}
 		out.With(name, v)
 	}

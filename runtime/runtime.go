@@ -27,6 +27,7 @@ import (
 	"github.com/concerto-lang/concerto/runtime/mcp"
 	"github.com/concerto-lang/concerto/runtime/mock"
 	"github.com/concerto-lang/concerto/runtime/tool"
+	"github.com/concerto-lang/concerto/runtime/workspace"
 	"github.com/concerto-lang/concerto/runtime/world/clock"
 	"github.com/concerto-lang/concerto/runtime/world/command"
 	"github.com/concerto-lang/concerto/runtime/world/emit"
@@ -57,14 +58,13 @@ type Config struct {
 	Dir string
 	// Stores configures the files of stores.
 	Stores sqlitestore.Options
-	// Allowed contains the permissions that the caller grants. Permissions is the program's section
-	// [permissions], or nil without that section. Relative paths in Permissions start at Root.
-	Allowed      permit.Grants
-	WorkerAllows permit.Grants // permissions that the worker grants, in addition
-	Permissions  *permit.Manifest
-	Root         string
+	// Allowed contains the permissions of the run. Relative paths in those of the manifest start at
+	// Root.
+	Allowed Allowed
+	Root    string
 	// Seed makes the run's random numbers reproducible; nil means a random seed.
-	Seed *int64
+	Seed       *int64
+	Workspaces Workspaces
 	// Args are the program's arguments.
 	Args []string
 	// Session contains the data of the application for the run. New sets the ID.
@@ -82,6 +82,20 @@ type Config struct {
 // PausingDebugger is implemented by a debugger that can pause the run together with the run's
 // clock.
 type PausingDebugger interface{ Clock() *clock.PausableClock }
+
+// Allowed contains the permissions that the caller and the worker of a run grant, and the section
+// [permissions] of the manifest, or nil without that section.
+type Allowed struct {
+	Caller, Worker permit.Grants
+	Manifest       *permit.Manifest
+}
+
+// Workspaces contains the settings of [workspace], or nil without that section, and the directory
+// of the run if it is stored.
+type Workspaces struct {
+	Config  *workspace.Config
+	Journal string
+}
 
 // Bounds contains limits on the resources of a run; 0 means no limit.
 type Bounds struct {
@@ -119,7 +133,9 @@ type Runtime struct {
 	store *sqlitestore.Stores
 	mcp   *mcp.Servers
 	tools tool.Performer
-	audit *audit.Log
+	// workspaces are those that the program and its hosts use.
+	workspaces *workspace.Store
+	audit      *audit.Log
 	// served counts the tool calls that come from outside the program.
 	served atomic.Int64
 	world  tool.World // environment of the tools' handlers
@@ -173,7 +189,8 @@ func New(c Config) *Runtime {
 	if !c.Emit.Detail.IsZero() {
 		r.log.Records(c.Emit.Detail)
 	}
-	r.hosts = host.New(host.Options{Configs: c.Hosts, Environ: c.Environ, Run: r.run, Log: r.log.Host, Logf: r.log.Remark, MaxMemory: c.Bounds.MaxMemory, Keeper: c.Keeper, Clock: c.Clock, Trace: c.wire(environment.Lookup), Exports: c.Listeners.OnHostStart})
+	r.workspaces = c.openWorkspaces(r)
+	r.hosts = host.New(host.Options{Configs: c.Hosts, Environ: c.Environ, Run: r.run, Log: r.log.Host, Logf: r.log.Remark, MaxMemory: c.Bounds.MaxMemory, Keeper: c.Keeper, Clock: c.Clock, Trace: c.wire(environment.Lookup), Exports: c.Listeners.OnHostStart, Workspaces: r.workspaces})
 	r.parties = c.Parties
 	r.chance = random.New(c.Seed)
 	r.budget = budget.NewBudget(c.Bounds.MaxTokens, c.Bounds.MaxCost)
@@ -208,20 +225,37 @@ func New(c Config) *Runtime {
 	return r
 }
 
+// workspaceConfig returns the settings of workspaces.
+func (c *Config) workspaceConfig() *workspace.Config {
+	if c.Workspaces.Config == nil {
+		return &workspace.Config{}
+	}
+	return c.Workspaces.Config
+}
+
+// openWorkspaces returns the workspaces of the run. Git is started when the first one is used.
+func (c *Config) openWorkspaces(r *Runtime) *workspace.Store {
+	config := c.workspaceConfig()
+	at := workspace.Place{Root: c.Root, From: config.FromOf(c.Root), Environ: c.Environ, Worktrees: config.Worktrees, Processes: r.run, Run: r.run.ID, Journal: c.Workspaces.Journal,
+		Log: func(line string) { r.log.Remark("info", line) }}
+	at.CommandEnviron, _ = procgroup.Inherit{Keys: c.all}.Of(c.Environ)
+	return workspace.NewStore(at)
+}
+
 // areas returns the performers by area. A row in the table of effects selects the area of a kind.
 func (r *Runtime) areas(c *Config, policy *permit.Policy, environment *env.Environment) [effect.Areas]effect.Performer {
 	return [effect.Areas]effect.Performer{
 		effect.Unheard: nothing, effect.Output: r.sink, effect.Logs: r.log, effect.Models: contain(r.llm), effect.Hosts: contain(&toolLister{r.hosts, &r.tools}), effect.Servers: contain(r.mcp),
 		effect.Environment: environment, effect.Clocks: clock.New(c.Clock), effect.Timers: clock.NewSleeper(c.Clock), effect.Chance: r.chance,
 		effect.Files: r.files, effect.Stores: r.store, effect.Web: r.web, effect.Tests: mock.Outside,
-		effect.Applications: contain(&r.tools),
-		effect.Commands:     command.New(command.Options{Environ: c.Environ, Run: r.run, EnvAllowed: policy.Environment(), Keys: c.all, Dir: c.Dir, Clock: c.Clock}),
+		effect.Applications: contain(&r.tools), effect.Workspaces: &workspace.Performer{Store: r.workspaces, Clock: c.Clock, Leave: r.hosts.LeaveWorkspace},
+		effect.Commands: command.New(command.Options{Environ: c.Environ, Run: r.run, EnvAllowed: policy.Environment(), Keys: c.all, Dir: c.Dir, Clock: c.Clock}),
 	}
 }
 
 // policy returns the policy that decides which resources the run may use.
 func (c *Config) policy() *permit.Policy {
-	p := permit.Config{Caller: c.Allowed, Bounds: c.WorkerAllows, Manifest: c.Permissions, Dir: c.Dir, Root: c.Root, StoresInMemory: c.Stores.InMemory,
+	p := permit.Config{Caller: c.Allowed.Caller, Bounds: c.Allowed.Worker, Manifest: c.Allowed.Manifest, Dir: c.Dir, Root: c.Root, StoresInMemory: c.Stores.InMemory,
 		Hosts: map[string]string{}, Connections: map[string]permit.Reach{}, Servers: map[string]permit.Reach{}}
 	for _, h := range c.Hosts {
 		p.Hosts[h.Name] = h.Connector
@@ -239,6 +273,10 @@ func (c *Config) policy() *permit.Policy {
 	}
 	for _, s := range c.Servers {
 		p.Servers[s.Name] = reachOf(&s)
+	}
+	p.Workspaces.Declared = c.Workspaces.Config != nil || c.Allowed.Manifest == nil
+	for _, command := range c.workspaceConfig().Commands() {
+		p.Workspaces.Commands = append(p.Workspaces.Commands, command[0])
 	}
 	return permit.New(p)
 }
@@ -328,6 +366,7 @@ func (r *Runtime) Close(ctx context.Context) error {
 	err := errors.Join(r.hosts.Close(ctx), r.tools.Close())
 	err = errors.Join(r.sink.Close(ctx), err)
 	r.run.End()
+	r.workspaces.Close()
 	r.llm.Close()
 	r.web.Close()
 	return errors.Join(err, r.store.Close(), r.files.Close())

@@ -72,12 +72,12 @@ func TestRun(t *testing.T) {
 			Hosts:       []host.Config{{Name: "W", Command: "/no/such/program"}},
 			Connections: []llm.Connection{{Name: "main", Provider: "scripted", Replies: []byte(`[{"text":"a","tokens_in":1,"tokens_out":1}]`)}},
 		},
-		Emit:        emit.Options{Out: &out},
-		Environ:     []string{"A=1"},
-		Log:         &logged,
-		Bounds:      Bounds{MaxTokens: 2},
-		Permissions: &permit.Manifest{Env: []string{"A"}},
-		Layers:      []effect.Layer{layer("outer"), layer("inner")},
+		Emit:    emit.Options{Out: &out},
+		Environ: []string{"A=1"},
+		Log:     &logged,
+		Bounds:  Bounds{MaxTokens: 2},
+		Allowed: Allowed{Manifest: &permit.Manifest{Env: []string{"A"}}},
+		Layers:  []effect.Layer{layer("outer"), layer("inner")},
 	})
 	ctx := t.Context()
 	perform := func(q effect.Request) (effect.Result, error) { return r.Perform(ctx, q) }

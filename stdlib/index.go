@@ -85,6 +85,7 @@ var files = [...]file{
 	{name: "mod_time.conc", module: "time"},
 	{name: "mod_toml.conc", module: "toml"},
 	{name: "mod_tools.conc", module: "tools"},
+	{name: "mod_work.conc", module: "work"},
 	{name: "mod_yaml.conc", module: "yaml"},
 }
 

@@ -15,7 +15,7 @@ var registry = [...]*native.Table{
 	&partyNatives, &hostStreamNatives, &agentNatives, &agentCallNatives, &toolsNatives, &mcpNatives, &decorateNatives, &cacheNatives,
 	&hashMapNatives, &ledgerNatives, &memoryNatives, &collectionsNatives,
 	&appNatives, &appCallNatives, &times.Clock, &commandNatives, &cryptoNatives, &formats.CSV, &envNatives, &fmtNatives, &fsNatives, &httpNatives, &ioNatives, &formats.JSON, &mathNatives,
-	&pathNatives, &promptNatives, &randomNatives, &regexNatives, &times.Time, &formats.TOML, &formats.YAML,
+	&pathNatives, &promptNatives, &randomNatives, &regexNatives, &times.Time, &formats.TOML, &workNatives, &formats.YAML,
 	&mockNatives, &mockMCPNatives,
 }
 

@@ -14,13 +14,14 @@ import (
 // shortEffects contains further natives whose work does not grow with their arguments. They request
 // an effect with their unchanged arguments, or read the declarations of the program.
 var shortEffects = strings.Fields(`
-	Agent.with_context Agent.with_memory Agent.without_tools Host.__with_schema Host.resume Host.with_context Host.without_tools
+	Agent.with_context Agent.with_memory Agent.without_tools Host.__with_schema Host.resume Host.with_workspace Host.with_context Host.without_tools
 	Task.cancel Task.is_done agent.files agent.step app.inputs app.audited app.caller app.session app.there agent.stream.close agent.stream.next cache.get cache.put cache.sweep cache.read
 	clock clock.zone decorate.bound env env.all env.args fs.attach fs.copy fs.glob fs.info fs.list fs.make_dir fs.move fs.read fs.remove fs.walk
 	fs.temp_dir fs.write host.stream.fail host.stream.leave host.stream.next host.stream.open host.stream.refusal host.stream.reply host.stream.session host.unready
 	host.stream.until mcp.next memory.clear memory.len mock.app mock.by mock.closure mock.env mock.file mock.function mock.given
 	mock.prompts mock.replies mock.time mock.tool mock.tools random random.secret random.seed sleep test.emits test.output
-	test.requests tool.all tool.call_id tool.leave tool.mock tool.server`)
+	test.requests tool.all tool.call_id tool.leave tool.mock tool.server
+	work.open work.list work.diff work.commit work.remove`)
 
 // declaring returns a run of a program that has a declaration of each kind.
 func declaring(t *testing.T) *vm.VM {
@@ -121,6 +122,7 @@ func longEffects(t *testing.T, m *vm.VM) []longCall {
 	array := &value.Type{Kind: value.TypeArray, Args: []*value.Type{{Kind: value.TypeString}}}
 	add("cache.write", s("file"), s("name"), s("key"), all, n(0), value.NewTypeDesc(array))
 	add("command", s("c"), all, n(1))
+	add("work.run", s("w"), all, n(1))
 	add("http", s("GET"), s("url"), entries.Slot(), value.Nil, n(1))
 	add("print", all, f)
 	add("log", s("info"), s("m"), entries.Slot())

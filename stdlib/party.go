@@ -21,6 +21,9 @@ var partyNatives = native.Table{
 	{"Host.with_tools", withTools},
 	{"Host.without_tools", withoutTools},
 	{"Host.resume", hostResume},
+	{"Host.with_workspace", func(a *vm.Args) (value.Slot, error) {
+		return copyParty(a, func(p value.Party) { p[value.PartyWorkspace] = native.Member(a.Slot(1), "name") })
+	}},
 	{"Host.__with_schema", func(a *vm.Args) (value.Slot, error) {
 		return copyParty(a, func(p value.Party) { p[value.PartySchema] = value.String(a.String(1)) })
 	}},

@@ -181,7 +181,8 @@ func TestDeclarations(t *testing.T) {
 	}
 }
 
-// TestErrorTypes compares the declarations in errors.conc with the error types at run time.
+// TestErrorTypes compares the declarations with @error, in errors.conc and then in modules, with
+// the error types at run time.
 func TestErrorTypes(t *testing.T) {
 	type field struct {
 		Name, Type string
@@ -189,17 +190,27 @@ func TestErrorTypes(t *testing.T) {
 	}
 	declared := map[string][]field{}
 	var order []string
-	f := tree(t, "errors.conc")
-	for _, d := range f.Decls {
-		s, ok := d.(*ast.StructDecl)
-		if !ok {
-			t.Fatalf("%s is not a struct", d.Head().Name.Name)
+	var all []*ast.StructDecl
+	sources := map[*ast.StructDecl]*ast.File{}
+	for i := range files {
+		f := tree(t, files[i].name)
+		for _, d := range f.Decls {
+			s, ok := d.(*ast.StructDecl)
+			if ok && slices.ContainsFunc(s.Decorators, func(d *ast.Decorator) bool { return d.Name.Name == "error" }) {
+				all, sources[s] = append(all, s), f
+			}
 		}
+	}
+	for _, s := range all {
+		f := sources[s]
 		order = append(order, s.Name.Name)
 		for _, fd := range s.Fields {
 			typ := f.Source.Slice(fd.Type.Span())
 			inner, optional := strings.CutPrefix(typ, "Option<")
-			declared[s.Name.Name] = append(declared[s.Name.Name], field{fd.Name.Name, strings.TrimSuffix(inner, ">"), optional})
+			if optional {
+				typ = strings.TrimSuffix(inner, ">")
+			}
+			declared[s.Name.Name] = append(declared[s.Name.Name], field{fd.Name.Name, typ, optional})
 			if fd.Name.Name != "message" && fd.Default == nil {
 				t.Errorf("%s.%s has no default", s.Name.Name, fd.Name.Name)
 			}
@@ -241,7 +252,7 @@ func TestLibrary(t *testing.T) {
 	if names := lib.Names(); slices.Contains(names, "__print") || !slices.Contains(names, "HostQuestion") {
 		t.Errorf("Names() = %v", names)
 	}
-	if diff := cmp.Diff([]string{"app", "collections", "crypto", "csv", "env", "fmt", "fs", "http", "io", "json", "log", "math", "path", "prompt", "random", "regex", "run", "string", "time", "toml", "tools", "yaml"}, lib.Modules()); diff != "" {
+	if diff := cmp.Diff([]string{"app", "collections", "crypto", "csv", "env", "fmt", "fs", "http", "io", "json", "log", "math", "path", "prompt", "random", "regex", "run", "string", "time", "toml", "tools", "work", "yaml"}, lib.Modules()); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -99,6 +99,9 @@ func (m *VM) openingOf(d *Host, host value.Slot, prompt string) *effect.Exchange
 	if name := f[value.PartySession]; !name.IsNil() {
 		r.Session = name.AsString()
 	}
+	if name := f[value.PartyWorkspace]; !name.IsNil() {
+		r.Workspace = name.AsString()
+	}
 	r.Tools = m.toolsFor(d, host)
 	if (d.ReceivesTools || d.MayAsk) && m.config.Application.Tools {
 		r.Application = &effect.AppList{Only: d.AppTools}

@@ -637,6 +637,8 @@ func programError(e *effect.Error) value.Slot {
 			err.With(name, value.Int(int64(v)))
 		case float64:
 			err.With(name, value.Float(v))
+		case []string:
+			err.With(name, value.StringArray(v))
 		}
 	}
 	if value.ErrorType(err.Kind) == nil {

@@ -18,10 +18,11 @@ import (
 // SHA-256 of both. Equal states result in equal bytes.
 
 // SnapshotFormat is the format of snapshots. It increases when older versions would misread a
-// snapshot. Two older formats can be read: format 2, which does not record whether a listen's host
-// has exited, and format 3, in which agents have no files.
+// snapshot. Older formats can be read: format 2, which does not record whether a listen's host has
+// exited, format 3, in which agents have no files, and format 4, in which hosts have no workspace
+// and fewer error types exist.
 const (
-	SnapshotFormat  = 4
+	SnapshotFormat  = 5
 	oldestSnapshots = 2
 )
 

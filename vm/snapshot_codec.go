@@ -334,7 +334,7 @@ func (k *StateCodec) typ(p **value.Type) {
 		return
 	}
 	n := int(min(k.readUint(), math.MaxInt32))
-	switch built := 2 + len(value.ErrorTypes); {
+	switch built := builtTypes(k.format); {
 	case n == 0:
 		*p = nil
 	case n == 1:
@@ -348,12 +348,21 @@ func (k *StateCodec) typ(p **value.Type) {
 	}
 }
 
+// builtTypes returns the number of the first type of the program: the numbers before it belong to
+// built-in types.
+func builtTypes(format int) int {
+	if format < 5 {
+		return 2 + 15 // before GitError
+	}
+	return 2 + len(value.ErrorTypes)
+}
+
 func (k *StateCodec) typeNumbers() map[*value.Type]int {
 	if k.types != nil {
 		return k.types
 	}
 	k.types = map[*value.Type]int{}
-	built := 2 + len(value.ErrorTypes)
+	built := builtTypes(k.format)
 	for i := len(k.m.image.types) - 1; i >= 0; i-- { // of equal types, the map refers to the first
 		k.types[k.m.image.types[i]] = built + i
 	}

@@ -178,6 +178,8 @@ func (k *StateCodec) programError(e *effect.Error) {
 			v = value.Int(x)
 		case float64:
 			v = value.Float(x)
+		case []string:
+			v = value.StringArray(x)
 		default:
 			k.refuse("a field of an error is a %T", x)
 		}
@@ -214,6 +216,12 @@ func plainOf(v value.Slot) any {
 		return v.AsInt()
 	case value.KindFloat:
 		return v.AsFloat()
+	case value.KindArray:
+		texts := make([]string, v.Array().Len)
+		for i := range texts {
+			texts[i] = value.Text(v.Array().At(i))
+		}
+		return texts
 	}
 	return nil
 }

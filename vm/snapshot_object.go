@@ -160,8 +160,11 @@ func (k *StateCodec) partyHead(p unsafe.Pointer, kind value.Kind, n int) unsafe.
 // partySlots returns the number of slots that the format stores for an agent or a host with n
 // slots.
 func partySlots(format, n int) int {
-	if format < 4 {
+	switch {
+	case format < 4:
 		return min(n, value.PartyFiles)
+	case format < 5:
+		return min(n, value.PartyWorkspace)
 	}
 	return n
 }

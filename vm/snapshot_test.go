@@ -158,9 +158,10 @@ func TestSnapshotRestored(t *testing.T) {
 }
 
 // TestOlderSnapshots checks that snapshots of older formats can be read. Format 2 does not record
-// whether a listen's host has exited. In format 3, agents and hosts have no files.
+// whether a listen's host has exited. In format 3, agents and hosts have no files, in format 4 no
+// workspace.
 func TestOlderSnapshots(t *testing.T) {
-	for _, format := range []int{2, 3} {
+	for _, format := range []int{2, 3, 4} {
 		resumeOlder(t, format)
 	}
 }

@@ -61,6 +61,13 @@ var touching = map[effect.Kind][]string{
 	effect.KindExchangeOpen: {`host Worker { connector: worker, output_format: "json" } fn main() { println(Worker.execute("go")?); }`,
 		`host Worker { connector: worker, output_format: "json" } fn main() { listen Worker.execute("go") { "question" => |q| "", "approval" => |a| "no" }?; println("ok"); }`},
 
+	effect.KindWorkOpen:   {`use std::work; fn main() { work::open("w")?; println("ok"); }`},
+	effect.KindWorkList:   {`use std::work; fn main() { if work::list()?.is_empty() { println("ok"); } }`},
+	effect.KindWorkDiff:   {`use std::work; fn main() { if work::open("w")?.diff()?.files.is_empty() { println("ok"); } }`},
+	effect.KindWorkCommit: {`use std::work; fn main() { if work::open("w")?.commit("x")? == nil { println("ok"); } }`},
+	effect.KindWorkRun:    {`use std::work; fn main() { println(work::open("w")?.run(["testhost"])?.exit_code >= 0 && false, "ok"); }`},
+	effect.KindWorkRemove: {`use std::work; fn main() { work::open("w")?.remove()?; println("ok"); }`},
+
 	effect.KindMCPOpen: {`mcp Local { fn echo(text: String) -> String; } fn main() { println(Local.echo("ok")); }`,
 		`mcp Far { fn echo(text: String) -> String; } fn main() { println(Far.echo("ok")); }`},
 }
@@ -111,6 +118,10 @@ headers_env = { X-Team = "TEAM" }
 			t.Fatal(err)
 		}
 	}
+	commit := "git init -q && git -c user.name=A -c user.email=a@example.com commit -q --allow-empty -m one"
+	if out, err := exec.Command("sh", "-c", "cd "+dir+" && "+commit).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
 	return dir
 }
 
@@ -129,8 +140,8 @@ func TestPermissionsOfEffects(t *testing.T) {
 				t.Parallel()
 				env := append(os.Environ(), "NO_COLOR=1")
 				dir := playground(t, &env)
-				if k == effect.KindCommand { // commands must be listed in the manifest, whatever the flags allow
-					appendFile(t, filepath.Join(dir, "Concerto.toml"), "[permissions]\nrun = [\"testhost\"]\n")
+				if k == effect.KindCommand || k == effect.KindWorkRun { // commands must be listed in the manifest, whatever the flags allow
+					appendFile(t, filepath.Join(dir, "Concerto.toml"), "[permissions]\nrun = [\"testhost\", \"git\"]\n")
 				}
 				if err := os.WriteFile(filepath.Join(dir, "main.conc"), []byte(program), 0o666); err != nil {
 					t.Fatal(err)
@@ -158,7 +169,7 @@ func TestPermissionsOfEffects(t *testing.T) {
 				for _, f := range flags[1:] {
 					name, _, _ := strings.Cut(strings.TrimPrefix(f, "--"), "=")
 					if f != "--allow-env=PAGE" && !slices.ContainsFunc(permit.Needs(k), func(k permit.Kind) bool { return permit.Kinds[k].Flag == name }) &&
-						!(k == effect.KindTempDir || k == effect.KindCommand) {
+						!(k == effect.KindTempDir || k == effect.KindCommand || k == effect.KindWorkRun) {
 						t.Errorf("the error for effect %s suggests the unnecessary flag %s", k, f)
 					}
 				}

@@ -12,6 +12,7 @@ import (
 	"github.com/concerto-lang/concerto/runtime/host"
 	"github.com/concerto-lang/concerto/runtime/llm"
 	"github.com/concerto-lang/concerto/runtime/mcp"
+	"github.com/concerto-lang/concerto/runtime/workspace"
 	"github.com/concerto-lang/concerto/runtime/world/permit"
 )
 
@@ -34,6 +35,7 @@ func (p *Program) Asks() []Ask {
 	a.addTools()
 	a.models()
 	a.stores()
+	a.workspaces()
 	a.effects()
 	slices.SortStableFunc(a.list, func(x, y Ask) int { return int(x.Kind) - int(y.Kind) })
 	return a.list
@@ -192,7 +194,25 @@ func (a *asking) stores() {
 var sources = map[permit.Kind]string{permit.Read: "std::fs", permit.Write: "std::fs", permit.Net: "std::http", permit.Run: "std::tools::RunCommand"}
 
 // declared lists the kinds of effects whose targets are known from the program's declarations.
-var declared = []effect.Kind{effect.KindAgentCall, effect.KindStreamOpen, effect.KindMCPOpen}
+var declared = []effect.Kind{effect.KindAgentCall, effect.KindStreamOpen, effect.KindMCPOpen,
+	effect.KindWorkOpen, effect.KindWorkList, effect.KindWorkDiff, effect.KindWorkCommit, effect.KindWorkRemove}
+
+// workspaces adds the commands that workspaces start.
+func (a *asking) workspaces() {
+	for k := range a.performs {
+		if row := effect.Lookup(k); row == nil || row.By != effect.Workspaces {
+			continue
+		}
+		var config workspace.Config
+		if a.ir.Workspace != nil && json.Unmarshal(a.ir.Workspace, &config) != nil {
+			return // the program cannot use workspaces either
+		}
+		for _, command := range config.Commands() {
+			a.addRequirement(Ask{permit.Run, command[0], "workspaces: " + commandText(command[0], command[1:])})
+		}
+		return
+	}
+}
 
 // effects adds the resources that the program's code may use within [permissions].
 func (a *asking) effects() {
@@ -202,6 +222,9 @@ func (a *asking) effects() {
 		}
 		for _, kind := range permit.Needs(k) {
 			if why, ok := sources[kind]; ok {
+				if k == effect.KindWorkRun {
+					why = "std::work"
+				}
 				a.addAll(kind, why)
 			}
 		}

@@ -39,6 +39,7 @@ import (
 	"github.com/concerto-lang/concerto/runtime/llm"
 	"github.com/concerto-lang/concerto/runtime/mcp"
 	"github.com/concerto-lang/concerto/runtime/tool"
+	"github.com/concerto-lang/concerto/runtime/workspace"
 	"github.com/concerto-lang/concerto/runtime/world/emit"
 	"github.com/concerto-lang/concerto/runtime/world/env"
 	"github.com/concerto-lang/concerto/runtime/world/permit"
@@ -389,7 +390,7 @@ func (p *Program) runtimeConfig(o *Options) (runtime.Config, error) {
 		Emit: emit.Options{Mode: o.Output.Mode, Out: o.Output.To, Terminal: o.Output.Terminal, Viewed: o.Output.Viewed, Detail: o.Output.Detail,
 			Answers: o.Answers.Fixed, Handler: o.Answers.Handler, HandlerDir: o.Answers.HandlerDir, PassEnv: o.Answers.PassEnv, Prompter: o.Answers.Prompter, Stdin: o.Answers.Stdin},
 		Environ: o.Environ, Log: o.Log, LogLevel: o.LogLevel, Args: o.Args, Session: env.Session{ID: o.Session.SessionID, Cwd: cwd, Inputs: o.Inputs, Metadata: metadata, Render: o.Session.Render},
-		Dir: o.WorkDir, Root: root, Allowed: o.Allow, WorkerAllows: o.Bounds,
+		Dir: o.WorkDir, Root: root, Allowed: runtime.Allowed{Caller: o.Allow, Worker: o.Bounds},
 		Bounds: runtime.Bounds{MaxTokens: narrower(p.ir.Limits.MaxTokens, o.budget().Tokens), MaxCost: narrower(p.ir.Limits.MaxCostUSD, o.budget().CostUSD), MaxMemory: int(min(p.ir.Limits.MaxMemoryMB, 1<<40)) << 20},
 	}
 	if d, ok := o.Records.Debugger.(runtime.PausingDebugger); ok {
@@ -402,7 +403,18 @@ func (p *Program) runtimeConfig(o *Options) (runtime.Config, error) {
 	c.Stores.Dir = root
 	c.Executable, c.Audit = o.Executable, o.Records.Audit
 	if granted := p.ir.Permissions; granted != nil {
-		c.Permissions = &permit.Manifest{FS: granted.FS, Env: granted.Env, Net: granted.Net, Run: granted.Run, Open: granted.Open}
+		c.Allowed.Manifest = &permit.Manifest{FS: granted.FS, Env: granted.Env, Net: granted.Net, Run: granted.Run, Open: granted.Open}
+	}
+	if d := o.Records.Durable; d != nil {
+		if c.Workspaces.Journal, err = filepath.Abs(d.Dir); err != nil {
+			return runtime.Config{}, fmt.Errorf("could not find directory %s: %w", d.Dir, err)
+		}
+	}
+	if text := p.ir.Workspace; text != nil {
+		c.Workspaces.Config = &workspace.Config{}
+		if err := json.Unmarshal(text, c.Workspaces.Config); err != nil {
+			return runtime.Config{}, fmt.Errorf("could not read [workspace] of %s: %w", p.ir.Name, err)
+		}
 	}
 	if r := o.Answers.Relay; r != nil {
 		c.Emit.Elsewhere = r

@@ -46,7 +46,7 @@ var omitted = func() map[event.Kind]string {
 		event.Await: "the question is reported where it is asked", event.Log: "not part of the output", event.Error: "the end of the run contains it",
 		event.Exchange: requests, event.Message: requests, event.Question: requests, event.Approval: requests, event.Decision: requests, event.Agent: requests, event.Model: requests,
 		event.Run: own, event.Task: own, event.Pipeline: own, event.Stage: own, event.Listen: own, event.Handler: own, event.Retry: own, event.Fallback: own,
-		event.Repair: own, event.Tool: own, event.MCP: own, event.HTTP: own, event.Command: own, event.Timer: own, event.Store: own, event.File: own,
+		event.Repair: own, event.Tool: own, event.MCP: own, event.HTTP: own, event.Command: own, event.Timer: own, event.Store: own, event.File: own, event.Work: own,
 	}
 }()
 

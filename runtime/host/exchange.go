@@ -43,6 +43,7 @@ type exchange struct {
 // acquireSpec describes the process that an exchange needs.
 type acquireSpec struct {
 	session     string          // session that the process must continue; "" for a new session
+	workspace   string          // name of the program's workspace in which the process works; "" for none
 	tools       adapter.Tools   // tools that the process must be started with
 	predecessor *predecessor    // exchange of a lost process that the new process continues; nil for none
 	trace       []effect.Header // position in the trace of the exchange that starts the process; nil for none
@@ -50,7 +51,7 @@ type acquireSpec struct {
 }
 
 func specOf(r *effect.ExchangeOpen) acquireSpec {
-	return acquireSpec{session: r.Session, tools: r.Tools}
+	return acquireSpec{session: r.Session, workspace: r.Workspace, tools: r.Tools}
 }
 
 // openExchange acquires a process of the host and sends it the prompt.
@@ -102,8 +103,14 @@ func (h *Hosts) openQueued(ctx context.Context, r *effect.ExchangeOpen, at *wait
 	// encoding.
 	spec := specOf(r)
 	spec.trace = effect.TraceHeaders(ctx)
-	prompt := pool.cfg.promptWith(r, pool.cfg.SendTools, key, nil, spec.trace)
+	spec.session = slot.conversationOf(r)
+	prompt := pool.cfg.promptWith(r.Continuing(spec.session), pool.cfg.SendTools, key, nil, spec.trace)
 	p, err := slot.acquire(ctx, spec)
+	if spec.session != r.Session && isResumeError(err) {
+		spec.session = "" // the host cannot continue conversations
+		prompt = pool.cfg.promptWith(r, pool.cfg.SendTools, key, nil, spec.trace)
+		p, err = slot.acquire(ctx, spec)
+	}
 	if err != nil {
 		pool.releaseSlot(slot)
 		return nil, err

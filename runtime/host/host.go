@@ -27,6 +27,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
 	"github.com/concerto-lang/concerto/internal/record/hosttrace"
 	"github.com/concerto-lang/concerto/runtime/keeper"
+	"github.com/concerto-lang/concerto/runtime/workspace"
 	"github.com/concerto-lang/concerto/runtime/world/clock"
 )
 
@@ -60,6 +61,8 @@ type Options struct {
 	// Keeper, if not nil, runs the processes so that they survive the end of the Concerto process.
 	// New and Resume take ownership of Keeper, and Close closes it.
 	Keeper *keeper.Client
+	// Workspaces are those of the program; nil for none.
+	Workspaces *workspace.Store
 	// Exports returns the variables with which a host exports its own telemetry; nil for none.
 	Exports func(host, transport string) []string
 	// Clock measures the time limits of exchanges; nil means the system's clock.

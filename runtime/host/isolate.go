@@ -56,6 +56,9 @@ func (h *Hosts) makeWorkDir(ctx context.Context, c *Config, session string) (*Co
 	}
 	at.Environ, at.Worktrees, at.Processes = h.opts.Environ, c.Workspace, h.opts.Run
 	at.CommandEnviron, _ = procgroup.Inherit{Pass: c.PassEnv, Keys: c.Keys}.Of(h.opts.Environ)
+	if w := h.opts.Workspaces; w != nil {
+		at.Uses = w.Uses()
+	}
 	at.Log = func(line string) { h.opts.Logf("debug", line) }
 	if err := h.pools[c.Name].workDirs.awaitEnding(ctx, session); err != nil {
 		return nil, nil, err
@@ -89,6 +92,99 @@ func (c *Config) inDir(d *workspace.Dir) (*Config, *workspace.Dir, error) {
 	own := *c
 	own.Dir, own.Original = d.Path, c.Dir
 	return &own, d, nil
+}
+
+// inWorkspace returns the configuration and the directory of a process that works in a workspace of
+// the program.
+func (h *Hosts) inWorkspace(ctx context.Context, c *Config, name string) (*Config, *workspace.Dir, error) {
+	if h.opts.Workspaces == nil {
+		return nil, nil, c.errorf("cannot work in the workspace %s: this program has no workspaces", name)
+	}
+	w, err := h.opts.Workspaces.Use(ctx, name)
+	if known, ok := errors.AsType[*workspace.Error](err); ok {
+		return nil, nil, c.errorf("cannot work in the workspace %s: %v", name, err).With("code", string(known.Code))
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	return c.inDir(w.DirOf())
+}
+
+// conversationOf returns the conversation that an exchange continues: in a workspace, that of the
+// last exchange there, unless another exchange continues it now.
+func (s *slot) conversationOf(r *effect.ExchangeOpen) string {
+	if r.Workspace == "" || r.Session != "" {
+		return r.Session
+	}
+	if p := s.proc; p != nil && p.isUsable() && p.workspace == r.Workspace {
+		if p.translation == nil && !p.announced.resumes {
+			return "" // the process continues its conversation by itself
+		}
+		return p.sessionName()
+	}
+	h := s.pool.hosts
+	if h.opts.Workspaces == nil || !s.canResume() {
+		return ""
+	}
+	last := h.opts.Workspaces.Session(r.Workspace, s.pool.cfg.Name)
+	if last != "" && h.isInConversation(s.pool.cfg.Name, last) {
+		return ""
+	}
+	return last
+}
+
+// isInConversation reports whether a process of the host has a conversation.
+func (h *Hosts) isInConversation(name, session string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for p := range h.processes {
+		if p.cfg.Name == name && p.sessionName() == session {
+			return true
+		}
+	}
+	return false
+}
+
+// saveConversation records the conversation of a process that works in a workspace.
+func (p *process) saveConversation() {
+	session := p.sessionName()
+	if session == "" || p.hosts.opts.Workspaces.Session(p.workspace, p.cfg.Name) == session {
+		return
+	}
+	if err := p.workDir.SaveSession(p.cfg.Name, session); err != nil {
+		p.hosts.logf("warn", p.cfg, "could not record its session %s in the workspace %s: %v", session, p.workspace, err)
+	}
+}
+
+// LeaveWorkspace ends the idle processes that work in a workspace. It returns the name of a host
+// whose exchange there has not ended, or "".
+func (h *Hosts) LeaveWorkspace(ctx context.Context, name string) (busy string, err error) {
+	h.mu.Lock()
+	var all []*process
+	for p := range h.processes {
+		if p.workspace != name {
+			continue
+		}
+		if !p.lifecycle.isIdle() {
+			busy = p.cfg.Name
+		}
+		all = append(all, p)
+	}
+	h.mu.Unlock()
+	if busy != "" {
+		return busy, nil
+	}
+	for _, p := range all {
+		p.retire(idlePatience)
+	}
+	for _, p := range all {
+		select {
+		case <-p.stages.terminated:
+		case <-ctx.Done():
+			return "", context.Cause(ctx)
+		}
+	}
+	return "", nil
 }
 
 // workspacePlace returns where the host's directories are created.
@@ -152,6 +248,10 @@ func (p *process) endWorkDir() {
 		case <-ctx.Done():
 		}
 	}()
+	if p.workspace != "" {
+		p.saveConversation()
+		return
+	}
 	remains, err := p.workDir.End(ctx)
 	if err != nil {
 		h.logf("warn", c, "leaves %s: %v", p.workDir.Shown(), err)

@@ -34,7 +34,7 @@ func (p *process) newKeeperSpec(w acquireSpec) *keeperSpec {
 	}
 	n := spawnNote{Session: w.session, Tools: w.tools, Of: w.predecessor, Bridge: p.bridgeEntry.Path()}
 	if p.workDir != nil {
-		n.Work = &workNote{p.workDir.Name, p.workDir.Path, p.workDir.Branch}
+		n.Work = &workNote{p.workDir.Name, p.workDir.Path, p.workDir.Branch, p.workspace != ""}
 	}
 	return &keeperSpec{client: p.hosts.opts.Keeper, number: int64(p.number), whole: p.translation != nil || w.predecessor != nil, bridge: n.Bridge, note: jsonwrite.MustEncode(n)}
 }
@@ -53,6 +53,7 @@ type workNote struct {
 	Name   string `json:"name"`
 	Path   string `json:"path"`
 	Branch string `json:"branch,omitempty"`
+	Named  bool   `json:"named,omitempty"` // a workspace of the program
 }
 
 // workspaceDir returns the process's working directory.

@@ -185,12 +185,19 @@ func (c *Config) resumeError() error {
 	return c.errorf("cannot resume a session").With("code", "resume")
 }
 
+func isResumeError(err error) bool {
+	e, ok := errors.AsType[*effect.Error](err)
+	return ok && e.Fields["code"] == "resume"
+}
+
 // canServe reports whether the process can serve an exchange.
 func (p *process) canServe(w acquireSpec) bool { return p.mismatch(w) == "" }
 
 // mismatch returns the reason why the process cannot serve an exchange, or "" if it can.
 func (p *process) mismatch(w acquireSpec) string {
 	switch proto := p.cfg.protocol(); {
+	case p.workspace != w.workspace:
+		return "the exchange works in another directory"
 	case p.translation != nil && !p.tools.Equal(w.tools):
 		return "its tools have changed" // an agent receives them when it starts
 	case w.session == "" && proto.OneConversation && p.cfg.Vendor.Session == "fresh" && p.lifecycle.hasServed():
@@ -219,13 +226,18 @@ func (s *slot) spawnProcess(ctx context.Context, w acquireSpec) (*process, error
 		return nil, ErrClosed
 	}
 	var work *workspace.Dir
-	if c.isolated() {
+	if w.workspace != "" {
+		if c, work, err = h.inWorkspace(ctx, c, w.workspace); err != nil {
+			h.running.Done()
+			return nil, err
+		}
+	} else if c.isolated() {
 		if c, work, err = h.makeWorkDir(ctx, c, w.session); err != nil {
 			h.running.Done()
 			return nil, err
 		}
 	}
-	p, err := h.startProcess(c, w)
+	p, err := h.startProcess(c, w, work)
 	if err != nil {
 		if work != nil {
 			if _, leaving := work.End(context.WithoutCancel(ctx)); leaving != nil {
@@ -237,7 +249,6 @@ func (s *slot) spawnProcess(ctx context.Context, w acquireSpec) (*process, error
 		return nil, err
 	}
 	if work != nil {
-		p.workDir = work
 		s.pool.workDirs.addLive(p)
 	}
 	s.proc = p
@@ -267,9 +278,10 @@ func (c *Config) connectVia(table map[string]Transport, s Surroundings) (Conn, e
 	return transport.Connect(c, s)
 }
 
-// startProcess starts a process.
-func (h *Hosts) startProcess(c *Config, w acquireSpec) (*process, error) {
+// startProcess starts a process. work is its directory, or nil for that of the configuration.
+func (h *Hosts) startProcess(c *Config, w acquireSpec, work *workspace.Dir) (*process, error) {
 	p := newProcess(h, c)
+	p.workDir, p.workspace = work, w.workspace
 	p.number = h.nextNumber(c.Name)
 	if err := p.prepareAdapter(w); err != nil {
 		return nil, err

@@ -43,7 +43,8 @@ type process struct {
 	reader      *reader
 	stderrLines stderrlog.Lines
 	silence     *silenceTimer  // nil without a heartbeat
-	workDir     *workspace.Dir // directory of an isolated process; nil without isolate
+	workDir     *workspace.Dir // directory of an isolated process, or one in a workspace; nil for others
+	workspace   string         // name of the program's workspace in which it works; "" for none
 
 	translation *translation         // nil for a host that uses Concerto's protocol
 	bridgeEntry *adapter.BridgeEntry // address at which the agent reaches the program's tools; nil without tools
@@ -148,7 +149,10 @@ func (p *process) release(served bool) {
 	if served {
 		p.hosts.pools[p.cfg.Name].backoff.reset()
 	}
-	if p.workDir != nil && served {
+	switch {
+	case p.workspace != "":
+		p.saveConversation()
+	case p.workDir != nil && served:
 		p.retire(idlePatience) // the next exchange needs a process in another directory
 		return
 	}
@@ -237,6 +241,9 @@ func (p *process) retire(patience time.Duration) {
 	}
 	p.out.closeQueue()
 	p.stages.requestReading()
+	if p.workDir != nil {
+		p.workDir.Ending()
+	}
 	go func() {
 		defer p.hosts.unregisterProcess(p)
 		defer close(p.stages.terminated)

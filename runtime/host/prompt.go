@@ -69,7 +69,7 @@ func toolList(all []effect.ToolSpec) []byte {
 // list the tools.
 func (ex *exchange) promptFor(p *process) line {
 	if p.announced.wantsTools && !ex.pool.cfg.SendTools {
-		return ex.pool.cfg.promptWith(ex.request, true, ex.key, nil, ex.trace)
+		return ex.pool.cfg.promptWith(ex.request.Continuing(ex.session), true, ex.key, nil, ex.trace)
 	}
 	return ex.prompt
 }

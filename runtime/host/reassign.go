@@ -34,7 +34,7 @@ func (ex *exchange) handOver(ctx context.Context, lost *effect.Error) error {
 		ex.inbox.setFailure(lost)
 		return nil
 	}
-	w := acquireSpec{session: ex.history.sessionName(), tools: ex.tools, predecessor: &handover.note.predecessor}
+	w := acquireSpec{session: ex.history.sessionName(), workspace: ex.workspace, tools: ex.tools, predecessor: &handover.note.predecessor}
 	ex.deliveredLine.Store(0)
 	err := ex.moveToNewProcess(ctx, w, func(p *process) {
 		p.continueExchange(ex.inbox, p.keeper.requestDigest(ex.request), handover, ex.continuationPrompt(p, w.session, handover))
@@ -63,9 +63,7 @@ func (ex *exchange) ensureHandover() *handover {
 
 // continuationPrompt returns the prompt for the process that continues the exchange.
 func (ex *exchange) continuationPrompt(p *process, session string, handover *handover) line {
-	asked := *ex.request
-	asked.Session = session
-	return ex.pool.cfg.promptWith(&asked, p.announced.wantsTools || ex.pool.cfg.SendTools, ex.key, &handover.resumption, ex.trace)
+	return ex.pool.cfg.promptWith(ex.request.Continuing(session), p.announced.wantsTools || ex.pool.cfg.SendTools, ex.key, &handover.resumption, ex.trace)
 }
 
 // restoreLost restores an open exchange whose process was lost.

@@ -295,6 +295,9 @@ func (r *restoredProcess) prepareFromNote(c *Config, text []byte) error {
 		}
 		own := *c
 		own.Dir = note.Work.Path
+		if note.Work.Named {
+			r.process.workspace, own.Original = note.Work.Name, c.Dir
+		}
 		r.process.cfg, r.process.workDir = &own, note.Work.workspaceDir(at)
 	}
 	return r.process.prepareAdapter(acquireSpec{session: note.Session, tools: note.Tools, bridgePath: note.Bridge})

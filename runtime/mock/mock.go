@@ -237,6 +237,9 @@ func (w *World) performMocked(ctx context.Context, r effect.Request, next effect
 	case *effect.AppCall:
 		return w.callTool(ctx, r, next)
 	}
+	if effect.Lookup(r.Kind()).By == effect.Workspaces {
+		return w.useWorkspace(ctx, r, next)
+	}
 	return w.performUnmocked(ctx, r, next, nil)
 }
 
@@ -410,4 +413,14 @@ func plural(n int, word string) string {
 		return "1 " + word
 	}
 	return fmt.Sprintf("%d %ss", n, word)
+}
+
+// useWorkspace performs an effect on a workspace with the tape, or for real if the test is live.
+func (w *World) useWorkspace(ctx context.Context, r effect.Request, next effect.Performer) (effect.Result, error) {
+	missing := &Missing{}
+	result, err := w.performUnmocked(ctx, r, next, missing)
+	if err == error(missing) {
+		return nil, effect.Errorf("GitError", "a test does not use workspaces: run it with --live").With("code", "permission")
+	}
+	return result, err
 }

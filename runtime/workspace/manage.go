@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -49,7 +50,7 @@ func (s *Store) Find(ctx context.Context, name string) (*Workspace, error) {
 		return nil, err
 	}
 	if r == nil {
-		return nil, errorf(Missing, name, "there is no workspace %s", name).hint("concerto work list")
+		return nil, missing(name)
 	}
 	if r.State != ready {
 		return nil, errorf(Missing, name, "the creation or removal of the workspace %s was interrupted, or is in progress", name).hint("concerto work open %s", name)
@@ -65,10 +66,20 @@ func (s *Store) Use(ctx context.Context, name string) (*Workspace, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := s.lock(name); err != nil {
+	release, err := s.lock(ctx, name)
+	if err != nil {
 		return nil, err
 	}
+	// An exchange that was ending may have removed it.
+	if r, err := s.place.read(name); err != nil || r == nil {
+		release()
+		return nil, cmp.Or(err, missing(name))
+	}
 	return w, nil
+}
+
+func missing(name string) error {
+	return errorf(Missing, name, "there is no workspace %s", name).hint("concerto work list")
 }
 
 // records returns the records of all workspaces that are worktrees.
@@ -151,9 +162,9 @@ func (s *Store) status(ctx context.Context, r *record) (Status, error) {
 
 // isHeld reports whether a process uses a workspace.
 func (s *Store) isHeld(name string) (bool, error) {
-	s.mu.Lock()
-	own := s.locks[name] != nil
-	s.mu.Unlock()
+	s.place.Uses.mu.Lock()
+	own := s.place.Uses.locks[name] != nil
+	s.place.Uses.mu.Unlock()
 	if own {
 		return true, nil
 	}
@@ -183,9 +194,9 @@ func (s *Store) remove(ctx context.Context, name string, check func(*Workspace, 
 		return err
 	}
 	if r == nil {
-		return errorf(Missing, name, "there is no workspace %s", name).hint("concerto work list")
+		return missing(name)
 	}
-	release, err := s.lock(name)
+	release, err := s.lock(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -291,7 +302,7 @@ type Cleaned struct{ Name, Reason string }
 // changes, and, if merged is not "", those whose work that branch contains. Workspaces that a
 // process uses remain, and those of a run for which isPending is true. With dry, nothing is
 // removed.
-func (s *Store) Clean(ctx context.Context, merged string, dry bool, isPending func(run string) bool) ([]Cleaned, error) {
+func (s *Store) Clean(ctx context.Context, merged string, dry bool, isPending func(run, journal string) bool) ([]Cleaned, error) {
 	records, err := s.records(ctx)
 	if err != nil {
 		return nil, err
@@ -313,9 +324,9 @@ func (s *Store) Clean(ctx context.Context, merged string, dry bool, isPending fu
 }
 
 // clean removes a workspace that is no longer needed, or returns why it remains.
-func (s *Store) clean(ctx context.Context, r *record, merged string, dry bool, isPending func(run string) bool) (reason string, err error) {
+func (s *Store) clean(ctx context.Context, r *record, merged string, dry bool, isPending func(run, journal string) bool) (reason string, err error) {
 	defer s.takeTurn(r.Name)()
-	release, err := s.lock(r.Name)
+	release, err := s.lock(ctx, r.Name)
 	var problem *Error
 	if errors.As(err, &problem) && problem.Code == Busy {
 		return "a process uses it", nil
@@ -325,7 +336,7 @@ func (s *Store) clean(ctx context.Context, r *record, merged string, dry bool, i
 	}
 	defer release()
 	if r.State == ready {
-		if r.Run != "" && isPending != nil && isPending(r.Run) {
+		if r.Run != "" && isPending != nil && isPending(r.Run, r.Journal) {
 			return "the run " + r.Run + " has not ended", nil
 		}
 		if reason, err = s.of(r).reasonToStay(ctx, merged); err != nil || reason != "" {

@@ -29,6 +29,7 @@ type record struct {
 	Session  string            `json:"session,omitempty"`
 	Sessions map[string]string `json:"sessions,omitempty"` // conversations by host
 	Run      string            `json:"run,omitempty"`
+	Journal  string            `json:"journal,omitempty"` // directory of the run, if it is stored
 	State    string            `json:"state,omitempty"`
 	Created  string            `json:"created,omitempty"` // RFC 3339
 }
@@ -128,11 +129,26 @@ func FindSession(host, session string, p Place) *Dir {
 	return nil
 }
 
+// Session returns the conversation with a host that took place last in a workspace, or "".
+func (s *Store) Session(name, host string) string {
+	r, err := s.place.read(name)
+	if err != nil || r == nil {
+		return ""
+	}
+	return r.Sessions[host]
+}
+
+// DirOf returns the directory of a workspace, which End does not remove.
+func (w *Workspace) DirOf() *Dir { return Reopen(w.Name, w.Dir, w.Branch, w.store.place) }
+
 // SaveSession records that a conversation with a host took place in a directory that remains.
 func (d *Dir) SaveSession(host, session string) error {
 	rel, err := filepath.Rel(d.place.Tasks(), d.Path)
 	if err != nil {
 		return err
+	}
+	if d.place.Uses != nil { // hosts may work in the same workspace
+		defer NewStore(d.place).takeTurn(d.Name)()
 	}
 	r, err := d.place.read(d.Name)
 	if err != nil {

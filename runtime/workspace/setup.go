@@ -51,7 +51,7 @@ func (s *Store) command(ctx context.Context, dir string, command []string) (exit
 		return 0, "", err
 	}
 	var out tail
-	p, err := s.place.Processes.Start(procgroup.Command{Name: "workspace", Path: path, Args: command[1:], Env: s.place.CommandEnviron, Dir: dir, Errors: func(b []byte) { _, _ = out.Write(b) }})
+	p, err := s.place.Processes.Start(procgroup.Command{Name: "workspace", Path: path, Args: command[1:], Env: s.place.CommandEnviron, Dir: dir, Merged: true})
 	if err != nil {
 		return 0, "", err
 	}

@@ -43,6 +43,11 @@ func (c Worktrees) withDefaults() Worktrees {
 	return c
 }
 
+// Commands returns the commands that workspaces start.
+func (c *Config) Commands() [][]string {
+	return append([][]string{{"git"}}, c.Setup...)
+}
+
 // FromOf returns Place.From for the setting repo, by default the manifest's directory.
 func (c *Config) FromOf(root string) string { return filepath.Join(root, filepath.FromSlash(c.Repo)) }
 
@@ -57,22 +62,45 @@ type Store struct {
 	// directory and of repo in it
 	top, common, root, below string
 
-	mu    sync.Mutex
-	locks map[string]func() error // of the workspaces that this process uses
-	turns map[string]*sync.Mutex  // let one call at a time open or remove a workspace
+	// forExchange means that an exchange of a host uses the workspaces of this store.
+	forExchange bool
 }
+
+// Uses contains the workspaces that this process uses. It is safe for concurrent use.
+type Uses struct {
+	mu    sync.Mutex
+	locks map[string]*use
+	turns map[string]*sync.Mutex // let one call at a time open or remove a workspace
+}
+
+// use is a workspace that this process uses. If an exchange uses it, ended is closed when the
+// workspace is released, and ending reports whether the exchange has ended.
+type use struct {
+	unlock func() error
+	ended  chan struct{} // nil unless an exchange uses the workspace
+	ending bool
+}
+
+// NewUses returns a Uses without workspaces.
+func NewUses() *Uses { return &Uses{locks: map[string]*use{}, turns: map[string]*sync.Mutex{}} }
 
 // NewStore returns the workspaces at a place. It does not need git.
 func NewStore(p Place) *Store {
 	p.Worktrees = p.Worktrees.withDefaults()
-	return &Store{place: p, locks: map[string]func() error{}, turns: map[string]*sync.Mutex{}}
+	if p.Uses == nil {
+		p.Uses = NewUses()
+	}
+	return &Store{place: p}
 }
+
+// Uses returns the workspaces that this process uses.
+func (s *Store) Uses() *Uses { return s.place.Uses }
 
 // Close releases the workspaces that this process uses.
 func (s *Store) Close() {
-	s.mu.Lock()
-	names := slices.Collect(maps.Keys(s.locks))
-	s.mu.Unlock()
+	s.place.Uses.mu.Lock()
+	names := slices.Collect(maps.Keys(s.place.Uses.locks))
+	s.place.Uses.mu.Unlock()
 	for _, name := range names {
 		s.unlock(name)
 	}
@@ -141,19 +169,43 @@ func (s *Store) resolve(ctx context.Context, name, revision string) (string, err
 }
 
 // lock locks a workspace for this process. release must be called, except for a workspace that the
-// process uses until Close.
-func (s *Store) lock(name string) (release func(), err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.locks[name] != nil {
-		return func() {}, nil
+// process uses until Close. lock waits for an exchange that is ending.
+func (s *Store) lock(ctx context.Context, name string) (release func(), err error) {
+	for {
+		held, err := s.lockOnce(name)
+		switch {
+		case err != nil:
+			return nil, err
+		case held == nil:
+			return func() { s.unlock(name) }, nil
+		case held.ended == nil || s.forExchange:
+			return func() {}, nil
+		}
+		select {
+		case <-held.ended:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// lockOnce locks a workspace, or returns its present use by this process.
+func (s *Store) lockOnce(name string) (*use, error) {
+	u := s.place.Uses
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if held := u.locks[name]; held != nil {
+		if held.ended != nil && !held.ending && !s.forExchange {
+			return nil, errorf(Busy, name, "a host works in the workspace %s", name)
+		}
+		return held, nil
 	}
 	path := s.place.taskPath(name) + lockSuffix
 	unlock, err := lockfile.Lock(path)
 	if errors.Is(err, lockfile.ErrHeld) {
 		by := ""
 		if pid, err := os.ReadFile(path); err == nil && len(pid) > 0 {
-			by = ", with process number " + strings.TrimSpace(string(pid))
+			by = ", with process number " + strings.TrimSpace(string(pid)) + ","
 		}
 		return nil, errorf(Busy, name, "another process%s uses the workspace %s", by, name)
 	}
@@ -161,31 +213,51 @@ func (s *Store) lock(name string) (release func(), err error) {
 		return nil, failure(err, name, "lock the workspace")
 	}
 	_ = os.WriteFile(path, []byte(strconv.Itoa(os.Getpid())+"\n"), 0o600) // for the message above
-	s.locks[name] = unlock
-	return func() { s.unlock(name) }, nil
+	now := &use{unlock: unlock}
+	if s.forExchange {
+		now.ended = make(chan struct{})
+	}
+	u.locks[name] = now
+	return nil, nil
+}
+
+// markEnding notes that the exchange which uses a workspace has ended.
+func (u *Uses) markEnding(name string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if held := u.locks[name]; held != nil {
+		held.ending = true
+	}
 }
 
 // takeTurn waits until no other call opens or removes the workspace.
 func (s *Store) takeTurn(name string) (end func()) {
-	s.mu.Lock()
-	turn := s.turns[name]
+	u := s.place.Uses
+	u.mu.Lock()
+	turn := u.turns[name]
 	if turn == nil {
 		turn = &sync.Mutex{}
-		s.turns[name] = turn
+		u.turns[name] = turn
 	}
-	s.mu.Unlock()
+	u.mu.Unlock()
 	turn.Lock()
 	return turn.Unlock
 }
 
 // unlock releases a workspace.
 func (s *Store) unlock(name string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if unlock := s.locks[name]; unlock != nil {
-		_ = os.Remove(s.place.taskPath(name) + lockSuffix) // while this process holds it
-		_ = unlock()                                       // the file is only closed
-		delete(s.locks, name)
+	u := s.place.Uses
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	held := u.locks[name]
+	if held == nil {
+		return
+	}
+	_ = os.Remove(s.place.taskPath(name) + lockSuffix) // while this process holds it
+	_ = held.unlock()                                  // the file is only closed
+	delete(u.locks, name)
+	if held.ended != nil {
+		close(held.ended)
 	}
 }
 
@@ -203,7 +275,7 @@ func (s *Store) Open(ctx context.Context, name, base string) (*Workspace, error)
 		return nil, failure(err, name, "create the directory of workspaces")
 	}
 	defer s.takeTurn(name)()
-	release, err := s.lock(name)
+	release, err := s.lock(ctx, name)
 	if err != nil {
 		return nil, err
 	}
@@ -333,7 +405,7 @@ func (s *Store) create(ctx context.Context, name, base string) (*Workspace, erro
 	if err := s.checkCheckout(ctx, name); err != nil {
 		return nil, err
 	}
-	r := &record{Name: name, Dir: filepath.ToSlash(filepath.Join(name, s.below)), Branch: branch, Base: commit, Run: s.place.Run, State: creating, Created: time.Now().UTC().Format(time.RFC3339)}
+	r := &record{Name: name, Dir: filepath.ToSlash(filepath.Join(name, s.below)), Branch: branch, Base: commit, Run: s.place.Run, Journal: s.place.Journal, State: creating, Created: time.Now().UTC().Format(time.RFC3339)}
 	if err := s.place.write(r); err != nil {
 		return nil, failure(err, name, "write the record of the workspace")
 	}

@@ -30,7 +30,9 @@ func newStore(t *testing.T) *Store {
 
 // forOther returns the same workspaces for another process.
 func forOther(t *testing.T, s *Store) *Store {
-	other := NewStore(s.place)
+	place := s.place
+	place.Uses = nil // another process has its own
+	other := NewStore(place)
 	t.Cleanup(other.Close)
 	return other
 }

@@ -30,7 +30,9 @@ type Place struct {
 	CommandEnviron []string
 	Processes      *procgroup.Run
 	Run            string            // id of the run that uses the worktrees, or ""
+	Journal        string            // directory of the run, if it is stored
 	Log            func(line string) // nil for none
+	Uses           *Uses             // of the workspaces of this process; nil if nothing else uses them
 }
 
 // home is the directory of Concerto's files next to a manifest.
@@ -120,6 +122,14 @@ func (d *Dir) End(ctx context.Context) (kept bool, err error) {
 		return true, nil
 	}
 	return false, d.discard(ctx)
+}
+
+// Ending notes that the exchange has ended, and that End will follow. The program that opens the
+// workspace waits for it.
+func (d *Dir) Ending() {
+	if d.workspace != nil {
+		d.workspace.store.place.Uses.markEnding(d.Name)
+	}
 }
 
 // discard removes the directory and, for a worktree, its branch.

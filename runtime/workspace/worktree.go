@@ -18,7 +18,9 @@ var adding sync.Mutex
 
 // worktree creates the directory as a workspace.
 func (d *Dir) worktree(ctx context.Context) error {
-	w, err := NewStore(d.place).Open(ctx, d.Name, "")
+	s := NewStore(d.place)
+	s.forExchange = true
+	w, err := s.Open(ctx, d.Name, "")
 	if known, ok := errors.AsType[*Error](err); ok && known.Code == NoRepository {
 		return fmt.Errorf("%s %w", d.place.From, ErrNoRepository)
 	}

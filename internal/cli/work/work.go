@@ -2,10 +2,13 @@
 package work
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"text/tabwriter"
 	"time"
@@ -243,11 +246,16 @@ func (cmd *workCommand) clean(ctx context.Context, s *workspace.Store, _ []strin
 	return err
 }
 
-// isPending reports whether a run of the project is stored and has not ended.
-func (cmd *workCommand) isPending(run string) bool {
-	if cmd.journals == "" {
+// isPending reports whether a run is stored and has not ended, or may not have ended. journal is
+// its directory; "" means that of the project.
+func (cmd *workCommand) isPending(run, journal string) bool {
+	if journal == "" && cmd.journals == "" {
 		return false
 	}
-	shown, err := runs.Show(rundir.At(filepath.Join(cmd.journals, run)))
-	return err == nil && shown.State != durable.Finished && shown.State != durable.Failed
+	journal = cmp.Or(journal, filepath.Join(cmd.journals, run))
+	if _, err := os.Stat(journal); errors.Is(err, fs.ErrNotExist) {
+		return false
+	}
+	shown, err := runs.Show(rundir.At(journal))
+	return err != nil || shown.State != durable.Finished && shown.State != durable.Failed
 }

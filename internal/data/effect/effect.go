@@ -49,8 +49,8 @@ const (
 )
 
 // Error is an error that the program can catch. Kind is the name of its built-in error type
-// ("HostError"). Fields contains the other fields of that type by name, as string, bool, int64 or
-// float64.
+// ("HostError"). Fields contains the other fields of that type by name, as string, bool, int64,
+// float64 or []string.
 type Error struct {
 	Kind    string
 	Message string

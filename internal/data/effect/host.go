@@ -24,10 +24,19 @@ type ExchangeOpen struct {
 	Context json.RawMessage `json:"context,omitempty"`
 	Schema  json.RawMessage `json:"schema,omitempty"`
 	// id of the host's conversation to continue; "" for a new one
-	Session string     `json:"session,omitempty"`
-	Tools   []ToolSpec `json:"tools,omitempty"` // the program's tools that the host may call
+	Session string `json:"session,omitempty"`
+	// name of the workspace in which the host works; "" for its own directory
+	Workspace string     `json:"workspace,omitempty"`
+	Tools     []ToolSpec `json:"tools,omitempty"` // the program's tools that the host may call
 	// Application selects the application's tools that the host may call; nil for none.
 	Application *AppList `json:"application,omitempty"`
+}
+
+// Continuing returns a copy of the request that continues a conversation.
+func (r *ExchangeOpen) Continuing(session string) *ExchangeOpen {
+	out := *r
+	out.Session = session
+	return &out
 }
 
 // ExchangeOpened contains the number by which later requests identify the exchange. Process is the

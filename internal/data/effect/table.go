@@ -19,6 +19,7 @@ const (
 	Stores                   // stores in files
 	Web                      // HTTP requests of the program
 	Commands                 // commands
+	Workspaces               // worktrees of agents
 	Applications             // tools of the application
 	Tests                    // only valid in a test
 	Areas                    // number of areas
@@ -135,6 +136,13 @@ var table = []Info{
 
 	{Kind: KindHTTP, Request: newRequest[HTTP], Result: newResult[HTTPResponse], By: Web, Class: ClassOnce, classOf: classOfHTTP, Keyed: true},
 	{Kind: KindCommand, Request: newRequest[Command], Result: newResult[CommandOutput], By: Commands, Class: ClassOnce},
+
+	{Kind: KindWorkOpen, Request: newRequest[WorkOpen], Result: newResult[WorkspaceInfo], By: Workspaces, Class: ClassSettled},
+	{Kind: KindWorkList, Request: newRequest[WorkList], Result: newResult[WorkspaceList], By: Workspaces, Class: ClassRead},
+	{Kind: KindWorkDiff, Request: newRequest[WorkDiff], Result: newResult[WorkspaceDiff], By: Workspaces, Class: ClassRead},
+	{Kind: KindWorkCommit, Request: newRequest[WorkCommit], Result: newResult[WorkCommitted], By: Workspaces, Class: ClassSettled},
+	{Kind: KindWorkRun, Request: newRequest[WorkRun], Result: newResult[WorkOutput], By: Workspaces, Class: ClassOnce},
+	{Kind: KindWorkRemove, Request: newRequest[WorkRemove], By: Workspaces, Class: ClassSettled},
 
 	{Kind: KindAppList, Request: newRequest[AppList], Result: newResult[AppOffer], By: Applications, Inline: true, Class: ClassRead},
 	{Kind: KindAppPrepare, Request: newRequest[AppPrepare], Result: newResult[AppQuestion], By: Applications, Inline: true, Class: ClassRead},

@@ -11,6 +11,7 @@ var (
 	tInt    = &Type{Kind: TypeInt}
 	tBool   = &Type{Kind: TypeBool}
 	tFloat  = &Type{Kind: TypeFloat}
+	tTexts  = &Type{Kind: TypeArray, Args: []*Type{tString}}
 )
 
 // optionalOwnField returns a field of type String or Bool. JSON omits the field if it is empty or
@@ -49,6 +50,8 @@ var ErrorTypes = []*Type{
 	errorType("ParseError", ownField("input", tString)),
 	errorType("FormatError", ownField("line", tInt), ownField("column", tInt)),
 	errorType("RuntimeError"),
+	errorType("GitError", ownField("code", tString), ownField("workspace", tString), ownField("command", tTexts), ownField("exit_code?", tInt), ownField("stderr?", tString),
+		ownField("unknown", tBool)),
 }
 
 // ErrorType returns the built-in error type with a name, or nil if there is none.
@@ -107,6 +110,8 @@ func zero(t *Type) Slot {
 		return Bool(false)
 	case TypeFloat:
 		return Float(0)
+	case TypeArray:
+		return NewArray().Slot()
 	}
 	return Nil
 }

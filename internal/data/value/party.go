@@ -16,13 +16,14 @@ const (
 	PartySession         // of a host: id of the conversation to continue, or nil
 	// of a host: HostError with which an exchange fails before it starts, or nil
 	PartyUnready
-	PartyFiles // of an agent: Array of paths of the files in its prompts, or nil
+	PartyFiles     // of an agent: Array of paths of the files in its prompts, or nil
+	PartyWorkspace // of a host: name of the workspace in which it works, or nil
 )
 
 // NewParty returns the value of the agent (KindAgent) or host (KindHost) with declaration number
 // index.
 func NewParty(k Kind, t *Type, index int, memory Slot) Slot {
-	return New(k, 0, t, Int(int64(index)), Nil, memory, Bool(true), Nil, Bool(false), Nil, Nil, Nil, Nil)
+	return New(k, 0, t, Int(int64(index)), Nil, memory, Bool(true), Nil, Bool(false), Nil, Nil, Nil, Nil, Nil)
 }
 
 // Party returns the slots of an agent or a host, and nil for other values.

@@ -29,7 +29,7 @@ func Build(in *Input) (*ir.Program, diag.List) {
 			ToolsLimited: granted.Tools != nil, Tools: granted.Tools, Approve: granted.Approve}
 	}
 	if in.Manifest != nil {
-		p.Audit, p.Run = in.Manifest.Audit.File, in.Manifest.Run.Config
+		p.Audit, p.Run, p.Workspace = in.Manifest.Audit.File, in.Manifest.Run.Config, in.Manifest.Workspace.Config
 	}
 	for i := range p.Files {
 		if name, ours := in.names[p.Files[i].Name]; ours {

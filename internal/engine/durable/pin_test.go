@@ -22,15 +22,16 @@ func TestPinnedBy(t *testing.T) {
 			shared = append(shared, string(row.Kind))
 		}
 	}
-	if got := strings.Join(shared, " "); got != "exchange.open" {
+	if got := strings.Join(shared, " "); got != "exchange.open work.open work.list work.diff work.commit work.run work.remove" {
 		t.Errorf("with shared files: %s", got)
 	}
-	want := "exchange.open fs.write fs.remove fs.make_dir fs.copy fs.move store.read store.write store.add store.delete store.list store.len store.clear store.expire ledger.put ledger.delete ledger.find memory.append memory.list"
+	want := "exchange.open fs.write fs.remove fs.make_dir fs.copy fs.move store.read store.write store.add store.delete store.list store.len store.clear store.expire ledger.put ledger.delete ledger.find memory.append memory.list work.open work.list work.diff work.commit work.run work.remove"
 	if got := strings.Join(local, " "); got != want {
 		t.Errorf("with local files:\n%s\nwant\n%s", got, want)
 	}
 	for q, want := range map[effect.Request]string{
 		&effect.ExchangeOpen{Host: "claude"}:                    "host claude",
+		&effect.WorkCommit{Name: "fix"}:                         "workspace fix",
 		&effect.WriteFile{Path: "notes.txt"}:                    "file notes.txt",
 		&effect.StoreWrite{Store: effect.Store{File: "s.db"}}:   "store s.db",
 		&effect.StoreWrite{Store: effect.Store{Name: "memory"}}: "",

@@ -83,8 +83,13 @@ func (r *Run) pin(q effect.Request) {
 // pinnedBy returns what an effect uses of the machine, or "": a host, or a file that only this
 // machine has.
 func pinnedBy(q effect.Request, sharedFiles bool) string {
-	if open, ok := q.(*effect.ExchangeOpen); ok {
-		return "host " + open.Host
+	switch q := q.(type) {
+	case *effect.ExchangeOpen:
+		return "host " + q.Host
+	case *effect.WorkList:
+		return "workspaces"
+	case interface{ Workspace() string }:
+		return "workspace " + q.Workspace()
 	}
 	if sharedFiles {
 		return ""

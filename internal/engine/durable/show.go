@@ -260,7 +260,7 @@ func PolicyKind(kind string, request []byte) (name, address string) {
 		}
 		_ = json.Unmarshal(request, &q) // this package has written the request
 		return "http", q.URL
-	case effect.KindCommand:
+	case effect.KindCommand, effect.KindWorkRun:
 		return "command", ""
 	case effect.KindMCPOpen:
 		return "mcp", ""

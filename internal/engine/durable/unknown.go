@@ -80,6 +80,8 @@ func (r *Run) until(q effect.Request) int64 {
 		ms = q.Timeout
 	case *effect.Command:
 		ms = q.Timeout
+	case *effect.WorkRun:
+		ms = q.Timeout
 	case *effect.MCPOpen:
 		if r.servers != nil {
 			ms = r.servers.Within(q.Server).Milliseconds()
@@ -297,6 +299,14 @@ func unknownError(f *inFlight, q effect.Request) error {
 		kind, what = "HttpError", q.Method+" "+q.URL
 	case *effect.Command:
 		kind, what, reason = "ToolError", "the command "+q.Command, "failed"
+	case *effect.WorkOpen:
+		kind, what = "GitError", "the creation of the workspace "+q.Name
+	case *effect.WorkCommit:
+		kind, what = "GitError", "the commit in the workspace "+q.Name
+	case *effect.WorkRemove:
+		kind, what = "GitError", "the removal of the workspace "+q.Name
+	case *effect.WorkRun:
+		kind, what = "GitError", "the command "+strings.Join(q.Command, " ")
 	case *effect.MCPOpen:
 		kind, what, reason = "ToolError", "the call of "+q.Server, "failed"
 	case *effect.AppCall:

@@ -99,7 +99,7 @@ var omitted = func() map[event.Kind]string {
 	return map[event.Kind]string{
 		event.Pipeline: parts, event.Stage: parts, event.Listen: parts, event.Handler: parts, event.Agent: parts, event.Retry: parts, event.Fallback: parts,
 		event.Repair: parts, event.Tool: parts, event.MCP: parts, event.Decision: parts, event.HTTP: short, event.Command: short,
-		event.Timer: short, event.Store: short, event.File: short, event.Log: "not a part of the output", event.Error: "the run ends with it",
+		event.Timer: short, event.Store: short, event.File: short, event.Work: short, event.Log: "not a part of the output", event.Error: "the run ends with it",
 	}
 }()
 

@@ -143,7 +143,7 @@ func (b *Builder) end(x *Item, e *event.Event) {
 // fillers contains for each kind the function that sets its members.
 var fillers = map[event.Kind]func(*Item, *event.Event){
 	event.Model: fillModel, event.Retry: fillStep, event.Repair: fillStep, event.Fallback: fillAttempt, event.Tool: fillTool,
-	event.MCP: fillEffect, event.HTTP: fillEffect, event.Command: fillEffect, event.Timer: fillEffect, event.Store: fillEffect, event.File: fillEffect,
+	event.MCP: fillEffect, event.HTTP: fillEffect, event.Command: fillEffect, event.Timer: fillEffect, event.Store: fillEffect, event.File: fillEffect, event.Work: fillEffect,
 	event.Exchange: fillExchange, event.Message: fillMessage, event.Question: fillMessage, event.Approval: fillMessage,
 	event.Emit: fillEmit, event.Await: fillEmit, event.Print: fillPrint, event.Agent: fillAgent, event.Error: fillError,
 }

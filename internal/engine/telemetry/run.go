@@ -150,6 +150,7 @@ func (r *Run) Sink() event.Sink {
 // omitted contains the kinds of events that are not exported, with the reasons.
 var omitted = map[event.Kind]string{
 	event.Timer: "too many, and too short", event.Store: "too many, and too short", event.File: "too many, and too short",
+	event.Work:   "operations of git; the exchanges in workspaces are exported",
 	event.Error:  "the span that failed has the status of an error",
 	event.Listen: "the exchange is exported", event.Handler: "the message and what the handler does are exported",
 }

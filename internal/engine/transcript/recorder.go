@@ -58,7 +58,7 @@ var omitted = func() map[event.Kind]string {
 		event.Pipeline: "records contain the stage", event.Stage: "records contain the stage", event.Agent: "its requests to models are recorded",
 		event.Listen: others, event.Handler: others, event.MCP: others, event.HTTP: others, event.Command: others, event.Exchange: others, event.Message: others,
 		event.Question: others, event.Approval: others, event.Await: others, event.Emit: others, event.Print: others, event.Log: others, event.Timer: others,
-		event.Store: others, event.File: others, event.Request: others, event.Decision: others, event.Error: others,
+		event.Store: others, event.File: others, event.Work: others, event.Request: others, event.Decision: others, event.Error: others,
 	}
 }()
 

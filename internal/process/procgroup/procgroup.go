@@ -37,6 +37,7 @@ type Command struct {
 	Dir         string
 	Stderr      func(line string)
 	Errors      func(piece []byte) // receives all bytes of standard error; nil drops them
+	Merged      bool               // standard error is written to Stdout, too, in the order of writing
 	StderrLimit int                // maximum size of Exit.Stderr, in bytes; 0 for 8 KiB and 20 lines
 	Limits      *Limits            // nil for none
 	// Isolated starts the process without a network, in new network and user namespaces. If that is
@@ -133,6 +134,9 @@ func startOnce(r *Run, c Command) (*Process, error) {
 		files[i], files[i+1] = r, w
 	}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = files[0], files[3], files[5]
+	if c.Merged {
+		cmd.Stderr = files[3]
+	}
 	var pid int
 	var end <-chan ended
 	err := p.confine(cmd)

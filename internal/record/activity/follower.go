@@ -56,7 +56,7 @@ var omitted = func() map[event.Kind]string {
 		event.Pipeline: emits, event.Stage: emits, event.Listen: emits, event.Handler: requests, event.Exchange: requests, event.Message: requests,
 		event.Question: requests, event.Approval: requests, event.Agent: effects, event.Model: effects, event.Retry: effects, event.Fallback: effects,
 		event.Repair: effects, event.Tool: effects, event.MCP: effects, event.HTTP: effects, event.Command: effects, event.Print: effects, event.Log: effects,
-		event.Timer: effects, event.Store: effects, event.File: effects, event.Decision: requests, event.Error: "the command prints the error",
+		event.Timer: effects, event.Store: effects, event.File: effects, event.Work: effects, event.Decision: requests, event.Error: "the command prints the error",
 	}
 }()
 

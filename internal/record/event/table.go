@@ -33,6 +33,7 @@ const (
 	Timer    Kind = "timer"
 	Store    Kind = "store"
 	File     Kind = "file"
+	Work     Kind = "workspace"
 	Request  Kind = "request"  // an effect that is a part of another item, or of none
 	Decision Kind = "decision" // a decision on a request of a host, a tool call or an awaited emit
 	Error    Kind = "error"    // the error with which the run fails
@@ -86,6 +87,8 @@ var table = []Info{
 		effect.KindMemoryAppend, effect.KindMemoryList}},
 	{Kind: File, Item: true, Effects: []effect.Kind{effect.KindReadFile, effect.KindWriteFile, effect.KindFileInfo, effect.KindListDir, effect.KindRemoveFile,
 		effect.KindMakeDir, effect.KindCopyFile, effect.KindMoveFile, effect.KindGlob, effect.KindWalk, effect.KindAttachFile, effect.KindTempDir}},
+	{Kind: Work, Item: true, Named: "the workspace", Effects: []effect.Kind{effect.KindWorkOpen, effect.KindWorkList, effect.KindWorkDiff, effect.KindWorkCommit,
+		effect.KindWorkRun, effect.KindWorkRemove}},
 	{Kind: Request, Named: "the kind of the effect", Effects: []effect.Kind{effect.KindAgentCall, effect.KindStreamOpen, effect.KindStreamNext, effect.KindStreamClose,
 		effect.KindExchangeOpen, effect.KindExchangeNext, effect.KindExchangeReply, effect.KindExchangeClose, effect.KindMCPOpen, effect.KindMCPNext, effect.KindMCPReply,
 		effect.KindAskHost, effect.KindInput, effect.KindEnv, effect.KindEnvAll, effect.KindSession,

@@ -227,6 +227,8 @@ func nameOf(q effect.Request) string {
 		return q.Level
 	case interface{ At() *effect.Store }:
 		return q.At().Name
+	case interface{ Workspace() string }:
+		return q.Workspace()
 	}
 	return string(q.Kind())
 }

@@ -88,8 +88,18 @@ func (f *Failure) UnmarshalJSON(text []byte) error {
 				return fmt.Errorf("field %s: %w", name, err)
 			}
 			f.Fields[name] = n
+		case []any:
+			texts := make([]string, len(v))
+			for i, x := range v {
+				text, ok := x.(string)
+				if !ok {
+					return fmt.Errorf("element %d of field %s is no text", i, name)
+				}
+				texts[i] = text
+			}
+			f.Fields[name] = texts
 		default:
-			return fmt.Errorf("field %s is neither text, number nor truth value", name)
+			return fmt.Errorf("field %s is neither text, number, truth value nor a list of texts", name)
 		}
 	}
 	return nil

@@ -42,8 +42,15 @@ func (f *Failure) restore(value func(name string) (string, bool)) *Failure {
 	out := *f
 	out.Message, out.Fields = secret.Restore(f.Message, value), maps.Clone(f.Fields)
 	for name, v := range out.Fields {
-		if text, ok := v.(string); ok {
-			out.Fields[name] = secret.Restore(text, value)
+		switch v := v.(type) {
+		case string:
+			out.Fields[name] = secret.Restore(v, value)
+		case []string:
+			texts := make([]string, len(v))
+			for i, text := range v {
+				texts[i] = secret.Restore(text, value)
+			}
+			out.Fields[name] = texts
 		}
 	}
 	return &out

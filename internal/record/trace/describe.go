@@ -58,6 +58,8 @@ func describe(r effect.Request) (name string, a args) {
 		name = "command " + r.Command
 	case *effect.Env:
 		a["name"] = r.Name
+	case interface{ Workspace() string }:
+		name += " " + r.Workspace()
 	case interface{ At() *effect.Store }:
 		name += " " + r.At().Name
 		a["store"], a["file"] = r.At().Name, r.At().File

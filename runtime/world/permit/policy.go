@@ -31,6 +31,7 @@ type Config struct {
 	// Connections and Servers contain the resources that the models' connections and the MCP
 	// servers use, by name.
 	Connections, Servers map[string]Reach
+	Workspaces           Workspaces
 	// StoresInMemory means that all stores are in memory, so that they need no permission.
 	StoresInMemory bool
 }

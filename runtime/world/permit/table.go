@@ -59,7 +59,14 @@ var rows = map[effect.Kind]*row{
 	effect.KindLedgerPut: onStore(), effect.KindLedgerDelete: onStore(), effect.KindLedgerFind: onStore(),
 	effect.KindMemoryAppend: onStore(), effect.KindMemoryList: onStore(),
 
-	effect.KindHTTP:    {kinds: []Kind{Net}, needs: needsAddress, refused: httpRefused},
+	effect.KindHTTP:     {kinds: []Kind{Net}, needs: needsAddress, refused: httpRefused},
+	effect.KindWorkOpen: onWorkspace(), effect.KindWorkList: onWorkspace(), effect.KindWorkDiff: onWorkspace(), effect.KindWorkCommit: onWorkspace(), effect.KindWorkRemove: onWorkspace(),
+	effect.KindWorkRun: {kinds: []Kind{Run}, refused: workRefused, needs: func(p *Policy, r effect.Request) []Need {
+		if command := r.(*effect.WorkRun).Command; len(command) > 0 {
+			return append(p.config.Workspaces.needs(p), Need{Kind: Run, Target: command[0], Base: p.config.Dir})
+		}
+		return nil // the performer refuses the request
+	}},
 	effect.KindCommand: {kinds: []Kind{Run}, needs: needsCommand, refused: commandRefused},
 	effect.KindEnv:     {kinds: []Kind{Env}, needs: needsVariable, refused: envRefused},
 	effect.KindEnvAll: {kinds: []Kind{Env}, needs: func(*Policy, effect.Request) []Need { return nil },
@@ -190,6 +197,30 @@ func needsCommand(p *Policy, r effect.Request) []Need {
 
 func commandRefused(_ effect.Request, _ Need, text string) *effect.Error {
 	return effect.Errorf("ToolError", "%s", text).With("tool", "RunCommand")
+}
+
+// Workspaces contains the commands that workspaces start. Declared means that the manifest grants
+// them.
+type Workspaces struct {
+	Commands []string
+	Declared bool
+}
+
+func (w *Workspaces) needs(p *Policy) []Need {
+	var out []Need
+	for _, command := range w.Commands {
+		out = append(out, Need{Kind: Run, Target: command, Base: p.config.Root, Declared: w.Declared})
+	}
+	return out
+}
+
+// onWorkspace returns the row for requests that use workspaces.
+func onWorkspace() *row {
+	return &row{kinds: []Kind{Run}, needs: func(p *Policy, _ effect.Request) []Need { return p.config.Workspaces.needs(p) }, refused: workRefused}
+}
+
+func workRefused(_ effect.Request, _ Need, text string) *effect.Error {
+	return effect.Errorf("GitError", "%s", text).With("code", "permission")
 }
 
 func needsVariable(_ *Policy, r effect.Request) []Need {
