@@ -190,7 +190,7 @@ func New(c Config) *Runtime {
 		r.log.Records(c.Emit.Detail)
 	}
 	r.workspaces = c.openWorkspaces(r)
-	r.hosts = host.New(host.Options{Configs: c.Hosts, Environ: c.Environ, Run: r.run, Log: r.log.Host, Logf: r.log.Remark, MaxMemory: c.Bounds.MaxMemory, Keeper: c.Keeper, Clock: c.Clock, Trace: c.wire(environment.Lookup), Exports: c.Listeners.OnHostStart, Workspaces: r.workspaces})
+	r.hosts = host.New(host.Options{Configs: c.Hosts, Environ: c.Environ, Run: r.run, Log: r.log.Host, Logf: r.log.Remark, MaxMemory: c.Bounds.MaxMemory, Keeper: c.Keeper, Clock: c.Clock, Trace: c.wire(environment.Lookup), Exports: c.Listeners.OnHostStart, Directories: workspace.Directories{Store: r.workspaces}})
 	r.parties = c.Parties
 	r.chance = random.New(c.Seed)
 	r.budget = budget.NewBudget(c.Bounds.MaxTokens, c.Bounds.MaxCost)

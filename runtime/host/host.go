@@ -61,14 +61,25 @@ type Options struct {
 	// Keeper, if not nil, runs the processes so that they survive the end of the Concerto process.
 	// New and Resume take ownership of Keeper, and Close closes it.
 	Keeper *keeper.Client
-	// Workspaces are those of the program; nil for none.
-	Workspaces *workspace.Store
+	// Directories creates the directories of exchanges, and finds those of workspaces. nil means
+	// that hosts work in their configured directory only.
+	Directories Directories
 	// Exports returns the variables with which a host exports its own telemetry; nil for none.
 	Exports func(host, transport string) []string
 	// Clock measures the time limits of exchanges; nil means the system's clock.
 	Clock *clock.PausableClock
 	// Transports replaces the table of transports; nil means the default table. Only tests set it.
 	Transports map[string]Transport
+}
+
+// Directories creates and finds the working directories of processes. workspace.Directories
+// implements it.
+type Directories interface {
+	Make(ctx context.Context, kind, name string, p workspace.Place) (workspace.Directory, error)
+	Reopen(name, path, branch string, p workspace.Place) workspace.Directory
+	FindSession(host, session string, p workspace.Place) workspace.Directory
+	Use(ctx context.Context, name string) (workspace.Directory, error)
+	Session(name, host string) string
 }
 
 // Hosts performs exchange requests. It is safe for concurrent use, with one exception: the requests

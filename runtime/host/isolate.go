@@ -46,9 +46,12 @@ type workDir struct {
 }
 
 // makeWorkDir returns the configuration and the directory of a process for one exchange.
-func (h *Hosts) makeWorkDir(ctx context.Context, c *Config, session string) (*Config, *workspace.Dir, error) {
+func (h *Hosts) makeWorkDir(ctx context.Context, c *Config, session string) (*Config, workspace.Directory, error) {
 	if err := c.checkDir(); err != nil {
 		return nil, nil, err
+	}
+	if h.opts.Directories == nil {
+		return nil, nil, c.errorf("cannot be isolated by this program")
 	}
 	at, err := c.workspacePlace()
 	if err != nil {
@@ -56,17 +59,14 @@ func (h *Hosts) makeWorkDir(ctx context.Context, c *Config, session string) (*Co
 	}
 	at.Environ, at.Worktrees, at.Processes = h.opts.Environ, c.Workspace, h.opts.Run
 	at.CommandEnviron, _ = procgroup.Inherit{Pass: c.PassEnv, Keys: c.Keys}.Of(h.opts.Environ)
-	if w := h.opts.Workspaces; w != nil {
-		at.Uses = w.Uses()
-	}
 	at.Log = func(line string) { h.opts.Logf("debug", line) }
 	if err := h.pools[c.Name].workDirs.awaitEnding(ctx, session); err != nil {
 		return nil, nil, err
 	}
 	name := ""
-	if was, ok := h.pools[c.Name].workDirs.findDir(session, c, &at); ok {
+	if was, ok := h.findDir(session, c, at); ok {
 		if was.remains {
-			return c.inDir(workspace.Reopen(was.Name, was.Dir, was.Branch, at))
+			return c.inDir(h.opts.Directories.Reopen(was.Name, was.Dir, was.Branch, at))
 		}
 		name = was.Name
 	}
@@ -75,7 +75,7 @@ func (h *Hosts) makeWorkDir(ctx context.Context, c *Config, session string) (*Co
 	}
 	ctx, cancel := h.withClosing(ctx)
 	defer cancel()
-	d, err := workspace.Make(ctx, c.Isolate, name, at)
+	d, err := h.opts.Directories.Make(ctx, c.Isolate, name, at)
 	switch {
 	case errors.Is(err, workspace.ErrNoRepository):
 		return nil, nil, c.errorf(`cannot be isolated: %v, but isolate = "worktree" of [hosts.%s] requires one: run git init, or use isolate = "copy"`, err, c.Connector)
@@ -88,26 +88,27 @@ func (h *Hosts) makeWorkDir(ctx context.Context, c *Config, session string) (*Co
 }
 
 // inDir returns the configuration of a process that works in d.
-func (c *Config) inDir(d *workspace.Dir) (*Config, *workspace.Dir, error) {
+func (c *Config) inDir(d workspace.Directory) (*Config, workspace.Directory, error) {
 	own := *c
-	own.Dir, own.Original = d.Path, c.Dir
+	own.Original = c.Dir
+	_, own.Dir, _ = d.Names()
 	return &own, d, nil
 }
 
 // inWorkspace returns the configuration and the directory of a process that works in a workspace of
 // the program.
-func (h *Hosts) inWorkspace(ctx context.Context, c *Config, name string) (*Config, *workspace.Dir, error) {
-	if h.opts.Workspaces == nil {
+func (h *Hosts) inWorkspace(ctx context.Context, c *Config, name string) (*Config, workspace.Directory, error) {
+	if h.opts.Directories == nil {
 		return nil, nil, c.errorf("cannot work in the workspace %s: this program has no workspaces", name)
 	}
-	w, err := h.opts.Workspaces.Use(ctx, name)
+	d, err := h.opts.Directories.Use(ctx, name)
 	if known, ok := errors.AsType[*workspace.Error](err); ok {
 		return nil, nil, c.errorf("cannot work in the workspace %s: %v", name, err).With("code", string(known.Code))
 	}
 	if err != nil {
 		return nil, nil, err
 	}
-	return c.inDir(w.DirOf())
+	return c.inDir(d)
 }
 
 // conversationOf returns the conversation that an exchange continues: in a workspace, that of the
@@ -123,10 +124,10 @@ func (s *slot) conversationOf(r *effect.ExchangeOpen) string {
 		return p.sessionName()
 	}
 	h := s.pool.hosts
-	if h.opts.Workspaces == nil || !s.canResume() {
+	if h.opts.Directories == nil || !s.canResume() {
 		return ""
 	}
-	last := h.opts.Workspaces.Session(r.Workspace, s.pool.cfg.Name)
+	last := h.opts.Directories.Session(r.Workspace, s.pool.cfg.Name)
 	if last != "" && h.isInConversation(s.pool.cfg.Name, last) {
 		return ""
 	}
@@ -148,7 +149,7 @@ func (h *Hosts) isInConversation(name, session string) bool {
 // saveConversation records the conversation of a process that works in a workspace.
 func (p *process) saveConversation() {
 	session := p.sessionName()
-	if session == "" || p.hosts.opts.Workspaces.Session(p.workspace, p.cfg.Name) == session {
+	if session == "" || p.hosts.opts.Directories.Session(p.workspace, p.cfg.Name) == session {
 		return
 	}
 	if err := p.workDir.SaveSession(p.cfg.Name, session); err != nil {
@@ -227,10 +228,11 @@ func (h *Hosts) withClosing(ctx context.Context) (context.Context, context.Cance
 // workspace.
 func (p *process) addWorkDir(m *effect.HostMessage) {
 	all := m.Payload.Map()
-	all.SetString("work_dir", value.String(p.workDir.Path))
-	if p.workDir.Branch != "" {
-		all.SetString("branch", value.String(p.workDir.Branch))
-		all.SetString("workspace", value.String(p.workDir.Name))
+	name, path, branch := p.workDir.Names()
+	all.SetString("work_dir", value.String(path))
+	if branch != "" {
+		all.SetString("branch", value.String(branch))
+		all.SetString("workspace", value.String(name))
 	}
 }
 
@@ -253,21 +255,22 @@ func (p *process) endWorkDir() {
 		return
 	}
 	remains, err := p.workDir.End(ctx)
+	name, path, branch := p.workDir.Names()
 	if err != nil {
-		h.logf("warn", c, "leaves %s: %v", p.workDir.Shown(), err)
+		h.logf("warn", c, "leaves %s: %v", workspace.Shown(name), err)
 	} else if remains {
 		on := ""
-		if p.workDir.Branch != "" {
-			on = ", on branch " + p.workDir.Branch
+		if branch != "" {
+			on = ", on branch " + branch
 		}
 		if c.Workspace.Keep == "always" {
-			h.logf("info", c, "leaves %s%s", p.workDir.Shown(), on)
+			h.logf("info", c, "leaves %s%s", workspace.Shown(name), on)
 		} else {
-			h.logf("info", c, "has changed files: %s remains%s", p.workDir.Shown(), on)
+			h.logf("info", c, "has changed files: %s remains%s", workspace.Shown(name), on)
 		}
 	}
 	if session := p.sessionName(); session != "" {
-		if err := h.pools[c.Name].workDirs.saveDir(workDir{c.Name, p.workDir.Name, p.workDir.Path, p.workDir.Branch, remains}, session, p.workDir); err != nil {
+		if err := h.pools[c.Name].workDirs.saveDir(workDir{c.Name, name, path, branch, remains}, session, p.workDir); err != nil {
 			h.logf("warn", c, "could not record the directory of its session %s: %v", session, err)
 		}
 	}
@@ -315,7 +318,8 @@ func (p *workDirs) removeLive(o *process) {
 }
 
 // findDir returns the directory that a session used in this run or in an earlier one.
-func (p *workDirs) findDir(session string, c *Config, at *workspace.Place) (workDir, bool) {
+func (h *Hosts) findDir(session string, c *Config, at workspace.Place) (workDir, bool) {
+	p := &h.pools[c.Name].workDirs
 	if session == "" {
 		return workDir{}, false
 	}
@@ -324,14 +328,16 @@ func (p *workDirs) findDir(session string, c *Config, at *workspace.Place) (work
 	if was, ok := p.bySession[session]; ok {
 		return was, true
 	}
-	if d := workspace.FindSession(c.Name, session, *at); d != nil {
-		return workDir{Name: d.Name, Dir: d.Path, Branch: d.Branch, remains: true}, true
+	if d := h.opts.Directories.FindSession(c.Name, session, at); d != nil {
+		was := workDir{remains: true}
+		was.Name, was.Dir, was.Branch = d.Names()
+		return was, true
 	}
 	return workDir{}, false
 }
 
 // saveDir records the directory of a session. If the directory remains, later runs find it.
-func (p *workDirs) saveDir(was workDir, session string, d *workspace.Dir) error {
+func (p *workDirs) saveDir(was workDir, session string, d workspace.Directory) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.bySession == nil {

@@ -13,7 +13,6 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 	"github.com/concerto-lang/concerto/runtime/host/adapter"
 	"github.com/concerto-lang/concerto/runtime/keeper"
-	"github.com/concerto-lang/concerto/runtime/workspace"
 )
 
 // keeperSpec is the configuration with which the keeper starts a new process.
@@ -34,7 +33,8 @@ func (p *process) newKeeperSpec(w acquireSpec) *keeperSpec {
 	}
 	n := spawnNote{Session: w.session, Tools: w.tools, Of: w.predecessor, Bridge: p.bridgeEntry.Path()}
 	if p.workDir != nil {
-		n.Work = &workNote{p.workDir.Name, p.workDir.Path, p.workDir.Branch, p.workspace != ""}
+		n.Work = &workNote{Named: p.workspace != ""}
+		n.Work.Name, n.Work.Path, n.Work.Branch = p.workDir.Names()
 	}
 	return &keeperSpec{client: p.hosts.opts.Keeper, number: int64(p.number), whole: p.translation != nil || w.predecessor != nil, bridge: n.Bridge, note: jsonwrite.MustEncode(n)}
 }
@@ -54,11 +54,6 @@ type workNote struct {
 	Path   string `json:"path"`
 	Branch string `json:"branch,omitempty"`
 	Named  bool   `json:"named,omitempty"` // a workspace of the program
-}
-
-// workspaceDir returns the process's working directory.
-func (w *workNote) workspaceDir(at workspace.Place) *workspace.Dir {
-	return workspace.Reopen(w.Name, w.Path, w.Branch, at)
 }
 
 // start starts a process through the keeper.

@@ -225,7 +225,7 @@ func (s *slot) spawnProcess(ctx context.Context, w acquireSpec) (*process, error
 	if !h.trackRunning() {
 		return nil, ErrClosed
 	}
-	var work *workspace.Dir
+	var work workspace.Directory
 	if w.workspace != "" {
 		if c, work, err = h.inWorkspace(ctx, c, w.workspace); err != nil {
 			h.running.Done()
@@ -279,7 +279,7 @@ func (c *Config) connectVia(table map[string]Transport, s Surroundings) (Conn, e
 }
 
 // startProcess starts a process. work is its directory, or nil for that of the configuration.
-func (h *Hosts) startProcess(c *Config, w acquireSpec, work *workspace.Dir) (*process, error) {
+func (h *Hosts) startProcess(c *Config, w acquireSpec, work workspace.Directory) (*process, error) {
 	p := newProcess(h, c)
 	p.workDir, p.workspace = work, w.workspace
 	p.number = h.nextNumber(c.Name)

@@ -42,9 +42,9 @@ type process struct {
 	out         *outbox
 	reader      *reader
 	stderrLines stderrlog.Lines
-	silence     *silenceTimer  // nil without a heartbeat
-	workDir     *workspace.Dir // directory of an isolated process, or one in a workspace; nil for others
-	workspace   string         // name of the program's workspace in which it works; "" for none
+	silence     *silenceTimer       // nil without a heartbeat
+	workDir     workspace.Directory // directory of an isolated process, or one in a workspace; nil for others
+	workspace   string              // name of the program's workspace in which it works; "" for none
 
 	translation *translation         // nil for a host that uses Concerto's protocol
 	bridgeEntry *adapter.BridgeEntry // address at which the agent reaches the program's tools; nil without tools

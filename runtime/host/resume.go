@@ -298,7 +298,10 @@ func (r *restoredProcess) prepareFromNote(c *Config, text []byte) error {
 		if note.Work.Named {
 			r.process.workspace, own.Original = note.Work.Name, c.Dir
 		}
-		r.process.cfg, r.process.workDir = &own, note.Work.workspaceDir(at)
+		r.process.cfg = &own
+		if d := r.process.hosts.opts.Directories; d != nil {
+			r.process.workDir = d.Reopen(note.Work.Name, note.Work.Path, note.Work.Branch, at)
+		}
 	}
 	return r.process.prepareAdapter(acquireSpec{session: note.Session, tools: note.Tools, bridgePath: note.Bridge})
 }

@@ -129,18 +129,6 @@ func FindSession(host, session string, p Place) *Dir {
 	return nil
 }
 
-// Session returns the conversation with a host that took place last in a workspace, or "".
-func (s *Store) Session(name, host string) string {
-	r, err := s.place.read(name)
-	if err != nil || r == nil {
-		return ""
-	}
-	return r.Sessions[host]
-}
-
-// DirOf returns the directory of a workspace, which End does not remove.
-func (w *Workspace) DirOf() *Dir { return Reopen(w.Name, w.Dir, w.Branch, w.store.place) }
-
 // SaveSession records that a conversation with a host took place in a directory that remains.
 func (d *Dir) SaveSession(host, session string) error {
 	rel, err := filepath.Rel(d.place.Tasks(), d.Path)

@@ -93,9 +93,6 @@ func NewStore(p Place) *Store {
 	return &Store{place: p}
 }
 
-// Uses returns the workspaces that this process uses.
-func (s *Store) Uses() *Uses { return s.place.Uses }
-
 // Close releases the workspaces that this process uses.
 func (s *Store) Close() {
 	s.place.Uses.mu.Lock()

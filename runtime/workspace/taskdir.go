@@ -105,8 +105,11 @@ func Reopen(name, path, branch string, p Place) *Dir {
 // Tasks returns the path of the directory that contains all task directories.
 func (d *Dir) Tasks() string { return d.place.Tasks() }
 
-// Shown returns the path of the directory for log lines, relative to the root.
-func (d *Dir) Shown() string { return home + "/tasks/" + d.Name }
+// Names returns the name, the path and the branch.
+func (d *Dir) Names() (name, path, branch string) { return d.Name, d.Path, d.Branch }
+
+// Shown returns the path of a directory for log lines, relative to the root.
+func Shown(name string) string { return home + "/tasks/" + name }
 
 // End removes the directory if nothing in it has changed. It reports whether the directory remains.
 func (d *Dir) End(ctx context.Context) (kept bool, err error) {

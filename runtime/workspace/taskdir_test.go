@@ -96,7 +96,7 @@ func TestCopy(t *testing.T) {
 	if got, want := names(t, d.Path), "a.txt broken>nowhere deep/ deep/.concerto/ deep/.concerto/c.txt deep/b.txt dirlink>deep link>deep/b.txt"; got != want {
 		t.Errorf("names in the copy: %s\nwant: %s", got, want)
 	}
-	if d.Path != filepath.Join(p.Root, ".concerto", "tasks", "run-W-1") || d.Shown() != ".concerto/tasks/run-W-1" || d.Branch != "" {
+	if d.Path != filepath.Join(p.Root, ".concerto", "tasks", "run-W-1") || Shown(d.Name) != ".concerto/tasks/run-W-1" || d.Branch != "" {
 		t.Errorf("directory = %+v, want .concerto/tasks/run-W-1 without a branch", d)
 	}
 	for _, name := range []string{"a.txt", "deep"} {

@@ -22,6 +22,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/term/cmdline"
 	"github.com/concerto-lang/concerto/internal/text/suggest"
 	"github.com/concerto-lang/concerto/runtime/host"
+	"github.com/concerto-lang/concerto/runtime/workspace"
 )
 
 func NewHost(a *console.Console) *cobra.Command {
@@ -86,7 +87,7 @@ func (cmd *listCommand) list(parent context.Context, path string) error {
 	ctx, signals := interrupt.Catch(parent)
 	defer signals.Stop()
 	<-signals.Ready
-	hosts := host.New(host.Options{Configs: configs, Environ: cmd.console.Environ, Run: cmd.console.Processes(), Log: func(name, line string) { logStderr(cmd.console, name, line) }})
+	hosts := host.New(host.Options{Configs: configs, Environ: cmd.console.Environ, Run: cmd.console.Processes(), Directories: workspace.Directories{}, Log: func(name, line string) { logStderr(cmd.console, name, line) }})
 	defer hosts.Close(ctx)
 	all := []listedHost{}
 	for _, c := range configs {

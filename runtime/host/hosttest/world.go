@@ -16,6 +16,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/value"
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
 	"github.com/concerto-lang/concerto/runtime/host"
+	"github.com/concerto-lang/concerto/runtime/workspace"
 )
 
 // patience limits every wait of the suite. A wait takes that long only if there is a bug.
@@ -79,7 +80,7 @@ func (w *world) startIn(environ []string, configs ...host.Config) {
 			*to = append(*to, a+": "+b)
 		}
 	}
-	o := host.Options{Configs: configs, Environ: environ, Run: &procgroup.Run{ID: "r_test"}, Log: note(&w.log), Logf: note(&w.remarks)}
+	o := host.Options{Configs: configs, Environ: environ, Run: &procgroup.Run{ID: "r_test"}, Log: note(&w.log), Logf: note(&w.remarks), Directories: workspace.Directories{}}
 	for _, change := range w.with {
 		change(w.T, &o)
 	}
