@@ -43,6 +43,7 @@ var commands = []commandRow{
 	{name: "queue", create: engines.NewQueue},
 	{name: "schedule", create: engines.NewSchedule},
 	{name: "work", create: work.NewWork},
+	{name: "merge", create: work.NewMerge},
 	{name: "keeper", create: hosts.NewKeeper},
 	{name: "build", create: project.NewBuild},
 	{name: "check", create: project.NewCheck},

@@ -14,6 +14,7 @@ import (
 	"github.com/concerto-lang/concerto/runtime/host"
 	"github.com/concerto-lang/concerto/runtime/host/adapter"
 	"github.com/concerto-lang/concerto/runtime/mcp"
+	"github.com/concerto-lang/concerto/runtime/merge"
 	"github.com/concerto-lang/concerto/runtime/workspace"
 )
 
@@ -43,6 +44,7 @@ func TestKeysAreDecoded(t *testing.T) {
 		"tools.*":   members(map[string]bool{}, engine.ToolForm),
 		"run":       run,
 		"workspace": members(map[string]bool{}, reflect.TypeFor[workspace.Config]()),
+		"merge.*":   members(map[string]bool{}, reflect.TypeFor[merge.Config]()),
 	} {
 		for _, k := range manifest.Keys() {
 			name, ok := strings.CutPrefix(k.Path, section+".")

@@ -50,10 +50,37 @@ func (w *Workspace) Commit(ctx context.Context, message string, at time.Time, ag
 	if err != nil {
 		return "", failure(err, w.Name, "read the tree of "+tip)
 	}
-	if tree == now {
+	merged, err := w.mergeHeads(ctx, place, tip)
+	if err != nil {
+		return "", err
+	}
+	if tree == now && len(merged) == 0 {
 		return "", nil
 	}
-	return w.commitTree(ctx, place, tree, tip, message, at)
+	return w.commitTree(ctx, place, tree, append([]string{tip}, merged...), message, at)
+}
+
+// mergeFiles are the files of a merge in progress, the first of which contains its commits.
+var mergeFiles = []string{"MERGE_HEAD", "MERGE_MODE", "MERGE_MSG", "AUTO_MERGE"}
+
+// mergeHeads returns the commits of a merge in progress that the branch does not contain.
+func (w *Workspace) mergeHeads(ctx context.Context, place git.Place, tip string) (heads []string, err error) {
+	text, err := os.ReadFile(filepath.Join(place.GitDir, mergeFiles[0]))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, failure(err, w.Name, "read the merge in progress")
+	}
+	for _, head := range strings.Fields(string(text)) {
+		_, err := w.store.git.Run(ctx, place, "merge-base", "--is-ancestor", head, tip)
+		if git.IsExit(err, 1) {
+			heads = append(heads, head)
+		} else if err != nil {
+			return nil, failure(err, w.Name, "compare "+head+" with the branch")
+		}
+	}
+	return heads, nil
 }
 
 // stage adds all changes to the index. A repository that is no submodule is an error, and is not
@@ -77,19 +104,26 @@ func (w *Workspace) stage(ctx context.Context, place git.Place, tip string) erro
 }
 
 // commitTree makes a commit and moves the branch to it.
-func (w *Workspace) commitTree(ctx context.Context, place git.Place, tree, parent, message string, at time.Time) (string, error) {
+func (w *Workspace) commitTree(ctx context.Context, place git.Place, tree string, parents []string, message string, at time.Time) (string, error) {
 	g, err := w.store.identified(ctx, at)
 	if err != nil {
 		return "", failure(err, w.Name, "find git's identity")
 	}
-	out, err := g.Pipe(ctx, place, []byte(message), "commit-tree", "-F", "-", "-p", parent, tree)
+	args := []string{"commit-tree", "-F", "-"}
+	for _, p := range parents {
+		args = append(args, "-p", p)
+	}
+	out, err := g.Pipe(ctx, place, []byte(message), append(args, tree)...)
 	if err != nil {
 		return "", failure(err, w.Name, "commit the changes")
 	}
 	commit := strings.TrimSpace(string(out))
 	subject, _, _ := strings.Cut(message, "\n")
-	if err := w.store.git.Finish(ctx, place, "update-ref", "-m", "concerto: commit "+subject, "refs/heads/"+w.Branch, commit, parent); err != nil {
+	if err := w.store.git.Finish(ctx, place, "update-ref", "-m", "concerto: commit "+subject, "refs/heads/"+w.Branch, commit, parents[0]); err != nil {
 		return "", failure(err, w.Name, "move the branch "+w.Branch)
+	}
+	for _, name := range mergeFiles {
+		_ = os.Remove(filepath.Join(place.GitDir, name)) // mergeHeads ignores what remains
 	}
 	return commit, nil
 }

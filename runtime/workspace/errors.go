@@ -34,6 +34,14 @@ const (
 	Permission   Code = "permission"
 	Disk         Code = "disk"
 	OtherGit     Code = "git"
+
+	// Of merges (spec/43-merging.md).
+	NoBranch      Code = "no_branch"
+	AlreadyMerged Code = "already_merged"
+	CheckedOut    Code = "checked_out"
+	NoGate        Code = "no_gate"
+	Diverged      Code = "diverged"
+	Unrelated     Code = "unrelated"
 )
 
 // Error is an error of a workspace. Hint, if not "", is what to do. Command, ExitCode and Stderr
@@ -65,6 +73,9 @@ func (e *Error) hint(format string, args ...any) *Error {
 	e.Hint = fmt.Sprintf(format, args...)
 	return e
 }
+
+// Failure is failure, for merges.
+func Failure(err error, workspace, doing string) error { return failure(err, workspace, doing) }
 
 // failure converts an error of git or of the file system to an Error. It returns the errors of a
 // context unchanged. doing continues a sentence that begins with "could not".

@@ -320,7 +320,8 @@ func (s *Store) Clean(ctx context.Context, merged string, dry bool, isPending fu
 		}
 		all = append(all, Cleaned{r.Name, reason})
 	}
-	return all, s.cleanIndexes()
+	gates, err := s.cleanGates(ctx, dry)
+	return append(all, gates...), errors.Join(err, s.cleanIndexes())
 }
 
 // clean removes a workspace that is no longer needed, or returns why it remains.
@@ -381,4 +382,13 @@ func (s *Store) cleanIndexes() error {
 		}
 	}
 	return failure(err, "", "remove the temporary indexes of other processes")
+}
+
+// Exists reports whether there is a workspace with a name. It does not need git.
+func (s *Store) Exists(name string) (bool, error) {
+	if checkName(name) != nil {
+		return false, nil
+	}
+	r, err := s.place.read(name)
+	return r != nil && r.Branch != "", err
 }

@@ -45,6 +45,12 @@ const (
 
 var validName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`) })
 
+// MaxName is the maximum length of a name.
+const MaxName = 64
+
+// IsName reports whether a text is a valid name of a workspace.
+func IsName(text string) bool { return checkName(text) == nil }
+
 // checkName returns an error for an invalid name of a workspace.
 func checkName(name string) error {
 	if validName().MatchString(name) && !strings.HasSuffix(name, ".") && !strings.HasSuffix(name, lockSuffix) && !strings.HasSuffix(name, recordSuffix) && !strings.Contains(name, "..") {

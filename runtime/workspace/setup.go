@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -46,20 +47,30 @@ func (t *tail) String() string {
 // command runs a command in a directory. The output contains standard output and standard error.
 // The exit code is that of the command; err is set if it could not be started, or if ctx has ended.
 func (s *Store) command(ctx context.Context, dir string, command []string) (exit int, output string, err error) {
+	var out tail
+	exit, err = s.Execute(ctx, dir, command, nil, &out)
+	return exit, out.String(), err
+}
+
+// Execute runs a command in a directory, with the environment of setup commands and further
+// variables. It writes standard output and standard error to out, which must be safe for concurrent
+// use. It returns the exit code of the command; err is set if it could not be started, or if ctx
+// has ended. The command's process group has then ended, too.
+func (s *Store) Execute(ctx context.Context, dir string, command, environ []string, out io.Writer) (exit int, err error) {
 	path, err := procgroup.Find(command[0], dir, s.place.CommandEnviron)
 	if err != nil {
-		return 0, "", err
+		return 0, err
 	}
-	var out tail
-	p, err := s.place.Processes.Start(procgroup.Command{Name: "workspace", Path: path, Args: command[1:], Env: s.place.CommandEnviron, Dir: dir, Merged: true})
+	env := slices.Concat(s.place.CommandEnviron, environ)
+	p, err := s.place.Processes.Start(procgroup.Command{Name: "workspace", Path: path, Args: command[1:], Env: env, Dir: dir, Merged: true})
 	if err != nil {
-		return 0, "", err
+		return 0, err
 	}
 	_ = p.Stdin.Close()
 	read := make(chan struct{})
 	go func() {
 		defer close(read)
-		_, _ = io.Copy(&out, p.Stdout) // the output ends when the process exits
+		_, _ = io.Copy(out, p.Stdout) // the output ends when the process exits
 	}()
 	select {
 	case <-p.Done():
@@ -69,9 +80,9 @@ func (s *Store) command(ctx context.Context, dir string, command []string) (exit
 	<-p.GroupDone()
 	<-read
 	if ctx.Err() != nil {
-		return 0, out.String(), context.Cause(ctx)
+		return 0, context.Cause(ctx)
 	}
-	return p.Exit().Code, out.String(), nil
+	return p.Exit().Code, nil
 }
 
 // setUp runs the commands of [workspace] setup in a new worktree.

@@ -21,7 +21,9 @@ import (
 
 // Config contains the settings of [workspace] in the manifest.
 type Config struct {
-	Repo string `json:"repo"` // relative to the manifest
+	Repo        string     `json:"repo"`         // relative to the manifest
+	Gate        [][]string `json:"gate"`         // commands that must pass before a merge; nil if they are not set
+	GateTimeout float64    `json:"gate_timeout"` // of each of them, in seconds
 	Worktrees
 }
 
@@ -64,6 +66,9 @@ type Store struct {
 
 	// forExchange means that an exchange of a host uses the workspaces of this store.
 	forExchange bool
+
+	gatesMu sync.Mutex // protects gates
+	gates   *Store     // the worktrees of gates; nil until it is used
 }
 
 // Uses contains the workspaces that this process uses. It is safe for concurrent use.
@@ -95,6 +100,11 @@ func NewStore(p Place) *Store {
 
 // Close releases the workspaces that this process uses.
 func (s *Store) Close() {
+	s.gatesMu.Lock()
+	if s.gates != nil {
+		defer s.gates.Close()
+	}
+	s.gatesMu.Unlock()
 	s.place.Uses.mu.Lock()
 	names := slices.Collect(maps.Keys(s.place.Uses.locks))
 	s.place.Uses.mu.Unlock()
@@ -262,6 +272,16 @@ func (s *Store) unlock(name string) {
 // base is "". The workspace belongs to this process until Close. The error is an *Error or that of
 // ctx.
 func (s *Store) Open(ctx context.Context, name, base string) (*Workspace, error) {
+	return s.openAs(ctx, name, base, false)
+}
+
+// Create is Open for a workspace that must not exist. Otherwise the error has the code
+// branch_taken or busy.
+func (s *Store) Create(ctx context.Context, name, base string) (*Workspace, error) {
+	return s.openAs(ctx, name, base, true)
+}
+
+func (s *Store) openAs(ctx context.Context, name, base string, isNew bool) (*Workspace, error) {
 	if err := checkName(name); err != nil {
 		return nil, err
 	}
@@ -276,14 +296,14 @@ func (s *Store) Open(ctx context.Context, name, base string) (*Workspace, error)
 	if err != nil {
 		return nil, err
 	}
-	w, err := s.openLocked(ctx, name, base)
+	w, err := s.openLocked(ctx, name, base, isNew)
 	if err != nil {
 		release()
 	}
 	return w, err
 }
 
-func (s *Store) openLocked(ctx context.Context, name, base string) (*Workspace, error) {
+func (s *Store) openLocked(ctx context.Context, name, base string, isNew bool) (*Workspace, error) {
 	r, err := s.place.read(name)
 	if err != nil {
 		return nil, err
@@ -296,6 +316,9 @@ func (s *Store) openLocked(ctx context.Context, name, base string) (*Workspace, 
 	}
 	if r == nil {
 		return s.create(ctx, name, base)
+	}
+	if isNew {
+		return nil, errorf(BranchTaken, name, "the workspace %s exists", name)
 	}
 	w := s.of(r)
 	if _, err := w.check(ctx); err != nil {
@@ -345,8 +368,12 @@ func (w *Workspace) place() (git.Place, error) {
 }
 
 // adminDir returns the directory in the repository that belongs to a worktree, or "".
-func (s *Store) adminDir(top string) (string, error) {
-	all := filepath.Join(s.common, "worktrees")
+func (s *Store) adminDir(top string) (string, error) { return AdminDir(s.common, top) }
+
+// AdminDir returns the directory in a repository, with a common directory, that belongs to a
+// worktree, or "".
+func AdminDir(common, top string) (string, error) {
+	all := filepath.Join(common, "worktrees")
 	isOf := func(dir string) bool {
 		text, err := os.ReadFile(filepath.Join(dir, "gitdir"))
 		if err != nil {
@@ -454,7 +481,11 @@ func (s *Store) checkCheckout(ctx context.Context, name string) error {
 func (s *Store) build(ctx context.Context, r *record) error {
 	top := s.place.taskPath(r.Name)
 	adding.Lock()
-	_, err := s.git.Run(ctx, s.main(), "worktree", "add", "--quiet", "--no-checkout", "-b", r.Branch, "--", top, r.Base)
+	on := []string{"--detach"}
+	if r.Branch != "" {
+		on = []string{"-b", r.Branch}
+	}
+	_, err := s.git.Run(ctx, s.main(), slices.Concat([]string{"worktree", "add", "--quiet", "--no-checkout"}, on, []string{"--", top, r.Base})...)
 	adding.Unlock()
 	if err != nil {
 		return failure(err, r.Name, "create the worktree")

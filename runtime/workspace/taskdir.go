@@ -6,6 +6,7 @@
 package workspace
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,13 +34,15 @@ type Place struct {
 	Journal        string            // directory of the run, if it is stored
 	Log            func(line string) // nil for none
 	Uses           *Uses             // of the workspaces of this process; nil if nothing else uses them
+
+	folder string // of the worktrees in .concerto; "" for that of tasks
 }
 
 // home is the directory of Concerto's files next to a manifest.
 const home = ".concerto"
 
 // Tasks returns the path of the directory that contains all task directories.
-func (p *Place) Tasks() string { return filepath.Join(p.Root, home, "tasks") }
+func (p *Place) Tasks() string { return filepath.Join(p.Root, home, cmp.Or(p.folder, "tasks")) }
 
 func (p *Place) taskPath(name string) string { return filepath.Join(p.Tasks(), name) }
 

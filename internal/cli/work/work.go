@@ -1,4 +1,4 @@
-// Package work has the commands for workspaces.
+// Package work has the commands for workspaces and merges.
 package work
 
 import (
@@ -24,6 +24,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
 	"github.com/concerto-lang/concerto/internal/record/journal/rundir"
 	"github.com/concerto-lang/concerto/internal/term/cmdline"
+	"github.com/concerto-lang/concerto/runtime/merge"
 	"github.com/concerto-lang/concerto/runtime/workspace"
 )
 
@@ -35,31 +36,29 @@ type workCommand struct {
 	base, message, merged string
 	force, dry            bool
 	journals              string // directory of the project's stored runs, or ""
+
+	merges *merge.Merges
+	into   string
+	change merge.Submission
+	watch  bool
 }
 
 func NewWork(a *console.Console) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "work COMMAND",
-		Short: "Open, compare, commit and remove workspaces of agents",
+		Short: "Open, compare, commit, merge and remove workspaces of agents",
 		Long: `A workspace is a git worktree with a name, on a branch of its own. Opening a name again returns
 the same workspace. Programs open them with std::work; hosts with isolate = "worktree" work in
 workspaces, too. Your own checkout never changes. [workspace] in the manifest configures them.`,
 		Example: `  concerto work open fix-login
   concerto work diff fix-login
   concerto work commit fix-login -m "Fix the login"
+  concerto work merge fix-login --into main
   concerto work rm fix-login`,
 		Args: console.UnknownCommand,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	add := func(x *cobra.Command, run func(cmd *workCommand, ctx context.Context, s *workspace.Store, args []string) error, forms ...string) *workCommand {
-		cmd := &workCommand{console: a}
-		x.RunE = func(c *cobra.Command, args []string) error { return cmd.with(c.Context(), args, run) }
-		if len(forms) > 0 {
-			cmd.format = cmdline.AddFormat(x, forms...)
-		}
-		c.AddCommand(x)
-		return cmd
-	}
+	add := adder(a, c)
 	open := &cobra.Command{Use: "open NAME", Short: "Open a workspace, or create it, and print its directory", Args: console.Arguments(1, 1),
 		Long: `Prints the directory of the workspace. A workspace that exists is opened as it is, and --base is
 ignored.`,
@@ -77,6 +76,13 @@ nothing to commit.`,
 		Example: "  concerto work commit fix-login -m \"Fix the login\""}
 	committing := add(commit, (*workCommand).commit)
 	commit.Flags().StringVarP(&committing.message, "message", "m", "", "commit with the message `TEXT`")
+	into := &cobra.Command{Use: "merge NAME --into BRANCH", Short: "Merge a workspace into a branch after its gate has passed", Args: console.Arguments(1, 1),
+		Long: `Merges the commits of a workspace into a branch, without checking anything out, if the merged result
+passes the gate of [workspace] or of the [merge.X] for that branch. Prints 'merged NAME COMMIT'.
+To merge many changes, use a queue: see 'concerto merge'.`,
+		Example: "  concerto work merge fix-login --into main\n  concerto work merge fix-login --into main --format json"}
+	merging := add(into, (*workCommand).merge, "text", "json")
+	into.Flags().StringVar(&merging.into, "into", "", "merge into `BRANCH`")
 	remove := &cobra.Command{Use: "rm NAME…", Short: "Remove workspaces with their branches", Args: console.Arguments(1, -1),
 		Long: `Removes the worktree and the branch. Without --force, a workspace with work that exists nowhere
 else remains.`,
@@ -93,8 +99,24 @@ is missing. Workspaces that a process uses, or that belong to a run that has not
 	return c
 }
 
+// action is what a command does.
+type action func(cmd *workCommand, ctx context.Context, s *workspace.Store, args []string) error
+
+// adder returns a function that adds a command to a group.
+func adder(a *console.Console, group *cobra.Command) func(x *cobra.Command, run action, forms ...string) *workCommand {
+	return func(x *cobra.Command, run action, forms ...string) *workCommand {
+		cmd := &workCommand{console: a}
+		x.RunE = func(c *cobra.Command, args []string) error { return cmd.with(c.Context(), args, run) }
+		if len(forms) > 0 {
+			cmd.format = cmdline.AddFormat(x, forms...)
+		}
+		group.AddCommand(x)
+		return cmd
+	}
+}
+
 // with runs a command with the workspaces of the project.
-func (cmd *workCommand) with(parent context.Context, args []string, run func(*workCommand, context.Context, *workspace.Store, []string) error) error {
+func (cmd *workCommand) with(parent context.Context, args []string, run action) error {
 	ctx, signals := interrupt.Catch(parent)
 	defer signals.Stop()
 	s, err := cmd.store()
@@ -102,33 +124,52 @@ func (cmd *workCommand) with(parent context.Context, args []string, run func(*wo
 		return err
 	}
 	defer s.Close()
+	defer cmd.merges.Close()
 	err = run(cmd, ctx, s, args)
-	if ctx.Err() != nil {
+	if ctx.Err() != nil && !cmd.watch {
 		return context.Cause(ctx)
 	}
-	if errors.Is(err, workspace.ErrDamaged) {
+	return cmd.fail(err)
+}
+
+// fail prints an error of workspaces or merges, and returns the error that ends the command.
+func (cmd *workCommand) fail(err error) error {
+	switch {
+	case errors.Is(err, workspace.ErrDamaged):
 		return console.Usage("remove the file if you no longer need it", "%v", err)
+	case errors.Is(err, merge.ErrFile):
+		return console.Usage("", "%v", err)
 	}
-	failed, ok := errors.AsType[*workspace.Error](err)
-	if !ok {
+	members, hint := errorJSON(err)
+	if members == nil {
 		return err
 	}
 	if cmd.format != nil && !cmd.format.IsText() {
-		if err := cmd.console.WriteJSON(map[string]any{"error": errorJSON(failed)}); err != nil {
+		if err := cmd.console.WriteJSON(map[string]any{"error": members}); err != nil {
 			return err
 		}
 	}
-	cmd.console.Complain(failed.Message, failed.Hint)
+	message := err.Error()
+	if failed, ok := errors.AsType[*workspace.Error](err); ok {
+		message = failed.Message
+	}
+	cmd.console.Complain(message, hint)
 	return console.ExitError(console.ExitFailed)
 }
 
-// errorJSON returns the members of an error.
-func errorJSON(e *workspace.Error) map[string]any {
-	command := e.Command
-	if command == nil {
-		command = []string{}
+// errorJSON returns the members of an error of workspaces or merges, or nil for another error.
+func errorJSON(err error) (members map[string]any, hint string) {
+	list := func(words []string) []string { return append([]string{}, words...) }
+	if e, ok := errors.AsType[*workspace.Error](err); ok {
+		return map[string]any{"kind": "GitError", "message": e.Error(), "code": e.Code, "workspace": e.Workspace, "command": list(e.Command), "exit_code": e.ExitCode, "stderr": e.Stderr, "unknown": false}, e.Hint
 	}
-	return map[string]any{"kind": "GitError", "message": e.Error(), "code": e.Code, "workspace": e.Workspace, "command": command, "exit_code": e.ExitCode, "stderr": e.Stderr, "unknown": false}
+	if e, ok := errors.AsType[*merge.Conflict](err); ok {
+		return map[string]any{"kind": "MergeConflict", "message": e.Error(), "workspace": e.Workspace, "into": e.Into, "paths": list(e.Paths)}, ""
+	}
+	if e, ok := errors.AsType[*merge.GateFailed](err); ok {
+		return map[string]any{"kind": "GateFailed", "message": e.Error(), "workspace": e.Workspace, "into": e.Into, "command": list(e.Command), "exit_code": e.ExitCode, "output": e.Output, "on_target": e.OnTarget}, ""
+	}
+	return nil, ""
 }
 
 // store returns the workspaces of the project.
@@ -147,6 +188,7 @@ func (cmd *workCommand) store() (*workspace.Store, error) {
 	}
 	p := workspace.Place{Root: root, From: root, Environ: a.Environ, Processes: a.Processes(), Log: func(line string) { a.Notef("info: %s\n", line) }}
 	p.CommandEnviron, _ = procgroup.Inherit{}.Of(a.Environ)
+	options := merge.Options{Queues: map[string]merge.Config{}, Log: p.Log}
 	if in.Manifest != nil {
 		var config workspace.Config
 		if text := in.Manifest.Workspace.Config; text != nil {
@@ -160,8 +202,18 @@ func (cmd *workCommand) store() (*workspace.Store, error) {
 			return nil, err
 		}
 		cmd.journals = run.JournalRoot(root)
+		options.Gate, options.GateTimeout = config.Gate, config.GateTimeout
+		for _, m := range in.Manifest.Merges {
+			var c merge.Config
+			if err := json.Unmarshal(m.Config, &c); err != nil {
+				return nil, fmt.Errorf("read [merge.%s]: %w", m.Name, err)
+			}
+			options.Queues[m.Name] = c
+		}
 	}
-	return workspace.NewStore(p), nil
+	options.Store = workspace.NewStore(p)
+	cmd.merges = merge.New(options)
+	return options.Store, nil
 }
 
 func (cmd *workCommand) open(ctx context.Context, s *workspace.Store, args []string) error {

@@ -110,7 +110,7 @@ var (
 )
 
 // Keys returns the table of keys, ordered by section. The caller must not change it.
-var Keys = sync.OnceValue(func() []Key { return slices.Concat(keys, toolKeys, runKeys, workspaceKeys) })
+var Keys = sync.OnceValue(func() []Key { return slices.Concat(keys, toolKeys, runKeys, workspaceKeys, mergeKeys) })
 
 var keys = []Key{
 	{Path: "project.name", Type: String, Example: `"demo"`, Doc: "The project's name.",

@@ -42,6 +42,7 @@ type Manifest struct {
 	Engine      Engine
 	Run         Run
 	Workspace   Workspace
+	Merges      []*Merge
 	Permissions *Permissions // nil without [permissions], which allows files, environment variables and HTTP
 	// Nameless is set if a section such as [connections] contains keys instead of named
 	// subsections. The names of the connections, hosts or servers are then unknown.
@@ -212,6 +213,13 @@ type Run struct {
 // Workspace is [workspace]: how the worktrees of agents are created. Config contains the section's
 // keys as a JSON object; it is nil without the section.
 type Workspace struct {
+	Config json.RawMessage
+	At     Places
+}
+
+// Merge is [merge.X]: a merge queue. Config is as a Host's.
+type Merge struct {
+	Name   string
 	Config json.RawMessage
 	At     Places
 }

@@ -139,6 +139,8 @@ func (r *reader) manifest(root *node, values map[string]any) {
 		case "workspace":
 			r.m.Workspace.Config = json.RawMessage("{}")
 			r.m.Workspace.At = r.section("workspace", n, v, &target{config: &r.m.Workspace.Config}, n.name)
+		case "merge":
+			r.each(n, v, r.merge)
 		case "lints":
 			r.section("lints", n, v, &target{lints: &r.m.Lints}, n.name)
 		case "connections":

@@ -66,6 +66,8 @@ func withWorkspace(host, all json.RawMessage) json.RawMessage {
 		_ = json.Unmarshal(section, &keys) // the manifest has encoded the sections; the second one may be missing
 	}
 	delete(keys, "repo") // the worktree is of the repository of the host's working directory
+	delete(keys, "gate") // of merges
+	delete(keys, "gate_timeout")
 	merged, err := json.Marshal(keys)
 	if err != nil {
 		panic(err) // the keys were decoded

@@ -52,7 +52,7 @@ func (f *file) openFile(ctx context.Context) error {
 		if path, err = filepath.Abs(f.path); err != nil {
 			return err
 		}
-		if size, err = inspect(path); err != nil {
+		if size, err = inspect(path, whose); err != nil {
 			return err
 		}
 	}
@@ -253,8 +253,8 @@ const headerSize = 100
 
 // inspect checks a file before SQLite opens it. It returns the file's size in bytes, or 0 if the
 // file does not exist. It refuses files that are not Concerto's databases, because SQLite would
-// treat some of them as new databases.
-func inspect(path string) (size int64, err error) {
+// treat some of them as new databases, and those for whose marks check returns an error.
+func inspect(path string, check func(id, version int64) error) (size int64, err error) {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -280,7 +280,7 @@ func inspect(path string) (size int64, err error) {
 		return 0, refusef("it is not a database of Concerto: another program wrote it, or it is damaged; use another file, or move it away")
 	}
 	at := func(offset int) int64 { return int64(binary.BigEndian.Uint32(header[offset:])) }
-	if err := whose(at(68), at(60)); err != nil {
+	if err := check(at(68), at(60)); err != nil {
 		return 0, err
 	}
 	return info.Size(), inspectLength(path, header, info.Size())

@@ -1,0 +1,167 @@
+package merge
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/text/utf8cut"
+	"github.com/concerto-lang/concerto/runtime/workspace"
+)
+
+// gate tests commits.
+type gate struct {
+	m     *Merges
+	rules *rules
+	file  *database
+	check Gate // replaces the commands, if it is not nil
+
+	ran   int             // number of gates that have run
+	green map[string]bool // trees that have passed
+	event func(GateEvent)
+}
+
+// GateEvent is the result of a gate.
+type GateEvent struct {
+	Queue      string   `json:"queue"`
+	Commit     string   `json:"commit"`
+	Changes    []string `json:"changes"`
+	OK         bool     `json:"ok"`
+	DurationMS int64    `json:"duration_ms"`
+}
+
+// remembers reports whether results are stored: a function has no identity.
+func (g *gate) remembers() bool { return g.check == nil }
+
+// isKnown reports whether a tree is known to pass.
+func (g *gate) isKnown(tree string) (bool, error) {
+	if g.green[tree] || g.check == nil && len(g.rules.Gate) == 0 {
+		return true, nil
+	}
+	if !g.remembers() {
+		return false, nil
+	}
+	return g.file.hasPassed(tree, g.commands())
+}
+
+// commands returns the commands as JSON.
+func (g *gate) commands() string {
+	text, err := json.Marshal(g.rules.Gate)
+	if err != nil {
+		panic(err) // they are texts
+	}
+	return string(text)
+}
+
+// test runs the gate for a commit, up to again more times while it fails, unless its tree is known
+// to pass. base is the target's commit. The result is nil if the gate passes.
+func (g *gate) test(ctx context.Context, r result, base string, ids []string, again int) (*GateFailed, error) {
+	known, err := g.isKnown(r.tree)
+	if err != nil || known {
+		return nil, err
+	}
+	for {
+		g.m.step("gate")
+		began := time.Now()
+		failed, err := g.run(ctx, r.commit, base, ids)
+		if err != nil {
+			return nil, err
+		}
+		g.ran++
+		if g.event != nil {
+			g.event(GateEvent{g.rules.name, r.commit, ids, failed == nil, time.Since(began).Milliseconds()})
+		}
+		if failed == nil {
+			g.green[r.tree] = true
+			if g.remembers() {
+				err = g.file.addPassed(r.tree, g.commands())
+			}
+			return nil, err
+		}
+		if again--; again < 0 {
+			return failed, nil
+		}
+	}
+}
+
+// run runs the gate once. The error is not about the commit.
+func (g *gate) run(ctx context.Context, commit, base string, ids []string) (*GateFailed, error) {
+	w, err := g.m.o.Store.UseGate(ctx, g.rules.name)
+	if err != nil {
+		return nil, err
+	}
+	defer w.Release()
+	tree, err := w.Reset(ctx, commit, base)
+	if err != nil {
+		return nil, err
+	}
+	failed := &GateFailed{Workspace: strings.Join(ids, " "), Into: g.rules.Into}
+	if g.check != nil {
+		err := g.check(ctx, tree)
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		if err == nil {
+			return nil, nil
+		}
+		failed.reason, failed.Output = err.Error(), err.Error()
+		return failed, nil
+	}
+	out, err := g.m.newOutput(g.rules, commit)
+	if err != nil {
+		return nil, workspace.Failure(err, "", "create the log of the gate")
+	}
+	environ := []string{"CONCERTO_GATE=" + g.rules.name, "CONCERTO_GATE_COMMIT=" + commit, "CONCERTO_GATE_BASE=" + base, "CONCERTO_GATE_CHANGES=" + strings.Join(ids, " ")}
+	ok := true
+	for _, command := range g.rules.Gate {
+		if ok = g.runCommand(ctx, w.Root(), command, environ, out, failed); !ok {
+			break
+		}
+	}
+	text, err := out.close()
+	switch failed.Output = text; {
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case err != nil:
+		return nil, workspace.Failure(err, "", "write the log of the gate")
+	case ok:
+		return nil, nil
+	}
+	return failed, nil
+}
+
+// runCommand runs a command of the gate, and reports whether it passes. Otherwise it describes the
+// failure.
+func (g *gate) runCommand(ctx context.Context, dir string, command, environ []string, out *output, failed *GateFailed) bool {
+	limited, cancel := context.WithTimeout(ctx, g.rules.timeout)
+	defer cancel()
+	exit, err := g.m.o.Store.Execute(limited, dir, command, environ, out)
+	if err == nil && exit == 0 {
+		return true
+	}
+	failed.Command = command
+	what := fmt.Sprintf("exited with status %d", exit)
+	switch {
+	case errors.Is(limited.Err(), context.DeadlineExceeded) && err != nil:
+		what = fmt.Sprintf("timed out after %g s", g.rules.timeout.Seconds())
+	case err != nil:
+		what = "could not be started: " + err.Error()
+	default:
+		failed.ExitCode = &exit
+	}
+	failed.reason = strings.Join(command, " ") + " " + what
+	return false
+}
+
+// lastBytes returns the last bytes of a text, at most n.
+func lastBytes(b []byte, n int) string {
+	s := string(b)
+	if len(s) > n {
+		s = s[len(s)-n:]
+		s = s[utf8cut.Rest(s):]
+	}
+	return strings.ToValidUTF8(s, "\uFFFD")
+}

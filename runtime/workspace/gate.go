@@ -1,0 +1,308 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/process/git"
+	"github.com/concerto-lang/concerto/internal/process/lockfile"
+)
+
+// gateFolder is the name of the directory in .concerto that contains the worktrees of gates.
+const gateFolder = "gates"
+
+// Gate is a worktree in which the gate of merges runs. It is on no branch. The caller must call
+// Release.
+type Gate struct {
+	name  string
+	store *Store // of gates
+}
+
+// gateStore returns the store of the worktrees of gates.
+func (s *Store) gateStore(ctx context.Context) (*Store, error) {
+	if err := s.repository(ctx); err != nil {
+		return nil, err
+	}
+	s.gatesMu.Lock()
+	defer s.gatesMu.Unlock()
+	if s.gates == nil {
+		at := s.place
+		at.folder, at.Uses = gateFolder, nil
+		g := NewStore(at)
+		g.git, g.top, g.common, g.root, g.below = s.git, s.top, s.common, s.root, s.below
+		s.gates = g
+	}
+	return s.gates, nil
+}
+
+// UseGate returns the first worktree of a queue's gates that is not in use: QUEUE-1, QUEUE-2, ….
+func (s *Store) UseGate(ctx context.Context, queue string) (*Gate, error) {
+	g, err := s.gateStore(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := g.place.prepare(); err != nil {
+		return nil, failure(err, "", "create the directory of gates")
+	}
+	for k := 1; ; k++ {
+		name := fmt.Sprintf("%s-%d", queue, k)
+		free, err := g.lockGate(name)
+		if err != nil {
+			return nil, failure(err, "", "lock the worktree of the gate "+name)
+		}
+		if free {
+			return &Gate{name, g}, nil
+		}
+	}
+}
+
+// lockGate locks the worktree of a gate, and reports whether nothing else uses it.
+func (s *Store) lockGate(name string) (bool, error) {
+	u := s.place.Uses
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.locks[name] != nil {
+		return false, nil
+	}
+	unlock, err := lockfile.Lock(s.place.taskPath(name) + lockSuffix)
+	if errors.Is(err, lockfile.ErrHeld) {
+		return false, nil
+	}
+	if err == nil {
+		u.locks[name] = &use{unlock: unlock}
+	}
+	return err == nil, err
+}
+
+// Release lets others use the worktree.
+func (g *Gate) Release() { g.store.unlock(g.name) }
+
+// Root returns the directory in the worktree that corresponds to the manifest's.
+func (g *Gate) Root() string { return filepath.Join(g.store.place.taskPath(g.name), g.store.root) }
+
+// Reset makes the worktree contain a commit, without files that are neither in it nor ignored. It
+// creates the worktree if it is missing or damaged. base is the base of the returned workspace.
+func (g *Gate) Reset(ctx context.Context, commit, base string) (*Workspace, error) {
+	s := g.store
+	r, err := s.place.read(g.name)
+	if errors.Is(err, ErrDamaged) {
+		r, err = nil, nil // the worktree contains nothing that is needed
+	}
+	if err != nil {
+		return nil, err
+	}
+	if r != nil && r.State == ready {
+		err := g.checkOut(ctx, s.of(r), commit)
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		if err == nil {
+			w := s.of(r)
+			w.Base = base
+			return w, nil
+		}
+	}
+	r = &record{Name: g.name, Base: commit, State: creating, Created: time.Now().UTC().Format(time.RFC3339)}
+	if err := s.discard(ctx, r); err != nil {
+		return nil, err
+	}
+	if err := s.place.write(r); err != nil {
+		return nil, failure(err, "", "write the record of the gate's worktree")
+	}
+	if err := s.build(ctx, r); err != nil {
+		return nil, errors.Join(err, s.discard(context.WithoutCancel(ctx), r))
+	}
+	r.State = ready
+	if err := s.place.write(r); err != nil {
+		return nil, failure(err, "", "write the record of the gate's worktree")
+	}
+	w := s.of(r)
+	w.Base = base
+	return w, nil
+}
+
+// checkOut makes an existing worktree contain a commit. Ignored files, such as caches of builds,
+// remain.
+func (g *Gate) checkOut(ctx context.Context, w *Workspace, commit string) error {
+	at, err := w.place()
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stat(filepath.Join(w.top, ".git")); err != nil {
+		return err
+	}
+	for _, name := range []string{"index.lock", "HEAD.lock"} { // of a git that was killed; no other may run here
+		if err := os.Remove(filepath.Join(at.GitDir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	git := g.store.git
+	if _, err := git.Run(ctx, at, "checkout", "--quiet", "--detach", "--force", "--no-recurse-submodules", commit, "--"); err != nil {
+		return err
+	}
+	if _, err := git.Run(ctx, at, "clean", "--quiet", "-ffd"); err != nil { // twice: also repositories that a gate has created
+		return err
+	}
+	if g.store.place.Worktrees.Submodules {
+		_, err = git.Run(ctx, at, "submodule", "update", "--quiet", "--init", "--recursive", "--force")
+	}
+	return err
+}
+
+// cleanGates removes the worktrees of gates that are not in use, and the entries in the
+// repository's list of worktrees that have lost their worktree.
+func (s *Store) cleanGates(ctx context.Context, dry bool) (all []Cleaned, err error) {
+	place := s.place
+	place.folder = gateFolder
+	files, err := os.ReadDir(place.Tasks())
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, failure(err, "", "list the worktrees of gates")
+	}
+	for _, f := range files {
+		name, ok := strings.CutSuffix(f.Name(), recordSuffix) // also names that no workspace may have
+		if !ok {
+			continue
+		}
+		g, err := s.gateStore(ctx)
+		if err != nil {
+			return all, err
+		}
+		free, err := g.lockGate(name)
+		if err != nil {
+			return all, failure(err, "", "lock the worktree of the gate "+name)
+		}
+		if !free {
+			continue
+		}
+		if !dry {
+			err = g.discard(ctx, &record{Name: name})
+		}
+		g.unlock(name)
+		if err != nil {
+			return all, err
+		}
+		all = append(all, Cleaned{Name: name})
+	}
+	if dry || s.git == nil {
+		return all, nil
+	}
+	return all, failure(s.cleanEntries(), "", "remove unused entries of worktrees")
+}
+
+// cleanEntries removes the entries of this manifest's worktrees that exist without a record.
+func (s *Store) cleanEntries() error {
+	adding.Lock()
+	defer adding.Unlock()
+	entries, err := os.ReadDir(filepath.Join(s.common, "worktrees"))
+	if err != nil {
+		return nil // there are no worktrees
+	}
+	for _, e := range entries {
+		dir := filepath.Join(s.common, "worktrees", e.Name())
+		text, err := os.ReadFile(filepath.Join(dir, "gitdir"))
+		if err != nil {
+			continue
+		}
+		top := filepath.Dir(strings.TrimSpace(string(text)))
+		for _, folder := range []string{"", gateFolder} {
+			place := s.place
+			place.folder = folder
+			if !sameFile(filepath.Dir(top), place.Tasks()) {
+				continue
+			}
+			_, missing := os.Lstat(top)
+			r, err := place.read(filepath.Base(top))
+			if err == nil && r == nil && errors.Is(missing, fs.ErrNotExist) {
+				if err := os.RemoveAll(dir); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// Repository is the repository of the workspaces. Main is the user's checkout.
+type Repository struct {
+	Git    *git.Git
+	Main   git.Place
+	Common string // its common directory
+}
+
+// Repository returns the repository of the workspaces.
+func (s *Store) Repository(ctx context.Context) (*Repository, error) {
+	if err := s.repository(ctx); err != nil {
+		return nil, err
+	}
+	return &Repository{s.git, s.main(), s.common}, nil
+}
+
+// Root returns the directory of the manifest.
+func (s *Store) Root() string { return s.place.Root }
+
+// Identified returns git for a commit at a time, with an identity if none is configured.
+func (s *Store) Identified(ctx context.Context, at time.Time) (*git.Git, error) {
+	g, err := s.identified(ctx, at)
+	return g, failure(err, "", "find git's identity")
+}
+
+// Committed returns the commit of the workspace's branch. The error has the code dirty if there are
+// uncommitted changes.
+func (w *Workspace) Committed(ctx context.Context) (string, error) {
+	place, err := w.place()
+	if err != nil {
+		return "", err
+	}
+	tip, err := w.followHead(ctx, place)
+	if err != nil {
+		return "", err
+	}
+	d, err := w.stat(ctx, "HEAD")
+	if err != nil {
+		return "", err
+	}
+	if n := len(d.Files); n > 0 {
+		return "", errorf(Dirty, w.Name, "the workspace %s has uncommitted changes in %s", w.Name, count(n, "file")).hint("concerto work commit %s -m TEXT", w.Name)
+	}
+	return tip, nil
+}
+
+// StartMerge merges a commit into the worktree without committing the result. Files with conflicts
+// have conflict markers.
+func (w *Workspace) StartMerge(ctx context.Context, commit string) error {
+	place, err := w.place()
+	if err != nil {
+		return err
+	}
+	_, err = w.store.git.Run(ctx, place, "-c", "rerere.enabled=false", "merge", "--quiet", "--no-ff", "--no-commit", "--no-verify-signatures", commit)
+	if git.IsExit(err, 1) { // conflicts
+		if _, missing := os.Stat(filepath.Join(place.GitDir, mergeFiles[0])); missing == nil {
+			return nil
+		}
+	}
+	return failure(err, w.Name, "merge "+commit+" into the workspace")
+}
+
+// RemoveContained removes a workspace that is not in use by another process, unless it has
+// uncommitted changes, or commits that none of the revisions contains.
+func (s *Store) RemoveContained(ctx context.Context, name string, revisions ...string) error {
+	errKept := errors.New("the workspace has other work")
+	err := s.remove(ctx, name, func(w *Workspace, ctx context.Context) error {
+		files, commits, err := w.findWork(ctx, revisions...)
+		if err == nil && (files != "" || commits > 0) {
+			err = errKept
+		}
+		return err
+	})
+	known, ok := errors.AsType[*Error](err)
+	if errors.Is(err, errKept) || ok && (known.Code == Busy || known.Code == Missing) {
+		return nil
+	}
+	return err
+}
