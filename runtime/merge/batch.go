@@ -55,7 +55,7 @@ func (b *batch) fill(ctx context.Context, candidates, all []*Change) (tried bool
 		if err != nil {
 			return tried, err
 		}
-		chosen[c.ID] = done
+		chosen[c.ID] = done && !b.r.q.rules.proposes() // what depends on a proposed change waits for its merge
 	}
 	return tried, nil
 }

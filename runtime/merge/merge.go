@@ -125,10 +125,14 @@ func (m *Merges) rulesOf(name string, c Config) rules {
 	return rules{Config: c, name: name, timeout: time.Duration(seconds * float64(time.Second))}
 }
 
-// rulesFor returns the settings for a merge of one workspace into a branch.
+// rulesFor returns the settings for a merge of one workspace into a branch: those of the queue with
+// its name, or else of the first one that merges into it.
 func (m *Merges) rulesFor(into string) rules {
 	var c Config
-	for _, name := range slices.Sorted(maps.Keys(m.o.Queues)) {
+	for _, name := range append([]string{into}, slices.Sorted(maps.Keys(m.o.Queues))...) {
+		if _, ok := m.o.Queues[name]; !ok {
+			continue
+		}
 		if x := m.o.Queues[name]; cmp.Or(x.Into, name) == into {
 			c = x
 			break

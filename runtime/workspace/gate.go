@@ -134,7 +134,7 @@ func (g *Gate) checkOut(ctx context.Context, w *Workspace, commit string) error 
 	if err != nil {
 		return err
 	}
-	if _, err := os.Stat(filepath.Join(w.top, ".git")); err != nil {
+	if err := linkTo(w.top, at.GitDir); err != nil {
 		return err
 	}
 	for _, name := range []string{"index.lock", "HEAD.lock"} { // of a git that was killed; no other may run here
@@ -153,6 +153,28 @@ func (g *Gate) checkOut(ctx context.Context, w *Workspace, commit string) error 
 		_, err = git.Run(ctx, at, "submodule", "update", "--quiet", "--init", "--recursive", "--force")
 	}
 	return err
+}
+
+// linkTo makes the file .git of a worktree name its directory in the repository, unless it does.
+func linkTo(top, own string) error {
+	link := filepath.Join(top, ".git")
+	if info, err := os.Lstat(link); err == nil && info.Mode().IsRegular() {
+		text, err := os.ReadFile(link)
+		if err != nil {
+			return err
+		}
+		named, ok := strings.CutPrefix(strings.TrimSpace(string(text)), "gitdir: ")
+		if !filepath.IsAbs(named) {
+			named = filepath.Join(top, named)
+		}
+		if ok && sameFile(named, own) {
+			return nil
+		}
+	}
+	if err := removeAll(link); err != nil {
+		return err
+	}
+	return os.WriteFile(link, []byte("gitdir: "+own+"\n"), 0o644)
 }
 
 // cleanGates removes the worktrees of gates that are not in use, and the entries in the
