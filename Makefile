@@ -1,5 +1,5 @@
 # The project's own commands. `make check` is what a commit must pass.
-.PHONY: all build size test quick race checkptr lint fmt gen golden fuzz bench bench-page otel-check otel-receiver spec cover mutants kill durable-kill work-kill engine-kill relay-kill replicas check tidy arch conformance mcp-reference sdk vscode vscode-e2e agents misbehave soak web-vendor components screenshots pictures
+.PHONY: all build size test quick race checkptr lint fmt gen golden fuzz bench bench-page otel-check otel-receiver spec cover mutants kill durable-kill work-kill merge-kill engine-kill relay-kill replicas check tidy arch conformance mcp-reference sdk vscode vscode-e2e agents misbehave soak web-vendor components screenshots pictures
 
 all: build
 
@@ -94,7 +94,7 @@ KILLS ?= 10000
 ifdef ENGINE
 kill: engine-kill
 else
-kill: durable-kill work-kill
+kill: durable-kill work-kill merge-kill
 	CONCERTO_KILL_ROUNDS=200 go test ./internal/cli -run 'TestKill$$' -count=1 -timeout 0 -v
 endif
 
@@ -106,6 +106,11 @@ durable-kill:
 WORK_KILLS ?= 350
 work-kill:
 	CONCERTO_WORK_KILLS=$(WORK_KILLS) go test ./internal/cli -run 'TestWorkKilled$$' -count=1 -timeout 0 -v
+
+# Commands for merges are killed: every value of the branch passes, and each change lands once.
+MERGE_KILLS ?= 100
+merge-kill:
+	CONCERTO_MERGE_KILLS=$(MERGE_KILLS) go test ./internal/cli -run 'TestMergeKilled$$' -count=1 -timeout 0 -v
 
 # Workers of an engine are killed so often, stopped and drained; the server crashes and rejects writes, and
 # connections fail. Without ENGINE, the test starts a server. With NEWER=1, one worker has a newer VM.

@@ -71,7 +71,7 @@ func name(i int) string { return fmt.Sprintf("c%d", i) }
 // n⌉ + 1 gates, and every value of the branch must pass.
 func TestCulprits(t *testing.T) {
 	show := func(seed uint64) string { return fmt.Sprintf("%+v", plant(random(seed))) }
-	randtest.Run(t, "runtime/merge", 16, show, func(t *testing.T, seed uint64) {
+	randtest.Run(t, "runtime/merge", 12, show, func(t *testing.T, seed uint64) {
 		r := random(seed)
 		x := plant(r)
 		p := newProject(t)

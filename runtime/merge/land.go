@@ -51,7 +51,7 @@ func (r *runner) finish(ctx context.Context, changes []*Change, commit string) e
 		if err := r.q.removePin(ctx, c.ID); err != nil {
 			return err
 		}
-		r.q.removeWorkspace(ctx, c)
+		r.q.removeWorkspace(ctx, c.workspace, c.Commit)
 	}
 	r.report.Merged = append(r.report.Merged, changes...)
 	if r.o.Landed != nil {

@@ -116,7 +116,7 @@ func (s *schedule) run(whole bool) (err error) {
 // each change must be merged once or have a reason, and the checkout must not change.
 func TestModel(t *testing.T) {
 	show := func(uint64) string { return "a random schedule" }
-	randtest.Run(t, "runtime/merge", 24, show, func(t *testing.T, seed uint64) {
+	randtest.Run(t, "runtime/merge", 16, show, func(t *testing.T, seed uint64) {
 		s := &schedule{t: t, p: newProject(t), r: random(seed), flaky: seed%2 == 1, latest: map[string]string{}}
 		config := s.p.queues["main"]
 		config.Batch, config.Retry = 1+s.r.IntN(5), s.r.IntN(2)

@@ -28,11 +28,12 @@ type Problem struct {
 // become the change. It runs while the queue continues with other changes.
 type Resolve func(ctx context.Context, p *Problem) (bool, error)
 
-// resolution is the result of a Resolve. commit is the new commit, or "".
+// resolution is the result of a Resolve. commit is the new commit, or "", and workspace is the name
+// of the workspace that contains it.
 type resolution struct {
-	change  *Change
-	failure failure
-	commit  string
+	change            *Change
+	failure           failure
+	commit, workspace string
 }
 
 // startFix passes a problem to be resolved.
@@ -48,48 +49,50 @@ func (r *runner) startFix(ctx context.Context, c *Change, f failure) error {
 	mine := *c
 	go func() {
 		x := resolution{change: &mine, failure: f}
-		commit, err := r.q.fix(ctx, &mine, f, r.o.Resolve)
+		var err error
+		x.commit, x.workspace, err = r.q.fix(ctx, &mine, f, r.o.Resolve)
 		if err != nil && ctx.Err() == nil {
-			r.q.m.o.Log("the change " + c.ID + " was not resolved: " + err.Error())
+			r.q.m.o.Log("the change " + mine.ID + " was not resolved: " + err.Error())
 		}
-		x.commit = commit
 		r.resolved <- x
 	}()
 	return nil
 }
 
 // fix resolves a problem in a new workspace. It returns "" if the problem remains.
-func (q *Queue) fix(ctx context.Context, c *Change, f failure, resolve Resolve) (commit string, err error) {
+func (q *Queue) fix(ctx context.Context, c *Change, f failure, resolve Resolve) (commit, name string, err error) {
 	b, err := q.m.newBuilder(ctx, &q.rules, time.Now())
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	tip, _, err := target{b}.tips(ctx)
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
-	w, err := q.openFix(ctx, c.ID, tip)
+	w, err := q.openFix(ctx, c, tip)
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	if err := w.StartMerge(ctx, c.Commit); err != nil {
-		return "", err
+		return "", "", err
 	}
 	ok, err := resolve(ctx, &Problem{c, f.state, f.paths, f.conflictsWith, f.output, w})
 	if err != nil || !ok {
-		return "", err
+		return "", "", err
 	}
 	if _, err := w.Commit(ctx, "Resolve "+c.ID+": "+c.Title, time.Now(), false); err != nil {
-		return "", err
+		return "", "", err
 	}
-	return w.Committed(ctx)
+	commit, err = w.Committed(ctx)
+	return commit, w.Name, err
 }
 
-// openFix creates the workspace ID-fix-N, with the first N that is free.
-func (q *Queue) openFix(ctx context.Context, id, base string) (*workspace.Workspace, error) {
-	for n := 1; ; n++ {
+// openFix creates the workspace ID-fix-N. N is the number of the problem, or the next one for which
+// there is no workspace.
+func (q *Queue) openFix(ctx context.Context, c *Change, base string) (*workspace.Workspace, error) {
+	for n := c.fixes; ; n++ {
 		suffix := fmt.Sprintf("-fix-%d", n)
-		name := id[:min(len(id), workspace.MaxName-len(suffix))] + suffix
+		name := c.ID[:min(len(c.ID), workspace.MaxName-len(suffix))] + suffix
 		w, err := q.m.o.Store.Create(ctx, name, base)
 		if code := codeOf(err); code == workspace.BranchTaken || code == workspace.Busy {
 			continue
@@ -113,7 +116,10 @@ func (r *runner) finishFix(ctx context.Context, x resolution) error {
 	}
 	err := r.q.update([]*Change{c}, func(c *Change) { c.Commit, c.front = x.commit, true })
 	if errors.Is(err, errChanged) { // replaced or dropped concurrently
-		return r.restorePin(ctx, c.ID)
+		err = r.restorePin(ctx, c.ID)
+	}
+	if err == nil {
+		r.q.removeWorkspace(ctx, x.workspace, x.commit)
 	}
 	return err
 }

@@ -286,13 +286,13 @@ type failure struct {
 	output               string
 }
 
-// removeWorkspace removes the workspace of a change that has landed.
-func (q *Queue) removeWorkspace(ctx context.Context, c *Change) {
-	if c.workspace == "" || q.rules.RemoveWorkspace != nil && !*q.rules.RemoveWorkspace {
+// removeWorkspace removes a workspace, or none if name is "", whose commit was submitted.
+func (q *Queue) removeWorkspace(ctx context.Context, name, commit string) {
+	if name == "" || q.rules.RemoveWorkspace != nil && !*q.rules.RemoveWorkspace {
 		return
 	}
-	if err := q.m.o.Store.RemoveContained(ctx, c.workspace, c.Commit, q.rules.ref()); err != nil {
-		q.m.o.Log("could not remove the workspace " + c.workspace + ": " + err.Error())
+	if err := q.m.o.Store.RemoveContained(ctx, name, commit, q.rules.ref()); err != nil {
+		q.m.o.Log("could not remove the workspace " + name + ": " + err.Error())
 	}
 }
 
