@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 )
 
@@ -101,4 +102,44 @@ func comparing() measure {
 				return p.wall, err
 			})
 		}}
+}
+
+// mergeChanges is the number of changes in the measure of merge queues.
+const mergeChanges = 24
+
+// merging measures a merge queue that tests up to 8 changes together, with one that tests each
+// alone as the peer. The gate takes one second.
+func merging() measure {
+	run := func(batch int) func(*lab) (float64, error) {
+		return func(l *lab) (float64, error) {
+			dir := l.bin(fmt.Sprintf("project-merge-%d", batch))
+			if err := os.RemoveAll(dir); err != nil {
+				return 0, err
+			}
+			manifest := fmt.Sprintf("[project]\nname = \"merge\"\nentry = \"main.conc\"\n[merge.main]\nbatch = %d\ngate = [[\"sleep\", \"1\"]]\n", batch)
+			if err := writeProject(dir, map[string]string{"Concerto.toml": manifest, "main.conc": "fn main() {}\n"}); err != nil {
+				return 0, err
+			}
+			prepare := `set -e
+git init -q -b main .
+git config user.name A
+git config user.email a@example.com
+git add -A
+git commit -q -m one
+for i in $(seq $1); do
+	git checkout -q -b change-$i main
+	echo $i > file-$i
+	git add -A
+	git commit -q -m "Change $i"
+	"$0" merge submit main change-$i
+done`
+			if _, err := l.process(dir, "sh", "-c", prepare, l.bin("concerto"), strconv.Itoa(mergeChanges)); err != nil {
+				return 0, err
+			}
+			p, err := l.process(dir, l.bin("concerto"), "merge", "run", "main")
+			return mergeChanges / (p.wall / 1000), err
+		}
+	}
+	return measure{name: "merge-queue", title: fmt.Sprintf("a merge queue of %d changes with a gate of 1 s, 8 tested together", mergeChanges), unit: "changes/s", rate: true, target: 5, pairs: 1,
+		ours: run(8), peer: run(1), peers: "`batch = 1`"}
 }

@@ -40,6 +40,7 @@ func measures() []measure {
 		exporting(),
 		opening(),
 		comparing(),
+		merging(),
 		listening("listen", "listen, one-way messages", "flood", "", 1.5),
 		listening("lines", "listen, one-way messages of 64 KB", "large", "", 1),
 		listening("questions", "listen, a question and its answer", "ask", "question", 0.75),

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/concerto-lang/concerto/runtime/workspace"
 )
 
 // submit submits a branch.
@@ -114,6 +116,47 @@ func TestResolve(t *testing.T) {
 	}
 	if after := p.state(); after != before {
 		t.Errorf("the checkout was\n%s\nand is\n%s", before, after)
+	}
+}
+
+// TestLocked merges while git's lock of the branch exists, as after a crash. The change remains in
+// the queue.
+func TestLocked(t *testing.T) {
+	t.Parallel()
+	p := newProject(t)
+	p.commit("a", "main", "Change a", map[string]string{"a": "x\n"})
+	q := p.queue(nil)
+	submit(t, q, "a", Submission{})
+	lock := filepath.Join(p.dir, ".git", "refs", "heads", "main.lock")
+	p.must(os.WriteFile(lock, nil, 0o644))
+	if _, err := q.Run(t.Context(), Run{}); codeOf(err) != workspace.Locked {
+		t.Errorf("a locked branch: %v", err)
+	}
+	if c := byID(t, q)["a"]; c.State != Queued {
+		t.Errorf("the change is %s", c.State)
+	}
+	p.must(os.Remove(lock))
+	if report, err := q.Run(t.Context(), Run{}); err != nil || len(report.Merged) != 1 {
+		t.Errorf("%+v, %v", report, err)
+	}
+}
+
+// TestNoIdentity merges and resolves without a configured identity of git.
+func TestNoIdentity(t *testing.T) {
+	p := newProject(t)
+	p.commit("a", "main", "Change a", map[string]string{"base": "mine\n"})
+	p.commit("main", "main", "Change base", map[string]string{"base": "theirs\n"})
+	p.environ = slices.DeleteFunc(p.environ, func(v string) bool { return strings.HasPrefix(v, "GIT_AUTHOR") || strings.HasPrefix(v, "GIT_COMMITTER") })
+	q := p.queue(nil)
+	submit(t, q, "a", Submission{})
+	report, err := q.Run(t.Context(), Run{Resolve: func(_ context.Context, x *Problem) (bool, error) {
+		return true, os.WriteFile(filepath.Join(x.Workspace.Dir, "base"), []byte("both\n"), 0o644)
+	}})
+	if err != nil || len(report.Merged) != 1 {
+		t.Fatalf("%+v, %v", report, err)
+	}
+	if got := p.git("", "log", "-1", "--format=%an %ce", "main"); got != "concerto concerto@localhost" {
+		t.Errorf("the committer is %s", got)
 	}
 }
 

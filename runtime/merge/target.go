@@ -189,7 +189,7 @@ func (t target) moveLocal(ctx context.Context, held *checkout, local, commit str
 	ctx = context.WithoutCancel(ctx) // it takes milliseconds
 	var err error
 	if held == nil {
-		err = t.repo.Git.Finish(ctx, t.repo.Main, "update-ref", "-m", message, t.rules.ref(), commit, local)
+		err = t.committer.Finish(ctx, t.repo.Main, "update-ref", "-m", message, t.rules.ref(), commit, local)
 	} else {
 		at, placeErr := t.placeOf(held)
 		if placeErr != nil {
@@ -199,7 +199,7 @@ func (t target) moveLocal(ctx context.Context, held *checkout, local, commit str
 		if headErr == nil && head != local {
 			return errMoved
 		}
-		err = t.repo.Git.With("GIT_REFLOG_ACTION="+message).Finish(ctx, at, "-c", "merge.autoStash=false", "-c", "submodule.recurse=false", "merge", "--quiet", "--ff-only", "--no-verify-signatures", commit)
+		err = t.committer.With("GIT_REFLOG_ACTION="+message).Finish(ctx, at, "-c", "merge.autoStash=false", "-c", "submodule.recurse=false", "merge", "--quiet", "--ff-only", "--no-verify-signatures", commit)
 	}
 	if err == nil {
 		return nil

@@ -302,7 +302,11 @@ func (w *Workspace) StartMerge(ctx context.Context, commit string) error {
 	if err != nil {
 		return err
 	}
-	_, err = w.store.git.Run(ctx, place, "-c", "rerere.enabled=false", "merge", "--quiet", "--no-ff", "--no-commit", "--no-verify-signatures", commit)
+	g, err := w.store.identified(ctx, time.Now())
+	if err != nil {
+		return failure(err, w.Name, "find git's identity")
+	}
+	_, err = g.Run(ctx, place, "-c", "rerere.enabled=false", "merge", "--quiet", "--no-ff", "--no-commit", "--no-verify-signatures", commit)
 	if git.IsExit(err, 1) { // conflicts
 		if _, missing := os.Stat(filepath.Join(place.GitDir, mergeFiles[0])); missing == nil {
 			return nil
