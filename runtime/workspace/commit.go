@@ -86,7 +86,7 @@ func (w *Workspace) mergeHeads(ctx context.Context, place git.Place, tip string)
 // stage adds all changes to the index. A repository that is no submodule is an error, and is not
 // added.
 func (w *Workspace) stage(ctx context.Context, place git.Place, tip string) error {
-	if err := w.store.git.Finish(ctx, place, "add", "--all", "--", ":/"); err != nil {
+	if err := w.store.git.Finish(ctx, place, "add", "--all", "--sparse", "--", ":/"); err != nil {
 		return failure(err, w.Name, "add the files to the index")
 	}
 	d := &Diff{}
