@@ -32,7 +32,7 @@ type schedule struct {
 // bad is the beginning of the names of files with which the gate fails.
 const bad = "bad"
 
-// check is the gate. It never passes by mistake, but may fail by mistake.
+// check is the gate. It never passes without reason, but may fail without one.
 func (s *schedule) check(_ context.Context, w *workspace.Workspace) error {
 	if isBad(filesOf(w.Dir)) {
 		return errors.New("bad file")

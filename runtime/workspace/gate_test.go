@@ -92,7 +92,7 @@ func TestGateDamaged(t *testing.T) {
 	}
 }
 
-// TestCommitMerge commits a merge in progress: the commit has two parents, and the merge is over.
+// TestCommitMerge commits a merge in progress: the commit has two parents, and the merge has ended.
 func TestCommitMerge(t *testing.T) {
 	s := newStore(t)
 	w := opened(t, s, "fix")
