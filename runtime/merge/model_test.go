@@ -40,8 +40,13 @@ func (s *schedule) check(_ context.Context, w *workspace.Workspace) error {
 	if s.flaky && s.r.IntN(6) == 0 {
 		return errors.New("flaky")
 	}
-	if s.r.IntN(6) == 0 {
+	switch s.r.IntN(12) {
+	case 0, 1:
 		s.userCommit() // the target moves during the gate
+	case 2:
+		s.submit(s.p.queue(nil)) // a change of the batch may be replaced
+	case 3:
+		s.drop(s.p.queue(nil))
 	}
 	return nil
 }
@@ -84,6 +89,15 @@ func (s *schedule) submit(q *Queue) {
 	} else if code != workspace.AlreadyMerged && code != workspace.BadName {
 		s.t.Fatalf("submit %s: %v\n%s", id, err, strings.Join(s.log, "\n"))
 	}
+}
+
+// drop drops a change.
+func (s *schedule) drop(q *Queue) {
+	id := name(s.r.IntN(8))
+	if err := q.Drop(s.t.Context(), id); err != nil && !errors.Is(err, ErrUnknown) && codeOf(err) != workspace.AlreadyMerged {
+		s.t.Fatalf("drop: %v", err)
+	}
+	s.log = append(s.log, "drop "+id)
 }
 
 // run runs the queue in a new process. It stops before a random step, unless whole is set.
@@ -133,11 +147,7 @@ func TestModel(t *testing.T) {
 			case 4:
 				s.userCommit()
 			case 5:
-				id := name(s.r.IntN(8))
-				if err := q.Drop(t.Context(), id); err != nil && !errors.Is(err, ErrUnknown) && codeOf(err) != workspace.AlreadyMerged {
-					t.Fatalf("drop: %v", err)
-				}
-				s.log = append(s.log, "drop "+id)
+				s.drop(q)
 			case 6:
 				id := name(s.r.IntN(8))
 				if err := q.Retry(t.Context(), id); err != nil && !errors.Is(err, ErrUnknown) && codeOf(err) != workspace.AlreadyMerged {
