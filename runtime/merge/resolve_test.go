@@ -146,7 +146,9 @@ func TestNoIdentity(t *testing.T) {
 	p := newProject(t)
 	p.commit("a", "main", "Change a", map[string]string{"base": "mine\n"})
 	p.commit("main", "main", "Change base", map[string]string{"base": "theirs\n"})
-	p.environ = slices.DeleteFunc(p.environ, func(v string) bool { return strings.HasPrefix(v, "GIT_AUTHOR") || strings.HasPrefix(v, "GIT_COMMITTER") })
+	p.environ = slices.DeleteFunc(p.environ, func(v string) bool {
+		return strings.HasPrefix(v, "GIT_AUTHOR") || strings.HasPrefix(v, "GIT_COMMITTER")
+	})
 	q := p.queue(nil)
 	submit(t, q, "a", Submission{})
 	report, err := q.Run(t.Context(), Run{Resolve: func(_ context.Context, x *Problem) (bool, error) {

@@ -48,8 +48,11 @@ func OpenDatabase(path string, s Schema, wait time.Duration) (*Database, error) 
 	for since := time.Now(); ; time.Sleep(time.Millisecond) {
 		// SQLite does not wait in all situations, such as the change of the journal's mode.
 		conn, err := s.open(path, wait)
-		if !errors.Is(err, sqlite3.BUSY) || time.Since(since) > wait {
-			return &Database{conn: conn}, err
+		switch {
+		case err == nil:
+			return &Database{conn: conn}, nil
+		case !errors.Is(err, sqlite3.BUSY) || time.Since(since) > wait:
+			return nil, err
 		}
 	}
 }
