@@ -25,7 +25,9 @@ func TestDatabase(t *testing.T) {
 			}
 			defer d.Close()
 			for range 5 {
-				err := d.Transaction(func(tx *Transaction) error { return tx.Run(`INSERT INTO count VALUES (?, ?)`, nil, int64(1), (*string)(nil)) })
+				err := d.Transaction(func(tx *Transaction) error {
+					return tx.Run(`INSERT INTO count VALUES (?, ?)`, nil, int64(1), (*string)(nil))
+				})
 				if err != nil {
 					t.Error(err)
 				}
