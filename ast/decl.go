@@ -219,11 +219,13 @@ const (
 	HashMapStore StoreKind = iota
 	LedgerStore
 	MemoryStore
+	QueueStore
 )
 
-func (k StoreKind) String() string { return [...]string{"hashmap", "ledger", "memory"}[k] }
+func (k StoreKind) String() string { return [...]string{"hashmap", "ledger", "memory", "queue"}[k] }
 
-// StoreDecl is `memory name: Type = expr;`. The words hashmap and ledger declare the other kinds.
+// StoreDecl is `memory name: Type = expr;`. The words hashmap, ledger and queue declare the
+// other kinds. queue is a contextual word, which is an ordinary name elsewhere.
 type StoreDecl struct {
 	DeclHead
 	Kind  StoreKind

@@ -18,6 +18,9 @@ func (g *generator) declarations() {
 		if h, ok := s.Type.(*types.HashMap); ok && s.File != "" {
 			out.Key, out.Value = g.typeIndex(h.Key), g.typeIndex(h.Value)
 		}
+		if q, ok := s.Type.(*types.Queue); ok {
+			out.Value, out.MaxAttempts, out.RetrySeconds = g.typeIndex(q.Elem), s.MaxAttempts, s.RetrySeconds
+		}
 		g.out.Stores = append(g.out.Stores, out)
 	}
 	for i, t := range g.p.Tools {

@@ -101,7 +101,7 @@ func (f *builder) fillAfterReceiver(in arguments, w int, params []ir.Class) {
 // referenced object, and the receiver need not be written back.
 func isReference(t types.Type) bool {
 	switch t := types.Resolve(t).(type) {
-	case *types.Declared, *types.HashMap, *types.Task, *types.Func:
+	case *types.Declared, *types.HashMap, *types.Queue, *types.Task, *types.Func:
 		return true
 	case *types.Basic:
 		return t == types.Agent || t == types.Host || t == types.Tool || t == types.Memory || t == types.Ledger

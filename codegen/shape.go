@@ -82,6 +82,8 @@ func (g *generator) typeKey(t types.Type) string {
 		return "function"
 	case *types.HashMap:
 		return "hashmap"
+	case *types.Queue:
+		return "queue"
 	case *types.Declared:
 		return g.typeKey(declaredKind(t))
 	}
@@ -132,6 +134,8 @@ func (g *generator) typeInfo(t types.Type) ir.TypeInfo {
 		return ir.TypeInfo{Kind: "function"}
 	case *types.HashMap:
 		return ir.TypeInfo{Kind: "hashmap"}
+	case *types.Queue:
+		return ir.TypeInfo{Kind: "queue"}
 	case *types.Declared:
 		return g.typeInfo(declaredKind(t))
 	}

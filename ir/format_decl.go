@@ -138,5 +138,10 @@ func (c *codec) store(s *Store) {
 			c.int("key", &s.Key)
 			c.int("value", &s.Value)
 		}
+		if s.Kind == "queue" {
+			c.int("value", &s.Value)
+			c.int64("max_attempts", &s.MaxAttempts)
+			c.float("retry_seconds", &s.RetrySeconds)
+		}
 	})
 }

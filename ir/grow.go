@@ -239,6 +239,9 @@ func storeRefers(s Store, typ func(int) int) Store {
 	if s.File != "" && s.Kind == "hashmap" {
 		s.Key, s.Value = typ(s.Key), typ(s.Value)
 	}
+	if s.Kind == "queue" {
+		s.Value = typ(s.Value)
+	}
 	return s
 }
 

@@ -162,8 +162,8 @@ type Method struct {
 
 // TypeInfo describes a type at run time. It is used for decoding, validation, JSON Schema, catch
 // clauses and printing. Kind is one of int float string bool nil any array map option result tuple
-// struct schema enum union error function range agent host tool memory hashmap ledger task never
-// type. "error" with a Name is a built-in error type, and without a Name it is the type Error.
+// struct schema enum union error function range agent host tool memory hashmap ledger queue task
+// never type. "error" with a Name is a built-in error type, and without a Name it is the type Error.
 type TypeInfo struct {
 	Kind     string
 	Name     string // name of a struct, schema, enum or error
@@ -319,9 +319,10 @@ type Pipeline struct {
 	Withheld string
 }
 
-// Store is a store declaration. Kind is "hashmap", "ledger" or "memory". Window is the maximum
-// length of a memory, or 0. File is the path of a store in a file, or "" for a store in memory. Key
-// and Value are the types of a hashmap in a file.
+// Store is a store declaration. Kind is "hashmap", "ledger", "memory" or "queue". Window is the
+// maximum length of a memory, or 0. File is the path of a store in a file, or "" for a store in
+// memory. Key and Value are the types of a hashmap in a file. Value is also the type of the values
+// of a queue, in a file or not; MaxAttempts and RetrySeconds are its settings.
 type Store struct {
 	Name   string
 	Kind   string
@@ -329,6 +330,9 @@ type Store struct {
 	File   string
 	Key    int // index in Types
 	Value  int // index in Types
+
+	MaxAttempts  int64
+	RetrySeconds float64
 }
 
 // Limits contains the values of [limits]. Zero means that there is no limit.

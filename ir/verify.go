@@ -84,7 +84,7 @@ func in(n, length int) bool { return n >= 0 && n < length }
 var typeArgs = map[string]int{
 	"int": 0, "float": 0, "string": 0, "bool": 0, "nil": 0, "any": 0, "array": 1, "map": 2, "option": 1, "result": 2,
 	"tuple": -1, "struct": 0, "schema": 0, "enum": 0, "union": 0, "error": 0, "function": 0, "range": 0, "agent": 0,
-	"host": 0, "tool": 0, "memory": 0, "hashmap": 0, "ledger": 0, "task": 1, "never": 0,
+	"host": 0, "tool": 0, "memory": 0, "hashmap": 0, "ledger": 0, "queue": 0, "task": 1, "never": 0,
 }
 
 func (v *verifier) types() {
@@ -188,8 +188,9 @@ func (v *verifier) declarations() {
 		v.check(isObject(c.Config), "connection %s: config is not a JSON object", c.Name)
 	}
 	for _, s := range p.Stores {
-		v.check(slices.Contains([]string{"hashmap", "ledger", "memory"}, s.Kind) && s.Window >= 0, "store %s: kind %q, window %d", s.Name, s.Kind, s.Window)
+		v.check(slices.Contains([]string{"hashmap", "ledger", "memory", "queue"}, s.Kind) && s.Window >= 0, "store %s: kind %q, window %d", s.Name, s.Kind, s.Window)
 		v.check(s.File == "" || s.Kind != "hashmap" || in(s.Key, len(p.Types)) && in(s.Value, len(p.Types)), "store %s: types %d and %d", s.Name, s.Key, s.Value)
+		v.check(s.Kind != "queue" || in(s.Value, len(p.Types)) && s.MaxAttempts > 0 && s.RetrySeconds >= 0, "store %s: type %d, %d attempts, retry after %g s", s.Name, s.Value, s.MaxAttempts, s.RetrySeconds)
 	}
 	for _, t := range p.Tools {
 		v.tool(&t)

@@ -86,7 +86,7 @@ func (p *parser) module() (decls []ast.Decl) {
 func (p *parser) moduleItem(decls []ast.Decl, wrong bool) ([]ast.Decl, bool) {
 	start := p.i
 	p.reports.going = false
-	if wrong && !startsDecl[p.k] && !startsExpr[p.k] && p.k != lexer.Let {
+	if wrong && !startsDecl[p.k] && !p.startsQueue() && !startsExpr[p.k] && p.k != lexer.Let {
 		p.next()
 		return decls, true
 	}
@@ -251,6 +251,9 @@ func (p *parser) declAfter(h head) ast.Decl {
 	case lexer.Pipeline:
 		return p.pipelineDecl(h)
 	case lexer.HashMap, lexer.Ledger, lexer.Memory:
+		return p.storeDecl(h)
+	}
+	if p.startsQueue() {
 		return p.storeDecl(h)
 	}
 	if p.k == lexer.Ident {
@@ -469,16 +472,29 @@ var storeKinds = map[lexer.Kind]ast.StoreKind{
 	lexer.HashMap: ast.HashMapStore, lexer.Ledger: ast.LedgerStore, lexer.Memory: ast.MemoryStore,
 }
 
-// storeDecl reads a hashmap, ledger or memory declaration.
+// startsQueue reports whether the current token is the contextual word `queue` of a declaration.
+// Before `=` and `;` it would be an error in any case, and storeDecl has the better message.
+func (p *parser) startsQueue() bool {
+	if !p.isWord("queue") || p.peek(1) != lexer.Ident {
+		return false
+	}
+	next := p.peek(2)
+	return next == lexer.Colon || next == lexer.Assign || next == lexer.Semi
+}
+
+// storeDecl reads a hashmap, ledger, memory or queue declaration.
 func (p *parser) storeDecl(h head) *ast.StoreDecl {
 	if k := p.peek(2); p.peek(1) == lexer.Ident && (k == lexer.Assign || k == lexer.Semi) {
 		w, name := p.text(), p.textAt(p.i+1)
 		p.fail(diag.StoreNeedsValue.At(p.toks[p.i+1].Span(), "%s `%s` needs a type and a value", w, name).
 			Advise(p.storeAdvice(w, name)))
 	}
-	kind := storeKinds[p.k]
+	kind, ok := storeKinds[p.k]
+	if !ok {
+		kind = ast.QueueStore
+	}
 	var f store
-	ok := p.wholeForm(func() { read(p, &f) }, &f.Name)
+	ok = p.wholeForm(func() { read(p, &f) }, &f.Name)
 	if f.Type == nil {
 		f.Type = &ast.BadType{IDBase: p.baseAt(p.afterPrevious())}
 	}

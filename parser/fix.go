@@ -105,13 +105,15 @@ func (p *parser) storeAdvice(word, name string) diag.Advice {
 		typ, constructor = "Ledger", "Ledger::new()"
 	case lexer.Memory:
 		typ, constructor = "Memory", "Memory::new()"
+	case lexer.Ident:
+		typ, constructor = "Queue<Any>", "Queue::new()"
 	}
 	missing := ": " + typ
 	if p.peek(2) == lexer.Semi {
 		missing += " = " + constructor
 	}
 	return diag.HintAdvice("write `" + word + " " + name + ": " + typ + " = " + constructor + ";`").
-		WithFix(diag.Fix{Title: "Insert `" + missing + "`", Safe: p.k != lexer.HashMap, Edits: []diag.Edit{diag.Insert(p.toks[p.i+1].End, missing)}})
+		WithFix(diag.Fix{Title: "Insert `" + missing + "`", Safe: p.k == lexer.Ledger || p.k == lexer.Memory, Edits: []diag.Edit{diag.Insert(p.toks[p.i+1].End, missing)}})
 }
 
 // removeRestFix returns the fix that removes the current `..`. A name that follows the `..` then

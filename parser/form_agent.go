@@ -99,9 +99,9 @@ func (f *stageHeader) node(p *parser) *ast.Stage {
 	return &ast.Stage{Name: p.captured(f.Name), Params: f.Params.list, Result: f.Result, Value: f.Value}
 }
 
-// store is `memory name: T = value`. The words hashmap and ledger declare the other kinds.
+// store is `memory name: T = value`. The words hashmap, ledger and queue declare the other kinds.
 type store struct {
-	Name  *captured `parser:"( 'hashmap' | 'ledger' | 'memory' ) @Name"`
+	Name  *captured `parser:"( 'hashmap' | 'ledger' | 'memory' | 'queue' ) @Name"`
 	Type  ast.Type  `parser:"':' @@"`
 	Value ast.Expr  `parser:"'=' @@"`
 }

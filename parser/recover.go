@@ -32,7 +32,7 @@ func (p *parser) sync(start int, mode syncMode) {
 	stack := p.openBrackets(start)
 	angles := 0
 	for ; p.k != lexer.EOF; p.next() {
-		if p.i > start && p.atColumn0(p.i) && startsDecl[p.k] {
+		if p.i > start && p.atColumn0(p.i) && (startsDecl[p.k] || p.startsQueue()) {
 			return
 		}
 		switch k := p.k; {

@@ -208,6 +208,7 @@ func New(c Config) *Runtime {
 		return policy.Refuse(permit.Read, path, false)
 	}})
 	r.web = httpclient.New(func(address string) string { return policy.Refuse(permit.Net, address, false) }, c.Clock)
+	c.Stores.Clock = c.Clock
 	r.store = sqlitestore.New(c.Stores)
 	r.mcp = mcp.New(mcp.Options{Configs: c.Servers, Environ: c.Environ, Run: r.run, Log: r.log.Host, Remark: r.log.Remark, Played: c.Played, Clock: c.Clock,
 		Refused: func(address string) string { return policy.Refuse(permit.Net, address, true) }})

@@ -416,6 +416,11 @@ func (b *body) reportNoAssociated(t types.Type, owner, name *ast.Ident) {
 			Hint("declare it outside functions: `hashmap name: HashMap<String, Int> = HashMap::new();`, or use a Map"))
 		return
 	}
+	if _, ok := types.Resolve(t).(*types.Queue); ok && name.Name == "new" {
+		b.report(diag.UnknownMethod.At(name.Sp, "a Queue must be declared as a store").
+			Hint("declare it outside functions: `queue name: Queue<String> = Queue::new();`, or import std::collections::Queue"))
+		return
+	}
 	if name.Name == "new" {
 		switch types.Resolve(t).(type) {
 		case *types.Array:

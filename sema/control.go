@@ -275,6 +275,8 @@ func (b *body) iterated(x ast.Expr, lazily bool) types.Type {
 		d.Hint("iterate over a range: `0..%s`", b.sourceText(x))
 	case t == types.Ledger:
 		d.Hint("iterate over its entries: `.entries()`")
+	case methodFile(t) == "Queue":
+		d.Hint("iterate over its items: `.list()`")
 	case b.elementSource(x, t) != nil:
 		d.Hint("use a `for` without `parallel` to read its elements one by one")
 	default:

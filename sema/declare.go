@@ -438,7 +438,7 @@ func (c *checker) warnHidden(m *module, name string, at source.Span) {
 		return
 	}
 	what := ""
-	if _, ok := constructors[name]; ok {
+	if _, ok := constructors[name]; ok && name != "Queue" { // programs had types of this name before the store
 		what = "type"
 	} else if e := c.universe(m, name); e != nil {
 		switch {

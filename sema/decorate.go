@@ -286,7 +286,7 @@ func (c *checker) checkCacheable(fn *Function) {
 func unkeyed(t types.Type, seen map[*types.Decl]bool) types.Type {
 	t = types.Resolve(t)
 	switch x := t.(type) {
-	case *types.Func, *types.Task, *types.HashMap:
+	case *types.Func, *types.Task, *types.HashMap, *types.Queue:
 		return t
 	case *types.Basic:
 		if x == types.Ledger || x == types.Memory {

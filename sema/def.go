@@ -302,6 +302,8 @@ func (p *Program) TypeDefs(t types.Type) []*Def {
 		return p.TypeDefs(x.Value)
 	case *types.HashMap:
 		return p.TypeDefs(x.Value)
+	case *types.Queue:
+		return p.TypeDefs(x.Elem)
 	}
 	return nil
 }

@@ -123,6 +123,9 @@ func sameForm(a, b types.Type) bool {
 	case *types.HashMap:
 		_, ok := b.(*types.HashMap)
 		return ok
+	case *types.Queue:
+		_, ok := b.(*types.Queue)
+		return ok
 	case *types.Option:
 		_, ok := b.(*types.Option)
 		return ok

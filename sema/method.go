@@ -218,7 +218,7 @@ func (b *body) reportCapturingClosures(e *ast.MethodCall) {
 // variable.
 func isReference(t types.Type) bool {
 	switch x := types.Resolve(t).(type) {
-	case *types.Declared, *types.HashMap, *types.Task, *types.Func:
+	case *types.Declared, *types.HashMap, *types.Queue, *types.Task, *types.Func:
 		return true
 	case *types.Basic:
 		return x == types.Agent || x == types.Host || x == types.Tool || x == types.Memory || x == types.Ledger
@@ -261,7 +261,7 @@ func (b *body) anyMethod(e *ast.MethodCall, p *piped) types.Type {
 
 // anyKinds contains the names of the library's method files whose methods a call on an Any may
 // call. The methods of Option apply to a value of any type that has no method with the same name.
-var anyKinds = []string{"String", "Array", "Map", "Int", "Float", "Bool", "Range", "Error", "HashMap", "Ledger", "Memory", "Agent", "Host", "Task", "Result", "Option", "Any"}
+var anyKinds = []string{"String", "Array", "Map", "Int", "Float", "Bool", "Range", "Error", "HashMap", "Ledger", "Memory", "Queue", "Agent", "Host", "Task", "Result", "Option", "Any"}
 
 // useAllMethods adds every method with the given name to the program. found reports that there is
 // such a method. mutates reports that all of them change their receiver.

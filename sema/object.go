@@ -185,7 +185,7 @@ type Tool struct {
 	mod            *module
 }
 
-// Store is a hashmap, ledger or memory declaration.
+// Store is a hashmap, ledger, memory or queue declaration.
 type Store struct {
 	Name   string
 	Kind   ast.StoreKind
@@ -194,6 +194,9 @@ type Store struct {
 	Type   types.Type
 	Window int64  // argument n of Memory::new(n): maximum number of messages, or 0 without a limit
 	File   string // file of with_persistence, or "" for a store in memory
+	// MaxAttempts and RetrySeconds are the arguments of Queue::new.
+	MaxAttempts  int64
+	RetrySeconds float64
 }
 
 // Pipeline is a pipeline declaration.
@@ -302,7 +305,7 @@ var basicEntities = func() map[string]*entity {
 // constructors contains the built-in types with type arguments, and the allowed number of
 // arguments.
 var constructors = map[string]struct{ min, max int }{
-	"Array": {1, 1}, "Map": {2, 2}, "Option": {1, 1}, "Result": {1, 2}, "Task": {1, 1}, "HashMap": {2, 2},
+	"Array": {1, 1}, "Map": {2, 2}, "Option": {1, 1}, "Result": {1, 2}, "Task": {1, 1}, "HashMap": {2, 2}, "Queue": {1, 1},
 }
 
 func newContainer(name string, args []types.Type) types.Type {
@@ -320,6 +323,8 @@ func newContainer(name string, args []types.Type) types.Type {
 		return &types.Result{Ok: args[0], Err: args[1]}
 	case "Task":
 		return &types.Task{Elem: args[0]}
+	case "Queue":
+		return &types.Queue{Elem: args[0]}
 	default:
 		return &types.HashMap{Key: args[0], Value: args[1]}
 	}
@@ -362,6 +367,8 @@ func methodFile(t types.Type) string {
 		return "Map"
 	case *types.HashMap:
 		return "HashMap"
+	case *types.Queue:
+		return "Queue"
 	case *types.Option:
 		return "Option"
 	case *types.Result:

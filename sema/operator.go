@@ -294,7 +294,7 @@ func (b *body) checkDecodable(t types.Type, at source.Span) {
 func undecodable(t types.Type, seen map[*types.Decl]bool) types.Type {
 	t = types.Resolve(t)
 	switch x := t.(type) {
-	case *types.Param, *types.Func, *types.Task, *types.Result, *types.HashMap, *types.Declared:
+	case *types.Param, *types.Func, *types.Task, *types.Result, *types.HashMap, *types.Queue, *types.Declared:
 		return t
 	case *types.Map:
 		if k := types.Resolve(x.Key); !types.IsString(k) && k != types.Bad && !types.IsAny(k) {

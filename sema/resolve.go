@@ -193,7 +193,7 @@ func (c *checker) resolveConstructor(ts *typeScope, t *ast.NamedType, name strin
 
 func exampleOf(name string) string {
 	return map[string]string{"Array": "Array<Int>", "Map": "Map<String, Int>", "Option": "Option<Int>",
-		"Result": "Result<Int, Error>", "Task": "Task<Int>", "HashMap": "HashMap<String, Int>"}[name]
+		"Result": "Result<Int, Error>", "Task": "Task<Int>", "HashMap": "HashMap<String, Int>", "Queue": "Queue<String>"}[name]
 }
 
 // entityType returns the type to which an entity and its type arguments refer.

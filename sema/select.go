@@ -256,6 +256,8 @@ func (b *body) noFieldsHint(e *ast.FieldExpr, t types.Type) string {
 		return hint
 	case *types.HashMap:
 		return "read an entry with `" + b.operandText(e.X) + ".get(\"" + e.Name.Name + "\")`"
+	case *types.Queue:
+		return "read an item with `" + b.operandText(e.X) + ".get(\"" + e.Name.Name + "\")`"
 	case *types.Named:
 		if x.Decl.Kind == types.Enum {
 			return "read the values of a variant with `match`"

@@ -2,6 +2,7 @@ package sema
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/concerto-lang/concerto/ast"
@@ -14,19 +15,23 @@ type storeKind struct {
 	typ     string // name of the type; HashMap::new() creates a store
 	example string // text after the name in an example declaration
 	forms   string // calls that create a store, for a diagnostic
-	maxArgs int    // maximum number of arguments of new
+	maxArgs int    // maximum number of arguments of new, if they are positional
 }
 
 var storeKinds = map[ast.StoreKind]storeKind{
 	ast.HashMapStore: {typ: "HashMap", example: "HashMap<String, Int> = HashMap::new();", forms: "`HashMap::new()`"},
 	ast.LedgerStore:  {typ: "Ledger", example: "Ledger = Ledger::new();", forms: "`Ledger::new()`"},
 	ast.MemoryStore:  {typ: "Memory", example: "Memory = Memory::new();", forms: "`Memory::new()` or `Memory::new(n)`", maxArgs: 1},
+	ast.QueueStore:   {typ: "Queue", example: "Queue<String> = Queue::new();", forms: "`Queue::new()` or `Queue::new(max_attempts: n, retry_seconds: s)`"},
 }
 
 // fits reports whether t is the type of stores of this kind.
 func (k storeKind) fits(t types.Type) bool {
 	if _, ok := t.(*types.HashMap); ok {
 		return k.typ == "HashMap"
+	}
+	if _, ok := t.(*types.Queue); ok {
+		return k.typ == "Queue"
 	}
 	return t == basics[k.typ] && t != nil
 }
@@ -46,7 +51,12 @@ func (c *checker) defineStore(m *module, s *Store) {
 		c.persistence(m, s, call)
 		x = unparen(call.Recv)
 	}
+	c.checkStoredTypes(m, s)
 	call, ok := x.(*ast.Call)
+	if ok && s.Kind == ast.QueueStore && isPath(call.Fn, k.typ, "new") {
+		c.queueSettings(m, s, call)
+		return
+	}
 	if !ok || !isPath(call.Fn, k.typ, "new") || len(call.Args) > k.maxArgs {
 		c.report(m, diag.StoreValue.At(s.Decl.Value.Span(), "a %s must be created with %s", s.Kind, k.forms).
 			WithFixes(diag.UnsafeFix(diag.Replace(s.Decl.Value.Span(), k.typ+"::new()"), "Write `%s::new()`", k.typ)).Hint("write `%s %s: %s`", s.Kind, s.Name, k.example))
@@ -108,7 +118,6 @@ func (c *checker) persistence(m *module, s *Store, call *ast.MethodCall) {
 		}
 	}
 	c.reportDuplicateStore(m, s, call)
-	c.checkStoredTypes(m, s)
 }
 
 // reportDuplicateStore reports a second store with the same kind, name and file. The two stores
@@ -126,10 +135,64 @@ func (c *checker) reportDuplicateStore(m *module, s *Store, call *ast.MethodCall
 	c.places[place] = true
 }
 
-// checkStoredTypes reports a hashmap in a file if its values cannot be stored in a file.
+// queueParameter is a parameter of Queue::new.
+type queueParameter struct {
+	name string
+	typ  types.Type
+}
+
+var queueParameters = []queueParameter{{"max_attempts", types.Int}, {"retry_seconds", types.Float}}
+
+// queueSettings evaluates the arguments of Queue::new, which must be constant.
+func (c *checker) queueSettings(m *module, s *Store, call *ast.Call) {
+	s.MaxAttempts, s.RetrySeconds = 3, 1
+	set := map[string]bool{}
+	for i, a := range call.Args {
+		at := i
+		if a.Name != nil {
+			at = slices.IndexFunc(queueParameters, func(p queueParameter) bool { return p.name == a.Name.Name })
+		}
+		if at < 0 || at >= len(queueParameters) || set[queueParameters[at].name] {
+			c.report(m, diag.StoreValue.At(a.Value.Span(), "a queue must be created with %s", storeKinds[s.Kind].forms).
+				WithFixes(diag.UnsafeFix(diag.Replace(call.Span(), "Queue::new()"), "Write `Queue::new()`")).
+				Hint("the arguments are `max_attempts: Int` and `retry_seconds: Float`"))
+			return
+		}
+		p := queueParameters[at]
+		set[p.name] = true
+		b := c.constBody(m)
+		b.checkAs(a.Value, p.typ, reason{})
+		b.finish()
+		switch n := c.evaluate(m, a.Value, p.typ).(type) {
+		case int64:
+			if s.MaxAttempts = n; n < 1 {
+				c.report(m, diag.ConfigValue.At(a.Value.Span(), "`max_attempts` must be at least 1").Hint("remove it for 3 attempts"))
+				s.MaxAttempts = 1
+			}
+		case float64:
+			if s.RetrySeconds = n; !(n >= 0 && n <= maxRetrySeconds) {
+				c.report(m, diag.ConfigValue.At(a.Value.Span(), "`retry_seconds` must be between 0 and %d", int(maxRetrySeconds)).Hint("remove it for 1.0"))
+				s.RetrySeconds = 1
+			}
+		}
+	}
+}
+
+// maxRetrySeconds is the longest time after which a failed task is tried again.
+const maxRetrySeconds = 300
+
+// checkStoredTypes reports values that are not data: those of a hashmap in a file, and those of a
+// queue, which is data in memory too, so that it can move to a file.
 func (c *checker) checkStoredTypes(m *module, s *Store) {
+	if q, ok := s.Type.(*types.Queue); ok {
+		if part := unstorableType(q.Elem, map[*types.Decl]bool{}); part != nil {
+			c.report(m, diag.StoreType.At(s.Decl.Type.Span(), "a queue cannot store values of type `%s`", part).
+				Hint("store data instead: numbers, strings, and arrays, maps, tuples, structs and enums of them"))
+		}
+		return
+	}
 	h, ok := s.Type.(*types.HashMap)
-	if !ok {
+	if !ok || s.File == "" {
 		return
 	}
 	if part := unstorableType(h.Value, map[*types.Decl]bool{}); part != nil {

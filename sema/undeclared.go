@@ -187,6 +187,8 @@ func (b *body) declarationTexts(name string, u use) []string {
 		}
 	case *types.HashMap:
 		return []string{"`hashmap " + name + ": " + t.String() + " = HashMap::new();`"}
+	case *types.Queue:
+		return []string{"`queue " + name + ": " + t.String() + " = Queue::new();`"}
 	}
 	return nil
 }

@@ -19,7 +19,7 @@ var files = [...]file{
 	{name: "messages.conc", globals: messageSchemas()},
 	{name: "errors.conc", globals: []string{"AgentError", "SchemaError", "ToolError", "ConnectionError", "TimeoutError",
 		"HostError", "HashMapError", "EmitError", "JsonError", "HttpError", "FsError", "EnvError", "ParseError", "FormatError",
-		"RuntimeError"}},
+		"RuntimeError", "QueueError"}},
 
 	{name: "testing.conc", globals: []string{"test_emits", "test_output", "mock_replies", "mock_prompts", "mock_answer", "mock_env", "mock_args", "mock_input", "mock_http", "test_requests", "mock_command", "mock_tool", "mock_file", "mock_time",
 		"__mock_agent", "__mock_host", "__mock_asked", "__mock_script", "__mocked_by", "__mock_next", "__mock_by"}},
@@ -38,6 +38,7 @@ var files = [...]file{
 	{name: "memory.conc", methods: "Memory", globals: []string{"__memory_append", "__memory_list", "__messages"}},
 	{name: "hashmap.conc", methods: "HashMap", globals: []string{"__Change", "__call_watchers"}},
 	{name: "ledger.conc", methods: "Ledger", globals: []string{"__ledger_find"}},
+	{name: "queue.conc", methods: "Queue", globals: []string{"QueueItem", "__QueueRow", "__queue_item", "__queue_wait"}},
 	{name: "ledger_query.conc", globals: []string{"LedgerQuery"}, whole: true},
 	{name: "agent.conc", methods: "Agent", globals: []string{"__ToolCall", "__Said", "__Traits", "__Decorator", "__agent_traits", "__traits", "__decorated", "__timeout_error", "__request",
 		"__same", "__Reply", "__agent_call", "__json_schema", "__shape_name", "__read", "__text_message", "__opening", "__knowledge",

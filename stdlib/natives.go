@@ -13,7 +13,7 @@ var registry = [...]*native.Table{
 	&preludeNatives, &printNatives, &intNatives, &floatNatives, &stringNatives, &arrayNatives, &mapNatives, &optionNatives, &resultNatives,
 	&rangeNatives, &errorNatives, &taskNatives, &shapeNatives, &partialNatives,
 	&partyNatives, &hostStreamNatives, &agentNatives, &agentCallNatives, &toolsNatives, &mcpNatives, &decorateNatives, &cacheNatives,
-	&hashMapNatives, &ledgerNatives, &memoryNatives, &collectionsNatives,
+	&hashMapNatives, &ledgerNatives, &memoryNatives, &queueNatives, &collectionsNatives,
 	&appNatives, &appCallNatives, &times.Clock, &commandNatives, &cryptoNatives, &formats.CSV, &envNatives, &fmtNatives, &fsNatives, &httpNatives, &ioNatives, &formats.JSON, &mathNatives,
 	&pathNatives, &promptNatives, &randomNatives, &regexNatives, &times.Time, &formats.TOML, &workNatives, &formats.YAML,
 	&mockNatives, &mockMCPNatives,

@@ -42,7 +42,7 @@ var groups = []struct {
 }{
 	{"prelude", "Prelude", []string{"prelude.conc", "records.conc", "messages.conc", "errors.conc"}},
 	{"types", "Methods of the built-in types", nil},
-	{"stores", "Methods of stores", []string{"hashmap.conc", "ledger.conc", "ledger_query.conc", "memory.conc"}},
+	{"stores", "Methods of stores", []string{"hashmap.conc", "ledger.conc", "ledger_query.conc", "memory.conc", "queue.conc"}},
 	{"agents", "Methods of agents, hosts and MCP servers", []string{"agent.conc", "stream.conc", "typed_stream.conc", "host.conc", "host_stream.conc", "mcp_records.conc", "tool.conc"}},
 	{"testing", "Functions for tests", []string{"testing.conc"}},
 }

@@ -56,7 +56,7 @@ func hasType(s value.Slot, t *value.Type) bool {
 	case value.TypeUnion:
 		_, errs := schema.Convert(s, t)
 		return len(errs) == 0
-	case value.TypeMemory, value.TypeHashMap, value.TypeLedger, value.TypeTask:
+	case value.TypeMemory, value.TypeHashMap, value.TypeLedger, value.TypeQueue, value.TypeTask:
 		h := s.Handle()
 		return h != nil && h.Type == t.String()
 	}

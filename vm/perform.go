@@ -11,7 +11,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
-// ResultFunc converts an effect's result to the value that the native returns.
+// ResultFunc converts an effect's result to the value that the native returns. If it returns an
+// *effect.Error, the effect counts as failed.
 type ResultFunc func(effect.Result) (value.Slot, error)
 
 // Nothing is the ResultFunc of an effect that has no result.
@@ -117,6 +118,10 @@ func (t *task) acceptResult(w *wait) status {
 	}
 	t.addModel(w)
 	v, err := convert(w.result)
+	if e, ok := err.(*effect.Error); ok {
+		w.err = e
+		return t.acceptResult(w)
+	}
 	if end, ok := err.(*endsRun); ok {
 		return t.decisionFailed(end.error)
 	}

@@ -564,6 +564,9 @@ func (t *task) returnResult(w *wait) status {
 }
 
 func (t *task) complete(w *wait) status {
+	if w.wokenByQueue() {
+		w.err = nil
+	}
 	if w.err != nil {
 		var e *effect.Error
 		if !errors.As(w.err, &e) && w.kind != waitUnwind && !w.refused {

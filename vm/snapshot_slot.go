@@ -154,14 +154,14 @@ func (k *StateCodec) writeHandle(s value.Slot) {
 		k.tagged(tagHashMap, k.id(entityHashMap, unsafe.Pointer(x)))
 	case *memstore.Ledger:
 		k.tagged(tagLedger, k.id(entityLedger, unsafe.Pointer(x)))
-	case *memstore.Memory:
+	case *memstore.Memory, *memstore.Queue:
 		for i := range k.m.declared.stores {
 			if k.m.declared.stores[i].Ref == s.Ref {
 				k.tagged(tagStore, uint64(i))
 				return
 			}
 		}
-		k.refuse("a value is a memory that the program does not declare")
+		k.refuse("a value is a store that the program does not declare")
 	default:
 		k.tagged(tagObject, k.id(entityHandle, s.Ref))
 	}

@@ -2,6 +2,7 @@ package vm
 
 import (
 	"cmp"
+	"encoding/json"
 	"reflect"
 	"slices"
 	"unsafe"
@@ -101,7 +102,34 @@ func (k *StateCodec) storesHold() {
 					x.Append(m.Role, m.Content)
 				}
 			}
+		case *memstore.Queue:
+			encodeQueue(k, x)
 		}
+	}
+}
+
+// encodeQueue encodes or decodes the items of a queue in memory.
+func encodeQueue(k *StateCodec, q *memstore.Queue) {
+	all, number := q.Content()
+	k.Int(&number)
+	list(k, &all, func(p **memstore.QueueRow) {
+		var text string
+		if !k.reading {
+			b, err := json.Marshal(*p)
+			if err != nil {
+				k.refuse("a queue has an item that is no JSON")
+			}
+			text = string(b)
+		}
+		if k.Text(&text); k.reading && k.err == nil {
+			*p = new(memstore.QueueRow)
+			if err := json.Unmarshal([]byte(text), *p); err != nil {
+				k.damaged("an item of a queue: %v", err)
+			}
+		}
+	})
+	if k.reading && k.err == nil {
+		q.SetContent(all, number)
 	}
 }
 

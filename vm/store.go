@@ -1,14 +1,18 @@
 package vm
 
 import (
+	"context"
+	"errors"
+	"math"
+
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/memstore"
 	"github.com/concerto-lang/concerto/internal/data/value"
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// Stores are handles of a *memstore.HashMap, *memstore.Ledger or *memstore.Memory. The library
-// contains their natives.
+// Stores are handles of a *memstore.HashMap, *memstore.Ledger, *memstore.Memory or *memstore.Queue.
+// The library contains their natives.
 
 // newStore returns the value of a store declaration: an empty store, or a store that refers to its
 // file.
@@ -28,6 +32,11 @@ func (i *image) newStore(s ir.Store) value.Slot {
 		l := memstore.NewLedger(s.Name)
 		l.Place = place
 		return l.Value()
+	case "queue":
+		q := memstore.NewQueue(s.Name)
+		q.Place, q.Item = place, i.types[s.Value]
+		q.MaxAttempts, q.RetryMS = s.MaxAttempts, int64(math.Round(s.RetrySeconds*1000))
+		return q.Value()
 	}
 	x := memstore.NewMemory(s.Window)
 	x.Place = place
@@ -54,4 +63,41 @@ func hashMapOf(s value.Slot) *memstore.HashMap {
 		return m
 	}
 	return nil
+}
+
+// WakeQueue ends the waits for items of a queue that the native has changed, so that the waiting
+// tasks try again. The performer notices a change of a file by itself, except in a test, in which
+// requests are performed one at a time.
+func (a *Args) WakeQueue(q effect.Queue) {
+	m := a.vm
+	if q.File != "" && m.config.Choose == nil {
+		return
+	}
+	for _, p := range m.requests.pending {
+		if r := p.awaitedQueue(); r != nil && r.Store == q.Store {
+			for _, seq := range m.requests.underWay() {
+				p := m.requests.pending[seq]
+				if r := p.awaitedQueue(); r != nil && r.Store == q.Store {
+					p.cancel()
+				}
+			}
+			return
+		}
+	}
+}
+
+// awaitedQueue returns the request if it waits for an item of a queue, or nil.
+func (f *pendingRequest) awaitedQueue() *effect.QueueWait {
+	if f.wait == nil || f.cancelled {
+		return nil
+	}
+	r, _ := f.wait.request.(*effect.QueueWait)
+	return r
+}
+
+// wokenByQueue reports whether a wait for an item has ended because the queue has changed. A task
+// that was cancelled does not reach this point.
+func (w *wait) wokenByQueue() bool {
+	_, ok := w.request.(*effect.QueueWait)
+	return ok && errors.Is(w.err, context.Canceled)
 }

@@ -234,7 +234,7 @@ var Policy = []Rule{
 	{Package: "runtime/world/logs", Imports: "internal/data/effect internal/data/secret internal/text/jsonwrite"},
 	{Package: "runtime/mcp", Imports: "internal/data/effect internal/process/procgroup internal/text/suggest runtime/world/clock"},
 	{Package: "runtime/mock", Imports: "internal/data/value internal/data/hostmsg internal/data/effect"},
-	{Package: "runtime/world/sqlitestore", Imports: "internal/data/value internal/data/effect internal/data/memstore internal/data/intmath"},
+	{Package: "runtime/world/sqlitestore", Imports: "internal/data/value internal/data/effect internal/data/memstore internal/data/intmath runtime/world/clock"},
 	{Package: "runtime/merge", Imports: "internal/process/git internal/process/lockfile internal/text/suggest internal/text/utf8cut runtime/workspace runtime/world/sqlitestore"},
 	{Package: "runtime/tool", Imports: "internal/data/effect internal/process/stderrlog internal/text/ndjson internal/process/procgroup internal/process/sandbox internal/data/toolname internal/record/audit internal/data/decision internal/text/jcs internal/text/jsonschema internal/text/jsonwrite internal/text/suggest runtime/world/clock runtime/world/httpclient internal/text/hexsum"},
 	{Package: "runtime/tool/tooltest", Imports: "internal/record/audit runtime/tool", Tests: true},

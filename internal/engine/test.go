@@ -301,6 +301,9 @@ func (r *testRun) one(ctx context.Context, image *vm.VM, t Test) (*TestResult, e
 	}
 	scene := mock.New(mock.Options{Live: r.options.Live, Hosts: r.hosts, Seed: r.options.Seed, Tape: held})
 	config.Layers = append([]effect.Layer{scene.Layer}, config.Layers...)
+	if !r.options.Live {
+		config.Stores.Now = scene.Now
+	}
 	config.Session.ID = held.runID(config.Session.ID)
 	shown := Options{Records: Records{Telemetry: r.options.Telemetry}}
 	if r.options.Sinks != nil {

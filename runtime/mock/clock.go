@@ -3,6 +3,7 @@ package mock
 import (
 	"context"
 	"math"
+	"time"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
@@ -28,6 +29,22 @@ func (w *World) sleep(ctx context.Context, r *effect.Sleep, next effect.Performe
 		return next.Perform(ctx, r)
 	}
 	return nil, nil // Choose has already advanced the clock
+}
+
+// Now returns the time of the test's clock.
+func (w *World) Now() time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return time.UnixMilli(w.clock.unix)
+}
+
+// waitForItem performs the wait for an item of a queue. Like a sleep, it ends when the clock has
+// advanced; a change of the queue ends it earlier.
+func (w *World) waitForItem(ctx context.Context, r *effect.QueueWait, next effect.Performer) (effect.Result, error) {
+	if w.options.Live {
+		return next.Perform(ctx, r)
+	}
+	return nil, context.Cause(ctx)
 }
 
 func (w *World) readClock(ctx context.Context, r *effect.Clock, next effect.Performer) (effect.Result, error) {
@@ -88,6 +105,8 @@ func (w *World) wakesAt(r effect.Request) (due int64, rank int) {
 		}
 	case *effect.Sleep:
 		return w.timeAfter(r, r.Milliseconds), rankPlain
+	case *effect.QueueWait:
+		return w.timeAfter(r, r.Until-w.clock.unix), rankPlain
 	case *effect.HTTP:
 		return w.timeAfter(r, w.web.outcomeDelay(r, r.Timeout)), rankPlain
 	case *effect.Command:

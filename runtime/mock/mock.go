@@ -199,6 +199,8 @@ func (w *World) performMocked(ctx context.Context, r effect.Request, next effect
 		return w.sleep(ctx, r, next)
 	case *effect.Clock:
 		return w.readClock(ctx, r, next)
+	case *effect.QueueWait:
+		return w.waitForItem(ctx, r, next)
 	case *effect.Env:
 		return w.readVariable(ctx, r, next)
 	case *effect.EnvAll:

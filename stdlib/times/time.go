@@ -110,6 +110,22 @@ func timeFormat(a *vm.Args) (value.Slot, error) {
 	return value.String(string(m.append(nil, pattern))), nil
 }
 
+// FormatInstant returns an instant in milliseconds since 1970 as text, like std::time::format. It
+// returns "" for years after 9999.
+func FormatInstant(ms int64) string {
+	m, ok := at(ms, 0, "UTC")
+	if !ok {
+		return ""
+	}
+	return string(m.append(nil, rfc3339))
+}
+
+// ParseInstant returns the instant that FormatInstant has formatted, or 0 for any other text.
+func ParseInstant(text string) int64 {
+	ms, _ := (&timeReader{s: text}).moment(rfc3339)
+	return ms
+}
+
 func timeFixedZone(a *vm.Args) (value.Slot, error) {
 	name := a.String(0)
 	if strings.EqualFold(name, "UTC") || name == "Z" {

@@ -47,13 +47,13 @@ var (
 	}
 	StoreValue = &Info{
 		Code: "E0727", Title: `not a store`,
-		Explain: "A store is created by the function of its type: HashMap::new, Ledger::new or Memory::new.",
+		Explain: "A store is created by the function of its type: HashMap::new, Ledger::new, Memory::new or Queue::new.",
 		Bad:     `memory m: Memory = 5;`,
 		Good:    `memory m: Memory = Memory::new();`,
 	}
 	StoreType = &Info{
-		Code: "E0728", Title: `values cannot be stored in a file`,
-		Explain: "A hashmap with a file can store numbers, strings, and arrays, maps, tuples, structs and enums of them. Functions, tasks, errors and agents exist only while a program runs.",
+		Code: "E0728", Title: `values cannot be stored`,
+		Explain: "A hashmap with a file, and a queue with or without one, can store numbers, strings, and arrays, maps, tuples, structs and enums of them. Functions, tasks, errors and agents exist only while a program runs.",
 		Bad:     `hashmap h: HashMap<String, fn() -> Int> = HashMap::new().with_persistence("h.db");`,
 		Good:    `hashmap h: HashMap<String, Int> = HashMap::new().with_persistence("h.db");`,
 	}

@@ -182,7 +182,7 @@ var NoPattern = &Info{
 // NoDeclaration reports a word at module level that does not start a declaration.
 var NoDeclaration = &Info{
 	Code: "E0111", Title: "expected a declaration",
-	Explain: "A declaration starts with fn, struct, enum, trait, impl, schema, type, const, use, mod, agent, host, tool, mcp, pipeline, hashmap, ledger or memory.",
+	Explain: "A declaration starts with fn, struct, enum, trait, impl, schema, type, const, use, mod, agent, host, tool, mcp, pipeline, hashmap, ledger, queue or memory.",
 	Bad:     "func main() {}",
 	Good:    "fn main() {}",
 }

@@ -13,6 +13,7 @@ func (o *Option) String() string  { return "Option<" + o.Elem.String() + ">" }
 func (r *Result) String() string  { return "Result<" + r.Ok.String() + ", " + r.Err.String() + ">" }
 func (t *Task) String() string    { return "Task<" + t.Elem.String() + ">" }
 func (h *HashMap) String() string { return "HashMap<" + h.Key.String() + ", " + h.Value.String() + ">" }
+func (q *Queue) String() string   { return "Queue<" + q.Elem.String() + ">" }
 func (p *Param) String() string   { return p.Name }
 func (d *Declared) String() string {
 	if d.Kind == nil {

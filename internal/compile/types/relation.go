@@ -17,6 +17,9 @@ func Identical(a, b Type) bool {
 	case *HashMap:
 		y, ok := b.(*HashMap)
 		return ok && Identical(x.Key, y.Key) && Identical(x.Value, y.Value)
+	case *Queue:
+		y, ok := b.(*Queue)
+		return ok && Identical(x.Elem, y.Elem)
 	case *Tuple:
 		y, ok := b.(*Tuple)
 		return ok && identicalLists(x.Elems, y.Elems)
@@ -115,6 +118,9 @@ func Subtype(a, b Type) bool {
 	case *HashMap:
 		y, ok := b.(*HashMap)
 		return ok && Identical(x.Key, y.Key) && Identical(x.Value, y.Value)
+	case *Queue:
+		y, ok := b.(*Queue)
+		return ok && Identical(x.Elem, y.Elem)
 	case *Tuple:
 		y, ok := b.(*Tuple)
 		return ok && subtypeLists(x.Elems, y.Elems)
@@ -204,6 +210,8 @@ func Parts(t Type) []Type {
 		return []Type{x.Key, x.Value}
 	case *HashMap:
 		return []Type{x.Key, x.Value}
+	case *Queue:
+		return []Type{x.Elem}
 	case *Tuple:
 		return x.Elems
 	case *Option:
@@ -234,6 +242,10 @@ func Rebuild(t Type, f func(Type) Type) Type {
 	case *HashMap:
 		if k, v := f(x.Key), f(x.Value); k != x.Key || v != x.Value {
 			return &HashMap{k, v}
+		}
+	case *Queue:
+		if e := f(x.Elem); e != x.Elem {
+			return &Queue{e}
 		}
 	case *Tuple:
 		if es, changed := rebuildList(x.Elems, f); changed {

@@ -64,6 +64,9 @@ type Task struct{ Elem Type }
 // HashMap is the store HashMap<Key, Value>.
 type HashMap struct{ Key, Value Type }
 
+// Queue is the store Queue<Elem>. The library's std::collections::Queue is a Named type instead.
+type Queue struct{ Elem Type }
+
 // Union is a union of string literals. It is a subtype of String. Values are in written order,
 // without duplicates.
 type Union struct{ Values []string }
@@ -159,6 +162,7 @@ func (*Result) typ()   {}
 func (*Func) typ()     {}
 func (*Task) typ()     {}
 func (*HashMap) typ()  {}
+func (*Queue) typ()    {}
 func (*Union) typ()    {}
 func (*Param) typ()    {}
 func (*Named) typ()    {}

@@ -23,7 +23,7 @@ const (
 // Store identifies a store in a file. It is comparable.
 type Store struct {
 	File string `json:"file"` // path as the program wrote it
-	Kind string `json:"kind"` // "hashmap", "ledger", "memory" or "cache"
+	Kind string `json:"kind"` // "hashmap", "ledger", "memory", "queue" or "cache"
 	Name string `json:"name"`
 	// Scope is the JSON array of the names that lead to a scope; "" outside of all scopes.
 	Scope string `json:"scope,omitempty"`
@@ -31,6 +31,18 @@ type Store struct {
 
 // At returns the store of the request.
 func (s *Store) At() *Store { return s }
+
+// StoreError returns the error of the type that programs expect of a store whose file cannot be
+// used.
+func StoreError(at *Store, format string, args ...any) *Error {
+	switch at.Kind {
+	case "hashmap":
+		return Errorf("HashMapError", format, args...)
+	case "queue":
+		return Errorf("QueueError", format, args...).With("code", "file")
+	}
+	return Errorf("FsError", format, args...).With("path", at.File)
+}
 
 // Keys and values of a hashmap are JSON. The performer interprets only numbers. The *Error of each
 // request is a HashMapError, with the field key if the error is about a key.

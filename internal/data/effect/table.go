@@ -133,6 +133,11 @@ var table = []Info{
 	{Kind: KindLedgerFind, Request: newRequest[LedgerFind], Result: newResult[LedgerEntries], By: Stores, Inline: true, Class: ClassRead},
 	{Kind: KindMemoryAppend, Request: newRequest[MemoryAppend], By: Stores, Inline: true, Class: ClassSettled},
 	{Kind: KindMemoryList, Request: newRequest[MemoryList], Result: newResult[MemoryMessages], By: Stores, Inline: true, Class: ClassRead},
+	{Kind: KindQueueAdd, Request: newRequest[QueueAdd], Result: newResult[QueueAdded], By: Stores, Inline: true, Class: ClassSettled},
+	{Kind: KindQueueClaim, Request: newRequest[QueueClaim], Result: newResult[QueueClaimed], By: Stores, Inline: true, Class: ClassSettled},
+	{Kind: KindQueueUpdate, Request: newRequest[QueueUpdate], By: Stores, Inline: true, Class: ClassSettled},
+	{Kind: KindQueueGet, Request: newRequest[QueueGet], Result: newResult[QueueItems], By: Stores, Inline: true, Class: ClassRead},
+	{Kind: KindQueueWait, Request: newRequest[QueueWait], By: Stores, Class: ClassWaits},
 
 	{Kind: KindHTTP, Request: newRequest[HTTP], Result: newResult[HTTPResponse], By: Web, Class: ClassOnce, classOf: classOfHTTP, Keyed: true},
 	{Kind: KindCommand, Request: newRequest[Command], Result: newResult[CommandOutput], By: Commands, Class: ClassOnce},

@@ -236,7 +236,7 @@ func (c *converter) convert(s value.Slot, t *value.Type, p *path) value.Slot {
 		return c.convertEnum(s, t, p)
 	case value.TypeResult:
 		return c.convertResult(s, t, p)
-	case value.TypeMemory, value.TypeHashMap, value.TypeLedger, value.TypeTask:
+	case value.TypeMemory, value.TypeHashMap, value.TypeLedger, value.TypeQueue, value.TypeTask:
 		if h := s.Handle(); h != nil && h.Type == t.String() {
 			return s
 		}

@@ -50,6 +50,7 @@ var ErrorTypes = []*Type{
 	errorType("ParseError", ownField("input", tString)),
 	errorType("FormatError", ownField("line", tInt), ownField("column", tInt)),
 	errorType("RuntimeError"),
+	errorType("QueueError", ownField("code", tString), ownField("id?", tString)),
 	errorType("GitError", ownField("code", tString), ownField("workspace", tString), ownField("command", tTexts), ownField("exit_code?", tInt), ownField("stderr?", tString),
 		ownField("unknown", tBool)),
 }

@@ -32,11 +32,12 @@ const (
 	TypeHashMap
 	TypeLedger
 	TypeTask
+	TypeQueue
 )
 
 var typeKindNames = [...]string{"invalid", "int", "float", "string", "bool", "nil", "any", "never", "array", "map", "option",
 	"result", "tuple", "struct", "schema", "enum", "union", "error", "function", "range", "agent", "host", "tool", "memory",
-	"hashmap", "ledger", "task"}
+	"hashmap", "ledger", "task", "queue"}
 
 func (k TypeKind) String() string { return typeKindNames[k] }
 
@@ -188,7 +189,7 @@ func (t *Type) String() string {
 
 // typeWords contains the names of reference types without a declared name.
 var typeWords = map[TypeKind]string{TypeAgent: "Agent", TypeHost: "Host", TypeTool: "Tool", TypeMemory: "Memory",
-	TypeHashMap: "HashMap", TypeLedger: "Ledger", TypeTask: "Task"}
+	TypeHashMap: "HashMap", TypeLedger: "Ledger", TypeTask: "Task", TypeQueue: "Queue"}
 
 func (t *Type) args() string {
 	if len(t.Args) == 0 {

@@ -18,6 +18,8 @@ func mentions(t types.Type, names map[string]bool, seen map[*types.Decl]bool) bo
 		return any(t.Key, t.Value)
 	case *types.HashMap:
 		return any(t.Key, t.Value)
+	case *types.Queue:
+		return any(t.Elem)
 	case *types.Tuple:
 		return any(t.Elems...)
 	case *types.Option:

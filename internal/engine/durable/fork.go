@@ -3,6 +3,7 @@ package durable
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/record/journal"
@@ -163,6 +164,9 @@ func errorKind(k effect.Kind) string {
 	case effect.Servers, effect.Commands, effect.Applications:
 		return "ToolError"
 	case effect.Stores:
+		if strings.HasPrefix(string(k), "queue.") {
+			return "QueueError"
+		}
 		return "HashMapError"
 	}
 	return "RuntimeError"

@@ -84,7 +84,7 @@ var table = []Info{
 	{Kind: Timer, Item: true, Effects: []effect.Kind{effect.KindSleep}},
 	{Kind: Store, Item: true, Named: "the store", Effects: []effect.Kind{effect.KindStoreRead, effect.KindStoreWrite, effect.KindStoreAdd, effect.KindStoreDelete,
 		effect.KindStoreList, effect.KindStoreLen, effect.KindStoreClear, effect.KindStoreExpire, effect.KindLedgerPut, effect.KindLedgerDelete, effect.KindLedgerFind,
-		effect.KindMemoryAppend, effect.KindMemoryList}},
+		effect.KindMemoryAppend, effect.KindMemoryList, effect.KindQueueAdd, effect.KindQueueClaim, effect.KindQueueUpdate, effect.KindQueueGet, effect.KindQueueWait}},
 	{Kind: File, Item: true, Effects: []effect.Kind{effect.KindReadFile, effect.KindWriteFile, effect.KindFileInfo, effect.KindListDir, effect.KindRemoveFile,
 		effect.KindMakeDir, effect.KindCopyFile, effect.KindMoveFile, effect.KindGlob, effect.KindWalk, effect.KindAttachFile, effect.KindTempDir}},
 	{Kind: Work, Item: true, Named: "the workspace", Effects: []effect.Kind{effect.KindWorkOpen, effect.KindWorkList, effect.KindWorkDiff, effect.KindWorkCommit,

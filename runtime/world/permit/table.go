@@ -58,6 +58,7 @@ var rows = map[effect.Kind]*row{
 	effect.KindStoreList: onStore(), effect.KindStoreLen: onStore(), effect.KindStoreClear: onStore(), effect.KindStoreExpire: onStore(),
 	effect.KindLedgerPut: onStore(), effect.KindLedgerDelete: onStore(), effect.KindLedgerFind: onStore(),
 	effect.KindMemoryAppend: onStore(), effect.KindMemoryList: onStore(),
+	effect.KindQueueAdd: onStore(), effect.KindQueueClaim: onStore(), effect.KindQueueUpdate: onStore(), effect.KindQueueGet: onStore(), effect.KindQueueWait: onStore(),
 
 	effect.KindHTTP:     {kinds: []Kind{Net}, needs: needsAddress, refused: httpRefused},
 	effect.KindWorkOpen: onWorkspace(), effect.KindWorkList: onWorkspace(), effect.KindWorkDiff: onWorkspace(), effect.KindWorkCommit: onWorkspace(), effect.KindWorkRemove: onWorkspace(),
@@ -156,6 +157,9 @@ func onStore() *row {
 				return nil
 			}
 			at := r.(interface{ At() *effect.Store }).At()
+			if at.File == "" { // a queue in memory
+				return nil
+			}
 			n := Need{Kind: Read, Target: at.File, Base: p.config.Root}
 			w := n
 			w.Kind = Write
@@ -166,12 +170,7 @@ func onStore() *row {
 			if rest, ok := strings.CutPrefix(text, n.Target+" "); ok {
 				text = "that " + rest
 			}
-			e := effect.Errorf("HashMapError", "cannot use %s: %s", at.File, text)
-			if at.Kind != "hashmap" {
-				e.Kind = "FsError"
-				e.With("path", at.File)
-			}
-			return e
+			return effect.StoreError(at, "cannot use %s: %s", at.File, text)
 		}}
 }
 

@@ -35,11 +35,7 @@ func (f *file) programError(ctx context.Context, at effect.Store, err error) err
 	case failure != nil || errors.As(err, &failure):
 		return failure
 	}
-	e := effect.Errorf("HashMapError", "cannot use %s: %s", f.name, f.failureReason(err))
-	if at.Kind != "hashmap" {
-		e.Kind = "FsError"
-		e.With("path", f.name)
-	}
+	e := effect.StoreError(&at, "cannot use %s: %s", f.name, f.failureReason(err))
 	e.Cause = err
 	return e
 }

@@ -24,6 +24,7 @@ import (
 const (
 	application = 0x436f6e63
 	format      = 2
+	queueFormat = 3 // of a file that has contained a queue, which needs queueTables
 )
 
 // tables contains the definitions of all tables and indexes of a database. A section is a store or
@@ -211,6 +212,9 @@ func (f *file) verifyDatabase(size int64) error {
 	}
 	var want []string
 	f.old = version < format
+	if version >= queueFormat {
+		want = append(want, queueTables...)
+	}
 	for _, t := range tables {
 		if f.old {
 			t = formerly(t)
@@ -240,8 +244,8 @@ func whose(id, version int64) error {
 	switch {
 	case id != application:
 		return refusef("it is an SQLite database of another program: use another file")
-	case version > format:
-		return refusef("it was written by a newer version of Concerto (format %d, this version supports %d): upgrade Concerto, or use another file", version, format)
+	case version > queueFormat:
+		return refusef("it was written by a newer version of Concerto (format %d, this version supports %d): upgrade Concerto, or use another file", version, queueFormat)
 	case version < 1:
 		return damaged(fmt.Sprintf("unknown format %d", version))
 	}

@@ -1,6 +1,6 @@
 // Package sqlitestore performs the effects on stores in files (spec/12-stores.md): hashmaps,
-// ledgers and memories. One SQLite database can contain any number of stores. The compatibility
-// promise does not cover its API.
+// ledgers, memories and queues. One SQLite database can contain any number of stores. The
+// compatibility promise does not cover its API.
 //
 // A request is one transaction. When a request that writes has returned, its changes are on disk.
 // Processes that use the same file wait for each other's transactions, for a limited time. A file
@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/runtime/world/clock"
 )
 
 // defaultWait is the default time that a request waits for other processes.
@@ -31,6 +32,10 @@ type Options struct {
 	InMemory bool
 	// Wait is the maximum time that a request waits for other processes; 0 means 10 s.
 	Wait time.Duration
+	// Clock measures the waits for items of queues; nil means the system's clock.
+	Clock *clock.PausableClock
+	// Now returns the time for the items of queues; nil means that of Clock.
+	Now func() time.Time
 }
 
 // Stores performs the effects on stores in files. It opens a file at the first request to it.
@@ -46,6 +51,9 @@ type Stores struct {
 func New(o Options) *Stores {
 	if o.Wait == 0 {
 		o.Wait = defaultWait
+	}
+	if o.Now == nil {
+		o.Now = o.Clock.Now
 	}
 	return &Stores{options: o, files: map[string]*file{}}
 }
@@ -69,6 +77,9 @@ func (s *Stores) Close() error {
 // Perform performs one request. The error is an *effect.Error, effect.ErrWaits, or ctx's cause if
 // ctx has ended.
 func (s *Stores) Perform(ctx context.Context, r effect.Request) (effect.Result, error) {
+	if q, ok := r.(*effect.QueueWait); ok {
+		return nil, s.waitForItem(ctx, q)
+	}
 	op, at := operationOf(r)
 	if op == nil {
 		return nil, &effect.UnperformedError{Who: "stores", Kind: r.Kind()}
@@ -130,6 +141,14 @@ func operationOf(r effect.Request) (operation, effect.Store) {
 		return func(f *file) (effect.Result, error) { return nil, f.appendMessages(q) }, q.Store
 	case *effect.MemoryList:
 		return func(f *file) (effect.Result, error) { return f.listMessages(q) }, q.Store
+	case *effect.QueueAdd:
+		return func(f *file) (effect.Result, error) { return f.changeQueue(q, &q.Store) }, q.Store
+	case *effect.QueueClaim:
+		return func(f *file) (effect.Result, error) { return f.claimItem(q) }, q.Store
+	case *effect.QueueUpdate:
+		return func(f *file) (effect.Result, error) { return f.changeQueue(q, &q.Store) }, q.Store
+	case *effect.QueueGet:
+		return func(f *file) (effect.Result, error) { return f.readQueue(q) }, q.Store
 	}
 	return nil, effect.Store{}
 }
