@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/memstore"
 	"github.com/concerto-lang/concerto/internal/data/value"
 	"github.com/concerto-lang/concerto/internal/testkit/randtest"
@@ -24,6 +25,7 @@ var short = strings.Fields(`
 	Int.abs Int.bit_and Int.bit_not Int.bit_or Int.bit_xor Int.checked_add Int.checked_mul Int.checked_sub Int.clamp Int.pow Int.shl Int.shr
 	Int.to_float Int.to_hex Int.to_string Int.wrapping_add Int.wrapping_mul Int.wrapping_sub
 	Ledger.clear Ledger.delete Ledger.insert Ledger.len Ledger.scope Ledger.update Ledger.update_keys
+	Queue.__claim Queue.__get Queue.counts Queue.extend Queue.fail Queue.release Queue.remove Queue.retry queue.wait
 	Map.clear Map.delete Map.get Map.get_or Map.has Map.insert Map.is_empty Map.len Map.remove Map.set
 	Option.expect Option.is_none Option.is_some Option.or Option.unwrap Option.unwrap_or
 	Range.contains Range.len
@@ -80,6 +82,13 @@ func longCalls() []longCall {
 			panic(err)
 		}
 	}
+	queue := memstore.NewQueue("q")
+	queue.Item = &value.Type{Kind: value.TypeArray, Args: []*value.Type{{Kind: value.TypeString}}}
+	items := make([]*memstore.QueueRow, longInts)
+	for i := range items {
+		items[i] = &memstore.QueueRow{QueueItem: effect.QueueItem{ID: fmt.Sprint("t", i), Value: []byte("[]"), State: "done"}, Seq: int64(i + 1)}
+	}
+	queue.SetContent(items, longInts)
 	var calls []longCall
 	add := func(name string, window ...value.Slot) {
 		calls = append(calls, longCall{native: name, window: func() []value.Slot {
@@ -141,6 +150,9 @@ func longCalls() []longCall {
 	add("HashMap.__put_many", hashmap.Value(), entries.Slot())
 	add("Ledger.identifiers", ledger.Value())
 	add("__ledger_find", ledger.Value(), s("entries"), value.NewArray().Slot(), entry)
+	add("Queue.add", queue.Value(), strs, s(""), value.NewArray().Slot(), n(0), value.Float(0))
+	add("Queue.complete", queue.Value(), value.NewMap(0).Slot(), s(strings.Repeat(text, 8)))
+	add("Queue.__list", queue.Value(), s(""))
 	all := value.NewRange(0, longInts)
 	add("Range.to_array", all)
 	add("Range.reverse", all)

@@ -206,6 +206,9 @@ func (m *VM) recordConsumed(c *completion, at *Moment) {
 		return
 	}
 	f := m.requests.pending[c.seq]
+	if isWokenByQueue(f.request, c.err) && m.requests.ctx.Err() == nil {
+		c.err = nil // the wait was successful
+	}
 	m.endedEffect(f.effect, f.request, c.result, c.err, at)
 }
 

@@ -16,7 +16,7 @@ func opIsType(t *task, in *ins) status {
 
 // typeKinds contains, for each kind of type, the object kind of its values if all of them have the
 // same. It is a table because a map would make a method call a quarter slower.
-var typeKinds = func() (table [value.TypeTask + 1]struct {
+var typeKinds = func() (table [value.TypeQueue + 1]struct {
 	kind value.Kind
 	one  bool
 }) {

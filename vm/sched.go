@@ -564,7 +564,7 @@ func (t *task) returnResult(w *wait) status {
 }
 
 func (t *task) complete(w *wait) status {
-	if w.wokenByQueue() {
+	if isWokenByQueue(w.request, w.err) {
 		w.err = nil
 	}
 	if w.err != nil {

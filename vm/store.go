@@ -65,6 +65,16 @@ func hashMapOf(s value.Slot) *memstore.HashMap {
 	return nil
 }
 
+// QueueNamed returns the declared queue with this name, or nil.
+func (m *VM) QueueNamed(name string) *memstore.Queue {
+	for _, s := range m.declared.stores {
+		if q, ok := s.Handle().Object.(*memstore.Queue); ok && q.Name() == name {
+			return q
+		}
+	}
+	return nil
+}
+
 // WakeQueue ends the waits for items of a queue that the native has changed, so that the waiting
 // tasks try again. The performer notices a change of a file by itself, except in a test, in which
 // requests are performed one at a time.
@@ -95,9 +105,9 @@ func (f *pendingRequest) awaitedQueue() *effect.QueueWait {
 	return r
 }
 
-// wokenByQueue reports whether a wait for an item has ended because the queue has changed. A task
-// that was cancelled does not reach this point.
-func (w *wait) wokenByQueue() bool {
-	_, ok := w.request.(*effect.QueueWait)
-	return ok && errors.Is(w.err, context.Canceled)
+// isWokenByQueue reports whether r is a wait for an item that has ended because the queue has
+// changed, or because its task was cancelled, which the caller must exclude.
+func isWokenByQueue(r effect.Request, err error) bool {
+	_, ok := r.(*effect.QueueWait)
+	return ok && errors.Is(err, context.Canceled)
 }

@@ -44,6 +44,7 @@ var commands = []commandRow{
 	{name: "schedule", create: engines.NewSchedule},
 	{name: "work", create: work.NewWork},
 	{name: "merge", create: work.NewMerge},
+	{name: "jobs", create: work.NewJobs},
 	{name: "keeper", create: hosts.NewKeeper},
 	{name: "build", create: project.NewBuild},
 	{name: "check", create: project.NewCheck},

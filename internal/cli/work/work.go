@@ -1,4 +1,4 @@
-// Package work has the commands for workspaces and merges.
+// Package work has the commands for workspaces, merges and queues of tasks.
 package work
 
 import (

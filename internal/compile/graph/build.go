@@ -391,6 +391,8 @@ var storeMethods = map[string]string{
 	"messages": reads, "last": reads, "len": reads, "is_empty": reads, "get": reads, "get_or": reads, "get_many": reads, "has": reads, "keys": reads,
 	"values": reads, "entries": reads, "identifiers": reads, "to_map": reads, "query": reads, "find": reads, "on_change": reads, "on_any_change": reads,
 	"delete": writes, "increment": both, "with_memory": reads,
+	"add": writes, "complete": writes, "fail": writes, "extend": writes, "release": writes, "retry": writes, "remove": writes, "list": reads, "counts": reads,
+	"claim": both, "next": both,
 }
 
 const both = "reads and writes"

@@ -91,10 +91,15 @@ func (q *ShownQuestion) checkType(text []byte) error {
 	return nil
 }
 
+// isQuestion reports whether the effect of a begin record waits for an answer.
+func isQuestion(r *journal.Record) bool {
+	return r.C == effect.ClassWaits.String() && r.Q != string(effect.KindSleep) && r.Q != string(effect.KindQueueWait)
+}
+
 // WasAsked reports whether a run has asked a question.
 func WasAsked(h *journal.History, id string) bool {
 	for _, r := range h.Records {
-		if r.K == journal.KBegin && r.C == effect.ClassWaits.String() && r.Q != string(effect.KindSleep) && journal.QuestionID(r.E) == id {
+		if r.K == journal.KBegin && isQuestion(r) && journal.QuestionID(r.E) == id {
 			return true
 		}
 	}

@@ -198,6 +198,8 @@ func (s *Shown) pending(open map[int64]*journal.Record, opened map[int64]bool, p
 		case r.Q == string(effect.KindSleep):
 			s.Effects.Pending++
 			s.Timers = append(s.Timers, ShownTimer{r.E, when(r.Due)})
+		case r.Q == string(effect.KindQueueWait):
+			s.Effects.Pending++
 		case r.C == effect.ClassWaits.String():
 			s.Effects.Pending++
 			s.Pending = append(s.Pending, questionOf(r))
@@ -214,7 +216,7 @@ func (s *Shown) pending(open map[int64]*journal.Record, opened map[int64]bool, p
 func (s *Shown) listAnswered(h *journal.History) {
 	asked := map[int64]*journal.Record{}
 	for _, r := range h.Records {
-		if r.K == journal.KBegin && r.C == effect.ClassWaits.String() && r.Q != string(effect.KindSleep) {
+		if r.K == journal.KBegin && isQuestion(r) {
 			asked[r.E] = r
 			continue
 		}

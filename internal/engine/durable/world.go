@@ -143,7 +143,7 @@ func levelBefore(q effect.Request) (level journal.Level, flushes bool) {
 	case effect.ClassOnce:
 		return journal.Synced, true
 	case effect.ClassWaits:
-		if q.Kind() == effect.KindSleep {
+		if q.Kind() == effect.KindSleep || q.Kind() == effect.KindQueueWait {
 			return journal.Written, true
 		}
 		return journal.Synced, true
