@@ -376,7 +376,7 @@ func (q QueueOn) putReady(r *QueueRow) error {
 }
 
 // findState finds the state of an item that is neither claimed nor finished, and reports whether it
-// became blocked, or is blocked no more.
+// became blocked, is blocked by another item, or is blocked no more.
 func (q QueueOn) findState(r *QueueRow) (changed bool, err error) {
 	before, state, blocked := r.State, ItemWaiting, ""
 	if r.Gone != "" {
@@ -407,7 +407,7 @@ func (q QueueOn) findState(r *QueueRow) (changed bool, err error) {
 		}
 	}
 	r.State = state
-	if changed = (before == ItemBlocked) != (state == ItemBlocked); changed || state == ItemBlocked {
+	if changed = (before == ItemBlocked) != (state == ItemBlocked) || state == ItemBlocked && r.Error != blocked; changed {
 		r.Error = blocked
 	}
 	return changed, nil

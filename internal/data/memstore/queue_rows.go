@@ -49,8 +49,11 @@ func (q *Queue) Request() effect.Queue {
 
 // Perform performs a request to a queue in memory, at a time.
 func (q *Queue) Perform(now int64, r effect.Request) (effect.Result, error) {
-	return QueueOn{Rows: &q.rows, Now: now}.Perform(r)
+	return QueueOn{Rows: q.Rows(), Now: now}.Perform(r)
 }
+
+// Rows returns the engine of the items in memory.
+func (q *Queue) Rows() QueueRows { return &q.rows }
 
 // Len returns the number of items in memory.
 func (q *Queue) Len() int { return len(q.rows.byID) }

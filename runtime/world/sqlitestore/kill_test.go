@@ -81,13 +81,15 @@ type change struct {
 	note     int   // entry of the ledger whose value becomes the operation's number; -1 for none
 	strike   int   // entry of the ledger to delete; -1 for none
 	messages int   // number of messages to append
+	add      bool  // an item whose id contains the operation's number is added to the queue
+	claim    bool  // the oldest ready item of the queue is claimed
 }
 
 // operation returns the i-th operation of a writer.
 func (w *writing) operation(i int) change {
 	r := rand.New(rand.NewPCG(w.Seed, uint64(w.N)<<32|uint64(i)))
 	c := change{number: i, remove: -1, note: -1, strike: -1}
-	switch r.IntN(8) {
+	switch r.IntN(10) {
 	case 0, 1, 2:
 		c.set = r.Perm(8)[:2+r.IntN(4)]
 	case 3:
@@ -98,6 +100,10 @@ func (w *writing) operation(i int) change {
 		c.note = r.IntN(6)
 	case 6:
 		c.strike = r.IntN(6)
+	case 7:
+		c.add = true
+	case 8:
+		c.claim = true
 	default:
 		c.messages = 1 + r.IntN(3)
 	}
@@ -141,6 +147,12 @@ func (c change) requests(n int, parts bool) []effect.Request {
 	case c.strike >= 0:
 		return []effect.Request{&effect.LedgerDelete{Store: own("ledger", n), Identifier: fmt.Sprintf("note %d", c.strike)}}
 	}
+	queue := effect.Queue{Store: own("queue", n), MaxAttempts: 3}
+	if c.add {
+		return []effect.Request{&effect.QueueAdd{Queue: queue, ID: fmt.Sprintf("item %06d", c.number), Value: jsonInt(c.number)}}
+	} else if c.claim {
+		return []effect.Request{&effect.QueueClaim{Queue: queue, Worker: "w", LeaseMS: 3_600_000}}
+	}
 	var messages []effect.MemoryMessage
 	for i := range c.messages {
 		messages = append(messages, effect.MemoryMessage{Role: "user", Content: fmt.Sprintf("%d of %d", i, c.number)})
@@ -153,11 +165,12 @@ type content struct {
 	Numbers  map[string]string
 	Notes    map[string]string
 	Messages []string
+	Items    map[string]string // states by id
 }
 
 // after returns the content after one more operation.
 func (x content) after(c change) content {
-	x = content{maps.Clone(x.Numbers), maps.Clone(x.Notes), slices.Clone(x.Messages)}
+	x = content{maps.Clone(x.Numbers), maps.Clone(x.Notes), slices.Clone(x.Messages), maps.Clone(x.Items)}
 	for _, k := range c.set {
 		x.Numbers[strconv.Itoa(k)] = strconv.Itoa(c.number)
 	}
@@ -166,15 +179,33 @@ func (x content) after(c change) content {
 		x.Notes[fmt.Sprintf("note %d", c.note)] = fmt.Sprintf("k%d: %d", c.number%5, c.number)
 	}
 	delete(x.Notes, fmt.Sprintf("note %d", c.strike))
+	if c.add {
+		x.Items[fmt.Sprintf("item %06d", c.number)] = "ready"
+	}
+	if c.claim {
+		for _, id := range slices.Sorted(maps.Keys(x.Items)) {
+			if x.Items[id] == "ready" {
+				x.Items[id] = "claimed"
+				break
+			}
+		}
+	}
 	for i := range c.messages {
 		x.Messages = append(x.Messages, fmt.Sprintf("%d of %d", i, c.number))
 	}
 	return x
 }
 
+func emptyContent() content {
+	return content{Numbers: map[string]string{}, Notes: map[string]string{}, Items: map[string]string{}}
+}
+
 // contentOf reads the content of a writer's stores from the file.
 func contentOf(t *testing.T, s *Stores, n int) content {
-	x := content{Numbers: map[string]string{}, Notes: map[string]string{}}
+	x := emptyContent()
+	for _, item := range do[*effect.QueueItems](t, s, &effect.QueueGet{Queue: effect.Queue{Store: own("queue", n), MaxAttempts: 3}}).Items {
+		x.Items[item.ID] = item.State
+	}
 	for _, e := range do[*effect.StoreEntries](t, s, &effect.StoreList{Store: own("hashmap", n), Keys: true, Values: true}).Entries {
 		x.Numbers[string(e.Key)] = string(e.Value)
 	}
@@ -236,7 +267,7 @@ func rounds(t *testing.T, seed uint64, n int, fault string) string {
 	contents := make([]content, len(writers))
 	for i := range writers {
 		writers[i] = writing{Seed: seed, N: i, Fault: fault}
-		contents[i] = content{Numbers: map[string]string{}, Notes: map[string]string{}}
+		contents[i] = emptyContent()
 	}
 	total := 0
 	for round := range n {
@@ -299,7 +330,7 @@ func rounds(t *testing.T, seed uint64, n int, fault string) string {
 }
 
 func (x content) is(y content) bool {
-	return maps.Equal(x.Numbers, y.Numbers) && maps.Equal(x.Notes, y.Notes) && slices.Equal(x.Messages, y.Messages)
+	return maps.Equal(x.Numbers, y.Numbers) && maps.Equal(x.Notes, y.Notes) && slices.Equal(x.Messages, y.Messages) && maps.Equal(x.Items, y.Items)
 }
 
 // TestKilled kills processes that write to one file. The file must contain every acknowledged

@@ -153,6 +153,9 @@ func (x *taskRows) rows(sql string, args ...any) (all []*pure.QueueRow, err erro
 		if problem == nil && (s.ColumnInt64(16) != sum(columns...) || json.Unmarshal([]byte(after), &r.After) != nil || json.Unmarshal([]byte(waits), &r.Waits) != nil) {
 			problem = refusef("the item %q of the queue %s is damaged: its checksum does not match; replace the file by a copy", r.ID, shownStore(x.at))
 		}
+		if len(r.After) == 0 {
+			r.After = nil
+		}
 		x.waits[r.Seq] = r.Waits
 		all = append(all, r)
 	}, append([]any{x.section}, args...)...)
