@@ -143,3 +143,40 @@ done`
 	return measure{name: "merge-queue", title: fmt.Sprintf("a merge queue of %d changes with a gate of 1 s, 8 tested together", mergeChanges), unit: "changes/s", rate: true, target: 5, pairs: 1,
 		ours: run(8), peer: run(1), peers: "`batch = 1`"}
 }
+
+// queueTriples is the number of items that the measure of queues adds, claims and completes.
+const queueTriples = 4_000
+
+// queueing measures the items that 8 processes add to a queue in a file, claim and complete. Each
+// item takes two syncs to disk; the peer is the disk itself, with two writes that are synced.
+func queueing() measure {
+	project := func(l *lab) (string, error) {
+		dir := l.bin("project-queue")
+		if err := writeProject(dir, map[string]string{"main.conc": `use std::env;
+queue tasks: Queue<Int> = Queue::new().with_persistence("queue.db");
+fn main() {
+    for i in 0..env::args()[0].parse_int()? {
+        tasks.add(i)?;
+        if let Some(item) = tasks.claim() { tasks.complete(item)?; }
+    }
+}
+`}); err != nil {
+			return "", err
+		}
+		_, err := l.process(dir, "sh", "-c", "rm -f queue.db* peer")
+		return dir, err
+	}
+	rate := func(command string, args func(*lab) []string) func(*lab) (float64, error) {
+		return func(l *lab) (float64, error) {
+			dir, err := project(l)
+			if err != nil {
+				return 0, err
+			}
+			p, err := l.process(dir, append([]string{"sh", "-c", command}, args(l)...)...)
+			return queueTriples / (p.wall / 1000), err
+		}
+	}
+	return measure{name: "queue", title: "add, claim and complete a task in a file, 8 processes", unit: "tasks/s", rate: true, fixed: 2000, peers: "two synced writes of 4 KB",
+		ours: rate(`for i in 1 2 3 4 5 6 7 8; do "$0" run main.conc -- "$1" & done; wait`, func(l *lab) []string { return []string{l.bin("concerto"), strconv.Itoa(queueTriples / 8)} }),
+		peer: rate(`dd if=/dev/zero of=peer bs=4k count="$0" oflag=dsync 2>&1`, func(*lab) []string { return []string{strconv.Itoa(2 * queueTriples)} })}
+}

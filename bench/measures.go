@@ -41,6 +41,7 @@ func measures() []measure {
 		opening(),
 		comparing(),
 		merging(),
+		queueing(),
 		listening("listen", "listen, one-way messages", "flood", "", 1.5),
 		listening("lines", "listen, one-way messages of 64 KB", "large", "", 1),
 		listening("questions", "listen, a question and its answer", "ask", "question", 0.75),

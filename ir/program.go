@@ -163,7 +163,8 @@ type Method struct {
 // TypeInfo describes a type at run time. It is used for decoding, validation, JSON Schema, catch
 // clauses and printing. Kind is one of int float string bool nil any array map option result tuple
 // struct schema enum union error function range agent host tool memory hashmap ledger queue task
-// never type. "error" with a Name is a built-in error type, and without a Name it is the type Error.
+// never type. "error" with a Name is a built-in error type, and without a Name it is the type
+// Error.
 type TypeInfo struct {
 	Kind     string
 	Name     string // name of a struct, schema, enum or error

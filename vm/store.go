@@ -65,8 +65,8 @@ func hashMapOf(s value.Slot) *memstore.HashMap {
 	return nil
 }
 
-// QueueNamed returns the declared queue with this name, or nil.
-func (m *VM) QueueNamed(name string) *memstore.Queue {
+// QueueNamed returns the queue that the program of m declares with this name, or nil.
+func QueueNamed(m *VM, name string) *memstore.Queue {
 	for _, s := range m.declared.stores {
 		if q, ok := s.Handle().Object.(*memstore.Queue); ok && q.Name() == name {
 			return q

@@ -59,7 +59,7 @@ func (p *Program) OpenQueue(name, dir string) (*Queue, error) {
 	if err != nil {
 		return nil, fmt.Errorf("could not load the program: %w", err)
 	}
-	q := machine.QueueNamed(name)
+	q := vm.QueueNamed(machine, name)
 	if q == nil || q.Place == nil {
 		missing := &NoQueueError{Name: name, InMemory: q != nil}
 		for _, s := range p.ir.Stores {

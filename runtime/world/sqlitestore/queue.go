@@ -79,7 +79,19 @@ func (f *file) claimItem(r *effect.QueueClaim) (effect.Result, error) {
 	if err != nil || !may {
 		return &effect.QueueClaimed{Until: next}, err
 	}
-	return f.changeQueue(r, &r.Store)
+	if f.inside { // of a durable run, whose journal contains the claim
+		return f.changeQueue(r, &r.Store)
+	}
+	// A claim need not survive a power failure, which ends the worker too: without a sync to disk,
+	// the item is ready again. The next transaction with a sync includes the claim.
+	if err := f.runStatement("PRAGMA synchronous = NORMAL", nil); err != nil {
+		return nil, err
+	}
+	result, err := f.changeQueue(r, &r.Store)
+	if full := f.runStatement("PRAGMA synchronous = FULL", nil); err == nil {
+		err = full
+	}
+	return result, err
 }
 
 // mayClaim calls QueueOn.MayClaim, without writing.

@@ -34,7 +34,7 @@ type modelItem struct {
 	gone                string
 }
 
-// modelQueue is a simple queue. It finds the states of all items anew whenever they are needed.
+// modelQueue is a simple queue. It finds the states of all items whenever they are needed.
 type modelQueue struct {
 	items  []*modelItem
 	number int
