@@ -136,6 +136,7 @@ func contextual() rule {
 	return rule{Patterns: []rule{
 		{Match: `\b(uses)(?=\s+` + name + `\s*(?:\{|$))`, Captures: named("storage.modifier.concerto")},
 		{Match: `\b(mock)(?=\s+` + name + `\s*\{)`, Captures: named("keyword.control.concerto")},
+		{Match: `\b(queue)(?=\s+` + name + `\s*:)`, Captures: named("storage.type.concerto")},
 		{Match: `\b(parallel)(?=\s+for\b)`, Captures: named("keyword.control.concerto")},
 		{Match: `\b(race)(?=\s*\()`, Captures: named("keyword.control.concerto")},
 		{Match: `\b(on)(?=\s*")`, Captures: named("keyword.control.concerto")},

@@ -48,6 +48,11 @@ var touching = map[effect.Kind][]string{
 	effect.KindLedgerFind:   {storing(`l.entries()`)},
 	effect.KindMemoryAppend: {storing(`m.append("user", "x")`)},
 	effect.KindMemoryList:   {storing(`m.messages()`)},
+	effect.KindQueueAdd:     {storing(`q.add(1)?`)},
+	effect.KindQueueClaim:   {storing(`q.claim()`)},
+	effect.KindQueueUpdate:  {storing(`if let Err(e) = q.remove("t1") { if e.code == "file" { throw e; } }`)},
+	effect.KindQueueGet:     {storing(`q.list()`)},
+	effect.KindQueueWait:    {storing(`q.add(1, delay: 0.01)?; q.next()`)},
 
 	effect.KindHTTP:    {`use std::http; fn main() { println(http::get(env("PAGE")?)?.body); }`},
 	effect.KindCommand: {`use std::tools::RunCommand; fn main() { RunCommand.run("testhost")?; println("ok"); }`},
@@ -78,6 +83,7 @@ func storing(what string) string {
 hashmap h: HashMap<String, Int> = HashMap::new().with_persistence("s.db");
 ledger l: Ledger = Ledger::new().with_persistence("s.db");
 memory m: Memory = Memory::new().with_persistence("s.db");
+queue q: Queue<Int> = Queue::new().with_persistence("s.db");
 fn main() { ` + what + `; println("ok"); }`
 }
 

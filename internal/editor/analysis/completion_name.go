@@ -81,6 +81,7 @@ func (c *completer) addDeclarations() {
 		lexer.Impl, lexer.Type, lexer.Pub, lexer.Use, lexer.Mod, lexer.Const, lexer.Async, lexer.Pipeline, lexer.HashMap, lexer.Ledger, lexer.Memory} {
 		c.addKeyword(k.Info().Text, 0)
 	}
+	c.addKeyword("queue", 0)
 }
 
 // addExpressions offers everything with which a statement or an expression may begin. These are

@@ -288,8 +288,19 @@ fn emits() {
 fn stages() { assert_eq(Shout.run(" hi ")?, "HI!"); }
 `},
 	{[]explained{
+		{"queue", "Declares a store of tasks, which workers claim one by one. At the top level of a module, before a name and `:`; elsewhere it is an ordinary name."},
+	}, `queue tasks: Queue<String> = Queue::new(max_attempts: 3);
+
+@test
+fn claiming() {
+    tasks.add("write")?;
+    while let Some(item) = tasks.next() { tasks.complete(item)?; }
+    assert_eq(tasks.counts()["done"], 1);
+}
+`},
+	{[]explained{
 		{"hashmap", "Declares a store of values by key, which all functions share."},
-		{"with_persistence", "After the constructor of a hashmap, ledger or memory: stores it in a file, so the next run can read it. Each test has its own store, in memory. Elsewhere it is an ordinary name."},
+		{"with_persistence", "After the constructor of a hashmap, ledger, memory or queue: stores it in a file, so the next run can read it. Each test has its own store, in memory. Elsewhere it is an ordinary name."},
 	}, `hashmap visits: HashMap<String, Int> = HashMap::new().with_persistence("visits.db");
 
 @test
