@@ -126,7 +126,7 @@ func classify(name, text string) program {
 	return p
 }
 
-var contextual = []string{"ask", "on", "uses", "mock", "parallel", "race"}
+var contextual = []string{"ask", "on", "uses", "mock", "parallel", "queue", "race"}
 
 func classOf(k lexer.Kind) string {
 	switch k {

@@ -68,7 +68,8 @@ ready, claimed, done, dead and blocked. PATH is the program (default: the projec
 	add(&cobra.Command{Use: "show NAME ID", Short: "Show a task", Args: console.Arguments(2, 2),
 		Example: "  concerto jobs show tasks t1\n  concerto jobs show tasks t1 --format json"}, (*jobsCommand).show, "text", "json")
 	adding := &cobra.Command{Use: "add NAME JSON", Short: "Add a task, and print its id", Args: console.Arguments(2, 2),
-		Long:    "JSON must match the type of the queue's tasks. A task that exists with the same value is not changed.",
+		Long: `JSON must match the type of the queue's tasks. If the queue has a task with this id and value, it is
+not changed.`,
 		Example: "  concerto jobs add tasks '\"Fix the login\"'\n  concerto jobs add tasks --id deploy --after t1,t2 '\"Deploy\"'"}
 	addition := add(adding, (*jobsCommand).add)
 	adding.Flags().StringVar(&addition.id, "id", "", "add the task as `ID` (default: the next of t1, t2, …)")

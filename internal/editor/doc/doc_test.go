@@ -18,7 +18,7 @@ import (
 )
 
 // contextual lists the words that are keywords only in certain positions.
-var contextual = []string{"ask", "mock", "on", "parallel", "race", "uses", "with_persistence"}
+var contextual = []string{"ask", "mock", "on", "parallel", "queue", "race", "uses", "with_persistence"}
 
 func names(t *testing.T, group string) []string {
 	t.Helper()

@@ -25,7 +25,7 @@ func TestPinnedBy(t *testing.T) {
 	if got := strings.Join(shared, " "); got != "exchange.open work.open work.list work.diff work.commit work.run work.remove" {
 		t.Errorf("with shared files: %s", got)
 	}
-	want := "exchange.open fs.write fs.remove fs.make_dir fs.copy fs.move store.read store.write store.add store.delete store.list store.len store.clear store.expire ledger.put ledger.delete ledger.find memory.append memory.list work.open work.list work.diff work.commit work.run work.remove"
+	want := "exchange.open fs.write fs.remove fs.make_dir fs.copy fs.move store.read store.write store.add store.delete store.list store.len store.clear store.expire ledger.put ledger.delete ledger.find memory.append memory.list queue.add queue.claim queue.update queue.get queue.wait work.open work.list work.diff work.commit work.run work.remove"
 	if got := strings.Join(local, " "); got != want {
 		t.Errorf("with local files:\n%s\nwant\n%s", got, want)
 	}
@@ -35,6 +35,7 @@ func TestPinnedBy(t *testing.T) {
 		&effect.WriteFile{Path: "notes.txt"}:                    "file notes.txt",
 		&effect.StoreWrite{Store: effect.Store{File: "s.db"}}:   "store s.db",
 		&effect.StoreWrite{Store: effect.Store{Name: "memory"}}: "",
+		&effect.QueueWait{Until: 1}:                             "",
 		&effect.ReadFile{Path: "notes.txt"}:                     "",
 	} {
 		if got := pinnedBy(q, false); got != want {
