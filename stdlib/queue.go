@@ -135,14 +135,15 @@ func claimOf(a *vm.Args, op string) *effect.QueueUpdate {
 }
 
 func queueComplete(a *vm.Args) (value.Slot, error) {
-	r := claimOf(a, effect.QueueComplete)
+	var raw []byte
 	if !a.Slot(2).IsNil() {
-		raw, err := encodeFor(a, queue(a), "the result", a.Slot(2), anyType)
-		if err != nil {
+		var err error
+		if raw, err = encodeFor(a, queue(a), "the result", a.Slot(2), anyType); err != nil {
 			return value.Nil, err
 		}
-		r.Result = raw
 	}
+	r := claimOf(a, effect.QueueComplete)
+	r.Result = raw
 	return askQueue(a, r, nothingOf)
 }
 
