@@ -59,7 +59,7 @@ func (s *Session) layoutUnfinished(text string) (l *layout, at source.Pos) {
 // doc comment.
 func declarationBegins(text string) bool {
 	toks, _, _ := lexer.Lex(source.NewFile(Name, []byte(text)))
-	return declares[toks[0].Kind]
+	return beginsDeclaration(toks, text)
 }
 
 // Doc returns the documentation of a declared name, or "".

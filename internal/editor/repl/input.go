@@ -116,7 +116,7 @@ func read(name, text string) *input {
 		}
 	}
 	if !sound {
-		if toks, _, _ := lexer.Lex(in.file); declares[toks[0].Kind] {
+		if toks, _, _ := lexer.Lex(in.file); beginsDeclaration(toks, text) {
 			in.decls, in.bare = []*declaration{{file: in.file, at: all}}, true
 			return in
 		}
@@ -131,6 +131,15 @@ func read(name, text string) *input {
 var declares = map[lexer.Kind]bool{lexer.Const: true, lexer.Fn: true, lexer.Agent: true, lexer.Host: true, lexer.Tool: true, lexer.Mcp: true, lexer.Schema: true, lexer.Struct: true,
 	lexer.Enum: true, lexer.Trait: true, lexer.Impl: true, lexer.Type: true, lexer.Pub: true, lexer.Use: true, lexer.Mod: true, lexer.Pipeline: true, lexer.HashMap: true,
 	lexer.Ledger: true, lexer.Memory: true, lexer.Async: true, lexer.At: true}
+
+// beginsDeclaration reports whether the tokens of a text begin a declaration, which may be that of a
+// queue.
+func beginsDeclaration(toks []lexer.Token, text string) bool {
+	if declares[toks[0].Kind] {
+		return true
+	}
+	return len(toks) > 2 && toks[0].Kind == lexer.Ident && text[toks[0].Start:toks[0].End] == "queue" && toks[1].Kind == lexer.Ident && toks[2].Kind == lexer.Colon
+}
 
 // lastToken returns the end of the last token.
 func lastToken(f *source.File) source.Pos {
