@@ -132,8 +132,8 @@ var declares = map[lexer.Kind]bool{lexer.Const: true, lexer.Fn: true, lexer.Agen
 	lexer.Enum: true, lexer.Trait: true, lexer.Impl: true, lexer.Type: true, lexer.Pub: true, lexer.Use: true, lexer.Mod: true, lexer.Pipeline: true, lexer.HashMap: true,
 	lexer.Ledger: true, lexer.Memory: true, lexer.Async: true, lexer.At: true}
 
-// beginsDeclaration reports whether the tokens of a text begin a declaration. A queue begins with an
-// ordinary name.
+// beginsDeclaration reports whether the tokens of a text begin a declaration. That of a queue
+// begins with an ordinary name.
 func beginsDeclaration(toks []lexer.Token, text string) bool {
 	if declares[toks[0].Kind] {
 		return true
