@@ -11,6 +11,7 @@ package stdlib
 
 import (
 	"embed"
+	"slices"
 	"strings"
 	"sync"
 
@@ -44,7 +45,11 @@ func (library) Prelude(name string) *ast.File {
 // the file contains all methods of the type. It returns nil if there are none.
 func (library) Methods(typ, name string) *ast.File {
 	for i := range files {
-		if files[i].methods == typ {
+		switch {
+		case files[i].methods != typ:
+		case name == "":
+			return methodsOf(files[i].name)
+		default:
 			return load(files[i].name, name)
 		}
 	}
@@ -124,6 +129,21 @@ func load(file, name string) *ast.File {
 		return tree
 	})
 }
+
+// methodsOf returns the methods in a file without its other declarations. The checker finds those
+// by their names, and would declare them twice if they came with the methods.
+func methodsOf(file string) *ast.File {
+	return once(&methods, file, func() *ast.File {
+		tree := *load(file, "")
+		tree.Decls = slices.DeleteFunc(slices.Clone(tree.Decls), func(d ast.Decl) bool {
+			_, isImpl := d.(*ast.ImplDecl)
+			return !isImpl
+		})
+		return &tree
+	})
+}
+
+var methods sync.Map // a func() *ast.File for each file name
 
 // textOf returns the text of a library file.
 func textOf(file string) *text {
