@@ -176,7 +176,7 @@ fn main() {
 			return queueTriples / (p.wall / 1000), err
 		}
 	}
-	return measure{name: "queue", title: "add, claim and complete a task in a file, 8 processes", unit: "tasks/s", rate: true, fixed: 2000, peers: "two synced writes of 4 KB",
+	return measure{name: "task-queue", title: "add, claim and complete a task in a file, 8 processes", unit: "tasks/s", rate: true, fixed: 2000, peers: "two synced writes of 4 KB",
 		ours: rate(`for i in 1 2 3 4 5 6 7 8; do "$0" run main.conc -- "$1" & done; wait`, func(l *lab) []string { return []string{l.bin("concerto"), strconv.Itoa(queueTriples / 8)} }),
 		peer: rate(`dd if=/dev/zero of=peer bs=4k count="$0" oflag=dsync 2>&1`, func(*lab) []string { return []string{strconv.Itoa(2 * queueTriples)} })}
 }

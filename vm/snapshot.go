@@ -135,7 +135,7 @@ func (m *VM) Snapshot(head Snapshot) ([]byte, error) {
 		return nil, &NoSnapshotError{"the run is beginning, ending, or not recorded"}
 	}
 	for _, f := range m.requests.pending {
-		if row := effect.Lookup(f.request.Kind()); row == nil || row.By == effect.Stores {
+		if row := effect.Lookup(f.request.Kind()); row == nil || row.By == effect.Stores && row.Inline {
 			return nil, &NoSnapshotError{"a request to a store is pending"}
 		}
 	}

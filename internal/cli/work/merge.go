@@ -38,7 +38,7 @@ Submitting the same commit again does nothing; another commit replaces the chang
 	s := add(submit, (*workCommand).submit)
 	submit.Flags().StringVar(&s.change.ID, "id", "", "use the id `ID` (default the name of the workspace or branch)")
 	submit.Flags().StringVar(&s.change.Title, "title", "", "use the title `TITLE` (default the subject of the last commit)")
-	submit.Flags().StringSliceVar(&s.change.After, "after", nil, "merge it only after the changes `ID,ID`")
+	submit.Flags().StringSliceVar(&s.change.After, "after", nil, "merge it only after the changes `A,B`")
 	submit.Flags().IntVar(&s.change.Priority, "priority", 0, "merge it before changes of a lower priority than `N`")
 	run := &cobra.Command{Use: "run QUEUE", Short: "Merge changes until nothing is left to try", Args: console.Arguments(1, 1),
 		Long: `Prints a line for each result, and last 'N merged, M failed, K blocked, G gates'. The exit code is 1

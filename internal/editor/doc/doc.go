@@ -4,7 +4,6 @@
 package doc
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -166,14 +165,32 @@ func Near(name string) string {
 	return ""
 }
 
-// owned matches the user-defined name in the path of a manifest key.
-var owned = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(connections|hosts|mcp|tools)\.[^.*]+`) })
+// named contains the sections of the manifest whose tables have user-defined names.
+var named = sync.OnceValue(func() map[string]bool {
+	all := map[string]bool{}
+	for _, k := range manifest.Keys() {
+		if section, rest, _ := strings.Cut(k.Path, "."); strings.HasPrefix(rest, "*") {
+			all[section] = true
+		}
+	}
+	return all
+})
+
+// withoutOwn replaces a user-defined name in the path of a manifest key by "*".
+func withoutOwn(path string) string {
+	section, rest, ok := strings.Cut(path, ".")
+	if !ok || !named()[section] {
+		return path
+	}
+	_, key, _ := strings.Cut(rest, ".")
+	return strings.TrimSuffix(section+".*."+key, ".")
+}
 
 // normalizeName returns a name without its optional parts, for comparison.
 func normalizeName(name string) string {
 	name = strings.Trim(strings.TrimSpace(name), "[]")
 	name = strings.TrimSuffix(strings.TrimPrefix(strings.TrimPrefix(name, "std::"), "@"), "()")
-	name = owned().ReplaceAllString(name, "$1.*")
+	name = withoutOwn(name)
 	name = strings.ReplaceAll(name, "[]", "")
 	if first, rest, ok := strings.Cut(name, "::"); ok && first != "" && first[0] >= 'A' && first[0] <= 'Z' {
 		return first + "." + rest
