@@ -39,6 +39,7 @@ func everything(t testing.TB) *Program {
 	p.Functions[4].OnUnknown = "retry"
 	p.Permissions = &Permissions{FS: []string{"data"}, Env: []string{"HOME"}, Net: []string{"example.com:443"}, Run: []string{"git"}, ToolsLimited: true, Tools: []string{"Calc::add"}, Approve: []string{"category:db"}}
 	p.Audit = "audit.log"
+	p.Merges = []MergeQueue{{Name: "main", Config: json.RawMessage(`{"batch":4}`)}}
 	p.Workspace = json.RawMessage(`{"base":"main"}`)
 	p.Run = json.RawMessage(`{"journal":"runs","unknown":{"http":"retry"}}`)
 	channel := "done"

@@ -120,6 +120,8 @@ func (c *codec) program(p *Program) {
 			c.raw("workspace", &p.Workspace)
 			c.line()
 		}
+		list(c, "merges", &p.Merges, true, c.mergeQueue)
+		c.line()
 		list(c, "tests", &p.Tests, true, c.test)
 		c.line()
 		list(c, "outline", &p.Outline, true, c.declaration)

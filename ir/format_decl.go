@@ -72,6 +72,13 @@ func (c *codec) server(s *Server) {
 	})
 }
 
+func (c *codec) mergeQueue(q *MergeQueue) {
+	c.object(func() {
+		c.str("name", &q.Name)
+		c.raw("config", &q.Config)
+	})
+}
+
 func (c *codec) appTool(t *AppTool) {
 	c.object(func() {
 		c.str("name", &t.Name)

@@ -50,6 +50,13 @@ type Application struct {
 	// Workspace is [workspace] as a JSON object, which runtime/workspace reads; nil if there is
 	// none.
 	Workspace json.RawMessage
+	Merges    []MergeQueue
+}
+
+// MergeQueue is [merge.X] of the manifest. Config contains its keys as a JSON object.
+type MergeQueue struct {
+	Name   string
+	Config json.RawMessage
 }
 
 // File is a source file. Its name is relative to the project's root. Excerpts in run-time errors

@@ -25,6 +25,7 @@ import (
 	"github.com/concerto-lang/concerto/runtime/host"
 	"github.com/concerto-lang/concerto/runtime/llm"
 	"github.com/concerto-lang/concerto/runtime/mcp"
+	"github.com/concerto-lang/concerto/runtime/merge"
 	"github.com/concerto-lang/concerto/runtime/mock"
 	"github.com/concerto-lang/concerto/runtime/tool"
 	"github.com/concerto-lang/concerto/runtime/workspace"
@@ -90,10 +91,11 @@ type Allowed struct {
 	Manifest       *permit.Manifest
 }
 
-// Workspaces contains the settings of [workspace], or nil without that section, and the directory
-// of the run if it is stored.
+// Workspaces contains the settings of [workspace], or nil without that section, those of merge
+// queues, and the directory of the run if it is stored.
 type Workspaces struct {
 	Config  *workspace.Config
+	Queues  map[string]merge.Config // [merge.X] by name
 	Journal string
 }
 
@@ -135,6 +137,7 @@ type Runtime struct {
 	tools tool.Performer
 	// workspaces are those that the program and its hosts use.
 	workspaces *workspace.Store
+	merges     *merge.Performer
 	audit      *audit.Log
 	// served counts the tool calls that come from outside the program.
 	served atomic.Int64
@@ -190,6 +193,7 @@ func New(c Config) *Runtime {
 		r.log.Records(c.Emit.Detail)
 	}
 	r.workspaces = c.openWorkspaces(r)
+	r.merges = &merge.Performer{Merges: c.openMerges(r.workspaces, func(line string) { r.log.Remark("info", line) })}
 	r.hosts = host.New(host.Options{Configs: c.Hosts, Environ: c.Environ, Run: r.run, Log: r.log.Host, Logf: r.log.Remark, MaxMemory: c.Bounds.MaxMemory, Keeper: c.Keeper, Clock: c.Clock, Trace: c.wire(environment.Lookup), Exports: c.Listeners.OnHostStart, Directories: workspace.Directories{Store: r.workspaces}})
 	r.parties = c.Parties
 	r.chance = random.New(c.Seed)
@@ -243,14 +247,21 @@ func (c *Config) openWorkspaces(r *Runtime) *workspace.Store {
 	return workspace.NewStore(at)
 }
 
+// openMerges returns the merges of the run.
+func (c *Config) openMerges(s *workspace.Store, log func(line string)) *merge.Merges {
+	config := c.workspaceConfig()
+	return merge.New(merge.Options{Store: s, Gate: config.Gate, GateTimeout: config.GateTimeout, Queues: c.Workspaces.Queues, Log: log})
+}
+
 // areas returns the performers by area. A row in the table of effects selects the area of a kind.
 func (r *Runtime) areas(c *Config, policy *permit.Policy, environment *env.Environment) [effect.Areas]effect.Performer {
 	return [effect.Areas]effect.Performer{
 		effect.Unheard: nothing, effect.Output: r.sink, effect.Logs: r.log, effect.Models: contain(r.llm), effect.Hosts: contain(&toolLister{r.hosts, &r.tools}), effect.Servers: contain(r.mcp),
 		effect.Environment: environment, effect.Clocks: clock.New(c.Clock), effect.Timers: clock.NewSleeper(c.Clock), effect.Chance: r.chance,
 		effect.Files: r.files, effect.Stores: r.store, effect.Web: r.web, effect.Tests: mock.Outside,
-		effect.Applications: contain(&r.tools), effect.Workspaces: &workspace.Performer{Store: r.workspaces, Clock: c.Clock, Leave: r.hosts.LeaveWorkspace},
-		effect.Commands: command.New(command.Options{Environ: c.Environ, Run: r.run, EnvAllowed: policy.Environment(), Keys: c.all, Dir: c.Dir, Clock: c.Clock}),
+		effect.Applications: contain(&r.tools), effect.Merges: r.merges,
+		effect.Workspaces: &workspace.Performer{Store: r.workspaces, Clock: c.Clock, Leave: r.hosts.LeaveWorkspace},
+		effect.Commands:   command.New(command.Options{Environ: c.Environ, Run: r.run, EnvAllowed: policy.Environment(), Keys: c.all, Dir: c.Dir, Clock: c.Clock}),
 	}
 }
 
@@ -275,7 +286,14 @@ func (c *Config) policy() *permit.Policy {
 	for _, s := range c.Servers {
 		p.Servers[s.Name] = reachOf(&s)
 	}
-	p.Workspaces.Declared = c.Workspaces.Config != nil || c.Allowed.Manifest == nil
+	p.Workspaces.Declared = c.Workspaces.Config != nil || len(c.Workspaces.Queues) > 0 || c.Allowed.Manifest == nil
+	merges := c.openMerges(nil, nil)
+	p.Workspaces.OfMerge = func(r *effect.MergeOpen) (names []string) {
+		for _, command := range merges.Commands(r.Queue, r.Into, !r.Gate) {
+			names = append(names, command[0])
+		}
+		return names
+	}
 	for _, command := range c.workspaceConfig().Commands() {
 		p.Workspaces.Commands = append(p.Workspaces.Commands, command[0])
 	}
@@ -367,6 +385,7 @@ func (r *Runtime) Close(ctx context.Context) error {
 	err := errors.Join(r.hosts.Close(ctx), r.tools.Close())
 	err = errors.Join(r.sink.Close(ctx), err)
 	r.run.End()
+	r.merges.Close()
 	r.workspaces.Close()
 	r.llm.Close()
 	r.web.Close()

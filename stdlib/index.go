@@ -65,6 +65,7 @@ var files = [...]file{
 		"__cache_get", "__cache_put", "__cache_read", "__cache_write", "__cache_sweep"}},
 	{name: "decorate_stream.conc", globals: []string{"__decorated_flow", "__retry_flow", "__timeout_flow", "__stepped", "__log_flow", "__cache_flow"}},
 
+	{name: "merge.conc", globals: []string{"__merge_events", "__merge_gate", "__merge_resolve", "__merge_open", "__merge_next", "__merge_reply"}},
 	{name: "mod_app.conc", module: "app"},
 	{name: "mod_collections.conc", module: "collections"},
 	{name: "mod_crypto.conc", module: "crypto"},
@@ -77,6 +78,7 @@ var files = [...]file{
 	{name: "mod_json.conc", module: "json"},
 	{name: "mod_log.conc", module: "log"},
 	{name: "mod_math.conc", module: "math"},
+	{name: "mod_merge.conc", module: "merge"},
 	{name: "mod_path.conc", module: "path"},
 	{name: "mod_prompt.conc", module: "prompt"},
 	{name: "mod_random.conc", module: "random"},

@@ -1,6 +1,7 @@
 package stdlib
 
 import (
+	"github.com/concerto-lang/concerto/stdlib/fleet"
 	"github.com/concerto-lang/concerto/stdlib/formats"
 	"github.com/concerto-lang/concerto/stdlib/native"
 	"github.com/concerto-lang/concerto/stdlib/times"
@@ -15,7 +16,7 @@ var registry = [...]*native.Table{
 	&partyNatives, &hostStreamNatives, &agentNatives, &agentCallNatives, &toolsNatives, &mcpNatives, &decorateNatives, &cacheNatives,
 	&hashMapNatives, &ledgerNatives, &memoryNatives, &queueNatives, &collectionsNatives,
 	&appNatives, &appCallNatives, &times.Clock, &commandNatives, &cryptoNatives, &formats.CSV, &envNatives, &fmtNatives, &fsNatives, &httpNatives, &ioNatives, &formats.JSON, &mathNatives,
-	&pathNatives, &promptNatives, &randomNatives, &regexNatives, &times.Time, &formats.TOML, &workNatives, &formats.YAML,
+	&pathNatives, &promptNatives, &randomNatives, &regexNatives, &times.Time, &formats.TOML, &fleet.Work, &fleet.Merge, &formats.YAML,
 	&mockNatives, &mockMCPNatives,
 }
 

@@ -21,7 +21,7 @@ var shortEffects = strings.Fields(`
 	host.stream.until mcp.next memory.clear memory.len mock.app mock.by mock.closure mock.env mock.file mock.function mock.given
 	mock.prompts mock.replies mock.time mock.tool mock.tools random random.secret random.seed sleep test.emits test.output
 	test.requests tool.all tool.call_id tool.leave tool.mock tool.server
-	work.open work.list work.diff work.commit work.remove`)
+	work.open work.list work.diff work.commit work.remove merge.find merge.list merge.finish merge.open merge.next merge.reply`)
 
 // declaring returns a run of a program that has a declaration of each kind.
 func declaring(t *testing.T) *vm.VM {
@@ -123,6 +123,7 @@ func longEffects(t *testing.T, m *vm.VM) []longCall {
 	add("cache.write", s("file"), s("name"), s("key"), all, n(0), value.NewTypeDesc(array))
 	add("command", s("c"), all, n(1))
 	add("work.run", s("w"), all, n(1))
+	add("merge.submit", s("q"), s("w"), s(""), s(""), all, n(0))
 	add("http", s("GET"), s("url"), entries.Slot(), value.Nil, n(1))
 	add("print", all, f)
 	add("log", s("info"), s("m"), entries.Slot())

@@ -72,6 +72,10 @@ var touching = map[effect.Kind][]string{
 	effect.KindWorkCommit: {`use std::work; fn main() { if work::open("w")?.commit("x")? == nil { println("ok"); } }`},
 	effect.KindWorkRun:    {`use std::work; fn main() { println(work::open("w")?.run(["testhost"])?.exit_code >= 0 && false, "ok"); }`},
 	effect.KindWorkRemove: {`use std::work; fn main() { work::open("w")?.remove()?; println("ok"); }`},
+	effect.KindMergeSubmit: {`use std::merge; use std::work; fn main() { merge::queue("main")?.submit(work::open("w")?)?; println("ok"); }`},
+	effect.KindMergeList:   {`use std::merge; fn main() { if merge::queue("main")?.list()?.is_empty() { println("ok"); } }`},
+	effect.KindMergeOpen: {`use std::merge; fn main() { println(merge::queue("main")?.run()?.gates > 0, "ok"); }`,
+		`use std::work; fn main() { work::open("w")?.merge("other")?; println("ok"); }`},
 
 	effect.KindMCPOpen: {`mcp Local { fn echo(text: String) -> String; } fn main() { println(Local.echo("ok")); }`,
 		`mcp Far { fn echo(text: String) -> String; } fn main() { println(Far.echo("ok")); }`},
@@ -113,6 +117,12 @@ args = ["w.host"]
 [mcp.Local]
 command = "testmcp"
 
+[merge.main]
+gate = [["sh", "-c", "true"]]
+
+[merge.other]
+gate = []
+
 [mcp.Far]
 url = "$SERVER"
 headers_env = { X-Team = "TEAM" }
@@ -124,7 +134,7 @@ headers_env = { X-Team = "TEAM" }
 			t.Fatal(err)
 		}
 	}
-	commit := "git init -q && git -c user.name=A -c user.email=a@example.com commit -q --allow-empty -m one"
+	commit := "git init -q && git -c user.name=A -c user.email=a@example.com commit -q --allow-empty -m one && git branch -q -f main && git branch -q other && git checkout -q --detach"
 	if out, err := exec.Command("sh", "-c", "cd "+dir+" && "+commit).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}

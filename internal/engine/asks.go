@@ -12,6 +12,7 @@ import (
 	"github.com/concerto-lang/concerto/runtime/host"
 	"github.com/concerto-lang/concerto/runtime/llm"
 	"github.com/concerto-lang/concerto/runtime/mcp"
+	"github.com/concerto-lang/concerto/runtime/merge"
 	"github.com/concerto-lang/concerto/runtime/workspace"
 	"github.com/concerto-lang/concerto/runtime/world/permit"
 )
@@ -195,22 +196,39 @@ var sources = map[permit.Kind]string{permit.Read: "std::fs", permit.Write: "std:
 
 // declared lists the kinds of effects whose targets are known from the program's declarations.
 var declared = []effect.Kind{effect.KindAgentCall, effect.KindStreamOpen, effect.KindMCPOpen,
-	effect.KindWorkOpen, effect.KindWorkList, effect.KindWorkDiff, effect.KindWorkCommit, effect.KindWorkRemove}
+	effect.KindWorkOpen, effect.KindWorkList, effect.KindWorkDiff, effect.KindWorkCommit, effect.KindWorkRemove,
+	effect.KindMergeSubmit, effect.KindMergeList, effect.KindMergeOpen}
 
-// workspaces adds the commands that workspaces start.
+// workspaces adds the commands that workspaces and merges start.
 func (a *asking) workspaces() {
+	uses := map[effect.Area]bool{}
 	for k := range a.performs {
-		if row := effect.Lookup(k); row == nil || row.By != effect.Workspaces {
-			continue
+		if row := effect.Lookup(k); row != nil {
+			uses[row.By] = true
 		}
-		var config workspace.Config
-		if a.ir.Workspace != nil && json.Unmarshal(a.ir.Workspace, &config) != nil {
-			return // the program cannot use workspaces either
-		}
-		for _, command := range config.Commands() {
-			a.addRequirement(Ask{permit.Run, command[0], "workspaces: " + commandText(command[0], command[1:])})
-		}
+	}
+	if !uses[effect.Workspaces] && !uses[effect.Merges] {
 		return
+	}
+	config, queues, err := workspacesOf(a.ir)
+	if err != nil {
+		return // the program cannot use workspaces either
+	}
+	if config == nil {
+		config = &workspace.Config{}
+	}
+	add := func(commands [][]string, what string) {
+		for _, command := range commands {
+			a.addRequirement(Ask{permit.Run, command[0], what + ": " + commandText(command[0], command[1:])})
+		}
+	}
+	add(config.Commands(), "workspaces")
+	if a.performs[effect.KindMergeOpen] {
+		add(config.Gate, "the gate of merges")
+		merges := merge.New(merge.Options{Gate: config.Gate, Queues: queues})
+		for _, name := range slices.Sorted(maps.Keys(queues)) {
+			add(merges.Commands(name, "", true), "the merge queue "+name)
+		}
 	}
 }
 

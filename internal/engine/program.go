@@ -38,6 +38,7 @@ import (
 	"github.com/concerto-lang/concerto/runtime/host"
 	"github.com/concerto-lang/concerto/runtime/llm"
 	"github.com/concerto-lang/concerto/runtime/mcp"
+	"github.com/concerto-lang/concerto/runtime/merge"
 	"github.com/concerto-lang/concerto/runtime/tool"
 	"github.com/concerto-lang/concerto/runtime/workspace"
 	"github.com/concerto-lang/concerto/runtime/world/emit"
@@ -410,11 +411,8 @@ func (p *Program) runtimeConfig(o *Options) (runtime.Config, error) {
 			return runtime.Config{}, fmt.Errorf("could not find directory %s: %w", d.Dir, err)
 		}
 	}
-	if text := p.ir.Workspace; text != nil {
-		c.Workspaces.Config = &workspace.Config{}
-		if err := json.Unmarshal(text, c.Workspaces.Config); err != nil {
-			return runtime.Config{}, fmt.Errorf("could not read [workspace] of %s: %w", p.ir.Name, err)
-		}
+	if c.Workspaces.Config, c.Workspaces.Queues, err = workspacesOf(p.ir); err != nil {
+		return runtime.Config{}, err
 	}
 	if r := o.Answers.Relay; r != nil {
 		c.Emit.Elsewhere = r
@@ -513,4 +511,24 @@ func (p *Program) parties(root string) (all runtime.Parties, err error) {
 	all.Secrets, all.Redact = conf.Secrets, conf.Redact
 	all.GuardKeys()
 	return all, nil
+}
+
+// workspacesOf returns the settings of [workspace], or nil without that section, and those of merge
+// queues by name.
+func workspacesOf(p *ir.Program) (config *workspace.Config, queues map[string]merge.Config, err error) {
+	if p.Workspace != nil {
+		config = &workspace.Config{}
+		if err := json.Unmarshal(p.Workspace, config); err != nil {
+			return nil, nil, fmt.Errorf("could not read [workspace] of %s: %w", p.Name, err)
+		}
+	}
+	queues = map[string]merge.Config{}
+	for _, q := range p.Merges {
+		var c merge.Config
+		if err := json.Unmarshal(q.Config, &c); err != nil {
+			return nil, nil, fmt.Errorf("could not read [merge.%s] of %s: %w", q.Name, p.Name, err)
+		}
+		queues[q.Name] = c
+	}
+	return config, queues, nil
 }

@@ -15,7 +15,7 @@ import (
 // target's commits while the change lands.
 var schema = sqlitestore.Schema{Application: 0x436f6e6d, Format: 1, Tables: []string{
 	`CREATE TABLE change (queue TEXT NOT NULL, id TEXT NOT NULL, title TEXT NOT NULL, branch TEXT NOT NULL, workspace TEXT NOT NULL, commit_id TEXT NOT NULL, state TEXT NOT NULL, priority INTEGER NOT NULL, after TEXT NOT NULL, ` +
-		`front INTEGER NOT NULL, place INTEGER NOT NULL, merged TEXT, url TEXT, message TEXT NOT NULL, paths TEXT NOT NULL, conflicts_with TEXT NOT NULL, old TEXT NOT NULL, new TEXT NOT NULL, fixes INTEGER NOT NULL, PRIMARY KEY (queue, id)) STRICT`,
+		`front INTEGER NOT NULL, place INTEGER NOT NULL, merged TEXT, url TEXT, message TEXT NOT NULL, paths TEXT NOT NULL, conflicts_with TEXT NOT NULL, old TEXT NOT NULL, new TEXT NOT NULL, fixes INTEGER NOT NULL, run TEXT NOT NULL, PRIMARY KEY (queue, id)) STRICT`,
 	`CREATE TABLE passed (tree TEXT NOT NULL, commands TEXT NOT NULL, PRIMARY KEY (tree, commands)) STRICT, WITHOUT ROWID`,
 	`CREATE TABLE single (id TEXT NOT NULL, target TEXT NOT NULL, commit_id TEXT NOT NULL, old TEXT NOT NULL, new TEXT NOT NULL, PRIMARY KEY (id, target)) STRICT, WITHOUT ROWID`,
 }}

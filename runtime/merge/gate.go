@@ -72,7 +72,7 @@ func (g *gate) test(ctx context.Context, r result, base string, ids []string, ag
 		}
 		g.ran++
 		if g.event != nil {
-			g.event(GateEvent{g.rules.name, r.commit, ids, failed == nil, time.Since(began).Milliseconds()})
+			g.event(GateEvent{g.rules.name, r.commit, append([]string{}, ids...), failed == nil, time.Since(began).Milliseconds()})
 		}
 		if failed == nil {
 			g.green[r.tree] = true

@@ -38,7 +38,7 @@ func (b *batch) land(ctx context.Context, k int) error {
 
 // land records that changes have landed.
 func (r *runner) land(ctx context.Context, changes []*Change, commit string) error {
-	if err := r.q.edit(changes, Landing, func(c *Change) { c.State, c.Merged, c.Message = Merged, &commit, "" }); err != nil {
+	if err := r.q.edit(changes, Landing, func(c *Change) { c.State, c.Merged, c.Message, c.run = Merged, &commit, "", r.o.Token }); err != nil {
 		return err
 	}
 	return r.finish(ctx, changes, commit)
@@ -53,9 +53,6 @@ func (r *runner) finish(ctx context.Context, changes []*Change, commit string) e
 		}
 		r.q.removeWorkspace(ctx, c.workspace, c.Commit)
 	}
-	r.report.Merged = append(r.report.Merged, changes...)
-	if r.o.Landed != nil {
-		r.o.Landed(commit, changes)
-	}
+	r.reportLanded(commit, changes)
 	return nil
 }

@@ -104,6 +104,26 @@ func (m *Merges) Queue(name string) (*Queue, error) {
 	return nil, e
 }
 
+// Commands returns the commands that a merge may start, besides git: those of its gate, unless a
+// function replaces it, and those for pull requests. queue is "" for a merge of one workspace.
+func (m *Merges) Commands(queue, into string, gate bool) (all [][]string) {
+	r := m.rulesFor(into)
+	if queue != "" {
+		r = m.rulesOf(queue, m.o.Queues[queue])
+	}
+	if gate {
+		all = append(all, r.Gate...)
+	}
+	if r.proposes() {
+		for _, command := range [][]string{r.PullRequest.Create, r.PullRequest.Find} {
+			if len(command) > 0 {
+				all = append(all, command)
+			}
+		}
+	}
+	return all
+}
+
 // rules are the settings of merges into a branch. name is the queue's, or represents it in the
 // names of files.
 type rules struct {

@@ -167,7 +167,7 @@ func (r *runner) recordProposal(ctx context.Context, c *Change, url *string, err
 	case ctx.Err() != nil:
 		return err // the next run finds out what has happened
 	case err == nil:
-		err := r.q.edit([]*Change{c}, Landing, func(c *Change) { c.State, c.URL, c.Message = Proposed, url, "" })
+		err := r.q.edit([]*Change{c}, Landing, func(c *Change) { c.State, c.URL, c.Message, c.run = Proposed, url, "", r.o.Token })
 		if err == nil && r.o.Proposed != nil {
 			r.o.Proposed(c)
 		}
@@ -180,13 +180,10 @@ func (r *runner) recordProposal(ctx context.Context, c *Change, url *string, err
 
 // recordUnknown records that it is not known whether a change was proposed.
 func (r *runner) recordUnknown(c *Change, message string) error {
-	if err := r.q.edit([]*Change{c}, Landing, func(c *Change) { c.State, c.Message = Unknown, message }); err != nil {
+	if err := r.q.edit([]*Change{c}, Landing, func(c *Change) { c.State, c.Message, c.run = Unknown, message, r.o.Token }); err != nil {
 		return err
 	}
-	r.report.Failed = append(r.report.Failed, c)
-	if r.o.Failed != nil {
-		r.o.Failed(c)
-	}
+	r.reportFailed(c)
 	return nil
 }
 

@@ -20,11 +20,8 @@ func submit(t *testing.T, q *Queue, branch string, s Submission) {
 	}
 }
 
-// ids returns the ids of changes.
-func ids(all []*Change) (out []string) {
-	for _, c := range all {
-		out = append(out, c.ID)
-	}
+func sortedIDs(all []*Change) []string {
+	out := ids(all)
 	slices.Sort(out)
 	return out
 }
@@ -87,10 +84,10 @@ func TestResolve(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := strings.Join(ids(report.Merged), " "); got != "clash other red" {
+	if got := strings.Join(sortedIDs(report.Merged), " "); got != "clash other red" {
 		t.Errorf("merged %s", got)
 	}
-	if got := strings.Join(ids(report.Failed), " "); got != "err markers no" {
+	if got := strings.Join(sortedIDs(report.Failed), " "); got != "err markers no" {
 		t.Errorf("failed %s", got)
 	}
 	if calls["red"] != 2 || calls["clash"] != 1 || calls["markers"] != 1 {
@@ -202,7 +199,7 @@ func TestResolveReplaced(t *testing.T) {
 		}
 		return true, os.Remove(filepath.Join(x.Workspace.Dir, "bad"))
 	}})
-	if err != nil || strings.Join(ids(report.Merged), " ") != "replaced" {
+	if err != nil || strings.Join(sortedIDs(report.Merged), " ") != "replaced" {
 		t.Fatalf("%+v, %v", report, err)
 	}
 	if c := byID(t, q)["dropped"]; c.State != Dropped {

@@ -51,18 +51,19 @@ type Change struct {
 	place     int64  // changes with the same priority are in the order of places
 	old, new  string // of a change that lands
 	fixes     int64  // how often a problem was passed to be resolved
+	run       string // Run.Token of the run that has merged, proposed or failed it, or ""
 }
 
 func (c *Change) change() change { return change{c.ID, c.Title, c.Commit} }
 
-const columns = `id, title, branch, workspace, commit_id, state, priority, after, front, place, merged, url, message, paths, conflicts_with, old, new, fixes`
+const columns = `id, title, branch, workspace, commit_id, state, priority, after, front, place, merged, url, message, paths, conflicts_with, old, new, fixes, run`
 
 // changes returns the changes of a queue in the order in which they are tried. It must be called in
 // a transaction.
 func (d *database) changes(t *tx, queue string) (all []*Change, err error) {
 	return all, t.Run(`SELECT `+columns+` FROM change WHERE queue = ? ORDER BY front DESC, priority DESC, place`, func(r sqlitestore.Row) error {
 		c := &Change{ID: r.Text(0), Title: r.Text(1), Branch: r.Text(2), workspace: r.Text(3), Commit: r.Text(4), State: State(r.Text(5)), Priority: int(r.Int(6)), front: r.Int(8) != 0, place: r.Int(9),
-			Merged: r.TextOrNil(10), URL: r.TextOrNil(11), Message: r.Text(12), old: r.Text(15), new: r.Text(16), fixes: r.Int(17)}
+			Merged: r.TextOrNil(10), URL: r.TextOrNil(11), Message: r.Text(12), old: r.Text(15), new: r.Text(16), fixes: r.Int(17), run: r.Text(18)}
 		for i, to := range map[int]*[]string{7: &c.After, 13: &c.Paths, 14: &c.ConflictsWith} {
 			*to = []string{}
 			if err := json.Unmarshal([]byte(r.Text(i)), to); err != nil {
@@ -80,8 +81,8 @@ func save(t *tx, queue string, c *Change) error {
 		text, _ := json.Marshal(append([]string{}, words...)) // texts
 		return string(text)
 	}
-	return t.Run(`INSERT OR REPLACE INTO change (queue, `+columns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, nil,
-		queue, c.ID, c.Title, c.Branch, c.workspace, c.Commit, string(c.State), int64(c.Priority), list(c.After), c.front, c.place, c.Merged, c.URL, c.Message, list(c.Paths), list(c.ConflictsWith), c.old, c.new, c.fixes)
+	return t.Run(`INSERT OR REPLACE INTO change (queue, `+columns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, nil,
+		queue, c.ID, c.Title, c.Branch, c.workspace, c.Commit, string(c.State), int64(c.Priority), list(c.After), c.front, c.place, c.Merged, c.URL, c.Message, list(c.Paths), list(c.ConflictsWith), c.old, c.new, c.fixes, c.run)
 }
 
 // errChanged means that a change was replaced, dropped or moved since it was read.
@@ -126,5 +127,5 @@ func requeue(c *Change, all []*Change) {
 		c.place = max(c.place, x.place+1)
 	}
 	c.Message, c.Paths, c.ConflictsWith, c.old, c.new, c.fixes = "", []string{}, []string{}, "", "", 0
-	c.Merged, c.URL = nil, nil
+	c.Merged, c.URL, c.run = nil, nil, ""
 }

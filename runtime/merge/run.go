@@ -14,6 +14,10 @@ type Run struct {
 	Resolve Resolve         // nil for none
 	Watch   bool            // wait for further changes until Closed is closed
 	Closed  <-chan struct{} // may be nil
+	// Token identifies the run, or is "". With Again, an earlier process has begun it: what it has
+	// done is reported, too.
+	Token string
+	Again bool
 	Observer
 }
 
@@ -84,12 +88,60 @@ func (q *Queue) Run(ctx context.Context, o Run) (*Report, error) {
 	if err := q.recover(ctx, r); err != nil {
 		return &r.report, err
 	}
+	if o.Token != "" && o.Again {
+		if err := r.reportEarlier(ctx); err != nil {
+			return &r.report, err
+		}
+	}
 	err = r.loop(ctx, fixes)
 	r.report.Gates = r.gate.ran
 	if err != nil {
 		return &r.report, err
 	}
 	return &r.report, r.listBlocked(ctx)
+}
+
+// reportEarlier reports what an earlier process of the run has done, and this one has not.
+func (r *runner) reportEarlier(ctx context.Context) error {
+	all, err := r.q.List(ctx)
+	if err != nil {
+		return err
+	}
+	var landed []string // commits, in the order of the list
+	groups := map[string][]*Change{}
+	for _, c := range all {
+		isKnown := func(x *Change) bool { return x.ID == c.ID }
+		switch {
+		case c.run != r.o.Token || slices.ContainsFunc(r.report.Merged, isKnown) || slices.ContainsFunc(r.report.Failed, isKnown):
+		case c.State == Merged && c.Merged != nil:
+			if groups[*c.Merged] == nil {
+				landed = append(landed, *c.Merged)
+			}
+			groups[*c.Merged] = append(groups[*c.Merged], c)
+		case c.State == Proposed && r.o.Proposed != nil:
+			r.o.Proposed(c)
+		case c.State.HasFailed() && c.State != Dropped:
+			r.reportFailed(c)
+		}
+	}
+	for _, commit := range landed {
+		r.reportLanded(commit, groups[commit])
+	}
+	return nil
+}
+
+func (r *runner) reportFailed(c *Change) {
+	r.report.Failed = append(r.report.Failed, c)
+	if r.o.Failed != nil {
+		r.o.Failed(c)
+	}
+}
+
+func (r *runner) reportLanded(commit string, changes []*Change) {
+	r.report.Merged = append(r.report.Merged, changes...)
+	if r.o.Landed != nil {
+		r.o.Landed(commit, changes)
+	}
 }
 
 // endFixes waits until no function resolves a problem.
@@ -141,7 +193,8 @@ func (r *runner) wait(ctx context.Context) (more bool, err error) {
 	case <-pause.C:
 		return true, nil
 	case <-closed:
-		return false, nil
+		r.o.Watch = false // what was submitted before is still tried
+		return true, nil
 	case <-ctx.Done():
 		return false, context.Cause(ctx)
 	}
@@ -263,7 +316,7 @@ func (r *runner) fail(ctx, fixes context.Context, c *Change, f failure) error {
 // recordFailure records the failure of a change.
 func (r *runner) recordFailure(c *Change, f failure) error {
 	err := r.q.update([]*Change{c}, func(c *Change) {
-		c.State, c.Message, c.Paths, c.ConflictsWith = f.state, f.message, f.paths, f.conflictsWith
+		c.State, c.Message, c.Paths, c.ConflictsWith, c.run = f.state, f.message, f.paths, f.conflictsWith, r.o.Token
 	})
 	if errors.Is(err, errChanged) {
 		return nil // it is tried again
@@ -271,10 +324,7 @@ func (r *runner) recordFailure(c *Change, f failure) error {
 	if err != nil {
 		return err
 	}
-	r.report.Failed = append(r.report.Failed, c)
-	if r.o.Failed != nil {
-		r.o.Failed(c)
-	}
+	r.reportFailed(c)
 	return nil
 }
 

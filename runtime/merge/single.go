@@ -28,6 +28,8 @@ type Result struct {
 
 	Proposed bool    `json:"-"`
 	URL      *string `json:"-"`
+
+	landed bool // the call has moved the target
 }
 
 // Merge merges the branch of a workspace. If an earlier process was killed after the merge, Merge
@@ -109,6 +111,7 @@ func (m *Merges) mergeOnce(ctx context.Context, t target, g *gate, c change, w *
 	if err := g.file.setSingle(single{c.id, t.rules.Into, c.commit, old, merged.commit}); err != nil {
 		return nil, err
 	}
+	out.landed = true
 	return out, t.move(ctx, m.step, old, local, merged.commit, []string{c.id})
 }
 

@@ -239,7 +239,7 @@ func (w *World) performMocked(ctx context.Context, r effect.Request, next effect
 	case *effect.AppCall:
 		return w.callTool(ctx, r, next)
 	}
-	if effect.Lookup(r.Kind()).By == effect.Workspaces {
+	if by := effect.Lookup(r.Kind()).By; by == effect.Workspaces || by == effect.Merges {
 		return w.useWorkspace(ctx, r, next)
 	}
 	return w.performUnmocked(ctx, r, next, nil)

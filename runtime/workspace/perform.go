@@ -30,7 +30,7 @@ func (p *Performer) Perform(ctx context.Context, r effect.Request) (effect.Resul
 		return result, nil
 	}
 	if known, ok := errors.AsType[*Error](err); ok {
-		return nil, known.effect()
+		return nil, known.Program()
 	}
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -41,8 +41,8 @@ func (p *Performer) Perform(ctx context.Context, r effect.Request) (effect.Resul
 	return nil, effect.Errorf("GitError", "%v", err).With("code", string(OtherGit))
 }
 
-// effect converts the error to that of a program.
-func (e *Error) effect() *effect.Error {
+// Program returns the error as that of a program, a GitError.
+func (e *Error) Program() *effect.Error {
 	out := effect.Errorf("GitError", "%s", e.Error()).With("code", string(e.Code)).With("workspace", e.Workspace)
 	if e.Command != nil {
 		out.With("command", e.Command)
@@ -61,9 +61,9 @@ func (p *Performer) perform(ctx context.Context, r effect.Request) (effect.Resul
 	switch r := r.(type) {
 	case *effect.WorkOpen:
 		if r.Existing {
-			return s.info(s.Use(ctx, r.Name))
+			return info(s.Use(ctx, r.Name))
 		}
-		return s.info(s.Open(ctx, r.Name, r.Base))
+		return info(s.Open(ctx, r.Name, r.Base))
 	case *effect.WorkList:
 		return s.infos(ctx)
 	case *effect.WorkRemove:
@@ -91,12 +91,15 @@ func (p *Performer) perform(ctx context.Context, r effect.Request) (effect.Resul
 	default:
 		return nil, &effect.UnperformedError{Who: "workspaces", Kind: r.Kind()}
 	}
-	w, err := s.Use(ctx, name)
+	w, err := s.useAny(ctx, name)
 	if err != nil {
 		return nil, err
 	}
 	switch r := r.(type) {
 	case *effect.WorkCommit:
+		if w.Branch == "" {
+			return nil, errorf(NoBranch, name, "the worktree of a gate has no branch on which to commit")
+		}
 		commit, err := w.Commit(ctx, r.Message, time.UnixMilli(r.Time), effect.IsRetry(ctx))
 		return &effect.WorkCommitted{Commit: commit}, err
 	case *effect.WorkRun:
@@ -111,11 +114,51 @@ func (p *Performer) perform(ctx context.Context, r effect.Request) (effect.Resul
 }
 
 // info returns the description of a workspace.
-func (s *Store) info(w *Workspace, err error) (effect.Result, error) {
+func info(w *Workspace, err error) (effect.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &effect.WorkspaceInfo{Name: w.Name, Dir: w.Dir, Branch: w.Branch, Base: w.Base, Repo: s.place.From}, nil
+	return w.Info(), nil
+}
+
+// Info returns the description of the workspace.
+func (w *Workspace) Info() *effect.WorkspaceInfo {
+	return &effect.WorkspaceInfo{Name: w.Name, Dir: w.Dir, Branch: w.Branch, Base: w.Base, Repo: w.store.place.From}
+}
+
+// From returns the directory of the user's checkout in which workspaces correspond to Dir.
+func (s *Store) From() string { return s.place.From }
+
+// lentPrefix is the beginning of the names of worktrees that are lent. No name of a workspace
+// contains it.
+const lentPrefix = "gate:"
+
+// Lend lets the program use the worktree of a gate under the returned name, until end is called.
+func (s *Store) Lend(w *Workspace) (name string, end func()) {
+	u := s.place.Uses
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	name = lentPrefix + w.Name
+	u.lent[name] = w
+	return name, func() {
+		u.mu.Lock()
+		defer u.mu.Unlock()
+		delete(u.lent, name)
+	}
+}
+
+// useAny returns a workspace, or a worktree that is lent.
+func (s *Store) useAny(ctx context.Context, name string) (*Workspace, error) {
+	if !strings.HasPrefix(name, lentPrefix) {
+		return s.Use(ctx, name)
+	}
+	u := s.place.Uses
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if w := u.lent[name]; w != nil {
+		return w, nil
+	}
+	return nil, errorf(Missing, name, "the gate has ended")
 }
 
 // infos returns the descriptions of all workspaces.
@@ -126,11 +169,7 @@ func (s *Store) infos(ctx context.Context) (effect.Result, error) {
 	}
 	all := &effect.WorkspaceList{All: []effect.WorkspaceInfo{}}
 	for _, r := range records {
-		x, err := s.info(s.of(r), nil)
-		if err != nil {
-			return nil, err
-		}
-		all.All = append(all.All, *x.(*effect.WorkspaceInfo))
+		all.All = append(all.All, *s.of(r).Info())
 	}
 	return all, nil
 }

@@ -76,6 +76,7 @@ type Uses struct {
 	mu    sync.Mutex
 	locks map[string]*use
 	turns map[string]*sync.Mutex // let one call at a time open or remove a workspace
+	lent  map[string]*Workspace  // worktrees of gates that the program uses
 }
 
 // use is a workspace that this process uses. If an exchange uses it, ended is closed when the
@@ -87,7 +88,9 @@ type use struct {
 }
 
 // NewUses returns a Uses without workspaces.
-func NewUses() *Uses { return &Uses{locks: map[string]*use{}, turns: map[string]*sync.Mutex{}} }
+func NewUses() *Uses {
+	return &Uses{locks: map[string]*use{}, turns: map[string]*sync.Mutex{}, lent: map[string]*Workspace{}}
+}
 
 // NewStore returns the workspaces at a place. It does not need git.
 func NewStore(p Place) *Store {

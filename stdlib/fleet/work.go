@@ -1,4 +1,6 @@
-package stdlib
+// Package fleet contains the natives of std::work and std::merge. The compatibility promise does
+// not cover its API.
+package fleet
 
 import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
@@ -7,8 +9,8 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// workNatives contains the natives that request effects on workspaces.
-var workNatives = native.Table{
+// Work contains the natives that request effects on workspaces.
+var Work = native.Table{
 	{"work.open", func(a *vm.Args) (value.Slot, error) { // (name, base, existing, type of the workspace)
 		t := a.Type(3)
 		return a.Ask(&effect.WorkOpen{Name: a.String(0), Base: a.String(1), Existing: a.Bool(2)}, func(r effect.Result) (value.Slot, error) {
@@ -36,12 +38,7 @@ var workNatives = native.Table{
 		})
 	}},
 	{"work.run", func(a *vm.Args) (value.Slot, error) { // (name, command, timeout in ms)
-		q := &effect.WorkRun{Name: a.String(0), Timeout: a.Int(2)}
-		a.Step(a.Array(1).Len)
-		for i := range a.Array(1).Len {
-			q.Command = append(q.Command, value.Text(a.Array(1).At(i)))
-		}
-		return a.Ask(q, func(r effect.Result) (value.Slot, error) {
+		return a.Ask(&effect.WorkRun{Name: a.String(0), Command: texts(a, 1), Timeout: a.Int(2)}, func(r effect.Result) (value.Slot, error) {
 			o := r.(*effect.WorkOutput)
 			return value.Tuple(value.Int(o.ExitCode), value.String(o.Output)), nil
 		})

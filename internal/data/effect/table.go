@@ -20,6 +20,7 @@ const (
 	Web                      // HTTP requests of the program
 	Commands                 // commands
 	Workspaces               // worktrees of agents
+	Merges                   // merges of workspaces
 	Applications             // tools of the application
 	Tests                    // only valid in a test
 	Areas                    // number of areas
@@ -148,6 +149,15 @@ var table = []Info{
 	{Kind: KindWorkCommit, Request: newRequest[WorkCommit], Result: newResult[WorkCommitted], By: Workspaces, Class: ClassSettled},
 	{Kind: KindWorkRun, Request: newRequest[WorkRun], Result: newResult[WorkOutput], By: Workspaces, Class: ClassOnce},
 	{Kind: KindWorkRemove, Request: newRequest[WorkRemove], By: Workspaces, Class: ClassSettled},
+
+	{Kind: KindMergeFind, Request: newRequest[MergeFind], Result: newResult[MergeQueueInfo], By: Merges, Inline: true, Class: ClassRead},
+	{Kind: KindMergeSubmit, Request: newRequest[MergeSubmit], Result: newResult[MergeSubmitted], By: Merges, Class: ClassSettled},
+	{Kind: KindMergeList, Request: newRequest[MergeList], Result: newResult[MergeChanges], By: Merges, Class: ClassRead},
+	{Kind: KindMergeFinish, Request: newRequest[MergeFinish], By: Merges, Inline: true, Class: ClassSettled},
+	{Kind: KindMergeOpen, Request: newRequest[MergeOpen], Result: newResult[MergeOpened], By: Merges, Inline: true, Class: ClassSettled, Keyed: true},
+	{Kind: KindMergeNext, Request: newRequest[MergeNext], Result: newResult[MergeEvent], By: Merges, Class: ClassCut},
+	{Kind: KindMergeReply, Request: newRequest[MergeReply], By: Merges, Inline: true, Class: ClassCut},
+	{Kind: KindMergeClose, Request: newRequest[MergeClose], By: Merges, Inline: true, Class: ClassCut},
 
 	{Kind: KindAppList, Request: newRequest[AppList], Result: newResult[AppOffer], By: Applications, Inline: true, Class: ClassRead},
 	{Kind: KindAppPrepare, Request: newRequest[AppPrepare], Result: newResult[AppQuestion], By: Applications, Inline: true, Class: ClassRead},

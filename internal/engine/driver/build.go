@@ -29,6 +29,9 @@ func Build(in *Input) (*ir.Program, diag.List) {
 			ToolsLimited: granted.Tools != nil, Tools: granted.Tools, Approve: granted.Approve}
 	}
 	if in.Manifest != nil {
+		for _, q := range in.Manifest.Merges {
+			p.Merges = append(p.Merges, ir.MergeQueue{Name: q.Name, Config: q.Config})
+		}
 		p.Audit, p.Run, p.Workspace = in.Manifest.Audit.File, in.Manifest.Run.Config, in.Manifest.Workspace.Config
 	}
 	for i := range p.Files {

@@ -52,7 +52,7 @@ func (w *world) reopenObject(ctx context.Context, q effect.Request) (again bool,
 			return false, nil, err
 		}
 		return true, nil, nil
-	case *effect.AuditCall:
+	case *effect.AuditCall, *effect.MergeOpen:
 		ctx = effect.WithRetry(ctx)
 	case *effect.MCPOpen:
 		again, result, err = w.recoverCall(ctx, f, open, q)

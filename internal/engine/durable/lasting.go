@@ -90,10 +90,14 @@ func (r *Run) dropOpener(q effect.Request, result effect.Result, err error) {
 	switch q := q.(type) {
 	case *effect.AppCall:
 		maps.DeleteFunc(r.openers, func(_ number, o begunEffect) bool { return preparedAs(o.Record) == q.CallID })
-	case *effect.AppLeave, *effect.AuditDone:
+	case *effect.AppLeave, *effect.AuditDone, *effect.MergeClose:
 		delete(r.openers, number{q.Kind().Family(), *q.(effect.Numbered).Number()})
 	case *effect.MCPNext:
 		if err != nil || event != nil && event.Kind == effect.MCPResult {
+			delete(r.openers, number{q.Kind().Family(), q.ID})
+		}
+	case *effect.MergeNext:
+		if e, ok := result.(*effect.MergeEvent); err != nil || ok && e.Kind == effect.MergeEnd {
 			delete(r.openers, number{q.Kind().Family(), q.ID})
 		}
 	}
@@ -105,7 +109,7 @@ func (r *Run) storeOpener(q effect.Request, x *journal.Record, tries int, result
 	if n, ok := result.(effect.Numbered); !ok || *n.Number() == 0 {
 		return
 	}
-	if k := q.Kind(); err == nil && x != nil && (k == effect.KindAppPrepare || k == effect.KindMCPOpen || k == effect.KindAuditCall) {
+	if k := q.Kind(); err == nil && x != nil && (k == effect.KindAppPrepare || k == effect.KindMCPOpen || k == effect.KindMergeOpen || k == effect.KindAuditCall) {
 		r.openers[number{k.Family(), x.E}] = begunEffect{x, max(tries, 1), x.Until}
 	}
 }

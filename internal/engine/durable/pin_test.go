@@ -22,10 +22,10 @@ func TestPinnedBy(t *testing.T) {
 			shared = append(shared, string(row.Kind))
 		}
 	}
-	if got := strings.Join(shared, " "); got != "exchange.open work.open work.list work.diff work.commit work.run work.remove" {
+	if got := strings.Join(shared, " "); got != "exchange.open work.open work.list work.diff work.commit work.run work.remove merge.submit merge.list merge.finish merge.open" {
 		t.Errorf("with shared files: %s", got)
 	}
-	want := "exchange.open fs.write fs.remove fs.make_dir fs.copy fs.move store.read store.write store.add store.delete store.list store.len store.clear store.expire ledger.put ledger.delete ledger.find memory.append memory.list queue.add queue.claim queue.update queue.get queue.wait work.open work.list work.diff work.commit work.run work.remove"
+	want := "exchange.open fs.write fs.remove fs.make_dir fs.copy fs.move store.read store.write store.add store.delete store.list store.len store.clear store.expire ledger.put ledger.delete ledger.find memory.append memory.list queue.add queue.claim queue.update queue.get queue.wait work.open work.list work.diff work.commit work.run work.remove merge.submit merge.list merge.finish merge.open"
 	if got := strings.Join(local, " "); got != want {
 		t.Errorf("with local files:\n%s\nwant\n%s", got, want)
 	}

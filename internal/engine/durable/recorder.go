@@ -88,6 +88,8 @@ func pinnedBy(q effect.Request, sharedFiles bool) string {
 		return "host " + q.Host
 	case *effect.WorkList:
 		return "workspaces"
+	case *effect.MergeFind:
+		return "" // only reads the manifest
 	case interface{ Workspace() string }:
 		return "workspace " + q.Workspace()
 	}

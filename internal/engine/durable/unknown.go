@@ -305,6 +305,10 @@ func unknownError(f *inFlight, q effect.Request) error {
 		kind, what = "GitError", "the commit in the workspace "+q.Name
 	case *effect.WorkRemove:
 		kind, what = "GitError", "the removal of the workspace "+q.Name
+	case *effect.MergeSubmit:
+		kind, what = "GitError", "the submission of the workspace "+q.Name
+	case *effect.MergeOpen:
+		kind, what = "GitError", "the merge of "+q.Workspace()
 	case *effect.WorkRun:
 		kind, what = "GitError", "the command "+strings.Join(q.Command, " ")
 	case *effect.MCPOpen:

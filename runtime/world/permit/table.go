@@ -62,6 +62,12 @@ var rows = map[effect.Kind]*row{
 
 	effect.KindHTTP:     {kinds: []Kind{Net}, needs: needsAddress, refused: httpRefused},
 	effect.KindWorkOpen: onWorkspace(), effect.KindWorkList: onWorkspace(), effect.KindWorkDiff: onWorkspace(), effect.KindWorkCommit: onWorkspace(), effect.KindWorkRemove: onWorkspace(),
+	effect.KindMergeFind: {free: inner}, effect.KindMergeFinish: {free: inner},
+	effect.KindMergeSubmit: onWorkspace(), effect.KindMergeList: onWorkspace(),
+	effect.KindMergeOpen: {kinds: []Kind{Run}, refused: workRefused, needs: func(p *Policy, r effect.Request) []Need {
+		return append(p.config.Workspaces.needs(p), p.config.Workspaces.needsOf(p, r.(*effect.MergeOpen))...)
+	}},
+	effect.KindMergeNext: {free: goes}, effect.KindMergeReply: {free: goes}, effect.KindMergeClose: {free: goes},
 	effect.KindWorkRun: {kinds: []Kind{Run}, refused: workRefused, needs: func(p *Policy, r effect.Request) []Need {
 		if command := r.(*effect.WorkRun).Command; len(command) > 0 {
 			return append(p.config.Workspaces.needs(p), Need{Kind: Run, Target: command[0], Base: p.config.Dir})
@@ -198,17 +204,25 @@ func commandRefused(_ effect.Request, _ Need, text string) *effect.Error {
 	return effect.Errorf("ToolError", "%s", text).With("tool", "RunCommand")
 }
 
-// Workspaces contains the commands that workspaces start. Declared means that the manifest grants
-// them.
+// Workspaces contains the commands that workspaces start, and a function for those that a merge
+// starts in addition. Declared means that the manifest grants them.
 type Workspaces struct {
 	Commands []string
+	OfMerge  func(r *effect.MergeOpen) []string
 	Declared bool
 }
 
-func (w *Workspaces) needs(p *Policy) []Need {
+func (w *Workspaces) needs(p *Policy) []Need { return w.toRun(p, w.Commands, w.Declared) }
+
+// needsOf returns the needs of the commands of a merge. The manifest has declared them.
+func (w *Workspaces) needsOf(p *Policy, r *effect.MergeOpen) []Need {
+	return w.toRun(p, w.OfMerge(r), true)
+}
+
+func (w *Workspaces) toRun(p *Policy, commands []string, declared bool) []Need {
 	var out []Need
-	for _, command := range w.Commands {
-		out = append(out, Need{Kind: Run, Target: command, Base: p.config.Root, Declared: w.Declared})
+	for _, command := range commands {
+		out = append(out, Need{Kind: Run, Target: command, Base: p.config.Root, Declared: declared})
 	}
 	return out
 }
