@@ -110,6 +110,7 @@ work-kill:
 # Commands for merges are killed: every value of the branch passes, and each change lands once.
 MERGE_KILLS ?= 100
 merge-kill:
+	CONCERTO_FLEET_KILLS=$(MERGE_KILLS) go test ./internal/cli -run 'TestFleetKilled$$' -count=1 -timeout 0 -v
 	CONCERTO_MERGE_KILLS=$(MERGE_KILLS) go test ./internal/cli -run 'TestMergeKilled$$' -count=1 -timeout 0 -v
 
 # Workers of an engine are killed so often, stopped and drained; the server crashes and rejects writes, and

@@ -3,6 +3,9 @@ package merge
 import (
 	"context"
 	"errors"
+	"strings"
+
+	"github.com/concerto-lang/concerto/runtime/workspace"
 )
 
 // land moves the target to the merge of the first k changes, or creates their pull requests.
@@ -44,15 +47,50 @@ func (r *runner) land(ctx context.Context, changes []*Change, commit string) err
 	return r.finish(ctx, changes, commit)
 }
 
-// finish removes what changes that are merged no longer need, and reports them.
+// finish reports changes that are merged, and removes what they no longer need.
 func (r *runner) finish(ctx context.Context, changes []*Change, commit string) error {
 	r.q.m.step("merged")
+	r.reportLanded(commit, changes)
 	for _, c := range changes {
-		if err := r.q.removePin(ctx, c.ID); err != nil {
+		if err := r.q.discard(ctx, c); err != nil {
 			return err
 		}
-		r.q.removeWorkspace(ctx, c.workspace, c.Commit)
 	}
-	r.reportLanded(commit, changes)
+	return nil
+}
+
+// discard removes what a change that is merged no longer needs: its workspace, and last its pin, so
+// that the next run finds what an interrupted one has left.
+func (q *Queue) discard(ctx context.Context, c *Change) error {
+	q.removeWorkspace(ctx, c.workspace, c.Commit)
+	q.m.step("discarded workspace")
+	return q.removePin(ctx, c.ID)
+}
+
+// discardMerged discards merged changes whose pins an interrupted process has left.
+func (q *Queue) discardMerged(ctx context.Context) error {
+	repo, err := q.m.o.Store.Repository(ctx)
+	if err != nil {
+		return err
+	}
+	out, err := repo.Git.Run(ctx, repo.Main, "for-each-ref", "--format=%(refname)", q.pin(""))
+	if err != nil {
+		return workspace.Failure(err, "", "list the pinned changes")
+	}
+	pins := map[string]bool{}
+	for ref := range strings.FieldsSeq(out) {
+		pins[ref] = true
+	}
+	all, err := q.List(ctx)
+	if err != nil {
+		return err
+	}
+	for _, c := range all {
+		if c.State == Merged && pins[q.pin(c.ID)] {
+			if err := q.discard(ctx, c); err != nil {
+				return err
+			}
+		}
+	}
 	return nil
 }

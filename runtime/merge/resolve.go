@@ -38,13 +38,6 @@ type resolution struct {
 
 // startFix passes a problem to be resolved.
 func (r *runner) startFix(ctx context.Context, c *Change, f failure) error {
-	err := r.q.update([]*Change{c}, func(c *Change) { c.fixes++ })
-	if errors.Is(err, errChanged) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
 	r.fixing[c.ID] = true
 	mine := *c
 	go func() {
@@ -90,7 +83,7 @@ func (q *Queue) fix(ctx context.Context, c *Change, f failure, resolve Resolve) 
 // openFix creates the workspace ID-fix-N. N is the number of the problem, or the next one for which
 // there is no workspace.
 func (q *Queue) openFix(ctx context.Context, c *Change, base string) (*workspace.Workspace, error) {
-	for n := c.fixes; ; n++ {
+	for n := c.fixes + 1; ; n++ {
 		suffix := fmt.Sprintf("-fix-%d", n)
 		name := c.ID[:min(len(c.ID), workspace.MaxName-len(suffix))] + suffix
 		w, err := q.m.o.Store.Create(ctx, name, base)
@@ -114,7 +107,7 @@ func (r *runner) finishFix(ctx context.Context, x resolution) error {
 	if err := r.q.setPin(ctx, &pinned); err != nil {
 		return err
 	}
-	err := r.q.update([]*Change{c}, func(c *Change) { c.Commit, c.front = x.commit, true })
+	err := r.q.update([]*Change{c}, func(c *Change) { c.Commit, c.front, c.fixes = x.commit, true, c.fixes+1 })
 	if errors.Is(err, errChanged) { // replaced or dropped concurrently
 		err = r.restorePin(ctx, c.ID)
 	}

@@ -50,7 +50,7 @@ type Change struct {
 	front     bool   // it is before all others
 	place     int64  // changes with the same priority are in the order of places
 	old, new  string // of a change that lands
-	fixes     int64  // how often a problem was passed to be resolved
+	fixes     int64  // how often a problem was resolved
 	run       string // Run.Token of the run that has merged, proposed or failed it, or ""
 }
 

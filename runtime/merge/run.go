@@ -88,6 +88,9 @@ func (q *Queue) Run(ctx context.Context, o Run) (*Report, error) {
 	if err := q.recover(ctx, r); err != nil {
 		return &r.report, err
 	}
+	if err := q.discardMerged(ctx); err != nil {
+		return &r.report, err
+	}
 	if o.Token != "" && o.Again {
 		if err := r.reportEarlier(ctx); err != nil {
 			return &r.report, err

@@ -42,7 +42,7 @@ func (w *Workspace) Commit(ctx context.Context, message string, at time.Time, ag
 	if err := w.stage(ctx, place, tip); err != nil {
 		return "", err
 	}
-	tree, err := w.store.git.Run(ctx, place, "write-tree")
+	tree, err := w.store.git.FinishOutput(ctx, place, "write-tree") // takes the index's lock
 	if err != nil {
 		return "", failure(err, w.Name, "write the tree of the workspace")
 	}

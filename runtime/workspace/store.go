@@ -484,11 +484,17 @@ func (s *Store) checkCheckout(ctx context.Context, name string) error {
 func (s *Store) build(ctx context.Context, r *record) error {
 	top := s.place.taskPath(r.Name)
 	adding.Lock()
-	on := []string{"--detach"}
+	on := []string{"--detach", "--", top, r.Base}
+	var err error
 	if r.Branch != "" {
-		on = []string{"-b", r.Branch}
+		// With -b, git would start another process. Neither it nor one that finishes may create the
+		// branch after this process was killed and the next one has discarded the workspace.
+		on = []string{"--", top, r.Branch}
+		_, err = s.git.Run(ctx, s.main(), "update-ref", "-m", "concerto: open "+r.Name, "refs/heads/"+r.Branch, r.Base, strings.Repeat("0", len(r.Base)))
 	}
-	_, err := s.git.Run(ctx, s.main(), slices.Concat([]string{"worktree", "add", "--quiet", "--no-checkout"}, on, []string{"--", top, r.Base})...)
+	if err == nil {
+		_, err = s.git.Run(ctx, s.main(), append([]string{"worktree", "add", "--quiet", "--no-checkout"}, on...)...)
+	}
 	adding.Unlock()
 	if err != nil {
 		return failure(err, r.Name, "create the worktree")
@@ -533,6 +539,7 @@ func (s *Store) discard(ctx context.Context, r *record) error {
 		args := []string{"update-ref", "-d", "refs/heads/" + r.Branch}
 		if r.State != removing {
 			args = append(args, r.Base)
+			_ = os.Remove(filepath.Join(s.common, "refs", "heads", filepath.FromSlash(r.Branch)+".lock")) // of a git that was killed
 		}
 		if err := s.git.Finish(ctx, s.main(), args...); err != nil && r.State == removing {
 			return failure(err, r.Name, "remove the branch "+r.Branch)

@@ -52,7 +52,12 @@ func (w *world) reopenObject(ctx context.Context, q effect.Request) (again bool,
 			return false, nil, err
 		}
 		return true, nil, nil
-	case *effect.AuditCall, *effect.MergeOpen:
+	case *effect.MergeOpen:
+		if _, next := q.(*effect.MergeNext); !next {
+			return false, nil, nil // an answer to an event of the earlier process, which is repeated
+		}
+		ctx = effect.WithRetry(ctx)
+	case *effect.AuditCall:
 		ctx = effect.WithRetry(ctx)
 	case *effect.MCPOpen:
 		again, result, err = w.recoverCall(ctx, f, open, q)

@@ -164,8 +164,14 @@ func (g *Git) Pipe(ctx context.Context, at Place, input []byte, args ...string) 
 // Finish runs a command that takes a lock of the repository, such as one that moves a ref. The
 // command finishes even if this process is killed, so that no lock remains.
 func (g *Git) Finish(ctx context.Context, at Place, args ...string) error {
-	_, err := g.repeat(ctx, func() ([]byte, error) { return g.start(ctx, at, nil, true, args) })
+	_, err := g.FinishOutput(ctx, at, args...)
 	return err
+}
+
+// FinishOutput does the same as Finish, and returns the output without the last line breaks.
+func (g *Git) FinishOutput(ctx context.Context, at Place, args ...string) (string, error) {
+	out, err := g.repeat(ctx, func() ([]byte, error) { return g.start(ctx, at, nil, true, args) })
+	return strings.TrimRight(string(out), "\n"), err
 }
 
 // repeat repeats a call while a lock exists.

@@ -1,0 +1,160 @@
+package cli
+
+import (
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// fleetProgram opens workspaces, changes and commits them, and merges them in a queue, in which two
+// conflict, and one alone with a gate that is a function.
+const fleetProgram = `use std::work;
+use std::merge;
+fn change(round: String, n: Int, file: String) -> Result<work::Workspace, Error> {
+    let ws = work::open("w${round}-${n}", base: "main")?;
+    ws.run(["sh", "-c", "echo ${round}-${n} > ${file}"])?;
+    ws.commit("Change ${round}-${n}")?;
+    Ok(ws)
+}
+fn main() -> Result<Nil, Error> {
+    let round = std::env::args()[0];
+    let q = merge::queue("main")?;
+    q.submit(change(round, 1, "one-${round}")?)?;
+    q.submit(change(round, 2, "same-${round}")?)?;
+    q.submit(change(round, 3, "same-${round}")?)?;
+    let report = q.run(resolve: |p| {
+        p.workspace.run(["sh", "-c", "echo both > same-${round}"])?;
+        Ok(true)
+    })?;
+    println("queue", report.merged.map(|c| c.id).sort(), report.failed.len());
+    let alone = change(round, 4, "four-${round}")?;
+    let done = alone.merge("main", gate: |w| if w.run(["test", "-e", "one-${round}"])?.exit_code == 0 { Ok(nil) } else { Err(RuntimeError::new("lost")) })?;
+    println("alone", done.changes);
+    alone.remove(force: true)?;
+    println("end");
+    Ok(nil)
+}
+`
+
+// TestFleetKilled kills a durable run at random moments until it has ended: its workspaces and its
+// merges. Each change lands once, nothing is printed twice, nothing remains, and the user's checkout
+// is unchanged. CONCERTO_FLEET_KILLS sets the number of runs.
+func TestFleetKilled(t *testing.T) {
+	runs, err := strconv.Atoi(os.Getenv("CONCERTO_FLEET_KILLS"))
+	if err != nil {
+		runs = 3
+	}
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 1))
+	dir := t.TempDir()
+	environ := append(os.Environ(), "HOME="+dir, "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null")
+	git := func(args ...string) string {
+		t.Helper()
+		c := exec.Command("git", append([]string{"-C", dir}, args...)...)
+		c.Env = environ
+		out, err := c.CombinedOutput()
+		if err != nil {
+			t.Fatalf("git %v: %v\n%s", args, err, out)
+		}
+		return strings.TrimSpace(string(out))
+	}
+	for path, text := range map[string]string{"main.conc": fleetProgram, ".gitignore": ".concerto/\njob*\n", "base": "base\n",
+		"Concerto.toml": "[project]\nname = \"p\"\nentry = \"main.conc\"\n[permissions]\nrun = [\"sh\", \"test\"]\n[run.unknown]\ncommand = \"retry\"\n[workspace]\n[merge.main]\ngate = [[\"test\", \"-e\", \"base\"]]\n"} {
+		if err := os.WriteFile(filepath.Join(dir, path), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	git("init", "-q", "-b", "main", ".")
+	git("config", "user.name", "A")
+	git("config", "user.email", "a@example.com")
+	git("add", "-A")
+	git("commit", "-q", "-m", "one")
+	git("checkout", "-q", "--detach")
+	checkout := func() string {
+		return git("status", "--porcelain") + git("rev-parse", "HEAD") + git("stash", "list") + git("config", "--list", "--local")
+	}
+	before := checkout()
+	took, kills := 500*time.Millisecond, 0
+	for i := range runs {
+		round := strconv.Itoa(i)
+		job := "job" + round
+		var out strings.Builder
+		for attempt := 0; ; attempt++ {
+			args := []string{"run", "--journal", job, "main.conc", "--", round}
+			if _, err := os.Stat(filepath.Join(dir, job, "journal-000001.ndjson")); err == nil {
+				args = []string{"runs", "resume", job}
+			} else if err := os.RemoveAll(filepath.Join(dir, job)); err != nil {
+				t.Fatal(err)
+			}
+			c := exec.Command(os.Args[0], append([]string{"-C", dir}, args...)...)
+			c.Args[0], c.Env, c.Dir = "concerto", environ, dir
+			var problems strings.Builder
+			c.Stdout, c.Stderr = &out, &problems
+			began := time.Now()
+			if err := c.Start(); err != nil {
+				t.Fatal(err)
+			}
+			if attempt < 12 {
+				timer := time.AfterFunc(time.Duration(random.Int64N(int64(took)*2/3)), func() { _ = c.Process.Signal(syscall.SIGKILL) })
+				defer timer.Stop()
+			}
+			err := c.Wait()
+			if err == nil {
+				if attempt == 0 {
+					took = time.Since(began)
+				}
+				break
+			}
+			if status, ok := c.ProcessState.Sys().(syscall.WaitStatus); !ok || !status.Signaled() {
+				t.Fatalf("run %d, attempt %d: %v\n%s\n%s", i, attempt, err, out.String(), problems.String())
+			}
+			kills++
+		}
+		want := `queue ["w` + round + `-1","w` + round + `-2","w` + round + `-3"] 0` + "\nalone [\"w" + round + "-4\"]\nend\n"
+		printed, landed, last := "", "", ""
+		for line := range strings.Lines(out.String()) {
+			if line == last {
+				continue // a line that was being printed at the moment of a kill
+			}
+			switch last = line; {
+			case strings.HasPrefix(line, "[merge:landed] "):
+				landed += line
+			case !strings.HasPrefix(line, "["):
+				printed += line
+			}
+		}
+		if printed != want {
+			t.Fatalf("run %d printed\n%swant\n%s", i, printed, want)
+		}
+		for n := 1; n <= 4; n++ {
+			if got := strings.Count(landed, `"w`+round+"-"+strconv.Itoa(n)+`"`); got != 1 {
+				t.Fatalf("run %d: the landing of change %d was emitted %d times:\n%s", i, n, got, out.String())
+			}
+			if got := git("log", "--format=%s", "--grep=^Concerto-Change: w"+round+"-"+strconv.Itoa(n)+"$", "main"); strings.Count(got, "Merge w") != 1 {
+				t.Fatalf("run %d: change %d has landed as %q", i, n, got)
+			}
+		}
+		if got := git("show", "main:same-"+round) + git("show", "main:one-"+round) + git("show", "main:four-"+round); got != "both"+round+"-1"+round+"-4" {
+			t.Fatalf("run %d: the branch contains %s", i, got)
+		}
+		for ref := range strings.FieldsSeq(git("for-each-ref", "--format=%(refname)", "refs/heads/concerto", "refs/concerto")) {
+			if !strings.Contains(ref, "-fix-") { // the work of a resolution that was interrupted remains
+				t.Fatalf("run %d: %s remains", i, ref)
+			}
+		}
+	}
+	t.Logf("%d kills", kills)
+	if after := checkout(); after != before {
+		t.Errorf("the checkout was\n%s\nand is\n%s", before, after)
+	}
+	for commit := range strings.FieldsSeq(git("rev-list", "--first-parent", "main")) {
+		git("cat-file", "-e", commit+":base")
+	}
+}
