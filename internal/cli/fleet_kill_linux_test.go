@@ -43,8 +43,8 @@ fn main() -> Result<Nil, Error> {
 `
 
 // TestFleetKilled kills a durable run at random moments until it has ended: its workspaces and its
-// merges. Each change lands once, nothing is printed twice, nothing remains, and the user's checkout
-// is unchanged. CONCERTO_FLEET_KILLS sets the number of runs.
+// merges. Each change lands once, nothing is printed twice, nothing remains, and the user's
+// checkout is unchanged. CONCERTO_FLEET_KILLS sets the number of runs.
 func TestFleetKilled(t *testing.T) {
 	runs, err := strconv.Atoi(os.Getenv("CONCERTO_FLEET_KILLS"))
 	if err != nil {
