@@ -91,11 +91,11 @@ type Allowed struct {
 	Manifest       *permit.Manifest
 }
 
-// Workspaces contains the settings of [workspace], or nil without that section, those of merge
-// queues, and the directory of the run if it is stored.
+// Workspaces contains the settings of [workspace], or nil without that section, those of merges,
+// and the directory of the run if it is stored.
 type Workspaces struct {
 	Config  *workspace.Config
-	Queues  map[string]merge.Config // [merge.X] by name
+	Merges  merge.Options // without Store and Log
 	Journal string
 }
 
@@ -193,8 +193,11 @@ func New(c Config) *Runtime {
 		r.log.Records(c.Emit.Detail)
 	}
 	r.workspaces = c.openWorkspaces(r)
-	r.merges = &merge.Performer{Merges: c.openMerges(r.workspaces, func(line string) { r.log.Remark("info", line) })}
+	merges := c.Workspaces.Merges
+	merges.Store, merges.Log = r.workspaces, func(line string) { r.log.Remark("info", line) }
+	r.merges = &merge.Performer{Merges: merge.New(merges)}
 	r.hosts = host.New(host.Options{Configs: c.Hosts, Environ: c.Environ, Run: r.run, Log: r.log.Host, Logf: r.log.Remark, MaxMemory: c.Bounds.MaxMemory, Keeper: c.Keeper, Clock: c.Clock, Trace: c.wire(environment.Lookup), Exports: c.Listeners.OnHostStart, Directories: workspace.Directories{Store: r.workspaces}})
+	r.workspaces.OnRemove(r.hosts.LeaveWorkspace)
 	r.parties = c.Parties
 	r.chance = random.New(c.Seed)
 	r.budget = budget.NewBudget(c.Bounds.MaxTokens, c.Bounds.MaxCost)
@@ -247,12 +250,6 @@ func (c *Config) openWorkspaces(r *Runtime) *workspace.Store {
 	return workspace.NewStore(at)
 }
 
-// openMerges returns the merges of the run.
-func (c *Config) openMerges(s *workspace.Store, log func(line string)) *merge.Merges {
-	config := c.workspaceConfig()
-	return merge.New(merge.Options{Store: s, Gate: config.Gate, GateTimeout: config.GateTimeout, Queues: c.Workspaces.Queues, Log: log})
-}
-
 // areas returns the performers by area. A row in the table of effects selects the area of a kind.
 func (r *Runtime) areas(c *Config, policy *permit.Policy, environment *env.Environment) [effect.Areas]effect.Performer {
 	return [effect.Areas]effect.Performer{
@@ -260,7 +257,7 @@ func (r *Runtime) areas(c *Config, policy *permit.Policy, environment *env.Envir
 		effect.Environment: environment, effect.Clocks: clock.New(c.Clock), effect.Timers: clock.NewSleeper(c.Clock), effect.Chance: r.chance,
 		effect.Files: r.files, effect.Stores: r.store, effect.Web: r.web, effect.Tests: mock.Outside,
 		effect.Applications: contain(&r.tools), effect.Merges: r.merges,
-		effect.Workspaces: &workspace.Performer{Store: r.workspaces, Clock: c.Clock, Leave: r.hosts.LeaveWorkspace},
+		effect.Workspaces: &workspace.Performer{Store: r.workspaces, Clock: c.Clock},
 		effect.Commands:   command.New(command.Options{Environ: c.Environ, Run: r.run, EnvAllowed: policy.Environment(), Keys: c.all, Dir: c.Dir, Clock: c.Clock}),
 	}
 }
@@ -286,10 +283,9 @@ func (c *Config) policy() *permit.Policy {
 	for _, s := range c.Servers {
 		p.Servers[s.Name] = reachOf(&s)
 	}
-	p.Workspaces.Declared = c.Workspaces.Config != nil || len(c.Workspaces.Queues) > 0 || c.Allowed.Manifest == nil
-	merges := c.openMerges(nil, nil)
+	p.Workspaces.Declared = c.Workspaces.Config != nil || len(c.Workspaces.Merges.Queues) > 0 || c.Allowed.Manifest == nil
 	p.Workspaces.OfMerge = func(r *effect.MergeOpen) (names []string) {
-		for _, command := range merges.Commands(r.Queue, r.Into, !r.Gate) {
+		for _, command := range c.Workspaces.Merges.Commands(r.Queue, r.Into, !r.Gate) {
 			names = append(names, command[0])
 		}
 		return names

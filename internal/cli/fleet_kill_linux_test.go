@@ -1,9 +1,7 @@
 package cli
 
 import (
-	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -46,41 +44,15 @@ fn main() -> Result<Nil, Error> {
 // merges. Each change lands once, nothing is printed twice, nothing remains, and the user's
 // checkout is unchanged. CONCERTO_FLEET_KILLS sets the number of runs.
 func TestFleetKilled(t *testing.T) {
-	runs, err := strconv.Atoi(os.Getenv("CONCERTO_FLEET_KILLS"))
-	if err != nil {
-		runs = 3
-	}
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	random := rand.New(rand.NewPCG(seed, 1))
-	dir := t.TempDir()
-	environ := append(os.Environ(), "HOME="+dir, "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null")
-	git := func(args ...string) string {
-		t.Helper()
-		c := exec.Command("git", append([]string{"-C", dir}, args...)...)
-		c.Env = environ
-		out, err := c.CombinedOutput()
-		if err != nil {
-			t.Fatalf("git %v: %v\n%s", args, err, out)
-		}
-		return strings.TrimSpace(string(out))
-	}
-	for path, text := range map[string]string{"main.conc": fleetProgram, ".gitignore": ".concerto/\njob*\n", "base": "base\n",
-		"Concerto.toml": "[project]\nname = \"p\"\nentry = \"main.conc\"\n[permissions]\nrun = [\"sh\", \"test\"]\n[run.unknown]\ncommand = \"retry\"\n[workspace]\n[merge.main]\ngate = [[\"test\", \"-e\", \"base\"]]\n"} {
-		if err := os.WriteFile(filepath.Join(dir, path), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	git("init", "-q", "-b", "main", ".")
-	git("config", "user.name", "A")
-	git("config", "user.email", "a@example.com")
-	git("add", "-A")
-	git("commit", "-q", "-m", "one")
+	r, runs := newKilledRepository(t, "CONCERTO_FLEET_KILLS", 3)
+	git := r.git
+	r.write("main.conc", fleetProgram)
+	r.write(".gitignore", ".concerto/\njob*\n")
+	r.write("base", "base\n")
+	r.write("Concerto.toml", "[project]\nname = \"p\"\nentry = \"main.conc\"\n[permissions]\nrun = [\"sh\", \"test\"]\n[run.unknown]\ncommand = \"retry\"\n[workspace]\n[merge.main]\ngate = [[\"test\", \"-e\", \"base\"]]\n")
+	r.commit()
 	git("checkout", "-q", "--detach")
-	checkout := func() string {
-		return git("status", "--porcelain") + git("rev-parse", "HEAD") + git("stash", "list") + git("config", "--list", "--local")
-	}
-	before := checkout()
+	r.checkCheckout()
 	took, kills := 500*time.Millisecond, 0
 	for i := range runs {
 		round := strconv.Itoa(i)
@@ -88,13 +60,12 @@ func TestFleetKilled(t *testing.T) {
 		var out strings.Builder
 		for attempt := 0; ; attempt++ {
 			args := []string{"run", "--journal", job, "main.conc", "--", round}
-			if _, err := os.Stat(filepath.Join(dir, job, "journal-000001.ndjson")); err == nil {
+			if _, err := os.Stat(filepath.Join(r.dir, job, "journal-000001.ndjson")); err == nil {
 				args = []string{"runs", "resume", job}
-			} else if err := os.RemoveAll(filepath.Join(dir, job)); err != nil {
+			} else if err := os.RemoveAll(filepath.Join(r.dir, job)); err != nil {
 				t.Fatal(err)
 			}
-			c := exec.Command(os.Args[0], append([]string{"-C", dir}, args...)...)
-			c.Args[0], c.Env, c.Dir = "concerto", environ, dir
+			c := r.command(args...)
 			var problems strings.Builder
 			c.Stdout, c.Stderr = &out, &problems
 			began := time.Now()
@@ -102,7 +73,7 @@ func TestFleetKilled(t *testing.T) {
 				t.Fatal(err)
 			}
 			if attempt < 12 {
-				timer := time.AfterFunc(time.Duration(random.Int64N(int64(took)*2/3)), func() { _ = c.Process.Signal(syscall.SIGKILL) })
+				timer := time.AfterFunc(time.Duration(r.random.Int64N(int64(took)*2/3)), func() { _ = c.Process.Signal(syscall.SIGKILL) })
 				defer timer.Stop()
 			}
 			err := c.Wait()
@@ -151,9 +122,7 @@ func TestFleetKilled(t *testing.T) {
 		}
 	}
 	t.Logf("%d kills", kills)
-	if after := checkout(); after != before {
-		t.Errorf("the checkout was\n%s\nand is\n%s", before, after)
-	}
+	r.checkCheckout()
 	for commit := range strings.FieldsSeq(git("rev-list", "--first-parent", "main")) {
 		git("cat-file", "-e", commit+":base")
 	}

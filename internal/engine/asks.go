@@ -12,7 +12,6 @@ import (
 	"github.com/concerto-lang/concerto/runtime/host"
 	"github.com/concerto-lang/concerto/runtime/llm"
 	"github.com/concerto-lang/concerto/runtime/mcp"
-	"github.com/concerto-lang/concerto/runtime/merge"
 	"github.com/concerto-lang/concerto/runtime/workspace"
 	"github.com/concerto-lang/concerto/runtime/world/permit"
 )
@@ -210,7 +209,7 @@ func (a *asking) workspaces() {
 	if !uses[effect.Workspaces] && !uses[effect.Merges] {
 		return
 	}
-	config, queues, err := workspacesOf(a.ir)
+	config, merges, err := workspacesOf(a.ir)
 	if err != nil {
 		return // the program cannot use workspaces either
 	}
@@ -225,8 +224,7 @@ func (a *asking) workspaces() {
 	add(config.Commands(), "workspaces")
 	if a.performs[effect.KindMergeOpen] {
 		add(config.Gate, "the gate of merges")
-		merges := merge.New(merge.Options{Gate: config.Gate, Queues: queues})
-		for _, name := range slices.Sorted(maps.Keys(queues)) {
+		for _, name := range slices.Sorted(maps.Keys(merges.Queues)) {
 			add(merges.Commands(name, "", true), "the merge queue "+name)
 		}
 	}

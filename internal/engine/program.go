@@ -411,7 +411,7 @@ func (p *Program) runtimeConfig(o *Options) (runtime.Config, error) {
 			return runtime.Config{}, fmt.Errorf("could not find directory %s: %w", d.Dir, err)
 		}
 	}
-	if c.Workspaces.Config, c.Workspaces.Queues, err = workspacesOf(p.ir); err != nil {
+	if c.Workspaces.Config, c.Workspaces.Merges, err = workspacesOf(p.ir); err != nil {
 		return runtime.Config{}, err
 	}
 	if r := o.Answers.Relay; r != nil {
@@ -513,22 +513,19 @@ func (p *Program) parties(root string) (all runtime.Parties, err error) {
 	return all, nil
 }
 
-// workspacesOf returns the settings of [workspace], or nil without that section, and those of merge
-// queues by name.
-func workspacesOf(p *ir.Program) (config *workspace.Config, queues map[string]merge.Config, err error) {
+// workspacesOf returns the settings of [workspace], or nil without that section, and those of
+// merges.
+func workspacesOf(p *ir.Program) (config *workspace.Config, merges merge.Options, err error) {
 	if p.Workspace != nil {
-		config = &workspace.Config{}
-		if err := json.Unmarshal(p.Workspace, config); err != nil {
-			return nil, nil, fmt.Errorf("could not read [workspace] of %s: %w", p.Name, err)
+		if config, err = workspace.ParseConfig(p.Workspace); err != nil {
+			return nil, merges, err
 		}
+		merges.Gate, merges.GateTimeout = config.Gate, config.GateTimeout
 	}
-	queues = map[string]merge.Config{}
 	for _, q := range p.Merges {
-		var c merge.Config
-		if err := json.Unmarshal(q.Config, &c); err != nil {
-			return nil, nil, fmt.Errorf("could not read [merge.%s] of %s: %w", q.Name, p.Name, err)
+		if err := merges.AddQueue(q.Name, q.Config); err != nil {
+			return nil, merges, err
 		}
-		queues[q.Name] = c
 	}
-	return config, queues, nil
+	return config, merges, nil
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -85,10 +86,26 @@ func (q *request) fillEmit(r *effect.AwaitEmit) {
 	case json.Unmarshal(r.Payload, &text) == nil && text != "":
 		q.Prompt = text // the text itself is the prompt
 	case text == "" && string(r.Payload) != "null" && string(r.Payload) != `""`:
-		q.OpArgs = shorten(r.Payload)
+		rest, diff := splitDiff(r.Payload)
+		q.OpArgs, q.Diff = shorten(rest), protocol.CutDiff(diff)
 	}
 	q.Questions = questionsOf(r.Schema, q.Prompt)
 	q.setReason()
+}
+
+// splitDiff separates the member diff of a payload, such as that of the review of a workspace, if
+// it is a patch. diff is "" if there is none.
+func splitDiff(payload json.RawMessage) (rest json.RawMessage, diff string) {
+	var all map[string]json.RawMessage
+	if json.Unmarshal(payload, &all) != nil || json.Unmarshal(all["diff"], &diff) != nil || !strings.HasPrefix(diff, "diff --git ") {
+		return payload, ""
+	}
+	delete(all, "diff")
+	rest, err := json.Marshal(all)
+	if err != nil {
+		panic("relay: a payload is no JSON: " + err.Error())
+	}
+	return rest, diff
 }
 
 // setReason sets which kind of answer the request expects.

@@ -1,6 +1,9 @@
 package protocol
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"strings"
+)
 
 // The data of events. The struct tag `is` defines validation and the JSON Schemas. `required`
 // applies to all messages. For commands there are also enum=A|B, bytes=N and chars=N (maximum),
@@ -60,6 +63,19 @@ type PermissionRequested struct {
 	ExpiresAt     string          `json:"expires_at,omitempty" is:"time"`
 	From          *Origin         `json:"from,omitempty" doc:"its origin"`
 	Redacted      bool            `json:"redacted,omitempty" doc:"secrets are replaced by marks: the request does not show everything that is decided"`
+}
+
+// maxDiff is the maximum size of PermissionRequested.Diff, in bytes.
+const maxDiff = 64 << 10
+
+// CutDiff shortens a diff for PermissionRequested. Its last line then states that.
+func CutDiff(text string) string {
+	if len(text) <= maxDiff {
+		return text
+	}
+	const cutNote = "\\ the rest of the diff is left out: it is longer than 64 KiB\n"
+	text = text[:maxDiff-len(cutNote)]
+	return text[:strings.LastIndexByte(text, '\n')+1] + cutNote
 }
 
 // Question is one of the questions of a request. The answers to several questions form an object

@@ -99,7 +99,7 @@ func (b *batch) add(ctx context.Context, c *Change) (chosen, changed bool, err e
 
 // recordContained records that the target contains a change already.
 func (b *batch) recordContained(ctx context.Context, c *Change) error {
-	err := b.r.q.update([]*Change{c}, func(c *Change) { c.State, c.Merged = Merged, &b.old })
+	err := b.r.q.update([]*Change{c}, func(c *Change) { c.State, c.Merged, c.run = Merged, &b.old, b.r.o.Token })
 	if errors.Is(err, errChanged) {
 		return nil
 	}

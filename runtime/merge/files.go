@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+
+	"github.com/concerto-lang/concerto/runtime/workspace"
 )
 
 // home returns the directory of Concerto's files next to the manifest.
@@ -32,33 +34,37 @@ const (
 	maxTail = 16 << 10
 )
 
-// output writes the output of a gate to a file, and stores its end. It is safe for concurrent use.
+// output writes the output of commands to a file, and stores its end. It is safe for concurrent
+// use.
 type output struct {
 	mu   sync.Mutex
 	file *os.File
 	size int64
-	tail []byte
+	tail workspace.Tail
 	err  error // of the file
 }
 
-// newOutput opens the log of a commit's gate.
-func (m *Merges) newOutput(r *rules, commit string) (*output, error) {
+// newOutput creates the file.
+func newOutput(path string) (*output, error) {
+	f, err := os.Create(path)
+	return &output{file: f, tail: workspace.Tail{Most: maxTail}}, err
+}
+
+// newLog creates the log of a commit's gate.
+func (m *Merges) newLog(r *rules, commit string) (*output, error) {
 	if err := m.prepare(); err != nil {
 		return nil, err
 	}
 	if err := os.MkdirAll(m.folder(r), 0o755); err != nil {
 		return nil, err
 	}
-	f, err := os.Create(filepath.Join(m.folder(r), commit+".log"))
-	return &output{file: f}, err
+	return newOutput(filepath.Join(m.folder(r), commit+".log"))
 }
 
 func (o *output) Write(b []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.tail = append(o.tail, b...); len(o.tail) > 2*maxTail {
-		o.tail = append(o.tail[:0], o.tail[len(o.tail)-maxTail:]...)
-	}
+	_, _ = o.tail.Write(b) // has no error
 	left := maxLog - o.size
 	o.size += int64(len(b))
 	switch {
@@ -76,5 +82,5 @@ func (o *output) Write(b []byte) (int, error) {
 func (o *output) close() (string, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return lastBytes(o.tail, maxTail), errors.Join(o.err, o.file.Close())
+	return o.tail.String(), errors.Join(o.err, o.file.Close())
 }

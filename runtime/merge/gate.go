@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/concerto-lang/concerto/internal/text/utf8cut"
 	"github.com/concerto-lang/concerto/runtime/workspace"
 )
 
@@ -110,7 +109,7 @@ func (g *gate) run(ctx context.Context, commit, base string, ids []string) (*Gat
 		failed.reason, failed.Output = err.Error(), err.Error()
 		return failed, nil
 	}
-	out, err := g.m.newOutput(g.rules, commit)
+	out, err := g.m.newLog(g.rules, commit)
 	if err != nil {
 		return nil, workspace.Failure(err, "", "create the log of the gate")
 	}
@@ -154,14 +153,4 @@ func (g *gate) runCommand(ctx context.Context, dir string, command, environ []st
 	}
 	failed.reason = strings.Join(command, " ") + " " + what
 	return false
-}
-
-// lastBytes returns the last bytes of a text, at most n.
-func lastBytes(b []byte, n int) string {
-	s := string(b)
-	if len(s) > n {
-		s = s[len(s)-n:]
-		s = s[utf8cut.Rest(s):]
-	}
-	return strings.ToValidUTF8(s, "\uFFFD")
 }

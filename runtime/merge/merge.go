@@ -9,6 +9,7 @@ package merge
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -55,6 +56,39 @@ type Options struct {
 	Log         func(line string) // nil for none
 }
 
+// AddQueue adds the queue in the JSON of [merge.NAME].
+func (o *Options) AddQueue(name string, text json.RawMessage) error {
+	var c Config
+	if err := json.Unmarshal(text, &c); err != nil {
+		return fmt.Errorf("could not read [merge.%s]: %w", name, err)
+	}
+	if o.Queues == nil {
+		o.Queues = map[string]Config{}
+	}
+	o.Queues[name] = c
+	return nil
+}
+
+// Commands returns the commands that a merge may start, besides git: those of its gate, unless a
+// function replaces it, and those for pull requests. queue is "" for a merge of one workspace.
+func (o *Options) Commands(queue, into string, gate bool) (all [][]string) {
+	r := o.rulesFor(into)
+	if queue != "" {
+		r = o.rulesOf(queue, o.Queues[queue])
+	}
+	if gate {
+		all = append(all, r.Gate...)
+	}
+	if r.proposes() {
+		for _, command := range [][]string{r.PullRequest.Create, r.PullRequest.Find} {
+			if len(command) > 0 {
+				all = append(all, command)
+			}
+		}
+	}
+	return all
+}
+
 // Gate replaces the commands of a gate. It receives the worktree with the merged result. An error
 // means that the result must not be merged.
 type Gate func(ctx context.Context, w *workspace.Workspace) error
@@ -92,7 +126,7 @@ func (m *Merges) Queue(name string) (*Queue, error) {
 	c, ok := m.o.Queues[name]
 	if ok {
 		c.Into = cmp.Or(c.Into, name)
-		return &Queue{m: m, rules: m.rulesOf(name, c)}, nil
+		return &Queue{m: m, rules: m.o.rulesOf(name, c)}, nil
 	}
 	e := fail(workspace.BadName, "there is no merge queue %s", name)
 	names := slices.Sorted(maps.Keys(m.o.Queues))
@@ -104,26 +138,6 @@ func (m *Merges) Queue(name string) (*Queue, error) {
 	return nil, e
 }
 
-// Commands returns the commands that a merge may start, besides git: those of its gate, unless a
-// function replaces it, and those for pull requests. queue is "" for a merge of one workspace.
-func (m *Merges) Commands(queue, into string, gate bool) (all [][]string) {
-	r := m.rulesFor(into)
-	if queue != "" {
-		r = m.rulesOf(queue, m.o.Queues[queue])
-	}
-	if gate {
-		all = append(all, r.Gate...)
-	}
-	if r.proposes() {
-		for _, command := range [][]string{r.PullRequest.Create, r.PullRequest.Find} {
-			if len(command) > 0 {
-				all = append(all, command)
-			}
-		}
-	}
-	return all
-}
-
 // rules are the settings of merges into a branch. name is the queue's, or represents it in the
 // names of files.
 type rules struct {
@@ -133,33 +147,33 @@ type rules struct {
 }
 
 // rulesOf returns the settings of [merge.X] with their defaults.
-func (m *Merges) rulesOf(name string, c Config) rules {
+func (o *Options) rulesOf(name string, c Config) rules {
 	if c.Gate == nil {
-		c.Gate = m.o.Gate
+		c.Gate = o.Gate
 	}
 	c.Batch, c.File = cmp.Or(c.Batch, 8), cmp.Or(c.File, defaultFile)
 	if c.Method == "squash" {
 		c.Batch = 1
 	}
-	seconds := cmp.Or(c.GateTimeout, m.o.GateTimeout, 1800)
+	seconds := cmp.Or(c.GateTimeout, o.GateTimeout, 1800)
 	return rules{Config: c, name: name, timeout: time.Duration(seconds * float64(time.Second))}
 }
 
 // rulesFor returns the settings for a merge of one workspace into a branch: those of the queue with
 // its name, or else of the first one that merges into it.
-func (m *Merges) rulesFor(into string) rules {
+func (o *Options) rulesFor(into string) rules {
 	var c Config
-	for _, name := range append([]string{into}, slices.Sorted(maps.Keys(m.o.Queues))...) {
-		if _, ok := m.o.Queues[name]; !ok {
+	for _, name := range append([]string{into}, slices.Sorted(maps.Keys(o.Queues))...) {
+		if _, ok := o.Queues[name]; !ok {
 			continue
 		}
-		if x := m.o.Queues[name]; cmp.Or(x.Into, name) == into {
+		if x := o.Queues[name]; cmp.Or(x.Into, name) == into {
 			c = x
 			break
 		}
 	}
 	c.Into = into
-	return m.rulesOf(strings.ReplaceAll(into, "/", "-"), c)
+	return o.rulesOf(strings.ReplaceAll(into, "/", "-"), c)
 }
 
 // ref returns the full name of the target's ref.

@@ -46,7 +46,7 @@ func (p *Performer) Perform(ctx context.Context, r effect.Request) (effect.Resul
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	return nil, programError(err)
+	return nil, ProgramError(err)
 }
 
 func (p *Performer) perform(ctx context.Context, r effect.Request) (effect.Result, error) {
@@ -159,7 +159,7 @@ func (p *Performer) merge(ctx context.Context, s *session, key string, again boo
 	}
 	done, err := p.Merges.Merge(ctx, w, o)
 	if err == nil && !done.Proposed && (done.landed || again) {
-		s.landed(p.Merges.rulesFor(r.Into).name, r.Into, done.Commit, done.Changes)
+		s.landed(p.Merges.o.rulesFor(r.Into).name, r.Into, done.Commit, done.Changes)
 	}
 	if err != nil {
 		return nil, err
@@ -219,8 +219,8 @@ func (p *Performer) finish(queue string) error {
 	return nil
 }
 
-// programError converts an error to that of a program.
-func programError(err error) error {
+// ProgramError converts an error of workspaces or merges to that of a program, an *effect.Error.
+func ProgramError(err error) error {
 	var conflict *Conflict
 	var red *GateFailed
 	var git *workspace.Error

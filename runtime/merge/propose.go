@@ -90,11 +90,11 @@ func (p *proposal) execute(ctx context.Context, command []string) (exit int, out
 	for i, word := range command {
 		words[i] = expand(word, values)
 	}
-	var text output
-	if text.file, err = os.Create(filepath.Join(p.folder, p.change.id+".pull-request.log")); err != nil {
+	text, err := newOutput(filepath.Join(p.folder, p.change.id+".pull-request.log"))
+	if err != nil {
 		return 0, "", err
 	}
-	exit, err = p.store.Execute(limited, p.store.Root(), words, nil, &text)
+	exit, err = p.store.Execute(limited, p.store.Root(), words, nil, text)
 	if err != nil && limited.Err() != nil && ctx.Err() == nil {
 		err = fmt.Errorf("%s timed out after %g s", words[0], p.target.rules.timeout.Seconds())
 	}

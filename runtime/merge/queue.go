@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -259,22 +258,11 @@ func (q *Queue) lock() (unlock func(), err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, workspace.Failure(err, "", "create the directory of the queue")
 	}
-	release, err := lockfile.Lock(path)
-	if errors.Is(err, lockfile.ErrHeld) {
-		by := ""
-		if pid, err := os.ReadFile(path); err == nil && len(pid) > 0 {
-			by = ", with process number " + strings.TrimSpace(string(pid))
-		}
-		return nil, fail(workspace.Busy, "another process%s runs the merge queue %s", by, q.rules.name)
+	unlock, err = lockfile.LockAs(path)
+	if held, ok := errors.AsType[*lockfile.HeldError](err); ok {
+		return nil, fail(workspace.Busy, "%v runs the merge queue %s", held, q.rules.name)
 	}
-	if err != nil {
-		return nil, workspace.Failure(err, "", "lock the queue")
-	}
-	_ = os.WriteFile(path, []byte(strconv.Itoa(os.Getpid())+"\n"), 0o600) // for the message above
-	return func() {
-		_ = os.Remove(path) // while this process holds it
-		_ = release()       // the file is only closed
-	}, nil
+	return unlock, workspace.Failure(err, "", "lock the queue")
 }
 
 // recoverIdle finishes what a process that was killed has begun, if none runs the queue.

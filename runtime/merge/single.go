@@ -35,7 +35,7 @@ type Result struct {
 // Merge merges the branch of a workspace. If an earlier process was killed after the merge, Merge
 // returns its result. The error is a *Conflict, a *GateFailed, a *workspace.Error or that of ctx.
 func (m *Merges) Merge(ctx context.Context, w *workspace.Workspace, o Single) (*Result, error) {
-	r := m.rulesFor(o.Into)
+	r := m.o.rulesFor(o.Into)
 	if o.Gate == nil {
 		if err := r.checkGate(); err != nil {
 			return nil, err

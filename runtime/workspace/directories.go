@@ -43,7 +43,7 @@ func (d Directories) Use(ctx context.Context, name string) (Directory, error) {
 	if d.Store == nil {
 		return nil, fmt.Errorf("there are no workspaces")
 	}
-	w, err := d.Store.Use(ctx, name)
+	w, err := d.Store.useAny(ctx, name)
 	if err != nil {
 		return nil, err
 	}

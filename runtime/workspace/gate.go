@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/concerto-lang/concerto/internal/process/git"
 	"github.com/concerto-lang/concerto/internal/process/lockfile"
 )
 
@@ -70,7 +69,7 @@ func (s *Store) lockGate(name string) (bool, error) {
 	if u.locks[name] != nil {
 		return false, nil
 	}
-	unlock, err := lockfile.Lock(s.place.taskPath(name) + lockSuffix)
+	unlock, err := lockfile.LockAs(s.place.taskPath(name) + lockSuffix)
 	if errors.Is(err, lockfile.ErrHeld) {
 		return false, nil
 	}
@@ -250,85 +249,35 @@ func (s *Store) cleanEntries() error {
 	return nil
 }
 
-// Repository is the repository of the workspaces. Main is the user's checkout.
-type Repository struct {
-	Git    *git.Git
-	Main   git.Place
-	Common string // its common directory
+// lentPrefix is the beginning of the names of worktrees that are lent. No name of a workspace
+// contains it.
+const lentPrefix = "gate:"
+
+// Lend lets the program use the worktree of a gate under the returned name, until end is called.
+func (s *Store) Lend(w *Workspace) (name string, end func()) {
+	u := s.place.Uses
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	name = lentPrefix + w.Name
+	u.lent[name] = w
+	return name, func() {
+		_ = s.endHosts(context.Background(), name) // one that is busy ends with its exchange
+		u.mu.Lock()
+		defer u.mu.Unlock()
+		delete(u.lent, name)
+	}
 }
 
-// Repository returns the repository of the workspaces.
-func (s *Store) Repository(ctx context.Context) (*Repository, error) {
-	if err := s.repository(ctx); err != nil {
-		return nil, err
+// useAny returns a workspace, or a worktree that is lent.
+func (s *Store) useAny(ctx context.Context, name string) (*Workspace, error) {
+	if !strings.HasPrefix(name, lentPrefix) {
+		return s.Use(ctx, name)
 	}
-	return &Repository{s.git, s.main(), s.common}, nil
-}
-
-// Root returns the directory of the manifest.
-func (s *Store) Root() string { return s.place.Root }
-
-// Identified returns git for a commit at a time, with an identity if none is configured.
-func (s *Store) Identified(ctx context.Context, at time.Time) (*git.Git, error) {
-	g, err := s.identified(ctx, at)
-	return g, failure(err, "", "find git's identity")
-}
-
-// Committed returns the commit of the workspace's branch. The error has the code dirty if there are
-// uncommitted changes.
-func (w *Workspace) Committed(ctx context.Context) (string, error) {
-	place, err := w.place()
-	if err != nil {
-		return "", err
+	u := s.place.Uses
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if w := u.lent[name]; w != nil {
+		return w, nil
 	}
-	tip, err := w.followHead(ctx, place)
-	if err != nil {
-		return "", err
-	}
-	d, err := w.stat(ctx, "HEAD")
-	if err != nil {
-		return "", err
-	}
-	if n := len(d.Files); n > 0 {
-		return "", errorf(Dirty, w.Name, "the workspace %s has uncommitted changes in %s", w.Name, count(n, "file")).hint("concerto work commit %s -m TEXT", w.Name)
-	}
-	return tip, nil
-}
-
-// StartMerge merges a commit into the worktree without committing the result. Files with conflicts
-// have conflict markers.
-func (w *Workspace) StartMerge(ctx context.Context, commit string) error {
-	place, err := w.place()
-	if err != nil {
-		return err
-	}
-	g, err := w.store.identified(ctx, time.Now())
-	if err != nil {
-		return failure(err, w.Name, "find git's identity")
-	}
-	_, err = g.Run(ctx, place, "-c", "rerere.enabled=false", "merge", "--quiet", "--no-ff", "--no-commit", "--no-verify-signatures", commit)
-	if git.IsExit(err, 1) { // conflicts
-		if _, missing := os.Stat(filepath.Join(place.GitDir, mergeFiles[0])); missing == nil {
-			return nil
-		}
-	}
-	return failure(err, w.Name, "merge "+commit+" into the workspace")
-}
-
-// RemoveContained removes a workspace that is not in use by another process, unless it has
-// uncommitted changes, or commits that none of the revisions contains.
-func (s *Store) RemoveContained(ctx context.Context, name string, revisions ...string) error {
-	errKept := errors.New("the workspace has other work")
-	err := s.remove(ctx, name, func(w *Workspace, ctx context.Context) error {
-		files, commits, err := w.findWork(ctx, revisions...)
-		if err == nil && (files != "" || commits > 0) {
-			err = errKept
-		}
-		return err
-	})
-	known, ok := errors.AsType[*Error](err)
-	if errors.Is(err, errKept) || ok && (known.Code == Busy || known.Code == Missing) {
-		return nil
-	}
-	return err
+	return nil, errorf(Missing, name, "the gate has ended")
 }

@@ -201,6 +201,9 @@ func (s *Store) remove(ctx context.Context, name string, check func(*Workspace, 
 		return err
 	}
 	defer release()
+	if err := s.endHosts(ctx, name); err != nil {
+		return err
+	}
 	if check != nil && r.State == ready {
 		if err := check(s.of(r), ctx); err != nil {
 			return err

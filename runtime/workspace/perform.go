@@ -18,9 +18,6 @@ import (
 type Performer struct {
 	Store *Store
 	Clock *clock.PausableClock // of the time limits of commands; nil means the system's clock
-	// Leave ends the idle hosts that work in a workspace. It returns the name of one that is busy,
-	// or "".
-	Leave func(ctx context.Context, name string) (busy string, err error)
 }
 
 // Perform performs an effect on a workspace. An error that the program may catch is a GitError.
@@ -67,14 +64,7 @@ func (p *Performer) perform(ctx context.Context, r effect.Request) (effect.Resul
 	case *effect.WorkList:
 		return s.infos(ctx)
 	case *effect.WorkRemove:
-		host, err := p.Leave(ctx, r.Name)
-		if err != nil {
-			return nil, err
-		}
-		if host != "" {
-			return nil, errorf(Busy, r.Name, "the host %s works in the workspace %s", host, r.Name)
-		}
-		err = s.Remove(ctx, r.Name, r.Force)
+		err := s.Remove(ctx, r.Name, r.Force)
 		if effect.IsRetry(ctx) && isMissing(err) {
 			err = nil // the interrupted effect has removed it
 		}
@@ -124,41 +114,6 @@ func info(w *Workspace, err error) (effect.Result, error) {
 // Info returns the description of the workspace.
 func (w *Workspace) Info() *effect.WorkspaceInfo {
 	return &effect.WorkspaceInfo{Name: w.Name, Dir: w.Dir, Branch: w.Branch, Base: w.Base, Repo: w.store.place.From}
-}
-
-// From returns the directory of the user's checkout in which workspaces correspond to Dir.
-func (s *Store) From() string { return s.place.From }
-
-// lentPrefix is the beginning of the names of worktrees that are lent. No name of a workspace
-// contains it.
-const lentPrefix = "gate:"
-
-// Lend lets the program use the worktree of a gate under the returned name, until end is called.
-func (s *Store) Lend(w *Workspace) (name string, end func()) {
-	u := s.place.Uses
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	name = lentPrefix + w.Name
-	u.lent[name] = w
-	return name, func() {
-		u.mu.Lock()
-		defer u.mu.Unlock()
-		delete(u.lent, name)
-	}
-}
-
-// useAny returns a workspace, or a worktree that is lent.
-func (s *Store) useAny(ctx context.Context, name string) (*Workspace, error) {
-	if !strings.HasPrefix(name, lentPrefix) {
-		return s.Use(ctx, name)
-	}
-	u := s.place.Uses
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if w := u.lent[name]; w != nil {
-		return w, nil
-	}
-	return nil, errorf(Missing, name, "the gate has ended")
 }
 
 // infos returns the descriptions of all workspaces.

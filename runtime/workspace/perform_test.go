@@ -12,7 +12,7 @@ import (
 // TestRepeatedEffects performs effects again that an earlier process has begun and may have ended.
 func TestRepeatedEffects(t *testing.T) {
 	s := newStore(t)
-	p := &Performer{Store: s, Leave: func(context.Context, string) (string, error) { return "", nil }}
+	p := &Performer{Store: s}
 	again := effect.WithRetry(t.Context())
 	do := func(ctx context.Context, q effect.Request) effect.Result {
 		t.Helper()
@@ -44,11 +44,18 @@ func TestRepeatedEffects(t *testing.T) {
 // TestRefusedEffects checks errors that are not errors of git.
 func TestRefusedEffects(t *testing.T) {
 	s := newStore(t)
-	p := &Performer{Store: s, Leave: func(context.Context, string) (string, error) { return "Coder", nil }}
+	s.OnRemove(func(_ context.Context, name string) (string, error) { return "Coder", nil })
+	p := &Performer{Store: s}
 	w := opened(t, s, "fix")
 	_, err := p.Perform(t.Context(), &effect.WorkRemove{Name: "fix", Force: true})
 	if programCode(err) != "busy" || err.Error() != "the host Coder works in the workspace fix" {
 		t.Errorf("remove: %v", err)
+	}
+	if err := s.RemoveContained(t.Context(), "fix"); err != nil { // after a merge, it remains
+		t.Error(err)
+	}
+	if _, err := s.Find(t.Context(), "fix"); err != nil {
+		t.Errorf("after RemoveContained: %v", err)
 	}
 	_, err = p.Perform(t.Context(), &effect.WorkRun{Name: "fix", Command: []string{"sh", "-c", "echo begun; sleep 60"}, Timeout: 300})
 	failed, ok := errors.AsType[*effect.Error](err)

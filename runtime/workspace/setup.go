@@ -16,29 +16,31 @@ import (
 // maxOutput is the size of the end of a command's output that is returned, in bytes.
 const maxOutput = 64 << 10
 
-// tail stores the end of what is written to it. It is safe for concurrent use.
-type tail struct {
+// Tail stores the last Most bytes that are written to it. It is safe for concurrent use.
+type Tail struct {
+	Most int
+
 	mu   sync.Mutex
 	text []byte
 }
 
-func (t *tail) Write(b []byte) (int, error) {
+// Write adds bytes. It returns no error.
+func (t *Tail) Write(b []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.text = append(t.text, b...)
-	if n := len(t.text) - 2*maxOutput; n > 0 {
-		t.text = append(t.text[:0], t.text[n:]...)
+	if t.text = append(t.text, b...); len(t.text) > 2*t.Most {
+		t.text = append(t.text[:0], t.text[len(t.text)-t.Most:]...)
 	}
 	return len(b), nil
 }
 
-// String returns the last maxOutput bytes.
-func (t *tail) String() string {
+// String returns the stored bytes as UTF-8 text.
+func (t *Tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := string(t.text)
-	if len(s) > maxOutput {
-		s = s[len(s)-maxOutput:]
+	if len(s) > t.Most {
+		s = s[len(s)-t.Most:]
 		s = s[utf8cut.Rest(s):]
 	}
 	return strings.ToValidUTF8(s, "\uFFFD")
@@ -47,7 +49,7 @@ func (t *tail) String() string {
 // command runs a command in a directory. The output contains standard output and standard error.
 // The exit code is that of the command; err is set if it could not be started, or if ctx has ended.
 func (s *Store) command(ctx context.Context, dir string, command []string) (exit int, output string, err error) {
-	var out tail
+	out := Tail{Most: maxOutput}
 	exit, err = s.Execute(ctx, dir, command, nil, &out)
 	return exit, out.String(), err
 }

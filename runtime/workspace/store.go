@@ -3,6 +3,7 @@ package workspace
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -10,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -50,6 +50,19 @@ func (c *Config) Commands() [][]string {
 	return append([][]string{{"git"}}, c.Setup...)
 }
 
+// ParseConfig returns the settings in the JSON of [workspace], or those of a manifest without this
+// section if text is nil.
+func ParseConfig(text json.RawMessage) (*Config, error) {
+	c := &Config{}
+	if text == nil {
+		return c, nil
+	}
+	if err := json.Unmarshal(text, c); err != nil {
+		return nil, fmt.Errorf("could not read [workspace]: %w", err)
+	}
+	return c, nil
+}
+
 // FromOf returns Place.From for the setting repo, by default the manifest's directory.
 func (c *Config) FromOf(root string) string { return filepath.Join(root, filepath.FromSlash(c.Repo)) }
 
@@ -67,6 +80,8 @@ type Store struct {
 	// forExchange means that an exchange of a host uses the workspaces of this store.
 	forExchange bool
 
+	leave func(ctx context.Context, name string) (busy string, err error) // see OnRemove
+
 	gatesMu sync.Mutex // protects gates
 	gates   *Store     // the worktrees of gates; nil until it is used
 }
@@ -82,7 +97,7 @@ type Uses struct {
 // use is a workspace that this process uses. If an exchange uses it, ended is closed when the
 // workspace is released, and ending reports whether the exchange has ended.
 type use struct {
-	unlock func() error
+	unlock func()
 	ended  chan struct{} // nil unless an exchange uses the workspace
 	ending bool
 }
@@ -99,6 +114,24 @@ func NewStore(p Place) *Store {
 		p.Uses = NewUses()
 	}
 	return &Store{place: p}
+}
+
+// OnRemove sets a function that ends the idle hosts in a workspace before it is removed. It returns
+// the name of a host that is busy there, or "". It must be called before the store is used.
+func (s *Store) OnRemove(leave func(ctx context.Context, name string) (busy string, err error)) {
+	s.leave = leave
+}
+
+// endHosts ends the idle hosts in a workspace. The error has the code busy if one is busy.
+func (s *Store) endHosts(ctx context.Context, name string) error {
+	if s.leave == nil {
+		return nil
+	}
+	host, err := s.leave(ctx, name)
+	if err == nil && host != "" {
+		err = errorf(Busy, name, "the host %s works in the workspace %s", host, name)
+	}
+	return err
 }
 
 // Close releases the workspaces that this process uses.
@@ -210,19 +243,13 @@ func (s *Store) lockOnce(name string) (*use, error) {
 		}
 		return held, nil
 	}
-	path := s.place.taskPath(name) + lockSuffix
-	unlock, err := lockfile.Lock(path)
-	if errors.Is(err, lockfile.ErrHeld) {
-		by := ""
-		if pid, err := os.ReadFile(path); err == nil && len(pid) > 0 {
-			by = ", with process number " + strings.TrimSpace(string(pid)) + ","
-		}
-		return nil, errorf(Busy, name, "another process%s uses the workspace %s", by, name)
+	unlock, err := lockfile.LockAs(s.place.taskPath(name) + lockSuffix)
+	if held, ok := errors.AsType[*lockfile.HeldError](err); ok {
+		return nil, errorf(Busy, name, "%v uses the workspace %s", held, name)
 	}
 	if err != nil {
 		return nil, failure(err, name, "lock the workspace")
 	}
-	_ = os.WriteFile(path, []byte(strconv.Itoa(os.Getpid())+"\n"), 0o600) // for the message above
 	now := &use{unlock: unlock}
 	if s.forExchange {
 		now.ended = make(chan struct{})
@@ -263,8 +290,7 @@ func (s *Store) unlock(name string) {
 	if held == nil {
 		return
 	}
-	_ = os.Remove(s.place.taskPath(name) + lockSuffix) // while this process holds it
-	_ = held.unlock()                                  // the file is only closed
+	held.unlock()
 	delete(u.locks, name)
 	if held.ended != nil {
 		close(held.ended)

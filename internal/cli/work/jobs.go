@@ -132,21 +132,14 @@ func (cmd *jobsCommand) with(parent context.Context, args []string, run func(*jo
 	if !ok {
 		return err
 	}
-	if cmd.format != nil && !cmd.format.IsText() {
-		if err := cmd.console.WriteJSON(map[string]any{"error": failedJSON(failed)}); err != nil {
-			return err
-		}
+	if err := writeError(cmd.console, cmd.format, failed); err != nil {
+		return err
 	}
 	if failed.Fields["code"] == "file" {
 		return console.Usage("", "%s", failed.Message)
 	}
 	cmd.console.Complain(failed.Message, "")
 	return console.ExitError(console.ExitFailed)
-}
-
-// failedJSON returns the members of a QueueError.
-func failedJSON(e *effect.Error) map[string]any {
-	return map[string]any{"kind": e.Kind, "message": e.Message, "code": e.Fields["code"], "id": e.Fields["id"]}
 }
 
 func (cmd *jobsCommand) list(ctx context.Context, q *engine.Queue, _ []string) error {

@@ -4,7 +4,6 @@ package work
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/cli/interrupt"
+	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/runconf"
 	"github.com/concerto-lang/concerto/internal/engine/driver"
 	"github.com/concerto-lang/concerto/internal/engine/durable"
@@ -140,36 +140,24 @@ func (cmd *workCommand) fail(err error) error {
 	case errors.Is(err, merge.ErrFile):
 		return console.Usage("", "%v", err)
 	}
-	members, hint := errorJSON(err)
-	if members == nil {
+	git, ok := errors.AsType[*workspace.Error](err)
+	message, hint := "", ""
+	switch {
+	case err == nil:
+		return nil
+	case ok:
+		message, hint = git.Message, git.Hint
+	case errors.As(err, new(*merge.Conflict)), errors.As(err, new(*merge.GateFailed)):
+		message = err.Error()
+	default:
 		return err
 	}
-	if cmd.format != nil && !cmd.format.IsText() {
-		if err := cmd.console.WriteJSON(map[string]any{"error": members}); err != nil {
-			return err
-		}
-	}
-	message := err.Error()
-	if failed, ok := errors.AsType[*workspace.Error](err); ok {
-		message = failed.Message
+	failed, _ := errors.AsType[*effect.Error](merge.ProgramError(err))
+	if err := writeError(cmd.console, cmd.format, failed); err != nil {
+		return err
 	}
 	cmd.console.Complain(message, hint)
 	return console.ExitError(console.ExitFailed)
-}
-
-// errorJSON returns the members of an error of workspaces or merges, or nil for another error.
-func errorJSON(err error) (members map[string]any, hint string) {
-	list := func(words []string) []string { return append([]string{}, words...) }
-	if e, ok := errors.AsType[*workspace.Error](err); ok {
-		return map[string]any{"kind": "GitError", "message": e.Error(), "code": e.Code, "workspace": e.Workspace, "command": list(e.Command), "exit_code": e.ExitCode, "stderr": e.Stderr, "unknown": false}, e.Hint
-	}
-	if e, ok := errors.AsType[*merge.Conflict](err); ok {
-		return map[string]any{"kind": "MergeConflict", "message": e.Error(), "workspace": e.Workspace, "into": e.Into, "paths": list(e.Paths)}, ""
-	}
-	if e, ok := errors.AsType[*merge.GateFailed](err); ok {
-		return map[string]any{"kind": "GateFailed", "message": e.Error(), "workspace": e.Workspace, "into": e.Into, "command": list(e.Command), "exit_code": e.ExitCode, "output": e.Output, "on_target": e.OnTarget}, ""
-	}
-	return nil, ""
 }
 
 // store returns the workspaces of the project.
@@ -188,13 +176,11 @@ func (cmd *workCommand) store() (*workspace.Store, error) {
 	}
 	p := workspace.Place{Root: root, From: root, Environ: a.Environ, Processes: a.Processes(), Log: func(line string) { a.Notef("info: %s\n", line) }}
 	p.CommandEnviron, _ = procgroup.Inherit{}.Of(a.Environ)
-	options := merge.Options{Queues: map[string]merge.Config{}, Log: p.Log}
+	options := merge.Options{Log: p.Log}
 	if in.Manifest != nil {
-		var config workspace.Config
-		if text := in.Manifest.Workspace.Config; text != nil {
-			if err := json.Unmarshal(text, &config); err != nil {
-				return nil, fmt.Errorf("read [workspace]: %w", err)
-			}
+		config, err := workspace.ParseConfig(in.Manifest.Workspace.Config)
+		if err != nil {
+			return nil, err
 		}
 		p.Worktrees, p.From = config.Worktrees, config.FromOf(root)
 		run, err := runconf.Read(in.Manifest.Run.Config)
@@ -204,11 +190,9 @@ func (cmd *workCommand) store() (*workspace.Store, error) {
 		cmd.journals = run.JournalRoot(root)
 		options.Gate, options.GateTimeout = config.Gate, config.GateTimeout
 		for _, m := range in.Manifest.Merges {
-			var c merge.Config
-			if err := json.Unmarshal(m.Config, &c); err != nil {
-				return nil, fmt.Errorf("read [merge.%s]: %w", m.Name, err)
+			if err := options.AddQueue(m.Name, m.Config); err != nil {
+				return nil, err
 			}
-			options.Queues[m.Name] = c
 		}
 	}
 	options.Store = workspace.NewStore(p)

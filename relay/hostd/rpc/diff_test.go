@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/concerto-lang/concerto/relay/hostd/rpc"
+	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
 // TestDiff checks that git can apply each diff, and that the result is the new text.
@@ -54,7 +55,7 @@ func TestDiff(t *testing.T) {
 			t.Errorf("git apply of the diff of %q and %q: %v %s, result = %q\n%s", old, changed, err, out, got, d)
 		}
 	}
-	long := rpc.CutDiff(rpc.Diff("f", "", strings.Repeat("line\n", 30_000)))
+	long := protocol.CutDiff(rpc.Diff("f", "", strings.Repeat("line\n", 30_000)))
 	if len(long) > 64<<10 || !strings.HasSuffix(long, "+line\n\\ the rest of the diff is left out: it is longer than 64 KiB\n") {
 		t.Errorf("length of the shortened diff = %d, end = %q", len(long), long[len(long)-100:])
 	}

@@ -5,8 +5,5 @@ import "github.com/concerto-lang/concerto/relay/protocol"
 // Diff exports diff for tests.
 var Diff = diff
 
-// CutDiff exports cutDiff for tests.
-var CutDiff = cutDiff
-
 // HasHandler reports whether a message has a handler.
 func HasHandler(m *protocol.Message) bool { return handlers[m.Type] != nil }

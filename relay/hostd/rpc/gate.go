@@ -25,7 +25,6 @@ type work struct {
 const (
 	maxPreview = 2000 // maximum number of characters of the content to write
 	maxSummary = 80   // maximum number of characters of a summary
-	maxDiff    = 64 << 10
 )
 
 // gated returns a handler for an operation that requires an approval. The handler commits the call
@@ -54,7 +53,7 @@ func (d *Dispatcher) awaitDecision(ctx context.Context, c *call, run *Run, w *wo
 		return nil, err
 	}
 	data := protocol.PermissionRequested{RequestID: c.id, Reason: "permission", Prompt: w.prompt, OpTool: w.tool, OpArgs: w.args,
-		OpArgsSummary: summary(d.o.Redact.RequestText(w.summary)), ArgsSHA256: hash, Risk: w.risk, Diff: cutDiff(w.diff), From: &protocol.Origin{Kind: "rpc"}}
+		OpArgsSummary: summary(d.o.Redact.RequestText(w.summary)), ArgsSHA256: hash, Risk: w.risk, Diff: protocol.CutDiff(w.diff), From: &protocol.Origin{Kind: "rpc"}}
 	d.o.Redact.Request(&data, unredacted...)
 	answer, err := d.o.Approvals.Submit(ctx, c.Run, approvals.Request{UsesTimeout: true, Data: data})
 	if err != nil {

@@ -57,7 +57,7 @@ func (f *file) migrate() error {
 		return err
 	}
 	return f.transaction(func() error {
-		if _, version, err := f.marks(); err != nil || version >= format {
+		if _, version, err := marks(f.conn); err != nil || version >= format {
 			return err
 		}
 		for _, s := range summed {

@@ -182,11 +182,15 @@ func (s *Schema) prepare(conn *sqlite3.Conn, size int64, wait time.Duration) err
 	if err := conn.Exec(`PRAGMA synchronous = FULL; PRAGMA cell_size_check = ON; PRAGMA trusted_schema = OFF`); err != nil {
 		return err
 	}
-	if size > 0 {
-		if err := s.verify(conn, size); err != nil {
-			return err
-		}
-	} else if err := s.create(conn); err != nil {
+	id, version, err := marks(conn)
+	switch {
+	case err != nil:
+	case id == 0 && version == 0: // new, or SQLite has undone a creation that was interrupted
+		err = s.create(conn)
+	default:
+		err = s.verify(conn, size)
+	}
+	if err != nil {
 		return err
 	}
 	return conn.Exec("PRAGMA journal_mode = WAL")

@@ -4,9 +4,12 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/ncruces/go-sqlite3"
 )
 
 var counter = Schema{Application: 0x436f6e63 + 100, Format: 2, Tables: []string{`CREATE TABLE count (n INTEGER NOT NULL, note TEXT) STRICT`}}
@@ -57,6 +60,52 @@ func TestDatabase(t *testing.T) {
 		})
 	}); err != nil || total != 30 {
 		t.Errorf("the sum is %d, %v; want 30", total, err)
+	}
+}
+
+// TestDatabaseInterrupted opens a file whose creation was interrupted after all of it was written,
+// and before its journal was removed. SQLite then undoes the creation.
+func TestDatabaseInterrupted(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "x.db")
+	create := `BEGIN; PRAGMA application_id = ` + strconv.FormatInt(counter.Application, 10) + `; PRAGMA user_version = 2; ` + counter.Tables[0] + `; `
+	part := func(name, sql, file string) []byte {
+		t.Helper()
+		conn, err := sqlite3.Open(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		if err := conn.Exec(create + sql); err != nil {
+			t.Fatal(err)
+		}
+		text, err := os.ReadFile(filepath.Join(dir, file))
+		if err != nil || len(text) == 0 {
+			t.Fatalf("%s has %d bytes: %v", file, len(text), err)
+		}
+		return text
+	}
+	whole := part("whole.db", `COMMIT`, "whole.db")
+	// A small cache makes SQLite write the journal before the transaction ends.
+	journal := part("half.db", `PRAGMA cache_size = 2; PRAGMA cache_spill = 2;
+		WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 5000) INSERT INTO count SELECT n, hex(randomblob(50)) FROM c`, "half.db-journal")
+	if err := errors.Join(os.WriteFile(path, whole, 0o600), os.WriteFile(path+"-journal", journal, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	d, err := OpenDatabase(path, counter, time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	if err := d.Transaction(func(tx *Transaction) error {
+		return tx.Run(`SELECT count(*) FROM count`, func(r Row) error {
+			if r.Int(0) != 0 {
+				t.Errorf("%d rows", r.Int(0))
+			}
+			return nil
+		})
+	}); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -146,7 +146,7 @@ func (f *file) prepare(ctx context.Context, size int64, verified bool) error {
 		return err
 	}
 	if !verified {
-		id, version, err := f.marks()
+		id, version, err := marks(f.conn)
 		if err == nil && id == 0 && version == 0 {
 			err = f.create()
 		} else if err == nil {
@@ -168,18 +168,10 @@ func (f *file) prepare(ctx context.Context, size int64, verified bool) error {
 	return f.runStatement("PRAGMA journal_mode = WAL", nil)
 }
 
-// marks reads application_id and user_version.
-func (f *file) marks() (id, version int64, err error) {
-	if err = f.runStatement("PRAGMA application_id", func(s *sqlite3.Stmt) { id = s.ColumnInt64(0) }); err == nil {
-		err = f.runStatement("PRAGMA user_version", func(s *sqlite3.Stmt) { version = s.ColumnInt64(0) })
-	}
-	return id, version, err
-}
-
 // create creates the tables in an empty database, unless another process has created them.
 func (f *file) create() error {
 	return f.transaction(func() error {
-		id, version, err := f.marks()
+		id, version, err := marks(f.conn)
 		if err != nil {
 			return err
 		}
@@ -198,7 +190,7 @@ func (f *file) create() error {
 // verifyDatabase checks a database through SQLite: its marks, its tables and, in a file of at most
 // readThrough bytes, every page.
 func (f *file) verifyDatabase(size int64) error {
-	id, version, err := f.marks()
+	id, version, err := marks(f.conn)
 	if err == nil {
 		err = whose(id, version)
 	}

@@ -340,7 +340,7 @@ func TestMigrate(t *testing.T) {
 			t.Error(got)
 		}
 		do[any](t, s, &effect.StoreWrite{Store: at("hashmap"), Entries: []effect.StoreEntry{set(`"a"`, "1")}})
-		if _, version, err := s.fileAt("s.db").marks(); err != nil || version != format {
+		if _, version, err := marks(s.fileAt("s.db").conn); err != nil || version != format {
 			t.Error(version, err)
 		}
 		if err := s.Close(); err != nil {
