@@ -90,15 +90,11 @@ func (b *builder) treeOf(ctx context.Context, commit string) (string, error) {
 
 // commitTree makes a commit.
 func (b *builder) commitTree(ctx context.Context, g *git.Git, tree, message string, parents ...string) (result, error) {
-	args := []string{"commit-tree", "-F", "-"}
-	for _, p := range parents {
-		args = append(args, "-p", p)
-	}
-	out, err := g.Pipe(ctx, b.repo.Main, []byte(message), append(args, tree)...)
+	commit, err := g.Commit(ctx, b.repo.Main, tree, message, parents...)
 	if err != nil {
 		return result{}, workspace.Failure(err, "", "make a commit")
 	}
-	return result{strings.TrimSpace(string(out)), tree}, nil
+	return result{commit, tree}, nil
 }
 
 // merge makes the commit that merges a change into another commit.

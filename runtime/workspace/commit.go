@@ -109,15 +109,10 @@ func (w *Workspace) commitTree(ctx context.Context, place git.Place, tree string
 	if err != nil {
 		return "", failure(err, w.Name, "find git's identity")
 	}
-	args := []string{"commit-tree", "-F", "-"}
-	for _, p := range parents {
-		args = append(args, "-p", p)
-	}
-	out, err := g.Pipe(ctx, place, []byte(message), append(args, tree)...)
+	commit, err := g.Commit(ctx, place, tree, message, parents...)
 	if err != nil {
 		return "", failure(err, w.Name, "commit the changes")
 	}
-	commit := strings.TrimSpace(string(out))
 	subject, _, _ := strings.Cut(message, "\n")
 	if err := w.store.git.Finish(ctx, place, "update-ref", "-m", "concerto: commit "+subject, "refs/heads/"+w.Branch, commit, parents[0]); err != nil {
 		return "", failure(err, w.Name, "move the branch "+w.Branch)

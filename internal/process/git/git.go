@@ -270,6 +270,17 @@ func IsExit(err error, code int) bool {
 	return errors.As(err, &failed) && failed.ExitCode == code
 }
 
+// Commit makes a commit of a tree with the environment's identities and dates, and returns its id.
+// No ref changes.
+func (g *Git) Commit(ctx context.Context, at Place, tree, message string, parents ...string) (string, error) {
+	args := []string{"commit-tree", "-F", "-"}
+	for _, p := range parents {
+		args = append(args, "-p", p)
+	}
+	out, err := g.Pipe(ctx, at, []byte(message), append(args, tree)...)
+	return strings.TrimSpace(string(out)), err
+}
+
 // Stream runs git and passes its output to read. If read returns an error, git is stopped, and the
 // error is returned, unless it is ErrEnough.
 func (g *Git) Stream(ctx context.Context, at Place, read func(io.Reader) error, args ...string) error {
