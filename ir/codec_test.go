@@ -34,7 +34,7 @@ func everything(t testing.TB) *Program {
 	p.Pipelines = append(p.Pipelines, Pipeline{Run: ToolMethod{Name: "P", Description: "Runs.", Function: 5, Params: []ToolParam{{Name: "x", Type: 0, Default: -1}}, Result: 1}, Stages: 2},
 		Pipeline{Run: ToolMethod{Name: "Q"}, Stages: 1, Withheld: "x takes a function"})
 	p.Stores = append(p.Stores, Store{Name: "w", Kind: "memory", Window: 4})
-	p.Limits = Limits{MaxRunSeconds: 1.5, MaxMemoryMB: 64, MaxTokens: 1000, MaxCostUSD: 2.5, MaxTasks: 8}
+	p.Limits = Limits{MaxRunSeconds: 1.5, MaxMemoryMB: 64, MaxTokens: 1000, MaxCostUSD: 2.5, MaxDayTokens: 5000, MaxDayCostUSD: 7.5, DayFile: "spent.db", MaxTasks: 8}
 	p.Functions[4].Body = true
 	p.Functions[4].OnUnknown = "retry"
 	p.Permissions = &Permissions{FS: []string{"data"}, Env: []string{"HOME"}, Net: []string{"example.com:443"}, Run: []string{"git"}, ToolsLimited: true, Tools: []string{"Calc::add"}, Approve: []string{"category:db"}}

@@ -349,6 +349,11 @@ type Limits struct {
 	MaxMemoryMB   int64
 	MaxTokens     int64
 	MaxCostUSD    float64
+	// MaxDayTokens and MaxDayCostUSD limit all runs of a day. DayFile is the file in which these
+	// store what they use; "" means that they store nothing.
+	MaxDayTokens  int64
+	MaxDayCostUSD float64
+	DayFile       string
 	MaxTasks      int64
 	// MaxTestSeconds is the time limit for each test of the program.
 	MaxTestSeconds float64

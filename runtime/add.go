@@ -21,5 +21,6 @@ func (r *Runtime) AddHost(c host.Config) {
 		r.secrets.Add(p.Env, value)
 	}
 	r.growing.policy.AddHost(c.Name, c.Connector)
+	addHost(r.budget, &c)
 	r.hosts.Add(c)
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/record/audit"
 	"github.com/concerto-lang/concerto/internal/record/hosttrace"
 	"github.com/concerto-lang/concerto/runtime/budget"
+	"github.com/concerto-lang/concerto/runtime/budget/spent"
 	"github.com/concerto-lang/concerto/runtime/host"
 	"github.com/concerto-lang/concerto/runtime/llm"
 	"github.com/concerto-lang/concerto/runtime/mcp"
@@ -104,6 +105,8 @@ type Bounds struct {
 	// MaxTokens and MaxCost (in US dollars) limit the sum over all models.
 	MaxTokens int64
 	MaxCost   float64
+	// Day limits all runs of a day.
+	Day DayLimits
 	// MaxMemory limits the memory of the program's values, in bytes.
 	MaxMemory int
 }
@@ -146,6 +149,7 @@ type Runtime struct {
 	run     *procgroup.Run
 	clock   *clock.PausableClock
 	budget  *budget.Budget
+	day     *spent.File // nil if the run stores nothing
 	chance  *random.Source
 	parties Parties
 	hidden
@@ -196,11 +200,12 @@ func New(c Config) *Runtime {
 	merges := c.Workspaces.Merges
 	merges.Store, merges.Log = r.workspaces, func(line string) { r.log.Remark("info", line) }
 	r.merges = &merge.Performer{Merges: merge.New(merges)}
-	r.hosts = host.New(host.Options{Configs: c.Hosts, Environ: c.Environ, Run: r.run, Log: r.log.Host, Logf: r.log.Remark, MaxMemory: c.Bounds.MaxMemory, Keeper: c.Keeper, Clock: c.Clock, Trace: c.wire(environment.Lookup), Exports: c.Listeners.OnHostStart, Directories: workspace.Directories{Store: r.workspaces}})
-	r.workspaces.OnRemove(r.hosts.LeaveWorkspace)
 	r.parties = c.Parties
+	r.budget = c.makeBudget()
+	r.day = c.Bounds.Day.File
+	r.hosts = host.New(host.Options{Configs: c.Hosts, Environ: c.Environ, Run: r.run, Log: r.log.Host, Logf: r.log.Remark, MaxMemory: c.Bounds.MaxMemory, Keeper: c.Keeper, Clock: c.Clock, Trace: c.wire(environment.Lookup), Exports: c.Listeners.OnHostStart, Directories: workspace.Directories{Store: r.workspaces}, Budget: hostBudget{r.budget, &r.parties}})
+	r.workspaces.OnRemove(r.hosts.LeaveWorkspace)
 	r.chance = random.New(c.Seed)
-	r.budget = budget.NewBudget(c.Bounds.MaxTokens, c.Bounds.MaxCost)
 	r.budget.Crossed = func(message string) { r.log.Remark("warn", message) }
 	forTokens := command.New(command.Options{Environ: c.Environ, Run: r.run, Keys: c.all, Dir: c.Root, Clock: c.Clock})
 	r.llm = llm.New(llm.Config{Connections: c.Connections, Output: printed(forTokens), Clock: c.Clock, Getenv: environment.Lookup, Meter: r.meter, Secrets: r.secrets, OnEvent: c.Listeners.OnModelEvent, Refused: policy.RefuseConnection})
@@ -385,5 +390,8 @@ func (r *Runtime) Close(ctx context.Context) error {
 	r.workspaces.Close()
 	r.llm.Close()
 	r.web.Close()
+	if r.day != nil {
+		err = errors.Join(err, r.day.Close())
+	}
 	return errors.Join(err, r.store.Close(), r.files.Close())
 }

@@ -141,33 +141,46 @@ func (s *scope) waitsForItself() bool {
 // isOccupiedBy reports whether each process of the host is in an exchange whose handler waits for
 // the task.
 func (d *Host) isOccupiedBy(t *task) bool {
-	return d.exchangesOf(t, map[*task]bool{}) >= max(d.Instances, 1)
-}
-
-// exchangesOf counts the exchanges with the host that are owned by t, or by a task that awaits t.
-func (d *Host) exchangesOf(t *task, seen map[*task]bool) int {
-	if seen[t] {
-		return 0
-	}
-	seen[t] = true
 	n := 0
-	for _, o := range t.scopes {
-		if o.decl == d {
+	eachExchange(t, map[*task]bool{}, func(decl *Host, _ int64) {
+		if decl == d {
 			n++
 		}
+	})
+	return n >= max(d.Instances, 1)
+}
+
+// outerExchanges returns the numbers of the exchanges that are owned by t, or by a task that awaits
+// t. They last at least as long as t waits.
+func outerExchanges(t *task) (ids []int64) {
+	if len(t.scopes) == 0 && len(t.watch) == 0 && t.member.group == nil && len(t.m.holdings[t]) == 0 {
+		return nil
+	}
+	eachExchange(t, map[*task]bool{}, func(_ *Host, id int64) { ids = append(ids, id) })
+	return ids
+}
+
+// eachExchange calls do for the open exchanges that are owned by t, or by a task that awaits t.
+// seen contains the tasks that were visited.
+func eachExchange(t *task, seen map[*task]bool, do func(d *Host, id int64)) {
+	if seen[t] {
+		return
+	}
+	seen[t] = true
+	for _, o := range t.scopes {
+		do(o.decl, o.id)
 	}
 	for _, x := range t.m.holdings[t] {
-		if o := t.m.hostStreams.streamOf(x); o != nil && o.decl == d {
-			n++
+		if o := t.m.hostStreams.streamOf(x); o != nil {
+			do(o.decl, o.id)
 		}
 	}
 	if t.member.group != nil {
-		n += d.exchangesOf(t.member.group.t, seen)
+		eachExchange(t.member.group.t, seen, do)
 	}
 	for _, w := range t.watch {
-		n += d.exchangesOf(w.waiter(), seen)
+		eachExchange(w.waiter(), seen, do)
 	}
-	return n
 }
 
 func (s *scope) busyError() value.Slot { return value.Err(programError(s.decl.busyError())) }

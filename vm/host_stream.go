@@ -91,6 +91,7 @@ func (a *Args) OpenHostStream(prompt string) (value.Slot, error) {
 		return value.Nil, d.busyError()
 	}
 	r := m.openingOf(d, a.Slot(0), prompt)
+	r.Within = outerExchanges(m.sched.current)
 	x := &hostStream{decl: d, session: r.Session}
 	return a.AskToHold(r,
 		func(effect.Result) (value.Slot, error) { return value.NewHandle("HostExchange", d.Name, x), nil },

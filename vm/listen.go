@@ -84,6 +84,7 @@ func opListenBegin(t *task, in *ins) status {
 		return t.finishListen(s, s.busyError())
 	}
 	r := t.m.openingOf(s.decl, host, prompt.S)
+	r.Within = outerExchanges(t)
 	switch x := *t.slot(in.a + 3); x.Kind() {
 	case value.KindString:
 		r.Schema = json.RawMessage(x.AsString())

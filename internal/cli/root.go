@@ -37,6 +37,7 @@ var commands = []commandRow{
 	{name: "runs", create: runs.NewRuns},
 	{name: "report", create: runs.NewReport},
 	{name: "top", create: runs.NewTop},
+	{name: "budget", create: runs.NewBudget},
 	{name: "submit", create: engines.NewSubmit},
 	{name: "worker", create: engines.NewWorker},
 	{name: "engine", create: engines.NewEngine},

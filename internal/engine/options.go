@@ -152,6 +152,8 @@ type Records struct {
 	Debugger vm.Debugger
 	// OnUsage is called once after the run with its usage of models.
 	OnUsage func(each []budget.Usage, all budget.Usage)
+	// OnHostUsage is called once after the run with what its hosts have used.
+	OnHostUsage func([]budget.HostUsage)
 	// OnShares is called once after the run with the same usage by agent, stage and task.
 	OnShares func(transcript.Usage)
 	// Transcript receives the complete texts between the program and its models as records

@@ -174,6 +174,9 @@ func (p *Program) inWorld(ctx context.Context, o *Options, do func(*runtime.Runt
 	if o.own.running, err = p.makeDurable(o, &config); err != nil {
 		return err
 	}
+	if config.Bounds.Day, err = p.openDay(o, &config); err != nil {
+		return o.own.running.failBegin(err)
+	}
 	world := runtime.New(config)
 	if o.Records.OnBegin != nil {
 		o.Records.OnBegin(world.ID(), world.Secrets())
@@ -206,6 +209,9 @@ func (p *Program) inWorld(ctx context.Context, o *Options, do func(*runtime.Runt
 	err = firstError(err, wireError(recording))
 	if o.Records.OnUsage != nil {
 		o.Records.OnUsage(world.Usage())
+	}
+	if o.Records.OnHostUsage != nil {
+		o.Records.OnHostUsage(world.HostUsage())
 	}
 	return cleanError(world, err)
 }

@@ -82,17 +82,19 @@ func (s share) maxExpected(n int64) int64 {
 	return int64(float64(n) * float64(s.expected) / float64(s.counted))
 }
 
-// Budget counts the usage of the models in a run and refuses calls that could exceed [limits]. If a
-// call fits only when running calls use less than they have reserved, the call waits for them. If a
-// provider counts more tokens than expected, the next call of the model is expected to exceed its
-// estimate by the same factor. If a limit is exceeded, Crossed reports it. A Budget is safe for
-// concurrent use.
+// Budget counts what the models and hosts of a run use, and refuses calls and exchanges that could
+// exceed a limit. If a call fits only when running calls use less than they have reserved, the call
+// waits for them. It does not wait for hosts, because it may be a part of the work for which a host
+// waits. If a provider counts more tokens than expected, the next call of the model is expected to
+// exceed its estimate by the same factor. If a limit is exceeded, Crossed reports it. A Budget is
+// safe for concurrent use.
 type Budget struct {
 	// Crossed receives one message for each limit that was exceeded; nil for none.
 	Crossed func(message string)
 
 	tokens int64 // limit on the number of tokens; 0 means no limit
 	cost   Money
+	day    daily
 
 	mu       sync.Mutex
 	used     Usage         // usage of all models; its field Refused counts refused calls
@@ -102,6 +104,7 @@ type Budget struct {
 	models   map[[2]string]*Usage
 	observed map[[2]string]observed
 	crossed  [2]bool // whether the limits on tokens and on cost were reported to Crossed
+	spending
 }
 
 // reservation is a number of calls with the tokens and the cost that they may use.
@@ -132,7 +135,8 @@ func (s share) scale(n int64) int64 {
 
 // NewBudget returns a Budget with limits on tokens and US dollars; 0 means no limit.
 func NewBudget(tokens int64, usd float64) *Budget {
-	return &Budget{tokens: tokens, cost: Dollars(usd), models: map[[2]string]*Usage{}, observed: map[[2]string]observed{}}
+	return &Budget{tokens: tokens, cost: Dollars(usd), models: map[[2]string]*Usage{}, observed: map[[2]string]observed{},
+		spending: spending{hosts: map[string]*hostState{}, blocked: map[*Exchange]int{}}}
 }
 
 // OpenReply is the number of tokens that are reserved for a reply without a limit, if the budget
@@ -150,10 +154,8 @@ func (b *Budget) Reserve(ctx context.Context, c Call) (granted int64, settle fun
 		if wait == nil {
 			return granted, settle, err
 		}
-		select {
-		case <-wait:
-		case <-ctx.Done():
-			return 0, nil, context.Cause(ctx)
+		if err := b.await(ctx, wait); err != nil {
+			return 0, nil, err
 		}
 	}
 }
@@ -163,44 +165,77 @@ func (b *Budget) Reserve(ctx context.Context, c Call) (granted int64, settle fun
 func (b *Budget) reserve(c Call) (granted int64, settle func(in, out int64, answered bool), wait <-chan struct{}, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	before := b.underway
+	if failed := b.day.update(func(d *Day) {
+		granted, settle, wait, err = b.reserveWithin(c, d)
+	}); failed != nil {
+		if settle != nil {
+			b.underway = before
+		}
+		return 0, nil, nil, failed
+	}
+	return granted, settle, wait, err
+}
+
+// reserveWithin is reserve with the totals of the day. The caller must hold the lock.
+func (b *Budget) reserveWithin(c Call, d *Day) (granted int64, settle func(in, out int64, answered bool), wait <-chan struct{}, err error) {
 	in, out := perToken(c.Input), perToken(c.Output)
 	expected := c // the call before it is scaled by the observed ratios
 	last := b.observed[c.modelKey()]
 	c.In, c.Out = last.in.scale(c.In), last.out.scale(c.Out)
 	switch {
-	case b.cost > 0 && !c.Priced:
-		return 0, nil, nil, fmt.Errorf("the price of model %s is unknown, but [limits] max_cost_usd requires it: add [connections.%s.prices.%s] with input and output",
-			c.Model, c.Connection, tomlKey(c.Model))
+	case (b.cost > 0 || b.day.Cost > 0) && !c.Priced:
+		key := "max_cost_usd"
+		if b.cost == 0 {
+			key = "max_day_cost_usd"
+		}
+		return 0, nil, nil, fmt.Errorf("the price of model %s is unknown, but [limits] %s requires it: add [connections.%s.prices.%s] with input and output",
+			c.Model, key, c.Connection, tomlKey(c.Model))
 	case b.bounded() && c.Out == 0:
-		if room := b.remainingTokens(c.In, in, out); room < math.MaxInt64 {
+		if room := b.remainingTokens(d, c.In, in, out); room < math.MaxInt64 {
 			granted = min(OpenReply, last.out.maxExpected(room))
 			expected.Out = max(granted, 1)
 			c.Out = last.out.scale(expected.Out)
 		}
 	}
-	tokens, cost := c.In+c.Out, Money(c.In)*in+Money(c.Out)*out
-	if err := b.checkLimits(tokens, cost); err != nil {
+	want := Amount{Money(c.In)*in + Money(c.Out)*out, c.In + c.Out}
+	if err := b.checkLimits(d, want); err != nil {
 		b.used.Refused++
 		return 0, nil, nil, err
 	}
-	if b.underway.calls > 0 && b.exceeds(tokens+b.underway.tokens, cost+b.underway.cost) {
-		if b.ended == nil {
-			b.ended = make(chan struct{})
-		}
-		return 0, nil, b.ended, nil
+	if b.underway.calls > 0 && b.exceeds(want.plus(Amount{b.underway.cost, b.underway.tokens})) || b.day.exceeds(d.known().plus(d.HeldModels).plus(want)) {
+		return 0, nil, b.nextEnd(), nil
 	}
-	b.underway.addCalls(1, tokens, cost)
+	b.underway.addCalls(1, want.Tokens, want.Cost)
+	key := b.day.nextKey("model")
+	d.Hold = &Hold{Key: key, Model: true, Amount: want}
 	return granted, func(used, replied int64, answered bool) {
 		if crossed := b.recordUsage(expected, 1, used, replied, answered, func() {
-			b.underway.addCalls(-1, -tokens, -cost)
-			if b.ended != nil {
-				close(b.ended)
-				b.ended = nil
-			}
+			b.underway.addCalls(-1, -want.Tokens, -want.Cost)
+			b.endWaits()
+			b.endDay(key, Use{Cost: Money(used)*in + Money(replied)*out, In: used, Out: replied})
 		}); crossed != "" && b.Crossed != nil {
 			b.Crossed(crossed)
 		}
 	}, nil, nil
+}
+
+// nextEnd returns a channel that is closed when a call or an exchange has ended. The caller must
+// hold the lock.
+func (b *Budget) nextEnd() <-chan struct{} {
+	if b.ended == nil {
+		b.ended = make(chan struct{})
+	}
+	return b.ended
+}
+
+// endWaits wakes the callers that wait for the end of a call or an exchange. The caller must hold
+// the lock.
+func (b *Budget) endWaits() {
+	if b.ended != nil {
+		close(b.ended)
+		b.ended = nil
+	}
 }
 
 // recordUsage counts the usage of calls. It returns a message if the calls exceed a limit for the
@@ -270,46 +305,67 @@ func tomlKey(name string) string {
 	return name
 }
 
-func (b *Budget) bounded() bool { return b.tokens > 0 || b.cost > 0 }
+func (b *Budget) bounded() bool { return b.tokens > 0 || b.cost > 0 || b.day.Amount != Amount{} }
+
+// known returns what the run has used, and what calls with unknown usage may have used.
+func (b *Budget) known() Amount {
+	return Amount{b.used.Cost + b.lost.cost, b.used.TokensIn + b.used.TokensOut + b.lost.tokens}.plus(b.byHosts)
+}
 
 // remainingTokens returns the number of tokens that are left for a reply after a prompt. It ignores
 // running calls.
-func (b *Budget) remainingTokens(prompt int64, in, out Money) int64 {
+func (b *Budget) remainingTokens(d *Day, prompt int64, in, out Money) int64 {
 	room := int64(math.MaxInt64)
-	if b.tokens > 0 {
-		room = b.tokens - b.used.TokensIn - b.used.TokensOut - b.lost.tokens - prompt
-	}
-	if b.cost > 0 && out > 0 {
-		room = min(room, int64((b.cost-b.used.Cost-b.lost.cost-Money(prompt)*in)/out))
+	for _, l := range []struct{ limit, used Amount }{{Amount{b.cost, b.tokens}, b.known()}, {b.day.Amount, d.known()}} {
+		if l.limit.Tokens > 0 {
+			room = min(room, l.limit.Tokens-l.used.Tokens-prompt)
+		}
+		if l.limit.Cost > 0 && out > 0 {
+			room = min(room, int64((l.limit.Cost-l.used.Cost-Money(prompt)*in)/out))
+		}
 	}
 	return max(room, 0)
 }
 
-// exceeds reports whether a limit would be exceeded by the additional tokens and cost.
-func (b *Budget) exceeds(tokens int64, cost Money) bool {
-	return b.tokens > 0 && b.used.TokensIn+b.used.TokensOut+b.lost.tokens+tokens > b.tokens ||
-		b.cost > 0 && (b.used.Cost+b.lost.cost+cost > b.cost || b.used.Cost >= b.cost)
+// exceeds reports whether a limit of the run would be exceeded by an additional amount.
+func (b *Budget) exceeds(more Amount) bool {
+	now := b.known()
+	return b.tokens > 0 && now.Tokens+more.Tokens > b.tokens ||
+		b.cost > 0 && (now.Cost+more.Cost > b.cost || now.Cost-b.lost.cost >= b.cost)
 }
 
 // checkLimits returns the reason why a call would exceed a limit even if all running calls used
 // nothing, or nil.
-func (b *Budget) checkLimits(tokens int64, cost Money) error {
+func (b *Budget) checkLimits(d *Day, want Amount) error {
+	used := b.known()
 	switch {
-	case b.tokens > 0 && b.used.TokensIn+b.used.TokensOut+b.lost.tokens+tokens > b.tokens:
-		return errors.New(b.limitError("max_tokens", fmt.Sprint(b.tokens), "tokens", fmt.Sprint(b.used.TokensIn+b.used.TokensOut), fmt.Sprint(b.lost.tokens), fmt.Sprint(tokens)))
-	case b.exceeds(0, cost): // the tokens fit, so the cost exceeds its limit
-		return errors.New(b.limitError("max_cost_usd", b.cost.String(), "dollars", b.used.Cost.String(), b.lost.cost.String(), cost.String()))
+	case b.tokens > 0 && used.Tokens+want.Tokens > b.tokens:
+		return b.limitError("max_tokens", fmt.Sprint(b.tokens), "tokens", fmt.Sprint(used.Tokens-b.lost.tokens), fmt.Sprint(b.lost.tokens), fmt.Sprint(want.Tokens))
+	case b.exceeds(Amount{Cost: want.Cost}): // the tokens fit, so the cost exceeds its limit
+		return b.limitError("max_cost_usd", b.cost.String(), "dollars", (used.Cost - b.lost.cost).String(), b.lost.cost.String(), want.Cost.String())
+	}
+	switch day := d.known(); {
+	case b.day.Tokens > 0 && day.Tokens+want.Tokens > b.day.Tokens:
+		return dayError("max_day_tokens", fmt.Sprint(b.day.Tokens), "tokens", fmt.Sprint(day.Tokens), fmt.Sprint(want.Tokens))
+	case b.day.Cost > 0 && (day.Cost+want.Cost > b.day.Cost || day.Cost >= b.day.Cost):
+		return dayError("max_day_cost_usd", b.day.Cost.String(), "dollars", day.Cost.String(), want.Cost.String())
 	}
 	return nil
 }
 
 // limitError returns the error for a limit that a call would exceed.
-func (b *Budget) limitError(limit, bound, unit, used, lost, wanted string) string {
+func (b *Budget) limitError(limit, bound, unit, used, lost, wanted string) error {
 	text := fmt.Sprintf("it could go beyond the %s %s that [limits] %s allows: the run has used %s, ", bound, unit, limit, used)
 	if b.lost.calls > 0 {
 		text += fmt.Sprintf("calls whose outcome is unknown may have used %s, ", lost)
 	}
-	return text + fmt.Sprintf("and this call may use %s (raise the limit, or give the agent a smaller max_tokens)", wanted)
+	return errors.New(text + fmt.Sprintf("and this call may use %s (raise the limit, or give the agent a smaller max_tokens)", wanted))
+}
+
+// dayError returns the error for a limit of the day that a call would exceed.
+func dayError(limit, bound, unit, used, wanted string) error {
+	return fmt.Errorf("it could go beyond the %s %s that [limits] %s allows: the runs of this day have used %s, and this call may use %s (raise the limit, or wait for the next day)",
+		bound, unit, limit, used, wanted)
 }
 
 // model returns the usage of the model of a call.

@@ -41,6 +41,17 @@ func (ex *exchange) cancelHost(p *process, reason string) {
 	p.retire(0)
 }
 
+// cancelWithin ends the process during an exchange. A host that supports cancellation receives a
+// cancel message and has patience to react.
+func (p *process) cancelWithin(reason string, patience time.Duration) {
+	if !p.announced.cancels {
+		p.retire(0)
+		return
+	}
+	p.sendMessage(cancelLine(reason), true)
+	p.retire(patience)
+}
+
 // awaitTerminal waits until no further message can arrive, and reports whether the terminal message
 // has arrived.
 func (ex *exchange) awaitTerminal() bool {

@@ -44,6 +44,7 @@ type Config struct {
 	Permissions *hostpolicy.Rules `json:"permissions"`
 	Inherited                     // variables that are passed on from the run's environment
 	Isolation
+	Bounds Bounds `json:"-"` // limits of processes and exchanges
 }
 
 // ParamEnv sets the parameter Param to the value of the environment variable Env.
@@ -84,7 +85,7 @@ func (c *Config) Recorded() bool {
 func ParseConfig(name, connector string, params, config json.RawMessage, root string) (Config, error) {
 	c := Config{Name: name, Connector: connector, Params: params}
 	if len(config) > 0 {
-		for _, part := range []any{&c, &c.Vendor} {
+		for _, part := range []any{&c, &c.Vendor, &c.Bounds} {
 			if err := json.Unmarshal(config, part); err != nil {
 				return c, fmt.Errorf("could not read the configuration of host %s: %w", name, err)
 			}
@@ -98,6 +99,9 @@ func ParseConfig(name, connector string, params, config json.RawMessage, root st
 		if n.value < 0 {
 			return c, fmt.Errorf("could not read the configuration of host %s: %s is negative", name, n.key)
 		}
+	}
+	if err := c.Bounds.Limits.check(); err != nil {
+		return c, fmt.Errorf("could not read the configuration of host %s: %w", name, err)
 	}
 	c.Root = root
 	if root == "" {

@@ -39,7 +39,7 @@ func (h *Hosts) processEnviron(c *Config, n int) []string {
 	if n == 1 && len(inherited) > 0 {
 		h.logf("debug", c, "does not receive %s: to pass a variable on, list it in pass_env of [hosts.%s]", strings.Join(inherited, ", "), c.Connector)
 	}
-	if n == 1 && c.Limits.Any() {
+	if n == 1 && c.Bounds.process().Any() {
 		h.logf("debug", c, "has its limits enforced by %s", procgroup.Means())
 	}
 	return env

@@ -91,7 +91,7 @@ func (h *Hosts) openQueued(ctx context.Context, r *effect.ExchangeOpen, at *wait
 		pool.cancelWait(at)
 		return nil, pool.cfg.lostError()
 	}
-	slot, err := pool.awaitSlot(ctx, at)
+	slot, meter, err := h.openSlot(ctx, r, at)
 	if err != nil {
 		return nil, err
 	}
@@ -112,6 +112,9 @@ func (h *Hosts) openQueued(ctx context.Context, r *effect.ExchangeOpen, at *wait
 		p, err = slot.acquire(ctx, spec)
 	}
 	if err != nil {
+		if meter != nil {
+			meter.reservation.Close(false)
+		}
 		pool.releaseSlot(slot)
 		return nil, err
 	}
@@ -119,10 +122,14 @@ func (h *Hosts) openQueued(ctx context.Context, r *effect.ExchangeOpen, at *wait
 		pool: pool, slot: slot, inbox: newInbox(), request: r, prompt: prompt, key: key, acquireSpec: spec,
 		done: make(chan struct{}), proc: p, stopInterrupt: func() bool { return false },
 	}
+	if ex.inbox.meter = meter; meter != nil {
+		meter.exchange = ex
+	}
 	ex.trackHistory(&History{})
 	p.silence.resetForExchange()
 	if !h.registerExchange(ex) {
 		p.retire(idlePatience)
+		ex.closeMeter()
 		pool.releaseSlot(slot)
 		return nil, ErrClosed
 	}
@@ -389,8 +396,12 @@ func (ex *exchange) cancelWaits() {
 func (ex *exchange) releaseSlot() {
 	ex.mu.Lock()
 	now := !ex.released && !ex.moving
+	first := !ex.released
 	ex.released = true
 	ex.mu.Unlock()
+	if first {
+		ex.closeMeter()
+	}
 	if now {
 		ex.pool.releaseSlot(ex.slot)
 	}

@@ -36,7 +36,7 @@ const limitCode = "limit_"
 // exitError returns the error for a host that exited before its exchange was complete.
 func (c *Config) exitError(e Exit) *effect.Error {
 	if e.Limit != "" {
-		return withExit(c.unknownErrorf("used more than %s and was stopped", c.Limits.Describe(e.Limit)), e).With("code", limitCode+string(e.Limit))
+		return withExit(c.unknownErrorf("used more than %s and was stopped", c.Bounds.process().Describe(e.Limit)), e).With("code", limitCode+string(e.Limit))
 	}
 	f := effect.Errorf("HostError", "host exited without result").With("host", c.Name)
 	f.Status = effect.Unknown

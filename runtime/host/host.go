@@ -64,6 +64,8 @@ type Options struct {
 	// Directories creates the directories of exchanges, and finds those of workspaces. nil means
 	// that hosts work in their configured directory only.
 	Directories Directories
+	// Budget limits what exchanges use; nil means that they are neither limited nor counted.
+	Budget Budget
 	// Exports returns the variables with which a host exports its own telemetry; nil for none.
 	Exports func(host, transport string) []string
 	// Clock measures the time limits of exchanges; nil means the system's clock.

@@ -32,6 +32,7 @@ type inbox struct {
 	needsProcess bool
 	lostErr      *effect.Error // set if the process is lost and another process may continue the exchange
 	canContinue  bool          // another process may continue the exchange after a loss
+	meter        *meter        // counts what the exchange uses; nil if nothing is counted
 }
 
 func newInbox() *inbox {
@@ -175,6 +176,25 @@ func (in *inbox) failOnTimeout(e *effect.Error) bool {
 	in.failure, in.timedOut = e, true
 	in.notifyEnd()
 	return true
+}
+
+// failAtLimit is like failOnTimeout, but the pending batch remains.
+func (in *inbox) failAtLimit(e *effect.Error) bool {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if in.hasTerminal || in.failure != nil {
+		return false
+	}
+	in.failure, in.timedOut = e, true
+	in.notifyEnd()
+	return true
+}
+
+// hasEnded reports whether the terminal message has arrived.
+func (in *inbox) hasEnded() bool {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return in.hasTerminal
 }
 
 // requestProcess records that the host exited before it read the prompt. It returns false if no

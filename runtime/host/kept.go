@@ -58,7 +58,7 @@ type workNote struct {
 
 // start starts a process through the keeper.
 func (k *keeperSpec) start(c *Config, s *Surroundings, path string) (Conn, error) {
-	conn, err := k.client.Start(keeper.Spec{ID: keeper.ID{Host: c.Name, K: k.number}, Path: path, Args: c.Args, Env: s.Env, Dir: c.Dir, Limits: c.Limits,
+	conn, err := k.client.Start(keeper.Spec{ID: keeper.ID{Host: c.Name, K: k.number}, Path: path, Args: c.Args, Env: s.Env, Dir: c.Dir, Limits: c.Bounds.process(),
 		LongLine: c.MaxLine, Bridge: k.bridge, Whole: k.whole, Note: k.note}, s.Stderr)
 	switch {
 	case errors.Is(err, keeper.ErrLost):

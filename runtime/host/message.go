@@ -94,6 +94,7 @@ type batch struct {
 	requests      int  // number of messages that are requests
 	hasWithdrawal bool // it contains a withdraw message
 	hasTerminal   bool
+	stop          *effect.Error     // error with which the exchange must stop after this batch; nil if it continues
 	lines         *effect.HostLines // lines from which the batch was read; nil if no keeper runs the process
 }
 
@@ -147,5 +148,5 @@ func (b *batch) commitMessage() {
 
 // isFull reports whether the batch has reached one of its limits.
 func (b *batch) isFull() bool {
-	return b.hasTerminal || len(b.msgs) == batchMessages || b.size >= batchBytes
+	return b.hasTerminal || b.stop != nil || len(b.msgs) == batchMessages || b.size >= batchBytes
 }

@@ -122,7 +122,11 @@ func (r *reader) flushBatch(own bool) {
 		return
 	}
 	r.lease.noteBatch(&r.batch)
-	r.current.inbox.addBatch(r.batch, own) // a failed inbox drops the batch
+	in, stop := r.current.inbox, r.batch.stop
+	in.addBatch(r.batch, own && stop == nil) // a failed inbox drops the batch
+	if stop != nil {
+		go in.meter.exchange.stopAtLimit(stop)
+	}
 	// During a flood the next batch will have about the same size.
 	if n > batchMessages/16 {
 		n = batchMessages
@@ -236,6 +240,9 @@ func (r *reader) deliverMessage(x *incomingLine) {
 	r.process.silence.countRequest(x.msg)
 	r.sawTerminal = r.sawTerminal || r.batch.hasTerminal
 	r.trackSession(x.msg, r.batch.hasTerminal)
+	if stop := x.segment.inbox.meter.readMessage(x.msg, r.process); stop != nil && !r.batch.hasTerminal {
+		r.batch.stop = stop
+	}
 	x.segment.ended = r.batch.hasTerminal || x.segment.isInit && r.endsInit(x.msg)
 }
 

@@ -27,6 +27,8 @@ type Open struct {
 	// Since is the wall-clock time of the opening. It is used if the keeper does not know that
 	// time.
 	Since time.Time
+	// Used is what the host has used according to the journaled messages.
+	Used effect.HostUsage
 	// History is the exchange's history; nil means that the exchange fails if its process is lost.
 	// Hosts works on a copy: it records a message when it delivers the message, whereas the caller
 	// records a message when the journal contains it.
@@ -71,6 +73,9 @@ func (h *Hosts) Resume(ctx context.Context, open []Open) error {
 			h.fenced = append(h.fenced, digestRequest(o.Request))
 		}
 	}
+	if h.opts.Budget != nil {
+		return h.opts.Budget.Resumed()
+	}
 	return nil
 }
 
@@ -101,6 +106,7 @@ func (h *Hosts) restoreExchange(o *Open, all []keeper.Process) []keeper.Process 
 		return all // the program has changed: its next request for this exchange fails
 	}
 	ex := pool.newRestoredExchange(o.Request, o.Key)
+	ex.resumeMeter(o)
 	at := slices.IndexFunc(all, func(p keeper.Process) bool {
 		return p.ID == keeper.ID{Host: o.Request.Host, K: o.Opened.Process}
 	})
@@ -183,6 +189,7 @@ func (h *Hosts) adoptProcess(remaining *keeper.Process, open []Open) {
 			if o.Opened == nil && o.Request.Host == remaining.Host && digestRequest(o.Request) == r.lastBegin.Open && !h.isClaimed(o) {
 				ex := pool.newRestoredExchange(o.Request, o.Key)
 				ex.resumedFrom = o
+				ex.resumeMeter(o)
 				ex.openedAt = r.lastBegin.At
 				r.continueExchange(ex, &Open{Request: o.Request, History: o.History})
 				h.mu.Lock()

@@ -26,7 +26,7 @@ func (p *process) serviceOptions() service.Options {
 			env, _ := p.cfg.buildEnviron(p.hosts.opts.Environ, p.number)
 			return env
 		},
-		Limits: p.cfg.Limits,
+		Limits: p.cfg.Bounds.process(),
 	}
 }
 

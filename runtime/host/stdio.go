@@ -30,7 +30,7 @@ func (stdio) Connect(c *Config, s Surroundings) (Conn, error) {
 	if s.Keeper != nil {
 		return s.Keeper.start(c, &s, path)
 	}
-	p, err := s.Run.Start(procgroup.Command{Name: c.Name, Path: path, Args: c.Args, Env: s.Env, Dir: c.Dir, Limits: c.Limits, Stderr: s.Stderr})
+	p, err := s.Run.Start(procgroup.Command{Name: c.Name, Path: path, Args: c.Args, Env: s.Env, Dir: c.Dir, Limits: c.Bounds.process(), Stderr: s.Stderr})
 	if err != nil {
 		return nil, c.spawnError(err)
 	}

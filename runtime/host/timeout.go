@@ -55,11 +55,4 @@ func (ex *exchange) abort(failure *effect.Error, reason string) {
 
 // cancelAndRetire ends the process during an exchange. A host that supports cancellation receives a
 // cancel message and has cancelPatience to react.
-func (p *process) cancelAndRetire(reason string) {
-	if !p.announced.cancels {
-		p.retire(0)
-		return
-	}
-	p.sendMessage(cancelLine(reason), true)
-	p.retire(cancelPatience)
-}
+func (p *process) cancelAndRetire(reason string) { p.cancelWithin(reason, cancelPatience) }

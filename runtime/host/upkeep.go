@@ -1,13 +1,8 @@
 package host
 
-import (
-	"time"
+import "time"
 
-	"github.com/concerto-lang/concerto/internal/process/procgroup"
-)
-
-// Upkeep holds the manifest's keys that limit silence, idle time and resources of a host's
-// processes.
+// Upkeep holds the manifest's keys that limit silence and idle time of a host's processes.
 type Upkeep struct {
 	// seconds in which a working host must send something; 0 means no limit
 	Heartbeat float64 `json:"heartbeat"`
@@ -15,8 +10,6 @@ type Upkeep struct {
 	IdleSeconds float64 `json:"idle_seconds"`
 	// seconds in which a cancelled host must send its terminal message; 0 means 5
 	CancelGrace float64 `json:"cancel_grace"`
-
-	Limits *procgroup.Limits `json:"limits"` // of each process; nil for none
 }
 
 func (u *Upkeep) heartbeat() time.Duration { return orSeconds(0, u.Heartbeat) }

@@ -15,6 +15,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/record/tape"
 	"github.com/concerto-lang/concerto/internal/term/terminal"
 	"github.com/concerto-lang/concerto/ir"
+	"github.com/concerto-lang/concerto/runtime/budget/spent"
 	"github.com/concerto-lang/concerto/runtime/world/emit"
 	"github.com/concerto-lang/concerto/vm"
 )
@@ -102,6 +103,7 @@ func (a *Console) Fail(err error) int {
 		err = a.Explain(err)
 	}
 	var usage *usageError
+	var day *spent.RefusedError
 	var unreachable *unreachableError
 	var unwritable *unwritableError
 	var path *driver.PathError
@@ -134,6 +136,9 @@ func (a *Console) Fail(err error) int {
 		return int(exit)
 	case errors.As(err, &usage):
 		a.Complain(usage.message, usage.hint)
+		return ExitRefused
+	case errors.As(err, &day):
+		a.Complain(day.Error(), "")
 		return ExitRefused
 	case errors.As(err, &unreachable):
 		a.Complain(unreachable.message, "")

@@ -238,7 +238,7 @@ func (cmd *runCommand) runProgram(ctx context.Context, p *engine.Program, o *eng
 	}
 	var used stats
 	if cmd.stats {
-		o.Records.OnUsage, o.Records.OnShares = used.setModels, used.setShares
+		o.Records.OnUsage, o.Records.OnShares, o.Records.OnHostUsage = used.setModels, used.setShares, used.setHosts
 	}
 	progress := cmd.showProgress(p, o)
 	o.Records.Boundary = AtBoundary

@@ -11,29 +11,49 @@ import (
 	"github.com/concerto-lang/concerto/runtime/budget"
 )
 
-// stats is a run's usage of models.
+// stats is a run's usage of models and of hosts.
 type stats struct {
-	each []budget.Usage
-	all  budget.Usage
-	by   transcript.Usage
+	each  []budget.Usage
+	all   budget.Usage
+	by    transcript.Usage
+	hosts []budget.HostUsage
 }
 
 func (s *stats) setModels(each []budget.Usage, all budget.Usage) {
 	s.each, s.all = each, all
 }
 
+func (s *stats) setHosts(each []budget.HostUsage) { s.hosts = each }
+
 func (s *stats) setShares(by transcript.Usage) { s.by = by }
 
-// writeStats writes a run's usage of models to stderr.
+// writeStats writes a run's usage to stderr.
 func writeStats(a *console.Console, s *stats, asJSON bool) {
 	switch {
 	case asJSON:
 		writeStatsJSON(a, s)
-	case len(s.each) == 0:
+	case len(s.each) == 0 && len(s.hosts) == 0:
 		fmt.Fprintln(a.Stderr, "stats: no model was called")
 	default:
-		writeStatsTable(a, s)
+		if len(s.each) > 0 {
+			writeStatsTable(a, s)
+		}
+		if len(s.hosts) > 0 {
+			writeHostTable(a, s.hosts)
+		}
 	}
+}
+
+// writeHostTable writes one line for each host that had an exchange, with the tokens and the cost
+// that it reported.
+func writeHostTable(a *console.Console, each []budget.HostUsage) {
+	w := tabwriter.NewWriter(a.Stderr, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(a.Stderr, "hosts:")
+	fmt.Fprintln(w, "exchanges\trefused\tstopped\tturns\ttokens in\ttokens out\tcost USD\t  host")
+	for _, u := range each {
+		fmt.Fprintf(w, "%d\t%d\t%d\t%d\t%d\t%d\t%s\t  %s\n", u.Exchanges, u.Refused, u.Stopped, u.Turns, u.TokensIn, u.TokensOut, u.Cost, u.Host)
+	}
+	w.Flush()
 }
 
 // writeStatsTable writes one line for each model. It also writes one line for each agent, stage and
@@ -86,6 +106,18 @@ func shareName(x transcript.Share) string {
 	return strings.TrimSpace(fmt.Sprintf("task %d %s", x.Task, x.Function))
 }
 
+// hostJSON is what a host has used, in JSON.
+type hostJSON struct {
+	Host      string          `json:"host"`
+	Exchanges int64           `json:"exchanges"`
+	Refused   int64           `json:"refused"` // exchanges that a limit did not allow
+	Stopped   int64           `json:"stopped"` // exchanges that a limit stopped
+	Turns     int64           `json:"turns"`
+	TokensIn  int64           `json:"tokens_in"`
+	TokensOut int64           `json:"tokens_out"`
+	Cost      json.RawMessage `json:"cost_usd"`
+}
+
 // usedJSON is an entry of the statistics in JSON.
 type usedJSON struct {
 	Connection string          `json:"connection,omitempty"`
@@ -133,10 +165,15 @@ func writeStatsJSON(a *console.Console, s *stats) {
 			Agents []usedJSON `json:"agents"`
 			Stages []usedJSON `json:"stages"`
 			Tasks  []usedJSON `json:"tasks"`
+			Hosts  []hostJSON `json:"hosts"`
 		} `json:"stats"`
 	}
 	line.Stats.All, line.Stats.Models = usedBy(s.all), models
 	line.Stats.Agents, line.Stats.Stages, line.Stats.Tasks = list(s.by.Agents), list(s.by.Stages), list(s.by.Tasks)
+	line.Stats.Hosts = []hostJSON{}
+	for _, u := range s.hosts {
+		line.Stats.Hosts = append(line.Stats.Hosts, hostJSON{u.Host, u.Exchanges, u.Refused, u.Stopped, u.Turns, u.TokensIn, u.TokensOut, json.RawMessage(u.Cost.String())})
+	}
 	text, err := json.Marshal(&line)
 	if err != nil {
 		panic("stats have no JSON: " + err.Error())

@@ -158,7 +158,11 @@ type Limits struct {
 	MaxMemoryMB   int64
 	MaxTokens     int64
 	MaxCostUSD    float64
-	MaxTasks      int64
+	MaxDayTokens  int64
+	MaxDayCostUSD float64
+	// DayFile is relative to the manifest; "" means the default.
+	DayFile  string
+	MaxTasks int64
 	// MaxTestSeconds bounds each test.
 	MaxTestSeconds float64
 	At             Places
@@ -282,4 +286,16 @@ func Locate(start string, exists func(path string) bool) (path string, ok bool) 
 		}
 		dir = up
 	}
+}
+
+// defaultDayFile is the file in which runs store what they use on a day.
+const defaultDayFile = ".concerto/spent.db"
+
+// File returns the file in which runs store what they use on a day, relative to the manifest, or ""
+// if the manifest requires none.
+func (l *Limits) File() string {
+	if l.DayFile == "" && (l.MaxDayTokens > 0 || l.MaxDayCostUSD > 0) {
+		return defaultDayFile
+	}
+	return l.DayFile
 }

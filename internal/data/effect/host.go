@@ -30,6 +30,9 @@ type ExchangeOpen struct {
 	Tools     []ToolSpec `json:"tools,omitempty"` // the program's tools that the host may call
 	// Application selects the application's tools that the host may call; nil for none.
 	Application *AppList `json:"application,omitempty"`
+	// Within contains the numbers of the open exchanges that cannot end before this one, because
+	// their handlers or their readers wait for it. Records do not contain it.
+	Within []int64 `json:"-"`
 }
 
 // Continuing returns a copy of the request that continues a conversation.

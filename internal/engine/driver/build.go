@@ -89,7 +89,8 @@ func (in *Input) embedded() codegen.ManifestData {
 		return d
 	}
 	d.Limits = ir.Limits{
-		MaxRunSeconds: m.Limits.MaxRunSeconds, MaxMemoryMB: m.Limits.MaxMemoryMB, MaxTokens: m.Limits.MaxTokens, MaxCostUSD: m.Limits.MaxCostUSD, MaxTasks: m.Limits.MaxTasks, MaxTestSeconds: m.Limits.MaxTestSeconds,
+		MaxRunSeconds: m.Limits.MaxRunSeconds, MaxMemoryMB: m.Limits.MaxMemoryMB, MaxTokens: m.Limits.MaxTokens, MaxCostUSD: m.Limits.MaxCostUSD,
+		MaxDayTokens: m.Limits.MaxDayTokens, MaxDayCostUSD: m.Limits.MaxDayCostUSD, DayFile: m.Limits.File(), MaxTasks: m.Limits.MaxTasks, MaxTestSeconds: m.Limits.MaxTestSeconds,
 	}
 	for _, c := range m.Connections {
 		d.Connections = append(d.Connections, ir.Connection{Name: c.Name, Config: c.Config(in.Scripts[c.Name], m.Origin(c))})

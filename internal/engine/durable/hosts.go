@@ -28,9 +28,14 @@ type openExchanges struct {
 	// written maps each exchange to the number of its last line that the journal's next flush
 	// writes.
 	written map[int64]int64
+	// uses is called for an opened exchange, and when a message has changed what an exchange uses.
+	uses  func(host string, exchanges int64, before, now *effect.HostUsage)
+	spent map[string]*hostSpent // what each host has used in all processes of the run
 }
 
-func (t *openExchanges) init() { t.all, t.written = map[int64]*host.Open{}, map[int64]int64{} }
+func (t *openExchanges) init(r *Run) {
+	t.all, t.written, t.uses, t.spent = map[int64]*host.Open{}, map[int64]int64{}, r.spendHost, map[string]*hostSpent{}
+}
 
 // SetHosts sets the hosts. It must be called before the run begins.
 func (r *Run) SetHosts(h Hosts) { r.talks.hosts = h }
@@ -54,6 +59,7 @@ func (t *openExchanges) recordEnd(e int64, q effect.Request, result effect.Resul
 		if open := t.all[e]; open != nil && ok && err == nil {
 			open.Opened = opened
 			open.History.RecordOpened(opened)
+			t.uses(open.Request.Host, 1, &open.Used, &open.Used)
 		} else {
 			delete(t.all, e)
 		}
@@ -77,8 +83,13 @@ func (t *openExchanges) recordMessages(e int64, m *effect.ExchangeMessages) {
 	if open == nil {
 		return
 	}
+	before := open.Used
 	for i := range m.Messages {
+		open.Used.AddMessage(&m.Messages[i]) // the performer has logged an invalid total
 		open.Over = open.Over || hostmsg.Lookup(m.Messages[i].Type).Terminal()
+	}
+	if open.Used != before {
+		t.uses(open.Request.Host, 0, &before, &open.Used)
 	}
 	open.History.RecordMessages(m)
 	if m.Lines != nil {

@@ -74,6 +74,40 @@ func (r *Run) spend(q effect.Request, f *inFlight, result effect.Result) {
 	}
 }
 
+// hostSpent is what a host has used in all processes of the run. Cost is in units of 10⁻¹² US
+// dollars.
+type hostSpent struct {
+	Host      string `json:"host"`
+	Exchanges int64  `json:"exchanges"`
+	Cost      int64  `json:"cost,omitempty"`
+	In        int64  `json:"in,omitempty"`
+	Out       int64  `json:"out,omitempty"`
+	Turns     int64  `json:"turns,omitempty"`
+}
+
+// spendHost counts what a host has used. In a replay it also reports it to the runtime, which
+// otherwise counts it itself.
+func (r *Run) spendHost(host string, exchanges int64, before, now *effect.HostUsage) {
+	if r.c.World == nil {
+		return
+	}
+	x := hostSpent{host, exchanges, r.c.World.HostCost(host, now) - r.c.World.HostCost(host, before),
+		now.TokensIn - before.TokensIn, now.TokensOut - before.TokensOut, now.Turns - before.Turns}
+	r.talks.addSpent(x)
+	if !r.live {
+		r.c.World.UsedByHost(x.Host, x.Exchanges, x.Cost, x.In, x.Out, x.Turns)
+	}
+}
+
+func (t *openExchanges) addSpent(x hostSpent) {
+	of := t.spent[x.Host]
+	if of == nil {
+		of = &hostSpent{Host: x.Host}
+		t.spent[x.Host] = of
+	}
+	of.Exchanges, of.Cost, of.In, of.Out, of.Turns = of.Exchanges+x.Exchanges, of.Cost+x.Cost, of.In+x.In, of.Out+x.Out, of.Turns+x.Turns
+}
+
 // lostCall counts a call of a model whose usage is unknown. It counts the maximum of tokens.
 func (r *Run) lostCall(q *effect.AgentCall) {
 	if r.c.World == nil {

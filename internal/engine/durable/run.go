@@ -64,6 +64,10 @@ type World interface {
 	// the usage is unknown; the tokens are then the maximum that Most returns.
 	Used(connection, model string, calls, in, out int64, answered bool)
 	Most(*effect.AgentCall) (in, out int64)
+	// UsedByHost counts what a host has used in earlier processes. HostCost returns the cost of an
+	// exchange in units of 10⁻¹² US dollars.
+	UsedByHost(host string, exchanges, cost, in, out, turns int64)
+	HostCost(host string, used *effect.HostUsage) int64
 	RandomState() []byte
 	SetRandomState([]byte) error
 	// FlushOutput waits until all output is written or the context ends. OutputProgress returns the
@@ -157,7 +161,7 @@ func New(c Config) *Run {
 	}
 	r.out.have = c.Out
 	r.idle.init(r)
-	r.talks.init()
+	r.talks.init(r)
 	r.past.init(r)
 	r.snaps.init(c.History)
 	r.live = c.History == nil

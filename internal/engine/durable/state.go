@@ -35,6 +35,8 @@ type State struct {
 	Random []byte        `json:"random,omitempty"`
 	Clock  *effect.Time  `json:"clock,omitempty"` // last reading of the run's time; nil if there was none
 	Spent  []spent       `json:"spent,omitempty"`
+	// what hosts have used, ordered by name
+	HostsSpent []hostSpent `json:"hosts_spent,omitempty"`
 	// Ledgers contains the number of the last record in each ledger of the run, by path.
 	Ledgers map[string]int64 `json:"ledgers,omitempty"`
 }
@@ -57,6 +59,7 @@ type openHost struct {
 	Since   int64             `json:"since"` // Unix milliseconds
 	Course  json.RawMessage   `json:"course,omitempty"`
 	Replies []json.RawMessage `json:"replies,omitempty"`
+	Used    *effect.HostUsage `json:"used,omitempty"`
 }
 
 // snapshotState returns the current state of the run for a snapshot.
@@ -64,6 +67,9 @@ func (r *Run) snapshotState() (*State, error) {
 	s := &State{Synced: r.c.Writer.Synced(), Lines: r.past.counts, Out: r.out.n, Spent: r.spent.allCalls(), Approved: r.approved, Clock: r.clock.newest, OutSum: r.out.sum[:], Ledgers: map[string]int64{}, Asked: r.idle.openRequests()}
 	if r.c.World != nil {
 		s.Random = r.c.World.RandomState()
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.talks.spent)) {
+		s.HostsSpent = append(s.HostsSpent, *r.talks.spent[name])
 	}
 	r.underWay(s)
 	for _, x := range r.openers {
@@ -117,6 +123,10 @@ func (r *Run) openHosts() (all []openHost, err error) {
 		if o.Opened != nil {
 			h.Opened = text(o.Opened)
 		}
+		if o.Used.Reported {
+			used := o.Used
+			h.Used = &used
+		}
 		for _, reply := range o.Replies {
 			h.Replies = append(h.Replies, text(reply))
 		}
@@ -151,6 +161,12 @@ func (r *Run) restore() error {
 			r.c.World.Used(x.Connection, x.Model, x.Calls, x.In, x.Out, !x.Lost)
 		}
 	}
+	for _, x := range s.HostsSpent {
+		r.talks.addSpent(x)
+		if r.c.World != nil {
+			r.c.World.UsedByHost(x.Host, x.Exchanges, x.Cost, x.In, x.Out, x.Turns)
+		}
+	}
 	for _, h := range s.Hosts {
 		o, err := h.openExchange(r.c.Secret)
 		if err != nil {
@@ -181,6 +197,9 @@ func (h *openHost) openExchange(value func(name string) (string, bool)) (*host.O
 	}
 	if err := json.Unmarshal(secret.RestoreJSON(h.Request, value), o.Request); err != nil {
 		return nil, err
+	}
+	if h.Used != nil {
+		o.Used = *h.Used
 	}
 	if h.Opened != nil {
 		o.Opened = &effect.ExchangeOpened{}

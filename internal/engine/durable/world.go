@@ -75,7 +75,7 @@ func (w *world) Perform(ctx context.Context, q effect.Request) (effect.Result, e
 	if f != nil && f.repeated {
 		ctx = effect.WithRetry(ctx)
 	}
-	result, err = w.next.Perform(ctx, real)
+	result, err = w.next.Perform(ctx, w.mapWithin(real))
 	return w.mapResult(q, f, result, err)
 }
 
@@ -192,6 +192,23 @@ func (w *world) mapRequest(ctx context.Context, q effect.Request, f *inFlight) (
 	real := copied.Interface().(effect.Request)
 	*real.(effect.Numbered).Number() = number
 	return real, nil, nil
+}
+
+// mapWithin returns an opening with the performer's numbers of the exchanges that wait for it.
+// Other requests remain as they are.
+func (w *world) mapWithin(q effect.Request) effect.Request {
+	open, ok := q.(*effect.ExchangeOpen)
+	if !ok || len(open.Within) == 0 {
+		return q
+	}
+	mapped := *open
+	mapped.Within = nil
+	for _, id := range open.Within {
+		if real, there := w.run.numbers.realNumber(effect.KindExchangeNext, id); there {
+			mapped.Within = append(mapped.Within, real)
+		}
+	}
+	return &mapped
 }
 
 // mapResult converts a performer's result to the form of the program: its number and its time

@@ -45,6 +45,7 @@ var FlagAliases = []FlagAlias{
 	{"concerto runs show", "json", "format", "json"},
 	{"concerto runs verify", "json", "format", "json"},
 	{"concerto top", "json", "format", "json"},
+	{"concerto budget", "json", "format", "json"},
 	{"concerto jobs list", "json", "format", "json"},
 	{"concerto jobs show", "json", "format", "json"},
 	{"concerto work list", "json", "format", "json"},

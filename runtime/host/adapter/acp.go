@@ -349,16 +349,12 @@ func (a *ACP) endExchange(s *Output, r *acpAnswer, line []byte) {
 		s.failed("the exchange ended as "+r.Stop, r.Stop, a.Session, line)
 		return
 	}
-	end := outcome{text: strings.Join(a.Text, ""), session: a.Session, stop: r.Stop, payload: line}
+	end := outcome{text: strings.Join(a.Text, ""), session: a.Session, cost: a.cost(), stop: r.Stop, payload: line}
 	switch tokens := r.Meta.Quota.Tokens; {
 	case r.Usage != nil:
 		end.usage = &usage{In: r.Usage.In + r.Usage.Cached + r.Usage.Made, Out: r.Usage.Out, Cached: r.Usage.Cached}
 	case tokens != nil:
 		end.usage = &usage{In: tokens.In, Out: tokens.Out}
-	}
-	if a.Costs {
-		cost := max(a.Cost-a.Before, 0)
-		end.cost = &cost
 	}
 	s.result(end)
 }

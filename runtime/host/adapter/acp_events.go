@@ -92,9 +92,19 @@ func (a *ACP) translatePlan(s *Output, u *acpUpdate) {
 	s.progress("plan", p.String(), u.line)
 }
 
+// cost returns the cost of the exchange in USD, or nil if the agent has not reported it.
+func (a *ACP) cost() *float64 {
+	if !a.Costs {
+		return nil
+	}
+	cost := max(a.Cost-a.Before, 0)
+	return &cost
+}
+
 func (a *ACP) translateUsage(s *Output, u *acpUpdate) {
 	if u.Cost != nil && strings.EqualFold(u.Cost.Currency, "USD") {
 		a.Cost, a.Costs = u.Cost.Amount, true
 	}
-	s.progress("usage", fmt.Sprintf("%d tokens", u.Used), u.line)
+	// The tokens are those in the agent's context, and not those that it has used.
+	s.spent(fmt.Sprintf("%d tokens", u.Used), nil, a.cost(), 0, u.line)
 }

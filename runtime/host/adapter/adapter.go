@@ -188,6 +188,17 @@ func (s *Output) progress(stage, message string, payload []byte) {
 	s.addMessage(o)
 }
 
+// spent reports what the exchange has used so far. A nil usage or cost is not reported, nor are 0
+// turns.
+func (s *Output) spent(message string, used *usage, cost *float64, turns int64, payload []byte) {
+	o := jsonobject.New(hostmsg.Progress)
+	o.Text("message", message)
+	o.Text("stage", "usage")
+	addTotals(o, used, cost, turns)
+	o.Raw("payload", payload)
+	s.addMessage(o)
+}
+
 // other reports a message for which the adapter has no handler.
 func (s *Output) other(name string, payload []byte) { s.progress("other", name, payload) }
 

@@ -119,7 +119,7 @@ var fromAgentTable = []struct{ transport, line, want string }{
 	{"codex", `{"method":"item/started","params":{"item":{"type":"dynamicToolCall","id":"i"}}}`, `quiet item/started/dynamicToolCall`},
 	{"codex", `{"method":"item/completed","params":{"item":{"type":"fileChange","id":"i","status":"declined"}}}`, `{"type":"progress","message":"fileChange: declined","stage":"tool_result"`},
 	{"codex", `{"method":"turn/plan/updated","params":{"plan":[{"step":"a","status":"completed"},{"step":"b","status":"inProgress"}]}}`, `{"type":"progress","message":"1 of 2: b","stage":"plan"`},
-	{"codex", `{"method":"thread/tokenUsage/updated","params":{"tokenUsage":{"total":{"inputTokens":5,"outputTokens":2}}}}`, `{"type":"progress","message":"7 tokens","stage":"usage"`},
+	{"codex", `{"method":"thread/tokenUsage/updated","params":{"tokenUsage":{"total":{"inputTokens":5,"outputTokens":2}}}}`, `{"type":"progress","message":"7 tokens","stage":"usage","usage":{"tokens_in":5,"tokens_out":2,"tokens_cached":0}`},
 	{"codex", `{"method":"error","params":{"error":{"message":"again"},"willRetry":true}}`, `{"type":"progress","message":"again","stage":"retry"`},
 	{"codex", `{"method":"error","params":{"error":{"message":"no"},"willRetry":false}}`, `{"type":"progress","message":"error","stage":"other"`},
 	{"codex", `{"method":"turn/completed","params":{"turn":{"status":"failed","error":{"message":"m"}}}}`, `{"type":"error","message":"m","code":"turn_failed","session":"T"`},

@@ -19,6 +19,8 @@ type claude struct {
 	Message   string                   // ID of the message that is being streamed; "" for none
 	Streamed  bool                     // a part of that message's text has arrived
 	Cost      float64                  // cost of the session so far, in USD
+	Replies   map[string]usage         // what each reply of the model in the exchange has used, by ID
+	Turns     int64                    // number of those replies, without the replies of subagents
 }
 
 // claudeRequest is a control request that the program must answer.
@@ -92,12 +94,28 @@ type claudeLine struct {
 	Message  json.RawMessage `json:"message"`
 	Event    json.RawMessage `json:"event"`
 	Response json.RawMessage `json:"response"`
+	Parent   *string         `json:"parent_tool_use_id"` // call of the subagent; nil for the agent itself
 
 	line []byte
 }
 
+// claudeUsage is the usage of a reply or of an exchange.
+type claudeUsage struct {
+	In     int64 `json:"input_tokens"`
+	Made   int64 `json:"cache_creation_input_tokens"`
+	Cached int64 `json:"cache_read_input_tokens"`
+	Out    int64 `json:"output_tokens"`
+}
+
+func (u *claudeUsage) usage() *usage {
+	if u == nil {
+		return nil
+	}
+	return &usage{In: u.In + u.Made + u.Cached, Out: u.Out, Cached: u.Cached}
+}
+
 func newClaude(v Config) *claude {
-	return &claude{cfg: v, Session: v.Resume, Open: map[string]claudeRequest{}}
+	return &claude{cfg: v, Session: v.Resume, Open: map[string]claudeRequest{}, Replies: map[string]usage{}}
 }
 
 func (c *claude) Conversation() string { return c.Session }
@@ -147,6 +165,8 @@ func (c *claude) ToAgent(line []byte) (s Output) {
 		}
 		s.addLines(jsonwrite.MustEncode(obj{"type": "control_request", "request_id": claudeFirst, "request": request}))
 	case hostmsg.Prompt:
+		clear(c.Replies)
+		c.Turns = 0
 		s.addLines(jsonwrite.MustEncode(obj{"type": "user", "session_id": "", "parent_tool_use_id": nil,
 			"message": obj{"role": "user", "content": []any{obj{"type": "text", "text": o.prompt()}}}}))
 	case hostmsg.Response:

@@ -39,23 +39,48 @@ type claudeBlock struct {
 	Content json.RawMessage `json:"content"`
 }
 
-// blocks returns the ID and the content blocks of the message in the line.
-func (m *claudeLine) blocks() (id string, all []claudeBlock) {
-	var message struct {
-		ID      string          `json:"id"`
-		Content json.RawMessage `json:"content"`
-	}
+// claudeMessage is a message of the model or of the user.
+type claudeMessage struct {
+	ID      string          `json:"id"`
+	Content json.RawMessage `json:"content"`
+	Usage   *claudeUsage    `json:"usage"`
+}
+
+// blocks returns the message in the line and its content blocks.
+func (m *claudeLine) blocks() (message claudeMessage, all []claudeBlock) {
 	if json.Unmarshal(m.Message, &message) != nil || json.Unmarshal(message.Content, &all) != nil {
-		return message.ID, nil
+		return message, nil
 	}
-	return message.ID, all
+	return message, all
+}
+
+// count reports what the exchange has used after a line of a reply. All lines of a reply have its
+// ID, and the tokens in them grow.
+func (c *claude) count(s *Output, m *claudeLine, message *claudeMessage) {
+	now := message.Usage.usage()
+	if now == nil {
+		return
+	}
+	before, known := c.Replies[message.ID]
+	if known && *now == before {
+		return
+	}
+	c.Replies[message.ID] = *now
+	if !known && m.Parent == nil {
+		c.Turns++
+	}
+	var all usage
+	for _, u := range c.Replies {
+		all = all.plus(u)
+	}
+	s.spent(fmt.Sprintf("%d tokens", all.In+all.Out), &all, nil, c.Turns, m.line)
 }
 
 func (c *claude) assistant(s *Output, m *claudeLine) {
-	id, all := m.blocks()
+	message, all := m.blocks()
 	for _, b := range all {
 		switch {
-		case b.Type == "text" && !(c.Streamed && id == c.Message):
+		case b.Type == "text" && !(c.Streamed && message.ID == c.Message):
 			s.partial(b.Text)
 		case b.Type != "tool_use", b.Name == claudeAsks, strings.HasPrefix(b.Name, claudeOurs):
 		case b.Name == claudePlans:
@@ -64,6 +89,7 @@ func (c *claude) assistant(s *Output, m *claudeLine) {
 			s.progress("tool", about(b.Name, short(subject(b.Input))), m.line)
 		}
 	}
+	c.count(s, m, &message)
 	if len(s.Messages) == 0 {
 		s.Quiet = m.Type
 	}
@@ -171,18 +197,13 @@ func (c *claude) handleResponse(s *Output, m *claudeLine) {
 
 func (c *claude) result(s *Output, m *claudeLine) {
 	var r struct {
-		IsError bool     `json:"is_error"`
-		Result  string   `json:"result"`
-		Errors  []string `json:"errors"`
-		Turns   int64    `json:"num_turns"`
-		Stop    string   `json:"stop_reason"`
-		Cost    *float64 `json:"total_cost_usd"`
-		Usage   *struct {
-			In     int64 `json:"input_tokens"`
-			Made   int64 `json:"cache_creation_input_tokens"`
-			Cached int64 `json:"cache_read_input_tokens"`
-			Out    int64 `json:"output_tokens"`
-		} `json:"usage"`
+		IsError bool         `json:"is_error"`
+		Result  string       `json:"result"`
+		Errors  []string     `json:"errors"`
+		Turns   int64        `json:"num_turns"`
+		Stop    string       `json:"stop_reason"`
+		Cost    *float64     `json:"total_cost_usd"`
+		Usage   *claudeUsage `json:"usage"`
 	}
 	if err := json.Unmarshal(m.line, &r); err != nil {
 		s.failed("Claude Code's result cannot be read: "+err.Error(), "result", c.Session, m.line)
@@ -194,11 +215,7 @@ func (c *claude) result(s *Output, m *claudeLine) {
 		*r.Cost, c.Cost = max(total-c.Cost, 0), total
 	}
 	if m.Subtype == "success" && !r.IsError {
-		end := outcome{text: r.Result, session: c.Session, cost: r.Cost, turns: r.Turns, stop: r.Stop, payload: m.line}
-		if r.Usage != nil {
-			end.usage = &usage{In: r.Usage.In + r.Usage.Made + r.Usage.Cached, Out: r.Usage.Out, Cached: r.Usage.Cached}
-		}
-		s.result(end)
+		s.result(outcome{text: r.Result, session: c.Session, usage: r.Usage.usage(), cost: r.Cost, turns: r.Turns, stop: r.Stop, payload: m.line})
 		return
 	}
 	code, message := m.Subtype, r.Result

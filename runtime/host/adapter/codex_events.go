@@ -125,7 +125,8 @@ func (c *codex) uses(s *Output, e *codexEvent) {
 		return
 	}
 	c.Counted = true
-	s.progress("usage", fmt.Sprintf("%d tokens", t.In+t.Out), e.line)
+	used := c.Total.minus(c.Used)
+	s.spent(fmt.Sprintf("%d tokens", t.In+t.Out), &used, nil, 0, e.line)
 }
 
 // retries reports an error after which the agent retries. After any other error, the agent ends the

@@ -27,21 +27,28 @@ type outcome struct {
 	payload []byte
 }
 
+func (u usage) plus(v usage) usage { return usage{u.In + v.In, u.Out + v.Out, u.Cached + v.Cached} }
+
+// addTotals adds what an exchange has used to a message.
+func addTotals(o *jsonobject.Object, used *usage, cost *float64, turns int64) {
+	if used != nil {
+		o.Raw("usage", jsonwrite.MustEncode(used))
+	}
+	if cost != nil {
+		o.Raw("cost_usd", value.AppendFloat(nil, *cost))
+	}
+	if turns > 0 {
+		o.Raw("turns", jsonwrite.MustEncode(turns))
+	}
+}
+
 func (s *Output) result(r outcome) {
 	o := jsonobject.New(hostmsg.Result)
 	o.Text("text", r.text)
 	if r.session != "" {
 		o.Text("session", r.session)
 	}
-	if r.usage != nil {
-		o.Raw("usage", jsonwrite.MustEncode(r.usage))
-	}
-	if r.cost != nil {
-		o.Raw("cost_usd", value.AppendFloat(nil, *r.cost))
-	}
-	if r.turns > 0 {
-		o.Raw("turns", jsonwrite.MustEncode(r.turns))
-	}
+	addTotals(o, r.usage, r.cost, r.turns)
 	if r.stop != "" {
 		o.Text("stop_reason", r.stop)
 	}

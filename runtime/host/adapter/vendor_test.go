@@ -56,7 +56,7 @@ func TestConversations(t *testing.T) {
 			`{"method":"thread/tokenUsage/updated","params":{"tokenUsage":{"total":{"inputTokens":15,"outputTokens":4,"cachedInputTokens":3}}}}`,
 		}, []string{`quiet thread/tokenUsage/updated`,
 			`> {"id":3,"jsonrpc":"2.0","method":"turn/start","params":{"input":[{"text":"go","text_elements":[],"type":"text"}],"threadId":"T"}}`,
-			`{"type":"progress","message":"19 tokens","stage":"usage"`,
+			`{"type":"progress","message":"19 tokens","stage":"usage","usage":{"tokens_in":10,"tokens_out":2,"tokens_cached":2}`,
 			`{"type":"result","text":"","session":"T","usage":{"tokens_in":10,"tokens_out":2,"tokens_cached":2}`, `quiet thread/tokenUsage/updated`}},
 		{"usage", "acp", Vendor{}, "", []string{
 			start, `{"id":1,"result":{"protocolVersion":1}}`, `{"id":2,"result":{"sessionId":"S"}}`, prompt, update(`"usage_update","used":1,"cost":{"amount":0.5,"currency":"USD"}`),

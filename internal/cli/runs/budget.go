@@ -1,0 +1,115 @@
+package runs
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/concerto-lang/concerto/internal/cli/console"
+	"github.com/concerto-lang/concerto/internal/cli/program"
+	"github.com/concerto-lang/concerto/internal/engine"
+	"github.com/concerto-lang/concerto/internal/term/cmdline"
+	"github.com/concerto-lang/concerto/runtime/budget"
+)
+
+// NewBudget returns the command budget.
+func NewBudget(a *console.Console) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "budget [PATH]",
+		Short: "Show what the runs of today have used",
+		Long: `Prints the cost and the tokens of all runs since midnight that share the project's day_file, what running
+calls and exchanges have reserved, and the limits. Runs store it if [limits] has max_day_cost_usd,
+max_day_tokens or day_file.`,
+		Example: "  concerto budget\n  concerto budget --format json",
+		Args:    console.Arguments(0, 1),
+	}
+	format := cmdline.AddFormat(c, "text", "json")
+	c.RunE = func(_ *cobra.Command, args []string) error {
+		path := ""
+		if len(args) == 1 {
+			path = args[0]
+		}
+		source, err := program.Source(a, path, nil)
+		if err != nil {
+			return err
+		}
+		p, err := program.Read(a, source)
+		if err != nil {
+			return err
+		}
+		b, err := p.DayBudget(a.Dir)
+		switch {
+		case err != nil:
+			return err
+		case b == nil:
+			return console.Usage("add max_day_cost_usd, max_day_tokens or day_file to [limits] in Concerto.toml", "the runs of this program do not store what they use")
+		case format.IsText():
+			return writeDay(a, b)
+		}
+		return a.WriteJSON(dayJSON(b))
+	}
+	return c
+}
+
+// runBudget is what a run has used, in JSON.
+type runBudget struct {
+	Run     string          `json:"run"`
+	CostUSD json.RawMessage `json:"cost_usd"`
+	Tokens  int64           `json:"tokens"`
+}
+
+// dayBudget is what runs have used on a day, in JSON. A limit that is not set is null.
+type dayBudget struct {
+	Day            string           `json:"day"` // "2006-01-02"
+	CostUSD        json.RawMessage  `json:"cost_usd"`
+	Tokens         int64            `json:"tokens"`
+	ReservedUSD    json.RawMessage  `json:"reserved_usd"`
+	ReservedTokens int64            `json:"reserved_tokens"`
+	MaxCostUSD     *json.RawMessage `json:"max_cost_usd"`
+	MaxTokens      *int64           `json:"max_tokens"`
+	Runs           []runBudget      `json:"runs"`
+}
+
+func dayJSON(b *engine.DayBudget) *dayBudget {
+	usd := func(m budget.Money) json.RawMessage { return json.RawMessage(m.String()) }
+	d := &dayBudget{Day: b.Day, CostUSD: usd(b.Used.Cost), Tokens: b.Used.Tokens, ReservedUSD: usd(b.Reserved.Cost), ReservedTokens: b.Reserved.Tokens, Runs: []runBudget{}}
+	if b.MaxCost > 0 {
+		limit := usd(b.MaxCost)
+		d.MaxCostUSD = &limit
+	}
+	if b.MaxTokens > 0 {
+		d.MaxTokens = &b.MaxTokens
+	}
+	for _, r := range b.Runs {
+		d.Runs = append(d.Runs, runBudget{r.ID, usd(r.Cost), r.Tokens})
+	}
+	return d
+}
+
+func writeDay(a *console.Console, b *engine.DayBudget) error {
+	w := tabwriter.NewWriter(a.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(w, "cost USD\ttokens\t  run")
+	row := func(cost, tokens, name string) { fmt.Fprintf(w, "%s\t%s\t  %s\n", cost, tokens, name) }
+	amount := func(x budget.Amount, name string) { row(x.Cost.String(), strconv.FormatInt(x.Tokens, 10), name) }
+	for _, r := range b.Runs {
+		amount(budget.Amount{Cost: r.Cost, Tokens: r.Tokens}, r.ID)
+	}
+	amount(b.Used, "used on "+b.Day)
+	if b.Reserved != (budget.Amount{}) {
+		amount(b.Reserved, "reserved")
+	}
+	if b.MaxCost > 0 || b.MaxTokens > 0 {
+		cost, tokens := "", ""
+		if b.MaxCost > 0 {
+			cost = b.MaxCost.String()
+		}
+		if b.MaxTokens > 0 {
+			tokens = strconv.FormatInt(b.MaxTokens, 10)
+		}
+		row(cost, tokens, "limit")
+	}
+	return w.Flush()
+}

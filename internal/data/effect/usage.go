@@ -1,0 +1,112 @@
+package effect
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/concerto-lang/concerto/internal/data/hostmsg"
+	"github.com/concerto-lang/concerto/internal/data/value"
+)
+
+// The largest totals of one exchange that can be true. A host that reports more is wrong, and the
+// report is not counted.
+const (
+	MaxReportUSD    = 1e4
+	MaxReportTokens = 1e12
+)
+
+// HostUsage is what a host has used since its exchange began, according to its messages.
+type HostUsage struct {
+	CostUSD      float64 `json:"cost_usd,omitempty"` // 0 if Priced is false
+	Priced       bool    `json:"priced,omitempty"`   // the host has reported a cost
+	TokensIn     int64   `json:"tokens_in,omitempty"`
+	TokensOut    int64   `json:"tokens_out,omitempty"`
+	TokensCached int64   `json:"tokens_cached,omitempty"` // included in TokensIn
+	Turns        int64   `json:"turns,omitempty"`
+	Reported     bool    `json:"reported,omitempty"` // the host has reported a cost, tokens or turns
+}
+
+// AddMessage adds the totals in a progress or a result: `cost_usd`, `usage` and `turns`. A value
+// that is lower than an earlier one is ignored. changed reports whether a total has changed.
+// invalid describes a value that cannot be a total, and "" means that there is none.
+func (u *HostUsage) AddMessage(m *HostMessage) (changed bool, invalid string) {
+	if m.Type != hostmsg.Progress && m.Type != hostmsg.Result {
+		return false, ""
+	}
+	all := m.Payload.Map()
+	if all == nil || all.Len() == 0 {
+		return false, ""
+	}
+	before := *u
+	if v, ok := all.GetString("cost_usd"); ok && !v.IsNil() {
+		if usd, ok := v.Number(); ok && usd >= 0 && usd <= MaxReportUSD {
+			u.CostUSD, u.Priced, u.Reported = max(u.CostUSD, usd), true, true
+		} else {
+			invalid = describeReport("cost_usd", v)
+		}
+	}
+	if v, ok := all.GetString("turns"); ok && !v.IsNil() {
+		u.addCount(&u.Turns, "turns", v, &invalid)
+	}
+	if v, ok := all.GetString("usage"); ok {
+		if tokens := v.Map(); tokens != nil {
+			u.addMember(&u.TokensIn, tokens, "tokens_in", &invalid)
+			u.addMember(&u.TokensOut, tokens, "tokens_out", &invalid)
+			u.addMember(&u.TokensCached, tokens, "tokens_cached", &invalid)
+			u.TokensCached = min(u.TokensCached, u.TokensIn)
+		} else if !v.IsNil() {
+			invalid = describeReport("usage", v)
+		}
+	}
+	return *u != before, invalid
+}
+
+func (u *HostUsage) addMember(to *int64, from *value.Map, name string, invalid *string) {
+	if v, ok := from.GetString(name); ok && !v.IsNil() {
+		u.addCount(to, "usage."+name, v, invalid)
+	}
+}
+
+// addCount sets a count to the value v, which is higher than before.
+func (u *HostUsage) addCount(to *int64, name string, v value.Slot, invalid *string) {
+	n, ok := v.Number()
+	if !ok || n < 0 || n > MaxReportTokens || n != math.Trunc(n) {
+		*invalid = describeReport(name, v)
+		return
+	}
+	*to, u.Reported = max(*to, int64(n)), true
+}
+
+func describeReport(name string, v value.Slot) string {
+	return fmt.Sprintf("%s is %.100s", name, value.AppendJSON(nil, v))
+}
+
+// Tokens returns the sum of input and output tokens.
+func (u *HostUsage) Tokens() int64 { return u.TokensIn + u.TokensOut }
+
+// Prices are prices of a host's tokens in US dollars for a million. Without Cached, cached tokens
+// cost as much as other input.
+type Prices struct {
+	Input  float64  `json:"input"`
+	Output float64  `json:"output"`
+	Cached *float64 `json:"cached"`
+}
+
+// Picodollars returns the cost in units of 10⁻¹² US dollars: the cost that the host has reported,
+// or else that of its tokens. Without both it is 0. prices may be nil.
+func (u *HostUsage) Picodollars(prices *Prices) int64 {
+	const dollar = 1e12
+	if u.Priced {
+		return int64(math.Round(u.CostUSD * dollar))
+	}
+	if prices == nil {
+		return 0
+	}
+	cached := prices.Input
+	if prices.Cached != nil {
+		cached = *prices.Cached
+	}
+	per := func(tokens int64, price float64) float64 { return float64(tokens) * math.Round(price*dollar/1e6) }
+	sum := per(u.TokensIn-u.TokensCached, prices.Input) + per(u.TokensCached, cached) + per(u.TokensOut, prices.Output)
+	return int64(min(sum, MaxReportUSD*dollar))
+}

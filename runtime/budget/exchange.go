@@ -1,0 +1,511 @@
+package budget
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// HostLimits are the limits on what a host uses; 0 means no limit. Exchange and Turns limit one
+// exchange, Run all exchanges of the run. Reserve is what an exchange reserves; 0 means the
+// default.
+type HostLimits struct {
+	Section  string // name of the host's section in the manifest, such as "coder"
+	Exchange Amount
+	Run      Amount
+	Turns    int64
+	Reserve  Amount
+	// Silent means that the host may never report what it uses. After an exchange without a report
+	// nothing is reserved for it.
+	Silent bool
+}
+
+// Default reservations of an exchange.
+const (
+	defaultReserveTokens = 50_000
+	defaultReserveCents  = 50
+)
+
+// Refused is the error of an exchange that a limit does not allow. Code is "limit_cost",
+// "limit_tokens" or "limit_turns".
+type Refused struct{ Code, Message string }
+
+func (e *Refused) Error() string { return e.Message }
+
+// HostUsage is the usage of a host in a run.
+type HostUsage struct {
+	Host                string
+	Exchanges           int64
+	Refused, Stopped    int64 // exchanges that a limit did not allow, or stopped
+	TokensIn, TokensOut int64
+	Turns               int64
+	Cost                Money
+}
+
+// spending is what hosts use.
+type spending struct {
+	hosts   map[string]*hostState
+	byHosts Amount // used by all hosts
+	held    Amount // reserved by exchanges and not used
+	// blocked are exchanges whose handler waits for a reservation, with the number of such handlers
+	blocked map[*Exchange]int
+}
+
+// hostState is what a host of the run uses.
+type hostState struct {
+	HostLimits
+	usage  HostUsage
+	held   Amount // reserved by exchanges and not used
+	silent bool   // an exchange has ended without a report
+}
+
+// AddHost adds a host before its first exchange.
+func (b *Budget) AddHost(name string, l HostLimits) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.hosts[name] = &hostState{HostLimits: l, usage: HostUsage{Host: name}}
+}
+
+// HostUsage returns the usage of each host that had an exchange, sorted by name.
+func (b *Budget) HostUsage() (each []HostUsage) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, h := range b.hosts {
+		if h.usage.Exchanges+h.usage.Refused > 0 {
+			each = append(each, h.usage)
+		}
+	}
+	slices.SortFunc(each, func(x, y HostUsage) int { return cmp.Compare(x.Host, y.Host) })
+	return each
+}
+
+// Exchange is the reservation of an exchange of a host. It is safe for concurrent use.
+type Exchange struct {
+	budget *Budget
+	host   *hostState
+	key    string
+	within []*Exchange // exchanges that cannot end before this one
+
+	used     Use
+	before   Use    // what earlier processes of the run have stored for the day
+	stored   Use    // what is stored for the day
+	amount   Amount // what the exchange reserves at once
+	reserved Amount // what it has reserved so far, including what it has used
+	stopped  bool
+	closed   bool
+}
+
+// Request describes an exchange that is about to begin. Key identifies it in all processes of the
+// run; "" lets the budget choose one. Within are the exchanges that cannot end before this one.
+// Acquire, if it is set, is called before each attempt to reserve, and Release before a wait and
+// after a failure: what an exchange needs besides its reservation is not held while it waits, so
+// that two exchanges cannot wait for each other.
+type Request struct {
+	Host, Key string
+	Within    []*Exchange
+	Acquire   func(ctx context.Context) error
+	Release   func()
+}
+
+// OpenExchange reserves what an exchange may use. While other exchanges hold what it needs, it
+// waits; waits is then called once with the reason. If they do not hold enough, the error is a
+// *Refused. Close must be called after the exchange.
+func (b *Budget) OpenExchange(ctx context.Context, r Request, waits func(why string)) (*Exchange, error) {
+	x := &Exchange{budget: b, key: r.Key, within: r.Within}
+	if x.key == "" {
+		x.key = b.day.nextKey("host")
+	}
+	waiting := false
+	giveUp := func(err error) (*Exchange, error) {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		x.unblock(&waiting)
+		return nil, err
+	}
+	for {
+		if r.Acquire != nil {
+			if err := r.Acquire(ctx); err != nil {
+				return giveUp(err)
+			}
+		}
+		why, wait, err := x.open(r.Host, &waiting)
+		if wait == nil && err == nil {
+			return x, nil
+		}
+		if r.Release != nil {
+			r.Release()
+		}
+		if err != nil {
+			return nil, err
+		}
+		if waits != nil {
+			waits(why)
+			waits = nil
+		}
+		if err := b.await(ctx, wait); err != nil {
+			return giveUp(err)
+		}
+	}
+}
+
+// open reserves, or returns a channel that is closed when it may try again.
+func (x *Exchange) open(host string, waiting *bool) (why string, wait <-chan struct{}, err error) {
+	b := x.budget
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	x.host = b.host(host)
+	marks := !*waiting
+	uerr := b.day.update(func(d *Day) {
+		if marks {
+			*waiting = true
+			for _, outer := range x.within {
+				b.blocked[outer]++
+			}
+		}
+		var refused *Refused
+		if why, refused = x.reserve(d); refused != nil {
+			x.host.usage.Refused++
+			err = refused
+			return
+		}
+		if why != "" {
+			return
+		}
+		b.hold(x, x.amount)
+		x.host.usage.Exchanges++
+		if x.amount != (Amount{}) || b.day.Days != nil {
+			d.Hold = &Hold{Key: x.key, Amount: x.amount}
+		}
+	})
+	if uerr != nil {
+		b.change(x, func() { x.reserved = Amount{} })
+		why, err = "", uerr
+	}
+	if why != "" && err == nil {
+		wait = b.nextEnd()
+		if len(x.within) > 0 && marks {
+			// Exchanges that wait for the reservation of one that is now blocked must decide again.
+			b.endWaits()
+			wait = b.nextEnd()
+		}
+		return why, wait, nil
+	}
+	x.unblock(waiting)
+	return "", nil, err
+}
+
+// host returns the state of a host. The caller must hold the lock.
+func (b *Budget) host(name string) *hostState {
+	h := b.hosts[name]
+	if h == nil {
+		h = &hostState{usage: HostUsage{Host: name}}
+		b.hosts[name] = h
+	}
+	return h
+}
+
+// unblock ends the wait of x. The caller must hold the lock.
+func (x *Exchange) unblock(waiting *bool) {
+	if !*waiting {
+		return
+	}
+	*waiting = false
+	for _, outer := range x.within {
+		if x.budget.blocked[outer]--; x.budget.blocked[outer] <= 0 {
+			delete(x.budget.blocked, outer)
+		}
+	}
+}
+
+// bound is a limit that applies to an exchange, in picodollars or tokens.
+type bound struct {
+	key    string // in the manifest
+	level  int    // index in unit.keys
+	limit  int64
+	used   int64
+	held   int64 // reserved by others and not used
+	models int64 // of held, what model calls have reserved
+	stuck  int64 // of held, what is not released while the exchange waits
+}
+
+// unit describes money or tokens in bounds.
+type unit struct {
+	of       func(Amount) int64
+	code     string
+	standard int64 // default reservation
+	pair     func(used, limit int64) string
+	one      func(int64) string
+	keys     [4]string // of the exchange, the host, the run and the day
+}
+
+var units = [...]unit{
+	{of: func(a Amount) int64 { return int64(a.Cost) }, code: "limit_cost", standard: defaultReserveCents * dollar / 100,
+		pair: func(used, limit int64) string { return fmt.Sprintf("$%s of $%s", Money(used), Money(limit)) },
+		one:  func(n int64) string { return "$" + Money(n).String() },
+		keys: [4]string{"cost_usd", "run_cost_usd", "max_cost_usd", "max_day_cost_usd"}},
+	{of: func(a Amount) int64 { return a.Tokens }, code: "limit_tokens", standard: defaultReserveTokens,
+		pair: func(used, limit int64) string { return fmt.Sprintf("%d of %d tokens", used, limit) },
+		one:  func(n int64) string { return fmt.Sprintf("%d tokens", n) },
+		keys: [4]string{"tokens", "run_tokens", "max_tokens", "max_day_tokens"}},
+}
+
+// bounds returns the limits of one unit that apply to x. The caller must hold the lock.
+func (x *Exchange) bounds(u *unit, d *Day) []bound {
+	b, h := x.budget, x.host
+	own := u.of(x.remaining())
+	var all []bound
+	add := func(i int, section string, limit Amount, used, held, models Amount) {
+		if l := u.of(limit); l > 0 {
+			all = append(all, bound{key: fmt.Sprintf("[%s] %s", section, u.keys[i]), level: i, limit: l, used: u.of(used), held: max(u.of(held)-own, 0) + u.of(models), models: u.of(models)})
+		}
+	}
+	section := "hosts." + tomlKey(h.Section) + ".limits"
+	models := Amount{b.underway.cost, b.underway.tokens}
+	add(0, section, h.Exchange, x.used.amount(), x.remaining(), Amount{})
+	add(1, section, h.Run, h.used(), h.held, Amount{})
+	add(2, "limits", Amount{b.cost, b.tokens}, b.known(), b.held, models)
+	add(3, "limits", b.day.Amount, d.known(), d.HeldHosts, d.HeldModels)
+	return all
+}
+
+func (h *hostState) used() Amount {
+	return Amount{h.usage.Cost, h.usage.TokensIn + h.usage.TokensOut}
+}
+
+// remaining returns what the exchange has reserved and not used.
+func (x *Exchange) remaining() Amount {
+	if x.closed {
+		return Amount{}
+	}
+	return x.reserved.minus(x.used.amount()).atLeastZero()
+}
+
+// reserve sets the amount that x reserves. why is not "" if x must wait for others. The caller must
+// hold the lock.
+func (x *Exchange) reserve(d *Day) (why string, refused *Refused) {
+	x.amount = Amount{}
+	if x.host.Silent && x.host.silent {
+		return "", nil
+	}
+	var amounts [len(units)]int64
+	for i := range units {
+		u := &units[i]
+		all := x.bounds(u, d)
+		if len(all) == 0 {
+			continue // without a limit nothing is reserved
+		}
+		amount := cmp.Or(u.of(x.host.Reserve), u.of(x.host.Exchange))
+		if amount == 0 {
+			amount = u.standard
+			for _, l := range all {
+				if room := l.limit - l.used; room > 0 {
+					amount = min(amount, room)
+				}
+			}
+		}
+		for j := range all {
+			l := &all[j]
+			if l.used+amount > l.limit || l.used+x.stuckIn(u, l)+amount > l.limit {
+				text := fmt.Sprintf("cannot start host '%s': %s used (%s), ", x.host.usage.Host, u.pair(l.used, l.limit), l.key)
+				if l.used+amount <= l.limit {
+					text += fmt.Sprintf("exchanges that wait for this one hold %s, ", u.one(x.stuckIn(u, l)))
+				}
+				return "", &Refused{u.code, text + "and an exchange reserves " + u.one(amount)}
+			}
+			if why == "" && l.used+l.held+amount > l.limit {
+				why = fmt.Sprintf("waits for %s: %s used and %s reserved (%s)", u.one(amount), u.pair(l.used, l.limit), u.one(l.held), l.key)
+			}
+		}
+		amounts[i] = amount
+	}
+	x.amount = Amount{Money(amounts[0]), amounts[1]}
+	return why, nil
+}
+
+// stuckIn returns what the exchanges hold that are not released while x waits, because their
+// handlers wait for x or for another waiting exchange. The caller must hold the lock.
+func (x *Exchange) stuckIn(u *unit, l *bound) (sum int64) {
+	if l.held == 0 {
+		return 0
+	}
+	for p := range x.budget.blocked {
+		if l.level > 1 || l.level == 1 && p.host == x.host {
+			sum += u.of(p.remaining())
+		}
+	}
+	return min(sum, l.held)
+}
+
+// hold reserves more for x. The caller must hold the lock.
+func (b *Budget) hold(x *Exchange, more Amount) {
+	b.change(x, func() { x.reserved = x.reserved.plus(more) })
+}
+
+// change changes x and updates the sums of reservations and use. The caller must hold the
+// lock.
+func (b *Budget) change(x *Exchange, do func()) {
+	held, used := x.remaining(), x.used
+	do()
+	h := x.host
+	delta := x.remaining().minus(held)
+	h.held, b.held = h.held.plus(delta), b.held.plus(delta)
+	h.usage.Cost += x.used.Cost - used.Cost
+	h.usage.TokensIn += x.used.In - used.In
+	h.usage.TokensOut += x.used.Out - used.Out
+	h.usage.Turns += x.used.Turns - used.Turns
+	b.byHosts = b.byHosts.plus(x.used.amount().minus(used.amount()))
+}
+
+// Report sets what the exchange has used so far. If it has used its reservation, it reserves more.
+// If that does not fit, the result is the reason why the exchange must be stopped. Report may also
+// be called after Close.
+func (x *Exchange) Report(now Use) *Refused {
+	b := x.budget
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if now == x.used {
+		return nil
+	}
+	fewer := now.Cost < x.used.Cost
+	b.change(x, func() { x.used = now })
+	var refused *Refused
+	decide := func(d *Day) {
+		if !x.closed && !x.stopped {
+			refused = x.grow(d)
+		}
+		if d.Hold != nil {
+			d.Hold.Amount = x.reserved
+		}
+	}
+	if b.day.Days == nil {
+		decide(&Day{})
+	} else if err := b.day.Report(x.key, x.unstored(), x.closed, decide); err != nil {
+		refused = &Refused{"limit_cost", fmt.Sprintf("stopped host '%s': could not store what it used: %v", x.host.usage.Host, err)}
+	}
+	if fewer {
+		b.endWaits()
+	}
+	if refused != nil {
+		x.stopped = true
+		x.host.usage.Stopped++
+	}
+	return refused
+}
+
+// grow reserves more if x has used its reservation. The caller must hold the lock.
+func (x *Exchange) grow(d *Day) *Refused {
+	h := x.host
+	if h.Turns > 0 && x.used.Turns > h.Turns {
+		return &Refused{"limit_turns", fmt.Sprintf("stopped host '%s': it used %d of %d turns ([hosts.%s.limits] turns)", h.usage.Host, x.used.Turns, h.Turns, tomlKey(h.Section))}
+	}
+	var more Amount
+	for i := range units {
+		u := &units[i]
+		all := x.bounds(u, d)
+		if len(all) == 0 {
+			continue
+		}
+		over := u.of(x.used.amount()) - u.of(x.reserved)
+		room := int64(math.MaxInt64)
+		for j := range all {
+			l := &all[j]
+			// Model calls may have reserved what this exchange holds.
+			if l.used+l.models > l.limit || over > 0 && l.used+l.held > l.limit {
+				return x.exceeded(u, l)
+			}
+			room = min(room, l.limit-l.used-l.held)
+		}
+		if over > 0 {
+			grown := over
+			if amount := u.of(x.amount); amount > 0 {
+				// the next multiple of the amount
+				grown = (over + amount - 1) / amount * amount
+			}
+			grown = over + min(grown-over, max(room, 0))
+			if i == 0 {
+				more.Cost = Money(grown)
+			} else {
+				more.Tokens = grown
+			}
+		}
+	}
+	x.budget.hold(x, more)
+	return nil
+}
+
+// exceeded returns the reason why x must stop.
+func (x *Exchange) exceeded(u *unit, l *bound) *Refused {
+	text := fmt.Sprintf("%s used", u.pair(l.used, l.limit))
+	if l.used == u.of(x.used.amount()) {
+		text = "it used " + u.pair(l.used, l.limit)
+	}
+	if l.used <= l.limit {
+		text += fmt.Sprintf(" and %s reserved by others", u.one(l.held))
+	}
+	return &Refused{u.code, fmt.Sprintf("stopped host '%s': %s (%s)", x.host.usage.Host, text, l.key)}
+}
+
+// unstored returns what is not stored for the day, which the caller must store. The caller must
+// hold the lock.
+func (x *Exchange) unstored() Use {
+	now := x.used.atLeast(x.before)
+	more := now.minus(x.stored)
+	x.stored = now
+	return more
+}
+
+// Close ends the reservation. silent is true if the host has ended the exchange without a report.
+func (x *Exchange) Close(silent bool) {
+	b := x.budget
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if x.closed {
+		return
+	}
+	b.change(x, func() { x.closed = true })
+	x.host.silent = x.host.silent || silent
+	b.endDay(x.key, x.unstored())
+	b.endWaits()
+}
+
+// ResumeExchange reserves for an exchange that an earlier process of the run has begun. used is
+// what the run has recorded and ChargeHost has already counted.
+func (b *Budget) ResumeExchange(host, key string, used Use) (*Exchange, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	x := &Exchange{budget: b, host: b.host(host), key: key, used: used}
+	err := b.day.update(func(d *Day) {
+		if _, refused := x.reserve(d); refused != nil { // the exchange has already begun
+			x.amount = Amount{cmp.Or(x.host.Reserve.Cost, x.host.Exchange.Cost), cmp.Or(x.host.Reserve.Tokens, x.host.Exchange.Tokens)}
+		}
+	})
+	if err == nil && b.day.Days != nil {
+		x.before, err = b.day.Adopt(key)
+		x.stored = x.used.atLeast(x.before)
+	}
+	b.change(x, func() { x.reserved = x.used.amount().plus(x.amount) })
+	return x, err
+}
+
+// ChargeHost counts what earlier processes of the run have recorded of a host.
+func (b *Budget) ChargeHost(host string, exchanges int64, more Use) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	h := b.host(host)
+	h.usage.Exchanges += exchanges
+	h.usage.Cost += more.Cost
+	h.usage.TokensIn += more.In
+	h.usage.TokensOut += more.Out
+	h.usage.Turns += more.Turns
+	b.byHosts = b.byHosts.plus(more.amount())
+}
+
+// Resumed ends the reservations of earlier processes of the run, except those of resumed exchanges.
+func (b *Budget) Resumed() error {
+	if b.day.Days == nil {
+		return nil
+	}
+	return b.day.DropOthers()
+}

@@ -1,0 +1,213 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/hostmsg"
+	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/internal/process/procgroup"
+)
+
+// Bounds holds the manifest's keys that limit the resources of a host's processes and what its
+// exchanges use.
+type Bounds struct {
+	Limits *Limits        `json:"limits"`
+	Prices *effect.Prices `json:"prices"` // of the tokens of a host that reports no cost; nil for none
+}
+
+// Limits contains [hosts.X.limits]; 0 means no limit.
+type Limits struct {
+	procgroup.Limits         // of each process
+	CostUSD          float64 `json:"cost_usd"` // of an exchange
+	Tokens           int64   `json:"tokens"`   // of an exchange
+	Turns            int64   `json:"turns"`    // of an exchange
+	RunCostUSD       float64 `json:"run_cost_usd"`
+	RunTokens        int64   `json:"run_tokens"`
+	ReserveUSD       float64 `json:"reserve_usd"`    // reserved at once; 0 means CostUSD
+	ReserveTokens    int64   `json:"reserve_tokens"` // reserved at once; 0 means Tokens
+}
+
+// check returns an error if values contradict each other.
+func (l *Limits) check() error {
+	if l == nil {
+		return nil
+	}
+	for _, n := range []struct {
+		key     string
+		reserve float64
+		limit   string
+		most    float64
+	}{
+		{"reserve_usd", l.ReserveUSD, "cost_usd", l.CostUSD}, {"reserve_usd", l.ReserveUSD, "run_cost_usd", l.RunCostUSD},
+		{"reserve_tokens", float64(l.ReserveTokens), "tokens", float64(l.Tokens)}, {"reserve_tokens", float64(l.ReserveTokens), "run_tokens", float64(l.RunTokens)},
+	} {
+		if n.most > 0 && n.reserve > n.most {
+			return fmt.Errorf("[hosts.X.limits] %s is greater than %s, so no exchange could start", n.key, n.limit)
+		}
+	}
+	return nil
+}
+
+// process returns the limits of each process, or nil.
+func (b *Bounds) process() *procgroup.Limits {
+	if b.Limits == nil {
+		return nil
+	}
+	return &b.Limits.Limits
+}
+
+// Budget limits what exchanges use. It is safe for concurrent use.
+type Budget interface {
+	// Open reserves what an exchange may use. It waits while other exchanges hold what it needs,
+	// and calls waits once with the reason. The error is a *effect.Error that the program receives,
+	// ctx's error, or that of Acquire.
+	Open(ctx context.Context, q *Opening, waits func(why string)) (Reservation, error)
+	// Resume reserves for an exchange that an earlier process has begun. used is what the run has
+	// recorded.
+	Resume(host, key string, used effect.HostUsage) (Reservation, error)
+	// Resumed is called after Resume was called for each open exchange.
+	Resumed() error
+}
+
+// Opening describes an exchange that is about to begin. Within are the reservations of exchanges
+// that cannot end before this one. Open calls Acquire before each attempt to reserve, and Release
+// before it waits and before it fails.
+type Opening struct {
+	Host, Key string
+	Within    []Reservation
+	Acquire   func(ctx context.Context) error
+	Release   func()
+}
+
+// Reservation is what an exchange may use.
+type Reservation interface {
+	// Report sets what the exchange has used so far. The result is the error with which the
+	// exchange must stop, or nil.
+	Report(used effect.HostUsage) *effect.Error
+	// Close ends the reservation. silent is true if the host has ended the exchange without a
+	// report.
+	Close(silent bool)
+}
+
+// meter counts what an exchange uses. The reader of the exchange's process calls readMessage. A nil
+// meter does nothing.
+type meter struct {
+	reservation Reservation
+	exchange    *exchange
+	isReported  atomic.Bool // the host has reported what it used
+	used        effect.HostUsage
+	warned      bool // an invalid report was logged
+}
+
+// openSlot waits for a slot of the host and reserves what the exchange of a request may use. at is
+// its waiter in the host's queue.
+func (h *Hosts) openSlot(ctx context.Context, r *effect.ExchangeOpen, at *waiter) (s *slot, m *meter, err error) {
+	pool := h.pools[r.Host]
+	acquire := func(ctx context.Context) (err error) {
+		if at == nil {
+			at = pool.enqueueWaiter(specOf(r))
+		}
+		s, err = pool.awaitSlot(ctx, at)
+		at = nil
+		return err
+	}
+	if h.opts.Budget == nil {
+		err = acquire(ctx)
+		return s, nil, err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	waits := func(why string) {
+		h.logf("info", pool.cfg, "%s", why)
+		go func() {
+			select {
+			case <-h.closing:
+				cancel(ErrClosed)
+			case <-ctx.Done():
+			}
+		}()
+	}
+	q := &Opening{Host: r.Host, Key: effect.KeyOf(ctx), Acquire: acquire, Release: func() { pool.releaseSlot(s) }}
+	for _, id := range r.Within {
+		if ex, err := h.lookupExchange(id); err == nil && ex.inbox.meter != nil {
+			q.Within = append(q.Within, ex.inbox.meter.reservation)
+		}
+	}
+	reservation, err := h.opts.Budget.Open(ctx, q, waits)
+	if err != nil {
+		return nil, nil, err
+	}
+	return s, &meter{reservation: reservation}, nil
+}
+
+// resumeMeter reserves for an exchange that an earlier Concerto process has begun.
+func (ex *exchange) resumeMeter(o *Open) {
+	h := ex.pool.hosts
+	if h.opts.Budget == nil {
+		return
+	}
+	reservation, err := h.opts.Budget.Resume(o.Request.Host, o.Key, o.Used)
+	if err != nil {
+		h.logf("warn", ex.pool.cfg, "continues an exchange whose reservation is not stored: %v", err)
+	}
+	ex.inbox.meter = &meter{reservation: reservation, exchange: ex, used: o.Used}
+	ex.inbox.meter.isReported.Store(o.Used.Reported)
+}
+
+// readMessage counts the totals in a message. It returns the error with which the exchange must
+// stop, or nil.
+func (t *meter) readMessage(m *effect.HostMessage, p *process) *effect.Error {
+	if t == nil {
+		return nil
+	}
+	changed, invalid := t.used.AddMessage(m)
+	if invalid != "" && !t.warned {
+		t.warned = true
+		p.hosts.logf("warn", p.cfg, "reported what cannot be a total; it is not counted: %s", invalid)
+	}
+	if m.Type == hostmsg.Result {
+		t.addCost(m, p.cfg.Bounds.Prices)
+	}
+	if !changed {
+		return nil
+	}
+	t.isReported.Store(true)
+	return t.reservation.Report(t.used)
+}
+
+// addCost adds the cost of the tokens to a result that has none.
+func (t *meter) addCost(m *effect.HostMessage, prices *effect.Prices) {
+	if prices == nil || t.used.Priced || t.used.Tokens() == 0 {
+		return
+	}
+	m.Payload.Map().SetString("cost_usd", value.Float(float64(t.used.Picodollars(prices))/1e12))
+}
+
+// closeMeter ends the exchange's reservation. It remains if the run is suspended.
+func (ex *exchange) closeMeter() {
+	if t := ex.inbox.meter; t != nil && !ex.pool.hosts.suspended.Load() {
+		t.reservation.Close(ex.inbox.hasEnded() && !t.isReported.Load())
+	}
+}
+
+// stopAtLimit fails the exchange because it has used what a limit allows. A host that supports
+// cancellation receives a cancel message and cancel_grace to end; its process is then ended. The
+// messages that the host has sent before remain.
+func (ex *exchange) stopAtLimit(failure *effect.Error) {
+	p := ex.currentProcess()
+	if p != nil {
+		p.addContext(failure)
+	}
+	if !ex.inbox.failAtLimit(failure) {
+		return
+	}
+	ex.cancelWaits()
+	if p != nil {
+		reason, _ := failure.Fields["code"].(string)
+		p.cancelWithin(reason, ex.pool.cfg.cancelGrace())
+	}
+	ex.releaseSlot()
+}
