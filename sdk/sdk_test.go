@@ -110,6 +110,7 @@ type world struct {
 	*testing.T
 	ctx   context.Context
 	hosts *host.Hosts
+	notes map[string]string // last message of each type that needs no response
 
 	mu  sync.Mutex
 	log []string
@@ -123,7 +124,7 @@ func start(t *testing.T, l language, more func(c *host.Config)) *world {
 		more(&c)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	w := &world{T: t, ctx: ctx}
+	w := &world{T: t, notes: map[string]string{}, ctx: ctx}
 	note := func(_, line string) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -168,6 +169,7 @@ func (w *world) talk(r effect.ExchangeOpen, answer func(m *effect.HostMessage) *
 				return string(m.Text), all
 			}
 			if !row.Waits() {
+				w.notes[m.Type] = string(m.Text)
 				continue
 			}
 			reply := answer(&m)
@@ -265,6 +267,8 @@ func TestMessages(t *testing.T) {
 			return last
 		}
 		w.want("say", talk(effect.ExchangeOpen{Prompt: "say"}, values("3")), `{"type":"result","value":[3,"é\u2028"]}`)
+		w.want("progress", w.notes["progress"], `{"type":"progress","message":"half","percent":50,"stage":"s","usage":{"tokens_in":3,"tokens_out":2,"tokens_cached":1},"cost_usd":0.5,"turns":4}`)
+		w.want("plan_limit", w.notes["plan_limit"], `{"type":"plan_limit","window":"5h","status":"near","used_percent":81.5,"resets_at":"2026-02-18T05:00:00Z"}`)
 		w.want("decide", talk(effect.ExchangeOpen{Prompt: "decide"}, values("true")),
 			`{"type":"result","allow":true,"reason":"","input":{"a":1},"scope":"once"}`)
 		w.want("fail", talk(effect.ExchangeOpen{Prompt: "fail"}, nil), `{"type":"error","message":"no disk","code":"E7"}`)

@@ -385,6 +385,9 @@ func (s *scope) hostError(m *value.Map) value.Slot {
 	if v, _ := m.GetString("session"); v.Kind() == value.KindString {
 		e.With("session", v)
 	}
+	if v, _ := m.GetString("wait_until"); v.Kind() == value.KindInt {
+		e.With("wait_until", v)
+	}
 	return e.With("host", value.String(s.decl.Name)).Slot()
 }
 

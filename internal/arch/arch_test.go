@@ -94,6 +94,7 @@ var worldly = strings.Fields(`os os/exec os/signal os/user net net/http net/rpc 
 // no access to the outside.
 var exceptions = []struct{ pkg, imports, reason string }{
 	{"internal/compile/manifest", "time", "TOML's dates are time.Time values"},
+	{"internal/data/effect", "time", "what an instant is, in RFC 3339"},
 	{"internal/text/jsonschema", "time", "what a date is"},
 	{"vm", "time", "how long a cancelled exchange may take to close, as the deadline of a context"},
 }

@@ -229,7 +229,7 @@ func (p *process) notifyInbox(in *inbox) {
 	if untouched && in.requestProcess() || isLostError(failure) && in.markLost(failure) {
 		return
 	}
-	in.setFailure(failure)
+	in.setFailure(in.meter.withPlanLimit(failure))
 }
 
 // retire closes the process's input. If the process has not exited after patience, retire ends it

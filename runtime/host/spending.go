@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"fmt"
+	"maps"
 	"sync/atomic"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
@@ -166,16 +167,48 @@ func (t *meter) readMessage(m *effect.HostMessage, p *process) *effect.Error {
 	changed, invalid := t.used.AddMessage(m)
 	if invalid != "" && !t.warned {
 		t.warned = true
-		p.hosts.logf("warn", p.cfg, "reported what cannot be a total; it is not counted: %s", invalid)
+		p.hosts.logf("warn", p.cfg, "reported a value that cannot be true and is ignored: %s", invalid)
 	}
-	if m.Type == hostmsg.Result {
+	switch m.Type {
+	case hostmsg.Result:
 		t.addCost(m, p.cfg.Bounds.Prices)
+	case hostmsg.Error:
+		t.addPlanLimit(m)
 	}
 	if !changed {
 		return nil
 	}
-	t.isReported.Store(true)
+	t.isReported.Store(t.used.Reported)
 	return t.reservation.Report(t.used)
+}
+
+// planLimitCode is the code of an exchange that has failed after a limit of the host's plan was
+// reached.
+const planLimitCode = "plan_limit"
+
+// addPlanLimit adds to an error message that a limit of the host's plan was reached.
+func (t *meter) addPlanLimit(m *effect.HostMessage) {
+	if all := m.Payload.Map(); all != nil && t.used.PlanReached {
+		all.SetString("code", value.String(planLimitCode))
+		if t.used.WaitUntil > 0 {
+			all.SetString("wait_until", value.Int(t.used.WaitUntil))
+		}
+	}
+}
+
+// withPlanLimit returns an error without a code as the error of an exchange that has reached a
+// limit of the host's plan, if it has reached one. The reader of the exchange's process calls it.
+func (t *meter) withPlanLimit(e *effect.Error) *effect.Error {
+	if t == nil || !t.used.PlanReached || e.Fields["code"] != nil {
+		return e
+	}
+	limited := *e
+	limited.Fields = maps.Clone(e.Fields)
+	limited.With("code", planLimitCode)
+	if t.used.WaitUntil > 0 {
+		limited.With("wait_until", t.used.WaitUntil)
+	}
+	return &limited
 }
 
 // addCost adds the cost of the tokens to a result that has none.

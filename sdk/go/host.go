@@ -165,6 +165,23 @@ func Percent(n int) Field { return Field{"percent", n} }
 // Stage sets the name of the current step in Progress.
 func Stage(name string) Field { return Field{"stage", name} }
 
+// Usage sets the tokens that the exchange has used in Progress; in includes cached ones.
+func Usage(in, out, cached int64) Field {
+	return Field{"usage", map[string]int64{"tokens_in": in, "tokens_out": out, "tokens_cached": cached}}
+}
+
+// CostUSD sets the cost of the exchange in Progress, in US dollars.
+func CostUSD(usd float64) Field { return Field{"cost_usd", usd} }
+
+// Turns sets the number of turns of the exchange in Progress.
+func Turns(n int64) Field { return Field{"turns", n} }
+
+// UsedPercent sets the used part of the limit in PlanLimit.
+func UsedPercent(p float64) Field { return Field{"used_percent", p} }
+
+// ResetsAt sets the time at which the limit in PlanLimit no longer applies.
+func ResetsAt(t time.Time) Field { return Field{"resets_at", t.Format(time.RFC3339)} }
+
 // Options sets the answers that Ask offers.
 func Options(texts ...string) Field { return Field{"options", texts} }
 
@@ -235,7 +252,8 @@ type answer struct {
 	err   error
 }
 
-// Progress reports progress to the program.
+// Progress reports progress to the program. Usage, CostUSD and Turns are totals since the exchange
+// began.
 func (t *Task) Progress(message string, fields ...Field) {
 	t.sendNote("progress", append([]Field{{"message", message}}, fields...))
 }
@@ -243,6 +261,12 @@ func (t *Task) Progress(message string, fields ...Field) {
 // Log sends a log line to the program. The level is debug, info, warn or error.
 func (t *Task) Log(level, message string) {
 	t.sendNote("log", []Field{{"level", level}, {"message", message}})
+}
+
+// PlanLimit reports a limit of the plan under which the host works. The window is "5h", "week" or
+// another text, the status near or reached.
+func (t *Task) PlanLimit(window, status string, fields ...Field) {
+	t.sendNote("plan_limit", append([]Field{{"window", window}, {"status", status}}, fields...))
 }
 
 // Partial sends a part of the result.

@@ -94,11 +94,18 @@ class Task:
         self._reason = ""  # why no further requests are possible
         self._open: dict = {}  # requests without an answer: id to waiter
 
-    def progress(self, message: str, percent: Optional[float] = None, stage: Optional[str] = None) -> None:
-        """Report progress; percent is rounded to an integer."""
+    def progress(self, message: str, percent: Optional[float] = None, stage: Optional[str] = None, usage: Optional[dict] = None,
+                 cost_usd: Optional[float] = None, turns: Optional[int] = None) -> None:
+        """Report progress; percent is rounded to an integer. usage, cost_usd and turns are totals
+        since the exchange began."""
         if percent is not None:
             percent = round(percent)
-        self._notify("progress", message=message, percent=percent, stage=stage)
+        self._notify("progress", message=message, percent=percent, stage=stage, usage=usage, cost_usd=cost_usd, turns=turns)
+
+    def plan_limit(self, window: str, status: str, used_percent: Optional[float] = None, resets_at: Optional[str] = None) -> None:
+        """Report a limit of the plan under which the host works. The window is "5h", "week" or
+        another text, the status "near" or "reached", and resets_at a time as in RFC 3339."""
+        self._notify("plan_limit", window=window, status=status, used_percent=used_percent, resets_at=resets_at)
 
     def log(self, level: str, message: str) -> None:
         """Send a log line to the program. The level is debug, info, warn or error."""

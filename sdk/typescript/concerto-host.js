@@ -1,4 +1,4 @@
-// Made by `make sdk` from concerto-host.ts, sha256 fd843efd06938247c747a767b40fb430c994ecf5548dd2cc8fdd5051c7526b6f.
+// Made by `make sdk` from concerto-host.ts, sha256 5fd96e06441449316cf0fd447a45c101b3a871f8445d8b312e17eeba1d736f6c.
 // A host for Concerto in a few lines: one file, no dependencies, Node 18 or newer.
 //
 //   import { serve } from "./concerto-host.js";
@@ -77,10 +77,14 @@ export class Task {
         this.cancelled = this.controller.signal;
         this.server = server;
     }
-    /** Reports progress; percent is rounded to an integer. */
+    /** Reports progress; percent is rounded to an integer. usage, cost_usd and turns are totals since the exchange began. */
     progress(message, fields = {}) {
         const percent = fields.percent === undefined ? undefined : Math.round(fields.percent);
-        this.sendNote("progress", { message, percent, stage: fields.stage });
+        this.sendNote("progress", { message, ...fields, percent });
+    }
+    /** Reports a limit of the plan under which the host works. The window is "5h", "week" or another text. */
+    planLimit(window, status, fields = {}) {
+        this.sendNote("plan_limit", { window, status, ...fields });
     }
     /** Sends a log line to the program. The level is debug, info, warn or error. */
     log(level, message) {

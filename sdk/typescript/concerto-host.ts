@@ -46,6 +46,15 @@ export interface Decision {
 export interface ProgressFields {
   percent?: number;
   stage?: string;
+  usage?: { tokens_in: number; tokens_out: number; tokens_cached?: number };
+  cost_usd?: number;
+  turns?: number;
+}
+
+export interface PlanLimitFields {
+  used_percent?: number;
+  /** A time as in RFC 3339. */
+  resets_at?: string;
 }
 
 export interface AskFields {
@@ -141,10 +150,15 @@ export class Task {
     this.server = server;
   }
 
-  /** Reports progress; percent is rounded to an integer. */
+  /** Reports progress; percent is rounded to an integer. usage, cost_usd and turns are totals since the exchange began. */
   progress(message: string, fields: ProgressFields = {}): void {
     const percent = fields.percent === undefined ? undefined : Math.round(fields.percent);
-    this.sendNote("progress", { message, percent, stage: fields.stage });
+    this.sendNote("progress", { message, ...fields, percent });
+  }
+
+  /** Reports a limit of the plan under which the host works. The window is "5h", "week" or another text. */
+  planLimit(window: string, status: "near" | "reached", fields: PlanLimitFields = {}): void {
+    this.sendNote("plan_limit", { window, status, ...fields });
   }
 
   /** Sends a log line to the program. The level is debug, info, warn or error. */

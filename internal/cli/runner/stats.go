@@ -165,12 +165,11 @@ func writeStatsJSON(a *console.Console, s *stats) {
 			Agents []usedJSON `json:"agents"`
 			Stages []usedJSON `json:"stages"`
 			Tasks  []usedJSON `json:"tasks"`
-			Hosts  []hostJSON `json:"hosts"`
+			Hosts  []hostJSON `json:"hosts,omitempty"`
 		} `json:"stats"`
 	}
 	line.Stats.All, line.Stats.Models = usedBy(s.all), models
 	line.Stats.Agents, line.Stats.Stages, line.Stats.Tasks = list(s.by.Agents), list(s.by.Stages), list(s.by.Tasks)
-	line.Stats.Hosts = []hostJSON{}
 	for _, u := range s.hosts {
 		line.Stats.Hosts = append(line.Stats.Hosts, hostJSON{u.Host, u.Exchanges, u.Refused, u.Stopped, u.Turns, u.TokensIn, u.TokensOut, json.RawMessage(u.Cost.String())})
 	}

@@ -20,9 +20,9 @@ func NewBudget(a *console.Console) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "budget [PATH]",
 		Short: "Show what the runs of today have used",
-		Long: `Prints the cost and the tokens of all runs since midnight that share the project's day_file, what running
-calls and exchanges have reserved, and the limits. Runs store it if [limits] has max_day_cost_usd,
-max_day_tokens or day_file.`,
+		Long: `Prints the cost and the tokens of all runs since midnight that share the project's day_file, what
+running calls and exchanges have reserved, and the limits. Runs store their use if [limits] has
+max_day_cost_usd, max_day_tokens or day_file.`,
 		Example: "  concerto budget\n  concerto budget --format json",
 		Args:    console.Arguments(0, 1),
 	}

@@ -3,6 +3,7 @@ package effect
 import (
 	"fmt"
 	"math"
+	"time"
 
 	"github.com/concerto-lang/concerto/internal/data/hostmsg"
 	"github.com/concerto-lang/concerto/internal/data/value"
@@ -15,7 +16,8 @@ const (
 	MaxReportTokens = 1e12
 )
 
-// HostUsage is what a host has used since its exchange began, according to its messages.
+// HostUsage is what a host has used since its exchange began, and whether a limit of its plan was
+// reached, according to its messages.
 type HostUsage struct {
 	CostUSD      float64 `json:"cost_usd,omitempty"` // 0 if Priced is false
 	Priced       bool    `json:"priced,omitempty"`   // the host has reported a cost
@@ -24,13 +26,18 @@ type HostUsage struct {
 	TokensCached int64   `json:"tokens_cached,omitempty"` // included in TokensIn
 	Turns        int64   `json:"turns,omitempty"`
 	Reported     bool    `json:"reported,omitempty"` // the host has reported a cost, tokens or turns
+	PlanReached  bool    `json:"plan_reached,omitempty"`
+	// WaitUntil is when the last reached limit of the plan no longer applies, in milliseconds since
+	// 1970; 0 if that is unknown.
+	WaitUntil int64 `json:"wait_until,omitempty"`
 }
 
-// AddMessage adds the totals in a progress or a result: `cost_usd`, `usage` and `turns`. A value
-// that is lower than an earlier one is ignored. changed reports whether a total has changed.
-// invalid describes a value that cannot be a total, and "" means that there is none.
+// AddMessage adds the totals in a progress or a result: `cost_usd`, `usage` and `turns`, and the
+// state of a plan_limit. A total that is lower than an earlier one is ignored. changed reports
+// whether anything has changed. invalid describes a value that cannot be true, and "" means that
+// there is none.
 func (u *HostUsage) AddMessage(m *HostMessage) (changed bool, invalid string) {
-	if m.Type != hostmsg.Progress && m.Type != hostmsg.Result {
+	if m.Type != hostmsg.Progress && m.Type != hostmsg.Result && m.Type != hostmsg.PlanLimit {
 		return false, ""
 	}
 	all := m.Payload.Map()
@@ -38,6 +45,10 @@ func (u *HostUsage) AddMessage(m *HostMessage) (changed bool, invalid string) {
 		return false, ""
 	}
 	before := *u
+	if m.Type == hostmsg.PlanLimit {
+		invalid = u.addPlanLimit(all)
+		return *u != before, invalid
+	}
 	if v, ok := all.GetString("cost_usd"); ok && !v.IsNil() {
 		if usd, ok := v.Number(); ok && usd >= 0 && usd <= MaxReportUSD {
 			u.CostUSD, u.Priced, u.Reported = max(u.CostUSD, usd), true, true
@@ -60,6 +71,31 @@ func (u *HostUsage) AddMessage(m *HostMessage) (changed bool, invalid string) {
 	}
 	return *u != before, invalid
 }
+
+// addPlanLimit adds a limit of the host's plan.
+func (u *HostUsage) addPlanLimit(m *value.Map) (invalid string) {
+	if v, _ := m.GetString("status"); v.Kind() != value.KindString || v.AsString() != PlanReached {
+		return ""
+	}
+	u.PlanReached = true
+	v, _ := m.GetString("resets_at")
+	if v.IsNil() {
+		return ""
+	}
+	if v.Kind() == value.KindString {
+		if t, err := time.Parse(time.RFC3339, v.AsString()); err == nil {
+			u.WaitUntil = max(u.WaitUntil, t.UnixMilli())
+			return ""
+		}
+	}
+	return describeReport("resets_at", v)
+}
+
+// The status of a plan_limit.
+const (
+	PlanNear    = "near"
+	PlanReached = "reached"
+)
 
 func (u *HostUsage) addMember(to *int64, from *value.Map, name string, invalid *string) {
 	if v, ok := from.GetString(name); ok && !v.IsNil() {

@@ -17,9 +17,11 @@ const (
 	Approval = "approval"
 	Cancel   = "cancel"
 	Progress = "progress"
-	Question = "question"
-	Result   = "result"
-	Error    = "error"
+	// PlanLimit reports a limit of the vendor's plan.
+	PlanLimit = "plan_limit"
+	Question  = "question"
+	Result    = "result"
+	Error     = "error"
 )
 
 // Sender is the side that sends a type of message.
@@ -103,6 +105,7 @@ func Messages() []Message { return messages }
 var messages = []Message{
 	{Type: Progress, Schema: "HostProgress", Channel: "host:progress", Doc: "the progress of the work"},
 	{Type: "log", Schema: "HostLog", Channel: "host:log", Doc: "a remark"},
+	{Type: PlanLimit, Schema: "HostPlanLimit", Channel: "host:plan_limit", Doc: "a limit of the plan under which the host works is near or reached; an exchange that fails after `reached` has the code `plan_limit`"},
 	{Type: "partial", Schema: "HostPartial", Unhandled: Gathered, Doc: "a piece of the result; `chunk` is accepted as a synonym of `text`"},
 	{Type: Question, Schema: "HostQuestion", Role: Asks, Form: Inquiry, Timed: true, Default: "question_default", Channel: "host:question",
 		Doc: "a question"},

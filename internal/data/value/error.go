@@ -40,7 +40,7 @@ var ErrorTypes = []*Type{
 	errorType("ConnectionError", ownField("connection", tString), ownField("status?", tInt)),
 	errorType("TimeoutError", ownField("timeout_seconds", tFloat)),
 	errorType("HostError", ownField("code?", tString), ownField("recoverable?", tBool), ownField("host", tString), ownField("exit_code?", tInt), ownField("stderr?", tString),
-		ownField("session?", tString)),
+		ownField("session?", tString), ownField("wait_until?", tInt)),
 	errorType("HashMapError", ownField("key?", tString), optionalOwnField("unknown", tBool)),
 	errorType("EmitError", ownField("channel", tString), ownField("reason", tString)),
 	errorType("JsonError", ownField("offset", tInt), ownField("line", tInt), ownField("column", tInt)),

@@ -123,7 +123,7 @@ func (r *Run) openHosts() (all []openHost, err error) {
 		if o.Opened != nil {
 			h.Opened = text(o.Opened)
 		}
-		if o.Used.Reported {
+		if o.Used != (effect.HostUsage{}) {
 			used := o.Used
 			h.Used = &used
 		}

@@ -40,6 +40,10 @@ type payload struct {
 	CallID      string `json:"call_id"`
 	Done        *int64
 	Of          *int64
+	Window      string
+	Status      string
+	UsedPercent *float64 `json:"used_percent"`
+	ResetsAt    string   `json:"resets_at"`
 	Progress    float64
 	Total       float64
 }
@@ -85,6 +89,16 @@ var events = map[string]func(*payload) (Event, bool){
 			message = p.Level + ": " + message
 		}
 		return Event{Text: message}, p.text() != ""
+	},
+	"host:plan_limit": func(p *payload) (Event, bool) {
+		message := fmt.Sprintf("the limit of %s is %s", p.Window, p.Status)
+		if p.UsedPercent != nil {
+			message += fmt.Sprintf(" (%.0f %% used)", *p.UsedPercent)
+		}
+		if p.ResetsAt != "" {
+			message += ", resets at " + p.ResetsAt
+		}
+		return Event{Text: message}, p.Window != "" && p.Status != ""
 	},
 	"host:question": func(p *payload) (Event, bool) { return Event{Text: p.Question, Asks: true}, p.Question != "" },
 	"host:approval": func(p *payload) (Event, bool) { return Event{Text: p.Description, Asks: true}, p.Description != "" },

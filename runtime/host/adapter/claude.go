@@ -21,6 +21,7 @@ type claude struct {
 	Cost      float64                  // cost of the session so far, in USD
 	Replies   map[string]usage         // what each reply of the model in the exchange has used, by ID
 	Turns     int64                    // number of those replies, without the replies of subagents
+	Plan      planLimits
 }
 
 // claudeRequest is a control request that the program must answer.
@@ -63,6 +64,7 @@ var claudeRows = []claudeRow{
 	{"assistant", "", (*claude).assistant},
 	{"user", "", (*claude).user},
 	{"result", "", (*claude).result},
+	{"rate_limit_event", "", (*claude).limits},
 	{"system", "init", (*claude).started},
 	{"system", "informational", (*claude).informs},
 	{"system", "api_retry", (*claude).retries},
@@ -115,7 +117,7 @@ func (u *claudeUsage) usage() *usage {
 }
 
 func newClaude(v Config) *claude {
-	return &claude{cfg: v, Session: v.Resume, Open: map[string]claudeRequest{}, Replies: map[string]usage{}}
+	return &claude{cfg: v, Session: v.Resume, Open: map[string]claudeRequest{}, Replies: map[string]usage{}, Plan: planLimits{}}
 }
 
 func (c *claude) Conversation() string { return c.Session }
@@ -166,6 +168,7 @@ func (c *claude) ToAgent(line []byte) (s Output) {
 		s.addLines(jsonwrite.MustEncode(obj{"type": "control_request", "request_id": claudeFirst, "request": request}))
 	case hostmsg.Prompt:
 		clear(c.Replies)
+		clear(c.Plan)
 		c.Turns = 0
 		s.addLines(jsonwrite.MustEncode(obj{"type": "user", "session_id": "", "parent_tool_use_id": nil,
 			"message": obj{"role": "user", "content": []any{obj{"type": "text", "text": o.prompt()}}}}))

@@ -1,9 +1,12 @@
 package adapter
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
 func (c *claude) stream(s *Output, m *claudeLine) {
@@ -193,6 +196,37 @@ func (c *claude) handleResponse(s *Output, m *claudeLine) {
 		return
 	}
 	s.ready("")
+}
+
+// claudeStatus maps Claude Code's states of a limit to those of plan_limit.
+var claudeStatus = map[string]string{"allowed_warning": effect.PlanNear, "rejected": effect.PlanReached}
+
+// claudeWindows maps Claude Code's names of periods to those of plan_limit. Others are used as they
+// are.
+var claudeWindows = map[string]string{"five_hour": "5h", "seven_day": "week"}
+
+// limits reports that a limit of the plan is near or reached.
+func (c *claude) limits(s *Output, m *claudeLine) {
+	var e struct {
+		Info struct {
+			Status string   `json:"status"`
+			Resets int64    `json:"resetsAt"`
+			Type   string   `json:"rateLimitType"`
+			Used   *float64 `json:"utilization"` // from 0 to 1
+		} `json:"rate_limit_info"`
+	}
+	if json.Unmarshal(m.line, &e) != nil {
+		s.other(m.Type, m.line)
+		return
+	}
+	w := planWindow{Window: cmp.Or(claudeWindows[e.Info.Type], e.Info.Type, "plan"), Status: claudeStatus[e.Info.Status], Resets: e.Info.Resets}
+	if e.Info.Used != nil {
+		w.Percent = new(*e.Info.Used * 100)
+	}
+	c.Plan.report(s, w, m.line)
+	if len(s.Messages) == 0 {
+		s.Quiet = m.Type
+	}
 }
 
 func (c *claude) result(s *Output, m *claudeLine) {

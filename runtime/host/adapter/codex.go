@@ -30,7 +30,8 @@ type codex struct {
 	Used     usage                      // usage of the thread before the current exchange
 	Total    usage                      // usage of the thread so far
 	Counted  bool                       // the agent has reported the usage of the current exchange
-	Busy     bool                       // an exchange is running
+	Plan     planLimits
+	Busy     bool // an exchange is running
 }
 
 // codexOldest is the oldest supported version: the first one that sends its questions to the
@@ -70,6 +71,7 @@ var codexRows = []codexRow{
 	{"process/outputDelta", nil},
 	{"mcpServer/startupStatus/updated", nil},
 	{"thread/*", nil},
+	{"account/rateLimits/updated", (*codex).limits},
 	{"account/*", nil},
 	{"hook/*", nil},
 	{"skills/*", nil},
@@ -106,6 +108,11 @@ type codexEvent struct {
 		Total codexUsage `json:"total"`
 	} `json:"tokenUsage"`
 
+	Limits struct {
+		Primary   *codexWindow `json:"primary"`
+		Secondary *codexWindow `json:"secondary"`
+	} `json:"rateLimits"`
+
 	method string
 	line   []byte
 }
@@ -117,7 +124,7 @@ type codexUsage struct {
 }
 
 func newCodex(v Config) *codex {
-	return &codex{cfg: v, RPC: newRPC(), Session: v.Resume, Streamed: map[string]bool{}, Items: map[string]json.RawMessage{}}
+	return &codex{cfg: v, RPC: newRPC(), Session: v.Resume, Streamed: map[string]bool{}, Items: map[string]json.RawMessage{}, Plan: planLimits{}}
 }
 
 func (c *codex) Conversation() string { return c.Session }
@@ -171,6 +178,7 @@ func (c *codex) ToAgent(line []byte) (s Output) {
 	case hostmsg.Prompt:
 		c.Prompts++
 		c.Turn, c.Cancel, c.Text, c.Counted, c.Busy = "", false, "", false, true
+		clear(c.Plan)
 		c.Used = c.Total
 		if c.cfg.Fresh && c.Prompts > 1 {
 			c.Prompt = o.prompt()

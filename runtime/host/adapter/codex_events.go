@@ -129,6 +129,26 @@ func (c *codex) uses(s *Output, e *codexEvent) {
 	s.spent(fmt.Sprintf("%d tokens", t.In+t.Out), &used, nil, 0, e.line)
 }
 
+// codexWindow is the use of the plan in a period.
+type codexWindow struct {
+	Used    float64 `json:"usedPercent"`
+	Minutes int64   `json:"windowDurationMins"`
+	Resets  int64   `json:"resetsAt"` // in seconds since 1970
+}
+
+// limits reports that a limit of the plan is near or reached. The agent also reports the limits
+// between exchanges.
+func (c *codex) limits(s *Output, e *codexEvent) {
+	for _, w := range []*codexWindow{e.Limits.Primary, e.Limits.Secondary} {
+		if w != nil && c.Busy {
+			c.Plan.report(s, planWindow{Window: windowName(w.Minutes), Status: planStatus(w.Used), Percent: &w.Used, Resets: w.Resets}, e.line)
+		}
+	}
+	if len(s.Messages) == 0 {
+		s.Quiet = e.method
+	}
+}
+
 // retries reports an error after which the agent retries. After any other error, the agent ends the
 // turn, and the turn's handler reports the error.
 func (c *codex) retries(s *Output, e *codexEvent) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	host "github.com/concerto-lang/concerto/sdk/go"
 )
@@ -35,7 +36,8 @@ func work(t *host.Task) (any, error) {
 		return map[string]any{"allow": d.Allow, "reason": d.Reason, "input": d.Input, "scope": d.Scope}, err
 	case "say":
 		fmt.Println("printed")
-		t.Progress("half", host.Percent(50), host.Stage("s"))
+		t.Progress("half", host.Percent(50), host.Stage("s"), host.Usage(3, 2, 1), host.CostUSD(0.5), host.Turns(4))
+		t.PlanLimit("5h", "near", host.UsedPercent(81.5), host.ResetsAt(time.Unix(1771390800, 0).UTC()))
 		t.Log("warn", "careful")
 		t.Partial("piece")
 		v, err := t.Call("sum", []int{1, 2})
