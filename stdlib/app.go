@@ -35,6 +35,17 @@ var appNatives = native.Table{
 	}},
 }
 
+// runNatives implements std::run.
+var runNatives = native.Table{
+	{vm.UsageNative, func(a *vm.Args) (value.Slot, error) {
+		usd, in, out := a.Usage()
+		return native.Record(a.Type(0),
+			native.Field{"cost_usd", value.Float(usd)},
+			native.Field{"tokens_in", value.Int(in)},
+			native.Field{"tokens_out", value.Int(out)}), nil
+	}},
+}
+
 // parseAppObject parses a JSON object from the application. An empty text becomes an empty object.
 func parseAppObject(what string, text []byte) (value.Slot, error) {
 	if len(text) == 0 {

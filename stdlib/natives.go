@@ -15,7 +15,7 @@ var registry = [...]*native.Table{
 	&rangeNatives, &errorNatives, &taskNatives, &shapeNatives, &partialNatives,
 	&partyNatives, &hostStreamNatives, &agentNatives, &agentCallNatives, &toolsNatives, &mcpNatives, &decorateNatives, &cacheNatives,
 	&hashMapNatives, &ledgerNatives, &memoryNatives, &queueNatives, &collectionsNatives,
-	&appNatives, &appCallNatives, &times.Clock, &commandNatives, &cryptoNatives, &formats.CSV, &envNatives, &fmtNatives, &fsNatives, &httpNatives, &ioNatives, &formats.JSON, &mathNatives,
+	&appNatives, &appCallNatives, &runNatives, &times.Clock, &commandNatives, &cryptoNatives, &formats.CSV, &envNatives, &fmtNatives, &fsNatives, &httpNatives, &ioNatives, &formats.JSON, &mathNatives,
 	&pathNatives, &promptNatives, &randomNatives, &regexNatives, &times.Time, &formats.TOML, &fleet.Work, &fleet.Merge, &formats.YAML,
 	&mockNatives, &mockMCPNatives,
 }

@@ -34,7 +34,7 @@ var short = strings.Fields(`
 	assert crypto.__hex crypto.__uuid decorate.failure decorate.is_final decorate.payload eprint host.tool_call input mock.input
 	math.abs math.acos math.asin math.atan math.atan2 math.ceil math.clamp math.cos math.exp math.floor math.gcd math.hypot math.ln
 	math.log10 math.log2 math.max math.min math.pow math.round math.sin math.sqrt math.tan
-	partial.new random.__float random.__uuid random.__within same shape.json_schema shape.name
+	partial.new random.__float random.__uuid random.__within run.usage same shape.json_schema shape.name
 	time.__cron time.__fixed_zone time.__format time.__instant time.parse tools.__positive typeof`)
 
 const (

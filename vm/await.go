@@ -123,6 +123,7 @@ func (m *VM) taskEnded(t *task) {
 	t.parts.wait.task = nil
 	m.sched.unlink(t)
 	delete(m.taskDecisions, t)
+	t.m.uses.end(t)
 	t.reportEnd()
 	if r := t.raised; r != nil {
 		m.closeHoldings(t)

@@ -259,6 +259,7 @@ func (x *hostStream) enqueue(t *task, c completion) {
 		return
 	}
 	all := c.result.(*effect.ExchangeMessages).Messages
+	t.m.uses.countMessages(t, &x.used, all)
 	for i := range all {
 		m := &all[i]
 		t.m.recordRuleDecisions(x.decl, m, x.effect)

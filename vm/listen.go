@@ -226,6 +226,7 @@ func (s *scope) enqueueMessages(c completion) {
 		return
 	}
 	messages := c.result.(*effect.ExchangeMessages).Messages
+	s.t.m.uses.countMessages(s.t, &s.used, messages)
 	if len(s.queue) == 0 { // only this scope uses the result, so that the slice becomes the queue without a copy
 		s.queue = messages[:0]
 	}
@@ -479,6 +480,7 @@ func (t *task) unwindScope(s *scope, r *raised) (st status, on bool) {
 
 // messages are the queued messages of an exchange.
 type messages struct {
+	used   *effect.HostUsage // what the exchange has used so far; nil unless it is counted
 	queue  []effect.HostMessage
 	queued int // size of the queued messages, in bytes of lines
 }

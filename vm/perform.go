@@ -117,6 +117,7 @@ func (t *task) acceptResult(w *wait) status {
 		return t.throwError(err)
 	}
 	t.addModel(w)
+	t.m.uses.countReply(t, w.result)
 	v, err := convert(w.result)
 	if e, ok := err.(*effect.Error); ok {
 		w.err = e

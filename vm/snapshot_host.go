@@ -62,6 +62,7 @@ func (k *StateCodec) listens(s *scope) bool {
 func (k *StateCodec) messages(q *messages) {
 	list(k, &q.queue, k.message)
 	number(k, &q.queued)
+	codeUsed(k, &q.used)
 }
 
 func (k *StateCodec) message(m *effect.HostMessage) {

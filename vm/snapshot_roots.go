@@ -50,6 +50,7 @@ func (k *StateCodec) tasks() {
 			}
 		}
 	}
+	codeUses(k, alive)
 	referRequired(k, entityTask, &m.sched.main, "there is no main task")
 	list(k, &m.ending.lost, one)
 	list(k, &m.ending.unfinished, func(f **function) {

@@ -9,6 +9,7 @@ package vm
 import (
 	"context"
 	"errors"
+	"slices"
 	"unsafe"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
@@ -141,6 +142,7 @@ type VM struct {
 	taskDecisions map[*task]*taskDecisions // used with Config.Decisions
 	debug         debugState
 	hostStreams   hostStreams
+	uses          *uses // nil if the program does not call UsageNative
 }
 
 // declared contains the values of a program's declarations.
@@ -212,6 +214,9 @@ func (m *VM) init(config Config, i *image) {
 	m.args.vm, m.args.pace = m, &m.pace
 	if m.maxStack == 0 {
 		m.maxStack = 8 << 20
+	}
+	if config.Application.Grows || slices.Contains(config.Program.Natives, UsageNative) {
+		m.uses = newUses()
 	}
 	m.declare()
 }

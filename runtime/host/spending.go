@@ -170,8 +170,10 @@ func (t *meter) readMessage(m *effect.HostMessage, p *process) *effect.Error {
 		p.hosts.logf("warn", p.cfg, "reported a value that cannot be true and is ignored: %s", invalid)
 	}
 	switch m.Type {
-	case hostmsg.Result:
-		t.addCost(m, p.cfg.Bounds.Prices)
+	case hostmsg.Result, hostmsg.Progress:
+		if changed {
+			t.addCost(m, p.cfg.Bounds.Prices)
+		}
 	case hostmsg.Error:
 		t.addPlanLimit(m)
 	}
@@ -211,12 +213,13 @@ func (t *meter) withPlanLimit(e *effect.Error) *effect.Error {
 	return &limited
 }
 
-// addCost adds the cost of the tokens to a result that has none.
+// addCost adds the cost of the tokens to a message of a host that has not reported a cost.
 func (t *meter) addCost(m *effect.HostMessage, prices *effect.Prices) {
 	if prices == nil || t.used.Priced || t.used.Tokens() == 0 {
 		return
 	}
 	m.Payload.Map().SetString("cost_usd", value.Float(float64(t.used.Picodollars(prices))/1e12))
+	m.Payload.Map().SetString("cost_estimated", value.Bool(true))
 }
 
 // closeMeter ends the exchange's reservation. It remains if the run is suspended.

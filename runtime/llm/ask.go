@@ -95,6 +95,9 @@ func (c *Client) askLine(ctx context.Context, l *line, req *Request, fallback bo
 	if reply.Model == "" {
 		reply.Model = req.Model
 	}
+	if p := l.Price(req.Model); p != nil {
+		reply.CostUSD = (p.Input*float64(reply.TokensIn) + p.Output*float64(reply.TokensOut)) / 1e6
+	}
 	return reply, nil, nil
 }
 

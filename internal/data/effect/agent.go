@@ -82,6 +82,7 @@ type AgentReply struct {
 	LatencyMS  int64      `json:"latency_ms"`
 	StopReason string     `json:"stop_reason"`
 	RequestID  string     `json:"request_id,omitempty"`
+	CostUSD    float64    `json:"cost_usd,omitempty"` // 0 if the price is unknown
 	// Failed contains the attempts that failed before the reply.
 	Failed []Attempt `json:"failed,omitempty"`
 	// Parts are tokens that TokensIn and TokensOut include. Records do not contain them.

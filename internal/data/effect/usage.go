@@ -19,8 +19,11 @@ const (
 // HostUsage is what a host has used since its exchange began, and whether a limit of its plan was
 // reached, according to its messages.
 type HostUsage struct {
-	CostUSD      float64 `json:"cost_usd,omitempty"` // 0 if Priced is false
-	Priced       bool    `json:"priced,omitempty"`   // the host has reported a cost
+	CostUSD float64 `json:"cost_usd,omitempty"` // 0 if Priced is false
+	Priced  bool    `json:"priced,omitempty"`   // the host has reported a cost
+	// EstimateUSD is the cost of the tokens of a host that has not reported a cost, if its tokens
+	// have prices. A message contains it as cost_usd, with cost_estimated.
+	EstimateUSD  float64 `json:"estimate_usd,omitempty"`
 	TokensIn     int64   `json:"tokens_in,omitempty"`
 	TokensOut    int64   `json:"tokens_out,omitempty"`
 	TokensCached int64   `json:"tokens_cached,omitempty"` // included in TokensIn
@@ -51,7 +54,11 @@ func (u *HostUsage) AddMessage(m *HostMessage) (changed bool, invalid string) {
 	}
 	if v, ok := all.GetString("cost_usd"); ok && !v.IsNil() {
 		if usd, ok := v.Number(); ok && usd >= 0 && usd <= MaxReportUSD {
-			u.CostUSD, u.Priced, u.Reported = max(u.CostUSD, usd), true, true
+			if estimated, _ := all.GetString("cost_estimated"); estimated.Kind() == value.KindBool && estimated.AsBool() {
+				u.EstimateUSD = max(u.EstimateUSD, usd)
+			} else {
+				u.CostUSD, u.Priced, u.Reported = max(u.CostUSD, usd), true, true
+			}
 		} else {
 			invalid = describeReport("cost_usd", v)
 		}
@@ -129,14 +136,14 @@ type Prices struct {
 }
 
 // Picodollars returns the cost in units of 10⁻¹² US dollars: the cost that the host has reported,
-// or else that of its tokens. Without both it is 0. prices may be nil.
+// or else that of its tokens; without prices, their estimate. Without all of them it is 0.
 func (u *HostUsage) Picodollars(prices *Prices) int64 {
 	const dollar = 1e12
 	if u.Priced {
 		return int64(math.Round(u.CostUSD * dollar))
 	}
 	if prices == nil {
-		return 0
+		return int64(math.Round(u.EstimateUSD * dollar))
 	}
 	cached := prices.Input
 	if prices.Cached != nil {

@@ -1,0 +1,159 @@
+package vm
+
+import (
+	"math"
+
+	"github.com/concerto-lang/concerto/internal/data/effect"
+)
+
+// UsageNative is the name of the native that returns what a task has used. Uses are counted only in
+// programs that call it.
+const UsageNative = "run.usage"
+
+// picodollars are units of 10⁻¹² US dollars, in which sums of costs are exact.
+const picodollars = 1e12
+
+// uses counts what tasks use of models and hosts. A nil *uses counts nothing.
+type uses struct{ of map[*task]*use }
+
+// use is what a task and the tasks that it has started have used.
+type use struct {
+	cost, in, out int64 // cost in picodollars, and tokens
+	starter       *use  // use of the task that started the task; nil for none
+	ended         bool
+}
+
+func newUses() *uses {
+	return &uses{of: map[*task]*use{}}
+}
+
+// add adds a new task, which by has started; nil for none.
+func (u *uses) add(t, by *task) {
+	if u != nil {
+		starter := u.of[by]
+		starter.skipEnded()
+		u.of[t] = &use{starter: starter}
+	}
+}
+
+// end removes a task that has ended. From now on, the use of the tasks that it started counts for
+// the task that started it.
+func (u *uses) end(t *task) {
+	if u == nil {
+		return
+	}
+	if x := u.of[t]; x != nil {
+		x.ended = true
+		delete(u.of, t)
+	}
+}
+
+// skipEnded replaces starters of x that have ended by those that started them.
+func (x *use) skipEnded() {
+	for x != nil && x.starter != nil && x.starter.ended {
+		x.starter = x.starter.starter
+	}
+}
+
+func (u *uses) addUse(t *task, cost, in, out int64) {
+	for x := u.of[t]; x != nil; x = x.starter {
+		x.skipEnded()
+		x.cost, x.in, x.out = x.cost+cost, x.in+in, x.out+out
+	}
+}
+
+// countReply counts the result of a request if it is the reply of a model.
+func (u *uses) countReply(t *task, result effect.Result) {
+	if u == nil {
+		return
+	}
+	reply, _ := result.(*effect.AgentReply)
+	if piece, ok := result.(*effect.StreamPiece); ok {
+		reply = piece.Reply
+	}
+	if reply != nil {
+		u.addUse(t, int64(math.Round(reply.CostUSD*picodollars)), reply.TokensIn, reply.TokensOut)
+	}
+}
+
+// countMessages counts what messages report about an exchange. used are its totals so far.
+func (u *uses) countMessages(t *task, used **effect.HostUsage, all []effect.HostMessage) {
+	if u == nil {
+		return
+	}
+	if *used == nil {
+		*used = &effect.HostUsage{}
+	}
+	x := *used
+	before := *x
+	for i := range all {
+		x.AddMessage(&all[i])
+	}
+	u.addUse(t, x.Picodollars(nil)-before.Picodollars(nil), x.TokensIn-before.TokensIn, x.TokensOut-before.TokensOut)
+}
+
+// Usage returns what the current task and the tasks that it has started have used of models and
+// hosts: the cost in US dollars, and input and output tokens.
+func (a *Args) Usage() (usd float64, in, out int64) {
+	x := a.vm.uses.of[a.vm.sched.current]
+	return float64(x.cost) / picodollars, x.in, x.out
+}
+
+// codeUses encodes or decodes what the live tasks have used. Snapshots of programs that do not call
+// UsageNative do not contain it.
+func codeUses(k *StateCodec, alive []*task) {
+	u := k.m.uses
+	if u == nil {
+		return
+	}
+	index := map[*use]int{}
+	for i, t := range alive {
+		if k.reading {
+			u.of[t] = &use{}
+		}
+		x := u.of[t]
+		index[x] = i
+		for _, n := range []*int64{&x.cost, &x.in, &x.out} {
+			k.Int(n)
+		}
+	}
+	for _, t := range alive {
+		x, by := u.of[t], -1
+		if !k.reading {
+			if x.skipEnded(); x.starter != nil {
+				by = index[x.starter]
+			}
+		}
+		number(k, &by)
+		if k.reading && by >= 0 && k.require(by < len(alive), "there is no such task") {
+			x.starter = u.of[alive[by]]
+		}
+	}
+}
+
+// codeUsed encodes or decodes the totals of an exchange.
+func codeUsed(k *StateCodec, p **effect.HostUsage) {
+	if k.m.uses == nil {
+		return
+	}
+	there := *p != nil
+	k.Bool(&there)
+	if !there {
+		return
+	}
+	if k.reading {
+		*p = &effect.HostUsage{}
+	}
+	x := *p
+	for _, usd := range []*float64{&x.CostUSD, &x.EstimateUSD} {
+		bits := int64(math.Float64bits(*usd))
+		k.Int(&bits)
+		*usd = math.Float64frombits(uint64(bits))
+	}
+	k.Bool(&x.Priced)
+	for _, n := range []*int64{&x.TokensIn, &x.TokensOut, &x.TokensCached, &x.Turns, &x.WaitUntil} {
+		k.Int(n)
+	}
+	k.Bool(&x.Reported)
+	k.Bool(&x.PlanReached)
+}
