@@ -71,6 +71,7 @@ var files = [...]file{
 	{name: "mod_crypto.conc", module: "crypto"},
 	{name: "mod_csv.conc", module: "csv"},
 	{name: "mod_env.conc", module: "env"},
+	{name: "mod_fleet.conc", module: "fleet"},
 	{name: "mod_fmt.conc", module: "fmt"},
 	{name: "mod_fs.conc", module: "fs"},
 	{name: "mod_http.conc", module: "http"},

@@ -56,6 +56,7 @@ var ErrorTypes = []*Type{
 	errorType("MergeConflict", ownField("workspace", tString), ownField("into", tString), ownField("paths", tTexts)),
 	errorType("GateFailed", ownField("workspace", tString), ownField("into", tString), ownField("command", tTexts), ownField("exit_code?", tInt), ownField("output", tString),
 		ownField("on_target", tBool)),
+	errorType("FleetError", ownField("code", tString)),
 }
 
 // ErrorType returns the built-in error type with a name, or nil if there is none.
