@@ -59,7 +59,7 @@ func TestInitProviders(t *testing.T) {
 		for _, k := range project.TemplateNames() {
 			dir := t.TempDir()
 			var out strings.Builder
-			if code := run([]string{"init", "shop", "--template", k, "--provider", p}, &console.Console{Stdin: strings.NewReader(""), Stdout: &out, Stderr: &out, Dir: dir}); code != 0 {
+			if code := run([]string{"init", "shop", "--template", k, "--provider", p}, &console.Console{Environ: os.Environ(), Stdin: strings.NewReader(""), Stdout: &out, Stderr: &out, Dir: dir}); code != 0 {
 				t.Fatalf("init %s for %s: exit code %d, output:\n%s", k, p, code, out.String())
 			}
 			out.Reset()

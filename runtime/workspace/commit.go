@@ -181,25 +181,9 @@ func (w *Workspace) withTrailers(ctx context.Context, place git.Place, message s
 	return string(out), failure(err, w.Name, "write the message of the commit")
 }
 
-// identified returns git with the time of a commit, and with an identity if none is configured.
+// identified returns git for a commit at a time, with an identity if none is configured.
 func (s *Store) identified(ctx context.Context, at time.Time) (*git.Git, error) {
-	date := strconv.FormatInt(at.Unix(), 10) + " +0000"
-	variables := []string{"GIT_AUTHOR_DATE=" + date, "GIT_COMMITTER_DATE=" + date}
-	for _, kind := range []string{"AUTHOR", "COMMITTER"} {
-		for _, part := range []struct{ variable, setting, value string }{{"NAME", "user.name", "concerto"}, {"EMAIL", "user.email", "concerto@localhost"}} {
-			variable := "GIT_" + kind + "_" + part.variable
-			if s.git.HasVariable(variable) {
-				continue
-			}
-			_, err := s.git.Run(ctx, s.main(), "config", "--get", part.setting)
-			if git.IsExit(err, 1) {
-				variables = append(variables, variable+"="+part.value)
-			} else if err != nil {
-				return nil, err
-			}
-		}
-	}
-	return s.git.With(variables...), nil
+	return s.git.Identified(ctx, s.main(), at)
 }
 
 // markers are the beginnings of the lines with which git marks a conflict.

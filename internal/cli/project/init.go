@@ -3,6 +3,7 @@ package project
 import (
 	"bufio"
 	"cmp"
+	"context"
 	"embed"
 	"errors"
 	"fmt"
@@ -15,10 +16,12 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/concerto-lang/concerto/internal/cli/console"
+	"github.com/concerto-lang/concerto/internal/process/git"
 	"github.com/concerto-lang/concerto/sdk"
 )
 
@@ -35,6 +38,7 @@ var templateFiles embed.FS
 type template struct {
 	name, about, with, next string
 	sdk                     bool // the project includes concerto.py
+	repository              bool // the project is a git repository with one commit
 }
 
 // templates are listed in the order in which init offers them. The first one is the default.
@@ -44,6 +48,7 @@ var templates = []template{
 	{name: "pipeline", about: "agents and a host, one stage after the other"},
 	{name: "tools", about: "an agent that calls functions of the program"},
 	{name: "service", about: "a Python application with an agent and tools", next: "python3 app.py    run the application", sdk: true},
+	{name: "fleet", about: "three hosts on one repository, with a merge queue", repository: true},
 	{name: "claude-code", about: "Claude Code, supervised", with: "agent"},
 	{name: "codex", about: "Codex, supervised", with: "agent"},
 	{name: "acp", about: "an agent that speaks ACP, supervised", with: "agent"},
@@ -90,8 +95,8 @@ the README names the environment variable of the key. The tests still need no ke
 			}
 			return nil
 		},
-		RunE: func(_ *cobra.Command, args []string) error {
-			return cmd.create(strings.Join(args, ""))
+		RunE: func(c *cobra.Command, args []string) error {
+			return cmd.create(c.Context(), strings.Join(args, ""))
 		},
 	}
 	c.Flags().StringVarP(&cmd.template, "template", "t", "", "use the template `NAME`")
@@ -101,7 +106,7 @@ the README names the environment variable of the key. The tests still need no ke
 }
 
 // create creates a project in dir. If dir is "", it prompts for a name.
-func (cmd *initCommand) create(dir string) (err error) {
+func (cmd *initCommand) create(ctx context.Context, dir string) (err error) {
 	in := bufio.NewReader(cmd.console.Stdin)
 	if dir == "" {
 		if !cmd.console.TTY.In {
@@ -134,7 +139,7 @@ func (cmd *initCommand) create(dir string) (err error) {
 			}
 		}
 	}
-	if err := cmd.writeProject(dir, name); err != nil {
+	if err := cmd.writeProject(ctx, dir, name); err != nil {
 		return console.Usage("all created files were removed", "create the project %s: %v", dir, err)
 	}
 	cmd.writeNextSteps(dir, name)
@@ -232,7 +237,7 @@ func promptLine(a *console.Console, in *bufio.Reader, prompt string) (string, er
 
 // writeProject writes a template's files into dir. On an error it removes the files and directories
 // that it has created.
-func (cmd *initCommand) writeProject(dir, name string) error {
+func (cmd *initCommand) writeProject(ctx context.Context, dir, name string) error {
 	s := scaffold{root: cmd.console.Abs(dir), values: projectValues(name, cmd.provider)}
 	t := templateOf(cmd.template)
 	err := s.mkdir(s.root)
@@ -243,6 +248,9 @@ func (cmd *initCommand) writeProject(dir, name string) error {
 	}
 	if err == nil && t.sdk {
 		err = s.write(filepath.Join(s.root, "concerto.py"), string(sdk.Python))
+	}
+	if err == nil && t.repository {
+		err = s.makeRepository(ctx, cmd.console.Environ)
 	}
 	if err != nil {
 		s.undo()
@@ -260,6 +268,7 @@ type scaffold struct {
 	root    string
 	values  map[string]string // values of the names in templates
 	created []string          // created files and directories; a directory precedes its content
+	trees   []string          // created directories whose content is not in created
 }
 
 // copy writes the files of one folder of templateFiles.
@@ -310,7 +319,31 @@ func (s *scaffold) write(path, text string) error {
 	return errors.Join(err, f.Close())
 }
 
+// makeRepository makes the project a git repository whose branch main has one commit with all files.
+func (s *scaffold) makeRepository(ctx context.Context, environ []string) error {
+	g, err := git.New(ctx, environ, s.root)
+	if err != nil {
+		return err
+	}
+	at := git.Place{Dir: s.root}
+	s.trees = append(s.trees, filepath.Join(s.root, ".git"))
+	if _, err := g.Run(ctx, at, "init", "--quiet", "--initial-branch=main"); err != nil {
+		return err
+	}
+	if _, err := g.Run(ctx, at, "add", "--all"); err != nil {
+		return err
+	}
+	if g, err = g.Identified(ctx, at, time.Now()); err != nil {
+		return err
+	}
+	_, err = g.Run(ctx, at, "commit", "--quiet", "--no-gpg-sign", "-m", "Create the project")
+	return err
+}
+
 func (s *scaffold) undo() {
+	for _, dir := range s.trees {
+		os.RemoveAll(dir)
+	}
 	for i := len(s.created) - 1; i >= 0; i-- {
 		os.Remove(s.created[i])
 	}

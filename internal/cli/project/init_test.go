@@ -20,7 +20,7 @@ func TestInitUndone(t *testing.T) {
 		t.Fatal(err)
 	}
 	cmd := initCommand{console: a, template: "supervise", provider: "scripted"}
-	if err := cmd.writeProject("shop", "shop"); err == nil {
+	if err := cmd.writeProject(t.Context(), "shop", "shop"); err == nil {
 		t.Fatal("writeProject succeeded although main.conc is a directory")
 	}
 	left, err := os.ReadDir(filepath.Join(dir, "shop"))

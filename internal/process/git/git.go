@@ -270,6 +270,27 @@ func IsExit(err error, code int) bool {
 	return errors.As(err, &failed) && failed.ExitCode == code
 }
 
+// Identified returns git for commits at a time, with an identity if none is configured.
+func (g *Git) Identified(ctx context.Context, at Place, date time.Time) (*Git, error) {
+	text := strconv.FormatInt(date.Unix(), 10) + " +0000"
+	variables := []string{"GIT_AUTHOR_DATE=" + text, "GIT_COMMITTER_DATE=" + text}
+	for _, kind := range []string{"AUTHOR", "COMMITTER"} {
+		for _, part := range []struct{ variable, setting, value string }{{"NAME", "user.name", "concerto"}, {"EMAIL", "user.email", "concerto@localhost"}} {
+			variable := "GIT_" + kind + "_" + part.variable
+			if g.HasVariable(variable) {
+				continue
+			}
+			_, err := g.Run(ctx, at, "config", "--get", part.setting)
+			if IsExit(err, 1) {
+				variables = append(variables, variable+"="+part.value)
+			} else if err != nil {
+				return nil, err
+			}
+		}
+	}
+	return g.With(variables...), nil
+}
+
 // Commit makes a commit of a tree with the environment's identities and dates, and returns its id.
 // No ref changes.
 func (g *Git) Commit(ctx context.Context, at Place, tree, message string, parents ...string) (string, error) {
