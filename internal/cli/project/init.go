@@ -319,7 +319,8 @@ func (s *scaffold) write(path, text string) error {
 	return errors.Join(err, f.Close())
 }
 
-// makeRepository makes the project a git repository whose branch main has one commit with all files.
+// makeRepository makes the project a git repository whose branch main has one commit with all
+// files.
 func (s *scaffold) makeRepository(ctx context.Context, environ []string) error {
 	g, err := git.New(ctx, environ, s.root)
 	if err != nil {

@@ -45,7 +45,7 @@ def shipping():
 
 
 def resolve():
-    """Keeps the lines of both sides of each conflict."""
+    """Retains the lines of both sides of each conflict."""
     path = pathlib.Path("NEWS.md")
     marks = ("<<<<<<<", "|||||||", "=======", ">>>>>>>")
     path.write_text("".join(line for line in path.read_text().splitlines(True) if not line.startswith(marks)))
