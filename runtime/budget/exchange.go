@@ -227,7 +227,6 @@ type bound struct {
 	used   int64
 	held   int64 // reserved by others and not used
 	models int64 // of held, what model calls have reserved
-	stuck  int64 // of held, what is not released while the exchange waits
 }
 
 // unit describes money or tokens in bounds.
