@@ -47,6 +47,8 @@ type Event struct {
 	// Lane distinguishes concurrent exchanges with the same host. A new exchange is in the smallest
 	// lane, from 1, that no open exchange uses.
 	Lane int
+	// Workspace is the workspace in which the host works; "" if it works in none.
+	Workspace string
 
 	// Text describes what the host does or asks, or is an answer or an error message.
 	Text string

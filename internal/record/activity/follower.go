@@ -38,6 +38,7 @@ type task struct {
 type exchange struct {
 	began   Event
 	waiting []Answer // unanswered requests of the host, oldest first
+	totals  effect.HostUsage
 	used    Usage
 	text    string // reason of the failure
 	failed  bool
@@ -125,7 +126,7 @@ func (f *Follower) handleRequest(e *event.Event) {
 		}
 	case *effect.ExchangeOpen:
 		if e.Phase == event.End {
-			f.handleOpened(e.Task, q.Host, e.Result, e.Err)
+			f.handleOpened(e.Task, q, e.Result, e.Err)
 		}
 	case *effect.ExchangeClose:
 		if e.Phase == event.Begin {
@@ -135,8 +136,9 @@ func (f *Follower) handleRequest(e *event.Event) {
 }
 
 // handleOpened handles an exchange that was opened or could not be opened.
-func (f *Follower) handleOpened(id int64, host string, r effect.Result, err error) {
-	e := Event{Kind: Began, Task: id, Name: host, Host: host, Percent: -1}
+func (f *Follower) handleOpened(id int64, q *effect.ExchangeOpen, r effect.Result, err error) {
+	host := q.Host
+	e := Event{Kind: Began, Task: id, Name: host, Host: host, Workspace: q.Workspace, Percent: -1}
 	if at, ok := r.(*effect.ExchangeOpened); ok && err == nil {
 		e.Number, e.Lane = f.nextNumber(), f.allocateLane(host)
 		f.open[at.ID] = &exchange{began: e}

@@ -55,9 +55,10 @@ func (x *exchange) updateProgress(m *effect.HostMessage, e *Event) bool {
 		if n, ok := numberMember(p, "percent"); ok {
 			e.Percent = min(max(n, 0), 100)
 		}
+		used := x.count(m)
 		if textMember(p, "stage") == "usage" { // "N tokens", the form of the adapters
 			count, _, _ := strings.Cut(textMember(p, "message"), " ")
-			if n, err := strconv.ParseInt(count, 10, 64); err == nil {
+			if n, err := strconv.ParseInt(count, 10, 64); err == nil && !used {
 				x.used.Tokens = n
 			}
 			return true
@@ -88,9 +89,6 @@ func (f *Follower) handleRuling(x *exchange, m *effect.HostMessage) {
 	f.emitEvent(e)
 }
 
-// mostTokens is the maximum of reported tokens. A host that reports more has a bug.
-const mostTokens = 1e15
-
 // recordEnd sets the failure and the usage of an exchange from its last message.
 func (x *exchange) recordEnd(m *effect.HostMessage, failed bool) {
 	p := m.Payload.Map()
@@ -98,16 +96,20 @@ func (x *exchange) recordEnd(m *effect.HostMessage, failed bool) {
 	if failed {
 		x.text = textMember(p, "message")
 	}
-	if cost, ok := numberMember(p, "cost_usd"); ok && cost > 0 {
-		x.used.Cost = cost
+	x.count(m)
+}
+
+// count adds the totals in a message to what the exchange has used, and reports whether the message
+// has any.
+func (x *exchange) count(m *effect.HostMessage) bool {
+	if changed, _ := x.totals.AddMessage(m); !changed {
+		return false
 	}
-	used, _ := p.GetString("usage")
-	if used.Kind() != value.KindMap {
-		return
+	if c := float64(x.totals.Picodollars(nil)) / 1e12; c > 0 {
+		x.used.Cost = c
 	}
-	in, _ := numberMember(used.Map(), "tokens_in")
-	out, _ := numberMember(used.Map(), "tokens_out")
-	if in+out > 0 {
-		x.used.Tokens = int64(min(in+out, mostTokens))
+	if n := x.totals.Tokens(); n > 0 {
+		x.used.Tokens = n
 	}
+	return true
 }

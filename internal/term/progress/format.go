@@ -78,9 +78,12 @@ func questionText(e *activity.Event) string {
 	return Line(e.Text)
 }
 
-// label returns the name of an exchange. It is the name of the host, with a number if the host has
-// several exchanges at the same time.
+// label returns the name of an exchange. It is the name of the host, with its workspace, or else
+// with a number if the host has several exchanges at the same time.
 func label(e *activity.Event) string {
+	if e.Workspace != "" {
+		return e.Host + " " + e.Workspace
+	}
 	if e.Lane > 1 {
 		return e.Host + " " + strconv.Itoa(e.Lane)
 	}

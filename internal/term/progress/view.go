@@ -14,8 +14,8 @@ import (
 )
 
 // View shows the current state of a run. It has one line for each stage of a pipeline, for each
-// task that executes a listen, and for each host, in the order in which they started. It is safe
-// for concurrent use.
+// task that executes a listen, and for each host, in the order in which they started. If they do
+// not fit, the hosts of a declaration share a line. It is safe for concurrent use.
 type View struct {
 	mu   sync.Mutex
 	rows []*row
@@ -97,18 +97,97 @@ func (v *View) add(e activity.Event) *row {
 func (v *View) Lines(now time.Duration, width, most int) []screen.Line {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	shown := len(v.rows)
+	groups := v.groups(most)
+	shown := len(groups)
 	if shown > most {
 		shown = most - 1
 	}
 	var out []screen.Line
-	for _, r := range v.rows[:shown] {
-		out = append(out, v.line(r, now, width))
+	for _, g := range groups[:shown] {
+		if len(g) == 1 {
+			out = append(out, v.line(g[0], now, width))
+		} else {
+			out = append(out, v.groupLine(g, width))
+		}
 	}
-	if more := len(v.rows) - shown; more > 0 {
+	more := 0
+	for _, g := range groups[shown:] {
+		more += len(g)
+	}
+	if more > 0 {
 		out = append(out, screen.Line{Mark: "…", Text: fmt.Sprintf("and %d more", more)})
 	}
 	return out
+}
+
+// groups returns the rows of each line. If there are more rows than lines, the exchanges of a
+// declaration form one group, first those of the declaration with the most exchanges, and then the
+// listens to its hosts are omitted, because they show the same.
+func (v *View) groups(most int) [][]*row {
+	joined := map[string]bool{}
+	for {
+		var out [][]*row
+		at := map[string]int{} // index of the group of a host in out
+		sizes := map[string]int{}
+		for _, r := range v.rows {
+			host := r.began.Host
+			switch {
+			case r.began.Kind == activity.Began && joined[host]:
+				if i, ok := at[host]; ok {
+					out[i] = append(out[i], r)
+					continue
+				}
+				at[host] = len(out)
+			case r.began.Kind == activity.Began:
+				sizes[host]++
+			case r.began.Kind == activity.ListenBegan && joined[host]:
+				continue
+			}
+			out = append(out, []*row{r})
+		}
+		largest := ""
+		for _, r := range v.rows { // in the order of the rows, so that the choice does not change by chance
+			if host := r.began.Host; sizes[host] > max(sizes[largest], 1) {
+				largest = host
+			}
+		}
+		if len(out) <= most || largest == "" {
+			return out
+		}
+		joined[largest] = true
+	}
+}
+
+// groupLine returns several exchanges of a declaration as a line of at most width cells.
+func (v *View) groupLine(g []*row, width int) screen.Line {
+	l := screen.Line{Mark: "●", Color: screen.Green}
+	host := g[0].began.Host
+	used, waiting := v.past[host], 0
+	for _, r := range g {
+		used.Tokens += r.used.Tokens
+		used.Cost += r.used.Cost
+		if len(r.openQuestions) > 0 {
+			waiting++
+		}
+	}
+	tail := ""
+	if waiting > 0 {
+		l.Color = screen.Yellow
+		tail = fmt.Sprintf("  %d waiting", waiting)
+	}
+	l.Text = fitted(fmt.Sprintf("%s ×%d", terminal.Escape(host), len(g)), "", tail+usedText(used, " tokens"), width-2)
+	return l
+}
+
+// usedText returns the cost and the tokens at the end of a line. unit follows the number of tokens.
+func usedText(u activity.Usage, unit string) (text string) {
+	if u.Cost > 0 {
+		text += "  " + Cost(u.Cost)
+	}
+	if u.Tokens > 0 {
+		text += "  " + Tokens(u.Tokens) + unit
+	}
+	return text
 }
 
 // line returns a row as a line of at most width cells.
@@ -128,12 +207,8 @@ func (v *View) line(r *row, now time.Duration, width int) screen.Line {
 			l.Mark, l.Color, text = "?", screen.Yellow, r.openQuestions[0].text
 		}
 		head += bar(r.percent, width)
-		if c := r.used.Cost + v.past[e.Host].Cost; c > 0 {
-			tail += "  " + Cost(c)
-		}
-		if n := r.used.Tokens + v.past[e.Host].Tokens; n > 0 {
-			tail += "  " + Tokens(n) + " tok"
-		}
+		past := v.past[e.Host]
+		tail += usedText(activity.Usage{Tokens: r.used.Tokens + past.Tokens, Cost: r.used.Cost + past.Cost}, " tok")
 	}
 	l.Text = fitted(head, text, tail, width-2)
 	return l

@@ -88,3 +88,32 @@ func TestView(t *testing.T) {
 	add(activity.Event{Kind: activity.ProgressEnded, Number: 5})
 	want(80, 22, "● Coder 2  3m12s  $0.04  12k tok")
 }
+
+// TestManyHosts checks that the hosts of a declaration share a line if they do not fit.
+func TestManyHosts(t *testing.T) {
+	v := NewView()
+	n := int64(0)
+	add := func(host, workspace string, tokens int64) {
+		n++
+		v.HandleEvent(activity.Event{Kind: activity.ListenBegan, Number: n, Name: "main", Host: host})
+		n++
+		v.HandleEvent(activity.Event{Kind: activity.Began, Number: n, Host: host, Lane: int(n), Workspace: workspace, Percent: -1})
+		v.HandleEvent(activity.Event{Kind: activity.Moved, Number: n, Host: host, Percent: -1, Used: activity.Usage{Tokens: tokens, Cost: 0.1}})
+	}
+	for i := range 3 {
+		add("Coder", fmt.Sprintf("fix-%d", i+1), 1000)
+	}
+	add("Tester", "fix-1", 500)
+	v.HandleEvent(activity.Event{Kind: activity.Asked, Number: 4, Host: "Coder", Answer: activity.Answer{Type: "question", ID: "1"}, Text: "tabs?"})
+	want := func(most int, lines ...string) {
+		t.Helper()
+		if d := cmp.Diff(strings.Join(lines, "\n")+"\n", shown(v, 80, most)); d != "" {
+			t.Error(d)
+		}
+	}
+	want(8, "▸ main  listens to Coder  3m20s", "● Coder fix-1  3m20s  $0.10  1k tok", "▸ main  listens to Coder  3m20s", "? Coder fix-2  tabs?  3m20s  $0.10  1k tok",
+		"▸ main  listens to Coder  3m20s", "● Coder fix-3  3m20s  $0.10  1k tok", "▸ main  listens to Tester  3m20s", "● Tester fix-1  3m20s  $0.10  500 tok")
+	want(7, "● Coder ×3  1 waiting  $0.30  3k tokens", "▸ main  listens to Tester  3m20s", "● Tester fix-1  3m20s  $0.10  500 tok")
+	want(2, "● Coder ×3  1 waiting  $0.30  3k tokens", "… and 2 more")
+	want(1, "… and 5 more")
+}
