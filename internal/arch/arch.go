@@ -97,7 +97,8 @@ var Policy = []Rule{
 	{Package: "internal/process/procgroup", Imports: "internal/process/nonblock internal/process/proc"},
 	{Package: "internal/process/git", Imports: "internal/process/procgroup"},
 	{Package: "internal/process/stderrlog", Imports: "internal/text/utf8cut"},
-	{Package: "internal/process/sandbox"},
+	{Package: "internal/process/sandbox", Imports: "internal/process/procgroup"},
+	{Package: "internal/process/confine", Imports: "internal/process/proc internal/process/procgroup internal/process/sandbox"},
 	{Package: "internal/process/sandbox/inside", Imports: "internal/process/sandbox"},
 	{Package: "internal/process/cputime"},
 	{Package: "internal/testkit/complexity", Imports: "internal/process/cputime", Tests: true},
@@ -238,7 +239,7 @@ var Policy = []Rule{
 	{Package: "runtime/world/sqlitestore", Imports: "internal/data/value internal/data/effect internal/data/memstore internal/data/intmath runtime/world/clock"},
 	{Package: "runtime/budget/spent", Imports: "internal/record/journal internal/record/journal/localowner internal/text/jsonwrite runtime/budget runtime/world/sqlitestore"},
 	{Package: "runtime/merge", Imports: "internal/data/effect internal/process/git internal/process/lockfile internal/text/suggest runtime/workspace runtime/world/sqlitestore"},
-	{Package: "runtime/tool", Imports: "internal/data/effect internal/process/stderrlog internal/text/ndjson internal/process/procgroup internal/process/sandbox internal/data/toolname internal/record/audit internal/data/decision internal/text/jcs internal/text/jsonschema internal/text/jsonwrite internal/text/suggest runtime/world/clock runtime/world/httpclient internal/text/hexsum"},
+	{Package: "runtime/tool", Imports: "internal/data/effect internal/process/stderrlog internal/text/ndjson internal/process/confine internal/process/procgroup internal/process/sandbox internal/data/toolname internal/record/audit internal/data/decision internal/text/jcs internal/text/jsonschema internal/text/jsonwrite internal/text/suggest runtime/world/clock runtime/world/httpclient internal/text/hexsum"},
 	{Package: "runtime/tool/tooltest", Imports: "internal/record/audit runtime/tool", Tests: true},
 	{Package: "runtime", Imports: `internal/data/effect internal/process/procgroup internal/data/secret internal/record/hosttrace runtime/world/clock runtime/world/command runtime/world/emit runtime/world/env runtime/world/files
 		runtime/world/httpclient runtime/host runtime/keeper runtime/budget runtime/budget/spent runtime/llm runtime/world/logs runtime/mcp runtime/mock

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
+	"github.com/concerto-lang/concerto/internal/process/sandbox"
 )
 
 // BenchmarkHandlers measures a call of a command that is started for the call, the same in a
@@ -14,7 +15,7 @@ func BenchmarkHandlers(b *testing.B) {
 	off := false
 	starts := Command{Run: []string{"/bin/true"}, Answer: AnswerText}
 	confined := starts
-	confined.Sandbox = &Sandbox{Net: &off, Read: []string{}}
+	confined.Sandbox = &Sandbox{Net: &off, Settings: sandbox.Settings{Read: []string{}}}
 	for _, c := range []struct {
 		name string
 		x    Command

@@ -138,20 +138,11 @@ func (x *command) directory(c *Context) (string, error) {
 	}
 	switch info, err := os.Stat(dir); {
 	case err != nil:
-		return "", fmt.Errorf("cannot run %s in %s: %w", x.Run[0], dir, bareError(err))
+		return "", fmt.Errorf("cannot run %s in %s: %w", x.Run[0], dir, procgroup.BareError(err))
 	case !info.IsDir():
 		return "", fmt.Errorf("cannot run %s in %s: it is not a directory", x.Run[0], dir)
 	}
 	return dir, nil
-}
-
-// bareError returns err without its operation and path.
-func bareError(err error) error {
-	var at *os.PathError
-	if errors.As(err, &at) {
-		return at.Err
-	}
-	return err
 }
 
 // UnmarshalJSON parses the full form. It returns an error for an unknown member.

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/process/proc"
+	"github.com/concerto-lang/concerto/internal/process/sandbox"
 	"github.com/concerto-lang/concerto/internal/testkit/testproc"
 )
 
@@ -410,7 +411,7 @@ func TestCommandHangs(t *testing.T) {
 // TestCommandKilled kills the process that runs a command. The command must not outlive it.
 func TestCommandKilled(t *testing.T) {
 	off := false
-	for name, x := range map[string]Command{"plain": plays("stubborn"), "confined": {Run: []string{os.Args[0]}, Env: map[string]string{"TOOL_ROLE": "stubborn"}, Sandbox: &Sandbox{Net: &off, Missing: MissingWarn}}} {
+	for name, x := range map[string]Command{"plain": plays("stubborn"), "confined": {Run: []string{os.Args[0]}, Env: map[string]string{"TOOL_ROLE": "stubborn"}, Sandbox: &Sandbox{Net: &off, Settings: sandbox.Settings{Missing: sandbox.MissingWarn}}}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			file := filepath.Join(t.TempDir(), "child")

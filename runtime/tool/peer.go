@@ -217,7 +217,7 @@ func (p *peer) readLoop() {
 // exitText describes how a process of the command exited.
 func (x *command) exitText(e procgroup.Exit) string {
 	if e.Limit != "" {
-		return "used more than " + x.Sandbox.limits().Describe(e.Limit) + " and was stopped"
+		return "used more than " + x.Sandbox.Limits().Describe(e.Limit) + " and was stopped"
 	}
 	why := fmt.Sprintf("exited with %d", e.Code)
 	if tail := strings.TrimSpace(e.Stderr); tail != "" {

@@ -16,6 +16,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/concerto-lang/concerto/internal/process/confine"
 	_ "github.com/concerto-lang/concerto/internal/process/guard" // this binary is the guardian
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
 	"github.com/concerto-lang/concerto/internal/process/sandbox"
@@ -35,7 +36,7 @@ func init() {
 			case errors.As(err, new(*net.OpError)):
 				out[verb+" "+filepath.Base(target)] = "no network"
 			default:
-				out[verb+" "+filepath.Base(target)] = bareError(err).Error()
+				out[verb+" "+filepath.Base(target)] = procgroup.BareError(err).Error()
 			}
 		}
 		_ = json.NewEncoder(os.Stdout).Encode(out)
@@ -149,7 +150,7 @@ func TestSandboxFiles(t *testing.T) {
 		}
 	}
 	in := func(verb, path string) string { return verb + " " + filepath.Join(dir, path) }
-	s := Sandbox{Read: []string{filepath.Join(dir, "data"), "/proc/self"}, Write: []string{filepath.Join(dir, "out")}}
+	s := Sandbox{Settings: sandbox.Settings{Read: []string{filepath.Join(dir, "data"), "/proc/self"}, Write: []string{filepath.Join(dir, "out")}}}
 	got := tried(t, confined(s, in("read", "cwd/cwd.txt"), in("write", "cwd/new.txt"), in("read", "data/data.txt"), in("write", "data/data.txt"), in("cut", "data/data.txt"),
 		in("read", "out/out.txt"), in("write", "out/new.txt"), in("move", "out/out.txt"), in("read", "secret/secret.txt"), in("cut", "secret/secret.txt"), in("list", "secret"),
 		"read /etc/passwd", "write /dev/null", "run /bin/true", "win x"), filepath.Join(dir, "cwd"))
@@ -171,10 +172,10 @@ func TestSandboxFiles(t *testing.T) {
 		t.Error(err)
 	}
 	// With an empty list no file is accessible. Listed paths must exist.
-	if got := tried(t, confined(Sandbox{Read: []string{}}, in("read", "data/data.txt")), filepath.Join(dir, "cwd")); got != `{"read data.txt":"permission denied"}` {
+	if got := tried(t, confined(Sandbox{Settings: sandbox.Settings{Read: []string{}}}, in("read", "data/data.txt")), filepath.Join(dir, "cwd")); got != `{"read data.txt":"permission denied"}` {
 		t.Error(got)
 	}
-	if got, want := tried(t, confined(Sandbox{Write: []string{in("", "none")[1:]}}), dir), "the sandbox lists "+filepath.Join(dir, "none")+" in `write`: no such file or directory"; got != want {
+	if got, want := tried(t, confined(Sandbox{Settings: sandbox.Settings{Write: []string{in("", "none")[1:]}}}), dir), "the sandbox lists "+filepath.Join(dir, "none")+" in `write`: no such file or directory"; got != want {
 		t.Error(got)
 	}
 	// Without both lists all files are accessible.
@@ -211,13 +212,13 @@ func TestSandboxNet(t *testing.T) {
 // TestSandboxLimits checks that a command that exceeds a limit is ended or receives an error.
 func TestSandboxLimits(t *testing.T) {
 	dir := t.TempDir()
-	if got := tried(t, confined(Sandbox{OpenFiles: 64}, "open x"), dir); got != `{"open x":"too many open files"}` {
+	if got := tried(t, confined(Sandbox{Settings: sandbox.Settings{OpenFiles: 64}}, "open x"), dir); got != `{"open x":"too many open files"}` {
 		t.Error(got)
 	}
-	if got := tried(t, confined(Sandbox{FileMB: 1}, "grow "+filepath.Join(dir, "big")), dir); got != `{"grow big":"file too large"}` {
+	if got := tried(t, confined(Sandbox{Settings: sandbox.Settings{FileMB: 1}}, "grow "+filepath.Join(dir, "big")), dir); got != `{"grow big":"file too large"}` {
 		t.Error(got)
 	}
-	if got := tried(t, confined(Sandbox{MemoryMB: 100}, "eat x"), dir); got != "used more than 100 MB of memory and was stopped" {
+	if got := tried(t, confined(Sandbox{Settings: sandbox.Settings{MemoryMB: 100}}, "eat x"), dir); got != "used more than 100 MB of memory and was stopped" {
 		t.Error(got)
 	}
 }
@@ -225,7 +226,7 @@ func TestSandboxLimits(t *testing.T) {
 // TestSandboxLines checks that a long-lived process runs in its sandbox and ends with its session.
 func TestSandboxLines(t *testing.T) {
 	x := stays()
-	x.Sandbox = &Sandbox{OpenFiles: 64}
+	x.Sandbox = &Sandbox{Settings: sandbox.Settings{OpenFiles: 64}}
 	s := opened(t, registered(t, defined(t, x, Spec{Scope: PerSession})), Context{}, Hooks{World: ours()})
 	expectResult(t, s, `{"do":"count"}`, "1")
 	expectResult(t, s, `{"do":"count"}`, "2")
@@ -239,7 +240,7 @@ func TestSandboxMissing(t *testing.T) {
 		t.Error(got)
 	}
 	var rec recorder
-	x := confined(Sandbox{Missing: MissingWarn, OpenFiles: 64}, "win x")
+	x := confined(Sandbox{Settings: sandbox.Settings{Missing: sandbox.MissingWarn, OpenFiles: 64}}, "win x")
 	s := opened(t, registered(t, defined(t, x, Spec{})), Context{}, rec.hooks())
 	for range 2 {
 		e := s.Do(context.Background(), Ask{Name: "x"})
@@ -252,10 +253,10 @@ func TestSandboxMissing(t *testing.T) {
 		t.Errorf("log = %q, want one warning", rec.logs)
 	}
 	for missing, want := range map[string]string{
-		MissingFail: "failed this machine lacks network namespaces  []\n",
-		MissingWarn: "warn tool 'x' runs without a complete sandbox: this machine does not support network namespaces\nok  {\"win x\":\"cannot\"} [network namespaces]\n",
+		sandbox.MissingFail:         "failed this machine lacks network namespaces  []\n",
+		sandbox.MissingWarn: "warn tool 'x' runs without a complete sandbox: this machine does not support network namespaces\nok  {\"win x\":\"cannot\"} [network namespaces]\n",
 	} {
-		text, err := json.Marshal(confined(Sandbox{Net: &off, Missing: missing}, "win x"))
+		text, err := json.Marshal(confined(Sandbox{Net: &off, Settings: sandbox.Settings{Missing: missing}}, "win x"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -275,13 +276,13 @@ func TestSandboxMissing(t *testing.T) {
 // TestSandboxLandlock checks that a kernel without Landlock, or with a version of Landlock that
 // cannot restrict files, is reported.
 func TestSandboxLandlock(t *testing.T) {
-	defer func(is func() int) { landlock = is }(landlock)
+	defer func(is func() int) { confine.Landlock = is }(confine.Landlock)
 	for version, lack := range map[int]string{0: "Landlock", 2: "version 3 of Landlock's ABI (it has 2)"} {
-		landlock = func() int { return version }
-		if got := tried(t, confined(Sandbox{Read: []string{}}, "read /etc/passwd"), ""); got != "this machine lacks "+lack {
+		confine.Landlock = func() int { return version }
+		if got := tried(t, confined(Sandbox{Settings: sandbox.Settings{Read: []string{}}}, "read /etc/passwd"), ""); got != "this machine lacks "+lack {
 			t.Error(got)
 		}
-		e := ran(t, confined(Sandbox{Read: []string{}, Missing: MissingWarn, OpenFiles: 64}, "read /etc/passwd", "open x", "win x"), `{}`, Context{}, Hooks{World: ours()})
+		e := ran(t, confined(Sandbox{Settings: sandbox.Settings{Read: []string{}, Missing: sandbox.MissingWarn, OpenFiles: 64}}, "read /etc/passwd", "open x", "win x"), `{}`, Context{}, Hooks{World: ours()})
 		if info := e.Result.Metadata[infoKey].(Info); !slices.Equal(info.SandboxMissing, []string{lack}) || string(e.Result.Output) != `{"open x":"too many open files","read passwd":"ok","win x":"cannot"}` {
 			t.Errorf("metadata %v, output %s, error %q; want the missing part and the other limits applied", info, e.Result.Output, e.Result.Error)
 		}
@@ -290,7 +291,7 @@ func TestSandboxLandlock(t *testing.T) {
 
 // TestSandboxDefinition checks that errors in a sandbox are reported with their positions.
 func TestSandboxDefinition(t *testing.T) {
-	x := confined(Sandbox{Read: []string{""}, CPUSeconds: -1, Processes: -2, Missing: "ignore"})
+	x := confined(Sandbox{Settings: sandbox.Settings{Read: []string{""}, CPUSeconds: -1, Processes: -2, Missing: "ignore"}})
 	_, err := x.Definition(Spec{Name: "x"}, "")
 	want := `tool 'x': /command/sandbox/read/0: must be a path
 tool 'x': /command/sandbox/cpu_seconds: must be more than 0

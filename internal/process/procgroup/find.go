@@ -92,3 +92,12 @@ func WhyNot(err error) string {
 	}
 	return err.Error()
 }
+
+// BareError returns err without its operation and path.
+func BareError(err error) error {
+	var at *os.PathError
+	if errors.As(err, &at) {
+		return at.Err
+	}
+	return err
+}

@@ -24,8 +24,8 @@ func setGroup(cmd *exec.Cmd, c *Command) error {
 	if !c.Finishes {
 		dieWithParent(cmd.SysProcAttr)
 	}
-	if c.Isolated {
-		return isolate(cmd.SysProcAttr)
+	if c.Isolated || c.PrivateMounts {
+		return isolate(cmd.SysProcAttr, c)
 	}
 	return nil
 }

@@ -7,6 +7,6 @@ import (
 	"syscall"
 )
 
-func isolate(*syscall.SysProcAttr) error {
-	return errors.New("only Linux supports network namespaces")
+func isolate(*syscall.SysProcAttr, *Command) error {
+	return errors.New("only Linux supports namespaces")
 }

@@ -40,9 +40,18 @@ type Command struct {
 	Merged      bool               // standard error is written to Stdout, too, in the order of writing
 	StderrLimit int                // maximum size of Exit.Stderr, in bytes; 0 for 8 KiB and 20 lines
 	Limits      *Limits            // nil for none
-	// Isolated starts the process without a network, in new network and user namespaces. If that is
-	// not possible, Start returns an error.
-	Isolated bool
+	// Isolated starts the process without a network, in new network and user namespaces.
+	// PrivateMounts starts it in new mount, IPC and user namespaces, in which it may change what is
+	// mounted. If that is not possible, Start returns an error.
+	Isolated      bool
+	PrivateMounts bool
+	// SetsUp means that the process sets up its namespaces before it executes another program. It
+	// receives the capabilities for that, which it must give up.
+	SetsUp bool
+	// Files are open files that the process inherits, as the descriptors from 3 on.
+	Files []*os.File
+	// Cleanup is called when the whole group has exited, before GroupDone is closed; nil for none.
+	Cleanup func()
 	// Finishes means that the process may finish when this process is killed. Otherwise it is
 	// killed too, where the system supports it.
 	Finishes bool
@@ -133,7 +142,7 @@ func startOnce(r *Run, c Command) (*Process, error) {
 		}
 		files[i], files[i+1] = r, w
 	}
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = files[0], files[3], files[5]
+	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = files[0], files[3], files[5], c.Files
 	if c.Merged {
 		cmd.Stderr = files[3]
 	}
@@ -270,6 +279,9 @@ func (p *Process) watch(end <-chan ended, c Command) {
 	p.endGroup()
 	p.releaseLimits()
 	guards.removeGroup(p.pgid)
+	if c.Cleanup != nil {
+		c.Cleanup()
+	}
 	close(p.groupDone)
 }
 

@@ -11,7 +11,7 @@ import (
 	"runtime"
 	"syscall"
 
-	"github.com/landlock-lsm/go-landlock/landlock"
+	"golang.org/x/sys/unix"
 
 	"github.com/concerto-lang/concerto/internal/process/sandbox"
 )
@@ -35,18 +35,36 @@ func executePlan(text string) int {
 		err = fmt.Errorf("cannot run %s in its sandbox: %w", p.Run[0], syscall.Exec(p.Run[0], p.Run, os.Environ()))
 	}
 	if err != nil {
+		if p.Reports {
+			_ = unix.Sendto(sandbox.ReportFD, []byte(err.Error()), 0, nil) // standard error has it, too
+		}
 		fmt.Fprintln(os.Stderr, err)
 		return sandbox.Failed
 	}
 	return 0
 }
 
-// noNewPrivileges is the option PR_SET_NO_NEW_PRIVS of the system call prctl.
-const noNewPrivileges = 38
-
 func confine(p *sandbox.Plan) error {
-	if _, _, failed := syscall.Syscall6(syscall.SYS_PRCTL, noNewPrivileges, 1, 0, 0, 0, 0); failed != 0 {
-		return fmt.Errorf("cannot disable gaining privileges: %w", failed)
+	if p.Reports {
+		unix.CloseOnExec(sandbox.ReportFD) // its end means that the command was executed
+	}
+	if p.Hide {
+		if err := hide(p); err != nil {
+			return fmt.Errorf("cannot hide files: %w", err)
+		}
+	}
+	if p.Loopback {
+		if err := network(p); err != nil {
+			return fmt.Errorf("cannot set up its network: %w", err)
+		}
+	}
+	if p.Strip {
+		if err := dropCapabilities(); err != nil {
+			return fmt.Errorf("cannot give up its capabilities: %w", err)
+		}
+	}
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("cannot disable gaining privileges: %w", err)
 	}
 	if err := files(p); err != nil {
 		return err
@@ -66,31 +84,19 @@ func limit(which int, most uint64) error {
 	return nil
 }
 
-func files(p *sandbox.Plan) error {
-	if !p.Files {
-		return nil
+// dropCapabilities removes all capabilities, also those that executing a program as root would
+// restore.
+func dropCapabilities() error {
+	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
+		return err
 	}
-	if have := sandbox.Landlock(); have < sandbox.LandlockNeeded {
-		return fmt.Errorf("cannot restrict files: this machine has version %d of Landlock, but version %d is required", have, sandbox.LandlockNeeded)
+	for c := range uintptr(unix.CAP_LAST_CAP + 1) {
+		// A kernel without this capability returns EINVAL, a process without the permission EPERM.
+		if err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0); err != nil && err != unix.EINVAL {
+			return err
+		}
 	}
-	var rules []landlock.Rule
-	for _, path := range p.Read {
-		rules = append(rules, rule(path, landlock.RODirs, landlock.ROFiles))
-	}
-	for _, path := range p.Write {
-		rules = append(rules, rule(path, func(paths ...string) landlock.FSRule { return landlock.RWDirs(paths...).WithRefer() }, landlock.RWFiles))
-	}
-	if err := landlock.V3.RestrictPaths(rules...); err != nil {
-		return fmt.Errorf("cannot restrict files: %w", err)
-	}
-	return nil
-}
-
-// rule returns the Landlock rule for path. It calls dirs if path is a directory, and files
-// otherwise.
-func rule(path string, dirs, files func(...string) landlock.FSRule) landlock.Rule {
-	if info, err := os.Stat(path); err == nil && !info.IsDir() {
-		return files(path)
-	}
-	return dirs(path)
+	head := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var none [2]unix.CapUserData
+	return unix.Capset(&head, &none[0])
 }

@@ -1,0 +1,280 @@
+package confine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/netip"
+	"os"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/process/sandbox"
+)
+
+// Limits of a proxy.
+const (
+	dialTimeout   = 30 * time.Second
+	headerTimeout = 30 * time.Second // for the head of a request
+	// reportedMost is the maximum number of addresses that a proxy reports, so that a process
+	// cannot fill the memory with them.
+	reportedMost = 1000
+)
+
+// proxy connects a process without a network to the addresses that its sandbox allows. It answers
+// CONNECT and plain requests, and resolves names outside of the sandbox.
+type proxy struct {
+	allow   []sandbox.Address
+	section string
+	blocked func(address string)
+	resolve func(ctx context.Context, name string) ([]netip.Addr, error)
+	dialer  net.Dialer
+	server  http.Server
+	forward *httputil.ReverseProxy
+	ctx     context.Context // ends with the proxy
+	stop    context.CancelFunc
+	serving sync.WaitGroup
+
+	mu       sync.Mutex
+	closed   bool
+	reported map[string]bool
+}
+
+func newProxy(p *sandbox.Proxy, blocked func(address string)) (*proxy, error) {
+	x := &proxy{section: p.Section, blocked: blocked, dialer: net.Dialer{Timeout: dialTimeout}, reported: map[string]bool{}}
+	for _, text := range p.Allow {
+		a, err := sandbox.ParseAddress(text)
+		if err != nil {
+			return nil, fmt.Errorf("%q in `net`: %w", text, err)
+		}
+		x.allow = append(x.allow, a)
+	}
+	x.resolve = func(ctx context.Context, name string) ([]netip.Addr, error) {
+		return net.DefaultResolver.LookupNetIP(ctx, "ip", name)
+	}
+	x.ctx, x.stop = context.WithCancel(context.Background())
+	silent := log.New(io.Discard, "", 0)
+	x.forward = &httputil.ReverseProxy{
+		Rewrite: func(*httputil.ProxyRequest) {}, // the request names its server
+		Transport: &http.Transport{
+			Proxy: nil, DisableCompression: true, ForceAttemptHTTP2: false,
+			DialContext: func(ctx context.Context, _, address string) (net.Conn, error) { return x.dial(ctx, address) },
+		},
+		ErrorLog: silent, FlushInterval: -1, ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) { refuse(w, err) },
+	}
+	x.server = http.Server{Handler: http.HandlerFunc(x.handle), ReadHeaderTimeout: headerTimeout, ErrorLog: silent,
+		BaseContext: func(net.Listener) context.Context { return x.ctx }}
+	return x, nil
+}
+
+// serve serves the connections of a listener until close is called.
+func (x *proxy) serve(file *os.File) error {
+	l, err := net.FileListener(file)
+	file.Close() // the listener has a copy
+	if err != nil || !x.begin() {
+		return err
+	}
+	go func() {
+		defer x.serving.Done()
+		_ = x.server.Serve(l) // ends when close is called
+	}()
+	return nil
+}
+
+// begin counts a request until it has ended. It returns false after close.
+func (x *proxy) begin() bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if !x.closed {
+		x.serving.Add(1)
+	}
+	return !x.closed
+}
+
+// close closes all connections and waits until none is served.
+func (x *proxy) close() {
+	x.mu.Lock()
+	x.closed = true
+	x.mu.Unlock()
+	x.stop()
+	_ = x.server.Close()
+	x.forward.Transport.(*http.Transport).CloseIdleConnections()
+	x.serving.Wait()
+}
+
+// refusal is the error for an address that the sandbox does not allow.
+type refusal struct{ text string }
+
+func (e *refusal) Error() string { return e.text }
+
+func refuse(w http.ResponseWriter, err error) {
+	if r, ok := errors.AsType[*refusal](err); ok {
+		http.Error(w, r.text, http.StatusForbidden)
+		return
+	}
+	http.Error(w, "concerto: "+err.Error(), http.StatusBadGateway)
+}
+
+func (x *proxy) handle(w http.ResponseWriter, r *http.Request) {
+	if !x.begin() {
+		return
+	}
+	defer x.serving.Done()
+	switch {
+	case r.Method == http.MethodConnect:
+		x.connect(w, r)
+	case r.URL.Scheme == "http" && r.URL.Host != "":
+		r.Host = r.URL.Host // the allowed server, whatever the header contains
+		x.forward.ServeHTTP(w, r)
+	default:
+		http.Error(w, "concerto: this is a proxy for CONNECT and http:// requests", http.StatusBadRequest)
+	}
+}
+
+// connect connects the client to a server and copies data in both directions.
+func (x *proxy) connect(w http.ResponseWriter, r *http.Request) {
+	server, err := x.dial(r.Context(), r.Host)
+	if err != nil {
+		refuse(w, err)
+		return
+	}
+	defer server.Close()
+	client, buffered, err := w.(http.Hijacker).Hijack()
+	if err != nil {
+		return // the client has disconnected
+	}
+	defer client.Close()
+	closeBoth := context.AfterFunc(x.ctx, func() {
+		client.Close()
+		server.Close()
+	})
+	defer closeBoth()
+	if _, err := io.WriteString(client, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
+		return
+	}
+	var sending sync.WaitGroup
+	sending.Go(func() {
+		_, _ = io.Copy(server, buffered.Reader) // includes what was read after the request
+		closeWrite(server)
+	})
+	_, _ = io.Copy(client, server)
+	closeWrite(client)
+	sending.Wait()
+}
+
+// closeWrite closes the sending direction of a connection.
+func closeWrite(c net.Conn) {
+	if t, ok := c.(*net.TCPConn); ok {
+		_ = t.CloseWrite() // the connection may be closed already
+	}
+}
+
+// dial connects to an address HOST:PORT if the sandbox allows it. It connects to an IP address that
+// it has checked, so that a name cannot have another address in the meantime.
+func (x *proxy) dial(ctx context.Context, address string) (net.Conn, error) {
+	host, portText, err := net.SplitHostPort(address)
+	port, portErr := strconv.ParseUint(portText, 10, 16)
+	if err != nil || portErr != nil || host == "" {
+		return nil, &refusal{fmt.Sprintf("concerto: %q is not HOST:PORT", address)}
+	}
+	to := uint16(port)
+	ip, err := netip.ParseAddr(host)
+	if err == nil {
+		if !x.allowsIP(ip, to) {
+			return nil, x.refusal(sandbox.JoinAddress(host, to), "")
+		}
+		return x.dialer.DialContext(ctx, "tcp", netip.AddrPortFrom(ip.Unmap(), to).String())
+	}
+	name := sandbox.NormalName(host)
+	if !x.allowsName(name, to) {
+		return nil, x.refusal(sandbox.JoinAddress(name, to), "")
+	}
+	found, err := x.resolve(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	var failed error
+	for _, ip := range found {
+		ip = ip.Unmap()
+		if isInternal(ip) && !x.allowsIP(ip, to) {
+			failed = errors.Join(failed, x.refusal(sandbox.JoinAddress(name, to), ip.String()))
+			continue
+		}
+		c, err := x.dialer.DialContext(ctx, "tcp", netip.AddrPortFrom(ip, to).String())
+		if err == nil {
+			return c, nil
+		}
+		failed = errors.Join(failed, err)
+	}
+	if r, ok := errors.AsType[*refusal](failed); ok {
+		return nil, r
+	}
+	if failed == nil {
+		failed = fmt.Errorf("%s has no address", name)
+	}
+	return nil, failed
+}
+
+func (x *proxy) allowsName(name string, port uint16) bool {
+	for _, a := range x.allow {
+		if a.AllowsName(name, port) {
+			return true
+		}
+	}
+	return false
+}
+
+func (x *proxy) allowsIP(ip netip.Addr, port uint16) bool {
+	for _, a := range x.allow {
+		if a.AllowsIP(ip, port) {
+			return true
+		}
+	}
+	return false
+}
+
+// refusal reports a blocked address and returns the error for it. internal is the internal IP
+// address to which the name resolves, or "".
+func (x *proxy) refusal(address, internal string) *refusal {
+	x.mu.Lock()
+	first := !x.reported[address] && len(x.reported) < reportedMost
+	if first {
+		x.reported[address] = true
+	}
+	x.mu.Unlock()
+	if first && x.blocked != nil {
+		x.blocked(address)
+	}
+	if internal != "" {
+		return &refusal{fmt.Sprintf("concerto: %s resolves to %s, an internal address that is not in net of [%s]", address, internal, x.section)}
+	}
+	return &refusal{fmt.Sprintf("concerto: %s is not in net of [%s]", address, x.section)}
+}
+
+// internal are the ranges of addresses that are not in the public Internet, in addition to those
+// that package netip knows: also the IPv6 ranges that contain IPv4 addresses.
+var internal = []netip.Prefix{
+	netip.MustParsePrefix("0.0.0.0/8"), netip.MustParsePrefix("100.64.0.0/10"), netip.MustParsePrefix("192.0.0.0/24"),
+	netip.MustParsePrefix("198.18.0.0/15"), netip.MustParsePrefix("240.0.0.0/4"),
+	netip.MustParsePrefix("::/96"), netip.MustParsePrefix("64:ff9b::/96"), netip.MustParsePrefix("64:ff9b:1::/48"),
+	netip.MustParsePrefix("2001::/32"), netip.MustParsePrefix("2002::/16"), netip.MustParsePrefix("fec0::/10"),
+}
+
+// isInternal reports whether an address is private, link-local, loopback or otherwise not public.
+func isInternal(ip netip.Addr) bool {
+	if !ip.IsGlobalUnicast() || ip.IsPrivate() {
+		return true
+	}
+	for _, p := range internal {
+		if p.Contains(ip) {
+			return true
+		}
+	}
+	return false
+}

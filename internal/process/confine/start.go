@@ -1,0 +1,97 @@
+package confine
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/concerto-lang/concerto/internal/process/procgroup"
+	"github.com/concerto-lang/concerto/internal/process/sandbox"
+)
+
+// Error is the error of a process that could not confine itself.
+type Error struct{ Text string }
+
+func (e *Error) Error() string { return e.Text }
+
+// Start starts a process of a run in a sandbox. The machine must be able to enforce the
+// confinement (see Check). blocked is called, from any goroutine, with each address that the proxy
+// refuses, once for each address; nil for none. The process's own directory for temporary files and
+// its proxy end with its group.
+func Start(run *procgroup.Run, c procgroup.Command, s *sandbox.Confinement, blocked func(address string)) (*procgroup.Process, error) {
+	if s == nil {
+		return run.Start(c)
+	}
+	own := *s
+	var cleanups []func()
+	cleanup := func() {
+		for _, f := range slices.Backward(cleanups) {
+			f()
+		}
+	}
+	if own.PrivateTemp {
+		dir, err := makeTemp(c.Env)
+		if err != nil {
+			return nil, &Error{fmt.Sprintf("cannot create its directory for temporary files: %v", err)}
+		}
+		cleanups = append(cleanups, func() { removeTemp(dir) })
+		c.Env = append(slices.DeleteFunc(slices.Clone(c.Env), func(v string) bool { return strings.HasPrefix(v, "TMPDIR=") }), "TMPDIR="+dir)
+		own.Write = append(slices.Clone(own.Write), dir)
+	}
+	if run == nil || run.Executable == "" {
+		c.Limits = Stricter(c.Limits, own.Limits)
+		c.Cleanup = cleanup
+		p, err := run.Start(c)
+		if err != nil {
+			cleanup()
+		}
+		return p, err
+	}
+	plan := planOf(&c, &own)
+	plan.Hide, plan.Loopback, plan.Proxy, plan.Reports = own.Hidden, own.Loopback, own.Proxy != nil, true
+	c.Isolated, c.PrivateMounts = own.Offline, own.Hidden
+	c.SetsUp = plan.Hide || plan.Loopback
+	plan.Strip = c.SetsUp
+	c.Limits = Stricter(c.Limits, own.Limits)
+	c.Path, c.Args = run.Executable, plan.Command()
+	x, err := newReport()
+	if err != nil {
+		cleanup()
+		return nil, err
+	}
+	defer x.close()
+	var proxy *proxy
+	if own.Proxy != nil {
+		if proxy, err = newProxy(own.Proxy, blocked); err != nil {
+			cleanup()
+			return nil, err
+		}
+		cleanups = append(cleanups, proxy.close)
+	}
+	c.Files, c.Cleanup = []*os.File{x.theirs}, cleanup
+	p, err := run.Start(c)
+	if err != nil {
+		cleanup()
+		return nil, err
+	}
+	x.closeTheirs()
+	listener, problem, err := x.read()
+	switch {
+	case err != nil:
+	case problem != "":
+		err = &Error{problem}
+	case listener != nil && proxy != nil:
+		err = proxy.serve(listener)
+	case proxy != nil:
+		err = errors.New("it exited before its network was set up")
+	}
+	if err != nil {
+		p.Kill()
+		_ = p.Stdin.Close()
+		<-p.GroupDone()
+		return nil, err
+	}
+	return p, nil
+}
