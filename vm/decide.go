@@ -273,7 +273,7 @@ func (t *task) programPlace() Place {
 // decisions arrive as messages. recordRuleDecisions removes them from the messages that the program
 // receives.
 func (m *VM) recordRuleDecisions(host *Host, x *effect.HostMessage, e int64) {
-	if !x.Decided {
+	if !x.Decided || x.Type != effect.Decided {
 		return
 	}
 	asked, found := x.Payload.Map().Delete(value.String(effect.DecidedAsked))

@@ -21,6 +21,9 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/concerto-lang/concerto/internal/engine/driver"
+	"github.com/concerto-lang/concerto/internal/process/confine"
+	"github.com/concerto-lang/concerto/internal/process/procgroup"
+	"github.com/concerto-lang/concerto/internal/process/sandbox"
 	"github.com/concerto-lang/concerto/internal/record/journal/rundir"
 	"github.com/concerto-lang/concerto/internal/testkit/pgtest"
 	"github.com/concerto-lang/concerto/internal/testkit/randtest"
@@ -126,9 +129,18 @@ func TestScripts(t *testing.T) {
 			if name == "postgres" {
 				return pgtest.IsInstalled(), nil
 			}
+			if name == "sandbox" {
+				return supportsSandboxes(), nil
+			}
 			return false, fmt.Errorf("there is no condition %q", name)
 		},
 	})
+}
+
+// supportsSandboxes reports whether this system can enforce all parts of a sandbox.
+func supportsSandboxes() bool {
+	lacks, _ := confine.Check(&procgroup.Run{ID: procgroup.NewID(), Executable: os.Args[0]}, sandbox.Confinement{Files: true, Hidden: true, Offline: true})
+	return len(lacks) == 0
 }
 
 func setup(env *testscript.Env) error {

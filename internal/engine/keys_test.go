@@ -25,6 +25,7 @@ func TestKeysAreDecoded(t *testing.T) {
 		"params":        true, // in another member of the IR
 		"message_types": true, // read by the checker
 		"unsafe_mode":   true, // read by the manifest's parser
+		"sandbox":       true, // as codex_sandbox; the section of this name has other keys
 		// read by the VM:
 		"question_timeout": true,
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"runtime"
 
+	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/runtime/host/adapter"
 	"github.com/concerto-lang/concerto/runtime/keeper"
 	"github.com/concerto-lang/concerto/runtime/mcpbridge"
@@ -108,15 +109,22 @@ const noExchange = "no exchange is running"
 // injectMessage adds a message to the running exchange as if the host had sent it. If that is
 // impossible, problem is the reason; otherwise it is "".
 func (p *process) injectMessage(line []byte) (problem string) {
+	var m effect.HostMessage
+	if err := decodeMessage(&m, line, nil); err != nil {
+		return fmt.Sprintf("the call cannot be read: %v", err)
+	}
+	return p.injectNotice(m)
+}
+
+// injectNotice adds a decoded message to the running exchange. If that is impossible, problem is
+// the reason; otherwise it is "".
+func (p *process) injectNotice(m effect.HostMessage) (problem string) {
 	in, t := p.lifecycle.currentExchange()
 	if in == nil || t == nil || t.isInit || in.refusesMessages() {
 		return noExchange
 	}
 	var b batch
-	m := b.nextMessage()
-	if err := decodeMessage(m, line, nil); err != nil {
-		return fmt.Sprintf("the call cannot be read: %v", err)
-	}
+	*b.nextMessage() = m
 	b.commitMessage()
 	in.addBatch(b, false)
 	p.reader.lease.interruptReading()
@@ -136,7 +144,10 @@ func (p *process) parseBridgeLine(text []byte) (client int, line []byte, left, o
 // must hold the adapter's lock.
 func (p *process) translateFromHost(text []byte) adapter.Output {
 	client, line, left, ok := p.parseBridgeLine(text)
+	_, isBlocked := keeper.ParseBlockedLine(text)
 	switch {
+	case isBlocked && p.box != nil:
+		return adapter.Output{} // handleBlocked handles it
 	case !ok:
 		return p.translation.adapter.FromAgent(text)
 	case left:

@@ -42,7 +42,9 @@ type Config struct {
 	Telemetry *bool `json:"telemetry"`
 	// rules that decide approvals without asking; nil decides no approval
 	Permissions *hostpolicy.Rules `json:"permissions"`
-	Inherited                     // variables that are passed on from the run's environment
+	// what the processes may access; nil means the same as this process
+	Sandbox   *Sandbox `json:"sandbox"`
+	Inherited          // variables that are passed on from the run's environment
 	Isolation
 	Bounds Bounds `json:"-"` // limits of processes and exchanges
 }
@@ -103,6 +105,7 @@ func ParseConfig(name, connector string, params, config json.RawMessage, root st
 	if err := c.Bounds.Limits.check(); err != nil {
 		return c, fmt.Errorf("could not read the configuration of host %s: %w", name, err)
 	}
+	c.applySandbox()
 	c.Root = root
 	if root == "" {
 		return c, nil

@@ -41,10 +41,13 @@ func (x *Dialer) Dial(ctx context.Context, stderr func(line string)) (Conn, erro
 	}
 	run := c.startConfig("")
 	env := h.processEnviron(c, p.number)
-	p.version = h.startVersionCheck(run, env)
+	if err := p.confine(run, env); err != nil {
+		return nil, err
+	}
+	p.version = h.startVersionCheck(run, env, p.startCommand)
 	started := make(chan struct{}) // standard error is traced only after the connection exists
 	defer close(started)
-	conn, err := run.connectVia(h.opts.Transports, Surroundings{Env: env, Run: h.opts.Run, Stderr: func(line string) {
+	conn, err := run.connectVia(h.opts.Transports, Surroundings{Env: env, Start: p.startCommand, Stderr: func(line string) {
 		<-started
 		p.trace(hosttrace.Stderr, line)
 		stderr(line)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/concerto-lang/concerto/internal/process/confine"
 	// the keeper starts the test binary as its guard
 	_ "github.com/concerto-lang/concerto/internal/process/guard"
 	"github.com/concerto-lang/concerto/internal/record/hostreplay"
@@ -33,7 +34,7 @@ func TestMain(m *testing.M) {
 		return
 	}
 	if os.Getenv("KEEPER") != "" {
-		if err := keeper.Main(os.Stdin, os.Stdout, os.Stderr); err != nil {
+		if err := keeper.Main(os.Stdin, os.Stdout, os.Stderr, confine.Start); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}

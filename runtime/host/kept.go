@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/process/sandbox"
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 	"github.com/concerto-lang/concerto/runtime/host/adapter"
 	"github.com/concerto-lang/concerto/runtime/keeper"
@@ -21,8 +22,9 @@ type keeperSpec struct {
 	number int64 // number of the process among the processes of its host
 	whole  bool  // the keeper must store all output lines, because the adapter's state depends on them
 	// path of the process's bridge to the tools; "" without a bridge
-	bridge string
-	note   []byte
+	bridge      string
+	confinement *sandbox.Confinement // nil without a sandbox
+	note        []byte
 }
 
 // newKeeperSpec returns the keeperSpec for the process of an exchange. It returns nil if the run
@@ -31,12 +33,12 @@ func (p *process) newKeeperSpec(w acquireSpec) *keeperSpec {
 	if p.hosts.opts.Keeper == nil {
 		return nil
 	}
-	n := spawnNote{Session: w.session, Tools: w.tools, Of: w.predecessor, Bridge: p.bridgeEntry.Path()}
+	n := spawnNote{Session: w.session, Tools: w.tools, Of: w.predecessor, Bridge: p.bridgeEntry.Path(), Box: p.box}
 	if p.workDir != nil {
 		n.Work = &workNote{Named: p.workspace != ""}
 		n.Work.Name, n.Work.Path, n.Work.Branch = p.workDir.Names()
 	}
-	return &keeperSpec{client: p.hosts.opts.Keeper, number: int64(p.number), whole: p.translation != nil || w.predecessor != nil, bridge: n.Bridge, note: jsonwrite.MustEncode(n)}
+	return &keeperSpec{client: p.hosts.opts.Keeper, number: int64(p.number), whole: p.translation != nil || w.predecessor != nil, bridge: n.Bridge, confinement: p.confinement(), note: jsonwrite.MustEncode(n)}
 }
 
 // spawnNote is the note that the keeper stores when a process starts.
@@ -45,6 +47,7 @@ type spawnNote struct {
 	Tools   adapter.Tools `json:"tools,omitempty"`
 	Work    *workNote     `json:"work,omitempty"`
 	Bridge  string        `json:"bridge,omitempty"`
+	Box     *box          `json:"sandbox,omitempty"`
 	// Of is the exchange of a lost process that the new process continues, or nil.
 	Of *predecessor `json:"of,omitempty"`
 }
@@ -59,7 +62,7 @@ type workNote struct {
 // start starts a process through the keeper.
 func (k *keeperSpec) start(c *Config, s *Surroundings, path string) (Conn, error) {
 	conn, err := k.client.Start(keeper.Spec{ID: keeper.ID{Host: c.Name, K: k.number}, Path: path, Args: c.Args, Env: s.Env, Dir: c.Dir, Limits: c.Bounds.process(),
-		LongLine: c.MaxLine, Bridge: k.bridge, Whole: k.whole, Note: k.note}, s.Stderr)
+		LongLine: c.MaxLine, Bridge: k.bridge, Sandbox: k.confinement, Whole: k.whole, Note: k.note}, s.Stderr)
 	switch {
 	case errors.Is(err, keeper.ErrLost):
 		return nil, c.lostError()

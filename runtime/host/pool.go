@@ -24,7 +24,9 @@ type pool struct {
 	workDirs  workDirs  // working directories of exchanges, if the host is isolated
 	plainOnce sync.Once // limits logPlainResult to one message
 	rootsOnce sync.Once // limits warnOfRoots to one call
-	backoff   startBackoff
+	// limits the warning about an incomplete sandbox to one message
+	sandboxOnce sync.Once
+	backoff     startBackoff
 
 	mu      sync.Mutex
 	free    []*slot
@@ -288,10 +290,14 @@ func (h *Hosts) startProcess(c *Config, w acquireSpec, work workspace.Directory)
 	}
 	run := c.startConfig(w.session)
 	env := effect.TraceEnviron(h.exportEnviron(c, h.processEnviron(c, p.number)), w.trace)
-	p.version = h.startVersionCheck(run, env)
+	if err := p.confine(run, env); err != nil {
+		p.bridge.closeBridge()
+		return nil, err
+	}
+	p.version = h.startVersionCheck(run, env, p.startCommand)
 	attached := make(chan struct{}) // standard error is traced only after the connection is set
 	defer close(attached)
-	conn, err := run.connectVia(h.opts.Transports, Surroundings{Env: env, Run: h.opts.Run, Keeper: p.newKeeperSpec(w), Stderr: p.stderrSink(attached)})
+	conn, err := run.connectVia(h.opts.Transports, Surroundings{Env: env, Start: p.startCommand, Keeper: p.newKeeperSpec(w), Stderr: p.stderrSink(attached)})
 	if err != nil {
 		p.bridge.closeBridge()
 		return nil, err

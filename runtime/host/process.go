@@ -44,6 +44,7 @@ type process struct {
 	stderrLines stderrlog.Lines
 	silence     *silenceTimer       // nil without a heartbeat
 	workDir     workspace.Directory // directory of an isolated process, or one in a workspace; nil for others
+	box         *box                // nil without a sandbox
 	workspace   string              // name of the program's workspace in which it works; "" for none
 
 	translation *translation         // nil for a host that uses Concerto's protocol
@@ -112,6 +113,7 @@ func (p *process) startIO() {
 // already ended, the inbox receives the reason. opens is the digest of the opening request.
 func (p *process) beginExchange(in *inbox, opens string, l line) {
 	p.beginSegment(&segment{inbox: in, requestDigest: opens}, l)
+	p.reportUnconfined()
 }
 
 // continueExchange assigns the process to an exchange that a lost process had begun.
@@ -266,6 +268,7 @@ func (p *process) retire(patience time.Duration) {
 		if p.hosts.opts.Trace != nil {
 			p.traceExit()
 		}
+		p.guardLink()
 		if p.workDir != nil {
 			p.endWorkDir()
 		}

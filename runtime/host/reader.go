@@ -140,6 +140,9 @@ func (r *reader) handleLine(l ndjson.Line, own bool) error {
 	if r.process.keeper.conn != nil && (r.current == nil || l.Offset >= r.current.offset) {
 		r.batch.addLine(l)
 	}
+	if r.handleBlocked(l) {
+		return nil
+	}
 	if r.process.translation == nil {
 		r.process.traceReceived(l.Text)
 		return r.handleMessage(l)
@@ -176,6 +179,7 @@ func (r *reader) handleMessage(l ndjson.Line) error {
 	if wanted, err := r.acceptMessage(&x); !wanted {
 		return err
 	}
+	r.guardResult(x.msg)
 	r.deliverMessage(&x)
 	return nil
 }

@@ -63,6 +63,7 @@ func (r *restoredProcess) replayAdapter(t *segment, journaled int64) {
 				read.refuseCalls(idsOf(s.Messages)...)
 				continue
 			}
+			read.handleBlocked(l)
 			for _, text := range s.Messages {
 				line := l
 				line.Text = text

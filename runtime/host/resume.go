@@ -310,6 +310,7 @@ func (r *restoredProcess) prepareFromNote(c *Config, text []byte) error {
 			r.process.workDir = d.Reopen(note.Work.Name, note.Work.Path, note.Work.Branch, at)
 		}
 	}
+	r.process.box = note.Box
 	return r.process.prepareAdapter(acquireSpec{session: note.Session, tools: note.Tools, bridgePath: note.Bridge})
 }
 

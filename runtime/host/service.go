@@ -9,12 +9,13 @@ import (
 
 // serviceOptions returns the options of the service that performs the agent's requests.
 func (p *process) serviceOptions() service.Options {
-	own := &terminalhost.Set{Name: p.cfg.Name, Run: p.hosts.opts.Run, Stop: p.hosts.kill}
+	own := &terminalhost.Set{Name: p.cfg.Name, Start: p.startCommand, Stop: p.hosts.kill}
 	return service.Options{
-		Answer:  p.answerRequest,
-		IsFull:  func() bool { return p.out.isFull() },
-		Room:    func() <-chan struct{} { return p.out.requestSpace },
-		Resolve: func(path string) (string, bool) { return p.rules.Resolve(path) },
+		Answer:    p.answerRequest,
+		IsFull:    func() bool { return p.out.isFull() },
+		Room:      func() <-chan struct{} { return p.out.requestSpace },
+		MayAccess: p.mayAccess,
+		Resolve:   func(path string) (string, bool) { return p.rules.Resolve(path) },
 		Terminals: func() service.Terminals {
 			if p.keeper.conn != nil {
 				return p.keeper.conn.Terminals()

@@ -52,6 +52,17 @@ func (l *Limits) check() error {
 	return nil
 }
 
+// restrict adds limits of each process; the stricter ones apply.
+func (b *Bounds) restrict(l *procgroup.Limits) {
+	if !l.Any() {
+		return
+	}
+	if b.Limits == nil {
+		b.Limits = &Limits{}
+	}
+	b.Limits.Limits = *procgroup.Stricter(&b.Limits.Limits, l)
+}
+
 // process returns the limits of each process, or nil.
 func (b *Bounds) process() *procgroup.Limits {
 	if b.Limits == nil {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
+	"github.com/concerto-lang/concerto/internal/process/sandbox"
 	"github.com/concerto-lang/concerto/internal/text/ndjson"
 )
 
@@ -30,7 +31,7 @@ func (stdio) Connect(c *Config, s Surroundings) (Conn, error) {
 	if s.Keeper != nil {
 		return s.Keeper.start(c, &s, path)
 	}
-	p, err := s.Run.Start(procgroup.Command{Name: c.Name, Path: path, Args: c.Args, Env: s.Env, Dir: c.Dir, Limits: c.Bounds.process(), Stderr: s.Stderr})
+	p, err := s.Start(procgroup.Command{Name: c.Name, Path: path, Args: c.Args, Env: s.Env, Dir: c.Dir, Limits: c.Bounds.process(), Stderr: s.Stderr})
 	if err != nil {
 		return nil, c.spawnError(err)
 	}
@@ -58,6 +59,9 @@ func (c *Config) checkDir() error {
 // spawnError returns the error for a command that could not be started. The text explains what the
 // user should check.
 func (c *Config) spawnError(err error) error {
+	if x, ok := errors.AsType[*sandbox.Error](err); ok {
+		return c.sandboxError(x)
+	}
 	section := fmt.Sprintf("command in [hosts.%s] of Concerto.toml", c.Connector)
 	var why string
 	switch {

@@ -27,8 +27,9 @@ type Transport interface {
 type Surroundings struct {
 	Env    []string          // environment
 	Stderr func(line string) // receives the lines of standard error
-	Run    *procgroup.Run    // run that the process belongs to, or nil
 	Keeper *keeperSpec       // nil if the process ends together with the Concerto process
+	// Start starts the process as a part of its run, in its sandbox if it has one.
+	Start func(procgroup.Command) (*procgroup.Process, error)
 }
 
 // A Conn is a line-based connection to a running host. Only one goroutine at a time may call

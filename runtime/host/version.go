@@ -23,10 +23,13 @@ func (c *Config) commandLine() string {
 	return c.Dir + "\x00" + c.Command + "\x00" + strings.Join(c.Args, "\x00")
 }
 
+// startFunc starts a process as a part of its run, in its sandbox if it has one.
+type startFunc = func(procgroup.Command) (*procgroup.Process, error)
+
 // startVersionCheck starts the version check of a vendor's program in the background, unless one
 // with the same command line exists. It returns nil if the protocol has no oldest version, or if
 // Close has been called.
-func (h *Hosts) startVersionCheck(run *Config, env []string) *versionCheck {
+func (h *Hosts) startVersionCheck(run *Config, env []string, start startFunc) *versionCheck {
 	proto := run.protocol()
 	if proto.Oldest == "" {
 		return nil
@@ -44,7 +47,7 @@ func (h *Hosts) startVersionCheck(run *Config, env []string) *versionCheck {
 	go func() {
 		defer h.running.Done()
 		defer close(check.done)
-		check.output = h.runVersionCommand(run.Command, c, env)
+		check.output = h.runVersionCommand(run.Command, c, env, start)
 		h.traceLine(c, hosttrace.Line{Dir: hosttrace.Lifecycle, Text: hosttrace.VersionIs + check.output})
 	}()
 	return check
@@ -54,12 +57,12 @@ func (h *Hosts) configOf(name string) *Config { return h.pools[name].cfg }
 
 // runVersionCommand returns the first line that the program prints for --version, or "" if it
 // prints no line in time.
-func (h *Hosts) runVersionCommand(command string, c *Config, env []string) string {
+func (h *Hosts) runVersionCommand(command string, c *Config, env []string, start startFunc) string {
 	path, err := procgroup.Find(command, c.Dir, env)
 	if err != nil {
 		return ""
 	}
-	p, err := h.opts.Run.Start(procgroup.Command{Name: c.Name, Path: path, Args: append(append([]string(nil), c.Args...), "--version"), Env: env, Dir: c.Dir})
+	p, err := start(procgroup.Command{Name: c.Name, Path: path, Args: append(append([]string(nil), c.Args...), "--version"), Env: env, Dir: c.Dir})
 	if err != nil {
 		return ""
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
+	"github.com/concerto-lang/concerto/internal/process/sandbox"
 	"github.com/concerto-lang/concerto/runtime/mcpbridge"
 	"github.com/concerto-lang/concerto/runtime/terminalhost"
 )
@@ -23,6 +24,7 @@ type hosted struct {
 
 	bridge   *mcpbridge.Bridge // bridge to the run's tools; nil if the process has none
 	commands terminalhost.Set
+	started  chan struct{} // closed when proc is set
 	stop     chan struct{} // closed by killNow to end the grace period
 	stopOnce sync.Once
 
@@ -46,20 +48,26 @@ func (k *keeper) spawnHosted(spec Spec) (*hosted, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &hosted{keeper: k, spec: spec, out: out, stop: make(chan struct{})}
+	h := &hosted{keeper: k, spec: spec, out: out, stop: make(chan struct{}), started: make(chan struct{})}
 	h.changed = sync.NewCond(&h.mu)
-	h.commands.Name, h.commands.Run, h.commands.Stop = spec.Host, k.run, h.stop
+	h.commands.Name, h.commands.Start, h.commands.Stop = spec.Host, h.startProcess, h.stop
 	attached := make(chan struct{}) // standard error is sent only after the process is registered
-	h.proc, err = k.run.Start(procgroup.Command{Name: spec.Host, Path: spec.Path, Args: spec.Args, Env: spec.Env, Dir: spec.Dir, Limits: spec.Limits,
+	if err := h.prepareBridge(); err != nil {
+		out.f.Close()
+		return nil, err
+	}
+	h.proc, err = h.startProcess(procgroup.Command{Name: spec.Host, Path: spec.Path, Args: spec.Args, Env: spec.Env, Dir: spec.Dir, Limits: spec.Limits,
 		Stderr: func(line string) {
 			<-attached
 			k.notify(reply{Event: evStderr, ID: spec.ID, Text: line})
 		}})
 	defer close(attached)
 	if err != nil {
+		h.closeBridge()
 		out.f.Close()
 		return nil, err
 	}
+	close(h.started)
 	h.input.bind(h)
 	// The bridge is opened after the start, because its lines are inserted into the output of the
 	// process.
@@ -73,6 +81,18 @@ func (k *keeper) spawnHosted(spec Spec) (*hosted, error) {
 	k.workers.Go(h.input.writeLoop)
 	k.workers.Go(h.awaitExit)
 	return h, nil
+}
+
+// startProcess starts the process, or a command for it, in its sandbox if it has one.
+func (h *hosted) startProcess(c procgroup.Command) (*procgroup.Process, error) {
+	k := h.keeper
+	switch {
+	case h.spec.Sandbox == nil:
+		return k.run.Start(c)
+	case k.start == nil:
+		return nil, &sandbox.Error{Text: "this program has no sandboxes"}
+	}
+	return k.start(k.run, c, h.spec.Sandbox, h.appendBlocked)
 }
 
 // readSize is the maximum number of bytes that are read at once.

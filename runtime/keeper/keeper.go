@@ -33,6 +33,7 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
+	"github.com/concerto-lang/concerto/internal/process/sandbox"
 )
 
 // Names of files in the directory of the run.
@@ -105,8 +106,10 @@ type Spec struct {
 	// MiB
 	LongLine int    `json:"long_line,omitempty"`
 	Bridge   string `json:"bridge,omitempty"` // path of its bridge; "" for none
-	Whole    bool   `json:"whole,omitempty"`
-	Note     []byte `json:"note,omitempty"`
+	// sandbox of the process and its terminals; nil for none
+	Sandbox *sandbox.Confinement `json:"sandbox,omitempty"`
+	Whole   bool                 `json:"whole,omitempty"`
+	Note    []byte               `json:"note,omitempty"`
 }
 
 // Exit describes how a process exited.

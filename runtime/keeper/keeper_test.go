@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 		if d, err := time.ParseDuration(os.Getenv("RELEASE_TIMEOUT")); err == nil {
 			keeper.SetReleaseTimeout(d)
 		}
-		if err := keeper.Main(os.Stdin, os.Stdout, os.Stderr); err != nil {
+		if err := keeper.Main(os.Stdin, os.Stdout, os.Stderr, nil); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}

@@ -47,7 +47,7 @@ var releaseTimeout = 10 * time.Second // tests change it
 // lendOutput lends the output if this is possible. Otherwise it returns nil. The caller must hold
 // mu.
 func (h *hosted) lendOutput() (*loan, error) {
-	if !ring.Supported || h.spec.Whole || h.spec.Bridge != "" {
+	if !ring.Supported || h.spec.Whole || h.spec.Bridge != "" || h.spec.Sandbox != nil && h.spec.Sandbox.Proxy != nil {
 		return nil, nil
 	}
 	h.lends = true

@@ -19,6 +19,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/holder"
 	"github.com/concerto-lang/concerto/internal/process/lockfile"
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
+	"github.com/concerto-lang/concerto/internal/process/sandbox"
 )
 
 // config is the configuration that a keeper receives on its standard input.
@@ -42,6 +43,7 @@ type ready struct {
 type keeper struct {
 	config
 	run       *procgroup.Run
+	start     StartFunc
 	boot      string
 	log       io.Writer
 	redactor  redactor
@@ -69,14 +71,19 @@ type clients struct {
 	leaving     map[*net.UnixConn]chan struct{} // connections of earlier owners that are still served
 }
 
+// StartFunc starts a process of a run in a sandbox; see confine.Start.
+type StartFunc func(run *procgroup.Run, c procgroup.Command, s *sandbox.Confinement, blocked func(address string)) (*procgroup.Process, error)
+
 // Main runs the keeper. It reads its configuration from in, writes to out when it accepts
 // connections, and returns when the hosts of the run have exited or are no longer needed.
-func Main(in io.Reader, out io.Writer, log io.Writer) error {
+//
+// start starts the processes that have a sandbox. If it is nil, they are not started.
+func Main(in io.Reader, out io.Writer, log io.Writer, start StartFunc) error {
 	var c config
 	if json.NewDecoder(in).Decode(&c) != nil {
 		return ErrNoConfig
 	}
-	k, err := newKeeper(c, log)
+	k, err := newKeeper(c, log, start)
 	status := ready{}
 	if err != nil {
 		status.Error, status.Held = err.Error(), errors.Is(err, lockfile.ErrHeld)
@@ -91,8 +98,8 @@ func Main(in io.Reader, out io.Writer, log io.Writer) error {
 	return k.serveUntilEnd()
 }
 
-func newKeeper(c config, log io.Writer) (*keeper, error) {
-	k := &keeper{config: c, run: &procgroup.Run{ID: c.Run, Executable: c.Executable, KeeperName: newToken()[:8]}, boot: bootID(), log: log, done: make(chan struct{}),
+func newKeeper(c config, log io.Writer, start StartFunc) (*keeper, error) {
+	k := &keeper{config: c, start: start, run: &procgroup.Run{ID: c.Run, Executable: c.Executable, KeeperName: newToken()[:8]}, boot: bootID(), log: log, done: make(chan struct{}),
 		clients: clients{owner: c.Owner, conns: map[*net.UnixConn]chan struct{}{}, admitted: map[*net.UnixConn]bool{}, leaving: map[*net.UnixConn]chan struct{}{}}}
 	unlock, err := lockfile.Lock(filepath.Join(c.Dir, lockFile))
 	if err != nil {

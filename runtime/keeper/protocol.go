@@ -8,6 +8,7 @@ import (
 	"os"
 	"syscall"
 
+	"github.com/concerto-lang/concerto/internal/process/sandbox"
 	"github.com/concerto-lang/concerto/runtime/terminalhost"
 )
 
@@ -120,6 +121,8 @@ type refusal struct {
 	Text  string `json:"text"`
 	Errno int    `json:"errno,omitempty"`
 	None  bool   `json:"none,omitempty"` // the error is terminalhost.ErrNone
+	// the error is a *sandbox.Error
+	Sandbox bool `json:"sandbox,omitempty"`
 }
 
 func refusalOf(err error) *refusal {
@@ -127,6 +130,7 @@ func refusalOf(err error) *refusal {
 		return nil
 	}
 	r := &refusal{Text: err.Error(), None: errors.Is(err, terminalhost.ErrNone)}
+	_, r.Sandbox = errors.AsType[*sandbox.Error](err)
 	var no syscall.Errno
 	if errors.As(err, &no) {
 		r.Errno = int(no)
@@ -141,6 +145,8 @@ func (r *refusal) Unwrap() error {
 	switch {
 	case r.None:
 		return terminalhost.ErrNone
+	case r.Sandbox:
+		return &sandbox.Error{Text: r.Text}
 	case r.Errno != 0:
 		return syscall.Errno(r.Errno)
 	}

@@ -57,6 +57,25 @@ func ParseBridgeLine(text []byte) (client int, line []byte, left, ok bool) {
 	return client, line, !ok, err == nil
 }
 
+// blockedMark is the first byte of a line that contains an address which the process's sandbox
+// refused.
+const blockedMark = 0x1d
+
+// ParseBlockedLine parses a line in the output of a process that reports a refused address. ok is
+// false for other lines.
+func ParseBlockedLine(text []byte) (address string, ok bool) {
+	if len(text) == 0 || text[0] != blockedMark {
+		return "", false
+	}
+	return string(text[1:]), true
+}
+
+// appendBlocked inserts a line about a refused address into the output.
+func (h *hosted) appendBlocked(address string) {
+	<-h.started
+	h.appendBridgeLine(append(append([]byte{blockedMark}, address...), '\n'))
+}
+
 // bridgeLines records the lines of the bridge in the output of a process.
 type bridgeLines struct {
 	appended int64 // number of bytes that were inserted
@@ -65,6 +84,15 @@ type bridgeLines struct {
 	mark     int64 // number of bytes that the process had written at the last call of bytesWritten
 	midLine  bool  // the spool ends with an incomplete line
 	closed   bool  // no further lines may be inserted
+}
+
+// prepareBridge creates the directory of the process's bridge, so that the sandbox of the process
+// can contain it.
+func (h *hosted) prepareBridge() error {
+	if h.spec.Bridge == "" {
+		return nil
+	}
+	return mcpbridge.Prepare(h.spec.Bridge)
 }
 
 // openBridge opens the process's bridge.
@@ -76,7 +104,7 @@ func (h *hosted) openBridge() (err error) {
 	if long <= 0 {
 		long = defaultLongLine
 	}
-	h.bridge, err = mcpbridge.Open(mcpbridge.Options{Path: h.spec.Bridge, MaxLine: max(long-bridgeMarkSize, 1),
+	h.bridge, err = mcpbridge.Open(mcpbridge.Options{Path: h.spec.Bridge, Prepared: true, MaxLine: max(long-bridgeMarkSize, 1),
 		OnLine: func(client int, line []byte) {
 			h.appendBridgeLine(append(append(strconv.AppendInt([]byte{bridgeMark}, int64(client), 10), ' '), append(line, '\n')...))
 		},
@@ -124,6 +152,9 @@ func (h *hosted) appendBridgeLine(text []byte) {
 // closeBridge closes the bridge.
 func (h *hosted) closeBridge() {
 	if h.bridge == nil {
+		if h.spec.Bridge != "" {
+			mcpbridge.Remove(h.spec.Bridge) // it was prepared only
+		}
 		return
 	}
 	h.mu.Lock()

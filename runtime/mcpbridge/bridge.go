@@ -49,8 +49,9 @@ func Remove(path string) {
 // Options configures Open. Many goroutines call its functions, but one goroutine makes all calls
 // for a client.
 type Options struct {
-	Path    string
-	MaxLine int // maximum length of an accepted line in bytes; 0 means ndjson.DefaultLimit
+	Path     string
+	Prepared bool // Prepare was called
+	MaxLine  int  // maximum length of an accepted line in bytes; 0 means ndjson.DefaultLimit
 	// OnLine receives a line of a client. OnDisconnect is called when a client has
 	// disconnected.
 	OnLine       func(client int, line []byte)
@@ -71,15 +72,19 @@ type Bridge struct {
 	came    int // number of clients that have connected so far
 }
 
+// Prepare creates the directory of a bridge, which no other user can access.
+func Prepare(path string) error { return os.Mkdir(filepath.Dir(path), 0o700) }
+
 // Open opens a bridge.
 func Open(o Options) (*Bridge, error) {
-	dir := filepath.Dir(o.Path)
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		return nil, err
+	if !o.Prepared {
+		if err := Prepare(o.Path); err != nil {
+			return nil, err
+		}
 	}
 	at, err := net.Listen("unix", o.Path)
 	if err != nil {
-		return nil, errors.Join(err, os.RemoveAll(dir))
+		return nil, errors.Join(err, os.RemoveAll(filepath.Dir(o.Path)))
 	}
 	b := &Bridge{o: o, at: at, clients: map[int]*client{}}
 	b.running.Go(b.accept)

@@ -60,8 +60,9 @@ type Output struct {
 
 // Set manages the commands of one host process. It is safe for concurrent use.
 type Set struct {
-	Name string         // name of the commands in Run
-	Run  *procgroup.Run // run that the commands belong to, or nil
+	Name string // name of the commands in their run
+	// Start starts a command as a part of the run; nil means that they belong to none.
+	Start func(procgroup.Command) (*procgroup.Process, error)
 	// Stop ends all grace periods when it is closed.
 	Stop <-chan struct{}
 
@@ -101,7 +102,7 @@ func (s *Set) Open(asked int64, spec *Spec) (id string, err error) {
 	case s.held >= Room:
 		return "", ErrFull
 	}
-	group, err := s.Run.Start(procgroup.Command{Name: s.Name, Path: spec.Path, Args: spec.Args, Env: spec.Env, Dir: spec.Dir, Limits: spec.Limits})
+	group, err := s.start(procgroup.Command{Name: s.Name, Path: spec.Path, Args: spec.Args, Env: spec.Env, Dir: spec.Dir, Limits: spec.Limits})
 	if err != nil {
 		return "", fmt.Errorf("the command cannot be started: %w", err)
 	}
@@ -115,6 +116,13 @@ func (s *Set) Open(asked int64, spec *Spec) (id string, err error) {
 	s.held++
 	s.running.Go(c.readOutput)
 	return nameOf(len(s.all) - 1), nil
+}
+
+func (s *Set) start(c procgroup.Command) (*procgroup.Process, error) {
+	if s.Start == nil {
+		return procgroup.Start(c)
+	}
+	return s.Start(c)
 }
 
 func nameOf(i int) string { return "t" + strconv.Itoa(i+1) }

@@ -253,7 +253,7 @@ func TestSandboxMissing(t *testing.T) {
 		t.Errorf("log = %q, want one warning", rec.logs)
 	}
 	for missing, want := range map[string]string{
-		sandbox.MissingFail:         "failed this machine lacks network namespaces  []\n",
+		sandbox.MissingFail: "failed this machine lacks network namespaces  []\n",
 		sandbox.MissingWarn: "warn tool 'x' runs without a complete sandbox: this machine does not support network namespaces\nok  {\"win x\":\"cannot\"} [network namespaces]\n",
 	} {
 		text, err := json.Marshal(confined(Sandbox{Net: &off, Settings: sandbox.Settings{Missing: missing}}, "win x"))

@@ -15,6 +15,8 @@ type Directory interface {
 	// End removes the directory if nothing in it has changed. It reports whether the directory
 	// remains.
 	End(ctx context.Context) (remains bool, err error)
+	// Layout returns the layout of a worktree, or nil for a copy.
+	Layout(ctx context.Context) (*Layout, error)
 	// SaveSession records that a conversation with a host took place in a directory that remains.
 	SaveSession(host, session string) error
 }

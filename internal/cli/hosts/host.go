@@ -22,6 +22,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/term/cmdline"
 	"github.com/concerto-lang/concerto/internal/text/suggest"
 	"github.com/concerto-lang/concerto/runtime/host"
+	"github.com/concerto-lang/concerto/runtime/hostsandbox"
 	"github.com/concerto-lang/concerto/runtime/workspace"
 )
 
@@ -54,7 +55,8 @@ func newHostList(a *console.Console) *cobra.Command {
 		Use:   "list [PATH]",
 		Short: "List the hosts of a program, and whether they start",
 		Long: `Starts and stops each host that a program declares. Prints name, transport, command, whether the
-command was found, version and capabilities. Exit code 1 reports a host that does not start.`,
+command was found, version and capabilities. Exit code 1 reports a host that does not start. With
+--verbose, also prints the files that a sandbox allows for the host's program.`,
 		Example: `  concerto host list                 list the hosts of the project in this directory or above
   concerto host list --format json`,
 		Args: console.OnePath(false),
@@ -76,7 +78,10 @@ type listedHost struct {
 	Found        bool     `json:"found"`
 	Version      string   `json:"version,omitempty"`
 	Capabilities []string `json:"capabilities,omitempty"`
+	Unconfined   []string `json:"unconfined,omitempty"` // features that its sandbox lacks here
 	Error        string   `json:"error,omitempty"`
+
+	needs []hostsandbox.Need // of its program
 }
 
 func (cmd *listCommand) list(parent context.Context, path string) error {
@@ -87,7 +92,8 @@ func (cmd *listCommand) list(parent context.Context, path string) error {
 	ctx, signals := interrupt.Catch(parent)
 	defer signals.Stop()
 	<-signals.Ready
-	hosts := host.New(host.Options{Configs: configs, Environ: cmd.console.Environ, Run: cmd.console.Processes(), Directories: workspace.Directories{}, Log: func(name, line string) { logStderr(cmd.console, name, line) }})
+	run := cmd.console.Processes()
+	hosts := host.New(host.Options{Configs: configs, Environ: cmd.console.Environ, Run: run, Directories: workspace.Directories{}, Sandboxes: hostsandbox.Sandboxes{}, Log: func(name, line string) { logStderr(cmd.console, name, line) }})
 	defer hosts.Close(ctx)
 	all := []listedHost{}
 	for _, c := range configs {
@@ -99,6 +105,10 @@ func (cmd *listCommand) list(parent context.Context, path string) error {
 			Found: !errors.Is(err, procgroup.ErrNotFound), Version: state.Version, Capabilities: state.Capabilities}
 		if err != nil {
 			l.Error = err.Error()
+		}
+		l.Unconfined = hostsandbox.Unconfined(&c, run)
+		if found, err := procgroup.Find(host.Program(&c), c.Dir, cmd.console.Environ); err == nil {
+			l.needs = hostsandbox.Needs(&c, found, cmd.console.Environ)
 		}
 		all = append(all, l)
 	}
@@ -136,9 +146,25 @@ func (cmd *listCommand) write(all []listedHost) error {
 	for _, l := range all {
 		if l.Error != "" {
 			cmd.console.Complain(l.Error, "")
+		} else if len(l.Unconfined) > 0 {
+			cmd.console.Notef("host '%s' runs without a complete sandbox: this system does not support %s\n", l.Name, strings.Join(l.Unconfined, ", "))
 		}
+		cmd.writeNeeds(&l)
 	}
 	return nil
+}
+
+// writeNeeds prints the files that the program of a vendor's host needs in a sandbox, for --verbose.
+func (cmd *listCommand) writeNeeds(l *listedHost) {
+	for _, n := range l.needs {
+		for _, path := range n.Existing(cmd.console.Environ) {
+			access := "reads"
+			if n.Write {
+				access = "writes"
+			}
+			cmd.console.Verbosef("%s in a sandbox %s %s: %s", l.Name, access, path, n.Doc)
+		}
+	}
 }
 
 func transportOf(c host.Config) string {
@@ -220,7 +246,7 @@ func wrapped(words []string) string {
 // hostUnderTest returns the host that the arguments name: a host of the program, or a command after
 // `--`.
 func (cmd *testCommand) hostUnderTest(dash int, args []string) (hostcheck.Options, error) {
-	o := hostcheck.Options{Environ: cmd.console.Environ, Run: cmd.console.Processes(), Only: cmd.only, Stderr: func(line string) { logStderr(cmd.console, "the host", line) }}
+	o := hostcheck.Options{Environ: cmd.console.Environ, Run: cmd.console.Processes(), Sandboxes: hostsandbox.Sandboxes{}, Only: cmd.only, Stderr: func(line string) { logStderr(cmd.console, "the host", line) }}
 	for _, name := range cmd.only {
 		if err := console.OneOf("--only", name, hostcheck.Names()); err != nil {
 			return o, err

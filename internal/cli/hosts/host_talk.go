@@ -18,6 +18,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/hostmsg"
 	"github.com/concerto-lang/concerto/internal/term/terminal"
 	"github.com/concerto-lang/concerto/runtime/host"
+	"github.com/concerto-lang/concerto/runtime/hostsandbox"
 	"github.com/concerto-lang/concerto/runtime/workspace"
 )
 
@@ -66,7 +67,7 @@ func (cmd *talkCommand) talk(parent context.Context, name string) (failed error)
 		return err
 	}
 	defer func() { failed = end(failed) }()
-	hosts := host.New(host.Options{Configs: []host.Config{c}, Environ: cmd.console.Environ, Run: cmd.console.Processes(), Trace: record, Logf: cmd.logRemark, Directories: workspace.Directories{},
+	hosts := host.New(host.Options{Configs: []host.Config{c}, Environ: cmd.console.Environ, Run: cmd.console.Processes(), Trace: record, Logf: cmd.logRemark, Directories: workspace.Directories{}, Sandboxes: hostsandbox.Sandboxes{},
 		Log: func(host, line string) {
 			cmd.console.Notef("%s: %s\n", host, console.Printable(line, cmd.console.TTY.Err))
 		}})

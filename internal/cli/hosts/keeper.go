@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/concerto-lang/concerto/internal/cli/console"
+	"github.com/concerto-lang/concerto/internal/process/confine"
 	"github.com/concerto-lang/concerto/runtime/keeper"
 )
 
@@ -16,7 +17,7 @@ func NewKeeper(a *console.Console) *cobra.Command {
 		Hidden: true,
 		Args:   cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			return keeper.Main(a.Stdin, a.Stdout, a.Stderr)
+			return keeper.Main(a.Stdin, a.Stdout, a.Stderr, confine.Start)
 		},
 	}
 }

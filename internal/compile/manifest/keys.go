@@ -31,6 +31,7 @@ const (
 	Warnings       // an array of strings: codes of warnings
 	Schema         // a table: a JSON Schema
 	Commands       // an array of commands, each an array of strings that is not empty
+	Network        // an array of addresses, or true or false for all or none
 )
 
 // typeNames contains the names of the types in messages and in the manual.
@@ -39,6 +40,7 @@ var typeNames = [...]string{
 	Integer: "an integer", Number: "a number", Bool: "true or false", Enum: "a string", Replies: "an array of tables",
 	Any: "any value", ToolCalls: "an array of tables", Failure: "a table", Warnings: "an array of strings",
 	Schema: "a table", Commands: "an array of commands",
+	Network: "an array of strings, or false",
 }
 
 func (t Type) String() string { return typeNames[t] }
@@ -69,6 +71,7 @@ type Key struct {
 	short    bool // the section may be written as the value of this key
 	nonempty bool // a String, or the first of Strings, must not be empty
 
+	member  string // name of the member of Config that stores the value; "" if it is the key's
 	holds   holds  // how a secret in the value is recognized
 	instead string // name of the key in the same section that names an environment variable for the secret
 
@@ -107,10 +110,12 @@ var (
 	backoffs      = []string{"none", "linear", "exponential"}
 	formats       = []string{"text", "json"}
 	stopReasons   = []string{"end", "length", "tool", "stop", "filter"}
+	// settings of Codex's own sandbox
+	codexSandboxes = []string{"read-only", "workspace-write", "danger-full-access"}
 )
 
 // Keys returns the table of keys, ordered by section. The caller must not change it.
-var Keys = sync.OnceValue(func() []Key { return slices.Concat(keys, toolKeys, runKeys, workspaceKeys, mergeKeys) })
+var Keys = sync.OnceValue(func() []Key { return slices.Concat(keys, toolKeys, sandboxKeys, runKeys, workspaceKeys, mergeKeys) })
 
 var keys = []Key{
 	{Path: "project.name", Type: String, Example: `"demo"`, Doc: "The project's name.",
@@ -217,7 +222,8 @@ var keys = []Key{
 	{Path: "hosts.*.unsafe_mode", Type: Bool, Default: "false", Example: "true", Transports: []string{claudeCode, acp}, Doc: "Allows a `mode` that skips permission."},
 	{Path: "hosts.*.settings", Type: Strings, Default: "[]", Example: `["project"]`, Transports: []string{claudeCode}, Doc: "The agent's own settings that it reads: `user`, `project`, `local`. Rules and hooks in them decide without a request to the program."},
 	{Path: "hosts.*.approval_policy", Type: Enum, Values: []string{"untrusted", "on-request", "never"}, Default: `"untrusted"`, Example: `"on-request"`, Transports: []string{codex}, Doc: "When the agent requests an approval."},
-	{Path: "hosts.*.sandbox", Type: Enum, Values: []string{"read-only", "workspace-write", "danger-full-access"}, Default: `"workspace-write"`, Example: `"read-only"`, Transports: []string{codex}, Doc: "The files that the agent's commands may access."},
+	{Path: "hosts.*.sandbox", Type: Enum, Values: codexSandboxes, Default: `"workspace-write"`, Example: `"read-only"`, Transports: []string{codex}, member: "codex_sandbox", Doc: "The files that the agent's commands may access, by its own sandbox. A section `sandbox` is Concerto's; next to it this key is called `codex_sandbox`."},
+	{Path: "hosts.*.codex_sandbox", Type: Enum, Values: codexSandboxes, Default: `"workspace-write"`, Example: `"danger-full-access"`, Transports: []string{codex}, Doc: "The same as the key `sandbox`, for a host with a section `sandbox`."},
 	{Path: "hosts.*.telemetry", Type: Bool, Example: "false", Doc: "Whether it receives the variables of OpenTelemetry, so that its own spans become a part of the run's trace ([40](40-telemetry.md)); by default only a vendor's agent does."},
 	{Path: "hosts.*.session", Type: Enum, Values: []string{"keep", "fresh"}, Default: `"keep"`, Example: `"fresh"`, Transports: vendors, Doc: "Whether exchanges with one process share one conversation, or each begins a new one."},
 	{Path: "hosts.*.question_timeout", Type: Number, Unit: "seconds", Example: "30", Doc: "The maximum time to answer one question or approval."},

@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"math"
 	"slices"
@@ -261,6 +262,11 @@ func (r *reader) host(n *node, v any) {
 		r.add(diag.ManifestMissing.At(n.key, "[%s] has no `command`", shown).
 			WithFixes(r.addLine(n, "command = "+strconv.Quote(n.name))...).Hint("add `command = \"…\"`, the program to start for this host"))
 	}
+	if own, codex := n.child("sandbox"), n.child("codex_sandbox"); own != nil && own.kind != table && codex != nil {
+		r.add(diag.ManifestConflict.At(codex.key, "[%s] has both `sandbox` and `codex_sandbox`", shown).
+			Label(own.key, "the same setting").
+			Hint("keep one of them"))
+	}
 	params, env := n.child("params"), n.child("params_env")
 	if params == nil || env == nil {
 		return
@@ -320,7 +326,7 @@ func (r *reader) key(path string, n *node, v any, t *target, section string) {
 		}
 	}
 	switch {
-	case k != nil && !(k.inFiles && r.form == inTOML):
+	case k != nil && !(k.inFiles && r.form == inTOML) && !isSubsection(k, v):
 		switch s, ok := r.value(k, n, v, shown); {
 		case !ok:
 		case k.set != nil:
@@ -349,6 +355,12 @@ func (r *reader) key(path string, n *node, v any, t *target, section string) {
 	}
 }
 
+// isSubsection reports whether a value is the section of a name that is also a key with a text.
+func isSubsection(k *Key, v any) bool {
+	_, ok := v.(map[string]any)
+	return ok && k.Type == Enum && len(namesIn(k.Path)) > 0
+}
+
 // member adds a key to the JSON object that contains the keys of a section.
 func (r *reader) member(object *json.RawMessage, k *Key, n *node, v any, s *setting) {
 	e := &encoder{r: r, ok: true}
@@ -356,7 +368,7 @@ func (r *reader) member(object *json.RawMessage, k *Key, n *node, v any, s *sett
 	if e.buf.Len() > 1 {
 		e.buf.WriteByte(',')
 	}
-	e.string(n.name)
+	e.string(cmp.Or(k.member, n.name))
 	e.buf.WriteByte(':')
 	switch k.Type {
 	case Strings: // invalid elements of an array of strings are omitted

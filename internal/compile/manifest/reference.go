@@ -21,6 +21,7 @@ var sectionDocs = []struct{ section, doc string }{
 	{"hosts.*", "The configuration of a host, named by host declarations as `connector`."},
 	{"hosts.*.limits", "The resource limits of a host's process and its child processes, and the limits on what its exchanges use. A process that exceeds one is terminated, and the exchange fails."},
 	{"hosts.*.prices", "The prices of the tokens of a host that reports no cost."},
+	{"hosts.*.sandbox", "The access rights of a host's process and its child processes, enforced by the operating system (chapter 8)."},
 	{"hosts.*.workspace", "How the worktrees of a host with `isolate = \"worktree\"` are created; a key replaces that of [workspace]."},
 	{"hosts.*.permissions", "The rules that decide approvals of the host before any handler: actions that need no request to the program, and actions that are never allowed."},
 	{"hosts.*.permissions.commands", "The commands that it may run; `deny` takes precedence over `ask`, and both over `allow`."},

@@ -27,6 +27,10 @@ func (r *reader) value(k *Key, n *node, v any, shown string) (*setting, bool) {
 		s.texts, fits = r.strings(n, v, shown)
 	case Commands:
 		fits = isCommands(v)
+	case Network:
+		if _, fits = v.(bool); !fits {
+			s.texts, fits = r.strings(n, v, shown)
+		}
 	case Warnings:
 		if s.texts, fits = r.strings(n, v, shown); fits {
 			return s, r.checkAllowable(n, s.texts)

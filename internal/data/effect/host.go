@@ -91,10 +91,11 @@ func (l *HostLines) Last() int64 { return l.First + int64(len(l.Text)) - 1 }
 // Payload of a terminal message contains, as `session`, the conversation that the host has named
 // last.
 //
-// Decided marks an approval request that the rules of [hosts.X.permissions] have already answered.
-// It is emitted on the channel Decided instead of being passed to a handler. Its Type is Decided
-// too. Its Payload contains the original payload as the member DecidedAsked, which the program does
-// not receive.
+// Decided marks a message of Concerto itself, which is emitted on the channel of its Type instead of
+// being passed to a handler. With the Type Decided it is an approval request that the rules of
+// [hosts.X.permissions] have already answered; its Payload contains the original payload as the
+// member DecidedAsked, which the program does not receive. With the Type Blocked it is an address
+// that the host's sandbox refused.
 type HostMessage struct {
 	Type    string
 	ID      string
@@ -122,6 +123,9 @@ func (m *HostMessage) SetSession(session string) {
 
 // Decided is the channel on which a program receives approval requests that rules have decided.
 const Decided = "host:decided"
+
+// Blocked is the channel on which a program receives the addresses that a host may not reach.
+const Blocked = "host:blocked"
 
 // DecidedAsked is the member of a decided HostMessage that contains the original payload.
 const DecidedAsked = "asked"

@@ -91,6 +91,8 @@ type Options struct {
 	Config  host.Config
 	Environ []string       // environment that the host inherits
 	Run     *procgroup.Run // run to which the host's processes belong; may be nil
+	// Sandboxes starts the processes of a host that has a sandbox; nil if the host has none.
+	Sandboxes host.Sandboxes
 	// Only contains the names of the checks to report; nil means all checks.
 	Only []string
 	// Wire receives each line from and to the host, also in concurrent calls; nil ignores the
@@ -118,7 +120,7 @@ const (
 // Run runs the checks and passes each verdict to report at once. It returns an error only if ctx
 // ends.
 func Run(ctx context.Context, o Options, report func(Verdict)) error {
-	s := &session{ctx: ctx, o: o, dialer: host.NewDialer(o.Config, host.Options{Environ: o.Environ, Run: o.Run, Trace: o.Wire}), remarked: map[string]bool{}, wrong: map[string]bool{}}
+	s := &session{ctx: ctx, o: o, dialer: host.NewDialer(o.Config, host.Options{Environ: o.Environ, Run: o.Run, Sandboxes: o.Sandboxes, Trace: o.Wire}), remarked: map[string]bool{}, wrong: map[string]bool{}}
 	defer s.endProcess()
 	unanswered := false // the check of prompts failed, so that every further check would run into its time limit
 	for _, c := range checks() {

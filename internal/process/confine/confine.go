@@ -93,7 +93,7 @@ func supports(run *procgroup.Run, feature string) bool {
 // machine must be able to enforce the confinement (see Check).
 func Wrap(run *procgroup.Run, c *procgroup.Command, s *sandbox.Confinement) {
 	p := planOf(c, s)
-	c.Limits = Stricter(c.Limits, s.Limits)
+	c.Limits = procgroup.Stricter(c.Limits, s.Limits)
 	c.Isolated = s.Offline
 	c.Path, c.Args = run.Executable, p.Command()
 }
@@ -102,28 +102,6 @@ func Wrap(run *procgroup.Run, c *procgroup.Command, s *sandbox.Confinement) {
 func planOf(c *procgroup.Command, s *sandbox.Confinement) sandbox.Plan {
 	return sandbox.Plan{Files: s.Files, Read: s.Read, Write: s.Write, OpenFiles: uint64(s.OpenFiles), FileMB: uint64(s.FileMB),
 		Run: append([]string{c.Path}, c.Args...)}
-}
-
-// Stricter returns the limits that are the stricter ones of a and b; both may be nil.
-func Stricter(a, b *procgroup.Limits) *procgroup.Limits {
-	if !a.Any() {
-		return b
-	}
-	if !b.Any() {
-		return a
-	}
-	return &procgroup.Limits{
-		MemoryMB: least(a.MemoryMB, b.MemoryMB), CPUSeconds: least(a.CPUSeconds, b.CPUSeconds), WallSeconds: least(a.WallSeconds, b.WallSeconds),
-		Processes: least(a.Processes, b.Processes), OpenFiles: least(a.OpenFiles, b.OpenFiles), FileMB: least(a.FileMB, b.FileMB),
-	}
-}
-
-// least returns the smaller of two limits, of which 0 is none.
-func least[T int64 | float64](a, b T) T {
-	if a == 0 || b != 0 && b < a {
-		return b
-	}
-	return a
 }
 
 // requiredPaths lists the paths that programs need to run. They contain no secrets.

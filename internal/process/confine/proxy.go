@@ -15,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/concerto-lang/concerto/internal/data/netallow"
 	"github.com/concerto-lang/concerto/internal/process/sandbox"
 )
 
@@ -30,7 +31,7 @@ const (
 // proxy connects a process without a network to the addresses that its sandbox allows. It answers
 // CONNECT and plain requests, and resolves names outside of the sandbox.
 type proxy struct {
-	allow   []sandbox.Address
+	allow   []netallow.Address
 	section string
 	blocked func(address string)
 	resolve func(ctx context.Context, name string) ([]netip.Addr, error)
@@ -49,7 +50,7 @@ type proxy struct {
 func newProxy(p *sandbox.Proxy, blocked func(address string)) (*proxy, error) {
 	x := &proxy{section: p.Section, blocked: blocked, dialer: net.Dialer{Timeout: dialTimeout}, reported: map[string]bool{}}
 	for _, text := range p.Allow {
-		a, err := sandbox.ParseAddress(text)
+		a, err := netallow.ParseAddress(text)
 		if err != nil {
 			return nil, fmt.Errorf("%q in `net`: %w", text, err)
 		}
@@ -187,13 +188,13 @@ func (x *proxy) dial(ctx context.Context, address string) (net.Conn, error) {
 	ip, err := netip.ParseAddr(host)
 	if err == nil {
 		if !x.allowsIP(ip, to) {
-			return nil, x.refusal(sandbox.JoinAddress(host, to), "")
+			return nil, x.refusal(netallow.JoinAddress(host, to), "")
 		}
 		return x.dialer.DialContext(ctx, "tcp", netip.AddrPortFrom(ip.Unmap(), to).String())
 	}
-	name := sandbox.NormalName(host)
+	name := netallow.NormalName(host)
 	if !x.allowsName(name, to) {
-		return nil, x.refusal(sandbox.JoinAddress(name, to), "")
+		return nil, x.refusal(netallow.JoinAddress(name, to), "")
 	}
 	found, err := x.resolve(ctx, name)
 	if err != nil {
@@ -203,7 +204,7 @@ func (x *proxy) dial(ctx context.Context, address string) (net.Conn, error) {
 	for _, ip := range found {
 		ip = ip.Unmap()
 		if isInternal(ip) && !x.allowsIP(ip, to) {
-			failed = errors.Join(failed, x.refusal(sandbox.JoinAddress(name, to), ip.String()))
+			failed = errors.Join(failed, x.refusal(netallow.JoinAddress(name, to), ip.String()))
 			continue
 		}
 		c, err := x.dialer.DialContext(ctx, "tcp", netip.AddrPortFrom(ip, to).String())

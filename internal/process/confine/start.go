@@ -11,11 +11,6 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/sandbox"
 )
 
-// Error is the error of a process that could not confine itself.
-type Error struct{ Text string }
-
-func (e *Error) Error() string { return e.Text }
-
 // Start starts a process of a run in a sandbox. The machine must be able to enforce the
 // confinement (see Check). blocked is called, from any goroutine, with each address that the proxy
 // refuses, once for each address; nil for none. The process's own directory for temporary files and
@@ -34,14 +29,14 @@ func Start(run *procgroup.Run, c procgroup.Command, s *sandbox.Confinement, bloc
 	if own.PrivateTemp {
 		dir, err := makeTemp(c.Env)
 		if err != nil {
-			return nil, &Error{fmt.Sprintf("cannot create its directory for temporary files: %v", err)}
+			return nil, &sandbox.Error{Text: fmt.Sprintf("cannot create its directory for temporary files: %v", err)}
 		}
 		cleanups = append(cleanups, func() { removeTemp(dir) })
 		c.Env = append(slices.DeleteFunc(slices.Clone(c.Env), func(v string) bool { return strings.HasPrefix(v, "TMPDIR=") }), "TMPDIR="+dir)
 		own.Write = append(slices.Clone(own.Write), dir)
 	}
 	if run == nil || run.Executable == "" {
-		c.Limits = Stricter(c.Limits, own.Limits)
+		c.Limits = procgroup.Stricter(c.Limits, own.Limits)
 		c.Cleanup = cleanup
 		p, err := run.Start(c)
 		if err != nil {
@@ -54,7 +49,7 @@ func Start(run *procgroup.Run, c procgroup.Command, s *sandbox.Confinement, bloc
 	c.Isolated, c.PrivateMounts = own.Offline, own.Hidden
 	c.SetsUp = plan.Hide || plan.Loopback
 	plan.Strip = c.SetsUp
-	c.Limits = Stricter(c.Limits, own.Limits)
+	c.Limits = procgroup.Stricter(c.Limits, own.Limits)
 	c.Path, c.Args = run.Executable, plan.Command()
 	x, err := newReport()
 	if err != nil {
@@ -81,7 +76,7 @@ func Start(run *procgroup.Run, c procgroup.Command, s *sandbox.Confinement, bloc
 	switch {
 	case err != nil:
 	case problem != "":
-		err = &Error{problem}
+		err = &sandbox.Error{Text: problem}
 	case listener != nil && proxy != nil:
 		err = proxy.serve(listener)
 	case proxy != nil:

@@ -24,6 +24,28 @@ func (l *Limits) Any() bool { return l != nil && *l != Limits{} }
 // needsWatching reports whether one of the limits requires periodic checks.
 func (l *Limits) needsWatching() bool { return l.MemoryMB > 0 || l.CPUSeconds > 0 || l.Processes > 0 }
 
+// Stricter returns the limits that are the stricter ones of a and b; both may be nil.
+func Stricter(a, b *Limits) *Limits {
+	if !a.Any() {
+		return b
+	}
+	if !b.Any() {
+		return a
+	}
+	return &Limits{
+		MemoryMB: least(a.MemoryMB, b.MemoryMB), CPUSeconds: least(a.CPUSeconds, b.CPUSeconds), WallSeconds: least(a.WallSeconds, b.WallSeconds),
+		Processes: least(a.Processes, b.Processes), OpenFiles: least(a.OpenFiles, b.OpenFiles), FileMB: least(a.FileMB, b.FileMB),
+	}
+}
+
+// least returns the smaller of two limits, of which 0 is none.
+func least[T int64 | float64](a, b T) T {
+	if a == 0 || b != 0 && b < a {
+		return b
+	}
+	return a
+}
+
 // A Limit is the name of an exceeded limit, or "".
 type Limit string
 

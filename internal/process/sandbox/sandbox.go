@@ -68,9 +68,14 @@ type Confinement struct {
 
 // Proxy describes the proxy of a process.
 type Proxy struct {
-	Allow   []string `json:"allow"`   // addresses; see Address
+	Allow   []string `json:"allow"`   // addresses; see package netallow
 	Section string   `json:"section"` // section of the manifest, for messages
 }
+
+// Error is the error of a process that could not be confined, and therefore was not started.
+type Error struct{ Text string }
+
+func (e *Error) Error() string { return e.Text }
 
 // Args are the arguments that make the concerto program confine itself. A Plan follows them.
 var Args = [...]string{"host", "sandbox"}

@@ -37,6 +37,7 @@ type payload struct {
 	Decision    string
 	Error       string
 	Tool        string
+	Address     string
 	CallID      string `json:"call_id"`
 	Done        *int64
 	Of          *int64
@@ -104,6 +105,9 @@ var events = map[string]func(*payload) (Event, bool){
 	"host:approval": func(p *payload) (Event, bool) { return Event{Text: p.Description, Asks: true}, p.Description != "" },
 	"host:decided": func(p *payload) (Event, bool) {
 		return Event{Text: fmt.Sprintf("%s: %s: %s", p.Host, decisions[p.Decision], p.Description)}, p.Host != "" && decisions[p.Decision] != ""
+	},
+	"host:blocked": func(p *payload) (Event, bool) {
+		return Event{Text: fmt.Sprintf("%s: blocked: %s", p.Host, p.Address)}, p.Host != "" && p.Address != ""
 	},
 	"tool:approval": func(p *payload) (Event, bool) {
 		message := p.Tool

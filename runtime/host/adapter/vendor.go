@@ -12,7 +12,7 @@ type Vendor struct {
 	Mode     string   `json:"mode"`            // when it requests permission; "" means "default"
 	Settings []string `json:"settings"`        // which of its own settings it loads; default none
 	Approval string   `json:"approval_policy"` // codex: when it asks; "" means "untrusted"
-	Sandbox  string   `json:"sandbox"`         // codex: what it may access; "" means "workspace-write"
+	Sandbox  string   `json:"codex_sandbox"`   // codex: what it may access; "" means "workspace-write"
 	Session  string   `json:"session"`         // "fresh": each exchange begins a new session; "" means "keep"
 }
 

@@ -33,10 +33,12 @@ type Service struct {
 
 // Options configures a Service.
 type Options struct {
-	Answer    func(e *adapter.Request, answer []byte) // sends the answer to the agent
-	IsFull    func() bool                             // reports whether the outbox is full, so that answers must wait
-	Room      func() <-chan struct{}                  // returns a channel that signals room for answers
-	Resolve   func(path string) (string, bool)        // returns the real path if the rules allow the path
+	Answer func(e *adapter.Request, answer []byte) // sends the answer to the agent
+	IsFull func() bool                             // reports whether the outbox is full, so that answers must wait
+	Room   func() <-chan struct{}                  // returns a channel that signals room for answers
+	// MayAccess returns an error for a real path that the host's sandbox does not contain.
+	MayAccess func(path string, write bool) error
+	Resolve   func(path string) (string, bool) // returns the real path if the rules allow the path
 	Terminals func() Terminals
 	Dir       string            // the working directory
 	Environ   func() []string   // returns the environment of commands

@@ -95,6 +95,9 @@ func (s *Service) openFile(path string, flags int) (*os.File, error) {
 	if !ok {
 		return nil, errors.New("its real path could not be determined")
 	}
+	if err := s.opts.MayAccess(at, flags&os.O_WRONLY != 0); err != nil {
+		return nil, err
+	}
 	before, err := os.Lstat(at)
 	creates := flags&os.O_CREATE != 0 && errors.Is(err, os.ErrNotExist)
 	switch {

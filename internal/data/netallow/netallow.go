@@ -1,15 +1,16 @@
-package sandbox
+// Package netallow contains the entries of a list of allowed addresses: the manifest's reader checks
+// them, and the proxy of a sandbox compares addresses with them.
+package netallow
 
 import (
 	"errors"
 	"fmt"
-	"net"
 	"net/netip"
 	"strconv"
 	"strings"
 )
 
-// Address is an entry of a list of allowed addresses: "api.example.com", "*.example.org:8443",
+// Address is an entry: "api.example.com", "*.example.org:8443",
 // "10.0.0.5", "[fd00::1]:80".
 type Address struct {
 	Name  string     // host name in lower case, or the part of it after the `*`; "" for an IP address
@@ -53,7 +54,10 @@ func ParseAddress(text string) (a Address, err error) {
 		a.Name, a.Below = "."+rest, true
 	}
 	if !isHostName(strings.TrimPrefix(a.Name, ".")) {
-		return Address{}, errors.New("it is not a host name: `*` may only be its first label, as in \"*.example.org\"")
+		if strings.Contains(host, "*") {
+			return Address{}, errors.New("`*` may only be the first label, as in \"*.example.org\"")
+		}
+		return Address{}, errors.New("it is neither a host name nor an IP address")
 	}
 	return a, nil
 }
@@ -102,5 +106,8 @@ func (a Address) AllowsIP(ip netip.Addr, port uint16) bool {
 
 // JoinAddress returns a host and a port as HOST:PORT.
 func JoinAddress(host string, port uint16) string {
-	return net.JoinHostPort(host, strconv.Itoa(int(port)))
+	if strings.Contains(host, ":") {
+		host = "[" + host + "]"
+	}
+	return host + ":" + strconv.Itoa(int(port))
 }
