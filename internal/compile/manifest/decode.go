@@ -65,6 +65,7 @@ func invalidUTF8(text []byte) int {
 var rewordings = []struct {
 	pattern, message, hint string
 }{
+	{`^Key '(hosts\..*\.sandbox)' has already been defined`, "duplicate key `$1`", "next to the section, Codex's own setting is `codex_sandbox`"},
 	{`^Key '(.*)' has already been defined`, "duplicate key `$1`", "keep one of them"},
 	{`(?s)^expected value but found "(.*)" instead`, "invalid value `$1`", "put text in quotes: \"$1\""},
 	{`^strings cannot contain newlines`, "unterminated string", "close it with a quote, or use \"\"\" for several lines"},

@@ -1,7 +1,6 @@
 package manifest
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/concerto-lang/concerto/internal/data/netallow"
@@ -33,8 +32,6 @@ func confinementKeys(section, missing string) []Key {
 
 // checkAddress returns an error if a text is not an address that a sandbox can allow.
 func checkAddress(text string) error {
-	if _, err := netallow.ParseAddress(text); err != nil {
-		return fmt.Errorf("this is no address: %w", err)
-	}
-	return nil
+	_, err := netallow.ParseAddress(text)
+	return err
 }
