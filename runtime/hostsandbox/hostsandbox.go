@@ -82,34 +82,50 @@ func addFiles(c *sandbox.Confinement, r *host.SandboxRequest) error {
 	return nil
 }
 
-// listed returns the absolute paths of a list of the section. Relative paths start at the manifest.
-// A path in the directory of which the process has a copy, or in the checkout of which it has a
-// worktree, means the same path in the copy or worktree.
-func listed(r *host.SandboxRequest, key string, paths []string) (all []string, err error) {
+// listed returns the absolute paths of the list `key` of the section. Relative paths start at the
+// manifest. A path in the directory of which the process has a copy, or in the checkout of which it
+// has a worktree, means the same path in the copy or worktree. For `read` it also means itself.
+func listed(r *host.SandboxRequest, key string, paths []string) ([]string, error) {
 	root := r.Config.Root
 	if root == "" {
 		root = r.Config.Dir
 	}
-	moved := make([]string, len(paths))
-	for i, path := range paths {
+	var named, moved []string
+	for _, path := range paths {
 		if home, ok := procgroup.LookupEnv(r.Environ, "HOME"); ok && (path == "~" || strings.HasPrefix(path, "~/")) {
 			path = filepath.Join(home, path[1:])
 		}
 		if path = filepath.FromSlash(path); !filepath.IsAbs(path) {
 			path = filepath.Join(root, path)
 		}
-		if path, err = filepath.Abs(path); err != nil {
+		path, err := filepath.Abs(path)
+		if err != nil {
 			return nil, err
 		}
-		switch l := r.Layout; {
-		case l != nil && !isIn(l.Top, path):
-			path = moveTo(l.Checkout, l.Top, path)
-		case l == nil && r.Config.Original != "":
-			path = moveTo(r.Config.Original, r.Config.Dir, path)
-		}
-		moved[i] = path
+		named, moved = append(named, path), append(moved, inCopy(r, path))
 	}
-	return confine.ListedPaths(root, key, moved)
+	if key == "write" {
+		return confine.ListedPaths(root, key, moved)
+	}
+	all, err := confine.ListedPaths(root, key, named)
+	for _, path := range moved {
+		if _, err := os.Stat(path); err == nil {
+			all = append(all, path)
+		}
+	}
+	return all, err
+}
+
+// inCopy returns the path in the copy or worktree in which the process works that corresponds to a
+// path, or the path itself if there is none.
+func inCopy(r *host.SandboxRequest, path string) string {
+	switch l := r.Layout; {
+	case l != nil && !isIn(l.Top, path):
+		return moveTo(l.Checkout, l.Top, path)
+	case l == nil && r.Config.Original != "":
+		return moveTo(r.Config.Original, r.Config.Dir, path)
+	}
+	return path
 }
 
 // moveTo returns the path in the directory to that corresponds to a path in the directory from, or
