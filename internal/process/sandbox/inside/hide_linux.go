@@ -3,6 +3,7 @@ package inside
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -46,13 +47,8 @@ func hide(p *sandbox.Plan) error {
 	if err := unix.Mount(newRoot, newRoot, "", unix.MS_BIND, ""); err != nil {
 		return fmt.Errorf("mount the new root: %w", err)
 	}
-	v := view{}
-	all := slices.Concat(p.Read, p.Write)
-	slices.Sort(all)
-	for _, path := range slices.Compact(all) {
-		if err := v.show(path); err != nil {
-			return err
-		}
+	if err := show(p); err != nil {
+		return err
 	}
 	if err := os.Chdir(newRoot); err != nil {
 		return err
@@ -72,74 +68,103 @@ const (
 	newRoot = "/new"
 )
 
-// view is the new root while it is being built.
-type view struct {
-	shown []string // paths that exist with all their contents
-}
-
 // maxLinks is the maximum number of symbolic links in a path.
 const maxLinks = 40
 
-// show makes a path of the old root exist in the new one. The links in the path are created again,
-// because other files may name the same file by its real path.
-func (v *view) show(path string) error {
-	rest := strings.Split(strings.Trim(filepath.Clean(path), "/"), "/")
-	at := "/"
-	for links := 0; len(rest) > 0; {
-		name := rest[0]
-		rest = rest[1:]
-		full := filepath.Join(at, name)
-		info, err := os.Lstat(oldRoot + full)
-		if err != nil {
-			return errors.New(strings.ReplaceAll(err.Error(), oldRoot+"/", "/"))
-		}
-		if info.Mode()&os.ModeSymlink != 0 {
-			if links++; links > maxLinks {
-				return fmt.Errorf("%s has too many links", path)
-			}
-			to, err := os.Readlink(oldRoot + full)
+// show makes the paths of the plan exist in the new root. What the process may only read is mounted
+// read-only, because Landlock does not prevent changes of permissions and times.
+func show(p *sandbox.Plan) error {
+	writable := map[string]bool{}
+	for _, list := range []struct {
+		paths    []string
+		writable bool
+	}{{p.Read, false}, {p.Write, true}} {
+		for _, path := range list.paths {
+			real, err := resolve(path)
 			if err != nil {
 				return err
 			}
-			if !v.isShown(full) {
-				if err := os.Symlink(to, newRoot+full); err != nil && !errors.Is(err, os.ErrExist) {
-					return err
-				}
-			}
-			if !filepath.IsAbs(to) {
-				to = filepath.Join(at, to)
-			}
-			if to = strings.Trim(filepath.Clean(to), "/"); to != "" {
-				rest = append(strings.Split(to, "/"), rest...)
-			}
-			at = "/"
+			writable[real] = writable[real] || list.writable
+		}
+	}
+	var shown []string // directories that are mounted, each after those that contain it
+	for _, path := range slices.Sorted(maps.Keys(writable)) {
+		covered := slices.ContainsFunc(shown, func(dir string) bool {
+			return strings.HasPrefix(path, dir+"/") && (writable[dir] || !writable[path])
+		})
+		if covered {
 			continue
 		}
-		at = full
-		if v.isShown(at) {
-			continue
+		if err := mountPath(path, writable[path]); err != nil {
+			return fmt.Errorf("mount %s: %w", path, err)
 		}
-		if len(rest) > 0 || info.IsDir() {
-			if err := os.Mkdir(newRoot+at, 0o755); err != nil && !errors.Is(err, os.ErrExist) {
-				return err
-			}
-		} else if f, err := os.OpenFile(newRoot+at, os.O_CREATE|os.O_WRONLY, 0o600); err == nil {
-			f.Close()
-		} else {
-			return err
-		}
+		shown = append(shown, path)
 	}
-	if v.isShown(at) {
-		return nil
-	}
-	if err := unix.Mount(oldRoot+at, newRoot+at, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
-		return fmt.Errorf("mount %s: %w", at, err)
-	}
-	v.shown = append(v.shown, at)
 	return nil
 }
 
-// isShown reports whether a path exists because it is, or is in, a path that is shown.
-func (v *view) isShown(path string) bool {
-	return slices.ContainsFunc(v.shown, func(dir string) bool { return path == dir || strings.HasPrefix(path, dir+"/") })
+// resolve returns the real path of a path in the old root. It creates the links in the path also in
+// the new root, because other files may name the same file in either way.
+func resolve(path string) (real string, err error) {
+	rest := strings.Split(strings.Trim(filepath.Clean(path), "/"), "/")
+	at := "/"
+	for links := 0; len(rest) > 0; {
+		full := filepath.Join(at, rest[0])
+		rest = rest[1:]
+		info, err := os.Lstat(oldRoot + full)
+		if err != nil {
+			return "", errors.New(strings.ReplaceAll(err.Error(), oldRoot+"/", "/"))
+		}
+		if info.Mode()&os.ModeSymlink == 0 {
+			at = full
+			continue
+		}
+		if links++; links > maxLinks {
+			return "", fmt.Errorf("%s has too many links", path)
+		}
+		to, err := os.Readlink(oldRoot + full)
+		if err == nil {
+			err = os.MkdirAll(newRoot+at, 0o755)
+		}
+		if err == nil {
+			err = os.Symlink(to, newRoot+full)
+		}
+		if err != nil && !errors.Is(err, os.ErrExist) {
+			return "", err
+		}
+		if !filepath.IsAbs(to) {
+			to = filepath.Join(at, to)
+		}
+		if to = strings.Trim(filepath.Clean(to), "/"); to != "" {
+			rest = append(strings.Split(to, "/"), rest...)
+		}
+		at = "/"
+	}
+	return at, nil
+}
+
+// mountPath mounts a path of the old root, which contains no links, in the new root.
+func mountPath(path string, writable bool) error {
+	info, err := os.Lstat(oldRoot + path)
+	if err != nil {
+		return err
+	}
+	if _, err := os.Lstat(newRoot + path); errors.Is(err, os.ErrNotExist) {
+		dir := path
+		if !info.IsDir() {
+			dir = filepath.Dir(path)
+		}
+		if err := os.MkdirAll(newRoot+dir, 0o755); err != nil {
+			return err
+		}
+		if !info.IsDir() {
+			if err := os.WriteFile(newRoot+path, nil, 0o600); err != nil {
+				return err
+			}
+		}
+	}
+	if err := unix.Mount(oldRoot+path, newRoot+path, "", unix.MS_BIND|unix.MS_REC, ""); err != nil || writable {
+		return err
+	}
+	return unix.MountSetattr(unix.AT_FDCWD, newRoot+path, unix.AT_RECURSIVE, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY})
 }
