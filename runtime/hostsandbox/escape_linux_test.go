@@ -39,6 +39,8 @@ type place struct {
 	Home      string // contains secret files; only the agent's own state may be used
 	Other     string // another worktree
 	Temp      string // the directory for temporary files of another process
+	Terminal  string // of another process
+	Shared    string // its file in /dev/shm
 	Socket    string // of another process
 	Abstract  string // name of its abstract socket
 	Parent    int    // the process that has started the host
@@ -172,7 +174,7 @@ var attempts = []attempt{
 	{"start file of the shell", func(p *place) error { return write(filepath.Join(p.Home, ".profile")) }},
 	{"list of the user's files", func(p *place) error { _, err := os.ReadDir(p.Home); return err }},
 	{"temporary files of others", func(p *place) error { return read(filepath.Join(p.Temp, "t")) }},
-	{"shared memory file", func(p *place) error { return write(filepath.Join("/dev/shm", filepath.Base(p.Temp))) }},
+	{"shared memory file", func(p *place) error { return read(p.Shared) }},
 	{"root of the parent", func(p *place) error { return read(p.proc("root") + filepath.Join(p.Home, ".ssh/key")) }},
 	{"directory of the parent", func(p *place) error { _, err := os.ReadDir(p.proc("cwd")); return err }},
 	{"environment of the parent", func(p *place) error { return read(p.proc("environ")) }},
@@ -217,6 +219,7 @@ var attempts = []attempt{
 		return err
 	}},
 	{"shared memory of the system", func(p *place) error { _, err := unix.SysvShmAttach(p.SharedMem, 0, 0); return err }},
+	{"terminal of another process", func(p *place) error { return write(p.Terminal) }},
 	{"socket in the file system", func(p *place) error { return dial("unix", p.Socket) }},
 	{"abstract socket", func(p *place) error { return dial("unix", "@"+p.Abstract) }},
 	{"mount", func(p *place) error {
@@ -252,6 +255,18 @@ var allowed = []attempt{
 	{"git log", func(p *place) error { return p.git("log", "-p") }},
 	{"own state", func(p *place) error { return write(filepath.Join(p.Home, ".claude/state")) }},
 	{"own temporary files", func(*place) error { return write(filepath.Join(os.TempDir(), "x")) }},
+	{"own terminal", func(*place) error {
+		master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+		if err != nil {
+			return err
+		}
+		defer master.Close()
+		if err := unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0); err != nil {
+			return err
+		}
+		return write("/dev/pts/0")
+	}},
+	{"own shared memory", func(*place) error { return write("/dev/shm/x") }},
 	{"allowed address", func(p *place) error { return fetch(fmt.Sprintf("http://%s:%d", p.Internal, p.Port)) }},
 }
 
@@ -352,6 +367,7 @@ type world struct {
 	port   int
 	memory []byte
 	shm    int
+	pty    string // a terminal
 }
 
 const (
@@ -421,6 +437,19 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _, _ = unix.SysvShmCtl(w.shm, unix.IPC_RMID, nil) })
+	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = master.Close() })
+	number, err := unix.IoctlGetInt(int(master.Fd()), unix.TIOCGPTN)
+	if err == nil {
+		err = unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.pty = fmt.Sprintf("/dev/pts/%d", number)
 	return w
 }
 
@@ -432,7 +461,7 @@ func (w *world) place(t *testing.T) *place {
 		t.Fatal(err)
 	}
 	in := func(name string) string { return filepath.Join(dir, name) }
-	p := &place{Home: in("home"), Other: in("repo/.concerto/tasks/other"), Temp: in("concerto-1-1-x"), Socket: in("run/s"), Abstract: dir,
+	p := &place{Home: in("home"), Terminal: w.pty, Other: in("repo/.concerto/tasks/other"), Temp: in("concerto-1-1-x"), Socket: in("run/s"), Abstract: dir,
 		Parent: os.Getpid(), Marker: uint64(uintptr(unsafe.Pointer(&w.memory[0]))), SharedMem: w.shm, Port: w.port, Internal: internalAddress, Metadata: metadataAddress}
 	for name, text := range map[string]string{"home/.ssh/key": "secret", "home/.claude/login": "x", "repo/file": "one\n", "repo/.env": "secret", "run/x": "", "concerto-1-1-x/t": "secret"} {
 		if err := errors.Join(os.MkdirAll(filepath.Dir(in(name)), 0o755), os.WriteFile(in(name), []byte(text), 0o600)); err != nil {
@@ -450,6 +479,16 @@ func (w *world) place(t *testing.T) *place {
 	if err := errors.Join(os.MkdirAll(in("repo/.git/hooks"), 0o755), os.WriteFile(in("repo/.git/hooks/sample"), nil, 0o644), os.MkdirAll(in("repo/.git/info"), 0o755)); err != nil {
 		t.Fatal(err)
 	}
+	shared, err := os.CreateTemp("/dev/shm", "escape")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.Remove(shared.Name()) })
+	p.Shared = shared.Name()
+	if _, err := shared.WriteString("secret"); err != nil {
+		t.Fatal(err)
+	}
+	shared.Close()
 	for _, name := range []string{p.Socket, "@" + p.Abstract} {
 		l, err := net.Listen("unix", name)
 		if err != nil {

@@ -52,12 +52,20 @@ func addFiles(c *sandbox.Confinement, r *host.SandboxRequest) error {
 	c.Read = append(required, filepath.Dir(r.Path), dir)
 	c.Write = []string{os.DevNull}
 	for _, n := range Needs(r.Config, r.Path, r.Environ) {
-		for _, path := range n.Existing(r.Environ) {
-			if n.Write {
-				c.Write = append(c.Write, path)
-			} else {
-				c.Read = append(c.Read, path)
+		path, ok := n.Absolute(r.Environ)
+		if ok && n.Create {
+			if err := os.MkdirAll(path, 0o700); err != nil {
+				return err
 			}
+		}
+		switch {
+		case n.own:
+			c.Devices = c.Hidden
+		case !n.Exists(r.Environ):
+		case n.Write:
+			c.Write = append(c.Write, path)
+		default:
+			c.Read = append(c.Read, path)
 		}
 	}
 	if r.Bridge != "" { // an agent starts the concerto program to reach the program's tools

@@ -15,21 +15,28 @@ import (
 type Need struct {
 	// Transports are the transports of hosts that need the path; nil for all of vendors.
 	Transports []string
-	Path       string // may begin with ~ or with $NAME, a variable of the host's environment
-	Write      bool
-	Doc        string // for the manual
+	// Path may begin with ~, or be $NAME or ${NAME:-PATH}, with a variable of the host's environment
+	// and the path that is used without it.
+	Path  string
+	Write bool
+	// Create means that the path is a directory, which is created if it does not exist, because the
+	// agent would create it and cannot do that in the sandbox.
+	Create bool
+	Doc    string // for the manual
+
+	own bool // the process has its own instance, not that of the system
 }
 
-// needs is the table. Paths that do not exist are left out.
+// needs is the table. Paths that do not exist are left out, unless Create is set.
 var needs = []Need{
 	{Path: "/proc", Doc: "the memory map and the limits of the agent's own processes"},
 	{Path: "/dev/zero", Write: true, Doc: "devices"},
 	{Path: "/dev/full", Write: true, Doc: "devices"},
 	{Path: "/dev/random", Doc: "devices"},
 	{Path: "/dev/urandom", Doc: "devices"},
-	{Path: "/dev/tty", Write: true, Doc: "devices"},
-	{Path: "/dev/ptmx", Write: true, Doc: "devices"},
-	{Path: "/dev/pts", Write: true, Doc: "devices"},
+	{Path: "/dev/ptmx", Write: true, own: true, Doc: "terminals and shared memory of its own"},
+	{Path: "/dev/pts", Write: true, own: true, Doc: "terminals and shared memory of its own"},
+	{Path: "/dev/shm", Write: true, own: true, Doc: "terminals and shared memory of its own"},
 	{Path: "/etc/ssl", Doc: "certificates"},
 	{Path: "/etc/pki", Doc: "certificates"},
 	{Path: "/etc/ca-certificates", Doc: "certificates"},
@@ -46,13 +53,11 @@ var needs = []Need{
 	{Path: "/etc/group", Doc: "users, time zone and system"},
 	{Path: "/etc/localtime", Doc: "users, time zone and system"},
 	{Path: "/etc/os-release", Doc: "users, time zone and system"},
-	{Transports: []string{claudeCode}, Path: "$CLAUDE_CONFIG_DIR", Write: true, Doc: "state and login of Claude Code"},
-	{Transports: []string{claudeCode}, Path: "~/.claude", Write: true, Doc: "state and login of Claude Code"},
+	{Transports: []string{claudeCode}, Path: "${CLAUDE_CONFIG_DIR:-~/.claude}", Write: true, Create: true, Doc: "state and login of Claude Code"},
 	{Transports: []string{claudeCode}, Path: "~/.claude.json", Write: true, Doc: "state and login of Claude Code"},
 	{Transports: []string{claudeCode}, Path: "~/.cache/claude-cli-nodejs", Write: true, Doc: "state and login of Claude Code"},
 	{Transports: []string{claudeCode}, Path: "~/.local/share/claude", Doc: "the program of Claude Code"},
-	{Transports: []string{codex}, Path: "$CODEX_HOME", Write: true, Doc: "state and login of Codex"},
-	{Transports: []string{codex}, Path: "~/.codex", Write: true, Doc: "state and login of Codex"},
+	{Transports: []string{codex}, Path: "${CODEX_HOME:-~/.codex}", Write: true, Create: true, Doc: "state and login of Codex"},
 }
 
 // The transports of vendors' agents with files of their own.
@@ -79,23 +84,34 @@ func Needs(c *host.Config, path string, environ []string) []Need {
 	return out
 }
 
-// Existing returns the path of the row as an absolute path, or nil if it does not exist.
-func (n Need) Existing(environ []string) []string {
-	path := n.Path
-	switch {
-	case strings.HasPrefix(path, "~/"):
-		home, ok := procgroup.LookupEnv(environ, "HOME")
-		if !ok {
-			return nil
+// Absolute returns the path of the row as an absolute path. ok is false if it has none in this
+// environment.
+func (n Need) Absolute(environ []string) (path string, ok bool) {
+	path = n.Path
+	if name, isChoice := strings.CutPrefix(path, "${"); isChoice {
+		name, other, _ := strings.Cut(strings.TrimSuffix(name, "}"), ":-")
+		if path, _ = procgroup.LookupEnv(environ, name); path == "" {
+			path = other
 		}
-		path = filepath.Join(home, path[2:])
-	case strings.HasPrefix(path, "$"):
-		path, _ = procgroup.LookupEnv(environ, path[1:])
 	}
-	if _, err := os.Stat(path); err != nil || !filepath.IsAbs(path) {
-		return nil
+	if name, isVariable := strings.CutPrefix(path, "$"); isVariable {
+		path, _ = procgroup.LookupEnv(environ, name)
 	}
-	return []string{path}
+	if below, isHome := strings.CutPrefix(path, "~/"); isHome {
+		home, _ := procgroup.LookupEnv(environ, "HOME")
+		path = filepath.Join(home, below)
+	}
+	return path, filepath.IsAbs(path)
+}
+
+// Exists reports whether the path of the row exists in this environment.
+func (n Need) Exists(environ []string) bool {
+	path, ok := n.Absolute(environ)
+	if ok {
+		_, err := os.Stat(path)
+		ok = err == nil
+	}
+	return ok
 }
 
 // programDirs returns the directories that a program needs to run: its own, that of its package,

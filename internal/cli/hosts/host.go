@@ -157,7 +157,7 @@ func (cmd *listCommand) write(all []listedHost) error {
 // writeNeeds prints the files that the program of a vendor's host needs in a sandbox, for --verbose.
 func (cmd *listCommand) writeNeeds(l *listedHost) {
 	for _, n := range l.needs {
-		for _, path := range n.Existing(cmd.console.Environ) {
+		if path, ok := n.Absolute(cmd.console.Environ); ok && (n.Create || n.Exists(cmd.console.Environ)) {
 			access := "reads"
 			if n.Write {
 				access = "writes"

@@ -45,7 +45,7 @@ func Start(run *procgroup.Run, c procgroup.Command, s *sandbox.Confinement, bloc
 		return p, err
 	}
 	plan := planOf(&c, &own)
-	plan.Hide, plan.Loopback, plan.Proxy, plan.Reports = own.Hidden, own.Loopback, own.Proxy != nil, true
+	plan.Hide, plan.Devices, plan.Loopback, plan.Proxy, plan.Reports = own.Hidden, own.Devices, own.Loopback, own.Proxy != nil, true
 	c.Isolated, c.PrivateMounts = own.Offline, own.Hidden
 	c.SetsUp = plan.Hide || plan.Loopback
 	plan.Strip = c.SetsUp

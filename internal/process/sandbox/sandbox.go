@@ -52,6 +52,8 @@ type Confinement struct {
 	Write []string `json:"write,omitempty"`
 	// Hidden means that the other paths, and the sockets there, do not exist for the process.
 	Hidden bool `json:"hidden,omitempty"`
+	// Devices means that a process that is Hidden has terminals and shared memory of its own.
+	Devices bool `json:"devices,omitempty"`
 	// Offline means that the process has no network except its own loopback interface. With Proxy,
 	// a proxy on that interface reaches the allowed addresses.
 	Offline bool   `json:"offline,omitempty"`
@@ -91,6 +93,8 @@ type Plan struct {
 	// Hide replaces the file system by one that contains only these paths. The process must have a
 	// mount namespace of its own.
 	Hide bool `json:"hide,omitempty"`
+	// Devices adds new instances of OwnDevices and of /dev/ptmx to that file system.
+	Devices bool `json:"devices,omitempty"`
 	// Loopback enables the loopback interface. Proxy opens a listener there, sends it over the
 	// Report, and sets the variables for proxies.
 	Loopback bool `json:"loopback,omitempty"`
@@ -108,6 +112,9 @@ type Plan struct {
 	// successfully.
 	Run []string `json:"run"`
 }
+
+// OwnDevices are the directories of terminals and of shared memory.
+var OwnDevices = [...]string{"/dev/pts", "/dev/shm"}
 
 // ReportFD is the descriptor of the socket for reports.
 const ReportFD = 3

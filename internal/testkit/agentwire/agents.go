@@ -39,6 +39,7 @@ type scriptedModel struct {
 	reasons bool   // the model receives the reason of a denial
 	edits   bool   // an approval can change the call
 	stops   bool   // a denied call ends the agent's turn
+	open    string // why the agent does not work in a sandbox; "" if it does
 	// timid is set if the agent cannot create a new file over ACP. It reads the file before it
 	// writes, and it stops when reading fails.
 	timid bool
@@ -102,7 +103,7 @@ var agents = []agent{
 			return map[string]string{"OPENCODE_CONFIG_CONTENT": string(config), "OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_DISABLE_MODELS_FETCH": "1",
 				"OPENCODE_DISABLE_DEFAULT_PLUGINS": "1"}
 		},
-		scriptedModel: scriptedModel{main: `"name":"bash"`, touch: toolCall("call_1", "bash", `{"command":"touch made.txt","description":"make a file"}`), asks: testllm.Call{Name: "question"}, writes: toolCall("call_3", "write", `{"filePath":"DIR/new.txt","content":"new\n"}`), adds: "concerto_Calc_add", longest: "always", stops: true}},
+		scriptedModel: scriptedModel{main: `"name":"bash"`, touch: toolCall("call_1", "bash", `{"command":"touch made.txt","description":"make a file"}`), asks: testllm.Call{Name: "question"}, writes: toolCall("call_3", "write", `{"filePath":"DIR/new.txt","content":"new\n"}`), adds: "concerto_Calc_add", longest: "always", stops: true, open: "it reaches its own server on the loopback interface by the proxy"}},
 }
 
 // anthropic configures an agent that uses Anthropic's API.

@@ -62,7 +62,7 @@ func TestAgents(t *testing.T) {
 		t.Skip("agents take minutes")
 	}
 	dir := t.TempDir()
-	bin, err := filepath.Abs("../../bin/npm/node_modules")
+	bin, err := filepath.Abs("../../../bin/npm/node_modules")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"encoding/json"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -48,6 +50,23 @@ const (
 	denyTouch  = "[hosts.coder.permissions.commands]\ndeny = [\"touch *\"]\n"
 )
 
+// sandbox returns the keys of a sandbox in which the agent reaches only its directory, its own files
+// and the model.
+func (w *world) sandbox() string {
+	config, write := "", []string{"."}
+	switch w.agent.transport {
+	case "codex":
+		config = "codex_sandbox = \"danger-full-access\"\n"
+	case "acp":
+		write = append(write, w.at.home)
+	}
+	text, err := json.Marshal(write)
+	if err != nil {
+		panic(err)
+	}
+	return fmt.Sprintf("%s[hosts.coder.sandbox]\nnet = [%q]\nwrite = %s\n", config, strings.TrimPrefix(w.at.url, "http://"), text)
+}
+
 // touchReplies returns a model that creates a file the given number of times and then finishes.
 func touchReplies(times int) func(m *scriptedModel) []testllm.Reply {
 	return func(m *scriptedModel) []testllm.Reply {
@@ -83,6 +102,15 @@ var scenarios = []scenario{
 		if w.agent.reasons {
 			w.requireInRequest(t, "not today")
 		}
+	}},
+	{"sandbox", "the agent works in a sandbox that allows its directory and the model", touchReplies(1), func(t *testing.T, w *world) {
+		if w.agent.open != "" {
+			t.Skip(w.agent.open)
+		}
+		r := w.run(t, decidingProgram(`"yes"`), w.sandbox())
+		r.requireLines(t, 1, "approval execute ", "touch made.txt")
+		r.requireLines(t, 1, "result ", "All done.")
+		w.requireFile(t, "made.txt", true)
 	}},
 	{"edited", "a command is allowed with a changed input", touchReplies(1), func(t *testing.T, w *world) {
 		r := w.run(t, decidingProgram(`{ decision: "allow", input: { command: "touch other.txt", description: "another" } }`), "")
@@ -185,6 +213,8 @@ func (a *agent) tableCell(scenario string) string {
 		return "no, denied"
 	case scenario == "rule allows files" && a.timid:
 		return "it fails if the file does not exist"
+	case scenario == "sandbox" && a.open != "":
+		return "no: " + a.open
 	case scenario == "question" && a.asks.Args == nil:
 		return "not over ACP"
 	}

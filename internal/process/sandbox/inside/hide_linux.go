@@ -50,6 +50,11 @@ func hide(p *sandbox.Plan) error {
 	if err := show(p); err != nil {
 		return err
 	}
+	if p.Devices {
+		if err := mountDevices(); err != nil {
+			return err
+		}
+	}
 	if err := os.Chdir(newRoot); err != nil {
 		return err
 	}
@@ -141,6 +146,23 @@ func resolve(path string) (real string, err error) {
 		at = "/"
 	}
 	return at, nil
+}
+
+// mountDevices mounts new instances of devices in the new root. With the terminals of the system, a
+// process could read and control those of other processes.
+func mountDevices() error {
+	for _, m := range []struct{ kind, path, options string }{
+		{"devpts", sandbox.OwnDevices[0], "newinstance,ptmxmode=0666,mode=0620"},
+		{"tmpfs", sandbox.OwnDevices[1], "mode=1777"},
+	} {
+		if err := os.MkdirAll(newRoot+m.path, 0o755); err != nil {
+			return err
+		}
+		if err := unix.Mount(m.kind, newRoot+m.path, m.kind, unix.MS_NOSUID|unix.MS_NOEXEC, m.options); err != nil {
+			return fmt.Errorf("mount %s: %w", m.path, err)
+		}
+	}
+	return os.Symlink("pts/ptmx", newRoot+"/dev/ptmx")
 }
 
 // mountPath mounts a path of the old root, which contains no links, in the new root.

@@ -52,6 +52,13 @@ func files(p *sandbox.Plan) error {
 			}
 		}
 	}
+	if p.Devices {
+		for _, path := range sandbox.OwnDevices {
+			if err := allow(fd, path, writeDir, writeFile); err != nil {
+				return fmt.Errorf("cannot restrict files: %s: %w", path, err)
+			}
+		}
+	}
 	if err := landlock.LandlockRestrictSelf(fd, 0); err != nil {
 		return fmt.Errorf("cannot restrict files: %w", err)
 	}
