@@ -40,7 +40,7 @@ func TestKeysAreDecoded(t *testing.T) {
 		run["unknown."+name] = true // read by Config.Policy
 	}
 	for section, read := range map[string]map[string]bool{
-		"hosts.*":   members(members(members(hosts, reflect.TypeFor[host.Config]()), reflect.TypeFor[host.Bounds]()), reflect.TypeFor[adapter.Vendor]()),
+		"hosts.*":   members(members(members(members(hosts, reflect.TypeFor[host.Config]()), reflect.TypeFor[host.Bounds]()), reflect.TypeFor[adapter.Vendor]()), reflect.TypeFor[host.Access]()),
 		"mcp.*":     members(map[string]bool{}, reflect.TypeFor[mcp.Config]()),
 		"tools.*":   members(map[string]bool{}, engine.ToolForm),
 		"run":       run,

@@ -39,14 +39,19 @@ type Config struct {
 	Upkeep
 	Vendor adapter.Vendor `json:"-"` // additional keys of a vendor's agent
 	// whether it receives Options.Exports; nil means only a vendor's agent does
-	Telemetry *bool `json:"telemetry"`
+	Telemetry *bool  `json:"telemetry"`
+	Access    Access `json:"-"` // what its processes may do
+	Bounds    Bounds `json:"-"` // limits of its processes and exchanges
+	Inherited        // variables that are passed on from the run's environment
+	Isolation
+}
+
+// Access contains the keys of [hosts.X] about what its processes may do.
+type Access struct {
 	// rules that decide approvals without asking; nil decides no approval
 	Permissions *hostpolicy.Rules `json:"permissions"`
 	// what the processes may access; nil means the same as this process
-	Sandbox   *Sandbox `json:"sandbox"`
-	Inherited          // variables that are passed on from the run's environment
-	Isolation
-	Bounds Bounds `json:"-"` // limits of processes and exchanges
+	Sandbox *Sandbox `json:"sandbox"`
 }
 
 // ParamEnv sets the parameter Param to the value of the environment variable Env.
@@ -87,7 +92,7 @@ func (c *Config) Recorded() bool {
 func ParseConfig(name, connector string, params, config json.RawMessage, root string) (Config, error) {
 	c := Config{Name: name, Connector: connector, Params: params}
 	if len(config) > 0 {
-		for _, part := range []any{&c, &c.Vendor, &c.Bounds} {
+		for _, part := range []any{&c, &c.Vendor, &c.Access, &c.Bounds} {
 			if err := json.Unmarshal(config, part); err != nil {
 				return c, fmt.Errorf("could not read the configuration of host %s: %w", name, err)
 			}

@@ -65,7 +65,7 @@ func TestDescribed(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			c := Config{Name: "Coder", Transport: transport.name, Dir: "/work", Permissions: &hostpolicy.Rules{}}
+			c := Config{Name: "Coder", Transport: transport.name, Dir: "/work", Access: Access{Permissions: &hostpolicy.Rules{}}}
 			v, err := c.adapterConfig(acquireSpec{})
 			if err != nil {
 				t.Fatal(err)
@@ -165,7 +165,7 @@ func TestArgumentsOfATerminal(t *testing.T) {
 		{`"command":"/opt/my tool","args":["x"]`, "'/opt/my tool' x"},
 		{`"command":"bash","args":["-lc","rm -rf 'a b'"]`, "rm -rf 'a b'"},
 	} {
-		config := Config{Name: "Coder", Transport: "acp", Dir: "/work", Permissions: &hostpolicy.Rules{}}
+		config := Config{Name: "Coder", Transport: "acp", Dir: "/work", Access: Access{Permissions: &hostpolicy.Rules{}}}
 		v, err := config.adapterConfig(acquireSpec{})
 		if err != nil {
 			t.Fatal(err)

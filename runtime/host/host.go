@@ -66,8 +66,8 @@ type Options struct {
 	Directories Directories
 	// Budget limits what exchanges use; nil means that they are neither limited nor counted.
 	Budget Budget
-	// Sandboxes starts the processes of hosts that have a sandbox. nil means that such hosts are not
-	// started.
+	// Sandboxes starts the processes of hosts that have a sandbox. nil means that such hosts are
+	// not started.
 	Sandboxes Sandboxes
 	// Exports returns the variables with which a host exports its own telemetry; nil for none.
 	Exports func(host, transport string) []string

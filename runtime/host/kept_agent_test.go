@@ -237,7 +237,7 @@ func TestKilledWithTerminals(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "worker")
 	c := host.Config{Transport: "acp", Command: os.Args[0], Dir: dir, Timeout: 100, Env: map[string]string{"AGENT": file},
-		Permissions: &hostpolicy.Rules{Read: []string{"."}, Write: []string{"."}, Commands: hostpolicy.Commands{Allow: []string{"sh *"}}}}
+		Access: host.Access{Permissions: &hostpolicy.Rules{Read: []string{"."}, Write: []string{"."}, Commands: hostpolicy.Commands{Allow: []string{"sh *"}}}}}
 	received := kill(t, dir, c, 25)
 	if fail, err := os.ReadFile(file + ".fail"); err == nil {
 		t.Errorf("the agent reported: %s", fail)

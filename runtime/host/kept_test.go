@@ -279,7 +279,7 @@ func kill(t *testing.T, dir string, c host.Config, times int) [][]string {
 }
 
 func configOf(c host.Config) map[string]any {
-	return map[string]any{"transport": c.Transport, "command": c.Command, "args": c.Args, "env": c.Env, "timeout": c.Timeout, "output_format": c.OutputFormat, "init": c.Init, "working_dir": c.Dir, "permissions": c.Permissions}
+	return map[string]any{"transport": c.Transport, "command": c.Command, "args": c.Args, "env": c.Env, "timeout": c.Timeout, "output_format": c.OutputFormat, "init": c.Init, "working_dir": c.Dir, "permissions": c.Access.Permissions}
 }
 
 // runAndKill starts the process of a killable run and kills it after the given number of steps; -1

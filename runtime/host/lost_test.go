@@ -417,7 +417,7 @@ await `+filepath.Join(dir, "go")+`
 >~ {"type":"response","answer_to":2,"value":"denied by [hosts.worker.permissions]"}
 < {"type":"result","text":"done"}
 `)
-	c.Permissions = &hostpolicy.Rules{Default: "allow"}
+	c.Access.Permissions = &hostpolicy.Rules{Default: "allow"}
 	h := hostsUnderKeeper(t, dir, 1, c)
 	opened, m := openExchange(t, h)
 	for len(m.Messages) < 2 && m.Messages[0].Type != "progress" { // it was answered
@@ -427,7 +427,7 @@ await `+filepath.Join(dir, "go")+`
 	if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c.Permissions = &hostpolicy.Rules{Default: "deny"}
+	c.Access.Permissions = &hostpolicy.Rules{Default: "deny"}
 	second := hostsUnderKeeper(t, dir, 2, c)
 	if err := second.Resume(t.Context(), []host.Open{{ID: 5, Request: request(0), Opened: opened}}); err != nil {
 		t.Fatal(err)

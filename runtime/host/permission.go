@@ -24,7 +24,7 @@ import (
 // Relative paths in the section are relative to the manifest. Relative paths in an agent's requests
 // are relative to the process's directory.
 func (c *Config) newPolicy(environ []string) (*hostpolicy.Policy, error) {
-	if c.Permissions == nil {
+	if c.Access.Permissions == nil {
 		return nil, nil
 	}
 	dir, err := filepath.Abs(c.Dir)
@@ -32,7 +32,7 @@ func (c *Config) newPolicy(environ []string) (*hostpolicy.Policy, error) {
 		return nil, c.errorf("cannot be started in '%s': %v", c.Dir, err)
 	}
 	home, _ := procgroup.LookupEnv(environ, "HOME")
-	rules := *c.Permissions
+	rules := *c.Access.Permissions
 	rules.Read, rules.Write, rules.Deny = c.rootPaths(rules.Read), c.rootPaths(rules.Write), c.denyGlobs(rules.Deny)
 	return hostpolicy.New(rules, hostpolicy.Place{Dir: dir, Home: home, Link: func(path string) (string, bool) {
 		to, err := os.Readlink(path)
@@ -101,13 +101,13 @@ func relativeTo(dir, path string) (way string, ok bool) {
 
 // warnOfRoots logs a warning for each root that does not exist and therefore allows nothing.
 func (h *Hosts) warnOfRoots(c *Config) {
-	if c.Permissions == nil {
+	if c.Access.Permissions == nil {
 		return
 	}
 	for _, key := range []struct {
 		name  string
 		roots []string
-	}{{"read", c.Permissions.Read}, {"write", c.Permissions.Write}} {
+	}{{"read", c.Access.Permissions.Read}, {"write", c.Access.Permissions.Write}} {
 		for _, root := range key.roots {
 			if at := c.rootPath(root); !strings.HasPrefix(at, "~") {
 				if _, err := os.Stat(at); errors.Is(err, fs.ErrNotExist) {

@@ -56,10 +56,10 @@ func (s *Sandbox) UnmarshalJSON(text []byte) error {
 
 // applySandbox applies the parts of the section that concern other settings.
 func (c *Config) applySandbox() {
-	switch s := c.Sandbox; {
+	switch s := c.Access.Sandbox; {
 	case s == nil:
 	case s.codex != "":
-		c.Vendor.Sandbox, c.Sandbox = s.codex, nil
+		c.Vendor.Sandbox, c.Access.Sandbox = s.codex, nil
 	case runtime.GOOS == "linux" || s.Missing != sandbox.MissingWarn:
 		c.Bounds.restrict(s.Limits())
 	}
@@ -71,8 +71,8 @@ type Sandboxes interface {
 	// Confine returns the confinement of a process, and the features that it needs and this system
 	// lacks. The confinement needs only features that exist.
 	Confine(r *SandboxRequest) (c *sandbox.Confinement, lacks []string, err error)
-	// Start is like procgroup.Run.Start. The process runs in the confinement. blocked is called with
-	// each address that the process may not reach, once.
+	// Start is like procgroup.Run.Start. The process runs in the confinement. blocked is called
+	// with each address that the process may not reach, once.
 	Start(run *procgroup.Run, c procgroup.Command, s *sandbox.Confinement, blocked func(address string)) (*procgroup.Process, error)
 }
 
@@ -96,7 +96,7 @@ type box struct {
 // confine determines the sandbox of a process with the command line of run.
 func (p *process) confine(run *Config, env []string) error {
 	c, h := p.cfg, p.hosts
-	if c.Sandbox == nil {
+	if c.Access.Sandbox == nil {
 		return nil
 	}
 	if h.opts.Sandboxes == nil {
@@ -121,7 +121,7 @@ func (p *process) confine(run *Config, env []string) error {
 	}
 	if len(b.Lacks) > 0 {
 		why := "this system does not support " + strings.Join(b.Lacks, ", ")
-		if c.Sandbox.Missing != sandbox.MissingWarn {
+		if c.Access.Sandbox.Missing != sandbox.MissingWarn {
 			return c.sandboxError(errors.New(why))
 		}
 		h.pools[c.Name].sandboxOnce.Do(func() { h.logf("warn", c, "runs without a complete sandbox: %s", why) })

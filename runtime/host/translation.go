@@ -38,7 +38,7 @@ func (c *Config) adapterConfig(w acquireSpec) (adapter.Config, error) {
 		return adapter.Config{}, c.errorf("cannot be started in '%s': %v", c.Dir, err)
 	}
 	v := c.Vendor.AdapterConfig(c.Name, dir)
-	v.Serves, v.Resume, v.Tools = c.Permissions != nil, w.session, w.tools
+	v.Serves, v.Resume, v.Tools = c.Access.Permissions != nil, w.session, w.tools
 	return v, nil
 }
 

@@ -32,8 +32,8 @@ import (
 	"github.com/concerto-lang/concerto/runtime/workspace"
 )
 
-// place is what an attempt finds: a worktree in which it works, and everything else, which it should
-// not reach.
+// place describes the surroundings of an attempt: a worktree in which it works, and everything
+// else, which it should not reach.
 type place struct {
 	Layout    workspace.Layout
 	Home      string // contains secret files; only the agent's own state may be used
@@ -521,12 +521,12 @@ func (w *world) run(t *testing.T, p *place, name string, confined bool) (out str
 	c := procgroup.Command{Name: "X", Path: os.Args[0], Env: env, Dir: p.Layout.Top, Merged: true}
 	var box *sandbox.Confinement
 	if confined {
-		config := &host.Config{Name: "X", Connector: "x", Transport: claudeCode, Dir: p.Layout.Top, Isolation: host.Isolation{Root: p.Layout.Checkout, Original: p.Layout.Checkout}, Sandbox: &host.Sandbox{
+		config := &host.Config{Name: "X", Connector: "x", Transport: claudeCode, Dir: p.Layout.Top, Isolation: host.Isolation{Root: p.Layout.Checkout, Original: p.Layout.Checkout}, Access: host.Access{Sandbox: &host.Sandbox{
 			Net:      host.Network{fmt.Sprintf("allowed.example.com:%d", p.Port), fmt.Sprintf("%s:%d", "*.example.org", p.Port)},
 			Settings: sandbox.Settings{Write: []string{"."}},
-		}}
+		}}}
 		if name == "allowed address" {
-			config.Sandbox.Net = host.Network{fmt.Sprintf("%s:%d", p.Internal, p.Port)}
+			config.Access.Sandbox.Net = host.Network{fmt.Sprintf("%s:%d", p.Internal, p.Port)}
 		}
 		var lacks []string
 		if box, lacks, err = (Sandboxes{}).Confine(&host.SandboxRequest{Config: config, Path: os.Args[0], Environ: env, Run: ours(), Layout: &p.Layout}); err != nil || len(lacks) > 0 {

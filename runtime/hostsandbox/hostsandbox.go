@@ -29,7 +29,7 @@ func (Sandboxes) Start(run *procgroup.Run, c procgroup.Command, s *sandbox.Confi
 // Confine returns the confinement of a process, and the features that it needs and this system
 // lacks.
 func (Sandboxes) Confine(r *host.SandboxRequest) (*sandbox.Confinement, []string, error) {
-	lacks, c := confine.Check(r.Run, wanted(r.Config))
+	lacks, c := confine.Check(r.Run, required(r.Config))
 	c.PrivateTemp = true
 	if c.Files || c.Hidden {
 		if err := addFiles(&c, r); err != nil {
@@ -41,7 +41,7 @@ func (Sandboxes) Confine(r *host.SandboxRequest) (*sandbox.Confinement, []string
 
 // addFiles adds the paths that the process may read and write.
 func addFiles(c *sandbox.Confinement, r *host.SandboxRequest) error {
-	required, err := confine.RequiredPaths()
+	needed, err := confine.RequiredPaths()
 	if err != nil {
 		return err
 	}
@@ -49,7 +49,7 @@ func addFiles(c *sandbox.Confinement, r *host.SandboxRequest) error {
 	if err != nil {
 		return err
 	}
-	c.Read = append(required, filepath.Dir(r.Path), dir)
+	c.Read = append(needed, filepath.Dir(r.Path), dir)
 	c.Write = []string{os.DevNull}
 	for _, n := range Needs(r.Config, r.Path, r.Environ) {
 		path, ok := n.Absolute(r.Environ)
@@ -74,7 +74,7 @@ func addFiles(c *sandbox.Confinement, r *host.SandboxRequest) error {
 	if r.Layout != nil {
 		c.Read = append(c.Read, r.Layout.Common, r.Layout.Top)
 	}
-	s := r.Config.Sandbox
+	s := r.Config.Access.Sandbox
 	read, err := listed(r, "read", s.Read)
 	if err != nil {
 		return err
@@ -188,9 +188,9 @@ func checkRepository(l *workspace.Layout, paths []string) error {
 	return nil
 }
 
-// wanted returns the confinement that the section of a host requires, without the paths.
-func wanted(c *host.Config) sandbox.Confinement {
-	s := c.Sandbox
+// required returns the confinement that the section of a host requires, without the paths.
+func required(c *host.Config) sandbox.Confinement {
+	s := c.Access.Sandbox
 	w := sandbox.Confinement{
 		Files: s.RestrictsFiles(), Hidden: s.RestrictsFiles(), Offline: s.Net != nil, Loopback: s.Net != nil, PrivateTemp: true,
 		OpenFiles: s.OpenFiles, FileMB: s.FileMB, Limits: s.Limits(),
@@ -204,9 +204,9 @@ func wanted(c *host.Config) sandbox.Confinement {
 // Unconfined returns the features that the sandbox of a host needs and this system lacks, or nil if
 // it has no sandbox.
 func Unconfined(c *host.Config, run *procgroup.Run) []string {
-	if c.Sandbox == nil {
+	if c.Access.Sandbox == nil {
 		return nil
 	}
-	lacks, _ := confine.Check(run, wanted(c))
+	lacks, _ := confine.Check(run, required(c))
 	return lacks
 }

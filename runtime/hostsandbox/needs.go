@@ -15,8 +15,8 @@ import (
 type Need struct {
 	// Transports are the transports of hosts that need the path; nil for all of vendors.
 	Transports []string
-	// Path may begin with ~, or be $NAME or ${NAME:-PATH}, with a variable of the host's environment
-	// and the path that is used without it.
+	// Path may begin with ~, or be $NAME or ${NAME:-PATH}, with a variable of the host's
+	// environment and the path that is used without it.
 	Path  string
 	Write bool
 	// Create means that the path is a directory, which is created if it does not exist, because the

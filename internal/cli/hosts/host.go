@@ -154,7 +154,8 @@ func (cmd *listCommand) write(all []listedHost) error {
 	return nil
 }
 
-// writeNeeds prints the files that the program of a vendor's host needs in a sandbox, for --verbose.
+// writeNeeds prints the files that the program of a vendor's host needs in a sandbox, for
+// --verbose.
 func (cmd *listCommand) writeNeeds(l *listedHost) {
 	for _, n := range l.needs {
 		if path, ok := n.Absolute(cmd.console.Environ); ok && (n.Create || n.Exists(cmd.console.Environ)) {

@@ -91,8 +91,8 @@ func (l *HostLines) Last() int64 { return l.First + int64(len(l.Text)) - 1 }
 // Payload of a terminal message contains, as `session`, the conversation that the host has named
 // last.
 //
-// Decided marks a message of Concerto itself, which is emitted on the channel of its Type instead of
-// being passed to a handler. With the Type Decided it is an approval request that the rules of
+// Decided marks a message of Concerto itself, which is emitted on the channel of its Type instead
+// of being passed to a handler. With the Type Decided it is an approval request that the rules of
 // [hosts.X.permissions] have already answered; its Payload contains the original payload as the
 // member DecidedAsked, which the program does not receive. With the Type Blocked it is an address
 // that the host's sandbox refused.

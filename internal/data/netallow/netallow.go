@@ -1,5 +1,5 @@
-// Package netallow contains the entries of a list of allowed addresses: the manifest's reader checks
-// them, and the proxy of a sandbox compares addresses with them.
+// Package netallow contains the entries of a list of allowed addresses: the manifest's reader
+// checks them, and the proxy of a sandbox compares addresses with them.
 package netallow
 
 import (

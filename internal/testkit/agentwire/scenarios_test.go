@@ -50,8 +50,8 @@ const (
 	denyTouch  = "[hosts.coder.permissions.commands]\ndeny = [\"touch *\"]\n"
 )
 
-// sandbox returns the keys of a sandbox in which the agent reaches only its directory, its own files
-// and the model.
+// sandbox returns the keys of a sandbox in which the agent reaches only its directory, its own
+// files and the model.
 func (w *world) sandbox() string {
 	config, write := "", []string{"."}
 	switch w.agent.transport {

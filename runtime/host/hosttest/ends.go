@@ -36,7 +36,7 @@ write answered yes
 > {"type":"response","in_reply_to":"approval","answer_to":"a","value":"no"}
 < {"type":"result","text":"done"}
 `)
-	c.Permissions = &hostpolicy.Rules{Commands: hostpolicy.Commands{Allow: []string{"ls"}, Deny: []string{"rm *"}}}
+	c.Access.Permissions = &hostpolicy.Rules{Commands: hostpolicy.Commands{Allow: []string{"ls"}, Deny: []string{"rm *"}}}
 	w.start(c)
 	x := w.open("go")
 	w.await("answered") // although no message was requested

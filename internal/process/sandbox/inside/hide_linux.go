@@ -76,8 +76,8 @@ const (
 // maxLinks is the maximum number of symbolic links in a path.
 const maxLinks = 40
 
-// show makes the paths of the plan exist in the new root. What the process may only read is mounted
-// read-only, because Landlock does not prevent changes of permissions and times.
+// show makes the paths of the plan exist in the new root. Paths that the process may only read are
+// mounted read-only, because Landlock does not prevent changes of permissions and times.
 func show(p *sandbox.Plan) error {
 	writable := map[string]bool{}
 	for _, list := range []struct {
