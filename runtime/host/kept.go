@@ -38,7 +38,7 @@ func (p *process) newKeeperSpec(w acquireSpec) *keeperSpec {
 		n.Work = &workNote{Named: p.workspace != ""}
 		n.Work.Name, n.Work.Path, n.Work.Branch = p.workDir.Names()
 	}
-	return &keeperSpec{client: p.hosts.opts.Keeper, number: int64(p.number), whole: p.translation != nil || w.predecessor != nil, bridge: n.Bridge, confinement: p.confinement(), note: jsonwrite.MustEncode(n)}
+	return &keeperSpec{client: p.hosts.opts.Keeper, number: int64(p.number), whole: p.translation != nil || w.predecessor != nil, bridge: n.Bridge, confinement: p.box.confinement(), note: jsonwrite.MustEncode(n)}
 }
 
 // spawnNote is the note that the keeper stores when a process starts.

@@ -148,18 +148,18 @@ func (p *process) startCommand(c procgroup.Command) (*procgroup.Process, error) 
 	return p.hosts.opts.Sandboxes.Start(p.hosts.opts.Run, c, p.box.Confinement, p.reportBlocked)
 }
 
-// confinement returns the confinement of the process, or nil if it has none.
-func (p *process) confinement() *sandbox.Confinement {
-	if p.box == nil {
+// confinement returns the confinement of a process; nil without a sandbox.
+func (b *box) confinement() *sandbox.Confinement {
+	if b == nil {
 		return nil
 	}
-	return p.box.Confinement
+	return b.Confinement
 }
 
 // mayAccess returns an error if the sandbox of the process does not contain a file that the process
 // asks Concerto to read or write. path is its real path.
 func (p *process) mayAccess(path string, write bool) error {
-	c := p.confinement()
+	c := p.box.confinement()
 	if c == nil || !c.Files {
 		return nil
 	}
@@ -182,15 +182,15 @@ func (p *process) mayAccess(path string, write bool) error {
 // reportBlocked notifies the running exchange of an address that the process may not reach.
 func (p *process) reportBlocked(address string) {
 	p.hosts.logf("debug", p.cfg, "was refused the address %s, which is not in net of [hosts.%s.sandbox]", address, p.cfg.Connector)
-	if p.injectNotice(p.blockedMessage(address)) != "" {
+	if p.injectNotice(blockedMessage(p.cfg.Name, address)) != "" {
 		p.hosts.logf("warn", p.cfg, "was refused the address %s while no exchange was running", address)
 	}
 }
 
-// blockedMessage returns the message about a blocked address.
-func (p *process) blockedMessage(address string) effect.HostMessage {
+// blockedMessage returns the message about an address that a host may not reach.
+func blockedMessage(host, address string) effect.HostMessage {
 	o := jsonobject.New(effect.Blocked)
-	o.Text("host", p.cfg.Name)
+	o.Text("host", host)
 	o.Text("address", address)
 	return noticeMessage(o.End())
 }
@@ -209,7 +209,7 @@ func (r *reader) handleBlocked(l ndjson.Line) bool {
 		r.process.hosts.logf("warn", r.process.cfg, "was refused the address %s while no exchange was running", address)
 		return true
 	}
-	*r.batch.nextMessage() = r.process.blockedMessage(address)
+	*r.batch.nextMessage() = blockedMessage(r.process.cfg.Name, address)
 	r.batch.commitMessage()
 	return true
 }
