@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -79,7 +80,7 @@ func (t *killableRun) run() (err error) {
 	if err != nil {
 		return err
 	}
-	if err := json.Unmarshal(text, &c); err != nil {
+	if err := errors.Join(json.Unmarshal(text, &c), json.Unmarshal(text, &c.Access)); err != nil {
 		return err
 	}
 	c.Name, c.Connector = "worker", "worker"
