@@ -4,6 +4,7 @@
 package hostsandbox
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -30,6 +31,9 @@ func (Sandboxes) Start(run *procgroup.Run, c procgroup.Command, s *sandbox.Confi
 // lacks.
 func (Sandboxes) Confine(r *host.SandboxRequest) (*sandbox.Confinement, []string, error) {
 	lacks, c := confine.Check(r.Run, required(r.Config))
+	if confine.IsProgramMissing(lacks) && r.Config.Access.Sandbox.Missing != sandbox.MissingWarn {
+		return nil, nil, errors.New("the path of the concerto program is unknown: set Options.Executable")
+	}
 	c.PrivateTemp = true
 	if c.Files || c.Hidden {
 		if err := addFiles(&c, r); err != nil {
