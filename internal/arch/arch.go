@@ -99,7 +99,7 @@ var Policy = []Rule{
 	{Package: "internal/process/git", Imports: "internal/process/procgroup"},
 	{Package: "internal/process/stderrlog", Imports: "internal/text/utf8cut"},
 	{Package: "internal/process/sandbox", Imports: "internal/process/procgroup"},
-	{Package: "internal/process/confine", Imports: "internal/data/netallow internal/process/proc internal/process/procgroup internal/process/sandbox"},
+	{Package: "internal/process/confine", Imports: "internal/data/netallow internal/process/procgroup internal/process/sandbox"},
 	{Package: "internal/process/sandbox/inside", Imports: "internal/process/sandbox"},
 	{Package: "internal/process/cputime"},
 	{Package: "internal/testkit/complexity", Imports: "internal/process/cputime", Tests: true},

@@ -27,11 +27,11 @@ func Start(run *procgroup.Run, c procgroup.Command, s *sandbox.Confinement, bloc
 		}
 	}
 	if own.PrivateTemp {
-		dir, err := makeTemp(c.Env)
+		dir, remove, err := makeTemp(c.Env)
 		if err != nil {
 			return nil, &sandbox.Error{Text: fmt.Sprintf("cannot create its directory for temporary files: %v", err)}
 		}
-		cleanups = append(cleanups, func() { removeTemp(dir) })
+		cleanups = append(cleanups, remove)
 		c.Env = append(slices.DeleteFunc(slices.Clone(c.Env), func(v string) bool { return strings.HasPrefix(v, "TMPDIR=") }), "TMPDIR="+dir)
 		own.Write = append(slices.Clone(own.Write), dir)
 	}

@@ -96,7 +96,7 @@ ls /`, dir), nil)
 	if got != want {
 		t.Errorf("output:\n%s\nwant:\n%s", got, want)
 	}
-	left, err := filepath.Glob(in(tempPrefix + "*"))
+	left, err := filepath.Glob(in(tempPattern))
 	if err != nil || len(left) > 0 {
 		t.Errorf("directories for temporary files remain: %v (%v)", left, err)
 	}
@@ -117,12 +117,12 @@ func TestStartFails(t *testing.T) {
 // TestAbandonedTemp checks that directories of killed processes are removed, and others are not.
 func TestAbandonedTemp(t *testing.T) {
 	dir := t.TempDir()
-	own, err := os.MkdirTemp(dir, tempPrefix+ownerName(os.Getpid())+"-")
+	own, remove, err := makeTemp([]string{"TMPDIR=" + dir})
 	if err != nil {
 		t.Fatal(err)
 	}
-	other := filepath.Join(dir, "concerto-x-y-z")
-	for _, path := range []string{filepath.Join(dir, "concerto-1-7-123", "a"), other} {
+	other := filepath.Join(dir, "concerto-x")
+	for _, path := range []string{filepath.Join(dir, "concerto-host-7", "a"), other} {
 		if err := os.MkdirAll(path, 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -131,6 +131,10 @@ func TestAbandonedTemp(t *testing.T) {
 	left, err := filepath.Glob(filepath.Join(dir, "*"))
 	if err != nil || len(left) != 2 || left[0] != own || left[1] != other {
 		t.Errorf("remaining directories = %v (%v), want %s and %s", left, err, own, other)
+	}
+	remove()
+	if _, err := os.Stat(own); err == nil {
+		t.Errorf("%s remains", own)
 	}
 }
 

@@ -4,45 +4,51 @@ import (
 	"cmp"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"sync"
 
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
 )
 
-// tempPrefix begins the names of directories for temporary files. The process number of this
-// process and its start time follow, so that another process can remove the directories of a
-// killed one.
-const tempPrefix = "concerto-"
+// tempPattern is the pattern of the names of directories for temporary files.
+const tempPattern = "concerto-host-*"
 
 // sweeps contains the directories in which removeAbandoned was called.
 var sweeps sync.Map
 
-// makeTemp creates a directory for the temporary files of a process with this environment.
-func makeTemp(env []string) (string, error) {
+// makeTemp creates a directory for the temporary files of a process with this environment. The
+// directory is locked while this process lives or until remove is called, so that another process
+// can remove the directories of a killed one.
+func makeTemp(env []string) (dir string, remove func(), err error) {
 	base, _ := procgroup.LookupEnv(env, "TMPDIR")
-	base, err := filepath.Abs(cmp.Or(base, os.TempDir()))
-	if err != nil {
-		return "", err
+	if base, err = filepath.Abs(cmp.Or(base, os.TempDir())); err != nil {
+		return "", nil, err
 	}
 	if _, swept := sweeps.LoadOrStore(base, true); !swept {
 		removeAbandoned(base)
 	}
-	return os.MkdirTemp(base, tempPrefix+ownerName(os.Getpid())+"-")
+	for {
+		dir, err := os.MkdirTemp(base, tempPattern)
+		if err != nil {
+			return "", nil, err
+		}
+		unlock, locked := lockDir(dir)
+		if !locked {
+			continue // another process has just removed it
+		}
+		return dir, func() {
+			removeTemp(dir)
+			unlock()
+		}, nil
+	}
 }
 
-// removeAbandoned removes the directories of processes that were killed.
+// removeAbandoned removes the directories that no process has locked.
 func removeAbandoned(base string) {
-	all, _ := os.ReadDir(base) // if it cannot be read, nothing is removed
-	for _, e := range all {
-		parts := strings.Split(strings.TrimPrefix(e.Name(), tempPrefix), "-")
-		if !e.IsDir() || len(parts) != 3 || !strings.HasPrefix(e.Name(), tempPrefix) {
-			continue
-		}
-		pid, err := strconv.Atoi(parts[0])
-		if err == nil && ownerName(pid) != parts[0]+"-"+parts[1] {
-			removeTemp(filepath.Join(base, e.Name()))
+	all, _ := filepath.Glob(filepath.Join(base, tempPattern)) // the pattern is valid
+	for _, dir := range all {
+		if unlock, locked := lockDir(dir); locked {
+			removeTemp(dir)
+			unlock()
 		}
 	}
 }
@@ -58,5 +64,5 @@ func removeTemp(dir string) {
 		}
 		return nil
 	})
-	_ = os.RemoveAll(dir) // what remains belongs to another user
+	_ = os.RemoveAll(dir) // the rest belongs to another user
 }

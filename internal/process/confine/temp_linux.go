@@ -1,16 +1,25 @@
 package confine
 
 import (
-	"fmt"
+	"os"
 
-	"github.com/concerto-lang/concerto/internal/process/proc"
+	"golang.org/x/sys/unix"
 )
 
-// ownerName returns the part of a directory's name that identifies a process.
-func ownerName(pid int) string {
-	var start int64
-	if s := proc.Read(pid); s != nil {
-		start = s.StartTime
+// lockDir locks a directory. It returns false if another process has locked or removed it. The lock
+// ends with this process.
+func lockDir(dir string) (unlock func(), locked bool) {
+	f, err := os.Open(dir)
+	if err != nil {
+		return nil, false
 	}
-	return fmt.Sprintf("%d-%d", pid, start)
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		f.Close()
+		return nil, false
+	}
+	if _, err := os.Lstat(dir); err != nil { // it was removed before it was locked
+		f.Close()
+		return nil, false
+	}
+	return func() { f.Close() }, true
 }
