@@ -53,8 +53,8 @@ func TestNothingStarts(t *testing.T) {
 	}
 }
 
-// TestPathsOfWorktrees checks which paths the lists of a sandbox mean for a host in a worktree or in
-// a copy.
+// TestPathsOfWorktrees checks which paths the lists of a sandbox mean for a host in a worktree or
+// in a copy.
 func TestPathsOfWorktrees(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
