@@ -29,8 +29,8 @@ func TestSandboxKeys(t *testing.T) {
 		got := fmt.Sprintf("- %q", c.Vendor.Sandbox)
 		if s := c.Access.Sandbox; s != nil {
 			limits := "-"
-			if c.Limits.Any() {
-				limits = c.Limits.Describe("memory") + ", " + c.Limits.Describe("processes")
+			if c.Bounds.process().Any() {
+				limits = c.Bounds.process().Describe("memory") + ", " + c.Bounds.process().Describe("processes")
 			}
 			got = fmt.Sprintf("net %v files %v limits %s", s.Net != nil, s.RestrictsFiles(), limits)
 		}
