@@ -2,7 +2,7 @@ package jcs
 
 import (
 	"bytes"
-	"slices"
+	"sort"
 	"unicode/utf8"
 )
 
@@ -140,12 +140,19 @@ func (w *rewriter) memberName() (name []byte, ok bool) {
 	return name, w.next(':')
 }
 
+// byName sorts members. The functions of package slices would be linked once more for this type:
+// 14 KB in each program.
+type byName []member
+
+func (m byName) Len() int           { return len(m) }
+func (m byName) Less(i, j int) bool { return bytes.Compare(m[i].name, m[j].name) < 0 }
+func (m byName) Swap(i, j int)      { m[i], m[j] = m[j], m[i] }
+
 // sort sorts the members that were copied to the end of the output, which begins at start. It
 // returns false if a name is repeated.
 func (w *rewriter) sort(all []member, start int) bool {
-	byName := func(a, b member) int { return bytes.Compare(a.name, b.name) }
-	if !slices.IsSortedFunc(all, byName) {
-		slices.SortFunc(all, byName)
+	if named := byName(all); !sort.IsSorted(named) {
+		sort.Sort(named)
 		w.scratch = w.scratch[:0]
 		for _, m := range all {
 			w.scratch = append(w.scratch, w.out[m.from:m.to]...)

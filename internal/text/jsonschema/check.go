@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sort"
 	"strings"
 	"unicode/utf8"
 )
@@ -17,7 +18,7 @@ func (s *Schema) Check(v any) []Problem {
 	}
 	x.check(s.root, v, "", nil, nil)
 	found := x.found
-	slices.SortStableFunc(found, func(a, b Problem) int { return comparePaths(a.Path, b.Path) })
+	sort.SliceStable(found, func(i, j int) bool { return comparePaths(found[i].Path, found[j].Path) < 0 })
 	return slices.Compact(found)
 }
 

@@ -17,6 +17,7 @@ import (
 	"net/http"
 	"os"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"sync"
@@ -188,7 +189,7 @@ func (s *Sources) List() []protocol.RunSummary {
 		all = append(all, protocol.RunSummary{RunID: r.id, Tool: of.Tool, Cwd: of.Cwd, Command: of.Command, Status: status, StartedAt: r.note.StartedAt, Title: of.Title})
 	}
 	// Stable, as in package socket: the code for both kinds of sorting would add 16 KB.
-	slices.SortStableFunc(all, func(a, b protocol.RunSummary) int { return strings.Compare(a.StartedAt+a.RunID, b.StartedAt+b.RunID) })
+	sort.SliceStable(all, func(i, j int) bool { return all[i].StartedAt+all[i].RunID < all[j].StartedAt+all[j].RunID })
 	return all
 }
 

@@ -4,9 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"slices"
+	"sort"
 	"strconv"
-	"strings"
 
 	"github.com/concerto-lang/concerto/relay/hostd/approvals"
 	"github.com/concerto-lang/concerto/relay/hostd/runs"
@@ -21,7 +20,7 @@ func (a *API) health(w http.ResponseWriter, _ *http.Request) error {
 func (a *API) list(w http.ResponseWriter, _ *http.Request) error {
 	all := a.o.Runs.List()
 	all = append(all, a.o.Programs.List()...)
-	slices.SortStableFunc(all, func(x, y protocol.RunSummary) int { return strings.Compare(x.StartedAt, y.StartedAt) })
+	sort.SliceStable(all, func(i, j int) bool { return all[i].StartedAt < all[j].StartedAt })
 	writeJSON(w, http.StatusOK, protocol.ListRunsResult{Runs: all})
 	return nil
 }
