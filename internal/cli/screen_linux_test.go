@@ -246,10 +246,17 @@ command = "testhost"
 args = ["coder.host"]
 instances = 20
 -- main.conc --
-host Coder { connector: "coder", output_format: "json" }
+host CoderA { connector: "coder", output_format: "json" }
+host CoderB { connector: "coder", output_format: "json" }
+host CoderC { connector: "coder", output_format: "json" }
+host CoderD { connector: "coder", output_format: "json" }
+host CoderE { connector: "coder", output_format: "json" }
+host CoderF { connector: "coder", output_format: "json" }
+host CoderG { connector: "coder", output_format: "json" }
+host CoderH { connector: "coder", output_format: "json" }
 fn main() {
   std::log::info("first line, which stays");
-  let all = parallel for _ in [1, 2, 3, 4, 5, 6, 7, 8] { Coder.execute("go").unwrap_or("") };
+  let all = parallel for coder in [CoderA, CoderB, CoderC, CoderD, CoderE, CoderF, CoderG, CoderH] { coder.execute("go").unwrap_or("") };
   std::log::info("${all.len()} ended");
 }
 -- coder.host --

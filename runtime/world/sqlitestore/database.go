@@ -148,12 +148,13 @@ func (s *Schema) open(path string, wait time.Duration) (*sqlite3.Conn, error) {
 	}
 	if size > 0 && !hasLog(path) {
 		// Reading an unused file in this mode creates no files next to it.
+		before := stampOf(path)
 		conn, err := sqlite3.OpenFlags(immutable(path), sqlite3.OPEN_READONLY|sqlite3.OPEN_URI)
 		if err != nil {
 			return nil, err
 		}
 		err = errors.Join(s.verify(conn, size), conn.Close())
-		if err != nil && !hasLog(path) {
+		if err != nil && before.isCurrent(path) {
 			return nil, err
 		}
 	}

@@ -60,8 +60,9 @@ func (f *file) openFile(ctx context.Context) error {
 	verified := false
 	if size > 0 && !hasLog(path) {
 		// Reading an unused file in this mode creates no files next to it.
+		before := stampOf(path)
 		err := f.connect(immutable(path), sqlite3.OPEN_READONLY|sqlite3.OPEN_URI, func() error { return f.verifyDatabase(size) })
-		if err != nil && !hasLog(path) {
+		if err != nil && before.isCurrent(path) {
 			return err
 		}
 		if verified = err == nil; verified {
@@ -119,6 +120,20 @@ func hasLog(path string) bool {
 	return false
 }
 
+// stamp is the size and the time of a file's last change.
+type stamp struct{ size, time int64 }
+
+func stampOf(path string) (s stamp) {
+	if info, err := os.Stat(path); err == nil {
+		s = stamp{info.Size(), info.ModTime().UnixNano()}
+	}
+	return s
+}
+
+// isCurrent reports whether no process has written to a database since the time of the stamp. Only
+// then, the result of a read without locks is valid.
+func (s stamp) isCurrent(path string) bool { return !hasLog(path) && stampOf(path) == s }
+
 // immutable returns the URI of a database for a connection that locks nothing.
 func immutable(path string) string { return address(path, url.Values{"immutable": {"1"}}) }
 
@@ -150,7 +165,8 @@ func (f *file) prepare(ctx context.Context, size int64, verified bool) error {
 		if err == nil && id == 0 && version == 0 {
 			err = f.create()
 		} else if err == nil {
-			err = f.verifyDatabase(size)
+			// Another process may be adding tables.
+			err = f.snapshot(func() error { return f.verifyDatabase(size) })
 		}
 		if err != nil {
 			return err
