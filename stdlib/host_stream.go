@@ -22,6 +22,7 @@ var hostStreamNatives = native.Table{
 	{"host.stream.refusal", func(a *vm.Args) (value.Slot, error) { return value.String(a.Refusal()), nil }},
 	{"host.stream.until", func(a *vm.Args) (value.Slot, error) { return a.Until(), nil }},
 	{"host.stream.reply", hostStreamReply},
+	{"host.stream.steer", func(a *vm.Args) (value.Slot, error) { return a.SteerStream(a.String(1)) }},
 	{"host.stream.leave", func(a *vm.Args) (value.Slot, error) {
 		a.Leave(a.String(1))
 		return value.Nil, nil

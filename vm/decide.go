@@ -28,6 +28,7 @@ const (
 	DecidedTool    = "tool"    // a call of a tool that needs approval
 	DecidedAwait   = "await"   // an awaited emit
 	DecidedUnknown = "unknown" // an effect that may or may not have been performed
+	DecidedSteer   = "steer"   // a message to a running host
 )
 
 // Decision is a request and the decision on it.
@@ -269,13 +270,21 @@ func (t *task) programPlace() Place {
 	return Place{}
 }
 
+// recordOwn reports what a message of the runtime records: a decision of permission rules, or a
+// message of another process to the host.
+func recordOwn(m *VM, host *Host, x *effect.HostMessage, e int64) {
+	switch {
+	case x.IsRuling():
+		m.recordRuleDecisions(host, x, e)
+	case x.IsSteered():
+		recordSteered(m, host, x, e)
+	}
+}
+
 // recordRuleDecisions reports the decisions that permission rules made on a host's messages. The
 // decisions arrive as messages. recordRuleDecisions removes them from the messages that the program
 // receives.
 func (m *VM) recordRuleDecisions(host *Host, x *effect.HostMessage, e int64) {
-	if !x.Decided || x.Type != effect.Decided {
-		return
-	}
 	asked, found := x.Payload.Map().Delete(value.String(effect.DecidedAsked))
 	if m.config.Decisions == nil {
 		return

@@ -303,6 +303,8 @@ func DescribeEffect(r effect.Request) string {
 		return "ask agent " + r.Agent
 	case *effect.ExchangeOpen:
 		return "ask host " + r.Host
+	case *effect.ExchangeSteer:
+		return "steer a host"
 	case *effect.Emit:
 		return fmt.Sprintf("emit %q", r.Channel)
 	case *effect.AwaitEmit:

@@ -3,6 +3,7 @@ package vm
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/hostmsg"
@@ -213,4 +214,137 @@ func (t *task) recheckExchanges() {
 			w.flight.cancel()
 		}
 	}
+}
+
+// A program may send messages to a host that works on an exchange.
+
+// SteerHost sends a text to the host in argument 0: to the exchange whose handler the task runs, or
+// to the only running exchange of the host. interrupt ends the host's current turn; see
+// effect.ExchangeSteer. The result is the outcome.
+func (a *Args) SteerHost(text string, interrupt bool) (value.Slot, error) {
+	d := a.Host(0)
+	r := &effect.ExchangeSteer{Text: text, Interrupt: interrupt}
+	if !a.repeated {
+		id, err := runningExchange(a.run(), d, a.Party(0))
+		if err != nil {
+			return value.Nil, err
+		}
+		r.ID = id
+	}
+	return a.askToSteer(d, r)
+}
+
+// SteerStream does the same for the exchange of the stream in argument 0.
+func (a *Args) SteerStream(text string) (value.Slot, error) {
+	x := a.hostStreamIn(0)
+	r := &effect.ExchangeSteer{ID: x.id, Text: text}
+	if !a.repeated && (x.closed || x.over || x.err != nil) {
+		return value.Nil, x.decl.steerError("idle", "is idle: the stream has ended")
+	}
+	return a.askToSteer(x.decl, r)
+}
+
+func (a *Args) askToSteer(d *Host, r *effect.ExchangeSteer) (value.Slot, error) {
+	m := a.run()
+	return a.Ask(r, func(result effect.Result) (value.Slot, error) {
+		outcome := result.(*effect.ExchangeSteered).Outcome
+		if err := recordSteering(m.sched.current, d, r, outcome); err != nil {
+			return value.Nil, &endsRun{err}
+		}
+		return value.String(outcome), nil
+	})
+}
+
+// runningExchange returns the ID of the exchange that a message to a host is for. The options of
+// the host value limit the exchanges to a workspace and a session.
+func runningExchange(m *VM, d *Host, p value.Party) (int64, error) {
+	fits := func(workspace, session value.Slot) bool {
+		return sameOption(p[value.PartyWorkspace], workspace) && sameOption(p[value.PartySession], session)
+	}
+	t := m.sched.current
+	for i := len(t.scopes) - 1; i >= 0; i-- {
+		if s := t.scopes[i]; s.run != nil && s.decl == d && fits(s.options()) {
+			return s.id, nil
+		}
+	}
+	var found []int64
+	for t := m.sched.oldest; t != nil; t = t.birth.newer {
+		for _, s := range t.scopes {
+			if s.decl == d && s.open && !s.over && s.err == nil && fits(s.options()) {
+				found = append(found, s.id)
+			}
+		}
+	}
+	for _, x := range m.hostStreams.open {
+		if x.decl == d && !x.closed && !x.over && x.err == nil && fits(optionOf(x.workspace), optionOf(x.session)) {
+			found = append(found, x.id)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return 0, d.steerError("idle", "is idle: no exchange is running")
+	case 1:
+		return found[0], nil
+	}
+	return 0, d.steerError("ambiguous", fmt.Sprintf("works on %d exchanges: use steer in a handler or of a stream, or name one by with_workspace or resume", len(found)))
+}
+
+// options returns the workspace and the session of the exchange, or nil.
+func (s *scope) options() (workspace, session value.Slot) {
+	p := s.host.Party()
+	return p[value.PartyWorkspace], p[value.PartySession]
+}
+
+func optionOf(name string) value.Slot {
+	if name == "" {
+		return value.Nil
+	}
+	return value.String(name)
+}
+
+// sameOption reports whether an option of a host value has a value; nil means any value.
+func sameOption(needed, is value.Slot) bool {
+	return needed.IsNil() || !is.IsNil() && needed.AsString() == is.AsString()
+}
+
+func (d *Host) steerError(code, problem string) error {
+	return value.Errorf("HostError", "%s", "host '"+d.Name+"' "+problem).With("host", value.String(d.Name)).With("code", value.String(code))
+}
+
+// recordSteering reports a message of the program to a running host. The sender is who took part in
+// the handler that sent it, or the program's function.
+func recordSteering(t *task, d *Host, r *effect.ExchangeSteer, outcome string) error {
+	listener := t.m.config.Decisions
+	if listener == nil {
+		return nil
+	}
+	x := steeringDecision(d, r.Text, r.Interrupt, outcome)
+	x.Effect, x.By, x.At = t.decisionState().effect, effect.ByHandler, t.programPlace()
+	if h := t.openDecision(); h != nil {
+		x.Path = h.parts
+	}
+	return listener.Decided(x)
+}
+
+// recordSteered reports a message of another process to a running host, which effect e has
+// received.
+func recordSteered(m *VM, d *Host, x *effect.HostMessage, e int64) {
+	n := x.Steering()
+	if n == nil || m.config.Decisions == nil {
+		return
+	}
+	s := steeringDecision(d, n.Text, n.Interrupt, n.Outcome)
+	s.Effect, s.By, s.Name = e, n.By, n.Name
+	s.ID = value.AppendString(nil, n.Key)
+	m.recordDecision(s)
+}
+
+func steeringDecision(d *Host, text string, interrupt bool, outcome string) *Decision {
+	var asked strings.Builder
+	asked.WriteString(`{"text":` + string(value.AppendString(nil, text)))
+	if interrupt {
+		asked.WriteString(`,"interrupt":true`)
+	}
+	asked.WriteByte('}')
+	return &Decision{Kind: DecidedSteer, Host: d.Name, Asked: json.RawMessage(asked.String()), Answer: value.AppendString(nil, outcome)}
 }

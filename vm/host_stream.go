@@ -21,16 +21,18 @@ type hostStream struct {
 	messages
 	by      *task // the task that opened it
 	decl    *Host
-	id      int64           // ID of the exchange
-	session string          // the last session that the host named; "" if none
-	err     error           // the error of a failed exchange; the program receives it after the queued messages
-	over    bool            // the program has received the terminal message
-	next    *pendingRequest // the pending request for messages; nil if there is none
-	effect  int64           // number of the last request for messages
-	waiting []*task
-	asks    asks // the messages whose answer the host awaits
-	closed  bool
-	reason  string // the reason for closing the exchange when the pending request returns; "" if it stays open
+	id      int64  // ID of the exchange
+	session string // the last session that the host named; "" if none
+	// name of the workspace in which the host works; "" if none
+	workspace string
+	err       error           // the error of a failed exchange; the program receives it after the queued messages
+	over      bool            // the program has received the terminal message
+	next      *pendingRequest // the pending request for messages; nil if there is none
+	effect    int64           // number of the last request for messages
+	waiting   []*task
+	asks      asks // the messages whose answer the host awaits
+	closed    bool
+	reason    string // the reason for closing the exchange when the pending request returns; "" if it stays open
 }
 
 // hostStreams are the open streams, in the order in which they were opened.
@@ -92,7 +94,7 @@ func (a *Args) OpenHostStream(prompt string) (value.Slot, error) {
 	}
 	r := m.openingOf(d, a.Slot(0), prompt)
 	r.Within = outerExchanges(m.sched.current)
-	x := &hostStream{decl: d, session: r.Session}
+	x := &hostStream{decl: d, session: r.Session, workspace: r.Workspace}
 	return a.AskToHold(r,
 		func(effect.Result) (value.Slot, error) { return value.NewHandle("HostExchange", d.Name, x), nil },
 		func(result effect.Result) (int64, effect.Request) {
@@ -127,6 +129,9 @@ func (x *hostStream) returnMessage(t *task, convert MessageFunc) (value.Slot, er
 		m := x.queue[0]
 		x.drop()
 		row := hostmsg.Lookup(m.Type)
+		if m.IsSteered() {
+			continue
+		}
 		if m.Decided {
 			if err := t.performEmit(&effect.Emit{Channel: m.Type, Payload: value.AppendJSON(nil, m.Payload)}); err != nil {
 				return value.Nil, err
@@ -262,7 +267,7 @@ func (x *hostStream) enqueue(t *task, c completion) {
 	t.m.uses.countMessages(t, &x.used, all)
 	for i := range all {
 		m := &all[i]
-		t.m.recordRuleDecisions(x.decl, m, x.effect)
+		recordOwn(t.m, x.decl, m, x.effect)
 		if hostmsg.Lookup(m.Type).Role != hostmsg.Withdraws || !x.withdraw(m.ID) {
 			x.add(m)
 		}

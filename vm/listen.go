@@ -239,7 +239,7 @@ func (s *scope) enqueueMessages(c completion) {
 			continue
 		}
 		s.over = s.over || row.Terminal()
-		s.t.m.recordRuleDecisions(s.decl, m, s.effect)
+		recordOwn(s.t.m, s.decl, m, s.effect)
 		if !s.exited || !s.dropRequest(m.Type) {
 			s.add(m)
 		}
@@ -325,6 +325,9 @@ func (s *scope) withdraw(id string) bool {
 // once.
 func (t *task) dispatchMessage(s *scope, m *effect.HostMessage) (st status, again bool) {
 	s.decision = nil
+	if m.IsSteered() {
+		return running, true // recorded when it arrived
+	}
 	if m.Decided {
 		st = t.emit(s.output(m.Type, m.Payload.Map()))
 		return st, st == running

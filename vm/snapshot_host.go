@@ -119,6 +119,9 @@ func (k *StateCodec) streamBody(x *hostStream) {
 	k.messages(&x.messages)
 	k.Int(&x.id)
 	k.Text(&x.session)
+	if k.format >= 5 {
+		k.Text(&x.workspace)
+	}
 	k.failure(&x.err)
 	k.Bool(&x.over)
 	list(k, &x.waiting, func(t **task) { referRequired(k, entityTask, t, "no task waits for a stream") })

@@ -135,7 +135,7 @@ func (t *hostRun) handle(ctx context.Context, m *effect.HostMessage) {
 	_ = json.Unmarshal(payload, &s) // if a member has another type, the whole message is printed
 	row := hostmsg.Lookup(m.Type)
 	switch {
-	case m.Decided:
+	case m.IsRuling():
 	case row.Role == hostmsg.Withdraws:
 		t.withdraw(m.ID)
 	case m.Type == "tool_call":

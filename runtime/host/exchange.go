@@ -104,11 +104,11 @@ func (h *Hosts) openQueued(ctx context.Context, r *effect.ExchangeOpen, at *wait
 	spec := specOf(r)
 	spec.trace = effect.TraceHeaders(ctx)
 	spec.session = slot.conversationOf(r)
-	prompt := pool.cfg.promptWith(r.Continuing(spec.session), pool.cfg.SendTools, key, nil, spec.trace)
+	prompt := pool.cfg.promptWith(r.Continuing(spec.session), promptOptions{withTools: pool.cfg.SendTools, key: key, trace: spec.trace})
 	p, err := slot.acquire(ctx, spec)
 	if spec.session != r.Session && isResumeError(err) {
 		spec.session = "" // the host cannot continue conversations
-		prompt = pool.cfg.promptWith(r, pool.cfg.SendTools, key, nil, spec.trace)
+		prompt = pool.cfg.promptWith(r, promptOptions{withTools: pool.cfg.SendTools, key: key, trace: spec.trace})
 		p, err = slot.acquire(ctx, spec)
 	}
 	if err != nil {
@@ -125,6 +125,7 @@ func (h *Hosts) openQueued(ctx context.Context, r *effect.ExchangeOpen, at *wait
 	if ex.inbox.meter = meter; meter != nil {
 		meter.exchange = ex
 	}
+	ex.inbox.turns.request = r
 	ex.trackHistory(&History{})
 	p.silence.resetForExchange()
 	if !h.registerExchange(ex) {
@@ -350,6 +351,7 @@ func (h *Hosts) closeExchange(r *effect.ExchangeClose) error {
 	ex.timeoutTimer.Stop()
 	ex.heartbeatTimer.Stop()
 	ex.cancelWaits()
+	ex.inbox.turns.stopInterrupt()
 	p := ex.stopInterrupting()
 	if line := ex.deliveredLine.Load(); line > 0 && p != nil && p.keeper.conn != nil {
 		p.keeper.conn.Ack(line)

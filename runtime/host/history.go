@@ -35,6 +35,15 @@ type historyState struct {
 	replies  int                   // number of the program's replies
 	lastLine line                  // line of the newest reply
 	last     string                // digest of lastLine; "" before the first reply, or until addSums computes it
+	turns    *turnHistory          // nil if no turn but the last one has ended
+}
+
+// turnHistory describes the turns of an exchange that have ended.
+type turnHistory struct {
+	Sums turnSums `json:"sums"`
+	Ends int      `json:"ends"`
+	// Prompts are the IDs of the messages that were prompts of later turns, in order.
+	Prompts []string `json:"prompts,omitempty"`
 }
 
 // hostRequest is a message of the host that waits for a reply.
@@ -90,8 +99,53 @@ func (c *History) RecordMessages(m *effect.ExchangeMessages) {
 			c.pending = append(c.pending, newHostRequest(x))
 		case row.Role == hostmsg.Withdraws:
 			c.pending = slices.DeleteFunc(c.pending, func(w hostRequest) bool { return w.ID == x.ID })
+		case x.Type == hostmsg.Progress:
+			c.recordTurnEnd(parseTurnEnd(x))
 		}
 	}
+}
+
+func (c *History) recordTurnEnd(e *endedTurn) {
+	if e == nil {
+		return
+	}
+	now := turnHistory{Sums: e.turnSums, Ends: 1}
+	if c.turns != nil { // copies of the History share the value
+		now.Ends += c.turns.Ends
+		now.Prompts = slices.Clone(c.turns.Prompts)
+	}
+	if e.Next != "" {
+		now.Prompts = append(now.Prompts, e.Next)
+	}
+	c.turns = &now
+}
+
+// endedTurns returns the turns that have ended.
+func (c *History) endedTurns() turnHistory {
+	if c == nil {
+		return turnHistory{}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.turns == nil {
+		return turnHistory{}
+	}
+	return *c.turns
+}
+
+// openRequests returns the IDs of the host's requests that have no answer.
+func (c *History) openRequests() (ids []string) {
+	if c == nil {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, w := range c.pending {
+		if w.ID != "" {
+			ids = append(ids, w.ID)
+		}
+	}
+	return ids
 }
 
 // RecordReply records a reply to the host.
@@ -204,6 +258,7 @@ type historyJSON struct {
 	Answered adapter.Resumption    `json:"answered"`
 	Replies  int                   `json:"replies,omitempty"`
 	Last     string                `json:"last,omitempty"`
+	Turns    *turnHistory          `json:"turns,omitempty"`
 }
 
 type hostRequestJSON struct {
@@ -216,7 +271,7 @@ func (c *History) MarshalJSON() ([]byte, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.addSums()
-	text := historyJSON{c.opened, c.process, c.session, nil, c.answered, c.replies, c.last}
+	text := historyJSON{c.opened, c.process, c.session, nil, c.answered, c.replies, c.last, c.turns}
 	for _, w := range c.pending {
 		text.Asked = append(text.Asked, hostRequestJSON{w, w.text})
 	}
@@ -232,7 +287,7 @@ func (c *History) UnmarshalJSON(b []byte) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.opened, c.process, c.session, c.answered, c.replies, c.last = text.Opened, text.Process, text.Session, text.Answered, text.Replies, text.Last
-	c.pending = nil
+	c.pending, c.turns = nil, text.Turns
 	for _, w := range text.Asked {
 		w.hostRequest.text = w.Line
 		c.pending = append(c.pending, w.hostRequest)

@@ -3,7 +3,7 @@
 // batches, and ends every process together with its process group (spec/host-protocol.md).
 //
 // The VM runs the listen loop (handlers, default handlers, tool dispatch) and calls this package
-// with the four requests exchange.open, next, reply and close. The package does not import the VM
+// with the requests exchange.open, next, reply, steer and close. The package does not import the VM
 // or other performers.
 //
 // Invariants. Each process has a reader and a writer goroutine, so that neither side can block the
@@ -153,6 +153,8 @@ func (h *Hosts) Perform(ctx context.Context, r effect.Request) (effect.Result, e
 		return asResult(h.nextMessages(ctx, r))
 	case *effect.ExchangeReply:
 		return nil, h.replyToHost(ctx, r)
+	case *effect.ExchangeSteer:
+		return asResult(h.steerHost(ctx, r))
 	case *effect.ExchangeClose:
 		return nil, h.closeExchange(r)
 	}

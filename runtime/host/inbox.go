@@ -18,6 +18,8 @@ const (
 // one unread batch. Until that batch is read, the reader goroutine waits with the next batch, and
 // then the full pipe blocks the host.
 type inbox struct {
+	turns turns // of the exchange
+
 	mu          sync.Mutex
 	space       sync.Cond     // signals the reader that the batch was read, or that no further batch is needed
 	ready       chan struct{} // signals nextMessages that takeBatch has a result
@@ -33,6 +35,8 @@ type inbox struct {
 	lostErr      *effect.Error // set if the process is lost and another process may continue the exchange
 	canContinue  bool          // another process may continue the exchange after a loss
 	meter        *meter        // counts what the exchange uses; nil if nothing is counted
+	unbounded    bool          // batches are added without waiting for room
+	lastLine     int64         // number of the last line that a request has received; 0 if no keeper runs the process
 }
 
 func newInbox() *inbox {
@@ -65,7 +69,7 @@ func (in *inbox) addBatch(b batch, wait bool) {
 
 func (in *inbox) hasRoomFor(b *batch) bool {
 	h := &in.pending
-	return len(h.msgs) == 0 || len(h.msgs)+len(b.msgs) <= batchMessages && h.size+b.size <= batchBytes
+	return in.unbounded || len(h.msgs) == 0 || len(h.msgs)+len(b.msgs) <= batchMessages && h.size+b.size <= batchBytes
 }
 
 // isClosed reports whether the inbox drops further messages because the exchange is complete, has
@@ -132,6 +136,9 @@ func (in *inbox) takeBatch() (batch, inboxState) {
 	case len(in.pending.msgs) > 0:
 		b := in.pending
 		in.pending = batch{}
+		if b.lines != nil {
+			in.lastLine = b.lines.Last()
+		}
 		in.space.Signal()
 		return b, inboxOpen
 	case in.discard:
@@ -144,6 +151,35 @@ func (in *inbox) takeBatch() (batch, inboxState) {
 		return batch{}, inboxComplete
 	}
 	return batch{}, inboxOpen
+}
+
+// setUnbounded sets whether batches are added without waiting until earlier ones are read.
+func (in *inbox) setUnbounded(on bool) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.unbounded = on
+	in.space.Signal()
+}
+
+// addOwn adds a message that the host did not send. kept reports whether a keeper runs the process.
+func (in *inbox) addOwn(m effect.HostMessage, kept bool) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if in.isClosed() || in.discard {
+		return
+	}
+	if h := &in.pending; kept && h.lines == nil {
+		h.lines = &effect.HostLines{First: in.lastLine + 1}
+	}
+	in.mergeBatch(batch{msgs: []effect.HostMessage{m}, size: len(m.Text)})
+	wakeOne(in.ready)
+}
+
+// isOver reports whether the exchange is complete, has failed, or is cancelled.
+func (in *inbox) isOver() bool {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return in.hasTerminal || in.failure != nil || in.discard
 }
 
 // isEmpty reports whether takeBatch would return neither messages nor a final state.

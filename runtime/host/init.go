@@ -140,6 +140,7 @@ func (p *process) handleInitReply(m *effect.HostMessage) error {
 // announcement holds the capabilities and version that a process reported in its acknowledgement.
 type announcement struct {
 	cancels, resumes bool
+	steers           bool        // the host receives messages while it works on a turn
 	wantsTools       bool        // the host's prompts must list the tools
 	result           ProbeResult // version and capabilities for `concerto host list`
 }
@@ -155,6 +156,7 @@ func (a *announcement) parseAck(line []byte, vendor bool) {
 		return
 	}
 	a.cancels = slices.Contains(ack.Capabilities, any("cancel"))
+	a.steers = slices.Contains(ack.Capabilities, any("steer"))
 	a.wantsTools = slices.Contains(ack.Capabilities, any("tools")) && !vendor
 	a.resumes = slices.Contains(ack.Capabilities, any("resume"))
 	a.result.Version, _ = ack.Version.(string)

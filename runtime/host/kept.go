@@ -101,6 +101,9 @@ type lineNote struct {
 	Session string    `json:"session,omitempty"`
 	Rest    *restNote `json:"rest,omitempty"`
 	Request int64     `json:"errand,omitempty"` // number of the agent's request that the line answers
+	// Steer is the message to the running exchange that the line sends or, without a line, a queued
+	// message or the outcome of one.
+	Steer *steerNote `json:"steer,omitempty"`
 }
 
 // beginNote is the note that is stored with the prompt of an exchange.

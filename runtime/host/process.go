@@ -55,6 +55,7 @@ type process struct {
 	service     *service.Service     // nil if the host's requests are not served
 
 	announced announcement
+	requests  openRequests
 	version   *versionCheck // nil if the protocol has no oldest version
 
 	session atomic.Pointer[string] // name of the session that the host reported last; nil before the first report
@@ -130,6 +131,7 @@ func (p *process) beginSegment(next *segment, l line) {
 		}
 		p.lifecycle.segment.Store(next)
 		p.silence.resetForExchange()
+		p.requests.clear()
 		if p.keeper.conn != nil {
 			l.frame = p.keeper.frameBegin(next)
 		}
@@ -154,6 +156,9 @@ func (p *process) release(served bool) {
 	switch {
 	case p.workspace != "":
 		p.saveConversation()
+	case p.translation.beginsTurn():
+		p.retire(idlePatience) // the agent would begin a turn with a message of the exchange that has ended
+		return
 	case p.workDir != nil && served:
 		p.retire(idlePatience) // the next exchange needs a process in another directory
 		return

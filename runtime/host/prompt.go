@@ -22,12 +22,20 @@ func (c *Config) inputJSON() bool {
 // promptLine returns the line that begins an exchange. withTools adds the tools that the host may
 // call.
 func (c *Config) promptLine(r *effect.ExchangeOpen, withTools bool) line {
-	return c.promptWith(r, withTools, "", nil, nil)
+	return c.promptWith(r, promptOptions{withTools: withTools})
 }
 
-// promptWith is like promptLine, but adds the exchange's key unless it is "", and the resumption if
-// the process continues a lost process's exchange, and the position in the trace.
-func (c *Config) promptWith(r *effect.ExchangeOpen, withTools bool, key string, resumed *adapter.Resumption, trace []effect.Header) line {
+// promptOptions are the members of a prompt that do not depend on the program.
+type promptOptions struct {
+	withTools bool                // the prompt lists the tools that the host may call
+	key       string              // "" for none
+	resumed   *adapter.Resumption // set if the process continues the exchange of a lost process
+	queued    bool                // the prompt begins a later turn of an exchange
+	trace     []effect.Header     // position in the trace
+}
+
+// promptWith is like promptLine, but adds the members in o.
+func (c *Config) promptWith(r *effect.ExchangeOpen, opts promptOptions) line {
 	if !c.inputJSON() {
 		return textPrompt(r)
 	}
@@ -42,16 +50,19 @@ func (c *Config) promptWith(r *effect.ExchangeOpen, withTools bool, key string, 
 	if r.Session != "" {
 		o.textMember("session", r.Session)
 	}
-	if withTools {
+	if opts.withTools {
 		o.Raw("tools", toolList(r.Tools))
 	}
-	if resumed != nil {
-		o.Raw("resumed", jsonwrite.MustEncode(resumed))
+	if opts.resumed != nil {
+		o.Raw("resumed", jsonwrite.MustEncode(opts.resumed))
 	}
-	if key != "" {
-		o.textMember("key", key)
+	if opts.queued {
+		o.Raw("queued", []byte("true"))
 	}
-	if members := effect.TraceMembers(trace); members != nil {
+	if opts.key != "" {
+		o.textMember("key", opts.key)
+	}
+	if members := effect.TraceMembers(opts.trace); members != nil {
 		o.Raw("trace", jsonwrite.MustEncode(members))
 	}
 	return o.toLine()
@@ -69,7 +80,7 @@ func toolList(all []effect.ToolSpec) []byte {
 // list the tools.
 func (ex *exchange) promptFor(p *process) line {
 	if p.announced.wantsTools && !ex.pool.cfg.SendTools {
-		return ex.pool.cfg.promptWith(ex.request.Continuing(ex.session), true, ex.key, nil, ex.trace)
+		return ex.pool.cfg.promptWith(ex.request.Continuing(ex.session), promptOptions{withTools: true, key: ex.key, trace: ex.trace})
 	}
 	return ex.prompt
 }

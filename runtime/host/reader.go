@@ -10,6 +10,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/hostmsg"
 	"github.com/concerto-lang/concerto/internal/process/stderrlog"
 	"github.com/concerto-lang/concerto/internal/text/ndjson"
+	"github.com/concerto-lang/concerto/runtime/host/adapter"
 	"github.com/concerto-lang/concerto/runtime/host/jsonobject"
 )
 
@@ -36,7 +37,8 @@ type reader struct {
 	hasSpoken   atomic.Bool // the process has sent at least one message
 	sawTerminal bool        // a terminal message has been read
 	budget      decodeBudget
-	batch       batch // messages of the current segment that are not yet delivered to its inbox
+	batch       batch             // messages of the current segment that are not yet delivered to its inbox
+	steered     []adapter.Steered // answers of the agent to messages, in the line that is being handled
 
 	closed   bool // the output has ended
 	err      error
@@ -148,6 +150,9 @@ func (r *reader) handleLine(l ndjson.Line, own bool) error {
 		return r.handleMessage(l)
 	}
 	all, err := r.translateLine(l)
+	if len(r.steered) > 0 {
+		r.settleSteered()
+	}
 	for _, text := range all {
 		if r.process.keeper.conn == nil && (r.batch.isFull() || r.batch.size+len(text) > batchBytes) {
 			r.flushBatch(own)
@@ -240,6 +245,10 @@ func (r *reader) acceptMessage(x *incomingLine) (wanted bool, err error) {
 // deliverMessage adds the message to the batch, and updates the states of the process and the
 // exchange.
 func (r *reader) deliverMessage(x *incomingLine) {
+	if !x.segment.isInit && hostmsg.Lookup(x.msg.Type).Terminal() {
+		r.endTurn(x)
+	}
+	r.process.noteRequest(x.msg)
 	r.batch.commitMessage()
 	r.process.silence.countRequest(x.msg)
 	r.sawTerminal = r.sawTerminal || r.batch.hasTerminal

@@ -34,6 +34,7 @@ func (ex *exchange) handOver(ctx context.Context, lost *effect.Error) error {
 		ex.inbox.setFailure(lost)
 		return nil
 	}
+	ex.inbox.turns.refuseSent()
 	w := acquireSpec{session: ex.history.sessionName(), workspace: ex.workspace, tools: ex.tools, predecessor: &handover.note.predecessor}
 	ex.deliveredLine.Store(0)
 	err := ex.moveToNewProcess(ctx, w, func(p *process) {
@@ -63,12 +64,17 @@ func (ex *exchange) ensureHandover() *handover {
 
 // continuationPrompt returns the prompt for the process that continues the exchange.
 func (ex *exchange) continuationPrompt(p *process, session string, handover *handover) line {
-	return ex.pool.cfg.promptWith(ex.request.Continuing(session), p.announced.wantsTools || ex.pool.cfg.SendTools, ex.key, &handover.resumption, ex.trace)
+	r := ex.request.Continuing(session)
+	if current := ex.inbox.turns.currentPrompt(); current != nil {
+		r.Prompt = current.Text
+	}
+	return ex.pool.cfg.promptWith(r, promptOptions{withTools: p.announced.wantsTools || ex.pool.cfg.SendTools, key: ex.key, resumed: &handover.resumption, trace: ex.trace})
 }
 
 // restoreLost restores an open exchange whose process was lost.
 func (h *Hosts) restoreLost(ex *exchange, o *Open) {
 	ex.trackHistory(o.History)
+	ex.restoreTurns(o, nil)
 	if !o.Over && ex.history.sessionName() != "" {
 		ex.handover = ex.history.newHandover() // serves replies that the program sends before the new process exists
 		ex.inbox.markLost(ex.pool.cfg.lostError())

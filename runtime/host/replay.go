@@ -50,6 +50,9 @@ func (r *restoredProcess) replayAdapter(t *segment, journaled int64) {
 			}
 		}
 		requests = append(requests, p.translation.stampLastLine(s.Requests)...)
+		if read.steered = s.Steered; len(s.Steered) > 0 {
+			read.settleSteered()
+		}
 		at = r.replaySent(at, l.Number, &requests)
 		r.replayAcks(s.Messages)
 		if t.handover != nil && l.Number < from && l.Number > begun {

@@ -83,6 +83,7 @@ func (ex *exchange) tryReply(r *effect.ExchangeReply, text []byte) (ok bool) {
 	ex.mu.Unlock()
 	if handover == nil {
 		if _, ok = p.sendMessage(text, false); ok {
+			p.noteReply(r.AnswerTo)
 			p.silence.countReply(r.InReplyTo, r.AnswerTo)
 		}
 		return ok
@@ -96,6 +97,7 @@ func (ex *exchange) tryReply(r *effect.ExchangeReply, text []byte) (ok bool) {
 	}
 	if ok = p.forwardReply(r, to); ok {
 		handover.markSent(r)
+		p.noteReply(to)
 		p.silence.countReply(r.InReplyTo, to)
 	}
 	return ok

@@ -24,6 +24,9 @@ type Open struct {
 	// Replies are the journaled replies in order. The program performs later replies again; they
 	// are sent only if the host has not received them.
 	Replies []*effect.ExchangeReply
+	// Steered are the journaled messages to the host, of the program and of other processes, in
+	// order.
+	Steered []Steered
 	// Since is the wall-clock time of the opening. It is used if the keeper does not know that
 	// time.
 	Since time.Time
@@ -154,7 +157,9 @@ func (pl *pool) newRestoredExchange(r *effect.ExchangeOpen, key string) *exchang
 		pl.free = slices.Delete(pl.free, at, at+1)
 	}
 	pl.mu.Unlock()
-	return &exchange{pool: pl, slot: s, inbox: newInbox(), request: r, prompt: pl.cfg.promptWith(r, pl.cfg.SendTools, key, nil, nil), key: key, acquireSpec: specOf(r), done: make(chan struct{}), stopInterrupt: func() bool { return false }}
+	ex := &exchange{pool: pl, slot: s, inbox: newInbox(), request: r, prompt: pl.cfg.promptWith(r, promptOptions{withTools: pl.cfg.SendTools, key: key}), key: key, acquireSpec: specOf(r), done: make(chan struct{}), stopInterrupt: func() bool { return false }}
+	ex.inbox.turns.request = r
+	return ex
 }
 
 // registerRestored registers an exchange under its number, with the time that remains until its
@@ -366,7 +371,7 @@ func (r *restoredProcess) continueExchange(ex *exchange, o *Open) {
 	ex.proc, ex.slot.proc = p, p
 	sums := map[string]int{}
 	for _, n := range r.notes[r.lastBeginIndex+1:] {
-		if n.Sum != "" {
+		if n.Sum != "" && n.Steer == nil { // messages to the running exchange have keys
 			sums[n.Sum]++
 		}
 	}
@@ -394,6 +399,9 @@ func (r *restoredProcess) continueExchange(ex *exchange, o *Open) {
 	}
 	p.reader.hasSpoken.Store(p.reader.hasSpoken.Load() || o.Line > 0)
 	journaled := o.History.lastLineOf(o.Line, int64(p.number))
+	ex.inbox.lastLine = journaled
+	unsent := ex.restoreTurns(o, r.notes[r.lastBeginIndex+1:])
+	p.requests.ids = o.History.openRequests()
 	r.replayAdapter(t, journaled)
 	r.skipJournaled(t, journaled)
 	if t.handover != nil {
@@ -402,11 +410,15 @@ func (r *restoredProcess) continueExchange(ex *exchange, o *Open) {
 	if o.Over {
 		t.ended, p.reader.sawTerminal = true, true
 		ex.inbox.markTerminal()
+		ex.inbox.turns.ended = true
 	}
 	p.startIO()
 	p.stages.requestReading()
 	for _, reply := range missing {
 		ex.tryReply(reply, appendReply(nil, reply))
+	}
+	for i := range unsent {
+		_, _ = ex.addMessage(unsent[i].note("")) // fails if the exchange has ended, and then no turn needs the message
 	}
 }
 

@@ -106,10 +106,25 @@ func (r *reader) translateLine(l ndjson.Line) ([][]byte, error) {
 		}
 		r.process.service.PerformRequests(t.stampLastLine(s.Requests))
 	}
+	r.steered = append(r.steered, s.Steered...)
 	if s.Quiet != "" {
 		r.process.hosts.logf("debug", r.process.cfg, "sends %s", s.Quiet)
 	}
 	return s.Messages, nil
+}
+
+// beginsTurn reports whether the agent begins a turn by itself when its current one has ended.
+func (t *translation) beginsTurn() bool {
+	if t == nil {
+		return false
+	}
+	a, ok := t.adapter.(adapter.TurnBeginner)
+	if !ok {
+		return false
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return a.BeginsTurn()
 }
 
 // isRunning reports whether the exchange in which the line was written is still running.

@@ -40,6 +40,7 @@ type exchange struct {
 	opened int64  // time of the opening on the test's clock
 	talk   string // session that the host named last
 	done   bool   // the terminal message was returned
+	broken bool   // the program has interrupted the exchange
 }
 
 // defaultTimeout is the default timeout of a host in seconds.
@@ -193,6 +194,10 @@ func (x *exchange) nextMessage() (effect.Result, error) {
 			x.expire()
 			return nil, x.failExchange("host '%s' timed out after %s seconds", x.host.name, strconv.FormatFloat(x.host.timeout, 'f', -1, 64)).With("code", "timeout")
 		}
+		if x.broken {
+			x.expire()
+			return nil, x.failExchange("host '%s' was interrupted", x.host.name).With("code", "interrupted")
+		}
 		if s == nil {
 			return nil, x.failExchange("host exited without result")
 		}
@@ -230,6 +235,34 @@ func (x *exchange) failExchange(format string, args ...any) *effect.Error {
 		e.With("session", x.talk)
 	}
 	return e
+}
+
+// steerOrEnd handles a message to the host, or ends the exchange.
+func (x *exchange) steerOrEnd(r effect.Request) (effect.Result, error) {
+	if r, ok := r.(*effect.ExchangeSteer); ok {
+		return x.steer(r)
+	}
+	x.endExchange()
+	return nil, nil
+}
+
+// steer records a message to the host as one of its prompts. The conversation of the mock
+// continues, unless the message interrupts it without a new prompt.
+func (x *exchange) steer(r *effect.ExchangeSteer) (effect.Result, error) {
+	x.w.mu.Lock()
+	defer x.w.mu.Unlock()
+	if x.done || x.broken {
+		return nil, effect.Errorf("HostError", "host '%s' is idle: the exchange has ended", x.host.name).With("host", x.host.name).With("code", "idle")
+	}
+	if r.Interrupt && r.Text == "" {
+		x.broken = true
+		return &effect.ExchangeSteered{Outcome: effect.SteerInterrupted}, nil
+	}
+	x.w.prompts[x.host.name] = append(x.w.prompts[x.host.name], r.Text)
+	if r.Interrupt {
+		return &effect.ExchangeSteered{Outcome: effect.SteerInterrupted}, nil
+	}
+	return &effect.ExchangeSteered{Outcome: effect.SteerReceived}, nil
 }
 
 // recordReply records the program's reply to a message.

@@ -186,10 +186,9 @@ func (w *World) performMocked(ctx context.Context, r effect.Request, next effect
 			return nil, x.recordReply(r)
 		}
 		w.countRequests(r.ID, -1)
-	case *effect.ExchangeClose:
-		if x := w.findExchange(r.ID); x != nil {
-			x.endExchange()
-			return nil, nil
+	case *effect.ExchangeSteer, *effect.ExchangeClose:
+		if x := w.findExchange(*r.(effect.Numbered).Number()); x != nil {
+			return x.steerOrEnd(r)
 		}
 	case *effect.MCPNext:
 		if r.ID == anyTool {

@@ -12,6 +12,7 @@ const (
 	KindExchangeOpen  Kind = "exchange.open"
 	KindExchangeNext  Kind = "exchange.next"
 	KindExchangeReply Kind = "exchange.reply"
+	KindExchangeSteer Kind = "exchange.steer"
 	KindExchangeClose Kind = "exchange.close"
 )
 
@@ -91,11 +92,12 @@ func (l *HostLines) Last() int64 { return l.First + int64(len(l.Text)) - 1 }
 // Payload of a terminal message contains, as `session`, the conversation that the host has named
 // last.
 //
-// Decided marks a message of Concerto itself, which is emitted on the channel of its Type instead
-// of being passed to a handler. With the Type Decided it is an approval request that the rules of
-// [hosts.X.permissions] have already answered; its Payload contains the original payload as the
-// member DecidedAsked, which the program does not receive. With the Type Blocked it is an address
-// that the host's sandbox refused.
+// Decided marks a message of Concerto itself, which the host did not send. With the Type Decided it
+// is an approval request that the rules of [hosts.X.permissions] have already answered; its Payload
+// contains the original payload as the member DecidedAsked, which the program does not receive.
+// With the Type Blocked it is an address that the host's sandbox refused. Both are emitted on the
+// channel of their Type instead of being passed to a handler. With the Type Steered it records that
+// another process has sent a message to the host, and the program does not receive it.
 type HostMessage struct {
 	Type    string
 	ID      string
@@ -129,6 +131,54 @@ const Blocked = "host:blocked"
 
 // DecidedAsked is the member of a decided HostMessage that contains the original payload.
 const DecidedAsked = "asked"
+
+// Steered is the type of the message that records a message of another process to the host.
+// SteeredNote is its payload.
+const Steered = "host:steered"
+
+// SteeredNote describes a message that another process has sent to a host.
+type SteeredNote struct {
+	Key       string `json:"key"` // identifies the message in the run
+	Text      string `json:"text"`
+	Interrupt bool   `json:"interrupt,omitempty"`
+	Outcome   string `json:"outcome"`
+	By        string `json:"by"` // one of the By constants
+	Name      string `json:"name,omitempty"`
+}
+
+// IsRuling reports whether the message is an approval request that rules have decided.
+func (m *HostMessage) IsRuling() bool { return m.Decided && m.Type == Decided }
+
+// IsSteered reports whether the message records a message of another process to the host.
+func (m *HostMessage) IsSteered() bool { return m.Decided && m.Type == Steered }
+
+// Steering returns the payload of a Steered message, or nil for any other message.
+func (m *HostMessage) Steering() *SteeredNote {
+	if !m.IsSteered() {
+		return nil
+	}
+	n := new(SteeredNote)
+	if err := json.Unmarshal(value.AppendJSON(nil, m.Payload), n); err != nil {
+		return nil
+	}
+	return n
+}
+
+// NewSteered returns a Steered message.
+func NewSteered(n *SteeredNote) HostMessage {
+	text, err := json.Marshal(struct {
+		Type string `json:"type"`
+		*SteeredNote
+	}{Steered, n})
+	if err != nil {
+		panic("effect: a note cannot be encoded: " + err.Error())
+	}
+	typ, _, payload, err := value.ParseMessage(text)
+	if err != nil {
+		panic("effect: a note does not parse: " + err.Error())
+	}
+	return HostMessage{Type: typ, Payload: payload, Text: text, Decided: true}
+}
 
 // messageData is the JSON form of a HostMessage.
 type messageData struct {
@@ -169,6 +219,27 @@ type ExchangeReply struct {
 	By        string          `json:"by,omitempty"`
 }
 
+// ExchangeSteer sends a message to a host that is working on an exchange, and returns an
+// *ExchangeSteered. With Interrupt it ends the host's current turn instead: Text is the prompt of
+// the next turn, or if it is "", the exchange fails.
+type ExchangeSteer struct {
+	ID        int64  `json:"id"`
+	Text      string `json:"text,omitempty"`
+	Interrupt bool   `json:"interrupt,omitempty"`
+}
+
+// ExchangeSteered contains one of the constants below.
+type ExchangeSteered struct {
+	Outcome string `json:"outcome"`
+}
+
+// The outcomes of ExchangeSteer.
+const (
+	SteerReceived    = "steered"     // the host has received the message in its current turn
+	SteerQueued      = "queued"      // the message is the prompt of a later turn
+	SteerInterrupted = "interrupted" // the host was asked to end its turn
+)
+
 // ExchangeClose closes an exchange. After a terminal message it releases the process. Before that,
 // it cancels the exchange: it sends Reason to the host (capability "cancel") or a signal, and reads
 // the remaining output. The protocol defines whether the process continues or is stopped.
@@ -185,6 +256,9 @@ func (*ExchangeNext) Kind() Kind { return KindExchangeNext }
 
 // Kind returns KindExchangeReply.
 func (*ExchangeReply) Kind() Kind { return KindExchangeReply }
+
+// Kind returns KindExchangeSteer.
+func (*ExchangeSteer) Kind() Kind { return KindExchangeSteer }
 
 // Kind returns KindExchangeClose.
 func (*ExchangeClose) Kind() Kind { return KindExchangeClose }

@@ -82,6 +82,7 @@ var table = []Info{
 	{Kind: KindExchangeOpen, Request: newRequest[ExchangeOpen], Result: newResult[ExchangeOpened], By: Hosts, Class: ClassHeld, Keyed: true},
 	{Kind: KindExchangeNext, Request: newRequest[ExchangeNext], Result: newResult[ExchangeMessages], By: Hosts, Class: ClassHeld},
 	{Kind: KindExchangeReply, Request: newRequest[ExchangeReply], By: Hosts, Inline: true, Class: ClassHeld},
+	{Kind: KindExchangeSteer, Request: newRequest[ExchangeSteer], Result: newResult[ExchangeSteered], By: Hosts, Class: ClassHeld, Keyed: true},
 	{Kind: KindExchangeClose, Request: newRequest[ExchangeClose], By: Hosts, Class: ClassHeld},
 
 	{Kind: KindMCPOpen, Request: newRequest[MCPOpen], Result: newResult[MCPOpened], By: Servers, Inline: true, Class: ClassOnce, classOf: classOfMCP, Keyed: true},

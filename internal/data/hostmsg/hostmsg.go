@@ -16,6 +16,7 @@ const (
 	Response = "response"
 	Approval = "approval"
 	Cancel   = "cancel"
+	Steer    = "steer"
 	Progress = "progress"
 	// PlanLimit reports a limit of the vendor's plan.
 	PlanLimit = "plan_limit"
@@ -118,9 +119,10 @@ var messages = []Message{
 	{Type: "init_ack", Members: []string{"version", "capabilities"}, Role: Acknowledges, Doc: "confirms that the host has read its parameters"},
 
 	{Type: Init, Sender: Concerto, Members: []string{"params", "trace"}, Doc: "the host's parameters; the first message"},
-	{Type: Prompt, Sender: Concerto, Members: []string{"text", "context", "schema", "session", "resumed", "trace"}, Doc: "begins an exchange"},
+	{Type: Prompt, Sender: Concerto, Members: []string{"text", "context", "schema", "session", "resumed", "queued", "trace"}, Doc: "begins an exchange or, with `queued`, its next turn"},
 	{Type: Response, Sender: Concerto, Members: []string{"in_reply_to", "answer_to", "value", "error"}, Doc: "the answer to a request"},
-	{Type: Cancel, Sender: Concerto, Members: []string{"reason"}, Doc: "asks the host to end the exchange early"},
+	{Type: Cancel, Sender: Concerto, Members: []string{"reason"}, Doc: "asks the host to end its turn early"},
+	{Type: Steer, Sender: Concerto, Members: []string{"id", "text"}, Doc: "a message for the turn that the host is working on"},
 }
 
 // Types returns the types of the rows that which selects, in order.

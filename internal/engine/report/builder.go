@@ -278,7 +278,7 @@ func fillMessage(x *Item, e *event.Event) {
 				x.Details.Percent = reported.Percent
 			}
 		}
-		if m.Decided {
+		if m.IsRuling() {
 			x.setDecided(payload)
 		}
 	}

@@ -270,7 +270,7 @@ func (f *Follower) handleMessages(id int64, r effect.Result, err error) {
 	for i := range messages.Messages {
 		m := &messages.Messages[i]
 		switch row := hostmsg.Lookup(m.Type); {
-		case m.Decided:
+		case m.IsRuling():
 			f.handleRuling(x, m)
 		case row.ByPerson():
 			if moved {

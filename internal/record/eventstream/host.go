@@ -163,7 +163,7 @@ func (s *Stream) receiveMessage(x *exchange, e int64, m *effect.HostMessage) int
 	row := hostmsg.Lookup(m.Type)
 	i := item{kind: event.Message, parent: x.number, task: x.task, effect: e, name: m.Type}
 	switch {
-	case m.Decided && m.Type == effect.Decided:
+	case m.IsRuling():
 		i.kind = event.Approval
 		m = withID(m)
 		s.emitEvent(withMessage(s.begin(&i), m))

@@ -34,6 +34,12 @@ func describe(r effect.Request) (name string, a args) {
 	case *effect.ExchangeReply:
 		name = "reply"
 		a["to"] = r.InReplyTo
+	case *effect.ExchangeSteer:
+		name = "steer"
+		if r.Interrupt {
+			name = "interrupt"
+		}
+		a["bytes"] = len(r.Text)
 	case *effect.ExchangeClose:
 		name = "close"
 	case *effect.Emit:

@@ -250,6 +250,8 @@ func (t *Writer) writeExchange(e *traceEvent, r effect.Request, result effect.Re
 		return false
 	case *effect.ExchangeReply:
 		e.Args["host"] = t.exchanges[r.ID]
+	case *effect.ExchangeSteer:
+		e.Args["host"] = t.exchanges[r.ID]
 	case *effect.ExchangeClose:
 		host, open := t.exchanges[r.ID]
 		e.Args["host"] = host

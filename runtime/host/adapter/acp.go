@@ -166,8 +166,10 @@ func (a *ACP) ToAgent(line []byte) (s Output) {
 	case hostmsg.Prompt:
 		a.Prompts++
 		a.Text, a.Costs, a.Before = nil, false, a.Cost
-		a.Trace = o.Trace
-		if a.cfg.Fresh && a.Prompts > 1 {
+		if !o.Queued {
+			a.Trace = o.Trace
+		}
+		if a.cfg.Fresh && a.Prompts > 1 && !o.Queued {
 			a.Prompt = o.prompt()
 			s.addLines(a.RPC.request("session/new", a.sessionParams()))
 			return s

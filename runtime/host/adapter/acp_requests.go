@@ -290,7 +290,7 @@ func (a *ACP) continueWhenSet(s *Output) {
 	switch {
 	case !a.Ready:
 		a.Ready = true
-		s.ready(a.Version)
+		s.ready(a.Version, false)
 	case a.Prompt != "":
 		s.addLines(a.promptRequest(a.Prompt))
 		a.Prompt = ""

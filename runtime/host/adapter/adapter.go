@@ -41,16 +41,32 @@ type Output struct {
 	Lines    [][]byte     // lines to send to the vendor's agent
 	Requests []Request    // requests to perform for the agent, which expects their results
 	Bridge   []BridgeLine // lines to send to clients of the tool bridge
+	Steered  []Steered    // answers of the agent to messages of the type steer
 	Quiet    string       // name of the agent's message if the program does not receive it; otherwise ""
 }
 
 func (s *Output) addMessage(o *jsonobject.Object) { s.Messages = append(s.Messages, o.End()) }
 func (s *Output) addLines(lines ...[]byte)        { s.Lines = append(s.Lines, lines...) }
 
+// Steered is the answer of an agent to a message of the type steer. A refused message becomes the
+// prompt of a later turn.
+type Steered struct {
+	ID       string
+	Accepted bool
+}
+
+// TurnBeginner is an Adapter of an agent that begins a turn by itself with the messages that it has
+// not read in its last one.
+type TurnBeginner interface {
+	// BeginsTurn reports whether the agent has such messages.
+	BeginsTurn() bool
+}
+
 // then returns s with the results of more appended.
 func (s Output) then(more Output) Output {
 	s.Messages, s.Lines = append(s.Messages, more.Messages...), append(s.Lines, more.Lines...)
 	s.Requests, s.Bridge = append(s.Requests, more.Requests...), append(s.Bridge, more.Bridge...)
+	s.Steered = append(s.Steered, more.Steered...)
 	return s
 }
 
@@ -104,6 +120,8 @@ type ours struct {
 	Value    json.RawMessage   `json:"value"`
 	Error    string            `json:"error"`
 	Reason   string            `json:"reason"`
+	ID       string            `json:"id"`     // of a steer
+	Queued   bool              `json:"queued"` // of a prompt: it begins a later turn of the exchange
 }
 
 // parseOurs parses a message that this package or its caller wrote. The IDs of an adapter's
@@ -232,13 +250,18 @@ func (o *ours) toolText() (text string, failed bool) {
 	return string(o.Value), false
 }
 
-// ready ends the handshake successfully.
-func (s *Output) ready(version string) {
+// ready ends the handshake successfully. steers reports whether the agent receives messages while
+// it works.
+func (s *Output) ready(version string, steers bool) {
 	o := jsonobject.New("init_ack")
 	if version != "" {
 		o.Text("version", version)
 	}
-	o.Raw("capabilities", []byte(`["cancel","resume"]`))
+	capabilities := `["cancel","resume"]`
+	if steers {
+		capabilities = `["cancel","resume","steer"]`
+	}
+	o.Raw("capabilities", []byte(capabilities))
 	s.addMessage(o)
 }
 

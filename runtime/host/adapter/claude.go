@@ -3,6 +3,8 @@ package adapter
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/concerto-lang/concerto/internal/data/decision"
 	"github.com/concerto-lang/concerto/internal/data/hostmsg"
@@ -22,6 +24,15 @@ type claude struct {
 	Replies   map[string]usage         // what each reply of the model in the exchange has used, by ID
 	Turns     int64                    // number of those replies, without the replies of subagents
 	Plan      planLimits
+	Unread    []claudeInput // messages of the user that Claude Code has not repeated
+}
+
+// claudeInput is a message of the user. Claude Code repeats each message when it reads it: a
+// prompt at the beginning of its turn, and a message that steers it during the turn, or at the
+// beginning of the next one, together with all others that it has not read.
+type claudeInput struct {
+	Text   string
+	Steers bool
 }
 
 // claudeRequest is a control request that the program must answer.
@@ -97,6 +108,7 @@ type claudeLine struct {
 	Event    json.RawMessage `json:"event"`
 	Response json.RawMessage `json:"response"`
 	Parent   *string         `json:"parent_tool_use_id"` // call of the subagent; nil for the agent itself
+	IsReplay bool            `json:"isReplay"`
 
 	line []byte
 }
@@ -168,10 +180,14 @@ func (c *claude) ToAgent(line []byte) (s Output) {
 		s.addLines(jsonwrite.MustEncode(obj{"type": "control_request", "request_id": claudeFirst, "request": request}))
 	case hostmsg.Prompt:
 		clear(c.Replies)
-		clear(c.Plan)
 		c.Turns = 0
-		s.addLines(jsonwrite.MustEncode(obj{"type": "user", "session_id": "", "parent_tool_use_id": nil,
-			"message": obj{"role": "user", "content": []any{obj{"type": "text", "text": o.prompt()}}}}))
+		if !o.Queued {
+			clear(c.Plan)
+			c.Unread = nil
+		}
+		c.sendText(&s, o.prompt(), false)
+	case hostmsg.Steer:
+		c.sendText(&s, o.Text, true)
 	case hostmsg.Response:
 		c.respond(&s, &o)
 	case hostmsg.Cancel:
@@ -179,6 +195,27 @@ func (c *claude) ToAgent(line []byte) (s Output) {
 		s.addLines(jsonwrite.MustEncode(obj{"type": "control_request", "request_id": fmt.Sprintf("c%d", c.Interrupt), "request": obj{"subtype": "interrupt"}}))
 	}
 	return s
+}
+
+func (c *claude) sendText(s *Output, text string, steers bool) {
+	c.Unread = append(c.Unread, claudeInput{text, steers})
+	s.addLines(jsonwrite.MustEncode(obj{"type": "user", "session_id": "", "parent_tool_use_id": nil,
+		"message": obj{"role": "user", "content": []any{obj{"type": "text", "text": text}}}}))
+}
+
+// markRead handles the repetition of a message. The text contains several messages if Claude Code
+// has joined them.
+func (c *claude) markRead(text string) {
+	if at := slices.IndexFunc(c.Unread, func(u claudeInput) bool { return u.Text == text }); at >= 0 {
+		c.Unread = slices.Delete(c.Unread, at, at+1)
+		return
+	}
+	c.Unread = slices.DeleteFunc(c.Unread, func(u claudeInput) bool { return strings.Contains(text, u.Text) })
+}
+
+// BeginsTurn reports whether Claude Code has not read all messages that steer it.
+func (c *claude) BeginsTurn() bool {
+	return slices.ContainsFunc(c.Unread, func(u claudeInput) bool { return u.Steers })
 }
 
 func (c *claude) cancelRequest(s *Output, m *claudeLine) {

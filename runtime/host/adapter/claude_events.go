@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
@@ -112,8 +113,18 @@ func claudePlan(input []byte) string {
 	return p.String()
 }
 
-// user reports the results of tools. It ignores other messages of the user.
+// user reports the results of tools and handles the repetition of a message that Claude Code has
+// read. It ignores other messages of the user.
 func (c *claude) user(s *Output, m *claudeLine) {
+	if m.IsReplay {
+		var message struct {
+			Content json.RawMessage `json:"content"`
+		}
+		_ = json.Unmarshal(m.Message, &message) // without content, no message was read
+		c.markRead(contentText(message.Content))
+		s.Quiet = typeName(m.Type, "replay")
+		return
+	}
 	_, all := m.blocks()
 	for _, b := range all {
 		if b.Type == "tool_result" {
@@ -195,7 +206,7 @@ func (c *claude) handleResponse(s *Output, m *claudeLine) {
 		s.failed(fmt.Sprintf("host '%s': initialize: %s", c.cfg.Host, r.Error), "initialize", c.Session, nil)
 		return
 	}
-	s.ready("")
+	s.ready("", true)
 }
 
 // claudeStatus maps Claude Code's states of a limit to those of plan_limit.
@@ -244,6 +255,7 @@ func (c *claude) result(s *Output, m *claudeLine) {
 		return
 	}
 	clear(c.Open)
+	c.Unread = slices.DeleteFunc(c.Unread, func(u claudeMessage) bool { return !u.Steers })
 	if r.Cost != nil {
 		total := *r.Cost
 		*r.Cost, c.Cost = max(total-c.Cost, 0), total

@@ -32,6 +32,14 @@ type codex struct {
 	Counted  bool                       // the agent has reported the usage of the current exchange
 	Plan     planLimits
 	Busy     bool // an exchange is running
+	codexSteering
+}
+
+// codexSteering is the state of messages to the running turn.
+type codexSteering struct {
+	Held     []ours            // messages that wait for the turn's ID
+	Steering map[string]string // IDs of messages that the agent has not answered, by the ID of the request
+	Result   []byte            // terminal message that waits for these answers; nil for none
 }
 
 // codexOldest is the oldest supported version: the first one that sends its questions to the
@@ -178,9 +186,11 @@ func (c *codex) ToAgent(line []byte) (s Output) {
 	case hostmsg.Prompt:
 		c.Prompts++
 		c.Turn, c.Cancel, c.Text, c.Counted, c.Busy = "", false, "", false, true
-		clear(c.Plan)
+		if !o.Queued {
+			clear(c.Plan)
+		}
 		c.Used = c.Total
-		if c.cfg.Fresh && c.Prompts > 1 {
+		if c.cfg.Fresh && c.Prompts > 1 && !o.Queued {
 			c.Prompt = o.prompt()
 			s.addLines(c.RPC.request("thread/start", c.thread()))
 			return s
@@ -188,6 +198,9 @@ func (c *codex) ToAgent(line []byte) (s Output) {
 		s.addLines(c.startTurn(o.prompt()))
 	case hostmsg.Response:
 		c.respond(&s, &o)
+	case hostmsg.Steer:
+		c.Held = append(c.Held, o)
+		c.steer(&s)
 	case hostmsg.Cancel:
 		c.Cancel = true
 		c.interrupt(&s)
@@ -216,6 +229,34 @@ func (c *codex) startTurn(prompt string) []byte {
 		"input": []any{obj{"type": "text", "text": prompt, "text_elements": []any{}}}})
 }
 
+// steer sends the held messages to the running turn, if the turn's ID is known.
+func (c *codex) steer(s *Output) {
+	if c.Turn == "" {
+		return
+	}
+	for i := range c.Held {
+		s.addLines(c.RPC.request("turn/steer", obj{"threadId": c.Session, "expectedTurnId": c.Turn,
+			"input": []any{obj{"type": "text", "text": c.Held[i].Text, "text_elements": []any{}}}}))
+		if c.Steering == nil {
+			c.Steering = map[string]string{}
+		}
+		c.Steering[strconv.FormatInt(c.RPC.Sent, 10)] = c.Held[i].ID
+	}
+	c.Held = nil
+}
+
+// handleSteered handles the response to turn/steer. The agent refuses a message if the turn has
+// ended, or cannot be steered.
+func (c *codex) handleSteered(s *Output, m *rpcMessage) {
+	id := idText(m.ID)
+	s.Steered = append(s.Steered, Steered{ID: c.Steering[id], Accepted: m.Error == nil})
+	delete(c.Steering, id)
+	if len(c.Steering) == 0 && c.Result != nil {
+		s.Messages = append(s.Messages, c.Result)
+		c.Result = nil
+	}
+}
+
 // interrupt asks the agent to end the turn, if the turn's ID is known.
 func (c *codex) interrupt(s *Output) {
 	if c.Cancel && c.Turn != "" {
@@ -232,6 +273,10 @@ func (c *codex) handleResponse(s *Output, m *rpcMessage, line []byte) {
 	method, ok := c.RPC.matchResponse(m)
 	if !ok {
 		s.warn("a response to an unknown request: " + stderrlog.Quote(line))
+		return
+	}
+	if method == "turn/steer" {
+		c.handleSteered(s, m)
 		return
 	}
 	if m.Error != nil {
@@ -259,13 +304,14 @@ func (c *codex) handleResponse(s *Output, m *rpcMessage, line []byte) {
 		c.Session, c.Model = r.Thread.ID, r.Model
 		c.Used, c.Total = usage{}, usage{}
 		if c.Prompts == 0 {
-			s.ready(c.Version)
+			s.ready(c.Version, true)
 		} else {
 			s.addLines(c.startTurn(c.Prompt))
 			c.Prompt = ""
 		}
 	case "turn/start":
 		c.Turn = r.Turn.ID
+		c.steer(s)
 		c.interrupt(s)
 	}
 }

@@ -26,6 +26,7 @@ func (c *codex) warns(s *Output, e *codexEvent) {
 func (c *codex) started(s *Output, e *codexEvent) {
 	c.Turn = e.Turn.ID
 	s.progress("start", strings.TrimPrefix(c.Model+", Codex "+c.Version, ", "), e.line)
+	c.steer(s)
 	c.interrupt(s)
 }
 
@@ -183,6 +184,13 @@ func (c *codex) completed(s *Output, e *codexEvent) {
 		s.failed(message, "interrupted", c.Session, e.line)
 	default:
 		s.failed(message, "turn_failed", c.Session, e.line)
+	}
+	for i := range c.Held { // the turn has ended before its ID was known
+		s.Steered = append(s.Steered, Steered{ID: c.Held[i].ID})
+	}
+	c.Held = nil
+	if len(c.Steering) > 0 { // only the answers show whether another turn follows
+		c.Result, s.Messages = s.Messages[len(s.Messages)-1], s.Messages[:len(s.Messages)-1]
 	}
 }
 

@@ -32,6 +32,8 @@ type Protocol struct {
 	// OneConversation means that a process serves only one session: a new session needs a new
 	// process.
 	OneConversation bool
+	// Confirms means that the agent confirms or refuses each message of the type steer.
+	Confirms bool
 	// Product is the product's name. Oldest is its first supported version, compared with the
 	// output of --version. Both are "" if the handshake contains the version or every version is
 	// supported.
@@ -53,7 +55,7 @@ const TransportACP = "acp"
 var Protocols = map[string]*Protocol{
 	"claude-code": {Command: "claude", Install: "@anthropic-ai/claude-code", Flags: claudeFlags, New: func(v Config) Adapter { return newClaude(v) }, OneConversation: true,
 		Product: "Claude Code", Oldest: "2.1.0", Timeout: vendorTimeout, InitTimeout: vendorInitTimeout},
-	"codex": {Command: "codex", Install: "@openai/codex", Flags: codexFlags, New: func(v Config) Adapter { return newCodex(v) },
+	"codex": {Command: "codex", Install: "@openai/codex", Flags: codexFlags, New: func(v Config) Adapter { return newCodex(v) }, Confirms: true,
 		Timeout: vendorTimeout, InitTimeout: vendorInitTimeout},
 	TransportACP: {New: func(v Config) Adapter { return newACP(v) },
 		Timeout: vendorTimeout, InitTimeout: vendorInitTimeout},
@@ -64,7 +66,7 @@ func claudeFlags(v *Vendor, resume string) []string {
 	if mode == "" {
 		mode = "default"
 	}
-	flags := []string{"-p", "--verbose", "--input-format", "stream-json", "--output-format", "stream-json", "--include-partial-messages",
+	flags := []string{"-p", "--verbose", "--input-format", "stream-json", "--output-format", "stream-json", "--include-partial-messages", "--replay-user-messages",
 		"--permission-prompt-tool", "stdio", "--permission-mode", mode, "--setting-sources", strings.Join(v.Settings, ",")}
 	if v.Model != "" {
 		flags = append(flags, "--model", v.Model)

@@ -24,7 +24,7 @@ type rule struct {
 }
 
 // rules lists all rules in the order of the chapter.
-var rules = slices.Concat(processRules, lineRules, initRules, promptRules, messageRules, endRules, sessionRules, decidedRules, upkeepRules)
+var rules = slices.Concat(processRules, lineRules, initRules, promptRules, messageRules, endRules, sessionRules, decidedRules, upkeepRules, steerRules)
 
 // Run tests every rule. Afterwards it checks that no goroutine of the hosts and no process is left.
 // Each function in with changes the options of the hosts.

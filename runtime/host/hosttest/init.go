@@ -16,7 +16,7 @@ var initRules = []rule{
 	{"H27", "A host that answers with `error` fails the call with that message.", initError},
 	{"H28", "Any other answer fails the call in the same way and is quoted in the error; so does the exit of the process, with its exit code and the end of its standard error.", initOther},
 	{"H29", "A process whose initialisation failed is terminated.", initFailureEnds},
-	{"H30", "`init_ack` may have any members. In `capabilities`, `\"cancel\"` means that the host understands `cancel`, \"resume\" that it uses the `session` of a prompt, \"tools\" that it requests the list of its tools.", ackMembers},
+	{"H30", "`init_ack` may have any members. In `capabilities`, `\"cancel\"` means that the host understands `cancel`, \"resume\" that it uses the `session` of a prompt, \"tools\" that it requests the list of its tools, \"steer\" that it understands `steer`.", ackMembers},
 }
 
 const ackAndEcho = "< {\"type\":\"init_ack\"}\n" + echo

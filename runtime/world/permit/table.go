@@ -85,7 +85,7 @@ var rows = map[effect.Kind]*row{
 	effect.KindStreamNext: {free: goes}, effect.KindStreamClose: {free: goes},
 
 	effect.KindExchangeOpen: {kinds: []Kind{Host}, needs: needsHost, refused: hostRefused},
-	effect.KindExchangeNext: {free: goes}, effect.KindExchangeReply: {free: goes}, effect.KindExchangeClose: {free: goes},
+	effect.KindExchangeNext: {free: goes}, effect.KindExchangeReply: {free: goes}, effect.KindExchangeSteer: {free: goes}, effect.KindExchangeClose: {free: goes},
 
 	effect.KindMCPOpen: {kinds: []Kind{Run, Net, Env}, needs: needsServer, refused: serverRefused},
 	effect.KindMCPNext: {free: goes}, effect.KindMCPReply: {free: goes},

@@ -1,0 +1,453 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/hostmsg"
+	"github.com/concerto-lang/concerto/internal/text/ndjson"
+	"github.com/concerto-lang/concerto/runtime/host/jsonobject"
+	"github.com/concerto-lang/concerto/runtime/keeper"
+)
+
+// turns are the turns of an exchange. A message that the host cannot receive in its current turn is
+// the prompt of a later one, and only the result of the last turn ends the exchange. The lock is
+// acquired before those of the inbox and of the process's translation and outbox.
+type turns struct {
+	mu        sync.Mutex
+	ended     bool                 // the terminal message of the last turn was read
+	request   *effect.ExchangeOpen // request that opened the exchange
+	*steering                      // nil if the exchange has not been steered
+}
+
+// steering is the state of an exchange that was steered.
+type steering struct {
+	count     int                      // number of messages; their IDs are t1, t2, …
+	known     map[string]*steerMessage // messages with a key, by key
+	sent      map[string]*steerMessage // messages that the agent has neither confirmed nor refused, by ID
+	queue     []*steerMessage          // prompts of later turns
+	current   *steerMessage            // prompt of the current turn; nil for that of the exchange
+	interrupt *steerMessage            // ends the current turn; nil if nothing does
+	timer     *time.Timer              // time limit of interrupt
+	sums      turnSums                 // of the turns that have ended
+	ends      int                      // number of turns that have ended
+}
+
+// steerNote describes a message to a running host. The keeper stores it.
+type steerNote struct {
+	ID        string `json:"id"`            // ID of the message in its exchange
+	Key       string `json:"key,omitempty"` // identifies the message in a durable run
+	Text      string `json:"text,omitempty"`
+	Interrupt bool   `json:"interrupt,omitempty"`
+	Outcome   string `json:"outcome,omitempty"` // "" until it is known
+	// By and Name are the sender of a message from outside the program; "" for one of the program.
+	By   string `json:"by,omitempty"`
+	Name string `json:"name,omitempty"`
+}
+
+type steerMessage struct {
+	steerNote
+	settled chan struct{} // closed when the outcome is known
+}
+
+func newSteerMessage(n steerNote) *steerMessage {
+	m := &steerMessage{steerNote: n, settled: make(chan struct{})}
+	if n.Outcome != "" {
+		close(m.settled)
+	}
+	return m
+}
+
+func (m *steerMessage) settle(outcome string) {
+	m.Outcome = outcome
+	close(m.settled)
+}
+
+// begin returns the state of a steered exchange.
+func (t *turns) begin() *steering {
+	if t.steering == nil {
+		t.steering = &steering{known: map[string]*steerMessage{}, sent: map[string]*steerMessage{}}
+	}
+	return t.steering
+}
+
+// addKnown adds an accepted message.
+func (s *steering) addKnown(m *steerMessage) {
+	s.count = max(s.count, numberOf(m.ID))
+	if m.Key != "" {
+		s.known[m.Key] = m
+	}
+}
+
+// numberOf returns the number in the ID of a message.
+func numberOf(id string) int {
+	n, _ := strconv.Atoi(id[min(1, len(id)):]) // this package has written the ID
+	return n
+}
+
+// steerHost sends a message of the program to a running host.
+func (h *Hosts) steerHost(ctx context.Context, r *effect.ExchangeSteer) (*effect.ExchangeSteered, error) {
+	ex, err := h.lookupExchange(r.ID)
+	if err != nil {
+		return nil, err
+	}
+	m, err := ex.addMessage(steerNote{Key: effect.KeyOf(ctx), Text: r.Text, Interrupt: r.Interrupt})
+	if err != nil {
+		return nil, err
+	}
+	outcome, err := ex.awaitOutcome(ctx, m)
+	if err != nil {
+		return nil, err
+	}
+	return &effect.ExchangeSteered{Outcome: outcome}, nil
+}
+
+// addMessage sends a message to the host, or queues it. A message with a known key is not sent
+// again.
+func (ex *exchange) addMessage(n steerNote) (*steerMessage, error) {
+	t := &ex.inbox.turns
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.steering != nil && n.Key != "" && t.known[n.Key] != nil {
+		return t.known[n.Key], nil
+	}
+	if t.ended || ex.isDone() || ex.inbox.isOver() {
+		return nil, ex.pool.cfg.idleError()
+	}
+	s := t.begin()
+	n.ID = "t" + numberText(s.count+1)
+	p := ex.currentProcess()
+	m := newSteerMessage(n)
+	if n.Interrupt {
+		if err := ex.interruptTurn(s, p, m); err != nil {
+			return nil, err
+		}
+	} else {
+		ex.steerTurn(s, p, m)
+	}
+	s.addKnown(m)
+	if m.By != "" && m.Outcome != "" && p != nil {
+		p.reportSteered(ex.inbox, m)
+	}
+	return m, nil
+}
+
+// steerTurn sends a message to the host if the host can receive it in its current turn, and queues
+// it otherwise. The caller must hold the lock of the turns.
+func (ex *exchange) steerTurn(s *steering, p *process, m *steerMessage) {
+	if p == nil || !p.announced.steers || s.interrupt != nil {
+		m.settle(effect.SteerQueued)
+		s.queue = append(s.queue, m)
+		if p != nil {
+			p.writeNote(keeper.KindNote, lineNote{Steer: &m.steerNote})
+		}
+		return
+	}
+	if p.cfg.protocol().Confirms {
+		s.sent[m.ID] = m
+		ex.inbox.setUnbounded(true) // any number of messages may precede the host's answer
+	} else {
+		m.settle(effect.SteerReceived)
+	}
+	note := m.steerNote
+	p.sendLine(line{short: steerLine(&note), frame: lineFrame{note: &lineNote{Steer: &note}}}, true)
+	if m.Outcome == "" {
+		p.reader.lease.recall() // the reader must read the answer, because the caller waits for it
+	}
+}
+
+func steerLine(n *steerNote) []byte {
+	o := jsonobject.New(hostmsg.Steer)
+	o.Text("id", n.ID)
+	o.Text("text", n.Text)
+	return ndjson.Append(nil, o.End())
+}
+
+// interruptTurn asks the host to end its current turn. The caller must hold the lock of the turns.
+func (ex *exchange) interruptTurn(s *steering, p *process, m *steerMessage) error {
+	switch c := ex.pool.cfg; {
+	case p == nil:
+		return c.idleError()
+	case !p.announced.cancels:
+		return c.errorf("cannot be interrupted: it does not support cancel").With("code", "unsupported")
+	case s.interrupt != nil && s.interrupt.Text == "":
+		return c.idleError() // the exchange is about to fail
+	case s.interrupt != nil && m.Text != "":
+		m.settle(effect.SteerInterrupted)
+		s.queue = append(s.queue, m)
+		p.writeNote(keeper.KindNote, lineNote{Steer: &m.steerNote})
+		return nil
+	}
+	m.settle(effect.SteerInterrupted)
+	ex.awaitTurnEnd(s, m)
+	p.sendLine(line{short: cancelLine(effect.SteerInterrupted), frame: lineFrame{note: &lineNote{Steer: &m.steerNote}}}, true)
+	return nil
+}
+
+// awaitTurnEnd makes m the interruption of the current turn. If the host does not end the turn in
+// time, the exchange fails.
+func (ex *exchange) awaitTurnEnd(s *steering, m *steerMessage) {
+	if s.interrupt == nil {
+		s.timer = time.AfterFunc(ex.pool.cfg.cancelGrace(), ex.abortInterrupted)
+	}
+	s.interrupt = m
+}
+
+// abortInterrupted fails an exchange whose host has not ended the interrupted turn in time.
+func (ex *exchange) abortInterrupted() {
+	t := &ex.inbox.turns
+	t.mu.Lock()
+	isWaiting := t.interrupt != nil
+	t.mu.Unlock()
+	if isWaiting {
+		grace := formatSeconds(ex.pool.cfg.cancelGrace().Seconds())
+		ex.abort(ex.pool.cfg.unknownErrorf("did not end its turn within %s seconds after it was interrupted", grace).With("code", "interrupted"), effect.SteerInterrupted)
+	}
+}
+
+// stopInterrupt ends the wait for the end of an interrupted turn.
+func (t *turns) stopInterrupt() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.steering != nil && t.interrupt != nil {
+		t.timer.Stop()
+		t.interrupt = nil
+	}
+}
+
+// awaitOutcome waits until the agent has confirmed or refused a message.
+func (ex *exchange) awaitOutcome(ctx context.Context, m *steerMessage) (string, error) {
+	select {
+	case <-m.settled:
+		return m.Outcome, nil
+	default:
+	}
+	select {
+	case <-m.settled:
+		return m.Outcome, nil
+	case <-ex.done:
+	case <-ex.inbox.ended:
+		select {
+		case <-m.settled:
+			return m.Outcome, nil
+		default:
+		}
+	case <-ctx.Done():
+		return "", context.Cause(ctx)
+	}
+	if f := ex.inbox.failureError(); f != nil {
+		return "", f
+	}
+	return "", ex.pool.cfg.idleError()
+}
+
+// idleError is the error for a message to a host that is working on no exchange.
+func (c *Config) idleError() *effect.Error {
+	return c.errorf("is idle: the exchange has ended").With("code", "idle")
+}
+
+// settleSteered handles the agent's answers to messages. A refused message is queued.
+func (r *reader) settleSteered() {
+	all := r.steered
+	r.steered = nil
+	if r.current == nil {
+		return
+	}
+	p, in := r.process, r.current.inbox
+	t := &in.turns
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, x := range all {
+		if t.steering == nil || t.sent[x.ID] == nil {
+			continue
+		}
+		m := t.sent[x.ID]
+		delete(t.sent, x.ID)
+		outcome := effect.SteerReceived
+		if !x.Accepted {
+			outcome = effect.SteerQueued
+			t.queue = append(t.queue, m)
+		}
+		m.settle(outcome)
+		p.writeNote(keeper.KindNote, lineNote{Steer: &m.steerNote})
+		if m.By != "" {
+			p.reportSteered(in, m)
+		}
+	}
+	in.setUnbounded(t.steering != nil && len(t.sent) > 0)
+}
+
+// endTurn handles a terminal message, before it is added to the batch. If another turn follows, the
+// message becomes a progress message, and the host receives the next prompt.
+func (r *reader) endTurn(x *incomingLine) {
+	t := &x.segment.inbox.turns
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.steering
+	if s == nil {
+		t.ended = true
+		return
+	}
+	failed := hostmsg.Lookup(x.msg.Type).Role == hostmsg.Fails
+	interrupt := s.interrupt
+	if interrupt != nil {
+		s.timer.Stop()
+		s.interrupt = nil
+		r.withdrawRequests(x)
+	}
+	s.sums.add(x.msg.Payload.Map())
+	s.ends++
+	var next *steerMessage
+	switch {
+	case x.segment.inbox.isDiscarding():
+	case interrupt != nil && interrupt.Text == "":
+		r.setInterrupted(x)
+	case interrupt != nil:
+		next = interrupt
+	case failed:
+	case r.process.translation.beginsTurn():
+		r.setTurnEnd(x, s, "")
+		return
+	case len(s.queue) > 0:
+		next, s.queue = s.queue[0], s.queue[1:]
+	}
+	if next == nil {
+		t.ended = true
+		if len(s.queue) > 0 {
+			r.process.hosts.logf("warn", r.process.cfg, "ended its exchange: %s", notSent(s.queue))
+		}
+		if x.msg.Type == hostmsg.Result && s.ends > 1 {
+			s.sums.setIn(x.msg.Payload.Map())
+		}
+		return
+	}
+	r.setTurnEnd(x, s, next.ID)
+	s.current = next
+	r.process.sendLine(r.process.nextPrompt(t.request, next), true)
+}
+
+// notSent describes messages that were queued and that no turn has received.
+func notSent(queue []*steerMessage) string {
+	if len(queue) == 1 {
+		return "a queued message was not sent: " + strconv.Quote(queue[0].Text)
+	}
+	return fmt.Sprintf("%d queued messages were not sent; the first is %s", len(queue), strconv.Quote(queue[0].Text))
+}
+
+// setTurnEnd replaces a terminal message by the progress message for the end of a turn. next is the
+// ID of the message that is the next prompt; "" if the agent has begun a turn by itself.
+func (r *reader) setTurnEnd(x *incomingLine, s *steering, next string) {
+	r.sawTerminal = true
+	r.setMessage(x, turnEnd(x.msg, r.process.sessionName(), &s.sums, next))
+}
+
+// setInterrupted replaces a terminal message by the error of an interrupted exchange.
+func (r *reader) setInterrupted(x *incomingLine) {
+	o := jsonobject.New(hostmsg.Error)
+	o.Text("message", "host '"+r.process.cfg.Name+"' was interrupted")
+	o.Text("code", "interrupted")
+	r.setMessage(x, o.End())
+}
+
+func (r *reader) setMessage(x *incomingLine, text []byte) {
+	if err := decodeMessage(x.msg, text, nil); err != nil {
+		panic("host: could not parse the end of a turn: " + err.Error())
+	}
+}
+
+// withdrawRequests inserts, before the message x, a withdraw message for each request of the
+// interrupted turn that has no answer.
+func (r *reader) withdrawRequests(x *incomingLine) {
+	held := *x.msg
+	for _, id := range r.process.requests.takeAll() {
+		o := jsonobject.New("withdraw")
+		o.Raw("id", []byte(id))
+		x.msg = r.batch.nextMessage()
+		r.setMessage(x, o.End())
+		r.batch.commitMessage()
+	}
+	x.msg = r.batch.nextMessage()
+	*x.msg = held
+}
+
+// nextPrompt returns the prompt of the next turn of an exchange. The conversation already contains
+// the exchange's context.
+func (p *process) nextPrompt(opening *effect.ExchangeOpen, m *steerMessage) line {
+	r := &effect.ExchangeOpen{Prompt: m.Text, Schema: opening.Schema, Tools: opening.Tools}
+	if p.announced.resumes && p.translation == nil {
+		r.Session = p.sessionName()
+	}
+	return p.cfg.promptWith(r, promptOptions{withTools: p.announced.wantsTools || p.cfg.SendTools, key: m.Key, queued: true})
+}
+
+// openRequests are the requests of a process that have an ID and no answer. It exists for hosts
+// that can be interrupted: the program must not wait for the answers to an interrupted turn.
+type openRequests struct {
+	mu  sync.Mutex
+	ids []string
+}
+
+func (o *openRequests) add(id string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.ids = append(o.ids, id)
+}
+
+func (o *openRequests) remove(id string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if at := slices.Index(o.ids, id); at >= 0 {
+		o.ids = slices.Delete(o.ids, at, at+1)
+	}
+}
+
+func (o *openRequests) takeAll() []string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	all := o.ids
+	o.ids = nil
+	return all
+}
+
+func (o *openRequests) clear() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	clear(o.ids)
+	o.ids = o.ids[:0]
+}
+
+// noteRequest records a request of the host, or that it has withdrawn one.
+func (p *process) noteRequest(m *effect.HostMessage) {
+	if !p.announced.cancels || m.ID == "" {
+		return
+	}
+	switch row := hostmsg.Lookup(m.Type); {
+	case row.Waits():
+		p.requests.add(m.ID)
+	case row.Role == hostmsg.Withdraws:
+		p.requests.remove(m.ID)
+	}
+}
+
+// noteReply records that a request of the host was answered.
+func (p *process) noteReply(id string) {
+	if p.announced.cancels && id != "" {
+		p.requests.remove(id)
+	}
+}
+
+// reportSteered passes to the program's records that a message from outside the program was sent.
+func (p *process) reportSteered(in *inbox, m *steerMessage) {
+	in.addOwn(m.message(), p.keeper.conn != nil)
+	p.reader.lease.interruptReading()
+}
+
+// message returns the message that the records of the program receive.
+func (m *steerMessage) message() effect.HostMessage {
+	return effect.NewSteered(&effect.SteeredNote{Key: m.Key, Text: m.Text, Interrupt: m.Interrupt, Outcome: m.Outcome, By: m.By, Name: m.Name})
+}

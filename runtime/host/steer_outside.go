@@ -1,0 +1,101 @@
+package host
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strconv"
+
+	"github.com/concerto-lang/concerto/internal/data/effect"
+)
+
+func numberText(n int) string { return strconv.Itoa(n) }
+
+// Message is a message to a running host from outside the program.
+type Message struct {
+	Key       string // identifies the message; a message with a known key is not sent again
+	Host      string // name of the host; "" for any
+	Workspace string // name of the workspace in which it works; "" for any
+	Text      string
+	Interrupt bool   // end the current turn; Text is the next prompt, or "" to fail the exchange
+	By        string // one of the By constants of effect
+	Name      string // name of the sender; "" if unknown
+}
+
+// Running is a host that works on an exchange.
+type Running struct {
+	Host      string `json:"host"`
+	Workspace string `json:"workspace,omitempty"`
+}
+
+// SelectError means that not exactly one running host matches a message.
+type SelectError struct{ Running []Running }
+
+func (e *SelectError) Error() string {
+	if len(e.Running) == 0 {
+		return "no host is running"
+	}
+	return numberText(len(e.Running)) + " hosts are running"
+}
+
+// Steer sends a message from outside the program to the only running host that matches it. It
+// returns the host's name and the outcome; see the constants of effect. The program's records
+// contain the message. The error is a *SelectError or an *effect.Error.
+func (h *Hosts) Steer(ctx context.Context, m Message) (name, outcome string, err error) {
+	if h.suspended.Load() {
+		return "", "", ErrClosed
+	}
+	ex, err := h.selectExchange(&m)
+	if err != nil {
+		return "", "", err
+	}
+	sent, err := ex.addMessage(steerNote{Key: m.Key, Text: m.Text, Interrupt: m.Interrupt, By: cmp.Or(m.By, effect.ByAnswer), Name: m.Name})
+	if err != nil {
+		return "", "", err
+	}
+	outcome, err = ex.awaitOutcome(ctx, sent)
+	return ex.pool.cfg.Name, outcome, err
+}
+
+// selectExchange returns the exchange that has received the message before, or the only running
+// exchange that matches it.
+func (h *Hosts) selectExchange(m *Message) (*exchange, error) {
+	h.mu.Lock()
+	all := make([]*exchange, 0, len(h.exchanges))
+	for _, ex := range h.exchanges {
+		all = append(all, ex)
+	}
+	h.mu.Unlock()
+	slices.SortFunc(all, func(a, b *exchange) int { return cmp.Compare(a.id, b.id) })
+	var found []*exchange
+	e := &SelectError{}
+	for _, ex := range all {
+		if ex.knows(m.Key) {
+			return ex, nil
+		}
+		if ex.isRunning() && (m.Host == "" || m.Host == ex.pool.cfg.Name) && (m.Workspace == "" || m.Workspace == ex.workspace) {
+			found = append(found, ex)
+			e.Running = append(e.Running, Running{ex.pool.cfg.Name, ex.workspace})
+		}
+	}
+	if len(found) != 1 {
+		return nil, e
+	}
+	return found[0], nil
+}
+
+// knows reports whether the exchange has received the message with a key.
+func (ex *exchange) knows(key string) bool {
+	t := &ex.inbox.turns
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return key != "" && t.steering != nil && t.known[key] != nil
+}
+
+// isRunning reports whether the host is working on the exchange.
+func (ex *exchange) isRunning() bool {
+	t := &ex.inbox.turns
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return !t.ended && !ex.isDone() && !ex.inbox.isOver()
+}

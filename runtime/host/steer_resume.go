@@ -1,0 +1,126 @@
+package host
+
+import (
+	"slices"
+
+	"github.com/concerto-lang/concerto/internal/data/effect"
+)
+
+// Steered is a message to a running host that the journal of a run contains.
+type Steered struct {
+	Key       string `json:"key"` // identifies the message in the run
+	Text      string `json:"text,omitempty"`
+	Interrupt bool   `json:"interrupt,omitempty"`
+	Outcome   string `json:"outcome"`
+	// Outside means that another process has sent the message. The records of the run contain it.
+	Outside bool `json:"outside,omitempty"`
+}
+
+// note returns the message with an ID.
+func (s *Steered) note(id string) steerNote {
+	return steerNote{ID: id, Key: s.Key, Text: s.Text, Interrupt: s.Interrupt}
+}
+
+// currentPrompt returns the message that is the prompt of the current turn, or nil if that is the
+// prompt of the exchange.
+func (t *turns) currentPrompt() *steerMessage {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.steering == nil {
+		return nil
+	}
+	return t.current
+}
+
+// refuseSent queues the messages that a lost process has neither confirmed nor refused, and ends
+// the wait for the end of an interrupted turn: the new process begins a turn.
+func (t *turns) refuseSent() {
+	t.stopInterrupt()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.steering == nil {
+		return
+	}
+	for n := 1; n <= t.count; n++ {
+		for id, m := range t.sent {
+			if numberOf(id) == n {
+				delete(t.sent, id)
+				t.queue = append(t.queue, m)
+				m.settle(effect.SteerQueued)
+			}
+		}
+	}
+}
+
+// restoreTurns restores the turns of an exchange that an earlier Concerto process began, from the
+// journal and from the notes that the keeper has stored with the exchange. It returns the journaled
+// messages that the keeper has not received.
+func (ex *exchange) restoreTurns(o *Open, notes []lineNote) (unsent []Steered) {
+	past := o.History.endedTurns()
+	var all []*steerMessage
+	for _, n := range notes {
+		if n.Steer == nil {
+			continue
+		}
+		at := slices.IndexFunc(all, func(m *steerMessage) bool { return m.ID == n.Steer.ID })
+		switch {
+		case at < 0:
+			all = append(all, newSteerMessage(*n.Steer))
+		case all[at].Outcome == "": // the note of the agent's answer
+			all[at].settle(n.Steer.Outcome)
+		}
+	}
+	for i := range o.Steered {
+		s := &o.Steered[i]
+		switch {
+		case slices.ContainsFunc(all, func(m *steerMessage) bool { return m.Key == s.Key }):
+		case notes != nil:
+			unsent = append(unsent, *s)
+		default: // the keeper is lost: what a lost process has received is part of the conversation
+			n := s.note("t" + numberText(len(all)+1))
+			n.Outcome = s.Outcome
+			all = append(all, newSteerMessage(n))
+		}
+	}
+	if len(all) == 0 && past.Ends == 0 {
+		return unsent
+	}
+	t := &ex.inbox.turns
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.begin()
+	s.sums, s.ends = past.Sums, past.Ends
+	for _, m := range all {
+		s.addKnown(m)
+		isPrompt := slices.Contains(past.Prompts, m.ID)
+		switch {
+		case isPrompt:
+			s.current = m
+		case m.Outcome == "":
+			s.sent[m.ID] = m
+			ex.inbox.unbounded = true
+		case m.Outcome == effect.SteerQueued:
+			s.queue = append(s.queue, m)
+		case m.Interrupt && notes == nil:
+			if m.Text != "" {
+				s.queue = append(s.queue, m)
+			}
+		case m.Interrupt && !o.Over:
+			if s.interrupt != nil && s.interrupt.Text != "" && m.Text != "" {
+				s.queue = append(s.queue, m)
+			} else {
+				ex.awaitTurnEnd(s, m)
+			}
+		}
+		isJournaled := slices.ContainsFunc(o.Steered, func(x Steered) bool { return x.Key == m.Key })
+		if m.By != "" && m.Outcome != "" && !isJournaled && !o.Over {
+			ex.inbox.addOwn(m.message(), true)
+		}
+	}
+	for _, id := range past.Prompts { // the last one is the current prompt
+		if at := slices.IndexFunc(all, func(m *steerMessage) bool { return m.ID == id }); at >= 0 {
+			s.current = all[at]
+		}
+	}
+	return unsent
+}
