@@ -35,6 +35,7 @@ type commandRow struct {
 var commands = []commandRow{
 	{name: "run", create: runner.NewRun},
 	{name: "runs", create: runs.NewRuns},
+	{name: "steer", create: runs.NewSteer},
 	{name: "report", create: runs.NewReport},
 	{name: "top", create: runs.NewTop},
 	{name: "budget", create: runs.NewBudget},

@@ -260,6 +260,7 @@ func (d *durableRun) addSecrets(world *runtime.Runtime) error {
 	if d.keeper != nil {
 		d.run.SetHosts(world.Hosts())
 	}
+	durable.SetSteerer(d.run, world.Hosts())
 	d.run.Call(world.Servers())
 	err := d.run.SetSecrets(world.Secrets(), world)
 	if d.keeper != nil {
@@ -313,6 +314,7 @@ func (d *durableRun) withJournal(ctx context.Context, c *vm.Config) context.Cont
 			cancel(ErrStopped)
 		}
 		d.run.ApplyAnswers()
+		durable.ApplySteers(d.run)
 	})
 	return own
 }

@@ -382,7 +382,11 @@ func (p *process) nextPrompt(opening *effect.ExchangeOpen, m *steerMessage) line
 	if p.announced.resumes && p.translation == nil {
 		r.Session = p.sessionName()
 	}
-	return p.cfg.promptWith(r, promptOptions{withTools: p.announced.wantsTools || p.cfg.SendTools, key: m.Key, queued: true})
+	key := ""
+	if p.keeper.conn != nil {
+		key = m.Key
+	}
+	return p.cfg.promptWith(r, promptOptions{withTools: p.announced.wantsTools || p.cfg.SendTools, key: key, queued: true})
 }
 
 // openRequests are the requests of a process that have an ID and no answer. It exists for hosts

@@ -29,7 +29,18 @@ type Running struct {
 }
 
 // SelectError means that not exactly one running host matches a message.
-type SelectError struct{ Running []Running }
+type SelectError struct {
+	Running []Running // hosts that match
+	Others  []Running // hosts that do not match
+}
+
+// All returns the hosts that match or, if none does, all running hosts.
+func (e *SelectError) All() []Running {
+	if len(e.Running) > 0 {
+		return e.Running
+	}
+	return e.Others
+}
 
 func (e *SelectError) Error() string {
 	if len(e.Running) == 0 {
@@ -66,17 +77,25 @@ func (h *Hosts) selectExchange(m *Message) (*exchange, error) {
 		all = append(all, ex)
 	}
 	h.mu.Unlock()
-	slices.SortFunc(all, func(a, b *exchange) int { return cmp.Compare(a.id, b.id) })
+	slices.SortFunc(all, func(a, b *exchange) int {
+		return cmp.Or(cmp.Compare(a.pool.cfg.Name, b.pool.cfg.Name), cmp.Compare(a.workspace, b.workspace), cmp.Compare(a.id, b.id))
+	})
 	var found []*exchange
 	e := &SelectError{}
 	for _, ex := range all {
 		if ex.knows(m.Key) {
 			return ex, nil
 		}
-		if ex.isRunning() && (m.Host == "" || m.Host == ex.pool.cfg.Name) && (m.Workspace == "" || m.Workspace == ex.workspace) {
-			found = append(found, ex)
-			e.Running = append(e.Running, Running{ex.pool.cfg.Name, ex.workspace})
+		if !ex.isRunning() {
+			continue
 		}
+		now := Running{ex.pool.cfg.Name, ex.workspace}
+		if m.Host != "" && m.Host != now.Host || m.Workspace != "" && m.Workspace != now.Workspace {
+			e.Others = append(e.Others, now)
+			continue
+		}
+		found = append(found, ex)
+		e.Running = append(e.Running, now)
 	}
 	if len(found) != 1 {
 		return nil, e

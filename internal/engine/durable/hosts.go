@@ -21,7 +21,8 @@ type Hosts interface {
 
 // openExchanges contains the run's open exchanges.
 type openExchanges struct {
-	hosts Hosts // nil if the hosts exit together with this process
+	hosts  Hosts // nil if the hosts exit together with this process
+	steers steers
 
 	mu  sync.Mutex
 	all map[int64]*host.Open // by number of the effect that opened the exchange
@@ -50,7 +51,7 @@ func (t *openExchanges) recordOpening(f *inFlight, q effect.Request) {
 }
 
 // recordEnd updates the exchange that an effect has opened, used or closed.
-func (t *openExchanges) recordEnd(e int64, q effect.Request, result effect.Result, err error) {
+func (t *openExchanges) recordEnd(r *Run, e int64, q effect.Request, result effect.Result, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch q := q.(type) {
@@ -72,6 +73,11 @@ func (t *openExchanges) recordEnd(e int64, q effect.Request, result effect.Resul
 			open.Replies = append(open.Replies, q)
 			open.History.RecordReply(q)
 		}
+	case *effect.ExchangeSteer:
+		open := t.all[q.ID]
+		if s, ok := result.(*effect.ExchangeSteered); ok && open != nil && err == nil {
+			open.Steered = append(open.Steered, host.Steered{Key: r.effectKey(e), Text: q.Text, Interrupt: q.Interrupt, Outcome: s.Outcome})
+		}
 	case *effect.ExchangeClose:
 		delete(t.all, q.ID)
 	}
@@ -87,6 +93,9 @@ func (t *openExchanges) recordMessages(e int64, m *effect.ExchangeMessages) {
 	for i := range m.Messages {
 		open.Used.AddMessage(&m.Messages[i]) // the performer has logged an invalid total
 		open.Over = open.Over || hostmsg.Lookup(m.Messages[i].Type).Terminal()
+		if n := m.Messages[i].Steering(); n != nil {
+			open.Steered = append(open.Steered, host.Steered{Key: n.Key, Text: n.Text, Interrupt: n.Interrupt, Outcome: n.Outcome, Outside: true})
+		}
 	}
 	if open.Used != before {
 		t.uses(open.Request.Host, 0, &before, &open.Used)

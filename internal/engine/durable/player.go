@@ -160,6 +160,7 @@ func (r player) Pending() []int64 {
 		r.Suspend(err)
 		return nil
 	}
+	beginSteering(r.Run)
 	r.idle.caughtUp()
 	r.out.readPrinted(r.c.History)
 	if err := r.resolvedBefore(); err != nil {

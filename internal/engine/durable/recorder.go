@@ -64,7 +64,7 @@ func (r recorder) EffectBegan(e, task int64, q effect.Request) {
 	if !r.live {
 		return
 	}
-	if f.expires > 0 || begins(q) || opens(q) || effect.ClassOf(q) == effect.ClassCut {
+	if f.expires > 0 || begins(q) || opens(q) || effect.ClassOf(q) == effect.ClassCut || effect.Lookup(q.Kind()).Keyed {
 		r.setFlight(q, f)
 	}
 }
@@ -220,12 +220,15 @@ func (r recorder) EffectEnded(e int64, q effect.Request, result effect.Result, e
 	f := r.flightOf(q)
 	r.setFlight(q, nil)
 	r.idle.removeEffect(e, q, result, err)
-	r.talks.recordEnd(e, q, result, err)
+	r.talks.recordEnd(r.Run, e, q, result, err)
 	r.spend(q, f, result)
 	if now, ok := result.(*effect.Time); ok && err == nil {
 		r.clock.newest = now
 	}
 	if !r.live {
+		if m, ok := result.(*effect.ExchangeMessages); ok && err == nil {
+			noteSteered(r.Run, m, false)
+		}
 		if k := r.past.effects[e]; k != nil {
 			r.storeOpener(q, k.requestRecord(&r.past), k.tries, result, err)
 			r.approves(q, result, r.past.recordAt(k.end))
@@ -251,6 +254,9 @@ func (r recorder) EffectEnded(e int64, q effect.Request, result effect.Result, e
 		r.storeOpener(q, x, 1, result, err)
 	}
 	r.appendEnd(x, f, q)
+	if m, ok := result.(*effect.ExchangeMessages); ok && err == nil {
+		noteSteered(r.Run, m, true)
+	}
 	if r.Err() != nil {
 		r.canContinue = true
 	}

@@ -60,6 +60,7 @@ type openHost struct {
 	Course  json.RawMessage   `json:"course,omitempty"`
 	Replies []json.RawMessage `json:"replies,omitempty"`
 	Used    *effect.HostUsage `json:"used,omitempty"`
+	Steered json.RawMessage   `json:"steered,omitempty"` // messages to the host
 }
 
 // snapshotState returns the current state of the run for a snapshot.
@@ -129,6 +130,9 @@ func (r *Run) openHosts() (all []openHost, err error) {
 		}
 		for _, reply := range o.Replies {
 			h.Replies = append(h.Replies, text(reply))
+		}
+		if len(o.Steered) > 0 {
+			h.Steered = text(o.Steered)
 		}
 		all = append(all, h)
 	}
@@ -204,6 +208,11 @@ func (h *openHost) openExchange(value func(name string) (string, bool)) (*host.O
 	if h.Opened != nil {
 		o.Opened = &effect.ExchangeOpened{}
 		if err := json.Unmarshal(h.Opened, o.Opened); err != nil {
+			return nil, err
+		}
+	}
+	if h.Steered != nil {
+		if err := json.Unmarshal(secret.RestoreJSON(h.Steered, value), &o.Steered); err != nil {
 			return nil, err
 		}
 	}

@@ -255,7 +255,7 @@ func (c *claude) result(s *Output, m *claudeLine) {
 		return
 	}
 	clear(c.Open)
-	c.Unread = slices.DeleteFunc(c.Unread, func(u claudeMessage) bool { return !u.Steers })
+	c.Unread = slices.DeleteFunc(c.Unread, func(u claudeInput) bool { return !u.Steers })
 	if r.Cost != nil {
 		total := *r.Cost
 		*r.Cost, c.Cost = max(total-c.Cost, 0), total

@@ -1,0 +1,114 @@
+package runs
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/record/journal"
+)
+
+// ownerCheck is the interval at which Steer checks whether the run still has a process.
+const ownerCheck = 100 * time.Millisecond
+
+// Steer sends a message to a running host of a run and waits until the run's process has sent it.
+// name is the run's name in messages, by the sender. It returns the host's name and how the host
+// has received the message. The error is a *Problem or an error of the store.
+func Steer(ctx context.Context, run journal.Run, name string, s journal.SteerRequest, by string) (host, outcome string, err error) {
+	running, err := run.IsRunning()
+	if err != nil {
+		return "", "", err
+	}
+	if !running {
+		return "", "", noHost(name, nil)
+	}
+	id := journal.NewSteerID()
+	if err := journal.PutSteer(run, id, s, by); err != nil {
+		return "", "", err
+	}
+	reply, err := awaitSteered(ctx, run, name, id)
+	switch {
+	case err != nil:
+		return "", "", err
+	case reply.Outcome != "":
+		return reply.Host, reply.Outcome, nil
+	case reply.Error != "":
+		return "", "", &Problem{Message: reply.Error}
+	case reply.Matches > 1:
+		return "", "", &Problem{Message: fmt.Sprintf("%d hosts of %s are running:%s", reply.Matches, name, hostLines(reply.Running)), Hint: "name one with --host or --workspace"}
+	}
+	return "", "", noHost(name, reply.Running)
+}
+
+// noHost is the error for a message that no running host matches. others are the running hosts.
+func noHost(run string, others []journal.SteeredHost) error {
+	p := &Problem{Message: fmt.Sprintf("no host of %s is running", run)}
+	if len(others) > 0 {
+		p.Message += " that matches; these are:" + hostLines(others)
+	}
+	return p
+}
+
+func hostLines(all []journal.SteeredHost) string {
+	var b strings.Builder
+	for _, x := range all {
+		b.WriteString("\n  " + x.Host)
+		if x.Workspace != "" {
+			b.WriteString("  " + x.Workspace)
+		}
+	}
+	return b.String()
+}
+
+// awaitSteered waits for the reply to a message.
+func awaitSteered(ctx context.Context, run journal.Run, name, id string) (*journal.SteerReply, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	changed := make(chan struct{}, 1)
+	go run.Watch(ctx, func() {
+		select {
+		case changed <- struct{}{}:
+		default:
+		}
+	})
+	t := time.NewTicker(ownerCheck)
+	defer t.Stop()
+	for {
+		reply, err := journal.TakeSteerReply(run, id)
+		if reply != nil || err != nil {
+			return reply, err
+		}
+		select {
+		case <-changed:
+		case <-t.C:
+			if running, err := run.IsRunning(); err != nil || !running {
+				return abandonSteer(run, name, id, err)
+			}
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// abandonSteer returns the reply to a message to a run that has no process any more. If the run can
+// be resumed, it sends the message then, unless it already has.
+func abandonSteer(run journal.Run, name, id string, err error) (*journal.SteerReply, error) {
+	if err != nil {
+		return nil, err
+	}
+	if reply, err := journal.TakeSteerReply(run, id); reply != nil || err != nil {
+		return reply, err
+	}
+	h, err := run.Read()
+	if err != nil {
+		return nil, err
+	}
+	if h.Last().K == journal.KFinish {
+		if err := run.DropAnswer(id); err != nil {
+			return nil, err
+		}
+		return &journal.SteerReply{}, nil
+	}
+	return nil, &Problem{Message: name + " stopped before it confirmed the message", Hint: "a process that resumes the run sends the message, unless it was sent: concerto runs resume " + name}
+}
