@@ -12,25 +12,42 @@ type conversation struct {
 	name    string
 	replies []testllm.Reply
 	tools   []effect.ToolSpec
+	// type of the message after which the agent is steered; "" if it is not
+	steerAt string
 }
+
+// steering is the message that steers an agent.
+const steering = "add a test as well"
 
 // sum is the tool offered to the agents.
 var sum = effect.ToolSpec{Name: "Calc_add", Description: "Adds two numbers.",
 	Parameters: json.RawMessage(`{"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"integer"}},"required":["a","b"],"additionalProperties":false}`)}
 
 // conversations returns the conversations with an agent. In one the agent asks the user a question,
-// in the other it calls the program's tool.
+// in another it calls the program's tool. An agent that can be steered is steered while it waits
+// for an approval, and while the model sends its last reply.
 func (a *agent) conversations() []conversation {
-	return []conversation{
+	all := []conversation{
 		{name: a.name, replies: a.workReplies()},
 		{name: a.name + "-tool", tools: []effect.ToolSpec{sum}, replies: a.callReplies()},
 	}
+	if a.steered {
+		all = append(all,
+			conversation{name: a.name + "-steer", steerAt: "approval", replies: append([]testllm.Reply{a.touchReply()}, a.textReplies("All done.", "A test too.")...)},
+			conversation{name: a.name + "-steer-late", steerAt: "partial", replies: a.textReplies("All done.", "A test too.")})
+	}
+	return all
+}
+
+// touchReply returns the reply of a model that creates a file.
+func (m *scriptedModel) touchReply() testllm.Reply {
+	return testllm.Reply{When: m.main, Text: "Let me look.", ToolCalls: []testllm.Call{m.touch}, TokensIn: 10, TokensOut: 5}
 }
 
 // workReplies returns the replies of a model that creates a file, asks the user if the agent
 // supports questions, and finishes.
 func (m *scriptedModel) workReplies() []testllm.Reply {
-	first := testllm.Reply{When: m.main, Text: "Let me look.", ToolCalls: []testllm.Call{m.touch}, TokensIn: 10, TokensOut: 5}
+	first := m.touchReply()
 	if m.thinks {
 		first.Thought = "A file is wanted."
 	}

@@ -181,6 +181,7 @@ func exchange(ctx context.Context, hosts *host.Hosts, t conversation, verbose bo
 		return err
 	}
 	id := opened.(*effect.ExchangeOpened).ID
+	steerAt := t.steerAt
 	for {
 		got, err := hosts.Perform(ctx, &effect.ExchangeNext{ID: id})
 		if err != nil {
@@ -189,6 +190,16 @@ func exchange(ctx context.Context, hosts *host.Hosts, t conversation, verbose bo
 		for _, m := range got.(*effect.ExchangeMessages).Messages {
 			if verbose {
 				fmt.Fprintf(os.Stderr, "message: %s\n", m.Text)
+			}
+			if m.Type == steerAt {
+				steerAt = ""
+				steered, err := hosts.Perform(ctx, &effect.ExchangeSteer{ID: id, Text: steering})
+				if err != nil {
+					return err
+				}
+				if verbose {
+					fmt.Fprintf(os.Stderr, "steer: %s\n", steered.(*effect.ExchangeSteered).Outcome)
+				}
 			}
 			var value string
 			switch m.Type {

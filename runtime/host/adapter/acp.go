@@ -20,6 +20,7 @@ type ACP struct {
 	Version string // version that the agent reported
 	Session string
 	Ready   bool                  // the handshake is complete
+	Closes  bool                  // the agent can close sessions
 	Loading bool                  // the agent is replaying the history of a session
 	Prompt  string                // prompt that waits until a new session is ready; "" for none
 	Prompts int                   // number of prompts so far
@@ -125,6 +126,8 @@ func (a *ACP) handleNotification(s *Output, m *rpcMessage, line []byte) {
 		a.handleUpdate(s, &u, a.Loading || p.Session != a.Session)
 	case "$/cancel_request":
 		a.withdrawRequest(s, m)
+	case "elicitation/complete":
+		a.withdrawElicitation(s, m, line)
 	default:
 		s.other(m.Method, line)
 	}
@@ -156,6 +159,34 @@ func (a *ACP) withdrawRequest(s *Output, m *rpcMessage) {
 	s.Quiet = m.Method
 }
 
+// withdrawElicitation withdraws the elicitation that the user has completed in another way, and
+// ends the agent's request.
+func (a *ACP) withdrawElicitation(s *Output, m *rpcMessage, line []byte) {
+	done := elicitationID(m.Params)
+	for _, id := range sortedKeys(a.RPC.Open) {
+		q := a.RPC.Open[id]
+		if q.Method != "elicitation/create" || done == "" || elicitationID(q.Params) != done {
+			continue
+		}
+		a.RPC.removeRequest(id)
+		s.withdraw(id)
+		s.addLines(rpcResult(q.ID, acpRequestOf(q.Method).cancelled))
+		return
+	}
+	s.other(m.Method, line)
+}
+
+// elicitationID returns the ID of an elicitation in the parameters of a message, or "".
+func elicitationID(params json.RawMessage) string {
+	var p struct {
+		ID string `json:"elicitationId"`
+	}
+	if json.Unmarshal(params, &p) != nil {
+		return ""
+	}
+	return p.ID
+}
+
 func (a *ACP) ToAgent(line []byte) (s Output) {
 	o := parseOurs(line)
 	switch o.Type {
@@ -171,6 +202,9 @@ func (a *ACP) ToAgent(line []byte) (s Output) {
 		}
 		if a.cfg.Fresh && a.Prompts > 1 && !o.Queued {
 			a.Prompt = o.prompt()
+			if a.Closes {
+				s.addLines(a.RPC.request("session/close", obj{"sessionId": a.Session}))
+			}
 			s.addLines(a.RPC.request("session/new", a.sessionParams()))
 			return s
 		}
@@ -227,6 +261,7 @@ type acpAnswer struct {
 		Load    bool `json:"loadSession"`
 		Session struct {
 			Resume json.RawMessage `json:"resume"`
+			Close  json.RawMessage `json:"close"`
 		} `json:"sessionCapabilities"`
 	} `json:"agentCapabilities"`
 	Agent struct {
@@ -286,6 +321,8 @@ func (a *ACP) handleResponse(s *Output, m *rpcMessage, line []byte) {
 		a.handleInitialized(s, &r)
 	case "session/prompt":
 		a.endExchange(s, &r, line)
+	case "session/close":
+		s.Quiet = method
 	case "session/new", "session/load", "session/resume":
 		a.Loading = false
 		if r.Session != "" {
@@ -301,6 +338,7 @@ func (a *ACP) handleResponse(s *Output, m *rpcMessage, line []byte) {
 // handleInitialized checks the agent's protocol version and begins or resumes the session.
 func (a *ACP) handleInitialized(s *Output, r *acpAnswer) {
 	a.Version = r.Agent.Version
+	a.Closes = isSupported(r.Capabilities.Session.Close)
 	place := a.sessionParams()
 	switch {
 	case r.Version.String() != fmt.Sprint(acpVersion):
@@ -312,7 +350,7 @@ func (a *ACP) handleInitialized(s *Output, r *acpAnswer) {
 	}
 	place["sessionId"] = a.cfg.Resume
 	switch {
-	case len(r.Capabilities.Session.Resume) > 0 && string(r.Capabilities.Session.Resume) != "null":
+	case isSupported(r.Capabilities.Session.Resume):
 		s.addLines(a.RPC.request("session/resume", place))
 	case r.Capabilities.Load:
 		a.Loading = true
@@ -322,10 +360,20 @@ func (a *ACP) handleInitialized(s *Output, r *acpAnswer) {
 	}
 }
 
-// handleFailure handles an error response. It ends the exchange or the handshake with an error.
+// isSupported reports whether an agent has a capability, which is an object.
+func isSupported(capability json.RawMessage) bool {
+	return len(capability) > 0 && string(capability) != "null"
+}
+
+// handleFailure handles an error response. It ends the exchange or the handshake with an error. The
+// conversation that could not be closed is no longer needed.
 func (a *ACP) handleFailure(s *Output, method string, m *rpcMessage, line []byte) {
 	code := string(m.Error.Code)
-	if method == "session/prompt" {
+	switch method {
+	case "session/close":
+		s.warn("session/close: " + m.Error.Message)
+		return
+	case "session/prompt":
 		clear(a.RPC.Open)
 		s.failed(m.Error.Message, code, a.Session, line)
 		return

@@ -34,6 +34,9 @@ func translateFromAgent(t *testing.T, a Adapter, line string) string {
 	t.Helper()
 	s := a.FromAgent([]byte(line))
 	var out []string
+	for _, x := range s.Steered {
+		out = append(out, fmt.Sprintf("steered %s: %v", x.ID, x.Accepted))
+	}
 	for _, o := range s.Messages {
 		if !json.Valid(o) {
 			out = append(out, string(o))

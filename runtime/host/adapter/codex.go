@@ -245,6 +245,14 @@ func (c *codex) steer(s *Output) {
 	c.Held = nil
 }
 
+// refuseHeld refuses the held messages, because the turn has ended before its ID was known.
+func (c *codex) refuseHeld(s *Output) {
+	for i := range c.Held {
+		s.Steered = append(s.Steered, Steered{ID: c.Held[i].ID})
+	}
+	c.Held = nil
+}
+
 // handleSteered handles the response to turn/steer. The agent refuses a message if the turn has
 // ended, or cannot be steered.
 func (c *codex) handleSteered(s *Output, m *rpcMessage) {
@@ -347,6 +355,7 @@ func (c *codex) handleFailure(s *Output, method string, m *rpcMessage) {
 		return
 	}
 	s.failed(fmt.Sprintf("host '%s': %s: %s", c.cfg.Host, method, m.Error.Message), string(m.Error.Code), c.Session, nil)
+	c.refuseHeld(s)
 }
 
 // Older reports whether version a precedes version b. Both consist of numbers separated by dots.

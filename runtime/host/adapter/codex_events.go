@@ -185,10 +185,7 @@ func (c *codex) completed(s *Output, e *codexEvent) {
 	default:
 		s.failed(message, "turn_failed", c.Session, e.line)
 	}
-	for i := range c.Held { // the turn has ended before its ID was known
-		s.Steered = append(s.Steered, Steered{ID: c.Held[i].ID})
-	}
-	c.Held = nil
+	c.refuseHeld(s)
 	if len(c.Steering) > 0 { // only the answers show whether another turn follows
 		c.Result, s.Messages = s.Messages[len(s.Messages)-1], s.Messages[:len(s.Messages)-1]
 	}

@@ -2,6 +2,7 @@ package adapter
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -19,7 +20,8 @@ import (
 var recorded = map[string]struct {
 	transport string
 	vendor    Vendor
-	tool      bool // the agent receives recordedTool and calls it
+	tool      bool   // the agent receives recordedTool and calls it
+	steerAt   string // type of the message after which the agent is steered; "" if it is not
 }{
 	"claude":     {transport: "claude-code"},
 	"codex":      {transport: "codex", vendor: Vendor{Model: "gpt-5.2"}},
@@ -32,6 +34,12 @@ var recorded = map[string]struct {
 	"claude-acp-tool": {transport: "acp", tool: true},
 	"gemini-tool":     {transport: "acp", vendor: Vendor{Model: "gemini-2.5-pro"}, tool: true},
 	"opencode-tool":   {transport: "acp", tool: true},
+
+	"claude-steer":        {transport: "claude-code", steerAt: "approval"},
+	"claude-steer-late":   {transport: "claude-code", steerAt: "partial"},
+	"codex-steer":         {transport: "codex", vendor: Vendor{Model: "gpt-5.2"}, steerAt: "approval"},
+	"codex-steer-late":    {transport: "codex", vendor: Vendor{Model: "gpt-5.2"}, steerAt: "partial"},
+	"codex-steer-refused": {transport: "codex", vendor: Vendor{Model: "gpt-5.2"}, steerAt: "partial"},
 }
 
 // recordedTool is the tool that the agents received.
@@ -108,6 +116,7 @@ func TestRecorded(t *testing.T) {
 				}
 			}
 			collect(a.ToAgent([]byte(`{"type":"init"}`)))
+			steerAt, queued := of.steerAt, false
 			for _, l := range recording(t, name) {
 				switch l.Dir {
 				case hosttrace.To:
@@ -118,11 +127,26 @@ func TestRecorded(t *testing.T) {
 				case hosttrace.From:
 					s := a.FromAgent([]byte(l.Text))
 					collect(s)
+					for _, x := range s.Steered {
+						seen.WriteString(fmt.Sprintf("steered %s: %v\n", x.ID, x.Accepted))
+						queued = !x.Accepted
+					}
+					if strings.Contains(l.Text, `"isReplay":true`) {
+						seen.WriteString(fmt.Sprintf("begins a turn: %v\n", a.(TurnBeginner).BeginsTurn()))
+					}
 					for _, ours := range s.Messages {
 						seen.WriteString(shown(t, ours, l.Text) + "\n")
 						var m map[string]any
 						if err := json.Unmarshal(ours, &m); err != nil {
 							t.Fatal(err)
+						}
+						if m["type"] == steerAt {
+							steerAt = ""
+							collect(a.ToAgent([]byte(`{"type":"steer","id":"t1","text":"add a test as well"}`)))
+						}
+						if queued && m["type"] == "result" {
+							queued = false
+							collect(a.ToAgent([]byte(`{"type":"prompt","text":"add a test as well","queued":true}`)))
 						}
 						if answer := answerOf(m); answer != "" {
 							collect(a.ToAgent([]byte(answer)))

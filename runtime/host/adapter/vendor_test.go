@@ -2,6 +2,7 @@ package adapter
 
 import (
 	"encoding/json"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -30,6 +31,7 @@ func talked(t *testing.T, a Adapter, lines ...string) (out []string) {
 // fail to start.
 func TestConversations(t *testing.T) {
 	start, prompt, cancel := `> {"type":"init"}`, `> {"type":"prompt","text":"go"}`, `> {"type":"cancel","reason":"r"}`
+	queuedPrompt, steer := `> {"type":"prompt","text":"more","queued":true}`, `> {"type":"steer","id":"t1","text":"more"}`
 	for _, c := range []struct {
 		name, transport string
 		v               Vendor
@@ -124,6 +126,19 @@ func TestConversations(t *testing.T) {
 		{"fresh", "acp", Vendor{Session: "fresh"}, "", []string{start, `{"id":1,"result":{"protocolVersion":1}}`, `{"id":2,"result":{"sessionId":"S"}}`, prompt, prompt, `{"id":4,"result":{"sessionId":"S2"}}`},
 			[]string{`> {"id":4,"jsonrpc":"2.0","method":"session/new","params":{"cwd":"/work","mcpServers":[]}}`,
 				`> {"id":5,"jsonrpc":"2.0","method":"session/prompt","params":{"prompt":[{"text":"go","type":"text"}],"sessionId":"S2"}}`}},
+		{"closed", "acp", Vendor{Session: "fresh"}, "", []string{start, `{"id":1,"result":{"protocolVersion":1,"agentCapabilities":{"sessionCapabilities":{"close":{}}}}}`, `{"id":2,"result":{"sessionId":"S"}}`,
+			prompt, queuedPrompt, prompt, `{"id":5,"error":{"code":-32603,"message":"no such session"}}`, `{"id":6,"result":{"sessionId":"S2"}}`},
+			[]string{`> {"id":3,"jsonrpc":"2.0","method":"session/prompt","params":{"prompt":[{"text":"go","type":"text"}],"sessionId":"S"}}`,
+				`> {"id":4,"jsonrpc":"2.0","method":"session/prompt","params":{"prompt":[{"text":"more","type":"text"}],"sessionId":"S"}}`,
+				`> {"id":5,"jsonrpc":"2.0","method":"session/close","params":{"sessionId":"S"}}`, `> {"id":6,"jsonrpc":"2.0","method":"session/new","params":{"cwd":"/work","mcpServers":[]}}`,
+				`{"type":"log","level":"warn","message":"session/close: no such session"}`, `> {"id":7,"jsonrpc":"2.0","method":"session/prompt","params":{"prompt":[{"text":"go","type":"text"}],"sessionId":"S2"}}`}},
+		{"a later turn", "codex", Vendor{Session: "fresh"}, "", []string{start, `{"id":1,"result":{"userAgent":"x/0.169.0"}}`, `{"id":2,"result":{"thread":{"id":"T"}}}`, prompt, queuedPrompt},
+			[]string{`> {"id":4,"jsonrpc":"2.0","method":"turn/start","params":{"input":[{"text":"more","text_elements":[],"type":"text"}],"threadId":"T"}}`}},
+		{"steered before the turn has a name", "codex", Vendor{}, "", []string{start, `{"id":1,"result":{"userAgent":"x/0.169.0"}}`, `{"id":2,"result":{"thread":{"id":"T"}}}`, prompt, steer, `{"id":3,"result":{"turn":{"id":"U"}}}`},
+			[]string{`> {"id":4,"jsonrpc":"2.0","method":"turn/steer","params":{"expectedTurnId":"U","input":[{"text":"more","text_elements":[],"type":"text"}],"threadId":"T"}}`}},
+		{"steered before a turn that fails", "codex", Vendor{}, "", []string{start, `{"id":1,"result":{"userAgent":"x/0.169.0"}}`, `{"id":2,"result":{"thread":{"id":"T"}}}`, prompt, steer,
+			`{"method":"turn/completed","params":{"turn":{"id":"U","status":"failed","error":{"message":"no"}}}}`},
+			[]string{`steered t1: false`, `{"type":"error","message":"no","code":"turn_failed","session":"T"`}},
 
 		{"model and mode", "acp", Vendor{Model: "big", Mode: "plan"}, "", []string{start, `{"id":1,"result":{"protocolVersion":1}}`,
 			`{"id":2,"result":{"sessionId":"S","configOptions":[{"id":"m","category":"model","options":[{"options":[{"value":"small"},{"value":"big"}]}]}],"modes":{"availableModes":[{"id":"plan"}]}}}`,
@@ -153,10 +168,36 @@ func TestConversations(t *testing.T) {
 			[]string{`{"type":"withdraw","id":"8"}`}},
 		{"withdrawn", "acp", Vendor{}, "", []string{`{"method":"session/request_permission","id":8,"params":{}}`, `{"method":"$/cancel_request","params":{"requestId":8}}`, `> ` + string(response("8", "value", "true"))},
 			[]string{`{"type":"withdraw","id":"8"}`}},
+		{"completed elsewhere", "acp", Vendor{}, "", []string{`{"method":"elicitation/create","id":8,"params":{"elicitationId":"e","requestedSchema":{}}}`, `{"method":"elicitation/complete","params":{"elicitationId":"e"}}`,
+			`> ` + string(response("8", "value", "true"))},
+			[]string{`{"type":"withdraw","id":"8"}`, `> {"id":8,"jsonrpc":"2.0","result":{"action":"cancel"}}`}},
 	} {
 		got := talked(t, newAdapter(t, c.transport, c.v, c.resume), c.lines...)
 		if n := len(got) - len(c.want); n < 0 || !slices.Equal(got[n:], c.want) {
 			t.Errorf("%s, %s: results:\n%s\nwant\n%s", c.transport, c.name, strings.Join(got, "\n"), strings.Join(c.want, "\n"))
+		}
+	}
+}
+
+// TestAnswersPrecedeResult checks that the result of a turn waits for the agent's answers to the
+// messages of the turn, because a refused message needs another turn.
+func TestAnswersPrecedeResult(t *testing.T) {
+	for _, c := range []struct{ answer, want string }{
+		{`{"id":4,"result":{"turnId":"U"}}`, "steered t1: true"},
+		{`{"id":4,"error":{"code":-32600,"message":"no active turn to steer"}}`, "steered t1: false"},
+	} {
+		a := newAdapter(t, "codex", Vendor{}, "")
+		got := talked(t, a, `> {"type":"init"}`, `{"id":1,"result":{"userAgent":"x/0.169.0"}}`, `{"id":2,"result":{"thread":{"id":"T"}}}`, `> {"type":"prompt","text":"go"}`,
+			`{"id":3,"result":{"turn":{"id":"U"}}}`, `> {"type":"steer","id":"t1","text":"more"}`, `{"method":"turn/completed","params":{"turn":{"id":"U","status":"completed"}}}`)
+		if last := got[len(got)-1]; !strings.Contains(last, "turn/steer") {
+			t.Errorf("the turn's end is translated to %s before the answer", last)
+		}
+		s := a.FromAgent([]byte(c.answer))
+		if len(s.Steered) != 1 || len(s.Messages) != 1 || !strings.HasPrefix(string(s.Messages[0]), `{"type":"result"`) {
+			t.Fatalf("the answer is translated to %+v", s)
+		}
+		if got := fmt.Sprintf("steered %s: %v", s.Steered[0].ID, s.Steered[0].Accepted); got != c.want {
+			t.Errorf("got %s, want %s", got, c.want)
 		}
 	}
 }
