@@ -344,6 +344,21 @@ func TestCancel(t *testing.T) {
 	})
 }
 
+// TestSteer checks that a task receives the messages of the program once, and that a message that
+// arrives while no task is running is dropped.
+func TestSteer(t *testing.T) {
+	each(t, func(t *testing.T, l language) {
+		c := l.probe(t)
+		c.OutputFormat = "json"
+		talkRaw(t, c, `{"type":"prompt","text":"steered"}`, `"question"`,
+			`{"type":"steer","id":"t1","text":"é one"}`, "", `{"type":"steer","id":"t2","text":"two"}`, "",
+			`{"type":"response","in_reply_to":"question","answer_to":"q1","value":true}`, `{"type":"result","messages":["é one","two"],"rest":[],"queued":false}`,
+			`{"type":"steer","id":"t3","text":"late"}`, "",
+			`{"type":"prompt","text":"steered","queued":true}`, `"question"`,
+			`{"type":"response","in_reply_to":"question","answer_to":"q2","value":true}`, `{"type":"result","messages":[],"rest":[],"queued":true}`)
+	})
+}
+
 // talkRaw writes lines to a host. Each line is followed by the expected next output line of the
 // host, as JSON or as a substring, or by "" if no output is expected. At the end talkRaw closes the
 // input, requires exit code 0, and returns the remaining output.

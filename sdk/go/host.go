@@ -214,7 +214,7 @@ type Option func(*server)
 func Init(f func(params Value) (any, error)) Option { return func(s *server) { s.init = f } }
 
 // Capabilities sets the names that init_ack announces. "cancel" means that the handler checks
-// Task.Ctx.
+// Task.Ctx, and "steer" that it reads Task.Messages.
 func Capabilities(names ...string) Option {
 	return func(s *server) { s.capabilities = append(s.capabilities, names...) }
 }
@@ -232,12 +232,14 @@ type Task struct {
 	Schema  Value      // JSON Schema of the expected result; null if there is none
 	Params  Value      // parameters from the manifest, which Init has received
 	Session string     // session to continue; "" if there is none
+	Queued  bool       // the prompt continues the exchange of the last one
 	Tools   []ToolSpec // tools that the host may call; sent only to hosts with the capability "tools"
 
 	server *server
 	cancel context.CancelFunc
 	open   map[string]chan answer // requests without an answer, by ID
 	over   string                 // reason why no further requests are possible; "" while they are
+	texts  []string               // messages that Messages has not returned
 }
 
 // ToolSpec describes a tool that the host may call. Parameters is a JSON Schema.
@@ -300,6 +302,16 @@ func (t *Task) Approve(description string, fields ...Field) (Decision, error) {
 // Call calls one of the program's tools and returns its result. It returns the same errors as Ask.
 func (t *Task) Call(tool string, args any, fields ...Field) (Value, error) {
 	return t.request("tool_call", append([]Field{{"tool", tool}, {"args", args}}, fields...))
+}
+
+// Messages returns the texts that the program has sent to the task since the last call. Only hosts
+// with the capability "steer" receive them.
+func (t *Task) Messages() []string {
+	t.server.mu.Lock()
+	defer t.server.mu.Unlock()
+	received := t.texts
+	t.texts = nil
+	return received
 }
 
 // Withdraw withdraws the requests with these IDs, or all open requests if there are no arguments.
@@ -428,6 +440,7 @@ type incoming struct {
 	Context  Value      `json:"context"`
 	Schema   Value      `json:"schema"`
 	Session  string     `json:"session"`
+	Queued   bool       `json:"queued"`
 	AnswerTo Value      `json:"answer_to"`
 	Value    Value      `json:"value"`
 	Error    *string    `json:"error"`
@@ -445,12 +458,18 @@ func (s *server) handleLine(line []byte) {
 	case "response":
 		s.answer(&m)
 	case "prompt":
-		t := &Task{Text: m.Text, Context: m.Context, Schema: m.Schema, Session: m.Session, Tools: m.Tools, server: s, open: map[string]chan answer{}}
+		t := &Task{Text: m.Text, Context: m.Context, Schema: m.Schema, Session: m.Session, Queued: m.Queued, Tools: m.Tools, server: s, open: map[string]chan answer{}}
 		t.Ctx, t.cancel = context.WithCancel(context.Background())
 		s.mu.Lock()
 		t.Params, s.current = s.params, t
 		s.mu.Unlock()
 		s.enqueue(func() { s.runHandler(t) })
+	case "steer":
+		s.mu.Lock()
+		if s.current != nil {
+			s.current.texts = append(s.current.texts, m.Text)
+		}
+		s.mu.Unlock()
 	case "cancel":
 		s.cancel("cancelled: " + m.Reason)
 	case "init":

@@ -89,10 +89,12 @@ class Task:
         self.params: dict = server.params  # of the manifest, as passed to init
         self.session: Optional[str] = prompt.get("session")  # the conversation to continue
         self.tools: list = prompt.get("tools") or []  # the callable tools, each {"name", "description", "parameters"}
+        self.queued: bool = prompt.get("queued") is True  # it continues the exchange of the last prompt
         self.cancelled = threading.Event()  # set when the result is no longer needed
         self._server = server
         self._reason = ""  # why no further requests are possible
         self._open: dict = {}  # requests without an answer: id to waiter
+        self._messages: list = []  # received, and not returned by messages()
 
     def progress(self, message: str, percent: Optional[float] = None, stage: Optional[str] = None, usage: Optional[dict] = None,
                  cost_usd: Optional[float] = None, turns: Optional[int] = None) -> None:
@@ -130,6 +132,13 @@ class Task:
     def call(self, tool: str, args: Any, id: Optional[str] = None) -> Any:
         """Call one of the program's tools and return its result. Raises Refused."""
         return self._request("tool_call", id, tool=tool, args=args)
+
+    def messages(self) -> list:
+        """Return the texts that the program has sent to this task since the last call.
+        Only hosts with the capability "steer" receive them."""
+        with self._server.lock:
+            received, self._messages = self._messages, []
+        return received
 
     def withdraw(self, *ids: str) -> None:
         """Withdraw the requests with these ids, or all open ones. Their callers get
@@ -243,6 +252,10 @@ class _Server:
             with self.lock:
                 task = self.current = Task(self, message)
             self.jobs.put(lambda: self.work(task))
+        elif type == "steer":
+            with self.lock:
+                if self.current is not None:
+                    self.current._messages.append(str(message.get("text", "")))
         elif type == "cancel":
             self.cancel("cancelled: " + str(message.get("reason", "")))
         elif type == "init":
@@ -316,7 +329,7 @@ def serve(handler: Callable[[Task], Any], init: Optional[Callable[[dict], Option
     init receives the parameters of the manifest. Its result, such as
     {"version": "1.2.0"}, is added to init_ack; its exception rejects the parameters.
     capabilities are announced in init_ack; "cancel" means that the handler checks
-    task.cancelled. With testable, serve answers the prompts of `concerto host test`
+    task.cancelled, and "steer" that it reads task.messages(). With testable, serve answers the prompts of `concerto host test`
     without calling the handler. At the end of standard input, the running handler is
     cancelled.
     """

@@ -34,6 +34,9 @@ async function work(task) {
       }
     case "fail":
       throw Object.assign(new Error("no disk"), { code: "E7" });
+    case "steered":
+      await task.ask("go on?");
+      return { messages: task.messages(), rest: task.messages(), queued: task.queued };
     case "given":
       return { context: task.context ?? null, schema: task.schema ?? null, params: task.params, session: task.session ?? null, tools: task.tools };
   }

@@ -47,6 +47,9 @@ def work(task):
             return {"refused": str(e), "cancelled": task.cancelled.is_set()}
     if what == "fail":
         raise Broken("no disk")
+    if what == "steered":
+        task.ask("go on?")
+        return {"messages": task.messages(), "rest": task.messages(), "queued": task.queued}
     if what == "given":
         return {"context": task.context, "schema": task.schema, "params": task.params, "session": task.session, "tools": task.tools}
     return "as text: " + task.text

@@ -1,4 +1,4 @@
-// Made by `make sdk` from concerto-host.ts, sha256 5fd96e06441449316cf0fd447a45c101b3a871f8445d8b312e17eeba1d736f6c.
+// Made by `make sdk` from concerto-host.ts, sha256 6b3a3697ad1c4d1dcb4df2dacbaeab5637775722d1651b4b059ef784944ebb58.
 // A host for Concerto in a few lines: one file, no dependencies, Node 18 or newer.
 //
 //   import { serve } from "./concerto-host.js";
@@ -58,6 +58,8 @@ export class Task {
     params;
     /** The conversation to continue. */
     session;
+    /** The prompt continues the exchange of the last one. */
+    queued;
     /** The callable tools; sent to hosts with the capability "tools". */
     tools;
     /** Aborted when the result is no longer needed. */
@@ -66,6 +68,7 @@ export class Task {
     controller = new AbortController();
     open = new Map();
     stopReason = ""; // why no further requests are possible
+    received = []; // not returned by messages()
     /** @internal */
     constructor(server, prompt) {
         this.text = prompt.text ?? "";
@@ -73,6 +76,7 @@ export class Task {
         this.schema = prompt.schema;
         this.params = server.params;
         this.session = prompt.session;
+        this.queued = prompt.queued === true;
         this.tools = prompt.tools ?? [];
         this.cancelled = this.controller.signal;
         this.server = server;
@@ -107,6 +111,15 @@ export class Task {
     /** Calls one of the program's tools and returns its result. Rejects with Refused. */
     call(tool, args, fields = {}) {
         return this.request("tool_call", fields.id, { tool, args });
+    }
+    /** Returns the texts that the program has sent to this task since the last call. Only hosts with
+     * the capability "steer" receive them. */
+    messages() {
+        return this.received.splice(0);
+    }
+    /** @internal */
+    steer(message) {
+        this.received.push(String(message.text ?? ""));
     }
     /** Withdraws the requests with these ids, or all open ones. They reject with Refused. */
     withdraw(...ids) {
@@ -215,6 +228,9 @@ class Server {
                 this.jobs = this.jobs.then(() => this.runHandler(task));
                 break;
             }
+            case "steer":
+                this.current?.steer(message);
+                break;
             case "cancel":
                 this.current?.stop("cancelled: " + (message.reason ?? ""), true);
                 break;

@@ -76,7 +76,8 @@ export interface ServeOptions {
   /** Receives the parameters of the manifest. Its result, such as { version: "1.2.0" },
    * is added to init_ack; its exception rejects the parameters. */
   init?: (params: Record<string, Json>) => unknown;
-  /** Announced in init_ack. "cancel" means that the handler checks task.cancelled. */
+  /** Announced in init_ack. "cancel" means that the handler checks task.cancelled, and "steer" that
+   * it reads task.messages(). */
   capabilities?: string[];
   /** Answer the prompts of `concerto host test` without calling the handler. */
   testable?: boolean;
@@ -129,6 +130,8 @@ export class Task {
   readonly params: Record<string, Json>;
   /** The conversation to continue. */
   readonly session: string | undefined;
+  /** The prompt continues the exchange of the last one. */
+  readonly queued: boolean;
   /** The callable tools; sent to hosts with the capability "tools". */
   readonly tools: ToolSpec[];
   /** Aborted when the result is no longer needed. */
@@ -137,6 +140,7 @@ export class Task {
   private readonly controller = new AbortController();
   private readonly open = new Map<Json, Waiter>();
   private stopReason = ""; // why no further requests are possible
+  private received: string[] = []; // not returned by messages()
 
   /** @internal */
   constructor(server: Server, prompt: Message) {
@@ -145,6 +149,7 @@ export class Task {
     this.schema = prompt.schema;
     this.params = server.params;
     this.session = prompt.session;
+    this.queued = prompt.queued === true;
     this.tools = prompt.tools ?? [];
     this.cancelled = this.controller.signal;
     this.server = server;
@@ -186,6 +191,17 @@ export class Task {
   /** Calls one of the program's tools and returns its result. Rejects with Refused. */
   call(tool: string, args: Json, fields: { id?: string } = {}): Promise<Json> {
     return this.request("tool_call", fields.id, { tool, args });
+  }
+
+  /** Returns the texts that the program has sent to this task since the last call. Only hosts with
+   * the capability "steer" receive them. */
+  messages(): string[] {
+    return this.received.splice(0);
+  }
+
+  /** @internal */
+  steer(message: Message): void {
+    this.received.push(String(message.text ?? ""));
   }
 
   /** Withdraws the requests with these ids, or all open ones. They reject with Refused. */
@@ -289,6 +305,9 @@ class Server {
         this.jobs = this.jobs.then(() => this.runHandler(task));
         break;
       }
+      case "steer":
+        this.current?.steer(message);
+        break;
       case "cancel":
         this.current?.stop("cancelled: " + (message.reason ?? ""), true);
         break;

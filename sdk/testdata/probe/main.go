@@ -53,6 +53,9 @@ func work(t *host.Task) (any, error) {
 		return nil, err
 	case "fail":
 		return nil, fmt.Errorf("%w", broken{})
+	case "steered":
+		_, err := t.Ask("go on?")
+		return map[string]any{"messages": append([]string{}, t.Messages()...), "rest": append([]string{}, t.Messages()...), "queued": t.Queued}, err
 	case "panic":
 		panic("on purpose")
 	case "given":
