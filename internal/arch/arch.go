@@ -149,7 +149,7 @@ var Policy = []Rule{
 	{Package: "internal/text/jsonschema", Imports: "internal/text/suggest internal/text/utf8cut internal/text/jsonwrite"},
 	{Package: "internal/data/hostpolicy"},
 	{Package: "internal/testkit/program", Tests: true},
-	{Package: "relay/hostd/ingest", Imports: "internal/text/jsonschema relay/hostd/approvals relay/hostd/redact relay/hostd/spool relay/protocol"},
+	{Package: "relay/hostd/ingest", Imports: "internal/text/jsonschema relay/hostd/approvals internal/text/hexsum relay/hostd/redact relay/hostd/spool relay/protocol"},
 	{Package: "relay/hostd", Imports: "relay/hostd/approvals relay/hostd/doctor relay/hostd/link relay/hostd/pair relay/hostd/prompt relay/hostd/redact relay/hostd/rpc relay/hostd/runs relay/ptyholder relay/hostd/socket relay/hostd/ingest relay/hostd/spool relay/protocol"},
 	{Package: "internal/testkit/randtest", Tests: true},
 	{Package: "internal/testkit/conversation", Imports: "internal/data/hostmsg", Tests: true},

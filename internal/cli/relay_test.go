@@ -21,6 +21,7 @@ import (
 //
 //	hostd start NAME [ANSWERS]   listen at $WORK/NAME and set $SOCK to that path
 //	hostd asked                  wait until a run has sent a request
+//	hostd steer JSON REPLY       send a message to a host of the run, and wait for this reply
 //	hostd events FILE            wait until a run has exited, and write the received lines to FILE
 //	hostd stop                   stop hostd
 //
@@ -73,6 +74,8 @@ func hostdCmd(ts *testscript.TestScript, neg bool, args []string) {
 		f.stop()
 	case "asked":
 		f.await(ts, f.asked, "nothing was asked")
+	case "steer":
+		f.steer(ts, args[1], args[2])
 	case "events":
 		f.await(ts, f.exited, "no run has exited")
 		f.mu.Lock()
@@ -89,6 +92,35 @@ func (f *fakeHostd) await(ts *testscript.TestScript, c chan struct{}, what strin
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		ts.Fatalf("%s:\n%s", what, strings.Join(f.lines, ""))
+	}
+}
+
+// steer sends a message to a host of the run, and waits until the run has sent the reply once more.
+func (f *fakeHostd) steer(ts *testscript.TestScript, message, reply string) {
+	count := func() (n int) {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		for _, line := range f.lines {
+			if line == reply+"\n" {
+				n++
+			}
+		}
+		return n
+	}
+	before := count()
+	f.mu.Lock()
+	for _, c := range f.conns {
+		fmt.Fprintf(c, `{"steer":%s}`+"\n", message)
+	}
+	f.mu.Unlock()
+	for late := time.After(2 * time.Minute); count() == before; {
+		select {
+		case <-late:
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			ts.Fatalf("the reply %s has not arrived:\n%s", reply, strings.Join(f.lines, ""))
+		case <-time.After(5 * time.Millisecond):
+		}
 	}
 }
 

@@ -313,5 +313,8 @@ func (s *Source) readAll(l *link) {
 			s.requests.answer(m)
 		}
 		s.mu.Unlock()
+		if m.Steer != nil {
+			go s.handleSteering(*m.Steer)
+		}
 	}
 }

@@ -35,9 +35,10 @@ type Source struct {
 	cancel  context.CancelFunc
 	secrets Secrets // nil if the secrets are unknown
 	used    func() protocol.Usage
-	stopped chan struct{} // closed when the writing goroutine has exited
-	tried   chan struct{} // closed after the first attempt to connect
-	joined  chan struct{} // closed when hostd is reached for the first time
+	steer   func(protocol.Steering) error // nil before the run has begun
+	stopped chan struct{}                 // closed when the writing goroutine has exited
+	tried   chan struct{}                 // closed after the first attempt to connect
+	joined  chan struct{}                 // closed when hostd is reached for the first time
 
 	mu            sync.Mutex
 	queue         queue
@@ -148,6 +149,38 @@ func (s *Source) Begin(id string, structure json.RawMessage, secrets Secrets, us
 	s.secrets, s.used = secrets, used
 	s.mu.Unlock()
 	s.report(protocol.RunMeta, protocol.Meta{Labels: map[string]string{"run": id}, Structure: structure})
+}
+
+// Steers sets the function that sends a message of a user to a host of the run. Its error explains
+// why no host has received the message.
+func (s *Source) Steers(steer func(protocol.Steering) error) {
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	s.steer = steer
+	s.mu.Unlock()
+}
+
+// handleSteering sends a message of a user to a host, and reports the outcome.
+func (s *Source) handleSteering(m protocol.Steering) {
+	s.mu.Lock()
+	steer := s.steer
+	s.mu.Unlock()
+	done := protocol.SourceMessage{Steered: m.ID}
+	if steer == nil {
+		done.Error = "the run has not begun"
+	} else if err := steer(m); err != nil {
+		done.Error = err.Error()
+	}
+	line, err := json.Marshal(done)
+	if err != nil {
+		panic("relay: a reply is no JSON: " + err.Error())
+	}
+	s.mu.Lock()
+	s.requests.control = append(s.requests.control, append(line, '\n'))
+	s.mu.Unlock()
+	s.notifyWriter(true)
 }
 
 // closeTimeout is the maximum time that End waits for a hostd that does not read.

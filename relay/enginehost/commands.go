@@ -29,7 +29,7 @@ func outcomeOf(err error) link.Outcome {
 }
 
 // Input refuses an input, because runs of an engine read none.
-func (c commands) Input(context.Context, string, protocol.SendInput) link.Outcome {
+func (c commands) Input(context.Context, string, string, protocol.SendInput) link.Outcome {
 	return outcomeOf(approvals.Errorf(protocol.Forbidden, "a run of an engine has no terminal"))
 }
 

@@ -28,8 +28,11 @@ func outcomeOf(err error) link.Outcome {
 	return link.Outcome{State: "rejected", Error: err.Error()}
 }
 
-// Input writes an input to a run.
-func (c commands) Input(ctx context.Context, run string, in protocol.SendInput) link.Outcome {
+// Input writes an input to the terminal of a run, or sends it to a host of a Concerto run.
+func (c commands) Input(ctx context.Context, run, by string, in protocol.SendInput) link.Outcome {
+	if c.d.source.Has(run) {
+		return outcomeOf(c.d.source.Steer(ctx, run, by, in))
+	}
 	state, err := c.d.runs.Input(ctx, run, runs.Input{ID: in.InputID, Text: in.Text, Actor: in.Actor})
 	if err == nil && state == string(ptyholder.Indeterminate) {
 		err = approvals.ErrIndeterminate

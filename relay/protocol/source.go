@@ -36,6 +36,11 @@ type SourceMessage struct {
 	// Ask is the id of a request. The members of the request are in the same object.
 	Ask      string `json:"ask,omitempty"`
 	Withdraw string `json:"withdraw,omitempty"` // the id of a request that needs no answer any more
+
+	// Steered is the id of a Steering. Error is the reason why no host has received it; "" if one
+	// has.
+	Steered string `json:"steered,omitempty"`
+	Error   string `json:"error,omitempty"`
 }
 
 // HostdMessage is a line from hostd to a program.
@@ -45,6 +50,17 @@ type HostdMessage struct {
 	Error     string          `json:"error,omitempty"`
 	By        string          `json:"by,omitempty"`
 	Committed int64           `json:"taken,omitempty"` // number of committed events of the run
+	Steer     *Steering       `json:"steer,omitempty"` // a message to a host of the run
+}
+
+// Steering is a message of a user to a running host. The program replies with
+// SourceMessage.Steered. Host and Workspace select the host.
+type Steering struct {
+	ID        string `json:"id"`
+	Text      string `json:"text"`
+	Host      string `json:"host,omitempty"`
+	Workspace string `json:"workspace,omitempty"`
+	By        string `json:"by,omitempty"` // the user
 }
 
 // WholeAnswer is the id of a question whose answer is the awaited value itself. Answers to other

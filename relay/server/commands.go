@@ -180,6 +180,9 @@ func (s *Server) commandOf(ctx context.Context, who *auth.Identity, run *store.R
 			return nil, f
 		}
 		c.Kind, content = store.InputCommand, d.Text
+		if d.Host != "" || d.Workspace != "" {
+			content = []string{d.Text, d.Host, d.Workspace}
+		}
 		if d.TTLS != nil {
 			c.Expires = now + *d.TTLS*1000
 		}

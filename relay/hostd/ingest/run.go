@@ -26,6 +26,8 @@ type run struct {
 	committed int64       // number of committed events
 	stopTimer func() bool // stops the timer for reconnecting; nil while the run is connected
 	once      sync.Once
+
+	steering steering
 }
 
 // sourceEvents contains the types of events that a program may send.
@@ -46,7 +48,9 @@ type sourceConn struct {
 
 // serve handles lines of the program until the connection closes.
 func (l *sourceConn) serve() {
+	l.steering.connect(l)
 	err := l.read()
+	l.steering.disconnect()
 	switch {
 	case l.s.ctx.Err() != nil: // hostd is closing, and the run continues
 	case l.exit != nil:
@@ -134,13 +138,16 @@ func (l *sourceConn) handleLine(text []byte) error {
 			return err
 		}
 		return l.submit(m.Ask, text)
+	case m.Steered != "":
+		l.steering.settle(m.Steered, m.Error)
+		return nil
 	case m.Withdraw != "":
 		if err := l.commit(); err != nil {
 			return err
 		}
 		return l.s.o.Approvals.Withdraw(l.s.ctx, l.id, m.Withdraw, "answered elsewhere, or not needed any more")
 	}
-	return errors.New("a line must be event, ask or withdraw")
+	return errors.New("a line must be event, ask, withdraw or steered")
 }
 
 // addEvent adds an event of the program to the batch.

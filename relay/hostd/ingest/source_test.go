@@ -427,3 +427,52 @@ func TestTooLong(t *testing.T) {
 		t.Errorf("events: %.200s", all)
 	}
 }
+
+// TestSteer sends messages of users to the hosts of a run. Each one is sent and recorded once. The
+// reason of a program that refuses a message reaches the user.
+func TestSteer(t *testing.T) {
+	h := start(t, t.TempDir())
+	defer h.close()
+	s := client.New(client.Options{Socket: filepath.Join(h.dir, "s"), Started: started})
+	defer s.End(0)
+	run, _ := h.waitForText(t, "run.started")
+	sent := make(chan protocol.Steering, 10)
+	send := func(id, text string) error {
+		return h.sources.Steer(t.Context(), run, "ada", protocol.SendInput{InputID: id, Text: text, Host: "Coder", Workspace: "fix"})
+	}
+	if err := send("early", "x"); err == nil || err.Error() != "forbidden: the run has not begun" {
+		t.Errorf("message before the run has begun: error = %v", err)
+	}
+	s.Steers(func(m protocol.Steering) error {
+		sent <- m
+		if m.Text == "refuse" {
+			return errors.New("2 hosts of the run are running: A, B")
+		}
+		return nil
+	})
+	for range 2 {
+		if err := send("i1", "also the docs"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if m := <-sent; m != (protocol.Steering{ID: "i1", Text: "also the docs", Host: "Coder", Workspace: "fix", By: "ada"}) {
+		t.Errorf("the program received %+v", m)
+	}
+	if err := send("i1", "another text"); err == nil || !strings.HasPrefix(err.Error(), "input_conflict: ") {
+		t.Errorf("the same id with another text: error = %v", err)
+	}
+	if err := send("i2", "refuse"); err == nil || err.Error() != "forbidden: 2 hosts of the run are running: A, B" {
+		t.Errorf("refused message: error = %v", err)
+	}
+	<-sent
+	if len(sent) != 0 {
+		t.Errorf("the program received %d more messages", len(sent))
+	}
+	if err := h.sources.Steer(t.Context(), "run_none", "ada", protocol.SendInput{InputID: "i3", Text: "x"}); err == nil || !strings.HasPrefix(err.Error(), "unknown_run: ") {
+		t.Errorf("unknown run: error = %v", err)
+	}
+	_, all := h.waitForText(t, "run.input")
+	if strings.Count(all, "run.input") != 1 || !strings.Contains(all, `"text_redacted":"also the docs"`) || !strings.Contains(all, `"by":"ada"`) {
+		t.Errorf("events = %s", all)
+	}
+}

@@ -107,7 +107,7 @@ func (l *Link) runCommand(ctx context.Context, e *protocol.Envelope) {
 func (l *Link) handleInput(ctx context.Context, e *protocol.Envelope) (id, kind string, out Outcome, err error) {
 	c, err := protocol.Decode[protocol.SendInput](e)
 	if err == nil {
-		out = l.o.Commands.Input(ctx, e.RunID, c)
+		out = l.o.Commands.Input(ctx, e.RunID, userOf(e), c)
 	}
 	return c.InputID, kindInput, out, err
 }

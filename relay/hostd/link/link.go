@@ -35,7 +35,7 @@ var Applied = Outcome{State: "applied"}
 // Commands performs commands for the runs of a host. The commands of a run arrive one after
 // another. The same command may arrive again with the same id, and must then have the same result.
 type Commands interface {
-	Input(ctx context.Context, run string, c protocol.SendInput) Outcome
+	Input(ctx context.Context, run, by string, c protocol.SendInput) Outcome
 	Keys(ctx context.Context, run string, c protocol.SendKeys)
 	Stop(ctx context.Context, run string, c protocol.Stop) Outcome
 	Resize(ctx context.Context, run string, c protocol.Resize)

@@ -190,7 +190,7 @@ func (x *tools) did(format string, args ...any) link.Outcome {
 	return link.Applied
 }
 
-func (x *tools) Input(_ context.Context, run string, c protocol.SendInput) link.Outcome {
+func (x *tools) Input(_ context.Context, run, _ string, c protocol.SendInput) link.Outcome {
 	if run == "run_x" {
 		return link.Outcome{State: "rejected", Error: "unknown_run"}
 	}
