@@ -201,7 +201,9 @@ func (h *Hosts) nextMessages(ctx context.Context, r *effect.ExchangeNext) (*effe
 		if len(b.msgs) > 0 {
 			m := &effect.ExchangeMessages{Messages: b.msgs, Lines: b.lines}
 			if b.lines != nil {
-				ex.deliveredLine.Store(b.lines.Last())
+				if len(b.lines.Text) > 0 {
+					ex.deliveredLine.Store(b.lines.Last())
+				}
 				ex.history.annotateLines(b.lines, ex.currentProcess())
 				ex.history.RecordMessages(m)
 			}
@@ -297,7 +299,22 @@ func (ex *exchange) reassign(ctx context.Context) error {
 	if lost := ex.inbox.lostError(); lost != nil {
 		return ex.handOver(ctx, lost)
 	}
-	return ex.moveToNewProcess(ctx, ex.acquireSpec, func(p *process) { p.beginExchange(ex.inbox, p.keeper.requestDigest(ex.request), ex.promptFor(p)) })
+	if ex.endLostTurn(true) {
+		ex.inbox.setFailure(ex.pool.cfg.interruptedError())
+		return nil
+	}
+	w := ex.acquireSpec
+	current := ex.inbox.turns.currentPrompt()
+	if p := ex.currentProcess(); current != nil && p.announced.resumes {
+		w.session = p.sessionName()
+	}
+	return ex.moveToNewProcess(ctx, w, func(p *process) {
+		prompt := ex.promptFor(p)
+		if current != nil {
+			prompt = p.nextPrompt(ex.request, current)
+		}
+		p.beginExchange(ex.inbox, p.keeper.requestDigest(ex.request), prompt)
+	})
 }
 
 // moveToNewProcess acquires a new process and calls begin to send it the exchange's first line.
@@ -356,7 +373,8 @@ func (h *Hosts) closeExchange(r *effect.ExchangeClose) error {
 	if line := ex.deliveredLine.Load(); line > 0 && p != nil && p.keeper.conn != nil {
 		p.keeper.conn.Ack(line)
 	}
-	if ex.inbox.discardAll() {
+	ex.logUnsent()
+	if ex.discard() {
 		h.running.Add(1)
 		go func() {
 			defer h.running.Done()

@@ -241,6 +241,12 @@ func (c *History) annotateLines(l *effect.HostLines, p *process) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if p == nil { // the process is lost, and the lines are empty
+		if c.process != c.opened.Process {
+			l.Process = c.process
+		}
+		return
+	}
 	if s := p.sessionName(); s != c.session {
 		l.Session = s
 	}

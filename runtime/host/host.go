@@ -96,6 +96,7 @@ type Hosts struct {
 	closing       chan struct{} // closed when Close begins: waiting times become short
 	kill          chan struct{} // closed when the context of Close ends: waiting times become zero
 	killOnce      sync.Once
+	delivered     deliveries
 	suspended     atomic.Bool // Suspend was called: the processes continue to run under the keeper
 	unguardedOnce sync.Once   // limits warnUnguarded to one message
 	running       sync.WaitGroup

@@ -162,17 +162,46 @@ func (in *inbox) setUnbounded(on bool) {
 }
 
 // addOwn adds a message that the host did not send. kept reports whether a keeper runs the process.
-func (in *inbox) addOwn(m effect.HostMessage, kept bool) {
+// addOwn returns false if messages are dropped.
+func (in *inbox) addOwn(m effect.HostMessage, kept bool) bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	if in.isClosed() || in.discard {
-		return
+	if in.discard {
+		return false
 	}
 	if h := &in.pending; kept && h.lines == nil {
 		h.lines = &effect.HostLines{First: in.lastLine + 1}
 	}
 	in.mergeBatch(batch{msgs: []effect.HostMessage{m}, size: len(m.Text)})
 	wakeOne(in.ready)
+	return true
+}
+
+// unreadSteers returns the pending messages that the host did not send.
+func (in *inbox) unreadSteers() (all []*effect.SteeredNote) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	for i := range in.pending.msgs {
+		if n := in.pending.msgs[i].Steering(); n != nil {
+			all = append(all, n)
+		}
+	}
+	return all
+}
+
+// onlySteered returns a batch with the messages of b that the host did not send, without lines of
+// the host.
+func (b *batch) onlySteered() (own batch) {
+	for i := range b.msgs {
+		if m := &b.msgs[i]; m.IsSteered() {
+			own.msgs = append(own.msgs, *m)
+			own.size += len(m.Text)
+		}
+	}
+	if len(own.msgs) > 0 && b.lines != nil {
+		own.lines = &effect.HostLines{First: b.lines.First}
+	}
+	return own
 }
 
 // isOver reports whether the exchange is complete, has failed, or is cancelled.
@@ -180,6 +209,13 @@ func (in *inbox) isOver() bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	return in.hasTerminal || in.failure != nil || in.discard
+}
+
+// isLost reports whether the exchange needs another process.
+func (in *inbox) isLost() bool {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return in.needsProcess
 }
 
 // isEmpty reports whether takeBatch would return neither messages nor a final state.
@@ -200,15 +236,15 @@ func (in *inbox) setFailure(e *effect.Error) {
 	}
 }
 
-// failOnTimeout is like setFailure, but also drops the pending batch. It returns false if the
-// exchange had already ended.
+// failOnTimeout is like setFailure, but also drops the host's pending messages. It returns false if
+// the exchange had already ended.
 func (in *inbox) failOnTimeout(e *effect.Error) bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	if in.hasTerminal || in.failure != nil {
 		return false
 	}
-	in.pending = batch{}
+	in.pending = in.pending.onlySteered()
 	in.failure, in.timedOut = e, true
 	in.notifyEnd()
 	return true
@@ -233,12 +269,12 @@ func (in *inbox) hasEnded() bool {
 	return in.hasTerminal
 }
 
-// requestProcess records that the host exited before it read the prompt. It returns false if no
-// other process is needed.
-func (in *inbox) requestProcess() bool {
+// requestProcess records that the host exited before it read the prompt; laterTurn reports whether
+// that is the prompt of a later turn. It returns false if no other process is needed.
+func (in *inbox) requestProcess(laterTurn bool) bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	if in.isClosed() || in.discard || in.received {
+	if in.isClosed() || in.discard || in.received && !laterTurn {
 		return false
 	}
 	in.needsProcess = true
@@ -278,6 +314,7 @@ func (in *inbox) markTerminal() {
 func (in *inbox) clearRequest() {
 	in.mu.Lock()
 	in.needsProcess, in.lostErr = false, nil
+	in.lastLine = 0
 	in.mu.Unlock()
 }
 

@@ -52,10 +52,10 @@ func TestInbox(t *testing.T) {
 		{"a failure", func(in *inbox) { in.addBatch(batchOf(t, progress), true); in.setFailure(broke) }, "1 failed", true},
 		{"behind a failure", func(in *inbox) { in.setFailure(broke); in.addBatch(batchOf(t, progress), true) }, "failed", true},
 		{"time is over", func(in *inbox) { in.addBatch(batchOf(t, progress), true); in.failOnTimeout(broke) }, "failed", true},
-		{"not read", func(in *inbox) { in.requestProcess() }, "untaken", false},
-		{"behind that", func(in *inbox) { in.requestProcess(); in.addBatch(batchOf(t, progress), true) }, "untaken", false},
-		{"read by another", func(in *inbox) { in.requestProcess(); in.clearRequest(); in.addBatch(batchOf(t, progress), true) }, "1 waiting", false},
-		{"read after all", func(in *inbox) { in.addBatch(batchOf(t, progress), true); in.requestProcess() }, "1 waiting", false},
+		{"not read", func(in *inbox) { in.requestProcess(false) }, "untaken", false},
+		{"behind that", func(in *inbox) { in.requestProcess(false); in.addBatch(batchOf(t, progress), true) }, "untaken", false},
+		{"read by another", func(in *inbox) { in.requestProcess(false); in.clearRequest(); in.addBatch(batchOf(t, progress), true) }, "1 waiting", false},
+		{"read after all", func(in *inbox) { in.addBatch(batchOf(t, progress), true); in.requestProcess(false) }, "1 waiting", false},
 		{"cancelled", func(in *inbox) {
 			in.addBatch(batchOf(t, progress), true)
 			in.discardAll()
@@ -80,10 +80,10 @@ func TestInbox(t *testing.T) {
 		}
 	}
 	in := newInbox()
-	if !in.failOnTimeout(broke) || in.failOnTimeout(broke) || !in.hasTimedOut() || in.failureError() != broke || in.requestProcess() || in.discardAll() {
+	if !in.failOnTimeout(broke) || in.failOnTimeout(broke) || !in.hasTimedOut() || in.failureError() != broke || in.requestProcess(false) || in.discardAll() {
 		t.Error("after a timeout, another timeout, discard or request for a process had an effect")
 	}
-	if in = newInbox(); in.hasTimedOut() || in.failureError() != nil || !in.requestProcess() || in.requestProcess() {
+	if in = newInbox(); in.hasTimedOut() || in.failureError() != nil || !in.requestProcess(false) || in.requestProcess(false) {
 		t.Error("requestProcess did not return true exactly once")
 	}
 }

@@ -92,7 +92,7 @@ type lineFrame struct {
 // reads it.
 type lineNote struct {
 	Ours  string     `json:"ours,omitempty"` // the line in our protocol, if it was translated
-	Sum   string     `json:"sum,omitempty"`  // digest of the line in our protocol
+	Sum   string     `json:"sum,omitempty"`  // digest of the line in our protocol, or the key of a prompt
 	Begun *beginNote `json:"begun,omitempty"`
 	// Ack, Session and Rest are stored without a line. Ack is the line with which the process
 	// acknowledged its initialisation. Session is the session that the process reported. Rest is
@@ -336,5 +336,13 @@ func (r *sentLines) isEmpty() bool {
 
 // alreadySent reports whether the process received the line before the run was resumed.
 func (c *keeperState) alreadySent(l *line) bool {
-	return c.conn != nil && l.frame.kind == 0 && !c.sent.isEmpty() && c.sent.takeDigest(l.digest())
+	return c.conn != nil && l.frame.kind == 0 && !c.sent.isEmpty() && c.sent.takeDigest(l.sum())
+}
+
+// sum returns what identifies the line among the lines that were sent to a process.
+func (l *line) sum() string {
+	if n := l.frame.note; n != nil && n.Sum != "" {
+		return n.Sum
+	}
+	return l.digest()
 }

@@ -10,26 +10,31 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/value"
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
 	"github.com/concerto-lang/concerto/runtime/host"
 )
 
 // logRecord is a record in the minimal journal of a run that these tests kill.
 type logRecord struct {
-	// kind of the record: start, opening, open, lines, replying, replied, closing or closed
+	// kind of the record: start, opening, open, lines, steering, steered, replying, replied, closing
+	// or closed
 	K      string                 `json:"k"`
 	X      int                    `json:"x"` // number of the exchange, from 0
 	At     int64                  `json:"at,omitempty"`
 	Opened *effect.ExchangeOpened `json:"opened,omitempty"`
 	Last   int64                  `json:"last,omitempty"` // of the line
+	Lines  *effect.HostLines      `json:"lines,omitempty"`
 	Texts  []string               `json:"texts,omitempty"`
 	Reply  *effect.ExchangeReply  `json:"reply,omitempty"`
+	Steer  *host.Steered          `json:"steer,omitempty"`
 }
 
 // killableRun is a run that has exchanges with one host. The test may kill its process at any time.
@@ -40,6 +45,7 @@ type killableRun struct {
 	hosts   *host.Hosts
 	ids     map[int]int64
 	tools   []effect.ToolSpec
+	steers  bool // the program and another process send messages to the host
 }
 
 // patience limits each wait. It is longer than any step takes.
@@ -87,6 +93,7 @@ func (t *killableRun) run() (err error) {
 	if c.Transport == "acp" {
 		t.tools = calc
 	}
+	t.steers = os.Getenv("TALKER_STEERS") != ""
 	t.hosts = host.New(host.Options{Configs: []host.Config{c}, Environ: os.Environ(), Run: &procgroup.Run{ID: "r_test", Executable: os.Args[0]}, Keeper: newKeeperClient(t.dir, owner)})
 	if owner > 1 {
 		if err := t.hosts.Resume(context.Background(), t.open()); err != nil {
@@ -148,10 +155,11 @@ func (t *killableRun) open() (all []host.Open) {
 			o.Opened, o.Since = n.Opened, time.UnixMilli(n.At)
 			t.ids[x] = o.ID
 		}
+		t.addSteered(x, &o)
 		for _, n := range t.recordsOf(x, "lines") {
 			o.Line = n.Last
 			last := n.Texts[len(n.Texts)-1]
-			o.Over = strings.Contains(last, `"result"`) || strings.Contains(last, `"error"`)
+			o.Over = strings.HasPrefix(last, `{"type":"result"`) || strings.HasPrefix(last, `{"type":"error"`)
 		}
 		for _, n := range t.recordsOf(x, "replied") {
 			n.Reply.ID = o.ID
@@ -199,6 +207,9 @@ func (t *killableRun) exchange(x int) error {
 		}
 		m := got.(*effect.ExchangeMessages)
 		n := logRecord{K: "lines", X: x, Last: m.Lines.Last()}
+		if t.steers {
+			n.Lines = m.Lines
+		}
 		for _, one := range m.Messages {
 			n.Texts = append(n.Texts, string(one.Text))
 		}
@@ -234,6 +245,9 @@ func (t *killableRun) handle(x int, texts []string, replied *int) (over bool, er
 		if asked++; asked <= *replied {
 			continue
 		}
+		if t.steers {
+			must(t.steer(x, m.ID, texts))
+		}
 		*replied++
 		id, _ := json.Marshal(m.ID)
 		r := &effect.ExchangeReply{ID: t.ids[x], InReplyTo: m.Type, AnswerTo: string(id), Value: json.RawMessage(`"yes"`)}
@@ -247,6 +261,58 @@ func (t *killableRun) handle(x int, texts []string, replied *int) (over bool, er
 		t.writeRecord(logRecord{K: "replied", X: x, Reply: r})
 	}
 	return over, nil
+}
+
+// addSteered adds the journaled messages to the host, and the history of the exchange.
+func (t *killableRun) addSteered(x int, o *host.Open) {
+	if !t.steers || o.Opened == nil {
+		return
+	}
+	o.History = &host.History{}
+	o.History.RecordOpened(o.Opened)
+	for _, n := range t.past {
+		switch {
+		case n.X != x:
+		case n.K == "steered":
+			o.Steered = append(o.Steered, *n.Steer)
+		case n.K == "replied":
+			o.History.RecordReply(n.Reply)
+		case n.K == "lines":
+			m := &effect.ExchangeMessages{Lines: n.Lines}
+			for _, text := range n.Texts {
+				typ, id, payload, err := value.ParseMessage([]byte(text))
+				must(err)
+				m.Messages = append(m.Messages, effect.HostMessage{Type: typ, ID: string(id), Payload: payload, Text: []byte(text), Decided: typ == effect.Steered})
+				if s := m.Messages[len(m.Messages)-1].Steering(); s != nil {
+					o.Steered = append(o.Steered, host.Steered{Key: s.Key, Text: s.Text, Outcome: s.Outcome, Outside: true})
+				}
+			}
+			o.History.RecordMessages(m)
+		}
+	}
+}
+
+// steer sends two messages to the host unless they are journaled: one of the program, which
+// interrupts the turn if the host has asked its second question, and one of another process.
+func (t *killableRun) steer(x int, question string, texts []string) error {
+	own := fmt.Sprintf("%d-%s", x, question)
+	isOwn := func(n logRecord) bool { return n.Steer.Key == own }
+	if !slices.ContainsFunc(t.recordsOf(x, "steered"), isOwn) {
+		s := &host.Steered{Key: own, Text: "program " + own, Interrupt: question == "b" && os.Getenv("TALKER_STEERS") == "interrupt"}
+		t.writeRecord(logRecord{K: "steering", X: x, Steer: s})
+		got, err := t.hosts.Perform(effect.WithKey(context.Background(), own), &effect.ExchangeSteer{ID: t.ids[x], Text: s.Text, Interrupt: s.Interrupt})
+		if err != nil {
+			return err
+		}
+		s.Outcome = got.(*effect.ExchangeSteered).Outcome
+		t.writeRecord(logRecord{K: "steered", X: x, Steer: s})
+	}
+	other := "other " + own
+	if slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(text, other) }) {
+		return nil
+	}
+	_, _, err := t.hosts.Steer(context.Background(), host.Message{Key: other, Text: other})
+	return err
 }
 
 // kill runs a killable run repeatedly. It kills the run at a random step the given number of times,
@@ -280,7 +346,7 @@ func kill(t *testing.T, dir string, c host.Config, times int) [][]string {
 }
 
 func configOf(c host.Config) map[string]any {
-	return map[string]any{"transport": c.Transport, "command": c.Command, "args": c.Args, "env": c.Env, "timeout": c.Timeout, "output_format": c.OutputFormat, "init": c.Init, "working_dir": c.Dir, "permissions": c.Access.Permissions}
+	return map[string]any{"transport": c.Transport, "command": c.Command, "args": c.Args, "env": c.Env, "timeout": c.Timeout, "cancel_grace": c.CancelGrace, "output_format": c.OutputFormat, "init": c.Init, "working_dir": c.Dir, "permissions": c.Access.Permissions}
 }
 
 // runAndKill starts the process of a killable run and kills it after the given number of steps; -1
@@ -369,6 +435,88 @@ end
 		}
 	}
 	checkHostLog(t, file, exchanges*3)
+}
+
+// TestKilledSteered kills the run's process at random steps while the program and another process
+// send messages to the host. The host must receive each message exactly once, and the program must
+// receive each message of the other process exactly once.
+func TestKilledSteered(t *testing.T) {
+	for _, c := range []struct {
+		mode, script string
+		received     int // lines in an exchange
+		got          int // messages in an exchange
+	}{
+		{"direct", `
+>~ {"type":"init"}
+< {"type":"init_ack","capabilities":["steer"]}
+serve
+>~ {"type":"prompt"}
+< {"type":"question","id":"a","question":"first?"}
+>~ {"type":"steer","id":"t1"}
+>~ {"type":"steer","id":"t2"}
+>~ {"type":"response","answer_to":"a"}
+< {"type":"question","id":"b","question":"second?"}
+>~ {"type":"steer","id":"t3"}
+>~ {"type":"steer","id":"t4"}
+>~ {"type":"response","answer_to":"b"}
+< {"type":"result","text":"done"}
+end
+`, 7, 5},
+		{"interrupt", `
+>~ {"type":"init"}
+< {"type":"init_ack","capabilities":["resume","cancel"]}
+serve
+>~ {"type":"prompt"}
+< {"type":"progress","session":"s1"}
+< {"type":"question","id":"a","question":"first?"}
+>~ {"type":"response","answer_to":"a"}
+< {"type":"question","id":"b","question":"second?"}
+>~ {"type":"cancel","reason":"interrupted"}
+>~ {"type":"response","answer_to":"b"}
+< {"type":"error","message":"stopped"}
+>~ {"type":"prompt","queued":true}
+< {"type":"progress","session":"s2"}
+< {"type":"result","text":"one"}
+>~ {"type":"prompt","queued":true}
+< {"type":"progress","session":"s3"}
+< {"type":"result","text":"two"}
+>~ {"type":"prompt","queued":true}
+< {"type":"progress","session":"s4"}
+< {"type":"result","text":"three"}
+>~ {"type":"prompt","queued":true}
+< {"type":"result","text":"done"}
+end
+`, 8, 13},
+	} {
+		t.Run(c.mode, func(t *testing.T) {
+			t.Setenv("TALKER_STEERS", c.mode)
+			dir := t.TempDir()
+			config, file := scriptedHost(t, dir, c.script)
+			config.Init, config.CancelGrace = true, 1000
+			for x, got := range kill(t, dir, config, 40) {
+				got = slices.DeleteFunc(got, func(text string) bool { // if the answer is not journaled
+					return text == `{"type":"withdraw","id":"b"}`
+				})
+				if len(got) != c.got {
+					t.Errorf("exchange %d: the program received %d messages, want %d: %q", x, len(got), c.got, got)
+				}
+				for _, key := range []string{"other %d-a", "other %d-b"} {
+					if n := strings.Count(strings.Join(got, "\n"), fmt.Sprintf(`"key":"`+key+`"`, x)); n != 1 {
+						t.Errorf("exchange %d: the program received the message %s %d times, want once", x, key, n)
+					}
+				}
+			}
+			checkHostLog(t, file, 1+exchanges*c.received)
+			in, _ := os.ReadFile(file + ".in")
+			for x := range exchanges {
+				for _, text := range []string{"program %d-a", "program %d-b", "other %d-a", "other %d-b"} {
+					if n := strings.Count(string(in), fmt.Sprintf(`"text":"`+text+`"`, x)); n != 1 {
+						t.Errorf("the host received the message %s %d times, want once", fmt.Sprintf(text, x), n)
+					}
+				}
+			}
+		})
+	}
 }
 
 // TestKilledAgent repeats TestKilled for a vendor's agent. A resumed run restores the agent's

@@ -13,7 +13,8 @@ type lifecycle struct {
 	segment        atomic.Pointer[segment] // segment of the newest exchange; nil before the first
 	mu             sync.Mutex
 	inbox          *inbox // inbox of the exchange that uses the process; nil for an idle process
-	promptOffset   int64  // offset of the exchange's prompt in the bytes sent
+	promptOffset   int64  // offset of the newest prompt in the bytes sent
+	laterTurn      bool   // the newest prompt began a later turn of the exchange
 	served         bool   // the process has completed an exchange
 	failureCounted bool   // the start of the process was counted as failed
 	retiring       bool
@@ -29,8 +30,16 @@ func (l *lifecycle) assign(in *inbox, sendPrompt func() int64) (ended bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.inbox = in
-	l.promptOffset = sendPrompt()
+	l.promptOffset, l.laterTurn = sendPrompt(), false
 	return l.hasFailure
+}
+
+// beginTurn records that the process was sent the prompt of a later turn of its exchange, at an
+// offset in the bytes sent.
+func (l *lifecycle) beginTurn(offset int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.promptOffset, l.laterTurn = offset, true
 }
 
 // release removes the process from its exchange. served reports whether the exchange was complete.
@@ -104,13 +113,13 @@ func (l *lifecycle) recordEnd(failure *effect.Error, exited bool) (in *inbox, re
 	return l.inbox, l.retiring
 }
 
-// endState returns the reason why the output has ended. untouched reports whether the work of the
-// exchange cannot have begun, because the process had completed an earlier exchange and exited
-// before it read the prompt.
-func (l *lifecycle) endState(consumed int64) (failure *effect.Error, untouched bool) {
+// endState returns the reason why the output has ended. untouched reports whether the work on the
+// newest prompt cannot have begun, because the process had completed an earlier exchange or turn
+// and exited before it read the prompt. laterTurn reports whether that prompt began a later turn.
+func (l *lifecycle) endState(consumed int64) (failure *effect.Error, untouched, laterTurn bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.failure, l.exited && l.served && consumed <= l.promptOffset
+	return l.failure, l.exited && (l.served || l.laterTurn) && consumed <= l.promptOffset, l.laterTurn
 }
 
 // countFailure counts the start as failed. first reports whether this is the first call.

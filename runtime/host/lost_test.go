@@ -7,6 +7,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -443,6 +444,146 @@ await `+filepath.Join(dir, "go")+`
 	}
 	if len(got) != 2 || got[0] != "allow" {
 		t.Errorf("decisions = %q, want 2 with the first one allow", got)
+	}
+	if fail, err := os.ReadFile(file + ".fail"); err == nil {
+		t.Errorf("the host reported: %s", fail)
+	}
+}
+
+// steerFrom sends a message of another process, and compares the outcome with want.
+func steerFrom(t *testing.T, h *host.Hosts, key, want string) {
+	t.Helper()
+	if _, got, err := h.Steer(t.Context(), host.Message{Key: key, Text: key}); err != nil || got != want {
+		t.Errorf("steer %s: %s, error %v, want %s", key, got, err, want)
+	}
+}
+
+// steeredKeys returns the keys of the messages of other processes in m.
+func steeredKeys(m *effect.ExchangeMessages) (keys []string) {
+	for i := range m.Messages {
+		if n := m.Messages[i].Steering(); n != nil {
+			keys = append(keys, n.Key)
+		}
+	}
+	return keys
+}
+
+// TestSteeredAndLost kills the keeper after messages to the host were sent and before the program
+// has received their records. Each record must reach the program once. The new process, which
+// continues the conversation, must receive each message once that was not part of it.
+func TestSteeredAndLost(t *testing.T) {
+	for _, c := range []struct{ name, outcome, first, second string }{
+		{"received", effect.SteerReceived, `
+< {"type":"init_ack","capabilities":["resume","steer"]}
+>~ {"type":"prompt","text":"job 0"}
+< {"type":"progress","session":"s"}
+>~ {"type":"steer","id":"t1","text":"before"}
+read
+`, `
+< {"type":"init_ack","capabilities":["resume","steer"]}
+>~ {"type":"prompt","text":"job 0","session":"s"}
+< {"type":"progress","message":"again"}
+>~ {"type":"steer","id":"t2","text":"after"}
+< {"type":"result","text":"done"}
+`},
+		{"queued", effect.SteerQueued, `
+< {"type":"init_ack","capabilities":["resume"]}
+>~ {"type":"prompt","text":"job 0"}
+< {"type":"progress","session":"s"}
+read
+`, `
+< {"type":"init_ack","capabilities":["resume"]}
+>~ {"type":"prompt","text":"job 0","session":"s"}
+< {"type":"progress","message":"again"}
+await steered
+< {"type":"result"}
+>~ {"type":"prompt","text":"before","queued":true,"session":"s"}
+< {"type":"result"}
+>~ {"type":"prompt","text":"after","queued":true,"session":"s"}
+< {"type":"result","text":"done"}
+`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := t.TempDir()
+			const begins = "\n>~ {\"type\":\"init\"}"
+			config, file := scriptedHost(t, dir, begins+c.first+"--- spawn"+begins+c.second)
+			config.Init = true
+			h := hostsUnderKeeper(t, dir, 1, config)
+			opened, _ := openExchange(t, h)
+			steerFrom(t, h, "before", c.outcome)
+			killKeeper(t, dir)
+			var keys []string
+			for again := false; !again; {
+				m := next(t, h, opened.ID)
+				keys = append(keys, steeredKeys(m)...)
+				again = strings.Contains(string(m.Messages[len(m.Messages)-1].Text), "again")
+			}
+			steerFrom(t, h, "after", c.outcome)
+			if err := os.WriteFile(filepath.Join(dir, "steered"), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			for last := ""; !strings.HasPrefix(last, `{"type":"result"`); {
+				m := next(t, h, opened.ID)
+				keys = append(keys, steeredKeys(m)...)
+				last = string(m.Messages[len(m.Messages)-1].Text)
+			}
+			if want := []string{"before", "after"}; !slices.Equal(keys, want) {
+				t.Errorf("records = %q, want %q", keys, want)
+			}
+			if fail, err := os.ReadFile(file + ".fail"); err == nil {
+				t.Errorf("the host reported: %s", fail)
+			}
+		})
+	}
+}
+
+// TestSteeredAndKeeperLost is like TestSteeredAndLost for a run whose process is killed too. Its
+// journal has the message of the program and not that of another process, which the resumed run
+// sends again.
+func TestSteeredAndKeeperLost(t *testing.T) {
+	dir := t.TempDir()
+	c, file := scriptedHost(t, dir, `
+>~ {"type":"init"}
+< {"type":"init_ack","capabilities":["resume"]}
+>~ {"type":"prompt","text":"job 0"}
+< {"type":"progress","session":"s"}
+read
+--- spawn
+>~ {"type":"init"}
+< {"type":"init_ack","capabilities":["resume"]}
+>~ {"type":"prompt","text":"job 0","session":"s"}
+< {"type":"result"}
+>~ {"type":"prompt","text":"of the program","queued":true,"session":"s"}
+< {"type":"result"}
+>~ {"type":"prompt","text":"of another process","queued":true,"session":"s"}
+< {"type":"result","text":"done"}
+`)
+	c.Init = true
+	h := hostsUnderKeeper(t, dir, 1, c)
+	opened, opening := openExchange(t, h)
+	own := host.Steered{Key: "program", Text: "of the program", Outcome: effect.SteerQueued}
+	if _, err := h.Perform(effect.WithKey(t.Context(), own.Key), &effect.ExchangeSteer{ID: opened.ID, Text: own.Text}); err != nil {
+		t.Fatal(err)
+	}
+	steerFrom(t, h, "of another process", effect.SteerQueued)
+	h.Suspend()
+	killKeeper(t, dir)
+	past := &host.History{}
+	past.RecordOpened(opened)
+	past.RecordMessages(opening)
+	second := hostsUnderKeeper(t, dir, 2, c)
+	if err := second.Resume(t.Context(), []host.Open{{ID: 7, Request: request(0), Opened: opened, Line: opening.Lines.Last(), History: past, Steered: []host.Steered{own}, Since: time.Now()}}); err != nil {
+		t.Fatal(err)
+	}
+	steerFrom(t, second, "of another process", effect.SteerQueued)
+	var keys []string
+	for last := ""; !strings.HasPrefix(last, `{"type":"result"`); {
+		m := next(t, second, 7)
+		keys = append(keys, steeredKeys(m)...)
+		last = string(m.Messages[len(m.Messages)-1].Text)
+	}
+	if len(keys) != 1 {
+		t.Errorf("records = %q, want that of the other process once", keys)
 	}
 	if fail, err := os.ReadFile(file + ".fail"); err == nil {
 		t.Errorf("the host reported: %s", fail)

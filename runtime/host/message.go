@@ -112,7 +112,7 @@ func (b *batch) addLine(l ndjson.Line) {
 // appendLines appends the lines of another batch.
 func (b *batch) appendLines(next *batch) {
 	switch {
-	case b.lines == nil:
+	case b.lines == nil, next.lines != nil && len(b.lines.Text) == 0:
 		b.lines = next.lines
 	case next.lines != nil:
 		for b.lines.Last() < next.lines.First-1 {

@@ -232,8 +232,8 @@ func (p *process) endReason(err error, last ndjson.Line) (failure *effect.Error,
 // earlier exchange and did not read this prompt, it has not begun the work, and another process
 // takes over.
 func (p *process) notifyInbox(in *inbox) {
-	failure, untouched := p.lifecycle.endState(p.out.bytesConsumed())
-	if untouched && in.requestProcess() || isLostError(failure) && in.markLost(failure) {
+	failure, untouched, laterTurn := p.lifecycle.endState(p.out.bytesConsumed())
+	if untouched && in.requestProcess(laterTurn) || isLostError(failure) && in.markLost(failure) {
 		return
 	}
 	in.setFailure(in.meter.withPlanLimit(failure))

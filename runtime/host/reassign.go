@@ -34,7 +34,10 @@ func (ex *exchange) handOver(ctx context.Context, lost *effect.Error) error {
 		ex.inbox.setFailure(lost)
 		return nil
 	}
-	ex.inbox.turns.refuseSent()
+	if ex.endLostTurn(false) {
+		ex.inbox.setFailure(ex.pool.cfg.interruptedError())
+		return nil
+	}
 	w := acquireSpec{session: ex.history.sessionName(), workspace: ex.workspace, tools: ex.tools, predecessor: &handover.note.predecessor}
 	ex.deliveredLine.Store(0)
 	err := ex.moveToNewProcess(ctx, w, func(p *process) {

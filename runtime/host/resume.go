@@ -418,7 +418,7 @@ func (r *restoredProcess) continueExchange(ex *exchange, o *Open) {
 		ex.tryReply(reply, appendReply(nil, reply))
 	}
 	for i := range unsent {
-		_, _ = ex.addMessage(unsent[i].note("")) // fails if the exchange has ended, and then no turn needs the message
+		_, _ = ex.addMessage(unsent[i].note(""), nil) // fails if the exchange has ended, and then no turn needs the message
 	}
 }
 

@@ -34,6 +34,7 @@ type steering struct {
 	current   *steerMessage            // prompt of the current turn; nil for that of the exchange
 	interrupt *steerMessage            // ends the current turn; nil if nothing does
 	timer     *time.Timer              // time limit of interrupt
+	direct    []*steerMessage          // messages that were sent to the process in its current turn
 	sums      turnSums                 // of the turns that have ended
 	ends      int                      // number of turns that have ended
 }
@@ -52,7 +53,8 @@ type steerNote struct {
 
 type steerMessage struct {
 	steerNote
-	settled chan struct{} // closed when the outcome is known
+	settled    chan struct{} // closed when the outcome is known
+	unrecorded func()        // see Message.Unrecorded
 }
 
 func newSteerMessage(n steerNote) *steerMessage {
@@ -96,7 +98,7 @@ func (h *Hosts) steerHost(ctx context.Context, r *effect.ExchangeSteer) (*effect
 	if err != nil {
 		return nil, err
 	}
-	m, err := ex.addMessage(steerNote{Key: effect.KeyOf(ctx), Text: r.Text, Interrupt: r.Interrupt})
+	m, err := ex.addMessage(steerNote{Key: effect.KeyOf(ctx), Text: r.Text, Interrupt: r.Interrupt}, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -108,13 +110,17 @@ func (h *Hosts) steerHost(ctx context.Context, r *effect.ExchangeSteer) (*effect
 }
 
 // addMessage sends a message to the host, or queues it. A message with a known key is not sent
-// again.
-func (ex *exchange) addMessage(n steerNote) (*steerMessage, error) {
+// again. unrecorded may be nil; see Message.Unrecorded.
+func (ex *exchange) addMessage(n steerNote, unrecorded func()) (*steerMessage, error) {
 	t := &ex.inbox.turns
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.steering != nil && n.Key != "" && t.known[n.Key] != nil {
-		return t.known[n.Key], nil
+		m := t.known[n.Key]
+		if m.unrecorded == nil {
+			m.unrecorded = unrecorded
+		}
+		return m, nil
 	}
 	if t.ended || ex.isDone() || ex.inbox.isOver() {
 		return nil, ex.pool.cfg.idleError()
@@ -122,17 +128,24 @@ func (ex *exchange) addMessage(n steerNote) (*steerMessage, error) {
 	s := t.begin()
 	n.ID = "t" + numberText(s.count+1)
 	p := ex.currentProcess()
+	if ex.inbox.isLost() {
+		p = nil
+	}
 	m := newSteerMessage(n)
-	if n.Interrupt {
+	m.unrecorded = unrecorded
+	switch {
+	case s.interrupt != nil && s.interrupt.Text == "":
+		return nil, ex.pool.cfg.idleError() // the exchange is about to fail
+	case n.Interrupt:
 		if err := ex.interruptTurn(s, p, m); err != nil {
 			return nil, err
 		}
-	} else {
+	default:
 		ex.steerTurn(s, p, m)
 	}
 	s.addKnown(m)
-	if m.By != "" && m.Outcome != "" && p != nil {
-		p.reportSteered(ex.inbox, m)
+	if m.By != "" && m.Outcome != "" {
+		ex.pool.hosts.addSteered(ex.inbox, p, m)
 	}
 	return m, nil
 }
@@ -148,6 +161,7 @@ func (ex *exchange) steerTurn(s *steering, p *process, m *steerMessage) {
 		}
 		return
 	}
+	s.direct = append(s.direct, m)
 	if p.cfg.protocol().Confirms {
 		s.sent[m.ID] = m
 		ex.inbox.setUnbounded(true) // any number of messages may precede the host's answer
@@ -172,11 +186,9 @@ func steerLine(n *steerNote) []byte {
 func (ex *exchange) interruptTurn(s *steering, p *process, m *steerMessage) error {
 	switch c := ex.pool.cfg; {
 	case p == nil:
-		return c.idleError()
+		return c.errorf("cannot be interrupted: it is lost, and another process will continue the exchange").With("code", "lost")
 	case !p.announced.cancels:
 		return c.errorf("cannot be interrupted: it does not support cancel").With("code", "unsupported")
-	case s.interrupt != nil && s.interrupt.Text == "":
-		return c.idleError() // the exchange is about to fail
 	case s.interrupt != nil && m.Text != "":
 		m.settle(effect.SteerInterrupted)
 		s.queue = append(s.queue, m)
@@ -196,6 +208,7 @@ func (ex *exchange) awaitTurnEnd(s *steering, m *steerMessage) {
 		s.timer = time.AfterFunc(ex.pool.cfg.cancelGrace(), ex.abortInterrupted)
 	}
 	s.interrupt = m
+	ex.inbox.setUnbounded(true) // any number of messages may precede the end of the turn
 }
 
 // abortInterrupted fails an exchange whose host has not ended the interrupted turn in time.
@@ -251,6 +264,11 @@ func (c *Config) idleError() *effect.Error {
 	return c.errorf("is idle: the exchange has ended").With("code", "idle")
 }
 
+// interruptedError is the error of an exchange that the program has interrupted.
+func (c *Config) interruptedError() *effect.Error {
+	return c.errorf("was interrupted").With("code", "interrupted")
+}
+
 // settleSteered handles the agent's answers to messages. A refused message is queued.
 func (r *reader) settleSteered() {
 	all := r.steered
@@ -276,11 +294,16 @@ func (r *reader) settleSteered() {
 		m.settle(outcome)
 		p.writeNote(keeper.KindNote, lineNote{Steer: &m.steerNote})
 		if m.By != "" {
-			p.reportSteered(in, m)
+			p.hosts.addSteered(in, p, m)
 		}
 	}
-	in.setUnbounded(t.steering != nil && len(t.sent) > 0)
+	if t.steering != nil {
+		in.setUnbounded(t.awaitsHost())
+	}
 }
+
+// awaitsHost reports whether the agent must confirm a message or end an interrupted turn.
+func (s *steering) awaitsHost() bool { return len(s.sent) > 0 || s.interrupt != nil }
 
 // endTurn handles a terminal message, before it is added to the batch. If another turn follows, the
 // message becomes a progress message, and the host receives the next prompt.
@@ -299,18 +322,24 @@ func (r *reader) endTurn(x *incomingLine) {
 		s.timer.Stop()
 		s.interrupt = nil
 		r.withdrawRequests(x)
+		x.segment.inbox.setUnbounded(s.awaitsHost())
 	}
 	s.sums.add(x.msg.Payload.Map())
 	s.ends++
+	s.direct = nil
 	var next *steerMessage
-	switch {
+	switch begins := r.process.translation.beginsTurn(); {
 	case x.segment.inbox.isDiscarding():
 	case interrupt != nil && interrupt.Text == "":
 		r.setInterrupted(x)
+	case interrupt != nil && begins:
+		s.queue = slices.Insert(s.queue, 0, interrupt)
+		r.setTurnEnd(x, s, "")
+		return
 	case interrupt != nil:
 		next = interrupt
 	case failed:
-	case r.process.translation.beginsTurn():
+	case begins:
 		r.setTurnEnd(x, s, "")
 		return
 	case len(s.queue) > 0:
@@ -318,9 +347,6 @@ func (r *reader) endTurn(x *incomingLine) {
 	}
 	if next == nil {
 		t.ended = true
-		if len(s.queue) > 0 {
-			r.process.hosts.logf("warn", r.process.cfg, "ended its exchange: %s", notSent(s.queue))
-		}
 		if x.msg.Type == hostmsg.Result && s.ends > 1 {
 			s.sums.setIn(x.msg.Payload.Map())
 		}
@@ -328,7 +354,39 @@ func (r *reader) endTurn(x *incomingLine) {
 	}
 	r.setTurnEnd(x, s, next.ID)
 	s.current = next
-	r.process.sendLine(r.process.nextPrompt(t.request, next), true)
+	offset, _ := r.process.sendLine(r.process.nextPrompt(t.request, next), true)
+	r.process.lifecycle.beginTurn(offset)
+}
+
+// discard drops the pending and all future messages, and notifies the senders of messages that the
+// program's records do not contain. It reports whether the terminal message is still missing.
+func (ex *exchange) discard() (unfinished bool) {
+	t := &ex.inbox.turns
+	t.mu.Lock()
+	var lost []*steerMessage
+	if t.steering != nil && !ex.pool.hosts.suspended.Load() { // a resumed run records the messages
+		for _, n := range ex.inbox.unreadSteers() {
+			if m := t.known[n.Key]; m != nil {
+				lost = append(lost, m)
+			}
+		}
+	}
+	unfinished = ex.inbox.discardAll()
+	t.mu.Unlock()
+	for _, m := range lost {
+		m.notifyUnrecorded()
+	}
+	return unfinished
+}
+
+// logUnsent logs that the exchange has ended before messages became the prompts of later turns.
+func (ex *exchange) logUnsent() {
+	t := &ex.inbox.turns
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.steering != nil && len(t.queue) > 0 && !ex.pool.hosts.suspended.Load() {
+		ex.pool.hosts.logf("warn", ex.pool.cfg, "ended its exchange: %s", notSent(t.queue))
+	}
 }
 
 // notSent describes messages that were queued and that no turn has received.
@@ -349,7 +407,7 @@ func (r *reader) setTurnEnd(x *incomingLine, s *steering, next string) {
 // setInterrupted replaces a terminal message by the error of an interrupted exchange.
 func (r *reader) setInterrupted(x *incomingLine) {
 	o := jsonobject.New(hostmsg.Error)
-	o.Text("message", "host '"+r.process.cfg.Name+"' was interrupted")
+	o.Text("message", r.process.cfg.interruptedError().Message)
 	o.Text("code", "interrupted")
 	r.setMessage(x, o.End())
 }
@@ -386,7 +444,11 @@ func (p *process) nextPrompt(opening *effect.ExchangeOpen, m *steerMessage) line
 	if p.keeper.conn != nil {
 		key = m.Key
 	}
-	return p.cfg.promptWith(r, promptOptions{withTools: p.announced.wantsTools || p.cfg.SendTools, key: key, queued: true})
+	l := p.cfg.promptWith(r, promptOptions{withTools: p.announced.wantsTools || p.cfg.SendTools, key: key, queued: true})
+	if key != "" { // a resumed run may know another session than the process that sent the prompt
+		l.frame.note = &lineNote{Sum: "prompt " + key}
+	}
+	return l
 }
 
 // openRequests are the requests of a process that have an ID and no answer. It exists for hosts
@@ -445,13 +507,26 @@ func (p *process) noteReply(id string) {
 	}
 }
 
-// reportSteered passes to the program's records that a message from outside the program was sent.
-func (p *process) reportSteered(in *inbox, m *steerMessage) {
-	in.addOwn(m.message(), p.keeper.conn != nil)
-	p.reader.lease.interruptReading()
+// addSteered passes to the program's records that a message from outside the program was sent. p is
+// nil if the process is lost.
+func (h *Hosts) addSteered(in *inbox, p *process, m *steerMessage) {
+	if !in.addOwn(m.message(in.turns.request.Host), h.opts.Keeper != nil) {
+		go m.notifyUnrecorded()
+		return
+	}
+	if p != nil {
+		p.reader.lease.interruptReading()
+	}
+}
+
+// notifyUnrecorded notifies the sender of a message that the program's records will not contain it.
+func (m *steerMessage) notifyUnrecorded() {
+	if m.unrecorded != nil {
+		m.unrecorded()
+	}
 }
 
 // message returns the message that the records of the program receive.
-func (m *steerMessage) message() effect.HostMessage {
-	return effect.NewSteered(&effect.SteeredNote{Key: m.Key, Text: m.Text, Interrupt: m.Interrupt, Outcome: m.Outcome, By: m.By, Name: m.Name})
+func (m *steerMessage) message(host string) effect.HostMessage {
+	return effect.NewSteered(&effect.SteeredNote{Key: m.Key, Host: host, Text: m.Text, Interrupt: m.Interrupt, Outcome: m.Outcome, By: m.By, Name: m.Name})
 }

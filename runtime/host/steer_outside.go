@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 	"strconv"
+	"sync"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
@@ -20,6 +21,42 @@ type Message struct {
 	Interrupt bool   // end the current turn; Text is the next prompt, or "" to fail the exchange
 	By        string // one of the By constants of effect
 	Name      string // name of the sender; "" if unknown
+	// Unrecorded is called if the host has received the message, but its exchange was closed before
+	// the program's records contained it; may be nil.
+	Unrecorded func()
+}
+
+// delivery describes the delivery of a message from outside the program.
+type delivery struct{ host, outcome string }
+
+// deliveries are the messages from outside the program that hosts have received, by key.
+type deliveries struct {
+	mu  sync.Mutex
+	all map[string]delivery
+}
+
+func (d *deliveries) find(key string) (delivery, bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	x, ok := d.all[key]
+	return x, ok
+}
+
+func (d *deliveries) add(key string, x delivery) {
+	if key == "" {
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.all == nil {
+		d.all = map[string]delivery{}
+	}
+	d.all[key] = x
+}
+
+// SetDelivered records that a host has received a message with a key, according to the journal.
+func (h *Hosts) SetDelivered(n *effect.SteeredNote) {
+	h.delivered.add(n.Key, delivery{n.Host, n.Outcome})
 }
 
 // Running is a host that works on an exchange.
@@ -56,16 +93,22 @@ func (h *Hosts) Steer(ctx context.Context, m Message) (name, outcome string, err
 	if h.suspended.Load() {
 		return "", "", ErrClosed
 	}
+	if past, ok := h.delivered.find(m.Key); ok {
+		return past.host, past.outcome, nil
+	}
 	ex, err := h.selectExchange(&m)
 	if err != nil {
 		return "", "", err
 	}
-	sent, err := ex.addMessage(steerNote{Key: m.Key, Text: m.Text, Interrupt: m.Interrupt, By: cmp.Or(m.By, effect.ByAnswer), Name: m.Name})
+	sent, err := ex.addMessage(steerNote{Key: m.Key, Text: m.Text, Interrupt: m.Interrupt, By: cmp.Or(m.By, effect.ByAnswer), Name: m.Name}, m.Unrecorded)
 	if err != nil {
 		return "", "", err
 	}
-	outcome, err = ex.awaitOutcome(ctx, sent)
-	return ex.pool.cfg.Name, outcome, err
+	name = ex.pool.cfg.Name
+	if outcome, err = ex.awaitOutcome(ctx, sent); err == nil {
+		h.delivered.add(m.Key, delivery{name, outcome})
+	}
+	return name, outcome, err
 }
 
 // selectExchange returns the exchange that has received the message before, or the only running
@@ -76,6 +119,7 @@ func (h *Hosts) selectExchange(m *Message) (*exchange, error) {
 	for _, ex := range h.exchanges {
 		all = append(all, ex)
 	}
+	all = append(all, h.resumed...) // the program will open them again
 	h.mu.Unlock()
 	slices.SortFunc(all, func(a, b *exchange) int {
 		return cmp.Or(cmp.Compare(a.pool.cfg.Name, b.pool.cfg.Name), cmp.Compare(a.workspace, b.workspace), cmp.Compare(a.id, b.id))

@@ -32,24 +32,39 @@ func (t *turns) currentPrompt() *steerMessage {
 	return t.current
 }
 
-// refuseSent queues the messages that a lost process has neither confirmed nor refused, and ends
-// the wait for the end of an interrupted turn: the new process begins a turn.
-func (t *turns) refuseSent() {
-	t.stopInterrupt()
+// endLostTurn prepares the exchange for another process, which begins a turn. The messages that the
+// lost process has neither confirmed nor refused are queued, and also the prompt after an interrupted
+// turn. With unread, the lost process has not read its newest prompt, nor the messages after it.
+// interrupted reports whether the exchange must fail, because the program has interrupted it.
+func (ex *exchange) endLostTurn(unread bool) (interrupted bool) {
+	t := &ex.inbox.turns
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.steering == nil {
-		return
+	s := t.steering
+	if s == nil {
+		return false
 	}
-	for n := 1; n <= t.count; n++ {
-		for id, m := range t.sent {
-			if numberOf(id) == n {
-				delete(t.sent, id)
-				t.queue = append(t.queue, m)
-				m.settle(effect.SteerQueued)
-			}
+	var first []*steerMessage
+	if s.interrupt != nil {
+		s.timer.Stop()
+		if interrupted = s.interrupt.Text == ""; !interrupted {
+			first = append(first, s.interrupt)
+		}
+		s.interrupt = nil
+	}
+	for _, m := range s.direct {
+		if s.sent[m.ID] != nil {
+			delete(s.sent, m.ID)
+			m.settle(effect.SteerQueued)
+			first = append(first, m)
+		} else if unread && m.Outcome == effect.SteerReceived {
+			first = append(first, m)
 		}
 	}
+	s.direct = nil
+	s.queue = append(first, s.queue...)
+	ex.inbox.setUnbounded(false)
+	return interrupted
 }
 
 // restoreTurns restores the turns of an exchange that an earlier Concerto process began, from the
@@ -98,6 +113,7 @@ func (ex *exchange) restoreTurns(o *Open, notes []lineNote) (unsent []Steered) {
 			s.current = m
 		case m.Outcome == "":
 			s.sent[m.ID] = m
+			s.direct = append(s.direct, m)
 			ex.inbox.unbounded = true
 		case m.Outcome == effect.SteerQueued:
 			s.queue = append(s.queue, m)
@@ -114,7 +130,7 @@ func (ex *exchange) restoreTurns(o *Open, notes []lineNote) (unsent []Steered) {
 		}
 		isJournaled := slices.ContainsFunc(o.Steered, func(x Steered) bool { return x.Key == m.Key })
 		if m.By != "" && m.Outcome != "" && !isJournaled && !o.Over {
-			ex.inbox.addOwn(m.message(), true)
+			ex.inbox.addOwn(m.message(ex.pool.cfg.Name), true)
 		}
 	}
 	for _, id := range past.Prompts { // the last one is the current prompt

@@ -139,6 +139,7 @@ const Steered = "host:steered"
 // SteeredNote describes a message that another process has sent to a host.
 type SteeredNote struct {
 	Key       string `json:"key"` // identifies the message in the run
+	Host      string `json:"host"`
 	Text      string `json:"text"`
 	Interrupt bool   `json:"interrupt,omitempty"`
 	Outcome   string `json:"outcome"`

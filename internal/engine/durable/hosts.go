@@ -103,7 +103,9 @@ func (t *openExchanges) recordMessages(e int64, m *effect.ExchangeMessages) {
 	open.History.RecordMessages(m)
 	if m.Lines != nil {
 		open.Line = m.Lines.Last()
-		t.written[e] = open.Line
+		if len(m.Lines.Text) > 0 {
+			t.written[e] = open.Line
+		}
 	}
 }
 

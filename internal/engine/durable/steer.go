@@ -1,6 +1,7 @@
 package durable
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,15 +15,17 @@ import (
 // Steerer sends messages of other processes to running hosts.
 type Steerer interface {
 	Steer(ctx context.Context, m host.Message) (name, outcome string, err error)
+	// SetDelivered records that the journal contains a message: it is not sent again.
+	SetDelivered(*effect.SteeredNote)
 }
 
 // steers are the messages of other processes to the run's hosts.
 type steers struct {
 	mu        sync.Mutex
-	to        Steerer           // nil until messages can be sent
-	ready     Steerer           // receives messages from the end of the replay on
-	sending   map[string]bool   // messages that are being sent, by id
-	journaled map[string]string // outcomes of the messages that the journal contains, by id
+	to        Steerer         // nil until messages can be sent
+	ready     Steerer         // receives messages from the end of the replay on
+	sending   map[string]bool // messages that are being sent, by id
+	journaled map[string]bool // messages that the journal contains, by id
 }
 
 // SetSteerer sets the receiver of messages to the run's hosts. It must be called before the run
@@ -41,11 +44,15 @@ func beginSteering(r *Run) {
 	r.talks.steers.mu.Lock()
 	r.talks.steers.to = r.talks.steers.ready
 	r.talks.steers.mu.Unlock()
-	go ApplySteers(r)
+	go applySteers(r, true)
 }
 
 // ApplySteers sends the messages that other processes have stored.
-func ApplySteers(r *Run) {
+func ApplySteers(r *Run) { applySteers(r, false) }
+
+// applySteers sends the stored messages. resumed reports whether an earlier process of the run may
+// have received them: their senders no longer wait for a reply.
+func applySteers(r *Run, resumed bool) {
 	s := &r.talks.steers
 	s.mu.Lock()
 	to := s.to
@@ -62,7 +69,7 @@ func ApplySteers(r *Run) {
 	}
 	for id, a := range all {
 		if s.begin(id) {
-			go sendSteer(r, to, id, a)
+			go sendSteer(r, to, id, a, resumed)
 		}
 	}
 }
@@ -84,15 +91,16 @@ func (s *steers) begin(id string) bool {
 // sendSteer sends a message and stores the reply. The message stays stored until the journal
 // contains it, so that another process sends it if this one exits; the hosts detect a message that
 // they have received.
-func sendSteer(r *Run, to Steerer, id string, a *journal.Answer) {
+func sendSteer(r *Run, to Steerer, id string, a *journal.Answer, resumed bool) {
 	var q journal.SteerRequest
 	reply := &journal.SteerReply{}
 	if err := json.Unmarshal(a.Value, &q); err != nil {
 		reply.Error = "the message cannot be read: " + err.Error()
-	} else if outcome := r.talks.steers.outcome(id); outcome != "" {
-		reply.Outcome = outcome // an earlier process has sent and journaled the message
 	} else {
-		name, outcome, err := to.Steer(context.Background(), host.Message{Key: id, Host: q.Host, Workspace: q.Workspace, Text: q.Text, Interrupt: q.Interrupt, By: effect.ByAnswer, Name: a.By})
+		name, outcome, err := to.Steer(context.Background(), host.Message{
+			Key: id, Host: q.Host, Workspace: q.Workspace, Text: q.Text, Interrupt: q.Interrupt, By: effect.ByAnswer, Name: a.By,
+			Unrecorded: func() { dropUnrecorded(r, id, a.By) },
+		})
 		reply.Host, reply.Outcome = name, outcome
 		if selected, ok := errors.AsType[*host.SelectError](err); ok {
 			reply.Matches = len(selected.Running)
@@ -105,16 +113,28 @@ func sendSteer(r *Run, to Steerer, id string, a *journal.Answer) {
 			return // the run is being suspended: the process that resumes it sends the message
 		}
 	}
+	if resumed && reply.Outcome == "" {
+		r.c.Remark("a message of " + a.By + " was not sent: " + cmp.Or(reply.Error, "not exactly one running host matches it"))
+	}
 	if err := journal.PutSteerReply(r.c.Stored, id, reply); err != nil {
 		r.c.Remark("could not confirm a message to a host: " + err.Error())
 	}
-	if reply.Outcome == "" || r.talks.steers.outcome(id) != "" { // otherwise the journal's record removes it
+	if reply.Outcome == "" || r.talks.steers.isJournaled(id) { // otherwise the journal's record removes it
 		_ = r.c.Stored.DropAnswer(id) // a message that remains is refused again
 	}
 }
 
-// outcome returns the outcome of a message that the journal contains, or "".
-func (s *steers) outcome(id string) string {
+// dropUnrecorded removes a message that a host has received and that the journal will not contain,
+// because the program closed the exchange first. Another exchange must not receive it.
+func dropUnrecorded(r *Run, id, by string) {
+	r.c.Remark("the ledger does not contain a message of " + by + ": the program closed the exchange that received it")
+	if err := r.c.Stored.DropAnswer(id); err != nil {
+		r.c.Remark("could not remove a message to a host: " + err.Error())
+	}
+}
+
+// isJournaled reports whether the journal contains a message.
+func (s *steers) isJournaled(id string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.journaled[id]
@@ -125,17 +145,25 @@ func (s *steers) outcome(id string) string {
 func noteSteered(r *Run, m *effect.ExchangeMessages, appended bool) {
 	for i := range m.Messages {
 		n := m.Messages[i].Steering()
-		if n == nil || !journal.IsSteerID(n.Key) {
+		if n == nil {
 			continue
 		}
-		r.talks.steers.mu.Lock()
-		if r.talks.steers.journaled == nil {
-			r.talks.steers.journaled = map[string]string{}
+		if s := r.talks.steers.setJournaled(n.Key); s != nil {
+			s.SetDelivered(n)
 		}
-		r.talks.steers.journaled[n.Key] = n.Outcome
-		r.talks.steers.mu.Unlock()
-		if appended {
+		if appended && journal.IsSteerID(n.Key) {
 			r.c.Writer.ConsumeAnswer(n.Key)
 		}
 	}
+}
+
+// setJournaled records that the journal contains a message, and returns the receiver of messages.
+func (s *steers) setJournaled(id string) Steerer {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.journaled == nil {
+		s.journaled = map[string]bool{}
+	}
+	s.journaled[id] = true
+	return s.ready
 }

@@ -6,11 +6,11 @@ import (
 
 var steerRules = []rule{
 	{"H55", "A host with the capability `steer` gets a message of the program as `{\"type\":\"steer\",\"id\":\"t1\",\"text\":\"…\"}` while it works on a turn. The message has no response. The ids of an exchange are `t1`, `t2`, and so on.", steered},
-	{"H56", "For any other host the message is queued: it is the prompt of the exchange's next turn, with `\"queued\":true`, which is sent to the same process when the current turn has ended. It has the `schema` of the exchange, and if the host has the capability `resume` and has named the conversation, its `session`.", queued},
-	{"H57", "The result of an earlier turn is passed on as a `progress` with the stage `turn`, whose `payload` is the result, and only the last turn's result ends the exchange. Its `usage`, `cost_usd` and `turns` are the sums of those that the turns report. An `error` ends the exchange; queued messages are then not sent, and the log names the first.", turnEnds},
+	{"H56", "For any other host the message is queued: it is the prompt of the exchange's next turn, with `\"queued\":true`, which is sent to the same process when the current turn has ended, or to a new one if the process has exited before it read the prompt. It has the `schema` of the exchange, and if the host has the capability `resume` and has named the conversation, its `session`.", queued},
+	{"H57", "The result of an earlier turn is passed on as a `progress` with the stage `turn`, whose `payload` is the result, and only the last turn's result ends the exchange. Its `usage`, `cost_usd` and `turns` are the sums of those that the turns report. An `error` ends the exchange. If an exchange ends before its queued messages were sent, the log names the first.", turnEnds},
 	{"H58", "To interrupt a turn, a host with the capability `cancel` gets `cancel` with the reason `interrupted`. Its next terminal message ends the turn, whatever it is; requests of the turn that have no answer are withdrawn. If the program has a new prompt, that is the next turn's; otherwise the exchange fails with the code `interrupted`. The process continues to run.", interrupted},
 	{"H59", "A host that does not end an interrupted turn within `cancel_grace` fails the exchange with the code `interrupted` and is terminated as at a timeout. A host without the capability `cancel` cannot be interrupted: the code is `unsupported`.", interruptedInVain},
-	{"H60", "A message for an exchange whose terminal message has been read is refused with the code `idle`.", idle},
+	{"H60", "A message for an exchange whose terminal message has been read, or that was interrupted without a new prompt, is refused with the code `idle`.", idle},
 }
 
 // steer sends a message to the host and checks its outcome.
@@ -188,6 +188,7 @@ func interrupted(w *world) {
 	x.want("question", `{"id":"next"}`)
 	x.steer(effect.ExchangeSteer{Interrupt: true}, effect.SteerInterrupted)
 	x.refused(effect.ExchangeSteer{Interrupt: true}, "idle")
+	x.refused(effect.ExchangeSteer{Text: "late"}, "idle")
 	x.want("withdraw", `{"id":"next"}`)
 	x.want("error", `{"message":"host 'worker' was interrupted","code":"interrupted"}`)
 	x.close()
