@@ -41,6 +41,7 @@ func TestDurableKill(t *testing.T) {
 		kills, _ = strconv.Atoi(s)
 	}
 	done, amid, keepers, restored, dropped, reports := 0, 0, 0, 0, 0, 0
+	steered := map[string]int{} // messages of other processes by outcome
 	for drops := rand.IntN(2) == 0; done < kills; drops = !drops {
 		var s *stormed
 		t.Run("storm", func(t *testing.T) {
@@ -54,10 +55,16 @@ func TestDurableKill(t *testing.T) {
 			return
 		}
 		done, amid, keepers, restored, reports = done+s.kills, amid+s.amid, keepers+s.keepers, restored+s.restored, reports+s.reports
+		for _, outcome := range s.steered {
+			steered[outcome]++
+		}
 	}
-	t.Logf("%d kills of runs, %d of them while the program was performing effects; %d kills of keepers; %d processes resumed from a snapshot; %d runs dropped the beginning of their journal; %d reports of killed runs", done, amid, keepers, restored, dropped, reports)
+	t.Logf("%d kills of runs, %d of them while the program was performing effects; %d kills of keepers; %d processes resumed from a snapshot; %d runs dropped the beginning of their journal; %d reports of killed runs; messages to a host: %v", done, amid, keepers, restored, dropped, reports, steered)
 	if reports == 0 && kills > 20 {
 		t.Error("no killed run had a report")
+	}
+	if steered[steerSent] == 0 && kills > 20 {
+		t.Error("no message of another process was sent")
 	}
 	if dropped == 0 && kills > 20 { // more than 20 kills need at least two runs, and every second run drops files
 		t.Error("no run dropped the beginning of its journal")
@@ -90,9 +97,10 @@ type stormed struct {
 	// lossy is true if keepers are killed, too. A keeper's hosts exit with the keeper.
 	lossy    bool
 	keepers  int
-	drops    bool // the run drops the beginning of its journal
-	restored int  // number of processes that resumed from a snapshot
-	reports  int  // number of reports of killed runs
+	drops    bool     // the run drops the beginning of its journal
+	restored int      // number of processes that resumed from a snapshot
+	reports  int      // number of reports of killed runs
+	steered  []string // outcomes of the messages of other processes
 }
 
 func newStormed(t *testing.T, seed uint64, most int, drops bool) *stormed {
@@ -102,7 +110,7 @@ func newStormed(t *testing.T, seed uint64, most int, drops bool) *stormed {
 	if drops {
 		history = "snapshot"
 	}
-	s.dir = programs(t, stormFiles(s.world.URL, history))
+	s.dir = programs(t, stormFiles(s.world.URL, history, []string{"resume", "steer"}[s.random.IntN(2)]))
 	t.Cleanup(func() {
 		if t.Failed() {
 			_ = command(s.dir, "runs", "rm", "job").Run() // otherwise the run's keeper would never exit
@@ -250,9 +258,15 @@ func (s *stormed) once(args []string) error {
 			s.kill(c.Process, ended)
 		}
 	}()
+	sent := make(chan struct{})
+	go func() {
+		defer close(sent)
+		s.steer(ended)
+	}()
 	err := c.Wait()
 	close(ended)
 	<-killed
+	<-sent
 	s.stdout = append(s.stdout, out.Bytes()...)
 	for _, l := range storedLines(out.Bytes()) {
 		if l.N <= printed {

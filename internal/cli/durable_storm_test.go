@@ -35,12 +35,14 @@ tool Notes {
     }
 }
 host Agent { connector: "agent", tools: [Notes] }
+host Watch { connector: "watch", output_format: "json" }
 
 fn asked(id: Int) -> String {
     let r = listen Clerk.execute("job ${id}.") {
         "progress" => |p: HostProgress| { emit("progress", p.message); },
         "question" => |q: HostQuestion| {
             http::put("URL/asked/${id}", q.question)?;
+            let _ = Clerk.steer("hint ${id}.");
             "yes to ${q.question}"
         },
         "approval" => |a: HostApproval| {
@@ -67,6 +69,7 @@ fn told(id: Int) -> String {
         "question" => |q| "",
         "approval" => |a: HostApproval| {
             http::put("URL/coded/${id}", a.description)?;
+            let _ = Coder.steer("message ${id}.");
             "yes"
         },
     };
@@ -84,7 +87,10 @@ fn coder(id: Int) -> String {
 
 fn helped(id: Int) -> String {
     let r = listen Agent.execute("errand ${id}.") {
-        "approval" => |a: HostApproval| "yes",
+        "approval" => |a: HostApproval| {
+            let _ = Agent.steer("again ${id}.");
+            "yes"
+        },
         "question" => |q| "",
         "progress" => |p| nil,
     };
@@ -113,13 +119,38 @@ async fn one(id: Int) -> Int {
     id
 }
 
-fn main() {
+async fn rounds() -> Int {
     for round in 0..ROUNDS {
         let (a, b, c) = await (one(round * 3), one(round * 3 + 1), one(round * 3 + 2));
         let sum = a + b + c;
         fs::write_file("round-${round}", "sum ${sum}")?;
         fs::move_file("round-${round}", "moved-${round}")?;
         println("round ${round}: ${sum}");
+    }
+    ROUNDS
+}
+
+fn watched(all: Task<Int>) -> String {
+    let r = listen Watch.execute("watch.") {
+        "question" => |q| {
+            all.await;
+            "done"
+        },
+        "approval" => |a| "",
+        "progress" => |p| nil,
+    };
+    r?.text
+}
+
+fn main() {
+    let all = rounds();
+    for _n in 0..50 {
+        try {
+            emit("watched", watched(all));
+            break;
+        } catch HostError(e) {
+            if (e.code ?? "") != "lost" { throw e; }
+        }
     }
     emit("total", seen.get_or("total", 0));
 }
@@ -154,15 +185,16 @@ func newStormWorld(t *testing.T) *stormWorld {
 }
 
 // stormFiles returns the storm's program, its manifest and its hosts. history is the manifest's
-// setting of which part of the journal is stored.
-func stormFiles(url, history string) map[string]string {
+// setting of which part of the journal is stored. watch is an argument of the host Watch.
+func stormFiles(url, history, watch string) map[string]string {
 	return map[string]string{
 		"main.conc": strings.NewReplacer("URL", url, "ROUNDS", strconv.Itoa(stormRounds)).Replace(storm),
 		"Concerto.toml": fmt.Sprintf("[project]\nname = \"storm\"\n[run]\nhistory = %q\n[run.unknown]\nhttp = \"retry\"\n"+
 			"[connections.local]\nprovider = \"openai\"\nbase_url = %q\ndefault_model = \"m\"\n"+
 			"[hosts.clerk]\ncommand = \"stormhost\"\nargs = [\"clerk\"]\ninit = true\ninstances = %d\n"+
 			"[hosts.coder]\ncommand = \"stormhost\"\nargs = [\"coder\"]\ntransport = \"codex\"\ninstances = %[3]d\n"+
-			"[hosts.agent]\ncommand = \"stormhost\"\nargs = [\"agent\"]\ntransport = \"acp\"\ninstances = %[3]d\n[hosts.agent.permissions]\ndefault = \"ask\"\n", history, url+"/v1", stormInstances),
+			"[hosts.agent]\ncommand = \"stormhost\"\nargs = [\"agent\"]\ntransport = \"acp\"\ninstances = %[3]d\n[hosts.agent.permissions]\ndefault = \"ask\"\n"+
+			"[hosts.watch]\ncommand = \"stormhost\"\nargs = [\"watch\", %[4]q]\ninit = true\n", history, url+"/v1", stormInstances, watch),
 	}
 }
 
@@ -208,7 +240,69 @@ func (s *stormed) end() {
 	if s.keepers == 0 {
 		s.hosts()
 	}
+	s.messages()
 	s.output()
+}
+
+// messages compares the messages of other processes with those that the host Watch has received and
+// with the ledger. A confirmed message must have been received and recorded once, a refused one
+// never. The outcome of any other is unknown, but it must not be received twice, and a received one
+// must be recorded. Hosts of a keeper that was killed may receive a message again or never.
+func (s *stormed) messages() {
+	s.Helper()
+	in, err := os.ReadFile(filepath.Join(s.dir, "watch.in"))
+	if err != nil {
+		s.Fatal(err)
+	}
+	ledger, err := os.ReadFile(filepath.Join(s.dir, "job", "ledger.ndjson"))
+	if err != nil {
+		s.Fatal(err)
+	}
+	for i, outcome := range s.steered {
+		received := strings.Count(string(in), fmt.Sprintf(`"text":"outside %d."`, i))
+		recorded := strings.Count(string(ledger), fmt.Sprintf(`"text":"outside %d."`, i))
+		right := received <= 1 && recorded == received
+		switch {
+		case s.keepers > 0:
+			right = recorded <= 1
+		case outcome == steerSent:
+			right = received == 1 && recorded == 1
+		case outcome == steerRefused:
+			right = received == 0 && recorded == 0
+		}
+		if !right {
+			s.bad("message %d, whose sender was notified that it was %s, was received %d times and recorded %d times", i, outcome, received, recorded)
+		}
+	}
+}
+
+// The outcomes of a message of another process.
+const (
+	steerSent    = "sent"
+	steerRefused = "refused"
+	steerUnknown = "perhaps sent"
+)
+
+// steer sends messages of another process until the run's process has exited.
+func (s *stormed) steer(exited <-chan struct{}) {
+	for {
+		select {
+		case <-exited:
+			return
+		default:
+		}
+		text, err := command(s.dir, "steer", "job", "--host", "Watch", fmt.Sprintf("outside %d.", len(s.steered))).CombinedOutput()
+		outcome := steerUnknown
+		switch {
+		case err == nil:
+			outcome = steerSent
+		case bytes.Contains(text, []byte("no host of job is running")), bytes.Contains(text, []byte("is idle")), bytes.Contains(text, []byte("no such directory")):
+			outcome = steerRefused
+		case !bytes.Contains(text, []byte("stopped before it confirmed")):
+			s.bad("steer: %s", text)
+		}
+		s.steered = append(s.steered, outcome)
+	}
 }
 
 func (s *stormed) bad(format string, args ...any) {
@@ -225,9 +319,9 @@ func (s *stormed) hosts() {
 		name, prompt string
 		answers      []string // expected answers for each id
 	}{
-		{"clerk", `"text":"job %d."`, []string{`"in_reply_to":"question","answer_to":"job %d.","value":"yes to job %[1]d."`, `"in_reply_to":"approval","answer_to":"job %d.","value":"yes"`}},
+		{"clerk", `"text":"job %d."`, []string{`"type":"steer","id":"t1","text":"hint %d."`, `"in_reply_to":"question","answer_to":"job %d.","value":"yes to job %[1]d."`, `"in_reply_to":"approval","answer_to":"job %d.","value":"yes"`}},
 		{"coder", `"text":"task %d."`, nil},
-		{"agent", `"text":"errand %d."`, []string{}},
+		{"agent", `"text":"errand %d."`, []string{`"text":"again %d."`}},
 	} {
 		file := filepath.Join(s.dir, h.name)
 		in, err := os.ReadFile(file + ".in")
@@ -242,6 +336,12 @@ func (s *stormed) hosts() {
 				if text = fmt.Sprintf(text, id); strings.Count(string(in), text) != 1 {
 					s.bad("host %s has received %s %d times, want once", h.name, text, strings.Count(string(in), text))
 				}
+			}
+		}
+		for id := range stormTasks {
+			// The coder refuses every second message, which is then a prompt.
+			if n := strings.Count(string(in), fmt.Sprintf(`"text":"message %d."`, id)); h.answers == nil && n != 1+id%2 {
+				s.bad("host %s has received the message %d %d times, want %d", h.name, id, n, 1+id%2)
 			}
 		}
 		if n := strings.Count(string(in), `"decision":"accept"`); h.answers == nil && n != stormTasks {
@@ -283,7 +383,7 @@ func (s *stormed) output() {
 	for _, l := range stored {
 		of[l.Channel]++
 	}
-	for channel, want := range map[string]int{"done": stormTasks, "hosts": stormTasks, "print": stormRounds, "total": 1} {
+	for channel, want := range map[string]int{"done": stormTasks, "hosts": stormTasks, "print": stormRounds, "watched": 1, "total": 1} {
 		if of[channel] != want {
 			s.bad("%d lines of output are stored for channel %s, want %d", of[channel], channel, want)
 		}

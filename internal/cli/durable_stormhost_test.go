@@ -40,8 +40,8 @@ type stormMessage struct {
 	} `json:"result"`
 }
 
-// stormHost runs the host of the storm program that args names: clerk, coder (Codex's protocol), or
-// agent (ACP). It stores the received messages in a file, so that it can continue an exchange that
+// stormHost runs the host of the storm program that args names: clerk, watch, coder (Codex's
+// protocol), or agent (ACP). It stores the received messages in a file, so that it can continue an exchange that
 // an earlier process of the same host began.
 func stormHost(args []string) int {
 	log, err := os.OpenFile(args[0]+".in", os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
@@ -57,6 +57,8 @@ func stormHost(args []string) int {
 	fmt.Fprintf(spawns, "%d %d\n", os.Getpid(), os.Getpid())
 	handle := newClerk()
 	switch args[0] {
+	case "watch":
+		handle = newWatch(args[1])
 	case "coder":
 		handle = newCoder()
 	case "agent":
@@ -87,9 +89,15 @@ func newClerk() func(*stormMessage) {
 		after := m.InReplyTo
 		switch m.Type {
 		case "init":
-			sendLine(`{"type":"init_ack","capabilities":["resume"]}`)
+			sendLine(`{"type":"init_ack","capabilities":["resume","steer"]}`)
+			return
+		case "steer":
 			return
 		case "prompt":
+			if !strings.HasPrefix(m.Text, "job ") { // a message that a lost process did not receive
+				sendLine(`{"type":"result","text":%q}`, m.Text)
+				return
+			}
 			job = m.Text
 			sendLine(`{"type":"progress","message":%q,"session":%[1]q}`, job)
 			if m.Resumed != nil {
@@ -103,6 +111,25 @@ func newClerk() func(*stormMessage) {
 			sendLine(`{"type":"approval","id":%q,"description":%[1]q}`, job)
 		case "approval":
 			sendLine(`{"type":"result","text":%q}`, job)
+		}
+	}
+}
+
+// newWatch returns a message handler that sends a question, and then the result. capability is
+// "steer" or another one. The host completes the turn of a queued message at once.
+func newWatch(capability string) func(*stormMessage) {
+	return func(m *stormMessage) {
+		switch m.Type {
+		case "init":
+			sendLine(`{"type":"init_ack","capabilities":["resume",%q]}`, capability)
+		case "prompt":
+			if m.Text != "watch." {
+				sendLine(`{"type":"result","text":%q}`, m.Text)
+				return
+			}
+			sendLine(`{"type":"question","id":"q","question":"done?","session":"w"}`)
+		case "response":
+			sendLine(`{"type":"result","text":"watched"}`)
 		}
 	}
 }
@@ -124,13 +151,23 @@ func newCoder() func(*stormMessage) {
 			return
 		case "initialized":
 			return
+		case "turn/steer":
+			if n := 0; strings.Contains(m.Params.Input[0].Text, "message") {
+				_, _ = fmt.Sscanf(m.Params.Input[0].Text, "message %d.", &n)
+				if n%2 == 1 {
+					sendLine(`{"id":%s,"error":{"code":-32600,"message":"the turn cannot be steered"}}`, m.ID)
+					return
+				}
+			}
+			sendLine(`{"id":%s,"result":{"turnId":"u1"}}`, m.ID)
+			return
 		case "turn/start":
 			turn++
 			text := m.Params.Input[0].Text
 			task = stormTask.FindString(text)
 			sendLine(`{"id":%s,"result":{"turn":{"id":"u1","status":"inProgress"}}}`, m.ID)
 			sendLine(`{"method":"item/agentMessage/delta","params":{"threadId":"t1","turnId":"u1","itemId":"m","delta":"Let me look."}}`)
-			done = strings.Contains(text, "The answer:")
+			done = strings.Contains(text, "The answer:") || strings.HasPrefix(text, "message ")
 		}
 		if !done {
 			sendLine(`{"method":"item/commandExecution/requestApproval","id":%d,"params":{"threadId":"t1","turnId":"u1","itemId":"c","command":%q,"cwd":"/"}}`, turn, task)
@@ -189,6 +226,10 @@ func newAgent() func(*stormMessage) {
 			return
 		case "session/prompt":
 			prompt = m.ID
+			if strings.HasPrefix(m.Params.Prompt[0].Text, "again ") {
+				sendLine(`{"id":%s,"result":{"stopReason":"end_turn"}}`, prompt)
+				return
+			}
 			_, _ = fmt.Sscan(stormRequest.FindStringSubmatch(m.Params.Prompt[0].Text)[1], &id)
 			ask("create", fmt.Sprintf(`"command":"echo errand %d; exit %d"`, id, id%5))
 			return

@@ -88,23 +88,25 @@ func (p *program) exchange(e *conversation.Exchange) (seen []string) {
 			if hostmsg.Lookup(m.Type).Terminal() {
 				return seen
 			}
-			if reason = p.act(ctx, id, &m); reason != "" {
+			var sent []string
+			if sent, reason = p.act(ctx, id, &m); reason != "" {
 				return seen
 			}
+			seen = append(seen, sent...)
 		}
 	}
 }
 
-// act follows the instruction in a message. It returns the reason for which the exchange must be
-// closed, or "".
-func (p *program) act(ctx context.Context, id int64, m *effect.HostMessage) (reason string) {
+// act follows the instruction in a message. It returns the outcome of a message to the host, and the
+// reason for which the exchange must be closed, or "".
+func (p *program) act(ctx context.Context, id int64, m *effect.HostMessage) (sent []string, reason string) {
 	member := func(name string) value.Slot {
 		v, _ := m.Payload.Map().GetString(name)
 		return v
 	}
 	do := member("do")
 	if do.Kind() != value.KindString {
-		return ""
+		return nil, ""
 	}
 	switch do.AsString() {
 	case "reply":
@@ -114,9 +116,15 @@ func (p *program) act(ctx context.Context, id int64, m *effect.HostMessage) (rea
 	case "wait":
 		p.signal(member("signal").AsString())
 	case "fail":
-		return conversation.Reason
+		return nil, conversation.Reason
+	case "steer", "interrupt":
+		r, err := p.hosts.Perform(ctx, &effect.ExchangeSteer{ID: id, Text: member("with").AsString(), Interrupt: do.AsString() == "interrupt"})
+		if err != nil {
+			return []string{err.Error()}, ""
+		}
+		return []string{fmt.Sprintf("steered %q", r.(*effect.ExchangeSteered).Outcome)}, ""
 	}
-	return ""
+	return nil, ""
 }
 
 // failureText formats an error in the same way as the conversation's model.

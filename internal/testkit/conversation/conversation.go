@@ -47,6 +47,7 @@ type Conversation struct {
 
 	Params   bool              // the host has an initialisation parameter
 	Cancel   bool              // the host supports cancelling
+	Steer    bool              // the host receives messages while it works
 	Tools    bool              // the host has the tool T of Source
 	Defaults map[string]string // answers to unhandled messages, by key
 
@@ -164,7 +165,7 @@ func Lines(text string) []string {
 // String formats the conversation for failure messages.
 func (t *Conversation) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "params %v, cancel %v, tools %v, defaults %q\n", t.Params, t.Cancel, t.Tools, t.Defaults)
+	fmt.Fprintf(&b, "params %v, cancel %v, steer %v, tools %v, defaults %q\n", t.Params, t.Cancel, t.Steer, t.Tools, t.Defaults)
 	for i, e := range t.Exchanges {
 		fmt.Fprintf(&b, "exchange %d: %q handles %v\n", i, e.Prompt, e.Handled)
 	}
@@ -214,6 +215,15 @@ fn act(m: Any) -> Any {
             fs::write_file(to_string(m.signal), "x")?;
             time::sleep(60000);
             "too late"
+        },
+        "steer" => {
+            emit("steered", ` + Host + `.steer(to_string(m.with))?);
+            nil
+        },
+        "interrupt" => {
+            ` + Host + `.interrupt(to_string(m.with))?;
+            emit("steered", "interrupted");
+            nil
         },
         _ => nil,
     }

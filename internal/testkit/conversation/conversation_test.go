@@ -35,7 +35,7 @@ func TestConversationsCoverEveryConstruct(t *testing.T) {
 	var steps, outcomes strings.Builder
 	several, replies := 0, 0
 	for _, o := range ways {
-		for seed := range uint64(40) {
+		for seed := range uint64(60) {
 			talk := Generate(seed, o)
 			want := talk.Expect()
 			for _, process := range talk.Starts {
@@ -62,6 +62,7 @@ func TestConversationsCoverEveryConstruct(t *testing.T) {
 		`{"type":"cancel","reason":"stop"}`, "sent an invalid message: ", "in the middle of a message (", "exited without result (exit code 1)", "listen:error", "listen:invalid",
 		"listen:unhandled", `"partial_output":`, `"value":"as you like, question"`, `"error":"nothing handles tool_call messages"`, "it is skipped: ", "counts as the result: ",
 		"a line that is not a message outside", "'result' outside", `"answer_to":"q`, `"answer_to":-`, `withdraw {"id":`, InitLine,
+		`{"type":"steer","id":"t2"`, `"queued":true`, `{"type":"cancel","reason":"interrupted"}`, `host 'W' was interrupted`, `"stage":"turn","next":"t2"`,
 	} {
 		if !strings.Contains(outcomes.String(), part) {
 			t.Errorf("no outcome contains %q", part)

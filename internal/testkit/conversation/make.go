@@ -14,6 +14,7 @@ func Generate(seed uint64, o Options) *Conversation {
 	r := rand.New(rand.NewPCG(seed, 0x7461_6c6b))
 	t := &Conversation{Seed: seed, Options: o, Params: r.IntN(2) == 0, Tools: r.IntN(2) == 0, Defaults: map[string]string{}}
 	t.Cancel = t.Params && r.IntN(3) > 0
+	t.Steer = t.Params && r.IntN(2) == 0
 	for _, m := range hostmsg.Messages() {
 		if m.Default != "" && r.IntN(2) == 0 {
 			t.Defaults[m.Default] = "as you like, " + m.Type
@@ -54,6 +55,7 @@ type host struct {
 	synced  bool     // the program has read all flushed output
 	id      int
 	signal  int
+	steers  int // number of the program's messages in the exchange
 }
 
 func pick[T any](r *rand.Rand, all ...T) T { return all[r.IntN(len(all))] }
@@ -77,8 +79,15 @@ func (h *host) startProcess() {
 	h.add(Read, "", 0)
 	h.addBlankLines()
 	ack := `{"type":"init_ack"}`
-	if h.t.Cancel {
-		ack = `{"type":"init_ack","version":"1","capabilities":["streaming","cancel"]}`
+	if h.t.Cancel || h.t.Steer {
+		capabilities := `"streaming"`
+		if h.t.Cancel {
+			capabilities += `,"cancel"`
+		}
+		if h.t.Steer {
+			capabilities += `,"steer"`
+		}
+		ack = `{"type":"init_ack","version":"1","capabilities":[` + capabilities + `]}`
 	}
 	h.sendLast(ack, -1)
 	h.spoken = true
@@ -99,10 +108,17 @@ func (h *host) addExchange(i int) {
 		h.startProcess()
 	}
 	h.add(Read, "", 0)
-	h.synced, h.early = !h.early, false
+	h.synced, h.early, h.steers = !h.early, false, 0
+	ended := false
 	for range h.IntN(9) {
 		if h.mute {
 			h.addBlankLines()
+			continue
+		}
+		if h.IntN(8) == 0 {
+			if ended = h.requestSteer(i); ended {
+				break
+			}
 			continue
 		}
 		h.sendAny()
@@ -113,7 +129,9 @@ func (h *host) addExchange(i int) {
 			h.readReplies()
 		}
 	}
-	h.closeExchange(i)
+	if !ended {
+		h.closeExchange(i)
+	}
 	// A process may exit between two exchanges. It must not if it may have read the next prompt
 	// together with the replies.
 	if h.steps != nil && h.IntN(6) == 0 && (h.t.Options.Patient || h.steps[len(h.steps)-1].Op != Read) {
@@ -325,6 +343,48 @@ func (h *host) withdrawHandled() {
 	}
 	h.addLine(h.formatMessage("withdraw", id))
 	h.flush()
+}
+
+// requestSteer lets the program send a message to the host. If the host cannot receive it in its
+// turn, or the message interrupts the turn, the host ends the turn and receives the next prompt. ended
+// reports whether the exchange has ended.
+func (h *host) requestSteer(exchange int) (ended bool) {
+	do, with := "steer", fmt.Sprintf(`more "%d"`, h.id)
+	if h.t.Cancel && h.IntN(2) == 0 {
+		do, with = "interrupt", pick(h.Rand, with, "")
+	}
+	typ := pick(h.Rand, "progress", "own")
+	text := h.formatMessage(typ, `"do":"`+do+`"`, `"with":`+quote(with), `"n":`+strconv.Itoa(h.steers+1))
+	o, err := parseObject(text)
+	if err != nil {
+		panic(err)
+	}
+	if h.t.reactTo(h.e, typ, o.without("type")).steer == nil {
+		return false // no handler handles the message
+	}
+	h.steers++
+	h.readReplies() // so that the next reply follows the message
+	h.addLine(text)
+	h.readReplies()
+	switch {
+	case do == "steer" && h.t.Steer:
+		return false
+	case do == "steer":
+		h.addLine(h.formatMessage("result", pick(h.Rand, `"text":"a part"`, `"text":"é\nx"`, `"answer":[1]`)))
+	default:
+		for range h.IntN(3) {
+			h.addLine(h.formatMessage("log", `"message":"stopping"`))
+		}
+		if with == "" {
+			h.sendLast(h.terminal(), exchange)
+			return true
+		}
+		h.addLine(h.terminal())
+	}
+	h.flush()
+	h.add(Read, "", 0)
+	h.synced = true
+	return false
 }
 
 // closeExchange ends the exchange.

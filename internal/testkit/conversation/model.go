@@ -72,9 +72,12 @@ type model struct {
 	out     *Outcome
 	signals map[string]bool
 
-	exchange int    // number of the latest exchange
-	active   bool   // the program has not ended the exchange
-	pieces   string // parts of the exchange's result
+	exchange int        // number of the latest exchange
+	active   bool       // the program has not ended the exchange
+	pieces   string     // parts of the exchange's result
+	queue    []*steered // messages that are prompts of later turns
+	stopping *steered   // the program has interrupted the turn
+	open     []string   // ids of the host's requests without an answer
 
 	input   []string       // lines that the host has not read yet
 	alive   bool           // the process runs
@@ -123,7 +126,7 @@ func (m *model) next() {
 		return
 	}
 	m.exchange++
-	m.active, m.pieces, m.turn = true, "", &exchangeState{}
+	m.active, m.pieces, m.turn, m.open = true, "", &exchangeState{}, nil
 	if m.t.Options.Level == Listen {
 		m.recordReceived("listen:start " + `{"host":"` + Host + `"}`)
 	}
@@ -224,12 +227,11 @@ func (m *model) parseLine(line string, half bool) (got []message, failure string
 	case t != m.turn || t.over:
 		m.recordOutside(t, isMessage, typ, line)
 		return nil, ""
+	case isMessage && t.init:
+		t.over = true
+		return nil, ""
 	case isMessage:
-		t.over = t.init || hostmsg.Lookup(typ).Terminal()
-		if t.init {
-			return nil, ""
-		}
-		return []message{{typ, o.raw("id"), o.without("type")}}, ""
+		return m.endTurn(message{typ, o.raw("id"), o.without("type")}), ""
 	case err != nil && err != errNoObject && strings.HasPrefix(strings.TrimLeft(line, " \t"), "{"):
 		if half {
 			return nil, "host '" + Host + "' ended in the middle of a message (" + strconv.Itoa(len(line)) + " bytes): " + line
@@ -245,6 +247,54 @@ func (m *model) parseLine(line string, half bool) (got []message, failure string
 	}
 	t.over = true
 	return []message{{hostmsg.Result, "", object{{"text", []byte(quote(line))}}}}, ""
+}
+
+// endTurn returns the messages that the program receives for a message of the host. A terminal
+// message ends the exchange only if no other turn follows.
+func (m *model) endTurn(x message) []message {
+	row := hostmsg.Lookup(x.typ)
+	switch {
+	case row.Waits() && x.id != "":
+		m.open = append(m.open, x.id)
+	case row.Role == hostmsg.Withdraws:
+		m.closeRequest(x.id)
+	}
+	if !row.Terminal() {
+		return []message{x}
+	}
+	var got []message
+	next := m.stopping
+	if m.stopping != nil {
+		for _, id := range m.open {
+			got = append(got, message{"withdraw", id, object{{"id", []byte(id)}}})
+		}
+		m.open, m.stopping = nil, nil
+		if next.text == "" {
+			m.turn.over = true
+			return append(got, message{"error", "", object{{"message", []byte(quote("host '" + Host + "' was interrupted"))}, {"code", []byte(`"interrupted"`)}}})
+		}
+	} else if len(m.queue) > 0 {
+		next, m.queue = m.queue[0], m.queue[1:]
+	}
+	if next == nil {
+		m.turn.over = true
+		return append(got, x)
+	}
+	m.input = append(m.input, `{"type":"prompt","text":`+quote(next.text)+`,"queued":true}`)
+	text, ok := x.payload.text("text")
+	if !ok {
+		text, _ = x.payload.text("message")
+	}
+	text, _, _ = strings.Cut(text, "\n")
+	whole := append(object{{"type", []byte(quote(x.typ))}}, x.payload...)
+	return append(got, message{hostmsg.Progress, "", object{{"message", []byte(quote(text))}, {"stage", []byte(`"turn"`)}, {"next", []byte(quote(next.id))}, {"payload", []byte(whole.String())}}})
+}
+
+// closeRequest records that a request has an answer or was withdrawn.
+func (m *model) closeRequest(id string) {
+	if at := slices.Index(m.open, id); at >= 0 {
+		m.open = slices.Delete(m.open, at, at+1)
+	}
 }
 
 func (m *model) recordOutside(t *exchangeState, isMessage bool, typ, line string) {
@@ -277,6 +327,16 @@ func (m *model) handleBatch(got []message) {
 		m.pieces += r.piece
 		if r.reply != "" {
 			m.input = append(m.input, r.reply)
+			if r.steer == nil {
+				m.closeRequest(x.id)
+			}
+		}
+		switch s := r.steer; {
+		case s == nil:
+		case s.interrupt:
+			m.stopping = s
+		case s.queued:
+			m.queue = append(m.queue, s)
 		}
 		if r.wait != "" {
 			m.signals[r.wait] = true

@@ -15,6 +15,15 @@ type reaction struct {
 	piece  string   // the message's part of the result
 	cancel bool     // the program ends the exchange
 	wait   string   // the program sends this signal and handles the message until it is withdrawn
+	steer  *steered // the program sends the host a message
+}
+
+// steered is a message of the program to the host.
+type steered struct {
+	id        string
+	text      string
+	interrupt bool
+	queued    bool // the host receives it as a later prompt
 }
 
 // reactTo returns the reaction to a message of exchange e. payload is the message without its type.
@@ -23,19 +32,19 @@ func (t *Conversation) reactTo(e *Exchange, typ string, payload object) reaction
 	case hostmsg.Lookup(typ).Role == hostmsg.Withdraws:
 		return reaction{} // the message withdraws a request that is already answered or unknown
 	case t.Options.Level == Wire:
-		return performMember(typ, payload)
+		return t.performMember(typ, payload)
 	case !slices.Contains(e.Handled, typ):
 		return t.unhandledReaction(typ, payload)
 	case typ == "typed":
 		return typedReaction(payload)
 	}
-	r := performMember(typ, payload)
+	r := t.performMember(typ, payload)
 	r.emits = append([]string{`got [` + quote(typ) + `,` + payload.String() + `]`}, r.emits...)
 	return r
 }
 
 // performMember returns the reaction that the member `do` of a message requests.
-func performMember(typ string, payload object) reaction {
+func (t *Conversation) performMember(typ string, payload object) reaction {
 	do, _ := payload.text("do")
 	switch do {
 	case "reply":
@@ -49,8 +58,23 @@ func performMember(typ string, payload object) reaction {
 	case "wait":
 		signal, _ := payload.text("signal")
 		return reaction{wait: signal}
+	case "steer", "interrupt":
+		return t.steer(payload, do == "interrupt")
 	}
 	return reaction{}
+}
+
+// steer returns the reaction that sends the host a message.
+func (t *Conversation) steer(payload object, interrupt bool) reaction {
+	text, _ := payload.text("with")
+	s := &steered{id: "t" + payload.raw("n"), text: text, interrupt: interrupt, queued: !interrupt && !t.Steer}
+	switch {
+	case interrupt:
+		return reaction{emits: []string{`steered "interrupted"`}, reply: `{"type":"cancel","reason":"interrupted"}`, steer: s}
+	case s.queued:
+		return reaction{emits: []string{`steered "queued"`}, steer: s}
+	}
+	return reaction{emits: []string{`steered "steered"`}, reply: `{"type":"steer","id":` + quote(s.id) + `,"text":` + quote(text) + `}`, steer: s}
 }
 
 // typedReaction returns the reaction of the handler whose parameter has the schema N.
