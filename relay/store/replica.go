@@ -124,7 +124,7 @@ func (s *Store) ReceiveMail(ctx context.Context, id string) (out []Mail, err err
 		n int64
 		Mail
 	}
-	var all []numbered
+	var all []*numbered
 	err = s.change(ctx, func(tx database) error {
 		all = nil
 		rows, err := tx.QueryContext(ctx, `DELETE FROM mail WHERE replica = $1 RETURNING n, kind, body`, id)
@@ -133,7 +133,7 @@ func (s *Store) ReceiveMail(ctx context.Context, id string) (out []Mail, err err
 		}
 		defer rows.Close()
 		for rows.Next() {
-			var one numbered
+			one := new(numbered)
 			if err := rows.Scan(&one.n, &one.Kind, &one.Body); err != nil {
 				return s.wrapError("take mail", err)
 			}
@@ -141,7 +141,7 @@ func (s *Store) ReceiveMail(ctx context.Context, id string) (out []Mail, err err
 		}
 		return s.wrapError("take mail", errors.Join(rows.Err(), rows.Close()))
 	})
-	slices.SortFunc(all, func(a, b numbered) int { return int(a.n - b.n) })
+	slices.SortFunc(all, func(a, b *numbered) int { return int(a.n - b.n) })
 	for _, one := range all {
 		out = append(out, one.Mail)
 	}

@@ -35,7 +35,7 @@ func Compile(text []byte) (*Schema, []SchemaError) {
 		c.findCycle()
 	}
 	if len(c.errs) > 0 {
-		slices.SortFunc(c.errs, func(a, b SchemaError) int { return strings.Compare(a.Pointer, b.Pointer) })
+		slices.SortStableFunc(c.errs, func(a, b SchemaError) int { return strings.Compare(a.Pointer, b.Pointer) })
 		return nil, c.errs
 	}
 	return &Schema{root: root, tracks: c.tracks, secretive: c.secretive}, nil

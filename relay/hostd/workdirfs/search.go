@@ -34,20 +34,24 @@ func (s *Scope) Search(ctx context.Context, q protocol.Search) (*protocol.Search
 		return nil, err
 	}
 	found := &protocol.SearchResult{Matches: []protocol.Match{}, Truncated: out.truncated}
+	var all []*protocol.Match
 	for line := range bytes.Lines(out.stdout) {
 		m, ok := parseMatch(line)
 		if !ok {
 			continue
 		}
-		if len(found.Matches) == MaxMatches {
+		if len(all) == MaxMatches {
 			found.Truncated = true
 			break
 		}
-		found.Matches = append(found.Matches, m)
+		all = append(all, &m)
 	}
-	slices.SortFunc(found.Matches, func(a, b protocol.Match) int {
+	slices.SortFunc(all, func(a, b *protocol.Match) int {
 		return cmp.Or(strings.Compare(a.Path, b.Path), cmp.Compare(a.Line, b.Line))
 	})
+	for _, m := range all {
+		found.Matches = append(found.Matches, *m)
+	}
 	// Exit code 1 means that nothing matches. Exit code 2 means an error, possibly in only some of
 	// the files.
 	if out.exit.Code == 2 && len(found.Matches) == 0 && strings.Contains(out.exit.Stderr, "regex") {
