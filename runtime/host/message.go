@@ -132,10 +132,16 @@ func (b *batch) nextMessage() *effect.HostMessage {
 	return &b.msgs[:n+1][n]
 }
 
+// commitMessage adds the message that nextMessage has returned.
 func (b *batch) commitMessage() {
+	b.commitAs(hostmsg.Lookup(b.msgs[:len(b.msgs)+1][len(b.msgs)].Type))
+}
+
+// commitAs is commitMessage for a message whose row is known.
+func (b *batch) commitAs(row *hostmsg.Message) {
 	b.msgs = b.msgs[:len(b.msgs)+1]
 	m := &b.msgs[len(b.msgs)-1]
-	switch row := hostmsg.Lookup(m.Type); {
+	switch {
 	case row.Waits():
 		b.requests++
 	case row.Role == hostmsg.Withdraws:

@@ -245,11 +245,15 @@ func (r *reader) acceptMessage(x *incomingLine) (wanted bool, err error) {
 // deliverMessage adds the message to the batch, and updates the states of the process and the
 // exchange.
 func (r *reader) deliverMessage(x *incomingLine) {
-	if !x.segment.isInit && hostmsg.Lookup(x.msg.Type).Terminal() {
+	row := hostmsg.Lookup(x.msg.Type)
+	if row.Terminal() && !x.segment.isInit {
 		r.endTurn(x)
+		row = hostmsg.Lookup(x.msg.Type)
 	}
-	r.process.noteRequest(x.msg)
-	r.batch.commitMessage()
+	if r.process.announced.cancels {
+		r.process.noteRequest(x.msg, row)
+	}
+	r.batch.commitAs(row)
 	r.process.silence.countRequest(x.msg)
 	r.sawTerminal = r.sawTerminal || r.batch.hasTerminal
 	r.trackSession(x.msg, r.batch.hasTerminal)

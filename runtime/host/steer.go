@@ -333,7 +333,7 @@ func (r *reader) endTurn(x *incomingLine) {
 	case interrupt != nil && interrupt.Text == "":
 		r.setInterrupted(x)
 	case interrupt != nil && begins:
-		s.queue = slices.Insert(s.queue, 0, interrupt)
+		s.queue = append([]*steerMessage{interrupt}, s.queue...)
 		r.setTurnEnd(x, s, "")
 		return
 	case interrupt != nil:
@@ -487,12 +487,11 @@ func (o *openRequests) clear() {
 	o.ids = o.ids[:0]
 }
 
-// noteRequest records a request of the host, or that it has withdrawn one.
-func (p *process) noteRequest(m *effect.HostMessage) {
-	if !p.announced.cancels || m.ID == "" {
-		return
-	}
-	switch row := hostmsg.Lookup(m.Type); {
+// noteRequest records a request of the host, or that it has withdrawn one. row is that of the
+// message.
+func (p *process) noteRequest(m *effect.HostMessage, row *hostmsg.Message) {
+	switch {
+	case m.ID == "":
 	case row.Waits():
 		p.requests.add(m.ID)
 	case row.Role == hostmsg.Withdraws:
