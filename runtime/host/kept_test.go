@@ -519,6 +519,50 @@ end
 	}
 }
 
+// TestKilledSteeredAgent is like TestKilledSteered for an agent that confirms the messages of every
+// first exchange, and refuses those of every second one.
+func TestKilledSteeredAgent(t *testing.T) {
+	t.Setenv("TALKER_STEERS", "agent")
+	dir := t.TempDir()
+	const begins, ends = `
+>~ {"method":"turn/start"}
+< {"id":${.id},"result":{"turn":{"id":"u1","status":"inProgress"}}}
+`, `
+< {"method":"turn/completed","params":{"threadId":"t1","turn":{"id":"u1","status":"completed","items":[]}}}
+`
+	steered := func(answer string) string {
+		return begins + `
+< {"method":"item/commandExecution/requestApproval","id":"a","params":{"threadId":"t1","turnId":"u1","itemId":"c","command":"touch x","cwd":"/"}}
+>~ {"method":"turn/steer"}
+< {"id":${.id},` + answer + `}
+>~ {"method":"turn/steer"}
+< {"id":${.id},` + answer + `}
+>~ {"id":"a","result":{"decision":"accept"}}
+` + ends
+	}
+	c, file := scriptedHost(t, dir, `
+>~ {"method":"initialize"}
+< {"id":${.id},"result":{"userAgent":"codex/0.169.0"}}
+>~ {"method":"initialized"}
+>~ {"method":"thread/start"}
+< {"id":${.id},"result":{"thread":{"id":"t1"}}}
+serve
+`+steered(`"result":{"turnId":"u1"}`)+steered(`"error":{"code":-32600,"message":"no"}`)+begins+ends+begins+ends+`
+end
+`)
+	c.Transport = "codex"
+	for x, got := range kill(t, dir, c, 40) {
+		all := strings.Join(got, "\n")
+		if n := strings.Count(all, fmt.Sprintf(`"key":"other %d-a"`, x)); n != 1 {
+			t.Errorf("exchange %d: the program received the message of the other process %d times, want once", x, n)
+		}
+		if n := strings.Count(all, `"stage":"turn"`); n != x%2*2 {
+			t.Errorf("exchange %d: %d turns ended before the last one, want %d", x, n, x%2*2)
+		}
+	}
+	checkHostLog(t, file, 3+exchanges/2*(4+6))
+}
+
 // TestKilledAgent repeats TestKilled for a vendor's agent. A resumed run restores the agent's
 // adapter from the stored lines.
 func TestKilledAgent(t *testing.T) {

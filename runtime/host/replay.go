@@ -50,9 +50,10 @@ func (r *restoredProcess) replayAdapter(t *segment, journaled int64) {
 			}
 		}
 		requests = append(requests, p.translation.stampLastLine(s.Requests)...)
-		if read.steered = s.Steered; len(s.Steered) > 0 {
+		if read.steered = s.Steered; len(s.Steered) > 0 && l.Number > begun { // earlier exchanges have used the same IDs
 			read.settleSteered()
 		}
+		read.steered = nil
 		at = r.replaySent(at, l.Number, &requests)
 		r.replayAcks(s.Messages)
 		if t.handover != nil && l.Number < from && l.Number > begun {
