@@ -86,6 +86,17 @@ fn main() {
     };
     emit("result", r?.text);
 }`, manifest: "[hosts.worker]\ncommand = %q\nenv = { CONCERTO_TEST_HOST = \"1\" }\n"},
+	"steered host": {program: `host Worker { connector: "worker", output_format: "json" }
+fn main() {
+    let r = listen Worker.execute("{\"type\":\"question\",\"id\":\"a\",\"question\":\"drop?\"}") {
+        "question" => |q: HostQuestion| {
+            emit("sent", Worker.steer("{\"type\":\"result\",\"text\":\"again\"}")?);
+            await emit("here", q.question)
+        },
+        "progress" => |p: HostProgress| { emit("turn", p.stage); },
+    };
+    emit("result", r?.text);
+}`, manifest: "[hosts.worker]\ncommand = %q\nenv = { CONCERTO_TEST_HOST = \"1\" }\n"},
 	"questions": {program: `fn main() {
     emit("begun", 1);
     let here = await emit<String>("here", "colour")?;
