@@ -24,8 +24,8 @@ import (
 
 // logRecord is a record in the minimal journal of a run that these tests kill.
 type logRecord struct {
-	// kind of the record: start, opening, open, lines, steering, steered, replying, replied, closing
-	// or closed
+	// kind of the record: start, opening, open, lines, steering, steered, replying, replied,
+	// closing or closed
 	K      string                 `json:"k"`
 	X      int                    `json:"x"` // number of the exchange, from 0
 	At     int64                  `json:"at,omitempty"`

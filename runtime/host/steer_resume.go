@@ -33,9 +33,10 @@ func (t *turns) currentPrompt() *steerMessage {
 }
 
 // endLostTurn prepares the exchange for another process, which begins a turn. The messages that the
-// lost process has neither confirmed nor refused are queued, and also the prompt after an interrupted
-// turn. With unread, the lost process has not read its newest prompt, nor the messages after it.
-// interrupted reports whether the exchange must fail, because the program has interrupted it.
+// lost process has neither confirmed nor refused are queued, and also the prompt after an
+// interrupted turn. With unread, the lost process has not read its newest prompt, nor the messages
+// after it. interrupted reports whether the exchange must fail, because the program has interrupted
+// it.
 func (ex *exchange) endLostTurn(unread bool) (interrupted bool) {
 	t := &ex.inbox.turns
 	t.mu.Lock()

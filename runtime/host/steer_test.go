@@ -247,8 +247,8 @@ func TestSteerWhileLost(t *testing.T) {
 }
 
 // TestLostTurn checks what remains of the messages to a lost process: those that it has not
-// confirmed, the prompt that follows an interrupted turn, and with a prompt that it has not read, all
-// messages of the turn.
+// confirmed, the prompt that follows an interrupted turn, and with a prompt that it has not read,
+// all messages of the turn.
 func TestLostTurn(t *testing.T) {
 	message := func(id, outcome string) *steerMessage {
 		return newSteerMessage(steerNote{ID: id, Text: id, Outcome: outcome})

@@ -97,8 +97,8 @@ func (p *program) exchange(e *conversation.Exchange) (seen []string) {
 	}
 }
 
-// act follows the instruction in a message. It returns the outcome of a message to the host, and the
-// reason for which the exchange must be closed, or "".
+// act follows the instruction in a message. It returns the outcome of a message to the host, and
+// the reason for which the exchange must be closed, or "".
 func (p *program) act(ctx context.Context, id int64, m *effect.HostMessage) (sent []string, reason string) {
 	member := func(name string) value.Slot {
 		v, _ := m.Payload.Map().GetString(name)

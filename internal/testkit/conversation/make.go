@@ -346,8 +346,8 @@ func (h *host) withdrawHandled() {
 }
 
 // requestSteer lets the program send a message to the host. If the host cannot receive it in its
-// turn, or the message interrupts the turn, the host ends the turn and receives the next prompt. ended
-// reports whether the exchange has ended.
+// turn, or the message interrupts the turn, the host ends the turn and receives the next prompt.
+// ended reports whether the exchange has ended.
 func (h *host) requestSteer(exchange int) (ended bool) {
 	do, with := "steer", fmt.Sprintf(`more "%d"`, h.id)
 	if h.t.Cancel && h.IntN(2) == 0 {
