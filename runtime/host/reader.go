@@ -246,9 +246,14 @@ func (r *reader) acceptMessage(x *incomingLine) (wanted bool, err error) {
 // exchange.
 func (r *reader) deliverMessage(x *incomingLine) {
 	row := hostmsg.Lookup(x.msg.Type)
-	if row.Terminal() && !x.segment.isInit {
-		r.endTurn(x)
-		row = hostmsg.Lookup(x.msg.Type)
+	totals := &x.segment.inbox.turns.totals
+	limit := totals.limit
+	if !x.segment.isInit {
+		totals.addMessage(x.msg)
+		if row.Terminal() {
+			r.endTurn(x)
+			row = hostmsg.Lookup(x.msg.Type)
+		}
 	}
 	if r.process.announced.cancels {
 		r.process.noteRequest(x.msg, row)
@@ -257,8 +262,11 @@ func (r *reader) deliverMessage(x *incomingLine) {
 	r.process.silence.countRequest(x.msg)
 	r.sawTerminal = r.sawTerminal || r.batch.hasTerminal
 	r.trackSession(x.msg, r.batch.hasTerminal)
-	if stop := x.segment.inbox.meter.readMessage(x.msg, r.process); stop != nil && !r.batch.hasTerminal {
-		r.batch.stop = stop
+	if stop := x.segment.inbox.meter.readMessage(x.msg, r.process); stop != nil {
+		totals.limit = stop
+	}
+	if totals.limit != limit && !r.batch.hasTerminal {
+		r.batch.stop = totals.limit
 	}
 	x.segment.ended = r.batch.hasTerminal || x.segment.isInit && r.endsInit(x.msg)
 }

@@ -183,7 +183,7 @@ func (t *meter) readMessage(m *effect.HostMessage, p *process) *effect.Error {
 	switch m.Type {
 	case hostmsg.Result, hostmsg.Progress:
 		if changed {
-			t.addCost(m, p.cfg.Bounds.Prices)
+			t.addEstimate(m, p)
 		}
 	case hostmsg.Error:
 		t.addPlanLimit(m)
@@ -224,8 +224,12 @@ func (t *meter) withPlanLimit(e *effect.Error) *effect.Error {
 	return &limited
 }
 
-// addCost adds the cost of the tokens to a message of a host that has not reported a cost.
-func (t *meter) addCost(m *effect.HostMessage, prices *effect.Prices) {
+// addEstimate adds the cost of the tokens to a message of a host that has not reported a cost.
+func (t *meter) addEstimate(m *effect.HostMessage, p *process) {
+	if t == nil {
+		return
+	}
+	prices := p.cfg.Bounds.Prices
 	if prices == nil || t.used.Priced || t.used.Tokens() == 0 {
 		return
 	}

@@ -19,6 +19,7 @@ import (
 // the prompt of a later one, and only the result of the last turn ends the exchange. The lock is
 // acquired before those of the inbox and of the process's translation and outbox.
 type turns struct {
+	totals    turnTotals
 	mu        sync.Mutex
 	ended     bool                 // the terminal message of the last turn was read
 	request   *effect.ExchangeOpen // request that opened the exchange
@@ -35,8 +36,6 @@ type steering struct {
 	interrupt *steerMessage            // ends the current turn; nil if nothing does
 	timer     *time.Timer              // time limit of interrupt
 	direct    []*steerMessage          // messages that were sent to the process in its current turn
-	sums      turnSums                 // of the turns that have ended
-	ends      int                      // number of turns that have ended
 }
 
 // steerNote describes a message to a running host. The keeper stores it.
@@ -306,7 +305,8 @@ func (r *reader) settleSteered() {
 func (s *steering) awaitsHost() bool { return len(s.sent) > 0 || s.interrupt != nil }
 
 // endTurn handles a terminal message, before it is added to the batch. If another turn follows, the
-// message becomes a progress message, and the host receives the next prompt.
+// message becomes a progress message, and the host receives the next prompt. No turn follows in an
+// exchange that has reached a limit: it fails with the error of the limit.
 func (r *reader) endTurn(x *incomingLine) {
 	t := &x.segment.inbox.turns
 	t.mu.Lock()
@@ -324,35 +324,40 @@ func (r *reader) endTurn(x *incomingLine) {
 		r.withdrawRequests(x)
 		x.segment.inbox.setUnbounded(s.awaitsHost())
 	}
-	s.sums.add(x.msg.Payload.Map())
-	s.ends++
+	t.totals.endTurn()
 	s.direct = nil
 	var next *steerMessage
 	switch begins := r.process.translation.beginsTurn(); {
-	case x.segment.inbox.isDiscarding():
+	case x.segment.inbox.isOver():
 	case interrupt != nil && interrupt.Text == "":
 		r.setInterrupted(x)
 	case interrupt != nil && begins:
 		s.queue = append([]*steerMessage{interrupt}, s.queue...)
-		r.setTurnEnd(x, s, "")
+		r.setTurnEnd(x, t, "")
 		return
 	case interrupt != nil:
 		next = interrupt
 	case failed:
 	case begins:
-		r.setTurnEnd(x, s, "")
+		r.setTurnEnd(x, t, "")
 		return
 	case len(s.queue) > 0:
 		next, s.queue = s.queue[0], s.queue[1:]
 	}
 	if next == nil {
 		t.ended = true
-		if x.msg.Type == hostmsg.Result && s.ends > 1 {
-			s.sums.setIn(x.msg.Payload.Map())
+		if x.msg.Type == hostmsg.Result && t.totals.ends > 1 {
+			t.totals.sums.setIn(x.msg.Payload.Map())
 		}
 		return
 	}
-	r.setTurnEnd(x, s, next.ID)
+	if r.countTurn(x, t); t.totals.limit != nil {
+		t.ended = true
+		s.queue = append([]*steerMessage{next}, s.queue...)
+		r.setStopped(x, t)
+		return
+	}
+	r.setTurnEnd(x, t, next.ID)
 	s.current = next
 	offset, _ := r.process.sendLine(r.process.nextPrompt(t.request, next), true)
 	r.process.lifecycle.beginTurn(offset)
@@ -399,9 +404,32 @@ func notSent(queue []*steerMessage) string {
 
 // setTurnEnd replaces a terminal message by the progress message for the end of a turn. next is the
 // ID of the message that is the next prompt; "" if the agent has begun a turn by itself.
-func (r *reader) setTurnEnd(x *incomingLine, s *steering, next string) {
+func (r *reader) setTurnEnd(x *incomingLine, t *turns, next string) {
+	r.countTurn(x, t)
 	r.sawTerminal = true
-	r.setMessage(x, turnEnd(x.msg, r.process.sessionName(), &s.sums, next))
+	r.setMessage(x, turnEnd(x.msg, r.process.sessionName(), &t.totals.sums, next))
+	x.segment.inbox.meter.addEstimate(x.msg, r.process)
+}
+
+// countTurn counts what an exchange has used at the end of a turn.
+func (r *reader) countTurn(x *incomingLine, t *turns) {
+	if stop := x.segment.inbox.meter.readMessage(x.msg, r.process); stop != nil {
+		t.totals.limit = stop
+	}
+}
+
+// setStopped replaces the terminal message of a turn by the progress message for its end, and the
+// error of the limit that the exchange has reached.
+func (r *reader) setStopped(x *incomingLine, t *turns) {
+	r.setTurnEnd(x, t, "")
+	r.batch.commitMessage()
+	x.msg = r.batch.nextMessage()
+	o := jsonobject.New(hostmsg.Error)
+	o.Text("message", t.totals.limit.Message)
+	if code, ok := t.totals.limit.Fields["code"].(string); ok {
+		o.Text("code", code)
+	}
+	r.setMessage(x, o.End())
 }
 
 // setInterrupted replaces a terminal message by the error of an interrupted exchange.

@@ -105,7 +105,7 @@ func (ex *exchange) restoreTurns(o *Open, notes []lineNote) (unsent []Steered) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := t.begin()
-	s.sums, s.ends = past.Sums, past.Ends
+	t.totals.resume(&past, &o.Used)
 	for _, m := range all {
 		s.addKnown(m)
 		isPrompt := slices.Contains(past.Prompts, m.ID)

@@ -15,19 +15,88 @@ import (
 	"github.com/concerto-lang/concerto/runtime/host/jsonobject"
 )
 
-// turnSums are the sums of what the turns of an exchange report in their results. A nil member was
-// not reported.
+// turnTotals are what an exchange has used. A host reports what its current turn has used. Only the
+// reader of the exchange's process uses them.
+type turnTotals struct {
+	sums  turnSums      // of the turns that have ended
+	ends  int           // number of turns that have ended
+	now   turnSums      // of the current turn
+	limit *effect.Error // the limit at which the exchange must stop; nil for none
+}
+
+// addMessage adds what a progress or a result reports. If earlier turns have ended, it replaces
+// these members of the message by those of the exchange. A result corrects what the turn reported
+// before.
+func (t *turnTotals) addMessage(m *effect.HostMessage) {
+	if m.Type != hostmsg.Progress && m.Type != hostmsg.Result {
+		return
+	}
+	all := m.Payload.Map()
+	if all == nil || all.Len() == 0 {
+		return
+	}
+	t.now.update(all, m.Type == hostmsg.Result)
+	if t.ends > 0 {
+		t.sums.addTo(all)
+	}
+}
+
+// endTurn adds the totals of the current turn, which has ended, to the sums.
+func (t *turnTotals) endTurn() {
+	t.sums = t.sums.plus(&t.now)
+	t.now = turnSums{}
+	t.ends++
+}
+
+// resume restores the totals of an exchange that an earlier Concerto process began.
+func (t *turnTotals) resume(past *turnHistory, used *effect.HostUsage) {
+	t.sums, t.ends = past.Sums, past.Ends
+	above := func(total float64, ended *float64) *float64 {
+		if ended != nil {
+			total -= *ended
+		}
+		if total <= 0 {
+			return nil
+		}
+		return &total
+	}
+	t.now.Turns = above(float64(used.Turns), t.sums.Turns)
+	if used.Priced {
+		t.now.Cost = above(used.CostUSD, t.sums.Cost)
+	}
+	for name, n := range map[string]int64{"tokens_in": used.TokensIn, "tokens_out": used.TokensOut, "tokens_cached": used.TokensCached} {
+		if over := float64(n) - t.sums.Usage[name]; over > 0 {
+			if t.now.Usage == nil {
+				t.now.Usage = map[string]float64{}
+			}
+			t.now.Usage[name] = over
+		}
+	}
+}
+
+// turnSums are sums of what turns report. A nil member was not reported.
 type turnSums struct {
 	Cost  *float64           `json:"cost_usd,omitempty"`
 	Turns *float64           `json:"turns,omitempty"`
 	Usage map[string]float64 `json:"usage,omitempty"`
 }
 
-// add adds what a result reports.
-func (s *turnSums) add(result *value.Map) {
-	addNumber(&s.Cost, result, "cost_usd")
-	addNumber(&s.Turns, result, "turns")
-	usage, _ := result.GetString("usage")
+// update sets the members that a message of a turn reports. Without isResult, a value that is lower
+// than before is ignored.
+func (s *turnSums) update(m *value.Map, isResult bool) {
+	set := func(old *float64, n float64) *float64 {
+		if old != nil && *old > n && !isResult {
+			return old
+		}
+		return &n
+	}
+	if n, ok := reported(m, "cost_usd"); ok && !isEstimated(m) {
+		s.Cost = set(s.Cost, n)
+	}
+	if n, ok := reported(m, "turns"); ok {
+		s.Turns = set(s.Turns, n)
+	}
+	usage, _ := m.GetString("usage")
 	if usage.Map() == nil {
 		return
 	}
@@ -36,32 +105,83 @@ func (s *turnSums) add(result *value.Map) {
 	}
 	usage.Map().Each(func(name, v value.Slot) bool {
 		if n, ok := numberIn(v); ok && name.Kind() == value.KindString {
-			s.Usage[name.AsString()] += n
+			if before := s.Usage[name.AsString()]; n > before || isResult {
+				s.Usage[name.AsString()] = n
+			}
 		}
 		return true
 	})
 }
 
-func addNumber(sum **float64, result *value.Map, name string) {
-	v, _ := result.GetString(name)
-	n, ok := numberIn(v)
-	if !ok {
-		return
+// plus returns the sums of s and t.
+func (s *turnSums) plus(t *turnSums) (sums turnSums) {
+	sums = turnSums{Cost: addNumbers(s.Cost, t.Cost), Turns: addNumbers(s.Turns, t.Turns)}
+	if s.Usage != nil || t.Usage != nil {
+		sums.Usage = maps.Clone(s.Usage)
+		if sums.Usage == nil {
+			sums.Usage = map[string]float64{}
+		}
+		for name, n := range t.Usage {
+			sums.Usage[name] += n
+		}
 	}
-	if *sum != nil {
-		n += **sum
-	}
-	*sum = &n
+	return sums
 }
 
+func addNumbers(a, b *float64) *float64 {
+	switch {
+	case a == nil:
+		return b
+	case b == nil:
+		return a
+	}
+	sum := *a + *b
+	return &sum
+}
+
+// isEstimated reports whether Concerto has computed the cost in a message.
+func isEstimated(m *value.Map) bool {
+	v, _ := m.GetString("cost_estimated")
+	return v.Kind() == value.KindBool && v.AsBool()
+}
+
+func reported(m *value.Map, name string) (float64, bool) {
+	v, _ := m.GetString(name)
+	return numberIn(v)
+}
+
+// numberIn returns a number that is not negative. A negative one is invalid.
 func numberIn(v value.Slot) (float64, bool) {
 	switch v.Kind() {
 	case value.KindInt:
-		return float64(v.AsInt()), true
+		return float64(v.AsInt()), v.AsInt() >= 0
 	case value.KindFloat:
-		return v.AsFloat(), true
+		return v.AsFloat(), v.AsFloat() >= 0
 	}
 	return 0, false
+}
+
+// addTo adds the sums to the members that a message contains.
+func (s *turnSums) addTo(m *value.Map) {
+	if n, ok := reported(m, "cost_usd"); ok && s.Cost != nil && !isEstimated(m) {
+		m.SetString("cost_usd", value.Float(n+*s.Cost))
+	}
+	if n, ok := reported(m, "turns"); ok && s.Turns != nil {
+		m.SetString("turns", number(n+*s.Turns))
+	}
+	v, _ := m.GetString("usage")
+	if v.Map() == nil || s.Usage == nil {
+		return
+	}
+	usage := value.NewMap(len(s.Usage))
+	v.Map().Each(func(name, v value.Slot) bool {
+		if n, ok := numberIn(v); ok && name.Kind() == value.KindString {
+			v = number(n + s.Usage[name.AsString()])
+		}
+		usage.Set(name, v)
+		return true
+	})
+	m.SetString("usage", usage.Slot())
 }
 
 // number returns n as an Int if it is one, as hosts report tokens and turns.
@@ -147,6 +267,9 @@ func parseTurnEnd(m *effect.HostMessage) *endedTurn {
 	e := new(endedTurn)
 	if json.Unmarshal(value.AppendJSON(nil, m.Payload), e) != nil {
 		return nil
+	}
+	if isEstimated(m.Payload.Map()) {
+		e.Cost = nil
 	}
 	return e
 }

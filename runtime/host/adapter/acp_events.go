@@ -92,7 +92,7 @@ func (a *ACP) translatePlan(s *Output, u *acpUpdate) {
 	s.progress("plan", p.String(), u.line)
 }
 
-// cost returns the cost of the exchange in USD, or nil if the agent has not reported it.
+// cost returns the cost of the turn in USD, or nil if the agent has not reported it.
 func (a *ACP) cost() *float64 {
 	if !a.Costs {
 		return nil

@@ -206,14 +206,16 @@ func (s *Output) progress(stage, message string, payload []byte) {
 	s.addMessage(o)
 }
 
-// spent reports what the exchange has used so far. A nil usage or cost is not reported, nor are 0
-// turns.
+// spent reports what the current turn has used so far. A nil usage or cost is not reported, nor are
+// 0 turns; payload may be nil.
 func (s *Output) spent(message string, used *usage, cost *float64, turns int64, payload []byte) {
 	o := jsonobject.New(hostmsg.Progress)
 	o.Text("message", message)
 	o.Text("stage", "usage")
 	addTotals(o, used, cost, turns)
-	o.Raw("payload", payload)
+	if payload != nil {
+		o.Raw("payload", payload)
+	}
 	s.addMessage(o)
 }
 

@@ -21,7 +21,7 @@ type claude struct {
 	Message   string                   // ID of the message that is being streamed; "" for none
 	Streamed  bool                     // a part of that message's text has arrived
 	Cost      float64                  // cost of the session so far, in USD
-	Replies   map[string]usage         // what each reply of the model in the exchange has used, by ID
+	Replies   map[string]usage         // what each reply of the model in the turn has used, by ID
 	Turns     int64                    // number of those replies, without the replies of subagents
 	Plan      planLimits
 	Unread    []claudeInput // messages of the user that Claude Code has not repeated

@@ -58,7 +58,7 @@ func (m *claudeLine) blocks() (message claudeMessage, all []claudeBlock) {
 	return message, all
 }
 
-// count reports what the exchange has used after a line of a reply. All lines of a reply have its
+// count reports what the turn has used after a line of a reply. All lines of a reply have its
 // ID, and the tokens in them grow.
 func (c *claude) count(s *Output, m *claudeLine, message *claudeMessage) {
 	now := message.Usage.usage()
@@ -255,6 +255,8 @@ func (c *claude) result(s *Output, m *claudeLine) {
 		return
 	}
 	clear(c.Open)
+	clear(c.Replies) // Claude Code may begin the next turn by itself
+	c.Turns = 0
 	c.Unread = slices.DeleteFunc(c.Unread, func(u claudeInput) bool { return !u.Steers })
 	if r.Cost != nil {
 		total := *r.Cost
@@ -273,6 +275,9 @@ func (c *claude) result(s *Output, m *claudeLine) {
 	}
 	if message == "" {
 		message = m.Subtype
+	}
+	if used := r.Usage.usage(); used != nil || r.Cost != nil {
+		s.spent("the turn has failed", used, r.Cost, r.Turns, nil)
 	}
 	s.failed(message, code, c.Session, m.line)
 }

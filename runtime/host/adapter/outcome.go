@@ -7,7 +7,7 @@ import (
 	"github.com/concerto-lang/concerto/runtime/host/jsonobject"
 )
 
-// usage counts the tokens of one exchange.
+// usage counts the tokens of one turn.
 type usage struct {
 	In     int64 `json:"tokens_in"` // all input tokens, including Cached
 	Out    int64 `json:"tokens_out"`
@@ -21,7 +21,7 @@ type outcome struct {
 	text    string
 	session string
 	usage   *usage
-	cost    *float64 // cost of the exchange in USD; nil if unknown
+	cost    *float64 // cost of the turn in USD; nil if unknown
 	turns   int64
 	stop    string
 	payload []byte
@@ -29,7 +29,7 @@ type outcome struct {
 
 func (u usage) plus(v usage) usage { return usage{u.In + v.In, u.Out + v.Out, u.Cached + v.Cached} }
 
-// addTotals adds what an exchange has used to a message.
+// addTotals adds what a turn has used to a message.
 func addTotals(o *jsonobject.Object, used *usage, cost *float64, turns int64) {
 	if used != nil {
 		o.Raw("usage", jsonwrite.MustEncode(used))
