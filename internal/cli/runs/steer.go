@@ -59,7 +59,11 @@ func (cmd *steerCommand) run(ctx context.Context, run string) error {
 	if err != nil {
 		return err
 	}
-	host, outcome, err := runs.Steer(ctx, stored.Journal(), run, cmd.message, cmd.by)
+	resume := ""
+	if stored.Engine == nil {
+		resume = "concerto runs resume " + run
+	}
+	host, outcome, err := runs.Steer(ctx, stored.Journal(), run, resume, cmd.message, cmd.by)
 	if err != nil {
 		return err
 	}

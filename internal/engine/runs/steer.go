@@ -13,9 +13,10 @@ import (
 const ownerCheck = 100 * time.Millisecond
 
 // Steer sends a message to a running host of a run and waits until the run's process has sent it.
-// name is the run's name in messages, by the sender. It returns the host's name and how the host
+// name is the run's name in messages, by the sender; resume is the command that continues the run, or
+// "" if a worker of an engine does. It returns the host's name and how the host
 // has received the message. The error is a *Problem or an error of the store.
-func Steer(ctx context.Context, run journal.Run, name string, s journal.SteerRequest, by string) (host, outcome string, err error) {
+func Steer(ctx context.Context, run journal.Run, name, resume string, s journal.SteerRequest, by string) (host, outcome string, err error) {
 	running, err := run.IsRunning()
 	if err != nil {
 		return "", "", err
@@ -27,7 +28,7 @@ func Steer(ctx context.Context, run journal.Run, name string, s journal.SteerReq
 	if err := journal.PutSteer(run, id, s, by); err != nil {
 		return "", "", err
 	}
-	reply, err := awaitSteered(ctx, run, name, id)
+	reply, err := awaitSteered(ctx, run, name, resume, id)
 	switch {
 	case err != nil:
 		return "", "", err
@@ -62,7 +63,7 @@ func hostLines(all []journal.SteeredHost) string {
 }
 
 // awaitSteered waits for the reply to a message.
-func awaitSteered(ctx context.Context, run journal.Run, name, id string) (*journal.SteerReply, error) {
+func awaitSteered(ctx context.Context, run journal.Run, name, resume, id string) (*journal.SteerReply, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	changed := make(chan struct{}, 1)
@@ -83,7 +84,7 @@ func awaitSteered(ctx context.Context, run journal.Run, name, id string) (*journ
 		case <-changed:
 		case <-t.C:
 			if running, err := run.IsRunning(); err != nil || !running {
-				return abandonSteer(run, name, id, err)
+				return abandonSteer(run, name, resume, id, err)
 			}
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
@@ -93,7 +94,7 @@ func awaitSteered(ctx context.Context, run journal.Run, name, id string) (*journ
 
 // abandonSteer returns the reply to a message to a run that has no process any more. If the run can
 // be resumed, it sends the message then, unless it already has.
-func abandonSteer(run journal.Run, name, id string, err error) (*journal.SteerReply, error) {
+func abandonSteer(run journal.Run, name, resume, id string, err error) (*journal.SteerReply, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -110,5 +111,9 @@ func abandonSteer(run journal.Run, name, id string, err error) (*journal.SteerRe
 		}
 		return &journal.SteerReply{}, nil
 	}
-	return nil, &Problem{Message: name + " stopped before it confirmed the message", Hint: "a process that resumes the run sends the message, unless it was sent: concerto runs resume " + name}
+	p := &Problem{Message: name + " stopped before it confirmed the message", Hint: "the worker that continues the run sends the message, unless it was sent"}
+	if resume != "" {
+		p.Hint = "a process that resumes the run sends the message, unless it was sent: " + resume
+	}
+	return nil, p
 }
