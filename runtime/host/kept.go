@@ -209,8 +209,9 @@ func (p *process) frameTranslated(f lineFrame, ours []byte) lineFrame {
 	return f
 }
 
-// frameBegin returns the header of the line that begins a segment.
-func (c *keeperState) frameBegin(t *segment) lineFrame {
+// frameBegin returns the header of the line that begins a segment. sum identifies the line; "" means
+// by its digest.
+func (c *keeperState) frameBegin(t *segment, sum string) lineFrame {
 	if t.isInit {
 		return lineFrame{kind: keeper.KindPinned}
 	}
@@ -218,7 +219,7 @@ func (c *keeperState) frameBegin(t *segment) lineFrame {
 	if t.handover != nil {
 		n.Revived = &t.handover.note
 	}
-	return lineFrame{kind: keeper.KindBegin, note: &lineNote{Begun: n}}
+	return lineFrame{kind: keeper.KindBegin, note: &lineNote{Sum: sum, Begun: n}}
 }
 
 // writeNote sends a note about the process to the keeper, which stores it.

@@ -519,6 +519,73 @@ end
 	}
 }
 
+// TestKilledBeforePrompt kills the run's process after it has journaled the end of a turn, before
+// the keeper has received the prompt of the next one. The resumed run sends that prompt.
+func TestKilledBeforePrompt(t *testing.T) {
+	t.Setenv("TALKER_STEERS", "queued")
+	dir := t.TempDir()
+	c, file := scriptedHost(t, dir, `
+serve
+>~ {"type":"prompt"}
+< {"type":"question","id":"a","question":"first?"}
+>~ {"type":"response","answer_to":"a"}
+await `+dir+`/go
+< {"type":"result","text":"one"}
+write `+dir+`/sent yes
+>~ {"type":"prompt","queued":true}
+< {"type":"result","text":"two"}
+>~ {"type":"prompt","queued":true}
+< {"type":"result","text":"three"}
+end
+`)
+	text, err := json.Marshal(configOf(c))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "config"), text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	runAndKill(t, dir, 8) // start, opening, open, lines, steering, steered, replying and replied
+	write := func(name string, text []byte) {
+		f, err := os.OpenFile(filepath.Join(dir, name), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+		if err == nil {
+			_, err = f.Write(text)
+		}
+		if err == nil {
+			err = f.Close()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("go", nil)
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "sent")); err == nil {
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
+	time.Sleep(100 * time.Millisecond) // until the keeper has read the line
+	end := `{"type":"progress","message":"one","stage":"turn","next":"t1","payload":{"type":"result","text":"one"}}`
+	record, err := json.Marshal(logRecord{K: "lines", Last: 2, Lines: &effect.HostLines{First: 2, Text: []string{""}}, Texts: []string{end}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	write("journal", append(record, '\n'))
+	if !runAndKill(t, dir, -1) {
+		t.Fatal("the run has not finished")
+	}
+	checkHostLog(t, file, exchanges*4)
+	in, _ := os.ReadFile(file + ".in")
+	for x := range exchanges {
+		for _, text := range []string{"program %d-a", "other %d-a"} {
+			if n := strings.Count(string(in), fmt.Sprintf(`"text":"`+text+`"`, x)); n != 1 {
+				t.Errorf("the host received the message %s %d times, want once", fmt.Sprintf(text, x), n)
+			}
+		}
+	}
+}
+
 // TestKilledSteeredAgent is like TestKilledSteered for an agent that confirms the messages of every
 // first exchange, and refuses those of every second one.
 func TestKilledSteeredAgent(t *testing.T) {

@@ -133,7 +133,11 @@ func (p *process) beginSegment(next *segment, l line) {
 		p.silence.resetForExchange()
 		p.requests.clear()
 		if p.keeper.conn != nil {
-			l.frame = p.keeper.frameBegin(next)
+			sum := ""
+			if n := l.frame.note; n != nil { // the prompt of a later turn
+				sum = n.Sum
+			}
+			l.frame = p.keeper.frameBegin(next, sum)
 		}
 		promptAt, _ = p.sendLine(l, true)
 		return promptAt

@@ -401,6 +401,7 @@ func (r *restoredProcess) continueExchange(ex *exchange, o *Open) {
 	journaled := o.History.lastLineOf(o.Line, int64(p.number))
 	ex.inbox.lastLine = journaled
 	unsent := ex.restoreTurns(o, r.notes[r.lastBeginIndex+1:])
+	prompt := ex.inbox.turns.currentPrompt() // before the reader handles the end of the turn
 	p.requests.ids = o.History.openRequests()
 	r.replayAdapter(t, journaled)
 	r.skipJournaled(t, journaled)
@@ -414,6 +415,9 @@ func (r *restoredProcess) continueExchange(ex *exchange, o *Open) {
 	}
 	p.startIO()
 	p.stages.requestReading()
+	if !o.Over && t.handover == nil { // a process that continues a lost turn has its prompt
+		ex.resendPrompt(p, prompt, r.notes[r.lastBeginIndex:])
+	}
 	for _, reply := range missing {
 		ex.tryReply(reply, appendReply(nil, reply))
 	}

@@ -474,10 +474,13 @@ func (p *process) nextPrompt(opening *effect.ExchangeOpen, m *steerMessage) line
 	}
 	l := p.cfg.promptWith(r, promptOptions{withTools: p.announced.wantsTools || p.cfg.SendTools, key: key, queued: true})
 	if key != "" { // a resumed run may know another session than the process that sent the prompt
-		l.frame.note = &lineNote{Sum: "prompt " + key}
+		l.frame.note = &lineNote{Sum: promptSum(key)}
 	}
 	return l
 }
+
+// promptSum identifies the prompt of a later turn by the key of its message.
+func promptSum(key string) string { return "prompt " + key }
 
 // openRequests are the requests of a process that have an ID and no answer. It exists for hosts
 // that can be interrupted: the program must not wait for the answers to an interrupted turn.

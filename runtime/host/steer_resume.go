@@ -98,14 +98,14 @@ func (ex *exchange) restoreTurns(o *Open, notes []lineNote) (unsent []Steered) {
 			all = append(all, newSteerMessage(n))
 		}
 	}
+	t := &ex.inbox.turns
+	t.totals.resume(&past, &o.Used)
 	if len(all) == 0 && past.Ends == 0 {
 		return unsent
 	}
-	t := &ex.inbox.turns
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := t.begin()
-	t.totals.resume(&past, &o.Used)
 	for _, m := range all {
 		s.addKnown(m)
 		isPrompt := slices.Contains(past.Prompts, m.ID)
@@ -140,4 +140,16 @@ func (ex *exchange) restoreTurns(o *Open, notes []lineNote) (unsent []Steered) {
 		}
 	}
 	return unsent
+}
+
+// resendPrompt sends the prompt of the turn that follows the journaled ones if the keeper has not
+// received it: the earlier process was killed after the end of the turn before was journaled. m is
+// the prompt; nil if there is none. notes are those of the exchange, from its beginning.
+func (ex *exchange) resendPrompt(p *process, m *steerMessage, notes []lineNote) {
+	if m == nil || m.Key == "" || slices.ContainsFunc(notes, func(n lineNote) bool { return n.Sum == promptSum(m.Key) }) {
+		return
+	}
+	ex.pool.hosts.logf("debug", ex.pool.cfg, "receives the prompt of a turn that its earlier process has not sent")
+	offset, _ := p.sendLine(p.nextPrompt(ex.request, m), true)
+	p.lifecycle.beginTurn(offset)
 }
