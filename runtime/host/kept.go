@@ -209,8 +209,8 @@ func (p *process) frameTranslated(f lineFrame, ours []byte) lineFrame {
 	return f
 }
 
-// frameBegin returns the header of the line that begins a segment. sum identifies the line; "" means
-// by its digest.
+// frameBegin returns the header of the line that begins a segment. sum identifies the line; ""
+// means by its digest.
 func (c *keeperState) frameBegin(t *segment, sum string) lineFrame {
 	if t.isInit {
 		return lineFrame{kind: keeper.KindPinned}

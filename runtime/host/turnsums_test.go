@@ -39,8 +39,8 @@ func report(typ string, tokens int) string {
 	return fmt.Sprintf(`{"type":"%s","usage":{"tokens_in":%d}}`, typ, tokens)
 }
 
-// TestTotalsOfTurns checks that what an exchange has used is the sum over its turns, in its messages
-// and for its limits, and that an exchange which reaches a limit begins no further turn and reports
+// TestTotalsOfTurns checks that what an exchange has used is the sum over its turns, in its
+// messages and for its limits, and that an exchange which reaches a limit begins no further turn and reports
 // the messages that it has not sent.
 func TestTotalsOfTurns(t *testing.T) {
 	const unsent = ` log: a queued message was not sent: "next"`

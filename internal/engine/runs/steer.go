@@ -13,9 +13,9 @@ import (
 const ownerCheck = 100 * time.Millisecond
 
 // Steer sends a message to a running host of a run and waits until the run's process has sent it.
-// name is the run's name in messages, by the sender; resume is the command that continues the run, or
-// "" if a worker of an engine does. It returns the host's name and how the host
-// has received the message. The error is a *Problem or an error of the store.
+// name is the run's name in messages, by the sender; resume is the command that continues the run,
+// or "" if a worker of an engine does. It returns the host's name and how the host has received the
+// message. The error is a *Problem or an error of the store.
 func Steer(ctx context.Context, run journal.Run, name, resume string, s journal.SteerRequest, by string) (host, outcome string, err error) {
 	running, err := run.IsRunning()
 	if err != nil {
