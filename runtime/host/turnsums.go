@@ -32,13 +32,27 @@ func (t *turnTotals) addMessage(m *effect.HostMessage) {
 		return
 	}
 	all := m.Payload.Map()
-	if all == nil || all.Len() == 0 {
+	if all == nil || !hasTotals(all) {
 		return
 	}
 	t.now.update(all, m.Type == hostmsg.Result)
 	if t.ends > 0 {
 		t.sums.addTo(all)
 	}
+}
+
+// hasTotals reports whether a message has a member that turnSums contains.
+func hasTotals(m *value.Map) (found bool) {
+	m.Each(func(name, _ value.Slot) bool {
+		if name.Kind() == value.KindString {
+			switch name.AsString() {
+			case "cost_usd", "turns", "usage":
+				found = true
+			}
+		}
+		return !found
+	})
+	return found
 }
 
 // endTurn adds the totals of the current turn, which has ended, to the sums.
