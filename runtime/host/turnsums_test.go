@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,6 +16,7 @@ import (
 // tokenBudget records the tokens that exchanges report and stops them above a limit.
 type tokenBudget struct {
 	limit  int64
+	mu     sync.Mutex
 	totals []int64
 }
 
@@ -27,6 +29,8 @@ func (b *tokenBudget) Resumed() error                                           
 func (b *tokenBudget) Close(bool)                                                   {}
 
 func (b *tokenBudget) Report(used effect.HostUsage) *effect.Error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	b.totals = append(b.totals, used.Tokens())
 	if used.Tokens() > b.limit {
 		return effect.Errorf("HostError", "stopped host 'w': it used %d tokens", used.Tokens()).With("code", "limit_tokens")
@@ -40,8 +44,8 @@ func report(typ string, tokens int) string {
 }
 
 // TestTotalsOfTurns checks that what an exchange has used is the sum over its turns, in its
-// messages and for its limits, and that an exchange which reaches a limit begins no further turn and reports
-// the messages that it has not sent.
+// messages and for its limits, and that an exchange which reaches a limit begins no further turn
+// and reports the messages that it has not sent.
 func TestTotalsOfTurns(t *testing.T) {
 	const unsent = ` log: a queued message was not sent: "next"`
 	for _, c := range []struct {
@@ -114,6 +118,8 @@ func TestTotalsOfTurns(t *testing.T) {
 				}
 				b.closeExchange(id, "")
 				time.Sleep(time.Minute)
+				budget.mu.Lock()
+				defer budget.mu.Unlock()
 				text := fmt.Sprint(budget.totals) + " " + strings.Join(got, ", ")
 				for _, line := range slices.Compact(log) {
 					text += " log: " + line
