@@ -89,15 +89,17 @@ func TestFleetKilled(t *testing.T) {
 			kills++
 		}
 		want := `queue ["w` + round + `-1","w` + round + `-2","w` + round + `-3"] 0` + "\nalone [\"w" + round + "-4\"]\nend\n"
-		printed, landed, last := "", "", ""
+		printed, landed := "", ""
+		last := map[bool]string{} // last print and last emit: at the moment of a kill, one may be printed twice
 		for line := range strings.Lines(out.String()) {
-			if line == last {
-				continue // a line that was being printed at the moment of a kill
+			isEmit := strings.HasPrefix(line, "[")
+			if line == last[isEmit] {
+				continue
 			}
-			switch last = line; {
+			switch last[isEmit] = line; {
 			case strings.HasPrefix(line, "[merge:landed] "):
 				landed += line
-			case !strings.HasPrefix(line, "["):
+			case !isEmit:
 				printed += line
 			}
 		}

@@ -55,12 +55,12 @@ var ErrorTypes = []*Type{
 	errorType("FormatError", ownField("line", tInt), ownField("column", tInt)),
 	errorType("RuntimeError"),
 	errorType("QueueError", ownField("code", tString), ownField("id?", tString)),
+	errorType("FleetError", ownField("code", tString)),
 	errorType("GitError", ownField("code", tString), ownField("workspace", tString), ownField("command", tTexts), ownField("exit_code?", tInt), ownField("stderr?", tString),
 		ownField("unknown", tBool)),
 	errorType("MergeConflict", ownField("workspace", tString), ownField("into", tString), ownField("paths", tTexts)),
 	errorType("GateFailed", ownField("workspace", tString), ownField("into", tString), ownField("command", tTexts), ownField("exit_code?", tInt), ownField("output", tString),
 		ownField("on_target", tBool)),
-	errorType("FleetError", ownField("code", tString)),
 }
 
 // ErrorType returns the built-in error type with a name, or nil if there is none.

@@ -71,6 +71,9 @@ func generate(dir string, in build.Input, roots []string) error {
 	written := map[string]bool{}
 	for name, data := range built.Files {
 		for _, p := range packers {
+			if p.most > 0 && len(data) > p.most {
+				continue
+			}
 			file := path.Join(web.Assets, name+p.end)
 			written[file] = true
 			if err := p.write(filepath.Join(dir, filepath.FromSlash(file)), data); err != nil {
@@ -89,6 +92,7 @@ func generate(dir string, in build.Input, roots []string) error {
 // packer writes files in one encoding.
 type packer struct {
 	end    string
+	most   int // maximum size of a file in bytes; 0 means no maximum
 	writer func(io.Writer) io.WriteCloser
 	reader func(io.Reader) (io.Reader, error)
 }
@@ -99,10 +103,12 @@ type unpacked struct{ io.Writer }
 func (unpacked) Close() error { return nil }
 
 var packers = []packer{
-	{".br",
+	// The largest file is the terminal's code, which the page loads when a user opens a terminal. In
+	// this encoding it would be 15 % smaller, and the program 76 KB larger.
+	{".br", 256 << 10,
 		func(w io.Writer) io.WriteCloser { return brotli.NewWriterLevel(w, brotli.BestCompression) },
 		func(r io.Reader) (io.Reader, error) { return brotli.NewReader(r), nil }},
-	{".gz",
+	{".gz", 0,
 		func(w io.Writer) io.WriteCloser {
 			g, err := gzip.NewWriterLevel(w, gzip.BestCompression)
 			if err != nil {
