@@ -343,10 +343,17 @@ func (c *converter) convertFields(m *value.Map, t *value.Type, p *path) value.Sl
 func (c *converter) convertMembers(m *value.Map, fields []value.Field, p *path) []value.Slot {
 	out := make([]value.Slot, len(fields))
 	c.noteUnknownMembers(m, fields, p)
+	left := m.Len() // members that no field has used; most objects have fewer members than fields
 	for i := range fields {
 		f := &fields[i]
+		if left == 0 && isOptional(f) && !f.HasDefault {
+			continue
+		}
 		at := p.in(f.Name)
 		v, ok := m.GetString(f.Name)
+		if ok {
+			left--
+		}
 		switch {
 		case ok && !(v.IsNil() && c.isAbsent(f)):
 			out[i] = c.convert(v, f.Type, at)
