@@ -114,7 +114,7 @@ func (p *process) startIO() {
 // already ended, the inbox receives the reason. opens is the digest of the opening request.
 func (p *process) beginExchange(in *inbox, opens string, l line) {
 	p.beginSegment(&segment{inbox: in, requestDigest: opens}, l)
-	p.reportUnconfined()
+	reportUnconfined(p)
 }
 
 // continueExchange assigns the process to an exchange that a lost process had begun.
@@ -277,7 +277,7 @@ func (p *process) retire(patience time.Duration) {
 		if p.hosts.opts.Trace != nil {
 			p.traceExit()
 		}
-		p.guardLink()
+		guardLink(p)
 		if p.workDir != nil {
 			p.endWorkDir()
 		}

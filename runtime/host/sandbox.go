@@ -158,7 +158,7 @@ func (b *box) confinement() *sandbox.Confinement {
 
 // mayAccess returns an error if the sandbox of the process does not contain a file that the process
 // asks Concerto to read or write. path is its real path.
-func (p *process) mayAccess(path string, write bool) error {
+func mayAccess(p *process, path string, write bool) error {
 	c := p.box.confinement()
 	if c == nil || !c.Files {
 		return nil
@@ -225,7 +225,7 @@ func noticeMessage(text []byte) effect.HostMessage {
 }
 
 // reportUnconfined notifies an exchange that begins of the parts of the sandbox that are missing.
-func (p *process) reportUnconfined() {
+func reportUnconfined(p *process) {
 	if p.box == nil || len(p.box.Lacks) == 0 {
 		return
 	}
@@ -238,7 +238,7 @@ func (p *process) reportUnconfined() {
 
 // guardLink restores the file .git of the worktree of a sandboxed process if the process has
 // replaced it. It reports whether that was necessary.
-func (p *process) guardLink() (restored bool) {
+func guardLink(p *process) (restored bool) {
 	if p.box == nil || p.box.Layout == nil || !p.box.Confinement.Files {
 		return false
 	}
@@ -256,7 +256,7 @@ func (p *process) guardLink() (restored bool) {
 // guardResult replaces the message that ends an exchange by an error if the host has replaced the
 // file .git of its worktree.
 func (r *reader) guardResult(m *effect.HostMessage) {
-	if r.process.box == nil || !hostmsg.Lookup(m.Type).Terminal() || !r.process.guardLink() {
+	if r.process.box == nil || !hostmsg.Lookup(m.Type).Terminal() || !guardLink(r.process) {
 		return
 	}
 	o := jsonobject.New(hostmsg.Error)

@@ -14,7 +14,7 @@ func (p *process) serviceOptions() service.Options {
 		Answer:    p.answerRequest,
 		IsFull:    func() bool { return p.out.isFull() },
 		Room:      func() <-chan struct{} { return p.out.requestSpace },
-		MayAccess: p.mayAccess,
+		MayAccess: func(path string, write bool) error { return mayAccess(p, path, write) },
 		Resolve:   func(path string) (string, bool) { return p.rules.Resolve(path) },
 		Terminals: func() service.Terminals {
 			if p.keeper.conn != nil {
