@@ -46,7 +46,7 @@ func (l *Limits) check() error {
 		{"reserve_tokens", float64(l.ReserveTokens), "tokens", float64(l.Tokens)}, {"reserve_tokens", float64(l.ReserveTokens), "run_tokens", float64(l.RunTokens)},
 	} {
 		if n.most > 0 && n.reserve > n.most {
-			return fmt.Errorf("[hosts.X.limits] %s is greater than %s, so no exchange could start", n.key, n.limit)
+			return fmt.Errorf("%s of its limits is greater than %s, so no exchange could start", n.key, n.limit)
 		}
 	}
 	return nil
