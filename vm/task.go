@@ -104,7 +104,6 @@ func (m *VM) newTask(f *function, closure unsafe.Pointer, args ...value.Slot) *t
 		t.samples = &sampling{pending: &p.Pending}
 	}
 	m.sched.link(t)
-	m.uses.add(t, nil)
 	return t
 }
 
@@ -112,7 +111,7 @@ func (m *VM) newTask(f *function, closure unsafe.Pointer, args ...value.Slot) *t
 func (t *task) child(f *function, closure unsafe.Pointer, args ...value.Slot) *task {
 	x := t.m.newTask(f, closure, args...)
 	x.id = -t.id
-	t.m.uses.add(x, t)
+	t.m.uses.started(x, t)
 	x.setOpenDecision(t.openDecision())
 	if x.served = t.served; x.served != nil {
 		x.served.alive++

@@ -27,10 +27,20 @@ func newUses() *uses {
 	return &uses{of: map[*task]*use{}}
 }
 
-// add adds a new task, which by has started; nil for none.
-func (u *uses) add(t, by *task) {
+// useOf returns the use of a live task.
+func (u *uses) useOf(t *task) *use {
+	x := u.of[t]
+	if x == nil {
+		x = &use{}
+		u.of[t] = x
+	}
+	return x
+}
+
+// started notes that the task by has started t.
+func (u *uses) started(t, by *task) {
 	if u != nil {
-		starter := u.of[by]
+		starter := u.useOf(by)
 		starter.skipEnded()
 		u.of[t] = &use{starter: starter}
 	}
@@ -50,13 +60,13 @@ func (u *uses) end(t *task) {
 
 // skipEnded replaces starters of x that have ended by those that started them.
 func (x *use) skipEnded() {
-	for x != nil && x.starter != nil && x.starter.ended {
+	for x.starter != nil && x.starter.ended {
 		x.starter = x.starter.starter
 	}
 }
 
 func (u *uses) addUse(t *task, cost, in, out int64) {
-	for x := u.of[t]; x != nil; x = x.starter {
+	for x := u.useOf(t); x != nil; x = x.starter {
 		x.skipEnded()
 		x.cost, x.in, x.out = x.cost+cost, x.in+in, x.out+out
 	}
@@ -95,7 +105,7 @@ func (u *uses) countMessages(t *task, used **effect.HostUsage, all []effect.Host
 // Usage returns what the current task and the tasks that it has started have used of models and
 // hosts: the cost in US dollars, and input and output tokens.
 func (a *Args) Usage() (usd float64, in, out int64) {
-	x := a.vm.uses.of[a.vm.sched.current]
+	x := a.vm.uses.useOf(a.vm.sched.current)
 	return float64(x.cost) / picodollars, x.in, x.out
 }
 
@@ -108,25 +118,22 @@ func codeUses(k *StateCodec, alive []*task) {
 	}
 	index := map[*use]int{}
 	for i, t := range alive {
-		if k.reading {
-			u.of[t] = &use{}
-		}
-		x := u.of[t]
+		x := u.useOf(t)
 		index[x] = i
 		for _, n := range []*int64{&x.cost, &x.in, &x.out} {
 			k.Int(n)
 		}
 	}
-	for _, t := range alive {
-		x, by := u.of[t], -1
+	for i, t := range alive {
+		x, by := u.useOf(t), -1
 		if !k.reading {
 			if x.skipEnded(); x.starter != nil {
 				by = index[x.starter]
 			}
 		}
 		number(k, &by)
-		if k.reading && by >= 0 && k.require(by < len(alive), "there is no such task") {
-			x.starter = u.of[alive[by]]
+		if k.reading && by >= 0 && k.require(by < i, "a task was started by a later one") {
+			x.starter = u.useOf(alive[by])
 		}
 	}
 }

@@ -141,6 +141,6 @@ func floods() []misdeed {
         "question" => |q| "", "approval" => |a| "no",
     };
     emit("heard", heard);
-    listened(r);`, decl: ", timeout: 100", out: []string{"[heard] " + messages, `[ok] done`}, bounds: bounds{rss: 80}, how: how{heavy: true}},
+    listened(r);`, decl: ", timeout: 100", out: []string{"[heard] " + messages, `[ok] done`}, bounds: bounds{rss: 60}, how: how{heavy: true}},
 	}
 }

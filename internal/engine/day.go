@@ -17,7 +17,7 @@ func (p *Program) openDay(o *Options, c *runtime.Config) (day runtime.DayLimits,
 	if l.DayFile == "" || o.Models.Mock {
 		return day, nil
 	}
-	path, err := p.DayFile(o)
+	path, err := p.dayFile(o)
 	if err != nil {
 		return day, err
 	}
@@ -37,9 +37,9 @@ func (p *Program) openDay(o *Options, c *runtime.Config) (day runtime.DayLimits,
 	return runtime.DayLimits{File: file, Tokens: l.MaxDayTokens, CostUSD: l.MaxDayCostUSD}, nil
 }
 
-// DayFile returns the absolute path of the file in which runs of the program store what they use on
+// dayFile returns the absolute path of the file in which runs of the program store what they use on
 // a day, or "" if the manifest requires none.
-func (p *Program) DayFile(o *Options) (string, error) {
+func (p *Program) dayFile(o *Options) (string, error) {
 	name := p.ir.Limits.DayFile
 	if name == "" || filepath.IsAbs(name) {
 		return name, nil
@@ -60,7 +60,7 @@ type DayBudget struct {
 // midnight. The paths of a compiled program are relative to dir. The result is nil if the manifest
 // requires no file.
 func (p *Program) DayBudget(dir string) (*DayBudget, error) {
-	path, err := p.DayFile(&Options{Dir: dir})
+	path, err := p.dayFile(&Options{Dir: dir})
 	if err != nil || path == "" {
 		return nil, err
 	}

@@ -51,6 +51,9 @@ func (m Money) String() string {
 	return strconv.FormatInt(whole, 10) + "." + digits
 }
 
+// MarshalJSON returns the exact amount in dollars as a number.
+func (m Money) MarshalJSON() ([]byte, error) { return []byte(m.String()), nil }
+
 // Call describes a model call before it is made. In is the estimated number of tokens of the
 // prompt. Out is the limit on the tokens of the reply; 0 means no limit. Input and Output are the
 // prices of a million tokens in dollars. Priced reports whether the prices are known.

@@ -36,12 +36,14 @@ func (e *Refused) Error() string { return e.Message }
 
 // HostUsage is the usage of a host in a run.
 type HostUsage struct {
-	Host                string
-	Exchanges           int64
-	Refused, Stopped    int64 // exchanges that a limit did not allow, or stopped
-	TokensIn, TokensOut int64
-	Turns               int64
-	Cost                Money
+	Host      string `json:"host"`
+	Exchanges int64  `json:"exchanges"`
+	Refused   int64  `json:"refused"` // exchanges that a limit did not allow
+	Stopped   int64  `json:"stopped"` // exchanges that a limit stopped
+	Turns     int64  `json:"turns"`
+	TokensIn  int64  `json:"tokens_in"`
+	TokensOut int64  `json:"tokens_out"`
+	Cost      Money  `json:"cost_usd"`
 }
 
 // spending is what hosts use.

@@ -63,9 +63,9 @@ func (b *Bounds) restrict(l *procgroup.Limits) {
 	b.Limits.Limits = *procgroup.Stricter(&b.Limits.Limits, l)
 }
 
-// process returns the limits of each process, or nil.
+// process returns the limits of each process, or nil if there are none.
 func (b *Bounds) process() *procgroup.Limits {
-	if b.Limits == nil {
+	if b.Limits == nil || !b.Limits.Any() {
 		return nil
 	}
 	return &b.Limits.Limits

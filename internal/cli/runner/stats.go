@@ -106,39 +106,27 @@ func shareName(x transcript.Share) string {
 	return strings.TrimSpace(fmt.Sprintf("task %d %s", x.Task, x.Function))
 }
 
-// hostJSON is what a host has used, in JSON.
-type hostJSON struct {
-	Host      string          `json:"host"`
-	Exchanges int64           `json:"exchanges"`
-	Refused   int64           `json:"refused"` // exchanges that a limit did not allow
-	Stopped   int64           `json:"stopped"` // exchanges that a limit stopped
-	Turns     int64           `json:"turns"`
-	TokensIn  int64           `json:"tokens_in"`
-	TokensOut int64           `json:"tokens_out"`
-	Cost      json.RawMessage `json:"cost_usd"`
-}
-
 // usedJSON is an entry of the statistics in JSON.
 type usedJSON struct {
-	Connection string          `json:"connection,omitempty"`
-	Model      string          `json:"model,omitempty"`
-	Agent      string          `json:"agent,omitempty"`
-	Pipeline   string          `json:"pipeline,omitempty"`
-	Stage      string          `json:"stage,omitempty"`
-	Task       int64           `json:"task,omitempty"`
-	Function   string          `json:"function,omitempty"`
-	Calls      int64           `json:"calls"`
-	Failed     int64           `json:"failed"`
-	Refused    int64           `json:"refused,omitempty"` // calls that the budget did not allow; of all models
-	TokensIn   int64           `json:"tokens_in"`
-	TokensOut  int64           `json:"tokens_out"`
-	Cost       json.RawMessage `json:"cost_usd"` // null when a price is not known
+	Connection string        `json:"connection,omitempty"`
+	Model      string        `json:"model,omitempty"`
+	Agent      string        `json:"agent,omitempty"`
+	Pipeline   string        `json:"pipeline,omitempty"`
+	Stage      string        `json:"stage,omitempty"`
+	Task       int64         `json:"task,omitempty"`
+	Function   string        `json:"function,omitempty"`
+	Calls      int64         `json:"calls"`
+	Failed     int64         `json:"failed"`
+	Refused    int64         `json:"refused,omitempty"` // calls that the budget did not allow; of all models
+	TokensIn   int64         `json:"tokens_in"`
+	TokensOut  int64         `json:"tokens_out"`
+	Cost       *budget.Money `json:"cost_usd"` // null when a price is not known
 }
 
 func usedBy(u budget.Usage) usedJSON {
-	x := usedJSON{Connection: u.Connection, Model: u.Model, Calls: u.Calls, Failed: u.Failed, Refused: u.Refused, TokensIn: u.TokensIn, TokensOut: u.TokensOut, Cost: json.RawMessage("null")}
+	x := usedJSON{Connection: u.Connection, Model: u.Model, Calls: u.Calls, Failed: u.Failed, Refused: u.Refused, TokensIn: u.TokensIn, TokensOut: u.TokensOut}
 	if u.Priced {
-		x.Cost = json.RawMessage(u.Cost.String())
+		x.Cost = &u.Cost
 	}
 	return x
 }
@@ -160,19 +148,17 @@ func writeStatsJSON(a *console.Console, s *stats) {
 	}
 	var line struct {
 		Stats struct {
-			All    usedJSON   `json:"all"`
-			Models []usedJSON `json:"models"`
-			Agents []usedJSON `json:"agents"`
-			Stages []usedJSON `json:"stages"`
-			Tasks  []usedJSON `json:"tasks"`
-			Hosts  []hostJSON `json:"hosts,omitempty"`
+			All    usedJSON           `json:"all"`
+			Models []usedJSON         `json:"models"`
+			Agents []usedJSON         `json:"agents"`
+			Stages []usedJSON         `json:"stages"`
+			Tasks  []usedJSON         `json:"tasks"`
+			Hosts  []budget.HostUsage `json:"hosts,omitempty"`
 		} `json:"stats"`
 	}
 	line.Stats.All, line.Stats.Models = usedBy(s.all), models
 	line.Stats.Agents, line.Stats.Stages, line.Stats.Tasks = list(s.by.Agents), list(s.by.Stages), list(s.by.Tasks)
-	for _, u := range s.hosts {
-		line.Stats.Hosts = append(line.Stats.Hosts, hostJSON{u.Host, u.Exchanges, u.Refused, u.Stopped, u.Turns, u.TokensIn, u.TokensOut, json.RawMessage(u.Cost.String())})
-	}
+	line.Stats.Hosts = s.hosts
 	text, err := json.Marshal(&line)
 	if err != nil {
 		panic("stats have no JSON: " + err.Error())

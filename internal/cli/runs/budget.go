@@ -1,7 +1,6 @@
 package runs
 
 import (
-	"encoding/json"
 	"fmt"
 	"strconv"
 	"text/tabwriter"
@@ -13,6 +12,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/internal/term/cmdline"
 	"github.com/concerto-lang/concerto/runtime/budget"
+	"github.com/concerto-lang/concerto/runtime/budget/spent"
 )
 
 // NewBudget returns the command budget.
@@ -54,37 +54,25 @@ max_day_cost_usd, max_day_tokens or day_file.`,
 	return c
 }
 
-// runBudget is what a run has used, in JSON.
-type runBudget struct {
-	Run     string          `json:"run"`
-	CostUSD json.RawMessage `json:"cost_usd"`
-	Tokens  int64           `json:"tokens"`
-}
-
 // dayBudget is what runs have used on a day, in JSON. A limit that is not set is null.
 type dayBudget struct {
-	Day            string           `json:"day"` // "2006-01-02"
-	CostUSD        json.RawMessage  `json:"cost_usd"`
-	Tokens         int64            `json:"tokens"`
-	ReservedUSD    json.RawMessage  `json:"reserved_usd"`
-	ReservedTokens int64            `json:"reserved_tokens"`
-	MaxCostUSD     *json.RawMessage `json:"max_cost_usd"`
-	MaxTokens      *int64           `json:"max_tokens"`
-	Runs           []runBudget      `json:"runs"`
+	Day            string        `json:"day"` // "2006-01-02"
+	CostUSD        budget.Money  `json:"cost_usd"`
+	Tokens         int64         `json:"tokens"`
+	ReservedUSD    budget.Money  `json:"reserved_usd"`
+	ReservedTokens int64         `json:"reserved_tokens"`
+	MaxCostUSD     *budget.Money `json:"max_cost_usd"`
+	MaxTokens      *int64        `json:"max_tokens"`
+	Runs           []spent.Run   `json:"runs"`
 }
 
 func dayJSON(b *engine.DayBudget) *dayBudget {
-	usd := func(m budget.Money) json.RawMessage { return json.RawMessage(m.String()) }
-	d := &dayBudget{Day: b.Day, CostUSD: usd(b.Used.Cost), Tokens: b.Used.Tokens, ReservedUSD: usd(b.Reserved.Cost), ReservedTokens: b.Reserved.Tokens, Runs: []runBudget{}}
+	d := &dayBudget{Day: b.Day, CostUSD: b.Used.Cost, Tokens: b.Used.Tokens, ReservedUSD: b.Reserved.Cost, ReservedTokens: b.Reserved.Tokens, Runs: append([]spent.Run{}, b.Runs...)}
 	if b.MaxCost > 0 {
-		limit := usd(b.MaxCost)
-		d.MaxCostUSD = &limit
+		d.MaxCostUSD = &b.MaxCost
 	}
 	if b.MaxTokens > 0 {
 		d.MaxTokens = &b.MaxTokens
-	}
-	for _, r := range b.Runs {
-		d.Runs = append(d.Runs, runBudget{r.ID, usd(r.Cost), r.Tokens})
 	}
 	return d
 }

@@ -17,9 +17,6 @@ import (
 	"github.com/concerto-lang/concerto/runtime/world/sqlitestore"
 )
 
-// DefaultFile is the file of a project, relative to its manifest.
-const DefaultFile = ".concerto/spent.db"
-
 // schema describes the file; application is "Cons". A row of used is what a run has used on a day.
 // A row of hold is the reservation of a running call or exchange; its use is included in used.
 // Costs are in units of 10⁻¹² US dollars.
@@ -206,9 +203,9 @@ func (f *File) DropOthers() error {
 
 // Run is what a run has used on a day.
 type Run struct {
-	ID     string
-	Cost   budget.Money
-	Tokens int64
+	ID     string       `json:"run"`
+	Cost   budget.Money `json:"cost_usd"`
+	Tokens int64        `json:"tokens"`
 }
 
 // Summary is what all runs have used on a day. Reserved is what calls and exchanges have reserved
