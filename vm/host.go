@@ -3,11 +3,11 @@ package vm
 import (
 	"encoding/json"
 	"fmt"
-	"strings"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/hostmsg"
 	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 	"github.com/concerto-lang/concerto/ir"
 )
 
@@ -340,11 +340,9 @@ func recordSteered(m *VM, d *Host, x *effect.HostMessage, e int64) {
 }
 
 func steeringDecision(d *Host, text string, interrupt bool, outcome string) *Decision {
-	var asked strings.Builder
-	asked.WriteString(`{"text":` + string(value.AppendString(nil, text)))
-	if interrupt {
-		asked.WriteString(`,"interrupt":true`)
-	}
-	asked.WriteByte('}')
-	return &Decision{Kind: DecidedSteer, Host: d.Name, Asked: json.RawMessage(asked.String()), Answer: value.AppendString(nil, outcome)}
+	asked := struct {
+		Text      string `json:"text"`
+		Interrupt bool   `json:"interrupt,omitempty"`
+	}{text, interrupt}
+	return &Decision{Kind: DecidedSteer, Host: d.Name, Asked: jsonwrite.MustEncode(&asked), Answer: value.AppendString(nil, outcome)}
 }

@@ -315,6 +315,9 @@ func (in *inbox) clearRequest() {
 	in.mu.Lock()
 	in.needsProcess, in.lostErr = false, nil
 	in.lastLine = 0
+	if l := in.pending.lines; l != nil && len(l.Text) == 0 {
+		l.First = 1 // what arrived in between belongs to the new process, of which no line was read
+	}
 	in.mu.Unlock()
 }
 

@@ -559,7 +559,11 @@ end
 		}
 	}
 	write("go", nil)
+	since := time.Now()
 	for kept := false; !kept; time.Sleep(time.Millisecond) { // until the keeper has stored the line
+		if time.Since(since) > patience {
+			t.Fatal("the keeper has not stored the line")
+		}
 		outputs, _ := filepath.Glob(filepath.Join(dir, "hosts", "*", "out"))
 		for _, name := range outputs {
 			text, _ := os.ReadFile(name)
@@ -586,6 +590,16 @@ end
 	}
 }
 
+// codexHandshake begins the script of a host that plays Codex.
+const codexHandshake = `
+>~ {"method":"initialize"}
+< {"id":${.id},"result":{"userAgent":"codex/0.169.0"}}
+>~ {"method":"initialized"}
+>~ {"method":"thread/start"}
+< {"id":${.id},"result":{"thread":{"id":"t1"}}}
+serve
+`
+
 // TestKilledSteeredAgent is like TestKilledSteered for an agent that confirms the messages of every
 // first exchange, and refuses those of every second one.
 func TestKilledSteeredAgent(t *testing.T) {
@@ -607,14 +621,7 @@ func TestKilledSteeredAgent(t *testing.T) {
 >~ {"id":"a","result":{"decision":"accept"}}
 ` + ends
 	}
-	c, file := scriptedHost(t, dir, `
->~ {"method":"initialize"}
-< {"id":${.id},"result":{"userAgent":"codex/0.169.0"}}
->~ {"method":"initialized"}
->~ {"method":"thread/start"}
-< {"id":${.id},"result":{"thread":{"id":"t1"}}}
-serve
-`+steered(`"result":{"turnId":"u1"}`)+steered(`"error":{"code":-32600,"message":"no"}`)+begins+ends+begins+ends+`
+	c, file := scriptedHost(t, dir, codexHandshake+steered(`"result":{"turnId":"u1"}`)+steered(`"error":{"code":-32600,"message":"no"}`)+begins+ends+begins+ends+`
 end
 `)
 	c.Transport = "codex"
@@ -634,13 +641,7 @@ end
 // adapter from the stored lines.
 func TestKilledAgent(t *testing.T) {
 	dir := t.TempDir()
-	c, file := scriptedHost(t, dir, `
->~ {"method":"initialize"}
-< {"id":${.id},"result":{"userAgent":"codex/0.169.0"}}
->~ {"method":"initialized"}
->~ {"method":"thread/start"}
-< {"id":${.id},"result":{"thread":{"id":"t1"}}}
-serve
+	c, file := scriptedHost(t, dir, codexHandshake+`
 >~ {"method":"turn/start"}
 < {"id":${.id},"result":{"turn":{"id":"u1","status":"inProgress"}}}
 < {"method":"item/agentMessage/delta","params":{"threadId":"t1","turnId":"u1","itemId":"m","delta":"Let "}}

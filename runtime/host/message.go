@@ -154,5 +154,5 @@ func (b *batch) commitAs(row *hostmsg.Message) {
 
 // isFull reports whether the batch has reached one of its limits.
 func (b *batch) isFull() bool {
-	return b.hasTerminal || b.stop != nil || len(b.msgs) == batchMessages || b.size >= batchBytes
+	return b.hasTerminal || b.stop != nil || len(b.msgs) >= batchMessages || b.size >= batchBytes
 }

@@ -250,21 +250,19 @@ func (r *reader) deliverMessage(x *incomingLine) {
 	limit := totals.limit
 	if !x.segment.isInit {
 		totals.addMessage(x.msg)
+		if stop := x.segment.inbox.meter.readMessage(x.msg, r.process); stop != nil {
+			totals.limit = stop
+		}
 		if row.Terminal() {
 			r.endTurn(x)
 			row = hostmsg.Lookup(x.msg.Type)
 		}
 	}
-	if r.process.announced.cancels {
-		r.process.noteRequest(x.msg, row)
-	}
+	r.process.noteRequest(x.msg, row)
 	r.batch.commitAs(row)
 	r.process.silence.countRequest(x.msg)
 	r.sawTerminal = r.sawTerminal || r.batch.hasTerminal
 	r.trackSession(x.msg, r.batch.hasTerminal)
-	if stop := x.segment.inbox.meter.readMessage(x.msg, r.process); stop != nil {
-		totals.limit = stop
-	}
 	if totals.limit != limit && !r.batch.hasTerminal {
 		r.batch.stop = totals.limit
 	}

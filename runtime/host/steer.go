@@ -125,7 +125,7 @@ func (ex *exchange) addMessage(n steerNote, unrecorded func()) (*steerMessage, e
 		return nil, ex.pool.cfg.idleError()
 	}
 	s := t.begin()
-	n.ID = "t" + numberText(s.count+1)
+	n.ID = "t" + strconv.Itoa(s.count+1)
 	p := ex.currentProcess()
 	if ex.inbox.isLost() {
 		p = nil
@@ -188,8 +188,8 @@ func (ex *exchange) interruptTurn(s *steering, p *process, m *steerMessage) erro
 		return c.errorf("cannot be interrupted: it is lost, and another process will continue the exchange").With("code", "lost")
 	case !p.announced.cancels:
 		return c.errorf("cannot be interrupted: it does not support cancel").With("code", "unsupported")
-	case s.interrupt != nil && m.Text != "":
-		m.settle(effect.SteerInterrupted)
+	case s.interrupt != nil && m.Text != "": // the prompt of a later turn
+		m.settle(effect.SteerQueued)
 		s.queue = append(s.queue, m)
 		p.writeNote(keeper.KindNote, lineNote{Steer: &m.steerNote})
 		return nil
@@ -236,20 +236,16 @@ func (t *turns) stopInterrupt() {
 func (ex *exchange) awaitOutcome(ctx context.Context, m *steerMessage) (string, error) {
 	select {
 	case <-m.settled:
+	case <-ex.done:
+	case <-ex.inbox.ended:
+	case <-ctx.Done():
+	}
+	select {
+	case <-m.settled: // also if the exchange has ended since then
 		return m.Outcome, nil
 	default:
 	}
-	select {
-	case <-m.settled:
-		return m.Outcome, nil
-	case <-ex.done:
-	case <-ex.inbox.ended:
-		select {
-		case <-m.settled:
-			return m.Outcome, nil
-		default:
-		}
-	case <-ctx.Done():
+	if ctx.Err() != nil {
 		return "", context.Cause(ctx)
 	}
 	if f := ex.inbox.failureError(); f != nil {
@@ -351,7 +347,7 @@ func (r *reader) endTurn(x *incomingLine) {
 		}
 		return
 	}
-	if r.countTurn(x, t); t.totals.limit != nil {
+	if t.totals.limit != nil {
 		t.ended = true
 		s.queue = append([]*steerMessage{next}, s.queue...)
 		r.setStopped(x, t)
@@ -405,17 +401,9 @@ func notSent(queue []*steerMessage) string {
 // setTurnEnd replaces a terminal message by the progress message for the end of a turn. next is the
 // ID of the message that is the next prompt; "" if the agent has begun a turn by itself.
 func (r *reader) setTurnEnd(x *incomingLine, t *turns, next string) {
-	r.countTurn(x, t)
 	r.sawTerminal = true
 	r.setMessage(x, turnEnd(x.msg, r.process.sessionName(), &t.totals.sums, next))
 	x.segment.inbox.meter.addEstimate(x.msg, r.process)
-}
-
-// countTurn counts what an exchange has used at the end of a turn.
-func (r *reader) countTurn(x *incomingLine, t *turns) {
-	if stop := x.segment.inbox.meter.readMessage(x.msg, r.process); stop != nil {
-		t.totals.limit = stop
-	}
 }
 
 // setStopped replaces the terminal message of a turn by the progress message for its end, and the
@@ -522,7 +510,7 @@ func (o *openRequests) clear() {
 // message.
 func (p *process) noteRequest(m *effect.HostMessage, row *hostmsg.Message) {
 	switch {
-	case m.ID == "":
+	case m.ID == "" || !p.announced.cancels:
 	case row.Waits():
 		p.requests.add(m.ID)
 	case row.Role == hostmsg.Withdraws:

@@ -10,8 +10,6 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-func numberText(n int) string { return strconv.Itoa(n) }
-
 // Message is a message to a running host from outside the program.
 type Message struct {
 	Key       string // identifies the message; a message with a known key is not sent again
@@ -83,7 +81,7 @@ func (e *SelectError) Error() string {
 	if len(e.Running) == 0 {
 		return "no host is running"
 	}
-	return numberText(len(e.Running)) + " hosts are running"
+	return strconv.Itoa(len(e.Running)) + " hosts are running"
 }
 
 // Steer sends a message from outside the program to the only running host that matches it. It

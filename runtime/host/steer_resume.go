@@ -2,6 +2,7 @@ package host
 
 import (
 	"slices"
+	"strconv"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
@@ -93,7 +94,7 @@ func (ex *exchange) restoreTurns(o *Open, notes []lineNote) (unsent []Steered) {
 		case notes != nil:
 			unsent = append(unsent, *s)
 		default: // the keeper is lost: what a lost process has received is part of the conversation
-			n := s.note("t" + numberText(len(all)+1))
+			n := s.note("t" + strconv.Itoa(len(all)+1))
 			n.Outcome = s.Outcome
 			all = append(all, newSteerMessage(n))
 		}
@@ -108,10 +109,8 @@ func (ex *exchange) restoreTurns(o *Open, notes []lineNote) (unsent []Steered) {
 	s := t.begin()
 	for _, m := range all {
 		s.addKnown(m)
-		isPrompt := slices.Contains(past.Prompts, m.ID)
 		switch {
-		case isPrompt:
-			s.current = m
+		case slices.Contains(past.Prompts, m.ID): // its turn has begun
 		case m.Outcome == "":
 			s.sent[m.ID] = m
 			s.direct = append(s.direct, m)
@@ -123,11 +122,7 @@ func (ex *exchange) restoreTurns(o *Open, notes []lineNote) (unsent []Steered) {
 				s.queue = append(s.queue, m)
 			}
 		case m.Interrupt && !o.Over:
-			if s.interrupt != nil && s.interrupt.Text != "" && m.Text != "" {
-				s.queue = append(s.queue, m)
-			} else {
-				ex.awaitTurnEnd(s, m)
-			}
+			ex.awaitTurnEnd(s, m)
 		}
 		isJournaled := slices.ContainsFunc(o.Steered, func(x Steered) bool { return x.Key == m.Key })
 		if m.By != "" && m.Outcome != "" && !isJournaled && !o.Over {

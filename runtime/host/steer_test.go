@@ -81,6 +81,42 @@ func TestInterruptReadsFlood(t *testing.T) {
 	})
 }
 
+// TestInterruptedAfterPlanLimit checks that an exchange that the program has interrupted has the code
+// of that, also if a limit of the host's plan was reached before. A second message that interrupts
+// the same turn is queued.
+func TestInterruptedAfterPlanLimit(t *testing.T) {
+	for _, text := range []string{"", "instead"} {
+		synctest.Test(t, func(t *testing.T) {
+			b := newBubble(t, Config{Params: someParams}, func(h *memHost) {
+				withSteer(h)
+				h.writeLine(`{"type":"plan_limit","window":"5h","status":"reached"}`)
+				h.readLine()
+				h.writeLine(`{"type":"error","message":"stopped"}`)
+				for range 2 { // the prompts of later turns, or the end of the input
+					h.readLine()
+					h.writeLine(`{"type":"result","text":"done"}`)
+				}
+			})
+			b.opts.Budget = &tokenBudget{limit: 1 << 40}
+			id := b.openExchange()
+			if got := b.nextOutcome(id); !strings.HasPrefix(got, "plan_limit ") {
+				t.Fatalf("message = %s, want the limit of the plan", got)
+			}
+			b.steer(effect.ExchangeSteer{ID: id, Text: text, Interrupt: true}, effect.SteerInterrupted)
+			want := `error {"message":"host 'w' was interrupted","code":"interrupted"}`
+			if text != "" {
+				b.steer(effect.ExchangeSteer{ID: id, Text: "and this", Interrupt: true}, effect.SteerQueued)
+				want = `result {"text":"done"}`
+			}
+			all := b.readAll(id)
+			if last := all[len(all)-1]; last != want {
+				t.Errorf("last message = %s, want %s", last, want)
+			}
+			b.closeExchange(id, "")
+		})
+	}
+}
+
 // TestQueuedForNewProcess checks that a new process receives the queued prompt of a host that has
 // exited after the result of its turn.
 func TestQueuedForNewProcess(t *testing.T) {

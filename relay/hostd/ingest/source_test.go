@@ -468,11 +468,35 @@ func TestSteer(t *testing.T) {
 	if len(sent) != 0 {
 		t.Errorf("the program received %d more messages", len(sent))
 	}
+	// A second attempt does not know the outcome of the first one. It is sent again once the first one no
+	// longer waits.
+	release := make(chan struct{})
+	s.Steers(func(m protocol.Steering) error {
+		sent <- m
+		<-release
+		return nil
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	first := make(chan error, 1)
+	go func() { first <- h.sources.Steer(ctx, run, "ada", protocol.SendInput{InputID: "i4", Text: "slow"}) }()
+	<-sent
+	if err := send("i4", "slow"); !errors.Is(err, approvals.ErrIndeterminate) {
+		t.Errorf("second attempt: error = %v, want that the outcome is unknown", err)
+	}
+	cancel()
+	if err := <-first; !errors.Is(err, approvals.ErrIndeterminate) {
+		t.Errorf("cancelled attempt: error = %v, want that the outcome is unknown", err)
+	}
+	close(release)
+	if err := send("i4", "slow"); err != nil {
+		t.Errorf("third attempt: %v", err)
+	}
+	<-sent
 	if err := h.sources.Steer(t.Context(), "run_none", "ada", protocol.SendInput{InputID: "i3", Text: "x"}); err == nil || !strings.HasPrefix(err.Error(), "unknown_run: ") {
 		t.Errorf("unknown run: error = %v", err)
 	}
 	_, all := h.waitForText(t, "run.input")
-	if strings.Count(all, "run.input") != 1 || !strings.Contains(all, `"text_redacted":"also the docs"`) || !strings.Contains(all, `"by":"ada"`) {
+	if strings.Count(all, "run.input") != 2 || !strings.Contains(all, `"text_redacted":"also the docs"`) || !strings.Contains(all, `"by":"ada"`) {
 		t.Errorf("events = %s", all)
 	}
 }

@@ -51,20 +51,29 @@ func (s *steering) settle(id, failure string) {
 	}
 }
 
-// begin adds a message. It returns false if the program is not connected, or the message is already
-// waiting.
-func (s *steering) begin(id string) (*sourceConn, chan string, bool) {
+// begin adds a message. It returns no connection if the program is not connected, and no channel if
+// the message is already waiting.
+func (s *steering) begin(id string) (*sourceConn, chan string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.conn == nil || s.waiting[id] != nil {
-		return nil, nil, false
+		return s.conn, nil
 	}
 	if s.waiting == nil {
 		s.waiting = map[string]chan string{}
 	}
 	c := make(chan string, 1)
 	s.waiting[id] = c
-	return s.conn, c, true
+	return s.conn, c
+}
+
+// forget ends the wait for the reply to a message, so that it can be sent again.
+func (s *steering) forget(id string, c chan string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.waiting[id] == c {
+		delete(s.waiting, id)
+	}
 }
 
 // inputKind is the kind of the notes that store the inputs of a run.
@@ -91,13 +100,16 @@ func (s *Sources) Steer(ctx context.Context, id, by string, in protocol.SendInpu
 	case stored != nil:
 		return nil
 	}
-	conn, reply, ok := r.steering.begin(in.InputID)
-	if !ok {
+	conn, reply := r.steering.begin(in.InputID)
+	switch {
+	case conn == nil:
 		return approvals.Errorf(protocol.Forbidden, "run %s is not connected", id)
+	case reply == nil: // the first attempt waits for its reply
+		return approvals.ErrIndeterminate
 	}
+	defer r.steering.forget(in.InputID, reply)
 	m := protocol.HostdMessage{Steer: &protocol.Steering{ID: in.InputID, Text: in.Text, Host: in.Host, Workspace: in.Workspace, By: by}}
 	if err := conn.send(m); err != nil {
-		r.steering.settle(in.InputID, "")
 		return approvals.ErrIndeterminate
 	}
 	late := time.NewTimer(steerTimeout)

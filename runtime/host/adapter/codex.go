@@ -188,6 +188,7 @@ func (c *codex) ToAgent(line []byte) (s Output) {
 		c.Turn, c.Cancel, c.Text, c.Counted, c.Busy = "", false, "", false, true
 		if !o.Queued {
 			clear(c.Plan)
+			c.codexSteering = codexSteering{}
 		}
 		c.Used = c.Total
 		if c.cfg.Fresh && c.Prompts > 1 && !o.Queued {
@@ -260,6 +261,7 @@ func (c *codex) handleSteered(s *Output, m *rpcMessage) {
 	s.Steered = append(s.Steered, Steered{ID: c.Steering[id], Accepted: m.Error == nil})
 	delete(c.Steering, id)
 	if len(c.Steering) == 0 && c.Result != nil {
+		c.refuseHeld(s)
 		s.Messages = append(s.Messages, c.Result)
 		c.Result = nil
 	}

@@ -298,3 +298,20 @@ func mangled(r *rand.Rand, line string) string {
 	}
 	return line[:at+1] + values[r.IntN(len(values))] + line[end:]
 }
+
+// TestHeldMessage checks that Codex refuses a message that arrives after its turn, while the turn's
+// result waits for the answer to an earlier message. The next exchange does not receive it.
+func TestHeldMessage(t *testing.T) {
+	a := newAdapter(t, "codex", Vendor{}, "")
+	_ = talked(t, a, `> {"type":"init"}`, `{"id":1,"result":{"userAgent":"x/0.169.0"}}`, `{"id":2,"result":{"thread":{"id":"T"}}}`, `> {"type":"prompt","text":"go"}`,
+		`{"id":3,"result":{"turn":{"id":"U"}}}`, `> {"type":"steer","id":"t1","text":"more"}`,
+		`{"method":"turn/completed","params":{"turn":{"id":"U","status":"completed"}}}`, `> {"type":"steer","id":"t2","text":"late"}`)
+	s := a.FromAgent([]byte(`{"id":4,"result":{"turnId":"U"}}`))
+	if want := []Steered{{ID: "t1", Accepted: true}, {ID: "t2"}}; !slices.Equal(s.Steered, want) || len(s.Messages) != 1 {
+		t.Errorf("outcomes = %+v with %d messages, want %+v and the result", s.Steered, len(s.Messages), want)
+	}
+	_ = talked(t, a, `> {"type":"prompt","text":"second exchange"}`)
+	if s := a.FromAgent([]byte(`{"id":5,"result":{"turn":{"id":"V"}}}`)); len(s.Lines) != 0 {
+		t.Errorf("the second exchange sends %q, want nothing", s.Lines)
+	}
+}
