@@ -53,7 +53,7 @@ func TestInbox(t *testing.T) {
 		{"behind a failure", func(in *inbox) { in.setFailure(broke); in.addBatch(batchOf(t, progress), true) }, "failed", true},
 		{"time is over", func(in *inbox) { in.addBatch(batchOf(t, progress), true); in.failOnTimeout(broke) }, "failed", true},
 		{"not read", func(in *inbox) { in.requestProcess(false) }, "untaken", false},
-		{"behind that", func(in *inbox) { in.requestProcess(false); in.addBatch(batchOf(t, progress), true) }, "untaken", false},
+		{"with messages after it", func(in *inbox) { in.requestProcess(false); in.addBatch(batchOf(t, progress), true) }, "untaken", false},
 		{"read by another", func(in *inbox) { in.requestProcess(false); in.clearRequest(); in.addBatch(batchOf(t, progress), true) }, "1 waiting", false},
 		{"read after all", func(in *inbox) { in.addBatch(batchOf(t, progress), true); in.requestProcess(false) }, "1 waiting", false},
 		{"cancelled", func(in *inbox) {

@@ -81,9 +81,9 @@ func TestInterruptReadsFlood(t *testing.T) {
 	})
 }
 
-// TestInterruptedAfterPlanLimit checks that an exchange that the program has interrupted has the code
-// of that, also if a limit of the host's plan was reached before. A second message that interrupts
-// the same turn is queued.
+// TestInterruptedAfterPlanLimit checks that an exchange that the program has interrupted has the
+// code of that, also if a limit of the host's plan was reached before. A second message that
+// interrupts the same turn is queued.
 func TestInterruptedAfterPlanLimit(t *testing.T) {
 	for _, text := range []string{"", "instead"} {
 		synctest.Test(t, func(t *testing.T) {

@@ -468,8 +468,8 @@ func TestSteer(t *testing.T) {
 	if len(sent) != 0 {
 		t.Errorf("the program received %d more messages", len(sent))
 	}
-	// A second attempt does not know the outcome of the first one. It is sent again once the first one no
-	// longer waits.
+	// A second attempt does not know the outcome of the first one. It is sent again once the first
+	// one no longer waits.
 	release := make(chan struct{})
 	s.Steers(func(m protocol.Steering) error {
 		sent <- m
