@@ -317,7 +317,8 @@ func (ex *exchange) reassign(ctx context.Context) error {
 	})
 }
 
-// moveToNewProcess acquires a new process and calls begin to send it the exchange's first line.
+// moveToNewProcess acquires a new process and calls begin to send it the exchange's first line. begin
+// is called with the lock of the exchange's turns.
 func (ex *exchange) moveToNewProcess(ctx context.Context, w acquireSpec, begin func(*process)) error {
 	if !ex.holdSlot() {
 		return ex.endedError()
@@ -335,12 +336,14 @@ func (ex *exchange) moveToNewProcess(ctx context.Context, w acquireSpec, begin f
 	p, err := ex.slot.acquire(inner, w)
 	switch {
 	case err == nil:
+		ex.inbox.turns.mu.Lock() // a message is stored either with the first line or after it
 		ex.mu.Lock()
 		ex.proc = p
 		ex.mu.Unlock()
 		ex.inbox.clearRequest()
 		p.setSession(w.session)
 		begin(p)
+		ex.inbox.turns.mu.Unlock()
 		select {
 		case <-ex.done:
 			p.cancelAndRetire(defaultCancelReason)

@@ -114,6 +114,9 @@ type beginNote struct {
 	Since int64     `json:"since"` // see segment.offset
 	// Revived describes the exchange of a lost process that this exchange continues; nil for none.
 	Revived *handoverNote `json:"revived,omitempty"`
+	// Steered are the messages to the exchange before this process began it: those that wait for
+	// a later turn are last, in order.
+	Steered []steerNote `json:"steered,omitempty"`
 }
 
 // predecessor returns the exchange of a lost process that this exchange continues, or nil.
@@ -210,12 +213,12 @@ func (p *process) frameTranslated(f lineFrame, ours []byte) lineFrame {
 }
 
 // frameBegin returns the header of the line that begins a segment. sum identifies the line; ""
-// means by its digest.
+// means by its digest. If the exchange has begun before, the caller must hold the lock of its turns.
 func (c *keeperState) frameBegin(t *segment, sum string) lineFrame {
 	if t.isInit {
 		return lineFrame{kind: keeper.KindPinned}
 	}
-	n := &beginNote{Turn: c.exchanges.Add(1), Open: t.requestDigest, At: time.Now(), Since: t.offset}
+	n := &beginNote{Turn: c.exchanges.Add(1), Open: t.requestDigest, At: time.Now(), Since: t.offset, Steered: t.inbox.turns.steerNotes()}
 	if t.handover != nil {
 		n.Revived = &t.handover.note
 	}

@@ -285,7 +285,7 @@ func (t *killableRun) addSteered(x int, o *host.Open) {
 				must(err)
 				m.Messages = append(m.Messages, effect.HostMessage{Type: typ, ID: string(id), Payload: payload, Text: []byte(text), Decided: typ == effect.Steered})
 				if s := m.Messages[len(m.Messages)-1].Steering(); s != nil {
-					o.Steered = append(o.Steered, host.Steered{Key: s.Key, Text: s.Text, Outcome: s.Outcome, Outside: true})
+					o.Steered = append(o.Steered, host.Steered{Key: s.Key, ID: s.ID, Text: s.Text, Outcome: s.Outcome, Outside: true})
 				}
 			}
 			o.History.RecordMessages(m)
@@ -305,7 +305,7 @@ func (t *killableRun) steer(x int, question string, texts []string) error {
 		if err != nil {
 			return err
 		}
-		s.Outcome = got.(*effect.ExchangeSteered).Outcome
+		s.Outcome, s.ID = got.(*effect.ExchangeSteered).Outcome, got.(*effect.ExchangeSteered).ID
 		t.writeRecord(logRecord{K: "steered", X: x, Steer: s})
 	}
 	other := "other " + own

@@ -561,7 +561,7 @@ read
 	c.Init = true
 	h := hostsUnderKeeper(t, dir, 1, c)
 	opened, opening := openExchange(t, h)
-	own := host.Steered{Key: "program", Text: "of the program", Outcome: effect.SteerQueued}
+	own := host.Steered{Key: "program", ID: "t1", Text: "of the program", Outcome: effect.SteerQueued}
 	if _, err := h.Perform(effect.WithKey(t.Context(), own.Key), &effect.ExchangeSteer{ID: opened.ID, Text: own.Text}); err != nil {
 		t.Fatal(err)
 	}
@@ -587,5 +587,112 @@ read
 	}
 	if fail, err := os.ReadFile(file + ".fail"); err == nil {
 		t.Errorf("the host reported: %s", fail)
+	}
+}
+
+// TestSteeredAndLostTwice kills the keeper after messages to the host are journaled, and then the
+// process that continues the run. The new process of the host must receive a message at most once
+// in either run.
+func TestSteeredAndLostTwice(t *testing.T) {
+	const begins = "\n>~ {\"type\":\"init\"}"
+	for _, c := range []struct {
+		name, outcome string
+		script        string // of the new process
+		turnEnds      int    // in the second run
+	}{
+		{"queued", effect.SteerQueued, `
+< {"type":"init_ack","capabilities":["resume"]}
+>~ {"type":"prompt","text":"job 0","session":"s"}
+< {"type":"result"}
+>~ {"type":"prompt","text":"own","queued":true,"session":"s"}
+< {"type":"progress","message":"again"}
+await go
+< {"type":"result","text":"done"}
+`, 1},
+		{"waiting", effect.SteerQueued, `
+< {"type":"init_ack","capabilities":["resume"]}
+>~ {"type":"prompt","text":"job 0","session":"s"}
+< {"type":"progress","message":"again"}
+await go
+< {"type":"result"}
+>~ {"type":"prompt","text":"own","queued":true,"session":"s"}
+< {"type":"result","text":"done"}
+`, 0},
+		{"received", effect.SteerReceived, `
+< {"type":"init_ack","capabilities":["resume","steer"]}
+>~ {"type":"prompt","text":"job 0","session":"s"}
+< {"type":"progress","message":"again"}
+await go
+< {"type":"result","text":"done"}
+`, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := t.TempDir()
+			capability := map[string]string{effect.SteerReceived: `,"steer"`}[c.outcome]
+			config, file := scriptedHost(t, dir, begins+`
+< {"type":"init_ack","capabilities":["resume"`+capability+`]}
+>~ {"type":"prompt","text":"job 0"}
+< {"type":"progress","session":"s"}
+read
+--- spawn`+begins+c.script)
+			config.Init = true
+			h := hostsUnderKeeper(t, dir, 1, config)
+			opened, opening := openExchange(t, h)
+			got, err := h.Perform(effect.WithKey(t.Context(), "own"), &effect.ExchangeSteer{ID: opened.ID, Text: "own"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			own := host.Steered{Key: "own", ID: got.(*effect.ExchangeSteered).ID, Text: "own", Outcome: got.(*effect.ExchangeSteered).Outcome}
+			if own.Outcome != c.outcome {
+				t.Fatalf("outcome = %s, want %s", own.Outcome, c.outcome)
+			}
+			past := &host.History{}
+			past.RecordOpened(opened)
+			past.RecordMessages(opening)
+			open := host.Open{ID: opened.ID, Request: request(0), Opened: opened, Line: opening.Lines.Last(), History: past, Steered: []host.Steered{own}, Since: time.Now()}
+			h.Suspend()
+			killKeeper(t, dir)
+
+			h = hostsUnderKeeper(t, dir, 2, config)
+			if err := h.Resume(t.Context(), []host.Open{open}); err != nil {
+				t.Fatal(err)
+			}
+			ends := 0
+			for again := false; !again; {
+				m := next(t, h, open.ID)
+				past.RecordMessages(m)
+				open.Line = m.Lines.Last()
+				for _, x := range m.Messages {
+					ends += strings.Count(string(x.Text), `"stage":"turn"`)
+				}
+				again = strings.Contains(string(m.Messages[len(m.Messages)-1].Text), "again")
+			}
+			if ends != c.turnEnds {
+				t.Errorf("%d turns ended, want %d", ends, c.turnEnds)
+			}
+			h.Suspend()
+
+			h = hostsUnderKeeper(t, dir, 3, config)
+			if err := h.Resume(t.Context(), []host.Open{open}); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			for done := false; !done; {
+				m := next(t, h, open.ID)
+				done = m.Messages[len(m.Messages)-1].Type == "result"
+			}
+			if fail, err := os.ReadFile(file + ".fail"); err == nil {
+				t.Errorf("the host reported: %s", fail)
+			}
+			in, err := os.ReadFile(file + ".in")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n := strings.Count(string(in), `"text":"own"`); n != 1 {
+				t.Errorf("the host received the message %d times, want once:\n%s", n, in)
+			}
+		})
 	}
 }

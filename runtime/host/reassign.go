@@ -40,8 +40,9 @@ func (ex *exchange) handOver(ctx context.Context, lost *effect.Error) error {
 	}
 	w := acquireSpec{session: ex.history.sessionName(), workspace: ex.workspace, tools: ex.tools, predecessor: &handover.note.predecessor}
 	ex.deliveredLine.Store(0)
+	current := ex.inbox.turns.currentPrompt()
 	err := ex.moveToNewProcess(ctx, w, func(p *process) {
-		p.continueExchange(ex.inbox, p.keeper.requestDigest(ex.request), handover, ex.continuationPrompt(p, w.session, handover))
+		p.continueExchange(ex.inbox, p.keeper.requestDigest(ex.request), handover, ex.continuationPrompt(p, w.session, handover, current))
 	})
 	if err == nil || ctx.Err() != nil || errors.Is(err, ErrClosed) {
 		return err
@@ -65,13 +66,18 @@ func (ex *exchange) ensureHandover() *handover {
 	return ex.handover
 }
 
-// continuationPrompt returns the prompt for the process that continues the exchange.
-func (ex *exchange) continuationPrompt(p *process, session string, handover *handover) line {
+// continuationPrompt returns the prompt for the process that continues the exchange. current is the
+// message that is the prompt of the current turn, or nil.
+func (ex *exchange) continuationPrompt(p *process, session string, handover *handover, current *steerMessage) line {
 	r := ex.request.Continuing(session)
-	if current := ex.inbox.turns.currentPrompt(); current != nil {
+	if current != nil {
 		r.Prompt = current.Text
 	}
-	return ex.pool.cfg.promptWith(r, promptOptions{withTools: p.announced.wantsTools || ex.pool.cfg.SendTools, key: ex.key, resumed: &handover.resumption, trace: ex.trace})
+	l := ex.pool.cfg.promptWith(r, promptOptions{withTools: p.announced.wantsTools || ex.pool.cfg.SendTools, key: ex.key, resumed: &handover.resumption, trace: ex.trace})
+	if current != nil {
+		l.frame.note = current.promptNote()
+	}
+	return l
 }
 
 // restoreLost restores an open exchange whose process was lost.

@@ -138,7 +138,9 @@ func (h *Hosts) restoreExchange(o *Open, all []keeper.Process) []keeper.Process 
 		r.markIdle()
 		r.process.keeper.exchanges.Store(o.Opened.Turn - 1)
 		r.process.startIO()
+		unsent := ex.restoreTurns(o, []lineNote{})
 		r.process.beginExchange(ex.inbox, digestRequest(o.Request), ex.promptFor(r.process))
+		ex.sendAgain(unsent)
 	default:
 		began = r.lastBegin.At
 		r.continueExchange(ex, o)
@@ -400,7 +402,7 @@ func (r *restoredProcess) continueExchange(ex *exchange, o *Open) {
 	p.reader.hasSpoken.Store(p.reader.hasSpoken.Load() || o.Line > 0)
 	journaled := o.History.lastLineOf(o.Line, int64(p.number))
 	ex.inbox.lastLine = journaled
-	unsent := ex.restoreTurns(o, r.notes[r.lastBeginIndex+1:])
+	unsent := ex.restoreTurns(o, r.notes[r.lastBeginIndex:])
 	prompt := ex.inbox.turns.currentPrompt() // before the reader handles the end of the turn
 	p.requests.ids = o.History.openRequests()
 	r.replayAdapter(t, journaled)
@@ -415,14 +417,19 @@ func (r *restoredProcess) continueExchange(ex *exchange, o *Open) {
 	}
 	p.startIO()
 	p.stages.requestReading()
-	if !o.Over && t.handover == nil { // a process that continues a lost turn has its prompt
+	if !o.Over {
 		ex.resendPrompt(p, prompt, r.notes[r.lastBeginIndex:])
 	}
 	for _, reply := range missing {
 		ex.tryReply(reply, appendReply(nil, reply))
 	}
+	ex.sendAgain(unsent)
+}
+
+// sendAgain sends journaled messages that the keeper has not received.
+func (ex *exchange) sendAgain(unsent []Steered) {
 	for i := range unsent {
-		_, _ = ex.addMessage(unsent[i].note(""), nil) // fails if the exchange has ended, and then no turn needs the message
+		_, _ = ex.addMessage(unsent[i].note(), nil) // fails if the exchange has ended, and then no turn needs the message
 	}
 }
 

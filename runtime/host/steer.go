@@ -48,6 +48,8 @@ type steerNote struct {
 	// By and Name are the sender of a message from outside the program; "" for one of the program.
 	By   string `json:"by,omitempty"`
 	Name string `json:"name,omitempty"`
+	// Waits means that the message is the prompt of a later turn. It is set only in a beginNote.
+	Waits bool `json:"waits,omitempty"`
 }
 
 type steerMessage struct {
@@ -105,7 +107,7 @@ func (h *Hosts) steerHost(ctx context.Context, r *effect.ExchangeSteer) (*effect
 	if err != nil {
 		return nil, err
 	}
-	return &effect.ExchangeSteered{Outcome: outcome}, nil
+	return &effect.ExchangeSteered{Outcome: outcome, ID: m.ID}, nil
 }
 
 // addMessage sends a message to the host, or queues it. A message with a known key is not sent
@@ -125,7 +127,9 @@ func (ex *exchange) addMessage(n steerNote, unrecorded func()) (*steerMessage, e
 		return nil, ex.pool.cfg.idleError()
 	}
 	s := t.begin()
-	n.ID = "t" + strconv.Itoa(s.count+1)
+	if n.ID == "" {
+		n.ID = "t" + strconv.Itoa(s.count+1)
+	}
 	p := ex.currentProcess()
 	if ex.inbox.isLost() {
 		p = nil
@@ -462,9 +466,17 @@ func (p *process) nextPrompt(opening *effect.ExchangeOpen, m *steerMessage) line
 	}
 	l := p.cfg.promptWith(r, promptOptions{withTools: p.announced.wantsTools || p.cfg.SendTools, key: key, queued: true})
 	if key != "" { // a resumed run may know another session than the process that sent the prompt
-		l.frame.note = &lineNote{Sum: promptSum(key)}
+		l.frame.note = m.promptNote()
 	}
 	return l
+}
+
+// promptNote returns the note that the keeper stores with the prompt of a later turn, or nil.
+func (m *steerMessage) promptNote() *lineNote {
+	if m.Key == "" {
+		return nil
+	}
+	return &lineNote{Sum: promptSum(m.Key)}
 }
 
 // promptSum identifies the prompt of a later turn by the key of its message.
@@ -546,5 +558,5 @@ func (m *steerMessage) notifyUnrecorded() {
 
 // message returns the message that the records of the program receive.
 func (m *steerMessage) message(host string) effect.HostMessage {
-	return effect.NewSteered(&effect.SteeredNote{Key: m.Key, Host: host, Text: m.Text, Interrupt: m.Interrupt, Outcome: m.Outcome, By: m.By, Name: m.Name})
+	return effect.NewSteered(&effect.SteeredNote{Key: m.Key, ID: m.ID, Host: host, Text: m.Text, Interrupt: m.Interrupt, Outcome: m.Outcome, By: m.By, Name: m.Name})
 }

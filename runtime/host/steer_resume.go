@@ -2,14 +2,14 @@ package host
 
 import (
 	"slices"
-	"strconv"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
 // Steered is a message to a running host that the journal of a run contains.
 type Steered struct {
-	Key       string `json:"key"` // identifies the message in the run
+	Key       string `json:"key"`          // identifies the message in the run
+	ID        string `json:"id,omitempty"` // identifies it in its exchange
 	Text      string `json:"text,omitempty"`
 	Interrupt bool   `json:"interrupt,omitempty"`
 	Outcome   string `json:"outcome"`
@@ -17,9 +17,30 @@ type Steered struct {
 	Outside bool `json:"outside,omitempty"`
 }
 
-// note returns the message with an ID.
-func (s *Steered) note(id string) steerNote {
-	return steerNote{ID: id, Key: s.Key, Text: s.Text, Interrupt: s.Interrupt}
+// note returns the message as it was sent.
+func (s *Steered) note() steerNote {
+	return steerNote{ID: s.ID, Key: s.Key, Text: s.Text, Interrupt: s.Interrupt}
+}
+
+// steerNotes returns the messages to an exchange that another process continues. Those that wait
+// for a later turn are last, in order. The caller must hold the lock of the turns, unless the
+// exchange has just begun.
+func (t *turns) steerNotes() (all []steerNote) {
+	if t.steering == nil {
+		return nil
+	}
+	for _, m := range t.known {
+		if !slices.Contains(t.queue, m) {
+			all = append(all, m.steerNote)
+		}
+	}
+	slices.SortFunc(all, func(a, b steerNote) int { return numberOf(a.ID) - numberOf(b.ID) })
+	for _, m := range t.queue {
+		n := m.steerNote
+		n.Waits = true
+		all = append(all, n)
+	}
+	return all
 }
 
 // currentPrompt returns the message that is the prompt of the current turn, or nil if that is the
@@ -70,35 +91,11 @@ func (ex *exchange) endLostTurn(unread bool) (interrupted bool) {
 }
 
 // restoreTurns restores the turns of an exchange that an earlier Concerto process began, from the
-// journal and from the notes that the keeper has stored with the exchange. It returns the journaled
-// messages that the keeper has not received.
+// journal and from the notes that the keeper has stored with the exchange; nil means that the
+// keeper is lost. It returns the journaled messages that the keeper has not received.
 func (ex *exchange) restoreTurns(o *Open, notes []lineNote) (unsent []Steered) {
 	past := o.History.endedTurns()
-	var all []*steerMessage
-	for _, n := range notes {
-		if n.Steer == nil {
-			continue
-		}
-		at := slices.IndexFunc(all, func(m *steerMessage) bool { return m.ID == n.Steer.ID })
-		switch {
-		case at < 0:
-			all = append(all, newSteerMessage(*n.Steer))
-		case all[at].Outcome == "": // the note of the agent's answer
-			all[at].settle(n.Steer.Outcome)
-		}
-	}
-	for i := range o.Steered {
-		s := &o.Steered[i]
-		switch {
-		case slices.ContainsFunc(all, func(m *steerMessage) bool { return m.Key == s.Key }):
-		case notes != nil:
-			unsent = append(unsent, *s)
-		default: // the keeper is lost: what a lost process has received is part of the conversation
-			n := s.note("t" + strconv.Itoa(len(all)+1))
-			n.Outcome = s.Outcome
-			all = append(all, newSteerMessage(n))
-		}
-	}
+	all, older, unsent := restoreMessages(o.Steered, notes, past.Prompts)
 	t := &ex.inbox.turns
 	t.totals.resume(&past, &o.Used)
 	if len(all) == 0 && past.Ends == 0 {
@@ -107,10 +104,13 @@ func (ex *exchange) restoreTurns(o *Open, notes []lineNote) (unsent []Steered) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := t.begin()
-	for _, m := range all {
+	for i, m := range all {
 		s.addKnown(m)
 		switch {
 		case slices.Contains(past.Prompts, m.ID): // its turn has begun
+		case m.Waits:
+			s.queue = append(s.queue, m)
+		case i < older: // part of the conversation that the process continues
 		case m.Outcome == "":
 			s.sent[m.ID] = m
 			s.direct = append(s.direct, m)
@@ -124,6 +124,7 @@ func (ex *exchange) restoreTurns(o *Open, notes []lineNote) (unsent []Steered) {
 		case m.Interrupt && !o.Over:
 			ex.awaitTurnEnd(s, m)
 		}
+		m.Waits = false
 		isJournaled := slices.ContainsFunc(o.Steered, func(x Steered) bool { return x.Key == m.Key })
 		if m.By != "" && m.Outcome != "" && !isJournaled && !o.Over {
 			ex.inbox.addOwn(m.message(ex.pool.cfg.Name), true)
@@ -135,6 +136,44 @@ func (ex *exchange) restoreTurns(o *Open, notes []lineNote) (unsent []Steered) {
 		}
 	}
 	return unsent
+}
+
+// restoreMessages returns the messages to an exchange, in order: first those that are older than
+// its process. prompts are the IDs of those whose turns have begun. It returns separately the
+// journaled messages that the keeper has not received.
+func restoreMessages(journaled []Steered, notes []lineNote, prompts []string) (all []*steerMessage, older int, unsent []Steered) {
+	for _, n := range notes {
+		if n.Begun != nil {
+			for _, old := range n.Begun.Steered {
+				all = append(all, newSteerMessage(old))
+			}
+			older = len(all)
+		}
+		if n.Steer == nil {
+			continue
+		}
+		at := slices.IndexFunc(all, func(m *steerMessage) bool { return m.ID == n.Steer.ID })
+		switch {
+		case at < 0:
+			all = append(all, newSteerMessage(*n.Steer))
+		case all[at].Outcome == "": // the note of the agent's answer
+			all[at].settle(n.Steer.Outcome)
+		}
+	}
+	for i := range journaled {
+		s := &journaled[i]
+		switch {
+		case slices.ContainsFunc(all, func(m *steerMessage) bool { return m.Key == s.Key }):
+		case notes != nil && !slices.Contains(prompts, s.ID):
+			unsent = append(unsent, *s)
+		default: // the keeper is lost: what a lost process has received is part of the conversation
+			n := s.note()
+			n.Outcome = s.Outcome
+			all = append(all, newSteerMessage(n))
+		}
+	}
+	slices.SortStableFunc(all[older:], func(a, b *steerMessage) int { return numberOf(a.ID) - numberOf(b.ID) })
+	return all, older, unsent
 }
 
 // resendPrompt sends the prompt of the turn that follows the journaled ones if the keeper has not

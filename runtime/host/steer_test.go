@@ -243,7 +243,7 @@ func TestSteerIsRecorded(t *testing.T) {
 		b.steerFrom(Message{Key: "k", Text: "a"}, effect.SteerQueued)
 		time.Sleep(time.Minute)
 		all := b.readAll(id)
-		if want := effect.Steered + ` {"key":"k","host":"w","text":"a","outcome":"queued","by":"answer"}`; all[0] != want || len(all) != 2 {
+		if want := effect.Steered + ` {"key":"k","id":"t1","host":"w","text":"a","outcome":"queued","by":"answer"}`; all[0] != want || len(all) != 2 {
 			t.Errorf("messages = %q, want %s and the failure", all, want)
 		}
 		b.closeExchange(id, "")

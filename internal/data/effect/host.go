@@ -138,7 +138,8 @@ const Steered = "host:steered"
 
 // SteeredNote describes a message that another process has sent to a host.
 type SteeredNote struct {
-	Key       string `json:"key"` // identifies the message in the run
+	Key       string `json:"key"`          // identifies the message in the run
+	ID        string `json:"id,omitempty"` // identifies it in its exchange
 	Host      string `json:"host"`
 	Text      string `json:"text"`
 	Interrupt bool   `json:"interrupt,omitempty"`
@@ -229,9 +230,10 @@ type ExchangeSteer struct {
 	Interrupt bool   `json:"interrupt,omitempty"`
 }
 
-// ExchangeSteered contains one of the constants below.
+// ExchangeSteered is the result of ExchangeSteer.
 type ExchangeSteered struct {
-	Outcome string `json:"outcome"`
+	Outcome string `json:"outcome"`      // one of the constants below
+	ID      string `json:"id,omitempty"` // of the message in its exchange
 }
 
 // The outcomes of ExchangeSteer.

@@ -76,7 +76,7 @@ func (t *openExchanges) recordEnd(r *Run, e int64, q effect.Request, result effe
 	case *effect.ExchangeSteer:
 		open := t.all[q.ID]
 		if s, ok := result.(*effect.ExchangeSteered); ok && open != nil && err == nil {
-			open.Steered = append(open.Steered, host.Steered{Key: r.effectKey(e), Text: q.Text, Interrupt: q.Interrupt, Outcome: s.Outcome})
+			open.Steered = append(open.Steered, host.Steered{Key: r.effectKey(e), ID: s.ID, Text: q.Text, Interrupt: q.Interrupt, Outcome: s.Outcome})
 		}
 	case *effect.ExchangeClose:
 		delete(t.all, q.ID)
@@ -94,7 +94,7 @@ func (t *openExchanges) recordMessages(e int64, m *effect.ExchangeMessages) {
 		open.Used.AddMessage(&m.Messages[i]) // the performer has logged an invalid total
 		open.Over = open.Over || hostmsg.Lookup(m.Messages[i].Type).Terminal()
 		if n := m.Messages[i].Steering(); n != nil {
-			open.Steered = append(open.Steered, host.Steered{Key: n.Key, Text: n.Text, Interrupt: n.Interrupt, Outcome: n.Outcome, Outside: true})
+			open.Steered = append(open.Steered, host.Steered{Key: n.Key, ID: n.ID, Text: n.Text, Interrupt: n.Interrupt, Outcome: n.Outcome, Outside: true})
 		}
 	}
 	if open.Used != before {
