@@ -311,42 +311,6 @@ await go
 	}
 }
 
-// TestLiveManyHosts checks that the hosts of a declaration share a line if there is no room for a
-// line each, and have their own lines again after the terminal has become larger.
-func TestLiveManyHosts(t *testing.T) {
-	const many = `
--- Concerto.toml --
-[hosts.coder]
-command = "testhost"
-args = ["coder.host"]
-instances = 20
--- main.conc --
-host Coder { connector: "coder", output_format: "json" }
-fn main() {
-  let all = parallel for _ in 0..12 { Coder.execute("go").unwrap_or("") };
-  std::log::info("${all.len()} ended");
-}
--- coder.host --
-read
-< {"type":"progress","message":"works","cost_usd":0.25,"usage":{"tokens_in":900,"tokens_out":100}}
-await go
-< {"type":"result","text":"done"}
-`
-	r, dir := onTerminal(t, many, 60, 8, nil, "run", "--emit", "none", "main.conc")
-	const joined = "● Coder ×12  $3.00  12k tokens"
-	r.AwaitState("one line for twelve hosts", func(s testterm.State) bool {
-		return strings.Count(s.Text(), "●") == 1 && strings.Contains(s.Text(), joined)
-	})
-	r.Resize(60, 20)
-	r.AwaitState("a line for each host", func(s testterm.State) bool {
-		return strings.Count(s.Text(), "●") == 12 && !strings.Contains(s.Text(), "×")
-	})
-	releaseHost(t, dir, "go")
-	if code, s := r.AwaitExit(); code != 0 || !strings.Contains(s.Text(), "12 exchanges") {
-		t.Errorf("exit code %d, screen:\n%s", code, s.Text())
-	}
-}
-
 // TestLiveBug checks that concerto also restores the terminal after a panic of its own code.
 func TestLiveBug(t *testing.T) {
 	dir := t.TempDir()

@@ -123,11 +123,11 @@ func (p *Program) Hosts() []string {
 	return names
 }
 
-// HasPipelines reports whether the program contains pipelines with stages.
-func (p *Program) HasPipelines() bool { return p.hasText("pipeline:stage_start") }
-
-// HasProgress reports whether the program contains a call of run::progress.
-func (p *Program) HasProgress() bool { return p.hasText(eventtext.ProgressChannel) }
+// HasProgress reports whether the program contains pipelines with stages, calls of run::progress or
+// merge queues.
+func (p *Program) HasProgress() bool {
+	return p.hasText("pipeline:stage_start") || p.hasText(eventtext.ProgressChannel) || p.asksFor(effect.KindMergeOpen)
+}
 
 // asksFor reports whether the program's code may make requests of a kind.
 func (p *Program) asksFor(k effect.Kind) bool { return p.hasText(string(k)) }

@@ -317,8 +317,8 @@ func (ex *exchange) reassign(ctx context.Context) error {
 	})
 }
 
-// moveToNewProcess acquires a new process and calls begin to send it the exchange's first line. begin
-// is called with the lock of the exchange's turns.
+// moveToNewProcess acquires a new process and calls begin to send it the exchange's first line.
+// begin is called with the lock of the exchange's turns.
 func (ex *exchange) moveToNewProcess(ctx context.Context, w acquireSpec, begin func(*process)) error {
 	if !ex.holdSlot() {
 		return ex.endedError()

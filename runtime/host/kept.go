@@ -213,7 +213,8 @@ func (p *process) frameTranslated(f lineFrame, ours []byte) lineFrame {
 }
 
 // frameBegin returns the header of the line that begins a segment. sum identifies the line; ""
-// means by its digest. If the exchange has begun before, the caller must hold the lock of its turns.
+// means by its digest. If the exchange has begun before, the caller must hold the lock of its
+// turns.
 func (c *keeperState) frameBegin(t *segment, sum string) lineFrame {
 	if t.isInit {
 		return lineFrame{kind: keeper.KindPinned}

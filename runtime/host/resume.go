@@ -140,7 +140,7 @@ func (h *Hosts) restoreExchange(o *Open, all []keeper.Process) []keeper.Process 
 		r.process.startIO()
 		unsent := ex.restoreTurns(o, []lineNote{})
 		r.process.beginExchange(ex.inbox, digestRequest(o.Request), ex.promptFor(r.process))
-		ex.sendAgain(unsent)
+		ex.resendMessages(unsent)
 	default:
 		began = r.lastBegin.At
 		r.continueExchange(ex, o)
@@ -423,11 +423,11 @@ func (r *restoredProcess) continueExchange(ex *exchange, o *Open) {
 	for _, reply := range missing {
 		ex.tryReply(reply, appendReply(nil, reply))
 	}
-	ex.sendAgain(unsent)
+	ex.resendMessages(unsent)
 }
 
-// sendAgain sends journaled messages that the keeper has not received.
-func (ex *exchange) sendAgain(unsent []Steered) {
+// resendMessages sends journaled messages that the keeper has not received.
+func (ex *exchange) resendMessages(unsent []Steered) {
 	for i := range unsent {
 		_, _ = ex.addMessage(unsent[i].note(), nil) // fails if the exchange has ended, and then no turn needs the message
 	}

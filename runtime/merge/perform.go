@@ -141,7 +141,7 @@ func (p *Performer) merge(ctx context.Context, s *session, key string, again boo
 			return nil, err
 		}
 		o := Run{Watch: r.Watch, Closed: s.finished, Token: key, Again: again}
-		o.Gate = s.gated
+		o.Gate, o.Progress = s.gated, s.progressed
 		o.Landed = func(commit string, changes []*Change) { s.landed(q.Name(), q.Into(), commit, ids(changes)) }
 		o.Failed = func(c *Change) { s.failed(q.Name(), c) }
 		if r.Resolve {

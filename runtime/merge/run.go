@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/runtime/workspace"
 )
 
@@ -27,12 +28,8 @@ type Observer struct {
 	Landed   func(commit string, changes []*Change)
 	Proposed func(*Change)
 	Failed   func(*Change)
-	Progress func(Progress)
+	Progress func(effect.QueueState)
 }
-
-// Progress is the current state of a run. A gate tests the first Tested changes of a batch of Batch
-// changes; both are 0 between gates.
-type Progress struct{ Queued, Tested, Batch, Merged, Failed int }
 
 // Report is the result of a run. Blocked changes depend on one that is not merged.
 type Report struct {
@@ -246,7 +243,7 @@ func (r *runner) round(ctx, fixes context.Context) (tried bool, err error) {
 
 func (r *runner) showProgress(tested, of int) {
 	if r.o.Progress != nil {
-		r.o.Progress(Progress{r.queued, tested, of, len(r.report.Merged), len(r.report.Failed)})
+		r.o.Progress(effect.QueueState{Queued: r.queued, Tested: tested, Batch: of, Merged: len(r.report.Merged), Failed: len(r.report.Failed)})
 	}
 }
 

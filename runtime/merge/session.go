@@ -20,8 +20,9 @@ type session struct {
 
 	mu      sync.Mutex
 	events  []*effect.MergeEvent
-	done    bool  // the last event is in events, or err is set
-	err     error // with which the merge has ended
+	state   effect.QueueState // that was added last
+	done    bool              // the last event is in events, or err is set
+	err     error             // with which the merge has ended
 	number  int64
 	waiting map[int64]chan *effect.MergeReply // questions without an answer
 	more    chan struct{}                     // has an element if something was added
@@ -143,6 +144,21 @@ func (s *session) resolve(ctx context.Context, p *Problem) (bool, error) {
 		return false, errors.New(r.Message)
 	}
 	return r.OK, nil
+}
+
+// progressed adds the state of the queue, unless it is the same as before. Only the newest state
+// waits to be read.
+func (s *session) progressed(now effect.QueueState) {
+	s.mu.Lock()
+	same := now == s.state
+	s.state = now
+	if n := len(s.events); !same && n > 0 && s.events[n-1].Kind == effect.MergeProgress {
+		s.events = s.events[:n-1]
+	}
+	s.mu.Unlock()
+	if !same {
+		s.add(&effect.MergeEvent{Kind: effect.MergeProgress}, now)
+	}
 }
 
 // The following methods add emits.

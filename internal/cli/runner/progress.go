@@ -50,7 +50,7 @@ type progressReporter struct {
 // run.
 func (cmd *runCommand) showProgress(p *engine.Program, o *engine.Options) *progressReporter {
 	live := cmd.shown == "auto" && cmd.console.TTY.ErrScreen && !cmd.console.WritesRecords() && !(cmd.console.TTY.Out && cmd.emit == "ndjson")
-	if cmd.shown == "none" || len(p.Hosts()) == 0 && !(live && (p.HasPipelines() || p.HasProgress())) {
+	if cmd.shown == "none" || len(p.Hosts()) == 0 && !(live && p.HasProgress()) {
 		return nil
 	}
 	s := &progressReporter{a: cmd.console, began: time.Now()}

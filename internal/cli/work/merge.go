@@ -10,6 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/concerto-lang/concerto/internal/cli/console"
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/term/progress"
 	"github.com/concerto-lang/concerto/internal/term/screen"
 	"github.com/concerto-lang/concerto/internal/term/terminal"
 	"github.com/concerto-lang/concerto/runtime/merge"
@@ -119,12 +121,8 @@ func (cmd *workCommand) run(ctx context.Context, _ *workspace.Store, args []stri
 	}
 	o.Failed = func(c *merge.Change) { print("%s %s: %s", c.State, c.ID, c.Message) }
 	if a.TTY.ErrScreen {
-		o.Progress = func(p merge.Progress) {
-			text := fmt.Sprintf("%s  %d queued", q.Name(), p.Queued)
-			if p.Tested > 0 {
-				text += fmt.Sprintf(" · gate %d of %d", p.Tested, p.Batch)
-			}
-			text += fmt.Sprintf(" · %d merged · %d failed", p.Merged, p.Failed)
+		o.Progress = func(now effect.QueueState) {
+			text := q.Name() + "  " + progress.QueueText(&now)
 			a.Bottom().Show(func(int, int) []screen.Line { return []screen.Line{{Mark: "⇢", Text: text}} })
 		}
 	}

@@ -83,8 +83,21 @@ type MergeNext struct {
 	ID int64 `json:"id"`
 }
 
-// MergeEnd is the kind of the last event.
-const MergeEnd = "end"
+// Kinds of events that the program does not receive as they are.
+const (
+	MergeEnd      = "end"      // the last event
+	MergeProgress = "progress" // the state of a queue
+)
+
+// QueueState is the state of a merge queue, as Data of MergeProgress. A gate tests the first Tested
+// changes of a batch of Batch changes; both are 0 between gates.
+type QueueState struct {
+	Queued int `json:"queued"`
+	Tested int `json:"tested"`
+	Batch  int `json:"batch"`
+	Merged int `json:"merged"`
+	Failed int `json:"failed"`
+}
 
 // MergeEvent is an event of a merge. Data of "gate" is a WorkspaceInfo, and of "problem" a
 // merge.Problem as JSON: a MergeReply with the same Number answers them. Data of "emit" is the

@@ -5,7 +5,11 @@
 // A Follower creates them from the events of the run (package event).
 package activity
 
-import "time"
+import (
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/data/effect"
+)
 
 // Kind is the kind of an event.
 type Kind string
@@ -26,6 +30,10 @@ const (
 
 	Progressed    Kind = "progressed"     // a task reports its progress by run::progress
 	ProgressEnded Kind = "progress ended" // the progress is complete, or the task has ended
+
+	MergeBegan Kind = "merge began" // a merge queue is run
+	MergeMoved Kind = "merge moved" // its state has changed
+	MergeEnded Kind = "merge ended"
 )
 
 // Event is an event of the stream. Fields that its kind does not use are zero. Texts come from
@@ -35,14 +43,14 @@ type Event struct {
 	Kind Kind
 	// At is the time since the start of the run.
 	At time.Duration
-	// Number identifies the exchange, listen, stage or progress. Numbers are assigned in the order
-	// in which these begin. 0 means that the exchange never began because its host could not be
-	// started.
+	// Number identifies the exchange, listen, stage, progress or run of a queue. Numbers are
+	// assigned in the order in which these begin. 0 means that the exchange never began because its
+	// host could not be started.
 	Number int64
 	// Task is the number of the program's task; 1 is main.
 	Task int64
-	// Name is the name of the host, or PIPELINE/STAGE for a stage, or the function of the task for
-	// a listen. For a listen, Host is the name of the host.
+	// Name is the name of the host or queue, or PIPELINE/STAGE for a stage, or the function of the
+	// task for a listen. For a listen, Host is the name of the host.
 	Name, Host string
 	// Lane distinguishes concurrent exchanges with the same host. A new exchange is in the smallest
 	// lane, from 1, that no open exchange uses.
@@ -56,6 +64,7 @@ type Event struct {
 	Percent float64
 	// Done and Of are the arguments of run::progress.
 	Done, Of float64
+	Queue    effect.QueueState // of a merge queue
 
 	Answer
 	// Failed means that the exchange ended with an error or was cancelled.

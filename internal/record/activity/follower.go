@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -22,6 +23,7 @@ type Follower struct {
 	last  int64               // last assigned number
 	tasks map[int64]*task     // running tasks by number
 	open  map[int64]*exchange // open exchanges by the number in requests
+	runs  map[int64]Event     // begin events of the queues that are run, by the number in requests
 	lanes map[string][]bool   // for each host, whether lane i+1 is used
 }
 
@@ -47,7 +49,7 @@ type exchange struct {
 
 // New returns a Follower. onEvent is called for each event in order. Calls are never concurrent.
 func New(onEvent func(Event)) *Follower {
-	return &Follower{onEvent: onEvent, tasks: map[int64]*task{}, open: map[int64]*exchange{}, lanes: map[string][]bool{}}
+	return &Follower{onEvent: onEvent, tasks: map[int64]*task{}, open: map[int64]*exchange{}, runs: map[int64]Event{}, lanes: map[string][]bool{}}
 }
 
 // omitted contains the kinds of events that are no activity with hosts.
@@ -72,7 +74,7 @@ func (f *Follower) Sink() event.Sink {
 	}}
 }
 
-// Close ends all open exchanges, listens, stages and progress.
+// Close ends all open exchanges, listens, stages, progress and runs of queues.
 func (f *Follower) Close() {
 	for len(f.open) > 0 {
 		first := int64(-1)
@@ -82,6 +84,9 @@ func (f *Follower) Close() {
 			}
 		}
 		f.closeExchange(first, "the run has ended")
+	}
+	for _, id := range slices.Sorted(maps.Keys(f.runs)) {
+		f.endMerge(id)
 	}
 }
 
@@ -132,7 +137,45 @@ func (f *Follower) handleRequest(e *event.Event) {
 		if e.Phase == event.Begin {
 			f.closeExchange(q.ID, q.Reason)
 		}
+	case *effect.MergeOpen:
+		if at, ok := e.Result.(*effect.MergeOpened); ok && e.Err == nil && q.Queue != "" {
+			began := Event{Kind: MergeBegan, Number: f.nextNumber(), Task: e.Task, Name: q.Queue, Percent: -1}
+			f.runs[at.ID] = began
+			f.emitEvent(began)
+		}
+	case *effect.MergeNext:
+		if e.Phase == event.End {
+			f.handleMerge(q.ID, e.Result, e.Err)
+		}
+	case *effect.MergeClose:
+		f.endMerge(q.ID)
 	}
+}
+
+// handleMerge handles an event of a merge, or its failure.
+func (f *Follower) handleMerge(id int64, r effect.Result, err error) {
+	m, ok := r.(*effect.MergeEvent)
+	switch {
+	case err != nil || ok && m.Kind == effect.MergeEnd:
+		f.endMerge(id)
+	case ok && m.Kind == effect.MergeProgress:
+		e, running := f.runs[id]
+		e.Kind = MergeMoved
+		if running && json.Unmarshal(m.Data, &e.Queue) == nil {
+			f.emitEvent(e)
+		}
+	}
+}
+
+// endMerge emits the end of the run of a queue, if it is running.
+func (f *Follower) endMerge(id int64) {
+	e, ok := f.runs[id]
+	if !ok {
+		return
+	}
+	delete(f.runs, id)
+	e.Kind = MergeEnded
+	f.emitEvent(e)
 }
 
 // handleOpened handles an exchange that was opened or could not be opened.

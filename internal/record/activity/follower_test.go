@@ -37,6 +37,9 @@ func follow(t *testing.T, do func(r *testevents.Run)) []string {
 		if e.Failed {
 			line += " failed"
 		}
+		if e.Queue != (effect.QueueState{}) {
+			line += fmt.Sprintf(" %+v", e.Queue)
+		}
 		if e.Used != (Usage{}) {
 			line += fmt.Sprintf(" %v", e.Used)
 		}
@@ -178,6 +181,40 @@ func TestSpans(t *testing.T) {
 	})
 	want := []string{"stage began 1 P/one", "stage began 2 Q/in", "stage ended 2 Q/in", "listen began 3 main", "stage ended 1 P/one",
 		"stage began 4 P/two", "stage ended 4 P/two", "listen ended 3 main", "ended 0 A not found failed"}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}
+
+// TestMergeQueues checks the events of a queue that is run, of one whose run fails, and of one that
+// is still running at the end. A merge of a single workspace has none.
+func TestMergeQueues(t *testing.T) {
+	got := follow(t, func(f *testevents.Run) {
+		open := func(id int64, queue string) {
+			doRequest(f, &effect.MergeOpen{Queue: queue}, &effect.MergeOpened{ID: id}, nil)
+		}
+		next := func(id int64, kind, data string) {
+			doRequest(f, &effect.MergeNext{ID: id}, &effect.MergeEvent{Kind: kind, Data: []byte(data)}, nil)
+		}
+		open(1, "main")
+		next(1, effect.MergeProgress, `{"queued":3,"tested":1,"batch":2,"merged":4,"failed":5}`)
+		next(1, "emit", `{"queued":9}`)
+		open(2, "")
+		next(2, effect.MergeProgress, `{"queued":7}`)
+		next(2, effect.MergeEnd, `{}`)
+		next(1, effect.MergeEnd, `{}`)
+		doRequest(f, &effect.MergeClose{ID: 1}, nil, nil)
+		open(3, "busy")
+		doRequest(f, &effect.MergeNext{ID: 3}, nil, effect.Errorf("GitError", "busy"))
+		doRequest(f, &effect.MergeOpen{Queue: "none"}, nil, effect.Errorf("GitError", "no such queue"))
+		open(4, "left")
+		open(5, "closed")
+		doRequest(f, &effect.MergeClose{ID: 5}, nil, nil)
+	})
+	want := []string{
+		"merge began 1 main", "merge moved 1 main {Queued:3 Tested:1 Batch:2 Merged:4 Failed:5}", "merge ended 1 main",
+		"merge began 2 busy", "merge ended 2 busy", "merge began 3 left", "merge began 4 closed", "merge ended 4 closed", "merge ended 3 left",
+	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/record/activity"
 	"github.com/concerto-lang/concerto/internal/record/eventtext"
 	"github.com/concerto-lang/concerto/internal/term/screen"
@@ -14,7 +15,8 @@ import (
 )
 
 // View shows the current state of a run. It has one line for each stage of a pipeline, for each
-// task that executes a listen, and for each host, in the order in which they started. If they do
+// task that executes a listen, for each host and for each merge queue, in the order in which they
+// started. If they do
 // not fit, the hosts of a declaration share a line. It is safe for concurrent use.
 type View struct {
 	mu   sync.Mutex
@@ -43,7 +45,7 @@ func (v *View) HandleEvent(e activity.Event) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	switch e.Kind {
-	case activity.Began, activity.ListenBegan, activity.StageBegan:
+	case activity.Began, activity.ListenBegan, activity.StageBegan, activity.MergeBegan:
 		v.add(e)
 		return
 	case activity.Progressed:
@@ -67,13 +69,15 @@ func (v *View) HandleEvent(e activity.Event) {
 		if e.Percent >= 0 {
 			r.percent = e.Percent
 		}
+	case activity.MergeMoved:
+		r.text = QueueText(&e.Queue)
 	case activity.Asked:
 		r.openQuestions = append(r.openQuestions, question{e.ID, questionText(&e)})
 	case activity.Answered, activity.Withdrawn:
 		if i := slices.IndexFunc(r.openQuestions, func(a question) bool { return a.id == e.ID }); i >= 0 {
 			r.openQuestions = slices.Delete(r.openQuestions, i, i+1)
 		}
-	case activity.Ended, activity.ListenEnded, activity.StageEnded, activity.ProgressEnded:
+	case activity.Ended, activity.ListenEnded, activity.StageEnded, activity.ProgressEnded, activity.MergeEnded:
 		at := slices.Index(v.rows, r)
 		v.rows = slices.Delete(v.rows, at, at+1)
 		delete(v.by, e.Number)
@@ -202,6 +206,8 @@ func (v *View) line(r *row, now time.Duration, width int) screen.Line {
 		l.Mark, l.Color, head = "▸", screen.Cyan, terminal.Escape(e.Name)
 	case activity.Progressed:
 		l.Mark, l.Color, head = "▸", screen.Cyan, terminal.Escape(e.Name)+bar(r.percent, width)
+	case activity.MergeBegan:
+		l.Mark, l.Color, head, tail = "⇢", screen.Cyan, terminal.Escape(e.Name), ""
 	case activity.Began:
 		if len(r.openQuestions) > 0 {
 			l.Mark, l.Color, text = "?", screen.Yellow, r.openQuestions[0].text
@@ -212,6 +218,15 @@ func (v *View) line(r *row, now time.Duration, width int) screen.Line {
 	}
 	l.Text = fitted(head, text, tail, width-2)
 	return l
+}
+
+// QueueText describes the state of a merge queue: "12 queued · gate 3 of 8 · 41 merged · 2 failed".
+func QueueText(s *effect.QueueState) string {
+	parts := []string{fmt.Sprintf("%d queued", s.Queued)}
+	if s.Batch > 0 {
+		parts = append(parts, fmt.Sprintf("gate %d of %d", s.Tested, s.Batch))
+	}
+	return strings.Join(append(parts, fmt.Sprintf("%d merged", s.Merged), fmt.Sprintf("%d failed", s.Failed)), " · ")
 }
 
 // barCells is the width of a progress bar in cells. leastBar is the minimum width of a line that

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/record/activity"
 	"github.com/concerto-lang/concerto/internal/term/terminal"
 )
@@ -116,4 +117,33 @@ func TestManyHosts(t *testing.T) {
 	want(7, "● Coder ×3  1 waiting  $0.30  3k tokens", "▸ main  listens to Tester  3m20s", "● Tester fix-1  3m20s  $0.10  500 tok")
 	want(2, "● Coder ×3  1 waiting  $0.30  3k tokens", "… and 2 more")
 	want(1, "… and 5 more")
+}
+
+// TestQueueView checks the line of a merge queue.
+func TestQueueView(t *testing.T) {
+	v := NewView()
+	e := activity.Event{Kind: activity.MergeBegan, Number: 1, Name: "main\x1b", Percent: -1}
+	steps := []struct {
+		queue effect.QueueState
+		want  string
+	}{
+		{effect.QueueState{Queued: 12}, "⇢ main\\u{1b}  12 queued · 0 merged · 0 failed\n"},
+		{effect.QueueState{Queued: 12, Tested: 3, Batch: 8, Merged: 41, Failed: 2}, "⇢ main\\u{1b}  12 queued · gate 3 of 8 · 41 merged · 2 failed\n"},
+	}
+	v.HandleEvent(e)
+	for _, s := range steps {
+		e.Kind, e.Queue = activity.MergeMoved, s.queue
+		v.HandleEvent(e)
+		if got := shown(v, 80, 5); got != s.want {
+			t.Errorf("view = %q, want %q", got, s.want)
+		}
+	}
+	if got, want := shown(v, 30, 5), "⇢ main\\u{1b}  12 queued · gat…\n"; got != want {
+		t.Errorf("narrow view = %q, want %q", got, want)
+	}
+	e.Kind = activity.MergeEnded
+	v.HandleEvent(e)
+	if got := shown(v, 80, 5); got != "" {
+		t.Errorf("view after the end = %q", got)
+	}
 }
