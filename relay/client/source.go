@@ -52,6 +52,7 @@ type Source struct {
 	runID         string        // the relay's id of the run; "" until hostd assigns one
 	line          protocol.Place
 	conversations conversations
+	places        places
 }
 
 // New starts to report a run. It makes the first attempt to connect to hostd; Absent returns the
@@ -60,6 +61,7 @@ func New(o Options) *Source {
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &Source{o: o, ctx: ctx, cancel: cancel, stopped: make(chan struct{}), tried: make(chan struct{}), joined: make(chan struct{}), wake: make(chan struct{}, 1), urgent: make(chan struct{}, 1)}
 	s.requests.open = map[string]*openRequest{}
+	s.places.init()
 	s.conversations.open, s.conversations.calls = map[string]conversation{}, map[int64]string{}
 	s.report(protocol.RunStarted, o.Started)
 	conn, err := s.connect(firstTimeout)
@@ -147,6 +149,7 @@ func (s *Source) Begin(id string, structure json.RawMessage, secrets Secrets, us
 	}
 	s.mu.Lock()
 	s.secrets, s.used = secrets, used
+	_ = json.Unmarshal(structure, &s.places.graph) // nil for a program without a graph
 	s.mu.Unlock()
 	s.report(protocol.RunMeta, protocol.Meta{Labels: map[string]string{"run": id}, Structure: structure})
 }
@@ -194,6 +197,7 @@ func (s *Source) End(code int) {
 	}
 	s.withdrawAll()
 	s.reportUsage()
+	s.endPlaces()
 	s.mu.Lock()
 	s.queue.finish()
 	s.queue.addAlways(encodeEvent(protocol.RunExited, protocol.Exited{ExitCode: int64(code), Reason: "exited"}))

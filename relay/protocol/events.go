@@ -142,7 +142,7 @@ type Exited struct {
 type Meta struct {
 	Title     *string           `json:"title,omitempty"`
 	Labels    map[string]string `json:"labels,omitempty"`
-	Structure json.RawMessage   `json:"structure,omitempty" doc:"the program's graph: the nodes and edges of concerto graph, and the drawing with their places"`
+	Structure json.RawMessage   `json:"structure,omitempty" doc:"the program's graph: the nodes and edges of concerto graph, and the drawing with their places. Each merge queue and workspace that the run uses is a node with a state, which the drawing does not contain"`
 	Line      *Place            `json:"line,omitempty" doc:"the program's position"`
 	Usage     *Usage            `json:"usage,omitempty"`
 }

@@ -164,11 +164,11 @@ func (s *session) progressed(now effect.QueueState) {
 // The following methods add emits.
 
 func (s *session) gated(e GateEvent) {
-	s.add(&effect.MergeEvent{Kind: "emit", Channel: "merge:gate"}, e)
+	s.add(&effect.MergeEvent{Kind: "emit", Channel: effect.ChannelGate}, e)
 }
 
 func (s *session) landed(queue, into, commit string, changes []string) {
-	s.add(&effect.MergeEvent{Kind: "emit", Channel: "merge:landed", Key: "landed " + commit + " " + strings.Join(changes, " ")}, struct {
+	s.add(&effect.MergeEvent{Kind: "emit", Channel: effect.ChannelLanded, Key: "landed " + commit + " " + strings.Join(changes, " ")}, struct {
 		Queue   string   `json:"queue"`
 		Into    string   `json:"into"`
 		Commit  string   `json:"commit"`
@@ -177,7 +177,7 @@ func (s *session) landed(queue, into, commit string, changes []string) {
 }
 
 func (s *session) failed(queue string, c *Change) {
-	s.add(&effect.MergeEvent{Kind: "emit", Channel: "merge:failed", Key: "failed " + c.Commit + " " + c.ID}, struct {
+	s.add(&effect.MergeEvent{Kind: "emit", Channel: effect.ChannelFailed, Key: "failed " + c.Commit + " " + c.ID}, struct {
 		Queue         string   `json:"queue"`
 		Change        string   `json:"change"`
 		Kind          State    `json:"kind"`

@@ -62,7 +62,7 @@ export function ApprovalCard({ request: q, run, host, now = Date.now(), may = tr
     <${Who} q=${q} run=${run} host=${host} onOpen=${onOpen} />
     ${prompt && prompt !== headline(q) && (yesNo || !(open && may && q.questions?.some((x) => x.question === prompt))) && html`<div class="approval-prompt">${q.questions?.length ? html`<${Markdown} text=${prompt} />` : plain(prompt)}</div>`}
     <${Args} args=${q.op_args} diff=${q.diff} />
-    ${q.diff && html`<${Diff} text=${q.diff} label="What changes" />`}
+    ${q.diff && html`<${Diff} text=${q.diff} label="What changes" comments=${open && may ? commentsOf(form) : null} />`}
     ${q.redacted && html`<p class="approval-note" data-testid="redacted">Secrets are replaced by stars or [redacted].</p>`}
     ${open && may && !yesNo && html`<${Fields} form=${form} />`}
     ${open && q.approve_text && !q.questions?.length && html`<p class="approval-facts">Approve types ${keystrokes(q.approve_text)}, Deny ${keystrokes(q.deny_text)}</p>`}
@@ -74,6 +74,19 @@ export function ApprovalCard({ request: q, run, host, now = Date.now(), may = tr
         ${armed && html`<span class="hint" role="status">Press Enter to ${yesNo ? `say ${armed === "deny" ? "no" : "yes"}` : armed}, any other key to cancel.</span>`}</div>`}
     ${open && !may && html`<p class="approval-state muted">${icon("lock")}You are not allowed to decide this request.</p>`}
   </section>`;
+}
+
+// commentsOf returns the comments of a review, {all, set(all)}, if the form has a list of comments
+// and the user has entered nothing else there; otherwise null.
+function commentsOf(form) {
+  const list = form.questions.find((x) => x.id === "comments" && x.kind === "json" && x.schema?.type === "array");
+  if (!list) return null;
+  try {
+    const all = JSON.parse(form.states.comments || "[]");
+    return Array.isArray(all) ? { all, set: (next) => form.set("comments", JSON.stringify(next, null, 2)) } : null;
+  } catch {
+    return null;
+  }
 }
 
 const risks = { low: "good", medium: "warn", high: "bad" };

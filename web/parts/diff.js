@@ -3,7 +3,7 @@ import { html, count, plain, useMemo, useState } from "./base.js";
 const context = 3; // number of unfolded lines around a change
 const least = 4; // minimum number of lines to fold
 
-// read parses a unified diff into files {name, rows, plus, minus}. A row is {kind:
+// read parses a unified diff into files {name, path, rows, plus, minus}. A row is {kind:
 // add|del|same|hunk|note, old?, new?, text}. Lines before the first file, and all lines of a text
 // that is no diff, are notes.
 export function read(text) {
@@ -30,7 +30,7 @@ export function read(text) {
       if (!file || file.rows.some((r) => r.kind === "hunk")) start("");
       file.from = line.slice(4);
     } else if (line.startsWith("+++ ") && file?.from !== undefined) {
-      file.name = named(file.from, line.slice(4));
+      Object.assign(file, named(file.from, line.slice(4)));
     } else if (line.startsWith("\\ ")) {
       note(line.slice(2));
     } else if (line !== "" && !/^index [0-9a-f]+\.\./.test(line)) {
@@ -60,13 +60,14 @@ function inHunk(file, at, line) {
   }
 }
 
-// named returns the name to show for a file: the new name, the old name of a deleted file, or both
+// named returns the path of a file, and the name to show: the old name of a deleted file, or both
 // names of a renamed file.
 function named(from, to) {
   const bare = (s) => s.replace(/\t.*$/, "").replace(/^"(.*)"$/, "$1").replace(/^[ab]\//, "");
-  if (to.startsWith("/dev/null")) return `${bare(from)} (removed)`;
-  if (from.startsWith("/dev/null")) return `${bare(to)} (new)`;
-  return bare(from) === bare(to) ? bare(to) : `${bare(from)} → ${bare(to)}`;
+  if (to.startsWith("/dev/null")) return { path: bare(from), name: `${bare(from)} (removed)` };
+  const path = bare(to);
+  if (from.startsWith("/dev/null")) return { path, name: `${path} (new)` };
+  return { path, name: bare(from) === path ? path : `${bare(from)} → ${path}` };
 }
 
 // fold groups the rows of a file. Rows near a change stay as they are, and the others become
@@ -91,29 +92,41 @@ const signs = { add: "+", del: "−", same: "" };
 const words = { add: "added", del: "removed" };
 
 // Diff shows a unified diff, with sign and numbers for each line. Long unchanged parts are folded,
-// and the user can unfold them.
-export function Diff({ text, label = "Diff" }) {
+// and the user can unfold them. With comments {all, set(all)}, the user can comment on each line
+// that the new file contains. A comment is {file, line, text}.
+export function Diff({ text, label = "Diff", comments }) {
   const files = useMemo(() => read(text), [text]);
   if (files.length === 0) return html`<p class="list-empty">No differences.</p>`;
-  return html`<div class="diff">${files.map((f, i) => html`<${File} key=${i} file=${f} label=${label} />`)}</div>`;
+  return html`<div class="diff">${files.map((f, i) => html`<${File} key=${i} file=${f} label=${label} comments=${comments} />`)}</div>`;
 }
 
 const first = 1000; // number of rows that are shown before the user loads more
 
-function File({ file, label }) {
+function File({ file, label, comments }) {
   const [opened, open] = useState([]);
+  const [begun, begin] = useState([]); // lines with an open comment field
   const [most, setMost] = useState(first);
+  const commentOn = (path, line) => {
+    const at = comments.all.findIndex((c) => c.file === path && c.line === line);
+    const rest = comments.all.filter((_, i) => i !== at);
+    return {
+      text: comments.all[at]?.text ?? "", open: at >= 0 || begun.includes(line), begin: () => begin([...begun, line]),
+      set: (text) => comments.set(text.trim() ? [...rest, { file: path, line, text }] : rest),
+    };
+  };
   const rows = useMemo(() => fold(file.rows).flatMap((r) => (r.folded && opened.includes(r.at) ? r.folded : [r])), [file, opened]);
   return html`${file.name && html`<h4 class="diff-file">${plain(file.name)}<span class="counts"><span class="plus">+${file.plus}</span> <span class="minus">−${file.minus}</span><span class="unseen"> lines</span></span></h4>`}
     <div class="diff-body" tabindex="0" role="region" aria-label=${`${label}${file.name ? ": " + plain(file.name) : ""}`}><table><tbody>
-      ${rows.slice(0, most).map((r, i) => html`<${Row} key=${i} row=${r} open=${() => open([...opened, r.at])} />`)}
+      ${rows.slice(0, most).map((r, i) => html`<${Row} key=${i} row=${r} open=${() => open([...opened, r.at])} comment=${comments && r.new && commentOn(file.path, r.new)} />`)}
       ${rows.length > most && html`<tr class="fold"><td colspan="4"><button type="button" onClick=${() => setMost(most + 5 * first)}>${count(rows.length - most, "more line")} not shown yet: show</button></td></tr>`}
     </tbody></table></div>`;
 }
 
-function Row({ row, open }) {
+function Row({ row, open, comment }) {
   if (row.folded) return html`<tr class="fold"><td colspan="4"><button type="button" onClick=${open}>${count(row.folded.length, "line")} without change: show</button></td></tr>`;
   if (row.kind === "hunk" || row.kind === "note") return html`<tr class=${row.kind}><td colspan="4">${plain(row.text)}</td></tr>`;
-  return html`<tr class=${row.kind}><td class="no">${row.old}</td><td class="no">${row.new}</td>
-    <td class="sign">${signs[row.kind]}${words[row.kind] && html`<span class="unseen">${words[row.kind]}</span>`}</td><td class="code">${plain(row.text)}</td></tr>`;
+  const title = `Comment on line ${row.new}`;
+  const number = comment ? html`<button type="button" aria-label=${title} title=${title} onClick=${comment.begin}>${row.new}</button>` : row.new;
+  return html`<tr class=${row.kind}><td class="no">${row.old}</td><td class="no">${number}</td>
+    <td class="sign">${signs[row.kind]}${words[row.kind] && html`<span class="unseen">${words[row.kind]}</span>`}</td><td class="code">${plain(row.text)}</td></tr>${comment?.open && html`<tr class="said"><td colspan="4"><textarea rows="2" aria-label=${title} placeholder="Comment" value=${comment.text} onInput=${(e) => comment.set(e.target.value)}></textarea></td></tr>`}`;
 }

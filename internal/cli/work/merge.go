@@ -11,7 +11,6 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/data/effect"
-	"github.com/concerto-lang/concerto/internal/term/progress"
 	"github.com/concerto-lang/concerto/internal/term/screen"
 	"github.com/concerto-lang/concerto/internal/term/terminal"
 	"github.com/concerto-lang/concerto/runtime/merge"
@@ -122,7 +121,7 @@ func (cmd *workCommand) run(ctx context.Context, _ *workspace.Store, args []stri
 	o.Failed = func(c *merge.Change) { print("%s %s: %s", c.State, c.ID, c.Message) }
 	if a.TTY.ErrScreen {
 		o.Progress = func(now effect.QueueState) {
-			text := q.Name() + "  " + progress.QueueText(&now)
+			text := q.Name() + "  " + now.String()
 			a.Bottom().Show(func(int, int) []screen.Line { return []screen.Line{{Mark: "⇢", Text: text}} })
 		}
 	}

@@ -1,6 +1,10 @@
 package effect
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+)
 
 // The kinds of requests for merges (spec/43-merging.md). A MergeOpen begins to merge, a MergeNext
 // returns the next event, and a MergeReply answers one. The *Error of each request is a GitError, a
@@ -98,6 +102,22 @@ type QueueState struct {
 	Merged int `json:"merged"`
 	Failed int `json:"failed"`
 }
+
+// String describes the state: "12 queued · gate 3 of 8 · 41 merged · 2 failed".
+func (s QueueState) String() string {
+	parts := []string{fmt.Sprintf("%d queued", s.Queued)}
+	if s.Batch > 0 {
+		parts = append(parts, fmt.Sprintf("gate %d of %d", s.Tested, s.Batch))
+	}
+	return strings.Join(append(parts, fmt.Sprintf("%d merged", s.Merged), fmt.Sprintf("%d failed", s.Failed)), " · ")
+}
+
+// The channels of a merge's emits.
+const (
+	ChannelGate   = "merge:gate"
+	ChannelLanded = "merge:landed"
+	ChannelFailed = "merge:failed"
+)
 
 // MergeEvent is an event of a merge. Data of "gate" is a WorkspaceInfo, and of "problem" a
 // merge.Problem as JSON: a MergeReply with the same Number answers them. Data of "emit" is the

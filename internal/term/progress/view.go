@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/record/activity"
 	"github.com/concerto-lang/concerto/internal/record/eventtext"
 	"github.com/concerto-lang/concerto/internal/term/screen"
@@ -70,7 +69,7 @@ func (v *View) HandleEvent(e activity.Event) {
 			r.percent = e.Percent
 		}
 	case activity.MergeMoved:
-		r.text = QueueText(&e.Queue)
+		r.text = e.Queue.String()
 	case activity.Asked:
 		r.openQuestions = append(r.openQuestions, question{e.ID, questionText(&e)})
 	case activity.Answered, activity.Withdrawn:
@@ -218,15 +217,6 @@ func (v *View) line(r *row, now time.Duration, width int) screen.Line {
 	}
 	l.Text = fitted(head, text, tail, width-2)
 	return l
-}
-
-// QueueText describes the state of a merge queue: "12 queued · gate 3 of 8 · 41 merged · 2 failed".
-func QueueText(s *effect.QueueState) string {
-	parts := []string{fmt.Sprintf("%d queued", s.Queued)}
-	if s.Batch > 0 {
-		parts = append(parts, fmt.Sprintf("gate %d of %d", s.Tested, s.Batch))
-	}
-	return strings.Join(append(parts, fmt.Sprintf("%d merged", s.Merged), fmt.Sprintf("%d failed", s.Failed)), " · ")
 }
 
 // barCells is the width of a progress bar in cells. leastBar is the minimum width of a line that

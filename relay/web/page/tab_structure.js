@@ -1,5 +1,5 @@
 // The structure of a program, its current position, and its cost.
-import { html, plain } from "parts/base.js";
+import { html, plain, useMemo } from "parts/base.js";
 import { Graph } from "parts/graph.js";
 
 // atWork returns the active nodes and what they wait for. Stages are active if they have begun and
@@ -20,12 +20,20 @@ function atWork(items, nodes) {
   return { current: current.map((n) => n?.id), waits: hasRequest ? "an answer" : at.length > 0 && talks?.name };
 }
 
+// Places shows the merge queues and workspaces with their states.
+function Places({ all }) {
+  return all.length > 0 && html`<dl class="approval-short">${all.map((n) => html`<div key=${n.id}><dt>${plain(n.kind)} <code>${plain(n.name)}</code></dt><dd>${plain(n.state)}</dd></div>`)}</dl>`;
+}
+
 export function StructureTab({ run, view, meta }) {
-  const { nodes, edges } = meta.structure ?? {};
-  if (!Array.isArray(nodes) || !Array.isArray(edges)) return html`<p class="quiet">The program has not reported its structure.</p>`;
+  const { nodes: all, edges } = meta.structure ?? {};
+  const drawn = useMemo(() => ({ ...meta.structure, nodes: Array.isArray(all) ? all.filter((n) => n.state === undefined) : [] }), [meta.structure]);
+  const { nodes } = drawn;
+  if (!Array.isArray(all) || !Array.isArray(edges)) return html`<p class="quiet">The program has not reported its structure.</p>`;
   const usage = meta.usage, ended = run.status === "exited";
   const cost = usage ? [{ name: "tokens in", value: String(usage.tokens_in ?? 0) }, { name: "tokens out", value: String(usage.tokens_out ?? 0) }, ...(usage.cost_usd ? [{ name: "cost", value: `$${usage.cost_usd.toFixed(4)}` }] : [])] : [];
   const { current, waits } = ended ? {} : atWork(view.items.value, nodes);
   return html`<div class="scroll-tab">${meta.line && html`<p class="quiet">${ended ? "Ended at" : "Running"} <code>${plain(meta.line.file)}:${meta.line.line}</code>.</p>`}
-    <${Graph} structure=${meta.structure} current=${current} waits=${waits} cost=${cost} label="The program's structure" /></div>`;
+    <${Places} all=${all.filter((n) => n.state !== undefined)} />
+    <${Graph} structure=${drawn} current=${current} waits=${waits} cost=${cost} label="The program's structure" /></div>`;
 }

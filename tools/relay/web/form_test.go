@@ -42,3 +42,45 @@ func TestForm(t *testing.T) {
 		t.Errorf("the page is %v pixels wider than the phone", wide)
 	}
 }
+
+// TestReview reviews the changes of a workspace on a phone: it comments on two lines of the diff,
+// and removes one of the comments. The host must receive the remaining one with its file and line.
+func TestReview(t *testing.T) {
+	browser.Full(t)
+	browser.Need(t)
+	t.Parallel()
+	r := webtest.Start(t)
+	host := r.Host("laptop")
+	run := webtest.Begin(host, "run_1", webtest.Data{"tool": "concerto", "source": "concerto", "title": "fleet"})
+	b := enter(t, r, webtest.Operator, "#/runs/run_1")
+	b.Emulate(browser.Phone, browser.Light)
+	comment := webtest.Data{"type": "object", "properties": webtest.Data{"file": webtest.Data{"type": "string"}, "line": webtest.Data{"type": []string{"integer", "null"}}, "text": webtest.Data{"type": "string"}}}
+	run.Ask("q1", webtest.Data{"prompt": "review", "from": webtest.Data{"kind": "emit", "channel": "review"},
+		"diff": "diff --git a/old.py b/new.py\nrename from old.py\nrename to new.py\n--- a/old.py\n+++ b/new.py\n@@ -3,3 +3,3 @@ def f():\n one\n-two\n+2\n three\n" +
+			"diff --git a/gone.py b/gone.py\n--- a/gone.py\n+++ /dev/null\n@@ -1 +0,0 @@\n-only\n",
+		"questions": []webtest.Data{
+			{"id": "decision", "question": "decision", "kind": "choice", "required": true, "options": []webtest.Data{{"value": "approve", "label": "approve"}, {"value": "comment", "label": "comment"}}},
+			{"id": "comments", "question": "comments", "kind": "json", "schema": webtest.Data{"type": "array", "items": comment}, "default": []any{}}}})
+	b.See("gone.py (removed)")
+	if n := b.Count("[aria-label='Comment on line 1']"); n != 0 {
+		t.Error("a line that only the old file contains has a comment field")
+	}
+	for _, line := range []string{"3", "4"} {
+		b.Click("button[aria-label='Comment on line " + line + "']")
+		b.Click("textarea[aria-label='Comment on line " + line + "']")
+		b.Type("why " + line + "?")
+	}
+	for range "why 3?" {
+		b.Eval("void document.querySelector(\"textarea[aria-label='Comment on line 3']\").focus()")
+		b.Press("Backspace")
+	}
+	b.Axe()
+	b.Tap("=comment")
+	decide(b, "@approve")
+	msg := host.Next(protocol.RunApprove)
+	d, err := protocol.Decode[protocol.Decide](&msg)
+	answers, _ := json.Marshal(d.Answers)
+	if want := `{"decision":"comment","comments":[{"file":"new.py","line":4,"text":"why 4?"}]}`; err != nil || string(answers) != want {
+		t.Errorf("the host receives the answers %s, %v; want %s", answers, err, want)
+	}
+}

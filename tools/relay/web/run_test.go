@@ -1,6 +1,7 @@
 package web_test
 
 import (
+	"encoding/json"
 	"reflect"
 	"strconv"
 	"strings"
@@ -319,5 +320,39 @@ func TestMarkdownIsDrawn(t *testing.T) {
 	}
 	if text := b.Text("main"); !strings.Contains(text, "**printed**") || !strings.Contains(text, "rm **approved** --now") || !strings.Contains(text, "**option**") {
 		t.Errorf("text of the page = %s, want commands, output and options without Markdown", text)
+	}
+}
+
+// TestPlaces checks that the structure of a run shows merge queues and workspaces with their
+// states, also after they have changed, and that the drawing remains.
+func TestPlaces(t *testing.T) {
+	browser.Need(t)
+	t.Parallel()
+	r := webtest.Start(t)
+	run := webtest.Begin(r.HelloHost("desk"), "run_1", webtest.Data{"source": "concerto"})
+	send := func(places ...webtest.Data) {
+		t.Helper()
+		var g map[string]any
+		if err := json.Unmarshal(webtest.Structure("function:main executes host:Coder"), &g); err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range places {
+			g["nodes"] = append(g["nodes"].([]any), p)
+		}
+		run.Send(protocol.RunMeta, webtest.Data{"structure": g})
+	}
+	queue := webtest.Data{"id": "queue:main", "kind": "queue", "name": "main", "state": "2 queued · 0 merged · 0 failed"}
+	send(queue, webtest.Data{"id": "workspace:fix", "kind": "workspace", "name": "fix", "state": "Coder works"})
+	run.Stored()
+	b := enter(t, r, webtest.Operator, "#/runs/run_1/structure")
+	b.See("workspace fix")
+	b.See("Coder works")
+	b.See("2 queued · 0 merged · 0 failed")
+	queue["state"] = "0 queued · 2 merged · 0 failed"
+	send(queue)
+	b.See("0 queued · 2 merged · 0 failed")
+	b.WaitAbsent("workspace fix")
+	if n := b.Count(".graph .node"); n != 2 {
+		t.Errorf("the drawing has %d nodes, want 2", n)
 	}
 }
