@@ -14,7 +14,8 @@ import (
 // Start starts a process of a run in a sandbox. The machine must be able to enforce the
 // confinement (see Check). blocked is called, from any goroutine, with each address that the proxy
 // refuses, once for each address; nil for none. The process's own directory for temporary files and
-// its proxy end with its group.
+// its proxy end with its group. c.Stderr and c.Errors are not called if Start fails, and may wait
+// until it has returned.
 func Start(run *procgroup.Run, c procgroup.Command, s *sandbox.Confinement, blocked func(address string)) (*procgroup.Process, error) {
 	if s == nil {
 		return run.Start(c)
@@ -65,6 +66,7 @@ func Start(run *procgroup.Run, c procgroup.Command, s *sandbox.Confinement, bloc
 		}
 		cleanups = append(cleanups, proxy.close)
 	}
+	g := holdBack(&c)
 	c.Files, c.Cleanup = []*os.File{x.theirs}, cleanup
 	p, err := run.Start(c)
 	if err != nil {
@@ -82,6 +84,8 @@ func Start(run *procgroup.Run, c procgroup.Command, s *sandbox.Confinement, bloc
 	case proxy != nil:
 		err = errors.New("it exited before its network was set up")
 	}
+	g.executed = err == nil
+	close(g.decided)
 	if err != nil {
 		p.Kill()
 		_ = p.Stdin.Close()
@@ -89,4 +93,30 @@ func Start(run *procgroup.Run, c procgroup.Command, s *sandbox.Confinement, bloc
 		return nil, err
 	}
 	return p, nil
+}
+
+// gate holds standard error back until it is decided whether the process has executed its command.
+type gate struct {
+	decided  chan struct{}
+	executed bool
+}
+
+// holdBack makes the standard error of a command wait for the decision about the gate.
+func holdBack(c *procgroup.Command) *gate {
+	g := &gate{decided: make(chan struct{})}
+	c.Stderr, c.Errors = passAfter(g, c.Stderr), passAfter(g, c.Errors)
+	return g
+}
+
+// passAfter returns a callback that waits for the decision and calls f only if the command was
+// executed: otherwise Start returns the text as its error, and f may wait for Start.
+func passAfter[T any](g *gate, f func(T)) func(T) {
+	if f == nil {
+		return nil
+	}
+	return func(v T) {
+		if <-g.decided; g.executed {
+			f(v)
+		}
+	}
 }

@@ -114,6 +114,31 @@ func TestStartFails(t *testing.T) {
 	}
 }
 
+// TestStderrWaits checks that Start returns although the callbacks for standard error wait until it
+// has returned, and that they receive what the command writes, but not why it was not executed.
+func TestStderrWaits(t *testing.T) {
+	c := shown(t, nil, nil)
+	for command, want := range map[string]string{"/bin/sh": "out\nout ", "/none": ""} {
+		var got strings.Builder
+		returned := make(chan struct{})
+		p, err := Start(ours(), procgroup.Command{Name: "x", Path: command, Args: []string{"-c", "echo out >&2"}, Dir: "/",
+			Stderr: func(line string) { <-returned; got.WriteString(line + " ") },
+			Errors: func(piece []byte) { <-returned; got.Write(piece) },
+		}, c, nil)
+		close(returned)
+		if (err == nil) != (want != "") {
+			t.Errorf("%s: error %v", command, err)
+		}
+		if err == nil {
+			p.Stdin.Close()
+			<-p.GroupDone()
+		}
+		if got.String() != want {
+			t.Errorf("the callbacks for %s received %q, want %q", command, got.String(), want)
+		}
+	}
+}
+
 // TestAbandonedTemp checks that directories of killed processes are removed, and others are not.
 func TestAbandonedTemp(t *testing.T) {
 	dir := t.TempDir()
