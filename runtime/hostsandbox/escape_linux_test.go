@@ -126,6 +126,9 @@ func fetch(address string) error {
 
 func (p *place) proc(name string) string { return fmt.Sprintf("/proc/%d/%s", p.Parent, name) }
 
+// readsAll ends the names of attempts whose sandbox has all files in `read`.
+const readsAll = ", read = [\"/\"]"
+
 // attempts is the table of attempts.
 var attempts = []attempt{
 	{"hook of the repository", func(p *place) error { return write(filepath.Join(p.Layout.Common, "hooks/post-checkout")) }},
@@ -220,6 +223,8 @@ var attempts = []attempt{
 	}},
 	{"shared memory of the system", func(p *place) error { _, err := unix.SysvShmAttach(p.SharedMem, 0, 0); return err }},
 	{"terminal of another process", func(p *place) error { return write(p.Terminal) }},
+	{"terminal of another process" + readsAll, func(p *place) error { return write(p.Terminal) }},
+	{"shared memory file" + readsAll, func(p *place) error { return write(p.Shared) }},
 	{"socket in the file system", func(p *place) error { return dial("unix", p.Socket) }},
 	{"abstract socket", func(p *place) error { return dial("unix", "@"+p.Abstract) }},
 	{"mount", func(p *place) error {
@@ -525,6 +530,9 @@ func (w *world) run(t *testing.T, p *place, name string, confined bool) (out str
 			Net:      host.Network{fmt.Sprintf("allowed.example.com:%d", p.Port), fmt.Sprintf("%s:%d", "*.example.org", p.Port)},
 			Settings: sandbox.Settings{Write: []string{"."}},
 		}}}
+		if strings.HasSuffix(name, readsAll) {
+			config.Access.Sandbox.Read = []string{"/"}
+		}
 		if name == "allowed address" {
 			config.Access.Sandbox.Net = host.Network{fmt.Sprintf("%s:%d", p.Internal, p.Port)}
 		}

@@ -19,7 +19,8 @@ import (
 // file system.
 func hide(p *sandbox.Plan) error {
 	if slices.Contains(p.Read, "/") || slices.Contains(p.Write, "/") {
-		return nil // the plan hides nothing
+		p.Devices = false // their paths are those of the system, which the plan may not write
+		return nil        // the plan hides nothing
 	}
 	dir, err := os.Getwd()
 	if err != nil {
