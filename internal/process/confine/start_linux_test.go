@@ -2,6 +2,7 @@ package confine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -12,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	_ "github.com/concerto-lang/concerto/internal/process/guard" // this binary is the guardian
@@ -160,6 +162,35 @@ func TestAbandonedTemp(t *testing.T) {
 	remove()
 	if _, err := os.Stat(own); err == nil {
 		t.Errorf("%s remains", own)
+	}
+}
+
+// TestTempFails checks that a directory for temporary files that cannot be locked is removed, and
+// that the error is returned.
+func TestTempFails(t *testing.T) {
+	dir := t.TempDir()
+	_, remove, err := makeTemp([]string{"TMPDIR=" + dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	remove()
+	var limit, none syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	none.Max = limit.Max
+	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &none); err != nil {
+		t.Fatal(err)
+	}
+	_, _, err = makeTemp([]string{"TMPDIR=" + dir})
+	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	if !errors.Is(err, syscall.EMFILE) {
+		t.Errorf("error = %v, want %v", err, syscall.EMFILE)
+	}
+	if left, err := filepath.Glob(filepath.Join(dir, "*")); err != nil || len(left) > 0 {
+		t.Errorf("directories remain: %v (%v)", left, err)
 	}
 }
 

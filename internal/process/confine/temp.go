@@ -2,9 +2,12 @@ package confine
 
 import (
 	"cmp"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
 )
@@ -31,9 +34,12 @@ func makeTemp(env []string) (dir string, remove func(), err error) {
 		if err != nil {
 			return "", nil, err
 		}
-		unlock, locked := lockDir(dir)
-		if !locked {
-			continue // another process has just removed it
+		unlock, err := lockDir(dir)
+		switch {
+		case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.EWOULDBLOCK):
+			continue // removeAbandoned of another process removes it
+		case err != nil:
+			return "", nil, errors.Join(err, os.Remove(dir))
 		}
 		return dir, func() {
 			removeTemp(dir)
@@ -46,7 +52,7 @@ func makeTemp(env []string) (dir string, remove func(), err error) {
 func removeAbandoned(base string) {
 	all, _ := filepath.Glob(filepath.Join(base, tempPattern)) // the pattern is valid
 	for _, dir := range all {
-		if unlock, locked := lockDir(dir); locked {
+		if unlock, err := lockDir(dir); err == nil {
 			removeTemp(dir)
 			unlock()
 		}

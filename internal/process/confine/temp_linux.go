@@ -6,20 +6,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lockDir locks a directory. It returns false if another process has locked or removed it. The lock
-// ends with this process.
-func lockDir(dir string) (unlock func(), locked bool) {
+// lockDir locks a directory. The error is EWOULDBLOCK if another process has locked it, and
+// fs.ErrNotExist if one has removed it. The lock ends with this process.
+func lockDir(dir string) (unlock func(), err error) {
 	f, err := os.Open(dir)
 	if err != nil {
-		return nil, false
+		return nil, err
 	}
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+	if err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err == nil {
+		_, err = os.Lstat(dir) // fails if it was removed before it was locked
+	}
+	if err != nil {
 		f.Close()
-		return nil, false
+		return nil, err
 	}
-	if _, err := os.Lstat(dir); err != nil { // it was removed before it was locked
-		f.Close()
-		return nil, false
-	}
-	return func() { f.Close() }, true
+	return func() { f.Close() }, nil
 }
