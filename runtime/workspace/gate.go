@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/process/lockfile"
+	"github.com/concerto-lang/concerto/internal/process/userfile"
 )
 
 // gateFolder is the name of the directory in .concerto that contains the worktrees of gates.
@@ -170,7 +171,7 @@ func linkTo(top, own string) error {
 			return nil
 		}
 	}
-	if err := removeAll(link); err != nil {
+	if err := userfile.RemoveAll(link); err != nil {
 		return err
 	}
 	return os.WriteFile(link, []byte("gitdir: "+own+"\n"), 0o644)

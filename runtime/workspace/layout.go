@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/concerto-lang/concerto/internal/process/userfile"
 )
 
 // Layout describes where a worktree and its repository are. The sandbox of a host that works there
@@ -61,7 +63,7 @@ func (r *Layout) RestoreLink() (restored bool, err error) {
 	if _, err := os.Lstat(r.Top); errors.Is(err, fs.ErrNotExist) {
 		return false, nil // the worktree was removed
 	}
-	if err := removeAll(r.Link()); err != nil {
+	if err := userfile.RemoveAll(r.Link()); err != nil {
 		return true, err
 	}
 	f, err := os.OpenFile(r.Link(), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/concerto-lang/concerto/internal/process/userfile"
 )
 
 // newStore returns the workspaces of a new repository with the file deep/c.txt, whose manifest is
@@ -114,12 +116,12 @@ func TestTrap(t *testing.T) {
 func TestInterrupted(t *testing.T) {
 	steps := map[string]func(t *testing.T, s *Store, w *Workspace){
 		"the record": func(t *testing.T, s *Store, w *Workspace) {
-			must(t, removeAll(w.top))
+			must(t, userfile.RemoveAll(w.top))
 			dropAdmin(t, s, w)
 			dropBranch(t, s, w)
 		},
-		"the record, the branch":   func(t *testing.T, s *Store, w *Workspace) { must(t, removeAll(w.top)); dropAdmin(t, s, w) },
-		"no files":                 func(t *testing.T, _ *Store, w *Workspace) { must(t, removeAll(w.top)) },
+		"the record, the branch":   func(t *testing.T, s *Store, w *Workspace) { must(t, userfile.RemoveAll(w.top)); dropAdmin(t, s, w) },
+		"no files":                 func(t *testing.T, _ *Store, w *Workspace) { must(t, userfile.RemoveAll(w.top)) },
 		"a part of the files":      func(t *testing.T, _ *Store, w *Workspace) { must(t, os.Remove(filepath.Join(w.top, ".git"))) },
 		"everything":               func(*testing.T, *Store, *Workspace) {},
 		"no entry of the worktree": func(t *testing.T, s *Store, w *Workspace) { dropAdmin(t, s, w) },

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
+	"github.com/concerto-lang/concerto/internal/process/userfile"
 )
 
 // Place specifies where directories are created and which directory they copy.
@@ -143,7 +144,7 @@ func (d *Dir) discard(ctx context.Context) error {
 	if d.workspace != nil {
 		return d.workspace.store.remove(ctx, d.Name, nil)
 	}
-	return removeAll(d.place.taskPath(d.Name))
+	return userfile.RemoveAll(d.place.taskPath(d.Name))
 }
 
 // removal is the time for which removeInUse tries again, and removalPause the pause before that.
@@ -155,7 +156,7 @@ const (
 // removeInUse removes a tree in which the processes of a killed process may still be ending.
 func removeInUse(ctx context.Context, path string) error {
 	for since := time.Now(); ; {
-		err := removeAll(path)
+		err := userfile.RemoveAll(path)
 		if !errors.Is(err, syscall.ENOTEMPTY) || time.Since(since) > removal {
 			return err
 		}
@@ -165,19 +166,4 @@ func removeInUse(ctx context.Context, path string) error {
 			return context.Cause(ctx)
 		}
 	}
-}
-
-// removeAll removes a tree, including directories without write permission.
-func removeAll(path string) error {
-	err := os.RemoveAll(path)
-	if err == nil {
-		return nil
-	}
-	_ = filepath.WalkDir(path, func(at string, entry os.DirEntry, err error) error {
-		if err == nil && entry.IsDir() {
-			return os.Chmod(at, 0o700)
-		}
-		return nil
-	})
-	return os.RemoveAll(path)
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/concerto-lang/concerto/internal/process/git"
+	"github.com/concerto-lang/concerto/internal/process/userfile"
 	"time"
 )
 
@@ -62,7 +63,7 @@ func made(t *testing.T, kind string, p Place) *Dir {
 	t.Helper()
 	d, err := Make(t.Context(), kind, "run-W-1", p)
 	must(t, err)
-	t.Cleanup(func() { _ = removeAll(p.taskPath("run-W-1")) })
+	t.Cleanup(func() { _ = userfile.RemoveAll(p.taskPath("run-W-1")) })
 	return d
 }
 

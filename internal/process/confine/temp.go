@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
+	"github.com/concerto-lang/concerto/internal/process/userfile"
 )
 
 // tempPattern is the pattern of the names of directories for temporary files.
@@ -42,7 +43,7 @@ func makeTemp(env []string) (dir string, remove func(), err error) {
 			return "", nil, errors.Join(err, os.Remove(dir))
 		}
 		return dir, func() {
-			removeTemp(dir)
+			_ = userfile.RemoveAll(dir) // the rest belongs to another user
 			unlock()
 		}, nil
 	}
@@ -53,22 +54,8 @@ func removeAbandoned(base string) {
 	all, _ := filepath.Glob(filepath.Join(base, tempPattern)) // the pattern is valid
 	for _, dir := range all {
 		if unlock, err := lockDir(dir); err == nil {
-			removeTemp(dir)
+			_ = userfile.RemoveAll(dir) // the rest belongs to another user
 			unlock()
 		}
 	}
-}
-
-// removeTemp removes a directory, also if a process has removed permissions in it.
-func removeTemp(dir string) {
-	if os.RemoveAll(dir) == nil {
-		return
-	}
-	_ = filepath.WalkDir(dir, func(at string, e os.DirEntry, err error) error {
-		if err == nil && e.IsDir() {
-			return os.Chmod(at, 0o700)
-		}
-		return nil
-	})
-	_ = os.RemoveAll(dir) // the rest belongs to another user
 }

@@ -2,7 +2,7 @@
 // request. The name may be mistyped or chosen by somebody else, and may lead to a device, a FIFO or
 // a file of many gigabytes. Reading such a file would block, never end, or fill the memory.
 // Therefore files to read must be regular, and are read only up to a limit. Files to write may also
-// be devices such as /dev/null. Replace is for files that belong to Concerto itself.
+// be devices such as /dev/null. Replace and RemoveAll are for files that belong to Concerto itself.
 //
 // Errors are *fs.PathError, like those of package os.
 package userfile
@@ -150,6 +150,20 @@ func Replace(path string, text []byte, perm fs.FileMode) error {
 		_ = os.Remove(f.Name()) // the first error is more useful than one of removing the file
 	}
 	return err
+}
+
+// RemoveAll removes a file or a tree, including directories without write permission.
+func RemoveAll(path string) error {
+	if os.RemoveAll(path) == nil {
+		return nil
+	}
+	_ = filepath.WalkDir(path, func(at string, entry os.DirEntry, err error) error {
+		if err == nil && entry.IsDir() {
+			return os.Chmod(at, 0o700)
+		}
+		return nil
+	})
+	return os.RemoveAll(path)
 }
 
 // open opens a regular file. It checks the path before opening it, because opening a device may
