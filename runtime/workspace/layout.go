@@ -51,8 +51,12 @@ func (d *Dir) Layout(ctx context.Context) (*Layout, error) {
 // Link returns the path of the file by which git finds the repository of the worktree.
 func (r *Layout) Link() string { return filepath.Join(r.Top, ".git") }
 
-// linkPrefix begins the content of the file.
-const linkPrefix = "gitdir: "
+// linkPrefix begins the content of the file. maxLink is its maximum size in bytes: a host may have
+// written it.
+const (
+	linkPrefix = "gitdir: "
+	maxLink    = 8 << 10
+)
 
 // RestoreLink writes the file .git of the worktree again if it is missing or leads elsewhere. It
 // reports whether that was necessary, also if it fails.
@@ -79,7 +83,7 @@ func (r *Layout) linkIsWhole() bool {
 	if info, err := os.Lstat(r.Link()); err != nil || !info.Mode().IsRegular() {
 		return false
 	}
-	text, err := os.ReadFile(r.Link())
+	text, err := userfile.Read(r.Link(), maxLink)
 	to, ok := strings.CutPrefix(strings.TrimSuffix(string(text), "\n"), linkPrefix)
 	if err != nil || !ok {
 		return false
