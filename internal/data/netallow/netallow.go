@@ -53,7 +53,7 @@ func ParseAddress(text string) (a Address, err error) {
 	if rest, ok := strings.CutPrefix(a.Name, "*."); ok {
 		a.Name, a.Below = "."+rest, true
 	}
-	if !isHostName(strings.TrimPrefix(a.Name, ".")) {
+	if !IsHostName(strings.TrimPrefix(a.Name, ".")) {
 		if strings.Contains(host, "*") {
 			return Address{}, errors.New("`*` may only be the first label, as in \"*.example.org\"")
 		}
@@ -62,9 +62,9 @@ func ParseAddress(text string) (a Address, err error) {
 	return a, nil
 }
 
-// isHostName reports whether a text in lower case consists of labels. A text of digits and dots is
+// IsHostName reports whether a text in lower case consists of labels. A text of digits and dots is
 // no name: some programs read it as an IP address.
-func isHostName(text string) bool {
+func IsHostName(text string) bool {
 	if len(text) > 253 {
 		return false
 	}

@@ -23,6 +23,7 @@ import (
 const (
 	dialTimeout   = 30 * time.Second
 	headerTimeout = 30 * time.Second // for the head of a request
+	headerBytes   = 64 << 10         // of the head of a request
 	// reportedMost is the maximum number of addresses that a proxy reports, so that a process
 	// cannot fill the memory with them.
 	reportedMost = 1000
@@ -69,7 +70,7 @@ func newProxy(p *sandbox.Proxy, blocked func(address string)) (*proxy, error) {
 		},
 		ErrorLog: silent, FlushInterval: -1, ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) { refuse(w, err) },
 	}
-	x.server = http.Server{Handler: http.HandlerFunc(x.handle), ReadHeaderTimeout: headerTimeout, ErrorLog: silent,
+	x.server = http.Server{Handler: http.HandlerFunc(x.handle), ReadHeaderTimeout: headerTimeout, MaxHeaderBytes: headerBytes, ErrorLog: silent,
 		BaseContext: func(net.Listener) context.Context { return x.ctx }}
 	return x, nil
 }
@@ -186,13 +187,16 @@ func (x *proxy) dial(ctx context.Context, address string) (net.Conn, error) {
 	}
 	to := uint16(port)
 	ip, err := netip.ParseAddr(host)
-	if err == nil {
+	if err == nil && ip.Zone() == "" {
 		if !x.allowsIP(ip, to) {
 			return nil, x.refusal(netallow.JoinAddress(host, to), "")
 		}
 		return x.dialer.DialContext(ctx, "tcp", netip.AddrPortFrom(ip.Unmap(), to).String())
 	}
 	name := netallow.NormalName(host)
+	if !netallow.IsHostName(name) { // it is not reported: the process could send any text to the user
+		return nil, &refusal{fmt.Sprintf("concerto: %q is not a host name", host)}
+	}
 	if !x.allowsName(name, to) {
 		return nil, x.refusal(netallow.JoinAddress(name, to), "")
 	}

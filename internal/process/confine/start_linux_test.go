@@ -215,6 +215,7 @@ try "CONNECT a.example.org:22 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n" 
 try "GET http://169.254.169.254/latest HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
 try "GET http://localhost:%[2]s/ HTTP/1.1\r\nHost: %[1]s\r\nConnection: close\r\n\r\n";
 try "GET / HTTP/1.1\r\nHost: %[1]s\r\nConnection: close\r\n\r\n";
+try "GET http://%[1]s/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\nX: " . "x" x 100000 . "\r\n\r\n";
 print IO::Socket::INET->new("%[1]s") ? "direct\n" : "no way out\n";
 `, at, port), 0o600); err != nil {
 		t.Fatal(err)
@@ -232,7 +233,8 @@ print IO::Socket::INET->new("%[1]s") ? "direct\n" : "no way out\n";
 	want := "set\nHTTP/1.1 200 OK | GET " + at + "\n" +
 		"HTTP/1.1 200 Connection established | HTTP/1.1 200 OK\n" +
 		not("a.example.org:22") + not("a.example.org:22") + not("169.254.169.254:80") + not("localhost:"+port) +
-		"HTTP/1.1 400 Bad Request | concerto: this is a proxy for CONNECT and http:// requests\nno way out\n"
+		"HTTP/1.1 400 Bad Request | concerto: this is a proxy for CONNECT and http:// requests\n" +
+		"HTTP/1.1 431 Request Header Fields Too Large | 431 Request Header Fields Too Large\nno way out\n"
 	if got != want {
 		t.Errorf("output:\n%s\nwant:\n%s", got, want)
 	}
@@ -242,7 +244,7 @@ print IO::Socket::INET->new("%[1]s") ? "direct\n" : "no way out\n";
 }
 
 // TestProxyResolves checks that a name may not resolve to an internal address, unless that address
-// is allowed.
+// is allowed, and that only addresses which the sandbox does not allow are reported.
 func TestProxyResolves(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -260,14 +262,17 @@ func TestProxyResolves(t *testing.T) {
 		{"a.example.com:PORT", "a.example.com:PORT", "fd00::1", fmt.Sprintf(resolves, "a.example.com:PORT", "fd00::1")},
 		{"*.example.com:PORT", "example.com:PORT", "127.0.0.1", fmt.Sprintf(not, "example.com:PORT")},
 		{"*.example.com:PORT", "badexample.com:PORT", "127.0.0.1", fmt.Sprintf(not, "badexample.com:PORT")},
-		{"127.0.0.1:PORT", "2130706433:PORT", "127.0.0.1", fmt.Sprintf(not, "2130706433:PORT")},
+		{"127.0.0.1:PORT", "2130706433:PORT", "127.0.0.1", `concerto: "2130706433" is not a host name`},
+		{"127.0.0.1:PORT", "a\nb:PORT", "127.0.0.1", `concerto: "a\nb" is not a host name`},
+		{"127.0.0.1:PORT", "[fe80::1%x]:PORT", "127.0.0.1", `concerto: "fe80::1%x" is not a host name`},
 		{"127.0.0.1:PORT", "[::ffff:127.0.0.1]:PORT", "", ""},
 		{"a.example.com", "a.example.com:PORT", "127.0.0.1", fmt.Sprintf(not, "a.example.com:PORT")},
 	} {
 		fill := func(s string) string {
 			return strings.ReplaceAll(s, "PORT", fmt.Sprint(l.Addr().(*net.TCPAddr).Port))
 		}
-		x, err := newProxy(&sandbox.Proxy{Allow: strings.Fields(fill(c.allow)), Section: "s"}, nil)
+		reported := false
+		x, err := newProxy(&sandbox.Proxy{Allow: strings.Fields(fill(c.allow)), Section: "s"}, func(string) { reported = true })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -283,6 +288,9 @@ func TestProxyResolves(t *testing.T) {
 		}
 		if got != fill(c.want) {
 			t.Errorf("allowed %s, requested %s: error = %q, want %q", c.allow, c.address, got, fill(c.want))
+		}
+		if reported != strings.Contains(got, "net of") {
+			t.Errorf("allowed %s, requested %s: reported as blocked: %v, error %q", c.allow, c.address, reported, got)
 		}
 		x.close()
 	}
