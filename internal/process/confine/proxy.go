@@ -63,7 +63,9 @@ func newProxy(p *sandbox.Proxy, blocked func(address string)) (*proxy, error) {
 	x.ctx, x.stop = context.WithCancel(context.Background())
 	silent := log.New(io.Discard, "", 0)
 	x.forward = &httputil.ReverseProxy{
-		Rewrite: func(*httputil.ProxyRequest) {}, // the request names its server
+		// The request names its server. ReverseProxy removes query parameters that it cannot parse,
+		// but the server may accept them, and the proxy does not use them.
+		Rewrite: func(r *httputil.ProxyRequest) { r.Out.URL.RawQuery = r.In.URL.RawQuery },
 		Transport: &http.Transport{
 			Proxy: nil, DisableCompression: true, ForceAttemptHTTP2: false,
 			DialContext: func(ctx context.Context, _, address string) (net.Conn, error) { return x.dial(ctx, address) },

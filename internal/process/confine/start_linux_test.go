@@ -197,7 +197,7 @@ func TestTempFails(t *testing.T) {
 // TestProxy checks which requests the proxy of a sandbox answers, and that it is the only way out.
 func TestProxy(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		fmt.Fprintf(w, "%s %s", r.Method, r.Host)
+		fmt.Fprintf(w, "%s %s%s", r.Method, r.Host, r.RequestURI)
 	}))
 	defer server.Close()
 	at := strings.TrimPrefix(server.URL, "http://")
@@ -210,6 +210,7 @@ my ($p) = $ENV{HTTPS_PROXY} =~ m,//(.*),;
 print $ENV{http_proxy} eq $ENV{ALL_PROXY} && $ENV{NO_PROXY} eq "" ? "set\n" : "unset\n";
 sub try { my $s = IO::Socket::INET->new($p) or die; print $s $_[0]; local $/; $_ = <$s>; s/\r//g; my ($h, $b) = split /\n\n/, $_, 2; $b =~ s/\n.*//s; print((split /\n/, $h)[0], " | $b\n"); }
 try "GET http://%[1]s/ HTTP/1.1\r\nHost: other\r\nConnection: close\r\n\r\n";
+try "GET http://%[1]s/?a=1;b=2&c=%%zz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
 try "CONNECT %[1]s HTTP/1.1\r\nHost: x\r\n\r\nGET / HTTP/1.1\r\nHost: y\r\nConnection: close\r\n\r\n";
 try "CONNECT a.example.org:22 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n" for 1 .. 2;
 try "GET http://169.254.169.254/latest HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
@@ -230,7 +231,8 @@ print IO::Socket::INET->new("%[1]s") ? "direct\n" : "no way out\n";
 	not := func(address string) string {
 		return "HTTP/1.1 403 Forbidden | concerto: " + address + " is not in net of [hosts.x.sandbox]\n"
 	}
-	want := "set\nHTTP/1.1 200 OK | GET " + at + "\n" +
+	want := "set\nHTTP/1.1 200 OK | GET " + at + "/\n" +
+		"HTTP/1.1 200 OK | GET " + at + "/?a=1;b=2&c=%zz\n" +
 		"HTTP/1.1 200 Connection established | HTTP/1.1 200 OK\n" +
 		not("a.example.org:22") + not("a.example.org:22") + not("169.254.169.254:80") + not("localhost:"+port) +
 		"HTTP/1.1 400 Bad Request | concerto: this is a proxy for CONNECT and http:// requests\n" +
