@@ -139,7 +139,7 @@ func TestScripts(t *testing.T) {
 
 // supportsSandboxes reports whether this system can enforce all parts of a sandbox.
 func supportsSandboxes() bool {
-	lacks, _ := confine.Check(&procgroup.Run{ID: procgroup.NewID(), Executable: os.Args[0]}, sandbox.Confinement{Files: true, Hidden: true, Offline: true})
+	lacks, _ := confine.Check(&procgroup.Run{ID: procgroup.NewID(), Executable: os.Args[0]}, sandbox.Confinement{Files: true, Hidden: true, Offline: true, Loopback: true})
 	return len(lacks) == 0
 }
 

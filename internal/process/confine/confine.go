@@ -40,7 +40,8 @@ func Check(run *procgroup.Run, c sandbox.Confinement) (lacks []string, rest sand
 		}
 		return []string{NoProgram}, rest
 	}
-	if c.Offline && !supports(run, featureNetwork) {
+	network := sandbox.Plan{Loopback: c.Loopback, Strip: c.Loopback}
+	if c.Offline && !supports(run, procgroup.Command{Isolated: true, SetsUp: c.Loopback}, network) {
 		lacks = append(lacks, featureNetwork)
 		c.Offline, c.Loopback, c.Proxy = false, false, nil
 	}
@@ -52,7 +53,8 @@ func Check(run *procgroup.Run, c sandbox.Confinement) (lacks []string, rest sand
 		lacks = append(lacks, lack)
 		c.Files = false
 	}
-	if c.Hidden && !supports(run, featureMounts) {
+	mounts := sandbox.Plan{Hide: true, Devices: true, Strip: true, Read: []string{"/usr"}, Write: []string{os.DevNull}}
+	if c.Hidden && !supports(run, procgroup.Command{PrivateMounts: true, SetsUp: true}, mounts) {
 		lacks = append(lacks, featureMounts)
 		c.Hidden = false
 	}
@@ -63,21 +65,15 @@ func Check(run *procgroup.Run, c sandbox.Confinement) (lacks []string, rest sand
 	return lacks, c
 }
 
-// supported caches the results of supports by the path of the concerto program and the feature.
+// supported caches the results of supports by the path of the concerto program and the plan.
 var supported sync.Map
 
-// supports reports whether a process can be started with a feature. It tries to start one.
-func supports(run *procgroup.Run, feature string) bool {
-	found, _ := supported.LoadOrStore(run.Executable+"\x00"+feature, sync.OnceValue(func() bool {
-		c := procgroup.Command{Name: "sandbox", Path: run.Executable, Dir: "/", Env: []string{}}
-		var p sandbox.Plan
-		if feature == featureNetwork {
-			c.Isolated = true
-		} else {
-			c.PrivateMounts, c.SetsUp = true, true
-			p.Hide, p.Strip, p.Write = true, true, []string{os.DevNull}
-		}
-		c.Args = p.Command()
+// supports reports whether a process can be started in the namespaces of c and execute a plan. It
+// tries to start one.
+func supports(run *procgroup.Run, c procgroup.Command, p sandbox.Plan) bool {
+	c.Name, c.Path, c.Args, c.Dir, c.Env = "sandbox", run.Executable, p.Command(), "/", []string{}
+	key := strings.Join(append([]string{c.Path}, c.Args...), "\x00")
+	found, _ := supported.LoadOrStore(key, sync.OnceValue(func() bool {
 		started, err := run.Start(c)
 		if err != nil {
 			return false

@@ -59,6 +59,27 @@ func shown(t *testing.T, read, write []string) *sandbox.Confinement {
 	return enforced(t, sandbox.Confinement{Files: true, Hidden: true, Read: append(required, read...), Write: append([]string{os.DevNull}, write...)})
 }
 
+// TestCheck checks that Check tries what the start of a process needs.
+func TestCheck(t *testing.T) {
+	enforced(t, sandbox.Confinement{Hidden: true, Offline: true, Loopback: true})
+	file := filepath.Join(t.TempDir(), "concerto")
+	if err := os.WriteFile(file, []byte("#!/bin/sh\ncase $3 in *'\"devices\":true'*|*'\"loopback\":true'*) exit 1;; esac\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		needs sandbox.Confinement
+		want  string
+	}{
+		{sandbox.Confinement{Offline: true}, ""},
+		{sandbox.Confinement{Offline: true, Loopback: true}, featureNetwork},
+		{sandbox.Confinement{Hidden: true}, featureMounts},
+	} {
+		if lacks, _ := Check(&procgroup.Run{ID: procgroup.NewID(), Executable: file}, c.needs); Describe(lacks) != c.want {
+			t.Errorf("%+v: lacks %v, want %q", c.needs, lacks, c.want)
+		}
+	}
+}
+
 // TestHidden checks that a process sees only the paths of its sandbox, also through links, and that
 // its directory for temporary files is removed with it.
 func TestHidden(t *testing.T) {
