@@ -79,11 +79,18 @@ func classifyParseError(text []byte, err error) error {
 func setPlainResult(m *effect.HostMessage, text []byte) {
 	as := jsonobject.New(hostmsg.Result)
 	as.Text("text", string(text))
-	typ, _, payload, err := value.ParseMessage(as.End())
+	*m = mustMessage(as.End())
+	m.Text = text
+}
+
+// mustMessage returns the message with a text that Concerto has written. It panics if the text does
+// not parse.
+func mustMessage(text []byte) effect.HostMessage {
+	typ, _, payload, err := value.ParseMessage(text)
 	if err != nil {
-		panic("host: a quoted line does not parse: " + err.Error())
+		panic("host: a message of Concerto does not parse: " + err.Error())
 	}
-	m.Type, m.ID, m.Payload, m.Text = typ, "", payload, text
+	return effect.HostMessage{Type: typ, Payload: payload, Text: text}
 }
 
 // batch is a group of messages that the reader delivers together. A terminal message is the last of

@@ -231,10 +231,5 @@ func (r *reader) decisionMessage(verdict hostpolicy.Verdict, m *effect.HostMessa
 		}
 		o.Raw(m.Name, m.Value)
 	}
-	text := o.End()
-	typ, _, payload, err := value.ParseMessage(text)
-	if err != nil {
-		panic("host: what was decided does not parse: " + err.Error())
-	}
-	return effect.HostMessage{Type: typ, Payload: payload, Text: text, Decided: true}
+	return noticeMessage(o.End())
 }

@@ -12,7 +12,6 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/hostmsg"
-	"github.com/concerto-lang/concerto/internal/data/value"
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
 	"github.com/concerto-lang/concerto/internal/process/sandbox"
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
@@ -217,11 +216,9 @@ func (r *reader) handleBlocked(l ndjson.Line) bool {
 // noticeMessage returns a message that Concerto itself adds to an exchange and that is emitted on
 // the channel of its type.
 func noticeMessage(text []byte) effect.HostMessage {
-	typ, _, payload, err := value.ParseMessage(text)
-	if err != nil {
-		panic("host: a notice does not parse: " + err.Error())
-	}
-	return effect.HostMessage{Type: typ, Payload: payload, Text: text, Decided: true}
+	m := mustMessage(text)
+	m.Decided = true
+	return m
 }
 
 // reportUnconfined notifies an exchange that begins of the parts of the sandbox that are missing.
@@ -262,10 +259,5 @@ func (r *reader) guardResult(m *effect.HostMessage) {
 	o := jsonobject.New(hostmsg.Error)
 	o.Text("message", "host '"+r.process.cfg.Name+"' has replaced the file .git of its worktree: it was restored")
 	o.Text("code", sandboxCode)
-	text := o.End()
-	typ, _, payload, err := value.ParseMessage(text)
-	if err != nil {
-		panic("host: an error does not parse: " + err.Error())
-	}
-	*m = effect.HostMessage{Type: typ, Payload: payload, Text: text}
+	*m = mustMessage(o.End())
 }
