@@ -180,10 +180,17 @@ func mayAccess(p *process, path string, write bool) error {
 
 // reportBlocked notifies the running exchange of an address that the process may not reach.
 func (p *process) reportBlocked(address string) {
-	p.hosts.logf("debug", p.cfg, "was refused the address %s, which is not in net of [hosts.%s.sandbox]", address, p.cfg.Connector)
-	if p.injectNotice(blockedMessage(p.cfg.Name, address)) != "" {
-		p.hosts.logf("warn", p.cfg, "was refused the address %s while no exchange was running", address)
+	logBlocked(p, address, p.injectNotice(blockedMessage(p.cfg.Name, address)) == "")
+}
+
+// logBlocked logs an address that the process may not reach. emitted reports whether an exchange
+// was notified of it.
+func logBlocked(p *process, address string, emitted bool) {
+	level, when := "debug", ""
+	if !emitted {
+		level, when = "warn", ", while no exchange was running"
 	}
+	p.hosts.logf(level, p.cfg, "was refused the address %s, which [hosts.%s.sandbox] does not allow%s", address, p.cfg.Connector, when)
 }
 
 // blockedMessage returns the message about an address that a host may not reach.
@@ -204,8 +211,9 @@ func (r *reader) handleBlocked(l ndjson.Line) bool {
 	if !ok {
 		return false
 	}
-	if !r.isRunning(l) {
-		r.process.hosts.logf("warn", r.process.cfg, "was refused the address %s while no exchange was running", address)
+	running := r.isRunning(l)
+	logBlocked(r.process, address, running)
+	if !running {
 		return true
 	}
 	*r.batch.nextMessage() = blockedMessage(r.process.cfg.Name, address)
