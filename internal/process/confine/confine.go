@@ -78,8 +78,7 @@ func supports(run *procgroup.Run, c procgroup.Command, p sandbox.Plan) bool {
 		if err != nil {
 			return false
 		}
-		_ = started.Stdin.Close()
-		<-started.GroupDone()
+		waitAndClose(started)
 		return started.Exit().Code == 0
 	}))
 	return found.(func() bool)()

@@ -77,12 +77,14 @@ func newProxy(p *sandbox.Proxy, blocked func(address string)) (*proxy, error) {
 	return x, nil
 }
 
-// serve serves the connections of a listener until close is called.
+// serve serves the connections of a copy of a listener until close is called.
 func (x *proxy) serve(file *os.File) error {
 	l, err := net.FileListener(file)
-	file.Close() // the listener has a copy
-	if err != nil || !x.begin() {
+	if err != nil {
 		return err
+	}
+	if !x.begin() {
+		return l.Close()
 	}
 	go func() {
 		defer x.serving.Done()
@@ -154,11 +156,11 @@ func (x *proxy) connect(w http.ResponseWriter, r *http.Request) {
 		return // the client has disconnected
 	}
 	defer client.Close()
-	closeBoth := context.AfterFunc(x.ctx, func() {
+	stopClosing := context.AfterFunc(x.ctx, func() {
 		client.Close()
 		server.Close()
 	})
-	defer closeBoth()
+	defer stopClosing()
 	if _, err := io.WriteString(client, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
 		return
 	}

@@ -3,6 +3,7 @@ package confine
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -75,6 +76,9 @@ func Start(run *procgroup.Run, c procgroup.Command, s *sandbox.Confinement, bloc
 	}
 	x.closeTheirs()
 	listener, problem, err := x.read()
+	if listener != nil {
+		defer listener.Close() // the proxy has a copy
+	}
 	switch {
 	case err != nil:
 	case problem != "":
@@ -88,11 +92,17 @@ func Start(run *procgroup.Run, c procgroup.Command, s *sandbox.Confinement, bloc
 	close(g.decided)
 	if err != nil {
 		p.Kill()
-		_ = p.Stdin.Close()
-		<-p.GroupDone()
+		waitAndClose(p)
 		return nil, err
 	}
 	return p, nil
+}
+
+// waitAndClose waits until a process has exited, and closes its input and output.
+func waitAndClose(p *procgroup.Process) {
+	_ = p.Stdin.Close()
+	<-p.GroupDone()
+	_, _ = io.Copy(io.Discard, p.Stdout) // is closed at its end
 }
 
 // gate holds standard error back until it is decided whether the process has executed its command.

@@ -137,6 +137,48 @@ func TestStartFails(t *testing.T) {
 	}
 }
 
+// TestStartFailsClosed checks that a failed start leaves no files open, also not the listener of a
+// proxy.
+func TestStartFailsClosed(t *testing.T) {
+	c := enforced(t, sandbox.Confinement{Offline: true, Loopback: true, Proxy: &sandbox.Proxy{}})
+	var before int
+	for i := range 3 {
+		if _, err := Start(ours(), procgroup.Command{Name: "x", Path: "/none", Dir: "/"}, c, nil); err == nil {
+			t.Fatal("the start does not fail")
+		}
+		open, err := os.ReadDir("/proc/self/fd")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i == 0 { // what all starts share is open now
+			before = len(open)
+		}
+		if len(open) > before {
+			t.Errorf("%d files are open after start %d, %d after the first", len(open), i+1, before)
+		}
+	}
+	x, err := newProxy(&sandbox.Proxy{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := l.(*net.TCPListener).File()
+	if err != nil {
+		t.Fatal(err)
+	}
+	x.close()
+	if err := errors.Join(x.serve(file), file.Close(), l.Close()); err != nil {
+		t.Error(err)
+	}
+	if conn, err := net.Dial("tcp", l.Addr().String()); err == nil {
+		conn.Close()
+		t.Error("a proxy that was closed before it serves accepts connections")
+	}
+}
+
 // TestStderrWaits checks that Start returns although the callbacks for standard error wait until it
 // has returned, and that they receive what the command writes, but not why it was not executed.
 func TestStderrWaits(t *testing.T) {
