@@ -196,7 +196,7 @@ func checkRepository(l *workspace.Layout, paths []string) error {
 func required(c *host.Config) sandbox.Confinement {
 	s := c.Access.Sandbox
 	w := sandbox.Confinement{
-		Files: s.RestrictsFiles(), Hidden: s.RestrictsFiles(), Offline: s.Net != nil, Loopback: s.Net != nil, PrivateTemp: true,
+		Files: s.RestrictsFiles(), Hidden: s.RestrictsFiles(), Offline: s.Net != nil, Loopback: s.Net != nil,
 		OpenFiles: s.OpenFiles, FileMB: s.FileMB, Limits: s.Limits(),
 	}
 	if len(s.Net) > 0 {

@@ -87,7 +87,7 @@ func (x *command) confine(c *Context, how *procgroup.Command) error {
 		})
 	}
 	if confine.IsProgramMissing(lacks) {
-		how.Limits = s.Limits()
+		how.Limits = rest.Limits
 		return nil
 	}
 	if rest.Files {
