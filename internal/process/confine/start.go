@@ -1,7 +1,6 @@
 package confine
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -86,7 +85,7 @@ func Start(run *procgroup.Run, c procgroup.Command, s *sandbox.Confinement, bloc
 	case listener != nil && proxy != nil:
 		err = proxy.serve(listener)
 	case proxy != nil:
-		err = errors.New("it exited before its network was set up")
+		err = &sandbox.Error{Text: "it exited before its network was set up"}
 	}
 	g.executed = err == nil
 	close(g.decided)

@@ -131,9 +131,18 @@ func TestStartFails(t *testing.T) {
 	if got := script(t, &sandbox.Confinement{Files: true, Hidden: true, Read: []string{"/none"}}, nil, "/", "echo no", nil); got != "error: cannot hide files: lstat /none: no such file or directory" {
 		t.Error(got)
 	}
-	c.Read = nil
-	if got := script(t, c, nil, "/", "echo no", nil); !strings.HasPrefix(got, "error: cannot run /bin/sh in its sandbox: ") {
+	dir := t.TempDir()
+	if got := script(t, c, nil, dir, "echo no", nil); got != "error: cannot hide files: its working directory "+dir+" is not in the sandbox: add it to `read` or `write`" {
 		t.Error(got)
+	}
+	c.Read = nil
+	if got := script(t, c, nil, "/", "echo no", nil); got != "error: cannot run /bin/sh in its sandbox: it, or its interpreter, is not in the sandbox: add it to `read`" {
+		t.Error(got)
+	}
+	c = enforced(t, sandbox.Confinement{Offline: true, Loopback: true, Proxy: &sandbox.Proxy{}})
+	_, err := Start(&procgroup.Run{ID: procgroup.NewID(), Executable: "/bin/true"}, procgroup.Command{Name: "x", Path: "/bin/true", Dir: "/"}, c, nil)
+	if _, ok := errors.AsType[*sandbox.Error](err); !ok || err.Error() != "it exited before its network was set up" {
+		t.Errorf("error = %#v, want a *sandbox.Error", err)
 	}
 }
 

@@ -65,7 +65,10 @@ func hide(p *sandbox.Plan) error {
 	if err := unix.Unmount(".", unix.MNT_DETACH); err != nil {
 		return fmt.Errorf("remove the old root: %w", err)
 	}
-	return os.Chdir(dir)
+	if err = os.Chdir(dir); errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("its working directory %s is not in the sandbox: add it to `read` or `write`", dir)
+	}
+	return err
 }
 
 // Directories of the roots before and after the change.

@@ -32,7 +32,10 @@ func executePlan(text string) int {
 		err = confine(&p)
 	}
 	if err == nil && len(p.Run) > 0 {
-		err = fmt.Errorf("cannot run %s in its sandbox: %w", p.Run[0], syscall.Exec(p.Run[0], p.Run, os.Environ()))
+		if err = syscall.Exec(p.Run[0], p.Run, os.Environ()); p.Hide && errors.Is(err, os.ErrNotExist) {
+			err = errors.New("it, or its interpreter, is not in the sandbox: add it to `read`")
+		}
+		err = fmt.Errorf("cannot run %s in its sandbox: %w", p.Run[0], err)
 	}
 	if err != nil {
 		if p.Reports {
