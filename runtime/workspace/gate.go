@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/process/lockfile"
-	"github.com/concerto-lang/concerto/internal/process/userfile"
 )
 
 // gateFolder is the name of the directory in .concerto that contains the worktrees of gates.
@@ -134,7 +133,7 @@ func (g *Gate) checkOut(ctx context.Context, w *Workspace, commit string) error 
 	if err != nil {
 		return err
 	}
-	if err := linkTo(w.top, at.GitDir); err != nil {
+	if _, err := (&Layout{Top: w.top, Admin: at.GitDir}).RestoreLink(); err != nil {
 		return err
 	}
 	for _, name := range []string{"index.lock", "HEAD.lock"} { // of a git that was killed; no other may run here
@@ -153,28 +152,6 @@ func (g *Gate) checkOut(ctx context.Context, w *Workspace, commit string) error 
 		_, err = git.Run(ctx, at, "submodule", "update", "--quiet", "--init", "--recursive", "--force")
 	}
 	return err
-}
-
-// linkTo makes the file .git of a worktree name its directory in the repository, unless it does.
-func linkTo(top, own string) error {
-	link := filepath.Join(top, ".git")
-	if info, err := os.Lstat(link); err == nil && info.Mode().IsRegular() {
-		text, err := os.ReadFile(link)
-		if err != nil {
-			return err
-		}
-		named, ok := strings.CutPrefix(strings.TrimSpace(string(text)), "gitdir: ")
-		if !filepath.IsAbs(named) {
-			named = filepath.Join(top, named)
-		}
-		if ok && sameFile(named, own) {
-			return nil
-		}
-	}
-	if err := userfile.RemoveAll(link); err != nil {
-		return err
-	}
-	return os.WriteFile(link, []byte("gitdir: "+own+"\n"), 0o644)
 }
 
 // cleanGates removes the worktrees of gates that are not in use, and the entries in the
