@@ -157,7 +157,7 @@ otel-check: otel-receiver
 otel-receiver:
 	GOWORK=off go -C tools/otel/receiver test -count=1 .
 
-# Draws the pictures of README.md from real runs of examples/coder.
+# Draws the pictures of README.md from real runs of examples/coder and of tools/pictures/testdata/fleet.
 pictures:
 	go test ./tools/pictures -count=1 -update
 

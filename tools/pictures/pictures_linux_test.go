@@ -21,6 +21,7 @@ import (
 // The pictures in README.md, and the example program that they show.
 const (
 	terminalFile = "../../docs/terminal.svg"
+	fleetFile    = "../../docs/fleet.svg"
 	phoneFile    = "../../docs/phone.png"
 	example      = "../../examples/coder"
 	mostBytes    = 150_000
@@ -58,21 +59,59 @@ func TestTerminal(t *testing.T) {
 	if code, s := r.AwaitExit(); code != 0 || !strings.Contains(s.Text(), "pushed the branch") {
 		t.Fatalf("exit code %d\n%s", code, s.Text())
 	}
+	comparePicture(t, terminalFile, "A terminal in which concerto runs a coding agent and requests an approval", "concerto run", rows)
+}
+
+// comparePicture compares a stored picture of a terminal with the rows of a screen. All durations
+// are drawn as one.
+func comparePicture(t *testing.T, name, title, typed string, rows [][]testterm.Span) {
+	t.Helper()
 	for _, row := range rows {
 		for i := range row {
 			row[i].Text = durations.ReplaceAllString(strings.TrimRight(row[i].Text, " "), "  2.4s")
 		}
 	}
-	got, err := drawTerminal("concerto run", rows, columns)
+	got, err := drawTerminal(title, typed, rows, columns)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if golden.Updating() {
-		write(t, terminalFile, []byte(got))
+		write(t, name, []byte(got))
 	}
-	if diff := cmp.Diff(string(read(t, terminalFile)), got); diff != "" {
-		t.Errorf("%s (-) differs from the output of the command (+); run `make pictures`:\n%s", terminalFile, diff)
+	if diff := cmp.Diff(string(read(t, name)), got); diff != "" {
+		t.Errorf("%s (-) differs from the output of the command (+); run `make pictures`:\n%s", name, diff)
 	}
+}
+
+// TestFleet compares the stored picture of a fleet with the current output of the command. The
+// program of the fleet waits in this state until it is interrupted.
+func TestFleet(t *testing.T) {
+	concerto, err := testproc.Command()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS("testdata/fleet")); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range []string{"init -q -b main", "config user.email a@example.com", "config user.name A", "add -A", "commit -q -m one", "checkout -q --detach"} {
+		git := exec.Command("git", strings.Fields(args)...)
+		git.Dir = dir
+		if out, err := git.CombinedOutput(); err != nil {
+			t.Fatalf("git %s: %v\n%s", args, err, out)
+		}
+	}
+	c := exec.Command(concerto, "run", "--emit", "none")
+	c.Dir = dir
+	c.Env = append(os.Environ(), "TERM=xterm-256color", "NO_COLOR=", "XDG_STATE_HOME="+t.TempDir())
+	r := testterm.Start(t, c, columns, 9)
+	r.AwaitText("Coder ×50  3 waiting  $12.50  300k tokens", "reviews the rounding of fix 7", "12 queued · gate 8 of 8 · 7 merged · 1 failed")
+	rows := r.Spans()
+	r.Type("\x03")
+	if code, s := r.AwaitExit(); code != 130 {
+		t.Fatalf("exit code %d\n%s", code, s.Text())
+	}
+	comparePicture(t, fleetFile, "A terminal in which fifty hosts work, and a merge queue tests their changes", "concerto run --emit none", rows)
 }
 
 // TestPhone checks the size of the stored picture of the phone. With -update it first takes the

@@ -23,8 +23,9 @@ const (
 var colors = map[string]string{"": "#d6deeb", "32": "#7fd88f", "33": "#f5c978", "36": "#6fd3e8"}
 
 // drawTerminal returns an SVG of a terminal's rows below the command that was typed. The text of
-// the SVG can be selected. It is readable on light and on dark pages.
-func drawTerminal(command string, rows [][]testterm.Span, width int) (string, error) {
+// the SVG can be selected. It is readable on light and on dark pages. title describes it for people
+// who cannot see it.
+func drawTerminal(title, command string, rows [][]testterm.Span, width int) (string, error) {
 	for len(rows) > 0 && isBlank(rows[len(rows)-1]) {
 		rows = rows[:len(rows)-1]
 	}
@@ -32,7 +33,7 @@ func drawTerminal(command string, rows [][]testterm.Span, width int) (string, er
 	w, h := width*cellWidth+2*margin, len(rows)*lineHeight+titleBar+2*margin
 	var b strings.Builder
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" role="img">`+"\n", w, h, w, h)
-	fmt.Fprintf(&b, "<title>A terminal in which concerto runs a coding agent and requests an approval</title>\n")
+	fmt.Fprintf(&b, "<title>%s</title>\n", escape.Replace(title))
 	fmt.Fprintf(&b, `<rect x="0.5" y="0.5" width="%d" height="%d" rx="8" fill="#161b26" stroke="#3a4358"/>`+"\n", w-1, h-1)
 	for i, color := range []string{"#e5695e", "#e0b04f", "#62b958"} {
 		fmt.Fprintf(&b, `<circle cx="%d" cy="%d" r="5" fill="%s"/>`+"\n", margin+4+18*i, margin+2, color)
