@@ -40,7 +40,7 @@ func TestExamples(t *testing.T) {
 	var dirs []string
 	err := filepath.WalkDir(".", func(path string, d os.DirEntry, err error) error {
 		if err == nil && d.Name() == "main.conc" {
-			if _, apps := os.Stat(filepath.Join(filepath.Dir(path), "app.py")); apps != nil { // else it runs the program
+			if _, apps := os.Stat(filepath.Join(filepath.Dir(path), "app.py")); apps != nil && path != fleet+"/main.conc" { // else an application runs the program, or TestFleet
 				dirs = append(dirs, filepath.Dir(path))
 			}
 		}
@@ -69,6 +69,104 @@ func TestExamples(t *testing.T) {
 				t.Errorf("from source (-), compiled (+):\n%s", diff)
 			}
 		})
+	}
+}
+
+// fleet is the example that must be a repository of its own.
+const fleet = "fleet"
+
+// TestFleet runs the example fleet as its README.md describes, in a copy that is a repository. Each
+// commit of its branch must pass the gate. The program and its files are those of the template.
+func TestFleet(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("python3"); err != nil {
+		t.Skip("python3 is not installed")
+	}
+	for _, name := range []string{"main.conc", "check.py", "NEWS.md", "shop/cart.py", "shop/receipt.py"} {
+		if diff := cmp.Diff(read(t, "../internal/cli/project/templates/fleet", name), read(t, fleet, name)); diff != "" {
+			t.Errorf("%s of the template (-), of the example (+):\n%s", name, diff)
+		}
+	}
+	dir := filepath.Join(t.TempDir(), fleet)
+	if err := os.CopyFS(dir, os.DirFS(fleet)); err != nil {
+		t.Fatal(err)
+	}
+	execute := func(name string, args ...string) string {
+		t.Helper()
+		c := exec.Command(name, args...)
+		c.Dir = dir
+		c.Env = append(os.Environ(), "HOME="+dir, "GIT_CONFIG_NOSYSTEM=1", "PYTHONDONTWRITEBYTECODE=1")
+		out, err := c.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%s %s: %v\n%s", name, args, err, out)
+		}
+		return string(out)
+	}
+	if err := os.WriteFile(filepath.Join(dir, ".gitignore"), []byte(".concerto\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range []string{"init -q -b main", "config user.email a@example.com", "config user.name A", "add -A", "commit -q -m begin"} {
+		execute("git", strings.Fields(args)...)
+	}
+	path, err := command()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := execute(path, "run", "-q")
+	for _, want := range []string{
+		`(?m)^7 merged, 1 failed$`, `(?m)^\[resolved\] (opening|returns): NEWS.md$`, `(?m)^\[question\] Is shipping free for large orders\? Yes, above 50.$`,
+		`(?m)^\[failed\] (shipping|rename): conflicts with (rename|shipping): `, `"decision":"allow","description":"Edit: shop/cart.py"`,
+	} {
+		if !regexp.MustCompile(want).MatchString(out) {
+			t.Errorf("the output does not match %s:\n%s", want, out)
+		}
+	}
+	if status := execute("git", "status", "--porcelain"); status != "" {
+		t.Errorf("git status: %s", status)
+	}
+	for commit := range strings.FieldsSeq(execute("git", "rev-list", "--first-parent", "main")) {
+		execute("git", "checkout", "-q", commit)
+		execute("python3", "check.py")
+	}
+}
+
+// TestFleetOutside checks that the example fleet does not work in a repository that it is only a
+// part of, and leaves nothing there.
+func TestFleetOutside(t *testing.T) {
+	t.Parallel()
+	path, err := command()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	inside := filepath.Join(dir, "examples", fleet)
+	if err := os.CopyFS(inside, os.DirFS(fleet)); err != nil {
+		t.Fatal(err)
+	}
+	git := func(args ...string) string {
+		t.Helper()
+		c := exec.Command("git", append([]string{"-c", "user.email=a@example.com", "-c", "user.name=A"}, args...)...)
+		c.Dir = dir
+		out, err := c.CombinedOutput()
+		if err != nil {
+			t.Fatalf("git %s: %v\n%s", args, err, out)
+		}
+		return string(out)
+	}
+	git("init", "-q", "-b", "main")
+	git("add", "-A")
+	git("commit", "-q", "-m", "begin")
+	c := exec.Command(path, "run", "-q")
+	c.Dir = inside
+	out, err := c.CombinedOutput()
+	if n := strings.Count(string(out), "[failed] "); err != nil || n != 8 || !strings.Contains(string(out), "test -e .git") {
+		t.Errorf("run: %v, want eight tasks without a workspace:\n%s", err, out)
+	}
+	if got := git("worktree", "list") + git("branch", "--list", "concerto/*"); strings.Count(got, "\n") != 1 {
+		t.Errorf("worktrees and branches = %s, want only the checkout", got)
+	}
+	if log := git("log", "--oneline"); strings.Count(log, "\n") != 1 {
+		t.Errorf("commits = %s, want the first one", log)
 	}
 }
 
