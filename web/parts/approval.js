@@ -62,7 +62,7 @@ export function ApprovalCard({ request: q, run, host, now = Date.now(), may = tr
     <${Who} q=${q} run=${run} host=${host} onOpen=${onOpen} />
     ${prompt && prompt !== headline(q) && (yesNo || !(open && may && q.questions?.some((x) => x.question === prompt))) && html`<div class="approval-prompt">${q.questions?.length ? html`<${Markdown} text=${prompt} />` : plain(prompt)}</div>`}
     <${Args} args=${q.op_args} diff=${q.diff} />
-    ${q.diff && html`<${Diff} text=${q.diff} label="What changes" comments=${open && may ? commentsOf(form) : null} />`}
+    ${q.diff && html`<${Diff} text=${q.diff} label="What changes" comments=${open && may && commentsOf(form)} />`}
     ${q.redacted && html`<p class="approval-note" data-testid="redacted">Secrets are replaced by stars or [redacted].</p>`}
     ${open && may && !yesNo && html`<${Fields} form=${form} />`}
     ${open && q.approve_text && !q.questions?.length && html`<p class="approval-facts">Approve types ${keystrokes(q.approve_text)}, Deny ${keystrokes(q.deny_text)}</p>`}
@@ -77,16 +77,13 @@ export function ApprovalCard({ request: q, run, host, now = Date.now(), may = tr
 }
 
 // commentsOf returns the comments of a review, {all, set(all)}, if the form has a list of comments
-// and the user has entered nothing else there; otherwise null.
+// and the user has entered nothing else there.
 function commentsOf(form) {
-  const list = form.questions.find((x) => x.id === "comments" && x.kind === "json" && x.schema?.type === "array");
-  if (!list) return null;
+  if (!form.questions.some((x) => x.id === "comments" && x.schema?.type === "array")) return;
   try {
     const all = JSON.parse(form.states.comments || "[]");
-    return Array.isArray(all) ? { all, set: (next) => form.set("comments", JSON.stringify(next, null, 2)) } : null;
-  } catch {
-    return null;
-  }
+    return Array.isArray(all) && { all, set: (next) => form.set("comments", JSON.stringify(next, null, 2)) };
+  } catch {}
 }
 
 const risks = { low: "good", medium: "warn", high: "bad" };

@@ -107,12 +107,10 @@ function File({ file, label, comments }) {
   const [begun, begin] = useState([]); // lines with an open comment field
   const [most, setMost] = useState(first);
   const commentOn = (path, line) => {
-    const at = comments.all.findIndex((c) => c.file === path && c.line === line);
-    const rest = comments.all.filter((_, i) => i !== at);
-    return {
-      text: comments.all[at]?.text ?? "", open: at >= 0 || begun.includes(line), begin: () => begin([...begun, line]),
-      set: (text) => comments.set(text.trim() ? [...rest, { file: path, line, text }] : rest),
-    };
+    const is = (c) => c.file === path && c.line === line;
+    const text = comments.all.find(is)?.text;
+    const set = (text) => comments.set([...comments.all.filter((c) => !is(c)), ...(text.trim() ? [{ file: path, line, text }] : [])]);
+    return { text, open: text || begun.includes(line), begin: () => begin([...begun, line]), set };
   };
   const rows = useMemo(() => fold(file.rows).flatMap((r) => (r.folded && opened.includes(r.at) ? r.folded : [r])), [file, opened]);
   return html`${file.name && html`<h4 class="diff-file">${plain(file.name)}<span class="counts"><span class="plus">+${file.plus}</span> <span class="minus">−${file.minus}</span><span class="unseen"> lines</span></span></h4>`}
@@ -126,7 +124,7 @@ function Row({ row, open, comment }) {
   if (row.folded) return html`<tr class="fold"><td colspan="4"><button type="button" onClick=${open}>${count(row.folded.length, "line")} without change: show</button></td></tr>`;
   if (row.kind === "hunk" || row.kind === "note") return html`<tr class=${row.kind}><td colspan="4">${plain(row.text)}</td></tr>`;
   const title = `Comment on line ${row.new}`;
-  const number = comment ? html`<button type="button" aria-label=${title} title=${title} onClick=${comment.begin}>${row.new}</button>` : row.new;
+  const number = comment ? html`<button type="button" aria-label=${title} onClick=${comment.begin}>${row.new}</button>` : row.new;
   return html`<tr class=${row.kind}><td class="no">${row.old}</td><td class="no">${number}</td>
-    <td class="sign">${signs[row.kind]}${words[row.kind] && html`<span class="unseen">${words[row.kind]}</span>`}</td><td class="code">${plain(row.text)}</td></tr>${comment?.open && html`<tr class="said"><td colspan="4"><textarea rows="2" aria-label=${title} placeholder="Comment" value=${comment.text} onInput=${(e) => comment.set(e.target.value)}></textarea></td></tr>`}`;
+    <td class="sign">${signs[row.kind]}${words[row.kind] && html`<span class="unseen">${words[row.kind]}</span>`}</td><td class="code">${plain(row.text)}</td></tr>${comment?.open && html`<tr class="said"><td colspan="4"><textarea aria-label=${title} value=${comment.text} onInput=${(e) => comment.set(e.target.value)}></textarea></td></tr>`}`;
 }

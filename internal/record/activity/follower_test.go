@@ -38,7 +38,7 @@ func follow(t *testing.T, do func(r *testevents.Run)) []string {
 			line += " failed"
 		}
 		if e.Queue != (effect.QueueState{}) {
-			line += fmt.Sprintf(" %+v", e.Queue)
+			line += " " + e.Queue.String()
 		}
 		if e.Used != (Usage{}) {
 			line += fmt.Sprintf(" %v", e.Used)
@@ -212,7 +212,7 @@ func TestMergeQueues(t *testing.T) {
 		doRequest(f, &effect.MergeClose{ID: 5}, nil, nil)
 	})
 	want := []string{
-		"merge began 1 main", "merge moved 1 main {Queued:3 Tested:1 Batch:2 Merged:4 Failed:5}", "merge ended 1 main",
+		"merge began 1 main", "merge moved 1 main 3 queued · gate 1 of 2 · 4 merged · 5 failed", "merge ended 1 main",
 		"merge began 2 busy", "merge ended 2 busy", "merge began 3 left", "merge began 4 closed", "merge ended 4 closed", "merge ended 3 left",
 	}
 	if d := cmp.Diff(want, got); d != "" {

@@ -20,20 +20,15 @@ function atWork(items, nodes) {
   return { current: current.map((n) => n?.id), waits: hasRequest ? "an answer" : at.length > 0 && talks?.name };
 }
 
-// Places shows the merge queues and workspaces with their states.
-function Places({ all }) {
-  return all.length > 0 && html`<dl class="approval-short">${all.map((n) => html`<div key=${n.id}><dt>${plain(n.kind)} <code>${plain(n.name)}</code></dt><dd>${plain(n.state)}</dd></div>`)}</dl>`;
-}
-
 export function StructureTab({ run, view, meta }) {
   const { nodes: all, edges } = meta.structure ?? {};
-  const drawn = useMemo(() => ({ ...meta.structure, nodes: Array.isArray(all) ? all.filter((n) => n.state === undefined) : [] }), [meta.structure]);
+  const drawn = useMemo(() => ({ ...meta.structure, nodes: Array.isArray(all) ? all.filter((n) => !n.state) : [] }), [meta.structure]);
   const { nodes } = drawn;
   if (!Array.isArray(all) || !Array.isArray(edges)) return html`<p class="quiet">The program has not reported its structure.</p>`;
   const usage = meta.usage, ended = run.status === "exited";
   const cost = usage ? [{ name: "tokens in", value: String(usage.tokens_in ?? 0) }, { name: "tokens out", value: String(usage.tokens_out ?? 0) }, ...(usage.cost_usd ? [{ name: "cost", value: `$${usage.cost_usd.toFixed(4)}` }] : [])] : [];
   const { current, waits } = ended ? {} : atWork(view.items.value, nodes);
   return html`<div class="scroll-tab">${meta.line && html`<p class="quiet">${ended ? "Ended at" : "Running"} <code>${plain(meta.line.file)}:${meta.line.line}</code>.</p>`}
-    <${Places} all=${all.filter((n) => n.state !== undefined)} />
+    ${all.filter((n) => n.state).map((n) => html`<p class="quiet" key=${n.id}>${plain(n.kind)} <code>${plain(n.name)}</code>: ${plain(n.state)}</p>`)}
     <${Graph} structure=${drawn} current=${current} waits=${waits} cost=${cost} label="The program's structure" /></div>`;
 }

@@ -345,7 +345,7 @@ func TestPlaces(t *testing.T) {
 	send(queue, webtest.Data{"id": "workspace:fix", "kind": "workspace", "name": "fix", "state": "Coder works"})
 	run.Stored()
 	b := enter(t, r, webtest.Operator, "#/runs/run_1/structure")
-	b.See("workspace fix")
+	b.See("workspace fix: Coder works")
 	b.See("Coder works")
 	b.See("2 queued · 0 merged · 0 failed")
 	queue["state"] = "0 queued · 2 merged · 0 failed"
