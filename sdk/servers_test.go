@@ -12,7 +12,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 )
 
@@ -57,8 +56,12 @@ func onStdio(t *testing.T, x transport) *server {
 			t.Fatal(err)
 		}
 		pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+		var p *os.Process
 		if err == nil {
-			err = syscall.Kill(pid, syscall.SIGKILL)
+			p, err = os.FindProcess(pid)
+		}
+		if err == nil {
+			err = p.Kill()
 		}
 		if err != nil {
 			t.Fatal(err)

@@ -1,3 +1,5 @@
+//go:build unix
+
 // Command once runs a command and writes its costs to descriptor 3: wall and CPU time in
 // microseconds, and peak resident memory in bytes.
 //

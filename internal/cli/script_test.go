@@ -356,14 +356,10 @@ func peak(args []string) int {
 		fmt.Fprintln(os.Stderr, "peak:", err)
 		return 2
 	}
-	var children syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_CHILDREN, &children); err != nil {
+	took, err := peakMemory()
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "peak:", err)
 		return 2
-	}
-	took := int64(children.Maxrss) >> 10
-	if goruntime.GOOS == "darwin" { // in bytes there
-		took >>= 10
 	}
 	if took > most {
 		fmt.Fprintf(os.Stderr, "peak: %d MiB, at most %d wanted\n", took, most)

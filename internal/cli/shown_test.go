@@ -33,9 +33,9 @@ fn main() {
 		t.Fatal(err)
 	}
 	run := func(terminal bool, args ...string) (string, string) {
-		var out, errs output
+		var out, errs strings.Builder
 		run(args, &console.Console{Stdout: &out, Stderr: &errs, Dir: dir, TTY: console.TTY{Out: terminal, Err: terminal}})
-		return string(out), string(errs)
+		return out.String(), errs.String()
 	}
 	for _, args := range [][]string{{"run", "main.conc"}, {"run", "main.conc", "--emit", "ndjson"}, {"test", "main.conc"}} {
 		out, errs := run(true, args...)

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/concerto-lang/concerto/internal/process/confine"
 	// the keeper starts the test binary as its guard
@@ -19,6 +20,13 @@ import (
 	"github.com/concerto-lang/concerto/runtime/keeper"
 )
 
+// patience limits each wait. It is longer than any step takes.
+const patience = 2 * time.Minute
+
+// programs are further programs that the test binary may be, by the environment variable that
+// selects them.
+var programs = map[string]func(){}
+
 // TestMain makes the test binary act as a host that plays a script, depending on
 // environment variables.
 func TestMain(m *testing.M) {
@@ -29,10 +37,6 @@ func TestMain(m *testing.M) {
 		replay(file)
 		return
 	}
-	if os.Getenv("TALKER") != "" && os.Getenv("KEEPER") == "" {
-		runKillable()
-		return
-	}
 	if os.Getenv("KEEPER") != "" {
 		if err := keeper.Main(os.Stdin, os.Stdout, os.Stderr, confine.Start); err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -40,9 +44,11 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	if os.Getenv("AGENT") != "" {
-		beAgent()
-		return
+	for name, program := range programs {
+		if os.Getenv(name) != "" {
+			program()
+			return
+		}
 	}
 	if os.Getenv("ASKS") != "" {
 		asks()

@@ -1,3 +1,5 @@
+//go:build unix
+
 package host_test
 
 import (
@@ -105,6 +107,8 @@ func (p *peer) await(id string, into any) {
 }
 
 func (p *peer) get(method string, params any, into any) { p.await(p.ask(method, params), into) }
+
+func init() { programs["AGENT"] = beAgent }
 
 // beAgent is the main function of an ACP agent. The agent runs commands, accesses files, and calls
 // a tool over two connections. One command runs from the first exchange to the last.

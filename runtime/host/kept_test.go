@@ -1,3 +1,5 @@
+//go:build unix
+
 package host_test
 
 import (
@@ -49,8 +51,7 @@ type killableRun struct {
 	steers  bool // the program and another process send messages to the host
 }
 
-// patience limits each wait. It is longer than any step takes.
-const patience = 2 * time.Minute
+func init() { programs["TALKER"] = runKillable }
 
 // exchanges is the number of exchanges in a killable run.
 const exchanges = 12

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"syscall"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -26,7 +25,11 @@ func addKillers(s *mcp.Server) {
 				return nil, nil, err
 			}
 			if first {
-				if err := syscall.Kill(os.Getppid(), syscall.SIGKILL); err != nil {
+				parent, err := os.FindProcess(os.Getppid())
+				if err == nil {
+					err = parent.Kill()
+				}
+				if err != nil {
 					return nil, nil, err
 				}
 				<-ctx.Done()

@@ -12,8 +12,8 @@ type peerKey struct{}
 
 func peerOf(net.Conn) peer { return peer{} }
 
-func (peer) ours() bool { return true }
+func (peer) isAllowed() bool { return true }
 
-func (peer) within(string, int, int) string { return "" }
+func (peer) membershipReason(string, int, int) string { return "" }
 
-func (peer) runs([]process) []string { return nil }
+func (peer) findRuns([]runProcess) []string { return nil }

@@ -1,3 +1,5 @@
+//go:build unix
+
 package workdirfs_test
 
 import (
