@@ -180,7 +180,7 @@ tidy:
 	GOWORK=off go vet ./...
 	GOWORK=off go -C tools vet ./...
 
-check: tidy lint test race checkptr spec size gen
+check: tidy lint platforms test race checkptr spec size gen
 	@git diff --exit-code || { echo "make gen changed files: commit them"; exit 1; }
 	go test ./lexer ./parser ./sema ./codegen ./internal/compile/optimize -update
 	RELAY_KILL_ROUNDS=50 go test ./tools/relay/relaytest -count=1

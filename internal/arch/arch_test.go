@@ -77,6 +77,7 @@ var libraries = []struct{ path, by string }{
 	{"golang.org/x/term", "internal/cli"},
 	{"golang.org/x/term", "cmd/concerto-relay"},
 	{"golang.org/x/sys", "internal/process/procgroup"},
+	{"golang.org/x/sys", "internal/process/lockfile"},
 	{"golang.org/x/sys", "internal/process/confine"},
 	{"golang.org/x/sys", "internal/process/sandbox/inside"},
 	{"golang.org/x/sys", "internal/testkit/testproc"},

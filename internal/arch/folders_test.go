@@ -42,6 +42,7 @@ var small = map[string]string{
 	"web/lexemes":               "a program: it writes the lexemes that the page's highlighter uses",
 	"cmd/concerto":              "a program: it calls internal/cli",
 	"sdk":                       "embeds the SDKs' files, which are beside it",
+	"internal/text/fileuri":     "used by the language server and the debugger, for any system",
 	"internal/text/hexsum":      "used by seventeen packages from the data to the commands",
 	"internal/data/intmath":     "used by the VM, the checker and the library, which share nothing else below them",
 	"internal/data/provider":    "the list of providers, for the manifest and for the runtime",

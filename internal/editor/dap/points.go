@@ -3,11 +3,12 @@ package dap
 import (
 	"fmt"
 	"path/filepath"
+	"runtime"
 	"slices"
-	"strings"
 
 	"github.com/google/go-dap"
 
+	"github.com/concerto-lang/concerto/internal/text/fileuri"
 	"github.com/concerto-lang/concerto/vm"
 )
 
@@ -238,7 +239,10 @@ func (p *breakpoints) reason(ids []int) string {
 
 // absolute returns the absolute path of an editor's source.
 func (s *session) absolute(x dap.Source) string {
-	path := strings.TrimPrefix(x.Path, "file://")
+	path, ok := fileuri.Path(x.Path, runtime.GOOS)
+	if !ok {
+		path = x.Path
+	}
 	if path != "" && !filepath.IsAbs(path) {
 		path = filepath.Join(s.cwd(), path)
 	}

@@ -3,12 +3,13 @@ package lsp
 import (
 	"encoding/json"
 	"maps"
-	"net/url"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 
 	"github.com/concerto-lang/concerto/internal/editor/lsp/protocol"
+	"github.com/concerto-lang/concerto/internal/text/fileuri"
 	"github.com/concerto-lang/concerto/internal/text/hexsum"
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
@@ -29,11 +30,10 @@ func newDocument(uri protocol.DocumentURI, version int32, text []byte, enc encod
 // pathOf returns the path of a document in the analysis. For a URI that is not the URI of a file,
 // the path is the URI itself.
 func pathOf(uri protocol.DocumentURI) string {
-	u, err := url.Parse(string(uri))
-	if err != nil || u.Scheme != "file" || !strings.HasPrefix(u.Path, "/") {
-		return string(uri)
+	if path, ok := fileuri.Path(string(uri), runtime.GOOS); ok {
+		return path
 	}
-	return filepath.Clean(filepath.FromSlash(u.Path))
+	return string(uri)
 }
 
 // uriOf returns the URI of a path. For an open document, it is the URI with which the client opened
@@ -67,11 +67,10 @@ func linksOf(folders []string) (all []link) {
 }
 
 func fileURI(path string) protocol.DocumentURI {
-	if !filepath.IsAbs(path) {
-		return protocol.DocumentURI(path)
+	if uri, ok := fileuri.Of(path, runtime.GOOS); ok {
+		return protocol.DocumentURI(uri)
 	}
-	u := url.URL{Scheme: "file", Path: filepath.ToSlash(path)}
-	return protocol.DocumentURI(u.String())
+	return protocol.DocumentURI(path)
 }
 
 // find returns the open document with a URI or with another URI of the same file.

@@ -1,10 +1,13 @@
 package procgroup
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
 )
 
@@ -16,28 +19,48 @@ var (
 )
 
 // Find returns the path of a command. A name with a slash is relative to dir. Other names are
-// searched in the PATH of env. The error wraps ErrNotFound, ErrNotExecutable or ErrIsDirectory.
+// searched in the PATH of env. On Windows, a name without an extension of PATHEXT is searched with
+// each of them: agents that are installed with npm are NAME.cmd. The error wraps ErrNotFound,
+// ErrNotExecutable or ErrIsDirectory.
 func Find(command, dir string, env []string) (string, error) {
-	if strings.ContainsRune(command, '/') {
+	return finder{runtime.GOOS, dir, env}.find(command)
+}
+
+// finder finds commands on a system, a value of runtime.GOOS.
+type finder struct {
+	system, dir string
+	env         []string
+}
+
+const windows = "windows"
+
+func (f finder) find(command string) (string, error) {
+	separators, list := "/", ":"
+	if f.system == windows {
+		separators, list = `/\`, ";"
+	}
+	if strings.ContainsAny(command, separators) {
 		path := command
 		if !filepath.IsAbs(path) {
-			path = filepath.Join(dir, path)
+			path = filepath.Join(f.dir, path)
 			if abs, err := filepath.Abs(path); err == nil {
 				path = abs
 			}
 		}
-		return path, executable(path)
+		return f.first(path)
 	}
 	found := ErrNotFound
 	if command == "" {
 		return "", ErrNotFound
 	}
-	for _, d := range filepath.SplitList(Getenv(env, "PATH")) {
+	for d := range strings.SplitSeq(f.getenv("PATH"), list) {
+		if f.system == windows {
+			d = strings.Trim(d, `"`)
+		}
 		if !filepath.IsAbs(d) {
 			continue
 		}
-		path := filepath.Join(d, command)
-		err := executable(path)
+		path, err := f.first(filepath.Join(d, command))
 		if err == nil {
 			return path, nil
 		}
@@ -46,6 +69,42 @@ func Find(command, dir string, env []string) (string, error) {
 		}
 	}
 	return "", found
+}
+
+// first returns the first existing form of a path: the path, or with an extension of PATHEXT. If
+// none exists, it returns the path with the error.
+func (f finder) first(path string) (string, error) {
+	if f.system != windows {
+		return path, f.executable(path)
+	}
+	extensions := strings.Split(strings.ToLower(cmp.Or(f.getenv("PATHEXT"), ".COM;.EXE;.BAT;.CMD")), ";")
+	forms := []string{path}
+	if !slices.Contains(extensions, strings.ToLower(filepath.Ext(path))) {
+		forms = nil
+		for _, e := range extensions {
+			forms = append(forms, path+e)
+		}
+	}
+	var err error
+	for _, form := range forms {
+		if err = f.executable(form); err == nil {
+			return form, nil
+		}
+	}
+	return path, err
+}
+
+// getenv is like Getenv. On Windows the case of the name has no meaning.
+func (f finder) getenv(name string) string {
+	if f.system != windows {
+		return Getenv(f.env, name)
+	}
+	for _, v := range slices.Backward(f.env) {
+		if k, value, ok := strings.Cut(v, "="); ok && strings.EqualFold(k, name) {
+			return value
+		}
+	}
+	return ""
 }
 
 // Getenv returns the value of a variable in an environment, or "". If the variable occurs several
@@ -65,7 +124,7 @@ func LookupEnv(env []string, name string) (string, bool) {
 	return "", false
 }
 
-func executable(path string) error {
+func (f finder) executable(path string) error {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -74,7 +133,7 @@ func executable(path string) error {
 		return err
 	case info.IsDir():
 		return ErrIsDirectory
-	case info.Mode()&0o111 == 0:
+	case f.system != windows && info.Mode()&0o111 == 0:
 		return ErrNotExecutable
 	}
 	return nil
