@@ -1,6 +1,7 @@
 package host
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
@@ -29,12 +30,13 @@ func (t *turns) steerNotes() (all []steerNote) {
 	if t.steering == nil {
 		return nil
 	}
-	for _, m := range t.known {
+	known := slices.Collect(maps.Values(t.known))
+	sortMessages(known)
+	for _, m := range known {
 		if !slices.Contains(t.queue, m) {
 			all = append(all, m.steerNote)
 		}
 	}
-	slices.SortFunc(all, func(a, b steerNote) int { return numberOf(a.ID) - numberOf(b.ID) })
 	for _, m := range t.queue {
 		n := m.steerNote
 		n.Waits = true
@@ -88,6 +90,11 @@ func (ex *exchange) endLostTurn(unread bool) (interrupted bool) {
 	s.queue = append(first, s.queue...)
 	ex.inbox.setUnbounded(false)
 	return interrupted
+}
+
+// sortMessages sorts messages by the numbers in their IDs.
+func sortMessages(all []*steerMessage) {
+	slices.SortStableFunc(all, func(a, b *steerMessage) int { return numberOf(a.ID) - numberOf(b.ID) })
 }
 
 // restoreTurns restores the turns of an exchange that an earlier Concerto process began, from the
@@ -172,7 +179,7 @@ func restoreMessages(journaled []Steered, notes []lineNote, prompts []string) (a
 			all = append(all, newSteerMessage(n))
 		}
 	}
-	slices.SortStableFunc(all[older:], func(a, b *steerMessage) int { return numberOf(a.ID) - numberOf(b.ID) })
+	sortMessages(all[older:])
 	return all, older, unsent
 }
 
