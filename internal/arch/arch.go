@@ -278,7 +278,7 @@ var Policy = []Rule{
 	{Package: "internal/cli/serve/servetest", Tests: true},
 	{Package: "sdk"},
 	{Package: "internal/cli/console", Imports: "internal/term/cmdline internal/compile/diag internal/editor/dap internal/engine internal/engine/runs internal/process/procgroup internal/process/userfile internal/record/eventtext internal/term/prompt internal/term/screen internal/term/terminal internal/text/source internal/text/suggest relay/client internal/engine/driver internal/engine/durable internal/record/journal internal/record/journal/rundir internal/record/tape ir runtime/budget/spent runtime/world/emit runtime/world/logs runtime/world/permit vm"},
-	{Package: "internal/cli/help", Imports: "internal/term/cmdline internal/cli/console internal/compile/diag internal/editor/doc internal/text/suggest"},
+	{Package: "internal/cli/help", Imports: "internal/record/tape ir internal/term/cmdline internal/cli/console internal/compile/diag internal/editor/doc internal/text/suggest"},
 	{Package: "internal/cli/interrupt", Imports: "internal/cli/console internal/process/procgroup"},
 	{Package: "internal/cli/program", Imports: "internal/engine/telemetry internal/record/otlp internal/engine/report internal/engine/report/page internal/engine/durable internal/record/event internal/cli/console internal/cli/interrupt internal/compile/manifest internal/data/secret internal/engine internal/process/userfile internal/record/audit internal/record/hosttrace internal/term/terminal internal/engine/driver runtime/host runtime/tool runtime/world/emit runtime/world/permit internal/text/hexsum internal/term/cmdline"},
 	{Package: "internal/cli/editors", Imports: "internal/term/cmdline internal/cli/console internal/process/heap internal/cli/help internal/cli/interrupt internal/cli/program internal/compile/diag internal/data/secret internal/editor/dap internal/editor/doc internal/editor/lsp internal/editor/repl internal/engine internal/process/lockfile internal/process/userfile internal/term/screen internal/term/terminal internal/text/suggest runtime/mcp internal/engine/driver runtime/world/emit"},
@@ -295,6 +295,7 @@ var Policy = []Rule{
 	{Package: "internal/cli/tools", Imports: "internal/engine/live internal/term/cmdline internal/cli/console internal/cli/interrupt internal/cli/program internal/compile/diag internal/compile/format internal/compile/manifest internal/data/secret internal/engine internal/text/source runtime/mcp runtime/tool internal/engine/driver runtime/world/emit"},
 	{Package: "internal/cli", Imports: "internal/cli/work internal/term/cmdline internal/cli/console internal/cli/editors internal/process/heap internal/cli/help internal/cli/hosts internal/cli/project internal/cli/runner internal/cli/runs internal/cli/serve internal/cli/tests internal/cli/tools internal/process/guard internal/process/procgroup internal/process/sandbox/inside runtime/world/logs internal/cli/engines"},
 	// Programs may import any of the packages above.
+	{Package: "internal/cli/help/gen", Imports: "internal/cli/help stdlib"},
 	{Package: "ir/gen", Imports: "ir"},
 	{Package: "internal/engine/telemetry/gen", Imports: "internal/engine/telemetry"},
 	{Package: "internal/compile/manifest/gen", Imports: "internal/compile/manifest"},

@@ -46,6 +46,7 @@ var FlagAliases = []FlagAlias{
 	{"concerto runs verify", "json", "format", "json"},
 	{"concerto top", "json", "format", "json"},
 	{"concerto budget", "json", "format", "json"},
+	{"concerto version", "json", "format", "json"},
 	{"concerto jobs list", "json", "format", "json"},
 	{"concerto jobs show", "json", "format", "json"},
 	{"concerto work list", "json", "format", "json"},
