@@ -105,8 +105,8 @@ func TestFleet(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, ".gitignore"), []byte(".concerto\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	for _, args := range []string{"init -q -b main", "config user.email a@example.com", "config user.name A", "add -A", "commit -q -m begin"} {
-		execute("git", strings.Fields(args)...)
+	if err := testproc.Repository(dir); err != nil {
+		t.Fatal(err)
 	}
 	path, err := command()
 	if err != nil {
@@ -145,7 +145,7 @@ func TestFleetOutside(t *testing.T) {
 	}
 	git := func(args ...string) string {
 		t.Helper()
-		c := exec.Command("git", append([]string{"-c", "user.email=a@example.com", "-c", "user.name=A"}, args...)...)
+		c := exec.Command("git", args...)
 		c.Dir = dir
 		out, err := c.CombinedOutput()
 		if err != nil {
@@ -153,9 +153,9 @@ func TestFleetOutside(t *testing.T) {
 		}
 		return string(out)
 	}
-	git("init", "-q", "-b", "main")
-	git("add", "-A")
-	git("commit", "-q", "-m", "begin")
+	if err := testproc.Repository(dir); err != nil {
+		t.Fatal(err)
+	}
 	c := exec.Command(path, "run", "-q")
 	c.Dir = inside
 	out, err := c.CombinedOutput()

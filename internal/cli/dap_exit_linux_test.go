@@ -3,6 +3,7 @@ package cli
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/testkit/testproc"
@@ -70,4 +71,14 @@ func TestDapLeavesNothing(t *testing.T) {
 		_ = d.cmd.Process.Kill()
 		awaitExit(t, all)
 	})
+}
+
+// TestDapOnATerminal checks that the command prints on a terminal that it must be started by an
+// editor.
+func TestDapOnATerminal(t *testing.T) {
+	began := time.Now()
+	code, out, errors := start(t, "fn main() {}", "", "dap")
+	if code != console.ExitRefused || out != "" || !strings.Contains(errors, "an editor must start `concerto dap`") || time.Since(began) > outlive {
+		t.Errorf("exit code %d, stdout %q, stderr %q", code, out, errors)
+	}
 }

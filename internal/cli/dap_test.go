@@ -3,8 +3,6 @@ package cli
 import (
 	"strings"
 	"testing"
-
-	"github.com/concerto-lang/concerto/internal/cli/console"
 )
 
 // TestDapRuns checks that a launched program has the same output and exit code as with `concerto
@@ -80,13 +78,4 @@ func TestDapOrder(t *testing.T) {
 	}
 	d.refused("nonsense", nil)
 	d.ask("disconnect", nil)
-}
-
-// TestDapOnATerminal checks that the command prints on a terminal that it must be started by an
-// editor.
-func TestDapOnATerminal(t *testing.T) {
-	code, out, errors := start(t, "fn main() {}", "", "dap")
-	if code != console.ExitRefused || out != "" || !strings.Contains(errors, "an editor must start `concerto dap`") {
-		t.Errorf("exit code %d, stdout %q, stderr %q", code, out, errors)
-	}
 }

@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -58,7 +57,7 @@ type bounds struct {
 	expected float64       // seconds from the misbehaviour (the time in the file "when", or else the start) to the error
 	within   time.Duration // maximum delay of the error after its expected time, on an idle machine; 0 for no check
 	lasts    float64       // minimum duration of the run in seconds, for hosts that must be killed
-	rss      int           // maximum memory of concerto without its file in MiB; 0 for 150
+	rss      int           // maximum memory of concerto in MiB; 0 for 150
 }
 
 // noExit represents an exit code of 0, because 0 means that there is no exit code.
@@ -117,7 +116,7 @@ fn listened(r: Result<Map<String, Any>, Error>) {
 fn main() {
     emit("begin");
 ` + body + `
-    emit("peak", std::fs::read_lines("/proc/self/status").unwrap_or([]).filter(|l| l.starts_with("VmHWM") || l.starts_with("RssFile")));
+    emit("peak", std::fs::read_lines("/proc/self/status").unwrap_or([]).filter(|l| l.starts_with("VmHWM")));
 }
 `
 }
@@ -238,7 +237,7 @@ var built = sync.OnceValues(func() (string, error) {
 })
 
 var (
-	peakLine   = regexp.MustCompile(`^\[peak\] \["VmHWM:\\t *(\d+) kB","RssFile:\\t *(\d+) kB"\]$`)
+	peakLine   = regexp.MustCompile(`^\[peak\] \["VmHWM:\\t *(\d+) kB"\]$`)
 	loopLine   = regexp.MustCompile(`^\[listen:(start|complete|error)\]`)
 	errPattern = regexp.MustCompile(`^\[err\] (\{.*)$`)
 )
@@ -254,9 +253,8 @@ func (o *came) addLine(line string) error {
 	}
 	if f := peakLine.FindStringSubmatch(line); f != nil {
 		kb, err := strconv.Atoi(f[1])
-		file, errFile := strconv.Atoi(f[2]) // of the test program, which is larger than concerto
-		o.rss = (kb - file) >> 10
-		return errors.Join(err, errFile)
+		o.rss = kb >> 10
+		return err
 	}
 	if f := errPattern.FindStringSubmatch(line); f != nil {
 		o.at, o.err = time.Now(), new(errLine)

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/concerto-lang/concerto/internal/testkit/testproc"
 	"github.com/concerto-lang/concerto/internal/testkit/testterm"
 )
 
@@ -49,6 +50,7 @@ func TestLiveQueue(t *testing.T) {
 	const queue = `
 -- Concerto.toml --
 [merge.main]
+checked_out = "update"
 batch = 2
 gate = [["sh", "-c", "until test -e $HOME/go; do sleep 0.01; done; ! test -e bad"]]
 retry = 0
@@ -67,12 +69,8 @@ fn main() {
 }
 `
 	r, dir := onTerminal(t, queue, 80, 10, func(cmd *exec.Cmd) {
-		for _, args := range []string{"init -q -b main", "config user.email a@example.com", "config user.name A", "add -A", "commit -q -m one", "checkout -q --detach"} {
-			git := exec.Command("git", strings.Fields(args)...)
-			git.Dir = cmd.Dir
-			if out, err := git.CombinedOutput(); err != nil {
-				t.Fatalf("git %s: %v\n%s", args, err, out)
-			}
+		if err := testproc.Repository(cmd.Dir); err != nil {
+			t.Fatal(err)
 		}
 	}, "run", "--emit", "none", "main.conc")
 	r.AwaitText("⇢ main  3 queued · gate 2 of 2 · 0 merged · 0 failed")

@@ -19,12 +19,18 @@ const placesPause = 5 * time.Second
 type places struct {
 	graph   placesGraph
 	all     []place
-	working map[int64]effect.ExchangeOpen // exchanges in workspaces, by number
-	queues  map[int64]string              // names of the queues that are run, by the number of the run
-	changes map[string]string             // names of workspaces by the ids of their changes
-	timer   *time.Timer                   // ends placesPause after a report; nil if a report may follow now
-	changed bool                          // since the last report
+	working map[int64]occupant // exchanges in workspaces, by number
+	queues  map[int64]string   // names of the queues that are run, by the number of the run
+	changes map[change]string  // names of workspaces by their changes
+	timer   *time.Timer        // ends placesPause after a report; nil if a report may follow now
+	changed bool               // since the last report
 }
+
+// occupant is a host that works in a workspace.
+type occupant struct{ host, workspace string }
+
+// change is a change in a queue.
+type change struct{ queue, id string }
 
 // placesGraph is the structure of a program; see graph.Placed.
 type placesGraph struct {
@@ -48,7 +54,7 @@ const (
 )
 
 func (p *places) init() {
-	p.working, p.queues, p.changes = map[int64]effect.ExchangeOpen{}, map[int64]string{}, map[string]string{}
+	p.working, p.queues, p.changes = map[int64]occupant{}, map[int64]string{}, map[change]string{}
 }
 
 // set sets the state of a place, and adds the place if it is new.
@@ -139,14 +145,14 @@ func (p *places) handle(e *event.Event) {
 		p.removeWorkspace(q.Name)
 	case *effect.ExchangeOpen:
 		if at, ok := e.Result.(*effect.ExchangeOpened); ok && q.Workspace != "" {
-			p.working[at.ID] = *q
+			p.working[at.ID] = occupant{q.Host, q.Workspace}
 			p.set(placeWorkspace, q.Workspace, q.Host+" works")
 		}
 	case *effect.ExchangeClose:
 		p.endExchange(q.ID)
 	case *effect.MergeSubmit:
 		if done, ok := e.Result.(*effect.MergeSubmitted); ok {
-			p.changes[done.ID] = q.Name
+			p.changes[change{q.Queue, done.ID}] = q.Name
 			p.set(placeWorkspace, q.Name, "submitted to "+q.Queue)
 		}
 	case *effect.MergeOpen:
@@ -161,20 +167,21 @@ func (p *places) handle(e *event.Event) {
 	}
 }
 
-// endExchange sets the state of the workspace of an exchange that was closed.
+// endExchange sets the state of the workspace of an exchange that was closed. Of several hosts that
+// still work there, it names the one that began last.
 func (p *places) endExchange(id int64) {
 	ended, ok := p.working[id]
 	if !ok {
 		return
 	}
 	delete(p.working, id)
-	state := "open"
-	for _, x := range p.working {
-		if x.Workspace == ended.Workspace {
-			state = x.Host + " works"
+	state, last := "open", int64(-1)
+	for id, x := range p.working {
+		if x.workspace == ended.workspace && id > last {
+			state, last = x.host+" works", id
 		}
 	}
-	p.set(placeWorkspace, ended.Workspace, state)
+	p.set(placeWorkspace, ended.workspace, state)
 }
 
 // handleMerge handles an event of a queue.
@@ -193,10 +200,10 @@ func (p *places) handleMerge(queue string, m *effect.MergeEvent) {
 		p.set(placeQueue, queue, data.QueueState.String())
 	case m.Channel == effect.ChannelLanded:
 		for _, id := range data.Changes {
-			p.removeWorkspace(p.changes[id])
+			p.removeWorkspace(p.changes[change{queue, id}])
 		}
 	case m.Channel == effect.ChannelFailed:
-		if name := p.changes[data.Change]; name != "" {
+		if name := p.changes[change{queue, data.Change}]; name != "" {
 			p.set(placeWorkspace, name, "not merged: "+data.Kind)
 		}
 	}

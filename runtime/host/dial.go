@@ -27,7 +27,7 @@ func NewDialer(c Config, o Options) *Dialer {
 // Dial starts a process. The lines of the connection use Concerto's protocol, also for a vendor's
 // agent. stderr receives the lines of the host's standard error. Dial returns the same errors that
 // a program would receive. ctx limits the wait for the version of a vendor's program.
-func (x *Dialer) Dial(ctx context.Context, stderr func(line string)) (Conn, error) {
+func (x *Dialer) Dial(ctx context.Context, stderr func(line []byte)) (Conn, error) {
 	h, c := x.hosts, x.cfg
 	p := newProcess(h, c)
 	p.number = h.nextNumber(c.Name)
@@ -47,9 +47,9 @@ func (x *Dialer) Dial(ctx context.Context, stderr func(line string)) (Conn, erro
 	p.version = h.startVersionCheck(run, env, p.startCommand)
 	started := make(chan struct{}) // standard error is traced only after the connection exists
 	defer close(started)
-	conn, err := run.connectVia(h.opts.Transports, Surroundings{Env: env, Start: p.startCommand, Stderr: func(line string) {
+	conn, err := run.connectVia(h.opts.Transports, Surroundings{Env: env, Start: p.startCommand, Stderr: func(line []byte) {
 		<-started
-		p.trace(hosttrace.Stderr, line)
+		p.trace(hosttrace.Stderr, string(line))
 		stderr(line)
 	}})
 	if err != nil {

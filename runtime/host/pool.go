@@ -312,12 +312,12 @@ func (h *Hosts) startProcess(c *Config, w acquireSpec, work workspace.Directory)
 
 // stderrSink returns a function that handles each line of the host's standard error. attached is
 // closed when the process has a connection.
-func (p *process) stderrSink(attached <-chan struct{}) func(line string) {
-	return func(line string) {
+func (p *process) stderrSink(attached <-chan struct{}) func(line []byte) {
+	return func(line []byte) {
 		p.stderrLines.LogLine(line)
 		if p.hosts.opts.Trace != nil {
 			<-attached
-			p.trace(hosttrace.Stderr, line)
+			p.trace(hosttrace.Stderr, string(line))
 		}
 	}
 }

@@ -26,7 +26,7 @@ type Transport interface {
 // Surroundings holds the values that a transport needs to start a process.
 type Surroundings struct {
 	Env    []string          // environment
-	Stderr func(line string) // receives the lines of standard error
+	Stderr func(line []byte) // receives the lines of standard error; each is valid during the call
 	Keeper *keeperSpec       // nil if the process ends together with the Concerto process
 	// Start starts the process as a part of its run, in its sandbox if it has one.
 	Start func(procgroup.Command) (*procgroup.Process, error)

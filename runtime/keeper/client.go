@@ -210,7 +210,7 @@ func (c *Client) ensureLink() (*link, error) {
 
 // Start starts a process, unless the keeper has already started it, and connects to it. One
 // goroutine calls stderr with the lines of its standard error; nil discards them.
-func (c *Client) Start(spec Spec, stderr func(line string)) (*Conn, error) {
+func (c *Client) Start(spec Spec, stderr func(line []byte)) (*Conn, error) {
 	l, err := c.ensureLink()
 	if err != nil {
 		return nil, err
@@ -230,7 +230,7 @@ func (c *Client) Start(spec Spec, stderr func(line string)) (*Conn, error) {
 // first line that is not journaled. longLine has the meaning of Spec.LongLine. stderr is used as in
 // Start. If the process and the keeper have exited, the output is read from files. For an unknown
 // process the error is ErrNone.
-func (c *Client) Connect(id ID, from int64, longLine int, stderr func(line string)) (*Conn, error) {
+func (c *Client) Connect(id ID, from int64, longLine int, stderr func(line []byte)) (*Conn, error) {
 	c.mu.Lock()
 	l := c.link
 	c.mu.Unlock()

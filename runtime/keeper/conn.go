@@ -26,7 +26,7 @@ type Conn struct {
 	raw             syscall.RawConn
 	lines           *ndjson.Reader
 	opened          Process
-	stderr          func(line string)
+	stderr          func(line []byte)
 	onUnreadAnswers func() // see OnUnread; may be nil
 
 	done       chan struct{} // closed when the process has exited or is lost
@@ -120,7 +120,7 @@ func (c *Conn) deliverEvents() {
 			case s.Event == evUnread && unread != nil:
 				unread()
 			case s.Event == evStderr && c.stderr != nil:
-				c.stderr(s.Text)
+				c.stderr([]byte(s.Text))
 			}
 		}
 		c.mu.Lock()

@@ -57,9 +57,9 @@ func (k *keeper) spawnHosted(spec Spec) (*hosted, error) {
 		return nil, err
 	}
 	h.proc, err = h.startProcess(procgroup.Command{Name: spec.Host, Path: spec.Path, Args: spec.Args, Env: spec.Env, Dir: spec.Dir, Limits: spec.Limits,
-		Stderr: func(line string) {
+		Stderr: func(line []byte) {
 			<-attached
-			k.notify(reply{Event: evStderr, ID: spec.ID, Text: line})
+			k.notify(reply{Event: evStderr, ID: spec.ID, Text: string(line)})
 		}})
 	defer close(attached)
 	if err != nil {

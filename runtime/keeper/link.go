@@ -129,7 +129,7 @@ func (l *link) request(a request) (reply, error) {
 
 // registerConn creates the Conn of a process before the request is sent, so that no event is lost.
 // It closes an earlier Conn of the process.
-func (l *link) registerConn(id ID, stderr func(string)) *Conn {
+func (l *link) registerConn(id ID, stderr func([]byte)) *Conn {
 	conn := &Conn{id: id, link: l, stderr: stderr, done: make(chan struct{}), outputDone: make(chan struct{})}
 	l.mu.Lock()
 	old := l.conns[id]

@@ -301,9 +301,9 @@ func (s *server) transport(ctx context.Context, l *link) (sdk.Transport, error) 
 	for name, v := range c.Env {
 		env = append(env, name+"="+v)
 	}
-	stderr := func(line string) {
+	stderr := func(line []byte) {
 		if s.options.Log != nil {
-			s.options.Log(c.Name, line)
+			s.options.Log(c.Name, string(line))
 		}
 	}
 	p, err := s.options.Run.Start(procgroup.Command{Name: c.Name, Path: path, Args: c.Args, Env: effect.TraceEnviron(env, effect.TraceHeaders(ctx)), Dir: c.Dir, Stderr: stderr})

@@ -94,12 +94,8 @@ func TestFleet(t *testing.T) {
 	if err := os.CopyFS(dir, os.DirFS("testdata/fleet")); err != nil {
 		t.Fatal(err)
 	}
-	for _, args := range []string{"init -q -b main", "config user.email a@example.com", "config user.name A", "add -A", "commit -q -m one", "checkout -q --detach"} {
-		git := exec.Command("git", strings.Fields(args)...)
-		git.Dir = dir
-		if out, err := git.CombinedOutput(); err != nil {
-			t.Fatalf("git %s: %v\n%s", args, err, out)
-		}
+	if err := testproc.Repository(dir); err != nil {
+		t.Fatal(err)
 	}
 	c := exec.Command(concerto, "run", "--emit", "none")
 	c.Dir = dir

@@ -37,7 +37,7 @@ which features this system supports.`,
 	return c
 }
 
-// description is the result of `version --json`.
+// description is the result of `version --format json`.
 type description struct {
 	Version  string          `json:"version"`
 	Commit   string          `json:"commit"` // "" if the program was not built in a repository

@@ -247,7 +247,7 @@ func wrapped(words []string) string {
 // hostUnderTest returns the host that the arguments name: a host of the program, or a command after
 // `--`.
 func (cmd *testCommand) hostUnderTest(dash int, args []string) (hostcheck.Options, error) {
-	o := hostcheck.Options{Environ: cmd.console.Environ, Run: cmd.console.Processes(), Sandboxes: hostsandbox.Sandboxes{}, Only: cmd.only, Stderr: func(line string) { logStderr(cmd.console, "the host", line) }}
+	o := hostcheck.Options{Environ: cmd.console.Environ, Run: cmd.console.Processes(), Sandboxes: hostsandbox.Sandboxes{}, Only: cmd.only, Stderr: func(line []byte) { logStderr(cmd.console, "the host", string(line)) }}
 	for _, name := range cmd.only {
 		if err := console.OneOf("--only", name, hostcheck.Names()); err != nil {
 			return o, err

@@ -99,7 +99,7 @@ type Options struct {
 	// lines.
 	Wire func(hosttrace.Line)
 	// Stderr receives each line of the host's standard error; nil ignores the lines.
-	Stderr func(line string)
+	Stderr func(line []byte)
 }
 
 // Time limits. The host's configured timeout replaces patience.

@@ -57,7 +57,7 @@ func (s *session) startProcess() Verdict {
 	const want = "a process that waits for its input"
 	stderr := s.o.Stderr
 	if stderr == nil {
-		stderr = func(string) {}
+		stderr = func([]byte) {}
 	}
 	conn, err := s.dialer.Dial(s.ctx, stderr)
 	if err != nil {

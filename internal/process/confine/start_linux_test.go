@@ -196,7 +196,7 @@ func TestStderrWaits(t *testing.T) {
 		var got strings.Builder
 		returned := make(chan struct{})
 		p, err := Start(ours(), procgroup.Command{Name: "x", Path: command, Args: []string{"-c", "echo out >&2"}, Dir: "/",
-			Stderr: func(line string) { <-returned; got.WriteString(line + " ") },
+			Stderr: func(line []byte) { <-returned; fmt.Fprintf(&got, "%s ", line) },
 			Errors: func(piece []byte) { <-returned; got.Write(piece) },
 		}, c, nil)
 		close(returned)

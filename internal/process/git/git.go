@@ -215,7 +215,7 @@ func (g *Git) run(ctx context.Context, at Place, input []byte, finishes bool, ar
 	}
 	var lines []string
 	p, err := procgroup.Start(procgroup.Command{Path: g.path, Args: append(slices.Clone(settings), args...), Env: env, Dir: at.Dir, Finishes: finishes,
-		Stderr: func(line string) { lines = append(lines, line) }})
+		Stderr: func(line []byte) { lines = append(lines, string(line)) }})
 	if err != nil {
 		return fmt.Errorf("could not run git: %w", err)
 	}

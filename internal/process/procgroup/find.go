@@ -94,17 +94,9 @@ func (f finder) first(path string) (string, error) {
 	return path, err
 }
 
-// getenv is like Getenv. On Windows the case of the name has no meaning.
 func (f finder) getenv(name string) string {
-	if f.system != windows {
-		return Getenv(f.env, name)
-	}
-	for _, v := range slices.Backward(f.env) {
-		if k, value, ok := strings.Cut(v, "="); ok && strings.EqualFold(k, name) {
-			return value
-		}
-	}
-	return ""
+	v, _ := lookupEnv(f.system, f.env, name)
+	return v
 }
 
 // Getenv returns the value of a variable in an environment, or "". If the variable occurs several
@@ -114,10 +106,13 @@ func Getenv(env []string, name string) string {
 	return v
 }
 
-// LookupEnv is like Getenv, but distinguishes an empty variable from an unset one.
-func LookupEnv(env []string, name string) (string, bool) {
-	for i := len(env) - 1; i >= 0; i-- {
-		if k, v, ok := strings.Cut(env[i], "="); ok && k == name {
+// LookupEnv is like Getenv, but distinguishes an empty variable from an unset one. On Windows the
+// case of the name has no meaning.
+func LookupEnv(env []string, name string) (string, bool) { return lookupEnv(runtime.GOOS, env, name) }
+
+func lookupEnv(system string, env []string, name string) (string, bool) {
+	for _, variable := range slices.Backward(env) {
+		if k, v, ok := strings.Cut(variable, "="); ok && (k == name || system == windows && strings.EqualFold(k, name)) {
 			return v, true
 		}
 	}

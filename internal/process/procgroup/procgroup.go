@@ -28,14 +28,15 @@ const Settle = time.Second
 
 // Command describes a process to start. Env is the complete environment with entries of the form
 // "NAME=value". Stderr is called from one goroutine with each line of standard error, without the
-// newline; if it is nil, the lines are dropped. Exit contains the last lines in either case.
+// newline, which is valid during the call; if it is nil, the lines are dropped. Exit contains the
+// last lines in either case.
 type Command struct {
 	Name        string // name in the process's mark; "" starts the process without a mark
 	Path        string // path of the executable; see Find
 	Args        []string
 	Env         []string
 	Dir         string
-	Stderr      func(line string)
+	Stderr      func(line []byte)
 	Errors      func(piece []byte) // receives all bytes of standard error; nil drops them
 	Merged      bool               // standard error is written to Stdout, too, in the order of writing
 	StderrLimit int                // maximum size of Exit.Stderr, in bytes; 0 for 8 KiB and 20 lines

@@ -245,7 +245,7 @@ func TestGroupEndsTogether(t *testing.T) {
 
 func TestStderr(t *testing.T) {
 	var got []string
-	p := start(t, "complain", Command{Stderr: func(l string) { got = append(got, l) }})
+	p := start(t, "complain", Command{Stderr: func(l []byte) { got = append(got, string(l)) }})
 	e := p.Exit()
 	if len(got) != 101 || got[0] != "line 0" || got[100] != "last words" {
 		t.Errorf("Stderr received %d lines, want 101", len(got))
@@ -309,6 +309,24 @@ func TestTail(t *testing.T) {
 	tl.capture(strings.NewReader(strings.Repeat(strings.Repeat("y", 1500)+"\n", 10)), nil, nil)
 	if n := len(tl.String()); n > tailBytes {
 		t.Errorf("the tail has %d bytes, more than tailBytes", n)
+	}
+}
+
+// TestTailAllocates checks that the memory for standard error does not depend on its length.
+func TestTailAllocates(t *testing.T) {
+	text := strings.Repeat("a line of a flood\n", 100_000)
+	for _, most := range []int{0, 64 << 10} {
+		lines := 0
+		n := testing.AllocsPerRun(3, func() {
+			tl := tail{most: most}
+			tl.capture(strings.NewReader(text), func([]byte) { lines++ }, nil)
+		})
+		if n > 100 {
+			t.Errorf("with the limit %d, capture allocates %v times", most, n)
+		}
+		if lines != 4*100_000 { // AllocsPerRun calls the function once more
+			t.Errorf("capture passed %d lines, want 400000", lines)
+		}
 	}
 }
 

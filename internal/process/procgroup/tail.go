@@ -3,8 +3,8 @@ package procgroup
 import (
 	"bytes"
 	"io"
-	"strings"
 	"sync"
+	"unicode/utf8"
 )
 
 // Limits on the size of a tail. They are large enough to show why a process exited.
@@ -16,15 +16,14 @@ const (
 
 // tail stores the last lines of a process's standard error.
 type tail struct {
-	most  int // maximum bytes to store, in any number of lines; 0 for the limits tailBytes and tailLines
-	mu    sync.Mutex
-	lines []string
-	bytes int
+	most int // maximum bytes to store, in any number of lines; 0 for the limits tailBytes and tailLines
+	mu   sync.Mutex
+	text []byte // the last lines, each with a newline, and before them lines that are no longer needed
 }
 
 // capture reads r until it ends and stores the last lines. It calls each with every line; a very
 // long line is passed in several pieces, to limit memory. It calls raw with all bytes unchanged.
-func (t *tail) capture(r io.Reader, each func(string), raw func([]byte)) {
+func (t *tail) capture(r io.Reader, each func([]byte), raw func([]byte)) {
 	buf := make([]byte, 2*lineBytes)
 	n := 0
 	for {
@@ -53,28 +52,48 @@ func (t *tail) capture(r io.Reader, each func(string), raw func([]byte)) {
 	}
 }
 
-func (t *tail) addLine(b []byte, each func(string)) {
-	s := strings.ToValidUTF8(strings.TrimSuffix(string(b), "\r"), "\ufffd")
+// addLine does not allocate memory for a line, because a process may write any number of them.
+func (t *tail) addLine(line []byte, each func([]byte)) {
+	line = bytes.TrimSuffix(line, []byte{'\r'})
+	if !utf8.Valid(line) {
+		line = bytes.ToValidUTF8(line, []byte("\ufffd"))
+	}
 	t.mu.Lock()
-	t.lines = append(t.lines, s)
-	t.bytes += len(s) + 1
-	lines, most := tailLines, tailBytes
-	if t.most > 0 {
-		lines, most = t.most, t.most
+	if _, most := t.limits(); len(t.text) > 2*most {
+		t.text = t.text[:copy(t.text, t.stored())]
 	}
-	for len(t.lines) > lines || t.bytes > most && len(t.lines) > 1 {
-		t.bytes -= len(t.lines[0]) + 1
-		t.lines = t.lines[1:]
-	}
+	t.text = append(append(t.text, line...), '\n')
 	t.mu.Unlock()
 	if each != nil {
-		each(s)
+		each(line)
 	}
+}
+
+// limits returns the maximum number of lines and bytes to store.
+func (t *tail) limits() (lines, most int) {
+	if t.most > 0 {
+		return t.most, t.most
+	}
+	return tailLines, tailBytes
+}
+
+// stored returns the last lines within the limits, and at least one line.
+func (t *tail) stored() []byte {
+	lines, most := t.limits()
+	at := len(t.text)
+	for n := 0; n < lines && at > 0; n++ {
+		begin := bytes.LastIndexByte(t.text[:at-1], '\n') + 1
+		if n > 0 && len(t.text)-begin > most {
+			break
+		}
+		at = begin
+	}
+	return t.text[at:]
 }
 
 // String returns the stored lines separated by newlines.
 func (t *tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return strings.Join(t.lines, "\n")
+	return string(bytes.TrimSuffix(t.stored(), []byte{'\n'}))
 }

@@ -31,7 +31,7 @@ type Lines struct {
 }
 
 // LogLine logs a line. If the rate limit is reached, it drops the line.
-func (a *Lines) LogLine(line string) {
+func (a *Lines) LogLine(text []byte) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if now := time.Now(); !now.Before(a.until) {
@@ -43,7 +43,7 @@ func (a *Lines) LogLine(line string) {
 		a.countDropped()
 		return
 	}
-	for line = Escape(line, ""); ; {
+	for line := Escape(string(text), ""); ; {
 		part := line
 		if len(part) > lineBytes {
 			part = whole(part[:lineBytes])

@@ -24,7 +24,7 @@ func TestLinesEscapes(t *testing.T) {
 		"c1 \u009b0m":                `c1 \u009b0m`,
 	} {
 		a, got := listening()
-		a.LogLine(in)
+		a.LogLine([]byte(in))
 		if len(*got) != 1 || (*got)[0] != want {
 			t.Errorf("LogLine(%q) logs %q, want %q", in, *got, want)
 		}
@@ -47,7 +47,7 @@ func TestLinesLongLines(t *testing.T) {
 		{strings.Repeat("x", lineBytes-1) + "\t\t", 2},
 	} {
 		a, got := listening()
-		a.LogLine(c.in)
+		a.LogLine([]byte(c.in))
 		if strings.Join(*got, "") != Escape(c.in, "") || len(*got) != c.parts {
 			t.Errorf("line %.10q… was logged in %d parts, or changed", c.in, len(*got))
 		}
@@ -76,7 +76,7 @@ func TestLinesFlood(t *testing.T) {
 			*got = nil
 		}
 		for i := range 150 {
-			a.LogLine(fmt.Sprint(i))
+			a.LogLine(fmt.Append(nil, i))
 		}
 		if n := len(*got); n != maxLines || (*got)[n-1] != "99" {
 			t.Errorf("logged %d lines, the last one is %s", n, (*got)[n-1])
@@ -84,14 +84,14 @@ func TestLinesFlood(t *testing.T) {
 		forget()
 		time.Sleep(time.Second)
 		synctest.Wait()
-		a.LogLine("quiet again")
+		a.LogLine([]byte("quiet again"))
 		if want := []string{"… 50 lines dropped", "quiet again"}; !slices.Equal(*got, want) {
 			t.Errorf("lines after a second = %q", *got)
 		}
 		forget()
 		time.Sleep(500 * time.Millisecond)
 		for i := range 200 { // the current second has room for 99 of them
-			a.LogLine(fmt.Sprint(i))
+			a.LogLine(fmt.Append(nil, i))
 		}
 		a.End()
 		if n := len(*got); n != 100 || (*got)[98] != "98" || (*got)[99] != "… 101 lines dropped" {
@@ -100,7 +100,7 @@ func TestLinesFlood(t *testing.T) {
 		forget()
 		time.Sleep(time.Hour)
 		a.End()
-		a.LogLine(strings.Repeat("x", lineBytes*maxLines) + "more")
+		a.LogLine([]byte(strings.Repeat("x", lineBytes*maxLines) + "more"))
 		a.End()
 		if n := len(*got); n != maxLines+1 || (*got)[n-1] != "… 1 lines dropped" {
 			t.Errorf("logged %d lines, the last one is %s", n, (*got)[n-1])

@@ -15,8 +15,8 @@ import (
 
 // View shows the current state of a run. It has one line for each stage of a pipeline, for each
 // task that executes a listen, for each host and for each merge queue, in the order in which they
-// started. If they do
-// not fit, the hosts of a declaration share a line. It is safe for concurrent use.
+// started. If they do not fit, the hosts of a declaration share a line. It is safe for concurrent
+// use.
 type View struct {
 	mu   sync.Mutex
 	rows []*row

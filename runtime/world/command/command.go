@@ -69,7 +69,10 @@ func (r *Runner) Perform(ctx context.Context, q effect.Request) (effect.Result, 
 	}
 	stderr := &boundedBuffer{}
 	p, err := r.run.Start(procgroup.Command{Path: path, Args: c.Args, Env: effect.TraceEnviron(r.environ, effect.TraceHeaders(ctx)), Dir: r.dir, Grace: grace,
-		Stderr: func(line string) { stderr.Write([]byte(line + "\n")) }})
+		Stderr: func(line []byte) {
+			stderr.Write(line)
+			stderr.Write([]byte{'\n'})
+		}})
 	if err != nil {
 		return nil, commandError("cannot run %s: %s", c.Command, procgroup.WhyNot(err))
 	}

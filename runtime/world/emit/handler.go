@@ -140,7 +140,7 @@ func (h *handler) process() (*handlerRun, error) {
 		sh = "/bin/sh"
 	}
 	p, err := h.processes.Start(procgroup.Command{
-		Name: "emit-handler", Path: sh, Args: []string{"-c", h.command}, Env: h.environ, Dir: h.dir, Stderr: h.log,
+		Name: "emit-handler", Path: sh, Args: []string{"-c", h.command}, Env: h.environ, Dir: h.dir, Stderr: func(line []byte) { h.log(string(line)) },
 	})
 	if err != nil {
 		return nil, err
