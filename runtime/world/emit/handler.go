@@ -140,7 +140,12 @@ func (h *handler) process() (*handlerRun, error) {
 		sh = "/bin/sh"
 	}
 	p, err := h.processes.Start(procgroup.Command{
-		Name: "emit-handler", Path: sh, Args: []string{"-c", h.command}, Env: h.environ, Dir: h.dir, Stderr: func(line []byte) { h.log(string(line)) },
+		Name: "emit-handler", Path: sh, Args: []string{"-c", h.command}, Env: h.environ, Dir: h.dir,
+		Stderr: func(line []byte) {
+			if h.log != nil {
+				h.log(string(line))
+			}
+		},
 	})
 	if err != nil {
 		return nil, err
