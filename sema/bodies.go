@@ -175,7 +175,21 @@ func (w *bodyWork) findReusable(before *Bodies, touched func(*ast.File, []*bodyR
 
 // bodyConfig returns the parts of the configuration that affect the results of checking bodies.
 func (cfg *Config) bodyConfig() Config {
-	return Config{Name: cfg.Name, Library: cfg.Library, Manifest: cfg.Manifest, Dir: cfg.Dir, Tests: cfg.Tests, AnyConnection: cfg.AnyConnection}
+	around := Config{Name: cfg.Name, Library: cfg.Library, Manifest: cfg.Manifest, Dir: cfg.Dir, Tests: cfg.Tests, AnyConnection: cfg.AnyConnection}
+	for _, p := range cfg.Packages { // the files of a package are compared like the project's own
+		around.Packages = append(around.Packages, &Package{Name: p.Name, Deps: namesOf(p.Deps)})
+	}
+	around.Deps = namesOf(cfg.Deps)
+	return around
+}
+
+// namesOf returns the required packages with their names alone.
+func namesOf(deps map[string]Dep) map[string]Dep {
+	out := make(map[string]Dep, len(deps))
+	for key, d := range deps {
+		out[key] = Dep{Package: &Package{Name: d.Package.Name}}
+	}
+	return out
 }
 
 // sharesFile reports whether a file has not changed from b to o.

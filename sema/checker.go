@@ -34,6 +34,8 @@ type checker struct {
 	folding string // field of a declaration whose value is being computed, or ""
 	lost    map[*Info][]surface.Loss
 
+	packages map[*Package]*module // root modules of the packages
+
 	uses  fileUses
 	index declIndex
 }
@@ -107,12 +109,14 @@ func (c *checker) program(files []*ast.File) {
 	for _, f := range files {
 		m := c.newModule(f, false)
 		c.entry = cmp.Or(c.entry, m)
-		c.declareNames(m, f.Decls)
+		m.unit = &unit{nil, m, c.cfg.Open, c.cfg.Deps}
+		c.addRoot(m, f)
 		roots = append(roots, m)
 	}
 	if c.entry == nil {
 		return
 	}
+	roots = append(c.declarePackages(), roots...)
 	c.findReused()
 	c.deferDefinitions()
 	c.late.resolving = true
@@ -141,7 +145,9 @@ func (c *checker) program(files []*ast.File) {
 	c.reportEndless()
 	c.bodies.now.apart = c.bodies.now.apart && c.diags.Len() == found
 	c.checkMain()
-	c.warnUnusedImports(c.entry)
+	for _, m := range roots { // unused imports are resolved here, so that their errors are reported
+		c.warnUnusedImports(m)
+	}
 	c.dropUncertainImports()
 	c.fileCycles()
 }
@@ -178,11 +184,7 @@ func (p *Program) OwnLines() (n int) {
 }
 
 func (c *checker) newModule(f *ast.File, library bool) *module {
-	m := &module{info: c.newInfo(f, library), names: make(map[string]*entity, len(f.Decls)), dir: c.cfg.Dir}
-	c.prog.Files = append(c.prog.Files, m.info)
-	c.flawed = c.flawed || len(f.Flaws) > 0
-	c.allowances(m)
-	return m
+	return &module{info: c.newInfo(f, library), names: make(map[string]*entity, len(f.Decls)), dir: c.cfg.Dir}
 }
 
 // report adds a diagnostic for the file of m. An error in the library is a bug of the toolchain;
@@ -199,9 +201,10 @@ func (c *checker) report(m *module, d *diag.Diagnostic) {
 			d.Labels[i].File = d.File
 		}
 	}
-	if d.Severity() == diag.Warning && (m.info.Library || m.info.isAllowed(d)) {
+	if d.Severity() == diag.Warning && (m.info.Library || m.info.pkg != nil || m.info.isAllowed(d)) {
 		return
 	}
+	c.dropFixes(d)
 	c.diags.Add(d)
 	c.bodies.noteDiagnostic(m, d)
 }
@@ -217,6 +220,8 @@ func (c *checker) libraryModule(f *ast.File) *module {
 		return m
 	}
 	m := c.newModule(f, true)
+	c.prog.Files = append(c.prog.Files, m.info)
+	c.flawed = c.flawed || len(f.Flaws) > 0
 	c.lib.library[f] = m
 	c.declareNames(m, f.Decls)
 	c.define(m)

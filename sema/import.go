@@ -132,10 +132,11 @@ func (c *checker) resolveImport(im *importEntry) *entity {
 }
 
 // importPath resolves the path of a `use`. It searches in the module, then in the root module, then
-// in std.
+// among the required packages, then in std.
 func (c *checker) importPath(m *module, segs []*ast.Ident) *entity {
 	first := segs[0].Name
 	var e *entity
+	dep := c.packageNamed(m, first)
 	switch {
 	case first == "std":
 		return c.stdPath(m, segs, true)
@@ -146,6 +147,8 @@ func (c *checker) importPath(m *module, segs []*ast.Ident) *entity {
 		e = m.ownEntity(first, segs[0])
 	case m.root() != m.home() && m.root().ownEntity(first, segs[0]) != nil:
 		e = m.root().ownEntity(first, segs[0])
+	case dep != nil:
+		e = dep
 	case c.cfg.Library != nil && c.stdModule(first) != nil:
 		e = &entity{name: first, module: c.stdModule(first), pub: true}
 	default:

@@ -49,6 +49,7 @@ type Program struct {
 type Info struct {
 	File    *ast.File
 	Library bool
+	pkg     *Package // package that contains the file; nil for the project and the library
 
 	// The tables are created when code in the file is checked. Until then, outside contains the
 	// types of the type expressions outside bodies.

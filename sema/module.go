@@ -31,6 +31,7 @@ type module struct {
 	globbing bool // a search through the module's globs is in progress
 	imports  []*importEntry
 	std      string // name of a library module after std::
+	unit     *unit  // set in the root module of the project and of a package
 }
 
 // home returns the module that contains a block, or m itself if it is not the module of a block.
@@ -82,6 +83,7 @@ func (c *checker) declareMod(m *module, d *ast.ModDecl) {
 		return
 	}
 	child.info, child.names = c.newInfo(file, false), make(map[string]*entity, len(file.Decls))
+	child.info.pkg = m.info.pkg
 	c.prog.Files = append(c.prog.Files, child.info)
 	c.flawed = c.flawed || len(file.Flaws) > 0
 	c.applyModuleAllow(m, d, child.info)
@@ -96,9 +98,18 @@ func ModuleFiles(dir, name string) []string {
 	return []string{path.Join(dir, name+".conc"), path.Join(dir, name, "mod.conc")}
 }
 
+// opener returns the function that reads the files of modules for m, or nil.
+func (m *module) opener() func(name string) (*ast.File, diag.List, bool) {
+	if u := m.root().unit; u != nil {
+		return u.open
+	}
+	return nil
+}
+
 // openModule reads and parses the file of `mod x;`.
 func (c *checker) openModule(m *module, d *ast.ModDecl) *ast.File {
-	if c.cfg.Open == nil {
+	open := m.opener()
+	if open == nil {
 		c.report(m, diag.ModuleFile.At(d.Name.Sp, "no file for module `%s`", d.Name.Name).
 			Repair(edits.InlineModule(m.info.File.Source, d), "write it inline: `mod %s { … }`", d.Name.Name))
 		return nil
@@ -106,7 +117,7 @@ func (c *checker) openModule(m *module, d *ast.ModDecl) *ast.File {
 	c.checkStop()
 	names := ModuleFiles(m.dir, d.Name.Name)
 	for _, name := range names {
-		file, list, found := c.cfg.Open(name)
+		file, list, found := open(name)
 		if !found {
 			continue
 		}
@@ -239,6 +250,9 @@ func (m *module) displayName() string {
 	if m.std != "" {
 		return "std::" + m.std
 	}
+	if m.unit != nil && m.unit.pkg != nil {
+		return "the package " + m.unit.pkg.Name
+	}
 	if m.name == "" {
 		return "the root module"
 	}
@@ -290,6 +304,7 @@ func (c *checker) reportUnknownModule(m *module, id *ast.Ident) {
 			names = append(names, n)
 		}
 	}
+	names = append(names, m.packageNames()...)
 	if c.cfg.Library != nil {
 		names = append(names, c.cfg.Library.Modules()...)
 	}
@@ -323,11 +338,12 @@ func (c *checker) reportUnknownModule(m *module, id *ast.Ident) {
 
 // moduleFile returns the name of the file that `mod name;` would load, or "".
 func (c *checker) moduleFile(m *module, name string) string {
-	if c.cfg.Open == nil || isUpper(name) || m.info.Library {
+	open := m.opener()
+	if open == nil || isUpper(name) {
 		return ""
 	}
 	for _, file := range ModuleFiles(m.dir, name) {
-		if _, _, found := c.cfg.Open(file); found {
+		if _, _, found := open(file); found {
 			return file
 		}
 	}

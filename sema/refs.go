@@ -70,6 +70,9 @@ func (c *checker) moduleOf(i *Info) *module {
 	if c.index.files == nil && c.entry != nil {
 		c.index.files = map[*Info]*module{}
 		c.index.noteFiles(c.entry)
+		for _, m := range c.packages {
+			c.index.noteFiles(m)
+		}
 	}
 	return c.index.files[i]
 }

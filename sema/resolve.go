@@ -320,6 +320,9 @@ func (c *checker) prefix(m *module, segs []*ast.Ident, upto int) (*entity, int) 
 		if e == nil {
 			e = c.rootModule(m, first)
 		}
+		if e == nil && len(segs) > 1 {
+			e = c.packageNamed(m, first.Name)
+		}
 		if e == nil {
 			e = c.universe(m, first.Name)
 		}

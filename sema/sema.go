@@ -24,6 +24,10 @@ type Config struct {
 	// file does not exist. If Open is nil, `mod x;` is an error.
 	Dir  string
 	Open func(name string) (file *ast.File, list diag.List, found bool)
+	// Packages contains the packages that the program uses, each after those that it requires. Deps
+	// contains those that the project itself requires, by their keys.
+	Packages []*Package
+	Deps     map[string]Dep
 	// Most is the maximum number of lines in a program for which the check includes the bodies of
 	// library functions. These bodies contain no errors, but generating code requires their
 	// results. 0 means no limit, and NoLibraryBodies that the check includes none of them.

@@ -43,6 +43,9 @@ func (c *checker) testDecorator(m *module, fn *Function, d *ast.Decorator) {
 // test.
 func (c *checker) collectTest(m *module, fn *Function) bool {
 	d := findDecorator(fn.Decl.Decorators, "test")
+	if m.info.pkg != nil && d != nil {
+		return true // the tests of packages are not run, and not checked
+	}
 	if d == nil || m == c.entry && fn.Name == "main" || m.around != nil || fn.assoc != nil || fn.Tool != nil {
 		return false
 	}

@@ -64,6 +64,22 @@ var ManifestSecret = &Info{
 	Good: "[connections.main]\nprovider = \"openai\"\napi_key_env = \"OPENAI_API_KEY\"\n",
 }
 
+// PackageLock reports a lock file that is missing, invalid or does not match the manifest.
+var PackageLock = &Info{
+	Code: "E0808", Title: "`concerto.lock` does not match the manifest", Manifest: true,
+	NoFix: "only a command can write the lock file, because it may have to fetch packages",
+	Explain: "`concerto.lock` contains the selected version, the commit, the hash and the uses of each package. Compiling never changes it. " +
+		"After a change of [dependencies], `concerto update --lock` brings it in line with the manifest.",
+}
+
+// PackageUnusable reports a package that the program requires and cannot use.
+var PackageUnusable = &Info{
+	Code: "E0809", Title: "package cannot be used", Manifest: true,
+	NoFix: "the package must be changed",
+	Explain: "A package has a `Concerto.toml` and a root module, by default `lib.conc`. It may require a newer version of concerto, " +
+		"and its code may use no more than its own [permissions]. Packages must not require each other in a circle.",
+}
+
 // ManifestUnknown reports a key that has no meaning.
 var ManifestUnknown = &Info{
 	Code: "W0801", Title: "unknown key in the manifest", Manifest: true,

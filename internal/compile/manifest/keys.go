@@ -88,6 +88,7 @@ func (k *Key) Name() string { return k.Path[strings.LastIndexByte(k.Path, '.')+1
 // set in addition.
 type target struct {
 	project     *Project
+	dependency  *Dependency
 	connection  *Connection
 	retry       *Retry
 	rate        *RateLimit
@@ -115,7 +116,9 @@ var (
 )
 
 // Keys returns the table of keys, ordered by section. The caller must not change it.
-var Keys = sync.OnceValue(func() []Key { return slices.Concat(keys, toolKeys, sandboxKeys, runKeys, workspaceKeys, mergeKeys) })
+var Keys = sync.OnceValue(func() []Key {
+	return slices.Concat(keys, dependencyKeys, toolKeys, sandboxKeys, runKeys, workspaceKeys, mergeKeys)
+})
 
 var keys = []Key{
 	{Path: "project.name", Type: String, Example: `"demo"`, Doc: "The project's name.",
@@ -124,6 +127,10 @@ var keys = []Key{
 		set: func(t *target, v *setting) { t.project.Version = v.text }},
 	{Path: "project.entry", Type: String, Default: `"main.conc"`, Example: `"main.conc"`, Doc: "The file that contains `main`.",
 		set: func(t *target, v *setting) { t.project.Entry = v.text }},
+	{Path: "project.lib", Type: String, nonempty: true, Default: `"lib.conc"`, Example: `"lib.conc"`, Doc: "The root module of the package: what it declares `pub`, other packages can use.",
+		set: func(t *target, v *setting) { t.project.Lib = v.text }},
+	{Path: "project.concerto", Type: String, nonempty: true, Example: `"0.2.0"`, Doc: "The oldest version of concerto that can compile the project; by default any.",
+		set: func(t *target, v *setting) { t.project.Concerto = v.text }},
 
 	{Path: "connections.*.provider", Type: Enum, Values: providers, Example: `"openai"`,
 		Doc: "The protocol of the provider: OpenAI's chat completions (also of compatible servers), Anthropic's messages, Google's generateContent, Ollama's chat, OpenAI's models on Azure, Gemini on Vertex AI, all models on Amazon Bedrock (its Converse API), or replies from a script.",

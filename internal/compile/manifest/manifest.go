@@ -35,15 +35,17 @@ type Manifest struct {
 	Hosts       []*Host
 	MCP         []*MCP
 	Tools       []*Tool
-	Limits      Limits
-	Lints       Lints
-	Audit       Audit
-	Relay       Relay
-	Engine      Engine
-	Run         Run
-	Workspace   Workspace
-	Merges      []*Merge
-	Permissions *Permissions // nil without [permissions], which allows files, environment variables and HTTP
+	// Dependencies contains the valid entries of [dependencies].
+	Dependencies []*Dependency
+	Limits       Limits
+	Lints        Lints
+	Audit        Audit
+	Relay        Relay
+	Engine       Engine
+	Run          Run
+	Workspace    Workspace
+	Merges       []*Merge
+	Permissions  *Permissions // nil without [permissions], which allows files, environment variables and HTTP
 	// Nameless is set if a section such as [connections] contains keys instead of named
 	// subsections. The names of the connections, hosts or servers are then unknown.
 	Nameless bool
@@ -57,12 +59,15 @@ type Places map[string]Place
 type Place struct{ Key, Value source.Span }
 
 // Project is [project]. Entry is the path of the main file, relative to the manifest; "" means
-// main.conc.
+// main.conc. Lib is the path of the root module that packages which require this one see; ""
+// means lib.conc. Concerto is the oldest version of concerto that can compile the project, or "".
 type Project struct {
-	Name    string
-	Version string
-	Entry   string
-	At      Places
+	Name     string
+	Version  string
+	Entry    string
+	Lib      string
+	Concerto string
+	At       Places
 }
 
 // Lints is [lints]. Allow lists the codes of warnings that are not reported.

@@ -123,6 +123,9 @@ func (r *reader) manifest(root *node, values map[string]any) {
 		switch n.name {
 		case "project":
 			r.m.Project.At = r.section("project", n, v, &target{project: &r.m.Project}, n.name)
+		case "dependencies":
+			r.each(n, v, r.dependency)
+			r.checkDependencies()
 		case "limits":
 			r.m.Limits.At = r.section("limits", n, v, &target{limits: &r.m.Limits}, n.name)
 		case "permissions":

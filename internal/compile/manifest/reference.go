@@ -11,6 +11,7 @@ import (
 // TestEverySectionIsDescribed fails if a section has no description.
 var sectionDocs = []struct{ section, doc string }{
 	{"project", "The project itself."},
+	{"dependencies.*", "A package that the project requires (chapter 46). The name is that of its root module in `use`."},
 	{"connections.*", "A connection to a model, named by agents as `provider` (or `uses`). The connection `scripted` always exists."},
 	{"connections.*.retry", "When a failed call is repeated, for agents without a `retry_policy`."},
 	{"connections.*.rate_limit", "Rate limits of the connection; further requests wait."},

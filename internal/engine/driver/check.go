@@ -178,9 +178,12 @@ func (in *Input) checkEntry(most int, stopped func() bool) (*sema.Program, diag.
 	}
 	file, found := in.parseFile(in.Entry)
 	l.Append(found)
-	dir, mods := path.Dir(in.EntryName), newModuleLoader(in)
+	dir, mods := path.Dir(in.EntryName), newModuleLoader(in, nil)
 	mods.ahead(dir, file.Decls)
+	packages, deps, found := in.semaPackages()
+	l.Append(found)
 	p, found := sema.Check(sema.Config{
+		Packages: packages, Deps: deps,
 		Name: in.programName(), Library: stdlib.Library(), Manifest: in.universe(),
 		Dir: dir, Open: mods.openModule, Most: most, Tests: in.tests, AnyConnection: in.mock,
 		Stopped: stopped, Bodies: in.earlier(), Line: in.line,

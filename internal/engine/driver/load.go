@@ -21,6 +21,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/compile/diag"
 	"github.com/concerto-lang/concerto/internal/compile/manifest"
 	"github.com/concerto-lang/concerto/internal/compile/optimize"
+	"github.com/concerto-lang/concerto/internal/compile/pkg"
 	"github.com/concerto-lang/concerto/internal/process/userfile"
 	"github.com/concerto-lang/concerto/internal/text/source"
 	"github.com/concerto-lang/concerto/internal/text/suggest"
@@ -61,6 +62,8 @@ type Request struct {
 	// Mock means that all connections are mocked in the run. Connections may then be missing, and
 	// need no API key.
 	Mock bool
+	// Packages determines how the packages of the project are found.
+	Packages PackageSource
 }
 
 // Previous contains results that one check passes to the next. The zero value is valid.
@@ -68,6 +71,9 @@ type Previous struct {
 	// Bodies contains the results for function bodies, which are reused while they are valid; see
 	// sema.Config.
 	Bodies *sema.Bodies
+
+	loading  sync.Mutex
+	packages map[string]*moduleLoader // by the hashes of packages
 }
 
 // Sources provides source files and their syntax trees. It is safe for concurrent use. Paths are
@@ -95,7 +101,11 @@ type Input struct {
 	// Passes selects the optimisations that Build applies. Load selects all of them. For tests,
 	// Load selects none, because coverage counts the lines as they are written.
 	Passes optimize.Set
-	// Diagnostics contains the findings in the manifest and in the scripts.
+	// Graph is the graph of the project's packages, and Packages contains them, each after those
+	// that it requires. Graph is nil without packages.
+	Graph    *pkg.Graph
+	Packages []*Package
+	// Diagnostics contains the findings in the manifest, in the scripts and about packages.
 	Diagnostics diag.List
 
 	// optimisation passes; nil means optimize.Program, and tests insert faulty passes
@@ -140,6 +150,9 @@ const (
 func Load(r Request) (*Input, error) {
 	in, err := load(r)
 	if err != nil {
+		return nil, err
+	}
+	if err := in.loadPackages(r.Packages); err != nil {
 		return nil, err
 	}
 	if r.Loaded != nil && in.Entry != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/internal/compile/diag"
 	"github.com/concerto-lang/concerto/internal/text/source"
+	"github.com/concerto-lang/concerto/parser"
 	"github.com/concerto-lang/concerto/sema"
 )
 
@@ -19,6 +20,7 @@ import (
 // requests files in a fixed order, so its findings do not depend on timing.
 type moduleLoader struct {
 	in    *Input
+	pkg   *Package      // package that contains the modules; nil for the project
 	slots chan struct{} // semaphore that limits the number of files being read
 	mu    sync.Mutex
 	files map[string]*moduleFile // keys are file names relative to the root
@@ -34,8 +36,8 @@ type moduleFile struct {
 	bug    any // value of a panic in the parser, or nil
 }
 
-func newModuleLoader(in *Input) *moduleLoader {
-	return &moduleLoader{in: in, slots: make(chan struct{}, runtime.GOMAXPROCS(0)), files: map[string]*moduleFile{}}
+func newModuleLoader(in *Input, p *Package) *moduleLoader {
+	return &moduleLoader{in: in, pkg: p, slots: make(chan struct{}, runtime.GOMAXPROCS(0)), files: map[string]*moduleFile{}}
 }
 
 // ahead starts to load the files of the modules that decls declare in the directory dir. The file
@@ -84,11 +86,38 @@ func (m *moduleLoader) loadedFile(name string) *moduleFile {
 	defer func() { f.bug = recover() }()
 	m.slots <- struct{}{}
 	defer func() { <-m.slots }()
-	f.source, f.err = m.in.readFile(filepath.Join(m.in.Root, filepath.FromSlash(name)))
-	if f.err == nil {
-		f.tree, f.list = m.in.parseFile(f.source)
+	if f.source, f.err = m.read(name); f.err == nil {
+		f.tree, f.list = m.parse(f.source)
 	}
 	return f
+}
+
+// read reads a file of the project or of the package.
+func (m *moduleLoader) read(name string) (*source.File, error) {
+	if m.pkg != nil {
+		return m.pkg.source(m.in, name)
+	}
+	return m.in.readFile(filepath.Join(m.in.Root, filepath.FromSlash(name)))
+}
+
+func (m *moduleLoader) parse(f *source.File) (*ast.File, diag.List) {
+	if m.pkg != nil && m.pkg.Locked != nil {
+		return parser.Parse(f) // Sources has not read it
+	}
+	return m.in.parseFile(f)
+}
+
+// root returns the tree of the package's root module.
+func (m *moduleLoader) root() (*ast.File, diag.List) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if f := m.files[""]; f != nil {
+		return f.tree, f.list
+	}
+	f := &moduleFile{source: m.pkg.root}
+	f.tree, f.list = m.parse(f.source)
+	m.files[""] = f
+	return f.tree, f.list
 }
 
 // openModule returns the syntax tree of a module's file for the checker, with its findings.
@@ -104,6 +133,11 @@ func (m *moduleLoader) openModule(name string) (*ast.File, diag.List, bool) {
 		l.Add(diag.ModuleFile.At(source.Span{}, "%v", f.err))
 		return nil, l, true
 	}
-	m.in.names[f.source.Name] = name
+	switch {
+	case m.pkg == nil:
+		m.in.names[f.source.Name] = name
+	case m.pkg.Locked == nil: // the files of other packages have this name in messages too
+		m.in.names[f.source.Name] = m.pkg.label() + name
+	}
 	return f.tree, f.list, true
 }
