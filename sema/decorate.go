@@ -132,6 +132,9 @@ func (m *module) pathTo(d *ast.Decorator) string {
 	for h := m.home(); h != nil && h.parent != nil; h = h.parent {
 		path = h.name + "::" + path
 	}
+	if u := m.root().unit; u != nil && u.pkg != nil {
+		path = u.pkg.Name + "::" + path
+	}
 	return path
 }
 

@@ -22,6 +22,7 @@ import (
 var libraries = []struct{ path, by string }{
 	{"github.com/alecthomas/participle/v2", "parser"},
 	{"github.com/BurntSushi/toml", "internal/compile/manifest"},
+	{"github.com/BurntSushi/toml", "internal/compile/pkg"},
 	{"github.com/BurntSushi/toml", "relay/hostd/prompt"},
 	{"github.com/creack/pty", "relay/ptyholder"},
 	{"github.com/google/go-dap", "internal/editor/dap"},
@@ -84,6 +85,7 @@ var libraries = []struct{ path, by string }{
 	{"golang.org/x/sys", "runtime/keeper/ring"},
 	{"golang.org/x/text", "internal/term/terminal"},
 	{"golang.org/x/text", "internal/compile/graph"},
+	{"golang.org/x/text", "internal/compile/pkg"},
 }
 
 // pure lists the packages that must not access the outside: all packages below the runtime.

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/concerto-lang/concerto/internal/cli/console"
+	"github.com/concerto-lang/concerto/internal/engine/driver"
 	_ "github.com/concerto-lang/concerto/internal/process/guard" // concerto host guard
 	"github.com/concerto-lang/concerto/internal/process/heap"
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
@@ -20,6 +21,7 @@ import (
 // Main runs the command for this process and returns its exit code. release is the version of the
 // command and of the language.
 func Main(release string) int {
+	driver.Release = release
 	dir, err := os.Getwd()
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "concerto: find the working directory: %v\n", err)

@@ -11,6 +11,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/cli/help"
 	"github.com/concerto-lang/concerto/internal/cli/hosts"
 	"github.com/concerto-lang/concerto/internal/cli/project"
+	"github.com/concerto-lang/concerto/internal/cli/project/deps"
 	"github.com/concerto-lang/concerto/internal/cli/runner"
 	"github.com/concerto-lang/concerto/internal/cli/runs"
 	"github.com/concerto-lang/concerto/internal/cli/serve"
@@ -57,6 +58,12 @@ var commands = []commandRow{
 	{name: "fmt", create: project.NewFmt},
 	{name: "lsp", create: editors.NewLsp},
 	{name: "init", create: project.NewInit},
+	{name: "add", create: deps.NewAdd},
+	{name: "remove", create: deps.NewRemove},
+	{name: "update", create: deps.NewUpdate},
+	{name: "why", create: deps.NewWhy},
+	{name: "vendor", create: deps.NewVendor},
+	{name: "verify", create: deps.NewVerify},
 	{name: "host", create: hosts.NewHost},
 	{name: "mcp", create: tools.NewMcp},
 	{name: "serve", create: serve.NewServe},

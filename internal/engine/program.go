@@ -18,6 +18,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -25,11 +26,13 @@ import (
 	"github.com/concerto-lang/concerto/internal/compile/diag"
 	"github.com/concerto-lang/concerto/internal/compile/graph"
 	"github.com/concerto-lang/concerto/internal/compile/manifest"
+	"github.com/concerto-lang/concerto/internal/compile/pkg"
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/runconf"
 	"github.com/concerto-lang/concerto/internal/data/secret"
 	"github.com/concerto-lang/concerto/internal/data/value"
 	"github.com/concerto-lang/concerto/internal/engine/driver"
+	"github.com/concerto-lang/concerto/internal/engine/packages"
 	"github.com/concerto-lang/concerto/internal/record/eventtext"
 	"github.com/concerto-lang/concerto/internal/record/profile"
 	"github.com/concerto-lang/concerto/ir"
@@ -68,6 +71,9 @@ func Compile(path, dir string) (*Program, diag.List, error) {
 
 // CompileSource is like Compile for other sources, such as a program in memory.
 func CompileSource(s driver.Request) (*Program, diag.List, error) {
+	if s.Packages.Fetch == nil {
+		s.Packages.Fetch = fetchPackages
+	}
 	in, err := driver.Load(s)
 	if err != nil {
 		return nil, diag.List{}, err
@@ -81,6 +87,12 @@ func CompileSource(s driver.Request) (*Program, diag.List, error) {
 		root = "" // its path is not where its files are
 	}
 	return &Program{ir: p, root: root, manifest: in.Manifest}, found, nil
+}
+
+// fetchPackages stores packages of a lock file that are not in the cache.
+func fetchPackages(missing []*pkg.Package) error {
+	f := &packages.Fetcher{Environ: os.Environ(), Dir: ".", Offline: os.Getenv("CONCERTO_OFFLINE") == "1"}
+	return f.Missing(context.Background(), missing)
 }
 
 // Load decodes and verifies a compiled program. The error wraps ErrNotIR, ErrVersion or ErrInvalid.

@@ -38,7 +38,7 @@ func (d *definer) moduleOf(path, shown string, report func(format string, args .
 		report("%v", err)
 		return nil
 	}
-	request := driver.Request{Path: path, Dir: dir, Called: true, Seen: d.seen}
+	request := driver.Request{Path: path, Dir: dir, Called: true, Seen: d.seen, Packages: driver.PackageSource{Fetch: fetchPackages}}
 	if rel, err := filepath.Rel(dir, path); err == nil {
 		request.Path = rel // messages contain this path
 	}

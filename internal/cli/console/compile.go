@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/compile/pkg"
 	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/internal/engine/driver"
 )
@@ -17,6 +18,9 @@ func (a *Console) Compile(s driver.Request) (*engine.Program, error) {
 		}
 		a.Verbosef("compiling %s with %s", entry, manifest)
 	}
+	if s.Packages.Fetch == nil {
+		s.Packages = a.Packages()
+	}
 	s.Plain = s.Plain || a.Debugging.Debugger != nil
 	p, found, err := engine.CompileSource(s)
 	if err != nil {
@@ -28,7 +32,8 @@ func (a *Console) Compile(s driver.Request) (*engine.Program, error) {
 // SourceError turns an error of reading sources into a usage error. The exit code thus
 // distinguishes an unreadable file from a failed program.
 func SourceError(err error) error {
-	if _, ok := err.(*driver.PathError); ok {
+	switch err.(type) {
+	case *driver.PathError, *pkg.Error:
 		return err
 	}
 	return Usage("", "%v", err)

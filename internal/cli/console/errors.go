@@ -114,6 +114,9 @@ func (a *Console) Fail(err error) int {
 	var diverged *tape.DivergedError
 	var suspended *engine.Suspended
 	var problem *runs.Problem
+	if code, ok := a.reportPackageError(err); ok {
+		return code
+	}
 	switch {
 	case errors.As(err, &suspended):
 		return a.reportSuspended(suspended)

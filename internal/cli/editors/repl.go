@@ -124,7 +124,7 @@ func (cmd *replCommand) startSession(parent context.Context, path string, args [
 
 // replSource returns the program whose declarations a session can use.
 func replSource(a *console.Console, path string) driver.Request {
-	s := driver.Request{Path: path, Dir: a.Dir, Plain: true}
+	s := driver.Request{Path: path, Dir: a.Dir, Plain: true, Packages: a.Packages()}
 	if path == "" {
 		s.Inline = &driver.Inline{Name: repl.Name, Text: []byte(repl.Empty)}
 	}

@@ -51,7 +51,7 @@ const stdinPath = "-"
 // Source returns the program to run. It is code if that is not nil, and otherwise the program at
 // path, which may be standard input. Source reads standard input at most once.
 func Source(a *console.Console, path string, code *string) (driver.Request, error) {
-	s := driver.Request{Path: path, Dir: a.Dir, Overlay: a.Overlay}
+	s := driver.Request{Path: path, Dir: a.Dir, Overlay: a.Overlay, Packages: a.Packages()}
 	switch {
 	case code != nil && path != "":
 		return s, console.Usage("leave one of them out; write arguments for the program after `--`", "a path and -e cannot be used together")

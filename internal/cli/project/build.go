@@ -70,7 +70,7 @@ sources produce equal bytes.`,
 // stdout if emit names a stage, and otherwise to a file named after the entry.
 func (cmd *buildCommand) build(path string, on optimize.Set) error {
 	out := cmd.out
-	in, err := driver.Load(driver.Request{Path: path, Dir: cmd.console.Dir, Overlay: cmd.console.Overlay})
+	in, err := driver.Load(driver.Request{Path: path, Dir: cmd.console.Dir, Overlay: cmd.console.Overlay, Packages: cmd.console.Packages()})
 	if err != nil {
 		return console.SourceError(err)
 	}

@@ -128,7 +128,7 @@ func (cmd *testCommand) runTests(parent context.Context, path string) error {
 	defer signals.Stop()
 	interrupt.FollowDebugger(cmd.console, signals)
 	<-signals.Ready
-	s := driver.Request{Path: path, Dir: cmd.console.Dir, Overlay: cmd.console.Overlay, Tests: true, Seen: func(string) {}}
+	s := driver.Request{Path: path, Dir: cmd.console.Dir, Overlay: cmd.console.Overlay, Packages: cmd.console.Packages(), Tests: true, Seen: func(string) {}}
 	if !cmd.watch {
 		return cmd.testOnce(ctx, s, grants, selected, signals.Kill)
 	}

@@ -96,7 +96,7 @@ func (cmd *mcpServeCommand) serve(parent context.Context, path string) error {
 // servedSource returns the source of the program to serve. It returns an empty program if there is
 // neither a PATH nor a project, and the flags add tools.
 func (cmd *mcpServeCommand) servedSource(path string) driver.Request {
-	s := driver.Request{Path: path, Dir: cmd.console.Dir}
+	s := driver.Request{Path: path, Dir: cmd.console.Dir, Packages: cmd.console.Packages()}
 	if path != "" || len(cmd.world.Tools.Files)+len(cmd.world.Tools.Modules) == 0 {
 		return s
 	}

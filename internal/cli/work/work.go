@@ -163,7 +163,7 @@ func (cmd *workCommand) fail(err error) error {
 // store returns the workspaces of the project.
 func (cmd *workCommand) store() (*workspace.Store, error) {
 	a := cmd.console
-	in, err := driver.Load(driver.Request{Dir: a.Dir})
+	in, err := driver.Load(driver.Request{Dir: a.Dir, Packages: a.Packages()})
 	if none, ok := errors.AsType[*driver.PathError](err); ok {
 		return nil, console.Usage("create one with `concerto init`, or name a project with -C DIR", "%v", none)
 	}

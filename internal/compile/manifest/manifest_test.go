@@ -195,6 +195,14 @@ func TestExamplesAreAccepted(t *testing.T) {
 					other := map[string]string{"input": "output", "output": "input"}[k.Name()]
 					text += fmt.Sprintf("connections.x.prices.m.%s = 1.0\n", other)
 				}
+				switch k.Path { // an entry of [dependencies] needs other keys
+				case "dependencies.*.git":
+					text += "dependencies.x.tag = \"v1.0.0\"\n"
+				case "dependencies.*.dir":
+					text += "dependencies.x.git = \"https://example.com/x\"\ndependencies.x.tag = \"plan/v1.0.0\"\n"
+				case "dependencies.*.tag", "dependencies.*.commit":
+					text += "dependencies.x.git = \"https://example.com/x\"\n"
+				}
 				if k.Transports != nil {
 					text += fmt.Sprintf("hosts.x.transport = %q\n", k.Transports[0])
 				}
@@ -453,7 +461,7 @@ func TestDiagnostics(t *testing.T) {
 				"8:11: E0803: unknown default \"no\" (`default` must be \"ask\", \"allow\" or \"deny\")\n"},
 		{"unknown top level", "[host.w]\ncommand = \"x\"\n", "1:2: W0801: unknown key `host` in the manifest (did you mean `hosts`?)\n"},
 		{"unknown key", "[project]\nnmae = \"x\"\n", "2:1: W0801: unknown key `nmae` in [project] (did you mean `name`?)\n"},
-		{"unknown key far off", "[project]\nzzzzzz = \"x\"\n", "2:1: W0801: unknown key `zzzzzz` in [project] (the keys of this section are name, version, entry)\n"},
+		{"unknown key far off", "[project]\nzzzzzz = \"x\"\n", "2:1: W0801: unknown key `zzzzzz` in [project] (the keys of this section are name, version, entry, lib, concerto)\n"},
 		{"unknown nested", "[connections.c]\nprovider = \"openai\"\nretry = { max_atempts = 2 }\n", "3:11: W0801: unknown key `max_atempts` in [connections.c.retry] (did you mean `max_attempts`?)\n"},
 		{"a key written down", "[connections.c]\nprovider = \"openai\"\napi_key = \"sk\"\n", "3:1: W0801: unknown key `api_key` in [connections.c] (set the name of the environment variable with the key: `api_key_env = \"…\"`)\n"},
 		{"section is no table", "hosts = 3\n", "1:9: E0802: `hosts` must be a table, not an integer\n"},
@@ -507,6 +515,20 @@ func TestDiagnostics(t *testing.T) {
 				"6:15: E0804: this element of `connections.c.replies.tool_calls` has no `name` (add `name = \"add\"`)\n"},
 		{"replies are no tables", "[connections.c]\nprovider = \"scripted\"\nreplies = [\"x\"]\n", "3:12: E0802: `connections.c.replies` must be a table, not a string\n"},
 		{"behind a byte order mark", "\xef\xbb\xbf[project]\nname = 1\n", "2:8: E0802: `project.name` must be a string, not an integer (write `name = \"1\"`)\n"},
+		{"dependency of a branch", "[dependencies]\nx = { git = \"https://h/x\", branch = \"main\" }\n", "2:28: E0803: a branch is not a version; use a commit (write `commit = \"…\"` with the id of a commit, or `tag` with a version)\n"},
+		{"dependency's tag", "[dependencies]\nx = { git = \"https://h/x\", tag = \"1.0\" }\n", "2:34: E0803: tag must be vN.N.N, not \"1.0\" (write the tag of a version, such as `tag = \"v1.2.0\"`; a branch is not a version; use a commit)\n"},
+		{"dependency's tag without its directory", "[dependencies]\nx = { git = \"https://h/x\", dir = \"a\", tag = \"v1.0.0\" }\n", "2:45: E0803: tag must be a/vN.N.N, not \"v1.0.0\" (the tags of a package in a directory begin with the directory: `tag = \"a/v1.0.0\"`)\n"},
+		{"dependency's short commit", "[dependencies]\nx = { git = \"https://h/x\", commit = \"abc\" }\n", "2:37: E0803: `commit` of dependency `x` must be 40 or 64 hexadecimal digits (a branch is not a version; use a commit: `git rev-parse HEAD` prints one)\n"},
+		{"dependency's address", "[dependencies]\nx = { git = \"ext::sh -c x\", tag = \"v1.0.0\" }\n", "2:13: E0803: \"ext::sh -c x\" is not a repository address: it contains a space, a backslash or a control character (an address begins with https:// or ssh://, or is USER@HOST:PATH; http:// and file:// are only for repositories on this machine)\n"},
+		{"dependency's password", "[dependencies]\nx = { git = \"https://u:hunter2@h/x\", tag = \"v1.0.0\" }\n", "2:13: E0807: the address of dependency `x` contains a secret (store the password with git's credential helper, and remove it from the address)\n"},
+		{"dependency's directory", "[dependencies]\nx = { git = \"https://h/x\", dir = \"../a\", tag = \"v1.0.0\" }\n", "2:34: E0803: `dir` of dependency `x` is not valid: it must not leave the repository (write the path of the package's directory in its repository, such as `dir = \"plan\"`)\n"},
+		{"dependency's absolute path", "[dependencies]\nx = { path = \"/srv/x\" }\n", "2:14: E0803: `path` of dependency `x` must be relative to the manifest, with `/` (write, for example, `path = \"../mine\"`)\n"},
+		{"dependency with tag and commit", "[dependencies]\nx = { git = \"https://h/x\", tag = \"v1.0.0\", commit = \"3f786850e387550fdab836ed7e6dc881de23001b\" }\n", "2:44: E0806: dependency `x` has both `commit` and `tag` (keep one of them)\n"},
+		{"dependency without a version", "[dependencies]\nx = { git = \"https://h/x\" }\n", "2:1: E0804: dependency `x` has neither `tag` nor `commit` (add `tag = \"v1.2.0\"`, or run `concerto add https://h/x`, which finds the highest release)\n"},
+		{"dependency without a source", "[dependencies]\nx = {}\n", "2:1: E0804: dependency `x` has neither `git` nor `path` (write `x = { git = \"https://example.com/ada/text\", tag = \"v1.2.0\" }`, or `{ path = \"../mine\" }`)\n"},
+		{"dependency with a tag alone", "[dependencies]\nx = { path = \"../x\", tag = \"v1.0.0\" }\n", "2:22: E0806: dependency `x` has `tag` without `git` (add `git`, or remove `tag`)\n"},
+		{"two dependencies for one package", "[dependencies]\nx = { git = \"https://h/x\", tag = \"v1.0.0\" }\ny = { git = \"https://H/x.git\", tag = \"v1.2.0\" }\n", "3:1: E0806: `x` and `y` are the same package (remove one of them)\n"},
+		{"two majors of one package", "[dependencies]\nx = { git = \"https://h/x\", tag = \"v1.0.0\" }\ny = { git = \"https://h/x\", tag = \"v2.0.0\" }\n", ""},
 		{"columns count characters", "[project]\nname = \"é\"\n[hosts.\"é\"]\nenv = { A = 1 }\ncommand = \"c\"\n", "4:13: E0802: `hosts.é.env.A` must be a string, not an integer (put the value in quotes)\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // Address is the address of a git repository.
@@ -17,7 +18,7 @@ type Address struct {
 	Text   string // as written
 	Key    string // addresses of one repository have equal keys
 	Scheme string // "https", "http", "ssh" or "file", which is also the protocol of git
-	// IsLocal reports that the repository is reached over http or in the file system of this machine.
+	// IsLocal reports that the repository is on this machine, over http or in a file system.
 	// Packages of other machines may not require it.
 	IsLocal bool
 }
@@ -42,13 +43,19 @@ const AddressForms = "an address begins with https:// or ssh://, or is USER@HOST
 // maxAddress is the maximum length of an address in bytes.
 const maxAddress = 2000
 
+// scpForm matches USER@HOST:PATH. A PATH that begins with `-` or `:` could be an option or the name
+// of a transport program.
+var scpForm = pattern(`^([A-Za-z0-9._][A-Za-z0-9._-]*)@([A-Za-z0-9][A-Za-z0-9.-]*):([^-:].*)$`)
+
 var (
-	// scpForm matches USER@HOST:PATH. A PATH that begins with `-` or `:` could be an option or the
-	// name of a transport program.
-	scpForm  = regexp.MustCompile(`^([A-Za-z0-9._][A-Za-z0-9._-]*)@([A-Za-z0-9][A-Za-z0-9.-]*):([^-:].*)$`)
-	hostName = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9._-]*[A-Za-z0-9_])?\.?$`)
-	userName = regexp.MustCompile(`^[A-Za-z0-9._][A-Za-z0-9._+-]*$`)
+	hostName = pattern(`^[A-Za-z0-9_]([A-Za-z0-9._-]*[A-Za-z0-9_])?\.?$`)
+	userName = pattern(`^[A-Za-z0-9._][A-Za-z0-9._+-]*$`)
 )
+
+// pattern returns a function that compiles an expression at its first call.
+func pattern(text string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
+}
 
 var defaultPorts = map[string]string{"https": "443", "http": "80", "ssh": "22"}
 
@@ -67,7 +74,7 @@ func ParseAddress(text string) (Address, error) {
 	}
 	scheme, rest, found := strings.Cut(text, "://")
 	if !found {
-		m := scpForm.FindStringSubmatch(text)
+		m := scpForm().FindStringSubmatch(text)
 		if m == nil {
 			return bad("")
 		}
@@ -88,11 +95,11 @@ func ParseAddress(text string) (Address, error) {
 	switch {
 	case strings.ContainsAny(text, "?#"):
 		return bad("it has a query or a fragment")
-	case user != "" && !userName.MatchString(user) || u.User != nil && user == "":
+	case user != "" && !userName().MatchString(user) || u.User != nil && user == "":
 		return bad("the name of the user is not valid")
 	case scheme == "file" && (host != "" && host != "localhost" || u.User != nil || port != ""):
 		return bad("file:// is only for repositories on this machine")
-	case scheme != "file" && net.ParseIP(host) == nil && !hostName.MatchString(host):
+	case scheme != "file" && net.ParseIP(host) == nil && !hostName().MatchString(host):
 		return bad("the name of the host is not valid")
 	case scheme == "http" && !isThisMachine(host):
 		return bad("http:// is only for this machine: use https://")
@@ -174,7 +181,7 @@ func CheckDir(dir string) string {
 	return ""
 }
 
-var commitForm = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
+var commitForm = pattern(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
 
 // IsCommit reports whether a text is the id of a commit: 40 or 64 hexadecimal digits.
-func IsCommit(text string) bool { return commitForm.MatchString(text) }
+func IsCommit(text string) bool { return commitForm().MatchString(text) }

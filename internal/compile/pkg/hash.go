@@ -49,7 +49,7 @@ func HashSums(files []FileSum) string {
 func HashDirectory(hash string) (name string, ok bool) {
 	text, found := strings.CutPrefix(hash, hashPrefix)
 	sum, err := base64.StdEncoding.Strict().DecodeString(text)
-	if !found || err != nil || len(sum) != sha256.Size {
+	if !found || err != nil || len(sum) != sha256.Size || strings.ContainsAny(text, "\r\n") { // the decoder ignores line breaks
 		return "", false
 	}
 	return "h1-" + hex.EncodeToString(sum), true

@@ -2,7 +2,6 @@ package pkg
 
 import (
 	"cmp"
-	"regexp"
 	"strings"
 )
 
@@ -14,14 +13,14 @@ type Version struct {
 	prerelease []string
 }
 
-var versionForm = regexp.MustCompile(`^v(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(?:-((?:0|[1-9]\d*|\d*[A-Za-z-][0-9A-Za-z-]*)(?:\.(?:0|[1-9]\d*|\d*[A-Za-z-][0-9A-Za-z-]*))*))?$`)
+var versionForm = pattern(`^v(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(?:-((?:0|[1-9]\d*|\d*[A-Za-z-][0-9A-Za-z-]*)(?:\.(?:0|[1-9]\d*|\d*[A-Za-z-][0-9A-Za-z-]*))*))?$`)
 
 // maxVersion is the maximum length of a version in bytes.
 const maxVersion = 200
 
 // ParseVersion parses a version. ok is false if the text is not one.
 func ParseVersion(text string) (v Version, ok bool) {
-	m := versionForm.FindStringSubmatch(text)
+	m := versionForm().FindStringSubmatch(text)
 	if m == nil || len(text) > maxVersion {
 		return Version{}, false
 	}

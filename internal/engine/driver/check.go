@@ -106,7 +106,11 @@ func GeneratesCode(p *sema.Program) bool { return p.OwnLines() <= mostVerified }
 
 // CheckProgram is like Check, and returns and accepts the same as Analyse.
 func CheckProgram(in *Input, stopped func() bool) (*sema.Program, diag.List) {
-	checked, l := in.checkEntry(mostVerified, stopped)
+	most := mostVerified
+	if in.needsProof() {
+		most = 0 // a proof needs the bodies of library functions
+	}
+	checked, l := in.checkEntry(most, stopped)
 	in.storeResults(checked)
 	sound := checked != nil && !l.HasErrors() && !checked.Partial
 	l = in.withoutAllowed(l)
@@ -181,6 +185,7 @@ func (in *Input) checkEntry(most int, stopped func() bool) (*sema.Program, diag.
 	dir, mods := path.Dir(in.EntryName), newModuleLoader(in, nil)
 	mods.ahead(dir, file.Decls)
 	packages, deps, found := in.semaPackages()
+	in.checkedPackages = packages
 	l.Append(found)
 	p, found := sema.Check(sema.Config{
 		Packages: packages, Deps: deps,
@@ -191,6 +196,9 @@ func (in *Input) checkEntry(most int, stopped func() bool) (*sema.Program, diag.
 	l.Append(found)
 	if p != nil && !l.HasErrors() && !in.mock {
 		in.reportMissingKeys(p, &l)
+	}
+	if p != nil && !l.HasErrors() && !p.Partial && in.needsProof() {
+		in.provePermissions(p, &l)
 	}
 	l.Merge()
 	return p, l
@@ -242,7 +250,7 @@ func (in *Input) universe() *sema.Manifest {
 	u := &sema.Manifest{
 		File:        m.File.Name,
 		Source:      m.File,
-		Unread:      unread(in.Diagnostics) || m.Nameless,
+		Unread:      unread(in.Diagnostics) || m.Nameless || in.isLenient,
 		Connections: map[string]sema.ManifestConnection{manifest.Builtin: {DefaultModel: "scripted"}},
 		Hosts:       map[string]sema.ManifestHost{},
 		Mcp:         map[string]bool{},

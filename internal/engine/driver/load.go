@@ -108,6 +108,8 @@ type Input struct {
 	// Diagnostics contains the findings in the manifest, in the scripts and about packages.
 	Diagnostics diag.List
 
+	isLenient       bool            // the manifest is assumed to declare all hosts and servers
+	checkedPackages []*sema.Package // those of the last check, in the order of Packages
 	// optimisation passes; nil means optimize.Program, and tests insert faulty passes
 	passes    func(*ir.Program, optimize.Set)
 	generated func(*ir.Program) // called with the generated program; tests use it to insert invalid code

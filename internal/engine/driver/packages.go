@@ -12,7 +12,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/compile/diag"
 	"github.com/concerto-lang/concerto/internal/compile/manifest"
 	"github.com/concerto-lang/concerto/internal/compile/pkg"
-	"github.com/concerto-lang/concerto/internal/engine/pkgcache"
+	"github.com/concerto-lang/concerto/internal/engine/packages/pkgcache"
 	"github.com/concerto-lang/concerto/internal/process/parallel"
 	"github.com/concerto-lang/concerto/internal/text/source"
 	"github.com/concerto-lang/concerto/lexer"
@@ -45,8 +45,8 @@ type Package struct {
 	root     *source.File
 }
 
-// requirements returns the dependencies of a manifest in a directory. The paths are absolute.
-func requirements(m *manifest.Manifest, dir string) []pkg.Requirement {
+// Requirements returns the dependencies of a manifest in a directory. The paths are absolute.
+func Requirements(m *manifest.Manifest, dir string) []pkg.Requirement {
 	out := make([]pkg.Requirement, 0, len(m.Dependencies))
 	for _, d := range m.Dependencies {
 		q := d.Requirement()
@@ -58,8 +58,8 @@ func requirements(m *manifest.Manifest, dir string) []pkg.Requirement {
 	return out
 }
 
-// checkKeys reports the keys of dependencies that cannot be names of modules.
-func checkKeys(m *manifest.Manifest) (l diag.List) {
+// CheckKeys reports the keys of dependencies that cannot be names of modules.
+func CheckKeys(m *manifest.Manifest) (l diag.List) {
 	for _, d := range m.Dependencies {
 		at := d.At[""].Key
 		tokens, _, found := lexer.Lex(source.NewFile("", []byte(d.Name)))
@@ -98,12 +98,12 @@ func (r *Reader) ByPath(dir string) ([]pkg.Requirement, error) {
 	}
 	m, found := manifest.ParsePackage(f)
 	r.List.Append(found)
-	r.List.Append(checkKeys(m))
+	r.List.Append(CheckKeys(m))
 	if r.byDir == nil {
 		r.byDir = map[string]*manifest.Manifest{}
 	}
 	r.byDir[dir] = m
-	return requirements(m, dir), nil
+	return Requirements(m, dir), nil
 }
 
 // PackageManifest parses the manifest of a package of a repository, and reports what it must not
@@ -112,7 +112,7 @@ func PackageManifest(text []byte, label string, isLocal bool) (*manifest.Manifes
 	m, found := manifest.ParsePackage(source.NewFile(label+manifest.FileName, text))
 	found = errorsOf(found)
 	found.Append(m.RefuseLocal(isLocal))
-	found.Append(checkKeys(m))
+	found.Append(CheckKeys(m))
 	return m, found
 }
 
@@ -154,10 +154,11 @@ func (in *Input) loadPackages(from PackageSource) error {
 		in.Diagnostics.Add(diag.PackageUnusable.At(m.Dependencies[0].At[""].Key, "%s", from.Absent).In(m.File).Hint("copy the code into the project"))
 		return nil
 	}
-	in.Diagnostics.Append(checkKeys(m))
+	in.Diagnostics.Append(CheckKeys(m))
 	if in.Diagnostics.HasErrors() {
 		return nil
 	}
+	in.isLenient = from.Lock != nil
 	lock, err := from.Lock, error(nil)
 	if lock == nil {
 		lock, err = in.readLock()
@@ -232,7 +233,7 @@ func (in *Input) readLock() (*pkg.Lock, error) {
 // loadGraph builds the graph of the packages, and reads and verifies their files.
 func (in *Input) loadGraph(lock *pkg.Lock, from PackageSource) error {
 	r := &Reader{Read: in.readFile}
-	graph, err := lock.Build(requirements(in.Manifest, in.Root), in.Root, r.ByPath)
+	graph, err := lock.Build(Requirements(in.Manifest, in.Root), in.Root, r.ByPath)
 	in.Diagnostics.Append(errorsOf(r.List))
 	if err != nil {
 		return err
@@ -379,7 +380,7 @@ func unusable(p *Package, reason string) error {
 
 // needsOf returns the requirements of a manifest as the lock file lists them.
 func needsOf(m *manifest.Manifest) []pkg.Need {
-	return pkg.NewLocked(pkg.Ref{}, "", "", requirements(m, ""), nil).Needs
+	return pkg.NewLocked(pkg.Ref{}, "", "", Requirements(m, ""), nil).Needs
 }
 
 // source returns a source file of the package by its name relative to the package.

@@ -63,12 +63,12 @@ var versions sync.Map // errors by the paths of git
 // New returns the git that is found as hosts are: in PATH of environ, for a process in dir. The
 // error wraps ErrMissing or ErrOld.
 func New(ctx context.Context, environ []string, dir string) (*Git, error) {
-	path, err := procgroup.Find("git", dir, environ)
+	g, err := find(environ, dir)
 	if err != nil {
-		return nil, fmt.Errorf("%w (%w)", ErrMissing, err)
+		return nil, err
 	}
-	g := &Git{path, environment(environ)}
-	if known, ok := versions.Load(path); ok {
+	g.environ = environment(environ)
+	if known, ok := versions.Load(g.path); ok {
 		err, _ := known.(error)
 		return g, err
 	}
@@ -76,17 +76,25 @@ func New(ctx context.Context, environ []string, dir string) (*Git, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err = checkVersion(out); err == nil {
-		versions.Store(path, nil)
+	if err = checkVersion(out, Least); err == nil {
+		versions.Store(g.path, nil)
 	}
 	return g, err
+}
+
+func find(environ []string, dir string) (*Git, error) {
+	path, err := procgroup.Find("git", dir, environ)
+	if err != nil {
+		return nil, fmt.Errorf("%w (%w)", ErrMissing, err)
+	}
+	return &Git{path: path}, nil
 }
 
 var versionNumber = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\d+(\.\d+)+`) })
 
 // checkVersion returns an error that wraps ErrOld if the output of `git version` names a version
-// before Least.
-func checkVersion(text string) error {
+// before least.
+func checkVersion(text, least string) error {
 	number := func(v string) (all []int) {
 		for part := range strings.SplitSeq(v, ".") {
 			n, _ := strconv.Atoi(part) // a part is digits
@@ -95,7 +103,7 @@ func checkVersion(text string) error {
 		return all
 	}
 	found := versionNumber().FindString(text)
-	if found == "" || slices.Compare(number(found), number(Least)) < 0 {
+	if found == "" || slices.Compare(number(found), number(least)) < 0 {
 		return fmt.Errorf("%w: %s", ErrOld, text)
 	}
 	return nil

@@ -15,7 +15,7 @@ func TestNew(t *testing.T) {
 		"git version 2.38.0": nil, "git version 2.39.5 (Apple Git-154)": nil, "git version 2.45.1.windows.1": nil, "git version 3.0": nil, "git version 2.38": nil,
 		"git version 2.37.9": ErrOld, "git version 1.9": ErrOld, "": ErrOld, "command not found": ErrOld,
 	} {
-		if err := checkVersion(text); !errors.Is(err, want) {
+		if err := checkVersion(text, Least); !errors.Is(err, want) {
 			t.Errorf("%q: %v, want %v", text, err, want)
 		}
 	}

@@ -18,9 +18,37 @@ type row struct {
 	needs func(p *Policy, r effect.Request) []Need
 	// refused returns the program's error for a need that is not permitted. text is its message.
 	refused func(r effect.Request, n Need, text string) *effect.Error
+	// static lists the needs in terms of the parameters of the native function that makes the
+	// request, and declared is set if the declarations of a program state them instead. The uses of
+	// a package are derived from them.
+	static   []Static
+	declared bool
 	// filter removes the parts that are not permitted from the result of a request for a whole set;
 	// nil for other requests.
 	filter func(p *Policy, r effect.Result) effect.Result
+}
+
+// Static is a need whose target is the value of a parameter. Param is "" if the target is not the
+// value of one.
+type Static struct {
+	Kind  Kind
+	Param string
+}
+
+// of sets the static needs of a row: a kind and the name of a parameter, in turn.
+func (w *row) of(needs ...Static) *row { w.static = needs; return w }
+
+// byDeclaration marks a row whose needs the declarations of a program state.
+func (w *row) byDeclaration() *row { w.declared = true; return w }
+
+// StaticNeeds returns the needs of the requests of kind k that a call in the source determines.
+// known is false if the table has no answer for the kind.
+func StaticNeeds(k effect.Kind) (needs []Static, known bool) {
+	w := rows[k]
+	if w == nil {
+		return nil, false
+	}
+	return w.static, w.free != "" || w.declared || w.static != nil
 }
 
 // The reasons why an effect needs no permission.
@@ -33,61 +61,61 @@ const (
 
 // rows contains a row for each kind of request. A request without a row is refused.
 var rows = map[effect.Kind]*row{
-	effect.KindReadFile:   onFile(needsPath(func(q *effect.ReadFile) []Need { return []Need{{Kind: Read, Target: q.Path}} }), Read),
-	effect.KindWriteFile:  onFile(needsPath(func(q *effect.WriteFile) []Need { return []Need{{Kind: Write, Target: q.Path}} }), Write),
-	effect.KindFileInfo:   onFile(needsPath(func(q *effect.FileInfo) []Need { return []Need{{Kind: Read, Target: q.Path}} }), Read),
-	effect.KindListDir:    onFile(needsPath(func(q *effect.ListDir) []Need { return []Need{{Kind: Read, Target: q.Path}} }), Read),
-	effect.KindRemoveFile: onFile(needsPath(func(q *effect.RemoveFile) []Need { return []Need{{Kind: Write, Target: q.Path, Link: true}} }), Write),
-	effect.KindMakeDir:    onFile(needsPath(func(q *effect.MakeDir) []Need { return []Need{{Kind: Write, Target: q.Path}} }), Write),
+	effect.KindReadFile:   onFile(needsPath(func(q *effect.ReadFile) []Need { return []Need{{Kind: Read, Target: q.Path}} }), Read).of(Static{Read, "path"}),
+	effect.KindWriteFile:  onFile(needsPath(func(q *effect.WriteFile) []Need { return []Need{{Kind: Write, Target: q.Path}} }), Write).of(Static{Write, "path"}),
+	effect.KindFileInfo:   onFile(needsPath(func(q *effect.FileInfo) []Need { return []Need{{Kind: Read, Target: q.Path}} }), Read).of(Static{Read, "path"}),
+	effect.KindListDir:    onFile(needsPath(func(q *effect.ListDir) []Need { return []Need{{Kind: Read, Target: q.Path}} }), Read).of(Static{Read, "path"}),
+	effect.KindRemoveFile: onFile(needsPath(func(q *effect.RemoveFile) []Need { return []Need{{Kind: Write, Target: q.Path, Link: true}} }), Write).of(Static{Write, "path"}),
+	effect.KindMakeDir:    onFile(needsPath(func(q *effect.MakeDir) []Need { return []Need{{Kind: Write, Target: q.Path}} }), Write).of(Static{Write, "path"}),
 	effect.KindCopyFile: onFile(needsPath(func(q *effect.CopyFile) []Need {
 		return []Need{{Kind: Read, Target: q.From}, {Kind: Write, Target: q.Path}}
-	}), Read, Write),
+	}), Read, Write).of(Static{Read, "from"}, Static{Write, "to"}),
 	// Moving makes the file readable at its new path.
 	effect.KindMoveFile: onFile(needsPath(func(q *effect.MoveFile) []Need {
 		return []Need{{Kind: Read, Target: q.From, Link: true}, {Kind: Write, Target: q.From, Link: true}, {Kind: Write, Target: q.Path, Link: true}}
-	}), Read, Write),
-	effect.KindGlob:       onFile(needsPath(func(q *effect.Glob) []Need { return []Need{{Kind: Read, Target: literal(q.Pattern)}} }), Read),
-	effect.KindWalk:       onFile(needsPath(func(q *effect.Walk) []Need { return []Need{{Kind: Read, Target: q.Path}} }), Read),
-	effect.KindAttachFile: onFile(needsPath(func(q *effect.AttachFile) []Need { return []Need{{Kind: Read, Target: q.Path}} }), Read),
+	}), Read, Write).of(Static{Read, "from"}, Static{Write, "from"}, Static{Write, "to"}),
+	effect.KindGlob:       onFile(needsPath(func(q *effect.Glob) []Need { return []Need{{Kind: Read, Target: literal(q.Pattern)}} }), Read).of(Static{Read, "pattern"}),
+	effect.KindWalk:       onFile(needsPath(func(q *effect.Walk) []Need { return []Need{{Kind: Read, Target: q.Path}} }), Read).of(Static{Read, "path"}),
+	effect.KindAttachFile: onFile(needsPath(func(q *effect.AttachFile) []Need { return []Need{{Kind: Read, Target: q.Path}} }), Read).byDeclaration(), // of the agent, or the call of with_files
 	// The manifest grants the temporary directory to every program.
 	effect.KindTempDir: onFile(func(*Policy, effect.Request) []Need {
 		return []Need{{Kind: Write, Target: os.TempDir(), Declared: true}}
-	}, Write),
+	}, Write).byDeclaration(),
 
-	effect.KindStoreRead: onStore(), effect.KindStoreWrite: onStore(), effect.KindStoreAdd: onStore(), effect.KindStoreDelete: onStore(),
-	effect.KindStoreList: onStore(), effect.KindStoreLen: onStore(), effect.KindStoreClear: onStore(), effect.KindStoreExpire: onStore(),
-	effect.KindLedgerPut: onStore(), effect.KindLedgerDelete: onStore(), effect.KindLedgerFind: onStore(),
-	effect.KindMemoryAppend: onStore(), effect.KindMemoryList: onStore(),
-	effect.KindQueueAdd: onStore(), effect.KindQueueClaim: onStore(), effect.KindQueueUpdate: onStore(), effect.KindQueueGet: onStore(), effect.KindQueueWait: onStore(),
+	effect.KindStoreRead: onStore().byDeclaration(), effect.KindStoreWrite: onStore().byDeclaration(), effect.KindStoreAdd: onStore().byDeclaration(), effect.KindStoreDelete: onStore().byDeclaration(),
+	effect.KindStoreList: onStore().byDeclaration(), effect.KindStoreLen: onStore().byDeclaration(), effect.KindStoreClear: onStore().byDeclaration(), effect.KindStoreExpire: onStore().byDeclaration(),
+	effect.KindLedgerPut: onStore().byDeclaration(), effect.KindLedgerDelete: onStore().byDeclaration(), effect.KindLedgerFind: onStore().byDeclaration(),
+	effect.KindMemoryAppend: onStore().byDeclaration(), effect.KindMemoryList: onStore().byDeclaration(),
+	effect.KindQueueAdd: onStore().byDeclaration(), effect.KindQueueClaim: onStore().byDeclaration(), effect.KindQueueUpdate: onStore().byDeclaration(), effect.KindQueueGet: onStore().byDeclaration(), effect.KindQueueWait: onStore().byDeclaration(),
 
-	effect.KindHTTP:     {kinds: []Kind{Net}, needs: needsAddress, refused: httpRefused},
-	effect.KindWorkOpen: onWorkspace(), effect.KindWorkList: onWorkspace(), effect.KindWorkDiff: onWorkspace(), effect.KindWorkCommit: onWorkspace(), effect.KindWorkRemove: onWorkspace(),
+	effect.KindHTTP:     {kinds: []Kind{Net}, needs: needsAddress, refused: httpRefused, static: []Static{{Net, "url"}}},
+	effect.KindWorkOpen: onWorkspace().of(Static{Run, ""}), effect.KindWorkList: onWorkspace().of(Static{Run, ""}), effect.KindWorkDiff: onWorkspace().of(Static{Run, ""}), effect.KindWorkCommit: onWorkspace().of(Static{Run, ""}), effect.KindWorkRemove: onWorkspace().of(Static{Run, ""}),
 	effect.KindMergeFind: {free: inner}, effect.KindMergeFinish: {free: inner},
-	effect.KindMergeSubmit: onWorkspace(), effect.KindMergeList: onWorkspace(),
-	effect.KindMergeOpen: {kinds: []Kind{Run}, refused: workRefused, needs: func(p *Policy, r effect.Request) []Need {
+	effect.KindMergeSubmit: onWorkspace().of(Static{Run, ""}), effect.KindMergeList: onWorkspace().of(Static{Run, ""}),
+	effect.KindMergeOpen: {kinds: []Kind{Run}, static: []Static{{Run, ""}}, refused: workRefused, needs: func(p *Policy, r effect.Request) []Need {
 		return append(p.config.Workspaces.needs(p), p.config.Workspaces.needsOf(p, r.(*effect.MergeOpen))...)
 	}},
 	effect.KindMergeNext: {free: goes}, effect.KindMergeReply: {free: goes}, effect.KindMergeClose: {free: goes},
-	effect.KindWorkRun: {kinds: []Kind{Run}, refused: workRefused, needs: func(p *Policy, r effect.Request) []Need {
+	effect.KindWorkRun: {kinds: []Kind{Run}, static: []Static{{Run, ""}}, refused: workRefused, needs: func(p *Policy, r effect.Request) []Need {
 		if command := r.(*effect.WorkRun).Command; len(command) > 0 {
 			return append(p.config.Workspaces.needs(p), Need{Kind: Run, Target: command[0], Base: p.config.Dir})
 		}
 		return nil // the performer refuses the request
 	}},
-	effect.KindCommand: {kinds: []Kind{Run}, needs: needsCommand, refused: commandRefused},
-	effect.KindEnv:     {kinds: []Kind{Env}, needs: needsVariable, refused: envRefused},
-	effect.KindEnvAll: {kinds: []Kind{Env}, needs: func(*Policy, effect.Request) []Need { return nil },
+	effect.KindCommand: {kinds: []Kind{Run}, needs: needsCommand, refused: commandRefused, static: []Static{{Run, "command"}}},
+	effect.KindEnv:     {kinds: []Kind{Env}, needs: needsVariable, refused: envRefused, static: []Static{{Env, "name"}}},
+	effect.KindEnvAll: {kinds: []Kind{Env}, static: []Static{{Env, ""}}, needs: func(*Policy, effect.Request) []Need { return nil },
 		refused: envRefused, filter: permittedVariables},
 
-	effect.KindAgentCall:  {kinds: []Kind{Net, Env}, needs: needsModel, refused: modelRefused},
-	effect.KindStreamOpen: {kinds: []Kind{Net, Env}, needs: needsModel, refused: modelRefused},
+	effect.KindAgentCall:  {kinds: []Kind{Net, Env}, needs: needsModel, refused: modelRefused, declared: true},
+	effect.KindStreamOpen: {kinds: []Kind{Net, Env}, needs: needsModel, refused: modelRefused, declared: true},
 	effect.KindStep:       {free: inner},
 	effect.KindStreamNext: {free: goes}, effect.KindStreamClose: {free: goes},
 
-	effect.KindExchangeOpen: {kinds: []Kind{Host}, needs: needsHost, refused: hostRefused},
+	effect.KindExchangeOpen: {kinds: []Kind{Host}, needs: needsHost, refused: hostRefused, declared: true},
 	effect.KindExchangeNext: {free: goes}, effect.KindExchangeReply: {free: goes}, effect.KindExchangeSteer: {free: goes}, effect.KindExchangeClose: {free: goes},
 
-	effect.KindMCPOpen: {kinds: []Kind{Run, Net, Env}, needs: needsServer, refused: serverRefused},
+	effect.KindMCPOpen: {kinds: []Kind{Run, Net, Env}, needs: needsServer, refused: serverRefused, declared: true},
 	effect.KindMCPNext: {free: goes}, effect.KindMCPReply: {free: goes},
 
 	effect.KindEmit: {free: ours}, effect.KindAwaitEmit: {free: ours}, effect.KindAskHost: {free: ours}, effect.KindInput: {free: ours}, effect.KindPrint: {free: ours}, effect.KindLog: {free: ours},
