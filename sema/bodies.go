@@ -187,7 +187,9 @@ func (cfg *Config) bodyConfig() Config {
 func namesOf(deps map[string]Dep) map[string]Dep {
 	out := make(map[string]Dep, len(deps))
 	for key, d := range deps {
-		out[key] = Dep{Package: &Package{Name: d.Package.Name}}
+		if out[key] = (Dep{}); d.Package != nil {
+			out[key] = Dep{Package: &Package{Name: d.Package.Name}}
+		}
 	}
 	return out
 }

@@ -412,7 +412,8 @@ type Package struct {
 	IsFixed bool
 }
 
-// Dep is a package that a manifest requires. At is the position of its key in Source.
+// Dep is a package that a manifest requires. At is the position of its key in Source. Package is
+// nil if the package is not available, which was reported; uses of its names are then no errors.
 type Dep struct {
 	Package *Package
 	Source  *source.File
@@ -471,6 +472,9 @@ func (c *checker) packageNamed(m *module, key string) *entity {
 	d, found := u.deps[key]
 	if !found {
 		return nil
+	}
+	if d.Package == nil {
+		return &entity{name: key, mod: m, refused: true, pub: true}
 	}
 	root := c.packages[d.Package]
 	return &entity{name: key, mod: root, module: root, pub: true}

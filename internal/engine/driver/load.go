@@ -108,6 +108,7 @@ type Input struct {
 	// Diagnostics contains the findings in the manifest, in the scripts and about packages.
 	Diagnostics diag.List
 
+	packagesFailed  bool            // the packages are not available, which was reported
 	isLenient       bool            // the manifest is assumed to declare all hosts and servers
 	checkedPackages []*sema.Package // those of the last check, in the order of Packages
 	// optimisation passes; nil means optimize.Program, and tests insert faulty passes

@@ -147,13 +147,22 @@ func (in *Input) loadPackages(from PackageSource) error {
 		in.Diagnostics.Add(diag.ManifestValue.At(m.Project.At["concerto"].Value, "the project cannot be compiled: %s", reason).In(m.File).
 			Hint("install the version that the project requires, or correct `concerto`"))
 	}
-	if len(m.Dependencies) == 0 || in.Diagnostics.HasErrors() {
+	if len(m.Dependencies) == 0 {
+		return nil
+	}
+	if in.packagesFailed = in.Diagnostics.HasErrors(); in.packagesFailed {
 		return nil
 	}
 	if from.Absent != "" {
+		in.packagesFailed = true
 		in.Diagnostics.Add(diag.PackageUnusable.At(m.Dependencies[0].At[""].Key, "%s", from.Absent).In(m.File).Hint("copy the code into the project"))
 		return nil
 	}
+	defer func() {
+		if in.packagesFailed = in.packagesFailed || in.Diagnostics.HasErrors(); in.packagesFailed {
+			in.Graph, in.Packages = nil, nil
+		}
+	}()
 	in.Diagnostics.Append(CheckKeys(m))
 	if in.Diagnostics.HasErrors() {
 		return nil
@@ -431,6 +440,13 @@ func (r *Previous) loaderOf(in *Input, p *Package) *moduleLoader {
 // semaPackages returns the packages for the checker, with the findings of parsing their root
 // modules.
 func (in *Input) semaPackages() (all []*sema.Package, deps map[string]sema.Dep, l diag.List) {
+	if in.packagesFailed {
+		deps = map[string]sema.Dep{}
+		for _, d := range in.Manifest.Dependencies {
+			deps[d.Name] = sema.Dep{Source: in.Manifest.File, At: d.At[""].Key}
+		}
+		return nil, deps, l
+	}
 	if in.Graph == nil || len(in.Packages) == 0 {
 		return nil, nil, l
 	}
