@@ -96,7 +96,7 @@ func (r *killedRepository) command(args ...string) *exec.Cmd {
 // command, which has ended.
 func (r *killedRepository) kill(args ...string) *exec.Cmd {
 	r.t.Helper()
-	key := strings.Join(args[:2], " ")
+	key := strings.Join(args[:min(2, len(args))], " ")
 	most := max(r.took[key], 20*time.Millisecond)
 	c := r.command(args...)
 	began := time.Now()

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -37,6 +38,23 @@ type Fetcher struct {
 
 	mu     sync.Mutex
 	remote *git.Remote
+	sweep  sync.Once
+}
+
+// leftoverAge is the age from which temporary directories in the cache belong to a command that was
+// killed.
+const leftoverAge = 24 * time.Hour
+
+// removeLeftovers removes temporary directories that killed commands have left in the cache.
+func removeLeftovers(cache string) {
+	for _, pattern := range []string{".fetch-*", "packages/.new-*", "packages/.old-*"} {
+		found, _ := filepath.Glob(filepath.Join(cache, filepath.FromSlash(pattern))) // the pattern is valid
+		for _, path := range found {
+			if info, err := os.Stat(path); err == nil && time.Since(info.ModTime()) > leftoverAge {
+				_ = os.RemoveAll(path) // the next command tries again
+			}
+		}
+	}
 }
 
 // fetched is a package that was fetched.
@@ -91,6 +109,7 @@ func (f *Fetcher) repository(ctx context.Context) (*git.Bare, error) {
 	}
 	var dir string
 	if err == nil {
+		f.sweep.Do(func() { removeLeftovers(cache) })
 		dir, err = os.MkdirTemp(cache, ".fetch-*")
 	}
 	if err != nil {
