@@ -228,11 +228,19 @@ func (in *Input) namedDependency(message string) source.Span {
 // repository.
 func (in *Input) readLock() (*pkg.Lock, error) {
 	f, err := in.readFile(filepath.Join(in.Root, pkg.LockFile))
-	switch {
-	case err == nil:
-		return pkg.ParseLock(f.Text)
-	case !errors.Is(err, fs.ErrNotExist):
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, pkg.Errorf(pkg.Refused, "", "%v", err)
+	}
+	var text, pending []byte
+	if err == nil {
+		text = f.Text
+	}
+	if p, err := in.readFile(filepath.Join(in.Root, pkg.PendingFile)); err == nil {
+		pending = p.Text
+	}
+	switch text = pkg.LockFor(in.Manifest.File.Text, text, pending); {
+	case text != nil:
+		return pkg.ParseLock(text)
 	case slices.ContainsFunc(in.Manifest.Dependencies, func(d *manifest.Dependency) bool { return d.Path == "" }):
 		return nil, &pkg.OutOfLineError{Message: pkg.LockFile + " is missing"}
 	}

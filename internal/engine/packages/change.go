@@ -15,6 +15,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/compile/pkg"
 	"github.com/concerto-lang/concerto/internal/engine/driver"
 	"github.com/concerto-lang/concerto/internal/engine/packages/pkgcache"
+	"github.com/concerto-lang/concerto/internal/process/userfile"
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
@@ -315,8 +316,9 @@ func (r *Resolver) checkTags(q *pkg.Requirement, all []tag) error {
 func (p *Project) Write(to *Resolution) error {
 	lock := to.Lock.Encode()
 	vendor := filepath.Join(p.Root, pkgcache.VendorDir)
-	if isVendored(vendor) {
-		if err := p.Vendor(to); err != nil {
+	vendored := isVendored(vendor)
+	if vendored { // until the files are replaced, it has the packages of both lock files
+		if err := p.addVendored(to); err != nil {
 			return err
 		}
 	}
@@ -338,9 +340,41 @@ func (p *Project) Write(to *Resolution) error {
 			prepared = append(prepared, [2]string{temporary, filepath.Join(p.Root, f.name)})
 		}
 	}
-	for _, f := range prepared { // one directly after the other, so that a kill rarely separates them
+	pending := filepath.Join(p.Root, pkg.PendingFile)
+	if len(prepared) > 1 {
+		if err := userfile.Replace(pending, pkg.EncodePending(to.Text, p.lockText, lock), 0o644); err != nil {
+			return pkg.Errorf(pkg.Unavailable, "", "cannot write %s: %v", p.shown+pkg.PendingFile, err)
+		}
+	}
+	for _, f := range prepared {
 		if err := os.Rename(f[0], f[1]); err != nil {
 			return pkg.Errorf(pkg.Unavailable, "", "cannot write %s: %v", p.shown+filepath.Base(f[1]), err)
+		}
+	}
+	_ = os.Remove(pending) // a file that remains describes the state on disk
+	if vendored {
+		return p.Vendor(to)
+	}
+	return nil
+}
+
+// addVendored copies the packages that the vendor directory does not contain.
+func (p *Project) addVendored(to *Resolution) error {
+	for _, l := range to.Lock.Packages {
+		dir := filepath.Join(p.Root, pkgcache.VendorDir, filepath.FromSlash(pkgcache.VendorName(l)))
+		if _, err := os.Lstat(dir); err == nil {
+			continue
+		}
+		temporary, err := os.MkdirTemp(p.Root, ".vendor-*")
+		if err == nil {
+			err = errors.Join(pkgcache.WriteTree(temporary, to.files[l]), os.Chmod(temporary, 0o755), os.MkdirAll(filepath.Dir(dir), 0o755))
+		}
+		if err == nil {
+			err = os.Rename(temporary, dir)
+		}
+		if err != nil {
+			_ = os.RemoveAll(temporary) // the first error is reported
+			return pkg.Errorf(pkg.Unavailable, "", "cannot write %s: %v", p.shown+pkgcache.VendorDir, err)
 		}
 	}
 	return nil

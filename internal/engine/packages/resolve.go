@@ -28,6 +28,7 @@ type Project struct {
 	Lock     *pkg.Lock // nil if there is no lock file, or LockErr is set
 	LockErr  error     // error in the lock file
 	Found    diag.List // findings in the manifest
+	lockText []byte    // text of the lock file, or nil
 	shown    string    // directory of the manifest as the user sees it; "" for the working directory
 }
 
@@ -46,13 +47,15 @@ func Open(dir string) (*Project, error) {
 		return nil, pkg.Errorf(pkg.Refused, "", "cannot read %s: %v", p.shown+manifest.FileName, err)
 	}
 	p.Manifest, p.Found = p.parse(text)
-	text, err = userfile.Read(filepath.Join(p.Root, pkg.LockFile), userfile.MaxText)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-	case err != nil:
+	lock, err := userfile.Read(filepath.Join(p.Root, pkg.LockFile), userfile.MaxText)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		p.LockErr = pkg.Errorf(pkg.Refused, "", "cannot read %s: %v", p.shown+pkg.LockFile, err)
-	default:
-		p.Lock, p.LockErr = pkg.ParseLock(text)
+		return p, nil
+	}
+	pending, _ := userfile.Read(filepath.Join(p.Root, pkg.PendingFile), userfile.MaxText) // usually there is none
+	if lock = pkg.LockFor(text, lock, pending); lock != nil {
+		p.Lock, p.LockErr = pkg.ParseLock(lock)
+		p.lockText = lock
 	}
 	return p, nil
 }
