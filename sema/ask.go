@@ -178,6 +178,13 @@ func (p *Program) Visible(i *Info, around []ast.Node) []Named {
 		out = append(out, c.namesOf(m, distance, func(*entity) bool { return true })...)
 		distance++
 	}
+	if m := c.moduleAt(i, around); m != nil {
+		for _, name := range m.packageNames() {
+			if d := c.entityDef(c.packageNamed(m, name)); d != nil {
+				out = append(out, Named{name, d, distance})
+			}
+		}
+	}
 	return out
 }
 

@@ -322,6 +322,12 @@ func (c *checker) reportUnknownModule(m *module, id *ast.Ident) {
 		c.report(m, d.Repair(diag.UnsafeFix(modEdit(m, id.Name), "Declare `mod %s;`", id.Name), "declare it with `mod %s;`, which loads %s", id.Name, file))
 		return
 	}
+	if c.cfg.FindPackage != nil && m.info.pkg == nil && !m.info.Library {
+		if address, fix, ok := c.cfg.FindPackage(id.Name); ok {
+			c.report(m, d.Repair(fix, "the package is known: add it with `concerto add %s`", address))
+			return
+		}
+	}
 	if hint := foreign.Path.Hint(id.Name); hint != "" {
 		const call = "::new()"
 		if rest := m.info.File.Source.String()[id.Sp.End:]; slices.Contains([]string{"Vec", "List"}, id.Name) && strings.HasPrefix(rest, call) {

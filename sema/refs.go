@@ -225,6 +225,9 @@ func (r *refs) prefixOf(segs []*ast.Ident) *entity {
 		if e == nil {
 			e = r.c.rootModule(r.m, segs[0])
 		}
+		if e == nil {
+			e = r.c.packageNamed(r.m, segs[0].Name)
+		}
 		return e
 	}
 	if len(segs) == 1 && segs[0].Name == "std" {

@@ -28,6 +28,9 @@ type Config struct {
 	// contains those that the project itself requires, by their keys.
 	Packages []*Package
 	Deps     map[string]Dep
+	// FindPackage returns the address of a package that a project could require under a name, and
+	// the fix that adds it to the manifest. ok is false if no package is known. It may be nil.
+	FindPackage func(name string) (address string, fix diag.Fix, ok bool)
 	// Most is the maximum number of lines in a program for which the check includes the bodies of
 	// library functions. These bodies contain no errors, but generating code requires their
 	// results. 0 means no limit, and NoLibraryBodies that the check includes none of them.

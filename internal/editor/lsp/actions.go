@@ -1,6 +1,10 @@
 package lsp
 
 import (
+	"encoding/json"
+	"slices"
+
+	"github.com/concerto-lang/concerto/internal/compile/diag"
 	"github.com/concerto-lang/concerto/internal/editor/analysis"
 	"github.com/concerto-lang/concerto/internal/editor/lsp/protocol"
 	"github.com/concerto-lang/concerto/internal/text/source"
@@ -22,6 +26,22 @@ func codeAction(c *call, p *protocol.CodeActionParams) (protocol.List[protocol.C
 		return nil, err
 	}
 	var out protocol.List[protocol.CodeAction]
+	if analysis.IncludesKind(only, string(protocol.CodeActionKindQuickFix)) {
+		reported, err := c.snapshot.DiagnosticsOf(c, path)
+		if err != nil {
+			return nil, err
+		}
+		at := slices.IndexFunc(reported, func(d *diag.Diagnostic) bool { return d.Info == diag.PackageLock || d.Info == diag.PackageUnusable })
+		if at >= 0 {
+			argument, err := json.Marshal(fileParams{URI: p.TextDocument.URI})
+			if err != nil {
+				return nil, err
+			}
+			const title = "Fetch the packages, and update concerto.lock"
+			out = append(out, protocol.CodeAction{Title: title, Kind: protocol.CodeActionKindQuickFix, Diagnostics: []protocol.Diagnostic{t.diagnostic(reported[at])},
+				Command: &protocol.Command{Title: title, Command: commandFetch, Arguments: []json.RawMessage{argument}}})
+		}
+	}
 	for _, a := range found {
 		x := protocol.CodeAction{Title: a.Title, Kind: protocol.CodeActionKind(a.Kind), IsPreferred: a.Preferred, Edit: t.workspaceEdit(groupByFile(a.Edits))}
 		if x.Edit == nil {

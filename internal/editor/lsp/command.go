@@ -18,6 +18,7 @@ const (
 	commandExplain = "concerto.explain"
 	commandRestart = "concerto.restart"
 	commandGraph   = "concerto.graph"
+	commandFetch   = "concerto.fetch"
 )
 
 // command executes a command. Its arguments are encoded as one JSON object.
@@ -34,6 +35,7 @@ var commands = []struct {
 	{commandExplain, typedCommand((*call).explain)},
 	{commandRestart, typedCommand((*call).restart)},
 	{commandGraph, typedCommand((*call).graph)},
+	{commandFetch, typedCommand((*call).fetch)},
 }
 
 // typedCommand returns a command whose argument has type P.

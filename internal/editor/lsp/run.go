@@ -81,6 +81,20 @@ func (c *call) build(p *fileParams) (any, error) {
 	return buildResult{to, c.uriOf(to)}, nil
 }
 
+// fetch brings the lock file of a document's project in line with its manifest, and fetches the
+// packages that are not in the cache. The server itself never fetches.
+func (c *call) fetch(p *fileParams) (any, error) {
+	if c.server.Command == nil || p.URI == "" {
+		return nil, refusal(errors.New("only the packages of a project in files can be fetched"))
+	}
+	defer c.showProgress("Fetching packages")()
+	child := &Child{Dir: filepath.Dir(c.path(p.URI)), Args: []string{"update", "--lock"}, Stderr: c.reportLines(protocol.MessageTypeLog)}
+	if err := c.runToSuccess(child, io.Discard); err != nil {
+		return nil, err
+	}
+	return c.restart(nil)
+}
+
 // child returns a command that works on a program with the editor's unsaved texts. Its stderr is
 // reported to the client.
 func (c *call) child(p *analysis.Program, args ...string) *Child {

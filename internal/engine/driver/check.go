@@ -188,7 +188,7 @@ func (in *Input) checkEntry(most int, stopped func() bool) (*sema.Program, diag.
 	in.checkedPackages = packages
 	l.Append(found)
 	p, found := sema.Check(sema.Config{
-		Packages: packages, Deps: deps,
+		Packages: packages, Deps: deps, FindPackage: in.findPackage,
 		Name: in.programName(), Library: stdlib.Library(), Manifest: in.universe(),
 		Dir: dir, Open: mods.openModule, Most: most, Tests: in.tests, AnyConnection: in.mock,
 		Stopped: stopped, Bodies: in.earlier(), Line: in.line,

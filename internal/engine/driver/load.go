@@ -22,6 +22,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/compile/manifest"
 	"github.com/concerto-lang/concerto/internal/compile/optimize"
 	"github.com/concerto-lang/concerto/internal/compile/pkg"
+	"github.com/concerto-lang/concerto/internal/engine/packages/pkgcache"
 	"github.com/concerto-lang/concerto/internal/process/userfile"
 	"github.com/concerto-lang/concerto/internal/text/source"
 	"github.com/concerto-lang/concerto/internal/text/suggest"
@@ -108,6 +109,7 @@ type Input struct {
 	// Diagnostics contains the findings in the manifest, in the scripts and about packages.
 	Diagnostics diag.List
 
+	cache           pkgcache.Cache
 	packagesFailed  bool            // the packages are not available, which was reported
 	isLenient       bool            // the manifest is assumed to declare all hosts and servers
 	checkedPackages []*sema.Package // those of the last check, in the order of Packages
@@ -173,7 +175,7 @@ func load(r Request) (*Input, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot determine the directory %s: %w", r.Dir, err)
 	}
-	in := &Input{Passes: optimize.All, dir: dir, tests: r.Tests, chosen: codegen.ManifestData{Called: r.Called, Debugged: r.Plain}, mock: r.Mock, absolute: filepath.IsAbs(r.Path), Scripts: map[string]json.RawMessage{}, names: map[string]string{}, seen: r.Seen, overlay: r.Overlay, sources: r.Sources, parsed: r.Parsed, previous: r.Previous}
+	in := &Input{Passes: optimize.All, dir: dir, tests: r.Tests, chosen: codegen.ManifestData{Called: r.Called, Debugged: r.Plain}, mock: r.Mock, absolute: filepath.IsAbs(r.Path), Scripts: map[string]json.RawMessage{}, names: map[string]string{}, seen: r.Seen, overlay: r.Overlay, sources: r.Sources, cache: r.Packages.Cache, parsed: r.Parsed, previous: r.Previous}
 	if in.seen == nil {
 		in.seen = func(string) {}
 	}

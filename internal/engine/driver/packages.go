@@ -207,6 +207,9 @@ func (in *Input) reportPackageError(err error) error {
 		in.Diagnostics.Add(diag.ManifestConflict.At(at, "%v", conflict).In(m.File))
 	case errors.As(err, &refused) && refused.Kind == pkg.Refused:
 		in.Diagnostics.Add(diag.PackageUnusable.At(in.namedDependency(refused.Message), "%s", refused.Message).In(m.File).Hint("%s", refused.Hint))
+	case in.parsed: // an editor shows every error, and checks the rest of the program
+		in.packagesFailed = true
+		in.Diagnostics.Add(diag.PackageUnusable.At(in.namedDependency(err.Error()), "%v", err).In(m.File))
 	default:
 		return err
 	}
@@ -238,7 +241,7 @@ func (in *Input) readLock() (*pkg.Lock, error) {
 	if p, err := in.readFile(filepath.Join(in.Root, pkg.PendingFile)); err == nil {
 		pending = p.Text
 	}
-	switch text = pkg.LockFor(in.Manifest.File.Text, text, pending); {
+	switch text = pkg.LockFor(in.Manifest.File.Original(), text, pending); {
 	case text != nil:
 		return pkg.ParseLock(text)
 	case slices.ContainsFunc(in.Manifest.Dependencies, func(d *manifest.Dependency) bool { return d.Path == "" }):
@@ -356,6 +359,40 @@ func (p *Package) read(cache pkgcache.Cache, vendor string) (err error) {
 // label begins the names of the package's files in messages and in the IR.
 func (p *Package) label() string { return p.Name() + ": " }
 
+// shownName returns the name of a file of a package of a repository in messages. In an editor it is
+// the path of the file, which can be opened.
+func (p *Package) shownName(in *Input, name string) string {
+	if in.parsed {
+		return filepath.ToSlash(filepath.Join(p.Dir, filepath.FromSlash(name)))
+	}
+	return p.label() + name
+}
+
+// findPackage returns the address of a package in the cache by the name of its project, and the fix
+// that adds it to the manifest.
+func (in *Input) findPackage(name string) (address string, fix diag.Fix, ok bool) {
+	if in.Manifest == nil || in.Manifest.Project.Name == name {
+		return "", fix, false
+	}
+	known, ok := in.cache.Known(name)
+	if !ok {
+		return "", fix, false
+	}
+	d := &manifest.Dependency{Name: name, Git: known.Git, Dir: known.Dir, Tag: pkg.TagOf(known.Version, known.Dir)}
+	text := in.Manifest.File.Original()
+	after, err := manifest.AddDependency(text, d)
+	if err != nil {
+		return "", fix, false
+	}
+	at := 0
+	for at < len(text) && at < len(after) && text[at] == after[at] {
+		at++
+	}
+	e := diag.Insert(source.Pos(at), string(after[at:at+len(after)-len(text)]))
+	e.File = in.Manifest.File
+	return pkg.JoinDir(known.Git, known.Dir), diag.Fix{Title: "Add `" + name + "` to " + manifest.FileName, Edits: []diag.Edit{e}}, true
+}
+
 // openPackage reads the manifest and the root module of a package.
 func (in *Input) openPackage(p *Package) error {
 	if p.Locked != nil && p.Manifest == nil {
@@ -363,7 +400,8 @@ func (in *Input) openPackage(p *Package) error {
 		if !found {
 			return unusable(p, "it has no "+manifest.FileName)
 		}
-		m, list := PackageManifest(text, p.label(), p.Locked.Address().IsLocal)
+		label := strings.TrimSuffix(p.shownName(in, manifest.FileName), manifest.FileName)
+		m, list := PackageManifest(text, label, p.Locked.Address().IsLocal)
 		in.Diagnostics.Append(list)
 		p.Manifest = m
 		if !list.HasErrors() && !slices.Equal(needsOf(m), p.Locked.Needs) {
@@ -407,7 +445,7 @@ func (p *Package) source(in *Input, name string) (*source.File, error) {
 		if !found {
 			return nil, fs.ErrNotExist
 		}
-		return source.NewFile(p.label()+name, text), nil
+		return source.NewFile(p.shownName(in, name), text), nil
 	}
 	return in.readFile(filepath.Join(p.Dir, filepath.FromSlash(name)))
 }

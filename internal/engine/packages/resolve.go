@@ -65,7 +65,7 @@ func (p *Project) parse(text []byte) (*manifest.Manifest, diag.List) {
 }
 
 // Text returns the text of the manifest.
-func (p *Project) Text() []byte { return p.Manifest.File.Text }
+func (p *Project) Text() []byte { return p.Manifest.File.Original() }
 
 // Locked returns the package of the lock file that an ID and a major identify, or nil. A commit is
 // the same package as any version of it.
@@ -220,6 +220,9 @@ func (r *Resolver) content(ctx context.Context, ref *pkg.Ref) (*content, error) 
 		return nil, unusable(ref, reason)
 	}
 	c.needs = driver.Requirements(m, "")
+	if name := moduleName(m.Project.Name); name != "" {
+		r.Fetcher.Cache.Note(name, pkgcache.Known{Git: ref.Git.Text, Dir: ref.Dir, Version: ref.Version})
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.contents[key] = c

@@ -4,6 +4,7 @@
 package pkgcache
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/concerto-lang/concerto/internal/compile/pkg"
+	"github.com/concerto-lang/concerto/internal/process/userfile"
 )
 
 // Variable is the environment variable with the path of the cache.
@@ -132,6 +134,55 @@ func (c Cache) Write(files []pkg.File) (hash string, err error) {
 		}
 	}
 	return hash, nil
+}
+
+// Known is a package that was fetched: where it comes from, and its highest fetched version.
+type Known struct {
+	Git     string `json:"git"`
+	Dir     string `json:"dir"`
+	Version string `json:"version"`
+}
+
+// Note records where a package comes from, by the name under which projects require it. The record
+// only serves suggestions, so that errors are ignored.
+func (c Cache) Note(name string, k Known) {
+	path, err := c.namePath(name)
+	v, isVersion := pkg.ParseVersion(k.Version)
+	if err != nil || !isVersion {
+		return
+	}
+	if old, ok := c.Known(name); ok {
+		if w, _ := pkg.ParseVersion(old.Version); old.Git == k.Git && old.Dir == k.Dir && w.Compare(v) >= 0 {
+			return
+		}
+	}
+	text, err := json.Marshal(k)
+	if err == nil && os.MkdirAll(filepath.Dir(path), 0o755) == nil {
+		_ = userfile.Replace(path, text, 0o644)
+	}
+}
+
+// Known returns a recorded package by its name.
+func (c Cache) Known(name string) (k Known, ok bool) {
+	path, err := c.namePath(name)
+	if err != nil {
+		return k, false
+	}
+	text, err := userfile.Read(path, userfile.MaxText)
+	if err != nil || json.Unmarshal(text, &k) != nil {
+		return Known{}, false
+	}
+	_, err = pkg.ParseAddress(k.Git)
+	_, isVersion := pkg.ParseVersion(k.Version)
+	return k, err == nil && isVersion && pkg.CheckDir(k.Dir) == ""
+}
+
+func (c Cache) namePath(name string) (string, error) {
+	if pkg.CheckName(name) != "" || strings.Contains(name, "/") {
+		return "", fs.ErrNotExist
+	}
+	dir, err := c.Dir()
+	return filepath.Join(dir, "names", name+".json"), err
 }
 
 // discard removes a stored package whose content has changed.
