@@ -10,9 +10,9 @@ import (
 	"testing"
 )
 
-// TestPackagesKilled kills `add`, `update`, `vendor`, `remove` and a run with a cold cache at random
-// moments. Afterwards the manifest and the lock file match, the cache contains no partial package,
-// and the same command succeeds. CONCERTO_PACKAGE_KILLS sets the number of rounds.
+// TestPackagesKilled kills `add`, `update`, `vendor`, `remove` and a run with a cold cache at
+// random moments. Afterwards the manifest and the lock file match, the cache contains no partial
+// package, and the same command succeeds. CONCERTO_PACKAGE_KILLS sets the number of rounds.
 func TestPackagesKilled(t *testing.T) {
 	r, rounds := newKilledRepository(t, "CONCERTO_PACKAGE_KILLS", 4)
 	text, fmt2 := filepath.Join(t.TempDir(), "text"), filepath.Join(t.TempDir(), "fmt2")
@@ -82,8 +82,8 @@ func checkPackages(r *killedRepository, round int, args []string) {
 	}
 }
 
-// TestPackagesAtOnce runs commands of one project, and of projects with one cache, at the same time.
-// All succeed, and the files are those of one of them.
+// TestPackagesAtOnce runs commands of one project at the same time. All succeed, and the files are
+// those of one of them.
 func TestPackagesAtOnce(t *testing.T) {
 	r, _ := newKilledRepository(t, "CONCERTO_PACKAGE_KILLS", 1)
 	text := filepath.Join(t.TempDir(), "text")

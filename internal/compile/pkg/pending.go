@@ -7,9 +7,9 @@ import (
 	"encoding/json"
 )
 
-// PendingFile is the name of the file that exists while a command replaces the manifest and the lock
-// file. Two files cannot be replaced at once: if the command is killed in between, the file shows
-// which lock file belongs to the manifest.
+// PendingFile is the name of the file that exists while a command replaces the manifest and the
+// lock file. Two files cannot be replaced at once: if the command is killed in between, the file
+// shows which lock file belongs to the manifest.
 const PendingFile = ".concerto-update"
 
 // pending is the content of PendingFile.

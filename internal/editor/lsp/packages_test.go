@@ -23,8 +23,8 @@ fn main() {
 }
 `
 
-// TestPackages checks completion, definitions, errors and fixes across packages: one by path, one in
-// the cache, and one that is not required yet.
+// TestPackages checks completion, definitions, errors and fixes across packages: one by path, one
+// in the cache, and one that is not required yet.
 func TestPackages(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv(pkgcache.Variable, filepath.Join(dir, "cache"))

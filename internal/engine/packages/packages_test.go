@@ -303,8 +303,8 @@ func TestHTTP(t *testing.T) {
 func second[T any](_ T, err error) error { return err }
 
 // TestHostileConfiguration fetches packages with a global configuration full of commands, inside of
-// the environment of a hook. None of the commands may run, and git's log of its arguments shows that
-// the address comes after `--`.
+// the environment of a hook. None of the commands may run, and git's log of its arguments shows
+// that the address comes after `--`.
 func TestHostileConfiguration(t *testing.T) {
 	dir := t.TempDir()
 	repository := filepath.Join(dir, "text")
