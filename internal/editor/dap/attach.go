@@ -12,7 +12,7 @@ import (
 func (s *session) setProgram(q driver.Request) {
 	s.program = q
 	if in, err := driver.Load(q); err == nil {
-		s.root = in.Root
+		s.root, s.packages = in.Root, in.PackageDirs()
 	}
 }
 
@@ -55,7 +55,7 @@ func (r *Run) attach(s *session) bool {
 	before := s.run
 	return r.do(func() {
 		detached := r.s
-		s.program, s.root, s.dir = detached.program, detached.root, detached.program.Dir
+		s.program, s.root, s.packages, s.dir = detached.program, detached.root, detached.packages, detached.program.Dir
 		r.s, r.debuggee.left = s, false
 		s.run, s.attached = r, true
 		s.current.Store(r)
@@ -74,7 +74,7 @@ func (r *Run) detach() {
 		r.debuggee.forget()
 		r.debuggee.resume()
 		detached := detachedSession(&Adapter{})
-		detached.program, detached.root = r.s.program, r.s.root
+		detached.program, detached.root, detached.packages = r.s.program, r.s.root, r.s.packages
 		r.s = detached
 	})
 }

@@ -34,9 +34,10 @@ type session struct {
 	zero     int                 // number of the first line in the editor, 0 or 1
 	colZero  int
 
-	program     driver.Request // request for the program that runs
-	root        string         // base directory of the names of the program's files
-	dir         string         // cwd of the launch; "" if it has none
+	program     driver.Request    // request for the program that runs
+	root        string            // base directory of the names of the program's files
+	packages    map[string]string // directories of the packages, by their names
+	dir         string            // cwd of the launch; "" if it has none
 	stopOnEntry bool
 	showStd     bool
 }

@@ -3,6 +3,7 @@ package dap
 import (
 	"fmt"
 	"path/filepath"
+	"strings"
 
 	"github.com/google/go-dap"
 
@@ -187,6 +188,9 @@ func (s *session) path(p vm.Place) string {
 	}
 	if filepath.IsAbs(p.File) {
 		return realPath(p.File)
+	}
+	if name, file, found := strings.Cut(p.File, ": "); found && s.packages[name] != "" {
+		return realPath(filepath.Join(s.packages[name], filepath.FromSlash(file)))
 	}
 	return realPath(filepath.Join(s.root, filepath.FromSlash(p.File)))
 }

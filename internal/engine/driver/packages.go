@@ -359,6 +359,16 @@ func (p *Package) read(cache pkgcache.Cache, vendor string) (err error) {
 // label begins the names of the package's files in messages and in the IR.
 func (p *Package) label() string { return p.Name() + ": " }
 
+// PackageDirs returns the directories of the packages by their names, which begin the names of
+// their files in the IR.
+func (in *Input) PackageDirs() map[string]string {
+	out := map[string]string{}
+	for _, p := range in.Packages {
+		out[p.Name()] = p.Dir
+	}
+	return out
+}
+
 // shownName returns the name of a file of a package of a repository in messages. In an editor it is
 // the path of the file, which can be opened.
 func (p *Package) shownName(in *Input, name string) string {
