@@ -80,6 +80,7 @@ var libraries = []struct{ path, by string }{
 	{"golang.org/x/sys", "internal/process/procgroup"},
 	{"golang.org/x/sys", "internal/process/lockfile"},
 	{"golang.org/x/sys", "internal/process/confine"},
+	{"golang.org/x/sys", "internal/cli/project/doctor"},
 	{"golang.org/x/sys", "internal/process/sandbox/inside"},
 	{"golang.org/x/sys", "internal/testkit/testproc"},
 	{"golang.org/x/sys", "runtime/keeper/ring"},

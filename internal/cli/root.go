@@ -12,6 +12,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/cli/hosts"
 	"github.com/concerto-lang/concerto/internal/cli/project"
 	"github.com/concerto-lang/concerto/internal/cli/project/deps"
+	"github.com/concerto-lang/concerto/internal/cli/project/doctor"
 	"github.com/concerto-lang/concerto/internal/cli/runner"
 	"github.com/concerto-lang/concerto/internal/cli/runs"
 	"github.com/concerto-lang/concerto/internal/cli/serve"
@@ -64,6 +65,7 @@ var commands = []commandRow{
 	{name: "why", create: deps.NewWhy},
 	{name: "vendor", create: deps.NewVendor},
 	{name: "verify", create: deps.NewVerify},
+	{name: "doctor", create: doctor.New},
 	{name: "host", create: hosts.NewHost},
 	{name: "mcp", create: tools.NewMcp},
 	{name: "serve", create: serve.NewServe},

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/concerto-lang/concerto/internal/cli/console"
+	"github.com/concerto-lang/concerto/internal/process/procgroup/systems"
 	"github.com/concerto-lang/concerto/internal/record/tape"
 	"github.com/concerto-lang/concerto/internal/term/cmdline"
 	"github.com/concerto-lang/concerto/ir"
@@ -60,7 +61,7 @@ type module struct {
 
 func describe(release string) *description {
 	d := &description{Version: release, Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH, IR: ir.Version, Engine: tape.Engine,
-		Features: supports(runtime.GOOS), Modules: []module{}}
+		Features: systems.Supports(runtime.GOOS), Modules: []module{}}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return d

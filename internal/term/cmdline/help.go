@@ -2,6 +2,8 @@ package cmdline
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -17,6 +19,19 @@ const (
 
 // flagGroups is the annotation of a command that stores the groups of the command's flags.
 const flagGroups = "concerto/flag-groups"
+
+// groupOfCommand is the annotation of a command that stores the name of its group.
+const groupOfCommand = "concerto/group"
+
+// InGroup shows a command in the help of the program only by its name, next to the other commands
+// of a group. The name of the group is not a command.
+func InGroup(c *cobra.Command, group string) *cobra.Command {
+	if c.Annotations == nil {
+		c.Annotations = map[string]string{}
+	}
+	c.Annotations[groupOfCommand] = group
+	return c
+}
 
 // Group moves flags of a command from the general list to a section with a title. Each row is the
 // name of a flag. A row may also describe several flags in one line: it then has the form "NAME… |
@@ -201,8 +216,13 @@ func RootHelp(root *cobra.Command, first []string, topics []Topic) string {
 		isFirst[name] = true
 		start.rows = append(start.rows, row{name, named[name].Short})
 	}
+	together := map[string][]string{} // commands by the name of their group
 	for _, c := range root.Commands() {
 		if !c.IsAvailableCommand() {
+			continue
+		}
+		if group := c.Annotations[groupOfCommand]; group != "" {
+			together[group] = append(together[group], c.Name())
 			continue
 		}
 		var names []string
@@ -217,6 +237,9 @@ func RootHelp(root *cobra.Command, first []string, topics []Topic) string {
 		if isOnlyGroup := c.Use == c.Name()+" COMMAND"; !isFirst[c.Name()] && !isOnlyGroup {
 			others.rows = append(others.rows, row{c.Name(), c.Short})
 		}
+	}
+	for _, group := range slices.Sorted(maps.Keys(together)) {
+		groups.rows = append(groups.rows, groupRows(group, together[group])...)
 	}
 	for _, t := range topics {
 		about.rows = append(about.rows, row{t.Name, t.Short})

@@ -6,7 +6,7 @@ import (
 	"log"
 	"os"
 
-	"github.com/concerto-lang/concerto/internal/cli/help"
+	"github.com/concerto-lang/concerto/internal/process/procgroup/systems"
 	"github.com/concerto-lang/concerto/stdlib"
 )
 
@@ -18,7 +18,7 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	text, ok := stdlib.Part{Name: "what each system supports", Text: help.Systems()}.In(string(old))
+	text, ok := stdlib.Part{Name: "what each system supports", Text: systems.Table()}.In(string(old))
 	if !ok {
 		log.Fatal(os.Args[1] + " has no lines for the table")
 	}

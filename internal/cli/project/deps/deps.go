@@ -67,7 +67,7 @@ or / is the directory of a package.`,
 	cmd.addAllow(c)
 	cmd.addOffline(c)
 	cmd.format = cmdline.AddFormat(c, "text", "json")
-	return c
+	return cmdline.InGroup(c, "packages")
 }
 
 // NewRemove returns the command remove.
@@ -92,7 +92,7 @@ needed.`,
 	}
 	cmd.addOffline(c)
 	cmd.format = cmdline.AddFormat(c, "text", "json")
-	return c
+	return cmdline.InGroup(c, "packages")
 }
 
 // NewUpdate returns the command update.
@@ -115,7 +115,7 @@ with Concerto.toml.`,
 	cmd.addAllow(c)
 	cmd.addOffline(c)
 	cmd.format = cmdline.AddFormat(c, "text", "json")
-	return c
+	return cmdline.InGroup(c, "packages")
 }
 
 // NewVendor returns the command vendor.
@@ -133,7 +133,7 @@ directory.`,
 	}
 	cmd.addOffline(c)
 	cmd.format = cmdline.AddFormat(c, "text", "json")
-	return c
+	return cmdline.InGroup(c, "packages")
 }
 
 // with calls do with a resolver for the project of the working directory.

@@ -31,7 +31,7 @@ NAME it shows all packages.`,
 	c.Flags().BoolVar(&cmd.uses, "uses", false, "show the place in the source of each use")
 	cmd.addOffline(c)
 	cmd.format = cmdline.AddFormat(c, "text", "json")
-	return c
+	return cmdline.InGroup(c, "packages")
 }
 
 // NewVerify returns the command verify.
@@ -51,7 +51,7 @@ compared with its repository. The exit code is 76 if a package was changed or a 
 	c.Flags().BoolVar(&cmd.remote, "remote", false, "compare each tag with its repository")
 	cmd.addOffline(c)
 	cmd.format = cmdline.AddFormat(c, "text", "json")
-	return c
+	return cmdline.InGroup(c, "packages")
 }
 
 // reason is a package in the output of why.

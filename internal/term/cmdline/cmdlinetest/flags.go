@@ -25,6 +25,7 @@ var oneName = map[string]string{
 // that meaning.
 var otherMeaning = map[string]string{
 	"concerto work rm --force":    "as for git: work that exists nowhere else is lost",
+	"concerto add --dir":          "the directory of a package in its repository",
 	"concerto worker --dir":       "the directory of programs, not of the worker's other files",
 	"concerto-relay run --ndjson": "the protocol of the command that it starts",
 }

@@ -1,11 +1,13 @@
-package help
-
-//go:generate go run ./gen ../../../spec/18-cli.md
+// Package systems contains the table of what each operating system supports. The manual,
+// `concerto version`, `concerto doctor` and the messages about missing features are made from it.
+package systems
 
 import (
 	"fmt"
 	"strings"
 )
+
+//go:generate go run ../../../cli/help/gen ../../../../spec/18-cli.md
 
 // feature is a part of Concerto that the operating systems support differently.
 type feature struct {
@@ -34,9 +36,9 @@ var features = []feature{
 	{"sandbox", "sandboxes for tools and hosts", "Landlock, namespaces", no, no},
 }
 
-// supports returns, for each feature with a name, whether a system supports it. system is a value
+// Supports returns, for each feature with a name, whether a system supports it. system is a value
 // of runtime.GOOS.
-func supports(system string) map[string]bool {
+func Supports(system string) map[string]bool {
 	all := map[string]bool{}
 	for _, f := range features {
 		if f.Name != "" {
@@ -60,8 +62,32 @@ func (f *feature) on(system string) string {
 	return no
 }
 
-// Systems returns the table for the manual.
-func Systems() string {
+// names contains the names of the systems for people, by the values of runtime.GOOS.
+var names = map[string]string{"linux": "Linux", "darwin": "macOS", "windows": "Windows"}
+
+// Name returns the name of a system for people.
+func Name(system string) string {
+	if name := names[system]; name != "" {
+		return name
+	}
+	return system
+}
+
+// Missing returns the message that a system does not have a feature, such as "the keeper is not
+// available on Windows", or "" if it has it. name is that of `version --format json`.
+func Missing(name, system string) string {
+	if Supports(system)[name] {
+		return ""
+	}
+	article := "the "
+	if name == "hostd" {
+		article = ""
+	}
+	return article + name + " is not available on " + Name(system)
+}
+
+// Table returns the table for the manual.
+func Table() string {
 	var b strings.Builder
 	b.WriteString("| | Linux | macOS | Windows |\n| --- | --- | --- | --- |\n")
 	for _, f := range features {
