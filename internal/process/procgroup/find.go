@@ -32,11 +32,11 @@ type finder struct {
 	env         []string
 }
 
-const windows = "windows"
+const windowsSystem = "windows"
 
 func (f finder) find(command string) (string, error) {
 	separators, list := "/", ":"
-	if f.system == windows {
+	if f.system == windowsSystem {
 		separators, list = `/\`, ";"
 	}
 	if strings.ContainsAny(command, separators) {
@@ -54,7 +54,7 @@ func (f finder) find(command string) (string, error) {
 		return "", ErrNotFound
 	}
 	for d := range strings.SplitSeq(f.getenv("PATH"), list) {
-		if f.system == windows {
+		if f.system == windowsSystem {
 			d = strings.Trim(d, `"`)
 		}
 		if !filepath.IsAbs(d) {
@@ -74,7 +74,7 @@ func (f finder) find(command string) (string, error) {
 // first returns the first existing form of a path: the path, or with an extension of PATHEXT. If
 // none exists, it returns the path with the error.
 func (f finder) first(path string) (string, error) {
-	if f.system != windows {
+	if f.system != windowsSystem {
 		return path, f.executable(path)
 	}
 	extensions := strings.Split(strings.ToLower(cmp.Or(f.getenv("PATHEXT"), ".COM;.EXE;.BAT;.CMD")), ";")
@@ -112,7 +112,7 @@ func LookupEnv(env []string, name string) (string, bool) { return lookupEnv(runt
 
 func lookupEnv(system string, env []string, name string) (string, bool) {
 	for _, variable := range slices.Backward(env) {
-		if k, v, ok := strings.Cut(variable, "="); ok && (k == name || system == windows && strings.EqualFold(k, name)) {
+		if k, v, ok := strings.Cut(variable, "="); ok && (k == name || system == windowsSystem && strings.EqualFold(k, name)) {
 			return v, true
 		}
 	}
@@ -128,7 +128,7 @@ func (f finder) executable(path string) error {
 		return err
 	case info.IsDir():
 		return ErrIsDirectory
-	case f.system != windows && info.Mode()&0o111 == 0:
+	case f.system != windowsSystem && info.Mode()&0o111 == 0:
 		return ErrNotExecutable
 	}
 	return nil

@@ -42,7 +42,7 @@ func TestFindExtensions(t *testing.T) {
 		{system: "windows", command: "folder", path: in("a"), err: ErrNotFound},
 	} {
 		env := []string{"PATH=" + c.path}
-		if c.system == windows {
+		if c.system == windowsSystem {
 			env = []string{"PATH=ignored", "Path=" + c.path, "PathExt=" + c.pathext}
 		}
 		got, err := finder{c.system, dir, env}.find(c.command)

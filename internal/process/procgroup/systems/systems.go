@@ -29,7 +29,7 @@ var features = []feature{
 	{"", "check, compile, run and test programs; agents, HTTP, stores, stored runs, tapes, reports, editors", yes, yes, yes},
 	{"", "commands by name", "`PATH`", "`PATH`", "`PATH` and `PATHEXT`"},
 	{"", "locks of stored runs, stores and audit logs", "flock", "flock", "LockFileEx"},
-	{"", "hosts, commands and MCP servers as processes, which end with the run", "process groups, subreaper", "process groups", no},
+	{"", "hosts, commands and MCP servers as processes, which end with the run", "process groups, subreaper", "process groups", "job objects"},
 	{"terminal", "`inspect` and `top`, which read single keys", yes, yes, no},
 	{"keeper", "hosts that continue after the process of their run has ended", yes, yes, no},
 	{"hostd", "the daemon of the relay, and its terminals", yes, yes, no},
