@@ -79,6 +79,7 @@ var libraries = []struct{ path, by string }{
 	{"golang.org/x/term", "cmd/concerto-relay"},
 	{"golang.org/x/sys", "internal/process/procgroup"},
 	{"golang.org/x/sys", "internal/process/lockfile"},
+	{"golang.org/x/sys", "internal/process/userfile"},
 	{"golang.org/x/sys", "internal/process/confine"},
 	{"golang.org/x/sys", "internal/cli/project/doctor"},
 	{"golang.org/x/sys", "internal/process/sandbox/inside"},

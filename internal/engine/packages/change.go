@@ -347,7 +347,7 @@ func (p *Project) Write(to *Resolution) error {
 		}
 	}
 	for _, f := range prepared {
-		if err := os.Rename(f[0], f[1]); err != nil {
+		if err := userfile.Rename(f[0], f[1]); err != nil {
 			return pkg.Errorf(pkg.Unavailable, "", "cannot write %s: %v", p.shown+filepath.Base(f[1]), err)
 		}
 	}

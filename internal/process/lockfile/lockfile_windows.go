@@ -24,6 +24,10 @@ func Lock(file string) (unlock func() error, err error) {
 	return f.Close, nil
 }
 
+// LockOpen locks a file until it is closed. The error wraps ErrHeld if another process holds the
+// lock.
+func LockOpen(f *os.File) error { return lockByte(f, windows.LOCKFILE_EXCLUSIVE_LOCK) }
+
 // lockByte locks the byte without waiting. The lock ends when the file is closed.
 func lockByte(f *os.File, flags uint32) error {
 	at := windows.Overlapped{OffsetHigh: lockedByte}

@@ -177,7 +177,7 @@ type pipeEnd struct{}
 
 func (o *output) open() {}
 
-// Pauses between two looks at an empty pipe. A wait for data cannot be ended, so that a read only
+// Pauses between two checks of an empty pipe. A wait for data cannot be ended, so that a read only
 // starts when there is data.
 const (
 	firstPause = 200 * time.Microsecond

@@ -144,7 +144,7 @@ func Replace(path string, text []byte, perm fs.FileMode) error {
 		err = f.Sync()
 	}
 	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), path)
+		err = Rename(f.Name(), path)
 	}
 	if err != nil {
 		_ = os.Remove(f.Name()) // the first error is more useful than one of removing the file

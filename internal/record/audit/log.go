@@ -102,7 +102,7 @@ func Open(path string, o Options) (*Log, error) {
 		err = l.readExisting()
 	}
 	if err == nil && l.size == 0 {
-		if err = syncDir(filepath.Dir(path)); err != nil {
+		if err = userfile.SyncDir(filepath.Dir(path)); err != nil {
 			err = fmt.Errorf("open %s %s: %w", o.What, path, err)
 		}
 	}
@@ -176,14 +176,6 @@ func (l *Log) begin() error {
 // ownRecord returns a record about the log itself.
 func (l *Log) ownRecord(kind string, data json.RawMessage) Record {
 	return Record{Run: l.o.Run, Kind: kind, Actor: Actor{Type: "runtime", Name: "concerto"}, Data: data}
-}
-
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }
 
 // Append writes a record. After an error the log contains no part of the record, and the caller

@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/concerto-lang/concerto/internal/process/userfile"
 )
 
 // File is a file to which text is appended.
@@ -67,7 +69,7 @@ func (d disk) Put(name string, text []byte) error {
 	if err != nil {
 		return err
 	}
-	if err := os.Rename(temporary, d.Path(name)); err != nil {
+	if err := userfile.Rename(temporary, d.Path(name)); err != nil {
 		return errors.Join(err, os.Remove(temporary))
 	}
 	return d.SyncDir(filepath.Dir(name))
@@ -124,9 +126,5 @@ func (d disk) Dir(name string) error { return os.MkdirAll(d.Path(name), 0o700) }
 
 // SyncDir writes the entries of a directory to the disk.
 func (d disk) SyncDir(name string) error {
-	f, err := os.Open(d.Path(name))
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
+	return userfile.SyncDir(d.Path(name))
 }
