@@ -20,8 +20,8 @@ import (
 // Build describes how the program was built.
 type Build struct {
 	Release string // version of the command and of the language
-	// Commit and Date are those of the sources, and Modified reports whether the sources differ from
-	// the commit. If Commit is "", the information that the Go command has stored applies.
+	// Commit and Date are those of the sources, and Modified reports whether the sources differ
+	// from the commit. If Commit is "", the information that the Go command has stored applies.
 	Commit, Date string
 	Modified     bool
 }

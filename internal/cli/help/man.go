@@ -103,8 +103,8 @@ func topicPage(t cmdline.Topic, binary console.Binary) string {
 	return b.String()
 }
 
-// manTitle writes the title of a page. Its date is that of the commit, so that a build always writes
-// the same pages.
+// manTitle writes the title of a page. Its date is that of the commit, so that a build always
+// writes the same pages.
 func manTitle(b *strings.Builder, name string, section int, binary console.Binary) {
 	day, _, _ := strings.Cut(binary.Source().Date, "T")
 	fmt.Fprintf(b, ".TH %s %d \"%s\" \"concerto %s\" \"Concerto\"\n", strings.ToUpper(name), section, day, binary.Release)
