@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"debug/pe"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -23,6 +24,7 @@ type checker struct {
 	first   string // the release
 	list    *List
 	host    Target // this machine
+	cache   string // GOCACHE of the second build
 	log     io.Writer
 }
 
@@ -34,7 +36,7 @@ func Check(ctx context.Context, o Options) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	c := &checker{options: o, dir: dir, first: filepath.Join(dir, "first"), log: o.Log}
+	c := &checker{options: o, dir: dir, first: filepath.Join(dir, "first"), cache: filepath.Join(dir, "cache"), log: o.Log}
 	if c.log == nil {
 		c.log = io.Discard
 	}
@@ -85,6 +87,9 @@ type skipped string
 
 func (s skipped) Error() string { return string(s) }
 
+// secondBuild is set in the environment of the second build, which is a process of this program.
+const secondBuild = "CONCERTO_RELEASE_SECOND"
+
 // rebuild builds the release again, with other settings of the user and without cached packages.
 func (c *checker) rebuild(ctx context.Context) error {
 	root := filepath.Join(c.dir, "another directory", "sources")
@@ -112,7 +117,7 @@ func (c *checker) rebuild(ctx context.Context) error {
 	b := exec.CommandContext(ctx, command[0], command[1:]...)
 	b.Dir, b.Stdout, b.Stderr = root, c.log, c.log
 	b.Env = append(slices.DeleteFunc(settings, func(kv string) bool { return slices.Contains(goSettings, kv) }),
-		"HOME="+home, "GOCACHE="+filepath.Join(c.dir, "cache"), "TZ=Pacific/Auckland", "LC_ALL=C.UTF-8", "OUT="+second, "VERSION="+c.version(), "BASE_URL="+c.options.BaseURL,
+		"HOME="+home, "GOCACHE="+c.cache, secondBuild+"=1", "TZ=Pacific/Auckland", "LC_ALL=C.UTF-8", "OUT="+second, "VERSION="+c.version(), "BASE_URL="+c.options.BaseURL,
 		"TARGETS="+c.options.Targets, "SOURCE_DATE_EPOCH="+c.options.Epoch)
 	if c.list.dirty() {
 		b.Env = append(b.Env, "DIRTY=1")
@@ -146,8 +151,8 @@ func Compare(first, second string) error {
 		}
 	}
 	for name := range names {
-		a, errA := os.ReadFile(filepath.Join(first, name))
-		b, errB := os.ReadFile(filepath.Join(second, name))
+		a, errA := contentOf(filepath.Join(first, name))
+		b, errB := contentOf(filepath.Join(second, name))
 		if errA != nil || errB != nil || !bytes.Equal(a, b) {
 			differences = append(differences, filepath.ToSlash(name))
 		}
@@ -157,6 +162,19 @@ func Compare(first, second string) error {
 		return fmt.Errorf("the releases differ in %s", strings.Join(differences, ", "))
 	}
 	return nil
+}
+
+// contentOf returns the content of a file of a release. The list is without the signature.
+func contentOf(file string) ([]byte, error) {
+	if filepath.Base(file) != listFile {
+		return os.ReadFile(file)
+	}
+	l, err := ReadList(filepath.Dir(file))
+	if err != nil {
+		return nil, err
+	}
+	l.Files = slices.DeleteFunc(l.Files, func(f File) bool { return f.Name == signatureFile })
+	return json.Marshal(l)
 }
 
 // emptyRoot returns a new directory with the given name, and the environment of a user whose home

@@ -30,7 +30,7 @@ func (c *checker) exercise(ctx context.Context, concerto string, env []string) e
 		{"run hello", "Good morning, Ada."},
 		{"test hello", "2 passed"},
 		{"init host --template supervise", "host"},
-		{"host test Worker -C host", "pass"},
+		{"host test Worker -C host", " 0 failed"},
 	} {
 		out, err := output(ctx, dir, env, append([]string{concerto}, strings.Fields(step.arguments)...)...)
 		if err != nil {

@@ -33,6 +33,13 @@ type Options struct {
 	Log     io.Writer
 }
 
+// Environment returns the options that the variables of `make release` set. root is the directory
+// of the repository.
+func Environment(root string, log io.Writer) Options {
+	return Options{Root: root, Out: os.Getenv("OUT"), Version: os.Getenv("VERSION"), BaseURL: os.Getenv("BASE_URL"), Targets: os.Getenv("TARGETS"),
+		Sign: os.Getenv("SIGN"), Dirty: os.Getenv("DIRTY") == "1", Epoch: os.Getenv("SOURCE_DATE_EPOCH"), Log: log}
+}
+
 // RefusedError is an error in the options or in their surroundings. Nothing was built.
 type RefusedError struct{ Reason string }
 
@@ -194,7 +201,7 @@ func checkOut(out string, targets int) error {
 		need uint64
 	}{{parent, spaceForTarget * uint64(targets)}, {os.TempDir(), workForAllTargets + workForTarget*uint64(targets)}} {
 		if free, ok := freeSpace(place.dir); ok && free < place.need {
-			return refuse("%s has %d MB of free space: a release of %d targets requires %d MB there", place.dir, free>>20, targets, place.need>>20)
+			return refuse("%s has %d MB of free space: this release requires %d MB there", place.dir, free>>20, place.need>>20)
 		}
 	}
 	return nil

@@ -31,7 +31,6 @@ function executable(program) {
 
 module.exports = function run(program) {
   const file = executable(program);
-  const child = spawn(file, process.argv.slice(2), { stdio: "inherit" });
   // A terminal sends these signals to both processes. A second one would end the program at once.
   const fromTerminal = [0, 1, 2].some((fd) => tty.isatty(fd)) ? ["SIGINT", "SIGQUIT"] : [];
   const windows = process.platform === "win32"; // its consoles notify both processes
@@ -41,6 +40,8 @@ module.exports = function run(program) {
       if (!windows && !fromTerminal.includes(signal)) child.kill(signal);
     });
   }
+  // After the handlers exist, a signal no longer ends this process without the program.
+  const child = spawn(file, process.argv.slice(2), { stdio: "inherit" });
   child.on("error", (error) => {
     console.error(`could not start ${file}: ${error.message}`);
     process.exit(1);

@@ -27,8 +27,6 @@ func run(args []string) int {
 		fmt.Fprintln(os.Stderr, "release:", err)
 		return 2
 	}
-	o := release.Options{Root: root, Out: os.Getenv("OUT"), Version: os.Getenv("VERSION"), BaseURL: os.Getenv("BASE_URL"), Targets: os.Getenv("TARGETS"),
-		Sign: os.Getenv("SIGN"), Dirty: os.Getenv("DIRTY") == "1", Epoch: os.Getenv("SOURCE_DATE_EPOCH"), Log: os.Stderr}
 	do := release.Make
 	if len(args) == 1 && args[0] == "check" {
 		do = release.Check
@@ -36,7 +34,7 @@ func run(args []string) int {
 		fmt.Fprintln(os.Stderr, "usage: run [check]")
 		return 2
 	}
-	if err := do(ctx, o); err != nil {
+	if err := do(ctx, release.Environment(root, os.Stderr)); err != nil {
 		fmt.Fprintln(os.Stderr, "release:", err)
 		if _, refused := errors.AsType[*release.RefusedError](err); refused || errors.Is(err, syscall.ENOSPC) {
 			return 2
