@@ -409,7 +409,7 @@ func (r *release) preparePlayground(ctx context.Context) error {
 	}
 	fmt.Fprintln(r.log, "building the playground")
 	dir := filepath.Join(r.work, "playground")
-	if _, err := r.run(ctx, []string{"GOWORK=", "GOFLAGS=-buildvcs=false -trimpath"}, "make", "playground", "OUT="+dir); err != nil {
+	if _, err := r.run(ctx, []string{"GOWORK=", "GOFLAGS=-buildvcs=false -trimpath"}, "make", "playground", "OUT="+dir, "VERSION="+r.version); err != nil {
 		return err
 	}
 	r.playground, err = entriesOf(dir, "playground")
