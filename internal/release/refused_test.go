@@ -128,6 +128,7 @@ func TestMakefile(t *testing.T) {
 	if _, err := exec.LookPath("make"); err != nil {
 		t.Skip("make is not in PATH")
 	}
+	requireRepository(t)
 	dir := t.TempDir()
 	c := exec.Command("make", "-C", filepath.Join("..", ".."), "release", "TARGETS=linux/amd64", "VERSION=one", "DIRTY=1", "OUT="+filepath.Join(dir, "out"))
 	out, err := c.CombinedOutput()

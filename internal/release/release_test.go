@@ -76,11 +76,20 @@ var build = sync.OnceValues(func() (*checker, error) {
 func built(t *testing.T) *checker {
 	t.Helper()
 	randtest.RacedElsewhere(t)
+	requireRepository(t)
 	c, err := build()
 	if err != nil {
 		t.Fatal(err)
 	}
 	return c
+}
+
+// requireRepository skips a test in a copy of the sources without the repository.
+func requireRepository(t *testing.T) {
+	t.Helper()
+	if _, err := os.Stat("../../.git"); err != nil {
+		t.Skipf("a release requires the repository: %v", err)
+	}
 }
 
 // entryList reads a compressed tar archive.
