@@ -1,5 +1,5 @@
 # The project's own commands. `make check` is what a commit must pass.
-.PHONY: all build size test quick race checkptr lint platforms fmt gen golden fuzz bench bench-page otel-check otel-receiver spec cover mutants kill durable-kill work-kill merge-kill engine-kill relay-kill replicas check tidy arch conformance mcp-reference sdk vscode vscode-e2e agents misbehave soak web-vendor components screenshots pictures
+.PHONY: all build size test quick race checkptr lint platforms fmt gen golden fuzz bench bench-page otel-check otel-receiver spec cover mutants kill durable-kill work-kill merge-kill engine-kill relay-kill replicas check tidy arch conformance mcp-reference sdk vscode vscode-e2e agents release release-check misbehave soak web-vendor components screenshots pictures
 
 all: build
 
@@ -222,3 +222,14 @@ editors/vscode/node_modules: editors/vscode/package-lock.json
 # and records a conversation with each; the tests play the recordings without them.
 agents:
 	go run ./internal/testkit/agentwire
+
+# Builds a release: OUT (bin/release) has its archives, packages, installers and lists. TARGETS limits the systems,
+# VERSION is by default the tag of the commit, BASE_URL the address that the installers download from, SIGN a command
+# that signs SHA256SUMS. DIRTY=1 permits uncommitted changes.
+release:
+	@go run -buildvcs=false ./internal/release/run
+
+# Builds a release twice, in two directories, and compares them; installs each format and runs it. It takes the
+# settings of release, except OUT.
+release-check:
+	@go run -buildvcs=false ./internal/release/run check

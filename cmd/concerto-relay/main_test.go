@@ -41,7 +41,7 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", strconv.Itoa(4*runtime.NumCPU())); err != nil {
 		panic(err)
 	}
-	testscript.Main(m, map[string]func(){"concerto": func() { os.Exit(cli.Main(release)) }, "concerto-relay": call, "relay-server": call, "relay-hostd": call})
+	testscript.Main(m, map[string]func(){"concerto": func() { os.Exit(cli.Main(cli.Build{Release: release})) }, "concerto-relay": call, "relay-server": call, "relay-hostd": call})
 }
 
 // TestScripts runs the scripts in testdata/script, which check what users see.

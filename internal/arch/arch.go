@@ -317,6 +317,8 @@ var Policy = []Rule{
 	{Package: "internal/testkit/pgserver"},
 	{Package: "internal/testkit/pgtest", Imports: "internal/testkit/pgserver", Tests: true},
 	{Package: "internal/testkit/agentwire", Imports: "internal/data/effect internal/process/procgroup internal/testkit/testllm internal/record/hosttrace runtime/host runtime/host/adapter"},
+	{Package: "internal/release"},
+	{Package: "internal/release/run", Imports: "internal/release"},
 	{Package: "cmd/concerto", Imports: "internal/cli"},
 	{Package: "cmd/concerto-relay", Imports: "internal/record/journal/postgres relay/enginehost internal/term/cmdline internal/record/audit internal/data/effect internal/data/hostmsg internal/process/lockfile internal/process/procgroup relay/client internal/text/suggest internal/term/terminal relay/hostd relay/hostd/doctor relay/hostd/hostlog relay/hostd/install relay/hostd/pair relay/hostd/redact relay/ptyholder relay/hostd/socket relay/hostrun relay/nats relay/protocol relay/server/auth relay/server/httpguard relay/store relay/store/postgres relay/store/sqlite relay/server relay/server/pair relay/server/accounts relay/server/push relay/web internal/process/userfile internal/text/utf8cut"},
 	{Package: "bench", Imports: "internal/text/source internal/process/cputime parser sema codegen ir internal/compile/optimize stdlib"},

@@ -18,10 +18,18 @@ import (
 	"github.com/concerto-lang/concerto/internal/term/cmdline"
 )
 
-// Main runs the command for this process and returns its exit code. release is the version of the
-// command and of the language.
-func Main(release string) int {
-	driver.Release = release
+// Build describes how the program was built.
+type Build struct {
+	Release string // version of the command and of the language
+	// Commit and Date are those of the sources, and Modified reports whether the sources differ
+	// from the commit. If Commit is "", the information that the Go command has stored applies.
+	Commit, Date string
+	Modified     bool
+}
+
+// Main runs the command for this process and returns its exit code.
+func Main(b Build) int {
+	driver.Release = b.Release
 	dir, err := os.Getwd()
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "concerto: find the working directory: %v\n", err)
@@ -38,7 +46,7 @@ func Main(release string) int {
 	procgroup.Adopt()
 	executable, _ := os.Executable() // on error the path stays empty, and run -v reports that
 	code := run(os.Args[1:], &console.Console{
-		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: stderr, Environ: os.Environ(), Dir: dir, Binary: console.Binary{Release: release, Executable: executable, OwnProcess: !processors, OwnHeap: !growth && !memory},
+		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: stderr, Environ: os.Environ(), Dir: dir, Binary: console.Binary{Release: b.Release, Stamp: console.Source{Commit: b.Commit, Date: b.Date, Modified: b.Modified}, Executable: executable, OwnProcess: !processors, OwnHeap: !growth && !memory},
 		TTY: console.TTY{In: term.IsTerminal(int(os.Stdin.Fd())), Out: term.IsTerminal(int(os.Stdout.Fd())), Err: term.IsTerminal(int(os.Stderr.Fd())),
 			Color:     colours && term.IsTerminal(int(os.Stderr.Fd())),
 			OutColor:  colours && term.IsTerminal(int(os.Stdout.Fd())),

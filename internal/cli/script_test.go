@@ -56,7 +56,7 @@ func TestMain(m *testing.M) {
 		rundir.SegmentBytes = n
 	}
 	testscript.Main(m, map[string]func(){
-		"concerto":     func() { os.Exit(Main("0.1.0-dev")) },
+		"concerto":     func() { os.Exit(Main(Build{Release: "0.1.0-dev"})) },
 		"testhost":     func() { os.Exit(testhost.Main(os.Args[1:])) },
 		"testllm":      func() { os.Exit(testllm.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
 		"testmcp":      func() { os.Exit(testmcp.Main()) },

@@ -70,12 +70,40 @@ func (a *Console) Exit() {
 // Binary describes the running program.
 type Binary struct {
 	Release    string // version of the command and of the language
+	Stamp      Source // sources of a release; empty in other builds
 	Executable string // path of the executable, which is also started as the guardian
 	// OwnProcess is true if the process runs only this command, so that a run may set the number of
 	// processors. OwnHeap is true if a run may set how Go's heap grows.
 	OwnProcess, OwnHeap bool
 	// Execute runs a command line of this program and returns the exit code.
 	Execute func(args []string, c *Console) int
+}
+
+// Source describes the sources of a program.
+type Source struct {
+	Commit   string // "" if the program was not built in a repository
+	Date     string // of the commit, as in RFC 3339; or ""
+	Modified bool   // the sources differ from the commit
+}
+
+// Source returns the stamp of the program, or else the description that the Go command has stored.
+func (b Binary) Source() Source {
+	s := b.Stamp
+	info, ok := debug.ReadBuildInfo()
+	if s.Commit != "" || !ok {
+		return s
+	}
+	for _, setting := range info.Settings {
+		switch setting.Key {
+		case "vcs.revision":
+			s.Commit = setting.Value
+		case "vcs.time":
+			s.Date = setting.Value
+		case "vcs.modified":
+			s.Modified = setting.Value == "true"
+		}
+	}
+	return s
 }
 
 // Debugging is the state of a program that a debugger runs.

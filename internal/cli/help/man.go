@@ -42,12 +42,12 @@ func (cmd *manCommand) write(root *cobra.Command, dir string) error {
 	}
 	pages := available(root)
 	for _, c := range pages {
-		if err := console.WriteFile(filepath.Join(full, pageName(c)+".1"), []byte(manPage(c, cmd.console.Binary.Release))); err != nil {
+		if err := console.WriteFile(filepath.Join(full, pageName(c)+".1"), []byte(manPage(c, cmd.console.Binary))); err != nil {
 			return console.Usage("", "write %s.1 into %s: %v", pageName(c), dir, err)
 		}
 	}
 	for _, t := range Topics() {
-		if err := console.WriteFile(filepath.Join(full, "concerto-"+t.Name+".7"), []byte(topicPage(t, cmd.console.Binary.Release))); err != nil {
+		if err := console.WriteFile(filepath.Join(full, "concerto-"+t.Name+".7"), []byte(topicPage(t, cmd.console.Binary))); err != nil {
 			return console.Usage("", "write concerto-%s.7 into %s: %v", t.Name, dir, err)
 		}
 	}
@@ -70,9 +70,9 @@ func available(c *cobra.Command) []*cobra.Command {
 func pageName(c *cobra.Command) string { return strings.ReplaceAll(c.CommandPath(), " ", "-") }
 
 // manPage returns a command's manual page, in the man macros.
-func manPage(c *cobra.Command, release string) string {
+func manPage(c *cobra.Command, binary console.Binary) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, ".TH %s 1 \"\" \"concerto %s\" \"Concerto\"\n", strings.ToUpper(pageName(c)), release)
+	manTitle(&b, pageName(c), 1, binary)
 	fmt.Fprintf(&b, ".SH NAME\n%s \\- %s\n", roff(pageName(c)), roff(c.Short))
 	fmt.Fprintf(&b, ".SH SYNOPSIS\n.B %s\n", roff(c.UseLine()))
 	b.WriteString(".SH DESCRIPTION\n")
@@ -95,12 +95,19 @@ func manPage(c *cobra.Command, release string) string {
 }
 
 // topicPage returns the manual page of a topic.
-func topicPage(t cmdline.Topic, release string) string {
+func topicPage(t cmdline.Topic, binary console.Binary) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, ".TH CONCERTO-%s 7 \"\" \"concerto %s\" \"Concerto\"\n", strings.ToUpper(t.Name), release)
+	manTitle(&b, "concerto-"+t.Name, 7, binary)
 	fmt.Fprintf(&b, ".SH NAME\nconcerto\\-%s \\- %s\n.SH DESCRIPTION\n", roff(t.Name), roff(t.Short))
 	manText(&b, t.Text)
 	return b.String()
+}
+
+// manTitle writes the title of a page. Its date is that of the commit, so that a build always
+// writes the same pages.
+func manTitle(b *strings.Builder, name string, section int, binary console.Binary) {
+	day, _, _ := strings.Cut(binary.Source().Date, "T")
+	fmt.Fprintf(b, ".TH %s %d \"%s\" \"concerto %s\" \"Concerto\"\n", strings.ToUpper(name), section, day, binary.Release)
 }
 
 // manText writes help text in troff format: indented lines verbatim, other lines as paragraphs.

@@ -30,7 +30,7 @@ which features this system supports.`,
 	format := cmdline.AddFormat(c, "text", "json")
 	c.RunE = func(*cobra.Command, []string) error {
 		if !format.IsText() {
-			return json.NewEncoder(a.Stdout).Encode(describe(a.Binary.Release))
+			return json.NewEncoder(a.Stdout).Encode(describe(a.Binary))
 		}
 		_, err := fmt.Fprintf(a.Stdout, "concerto %s\n", a.Binary.Version())
 		return err
@@ -59,22 +59,14 @@ type module struct {
 	Sum     string `json:"sum"`
 }
 
-func describe(release string) *description {
-	d := &description{Version: release, Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH, IR: ir.Version, Engine: tape.Engine,
+func describe(b console.Binary) *description {
+	s := b.Source()
+	d := &description{Version: b.Release, Commit: s.Commit, Date: s.Date, Modified: s.Modified,
+		Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH, IR: ir.Version, Engine: tape.Engine,
 		Features: systems.Supports(runtime.GOOS), Modules: []module{}}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return d
-	}
-	for _, s := range info.Settings {
-		switch s.Key {
-		case "vcs.revision":
-			d.Commit = s.Value
-		case "vcs.time":
-			d.Date = s.Value
-		case "vcs.modified":
-			d.Modified = s.Value == "true"
-		}
 	}
 	for _, m := range info.Deps {
 		m = cmp.Or(m.Replace, m)
