@@ -6,12 +6,14 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/concerto-lang/concerto/internal/process/procgroup/systems"
 	"github.com/concerto-lang/concerto/relay/hostd/install"
 )
 
@@ -30,7 +32,12 @@ $REDACTION_EXTRA_REGEX is a regular expression for text to redact from commands,
   concerto-relay hostd --server https://relay.example --token-file host-token
   concerto-relay hostd install --server https://relay.example --token-file host-token`,
 	}, a.hostdInstallCommand(), a.hostdUninstallCommand())
-	c.RunE = func(*cobra.Command, []string) error { return a.hostd(&s, ready) }
+	c.RunE = func(*cobra.Command, []string) error {
+		if missing := systems.Missing("hostd", runtime.GOOS); missing != "" {
+			return usage("run it in WSL", "%s", missing)
+		}
+		return a.hostd(&s, ready)
+	}
 	c.Flags().StringVar(&ready, "ready-file", "", "write the socket's path to `FILE` when hostd is ready")
 	a.hostdFlags(c.PersistentFlags(), &s)
 	return c

@@ -41,17 +41,19 @@ func Main(b Build) int {
 	if !growth {
 		debug.SetGCPercent(heap.UsualGrowth)
 	}
+	isTerminal := func(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
+	hasSequences := func(f *os.File) bool { return isTerminal(f) && console.EnableSequences(f) }
 	colours := os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 	stderr, flush := console.NewStderr(os.Stderr)
 	procgroup.Adopt()
 	executable, _ := os.Executable() // on error the path stays empty, and run -v reports that
 	code := run(os.Args[1:], &console.Console{
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: stderr, Environ: os.Environ(), Dir: dir, Binary: console.Binary{Release: b.Release, Stamp: console.Source{Commit: b.Commit, Date: b.Date, Modified: b.Modified}, Executable: executable, OwnProcess: !processors, OwnHeap: !growth && !memory},
-		TTY: console.TTY{In: term.IsTerminal(int(os.Stdin.Fd())), Out: term.IsTerminal(int(os.Stdout.Fd())), Err: term.IsTerminal(int(os.Stderr.Fd())),
-			Color:     colours && term.IsTerminal(int(os.Stderr.Fd())),
-			OutColor:  colours && term.IsTerminal(int(os.Stdout.Fd())),
-			Screen:    os.Getenv("TERM") != "dumb" && term.IsTerminal(int(os.Stdout.Fd())),
-			ErrScreen: os.Getenv("TERM") != "dumb" && term.IsTerminal(int(os.Stderr.Fd())),
+		TTY: console.TTY{In: isTerminal(os.Stdin), Out: isTerminal(os.Stdout), Err: isTerminal(os.Stderr),
+			Color:     colours && hasSequences(os.Stderr),
+			OutColor:  colours && hasSequences(os.Stdout),
+			Screen:    os.Getenv("TERM") != "dumb" && hasSequences(os.Stdout),
+			ErrScreen: os.Getenv("TERM") != "dumb" && hasSequences(os.Stderr),
 			Size: func() (int, int) {
 				for _, f := range []*os.File{os.Stderr, os.Stdout} {
 					if width, height, err := term.GetSize(int(f.Fd())); err == nil && width > 0 && height > 0 {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	goruntime "runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/engine/durable"
 	"github.com/concerto-lang/concerto/internal/engine/submission"
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
+	"github.com/concerto-lang/concerto/internal/process/procgroup/systems"
 	"github.com/concerto-lang/concerto/internal/record/journal"
 	"github.com/concerto-lang/concerto/internal/record/journal/localowner"
 	"github.com/concerto-lang/concerto/internal/record/journal/rundir"
@@ -176,6 +178,9 @@ func (p *Program) makeDurable(o *Options, c *runtime.Config) (*durableRun, error
 	c.Process = fmt.Sprintf("p%d", d.owner)
 	if d.keeper, err = d.keeperClient(c, conf.OrphanTimeout); err != nil {
 		return nil, d.failBegin(err)
+	}
+	if missing := systems.Missing("keeper", goruntime.GOOS); missing != "" && len(c.Hosts) > 0 && o.Records.Durable.Remark != nil {
+		o.Records.Durable.Remark(missing + ": hosts stop with the run; resume starts them again")
 	}
 	c.Keeper = d.keeper
 	config.Writer = d.writer

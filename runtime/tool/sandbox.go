@@ -78,7 +78,7 @@ func (x *command) confine(c *Context, how *procgroup.Command) error {
 	run := c.world().commandRun()
 	lacks, rest := confine.Check(run, s.confinement())
 	if len(lacks) > 0 && s.Missing != sandbox.MissingWarn {
-		return fmt.Errorf("this machine lacks %s", confine.Describe(lacks))
+		return confine.Lacking(lacks)
 	}
 	if len(lacks) > 0 {
 		c.recordLacks(lacks)

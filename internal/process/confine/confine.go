@@ -4,6 +4,7 @@
 package confine
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"sync"
 
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
+	"github.com/concerto-lang/concerto/internal/process/procgroup/systems"
 	"github.com/concerto-lang/concerto/internal/process/sandbox"
 )
 
@@ -131,6 +133,14 @@ func ListedPaths(base, key string, paths []string) (all []string, err error) {
 		all = append(all, path)
 	}
 	return all, nil
+}
+
+// Lacking returns the error for a sandbox whose features are missing.
+func Lacking(features []string) error {
+	if missing := systems.Missing("sandbox", runtime.GOOS); missing != "" {
+		return errors.New(missing + ": run without it with `missing = \"warn\"`")
+	}
+	return fmt.Errorf("this machine lacks %s", Describe(features))
 }
 
 // Describe lists features for a message.

@@ -14,7 +14,8 @@ import (
 )
 
 // A process and its descendants form a job object. The system ends them when this process closes
-// the job or exits, even if it is killed (learn.microsoft.com/windows/win32/procthread/job-objects).
+// the job or exits, even if it is killed
+// (learn.microsoft.com/windows/win32/procthread/job-objects).
 
 type groupSignal int
 

@@ -30,7 +30,7 @@ var features = []feature{
 	{"", "commands by name", "`PATH`", "`PATH`", "`PATH` and `PATHEXT`"},
 	{"", "locks of stored runs, stores and audit logs", "flock", "flock", "LockFileEx"},
 	{"", "hosts, commands and MCP servers as processes, which end with the run", "process groups, subreaper", "process groups", "job objects"},
-	{"terminal", "`inspect` and `top`, which read single keys", yes, yes, no},
+	{"terminal", "questions at the terminal, `inspect` and `top`", yes, yes, "console with virtual terminal sequences"},
 	{"keeper", "hosts that continue after the process of their run has ended", yes, yes, no},
 	{"hostd", "the daemon of the relay, and its terminals", yes, yes, no},
 	{"sandbox", "sandboxes for tools and hosts", "Landlock, namespaces", no, no},

@@ -25,7 +25,7 @@ func TestSupports(t *testing.T) {
 	if want := []string{"hostd", "keeper", "sandbox", "terminal"}; !slices.Equal(names, want) {
 		t.Errorf("features = %q, want %q", names, want)
 	}
-	for system, want := range map[string]int{"linux": 4, "darwin": 3, "windows": 0, "plan9": 0} {
+	for system, want := range map[string]int{"linux": 4, "darwin": 3, "windows": 1, "plan9": 0} {
 		n := 0
 		for _, supported := range Supports(system) {
 			if supported {
