@@ -270,9 +270,19 @@ func (in *Input) loadGraph(lock *pkg.Lock, from PackageSource) error {
 	if err := in.readPackages(from, vendor); err != nil {
 		return err
 	}
-	for _, p := range in.Packages {
-		if err := in.openPackage(p); err != nil {
-			return err
+	errs, lists := make([]error, len(in.Packages)), make([]diag.List, len(in.Packages))
+	parallel.Do(len(in.Packages), 4, func(from, to int) {
+		for i := from; i < to; i++ {
+			lists[i], errs[i] = in.openPackage(in.Packages[i])
+		}
+	})
+	for i, p := range in.Packages {
+		in.Diagnostics.Append(lists[i])
+		if errs[i] != nil {
+			return errs[i]
+		}
+		if p.Locked == nil {
+			in.names[p.root.Name] = p.label() + p.lib
 		}
 	}
 	return nil
@@ -403,40 +413,34 @@ func (in *Input) findPackage(name string) (address string, fix diag.Fix, ok bool
 	return pkg.JoinDir(known.Git, known.Dir), diag.Fix{Title: "Add `" + name + "` to " + manifest.FileName, Edits: []diag.Edit{e}}, true
 }
 
-// openPackage reads the manifest and the root module of a package.
-func (in *Input) openPackage(p *Package) error {
+// openPackage reads the manifest and the root module of a package. The list contains the findings
+// in the manifest.
+func (in *Input) openPackage(p *Package) (found diag.List, err error) {
 	if p.Locked != nil && p.Manifest == nil {
-		text, found := p.files[manifest.FileName]
-		if !found {
-			return unusable(p, "it has no "+manifest.FileName)
+		text, has := p.files[manifest.FileName]
+		if !has {
+			return found, unusable(p, "it has no "+manifest.FileName)
 		}
 		label := strings.TrimSuffix(p.shownName(in, manifest.FileName), manifest.FileName)
 		m, list := PackageManifest(text, label, p.Locked.Address().IsLocal)
-		in.Diagnostics.Append(list)
-		p.Manifest = m
+		found, p.Manifest = list, m
 		if !list.HasErrors() && !slices.Equal(needsOf(m), p.Locked.Needs) {
-			return &pkg.OutOfLineError{Message: pkg.LockFile + " lists other requirements of " + p.Name() + " than its manifest"}
+			return found, &pkg.OutOfLineError{Message: pkg.LockFile + " lists other requirements of " + p.Name() + " than its manifest"}
 		}
 	}
 	if reason := CheckRelease(p.Manifest); reason != "" {
-		return unusable(p, reason)
+		return found, unusable(p, reason)
 	}
 	p.lib = "lib" + SourceExt
 	if lib := p.Manifest.Project.Lib; lib != "" {
 		p.lib = filepath.ToSlash(filepath.Clean(filepath.FromSlash(lib)))
 	}
-	if p.root != nil {
-		return nil
+	if p.root == nil {
+		if p.root, err = p.source(in, p.lib); err != nil {
+			return found, unusable(p, "it has no "+p.lib)
+		}
 	}
-	f, err := p.source(in, p.lib)
-	if err != nil {
-		return unusable(p, "it has no "+p.lib)
-	}
-	p.root = f
-	if p.Locked == nil {
-		in.names[f.Name] = p.label() + p.lib
-	}
-	return nil
+	return found, nil
 }
 
 func unusable(p *Package, reason string) error {
