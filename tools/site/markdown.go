@@ -85,6 +85,7 @@ type writer struct {
 // prepare sets the identifiers of headings and the destinations of links.
 func (w *writer) prepare(tree ast.Node, src []byte) error {
 	used := map[string]int{}
+	var above []int // levels in the text of the headings that enclose the current place
 	return ast.Walk(tree, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
 		if !entering {
 			return ast.WalkContinue, nil
@@ -97,6 +98,11 @@ func (w *writer) prepare(tree ast.Node, src []byte) error {
 				id = fmt.Sprintf("%s-%d", id, used[id]-1)
 			}
 			n.SetAttributeString("id", []byte(id))
+			for len(above) > 0 && above[len(above)-1] >= n.Level {
+				above = above[:len(above)-1]
+			}
+			above = append(above, n.Level)
+			n.Level = len(above) // no level is omitted
 			w.headings = append(w.headings, heading{n.Level, id, words})
 		case *ast.Link:
 			n.Destination = []byte(w.site.link(w.page, string(n.Destination), ".html"))
@@ -151,6 +157,7 @@ func (w *writer) RegisterFuncs(reg renderer.NodeRendererFuncRegisterer) {
 	reg.Register(ast.KindHTMLBlock, skip)
 	reg.Register(ast.KindRawHTML, rawText)
 	reg.Register(east.KindTable, w.table)
+	reg.Register(east.KindTableCell, cell)
 }
 
 // skip omits HTML, which in the documents of the repository are comments.
@@ -158,7 +165,8 @@ func skip(util.BufWriter, []byte, ast.Node, bool) (ast.WalkStatus, error) {
 	return ast.WalkSkipChildren, nil
 }
 
-// rawText writes what Markdown reads as an HTML element, such as the type in Array<String>, as text.
+// rawText writes what Markdown reads as an HTML element, such as the type in Array<String>, as
+// text.
 func rawText(out util.BufWriter, src []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 	if segments := n.(*ast.RawHTML).Segments; entering {
 		for i := range segments.Len() {
@@ -188,6 +196,20 @@ func (w *writer) table(out util.BufWriter, _ []byte, _ ast.Node, entering bool) 
 		out.WriteString("<div class=\"table\"><table>\n")
 	} else {
 		out.WriteString("</table></div>\n")
+	}
+	return ast.WalkContinue, nil
+}
+
+// cell writes a cell of a table. An empty cell of the first row is no heading.
+func cell(out util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+	tag := "td"
+	if n.Parent().Kind() == east.KindTableHeader && n.HasChildren() {
+		tag = "th"
+	}
+	if entering {
+		fmt.Fprintf(out, "<%s>", tag)
+	} else {
+		fmt.Fprintf(out, "</%s>\n", tag)
 	}
 	return ast.WalkContinue, nil
 }

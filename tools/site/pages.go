@@ -35,13 +35,14 @@ type section struct {
 
 // site is all pages with their places in the repository.
 type site struct {
-	root     string
-	version  string
-	home     *page
-	sections []*section
-	byPath   map[string]*page
-	bySource map[string]*page  // by path in the repository
-	copied   map[string]string // files of the repository that pages link to, by their path in the site
+	root      string
+	version   string
+	home      *page
+	sections  []*section
+	byPath    map[string]*page
+	bySource  map[string]*page  // by path in the repository
+	described map[*page]string  // descriptions of pages in lists, which descriptions sets
+	copied    map[string]string // files of the repository that pages link to, by their path in the site
 }
 
 // title matches the first heading of a text.

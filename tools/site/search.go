@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"path"
 	"regexp"
 	"slices"
 	"strconv"
@@ -17,6 +18,7 @@ import (
 const (
 	titleWeight   = 14.0
 	headingWeight = 6.0
+	aboutWeight   = 5.0 // in the description of the page in the list of its section
 	textWeight    = 1.0
 	codeWeight    = 0.25
 )
@@ -30,6 +32,7 @@ type passage struct {
 	id      string
 	heading string
 	words   map[string]float64
+	length  int // number of words
 }
 
 // index is the index of the search, as the script of the pages reads it.
@@ -97,6 +100,10 @@ func (s *site) passages(number int, p *page) ([]*passage, error) {
 		return nil, err
 	}
 	current := &passage{page: number, words: map[string]float64{}}
+	current.add(s.descriptions()[p], aboutWeight)
+	if p != s.home {
+		current.add(p.Section.Title, 2*textWeight)
+	}
 	all := []*passage{current}
 	headings := doc.Headings
 	fence := ""
@@ -114,7 +121,7 @@ func (s *site) passages(number int, p *page) ([]*passage, error) {
 			headings = headings[1:]
 			if h.Level == 1 {
 				current.add(h.Text, titleWeight)
-				current.add(strings.ReplaceAll(base(p), "-", " "), textWeight)
+				current.add(strings.ReplaceAll(base(p), "-", " "), headingWeight)
 				break
 			}
 			current = &passage{page: number, id: h.ID, heading: h.Text, words: map[string]float64{}}
@@ -127,7 +134,47 @@ func (s *site) passages(number int, p *page) ([]*passage, error) {
 	if len(headings) > 0 {
 		return nil, fmt.Errorf("the heading %q was not found in the text", headings[0].Text)
 	}
+	for _, x := range all {
+		x.normalize()
+	}
 	return all, nil
+}
+
+// usualLength is the number of words of a passage of usual length.
+const usualLength = 80
+
+// normalize reduces the weights of the words in the text of a long passage, which contains most
+// words.
+func (x *passage) normalize() {
+	factor := 1 / (0.7 + 0.3*min(4, float64(x.length)/usualLength))
+	for t, w := range x.words {
+		if w < aboutWeight {
+			x.words[t] = w * factor
+		}
+	}
+}
+
+// listed matches a page and its description in the list of a section: a row of a table or an item.
+var listed = regexp.MustCompile(`(?m)^(?:\| |\d+\. )\[[^]]*\]\(([^)]+)\)(?: \| |: )([^|\n]+)|^\| \x60([\w-]+)/\x60 \| ([^|\n]+)`)
+
+// descriptions returns the descriptions of pages in the lists of their sections.
+func (s *site) descriptions() map[*page]string {
+	if s.described == nil {
+		s.described = map[*page]string{}
+		for _, sec := range s.sections {
+			list := sec.Pages[0]
+			for _, m := range listed.FindAllStringSubmatch(list.Text, -1) {
+				at := sec.Name + "/" + m[3]
+				if m[1] != "" {
+					at = strings.TrimSuffix(path.Join(path.Dir(list.Path), s.link(list, m[1], ".html")), ".html")
+				}
+				if p := s.byPath[at]; p != nil && p != list {
+					s.described[p] += " " + plainText(m[2]+m[4])
+				}
+			}
+		}
+	}
+	return s.described
 }
 
 var headingLine = regexp.MustCompile(`^#{1,6} `)
@@ -135,6 +182,7 @@ var headingLine = regexp.MustCompile(`^#{1,6} `)
 // add adds the words of a text.
 func (x *passage) add(text string, weight float64) {
 	for _, t := range terms(text) {
+		x.length++
 		x.words[t] = max(min(x.words[t]+weight, maxOccurrences*textWeight), x.words[t], weight)
 	}
 }
@@ -200,6 +248,9 @@ func stem(w string) string {
 		w = w[:len(w)-3] + "y"
 	case strings.HasSuffix(w, "ed") && len(w) > 4:
 		w = single(w[:len(w)-2])
+	}
+	if strings.HasSuffix(w, "val") && len(w) > 5 {
+		w = strings.TrimSuffix(w, "al")
 	}
 	if len(w) > 3 {
 		w = strings.TrimSuffix(w, "e")

@@ -29,6 +29,7 @@
     else if (w.endsWith("ing") && w.length > 5) w = single(w.slice(0, -3));
     else if (w.endsWith("ied")) w = w.slice(0, -3) + "y";
     else if (w.endsWith("ed") && w.length > 4) w = single(w.slice(0, -2));
+    if (w.endsWith("val") && w.length > 5) w = w.slice(0, -2);
     return w.length > 3 && w.endsWith("e") ? w.slice(0, -1) : w;
   }
 
@@ -160,7 +161,7 @@
       const covered = p.words.filter(Boolean).length / words.length;
       const sum = p.words.reduce((a, b) => a + b, 0);
       const isList = path.endsWith("index") ? 0.6 : 1;
-      found.push({ path, title, section, id: index.passages[best][1], heading: index.passages[best][2], score: (sum + bestScore) * covered * covered * (sections[section] ?? 1) * isList });
+      found.push({ path, title, section, id: index.passages[best][1], heading: index.passages[best][2], score: (0.5 * sum + bestScore) * covered ** 1.4 * (sections[section] ?? 1) * isList });
     }
     return found.sort((a, b) => b.score - a.score || (a.path < b.path ? -1 : 1)).slice(0, 12);
   }
@@ -231,7 +232,7 @@
       const frame = create("iframe", { src: `${root}playground/index.html`, title: "Playground", hidden: true });
       frame.onload = () => {
         const p = frame.contentWindow.playground;
-        if (!p) {
+        if (typeof p?.run !== "function") {
           reject(new Error("This build of the site has no playground."));
           return;
         }
@@ -355,14 +356,8 @@
     links.forEach((l, i) => versions.append(i > 0 ? ", " : "", l));
     versions.hidden = false;
   }
-  if (versions && !isFile) {
-    // a missing file is an error of a request, but not of a prefetch
-    const probe = create("link", { rel: "prefetch", href: `${root}../versions.json` });
-    if (probe.relList.supports("prefetch")) {
-      probe.onload = () => listVersions().catch(() => {});
-      document.head.append(probe);
-    } else listVersions().catch(() => {});
-  }
+  // a site at the root of a server has no directory above it
+  if (versions && !isFile && new URL(`${root}..`, location).href !== new URL(root || ".", location).href) listVersions().catch(() => {});
 
   // ---- on a narrow screen the list of pages is closed
 
