@@ -2,6 +2,7 @@ package main
 
 import (
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -59,10 +60,47 @@ type sample struct {
 
 // samplesOf returns the samples of a page, by their programs.
 func samplesOf(p *page) map[*block]*sample {
+	all := manualSamples(blocksOf(p.Text))
 	if p.walk {
-		return walkSamples(blocksOf(p.Text))
+		all = walkSamples(blocksOf(p.Text))
 	}
-	return manualSamples(blocksOf(p.Text))
+	for b, x := range all {
+		if x.needsMachine() || slices.ContainsFunc(onMachines, func(m machineSample) bool { return m.page == p.Path && strings.Contains(b.Text, m.text) }) {
+			delete(all, b)
+		}
+	}
+	return all
+}
+
+// machineSample is a program whose output in a page differs from the documented one. It has no
+// button. text is a part of the program.
+type machineSample struct{ page, text, reason string }
+
+// onMachines may only shrink.
+var onMachines = []machineSample{
+	{"manual/08-hosts", `question_default: "only if quick"`, "the page asks its user the question"},
+	{"manual/11-emit", `await emit("approve", { what: "deploy" })`, "the page asks its user for the answer"},
+	{"manual/12-stores", "missing/scores.db", "stores are in memory"},
+	{"manual/17-manifest", `env("HOME")`, "the page has no environment variables"},
+	{"examples/relay", "type Moment", "the page asks its user for the answer"},
+}
+
+// hostSection matches the sections of hosts in a manifest.
+var hostSection = regexp.MustCompile(`(?m)^\[hosts\.([\w-]+)\]`)
+
+// needsMachine reports whether a program needs a process or a key: a command as a tool, or a host
+// without a script.
+func (x *sample) needsMachine() bool {
+	m := x.Files["Concerto.toml"]
+	if m == nil {
+		return false
+	}
+	for _, h := range hostSection.FindAllStringSubmatch(m.Text, -1) {
+		if x.Files[h[1]+".host"] == nil && strings.Contains(x.Files[x.Main].Text, "connector: "+h[1]) {
+			return true
+		}
+	}
+	return strings.Contains(m.Text, "[tools.") && strings.Contains(m.Text, "command") || strings.Contains(m.Text, "[mcp.") || strings.Contains(m.Text, "api_key_env")
 }
 
 // manualSamples returns the samples of a page of the manual. The files, hosts and manifest of a

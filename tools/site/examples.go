@@ -55,7 +55,8 @@ func exampleText(readme string, files map[string]string) string {
 	b.WriteString(strings.TrimRight(readme, "\n") + "\n")
 	_, hasFlags := files["flags.txt"]
 	_, needsEnv := files["env.txt"]
-	runs := !hasFlags && !needsEnv && !strings.Contains(files["Concerto.toml"], "[hosts.") && !strings.Contains(files["Concerto.toml"], "[mcp.")
+	_, isService := files["app.py"]
+	runs := !hasFlags && !needsEnv && !isService && !strings.Contains(files["Concerto.toml"], "[hosts.") && !strings.Contains(files["Concerto.toml"], "[mcp.")
 	names := []string{}
 	for name := range files {
 		if name != "main.conc" && name != "want.txt" && name != "flags.txt" && name != "env.txt" {

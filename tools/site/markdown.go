@@ -322,7 +322,7 @@ func (w *writer) openSample(out util.BufWriter, x *sample) {
 // closeSample writes the buttons of a sample and the place of its output.
 func closeSample(out util.BufWriter) {
 	fmt.Fprintf(out, `<div class="do"><button type="button" data-testid="run-sample" hidden="">Run</button><span class="state" role="status"></span></div>`+"\n"+
-		`<pre data-testid="sample-output" hidden=""></pre>`+"\n</div>\n")
+		`<pre data-testid="sample-output" hidden=""></pre><pre data-testid="sample-errors" hidden=""></pre>`+"\n</div>\n")
 }
 
 // word matches the words of a text for the search.

@@ -253,6 +253,10 @@
       files["main.conc"] = files[main];
       delete files[main];
     }
+    const hosts = Object.keys(files).filter((name) => name.endsWith(".host"));
+    if (!("Concerto.toml" in files) && hosts.length > 0) {
+      files["Concerto.toml"] = hosts.map((name) => `[hosts.${name.slice(0, -5)}]\ncommand = "./${name.slice(0, -5)}"\n`).join("\n");
+    }
     return files;
   }
 
@@ -260,6 +264,7 @@
 
   async function run(sample) {
     const output = sample.querySelector('[data-testid="sample-output"]');
+    const errors = sample.querySelector('[data-testid="sample-errors"]');
     const state = sample.querySelector(".state");
     const button = sample.querySelector('[data-testid="run-sample"]');
     if (isFile) {
@@ -287,9 +292,10 @@
         if (s?.dataset.state === "waiting") state.textContent = "The program waits for an answer. Open it in the playground to reply, or stop it.";
       }, 250);
       const result = await api.run();
-      output.textContent = result.stdout + (result.code === 0 ? "" : result.stderr);
-      output.classList.toggle("failed", result.code !== 0);
+      output.textContent = result.stdout;
       output.hidden = false;
+      errors.textContent = result.stderr;
+      errors.hidden = result.stderr === "";
       state.textContent = result.code === 0 ? "Done." : `Exit code ${result.code}.`;
     } catch (e) {
       state.textContent = e.message;
