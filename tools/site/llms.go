@@ -10,17 +10,19 @@ func (s *site) llms() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# Concerto\n\n> %s\n\nVersion %s. Each page is also available as HTML, at the same address with `.html`. All pages are in [llms-full.txt](llms-full.txt).\n", summary(s.home.Text), s.version)
 	for _, sec := range s.sections {
-		heading := sec.Title
-		if sec.Name == "more" || sec.Name == "cookbook" {
-			heading = "Optional: " + strings.ToLower(sec.Title)
+		switch sec.Name {
+		case "cookbook": // llmstxt.org: what a short context may omit
+			b.WriteString("\n## Optional\n\nComplete programs for common tasks, terms, SDKs and security.\n\n")
+		case "more":
+		default:
+			fmt.Fprintf(&b, "\n## %s\n\n%s\n\n", sec.Title, sec.About)
 		}
-		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n", heading, sec.About)
 		if sec.Name == "diagnostics" {
 			fmt.Fprintf(&b, "- [%s](diagnostics/index.md): all codes; the page of one is diagnostics/CODE.md\n", sec.Pages[0].Title)
 			continue
 		}
 		for _, p := range sec.Pages {
-			fmt.Fprintf(&b, "- [%s](%s.md)%s\n", p.Title, p.Path, about(p))
+			fmt.Fprintf(&b, "- [%s](%s.md)%s\n", p.Title, p.Path, s.about(p))
 		}
 	}
 	return b.String()
@@ -29,9 +31,13 @@ func (s *site) llms() string {
 // maxAbout is the maximum length of a page's description in llms.txt.
 const maxAbout = 90
 
-// about returns a short description of a page, or "".
-func about(p *page) string {
-	text := summary(p.Text)
+// about returns a short description of a page, or "". It is that of the list of its section, or the
+// first sentence of the page.
+func (s *site) about(p *page) string {
+	text := strings.TrimSpace(s.descriptions()[p])
+	if text == "" {
+		text = summary(p.Text)
+	}
 	if text == "" || len(text) > maxAbout {
 		return ""
 	}

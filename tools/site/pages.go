@@ -144,6 +144,7 @@ func (s *site) readLibrary() (*section, error) {
 	b.WriteString("# The library\n\nEvery module of the library, with its functions, methods and types. `concerto doc NAME` shows\nthe same texts in the terminal.\n\n| module | content |\n| --- | --- |\n")
 	for _, p := range pages.Pages {
 		p.library = true
+		p.Text = strings.Replace(p.Text, "This page is generated from the library's source.\n\n", "", 1)
 		fmt.Fprintf(&b, "| [%s](%s.md) | %s |\n", p.Title, path.Base(p.Path), strings.ReplaceAll(summary(p.Text), "|", `\|`))
 	}
 	if _, err := s.add(sec, &page{Path: "std/index", Text: b.String()}); err != nil {
