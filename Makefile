@@ -1,5 +1,5 @@
 # The project's own commands. `make check` is what a commit must pass.
-.PHONY: all build size test quick race checkptr lint platforms fmt gen golden fuzz bench bench-page otel-check otel-receiver spec cover mutants kill durable-kill work-kill merge-kill engine-kill relay-kill replicas check tidy arch conformance mcp-reference sdk vscode vscode-e2e agents release release-check misbehave soak web-vendor components screenshots pictures
+.PHONY: all build size test quick race checkptr lint platforms fmt gen golden fuzz bench bench-page otel-check otel-receiver spec cover mutants kill durable-kill work-kill merge-kill engine-kill relay-kill replicas check tidy arch site conformance mcp-reference sdk vscode vscode-e2e agents release release-check misbehave soak web-vendor components screenshots pictures
 
 all: build
 
@@ -168,6 +168,12 @@ pictures:
 # Compares the sizes of the stripped programs with the committed ones; UPDATE=1 writes them.
 size: build
 	UPDATE=$(UPDATE) .ci/size
+
+# Builds the website in OUT, static files that work at any address: guide, manual, library, errors, examples, and the
+# playground if PLAYGROUND contains a built one.
+PLAYGROUND ?= bin/playground
+site:
+	go run ./tools/site -o $(or $(OUT),bin/site) -playground $(PLAYGROUND)
 
 # The black-box suite, when it lies beside the checkout.
 conformance: build

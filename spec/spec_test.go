@@ -1,6 +1,7 @@
 // Package spec contains the manual. Its tests compile every block of Concerto in the manual, in the
-// README and in the READMEs of the examples. If the page shows a program's output, the real command
-// runs the program, from source and compiled, and the test compares the output.
+// README, on the first page of the site and in the READMEs of the examples. If the page shows a
+// program's output, the real command runs the program, from source and compiled, and the test
+// compares the output.
 //
 // With -update the tests write the actual output into the pages.
 package spec_test
@@ -59,7 +60,7 @@ func TestManual(t *testing.T) {
 		t.Fatal(err)
 	}
 	var pages []string
-	for _, pattern := range []string{"*.md", "std/*.md", "../README.md", "../examples/README.md", "../examples/*/README.md"} {
+	for _, pattern := range []string{"*.md", "std/*.md", "../README.md", "../web/site/*.md", "../examples/README.md", "../examples/*/README.md"} {
 		found, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)

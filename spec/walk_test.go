@@ -22,7 +22,9 @@ import (
 
 // followPages follows the pages of docs/guide and docs/cookbook as a reader does. Each page has one
 // directory. A block marked `file=NAME` is written there when the page reaches it, and a `console`
-// block runs its commands there. If the page is named README.md, the directory initially contains
+// block runs its commands there. An `output` block directly after a program with `file=NAME` is the
+// output of `concerto run NAME`. If `host` blocks are before that program, it runs a second time
+// with these scripts as its hosts. If the page is named README.md, the directory initially contains
 // the files next to the page. All other blocks are checked individually, as on the pages of the
 // manual.
 func followPages(t *testing.T) {
@@ -53,11 +55,55 @@ func followPages(t *testing.T) {
 	}
 }
 
+// guidePages are the pages of the guide, in order.
+var guidePages = []string{"01-first-program", "02-agent", "03-host", "04-questions", "05-claude-code", "06-tests", "07-limits", "08-durable", "09-relay", "10-deploy"}
+
+// maxGuideWords is the maximum length of a page of the guide, with its programs and outputs.
+const maxGuideWords = 600
+
+// TestGuide checks the names, the length and the parts of the guide's pages.
+func TestGuide(t *testing.T) {
+	found, err := filepath.Glob("../docs/guide/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, file := range found {
+		name := strings.TrimSuffix(filepath.Base(file), ".md")
+		if name == "README" {
+			continue
+		}
+		names = append(names, name)
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := len(strings.Fields(string(text))); n > maxGuideWords {
+			t.Errorf("%s has %d words; the maximum is %d", name, n, maxGuideWords)
+		}
+		for _, part := range []string{"At the end of\\s+this page", "```concerto", "```(output|console)", "(?m)^(Next: |This was the last page)"} {
+			if !regexp.MustCompile(part).Match(text) {
+				t.Errorf("%s has no %s", name, part)
+			}
+		}
+	}
+	if !slices.Equal(names, guidePages) {
+		t.Errorf("the pages of the guide are %v, expected %v", names, guidePages)
+	}
+}
+
 // walk is a page that is followed from top to bottom.
 type walk struct {
 	page  *page    // the programs that are checked individually
-	steps []*block // the file blocks and console blocks, in order
+	steps []*block // the file blocks, console blocks and outputs of files, in order
 	files map[string]string
+	runs  map[*block]sample // by output
+}
+
+// sample is a program with `file=NAME` whose output the page shows.
+type sample struct {
+	name  string
+	hosts map[string]string // scripts by name
 }
 
 func parseWalk(name, text string) (*walk, error) {
@@ -65,10 +111,17 @@ func parseWalk(name, text string) (*walk, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s:%w", name, err)
 	}
-	w := &walk{files: map[string]string{}}
+	w := &walk{files: map[string]string{}, runs: map[*block]sample{}}
 	r := reader{page: &page{name: name, text: text}}
-	for _, b := range blocks {
+	hosts := map[string]string{}
+	for i, b := range blocks {
 		switch file := fileOf(b); {
+		case b.word == "host" && len(b.marks) == 1 && fileOf(programAfter(blocks[i:])) != "":
+			hosts[b.marks[0]] = b.text
+		case b.word == "output" && i > 0 && blocks[i-1].word == "concerto" && fileOf(blocks[i-1]) != "":
+			w.runs[b] = sample{fileOf(blocks[i-1]), hosts}
+			w.steps = append(w.steps, b)
+			hosts = map[string]string{}
 		case file != "":
 			w.files[file] = b.text
 			w.steps = append(w.steps, b)
@@ -85,9 +138,19 @@ func parseWalk(name, text string) (*walk, error) {
 	return w, nil
 }
 
+// programAfter returns the first program of the blocks, or nil.
+func programAfter(blocks []*block) *block {
+	for _, b := range blocks {
+		if b.word == "concerto" {
+			return b
+		}
+	}
+	return nil
+}
+
 // fileOf returns the name of the file that a block contains, or "".
 func fileOf(b *block) string {
-	if len(b.marks) == 1 {
+	if b != nil && len(b.marks) == 1 {
 		if name, ok := strings.CutPrefix(b.marks[0], "file="); ok {
 			return name
 		}
@@ -125,6 +188,8 @@ func (w *walk) walk(t *testing.T) {
 	for _, b := range w.steps {
 		if name := fileOf(b); name != "" {
 			f.writeFile(b, name)
+		} else if b.word == "output" {
+			f.runSample(b, w.runs[b])
 		} else {
 			f.compare(b, f.typed(b))
 		}
@@ -151,6 +216,51 @@ type follower struct {
 	shell   shell
 	printed string // output of all commands so far
 	waits   bool   // a command is running in the background
+}
+
+// runSample runs a program of the page and compares its output. If the page has scripts for its
+// hosts, it also runs with these.
+func (f *follower) runSample(b *block, s sample) {
+	f.Helper()
+	dir, name := filepath.Split(filepath.FromSlash(s.name))
+	in := filepath.Join(f.dir, dir)
+	whole := f.dir
+	defer func() { f.dir = whole }()
+	f.dir = in
+	f.compare(b, f.printedBy(name))
+	if len(s.hosts) == 0 || *update {
+		return
+	}
+	f.dir = filepath.Join(f.TempDir(), "scripted")
+	if err := os.CopyFS(f.dir, os.DirFS(in)); err != nil {
+		f.Fatal(err)
+	}
+	manifest, err := os.ReadFile(filepath.Join(f.dir, "Concerto.toml"))
+	if err != nil {
+		f.Fatal(err)
+	}
+	p := &player{T: f.T, page: f.page, program: &program{hosts: s.hosts, files: map[string]string{}}, dir: f.dir}
+	for host := range s.hosts {
+		section := regexp.MustCompile(`(?m)^\[hosts\.` + regexp.QuoteMeta(host) + `\]\ncommand = .*\n(args = .*\n)?`)
+		if !section.Match(manifest) {
+			f.Errorf("%s:%d: the manifest has no command for host %s", f.page.name, b.line, host)
+		}
+		manifest = section.ReplaceAll(manifest, []byte("[hosts."+host+"]\ncommand = \"./"+host+"\"\n"))
+	}
+	p.program.files["Concerto.toml"] = string(manifest)
+	p.write()
+	f.compare(b, f.printedBy(name))
+	p.checkHosts()
+}
+
+// printedBy returns the output of a program, and requires that it succeeds.
+func (f *follower) printedBy(name string) string {
+	f.Helper()
+	code, out, errs := f.concerto("run", "--no-input", name)
+	if code != 0 {
+		f.Errorf("%s: %s: exit code %d\n%s", f.page.name, name, code, errs)
+	}
+	return out
 }
 
 // typed runs the commands of a console block and returns the block with their output.

@@ -74,6 +74,8 @@ var libraries = []struct{ path, by string }{
 	{"google.golang.org/protobuf", "internal/record/otlp"}, // only the wire format, which links no descriptors
 	{"github.com/klauspost/compress", "tools/web/gen"},     // compresses by one percent more than Go's package
 	{"github.com/evanw/esbuild", "tools/web/build"},
+	{"github.com/evanw/esbuild", "tools/site"},
+	{"github.com/yuin/goldmark", "tools/site"},
 	{"github.com/chromedp", "tools/browser"},
 	{"golang.org/x/term", "internal/cli"},
 	{"golang.org/x/term", "cmd/concerto-relay"},
