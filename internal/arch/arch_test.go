@@ -84,6 +84,7 @@ var libraries = []struct{ path, by string }{
 	{"golang.org/x/sys", "internal/process/userfile"},
 	{"golang.org/x/sys", "internal/process/confine"},
 	{"golang.org/x/sys", "internal/cli/project/doctor"},
+	{"golang.org/x/sys", "internal/cli/console"},
 	{"golang.org/x/sys", "internal/process/sandbox/inside"},
 	{"golang.org/x/sys", "internal/testkit/testproc"},
 	{"golang.org/x/sys", "runtime/keeper/ring"},

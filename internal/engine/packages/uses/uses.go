@@ -192,16 +192,42 @@ type visitor struct {
 	skip  map[ast.Node]bool // receivers of calls of tools, which are counted with the call
 }
 
+// site is a call in the source.
+type site struct {
+	call     *sema.Call
+	at       source.Span
+	args     []*ast.Arg
+	receiver ast.Expr
+	piped    ast.Expr // left side of the |> that passes an argument, or nil
+}
+
+// calls calls visit with each call in a part of the source. enter decides which nodes are visited.
+func calls(info *sema.Info, part ast.Node, enter func(ast.Node) bool, visit func(site)) {
+	piped := map[ast.Expr]ast.Expr{}
+	ast.Inspect(part, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.Pipe:
+			piped[n.Call] = n.X
+			switch n.Call.(type) {
+			case *ast.Call, *ast.MethodCall: // visited below
+			default: // `x |> f`, whose detail is stored under the id of f
+				visit(site{call: info.Call(n.Call), at: n.Call.Span(), piped: n.X})
+			}
+		case *ast.Call:
+			visit(site{info.Call(n), n.Sp, n.Args, nil, piped[n]})
+		case *ast.MethodCall:
+			visit(site{info.Call(n), n.Sp, n.Args, n.Recv, piped[n]})
+		}
+		return enter(n)
+	})
+}
+
 // decl visits a declaration, unless it is a test.
 func (v *visitor) decl(d ast.Decl) {
-	ast.Inspect(d, func(n ast.Node) bool {
+	calls(v.info, d, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.FnDecl:
 			return !slices.ContainsFunc(n.Decorators, func(x *ast.Decorator) bool { return x.Name != nil && x.Name.Name == "test" })
-		case *ast.Call:
-			v.call(v.info.Call(n), n.Sp, n.Args, nil)
-		case *ast.MethodCall:
-			v.call(v.info.Call(n), n.Sp, n.Args, n.Recv)
 		case *ast.PathExpr:
 			if t, ok := v.info.Object(n).(*sema.Tool); ok && t.Info.Library && !v.skip[n] {
 				for _, x := range v.a.toolNeeds(t) {
@@ -210,7 +236,7 @@ func (v *visitor) decl(d ast.Decl) {
 			}
 		}
 		return true
-	})
+	}, v.call)
 }
 
 func (v *visitor) add(kind, target string, at source.Span) {
@@ -218,56 +244,60 @@ func (v *visitor) add(kind, target string, at source.Span) {
 }
 
 // call adds the needs of a call of a library function.
-func (v *visitor) call(c *sema.Call, at source.Span, args []*ast.Arg, receiver ast.Expr) {
+func (v *visitor) call(s site) {
+	c := s.call
 	if c == nil || c.Fn == nil || !c.Fn.Info.Library {
 		return
 	}
-	if receiver != nil && c.Kind == sema.CallTool {
+	if s.receiver != nil && c.Kind == sema.CallTool {
 		if v.skip == nil {
 			v.skip = map[ast.Node]bool{}
 		}
-		v.skip[receiver] = true
+		v.skip[s.receiver] = true
 	}
 	for _, n := range v.a.needsOf(c.Fn) {
 		if n.param < 0 {
-			v.add(n.kind, n.target, at)
+			v.add(n.kind, n.target, s.at)
 			continue
 		}
-		e := argument(c, n.param, args, receiver)
+		e, info := s.argument(v.info, n.param)
 		if list, ok := e.(*ast.ArrayLit); ok {
 			for _, x := range list.Elems {
-				v.add(n.kind, targetOf(v.info, n.kind, x, c.Fn, n.param), at)
+				v.add(n.kind, targetOf(info, n.kind, x), s.at)
 			}
 			continue
 		}
-		v.add(n.kind, targetOf(v.info, n.kind, e, c.Fn, n.param), at)
+		v.add(n.kind, targetOf(info, n.kind, e), s.at)
 	}
 }
 
-// argument returns the expression whose value a parameter receives, or nil if there is none.
-func argument(c *sema.Call, param int, args []*ast.Arg, receiver ast.Expr) ast.Expr {
-	if param >= len(c.Args) {
-		return nil
+// argument returns the expression whose value a parameter receives, and the file that contains it:
+// that of the call, or of the callee for a default. The expression is nil if it is not known.
+func (s *site) argument(info *sema.Info, param int) (ast.Expr, *sema.Info) {
+	if param >= len(s.call.Args) {
+		return nil, info
 	}
-	switch x := c.Args[param]; x.Kind {
+	switch x := s.call.Args[param]; x.Kind {
 	case sema.ArgWritten:
-		if x.Index < len(args) {
-			return args[x.Index].Value
+		if x.Index < len(s.args) {
+			return s.args[x.Index].Value, info
 		}
 	case sema.ArgReceiver:
-		return receiver
+		return s.receiver, info
+	case sema.ArgPiped:
+		return s.piped, info
+	case sema.ArgDefault:
+		if fn := s.call.Fn; param < len(fn.Params) {
+			return fn.Params[param].Default, fn.Info
+		}
 	}
-	return nil
+	return nil, info
 }
 
-// targetOf returns the target that an argument determines, or "" if it may be any. A missing
-// argument has the parameter's default.
-func targetOf(info *sema.Info, kind string, e ast.Expr, fn *sema.Function, param int) string {
+// targetOf returns the target that an argument determines, or "" if it may be any.
+func targetOf(info *sema.Info, kind string, e ast.Expr) string {
 	if e == nil {
-		if param >= len(fn.Params) || fn.Params[param].Default == nil {
-			return ""
-		}
-		e, info = fn.Params[param].Default, fn.Info
+		return ""
 	}
 	text, whole, ok := constantText(info, e)
 	if !ok || text == "" {
@@ -415,33 +445,24 @@ func (a *Analyzer) follow(fn *sema.Function) (out []need, lowest int) {
 		add(need{"read", "", paramNamed(fn, param)})
 	}
 	if fn.Decl != nil && fn.Decl.Body != nil && fn.Effect == "" && fn.Native == "" && fn.Info.Checked() {
-		visit := func(c *sema.Call, args []*ast.Arg, receiver ast.Expr) {
-			if c == nil || c.Fn == nil {
+		calls(fn.Info, fn.Decl.Body, func(ast.Node) bool { return true }, func(s site) {
+			if s.call == nil || s.call.Fn == nil {
 				return
 			}
-			needs, low := a.follow(c.Fn)
+			needs, low := a.follow(s.call.Fn)
 			lowest = min(lowest, low)
 			for _, n := range needs {
 				if n.param < 0 {
 					add(n)
 					continue
 				}
-				e := argument(c, n.param, args, receiver)
+				e, info := s.argument(fn.Info, n.param)
 				if i := parameterOf(fn, e); i >= 0 {
 					add(need{n.kind, "", i})
 				} else {
-					add(need{n.kind, targetOf(fn.Info, n.kind, e, c.Fn, n.param), -1})
+					add(need{n.kind, targetOf(info, n.kind, e), -1})
 				}
 			}
-		}
-		ast.Inspect(fn.Decl.Body, func(n ast.Node) bool {
-			switch n := n.(type) {
-			case *ast.Call:
-				visit(fn.Info.Call(n), n.Args, nil)
-			case *ast.MethodCall:
-				visit(fn.Info.Call(n), n.Args, n.Recv)
-			}
-			return true
 		})
 	}
 	return out, lowest
