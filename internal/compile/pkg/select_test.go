@@ -190,6 +190,35 @@ func TestSelection(t *testing.T) {
 			t.Fatalf("graph %d: the lock file is not in line with the manifest: %v\n%s", g, err, text)
 		}
 		checkOutOfLine(t, g, w, read, r)
+		if g%5 == 0 {
+			checkUpdate(t, g, w, r)
+		}
+	}
+}
+
+// checkUpdate raises a requirement of the project to the highest release of its major, and compares
+// the selection again.
+func checkUpdate(t *testing.T, g int, w *world, r *rand.Rand) {
+	i := r.IntN(len(w.root))
+	q := &w.root[i]
+	for key := range w.packages {
+		address, version, _ := strings.Cut(key, " ")
+		v, _ := ParseVersion(version)
+		if address == q.Git.Text && !v.IsPrerelease() && v.Major() == q.Version.Major() && v.Compare(q.Version) > 0 {
+			q.Version = v
+		}
+	}
+	refs, err := Select(w.root, noPath, w.read)
+	if err != nil {
+		t.Fatalf("graph %d: after an update of %s: %v", g, q.Key, err)
+	}
+	var got []string
+	for _, x := range refs {
+		got = append(got, x.Git.Text+" "+x.Version)
+	}
+	slices.Sort(got)
+	if want := plainSelect(w); !slices.Equal(got, want) {
+		t.Fatalf("graph %d: after an update of %s: selected\n%v\nwant\n%v", g, q.Key, got, want)
 	}
 }
 

@@ -201,9 +201,10 @@ type site struct {
 	piped    ast.Expr // left side of the |> that passes an argument, or nil
 }
 
-// calls calls visit with each call in a part of the source. enter decides which nodes are visited.
+// calls calls visit with each call in a part of the source, and with each function that is used as
+// a value: any call of it may follow. enter decides which nodes are visited.
 func calls(info *sema.Info, part ast.Node, enter func(ast.Node) bool, visit func(site)) {
-	piped := map[ast.Expr]ast.Expr{}
+	piped, called := map[ast.Expr]ast.Expr{}, map[ast.Expr]bool{}
 	ast.Inspect(part, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.Pipe:
@@ -211,9 +212,15 @@ func calls(info *sema.Info, part ast.Node, enter func(ast.Node) bool, visit func
 			switch n.Call.(type) {
 			case *ast.Call, *ast.MethodCall: // visited below
 			default: // `x |> f`, whose detail is stored under the id of f
+				called[n.Call] = true
 				visit(site{call: info.Call(n.Call), at: n.Call.Span(), piped: n.X})
 			}
+		case *ast.PathExpr:
+			if fn, ok := info.Object(n).(*sema.Function); ok && !called[n] {
+				visit(site{call: &sema.Call{Fn: fn}, at: n.Sp})
+			}
 		case *ast.Call:
+			called[n.Fn] = true
 			visit(site{info.Call(n), n.Sp, n.Args, nil, piped[n]})
 		case *ast.MethodCall:
 			visit(site{info.Call(n), n.Sp, n.Args, n.Recv, piped[n]})
