@@ -435,6 +435,9 @@ func (in *Input) openPackage(p *Package) (found diag.List, err error) {
 	if lib := p.Manifest.Project.Lib; lib != "" {
 		p.lib = filepath.ToSlash(filepath.Clean(filepath.FromSlash(lib)))
 	}
+	if !filepath.IsLocal(filepath.FromSlash(p.lib)) {
+		return found, unusable(p, "its `lib` is not a file of the package: "+p.lib)
+	}
 	if p.root == nil {
 		if p.root, err = p.source(in, p.lib); err != nil {
 			return found, unusable(p, "it has no "+p.lib)

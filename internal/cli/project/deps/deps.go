@@ -138,6 +138,9 @@ directory.`,
 
 // with calls do with a resolver for the project of the working directory.
 func (cmd *command) with(ctx context.Context, do func(ctx context.Context, r *packages.Resolver) error) error {
+	if err := cmd.checkAllowed(); err != nil {
+		return err
+	}
 	ctx, signals := interrupt.Catch(ctx)
 	defer signals.Stop()
 	p, err := packages.Open(cmd.console.Dir)
@@ -269,6 +272,16 @@ func describe(c packages.Change) string {
 		return "changed " + c.Name + " " + *c.To + where
 	}
 	return "updated " + c.Name + " " + *c.From + " → " + *c.To + where
+}
+
+// checkAllowed reports values of --allow-new that are no uses.
+func (cmd *command) checkAllowed() error {
+	for _, text := range cmd.allow {
+		if _, ok := pkg.ParseUse(text); !ok && text != anyUse {
+			return console.Usage("a use is a kind, or KIND:TARGET, such as net:api.example.com; the kinds are "+strings.Join(pkg.UseKinds, ", "), "--allow-new: %q is not a use", text)
+		}
+	}
+	return nil
 }
 
 // consent asks whether packages may do more than before. It returns an error if they may not.
