@@ -3,12 +3,12 @@ package llm
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"slices"
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/secret"
+	http "github.com/concerto-lang/concerto/runtime/llm/httpport"
 	"github.com/concerto-lang/concerto/runtime/world/clock"
 )
 
