@@ -15,6 +15,7 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 	"github.com/concerto-lang/concerto/runtime/budget"
 	"github.com/concerto-lang/concerto/runtime/host"
+	"github.com/concerto-lang/concerto/runtime/hostbudget"
 	"github.com/concerto-lang/concerto/runtime/llm"
 	"github.com/concerto-lang/concerto/runtime/mock"
 	"github.com/concerto-lang/concerto/runtime/world/clock"
@@ -62,6 +63,9 @@ func (o *Options) newWorld(p *ir.Program) (*world, error) {
 	log := logs.New(o.Err, "info", w.secrets)
 	policy := o.policy(p, connections, hosts)
 	spending := budget.NewBudget(p.Limits.MaxTokens, p.Limits.MaxCostUSD)
+	for i := range hosts {
+		hostbudget.AddHost(spending, &hosts[i])
+	}
 	spending.Crossed = func(message string) { log.Remark("warn", message) }
 	w.sink = emit.New(emit.Options{Mode: o.Mode, Out: o.Out, Answers: o.Answers, Prompter: o.Prompter, Stdin: o.Stdin})
 	w.models = llm.New(llm.Config{Connections: connections, Getenv: lookup, Secrets: w.secrets, Refused: o.refuseConnection(policy, connections),
@@ -77,7 +81,7 @@ func (o *Options) newWorld(p *ir.Program) (*world, error) {
 			return "", errors.New(noCommands)
 		}})
 	w.hosts = host.New(host.Options{Configs: hosts, Environ: o.Environ, Log: log.Host, Logf: log.Remark, MaxMemory: int(p.Limits.MaxMemoryMB) << 20,
-		Transports: o.transports(), Trace: func(hosttrace.Line) {}})
+		Transports: o.transports(), Budget: hostbudget.Budget{Budget: spending, Cost: costOf(hosts)}, Trace: func(hosttrace.Line) {}})
 	w.files = files.New(files.Options{Dir: o.Dir, Read: policy.Roots(permit.Read), Write: policy.Roots(permit.Write), Refused: func(write bool, path string) string {
 		if write {
 			return policy.Refuse(permit.Write, path, false)
@@ -129,6 +133,17 @@ func (o *Options) hostConfigs(p *ir.Program) ([]host.Config, error) {
 		all = append(all, c)
 	}
 	return all, nil
+}
+
+// costOf returns the function that computes the cost of an exchange from the prices of its host.
+func costOf(hosts []host.Config) func(name string, used *effect.HostUsage) int64 {
+	return func(name string, used *effect.HostUsage) int64 {
+		var prices *effect.Prices
+		if i := slices.IndexFunc(hosts, func(h host.Config) bool { return h.Name == name }); i >= 0 {
+			prices = hosts[i].Bounds.Prices
+		}
+		return used.Picodollars(prices)
+	}
 }
 
 // policy returns the policy that decides which resources the run may use.

@@ -19,10 +19,8 @@ type Sample struct {
 	Group string            `json:"group"`
 	Files map[string]string `json:"files"`
 	Open  string            `json:"open"` // the file that is shown first
-	// Output is the output that the documentation shows, or nil. Errors are the codes of the
-	// diagnostics that the sample has.
-	Output *string  `json:"-"`
-	Errors []string `json:"-"`
+	// Output is the output that the documentation shows, or nil.
+	Output *string `json:"-"`
 }
 
 // first is the example that the page shows at first.
@@ -92,5 +90,3 @@ func textsOf(dir string) (map[string]string, error) {
 	}
 	return out, nil
 }
-
-func readManual(string) ([]Sample, error) { return nil, nil }
