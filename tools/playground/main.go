@@ -59,12 +59,13 @@ func run(root, out string, plain bool) error {
 	return sweep(out, written)
 }
 
-// optimised are the packages of Go that are compiled with inlining, because programs spend their
-// time there. The others are compiled without, which makes the module smaller by a twelfth.
-var optimised = []string{"runtime", "internal/runtime/maps", "slices", "strings", "strconv", "internal/strconv", "unicode/utf8", "math", "math/bits", "sort"}
-
-// ownOptimised are the packages of Concerto that are compiled with inlining.
-var ownOptimised = []string{"vm", "internal/data/value", "internal/data/schema", "internal/data/memstore", "lexer"}
+// small are the packages that are compiled without inlining, which makes the module smaller by a
+// twelfth. fast are those of them that are compiled with it, because programs spend their time
+// there.
+var (
+	small = []string{module + "...", "github.com/alecthomas/...", "github.com/BurntSushi/...", "go.yaml.in/..."}
+	fast  = []string{module + "vm", module + "internal/data/value"}
+)
 
 const module = "github.com/concerto-lang/concerto/"
 
@@ -75,12 +76,12 @@ func compile(root string) ([]byte, error) {
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	args := []string{"build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-gcflags=all=-l"}
-	for _, p := range optimised {
-		args = append(args, "-gcflags="+p+"=")
+	args := []string{"build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w"}
+	for _, p := range small {
+		args = append(args, "-gcflags="+p+"=-l")
 	}
-	for _, p := range ownOptimised {
-		args = append(args, "-gcflags="+module+p+"=")
+	for _, p := range fast {
+		args = append(args, "-gcflags="+p+"=")
 	}
 	file := filepath.Join(dir, "concerto.wasm")
 	c := exec.Command("go", append(args, "-o", file, module+"cmd/concerto-playground")...)

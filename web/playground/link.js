@@ -79,7 +79,7 @@ export function check(content) {
 // nameProblem returns why a text cannot be the name of a file, or "".
 export function nameProblem(name) {
   if (name === "") return "is empty";
-  if (!name.isWellFormed() || /[\p{Cc}]/u.test(name)) return "is no text";
+  if (!name.isWellFormed() || /[\p{Cc}\ufffd]/u.test(name)) return "is no text";
   if (name.startsWith("/") || name.startsWith("\\") || /^[A-Za-z]:/.test(name)) return "is absolute";
   if (name.includes("\\")) return "contains \\";
   if (name.split("/").includes("..")) return "contains ..";

@@ -471,8 +471,7 @@ export async function hoverAt(name, offset) {
 // address returns the link of the page's files. It is refused if the manifest contains a secret.
 export async function address() {
   await engines.analysis.call("put", files.value);
-  const found = await engines.analysis.call("diagnostics");
-  if (found.some((d) => d.code === "E0807")) throw new Error("Concerto.toml contains a secret, so no link was created");
+  if (await engines.analysis.call("secret")) throw new Error("Concerto.toml contains a secret, so no link was created");
   const hash = await link.encode(files.value, open.value);
   return location.href.split("#")[0] + hash;
 }

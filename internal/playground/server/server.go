@@ -92,6 +92,12 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// IsLoopback reports whether only this machine can reach an address to listen at.
+func IsLoopback(addr string) bool {
+	host, _, err := net.SplitHostPort(addr)
+	return err == nil && host != "" && isLocal(host)
+}
+
 // isLocal reports whether a request was sent to this machine by one of its own names. A page of
 // another site whose name resolves to this machine has another Host.
 func isLocal(host string) bool {

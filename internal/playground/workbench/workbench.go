@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,8 +18,10 @@ import (
 	"github.com/concerto-lang/concerto/internal/compile/diag"
 	"github.com/concerto-lang/concerto/internal/compile/format"
 	"github.com/concerto-lang/concerto/internal/compile/graph"
+	"github.com/concerto-lang/concerto/internal/compile/manifest"
 	"github.com/concerto-lang/concerto/internal/editor/analysis"
 	"github.com/concerto-lang/concerto/internal/engine/driver"
+	"github.com/concerto-lang/concerto/internal/playground/link"
 	"github.com/concerto-lang/concerto/internal/playground/world"
 	"github.com/concerto-lang/concerto/internal/text/source"
 	"github.com/concerto-lang/concerto/ir"
@@ -86,7 +89,7 @@ func (w *Workbench) name(path string) string {
 // Entry returns the name of the program that a page runs: main.conc, or "" for the project of the
 // manifest, or else the open file or the first program.
 func Entry(files map[string]string, open string) string {
-	_, project := files["Concerto.toml"]
+	_, project := files[manifest.FileName]
 	_, hasMain := files["main.conc"]
 	switch {
 	case hasMain:
@@ -142,7 +145,7 @@ type Edit struct {
 // Diagnostics returns the diagnostics of all files, those of an earlier file first.
 func (w *Workbench) Diagnostics() []Diagnostic {
 	out := []Diagnostic{}
-	if text, ok := w.files["Concerto.toml"]; ok && world.HasDependencies(text) {
+	if text, ok := w.files[manifest.FileName]; ok && world.HasDependencies(text) {
 		out = append(out, w.noPackages(text))
 	}
 	all, err := w.space.Snapshot().Diagnostics(context.Background())
@@ -214,7 +217,7 @@ func (w *Workbench) relative(text string) string {
 
 // Check returns the diagnostics of the program in the form of `concerto check --format json`.
 func (w *Workbench) Check(open string) json.RawMessage {
-	if text, ok := w.files["Concerto.toml"]; ok && world.HasDependencies(text) {
+	if text, ok := w.files[manifest.FileName]; ok && world.HasDependencies(text) {
 		out, _ := json.Marshal([]Diagnostic{w.noPackages(text)}) // it is encodable
 		return out
 	}
@@ -296,6 +299,16 @@ func (w *Workbench) Format(name string) (text string, ok bool) {
 // ErrErrors is the error of a view of a program that does not compile.
 var ErrErrors = errors.New("the program does not compile")
 
+// HasSecret reports whether a manifest contains a secret.
+func (w *Workbench) HasSecret() bool {
+	for name, text := range w.files {
+		if path.Base(name) == manifest.FileName && link.HasSecret(text) {
+			return true
+		}
+	}
+	return false
+}
+
 // build compiles the program.
 func (w *Workbench) build(open string) (*ir.Program, error) {
 	in, err := driver.Load(driver.Request{Path: Entry(w.files, open), Dir: w.dir})
@@ -320,9 +333,10 @@ func (w *Workbench) Graph(open string) (json.RawMessage, error) {
 		return nil, err
 	}
 	return json.Marshal(struct {
-		*graph.Graph
+		Nodes   []graph.Node   `json:"nodes"`
+		Edges   []graph.Edge   `json:"edges"`
 		Drawing *graph.Drawing `json:"drawing"`
-	}{g, g.Layout()})
+	}{g.Nodes, g.Edges, g.Layout()})
 }
 
 // IR returns the compiled program as readable text.
