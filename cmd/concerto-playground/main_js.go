@@ -34,6 +34,10 @@ func main() {
 		"hover":    with(func(q fileRequest) (any, error) { return bench.Hover(q.Name, q.Offset), nil }),
 		"graph":    with(func(q fileRequest) (any, error) { return bench.Graph(q.Name) }),
 		"ir":       with(func(q fileRequest) (any, error) { return bench.IR(q.Name) }),
+		"warm": with(func(n int) (any, error) {
+			bench.Warm(n)
+			return nil, nil
+		}),
 		"secret": func(string) (any, error) { return bench.HasSecret(), nil },
 		"format": with(func(q fileRequest) (any, error) {
 			text, ok := bench.Format(q.Name)

@@ -63,7 +63,7 @@ func run(root, out string, plain bool) error {
 // twelfth. fast are those of them that are compiled with it, because programs spend their time
 // there.
 var (
-	small = []string{module + "...", "github.com/alecthomas/...", "github.com/BurntSushi/...", "go.yaml.in/..."}
+	small = []string{"all"}
 	fast  = []string{module + "vm", module + "internal/data/value"}
 )
 

@@ -55,7 +55,8 @@ export function Editor({ name, text, lang, marks = [], line, focus, onChange, co
     const at = area.current.selectionStart;
     const all = await complete(at, area.current.value);
     if (number !== asked.current || area.current.selectionStart !== at) return;
-    setItems(all.length ? { all: all.slice(0, 200), at, chosen: explicit ? 0 : -1, explicit, place: placeOf(back.current, at) } : null);
+    const fitting = matching(all, area.current.value, at);
+    setItems(fitting.length ? { all: fitting.slice(0, 200), at, chosen: explicit ? 0 : -1, explicit, place: placeOf(back.current, at) } : null);
   };
   const insert = (item) => {
     setItems(null);
@@ -178,6 +179,24 @@ export function Editor({ name, text, lang, marks = [], line, focus, onChange, co
     </ul>`}
     ${tip && html`<div class="editor-tip" role="tooltip" style=${place(tip)}><${Markdown} text=${tip.text} /></div>`}
   </div>`;
+}
+
+// matching returns the completions that begin with the word before the cursor, or if there are none,
+// those that contain its characters in order.
+function matching(all, text, at) {
+  const first = all[0]?.edits[0];
+  const word = first ? text.slice(first.start, at).toLowerCase() : "";
+  const begins = all.filter((x) => x.label.toLowerCase().startsWith(word));
+  return word.length < 2 || begins.length > 0 ? begins : all.filter((x) => isSubsequence(word, x.label.toLowerCase()));
+}
+
+function isSubsequence(word, label) {
+  let from = 0;
+  for (const c of word) {
+    from = label.indexOf(c, from) + 1;
+    if (from === 0) return false;
+  }
+  return true;
 }
 
 // place returns the style of a box below a place of the text.

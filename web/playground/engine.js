@@ -4,9 +4,12 @@
 // limits are those of a run.
 export const limits = { computation: 60_000, output: 1 << 20 };
 
+const patience = 20_000; // milliseconds after which an analysis that does not answer is replaced
+
 // A Worker of the page: calls return promises of their results.
 class Engine {
-  constructor(module, onEvents, onDeath) {
+  constructor(module, { onEvents = () => {}, onDeath, onBusy = () => {}, patience = 0, runs = false }) {
+    this.patience = patience;
     this.worker = new Worker(new URL("./worker.js", import.meta.url), { type: "module", name: "concerto" });
     this.pending = new Map();
     this.last = 0;
@@ -17,8 +20,7 @@ class Engine {
       this.dead = true;
       this.worker.terminate();
       this.begun.reject(new Error(reason));
-      for (const p of this.pending.values()) p.reject(new Error(reason));
-      this.pending.clear();
+      this.reject(reason);
       onDeath(reason);
     };
     this.die = die;
@@ -29,16 +31,20 @@ class Engine {
     this.worker.onmessage = ({ data }) => {
       if (this.dead) return;
       if (data.events) onEvents(data.events.map((text) => JSON.parse(text)));
-      else if (data.ready) this.begun.resolve();
-      else if (data.id) {
+      else if (data.busy !== undefined) onBusy(data.busy);
+      else if (data.ready) {
+        this.isReady = true;
+        this.begun.resolve();
+      } else if (data.id) {
         const p = this.pending.get(data.id);
         this.pending.delete(data.id);
+        clearTimeout(p.timer);
         if (data.error === undefined) p.resolve(data.value);
         else p.reject(new Error(data.error));
       }
       if (data.died) die(data.died);
     };
-    this.worker.postMessage({ module });
+    this.worker.postMessage({ module, runs });
   }
 
   call(call, argument) {
@@ -47,7 +53,8 @@ class Engine {
         reject(new Error("the worker has ended"));
         return;
       }
-      this.pending.set(++this.last, { resolve, reject });
+      const timer = this.patience && setTimeout(() => this.die("it does not answer"), this.patience);
+      this.pending.set(++this.last, { resolve, reject, timer });
       this.worker.postMessage({ id: this.last, call, argument });
     });
   }
@@ -56,7 +63,14 @@ class Engine {
   end() {
     this.dead = true;
     this.worker.terminate();
-    for (const p of this.pending.values()) p.reject(new Error("the run was stopped"));
+    this.reject("the run was stopped");
+  }
+
+  reject(reason) {
+    for (const p of this.pending.values()) {
+      clearTimeout(p.timer);
+      p.reject(new Error(reason));
+    }
     this.pending.clear();
   }
 }
@@ -77,18 +91,34 @@ export class Engines {
     await Promise.all([this.analysis.ready, this.runner.ready]);
   }
 
+  // warm lets the analysis check a program some times while the user reads, so that the browser has
+  // compiled its functions before the user types.
+  async warm() {
+    for (let i = 0; i < 8; i++) {
+      await new Promise((resolve) => setTimeout(resolve, 30));
+      await this.analysis.call("warm", i);
+    }
+  }
+
   analyse() {
-    this.analysis = new Engine(this.module, () => {}, (reason) => this.listener({ kind: "analysis-died", data: reason }));
+    this.analysis = new Engine(this.module, { patience, onDeath: (reason) => this.listener({ kind: "analysis-died", data: reason }) });
   }
 
   // prepare starts the worker of the next run.
   prepare() {
-    const engine = new Engine(this.module, (events) => {
-      if (engine === this.runner) events.forEach((e) => this.handle(e));
-    }, (reason) => {
-      if (engine !== this.runner) return;
-      this.prepare();
-      if (this.running) this.finish("died", reason);
+    const engine = new Engine(this.module, {
+      runs: true,
+      onEvents: (events) => {
+        if (engine === this.runner) events.forEach((e) => this.handle(e));
+      },
+      onBusy: (busy) => {
+        if (engine === this.runner && this.running) this.limit(busy);
+      },
+      onDeath: (reason) => {
+        if (engine !== this.runner) return;
+        if (engine.isReady) this.prepare(); // otherwise the next one would die, too
+        if (this.running) this.finish("died", reason);
+      },
     });
     this.runner = engine;
   }
@@ -105,9 +135,10 @@ export class Engines {
     if (this.running) throw new Error("a program is running");
     this.running = true;
     this.output = 0;
+    if (this.runner.dead) this.prepare();
     const engine = this.runner;
     this.engine = engine;
-    this.compute(true);
+    this.limit(true);
     try {
       await engine.ready;
       await engine.call("mount", files);
@@ -119,8 +150,6 @@ export class Engines {
 
   handle(e) {
     if (!this.running) return;
-    if (e.kind === "waiting" || e.kind === "at") this.compute(false);
-    if (e.kind === "computing") this.compute(true);
     if (e.kind === "stdout" || e.kind === "stderr") {
       const rest = limits.output - this.output;
       this.output += e.data.length;
@@ -135,14 +164,14 @@ export class Engines {
     else this.listener(e);
   }
 
-  // compute starts or ends the limit for a program that computes without waiting.
-  compute(on) {
+  // limit starts or ends the time limit of a program that computes without waiting.
+  limit(on) {
     clearTimeout(this.watch);
     if (on) this.watch = setTimeout(() => this.cancel("computed"), limits.computation);
   }
 
   async end(e) {
-    this.compute(false);
+    this.limit(false);
     const engine = this.engine;
     let files = {};
     try {
@@ -159,7 +188,7 @@ export class Engines {
   }
 
   finish(kind, data) {
-    this.compute(false);
+    this.limit(false);
     this.running = false;
     this.listener({ kind, data });
   }

@@ -9,7 +9,7 @@ app.replaceChildren();
 render(html`<${Page} />`, app);
 
 const ready = state.start();
-ready.catch(() => {}); // the notice shows the reason
+ready.then(() => performance.mark("ready"), () => {}); // the notice shows the reason of a failure
 window.addEventListener("hashchange", () => state.follow());
 window.addEventListener("keydown", (e) => {
   if (e.key !== "Enter" || !(e.ctrlKey || e.metaKey) || e.defaultPrevented) return;

@@ -23,6 +23,7 @@ export const hostLines = signal([]); // lines of hosts
 export const played = signal([]); // running hosts that the user plays {host, proc}
 export const acknowledge = signal(true); // init is acknowledged by the page
 export const stopped = signal(null); // the line at which the run has stopped, {file, line, variables}
+export const stepwise = signal(false); // the run stops before each line
 export const examples = signal([]);
 export const example = signal("");
 export const focus = signal(null); // a range of the open file that the editor selects
@@ -63,7 +64,7 @@ export function start() {
   return Promise.all([engines.ready, content]).then(async () => {
     await engines.analysis.call("put", files.value);
     set("ready", "ready");
-    diagnose();
+    diagnose().then(() => engines.warm()).catch(() => {});
   }, (e) => {
     set("failed", "not loaded");
     tell(`The playground could not be loaded: ${e.message}`);
@@ -206,7 +207,7 @@ async function diagnose() {
 let timer;
 function later() {
   clearTimeout(timer);
-  timer = setTimeout(() => look(tab.value), 300);
+  timer = setTimeout(() => look(tab.value), 300); // after a pause in typing
 }
 
 // look computes what a tab shows.
@@ -265,8 +266,11 @@ export function run(step = false) {
     stopped.value = null;
     notice.value = null;
     if (!["output", "host", "agent"].includes(tab.value)) tab.value = "output";
-    set(step ? "stepping" : "running", "running");
+    stepwise.value = step;
+    set("running", "running");
   });
+  before = null;
+  steps = 0;
   const done = new Promise((resolve) => (current = { resolve, stdout: "", stderr: "", emits: [] }));
   engines.run(files.value, { path: entry(), agents: mode.value, key: mode.value === "provider" ? key.value : "", step });
   return done;
@@ -276,19 +280,27 @@ export function stop() {
   engines?.stop();
 }
 
-// step stops a new run before its first line, or continues the current one to the next line.
+// step stops a new run before its first line, or continues the current one to the next line. A step
+// that the user requests before the run has stopped is made when it stops.
 export function step() {
-  if (status.value.state === "stepping") {
-    if (!stopped.value) return; // the run has not stopped since the last click
-    stopped.value = null;
-    engines.step(false);
-  } else if (!isActive()) run(true);
+  if (!isActive()) run(true).catch(() => {});
+  else if (stopped.value) next();
+  else if (stepwise.value) steps++;
+}
+
+let steps = 0; // requested steps
+
+function next() {
+  stopped.value = null;
+  set("running", "running");
+  engines.step(false);
 }
 
 // proceed runs a stopped run to its end.
 export function proceed() {
   if (!stopped.value) return;
   stopped.value = null;
+  stepwise.value = false;
   set("running", "running");
   engines.step(true);
 }
@@ -317,6 +329,15 @@ function flush() {
 
 const readiness = () => (asks.value.length || agents.value.length ? "waiting" : "running");
 
+let before = null; // the tab that the user had selected before the page revealed another one
+
+// reveal selects a tab in which the user is needed.
+function reveal(name) {
+  if (tab.value === name) return;
+  before ??= tab.value;
+  tab.value = name;
+}
+
 // receive handles an event of the run or of a worker.
 function receive({ kind, data }) {
   switch (kind) {
@@ -340,14 +361,14 @@ function receive({ kind, data }) {
       break;
     case "host-start":
       played.value = [...played.value, data];
-      tab.value = "host";
+      reveal("host");
       break;
     case "host-end":
       played.value = played.value.filter((p) => p.host !== data.host || p.proc !== data.proc);
       break;
     case "ask":
       asks.value = [...asks.value, data];
-      tab.value = "output";
+      reveal("output");
       set("waiting", `waiting for an answer: ${data.prompt}`);
       break;
     case "asked":
@@ -355,7 +376,7 @@ function receive({ kind, data }) {
       break;
     case "agent":
       agents.value = [...agents.value, data];
-      tab.value = "agent";
+      reveal("agent");
       set("waiting", `waiting for the reply of agent ${data.agent}`);
       break;
     case "agent-done":
@@ -373,6 +394,10 @@ function receive({ kind, data }) {
       stopped.value = data;
       if (Object.hasOwn(files.value, data.file)) open.value = data.file;
       set("stepping", `stopped before line ${data.line}`);
+      if (steps > 0) {
+        steps--;
+        next();
+      }
       break;
     case "files":
       temporary.value = Object.fromEntries(Object.entries(data).filter(([name, text]) => files.value[name] !== text));
@@ -427,8 +452,10 @@ function finish(code, state, text) {
     agents.value = [];
     played.value = [];
     stopped.value = null;
+    stepwise.value = false;
     set(state, text);
   });
+  if (before !== null && ["host", "agent"].includes(tab.value)) tab.value = before;
   if (code === 2 && problems.value.length > 0 && state === "failed" && run.stdout === "") tab.value = "problems";
   run.resolve({ code, stdout: run.stdout, stderr: run.stderr, emits: run.emits });
 }

@@ -33,7 +33,7 @@ function Head() {
         ? html`<button type="button" class="primary" data-testid="run" title="Continue to the end" onClick=${state.proceed}>Continue</button>`
         : html`<button type="button" class="primary" data-testid="run" title="Control Enter" disabled=${active || name === "loading"} onClick=${() => state.run().catch(() => {})}>Run</button>`}
       <button type="button" data-testid="stop" disabled=${!active} onClick=${state.stop}>Stop</button>
-      <button type="button" data-testid="step" disabled=${name === "loading" || (active && name !== "stepping")} onClick=${state.step}>Step</button>
+      <button type="button" data-testid="step" disabled=${name === "loading" || (active && !state.stepwise.value)} onClick=${state.step}>Step</button>
       <button type="button" onClick=${state.format} disabled=${name === "loading"}>Format</button>
       <button type="button" data-testid="share" onClick=${state.share} disabled=${name === "loading"}>Share</button>
     </div>

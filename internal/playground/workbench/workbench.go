@@ -9,6 +9,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path"
 	"path/filepath"
@@ -158,6 +159,19 @@ func (w *Workbench) Diagnostics() []Diagnostic {
 		}
 	}
 	return out
+}
+
+// Warm checks a small program, which differs for each n. A page calls it several times, because its
+// browser compiles and improves the functions of WebAssembly when they are used.
+func (w *Workbench) Warm(n int) {
+	space := analysis.New(analysis.Options{})
+	const name = "untitled:warm"
+	for i, text := range []string{"", "$", "."} {
+		program := fmt.Sprintf("struct P { x: Int }\n\nfn f%d(p: P) -> Int {\n    let y = p.x + %d;\n    y%s\n}\n\nfn main() {\n    println(\"${f%d(P { x: 1 })}\");\n}\n", n, i, text, n)
+		space.Open(name, program)
+		_, _ = space.Snapshot().DiagnosticsOf(context.Background(), name) // the error is that of the context
+		space.Snapshot().Completion(context.Background(), name, source.Pos(strings.Index(program, "p.x")+2))
+	}
 }
 
 // sorted returns the values of a map in the order of their keys.
