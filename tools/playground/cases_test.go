@@ -297,3 +297,48 @@ func TestCases(t *testing.T) {
 	}
 	t.Logf("%d cases compared, %d need a process or are not deterministic", compared, skipped)
 }
+
+// TestCasesInBrowser runs a tenth of the cases in Chromium; without CONCERTO_PLAYGROUND_CHECK, a
+// hundredth.
+func TestCasesInBrowser(t *testing.T) {
+	b, _ := visit(t, map[string]string{"main.conc": "fn main() {}\n"})
+	tool, err := testproc.Command()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := cases.Read("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	every, known := 100, exceptions(t)
+	if os.Getenv("CONCERTO_PLAYGROUND_CHECK") != "" {
+		every = 10
+	}
+	compared := 0
+	for i := range all {
+		c := &all[i]
+		if i%every != 3 || known[c.ID] != "" || c.Path != "main.conc" || c.Mock || len(c.Env)+len(c.Args)+len(c.Answers) > 0 || needsProcess(c, &outcome{}) || strings.Contains(c.Files["main.conc"], "await emit") {
+			continue
+		}
+		want := command(t, tool, c)
+		files, err := json.Marshal(c.Files)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.Eval("playground.put(JSON.parse(" + quote(string(files)) + "))")
+		r := evaluate[result](t, b, "playground.run()")
+		if b.Text("@notice") != "" {
+			continue // it needs what a page does not have
+		}
+		page := outcome{Code: r.Code, Stdout: r.Stdout, Stderr: r.Stderr, Check: want.Check}
+		if c.Emit == "" {
+			if found := differences(c, &page, &want); len(found) > 0 {
+				t.Errorf("%s: %s", c.ID, strings.Join(found, "\n"))
+			}
+		} else if page.Code != want.Code || page.Stderr != want.Stderr {
+			t.Errorf("%s: exit code %d, stderr %q, want %d, %q", c.ID, page.Code, page.Stderr, want.Code, want.Stderr)
+		}
+		compared++
+	}
+	t.Logf("%d cases compared", compared)
+}

@@ -92,12 +92,7 @@ export function Editor({ name, text, lang, marks = [], line, focus, onChange, co
     }
     if (items && !control && !event.altKey) {
       const n = items.all.length;
-      const to = { ArrowDown: (items.chosen + 1) % n, ArrowUp: (items.chosen + n) % (n + (items.chosen < 0 ? 1 : 0)) || n - 1 }[key];
-      if (key === "ArrowUp") {
-        event.preventDefault();
-        setItems({ ...items, chosen: (Math.max(items.chosen, 0) + n - 1) % n });
-        return;
-      }
+      const to = { ArrowDown: (items.chosen + 1) % n, ArrowUp: (Math.max(items.chosen, 0) + n - 1) % n }[key];
       if (to !== undefined) {
         event.preventDefault();
         setItems({ ...items, chosen: to });

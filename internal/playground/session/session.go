@@ -196,7 +196,7 @@ func (s *Session) answerAgent(ctx context.Context, q *llm.Request) (*effect.Agen
 	for _, m := range q.Messages {
 		all = append(all, message{m.Role, m.Content})
 	}
-	s.send(Event{"agent", map[string]any{"number": number, "agent": q.Agent, "model": q.Model, "messages": all, "schema": q.Schema}})
+	s.send(Event{"agent", map[string]any{"number": number, "agent": q.Agent, "model": q.Model, "system": q.System, "messages": all, "schema": q.Schema}})
 	v, err := s.await(ctx, number, c)
 	s.send(Event{"agent-done", number})
 	if err != nil {

@@ -350,7 +350,7 @@ func (w *Workbench) Graph(open string) (json.RawMessage, error) {
 		Nodes   []graph.Node   `json:"nodes"`
 		Edges   []graph.Edge   `json:"edges"`
 		Drawing *graph.Drawing `json:"drawing"`
-	}{g.Nodes, g.Edges, g.Layout()})
+	}{append([]graph.Node{}, g.Nodes...), append([]graph.Edge{}, g.Edges...), g.Layout()})
 }
 
 // IR returns the compiled program as readable text.

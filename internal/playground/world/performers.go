@@ -97,11 +97,17 @@ func (o *Options) newWorld(p *ir.Program) (*world, error) {
 	}
 	performers := router{}
 	for _, row := range effect.Table() {
-		performers[row.Kind] = policy.Guard(row.Kind, areas[row.By])
+		performers[row.Kind] = areas[row.By]
+		if !slices.Contains(refusedAreas, row.By) {
+			performers[row.Kind] = policy.Guard(row.Kind, areas[row.By])
+		}
 	}
 	w.Performer = performers
 	return w, nil
 }
+
+// refusedAreas are the areas that a page does not have, whatever the permissions are.
+var refusedAreas = []effect.Area{effect.Servers, effect.Web, effect.Merges, effect.Workspaces, effect.Commands}
 
 // close ends the hosts and writes the remaining output.
 func (w *world) close(ctx context.Context) error {
