@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"github.com/concerto-lang/concerto/runtime/host"
+	"github.com/concerto-lang/concerto/runtime/hostbudget"
 )
 
 // AddHost registers a host that was declared after the run began. It replaces a host with the same
@@ -21,6 +22,6 @@ func (r *Runtime) AddHost(c host.Config) {
 		r.secrets.Add(p.Env, value)
 	}
 	r.growing.policy.AddHost(c.Name, c.Connector)
-	addHost(r.budget, &c)
+	hostbudget.AddHost(r.budget, &c)
 	r.hosts.Add(c)
 }

@@ -204,7 +204,7 @@ func New(c Config) *Runtime {
 	r.parties = c.Parties
 	r.budget = c.makeBudget()
 	r.day = c.Bounds.Day.File
-	r.hosts = host.New(host.Options{Configs: c.Hosts, Environ: c.Environ, Run: r.run, Log: r.log.Host, Logf: r.log.Remark, MaxMemory: c.Bounds.MaxMemory, Keeper: c.Keeper, Clock: c.Clock, Trace: c.wire(environment.Lookup), Exports: c.Listeners.OnHostStart, Directories: workspace.Directories{Store: r.workspaces}, Budget: hostBudget{r.budget, &r.parties}, Sandboxes: hostsandbox.Sandboxes{}})
+	r.hosts = host.New(host.Options{Configs: c.Hosts, Environ: c.Environ, Run: r.run, Log: r.log.Host, Logf: r.log.Remark, MaxMemory: c.Bounds.MaxMemory, Keeper: c.Keeper, Clock: c.Clock, Trace: c.wire(environment.Lookup), Exports: c.Listeners.OnHostStart, Directories: workspace.Directories{Store: r.workspaces}, Budget: r.hostBudget(), Sandboxes: hostsandbox.Sandboxes{}})
 	r.workspaces.OnRemove(r.hosts.LeaveWorkspace)
 	r.chance = random.New(c.Seed)
 	r.budget.Crossed = func(message string) { r.log.Remark("warn", message) }

@@ -71,6 +71,8 @@ var libraries = []struct{ path, by string }{
 	{"github.com/coder/websocket", "relay/server"},
 	{"github.com/coder/websocket", "relay/server/servertest"},
 	{"github.com/andybalholm/brotli", "tools/web/gen"},
+	{"github.com/andybalholm/brotli", "tools/playground"},
+	{"github.com/klauspost/compress", "tools/playground"},
 	{"google.golang.org/protobuf", "internal/record/otlp"}, // only the wire format, which links no descriptors
 	{"github.com/klauspost/compress", "tools/web/gen"},     // compresses by one percent more than Go's package
 	{"github.com/evanw/esbuild", "tools/web/build"},

@@ -73,7 +73,8 @@ type Options struct {
 	Exports func(host, transport string) []string
 	// Clock measures the time limits of exchanges; nil means the system's clock.
 	Clock *clock.PausableClock
-	// Transports replaces the table of transports; nil means the default table. Only tests set it.
+	// Transports replaces the table of transports; nil means the default table. Tests and the
+	// playground set it.
 	Transports map[string]Transport
 }
 

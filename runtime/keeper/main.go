@@ -127,7 +127,7 @@ func newToken() string { return rand.Text() }
 
 // serveUntilEnd runs until the keeper ends.
 func (k *keeper) serveUntilEnd() error {
-	procgroup.Discard(syscall.SIGINT, syscall.SIGHUP)
+	procgroup.Discard(syscall.SIGINT, hangup)
 	stop := make(chan os.Signal, 1)
 	signal.Notify(stop, syscall.SIGTERM)
 	k.mu.Lock()

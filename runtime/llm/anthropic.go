@@ -3,10 +3,10 @@ package llm
 import (
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"strings"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
+	http "github.com/concerto-lang/concerto/runtime/llm/httpport"
 )
 
 // anthropic implements Anthropic's Messages API. A schema is sent as a tool that the model must

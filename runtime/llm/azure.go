@@ -2,7 +2,7 @@ package llm
 
 import (
 	"errors"
-	"net/http"
+	http "github.com/concerto-lang/concerto/runtime/llm/httpport"
 	"net/url"
 	"strings"
 )

@@ -4,13 +4,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"path"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
+	http "github.com/concerto-lang/concerto/runtime/llm/httpport"
 )
 
 // bedrock implements the Converse API of Amazon Bedrock, which is the same for all models. A schema

@@ -1,6 +1,6 @@
 package llm
 
-import "net/http"
+import http "github.com/concerto-lang/concerto/runtime/llm/httpport"
 
 // Class is the category of a failure. It determines what can be done about the failure, and is the
 // `reason` of an AgentError.

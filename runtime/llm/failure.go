@@ -2,12 +2,12 @@ package llm
 
 import (
 	"fmt"
-	"net/http"
 	"strings"
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/text/utf8cut"
+	http "github.com/concerto-lang/concerto/runtime/llm/httpport"
 )
 
 // Failure is the error of one attempt that returned no complete reply.

@@ -2,11 +2,11 @@ package llm
 
 import (
 	"encoding/json"
-	"net/http"
 	"strings"
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
+	http "github.com/concerto-lang/concerto/runtime/llm/httpport"
 )
 
 // gemini implements Google's generateContent. A schema is a field of the request. Most models

@@ -24,7 +24,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"net/http"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -33,6 +32,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/secret"
 	"github.com/concerto-lang/concerto/internal/text/suggest"
+	http "github.com/concerto-lang/concerto/runtime/llm/httpport"
 	"github.com/concerto-lang/concerto/runtime/world/clock"
 )
 

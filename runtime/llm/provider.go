@@ -3,12 +3,12 @@ package llm
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"slices"
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/secret"
+	http "github.com/concerto-lang/concerto/runtime/llm/httpport"
 	"github.com/concerto-lang/concerto/runtime/world/clock"
 )
 
@@ -102,17 +102,4 @@ type world struct {
 	clock  *clock.PausableClock
 
 	secrets *secret.Set
-}
-
-// adapters maps each provider in internal/data/provider to a function that opens a connection of
-// that provider. The function's error explains the problem of the connection.
-var adapters = map[string]func(*Connection, *world) (Provider, error){
-	"openai":    openOpenAI,
-	"anthropic": openAnthropic,
-	"gemini":    openGemini,
-	"ollama":    openOllama,
-	"azure":     openAzure,
-	"vertex":    openVertex,
-	"bedrock":   openBedrock,
-	"scripted":  openScripted,
 }

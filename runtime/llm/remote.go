@@ -7,11 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"strings"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
+	http "github.com/concerto-lang/concerto/runtime/llm/httpport"
 )
 
 // remote is a provider that is reached by HTTP. It sends the requests; its wire encodes requests

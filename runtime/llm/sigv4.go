@@ -4,13 +4,13 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
-	"net/http"
 	"net/url"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/text/hexsum"
+	http "github.com/concerto-lang/concerto/runtime/llm/httpport"
 )
 
 // credentials are AWS's credentials.

@@ -82,7 +82,7 @@ func Open(o Options) (*Bridge, error) {
 			return nil, err
 		}
 	}
-	at, err := net.Listen("unix", o.Path)
+	at, err := listen(o.Path)
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(filepath.Dir(o.Path)))
 	}

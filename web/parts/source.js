@@ -18,7 +18,7 @@ export function Source({ text, lang, tokens, line, label = "Source" }) {
 }
 
 // coloured splits a text at its tokens; text outside tokens stays plain.
-function coloured(text, tokens) {
+export function coloured(text, tokens) {
   const out = [];
   let at = 0;
   for (const t of tokens) {
@@ -41,7 +41,8 @@ const lexeme = new RegExp([
 
 const kinds = ["comment", "literal", "keyword", "operator"]; // names have no colour
 
-function scan(text) {
+// scan returns the tokens of a Concerto text.
+export function scan(text) {
   const out = [];
   for (const m of text.matchAll(lexeme)) {
     const kind = kinds.find((k) => m.groups[k] !== undefined);

@@ -1,6 +1,6 @@
 import { html, plain, useRef } from "./base.js";
 
-// Tabs shows tabs {name, label, href?}, one of which is selected. onSelect receives the name of a
+// Tabs shows tabs {name, label, href?, testid?}, one of which is selected. onSelect receives the name of a
 // tab. A tab with an href is a link, which the user can open in another window and share. The arrow
 // keys move between the tabs. The content of a tab is in the element whose id is panel, labelled by
 // tabId(panel, name).
@@ -18,7 +18,7 @@ export function Tabs({ tabs, selected, onSelect, label, panel }) {
   };
   const one = (t) => {
     const on = t.name === selected;
-    const props = { role: "tab", key: t.name, id: tabId(panel, t.name), "aria-selected": String(on), "aria-controls": on ? panel : undefined, tabindex: on ? 0 : -1 };
+    const props = { role: "tab", key: t.name, id: tabId(panel, t.name), "aria-selected": String(on), "aria-controls": on ? panel : undefined, tabindex: on ? 0 : -1, "data-testid": t.testid };
     return t.href ? html`<a ...${props} href=${t.href}>${plain(t.label)}</a>` : html`<button type="button" ...${props} onClick=${() => onSelect(t.name)}>${plain(t.label)}</button>`;
   };
   return html`<div class="tablist" role="tablist" aria-label=${label} ref=${box} onKeyDown=${keys}>${tabs.map(one)}</div>`;

@@ -6,10 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -147,7 +145,7 @@ func (cmd *reportCommand) run(parent context.Context, name, path, format string)
 		return err
 	}
 	if cmd.open && out != "-" {
-		cmd.openFile(ctx, out)
+		cmd.console.OpenInBrowser(ctx, cmd.console.Abs(out))
 	}
 	return played
 }
@@ -176,40 +174,6 @@ func (cmd *reportCommand) write(out string, text []byte) error {
 	}
 	return nil
 }
-
-// openFile opens a file in a browser. If that is impossible, it prints a warning and the path.
-func (cmd *reportCommand) openFile(ctx context.Context, path string) {
-	path = cmd.console.Abs(path)
-	var names []string
-	for _, v := range cmd.console.Environ {
-		if browsers, ok := strings.CutPrefix(v, "BROWSER="); ok && browsers != "" {
-			names = strings.Split(browsers, ":")
-		}
-	}
-	for _, name := range append(names, "xdg-open", "open") {
-		c := exec.Command(name, path) // continues after this command
-		c.Env = cmd.console.Environ
-		if c.Start() != nil {
-			continue
-		}
-		ended := make(chan error, 1)
-		go func() { ended <- c.Wait() }()
-		select {
-		case err := <-ended:
-			if err == nil {
-				return
-			}
-		case <-time.After(startsWithin):
-			return
-		case <-ctx.Done():
-			return
-		}
-	}
-	cmd.console.Complain("warning: no browser could be started; open "+path, "")
-}
-
-// startsWithin is the time after which a program that has not failed has opened the file.
-const startsWithin = 5 * time.Second
 
 // BuildReport builds the report of a run or a tape, or reads a report. path is the program of a
 // tape, or "" for the recorded one. If a run cannot be played to its end, BuildReport returns the

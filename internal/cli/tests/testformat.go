@@ -10,6 +10,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/engine"
+	"github.com/concerto-lang/concerto/internal/engine/uncaught"
 	"github.com/concerto-lang/concerto/vm"
 )
 
@@ -189,7 +190,7 @@ func junitFailed(x engine.TestResult) *junitFailure {
 		place = testPlace(x.Test)
 	}
 	var text strings.Builder
-	console.WriteFailure(&text, failureTitle(f), place, f.Trace, false)
+	uncaught.WriteFailure(&text, failureTitle(f), place, f.Trace, false)
 	kind := f.Kind
 	if kind == "" {
 		kind = "failure"

@@ -8,6 +8,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/engine"
+	"github.com/concerto-lang/concerto/internal/engine/uncaught"
 )
 
 // maxRecord is the maximum number of emits that are shown for a failing test.
@@ -43,7 +44,7 @@ func writeResult(a *console.Console, r engine.TestResult) {
 		if place.Line == 0 {
 			place = testPlace(r.Test)
 		}
-		console.WriteFailure(&failure, failureTitle(r.Failure), place, r.Failure.Trace, a.TTY.OutColor)
+		uncaught.WriteFailure(&failure, failureTitle(r.Failure), place, r.Failure.Trace, a.TTY.OutColor)
 		if r.Seed != nil {
 			fmt.Fprintf(&failure, "random seed %d; repeat with: concerto test --seed %d\n", *r.Seed, *r.Seed)
 		}

@@ -11,10 +11,12 @@
 package procgroup
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
+	"runtime"
 	"sync"
 	"time"
 )
@@ -109,6 +111,9 @@ const (
 var pause = time.Sleep // tests replace it
 
 func launch(r *Run, c Command) (p *Process, err error) {
+	if runtime.GOOS == "js" { // a page has no processes, and need not contain the code for them
+		return nil, errors.ErrUnsupported
+	}
 	for tries := 0; ; tries++ {
 		if p, err = startOnce(r, c); err == nil || tries == startRetries || !exhausted(err) {
 			return p, err

@@ -121,7 +121,7 @@ func Create(path string, perm fs.FileMode) (*os.File, error) {
 // OpenWrite opens a file for writing like Create, but with the given flags, such as os.O_APPEND.
 func OpenWrite(path string, flags int, perm fs.FileMode) (*os.File, error) {
 	if info, err := os.Stat(path); err == nil && info.Mode()&fs.ModeNamedPipe != 0 {
-		f, err := os.OpenFile(path, os.O_WRONLY|syscall.O_NONBLOCK, 0)
+		f, err := os.OpenFile(path, os.O_WRONLY|nonblock, 0)
 		if errors.Is(err, syscall.ENXIO) {
 			return nil, &fs.PathError{Op: "open", Path: path, Err: ErrNoReader}
 		}
@@ -173,7 +173,7 @@ func open(path string, flags int, perm fs.FileMode) (*os.File, error) {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return nil, refusal(path, info)
 	}
-	f, err := os.OpenFile(path, flags|syscall.O_NONBLOCK, perm)
+	f, err := os.OpenFile(path, flags|nonblock, perm)
 	if err != nil {
 		return nil, err
 	}

@@ -1,7 +1,6 @@
 package jsonschema
 
 import (
-	"net/mail"
 	"net/netip"
 	"net/url"
 	"regexp"
@@ -22,9 +21,7 @@ func isFormat(name, s string) bool {
 	case "time":
 		ok = isDateTime("2000-01-01T" + s)
 	case "email":
-		var a *mail.Address
-		a, err = mail.ParseAddress(s)
-		ok = err == nil && a.Address == s
+		ok = isEmail(s)
 	case "ipv4", "ipv6":
 		var a netip.Addr
 		a, err = netip.ParseAddr(s)

@@ -119,16 +119,6 @@ type requestRow struct {
 	do     func(s *Service, e *adapter.Request) (any, *adapter.RPCError)
 }
 
-var requestRows = []requestRow{
-	{"fs/read_text_file", (*Service).readFile},
-	{"fs/write_text_file", (*Service).writeFile},
-	{"terminal/create", (*Service).openTerminal},
-	{"terminal/output", (*Service).terminalOutput},
-	{"terminal/wait_for_exit", (*Service).awaitTerminal},
-	{"terminal/kill", (*Service).killTerminal},
-	{"terminal/release", (*Service).releaseTerminal},
-}
-
 // do performs a request and returns the answer, or nil if the answer follows later.
 func (s *Service) do(e *adapter.Request) []byte {
 	for _, row := range requestRows {

@@ -41,7 +41,7 @@ func (f *Files) attached(path string) ([]byte, error) {
 	case !info.Mode().IsRegular():
 		return nil, errNotRegular
 	}
-	file, err := f.openFile(path, os.O_RDONLY|syscall.O_NONBLOCK)
+	file, err := f.openFile(path, os.O_RDONLY|nonblock)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,78 @@
+package session
+
+import (
+	"sync/atomic"
+
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/vm"
+)
+
+// stepper stops the run before each line of the program's own files, until the page continues it.
+type stepper struct {
+	session *Session
+	next    chan bool // true continues to the end
+	free    atomic.Bool
+}
+
+func newStepper(s *Session) *stepper { return &stepper{session: s, next: make(chan bool, 1)} }
+
+// proceed continues a run that has stopped.
+func (x *stepper) proceed(toEnd bool) {
+	select {
+	case x.next <- toEnd:
+	default: // the run has not stopped since the last call
+	}
+}
+
+// Variable is a variable of the line at which a run has stopped.
+type Variable struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+// maxValue is the maximum length of a shown value.
+const maxValue = 200
+
+// Library reports that the files of the library have no marks.
+func (x *stepper) Library() bool { return false }
+
+// Loaded sets the marks of all lines.
+func (x *stepper) Loaded(m *vm.VM) { m.SetAll(func(k *vm.Mark) bool { return k.Kind == vm.MarkLine }) }
+
+// Reached stops the run.
+func (x *stepper) Reached(at vm.Scene, k *vm.Mark) {
+	if x.free.Load() {
+		return
+	}
+	variables := []Variable{}
+	if f, ok := at.Top(false); ok {
+		for _, l := range f.Locals {
+			text := []rune(value.Text(l.Value))
+			if len(text) > maxValue {
+				text = append(text[:maxValue], '…')
+			}
+			variables = append(variables, Variable{l.Name, string(text)})
+		}
+	}
+	x.session.send(Event{"at", map[string]any{"file": k.File, "line": k.Line, "function": k.Function, "variables": variables}})
+	if <-x.next {
+		x.free.Store(true)
+	}
+	x.session.send(Event{Kind: "computing"})
+}
+
+// Makes does nothing.
+func (x *stepper) Makes(vm.Scene, effect.Request) {}
+
+// Gave does nothing.
+func (x *stepper) Gave(vm.Scene, effect.Request, effect.Result, error) {}
+
+// Handles does nothing.
+func (x *stepper) Handles(vm.Scene, string, *effect.HostMessage) {}
+
+// Calls does nothing.
+func (x *stepper) Calls(vm.Scene, string, string) {}
+
+// Raised does nothing.
+func (x *stepper) Raised(vm.Scene, vm.Raise) {}

@@ -1,0 +1,4 @@
+package userfile
+
+// nonblock is 0 because a page has no devices and no FIFOs.
+const nonblock = 0
