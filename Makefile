@@ -1,5 +1,5 @@
 # The project's own commands. `make check` is what a commit must pass.
-.PHONY: all build size test quick race checkptr lint platforms fmt gen golden fuzz bench bench-page otel-check otel-receiver spec cover mutants kill durable-kill work-kill merge-kill engine-kill relay-kill replicas check tidy arch site conformance mcp-reference sdk vscode vscode-e2e agents release release-check misbehave soak web-vendor components screenshots pictures
+.PHONY: all build playground playground-check size test quick race checkptr lint platforms fmt gen golden fuzz bench bench-page otel-check otel-receiver spec cover mutants kill durable-kill work-kill merge-kill engine-kill relay-kill replicas check tidy arch site conformance mcp-reference sdk vscode vscode-e2e agents release release-check misbehave soak web-vendor components screenshots pictures
 
 all: build
 
@@ -168,6 +168,16 @@ pictures:
 # Compares the sizes of the stripped programs with the committed ones; UPDATE=1 writes them.
 size: build
 	UPDATE=$(UPDATE) .ci/size
+
+# Builds the playground, static files for any web server and for `concerto playground --files`. Compressing takes
+# two minutes after a change of Go code. UPDATE=1 writes the sizes of the module to tools/playground/sizes.txt.
+playground:
+	go run ./tools/playground -o $(or $(OUT),bin/playground) $(if $(UPDATE),-update)
+
+# Compares the playground with the command: under Node, all samples of the manual, the scripts of internal/cli and, if it
+# lies beside the checkout, the conformance suite; in Chromium, a tenth of them; and all tests of the page.
+playground-check:
+	CONCERTO_PLAYGROUND_CHECK=1 go test ./tools/playground/... ./internal/playground/... -count=1
 
 # Builds the website in OUT, static files that work at any address: guide, manual, library, errors, examples, and the
 # playground if PLAYGROUND contains a built one.

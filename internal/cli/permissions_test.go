@@ -91,8 +91,8 @@ queue q: Queue<Int> = Queue::new().with_persistence("s.db");
 fn main() { ` + what + `; println("ok"); }`
 }
 
-// makePlace creates a directory in which every program of touching can perform its effect.
-func makePlace(t *testing.T, env *[]string) string {
+// playground creates a directory in which every program of touching can perform its effect.
+func playground(t *testing.T, env *[]string) string {
 	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok")) }))
 	model := testllm.Start(testllm.Reply{Text: "ok", Repeat: true})
 	server := testmcp.Start()
@@ -155,7 +155,7 @@ func TestPermissionsOfEffects(t *testing.T) {
 			t.Run(string(k), func(t *testing.T) {
 				t.Parallel()
 				env := append(os.Environ(), "NO_COLOR=1")
-				dir := makePlace(t, &env)
+				dir := playground(t, &env)
 				if k == effect.KindCommand || k == effect.KindWorkRun { // commands must be listed in the manifest, whatever the flags allow
 					appendFile(t, filepath.Join(dir, "Concerto.toml"), "[permissions]\nrun = [\"testhost\", \"git\"]\n")
 				}

@@ -10,7 +10,6 @@ import (
 	"github.com/concerto-lang/concerto/internal/cli/engines"
 	"github.com/concerto-lang/concerto/internal/cli/help"
 	"github.com/concerto-lang/concerto/internal/cli/hosts"
-	"github.com/concerto-lang/concerto/internal/cli/project/playground"
 	"github.com/concerto-lang/concerto/internal/cli/project"
 	"github.com/concerto-lang/concerto/internal/cli/project/deps"
 	"github.com/concerto-lang/concerto/internal/cli/project/doctor"
@@ -59,7 +58,7 @@ var commands = []commandRow{
 	{name: "dap", create: editors.NewDap},
 	{name: "fmt", create: project.NewFmt},
 	{name: "lsp", create: editors.NewLsp},
-	{name: "playground", create: playground.New},
+	{name: "playground", create: editors.NewPlayground},
 	{name: "init", create: project.NewInit},
 	{name: "add", create: deps.NewAdd},
 	{name: "remove", create: deps.NewRemove},

@@ -2,7 +2,7 @@
 // web server. It contains the page, the WebAssembly module with the compiler, the analysis and the
 // virtual machine, and each file also compressed.
 //
-//	playground [-o DIR] [-plain]
+//	playground [-o DIR] [-plain] [-update]
 package main
 
 import (
@@ -29,8 +29,13 @@ import (
 func main() {
 	out := flag.String("o", "bin/playground", "the `directory` that is written")
 	plain := flag.Bool("plain", false, "do not compress the files")
+	update := flag.Bool("update", false, "write the sizes of the module to "+sizesFile)
 	flag.Parse()
-	if err := run(".", *out, *plain); err != nil {
+	err := run(".", *out, *plain)
+	if err == nil && !*plain {
+		err = checkSizes(*out, *update)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "playground:", err)
 		os.Exit(1)
 	}

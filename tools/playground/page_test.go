@@ -41,6 +41,7 @@ func TestMain(m *testing.M) {
 func visit(t *testing.T, files map[string]string) (b *browser.Tab, address string) {
 	t.Helper()
 	browser.Need(t)
+	t.Parallel()
 	dir, err := built()
 	if err != nil {
 		t.Fatal(err)

@@ -160,7 +160,7 @@ func TestAgents(t *testing.T) {
 	if r := evaluate[result](t, b, "playground.run()"); r.Stdout != "scripted reply to: Greet Ada\n" {
 		t.Errorf("with mock replies: %+v", r)
 	}
-	// a scripted connection needs no person
+	// a scripted connection needs no user
 	mode("hand")
 	b.Eval("playground.put({...playground.files(), 'Concerto.toml': '[connections.main]\\nprovider = \"scripted\"\\nreplies = [{ text = \"as written\" }]\\n'})")
 	if r := evaluate[result](t, b, "playground.run()"); r.Stdout != "as written\n" {
@@ -171,7 +171,7 @@ func TestAgents(t *testing.T) {
 func TestWhatIsNotAvailable(t *testing.T) {
 	b, _ := visit(t, map[string]string{"main.conc": "fn main() {}\n"})
 	for program, want := range map[string]string{
-		"use std::http;\n\nfn main() {\n    match http::get(\"https://example.com\") {\n        Ok(r) => println(\"ok\"),\n        Err(e) => println(e.message),\n    }\n}\n": "the network is not available in the playground",
+		"use std::http;\n\nfn main() {\n    match http::get(\"https://example.com\") {\n        Ok(r) => println(\"ok\"),\n        Err(e) => println(e.message),\n    }\n}\n":      "the network is not available in the playground",
 		"use std::tools::RunCommand;\n\nfn main() {\n    match RunCommand.run(\"ls\", []) {\n        Ok(r) => println(\"ok\"),\n        Err(e) => println(e.message),\n    }\n}\n": "commands are not available in the playground",
 	} {
 		b.Eval("window.program = " + quote(program))

@@ -1,5 +1,4 @@
-// Package playground has the command playground, which serves the playground's page.
-package playground
+package editors
 
 import (
 	"context"
@@ -24,8 +23,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/userfile"
 )
 
-// command is the command playground with its options.
-type command struct {
+// playgroundCommand is the command playground with its options.
+type playgroundCommand struct {
 	console    *console.Console
 	addr       string
 	files      string
@@ -34,9 +33,8 @@ type command struct {
 	link, base string
 }
 
-// New returns the command.
-func New(a *console.Console) *cobra.Command {
-	cmd := command{console: a}
+func NewPlayground(a *console.Console) *cobra.Command {
+	cmd := playgroundCommand{console: a}
 	c := &cobra.Command{
 		Use:   "playground [PATH]",
 		Short: "Edit and run programs in a browser, without a network",
@@ -70,7 +68,7 @@ The first line of stdout is the page's address.`,
 }
 
 // serve serves the page until the command is interrupted.
-func (cmd *command) serve(parent context.Context, path string) error {
+func (cmd *playgroundCommand) serve(parent context.Context, path string) error {
 	dir, err := cmd.findFiles()
 	if err != nil {
 		return err
@@ -130,7 +128,7 @@ func listenCause(err error) error {
 }
 
 // findFiles returns the directory of the playground: that of --files, or that of the installation.
-func (cmd *command) findFiles() (string, error) {
+func (cmd *playgroundCommand) findFiles() (string, error) {
 	if cmd.files != "" {
 		dir := cmd.console.Abs(cmd.files)
 		if !server.IsPlayground(dir) {
@@ -152,7 +150,7 @@ func (cmd *command) findFiles() (string, error) {
 }
 
 // printLink prints the link of a program.
-func (cmd *command) printLink(more string) error {
+func (cmd *playgroundCommand) printLink(more string) error {
 	if more != "" {
 		return console.Usage("write --link PATH alone", "--link already names a program, so that %s is one too many", more)
 	}
@@ -177,7 +175,7 @@ const (
 
 // read reads the files of a program: of a project, the texts in its directory; of a file, the file
 // with its modules and its manifest.
-func (cmd *command) read(path string) (c link.Content, err error) {
+func (cmd *playgroundCommand) read(path string) (c link.Content, err error) {
 	full := cmd.console.Abs(path)
 	info, err := os.Stat(full)
 	if err != nil {
@@ -196,7 +194,7 @@ func (cmd *command) read(path string) (c link.Content, err error) {
 }
 
 // readProject reads the texts in a directory, without hidden files.
-func (cmd *command) readProject(dir string, c *link.Content) error {
+func (cmd *playgroundCommand) readProject(dir string, c *link.Content) error {
 	size := 0
 	err := filepath.WalkDir(dir, func(file string, e fs.DirEntry, err error) error {
 		hidden := file != dir && (strings.HasPrefix(e.Name(), ".") || e.Name() == "node_modules")
@@ -224,7 +222,7 @@ func (cmd *command) readProject(dir string, c *link.Content) error {
 }
 
 // readProgram reads a file with its modules, its manifest and the scripts of its hosts.
-func (cmd *command) readProgram(path, full string, c *link.Content) error {
+func (cmd *playgroundCommand) readProgram(path, full string, c *link.Content) error {
 	seen := map[string]bool{full: true}
 	in, err := driver.Load(driver.Request{Path: path, Dir: cmd.console.Dir, Seen: func(file string) { seen[file] = true }})
 	if err != nil {
@@ -253,7 +251,7 @@ func (cmd *command) readProgram(path, full string, c *link.Content) error {
 }
 
 // add adds a file to the content if it is a text.
-func (cmd *command) add(c *link.Content, name, file string, size *int) error {
+func (cmd *playgroundCommand) add(c *link.Content, name, file string, size *int) error {
 	if problem := link.NameProblem(name); problem != "" {
 		cmd.console.Notef("concerto: %s is not copied: its name %s\n", name, problem)
 		return nil
