@@ -527,6 +527,9 @@ func findField(fs []*types.Field, name string) *types.Field {
 // contains only the name, which is also the name of a variable; the fix then retains the variable.
 // isSet reports whether the literal contains another field.
 func (b *body) reportUnknownField(name *ast.Ident, ref *structRef, short bool, isSet func(string) bool) {
+	if ref.named != nil && b.c.isFlawed(ref.named.Decl) {
+		return
+	}
 	var names []string
 	for _, f := range ref.fields {
 		names = append(names, f.Name)

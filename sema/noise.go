@@ -8,6 +8,7 @@ import (
 
 	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/compile/types"
 	"github.com/concerto-lang/concerto/internal/text/source"
 	"github.com/concerto-lang/concerto/sema/surface"
 )
@@ -154,6 +155,13 @@ func (c *checker) losses(info *Info) []surface.Loss {
 	}
 	c.lost[info] = list
 	return list
+}
+
+// isFlawed reports whether the declaration of a type has a syntax error, so that fields may be
+// missing.
+func (c *checker) isFlawed(d *types.Decl) bool {
+	o, ok := d.Origin.(*origin)
+	return ok && c.flawed && o.mod.info.File.Flawed(o.head.Sp)
 }
 
 // callsFlawed reports whether the text of a call contains the name of a function whose header has

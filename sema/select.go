@@ -131,6 +131,9 @@ func (b *body) reportNoField(e *ast.FieldExpr, t types.Type) {
 	if t == types.Error || len(names) > 0 && t.(interface{ String() string }) != nil && isErrorStruct(t) {
 		names = append(names, "message", "kind", "source")
 	}
+	if n, ok := t.(*types.Named); ok && b.c.isFlawed(n.Decl) {
+		return
+	}
 	d := unknownName(diag.UnknownField, e.Name, "`"+ft.String()+"` has no field `%s`", names)
 	b.linkMissingResult(d, e.X, t)
 	switch {

@@ -170,6 +170,7 @@ var Policy = []Rule{
 	{Package: "parser", Imports: "internal/text/source internal/compile/diag lexer ast internal/text/suggest internal/text/foreign"},
 	{Package: "internal/text/yamlcore"},
 	{Package: "internal/compile/pkg"},
+	{Package: "internal/compile/pkg/tree", Imports: "internal/compile/pkg"},
 	{Package: "internal/compile/manifest", Imports: "internal/compile/pkg internal/data/netallow internal/text/source internal/compile/diag internal/text/foreign internal/data/secret internal/data/provider internal/data/hostpolicy internal/text/suggest internal/data/toolname internal/text/jsonschema internal/text/yamlcore internal/text/jsonwrite"},
 	{Package: "sema/coverage", Imports: "internal/compile/types"},
 	{Package: "sema/edits", Imports: "ast internal/compile/diag internal/compile/types internal/text/source"},
@@ -261,7 +262,7 @@ var Policy = []Rule{
 	{Package: "internal/engine/packages/uses", Imports: "ast internal/compile/pkg internal/data/effect internal/text/source runtime/world/permit sema"},
 	{Package: "internal/engine/driver", Imports: `internal/compile/pkg internal/engine/packages/pkgcache internal/engine/packages/uses internal/process/parallel internal/text/source internal/compile/diag lexer ast parser internal/compile/manifest sema ir codegen internal/compile/optimize
 		stdlib internal/text/suggest internal/compile/types internal/process/userfile`},
-	{Package: "internal/engine/packages", Imports: "internal/compile/diag internal/compile/manifest internal/compile/pkg internal/engine/driver internal/engine/packages/pkgcache internal/engine/packages/uses internal/process/git internal/process/userfile internal/text/source"},
+	{Package: "internal/engine/packages", Imports: "internal/compile/pkg/tree internal/compile/diag internal/compile/manifest internal/compile/pkg internal/engine/driver internal/engine/packages/pkgcache internal/engine/packages/uses internal/process/git internal/process/userfile internal/text/source"},
 	{Package: "internal/editor/lsp/protocol"},
 	{Package: "internal/editor/lsp/frame"},
 	{Package: "internal/editor/lsp/lsptest", Imports: "internal/editor/lsp/frame"},

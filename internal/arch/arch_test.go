@@ -92,7 +92,7 @@ var libraries = []struct{ path, by string }{
 	{"golang.org/x/sys", "runtime/keeper/ring"},
 	{"golang.org/x/text", "internal/term/terminal"},
 	{"golang.org/x/text", "internal/compile/graph"},
-	{"golang.org/x/text", "internal/compile/pkg"},
+	{"golang.org/x/text", "internal/compile/pkg/tree"},
 }
 
 // pure lists the packages that must not access the outside: all packages below the runtime.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/concerto-lang/concerto/internal/compile/pkg"
+	"github.com/concerto-lang/concerto/internal/compile/pkg/tree"
 	"github.com/concerto-lang/concerto/internal/process/git"
 )
 
@@ -26,24 +27,24 @@ func readPackage(objects *git.Objects, w *want) (*fetched, error) {
 	}
 	root := string(top)
 	if w.dir != "" {
-		tree, err := objects.Read(commit.ID+":"+w.dir, maxTree)
-		if err != nil || tree.Kind != "tree" {
+		object, err := objects.Read(commit.ID+":"+w.dir, maxTree)
+		if err != nil || object.Kind != "tree" {
 			return nil, pkg.Errorf(pkg.Refused, "correct `dir`, or require another version", "%s has no directory %s at %s", w.address.Text, w.dir, w.tag())
 		}
-		root = tree.ID
+		root = object.ID
 	}
 	t := &treeReader{objects: objects}
 	if err := t.list(root, ""); err != nil {
 		return nil, unreadable(w, err)
 	}
-	if reason := pkg.CheckTree(t.entries); reason != "" {
+	if reason := tree.Check(t.entries); reason != "" {
 		return nil, refused(w, reason)
 	}
 	files, err := t.read()
 	if err != nil {
 		return nil, unreadable(w, err)
 	}
-	if reason := pkg.CheckTree(t.entries); reason != "" { // the sizes are known now
+	if reason := tree.Check(t.entries); reason != "" { // the sizes are known now
 		return nil, refused(w, reason)
 	}
 	return &fetched{files, commit.ID}, nil
@@ -64,24 +65,24 @@ func unreadable(w *want, err error) error {
 // treeReader lists and reads the files of a tree.
 type treeReader struct {
 	objects *git.Objects
-	entries []pkg.Entry
+	entries []tree.Entry
 	ids     []string // ids of the entries
 }
 
 // list adds the entries of a tree and of its subtrees. It stops when there are too many.
 func (t *treeReader) list(id, prefix string) error {
-	tree, err := t.objects.Read(id, maxTree)
+	object, err := t.objects.Read(id, maxTree)
 	if err != nil {
 		return err
 	}
-	size := len(tree.ID) / 2
-	for rest := tree.Data; len(rest) > 0 && len(t.entries) <= pkg.MaxFiles; {
+	size := len(object.ID) / 2
+	for rest := object.Data; len(rest) > 0 && len(t.entries) <= tree.MaxFiles; {
 		mode, after, found := bytes.Cut(rest, []byte(" "))
 		name, after, ended := bytes.Cut(after, []byte{0})
 		if !found || !ended || len(after) < size {
 			return errors.New("a tree cannot be read")
 		}
-		entry, child := pkg.Entry{Name: prefix + string(name)}, hex.EncodeToString(after[:size])
+		entry, child := tree.Entry{Name: prefix + string(name)}, hex.EncodeToString(after[:size])
 		rest = after[size:]
 		switch string(mode) {
 		case "40000":
@@ -92,9 +93,9 @@ func (t *treeReader) list(id, prefix string) error {
 				continue
 			} // CheckTree refuses the name
 		case "120000":
-			entry.Kind = pkg.SymbolicLink
+			entry.Kind = tree.SymbolicLink
 		case "160000":
-			entry.Kind = pkg.Submodule
+			entry.Kind = tree.Submodule
 		}
 		t.entries, t.ids = append(t.entries, entry), append(t.ids, child)
 	}
@@ -107,7 +108,7 @@ func (t *treeReader) read() ([]pkg.File, error) {
 	var files []pkg.File
 	var all int64
 	for i := range t.entries {
-		blob, err := t.objects.Read(t.ids[i], pkg.MaxFileBytes)
+		blob, err := t.objects.Read(t.ids[i], tree.MaxFileBytes)
 		var large *git.LargeObjectError
 		if errors.As(err, &large) {
 			t.entries[i].Size = large.Size
@@ -117,7 +118,7 @@ func (t *treeReader) read() ([]pkg.File, error) {
 			return nil, err
 		}
 		t.entries[i].Size = int64(len(blob.Data))
-		if all += t.entries[i].Size; all > pkg.MaxBytes {
+		if all += t.entries[i].Size; all > tree.MaxBytes {
 			return nil, nil
 		}
 		files = append(files, pkg.File{Name: t.entries[i].Name, Data: blob.Data})

@@ -1,13 +1,16 @@
-package pkg
+// Package tree checks the content of a package (spec/46-packages.md). It needs the tables of Unicode,
+// which a program that only reads packages does not.
+package tree
 
 import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"golang.org/x/text/cases"
 	"golang.org/x/text/unicode/norm"
+
+	"github.com/concerto-lang/concerto/internal/compile/pkg"
 )
 
 // Limits of a package.
@@ -15,7 +18,6 @@ const (
 	MaxFiles     = 10_000
 	MaxFileBytes = 16 << 20
 	MaxBytes     = 64 << 20
-	maxNameBytes = 240
 )
 
 // EntryKind is the kind of an entry in a git tree.
@@ -35,8 +37,8 @@ type Entry struct {
 	Size int64 // in bytes
 }
 
-// CheckTree returns the reason why a package with these entries cannot be used, or "".
-func CheckTree(entries []Entry) string {
+// Check returns the reason why a package with these entries cannot be used, or "".
+func Check(entries []Entry) string {
 	if len(entries) > MaxFiles {
 		return "it contains more than 10,000 files"
 	}
@@ -49,8 +51,8 @@ func CheckTree(entries []Entry) string {
 			return "it contains a symbolic link: " + shownName(e.Name)
 		case e.Kind == Submodule:
 			return "it contains a submodule: " + shownName(e.Name)
-		case CheckName(e.Name) != "":
-			return "it contains a file name that is not portable: " + shownName(e.Name) + " (" + CheckName(e.Name) + ")"
+		case pkg.CheckName(e.Name) != "":
+			return "it contains a file name that is not portable: " + shownName(e.Name) + " (" + pkg.CheckName(e.Name) + ")"
 		case e.Size > MaxFileBytes:
 			return e.Name + " is larger than 16 MiB"
 		}
@@ -83,57 +85,6 @@ func clash(entries []Entry) string {
 			}
 			seen[key] = name
 		}
-	}
-	return ""
-}
-
-// CheckName returns the reason why the name of a file, relative to its package, is not allowed, or
-// "".
-func CheckName(name string) string {
-	if !utf8.ValidString(name) {
-		return "it is not valid UTF-8"
-	}
-	if len(name) > maxNameBytes {
-		return fmt.Sprintf("it is longer than %d bytes", maxNameBytes)
-	}
-	for part := range strings.SplitSeq(name, "/") {
-		if reason := portability(part); reason != "" {
-			return reason
-		}
-	}
-	return ""
-}
-
-// devices contains the names of Windows devices.
-var devices = func() []string {
-	all := []string{"con", "prn", "aux", "nul", "conin$", "conout$"}
-	for _, n := range []string{"0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "¹", "²", "³"} {
-		all = append(all, "com"+n, "lpt"+n)
-	}
-	return all
-}()
-
-// portability returns the reason why a component of a path is not allowed, or "".
-func portability(part string) string {
-	switch part {
-	case "":
-		return "a component of its path is empty"
-	case ".", "..":
-		return "a component of its path is `" + part + "`"
-	}
-	for _, r := range part {
-		if r < ' ' || r >= 0x7f && r <= 0x9f || strings.ContainsRune("\\<>:\"|?*", r) {
-			return fmt.Sprintf("it contains %q", r)
-		}
-	}
-	base, _, _ := strings.Cut(part, ".")
-	switch {
-	case strings.EqualFold(part, ".git"):
-		return "`.git` is reserved for git"
-	case strings.HasSuffix(part, ".") || strings.HasSuffix(part, " "):
-		return "a component of its path ends with a dot or a space"
-	case slices.Contains(devices, strings.ToLower(strings.TrimRight(base, " "))):
-		return "it is the name of a Windows device"
 	}
 	return ""
 }
