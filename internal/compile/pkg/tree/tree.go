@@ -1,5 +1,5 @@
-// Package tree checks the content of a package (spec/46-packages.md). It needs the tables of Unicode,
-// which a program that only reads packages does not.
+// Package tree checks the content of a package (spec/46-packages.md). It needs tables of Unicode,
+// which a program that only reads packages does not link.
 package tree
 
 import (
