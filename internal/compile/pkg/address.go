@@ -156,7 +156,7 @@ func redactAddress(text string) string {
 	return scheme + "://" + user + ":…" + rest[at:]
 }
 
-// Default returns the name of a repository: the last part of its path without .git.
+// RepositoryName returns the last part of the path without .git.
 func (a Address) RepositoryName() string {
 	return a.Key[strings.LastIndexAny(a.Key, "/:")+1:]
 }

@@ -40,7 +40,7 @@ type Content struct {
 }
 
 // ErrSecret is the error of sharing a manifest that contains a secret.
-var ErrSecret = errors.New("Concerto.toml contains a secret, so no link was created")
+var ErrSecret = fmt.Errorf("%s contains a secret, so no link was created", manifest.FileName)
 
 var (
 	errDamaged = errors.New("the link is damaged: it cannot be decoded")
