@@ -1,5 +1,5 @@
 # The project's own commands. `make check` is what a commit must pass.
-.PHONY: all build playground playground-check size test quick race checkptr lint platforms fmt gen golden fuzz bench bench-page otel-check otel-receiver spec cover mutants kill durable-kill work-kill merge-kill engine-kill relay-kill replicas check tidy arch site conformance mcp-reference sdk vscode vscode-e2e agents release release-check misbehave soak web-vendor components screenshots pictures
+.PHONY: all build playground playground-check size test quick race checkptr lint platforms fmt gen golden fuzz bench bench-page bench-playground otel-check otel-receiver spec cover mutants kill durable-kill work-kill merge-kill engine-kill relay-kill replicas check tidy arch site conformance mcp-reference sdk vscode vscode-e2e agents release release-check misbehave soak web-vendor components screenshots pictures
 
 all: build
 
@@ -152,6 +152,10 @@ screenshots:
 # Measures the page of a report of 100,000 items in Chromium: time to write it, to show it, and frames while scrolling.
 bench-page:
 	CONCERTO_BENCH_PAGE=1 go test ./tools/web/onepage -run TestReportSpeed -count=1 -v
+
+# Measures the playground in Chromium: time until it is ready, of a run, of a stop, and of diagnostics while typing.
+bench-playground: playground
+	CONCERTO_PLAYGROUND=$(abspath $(OUT)) CONCERTO_BENCH_PLAYGROUND=1 go test ./tools/playground -run TestFigures -count=1 -v
 
 # Exports the examples, and checks that everything is in the table of names, without orphans.
 otel-check: otel-receiver

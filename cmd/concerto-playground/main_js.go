@@ -25,7 +25,10 @@ func main() {
 			}
 			return nil, bench.Put(files)
 		},
-		"change": with(func(q fileRequest) (any, error) { return nil, bench.Change(q.Name, q.Text) }),
+		"change": with(func(q fileRequest) (any, error) {
+			err := bench.Change(q.Name, q.Text)
+			return bench.Diagnostics(), err
+		}),
 		"diagnostics": func(string) (any, error) {
 			return bench.Diagnostics(), nil
 		},

@@ -40,7 +40,8 @@ export function Editor({ name, text, lang, marks = [], line, focus, onChange, co
   useEffect(() => {
     if (line) showOffset(area.current, back.current, lineStart(text, line));
   }, [line]);
-  const pieces = useMemo(() => paint(text, lang === "concerto" && text.length <= most ? scan(text) : [], marks), [text, lang, marks]);
+  const painted = useRef([]);
+  const pieces = useMemo(() => paint(text, lang === "concerto" && text.length <= most ? scan(text) : [], marks, painted.current), [text, lang, marks]);
   const lines = text.split("\n").length;
   const scroll = () => {
     back.current.scrollTop = area.current.scrollTop;
@@ -56,7 +57,7 @@ export function Editor({ name, text, lang, marks = [], line, focus, onChange, co
     const all = await complete(at, area.current.value);
     if (number !== asked.current || area.current.selectionStart !== at) return;
     const fitting = matching(all, area.current.value, at);
-    setItems(fitting.length ? { all: fitting.slice(0, 200), at, chosen: explicit ? 0 : -1, explicit, place: placeOf(back.current, at) } : null);
+    setItems(fitting.length ? { all: fitting.slice(0, 200), at, chosen: explicit ? 0 : -1, explicit, place: placeOf(back.current, area.current, at) } : null);
   };
   const insert = (item) => {
     setItems(null);
@@ -141,7 +142,7 @@ export function Editor({ name, text, lang, marks = [], line, focus, onChange, co
     const found = await describe(offset);
     if (number !== asked.current) return;
     const all = [...said.map((s) => s.replace(/([\\`*_[\]])/g, "\\$1")), found].filter(Boolean).join("\n\n");
-    setTip(all ? { text: all, ...placeOf(back.current, offset) } : null);
+    setTip(all ? { text: all, ...placeOf(back.current, area.current, offset) } : null);
   };
   const rest = useRef(0);
   const move = (event) => {
@@ -163,7 +164,7 @@ export function Editor({ name, text, lang, marks = [], line, focus, onChange, co
   }, [items]);
 
   return html`<div class="editor" onMouseLeave=${leave}>
-    <div class="editor-back source" ref=${back} aria-hidden="true"><pre class="no">${Array.from({ length: lines }, (_, i) => i + 1).join("\n")}</pre><pre class="code">${line > 0 && html`<div class="here" style=${{ top: `calc(${line - 1} * var(--row) + var(--pad))` }}></div>`}${pieces}${"\n"}</pre></div>
+    <div class="editor-back source" ref=${back} aria-hidden="true"><pre class="no">${Array.from({ length: lines }, (_, i) => i + 1).join("\n")}</pre><pre class="code">${line > 0 && html`<div class="here" style=${{ top: `calc(${line - 1} * var(--row) + var(--pad))` }}></div>`}${pieces}</pre></div>
     <textarea ref=${area} data-testid="editor" aria-label=${label} aria-describedby=${help} spellcheck="false" autocapitalize="off" autocomplete="off" autocorrect="off" wrap="off"
       role=${items ? "combobox" : undefined} aria-haspopup=${items ? "listbox" : undefined} aria-autocomplete=${items ? "list" : undefined} aria-expanded=${items ? "true" : undefined} aria-controls=${items ? list : undefined}
       aria-activedescendant=${items?.chosen >= 0 ? `${list}-${items.chosen}` : undefined}
@@ -199,34 +200,52 @@ function place({ x, y, below, width }) {
   return { left: `${Math.max(0, Math.min(x, width - 260))}px`, top: `${y}px`, maxHeight: `${Math.max(120, Math.min(below, 280))}px` };
 }
 
-// paint splits a text at its tokens and marks.
-function paint(text, tokens, marks) {
-  const cuts = new Set();
+// paint returns an element for each line of a text, split at its tokens and marks. It returns the
+// same element as before for a line that has not changed, which Preact then skips. before contains
+// the lines of the last call, and receives those of this one.
+function paint(text, tokens, marks, before) {
   const real = marks.map((m) => ({ ...m, end: Math.max(m.end, m.start + 1) })).filter((m) => m.start <= text.length);
-  for (const m of real) {
-    cuts.add(m.start);
-    cuts.add(m.end);
+  const lines = [];
+  let start = 0;
+  let first = 0; // index of the first token that ends after the start of the line
+  for (const line of text.split("\n")) {
+    const end = start + line.length;
+    while (first < tokens.length && tokens[first].end <= start) first++;
+    const own = [];
+    for (let i = first; i < tokens.length && tokens[i].start < end; i++) own.push({ start: Math.max(tokens[i].start, start), end: Math.min(tokens[i].end, end), class: tokens[i].class });
+    const marked = real.filter((m) => m.start <= end && m.end > start);
+    const key = `${line}\n${own.map((t) => `${t.start - start}${t.class}`).join()}\n${marked.map((m) => `${m.start - start},${m.end - start}${m.severity}`).join()}`;
+    const known = before[lines.length];
+    lines.push(known?.key === key ? known : { key, element: html`<span>${paintLine(text, start, end, own, marked)}${"\n"}</span>` });
+    start = end + 1;
   }
-  const at = [...cuts].sort((a, b) => a - b);
-  const markOf = (from) => real.find((m) => m.start <= from && from < m.end && m.severity === "error") ?? real.find((m) => m.start <= from && from < m.end);
+  before.splice(0, before.length, ...lines);
+  return lines.map((l) => l.element);
+}
+
+// paintLine splits the line from start to end.
+function paintLine(text, start, end, tokens, marks) {
+  const cuts = [...new Set(marks.flatMap((m) => [m.start, m.end]))].sort((a, b) => a - b);
   const out = [];
   const add = (from, to, kind) => {
     while (from < to) {
-      const next = at.find((c) => c > from && c < to) ?? to;
-      const m = real.length ? markOf(from) : undefined;
+      const next = cuts.find((c) => c > from && c < to) ?? to;
+      const here = marks.filter((m) => m.start <= from && from < m.end);
+      const m = here.find((x) => x.severity === "error") ?? here[0];
       const part = plain(text.slice(from, next));
       out.push(kind || m ? html`<span class=${classes(kind, m && `mark ${m.severity}`)}>${part}</span>` : part);
       from = next;
     }
   };
-  let from = 0;
+  let from = start;
   for (const t of tokens) {
     add(from, t.start, "");
     add(t.start, t.end, t.class);
     from = t.end;
   }
-  add(from, text.length, "");
-  if (real.some((m) => m.end > text.length)) out.push(html`<span class="mark error"> </span>`);
+  add(from, end, "");
+  const last = marks.find((m) => m.start === end);
+  if (last) out.push(html`<span class=${`mark ${last.severity}`}> </span>`); // at the end of the line
   return out;
 }
 
@@ -240,15 +259,23 @@ function lineStart(text, line) {
   return at;
 }
 
-// rangeAt returns the range of an offset in the coloured text.
-function rangeAt(back, offset) {
-  const walk = document.createTreeWalker(back.querySelector(".code"), NodeFilter.SHOW_TEXT);
-  let rest = offset;
+// linesOf returns the elements of the lines.
+function linesOf(back) {
+  return [...back.querySelectorAll(".code > span")];
+}
+
+// rangeAt returns the range of an offset in the coloured text, or null.
+function rangeAt(back, text, offset) {
+  const before = text.slice(0, offset).split("\n");
+  const line = linesOf(back)[before.length - 1];
+  if (!line) return null;
+  const walk = document.createTreeWalker(line, NodeFilter.SHOW_TEXT);
+  let rest = before.at(-1).length;
   for (let n = walk.nextNode(); n; n = walk.nextNode()) {
-    if (rest <= n.length) {
+    if (rest < n.length) {
       const range = document.createRange();
       range.setStart(n, rest);
-      range.setEnd(n, Math.min(rest + 1, n.length));
+      range.setEnd(n, rest + 1);
       return range;
     }
     rest -= n.length;
@@ -257,9 +284,9 @@ function rangeAt(back, offset) {
 }
 
 // placeOf returns where a box for an offset is, relative to the editor.
-function placeOf(back, offset) {
+function placeOf(back, area, offset) {
   const box = back.getBoundingClientRect();
-  const at = rangeAt(back, offset)?.getClientRects()[0] ?? box;
+  const at = rangeAt(back, area.value, offset)?.getClientRects()[0] ?? box;
   const height = parseFloat(getComputedStyle(back).lineHeight) || 20;
   const y = at.top - box.top + height;
   return { x: at.left - box.left, y, below: box.height - y, width: box.width };
@@ -271,12 +298,15 @@ function offsetAt(back, area, x, y) {
   try {
     const found = document.caretPositionFromPoint ? document.caretPositionFromPoint(x, y) : document.caretRangeFromPoint?.(x, y);
     const node = found?.offsetNode ?? found?.startContainer;
-    const code = back.querySelector(".code");
-    if (!node || node.nodeType !== Node.TEXT_NODE || !code.contains(node)) return undefined;
-    const walk = document.createTreeWalker(code, NodeFilter.SHOW_TEXT);
-    let before = 0;
-    for (let n = walk.nextNode(); n && n !== node; n = walk.nextNode()) before += n.length;
-    return before + (found.offset ?? found.startOffset);
+    const lines = linesOf(back);
+    const at = node?.nodeType === Node.TEXT_NODE ? lines.findIndex((l) => l.contains(node)) : -1;
+    if (at < 0) return undefined;
+    const walk = document.createTreeWalker(lines[at], NodeFilter.SHOW_TEXT);
+    let column = found.offset ?? found.startOffset;
+    for (let n = walk.nextNode(); n && n !== node; n = walk.nextNode()) column += n.length;
+    const start = lineStart(area.value, at + 1);
+    const end = area.value.indexOf("\n", start);
+    return Math.min(start + column, end < 0 ? area.value.length : end);
   } finally {
     area.style.pointerEvents = "";
   }

@@ -44,7 +44,7 @@ class Engine {
       }
       if (data.died) die(data.died);
     };
-    this.worker.postMessage({ module, runs });
+    module.then((m) => this.worker.postMessage({ module: m, runs }), (e) => die(e.message));
   }
 
   call(call, argument) {
@@ -84,10 +84,11 @@ export class Engines {
   }
 
   async start() {
-    const response = fetch(new URL("./concerto.wasm", import.meta.url));
-    this.module = await WebAssembly.compileStreaming(response);
+    // the workers load their script while the module is compiled
+    this.module = WebAssembly.compileStreaming(fetch(new URL("./concerto.wasm", import.meta.url)));
     this.prepare();
     this.analyse();
+    await this.module;
     await Promise.all([this.analysis.ready, this.runner.ready]);
   }
 

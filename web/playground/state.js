@@ -188,16 +188,20 @@ function changed(name) {
   graph.value = {};
   ir.value = {};
   if (status.value.state === "loading" || !engines?.analysis) return;
-  const sent = name ? engines.analysis.call("change", { name, text: files.value[name] }) : engines.analysis.call("put", files.value);
-  sent.catch(() => {});
-  diagnose();
+  if (name) {
+    diagnose(engines.analysis.call("change", { name, text: files.value[name] }));
+  } else {
+    engines.analysis.call("put", files.value).catch(() => {});
+    diagnose();
+  }
   if (tab.value === "graph" || tab.value === "ir") later();
 }
 
-async function diagnose() {
+// diagnose shows the diagnostics that an edit has returned, or else all.
+async function diagnose(edited) {
   const number = ++checking;
   try {
-    const found = await engines.analysis.call("diagnostics");
+    const found = await (edited ?? engines.analysis.call("diagnostics"));
     if (number === checking) problems.value = found;
   } catch {
     // the worker of the analysis has died, and is replaced

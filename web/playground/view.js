@@ -1,5 +1,5 @@
 // The components of the page.
-import { classes, html, plain, useEffect, useRef, useState } from "parts/base.js";
+import { classes, html, plain, useEffect, useLayoutEffect, useRef, useState } from "parts/base.js";
 import { Editor } from "parts/editor.js";
 import { Graph } from "parts/graph.js";
 import { Tabs, tabId } from "parts/tabs.js";
@@ -61,7 +61,7 @@ function Files() {
   const names = Object.keys(state.files.value).sort();
   const temporary = Object.keys(state.temporary.value).sort().filter((n) => !names.includes(n) || state.temporary.value[n] !== state.files.value[n]);
   const counts = countBy(state.problems.value);
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (adding !== null) box.current?.focus();
   }, [adding !== null]);
   const add = (event) => {

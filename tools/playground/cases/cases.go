@@ -28,6 +28,8 @@ type Case struct {
 	Args    []string
 	Stdin   string
 	Env     []string
+	// Output is the output that the manual shows, or nil.
+	Output *string
 }
 
 // Read returns the cases of the repository in root, sorted by their names.
@@ -38,7 +40,7 @@ func Read(root string) ([]Case, error) {
 	}
 	var out []Case
 	for _, s := range all {
-		out = append(out, Case{ID: "sample/" + s.Name, Files: s.Files, Path: "main.conc"})
+		out = append(out, Case{ID: "sample/" + s.Name, Files: s.Files, Path: "main.conc", Output: s.Output})
 	}
 	suite := os.Getenv("CONFORMANCE")
 	if suite == "" {

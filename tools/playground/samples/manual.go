@@ -2,8 +2,10 @@ package samples
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -104,6 +106,20 @@ func (r *reader) add(words []string, text string) {
 	}
 }
 
+// addHosts adds a manifest with the hosts that have a script, as the tests of the manual do for
+// programs without a manifest.
+func addHosts(files map[string]string) {
+	var manifest strings.Builder
+	for _, file := range slices.Sorted(maps.Keys(files)) {
+		if name, ok := strings.CutSuffix(file, ".host"); ok {
+			fmt.Fprintf(&manifest, "[hosts.%s]\ncommand = \"./%s\"\n\n", name, name)
+		}
+	}
+	if manifest.Len() > 0 {
+		files["Concerto.toml"] = manifest.String()
+	}
+}
+
 // addProgram reads a program, which has the files before it.
 func (r *reader) addProgram(marks []string, text string) {
 	files := r.files
@@ -114,6 +130,9 @@ func (r *reader) addProgram(marks []string, text string) {
 		files["Concerto.toml"] = r.common
 	}
 	r.manifest = ""
+	if files["Concerto.toml"] == "" {
+		addHosts(files)
+	}
 	for _, m := range marks {
 		if m != "fragment" {
 			return
