@@ -155,7 +155,7 @@ bench-page:
 
 # Measures the playground in Chromium: time until it is ready, of a run, of a stop, and of diagnostics while typing.
 bench-playground: playground
-	CONCERTO_PLAYGROUND=$(abspath $(OUT)) CONCERTO_BENCH_PLAYGROUND=1 go test ./tools/playground -run TestFigures -count=1 -v
+	CONCERTO_PLAYGROUND=$(abspath $(or $(OUT),bin/playground)) CONCERTO_BENCH_PLAYGROUND=1 go test ./tools/playground -run TestFigures -count=1 -v
 
 # Exports the examples, and checks that everything is in the table of names, without orphans.
 otel-check: otel-receiver
@@ -184,9 +184,10 @@ playground-check:
 	CONCERTO_PLAYGROUND_CHECK=1 go test ./tools/playground/... ./internal/playground/... -count=1
 
 # Builds the website in OUT, static files that work at any address: guide, manual, library, errors, examples, and the
-# playground if PLAYGROUND contains a built one.
+# playground from PLAYGROUND, which is built if it does not exist.
 PLAYGROUND ?= bin/playground
 site:
+	test -e $(PLAYGROUND)/index.html || $(MAKE) playground OUT=$(PLAYGROUND)
 	go run ./tools/site -o $(or $(OUT),bin/site) -playground $(PLAYGROUND)
 
 # The black-box suite, when it lies beside the checkout.
