@@ -14,7 +14,6 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
-	"path"
 	"path/filepath"
 	"strings"
 
@@ -118,19 +117,12 @@ func pageFiles(root string) (map[string][]byte, error) {
 		return nil, err
 	}
 	files := out.Files
-	for _, name := range []string{server.Index, "about.html", "icon.svg"} {
-		text, err := fs.ReadFile(own, name)
+	for name, in := range map[string]string{server.Index: "index.html", "about.html": "about.html", "icon.svg": "icon.svg", "playground/boot.js": "boot.js"} {
+		text, err := fs.ReadFile(own, in)
 		if err != nil {
 			return nil, err
 		}
-		if path.Ext(name) == ".html" {
-			page, err := out.Page(strings.ReplaceAll(string(text), "POLICY", server.Policy))
-			if err != nil {
-				return nil, err
-			}
-			text = []byte(strings.ReplaceAll(page, "/assets/BUILD/", ""))
-		}
-		files[name] = text
+		files[name] = bytes.ReplaceAll(text, []byte("POLICY"), []byte(server.Policy))
 	}
 	all, err := samples.Read(root)
 	if err != nil {

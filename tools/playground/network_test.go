@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/concerto-lang/concerto/tools/browser"
 )
 
 // provider is a server with the API of OpenAI on this machine.
@@ -99,4 +101,29 @@ func TestRequestsAndStorage(t *testing.T) {
 	if got := b.Eval("JSON.stringify({...localStorage})"); got != `{"theme":"dark"}` {
 		t.Errorf("the page stores %v", got)
 	}
+}
+
+// TestPageFromAFile checks the notice of a page that was opened without a server.
+func TestPageFromAFile(t *testing.T) {
+	browser.Need(t)
+	t.Parallel()
+	dir, err := built()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := browser.Open(t)
+	b.Go("file://" + dir + "/index.html")
+	b.Wait(`document.querySelector("[data-testid=notice]").textContent === "Open this page over HTTP: concerto playground"`)
+}
+
+// TestBrowserWithoutWebAssembly checks the notice of a page in a browser without WebAssembly.
+func TestBrowserWithoutWebAssembly(t *testing.T) {
+	b, _ := visit(t, nil)
+	b.Eval(`(async () => {
+		delete globalThis.WebAssembly;
+		const script = document.createElement("script");
+		script.src = "playground/boot.js";
+		await new Promise((resolve) => { script.onload = resolve; document.body.append(script); });
+	})()`)
+	b.Wait(`document.querySelector("[data-testid=notice]").textContent === "This browser does not support WebAssembly"`)
 }

@@ -4,6 +4,7 @@ import { Graph } from "../parts/graph.js";
 import { structure } from "./structure.js";
 import { Help, isFree } from "../parts/keys.js";
 import { List } from "../parts/list.js";
+import { Editor } from "../parts/editor.js";
 import { Source } from "../parts/source.js";
 import { Tabs } from "../parts/tabs.js";
 import { Terminal } from "../parts/terminal.js";
@@ -47,7 +48,8 @@ addEventListener("keydown", (e) => {
 });
 
 export const code = {
-  source: { "a program": html`<${Source} text=${program} lang="concerto" line=${7} label="best.conc" />`, hostile: html`<${Source} text=${hostile} label="hostile" />` },
+  source: { "a program": html`<${Source} text=${program} lang="concerto" line=${7} label="best.conc" />`, hostile: html`<${Source} text=${hostile} label="hostile" />`,
+    editor: html`<${Editor} name="best.conc" text=${program} lang="concerto" marks=${[{ start: 4, end: 8, severity: "error", message: "an error" }]} label="Text of best.conc" complete=${async () => []} describe=${async () => ""} onChange=${() => {}} onApply=${() => {}} onRun=${() => {}} />` },
   graph: { "a program's structure": html`<${Graph} structure=${structure} current=${["agent:Critic"]} cost=${[{ name: "tokens", value: "12 004" }, { name: "cost", value: "$0.31" }]} />`, nothing: html`<${Graph} structure=${{}} />` },
   terminal: {
     "one can type": () => html`<div class="tall"><${Terminal} attach=${attach} onKeys=${(k) => { typed.value += k; }} onResize=${(c, r) => { sized.value = `${c}x${r}`; }} /></div>`,

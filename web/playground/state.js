@@ -49,16 +49,6 @@ function set(state, text) {
 
 // ready is fulfilled when a program can run and be edited.
 export function start() {
-  if (location.protocol === "file:") {
-    set("failed", "not loaded");
-    tell("Open this page over HTTP: concerto playground");
-    return Promise.reject(new Error("Open this page over HTTP: concerto playground"));
-  }
-  if (typeof WebAssembly !== "object" || typeof WebAssembly.compileStreaming !== "function") {
-    set("failed", "not loaded");
-    tell("This browser does not support WebAssembly");
-    return Promise.reject(new Error("This browser does not support WebAssembly"));
-  }
   engines = new Engines(receive);
   const content = load();
   return Promise.all([engines.ready, content]).then(async () => {

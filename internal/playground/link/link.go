@@ -40,7 +40,13 @@ type Content struct {
 }
 
 // ErrSecret is the error of sharing a manifest that contains a secret.
-var ErrSecret = fmt.Errorf("%s contains a secret, so no link was created", manifest.FileName)
+var ErrSecret error = secretError{}
+
+type secretError struct{}
+
+func (secretError) Error() string {
+	return manifest.FileName + " contains a secret, so no link was created"
+}
 
 var (
 	errDamaged = errors.New("the link is damaged: it cannot be decoded")
