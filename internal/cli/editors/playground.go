@@ -37,7 +37,7 @@ func NewPlayground(a *console.Console) *cobra.Command {
 	cmd := playgroundCommand{console: a}
 	c := &cobra.Command{
 		Use:   "playground [PATH]",
-		Short: "Edit and run programs in a browser, without a network",
+		Short: "Serve a page that edits and runs programs in the browser",
 		Long: `Serves the playground, a page that edits and runs programs in the browser, on this machine.
 PATH is a file or a project that is copied into the page; it is never written.
 
