@@ -118,7 +118,7 @@ func (c *checker) rebuild(ctx context.Context) error {
 	b.Dir, b.Stdout, b.Stderr = root, c.log, c.log
 	b.Env = append(slices.DeleteFunc(settings, func(kv string) bool { return slices.Contains(goSettings, kv) }),
 		"HOME="+home, "GOCACHE="+c.cache, secondBuild+"=1", "TZ=Pacific/Auckland", "LC_ALL=C.UTF-8", "OUT="+second, "VERSION="+c.version(), "BASE_URL="+c.options.BaseURL,
-		"TARGETS="+c.options.Targets, "SOURCE_DATE_EPOCH="+c.options.Epoch)
+		"TARGETS="+c.options.Targets, "PLAYGROUND="+c.options.Playground, "SOURCE_DATE_EPOCH="+c.options.Epoch)
 	if c.list.dirty() {
 		b.Env = append(b.Env, "DIRTY=1")
 	}

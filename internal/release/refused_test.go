@@ -50,6 +50,7 @@ func TestRefused(t *testing.T) {
 		"not encrypted":       {options: Options{Root: clean, BaseURL: "http://example.com/"}, reason: "BASE_URL=http://example.com/ is not an https address"},
 		"a quote":             {options: Options{Root: clean, BaseURL: "https://example.com/'x"}, reason: "is not an https address"},
 		"a time":              {options: Options{Root: clean, Epoch: "today"}, reason: "SOURCE_DATE_EPOCH=today is not a number of seconds"},
+		"no playground":       {options: Options{Root: clean, Playground: "missing"}, reason: "PLAYGROUND=missing has no index.html: `make playground OUT=missing` builds it"},
 		"another directory":   {options: Options{Root: clean, Out: used}, reason: "has other files than a release"},
 		"a file":              {options: Options{Root: clean, Out: filepath.Join(used, "notes.txt")}, reason: "OUT cannot be used"},
 		"below a file":        {options: Options{Root: clean, Out: filepath.Join(used, "notes.txt", "x")}, reason: "OUT cannot be"},

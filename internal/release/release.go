@@ -22,22 +22,23 @@ import (
 
 // Options are the settings of `make release`. Empty texts select the defaults.
 type Options struct {
-	Root    string // directory of the repository
-	Out     string // directory of the release, relative to Root; by default bin/release
-	Version string // by default the tag of the commit
-	BaseURL string // address from which the installers download by default
-	Targets string // as OS/ARCH, separated by spaces; by default all
-	Sign    string // command that is run with the path of SHA256SUMS and writes its signature
-	Dirty   bool   // permit sources that differ from the commit
-	Epoch   string // SOURCE_DATE_EPOCH: the time of the files in archives, in seconds; by default that of the commit
-	Log     io.Writer
+	Root       string // directory of the repository
+	Out        string // directory of the release, relative to Root; by default bin/release
+	Version    string // by default the tag of the commit
+	BaseURL    string // address from which the installers download by default
+	Targets    string // as OS/ARCH, separated by spaces; by default all
+	Sign       string // command that is run with the path of SHA256SUMS and writes its signature
+	Dirty      bool   // permit sources that differ from the commit
+	Playground string // directory of the built playground; by default it is built
+	Epoch      string // SOURCE_DATE_EPOCH: the time of the files in archives, in seconds; by default that of the commit
+	Log        io.Writer
 }
 
 // Environment returns the options that the variables of `make release` set. root is the directory
 // of the repository.
 func Environment(root string, log io.Writer) Options {
 	return Options{Root: root, Out: os.Getenv("OUT"), Version: os.Getenv("VERSION"), BaseURL: os.Getenv("BASE_URL"), Targets: os.Getenv("TARGETS"),
-		Sign: os.Getenv("SIGN"), Dirty: os.Getenv("DIRTY") == "1", Epoch: os.Getenv("SOURCE_DATE_EPOCH"), Log: log}
+		Sign: os.Getenv("SIGN"), Dirty: os.Getenv("DIRTY") == "1", Playground: os.Getenv("PLAYGROUND"), Epoch: os.Getenv("SOURCE_DATE_EPOCH"), Log: log}
 }
 
 // RefusedError is an error in the options or in their surroundings. Nothing was built.
@@ -68,6 +69,7 @@ type release struct {
 	env    []string // of commands that build
 
 	common     []entry // files that the archives of all targets contain
+	pageDir    string  // built playground, or empty
 	playground []entry
 	licence    entry // of the project
 
@@ -148,6 +150,14 @@ func prepare(o Options) (*release, *repository, string, error) {
 			return nil, nil, "", refuse("SOURCE_DATE_EPOCH=%s is not a number of seconds", o.Epoch)
 		}
 		r.modified = time.Unix(seconds, 0).UTC()
+	}
+	if o.Playground != "" {
+		if r.pageDir = o.Playground; !filepath.IsAbs(r.pageDir) {
+			r.pageDir = filepath.Join(o.Root, r.pageDir)
+		}
+		if _, err := os.Stat(filepath.Join(r.pageDir, "index.html")); err != nil {
+			return nil, nil, "", refuse("PLAYGROUND=%s has no index.html: `make playground OUT=%[1]s` builds it", o.Playground)
+		}
 	}
 	if err := checkOut(out, len(selected)); err != nil {
 		return nil, nil, "", err
@@ -397,20 +407,16 @@ func (r *release) prepareCommon(ctx context.Context) error {
 	return r.preparePlayground(ctx)
 }
 
-// preparePlayground builds the playground if the sources contain it: if the Makefile has a target
-// playground. The archives then have its files in the directory playground.
-func (r *release) preparePlayground(ctx context.Context) error {
-	makefile, err := os.ReadFile(filepath.Join(r.source, "Makefile"))
-	if err != nil {
-		return err
-	}
-	if !strings.Contains(string(makefile), "\nplayground:") {
-		return nil
-	}
-	fmt.Fprintln(r.log, "building the playground")
-	dir := filepath.Join(r.work, "playground")
-	if _, err := r.run(ctx, []string{"GOWORK=", "GOFLAGS=-buildvcs=false -trimpath"}, "make", "playground", "OUT="+dir, "VERSION="+r.version); err != nil {
-		return err
+// preparePlayground finds the files of the directory playground in archives. It builds them if the
+// options do not name a directory.
+func (r *release) preparePlayground(ctx context.Context) (err error) {
+	dir := r.pageDir
+	if dir == "" {
+		fmt.Fprintln(r.log, "building the playground")
+		dir = filepath.Join(r.work, "playground")
+		if _, err := r.run(ctx, []string{"GOWORK=", "GOFLAGS=-buildvcs=false -trimpath"}, "make", "playground", "OUT="+dir, "VERSION="+r.version); err != nil {
+			return err
+		}
 	}
 	r.playground, err = entriesOf(dir, "playground")
 	return err

@@ -1,5 +1,5 @@
 // Command run builds a release, as `make release` does. The environment has its settings: VERSION,
-// OUT, BASE_URL, TARGETS, SIGN, DIRTY and SOURCE_DATE_EPOCH.
+// OUT, BASE_URL, TARGETS, SIGN, DIRTY, PLAYGROUND and SOURCE_DATE_EPOCH.
 //
 //	run [check]
 //
