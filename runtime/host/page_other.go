@@ -1,0 +1,6 @@
+//go:build !js
+
+package host
+
+// inPage means that this is the playground.
+const inPage = false
