@@ -134,7 +134,7 @@ func (p *process) injectNotice(m effect.HostMessage) (problem string) {
 // parseBridgeLine parses a line from the keeper. ok reports whether the line came from a client of
 // the bridge, and not from the process. left means that the client has disconnected.
 func (p *process) parseBridgeLine(text []byte) (client int, line []byte, left, ok bool) {
-	if p.keeper.conn == nil || p.bridgeEntry == nil {
+	if inPage || p.keeper.conn == nil || p.bridgeEntry == nil {
 		return 0, nil, false, false
 	}
 	return keeper.ParseBridgeLine(text)
@@ -143,6 +143,9 @@ func (p *process) parseBridgeLine(text []byte) (client int, line []byte, left, o
 // translateFromHost passes a line of the process or of a bridge client to the adapter. The caller
 // must hold the adapter's lock.
 func (p *process) translateFromHost(text []byte) adapter.Output {
+	if inPage { // no host has an adapter
+		return adapter.Output{}
+	}
 	client, line, left, ok := p.parseBridgeLine(text)
 	_, isBlocked := keeper.ParseBlockedLine(text)
 	switch {

@@ -96,7 +96,7 @@ func (h *Hosts) openQueued(ctx context.Context, r *effect.ExchangeOpen, at *wait
 		return nil, err
 	}
 	key := ""
-	if h.opts.Keeper != nil {
+	if !inPage && h.opts.Keeper != nil {
 		key = effect.KeyOf(ctx)
 	}
 	// The prompt is encoded before the process is acquired, so that no process waits for the

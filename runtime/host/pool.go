@@ -332,7 +332,7 @@ func (p *process) prepareAdapter(w acquireSpec) (err error) {
 		return err
 	}
 	proto := c.protocol()
-	if proto.New == nil {
+	if inPage || proto.New == nil {
 		return nil
 	}
 	v, err := c.adapterConfig(w)

@@ -20,7 +20,7 @@ func (c *Config) canContinueElsewhere() bool {
 
 // trackHistory sets the exchange's history if another process may have to continue the exchange.
 func (ex *exchange) trackHistory(c *History) {
-	if ex.pool.hosts.opts.Keeper != nil && ex.pool.cfg.canContinueElsewhere() {
+	if !inPage && ex.pool.hosts.opts.Keeper != nil && ex.pool.cfg.canContinueElsewhere() {
 		ex.history, ex.inbox.canContinue = c, c != nil
 	}
 }

@@ -28,7 +28,7 @@ func (stdio) Connect(c *Config, s Surroundings) (Conn, error) {
 	if err != nil {
 		return nil, c.spawnError(err)
 	}
-	if s.Keeper != nil {
+	if !inPage && s.Keeper != nil {
 		return s.Keeper.start(c, &s, path)
 	}
 	p, err := s.Start(procgroup.Command{Name: c.Name, Path: path, Args: c.Args, Env: s.Env, Dir: c.Dir, Limits: c.Bounds.process(), Stderr: s.Stderr})

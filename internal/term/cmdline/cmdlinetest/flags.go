@@ -34,6 +34,7 @@ var otherMeaning = map[string]string{
 // reason.
 var metavars = map[string]string{
 	"answer":   "the answer to one request has no channel",
+	"base":     "a workspace begins at a revision, a link with an address",
 	"at":       "a run starts at a time; inspect and fork name an effect",
 	"drain":    "serve accepts a number of seconds, and worker any duration",
 	"state":    "list selects runs by their states, and the files of a worker are in a directory",
