@@ -18,6 +18,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -36,6 +37,10 @@ const (
 	DefaultTimeout     = 120 * time.Second // for an exchange
 	DefaultInitTimeout = 10 * time.Second  // for the wait for init_ack
 )
+
+// inPage means that this is the playground, where hosts are played. The linker then omits vendors'
+// agents and keepers, which a page does not have.
+const inPage = runtime.GOOS == "js"
 
 // ErrClosed is the error of requests after Close or Suspend.
 var ErrClosed = errors.New("hosts are closed: the run has ended")

@@ -1,6 +1,0 @@
-//go:build !js
-
-package host
-
-// inPage means that this is the playground.
-const inPage = false
