@@ -112,18 +112,23 @@ func TestPageFromAFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := browser.Open(t)
+	b.Expect("origin 'null'") // modules are not loaded from files
+	b.Expect("ERR_FAILED")
 	b.Go("file://" + dir + "/index.html")
 	b.Wait(`document.querySelector("[data-testid=notice]").textContent === "Open this page over HTTP: concerto playground"`)
 }
 
 // TestBrowserWithoutWebAssembly checks the notice of a page in a browser without WebAssembly.
 func TestBrowserWithoutWebAssembly(t *testing.T) {
-	b, _ := visit(t, nil)
+	b, address := visit(t, nil)
+	b.Go(address + "/about.html")
 	b.Eval(`(async () => {
 		delete globalThis.WebAssembly;
-		const script = document.createElement("script");
-		script.src = "playground/boot.js";
-		await new Promise((resolve) => { script.onload = resolve; document.body.append(script); });
+		document.body.innerHTML = '<div id="app"></div>';
+		await import("` + address + `/playground/main.js");
 	})()`)
-	b.Wait(`document.querySelector("[data-testid=notice]").textContent === "This browser does not support WebAssembly"`)
+	b.Wait(`document.querySelector("[data-testid=notice]").textContent.startsWith("This browser does not support WebAssembly")`)
+	if got := b.Eval("playground.ready.catch((e) => e.message)"); got != "This browser does not support WebAssembly" {
+		t.Errorf("ready is refused with %v", got)
+	}
 }

@@ -49,6 +49,12 @@ function set(state, text) {
 
 // ready is fulfilled when a program can run and be edited.
 export function start() {
+  if (typeof WebAssembly !== "object" || typeof WebAssembly.compileStreaming !== "function") {
+    const missing = "This browser does not support WebAssembly";
+    set("failed", "not loaded");
+    tell(missing);
+    return Promise.reject(new Error(missing));
+  }
   engines = new Engines(receive);
   const content = load();
   return Promise.all([engines.ready, content]).then(async () => {
