@@ -13,32 +13,33 @@ import (
 // ExitMismatch is the exit code of a host whose input does not match its script.
 const ExitMismatch = 9
 
-// Process is what a script uses of the process that it plays.
+// Process is the process that a script plays.
 type Process interface {
 	// ReadLine waits for the next line of the input. It returns io.EOF at the end.
 	ReadLine() (string, error)
-	Write(text string)
-	WriteStderr(line string)
+	Write(text string) error
+	WriteStderr(line string) error
 	// Stopped returns a channel that is closed when the host is stopped.
 	Stopped() <-chan struct{}
+	// Lookup returns the value of a reference ${name} that is not to the last line.
+	Lookup(name string) (v any, ok bool)
 }
 
 // Play plays the nth process of the host, from 0, and returns its exit code. The last script is
-// also that of all further processes. name is the script's name in messages.
-func (s *Script) Play(name string, n int, p Process) int {
-	x := &player{process: p}
-	err := x.run(s.processes[min(n, len(s.processes)-1)])
+// also that of all further processes. The error explains ExitMismatch.
+func (s *Script) Play(n int, process Process) (code int, err error) {
+	p := &Player{process: process}
+	err = p.run(s.processes[min(n, len(s.processes)-1)])
 	if e, ok := errors.AsType[exit](err); ok {
-		return e.code
+		return e.code, nil
 	}
 	if err != nil && !errors.Is(err, errEnded) {
-		p.WriteStderr(name + ": " + err.Error())
-		return ExitMismatch
+		return ExitMismatch, err
 	}
 	for err == nil {
-		_, err = p.ReadLine()
+		_, err = process.ReadLine()
 	}
-	return 0
+	return 0, nil
 }
 
 // exit ends the script with an exit code.
@@ -49,15 +50,16 @@ func (e exit) Error() string { return "exit " + strconv.Itoa(e.code) }
 // errEnded means that the input has ended where a serve block may end.
 var errEnded = errors.New("the input has ended")
 
-// player plays the steps of one process.
-type player struct {
+// Player plays the steps of one process.
+type Player struct {
 	process Process
-	ahead   *string // line that was read to find out whether the input has ended
-	line    string  // last line of the input
-	last    any     // decoded line; nil if it is not JSON
+	batch   *strings.Builder // output of the current batch; nil outside of a batch
+	ahead   *string          // line that was read to find out whether the input has ended
+	line    string           // last line of the input
+	last    any              // decoded line; nil if it is not JSON
 }
 
-func (p *player) run(steps []step) error {
+func (p *Player) run(steps []step) error {
 	for i := range steps {
 		s := &steps[i]
 		err := p.step(s)
@@ -71,10 +73,17 @@ func (p *player) run(steps []step) error {
 	return nil
 }
 
-func (p *player) step(s *step) error {
+func (p *Player) step(s *step) error {
 	switch s.op {
 	case "batch":
-		return p.run(s.body)
+		outer, b := p.batch, &strings.Builder{}
+		p.batch = b
+		err := p.run(s.body)
+		p.batch = outer
+		if err != nil {
+			return err
+		}
+		return p.Write(b.String())
 	case "repeat":
 		n, err := strconv.Atoi(strings.TrimSpace(s.arg))
 		for i := 0; i < n && err == nil; i++ {
@@ -83,21 +92,33 @@ func (p *player) step(s *step) error {
 		return err
 	case "serve":
 		for {
-			if line, err := p.next(); err != nil {
+			line, err := p.next()
+			if err == io.EOF {
 				return errEnded
-			} else {
-				p.ahead = &line
 			}
-			if err := p.run(s.body); err != nil {
+			if err == nil {
+				p.ahead = &line
+				err = p.run(s.body)
+			}
+			if err != nil {
 				return err
 			}
 		}
 	}
-	return operations[s.op](p, s.arg)
+	return s.do(p, s.arg)
+}
+
+// Write writes text to the output.
+func (p *Player) Write(text string) error {
+	if p.batch != nil {
+		p.batch.WriteString(text)
+		return nil
+	}
+	return p.process.Write(text)
 }
 
 // next returns the next line of the input.
-func (p *player) next() (string, error) {
+func (p *Player) next() (string, error) {
 	if l := p.ahead; l != nil {
 		p.ahead = nil
 		return *l, nil
@@ -106,7 +127,7 @@ func (p *player) next() (string, error) {
 }
 
 // read reads the next line.
-func (p *player) read() error {
+func (p *Player) read() error {
 	l, err := p.next()
 	if err == io.EOF {
 		return errors.New("the input has ended")
@@ -119,25 +140,21 @@ func (p *player) read() error {
 }
 
 // operations maps the names of the steps without a body to their functions.
-var operations map[string]func(p *player, arg string) error
-
-func init() {
-	operations = map[string]func(*player, string) error{
-		">":      func(p *player, arg string) error { return p.expect(arg, false) },
-		">~":     func(p *player, arg string) error { return p.expect(arg, true) },
-		">=":     expectText,
-		"read":   func(p *player, _ string) error { return p.read() },
-		"eof":    expectEnd,
-		"<":      func(p *player, arg string) error { return p.send(arg + "\n") },
-		"raw":    func(p *player, arg string) error { return p.send(arg) },
-		"crlf":   func(p *player, arg string) error { return p.send(arg + "\r\n") },
-		"stderr": func(p *player, arg string) error { p.process.WriteStderr(arg); return nil },
-		"exit":   exitWith,
-		"hang":   func(p *player, _ string) error { <-p.process.Stopped(); return errEnded },
-	}
+var operations = map[string]Operation{
+	">":      func(p *Player, arg string) error { return p.expect(arg, false) },
+	">~":     func(p *Player, arg string) error { return p.expect(arg, true) },
+	">=":     expectText,
+	"read":   func(p *Player, _ string) error { return p.read() },
+	"eof":    expectEnd,
+	"<":      func(p *Player, arg string) error { return p.send(arg + "\n") },
+	"raw":    (*Player).send,
+	"crlf":   func(p *Player, arg string) error { return p.send(arg + "\r\n") },
+	"stderr": func(p *Player, arg string) error { return p.process.WriteStderr(arg) },
+	"exit":   exitWith,
+	"hang":   func(p *Player, _ string) error { <-p.process.Stopped(); return errEnded },
 }
 
-func exitWith(_ *player, arg string) error {
+func exitWith(_ *Player, arg string) error {
 	n, err := strconv.Atoi(strings.TrimSpace(arg))
 	if err != nil {
 		return err
@@ -145,7 +162,7 @@ func exitWith(_ *player, arg string) error {
 	return exit{n}
 }
 
-func expectText(p *player, arg string) error {
+func expectText(p *Player, arg string) error {
 	err := p.read()
 	if err == nil && p.line != arg {
 		err = fmt.Errorf("want %q, got %.2000q", arg, p.line)
@@ -153,7 +170,7 @@ func expectText(p *player, arg string) error {
 	return err
 }
 
-func expectEnd(p *player, _ string) error {
+func expectEnd(p *Player, _ string) error {
 	l, err := p.next()
 	switch {
 	case err == io.EOF:
@@ -166,7 +183,7 @@ func expectEnd(p *player, _ string) error {
 
 // expect reads the next line and compares it as JSON. With more, objects of the line may have
 // further members.
-func (p *player) expect(arg string, more bool) error {
+func (p *Player) expect(arg string, more bool) error {
 	want, err := decode(arg)
 	if err != nil {
 		return fmt.Errorf("the line of the script is not JSON: %w", err)
@@ -180,16 +197,17 @@ func (p *player) expect(arg string, more bool) error {
 	return nil
 }
 
-func (p *player) send(text string) error {
-	out, err := p.expand(text)
-	if err == nil {
-		p.process.Write(out)
+func (p *Player) send(text string) error {
+	out, err := p.Expand(text, nil)
+	if err != nil {
+		return err
 	}
-	return err
+	return p.Write(out)
 }
 
-// expand replaces the references to the last line of the input.
-func (p *player) expand(text string) (string, error) {
+// Expand replaces the references ${name} in text. The values of more replace theirs as they are;
+// other values are written as JSON.
+func (p *Player) Expand(text string, more map[string]string) (string, error) {
 	var b strings.Builder
 	for {
 		head, rest, ok := strings.Cut(text, "${")
@@ -202,9 +220,13 @@ func (p *player) expand(text string) (string, error) {
 			return "", fmt.Errorf("%q lacks a }", rest)
 		}
 		text = after
-		v, err := p.lookup(name)
-		if err != nil {
-			return "", err
+		if v, ok := more[name]; ok {
+			b.WriteString(v)
+			continue
+		}
+		v, ok := p.lookup(name)
+		if !ok {
+			return "", fmt.Errorf("unknown reference ${%s}", name)
 		}
 		encoded, err := json.Marshal(v)
 		if err != nil {
@@ -215,24 +237,22 @@ func (p *player) expand(text string) (string, error) {
 }
 
 // lookup returns the value of a reference.
-func (p *player) lookup(name string) (any, error) {
+func (p *Player) lookup(name string) (v any, ok bool) {
 	if name == "line" {
-		return p.line, nil
+		return p.line, true
 	}
 	path, ok := strings.CutPrefix(name, ".")
 	if !ok {
-		return nil, fmt.Errorf("unknown reference ${%s}", name)
+		return p.process.Lookup(name)
 	}
-	v := p.last
+	v = p.last
 	for path != "" {
 		var member string
 		member, path, _ = strings.Cut(path, ".")
-		o, isObject := v.(map[string]any)
-		if v, ok = o[member]; !isObject || !ok {
-			return nil, fmt.Errorf("the last line has no member %s", name)
-		}
+		members, _ := v.(map[string]any)
+		v = members[member]
 	}
-	return v, nil
+	return v, true
 }
 
 // decode parses one JSON text and preserves the notation of its numbers.

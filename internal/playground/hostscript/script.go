@@ -1,5 +1,5 @@
-// Package hostscript plays the process of a host from a script, in memory. The playground plays
-// hosts in this way. The form is that of the `host` blocks of the manual.
+// Package hostscript plays the process of a host from a script. The playground plays hosts in this
+// way, and so does the host of the tests and of the manual's `host` blocks, which adds steps.
 //
 // A script is text with one step per line; blank lines and lines that begin with # are ignored.
 // After the last step the host reads its input to the end and exits with code 0.
@@ -16,12 +16,12 @@
 //	exit N          exits at once
 //	hang            waits until the host is stopped
 //	repeat N … end  runs the enclosed steps N times
-//	batch … end     runs the enclosed steps
+//	batch … end     writes the output of the enclosed steps in one piece
 //	serve … end     runs the enclosed steps until the input ends
 //	--- spawn       begins the script of the next process that is started
 //
-// In written text, ${.a.b} is that member of the last input line as JSON, ${.} the whole line, and
-// ${line} the last line as a JSON string.
+// In written text, ${.a.b} is that member of the last input line as JSON (null if it is missing),
+// ${.} the whole line, and ${line} the last line as a JSON string.
 package hostscript
 
 import (
@@ -35,14 +35,18 @@ type step struct {
 	line int // from 1
 	op   string
 	arg  string // rest of the line
-	body []step // enclosed steps
+	do   Operation
+	body []step // enclosed steps, if do is nil
 }
+
+// Operation performs a step. arg is the rest of its line.
+type Operation func(p *Player, arg string) error
 
 // Script is a parsed script.
 type Script struct{ processes [][]step }
 
-// Parse parses a script. The error names the line.
-func Parse(text string) (*Script, error) {
+// Parse parses a script, which may also use the steps of more. The error names the line.
+func Parse(text string, more map[string]Operation) (*Script, error) {
 	s := &Script{}
 	stack := [][]step{nil}
 	var heads []step
@@ -71,9 +75,13 @@ func Parse(text string) (*Script, error) {
 			head.body = stack[top]
 			heads, stack = heads[:top-1], stack[:top]
 			stack[top-1] = append(stack[top-1], head)
-		case operations[x.op] == nil:
-			return nil, fmt.Errorf("line %d: unknown step %q", x.line, x.op)
 		default:
+			if x.do = operations[x.op]; x.do == nil {
+				x.do = more[x.op]
+			}
+			if x.do == nil {
+				return nil, fmt.Errorf("line %d: unknown step %q", x.line, x.op)
+			}
 			stack[top] = append(stack[top], x)
 		}
 	}

@@ -21,8 +21,18 @@ func (f *fake) ReadLine() (string, error) {
 	return l, nil
 }
 
-func (f *fake) Write(text string)       { f.out.WriteString(text) }
-func (f *fake) WriteStderr(line string) { f.errors.WriteString(line + "\n") }
+func (f *fake) Write(text string) error {
+	f.out.WriteString(text)
+	return nil
+}
+
+func (f *fake) WriteStderr(line string) error {
+	f.errors.WriteString(line + "\n")
+	return nil
+}
+
+func (f *fake) Lookup(string) (any, bool) { return nil, false }
+
 func (f *fake) Stopped() <-chan struct{} {
 	c := make(chan struct{})
 	close(c)
@@ -36,26 +46,30 @@ func TestPlay(t *testing.T) {
 		input        []string
 		code         int
 		out, errors  string
+		err          string
 	}{
 		{name: "conversation", script: "# comment\n> {\"a\": 1.0}\n< {\"b\":${.a}}\nraw x\ncrlf y\n", input: []string{`{"a":1}`}, out: "{\"b\":1}\nxy\r\n"},
 		{name: "members", script: ">~ {\"a\":[{\"b\":2}]}\n< ${line} ${.}", input: []string{`{"a":[{"b":2,"c":3}],"d":4}`},
 			out: "\"{\\\"a\\\":[{\\\"b\\\":2,\\\"c\\\":3}],\\\"d\\\":4}\" {\"a\":[{\"b\":2,\"c\":3}],\"d\":4}\n"},
 		{name: "text", script: ">= hello\nstderr saw it\nexit 3", input: []string{"hello"}, code: 3, errors: "saw it\n"},
-		{name: "mismatch", script: "> {\"a\":1}", input: []string{`{"a":2}`}, code: ExitMismatch, errors: "x.host: line 1: >: want {\"a\":1}, got {\"a\":2}\n"},
+		{name: "mismatch", script: "> {\"a\":1}", input: []string{`{"a":2}`}, code: ExitMismatch, err: "line 1: >: want {\"a\":1}, got {\"a\":2}"},
 		{name: "end", script: "read\neof\n< end", input: []string{"1"}, out: "end\n"},
-		{name: "early end", script: "read\nread", input: []string{"1"}, code: ExitMismatch, errors: "x.host: line 2: read: the input has ended\n"},
+		{name: "early end", script: "read\nread", input: []string{"1"}, code: ExitMismatch, err: "line 2: read: the input has ended"},
 		{name: "blocks", script: "repeat 2\nread\n< ${.}\nend\nserve\nbatch\nread\n< again\nend\nend\n< never", input: []string{"1", "2", "3", "4"}, out: "1\n2\nagain\nagain\n"},
+		{name: "no member", script: "read\n< ${.a.b}", input: []string{`{"a":1}`}, out: "null\n"},
+		{name: "no reference", script: "< ${pid}", code: ExitMismatch, err: "line 1: <: unknown reference ${pid}"},
 		{name: "second process", script: "< one\n--- spawn\n< two\n", n: 1, out: "two\n"},
 		{name: "third process", script: "< one\n--- spawn\n< two\nhang", n: 2, out: "two\n"},
 	} {
-		s, err := Parse(c.script)
+		s, err := Parse(c.script, nil)
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
 			continue
 		}
 		f := &fake{input: c.input}
-		if code := s.Play("x.host", c.n, f); code != c.code || f.out.String() != c.out || f.errors.String() != c.errors {
-			t.Errorf("%s: exit code = %d, output = %q, standard error = %q", c.name, code, f.out.String(), f.errors.String())
+		code, err := s.Play(c.n, f)
+		if code != c.code || f.out.String() != c.out || f.errors.String() != c.errors || err == nil && c.err != "" || err != nil && err.Error() != c.err {
+			t.Errorf("%s: exit code = %d, output = %q, standard error = %q, error %v", c.name, code, f.out.String(), f.errors.String(), err)
 		}
 	}
 }
@@ -65,7 +79,7 @@ func TestParseErrors(t *testing.T) {
 		"> {}\nsend x": "line 2: unknown step \"send\"", "end": "line 1: `end` without", "repeat 2\n< x": "line 1: repeat without `end`",
 		"serve\n--- spawn\nend": "line 2: `--- spawn` within serve",
 	} {
-		if _, err := Parse(script); err == nil || !strings.HasPrefix(err.Error(), want) {
+		if _, err := Parse(script, nil); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("Parse(%q) = %v, want %s", script, err, want)
 		}
 	}

@@ -51,7 +51,7 @@ func (s *stage) Connect(c *host.Config, around host.Surroundings) (host.Conn, er
 	var script *hostscript.Script
 	if found {
 		var err error
-		if script, err = hostscript.Parse(text); err != nil {
+		if script, err = hostscript.Parse(text, nil); err != nil {
 			return nil, hostError(c, "cannot be played: %s: %v", name, err)
 		}
 	} else if s.actor == nil {
@@ -64,7 +64,13 @@ func (s *stage) Connect(c *host.Config, around host.Surroundings) (host.Conn, er
 	p := newProcess(at, s.trace, around.Stderr, c.MaxLine)
 	p.report(".", "start")
 	if script != nil {
-		go func() { p.exit(script.Play(name, at.Proc-1, scripted{p})) }()
+		go func() {
+			code, err := script.Play(at.Proc-1, scripted{p})
+			if err != nil {
+				p.writeStderr(name + ": " + err.Error())
+			}
+			p.exit(code)
+		}()
 		return p, nil
 	}
 	p.actor = s.actor
@@ -163,10 +169,25 @@ func (p scripted) ReadLine() (string, error) {
 }
 
 // Write adds output.
-func (p scripted) Write(text string) { p.write(text) }
+func (p scripted) Write(text string) error {
+	p.write(text)
+	return nil
+}
 
 // WriteStderr writes a line to the standard error.
-func (p scripted) WriteStderr(line string) {
+func (p scripted) WriteStderr(line string) error {
+	p.writeStderr(line)
+	return nil
+}
+
+// Stopped returns a channel that is closed when the host is stopped.
+func (p scripted) Stopped() <-chan struct{} { return p.stopped }
+
+// Lookup finds nothing: only the last line can be referred to.
+func (p scripted) Lookup(string) (any, bool) { return nil, false }
+
+// writeStderr writes a line to the standard error.
+func (p *process) writeStderr(line string) {
 	p.mu.Lock()
 	p.errors = append(p.errors, line)
 	p.errors = p.errors[max(0, len(p.errors)-stderrLines):]
@@ -177,9 +198,6 @@ func (p scripted) WriteStderr(line string) {
 
 // stderrLines is the number of lines of the standard error that an error contains.
 const stderrLines = 20
-
-// Stopped returns a channel that is closed when the host is stopped.
-func (p scripted) Stopped() <-chan struct{} { return p.stopped }
 
 // write adds output of the host.
 func (p *process) write(text string) {

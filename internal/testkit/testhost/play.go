@@ -11,113 +11,38 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/concerto-lang/concerto/internal/playground/hostscript"
 )
 
-// player plays a script.
-type player struct {
+// process is this process as the host of a script.
+type process struct {
 	script string
 	args   []string
 	in     *bufio.Reader
-	line   string // the last input line
-	last   any    // decoded last input line; nil if it is not JSON
 	record *os.File
-	batch  *strings.Builder // output of the current batch; nil outside of a batch
 }
 
-// stop is the error that ends the script with an exit code.
-type stop struct{ code int }
-
-func (s stop) Error() string { return "exit " + strconv.Itoa(s.code) }
-
-// errEnded reports the end of the input at a step where a serve loop may end.
-var errEnded = errors.New("the input has ended")
-
-func newPlayer(script string, args []string) *player {
+func newProcess(script string, args []string) *process {
 	// the script's files are in its directory, independent of the working directory
 	if abs, err := filepath.Abs(script); err == nil {
 		script = abs
 	}
-	return &player{script: script, args: args, in: bufio.NewReaderSize(os.Stdin, 64<<10)}
+	return &process{script: script, args: args, in: bufio.NewReaderSize(os.Stdin, 64<<10)}
 }
 
-// play runs the steps, then reads the input to its end.
-func (p *player) play(steps []step) int {
-	err := p.run(steps)
-	var s stop
-	switch {
-	case errors.As(err, &s):
-		return s.code
-	case err != nil && !errors.Is(err, errEnded):
-		return p.mismatch("%v", err)
-	}
-	for {
-		if _, err := p.read(); err != nil {
-			return 0
-		}
-	}
-}
-
-func (p *player) run(steps []step) error {
-	for i := range steps {
-		s := &steps[i]
-		if err := p.step(s); err != nil {
-			var st stop
-			if errors.As(err, &st) || errors.Is(err, errEnded) {
-				return err
-			}
-			return fmt.Errorf("line %d: %s: %w", s.line, s.op, err)
-		}
-	}
-	return nil
-}
-
-func (p *player) step(s *step) error {
-	switch s.op {
-	case "repeat":
-		n, err := strconv.Atoi(strings.TrimSpace(s.arg))
-		if err != nil {
-			return err
-		}
-		for range n {
-			if err := p.run(s.body); err != nil {
-				return err
-			}
-		}
-		return nil
-	case "batch":
-		var b strings.Builder
-		p.batch = &b
-		err := p.run(s.body)
-		p.batch = nil
-		if err != nil {
-			return err
-		}
-		return p.write(b.String())
-	case "serve":
-		for {
-			if _, err := p.in.Peek(1); err != nil {
-				return errEnded
-			}
-			if err := p.run(s.body); err != nil {
-				return err
-			}
-		}
-	}
-	return ops[s.op](p, s.arg)
-}
-
-// mismatch reports that the input does not match the script.
-func (p *player) mismatch(format string, args ...any) int {
-	msg := fmt.Sprintf(format, args...) + "\n"
-	fmt.Fprint(os.Stderr, "testhost: ", filepath.Base(p.script), ": ", msg)
-	if err := appendFile(p.script+".fail", msg); err != nil {
+// reportMismatch reports that the input does not match the script.
+func (p *process) reportMismatch(err error) {
+	message := err.Error() + "\n"
+	fmt.Fprint(os.Stderr, "testhost: ", filepath.Base(p.script), ": ", message)
+	if err := appendFile(p.script+".fail", message); err != nil {
 		fmt.Fprintln(os.Stderr, "testhost:", err)
 	}
-	return ExitMismatch
 }
 
-// read reads the next line. It returns io.EOF at the end of the input.
-func (p *player) read() (string, error) {
+// The methods of hostscript.Process.
+
+func (p *process) ReadLine() (string, error) {
 	l, err := p.in.ReadString('\n')
 	if err != nil {
 		if l != "" {
@@ -134,149 +59,93 @@ func (p *player) read() (string, error) {
 	if _, err := p.record.WriteString(l); err != nil {
 		return "", err
 	}
-	p.line = strings.TrimSuffix(l, "\n")
-	p.last, err = decode(p.line)
-	if err != nil {
-		p.last = nil
-	}
-	return p.line, nil
+	return strings.TrimSuffix(l, "\n"), nil
 }
 
-// requireLine reads a line that the script requires.
-func (p *player) requireLine() (string, error) {
-	l, err := p.read()
-	if err == io.EOF {
-		return "", errors.New("the input has ended")
-	}
-	return l, err
-}
-
-func (p *player) write(s string) error {
-	if p.batch != nil {
-		p.batch.WriteString(s)
-		return nil
-	}
-	_, err := os.Stdout.WriteString(s)
+func (p *process) Write(text string) error {
+	_, err := os.Stdout.WriteString(text)
 	return err
 }
 
-func (p *player) path(name string) string {
+func (p *process) WriteStderr(line string) error {
+	_, err := fmt.Fprintln(os.Stderr, line)
+	return err
+}
+
+// Stopped returns no channel, because a signal ends the process.
+func (p *process) Stopped() <-chan struct{} { return nil }
+
+func (p *process) Lookup(name string) (any, bool) {
+	switch name {
+	case "pid":
+		return os.Getpid(), true
+	case "args":
+		return p.args, true
+	case "cwd":
+		dir, err := os.Getwd()
+		return dir, err == nil
+	}
+	name, ok := strings.CutPrefix(name, "env.")
+	if v, set := os.LookupEnv(name); ok && set {
+		return v, true
+	}
+	return nil, ok
+}
+
+func (p *process) path(name string) string {
 	if filepath.IsAbs(name) {
 		return name
 	}
 	return filepath.Join(filepath.Dir(p.script), name)
 }
 
-// ops maps the names of steps without a body to their functions.
-var ops map[string]func(p *player, arg string) error
-
-func init() {
-	ops = map[string]func(*player, string) error{
-		">":              expectJSON,
-		">~":             expectMembers,
-		">=":             expectText,
-		"read":           func(p *player, _ string) error { _, err := p.requireLine(); return err },
-		"eof":            expectEnd,
-		"<":              func(p *player, arg string) error { return p.send(arg, "\n") },
-		"raw":            func(p *player, arg string) error { return p.send(arg, "") },
-		"crlf":           func(p *player, arg string) error { return p.send(arg, "\r\n") },
+// operations maps the names of the additional steps to their functions.
+func (p *process) operations() map[string]hostscript.Operation {
+	// alone is a step without output
+	alone := func(do func(arg string) error) hostscript.Operation {
+		return func(_ *hostscript.Player, arg string) error { return do(arg) }
+	}
+	return map[string]hostscript.Operation{
 		"bytes":          sendBytes,
 		"big":            sendBig,
 		"nest":           sendNest,
 		"drip":           sendDrip,
 		"flood":          sendFlood,
-		"stderr":         func(_ *player, arg string) error { _, err := fmt.Fprintln(os.Stderr, arg); return err },
-		"write":          func(p *player, arg string) error { return p.exitAs(arg, os.O_TRUNC) },
-		"append":         func(p *player, arg string) error { return p.exitAs(arg, os.O_APPEND) },
-		"stderr-flood":   floodStderr,
-		"await":          awaitFile,
-		"now":            noteTime,
-		"stop":           func(*player, string) error { return stopSelf() },
-		"exit":           exit,
-		"kill":           func(_ *player, arg string) error { return killSelf(arg) },
-		"hang":           func(*player, string) error { select {} },
-		"close-stdout":   func(*player, string) error { return os.Stdout.Close() },
-		"close-stdin":    func(*player, string) error { return os.Stdin.Close() },
-		"ignore-sigterm": func(*player, string) error { ignoreTerm(); return nil },
-		"on-sigterm":     func(p *player, arg string) error { noteTerm(p.path(arg)); return nil },
-		"use-memory":     useMemory,
-		"use-cpu":        useCPU,
-		"use-processes":  useProcesses,
-		"spawn-grandchild": func(p *player, arg string) error {
+		"write":          p.writeFile(os.O_TRUNC),
+		"append":         p.writeFile(os.O_APPEND),
+		"stderr-flood":   alone(floodStderr),
+		"await":          alone(p.awaitFile),
+		"now":            alone(p.noteTime),
+		"stop":           alone(func(string) error { return stopSelf() }),
+		"kill":           alone(killSelf),
+		"close-stdout":   alone(func(string) error { return os.Stdout.Close() }),
+		"close-stdin":    alone(func(string) error { return os.Stdin.Close() }),
+		"ignore-sigterm": alone(func(string) error { ignoreTerm(); return nil }),
+		"on-sigterm":     alone(func(arg string) error { noteTerm(p.path(arg)); return nil }),
+		"use-memory":     alone(func(arg string) error { return useMemory(p, arg) }),
+		"use-cpu":        alone(func(arg string) error { return useCPU(p, arg) }),
+		"use-processes":  alone(func(arg string) error { return useProcesses(p, arg) }),
+		"spawn-grandchild": alone(func(arg string) error {
 			name, flags, _ := strings.Cut(arg, " ")
 			return spawnGrandchild(p.path(name), flags)
-		},
+		}),
 	}
 }
 
-func exit(_ *player, arg string) error {
-	n, err := strconv.Atoi(strings.TrimSpace(arg))
-	if err != nil {
-		return err
-	}
-	return stop{n}
-}
-
-func expectEnd(p *player, _ string) error {
-	switch l, err := p.read(); {
-	case err == io.EOF:
-		return nil
-	case err != nil:
-		return err
-	default:
-		return fmt.Errorf("want the end of the input, got %.2000s", l)
-	}
-}
-
-func expectText(p *player, arg string) error {
-	l, err := p.requireLine()
-	if err == nil && l != arg {
-		err = fmt.Errorf("want %q, got %.2000q", arg, l)
-	}
-	return err
-}
-
-func expectJSON(p *player, arg string) error { return p.compare(arg, isEqual) }
-
-func expectMembers(p *player, arg string) error { return p.compare(arg, contains) }
-
-func (p *player) compare(arg string, fits func(got, want any) bool) error {
-	want, err := decode(arg)
-	if err != nil {
-		return fmt.Errorf("the script's line is no JSON: %w", err)
-	}
-	l, err := p.requireLine()
-	if err != nil {
-		return fmt.Errorf("%w; want %s", err, arg)
-	}
-	if got, err := decode(l); err != nil || !fits(got, want) {
-		return fmt.Errorf("want %s, got %.2000s", arg, l)
-	}
-	return nil
-}
-
-func (p *player) send(text, end string) error {
-	s, err := p.expand(text, nil)
-	if err != nil {
-		return err
-	}
-	return p.write(s + end)
-}
-
-func sendBytes(p *player, arg string) error {
+func sendBytes(p *hostscript.Player, arg string) error {
 	b, err := hex.DecodeString(strings.ReplaceAll(strings.TrimSpace(arg), " ", ""))
 	if err != nil {
 		return err
 	}
-	return p.write(string(b))
+	return p.Write(string(b))
 }
 
-func sendBig(p *player, arg string) error {
+func sendBig(p *hostscript.Player, arg string) error {
 	n, text, err := number(arg)
 	if err != nil {
 		return err
 	}
-	short, err := p.expand(text, map[string]string{"fill": ""})
+	short, err := p.Expand(text, map[string]string{"fill": ""})
 	if err != nil {
 		return err
 	}
@@ -285,31 +154,31 @@ func sendBig(p *player, arg string) error {
 	}
 	head, tail, _ := strings.Cut(text, "${fill}")
 	for _, part := range []*string{&head, &tail} {
-		if *part, err = p.expand(*part, nil); err != nil {
+		if *part, err = p.Expand(*part, nil); err != nil {
 			return err
 		}
 	}
-	if err := p.write(head); err != nil {
+	if err := p.Write(head); err != nil {
 		return err
 	}
 	fill := strings.Repeat("x", min(n-len(short), 1<<20))
 	for left := n - len(short); left > 0; left -= len(fill) {
-		if err := p.write(fill[:min(left, len(fill))]); err != nil {
+		if err := p.Write(fill[:min(left, len(fill))]); err != nil {
 			return err
 		}
 	}
-	return p.write(tail + "\n")
+	return p.Write(tail + "\n")
 }
 
-func sendNest(p *player, arg string) error {
+func sendNest(p *hostscript.Player, arg string) error {
 	n, text, err := number(arg)
 	if err != nil {
 		return err
 	}
-	return p.write(strings.ReplaceAll(text, "${nest}", strings.Repeat("[", n)+strings.Repeat("]", n)) + "\n")
+	return p.Write(strings.ReplaceAll(text, "${nest}", strings.Repeat("[", n)+strings.Repeat("]", n)) + "\n")
 }
 
-func sendDrip(p *player, arg string) error {
+func sendDrip(p *hostscript.Player, arg string) error {
 	n, text, err := number(arg)
 	if err != nil {
 		return err
@@ -318,14 +187,14 @@ func sendDrip(p *player, arg string) error {
 		if i > 0 && i <= n {
 			time.Sleep(time.Second)
 		}
-		if err := p.write(text[i : i+1]); err != nil {
+		if err := p.Write(text[i : i+1]); err != nil {
 			return err
 		}
 	}
-	return p.write("\n")
+	return p.Write("\n")
 }
 
-func floodStderr(_ *player, arg string) error {
+func floodStderr(arg string) error {
 	n, text, err := number(arg)
 	if err != nil {
 		return err
@@ -339,24 +208,24 @@ func floodStderr(_ *player, arg string) error {
 	return nil
 }
 
-func noteTime(p *player, arg string) error {
+func (p *process) noteTime(arg string) error {
 	return os.WriteFile(p.path(arg), fmt.Appendln(nil, time.Now().UnixNano()), 0o644)
 }
 
-func sendFlood(p *player, arg string) error {
+func sendFlood(p *hostscript.Player, arg string) error {
 	n, text, err := number(arg)
 	if err != nil {
 		return err
 	}
 	var b strings.Builder
 	for i := range n {
-		l, err := p.expand(text, map[string]string{"i": strconv.Itoa(i)})
+		l, err := p.Expand(text, map[string]string{"i": strconv.Itoa(i)})
 		if err != nil {
 			return err
 		}
 		b.WriteString(l + "\n")
 		if b.Len() > 32<<10 || i == n-1 {
-			if err := p.write(b.String()); err != nil {
+			if err := p.Write(b.String()); err != nil {
 				return err
 			}
 			b.Reset()
@@ -371,19 +240,22 @@ func number(arg string) (int, string, error) {
 	return n, rest, err
 }
 
-func (p *player) exitAs(arg string, mode int) error {
-	name, text, _ := strings.Cut(arg, " ")
-	s, err := p.expand(text, nil)
-	if err != nil {
+// writeFile returns the step that writes a file, opened with the flag.
+func (p *process) writeFile(flag int) hostscript.Operation {
+	return func(player *hostscript.Player, arg string) error {
+		name, text, _ := strings.Cut(arg, " ")
+		text, err := player.Expand(text, nil)
+		if err != nil {
+			return err
+		}
+		f, err := os.OpenFile(p.path(name), os.O_CREATE|os.O_WRONLY|flag, 0o644)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		_, err = f.WriteString(text + "\n")
 		return err
 	}
-	f, err := os.OpenFile(p.path(name), os.O_CREATE|os.O_WRONLY|mode, 0o644)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	_, err = f.WriteString(s + "\n")
-	return err
 }
 
 func appendFile(name, text string) error {
@@ -398,7 +270,7 @@ func appendFile(name, text string) error {
 
 // awaitFile waits until a file exists. It polls, because any process may create the file. It has no
 // timeout: it waits until the test closes the input or the lifetime of the host ends.
-func awaitFile(p *player, arg string) error {
+func (p *process) awaitFile(arg string) error {
 	for parent := os.Getppid(); os.Getppid() == parent; time.Sleep(2 * time.Millisecond) {
 		if _, err := os.Stat(p.path(arg)); err == nil {
 			return nil

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/concerto-lang/concerto/internal/playground/hostscript"
 )
 
 func TestMain(m *testing.M) {
@@ -89,15 +91,15 @@ func TestMismatches(t *testing.T) {
 		{"more input", "eof\n", "x\n", "got x"},
 		{"within repeat", "repeat 1\nread\n>= a\nend\n", "x\ny\n", "line 3: >="},
 		{"unknown step", "< a\nsing la\n", "", `line 2: unknown step "sing"`},
-		{"open block", "repeat 2\n< a\n", "", "line 1: repeat without end"},
-		{"end alone", "end\n", "", "line 1: end without"},
-		{"unknown name", "< ${nope}\n", "", "unknown ${nope}"},
+		{"open block", "repeat 2\n< a\n", "", "line 1: repeat without `end`"},
+		{"end alone", "end\n", "", "line 1: `end` without"},
+		{"unknown name", "< ${nope}\n", "", "unknown reference ${nope}"},
 		{"too small", "big 3 {\"a\":\"${fill}\"}\n", "", "cannot be filled"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			file := write(t, c.script)
 			_, stderr, code := runFile(t, file, c.in)
-			if code != ExitMismatch || !strings.Contains(stderr, c.message) {
+			if code != hostscript.ExitMismatch || !strings.Contains(stderr, c.message) {
 				t.Errorf("exit code %d, stderr %q, want it to contain %q", code, stderr, c.message)
 			}
 			if b, err := os.ReadFile(file + ".fail"); err != nil || !strings.Contains(string(b), c.message) {

@@ -47,7 +47,7 @@ var (
 // use runs the step "LIMIT MOST FILE". It uses MOST of a resource. In FILE it stores the last time
 // at which the use was within LIMIT. FILE exists from the start, because the process may be killed
 // at any time.
-func (r *resource) use(p *player, arg string) error {
+func (r *resource) use(p *process, arg string) error {
 	f := strings.Fields(arg)
 	if len(f) != 3 {
 		return fmt.Errorf("%q is not LIMIT MOST FILE", arg)
@@ -100,6 +100,6 @@ func cpuSeconds() (float64, error) {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano()).Seconds(), err
 }
 
-func useMemory(p *player, arg string) error    { return memory.use(p, arg) }
-func useCPU(p *player, arg string) error       { return cpu.use(p, arg) }
-func useProcesses(p *player, arg string) error { return processes.use(p, arg) }
+func useMemory(p *process, arg string) error    { return memory.use(p, arg) }
+func useCPU(p *process, arg string) error       { return cpu.use(p, arg) }
+func useProcesses(p *process, arg string) error { return processes.use(p, arg) }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/concerto-lang/concerto/internal/playground/hostscript"
 )
 
 // TestUse checks the times that the steps use-memory, use-cpu and use-processes store. The stored
@@ -49,7 +51,7 @@ func TestUse(t *testing.T) {
 }
 
 func TestUseOfZero(t *testing.T) {
-	if _, stderr, code := run(t, "use-cpu 1 when\n", ""); code != ExitMismatch || !strings.Contains(stderr, `"1 when" is not LIMIT MOST FILE`) {
+	if _, stderr, code := run(t, "use-cpu 1 when\n", ""); code != hostscript.ExitMismatch || !strings.Contains(stderr, `"1 when" is not LIMIT MOST FILE`) {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 }

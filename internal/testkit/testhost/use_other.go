@@ -6,6 +6,6 @@ import "errors"
 
 var errNoMeasure = errors.New("a host can say what it uses on Linux only")
 
-func useMemory(*player, string) error    { return errNoMeasure }
-func useCPU(*player, string) error       { return errNoMeasure }
-func useProcesses(*player, string) error { return errNoMeasure }
+func useMemory(*process, string) error    { return errNoMeasure }
+func useCPU(*process, string) error       { return errNoMeasure }
+func useProcesses(*process, string) error { return errNoMeasure }
