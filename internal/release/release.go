@@ -329,11 +329,7 @@ func (r *release) writeArchive(p *parts, file string) error {
 
 // readme returns the README.md of the archive of a target.
 func (r *release) readme(t Target) []byte {
-	playground := ""
-	if len(r.playground) > 0 {
-		playground = "| `playground/` | the files of `concerto playground` |\n"
-	}
-	return fill("README.md", "VERSION", r.version, "CONCERTO", t.exe("concerto"), "RELAY", t.exe("concerto-relay"), "PLAYGROUND", playground)
+	return fill("README.md", "VERSION", r.version, "CONCERTO", t.exe("concerto"), "RELAY", t.exe("concerto-relay"))
 }
 
 // prepareTarget builds the programs of a target and lists their components.

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/concerto-lang/concerto/internal/process/git"
 )
 
 // repository is the git repository whose commit is released.
@@ -29,7 +31,7 @@ func openRepository(root, out string) (*repository, error) {
 	if _, err := exec.LookPath("git"); err != nil {
 		return nil, refuse("a release requires git, which is not in PATH")
 	}
-	r := &repository{root: root, env: gitEnvironment(os.Environ())}
+	r := &repository{root: root, env: append(git.Unbound(os.Environ()), "GIT_OPTIONAL_LOCKS=0")}
 	if rel, err := filepath.Rel(root, out); err == nil && filepath.IsLocal(rel) && rel != "." {
 		r.out = filepath.ToSlash(rel)
 	}
@@ -53,21 +55,6 @@ func openRepository(root, out string) (*repository, error) {
 	}
 	r.tags = strings.Fields(tags)
 	return r, nil
-}
-
-// gitEnvironment returns environ without the variables that select another repository, as in a
-// hook.
-func gitEnvironment(environ []string) []string {
-	env := []string{"LC_ALL=C", "GIT_OPTIONAL_LOCKS=0"}
-	for _, kv := range environ {
-		name, _, _ := strings.Cut(kv, "=")
-		switch name {
-		case "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_COMMON_DIR", "GIT_PREFIX", "LC_ALL":
-		default:
-			env = append(env, kv)
-		}
-	}
-	return env
 }
 
 // pathspec returns arguments of git that select all files but those of the release.

@@ -136,15 +136,8 @@ func (cmd *playgroundCommand) findFiles() (string, error) {
 		}
 		return dir, nil
 	}
-	if program := cmd.console.Binary.Executable; program != "" {
-		if real, err := filepath.EvalSymlinks(program); err == nil {
-			program = real
-		}
-		for _, dir := range []string{"playground", filepath.Join("..", "share", "concerto", "playground")} {
-			if dir = filepath.Join(filepath.Dir(program), dir); server.IsPlayground(dir) {
-				return dir, nil
-			}
-		}
+	if dir, ok := server.Installed(cmd.console.Binary.Executable); ok {
+		return dir, nil
 	}
 	return "", console.Usage("run `make playground` in the sources of concerto, and then add --files bin/playground", "this build has no playground")
 }

@@ -72,6 +72,20 @@ func IsPlayground(dir string) bool {
 	return true
 }
 
+// Installed returns the playground that was installed with an executable, if there is one: in the
+// directory playground next to it, or in ../share/concerto.
+func Installed(executable string) (dir string, ok bool) {
+	if real, err := filepath.EvalSymlinks(executable); err == nil {
+		executable = real
+	}
+	for _, at := range []string{"playground", "../share/concerto/playground"} {
+		if dir = filepath.Join(filepath.Dir(executable), filepath.FromSlash(at)); IsPlayground(dir) {
+			return dir, true
+		}
+	}
+	return "", false
+}
+
 // ServeHTTP serves a file.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	head := w.Header()

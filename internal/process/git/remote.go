@@ -32,6 +32,17 @@ var remoteSettings = []string{"-c", "fetch.fsckObjects=true", "-c", "fetch.recur
 // Remote is git for fetching from other repositories. It is safe for concurrent use.
 type Remote struct{ git *Git }
 
+// Unbound returns environ for git that finds its repository itself, also inside of a hook, and
+// writes messages in English.
+func Unbound(environ []string) (out []string) {
+	for _, v := range environ {
+		if name, _, _ := strings.Cut(v, "="); !slices.Contains(localVariables, name) && name != "LC_ALL" && name != "LANGUAGE" {
+			out = append(out, v)
+		}
+	}
+	return append(out, "LC_ALL=C")
+}
+
 // NewRemote returns the git that is found as hosts are: in PATH of environ, for a process in dir.
 // The error wraps ErrMissing or ErrOld.
 func NewRemote(ctx context.Context, environ []string, dir string) (*Remote, error) {
@@ -39,13 +50,12 @@ func NewRemote(ctx context.Context, environ []string, dir string) (*Remote, erro
 	if err != nil {
 		return nil, fmt.Errorf("git is not installed: install git %s or newer", LeastRemote)
 	}
-	for _, v := range environ {
-		name, _, _ := strings.Cut(v, "=")
-		if !slices.Contains(localVariables, name) && name != "LC_ALL" && name != "LANGUAGE" && name != "GIT_TERMINAL_PROMPT" && name != "GIT_ALLOW_PROTOCOL" {
+	for _, v := range Unbound(environ) {
+		if name, _, _ := strings.Cut(v, "="); name != "GIT_TERMINAL_PROMPT" && name != "GIT_ALLOW_PROTOCOL" {
 			g.environ = append(g.environ, v)
 		}
 	}
-	g.environ = append(g.environ, "LC_ALL=C", "GIT_TERMINAL_PROMPT=0")
+	g.environ = append(g.environ, "GIT_TERMINAL_PROMPT=0")
 	out, err := g.Run(ctx, Place{Dir: dir}, "version")
 	if err != nil {
 		return nil, err

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"sort"
 	"strings"
 	"sync"
 	"time"
@@ -223,14 +222,4 @@ func (d *doctor) report(all []result, isText bool) error {
 func shown(text string) string {
 	text = strings.Join(strings.Fields(terminal.Escape(text)), " ")
 	return utf8cut.Short(text, maxDetail)
-}
-
-// sortedKeys returns the names in a map in order.
-func sortedKeys[V any](m map[string]V) []string {
-	out := make([]string, 0, len(m))
-	for k := range m {
-		out = append(out, k)
-	}
-	sort.Strings(out)
-	return out
 }

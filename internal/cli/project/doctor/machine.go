@@ -6,10 +6,10 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"strings"
 
 	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/engine/packages/pkgcache"
+	"github.com/concerto-lang/concerto/internal/playground/server"
 	"github.com/concerto-lang/concerto/internal/process/confine"
 	"github.com/concerto-lang/concerto/internal/process/git"
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
@@ -125,20 +125,9 @@ func (d *doctor) git() result {
 	return r
 }
 
-// playgroundDirs returns the places of the playground's files for an executable.
-func playgroundDirs(executable string) []string {
-	dir := filepath.Dir(executable)
-	if real, err := filepath.EvalSymlinks(executable); err == nil {
-		dir = filepath.Dir(real)
-	}
-	return []string{filepath.Join(dir, "playground"), filepath.Join(dir, "..", "share", "concerto", "playground")}
-}
-
 func (d *doctor) playground() result {
-	for _, dir := range playgroundDirs(d.console.Binary.Executable) {
-		if info, err := os.Stat(filepath.Join(dir, "index.html")); err == nil && !info.IsDir() {
-			return result{Status: ok, Detail: dir}
-		}
+	if dir, found := server.Installed(d.console.Binary.Executable); found {
+		return result{Status: ok, Detail: dir}
 	}
 	return result{Status: warn, Detail: "this build has no playground", Do: "`make playground` in the sources of Concerto writes one; pass it with `concerto playground --files DIR`"}
 }
@@ -195,5 +184,5 @@ func (d *doctor) clock() result {
 			return result{Status: warn, Detail: fmt.Sprintf("this machine's clock differs by %d seconds from a server's", seconds), Do: "set the clock, for example by NTP: signed requests and certificates depend on it"}
 		}
 	}
-	return result{Status: ok, Detail: strings.Replace("as on N servers", "N", fmt.Sprint(len(d.skews)), 1)}
+	return result{Status: ok, Detail: "as on " + console.Count(len(d.skews), "server")}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -74,9 +75,9 @@ func (d *doctor) lock() result {
 		}
 	}
 	if missing > 0 {
-		return result{Status: warn, Detail: fmt.Sprintf("%d of %d packages are not in the cache", missing, len(all)), Do: "run `concerto check`, which fetches them"}
+		return result{Status: warn, Detail: fmt.Sprintf("%d of %s not in the cache", missing, console.Count(len(all), "package")), Do: "run `concerto check`, which fetches them"}
 	}
-	return result{Status: ok, Detail: fmt.Sprintf("in line, with %d packages unchanged", len(all))}
+	return result{Status: ok, Detail: "in line, with " + console.Count(len(all), "package") + " unchanged"}
 }
 
 // permissions checks that the paths in [permissions] exist.
@@ -96,7 +97,7 @@ func (d *doctor) permissions() result {
 	if len(missing) > 0 {
 		return result{Status: warn, Detail: "these paths do not exist: " + strings.Join(missing, ", "), Do: "create them, or correct `fs` in [permissions]"}
 	}
-	return result{Status: ok, Detail: fmt.Sprintf("%d paths exist", len(d.manifest.Permissions.FS))}
+	return result{Status: ok, Detail: console.Count(len(d.manifest.Permissions.FS), "path") + " found"}
 }
 
 // all makes a check for each of n items at the same time.
@@ -136,7 +137,7 @@ func (d *doctor) connection(c *manifest.Connection) result {
 	if c.APIKeyEnv != "" {
 		names = append(names, c.APIKeyEnv)
 	}
-	for _, header := range sortedKeys(c.HeadersEnv) {
+	for _, header := range slices.Sorted(maps.Keys(c.HeadersEnv)) {
 		names = append(names, c.HeadersEnv[header])
 	}
 	if missing := d.unset(names); missing != "" {
@@ -222,29 +223,27 @@ func (d *doctor) command(name string) result {
 func (d *doctor) hosts() []result {
 	return all(len(d.manifest.Hosts), func(i int) result {
 		h := d.manifest.Hosts[i]
-		r := result{}
-		c, err := host.ParseConfig(h.Name, h.Name, h.Params, h.Config, d.root)
-		switch {
-		case err != nil:
-			r = result{Status: fail, Detail: console.Cause(err).Error(), Do: "correct [hosts." + h.Name + "]"}
-		default:
-			var env struct {
-				ParamsEnv map[string]string `json:"params_env"`
-			}
-			_ = json.Unmarshal(h.Config, &env) // ParseConfig has read it
-			var names []string
-			for _, key := range sortedKeys(env.ParamsEnv) {
-				names = append(names, env.ParamsEnv[key])
-			}
-			if r = d.command(c.Command); r.Status == ok {
-				if missing := d.unset(names); missing != "" {
-					r = result{Status: fail, Detail: missing + " is not set", Do: "set it: a parameter of the host has its value"}
-				}
-			}
-		}
+		r := d.host(h)
 		r.Name = "host:" + h.Name
 		return r
 	})
+}
+
+func (d *doctor) host(h *manifest.Host) result {
+	c, err := host.ParseConfig(h.Name, h.Name, h.Params, h.Config, d.root)
+	if err != nil {
+		return result{Status: fail, Detail: console.Cause(err).Error(), Do: "correct [hosts." + h.Name + "]"}
+	}
+	r := d.command(c.Command)
+	if r.Status != ok {
+		return r
+	}
+	for _, p := range c.ParamsEnv {
+		if missing := d.unset([]string{p.Env}); missing != "" {
+			return result{Status: fail, Detail: missing + " is not set", Do: "set it: a parameter of the host has its value"}
+		}
+	}
+	return r
 }
 
 func (d *doctor) servers() []result {
@@ -262,7 +261,7 @@ func (d *doctor) server(s *manifest.MCP) result {
 		return result{Status: fail, Detail: err.Error(), Do: "correct [mcp." + s.Name + "]"}
 	}
 	var names []string
-	for _, header := range sortedKeys(c.HeadersEnv) {
+	for _, header := range slices.Sorted(maps.Keys(c.HeadersEnv)) {
 		names = append(names, c.HeadersEnv[header])
 	}
 	if missing := d.unset(names); missing != "" {
