@@ -89,13 +89,13 @@ func (o *Options) newWorld(p *ir.Program) (*world, error) {
 		return policy.Refuse(permit.Read, path, false)
 	}})
 	areas := [effect.Areas]effect.Performer{
-		effect.Unheard: nothing, effect.Output: observed{w.sink, o.OnEmit}, effect.Logs: log, effect.Models: w.models, effect.Hosts: w.hosts,
+		effect.Unheard: effect.Nothing, effect.Output: observed{w.sink, o.OnEmit}, effect.Logs: log, effect.Models: w.models, effect.Hosts: w.hosts,
 		effect.Servers: refuse(o.Notice, noServer), effect.Environment: environment, effect.Clocks: clock.New(nil), effect.Timers: clock.NewSleeper(nil),
 		effect.Chance: random.New(nil), effect.Files: w.files, effect.Stores: newCaches(), effect.Web: refuse(o.Notice, noRequest),
 		effect.Tests: mock.Outside, effect.Applications: &declaredTools{tools: p.AppTools, notice: o.Notice}, effect.Merges: refuse(o.Notice, noWorkspace),
 		effect.Workspaces: refuse(o.Notice, noWorkspace), effect.Commands: refuse(o.Notice, noCommand),
 	}
-	performers := router{}
+	performers := effect.Router{}
 	for _, row := range effect.Table() {
 		performers[row.Kind] = areas[row.By]
 		if !slices.Contains(refusedAreas, row.By) {
@@ -174,29 +174,6 @@ func (o *Options) policy(p *ir.Program, connections []llm.Connection, hosts []ho
 	c.Workspaces.OfMerge = func(*effect.MergeOpen) []string { return nil }
 	return permit.New(c)
 }
-
-// router maps each kind of request to its performer.
-type router map[effect.Kind]effect.Performer
-
-// Perform performs a request.
-func (t router) Perform(ctx context.Context, r effect.Request) (effect.Result, error) {
-	p := t[r.Kind()]
-	if p == nil {
-		return nil, &effect.UnperformedError{Who: "the playground", Kind: r.Kind()}
-	}
-	return p.Perform(ctx, r)
-}
-
-// Start begins a request if its performer supports that; see effect.Starter.
-func (t router) Start(ctx context.Context, r effect.Request, done func(effect.Result, error)) (stop func(), ok bool) {
-	if s, can := t[r.Kind()].(effect.Starter); can {
-		return s.Start(ctx, r, done)
-	}
-	return nil, false
-}
-
-// nothing performs the requests that only observers use.
-var nothing effect.Performer = effect.PerformerFunc(func(context.Context, effect.Request) (effect.Result, error) { return nil, nil })
 
 // Connectors returns the names of the connectors of a program's hosts without a script in dir.
 func Connectors(p *ir.Program, dir string) []string {
