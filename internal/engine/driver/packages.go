@@ -5,7 +5,6 @@ package driver
 import (
 	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -100,11 +99,12 @@ func errorsOf(all diag.List) diag.List {
 
 // CheckRelease returns the reason why this version of concerto cannot compile a package, or "".
 func CheckRelease(m *manifest.Manifest) string {
+	if m.Project.Concerto == "" {
+		return ""
+	}
 	want, ok := pkg.ParseVersion("v" + m.Project.Concerto)
 	have, known := pkg.ParseVersion("v" + strings.SplitN(Release, "-", 2)[0])
 	switch {
-	case m.Project.Concerto == "":
-		return ""
 	case !ok:
 		return "`concerto` in [project] must be a version such as \"0.2.0\", not \"" + m.Project.Concerto + "\""
 	case known && want.Compare(have) > 0:
@@ -128,11 +128,6 @@ func (in *Input) loadPackages(from PackageSource) error {
 		return nil
 	}
 	if in.packagesFailed = in.Diagnostics.HasErrors(); in.packagesFailed {
-		return nil
-	}
-	if from.Absent != "" {
-		in.packagesFailed = true
-		in.Diagnostics.Add(diag.PackageUnusable.At(m.Dependencies[0].At[""].Key, "%s", from.Absent).In(m.File).Hint("copy the code into the project"))
 		return nil
 	}
 	defer func() {
@@ -240,9 +235,9 @@ func (in *Input) loadGraph(lock *pkg.Lock, from PackageSource) error {
 	for _, p := range all {
 		in.Packages = append(in.Packages, &Package{Package: p, Dir: p.Path, Manifest: r.byDir[p.Path]})
 	}
-	vendor := filepath.Join(in.Root, pkgcache.VendorDir)
-	if info, err := os.Stat(filepath.Join(vendor, pkg.LockFile)); from.Lock != nil || in.sources != nil && !in.parsed || err != nil || info.IsDir() {
-		vendor = ""
+	vendor := ""
+	if isInMemory := in.sources != nil && !in.parsed; from.Lock == nil && !isInMemory {
+		vendor = pkgcache.Vendored(in.Root)
 	}
 	if err := in.readPackages(from, vendor); err != nil {
 		return err
@@ -317,7 +312,7 @@ func readAll(all []*Package, cache pkgcache.Cache, vendor string) (missing []*Pa
 // fs.ErrNotExist.
 func (p *Package) read(cache pkgcache.Cache, vendor string) (err error) {
 	var files []pkg.File
-	hint := "run `concerto verify --repair`, which fetches it again"
+	hint := pkg.RepairHint
 	if vendor == "" {
 		files, p.Dir, err = cache.Read(p.Locked.Hash)
 	} else {
@@ -334,7 +329,7 @@ func (p *Package) read(cache pkgcache.Cache, vendor string) (err error) {
 		return pkg.Errorf(pkg.Unavailable, "", "cannot read %s: %v", p.Name(), err)
 	}
 	if found := pkg.Hash(files); found != p.Locked.Hash {
-		return pkg.Errorf(pkg.Changed, hint, "%s was changed after it was fetched: expected %s, found %s", p.Name(), p.Locked.Hash, found)
+		return pkg.Modified(p.Name(), p.Locked.Hash, found, hint)
 	}
 	p.files = make(map[string][]byte, len(files))
 	for _, f := range files {
@@ -374,40 +369,31 @@ func (in *Input) openPackage(p *Package) (found diag.List, err error) {
 	if p.Locked != nil && p.Manifest == nil {
 		text, has := p.files[manifest.FileName]
 		if !has {
-			return found, unusable(p, "it has no "+manifest.FileName)
+			return found, pkg.Unusable(p.Name(), "it has no "+manifest.FileName)
 		}
 		label := strings.TrimSuffix(p.shownName(in, manifest.FileName), manifest.FileName)
 		m, list := PackageManifest(text, label, p.Locked.Address().IsLocal)
 		found, p.Manifest = list, m
-		if !list.HasErrors() && !slices.Equal(needsOf(m), p.Locked.Needs) {
+		if !list.HasErrors() && !slices.Equal(pkg.NeedsOf(Requirements(m, "")), p.Locked.Needs) {
 			return found, &pkg.OutOfLineError{Message: pkg.LockFile + " lists other requirements of " + p.Name() + " than its manifest"}
 		}
 	}
 	if reason := CheckRelease(p.Manifest); reason != "" {
-		return found, unusable(p, reason)
+		return found, pkg.Unusable(p.Name(), reason)
 	}
 	p.lib = "lib" + SourceExt
 	if lib := p.Manifest.Project.Lib; lib != "" {
 		p.lib = filepath.ToSlash(filepath.Clean(filepath.FromSlash(lib)))
 	}
 	if !filepath.IsLocal(filepath.FromSlash(p.lib)) {
-		return found, unusable(p, "its `lib` is not a file of the package: "+p.lib)
+		return found, pkg.Unusable(p.Name(), "its `lib` is not a file of the package: "+p.lib)
 	}
 	if p.root == nil {
 		if p.root, err = p.source(in, p.lib); err != nil {
-			return found, unusable(p, "it has no "+p.lib)
+			return found, pkg.Unusable(p.Name(), "it has no "+p.lib)
 		}
 	}
 	return found, nil
-}
-
-func unusable(p *Package, reason string) error {
-	return pkg.Errorf(pkg.Refused, "the package must be corrected, or require another version of it", "%s cannot be used: %s", p.Name(), reason)
-}
-
-// needsOf returns the requirements of a manifest as the lock file lists them.
-func needsOf(m *manifest.Manifest) []pkg.Need {
-	return pkg.NewLocked(pkg.Ref{}, "", "", Requirements(m, ""), nil).Needs
 }
 
 // reuse copies what the previous check has read of a package with the same hash. It returns false

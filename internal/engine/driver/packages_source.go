@@ -19,8 +19,6 @@ type PackageSource struct {
 	// Fetch stores missing packages in the cache. If it is nil, a missing package is an error.
 	Fetch func(missing []*pkg.Package) error
 	Cache pkgcache.Cache
-	// Absent, if not "", is the error for a manifest with [dependencies].
-	Absent string
 	// Lock, if not nil, replaces concerto.lock, and vendored packages are ignored.
 	Lock *pkg.Lock
 }
