@@ -109,8 +109,8 @@ func (c *checker) program(files []*ast.File) {
 	for _, f := range files {
 		m := c.newModule(f, false)
 		c.entry = cmp.Or(c.entry, m)
-		m.unit = &unit{nil, m, c.cfg.Open, c.cfg.Deps}
-		c.addRoot(m, f)
+		m.unit = &unit{nil, c.cfg.Open, c.cfg.Deps}
+		c.declareRoot(m)
 		roots = append(roots, m)
 	}
 	if c.entry == nil {
@@ -184,7 +184,10 @@ func (p *Program) OwnLines() (n int) {
 }
 
 func (c *checker) newModule(f *ast.File, library bool) *module {
-	return &module{info: c.newInfo(f, library), names: make(map[string]*entity, len(f.Decls)), dir: c.cfg.Dir}
+	m := &module{info: c.newInfo(f, library), names: make(map[string]*entity, len(f.Decls)), dir: c.cfg.Dir}
+	c.prog.Files = append(c.prog.Files, m.info)
+	c.flawed = c.flawed || len(f.Flaws) > 0
+	return m
 }
 
 // report adds a diagnostic for the file of m. An error in the library is a bug of the toolchain;
@@ -220,8 +223,6 @@ func (c *checker) libraryModule(f *ast.File) *module {
 		return m
 	}
 	m := c.newModule(f, true)
-	c.prog.Files = append(c.prog.Files, m.info)
-	c.flawed = c.flawed || len(f.Flaws) > 0
 	c.lib.library[f] = m
 	c.declareNames(m, f.Decls)
 	c.define(m)

@@ -1,6 +1,7 @@
 package sema
 
 import (
+	"cmp"
 	"path"
 	"slices"
 	"strings"
@@ -426,10 +427,9 @@ type Dep struct {
 	At      source.Span
 }
 
-// unit is the project or a package: a root module with what paths in its modules refer to.
+// unit is the project or a package: the files and the packages to which its modules can refer.
 type unit struct {
 	pkg  *Package // nil for the project
-	root *module
 	open func(name string) (file *ast.File, list diag.List, found bool)
 	deps map[string]Dep
 }
@@ -438,26 +438,22 @@ type unit struct {
 // comes after those that it requires.
 func (c *checker) declarePackages() (roots []*module) {
 	for _, p := range c.cfg.Packages {
-		m := &module{names: make(map[string]*entity, len(p.File.Decls)), dir: p.Dir}
-		m.unit = &unit{p, m, p.Open, p.Deps}
-		m.info = c.newInfo(p.File, false)
-		m.info.pkg = p
+		m := c.newModule(p.File, false)
+		m.dir, m.unit, m.info.pkg = p.Dir, &unit{p, p.Open, p.Deps}, p
 		if c.packages == nil {
 			c.packages = map[*Package]*module{}
 		}
 		c.packages[p] = m
-		c.addRoot(m, p.File)
+		c.declareRoot(m)
 		roots = append(roots, m)
 	}
 	return roots
 }
 
-// addRoot adds the root module of the project or of a package to the program.
-func (c *checker) addRoot(m *module, f *ast.File) {
-	c.prog.Files = append(c.prog.Files, m.info)
-	c.flawed = c.flawed || len(f.Flaws) > 0
+// declareRoot declares the names in the root module of the project or of a package.
+func (c *checker) declareRoot(m *module) {
 	c.allowances(m)
-	c.declareNames(m, f.Decls)
+	c.declareNames(m, m.info.File.Decls)
 	for _, key := range sortedNames(m.unit.deps) {
 		e := m.names[key]
 		if d := m.unit.deps[key]; e != nil && e.imported == nil && e.decl != nil {
@@ -496,9 +492,6 @@ func (m *module) packageNames() []string {
 
 // allowsEdit reports whether fixes may edit a file.
 func (c *checker) allowsEdit(f *source.File) bool {
-	if f == nil || len(c.packages) == 0 {
-		return true
-	}
 	return !slices.ContainsFunc(c.prog.Files, func(i *Info) bool { return i.File.Source == f && i.pkg != nil && i.pkg.IsFixed })
 }
 
@@ -508,12 +501,7 @@ func (c *checker) dropFixes(d *diag.Diagnostic) {
 		return
 	}
 	d.Fixes = slices.DeleteFunc(d.Fixes, func(f diag.Fix) bool {
-		return slices.ContainsFunc(f.Edits, func(e diag.Edit) bool {
-			if e.File == nil {
-				return !c.allowsEdit(d.File)
-			}
-			return !c.allowsEdit(e.File)
-		})
+		return slices.ContainsFunc(f.Edits, func(e diag.Edit) bool { return !c.allowsEdit(cmp.Or(e.File, d.File)) })
 	})
 }
 

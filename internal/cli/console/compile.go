@@ -19,7 +19,7 @@ func (a *Console) Compile(s driver.Request) (*engine.Program, error) {
 		a.Verbosef("compiling %s with %s", entry, manifest)
 	}
 	if s.Packages.Fetch == nil {
-		s.Packages = a.Packages()
+		s.Packages.Fetch = a.Packages().Fetch
 	}
 	s.Plain = s.Plain || a.Debugging.Debugger != nil
 	p, found, err := engine.CompileSource(s)

@@ -51,9 +51,8 @@ func AddDependency(text []byte, d *Dependency) ([]byte, error) {
 			break
 		}
 	}
-	var out []byte
 	if at < 0 {
-		out = slices.Clone(text)
+		out := slices.Clone(text)
 		if len(out) > 0 && !bytes.HasSuffix(out, []byte("\n")) {
 			out = append(out, eol...)
 		}
@@ -73,18 +72,11 @@ func AddDependency(text []byte, d *Dependency) ([]byte, error) {
 			last = i + 1
 		}
 	}
-	for i, line := range lines {
-		if i == last {
-			out = append(out, d.Line()+eol...)
-		}
-		out = append(out, line...)
-		if i == last-1 && !bytes.HasSuffix(line, []byte("\n")) {
-			out = append(out, eol...)
-		}
+	entry := []byte(d.Line() + eol)
+	if !bytes.HasSuffix(lines[last-1], []byte("\n")) {
+		entry = append([]byte(eol), entry...)
 	}
-	if last == len(lines) {
-		out = append(out, d.Line()+eol...)
-	}
+	out := bytes.Join(slices.Insert(lines, last, entry), nil)
 	return out, checkEdit(text, out, d.Name, d)
 }
 
@@ -118,17 +110,15 @@ func SetVersion(text []byte, d *Dependency, key, value string) ([]byte, error) {
 		changed.Commit = value
 	}
 	at, found := d.At[key]
-	other := map[string]string{"tag": "commit", "commit": "tag"}[key]
-	replaced, isOther := d.At[other]
-	switch {
-	case found:
-		out := slices.Concat(text[:at.Value.Start], []byte(pkg.QuoteTOML(value)), text[at.Value.End:])
-		return out, checkEdit(text, out, d.Name, &changed)
-	case isOther:
-		out := slices.Concat(text[:replaced.Key.Start], []byte(key), text[replaced.Key.End:replaced.Value.Start], []byte(pkg.QuoteTOML(value)), text[replaced.Value.End:])
-		return out, checkEdit(text, out, d.Name, &changed)
+	before := text[:at.Value.Start]
+	if !found {
+		if at, found = d.At[map[string]string{"tag": "commit", "commit": "tag"}[key]]; !found {
+			return nil, &EditError{d.Name}
+		}
+		before = slices.Concat(text[:at.Key.Start], []byte(key), text[at.Key.End:at.Value.Start])
 	}
-	return nil, &EditError{d.Name}
+	out := slices.Concat(before, []byte(pkg.QuoteTOML(value)), text[at.Value.End:])
+	return out, checkEdit(text, out, d.Name, &changed)
 }
 
 // checkEdit reads a manifest before and after an edit. It returns an *EditError unless they differ

@@ -2,6 +2,7 @@ package pkg
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -52,6 +53,11 @@ type Graph struct {
 	All  []*Package          // all packages; the nearest to the project first, then by key
 }
 
+// Repositories returns the packages of repositories, in the order of All.
+func (g *Graph) Repositories() []*Package {
+	return slices.DeleteFunc(slices.Clone(g.All), func(p *Package) bool { return p.Locked == nil })
+}
+
 // Sorted returns the packages with each package after those that it requires.
 func (g *Graph) Sorted() []*Package {
 	var out []*Package
@@ -62,7 +68,7 @@ func (g *Graph) Sorted() []*Package {
 			return
 		}
 		done[p] = true
-		for _, key := range sortedKeys(p.Deps) {
+		for _, key := range slices.Sorted(maps.Keys(p.Deps)) {
 			visit(p.Deps[key])
 		}
 		out = append(out, p)
@@ -230,7 +236,7 @@ func (g *Graph) findCircle() error {
 	visit = func(p *Package) error {
 		way = append(way, p)
 		state[p] = open
-		for _, key := range sortedKeys(p.Deps) {
+		for _, key := range slices.Sorted(maps.Keys(p.Deps)) {
 			d := p.Deps[key]
 			switch state[d] {
 			case open:
@@ -256,13 +262,4 @@ func (g *Graph) findCircle() error {
 		}
 	}
 	return nil
-}
-
-func sortedKeys[V any](m map[string]V) []string {
-	out := make([]string, 0, len(m))
-	for k := range m {
-		out = append(out, k)
-	}
-	slices.Sort(out)
-	return out
 }

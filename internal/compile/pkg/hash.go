@@ -20,26 +20,11 @@ const hashPrefix = "h1:"
 // Hash returns the hash of a package's files, in any order: the directory hash `h1:` of Go modules,
 // with names that are relative to the package (golang.org/ref/mod#go-sum-files).
 func Hash(files []File) string {
-	sums := make([]FileSum, len(files))
-	for i, f := range files {
-		sums[i] = FileSum{f.Name, sha256.Sum256(f.Data)}
-	}
-	return HashSums(sums)
-}
-
-// FileSum is the name and the SHA-256 of a file.
-type FileSum struct {
-	Name string
-	Sum  [sha256.Size]byte
-}
-
-// HashSums does the same as Hash with the sums of the files.
-func HashSums(files []FileSum) string {
 	files = slices.Clone(files)
-	slices.SortFunc(files, func(a, b FileSum) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(files, func(a, b File) int { return strings.Compare(a.Name, b.Name) })
 	all := sha256.New()
 	for _, f := range files {
-		all.Write([]byte(hex.EncodeToString(f.Sum[:]) + "  " + f.Name + "\n"))
+		all.Write([]byte(sum(f.Data) + "  " + f.Name + "\n"))
 	}
 	return hashPrefix + base64.StdEncoding.EncodeToString(all.Sum(nil))
 }

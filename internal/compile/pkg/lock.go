@@ -68,6 +68,14 @@ const lockHint = "restore the file from version control, or write it again with 
 // ID returns the identity of the package.
 func (p *Locked) ID() ID { return ID{p.address.Key, p.Dir} }
 
+// Revision returns the version of the package, or its commit if that is required.
+func (p *Locked) Revision() string {
+	if p.Version == CommitVersion {
+		return p.Commit
+	}
+	return p.Version
+}
+
 // Address returns the parsed address.
 func (p *Locked) Address() Address { return p.address }
 
@@ -84,13 +92,17 @@ func (p *Locked) Requirements() []Requirement {
 
 // NewLocked returns the entry of a package with its requirements.
 func NewLocked(r Ref, commit, hash string, needs []Requirement, uses []Use) *Locked {
-	p := &Locked{Git: r.Git.Text, Dir: r.Dir, Version: r.Version, Commit: commit, Hash: hash, Uses: NormalizeUses(uses), address: r.Git}
-	for i := range needs {
-		n := &needs[i]
-		p.Needs = append(p.Needs, Need{n.Key, n.Git.Text, n.Dir, n.Version.Text})
+	return &Locked{Git: r.Git.Text, Dir: r.Dir, Version: r.Version, Commit: commit, Hash: hash, Needs: NeedsOf(needs), Uses: NormalizeUses(uses), address: r.Git}
+}
+
+// NeedsOf returns requirements as the lock file lists them.
+func NeedsOf(all []Requirement) (out []Need) {
+	for i := range all {
+		q := &all[i]
+		out = append(out, Need{q.Key, q.Git.Text, q.Dir, q.Version.Text})
 	}
-	slices.SortFunc(p.Needs, func(a, b Need) int { return strings.Compare(a.String(), b.String()) })
-	return p
+	slices.SortFunc(out, func(a, b Need) int { return strings.Compare(a.String(), b.String()) })
+	return out
 }
 
 // lockText is the form of the lock file for the decoder.

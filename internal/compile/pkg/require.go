@@ -224,10 +224,9 @@ func compareRefs(a, b Ref) int {
 func (s *selection) needed() []Ref {
 	var out []Ref
 	seen := map[string]bool{}
-	type step struct{ all []Requirement }
-	queue := []step{{s.root}}
+	queue := [][]Requirement{s.root}
 	for len(queue) > 0 {
-		all := slices.Clone(queue[0].all)
+		all := slices.Clone(queue[0])
 		queue = queue[1:]
 		slices.SortFunc(all, func(a, b Requirement) int { return strings.Compare(a.Key, b.Key) })
 		for i := range all {
@@ -235,7 +234,7 @@ func (s *selection) needed() []Ref {
 			if r.Path != "" {
 				if !seen[r.same()] {
 					seen[r.same()] = true
-					queue = append(queue, step{s.packages[r.Path]})
+					queue = append(queue, s.packages[r.Path])
 				}
 				continue
 			}
@@ -247,16 +246,11 @@ func (s *selection) needed() []Ref {
 			best.Key = all[i].Key
 			best.Git = all[i].Git
 			out = append(out, best)
-			queue = append(queue, step{s.needs[best.same()]})
+			queue = append(queue, s.needs[best.same()])
 		}
 	}
-	SortRefs(out)
-	return out
-}
-
-// SortRefs sorts packages as the lock file lists them.
-func SortRefs(all []Ref) {
-	slices.SortFunc(all, func(a, b Ref) int {
+	slices.SortFunc(out, func(a, b Ref) int {
 		return cmp.Or(strings.Compare(a.Git.Text, b.Git.Text), strings.Compare(a.Dir, b.Dir), strings.Compare(a.Version, b.Version))
 	})
+	return out
 }

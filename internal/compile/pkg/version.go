@@ -66,8 +66,7 @@ func (v Version) Compare(w Version) int {
 			return c
 		}
 	}
-	switch {
-	case v.prerelease == nil || w.prerelease == nil:
+	if v.prerelease == nil || w.prerelease == nil {
 		return cmp.Compare(boolInt(v.prerelease == nil), boolInt(w.prerelease == nil))
 	}
 	for i := range min(len(v.prerelease), len(w.prerelease)) {

@@ -5,7 +5,6 @@ package driver
 import (
 	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -22,16 +21,7 @@ import (
 	"github.com/concerto-lang/concerto/stdlib"
 )
 
-// Release is the version of concerto, which `concerto` in the manifest of a package may exceed. It
-
-// is "" if the version is not known. The command sets it once when it starts.
-
-// PackageSource determines how a request finds the packages of its project.
-
-// Package is a package of a loaded program.
-
 // Requirements returns the dependencies of a manifest in a directory. The paths are absolute.
-
 func Requirements(m *manifest.Manifest, dir string) []pkg.Requirement {
 	out := make([]pkg.Requirement, 0, len(m.Dependencies))
 	for _, d := range m.Dependencies {
@@ -45,7 +35,6 @@ func Requirements(m *manifest.Manifest, dir string) []pkg.Requirement {
 }
 
 // CheckKeys reports the keys of dependencies that cannot be names of modules.
-
 func CheckKeys(m *manifest.Manifest) (l diag.List) {
 	for _, d := range m.Dependencies {
 		at := d.At[""].Key
@@ -66,9 +55,7 @@ func CheckKeys(m *manifest.Manifest) (l diag.List) {
 }
 
 // Reader reads the manifests of a project's packages by path. The command that writes the lock file
-
 // uses it too.
-
 type Reader struct {
 	Read  func(path string) (*source.File, error) // reads the file at an absolute path
 	List  diag.List                               // findings in the manifests
@@ -76,7 +63,6 @@ type Reader struct {
 }
 
 // ByPath returns the requirements of the package in a directory.
-
 func (r *Reader) ByPath(dir string) ([]pkg.Requirement, error) {
 	f, err := r.Read(filepath.Join(dir, manifest.FileName))
 	if err != nil {
@@ -97,9 +83,7 @@ func (r *Reader) ByPath(dir string) ([]pkg.Requirement, error) {
 }
 
 // PackageManifest parses the manifest of a package of a repository, and reports what it must not
-
 // contain. label begins the name of the file in messages.
-
 func PackageManifest(text []byte, label string, isLocal bool) (*manifest.Manifest, diag.List) {
 	m, found := manifest.ParsePackage(source.NewFile(label+manifest.FileName, text))
 	found = errorsOf(found)
@@ -114,13 +98,13 @@ func errorsOf(all diag.List) diag.List {
 }
 
 // CheckRelease returns the reason why this version of concerto cannot compile a package, or "".
-
 func CheckRelease(m *manifest.Manifest) string {
+	if m.Project.Concerto == "" {
+		return ""
+	}
 	want, ok := pkg.ParseVersion("v" + m.Project.Concerto)
 	have, known := pkg.ParseVersion("v" + strings.SplitN(Release, "-", 2)[0])
 	switch {
-	case m.Project.Concerto == "":
-		return ""
 	case !ok:
 		return "`concerto` in [project] must be a version such as \"0.2.0\", not \"" + m.Project.Concerto + "\""
 	case known && want.Compare(have) > 0:
@@ -130,9 +114,7 @@ func CheckRelease(m *manifest.Manifest) string {
 }
 
 // loadPackages finds the packages of the project and reads their files. Errors that the user can
-
 // correct in the project are diagnostics; the others are *pkg.Error.
-
 func (in *Input) loadPackages(from PackageSource) error {
 	m := in.Manifest
 	if m == nil {
@@ -146,11 +128,6 @@ func (in *Input) loadPackages(from PackageSource) error {
 		return nil
 	}
 	if in.packagesFailed = in.Diagnostics.HasErrors(); in.packagesFailed {
-		return nil
-	}
-	if from.Absent != "" {
-		in.packagesFailed = true
-		in.Diagnostics.Add(diag.PackageUnusable.At(m.Dependencies[0].At[""].Key, "%s", from.Absent).In(m.File).Hint("copy the code into the project"))
 		return nil
 	}
 	defer func() {
@@ -174,9 +151,7 @@ func (in *Input) loadPackages(from PackageSource) error {
 }
 
 // reportPackageError adds a diagnostic for an error that the user can correct, and returns any
-
 // other.
-
 func (in *Input) reportPackageError(err error) error {
 	var lock *pkg.LockError
 	var line *pkg.OutOfLineError
@@ -214,9 +189,7 @@ func (in *Input) reportPackageError(err error) error {
 }
 
 // namedDependency returns the position of the dependency whose key a message contains as a word, or
-
 // of the first one.
-
 func (in *Input) namedDependency(message string) source.Span {
 	for _, d := range in.Manifest.Dependencies {
 		if slices.Contains(strings.Fields(message), d.Name) {
@@ -227,9 +200,7 @@ func (in *Input) namedDependency(message string) source.Span {
 }
 
 // readLock reads concerto.lock. It is empty if there is none, which is an error for a package of a
-
 // repository.
-
 func (in *Input) readLock() (*pkg.Lock, error) {
 	f, err := in.readFile(filepath.Join(in.Root, pkg.LockFile))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -252,7 +223,6 @@ func (in *Input) readLock() (*pkg.Lock, error) {
 }
 
 // loadGraph builds the graph of the packages, and reads and verifies their files.
-
 func (in *Input) loadGraph(lock *pkg.Lock, from PackageSource) error {
 	r := &Reader{Read: in.readFile}
 	graph, err := lock.Build(Requirements(in.Manifest, in.Root), in.Root, r.ByPath)
@@ -265,9 +235,9 @@ func (in *Input) loadGraph(lock *pkg.Lock, from PackageSource) error {
 	for _, p := range all {
 		in.Packages = append(in.Packages, &Package{Package: p, Dir: p.Path, Manifest: r.byDir[p.Path]})
 	}
-	vendor := filepath.Join(in.Root, pkgcache.VendorDir)
-	if info, err := os.Stat(filepath.Join(vendor, pkg.LockFile)); from.Lock != nil || in.sources != nil && !in.parsed || err != nil || info.IsDir() {
-		vendor = ""
+	vendor := ""
+	if isInMemory := in.sources != nil && !in.parsed; from.Lock == nil && !isInMemory {
+		vendor = pkgcache.Vendored(in.Root)
 	}
 	if err := in.readPackages(from, vendor); err != nil {
 		return err
@@ -291,9 +261,7 @@ func (in *Input) loadGraph(lock *pkg.Lock, from PackageSource) error {
 }
 
 // readPackages reads the files of the packages of repositories: from the directory vendor, or if it
-
 // is "", from the cache. It fetches missing ones.
-
 func (in *Input) readPackages(from PackageSource, vendor string) error {
 	var repositories []*Package
 	for _, p := range in.Packages {
@@ -323,7 +291,6 @@ func (in *Input) readPackages(from PackageSource, vendor string) error {
 }
 
 // readAll reads packages, and returns those that are not in the cache.
-
 func readAll(all []*Package, cache pkgcache.Cache, vendor string) (missing []*Package, err error) {
 	errs := make([]error, len(all))
 	parallel.Do(len(all), 4, func(from, to int) {
@@ -342,12 +309,10 @@ func readAll(all []*Package, cache pkgcache.Cache, vendor string) (missing []*Pa
 }
 
 // read reads the files of a package and verifies their hash. The error is a *pkg.Error, or wraps
-
 // fs.ErrNotExist.
-
 func (p *Package) read(cache pkgcache.Cache, vendor string) (err error) {
 	var files []pkg.File
-	hint := "run `concerto verify --repair`, which fetches it again"
+	hint := pkg.RepairHint
 	if vendor == "" {
 		files, p.Dir, err = cache.Read(p.Locked.Hash)
 	} else {
@@ -364,7 +329,7 @@ func (p *Package) read(cache pkgcache.Cache, vendor string) (err error) {
 		return pkg.Errorf(pkg.Unavailable, "", "cannot read %s: %v", p.Name(), err)
 	}
 	if found := pkg.Hash(files); found != p.Locked.Hash {
-		return pkg.Errorf(pkg.Changed, hint, "%s was changed after it was fetched: expected %s, found %s", p.Name(), p.Locked.Hash, found)
+		return pkg.Modified(p.Name(), p.Locked.Hash, found, hint)
 	}
 	p.files = make(map[string][]byte, len(files))
 	for _, f := range files {
@@ -373,20 +338,8 @@ func (p *Package) read(cache pkgcache.Cache, vendor string) (err error) {
 	return nil
 }
 
-// label begins the names of the package's files in messages and in the IR.
-
-// PackageDirs returns the directories of the packages by their names, which begin the names of
-
-// their files in the IR.
-
-// shownName returns the name of a file of a package of a repository in messages. In an editor it is
-
-// the path of the file, which can be opened.
-
 // findPackage returns the address of a package in the cache by the name of its project, and the fix
-
 // that adds it to the manifest.
-
 func (in *Input) findPackage(name string) (address string, fix diag.Fix, ok bool) {
 	if in.Manifest == nil || in.Manifest.Project.Name == name {
 		return "", fix, false
@@ -411,56 +364,40 @@ func (in *Input) findPackage(name string) (address string, fix diag.Fix, ok bool
 }
 
 // openPackage reads the manifest and the root module of a package. The list contains the findings
-
 // in the manifest.
-
 func (in *Input) openPackage(p *Package) (found diag.List, err error) {
 	if p.Locked != nil && p.Manifest == nil {
 		text, has := p.files[manifest.FileName]
 		if !has {
-			return found, unusable(p, "it has no "+manifest.FileName)
+			return found, pkg.Unusable(p.Name(), "it has no "+manifest.FileName)
 		}
 		label := strings.TrimSuffix(p.shownName(in, manifest.FileName), manifest.FileName)
 		m, list := PackageManifest(text, label, p.Locked.Address().IsLocal)
 		found, p.Manifest = list, m
-		if !list.HasErrors() && !slices.Equal(needsOf(m), p.Locked.Needs) {
+		if !list.HasErrors() && !slices.Equal(pkg.NeedsOf(Requirements(m, "")), p.Locked.Needs) {
 			return found, &pkg.OutOfLineError{Message: pkg.LockFile + " lists other requirements of " + p.Name() + " than its manifest"}
 		}
 	}
 	if reason := CheckRelease(p.Manifest); reason != "" {
-		return found, unusable(p, reason)
+		return found, pkg.Unusable(p.Name(), reason)
 	}
 	p.lib = "lib" + SourceExt
 	if lib := p.Manifest.Project.Lib; lib != "" {
 		p.lib = filepath.ToSlash(filepath.Clean(filepath.FromSlash(lib)))
 	}
 	if !filepath.IsLocal(filepath.FromSlash(p.lib)) {
-		return found, unusable(p, "its `lib` is not a file of the package: "+p.lib)
+		return found, pkg.Unusable(p.Name(), "its `lib` is not a file of the package: "+p.lib)
 	}
 	if p.root == nil {
 		if p.root, err = p.source(in, p.lib); err != nil {
-			return found, unusable(p, "it has no "+p.lib)
+			return found, pkg.Unusable(p.Name(), "it has no "+p.lib)
 		}
 	}
 	return found, nil
 }
 
-func unusable(p *Package, reason string) error {
-	return pkg.Errorf(pkg.Refused, "the package must be corrected, or require another version of it", "%s cannot be used: %s", p.Name(), reason)
-}
-
-// needsOf returns the requirements of a manifest as the lock file lists them.
-
-func needsOf(m *manifest.Manifest) []pkg.Need {
-	return pkg.NewLocked(pkg.Ref{}, "", "", Requirements(m, ""), nil).Needs
-}
-
-// source returns a source file of the package by its name relative to the package.
-
 // reuse copies what the previous check has read of a package with the same hash. It returns false
-
 // if there is nothing to copy.
-
 func (r *Previous) reuse(p *Package) bool {
 	if r == nil {
 		return false
@@ -474,9 +411,7 @@ func (r *Previous) reuse(p *Package) bool {
 }
 
 // loaderOf returns the loader of a package's modules. A package of a repository cannot change, so
-
 // that its trees are used again.
-
 func (r *Previous) loaderOf(in *Input, p *Package) *moduleLoader {
 	if r == nil || p.Locked == nil {
 		return newModuleLoader(in, p)
@@ -495,9 +430,7 @@ func (r *Previous) loaderOf(in *Input, p *Package) *moduleLoader {
 }
 
 // semaPackages returns the packages for the checker, with the findings of parsing their root
-
 // modules.
-
 func (in *Input) semaPackages() (all []*sema.Package, deps map[string]sema.Dep, l diag.List) {
 	if in.packagesFailed {
 		deps = map[string]sema.Dep{}
@@ -532,7 +465,6 @@ func (in *Input) semaPackages() (all []*sema.Package, deps map[string]sema.Dep, 
 }
 
 // depsOf returns the packages that a manifest requires, with the positions of their keys.
-
 func depsOf(deps map[string]*pkg.Package, m *manifest.Manifest, made map[*pkg.Package]*sema.Package) map[string]sema.Dep {
 	out := make(map[string]sema.Dep, len(deps))
 	for _, d := range m.Dependencies {

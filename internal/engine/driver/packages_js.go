@@ -1,8 +1,6 @@
 package driver
 
 import (
-	"cmp"
-
 	"github.com/concerto-lang/concerto/internal/compile/diag"
 	"github.com/concerto-lang/concerto/sema"
 )
@@ -11,13 +9,13 @@ import (
 // small.
 
 // loadPackages reports [dependencies].
-func (in *Input) loadPackages(from PackageSource) error {
+func (in *Input) loadPackages(PackageSource) error {
 	m := in.Manifest
 	if m == nil || len(m.Dependencies) == 0 {
 		return nil
 	}
 	in.packagesFailed = true
-	in.Diagnostics.Add(diag.PackageUnusable.At(m.Dependencies[0].At[""].Key, "%s", cmp.Or(from.Absent, "packages are not available here")).In(m.File).
+	in.Diagnostics.Add(diag.PackageUnusable.At(m.Dependencies[0].At[""].Key, "packages are not available here").In(m.File).
 		Hint("copy the code into the project"))
 	return nil
 }

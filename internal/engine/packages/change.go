@@ -16,7 +16,6 @@ import (
 	"github.com/concerto-lang/concerto/internal/engine/driver"
 	"github.com/concerto-lang/concerto/internal/engine/packages/pkgcache"
 	"github.com/concerto-lang/concerto/internal/process/userfile"
-	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
 // Addition is a package to add. Version is a tag, a commit or "".
@@ -145,20 +144,15 @@ func moduleName(name string) string { return strings.ReplaceAll(name, "-", "_") 
 
 // nameOf returns the name of the project in a package's manifest, as the name of a module.
 func (r *Resolver) nameOf(ctx context.Context, ref *pkg.Ref) (string, error) {
-	if r.contents == nil {
-		r.contents = map[string]*content{}
-	}
 	c, err := r.content(ctx, ref)
 	if err != nil {
 		return "", err
 	}
-	text, _ := fileNamed(c.files, manifest.FileName)
-	m, _ := manifest.ParsePackage(source.NewFile(manifest.FileName, text))
 	base := ref.Git.RepositoryName()
 	if ref.Dir != "" {
 		base = path.Base(ref.Dir)
 	}
-	return moduleName(cmp.Or(m.Project.Name, base)), nil
+	return cmp.Or(c.name, moduleName(base)), nil
 }
 
 // insert returns the manifest with a dependency, which replaces one for the same package.
@@ -294,9 +288,6 @@ func (r *Resolver) Update(ctx context.Context, names []string) ([]byte, []NewMaj
 
 // checkTags reports a tag of a locked version that names another commit than the lock file.
 func (r *Resolver) checkTags(q *pkg.Requirement, all []tag) error {
-	if r.Project.Lock == nil {
-		return nil
-	}
 	for _, l := range r.Project.Lock.Packages {
 		if l.ID() != q.ID() || l.Version == pkg.CommitVersion {
 			continue
@@ -315,8 +306,7 @@ func (r *Resolver) checkTags(q *pkg.Requirement, all []tag) error {
 // not write a file whose content stays the same.
 func (p *Project) Write(to *Resolution) error {
 	lock := to.Lock.Encode()
-	vendor := filepath.Join(p.Root, pkgcache.VendorDir)
-	vendored := isVendored(vendor)
+	vendored := pkgcache.Vendored(p.Root) != ""
 	if vendored { // until the files are replaced, it has the packages of both lock files
 		if err := p.addVendored(to); err != nil {
 			return err
@@ -405,18 +395,13 @@ func prepare(path string, text []byte) (temporary string, err error) {
 	return f.Name(), nil
 }
 
-func isVendored(dir string) bool {
-	info, err := os.Stat(filepath.Join(dir, pkg.LockFile))
-	return err == nil && info.Mode().IsRegular()
-}
-
 // Vendor replaces the vendor directory by copies of the packages.
 func (p *Project) Vendor(to *Resolution) error {
 	dir := filepath.Join(p.Root, pkgcache.VendorDir)
 	unwritable := func(err error) error {
 		return pkg.Errorf(pkg.Unavailable, "", "cannot write %s: %v", p.shown+pkgcache.VendorDir, err)
 	}
-	if _, err := os.Lstat(dir); err == nil && !isVendored(dir) {
+	if _, err := os.Lstat(dir); err == nil && pkgcache.Vendored(p.Root) == "" {
 		return pkg.Errorf(pkg.Refused, "rename it, or remove it", "%s was not created by concerto", p.shown+pkgcache.VendorDir)
 	}
 	temporary, err := os.MkdirTemp(p.Root, ".vendor-*")

@@ -59,8 +59,8 @@ func removeLeftovers(cache string) {
 
 // fetched is a package that was fetched.
 type fetched struct {
-	files  []pkg.File
-	commit string
+	files        []pkg.File
+	commit, hash string
 }
 
 // want is a package to fetch. Its commit is known if it is in the lock file.
@@ -280,7 +280,7 @@ func isRefusal(err error) bool {
 		return true
 	}
 	return errors.As(err, &failed) && (strings.Contains(failed.Stderr, "not our ref") || strings.Contains(failed.Stderr, "unadvertised object") ||
-		strings.Contains(failed.Stderr, "couldn't find remote ref") || strings.Contains(failed.Stderr, "upload-pack: not our ref") || strings.Contains(failed.Stderr, "remote error"))
+		strings.Contains(failed.Stderr, "couldn't find remote ref") || strings.Contains(failed.Stderr, "remote error"))
 }
 
 // isShallowRefused reports whether a server cannot send a part of the history.
@@ -379,17 +379,24 @@ func (f *Fetcher) Missing(ctx context.Context, all []*pkg.Package) error {
 
 // restore fetches a package of the lock file and stores it.
 func (f *Fetcher) restore(ctx context.Context, p *pkg.Locked, name string) error {
-	got, err := f.fetch(ctx, want{name, p.Address(), p.Dir, p.Version, p.Commit})
+	_, err := f.store(ctx, want{name, p.Address(), p.Dir, p.Version, p.Commit}, p)
+	return err
+}
+
+// store fetches a package and stores it. If it is in the lock file, its content must be the same.
+func (f *Fetcher) store(ctx context.Context, w want, locked *pkg.Locked) (*fetched, error) {
+	got, err := f.fetch(ctx, w)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if got.commit != p.Commit {
-		return moved(pkg.TagOf(p.Version, p.Dir), p.Address(), p.Commit, got.commit)
-	}
-	if hash := pkg.Hash(got.files); hash != p.Hash {
-		return pkg.Errorf(pkg.Changed, "restore "+pkg.LockFile+" from version control, or ask the owner of the repository",
-			"%s serves other content than %s expects for %s: expected %s, found %s", p.Git, pkg.LockFile, name, p.Hash, hash)
+	switch {
+	case locked == nil:
+	case got.commit != locked.Commit:
+		return nil, moved(w.tag(), w.address, locked.Commit, got.commit)
+	case got.hash != locked.Hash:
+		return nil, pkg.Errorf(pkg.Changed, "restore "+pkg.LockFile+" from version control, or ask the owner of the repository",
+			"%s serves other content than %s expects for %s: expected %s, found %s", w.address.Text, pkg.LockFile, w.name, locked.Hash, got.hash)
 	}
 	_, err = f.Cache.Write(got.files)
-	return err
+	return got, err
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -25,7 +26,7 @@ import (
 type Project struct {
 	Root     string
 	Manifest *manifest.Manifest
-	Lock     *pkg.Lock // nil if there is no lock file, or LockErr is set
+	Lock     *pkg.Lock // empty if there is no lock file, or LockErr is set
 	LockErr  error     // error in the lock file
 	Found    diag.List // findings in the manifest
 	lockText []byte    // text of the lock file, or nil
@@ -38,7 +39,7 @@ func Open(dir string) (*Project, error) {
 	if !found {
 		return nil, pkg.Errorf(pkg.Refused, "run `concerto init`, or create one with [project]", "no %s in this directory or its parents", manifest.FileName)
 	}
-	p := &Project{Root: filepath.Dir(path)}
+	p := &Project{Root: filepath.Dir(path), Lock: &pkg.Lock{}}
 	if rel, err := filepath.Rel(dir, p.Root); err == nil && rel != "." {
 		p.shown = filepath.ToSlash(rel) + "/"
 	}
@@ -53,9 +54,12 @@ func Open(dir string) (*Project, error) {
 		return p, nil
 	}
 	pending, _ := userfile.Read(filepath.Join(p.Root, pkg.PendingFile), userfile.MaxText) // usually there is none
-	if lock = pkg.LockFor(text, lock, pending); lock != nil {
-		p.Lock, p.LockErr = pkg.ParseLock(lock)
-		p.lockText = lock
+	if p.lockText = pkg.LockFor(text, lock, pending); p.lockText != nil {
+		if l, err := pkg.ParseLock(p.lockText); err != nil {
+			p.LockErr = err
+		} else {
+			p.Lock = l
+		}
 	}
 	return p, nil
 }
@@ -70,9 +74,6 @@ func (p *Project) Text() []byte { return p.Manifest.File.Original() }
 // Locked returns the package of the lock file that an ID and a major identify, or nil. A commit is
 // the same package as any version of it.
 func (p *Project) Locked(r *pkg.Locked) *pkg.Locked {
-	if p.Lock == nil {
-		return nil
-	}
 	for _, l := range p.Lock.Packages {
 		if l.ID() != r.ID() {
 			continue
@@ -113,10 +114,9 @@ type Resolver struct {
 
 // content is a package that the resolver has read.
 type content struct {
-	files  []pkg.File
-	commit string
-	hash   string
-	needs  []pkg.Requirement
+	fetched
+	name  string // name of the package's project as the name of a module, or ""
+	needs []pkg.Requirement
 }
 
 // Resolve selects the versions that a manifest requires, fetches them and computes their uses. It
@@ -126,9 +126,6 @@ func (r *Resolver) Resolve(ctx context.Context, text []byte) (*Resolution, error
 	found.Append(driver.CheckKeys(m))
 	if found.HasErrors() {
 		return nil, &DiagnosticsError{found}
-	}
-	if r.contents == nil {
-		r.contents = map[string]*content{}
 	}
 	reader := &driver.Reader{Read: r.readFile}
 	root := driver.Requirements(m, r.Project.Root)
@@ -210,64 +207,48 @@ func (r *Resolver) content(ctx context.Context, ref *pkg.Ref) (*content, error) 
 	}
 	text, found := fileNamed(c.files, manifest.FileName)
 	if !found {
-		return nil, unusable(ref, "it has no "+manifest.FileName)
+		return nil, pkg.Unusable(ref.String(), "it has no "+manifest.FileName)
 	}
 	m, list := driver.PackageManifest(text, ref.String()+": ", ref.Git.IsLocal)
 	if list.HasErrors() {
 		return nil, &DiagnosticsError{list}
 	}
 	if reason := driver.CheckRelease(m); reason != "" {
-		return nil, unusable(ref, reason)
+		return nil, pkg.Unusable(ref.String(), reason)
 	}
-	c.needs = driver.Requirements(m, "")
-	if name := moduleName(m.Project.Name); name != "" {
-		r.Fetcher.Cache.Note(name, pkgcache.Known{Git: ref.Git.Text, Dir: ref.Dir, Version: ref.Version})
+	c.name, c.needs = moduleName(m.Project.Name), driver.Requirements(m, "")
+	if c.name != "" {
+		r.Fetcher.Cache.Note(c.name, pkgcache.Known{Git: ref.Git.Text, Dir: ref.Dir, Version: ref.Version})
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.contents == nil {
+		r.contents = map[string]*content{}
+	}
 	r.contents[key] = c
 	return c, nil
 }
 
-func unusable(r *pkg.Ref, reason string) error {
-	return pkg.Errorf(pkg.Refused, "the package must be corrected, or require another version of it", "%s cannot be used: %s", r.String(), reason)
-}
-
 func (r *Resolver) load(ctx context.Context, ref *pkg.Ref, c *content) error {
+	w := want{ref.String(), ref.Git, ref.Dir, ref.Version, ref.Commit}
 	locked := r.locked(ref)
 	if locked != nil {
+		w.commit = locked.Commit
 		if files, _, err := r.Fetcher.Cache.Read(locked.Hash); err == nil && pkg.Hash(files) == locked.Hash {
-			c.files, c.commit, c.hash = files, locked.Commit, locked.Hash
+			c.fetched = fetched{files, locked.Commit, locked.Hash}
 			return nil
 		}
 	}
-	w := want{ref.String(), ref.Git, ref.Dir, ref.Version, ref.Commit}
-	if locked != nil {
-		w.commit = locked.Commit
-	}
-	got, err := r.Fetcher.fetch(ctx, w)
+	got, err := r.Fetcher.store(ctx, w, locked)
 	if err != nil {
 		return err
 	}
-	hash := pkg.Hash(got.files)
-	switch {
-	case locked == nil:
-	case got.commit != locked.Commit:
-		return moved(w.tag(), ref.Git, locked.Commit, got.commit)
-	case hash != locked.Hash:
-		return pkg.Errorf(pkg.Changed, "restore "+pkg.LockFile+" from version control, or ask the owner of the repository",
-			"%s serves other content than %s expects for %s: expected %s, found %s", ref.Git.Text, pkg.LockFile, w.name, locked.Hash, hash)
-	}
-	c.files, c.commit, c.hash = got.files, got.commit, hash
-	_, err = r.Fetcher.Cache.Write(got.files)
-	return err
+	c.fetched = *got
+	return nil
 }
 
 // locked returns the entry of the lock file for exactly this version, or nil.
 func (r *Resolver) locked(ref *pkg.Ref) *pkg.Locked {
-	if r.Project.Lock == nil {
-		return nil
-	}
 	for _, l := range r.Project.Lock.Packages {
 		if l.ID() == (pkg.ID{Git: ref.Git.Key, Dir: ref.Dir}) && l.Version == ref.Version && (ref.Commit == "" || ref.Commit == l.Commit) {
 			return l
@@ -330,22 +311,21 @@ type Change struct {
 	Found []uses.Found `json:"-"` // the new uses with their places
 }
 
-// Changes returns the differences between the lock file of the project and a resolution.
+// Changes returns the differences between the project and a resolution: those of the lock files,
+// and then those of packages by path.
 func (p *Project) Changes(to *Resolution) []Change {
 	names := map[*pkg.Locked]string{}
-	for _, x := range to.Graph.All {
-		if x.Locked != nil {
-			names[x.Locked] = x.Key
-		}
+	for _, x := range to.Graph.Repositories() {
+		names[x.Locked] = x.Key
 	}
 	out := []Change{}
 	kept := map[*pkg.Locked]bool{}
 	for _, l := range to.Lock.Packages {
 		before := p.Locked(l)
-		c := Change{Name: names[l], Git: l.Git, Dir: l.Dir, To: version(l)}
+		c := Change{Name: names[l], Git: l.Git, Dir: l.Dir, To: new(l.Revision())}
 		var had []pkg.Use
 		if before != nil {
-			kept[before], had, c.From = true, before.Uses, version(before)
+			kept[before], had, c.From = true, before.Uses, new(before.Revision())
 		}
 		c.NewUses = pkg.NewUses(had, l.Uses)
 		for _, f := range to.Uses[l] {
@@ -357,25 +337,46 @@ func (p *Project) Changes(to *Resolution) []Change {
 			out = append(out, c)
 		}
 	}
-	if p.Lock != nil {
-		old := p.keys()
-		for _, l := range p.Lock.Packages {
-			if !kept[l] {
-				out = append(out, Change{Name: old[l], Git: l.Git, Dir: l.Dir, From: version(l), NewUses: []pkg.Use{}})
-			}
+	old := p.keys()
+	for _, l := range p.Lock.Packages {
+		if !kept[l] {
+			out = append(out, Change{Name: old[l], Git: l.Git, Dir: l.Dir, From: new(l.Revision()), NewUses: []pkg.Use{}})
 		}
 	}
 	slices.SortStableFunc(out, func(a, b Change) int { return strings.Compare(a.Name, b.Name) })
+	return append(out, p.pathChanges(to)...)
+}
+
+// pathChanges returns the packages by path that the project requires newly, or no longer.
+func (p *Project) pathChanges(to *Resolution) (out []Change) {
+	m, _ := p.parse(to.Text)
+	before, after := paths(p.Manifest), paths(m)
+	for _, name := range slices.Sorted(maps.Keys(after)) {
+		if path := after[name]; before[name] != path {
+			c := Change{Name: name, To: &path, NewUses: []pkg.Use{}}
+			if old, found := before[name]; found {
+				c.From = &old
+			}
+			out = append(out, c)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(before)) {
+		if path := before[name]; after[name] == "" {
+			out = append(out, Change{Name: name, From: &path, NewUses: []pkg.Use{}})
+		}
+	}
 	return out
 }
 
-// version returns the version of a package in the lock file, or its commit.
-func version(l *pkg.Locked) *string {
-	v := l.Version
-	if v == pkg.CommitVersion {
-		v = l.Commit
+// paths returns the paths of the packages by path that a manifest requires, by their names.
+func paths(m *manifest.Manifest) map[string]string {
+	out := map[string]string{}
+	for _, d := range m.Dependencies {
+		if d.Path != "" {
+			out[d.Name] = d.Path
+		}
 	}
-	return &v
+	return out
 }
 
 // keys returns the keys of the packages in the lock file: those of the manifest, else those in the

@@ -17,8 +17,12 @@ const maxTree = 16 << 20
 // readPackage reads the files of a package from the fetched commit, and checks them.
 func readPackage(objects *git.Objects, w *want) (*fetched, error) {
 	commit, err := objects.Read(target+"^{commit}", maxTree)
-	if err != nil {
+	var missing *git.MissingObjectError
+	switch {
+	case errors.As(err, &missing):
 		return nil, pkg.Errorf(pkg.Refused, "require another version", "%s of %s does not name a commit", w.tag(), w.address.Text)
+	case err != nil:
+		return nil, unreadable(w, err)
 	}
 	line, _, _ := bytes.Cut(commit.Data, []byte("\n"))
 	top, found := bytes.CutPrefix(line, []byte("tree "))
@@ -28,8 +32,11 @@ func readPackage(objects *git.Objects, w *want) (*fetched, error) {
 	root := string(top)
 	if w.dir != "" {
 		object, err := objects.Read(commit.ID+":"+w.dir, maxTree)
-		if err != nil || object.Kind != "tree" {
+		switch {
+		case errors.As(err, &missing) || err == nil && object.Kind != "tree":
 			return nil, pkg.Errorf(pkg.Refused, "correct `dir`, or require another version", "%s has no directory %s at %s", w.address.Text, w.dir, w.tag())
+		case err != nil:
+			return nil, unreadable(w, err)
 		}
 		root = object.ID
 	}
@@ -38,20 +45,16 @@ func readPackage(objects *git.Objects, w *want) (*fetched, error) {
 		return nil, unreadable(w, err)
 	}
 	if reason := tree.Check(t.entries); reason != "" {
-		return nil, refused(w, reason)
+		return nil, pkg.Unusable(w.name, reason)
 	}
 	files, err := t.read()
 	if err != nil {
 		return nil, unreadable(w, err)
 	}
 	if reason := tree.Check(t.entries); reason != "" { // the sizes are known now
-		return nil, refused(w, reason)
+		return nil, pkg.Unusable(w.name, reason)
 	}
-	return &fetched{files, commit.ID}, nil
-}
-
-func refused(w *want, reason string) error {
-	return pkg.Errorf(pkg.Refused, "the package must be corrected, or require another version of it", "%s cannot be used: %s", w.name, reason)
+	return &fetched{files, commit.ID, pkg.Hash(files)}, nil
 }
 
 func unreadable(w *want, err error) error {
@@ -91,7 +94,7 @@ func (t *treeReader) list(id, prefix string) error {
 					return err
 				}
 				continue
-			} // CheckTree refuses the name
+			} // tree.Check refuses the name
 		case "120000":
 			entry.Kind = tree.SymbolicLink
 		case "160000":

@@ -15,27 +15,14 @@ import (
 	"github.com/concerto-lang/concerto/internal/engine/packages/uses"
 )
 
-// Paths returns the paths of the packages by path that a manifest requires, by their names.
-func (p *Project) Paths(text []byte) map[string]string {
-	out := map[string]string{}
-	m, _ := p.parse(text)
-	for _, d := range m.Dependencies {
-		if d.Path != "" {
-			out[d.Name] = d.Path
-		}
-	}
-	return out
-}
-
 // SourceOf returns the directory in the cache with the source of a changed package, or "".
 func (to *Resolution) SourceOf(cache pkgcache.Cache, c Change) string {
 	for _, l := range to.Lock.Packages {
-		if l.Git != c.Git || l.Dir != c.Dir || *version(l) != *c.To {
+		if l.Git != c.Git || l.Dir != c.Dir || l.Revision() != *c.To {
 			continue
 		}
-		name, _ := pkg.HashDirectory(l.Hash)
-		if dir, err := cache.Dir(); err == nil {
-			return filepath.Join(dir, "packages", name)
+		if dir, err := cache.PackageDir(l.Hash); err == nil {
+			return dir
 		}
 	}
 	return ""
@@ -47,15 +34,11 @@ func (r *Resolver) graph() (*pkg.Graph, error) {
 	if p.LockErr != nil {
 		return nil, p.LockErr
 	}
-	lock := p.Lock
-	if lock == nil {
-		if slices.ContainsFunc(p.Manifest.Dependencies, func(d *manifest.Dependency) bool { return d.Path == "" }) {
-			return nil, &pkg.OutOfLineError{Message: pkg.LockFile + " is missing"}
-		}
-		lock = &pkg.Lock{}
+	if p.lockText == nil && slices.ContainsFunc(p.Manifest.Dependencies, func(d *manifest.Dependency) bool { return d.Path == "" }) {
+		return nil, &pkg.OutOfLineError{Message: pkg.LockFile + " is missing"}
 	}
 	reader := &driver.Reader{Read: r.readFile}
-	g, err := lock.Build(driver.Requirements(p.Manifest, p.Root), p.Root, reader.ByPath)
+	g, err := p.Lock.Build(driver.Requirements(p.Manifest, p.Root), p.Root, reader.ByPath)
 	if err == nil && reader.List.HasErrors() {
 		err = &DiagnosticsError{reader.List}
 	}
@@ -73,15 +56,7 @@ func (r *Resolver) Locked(ctx context.Context) (*Resolution, error) {
 		return nil, err
 	}
 	out := &Resolution{Text: r.Project.Text(), Lock: r.Project.Lock, Graph: g, files: map[*pkg.Locked][]pkg.File{}}
-	if out.Lock == nil {
-		out.Lock = &pkg.Lock{}
-	}
-	var all []*pkg.Package
-	for _, p := range g.All {
-		if p.Locked != nil {
-			all = append(all, p)
-		}
-	}
+	all := g.Repositories()
 	read := make([][]pkg.File, len(all))
 	err = each(len(all), func(i int) error {
 		l := all[i].Locked
@@ -93,7 +68,7 @@ func (r *Resolver) Locked(ctx context.Context) (*Resolution, error) {
 			files, _, err = r.Fetcher.Cache.Read(l.Hash)
 		}
 		if err == nil && pkg.Hash(files) != l.Hash {
-			return pkg.Errorf(pkg.Changed, "run `concerto verify --repair`, which fetches it again", "%s was changed after it was fetched: expected %s, found %s", all[i].Name(), l.Hash, pkg.Hash(files))
+			return pkg.Modified(all[i].Name(), l.Hash, pkg.Hash(files), pkg.RepairHint)
 		}
 		read[i] = files
 		return err
@@ -134,17 +109,9 @@ func (r *Resolver) Verify(ctx context.Context, repair, remote bool) ([]Verified,
 	if err != nil {
 		return nil, err
 	}
-	var all []*pkg.Package
-	for _, p := range g.All {
-		if p.Locked != nil {
-			all = append(all, p)
-		}
-	}
+	all := g.Repositories()
 	out := make([]Verified, len(all))
-	vendor := filepath.Join(r.Project.Root, pkgcache.VendorDir)
-	if !isVendored(vendor) {
-		vendor = ""
-	}
+	vendor := pkgcache.Vendored(r.Project.Root)
 	err = each(len(all), func(i int) (err error) {
 		out[i], err = r.verify(ctx, all[i], vendor, repair, remote)
 		return err
@@ -186,9 +153,12 @@ func shownUses(all []pkg.Use) string {
 
 func (r *Resolver) verify(ctx context.Context, p *pkg.Package, vendor string, repair, remote bool) (Verified, error) {
 	l := p.Locked
-	v := Verified{Git: l.Git, Version: *version(l), Status: OK, Expected: l.Hash, Name: p.Name()}
-	files, _, err := r.Fetcher.Cache.Read(l.Hash)
-	if vendor != "" {
+	v := Verified{Git: l.Git, Version: l.Revision(), Status: OK, Expected: l.Hash, Name: p.Name()}
+	var files []pkg.File
+	var err error
+	if vendor == "" {
+		files, _, err = r.Fetcher.Cache.Read(l.Hash)
+	} else {
 		files, err = pkgcache.ReadTree(filepath.Join(vendor, filepath.FromSlash(pkgcache.VendorName(l))))
 	}
 	switch {
@@ -230,7 +200,7 @@ func (r *Resolver) verify(ctx context.Context, p *pkg.Package, vendor string, re
 // with their places in the source.
 func (r *Resolver) Why(ctx context.Context, places bool) (*pkg.Graph, map[*pkg.Locked][]uses.Found, error) {
 	g, err := r.graph()
-	if err != nil || !places || r.Project.Lock == nil {
+	if err != nil || !places || len(r.Project.Lock.Packages) == 0 {
 		return g, nil, err
 	}
 	if _, err := r.Locked(ctx); err != nil {

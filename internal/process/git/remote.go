@@ -44,7 +44,6 @@ func Unbound(environ []string) (out []string) {
 }
 
 // NewRemote returns the git that is found as hosts are: in PATH of environ, for a process in dir.
-// The error wraps ErrMissing or ErrOld.
 func NewRemote(ctx context.Context, environ []string, dir string) (*Remote, error) {
 	g, err := find(environ, dir)
 	if err != nil {

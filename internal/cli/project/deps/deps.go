@@ -36,8 +36,11 @@ type command struct {
 // anyUse is the value of --allow-new without a value.
 const anyUse = "*"
 
-func (cmd *command) addOffline(c *cobra.Command) {
+// withFlags adds the flags that all the commands have.
+func (cmd *command) withFlags(c *cobra.Command) *cobra.Command {
 	c.Flags().BoolVar(&cmd.offline, "offline", false, "fetch nothing: use the cache alone, as with CONCERTO_OFFLINE=1")
+	cmd.format = cmdline.AddFormat(c, "text", "json")
+	return cmdline.InGroup(c, "packages")
 }
 
 func (cmd *command) addAllow(c *cobra.Command) {
@@ -65,9 +68,7 @@ or / is the directory of a package.`,
 	c.Flags().StringVar(&cmd.dir, "dir", "", "add the package in the directory `DIR` of the repository")
 	c.Flags().StringVar(&cmd.name, "name", "", "call the package `NAME` in this project (default: the name of its project)")
 	cmd.addAllow(c)
-	cmd.addOffline(c)
-	cmd.format = cmdline.AddFormat(c, "text", "json")
-	return cmdline.InGroup(c, "packages")
+	return cmd.withFlags(c)
 }
 
 // NewRemove returns the command remove.
@@ -90,9 +91,7 @@ needed.`,
 			})
 		},
 	}
-	cmd.addOffline(c)
-	cmd.format = cmdline.AddFormat(c, "text", "json")
-	return cmdline.InGroup(c, "packages")
+	return cmd.withFlags(c)
 }
 
 // NewUpdate returns the command update.
@@ -113,9 +112,7 @@ with Concerto.toml.`,
 	}
 	c.Flags().BoolVar(&cmd.lockOnly, "lock", false, "raise nothing: bring concerto.lock in line with the manifest")
 	cmd.addAllow(c)
-	cmd.addOffline(c)
-	cmd.format = cmdline.AddFormat(c, "text", "json")
-	return cmdline.InGroup(c, "packages")
+	return cmd.withFlags(c)
 }
 
 // NewVendor returns the command vendor.
@@ -131,12 +128,11 @@ directory.`,
 		Args:    console.Arguments(0, 0),
 		RunE:    func(c *cobra.Command, _ []string) error { return cmd.vendor(c.Context()) },
 	}
-	cmd.addOffline(c)
-	cmd.format = cmdline.AddFormat(c, "text", "json")
-	return cmdline.InGroup(c, "packages")
+	return cmd.withFlags(c)
 }
 
-// with calls do with a resolver for the project of the working directory.
+// with calls do with a resolver for the project of the working directory. Only `update --lock`
+// accepts an error in the lock file.
 func (cmd *command) with(ctx context.Context, do func(ctx context.Context, r *packages.Resolver) error) error {
 	if err := cmd.checkAllowed(); err != nil {
 		return err
@@ -150,14 +146,14 @@ func (cmd *command) with(ctx context.Context, do func(ctx context.Context, r *pa
 	if p.Found.HasErrors() {
 		return cmd.console.ShowDiagnostics(p.Found)
 	}
+	if p.LockErr != nil && !cmd.lockOnly {
+		return p.LockErr
+	}
 	return do(ctx, &packages.Resolver{Fetcher: cmd.console.Fetcher(cmd.offline), Project: p})
 }
 
 func (cmd *command) add(ctx context.Context, address string) error {
 	return cmd.with(ctx, func(ctx context.Context, r *packages.Resolver) error {
-		if r.Project.LockErr != nil {
-			return r.Project.LockErr
-		}
 		add := packages.Addition{Dir: cmd.dir, Name: cmd.name}
 		add.Address, add.Version = packages.SplitAddress(address)
 		text, _, err := r.Add(ctx, add)
@@ -178,9 +174,6 @@ func (cmd *command) update(ctx context.Context, names []string) error {
 				cmd.console.Notef("%s is written again: %v\n", pkg.LockFile, r.Project.LockErr)
 			}
 			return cmd.apply(ctx, r, r.Project.Text())
-		}
-		if r.Project.LockErr != nil {
-			return r.Project.LockErr
 		}
 		text, majors, err := r.Update(ctx, names)
 		if err != nil {
@@ -209,7 +202,6 @@ func (cmd *command) apply(ctx context.Context, r *packages.Resolver, text []byte
 	if err := r.Project.Write(to); err != nil {
 		return err
 	}
-	changes = append(changes, pathChanges(r.Project, to)...)
 	if !cmd.format.IsText() {
 		return cmd.console.WriteJSON(struct {
 			Changes []packages.Change `json:"changes"`
@@ -224,37 +216,6 @@ func (cmd *command) apply(ctx context.Context, r *packages.Resolver, text []byte
 		cmd.console.Notef("nothing to change\n")
 	}
 	return nil
-}
-
-// pathChanges returns the packages by path that the project requires newly, or no longer.
-func pathChanges(p *packages.Project, to *packages.Resolution) []packages.Change {
-	before, after := p.Paths(p.Text()), p.Paths(to.Text)
-	out := []packages.Change{}
-	for _, name := range slices.Sorted(keys(after)) {
-		if path := after[name]; before[name] != path {
-			c := packages.Change{Name: name, To: &path, NewUses: []pkg.Use{}}
-			if old, found := before[name]; found {
-				c.From = &old
-			}
-			out = append(out, c)
-		}
-	}
-	for _, name := range slices.Sorted(keys(before)) {
-		if path := before[name]; after[name] == "" {
-			out = append(out, packages.Change{Name: name, From: &path, NewUses: []pkg.Use{}})
-		}
-	}
-	return out
-}
-
-func keys(m map[string]string) func(yield func(string) bool) {
-	return func(yield func(string) bool) {
-		for k := range m {
-			if !yield(k) {
-				return
-			}
-		}
-	}
 }
 
 // describe returns a change as a line for people.

@@ -12,7 +12,6 @@ import (
 	"github.com/concerto-lang/concerto/internal/compile/pkg"
 	"github.com/concerto-lang/concerto/internal/engine/packages"
 	"github.com/concerto-lang/concerto/internal/engine/packages/uses"
-	"github.com/concerto-lang/concerto/internal/term/cmdline"
 )
 
 // NewWhy returns the command why.
@@ -29,9 +28,7 @@ NAME it shows all packages.`,
 		RunE:    func(c *cobra.Command, args []string) error { return cmd.why(c.Context(), args) },
 	}
 	c.Flags().BoolVar(&cmd.uses, "uses", false, "show the place in the source of each use")
-	cmd.addOffline(c)
-	cmd.format = cmdline.AddFormat(c, "text", "json")
-	return cmdline.InGroup(c, "packages")
+	return cmd.withFlags(c)
 }
 
 // NewVerify returns the command verify.
@@ -49,9 +46,7 @@ compared with its repository. The exit code is 76 if a package was changed or a 
 	}
 	c.Flags().BoolVar(&cmd.repair, "repair", false, "fetch changed and missing packages again")
 	c.Flags().BoolVar(&cmd.remote, "remote", false, "compare each tag with its repository")
-	cmd.addOffline(c)
-	cmd.format = cmdline.AddFormat(c, "text", "json")
-	return cmdline.InGroup(c, "packages")
+	return cmd.withFlags(c)
 }
 
 // reason is a package in the output of why.
@@ -111,7 +106,7 @@ func (cmd *command) why(ctx context.Context, args []string) error {
 		}
 		var b strings.Builder
 		for i, p := range shown {
-			writeReason(&b, p, all[i], project, cmd.uses)
+			writeReason(&b, p, all[i], project)
 		}
 		_, err = cmd.console.Stdout.Write([]byte(b.String()))
 		return err
@@ -121,10 +116,7 @@ func (cmd *command) why(ctx context.Context, args []string) error {
 func reasonOf(p *pkg.Package, project string, found map[*pkg.Locked][]uses.Found) reason {
 	x := reason{Name: p.Key, RequiredBy: []requiredBy{}, Uses: []usedAt{}}
 	if l := p.Locked; l != nil {
-		x.Git, x.Dir, x.Version = l.Git, l.Dir, l.Version
-		if l.Version == pkg.CommitVersion {
-			x.Version = l.Commit
-		}
+		x.Git, x.Dir, x.Version = l.Git, l.Dir, l.Revision()
 		for _, u := range l.Uses {
 			at := usedAt{u, []string{}}
 			for _, f := range found[l] {
@@ -148,7 +140,7 @@ func reasonOf(p *pkg.Package, project string, found map[*pkg.Locked][]uses.Found
 }
 
 // writeReason writes a package with each path from the project to it.
-func writeReason(b *strings.Builder, p *pkg.Package, x reason, project string, places bool) {
+func writeReason(b *strings.Builder, p *pkg.Package, x reason, project string) {
 	fmt.Fprintf(b, "%s\n", p.Name())
 	for _, way := range ways(p, nil) {
 		b.WriteString("  " + project)
@@ -160,9 +152,7 @@ func writeReason(b *strings.Builder, p *pkg.Package, x reason, project string, p
 	for _, u := range x.Uses {
 		fmt.Fprintf(b, "  uses %s\n", u.Use)
 		for _, at := range u.At {
-			if places {
-				fmt.Fprintf(b, "    %s\n", at)
-			}
+			fmt.Fprintf(b, "    %s\n", at)
 		}
 	}
 }
@@ -217,7 +207,7 @@ func verdict(all []packages.Verified) error {
 	for _, v := range all {
 		switch v.Status {
 		case packages.Modified:
-			return pkg.Errorf(pkg.Changed, "run `concerto verify --repair`, which fetches it again", "%s was changed after it was fetched: expected %s, found %s", v.Name, v.Expected, v.Found)
+			return pkg.Modified(v.Name, v.Expected, v.Found, pkg.RepairHint)
 		case packages.Moved:
 			return pkg.Errorf(pkg.Changed, "ask the owner of the repository", "tag %s of %s was moved: %s has commit %s, the repository has %s", v.Version, v.Git, pkg.LockFile, v.Expected, v.Found)
 		case packages.Missing:

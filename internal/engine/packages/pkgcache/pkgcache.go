@@ -44,8 +44,8 @@ func (c Cache) Dir() (string, error) {
 	return filepath.Join(dir, "concerto"), nil
 }
 
-// packageDir returns the directory of the package with a hash.
-func (c Cache) packageDir(hash string) (string, error) {
+// PackageDir returns the directory of the package with a hash.
+func (c Cache) PackageDir(hash string) (string, error) {
 	name, ok := pkg.HashDirectory(hash)
 	if !ok {
 		return "", fs.ErrNotExist
@@ -57,7 +57,7 @@ func (c Cache) packageDir(hash string) (string, error) {
 // Read returns the files of the package with a hash, and its directory. It does not compare the
 // hash. The error wraps fs.ErrNotExist if the package is not in the cache.
 func (c Cache) Read(hash string) (files []pkg.File, dir string, err error) {
-	if dir, err = c.packageDir(hash); err != nil {
+	if dir, err = c.PackageDir(hash); err != nil {
 		return nil, "", err
 	}
 	files, err = ReadTree(dir)
@@ -101,7 +101,7 @@ func ReadTree(dir string) ([]pkg.File, error) {
 // its content differs from the hash. The error is a *pkg.Error.
 func (c Cache) Write(files []pkg.File) (hash string, err error) {
 	hash = pkg.Hash(files)
-	dir, err := c.packageDir(hash)
+	dir, err := c.PackageDir(hash)
 	if err != nil {
 		return "", unwritable(err)
 	}
@@ -219,6 +219,16 @@ func unwritable(err error) error {
 		return err
 	}
 	return pkg.Errorf(pkg.Unavailable, "set "+Variable+" to a directory that can be written", "cannot write to the cache of packages: %v", err)
+}
+
+// Vendored returns the vendor directory of the project in root, or "" if it has none that Concerto
+// has written.
+func Vendored(root string) string {
+	dir := filepath.Join(root, VendorDir)
+	if info, err := os.Stat(filepath.Join(dir, pkg.LockFile)); err != nil || !info.Mode().IsRegular() {
+		return ""
+	}
+	return dir
 }
 
 // VendorName returns the path of a package's copy in the vendor directory, with slashes: the host
