@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/secret"
@@ -197,14 +196,3 @@ func (t router) Start(ctx context.Context, r effect.Request, done func(effect.Re
 
 // nothing performs the requests that only observers use.
 var nothing effect.Performer = effect.PerformerFunc(func(context.Context, effect.Request) (effect.Result, error) { return nil, nil })
-
-// Connectors returns the names of the connectors of a program's hosts without a script in dir.
-func Connectors(p *ir.Program, dir string) []string {
-	var names []string
-	for _, h := range p.Hosts {
-		if _, err := os.Stat(filepath.Join(dir, h.Connector+ScriptExt)); err != nil && !slices.Contains(names, h.Connector) {
-			names = append(names, strings.Clone(h.Connector))
-		}
-	}
-	return names
-}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/engine/packages/pkgcache"
+	"github.com/concerto-lang/concerto/internal/playground/server"
 	"github.com/concerto-lang/concerto/internal/process/confine"
 	"github.com/concerto-lang/concerto/internal/process/git"
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
@@ -125,17 +126,8 @@ func (d *doctor) git() result {
 	return r
 }
 
-// playgroundDirs returns the places of the playground's files for an executable.
-func playgroundDirs(executable string) []string {
-	dir := filepath.Dir(executable)
-	if real, err := filepath.EvalSymlinks(executable); err == nil {
-		dir = filepath.Dir(real)
-	}
-	return []string{filepath.Join(dir, "playground"), filepath.Join(dir, "..", "share", "concerto", "playground")}
-}
-
 func (d *doctor) playground() result {
-	for _, dir := range playgroundDirs(d.console.Binary.Executable) {
+	for _, dir := range server.InstalledDirs(d.console.Binary.Executable) {
 		if info, err := os.Stat(filepath.Join(dir, "index.html")); err == nil && !info.IsDir() {
 			return result{Status: ok, Detail: dir}
 		}
