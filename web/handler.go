@@ -52,18 +52,18 @@ func (f *file) serve(w http.ResponseWriter, r *http.Request) {
 
 // choose returns the best encoding that the client accepts and the file has.
 func (f *file) choose(accept string) string {
-	weights := accepted(accept)
+	accepts := Accepts(accept)
 	for _, e := range encodings {
-		if _, has := f.content[e.name]; has && e.name != "" && weights(e.name) {
+		if _, has := f.content[e.name]; has && e.name != "" && accepts(e.name) {
 			return e.name
 		}
 	}
 	return ""
 }
 
-// accepted parses an Accept-Encoding header and returns a function that reports whether an encoding
+// Accepts parses an Accept-Encoding header and returns a function that reports whether an encoding
 // is accepted.
-func accepted(header string) func(string) bool {
+func Accepts(header string) func(string) bool {
 	weights := map[string]bool{}
 	for part := range strings.SplitSeq(header, ",") {
 		name, parameters, _ := strings.Cut(part, ";")

@@ -2,9 +2,10 @@ package llm
 
 import (
 	"errors"
-	http "github.com/concerto-lang/concerto/runtime/llm/httpport"
 	"net/url"
 	"strings"
+
+	http "github.com/concerto-lang/concerto/runtime/llm/httpport"
 )
 
 // azure implements OpenAI's API on Azure. The model is a deployment in the path, and the API

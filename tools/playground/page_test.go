@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/concerto-lang/concerto/internal/playground/link"
 	"github.com/concerto-lang/concerto/internal/playground/server"
 	"github.com/concerto-lang/concerto/tools/browser"
 )
@@ -46,9 +47,9 @@ func visit(t *testing.T, files map[string]string) (b *browser.Tab, address strin
 	if err != nil {
 		t.Fatal(err)
 	}
-	var content *server.Content
+	var content *link.Content
 	if files != nil {
-		content = &server.Content{Files: files, Open: "main.conc"}
+		content = &link.Content{Files: files, Open: "main.conc"}
 	}
 	h, err := server.New(dir, content, false)
 	if err != nil {

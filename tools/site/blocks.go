@@ -58,12 +58,13 @@ type sample struct {
 	Output   *block // documented output
 }
 
-// samplesOf returns the samples of a page, by their programs.
-func samplesOf(p *page) map[*block]*sample {
-	all := manualSamples(blocksOf(p.Text))
+// samplesOf returns the samples of a page with blocks, by their programs.
+func samplesOf(p *page, blocks []*block) map[*block]*sample {
+	read := manualSamples
 	if p.walk {
-		all = walkSamples(blocksOf(p.Text))
+		read = walkSamples
 	}
+	all := read(blocks)
 	for b, x := range all {
 		if x.needsMachine() || slices.ContainsFunc(onMachines, func(m machineSample) bool { return m.page == p.Path && strings.Contains(b.Text, m.text) }) {
 			delete(all, b)

@@ -38,12 +38,12 @@ type document struct {
 // convert returns the text of a page as HTML.
 func (s *site) convert(p *page) (document, error) {
 	src := []byte(p.Text)
-	w := &writer{site: s, page: p, blocks: map[int]*block{}, ids: map[*block]string{}, samples: samplesOf(p)}
-	for i, b := range blocksOf(p.Text) {
+	blocks := blocksOf(p.Text)
+	w := &writer{site: s, page: p, blocks: map[int]*block{}, ids: map[*block]string{}, samples: samplesOf(p, blocks)}
+	for i, b := range blocks {
 		w.blocks[b.Start] = b
 		w.ids[b] = fmt.Sprintf("b%d", i+1)
 	}
-	w.samples = rekey(w.samples, w.blocks)
 	md := goldmark.New(
 		goldmark.WithExtensions(extension.Table),
 		goldmark.WithRendererOptions(ghtml.WithXHTML(), ghtml.WithUnsafe(), renderer.WithNodeRenderers(util.Prioritized(w, 1))),
@@ -57,19 +57,6 @@ func (s *site) convert(p *page) (document, error) {
 		return document{}, err
 	}
 	return document{HTML: out.String(), Headings: w.headings}, nil
-}
-
-// rekey returns the samples with the blocks of another reading of the same text.
-func rekey(samples map[*block]*sample, blocks map[int]*block) map[*block]*sample {
-	out := map[*block]*sample{}
-	for b, x := range samples {
-		for name, f := range x.Files {
-			x.Files[name] = blocks[f.Start]
-		}
-		x.Output = blocks[x.Output.Start]
-		out[blocks[b.Start]] = x
-	}
-	return out
 }
 
 // writer writes the elements of a page that differ from those of plain Markdown.
@@ -227,7 +214,7 @@ func (w *writer) code(out util.BufWriter, src []byte, n ast.Node, entering bool)
 		line := n.Lines().At(i)
 		content.Write(line.Value(src))
 	}
-	b := w.blocks[-1]
+	var b *block
 	if n.Lines().Len() > 0 {
 		b = w.blocks[n.Lines().At(0).Start]
 	}

@@ -60,16 +60,15 @@ func TestSamplesInPlayground(t *testing.T) {
 	address := serve(t, "", files)
 	total := 0
 	for _, p := range s.pages() {
-		samples := samplesOf(p)
+		blocks := blocksOf(p.Text)
+		samples := samplesOf(p, blocks)
 		if len(samples) == 0 {
 			continue
 		}
 		var want []string
-		for _, block := range blocksOf(p.Text) {
-			for main, x := range samples {
-				if main.Start == block.Start {
-					want = append(want, x.Output.Text)
-				}
+		for _, block := range blocks {
+			if x := samples[block]; x != nil {
+				want = append(want, x.Output.Text)
 			}
 		}
 		b.Go(address + "/" + p.Path + ".html")

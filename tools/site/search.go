@@ -26,7 +26,7 @@ const (
 // maxOccurrences is the number of occurrences of a word in a section that count.
 const maxOccurrences = 4
 
-// part of a page that a search finds: the text from one heading to the next.
+// passage is a part of a page that a search finds: the text from one heading to the next.
 type passage struct {
 	page    int
 	id      string
@@ -53,12 +53,8 @@ func (s *site) searchIndex() ([]byte, error) {
 	out := index{Lists: []string{}}
 	postings := map[string][]byte{}
 	last := map[string]int{}
-	sections := map[*section]string{}
-	for _, sec := range s.sections {
-		sections[sec] = sec.Title
-	}
 	for i, p := range s.pages() {
-		name := sections[p.Section]
+		name := p.Section.Title
 		if p == s.home {
 			name = ""
 		}

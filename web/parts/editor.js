@@ -320,7 +320,7 @@ function showOffset(area, back, offset) {
 }
 
 // replace replaces a range of the text area, so that the browser can undo it.
-export function replace(area, start, end, text) {
+function replace(area, start, end, text) {
   area.focus();
   area.setSelectionRange(start, end);
   const done = text === "" ? start === end || document.execCommand("delete") : document.execCommand("insertText", false, text);

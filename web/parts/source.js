@@ -18,7 +18,7 @@ export function Source({ text, lang, tokens, line, label = "Source" }) {
 }
 
 // coloured splits a text at its tokens; text outside tokens stays plain.
-export function coloured(text, tokens) {
+function coloured(text, tokens) {
   const out = [];
   let at = 0;
   for (const t of tokens) {

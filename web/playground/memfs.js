@@ -61,10 +61,9 @@ function parent(path) {
 }
 
 function stat(n) {
-  const seconds = n.time;
   return {
     dev: 1, ino: n.ino, mode: n.kind | n.mode, nlink: 1, uid: 0, gid: 0, rdev: 0, size: n.size, blksize: 4096, blocks: Math.ceil(n.size / 512),
-    atimeMs: seconds, mtimeMs: seconds, ctimeMs: seconds, isDirectory: () => n.kind === kinds.dir,
+    atimeMs: n.time, mtimeMs: n.time, ctimeMs: n.time, isDirectory: () => n.kind === kinds.dir,
   };
 }
 

@@ -48,7 +48,7 @@ The first line of stdout is the page's address.`,
 		Args: console.OnePath(false),
 		RunE: func(c *cobra.Command, args []string) error {
 			path, _ := console.Path(c, args)
-			if cmd.link != "" || c.Flags().Changed("link") {
+			if c.Flags().Changed("link") {
 				return cmd.printLink(path)
 			}
 			if cmd.base != "" {
@@ -73,13 +73,13 @@ func (cmd *playgroundCommand) serve(parent context.Context, path string) error {
 	if err != nil {
 		return err
 	}
-	var content *server.Content
+	var content *link.Content
 	if path != "" {
 		c, err := cmd.read(path)
 		if err != nil {
 			return err
 		}
-		content = &server.Content{Files: c.Files, Open: c.Open}
+		content = &c
 	}
 	if !cmd.network && !server.IsLoopback(cmd.addr) {
 		return console.Usage("use an address such as 127.0.0.1:0, or add --open-to-network",
@@ -160,7 +160,7 @@ func (cmd *playgroundCommand) printLink(more string) error {
 	return err
 }
 
-// maxFiles is the maximum size of the copied files in bytes, and their maximum number.
+// Limits of the copied files: their size in bytes, together and of one, and their number.
 const (
 	maxSize  = 1 << 20
 	maxFiles = 1000
@@ -243,6 +243,8 @@ func (cmd *playgroundCommand) readProgram(path, full string, c *link.Content) er
 	return nil
 }
 
+var errTooLarge = errors.New("its files are larger than 1 MiB")
+
 // add adds a file to the content if it is a text.
 func (cmd *playgroundCommand) add(c *link.Content, name, file string, size *int) error {
 	if problem := link.NameProblem(name); problem != "" {
@@ -251,7 +253,7 @@ func (cmd *playgroundCommand) add(c *link.Content, name, file string, size *int)
 	}
 	text, err := userfile.Read(file, maxSize)
 	if _, large := errors.AsType[*userfile.TooLargeError](err); large {
-		return errors.New("its files are larger than 1 MiB")
+		return errTooLarge
 	}
 	if err != nil {
 		return err
@@ -261,7 +263,7 @@ func (cmd *playgroundCommand) add(c *link.Content, name, file string, size *int)
 		return nil
 	}
 	if *size += len(text); *size > maxSize {
-		return errors.New("its files are larger than 1 MiB")
+		return errTooLarge
 	}
 	if len(c.Files) == maxFiles {
 		return fmt.Errorf("it has more than %d files", maxFiles)

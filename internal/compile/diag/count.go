@@ -29,7 +29,7 @@ func (n counts) beyond(most int) counts {
 func (n counts) words(more string) string {
 	var parts []string
 	for i, k := range n {
-		word := thousands(k) + more + " " + Severity(i).String()
+		word := Thousands(k) + more + " " + Severity(i).String()
 		switch {
 		case k == 1:
 			parts = append(parts, word)
@@ -40,8 +40,8 @@ func (n counts) words(more string) string {
 	return strings.Join(parts, ", ")
 }
 
-// thousands formats a number with commas between groups of three digits.
-func thousands(n int) string {
+// Thousands formats a number with commas between groups of three digits.
+func Thousands(n int) string {
 	s := strconv.Itoa(n)
 	for i := len(s) - 3; i > 0; i -= 3 {
 		s = s[:i] + "," + s[i:]

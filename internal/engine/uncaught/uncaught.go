@@ -5,7 +5,6 @@ package uncaught
 import (
 	"fmt"
 	"io"
-	"strconv"
 
 	"github.com/concerto-lang/concerto/internal/compile/diag"
 	"github.com/concerto-lang/concerto/internal/term/terminal"
@@ -61,11 +60,11 @@ func WriteFailure(w io.Writer, what string, place vm.Place, trace []vm.Place, co
 	for i := 0; i < len(trace); i++ {
 		switch p := trace[i]; {
 		case p.Left > 0:
-			writef("  = … %s more calls …\n", thousands(p.Left))
+			writef("  = … %s more calls …\n", diag.Thousands(p.Left))
 		case p.Cycle == 1:
-			writef("  = in %s at %s, %s times\n", p.Function, position(p), thousands(p.Times))
+			writef("  = in %s at %s, %s times\n", p.Function, position(p), diag.Thousands(p.Times))
 		case p.Cycle > 1:
-			writef("  = %s times:\n", thousands(p.Times))
+			writef("  = %s times:\n", diag.Thousands(p.Times))
 			for _, q := range trace[i : i+p.Cycle] {
 				writef("      in %s at %s\n", q.Function, position(q))
 			}
@@ -74,15 +73,6 @@ func WriteFailure(w io.Writer, what string, place vm.Place, trace []vm.Place, co
 			writef("  = in %s at %s\n", p.Function, position(p))
 		}
 	}
-}
-
-// thousands formats a number with commas.
-func thousands(n int) string {
-	s := strconv.Itoa(n)
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
 }
 
 // position formats a place as FILE:LINE:COLUMN.

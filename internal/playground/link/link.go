@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/concerto-lang/concerto/internal/compile/diag"
@@ -40,13 +41,7 @@ type Content struct {
 }
 
 // ErrSecret is the error of sharing a manifest that contains a secret.
-var ErrSecret error = secretError{}
-
-type secretError struct{}
-
-func (secretError) Error() string {
-	return manifest.FileName + " contains a secret, so no link was created"
-}
+var ErrSecret = errors.New(manifest.FileName + " contains a secret, so no link was created")
 
 var (
 	errDamaged = errors.New("the link is damaged: it cannot be decoded")
@@ -182,19 +177,8 @@ func NameProblem(name string) string {
 		return "contains .."
 	case slices.Contains(parts, "") || slices.Contains(parts, "."):
 		return "has an empty part"
-	case units(name) > maxName:
+	case len(utf16.Encode([]rune(name))) > maxName:
 		return fmt.Sprintf("is longer than %d characters", maxName)
 	}
 	return ""
-}
-
-// units returns the length of a text in UTF-16 units.
-func units(text string) (n int) {
-	for _, r := range text {
-		n++
-		if r >= 0x10000 {
-			n++
-		}
-	}
-	return n
 }

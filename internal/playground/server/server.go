@@ -12,6 +12,9 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"github.com/concerto-lang/concerto/internal/playground/link"
+	"github.com/concerto-lang/concerto/web"
 )
 
 // Policy is the content security policy of the page. Scripts come from the page's own files only.
@@ -37,12 +40,6 @@ var types = map[string]string{
 // encodings lists the encodings of files, the best first, with the extensions of their files.
 var encodings = []struct{ name, end string }{{"br", ".br"}, {"gzip", ".gz"}}
 
-// Content is the initial content of the page.
-type Content struct {
-	Files map[string]string `json:"files"`
-	Open  string            `json:"open"`
-}
-
 // Handler serves the files of a playground.
 type Handler struct {
 	dir     string
@@ -52,7 +49,7 @@ type Handler struct {
 
 // New returns a handler for the playground in a directory. content may be nil. open permits
 // requests with any Host.
-func New(dir string, content *Content, open bool) (*Handler, error) {
+func New(dir string, content *link.Content, open bool) (*Handler, error) {
 	h := &Handler{dir: dir, open: open}
 	if content == nil {
 		return h, nil
@@ -75,6 +72,9 @@ func IsPlayground(dir string) bool {
 // Installed returns the playground that was installed with an executable, if there is one: in the
 // directory playground next to it, or in ../share/concerto.
 func Installed(executable string) (dir string, ok bool) {
+	if executable == "" {
+		return "", false
+	}
 	if real, err := filepath.EvalSymlinks(executable); err == nil {
 		executable = real
 	}
@@ -156,8 +156,9 @@ func (h *Handler) serveFile(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Vary", "Accept-Encoding")
+	accepts := web.Accepts(r.Header.Get("Accept-Encoding"))
 	for _, e := range encodings {
-		if info, err := os.Stat(file + e.end); err == nil && info.Mode().IsRegular() && accepts(r, e.name) {
+		if info, err := os.Stat(file + e.end); accepts(e.name) && err == nil && info.Mode().IsRegular() {
 			w.Header().Set("Content-Encoding", e.name)
 			w.Header().Set("Content-Length", strconv.FormatInt(info.Size(), 10))
 			r.Header.Del("Range") // a range of an encoded file would be useless
@@ -194,18 +195,4 @@ func (h *Handler) serveIndex(w http.ResponseWriter, r *http.Request, file string
 	if r.Method == http.MethodGet {
 		_, _ = w.Write(text) // the client may have disconnected
 	}
-}
-
-// accepts reports whether a client accepts an encoding.
-func accepts(r *http.Request, encoding string) bool {
-	for _, field := range strings.Split(r.Header.Get("Accept-Encoding"), ",") {
-		name, weight, _ := strings.Cut(field, ";")
-		if name = strings.TrimSpace(name); !strings.EqualFold(name, encoding) && name != "*" {
-			continue
-		}
-		_, q, found := strings.Cut(strings.ReplaceAll(weight, " ", ""), "q=")
-		n, err := strconv.ParseFloat(q, 64)
-		return !found || err == nil && n > 0
-	}
-	return false
 }

@@ -8,10 +8,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/concerto-lang/concerto/internal/playground/link"
 )
 
 // site writes a small playground and returns its handler.
-func site(t *testing.T, content *Content, open bool) *Handler {
+func site(t *testing.T, content *link.Content, open bool) *Handler {
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range map[string]string{Index: "<html><body>page</body>", Module: "plain", Module + ".br": "brotli", Module + ".gz": "gzip",
@@ -50,7 +52,7 @@ func request(t *testing.T, h http.Handler, method, path string, set func(*http.R
 func TestEncodings(t *testing.T) {
 	h := site(t, nil, false)
 	for accept, want := range map[string]string{
-		"": "plain", "gzip": "gzip", "gzip, deflate, br": "brotli", "br;q=0, gzip": "gzip", "br;q=0.0": "plain", "identity": "plain", "*": "brotli",
+		"": "plain", "gzip": "gzip", "gzip, deflate, br": "brotli", "br;q=0, gzip": "gzip", "br;q=0.0": "plain", "*, br;q=0": "gzip", "identity": "plain", "*": "brotli",
 	} {
 		code, body, head := request(t, h, "GET", "/"+Module, func(r *http.Request) { r.Header.Set("Accept-Encoding", accept) })
 		encoding := map[string]string{"plain": "", "gzip": "gzip", "brotli": "br"}[want]
@@ -61,7 +63,7 @@ func TestEncodings(t *testing.T) {
 }
 
 func TestRequests(t *testing.T) {
-	h := site(t, &Content{Files: map[string]string{"main.conc": "</script>"}, Open: "main.conc"}, false)
+	h := site(t, &link.Content{Files: map[string]string{"main.conc": "</script>"}, Open: "main.conc"}, false)
 	for _, c := range []struct {
 		method, path, host, origin string
 		code                       int

@@ -7,7 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
+	"strings"
 	"sync"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
@@ -73,7 +73,7 @@ func (s *Session) Run(ctx context.Context, r Request) int {
 		Notice: func(text string) { s.send(Event{"notice", text}) },
 		Trace:  func(l world.Line) { s.send(Event{"host", l}) },
 		OnEmit: func(channel string, payload json.RawMessage) {
-			s.send(Event{"emit", map[string]any{"channel": channel, "payload": orNull(payload)}})
+			s.send(Event{"emit", map[string]any{"channel": channel, "payload": payload}})
 		}}
 	if mode, ok := emit.Modes[r.Emit]; ok {
 		o.Mode = mode
@@ -86,9 +86,9 @@ func (s *Session) Run(ctx context.Context, r Request) int {
 	}
 	switch {
 	case r.Alone && r.Stdin != nil:
-		o.Stdin = &text{rest: *r.Stdin}
+		o.Stdin = strings.NewReader(*r.Stdin)
 	case r.Alone:
-		o.Stdin = &text{}
+		o.Stdin = strings.NewReader("")
 	default:
 		o.Prompter, o.Actor = s, s
 	}
@@ -105,27 +105,6 @@ func (s *Session) Run(ctx context.Context, r Request) int {
 	code := world.Run(ctx, o)
 	s.send(Event{"end", code})
 	return code
-}
-
-// orNull returns a payload, or null if it is nil.
-func orNull(payload json.RawMessage) json.RawMessage {
-	if payload == nil {
-		return json.RawMessage("null")
-	}
-	return payload
-}
-
-// text is a reader of a text.
-type text struct{ rest string }
-
-// Read reads the text.
-func (t *text) Read(b []byte) (int, error) {
-	if t.rest == "" {
-		return 0, io.EOF
-	}
-	n := copy(b, t.rest)
-	t.rest = t.rest[n:]
-	return n, nil
 }
 
 // output sends what is written to the page.

@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -153,8 +154,8 @@ func (w *Workbench) Diagnostics() []Diagnostic {
 	if err != nil {
 		return out
 	}
-	for _, list := range sorted(all) {
-		for _, d := range list {
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		for _, d := range all[name] {
 			out = append(out, w.diagnostic(d))
 		}
 	}
@@ -174,25 +175,12 @@ func (w *Workbench) Warm(n int) {
 	}
 }
 
-// sorted returns the values of a map in the order of their keys.
-func sorted[T any](m map[string]T) (out []T) {
-	var keys []string
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	for _, k := range keys {
-		out = append(out, m[k])
-	}
-	return out
-}
-
 // noPackages returns the diagnostic of a manifest with dependencies.
 func (w *Workbench) noPackages(text string) Diagnostic {
 	start := max(strings.Index(text, "[dependencies"), 0)
 	line := 1 + strings.Count(text[:start], "\n")
 	at := units(text[:start])
-	return Diagnostic{File: "Concerto.toml", Start: at, End: at + len("[dependencies]"), Line: line, Column: 1, Severity: "error", Message: world.NoPackages,
+	return Diagnostic{File: manifest.FileName, Start: at, End: at + len("[dependencies]"), Line: line, Column: 1, Severity: "error", Message: world.NoPackages,
 		Labels: []string{}, Hints: []string{}, Fixes: []Fix{}}
 }
 

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/secret"
@@ -173,15 +172,4 @@ func (o *Options) policy(p *ir.Program, connections []llm.Connection, hosts []ho
 	}
 	c.Workspaces.OfMerge = func(*effect.MergeOpen) []string { return nil }
 	return permit.New(c)
-}
-
-// Connectors returns the names of the connectors of a program's hosts without a script in dir.
-func Connectors(p *ir.Program, dir string) []string {
-	var names []string
-	for _, h := range p.Hosts {
-		if _, err := os.Stat(filepath.Join(dir, h.Connector+ScriptExt)); err != nil && !slices.Contains(names, h.Connector) {
-			names = append(names, strings.Clone(h.Connector))
-		}
-	}
-	return names
 }

@@ -2,7 +2,6 @@ package world
 
 import (
 	"context"
-	"strings"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
@@ -20,19 +19,9 @@ const (
 func refuse(notice func(string), fail func(effect.Request) *effect.Error) effect.Performer {
 	return effect.PerformerFunc(func(_ context.Context, r effect.Request) (effect.Result, error) {
 		err := fail(r)
-		notice(reason(err.Message))
+		notice(err.Message)
 		return nil, err
 	})
-}
-
-// reason returns the message of a refused resource within an error's text.
-func reason(text string) string {
-	for _, r := range []string{noCommands, noServers, noNetwork, noGit} {
-		if strings.Contains(text, r) {
-			return r
-		}
-	}
-	return text
 }
 
 // noCommand returns the error of a command.

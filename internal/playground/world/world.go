@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/compile/manifest"
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/secret"
 	"github.com/concerto-lang/concerto/internal/engine/driver"
@@ -76,7 +77,7 @@ type Options struct {
 // Compile compiles the program of a run. If it does not compile, the returned program is nil.
 // Compile prints the diagnostics in the form of the command.
 func (o *Options) Compile() (p *ir.Program, code int) {
-	if text, err := os.ReadFile(filepath.Join(o.Dir, "Concerto.toml")); err == nil && HasDependencies(string(text)) {
+	if text, err := os.ReadFile(filepath.Join(o.Dir, manifest.FileName)); err == nil && HasDependencies(string(text)) {
 		o.complain(NoPackages, "")
 		return nil, ExitRefused
 	}
