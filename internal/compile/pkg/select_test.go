@@ -106,16 +106,16 @@ func plainSelect(w *world) (out []string) {
 	}
 	id := func(q Requirement) string { return name(q) + " " + q.Version.Text[:2] }
 	reached, highest := map[string]Requirement{}, map[string]Requirement{}
-	todo := slices.Clone(w.root)
-	for len(todo) > 0 {
-		q := todo[0]
-		todo = todo[1:]
+	queue := slices.Clone(w.root)
+	for len(queue) > 0 {
+		q := queue[0]
+		queue = queue[1:]
 		if old, found := highest[id(q)]; !found || number(q.Version.Text) > number(old.Version.Text) {
 			highest[id(q)] = q
 		}
 		if key := name(q) + " " + q.Version.Text; reached[key].Key == "" {
 			reached[key] = q
-			todo = append(todo, w.packages[q.Git.Text+" "+q.Version.Text]...)
+			queue = append(queue, w.packages[q.Git.Text+" "+q.Version.Text]...)
 		}
 	}
 	type step struct {

@@ -74,7 +74,7 @@ var rows = map[effect.Kind]*row{
 	effect.KindMoveFile: onFile(needsPath(func(q *effect.MoveFile) []Need {
 		return []Need{{Kind: Read, Target: q.From, Link: true}, {Kind: Write, Target: q.From, Link: true}, {Kind: Write, Target: q.Path, Link: true}}
 	}), Read, Write).of(Static{Read, "from"}, Static{Write, "from"}, Static{Write, "to"}),
-	effect.KindGlob:       onFile(needsPath(func(q *effect.Glob) []Need { return []Need{{Kind: Read, Target: literal(q.Pattern)}} }), Read).of(Static{Read, "pattern"}),
+	effect.KindGlob:       onFile(needsPath(func(q *effect.Glob) []Need { return []Need{{Kind: Read, Target: PatternDir(q.Pattern)}} }), Read).of(Static{Read, "pattern"}),
 	effect.KindWalk:       onFile(needsPath(func(q *effect.Walk) []Need { return []Need{{Kind: Read, Target: q.Path}} }), Read).of(Static{Read, "path"}),
 	effect.KindAttachFile: onFile(needsPath(func(q *effect.AttachFile) []Need { return []Need{{Kind: Read, Target: q.Path}} }), Read).byDeclaration(), // of the agent, or the call of with_files
 	// The manifest grants the temporary directory to every program.
@@ -167,8 +167,9 @@ func needsPath[R effect.Request](needs func(R) []Need) func(*Policy, effect.Requ
 	}
 }
 
-// literal returns the longest directory at the beginning of a pattern that contains no wildcard.
-func literal(pattern string) string {
+// PatternDir returns the longest directory at the beginning of a pattern that contains no wildcard:
+// "." if there is none, and the whole pattern if it has no wildcard.
+func PatternDir(pattern string) string {
 	if !strings.ContainsAny(pattern, `*?[\`) {
 		return pattern
 	}

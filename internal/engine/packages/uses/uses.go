@@ -318,7 +318,7 @@ func targetOf(info *sema.Info, kind string, e ast.Expr) string {
 			if !whole {
 				return ""
 			}
-			return patternDir(text)
+			return permit.PatternDir(text)
 		}
 	}
 	if !whole {
@@ -328,18 +328,6 @@ func targetOf(info *sema.Info, kind string, e ast.Expr) string {
 		return path.Clean(strings.ReplaceAll(text, `\`, "/"))
 	}
 	return text
-}
-
-// patternDir returns the directory at the beginning of a pattern that contains no wildcard.
-func patternDir(pattern string) string {
-	cut := strings.LastIndexByte(pattern[:strings.IndexAny(pattern, `*?[\`)], '/')
-	switch {
-	case cut > 0:
-		return pattern[:cut]
-	case cut == 0:
-		return "/"
-	}
-	return "."
 }
 
 // constantText returns the text of a string literal, of a constant of one, or of the part of an
