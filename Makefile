@@ -47,6 +47,7 @@ checkptr:
 
 lint:
 	@test -z "$$(gofmt -l .)" || { echo "not gofmt-formatted:"; gofmt -l .; exit 1; }
+	@! git grep -nE '^(<<<<<<< |>>>>>>> )' -- ':!*/testdata/*' || { echo "these conflicts of a merge are not resolved"; exit 1; }
 	go vet $(ALL)
 	for module in $(MODULES); do go vet -C $$module ./... || exit 1; done
 	go tool staticcheck $(ALL)
