@@ -102,7 +102,7 @@ func TestRefusedLinks(t *testing.T) {
 
 func TestSecretsAreNotShared(t *testing.T) {
 	b, _ := visit(t, map[string]string{"main.conc": "fn main() {}\n", "Concerto.toml": "[connections.main]\nprovider = \"openai\"\napi_key_env = \"sk-proj-0123456789abcdef\"\n"})
-	const want = "Concerto.toml contains a secret, so no link was created"
+	const want = "no link was created, because Concerto.toml contains a secret"
 	if got := b.Eval("playground.link().catch((e) => e.message)"); got != want {
 		t.Errorf("link() = %v", got)
 	}

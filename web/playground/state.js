@@ -498,7 +498,7 @@ export async function hoverAt(name, offset) {
 // address returns the link of the page's files. It is refused if the manifest contains a secret.
 export async function address() {
   await engines.analysis.call("put", files.value);
-  if (await engines.analysis.call("secret")) throw new Error("Concerto.toml contains a secret, so no link was created");
+  if (await engines.analysis.call("secret")) throw new Error("no link was created, because Concerto.toml contains a secret");
   const hash = await link.encode(files.value, open.value);
   return location.href.split("#")[0] + hash;
 }

@@ -41,7 +41,7 @@ type Content struct {
 }
 
 // ErrSecret is the error of sharing a manifest that contains a secret.
-var ErrSecret = errors.New(manifest.FileName + " contains a secret, so no link was created")
+var ErrSecret = errors.New("no link was created, because " + manifest.FileName + " contains a secret")
 
 var (
 	errDamaged = errors.New("the link is damaged: it cannot be decoded")
