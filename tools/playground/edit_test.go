@@ -36,11 +36,11 @@ func TestTypedProgramRuns(t *testing.T) {
 
 func TestDiagnosticsWithFix(t *testing.T) {
 	b, _ := visit(t, map[string]string{"main.conc": "fn main() {\n    let count = 1;\n    println(\"${coun}\");\n}\n"})
-	b.Wait("document.querySelector('.editor .mark.error')")
+	b.Wait("document.querySelector('.code-editor .mark.error')")
 	b.Click("@tab-problems")
 	b.See("E0")
 	b.Click("=Fix: Change to `count`")
-	b.Wait("!document.querySelector('.editor .mark.error')")
+	b.Wait("!document.querySelector('.code-editor .mark.error')")
 	if got := evaluate[map[string]string](t, b, "playground.files()")["main.conc"]; !strings.Contains(got, "${count}") {
 		t.Errorf("after the fix: %s", got)
 	}
@@ -148,7 +148,7 @@ func TestEditorIsLeftByEscapeAndTab(t *testing.T) {
 func TestPageIsAccessible(t *testing.T) {
 	browser.Full(t)
 	b, _ := visit(t, map[string]string{"main.conc": "fn main() {\n    let x = 1;\n    println(y);\n}\n"})
-	b.Wait("document.querySelector('.editor .mark')")
+	b.Wait("document.querySelector('.code-editor .mark')")
 	for _, theme := range []browser.Theme{browser.Light, browser.Dark} {
 		b.Emulate(browser.Desk, theme)
 		for tab := range strings.FieldsSeq("output problems graph ir host agent") {

@@ -53,10 +53,10 @@ func TestFigures(t *testing.T) {
 		for (let i = 0; i < 9; i++) {
 			const begun = performance.now();
 			document.execCommand("insertText", false, "$");
-			while (!document.querySelector(".editor .mark")) await frame();
+			while (!document.querySelector(".code-editor .mark")) await frame();
 			out.push(performance.now() - begun);
 			document.execCommand("delete");
-			while (document.querySelector(".editor .mark")) await frame();
+			while (document.querySelector(".code-editor .mark")) await frame();
 			await new Promise((r) => setTimeout(r, 100));
 		}
 		return out;

@@ -256,5 +256,5 @@ func TestDeadWorkers(t *testing.T) {
 		t.Errorf("the run after it: %+v", r)
 	}
 	b.Eval("window.deadly = 'diagnostics'; playground.put({'main.conc': 'fn main() { let x: Int = \"\"; }'})")
-	b.Wait("document.querySelector('.editor .mark.error')")
+	b.Wait("document.querySelector('.code-editor .mark.error')")
 }

@@ -163,7 +163,7 @@ export function Editor({ name, text, lang, marks = [], line, focus, onChange, co
     if (items?.chosen >= 0) document.getElementById(`${list}-${items.chosen}`)?.scrollIntoView({ block: "nearest" });
   }, [items]);
 
-  return html`<div class="editor" onMouseLeave=${leave}>
+  return html`<div class="code-editor" onMouseLeave=${leave}>
     <div class="editor-back source" ref=${back} aria-hidden="true"><pre class="no">${Array.from({ length: lines }, (_, i) => i + 1).join("\n")}</pre><pre class="code">${line > 0 && html`<div class="here" style=${{ top: `calc(${line - 1} * var(--row) + var(--pad))` }}></div>`}${pieces}</pre></div>
     <textarea ref=${area} data-testid="editor" aria-label=${label} aria-describedby=${help} spellcheck="false" autocapitalize="off" autocomplete="off" autocorrect="off" wrap="off"
       role=${items ? "combobox" : undefined} aria-haspopup=${items ? "listbox" : undefined} aria-autocomplete=${items ? "list" : undefined} aria-expanded=${items ? "true" : undefined} aria-controls=${items ? list : undefined}

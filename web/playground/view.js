@@ -103,7 +103,7 @@ function Text() {
 function Results() {
   const selected = state.tab.value;
   const problems = state.problems.value.length;
-  const all = tabs.map((name) => ({ name, testid: `tab-${name}`, label: name === "problems" && problems ? `Problems (${problems})` : name === "agent" && state.agents.value.length ? "Agent (waiting)" : labels[name] }));
+  const all = tabs.map((name) => ({ name, props: { "data-testid": `tab-${name}` }, label: name === "problems" && problems ? `Problems (${problems})` : name === "agent" && state.agents.value.length ? "Agent (waiting)" : labels[name] }));
   const panel = (name, content) => html`<div class=${`view ${name}`} hidden=${selected !== name}>${content}</div>`;
   return html`<${Tabs} tabs=${all} selected=${selected} onSelect=${state.look} label="Results" panel="results" />
     <div id="results" class="results" role="tabpanel" aria-labelledby=${tabId("results", selected)}>

@@ -85,7 +85,7 @@ function Remove({ host }) {
     go(hrefOf("hosts"));
   });
   return html`<section class="panel" aria-label="Remove"><h2>Remove this host</h2>
-    <p class="quiet">This closes the connection. The host’s runs stay, and you can pair the host again.</p>
+    <p class="quiet">The host’s runs stay, and you can pair it again.</p>
     ${!sure && html`<button type="button" class="danger" onClick=${() => setSure(true)}>Remove ${plain(host.name)}</button>`}
     ${sure && html`<p role="alert">Remove ${plain(host.name)}? <button type="button" class="danger" onClick=${remove} aria-disabled=${busy}>Remove</button> <button type="button" onClick=${() => setSure(false)}>Cancel</button></p>`}
     ${failed && html`<p class="failed" role="alert">${failed}</p>`}</section>`;
