@@ -630,13 +630,18 @@ await go
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()
-			capability := map[string]string{effect.SteerReceived: `,"steer"`}[c.outcome]
+			isReceived := c.outcome == effect.SteerReceived
+			capability, heard := "", ""
+			if isReceived { // the keeper is killed after the host has read the message
+				capability, heard = `,"steer"`, `< {"type":"progress","message":"heard"}
+`
+			}
 			config, file := scriptedHost(t, dir, begins+`
 < {"type":"init_ack","capabilities":["resume"`+capability+`]}
 >~ {"type":"prompt","text":"job 0"}
 < {"type":"progress","session":"s"}
 read
---- spawn`+begins+c.script)
+`+heard+`--- spawn`+begins+c.script)
 			config.Init = true
 			h := hostsUnderKeeper(t, dir, 1, config)
 			opened, opening := openExchange(t, h)
@@ -651,7 +656,13 @@ read
 			past := &host.History{}
 			past.RecordOpened(opened)
 			past.RecordMessages(opening)
-			open := host.Open{ID: opened.ID, Request: request(0), Opened: opened, Line: opening.Lines.Last(), History: past, Steered: []host.Steered{own}, Since: time.Now()}
+			line := opening.Lines.Last()
+			if isReceived {
+				m := next(t, h, opened.ID)
+				past.RecordMessages(m)
+				line = m.Lines.Last()
+			}
+			open := host.Open{ID: opened.ID, Request: request(0), Opened: opened, Line: line, History: past, Steered: []host.Steered{own}, Since: time.Now()}
 			h.Suspend()
 			killKeeper(t, dir)
 
