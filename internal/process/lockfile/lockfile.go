@@ -6,6 +6,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // ErrHeld means that another process holds a lock.
@@ -30,10 +31,16 @@ func (e *HeldError) Unwrap() error { return ErrHeld }
 // LockAs locks a file like Lock, and writes the number of this process into it. unlock removes the
 // file. If another process holds the lock, the error is a *HeldError.
 func LockAs(file string) (unlock func(), err error) {
-	release, err := Lock(file)
+	holder := func() string {
+		pid, _ := os.ReadFile(file) // if the file cannot be read, the holder is unknown
+		return strings.TrimSpace(string(pid))
+	}
+	release, err := LockAfter(file, func() int {
+		pid, _ := strconv.Atoi(holder()) // 0 if it is unknown
+		return pid
+	})
 	if errors.Is(err, ErrHeld) {
-		pid, _ := os.ReadFile(file) // only for the message
-		return nil, &HeldError{strings.TrimSpace(string(pid))}
+		return nil, &HeldError{holder()}
 	}
 	if err != nil {
 		return nil, err
@@ -43,4 +50,18 @@ func LockAs(file string) (unlock func(), err error) {
 		_ = os.Remove(file) // while this process holds it
 		_ = release()       // the file is only closed
 	}, nil
+}
+
+// freed limits how long LockAfter waits.
+const freed = 2 * time.Second
+
+// LockAfter locks a file like Lock. holder returns the number of the process that may hold the lock,
+// or 0 if it is unknown. If that process was killed while it was starting another one, the lock is
+// held until the exec of the new process; LockAfter waits for that.
+func LockAfter(file string, holder func() int) (unlock func() error, err error) {
+	unlock, err = Lock(file)
+	for end := time.Now().Add(freed); errors.Is(err, ErrHeld) && time.Now().Before(end) && IsDead(holder()); unlock, err = Lock(file) {
+		time.Sleep(freed / 400)
+	}
+	return unlock, err
 }

@@ -97,20 +97,15 @@ func newUnusable(err error, runs bool) error {
 	return err
 }
 
-// freed limits how long lock waits for the lock of a process that was killed. If that process was
-// starting another one, the lock is held until the exec of the new process.
-const freed = 2 * time.Second
-
 // lock acquires the lock of the directory for this process.
 func (d *Directory) lock() (unlock func() error, err error) {
 	path := d.files.Path(lockName)
-	unlock, err = lockfile.Lock(path)
-	for end := time.Now().Add(freed); errors.Is(err, lockfile.ErrHeld) && time.Now().Before(end); unlock, err = lockfile.Lock(path) {
-		if held := d.Holder(); held.Machine != "" || !lockfile.IsDead(held.PID) {
-			break
+	unlock, err = lockfile.LockAfter(path, func() int {
+		if held := d.Holder(); held.Machine == "" {
+			return held.PID
 		}
-		time.Sleep(freed / 400)
-	}
+		return 0
+	})
 	if errors.Is(err, lockfile.ErrHeld) {
 		return nil, d.Holder()
 	}
