@@ -631,9 +631,9 @@ await go
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()
 			isReceived := c.outcome == effect.SteerReceived
-			capability, heard := "", ""
+			capability, answer := "", ""
 			if isReceived { // the keeper is killed after the host has read the message
-				capability, heard = `,"steer"`, `< {"type":"progress","message":"heard"}
+				capability, answer = `,"steer"`, `< {"type":"progress","message":"received"}
 `
 			}
 			config, file := scriptedHost(t, dir, begins+`
@@ -641,7 +641,7 @@ await go
 >~ {"type":"prompt","text":"job 0"}
 < {"type":"progress","session":"s"}
 read
-`+heard+`--- spawn`+begins+c.script)
+`+answer+`--- spawn`+begins+c.script)
 			config.Init = true
 			h := hostsUnderKeeper(t, dir, 1, config)
 			opened, opening := openExchange(t, h)

@@ -55,9 +55,9 @@ func LockAs(file string) (unlock func(), err error) {
 // freed limits how long LockAfter waits.
 const freed = 2 * time.Second
 
-// LockAfter locks a file like Lock. holder returns the number of the process that may hold the lock,
-// or 0 if it is unknown. If that process was killed while it was starting another one, the lock is
-// held until the exec of the new process; LockAfter waits for that.
+// LockAfter locks a file like Lock. holder returns the number of the process that may hold the
+// lock, or 0 if it is unknown. If that process was killed while it was starting another one, the
+// lock is held until the exec of the new process; LockAfter waits for that.
 func LockAfter(file string, holder func() int) (unlock func() error, err error) {
 	unlock, err = Lock(file)
 	for end := time.Now().Add(freed); errors.Is(err, ErrHeld) && time.Now().Before(end) && IsDead(holder()); unlock, err = Lock(file) {

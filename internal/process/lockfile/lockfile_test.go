@@ -21,8 +21,8 @@ func deadProcess(t *testing.T) int {
 	return c.Process.Pid
 }
 
-// TestLockAfter locks a file that is still locked after its holder has ended, as if the process that
-// the holder was starting had not begun. The lock is free when the holder is looked up.
+// TestLockAfter locks a file that is still locked after its holder has ended, as if the process
+// that the holder was starting had not begun. The lock is released when the holder is looked up.
 func TestLockAfter(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "lock")
 	release, err := Lock(file)
