@@ -93,26 +93,28 @@ func awaitSteered(ctx context.Context, run journal.Run, name, resume, id string)
 }
 
 // abandonSteer returns the reply to a message to a run that has no process any more. If the run can
-// be resumed, it sends the message then, unless it already has.
+// be resumed, a later process sends the message, unless it was sent. At the same time another
+// process may resume the run and end it.
 func abandonSteer(run journal.Run, name, resume, id string, err error) (*journal.SteerReply, error) {
+	if err != nil {
+		return nil, err
+	}
+	h, err := run.Read()
 	if err != nil {
 		return nil, err
 	}
 	if reply, err := journal.TakeSteerReply(run, id); reply != nil || err != nil {
 		return reply, err
 	}
-	h, err := run.Read()
-	if err != nil {
-		return nil, err
-	}
-	if h.Last().K == journal.KFinish {
-		if err := run.DropAnswer(id); err != nil {
-			return nil, err
-		}
-		return &journal.SteerReply{}, nil
-	}
 	p := &Problem{Message: name + " stopped before it confirmed the message", Hint: "the worker that continues the run sends the message, unless it was sent"}
-	if resume != "" {
+	switch stored, err := run.Answer(id); {
+	case err != nil:
+		return nil, err
+	case stored == nil: // the journal contains it, so that a host may have received it
+		p.Hint = "the ledger of the run shows whether a host has received it"
+	case h.Last().K == journal.KFinish:
+		return &journal.SteerReply{}, run.DropAnswer(id)
+	case resume != "":
 		p.Hint = "a process that resumes the run sends the message, unless it was sent: " + resume
 	}
 	return nil, p
