@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/concerto-lang/concerto/internal/process/procgroup"
 )
 
 // passed is the environment variable with the paths of relay programs that passThrough has skipped
@@ -33,7 +35,7 @@ func (a *app) passThrough(name string, args []string) (code int, done bool) {
 	switch {
 	case path != "":
 		env := append(slices.Clone(a.environ), passed+"="+strings.Join(over, string(filepath.ListSeparator)))
-		err := execProgram(path, append([]string{name}, args...), env)
+		err := procgroup.Exec(path, append([]string{name}, args...), env)
 		fmt.Fprintf(a.stderr, "%s: start %s: %v\n", name, path, err)
 	case name == a.env("RELAY_TOOL"):
 		fmt.Fprintf(a.stderr, "%s: it is a link to concerto-relay, and no other %s is on PATH\n", name, name)

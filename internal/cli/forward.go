@@ -4,11 +4,11 @@ import (
 	"errors"
 	"os/exec"
 	"path/filepath"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"github.com/concerto-lang/concerto/internal/cli/console"
+	"github.com/concerto-lang/concerto/internal/process/procgroup"
 )
 
 // relayProgram is the program of the relay. It is a separate program so that concerto does not link
@@ -54,7 +54,7 @@ func forward(a *console.Console, args []string) error {
 	if err != nil {
 		return err
 	}
-	err = syscall.Exec(program, append([]string{relayProgram}, args...), a.Environ)
+	err = procgroup.Exec(program, append([]string{relayProgram}, args...), a.Environ)
 	return console.Usage("reinstall it: `"+installRelay+"`", "start %s: %v", program, err)
 }
 
