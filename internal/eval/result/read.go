@@ -19,8 +19,8 @@ import (
 
 // Read reads a result. It accepts only what spec/49-eval.md describes: it rejects members that are
 // unknown, repeated or have another type, scores of metrics that the first line does not list, and
-// a repetition of a case that occurs twice. Its errors begin with name and, if the error is in a
-// line, with the line's number.
+// a repetition of a case that occurs twice. Its errors are *ReadError. name is the file's name for
+// them.
 func Read(name string, data []byte) (*Result, error) {
 	r := &reader{result: &Result{}, cases: map[string]*caseLines{}}
 	lines := ndjson.NewReader(bytes.NewReader(data), 0)
@@ -28,18 +28,34 @@ func Read(name string, data []byte) (*Result, error) {
 		line, err := lines.NextLine()
 		switch {
 		case errors.Is(err, io.EOF) && r.result.Eval == 0:
-			return nil, fmt.Errorf("%s: the file is empty", name)
+			return nil, &ReadError{name, 0, errors.New("the file is empty")}
 		case errors.Is(err, io.EOF):
 			return r.result, nil
 		case err != nil:
-			return nil, fmt.Errorf("%s:%d: %w", name, lineOf(data, err), err)
+			return nil, &ReadError{name, lineOf(data, err), err}
 		}
 		r.line = int(line.Number)
 		if err := r.read(line.Text); err != nil {
-			return nil, fmt.Errorf("%s:%d: %w", name, r.line, err)
+			return nil, &ReadError{name, r.line, err}
 		}
 	}
 }
+
+// ReadError is an error in a result. Line is 0 if it concerns the file as a whole.
+type ReadError struct {
+	File string
+	Line int
+	Err  error
+}
+
+func (e *ReadError) Error() string {
+	if e.Line == 0 {
+		return fmt.Sprintf("%s: %v", e.File, e.Err)
+	}
+	return fmt.Sprintf("%s:%d: %v", e.File, e.Line, e.Err)
+}
+
+func (e *ReadError) Unwrap() error { return e.Err }
 
 // lineOf returns the number of the line that a reader of lines could not read.
 func lineOf(data []byte, err error) int {
@@ -434,7 +450,7 @@ func (s *Sample) fields() []field {
 		mapField("judges", "an object that has a judge's hash for each metric", &s.Judges, readText),
 		mapField("agreements", `an object that has {"judge","label"} for each metric, with true or false`, &s.Agreements, readAgreement),
 		{"error", `an object with "kind", "message" and "at"`, false, func(value []byte) error {
-			s.Error = &Error{}
+			s.Error = &SampleError{}
 			return decodeStrictly(value, s.Error)
 		}},
 		amountField("ms", &s.MS),

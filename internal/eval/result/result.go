@@ -90,7 +90,7 @@ type Sample struct {
 	Why          map[string]string    `json:"why,omitempty"`    // reasons by metric
 	Judges       map[string]string    `json:"judges,omitempty"` // hashes of judges by metric
 	Agreements   map[string]Agreement `json:"agreements,omitempty"`
-	Error        *Error               `json:"error,omitempty"`
+	Error        *SampleError         `json:"error,omitempty"`
 	MS           *float64             `json:"ms,omitempty"` // duration in milliseconds
 	Calls        int64                `json:"calls,omitempty"`
 	TokensIn     *int64               `json:"tokens_in,omitempty"`
@@ -107,8 +107,9 @@ type Agreement struct {
 	Label bool `json:"label"`
 }
 
-// Error describes why a sample has the status StatusFailed or StatusError. At is a position FILE:LINE:COLUMN.
-type Error struct {
+// SampleError describes why a sample has the status StatusFailed or StatusError. At is a position
+// FILE:LINE:COLUMN.
+type SampleError struct {
 	Kind    string `json:"kind,omitempty"`
 	Message string `json:"message,omitempty"`
 	At      string `json:"at,omitempty"`
