@@ -2,6 +2,7 @@ package evals
 
 import (
 	"errors"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -164,7 +165,7 @@ func (cmd *compareCommand) pairs(baseline, current string) ([]summary.Pair, erro
 	var pairs []summary.Pair
 	for _, name := range now {
 		if !slices.Contains(before, name) {
-			cmd.console.Complain("warning: "+filepath.Join(current, name)+" is not compared: "+baseline+" has no such file", "")
+			cmd.warnMissing(filepath.Join(current, name), baseline)
 			continue
 		}
 		p, err := cmd.pair(filepath.Join(baseline, name), filepath.Join(current, name))
@@ -175,13 +176,20 @@ func (cmd *compareCommand) pairs(baseline, current string) ([]summary.Pair, erro
 	}
 	for _, name := range before {
 		if !slices.Contains(now, name) {
-			cmd.console.Complain("warning: "+filepath.Join(baseline, name)+" is not compared: "+current+" has no such file", "")
+			cmd.warnMissing(filepath.Join(baseline, name), current)
 		}
 	}
 	if len(pairs) == 0 {
 		return nil, console.Usage("results are files that end in "+result.Ext, "%s and %s contain no results of the same name", baseline, current)
 	}
 	return pairs, nil
+}
+
+// warnMissing warns that a result has no counterpart in the other directory.
+func (cmd *compareCommand) warnMissing(path, other string) {
+	if !cmd.console.Quiet {
+		cmd.console.Complain(fmt.Sprintf("warning: %s is not compared: %s has no such file", path, other), "")
+	}
 }
 
 // exist reports whether all paths exist.

@@ -18,7 +18,7 @@ func NewEval(a *console.Console) *cobra.Command {
 		Use:   "eval COMMAND",
 		Short: "Compare and show results of evals",
 		Long: `A result contains the scores of a program on the cases of a dataset, as lines of JSON. It may be
-written by hand; 'concerto help eval' is this page, and the manual describes the format.`,
+written by hand; chapter 49 of the manual describes the format.`,
 		Example: `  concerto eval show evals/triages.ndjson
   concerto eval compare main/triages.ndjson evals/triages.ndjson`,
 		Args: console.UnknownCommand,

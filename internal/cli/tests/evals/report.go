@@ -201,6 +201,8 @@ func number(x float64) string {
 		return strconv.FormatFloat(x, 'g', 2, 64)
 	case size < 10:
 		return strconv.FormatFloat(x, 'f', 3, 64)
+	case size < 1e9 && x == math.Trunc(x):
+		return strconv.FormatFloat(x, 'f', 0, 64)
 	case size < 1000:
 		return strconv.FormatFloat(x, 'f', 1, 64)
 	case size < 1e9:
@@ -267,35 +269,47 @@ func (t *reportText) writeNotes(e *summary.Eval) {
 			add("%s", text)
 		}
 	}
-	var onlyCurrent, onlyBaseline, changed []string
-	for _, c := range e.Comparisons {
-		onlyCurrent, onlyBaseline, changed = append(onlyCurrent, c.OnlyCurrent...), append(onlyBaseline, c.OnlyBaseline...), append(changed, c.Changed...)
-	}
-	for _, x := range []struct {
-		ids  []string
-		text string
-	}{{onlyCurrent, "only here"}, {onlyBaseline, "only in the baseline"}, {changed, "with another row"}} {
-		if len(x.ids) > 0 {
-			add("not compared, because %s: %s", x.text, listCases(x.ids))
-		}
-	}
+	notes = append(notes, describeIgnored(e.Comparisons, "only here", func(c *summary.Comparison) []string { return c.OnlyCurrent })...)
+	notes = append(notes, describeIgnored(e.Comparisons, "only in the baseline", func(c *summary.Comparison) []string { return c.OnlyBaseline })...)
+	notes = append(notes, describeIgnored(e.Comparisons, "with another row", func(c *summary.Comparison) []string { return c.Changed })...)
 	if notes != nil {
 		t.line("\n%s", strings.Join(notes, "\n"))
 	}
 }
 
-// listCases lists the different ids in a list.
-func listCases(ids []string) string {
-	seen := map[string]bool{}
-	var shown []string
-	for _, id := range ids {
-		if !seen[id] && len(shown) < maxIDs {
-			shown = append(shown, terminal.Cut(terminal.OneLine(id), maxID))
+// describeIgnored returns a line for the cases that are not compared for a reason, and one for each
+// list if the metrics have different ones.
+func describeIgnored(all []*summary.Comparison, why string, ids func(*summary.Comparison) []string) []string {
+	var lists []string
+	metrics := map[string][]string{} // metrics by list
+	for _, c := range all {
+		if len(ids(c)) > 0 {
+			list := listCases(ids(c))
+			if metrics[list] == nil {
+				lists = append(lists, list)
+			}
+			metrics[list] = append(metrics[list], terminal.OneLine(c.Metric))
 		}
-		seen[id] = true
 	}
-	text := console.Count(len(seen), "case") + " (" + strings.Join(shown, ", ")
-	if more := len(seen) - len(shown); more > 0 {
+	var notes []string
+	for _, list := range lists {
+		note := fmt.Sprintf("not compared, because %s: %s", why, list)
+		if len(metrics[list]) < len(all) {
+			note = strings.Join(metrics[list], ", ") + ": " + note
+		}
+		notes = append(notes, note)
+	}
+	return notes
+}
+
+// listCases lists ids, of which it names only the first ones.
+func listCases(ids []string) string {
+	var shown []string
+	for _, id := range ids[:min(len(ids), maxIDs)] {
+		shown = append(shown, terminal.Cut(terminal.OneLine(id), maxID))
+	}
+	text := console.Count(len(ids), "case") + " (" + strings.Join(shown, ", ")
+	if more := len(ids) - len(shown); more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}
 	return text + ")"

@@ -112,11 +112,13 @@ func (cmd *showCommand) formatSample(b *strings.Builder, r *result.Result, s *re
 	}
 	for _, m := range r.Metrics {
 		text := "-"
-		switch score := s.Scores[m.Name]; score.Kind {
-		case result.KindBool:
+		switch score := s.Scores[m.Name]; {
+		case score.Kind == result.KindBool:
 			text = fmt.Sprint(score.Value == 1)
-		case result.KindNumber:
+		case score.Kind == result.KindNumber:
 			text = fmt.Sprint(score.Value)
+		case s.Status == result.StatusFailed && m.Kind == result.KindBool:
+			text = "false"
 		}
 		if why := s.Why[m.Name]; why != "" {
 			text += "  " + why
