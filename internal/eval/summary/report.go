@@ -1,6 +1,6 @@
 // Package summary computes the report on results of evals: metrics with intervals, costs and
-// latencies, and comparisons with a baseline, as spec/49-eval.md defines them. The JSON of its types
-// is what `--format json` prints.
+// latencies, and comparisons with a baseline, as spec/49-eval.md defines them. Command eval prints
+// the report as the JSON of these types.
 package summary
 
 import (

@@ -94,9 +94,6 @@ func describeSamples(e *summary.Eval) string {
 	return text
 }
 
-// comparedColumns is the number of columns of the table that contain a comparison.
-const comparedColumns = 4
-
 // writeTable writes the table of metrics. If it is wider than the terminal, the columns of the
 // comparison are a second table.
 func (t *reportText) writeTable(e *summary.Eval) {
