@@ -15,7 +15,7 @@ func Wilson(successes, n int, level float64) *Interval {
 	width := 1 + z2/count
 	centre := (p + z2/(2*count)) / width
 	variance := float64(p*(1-p))/count + z2/(4*float64(count*count))
-	half := z / width * math.Sqrt(variance)
+	half := float64(z / width * math.Sqrt(variance))
 	i := &Interval{centre - half, centre + half}
 	if successes == 0 {
 		i.Low = 0

@@ -7,9 +7,10 @@
 // cluster of its own. Levels, shares and p-values are between 0 and 1. Values must be finite.
 //
 // Results are identical on all platforms. Therefore the package uses only operations whose results
-// IEEE 754 defines, in a fixed order. A conversion such as float64(x*y) prevents that a compiler
-// fuses a product with a sum, which rounds differently on some processors. Functions such as
-// math.Exp are not used either, because some platforms have their own version of them.
+// IEEE 754 defines, in a fixed order. A conversion such as float64(x*y) prevents the compiler from
+// fusing a product with a sum, also of a later statement, because the fused operation of some
+// processors rounds differently. Functions such as math.Exp are not used either, because some
+// platforms have their own version of them.
 package stats
 
 import (
