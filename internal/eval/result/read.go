@@ -116,7 +116,7 @@ func (r *reader) readHeader(members []member) error {
 			continue
 		}
 		if err := json.Unmarshal(m.value, &h.Eval); err != nil || h.Eval < 1 {
-			return fmt.Errorf("`eval` must be the version of the format, 1, not %s", brief(m.value))
+			return fmt.Errorf("`eval` must be the version of the format, 1, not %s", shorten(m.value))
 		}
 		if h.Eval > Version {
 			return fmt.Errorf("the result has version %d of the format, and this concerto reads version %d: use the version of concerto that created it, or a newer one", h.Eval, Version)
@@ -222,7 +222,7 @@ func readMembers(text []byte) ([]member, error) {
 	members = nil
 	d := json.NewDecoder(bytes.NewReader(text))
 	if start, err := d.Token(); err != nil || start != json.Delim('{') {
-		return nil, fmt.Errorf("expected a JSON object, got %s", brief(text))
+		return nil, fmt.Errorf("expected a JSON object, got %s", shorten(text))
 	}
 	for d.More() {
 		name, err := d.Token()
@@ -238,8 +238,8 @@ func readMembers(text []byte) ([]member, error) {
 	return members, nil
 }
 
-// brief returns the beginning of a JSON text for a message.
-func brief(text []byte) string {
+// shorten returns the beginning of a JSON text for a message.
+func shorten(text []byte) string {
 	const most = 40
 	return utf8cut.Short(string(text), most)
 }
@@ -278,7 +278,7 @@ func readObject(members []member, fields []field) error {
 			if inner, ok := errors.AsType[*memberError](err); ok {
 				return fmt.Errorf("%q: %w", m.name, inner)
 			}
-			return fmt.Errorf("%q must be %s, not %s", m.name, fields[i].form, brief(m.value))
+			return fmt.Errorf("%q must be %s, not %s", m.name, fields[i].form, shorten(m.value))
 		}
 	}
 	for i, f := range fields {
@@ -347,8 +347,8 @@ func readNumber(value []byte) (x float64, err error) {
 	return x, nil
 }
 
-// oneOf is a field for one of a few words.
-func oneOf(name string, to *string, words ...string) field {
+// choiceField is a field for one of a few words.
+func choiceField(name string, to *string, words ...string) field {
 	last := len(words) - 1
 	form := `"` + strings.Join(words[:last], `", "`) + `" or "` + words[last] + `"`
 	return field{name, form, false, func(value []byte) error {
@@ -444,7 +444,7 @@ func (s *Sample) fields() []field {
 		countField("rep", 1, &s.Rep),
 		canonicalField("row", "JSON", &s.Row, isAny),
 		canonicalField("cluster", "a text, a number, true or false", &s.Cluster, isScalar),
-		oneOf("status", &s.Status, StatusScored, StatusFailed, StatusError),
+		choiceField("status", &s.Status, StatusScored, StatusFailed, StatusError),
 		scores,
 		mapField("why", "an object that has a text for each metric", &s.Why, readText),
 		mapField("judges", "an object that has a judge's hash for each metric", &s.Judges, readText),
@@ -503,8 +503,8 @@ func (h *Header) readMetrics(value []byte) error {
 		name.required = true
 		if err := readObject(members, []field{
 			name,
-			oneOf("kind", &m.Kind, KindBool, KindNumber),
-			oneOf("better", &m.Better, Higher, Lower),
+			choiceField("kind", &m.Kind, KindBool, KindNumber),
+			choiceField("better", &m.Better, Higher, Lower),
 			{"gate", "true or false", false, func(value []byte) error { return json.Unmarshal(value, &m.Gate) }},
 			amountField("margin", &margin),
 		}); err != nil {

@@ -102,7 +102,7 @@ func Bootstrap(seed uint64, estimators ...Estimator) []*Interval {
 		inParallel(resamples/perGenerator, func(part int) {
 			resample(rand.NewPCG(seed, uint64(part)), n, part*perGenerator, func(at int, draws []uint32) {
 				for i, e := range group {
-					values[i][at] = estimators[e].resampled(draws)
+					values[i][at] = estimators[e].evaluate(draws)
 				}
 			})
 		})
@@ -141,8 +141,8 @@ func resample(generator *rand.PCG, n, first int, use func(at int, draws []uint32
 	}
 }
 
-// resampled returns the value of the statistic for a resample.
-func (e Estimator) resampled(draws []uint32) float64 {
+// evaluate returns the value of the statistic for a resample.
+func (e Estimator) evaluate(draws []uint32) float64 {
 	var sums [4]int64
 	for c, column := range e.columns {
 		var even, odd int64 // two sums, because the processor computes them at the same time

@@ -18,21 +18,21 @@ const (
 // scorer returns the score of a repetition of a case with an expected score.
 type scorer func(random *rand.Rand, expected float64) float64
 
-// succeeds is the scorer of Bool metrics.
-func succeeds(random *rand.Rand, expected float64) float64 {
+// scoreBool is the scorer of Bool metrics.
+func scoreBool(random *rand.Rand, expected float64) float64 {
 	if random.Float64() < expected {
 		return 1
 	}
 	return 0
 }
 
-// scatters is a scorer of number metrics from 0 to 1.
-func scatters(random *rand.Rand, expected float64) float64 {
+// scoreNumber is a scorer of number metrics from 0 to 1.
+func scoreNumber(random *rand.Rand, expected float64) float64 {
 	return math.Pow(random.Float64(), 1/expected-1)
 }
 
-// lasts is a scorer of number metrics that are as skewed as durations.
-func lasts(random *rand.Rand, expected float64) float64 {
+// scoreSkewed is a scorer of number metrics that are as skewed as durations.
+func scoreSkewed(random *rand.Rand, expected float64) float64 {
 	return expected * random.ExpFloat64()
 }
 
@@ -49,9 +49,9 @@ func caseMeans(random *rand.Rand, score scorer, expected []float64, repeats int)
 	return means
 }
 
-// compared returns the verdict with margin 0 on a system whose expected scores are lower by drop
-// than those of the baseline, which are from 0.2 to 0.95.
-func compared(random *rand.Rand, score scorer, drop float64, seed uint64) string {
+// simulateVerdict returns the verdict with margin 0 on a system whose expected scores are lower by
+// drop than those of the baseline, which are from 0.2 to 0.95.
+func simulateVerdict(random *rand.Rand, score scorer, drop float64, seed uint64) string {
 	baseline, current := make([]float64, cases), make([]float64, cases)
 	for i := range baseline {
 		baseline[i] = 0.2 + 0.75*random.Float64()
@@ -77,13 +77,13 @@ func TestCalibration(t *testing.T) {
 		drop      float64
 		low, high float64 // share of the verdict "worse"
 	}{
-		{"same, Bool", succeeds, 0, 0.04, 0.06},
-		{"same, number", scatters, 0, 0.04, 0.06},
-		{"drop of 10 points, Bool", succeeds, 0.1, 0.8, 1},
+		{"same, Bool", scoreBool, 0, 0.04, 0.06},
+		{"same, number", scoreNumber, 0, 0.04, 0.06},
+		{"drop of 10 points, Bool", scoreBool, 0.1, 0.8, 1},
 	} {
 		var worse atomic.Int64
 		inParallel(simulations, func(i int) {
-			if compared(rand.New(rand.NewPCG(uint64(i), 7)), c.score, c.drop, uint64(i)) == Worse {
+			if simulateVerdict(rand.New(rand.NewPCG(uint64(i), 7)), c.score, c.drop, uint64(i)) == Worse {
 				worse.Add(1)
 			}
 		})
@@ -108,10 +108,10 @@ func TestCoverage(t *testing.T) {
 		score   scorer
 		low     float64 // least share of the intervals
 	}{
-		{"Bool, 1 repetition", 1, succeeds, 0.93},
-		{"Bool, 5 repetitions", 5, succeeds, 0.93},
-		{"number", 1, scatters, 0.93},
-		{"skewed number", 1, lasts, 0.915},
+		{"Bool, 1 repetition", 1, scoreBool, 0.93},
+		{"Bool, 5 repetitions", 5, scoreBool, 0.93},
+		{"number", 1, scoreNumber, 0.93},
+		{"skewed number", 1, scoreSkewed, 0.915},
 	} {
 		var covered atomic.Int64
 		inParallel(simulations, func(i int) {

@@ -34,9 +34,9 @@ func SignFlip(d []float64, clusters []int, seed uint64) float64 {
 	var sums []int64
 	least := 0.0
 	if len(c.sums) <= maxEnumerated {
-		sums = allFlips(c.sums)
+		sums = sumAllFlips(c.sums)
 	} else {
-		sums = randomFlips(c.sums, seed)
+		sums = sumRandomFlips(c.sums, seed)
 		least = 1.0 / flips
 	}
 	const tolerance = 1 << (62 - 40)
@@ -52,8 +52,8 @@ func SignFlip(d []float64, clusters []int, seed uint64) float64 {
 	return max(float64(2*below+equal)/float64(2*len(sums)), least)
 }
 
-// allFlips returns the sum for each choice of signs.
-func allFlips(terms []int64) []int64 {
+// sumAllFlips returns the sum for each choice of signs.
+func sumAllFlips(terms []int64) []int64 {
 	sums := make([]int64, 1<<len(terms))
 	for _, x := range terms {
 		sums[0] -= x
@@ -65,9 +65,9 @@ func allFlips(terms []int64) []int64 {
 	return sums
 }
 
-// randomFlips returns the sums for random choices of signs. Each bit of a random number is the sign
-// of a term. A table contains the sums of eight terms for each value of a byte.
-func randomFlips(terms []int64, seed uint64) []int64 {
+// sumRandomFlips returns the sums for random choices of signs. Each bit of a random number is the
+// sign of a term. A table contains the sums of eight terms for each value of a byte.
+func sumRandomFlips(terms []int64, seed uint64) []int64 {
 	generator := rand.NewPCG(seed, flipGenerator)
 	sums := make([]int64, flips)
 	for word := range slices.Chunk(terms, clustersInWord) {
@@ -75,7 +75,7 @@ func randomFlips(terms []int64, seed uint64) []int64 {
 		for i := range tables {
 			var eight [8]int64
 			copy(eight[:], word[min(8*i, len(word)):])
-			copy(tables[i][:], allFlips(eight[:]))
+			copy(tables[i][:], sumAllFlips(eight[:]))
 		}
 		for i := range sums {
 			signs := generator.Uint64()

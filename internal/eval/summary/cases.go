@@ -21,8 +21,8 @@ type metric struct {
 	score func(s *result.Sample) (value float64, ok bool)
 }
 
-// ofResult returns a metric of a result.
-func ofResult(m result.Metric) *metric {
+// newMetric returns a metric of a result.
+func newMetric(m result.Metric) *metric {
 	return &metric{Metric: m, score: func(s *result.Sample) (float64, bool) {
 		if s.Status == result.StatusFailed {
 			return 0, m.Kind == result.KindBool
@@ -35,8 +35,8 @@ func ofResult(m result.Metric) *metric {
 // builtinMargin is the margin of the built-in numbers, as a share of the baseline's mean.
 const builtinMargin = 0.1
 
-// builtin returns a built-in metric. The margin of a number depends on the baseline.
-func builtin(name string) *metric {
+// newBuiltin returns a built-in metric. The margin of a number depends on the baseline.
+func newBuiltin(name string) *metric {
 	m := &metric{isBuiltin: true, Metric: result.Metric{Name: name, Kind: result.KindNumber, Better: result.Lower, Gate: true}}
 	valueOf := func(x *float64) (float64, bool) {
 		if x == nil {

@@ -135,7 +135,7 @@ func (b *batch) pairCases(c *comparison, m *metric, current, base *caseMeans, se
 	}
 	slices.SortStableFunc(c.Drops, func(x, y Drop) int { return cmp.Compare(y.Loss, x.Loss) })
 	c.Cases = len(c.d)
-	c.Current, c.Baseline, c.Difference = finite(stats.Mean(now)), finite(stats.Mean(before)), finite(stats.Mean(c.d))
+	c.Current, c.Baseline, c.Difference = finiteOrNil(stats.Mean(now)), finiteOrNil(stats.Mean(before)), finiteOrNil(stats.Mean(c.d))
 	if m.isBuiltin && m.Name != nameFailed && c.Baseline != nil {
 		c.Margin = builtinMargin * *c.Baseline
 	}

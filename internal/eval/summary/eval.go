@@ -45,7 +45,7 @@ func metricsOf(p Pair, o Options) []*metric {
 		if o.Gate != nil {
 			m.Gate = slices.Contains(o.Gate, m.Name)
 		}
-		metrics = append(metrics, ofResult(m))
+		metrics = append(metrics, newMetric(m))
 	}
 	hasFailed := slices.ContainsFunc([]Side{p.Current, p.Baseline}, func(s Side) bool {
 		return s.Result != nil && countSamples(s.Result).Failed > 0
@@ -56,7 +56,7 @@ func metricsOf(p Pair, o Options) []*metric {
 			isReported = hasFailed
 		}
 		if isReported && p.Current.Result.Metric(name) == nil {
-			metrics = append(metrics, builtin(name))
+			metrics = append(metrics, newBuiltin(name))
 		}
 	}
 	for _, m := range metrics {
@@ -118,7 +118,7 @@ func LatencyOf(r *result.Result) Latency {
 			all = append(all, *s.MS)
 		}
 	}
-	of := func(percent int) *float64 { return finite(stats.Percentile(all, percent)) }
+	of := func(percent int) *float64 { return finiteOrNil(stats.Percentile(all, percent)) }
 	return Latency{of(50), of(90), of(99)}
 }
 
@@ -127,14 +127,14 @@ func (b *batch) summarizeMetric(m *metric, cases []*evalCase, repeat int) *Metri
 	clusters := clustersOf(v.cases)
 	s := &Metric{
 		Name: m.Name, Kind: m.Kind, Better: m.Better, N: len(v.means), Level: level, Method: methodNone,
-		Mean: finite(stats.Mean(v.means)), SD: finite(stats.StandardDeviation(v.means)), Pass: []*Pass{},
+		Mean: finiteOrNil(stats.Mean(v.means)), SD: finiteOrNil(stats.StandardDeviation(v.means)), Pass: []*Pass{},
 	}
 	isRepeated := slices.ContainsFunc(v.scores, func(scores []float64) bool { return len(scores) > 1 })
 	switch {
 	case len(v.means) == 0:
 	case m.Kind == result.KindBool && !isRepeated && clusters == nil:
 		s.Method = methodWilson
-		s.CI = ends(stats.Wilson(successes(v.means), len(v.means), level))
+		s.CI = endsOrNil(stats.Wilson(countSuccesses(v.means), len(v.means), level))
 	default:
 		if len(v.means) > 1 {
 			s.Method = methodBCa
@@ -149,8 +149,8 @@ func (b *batch) summarizeMetric(m *metric, cases []*evalCase, repeat int) *Metri
 	return s
 }
 
-// successes counts the ones in scores of a Bool metric.
-func successes(scores []float64) int {
+// countSuccesses counts the ones in scores of a Bool metric.
+func countSuccesses(scores []float64) int {
 	n := 0
 	for _, x := range scores {
 		if x == 1 {
@@ -167,11 +167,11 @@ func (b *batch) passOf(v *caseMeans, k int) *Pass {
 	for i, c := range v.cases {
 		if n := len(v.scores[i]); n >= k {
 			cases = append(cases, c)
-			any = append(any, stats.PassAny(n, successes(v.scores[i]), k))
-			all = append(all, stats.PassAll(n, successes(v.scores[i]), k))
+			any = append(any, stats.PassAny(n, countSuccesses(v.scores[i]), k))
+			all = append(all, stats.PassAll(n, countSuccesses(v.scores[i]), k))
 		}
 	}
-	p := &Pass{K: k, Any: finite(stats.Mean(any)), All: finite(stats.Mean(all))}
+	p := &Pass{K: k, Any: finiteOrNil(stats.Mean(any)), All: finiteOrNil(stats.Mean(all))}
 	clusters := clustersOf(cases)
 	if k == 1 { // both are the share of successes
 		b.add(stats.MeanOf(any, clusters, level), &p.AnyCI, &p.AllCI)
@@ -184,40 +184,39 @@ func (b *batch) passOf(v *caseMeans, k int) *Pass {
 
 // agreementOf returns the agreement that a metric measures, or nil if it measures none.
 func (b *batch) agreementOf(name string, cases []*evalCase) *Agreement {
-	counts := agreements(name, "", cases)
+	var counts []stats.Agreement
+	for _, c := range cases {
+		if n := c.countAgreements(name, ""); n != (stats.Agreement{}) {
+			counts = append(counts, n)
+		}
+	}
 	if counts == nil {
 		return nil
 	}
-	a := &Agreement{Kappa: finite(stats.Kappa(counts)), N: len(counts)}
+	a := &Agreement{Kappa: finiteOrNil(stats.Kappa(counts)), N: len(counts)}
 	b.add(stats.KappaOf(counts, level), &a.CI)
 	return a
 }
 
-// agreements returns the agreements of a metric by case. If judge is not "", it includes only those
-// of the judge with this hash.
-func agreements(name, judge string, cases []*evalCase) []stats.Agreement {
-	var all []stats.Agreement
-	for _, c := range cases {
-		var n stats.Agreement
-		for _, s := range c.samples {
-			a, ok := s.Agreements[name]
-			switch {
-			case !ok || s.Status != result.StatusScored || judge != "" && s.Judges[name] != judge:
-			case a.Judge && a.Label:
-				n.Both++
-			case a.Judge:
-				n.OnlyJudge++
-			case a.Label:
-				n.OnlyLabel++
-			default:
-				n.Neither++
-			}
-		}
-		if n != (stats.Agreement{}) {
-			all = append(all, n)
+// countAgreements counts the agreements of a metric in the scored samples of the case. If judge is
+// not "", it counts only those of the judge with this hash.
+func (c *evalCase) countAgreements(name, judge string) stats.Agreement {
+	var n stats.Agreement
+	for _, s := range c.samples {
+		a, ok := s.Agreements[name]
+		switch {
+		case !ok || s.Status != result.StatusScored || judge != "" && s.Judges[name] != judge:
+		case a.Judge && a.Label:
+			n.Both++
+		case a.Judge:
+			n.OnlyJudge++
+		case a.Label:
+			n.OnlyLabel++
+		default:
+			n.Neither++
 		}
 	}
-	return all
+	return n
 }
 
 // judgeOf returns how well the judge of a metric agrees with people, or nil if the metric has no
@@ -236,14 +235,32 @@ func (b *batch) judgeOf(name string, r *result.Result, judged []*result.Result) 
 	if hash == "" {
 		return nil
 	}
+	type judgement struct{ eval, metric, id string }
+	at := map[judgement]int{} // indexes in counts
 	var counts []stats.Agreement
 	for _, other := range judged {
 		cases := casesOf(other)
 		for _, m := range other.Metrics {
-			counts = append(counts, agreements(m.Name, hash, cases)...)
+			for _, c := range cases {
+				n := c.countAgreements(m.Name, hash)
+				if n == (stats.Agreement{}) {
+					continue
+				}
+				of := judgement{other.Name, m.Name, c.id} // variants judge the same cases
+				i, known := at[of]
+				if !known {
+					i = len(counts)
+					at[of] = i
+					counts = append(counts, stats.Agreement{})
+				}
+				counts[i] = stats.Agreement{
+					Both: counts[i].Both + n.Both, OnlyJudge: counts[i].OnlyJudge + n.OnlyJudge,
+					OnlyLabel: counts[i].OnlyLabel + n.OnlyLabel, Neither: counts[i].Neither + n.Neither,
+				}
+			}
 		}
 	}
-	j := &Judge{Kappa: finite(stats.Kappa(counts)), Cases: len(counts), State: Unvalidated}
+	j := &Judge{Kappa: finiteOrNil(stats.Kappa(counts)), Cases: len(counts), State: Unvalidated}
 	switch {
 	case j.Kappa == nil:
 	case *j.Kappa < weakKappa:

@@ -144,7 +144,7 @@ type Options struct {
 	Gate   []string // names of the metrics that decide the verdict; nil for those of the results
 	Margin *float64 // margin of all metrics in the unit of the result; nil for those of the results
 	Alpha  float64  // 0 < Alpha < 0.5
-	// Judged are further results, whose agreements validate judges.
+	// Judged are other results in the directory. Like the current results, they validate judges.
 	Judged []*result.Result
 }
 
@@ -155,9 +155,6 @@ func New(pairs []Pair, o Options) (*Report, error) {
 	judged := slices.Clone(o.Judged)
 	for _, p := range pairs {
 		judged = append(judged, p.Current.Result)
-		if p.Baseline.Result != nil {
-			judged = append(judged, p.Baseline.Result)
-		}
 	}
 	hasErrors := false
 	var comparisons []*comparison
@@ -241,20 +238,20 @@ func (b *batch) add(e stats.Estimator, targets ...**Ends) {
 func (b *batch) run(seed uint64) {
 	for i, interval := range stats.Bootstrap(seed, b.estimators...) {
 		for _, to := range b.targets[i] {
-			*to = ends(interval)
+			*to = endsOrNil(interval)
 		}
 	}
 }
 
-func ends(i *stats.Interval) *Ends {
+func endsOrNil(i *stats.Interval) *Ends {
 	if i == nil {
 		return nil
 	}
 	return &Ends{i.Low, i.High}
 }
 
-// finite returns a pointer to x, or nil for NaN.
-func finite(x float64) *float64 {
+// finiteOrNil returns a pointer to x, or nil for NaN.
+func finiteOrNil(x float64) *float64 {
 	if math.IsNaN(x) {
 		return nil
 	}

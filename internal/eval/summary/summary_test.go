@@ -317,7 +317,7 @@ func TestJudgesAreValidatedByAgreements(t *testing.T) {
 		want   string
 	}{
 		"agrees":         {judged("f00", "f00"), []*result.Result{good}, "validated 1 2"},
-		"disagrees":      {judged("bad"), []*result.Result{good}, "weak -1 2"},
+		"disagrees":      {judged("bad"), []*result.Result{good, good}, "weak -1 2"},
 		"other judge":    {judged("new"), []*result.Result{good}, "unvalidated <nil> 0"},
 		"no agreements":  {judged("f00"), nil, "unvalidated <nil> 0"},
 		"several judges": {judged("f00", "bad"), []*result.Result{good}, "unvalidated <nil> 0"},

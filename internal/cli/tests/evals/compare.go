@@ -115,12 +115,10 @@ func (cmd *compareCommand) run(c *cobra.Command, baseline, current string) error
 			}
 		}
 	}
-	for _, p := range pairs {
-		o.Judged = append(o.Judged, readOthers(cmd.console, p.Current.Path, p.Current.Result)...)
-	}
+	o.Judged = readOthers(cmd.console, pairs)
 	report, err := summary.New(pairs, o)
 	if err != nil {
-		return refused(err)
+		return newRefusal(err)
 	}
 	report.Dir = current
 	if !isDir(cmd.console, current) {
@@ -140,21 +138,21 @@ func (cmd *compareCommand) run(c *cobra.Command, baseline, current string) error
 // maxMargin is the largest margin: the largest score of a result.
 const maxMargin = 1e300
 
-// refusedError is an error of a result. It ends the command like a wrong command line.
-type refusedError struct{ usage, cause error }
+// refusal is an error of a result. It ends the command like a wrong command line.
+type refusal struct{ usage, cause error }
 
-func (e *refusedError) Error() string   { return e.usage.Error() }
-func (e *refusedError) Unwrap() []error { return []error{e.usage, e.cause} }
+func (e *refusal) Error() string   { return e.usage.Error() }
+func (e *refusal) Unwrap() []error { return []error{e.usage, e.cause} }
 
-// refused returns the error of a command whose results cannot be used.
-func refused(err error) error {
-	return &refusedError{console.Usage("", "%v", err), err}
+// newRefusal returns the error of a command whose results cannot be used.
+func newRefusal(err error) error {
+	return &refusal{console.Usage("", "%v", err), err}
 }
 
 // pairs reads the results that the arguments name.
 func (cmd *compareCommand) pairs(baseline, current string) ([]summary.Pair, error) {
 	isCurrentDir := isDir(cmd.console, current)
-	if isDir(cmd.console, baseline) != isCurrentDir && cmd.exist(baseline, current) {
+	if isDir(cmd.console, baseline) != isCurrentDir && cmd.allExist(baseline, current) {
 		return nil, console.Usage("name two results, or two directories", "one of %s and %s is a directory, and the other is not", baseline, current)
 	}
 	if !isCurrentDir {
@@ -192,8 +190,8 @@ func (cmd *compareCommand) warnMissing(path, other string) {
 	}
 }
 
-// exist reports whether all paths exist.
-func (cmd *compareCommand) exist(paths ...string) bool {
+// allExist reports whether all paths exist.
+func (cmd *compareCommand) allExist(paths ...string) bool {
 	return !slices.ContainsFunc(paths, func(path string) bool { return !isDir(cmd.console, path) && !console.IsFile(cmd.console.Abs(path)) })
 }
 
@@ -201,7 +199,7 @@ func (cmd *compareCommand) pair(baseline, current string) (p summary.Pair, err e
 	p.Baseline.Path, p.Current.Path = baseline, current
 	for _, side := range []*summary.Side{&p.Baseline, &p.Current} {
 		if side.Result, err = readResult(cmd.console, side.Path); err != nil {
-			return p, refused(err)
+			return p, newRefusal(err)
 		}
 	}
 	return p, nil

@@ -4,11 +4,13 @@ package evals
 import (
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/eval/result"
+	"github.com/concerto-lang/concerto/internal/eval/summary"
 	"github.com/concerto-lang/concerto/internal/process/userfile"
 )
 
@@ -37,27 +39,32 @@ func readResult(a *console.Console, path string) (*result.Result, error) {
 	return result.Read(path, data)
 }
 
-// readOthers returns the other results in the directory of a result, because their agreements
-// validate judges. It reads nothing if the result has no judges, and skips files that are no
-// results.
-func readOthers(a *console.Console, path string, r *result.Result) []*result.Result {
-	hasJudges := false
-	for _, s := range r.Samples {
-		hasJudges = hasJudges || len(s.Judges) > 0
-	}
-	if !hasJudges {
+// readOthers returns the other results in the directory of the current results, because their
+// agreements validate judges. It reads nothing if no sample has a judge, and skips files that are
+// no results.
+func readOthers(a *console.Console, pairs []summary.Pair) []*result.Result {
+	if len(pairs) == 0 || !hasJudges(pairs) {
 		return nil
 	}
+	dir := filepath.Dir(pairs[0].Current.Path)
 	var others []*result.Result
-	for _, name := range resultFiles(a, filepath.Dir(path)) {
-		if name == filepath.Base(path) {
+	for _, name := range resultFiles(a, dir) {
+		isCurrent := func(p summary.Pair) bool { return filepath.Base(p.Current.Path) == name }
+		if slices.ContainsFunc(pairs, isCurrent) {
 			continue
 		}
-		if other, err := readResult(a, filepath.Join(filepath.Dir(path), name)); err == nil {
+		if other, err := readResult(a, filepath.Join(dir, name)); err == nil {
 			others = append(others, other)
 		}
 	}
 	return others
+}
+
+// hasJudges reports whether a current result has scores of judges.
+func hasJudges(pairs []summary.Pair) bool {
+	return slices.ContainsFunc(pairs, func(p summary.Pair) bool {
+		return slices.ContainsFunc(p.Current.Result.Samples, func(s *result.Sample) bool { return len(s.Judges) > 0 })
+	})
 }
 
 // resultFiles returns the names of the results in a directory, in order.

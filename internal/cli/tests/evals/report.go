@@ -114,10 +114,10 @@ func (t *reportText) writeTable(e *summary.Eval) {
 	rows := [][]string{head}
 	for _, m := range e.Metrics {
 		row := make([]string, len(head))
-		copy(row, []string{terminal.Cut(terminal.OneLine(m.Name), maxName), fmt.Sprint(m.N), optional(m.Mean), interval(m.CI)})
+		copy(row, []string{terminal.Cut(terminal.OneLine(m.Name), maxName), fmt.Sprint(m.N), formatOptional(m.Mean), formatInterval(m.CI)})
 		for _, p := range m.Pass {
 			if passK > 1 && p.K == passK {
-				row[4], row[5] = optional(p.Any), optional(p.All)
+				row[4], row[5] = formatOptional(p.Any), formatOptional(p.All)
 			}
 		}
 		for _, c := range e.Comparisons {
@@ -126,7 +126,7 @@ func (t *reportText) writeTable(e *summary.Eval) {
 				if c.Verdict != nil {
 					verdict = *c.Verdict
 				}
-				copy(row[own:], []string{optional(c.Baseline), signed(c.Difference), interval(c.CI), verdict})
+				copy(row[own:], []string{formatOptional(c.Baseline), formatSigned(c.Difference), formatInterval(c.CI), verdict})
 			}
 		}
 		rows = append(rows, row)
@@ -189,8 +189,8 @@ func alignColumns(rows [][]string, left []int) []string {
 	return lines
 }
 
-// number formats a number with three or four digits.
-func number(x float64) string {
+// formatNumber formats a number with three or four digits.
+func formatNumber(x float64) string {
 	switch size := math.Abs(x); {
 	case x == 0:
 		return "0"
@@ -208,27 +208,27 @@ func number(x float64) string {
 	return strconv.FormatFloat(x, 'g', 4, 64)
 }
 
-// optional formats a number that may be unknown.
-func optional(x *float64) string {
+// formatOptional formats a number that may be unknown.
+func formatOptional(x *float64) string {
 	if x == nil {
 		return "-"
 	}
-	return number(*x)
+	return formatNumber(*x)
 }
 
-// signed formats a difference.
-func signed(x *float64) string {
+// formatSigned formats a difference.
+func formatSigned(x *float64) string {
 	if x != nil && *x > 0 {
-		return "+" + number(*x)
+		return "+" + formatNumber(*x)
 	}
-	return optional(x)
+	return formatOptional(x)
 }
 
-func interval(ends *summary.Ends) string {
+func formatInterval(ends *summary.Ends) string {
 	if ends == nil {
 		return "-"
 	}
-	return number(ends[0]) + " to " + number(ends[1])
+	return formatNumber(ends[0]) + " to " + formatNumber(ends[1])
 }
 
 // writeNotes writes the reasons of verdicts, the state of judges, and the cases that are not
@@ -254,12 +254,12 @@ func (t *reportText) writeNotes(e *summary.Eval) {
 	for _, m := range e.Metrics {
 		name := terminal.OneLine(m.Name)
 		if a := m.Agreement; a != nil {
-			add("%s: κ %s, %s (%s)", name, optional(a.Kappa), interval(a.CI), console.Count(a.N, "case"))
+			add("%s: κ %s, %s (%s)", name, formatOptional(a.Kappa), formatInterval(a.CI), console.Count(a.N, "case"))
 		}
 		if j := m.Judge; j != nil && j.State == summary.Unvalidated {
 			add("%s: unvalidated judge", name)
 		} else if j != nil {
-			text := fmt.Sprintf("%s: κ %s (%s)", name, optional(j.Kappa), console.Count(j.Cases, "case"))
+			text := fmt.Sprintf("%s: κ %s (%s)", name, formatOptional(j.Kappa), console.Count(j.Cases, "case"))
 			if j.State == summary.Weak {
 				text += ", weak judge"
 			}
@@ -338,10 +338,10 @@ func (t *reportText) writeUsage(e *summary.Eval, baseline *result.Result) {
 func describeCost(u summary.Usage) string {
 	var parts []string
 	if u.CostUSD != nil {
-		parts = append(parts, "$"+number(*u.CostUSD))
+		parts = append(parts, "$"+formatNumber(*u.CostUSD))
 	}
 	if u.JudgeCostUSD != nil {
-		parts = append(parts, "judges $"+number(*u.JudgeCostUSD))
+		parts = append(parts, "judges $"+formatNumber(*u.JudgeCostUSD))
 	}
 	if n := u.TokensIn + u.TokensOut; n > 0 {
 		parts = append(parts, diag.Thousands(int(n))+" tokens")
@@ -353,7 +353,7 @@ func describeLatency(l summary.Latency) string {
 	if l.P50 == nil {
 		return ""
 	}
-	return fmt.Sprintf("p50 %s ms, p90 %s ms, p99 %s ms", number(*l.P50), number(*l.P90), number(*l.P99))
+	return fmt.Sprintf("p50 %s ms, p90 %s ms, p99 %s ms", formatNumber(*l.P50), formatNumber(*l.P90), formatNumber(*l.P99))
 }
 
 // writeDrops writes the cases that dropped most, with the reasons. Losses of different metrics are
@@ -387,7 +387,7 @@ func (t *reportText) writeDrops(e *summary.Eval) {
 		seen[d.Case] = true
 		rows = append(rows, []string{
 			"  " + terminal.Cut(terminal.OneLine(d.Case), maxID), terminal.Cut(terminal.OneLine(d.metric), maxName),
-			number(d.Baseline), "to", number(d.Current), terminal.Cut(terminal.OneLine(d.Why), maxWhy),
+			formatNumber(d.Baseline), "to", formatNumber(d.Current), terminal.Cut(terminal.OneLine(d.Why), maxWhy),
 		})
 	}
 	if rows != nil {

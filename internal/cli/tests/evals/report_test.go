@@ -56,10 +56,10 @@ func TestReportFitsTheTerminal(t *testing.T) {
 	}
 }
 
-func TestNumber(t *testing.T) {
+func TestFormatNumber(t *testing.T) {
 	for x, want := range map[float64]string{0: "0", 1: "1.000", -0.5: "-0.500", 0.00123: "0.0012", 12: "12", 12.34: "12.3", 812: "812", 1234.5: "1234", 1e6: "1000000", 2.5e12: "2.5e+12", 1e-9: "1e-09"} {
-		if got := number(x); got != want {
-			t.Errorf("number(%v) = %s, want %s", x, got, want)
+		if got := formatNumber(x); got != want {
+			t.Errorf("formatNumber(%v) = %s, want %s", x, got, want)
 		}
 	}
 }

@@ -54,13 +54,13 @@ func (cmd *showCommand) run(path string) error {
 	}
 	r, err := readResult(cmd.console, path)
 	if err != nil {
-		return refused(err)
+		return newRefusal(err)
 	}
 	if cmd.hasID || cmd.failed {
 		return cmd.showSamples(r)
 	}
 	pairs := []summary.Pair{{Current: summary.Side{Path: path, Result: r}}}
-	report, err := summary.New(pairs, summary.Options{Judged: readOthers(cmd.console, path, r)})
+	report, err := summary.New(pairs, summary.Options{Judged: readOthers(cmd.console, pairs)})
 	if err != nil {
 		return err
 	}
@@ -134,10 +134,10 @@ func (cmd *showCommand) formatSample(b *strings.Builder, r *result.Result, s *re
 	}
 	var used []string
 	if s.MS != nil {
-		used = append(used, number(*s.MS)+" ms")
+		used = append(used, formatNumber(*s.MS)+" ms")
 	}
 	if s.CostUSD != nil {
-		used = append(used, "$"+number(*s.CostUSD))
+		used = append(used, "$"+formatNumber(*s.CostUSD))
 	}
 	if used != nil {
 		add("used", strings.Join(used, ", "))
