@@ -173,3 +173,26 @@ func TestBootstrapOfSpecialSamples(t *testing.T) {
 		}
 	}
 }
+
+// TestClustersOfCopiesChangeNothing replaces each case by a cluster of equal cases: neither the
+// interval nor the p-value may become smaller.
+func TestClustersOfCopiesChangeNothing(t *testing.T) {
+	random := rand.New(rand.NewPCG(9, 9))
+	for _, n := range []int{10, 60} {
+		var d, copies []float64
+		var clusters []int
+		for i := range n {
+			d = append(d, float64(random.IntN(11)-6)/5)
+			for range 7 {
+				copies, clusters = append(copies, d[i]), append(clusters, 1000-i)
+			}
+		}
+		if got, want := SignFlip(copies, clusters, 3), SignFlip(d, nil, 3); got != want {
+			t.Errorf("%d clusters: p = %v, want %v", n, got, want)
+		}
+		both := Bootstrap(3, MeanOf(copies, clusters, 0.9), MeanOf(d, nil, 0.9))
+		if !near(both[0].Low, both[1].Low, 1e-12) || !near(both[0].High, both[1].High, 1e-12) {
+			t.Errorf("%d clusters: %v, want %v", n, *both[0], *both[1])
+		}
+	}
+}

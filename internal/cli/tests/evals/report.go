@@ -266,22 +266,22 @@ func (t *reportText) writeNotes(e *summary.Eval) {
 			add("%s", text)
 		}
 	}
-	notes = append(notes, describeIgnored(e.Comparisons, "only here", func(c *summary.Comparison) []string { return c.OnlyCurrent })...)
-	notes = append(notes, describeIgnored(e.Comparisons, "only in the baseline", func(c *summary.Comparison) []string { return c.OnlyBaseline })...)
+	notes = append(notes, describeIgnored(e.Comparisons, "with a value only here", func(c *summary.Comparison) []string { return c.OnlyCurrent })...)
+	notes = append(notes, describeIgnored(e.Comparisons, "with a value only in the baseline", func(c *summary.Comparison) []string { return c.OnlyBaseline })...)
 	notes = append(notes, describeIgnored(e.Comparisons, "with another row", func(c *summary.Comparison) []string { return c.Changed })...)
 	if notes != nil {
 		t.line("\n%s", strings.Join(notes, "\n"))
 	}
 }
 
-// describeIgnored returns a line for the cases that are not compared for a reason, and one for each
-// list if the metrics have different ones.
+// describeIgnored returns a line for the cases that are not compared. why describes them. If the
+// metrics have different lists of such cases, it returns a line for each list.
 func describeIgnored(all []*summary.Comparison, why string, ids func(*summary.Comparison) []string) []string {
 	var lists []string
 	metrics := map[string][]string{} // metrics by list
 	for _, c := range all {
 		if len(ids(c)) > 0 {
-			list := listCases(ids(c))
+			list := listCases(ids(c), why)
 			if metrics[list] == nil {
 				lists = append(lists, list)
 			}
@@ -290,7 +290,7 @@ func describeIgnored(all []*summary.Comparison, why string, ids func(*summary.Co
 	}
 	var notes []string
 	for _, list := range lists {
-		note := fmt.Sprintf("not compared, because %s: %s", why, list)
+		note := "not compared: " + list
 		if len(metrics[list]) < len(all) {
 			note = strings.Join(metrics[list], ", ") + ": " + note
 		}
@@ -299,13 +299,13 @@ func describeIgnored(all []*summary.Comparison, why string, ids func(*summary.Co
 	return notes
 }
 
-// listCases lists ids, of which it names only the first ones.
-func listCases(ids []string) string {
+// listCases returns the number of cases, their description and the first ids.
+func listCases(ids []string, description string) string {
 	var shown []string
 	for _, id := range ids[:min(len(ids), maxIDs)] {
 		shown = append(shown, terminal.Cut(terminal.OneLine(id), maxID))
 	}
-	text := console.Count(len(ids), "case") + " (" + strings.Join(shown, ", ")
+	text := fmt.Sprintf("%s %s (%s", console.Count(len(ids), "case"), description, strings.Join(shown, ", "))
 	if more := len(ids) - len(shown); more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}
