@@ -36,8 +36,8 @@ are results, or directories: then files of the same name are compared.
 Exit codes: 0 no worse, 1 a metric is worse, 2 a result has samples with errors or cannot be
 compared, 3 inconclusive: more cases are necessary, and the report states how many.`,
 		Example: `  concerto eval compare main/triages.ndjson evals/triages.ndjson
-  concerto eval compare main evals --margin 0.03          compare two directories
-  concerto eval compare main evals --gate correct,cost_usd decide by these metrics only`,
+  concerto eval compare main evals --margin 0.03            compare two directories
+  concerto eval compare main evals --gate correct,cost_usd  decide by these metrics only`,
 		Args: console.Arguments(2, 2),
 		RunE: func(c *cobra.Command, args []string) error {
 			err := cmd.run(c, args[0], args[1])
@@ -55,7 +55,7 @@ compared, 3 inconclusive: more cases are necessary, and the report states how ma
 	}
 	c.Flags().StringSliceVar(&cmd.gate, "gate", nil, "decide by the metrics `NAME,…`, which may be cost_usd, latency_ms and tokens")
 	c.Flags().Float64Var(&cmd.margin, "margin", 0, "accept a loss of `X`, in the unit of each metric (default: that of the result)")
-	c.Flags().Float64Var(&cmd.alpha, "alpha", 0.05, "accept a share of `X` of false verdicts")
+	c.Flags().Float64Var(&cmd.alpha, "alpha", 0.05, "accept that a share `X` of equal programs is found worse (default 0.05)")
 	cmd.format = cmdline.AddFormat(c, "text", "json")
 	c.ValidArgsFunction = console.CompleteFiles(strings.TrimPrefix(result.Ext, "."))
 	return c
