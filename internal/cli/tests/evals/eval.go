@@ -1,4 +1,5 @@
-// Package evals has the command eval, which compares and shows results of evals.
+// Package evals has the command eval, which compares and shows results of evals, and compares the
+// decisions of programs with recorded runs.
 package evals
 
 import (
@@ -18,15 +19,17 @@ import (
 func NewEval(a *console.Console) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "eval COMMAND",
-		Short: "Compare and show results of evals",
+		Short: "Compare results of evals, and decisions with recorded runs",
 		Long: `A result contains the scores of a program on the cases of a dataset, as lines of JSON. It may be
-written by hand; chapter 49 of the manual describes the format.`,
+written by hand; chapter 49 of the manual describes the format. eval replay needs no result: it
+compares the decisions of a program with those in recorded runs.`,
 		Example: `  concerto eval show evals/triages.ndjson
+  concerto eval replay tapes
   concerto eval compare main/triages.ndjson evals/triages.ndjson`,
 		Args: console.UnknownCommand,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(newCompare(a), newShow(a))
+	c.AddCommand(newCompare(a), newShow(a), newReplay(a))
 	return c
 }
 
