@@ -1,6 +1,7 @@
 package vm
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -57,6 +58,14 @@ type Past interface {
 	// Pending is called once, at the end of the Past. It returns the effects that were UnderWay, in
 	// the order in which they must begin.
 	Pending() []int64
+}
+
+// IdlePast is a Past that ends effects which were UnderWay.
+type IdlePast interface {
+	Past
+	// NextIdle returns the end of an effect that was UnderWay. The VM calls it when nothing else
+	// can happen. An effect that was cancelled is skipped.
+	NextIdle() (x Event, ok bool)
 }
 
 // PastResult reports whether a Past contains the result of a request.
@@ -335,12 +344,18 @@ func (m *VM) nextPast() (c completion, ok bool) {
 			return c, false
 		}
 		x, ok := m.journaled.past.NextEvent()
+		isIdle := len(m.requests.arrived) == 0 && m.requests.inbox.empty()
+		if p, can := m.journaled.past.(IdlePast); can && !ok && isIdle {
+			x, ok = p.NextIdle()
+		}
 		switch {
 		case ok && x.E == 0:
 			m.journaled.endPast(x.Err)
+		case ok && !m.journaled.isRunning(x.E):
+			continue // it was cancelled
 		case ok:
 			return m.completionOf(x, nil), true
-		case len(m.requests.arrived) == 0 && m.requests.inbox.empty():
+		case isIdle:
 			m.diverged(errors.New("the recorded run has not waited for what this one waits for"))
 		default:
 			return c, false
@@ -354,10 +369,14 @@ func (w *journaled) endPast(cause error) {
 	w.stop(cause)
 }
 
+// isRunning reports whether an effect of the past has begun and not ended.
+func (w *journaled) isRunning(e int64) bool { return w.begun[e] != 0 || w.unfinished[e] != 0 }
+
 // completionOf returns the completion for a recorded event of an effect that has begun.
 func (m *VM) completionOf(x Event, at *Moment) completion {
-	c := completion{seq: m.journaled.begun[x.E], result: x.Result, err: x.Err}
+	c := completion{seq: cmp.Or(m.journaled.begun[x.E], m.journaled.unfinished[x.E]), result: x.Result, err: x.Err}
 	delete(m.journaled.begun, x.E)
+	delete(m.journaled.unfinished, x.E)
 	m.recordConsumed(&c, at)
 	return c
 }

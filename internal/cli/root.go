@@ -17,6 +17,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/cli/runs"
 	"github.com/concerto-lang/concerto/internal/cli/serve"
 	"github.com/concerto-lang/concerto/internal/cli/tests"
+	"github.com/concerto-lang/concerto/internal/cli/tests/evals"
 	"github.com/concerto-lang/concerto/internal/cli/tools"
 	"github.com/concerto-lang/concerto/internal/cli/work"
 	"github.com/concerto-lang/concerto/internal/term/cmdline"
@@ -54,6 +55,7 @@ var commands = []commandRow{
 	{name: "check", create: project.NewCheck},
 	{name: "graph", create: project.NewGraph},
 	{name: "test", create: tests.NewTest},
+	{name: "eval", create: evals.NewEval},
 	{name: "repl", create: editors.NewRepl},
 	{name: "dap", create: editors.NewDap},
 	{name: "fmt", create: project.NewFmt},

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/concerto-lang/concerto/internal/engine"
+	"github.com/concerto-lang/concerto/internal/eval/policy"
 	tape0 "github.com/concerto-lang/concerto/internal/record/tape"
 	"github.com/concerto-lang/concerto/internal/testkit/conversation"
 	"github.com/concerto-lang/concerto/internal/testkit/randtest"
@@ -76,7 +77,14 @@ func TestReplaysOfChangedTapesEnd(t *testing.T) {
 		changedTapes(t, map[string]string{"main.conc": k.Source(), "w.host": k.Script(), "Concerto.toml": k.Manifest("testhost", "w.host")}, diverged)
 	})
 	changedTapes(t, map[string]string{"main.conc": besideEachOther, "data.txt": "some text", "Concerto.toml": ""}, diverged)
-	for _, kind := range []string{"emit.await", "exchange.open", "exchange.reply", "exchange.close", "sleep", "fs.read", "clock"} {
+	changedTapes(t, map[string]string{"main.conc": oneAfterAnother, "Concerto.toml": `
+[connections.main]
+provider = "scripted"
+default_model = "m"
+replies = [{ text = "yes", repeat = true }]
+`}, diverged)
+	for _, kind := range []string{"emit.await", "exchange.open", "exchange.reply", "exchange.close", "sleep", "fs.read", "clock",
+		"agent.call", "agent.stream.open", "agent.stream.next", "agent.stream.close", "env", "fs.list", "fs.write", "store.read", "store.write"} {
 		if diverged.n[kind] == 0 {
 			t.Errorf("no replay diverged from its tape at an effect of kind %s", kind)
 		}
@@ -110,8 +118,23 @@ fn main() {
 }
 `
 
+const oneAfterAnother = `
+agent Critic uses main { model: "m" }
+hashmap runs: HashMap<String, Int> = HashMap::new().with_persistence();
+fn main() {
+    emit("said", Critic.execute("Is this safe?")?.text);
+    for c in Critic.stream("Is that?") { emit("piece", c.text); }
+    emit("home", std::env::get("HOME").is_some());
+    std::fs::write_file("out.txt", "text")?;
+    emit("files", std::fs::list_dir(".")?.len());
+    emit("runs", runs.get("n").unwrap_or(0));
+    runs.set("n", 1);
+}
+`
+
 // changedTapes records the program in files, and replays the tape once for each changed entry. It
-// counts the kinds of the effects at which the replays diverged.
+// counts the kinds of the effects at which the replays diverged. A comparison of the decisions must
+// end, too; with the unchanged tape, all decisions are the same.
 func changedTapes(t *testing.T, files map[string]string, diverged *counts) {
 	t.Helper()
 	dir := programs(t, files)
@@ -126,10 +149,26 @@ func changedTapes(t *testing.T, files map[string]string, diverged *counts) {
 	if err := p.Run(t.Context(), engine.Options{WorkDir: dir, Environ: os.Environ(), OnAwait: answer, Records: engine.Records{Tape: &tape}}); err != nil {
 		t.Fatalf("run the program: %v", err)
 	}
+	compare := func(text string) *policy.Session {
+		recorded, err := engine.ReadTape(strings.NewReader(text))
+		if err != nil {
+			return nil // the tape is rejected before the replay
+		}
+		r, err := p.ReplayPolicy(t.Context(), recorded, true, engine.Options{WorkDir: dir})
+		if err != nil {
+			t.Errorf("compare the decisions: %v\n%s", err, text)
+			return nil
+		}
+		return policy.Compare("tape", r)
+	}
+	if s := compare(tape.String()); s == nil || s.State != policy.Same {
+		t.Errorf("with the unchanged tape, the comparison is %+v, want the state same\n%s", s, &tape)
+	}
 	lines := strings.SplitAfter(tape.String(), "\n")
 	for i := 1; i+2 < len(lines); i++ { // skip the header and the end of the tape
 		for _, line := range []string{"", otherEntry(t, lines[i], "r"), otherEntry(t, lines[i], "v"), otherEntry(t, lines[i], "lines")} {
 			text := strings.Join(lines[:i], "") + line + strings.Join(lines[i+1:], "")
+			compare(text)
 			changed, err := engine.ReadTape(strings.NewReader(text))
 			if err != nil {
 				continue // the tape is rejected before the replay

@@ -105,10 +105,33 @@ func newSeed() *int64 {
 // perform, and n is the number of these effects. The error is the error of the run, or a
 // *DivergedError.
 func (p *Program) Replay(ctx context.Context, t *Tape, o Options) (unused []string, n int, err error) {
+	r, err := p.newReplay(t, &o)
+	if err != nil {
+		return nil, 0, err
+	}
+	r.player.Show = func(ctx context.Context, e *effect.Emit) error {
+		_, err := r.world.Perform(ctx, e)
+		return err
+	}
+	err = r.run(ctx, &o)
+	unused, n = r.player.Unused()
+	return unused, n, cleanError(r.world, err)
+}
+
+// replaying is a replay of a tape.
+type replaying struct {
+	tape   *tape.Tape // with the secrets of the environment, and requests without them
+	world  *runtime.Runtime
+	player *tape.Player
+	config vm.Config
+}
+
+// newReplay prepares the replay of a tape. It sets the options that the tape contains.
+func (p *Program) newReplay(t *Tape, o *Options) (*replaying, error) {
 	secrets := tape.NewSecrets(o.Environ)
 	restored, err := t.tape.Restore(secrets.Value)
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	h := &restored.Header
 	o.Args, o.Inputs, o.Session.SessionID = h.Args, h.Inputs, h.Run
@@ -117,20 +140,20 @@ func (p *Program) Replay(ctx context.Context, t *Tape, o Options) (unused []stri
 		if s.Metadata != nil {
 			o.Session.Metadata = nil
 			if err := json.Unmarshal(s.Metadata, &o.Session.Metadata); err != nil {
-				return nil, 0, fmt.Errorf("could not read the metadata of the tape: %w", err)
+				return nil, fmt.Errorf("could not read the metadata of the tape: %w", err)
 			}
 		}
 	}
 	if h.Seed != "" {
 		seed, err := strconv.ParseInt(h.Seed, 10, 64)
 		if err != nil {
-			return nil, 0, fmt.Errorf("could not read the seed of the tape: %w", err)
+			return nil, fmt.Errorf("could not read the seed of the tape: %w", err)
 		}
 		o.own.seed = &seed
 	}
-	config, err := p.runtimeConfig(&o)
+	config, err := p.runtimeConfig(o)
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	config.Audit = nil
 	if h.Flags.Numbered {
@@ -142,14 +165,16 @@ func (p *Program) Replay(ctx context.Context, t *Tape, o Options) (unused []stri
 	restored.Clean(record.JSON)
 	player := tape.Play(restored)
 	player.Clean = record.JSON
-	player.Show = func(ctx context.Context, e *effect.Emit) error {
-		_, err := world.Perform(ctx, e)
-		return err
-	}
-	machine, err := vm.New(vm.Config{Program: p.ir, Natives: stdlib.Native, Performer: world, Past: player, Asks: h.Flags.Asks,
-		Application: vm.Application{Run: world.ID(), Tools: h.Flags.Tools, Audited: h.Flags.Audited}})
+	return &replaying{restored, world, player, vm.Config{Program: p.ir, Natives: stdlib.Native, Performer: world, Past: player, Asks: h.Flags.Asks,
+		Application: vm.Application{Run: world.ID(), Tools: h.Flags.Tools, Audited: h.Flags.Audited}}}, nil
+}
+
+// run runs the program to its end. The error is the error of the run, or a *DivergedError with its
+// position.
+func (r *replaying) run(ctx context.Context, o *Options) error {
+	machine, err := vm.New(r.config)
 	if err != nil {
-		return nil, 0, fmt.Errorf("could not load the program: %w", err)
+		return firstError(fmt.Errorf("could not load the program: %w", err), r.world.Close(context.WithoutCancel(ctx)))
 	}
 	outcome, err := machine.Run(ctx)
 	if err == nil {
@@ -158,9 +183,7 @@ func (p *Program) Replay(ctx context.Context, t *Tape, o Options) (unused []stri
 	if err = diverged(err); ctx.Err() != nil && errors.As(err, new(*tape.DivergedError)) {
 		err = context.Cause(ctx) // the tape of an interrupted run does not contain its end
 	}
-	err = firstError(err, world.Close(context.WithoutCancel(ctx)))
-	unused, n = player.Unused()
-	return unused, n, cleanError(world, err)
+	return firstError(err, r.world.Close(context.WithoutCancel(ctx)))
 }
 
 // numbered is a layer that adds a number to each line of the run's output, like a durable run.

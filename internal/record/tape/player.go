@@ -3,6 +3,7 @@ package tape
 import (
 	"container/heap"
 	"context"
+	"encoding/json"
 	"slices"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
@@ -18,7 +19,8 @@ type Player struct {
 	Clean func(text []byte) []byte
 
 	tape   *Tape
-	before int64 // subtracted from effect numbers in error messages
+	policy *policy // set if a changed program is replayed to compare its decisions
+	before int64   // subtracted from effect numbers in error messages
 	used   []bool
 	took   []int64 // for each entry, the number of the effect that has used it
 	of     []int64 // for each entry, the effect that opened its object; 0 if the tape does not contain it
@@ -78,10 +80,18 @@ func (p *Player) Result(e int64, r effect.Request) (result effect.Result, known 
 	if !Recorded(r.Kind()) {
 		return nil, false, nil
 	}
+	if p.policy != nil {
+		return p.policyResult(e, r)
+	}
 	i, err := p.find(e, r)
 	if err != nil {
 		return nil, true, err
 	}
+	return p.resultOf(i, e)
+}
+
+// resultOf returns the result in entry i, which effect e uses.
+func (p *Player) resultOf(i int, e int64) (result effect.Result, known bool, err error) {
 	p.useEntry(i, e)
 	x := &p.tape.Entries[i]
 	if x.Place == PlaceWaits {
@@ -109,14 +119,22 @@ func (p *Player) Find(e int64, r effect.Request) (vm.PastResult, error) {
 			return vm.Unrecorded, err
 		}
 	}
+	if p.policy != nil {
+		return p.policyFind(e, r)
+	}
 	i, err := p.find(e, r)
 	if err != nil {
 		return vm.Unrecorded, err
 	}
+	p.begin(i, e)
+	return vm.Recorded, nil
+}
+
+// begin begins effect e, whose result is in entry i.
+func (p *Player) begin(i int, e int64) {
 	p.useEntry(i, e)
 	p.begun[i] = e
 	heap.Push(&p.queue, i)
-	return vm.Recorded, nil
 }
 
 // IsComplete returns false, so that the VM never performs a request without a recorded result.
@@ -154,7 +172,7 @@ func (p *Player) EventAt(at vm.Moment) (x vm.Event, ok bool) {
 			p.useEntry(i, 0)
 			return vm.Event{Err: p.cause(i)}, true
 		}
-		if e, under := p.begun[i]; under {
+		if e, under := p.begun[i]; under && (p.policy == nil || p.isNext(i)) {
 			delete(p.begun, i)
 			return p.event(i, e), true
 		}
@@ -211,26 +229,51 @@ func (p *Player) cause(i int) error {
 	return context.Canceled
 }
 
-func (p *Player) useEntry(i int, e int64) { p.used[i], p.took[i] = true, e }
+func (p *Player) useEntry(i int, e int64) {
+	p.used[i], p.took[i] = true, e
+	if p.policy != nil && e != 0 {
+		p.policy.uses[e] = i
+	}
+}
 
 // find returns the index of the entry for a request. It is the unused entry with the same number
 // and request, or the first unused entry with the same request.
 func (p *Player) find(e int64, r effect.Request) (int, error) {
-	text, err := Request(r)
+	text, err := p.text(r)
 	if err != nil {
 		return 0, err
 	}
-	if p.Clean != nil {
+	k := p.keyOf(r, text)
+	if i := p.equal(e, k); i >= 0 {
+		return i, nil
+	}
+	return 0, p.missingError(e, k, text)
+}
+
+// text returns a request as canonical JSON without secrets.
+func (p *Player) text(r effect.Request) (json.RawMessage, error) {
+	text, err := Request(r)
+	if err == nil && p.Clean != nil {
 		text = p.Clean(text)
 	}
+	return text, err
+}
+
+// keyOf returns the key of a request with this text.
+func (p *Player) keyOf(r effect.Request, text []byte) key {
 	k := key{kind: r.Kind(), request: canonical(text)}
 	if n, ok := r.(effect.Numbered); ok {
 		k.of = p.opened[objectKey{k.kind.Family(), *n.Number()}]
 	}
+	return k
+}
+
+// equal returns the index of the unused entry for a key, or -1.
+func (p *Player) equal(e int64, k key) int {
 	for _, i := range p.byEffect[e] {
 		x := &p.tape.Entries[i]
 		if e != 0 && !p.used[i] && (key{x.Q, p.of[i], canonical(x.R)}) == k {
-			return i, nil
+			return i
 		}
 	}
 	first := -1
@@ -239,10 +282,7 @@ func (p *Player) find(e int64, r effect.Request) (int, error) {
 			first = i
 		}
 	}
-	if first < 0 {
-		return 0, p.missingError(e, k, text)
-	}
-	return first, nil
+	return first
 }
 
 // next returns the index of the first unused entry with a key, or -1.
