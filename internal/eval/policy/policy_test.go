@@ -212,13 +212,16 @@ func replay(t *testing.T, p *engine.Program, text string) *Session {
 	return Compare("s", r)
 }
 
+// changes is the number of changes that TestPlantedChanges makes.
+const changes = 300
+
 // TestPlantedChanges changes a rule of a random handler, or its prompt, and compares the decisions
 // over recorded sessions: exactly those that a second implementation of the rules expects differ,
 // at their line. Changes without an effect make no difference.
 func TestPlantedChanges(t *testing.T) {
 	var ran, effective atomic.Int64
 	show := func(seed uint64) string { return fmt.Sprint(seed) }
-	randtest.Run(t, "internal/eval/policy", 300, show, func(t *testing.T, seed uint64) {
+	randtest.Run(t, "internal/eval/policy", changes, show, func(t *testing.T, seed uint64) {
 		ran.Add(1)
 		r := rand.New(rand.NewPCG(seed, 1))
 		was := newRules(r)
@@ -251,8 +254,8 @@ func TestPlantedChanges(t *testing.T) {
 			effective.Add(1)
 		}
 	})
-	if n := effective.Load(); n*3 < ran.Load()*2 {
-		t.Errorf("%d of %d changes had an effect, want two thirds", n, ran.Load())
+	if n := effective.Load(); n < 200 && ran.Load() >= changes { // not with -short, -seed or the race detector
+		t.Errorf("%d of %d changes had an effect, want 200", n, ran.Load())
 	}
 }
 
