@@ -3,6 +3,7 @@ package testllm
 import (
 	"io"
 	"net/http"
+	"time"
 )
 
 // stream sends the reply in pieces. It ends the stream as the script requires.
@@ -45,6 +46,9 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, f *form, reply *
 		}
 		if reply.Endless && i >= f.first {
 			for piece := f.piece(reply.Text); send(piece); {
+				if reply.EveryMS > 0 {
+					time.Sleep(time.Duration(reply.EveryMS) * time.Millisecond)
+				}
 			}
 			s.Disconnected <- struct{}{}
 			return

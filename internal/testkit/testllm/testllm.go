@@ -48,6 +48,7 @@ type StreamEnd struct {
 	CutAfter  int  `json:"cut_after"`  // number of events after which the connection breaks
 	HangAfter int  `json:"hang_after"` // number of events after which the stream stalls
 	Endless   bool `json:"endless"`    // the first piece is repeated until the client disconnects
+	EveryMS   int  `json:"every_ms"`   // pause between the pieces of an endless stream, in milliseconds
 }
 
 // Call is a tool call of a reply.
