@@ -11,12 +11,12 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// DecidedPrompt is the kind of a Made about the start of an exchange with a host.
+// DecidedPrompt is the kind of a ReplayedDecision about the start of an exchange with a host.
 const DecidedPrompt = "prompt"
 
-// Made is a decision that a program made while a recorded run was replayed, or, if Kind is
+// ReplayedDecision is a decision of a program while a recorded run was replayed, or, if Kind is
 // DecidedPrompt, the start of an exchange: Answer then contains what the host receives.
-type Made struct {
+type ReplayedDecision struct {
 	vm.Decision
 	// Entry is the index of the entry on the tape that the decision corresponds to, and Exchange
 	// that of the entry that opens its exchange. -1 means none.
@@ -25,11 +25,12 @@ type Made struct {
 
 // PolicyReplay is the replay of a recorded run by a program whose decisions may differ.
 type PolicyReplay struct {
-	Tape   *tape.Tape // the recorded run
-	Made   []Made     // decisions of the program, in order, with marks for secrets
-	Unused []int      // indexes of the entries that the program has not used
-	CutOff bool       // the replay ended where the tape was cut off
-	Err    error      // error with which the program ended, or a *tape.DivergedError; nil for none
+	Tape      *tape.Tape         // the recorded run
+	Owners    []int              // for each entry of the tape, the index of the entry that opens its exchange; -1 for none
+	Decisions []ReplayedDecision // of the program, in order, with marks for secrets
+	Unused    []int              // indexes of the entries that the program has not used
+	CutOff    bool               // the replay ended where the tape was cut off
+	Err       error              // error with which the program ended, or a *tape.DivergedError; nil for none
 	// SamePrompt reports whether two prompts are equal by the rules of the comparison.
 	SamePrompt func(a, b json.RawMessage) bool
 }
@@ -59,9 +60,9 @@ func (p *Program) ReplayPolicy(ctx context.Context, t *Tape, normalized bool, o 
 		return nil, context.Cause(ctx)
 	}
 	clean := r.player.Clean
-	out := &PolicyReplay{Tape: r.tape, Made: made.all, Unused: r.player.UnusedEntries(), CutOff: r.player.CutOff(), Err: cleanError(r.world, err), SamePrompt: r.player.IsSame}
-	for i := range out.Made {
-		m := &out.Made[i]
+	out := &PolicyReplay{Tape: r.tape, Owners: r.player.Owners(), Decisions: made.all, Unused: r.player.UnusedEntries(), CutOff: r.player.CutOff(), Err: cleanError(r.world, err), SamePrompt: r.player.IsSame}
+	for i := range out.Decisions {
+		m := &out.Decisions[i]
 		m.Entry, m.Exchange = r.player.EntryOf(m.Effect), r.player.ExchangeOf(made.exchanges[m.Effect])
 		m.Answer, m.Asked = clean(m.Answer), clean(m.Asked)
 		if m.At.File == "" {
@@ -73,7 +74,7 @@ func (p *Program) ReplayPolicy(ctx context.Context, t *Tape, normalized bool, o 
 
 // madeDecisions collects the decisions of a replay. It is a vm.Observer and a vm.Decisions.
 type madeDecisions struct {
-	all       []Made
+	all       []ReplayedDecision
 	places    map[int64]vm.Place // places of the effects that a decision may correspond to
 	exchanges map[int64]int64    // numbers of the exchanges of replies, by effect
 }
@@ -83,7 +84,7 @@ func (*madeDecisions) Now() int64 { return 0 }
 
 // Decided collects a decision.
 func (m *madeDecisions) Decided(d *vm.Decision) error {
-	m.all = append(m.all, Made{Decision: *d})
+	m.all = append(m.all, ReplayedDecision{Decision: *d})
 	return nil
 }
 
@@ -91,7 +92,7 @@ func (m *madeDecisions) Decided(d *vm.Decision) error {
 func (m *madeDecisions) Requested(e int64, at vm.Caller, r effect.Request) func(effect.Result, error) {
 	switch q := r.(type) {
 	case *effect.ExchangeOpen:
-		m.all = append(m.all, Made{Decision: vm.Decision{Kind: DecidedPrompt, Effect: e, Host: q.Host, Answer: tape.PromptOf(q)}})
+		m.all = append(m.all, ReplayedDecision{Decision: vm.Decision{Kind: DecidedPrompt, Effect: e, Host: q.Host, Answer: tape.PromptOf(q)}})
 		m.places[e] = at.Place()
 	case *effect.ExchangeReply:
 		m.exchanges[e] = q.ID

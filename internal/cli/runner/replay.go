@@ -1,7 +1,6 @@
 package runner
 
 import (
-	"bytes"
 	"context"
 	"strings"
 
@@ -13,7 +12,6 @@ import (
 	"github.com/concerto-lang/concerto/internal/cli/runs/locate"
 	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/internal/engine/driver"
-	"github.com/concerto-lang/concerto/internal/engine/runs"
 	"github.com/concerto-lang/concerto/internal/process/userfile"
 	"github.com/concerto-lang/concerto/runtime/world/emit"
 	"github.com/concerto-lang/concerto/runtime/world/permit"
@@ -112,15 +110,8 @@ func (cmd *replayCommand) openTape(ctx context.Context, name string) (*engine.Ta
 	if err != nil {
 		return nil, nil, err
 	}
-	var text bytes.Buffer
-	if err := runs.Tape(run.Journal(), &text); err != nil {
-		return nil, nil, err
-	}
-	t, err := engine.ReadTape(&text)
-	if err != nil {
-		return nil, nil, console.Modified("", "%s: %v", name, err)
-	}
-	return t, stored, nil
+	t, err := run.Tape()
+	return t, stored, err
 }
 
 // OpenStored opens a stored run that this process does not execute.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/hostmsg"
+	"github.com/concerto-lang/concerto/internal/data/value"
 	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/internal/record/tape"
 	"github.com/concerto-lang/concerto/internal/text/jcs"
@@ -45,14 +46,13 @@ type Difference struct {
 	Current  json.RawMessage `json:"current"`
 }
 
-// Problem is the reason why a session could not be replayed to its end. Its JSON is an element of
-// `undecidable`, `failed` or `unreadable`.
+// Problem is the reason why a session could not be replayed to its end.
 type Problem struct {
-	Session string  `json:"session"`
-	Kind    string  `json:"kind,omitempty"` // kind of the request without a result
-	At      *string `json:"at,omitempty"`
-	Message string  `json:"message"`
-	Diff    string  `json:"diff,omitempty"` // difference to the nearest recorded request
+	Session string
+	Kind    string // kind of the request without a result, if the session is undecidable
+	At      *string
+	Message string
+	Diff    string // difference to the nearest recorded request, if the session is undecidable
 }
 
 // Session is the comparison of one recorded run.
@@ -68,14 +68,14 @@ type Session struct {
 // Compare compares the decisions of a replay with those of the recorded run.
 func Compare(name string, r *engine.PolicyReplay) *Session {
 	c := &comparison{r: r, session: &Session{Name: name, State: Same, Decisions: map[State]int{}, Unused: len(r.Unused)},
-		owner: owners(r.Tape.Entries), changed: map[int]bool{}}
+		owner: r.Owners, changed: map[int]bool{}}
 	c.readAsked()
 	done := c.end()
 	if done {
 		c.findRemoved()
 	}
-	for i := range r.Made {
-		c.compare(&r.Made[i])
+	for i := range r.Decisions {
+		c.compare(&r.Decisions[i])
 	}
 	for _, i := range c.removed {
 		c.addRemoved(i)
@@ -90,10 +90,10 @@ func Compare(name string, r *engine.PolicyReplay) *Session {
 type comparison struct {
 	r       *engine.PolicyReplay
 	session *Session
-	owner   []int           // for each entry, the index of the entry that opens its exchange; -1 for none
-	asked   map[question]at // what hosts have asked
-	removed []int           // indexes of the entries with decisions that the program does not make
-	changed map[int]bool    // exchanges with a difference, by the index of the entry that opens them
+	owner   []int                // for each entry, the index of the entry that opens its exchange; -1 for none
+	asked   map[question]message // what hosts have asked
+	removed []int                // indexes of the entries with decisions that the program does not make
+	changed map[int]bool         // exchanges with a difference, by the index of the entry that opens them
 }
 
 // question identifies a message of a host by its exchange, its type and its id.
@@ -102,37 +102,15 @@ type question struct {
 	typ, id  string
 }
 
-// at is a message on a tape.
-type at struct {
+// message is a message on a tape.
+type message struct {
 	payload json.RawMessage
 	entry   int
 }
 
-// owners returns for each entry the index of the entry that opens its exchange, or -1. If numbers
-// were left out, that is the previous one on the tape.
-func owners(entries []tape.Entry) []int {
-	opens, last := map[int64]int{}, -1
-	out := make([]int, len(entries))
-	for i := range entries {
-		e := &entries[i]
-		out[i] = -1
-		switch {
-		case e.Q == effect.KindExchangeOpen:
-			opens[e.E], last = i, i
-			out[i] = i
-		case e.Q.Family() == effect.KindExchangeOpen.Family():
-			out[i] = last
-			if of, found := opens[e.Of]; found && e.Of != 0 {
-				out[i] = of
-			}
-		}
-	}
-	return out
-}
-
 // readAsked reads what hosts have asked in the recorded run.
 func (c *comparison) readAsked() {
-	c.asked = map[question]at{}
+	c.asked = map[question]message{}
 	for i := range c.r.Tape.Entries {
 		e := &c.r.Tape.Entries[i]
 		if e.Q != effect.KindExchangeNext {
@@ -146,7 +124,7 @@ func (c *comparison) readAsked() {
 		for n := range messages.Messages {
 			m := &messages.Messages[n]
 			if hostmsg.Lookup(m.Type).ByPerson() {
-				c.asked[question{c.owner[i], m.Type, m.ID}] = at{payloadOf(m), i}
+				c.asked[question{c.owner[i], m.Type, m.ID}] = message{value.AppendJSON(nil, m.Payload), i}
 			}
 		}
 	}
@@ -203,7 +181,7 @@ func (c *comparison) findRemoved() {
 }
 
 // compare compares a decision of the program.
-func (c *comparison) compare(m *engine.Made) {
+func (c *comparison) compare(m *engine.ReplayedDecision) {
 	d := Difference{Session: c.session.Name, Kind: m.Kind, Host: optional(m.Host), ID: m.ID, At: place(m.At), Asked: m.Asked, Current: answer(m.Answer, m.Problem)}
 	exchange := -1
 	if m.Entry >= 0 {
@@ -236,7 +214,7 @@ func (c *comparison) compare(m *engine.Made) {
 }
 
 // isSame reports whether a decision is the recorded one.
-func (c *comparison) isSame(m *engine.Made, was, is json.RawMessage) bool {
+func (c *comparison) isSame(m *engine.ReplayedDecision, was, is json.RawMessage) bool {
 	switch m.Kind {
 	case vm.DecidedAwait, vm.DecidedTool, vm.DecidedUnknown:
 		return true // the program received the recorded answer
@@ -351,20 +329,6 @@ func decode[T any](text []byte, to *T) *T {
 		_ = json.Unmarshal(text, to)
 	}
 	return to
-}
-
-// payloadOf returns the members of a message except its type.
-func payloadOf(m *effect.HostMessage) json.RawMessage {
-	var all map[string]json.RawMessage
-	if json.Unmarshal(m.Text, &all) != nil {
-		return nil
-	}
-	delete(all, "type")
-	text, err := jsonwrite.Encode(all)
-	if err != nil {
-		return nil
-	}
-	return text
 }
 
 func canonical(text []byte) string {

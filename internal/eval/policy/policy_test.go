@@ -296,3 +296,19 @@ func TestNewAndRemoved(t *testing.T) {
 		})
 	}
 }
+
+// TestUnrecordedSteer replays a program that sends a message to its host, which the recorded one
+// did not: all decisions are compared.
+func TestUnrecordedSteer(t *testing.T) {
+	u := rules{limit: 100, allowed: "read", denied: "write", style: "tabs", prompt: "work"}
+	all := [2][]request{{{"question", "0-0", "tabs or spaces?"}}, {{"approval", "1-0", "read a"}}}
+	source, _ := u.source(layout{name: "q"})
+	steers := strings.Replace(source, `|q: HostQuestion| "tabs"`, `|q: HostQuestion| { Coder.steer("hurry")?; "tabs" }`, 1)
+	if steers == source {
+		t.Fatal("the program sends no message")
+	}
+	s := replay(t, load(t, steers), u.record(rand.New(rand.NewPCG(1, 1)), all))
+	if s.State != Same || s.Decisions[Same] != 4 {
+		t.Errorf("the state is %s, the decisions %v, the problem %+v, want 4 decisions that are the same", s.State, s.Decisions, s.Problem)
+	}
+}

@@ -65,15 +65,34 @@ func (r *Report) count() counts {
 // MarshalJSON returns the report in the form of spec/49-eval.md.
 func (r *Report) MarshalJSON() ([]byte, error) {
 	n := r.count()
-	differences, undecidable, failed := []Difference{}, []Problem{}, []Problem{}
+	type unreadable struct {
+		Session string `json:"session"`
+		Message string `json:"message"`
+	}
+	type failed struct {
+		Session string  `json:"session"`
+		At      *string `json:"at"`
+		Message string  `json:"message"`
+	}
+	type undecidable struct {
+		Session string  `json:"session"`
+		Kind    string  `json:"kind"`
+		At      *string `json:"at"`
+		Message string  `json:"message"`
+		Diff    string  `json:"diff"`
+	}
+	differences, allUndecidable, allFailed, allUnreadable := []Difference{}, []undecidable{}, []failed{}, []unreadable{}
 	for _, s := range r.Sessions {
 		differences = append(differences, s.Differences...)
 		switch s.State {
 		case Undecidable:
-			undecidable = append(undecidable, *s.Problem)
+			allUndecidable = append(allUndecidable, undecidable(*s.Problem))
 		case Failed:
-			failed = append(failed, *s.Problem)
+			allFailed = append(allFailed, failed{s.Name, s.Problem.At, s.Problem.Message})
 		}
+	}
+	for _, p := range r.Unreadable {
+		allUnreadable = append(allUnreadable, unreadable{p.Session, p.Message})
 	}
 	decisions := 0
 	for _, k := range n.decisions {
@@ -95,19 +114,19 @@ func (r *Report) MarshalJSON() ([]byte, error) {
 		Removed    int `json:"removed"`
 	}
 	return json.Marshal(struct {
-		Replay      int          `json:"replay"`
-		Program     string       `json:"program"`
-		Exit        int          `json:"exit"`
-		Sessions    sessions     `json:"sessions"`
-		Decisions   totals       `json:"decisions"`
-		Differences []Difference `json:"differences"`
-		Undecidable []Problem    `json:"undecidable"`
-		Failed      []Problem    `json:"failed"`
-		Unreadable  []Problem    `json:"unreadable"`
-		Unused      int          `json:"unused"`
+		Replay      int           `json:"replay"`
+		Program     string        `json:"program"`
+		Exit        int           `json:"exit"`
+		Sessions    sessions      `json:"sessions"`
+		Decisions   totals        `json:"decisions"`
+		Differences []Difference  `json:"differences"`
+		Undecidable []undecidable `json:"undecidable"`
+		Failed      []failed      `json:"failed"`
+		Unreadable  []unreadable  `json:"unreadable"`
+		Unused      int           `json:"unused"`
 	}{1, r.Program, r.Exit(), sessions{len(r.Sessions), n.states[Same], n.states[Differs], n.states[Undecidable], n.states[Failed]},
 		totals{decisions, n.decisions[Same], n.decisions[Differs], n.decisions[Downstream], n.decisions[New], n.decisions[Removed]},
-		differences, undecidable, failed, append([]Problem{}, r.Unreadable...), n.unused})
+		differences, allUndecidable, allFailed, allUnreadable, n.unused})
 }
 
 // shownSessions is the maximum number of sessions that a line names.
@@ -245,7 +264,7 @@ func (d *Difference) answers() (recorded, current string) {
 		recorded, current = choice(d.Recorded), choice(d.Current)
 	}
 	if !isChoice || recorded == current {
-		recorded, current = value(d.Recorded), value(d.Current)
+		recorded, current = answerText(d.Recorded), answerText(d.Current)
 	}
 	return shorten(recorded, current)
 }
@@ -261,7 +280,7 @@ func choice(answer []byte) string {
 	return "no"
 }
 
-func value(answer []byte) string {
+func answerText(answer []byte) string {
 	if len(answer) == 0 {
 		return "no answer"
 	}

@@ -13,6 +13,9 @@ const (
 	nameTokens  = "tokens"
 )
 
+// builtins are the names of the built-in metrics, in the order of a report.
+var builtins = []string{nameFailed, nameCost, nameLatency, nameTokens}
+
 // metric is a metric of the results, or a built-in one.
 type metric struct {
 	result.Metric

@@ -50,7 +50,7 @@ func metricsOf(p Pair, o Options) []*metric {
 	hasFailed := slices.ContainsFunc([]Side{p.Current, p.Baseline}, func(s Side) bool {
 		return s.Result != nil && countSamples(s.Result).Failed > 0
 	})
-	for _, name := range []string{nameFailed, nameCost, nameLatency, nameTokens} {
+	for _, name := range builtins {
 		isReported := slices.Contains(o.Gate, name)
 		if name == nameFailed {
 			isReported = hasFailed

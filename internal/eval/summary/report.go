@@ -268,7 +268,7 @@ func Names(pairs []Pair) []string {
 			}
 		}
 	}
-	for _, name := range []string{nameFailed, nameCost, nameLatency, nameTokens} {
+	for _, name := range builtins {
 		if !slices.Contains(names, name) {
 			names = append(names, name)
 		}

@@ -1,15 +1,11 @@
 package tape
 
 import (
-	"bytes"
 	"cmp"
 	"container/heap"
 	"encoding/json"
 	"errors"
-	"regexp"
 	"slices"
-	"strings"
-	"sync"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
@@ -27,7 +23,7 @@ type policy struct {
 	uses  map[int64]int       // index of the entry that each effect has used
 	opens map[string][]int    // for each host, the indexes of the entries that open an exchange
 	of    map[int64]*exchange // exchanges by the number in this run
-	all   []*exchange         // exchanges by the index of the entry that opens them; nil for other entries
+	all   []*exchange         // the exchange of each entry; nil for none
 
 	cutOff bool         // a request has no entry because the tape was cut off
 	clock  *effect.Time // last recorded time that the program has read
@@ -45,9 +41,10 @@ type exchange struct {
 // timer is an effect that ends when nothing else in the run can continue: a timer without an entry,
 // or an effect that was cancelled in the recorded run.
 type timer struct {
-	e   int64
-	at  int64 // time at which a timer ends, in milliseconds
-	err error // error of an effect whose result is unknown; nil for a timer
+	e      int64
+	at     int64 // time at which a timer ends, in milliseconds
+	result effect.Result
+	err    error // error of an effect whose result is unknown; nil for a timer
 }
 
 // maxExtra limits the number of effects without an entry, so that a program that waits for a time
@@ -94,8 +91,7 @@ func (p *Player) policyResult(e int64, r effect.Request) (result effect.Result, 
 		p.policy.cutOff = p.policy.cutOff || p.isCutOff(r)
 		return nil, true, err
 	case i < 0:
-		result, err = p.derived(r)
-		return result, true, err
+		return p.derived(r), true, nil
 	}
 	return p.resultOf(i, e)
 }
@@ -108,7 +104,7 @@ func (p *Player) policyFind(e int64, r effect.Request) (vm.PastResult, error) {
 	switch {
 	case errors.As(err, &missing) && p.isCutOff(r):
 		x.cutOff = true
-		x.timers = append(x.timers, timer{e, 0, err}) // other tasks may continue
+		x.timers = append(x.timers, timer{e: e, err: err}) // other tasks may continue
 		return vm.UnderWay, nil
 	case err != nil:
 		return vm.Unrecorded, err
@@ -125,6 +121,8 @@ func (p *Player) policyFind(e int64, r effect.Request) (vm.PastResult, error) {
 		}
 		if i >= 0 {
 			p.useEntry(i, e)
+		} else {
+			k.result = p.derived(r)
 		}
 		x.timers = append(x.timers, k)
 		return vm.UnderWay, nil
@@ -160,7 +158,7 @@ func (p *Player) NextIdle() (vm.Event, bool) {
 	t := x.timers[first]
 	x.timers = slices.Delete(x.timers, first, first+1)
 	x.now = max(x.now, t.at)
-	return vm.Event{E: t.e, Err: t.err}, true
+	return vm.Event{E: t.e, Result: t.result, Err: t.err}, true
 }
 
 // isNext reports whether no running effect has an entry before i.
@@ -289,15 +287,15 @@ func (p *Player) noteTime(i int) {
 }
 
 // derived returns the result of an effect that needs no entry.
-func (p *Player) derived(r effect.Request) (effect.Result, error) {
+func (p *Player) derived(r effect.Request) effect.Result {
 	switch r.(type) {
 	case *effect.Clock:
 		now := *p.policy.clock
-		return &now, nil
+		return &now
 	case *effect.ExchangeSteer:
-		return &effect.ExchangeSteered{Outcome: effect.SteerReceived}, nil
+		return &effect.ExchangeSteered{Outcome: effect.SteerReceived}
 	}
-	return nil, nil
+	return nil
 }
 
 // EntryOf returns the index of the entry that effect e has used, or -1 if there is none.
@@ -315,6 +313,18 @@ func (p *Player) ExchangeOf(number int64) int {
 		return x.open
 	}
 	return -1
+}
+
+// Owners returns for each entry the index of the entry that opens its exchange, or -1 for none.
+func (p *Player) Owners() []int {
+	out := make([]int, len(p.policy.all))
+	for i, x := range p.policy.all {
+		out[i] = -1
+		if x != nil {
+			out[i] = x.open
+		}
+	}
+	return out
 }
 
 // UnusedEntries returns the indexes of the entries of effects that the program has not performed.
@@ -363,58 +373,4 @@ func PromptOf(q *effect.ExchangeOpen) json.RawMessage {
 		text, _ = json.Marshal(q.Prompt) // the context is not valid JSON
 	}
 	return text
-}
-
-// Normalizer converts requests to a form in which those that differ only in white space, in the
-// working directory and in the ids of runs are equal.
-type Normalizer struct {
-	dirs []string // working directories, the longest first
-}
-
-var runID = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\br_[0-9a-z]{16}\b`) })
-
-// NewNormalizer returns the Normalizer for these working directories; "" is none.
-func NewNormalizer(dirs ...string) *Normalizer {
-	dirs = slices.DeleteFunc(dirs, func(dir string) bool { return len(dir) < 2 })
-	slices.SortFunc(dirs, func(a, b string) int { return len(b) - len(a) }) // one may contain another
-	return &Normalizer{dirs}
-}
-
-// JSON returns the normalized form of a JSON text.
-func (n *Normalizer) JSON(text []byte) []byte {
-	var v any
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.UseNumber()
-	if d.Decode(&v) != nil {
-		return text
-	}
-	out, err := jsonwrite.Encode(n.value(v))
-	if err != nil {
-		return text
-	}
-	return out
-}
-
-func (n *Normalizer) value(v any) any {
-	switch v := v.(type) {
-	case string:
-		return n.Text(v)
-	case []any:
-		for i := range v {
-			v[i] = n.value(v[i])
-		}
-	case map[string]any:
-		for name := range v {
-			v[name] = n.value(v[name])
-		}
-	}
-	return v
-}
-
-// Text returns the normalized form of a text.
-func (n *Normalizer) Text(text string) string {
-	for _, dir := range n.dirs {
-		text = strings.ReplaceAll(text, dir, "«directory»")
-	}
-	return strings.Join(strings.Fields(runID().ReplaceAllString(text, "«run»")), " ")
 }

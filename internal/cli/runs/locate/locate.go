@@ -3,6 +3,7 @@
 package locate
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"os"
@@ -36,6 +37,19 @@ func (r *Run) Journal() journal.Run {
 		return r.Engine.Run(r.ID)
 	}
 	return rundir.At(r.Dir)
+}
+
+// Tape returns the run's recorded results as a tape.
+func (r *Run) Tape() (*engine.Tape, error) {
+	var text bytes.Buffer
+	if err := runs.Tape(r.Journal(), &text); err != nil {
+		return nil, err
+	}
+	t, err := engine.ReadTape(&text)
+	if err != nil {
+		return nil, console.Modified("", "the recorded results of the run: %v", err)
+	}
+	return t, nil
 }
 
 // AddEngineFlag adds the flag --engine to a command.

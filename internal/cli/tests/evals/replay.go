@@ -1,7 +1,6 @@
 package evals
 
 import (
-	"bytes"
 	"context"
 
 	"fmt"
@@ -21,7 +20,6 @@ import (
 	"github.com/concerto-lang/concerto/internal/cli/runs/locate"
 	"github.com/concerto-lang/concerto/internal/compile/manifest"
 	"github.com/concerto-lang/concerto/internal/engine"
-	"github.com/concerto-lang/concerto/internal/engine/runs"
 	"github.com/concerto-lang/concerto/internal/eval/policy"
 	"github.com/concerto-lang/concerto/internal/process/userfile"
 	"github.com/concerto-lang/concerto/internal/record/journal/rundir"
@@ -128,7 +126,7 @@ func (cmd *replayCommand) find(ctx context.Context, name string) ([]recording, e
 	if err != nil {
 		return nil, err
 	}
-	return []recording{{name, func() (*engine.Tape, error) { return runTape(run) }}}, nil
+	return []recording{{name, run.Tape}}, nil
 }
 
 // findIn returns the recordings in a directory.
@@ -147,7 +145,7 @@ func (cmd *replayCommand) findIn(name, path string) (all []recording, err error)
 		case !info.IsDir() && strings.HasSuffix(e.Name(), ".tape"):
 			r.open = func() (*engine.Tape, error) { return readTape(file) }
 		case info.IsDir() && rundir.At(file).Begun():
-			r.open = func() (*engine.Tape, error) { return runTape(&locate.Run{Dir: file}) }
+			r.open = (&locate.Run{Dir: file}).Tape
 		default:
 			continue
 		}
@@ -166,14 +164,6 @@ func readTape(path string) (*engine.Tape, error) {
 	}
 	defer f.Close()
 	return engine.ReadTape(f)
-}
-
-func runTape(run *locate.Run) (*engine.Tape, error) {
-	var text bytes.Buffer
-	if err := runs.Tape(run.Journal(), &text); err != nil {
-		return nil, err
-	}
-	return engine.ReadTape(&text)
 }
 
 // compare replays the recordings, as many at a time as there are processors.
