@@ -80,6 +80,8 @@ type Config struct {
 	Listeners Listeners
 	// Layers are wrapped around all performers. The first layer is the outermost.
 	Layers []effect.Layer
+	// Shared is shared with other runtimes; nil means that nothing is shared.
+	Shared *Shared
 }
 
 // PausingDebugger is implemented by a debugger that can pause the run together with the run's
@@ -202,14 +204,18 @@ func New(c Config) *Runtime {
 	merges.Store, merges.Log = r.workspaces, func(line string) { r.log.Remark("info", line) }
 	r.merges = &merge.Performer{Merges: merge.New(merges)}
 	r.parties = c.Parties
-	r.budget = c.makeBudget()
+	if r.budget = c.makeBudget(); c.Shared != nil {
+		r.budget = c.Shared.Budget
+	}
 	r.day = c.Bounds.Day.File
 	r.hosts = host.New(host.Options{Configs: c.Hosts, Environ: c.Environ, Run: r.run, Log: r.log.Host, Logf: r.log.Remark, MaxMemory: c.Bounds.MaxMemory, Keeper: c.Keeper, Clock: c.Clock, Trace: c.wire(environment.Lookup), Exports: c.Listeners.OnHostStart, Directories: workspace.Directories{Store: r.workspaces}, Budget: r.hostBudget(), Sandboxes: hostsandbox.Sandboxes{}})
 	r.workspaces.OnRemove(r.hosts.LeaveWorkspace)
 	r.chance = random.New(c.Seed)
-	r.budget.Crossed = func(message string) { r.log.Remark("warn", message) }
+	if c.Shared == nil {
+		r.budget.Crossed = func(message string) { r.log.Remark("warn", message) }
+	}
 	forTokens := command.New(command.Options{Environ: c.Environ, Run: r.run, Keys: c.all, Dir: c.Root, Clock: c.Clock})
-	r.llm = llm.New(llm.Config{Connections: c.Connections, Output: printed(forTokens), Clock: c.Clock, Getenv: environment.Lookup, Meter: r.meter, Secrets: r.secrets, OnEvent: c.Listeners.OnModelEvent, Refused: policy.RefuseConnection})
+	r.llm = llm.New(llm.Config{Connections: c.Connections, Output: printed(forTokens), Clock: c.Clock, Getenv: environment.Lookup, Meter: r.meter, Secrets: r.secrets, OnEvent: c.Listeners.OnModelEvent, Refused: policy.RefuseConnection, Pool: c.Shared.models()})
 	c.Emit.Environ, _ = procgroup.Inherit{Pass: c.Emit.PassEnv, Keys: c.all}.Of(c.Environ)
 	c.Emit.Run = r.run
 	c.Emit.Log = func(line string) { r.log.Host("emit-handler", line) }

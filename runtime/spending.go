@@ -5,6 +5,7 @@ import (
 	"github.com/concerto-lang/concerto/runtime/budget"
 	"github.com/concerto-lang/concerto/runtime/budget/spent"
 	"github.com/concerto-lang/concerto/runtime/hostbudget"
+	"github.com/concerto-lang/concerto/runtime/llm"
 )
 
 // DayLimits limits what all runs with the same file use on a day; 0 means no limit. File is the
@@ -13,6 +14,27 @@ type DayLimits struct {
 	File    *spent.File
 	Tokens  int64
 	CostUSD float64
+}
+
+// Shared is what runtimes with the same configuration may share: the limits on tokens and costs, and
+// the rate limits and network connections of models.
+type Shared struct {
+	Budget *budget.Budget
+	pool   *llm.Pool
+}
+
+// NewShared returns a Shared for runtimes with a configuration.
+func NewShared(c *Config) *Shared { return &Shared{c.makeBudget(), &llm.Pool{}} }
+
+// Close closes the network connections that are not in use.
+func (s *Shared) Close() { s.pool.Close() }
+
+// models returns the pool of models; nil means that nothing is shared.
+func (s *Shared) models() *llm.Pool {
+	if s == nil {
+		return nil
+	}
+	return s.pool
 }
 
 // makeBudget returns the budget of a run.

@@ -64,7 +64,8 @@ type Past interface {
 type IdlePast interface {
 	Past
 	// NextIdle returns the end of an effect that was UnderWay. The VM calls it when nothing else
-	// can happen. An effect that was cancelled is skipped.
+	// can happen. An effect that was cancelled is skipped. Without an effect, the past may be
+	// complete after the call: the effects that were UnderWay then begin.
 	NextIdle() (x Event, ok bool)
 }
 
@@ -344,11 +345,13 @@ func (m *VM) nextPast() (c completion, ok bool) {
 			return c, false
 		}
 		x, ok := m.journaled.past.NextEvent()
-		isIdle := len(m.requests.arrived) == 0 && m.requests.inbox.empty()
+		isIdle := len(m.requests.arrived) == 0 && m.requests.inbox.empty() && !m.isPerforming()
 		if p, can := m.journaled.past.(IdlePast); can && !ok && isIdle {
 			x, ok = p.NextIdle()
 		}
 		switch {
+		case !ok && m.journaled.past.IsComplete():
+			continue // the effects that were under way begin
 		case ok && x.E == 0:
 			m.journaled.endPast(x.Err)
 		case ok && !m.journaled.isRunning(x.E):
@@ -361,6 +364,11 @@ func (m *VM) nextPast() (c completion, ok bool) {
 			return c, false
 		}
 	}
+}
+
+// isPerforming reports whether a request whose result the past does not contain is performed.
+func (m *VM) isPerforming() bool {
+	return len(m.requests.pending) > len(m.journaled.begun)+len(m.journaled.unfinished)
 }
 
 // endPast ends the run's context with the cause that the past contains.

@@ -442,14 +442,23 @@ func leftOver(o *vm.Outcome, scene *mock.World) *TestFailure {
 
 // closeTest closes the runtime of a test and what the test has started.
 func (r *testRun) closeTest(ctx context.Context, outside *world.Runtime) error {
+	if !r.options.reaches() {
+		return closeRuntime(ctx, outside, nil)
+	}
+	return closeRuntime(ctx, outside, r.options.Kill)
+}
+
+// closeRuntime closes a runtime and what it has started. It does not wait for processes after kill
+// was closed; kill may be nil.
+func closeRuntime(ctx context.Context, outside *world.Runtime, kill <-chan struct{}) error {
 	closing, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
-	if r.options.reaches() && r.options.Kill != nil {
+	if kill != nil {
 		ended := make(chan struct{})
 		defer close(ended)
 		go func() {
 			select {
-			case <-r.options.Kill:
+			case <-kill:
 				stop()
 				outside.Kill()
 			case <-ended:

@@ -145,6 +145,8 @@ type Config struct {
 	Output func(ctx context.Context, command []string) (string, error)
 	// returns the reason why a connection must not be used, or ""; nil permits all connections
 	Refused func(connection string) string
+	// Pool is shared with other clients; nil means that nothing is shared.
+	Pool *Pool
 }
 
 // Client performs the requests of agents to models. It is safe for concurrent use.
@@ -218,7 +220,7 @@ func (c *Client) closeIdle() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, l := range c.ready {
-		if l.http != nil {
+		if l.http != nil && c.cfg.Pool == nil {
 			l.http.CloseIdleConnections()
 		}
 	}
@@ -309,8 +311,10 @@ func (c *Client) openLine(name string) (*line, error) {
 		return nil, configError(name, "connection '%s'%s has an unknown provider %q", name, conn.sectionName(), conn.Provider)
 	}
 	l := &line{Connection: conn, http: c.cfg.HTTP}
-	if l.http == nil {
-		l.http = newHTTP(&conn)
+	if c.cfg.Pool != nil {
+		c.cfg.Pool.setUp(l, &c.cfg)
+	} else {
+		l.setUp(&c.cfg)
 	}
 	if f := conn.Function; f != nil {
 		open = func(*Connection, *world) (Provider, error) { return f, nil }
@@ -320,11 +324,50 @@ func (c *Client) openLine(name string) (*line, error) {
 		return nil, configError(name, "connection '%s'%s: %v", name, conn.sectionName(), err)
 	}
 	l.provider = p
-	if conn.RateLimit != nil {
-		l.limiter = newLimiter(*conn.RateLimit, c.cfg.Now, c.cfg.Sleep)
-	}
 	c.ready[name] = l
 	return l, nil
+}
+
+// setUp sets the transport and the limiter of the line.
+func (l *line) setUp(c *Config) {
+	if l.http == nil {
+		l.http = newHTTP(&l.Connection)
+	}
+	if l.RateLimit != nil {
+		l.limiter = newLimiter(*l.RateLimit, c.Now, c.Sleep)
+	}
+}
+
+// Pool shares the rate limits and the network connections of clients that have the same
+// connections. The zero value is ready for use. It is safe for concurrent use.
+type Pool struct {
+	mu    sync.Mutex
+	lines map[string]*line // by name of the connection
+}
+
+// Close closes the network connections that are not in use.
+func (p *Pool) Close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, l := range p.lines {
+		l.http.CloseIdleConnections()
+	}
+}
+
+// setUp sets the transport and the limiter of a line to those of the first line of the connection.
+func (p *Pool) setUp(l *line, c *Config) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	first := p.lines[l.Name]
+	if first == nil {
+		l.setUp(c)
+		if p.lines == nil {
+			p.lines = map[string]*line{}
+		}
+		p.lines[l.Name] = l
+		return
+	}
+	l.http, l.limiter = first.http, first.limiter
 }
 
 func (c *Client) findConnection(name string) (Connection, bool) {

@@ -27,6 +27,10 @@ type Options struct {
 	// Live permits the test to use, in real time, the agents, hosts and other services that it does
 	// not mock.
 	Live bool
+	// Sample means that the World belongs to a sample of an eval, in addition to Live. The sample
+	// has no arguments, input and random secrets except those of the World, and the runtime answers
+	// the emits that no mock answers.
+	Sample bool
 	// Hosts contains the hosts of the program, by the names of their declarations.
 	Hosts map[string]Host
 	// Seed is the seed of the test's random secrets.
@@ -223,7 +227,13 @@ func (w *World) performMocked(ctx context.Context, r effect.Request, next effect
 			w.drew()
 			return w.secret(r), nil
 		}
-	case *effect.Emit, *effect.AwaitEmit, *effect.Print, *effect.Log, *effect.Record:
+	case *effect.AwaitEmit:
+		if w.options.Sample && !w.Answers(r) {
+			w.recordEmit(r.Channel, r.Payload)
+			return next.Perform(ctx, r)
+		}
+		return w.performOutput(r)
+	case *effect.Emit, *effect.Print, *effect.Log, *effect.Record:
 		return w.performOutput(r)
 	case *effect.MockScript, *effect.MockNext, *effect.MockAnswer, *effect.MockEnv, *effect.MockArgs, *effect.MockInput, *effect.MockTime, *effect.MockHTTP, *effect.MockFile, *effect.MockCommand:
 		return nil, w.script(r)
@@ -266,6 +276,41 @@ func (w *World) callTool(ctx context.Context, r *effect.AppCall, next effect.Per
 		w.options.Tape.RecordCall(r, result)
 	}
 	return result, err
+}
+
+// Answers reports whether the World itself answers a request now, by a mock or from its own state.
+// It must be called when the program makes the request. Requests for the clock and for timers are
+// not included.
+func (w *World) Answers(r effect.Request) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch r := r.(type) {
+	case *effect.AgentCall:
+		return w.agents[r.Agent] != nil
+	case *effect.StreamOpen:
+		return w.agents[r.Agent] != nil
+	case *effect.StreamNext, *effect.StreamClose:
+		return *r.(effect.Numbered).Number() < 0
+	case *effect.ExchangeOpen:
+		return w.hosts[r.Host] != nil
+	case *effect.ExchangeNext, *effect.ExchangeReply, *effect.ExchangeSteer, *effect.ExchangeClose:
+		return w.exchanges[*r.(effect.Numbered).Number()] != nil
+	case *effect.AwaitEmit:
+		return len(w.answers[r.Channel]) > 0
+	case *effect.HTTP:
+		return w.web.has(r)
+	case *effect.Command:
+		return w.shell.has(r)
+	case *effect.CopyFile:
+		return w.mockedFile(r.From) != nil || w.mockedFile(r.Path) != nil
+	case *effect.MoveFile:
+		return w.mockedFile(r.From) != nil || w.mockedFile(r.Path) != nil
+	case *effect.ReadFile, *effect.AttachFile, *effect.WriteFile, *effect.FileInfo, *effect.RemoveFile:
+		return w.mockedFile(pathOf(r)) != nil
+	case *effect.Args, *effect.Input, *effect.Secret:
+		return !w.options.Live || w.options.Sample
+	}
+	return effect.Lookup(r.Kind()).By == effect.Tests
 }
 
 func (w *World) drew() {

@@ -38,6 +38,13 @@ func (w *World) performOutput(r effect.Request) (effect.Result, error) {
 	return nil, nil
 }
 
+// recordEmit records an emit that the runtime answers.
+func (w *World) recordEmit(channel string, payload json.RawMessage) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.record.Emits = append(w.record.Emits, Emit{channel, payload})
+}
+
 func (w *World) answerEmit(r *effect.AwaitEmit) (effect.Result, error) {
 	queue := w.answers[r.Channel]
 	if len(queue) == 0 {

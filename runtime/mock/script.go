@@ -51,6 +51,12 @@ func (s *script[R, T]) addOutcome(name string, o *scripted[T]) {
 	s.queues[name] = append(s.queues[name], o)
 }
 
+// has reports whether a request has an outcome.
+func (s *script[R, T]) has(r R) bool {
+	_, has := s.outcomes[r]
+	return has || len(s.queues[s.name(r)]) > 0
+}
+
 // outcomeOf returns the outcome of a request, or nil if none is left. A repeated request receives
 // the same outcome.
 func (s *script[R, T]) outcomeOf(r R) *scripted[T] {

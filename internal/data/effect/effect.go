@@ -64,6 +64,8 @@ type Error struct {
 	Attempts []Attempt
 	// Type is a more exact type than Kind, or "". Records do not contain it.
 	Type string
+	// IsDenied means that the run lacks a permission. Records do not contain it.
+	IsDenied bool
 }
 
 func (e *Error) Error() string { return e.Message }

@@ -65,7 +65,7 @@ func (r *Recorder) write(v any) {
 func (r *Recorder) Close(code int) error {
 	r.write(struct {
 		End End `json:"end"`
-	}{End{code}})
+	}{End{Code: code}})
 	if err := r.out.Flush(); r.err == nil && err != nil {
 		r.err = fmt.Errorf("write the tape: %w", err)
 	}

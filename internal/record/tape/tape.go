@@ -56,9 +56,11 @@ type Flags struct {
 	Numbered bool `json:"numbered,omitempty"`
 }
 
-// End is the last line of a tape. Code is the exit code of the command.
+// End is the last line of a tape. Code is the exit code of the command. MS is the duration of a
+// sample of an eval in milliseconds; other tapes do not contain it.
 type End struct {
-	Code int `json:"code"`
+	Code int     `json:"code"`
+	MS   float64 `json:"ms,omitempty"`
 }
 
 // The values of Entry.Place: events in the middle of a turn.
@@ -154,6 +156,12 @@ func Read(r io.Reader) (*Tape, error) {
 		return nil, &SyntaxError{max(n, 1), notATape}
 	}
 	return t, nil
+}
+
+// ReadCutOff parses a tape. It ignores a last line without its end, which a killed process may have
+// left.
+func ReadCutOff(text []byte) (*Tape, error) {
+	return Read(bytes.NewReader(text[:bytes.LastIndexByte(text, '\n')+1]))
 }
 
 const notATape = `a tape begins with {"tape":1, …}; concerto run --record FILE writes one`

@@ -204,7 +204,7 @@ func (p *Policy) checkRequest(w *row, r effect.Request) error {
 	var flags []string
 	for _, n := range w.needs(p, r) {
 		if !n.Declared && !p.allows(&p.manifest, n) {
-			return w.refused(r, n, ofManifest(n))
+			return denied(w.refused(r, n, ofManifest(n)))
 		}
 		if p.callersAllow(n) {
 			continue
@@ -219,7 +219,13 @@ func (p *Policy) checkRequest(w *row, r effect.Request) error {
 	if len(flags) == 0 {
 		return nil
 	}
-	return w.refused(r, first, p.ofCaller(first, flags...))
+	return denied(w.refused(r, first, p.ofCaller(first, flags...)))
+}
+
+// denied marks an error as caused by a missing permission.
+func denied(e *effect.Error) error {
+	e.IsDenied = true
+	return e
 }
 
 // Refuse returns the error text for a target that a performer learns during the request: for Net
