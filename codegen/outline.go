@@ -87,7 +87,7 @@ func (o *outliner) declare() {
 		}
 	}
 	for _, fn := range p.Functions {
-		if _, exists := o.parts[fn.Decl]; exists || fn.IsTest() {
+		if _, exists := o.parts[fn.Decl]; exists || fn.IsTest() || fn.IsEval() {
 			continue
 		}
 		if n, generated := o.g.numbers.functions[fn]; generated {

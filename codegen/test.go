@@ -12,6 +12,24 @@ func (g *generator) tests() {
 	}
 }
 
+// evals adds the evals to the program's list of evals.
+func (g *generator) evals() {
+	for _, e := range g.p.Evals {
+		n, isIncluded := g.numbers.functions[e.Fn]
+		if !isIncluded || e.Row == nil {
+			continue
+		}
+		out := ir.Eval{Name: e.Name, Function: n, Data: e.Data, DataFunction: -1, Row: g.typeIndex(e.Row), Repeat: e.Repeat, Cluster: e.Cluster, Margin: e.Margin, Fields: e.Fields, GateBuiltins: e.GateBuiltins}
+		if e.Rows != nil {
+			out.DataFunction = g.numbers.functions[e.Rows]
+		}
+		for _, m := range e.Metrics {
+			out.Metrics = append(out.Metrics, ir.Metric(m))
+		}
+		g.out.Evals = append(g.out.Evals, out)
+	}
+}
+
 // mock generates a mock statement. It calls a function of the library with a map of the fields, and
 // with the agent, the host or the name of the server.
 func (f *builder) mock(s *ast.MockStmt) {

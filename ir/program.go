@@ -45,8 +45,10 @@ type Application struct {
 	// Called contains the public functions of the main file if the program was compiled to use its
 	// functions as tools. Files do not contain Called.
 	Called []ToolMethod
-	Audit  string          // path of the audit log, relative to the program's root; "" if there is none
-	Run    json.RawMessage // [run] as a JSON object, which internal/data/runconf reads; nil if there is none
+	// Evals contains the evals if the program was compiled to run them. Files do not contain Evals.
+	Evals []Eval
+	Audit string          // path of the audit log, relative to the program's root; "" if there is none
+	Run   json.RawMessage // [run] as a JSON object, which internal/data/runconf reads; nil if there is none
 	// Workspace is [workspace] as a JSON object, which runtime/workspace reads; nil if there is
 	// none.
 	Workspace json.RawMessage
@@ -390,4 +392,28 @@ type Test struct {
 	Function   int
 	ExpectFail bool
 	Expect     string
+}
+
+// Eval is an @eval function (spec/49-eval.md).
+type Eval struct {
+	Name         string
+	Function     int
+	Data         string // path of the dataset, relative to the source file; "" if DataFunction is set
+	DataFunction int    // function that returns the rows, or -1
+	Row          int    // index in Types of the type of the rows
+	Repeat       int
+	Cluster      string   // field of the row that groups cases, or ""
+	Margin       *float64 // nil for the default
+	// Fields reports that each metric is a field of the returned struct. Otherwise the returned value
+	// is the only metric.
+	Fields       bool
+	Metrics      []Metric
+	GateBuiltins []string // built-in metrics that decide the verdict
+}
+
+// Metric is a metric of an eval. Type is "bool", "int", "float", "score" or "agreement". Lower
+// means that lower values are better, and Gate that the metric decides the verdict.
+type Metric struct {
+	Name, Type  string
+	Lower, Gate bool
 }

@@ -212,6 +212,14 @@ func (v *verifier) declarations() {
 	for _, t := range p.Tests {
 		v.entry("test "+t.Name, t.Function)
 	}
+	for _, e := range p.Evals {
+		f := v.callable("eval "+e.Name, e.Function)
+		v.check(f == nil || len(f.Params) == 1, "eval %s: its function needs one parameter", e.Name)
+		v.check(in(e.Row, len(p.Types)), "eval %s: there is no type %d", e.Name, e.Row)
+		if e.DataFunction != -1 {
+			v.entry("the data of eval "+e.Name, e.DataFunction)
+		}
+	}
 	if p.Entry != -1 {
 		v.entry("the program", p.Entry)
 	}

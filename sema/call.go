@@ -83,12 +83,19 @@ func (b *body) reportNotOnValue(owner *types.Declared, name *ast.Ident) {
 		Hint("write `%s.%s(…)`", owner.Name, name.Name))
 }
 
-// testCalled reports a call of a test function.
+// testCalled reports a call of a test or an eval.
 func (b *body) testCalled(fn *Function, at source.Span) {
-	if isTest(fn) {
-		b.report(diag.TestCalled.At(at, "test function `%s` cannot be called", fn.Name).
-			Hint("move the shared code into another function"))
+	what := ""
+	switch {
+	case isTest(fn):
+		what = "test function"
+	case isEval(fn):
+		what = "eval"
+	default:
+		return
 	}
+	b.report(diag.TestCalled.At(at, "%s `%s` cannot be called", what, fn.Name).
+		Hint("move the shared code into another function"))
 }
 
 // callFunction checks a call of a function. recv is the receiver of a method call, or nil. assoc is

@@ -26,6 +26,7 @@ type Program struct {
 	Stores    []*Store
 	Pipelines []*Pipeline
 	Tests     []*Test
+	Evals     []*Eval // also if the program does not include them
 	// OnMockPrompt is the library function to call with the host and the prompt before each
 	// exchange. It is nil unless a test mocks a host with a closure.
 	OnMockPrompt *Function

@@ -42,6 +42,8 @@ type Config struct {
 	Bodies *Bodies
 	// Tests reports that the program includes @test functions and mocks.
 	Tests bool
+	// Evals reports that the program includes @eval functions and mocks.
+	Evals bool
 	// AnyConnection allows agents to use connections that the manifest does not declare. It is set
 	// if a mock answers for all connections.
 	AnyConnection bool

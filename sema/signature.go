@@ -146,26 +146,43 @@ func (fn *Function) Type() *types.Func {
 	return f
 }
 
-// decoratorPlaces describes for each decorator where it is allowed.
-var decoratorPlaces = map[string]string{
-	"test":        "functions of a module",
-	"expect_fail": "tests",
-	"describe":    "tool functions and fields of schemas",
-	"param":       "tool functions and their parameters",
-	"sequential":  "tool functions",
-	"approve":     "tool functions",
-	"retry":       "agents, hosts, stages and functions",
-	"timeout":     "agents, hosts, stages and functions",
-	"log":         "agents, hosts, stages and functions",
-	"cache":       "agents, hosts, stages and functions",
-	"limit":       "`parallel for`",
-	"allow":       "declarations",
-	"on_unknown":  marked,
-	"idempotent":  marked,
+// decorators are the language's decorators, and where each is allowed, by name.
+var decorators = []struct{ name, place string }{
+	{"allow", "declarations"},
+	{"approve", "tool functions"},
+	{"cache", "agents, hosts, stages and functions"},
+	{"describe", "tool functions and fields of schemas"},
+	{"eval", "functions of a module"},
+	{"expect_fail", "tests"},
+	{"idempotent", marked},
+	{"limit", "`parallel for`"},
+	{"log", "agents, hosts, stages and functions"},
+	{"on_unknown", marked},
+	{"param", "tool functions and their parameters"},
+	{"retry", "agents, hosts, stages and functions"},
+	{"sequential", "tool functions"},
+	{"test", "functions of a module"},
+	{"timeout", "agents, hosts, stages and functions"},
 }
 
 // Decorators returns the names of the language's decorators.
-func Decorators() []string { return sortedKeys(decoratorPlaces) }
+func Decorators() []string {
+	var names []string
+	for _, d := range decorators {
+		names = append(names, d.name)
+	}
+	return names
+}
+
+// decoratorPlace returns where a decorator is allowed, or "" if there is no such decorator.
+func decoratorPlace(name string) string {
+	for _, d := range decorators {
+		if d.name == name {
+			return d.place
+		}
+	}
+	return ""
+}
 
 // functionDecorators checks the decorators of a function in the program.
 func (c *checker) functionDecorators(m *module, fn *Function) {
@@ -173,6 +190,8 @@ func (c *checker) functionDecorators(m *module, fn *Function) {
 		switch name := d.Name.Name; {
 		case name == "test" || name == "expect_fail":
 			c.testDecorator(m, fn, d)
+		case name == "eval":
+			c.evalDecorator(m, fn, d)
 		case name == "describe" || name == "param":
 			if fn.Tool == nil {
 				c.report(m, diag.DecoratorPlace.At(d.Sp, "`@%s` is only allowed on tool functions", name).
@@ -216,11 +235,11 @@ func (c *checker) rejectOtherDecorator(m *module, d *ast.Decorator) {
 	if m.info.allows[d] {
 		return
 	}
-	if place := decoratorPlaces[d.Name.Name]; place != "" {
+	if place := decoratorPlace(d.Name.Name); place != "" {
 		c.report(m, diag.DecoratorPlace.At(d.Sp, "`@%s` is not allowed here", d.Name.Name).Hint("`@%s` is only allowed on %s", d.Name.Name, place))
 		return
 	}
-	names := sortedKeys(decoratorPlaces)
+	names := Decorators()
 	if w := foreign.Decorator.Find(d.Name.Name); w.HintText() != "" {
 		unknown := diag.UnknownDecorator.At(d.Name.Sp, "unknown decorator `@%s`", d.Name.Name)
 		switch {

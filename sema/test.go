@@ -39,9 +39,12 @@ func (c *checker) testDecorator(m *module, fn *Function, d *ast.Decorator) {
 	}
 }
 
-// collectTest adds a function with the decorator @test to the tests. It returns false if fn is no
-// test.
+// collectTest adds a function with the decorator @test or @eval to the tests or evals. It returns
+// false if fn is neither.
 func (c *checker) collectTest(m *module, fn *Function) bool {
+	if c.collectEval(m, fn) {
+		return true
+	}
 	d := findDecorator(fn.Decl.Decorators, "test")
 	if m.info.pkg != nil && d != nil {
 		return true // the tests of packages are not run, and not checked
@@ -64,31 +67,52 @@ func (c *checker) collectTest(m *module, fn *Function) bool {
 	return true
 }
 
-// checkTests checks the tests after the rest of the program. Declarations that only tests use
-// become part of the program only if Config.Tests is set.
+// checkTests checks the tests and the evals after the rest of the program. Declarations that only
+// they use become part of the program only if the configuration includes them.
 func (c *checker) checkTests() {
 	p := c.prog
-	if len(p.Tests) == 0 {
+	var tests, evals []*Function
+	for _, t := range p.Tests {
+		tests = append(tests, t.Fn)
+	}
+	c.checkEvals()
+	for _, e := range p.Evals {
+		evals = append(evals, e.Fn)
+	}
+	if c.cfg.Evals { // what the program includes comes first
+		c.checkApart(evals, true)
+	}
+	c.checkApart(tests, c.cfg.Tests)
+	if !c.cfg.Evals {
+		c.checkApart(evals, false)
+	}
+	if !c.cfg.Tests {
+		p.Tests = nil
+	}
+}
+
+// checkApart checks functions that the rest of the program does not use. If isIncluded is false,
+// they and what only they use do not become part of the program.
+func (c *checker) checkApart(fns []*Function, isIncluded bool) {
+	p := c.prog
+	if len(fns) == 0 {
 		return
 	}
-	without := *p // a copy, so that declarations which the tests add can be removed again
+	without := *p // a copy, so that declarations which the functions add can be removed again
 	without.Functions, without.Dynamic = slices.Clone(p.Functions), slices.Clone(p.Dynamic)
-	for _, t := range p.Tests {
-		c.functionBody(t.Fn)
+	for _, fn := range fns {
+		c.functionBody(fn)
 	}
 	for i := len(without.Functions); i < len(p.Functions); i++ { // functions in blocks are added during the loop
 		c.functionBody(p.Functions[i])
 	}
 	c.drainLibrary()
 	c.specialise()
-	if !c.cfg.Tests {
-		without.Tests = nil
+	if !isIncluded {
 		*p = without
 		return
 	}
-	for _, t := range p.Tests {
-		p.Functions = append(p.Functions, t.Fn)
-	}
+	p.Functions = append(p.Functions, fns...)
 }
 
 // Mock describes a `mock` statement. Install is the library function that installs the mock. Its
@@ -233,11 +257,12 @@ func withoutField(fields map[string]fieldType, name string) map[string]fieldType
 	return out
 }
 
-// inTest reports whether the current statement is in a test or in a closure or handler of a test.
+// inTest reports whether the current statement is in a test or an eval, or in a closure or handler
+// of one.
 func (b *body) inTest() bool {
 	for f := b.frame; f != nil; f = f.parent {
 		if f.fn != nil {
-			return isTest(f.fn)
+			return isTest(f.fn) || isEval(f.fn)
 		}
 	}
 	return false

@@ -175,6 +175,9 @@ func requestOf(a *vm.Args, d *ir.Agent) *effect.AgentCall {
 		retry := effect.Retry(*d.Retry)
 		r.Retry = &retry
 	}
+	if judge := a.Party(0)[value.PartyJudge]; !judge.IsNil() {
+		r.Judge = judge.AsString()
+	}
 	r.Tools = vm.Specs(a.Tools(a.ToolsOf(a.Slot(0))))
 	return r
 }

@@ -17,7 +17,7 @@ var registry = [...]*native.Table{
 	&hashMapNatives, &ledgerNatives, &memoryNatives, &queueNatives, &collectionsNatives,
 	&appNatives, &appCallNatives, &runNatives, &times.Clock, &commandNatives, &cryptoNatives, &formats.CSV, &envNatives, &fmtNatives, &fsNatives, &httpNatives, &ioNatives, &formats.JSON, &mathNatives,
 	&pathNatives, &promptNatives, &randomNatives, &regexNatives, &times.Time, &formats.TOML, &fleet.Work, &fleet.Merge, &formats.YAML,
-	&mockNatives, &mockMCPNatives,
+	&mockNatives, &mockMCPNatives, &evalNatives,
 }
 
 // Native returns the library function with this registered name, or nil if there is none. It

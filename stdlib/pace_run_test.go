@@ -103,6 +103,7 @@ func longEffects(t *testing.T, m *vm.VM) []longCall {
 	add("audit.call", ask)
 	add("audit.done", n(1), s("ok"), s(""), asked)
 	add("agent.request", of("Agent", agent))
+	add("eval.question", agent, s("rubric"), s(strings.Repeat("word ", longText)))
 	add("agent.traits", of("Agent", agent), traits)
 	add("agent.traits", call("Agent.with_context", agent, all), traits)
 	add("host.traits", of("Host", host), hostTraits)

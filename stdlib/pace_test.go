@@ -34,7 +34,7 @@ var short = strings.Fields(`
 	assert crypto.__hex crypto.__uuid decorate.failure decorate.is_final decorate.payload eprint host.tool_call input mock.input
 	math.abs math.acos math.asin math.atan math.atan2 math.ceil math.clamp math.cos math.exp math.floor math.gcd math.hypot math.ln
 	math.log10 math.log2 math.max math.min math.pow math.round math.sin math.sqrt math.tan
-	partial.new random.__float random.__uuid random.__within run.usage same shape.json_schema shape.name
+	eval.agree eval.error eval.score partial.new random.__float random.__uuid random.__within run.usage same shape.json_schema shape.name
 	time.__cron time.__fixed_zone time.__format time.__instant time.parse tools.__positive typeof`)
 
 const (
@@ -139,6 +139,9 @@ func longCalls() []longCall {
 	}
 	add("Array.product", value.IntArray(ones))
 	add("Array.product_float", floats.Slot())
+	add("eval.f1", strs, strs)
+	add("eval.same_text", s(text), s(text))
+	add("eval.similarity", s(text[:longText/16]), s(blank[:longText/16]))
 	for _, name := range []string{"Map.entries", "Map.to_array", "Map.keys", "Map.values", "Map.to_string"} {
 		add(name, entries.Slot())
 	}

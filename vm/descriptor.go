@@ -88,6 +88,10 @@ func convertDefaults(fields []value.Field) error {
 	return nil
 }
 
+// TypeOf returns the type with an index in ir.Program.Types. Other images of the program have other
+// types.
+func (m *VM) TypeOf(i int) *value.Type { return m.image.types[i] }
+
 // fillType sets the references from t to other types.
 func (m *loader) fillType(t *value.Type, info *ir.TypeInfo) error {
 	if t.Kind == value.TypeError && t.Name != "" {

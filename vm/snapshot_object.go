@@ -184,7 +184,7 @@ func fits(kind value.Kind, variant int, t *value.Type, n int) bool {
 		}
 		switch t.Kind {
 		case value.TypeStruct, value.TypeSchema:
-			return n == len(t.Fields)
+			return n == len(t.Fields) || n == len(t.Fields)+1 // with an origin
 		case value.TypeError:
 			return t.Name != "" && n == len(t.Fields)+1
 		}

@@ -33,4 +33,36 @@ fn main() { mock A { response: "hi" } }`,
 		Bad:     `@test(5) fn t() { assert(true); }`,
 		Good:    `@test("five") fn t() { assert(true); }`,
 	}
+	EvalArgument = &Info{
+		Code: "E0755", Title: "invalid argument of `@eval`",
+		NoFix:   "the intended value is unknown",
+		Explain: "`@eval` needs `data`, the path of a dataset or the name of a function that returns the rows. `repeat`, `cluster`, `lower`, `gate`, `margin` and `name` are optional. All are named constants.",
+		Bad: `@eval(repeat: 3)
+fn positive(row: Int) -> Bool { row > 0 }`,
+		Good: `fn rows() -> Array<Int> { [1, 2] }
+@eval(data: rows, repeat: 3)
+fn positive(row: Int) -> Bool { row > 0 }`,
+	}
+	EvalSignature = &Info{
+		Code: "E0756", Title: "wrong parameters of an eval",
+		NoFix:   "the type of the rows is unknown",
+		Explain: "An eval has exactly one parameter, the row of its dataset.",
+		Bad: `fn rows() -> Array<Int> { [1, 2] }
+@eval(data: rows)
+fn positive() -> Bool { true }`,
+		Good: `fn rows() -> Array<Int> { [1, 2] }
+@eval(data: rows)
+fn positive(row: Int) -> Bool { row > 0 }`,
+	}
+	EvalResult = &Info{
+		Code: "E0757", Title: "the result of an eval is no metric",
+		NoFix:   "the intended metric is unknown",
+		Explain: "An eval returns its metrics: a Bool, an Int, a Float, an `eval::Score` or an `eval::Agreement`, or a struct whose fields have these types. Each may be in a Result, and a field may be an Option.",
+		Bad: `fn rows() -> Array<Int> { [1, 2] }
+@eval(data: rows)
+fn label(row: Int) -> String { "odd" }`,
+		Good: `fn rows() -> Array<Int> { [1, 2] }
+@eval(data: rows)
+fn odd(row: Int) -> Bool { row % 2 == 1 }`,
+	}
 )

@@ -31,6 +31,9 @@ type AgentCall struct {
 	Tools       []ToolSpec      `json:"tools,omitempty"`
 	Timeout     float64         `json:"timeout,omitempty"` // limit of the whole call in seconds; 0 means the connection's timeout
 	Retry       *Retry          `json:"retry,omitempty"`   // the agent's retry_policy; nil means that of the connection
+	// Judge is the hash of the judge of an eval that makes the call, or "". Records do not contain
+	// it.
+	Judge string `json:"-"`
 }
 
 // Retry is a retry policy. MaxAttempts includes the first attempt. Delays are in milliseconds.

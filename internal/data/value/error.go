@@ -55,6 +55,7 @@ var ErrorTypes = []*Type{
 	errorType("FormatError", ownField("line", tInt), ownField("column", tInt)),
 	errorType("RuntimeError"),
 	errorType("QueueError", ownField("code", tString), ownField("id?", tString)),
+	errorType("JudgeError", ownField("agent", tString), ownField("reason", tString)),
 	errorType("FleetError", ownField("code", tString)),
 	errorType("GitError", ownField("code", tString), ownField("workspace", tString), ownField("command", tTexts), ownField("exit_code?", tInt), ownField("stderr?", tString),
 		ownField("unknown", tBool)),
@@ -157,6 +158,28 @@ func Source(s Slot) Slot {
 		return v
 	}
 	return Nil
+}
+
+// WithOrigin returns a copy of a value of a library struct or schema that also contains its origin,
+// which programs do not see: for a score, the hash of its judge.
+func WithOrigin(s, origin Slot) Slot {
+	t := s.Type()
+	slots := append(append(make([]Slot, 0, len(t.Fields)+1), s.Fields()[:len(t.Fields)]...), origin)
+	for _, f := range slots {
+		Share(f)
+	}
+	return New(KindStruct, 0, t, slots...)
+}
+
+// Origin returns the origin of a value, or "" if it has none.
+func Origin(s Slot) string {
+	if s.Kind() != KindStruct || IsError(s) {
+		return ""
+	}
+	if f, n := s.Fields(), len(s.Type().Fields); len(f) > n {
+		return f[n].AsString()
+	}
+	return ""
 }
 
 // WithContext returns an error whose message is `text: ` and the message of s, and whose source is

@@ -18,6 +18,9 @@ const (
 	PartyUnready
 	PartyFiles     // of an agent: Array of paths of the files in its prompts, or nil
 	PartyWorkspace // of a host: name of the workspace in which it works, or nil
+
+	// of an agent: text of the hash that identifies it as a judge of an eval, or nil
+	PartyJudge = PartySession
 )
 
 // NewParty returns the value of the agent (KindAgent) or host (KindHost) with declaration number

@@ -63,7 +63,7 @@ func (in *Input) needsMain(p *sema.Program, l *diag.List) {
 	var names []string
 	for _, d := range decls {
 		h := d.Head()
-		if h.Pub || slices.ContainsFunc(h.Decorators, func(x *ast.Decorator) bool { return x.Name.Name == "test" }) {
+		if h.Pub || slices.ContainsFunc(h.Decorators, func(x *ast.Decorator) bool { return x.Name.Name == "test" || x.Name.Name == "eval" }) {
 			return
 		}
 		if fn, ok := d.(*ast.FnDecl); ok {
@@ -190,7 +190,7 @@ func (in *Input) checkEntry(most int, stopped func() bool) (*sema.Program, diag.
 	p, found := sema.Check(sema.Config{
 		Packages: packages, Deps: deps, FindPackage: in.findPackage,
 		Name: in.programName(), Library: stdlib.Library(), Manifest: in.universe(),
-		Dir: dir, Open: mods.openModule, Most: most, Tests: in.tests, AnyConnection: in.mock,
+		Dir: dir, Open: mods.openModule, Most: most, Tests: in.tests, Evals: in.evals, AnyConnection: in.mock,
 		Stopped: stopped, Bodies: in.earlier(), Line: in.line,
 	}, file)
 	l.Append(found)

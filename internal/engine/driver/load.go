@@ -41,6 +41,8 @@ type Request struct {
 	Inline *Inline
 	// Tests includes the @test functions in the program.
 	Tests bool
+	// Evals includes the @eval functions in the program.
+	Evals bool
 	// Called means that functions of the program are provided as tools.
 	Called bool
 	// Overlay maps absolute paths to texts that replace the files on disk.
@@ -117,6 +119,7 @@ type Input struct {
 	passes    func(*ir.Program, optimize.Set)
 	generated func(*ir.Program) // called with the generated program; tests use it to insert invalid code
 	tests     bool
+	evals     bool
 	chosen    codegen.ManifestData // the request's Called and Debugged
 	seen      func(path string)
 	overlay   map[string][]byte
@@ -175,7 +178,7 @@ func load(r Request) (*Input, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot determine the directory %s: %w", r.Dir, err)
 	}
-	in := &Input{Passes: optimize.All, dir: dir, tests: r.Tests, chosen: codegen.ManifestData{Called: r.Called, Debugged: r.Plain}, mock: r.Mock, absolute: filepath.IsAbs(r.Path), Scripts: map[string]json.RawMessage{}, names: map[string]string{}, seen: r.Seen, overlay: r.Overlay, sources: r.Sources, cache: r.Packages.Cache, parsed: r.Parsed, previous: r.Previous}
+	in := &Input{Passes: optimize.All, dir: dir, tests: r.Tests, evals: r.Evals, chosen: codegen.ManifestData{Called: r.Called, Debugged: r.Plain}, mock: r.Mock, absolute: filepath.IsAbs(r.Path), Scripts: map[string]json.RawMessage{}, names: map[string]string{}, seen: r.Seen, overlay: r.Overlay, sources: r.Sources, cache: r.Packages.Cache, parsed: r.Parsed, previous: r.Previous}
 	if in.seen == nil {
 		in.seen = func(string) {}
 	}

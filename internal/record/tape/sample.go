@@ -196,7 +196,12 @@ func (s *Sample) classify(e int64, r effect.Request) sampleEffect {
 }
 
 // judgeOf returns the hash of the judge that makes a call, or "".
-func judgeOf(r effect.Request) string { return "" }
+func judgeOf(r effect.Request) string {
+	if q, ok := r.(*effect.AgentCall); ok {
+		return q.Judge
+	}
+	return ""
+}
 
 // mayBeUnderWay reports whether a missing request may have been in progress when the tape was cut
 // off.

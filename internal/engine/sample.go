@@ -1,0 +1,468 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/schema"
+	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/internal/process/procgroup"
+	"github.com/concerto-lang/concerto/internal/record/tape"
+	"github.com/concerto-lang/concerto/ir"
+	world "github.com/concerto-lang/concerto/runtime"
+	"github.com/concerto-lang/concerto/runtime/budget"
+	"github.com/concerto-lang/concerto/runtime/llm"
+	"github.com/concerto-lang/concerto/runtime/mock"
+	"github.com/concerto-lang/concerto/stdlib"
+	"github.com/concerto-lang/concerto/vm"
+)
+
+// ModelChange replaces the model of an agent in a variant of an eval. It does not apply to calls of
+// judges.
+type ModelChange struct {
+	Agent      string // name of the agent; "" means all agents
+	Connection string // "" keeps the agent's connection
+	Model      string
+}
+
+// Sampler runs samples of evals (spec/49-eval.md). All samples share the limits of the program's
+// manifest and the rate limits of its connections. A Sampler is safe for concurrent use.
+type Sampler struct {
+	program *Program
+	of      Options
+	config  world.Config
+	hosts   map[string]mock.Host
+	timeout time.Duration
+	day     func() error // closes the file of the day's use
+	audit   func(error) error
+
+	mu     sync.Mutex
+	images []*vm.VM // loaded programs that no sample uses
+}
+
+// NewSampler prepares samples. timeout limits each sample. maxCost limits the cost of all samples
+// in US dollars, in addition to [limits]; 0 means no limit.
+func (p *Program) NewSampler(o Options, timeout time.Duration, maxCost float64) (*Sampler, error) {
+	o.Args, o.Inputs, o.Output = nil, nil, Output{}
+	o.Answers.Stdin = strings.NewReader("")
+	s := &Sampler{program: p, hosts: map[string]mock.Host{}, timeout: timeout}
+	var err error
+	if s.audit, err = p.audited(&o); err != nil {
+		return nil, err
+	}
+	s.of = o
+	if s.config, err = p.runtimeConfig(&o); err != nil {
+		return nil, s.audit(err)
+	}
+	c := &s.config
+	c.Stores.InMemory = true
+	c.Bounds.MaxCost = narrower(c.Bounds.MaxCost, maxCost)
+	if c.Bounds.Day, err = p.openDay(&o, c); err != nil {
+		return nil, s.audit(err)
+	}
+	if c.Bounds.Day.File != nil {
+		s.day = c.Bounds.Day.File.Close
+	}
+	c.Shared = world.NewShared(c)
+	for _, h := range c.Hosts {
+		s.hosts[h.Name] = mock.Host{Timeout: h.Timeout, Instances: h.Instances, Recorded: h.Recorded()}
+	}
+	return s, nil
+}
+
+// Close releases what all samples share.
+func (s *Sampler) Close() error {
+	s.config.Shared.Close()
+	var err error
+	if s.day != nil {
+		err = s.day()
+	}
+	return s.audit(err)
+}
+
+// Limit returns a context that ends when the samples have run for as long as the manifest allows
+// for a run.
+func (s *Sampler) Limit(ctx context.Context) (context.Context, context.CancelFunc) {
+	return budget.Run(ctx, nil, s.program.ir.Limits.MaxRunSeconds)
+}
+
+// IsUsedUp reports whether a call was refused because of a limit on tokens or costs.
+func (s *Sampler) IsUsedUp() bool {
+	_, all := s.config.Shared.Budget.Usage()
+	return all.Refused > 0
+}
+
+// Used returns the cost of the calls that the samples made so far, in US dollars.
+func (s *Sampler) Used() float64 {
+	_, all := s.config.Shared.Budget.Usage()
+	cost := all.Cost
+	for _, h := range s.config.Shared.Budget.HostUsage() {
+		cost += h.Cost
+	}
+	return cost.USD()
+}
+
+// Connections returns the names of the program's connections.
+func (s *Sampler) Connections() []string {
+	var names []string
+	for i := range s.config.Connections {
+		names = append(names, s.config.Connections[i].Name)
+	}
+	return names
+}
+
+// SampleRequest describes a sample.
+type SampleRequest struct {
+	Eval   Eval
+	Row    []byte // JSON of the row, which its type accepts
+	Seed   int64  // of the sample's random numbers
+	Models []ModelChange
+	// Tape is the tape of the sample as text; nil for none.
+	Tape []byte
+	// Create creates the file of the tape with its first lines.
+	Create func(start []byte) (io.WriteCloser, error)
+	// Offline makes requests that are not on the tape an error.
+	Offline bool
+}
+
+// SampleOutcome is the outcome of a sample.
+type SampleOutcome struct {
+	Metrics []SampleMetric // of a sample that has not failed
+	Failure *SampleFailure // nil for none
+	Cached  bool           // the tape contained every request
+	MS      float64        // duration when the requests were performed, in milliseconds
+	Usage   tape.SampleUsage
+	// Cost and JudgeCost are in US dollars; nil if a price is unknown.
+	Cost, JudgeCost *float64
+	// Missing is the reason why a sample with Offline could not continue, or nil.
+	Missing error
+	// TapeError is the reason why the tape could not be used, or nil.
+	TapeError error
+}
+
+// SampleMetric is the value of a metric.
+type SampleMetric struct {
+	Name      string
+	IsNone    bool       // the metric is not applicable
+	Value     float64    // 0 or 1 for a Bool and for an agreement
+	Why       string     // reason of a score
+	Judge     string     // hash of the judge of a score or an agreement, or ""
+	Agreement *Agreement // nil if the metric is no agreement
+}
+
+// Agreement is the score of a judge as a Bool, and the label by a person.
+type Agreement struct{ Judge, Label bool }
+
+var errSampleLate = errors.New("the sample timed out")
+
+// Run runs a sample. The error is the cause of ctx's end, or the reason why no further samples can
+// be run, such as a tape that cannot be written.
+func (s *Sampler) Run(ctx context.Context, q SampleRequest) (*SampleOutcome, error) {
+	recorded, secrets, tapeError := s.readTape(q.Tape)
+	out, err := s.run(ctx, &q, recorded, secrets)
+	if err == nil && errors.Is(out.Missing, tape.ErrStartOver) {
+		out, err = s.run(ctx, &q, nil, secrets)
+	}
+	if err != nil {
+		return nil, err
+	}
+	out.TapeError = tapeError
+	return out, nil
+}
+
+// readTape parses a tape. A last line without its end, which a killed process has left, is ignored.
+func (s *Sampler) readTape(text []byte) (*tape.Tape, *tape.Secrets, error) {
+	secrets := tape.NewSecrets(s.of.Environ)
+	if text == nil {
+		return nil, secrets, nil
+	}
+	t, err := tape.ReadCutOff(text)
+	if err == nil {
+		t, err = t.Restore(secrets.Value)
+	}
+	if err != nil {
+		return nil, tape.NewSecrets(s.of.Environ), err
+	}
+	return t, secrets, nil
+}
+
+// image returns a loaded program that no other sample uses.
+func (s *Sampler) image() (*vm.VM, error) {
+	s.mu.Lock()
+	if n := len(s.images); n > 0 {
+		image := s.images[n-1]
+		s.images = s.images[:n-1]
+		s.mu.Unlock()
+		return image, nil
+	}
+	s.mu.Unlock()
+	image, err := vm.New(vm.Config{Program: s.program.ir, Natives: stdlib.Native})
+	if err != nil {
+		return nil, fmt.Errorf("could not load the program: %w", err)
+	}
+	return image, nil
+}
+
+func (s *Sampler) run(ctx context.Context, q *SampleRequest, recorded *tape.Tape, secrets *tape.Secrets) (out *SampleOutcome, err error) {
+	image, err := s.image()
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		s.mu.Lock()
+		s.images = append(s.images, image)
+		s.mu.Unlock()
+	}()
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	scene := mock.New(mock.Options{Live: true, Sample: true, Hosts: s.hosts, Seed: q.Seed})
+	config := s.config
+	config.Layers = append([]effect.Layer{scene.Layer}, config.Layers...)
+	config.Seed = &q.Seed
+	config.Session.ID = procgroup.NewID()
+	if recorded != nil && recorded.Run != "" {
+		config.Session.ID = recorded.Run // recorded requests may contain it
+	}
+	outside := world.New(config)
+	record := outside.Recorded()
+	secrets.AddTo(outside.Secrets(), record)
+	if recorded == nil && q.Offline {
+		recorded = &tape.Tape{Ended: &tape.End{}}
+	}
+	if recorded != nil {
+		recorded.Clean(record.JSON)
+	}
+	mocked := map[string]bool{}
+	sample := tape.NewSample(tape.SampleOptions{
+		Tape: recorded, Clean: record.JSON, Create: q.Create, Offline: q.Offline, Fail: stop,
+		Header: tape.Header{Run: outside.ID(), Program: q.Eval.File, Seed: fmt.Sprint(q.Seed)},
+		IsOwn: func(r effect.Request) bool {
+			switch r := r.(type) {
+			case *effect.AppMock:
+				mocked[r.Name] = true
+			case *effect.AppCall:
+				return mocked[r.Tool]
+			}
+			return scene.Answers(r)
+		},
+		Edit: func(r effect.Request) { changeModel(r, q.Models) },
+	})
+	machine, err := image.Fresh(func(c *vm.Config) {
+		c.Performer, c.Journal, c.Past, c.NewNativeState = outside, sample, sample.Past(), stdlib.NewNativeState
+	})
+	if err != nil {
+		return nil, fmt.Errorf("could not load the program: %w", err)
+	}
+	endTools, err := s.program.testTools(ctx, outside, &s.of)
+	if err != nil {
+		return nil, firstError(err, firstError(outside.Close(ctx), endTools()))
+	}
+	machine.SetApplication(vm.Application{Run: outside.ID(), Tools: outside.HasTools(), Audited: config.Audit != nil})
+	row, errs := schema.Decode(q.Row, machine.TypeOf(q.Eval.eval.Row))
+	if len(errs) > 0 {
+		return nil, fmt.Errorf("could not read the row: %s", schema.Join(errs))
+	}
+	bounded, done := context.WithTimeoutCause(ctx, s.timeout, errSampleLate)
+	began := time.Now()
+	outcome, err := machine.Call(bounded, q.Eval.eval.Function, row)
+	took := time.Since(began)
+	isLate := err != nil && errors.Is(context.Cause(bounded), errSampleLate)
+	done()
+	closing := firstError(closeRuntime(ctx, outside, s.of.Kill), endTools())
+	if ctx.Err() != nil {
+		return nil, firstError(context.Cause(ctx), sample.Leave())
+	}
+	out = &SampleOutcome{Failure: s.failureOf(cleanError(outside, firstError(err, closing)), isLate, machine, sample), Cached: sample.IsCached(), Usage: sample.Usage(), Missing: sample.Diverged()}
+	out.MS = float64(took.Microseconds()) / 1000
+	if out.Cached && recorded.Ended != nil && recorded.Ended.MS > 0 {
+		out.MS = recorded.Ended.MS
+	}
+	out.Cost, out.JudgeCost = s.costOf(out.Usage.Replies), s.costOf(out.Usage.Judged)
+	for _, x := range out.Usage.Exchanges {
+		addHostCost(&out.Cost, outside, x)
+	}
+	if out.Failure == nil {
+		out.Metrics, out.Failure = q.Eval.metricsOf(outcome.Value)
+	}
+	switch f := out.Failure; {
+	case out.Missing != nil || isLate:
+		err = sample.Leave()
+	case f != nil && f.IsOutside:
+		err = sample.Refused(isOutside, f.Kind == kindJudgeError)
+	default:
+		err = sample.End(out.MS)
+	}
+	return out, err
+}
+
+// SampleFailure is the reason why a sample has no metrics. Place is zero if the failure has no
+// position in the program.
+type SampleFailure struct {
+	Kind    string // error type or "panic"; "" if the failure is not an error of the program
+	Message string
+	Place   vm.Place
+	// IsOutside means that the program is not at fault, because a model or a host was not available,
+	// a judge failed, or a permission is missing.
+	IsOutside bool
+}
+
+const kindJudgeError = "JudgeError"
+
+// failureOf converts the error of a sample. It returns nil for nil.
+func (s *Sampler) failureOf(err error, isLate bool, machine *vm.VM, sample *tape.Sample) *SampleFailure {
+	if isLate {
+		f := &SampleFailure{Message: fmt.Sprintf("the sample ran longer than %s and was stopped (--timeout allows another time)", seconds(s.timeout))}
+		if at := machine.CutAt(); at != nil {
+			f.Place = at.Place
+		}
+		return f
+	}
+	t := failureOf(err)
+	if t == nil {
+		return nil
+	}
+	f := &SampleFailure{Kind: t.Kind, Message: t.Message, Place: t.Place}
+	if e, ok := errors.AsType[*vm.Uncaught](err); ok && !e.Panic {
+		f.IsOutside = sample.IsDenied(e.Message) || isOutside(&tape.Failure{Kind: e.Kind, Fields: map[string]any{"reason": textField(e.Value, "reason"), "code": textField(e.Value, "code")}})
+	}
+	return f
+}
+
+// textField returns a text in a field of an error value, or "".
+func textField(v value.Slot, name string) string {
+	t := v.Type()
+	if t == nil {
+		return ""
+	}
+	i := t.FieldIndex(name)
+	if i < 0 || v.Fields()[i].Kind() != value.KindString {
+		return ""
+	}
+	return v.Fields()[i].AsString()
+}
+
+// outsideReasons contains the reasons of AgentErrors for which the program is not at fault.
+var outsideReasons = []llm.Class{llm.ClassAuth, llm.ClassQuota, llm.ClassRate, llm.ClassOverloaded, llm.ClassServer, llm.ClassConnection, llm.ClassTimeout, llm.ClassLimit, llm.ClassPermission}
+
+// isOutside reports whether the program is not at fault for a failed effect.
+func isOutside(f *tape.Failure) bool {
+	reason, _ := f.Fields["reason"].(string)
+	code, _ := f.Fields["code"].(string)
+	switch f.Kind {
+	case kindJudgeError:
+		return true
+	case "AgentError":
+		return slices.Contains(outsideReasons, llm.Class(reason))
+	case "HostError":
+		return code == "lost"
+	}
+	return false
+}
+
+// costOf returns the cost of replies in US dollars, or nil if a price is unknown.
+func (s *Sampler) costOf(replies []*effect.AgentReply) *float64 {
+	var sum budget.Money
+	for _, r := range replies {
+		i := slices.IndexFunc(s.config.Connections, func(c llm.Connection) bool { return c.Name == r.Provider })
+		if i < 0 {
+			return nil
+		}
+		price := s.config.Connections[i].Price(r.Model)
+		if price == nil {
+			return nil
+		}
+		sum += budget.Cost(price.Input, price.Output, r.TokensIn, r.TokensOut)
+	}
+	usd := sum.USD()
+	return &usd
+}
+
+// addHostCost adds the cost of an exchange. The sum is unknown if the host has reported neither a
+// cost nor tokens that have a price.
+func addHostCost(sum **float64, outside *world.Runtime, x *tape.SampleExchange) {
+	cost := budget.Money(outside.HostCost(x.Host, &x.Used))
+	if cost == 0 && !x.Used.Priced {
+		*sum = nil
+	}
+	if *sum != nil {
+		**sum += cost.USD()
+	}
+}
+
+// changeModel replaces the model of a call that no judge makes.
+func changeModel(r effect.Request, changes []ModelChange) {
+	q, ok := r.(*effect.AgentCall)
+	if open, isStream := r.(*effect.StreamOpen); isStream {
+		q, ok = &open.AgentCall, true
+	}
+	if !ok || q.Judge != "" {
+		return
+	}
+	for _, c := range changes {
+		if c.Agent == "" || c.Agent == q.Agent {
+			q.Model = c.Model
+			if c.Connection != "" {
+				q.Connection = c.Connection
+			}
+		}
+	}
+}
+
+// metricsOf returns the values of the metrics that an eval has returned. The failure is that of a
+// metric that is NaN or infinite.
+func (e *Eval) metricsOf(v value.Slot) ([]SampleMetric, *SampleFailure) {
+	if v.IsResult() {
+		v = v.Fields()[0]
+	}
+	values := []value.Slot{v}
+	if e.eval.Fields {
+		values = v.Fields()
+	}
+	var out []SampleMetric
+	for i, m := range e.Metrics {
+		x := metricOf(m, values[i])
+		if math.IsNaN(x.Value) || math.IsInf(x.Value, 0) {
+			text := "infinite"
+			if math.IsNaN(x.Value) {
+				text = "NaN"
+			}
+			return nil, &SampleFailure{Message: fmt.Sprintf("metric %q is %s", m.Name, text), Place: vm.Place{Function: e.Function, File: e.File, Line: e.Line}}
+		}
+		out = append(out, x)
+	}
+	return out, nil
+}
+
+// metricOf returns the value of a metric.
+func metricOf(m ir.Metric, v value.Slot) SampleMetric {
+	x := SampleMetric{Name: m.Name}
+	if v.IsNil() {
+		x.IsNone = true
+		return x
+	}
+	v = value.Unwrap(v)
+	switch m.Type {
+	case "score":
+		x.Value, x.Why, x.Judge = v.Fields()[0].AsFloat(), v.Fields()[1].AsString(), value.Origin(v)
+	case "agreement":
+		a := &Agreement{v.Fields()[0].AsBool(), v.Fields()[1].AsBool()}
+		x.Agreement, x.Judge = a, value.Origin(v)
+		if a.Judge == a.Label {
+			x.Value = 1
+		}
+	default:
+		x.Value, _ = v.Number()
+		if v.Kind() == value.KindBool && v.AsBool() {
+			x.Value = 1
+		}
+	}
+	return x
+}

@@ -1,0 +1,401 @@
+package sema
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/compile/types"
+)
+
+// Eval is a function with the decorator `@eval` (spec/49-eval.md). Exactly one of Data and Rows is
+// set, unless there is an error.
+type Eval struct {
+	Name    string
+	Fn      *Function
+	Data    string     // path of the dataset as written
+	DataArg *ast.Arg   // argument `data`; nil if it is missing
+	Rows    *Function  // function that returns the rows
+	Row     types.Type // type of the rows
+	Repeat  int
+	Cluster string
+	Margin  *float64 // nil if it is not set
+	// Fields reports that each metric is a field of the returned struct. Otherwise the returned value
+	// is the metric `score`.
+	Fields  bool
+	Metrics []EvalMetric
+	// GateBuiltins contains the names of built-in metrics in the argument `gate`.
+	GateBuiltins []string
+}
+
+// EvalMetric is a metric of an eval. Type is "bool", "int", "float", "score" or "agreement".
+type EvalMetric struct {
+	Name, Type  string
+	Lower, Gate bool
+}
+
+// The limits of the arguments of `@eval`.
+const maxRepeat = 1000
+
+// evalParams are the arguments of `@eval`, and an example of each.
+var evalParams = []struct{ name, example string }{
+	{"data", `data: "rows.jsonl"`}, {"repeat", "repeat: 5"}, {"cluster", `cluster: "customer"`}, {"lower", `lower: ["words"]`},
+	{"gate", `gate: ["correct"]`}, {"margin", "margin: 0.05"}, {"name", `name: "triage"`},
+}
+
+// builtinMetrics are the names of metrics that every eval has.
+var builtinMetrics = []string{"failed", "cost_usd", "latency_ms", "tokens"}
+
+// IsEval reports whether the function has the decorator `@eval`.
+func (fn *Function) IsEval() bool { return isEval(fn) }
+
+func isEval(fn *Function) bool { return findDecorator(fn.Decl.Decorators, "eval") != nil }
+
+// evalDecorator checks where the decorator `@eval` is.
+func (c *checker) evalDecorator(m *module, fn *Function, d *ast.Decorator) {
+	switch {
+	case fn.assoc != nil || fn.Tool != nil || fn.Recv != nil || m.around != nil:
+		c.report(m, diag.DecoratorPlace.At(d.Sp, "`@eval` is only allowed on functions of a module").
+			Hint("move the eval to module level"))
+	case m == c.entry && fn.Name == "main":
+		c.report(m, diag.DecoratorPlace.At(d.Sp, "`main` cannot be an eval").Hint("remove `@eval`, or rename the function"))
+	case isTest(fn):
+		c.report(m, diag.DecoratorPlace.At(d.Sp, "a function cannot be a test and an eval").Hint("remove `@eval` or `@test`"))
+	}
+}
+
+// collectEval adds a function with the decorator @eval to the evals. It returns false if fn is no
+// eval.
+func (c *checker) collectEval(m *module, fn *Function) bool {
+	d := findDecorator(fn.Decl.Decorators, "eval")
+	switch {
+	case d == nil || fn.assoc != nil || fn.Tool != nil || m.around != nil || isTest(fn) || m == c.entry && fn.Name == "main":
+		return false
+	case m.info.pkg != nil:
+		return true // the evals of packages are not run, and not checked
+	}
+	c.prog.Evals = append(c.prog.Evals, &Eval{Name: fn.Name, Fn: fn, Repeat: 1})
+	return true
+}
+
+// checkEvals checks the decorators, the parameters and the results of the evals.
+func (c *checker) checkEvals() {
+	names := map[string]*Eval{}
+	for _, e := range c.prog.Evals {
+		m, fn := e.Fn.mod, e.Fn
+		if len(fn.Params) == 1 {
+			e.Row = fn.Params[0].Type
+			c.constBody(m).checkDecodable(e.Row, fn.Params[0].At)
+		} else {
+			c.report(m, diag.EvalSignature.At(fn.Decl.Signature, "an eval has one parameter, the row of its dataset, but `%s` has %s", fn.Name, count(len(fn.Params), "parameter")).
+				Hint("declare one parameter, such as `row: Ticket`"))
+		}
+		c.evalMetrics(e)
+		c.evalArguments(e)
+		d := findDecorator(fn.Decl.Decorators, "eval")
+		if first := names[e.Name]; first != nil {
+			at := findDecorator(first.Fn.Decl.Decorators, "eval")
+			dg := diag.EvalArgument.At(d.Sp, "two evals have the name `%s`", e.Name).Hint("set another one: `name: \"…\"`")
+			if first.Fn.Info == fn.Info {
+				dg.Label(at.Sp, "the first eval")
+			}
+			c.report(m, dg)
+			continue
+		}
+		names[e.Name] = e
+	}
+}
+
+// evalMetrics sets the metrics of an eval, which its result type determines.
+func (c *checker) evalMetrics(e *Eval) {
+	fn := e.Fn
+	t := types.Resolve(fn.Result)
+	if r, ok := t.(*types.Result); ok {
+		t = types.Resolve(r.Ok)
+	}
+	if t == types.Bad {
+		return
+	}
+	if kind := metricType(t); kind != "" {
+		e.Metrics = []EvalMetric{{Name: "score", Type: kind}}
+		return
+	}
+	at := fn.Decl.Signature
+	if fn.Decl.Result != nil {
+		at = fn.Decl.Result.Span()
+	}
+	const allowed = "Bool, Int, Float, `eval::Score` or `eval::Agreement`"
+	n, ok := t.(*types.Named)
+	if !ok || n.Decl.Kind != types.Struct && n.Decl.Kind != types.Schema || n.Decl.Library || len(n.Decl.Fields) == 0 {
+		c.report(fn.mod, diag.EvalResult.At(at, "an eval cannot return `%s`", types.Full(t)).
+			Hint("return a %s, or a struct of these", allowed))
+		return
+	}
+	e.Fields = true
+	bindings := types.Bindings(n.Decl.Params, n.Args)
+	for _, f := range n.Decl.Fields {
+		ft := types.Resolve(types.Substitute(f.Type, bindings))
+		kind := metricType(ft)
+		switch {
+		case kind == "" && ft != types.Bad:
+			c.report(fn.mod, diag.EvalResult.At(at, "the field `%s` of `%s` has the type `%s`, which is no metric", f.Name, n.Decl.Name, types.Full(ft)).
+				Hint("a metric is a %s, or an Option of one", allowed))
+		case slices.Contains(builtinMetrics, f.Name):
+			c.report(fn.mod, diag.EvalResult.At(at, "the metric `%s` is built in", f.Name).Hint("rename the field of `%s`", n.Decl.Name))
+		}
+		e.Metrics = append(e.Metrics, EvalMetric{Name: f.Name, Type: kind})
+	}
+}
+
+// metricType returns the type of a metric with values of type t, or "".
+func metricType(t types.Type) string {
+	if o, ok := types.Resolve(t).(*types.Option); ok {
+		t = o.Elem
+	}
+	switch x := types.Resolve(t).(type) {
+	case *types.Basic:
+		switch x {
+		case types.Bool:
+			return "bool"
+		case types.Int:
+			return "int"
+		case types.Float:
+			return "float"
+		}
+	case *types.Named:
+		if x.Decl.Library && originOf(x.Decl).mod.std == "eval" {
+			switch x.Decl.Name {
+			case "Score":
+				return "score"
+			case "Agreement":
+				return "agreement"
+			}
+		}
+	}
+	return ""
+}
+
+// evalArguments reads the arguments of `@eval`.
+func (c *checker) evalArguments(e *Eval) {
+	m, fn := e.Fn.mod, e.Fn
+	d := findDecorator(fn.Decl.Decorators, "eval")
+	read := map[string]*ast.Arg{}
+	ok := true
+	for _, a := range d.Args {
+		name := ""
+		if a.Name != nil {
+			name = a.Name.Name
+		}
+		known := slices.ContainsFunc(evalParams, func(p struct{ name, example string }) bool { return p.name == name })
+		switch {
+		case a.Name == nil:
+			c.report(m, diag.EvalArgument.At(a.Sp, "the arguments of `@eval` have names").Hint("write `@eval(data: \"rows.jsonl\")`"))
+		case !known:
+			c.unknownEvalArgument(m, a)
+		case read[name] != nil:
+			c.report(m, diag.EvalArgument.At(a.Sp, "argument `%s` is passed twice", name).Label(read[name].Sp, "first here").Hint("remove one"))
+		default:
+			read[name] = a
+			c.evalArgument(e, name, a)
+			continue
+		}
+		ok = false
+	}
+	if e.DataArg == nil && ok {
+		c.report(m, diag.EvalArgument.At(d.Sp, "missing argument `data` in `@eval`").
+			Hint("write `@eval(data: \"rows.jsonl\")`, or `data: rows` for a function that returns an Array of the rows"))
+	}
+	gate := read["gate"]
+	for i := range e.Metrics {
+		if x := &e.Metrics[i]; gate == nil {
+			x.Gate = true
+		}
+	}
+}
+
+// unknownEvalArgument reports an argument that `@eval` does not have.
+func (c *checker) unknownEvalArgument(m *module, a *ast.Arg) {
+	var names []string
+	for _, p := range evalParams {
+		names = append(names, p.name)
+	}
+	dg := diag.EvalArgument.At(a.Name.Sp, "unknown argument `%s` in `@eval`", a.Name.Name)
+	if !suggestAs(dg, a.Name.Sp, a.Name.Name, names, "%s", "did you mean `%s`?") {
+		dg.Hint("the arguments are %s", quotedNames(names))
+	}
+	c.report(m, dg)
+}
+
+// evalArgument reads one argument of `@eval`.
+func (c *checker) evalArgument(e *Eval, name string, a *ast.Arg) {
+	m := e.Fn.mod
+	at := a.Value.Span()
+	refuse := func(hint, format string, args ...any) {
+		c.report(m, diag.EvalArgument.At(at, format, args...).Hint("%s", hint))
+	}
+	example := ""
+	for _, p := range evalParams {
+		if p.name == name {
+			example = "write for example `" + p.example + "`"
+		}
+	}
+	if name == "data" {
+		e.DataArg = a
+		if path, ok := a.Value.(*ast.PathExpr); ok && c.evalRows(e, path) {
+			return
+		}
+	}
+	b := c.constBody(m)
+	b.expr(a.Value, nil)
+	v := c.evaluate(m, a.Value, nil)
+	if v == nil {
+		return // the error was reported
+	}
+	switch name {
+	case "data":
+		path, ok := v.(string)
+		switch ext := strings.ToLower(path[strings.LastIndexByte(path, '.')+1:]); {
+		case !ok || path == "":
+			refuse(example, "`data` must be the path of a file, or the name of a function")
+		case ext != "jsonl" && ext != "csv":
+			refuse("name a file that ends in .jsonl or .csv", "the format of %q is unknown", path)
+		default:
+			e.Data = path
+		}
+	case "repeat":
+		n, ok := v.(int64)
+		if !ok || n < 1 || n > maxRepeat {
+			refuse(example, "`repeat` must be a number from 1 to %d", maxRepeat)
+			return
+		}
+		e.Repeat = int(n)
+	case "margin":
+		x, ok := number(v)
+		if !ok || !(x >= 0) || x > 1e300 {
+			refuse(example, "`margin` must be a number that is not negative")
+			return
+		}
+		e.Margin = &x
+	case "name":
+		text, ok := v.(string)
+		if !ok || strings.TrimSpace(text) == "" {
+			refuse(example, "`name` must be a text that is not empty")
+			return
+		}
+		e.Name = text
+	case "cluster":
+		text, ok := v.(string)
+		if !ok {
+			refuse(example, "`cluster` must be the name of a field of the row")
+			return
+		}
+		e.Cluster = text
+		c.evalCluster(e, text, a)
+	case "lower", "gate":
+		c.evalNames(e, name, v, a, example)
+	}
+}
+
+// evalRows reads the name of a function that returns the rows. It returns false if the path names
+// no function.
+func (c *checker) evalRows(e *Eval, path *ast.PathExpr) bool {
+	m := e.Fn.mod
+	c.constBody(m).expr(path, nil)
+	fn, ok := m.info.objects[path.Id].(*Function)
+	if !ok {
+		return false
+	}
+	e.Rows = fn
+	t := types.Resolve(fn.CallType())
+	if r, ok := t.(*types.Result); ok {
+		t = types.Resolve(r.Ok)
+	}
+	rows, isArray := t.(*types.Array)
+	switch {
+	case len(fn.Params) > 0 || !isArray || len(fn.Generics) > 0 || fn.Info.Library:
+		c.report(m, diag.EvalArgument.At(path.Sp, "`%s` cannot return the rows of an eval", fn.Name).
+			Hint("use a function without parameters that returns an Array of the rows"))
+	case e.Row != nil && t != types.Bad && !types.Identical(types.Resolve(rows.Elem), types.Resolve(e.Row)):
+		c.report(m, diag.EvalArgument.At(path.Sp, "`%s` returns rows of type `%s`, but the parameter of `%s` has the type `%s`", fn.Name, types.Full(rows.Elem), e.Fn.Name, types.Full(e.Row)).
+			Hint("use the same type"))
+	}
+	return true
+}
+
+// evalCluster checks that a field of the row can group cases.
+func (c *checker) evalCluster(e *Eval, name string, a *ast.Arg) {
+	if e.Row == nil || types.Resolve(e.Row) == types.Bad {
+		return
+	}
+	var names []string
+	if n, ok := types.Resolve(e.Row).(*types.Named); ok && n.Decl.Kind != types.Enum {
+		for _, f := range n.Decl.Fields {
+			names = append(names, f.Name)
+		}
+	}
+	if !slices.Contains(names, name) {
+		c.unknownEvalName(e, a.Value, name, names, fmt.Sprintf("the row type `%s` has no field `%s`", types.Full(e.Row), name), "fields")
+	}
+}
+
+// evalNames reads the names of metrics.
+func (c *checker) evalNames(e *Eval, argument string, v any, a *ast.Arg, example string) {
+	var known []string
+	for _, x := range e.Metrics {
+		known = append(known, x.Name)
+	}
+	if argument == "gate" {
+		known = append(known, builtinMetrics[1:]...)
+	}
+	list, ok := v.([]any)
+	if text, isText := v.(string); isText {
+		list, ok = []any{text}, true
+	}
+	for _, x := range list {
+		name, isText := x.(string)
+		switch {
+		case !isText:
+			ok = false
+		case !slices.Contains(known, name):
+			if len(e.Metrics) > 0 {
+				c.unknownEvalName(e, a.Value, name, known, fmt.Sprintf("`%s` has no metric `%s`", e.Fn.Name, name), "metrics")
+			}
+		default:
+			for i := range e.Metrics {
+				if e.Metrics[i].Name == name {
+					e.Metrics[i].Lower = e.Metrics[i].Lower || argument == "lower"
+					e.Metrics[i].Gate = e.Metrics[i].Gate || argument == "gate"
+				}
+			}
+			if slices.Contains(builtinMetrics, name) {
+				e.GateBuiltins = append(e.GateBuiltins, name)
+			}
+		}
+	}
+	if !ok {
+		c.report(e.Fn.mod, diag.EvalArgument.At(a.Value.Span(), "`%s` must be an Array of the names of metrics", argument).Hint("%s", example))
+	}
+}
+
+// unknownEvalName reports a name in an argument. Its fix replaces the text in the argument's value.
+func (c *checker) unknownEvalName(e *Eval, x ast.Expr, name string, names []string, message, what string) {
+	at := x.Span()
+	if list, ok := x.(*ast.ArrayLit); ok {
+		for _, elem := range list.Elems {
+			if text, ok := elem.(*ast.StringLit); ok && text.Value == name {
+				at = text.Sp
+			}
+		}
+	}
+	dg := diag.EvalArgument.At(at, "%s", message)
+	if !suggestAs(dg, at, name, names, "%q", "did you mean %q?") {
+		if len(names) == 0 {
+			dg.Hint("it has no %s", what)
+		} else {
+			dg.Hint("its %s are %s", what, quotedNames(names))
+		}
+	}
+	c.report(e.Fn.mod, dg)
+}
