@@ -5,6 +5,7 @@ package schema
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -53,6 +54,17 @@ func DecodeIn(p *value.Pace, raw []byte, t *value.Type) (value.Slot, []FieldErro
 	return c.convert(s, t, nil), c.errs
 }
 
+// DecodeExact is like Decode, and a member that t does not declare is an error. suggest returns the
+// declared name that a wrong one was most likely meant to be, or "".
+func DecodeExact(raw []byte, t *value.Type, suggest func(name string, names []string) string) (value.Slot, []FieldError) {
+	s, err := value.ParseIn(raw, nil, nil)
+	if err != nil {
+		return value.Nil, []FieldError{{"", "not valid JSON: " + err.Error()}}
+	}
+	c := converter{fresh: true, exact: suggest}
+	return c.convert(s, t, nil), c.errs
+}
+
 // Convert is like Decode for data that is already a value, also of a type that is known only at run
 // time. A value of type t is returned unchanged. Containers that the result shares with s are
 // marked as shared.
@@ -72,6 +84,8 @@ type converter struct {
 	depth   int
 	errs    []FieldError
 	lenient *leniency // nil means that nothing is repaired
+	// exact suggests a name for an undeclared member, which is an error; nil ignores such members
+	exact func(name string, names []string) string
 }
 
 // path is the path from the whole data to a part. The innermost step is first.
@@ -343,6 +357,7 @@ func (c *converter) convertFields(m *value.Map, t *value.Type, p *path) value.Sl
 func (c *converter) convertMembers(m *value.Map, fields []value.Field, p *path) []value.Slot {
 	out := make([]value.Slot, len(fields))
 	c.noteUnknownMembers(m, fields, p)
+	c.rejectUnknownMembers(m, fields, p)
 	left := m.Len() // members that no field has used; most objects have fewer members than fields
 	for i := range fields {
 		f := &fields[i]
@@ -361,11 +376,39 @@ func (c *converter) convertMembers(m *value.Map, fields []value.Field, p *path) 
 			out[i] = f.Default
 		case isOptional(f):
 		case f.Type.Kind == value.TypeAny && ok, f.Type.Kind == value.TypeNil:
+		case c.exact != nil:
+			c.fail(p, "missing field %q (%s)", f.Name, f.Type)
 		default:
 			c.fail(at, "missing, expected %s", f.Type)
 		}
 	}
 	return out
+}
+
+// rejectUnknownMembers reports the members that no field declares, if exact is set.
+func (c *converter) rejectUnknownMembers(m *value.Map, fields []value.Field, p *path) {
+	if c.exact == nil {
+		return
+	}
+	isField := func(name string) bool {
+		return slices.ContainsFunc(fields, func(f value.Field) bool { return f.Name == name })
+	}
+	m.Each(func(k, _ value.Slot) bool {
+		name := value.Text(k)
+		if isField(name) {
+			return true
+		}
+		var names []string
+		for i := range fields {
+			names = append(names, fields[i].Name)
+		}
+		text := fmt.Sprintf("unknown field %q", name)
+		if near := c.exact(name, names); near != "" {
+			text += fmt.Sprintf(": did you mean %q?", near)
+		}
+		c.fail(p, "%s", text)
+		return true
+	})
 }
 
 // isAbsent reports whether null means that the field is absent. In data of EncodeStored, that is

@@ -1,0 +1,132 @@
+package dataset
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"io"
+	"strings"
+
+	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/internal/text/jcs"
+	"github.com/concerto-lang/concerto/internal/text/suggest"
+)
+
+// readCSV reads a CSV file (RFC 4180), whose first line contains the names of the fields.
+func (r *reader) readCSV(text []byte) {
+	t := r.row
+	if t.Kind != value.TypeStruct && t.Kind != value.TypeSchema {
+		r.fail(0, "a row of a CSV file needs a struct or a schema, but the eval's rows are of type %s: use a .jsonl file", t)
+		return
+	}
+	in := csv.NewReader(bytes.NewReader(text))
+	in.FieldsPerRecord = -1 // checked below
+	in.ReuseRecord = true
+	head, err := in.Read()
+	if errors.Is(err, io.EOF) {
+		return
+	}
+	if err != nil {
+		r.failCSV(err)
+		return
+	}
+	fields, ok := r.readHead(head)
+	if !ok {
+		return
+	}
+	for {
+		cells, err := in.Read()
+		if errors.Is(err, io.EOF) || r.isFull() {
+			return
+		}
+		if err != nil {
+			r.failCSV(err)
+			return // the rest of the file cannot be divided into records
+		}
+		line, _ := in.FieldPos(0)
+		if len(cells) != len(fields) {
+			r.seen++
+			r.fail(line, "the record has %d cells, and the first line %d", len(cells), len(fields))
+			continue
+		}
+		r.add(line, rowOf(fields, cells))
+	}
+}
+
+// failCSV adds an error of the CSV reader.
+func (r *reader) failCSV(err error) {
+	if e, ok := errors.AsType[*csv.ParseError](err); ok {
+		r.fail(e.StartLine, "not valid CSV: %v in column %d", e.Err, e.Column)
+		return
+	}
+	r.fail(0, "%v", err)
+}
+
+// readHead returns the fields that the first line names.
+func (r *reader) readHead(names []string) (fields []*value.Field, ok bool) {
+	var known []string
+	for i := range r.row.Fields {
+		known = append(known, r.row.Fields[i].Name)
+	}
+	seen := map[string]bool{}
+	ok = true
+	for _, name := range names {
+		name = strings.TrimSpace(name)
+		i := r.row.FieldIndex(name)
+		switch {
+		case i < 0:
+			near := ""
+			if n := suggest.Nearest(name, known); n != "" {
+				near = ": did you mean \"" + n + "\"?"
+			}
+			r.fail(1, "unknown field %q%s", name, near)
+			ok = false
+			continue
+		case seen[name]:
+			r.fail(1, "the field %q has two columns", name)
+			ok = false
+		}
+		seen[name] = true
+		fields = append(fields, &r.row.Fields[i])
+	}
+	return fields, ok
+}
+
+// rowOf returns the JSON object of a record.
+func rowOf(fields []*value.Field, cells []string) []byte {
+	b := []byte("{")
+	for i, f := range fields {
+		if cells[i] == "" && (f.Optional || f.Type.Kind == value.TypeOption) {
+			continue
+		}
+		if len(b) > 1 {
+			b = append(b, ',')
+		}
+		b = jcs.AppendText(b, f.Name)
+		b = append(b, ':')
+		b = appendCell(b, f.Type, cells[i])
+	}
+	return append(b, '}')
+}
+
+// appendCell appends the JSON of a cell: a text as it is, and other values as JSON. A cell that is
+// no JSON becomes a text, so that the error of its field names it.
+func appendCell(b []byte, t *value.Type, cell string) []byte {
+	if t.Kind == value.TypeOption && len(t.Args) > 0 {
+		t = t.Args[0]
+	}
+	text := strings.TrimSpace(cell)
+	switch t.Kind {
+	case value.TypeString, value.TypeUnion:
+		return jcs.AppendText(b, cell)
+	case value.TypeEnum:
+		if !strings.HasPrefix(text, "{") && !strings.HasPrefix(text, `"`) {
+			return jcs.AppendText(b, cell)
+		}
+	}
+	if json.Valid([]byte(text)) {
+		return append(b, text...)
+	}
+	return jcs.AppendText(b, cell)
+}
