@@ -3,6 +3,7 @@ package engine
 import (
 	"path/filepath"
 
+	"github.com/concerto-lang/concerto/internal/compile/manifest"
 	"github.com/concerto-lang/concerto/ir"
 )
 
@@ -50,4 +51,29 @@ func (p *Program) Evals(dir string) ([]Eval, error) {
 		out = append(out, x)
 	}
 	return out, nil
+}
+
+// EvalDefaults returns [eval] of the manifest, which contains defaults of the command eval.
+func (p *Program) EvalDefaults() manifest.Eval {
+	if p.manifest == nil {
+		return manifest.Eval{}
+	}
+	return p.manifest.Eval
+}
+
+// Dir returns the directory of the project, or dir without one.
+func (p *Program) Dir(dir string) string {
+	if p.root != "" {
+		return p.root
+	}
+	return dir
+}
+
+// Agents returns the names of the program's agents.
+func (p *Program) Agents() []string {
+	var names []string
+	for i := range p.ir.Agents {
+		names = append(names, p.ir.Agents[i].Name)
+	}
+	return names
 }

@@ -144,6 +144,8 @@ type SampleOutcome struct {
 	Cost, JudgeCost *float64
 	// Missing is the reason why a sample with Offline could not continue, or nil.
 	Missing error
+	// Clean replaces secrets in JSON.
+	Clean func([]byte) []byte
 	// TapeError is the reason why the tape could not be used, or nil.
 	TapeError error
 }
@@ -194,33 +196,32 @@ func (s *Sampler) readTape(text []byte) (*tape.Tape, *tape.Secrets, error) {
 	return t, secrets, nil
 }
 
-// image returns a loaded program that no other sample uses.
-func (s *Sampler) image() (*vm.VM, error) {
-	s.mu.Lock()
-	if n := len(s.images); n > 0 {
-		image := s.images[n-1]
-		s.images = s.images[:n-1]
-		s.mu.Unlock()
-		return image, nil
-	}
-	s.mu.Unlock()
-	image, err := vm.New(vm.Config{Program: s.program.ir, Natives: stdlib.Native})
-	if err != nil {
-		return nil, fmt.Errorf("could not load the program: %w", err)
-	}
-	return image, nil
-}
-
-func (s *Sampler) run(ctx context.Context, q *SampleRequest, recorded *tape.Tape, secrets *tape.Secrets) (out *SampleOutcome, err error) {
-	image, err := s.image()
-	if err != nil {
-		return nil, err
-	}
-	defer func() {
+// image returns a loaded program that nothing else uses until release is called.
+func (s *Sampler) image() (image *vm.VM, release func(), err error) {
+	release = func() {
 		s.mu.Lock()
 		s.images = append(s.images, image)
 		s.mu.Unlock()
-	}()
+	}
+	s.mu.Lock()
+	if n := len(s.images); n > 0 {
+		image, s.images = s.images[n-1], s.images[:n-1]
+	}
+	s.mu.Unlock()
+	if image == nil {
+		if image, err = vm.New(vm.Config{Program: s.program.ir, Natives: stdlib.Native}); err != nil {
+			return nil, nil, fmt.Errorf("could not load the program: %w", err)
+		}
+	}
+	return image, release, nil
+}
+
+func (s *Sampler) run(ctx context.Context, q *SampleRequest, recorded *tape.Tape, secrets *tape.Secrets) (out *SampleOutcome, err error) {
+	image, release, err := s.image()
+	if err != nil {
+		return nil, err
+	}
+	defer release()
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	scene := mock.New(mock.Options{Live: true, Sample: true, Hosts: s.hosts, Seed: q.Seed})
@@ -280,7 +281,7 @@ func (s *Sampler) run(ctx context.Context, q *SampleRequest, recorded *tape.Tape
 	if ctx.Err() != nil {
 		return nil, firstError(context.Cause(ctx), sample.Leave())
 	}
-	out = &SampleOutcome{Failure: s.failureOf(cleanError(outside, firstError(err, closing)), isLate, machine, sample), Cached: sample.IsCached(), Usage: sample.Usage(), Missing: sample.Diverged()}
+	out = &SampleOutcome{Failure: s.failureOf(cleanError(outside, firstError(err, closing)), isLate, machine, sample), Cached: sample.IsCached(), Usage: sample.Usage(), Missing: sample.Diverged(), Clean: record.JSON}
 	out.MS = float64(took.Microseconds()) / 1000
 	if out.Cached && recorded.Ended != nil && recorded.Ended.MS > 0 {
 		out.MS = recorded.Ended.MS
@@ -465,4 +466,52 @@ func metricOf(m ir.Metric, v value.Slot) SampleMetric {
 		}
 	}
 	return x
+}
+
+// RowType returns the type of an eval's rows.
+func (s *Sampler) RowType(e *Eval) (*value.Type, error) {
+	image, release, err := s.image()
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	return image.TypeOf(e.eval.Row), nil
+}
+
+// Rows calls the function that returns an eval's rows, and returns them as JSON. The function may
+// use everything that a sample may use. Its results are not recorded.
+func (s *Sampler) Rows(ctx context.Context, e *Eval, seed int64) ([][]byte, error) {
+	image, release, err := s.image()
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	scene := mock.New(mock.Options{Live: true, Sample: true, Hosts: s.hosts, Seed: seed})
+	config := s.config
+	config.Layers = append([]effect.Layer{scene.Layer}, config.Layers...)
+	config.Seed = &seed
+	outside := world.New(config)
+	machine, err := image.Fresh(func(c *vm.Config) { c.Performer, c.NewNativeState = outside, stdlib.NewNativeState })
+	if err != nil {
+		return nil, fmt.Errorf("could not load the program: %w", err)
+	}
+	outcome, err := machine.Call(ctx, e.eval.DataFunction)
+	if closing := closeRuntime(ctx, outside, s.of.Kill); err == nil {
+		err = closing
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if err != nil {
+		return nil, cleanError(outside, err)
+	}
+	v := outcome.Value
+	if v.IsResult() {
+		v = v.Fields()[0]
+	}
+	var rows [][]byte
+	for i := range v.Array().Len {
+		rows = append(rows, value.AppendJSON(nil, v.Array().At(i)))
+	}
+	return rows, nil
 }

@@ -96,6 +96,7 @@ type target struct {
 	host        *Host
 	config      *json.RawMessage // object to which keys without set are added as members
 	limits      *Limits
+	eval        *Eval
 	permissions *Permissions
 	lints       *Lints
 	audit       *Audit
@@ -281,6 +282,15 @@ var keys = []Key{
 	{Path: "mcp.*.headers", Type: Table, holds: named, instead: "headers_env", Default: "{}", Example: `{ X-Team = "search" }`, Doc: "Headers of each request, for transport http."},
 	{Path: "mcp.*.headers_env", Type: Table, holds: variables, Example: `{ Authorization = "DOCS_AUTHORIZATION" }`, Doc: "Headers whose values are read from the environment when connecting to the server."},
 	{Path: "mcp.*.timeout", Type: Number, Unit: "seconds", Default: "60", Example: "60", Doc: "The maximum duration of one call."},
+
+	{Path: "eval.dir", Type: String, nonempty: true, Default: `"evals"`, Example: `"build/evals"`, Doc: "The directory of results and tapes, relative to the manifest.",
+		set: func(t *target, v *setting) { t.eval.Dir = v.text }},
+	{Path: "eval.parallel", Type: Integer, Min: 1, Default: "4", Example: "8", Doc: "Number of samples that run at the same time.",
+		set: func(t *target, v *setting) { t.eval.Parallel = int(v.integer) }},
+	{Path: "eval.max_cost_usd", Type: Number, Unit: "US dollars", Example: "2.0", Doc: "Maximum cost of all samples of `concerto eval`, in addition to [limits].",
+		set: func(t *target, v *setting) { t.eval.MaxCostUSD = v.number }},
+	{Path: "eval.max_errors", Type: Integer, Min: 0, Default: "0", Example: "3", Doc: "Number of samples with errors that `concerto eval` accepts.",
+		set: func(t *target, v *setting) { t.eval.MaxErrors = int(v.integer) }},
 
 	{Path: "limits.max_run_seconds", Type: Number, Unit: "seconds", Example: "600", Doc: "The run is cancelled after this time.",
 		set: func(t *target, v *setting) { t.limits.MaxRunSeconds = v.number }},

@@ -42,6 +42,7 @@ type Manifest struct {
 	Audit        Audit
 	Relay        Relay
 	Engine       Engine
+	Eval         Eval
 	Run          Run
 	Workspace    Workspace
 	Merges       []*Merge
@@ -155,6 +156,15 @@ type MCP struct {
 	Name   string
 	Config json.RawMessage
 	At     Places
+}
+
+// Eval is [eval]: defaults of `concerto eval`. Zero means that the key is not set.
+type Eval struct {
+	Dir        string
+	Parallel   int
+	MaxCostUSD float64
+	MaxErrors  int
+	At         Places
 }
 
 // Limits is [limits]; 0 means no such bound.

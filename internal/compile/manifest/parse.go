@@ -128,6 +128,8 @@ func (r *reader) manifest(root *node, values map[string]any) {
 			r.checkDependencies()
 		case "limits":
 			r.m.Limits.At = r.section("limits", n, v, &target{limits: &r.m.Limits}, n.name)
+		case "eval":
+			r.m.Eval.At = r.section("eval", n, v, &target{eval: &r.m.Eval}, n.name)
 		case "permissions":
 			r.m.Permissions = &Permissions{}
 			r.m.Permissions.At = r.section("permissions", n, v, &target{permissions: r.m.Permissions}, n.name)

@@ -39,6 +39,7 @@ var sectionDocs = []struct{ section, doc string }{
 	{"audit", "Where calls of tools are recorded."},
 	{"run", "How runs are stored so that they can be resumed after a crash, and what their records never contain."},
 	{"run.unknown", "The handling of an effect whose outcome is unknown because the run was interrupted while it was in progress."},
+	{"eval", "Defaults of `concerto eval` (chapter 49)."},
 	{"workspace", "How worktrees for agents are created (chapter 42)."},
 	{"merge.*", "A merge queue, which merges changes into a branch after they have passed the gate (chapter 43)."},
 	{"merge.*.pull_request", "How a merge queue with `via = \"pull-request\"` creates and finds pull requests."},

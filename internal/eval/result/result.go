@@ -58,7 +58,7 @@ type Header struct {
 	Data     *Data    `json:"data,omitempty"`
 	Metrics  []Metric `json:"metrics"`
 	Repeat   int      `json:"repeat,omitempty"` // repetitions per case; 0 if unknown
-	Seed     int64    `json:"seed,omitempty"`
+	Seed     int64    `json:"seed"`
 	Started  string   `json:"started,omitempty"`
 }
 
@@ -92,12 +92,12 @@ type Sample struct {
 	Agreements   map[string]Agreement `json:"agreements,omitempty"`
 	Error        *SampleError         `json:"error,omitempty"`
 	MS           *float64             `json:"ms,omitempty"` // duration in milliseconds
-	Calls        int64                `json:"calls,omitempty"`
+	Calls        int64                `json:"calls"`
 	TokensIn     *int64               `json:"tokens_in,omitempty"`
 	TokensOut    *int64               `json:"tokens_out,omitempty"`
 	CostUSD      *float64             `json:"cost_usd,omitempty"`
 	JudgeCostUSD *float64             `json:"judge_cost_usd,omitempty"`
-	Cached       bool                 `json:"cached,omitempty"`
+	Cached       bool                 `json:"cached"`
 	Tape         string               `json:"tape,omitempty"`
 }
 
@@ -174,6 +174,12 @@ func canonical(text json.RawMessage) string {
 		return string(text) // Read rejects such a text
 	}
 	return string(c)
+}
+
+// Line returns the sample as a line of a result.
+func (s *Sample) Line() ([]byte, error) {
+	b, err := jsonwrite.Append(nil, s)
+	return ndjson.End(b, 0), err
 }
 
 // Encode returns the result as NDJSON.

@@ -62,17 +62,12 @@ func (b *batch) compare(p Pair, metrics []*metric, cases []*evalCase, alpha floa
 		return nil, refuse("they have no case in common")
 	}
 	var all []*comparison
+	if err := checkMetrics(p, metrics); err != nil {
+		return nil, err
+	}
 	for _, m := range metrics {
-		if !m.isBuiltin {
-			other := p.Baseline.Result.Metric(m.Name)
-			switch {
-			case other == nil && m.Gate:
-				return nil, refuse("the baseline has no metric %q, which decides the verdict (--gate names the metrics that do)", m.Name)
-			case other == nil:
-				continue
-			case other.Kind != m.Kind:
-				return nil, refuse("the metric %q is a %s, and in the baseline a %s", m.Name, m.Kind, other.Kind)
-			}
+		if !m.isBuiltin && p.Baseline.Result.Metric(m.Name) == nil {
+			continue
 		}
 		c := &comparison{Comparison: Comparison{
 			Name: p.Current.Result.Name, Variant: textOrNil(p.Current.Result.Variant), Against: p.Baseline.Path,
@@ -92,6 +87,41 @@ func (b *batch) compare(p Pair, metrics []*metric, cases []*evalCase, alpha floa
 		all = append(all, c)
 	}
 	return all, nil
+}
+
+// checkMetrics returns an error if the baseline lacks a metric that decides, or has another kind of
+// it.
+func checkMetrics(p Pair, metrics []*metric) error {
+	for _, m := range metrics {
+		if m.isBuiltin {
+			continue
+		}
+		why := ""
+		switch other := p.Baseline.Result.Metric(m.Name); {
+		case other == nil && m.Gate:
+			why = fmt.Sprintf("the baseline has no metric %q, which decides the verdict (--gate names the metrics that do)", m.Name)
+		case other != nil && other.Kind != m.Kind:
+			why = fmt.Sprintf("the metric %q is a %s, and in the baseline a %s", m.Name, m.Kind, other.Kind)
+		}
+		if why != "" {
+			return &NotComparableError{p.Current.Path, p.Baseline.Path, why}
+		}
+	}
+	return nil
+}
+
+// Check returns an error if a result that is about to be made cannot be compared with its baseline.
+// ids are the ids of its cases.
+func Check(p Pair, o Options, ids []string) error {
+	if err := checkMetrics(p, metricsOf(p, o)); err != nil {
+		return err
+	}
+	for _, s := range p.Baseline.Result.Samples {
+		if slices.Contains(ids, s.Case) {
+			return nil
+		}
+	}
+	return &NotComparableError{p.Current.Path, p.Baseline.Path, "they have no case in common"}
 }
 
 // sameContent reports whether the rows of a case are equal. A missing row matches any content.

@@ -17,6 +17,11 @@ func (b *batch) summarize(p Pair, o Options, judged []*result.Result) (*Eval, []
 		Cases: len(cases), Repeat: r.Repeat, Samples: countSamples(r), Metrics: []*Metric{},
 		Usage: UsageOf(r), Latency: LatencyOf(r),
 	}
+	if p.Run != nil {
+		e.Samples.Skipped = p.Run.Skipped
+		e.Samples.Total += p.Run.Skipped
+		e.Usage.Calls, e.Usage.JudgeCalls = p.Run.Calls, p.Run.JudgeCalls
+	}
 	for _, c := range cases {
 		if r.Repeat == 0 {
 			e.Repeat = max(e.Repeat, len(c.samples))
@@ -24,7 +29,7 @@ func (b *batch) summarize(p Pair, o Options, judged []*result.Result) (*Eval, []
 	}
 	metrics := metricsOf(p, o)
 	for _, m := range metrics {
-		summary := b.summarizeMetric(m, cases, e.Repeat)
+		summary := b.summarizeMetric(m, cases, passOf(o.Pass, e.Repeat))
 		summary.Agreement = b.agreementOf(m.Name, cases)
 		if summary.Agreement == nil {
 			summary.Judge = b.judgeOf(m.Name, r, judged)
@@ -44,6 +49,16 @@ func metricsOf(p Pair, o Options) []*metric {
 	for _, m := range p.Current.Result.Metrics {
 		if o.Gate != nil {
 			m.Gate = slices.Contains(o.Gate, m.Name)
+		}
+		isBuiltin := slices.Contains(builtins, m.Name) && !slices.ContainsFunc(p.Current.Result.Samples, func(s *result.Sample) bool {
+			_, has := s.Scores[m.Name]
+			return has
+		})
+		if isBuiltin { // the eval names it as a metric that decides
+			builtin := newBuiltin(m.Name)
+			builtin.Gate = m.Gate
+			metrics = append(metrics, builtin)
+			continue
 		}
 		metrics = append(metrics, newMetric(m))
 	}
@@ -122,7 +137,17 @@ func LatencyOf(r *result.Result) Latency {
 	return Latency{of(50), of(90), of(99)}
 }
 
-func (b *batch) summarizeMetric(m *metric, cases []*evalCase, repeat int) *Metric {
+// passOf returns the numbers k of pass@k.
+func passOf(chosen []int, repeat int) []int {
+	if chosen == nil {
+		chosen = []int{1, max(repeat, 1)}
+	}
+	chosen = slices.Clone(chosen)
+	slices.Sort(chosen)
+	return slices.Compact(chosen)
+}
+
+func (b *batch) summarizeMetric(m *metric, cases []*evalCase, pass []int) *Metric {
 	v := meansOf(cases, m)
 	clusters := clustersOf(v.cases)
 	s := &Metric{
@@ -142,8 +167,8 @@ func (b *batch) summarizeMetric(m *metric, cases []*evalCase, repeat int) *Metri
 		b.add(stats.MeanOf(v.means, clusters, level), &s.CI)
 	}
 	if m.Kind == result.KindBool && !m.isBuiltin {
-		for _, k := range slices.Compact([]int{1, max(repeat, 1)}) {
-			s.Pass = append(s.Pass, b.passOf(v, k))
+		for _, k := range pass {
+			s.Pass = append(s.Pass, b.passAt(v, k))
 		}
 	}
 	return s
@@ -160,8 +185,8 @@ func countSuccesses(scores []float64) int {
 	return n
 }
 
-// passOf returns pass@k and pass^k over the cases with at least k scores.
-func (b *batch) passOf(v *caseMeans, k int) *Pass {
+// passAt returns pass@k and pass^k over the cases with at least k scores.
+func (b *batch) passAt(v *caseMeans, k int) *Pass {
 	var cases []*evalCase
 	var any, all []float64
 	for i, c := range v.cases {

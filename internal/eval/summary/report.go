@@ -136,14 +136,29 @@ type Side struct {
 	Result *result.Result
 }
 
-// Pair is a result and its baseline, whose Result is nil if it is not compared.
-type Pair struct{ Current, Baseline Side }
+// Pair is a result and its baseline, whose Result is nil if it is not compared. Run is set if the
+// command has run the result's samples.
+type Pair struct {
+	Current, Baseline Side
+	Run               *Run
+}
+
+// Run is what a command did to get a result. Skipped is the number of samples that were not started
+// because a budget was used up. Calls and JudgeCalls count the calls that were made.
+type Run struct {
+	Skipped           int
+	Calls, JudgeCalls int64
+}
 
 // Options are options of New.
 type Options struct {
 	Gate   []string // names of the metrics that decide the verdict; nil for those of the results
 	Margin *float64 // margin of all metrics in the unit of the result; nil for those of the results
 	Alpha  float64  // 0 < Alpha < 0.5
+	// MaxErrors is the number of samples with errors that are accepted in all results.
+	MaxErrors int
+	// Pass contains the numbers k of pass@k; nil means 1 and the number of repetitions.
+	Pass []int
 	// Judged are other results in the directory. Like the current results, they validate judges.
 	Judged []*result.Result
 }
@@ -156,7 +171,7 @@ func New(pairs []Pair, o Options) (*Report, error) {
 	for _, p := range pairs {
 		judged = append(judged, p.Current.Result)
 	}
-	hasErrors := false
+	errorSamples, isIncomplete := 0, false
 	var comparisons []*comparison
 	for i, p := range pairs {
 		current := p.Current.Result
@@ -178,10 +193,11 @@ func New(pairs []Pair, o Options) (*Report, error) {
 		}
 		r.Comparisons = append(r.Comparisons, e.Comparisons...)
 		comparisons = append(comparisons, found...)
-		hasErrors = hasErrors || e.Samples.Errors > 0 || current.End != nil && current.End.Exit == exitErrors
+		errorSamples += e.Samples.Errors
+		isIncomplete = isIncomplete || e.Samples.Skipped > 0 || current.End != nil && current.End.Exit == exitErrors
 	}
 	decide(comparisons, o.Alpha)
-	r.conclude(hasErrors)
+	r.conclude(isIncomplete || errorSamples > o.MaxErrors)
 	return r, nil
 }
 

@@ -124,7 +124,7 @@ func TestReportIsTheDefinition(t *testing.T) {
 	for seed := range uint64(100) {
 		random := rand.New(rand.NewPCG(seed, 0))
 		current, baseline := randomResult(random), randomResult(random)
-		report, err := New([]Pair{{Side{"b", current}, Side{"a", baseline}}}, Options{Alpha: 0.05})
+		report, err := New([]Pair{{Current: Side{"b", current}, Baseline: Side{"a", baseline}}}, Options{Alpha: 0.05})
 		if err != nil {
 			t.Fatal(seed, err)
 		}

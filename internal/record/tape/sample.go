@@ -47,8 +47,8 @@ type Sample struct {
 	recorder *Recorder
 	file     io.WriteCloser // nil until a request is performed
 	lines    []sampleLine
-	isOver   bool // the context of the run has ended; nothing more is recorded
-	hasLeft  bool // the program has left the tape
+	isOver   bool            // the context of the run has ended; nothing more is recorded
+	hasLeft  bool            // the program has left the tape
 	denied   map[string]bool // messages of requests for which a permission was missing
 	diverged error
 	err      error // error of writing

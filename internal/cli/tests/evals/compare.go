@@ -10,6 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/concerto-lang/concerto/internal/cli/console"
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/eval/dataset"
 	"github.com/concerto-lang/concerto/internal/eval/result"
 	"github.com/concerto-lang/concerto/internal/eval/summary"
 	"github.com/concerto-lang/concerto/internal/term/cmdline"
@@ -84,6 +86,18 @@ func newFailure(err error) failure {
 	f.Error.Locations = []location{}
 	if e, ok := errors.AsType[*result.ReadError](err); ok && e.Line > 0 {
 		f.Error.Locations = append(f.Error.Locations, location{e.File, e.Line, e.Err.Error()})
+	}
+	if e, ok := errors.AsType[*dataset.Error](err); ok {
+		for _, r := range e.Rows {
+			f.Error.Locations = append(f.Error.Locations, location{r.File, r.Line, r.Message})
+		}
+	}
+	if e, ok := errors.AsType[*compileError](err); ok {
+		for _, d := range e.found.Sorted() {
+			if d.Severity() == diag.Error {
+				f.Error.Locations = append(f.Error.Locations, location{d.File.Name, d.File.Position(d.Span.Start).Line, d.Message})
+			}
+		}
 	}
 	return f
 }

@@ -1,5 +1,5 @@
-// Package evals has the command eval, which compares and shows results of evals, and compares the
-// decisions of programs with recorded runs.
+// Package evals has the command eval, which runs evals, compares and shows their results, and
+// compares the decisions of programs with recorded runs.
 package evals
 
 import (
@@ -17,18 +17,27 @@ import (
 
 // NewEval returns the command eval with its subcommands.
 func NewEval(a *console.Console) *cobra.Command {
+	cmd := runCommand{console: a}
 	c := &cobra.Command{
-		Use:   "eval COMMAND",
-		Short: "Compare results of evals, and decisions with recorded runs",
-		Long: `A result contains the scores of a program on the cases of a dataset, as lines of JSON. It may be
-written by hand; chapter 49 of the manual describes the format. eval replay needs no result: it
-compares the decisions of a program with those in recorded runs.`,
-		Example: `  concerto eval show evals/triages.ndjson
-  concerto eval replay tapes
-  concerto eval compare main/triages.ndjson evals/triages.ndjson`,
-		Args: console.UnknownCommand,
-		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+		Use:   "eval [PATH]",
+		Short: "Measure a program on a dataset, and compare results and policies",
+		Long: `Runs each @eval function on the rows of its dataset, and reports its metrics with their uncertainty.
+Each sample has a tape: what is on it is not requested again. To continue an eval that was stopped,
+run the same command again.
+
+With --baseline or several models, the exit code is the verdict: 0 no worse, 1 a metric is worse,
+2 errors, 3 inconclusive: more cases are necessary, and the report states how many. Without a
+comparison it is 0 or 2.`,
+		Example: `  concerto eval                               evaluate the project in this directory or above
+  concerto eval --repeat 5 --parallel 8       run each case five times, eight samples at a time
+  concerto eval --baseline main-evals         compare with the results in a directory
+  concerto eval --model small,large           compare two models
+  concerto eval --dry-run                     print how many samples would run
+  concerto eval show evals/triages.ndjson     show a result`,
+		Args: console.OnePath(false),
+		RunE: cmd.runEvals,
 	}
+	cmd.addFlags(c)
 	c.AddCommand(newCompare(a), newShow(a), newReplay(a))
 	return c
 }
