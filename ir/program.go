@@ -404,8 +404,8 @@ type Eval struct {
 	Repeat       int
 	Cluster      string   // field of the row that groups cases, or ""
 	Margin       *float64 // nil for the default
-	// Fields reports that each metric is a field of the returned struct. Otherwise the returned value
-	// is the only metric.
+	// Fields reports that each metric is a field of the returned struct. Otherwise the returned
+	// value is the only metric.
 	Fields       bool
 	Metrics      []Metric
 	GateBuiltins []string // built-in metrics that decide the verdict

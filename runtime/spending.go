@@ -16,8 +16,8 @@ type DayLimits struct {
 	CostUSD float64
 }
 
-// Shared is what runtimes with the same configuration may share: the limits on tokens and costs, and
-// the rate limits and network connections of models.
+// Shared is what runtimes with the same configuration may share: the limits on tokens and costs,
+// and the rate limits and network connections of models.
 type Shared struct {
 	Budget *budget.Budget
 	pool   *llm.Pool

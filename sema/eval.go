@@ -22,8 +22,8 @@ type Eval struct {
 	Repeat  int
 	Cluster string
 	Margin  *float64 // nil if it is not set
-	// Fields reports that each metric is a field of the returned struct. Otherwise the returned value
-	// is the metric `score`.
+	// Fields reports that each metric is a field of the returned struct. Otherwise the returned
+	// value is the metric `score`.
 	Fields  bool
 	Metrics []EvalMetric
 	// GateBuiltins contains the names of built-in metrics in the argument `gate`.

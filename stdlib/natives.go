@@ -4,6 +4,7 @@ import (
 	"github.com/concerto-lang/concerto/stdlib/fleet"
 	"github.com/concerto-lang/concerto/stdlib/formats"
 	"github.com/concerto-lang/concerto/stdlib/native"
+	"github.com/concerto-lang/concerto/stdlib/scoring"
 	"github.com/concerto-lang/concerto/stdlib/times"
 	"github.com/concerto-lang/concerto/vm"
 )
@@ -17,7 +18,7 @@ var registry = [...]*native.Table{
 	&hashMapNatives, &ledgerNatives, &memoryNatives, &queueNatives, &collectionsNatives,
 	&appNatives, &appCallNatives, &runNatives, &times.Clock, &commandNatives, &cryptoNatives, &formats.CSV, &envNatives, &fmtNatives, &fsNatives, &httpNatives, &ioNatives, &formats.JSON, &mathNatives,
 	&pathNatives, &promptNatives, &randomNatives, &regexNatives, &times.Time, &formats.TOML, &fleet.Work, &fleet.Merge, &formats.YAML,
-	&mockNatives, &mockMCPNatives, &evalNatives,
+	&mockNatives, &mockMCPNatives, &scoring.Natives,
 }
 
 // Native returns the library function with this registered name, or nil if there is none. It

@@ -90,7 +90,7 @@ func convertDefaults(fields []value.Field) error {
 
 // TypeOf returns the type with an index in ir.Program.Types. Other images of the program have other
 // types.
-func (m *VM) TypeOf(i int) *value.Type { return m.image.types[i] }
+func TypeOf(m *VM, i int) *value.Type { return m.image.types[i] }
 
 // fillType sets the references from t to other types.
 func (m *loader) fillType(t *value.Type, info *ir.TypeInfo) error {

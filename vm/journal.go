@@ -345,7 +345,7 @@ func (m *VM) nextPast() (c completion, ok bool) {
 			return c, false
 		}
 		x, ok := m.journaled.past.NextEvent()
-		isIdle := len(m.requests.arrived) == 0 && m.requests.inbox.empty() && !m.isPerforming()
+		isIdle := len(m.requests.arrived) == 0 && m.requests.inbox.empty() && m.journaled.contains(m.requests.pending)
 		if p, can := m.journaled.past.(IdlePast); can && !ok && isIdle {
 			x, ok = p.NextIdle()
 		}
@@ -366,9 +366,9 @@ func (m *VM) nextPast() (c completion, ok bool) {
 	}
 }
 
-// isPerforming reports whether a request whose result the past does not contain is performed.
-func (m *VM) isPerforming() bool {
-	return len(m.requests.pending) > len(m.journaled.begun)+len(m.journaled.unfinished)
+// contains reports whether the past contains all of the pending requests. Others are performed.
+func (w *journaled) contains(pending map[int]*pendingRequest) bool {
+	return len(pending) <= len(w.begun)+len(w.unfinished)
 }
 
 // endPast ends the run's context with the cause that the past contains.

@@ -29,7 +29,7 @@ import (
 // judges.
 type ModelChange struct {
 	Agent      string // name of the agent; "" means all agents
-	Connection string // "" keeps the agent's connection
+	Connection string // "" means the agent's connection
 	Model      string
 }
 
@@ -216,14 +216,19 @@ func (s *Sampler) image() (image *vm.VM, release func(), err error) {
 	return image, release, nil
 }
 
-func (s *Sampler) run(ctx context.Context, q *SampleRequest, recorded *tape.Tape, secrets *tape.Secrets) (out *SampleOutcome, err error) {
-	image, release, err := s.image()
-	if err != nil {
-		return nil, err
-	}
-	defer release()
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
+// sampleRun is a sample that is being run.
+type sampleRun struct {
+	request  *SampleRequest
+	recorded *tape.Tape // nil without a tape
+	outside  *world.Runtime
+	sample   *tape.Sample
+	machine  *vm.VM
+	row      value.Slot
+	clean    func([]byte) []byte
+}
+
+// newRun prepares a run of a sample. stop ends it with an error.
+func (s *Sampler) newRun(q *SampleRequest, image *vm.VM, recorded *tape.Tape, secrets *tape.Secrets, stop func(error)) (*sampleRun, error) {
 	scene := mock.New(mock.Options{Live: true, Sample: true, Hosts: s.hosts, Seed: q.Seed})
 	config := s.config
 	config.Layers = append([]effect.Layer{scene.Layer}, config.Layers...)
@@ -232,74 +237,98 @@ func (s *Sampler) run(ctx context.Context, q *SampleRequest, recorded *tape.Tape
 	if recorded != nil && recorded.Run != "" {
 		config.Session.ID = recorded.Run // recorded requests may contain it
 	}
-	outside := world.New(config)
-	record := outside.Recorded()
-	secrets.AddTo(outside.Secrets(), record)
-	if recorded == nil && q.Offline {
-		recorded = &tape.Tape{Ended: &tape.End{}}
+	r := &sampleRun{request: q, recorded: recorded, outside: world.New(config)}
+	record := r.outside.Recorded()
+	r.clean = record.JSON
+	secrets.AddTo(r.outside.Secrets(), record)
+	if r.recorded == nil && q.Offline {
+		r.recorded = &tape.Tape{Ended: &tape.End{}}
 	}
-	if recorded != nil {
-		recorded.Clean(record.JSON)
+	if r.recorded != nil {
+		r.recorded.Clean(r.clean)
 	}
 	mocked := map[string]bool{}
-	sample := tape.NewSample(tape.SampleOptions{
-		Tape: recorded, Clean: record.JSON, Create: q.Create, Offline: q.Offline, Fail: stop,
-		Header: tape.Header{Run: outside.ID(), Program: q.Eval.File, Seed: fmt.Sprint(q.Seed)},
-		IsOwn: func(r effect.Request) bool {
-			switch r := r.(type) {
+	r.sample = tape.NewSample(tape.SampleOptions{
+		Tape: r.recorded, Clean: r.clean, Create: q.Create, Offline: q.Offline, Fail: stop,
+		Header: tape.Header{Run: r.outside.ID(), Program: q.Eval.File, Seed: fmt.Sprint(q.Seed)},
+		IsOwn: func(x effect.Request) bool {
+			switch x := x.(type) {
 			case *effect.AppMock:
-				mocked[r.Name] = true
+				mocked[x.Name] = true
 			case *effect.AppCall:
-				return mocked[r.Tool]
+				return mocked[x.Tool]
 			}
-			return scene.Answers(r)
+			return scene.Answers(x)
 		},
-		Edit: func(r effect.Request) { changeModel(r, q.Models) },
+		Edit: func(x effect.Request) { changeModel(x, q.Models) },
 	})
-	machine, err := image.Fresh(func(c *vm.Config) {
-		c.Performer, c.Journal, c.Past, c.NewNativeState = outside, sample, sample.Past(), stdlib.NewNativeState
+	var err error
+	r.machine, err = image.Fresh(func(c *vm.Config) {
+		c.Performer, c.Journal, c.Past, c.NewNativeState = r.outside, r.sample, r.sample.Past(), stdlib.NewNativeState
 	})
 	if err != nil {
 		return nil, fmt.Errorf("could not load the program: %w", err)
 	}
-	endTools, err := s.program.testTools(ctx, outside, &s.of)
-	if err != nil {
-		return nil, firstError(err, firstError(outside.Close(ctx), endTools()))
-	}
-	machine.SetApplication(vm.Application{Run: outside.ID(), Tools: outside.HasTools(), Audited: config.Audit != nil})
-	row, errs := schema.Decode(q.Row, machine.TypeOf(q.Eval.eval.Row))
+	row, errs := schema.Decode(q.Row, vm.TypeOf(r.machine, q.Eval.eval.Row))
 	if len(errs) > 0 {
 		return nil, fmt.Errorf("could not read the row: %s", schema.Join(errs))
 	}
+	r.row = row
+	return r, nil
+}
+
+func (s *Sampler) run(ctx context.Context, q *SampleRequest, recorded *tape.Tape, secrets *tape.Secrets) (out *SampleOutcome, err error) {
+	image, release, err := s.image()
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	r, err := s.newRun(q, image, recorded, secrets, stop)
+	if err != nil {
+		return nil, err
+	}
+	endTools, err := s.program.testTools(ctx, r.outside, &s.of)
+	if err != nil {
+		return nil, firstError(err, firstError(r.outside.Close(ctx), endTools()))
+	}
+	r.machine.SetApplication(vm.Application{Run: r.outside.ID(), Tools: r.outside.HasTools(), Audited: s.config.Audit != nil})
 	bounded, done := context.WithTimeoutCause(ctx, s.timeout, errSampleLate)
 	began := time.Now()
-	outcome, err := machine.Call(bounded, q.Eval.eval.Function, row)
+	outcome, err := r.machine.Call(bounded, q.Eval.eval.Function, r.row)
 	took := time.Since(began)
 	isLate := err != nil && errors.Is(context.Cause(bounded), errSampleLate)
 	done()
-	closing := firstError(closeRuntime(ctx, outside, s.of.Kill), endTools())
+	closing := firstError(closeRuntime(ctx, r.outside, s.of.Kill), endTools())
 	if ctx.Err() != nil {
-		return nil, firstError(context.Cause(ctx), sample.Leave())
+		return nil, firstError(context.Cause(ctx), r.sample.Leave())
 	}
-	out = &SampleOutcome{Failure: s.failureOf(cleanError(outside, firstError(err, closing)), isLate, machine, sample), Cached: sample.IsCached(), Usage: sample.Usage(), Missing: sample.Diverged(), Clean: record.JSON}
+	failure := s.failureOf(cleanError(r.outside, firstError(err, closing)), isLate, r)
+	return s.end(r, outcome, failure, took, isLate)
+}
+
+// end returns the outcome of a sample, and completes its tape.
+func (s *Sampler) end(r *sampleRun, outcome *vm.Outcome, failure *SampleFailure, took time.Duration, isLate bool) (out *SampleOutcome, err error) {
+	out = &SampleOutcome{Failure: failure, Cached: r.sample.IsCached(), Usage: r.sample.Usage(), Missing: r.sample.Diverged(), Clean: r.clean}
 	out.MS = float64(took.Microseconds()) / 1000
-	if out.Cached && recorded.Ended != nil && recorded.Ended.MS > 0 {
-		out.MS = recorded.Ended.MS
+	if out.Cached && r.recorded.Ended != nil && r.recorded.Ended.MS > 0 {
+		out.MS = r.recorded.Ended.MS
 	}
 	out.Cost, out.JudgeCost = s.costOf(out.Usage.Replies), s.costOf(out.Usage.Judged)
 	for _, x := range out.Usage.Exchanges {
-		addHostCost(&out.Cost, outside, x)
+		addHostCost(&out.Cost, r.outside, x)
 	}
 	if out.Failure == nil {
-		out.Metrics, out.Failure = q.Eval.metricsOf(outcome.Value)
+		out.Metrics, out.Failure = r.request.Eval.metricsOf(outcome.Value)
 	}
 	switch f := out.Failure; {
 	case out.Missing != nil || isLate:
-		err = sample.Leave()
+		err = r.sample.Leave()
 	case f != nil && f.IsOutside:
-		err = sample.Refused(isOutside, f.Kind == kindJudgeError)
+		err = r.sample.Refused(isOutside, f.Kind == kindJudgeError)
 	default:
-		err = sample.End(out.MS)
+		err = r.sample.End(out.MS)
 	}
 	return out, err
 }
@@ -310,18 +339,18 @@ type SampleFailure struct {
 	Kind    string // error type or "panic"; "" if the failure is not an error of the program
 	Message string
 	Place   vm.Place
-	// IsOutside means that the program is not at fault, because a model or a host was not available,
-	// a judge failed, or a permission is missing.
+	// IsOutside means that the program is not at fault, because a model or a host was not
+	// available, a judge failed, or a permission is missing.
 	IsOutside bool
 }
 
 const kindJudgeError = "JudgeError"
 
 // failureOf converts the error of a sample. It returns nil for nil.
-func (s *Sampler) failureOf(err error, isLate bool, machine *vm.VM, sample *tape.Sample) *SampleFailure {
+func (s *Sampler) failureOf(err error, isLate bool, r *sampleRun) *SampleFailure {
 	if isLate {
 		f := &SampleFailure{Message: fmt.Sprintf("the sample ran longer than %s and was stopped (--timeout allows another time)", seconds(s.timeout))}
-		if at := machine.CutAt(); at != nil {
+		if at := r.machine.CutAt(); at != nil {
 			f.Place = at.Place
 		}
 		return f
@@ -332,7 +361,7 @@ func (s *Sampler) failureOf(err error, isLate bool, machine *vm.VM, sample *tape
 	}
 	f := &SampleFailure{Kind: t.Kind, Message: t.Message, Place: t.Place}
 	if e, ok := errors.AsType[*vm.Uncaught](err); ok && !e.Panic {
-		f.IsOutside = sample.IsDenied(e.Message) || isOutside(&tape.Failure{Kind: e.Kind, Fields: map[string]any{"reason": textField(e.Value, "reason"), "code": textField(e.Value, "code")}})
+		f.IsOutside = r.sample.IsDenied(e.Message) || isOutside(&tape.Failure{Kind: e.Kind, Fields: map[string]any{"reason": textField(e.Value, "reason"), "code": textField(e.Value, "code")}})
 	}
 	return f
 }
@@ -475,7 +504,7 @@ func (s *Sampler) RowType(e *Eval) (*value.Type, error) {
 		return nil, err
 	}
 	defer release()
-	return image.TypeOf(e.eval.Row), nil
+	return vm.TypeOf(image, e.eval.Row), nil
 }
 
 // Rows calls the function that returns an eval's rows, and returns them as JSON. The function may

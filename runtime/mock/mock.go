@@ -227,14 +227,8 @@ func (w *World) performMocked(ctx context.Context, r effect.Request, next effect
 			w.drew()
 			return w.secret(r), nil
 		}
-	case *effect.AwaitEmit:
-		if w.options.Sample && !w.Answers(r) {
-			w.recordEmit(r.Channel, r.Payload)
-			return next.Perform(ctx, r)
-		}
-		return w.performOutput(r)
-	case *effect.Emit, *effect.Print, *effect.Log, *effect.Record:
-		return w.performOutput(r)
+	case *effect.Emit, *effect.AwaitEmit, *effect.Print, *effect.Log, *effect.Record:
+		return w.performOutput(ctx, r, next)
 	case *effect.MockScript, *effect.MockNext, *effect.MockAnswer, *effect.MockEnv, *effect.MockArgs, *effect.MockInput, *effect.MockTime, *effect.MockHTTP, *effect.MockFile, *effect.MockCommand:
 		return nil, w.script(r)
 	}
@@ -276,6 +270,18 @@ func (w *World) callTool(ctx context.Context, r *effect.AppCall, next effect.Per
 		w.options.Tape.RecordCall(r, result)
 	}
 	return result, err
+}
+
+// performInput returns the arguments, the input or a secret of the World.
+func (w *World) performInput(r effect.Request) effect.Result {
+	switch r := r.(type) {
+	case *effect.Input:
+		return w.readInput(r)
+	case *effect.Secret:
+		w.drew()
+		return w.secret(r)
+	}
+	return w.programArguments()
 }
 
 // Answers reports whether the World itself answers a request now, by a mock or from its own state.

@@ -1,6 +1,7 @@
 package mock
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -12,7 +13,11 @@ import (
 
 // performOutput performs the requests that concern output. It records the output of the test,
 // answers awaited emits, and returns parts of the record to the test.
-func (w *World) performOutput(r effect.Request) (effect.Result, error) {
+func (w *World) performOutput(ctx context.Context, r effect.Request, next effect.Performer) (effect.Result, error) {
+	if q, ok := r.(*effect.AwaitEmit); ok && w.options.Sample && !w.Answers(q) {
+		w.recordEmit(q.Channel, q.Payload)
+		return next.Perform(ctx, q)
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch r := r.(type) {

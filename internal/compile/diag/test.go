@@ -60,7 +60,7 @@ fn positive(row: Int) -> Bool { row > 0 }`,
 		Explain: "An eval returns its metrics: a Bool, an Int, a Float, an `eval::Score` or an `eval::Agreement`, or a struct whose fields have these types. Each may be in a Result, and a field may be an Option.",
 		Bad: `fn rows() -> Array<Int> { [1, 2] }
 @eval(data: rows)
-fn label(row: Int) -> String { "odd" }`,
+fn label(row: Int) -> String { row.to_string() }`,
 		Good: `fn rows() -> Array<Int> { [1, 2] }
 @eval(data: rows)
 fn odd(row: Int) -> Bool { row % 2 == 1 }`,

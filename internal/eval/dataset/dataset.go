@@ -200,8 +200,8 @@ func (r *reader) add(line int, text []byte) {
 	r.cases = append(r.cases, c)
 }
 
-// idOf returns the id of a row: its field `id`, a text or an Int, or else the first 12 digits of the
-// hash.
+// idOf returns the id of a row: its field `id`, a text or an Int, or else the first 12 digits of
+// the hash.
 func idOf(v value.Slot, row []byte, hash string) string {
 	id := value.Nil
 	if m := v.Map(); m != nil {

@@ -69,7 +69,8 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestIDs checks that ids are data: they may contain anything, and inserting a row changes no other.
+// TestIDs checks that ids are data: they may contain anything, and inserting a row changes no
+// other.
 func TestIDs(t *testing.T) {
 	odd := []string{"..", "a/b", "a\nb", strings.Repeat("é", 300), "", "A", "a"}
 	var text bytes.Buffer

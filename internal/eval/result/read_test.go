@@ -116,8 +116,8 @@ func TestAnyCaseIsWrittenAndRead(t *testing.T) {
 // full is a result with each member of the format.
 const full = `{"eval":1,"name":"triages","variant":"m","function":"main::triages","file":"main.conc","line":9,"program":"sha256:0","data":{"source":"t.jsonl","sha256":"0a","cases":2},"metrics":[{"name":"correct","kind":"bool","better":"higher","gate":true,"margin":0.03},{"name":"polite","kind":"number","better":"lower","gate":false,"margin":0}],"repeat":2,"seed":7,"started":"2026-01-02T03:04:05Z"}
 {"case":"a/1","rep":1,"row":{"id":"a/1"},"cluster":"x","status":"scored","scores":{"correct":true,"polite":0.5},"why":{"polite":"too short"},"judges":{"polite":"ff","correct":"ff"},"agreements":{"correct":{"judge":true,"label":true}},"ms":812.5,"calls":2,"tokens_in":10,"tokens_out":20,"cost_usd":0.001,"judge_cost_usd":0.0005,"cached":true,"tape":"tapes/triages/1.tape"}
-{"case":"a/1","rep":2,"row":{"id":"a/1"},"cluster":"x","status":"failed","scores":{"correct":false,"polite":null},"error":{"kind":"panic","message":"index","at":"main.conc:9:4"}}
-{"case":"b","rep":1,"status":"error","scores":{},"error":{"kind":"AgentError","message":"rate"}}
+{"case":"a/1","rep":2,"row":{"id":"a/1"},"cluster":"x","status":"failed","scores":{"correct":false,"polite":null},"error":{"kind":"panic","message":"index","at":"main.conc:9:4"},"calls":0,"cached":false}
+{"case":"b","rep":1,"status":"error","scores":{},"error":{"kind":"AgentError","message":"rate"},"calls":0,"cached":false}
 {"end":{"exit":2}}
 `
 

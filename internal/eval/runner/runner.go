@@ -223,7 +223,7 @@ func (r *run) sample(ctx, limited context.Context, p *Plan, c *dataset.Case, rep
 	out, err := r.sampler.Run(in, q)
 	switch {
 	case err != nil && ctx.Err() == nil && limited.Err() != nil && !q.Offline:
-		return nil, nil, nil // the time of all samples is over
+		return nil, nil, nil // all samples together have used their time
 	case err != nil:
 		return nil, nil, err
 	}
@@ -246,7 +246,7 @@ func (r *run) warn(path string, err error) {
 	}
 }
 
-// discard is a file that keeps nothing.
+// discard is a file without content.
 type discard struct{}
 
 func (discard) Write(b []byte) (int, error) { return len(b), nil }

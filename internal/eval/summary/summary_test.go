@@ -197,7 +197,7 @@ func TestResultIsNoWorseThanItself(t *testing.T) {
 		reversed := *r
 		reversed.Samples = slices.Clone(r.Samples)
 		slices.Reverse(reversed.Samples)
-		report, err := New([]Pair{{Side{"a", r}, Side{"a", &reversed}}}, Options{Alpha: 0.05})
+		report, err := New([]Pair{{Current: Side{"a", r}, Baseline: Side{"a", &reversed}}}, Options{Alpha: 0.05})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -213,7 +213,7 @@ func TestResultIsNoWorseThanItself(t *testing.T) {
 // processors.
 func TestReportIsReproducible(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
-	pairs := []Pair{{Side{"b", largeResult(random, 50)}, Side{"a", largeResult(random, 50)}}}
+	pairs := []Pair{{Current: Side{"b", largeResult(random, 50)}, Baseline: Side{"a", largeResult(random, 50)}}}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	var first []byte
 	for _, processors := range []int{1, 2, 7} {
@@ -268,7 +268,7 @@ func TestMarginsOfMetrics(t *testing.T) {
 	gate := []string{"correct", "valid", "failed", nameLatency}
 	margin := 0.01
 	for _, o := range []Options{{Alpha: 0.05, Gate: gate}, {Alpha: 0.05, Gate: gate, Margin: &margin}} {
-		report, err := New([]Pair{{Side{"b", r}, Side{"a", r}}}, o)
+		report, err := New([]Pair{{Current: Side{"b", r}, Baseline: Side{"a", r}}}, o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -352,7 +352,7 @@ func TestResultsAreRefused(t *testing.T) {
 	for _, s := range other.Samples {
 		s.Case += "x"
 	}
-	_, err := New([]Pair{{Side{"b", largeResult(random, 3)}, Side{"a", other}}}, Options{Alpha: 0.05})
+	_, err := New([]Pair{{Current: Side{"b", largeResult(random, 3)}, Baseline: Side{"a", other}}}, Options{Alpha: 0.05})
 	if e, ok := errors.AsType[*NotComparableError](err); !ok || e.Error() != "b cannot be compared with a: they have no case in common" {
 		t.Errorf("error %v", err)
 	}

@@ -12,14 +12,14 @@ import (
 
 // SampleOptions configures a Sample.
 type SampleOptions struct {
-	// Tape is the tape of an earlier run of the sample, whose requests must not contain secrets; nil
-	// for none.
+	// Tape is the tape of an earlier run of the sample, whose requests must not contain secrets;
+	// nil for none.
 	Tape   *Tape
 	Header Header
 	// Clean replaces secrets in lines and requests.
 	Clean func([]byte) []byte
-	// IsOwn reports whether the sample itself answers a request, such as by a mock. Such requests are
-	// not on the tape. It is called once for each request, when the program makes it.
+	// IsOwn reports whether the sample itself answers a request, such as by a mock. Such requests
+	// are not on the tape. It is called once for each request, when the program makes it.
 	IsOwn func(effect.Request) bool
 	// Edit changes each request before it is looked up and performed; nil changes nothing.
 	Edit func(effect.Request)
@@ -387,7 +387,7 @@ func (s *Sample) IsDenied(message string) bool { return s.denied[message] }
 // Usage returns what the sample used.
 func (s *Sample) Usage() SampleUsage { return s.used }
 
-// follow keeps track of the exchanges, streams and calls that are open.
+// follow records which exchanges, streams and calls are open.
 func (s *Sample) follow(r effect.Request, result effect.Result, err error) {
 	if n, ok := result.(effect.Numbered); ok && err == nil {
 		var exchange *SampleExchange
@@ -432,8 +432,8 @@ func (s *Sample) EffectDeferred(e int64, r effect.Request, at vm.Moment) {
 // MemoryExceeded does nothing: the sample fails, and runs again.
 func (s *Sample) MemoryExceeded(vm.Moment) { s.isOver = true }
 
-// ContextEnded ends the recording. What was in progress is not on the tape, so the next run of the
-// sample performs it again.
+// ContextEnded ends the recording. The tape does not contain the effects that were in progress, so
+// the next run of the sample performs them again.
 func (s *Sample) ContextEnded(error, *vm.Moment) { s.isOver = true }
 
 // End completes the tape of a sample that took ms milliseconds. A tape that contained every request
