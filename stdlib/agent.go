@@ -253,7 +253,7 @@ func judgeError(a *vm.Args) (value.Slot, error) {
 	t, e := a.Type(2), a.Slot(1)
 	value.Share(e)
 	reason, _ := value.FieldByName(e, "reason")
-	v := t.Error(value.String("judge "+value.Message(e)), value.String(a.Agent(0).Name), reason)
+	v := t.Error(value.String("the judge returned no score: "+value.Message(e)), value.String(a.Agent(0).Name), reason)
 	f := v.Fields()
 	f[len(f)-1] = e
 	return v, nil

@@ -104,6 +104,7 @@ func countSamples(r *result.Result) Counts {
 // UsageOf returns the usage of a result's samples.
 func UsageOf(r *result.Result) Usage {
 	var u Usage
+	isUnknown := false
 	add := func(to **float64, x *float64) {
 		if x != nil {
 			if *to == nil {
@@ -121,6 +122,10 @@ func UsageOf(r *result.Result) Usage {
 		}
 		add(&u.CostUSD, s.CostUSD)
 		add(&u.JudgeCostUSD, s.JudgeCostUSD)
+		isUnknown = isUnknown || s.Calls > 0 && s.CostUSD == nil
+	}
+	if isUnknown { // a sum without some of the costs would mislead
+		u.CostUSD = nil
 	}
 	return u
 }
