@@ -18,7 +18,7 @@ func (b *batch) summarize(p Pair, o Options, judged []*result.Result) (*Eval, []
 		Usage: UsageOf(r), Latency: LatencyOf(r),
 	}
 	if p.Run != nil {
-		e.Samples.Skipped = p.Run.Skipped
+		e.Cases, e.Samples.Skipped = p.Run.Cases, p.Run.Skipped
 		e.Samples.Total += p.Run.Skipped
 		e.Usage.Calls, e.Usage.JudgeCalls = p.Run.Calls, p.Run.JudgeCalls
 	}

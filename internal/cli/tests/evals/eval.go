@@ -13,6 +13,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/eval/result"
 	"github.com/concerto-lang/concerto/internal/eval/summary"
 	"github.com/concerto-lang/concerto/internal/process/userfile"
+	"github.com/concerto-lang/concerto/internal/text/suggest"
 )
 
 // NewEval returns the command eval with its subcommands.
@@ -34,8 +35,17 @@ comparison it is 0 or 2.`,
   concerto eval --model small,large           compare two models
   concerto eval --dry-run                     print how many samples would run
   concerto eval show evals/triages.ndjson     show a result`,
-		Args: console.OnePath(false),
 		RunE: cmd.runEvals,
+	}
+	c.Args = func(c *cobra.Command, args []string) error {
+		if len(args) > 0 && !isDir(a, args[0]) && !console.IsFile(a.Abs(args[0])) {
+			for _, sub := range c.Commands() {
+				if suggest.Nearest(args[0], []string{sub.Name()}) != "" {
+					return console.UnknownCommand(c, args)
+				}
+			}
+		}
+		return console.OnePath(false)(c, args)
 	}
 	cmd.addFlags(c)
 	c.AddCommand(newCompare(a), newShow(a), newReplay(a))

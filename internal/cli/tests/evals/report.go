@@ -83,7 +83,7 @@ func describeSamples(e *summary.Eval) string {
 	for _, x := range []struct {
 		n    int
 		text string
-	}{{e.Samples.Failed, "failed"}, {e.Samples.Errors, "not scored because of an error"}} {
+	}{{e.Samples.Failed, "failed"}, {e.Samples.Errors, "not scored because of an error"}, {e.Samples.Skipped, "skipped because a budget was used up"}} {
 		if x.n > 0 {
 			parts = append(parts, fmt.Sprintf("%s %s", diag.Thousands(x.n), x.text))
 		}

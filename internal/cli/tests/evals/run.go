@@ -355,7 +355,7 @@ func (cmd *runCommand) runPlans(ctx context.Context, sampler *engine.Sampler, pl
 	pairs := make([]summary.Pair, len(all))
 	for i, x := range all {
 		pairs[i] = summary.Pair{Current: summary.Side{Path: x.Plan.ResultPath(cmd.dir), Result: x.Result}, Baseline: baselines[i],
-			Run: &summary.Run{Skipped: x.Skipped, Calls: x.Calls, JudgeCalls: x.JudgeCalls}}
+			Run: &summary.Run{Cases: len(x.Plan.Cases), Skipped: x.Skipped, Calls: x.Calls, JudgeCalls: x.JudgeCalls}}
 		if first := cmd.firstVariant(plans, i); cmd.baseline == "" && first != i {
 			pairs[i].Baseline = pairs[first].Current
 		}
