@@ -146,7 +146,7 @@ type Pair struct {
 // Run is what a command did to get a result. Skipped is the number of samples that were not started
 // because a budget was used up. Calls and JudgeCalls count the calls that were made.
 type Run struct {
-	Cases             int // number of cases that were to run
+	Cases             int // number of selected cases
 	Skipped           int
 	Calls, JudgeCalls int64
 }

@@ -1,0 +1,244 @@
+package runner
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/engine"
+	"github.com/concerto-lang/concerto/internal/engine/driver"
+	"github.com/concerto-lang/concerto/internal/eval/dataset"
+	"github.com/concerto-lang/concerto/internal/eval/result"
+	"github.com/concerto-lang/concerto/internal/testkit/randtest"
+	"github.com/concerto-lang/concerto/runtime/llm"
+)
+
+// model answers each prompt with a number that depends on the prompt, and a number that no other
+// answer has.
+type model struct {
+	mu    sync.Mutex
+	calls int
+}
+
+func (m *model) answer(_ context.Context, q *llm.Request) (*effect.AgentReply, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.calls++
+	h := fnv.New32()
+	fmt.Fprint(h, q.Model, q.Prompt())
+	return &effect.AgentReply{Text: fmt.Sprintf("%04d #%d", h.Sum32()%10_000, m.calls), TokensIn: 1, TokensOut: 2}, nil
+}
+
+// randomProgram returns a program with an eval that calls agents one after another, concurrently,
+// and in loops, waits, reads the clock and uses random numbers. Without races, its metrics do not
+// depend on the order in which answers arrive.
+func randomProgram(random *rand.Rand, hasRaces bool) string {
+	var b strings.Builder
+	b.WriteString(`
+agent A uses scripted { }
+agent B uses scripted { }
+fn ask(p: String) -> String { A.execute(p).unwrap().text.slice(0, 4) }
+fn check(p: String) -> String { B.execute(p).unwrap().text.slice(0, 4) }
+fn rows() -> Array<Int> { [1, 2, 3] }
+struct Metrics { last: Int, even: Bool }
+
+@eval(data: rows, repeat: 2)
+fn scored(row: Int) -> Metrics {
+    let mut x = "${row}";
+`)
+	kinds := 7
+	if hasRaces {
+		kinds = 8
+	}
+	for n := range 2 + random.IntN(5) {
+		switch random.IntN(kinds) {
+		case 0:
+			fmt.Fprintf(&b, "    x = ask(\"%d ${x}\");\n", n)
+		case 1:
+			fmt.Fprintf(&b, "    let (a%[1]d, b%[1]d) = await (ask(\"%[1]d.1 ${x}\"), check(\"%[1]d.2 ${x}\"));\n    x = a%[1]d + b%[1]d;\n", n)
+		case 2:
+			fmt.Fprintf(&b, "    x = (parallel for i in 0..%d { ask(\"%d.${i} ${x}\") }).join(\"\");\n", 1+random.IntN(4), n)
+		case 3:
+			b.WriteString("    std::time::sleep(1);\n")
+		case 4:
+			fmt.Fprintf(&b, "    x = ask(\"%d ${x} ${std::random::int(0, 1000)}\");\n", n)
+		case 5:
+			fmt.Fprintf(&b, "    let at%[1]d = std::time::monotonic_ms();\n    x = check(\"%[1]d ${x} ${at%[1]d < 0}\");\n", n)
+		case 6:
+			fmt.Fprintf(&b, "    x = (parallel for i in 0..2 { check(\"%d ${ask(\"%d.${i} ${x}\")}\") }).join(\"\");\n", n, n)
+		case 7:
+			fmt.Fprintf(&b, "    x = race (ask(\"%[1]d.1 ${x}\"), { std::time::sleep(1); check(\"%[1]d.2 ${x}\") });\n", n)
+		}
+	}
+	b.WriteString(`    let last = ask("last ${x}").parse_int().unwrap();
+    Metrics { last: last, even: last % 2 == 0 }
+}
+`)
+	return b.String()
+}
+
+// evalOf runs the eval of a program and returns its result.
+func evalOf(t *testing.T, dir, program string, m *model, o Options) *Outcome {
+	t.Helper()
+	p, found, err := engine.CompileSource(driver.Request{Dir: dir, Inline: &driver.Inline{Name: "main.conc", Text: []byte(program)}, Evals: true})
+	if err != nil || found.HasErrors() {
+		for _, d := range found.Sorted() {
+			t.Error(d.Message)
+		}
+		t.Fatalf("%v\n%s", err, program)
+	}
+	sampler, err := p.NewSampler(engine.Options{Dir: dir, WorkDir: dir, Models: engine.Models{Function: m.answer}}, time.Minute, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer sampler.Close()
+	evals, err := p.Evals(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := evals[0]
+	row, err := sampler.RowType(&e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := sampler.Rows(t.Context(), &e, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := dataset.FromRows("rows", rows, row)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Dir, o.Parallel = filepath.Join(dir, "evals"), 3
+	all, err := Run(t.Context(), sampler, []*Plan{{Eval: e, Source: "rows", Dataset: data, Cases: data.Cases, Repeat: e.Repeat}}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all[0]
+}
+
+// lasting returns the samples without the members that depend on time and on the tapes.
+func lasting(x *Outcome) []result.Sample {
+	var all []result.Sample
+	for _, s := range x.Result.Samples {
+		plain := *s
+		plain.MS, plain.Cached = nil, false
+		all = append(all, plain)
+	}
+	return all
+}
+
+func tapesOf(t *testing.T, dir string) []string {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(dir, "evals", "tapes", "*", "*.tape"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+var callLine = regexp.MustCompile(`"q":"agent\.call".*"text":"\d{4} #(\d+)"`)
+
+// answersOn returns the answers on the complete lines of a tape.
+func answersOn(text []byte) []string {
+	var all []string
+	for _, m := range callLine.FindAllSubmatch(text[:bytes.LastIndexByte(text, '\n')+1], -1) {
+		all = append(all, string(m[1]))
+	}
+	return all
+}
+
+// TestContinue runs evals of random programs, cuts their tapes at random bytes as a killed process
+// leaves them, and runs them again. The results must be those of the first run, each answer on the
+// tapes must be used, and no answer may be on two tapes.
+func TestContinue(t *testing.T) {
+	show := func(seed uint64) string { return randomProgram(rand.New(rand.NewPCG(seed, 1)), false) }
+	randtest.Run(t, "internal/eval/runner", 48, show, func(t *testing.T, seed uint64) {
+		continueOnce(t, rand.New(rand.NewPCG(seed, 1)))
+	})
+}
+
+func continueOnce(t *testing.T, random *rand.Rand) {
+	program := randomProgram(random, false)
+	dir, m := t.TempDir(), &model{}
+	first := evalOf(t, dir, program, m, Options{})
+	total := m.calls
+	kept := 0
+	for _, name := range tapesOf(t, dir) {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch random.IntN(4) {
+		case 0:
+			err = os.Remove(name)
+			text = nil
+		case 1, 2:
+			header := bytes.IndexByte(text, '\n') + 1
+			text = text[:header+random.IntN(len(text)-header)]
+			err = os.WriteFile(name, text, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		kept += len(answersOn(text))
+	}
+	again := evalOf(t, dir, program, m, Options{})
+	if diff := cmp.Diff(lasting(first), lasting(again)); diff != "" {
+		t.Fatalf("results (-first +again):\n%s\n%s", diff, program)
+	}
+	if got, want := m.calls-total, total-kept; got != want {
+		t.Fatalf("the second run made %d calls, want %d: the tapes had %d of %d answers\n%s", got, want, kept, total, program)
+	}
+	owner := map[string]string{}
+	for _, name := range tapesOf(t, dir) {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, answer := range answersOn(text) {
+			if other := owner[answer]; other != "" {
+				t.Fatalf("answer %s is on %s and %s\n%s", answer, other, name, program)
+			}
+			owner[answer] = name
+		}
+	}
+	m.calls = 0
+	cached := evalOf(t, dir, program, m, Options{Cached: true})
+	if diff := cmp.Diff(lasting(first), lasting(cached)); diff != "" || m.calls > 0 {
+		t.Fatalf("%d calls; results (-first +cached):\n%s\n%s", m.calls, diff, program)
+	}
+}
+
+// TestCachedRaces checks that a sample from its tape has the results of the recorded one, also if
+// they depend on the order in which answers arrived.
+func TestCachedRaces(t *testing.T) {
+	show := func(seed uint64) string { return randomProgram(rand.New(rand.NewPCG(seed, 2)), true) }
+	randtest.Run(t, "internal/eval/runner", 32, show, func(t *testing.T, seed uint64) {
+		program := show(seed)
+		dir, m := t.TempDir(), &model{}
+		first := evalOf(t, dir, program, m, Options{})
+		calls := m.calls
+		again := evalOf(t, dir, program, m, Options{})
+		if diff := cmp.Diff(lasting(first), lasting(again)); diff != "" || m.calls > calls {
+			t.Fatalf("%d calls; results (-first +again):\n%s\n%s", m.calls-calls, diff, program)
+		}
+		for _, s := range again.Result.Samples {
+			if !s.Cached {
+				t.Fatalf("sample %s is not cached\n%s", s.Tape, program)
+			}
+		}
+	})
+}
