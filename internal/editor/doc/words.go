@@ -367,6 +367,13 @@ fn divides() {
 }
 `},
 	{[]explained{
+		{"@eval", "Declares a function as an eval. `concerto eval` calls it with each row of `data` and reports the metrics that it returns. `repeat`, `cluster`, `lower`, `gate`, `margin` and `name` are optional."},
+	}, `fn rows() -> Array<Int> { [1, 2, 3] }
+
+@eval(data: rows, repeat: 2)
+fn positive(row: Int) -> Bool { row > 0 }
+`},
+	{[]explained{
 		{"@describe", "Describes a function of a tool and offers it to models and hosts."},
 		{"@param", "Describes a parameter of a tool's function, before the function or on the parameter itself."},
 	}, `tool Weather {

@@ -21,19 +21,17 @@ func NewEval(a *console.Console) *cobra.Command {
 	cmd := runCommand{console: a}
 	c := &cobra.Command{
 		Use:   "eval [PATH]",
-		Short: "Measure a program on a dataset, and compare results and policies",
+		Short: "Run evals, and compare results and policies",
 		Long: `Runs each @eval function on the rows of its dataset, and reports its metrics with their uncertainty.
 Each sample has a tape: what is on it is not requested again. To continue an eval that was stopped,
 run the same command again.
 
-With --baseline or several models, the exit code is the verdict: 0 no worse, 1 a metric is worse,
-2 errors, 3 inconclusive: more cases are necessary, and the report states how many. Without a
-comparison it is 0 or 2.`,
+Exit codes, if the result is compared with a baseline or with another model: 0 no worse, 1 a metric
+is worse, 2 errors, 3 inconclusive: more cases are necessary. Otherwise 0 or 2.`,
 		Example: `  concerto eval                               evaluate the project in this directory or above
   concerto eval --repeat 5 --parallel 8       run each case five times, eight samples at a time
   concerto eval --baseline main-evals         compare with the results in a directory
   concerto eval --model small,large           compare two models
-  concerto eval --dry-run                     print how many samples would run
   concerto eval show evals/triages.ndjson     show a result`,
 		RunE: cmd.runEvals,
 	}

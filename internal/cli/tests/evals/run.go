@@ -75,7 +75,7 @@ const (
 func (cmd *runCommand) addFlags(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVar(&cmd.filter, "filter", "", "run the evals whose names match the regular expression `REGEXP`")
-	f.StringSliceVar(&cmd.cases, "case", nil, "run the cases with the ids `ID,…`")
+	f.StringSliceVar(&cmd.cases, "case", nil, "run the cases `ID,…`")
 	f.BoolVar(&cmd.list, "list", false, "list the evals without running them")
 	f.IntVar(&cmd.repeat, "repeat", 0, "run each case `N` times (default: that of the eval)")
 	f.IntVar(&cmd.limit, "limit", 0, "run `N` cases, the same ones for the same seed")
@@ -85,9 +85,9 @@ func (cmd *runCommand) addFlags(c *cobra.Command) {
 	f.StringVar(&cmd.dir, "dir", "", "write results and tapes to `DIR` (default: evals, next to the program)")
 	f.StringSliceVar(&cmd.models, "model", nil, "compare the models `[AGENT=]M,…`; M is MODEL or CONNECTION:MODEL")
 	f.StringVar(&cmd.baseline, "baseline", "", "compare with the result, or the directory of results, at `PATH`")
-	f.StringSliceVar(&cmd.gate, "gate", nil, "decide by the metrics `NAME,…`, which may be cost_usd, latency_ms and tokens")
-	f.Float64Var(&cmd.margin, "margin", 0, "accept a loss of `X`, in the unit of each metric (default: that of the eval)")
-	f.Float64Var(&cmd.alpha, "alpha", defaultAlpha, "accept that a share `X` of equal programs is found worse (default 0.05)")
+	f.StringSliceVar(&cmd.gate, "gate", nil, "decide by the metrics `NAME,…`; also cost_usd, latency_ms, tokens")
+	f.Float64Var(&cmd.margin, "margin", 0, "accept a loss of `X` in the unit of each metric (default: the eval's)")
+	f.Float64Var(&cmd.alpha, "alpha", defaultAlpha, "accept that a share `X` of equal programs is worse (default 0.05)")
 	f.Float64Var(&cmd.maxCost, "max-cost", 0, "make no further calls when all samples have cost `USD`")
 	f.IntVar(&cmd.errors, "max-errors", 0, "accept `N` samples with errors (default 0)")
 	f.BoolVar(&cmd.fresh, "fresh", false, "ignore the tapes of earlier samples")
@@ -95,11 +95,10 @@ func (cmd *runCommand) addFlags(c *cobra.Command) {
 	f.BoolVar(&cmd.dryRun, "dry-run", false, "print how many samples would run, and exit")
 	f.IntSliceVar(&cmd.pass, "pass", nil, "report pass@K and pass^K for `K,…` (default: 1 and --repeat)")
 	cmd.format = cmdline.AddFormat(c, "text", "json", "ndjson")
-	cmd.world.Add(c)
+	cmd.world.AddSubmitted(c)
+	cmd.world.Tools.Add(c)
 	cmdline.Group(c, "Comparison", "", "model", "baseline", "gate", "margin", "alpha", "pass")
-	cmdline.Group(c, "Permissions", "permissions", append(program.PermissionRows(), "trust")...)
-	cmdline.Group(c, "Environment", "", "answer", "emit-handler", "pass-env", "env", "mock")
-	cmdline.Group(c, "Recordings", "recordings", "audit", "audit-sync")
+	cmdline.Group(c, "Permissions", "permissions", program.PermissionRows()...)
 	cmdline.Group(c, "Tools", "", "host-tools", "host-tools-module")
 	cmd.world.Permissions.Complete(cmd.console, c)
 }
@@ -183,11 +182,7 @@ func (cmd *runCommand) run(parent context.Context, path string, began *bool) err
 	if err != nil {
 		return err
 	}
-	endAudit, err := program.OpenAudit(cmd.console, p, &o, &cmd.world.Audit)
-	if err != nil {
-		return endTools(err)
-	}
-	return endTools(endAudit(cmd.runWith(ctx, p, o, evals, began)))
+	return endTools(cmd.runWith(ctx, p, o, evals, began))
 }
 
 // compile compiles the program with its evals.

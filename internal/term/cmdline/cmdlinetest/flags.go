@@ -26,6 +26,7 @@ var oneName = map[string]string{
 var otherMeaning = map[string]string{
 	"concerto work rm --force":    "as for git: work that exists nowhere else is lost",
 	"concerto add --dir":          "the directory of a package in its repository",
+	"concerto eval --dir":         "the directory of results and tapes",
 	"concerto worker --dir":       "the directory of programs, not of the worker's other files",
 	"concerto-relay run --ndjson": "the protocol of the command that it starts",
 }
@@ -33,6 +34,7 @@ var otherMeaning = map[string]string{
 // metavars lists the flags whose values have different names in different commands, with the
 // reason.
 var metavars = map[string]string{
+	"case":     "eval runs several cases, eval show shows one",
 	"answer":   "the answer to one request has no channel",
 	"base":     "a workspace begins at a revision, a link with an address",
 	"at":       "a run starts at a time; inspect and fork name an effect",
