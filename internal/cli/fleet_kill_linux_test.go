@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -60,7 +61,7 @@ func TestFleetKilled(t *testing.T) {
 		var out strings.Builder
 		for attempt := 0; ; attempt++ {
 			args := []string{"run", "--journal", job, "main.conc", "--", round}
-			if _, err := os.Stat(filepath.Join(r.dir, job, "journal-000001.ndjson")); err == nil {
+			if begun, _ := os.ReadFile(filepath.Join(r.dir, job, "journal-000001.ndjson")); bytes.Contains(begun, []byte("\n")) { // it has a start record
 				args = []string{"runs", "resume", job}
 			} else if err := os.RemoveAll(filepath.Join(r.dir, job)); err != nil {
 				t.Fatal(err)

@@ -38,6 +38,7 @@ const shows = {
   "concerto.explain": (text) => show(text),
   "concerto.graph": ({ mermaid }) => show("```mermaid\n" + mermaid + "```\n"),
   "concerto.build": ({ path }) => vscode.window.showInformationMessage(`Wrote ${path}`),
+  "concerto.eval": ({ code }) => vscode.window.showInformationMessage(`The eval exited with code ${code}: 0 no worse, 1 worse, 2 errors, 3 inconclusive. The report is in the output of Concerto.`),
   "concerto.run": ({ code }) => code !== 0 && vscode.window.showWarningMessage(`The program exited with code ${code}`),
 };
 

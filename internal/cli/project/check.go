@@ -14,6 +14,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/editor/analysis"
 	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/internal/engine/driver"
+	"github.com/concerto-lang/concerto/internal/eval/dataset"
 	"github.com/concerto-lang/concerto/internal/term/cmdline"
 )
 
@@ -64,6 +65,7 @@ func (cmd *checkCommand) run(parent context.Context, path string) error {
 	if err != nil {
 		return err
 	}
+	s.Data = dataset.Checker(0)
 	fix := cmd.fix || cmd.diffs
 	switch {
 	case s.Inline != nil && cmd.watch:

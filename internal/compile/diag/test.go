@@ -54,6 +54,11 @@ fn positive() -> Bool { true }`,
 @eval(data: rows)
 fn positive(row: Int) -> Bool { row > 0 }`,
 	}
+	EvalData = &Info{
+		Code: "E0758", Title: "invalid data of an eval",
+		NoFix:   "the intended row is unknown",
+		Explain: "Each row of a dataset must have the type of the eval's parameter. The file is relative to the source file that names it.",
+	}
 	EvalResult = &Info{
 		Code: "E0757", Title: "the result of an eval is no metric",
 		NoFix:   "the intended metric is unknown",

@@ -18,6 +18,7 @@ type LensKind uint8
 const (
 	ProgramLens   LensKind = iota // `main` of the program
 	TestLens                      // test function
+	EvalLens                      // eval
 	AnswerLens                    // summary of how the messages of a host are answered
 	ReferenceLens                 // number of references to a declaration
 )
@@ -43,7 +44,7 @@ func (s *Snapshot) Lenses(ctx context.Context, path string) []Lens {
 	return out
 }
 
-// runnableLenses returns a lens for the program's `main` and one for each test.
+// runnableLenses returns a lens for the program's `main` and one for each test and each eval.
 func (f *checkedFile) runnableLenses() []Lens {
 	var out []Lens
 	for _, d := range f.tree.Decls {
@@ -52,6 +53,8 @@ func (f *checkedFile) runnableLenses() []Lens {
 		case !ok || fn.Name == nil || fn.Name.Missing():
 		case isTest(fn):
 			out = append(out, Lens{Kind: TestLens, Span: fn.Name.Sp, Name: fn.Name.Name})
+		case hasDecorator(fn, "eval"):
+			out = append(out, Lens{Kind: EvalLens, Span: fn.Name.Sp, Name: fn.Name.Name})
 		case fn.Name.Name == "main" && f.res.input != nil && f.res.input.Entry == f.text.file:
 			out = append(out, Lens{Kind: ProgramLens, Span: fn.Name.Sp, Name: fn.Name.Name})
 		}
@@ -59,8 +62,11 @@ func (f *checkedFile) runnableLenses() []Lens {
 	return out
 }
 
-func isTest(fn *ast.FnDecl) bool {
-	return slices.ContainsFunc(fn.Decorators, func(d *ast.Decorator) bool { return d.Name != nil && d.Name.Name == "test" })
+func isTest(fn *ast.FnDecl) bool { return hasDecorator(fn, "test") }
+
+// hasDecorator reports whether a function has a decorator.
+func hasDecorator(fn *ast.FnDecl, name string) bool {
+	return slices.ContainsFunc(fn.Decorators, func(d *ast.Decorator) bool { return d.Name != nil && d.Name.Name == name })
 }
 
 // referencedKinds lists the kinds of declarations whose references are counted.
@@ -101,11 +107,11 @@ func (f *checkedFile) referenceLenses(ctx context.Context) []Lens {
 	return out
 }
 
-// needsNoCount reports whether a declaration normally has no references: a test, the program's
-// `main`, or a method that implements a trait method.
+// needsNoCount reports whether a declaration normally has no references: a test, an eval, the
+// program's `main`, or a method that implements a trait method.
 func needsNoCount(d *sema.Def, traits []source.Span) bool {
 	fn, ok := d.Node.(*ast.FnDecl)
-	return ok && (isTest(fn) || d.Kind == sema.DefFunction && d.Name == "main" || slices.ContainsFunc(traits, func(s source.Span) bool { return s.Contains(d.At) }))
+	return ok && (isTest(fn) || hasDecorator(fn, "eval") || d.Kind == sema.DefFunction && d.Name == "main" || slices.ContainsFunc(traits, func(s source.Span) bool { return s.Contains(d.At) }))
 }
 
 // traitImpls returns the spans of the trait implementations in a file.

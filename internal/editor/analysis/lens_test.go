@@ -28,9 +28,10 @@ fn main() {
     let j = Judge.execute("x");
     println(Point { x: 1 }.far());
 }
+@eval(data: "rows.jsonl") fn positive(row: Int) -> Bool { row > 0 }
 `
 
-const lensManifest = "-- Concerto.toml --\n[connections.rules]\nprovider = \"scripted\"\ndefault_model = \"m\"\nreplies = [{ text = \"x\" }]\n\n[hosts.worker]\ncommand = \"./w\"\n"
+const lensManifest = "-- rows.jsonl --\n1\n-- Concerto.toml --\n[connections.rules]\nprovider = \"scripted\"\ndefault_model = \"m\"\nreplies = [{ text = \"x\" }]\n\n[hosts.worker]\ncommand = \"./w\"\n"
 
 // TestLenses checks the code lenses of a program.
 func TestLenses(t *testing.T) {
@@ -39,7 +40,7 @@ func TestLenses(t *testing.T) {
 	s := New(Options{Folders: []string{dir}}).Snapshot()
 	var got []string
 	for _, l := range s.Lenses(context.Background(), path) {
-		what := [...]string{"run", "test", "answers", "uses"}[l.Kind]
+		what := [...]string{"run", "test", "eval", "answers", "uses"}[l.Kind]
 		got = append(got, strings.TrimSpace(fmt.Sprintf("%d %s %s %s %d", s.File(path).LineOf(l.Span.Start), what, l.Name, l.Text, len(l.Uses))))
 	}
 	want := `1 answers Worker question: question_default · approval: main 1
@@ -51,7 +52,8 @@ func TestLenses(t *testing.T) {
 10 test doubles  0
 12 uses ok  1
 14 run main  0
-15 answers Worker question: question_default · approval: ok 1`
+15 answers Worker question: question_default · approval: ok 1
+21 eval positive  0`
 	if text := strings.Join(got, "\n"); text != want {
 		t.Errorf("lenses:\n%s\nwant\n%s", text, want)
 	}

@@ -170,7 +170,7 @@ func (p *tokenCollector) modifiers(r sema.Ref) (m uint32) {
 			if fn.Async {
 				m |= modifier("async")
 			}
-			if slices.ContainsFunc(fn.Decorators, func(x *ast.Decorator) bool { return x.Name != nil && x.Name.Name == "test" }) {
+			if isTest(fn) {
 				m |= modifier("test")
 			}
 		}

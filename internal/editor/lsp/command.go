@@ -14,6 +14,7 @@ import (
 const (
 	commandRun     = "concerto.run"
 	commandTest    = "concerto.test"
+	commandEval    = "concerto.eval"
 	commandBuild   = "concerto.build"
 	commandExplain = "concerto.explain"
 	commandRestart = "concerto.restart"
@@ -31,6 +32,7 @@ var commands = []struct {
 }{
 	{commandRun, typedCommand((*call).runProgram)},
 	{commandTest, typedCommand((*call).test)},
+	{commandEval, typedCommand((*call).eval)},
 	{commandBuild, typedCommand((*call).build)},
 	{commandExplain, typedCommand((*call).explain)},
 	{commandRestart, typedCommand((*call).restart)},

@@ -61,6 +61,8 @@ func (l *lenses) addLens(x *analysis.Lens) {
 		}
 		test.Debug = true
 		l.add("Debug test", commandTest, test)
+	case x.Kind == analysis.EvalLens && can.Tests && isFile:
+		l.add("Run eval", commandEval, evalParams{URI: l.uri, Name: x.Name})
 	case x.Kind == analysis.AnswerLens && can.Answers:
 		l.addPlaces(x.Text, x.Uses)
 	case x.Kind == analysis.ReferenceLens && can.References:

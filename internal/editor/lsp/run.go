@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"github.com/concerto-lang/concerto/internal/editor/analysis"
@@ -44,10 +45,30 @@ func (c *call) runProgram(p *runParams) (any, error) {
 	if p.Debug {
 		return []launch{{product, "launch", "Debug " + filepath.Base(program.Path), program.Path, p.Args, ""}}, nil
 	}
-	child := c.child(program, append([]string{"run", program.Path, "--"}, p.Args...)...)
+	return c.execute("Running "+filepath.Base(program.Path), c.child(program, append([]string{"run", program.Path, "--"}, p.Args...)...))
+}
+
+// evalParams identifies an eval by a document of its program and the name of its function.
+type evalParams struct {
+	URI  protocol.DocumentURI `json:"uri"`
+	Name string               `json:"name"`
+}
+
+// eval runs an eval and returns the exit code, which is its verdict. It reports the output line by
+// line.
+func (c *call) eval(p *evalParams) (any, error) {
+	program, err := c.savedProgram(p.URI)
+	if err != nil {
+		return nil, err
+	}
+	return c.execute("Running "+p.Name, c.child(program, "eval", program.Path, "--filter", "^"+regexp.QuoteMeta(p.Name)+"$"))
+}
+
+// execute runs a command and returns its exit code. It reports the output line by line.
+func (c *call) execute(title string, child *Child) (any, error) {
 	out := c.reportLines(protocol.MessageTypeInfo)
 	child.Stdout = out
-	defer c.showProgress("Running " + filepath.Base(program.Path))()
+	defer c.showProgress(title)()
 	code, err := c.server.Command(c, child)
 	out.end()
 	child.Stderr.(*lineWriter).end()

@@ -200,6 +200,7 @@ func (in *Input) checkEntry(most int, stopped func() bool) (*sema.Program, diag.
 	if p != nil && !l.HasErrors() && !p.Partial && in.needsProof() {
 		in.provePermissions(p, &l)
 	}
+	in.checkData(p, &l)
 	l.Merge()
 	return p, l
 }

@@ -65,6 +65,8 @@ type Request struct {
 	// Mock means that all connections are mocked in the run. Connections may then be missing, and
 	// need no API key.
 	Mock bool
+	// Data checks the datasets that evals name; nil checks none.
+	Data CheckData
 	// Packages determines how the packages of the project are found.
 	Packages PackageSource
 }
@@ -120,6 +122,7 @@ type Input struct {
 	generated func(*ir.Program) // called with the generated program; tests use it to insert invalid code
 	tests     bool
 	evals     bool
+	data      CheckData
 	chosen    codegen.ManifestData // the request's Called and Debugged
 	seen      func(path string)
 	overlay   map[string][]byte
@@ -178,7 +181,7 @@ func load(r Request) (*Input, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot determine the directory %s: %w", r.Dir, err)
 	}
-	in := &Input{Passes: optimize.All, dir: dir, tests: r.Tests, evals: r.Evals, chosen: codegen.ManifestData{Called: r.Called, Debugged: r.Plain}, mock: r.Mock, absolute: filepath.IsAbs(r.Path), Scripts: map[string]json.RawMessage{}, names: map[string]string{}, seen: r.Seen, overlay: r.Overlay, sources: r.Sources, cache: r.Packages.Cache, parsed: r.Parsed, previous: r.Previous}
+	in := &Input{Passes: optimize.All, dir: dir, tests: r.Tests, evals: r.Evals, data: r.Data, chosen: codegen.ManifestData{Called: r.Called, Debugged: r.Plain}, mock: r.Mock, absolute: filepath.IsAbs(r.Path), Scripts: map[string]json.RawMessage{}, names: map[string]string{}, seen: r.Seen, overlay: r.Overlay, sources: r.Sources, cache: r.Packages.Cache, parsed: r.Parsed, previous: r.Previous}
 	if in.seen == nil {
 		in.seen = func(string) {}
 	}

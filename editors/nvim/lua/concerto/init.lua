@@ -62,7 +62,7 @@ function M.commands()
     vim.fn.setqflist({}, " ", { title = command.title, items = items })
     vim.cmd("copen")
   end
-  for _, name in ipairs({ "concerto.run", "concerto.test" }) do
+  for _, name in ipairs({ "concerto.run", "concerto.test", "concerto.eval" }) do
     vim.lsp.commands[name] = function(command, ctx)
       local client = vim.lsp.get_client_by_id(ctx.client_id)
       local asked = { command = command.command, arguments = command.arguments }

@@ -146,7 +146,7 @@ func (a *Analyzer) declared(p *sema.Package) (out []Found) {
 		}
 	}
 	for _, f := range a.program.Functions {
-		if isOwn(f.Info) && f.Decl != nil && f.Decl.Name != nil && !f.IsTest() {
+		if isOwn(f.Info) && f.Decl != nil && f.Decl.Name != nil && !f.IsTest() && !f.IsEval() {
 			files(f.Info, f.Decl.Name.Sp, f.Decorations)
 		}
 	}
@@ -234,7 +234,7 @@ func (v *visitor) decl(d ast.Decl) {
 	calls(v.info, d, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.FnDecl:
-			return !slices.ContainsFunc(n.Decorators, func(x *ast.Decorator) bool { return x.Name != nil && x.Name.Name == "test" })
+			return !slices.ContainsFunc(n.Decorators, func(x *ast.Decorator) bool { return x.Name != nil && (x.Name.Name == "test" || x.Name.Name == "eval") })
 		case *ast.PathExpr:
 			if t, ok := v.info.Object(n).(*sema.Tool); ok && t.Info.Library && !v.skip[n] {
 				for _, x := range v.a.toolNeeds(t) {

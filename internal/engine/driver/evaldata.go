@@ -1,0 +1,151 @@
+package driver
+
+import (
+	"errors"
+	"io/fs"
+	"path/filepath"
+
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/compile/types"
+	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/internal/text/source"
+	"github.com/concerto-lang/concerto/sema"
+)
+
+// DataProblem is an invalid row of a dataset. Line is 0 for a problem of the whole dataset.
+type DataProblem struct {
+	Line    int
+	Message string
+}
+
+// CheckData returns the problems of a dataset whose rows have a type. more describes the problems
+// that are omitted, or is "".
+type CheckData func(file string, text []byte, row *value.Type) (problems []DataProblem, more string)
+
+// checkData checks the datasets of the evals. Rows that functions return are not checked.
+func (in *Input) checkData(p *sema.Program, l *diag.List) {
+	if in.data == nil || p == nil {
+		return
+	}
+	for _, e := range p.Evals {
+		if e.Data == "" || e.Row == nil {
+			continue
+		}
+		from := e.Fn.Info.File.Source
+		path := filepath.FromSlash(e.Data)
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(in.Root, filepath.Dir(filepath.FromSlash(in.relative(from.Name))), path)
+		}
+		f, err := in.readFile(path)
+		if err != nil {
+			d := diag.EvalData.At(e.DataArg.Value.Span(), "could not read the data of `%s`: %v", e.Name, cause(err)).In(from)
+			if errors.Is(err, fs.ErrNotExist) {
+				d.Hint("create %s; the path is relative to %s", e.Data, from.Name)
+			}
+			l.Add(d)
+			continue
+		}
+		problems, more := in.data(e.Data, f.Text, newRowTypes().of(e.Row))
+		for i, x := range problems {
+			if x.Line == 0 {
+				l.Add(diag.EvalData.At(e.DataArg.Value.Span(), "%s: %s", e.Data, x.Message).In(from))
+				continue
+			}
+			d := diag.EvalData.At(lineSpan(f, x.Line), "%s", x.Message).In(f).LabelIn(from, e.DataArg.Sp, "the eval")
+			if i == len(problems)-1 && more != "" {
+				d.Hint("%s", more)
+			}
+			l.Add(d)
+		}
+	}
+}
+
+// relative returns the path of a file relative to the root, for the name that users see.
+func (in *Input) relative(name string) string {
+	if rel, ok := in.names[name]; ok {
+		return rel
+	}
+	return name
+}
+
+// lineSpan returns the span of a line.
+func lineSpan(f *source.File, line int) source.Span {
+	start := f.LineStart(line)
+	end := start
+	for int(end) < len(f.Text) && f.Text[end] != '\n' && f.Text[end] != '\r' {
+		end++
+	}
+	return source.Span{Start: start, End: end}
+}
+
+// rowTypes converts types of the checker to types at run time.
+type rowTypes struct{ named map[namedType]*value.Type }
+
+// namedType identifies a declared type with its type arguments.
+type namedType struct {
+	decl *types.Decl
+	text string
+}
+
+func newRowTypes() *rowTypes { return &rowTypes{map[namedType]*value.Type{}} }
+
+var basicTypes = map[*types.Basic]value.TypeKind{types.Int: value.TypeInt, types.Float: value.TypeFloat, types.String: value.TypeString, types.Bool: value.TypeBool,
+	types.Nil: value.TypeNil, types.Any: value.TypeAny}
+
+// of returns the type at run time for a type whose values can be decoded from data. Everything else
+// is accepted as Any, because it was reported.
+func (r *rowTypes) of(t types.Type) *value.Type {
+	switch x := types.Resolve(t).(type) {
+	case *types.Basic:
+		if kind, ok := basicTypes[x]; ok {
+			return &value.Type{Kind: kind}
+		}
+	case *types.Array:
+		return &value.Type{Kind: value.TypeArray, Args: []*value.Type{r.of(x.Elem)}}
+	case *types.Map:
+		return &value.Type{Kind: value.TypeMap, Args: []*value.Type{r.of(x.Key), r.of(x.Value)}}
+	case *types.Option:
+		return &value.Type{Kind: value.TypeOption, Args: []*value.Type{r.of(x.Elem)}}
+	case *types.Tuple:
+		out := &value.Type{Kind: value.TypeTuple}
+		for _, elem := range x.Elems {
+			out.Args = append(out.Args, r.of(elem))
+		}
+		return out
+	case *types.Union:
+		return &value.Type{Kind: value.TypeUnion, Values: x.Values}
+	case *types.Named:
+		return r.ofNamed(x)
+	}
+	return value.AnyType
+}
+
+// ofNamed returns the type for a struct, schema or enum, which may contain itself.
+func (r *rowTypes) ofNamed(n *types.Named) *value.Type {
+	name := namedType{n.Decl, types.Full(n).String()}
+	if known := r.named[name]; known != nil {
+		return known
+	}
+	out := &value.Type{Kind: value.TypeStruct, Name: n.Decl.Name}
+	r.named[name] = out
+	bindings := types.Bindings(n.Decl.Params, n.Args)
+	fields := func(all []*types.Field) (out []value.Field) {
+		for _, f := range all {
+			out = append(out, value.Field{Name: f.Name, Type: r.of(types.Substitute(f.Type, bindings)), Optional: f.Optional, HasDefault: f.Default})
+		}
+		return out
+	}
+	switch n.Decl.Kind {
+	case types.Schema:
+		out.Kind = value.TypeSchema
+	case types.Enum:
+		out.Kind = value.TypeEnum
+		for _, v := range n.Decl.Variants {
+			out.Variants = append(out.Variants, value.Variant{Name: v.Name, Named: v.Named, Fields: fields(v.Fields)})
+		}
+		out.Seal()
+		return out
+	}
+	out.Fields = fields(n.Decl.Fields)
+	return out
+}
