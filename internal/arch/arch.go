@@ -354,6 +354,7 @@ var Policy = []Rule{
 	{Package: "bench/sqlite"},
 	{Package: "examples/coder/host"},
 	{Package: "examples/supervise/host"},
+	{Package: "examples/eval/host"},
 	{Package: "tools/browser", Imports: "internal/testkit/golden", Tests: true},
 	{Package: "tools/pictures", Imports: "internal/testkit/testterm", Tests: true},
 	{Package: "tools/site", Imports: "internal/compile/diag internal/compile/manifest internal/compile/repair internal/engine/driver internal/text/source lexer"},
