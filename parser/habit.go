@@ -622,7 +622,7 @@ func (p *parser) prefixFix() []diag.Fix {
 // containsFix returns nil if an operand is too long.
 func (p *parser) containsFix() []diag.Fix {
 	x := p.i - 1
-	if k := p.prev(1); k != lexer.Ident && k != lexer.Int && k != lexer.String {
+	if k := p.prev(1); x == 0 || k != lexer.Ident && k != lexer.Int && k != lexer.String {
 		return nil
 	}
 	switch p.kindAt(x - 1) {

@@ -232,3 +232,10 @@ func TestBrokenImportListTerminates(t *testing.T) {
 		}
 	}
 }
+
+// TestContainsAtTheStart parses an `in` whose left operand is the first token of the file.
+func TestContainsAtTheStart(t *testing.T) {
+	if _, found := Parse(source.NewFile("main.conc", []byte("00 in xs"))); !found.HasErrors() {
+		t.Error("no error")
+	}
+}

@@ -19,9 +19,16 @@ func RetryFields() []string { return slices.Clone(retryFields) }
 // Backoffs returns the allowed values of `backoff` in a retry_policy.
 func Backoffs() []string { return slices.Clone(backoffs) }
 
-// DecoratorParams returns the parameters of a decorator if a library function implements the
-// decorator. Otherwise it returns nil.
+// DecoratorParams returns the parameters of `@eval`, and of a decorator that a library function
+// implements. Otherwise it returns nil.
 func (p *Program) DecoratorParams(i *Info, name string) []*Param {
+	if name == "eval" {
+		var all []*Param
+		for _, x := range evalParams {
+			all = append(all, &Param{Name: x.name, Type: x.typ})
+		}
+		return all
+	}
 	m := p.checker.moduleOf(i)
 	if m == nil || wrapping[name] == "" {
 		return nil

@@ -39,10 +39,21 @@ type EvalMetric struct {
 // The limits of the arguments of `@eval`.
 const maxRepeat = 1000
 
-// evalParams are the arguments of `@eval`, and an example of each.
-var evalParams = []struct{ name, example string }{
-	{"data", `data: "rows.jsonl"`}, {"repeat", "repeat: 5"}, {"cluster", `cluster: "customer"`}, {"lower", `lower: ["words"]`},
-	{"gate", `gate: ["correct"]`}, {"margin", "margin: 0.05"}, {"name", `name: "triage"`},
+// evalParam is an argument of `@eval`.
+type evalParam struct {
+	name    string
+	typ     types.Type
+	example string
+}
+
+var evalParams = []evalParam{
+	{"data", types.String, `data: "rows.jsonl"`},
+	{"repeat", types.Int, "repeat: 5"},
+	{"cluster", types.String, `cluster: "customer"`},
+	{"lower", &types.Array{Elem: types.String}, `lower: ["words"]`},
+	{"gate", &types.Array{Elem: types.String}, `gate: ["correct"]`},
+	{"margin", types.Float, "margin: 0.05"},
+	{"name", types.String, `name: "triage"`},
 }
 
 // builtinMetrics are the names of metrics that every eval has.
@@ -61,6 +72,8 @@ func (c *checker) evalDecorator(m *module, fn *Function, d *ast.Decorator) {
 			Hint("move the eval to module level"))
 	case m == c.entry && fn.Name == "main":
 		c.report(m, diag.DecoratorPlace.At(d.Sp, "`main` cannot be an eval").Hint("remove `@eval`, or rename the function"))
+	case findDecorator(fn.Decl.Decorators, "eval") != d:
+		c.report(m, diag.DecoratorPlace.At(d.Sp, "duplicate decorator `@eval`").Hint("remove one of them"))
 	case isTest(fn):
 		c.report(m, diag.DecoratorPlace.At(d.Sp, "a function cannot be a test and an eval").Hint("remove `@eval` or `@test`"))
 	}
@@ -188,7 +201,7 @@ func (c *checker) evalArguments(e *Eval) {
 		if a.Name != nil {
 			name = a.Name.Name
 		}
-		known := slices.ContainsFunc(evalParams, func(p struct{ name, example string }) bool { return p.name == name })
+		known := slices.ContainsFunc(evalParams, func(p evalParam) bool { return p.name == name })
 		switch {
 		case a.Name == nil:
 			c.report(m, diag.EvalArgument.At(a.Sp, "the arguments of `@eval` have names").Hint("write `@eval(data: \"rows.jsonl\")`"))

@@ -143,7 +143,7 @@ var promptClosure = &types.Func{Params: []types.Type{types.String}, Result: type
 // mock checks a mock statement.
 func (b *body) mock(s *ast.MockStmt) {
 	if !b.inTest() {
-		b.report(diag.MockPlace.At(s.Sp, "`mock` is only allowed in a test").Hint("move it into an `@test` function, before the calls that it answers"))
+		b.report(diag.MockPlace.At(s.Sp, "`mock` is only allowed in a test or an eval").Hint("move it into an `@test` or `@eval` function, before the calls that it answers"))
 	}
 	d := &Mock{}
 	fields := b.mockTarget(s, d)

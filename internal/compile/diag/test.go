@@ -3,9 +3,9 @@ package diag
 // Tests and their mocks.
 var (
 	MockPlace = &Info{
-		Code: "E0751", Title: "`mock` outside a test",
-		NoFix:   "the intended test is unknown",
-		Explain: "A mock replaces an agent, a host or an MCP server during one test, so it is only allowed in an `@test` function.",
+		Code: "E0751", Title: "`mock` outside a test or an eval",
+		NoFix:   "the intended function is unknown",
+		Explain: "A mock replaces an agent, a host or an MCP server during one test or one sample, so it is only allowed in an `@test` or `@eval` function.",
 		Bad: `agent A uses demo { }
 fn main() { mock A { response: "hi" } }`,
 		Good: `agent A uses demo { }

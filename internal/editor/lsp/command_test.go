@@ -120,6 +120,36 @@ func TestTestCommand(t *testing.T) {
 	})
 }
 
+// TestEvalCommand runs the eval command for one eval, as its code lens does, and for all evals of a
+// program. The server reports the output and returns the exit code.
+func TestEvalCommand(t *testing.T) {
+	var ran []string
+	runWithCommand(t, func(_ context.Context, child *Child) (int, error) {
+		ran = append(ran, strings.Join(child.Args, " "))
+		writeLines(child, "correct  0.9")
+		return 3, nil
+	}, func(e *editor, _ protocol.DocumentURI, dir string) {
+		path := filepath.Join(dir, "evals.conc")
+		uri := fileURI(path)
+		e.open(uri, "schema Row { n: Int }\n\n@eval(data: \"rows.jsonl\", name: \"odd (1)\")\nfn odd(r: Row) -> Bool { r.n == 1 }\n")
+		if got, want := e.lensTitles(uri), "0 1 reference, 3 Run eval"; got != want {
+			t.Errorf("lenses = %s, want %s", got, want)
+		}
+		for _, argument := range []any{evalParams{URI: uri, Name: "odd (1)"}, evalParams{URI: uri}} {
+			if m := e.execute(commandEval, argument); m.Error != nil || string(m.Result) != `{"code":3}` {
+				t.Errorf("eval command: result %s, error %v", m.Result, m.Error)
+			}
+		}
+		if got, want := strings.Join(ran, "\n"), "eval "+path+` --filter ^odd \(1\)$`+"\neval "+path; got != want {
+			t.Errorf("commands:\n%s\nwant\n%s", got, want)
+		}
+		if got := strings.Join(e.paramsOf(protocol.MethodWindowLogMessage), "\n"); strings.Count(got, "correct  0.9") != 2 {
+			t.Errorf("messages = %s", got)
+		}
+		e.expectError(e.execute(commandEval, evalParams{URI: "untitled:x"}), codeRequestFailed)
+	})
+}
+
 // TestTestCancelled cancels the test command. The command stops, and the server reports unfinished
 // tests as skipped.
 func TestTestCancelled(t *testing.T) {

@@ -48,20 +48,24 @@ func (c *call) runProgram(p *runParams) (any, error) {
 	return c.execute("Running "+filepath.Base(program.Path), c.child(program, append([]string{"run", program.Path, "--"}, p.Args...)...))
 }
 
-// evalParams identifies an eval by a document of its program and the name of its function.
+// evalParams identifies an eval by a document of its program and a name; "" means all evals.
 type evalParams struct {
-	URI  protocol.DocumentURI `json:"uri"`
-	Name string               `json:"name"`
+	URI  protocol.DocumentURI `json:"uri,omitempty"`
+	Name string               `json:"name,omitempty"`
 }
 
-// eval runs an eval and returns the exit code, which is its verdict. It reports the output line by
+// eval runs evals and returns the exit code, which is its verdict. It reports the output line by
 // line.
 func (c *call) eval(p *evalParams) (any, error) {
 	program, err := c.savedProgram(p.URI)
 	if err != nil {
 		return nil, err
 	}
-	return c.execute("Running "+p.Name, c.child(program, "eval", program.Path, "--filter", "^"+regexp.QuoteMeta(p.Name)+"$"))
+	args, title := []string{"eval", program.Path}, "Running the evals of "+filepath.Base(program.Path)
+	if p.Name != "" {
+		args, title = append(args, "--filter", "^"+regexp.QuoteMeta(p.Name)+"$"), "Running "+p.Name
+	}
+	return c.execute(title, c.child(program, args...))
 }
 
 // execute runs a command and returns its exit code. It reports the output line by line.
