@@ -22,7 +22,7 @@ func TestEval(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	blocks := regexp.MustCompile("(?s)```console\n\\$ concerto ([^\n]*)\n(.*?)```").FindAllStringSubmatch(read(t, "eval", "README.md"), -1)
+	blocks := regexp.MustCompile("(?s)```\n\\$ concerto ([^\n]*)\n(.*?)```").FindAllStringSubmatch(read(t, "eval", "README.md"), -1)
 	if len(blocks) != 2 {
 		t.Fatalf("README.md has %d commands, want 2", len(blocks))
 	}

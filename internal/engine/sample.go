@@ -131,6 +131,9 @@ type SampleRequest struct {
 	Create func(start []byte) (io.WriteCloser, error)
 	// Offline makes requests that are not on the tape an error.
 	Offline bool
+	// Whole, if not nil, receives a tape that also contains the requests which the sample itself
+	// answers. It has no end.
+	Whole io.Writer
 }
 
 // SampleOutcome is the outcome of a sample.
@@ -250,7 +253,7 @@ func (s *Sampler) newRun(q *SampleRequest, image *vm.VM, recorded *tape.Tape, se
 	mocked := map[string]bool{}
 	r.sample = tape.NewSample(tape.SampleOptions{
 		Tape: r.recorded, Clean: r.clean, Create: q.Create, Offline: q.Offline, Fail: stop,
-		Header: tape.Header{Run: r.outside.ID(), Program: q.Eval.File, Seed: fmt.Sprint(q.Seed)},
+		Header: tape.Header{Run: r.outside.ID(), Program: q.Eval.File, Seed: fmt.Sprint(q.Seed), Eval: &tape.EvalCall{Function: q.Eval.Function, Row: q.Row}},
 		IsOwn: func(x effect.Request) bool {
 			switch x := x.(type) {
 			case *effect.AppMock:
@@ -265,6 +268,9 @@ func (s *Sampler) newRun(q *SampleRequest, image *vm.VM, recorded *tape.Tape, se
 	var err error
 	r.machine, err = image.Fresh(func(c *vm.Config) {
 		c.Performer, c.Journal, c.Past, c.NewNativeState = r.outside, r.sample, r.sample.Past(), stdlib.NewNativeState
+		if q.Whole != nil {
+			c.Journal = &teeJournal{r.sample, tape.Record(q.Whole, tape.Header{Run: r.outside.ID(), Program: q.Eval.File, Seed: fmt.Sprint(q.Seed)}, r.clean)}
+		}
 	})
 	if err != nil {
 		return nil, fmt.Errorf("could not load the program: %w", err)

@@ -128,6 +128,9 @@ type replaying struct {
 
 // newReplay prepares the replay of a tape. It sets the options that the tape contains.
 func (p *Program) newReplay(t *Tape, o *Options) (*replaying, error) {
+	if t.IsSample() {
+		return nil, errSampleTape
+	}
 	secrets := tape.NewSecrets(o.Environ)
 	restored, err := t.tape.Restore(secrets.Value)
 	if err != nil {

@@ -208,13 +208,9 @@ func (w *World) performMocked(ctx context.Context, r effect.Request, next effect
 		return w.readVariable(ctx, r, next)
 	case *effect.EnvAll:
 		return w.readEnvironment(ctx, r, next)
-	case *effect.Args:
-		if !w.options.Live {
-			return w.programArguments(), nil
-		}
-	case *effect.Input:
-		if !w.options.Live {
-			return w.readInput(r), nil
+	case *effect.Args, *effect.Input, *effect.Secret:
+		if !w.options.Live || w.options.Sample {
+			return w.performInput(r), nil
 		}
 	case *effect.HTTP:
 		return w.answerHTTP(ctx, r, next)
@@ -222,11 +218,6 @@ func (w *World) performMocked(ctx context.Context, r effect.Request, next effect
 		return w.runCommand(ctx, r, next)
 	case *effect.Random:
 		w.drew()
-	case *effect.Secret:
-		if !w.options.Live {
-			w.drew()
-			return w.secret(r), nil
-		}
 	case *effect.Emit, *effect.AwaitEmit, *effect.Print, *effect.Log, *effect.Record:
 		return w.performOutput(ctx, r, next)
 	case *effect.MockScript, *effect.MockNext, *effect.MockAnswer, *effect.MockEnv, *effect.MockArgs, *effect.MockInput, *effect.MockTime, *effect.MockHTTP, *effect.MockFile, *effect.MockCommand:

@@ -2,6 +2,7 @@ package runs
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -103,9 +104,22 @@ func openRecorded(ctx context.Context, a *console.Console, name, path string, si
 	if err != nil {
 		return nil, nil, err
 	}
-	p, _, err := program.Prepare(ctx, a, from, &program.WorldFlags{}, signals)
+	from.Evals = t.IsSample()
+	p, o, err := program.Prepare(ctx, a, from, &program.WorldFlags{}, signals)
 	if err != nil {
 		return nil, nil, err
+	}
+	if t.IsSample() {
+		text, err := userfile.Read(a.Abs(name), userfile.MaxRecording)
+		if err != nil {
+			return nil, nil, console.Usage("", "read %s: %v", name, console.Cause(err))
+		}
+		x, err := p.WholeSample(ctx, text, o)
+		if err != nil {
+			return nil, nil, err
+		}
+		s, err = timetravel.Sample(bytes.NewReader(x.Tape), p.Encode(), a.Environ, timetravel.EvalCall{Function: x.Function, Row: x.Row, RowType: x.RowType})
+		return s, nil, err
 	}
 	f, err := userfile.Open(a.Abs(name), userfile.MaxRecording)
 	if err != nil {

@@ -8,17 +8,20 @@ package timetravel
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/schema"
 	"github.com/concerto-lang/concerto/internal/data/secret"
 	"github.com/concerto-lang/concerto/internal/engine/durable"
 	"github.com/concerto-lang/concerto/internal/record/journal"
 	"github.com/concerto-lang/concerto/internal/record/tape"
 	"github.com/concerto-lang/concerto/ir"
+	"github.com/concerto-lang/concerto/vm"
 )
 
 // The statuses of an effect. An effect is Pending while the run waits for its result. None means
@@ -85,6 +88,7 @@ type Source struct {
 	under   map[int64]string // status by number of each effect that began and did not end
 	times   map[int64]effectTimes
 	environ []string
+	eval    *EvalCall // of a sample of an eval; nil for a run of main
 	// records is the journal of the run; nil for a tape
 	records []*journal.Record
 	// secrets are those of the run that was played last. lacksSecrets means that the environment
@@ -217,6 +221,36 @@ func Tape(text io.Reader, program []byte, environ []string) (*Source, error) {
 		return nil, err
 	}
 	return &Source{program: p, tape: t, under: map[int64]string{}, environ: environ}, nil
+}
+
+// EvalCall is the call of an eval. RowType is the index of its parameter's type.
+type EvalCall struct {
+	Function int
+	Row      json.RawMessage
+	RowType  int
+}
+
+// Sample returns the Source for a tape of a sample that contains all effects.
+func Sample(text io.Reader, program []byte, environ []string, call EvalCall) (*Source, error) {
+	s, err := Tape(text, program, environ)
+	if err == nil {
+		s.eval = &call
+	}
+	return s, err
+}
+
+// start runs main, or the eval of a sample.
+func (s *Source) start(ctx context.Context, m *vm.VM) error {
+	if s.eval == nil {
+		_, err := m.Run(ctx)
+		return err
+	}
+	row, errs := schema.Decode(s.eval.Row, vm.TypeOf(m, s.eval.RowType))
+	if len(errs) > 0 {
+		return fmt.Errorf("could not read the row: %s", schema.Join(errs))
+	}
+	_, err := m.Call(ctx, s.eval.Function, row)
+	return err
 }
 
 // Text returns the text of the program's source file with this name. ok is false if the program

@@ -13,6 +13,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/runconf"
 	"github.com/concerto-lang/concerto/internal/record/tape"
 	"github.com/concerto-lang/concerto/runtime"
+	"github.com/concerto-lang/concerto/runtime/mock"
 	"github.com/concerto-lang/concerto/runtime/world/emit"
 	"github.com/concerto-lang/concerto/runtime/world/env"
 	"github.com/concerto-lang/concerto/stdlib"
@@ -61,7 +62,7 @@ func (s *Source) play(ctx context.Context, at int64, clock *clock) (*Recording, 
 	if err != nil {
 		return nil, fmt.Errorf("could not load the program: %w", err)
 	}
-	_, err = machine.Run(ctx)
+	err = s.start(ctx, machine)
 	if clock != nil && !first.over {
 		clock.Close(err)
 	}
@@ -98,6 +99,9 @@ func (s *Source) world(r *Recording) (*runtime.Runtime, *tape.Tape, error) {
 			return nil, nil, err
 		}
 		c.Seed = &seed
+	}
+	if s.eval != nil { // the sample itself performs requests that define mocks
+		c.Layers = []effect.Layer{mock.New(mock.Options{Live: true, Sample: true}).Layer}
 	}
 	world := runtime.New(c)
 	record := world.Recorded()

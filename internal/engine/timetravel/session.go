@@ -129,7 +129,7 @@ func (s *Session) playFrom(from int) error {
 			return yield(View{Effect: e, Effects: a.effects, Lines: a.lines, Task: at.Task(), Frames: framesOf(at, s.r.clean)})
 		}
 		if from < 0 {
-			_, _ = m.Run(context.Background()) // Play has reported how the run ends
+			_ = s.r.start(context.Background(), m) // Play has reported how the run ends
 		} else {
 			_, _ = m.Resume(context.Background())
 		}

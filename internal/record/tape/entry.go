@@ -55,12 +55,7 @@ func Write(to io.Writer, h Header) *Writer { return &Writer{Record(to, h, nil)} 
 func (w *Writer) Entry(e *Entry) { w.r.write(e) }
 
 // Flush writes the buffered lines of a tape whose run has not ended.
-func (w *Writer) Flush() error {
-	if err := w.r.out.Flush(); w.r.err == nil {
-		return err
-	}
-	return w.r.err
-}
+func (w *Writer) Flush() error { return w.r.Flush() }
 
 // End writes the last line with the exit code.
 func (w *Writer) End(code int) error { return w.r.Close(code) }

@@ -72,6 +72,14 @@ func (r *Recorder) Close(code int) error {
 	return r.err
 }
 
+// Flush writes the buffered lines.
+func (r *Recorder) Flush() error {
+	if err := r.out.Flush(); r.err == nil {
+		return err
+	}
+	return r.err
+}
+
 // EffectBegan does nothing, because EffectEnded records the effect.
 func (r *Recorder) EffectBegan(int64, int64, effect.Request) {}
 

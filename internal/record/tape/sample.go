@@ -118,13 +118,9 @@ func (s *Sample) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// flush writes what the recorder has buffered, and stops the program if that fails.
+// flush writes the lines that the recorder has buffered, and stops the program if that fails.
 func (s *Sample) flush() {
-	err := s.recorder.err
-	if err == nil {
-		err = s.recorder.out.Flush()
-	}
-	if err != nil {
+	if err := s.recorder.Flush(); err != nil {
 		s.fail(err)
 	}
 }

@@ -38,6 +38,13 @@ type Header struct {
 	Seed    string          `json:"seed,omitempty"` // a decimal Int
 	Emit    string          `json:"emit,omitempty"` // format of the output; "" means "text"
 	Flags   Flags           `json:"flags,omitzero"`
+	Eval    *EvalCall       `json:"eval,omitempty"` // of a sample; nil for a run of main
+}
+
+// EvalCall is the call of an eval of which a tape is a sample.
+type EvalCall struct {
+	Function string          `json:"function"`
+	Row      json.RawMessage `json:"row"`
 }
 
 // Session contains the data of the application for std::app.
