@@ -8,6 +8,7 @@ import (
 	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/internal/compile/diag"
 	"github.com/concerto-lang/concerto/internal/compile/types"
+	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
 // Eval is a function with the decorator `@eval` (spec/49-eval.md). Exactly one of Data and Rows is
@@ -66,17 +67,25 @@ func isEval(fn *Function) bool { return findDecorator(fn.Decl.Decorators, "eval"
 
 // evalDecorator checks where the decorator `@eval` is.
 func (c *checker) evalDecorator(m *module, fn *Function, d *ast.Decorator) {
+	message, hint := "", ""
 	switch {
 	case fn.assoc != nil || fn.Tool != nil || fn.Recv != nil || m.around != nil:
-		c.report(m, diag.DecoratorPlace.At(d.Sp, "`@eval` is only allowed on functions of a module").
-			Hint("move the eval to module level"))
+		message, hint = "`@eval` is only allowed on functions of a module", "move the eval to module level"
 	case m == c.entry && fn.Name == "main":
-		c.report(m, diag.DecoratorPlace.At(d.Sp, "`main` cannot be an eval").Hint("remove `@eval`, or rename the function"))
+		message, hint = "`main` cannot be an eval", "remove `@eval`, or rename the function"
 	case findDecorator(fn.Decl.Decorators, "eval") != d:
-		c.report(m, diag.DecoratorPlace.At(d.Sp, "duplicate decorator `@eval`").Hint("remove one of them"))
+		message, hint = "duplicate decorator `@eval`", "remove one of them"
 	case isTest(fn):
-		c.report(m, diag.DecoratorPlace.At(d.Sp, "a function cannot be a test and an eval").Hint("remove `@eval` or `@test`"))
+		message, hint = "a function cannot be a test and an eval", "remove `@eval` or `@test`"
+	default:
+		return
 	}
+	c.refuseEval(m, diag.DecoratorPlace, d.Sp, hint, "%s", message)
+}
+
+// refuseEval reports an error in the declaration of an eval.
+func (c *checker) refuseEval(m *module, info *diag.Info, at source.Span, hint, format string, args ...any) {
+	c.report(m, info.At(at, format, args...).Hint("%s", hint))
 }
 
 // collectEval adds a function with the decorator @eval to the evals. It returns false if fn is no
@@ -102,8 +111,8 @@ func (c *checker) checkEvals() {
 			e.Row = fn.Params[0].Type
 			c.constBody(m).checkDecodable(e.Row, fn.Params[0].At)
 		} else {
-			c.report(m, diag.EvalSignature.At(fn.Decl.Signature, "an eval has one parameter, the row of its dataset, but `%s` has %s", fn.Name, count(len(fn.Params), "parameter")).
-				Hint("declare one parameter, such as `row: Ticket`"))
+			c.refuseEval(m, diag.EvalSignature, fn.Decl.Signature, "declare one parameter, such as `row: Ticket`",
+				"an eval has one parameter, the row of its dataset, but `%s` has %s", fn.Name, count(len(fn.Params), "parameter"))
 		}
 		c.evalMetrics(e)
 		c.evalArguments(e)
@@ -142,8 +151,7 @@ func (c *checker) evalMetrics(e *Eval) {
 	const allowed = "Bool, Int, Float, `eval::Score` or `eval::Agreement`"
 	n, ok := t.(*types.Named)
 	if !ok || n.Decl.Kind != types.Struct && n.Decl.Kind != types.Schema || n.Decl.Library || len(n.Decl.Fields) == 0 {
-		c.report(fn.mod, diag.EvalResult.At(at, "an eval cannot return `%s`", types.Full(t)).
-			Hint("return a %s, or a struct of these", allowed))
+		c.refuseEval(fn.mod, diag.EvalResult, at, "return a "+allowed+", or a struct of these", "an eval cannot return `%s`", types.Full(t))
 		return
 	}
 	e.Fields = true
@@ -153,10 +161,10 @@ func (c *checker) evalMetrics(e *Eval) {
 		kind := metricType(ft)
 		switch {
 		case kind == "" && ft != types.Bad:
-			c.report(fn.mod, diag.EvalResult.At(at, "the field `%s` of `%s` has the type `%s`, which is no metric", f.Name, n.Decl.Name, types.Full(ft)).
-				Hint("a metric is a %s, or an Option of one", allowed))
+			c.refuseEval(fn.mod, diag.EvalResult, at, "a metric is a "+allowed+", or an Option of one",
+				"the field `%s` of `%s` has the type `%s`, which is no metric", f.Name, n.Decl.Name, types.Full(ft))
 		case slices.Contains(builtinMetrics, f.Name):
-			c.report(fn.mod, diag.EvalResult.At(at, "the metric `%s` is built in", f.Name).Hint("rename the field of `%s`", n.Decl.Name))
+			c.refuseEval(fn.mod, diag.EvalResult, at, "rename the field", "the metric `%s` is built in", f.Name)
 		}
 		e.Metrics = append(e.Metrics, EvalMetric{Name: f.Name, Type: kind})
 	}
@@ -204,7 +212,7 @@ func (c *checker) evalArguments(e *Eval) {
 		known := slices.ContainsFunc(evalParams, func(p evalParam) bool { return p.name == name })
 		switch {
 		case a.Name == nil:
-			c.report(m, diag.EvalArgument.At(a.Sp, "the arguments of `@eval` have names").Hint("write `@eval(data: \"rows.jsonl\")`"))
+			c.refuseEval(m, diag.EvalArgument, a.Sp, "write `@eval(data: \"rows.jsonl\")`", "the arguments of `@eval` have names")
 		case !known:
 			c.unknownEvalArgument(m, a)
 		case read[name] != nil:
@@ -217,8 +225,8 @@ func (c *checker) evalArguments(e *Eval) {
 		ok = false
 	}
 	if e.DataArg == nil && ok {
-		c.report(m, diag.EvalArgument.At(d.Sp, "missing argument `data` in `@eval`").
-			Hint("write `@eval(data: \"rows.jsonl\")`, or `data: rows` for a function that returns an Array of the rows"))
+		c.refuseEval(m, diag.EvalArgument, d.Sp, "write `@eval(data: \"rows.jsonl\")`, or `data: rows` for a function that returns an Array of the rows",
+			"missing argument `data` in `@eval`")
 	}
 	gate := read["gate"]
 	for i := range e.Metrics {
@@ -246,7 +254,7 @@ func (c *checker) evalArgument(e *Eval, name string, a *ast.Arg) {
 	m := e.Fn.mod
 	at := a.Value.Span()
 	refuse := func(hint, format string, args ...any) {
-		c.report(m, diag.EvalArgument.At(at, format, args...).Hint("%s", hint))
+		c.refuseEval(m, diag.EvalArgument, at, hint, format, args...)
 	}
 	example := ""
 	for _, p := range evalParams {
@@ -328,11 +336,9 @@ func (c *checker) evalRows(e *Eval, path *ast.PathExpr) bool {
 	rows, isArray := t.(*types.Array)
 	switch {
 	case len(fn.Params) > 0 || !isArray || len(fn.Generics) > 0 || fn.Info.Library:
-		c.report(m, diag.EvalArgument.At(path.Sp, "`%s` cannot return the rows of an eval", fn.Name).
-			Hint("use a function without parameters that returns an Array of the rows"))
+		c.refuseEval(m, diag.EvalArgument, path.Sp, "use a function without parameters that returns an Array of the rows", "`%s` cannot return the rows of an eval", fn.Name)
 	case e.Row != nil && t != types.Bad && !types.Identical(types.Resolve(rows.Elem), types.Resolve(e.Row)):
-		c.report(m, diag.EvalArgument.At(path.Sp, "`%s` returns rows of type `%s`, but the parameter of `%s` has the type `%s`", fn.Name, types.Full(rows.Elem), e.Fn.Name, types.Full(e.Row)).
-			Hint("use the same type"))
+		c.refuseEval(m, diag.EvalArgument, path.Sp, "use the same type", "`%s` returns rows of type `%s`, but the parameter of `%s` has the type `%s`", fn.Name, types.Full(rows.Elem), e.Fn.Name, types.Full(e.Row))
 	}
 	return true
 }
@@ -388,7 +394,7 @@ func (c *checker) evalNames(e *Eval, argument string, v any, a *ast.Arg, example
 		}
 	}
 	if !ok {
-		c.report(e.Fn.mod, diag.EvalArgument.At(a.Value.Span(), "`%s` must be an Array of the names of metrics", argument).Hint("%s", example))
+		c.refuseEval(e.Fn.mod, diag.EvalArgument, a.Value.Span(), example, "`%s` must be an Array of the names of metrics", argument)
 	}
 }
 

@@ -219,14 +219,11 @@ func judgeQuestion(a *vm.Args) (value.Slot, error) {
 	d := a.Agent(0)
 	request := requestOf(a, d)
 	rubric := a.String(1)
-	identity, err := json.Marshal(struct {
-		*effect.AgentCall
-		Rubric string `json:"rubric"`
-	}{request, rubric})
+	identity, err := json.Marshal(request)
 	if err != nil {
 		return value.Nil, err
 	}
-	sum := sha256.Sum256(identity)
+	sum := sha256.Sum256(append(append(identity, 0), rubric...))
 	hash := value.String(hex.EncodeToString(sum[:]))
 	var subject string
 	if s := value.Flatten(a.Slot(2)); s.Kind() == value.KindString {

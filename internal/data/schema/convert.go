@@ -54,14 +54,14 @@ func DecodeIn(p *value.Pace, raw []byte, t *value.Type) (value.Slot, []FieldErro
 	return c.convert(s, t, nil), c.errs
 }
 
-// DecodeExact is like Decode, and a member that t does not declare is an error. suggest returns the
-// declared name that a wrong one was most likely meant to be, or "".
-func DecodeExact(raw []byte, t *value.Type, suggest func(name string, names []string) string) (value.Slot, []FieldError) {
+// DecodeExact is like Decode, and a member that t does not declare is an error. unknown returns the
+// message for such a member of an object with the given fields.
+func DecodeExact(raw []byte, t *value.Type, unknown func(name string, fields []value.Field) string) (value.Slot, []FieldError) {
 	s, err := value.ParseIn(raw, nil, nil)
 	if err != nil {
 		return value.Nil, []FieldError{{"", "not valid JSON: " + err.Error()}}
 	}
-	c := converter{fresh: true, exact: suggest}
+	c := converter{fresh: true, exact: unknown}
 	return c.convert(s, t, nil), c.errs
 }
 
@@ -84,8 +84,8 @@ type converter struct {
 	depth   int
 	errs    []FieldError
 	lenient *leniency // nil means that nothing is repaired
-	// exact suggests a name for an undeclared member, which is an error; nil ignores such members
-	exact func(name string, names []string) string
+	// exact returns the message for an undeclared member; nil ignores such members
+	exact func(name string, fields []value.Field) string
 }
 
 // path is the path from the whole data to a part. The innermost step is first.
@@ -357,7 +357,9 @@ func (c *converter) convertFields(m *value.Map, t *value.Type, p *path) value.Sl
 func (c *converter) convertMembers(m *value.Map, fields []value.Field, p *path) []value.Slot {
 	out := make([]value.Slot, len(fields))
 	c.noteUnknownMembers(m, fields, p)
-	c.rejectUnknownMembers(m, fields, p)
+	if c.exact != nil {
+		c.rejectUnknownMembers(m, fields, p)
+	}
 	left := m.Len() // members that no field has used; most objects have fewer members than fields
 	for i := range fields {
 		f := &fields[i]
@@ -385,28 +387,13 @@ func (c *converter) convertMembers(m *value.Map, fields []value.Field, p *path) 
 	return out
 }
 
-// rejectUnknownMembers reports the members that no field declares, if exact is set.
+// rejectUnknownMembers reports the members that no field declares.
 func (c *converter) rejectUnknownMembers(m *value.Map, fields []value.Field, p *path) {
-	if c.exact == nil {
-		return
-	}
-	isField := func(name string) bool {
-		return slices.ContainsFunc(fields, func(f value.Field) bool { return f.Name == name })
-	}
 	m.Each(func(k, _ value.Slot) bool {
 		name := value.Text(k)
-		if isField(name) {
-			return true
+		if !slices.ContainsFunc(fields, func(f value.Field) bool { return f.Name == name }) {
+			c.errs = append(c.errs, FieldError{p.String(), c.exact(name, fields)})
 		}
-		var names []string
-		for i := range fields {
-			names = append(names, fields[i].Name)
-		}
-		text := fmt.Sprintf("unknown field %q", name)
-		if near := c.exact(name, names); near != "" {
-			text += fmt.Sprintf(": did you mean %q?", near)
-		}
-		c.fail(p, "%s", text)
 		return true
 	})
 }

@@ -32,12 +32,16 @@ import (
 	"sync"
 
 	"github.com/concerto-lang/concerto/internal/text/source"
+
+	"github.com/concerto-lang/concerto/internal/engine/driver"
 )
 
 // Options configures a new workspace.
 type Options struct {
 	// Folders are the directories whose programs are checked, even if none of their files is open.
 	Folders []string
+	// Data checks the datasets that evals name; nil checks none.
+	Data driver.CheckData
 }
 
 // Workspace combines the documents open in the editor with the files on disk.
@@ -45,6 +49,7 @@ type Workspace struct {
 	mu      sync.Mutex
 	number  int
 	folders []string
+	data    driver.CheckData
 	open    map[string]*document // keys are real paths
 	disk    *disk
 	listed  map[string]bool // programs and manifests in the folders; keys are real paths
@@ -60,7 +65,7 @@ type document struct {
 
 // New returns a workspace and scans its folders.
 func New(o Options) *Workspace {
-	w := &Workspace{open: map[string]*document{}, disk: newDisk(), results: newResults()}
+	w := &Workspace{data: o.Data, open: map[string]*document{}, disk: newDisk(), results: newResults()}
 	w.SetFolders(o.Folders...)
 	return w
 }
@@ -154,7 +159,7 @@ func (w *Workspace) Snapshot() *Snapshot {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.current == nil {
-		w.current = &Snapshot{number: w.number, open: maps.Clone(w.open), disk: w.disk, listed: w.listed, results: w.results}
+		w.current = &Snapshot{number: w.number, data: w.data, open: maps.Clone(w.open), disk: w.disk, listed: w.listed, results: w.results}
 	}
 	return w.current
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/internal/compile/diag"
 	"github.com/concerto-lang/concerto/internal/engine/driver"
-	"github.com/concerto-lang/concerto/internal/eval/dataset"
 	"github.com/concerto-lang/concerto/internal/text/source"
 	"github.com/concerto-lang/concerto/parser"
 	"github.com/concerto-lang/concerto/sema"
@@ -160,16 +159,13 @@ func (s *slot) isCurrent(in *Snapshot) bool {
 	return s.seen != nil
 }
 
-// checkedRows is the number of rows of each dataset that are checked.
-const checkedRows = 1000
-
 // runCheck checks a root with driver.Analyse or driver.CheckProgram. retained, if not nil, contains
 // the results of the previous check, and receives those of this one.
 func (s *Snapshot) runCheck(ctx context.Context, r *root, retained *driver.Previous, check func(*driver.Input, func() bool) (*sema.Program, diag.List)) (*result, error) {
 	v := &view{s: s, alone: !IsFile(r.path), texts: map[*source.File]*text{}}
 	defer v.end()
 	res := &result{root: r.path, seen: map[string]*text{}, infos: map[*source.File]*sema.Info{}}
-	req := driver.Request{Path: r.path, Sources: v, Parsed: true, Previous: retained, Data: dataset.Checker(checkedRows), Seen: func(path string) { res.seen[path] = v.textOf(path) }}
+	req := driver.Request{Path: r.path, Sources: v, Parsed: true, Previous: retained, Data: s.data, Seen: func(path string) { res.seen[path] = v.textOf(path) }}
 	switch {
 	case v.alone:
 		res.seen[r.path] = s.textOf(r.path)

@@ -273,7 +273,7 @@ func distinctEdits(es []Edit) []Edit {
 
 // withEdits returns a copy of the snapshot with the edits applied.
 func (s *Snapshot) withEdits(edits []Edit) *Snapshot {
-	next := &Snapshot{number: s.number, open: maps.Clone(s.open), disk: s.disk, listed: s.listed, results: s.results.startFrom()}
+	next := &Snapshot{number: s.number, data: s.data, open: maps.Clone(s.open), disk: s.disk, listed: s.listed, results: s.results.startFrom()}
 	for len(edits) > 0 {
 		file := edits[0].File
 		var own []diag.Edit

@@ -11,11 +11,14 @@ import (
 	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/internal/compile/diag"
 	"github.com/concerto-lang/concerto/internal/text/source"
+
+	"github.com/concerto-lang/concerto/internal/engine/driver"
 )
 
 // Snapshot is an immutable state of the workspace.
 type Snapshot struct {
 	number  int
+	data    driver.CheckData
 	open    map[string]*document
 	disk    *disk
 	listed  map[string]bool

@@ -8,6 +8,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/editor/analysis"
 	"github.com/concerto-lang/concerto/internal/editor/lsp/protocol"
+	"github.com/concerto-lang/concerto/internal/eval/dataset"
 )
 
 // The commands of the server.
@@ -21,6 +22,9 @@ const (
 	commandGraph   = "concerto.graph"
 	commandFetch   = "concerto.fetch"
 )
+
+// checkedRows is the number of rows of each dataset that are checked.
+const checkedRows = 1000
 
 // command executes a command. Its arguments are encoded as one JSON object.
 type command = func(c *call, argument json.RawMessage) (any, error)
@@ -89,7 +93,7 @@ func (c *call) explain(p *explainParams) (any, error) {
 func (c *call) restart(*struct{}) (any, error) {
 	c.runInLoop(func() {
 		s := c.loop
-		s.workspace = analysis.New(analysis.Options{Folders: s.folders})
+		s.workspace = analysis.New(analysis.Options{Folders: s.folders, Data: dataset.Checker(checkedRows)})
 		for _, d := range s.view.docs {
 			s.workspace.Open(d.path, string(d.text))
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/editor/analysis"
 	"github.com/concerto-lang/concerto/internal/editor/lsp/protocol"
+	"github.com/concerto-lang/concerto/internal/eval/dataset"
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
@@ -58,7 +59,7 @@ func (s *server) initialize(params json.RawMessage) (json.RawMessage, *Error) {
 	})
 	s.phase = running
 	s.folders = foldersOf(p, s.options.Dir)
-	s.workspace = analysis.New(analysis.Options{Folders: s.folders})
+	s.workspace = analysis.New(analysis.Options{Folders: s.folders, Data: dataset.Checker(checkedRows)})
 	s.updateView(func(v *view) { v.snapshot, v.linked = s.workspace.Snapshot(), linksOf(s.folders) })
 	if p.ProcessID != nil && s.options.Alive != nil {
 		s.watchClient(int(*p.ProcessID))

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -200,9 +201,24 @@ func (in *Input) checkEntry(most int, stopped func() bool) (*sema.Program, diag.
 	if p != nil && !l.HasErrors() && !p.Partial && in.needsProof() {
 		in.provePermissions(p, &l)
 	}
-	in.checkData(p, &l)
+	if p != nil && in.data != nil {
+		in.data(p, in.readData, &l)
+	}
 	l.Merge()
 	return p, l
+}
+
+// readData reads a dataset that a source file names.
+func (in *Input) readData(from *source.File, name string) (*source.File, error) {
+	name = filepath.FromSlash(name)
+	if !filepath.IsAbs(name) {
+		file := from.Name
+		if rel, ok := in.names[file]; ok {
+			file = rel
+		}
+		name = filepath.Join(in.Root, filepath.Dir(filepath.FromSlash(file)), name)
+	}
+	return in.readFile(name)
 }
 
 // reportMissingKeys reports connections that agents use and that cannot work, because they specify

@@ -71,6 +71,12 @@ type Request struct {
 	Packages PackageSource
 }
 
+// CheckData checks the datasets that the evals of a program name.
+type CheckData func(p *sema.Program, read ReadData, l *diag.List)
+
+// ReadData reads a dataset. Its path is relative to the source file that names it.
+type ReadData func(from *source.File, path string) (*source.File, error)
+
 // Previous contains results that one check passes to the next. The zero value is valid.
 type Previous struct {
 	// Bodies contains the results for function bodies, which are reused while they are valid; see

@@ -180,7 +180,7 @@ func (r *reader) readLines(text []byte) {
 // add adds a row in JSON.
 func (r *reader) add(line int, text []byte) {
 	r.seen++
-	v, errs := schema.DecodeExact(text, r.row, suggest.Nearest)
+	v, errs := schema.DecodeExact(text, r.row, unknownField)
 	if len(errs) > 0 {
 		r.fail(line, "%s", schema.Join(errs))
 		return
@@ -198,6 +198,18 @@ func (r *reader) add(line int, text []byte) {
 	}
 	r.lines[c.ID] = line
 	r.cases = append(r.cases, c)
+}
+
+// unknownField returns the message for a member of a row that no field declares.
+func unknownField(name string, fields []value.Field) string {
+	var names []string
+	for i := range fields {
+		names = append(names, fields[i].Name)
+	}
+	if near := suggest.Nearest(name, names); near != "" {
+		return fmt.Sprintf("unknown field %q: did you mean %q?", name, near)
+	}
+	return fmt.Sprintf("unknown field %q", name)
 }
 
 // idOf returns the id of a row: its field `id`, a text or an Int, or else the first 12 digits of

@@ -1,82 +1,9 @@
-package driver
+package dataset
 
 import (
-	"errors"
-	"io/fs"
-	"path/filepath"
-
-	"github.com/concerto-lang/concerto/internal/compile/diag"
 	"github.com/concerto-lang/concerto/internal/compile/types"
 	"github.com/concerto-lang/concerto/internal/data/value"
-	"github.com/concerto-lang/concerto/internal/text/source"
-	"github.com/concerto-lang/concerto/sema"
 )
-
-// DataProblem is an invalid row of a dataset. Line is 0 for a problem of the whole dataset.
-type DataProblem struct {
-	Line    int
-	Message string
-}
-
-// CheckData returns the problems of a dataset whose rows have a type. more describes the problems
-// that are omitted, or is "".
-type CheckData func(file string, text []byte, row *value.Type) (problems []DataProblem, more string)
-
-// checkData checks the datasets of the evals. Rows that functions return are not checked.
-func (in *Input) checkData(p *sema.Program, l *diag.List) {
-	if in.data == nil || p == nil {
-		return
-	}
-	for _, e := range p.Evals {
-		if e.Data == "" || e.Row == nil {
-			continue
-		}
-		from := e.Fn.Info.File.Source
-		path := filepath.FromSlash(e.Data)
-		if !filepath.IsAbs(path) {
-			path = filepath.Join(in.Root, filepath.Dir(filepath.FromSlash(in.relative(from.Name))), path)
-		}
-		f, err := in.readFile(path)
-		if err != nil {
-			d := diag.EvalData.At(e.DataArg.Value.Span(), "could not read the data of `%s`: %v", e.Name, cause(err)).In(from)
-			if errors.Is(err, fs.ErrNotExist) {
-				d.Hint("create %s; the path is relative to %s", e.Data, from.Name)
-			}
-			l.Add(d)
-			continue
-		}
-		problems, more := in.data(e.Data, f.Text, newRowTypes().of(e.Row))
-		for i, x := range problems {
-			if x.Line == 0 {
-				l.Add(diag.EvalData.At(e.DataArg.Value.Span(), "%s: %s", e.Data, x.Message).In(from))
-				continue
-			}
-			d := diag.EvalData.At(lineSpan(f, x.Line), "%s", x.Message).In(f).LabelIn(from, e.DataArg.Sp, "the eval")
-			if i == len(problems)-1 && more != "" {
-				d.Hint("%s", more)
-			}
-			l.Add(d)
-		}
-	}
-}
-
-// relative returns the path of a file relative to the root, for the name that users see.
-func (in *Input) relative(name string) string {
-	if rel, ok := in.names[name]; ok {
-		return rel
-	}
-	return name
-}
-
-// lineSpan returns the span of a line.
-func lineSpan(f *source.File, line int) source.Span {
-	start := f.LineStart(line)
-	end := start
-	for int(end) < len(f.Text) && f.Text[end] != '\n' && f.Text[end] != '\r' {
-		end++
-	}
-	return source.Span{Start: start, End: end}
-}
 
 // rowTypes converts types of the checker to types at run time.
 type rowTypes struct{ named map[namedType]*value.Type }
