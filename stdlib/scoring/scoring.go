@@ -3,6 +3,7 @@
 package scoring
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 
@@ -16,7 +17,7 @@ var Natives = native.Table{
 	{"eval.same_text", func(a *vm.Args) (value.Slot, error) {
 		got, want := a.String(0), a.String(1)
 		a.Pace().Bytes(len(got) + len(want))
-		return value.Bool(lettersOf(got) == lettersOf(want)), nil
+		return value.Bool(strings.EqualFold(lettersOf(got), lettersOf(want))), nil
 	}},
 	{"eval.similarity", evalSimilarity},
 	{"eval.f1", evalF1},
@@ -34,7 +35,7 @@ var Natives = native.Table{
 }
 
 // lettersOf returns the letters, digits and symbols of a text in lower case, without white space,
-// punctuation and control characters.
+// punctuation and control characters. Letters with several lower cases, such as σ and ς, differ.
 func lettersOf(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsSpace(r) || unicode.IsPunct(r) || unicode.IsControl(r) {
@@ -46,7 +47,9 @@ func lettersOf(s string) string {
 
 // evalSimilarity returns 1 − the Levenshtein distance of two texts / the length of the longer one.
 func evalSimilarity(a *vm.Args) (value.Slot, error) {
-	x, y := []rune(a.String(0)), []rune(a.String(1))
+	got, want := a.String(0), a.String(1)
+	a.Room(4 * (value.CountIn(a.Pace(), got) + value.CountIn(a.Pace(), want)))
+	x, y := []rune(got), []rune(want)
 	if len(x) < len(y) {
 		x, y = y, x
 	}
@@ -57,52 +60,53 @@ func evalSimilarity(a *vm.Args) (value.Slot, error) {
 }
 
 // editDistance returns the Levenshtein distance of two texts, with the bit-parallel algorithm of
-// Myers (JACM 46(3), 1999) on blocks of 64 characters (Hyyrö 2003). step counts the work.
+// Myers (JACM 46(3), 1999) on blocks of 64 characters of y (Hyyrö 2003). It completes a block for
+// all of x before the next one, so that it needs no more memory than the texts. step counts the
+// work.
 func editDistance(x, y []rune, step func(int)) int {
-	if len(y) == 0 {
-		return len(x)
-	}
-	words := (len(y) + 63) / 64
-	matches := map[rune][]uint64{} // for each character, the positions in y
-	for i, r := range y {
-		m := matches[r]
-		if m == nil {
-			m = make([]uint64, words)
-			matches[r] = m
+	numbers := map[rune]int32{} // of the characters of y, from 1
+	for _, r := range y {
+		if numbers[r] == 0 {
+			numbers[r] = int32(len(numbers) + 1)
 		}
-		m[i/64] |= 1 << (i % 64)
 	}
-	none := make([]uint64, words)
-	plus, minus := make([]uint64, words), make([]uint64, words) // vertical differences +1 and −1
-	for i := range plus {
-		plus[i] = ^uint64(0)
+	word := make([]int32, len(x)) // x as numbers; 0 is a character that y does not have
+	above := make([]int8, len(x)) // differences of neighbours in the row above the block
+	for i, r := range x {
+		word[i], above[i] = numbers[r], 1
+	}
+	matches := make([]uint64, len(numbers)+1) // positions of each character in the block
+	for block := range slices.Chunk(y, 64) {
+		step(len(x))
+		for i, r := range block {
+			matches[numbers[r]] |= 1 << i
+		}
+		last := len(block) - 1
+		plus, minus := ^uint64(0), uint64(0) // vertical differences +1 and −1
+		for i, n := range word {
+			eq := matches[n]
+			var higher, lower uint64
+			switch above[i] {
+			case 1:
+				higher = 1
+			case -1:
+				lower = 1
+			}
+			xv := eq | minus
+			eq |= lower
+			xh := (((eq & plus) + plus) ^ plus) | eq
+			ph, mh := minus|^(xh|plus), plus&xh
+			above[i] = int8(ph>>last&1) - int8(mh>>last&1)
+			ph, mh = ph<<1|higher, mh<<1|lower
+			plus, minus = mh|^(xv|ph), ph&xv
+		}
+		for _, r := range block {
+			matches[numbers[r]] = 0
+		}
 	}
 	distance := len(y)
-	last := uint64(1) << ((len(y) - 1) % 64)
-	for _, r := range x {
-		step(words)
-		m := matches[r]
-		if m == nil {
-			m = none
-		}
-		carryPlus, carryMinus := uint64(1), uint64(0) // horizontal difference above the block
-		for w := range words {
-			eq, pv, mv := m[w], plus[w], minus[w]
-			xv := eq | mv
-			eq |= carryMinus
-			xh := (((eq & pv) + pv) ^ pv) | eq
-			ph, mh := mv|^(xh|pv), pv&xh
-			if w == words-1 {
-				if ph&last != 0 {
-					distance++
-				} else if mh&last != 0 {
-					distance--
-				}
-			}
-			ph, carryPlus = ph<<1|carryPlus, ph>>63
-			mh, carryMinus = mh<<1|carryMinus, mh>>63
-			plus[w], minus[w] = mh|^(xv|ph), ph&xv
-		}
+	for _, d := range above {
+		distance += int(d)
 	}
 	return distance
 }
