@@ -37,6 +37,7 @@ type ModelChange struct {
 // manifest and the rate limits of its connections. A Sampler is safe for concurrent use.
 type Sampler struct {
 	program *Program
+	ir      *ir.Program // the program whose agents have the full names of their models
 	of      Options
 	config  world.Config
 	hosts   map[string]mock.Host
@@ -72,6 +73,7 @@ func (p *Program) NewSampler(o Options, timeout time.Duration, maxCost float64) 
 		s.day = c.Bounds.Day.File.Close
 	}
 	c.Shared = world.NewShared(c)
+	s.ir = withModels(p.ir, c.Connections)
 	for _, h := range c.Hosts {
 		s.hosts[h.Name] = mock.Host{Timeout: h.Timeout, Instances: h.Instances, Recorded: h.Recorded()}
 	}
@@ -212,7 +214,7 @@ func (s *Sampler) image() (image *vm.VM, release func(), err error) {
 	}
 	s.mu.Unlock()
 	if image == nil {
-		if image, err = vm.New(vm.Config{Program: s.program.ir, Natives: stdlib.Native}); err != nil {
+		if image, err = vm.New(vm.Config{Program: s.ir, Natives: stdlib.Native}); err != nil {
 			return nil, nil, fmt.Errorf("could not load the program: %w", err)
 		}
 	}
@@ -263,7 +265,7 @@ func (s *Sampler) newRun(q *SampleRequest, image *vm.VM, recorded *tape.Tape, se
 			}
 			return scene.Answers(x)
 		},
-		Edit: func(x effect.Request) { changeModel(x, q.Models) },
+		Edit: func(x effect.Request) { s.changeModel(x, q.Models) },
 	})
 	var err error
 	r.machine, err = image.Fresh(func(c *vm.Config) {
@@ -433,8 +435,37 @@ func addHostCost(sum **float64, outside *world.Runtime, x *tape.SampleExchange) 
 	}
 }
 
+// withModels returns a copy of a program whose agents have the full names of their models, so that
+// tapes and judges of another default model or of another model of an alias differ.
+func withModels(p *ir.Program, connections []llm.Connection) *ir.Program {
+	out := *p
+	out.Agents = slices.Clone(p.Agents)
+	for i := range out.Agents {
+		a := &out.Agents[i]
+		a.Model = fullModel(connections, a.Connection, a.Model)
+	}
+	return &out
+}
+
+// fullModel returns the full name of a model of a connection; "" means the connection's default. An
+// alias remains if the connection has fallbacks, whose models it also selects.
+func fullModel(connections []llm.Connection, connection, model string) string {
+	i := slices.IndexFunc(connections, func(c llm.Connection) bool { return c.Name == connection })
+	if i < 0 {
+		return model
+	}
+	c := &connections[i]
+	if model == "" {
+		model = c.DefaultModel
+	}
+	if full, isAlias := c.Models[model]; isAlias && len(c.Fallback) == 0 {
+		return full
+	}
+	return model
+}
+
 // changeModel replaces the model of a call that no judge makes.
-func changeModel(r effect.Request, changes []ModelChange) {
+func (s *Sampler) changeModel(r effect.Request, changes []ModelChange) {
 	q, ok := r.(*effect.AgentCall)
 	if open, isStream := r.(*effect.StreamOpen); isStream {
 		q, ok = &open.AgentCall, true
@@ -444,10 +475,10 @@ func changeModel(r effect.Request, changes []ModelChange) {
 	}
 	for _, c := range changes {
 		if c.Agent == "" || c.Agent == q.Agent {
-			q.Model = c.Model
 			if c.Connection != "" {
 				q.Connection = c.Connection
 			}
+			q.Model = fullModel(s.config.Connections, q.Connection, c.Model)
 		}
 	}
 }
