@@ -25,13 +25,8 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// ModelChange replaces the model of an agent in a variant of an eval. It does not apply to calls of
-// judges.
-type ModelChange struct {
-	Agent      string // name of the agent; "" means all agents
-	Connection string // "" means the agent's connection
-	Model      string
-}
+// ModelChange replaces the model of an agent in a variant of an eval.
+type ModelChange = tape.ModelChange
 
 // Sampler runs samples of evals (spec/49-eval.md). All samples share the limits of the program's
 // manifest and the rate limits of its connections. A Sampler is safe for concurrent use.
@@ -255,7 +250,7 @@ func (s *Sampler) newRun(q *SampleRequest, image *vm.VM, recorded *tape.Tape, se
 	mocked := map[string]bool{}
 	r.sample = tape.NewSample(tape.SampleOptions{
 		Tape: r.recorded, Clean: r.clean, Create: q.Create, Offline: q.Offline, Fail: stop,
-		Header: tape.Header{Run: r.outside.ID(), Program: q.Eval.File, Seed: fmt.Sprint(q.Seed), Eval: &tape.EvalCall{Function: q.Eval.Function, Row: q.Row}},
+		Header: tape.Header{Run: r.outside.ID(), Program: q.Eval.File, Seed: fmt.Sprint(q.Seed), Eval: &tape.EvalCall{Function: q.Eval.Function, Row: q.Row, Models: q.Models}},
 		IsOwn: func(x effect.Request) bool {
 			switch x := x.(type) {
 			case *effect.AppMock:
@@ -448,7 +443,8 @@ func withModels(p *ir.Program, connections []llm.Connection) *ir.Program {
 }
 
 // fullModel returns the full name of a model of a connection; "" means the connection's default. An
-// alias remains if the connection has fallbacks, whose models it also selects.
+// alias remains if the connection has fallbacks, whose models it also selects, or if the full name
+// is an alias, too, because calls look up the name again.
 func fullModel(connections []llm.Connection, connection, model string) string {
 	i := slices.IndexFunc(connections, func(c llm.Connection) bool { return c.Name == connection })
 	if i < 0 {
@@ -458,10 +454,11 @@ func fullModel(connections []llm.Connection, connection, model string) string {
 	if model == "" {
 		model = c.DefaultModel
 	}
-	if full, isAlias := c.Models[model]; isAlias && len(c.Fallback) == 0 {
-		return full
+	full, isAlias := c.Models[model]
+	if _, again := c.Models[full]; !isAlias || again || len(c.Fallback) > 0 {
+		return model
 	}
-	return model
+	return full
 }
 
 // changeModel replaces the model of a call that no judge makes.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/record/tape"
+	"github.com/concerto-lang/concerto/ir"
 	"github.com/concerto-lang/concerto/vm"
 )
 
@@ -24,9 +25,11 @@ var errSampleTape = errors.New("it is the tape of a sample: `concerto eval --cac
 // eval.
 type WholeSample struct {
 	Tape     []byte
-	Function int    // index in ir.Program.Functions
-	RowType  int    // index in ir.Program.Types
-	Row      []byte // JSON
+	Program  []byte               // encoded
+	Edit     func(effect.Request) // changes each request as in the sample
+	Function int                  // index in ir.Program.Functions
+	RowType  int                  // index in ir.Program.Types
+	Row      []byte               // JSON
 }
 
 // WholeSample runs a sample from its tape, which is text, and returns a tape with all effects, also
@@ -57,12 +60,13 @@ func (p *Program) WholeSample(ctx context.Context, text []byte, o Options) (*Who
 			return nil, firstError(fmt.Errorf("could not read the seed of the tape: %w", err), s.Close())
 		}
 		var whole bytes.Buffer
-		_, err = s.Run(ctx, SampleRequest{Eval: e, Row: t.Eval.Row, Seed: seed, Tape: text, Offline: true, Whole: &whole,
+		_, err = s.Run(ctx, SampleRequest{Eval: e, Row: t.Eval.Row, Seed: seed, Models: t.Eval.Models, Tape: text, Offline: true, Whole: &whole,
 			Create: func([]byte) (io.WriteCloser, error) { return nil, errors.New("nothing is recorded") }})
 		if err := firstError(err, s.Close()); err != nil {
 			return nil, err
 		}
-		return &WholeSample{whole.Bytes(), e.eval.Function, e.eval.Row, t.Eval.Row}, nil
+		edit := func(r effect.Request) { s.changeModel(r, t.Eval.Models) }
+		return &WholeSample{whole.Bytes(), ir.Encode(s.ir), edit, e.eval.Function, e.eval.Row, t.Eval.Row}, nil
 	}
 	return nil, fmt.Errorf("the program has no eval %s", t.Eval.Function)
 }

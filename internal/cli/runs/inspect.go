@@ -118,7 +118,7 @@ func openRecorded(ctx context.Context, a *console.Console, name, path string, si
 		if err != nil {
 			return nil, nil, err
 		}
-		s, err = timetravel.Sample(bytes.NewReader(x.Tape), p.Encode(), a.Environ, timetravel.EvalCall{Function: x.Function, Row: x.Row, RowType: x.RowType})
+		s, err = timetravel.Sample(bytes.NewReader(x.Tape), x.Program, a.Environ, timetravel.EvalCall{Edit: x.Edit, Function: x.Function, Row: x.Row, RowType: x.RowType})
 		return s, nil, err
 	}
 	f, err := userfile.Open(a.Abs(name), userfile.MaxRecording)

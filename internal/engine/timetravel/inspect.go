@@ -223,8 +223,10 @@ func Tape(text io.Reader, program []byte, environ []string) (*Source, error) {
 	return &Source{program: p, tape: t, under: map[int64]string{}, environ: environ}, nil
 }
 
-// EvalCall is the call of an eval. RowType is the index of its parameter's type.
+// EvalCall is the call of an eval. RowType is the index of its parameter's type. Edit changes each
+// request as in the sample.
 type EvalCall struct {
+	Edit     func(effect.Request)
 	Function int
 	Row      json.RawMessage
 	RowType  int

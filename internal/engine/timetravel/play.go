@@ -293,6 +293,9 @@ func (f noting) Makes(e int64, q effect.Request, at vm.Scene) {
 	if f.over {
 		return
 	}
+	if f.r.eval != nil {
+		f.r.eval.Edit(q)
+	}
 	x := Effect{N: e, Task: at.Task(), Kind: string(q.Kind()), Status: None, At: formatPlace(at.Place())}
 	if status, began := f.r.under[e]; began {
 		x.Status = status

@@ -45,6 +45,15 @@ type Header struct {
 type EvalCall struct {
 	Function string          `json:"function"`
 	Row      json.RawMessage `json:"row"`
+	Models   []ModelChange   `json:"models,omitempty"`
+}
+
+// ModelChange replaces the model of an agent in a variant of an eval. It does not apply to calls of
+// judges.
+type ModelChange struct {
+	Agent      string `json:"agent,omitempty"`      // name of the agent; "" means all agents
+	Connection string `json:"connection,omitempty"` // "" means the agent's connection
+	Model      string `json:"model"`
 }
 
 // Session contains the data of the application for std::app.
