@@ -91,3 +91,12 @@ func (t *task) ownKey(d uint8, m *value.Map, k value.Slot) status {
 	}
 	return running
 }
+
+// entries returns the places where functions begin.
+func (m *image) entries(all []*function) []Place {
+	var at []Place
+	for _, f := range all {
+		at = append(at, m.entryOf(f))
+	}
+	return at
+}

@@ -340,3 +340,13 @@ func (t *task) now() (ms int64, err error) {
 	}
 	return r.(*effect.Time).Monotonic, nil
 }
+
+// noteUnfinished records the functions of the tasks that are still running when main returns. The
+// program started these tasks and has neither awaited nor cancelled them.
+func (m *VM) noteUnfinished() {
+	for t := m.sched.oldest; t != nil; t = t.birth.newer {
+		if t.valued() && !t.state.stop {
+			m.ending.unfinished = append(m.ending.unfinished, t.fn)
+		}
+	}
+}
