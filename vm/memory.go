@@ -2,7 +2,6 @@ package vm
 
 import (
 	"runtime"
-	"runtime/metrics"
 
 	"github.com/concerto-lang/concerto/internal/data/value"
 )
@@ -21,7 +20,7 @@ type memory struct {
 	measured int         // growth of the heap after the last collection, in bytes
 	asked    int         // bytes reserved since the last measurement
 	text     value.Bound // limit for a single text
-	heap     [1]metrics.Sample
+	heap     heap
 
 	dropCaches func() // releases the run's caches; may be nil
 	// judge, if set, decides whether n more bytes are within the limit.
@@ -40,15 +39,13 @@ func (m *memory) begin(megabytes int64, pace *value.Pace, releaseCaches func()) 
 		return
 	}
 	m.text.Max, m.text.Exceeded = min(m.limit, value.MaxText), m.exceeded()
-	m.heap[0].Name = "/memory/classes/heap/objects:bytes"
 	runtime.GC() // the run is not charged for garbage from before its start
 	m.begun = m.inUse()
 }
 
 // inUse returns the growth of the heap since the start of the run in bytes, including garbage.
 func (m *memory) inUse() int {
-	metrics.Read(m.heap[:])
-	return max(int(m.heap[0].Value.Uint64())-m.begun, 0)
+	return max(m.heap.objects()-m.begun, 0)
 }
 
 // fits reports whether n more bytes are within the limit. A large amount may be reserved in several
