@@ -8,6 +8,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/secret"
+	"github.com/concerto-lang/concerto/runtime/world/env"
 	"github.com/concerto-lang/concerto/runtime/world/logs"
 )
 
@@ -100,6 +101,12 @@ func (x *clean) cleanOutcome(result effect.Result, err error) (effect.Result, er
 
 // Secrets returns the run's known secrets.
 func (r *Runtime) Secrets() *secret.Set { return r.secrets }
+
+// Recorded returns the set that removes the secrets that are known before a run, and the patterns
+// of the manifest, from recordings.
+func (c *Config) Recorded() *secret.Record {
+	return c.secrets(env.New(c.Environ, c.Args).Lookup).ForTapes(c.Redact...)
+}
 
 // Recorded returns the set that removes the secrets of the run and the patterns of the manifest
 // from recordings.

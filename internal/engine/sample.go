@@ -13,6 +13,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/schema"
+	"github.com/concerto-lang/concerto/internal/data/secret"
 	"github.com/concerto-lang/concerto/internal/data/value"
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
 	"github.com/concerto-lang/concerto/internal/record/tape"
@@ -39,6 +40,7 @@ type Sampler struct {
 	timeout time.Duration
 	day     func() error // closes the file of the day's use
 	audit   func(error) error
+	secrets *secret.Record // those that are known before a sample runs
 
 	mu     sync.Mutex
 	images []*vm.VM // loaded programs that no sample uses
@@ -68,6 +70,7 @@ func (p *Program) NewSampler(o Options, timeout time.Duration, maxCost float64) 
 		s.day = c.Bounds.Day.File.Close
 	}
 	c.Shared = world.NewShared(c)
+	s.secrets = c.Recorded()
 	s.ir = withModels(p.ir, c.Connections)
 	for _, h := range c.Hosts {
 		s.hosts[h.Name] = mock.Host{Timeout: h.Timeout, Instances: h.Instances, Recorded: h.Recorded()}
@@ -106,6 +109,9 @@ func (s *Sampler) Used() float64 {
 	}
 	return cost.USD()
 }
+
+// CleanText replaces the secrets that are known before a sample runs in a text.
+func (s *Sampler) CleanText(text string) string { return s.secrets.Text(text) }
 
 // Connections returns the names of the program's connections.
 func (s *Sampler) Connections() []string {

@@ -83,10 +83,11 @@ func escape(name string) string {
 // maxTapeName limits the part of a case's id in the name of a tape, in bytes.
 const maxTapeName = 60
 
-// tapePath returns the path of a sample's tape, relative to the directory of the results. The hash
-// of the row distinguishes rows with the same id and another content.
-func (p *Plan) tapePath(c *dataset.Case, rep int) string {
-	id := escape(c.ID)
+// tapePath returns the path of a sample's tape, relative to the directory of the results. clean
+// replaces secrets in the case's id. The hash of the row distinguishes rows with the same id and
+// another content.
+func (p *Plan) tapePath(c *dataset.Case, rep int, clean func(string) string) string {
+	id := escape(clean(c.ID))
 	if len(id) > maxTapeName {
 		id = strings.TrimRight(id[:maxTapeName], "%")
 	}
@@ -199,7 +200,7 @@ func (r *run) runNext(ctx, limited context.Context, stop context.CancelCauseFunc
 // sample runs a sample. It returns nil for a sample that is skipped.
 func (r *run) sample(ctx, limited context.Context, p *Plan, c *dataset.Case, rep int) (*result.Sample, *engine.SampleOutcome, error) {
 	o := &r.options
-	path := p.tapePath(c, rep)
+	path := p.tapePath(c, rep, r.sampler.CleanText)
 	file := filepath.Join(o.Dir, path)
 	q := engine.SampleRequest{Eval: p.Eval, Row: c.Row, Seed: seedOf(o.Seed, c, rep), Models: p.Models,
 		Create: func(start []byte) (io.WriteCloser, error) { return create(file, start) }}
