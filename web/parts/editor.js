@@ -31,7 +31,8 @@ export function Editor({ name, text, lang, marks = [], line, focus, onChange, co
     setTip(null);
     area.current.scrollTop = area.current.scrollLeft = 0;
   }, [name]);
-  useEffect(() => {
+  // A key that follows the insertion of a completion already acts at the new place.
+  useLayoutEffect(() => {
     if (!focus) return;
     area.current.focus();
     area.current.setSelectionRange(focus.start, focus.end ?? focus.start);
@@ -43,12 +44,11 @@ export function Editor({ name, text, lang, marks = [], line, focus, onChange, co
   const painted = useRef([]);
   const pieces = useMemo(() => paint(text, lang === "concerto" && text.length <= most ? scan(text) : [], marks, painted.current), [text, lang, marks]);
   const lines = text.split("\n").length;
-  const scroll = () => {
+  const align = () => {
     back.current.scrollTop = area.current.scrollTop;
     back.current.scrollLeft = area.current.scrollLeft;
-    setTip(null);
   };
-  useEffect(scroll, [pieces]);
+  useEffect(align, [pieces]);
 
   const change = () => onChange(area.current.value);
   const offer = async (explicit) => {
@@ -168,7 +168,7 @@ export function Editor({ name, text, lang, marks = [], line, focus, onChange, co
     <textarea ref=${area} data-testid="editor" aria-label=${label} aria-describedby=${help} spellcheck="false" autocapitalize="off" autocomplete="off" autocorrect="off" wrap="off"
       role=${items ? "combobox" : undefined} aria-haspopup=${items ? "listbox" : undefined} aria-autocomplete=${items ? "list" : undefined} aria-expanded=${items ? "true" : undefined} aria-controls=${items ? list : undefined}
       aria-activedescendant=${items?.chosen >= 0 ? `${list}-${items.chosen}` : undefined}
-      onInput=${typed} onKeyDown=${keys} onScroll=${scroll} onMouseMove=${move} onMouseDown=${() => { setItems(null); leave(); setLeft(false); }} onBlur=${() => { setItems(null); setLeft(false); }}></textarea>
+      onInput=${typed} onKeyDown=${keys} onScroll=${() => { align(); setTip(null); }} onMouseMove=${move} onMouseDown=${() => { setItems(null); leave(); setLeft(false); }} onBlur=${() => { setItems(null); setLeft(false); }}></textarea>
     <p class="unseen" id=${help}>Control Enter runs the program. Control Space shows completions, F1 describes the name at the cursor. Tab indents; Escape and then Tab leaves the editor.</p>
     ${items && html`<ul class="editor-list" id=${list} data-testid="completions" role="listbox" aria-label="Completions" style=${place(items.place)}>
       ${items.all.map((x, i) => html`<li key=${i} id=${`${list}-${i}`} role="option" aria-selected=${String(i === items.chosen)} class=${classes(i === items.chosen && "chosen")} onMouseDown=${(e) => { e.preventDefault(); insert(x); }}><span class="label">${plain(x.label)}</span>${x.signature && html`<span class="more">${plain(x.signature)}</span>`}</li>`)}
