@@ -31,7 +31,7 @@ fn rest() { std::time::sleep(30); }
 
 fn main() {
     println(fib(29));
-    println(ordered(300000));
+    println(ordered(1000000));
     rest();
     if std::env::args().len() > 0 { panic("at the end"); }
 }
