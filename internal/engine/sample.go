@@ -243,6 +243,8 @@ func (s *Sampler) newRun(q *SampleRequest, image *vm.VM, recorded *tape.Tape, se
 	if recorded != nil && recorded.Run != "" {
 		config.Session.ID = recorded.Run // recorded requests may contain it
 	}
+	// The guardian of a process that was killed may still be killing the hosts of this run.
+	config.Process = procgroup.NewID()
 	r := &sampleRun{request: q, recorded: recorded, outside: world.New(config)}
 	record := r.outside.Recorded()
 	r.clean = record.JSON
