@@ -146,6 +146,9 @@ func Run(ctx context.Context, sampler *engine.Sampler, plans []*Plan, o Options)
 		})
 	}
 	workers.Wait()
+	if r.err == nil {
+		r.err = context.Cause(ctx) // no sample noticed its end
+	}
 	for i, p := range plans {
 		x := p.NewResult()
 		x.Program, x.Seed, x.Started = o.Program, o.Seed, r.began.UTC().Format(time.RFC3339)

@@ -3,6 +3,7 @@ package runner
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
@@ -92,6 +93,17 @@ fn scored(row: Int) -> Metrics {
 // evalOf runs the eval of a program and returns its result.
 func evalOf(t *testing.T, dir, program string, m *model, o Options) *Outcome {
 	t.Helper()
+	o.Parallel = 3
+	all, err := runEval(t.Context(), t, dir, program, m, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all[0]
+}
+
+// runEval calls Run for the eval of a program.
+func runEval(ctx context.Context, t *testing.T, dir, program string, m *model, o Options) ([]*Outcome, error) {
+	t.Helper()
 	p, found, err := engine.CompileSource(driver.Request{Dir: dir, Inline: &driver.Inline{Name: "main.conc", Text: []byte(program)}, Evals: true})
 	if err != nil || found.HasErrors() {
 		for _, d := range found.Sorted() {
@@ -121,12 +133,19 @@ func evalOf(t *testing.T, dir, program string, m *model, o Options) *Outcome {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.Dir, o.Parallel = filepath.Join(dir, "evals"), 3
-	all, err := Run(t.Context(), sampler, []*Plan{{Eval: e, Source: "rows", Dataset: data, Cases: data.Cases, Repeat: e.Repeat}}, o)
-	if err != nil {
-		t.Fatal(err)
+	o.Dir = filepath.Join(dir, "evals")
+	return Run(ctx, sampler, []*Plan{{Eval: e, Source: "rows", Dataset: data, Cases: data.Cases, Repeat: e.Repeat}}, o)
+}
+
+// TestInterruptedBetweenSamples checks that Run returns an error if its context ends while no
+// sample runs.
+func TestInterruptedBetweenSamples(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	program := "fn rows() -> Array<Int> { [1, 2] }\n@eval(data: rows) fn scored(n: Int) -> Bool { n > 0 }\n"
+	all, err := runEval(ctx, t, t.TempDir(), program, &model{}, Options{Parallel: 1, OnSample: func(*Plan, *result.Sample) { cancel() }})
+	if !errors.Is(err, context.Canceled) || len(all[0].Result.Samples) != 1 {
+		t.Errorf("error %v with %d samples, want %v with one", err, len(all[0].Result.Samples), context.Canceled)
 	}
-	return all[0]
 }
 
 // lasting returns the samples without the members that depend on time and on the tapes.
