@@ -5,6 +5,7 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 
@@ -70,7 +71,7 @@ func (r *reader) readHead(names []string) (fields []*value.Field, ok bool) {
 		known = append(known, r.row.Fields[i].Name)
 	}
 	seen := map[string]bool{}
-	ok = true
+	var problems []string
 	for _, name := range names {
 		name = strings.TrimSpace(name)
 		i := r.row.FieldIndex(name)
@@ -80,17 +81,18 @@ func (r *reader) readHead(names []string) (fields []*value.Field, ok bool) {
 			if n := suggest.Nearest(name, known); n != "" {
 				near = ": did you mean \"" + n + "\"?"
 			}
-			r.fail(1, "unknown field %q%s", name, near)
-			ok = false
+			problems = append(problems, fmt.Sprintf("unknown field %q%s", name, near))
 			continue
 		case seen[name]:
-			r.fail(1, "the field %q has two columns", name)
-			ok = false
+			problems = append(problems, fmt.Sprintf("the field %q has two columns", name))
 		}
 		seen[name] = true
 		fields = append(fields, &r.row.Fields[i])
 	}
-	return fields, ok
+	if len(problems) > 0 {
+		r.failRow(1, problems)
+	}
+	return fields, len(problems) == 0
 }
 
 // rowOf returns the JSON object of a record.

@@ -35,8 +35,12 @@ type Case struct {
 	Line int // of the file, from 1; or number of the row
 }
 
-// maxShown is the number of invalid rows that are reported in full.
-const maxShown = 20
+// maxShown is the number of invalid rows that are reported in full, and maxProblems the number of
+// problems of a row.
+const (
+	maxShown    = 20
+	maxProblems = 5
+)
 
 // RowError describes an invalid row. Line is 0 for an error of the whole dataset.
 type RowError struct {
@@ -159,6 +163,15 @@ func (r *reader) fail(line int, format string, args ...any) {
 	r.err.Rows = append(r.err.Rows, &RowError{r.file, line, fmt.Sprintf(format, args...)})
 }
 
+// failRow adds an error with the problems of a row.
+func (r *reader) failRow(line int, problems []string) {
+	rest := ""
+	if n := len(problems) - maxProblems; n > 0 {
+		problems, rest = problems[:maxProblems], fmt.Sprintf("; and %d more", n)
+	}
+	r.fail(line, "%s%s", strings.Join(problems, "; "), rest)
+}
+
 // isFull reports whether no further rows are read.
 func (r *reader) isFull() bool { return r.limit > 0 && r.seen >= r.limit }
 
@@ -182,7 +195,11 @@ func (r *reader) add(line int, text []byte) {
 	r.seen++
 	v, errs := schema.DecodeExact(text, r.row, unknownField)
 	if len(errs) > 0 {
-		r.fail(line, "%s", schema.Join(errs))
+		var problems []string
+		for _, e := range errs {
+			problems = append(problems, e.Error())
+		}
+		r.failRow(line, problems)
 		return
 	}
 	row, err := jcs.Canonical(text)

@@ -34,6 +34,11 @@ func TestErrors(t *testing.T) {
 	for i := range 20 {
 		twenty = append(twenty, fmt.Sprintf(`t.jsonl:%d: missing field "id" (String); missing field "text" (String); missing field "want" ("bug" | "question")`, i+1))
 	}
+	many10 := `{"id":"a"`
+	for i := range 10_000 {
+		many10 += fmt.Sprintf(`,"x%d":1`, i)
+	}
+	many10 += "}"
 	wide := strings.Repeat("x,", 9_999) + "x"
 	tests := []struct {
 		name, file, text string
@@ -49,12 +54,14 @@ func TestErrors(t *testing.T) {
 		{"encoding", "t.jsonl", "1\n\xff\n", numbers, `t.jsonl:2: the text is not UTF-8`},
 		{"twenty", "t.jsonl", many, ticket, strings.Join(twenty, "\n") + "\nand 11 more invalid rows"},
 		{"CSV cells", "t.csv", "id,text,want\na,\"x\ny\",bug\nb,z\n", ticket, `t.csv:4: the record has 2 cells, and the first line 3`},
-		{"CSV columns", "t.csv", "id,text,wnt,id\n", ticket, "t.csv:1: unknown field \"wnt\": did you mean \"want\"?\nt.csv:1: the field \"id\" has two columns"},
+		{"CSV columns", "t.csv", "id,text,wnt,id\n", ticket, "t.csv:1: unknown field \"wnt\": did you mean \"want\"?; the field \"id\" has two columns"},
 		{"CSV quotes", "t.csv", "id,text,want\na,\"x,bug\n", ticket, `t.csv:2: not valid CSV: extraneous or missing " in quoted-field in column 10`},
 		{"CSV number", "t.csv", "id,text,want,n\na,x,bug,many\n", ticket, `t.csv:2: n: expected Int, got "many"`},
 		{"CSV choice", "t.csv", "id,text,want\na,x,bugs\n", ticket, `t.csv:2: want: expected one of "bug" | "question", got "bugs"`},
 		{"CSV without fields", "t.csv", "n\n1\n", numbers, `t.csv: a row of a CSV file needs a struct or a schema, but the eval's rows are of type Int: use a .jsonl file`},
 		{"CSV of one line", "t.csv", "id,text,want\n", ticket, `t.csv: the dataset is empty`},
+		{"many CSV columns", "t.csv", "id,text,want," + wide + "\n", ticket, `t.csv:1: unknown field "x"; unknown field "x"; unknown field "x"; unknown field "x"; unknown field "x"; and 9995 more`},
+		{"many fields", "t.jsonl", many10, ticket, `t.jsonl:1: unknown field "x0"; unknown field "x1"; unknown field "x2"; unknown field "x3"; unknown field "x4"; and 9997 more`},
 		{"wide CSV", "t.csv", "id,text,want\n" + wide + "\n", ticket, `t.csv:2: the record has 10000 cells, and the first line 3`},
 	}
 	for _, test := range tests {
