@@ -355,6 +355,25 @@ type SampleFailure struct {
 	IsOutside bool
 }
 
+// Error returns the message with its place.
+func (f *SampleFailure) Error() string {
+	if at := f.At(); at != "" {
+		return at + ": " + f.Message
+	}
+	return f.Message
+}
+
+// At returns the place as FILE:LINE:COLUMN, or "".
+func (f *SampleFailure) At() string {
+	switch {
+	case f.Place.File == "":
+		return ""
+	case f.Place.Column == 0:
+		return fmt.Sprintf("%s:%d", f.Place.File, f.Place.Line)
+	}
+	return fmt.Sprintf("%s:%d:%d", f.Place.File, f.Place.Line, f.Place.Column)
+}
+
 const kindJudgeError = "JudgeError"
 
 // failureOf converts the error of a sample. It returns nil for nil.
@@ -550,7 +569,8 @@ func (s *Sampler) RowType(e *Eval) (*value.Type, error) {
 }
 
 // Rows calls the function that returns an eval's rows, and returns them as JSON. The function may
-// use everything that a sample may use. Its results are not recorded.
+// use everything that a sample may use. Its results are not recorded. If it fails, the error is a
+// *SampleFailure.
 func (s *Sampler) Rows(ctx context.Context, e *Eval, seed int64) ([][]byte, error) {
 	image, release, err := s.image()
 	if err != nil {
@@ -574,7 +594,8 @@ func (s *Sampler) Rows(ctx context.Context, e *Eval, seed int64) ([][]byte, erro
 		return nil, context.Cause(ctx)
 	}
 	if err != nil {
-		return nil, cleanError(outside, err)
+		f := failureOf(cleanError(outside, err))
+		return nil, &SampleFailure{Kind: f.Kind, Message: f.Message, Place: f.Place}
 	}
 	v := outcome.Value
 	if v.IsResult() {

@@ -17,6 +17,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/concerto-lang/concerto/internal/data/secret"
 	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/internal/eval/dataset"
 	"github.com/concerto-lang/concerto/internal/eval/result"
@@ -206,7 +207,7 @@ func (r *run) sample(ctx, limited context.Context, p *Plan, c *dataset.Case, rep
 	path := p.tapePath(c, rep, r.sampler.CleanText)
 	file := filepath.Join(o.Dir, path)
 	q := engine.SampleRequest{Eval: p.Eval, Row: c.Row, Seed: seedOf(o.Seed, c, rep), Models: p.Models,
-		Create: func(start []byte) (io.WriteCloser, error) { return create(file, start) }}
+		Create: func(start []byte) (io.WriteCloser, error) { return create(file, filepath.ToSlash(path), start) }}
 	if o.DryRun {
 		q.Create = func([]byte) (io.WriteCloser, error) { return discard{}, nil }
 	}
@@ -215,7 +216,7 @@ func (r *run) sample(ctx, limited context.Context, p *Plan, c *dataset.Case, rep
 		if err == nil {
 			q.Tape = text
 		} else if !errors.Is(err, fs.ErrNotExist) {
-			r.warn(path, err)
+			r.warn(path, causeOf(err))
 		}
 	}
 	isUsedUp := limited.Err() != nil || r.sampler.IsUsedUp()
@@ -256,25 +257,69 @@ type discard struct{}
 func (discard) Write(b []byte) (int, error) { return len(b), nil }
 func (discard) Close() error                { return nil }
 
+// tapeFile is the file of a tape. Its errors contain name, because the file has another name while
+// it is being created.
+type tapeFile struct {
+	*os.File
+	name string
+}
+
+func (f *tapeFile) Write(b []byte) (int, error) {
+	n, err := f.File.Write(b)
+	return n, f.named(err)
+}
+
+func (f *tapeFile) Close() error { return f.named(f.File.Close()) }
+
+func (f *tapeFile) named(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", f.name, causeOf(err))
+}
+
+// causeOf returns the error inside an error that contains a path.
+func causeOf(err error) error {
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		return e.Err
+	}
+	if e, ok := errors.AsType[*os.LinkError](err); ok {
+		return e.Err
+	}
+	return err
+}
+
 // create creates a tape with its first lines. Until it has them, an existing tape is not replaced.
-func create(file string, start []byte) (io.WriteCloser, error) {
+// name is used in errors.
+func create(file, name string, start []byte) (io.WriteCloser, error) {
+	f := &tapeFile{name: name}
 	dir := filepath.Dir(file)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, err
+	err := os.MkdirAll(dir, 0o700)
+	if err == nil {
+		f.File, err = os.CreateTemp(dir, ".new-*") // readable by its owner only
 	}
-	f, err := os.CreateTemp(dir, ".new-*") // readable by its owner only
 	if err != nil {
-		return nil, err
+		return nil, f.named(err)
 	}
-	if _, err = f.Write(start); err == nil {
+	if _, err = f.File.Write(start); err == nil {
 		err = userfile.Rename(f.Name(), file)
 	}
 	if err != nil {
 		f.Close()
 		os.Remove(f.Name())
-		return nil, err
+		return nil, f.named(err)
 	}
 	return f, nil
+}
+
+// CaseID returns the id of a case in results. clean replaces secrets. If the id contained something
+// that clean does not name, a part of the row's hash distinguishes it from other such ids.
+func CaseID(c *dataset.Case, clean func(string) string) string {
+	id := clean(c.ID)
+	if id != c.ID && strings.Contains(id, secret.Redacted) {
+		id += "-" + c.Hash[:12]
+	}
+	return id
 }
 
 // describe returns the line of a sample in the result.
@@ -286,7 +331,7 @@ func (r *run) describe(p *Plan, c *dataset.Case, rep int, out *engine.SampleOutc
 		}
 		return s
 	}
-	s := &result.Sample{Case: text(c.ID), Rep: rep, Row: out.Clean(c.Row), Scores: map[string]result.Score{}, Cached: out.Cached, MS: &out.MS,
+	s := &result.Sample{Case: CaseID(c, text), Rep: rep, Row: out.Clean(c.Row), Scores: map[string]result.Score{}, Cached: out.Cached, MS: &out.MS,
 		Calls: int64(len(out.Usage.Replies)), CostUSD: out.Cost}
 	if p.Eval.Cluster != "" {
 		if cluster := c.Member(p.Eval.Cluster); cluster != nil {
@@ -307,13 +352,16 @@ func (r *run) describe(p *Plan, c *dataset.Case, rep int, out *engine.SampleOutc
 	switch f := out.Failure; {
 	case out.Missing != nil:
 		s.Status = result.StatusError
-		s.Error = &result.SampleError{Kind: "NotCached", Message: text(notCached(out.Missing)), At: placeOf(f)}
+		s.Error = &result.SampleError{Kind: "NotCached", Message: text(notCached(out.Missing))}
+		if f != nil {
+			s.Error.At = f.At()
+		}
 	case f != nil:
 		s.Status = result.StatusFailed
 		if f.IsOutside {
 			s.Status = result.StatusError
 		}
-		s.Error = &result.SampleError{Kind: f.Kind, Message: text(f.Message), At: placeOf(f)}
+		s.Error = &result.SampleError{Kind: f.Kind, Message: text(f.Message), At: f.At()}
 	default:
 		s.Status = result.StatusScored
 	}
@@ -336,17 +384,6 @@ func notCached(err error) string {
 		return fmt.Sprintf("%s is not on the tape of the sample, and --cached makes no requests", d.Kind)
 	}
 	return err.Error()
-}
-
-// placeOf returns the place of a failure as FILE:LINE:COLUMN, or "".
-func placeOf(f *engine.SampleFailure) string {
-	switch {
-	case f == nil || f.Place.File == "":
-		return ""
-	case f.Place.Column == 0:
-		return fmt.Sprintf("%s:%d", f.Place.File, f.Place.Line)
-	}
-	return fmt.Sprintf("%s:%d:%d", f.Place.File, f.Place.Line, f.Place.Column)
 }
 
 // kindOf returns the kind of metrics of a type in ir.Metric.

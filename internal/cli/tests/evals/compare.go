@@ -11,6 +11,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/internal/eval/dataset"
 	"github.com/concerto-lang/concerto/internal/eval/result"
 	"github.com/concerto-lang/concerto/internal/eval/summary"
@@ -91,6 +92,9 @@ func newFailure(err error) failure {
 		for _, r := range e.Rows {
 			f.Error.Locations = append(f.Error.Locations, location{r.File, r.Line, r.Message})
 		}
+	}
+	if e, ok := errors.AsType[*engine.SampleFailure](err); ok && e.Place.File != "" {
+		f.Error.Locations = append(f.Error.Locations, location{e.Place.File, e.Place.Line, e.Message})
 	}
 	if e, ok := errors.AsType[*compileError](err); ok {
 		for _, d := range e.found.Sorted() {

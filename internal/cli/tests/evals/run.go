@@ -75,7 +75,7 @@ const (
 func (cmd *runCommand) addFlags(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVar(&cmd.filter, "filter", "", "run the evals whose names match the regular expression `REGEXP`")
-	f.StringSliceVar(&cmd.cases, "case", nil, "run the cases `ID,…`")
+	f.StringArrayVar(&cmd.cases, "case", nil, "run the cases `ID,…`")
 	f.BoolVar(&cmd.list, "list", false, "list the evals without running them")
 	f.IntVar(&cmd.repeat, "repeat", 0, "run each case `N` times (default: that of the eval)")
 	f.IntVar(&cmd.limit, "limit", 0, "run `N` cases, the same ones for the same seed")
@@ -278,7 +278,7 @@ func (cmd *runCommand) runWith(ctx context.Context, p *engine.Program, o engine.
 	if err != nil {
 		return err
 	}
-	so, err := cmd.summaryOptions(plans, baselines)
+	so, err := cmd.summaryOptions(plans, baselines, sampler.CleanText)
 	if err != nil {
 		return err
 	}
@@ -448,23 +448,25 @@ type variant struct {
 // plans reads the datasets and selects the cases.
 func (cmd *runCommand) plans(ctx context.Context, sampler *engine.Sampler, evals []engine.Eval, variants []variant) ([]*runner.Plan, error) {
 	var plans []*runner.Plan
-	unknown := slices.Clone(cmd.cases)
 	var known []string
-	for _, e := range evals {
-		data, err := cmd.readData(ctx, sampler, &e)
-		if err != nil {
+	data := make([]*dataset.Dataset, len(evals))
+	for i := range evals {
+		var err error
+		if data[i], err = cmd.readData(ctx, sampler, &evals[i]); err != nil {
 			return nil, err
 		}
-		cases := data.Cases
+		for _, c := range data[i].Cases {
+			known = append(known, c.ID)
+		}
+	}
+	chosen, err := cmd.chosenCases(known)
+	if err != nil {
+		return nil, err
+	}
+	for i, e := range evals {
+		cases := data[i].Cases
 		if len(cmd.cases) > 0 {
-			cases = nil
-			for _, c := range data.Cases {
-				known = append(known, c.ID)
-				if slices.Contains(cmd.cases, c.ID) {
-					cases = append(cases, c)
-					unknown = slices.DeleteFunc(unknown, func(id string) bool { return id == c.ID })
-				}
-			}
+			cases = slices.DeleteFunc(slices.Clone(cases), func(c dataset.Case) bool { return !chosen[c.ID] })
 			if len(cases) == 0 {
 				continue
 			}
@@ -474,15 +476,8 @@ func (cmd *runCommand) plans(ctx context.Context, sampler *engine.Sampler, evals
 			repeat = cmd.repeat
 		}
 		for _, v := range variants {
-			plans = append(plans, &runner.Plan{Eval: e, Variant: v.name, Models: v.models, Source: e.Data, Dataset: data, Cases: dataset.Select(cases, cmd.limit, cmd.seed), Repeat: repeat})
+			plans = append(plans, &runner.Plan{Eval: e, Variant: v.name, Models: v.models, Source: e.Data, Dataset: data[i], Cases: dataset.Select(cases, cmd.limit, cmd.seed), Repeat: repeat})
 		}
-	}
-	if len(unknown) > 0 {
-		hint := "`concerto eval show RESULT` names the cases of a result"
-		if near := suggest.Nearest(unknown[0], known); near != "" {
-			hint = fmt.Sprintf("did you mean %q?", near)
-		}
-		return nil, console.Usage(hint, "invalid value %q for --case: no dataset has this case", unknown[0])
 	}
 	for i, p := range plans {
 		for _, other := range plans[:i] {
@@ -494,26 +489,55 @@ func (cmd *runCommand) plans(ctx context.Context, sampler *engine.Sampler, evals
 	return plans, nil
 }
 
-// readData reads the dataset of an eval.
+// chosenCases returns the ids that --case names. Each of its values is an id, or ids with commas.
+func (cmd *runCommand) chosenCases(known []string) (map[string]bool, error) {
+	chosen := map[string]bool{}
+	for _, value := range cmd.cases {
+		ids := []string{value}
+		if !slices.Contains(known, value) {
+			ids = strings.Split(value, ",")
+		}
+		for _, id := range ids {
+			if !slices.Contains(known, id) {
+				hint := "`concerto eval show RESULT` names the cases of a result"
+				if near := suggest.Nearest(id, known); near != "" {
+					hint = fmt.Sprintf("did you mean %q?", near)
+				}
+				return nil, console.Usage(hint, "invalid value %q for --case: no dataset has this case", id)
+			}
+			chosen[id] = true
+		}
+	}
+	return chosen, nil
+}
+
+// readData reads the dataset of an eval. Its errors contain no secrets.
 func (cmd *runCommand) readData(ctx context.Context, sampler *engine.Sampler, e *engine.Eval) (*dataset.Dataset, error) {
+	data, err := cmd.readRows(ctx, sampler, e)
+	if invalid, ok := errors.AsType[*dataset.Error](err); ok {
+		for _, r := range invalid.Rows {
+			r.Message = sampler.CleanText(r.Message)
+		}
+		return nil, newRefusal(invalid)
+	}
+	return data, err
+}
+
+// readRows reads the rows of an eval.
+func (cmd *runCommand) readRows(ctx context.Context, sampler *engine.Sampler, e *engine.Eval) (*dataset.Dataset, error) {
 	row, err := sampler.RowType(e)
 	if err != nil {
 		return nil, err
 	}
-	var data *dataset.Dataset
 	if e.Path == "" {
 		rows, err := sampler.Rows(ctx, e, cmd.seed)
 		if ctx.Err() != nil {
 			return nil, err
 		}
 		if err != nil {
-			return nil, console.Usage("", "the rows of %s are not available: %s failed: %v", e.Name, e.Data, err)
+			return nil, newRefusal(fmt.Errorf("the rows of %s are not available: %s failed: %w", e.Name, e.Data, err))
 		}
-		data, err = dataset.FromRows(e.Data, rows, row)
-		if err != nil {
-			return nil, newRefusal(err)
-		}
-		return data, nil
+		return dataset.FromRows(e.Data, rows, row)
 	}
 	shown := filepath.ToSlash(cmd.shown(e.Path))
 	text, err := userfile.Read(e.Path, userfile.MaxRecording)
@@ -524,10 +548,7 @@ func (cmd *runCommand) readData(ctx context.Context, sampler *engine.Sampler, e 
 		}
 		return nil, console.Usage(hint, "could not read the data of %s: %s: %v", e.Name, shown, console.Cause(err))
 	}
-	if data, err = dataset.Read(shown, text, row, 0); err != nil {
-		return nil, newRefusal(err)
-	}
-	return data, nil
+	return dataset.Read(shown, text, row, 0)
 }
 
 // baselines reads the baseline of each plan. Without --baseline, they are empty.
@@ -572,8 +593,8 @@ func isSameFile(a, b string) bool {
 }
 
 // summaryOptions returns the options of the report. It returns an error if a result cannot be
-// compared with its baseline.
-func (cmd *runCommand) summaryOptions(plans []*runner.Plan, baselines []summary.Side) (summary.Options, error) {
+// compared with its baseline. clean replaces secrets.
+func (cmd *runCommand) summaryOptions(plans []*runner.Plan, baselines []summary.Side, clean func(string) string) (summary.Options, error) {
 	o := summary.Options{Alpha: cmd.alpha, MaxErrors: cmd.errors, Pass: cmd.pass}
 	if cmd.changed("margin") {
 		o.Margin = &cmd.margin
@@ -596,8 +617,8 @@ func (cmd *runCommand) summaryOptions(plans []*runner.Plan, baselines []summary.
 			continue
 		}
 		var ids []string
-		for _, c := range plans[i].Cases {
-			ids = append(ids, c.ID)
+		for j := range plans[i].Cases {
+			ids = append(ids, runner.CaseID(&plans[i].Cases[j], clean))
 		}
 		if err := summary.Check(p, o, ids); err != nil {
 			return o, newRefusal(err)
