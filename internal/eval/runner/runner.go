@@ -463,8 +463,5 @@ func (o *Outcome) Write(dir string, exit *int) error {
 	if err == nil {
 		err = userfile.Replace(o.Plan.ResultPath(dir), text, 0o600)
 	}
-	if err != nil {
-		return fmt.Errorf("could not write the result %s: %w", o.Plan.ResultPath(dir), err)
-	}
-	return nil
+	return err
 }

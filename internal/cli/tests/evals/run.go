@@ -340,12 +340,7 @@ func (cmd *runCommand) runPlans(ctx context.Context, sampler *engine.Sampler, pl
 		return console.Usage("the next run continues with the tapes that were written", "%v", failed)
 	}
 	if failed != nil || progress.err != nil {
-		for _, x := range all {
-			if err := x.Write(o.Dir, nil); err != nil && failed == nil {
-				failed = err
-			}
-		}
-		return firstError(failed, progress.err)
+		return firstError(failed, progress.err, cmd.writeResults(all, o.Dir, nil))
 	}
 	pairs := make([]summary.Pair, len(all))
 	for i, x := range all {
@@ -358,11 +353,12 @@ func (cmd *runCommand) runPlans(ctx context.Context, sampler *engine.Sampler, pl
 	so.Judged = readOthers(cmd.console, pairs)
 	report, err := summary.New(pairs, so)
 	if err != nil {
-		return firstError(cmd.writeResults(all, o.Dir, console.ExitRefused), newRefusal(err))
+		refused := console.ExitRefused
+		return firstError(cmd.writeResults(all, o.Dir, &refused), newRefusal(err))
 	}
 	report.Dir, report.Seconds, report.Seed = cmd.dir, time.Since(start).Seconds(), cmd.seed
-	if err := cmd.writeResults(all, o.Dir, report.Exit); err != nil {
-		return console.Usage("", "%v", err)
+	if err := cmd.writeResults(all, o.Dir, &report.Exit); err != nil {
+		return err
 	}
 	switch cmd.format.String() {
 	case "json":
@@ -386,13 +382,16 @@ func firstError(errs ...error) error {
 	return nil
 }
 
-func (cmd *runCommand) writeResults(all []*runner.Outcome, dir string, exit int) error {
+// writeResults writes all results. exit is nil if the command was interrupted. It returns the first
+// error.
+func (cmd *runCommand) writeResults(all []*runner.Outcome, dir string, exit *int) error {
+	var errs []error
 	for _, x := range all {
-		if err := x.Write(dir, &exit); err != nil {
-			return err
+		if err := x.Write(dir, exit); err != nil {
+			errs = append(errs, console.Usage("", "could not write the result %s: %v", x.Plan.ResultPath(cmd.dir), console.Cause(err)))
 		}
 	}
-	return nil
+	return firstError(errs...)
 }
 
 // firstVariant returns the index of the first variant of the eval of plan i.
