@@ -23,9 +23,9 @@ import (
 	"github.com/concerto-lang/concerto/internal/testkit/randtest"
 )
 
-// TestEvalKill runs evals of random programs and kills the command with SIGKILL while it is calling
-// models, until it ends by itself. The result must be that of an eval that was not killed, only
-// calls in flight may be repeated, and no answer may be in the tapes of two samples.
+// TestEvalKill runs evals of random programs and ends the command with SIGKILL or SIGINT while it
+// is calling models, until it ends by itself. The result must be that of an eval that was not
+// killed, only calls in flight may be repeated, and no answer may be in the tapes of two samples.
 func TestEvalKill(t *testing.T) {
 	t.Parallel()
 	show := func(seed uint64) string { return killedEval(rand.New(rand.NewPCG(seed, 3))) }
@@ -141,7 +141,8 @@ type evalServer struct {
 	attempts map[string]bool // flaky prompts that were requested
 	left     int             // number of calls until the kill; 0 means that no call kills
 	after    bool            // the kill follows the answer of that call
-	kill     func()
+	signal   os.Signal
+	kill     func() // sends the signal
 }
 
 // killedManifest is the manifest of the evals, with the URL of the model server.
@@ -185,11 +186,8 @@ func (s *evalServer) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	prompt := q.Messages[0].Content
-	if s.isKilledNow(false) {
-		return
-	}
 	switch {
-	case strings.HasPrefix(prompt, "hang"):
+	case s.isKilledNow(false), strings.HasPrefix(prompt, "hang"):
 		<-r.Context().Done()
 		return
 	case strings.HasPrefix(prompt, "flaky") && s.isFirst(prompt):
@@ -250,17 +248,18 @@ func (s *evalServer) isKilledNow(answered bool) bool {
 // eval runs the command. It returns false if the command was killed.
 func (s *evalServer) eval(dir string, flags ...string) bool {
 	s.Helper()
-	server := httptest.NewServer(http.HandlerFunc(s.serve)) // of its own, because it ends with the last request
-	if err := os.WriteFile(filepath.Join(dir, "Concerto.toml"), fmt.Appendf(nil, killedManifest, server.URL), 0o666); err != nil {
-		s.Fatal(err)
-	}
 	c := command(dir, append([]string{"eval", "--parallel", "3"}, flags...)...)
 	var out, errs bytes.Buffer
 	c.Stdout, c.Stderr = &out, &errs
 	started := make(chan struct{})
 	s.kill = func() {
 		<-started
-		_ = c.Process.Kill()
+		_ = c.Process.Signal(s.signal)
+	}
+	// Each command has a server of its own, so that requests of an earlier one cannot arrive late.
+	server := httptest.NewServer(http.HandlerFunc(s.serve))
+	if err := os.WriteFile(filepath.Join(dir, "Concerto.toml"), fmt.Appendf(nil, killedManifest, server.URL), 0o666); err != nil {
+		s.Fatal(err)
 	}
 	if err := c.Start(); err != nil {
 		s.Fatal(err)
@@ -270,7 +269,7 @@ func (s *evalServer) eval(dir string, flags ...string) bool {
 	server.CloseClientConnections()
 	server.Close()
 	s.left = 0
-	if err != nil && c.ProcessState.ExitCode() == -1 {
+	if code := c.ProcessState.ExitCode(); code == -1 || code == 130 && s.signal == os.Interrupt {
 		return false
 	}
 	if err != nil || errs.Len() > 0 {
@@ -288,6 +287,7 @@ func (s *evalServer) killOnce(dir string, random *rand.Rand, kills bool) bool {
 	s.Helper()
 	before := s.taped(dir)
 	first := len(s.served)
+	s.signal = []os.Signal{os.Kill, os.Kill, os.Interrupt}[random.IntN(3)]
 	if s.after = random.IntN(2) == 0; kills {
 		s.left = 1 + random.IntN(12)
 	}
