@@ -37,8 +37,8 @@ type EvalMetric struct {
 	Lower, Gate bool
 }
 
-// The limits of the arguments of `@eval`.
-const maxRepeat = 1000
+// MaxRepeat is the maximum number of repetitions of a case.
+const MaxRepeat = 1000
 
 // evalParam is an argument of `@eval`.
 type evalParam struct {
@@ -57,8 +57,8 @@ var evalParams = []evalParam{
 	{"name", types.String, `name: "triage"`},
 }
 
-// builtinMetrics are the names of metrics that every eval has.
-var builtinMetrics = []string{"failed", "cost_usd", "latency_ms", "tokens"}
+// BuiltinMetrics are the names of metrics that every eval has.
+var BuiltinMetrics = []string{"failed", "cost_usd", "latency_ms", "tokens"}
 
 // IsEval reports whether the function has the decorator `@eval`.
 func (fn *Function) IsEval() bool { return isEval(fn) }
@@ -163,7 +163,7 @@ func (c *checker) evalMetrics(e *Eval) {
 		case kind == "" && ft != types.Bad:
 			c.refuseEval(fn.mod, diag.EvalResult, at, "a metric is a "+allowed+", or an Option of one",
 				"the field `%s` of `%s` has the type `%s`, which is no metric", f.Name, n.Decl.Name, types.Full(ft))
-		case slices.Contains(builtinMetrics, f.Name):
+		case slices.Contains(BuiltinMetrics, f.Name):
 			c.refuseEval(fn.mod, diag.EvalResult, at, "rename the field", "the metric `%s` is built in", f.Name)
 		}
 		e.Metrics = append(e.Metrics, EvalMetric{Name: f.Name, Type: kind})
@@ -228,10 +228,9 @@ func (c *checker) evalArguments(e *Eval) {
 		c.refuseEval(m, diag.EvalArgument, d.Sp, "write `@eval(data: \"rows.jsonl\")`, or `data: rows` for a function that returns an Array of the rows",
 			"missing argument `data` in `@eval`")
 	}
-	gate := read["gate"]
-	for i := range e.Metrics {
-		if x := &e.Metrics[i]; gate == nil {
-			x.Gate = true
+	if read["gate"] == nil {
+		for i := range e.Metrics {
+			e.Metrics[i].Gate = true
 		}
 	}
 }
@@ -287,8 +286,8 @@ func (c *checker) evalArgument(e *Eval, name string, a *ast.Arg) {
 		}
 	case "repeat":
 		n, ok := v.(int64)
-		if !ok || n < 1 || n > maxRepeat {
-			refuse(example, "`repeat` must be a number from 1 to %d", maxRepeat)
+		if !ok || n < 1 || n > MaxRepeat {
+			refuse(example, "`repeat` must be a number from 1 to %d", MaxRepeat)
 			return
 		}
 		e.Repeat = int(n)
@@ -366,7 +365,7 @@ func (c *checker) evalNames(e *Eval, argument string, v any, a *ast.Arg, example
 		known = append(known, x.Name)
 	}
 	if argument == "gate" {
-		known = append(known, builtinMetrics[1:]...)
+		known = append(known, BuiltinMetrics[1:]...)
 	}
 	list, ok := v.([]any)
 	if text, isText := v.(string); isText {
@@ -388,7 +387,7 @@ func (c *checker) evalNames(e *Eval, argument string, v any, a *ast.Arg, example
 					e.Metrics[i].Gate = e.Metrics[i].Gate || argument == "gate"
 				}
 			}
-			if slices.Contains(builtinMetrics, name) {
+			if slices.Contains(BuiltinMetrics, name) {
 				e.GateBuiltins = append(e.GateBuiltins, name)
 			}
 		}

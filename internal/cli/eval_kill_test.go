@@ -20,6 +20,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/concerto-lang/concerto/internal/testkit/evalprogram"
 	"github.com/concerto-lang/concerto/internal/testkit/randtest"
 )
 
@@ -57,14 +58,10 @@ func TestEvalKill(t *testing.T) {
 	})
 }
 
-// killedEval returns a program with an eval that calls agents and hosts one after another,
-// concurrently, in races and with time limits, and repeats failed calls. Its metrics do not depend
-// on time.
+// killedEval returns a program with an eval that also calls hosts, streams answers, uses races and
+// time limits, and repeats failed calls. Its metrics do not depend on time.
 func killedEval(random *rand.Rand) string {
-	var b strings.Builder
-	b.WriteString(`schema Number { n: Int, why: String }
-agent A uses main { }
-agent B uses main { }
+	return evalprogram.Random(random, evalprogram.Options{Connection: "main", Statements: killedStatements, Declarations: `schema Number { n: Int, why: String }
 agent Repeated uses main { retry_policy: { max_attempts: 3, backoff: "none" } }
 @retry(max: 3, backoff: "none", delay_ms: 0)
 agent Retried uses main { }
@@ -72,8 +69,6 @@ agent Retried uses main { }
 agent Timed uses main { }
 host Coder { connector: coder, output_format: "json", question_default: "" }
 
-fn ask(p: String) -> String { A.execute(p).unwrap().text.slice(0, 4) }
-fn check(p: String) -> String { B.execute(p).unwrap().text.slice(0, 4) }
 fn late(p: String) -> String { std::time::sleep(600000); p }
 fn soon() -> String { std::time::sleep(1); "soon" }
 fn number(p: String) -> Int { A.execute_with_schema<Number>(p).unwrap().n }
@@ -88,48 +83,17 @@ fn worked(p: String) -> String {
     };
     r.unwrap().text
 }
-
-fn rows() -> Array<Int> { [1, 2, 3] }
-struct Metrics { last: Int, even: Bool }
-
-@eval(data: rows, repeat: 2)
-fn scored(row: Int) -> Metrics {
-    let mut x = "${row} ${std::random::int(0, 1000000)}";
-`)
-	for n := range 2 + random.IntN(5) {
-		b.WriteString("    ")
-		switch random.IntN(12) {
-		case 0:
-			fmt.Fprintf(&b, "x = ask(\"%d ${x}\");\n", n)
-		case 1:
-			fmt.Fprintf(&b, "let (a%[1]d, b%[1]d) = await (ask(\"%[1]d.1 ${x}\"), check(\"%[1]d.2 ${x}\"));\n    x = a%[1]d + b%[1]d;\n", n)
-		case 2:
-			fmt.Fprintf(&b, "x = (parallel for i in 0..%d { ask(\"%d.${i} ${x}\") }).join(\"\");\n", 1+random.IntN(4), n)
-		case 3:
-			fmt.Fprintf(&b, "x = (parallel for i in 0..2 { check(\"%d ${ask(\"%d.${i} ${x}\")}\") }).join(\"\");\n", n, n)
-		case 4:
-			fmt.Fprintf(&b, "std::time::sleep(1);\n    x = ask(\"%d ${x} ${std::random::int(0, 1000)} ${std::time::monotonic_ms() < 0}\");\n", n)
-		case 5:
-			fmt.Fprintf(&b, "x = Repeated.execute(\"flaky %d ${x}\").unwrap().text.slice(0, 4);\n", n)
-		case 6:
-			fmt.Fprintf(&b, "x = Retried.execute(\"flaky %d ${x}\").unwrap().text.slice(0, 4);\n", n)
-		case 7:
-			fmt.Fprintf(&b, "x = race (ask(\"hang %d ${x}\"), soon());\n", n)
-		case 8:
-			fmt.Fprintf(&b, "x = \"${Timed.execute(\"hang %d ${x}\").is_ok()} ${ask(\"%d ${x}\")}\";\n", n, n)
-		case 9:
-			fmt.Fprintf(&b, "x = race (ask(\"%d ${x}\"), late(x));\n", n)
-		case 10:
-			fmt.Fprintf(&b, "x = \"${number(\"%d ${x}\")} ${streamed(\"%d stream ${x}\")}\";\n", n, n)
-		case 11:
-			fmt.Fprintf(&b, "x = worked(\"work %d ${x}\");\n", n)
-		}
-	}
-	b.WriteString(`    let last = ask("last ${x}").parse_int().unwrap();
-    Metrics { last: last, even: last % 2 == 0 }
+`})
 }
-`)
-	return b.String()
+
+var killedStatements = []string{
+	`x = Repeated.execute("flaky # ${x}").unwrap().text.slice(0, 4);`,
+	`x = Retried.execute("flaky # ${x}").unwrap().text.slice(0, 4);`,
+	`x = race (ask("hang # ${x}"), soon());`,
+	`x = "${Timed.execute("hang # ${x}").is_ok()} ${ask("# ${x}")}";`,
+	`x = race (ask("# ${x}"), late(x));`,
+	`x = "${number("# ${x}")} ${streamed("# stream ${x}")}";`,
+	`x = worked("work # ${x}");`,
 }
 
 // evalServer is a model server for evals that are killed. The first four digits of an answer depend

@@ -1,10 +1,15 @@
 package engine
 
 import (
+	"cmp"
+	"fmt"
 	"path/filepath"
 
 	"github.com/concerto-lang/concerto/internal/compile/manifest"
+	"github.com/concerto-lang/concerto/internal/data/value"
 	"github.com/concerto-lang/concerto/ir"
+	"github.com/concerto-lang/concerto/stdlib"
+	"github.com/concerto-lang/concerto/vm"
 )
 
 // Eval is an @eval function of a program that was compiled with its evals (spec/49-eval.md).
@@ -53,20 +58,29 @@ func (p *Program) Evals(dir string) ([]Eval, error) {
 	return out, nil
 }
 
-// EvalDefaults returns [eval] of the manifest, which contains defaults of the command eval.
-func (p *Program) EvalDefaults() manifest.Eval {
-	if p.manifest == nil {
-		return manifest.Eval{}
+// RowTypes returns the types of the rows of evals.
+func (p *Program) RowTypes(evals []Eval) ([]*value.Type, error) {
+	image, err := vm.New(vm.Config{Program: p.ir, Natives: stdlib.Native})
+	if err != nil {
+		return nil, fmt.Errorf("could not load the program: %w", err)
 	}
-	return p.manifest.Eval
+	var all []*value.Type
+	for i := range evals {
+		all = append(all, vm.TypeOf(image, evals[i].eval.Row))
+	}
+	return all, nil
 }
 
-// Dir returns the directory of the project, or dir without one.
-func (p *Program) Dir(dir string) string {
-	if p.root != "" {
-		return p.root
+// EvalDefaults returns [eval] of the manifest, which contains defaults of the command eval. Its Dir
+// is an absolute path. Without a project, it is relative to dir.
+func (p *Program) EvalDefaults(dir string) (manifest.Eval, error) {
+	var d manifest.Eval
+	if p.manifest != nil {
+		d = p.manifest.Eval
 	}
-	return dir
+	root, err := p.base(&Options{Dir: dir})
+	d.Dir = filepath.Join(root, filepath.FromSlash(cmp.Or(d.Dir, "evals")))
+	return d, err
 }
 
 // Agents returns the names of the program's agents.

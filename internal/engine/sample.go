@@ -141,7 +141,7 @@ type SampleRequest struct {
 
 // SampleOutcome is the outcome of a sample.
 type SampleOutcome struct {
-	Metrics []SampleMetric // of a sample that has not failed
+	Metrics []SampleMetric // in the order of Eval.Metrics; nil for a sample that has failed
 	Failure *SampleFailure // nil for none
 	Cached  bool           // the tape contained every request
 	MS      float64        // duration when the requests were performed, in milliseconds
@@ -150,8 +150,8 @@ type SampleOutcome struct {
 	Cost, JudgeCost *float64
 	// Missing is the reason why a sample with Offline could not continue, or nil.
 	Missing error
-	// Clean replaces secrets in JSON.
-	Clean func([]byte) []byte
+	// Secrets replaces the secrets of the sample.
+	Secrets *secret.Record
 	// TapeError is the reason why the tape could not be used, or nil.
 	TapeError error
 }
@@ -230,15 +230,21 @@ type sampleRun struct {
 	sample   *tape.Sample
 	machine  *vm.VM
 	row      value.Slot
-	clean    func([]byte) []byte
+	secrets  *secret.Record
+}
+
+// world returns the configuration of a runtime with these random numbers, and the mocks in it.
+func (s *Sampler) world(seed *int64) (*mock.World, world.Config) {
+	scene := mock.New(mock.Options{Live: true, Sample: true, Hosts: s.hosts, Seed: *seed})
+	config := s.config
+	config.Layers = append([]effect.Layer{scene.Layer}, config.Layers...)
+	config.Seed = seed
+	return scene, config
 }
 
 // newRun prepares a run of a sample. stop ends it with an error.
 func (s *Sampler) newRun(q *SampleRequest, image *vm.VM, recorded *tape.Tape, secrets *tape.Secrets, stop func(error)) (*sampleRun, error) {
-	scene := mock.New(mock.Options{Live: true, Sample: true, Hosts: s.hosts, Seed: q.Seed})
-	config := s.config
-	config.Layers = append([]effect.Layer{scene.Layer}, config.Layers...)
-	config.Seed = &q.Seed
+	scene, config := s.world(&q.Seed)
 	config.Session.ID = procgroup.NewID()
 	if recorded != nil && recorded.Run != "" {
 		config.Session.ID = recorded.Run // recorded requests may contain it
@@ -246,18 +252,17 @@ func (s *Sampler) newRun(q *SampleRequest, image *vm.VM, recorded *tape.Tape, se
 	// The guardian of a process that was killed may still be killing the hosts of this run.
 	config.Process = procgroup.NewID()
 	r := &sampleRun{request: q, recorded: recorded, outside: world.New(config)}
-	record := r.outside.Recorded()
-	r.clean = record.JSON
-	secrets.AddTo(r.outside.Secrets(), record)
+	r.secrets = r.outside.Recorded()
+	secrets.AddTo(r.outside.Secrets(), r.secrets)
 	if r.recorded == nil && q.Offline {
 		r.recorded = &tape.Tape{Ended: &tape.End{}}
 	}
 	if r.recorded != nil {
-		r.recorded.Clean(r.clean)
+		r.recorded.Clean(r.secrets.JSON)
 	}
 	mocked := map[string]bool{}
 	r.sample = tape.NewSample(tape.SampleOptions{
-		Tape: r.recorded, Clean: r.clean, Create: q.Create, Offline: q.Offline, Fail: stop,
+		Tape: r.recorded, Clean: r.secrets.JSON, Create: q.Create, Offline: q.Offline, Fail: stop,
 		Header: tape.Header{Run: r.outside.ID(), Program: q.Eval.File, Seed: fmt.Sprint(q.Seed), Eval: &tape.EvalCall{Function: q.Eval.Function, Row: q.Row, Models: q.Models}},
 		IsOwn: func(x effect.Request) bool {
 			switch x := x.(type) {
@@ -274,7 +279,7 @@ func (s *Sampler) newRun(q *SampleRequest, image *vm.VM, recorded *tape.Tape, se
 	r.machine, err = image.Fresh(func(c *vm.Config) {
 		c.Performer, c.Journal, c.Past, c.NewNativeState = r.outside, r.sample, r.sample.Past(), stdlib.NewNativeState
 		if q.Whole != nil {
-			c.Journal = &teeJournal{r.sample, tape.Record(q.Whole, tape.Header{Run: r.outside.ID(), Program: q.Eval.File, Seed: fmt.Sprint(q.Seed)}, r.clean)}
+			c.Journal = &teeJournal{r.sample, tape.Record(q.Whole, tape.Header{Run: r.outside.ID(), Program: q.Eval.File, Seed: fmt.Sprint(q.Seed)}, r.secrets.JSON)}
 		}
 	})
 	if err != nil {
@@ -321,7 +326,7 @@ func (s *Sampler) run(ctx context.Context, q *SampleRequest, recorded *tape.Tape
 
 // end returns the outcome of a sample, and completes its tape.
 func (s *Sampler) end(r *sampleRun, outcome *vm.Outcome, failure *SampleFailure, took time.Duration, isLate bool) (out *SampleOutcome, err error) {
-	out = &SampleOutcome{Failure: failure, Cached: r.sample.IsCached(), Usage: r.sample.Usage(), Missing: r.sample.Diverged(), Clean: r.clean}
+	out = &SampleOutcome{Failure: failure, Cached: r.sample.IsCached(), Usage: r.sample.Usage(), Missing: r.sample.Diverged(), Secrets: r.secrets}
 	out.MS = float64(took.Microseconds()) / 1000
 	if out.Cached && r.recorded.Ended != nil && r.recorded.Ended.MS > 0 {
 		out.MS = r.recorded.Ended.MS
@@ -558,16 +563,6 @@ func metricOf(m ir.Metric, v value.Slot) SampleMetric {
 	return x
 }
 
-// RowType returns the type of an eval's rows.
-func (s *Sampler) RowType(e *Eval) (*value.Type, error) {
-	image, release, err := s.image()
-	if err != nil {
-		return nil, err
-	}
-	defer release()
-	return vm.TypeOf(image, e.eval.Row), nil
-}
-
 // Rows calls the function that returns an eval's rows, and returns them as JSON. The function may
 // use everything that a sample may use. Its results are not recorded. If it fails, the error is a
 // *SampleFailure.
@@ -577,10 +572,7 @@ func (s *Sampler) Rows(ctx context.Context, e *Eval, seed int64) ([][]byte, erro
 		return nil, err
 	}
 	defer release()
-	scene := mock.New(mock.Options{Live: true, Sample: true, Hosts: s.hosts, Seed: seed})
-	config := s.config
-	config.Layers = append([]effect.Layer{scene.Layer}, config.Layers...)
-	config.Seed = &seed
+	_, config := s.world(&seed)
 	outside := world.New(config)
 	machine, err := image.Fresh(func(c *vm.Config) { c.Performer, c.NewNativeState = outside, stdlib.NewNativeState })
 	if err != nil {

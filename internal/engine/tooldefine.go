@@ -13,6 +13,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/compile/diag"
 	"github.com/concerto-lang/concerto/internal/compile/manifest"
 	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/process/userfile"
 	"github.com/concerto-lang/concerto/internal/text/source"
 	"github.com/concerto-lang/concerto/runtime/mcp"
 	"github.com/concerto-lang/concerto/runtime/tool"
@@ -136,7 +137,7 @@ func (d *definer) checkFile(t *manifest.Tool, c *tool.Command, dir string) bool 
 	}
 	switch info, err := os.Stat(path); {
 	case err != nil:
-		d.wrong(t, "command.run", diag.ToolSource, "could not find command `%s`: %v", c.Run[0], cause(err)).Hint("a command with a slash is a path relative to the directory of this file")
+		d.wrong(t, "command.run", diag.ToolSource, "could not find command `%s`: %v", c.Run[0], userfile.Cause(err)).Hint("a command with a slash is a path relative to the directory of this file")
 	case info.IsDir():
 		d.wrong(t, "command.run", diag.ToolSource, "command `%s` is a directory", c.Run[0]).Hint("write the path of a file")
 	default:

@@ -3,10 +3,8 @@ package engine
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -126,7 +124,7 @@ func (l *toolLoader) loadFile(name string, more []mcp.Config) error {
 	}
 	text, err := readToolFile(path)
 	if err != nil {
-		return fmt.Errorf("could not read %s: %w", name, cause(err))
+		return fmt.Errorf("could not read %s: %w", name, userfile.Cause(err))
 	}
 	if path, err = filepath.Abs(path); err != nil {
 		return fmt.Errorf("could not find %s: %w", name, err)
@@ -155,15 +153,6 @@ func readToolFile(path string) ([]byte, error) {
 	}
 	defer f.Close()
 	return io.ReadAll(io.LimitReader(f, manifest.MaxToolFile+1))
-}
-
-// cause unwraps an error of package os, whose path the message already contains.
-func cause(err error) error {
-	var at *fs.PathError
-	if errors.As(err, &at) {
-		return at.Err
-	}
-	return err
 }
 
 // clashes reports names that two tools have, if one is a tool of a program. Duplicates in files

@@ -11,6 +11,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/compile/diag"
 	"github.com/concerto-lang/concerto/internal/compile/manifest"
 	"github.com/concerto-lang/concerto/internal/engine/driver"
+	"github.com/concerto-lang/concerto/internal/process/userfile"
 	"github.com/concerto-lang/concerto/runtime/tool"
 	"github.com/concerto-lang/concerto/stdlib"
 	"github.com/concerto-lang/concerto/vm"
@@ -27,7 +28,7 @@ func (d *definer) moduleOf(path, shown string, report func(format string, args .
 		return nil
 	}
 	if _, err := os.Stat(path); err != nil {
-		report("could not read program `%s`: %v", shown, cause(err))
+		report("could not read program `%s`: %v", shown, userfile.Cause(err))
 		return nil
 	}
 	dir, err := os.Getwd()

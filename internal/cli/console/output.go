@@ -141,17 +141,17 @@ func PrivateFile(path string) (*os.File, error) {
 
 // Cause returns the error inside a path error, for messages that already contain the path.
 func Cause(err error) error {
-	var path *os.PathError
-	var link *os.LinkError
-	switch {
-	case errors.As(err, &path):
-		return path.Err
-	case errors.As(err, &link):
-		return link.Err
-	}
-	return err
+	return userfile.Cause(err)
 }
 
+// IsSameFile reports whether two paths name the same file, which exists.
+func IsSameFile(a, b string) bool {
+	x, err := os.Stat(a)
+	y, err2 := os.Stat(b)
+	return err == nil && err2 == nil && os.SameFile(x, y)
+}
+
+// IsFile reports whether a path names a regular file.
 func IsFile(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Mode().IsRegular()

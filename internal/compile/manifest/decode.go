@@ -9,12 +9,12 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/BurntSushi/toml"
 
 	"github.com/concerto-lang/concerto/internal/compile/diag"
 	"github.com/concerto-lang/concerto/internal/text/source"
+	"github.com/concerto-lang/concerto/internal/text/utf8cut"
 )
 
 const bom = "\xef\xbb\xbf"
@@ -27,7 +27,7 @@ func (r *reader) toml() (*node, map[string]any, bool) {
 	if bytes.HasPrefix(text, []byte(bom)) {
 		skipped = len(bom)
 	}
-	if at := invalidUTF8(text); at >= 0 {
+	if at := utf8cut.Invalid(text); at >= 0 {
 		r.add(diag.ManifestSyntax.At(source.Span{Start: source.Pos(at), End: source.Pos(at + 1)}, "invalid UTF-8: byte 0x%02x", text[at]).
 			Hint("save the file as UTF-8"))
 		return nil, nil, false
@@ -46,18 +46,6 @@ func (r *reader) toml() (*node, map[string]any, bool) {
 		return nil, nil, false
 	}
 	return root, values, true
-}
-
-// invalidUTF8 returns the offset of the first byte that is not valid UTF-8, or -1.
-func invalidUTF8(text []byte) int {
-	for at := 0; at < len(text); {
-		c, size := utf8.DecodeRune(text[at:])
-		if c == utf8.RuneError && size == 1 {
-			return at
-		}
-		at += size
-	}
-	return -1
 }
 
 // rewordings replaces the messages of the TOML decoder; `$1` is the first group of the expression.

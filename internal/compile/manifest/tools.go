@@ -11,6 +11,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/toolname"
 	"github.com/concerto-lang/concerto/internal/text/source"
 	"github.com/concerto-lang/concerto/internal/text/suggest"
+	"github.com/concerto-lang/concerto/internal/text/utf8cut"
 )
 
 // MaxToolFile is the maximum length of a file of tools, in bytes.
@@ -63,7 +64,7 @@ func ParseTools(file *source.File) (*ToolFile, diag.List) {
 // not support surrogates.
 func (r *reader) document() (*node, map[string]any, bool) {
 	text := strings.TrimSpace(strings.TrimPrefix(r.file.String(), bom))
-	if strings.HasPrefix(text, "{") && invalidUTF8(r.file.Text) < 0 {
+	if strings.HasPrefix(text, "{") && utf8cut.Invalid(r.file.Text) < 0 {
 		if n, v, _, err := r.jsonValue(); err == nil {
 			values, ok := v.(map[string]any)
 			return n, values, ok

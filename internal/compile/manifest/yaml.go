@@ -12,6 +12,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/compile/diag"
 	"github.com/concerto-lang/concerto/internal/text/source"
+	"github.com/concerto-lang/concerto/internal/text/utf8cut"
 	"github.com/concerto-lang/concerto/internal/text/yamlcore"
 )
 
@@ -23,7 +24,7 @@ type broken struct{}
 // mapping, it reports the error and returns false.
 func (r *reader) yaml() (*node, map[string]any, bool) {
 	text := r.file.Text
-	if at := invalidUTF8(text); at >= 0 {
+	if at := utf8cut.Invalid(text); at >= 0 {
 		r.add(diag.ToolSyntax.At(source.Span{Start: source.Pos(at), End: source.Pos(at + 1)}, "invalid UTF-8: byte 0x%02x", text[at]).Hint("save the file as UTF-8"))
 		return nil, nil, false
 	}

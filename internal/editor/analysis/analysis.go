@@ -31,9 +31,8 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/concerto-lang/concerto/internal/text/source"
-
 	"github.com/concerto-lang/concerto/internal/engine/driver"
+	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
 // Options configures a new workspace.

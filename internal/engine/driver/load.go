@@ -217,7 +217,7 @@ func load(r Request) (*Input, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, missingPathError(r.Path, path)
 	case err != nil:
-		return nil, fmt.Errorf("read %s: %w", r.Path, cause(err))
+		return nil, fmt.Errorf("read %s: %w", r.Path, userfile.Cause(err))
 	}
 	return nil, unnamed(r.Path, path)
 }
@@ -346,7 +346,7 @@ func (in *Input) readFile(path string) (*source.File, error) {
 	if in.sources != nil {
 		f, err := in.sources.Read(path, shown)
 		if err != nil {
-			return nil, fmt.Errorf("read %s: %w", shown, cause(err))
+			return nil, fmt.Errorf("read %s: %w", shown, userfile.Cause(err))
 		}
 		return f, nil
 	}
@@ -354,7 +354,7 @@ func (in *Input) readFile(path string) (*source.File, error) {
 	if !overlaid {
 		var err error
 		if text, err = userfile.Read(path, userfile.MaxText); err != nil {
-			return nil, fmt.Errorf("read %s: %w", shown, cause(err))
+			return nil, fmt.Errorf("read %s: %w", shown, userfile.Cause(err))
 		}
 	}
 	return source.NewFile(shown, text), nil
@@ -409,13 +409,4 @@ func missingPathError(shown, path string) error {
 func isFile(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && !info.IsDir()
-}
-
-// cause unwraps an error of package os, whose operation and path the message already contains.
-func cause(err error) error {
-	var pe *fs.PathError
-	if errors.As(err, &pe) {
-		return pe.Err
-	}
-	return err
 }

@@ -11,7 +11,6 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/data/value"
 	"github.com/concerto-lang/concerto/internal/text/jcs"
-	"github.com/concerto-lang/concerto/internal/text/suggest"
 )
 
 // readCSV reads a CSV file (RFC 4180), whose first line contains the names of the fields.
@@ -66,10 +65,6 @@ func (r *reader) failCSV(err error) {
 
 // readHead returns the fields that the first line names.
 func (r *reader) readHead(names []string) (fields []*value.Field, ok bool) {
-	var known []string
-	for i := range r.row.Fields {
-		known = append(known, r.row.Fields[i].Name)
-	}
 	seen := map[string]bool{}
 	var problems []string
 	for _, name := range names {
@@ -77,11 +72,7 @@ func (r *reader) readHead(names []string) (fields []*value.Field, ok bool) {
 		i := r.row.FieldIndex(name)
 		switch {
 		case i < 0:
-			near := ""
-			if n := suggest.Nearest(name, known); n != "" {
-				near = ": did you mean \"" + n + "\"?"
-			}
-			problems = append(problems, fmt.Sprintf("unknown field %q%s", name, near))
+			problems = append(problems, unknownField(name, r.row.Fields))
 			continue
 		case seen[name]:
 			problems = append(problems, fmt.Sprintf("the field %q has two columns", name))

@@ -11,13 +11,13 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/concerto-lang/concerto/internal/data/schema"
 	"github.com/concerto-lang/concerto/internal/data/value"
 	"github.com/concerto-lang/concerto/internal/text/hexsum"
 	"github.com/concerto-lang/concerto/internal/text/jcs"
 	"github.com/concerto-lang/concerto/internal/text/suggest"
+	"github.com/concerto-lang/concerto/internal/text/utf8cut"
 )
 
 // Dataset contains the cases of an eval. SHA256 is the hash of the file's content, or of the
@@ -102,7 +102,7 @@ func Read(file string, text []byte, row *value.Type, maxRows int) (*Dataset, err
 	r := &reader{file: file, row: row, limit: maxRows, lines: map[string]int{}}
 	sum := hexsum.SHA256(text)
 	text = bytes.TrimPrefix(text, []byte("\ufeff"))
-	if at := invalidUTF8(text); at >= 0 {
+	if at := utf8cut.Invalid(text); at >= 0 {
 		r.fail(1+bytes.Count(text[:at], []byte("\n")), "the text is not UTF-8")
 		return nil, &r.err
 	}
@@ -137,21 +137,6 @@ func (r *reader) finish(sum string) (*Dataset, error) {
 		return nil, &r.err
 	}
 	return &Dataset{sum, r.cases}, nil
-}
-
-// invalidUTF8 returns the index of the first byte that is not UTF-8, or -1.
-func invalidUTF8(text []byte) int {
-	if utf8.Valid(text) {
-		return -1
-	}
-	for i := 0; i < len(text); {
-		c, n := utf8.DecodeRune(text[i:])
-		if c == utf8.RuneError && n == 1 {
-			return i
-		}
-		i += n
-	}
-	return -1
 }
 
 // fail adds an error.

@@ -6,7 +6,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -216,7 +215,7 @@ func (r *run) sample(ctx, limited context.Context, p *Plan, c *dataset.Case, rep
 		if err == nil {
 			q.Tape = text
 		} else if !errors.Is(err, fs.ErrNotExist) {
-			r.warn(path, causeOf(err))
+			r.warn(path, userfile.Cause(err))
 		}
 	}
 	isUsedUp := limited.Err() != nil || r.sampler.IsUsedUp()
@@ -275,18 +274,7 @@ func (f *tapeFile) named(err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("%s: %w", f.name, causeOf(err))
-}
-
-// causeOf returns the error inside an error that contains a path.
-func causeOf(err error) error {
-	if e, ok := errors.AsType[*fs.PathError](err); ok {
-		return e.Err
-	}
-	if e, ok := errors.AsType[*os.LinkError](err); ok {
-		return e.Err
-	}
-	return err
+	return fmt.Errorf("%s: %w", f.name, userfile.Cause(err))
 }
 
 // create creates a tape with its first lines. Until it has them, an existing tape is not replaced.
@@ -324,18 +312,12 @@ func CaseID(c *dataset.Case, clean func(string) string) string {
 
 // describe returns the line of a sample in the result.
 func (r *run) describe(p *Plan, c *dataset.Case, rep int, out *engine.SampleOutcome) *result.Sample {
-	text := func(s string) string {
-		quoted, err := json.Marshal(s)
-		if err != nil || json.Unmarshal(out.Clean(quoted), &s) != nil {
-			return s
-		}
-		return s
-	}
-	s := &result.Sample{Case: CaseID(c, text), Rep: rep, Row: out.Clean(c.Row), Scores: map[string]result.Score{}, Cached: out.Cached, MS: &out.MS,
+	text, clean := out.Secrets.Text, out.Secrets.JSON
+	s := &result.Sample{Case: CaseID(c, text), Rep: rep, Row: clean(c.Row), Scores: map[string]result.Score{}, Cached: out.Cached, MS: &out.MS,
 		Calls: int64(len(out.Usage.Replies)), CostUSD: out.Cost}
 	if p.Eval.Cluster != "" {
 		if cluster := c.Member(p.Eval.Cluster); cluster != nil {
-			s.Cluster = out.Clean(cluster)
+			s.Cluster = clean(cluster)
 		}
 	}
 	var in, of int64
@@ -371,8 +353,8 @@ func (r *run) describe(p *Plan, c *dataset.Case, rep int, out *engine.SampleOutc
 		}
 	}
 	if s.Status == result.StatusScored {
-		for _, m := range out.Metrics {
-			addMetric(s, p, &m, text)
+		for i := range out.Metrics {
+			addMetric(s, kindOf(p.Eval.Metrics[i].Type), &out.Metrics[i], text)
 		}
 	}
 	return s
@@ -394,17 +376,11 @@ func kindOf(typ string) string {
 	return result.KindNumber
 }
 
-// addMetric adds the value of a metric to a sample.
-func addMetric(s *result.Sample, p *Plan, m *engine.SampleMetric, text func(string) string) {
+// addMetric adds the value of a metric to a sample. kind is that of the metric.
+func addMetric(s *result.Sample, kind string, m *engine.SampleMetric, text func(string) string) {
 	if m.IsNone {
 		s.Scores[m.Name] = result.Score{}
 		return
-	}
-	kind := ""
-	for _, x := range p.Eval.Metrics {
-		if x.Name == m.Name {
-			kind = kindOf(x.Type)
-		}
 	}
 	s.Scores[m.Name] = result.Score{Kind: kind, Value: m.Value}
 	if m.Why != "" {

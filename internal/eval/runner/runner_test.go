@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -22,6 +21,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/engine/driver"
 	"github.com/concerto-lang/concerto/internal/eval/dataset"
 	"github.com/concerto-lang/concerto/internal/eval/result"
+	"github.com/concerto-lang/concerto/internal/testkit/evalprogram"
 	"github.com/concerto-lang/concerto/internal/testkit/randtest"
 	"github.com/concerto-lang/concerto/runtime/llm"
 )
@@ -42,52 +42,14 @@ func (m *model) answer(_ context.Context, q *llm.Request) (*effect.AgentReply, e
 	return &effect.AgentReply{Text: fmt.Sprintf("%04d #%d", h.Sum32()%10_000, m.calls), TokensIn: 1, TokensOut: 2}, nil
 }
 
-// randomProgram returns a program with an eval that calls agents one after another, concurrently,
-// and in loops, waits, reads the clock and uses random numbers. Without races, its metrics do not
-// depend on the order in which answers arrive.
+// randomProgram returns a program with an eval. Without races, its metrics do not depend on the
+// order in which answers arrive.
 func randomProgram(random *rand.Rand, hasRaces bool) string {
-	var b strings.Builder
-	b.WriteString(`
-agent A uses scripted { }
-agent B uses scripted { }
-fn ask(p: String) -> String { A.execute(p).unwrap().text.slice(0, 4) }
-fn check(p: String) -> String { B.execute(p).unwrap().text.slice(0, 4) }
-fn rows() -> Array<Int> { [1, 2, 3] }
-struct Metrics { last: Int, even: Bool }
-
-@eval(data: rows, repeat: 2)
-fn scored(row: Int) -> Metrics {
-    let mut x = "${row}";
-`)
-	kinds := 7
+	o := evalprogram.Options{Connection: "scripted"}
 	if hasRaces {
-		kinds = 8
+		o.Statements = []string{`x = race (ask("#.1 ${x}"), { std::time::sleep(1); check("#.2 ${x}") });`}
 	}
-	for n := range 2 + random.IntN(5) {
-		switch random.IntN(kinds) {
-		case 0:
-			fmt.Fprintf(&b, "    x = ask(\"%d ${x}\");\n", n)
-		case 1:
-			fmt.Fprintf(&b, "    let (a%[1]d, b%[1]d) = await (ask(\"%[1]d.1 ${x}\"), check(\"%[1]d.2 ${x}\"));\n    x = a%[1]d + b%[1]d;\n", n)
-		case 2:
-			fmt.Fprintf(&b, "    x = (parallel for i in 0..%d { ask(\"%d.${i} ${x}\") }).join(\"\");\n", 1+random.IntN(4), n)
-		case 3:
-			b.WriteString("    std::time::sleep(1);\n")
-		case 4:
-			fmt.Fprintf(&b, "    x = ask(\"%d ${x} ${std::random::int(0, 1000)}\");\n", n)
-		case 5:
-			fmt.Fprintf(&b, "    let at%[1]d = std::time::monotonic_ms();\n    x = check(\"%[1]d ${x} ${at%[1]d < 0}\");\n", n)
-		case 6:
-			fmt.Fprintf(&b, "    x = (parallel for i in 0..2 { check(\"%d ${ask(\"%d.${i} ${x}\")}\") }).join(\"\");\n", n, n)
-		case 7:
-			fmt.Fprintf(&b, "    x = race (ask(\"%[1]d.1 ${x}\"), { std::time::sleep(1); check(\"%[1]d.2 ${x}\") });\n", n)
-		}
-	}
-	b.WriteString(`    let last = ask("last ${x}").parse_int().unwrap();
-    Metrics { last: last, even: last % 2 == 0 }
-}
-`)
-	return b.String()
+	return evalprogram.Random(random, o)
 }
 
 // evalOf runs the eval of a program and returns its result.
@@ -121,7 +83,7 @@ func runEval(ctx context.Context, t *testing.T, dir, program string, m *model, o
 		t.Fatal(err)
 	}
 	e := evals[0]
-	row, err := sampler.RowType(&e)
+	rowTypes, err := p.RowTypes(evals)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +91,7 @@ func runEval(ctx context.Context, t *testing.T, dir, program string, m *model, o
 	if err != nil {
 		t.Fatal(err)
 	}
-	data, err := dataset.FromRows("rows", rows, row)
+	data, err := dataset.FromRows("rows", rows, rowTypes[0])
 	if err != nil {
 		t.Fatal(err)
 	}

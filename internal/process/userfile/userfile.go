@@ -193,3 +193,17 @@ func refusal(path string, info fs.FileInfo) error {
 	}
 	return &fs.PathError{Op: "open", Path: path, Err: ErrNotRegular}
 }
+
+// Cause returns the error inside an error of package os that contains a path, for messages that
+// already contain the path.
+func Cause(err error) error {
+	var path *fs.PathError
+	var link *os.LinkError
+	switch {
+	case errors.As(err, &path):
+		return path.Err
+	case errors.As(err, &link):
+		return link.Err
+	}
+	return err
+}

@@ -11,7 +11,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"unicode/utf8"
+
+	"github.com/concerto-lang/concerto/internal/text/utf8cut"
 )
 
 // DefaultLimit is the default maximum length of a line, in bytes without the line end.
@@ -175,8 +176,8 @@ func (r *Reader) take(n int, half bool) (Line, error) {
 	if blank(text) {
 		return Line{}, nil
 	}
-	if !utf8.Valid(text) {
-		return Line{}, r.fail(&EncodingError{Offset: offset, Size: len(text), At: invalidAt(text), Text: text})
+	if at := utf8cut.Invalid(text); at >= 0 {
+		return Line{}, r.fail(&EncodingError{Offset: offset, Size: len(text), At: at, Text: text})
 	}
 	return Line{Text: text, Offset: offset, Number: r.number, Half: half}, nil
 }
@@ -236,15 +237,4 @@ func blank(b []byte) bool {
 		}
 	}
 	return true
-}
-
-func invalidAt(b []byte) int {
-	for i := 0; i < len(b); {
-		c, n := utf8.DecodeRune(b[i:])
-		if c == utf8.RuneError && n == 1 {
-			return i
-		}
-		i += n
-	}
-	return len(b)
 }

@@ -1,9 +1,9 @@
-// Package utf8cut cuts UTF-8 text between characters.
+// Package utf8cut cuts UTF-8 text between characters, and finds invalid text.
 //
 // Code that limits the bytes of a text, or reads it in pieces, may cut a character of several bytes
 // in two. The resulting pieces are not valid UTF-8: terminals print U+FFFD, and JSON and databases
-// reject them. The functions also accept text that is already invalid. They read only the bytes
-// around the cut.
+// reject them. The functions also accept text that is already invalid. Except Invalid, they read
+// only the bytes around the cut.
 package utf8cut
 
 import (
@@ -61,4 +61,19 @@ func Rest[T Text](s T) int {
 		n++
 	}
 	return n
+}
+
+// Invalid returns the offset of the first byte that is not valid UTF-8, or -1 if s is valid.
+func Invalid(s []byte) int {
+	if utf8.Valid(s) { // which is much faster
+		return -1
+	}
+	for at := 0; at < len(s); {
+		c, size := utf8.DecodeRune(s[at:])
+		if c == utf8.RuneError && size == 1 {
+			return at
+		}
+		at += size
+	}
+	return -1
 }

@@ -82,3 +82,11 @@ func FuzzCuts(f *testing.F) {
 		}
 	})
 }
+
+func TestInvalid(t *testing.T) {
+	for text, want := range map[string]int{"": -1, "aé€😀": -1, "\xff": 0, "é\xc3": 2, "a\xed\xa0\x80": 1, "\ufffd": -1, "a\xc0\x80b": 1} {
+		if got := Invalid([]byte(text)); got != want {
+			t.Errorf("Invalid(%q) = %d, want %d", text, got, want)
+		}
+	}
+}

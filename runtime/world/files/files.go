@@ -22,6 +22,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/text/utf8cut"
 	"github.com/concerto-lang/concerto/runtime/world/permit"
 )
 
@@ -163,25 +164,13 @@ func errorReason(subject string, err error) string {
 
 func (f *Files) readText(ctx context.Context, q *effect.ReadFile) (effect.Result, error) {
 	data, err := f.contents(ctx, q.Path)
-	if err == nil && !utf8.Valid(data) {
-		err = fmt.Errorf("byte %d is not UTF-8", invalidAt(data))
+	if at := utf8cut.Invalid(data); err == nil && at >= 0 {
+		err = fmt.Errorf("byte %d is not UTF-8", at)
 	}
 	if err != nil {
 		return nil, pathError("read", q.Path, err)
 	}
 	return &effect.FileText{Text: string(data)}, nil
-}
-
-// invalidAt returns the offset of the first byte that is not valid UTF-8.
-func invalidAt(data []byte) int {
-	for i := 0; i < len(data); {
-		r, w := utf8.DecodeRune(data[i:])
-		if r == utf8.RuneError && w == 1 {
-			return i
-		}
-		i += w
-	}
-	return len(data)
 }
 
 // contents reads a file. Reading a file that is not regular, such as a pipe, may block. In this

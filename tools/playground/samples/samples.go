@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/concerto-lang/concerto/internal/playground/world"
 )
 
 // Sample is a program with its files.
@@ -39,7 +41,8 @@ func Read(root string) ([]Sample, error) {
 	return append(all, manual...), err
 }
 
-// readExamples returns the examples that have a main.conc, the first one first.
+// readExamples returns the examples that have a main.conc and run without packages, which a page
+// cannot fetch. The first one is first.
 func readExamples(root string) ([]Sample, error) {
 	mains, err := filepath.Glob(filepath.Join(root, "examples", "*", "main.conc"))
 	if err != nil {
@@ -53,7 +56,7 @@ func readExamples(root string) ([]Sample, error) {
 		if err != nil {
 			return nil, err
 		}
-		if files == nil {
+		if files == nil || world.HasDependencies(files["Concerto.toml"]) {
 			continue
 		}
 		x := Sample{Name: name, Title: name, Group: "Examples", Open: "main.conc", Files: files}

@@ -29,18 +29,12 @@ func (d *doctor) path() result {
 	switch {
 	case err != nil:
 		return result{Status: warn, Detail: "concerto is not in PATH", Do: "add " + filepath.Dir(own) + " to PATH"}
-	case !sameFile(first, own):
+	case !console.IsSameFile(first, own):
 		return result{Status: warn, Detail: "the first concerto in PATH is " + first + ", and this is " + own, Do: "remove one of them, or put " + filepath.Dir(own) + " first in PATH"}
 	case isQuarantined(own):
 		return result{Status: warn, Detail: own + " is a quarantined download", Do: "allow it: xattr -d com.apple.quarantine " + own}
 	}
 	return result{Status: ok, Detail: first}
-}
-
-func sameFile(a, b string) bool {
-	x, err := os.Stat(a)
-	y, err2 := os.Stat(b)
-	return err == nil && err2 == nil && os.SameFile(x, y)
 }
 
 func (d *doctor) terminal() result {

@@ -6,10 +6,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/eval/result"
 	"github.com/concerto-lang/concerto/internal/eval/summary"
 	"github.com/concerto-lang/concerto/internal/term/terminal"
+	"github.com/concerto-lang/concerto/sema"
 )
 
 // readLines reads a result of samples that have the scores.
@@ -61,5 +64,12 @@ func TestFormatNumber(t *testing.T) {
 		if got := formatNumber(x); got != want {
 			t.Errorf("formatNumber(%v) = %s, want %s", x, got, want)
 		}
+	}
+}
+
+// TestBuiltinMetrics checks that the checker and reports have the same built-in metrics.
+func TestBuiltinMetrics(t *testing.T) {
+	if diff := cmp.Diff(sema.BuiltinMetrics, summary.Names(nil)); diff != "" {
+		t.Errorf("metrics (-checker +reports):\n%s", diff)
 	}
 }

@@ -1,10 +1,10 @@
 package evals
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -20,16 +20,12 @@ import (
 	"github.com/concerto-lang/concerto/internal/compile/diag"
 	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/internal/engine/driver"
-	"github.com/concerto-lang/concerto/internal/eval/dataset"
-	"github.com/concerto-lang/concerto/internal/eval/result"
 	"github.com/concerto-lang/concerto/internal/eval/runner"
 	"github.com/concerto-lang/concerto/internal/eval/summary"
 	"github.com/concerto-lang/concerto/internal/process/lockfile"
-	"github.com/concerto-lang/concerto/internal/process/userfile"
 	"github.com/concerto-lang/concerto/internal/term/cmdline"
-	"github.com/concerto-lang/concerto/internal/term/screen"
-	"github.com/concerto-lang/concerto/internal/text/suggest"
 	"github.com/concerto-lang/concerto/runtime/world/permit"
+	"github.com/concerto-lang/concerto/sema"
 )
 
 // runCommand is the command eval PATH with its options.
@@ -64,11 +60,9 @@ type runCommand struct {
 
 // The defaults of the flags.
 const (
-	defaultDir      = "evals"
 	defaultParallel = 4
 	defaultTimeout  = 300
 	defaultAlpha    = 0.05
-	maxRepeat       = 1000
 )
 
 // addFlags adds the flags of the command.
@@ -124,8 +118,8 @@ func (cmd *runCommand) checkFlags() error {
 		return console.Usage("", "invalid value %v for --%s: must be %s", value, flag, must)
 	}
 	switch {
-	case cmd.changed("repeat") && (cmd.repeat < 1 || cmd.repeat > maxRepeat):
-		return refuse("repeat", cmd.repeat, fmt.Sprintf("1 to %d", maxRepeat))
+	case cmd.changed("repeat") && (cmd.repeat < 1 || cmd.repeat > sema.MaxRepeat):
+		return refuse("repeat", cmd.repeat, fmt.Sprintf("1 to %d", sema.MaxRepeat))
 	case cmd.changed("limit") && cmd.limit < 1:
 		return refuse("limit", cmd.limit, "1 or more")
 	case cmd.parallel < 1:
@@ -146,8 +140,8 @@ func (cmd *runCommand) checkFlags() error {
 		return console.Usage("leave one of them out", "--list cannot be used with --format ndjson")
 	}
 	for _, k := range cmd.pass {
-		if k < 1 || k > maxRepeat {
-			return refuse("pass", k, fmt.Sprintf("1 to %d", maxRepeat))
+		if k < 1 || k > sema.MaxRepeat {
+			return refuse("pass", k, fmt.Sprintf("1 to %d", sema.MaxRepeat))
 		}
 	}
 	return nil
@@ -177,7 +171,9 @@ func (cmd *runCommand) run(parent context.Context, path string, began *bool) err
 	if cmd.list {
 		return cmd.listEvals(p, evals)
 	}
-	cmd.setDefaults(p)
+	if err := cmd.setDefaults(p); err != nil {
+		return err
+	}
 	endTools, err := program.RegisterTools(ctx, cmd.console, &cmd.world.Tools, p, &o)
 	if err != nil {
 		return err
@@ -208,8 +204,11 @@ func (e *compileError) Error() string { return "the program does not compile" }
 func (e *compileError) Unwrap() error { return e.exit }
 
 // setDefaults sets the flags that are not set to the values of [eval] in the manifest.
-func (cmd *runCommand) setDefaults(p *engine.Program) {
-	d := p.EvalDefaults()
+func (cmd *runCommand) setDefaults(p *engine.Program) error {
+	d, err := p.EvalDefaults(cmd.console.Dir)
+	if err != nil {
+		return err
+	}
 	if !cmd.changed("parallel") && d.Parallel > 0 {
 		cmd.parallel = d.Parallel
 	}
@@ -219,13 +218,10 @@ func (cmd *runCommand) setDefaults(p *engine.Program) {
 	if !cmd.changed("max-errors") {
 		cmd.errors = d.MaxErrors
 	}
-	switch {
-	case cmd.dir != "":
-	case d.Dir != "":
-		cmd.dir = cmd.shown(filepath.Join(p.Dir(cmd.console.Dir), filepath.FromSlash(d.Dir)))
-	default:
-		cmd.dir = cmd.shown(filepath.Join(p.Dir(cmd.console.Dir), defaultDir))
+	if cmd.dir == "" {
+		cmd.dir = cmd.shown(d.Dir)
 	}
+	return nil
 }
 
 // shown returns a path relative to the working directory, if it is below it.
@@ -260,17 +256,17 @@ func (cmd *runCommand) selectEvals(p *engine.Program) ([]engine.Eval, error) {
 }
 
 // runWith runs the evals with the options of the command.
-func (cmd *runCommand) runWith(ctx context.Context, p *engine.Program, o engine.Options, evals []engine.Eval, began *bool) error {
+func (cmd *runCommand) runWith(ctx context.Context, p *engine.Program, o engine.Options, evals []engine.Eval, began *bool) (err error) {
 	sampler, err := p.NewSampler(o, time.Duration(cmd.timeout*float64(time.Second)), cmd.maxCost)
 	if err != nil {
 		return console.Usage("", "%v", err)
 	}
-	defer sampler.Close()
+	defer func() { err = cmp.Or(err, sampler.Close()) }()
 	variants, err := cmd.variants(p, sampler)
 	if err != nil {
 		return err
 	}
-	plans, err := cmd.plans(ctx, sampler, evals, variants)
+	plans, err := cmd.plans(ctx, p, sampler, evals, variants)
 	if err != nil {
 		return err
 	}
@@ -340,7 +336,7 @@ func (cmd *runCommand) runPlans(ctx context.Context, sampler *engine.Sampler, pl
 		return console.Usage("the next run continues with the tapes that were written", "%v", failed)
 	}
 	if failed != nil || progress.err != nil {
-		return firstError(failed, progress.err, cmd.writeResults(all, o.Dir, nil))
+		return cmp.Or(failed, progress.err, cmd.writeResults(all, o.Dir, nil))
 	}
 	pairs := make([]summary.Pair, len(all))
 	for i, x := range all {
@@ -354,7 +350,7 @@ func (cmd *runCommand) runPlans(ctx context.Context, sampler *engine.Sampler, pl
 	report, err := summary.New(pairs, so)
 	if err != nil {
 		refused := console.ExitRefused
-		return firstError(cmd.writeResults(all, o.Dir, &refused), newRefusal(err))
+		return cmp.Or(cmd.writeResults(all, o.Dir, &refused), newRefusal(err))
 	}
 	report.Dir, report.Seconds, report.Seed = cmd.dir, time.Since(start).Seconds(), cmd.seed
 	if err := cmd.writeResults(all, o.Dir, &report.Exit); err != nil {
@@ -372,16 +368,6 @@ func (cmd *runCommand) runPlans(ctx context.Context, sampler *engine.Sampler, pl
 	return err
 }
 
-// firstError returns the first error that is not nil.
-func firstError(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // writeResults writes all results. exit is nil if the command was interrupted. It returns the first
 // error.
 func (cmd *runCommand) writeResults(all []*runner.Outcome, dir string, exit *int) error {
@@ -391,363 +377,5 @@ func (cmd *runCommand) writeResults(all []*runner.Outcome, dir string, exit *int
 			errs = append(errs, console.Usage("", "could not write the result %s: %v", x.Plan.ResultPath(cmd.dir), console.Cause(err)))
 		}
 	}
-	return firstError(errs...)
-}
-
-// firstVariant returns the index of the first variant of the eval of plan i.
-func (cmd *runCommand) firstVariant(plans []*runner.Plan, i int) int {
-	return slices.IndexFunc(plans, func(p *runner.Plan) bool { return p.Eval.Name == plans[i].Eval.Name })
-}
-
-// variants returns the variants that --model describes; without the flag, one without a name.
-func (cmd *runCommand) variants(p *engine.Program, sampler *engine.Sampler) ([]variant, error) {
-	if len(cmd.models) == 0 {
-		return []variant{{}}, nil
-	}
-	var all []variant
-	agents := p.Agents()
-	for _, text := range cmd.models {
-		v := variant{}
-		var change engine.ModelChange
-		model := text
-		if name, rest, ok := strings.Cut(text, "="); ok {
-			if !slices.Contains(agents, name) {
-				hint := "the agents are " + strings.Join(agents, ", ")
-				if near := suggest.Nearest(name, agents); near != "" {
-					hint = fmt.Sprintf("did you mean %s?", near)
-				}
-				return nil, console.Usage(hint, "invalid value %q for --model: the program has no agent %s", text, name)
-			}
-			change.Agent, model = name, rest
-		}
-		v.name = model
-		if connection, rest, ok := strings.Cut(model, ":"); ok && slices.Contains(sampler.Connections(), connection) {
-			change.Connection, model = connection, rest
-		}
-		if change.Model = model; model == "" {
-			return nil, console.Usage("write a model, such as --model small,large", "invalid value %q for --model: the model is missing", text)
-		}
-		v.models = []engine.ModelChange{change}
-		for _, other := range all {
-			if strings.EqualFold(other.name, v.name) {
-				return nil, console.Usage("name each model once", "--model: the results of %s and %s would have the same file", other.name, v.name)
-			}
-		}
-		all = append(all, v)
-	}
-	return all, nil
-}
-
-// variant is a variant of all evals.
-type variant struct {
-	name   string
-	models []engine.ModelChange
-}
-
-// plans reads the datasets and selects the cases.
-func (cmd *runCommand) plans(ctx context.Context, sampler *engine.Sampler, evals []engine.Eval, variants []variant) ([]*runner.Plan, error) {
-	var plans []*runner.Plan
-	var known []string
-	data := make([]*dataset.Dataset, len(evals))
-	for i := range evals {
-		var err error
-		if data[i], err = cmd.readData(ctx, sampler, &evals[i]); err != nil {
-			return nil, err
-		}
-		for _, c := range data[i].Cases {
-			known = append(known, c.ID)
-		}
-	}
-	chosen, err := cmd.chosenCases(known)
-	if err != nil {
-		return nil, err
-	}
-	for i, e := range evals {
-		cases := data[i].Cases
-		if len(cmd.cases) > 0 {
-			cases = slices.DeleteFunc(slices.Clone(cases), func(c dataset.Case) bool { return !chosen[c.ID] })
-			if len(cases) == 0 {
-				continue
-			}
-		}
-		repeat := e.Repeat
-		if cmd.repeat > 0 {
-			repeat = cmd.repeat
-		}
-		for _, v := range variants {
-			plans = append(plans, &runner.Plan{Eval: e, Variant: v.name, Models: v.models, Source: e.Data, Dataset: data[i], Cases: dataset.Select(cases, cmd.limit, cmd.seed), Repeat: repeat})
-		}
-	}
-	for i, p := range plans {
-		for _, other := range plans[:i] {
-			if strings.EqualFold(p.Stem(), other.Stem()) {
-				return nil, console.Usage("rename one of the functions, or select one with --filter", "%s and %s would have the same result", planName(other), planName(p))
-			}
-		}
-	}
-	return plans, nil
-}
-
-// chosenCases returns the ids that --case names. Each of its values is an id, or ids with commas.
-func (cmd *runCommand) chosenCases(known []string) (map[string]bool, error) {
-	chosen := map[string]bool{}
-	for _, value := range cmd.cases {
-		ids := []string{value}
-		if !slices.Contains(known, value) {
-			ids = strings.Split(value, ",")
-		}
-		for _, id := range ids {
-			if !slices.Contains(known, id) {
-				hint := "`concerto eval show RESULT` names the cases of a result"
-				if near := suggest.Nearest(id, known); near != "" {
-					hint = fmt.Sprintf("did you mean %q?", near)
-				}
-				return nil, console.Usage(hint, "invalid value %q for --case: no dataset has this case", id)
-			}
-			chosen[id] = true
-		}
-	}
-	return chosen, nil
-}
-
-// readData reads the dataset of an eval. Its errors contain no secrets.
-func (cmd *runCommand) readData(ctx context.Context, sampler *engine.Sampler, e *engine.Eval) (*dataset.Dataset, error) {
-	data, err := cmd.readRows(ctx, sampler, e)
-	if invalid, ok := errors.AsType[*dataset.Error](err); ok {
-		for _, r := range invalid.Rows {
-			r.Message = sampler.CleanText(r.Message)
-		}
-		return nil, newRefusal(invalid)
-	}
-	return data, err
-}
-
-// readRows reads the rows of an eval.
-func (cmd *runCommand) readRows(ctx context.Context, sampler *engine.Sampler, e *engine.Eval) (*dataset.Dataset, error) {
-	row, err := sampler.RowType(e)
-	if err != nil {
-		return nil, err
-	}
-	if e.Path == "" {
-		rows, err := sampler.Rows(ctx, e, cmd.seed)
-		if ctx.Err() != nil {
-			return nil, err
-		}
-		if err != nil {
-			return nil, newRefusal(fmt.Errorf("the rows of %s are not available: %s failed: %w", e.Name, e.Data, err))
-		}
-		return dataset.FromRows(e.Data, rows, row)
-	}
-	shown := filepath.ToSlash(cmd.shown(e.Path))
-	text, err := userfile.Read(e.Path, userfile.MaxRecording)
-	if err != nil {
-		hint := "the path is relative to " + e.File
-		if !errors.Is(err, fs.ErrNotExist) {
-			hint = ""
-		}
-		return nil, console.Usage(hint, "could not read the data of %s: %s: %v", e.Name, shown, console.Cause(err))
-	}
-	return dataset.Read(shown, text, row, 0)
-}
-
-// baselines reads the baseline of each plan. Without --baseline, they are empty.
-func (cmd *runCommand) baselines(plans []*runner.Plan) ([]summary.Side, error) {
-	all := make([]summary.Side, len(plans))
-	if cmd.baseline == "" {
-		return all, nil
-	}
-	isDirectory := isDir(cmd.console, cmd.baseline)
-	for i, p := range plans {
-		path := cmd.baseline
-		if isDirectory {
-			path = filepath.Join(cmd.baseline, p.Stem()+result.Ext)
-			if plain := (&runner.Plan{Eval: p.Eval}).ResultPath(cmd.baseline); p.Variant != "" && !console.IsFile(cmd.console.Abs(path)) {
-				path = plain
-			}
-		} else if p.Eval.Name != plans[0].Eval.Name {
-			return nil, console.Usage("name a directory of results, or select one eval with --filter", "--baseline %s is one result, but %s and %s run", cmd.baseline, plans[0].Eval.Name, p.Eval.Name)
-		}
-		for _, other := range plans {
-			if isSameFile(cmd.console.Abs(path), other.ResultPath(cmd.console.Abs(cmd.dir))) {
-				return nil, console.Usage("copy it, or write the new result to another directory with --dir", "--baseline %s is the result that %s replaces", path, planName(other))
-			}
-		}
-		r, err := readResult(cmd.console, path)
-		if err != nil {
-			return nil, newRefusal(err)
-		}
-		all[i] = summary.Side{Path: path, Result: r}
-	}
-	return all, nil
-}
-
-// isSameFile reports whether two paths name the same file.
-func isSameFile(a, b string) bool {
-	if filepath.Clean(a) == filepath.Clean(b) {
-		return true
-	}
-	x, err := os.Stat(a)
-	y, err2 := os.Stat(b)
-	return err == nil && err2 == nil && os.SameFile(x, y)
-}
-
-// summaryOptions returns the options of the report. It returns an error if a result cannot be
-// compared with its baseline. clean replaces secrets.
-func (cmd *runCommand) summaryOptions(plans []*runner.Plan, baselines []summary.Side, clean func(string) string) (summary.Options, error) {
-	o := summary.Options{Alpha: cmd.alpha, MaxErrors: cmd.errors, Pass: cmd.pass}
-	if cmd.changed("margin") {
-		o.Margin = &cmd.margin
-	}
-	var pairs []summary.Pair
-	for i, p := range plans {
-		pairs = append(pairs, summary.Pair{Current: summary.Side{Path: p.ResultPath(cmd.dir), Result: p.NewResult()}, Baseline: baselines[i]})
-	}
-	if cmd.changed("gate") {
-		o.Gate = append([]string{}, cmd.gate...)
-		names := summary.Names(pairs)
-		for _, name := range o.Gate {
-			if err := console.OneOf("--gate", name, names); err != nil {
-				return o, err
-			}
-		}
-	}
-	for i, p := range pairs {
-		if p.Baseline.Result == nil {
-			continue
-		}
-		var ids []string
-		for j := range plans[i].Cases {
-			ids = append(ids, runner.CaseID(&plans[i].Cases[j], clean))
-		}
-		if err := summary.Check(p, o, ids); err != nil {
-			return o, newRefusal(err)
-		}
-	}
-	return o, nil
-}
-
-// listedEval is an eval as --list --format json prints it.
-type listedEval struct {
-	Name     string   `json:"name"`
-	Function string   `json:"function"`
-	File     string   `json:"file"`
-	Line     int      `json:"line"`
-	Data     string   `json:"data"`
-	Repeat   int      `json:"repeat"`
-	Metrics  []string `json:"metrics"`
-	Cases    *int     `json:"cases,omitempty"`
-}
-
-// listEvals lists the evals and their places, one per line or as a JSON array.
-func (cmd *runCommand) listEvals(p *engine.Program, evals []engine.Eval) error {
-	list := []listedEval{}
-	for _, e := range evals {
-		x := listedEval{Name: e.Name, Function: e.Function, File: e.File, Line: e.Line, Data: e.Data, Repeat: e.Repeat, Metrics: []string{}}
-		for _, m := range e.Metrics {
-			x.Metrics = append(x.Metrics, m.Name)
-		}
-		if n, err := cmd.countCases(p, &e); err == nil {
-			x.Cases = &n
-		}
-		list = append(list, x)
-	}
-	if cmd.format.String() == "json" {
-		return cmd.console.WriteJSON(list)
-	}
-	for _, x := range list {
-		cases := ""
-		if x.Cases != nil {
-			cases = ", " + console.Count(*x.Cases, "case")
-		}
-		if _, err := fmt.Fprintf(cmd.console.Stdout, "%s:%d: %s (%s%s)\n", x.File, x.Line, x.Name, x.Data, cases); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// countCases returns the number of cases in a dataset that is a file.
-func (cmd *runCommand) countCases(p *engine.Program, e *engine.Eval) (int, error) {
-	if e.Path == "" {
-		return 0, errors.New("a function returns the rows")
-	}
-	sampler, err := p.NewSampler(engine.Options{WorkDir: cmd.console.Dir, Dir: cmd.console.Dir}, time.Second, 0)
-	if err != nil {
-		return 0, err
-	}
-	defer sampler.Close()
-	data, err := cmd.readData(context.Background(), sampler, e)
-	if err != nil {
-		return 0, err
-	}
-	return len(data.Cases), nil
-}
-
-// progress shows the samples that have ended, and prints them with --format ndjson.
-type progress struct {
-	cmd     *runCommand
-	sampler *engine.Sampler
-	plans   []*runner.Plan
-	counts  map[*runner.Plan]*counts
-	start   time.Time
-	done    int
-	err     error // error of printing
-}
-
-// counts are the samples of a plan that have ended.
-type counts struct{ done, failed, errors int }
-
-func newProgress(cmd *runCommand, sampler *engine.Sampler, plans []*runner.Plan) *progress {
-	p := &progress{cmd: cmd, sampler: sampler, plans: plans, counts: map[*runner.Plan]*counts{}, start: time.Now()}
-	for _, plan := range plans {
-		p.counts[plan] = &counts{}
-	}
-	return p
-}
-
-// add adds a sample.
-func (p *progress) add(plan *runner.Plan, s *result.Sample) {
-	c := p.counts[plan]
-	c.done++
-	p.done++
-	switch s.Status {
-	case result.StatusFailed:
-		c.failed++
-	case result.StatusError:
-		c.errors++
-	}
-	a := p.cmd.console
-	if p.cmd.format.String() == "ndjson" && p.err == nil {
-		text, err := s.Line()
-		if err == nil {
-			_, err = a.Stdout.Write(text)
-		}
-		p.err = err
-	}
-	if !a.TTY.ErrScreen || a.Quiet {
-		return
-	}
-	var lines []screen.Line
-	total := 0
-	for _, plan := range p.plans {
-		total += plan.Samples()
-	}
-	for _, plan := range p.plans {
-		c := p.counts[plan]
-		text := fmt.Sprintf("%s: %d of %s", planName(plan), c.done, console.Count(plan.Samples(), "sample"))
-		if c.failed > 0 {
-			text += fmt.Sprintf(", %d failed", c.failed)
-		}
-		if c.errors > 0 {
-			text += ", " + console.Count(c.errors, "error")
-		}
-		lines = append(lines, screen.Line{Mark: "⇢", Text: text})
-	}
-	if cost := p.sampler.Used(); cost > 0 {
-		lines[0].Text += fmt.Sprintf(", $%s", formatNumber(cost))
-	}
-	if left := time.Since(p.start) / time.Duration(p.done) * time.Duration(total-p.done); left > time.Second {
-		lines[0].Text += fmt.Sprintf(", %s left", left.Round(time.Second))
-	}
-	a.Bottom().Show(func(int, int) []screen.Line { return lines })
+	return cmp.Or(errs...)
 }
