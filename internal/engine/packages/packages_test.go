@@ -26,8 +26,16 @@ import (
 type server struct {
 	*httptest.Server
 	dir      string
-	wrap     func(next http.Handler) http.Handler // nil for none
+	wrap     atomic.Pointer[wrapper] // nil for none; a connection of an ended git may read it late
 	requests atomic.Int32
+}
+
+type wrapper func(next http.Handler) http.Handler
+
+// wrapped has requests handled by what w returns, until its result is called.
+func (s *server) wrapped(w wrapper) (undo func()) {
+	s.wrap.Store(&w)
+	return func() { s.wrap.Store(nil) }
 }
 
 func serve(t *testing.T) *server {
@@ -45,8 +53,8 @@ func serve(t *testing.T) *server {
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.requests.Add(1)
 		next := http.Handler(handler)
-		if s.wrap != nil {
-			next = s.wrap(next)
+		if w := s.wrap.Load(); w != nil {
+			next = (*w)(next)
 		}
 		next.ServeHTTP(w, r)
 	}))
@@ -154,7 +162,7 @@ func TestHTTP(t *testing.T) {
 		}
 	})
 	t.Run("redirect", func(t *testing.T) {
-		s.wrap = func(next http.Handler) http.Handler {
+		defer s.wrapped(func(next http.Handler) http.Handler {
 			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if rest, found := strings.CutPrefix(r.URL.Path, "/old"); found {
 					http.Redirect(w, r, s.URL+rest+"?"+r.URL.RawQuery, http.StatusFound)
@@ -162,15 +170,14 @@ func TestHTTP(t *testing.T) {
 				}
 				next.ServeHTTP(w, r)
 			})
-		}
-		defer func() { s.wrap = nil }()
+		})()
 		to, err := resolve(newResolver(t, fmt.Sprintf(entry, s.URL+"/old", "v1.1.0")))
 		if err != nil || to.Lock.Packages[0].Git != s.URL+"/old/text" {
 			t.Errorf("a redirect: %v", err)
 		}
 	})
 	t.Run("password", func(t *testing.T) {
-		s.wrap = func(next http.Handler) http.Handler {
+		defer s.wrapped(func(next http.Handler) http.Handler {
 			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if user, password, _ := r.BasicAuth(); user != "ada" || password != "hunter2" {
 					w.Header().Set("WWW-Authenticate", `Basic realm="x"`)
@@ -179,8 +186,7 @@ func TestHTTP(t *testing.T) {
 				}
 				next.ServeHTTP(w, r)
 			})
-		}
-		defer func() { s.wrap = nil }()
+		})()
 		r := newResolver(t, fmt.Sprintf(entry, s.URL, "v1.1.0"))
 		if kind, text := kindOf(second(resolve(r))); kind != pkg.Unavailable || !strings.Contains(text, "could not read Username") || !strings.Contains(text, "nothing was changed") {
 			t.Errorf("without a password: %v %s", kind, text)
@@ -209,13 +215,12 @@ func TestHTTP(t *testing.T) {
 			t.Fatal(err)
 		}
 		l := to.Lock.Packages[0]
-		s.wrap = func(next http.Handler) http.Handler {
+		defer s.wrapped(func(next http.Handler) http.Handler {
 			return http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 				q.Header.Del("Git-Protocol") // version 0, in which only advertised commits can be requested
 				next.ServeHTTP(w, q)
 			})
-		}
-		defer func() { s.wrap = nil }()
+		})()
 		cold := &Fetcher{Environ: r.Fetcher.Environ, Dir: r.Fetcher.Dir, Cache: pkgcache.At(t.TempDir())}
 		if err := cold.restore(t.Context(), l, "text v1.1.0"); err != nil {
 			t.Error(err)
@@ -254,15 +259,15 @@ func TestHTTP(t *testing.T) {
 	})
 	t.Run("a server that sends nothing", func(t *testing.T) {
 		released := make(chan struct{})
-		s.wrap = func(http.Handler) http.Handler {
+		defer s.wrapped(func(http.Handler) http.Handler {
 			return http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 				select {
 				case <-released:
 				case <-r.Context().Done():
 				}
 			})
-		}
-		defer func() { close(released); s.wrap = nil }()
+		})()
+		defer close(released)
 		r := newResolver(t, fmt.Sprintf(entry, s.URL, "v1.1.0"))
 		r.Fetcher.Stall = 60 * time.Millisecond
 		if kind, text := kindOf(second(resolve(r))); kind != pkg.Unavailable || !strings.Contains(text, "sent nothing for 60ms") {
