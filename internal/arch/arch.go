@@ -156,6 +156,7 @@ var Policy = []Rule{
 	{Package: "relay/hostd", Imports: "relay/hostd/approvals relay/hostd/doctor relay/hostd/link relay/hostd/pair relay/hostd/prompt relay/hostd/redact relay/hostd/rpc relay/hostd/runs relay/ptyholder relay/hostd/socket relay/hostd/ingest relay/hostd/spool relay/protocol"},
 	{Package: "internal/testkit/randtest", Tests: true},
 	{Package: "internal/testkit/evalprogram", Tests: true},
+	{Package: "internal/testkit/evalresult", Tests: true},
 	{Package: "internal/testkit/conversation", Imports: "internal/data/hostmsg", Tests: true},
 	{Package: "internal/playground/hostscript"},
 	{Package: "internal/testkit/testhost", Imports: "internal/playground/hostscript", Tests: true},

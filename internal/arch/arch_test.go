@@ -41,6 +41,7 @@ var libraries = []struct{ path, by string }{
 	{"github.com/modelcontextprotocol/go-sdk", "runtime/mcp"},
 	{"github.com/modelcontextprotocol/go-sdk", "internal/testkit/testmcp"},
 	{"github.com/google/go-cmp", "internal/testkit/golden"},
+	{"github.com/google/go-cmp", "internal/testkit/evalresult"},
 	{"github.com/rogpeppe/go-internal", "internal/testkit/golden"},
 	{"github.com/rogpeppe/go-internal/diff", "internal/compile/repair"},
 	{"github.com/rogpeppe/go-internal/txtar", "internal/editor/refactor/gen"},

@@ -21,6 +21,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/concerto-lang/concerto/internal/testkit/evalprogram"
+	"github.com/concerto-lang/concerto/internal/testkit/evalresult"
 	"github.com/concerto-lang/concerto/internal/testkit/randtest"
 )
 
@@ -212,7 +213,7 @@ func (s *evalServer) isKilledNow(answered bool) bool {
 // eval runs the command. It returns false if the command was killed.
 func (s *evalServer) eval(dir string, flags ...string) bool {
 	s.Helper()
-	c := command(dir, append([]string{"eval", "--parallel", "3"}, flags...)...)
+	c := command(dir, append([]string{"eval", "--parallel", "3", "--format", "json"}, flags...)...)
 	var out, errs bytes.Buffer
 	c.Stdout, c.Stderr = &out, &errs
 	started := make(chan struct{})
@@ -238,6 +239,9 @@ func (s *evalServer) eval(dir string, flags ...string) bool {
 	}
 	if err != nil || errs.Len() > 0 {
 		s.Fatalf("concerto eval: %v\n%s%s", err, out.Bytes(), errs.Bytes())
+	}
+	if err := evalresult.Check(dir, out.Bytes()); err != nil {
+		s.Error(err)
 	}
 	return true
 }

@@ -25,6 +25,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
 	"github.com/concerto-lang/concerto/internal/process/sandbox"
 	"github.com/concerto-lang/concerto/internal/record/journal/rundir"
+	"github.com/concerto-lang/concerto/internal/testkit/evalresult"
 	"github.com/concerto-lang/concerto/internal/testkit/pgtest"
 	"github.com/concerto-lang/concerto/internal/testkit/randtest"
 	"github.com/concerto-lang/concerto/internal/testkit/testhost"
@@ -80,7 +81,8 @@ func TestMain(m *testing.M) {
 // NAME.wire, a recorded conversation with a vendor's agent; `database` creates a PostgreSQL
 // database and sets CONCERTO_ENGINE to its URL, and `sql STATEMENT` executes a statement there;
 // `subst FILE` replaces $LLM_URL and $WORK in a file; `requests` checks the requests to the model
-// server; `hostd` controls a hostd (see fakeHostd).
+// server; `recompute FILE` computes the JSON report of `eval` in FILE again from the results that
+// it names, with code of its own; `hostd` controls a hostd (see fakeHostd).
 func TestScripts(t *testing.T) {
 	all, err := filepath.Glob(filepath.Join("testdata", "script", "*.txtar"))
 	if err != nil || len(all) == 0 {
@@ -108,6 +110,12 @@ func TestScripts(t *testing.T) {
 			"subst":    subst,
 			"requests": requests,
 			"hostd":    hostdCmd,
+			"recompute": func(ts *testscript.TestScript, neg bool, args []string) {
+				if neg || len(args) != 1 {
+					ts.Fatalf("usage: recompute REPORT")
+				}
+				ts.Check(evalresult.Check(ts.MkAbs("."), []byte(ts.ReadFile(args[0]))))
+			},
 			"database": func(ts *testscript.TestScript, neg bool, args []string) {
 				if neg || len(args) != 0 {
 					ts.Fatalf("usage: database")
