@@ -69,6 +69,7 @@ func (p *Program) NewSampler(o Options, timeout time.Duration, maxCost float64) 
 	if c.Bounds.Day.File != nil {
 		s.day = c.Bounds.Day.File.Close
 	}
+	c.Connections = withFullNames(c.Connections)
 	c.Shared = world.NewShared(c)
 	s.secrets = c.Recorded()
 	s.ir = withModels(p.ir, c.Connections)
@@ -459,56 +460,6 @@ func addHostCost(sum **float64, outside *world.Runtime, x *tape.SampleExchange) 
 	}
 	if *sum != nil {
 		**sum += cost.USD()
-	}
-}
-
-// withModels returns a copy of a program whose agents have the full names of their models, so that
-// tapes and judges of another default model or of another model of an alias differ.
-func withModels(p *ir.Program, connections []llm.Connection) *ir.Program {
-	out := *p
-	out.Agents = slices.Clone(p.Agents)
-	for i := range out.Agents {
-		a := &out.Agents[i]
-		a.Model = fullModel(connections, a.Connection, a.Model)
-	}
-	return &out
-}
-
-// fullModel returns the full name of a model of a connection; "" means the connection's default. An
-// alias remains if the connection has fallbacks, whose models it also selects, or if the full name
-// is an alias, too, because calls look up the name again.
-func fullModel(connections []llm.Connection, connection, model string) string {
-	i := slices.IndexFunc(connections, func(c llm.Connection) bool { return c.Name == connection })
-	if i < 0 {
-		return model
-	}
-	c := &connections[i]
-	if model == "" {
-		model = c.DefaultModel
-	}
-	full, isAlias := c.Models[model]
-	if _, again := c.Models[full]; !isAlias || again || len(c.Fallback) > 0 {
-		return model
-	}
-	return full
-}
-
-// changeModel replaces the model of a call that no judge makes.
-func (s *Sampler) changeModel(r effect.Request, changes []ModelChange) {
-	q, ok := r.(*effect.AgentCall)
-	if open, isStream := r.(*effect.StreamOpen); isStream {
-		q, ok = &open.AgentCall, true
-	}
-	if !ok || q.Judge != "" {
-		return
-	}
-	for _, c := range changes {
-		if c.Agent == "" || c.Agent == q.Agent {
-			if c.Connection != "" {
-				q.Connection = c.Connection
-			}
-			q.Model = fullModel(s.config.Connections, q.Connection, c.Model)
-		}
 	}
 }
 
