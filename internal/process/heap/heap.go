@@ -32,23 +32,24 @@ const (
 	// pagedSlack is the number of bytes that the program may allocate while makeRoom disables
 	// collections. Beyond this number the memory limit starts a collection.
 	pagedSlack = 32 << 20
-	// smallHeap is a memory limit in bytes. It applies while the heap seems to fill only because
-	// marking is slow.
-	smallHeap = 40 << 20
+	// smallHeap is the limit on the heap, in bytes, until a collection has found it filling. A
+	// collection counts what is allocated during marking as in use. On a busy machine this may be
+	// most of the heap, which would then grow to a multiple of it.
+	smallHeap = 24 << 20
 )
 
-// Grow makes collections less frequent when the heap fills up. It is for a run that has the process
-// to itself. After each collection it checks whether the heap is filling; until then it changes
-// nothing. Checking from 8 MiB on instead of 16 MiB would make the benchmark json 5 percent faster,
-// but 10,000 waiting tasks would need 2 MB more.
+// Grow makes collections less frequent when the heap fills up, and limits the heap to smallHeap
+// until then. It is for a run that has the process to itself. Checking from 8 MiB on instead of 16
+// MiB would make the benchmark json 5 percent faster, but 10,000 waiting tasks would need 2 MB
+// more.
 func Grow() { growHeapAfter(1, debug.SetMemoryLimit(-1)) }
 
 // growHeapAfter checks whether the heap is filling after the given number of further collections.
-// limit is the user's limit on all memory, in bytes. The size of the heap after a collection
-// includes the allocations during marking, which may be most of the heap on a busy machine.
-// Therefore growHeapAfter collects a heap that seems to be filling once more, and subtracts what
-// was allocated during marking.
+// Until then, the heap is limited to smallHeap. limit is the user's limit on all memory, in bytes.
+// A heap that seems to be filling is collected once more, to subtract what was allocated during
+// marking.
 func growHeapAfter(collections int, limit int64) {
+	debug.SetMemoryLimit(min(limit, smallHeap+int64(heapBytes().stacks)))
 	afterCollection(func() {
 		switch {
 		case collections > 1:
@@ -57,8 +58,7 @@ func growHeapAfter(collections int, limit int64) {
 			growHeapAfter(1, limit)
 		case fillsAtOnce(heapBytes()) || fills(collected()):
 			makeRoom(limit)
-		default: // only marking is slow: keep the heap small
-			debug.SetMemoryLimit(min(limit, smallHeap))
+		default: // only marking is slow
 			growHeapAfter(8, limit)
 		}
 	})
@@ -83,19 +83,21 @@ type heapSize struct {
 	objects   uint64 // live, plus the bytes allocated since the last collection
 	allocated uint64 // bytes allocated since the process started
 	mapped    uint64 // mapped bytes, whether in use or free
+	stacks    uint64 // bytes of the stacks of goroutines
 
 	collections uint64
 }
 
 func heapBytes() heapSize {
-	var s [6]metrics.Sample
+	var s [7]metrics.Sample
 	for i, name := range []string{"/gc/heap/live:bytes", "/memory/classes/heap/objects:bytes", "/gc/heap/allocs:bytes",
-		"/memory/classes/total:bytes", "/memory/classes/heap/released:bytes", "/gc/cycles/total:gc-cycles"} {
+		"/memory/classes/total:bytes", "/memory/classes/heap/released:bytes", "/gc/cycles/total:gc-cycles",
+		"/memory/classes/heap/stacks:bytes"} {
 		s[i].Name = name
 	}
 	metrics.Read(s[:])
 	at := func(i int) uint64 { return s[i].Value.Uint64() }
-	return heapSize{live: at(0), objects: at(1), allocated: at(2), mapped: at(3) - at(4), collections: at(5)}
+	return heapSize{live: at(0), objects: at(1), allocated: at(2), mapped: at(3) - at(4), collections: at(5), stacks: at(6)}
 }
 
 // collected runs a collection and returns the state of the heap before and after it.

@@ -11,9 +11,9 @@ import (
 	"github.com/concerto-lang/concerto/internal/testkit/randtest"
 )
 
-// TestGrowingHeap checks that the growth limit of a heap that is filling is raised for one
-// collection. It also checks that the heap contains room for large pages on systems where large
-// pages must be requested.
+// TestGrowingHeap checks that the heap is limited until it is filling, and that its growth limit is
+// then raised for one collection. It also checks that the heap contains room for large pages on
+// systems where large pages must be requested.
 func TestGrowingHeap(t *testing.T) {
 	usual := debug.SetGCPercent(UsualGrowth)
 	defer debug.SetGCPercent(usual)
@@ -21,12 +21,19 @@ func TestGrowingHeap(t *testing.T) {
 	for i := range objects {
 		objects[i] = new([64]byte)
 	}
+	limit := debug.SetMemoryLimit(-1)
 	Grow()
+	if now := debug.SetMemoryLimit(-1); now < smallHeap || now > smallHeap+filling {
+		t.Errorf("memory limit after Grow = %d", now)
+	}
 	for _, want := range []uint64{fillingGrowth, UsualGrowth} {
 		runtime.GC()
 		for growth() != want { // each collection is handled on another goroutine
 			runtime.Gosched()
 		}
+	}
+	if now := debug.SetMemoryLimit(-1); now != limit {
+		t.Errorf("memory limit when the heap is filling = %d, want %d", now, limit)
 	}
 	runtime.KeepAlive(objects)
 	setting, _ := os.ReadFile("/sys/kernel/mm/transparent_hugepage/enabled")
