@@ -277,14 +277,14 @@ func (f *tapeFile) named(err error) error {
 	return fmt.Errorf("%s: %w", f.name, userfile.Cause(err))
 }
 
-// create creates a tape with its first lines. Until it has them, an existing tape is not replaced.
-// name is used in errors.
+// create creates a tape with its first lines, readable by its owner only. Until it has them, an
+// existing tape is not replaced. name is used in errors.
 func create(file, name string, start []byte) (io.WriteCloser, error) {
 	f := &tapeFile{name: name}
-	dir := filepath.Dir(file)
-	err := os.MkdirAll(dir, 0o700)
+	err := os.MkdirAll(filepath.Dir(file), 0o700)
 	if err == nil {
-		f.File, err = os.CreateTemp(dir, ".new-*") // readable by its owner only
+		_ = os.Remove(file + ".new") // of a command that was killed; the next line reports what remains
+		f.File, err = os.OpenFile(file+".new", os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	}
 	if err != nil {
 		return nil, f.named(err)
