@@ -252,7 +252,9 @@ func (s *Sampler) newRun(q *SampleRequest, image *vm.VM, recorded *tape.Tape, se
 	}
 	// The guardian of a process that was killed may still be killing the hosts of this run.
 	config.Process = procgroup.NewID()
-	r := &sampleRun{request: q, recorded: recorded, outside: world.New(config)}
+	r := &sampleRun{request: q, recorded: recorded}
+	config.Layers = append(config.Layers, r.continueTime)
+	r.outside = world.New(config)
 	r.secrets = r.outside.Recorded()
 	secrets.AddTo(r.outside.Secrets(), r.secrets)
 	if r.recorded == nil && q.Offline {
@@ -292,6 +294,18 @@ func (s *Sampler) newRun(q *SampleRequest, image *vm.VM, recorded *tape.Tape, se
 	}
 	r.row = row
 	return r, nil
+}
+
+// continueTime makes the time of a sample that leaves its tape continue at the last recorded time.
+func (r *sampleRun) continueTime(next effect.Performer) effect.Performer {
+	return effect.PerformerFunc(func(ctx context.Context, q effect.Request) (effect.Result, error) {
+		result, err := next.Perform(ctx, q)
+		if now, ok := result.(*effect.Time); ok && err == nil {
+			t := r.sample.ContinueTime(*now)
+			return &t, nil
+		}
+		return result, err
+	})
 }
 
 func (s *Sampler) run(ctx context.Context, q *SampleRequest, recorded *tape.Tape, secrets *tape.Secrets) (out *SampleOutcome, err error) {

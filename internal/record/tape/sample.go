@@ -58,6 +58,7 @@ type Sample struct {
 	underWay []int64
 	open     map[objectKey]*SampleExchange // exchanges, streams (nil) and calls (nil) that are open
 	acted    bool                          // the program may have changed files
+	time     effect.Time                   // last recorded reading of the clock; zero without one
 	used     SampleUsage
 }
 
@@ -318,6 +319,12 @@ func (s *Sample) create() {
 // ProgramWaits does nothing.
 func (s *Sample) ProgramWaits() {}
 
+// ContinueTime returns the time of a sample for a reading of the clock. The time since the start of
+// this run of the sample is added to the last recorded time, so that durations are not negative.
+func (s *Sample) ContinueTime(now effect.Time) effect.Time {
+	return effect.Time{Unix: max(now.Unix, s.time.Unix), Monotonic: s.time.Monotonic + now.Monotonic}
+}
+
 // EffectEnded records the result of an effect.
 func (s *Sample) EffectEnded(e int64, r effect.Request, result effect.Result, err error, at *vm.Moment) {
 	x := s.effects[e]
@@ -331,6 +338,9 @@ func (s *Sample) EffectEnded(e int64, r effect.Request, result effect.Result, er
 	}
 	s.count(r, result, x)
 	s.follow(r, result, err)
+	if t, ok := result.(*effect.Time); ok && x.entry >= 0 {
+		s.time = *t
+	}
 	if x.entry < 0 && s.file == nil { // the effect began before the program left the tape
 		s.create()
 	}

@@ -27,7 +27,7 @@ var statements = []string{
 	`x = (parallel for i in 0..2 { check("# ${ask("#.${i} ${x}")}") }).join("");`,
 	`std::time::sleep(1);`,
 	`x = ask("# ${x} ${std::random::int(0, 1000)}");`,
-	`let at# = std::time::monotonic_ms(); x = check("# ${x} ${at# < 0}");`,
+	`let at# = std::time::monotonic_ms(); x = ask("#.1 ${x}"); x = check("#.2 ${x} ${std::time::monotonic_ms() < at#}");`,
 }
 
 // Random returns a program with the eval `scored`, which runs three rows twice. Its statements use
