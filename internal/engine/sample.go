@@ -430,7 +430,7 @@ func textField(v value.Slot, name string) string {
 }
 
 // outsideReasons contains the reasons of AgentErrors for which the program is not at fault.
-var outsideReasons = []llm.Class{llm.ClassAuth, llm.ClassQuota, llm.ClassRate, llm.ClassOverloaded, llm.ClassServer, llm.ClassConnection, llm.ClassTimeout, llm.ClassLimit, llm.ClassPermission}
+var outsideReasons = []llm.Class{llm.ClassAuth, llm.ClassQuota, llm.ClassRate, llm.ClassOverloaded, llm.ClassServer, llm.ClassNotFound, llm.ClassConnection, llm.ClassTimeout, llm.ClassLimit, llm.ClassPermission}
 
 // isOutside reports whether the program is not at fault for a failed effect.
 func isOutside(f *tape.Failure) bool {
