@@ -13,6 +13,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/engine/telemetry"
+	"github.com/concerto-lang/concerto/internal/process/procgroup"
 	"github.com/concerto-lang/concerto/internal/record/audit"
 	"github.com/concerto-lang/concerto/internal/record/event"
 	"github.com/concerto-lang/concerto/internal/record/hosttrace"
@@ -305,6 +306,8 @@ func (r *testRun) one(ctx context.Context, image *vm.VM, t Test) (*TestResult, e
 		config.Stores.Now = scene.Now
 	}
 	config.Session.ID = held.runID(config.Session.ID)
+	// A test that was killed has left a tape with its ID. Its guardian may still be killing hosts.
+	config.Process = procgroup.NewID()
 	shown := Options{Records: Records{Telemetry: r.options.Telemetry}}
 	if r.options.Sinks != nil {
 		shown.Records.Sinks = r.options.Sinks(t)
