@@ -225,7 +225,7 @@ func (t *task) recordReply(host string, payload value.Slot, h *openDecision, r *
 	if listener == nil || !hostmsg.Lookup(r.InReplyTo).ByPerson() {
 		return nil
 	}
-	d := (&Decision{Kind: r.InReplyTo, Effect: t.m.stats.Requests, Host: host, ID: json.RawMessage(r.AnswerTo), Answer: r.Value, Problem: r.Error, By: r.By}).
+	d := (&Decision{Kind: r.InReplyTo, Effect: t.m.stats.Requests, Host: host, ID: messageID(r.AnswerTo), Answer: r.Value, Problem: r.Error, By: r.By}).
 		addTiming(h, listener.Now())
 	if h == nil {
 		d.Asked = value.AppendJSON(nil, payload)
@@ -308,7 +308,7 @@ func (t *task) recordWithdrawal(host *Host, x *effect.HostMessage, h *openDecisi
 	if !hostmsg.Lookup(x.Type).ByPerson() || t.m.config.Decisions == nil {
 		return
 	}
-	d := &Decision{Kind: x.Type, Effect: e, Host: host.Name, ID: json.RawMessage(x.ID), By: effect.ByHost, Name: host.Name, Problem: errWithdrawn.Error()}
+	d := &Decision{Kind: x.Type, Effect: e, Host: host.Name, ID: messageID(x.ID), By: effect.ByHost, Name: host.Name, Problem: errWithdrawn.Error()}
 	if h == nil {
 		d.Asked = value.AppendJSON(nil, x.Payload)
 	}
@@ -392,3 +392,11 @@ func (a *Args) DecidesCall(call string, question int) func(answer json.RawMessag
 type endsRun struct{ error }
 
 func (e *endsRun) Unwrap() error { return e.error }
+
+// messageID returns the id of a message as JSON; nil for a message without one.
+func messageID(id string) json.RawMessage {
+	if id == "" {
+		return nil
+	}
+	return json.RawMessage(id)
+}
