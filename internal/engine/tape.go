@@ -33,6 +33,20 @@ func ReadTape(r io.Reader) (*Tape, error) {
 	return &Tape{t}, nil
 }
 
+// ReadCutOffTape is ReadTape for a tape that a killed process may have left. It ignores an
+// incomplete last line.
+func ReadCutOffTape(r io.Reader) (*Tape, error) {
+	text, err := io.ReadAll(r)
+	if err != nil {
+		return nil, err
+	}
+	t, err := tape.ReadWhole(text)
+	if err != nil {
+		return nil, err
+	}
+	return &Tape{t}, nil
+}
+
 // Program returns the path of the recorded program's main file relative to the root of its project,
 // or "" if the tape does not contain it.
 func (t *Tape) Program() string { return t.tape.Program }

@@ -29,6 +29,8 @@ func Tape(stored journal.Run, h *journal.History, flags tape.Flags, emit string,
 			continue
 		case journal.KFinish:
 			return w.End(*r.Code)
+		case journal.KStop: // the run was ended while no process was running it
+			return w.Flush()
 		case journal.KEnd, journal.KDid, journal.KLines, journal.KPlace:
 		default:
 			continue

@@ -148,8 +148,8 @@ func (c *comparison) end() (complete bool) {
 		return false
 	case err == nil:
 		return true
-	case t.Ended != nil && t.Ended.Code != 0:
-		return true // the recorded run failed, too
+	case t.Ended != nil && t.Ended.Code != 0 && !c.lacksDecisions():
+		return true // the recorded run failed at the same place
 	case errors.As(err, &failed):
 		c.session.Problem = &Problem{Session: c.session.Name, At: place(failed.Place), Message: failed.Message}
 	default:
@@ -157,6 +157,14 @@ func (c *comparison) end() (complete bool) {
 	}
 	c.session.State = Failed
 	return false
+}
+
+// lacksDecisions reports whether the recorded run made decisions that the program does not make.
+func (c *comparison) lacksDecisions() bool {
+	c.findRemoved()
+	lacks := len(c.removed) > 0
+	c.removed = nil
+	return lacks
 }
 
 // findRemoved finds the decisions of the recorded run that the program does not make.
@@ -196,7 +204,7 @@ func (c *comparison) compare(m *engine.ReplayedDecision) {
 	case m.Entry < 0:
 		state = New
 		exchange = m.Exchange
-		if c.isLast(exchange, c.asked[question{exchange, m.Kind, string(m.ID)}].entry) {
+		if m.Kind == engine.DecidedPrompt && c.r.CutOff || c.isLast(exchange, c.asked[question{exchange, m.Kind, string(m.ID)}].entry) {
 			return // the recorded answer is not on the tape, because the tape was cut off
 		}
 	default:
@@ -233,8 +241,61 @@ func (c *comparison) add(state State, exchange int, d *Difference) {
 	if exchange >= 0 {
 		c.changed[exchange] = true
 	}
+	if d.Kind == engine.DecidedPrompt {
+		c.shortenPrompts(d)
+	}
 	d.State = state
+	for _, text := range []*json.RawMessage{&d.ID, &d.Asked, &d.Recorded, &d.Current} {
+		*text = valid(*text)
+	}
 	c.session.Differences = append(c.session.Differences, *d)
+}
+
+// shortenPrompts removes what two prompts have in common from both, apart from their texts and
+// contexts. Tools and schemas may be long.
+func (c *comparison) shortenPrompts(d *Difference) {
+	var was, is tape.Prompt
+	decode(d.Recorded, &was)
+	decode(d.Current, &is)
+	isOne := d.Recorded == nil || d.Current == nil
+	if isOne || c.r.SamePrompt(jsonOf(was.Schema), jsonOf(is.Schema)) {
+		was.Schema, is.Schema = nil, nil
+	}
+	if isOne || c.r.SamePrompt(jsonOf(was.Tools), jsonOf(is.Tools)) {
+		was.Tools, is.Tools = nil, nil
+	}
+	if isOne || was.Session == is.Session {
+		was.Session, is.Session = "", ""
+	}
+	if isOne || was.Workspace == is.Workspace {
+		was.Workspace, is.Workspace = "", ""
+	}
+	if d.Recorded != nil {
+		d.Recorded = was.JSON()
+	}
+	if d.Current != nil {
+		d.Current = is.JSON()
+	}
+}
+
+// jsonOf returns a value as JSON, or null if that is not possible.
+func jsonOf(v any) json.RawMessage {
+	text, err := jsonwrite.Encode(v)
+	if err != nil {
+		return json.RawMessage("null")
+	}
+	return text
+}
+
+// valid returns a text of a tape as JSON: nil for none, and a JSON string if it is not JSON.
+func valid(text json.RawMessage) json.RawMessage {
+	switch {
+	case len(text) == 0:
+		return nil
+	case json.Valid(text):
+		return text
+	}
+	return jsonOf(string(text))
 }
 
 // isLast reports whether the tape was cut off before an exchange continued after an entry.
@@ -312,11 +373,7 @@ func answer(v json.RawMessage, problem string) json.RawMessage {
 	if len(v) > 0 || problem == "" {
 		return v
 	}
-	text, err := jsonwrite.Encode(map[string]string{"error": problem})
-	if err != nil {
-		return nil
-	}
-	return text
+	return jsonOf(map[string]string{"error": problem})
 }
 
 func openOf(e *tape.Entry) *effect.ExchangeOpen   { return decode(e.R, &effect.ExchangeOpen{}) }

@@ -58,6 +58,7 @@ func (p *Player) ComparePolicy(normalize func(request []byte) []byte) {
 	x := &policy{normalize: normalize, uses: map[int64]int{}, opens: map[string][]int{}, of: map[int64]*exchange{}, all: make([]*exchange, len(p.tape.Entries))}
 	p.policy = x
 	numbered := map[int64]*exchange{}
+	hasNumbers := true // of all entries that open exchanges
 	var last *exchange
 	for i := range p.tape.Entries {
 		e := &p.tape.Entries[i]
@@ -67,7 +68,7 @@ func (p *Player) ComparePolicy(normalize func(request []byte) []byte) {
 			_ = json.Unmarshal(e.R, &q) // an invalid request belongs to no host
 			last = &exchange{i, map[effect.Kind][]int{}}
 			x.opens[q.Host], x.all[i] = append(x.opens[q.Host], i), last
-			if e.E != 0 {
+			if hasNumbers = hasNumbers && e.E != 0; e.E != 0 {
 				numbered[e.E] = last
 			}
 		case e.Q.Family() == effect.KindExchangeOpen.Family() && e.Place == "":
@@ -79,6 +80,11 @@ func (p *Player) ComparePolicy(normalize func(request []byte) []byte) {
 				owner.entries[e.Q] = append(owner.entries[e.Q], i)
 				x.all[i] = owner
 			}
+		}
+	}
+	if hasNumbers { // exchanges of concurrent tasks may open in another order than they are requested
+		for _, opens := range x.opens {
+			slices.SortFunc(opens, func(i, j int) int { return cmp.Compare(p.tape.Entries[i].E, p.tape.Entries[j].E) })
 		}
 	}
 }
@@ -358,19 +364,40 @@ func (p *Player) isCutOff(r effect.Request) bool {
 	return p.tape.Ended == nil && (r.Kind() == effect.KindExchangeNext || len(p.used) == 0 || p.used[len(p.used)-1])
 }
 
-// PromptOf returns what a host receives at the start of an exchange: the prompt, or an object with
-// the prompt and its context.
+// Prompt is what a host receives at the start of an exchange.
+type Prompt struct {
+	Prompt    string            `json:"prompt"`
+	Context   json.RawMessage   `json:"context,omitempty"`
+	Schema    json.RawMessage   `json:"schema,omitempty"`
+	Session   string            `json:"session,omitempty"`
+	Workspace string            `json:"workspace,omitempty"`
+	Tools     []effect.ToolSpec `json:"tools,omitempty"`
+}
+
+// PromptOf returns what a host receives at the start of an exchange as JSON: a text if it is only a
+// prompt, otherwise a Prompt.
 func PromptOf(q *effect.ExchangeOpen) json.RawMessage {
-	var what any = q.Prompt
-	if len(q.Context) > 0 {
-		what = struct {
-			Prompt  string          `json:"prompt"`
-			Context json.RawMessage `json:"context"`
-		}{q.Prompt, q.Context}
+	return (&Prompt{q.Prompt, q.Context, q.Schema, q.Session, q.Workspace, q.Tools}).JSON()
+}
+
+// JSON returns a text if the prompt has no other members.
+func (x *Prompt) JSON() json.RawMessage {
+	var what any = x
+	if len(x.Context)+len(x.Schema)+len(x.Session)+len(x.Workspace)+len(x.Tools) == 0 {
+		what = x.Prompt
 	}
 	text, err := jsonwrite.Encode(what)
 	if err != nil {
-		text, _ = json.Marshal(q.Prompt) // the context is not valid JSON
+		text, _ = json.Marshal(x.Prompt) // another member is not valid JSON
 	}
 	return text
+}
+
+// UnmarshalJSON reads what JSON has written.
+func (x *Prompt) UnmarshalJSON(text []byte) error {
+	if len(text) > 0 && text[0] == '"' {
+		return json.Unmarshal(text, &x.Prompt)
+	}
+	type members Prompt
+	return json.Unmarshal(text, (*members)(x))
 }

@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
@@ -174,6 +175,18 @@ func Read(r io.Reader) (*Tape, error) {
 	return t, nil
 }
 
+// ReadWhole parses a tape as Read does, or, if its last line has no end and is invalid, the lines
+// before that line.
+func ReadWhole(text []byte) (*Tape, error) {
+	t, err := Read(bytes.NewReader(text))
+	if err != nil && !bytes.HasSuffix(text, []byte("\n")) {
+		if cut, cutErr := ReadCutOff(text); cutErr == nil {
+			return cut, nil
+		}
+	}
+	return t, err
+}
+
 // ReadCutOff parses a tape. It ignores a last line without its end, which a killed process may have
 // left.
 func ReadCutOff(text []byte) (*Tape, error) {
@@ -234,10 +247,21 @@ func (e *Entry) check() error {
 		}
 		return fmt.Errorf("an effect of kind %s is not recorded: it follows from the run itself", e.Q)
 	}
-	if _, _, err := e.Outcome(0); err != nil {
+	result, failed, err := e.Outcome(0)
+	switch {
+	case err != nil:
 		return fmt.Errorf("what %s gave: %w", e.Q, err)
+	case result == nil && failed == nil && e.Place != PlaceWaits && hasResult(e.Q):
+		return fmt.Errorf("%s has neither v nor err", e.Q)
 	}
 	return nil
+}
+
+// hasResult reports whether every effect of a kind that does not fail has a result. Of other areas,
+// some results are nothing.
+func hasResult(k effect.Kind) bool {
+	row := effect.Lookup(k)
+	return row.Result != nil && slices.Contains([]effect.Area{effect.Models, effect.Clocks, effect.Files, effect.Web, effect.Commands}, row.By)
 }
 
 // Recorded reports whether the results of a kind of effect are recorded. Output and everything else

@@ -163,7 +163,7 @@ func readTape(path string) (*engine.Tape, error) {
 		return nil, console.Cause(err)
 	}
 	defer f.Close()
-	return engine.ReadTape(f)
+	return engine.ReadCutOffTape(f)
 }
 
 // compare replays the recordings, as many at a time as there are processors.
