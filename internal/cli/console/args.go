@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -58,6 +59,14 @@ func FlagError(c *cobra.Command, err error) error {
 			return Usage(hint, "unknown flag --%s", name)
 		}
 		return Usage(hint, "unknown flag -%s", name)
+	}
+	var invalid *pflag.InvalidValueError
+	if errors.As(err, &invalid) && errors.As(err, new(*strconv.NumError)) {
+		must := "an integer"
+		if strings.HasPrefix(invalid.GetFlag().Value.Type(), "float") {
+			must = "a number"
+		}
+		return Usage(hint, "invalid value %q for --%s: must be %s", invalid.GetValue(), invalid.GetFlag().Name, must)
 	}
 	return Usage(hint, "%v", err)
 }
