@@ -19,9 +19,9 @@ func (g *generator) evals() {
 		if !isIncluded || e.Row == nil {
 			continue
 		}
-		out := ir.Eval{Name: e.Name, Function: n, Data: e.Data, DataFunction: -1, Row: g.typeIndex(e.Row), Repeat: e.Repeat, Cluster: e.Cluster, Margin: e.Margin, Fields: e.Fields, GateBuiltins: e.GateBuiltins}
+		out := ir.Eval{Name: e.Name, Function: n, FunctionName: e.Fn.Name, Data: e.Data, DataFunction: -1, Row: g.typeIndex(e.Row), Repeat: e.Repeat, Cluster: e.Cluster, Margin: e.Margin, Fields: e.Fields, GateBuiltins: e.GateBuiltins}
 		if e.Rows != nil {
-			out.DataFunction = g.numbers.functions[e.Rows]
+			out.Data, out.DataFunction = e.Rows.Name, g.numbers.functions[e.Rows]
 		}
 		for _, m := range e.Metrics {
 			out.Metrics = append(out.Metrics, ir.Metric(m))

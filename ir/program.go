@@ -398,7 +398,8 @@ type Test struct {
 type Eval struct {
 	Name         string
 	Function     int
-	Data         string // path of the dataset, relative to the source file; "" if DataFunction is set
+	FunctionName string // as declared, also if the function has other decorators
+	Data         string // path of the dataset, relative to the source file, or the name of the function DataFunction
 	DataFunction int    // function that returns the rows, or -1
 	Row          int    // index in Types of the type of the rows
 	Repeat       int
@@ -410,6 +411,10 @@ type Eval struct {
 	Metrics      []Metric
 	GateBuiltins []string // built-in metrics that decide the verdict
 }
+
+// MaxMetric is the maximum of the absolute values of metrics and of what is compared with them, so
+// that sums and differences are finite.
+const MaxMetric = 1e300
 
 // Metric is a metric of an eval. Type is "bool", "int", "float", "score" or "agreement". Lower
 // means that lower values are better, and Gate that the metric decides the verdict.

@@ -104,7 +104,7 @@ func (c *checker) collectEval(m *module, fn *Function) bool {
 
 // checkEvals checks the decorators, the parameters and the results of the evals.
 func (c *checker) checkEvals() {
-	names := map[string]*Eval{}
+	names, functions := map[string]*Eval{}, map[string]bool{}
 	for _, e := range c.prog.Evals {
 		m, fn := e.Fn.mod, e.Fn
 		if len(fn.Params) == 1 {
@@ -126,7 +126,10 @@ func (c *checker) checkEvals() {
 			c.report(m, dg)
 			continue
 		}
-		names[e.Name] = e
+		if functions[fn.Name] {
+			c.report(m, diag.EvalArgument.At(d.Sp, "two evals have functions with the name `%s`, which names their results", fn.Name).Hint("rename one of the functions"))
+		}
+		names[e.Name], functions[fn.Name] = e, true
 	}
 }
 
@@ -140,7 +143,7 @@ func (c *checker) evalMetrics(e *Eval) {
 	if t == types.Bad {
 		return
 	}
-	if kind := metricType(t); kind != "" {
+	if kind := metricOf(t); kind != "" {
 		e.Metrics = []EvalMetric{{Name: "score", Type: kind}}
 		return
 	}
@@ -158,7 +161,7 @@ func (c *checker) evalMetrics(e *Eval) {
 	bindings := types.Bindings(n.Decl.Params, n.Args)
 	for _, f := range n.Decl.Fields {
 		ft := types.Resolve(types.Substitute(f.Type, bindings))
-		kind := metricType(ft)
+		kind := fieldMetric(ft)
 		switch {
 		case kind == "" && ft != types.Bad:
 			c.refuseEval(fn.mod, diag.EvalResult, at, "a metric is a "+allowed+", or an Option of one",
@@ -170,11 +173,16 @@ func (c *checker) evalMetrics(e *Eval) {
 	}
 }
 
-// metricType returns the type of a metric with values of type t, or "".
-func metricType(t types.Type) string {
+// fieldMetric returns the type of the metric of a field of type t, or "".
+func fieldMetric(t types.Type) string {
 	if o, ok := types.Resolve(t).(*types.Option); ok {
 		t = o.Elem
 	}
+	return metricOf(t)
+}
+
+// metricOf returns the type of a metric with values of type t, or "".
+func metricOf(t types.Type) string {
 	switch x := types.Resolve(t).(type) {
 	case *types.Basic:
 		switch x {
@@ -348,14 +356,36 @@ func (c *checker) evalCluster(e *Eval, name string, a *ast.Arg) {
 		return
 	}
 	var names []string
+	var field types.Type
 	if n, ok := types.Resolve(e.Row).(*types.Named); ok && n.Decl.Kind != types.Enum {
+		bindings := types.Bindings(n.Decl.Params, n.Args)
 		for _, f := range n.Decl.Fields {
 			names = append(names, f.Name)
+			if f.Name == name {
+				field = types.Resolve(types.Substitute(f.Type, bindings))
+			}
 		}
 	}
-	if !slices.Contains(names, name) {
+	switch {
+	case field == nil:
 		c.unknownEvalName(e, a.Value, name, names, fmt.Sprintf("the row type `%s` has no field `%s`", types.Full(e.Row), name), "fields")
+	case !groupsCases(field):
+		c.refuseEval(e.Fn.mod, diag.EvalArgument, a.Value.Span(), "use a field that is a String, an Int, a Float, a Bool or one of several names",
+			"the field `%s` has the type `%s`, whose values cannot group cases", name, types.Full(field))
 	}
+}
+
+// groupsCases reports whether the JSON of all values of a type is a text, a number, a Bool or null.
+func groupsCases(t types.Type) bool {
+	switch x := t.(type) {
+	case *types.Option:
+		return groupsCases(types.Resolve(x.Elem))
+	case *types.Union:
+		return true
+	case *types.Named:
+		return x.Decl.Kind == types.Enum && !slices.ContainsFunc(x.Decl.Variants, func(v *types.Variant) bool { return len(v.Fields) > 0 })
+	}
+	return t == types.String || t == types.Int || t == types.Float || t == types.Bool || t == types.Bad
 }
 
 // evalNames reads the names of metrics.

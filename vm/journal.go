@@ -150,10 +150,18 @@ func (m *VM) ctxOver() bool {
 // checkContext checks whether the run's context has ended. at is the run's moment, or nil if the
 // run waits.
 func (m *VM) checkContext(at *Moment) {
-	if j := m.config.Journal; j != nil && m.journaled.past == nil && !m.journaled.over && m.requests.ctx.Err() != nil {
+	w := &m.journaled
+	if j := m.config.Journal; j != nil && !w.over && m.requests.ctx.Err() != nil && w.endsWithContext() {
 		m.journaled.over = true
 		j.ContextEnded(context.Cause(m.requests.ctx), at)
 	}
+}
+
+// endsWithContext reports whether the end of the run's context ends the run now. A run that is
+// resumed first does everything that its past contains. One that may leave its past need not.
+func (w *journaled) endsWithContext() bool {
+	_, mayLeave := w.past.(IdlePast)
+	return w.past == nil || mayLeave
 }
 
 // performJournaled is perform for a run with a journal or a past.

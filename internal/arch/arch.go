@@ -290,7 +290,7 @@ var Policy = []Rule{
 	{Package: "internal/engine/worker", Imports: "internal/engine internal/engine/durable internal/engine/runs ir internal/record/journal internal/record/journal/localowner internal/record/journal/postgres internal/record/tape runtime/keeper"},
 	{Package: ".", Imports: "internal/compile/diag internal/compile/manifest internal/data/effect internal/engine internal/engine/driver internal/engine/durable internal/engine/runs internal/engine/transcript internal/record/activity internal/record/audit internal/record/journal internal/record/journal/rundir ir runtime/budget runtime/llm runtime/tool runtime/world/permit vm internal/record/tape"},
 	{Package: "internal/eval/stats"},
-	{Package: "internal/eval/result", Imports: "internal/text/jcs internal/text/jsonread internal/text/jsonwrite internal/text/ndjson internal/text/suggest internal/text/utf8cut"},
+	{Package: "internal/eval/result", Imports: "ir internal/text/jcs internal/text/jsonread internal/text/jsonwrite internal/text/ndjson internal/text/suggest internal/text/utf8cut"},
 	{Package: "internal/eval/summary", Imports: "internal/eval/result internal/eval/stats"},
 	{Package: "internal/eval/policy", Imports: "internal/data/decision internal/data/effect internal/data/hostmsg internal/data/value internal/engine internal/record/tape internal/text/jcs internal/text/jsonwrite vm"},
 	{Package: "internal/cli/serve/servetest", Tests: true},

@@ -41,13 +41,12 @@ func (p *Program) Evals(dir string) ([]Eval, error) {
 	for i := range p.ir.Evals {
 		e := &p.ir.Evals[i]
 		f := &p.ir.Functions[e.Function]
-		x := Eval{Name: e.Name, Function: f.Name, Line: f.Line, Data: e.Data, Repeat: e.Repeat, Cluster: e.Cluster, Margin: e.Margin, Metrics: e.Metrics, GateBuiltins: e.GateBuiltins, eval: e}
+		x := Eval{Name: e.Name, Function: e.FunctionName, Line: f.Line, Data: e.Data, Repeat: e.Repeat, Cluster: e.Cluster, Margin: e.Margin, Metrics: e.Metrics, GateBuiltins: e.GateBuiltins, eval: e}
 		if f.File >= 0 && f.File < len(p.ir.Files) {
 			x.File = p.ir.Files[f.File].Name
 		}
 		switch {
 		case e.DataFunction >= 0:
-			x.Data = p.ir.Functions[e.DataFunction].Name
 		case filepath.IsAbs(e.Data):
 			x.Path = e.Data
 		default:

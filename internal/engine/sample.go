@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -71,6 +72,7 @@ func (p *Program) NewSampler(o Options, timeout time.Duration, maxCost float64) 
 	}
 	c.Connections = withFullNames(c.Connections)
 	c.Shared = world.NewShared(c)
+	c.Bounds.Day = world.DayLimits{} // the shared budget has it, and a sample must not close its file
 	s.secrets = c.Recorded()
 	s.ir = withModels(p.ir, c.Connections)
 	for _, h := range c.Hosts {
@@ -151,6 +153,8 @@ type SampleOutcome struct {
 	Cost, JudgeCost *float64
 	// Missing is the reason why a sample with Offline could not continue, or nil.
 	Missing error
+	// Cluster is the value of the row's field Eval.Cluster; nil for none. It may contain secrets.
+	Cluster json.RawMessage
 	// Secrets replaces the secrets of the sample.
 	Secrets *secret.Record
 	// TapeError is the reason why the tape could not be used, or nil.
@@ -231,6 +235,7 @@ type sampleRun struct {
 	sample   *tape.Sample
 	machine  *vm.VM
 	row      value.Slot
+	cluster  json.RawMessage
 	secrets  *secret.Record
 }
 
@@ -276,7 +281,8 @@ func (s *Sampler) newRun(q *SampleRequest, image *vm.VM, recorded *tape.Tape, se
 			}
 			return scene.Answers(x)
 		},
-		Edit: func(x effect.Request) { s.changeModel(x, q.Models) },
+		Replayed: scene.Note,
+		Edit:     func(x effect.Request) { s.changeModel(x, q.Models) },
 	})
 	var err error
 	r.machine, err = image.Fresh(func(c *vm.Config) {
@@ -292,7 +298,7 @@ func (s *Sampler) newRun(q *SampleRequest, image *vm.VM, recorded *tape.Tape, se
 	if len(errs) > 0 {
 		return nil, fmt.Errorf("could not read the row: %s", schema.Join(errs))
 	}
-	r.row = row
+	r.row, r.cluster = row, q.Eval.clusterOf(row)
 	return r, nil
 }
 
@@ -343,6 +349,7 @@ func (s *Sampler) run(ctx context.Context, q *SampleRequest, recorded *tape.Tape
 func (s *Sampler) end(r *sampleRun, outcome *vm.Outcome, failure *SampleFailure, took time.Duration, isLate bool) (out *SampleOutcome, err error) {
 	out = &SampleOutcome{Failure: failure, Cached: r.sample.IsCached(), Usage: r.sample.Usage(), Missing: r.sample.Diverged(), Secrets: r.secrets}
 	out.MS = float64(took.Microseconds()) / 1000
+	out.Cluster = r.cluster
 	if out.Cached && r.recorded.Ended != nil && r.recorded.Ended.MS > 0 {
 		out.MS = r.recorded.Ended.MS
 	}
@@ -477,8 +484,25 @@ func addHostCost(sum **float64, outside *world.Runtime, x *tape.SampleExchange) 
 	}
 }
 
+// clusterOf returns the value of the field that groups cases in a row as JSON, or nil if there is
+// none.
+func (e *Eval) clusterOf(row value.Slot) json.RawMessage {
+	v := value.Nil
+	if m := row.Map(); m != nil {
+		v, _ = m.GetString(e.Cluster)
+	} else if t := row.Type(); e.Cluster != "" && t != nil && row.Kind() == value.KindStruct {
+		if i := t.FieldIndex(e.Cluster); i >= 0 {
+			v = value.Flatten(row.Fields()[i])
+		}
+	}
+	if v.IsNil() {
+		return nil
+	}
+	return value.AppendJSON(nil, v)
+}
+
 // metricsOf returns the values of the metrics that an eval has returned. The failure is that of a
-// metric that is NaN or infinite.
+// metric that is NaN, infinite or too large.
 func (e *Eval) metricsOf(v value.Slot) ([]SampleMetric, *SampleFailure) {
 	if v.IsResult() {
 		v = v.Fields()[0]
@@ -490,11 +514,16 @@ func (e *Eval) metricsOf(v value.Slot) ([]SampleMetric, *SampleFailure) {
 	var out []SampleMetric
 	for i, m := range e.Metrics {
 		x := metricOf(m, values[i])
-		if math.IsNaN(x.Value) || math.IsInf(x.Value, 0) {
-			text := "infinite"
-			if math.IsNaN(x.Value) {
-				text = "NaN"
-			}
+		text := ""
+		switch {
+		case math.IsNaN(x.Value):
+			text = "NaN"
+		case math.IsInf(x.Value, 0):
+			text = "infinite"
+		case math.Abs(x.Value) > ir.MaxMetric:
+			text = fmt.Sprintf("%g: its absolute value may be at most %g", x.Value, float64(ir.MaxMetric))
+		}
+		if text != "" {
 			return nil, &SampleFailure{Message: fmt.Sprintf("metric %q is %s", m.Name, text), Place: vm.Place{Function: e.Function, File: e.File, Line: e.Line}}
 		}
 		out = append(out, x)
@@ -528,16 +557,30 @@ func metricOf(m ir.Metric, v value.Slot) SampleMetric {
 	return x
 }
 
+// stayOffline fails all requests to models, hosts and other services.
+func stayOffline(next effect.Performer) effect.Performer {
+	services := []effect.Area{effect.Models, effect.Hosts, effect.Servers, effect.Web, effect.Commands, effect.Workspaces, effect.Merges}
+	return effect.PerformerFunc(func(ctx context.Context, q effect.Request) (effect.Result, error) {
+		if slices.Contains(services, effect.Lookup(q.Kind()).By) {
+			return nil, fmt.Errorf("it requests %s, which is on no tape", q.Kind())
+		}
+		return next.Perform(ctx, q)
+	})
+}
+
 // Rows calls the function that returns an eval's rows, and returns them as JSON. The function may
-// use everything that a sample may use. Its results are not recorded. If it fails, the error is a
-// *SampleFailure.
-func (s *Sampler) Rows(ctx context.Context, e *Eval, seed int64) ([][]byte, error) {
+// use everything that a sample may use. Its results are not recorded. If offline is true, requests
+// to models, hosts and other services end it. If it fails, the error is a *SampleFailure.
+func (s *Sampler) Rows(ctx context.Context, e *Eval, seed int64, offline bool) ([][]byte, error) {
 	image, release, err := s.image()
 	if err != nil {
 		return nil, err
 	}
 	defer release()
 	_, config := s.world(&seed)
+	if offline {
+		config.Layers = append(config.Layers, stayOffline)
+	}
 	outside := world.New(config)
 	machine, err := image.Fresh(func(c *vm.Config) { c.Performer, c.NewNativeState = outside, stdlib.NewNativeState })
 	if err != nil {

@@ -176,9 +176,7 @@ func missingAgent(name string) *Missing {
 func (w *World) answerModel(ctx context.Context, r *effect.AgentCall, next effect.Performer) (effect.Result, error) {
 	w.mu.Lock()
 	a := w.agents[r.Agent]
-	if n := len(r.Messages); n > 0 && r.Messages[n-1].Role != "tool" {
-		w.prompts[r.Agent] = append(w.prompts[r.Agent], r.Messages[n-1].Content)
-	}
+	w.note(r)
 	if a == nil {
 		w.mu.Unlock()
 		return w.performUnmocked(ctx, r, next, missingAgent(r.Agent))

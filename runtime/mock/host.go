@@ -118,7 +118,7 @@ func (w *World) openExchange(ctx context.Context, r *effect.ExchangeOpen, next e
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	h := w.hosts[r.Host]
-	w.prompts[r.Host] = append(w.prompts[r.Host], r.Prompt)
+	w.note(r)
 	if h == nil {
 		w.mu.Unlock()
 		defer w.mu.Lock()

@@ -77,11 +77,7 @@ func (w *World) mockHTTP(r *effect.MockHTTP) error {
 // answerHTTP answers an HTTP request of the test with the mock.
 func (w *World) answerHTTP(ctx context.Context, r *effect.HTTP, next effect.Performer) (effect.Result, error) {
 	w.mu.Lock()
-	q := httpRequest{Method: r.Method, URL: r.URL, Headers: map[string]string{}, Body: r.Body}
-	for _, h := range r.Headers {
-		q.Headers[h.Name] = h.Value
-	}
-	w.requested = append(w.requested, q)
+	w.note(r)
 	a := w.web.finalOutcome(r)
 	w.mu.Unlock()
 	switch {

@@ -15,7 +15,7 @@ import (
 // answers awaited emits, and returns parts of the record to the test.
 func (w *World) performOutput(ctx context.Context, r effect.Request, next effect.Performer) (effect.Result, error) {
 	if q, ok := r.(*effect.AwaitEmit); ok && w.options.Sample && !w.Answers(q) {
-		w.recordEmit(q.Channel, q.Payload)
+		w.Note(q)
 		return next.Perform(ctx, q)
 	}
 	w.mu.Lock()
@@ -31,7 +31,7 @@ func (w *World) performOutput(ctx context.Context, r effect.Request, next effect
 	case *effect.Log:
 		w.record.Log = append(w.record.Log, r.Level+": "+strings.TrimSuffix(r.Message, "\n"))
 	case *effect.AwaitEmit:
-		w.record.Emits = append(w.record.Emits, Emit{r.Channel, r.Payload})
+		w.note(r)
 		return w.answerEmit(r)
 	case *effect.Record:
 		v, err := json.Marshal(w.readRecord(r))
@@ -43,11 +43,31 @@ func (w *World) performOutput(ctx context.Context, r effect.Request, next effect
 	return nil, nil
 }
 
-// recordEmit records an emit that the runtime answers.
-func (w *World) recordEmit(channel string, payload json.RawMessage) {
+// Note adds a request to what mock_prompts, test_requests and test_emits return. Those that the
+// World's layer performs are noted by it.
+func (w *World) Note(r effect.Request) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.record.Emits = append(w.record.Emits, Emit{channel, payload})
+	w.note(r)
+}
+
+func (w *World) note(r effect.Request) {
+	switch r := r.(type) {
+	case *effect.AgentCall:
+		if n := len(r.Messages); n > 0 && r.Messages[n-1].Role != "tool" {
+			w.prompts[r.Agent] = append(w.prompts[r.Agent], r.Messages[n-1].Content)
+		}
+	case *effect.ExchangeOpen:
+		w.prompts[r.Host] = append(w.prompts[r.Host], r.Prompt)
+	case *effect.HTTP:
+		q := httpRequest{Method: r.Method, URL: r.URL, Headers: map[string]string{}, Body: r.Body}
+		for _, h := range r.Headers {
+			q.Headers[h.Name] = h.Value
+		}
+		w.requested = append(w.requested, q)
+	case *effect.AwaitEmit:
+		w.record.Emits = append(w.record.Emits, Emit{r.Channel, r.Payload})
+	}
 }
 
 func (w *World) answerEmit(r *effect.AwaitEmit) (effect.Result, error) {

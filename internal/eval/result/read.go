@@ -15,6 +15,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/ndjson"
 	"github.com/concerto-lang/concerto/internal/text/suggest"
 	"github.com/concerto-lang/concerto/internal/text/utf8cut"
+	"github.com/concerto-lang/concerto/ir"
 )
 
 // Read reads a result. It accepts only what spec/49-eval.md describes: it rejects members that are
@@ -308,6 +309,9 @@ func countField[T int | int64](name string, least T, to *T) field {
 		if err := json.Unmarshal(value, to); err != nil || *to < least {
 			return errForm
 		}
+		if int64(*to) > maxCount {
+			return &memberError{fmt.Sprintf("more than %d", int64(maxCount))}
+		}
 		return nil
 	}}
 }
@@ -336,12 +340,12 @@ func tokensField(name string, to **int64) field {
 	return f
 }
 
-// maxNumber is the limit of numbers, so that sums and differences are finite.
-const maxNumber = 1e300
+// maxCount is the limit of integers, so that sums of millions of them are integers, too.
+const maxCount = 1_000_000_000_000
 
 // readNumber reads a JSON number.
 func readNumber(value []byte) (x float64, err error) {
-	if err := json.Unmarshal(value, &x); err != nil || math.Abs(x) > maxNumber {
+	if err := json.Unmarshal(value, &x); err != nil || math.Abs(x) > ir.MaxMetric {
 		return 0, errForm
 	}
 	return x, nil

@@ -75,6 +75,7 @@ func TestReadReportsTheLine(t *testing.T) {
 		sample(`{"case":"a","status":"failed","scores":{"words":1}}`):                                      `r:4: the sample has the status "failed", so the score of "words" must be false or null`,
 		sample(`{"case":"a","status":"error","scores":{"correct":false}}`):                                 `r:4: the sample has the status "error", so the score of "correct" must be null`,
 		sample(`{"case":"a","scores":{},"ms":-1}`):                                                         `r:4: "ms" must be a number that is not negative, not -1`,
+		sample(`{"case":"a","rep":9223372036854775807,"scores":{}}`):                                       `r:4: "rep": more than 1000000000000`,
 		sample(`{"case":"a","scores":{},"tokens_in":0.5}`):                                                 `r:4: "tokens_in" must be an integer, at least 0, not 0.5`,
 		sample(`{"case":"a","scores":{},"cluster":[]}`):                                                    `r:4: "cluster" must be a text, a number, true or false, not []`,
 		sample(`{"case":"a","scores":{},"agreements":{"correct":{"judge":true}}}`):                         `r:4: "agreements" must be an object that has {"judge","label"} for each metric, with true or false, not {"correct":{"judge":true}}`,

@@ -87,7 +87,7 @@ func runEval(ctx context.Context, t *testing.T, dir, program string, m *model, o
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows, err := sampler.Rows(t.Context(), &e, 0)
+	rows, err := sampler.Rows(t.Context(), &e, 0, false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,6 +21,8 @@ type SampleOptions struct {
 	// IsOwn reports whether the sample itself answers a request, such as by a mock. Such requests
 	// are not on the tape. It is called once for each request, when the program makes it.
 	IsOwn func(effect.Request) bool
+	// Replayed receives each request whose result is on the tape; nil ignores them.
+	Replayed func(effect.Request)
 	// Edit changes each request before it is looked up and performed; nil changes nothing.
 	Edit func(effect.Request)
 	// Create creates the file of the tape with its first lines. It is called before the first
@@ -188,6 +190,9 @@ func (s *Sample) classify(e int64, r effect.Request) sampleEffect {
 			}
 		}
 	}
+	if x.entry >= 0 && s.options.Replayed != nil {
+		s.options.Replayed(r)
+	}
 	s.effects[e] = x
 	return x
 }
@@ -336,7 +341,7 @@ func (s *Sample) EffectEnded(e int64, r effect.Request, result effect.Result, er
 	if !s.records(x) {
 		return
 	}
-	s.count(r, result, x)
+	s.count(r, result, err, x)
 	s.follow(r, result, err)
 	if t, ok := result.(*effect.Time); ok && x.entry >= 0 {
 		s.time = *t
@@ -355,11 +360,18 @@ func (s *Sample) records(x sampleEffect) bool {
 	return !x.isOwn && !s.isOver && s.diverged == nil && s.err == nil
 }
 
-// count adds what a call or an exchange used.
-func (s *Sample) count(r effect.Request, result effect.Result, x sampleEffect) {
+// wasRefused reports whether a call was not made because of the run's own settings.
+func wasRefused(err error) bool {
+	failed, _ := errors.AsType[*effect.Error](err)
+	return failed != nil && slices.Contains([]any{"limit", "permission", "config"}, failed.Fields["reason"])
+}
+
+// count adds what a call or an exchange used. A call that was refused before it was made, such as
+// by a limit, is none.
+func (s *Sample) count(r effect.Request, result effect.Result, err error, x sampleEffect) {
 	isCall := r.Kind() == effect.KindAgentCall || r.Kind() == effect.KindStreamOpen
 	switch {
-	case !isCall || x.entry >= 0:
+	case !isCall || x.entry >= 0 || wasRefused(err):
 	case x.judge != "":
 		s.used.JudgeCalls++
 	default:

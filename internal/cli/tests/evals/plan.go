@@ -149,7 +149,7 @@ func (cmd *runCommand) readData(ctx context.Context, sampler *engine.Sampler, e 
 // readRows reads the rows of an eval.
 func (cmd *runCommand) readRows(ctx context.Context, sampler *engine.Sampler, e *engine.Eval, row *value.Type) (*dataset.Dataset, error) {
 	if e.Path == "" {
-		rows, err := sampler.Rows(ctx, e, cmd.seed)
+		rows, err := sampler.Rows(ctx, e, cmd.seed, cmd.cached || cmd.dryRun)
 		if ctx.Err() != nil {
 			return nil, err
 		}

@@ -132,6 +132,12 @@ func (cmd *runCommand) checkFlags() error {
 		return refuse("margin", cmd.margin, "a number that is not negative")
 	case cmd.changed("max-cost") && !(cmd.maxCost > 0 && cmd.maxCost < 1e9):
 		return refuse("max-cost", cmd.maxCost, "above 0")
+	case cmd.changed("baseline") && cmd.baseline == "":
+		return refuse("baseline", `""`, "the path of a result, or of a directory of results")
+	case cmd.changed("model") && len(cmd.models) == 0:
+		return refuse("model", `""`, "the name of a model")
+	case cmd.changed("gate") && len(cmd.gate) == 0:
+		return refuse("gate", `""`, "the name of a metric")
 	case cmd.errors < 0:
 		return refuse("max-errors", cmd.errors, "0 or more")
 	case cmd.fresh && cmd.cached:
