@@ -150,7 +150,7 @@ func (cmd *compareCommand) run(c *cobra.Command, baseline, current string) error
 	if err == nil && report.Exit != 0 {
 		return console.ExitError(report.Exit)
 	}
-	return err
+	return printed(err)
 }
 
 // maxMargin is the largest margin: the largest score of a result.

@@ -104,3 +104,12 @@ func isDir(a *console.Console, path string) bool {
 	info, err := os.Stat(a.Abs(path))
 	return err == nil && info.IsDir()
 }
+
+// printed returns the error for output that could not be printed. Its exit code is that of errors,
+// because 1 is a verdict.
+func printed(err error) error {
+	if err == nil {
+		return nil
+	}
+	return console.Usage("", "could not print the output: %v", console.Cause(err))
+}

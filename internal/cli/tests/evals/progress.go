@@ -19,14 +19,15 @@ type progress struct {
 	counts  map[*runner.Plan]*counts
 	start   time.Time
 	done    int
-	err     error // error of printing
+	stop    func(error) // ends the samples
+	err     error       // error of printing
 }
 
 // counts are the samples of a plan that have ended.
 type counts struct{ done, failed, errors int }
 
-func newProgress(cmd *runCommand, sampler *engine.Sampler, plans []*runner.Plan) *progress {
-	p := &progress{cmd: cmd, sampler: sampler, plans: plans, counts: map[*runner.Plan]*counts{}, start: time.Now()}
+func newProgress(cmd *runCommand, sampler *engine.Sampler, plans []*runner.Plan, stop func(error)) *progress {
+	p := &progress{cmd: cmd, sampler: sampler, plans: plans, stop: stop, counts: map[*runner.Plan]*counts{}, start: time.Now()}
 	for _, plan := range plans {
 		p.counts[plan] = &counts{}
 	}
@@ -50,7 +51,9 @@ func (p *progress) add(plan *runner.Plan, s *result.Sample) {
 		if err == nil {
 			_, err = a.Stdout.Write(text)
 		}
-		p.err = err
+		if p.err = err; err != nil {
+			p.stop(err)
+		}
 	}
 	if !a.TTY.ErrScreen || a.Quiet {
 		return

@@ -107,9 +107,9 @@ func (cmd *replayCommand) replay(parent context.Context, args []string) error {
 		err = cmd.console.WriteJSON(report)
 	}
 	if err == nil && report.Exit() != console.ExitOK {
-		err = console.ExitError(report.Exit())
+		return console.ExitError(report.Exit())
 	}
-	return err
+	return printed(err)
 }
 
 // find returns the recordings of an argument.

@@ -333,16 +333,18 @@ func planName(p *runner.Plan) string {
 // runPlans runs the samples, writes the results, and prints the report.
 func (cmd *runCommand) runPlans(ctx context.Context, sampler *engine.Sampler, plans []*runner.Plan, baselines []summary.Side, so summary.Options, o runner.Options) error {
 	start := time.Now()
-	progress := newProgress(cmd, sampler, plans)
+	limited, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	progress := newProgress(cmd, sampler, plans, stop)
 	o.OnSample = progress.add
 	end := cmd.console.BeginDrawing()
-	all, failed := runner.Run(ctx, sampler, plans, o)
+	all, failed := runner.Run(limited, sampler, plans, o)
 	end()
 	if failed != nil && progress.err == nil && ctx.Err() == nil {
 		return console.Usage("the next run continues with the tapes that were written", "%v", failed)
 	}
 	if failed != nil || progress.err != nil {
-		return cmp.Or(failed, progress.err, cmd.writeResults(all, o.Dir, nil))
+		return cmp.Or(printed(progress.err), failed, cmd.writeResults(all, o.Dir, nil))
 	}
 	pairs := make([]summary.Pair, len(all))
 	for i, x := range all {
@@ -371,7 +373,7 @@ func (cmd *runCommand) runPlans(ctx context.Context, sampler *engine.Sampler, pl
 	if err == nil && report.Exit != 0 {
 		return console.ExitError(report.Exit)
 	}
-	return err
+	return printed(err)
 }
 
 // writeResults writes all results. exit is nil if the command was interrupted. It returns the first
