@@ -108,6 +108,8 @@ type Bounds struct {
 	// MaxTokens and MaxCost (in US dollars) limit the sum over all models.
 	MaxTokens int64
 	MaxCost   float64
+	// CostLimit is the name of MaxCost in messages; "" means [limits] max_cost_usd.
+	CostLimit string
 	// Day limits all runs of a day.
 	Day DayLimits
 	// MaxMemory limits the memory of the program's values, in bytes.

@@ -40,6 +40,7 @@ func (s *Shared) models() *llm.Pool {
 // makeBudget returns the budget of a run.
 func (c *Config) makeBudget() *budget.Budget {
 	b := budget.NewBudget(c.Bounds.MaxTokens, c.Bounds.MaxCost)
+	b.CostLimit = c.Bounds.CostLimit
 	if day := &c.Bounds.Day; day.File != nil {
 		b.SetDay(day.File, budget.Amount{Cost: budget.Dollars(day.CostUSD), Tokens: day.Tokens})
 	}

@@ -63,7 +63,9 @@ func (p *Program) NewSampler(o Options, timeout time.Duration, maxCost float64) 
 	}
 	c := &s.config
 	c.Stores.InMemory = true
-	c.Bounds.MaxCost = narrower(c.Bounds.MaxCost, maxCost)
+	if limit := narrower(c.Bounds.MaxCost, maxCost); limit != c.Bounds.MaxCost {
+		c.Bounds.MaxCost, c.Bounds.CostLimit = limit, "--max-cost or [eval] max_cost_usd"
+	}
 	if c.Bounds.Day, err = p.openDay(&o, c); err != nil {
 		return nil, s.audit(err)
 	}

@@ -100,6 +100,8 @@ func (s share) maxExpected(n int64) int64 {
 type Budget struct {
 	// Crossed receives one message for each limit that was exceeded; nil for none.
 	Crossed func(message string)
+	// CostLimit is the name of the limit on the cost in messages; "" means [limits] max_cost_usd.
+	CostLimit string
 
 	tokens int64 // limit on the number of tokens; 0 means no limit
 	cost   Money
@@ -194,11 +196,11 @@ func (b *Budget) reserveWithin(c Call, d *Day) (granted int64, settle func(in, o
 	c.In, c.Out = last.in.scale(c.In), last.out.scale(c.Out)
 	switch {
 	case (b.cost > 0 || b.day.Cost > 0) && !c.Priced:
-		key := "max_cost_usd"
+		key := b.costLimit()
 		if b.cost == 0 {
-			key = "max_day_cost_usd"
+			key = "[limits] max_day_cost_usd"
 		}
-		return 0, nil, nil, fmt.Errorf("the price of model %s is unknown, but [limits] %s requires it: add [connections.%s.prices.%s] with input and output",
+		return 0, nil, nil, fmt.Errorf("the price of model %s is unknown, but %s requires it: add [connections.%s.prices.%s] with input and output",
 			c.Model, key, c.Connection, tomlKey(c.Model))
 	case b.bounded() && c.Out == 0:
 		if room := b.remainingTokens(d, c.In, in, out); room < math.MaxInt64 {
@@ -296,7 +298,7 @@ func (b *Budget) crossedMessage(c Call, used, replied int64) string {
 	}
 	if b.cost > 0 && b.used.Cost > b.cost && !b.crossed[1] {
 		b.crossed[1] = true
-		return fmt.Sprintf("the run exceeded [limits] max_cost_usd: it has used %s dollars, and %s are allowed: %s", b.used.Cost, b.cost, why())
+		return fmt.Sprintf("the run exceeded %s: it has used %s dollars, and %s are allowed: %s", b.costLimit(), b.used.Cost, b.cost, why())
 	}
 	return ""
 }
@@ -349,9 +351,9 @@ func (b *Budget) checkLimits(d *Day, want Amount) error {
 	used := b.known()
 	switch {
 	case b.tokens > 0 && used.Tokens+want.Tokens > b.tokens:
-		return b.limitError("max_tokens", fmt.Sprint(b.tokens), "tokens", fmt.Sprint(used.Tokens-b.lost.tokens), fmt.Sprint(b.lost.tokens), fmt.Sprint(want.Tokens))
+		return b.limitError("[limits] max_tokens", fmt.Sprint(b.tokens), "tokens", fmt.Sprint(used.Tokens-b.lost.tokens), fmt.Sprint(b.lost.tokens), fmt.Sprint(want.Tokens))
 	case b.exceeds(Amount{Cost: want.Cost}): // the tokens fit, so the cost exceeds its limit
-		return b.limitError("max_cost_usd", b.cost.String(), "dollars", (used.Cost - b.lost.cost).String(), b.lost.cost.String(), want.Cost.String())
+		return b.limitError(b.costLimit(), b.cost.String(), "dollars", (used.Cost - b.lost.cost).String(), b.lost.cost.String(), want.Cost.String())
 	}
 	switch day := d.known(); {
 	case b.day.Tokens > 0 && day.Tokens+want.Tokens > b.day.Tokens:
@@ -362,9 +364,11 @@ func (b *Budget) checkLimits(d *Day, want Amount) error {
 	return nil
 }
 
+func (b *Budget) costLimit() string { return cmp.Or(b.CostLimit, "[limits] max_cost_usd") }
+
 // limitError returns the error for a limit that a call would exceed.
 func (b *Budget) limitError(limit, bound, unit, used, lost, wanted string) error {
-	text := fmt.Sprintf("it could go beyond the %s %s that [limits] %s allows: the run has used %s, ", bound, unit, limit, used)
+	text := fmt.Sprintf("it could go beyond the %s %s that %s allows: the run has used %s, ", bound, unit, limit, used)
 	if b.lost.calls > 0 {
 		text += fmt.Sprintf("calls whose outcome is unknown may have used %s, ", lost)
 	}

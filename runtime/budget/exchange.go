@@ -259,7 +259,11 @@ func (x *Exchange) bounds(u *unit, d *Day) []bound {
 	var all []bound
 	add := func(i int, section string, limit Amount, used, held, models Amount) {
 		if l := u.of(limit); l > 0 {
-			all = append(all, bound{key: fmt.Sprintf("[%s] %s", section, u.keys[i]), level: i, limit: l, used: u.of(used), held: max(u.of(held)-own, 0) + u.of(models), models: u.of(models)})
+			key := fmt.Sprintf("[%s] %s", section, u.keys[i])
+			if u.keys[i] == "max_cost_usd" {
+				key = b.costLimit()
+			}
+			all = append(all, bound{key: key, level: i, limit: l, used: u.of(used), held: max(u.of(held)-own, 0) + u.of(models), models: u.of(models)})
 		}
 	}
 	section := "hosts." + tomlKey(h.Section) + ".limits"
