@@ -44,7 +44,8 @@ type Sampler struct {
 	secrets *secret.Record // those that are known before a sample runs
 
 	mu     sync.Mutex
-	images []*vm.VM // loaded programs that no sample uses
+	images []*vm.VM        // loaded programs that no sample uses
+	called map[string]bool // agents that samples have called, except as judges
 }
 
 // NewSampler prepares samples. timeout limits each sample. maxCost limits the cost of all samples
@@ -52,7 +53,7 @@ type Sampler struct {
 func (p *Program) NewSampler(o Options, timeout time.Duration, maxCost float64) (*Sampler, error) {
 	o.Args, o.Inputs, o.Output = nil, nil, Output{}
 	o.Answers.Stdin = strings.NewReader("")
-	s := &Sampler{program: p, hosts: map[string]mock.Host{}, timeout: timeout}
+	s := &Sampler{program: p, hosts: map[string]mock.Host{}, timeout: timeout, called: map[string]bool{}}
 	var err error
 	if s.audit, err = p.audited(&o); err != nil {
 		return nil, err

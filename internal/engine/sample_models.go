@@ -95,6 +95,13 @@ func withModels(p *ir.Program, connections []llm.Connection) *ir.Program {
 	return &out
 }
 
+// HasCalled reports whether a sample has called an agent, other than as a judge.
+func (s *Sampler) HasCalled(agent string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.called[agent]
+}
+
 // changeModel replaces the model of a call that no judge makes.
 func (s *Sampler) changeModel(r effect.Request, changes []ModelChange) {
 	q, ok := r.(*effect.AgentCall)
@@ -104,6 +111,9 @@ func (s *Sampler) changeModel(r effect.Request, changes []ModelChange) {
 	if !ok || q.Judge != "" {
 		return
 	}
+	s.mu.Lock()
+	s.called[q.Agent] = true
+	s.mu.Unlock()
 	for _, c := range changes {
 		if c.Agent == "" || c.Agent == q.Agent {
 			if c.Connection != "" {

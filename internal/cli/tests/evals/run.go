@@ -346,6 +346,7 @@ func (cmd *runCommand) runPlans(ctx context.Context, sampler *engine.Sampler, pl
 	if failed != nil || progress.err != nil {
 		return cmp.Or(printed(progress.err), failed, cmd.writeResults(all, o.Dir, nil))
 	}
+	cmd.warnUnusedModels(sampler, all)
 	pairs := make([]summary.Pair, len(all))
 	for i, x := range all {
 		pairs[i] = summary.Pair{Current: summary.Side{Path: x.Plan.ResultPath(cmd.dir), Result: x.Result}, Baseline: baselines[i],
@@ -374,6 +375,20 @@ func (cmd *runCommand) runPlans(ctx context.Context, sampler *engine.Sampler, pl
 		return console.ExitError(report.Exit)
 	}
 	return printed(err)
+}
+
+// warnUnusedModels warns of agents in --model that no sample has called.
+func (cmd *runCommand) warnUnusedModels(sampler *engine.Sampler, all []*runner.Outcome) {
+	warned := map[string]bool{}
+	for _, x := range all {
+		for _, m := range x.Plan.Models {
+			if m.Agent == "" || x.Skipped > 0 || sampler.HasCalled(m.Agent) || warned[m.Agent] || cmd.console.Quiet {
+				continue
+			}
+			warned[m.Agent] = true
+			cmd.console.Complain(fmt.Sprintf("warning: --model changes no call of %s, because no sample calls it other than as a judge", m.Agent), "")
+		}
+	}
 }
 
 // writeResults writes all results. exit is nil if the command was interrupted. It returns the first
