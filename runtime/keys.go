@@ -14,8 +14,8 @@ import (
 // Parties are the services that a program uses.
 type Parties struct {
 	Hosts []host.Config
-	// Process is the name of this process among the processes that have executed a durable run or a
-	// sample; "" in other runs.
+	// Process is the name of this process among those that have executed a run with the same ID: a
+	// durable run, a sample or a test; "" in other runs.
 	Process string
 	// runs the hosts' processes of a durable run; nil means that they end with this process
 	Keeper      *keeper.Client

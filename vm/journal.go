@@ -60,7 +60,8 @@ type Past interface {
 	Pending() []int64
 }
 
-// IdlePast is a Past that ends effects which were UnderWay.
+// IdlePast is a Past that ends effects which were UnderWay. The end of the run's context also ends
+// a run that is still in such a past.
 type IdlePast interface {
 	Past
 	// NextIdle returns the end of an effect that was UnderWay. The VM calls it when nothing else
@@ -158,10 +159,10 @@ func (m *VM) checkContext(at *Moment) {
 }
 
 // endsWithContext reports whether the end of the run's context ends the run now. A run that is
-// resumed first does everything that its past contains. One that may leave its past need not.
+// resumed first does everything that its past contains.
 func (w *journaled) endsWithContext() bool {
-	_, mayLeave := w.past.(IdlePast)
-	return w.past == nil || mayLeave
+	_, isIdle := w.past.(IdlePast)
+	return w.past == nil || isIdle
 }
 
 // performJournaled is perform for a run with a journal or a past.

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -156,8 +155,6 @@ type SampleOutcome struct {
 	Cost, JudgeCost *float64
 	// Missing is the reason why a sample with Offline could not continue, or nil.
 	Missing error
-	// Cluster is the value of the row's field Eval.Cluster; nil for none. It may contain secrets.
-	Cluster json.RawMessage
 	// Secrets replaces the secrets of the sample.
 	Secrets *secret.Record
 	// TapeError is the reason why the tape could not be used, or nil.
@@ -238,7 +235,6 @@ type sampleRun struct {
 	sample   *tape.Sample
 	machine  *vm.VM
 	row      value.Slot
-	cluster  json.RawMessage
 	secrets  *secret.Record
 }
 
@@ -301,7 +297,7 @@ func (s *Sampler) newRun(q *SampleRequest, image *vm.VM, recorded *tape.Tape, se
 	if len(errs) > 0 {
 		return nil, fmt.Errorf("could not read the row: %s", schema.Join(errs))
 	}
-	r.row, r.cluster = row, q.Eval.clusterOf(row)
+	r.row = row
 	return r, nil
 }
 
@@ -352,7 +348,6 @@ func (s *Sampler) run(ctx context.Context, q *SampleRequest, recorded *tape.Tape
 func (s *Sampler) end(r *sampleRun, outcome *vm.Outcome, failure *SampleFailure, took time.Duration, isLate bool) (out *SampleOutcome, err error) {
 	out = &SampleOutcome{Failure: failure, Cached: r.sample.IsCached(), Usage: r.sample.Usage(), Missing: r.sample.Diverged(), Secrets: r.secrets}
 	out.MS = float64(took.Microseconds()) / 1000
-	out.Cluster = r.cluster
 	if out.Cached && r.recorded.Ended != nil && r.recorded.Ended.MS > 0 {
 		out.MS = r.recorded.Ended.MS
 	}
@@ -461,11 +456,11 @@ func isOutside(f *tape.Failure) bool {
 func (s *Sampler) costOf(replies []*effect.AgentReply) *float64 {
 	var sum budget.Money
 	for _, r := range replies {
-		i := slices.IndexFunc(s.config.Connections, func(c llm.Connection) bool { return c.Name == r.Provider })
-		if i < 0 {
+		c := connectionOf(s.config.Connections, r.Provider)
+		if c == nil {
 			return nil
 		}
-		price := s.config.Connections[i].Price(r.Model)
+		price := c.Price(r.Model)
 		if price == nil {
 			return nil
 		}
@@ -485,23 +480,6 @@ func addHostCost(sum **float64, outside *world.Runtime, x *tape.SampleExchange) 
 	if *sum != nil {
 		**sum += cost.USD()
 	}
-}
-
-// clusterOf returns the value of the field that groups cases in a row as JSON, or nil if there is
-// none.
-func (e *Eval) clusterOf(row value.Slot) json.RawMessage {
-	v := value.Nil
-	if m := row.Map(); m != nil {
-		v, _ = m.GetString(e.Cluster)
-	} else if t := row.Type(); e.Cluster != "" && t != nil && row.Kind() == value.KindStruct {
-		if i := t.FieldIndex(e.Cluster); i >= 0 {
-			v = value.Flatten(row.Fields()[i])
-		}
-	}
-	if v.IsNil() {
-		return nil
-	}
-	return value.AppendJSON(nil, v)
 }
 
 // metricsOf returns the values of the metrics that an eval has returned. The failure is that of a

@@ -51,15 +51,18 @@ func selected(fallback *llm.Connection, alias string) (model string, selects boo
 	return model, selects
 }
 
-// fullModel returns the full name of a model of a connection; "" means the connection's default.
-func fullModel(connections []llm.Connection, connection, model string) string {
-	find := func(name string) *llm.Connection {
-		if i := slices.IndexFunc(connections, func(c llm.Connection) bool { return c.Name == name }); i >= 0 {
-			return &connections[i]
-		}
+// connectionOf returns the connection with a name, or nil.
+func connectionOf(connections []llm.Connection, name string) *llm.Connection {
+	i := slices.IndexFunc(connections, func(c llm.Connection) bool { return c.Name == name })
+	if i < 0 {
 		return nil
 	}
-	c := find(connection)
+	return &connections[i]
+}
+
+// fullModel returns the full name of a model of a connection; "" means the connection's default.
+func fullModel(connections []llm.Connection, connection, model string) string {
+	c := connectionOf(connections, connection)
 	if c == nil {
 		return model
 	}
@@ -75,7 +78,7 @@ func fullModel(connections []llm.Connection, connection, model string) string {
 	}
 	name := model + " (" + full
 	for _, f := range c.Fallback {
-		if to := find(f); to != nil {
+		if to := connectionOf(connections, f); to != nil {
 			if other, selects := selected(to, model); selects {
 				name += ", " + f + ": " + other
 			}

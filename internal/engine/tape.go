@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/binary"
@@ -40,7 +41,12 @@ func ReadCutOffTape(r io.Reader) (*Tape, error) {
 	if err != nil {
 		return nil, err
 	}
-	t, err := tape.ReadWhole(text)
+	t, err := tape.Read(bytes.NewReader(text))
+	if err != nil { // without a line end, the last line of a tape that is written by hand is valid, too
+		if cut, cutErr := tape.ReadCutOff(text); cutErr == nil {
+			t, err = cut, nil
+		}
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -20,10 +20,11 @@ const dollar = 1_000_000_000_000
 // Dollars converts an amount in the manifest to Money. It rounds to a millionth of a dollar, and
 // smaller amounts up, because a limit of 0 is none.
 func Dollars(usd float64) Money {
+	millionths := math.Round(usd * 1e6)
 	if usd > 0 {
-		return max(Money(math.Round(usd*1e6)), 1) * (dollar / 1e6)
+		millionths = max(millionths, 1)
 	}
-	return Money(math.Round(usd*1e6)) * (dollar / 1e6)
+	return Money(millionths) * (dollar / 1e6)
 }
 
 // ParseDollars returns the amount that String has written. It is exact below 9,000 dollars.

@@ -34,7 +34,7 @@ func checkData(e *sema.Eval, read driver.ReadData, maxRows int, l *diag.List) {
 		l.Add(d)
 		return
 	}
-	_, err = Read(e.Data, f.Text, newRowTypes().of(e.Row), maxRows)
+	_, err = Read(e.Data, f.Text, newRowTypes().of(e.Row), "", maxRows)
 	problems, ok := errors.AsType[*Error](err)
 	if !ok {
 		return

@@ -33,6 +33,10 @@ type Case struct {
 	Row  json.RawMessage // canonical JSON (RFC 8785)
 	Hash string
 	Line int // of the file, from 1; or number of the row
+	// Cluster is the value of the field that groups cases, as JSON; nil for none.
+	Cluster json.RawMessage
+	// ClusterNumber numbers clusters from 1, in the order of their first cases; 0 for none.
+	ClusterNumber int
 }
 
 // maxShown is the number of invalid rows that are reported in full, and maxProblems the number of
@@ -86,20 +90,22 @@ func (e *Error) Rest() string {
 
 // reader collects the cases and errors of a dataset.
 type reader struct {
-	file  string
-	row   *value.Type
-	limit int // number of rows to read; 0 means all
-	cases []Case
-	lines map[string]int // line of each id
-	seen  int
-	err   Error
+	file     string
+	row      *value.Type
+	cluster  string // name of the field that groups cases, or ""
+	limit    int    // number of rows to read; 0 means all
+	cases    []Case
+	lines    map[string]int // line of each id
+	clusters map[string]int // numbers of clusters
+	seen     int
+	err      Error
 }
 
 // Read reads the rows of a file, whose extension is .jsonl or .csv. The file's name is used in
-// errors. If maxRows is above 0, the rows after the first maxRows are ignored. The error is an
-// *Error.
-func Read(file string, text []byte, row *value.Type, maxRows int) (*Dataset, error) {
-	r := &reader{file: file, row: row, limit: maxRows, lines: map[string]int{}}
+// errors. cluster is the name of the field that groups cases, or "". If maxRows is above 0, the
+// rows after the first maxRows are ignored. The error is an *Error.
+func Read(file string, text []byte, row *value.Type, cluster string, maxRows int) (*Dataset, error) {
+	r := &reader{file: file, row: row, cluster: cluster, limit: maxRows, lines: map[string]int{}, clusters: map[string]int{}}
 	sum := hexsum.SHA256(text)
 	text = bytes.TrimPrefix(text, []byte("\ufeff"))
 	if at := utf8cut.Invalid(text); at >= 0 {
@@ -115,9 +121,9 @@ func Read(file string, text []byte, row *value.Type, maxRows int) (*Dataset, err
 }
 
 // FromRows returns the dataset of rows in JSON, which a function has returned. name is used in
-// errors.
-func FromRows(name string, rows [][]byte, row *value.Type) (*Dataset, error) {
-	r := &reader{file: name, row: row, lines: map[string]int{}}
+// errors, and cluster is as for Read.
+func FromRows(name string, rows [][]byte, row *value.Type, cluster string) (*Dataset, error) {
+	r := &reader{file: name, row: row, cluster: cluster, lines: map[string]int{}, clusters: map[string]int{}}
 	var all bytes.Buffer
 	for i, text := range rows {
 		r.add(i+1, text)
@@ -193,12 +199,21 @@ func (r *reader) add(line int, text []byte) {
 		return
 	}
 	c := Case{Row: row, Hash: hexsum.SHA256(row), Line: line}
-	c.ID = idOf(v, row, c.Hash)
+	c.ID = idOf(v, c.Hash)
 	if first, found := r.lines[c.ID]; found {
 		r.fail(line, "duplicate id %q (first on line %d)", c.ID, first)
 		return
 	}
 	r.lines[c.ID] = line
+	if group := field(v, r.cluster); !group.IsNil() {
+		c.Cluster = value.AppendJSON(nil, group)
+		n, known := r.clusters[string(c.Cluster)]
+		if !known {
+			n = len(r.clusters) + 1
+			r.clusters[string(c.Cluster)] = n
+		}
+		c.ClusterNumber = n
+	}
 	r.cases = append(r.cases, c)
 }
 
@@ -216,16 +231,8 @@ func unknownField(name string, fields []value.Field) string {
 
 // idOf returns the id of a row: its field `id`, a text or an Int, or else the first 12 digits of
 // the hash.
-func idOf(v value.Slot, row []byte, hash string) string {
-	id := value.Nil
-	if m := v.Map(); m != nil {
-		id, _ = m.GetString("id")
-	} else if t := v.Type(); t != nil && v.Kind() == value.KindStruct {
-		if i := t.FieldIndex("id"); i >= 0 {
-			id = value.Flatten(v.Fields()[i])
-		}
-	}
-	switch id.Kind() {
+func idOf(row value.Slot, hash string) string {
+	switch id := field(row, "id"); id.Kind() {
 	case value.KindString:
 		return id.AsString()
 	case value.KindInt:
@@ -234,13 +241,18 @@ func idOf(v value.Slot, row []byte, hash string) string {
 	return hash[:12]
 }
 
-// Member returns a member of the row as canonical JSON; nil without the member.
-func (c *Case) Member(name string) json.RawMessage {
-	var members map[string]json.RawMessage
-	if json.Unmarshal(c.Row, &members) != nil {
-		return nil
+// field returns the value of a field of a row, or nil if there is none.
+func field(row value.Slot, name string) value.Slot {
+	if m := row.Map(); m != nil {
+		v, _ := m.GetString(name)
+		return v
 	}
-	return members[name]
+	if t := row.Type(); t != nil && row.Kind() == value.KindStruct {
+		if i := t.FieldIndex(name); i >= 0 {
+			return value.Flatten(row.Fields()[i])
+		}
+	}
+	return value.Nil
 }
 
 // Select returns n of the cases in their order, the same ones for the same seed. It returns all

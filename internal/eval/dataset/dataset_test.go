@@ -65,7 +65,7 @@ func TestErrors(t *testing.T) {
 		{"wide CSV", "t.csv", "id,text,want\n" + wide + "\n", ticket, `t.csv:2: the record has 10000 cells, and the first line 3`},
 	}
 	for _, test := range tests {
-		_, err := Read(test.file, []byte(test.text), test.row, 0)
+		_, err := Read(test.file, []byte(test.text), test.row, "", 0)
 		got := ""
 		if err != nil {
 			got = err.Error()
@@ -85,7 +85,7 @@ func TestIDs(t *testing.T) {
 		line, _ := json.Marshal(map[string]string{"id": id, "text": "x", "want": "bug"})
 		text.Write(append(line, '\n'))
 	}
-	d, err := Read("t.jsonl", text.Bytes(), ticket, 0)
+	d, err := Read("t.jsonl", text.Bytes(), ticket, "", 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +97,7 @@ func TestIDs(t *testing.T) {
 		t.Errorf("ids (-want +got):\n%s", diff)
 	}
 	ids := func(text string) map[string]string {
-		d, err := Read("t.jsonl", []byte(text), numbers, 0)
+		d, err := Read("t.jsonl", []byte(text), numbers, "", 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -113,7 +113,7 @@ func TestIDs(t *testing.T) {
 		t.Errorf("ids after inserting a row (-before +after):\n%s", diff)
 	}
 	withInt := &value.Type{Kind: value.TypeStruct, Fields: []value.Field{{Name: "id", Type: numbers}}}
-	if d, err := Read("t.jsonl", []byte(`{"id":7}`), withInt, 0); err != nil || d.Cases[0].ID != "7" {
+	if d, err := Read("t.jsonl", []byte(`{"id":7}`), withInt, "", 0); err != nil || d.Cases[0].ID != "7" {
 		t.Errorf("Int as id: %v, %v", d, err)
 	}
 }
@@ -140,8 +140,8 @@ func TestFormatsAgree(t *testing.T) {
 			w.Write(cells)
 		}
 		w.Flush()
-		a, err := Read("t.jsonl", lines.Bytes(), ticket, 0)
-		b, err2 := Read("t.csv", table.Bytes(), ticket, 0)
+		a, err := Read("t.jsonl", lines.Bytes(), ticket, "", 0)
+		b, err2 := Read("t.csv", table.Bytes(), ticket, "", 0)
 		if err != nil || err2 != nil {
 			t.Fatalf("%v, %v\n%s\n%s", err, err2, &lines, &table)
 		}
@@ -185,7 +185,7 @@ func TestSelect(t *testing.T) {
 }
 
 func TestLimit(t *testing.T) {
-	if d, err := Read("t.jsonl", []byte("1\n2\n{"), numbers, 2); err != nil || len(d.Cases) != 2 {
+	if d, err := Read("t.jsonl", []byte("1\n2\n{"), numbers, "", 2); err != nil || len(d.Cases) != 2 {
 		t.Errorf("%v, %v", d, err)
 	}
 }
@@ -200,7 +200,7 @@ func FuzzRead(f *testing.F) {
 		if isCSV {
 			file = "t.csv"
 		}
-		d, err := Read(file, []byte(text), ticket, 0)
+		d, err := Read(file, []byte(text), ticket, "", 0)
 		if err != nil {
 			e, ok := errors.AsType[*Error](err)
 			if !ok || len(e.Rows) == 0 || len(e.Rows) > maxShown {
@@ -212,7 +212,7 @@ func FuzzRead(f *testing.F) {
 		for _, c := range d.Cases {
 			lines.Write(append(c.Row, '\n'))
 		}
-		again, err := Read("t.jsonl", lines.Bytes(), ticket, 0)
+		again, err := Read("t.jsonl", lines.Bytes(), ticket, "", 0)
 		if err != nil {
 			t.Fatalf("%v\n%s", err, &lines)
 		}
@@ -231,7 +231,7 @@ func BenchmarkRead(b *testing.B) {
 		fmt.Fprintf(&lines, `{"id":"t%d","text":"The export of report %d fails with an error","want":"bug","n":%d}`+"\n", i, i, i)
 	}
 	for b.Loop() {
-		if _, err := Read("t.jsonl", lines.Bytes(), ticket, 0); err != nil {
+		if _, err := Read("t.jsonl", lines.Bytes(), ticket, "", 0); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -70,9 +70,9 @@ func Compare(name string, r *engine.PolicyReplay) *Session {
 	c := &comparison{r: r, session: &Session{Name: name, State: Same, Decisions: map[State]int{}, Unused: len(r.Unused)},
 		owner: r.Owners, changed: map[int]bool{}}
 	c.readAsked()
-	done := c.end()
-	if done {
-		c.findRemoved()
+	c.findRemoved()
+	if !c.end() {
+		c.removed = nil // the program might have made these decisions later
 	}
 	for i := range r.Decisions {
 		c.compare(&r.Decisions[i])
@@ -148,7 +148,7 @@ func (c *comparison) end() (complete bool) {
 		return false
 	case err == nil:
 		return true
-	case t.Ended != nil && t.Ended.Code != 0 && !c.lacksDecisions():
+	case t.Ended != nil && t.Ended.Code != 0 && len(c.removed) == 0:
 		return true // the recorded run failed at the same place
 	case errors.As(err, &failed):
 		c.session.Problem = &Problem{Session: c.session.Name, At: place(failed.Place), Message: failed.Message}
@@ -157,14 +157,6 @@ func (c *comparison) end() (complete bool) {
 	}
 	c.session.State = Failed
 	return false
-}
-
-// lacksDecisions reports whether the recorded run made decisions that the program does not make.
-func (c *comparison) lacksDecisions() bool {
-	c.findRemoved()
-	lacks := len(c.removed) > 0
-	c.removed = nil
-	return lacks
 }
 
 // findRemoved finds the decisions of the recorded run that the program does not make.

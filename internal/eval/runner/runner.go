@@ -118,18 +118,17 @@ type run struct {
 	plans   []*Plan
 	began   time.Time
 
-	mu       sync.Mutex
-	next     int
-	clusters map[*Plan]map[string]int
-	samples  [][]*result.Sample // by plan, then case and repetition; nil if the sample has not ended
-	out      []*Outcome
-	err      error
+	mu      sync.Mutex
+	next    int
+	samples [][]*result.Sample // by plan, then case and repetition; nil if the sample has not ended
+	out     []*Outcome
+	err     error
 }
 
 // Run runs all samples of the plans. The error is the cause of ctx's end, or the reason why no
 // further samples could be run. The outcomes then contain the samples that have ended.
 func Run(ctx context.Context, sampler *engine.Sampler, plans []*Plan, o Options) ([]*Outcome, error) {
-	r := &run{options: o, sampler: sampler, plans: plans, began: time.Now(), clusters: map[*Plan]map[string]int{}}
+	r := &run{options: o, sampler: sampler, plans: plans, began: time.Now()}
 	total := 0
 	for _, p := range plans {
 		r.samples = append(r.samples, make([]*result.Sample, p.Samples()))
@@ -312,32 +311,15 @@ func CaseID(c *dataset.Case, clean func(string) string) string {
 	return id
 }
 
-// clusterNumber returns the number, from 1, of the first case in the same cluster. It distinguishes
-// clusters whose values contain secrets.
-func (r *run) clusterNumber(p *Plan, c *dataset.Case) int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.clusters[p] == nil {
-		r.clusters[p] = map[string]int{}
-		for i := range p.Cases {
-			value := string(p.Cases[i].Member(p.Eval.Cluster))
-			if r.clusters[p][value] == 0 {
-				r.clusters[p][value] = i + 1
-			}
-		}
-	}
-	return r.clusters[p][string(c.Member(p.Eval.Cluster))]
-}
-
 // describe returns the line of a sample in the result.
 func (r *run) describe(p *Plan, c *dataset.Case, rep int, out *engine.SampleOutcome) *result.Sample {
 	text, clean := out.Secrets.Text, out.Secrets.JSON
 	s := &result.Sample{Case: CaseID(c, text), Rep: rep, Row: clean(c.Row), Scores: map[string]result.Score{}, Cached: out.Cached, MS: &out.MS,
 		Calls: int64(len(out.Usage.Replies)), CostUSD: out.Cost}
-	if out.Cluster != nil {
-		s.Cluster = clean(out.Cluster)
-		if bytes.Contains(s.Cluster, []byte(secret.Redacted)) && !bytes.Equal(s.Cluster, out.Cluster) {
-			s.Cluster = fmt.Appendf(nil, "%q", fmt.Sprintf("%s-%d", secret.Redacted, r.clusterNumber(p, c)))
+	if c.Cluster != nil {
+		s.Cluster = clean(c.Cluster)
+		if bytes.Contains(s.Cluster, []byte(secret.Redacted)) && !bytes.Equal(s.Cluster, c.Cluster) {
+			s.Cluster = fmt.Appendf(nil, `"%s-%d"`, secret.Redacted, c.ClusterNumber) // not equal to other such clusters
 		}
 	}
 	var in, of int64

@@ -91,7 +91,7 @@ func runEval(ctx context.Context, t *testing.T, dir, program string, m *model, o
 	if err != nil {
 		t.Fatal(err)
 	}
-	data, err := dataset.FromRows("rows", rows, rowTypes[0])
+	data, err := dataset.FromRows("rows", rows, rowTypes[0], "")
 	if err != nil {
 		t.Fatal(err)
 	}

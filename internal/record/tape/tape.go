@@ -175,18 +175,6 @@ func Read(r io.Reader) (*Tape, error) {
 	return t, nil
 }
 
-// ReadWhole parses a tape as Read does, or, if its last line has no end and is invalid, the lines
-// before that line.
-func ReadWhole(text []byte) (*Tape, error) {
-	t, err := Read(bytes.NewReader(text))
-	if err != nil && !bytes.HasSuffix(text, []byte("\n")) {
-		if cut, cutErr := ReadCutOff(text); cutErr == nil {
-			return cut, nil
-		}
-	}
-	return t, err
-}
-
 // ReadCutOff parses a tape. It ignores a last line without its end, which a killed process may have
 // left.
 func ReadCutOff(text []byte) (*Tape, error) {

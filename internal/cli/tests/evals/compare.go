@@ -16,6 +16,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/eval/result"
 	"github.com/concerto-lang/concerto/internal/eval/summary"
 	"github.com/concerto-lang/concerto/internal/term/cmdline"
+	"github.com/concerto-lang/concerto/ir"
 )
 
 // compareCommand is the command eval compare with its options.
@@ -112,7 +113,7 @@ func (cmd *compareCommand) run(c *cobra.Command, baseline, current string) error
 		return console.Usage("", "invalid value %v for --alpha: must be above 0 and below 0.5", cmd.alpha)
 	}
 	if c.Flags().Changed("margin") {
-		if !(cmd.margin >= 0 && cmd.margin <= maxMargin) {
+		if !(cmd.margin >= 0 && cmd.margin <= ir.MaxMetric) {
 			return console.Usage("", "invalid value %v for --margin: must be a number that is not negative", cmd.margin)
 		}
 		o.Margin = &cmd.margin
@@ -152,9 +153,6 @@ func (cmd *compareCommand) run(c *cobra.Command, baseline, current string) error
 	}
 	return printed(err)
 }
-
-// maxMargin is the largest margin: the largest score of a result.
-const maxMargin = 1e300
 
 // refusal is an error of a result. It ends the command like a wrong command line.
 type refusal struct{ usage, cause error }

@@ -40,7 +40,7 @@ func (cmd *runCommand) listEvals(p *engine.Program, evals []engine.Eval) error {
 		list = append(list, x)
 	}
 	if cmd.format.String() == "json" {
-		return cmd.console.WriteJSON(list)
+		return printed(cmd.console.WriteJSON(list))
 	}
 	for _, x := range list {
 		cases := ""
@@ -48,7 +48,7 @@ func (cmd *runCommand) listEvals(p *engine.Program, evals []engine.Eval) error {
 			cases = ", " + console.Count(*x.Cases, "case")
 		}
 		if _, err := fmt.Fprintf(cmd.console.Stdout, "%s:%d: %s (%s%s)\n", x.File, x.Line, x.Name, x.Data, cases); err != nil {
-			return err
+			return printed(err)
 		}
 	}
 	return nil

@@ -156,7 +156,7 @@ func (cmd *runCommand) readRows(ctx context.Context, sampler *engine.Sampler, e 
 		if err != nil {
 			return nil, newRefusal(fmt.Errorf("the rows of %s are not available: %s failed: %w", e.Name, e.Data, err))
 		}
-		return dataset.FromRows(e.Data, rows, row)
+		return dataset.FromRows(e.Data, rows, row, e.Cluster)
 	}
 	return cmd.readFile(e, row)
 }
@@ -172,7 +172,7 @@ func (cmd *runCommand) readFile(e *engine.Eval, row *value.Type) (*dataset.Datas
 		}
 		return nil, console.Usage(hint, "could not read the data of %s: %s: %v", e.Name, shown, console.Cause(err))
 	}
-	return dataset.Read(shown, text, row, 0)
+	return dataset.Read(shown, text, row, e.Cluster, 0)
 }
 
 // baselines reads the baseline of each plan. Without --baseline, they are empty.

@@ -24,6 +24,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/eval/summary"
 	"github.com/concerto-lang/concerto/internal/process/lockfile"
 	"github.com/concerto-lang/concerto/internal/term/cmdline"
+	"github.com/concerto-lang/concerto/ir"
 	"github.com/concerto-lang/concerto/runtime/world/permit"
 	"github.com/concerto-lang/concerto/sema"
 )
@@ -128,7 +129,7 @@ func (cmd *runCommand) checkFlags() error {
 		return refuse("timeout", cmd.timeout, "a number of seconds above 0")
 	case !(cmd.alpha > 0 && cmd.alpha < 0.5):
 		return refuse("alpha", cmd.alpha, "above 0 and below 0.5")
-	case cmd.changed("margin") && !(cmd.margin >= 0 && cmd.margin <= maxMargin):
+	case cmd.changed("margin") && !(cmd.margin >= 0 && cmd.margin <= ir.MaxMetric):
 		return refuse("margin", cmd.margin, "a number that is not negative")
 	case cmd.changed("max-cost") && !(cmd.maxCost > 0 && cmd.maxCost < 1e9):
 		return refuse("max-cost", cmd.maxCost, "above 0")
@@ -316,7 +317,7 @@ func (cmd *runCommand) countSamples(ctx context.Context, sampler *engine.Sampler
 	for _, x := range all {
 		total := x.Plan.Samples()
 		if _, err := fmt.Fprintf(cmd.console.Stdout, "%s: %s (%d cached, %d to run)\n", planName(x.Plan), console.Count(total, "sample"), total-x.Skipped, x.Skipped); err != nil {
-			return err
+			return printed(err)
 		}
 	}
 	return nil
@@ -333,12 +334,12 @@ func planName(p *runner.Plan) string {
 // runPlans runs the samples, writes the results, and prints the report.
 func (cmd *runCommand) runPlans(ctx context.Context, sampler *engine.Sampler, plans []*runner.Plan, baselines []summary.Side, so summary.Options, o runner.Options) error {
 	start := time.Now()
-	limited, stop := context.WithCancelCause(ctx)
+	running, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	progress := newProgress(cmd, sampler, plans, stop)
 	o.OnSample = progress.add
 	end := cmd.console.BeginDrawing()
-	all, failed := runner.Run(limited, sampler, plans, o)
+	all, failed := runner.Run(running, sampler, plans, o)
 	end()
 	if failed != nil && progress.err == nil && ctx.Err() == nil {
 		return console.Usage("the next run continues with the tapes that were written", "%v", failed)

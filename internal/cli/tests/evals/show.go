@@ -64,7 +64,7 @@ func (cmd *showCommand) run(path string) error {
 	if err != nil {
 		return err
 	}
-	return writeReport(cmd.console, report, pairs)
+	return printed(writeReport(cmd.console, report, pairs))
 }
 
 // showSamples prints the selected samples.
@@ -97,7 +97,7 @@ func (cmd *showCommand) showSamples(r *result.Result) error {
 		b.WriteString("no sample failed\n")
 	}
 	_, err := fmt.Fprint(cmd.console.Stdout, b.String())
-	return err
+	return printed(err)
 }
 
 // formatSample writes a sample: a line with its case, and one for each part.
