@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -707,5 +708,60 @@ read
 				t.Errorf("the host received the message %d times, want once:\n%s", n, in)
 			}
 		})
+	}
+}
+
+// TestSteeredWhileReopened sends messages to the hosts of a resumed run while the program opens its
+// exchanges again. Each message must find all hosts.
+func TestSteeredWhileReopened(t *testing.T) {
+	const many = 16
+	dir := t.TempDir()
+	c := host.Config{Command: "sh", Args: []string{"-c", `while read -r line; do echo '{"type":"progress"}'; done`}, OutputFormat: "json", Instances: many, Timeout: 100}
+	h := hostsUnderKeeper(t, dir, 1, c)
+	var open []host.Open
+	for x := range many {
+		got, err := h.Perform(t.Context(), request(x))
+		if err != nil {
+			t.Fatal(err)
+		}
+		next(t, h, got.(*effect.ExchangeOpened).ID)
+		open = append(open, host.Open{ID: int64(x + 1), Request: request(x)})
+	}
+	h.Suspend()
+	if err := h.Close(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	second := hostsUnderKeeper(t, dir, 2, c)
+	if err := second.Resume(t.Context(), open); err != nil {
+		t.Fatal(err)
+	}
+	lookup := func() {
+		t.Helper()
+		_, _, err := second.Steer(t.Context(), host.Message{Key: "k", Host: "another", Text: "hello"})
+		if e, ok := errors.AsType[*host.SelectError](err); !ok || len(e.Others) != many {
+			t.Errorf("a message has not found the %d hosts that are running: %+v", many, err)
+		}
+	}
+	lookup()
+	var opening sync.WaitGroup
+	for x := range many {
+		opening.Go(func() {
+			if _, err := second.Perform(t.Context(), request(x)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	opened := make(chan struct{})
+	go func() {
+		opening.Wait()
+		close(opened)
+	}()
+	for {
+		lookup()
+		select {
+		case <-opened:
+			return
+		default:
+		}
 	}
 }

@@ -145,7 +145,9 @@ func (h *Hosts) restoreExchange(o *Open, all []keeper.Process) []keeper.Process 
 		began = r.lastBegin.At
 		r.continueExchange(ex, o)
 	}
-	h.registerRestored(ex, o.ID, began)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.addRestored(ex, o.ID, began)
 	return all
 }
 
@@ -164,15 +166,13 @@ func (pl *pool) newRestoredExchange(r *effect.ExchangeOpen, key string) *exchang
 	return ex
 }
 
-// registerRestored registers an exchange under its number, with the time that remains until its
-// timeout.
-func (h *Hosts) registerRestored(ex *exchange, id int64, began time.Time) {
+// addRestored adds an exchange under its number, with the time that remains until its timeout. The
+// caller must hold the hosts' lock.
+func (h *Hosts) addRestored(ex *exchange, id int64, began time.Time) {
 	left := ex.pool.cfg.timeout()
 	if !began.IsZero() {
 		left = max(0, left-max(0, time.Since(began)))
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	ex.id = id
 	h.exchanges[id] = ex
 	ex.startTimers(left)
@@ -242,17 +242,15 @@ func (h *Hosts) endRemovedHost(remaining *keeper.Process) {
 // nil.
 func (h *Hosts) claimResumed(r *effect.ExchangeOpen) *exchange {
 	h.mu.Lock()
-	var ex *exchange
-	if at := slices.IndexFunc(h.resumed, func(ex *exchange) bool { return digestRequest(ex.request) == digestRequest(r) }); at >= 0 {
-		ex = h.resumed[at]
-		h.resumed = slices.Delete(h.resumed, at, at+1)
-		h.lastID++
-		ex.id = h.lastID
+	defer h.mu.Unlock()
+	at := slices.IndexFunc(h.resumed, func(ex *exchange) bool { return digestRequest(ex.request) == digestRequest(r) })
+	if at < 0 {
+		return nil
 	}
-	h.mu.Unlock()
-	if ex != nil {
-		h.registerRestored(ex, ex.id, ex.openedAt)
-	}
+	ex := h.resumed[at]
+	h.resumed = slices.Delete(h.resumed, at, at+1)
+	h.lastID++
+	h.addRestored(ex, h.lastID, ex.openedAt)
 	return ex
 }
 

@@ -3,6 +3,7 @@ package host
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"strconv"
 	"sync"
@@ -112,19 +113,9 @@ func (h *Hosts) Steer(ctx context.Context, m Message) (name, outcome string, err
 // selectExchange returns the exchange that has received the message before, or the only running
 // exchange that matches it.
 func (h *Hosts) selectExchange(m *Message) (*exchange, error) {
-	h.mu.Lock()
-	all := make([]*exchange, 0, len(h.exchanges))
-	for _, ex := range h.exchanges {
-		all = append(all, ex)
-	}
-	all = append(all, h.resumed...) // the program will open them again
-	h.mu.Unlock()
-	slices.SortFunc(all, func(a, b *exchange) int {
-		return cmp.Or(cmp.Compare(a.pool.cfg.Name, b.pool.cfg.Name), cmp.Compare(a.workspace, b.workspace), cmp.Compare(a.id, b.id))
-	})
 	var found []*exchange
 	e := &SelectError{}
-	for _, ex := range all {
+	for _, ex := range h.allExchanges() {
 		if ex.knows(m.Key) {
 			return ex, nil
 		}
@@ -143,6 +134,18 @@ func (h *Hosts) selectExchange(m *Message) (*exchange, error) {
 		return nil, e
 	}
 	return found[0], nil
+}
+
+// allExchanges returns the exchanges, also those that the program will open again, ordered by host,
+// workspace and number.
+func (h *Hosts) allExchanges() []*exchange {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	all := slices.AppendSeq(slices.Clone(h.resumed), maps.Values(h.exchanges))
+	slices.SortFunc(all, func(a, b *exchange) int {
+		return cmp.Or(cmp.Compare(a.pool.cfg.Name, b.pool.cfg.Name), cmp.Compare(a.workspace, b.workspace), cmp.Compare(a.id, b.id))
+	})
+	return all
 }
 
 // knows reports whether the exchange has received the message with a key.
