@@ -243,15 +243,6 @@ func (p *past) recordedResult(i int, e int64) (effect.Result, error, error) {
 	return result, failed, err
 }
 
-// translatedLines returns a host's lines in the form of the protocol, which differs from the
-// original lines if an adapter has translated them.
-func translatedLines(x *journal.Record) []string {
-	if x.Lines != nil {
-		return x.Lines
-	}
-	return x.M
-}
-
 func recordedFailure(x *journal.Record) (*tape.Failure, error) {
 	f := &tape.Failure{}
 	if err := json.Unmarshal(x.Err, f); err != nil {

@@ -47,7 +47,7 @@ func Tape(stored journal.Run, h *journal.History, flags tape.Flags, emit string,
 // entryOf returns the entry of a tape for a record r with an effect's result. begin is the effect's
 // begin record, or nil.
 func entryOf(stored journal.Run, r, begin *journal.Record) (*tape.Entry, error) {
-	x := &tape.Entry{E: r.E, Place: r.Place, Q: effect.Kind(r.Q), Of: r.Of, R: r.R, V: r.V, Lines: translatedLines(r), Decided: r.Decided, Sizes: r.Sizes, W: r.W}
+	x := &tape.Entry{E: r.E, Place: r.Place, Q: effect.Kind(r.Q), Of: r.Of, R: r.R, V: r.V, Lines: r.Translated(), Decided: r.Decided, Sizes: r.Sizes, W: r.W}
 	switch {
 	case r.K == journal.KEnd && begin != nil:
 		x.Q, x.R, x.Of = effect.Kind(begin.Q), begin.R, begin.Of

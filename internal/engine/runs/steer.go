@@ -2,10 +2,13 @@ package runs
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/record/journal"
 )
 
@@ -40,6 +43,21 @@ func Steer(ctx context.Context, run journal.Run, name, resume string, s journal.
 		return "", "", &Problem{Message: fmt.Sprintf("%d hosts of %s are running:%s", reply.Matches, name, hostLines(reply.Running)), Hint: "name one with --host or --workspace"}
 	}
 	return "", "", noHost(name, reply.Running)
+}
+
+// receivedSteer returns the journal's record of a message that a host has received, or nil. The
+// message can still be stored then: the process may have been killed before it removed it.
+func receivedSteer(h *journal.History, id string) *effect.SteeredNote {
+	for _, r := range slices.Backward(h.Records) {
+		lines := r.Translated()
+		for _, i := range r.Decided {
+			n := new(effect.SteeredNote)
+			if i < len(lines) && json.Unmarshal([]byte(lines[i]), n) == nil && n.Key == id {
+				return n
+			}
+		}
+	}
+	return nil
 }
 
 // noHost is the error for a message that no running host matches. others are the running hosts.
@@ -106,11 +124,14 @@ func abandonSteer(run journal.Run, name, resume, id string, err error) (*journal
 	if reply, err := journal.TakeSteerReply(run, id); reply != nil || err != nil {
 		return reply, err
 	}
+	if n := receivedSteer(h, id); n != nil {
+		return &journal.SteerReply{Host: n.Host, Outcome: n.Outcome}, run.DropAnswer(id)
+	}
 	p := &Problem{Message: name + " stopped before it confirmed the message", Hint: "the worker that continues the run sends the message, unless it was sent"}
 	switch stored, err := run.Answer(id); {
 	case err != nil:
 		return nil, err
-	case stored == nil: // the journal contains it, so that a host may have received it
+	case stored == nil: // a part of the journal that was dropped contained it, or another process sends it
 		p.Hint = "the ledger of the run shows whether a host has received it"
 	case h.Last().K == journal.KFinish:
 		return &journal.SteerReply{}, run.DropAnswer(id)

@@ -5,8 +5,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/record/journal"
 	"github.com/concerto-lang/concerto/internal/record/journal/rundir"
+	"github.com/concerto-lang/concerto/internal/record/tape"
 )
 
 // resumedRun is a run that another process resumes before its history is read.
@@ -32,14 +34,18 @@ func TestAbandonedSteer(t *testing.T) {
 	for name, c := range map[string]struct {
 		ends      bool // the run ends
 		reply     string
-		isDropped bool // the journal contains the message
+		isDropped bool // the message is not stored any more
+		received  bool // the journal contains the message
 		outcome   string
 		problem   string
 	}{
-		"interrupted":                {problem: unconfirmed},
-		"ended":                      {ends: true},
-		"sent, ended":                {ends: true, reply: "queued", outcome: "queued"},
-		"sent, ended, not confirmed": {ends: true, isDropped: true, problem: unconfirmed},
+		"interrupted":                       {problem: unconfirmed},
+		"ended":                             {ends: true},
+		"sent, ended":                       {ends: true, reply: "queued", outcome: "queued"},
+		"sent, ended, not confirmed":        {ends: true, isDropped: true, problem: unconfirmed},
+		"sent, killed while it was removed": {received: true, outcome: "queued"},
+		"sent, ended, killed while it was removed": {ends: true, received: true, outcome: "queued"},
+		"sent, removed": {isDropped: true, received: true, outcome: "queued"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, dir := asking(t)
@@ -55,6 +61,9 @@ func TestAbandonedSteer(t *testing.T) {
 				if c.isDropped {
 					err = run.DropAnswer(id)
 				}
+				if c.received {
+					w.Append(linesWith(t, id))
+				}
 				if c.ends {
 					w.Append(&journal.Record{K: journal.KFinish, Rest: journal.Rest{Code: &code}})
 				}
@@ -67,6 +76,25 @@ func TestAbandonedSteer(t *testing.T) {
 			if c.problem == "" && reply.Outcome != c.outcome {
 				t.Errorf("the outcome is %q, want %q", reply.Outcome, c.outcome)
 			}
+			if c.received {
+				if a, err := run.Answer(id); a != nil || err != nil || reply.Host != "W" {
+					t.Errorf("after a reply of host %q, the message is stored: %v, error %v", reply.Host, a != nil, err)
+				}
+			}
 		})
 	}
+}
+
+// linesWith returns a record of a host's messages, the second of which is the message with an id
+// that the host has received.
+func linesWith(t *testing.T, id string) *journal.Record {
+	t.Helper()
+	entry, err := tape.EntryOf(5, effect.KindExchangeNext, &effect.ExchangeMessages{Messages: []effect.HostMessage{
+		effect.NewSteered(&effect.SteeredNote{Key: "steer-0", Host: "V", Outcome: "received", By: effect.ByAnswer}),
+		effect.NewSteered(&effect.SteeredNote{Key: id, Host: "W", Text: "stop", Outcome: "queued", By: effect.ByAnswer, Name: "Ada"}),
+	}}, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &journal.Record{K: journal.KLines, E: entry.E, Of: 4, Gave: journal.Gave{L: 1, M: entry.Lines, Decided: entry.Decided}}
 }

@@ -119,6 +119,15 @@ type Gave struct {
 	Process int64 `json:"process,omitempty"`
 }
 
+// Translated returns a host's lines in the form of the protocol, which differs from the recorded
+// lines if an adapter translates them.
+func (g *Gave) Translated() []string {
+	if g.Lines != nil {
+		return g.Lines
+	}
+	return g.M
+}
+
 // Owner identifies the process that executes the run from this record on. The kinds out and finish
 // use only N, for the number of lines of output.
 type Owner struct {
