@@ -57,8 +57,8 @@ func TestDurableKill(t *testing.T) {
 			return
 		}
 		done, amid, keepers, restored, reports = done+s.kills, amid+s.amid, keepers+s.keepers, restored+s.restored, reports+s.reports
-		for _, outcome := range s.steered {
-			steered[outcome]++
+		for _, m := range s.steered {
+			steered[m.outcome]++
 		}
 	}
 	t.Logf("%d kills of runs, %d of them while the program was performing effects; %d kills of keepers; %d processes resumed from a snapshot; %d runs dropped the beginning of their journal; %d reports of killed runs; messages to a host: %v", done, amid, keepers, restored, dropped, reports, steered)
@@ -99,10 +99,10 @@ type stormed struct {
 	// lossy is true if keepers are killed, too. A keeper's hosts exit with the keeper.
 	lossy    bool
 	keepers  int
-	drops    bool     // the run drops the beginning of its journal
-	restored int      // number of processes that resumed from a snapshot
-	reports  int      // number of reports of killed runs
-	steered  []string // outcomes of the messages of other processes
+	drops    bool // the run drops the beginning of its journal
+	restored int  // number of processes that resumed from a snapshot
+	reports  int  // number of reports of killed runs
+	steered  []steeredMessage
 }
 
 func newStormed(t *testing.T, seed uint64, most int, drops bool) *stormed {
@@ -137,9 +137,10 @@ func (s *stormed) run() {
 			s.end()
 			return
 		case !errors.As(err, &exit) || exit.ExitCode() != -1:
-			// The reason is last, because the beginning of a long log may be cut off.
+			// The reason is first and last, because a part of a long log may be cut off.
 			log, _ := os.ReadFile(filepath.Join(s.dir, "job", "keeper.log"))
-			s.Fatalf("the journal:\n%s\nthe keeper's log:\n%s\nseed %d, after %d kills: %v", journalOf(s.dir), log, s.seed, s.kills, err)
+			reason := fmt.Sprintf("seed %d, after %d kills: %v", s.seed, s.kills, err)
+			s.Fatalf("%s\nthe end of the journal:\n%s\nthe end of the keeper's log:\n%s\n%s", reason, lastLines(journalOf(s.dir)), lastLines(log), reason)
 		}
 		s.kills++
 		if s.written() > before && begun(journalOf(s.dir)) && !bytes.Contains(journalOf(s.dir), []byte(`"k":"finish"`)) {
@@ -383,4 +384,10 @@ func journalOf(dir string) (text []byte) {
 		text = append(text, part...)
 	}
 	return text
+}
+
+// lastLines returns the last lines of a text.
+func lastLines(text []byte) []byte {
+	all := slices.Collect(bytes.Lines(text))
+	return bytes.Join(all[max(0, len(all)-60):], nil)
 }

@@ -260,22 +260,28 @@ func (s *stormed) messages() {
 	if err != nil {
 		s.Fatal(err)
 	}
-	for i, outcome := range s.steered {
+	for i, m := range s.steered {
 		received := strings.Count(string(in), fmt.Sprintf(`"text":"outside %d."`, i))
 		recorded := strings.Count(string(ledger), fmt.Sprintf(`"text":"outside %d."`, i))
 		right := received <= 1 && recorded == received
 		switch {
 		case s.keepers > 0:
 			right = recorded <= 1
-		case outcome == steerSent:
+		case m.outcome == steerSent:
 			right = received == 1 && recorded == 1
-		case outcome == steerRefused:
+		case m.outcome == steerRefused:
 			right = received == 0 && recorded == 0
 		}
 		if !right {
-			s.bad("message %d, whose sender was notified that it was %s, was received %d times and recorded %d times", i, outcome, received, recorded)
+			s.bad("message %d, whose sender was notified that it was %s, was received %d times and recorded %d times:\n%s", i, m.outcome, received, recorded, m.printed)
 		}
 	}
+}
+
+// steeredMessage is a message that another process has sent to the host Watch.
+type steeredMessage struct {
+	outcome string
+	printed []byte // what the sending process printed
 }
 
 // The outcomes of a message of another process.
@@ -303,7 +309,7 @@ func (s *stormed) steer(exited <-chan struct{}) {
 		case !bytes.Contains(text, []byte("stopped before it confirmed")):
 			s.bad("steer: %s", text)
 		}
-		s.steered = append(s.steered, outcome)
+		s.steered = append(s.steered, steeredMessage{outcome, text})
 	}
 }
 
