@@ -25,6 +25,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/record/journal"
 	"github.com/concerto-lang/concerto/internal/record/journal/rundir"
 	"github.com/concerto-lang/concerto/internal/testkit/randtest"
+	"github.com/concerto-lang/concerto/internal/testkit/testproc"
 	"github.com/concerto-lang/concerto/vm"
 )
 
@@ -117,8 +118,11 @@ func newStormed(t *testing.T, seed uint64, most int, drops bool) *stormed {
 		if t.Failed() {
 			_ = command(s.dir, "runs", "rm", "job").Run() // otherwise the run's keeper would never exit
 		}
+		if s.keepers > 0 {
+			s.awaitHosts()
+		}
 		if err := leftovers(s.dir); err != nil {
-			t.Errorf("seed %d: %v", seed, err)
+			t.Errorf("seed %d, after %d kills of keepers: %v", seed, s.keepers, err)
 		}
 	})
 	return s
@@ -312,6 +316,28 @@ func (s *stormed) kill(run *os.Process, ended <-chan struct{}) {
 		}
 	}
 	_ = run.Kill()
+}
+
+// awaitHosts waits until the hosts have exited. Nothing else waits for those of a killed keeper.
+func (s *stormed) awaitHosts() {
+	all, _ := filepath.Glob(filepath.Join(s.dir, "*.spawns")) // a valid pattern
+	var pids []int
+	for _, file := range all {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			s.Error(err)
+		}
+		for line := range bytes.Lines(text) {
+			var pid int
+			if _, err := fmt.Sscan(string(line), &pid); err != nil {
+				s.Errorf("%s: %q: %v", file, line, err)
+			}
+			pids = append(pids, pid)
+		}
+	}
+	if _, err := testproc.AwaitExit(time.Minute, pids...); err != nil {
+		s.Error(err)
+	}
 }
 
 // isKeeper reports whether a process is a keeper.

@@ -90,7 +90,8 @@ func (s *steers) begin(id string) bool {
 
 // sendSteer sends a message and stores the reply. The message stays stored until the journal
 // contains it, so that another process sends it if this one exits; the hosts detect a message that
-// they have received.
+// they have received. A refused message is removed before its sender is notified: if this process
+// is killed in between, no other one sends it.
 func sendSteer(r *Run, to Steerer, id string, a *journal.Answer, resumed bool) {
 	var q journal.SteerRequest
 	reply := &journal.SteerReply{}
@@ -116,11 +117,16 @@ func sendSteer(r *Run, to Steerer, id string, a *journal.Answer, resumed bool) {
 	if resumed && reply.Outcome == "" {
 		r.c.Remark("a message of " + a.By + " was not sent: " + cmp.Or(reply.Error, "not exactly one running host matches it"))
 	}
+	if reply.Outcome == "" {
+		if err := r.c.Stored.DropAnswer(id); err != nil {
+			reply = &journal.SteerReply{Error: "the message was not sent, but it cannot be removed, so that it may be sent later: " + err.Error()}
+		}
+	}
 	if err := journal.PutSteerReply(r.c.Stored, id, reply); err != nil {
 		r.c.Remark("could not confirm a message to a host: " + err.Error())
 	}
-	if reply.Outcome == "" || r.talks.steers.isJournaled(id) { // otherwise the journal's record removes it
-		_ = r.c.Stored.DropAnswer(id) // a message that remains is refused again
+	if reply.Outcome != "" && r.talks.steers.isJournaled(id) { // otherwise the journal's record removes it
+		_ = r.c.Stored.DropAnswer(id) // a message that remains is not sent again
 	}
 }
 

@@ -131,7 +131,7 @@ func abandonSteer(run journal.Run, name, resume, id string, err error) (*journal
 	switch stored, err := run.Answer(id); {
 	case err != nil:
 		return nil, err
-	case stored == nil: // a part of the journal that was dropped contained it, or another process sends it
+	case stored == nil: // it was refused, or a dropped part of the journal contains it
 		p.Hint = "the ledger of the run shows whether a host has received it"
 	case h.Last().K == journal.KFinish:
 		return &journal.SteerReply{}, run.DropAnswer(id)

@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/concerto-lang/concerto/internal/text/hexsum"
@@ -247,6 +248,66 @@ func TestFirstAnswerWins(t *testing.T) {
 	}
 	if a, err := d.Answer("q7"); a != nil || err != nil {
 		t.Error(a, err)
+	}
+}
+
+// slowFiles are Files of which one sync, the next one when waits is set, ends after released is
+// closed.
+type slowFiles struct {
+	disk
+	waits    atomic.Bool
+	syncs    chan struct{} // receives a value when that sync begins
+	released chan struct{}
+}
+
+func (f *slowFiles) Append(name string) (File, int64, error) {
+	file, size, err := f.disk.Append(name)
+	return &slowFile{file, f}, size, err
+}
+
+type slowFile struct {
+	File
+	f *slowFiles
+}
+
+func (x *slowFile) Sync() error {
+	if x.f.waits.CompareAndSwap(true, false) {
+		x.f.syncs <- struct{}{}
+		<-x.f.released
+	}
+	return x.File.Sync()
+}
+
+// TestConsumedBeforeSnapshot flushes the record of a consumed answer twice, while the first Flush
+// still syncs the record. The answer must be removed when the second one returns: a snapshot may be
+// stored next, and the process that resumes from it would take the answer for a new one.
+func TestConsumedBeforeSnapshot(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	files := &slowFiles{disk: disk(dir), syncs: make(chan struct{}), released: make(chan struct{})}
+	d := At(dir)
+	d.files = files
+	w, err := d.Create(testStart(), []byte("{}"), journal.Options{Now: testClock()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.PutAnswer("q7", journal.Answer{Value: []byte(`"yes"`), By: "Ada", At: 5}); err != nil {
+		t.Fatal(err)
+	}
+	w.Append(&journal.Record{K: journal.KDid, E: 7, Q: "clock", Gave: journal.Gave{V: []byte(`1`)}})
+	w.ConsumeAnswer("q7")
+	files.waits.Store(true)
+	synced := make(chan error)
+	go func() { synced <- w.Flush(journal.Synced) }()
+	<-files.syncs
+	if err := w.Flush(journal.Written); err != nil {
+		t.Error(err)
+	}
+	if a, err := d.Answer("q7"); a != nil || err != nil {
+		t.Errorf("the answer is stored after its record was written: %v, error %v", a != nil, err)
+	}
+	close(files.released)
+	if err := errors.Join(<-synced, w.Close()); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -31,6 +31,8 @@ type writer struct {
 	late    chan struct{} // receives a value when records must be synced within syncWithin
 	ended   chan struct{}
 	ending  sync.WaitGroup
+
+	removing sync.Mutex // while consumed answers are removed
 }
 
 // ahead contains everything that is not written.
@@ -39,7 +41,7 @@ type ahead struct {
 	parts    []part // records by file; the last part grows
 	out      []byte
 	blobs    []journal.Blob // values that the records in parts name
-	consumed []string       // ids of the questions whose answers are removed after the records are written
+	consumed []consumed     // answers that are removed after the records are written, in order
 	broken   error          // error of encoding a record; nil if there was none
 	chain    journal.Chain
 	filled   int64             // size of the last part's file, including unwritten records
@@ -49,6 +51,12 @@ type ahead struct {
 	dropping bool
 	named    map[string]bool
 	total    int64 // size of all files, including unwritten records
+}
+
+// consumed is an answer that record s or an earlier one contains.
+type consumed struct {
+	id string
+	s  uint64
 }
 
 // files contains the open files of a run.
@@ -171,7 +179,7 @@ func (w *writer) Time() int64 {
 func (w *writer) ConsumeAnswer(id string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.consumed = append(w.consumed, id)
+	w.consumed = append(w.consumed, consumed{id, w.chain.At().S})
 }
 
 // Out adds a line to the run's output. The next Flush writes it after the records.
@@ -186,8 +194,7 @@ func (w *writer) Out(line string) {
 // and the caller may call Flush again.
 func (w *writer) Flush(level journal.Level) error {
 	w.mu.Lock()
-	s, consumed := w.chain.At().S, w.consumed
-	w.consumed = nil
+	s, consumes := w.chain.At().S, len(w.consumed) > 0
 	idle := len(w.parts[len(w.parts)-1].lines) == 0 && len(w.parts) == 1 && len(w.out) == 0 && w.broken == nil
 	w.mu.Unlock()
 	var err error
@@ -197,24 +204,40 @@ func (w *writer) Flush(level journal.Level) error {
 	if err == nil && level == journal.Synced && w.options.Sync != journal.SyncNever {
 		err = w.sync(s)
 	}
-	if len(consumed) > 0 {
-		err = w.removeConsumed(consumed, err)
+	if err == nil && consumes {
+		err = w.removeConsumed(s)
 	}
 	return err
 }
 
-// removeConsumed removes consumed answers unless the flush has failed with err. It retains those
-// that it does not remove.
-func (w *writer) removeConsumed(all []string, err error) error {
-	for err == nil && len(all) > 0 {
-		if err = w.dir.DropAnswer(all[0]); err == nil {
-			all = all[1:]
+// removeConsumed removes the consumed answers that the records up to s contain. When it returns nil,
+// none of them is stored, also if a concurrent Flush was about to remove them. A process that
+// resumes from a snapshot, which is stored after a Flush, would not know that they were consumed.
+func (w *writer) removeConsumed(s uint64) error {
+	w.removing.Lock()
+	defer w.removing.Unlock()
+	for {
+		id, found := w.firstConsumed(s)
+		if !found {
+			return nil
 		}
+		if err := w.dir.DropAnswer(id); err != nil {
+			return err
+		}
+		w.mu.Lock()
+		w.consumed = w.consumed[1:]
+		w.mu.Unlock()
 	}
+}
+
+// firstConsumed returns the oldest consumed answer, if the records up to s contain it.
+func (w *writer) firstConsumed(s uint64) (id string, found bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.consumed = append(all, w.consumed...)
-	return err
+	if len(w.consumed) == 0 || w.consumed[0].s > s {
+		return "", false
+	}
+	return w.consumed[0].id, true
 }
 
 // write writes all unwritten values, records and lines.
