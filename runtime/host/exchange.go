@@ -296,7 +296,7 @@ func (ex *exchange) endedError() error {
 // read the prompt. It returns ctx's error if ctx ends. Any other failure becomes the failure of the
 // exchange.
 func (ex *exchange) reassign(ctx context.Context) error {
-	if lost := ex.inbox.lostError(); lost != nil {
+	if lost := ex.inbox.lostError(); !inPage && lost != nil {
 		return ex.handOver(ctx, lost)
 	}
 	if ex.endLostTurn(true) {

@@ -50,7 +50,7 @@ func (h *Hosts) makeWorkDir(ctx context.Context, c *Config, session string) (*Co
 	if err := c.checkDir(); err != nil {
 		return nil, nil, err
 	}
-	if h.opts.Directories == nil {
+	if inPage || h.opts.Directories == nil {
 		return nil, nil, c.errorf("cannot be isolated by this program")
 	}
 	at, err := c.workspacePlace()
@@ -98,7 +98,7 @@ func (c *Config) inDir(d workspace.Directory) (*Config, workspace.Directory, err
 // inWorkspace returns the configuration and the directory of a process that works in a workspace of
 // the program.
 func (h *Hosts) inWorkspace(ctx context.Context, c *Config, name string) (*Config, workspace.Directory, error) {
-	if h.opts.Directories == nil {
+	if inPage || h.opts.Directories == nil {
 		return nil, nil, c.errorf("cannot work in the workspace %s: this program has no workspaces", name)
 	}
 	d, err := h.opts.Directories.Use(ctx, name)

@@ -98,7 +98,7 @@ func (p *process) confine(run *Config, env []string) error {
 	if c.Access.Sandbox == nil {
 		return nil
 	}
-	if h.opts.Sandboxes == nil {
+	if inPage || h.opts.Sandboxes == nil {
 		return c.sandboxError(errors.New("this program has no sandboxes"))
 	}
 	if run.Command == "" || c.checkDir() != nil {

@@ -18,6 +18,9 @@ type stdio struct{}
 
 // Connect starts the command in its own process group.
 func (stdio) Connect(c *Config, s Surroundings) (Conn, error) {
+	if inPage {
+		return nil, c.errorf("cannot be started: a page starts no processes")
+	}
 	if c.Command == "" {
 		return nil, c.errorf("has no command: set command in [hosts.%s] of Concerto.toml", c.Connector)
 	}
@@ -28,7 +31,7 @@ func (stdio) Connect(c *Config, s Surroundings) (Conn, error) {
 	if err != nil {
 		return nil, c.spawnError(err)
 	}
-	if !inPage && s.Keeper != nil {
+	if s.Keeper != nil {
 		return s.Keeper.start(c, &s, path)
 	}
 	p, err := s.Start(procgroup.Command{Name: c.Name, Path: path, Args: c.Args, Env: s.Env, Dir: c.Dir, Limits: c.Bounds.process(), Stderr: s.Stderr})

@@ -31,7 +31,7 @@ type startFunc = func(procgroup.Command) (*procgroup.Process, error)
 // Close has been called.
 func (h *Hosts) startVersionCheck(run *Config, env []string, start startFunc) *versionCheck {
 	proto := run.protocol()
-	if proto.Oldest == "" {
+	if inPage || proto.Oldest == "" {
 		return nil
 	}
 	h.mu.Lock()
