@@ -24,6 +24,7 @@ type writer struct {
 
 	ahead
 	files
+	consumed consumedAnswers
 
 	written atomic.Uint64 // number of the last record in the file
 	synced  atomic.Uint64
@@ -31,32 +32,23 @@ type writer struct {
 	late    chan struct{} // receives a value when records must be synced within syncWithin
 	ended   chan struct{}
 	ending  sync.WaitGroup
-
-	removing sync.Mutex // while consumed answers are removed
 }
 
 // ahead contains everything that is not written.
 type ahead struct {
-	mu       sync.Mutex
-	parts    []part // records by file; the last part grows
-	out      []byte
-	blobs    []journal.Blob // values that the records in parts name
-	consumed []consumed     // answers that are removed after the records are written, in order
-	broken   error          // error of encoding a record; nil if there was none
-	chain    journal.Chain
-	filled   int64             // size of the last part's file, including unwritten records
-	ends     []journal.Segment // complete files
+	mu     sync.Mutex
+	parts  []part // records by file; the last part grows
+	out    []byte
+	blobs  []journal.Blob // values that the records in parts name
+	broken error          // error of encoding a record; nil if there was none
+	chain  journal.Chain
+	filled int64             // size of the last part's file, including unwritten records
+	ends   []journal.Segment // complete files
 	// dropping means that a drop is in progress. named contains the blobs that records have named
 	// since it started.
 	dropping bool
 	named    map[string]bool
 	total    int64 // size of all files, including unwritten records
-}
-
-// consumed is an answer that record s or an earlier one contains.
-type consumed struct {
-	id string
-	s  uint64
 }
 
 // files contains the open files of a run.
@@ -177,9 +169,8 @@ func (w *writer) Time() int64 {
 
 // ConsumeAnswer removes an answer. The next Flush removes it after it has written the records.
 func (w *writer) ConsumeAnswer(id string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.consumed = append(w.consumed, consumed{id, w.chain.At().S})
+	at, _ := w.At()
+	w.consumed.add(id, at.S)
 }
 
 // Out adds a line to the run's output. The next Flush writes it after the records.
@@ -194,7 +185,7 @@ func (w *writer) Out(line string) {
 // and the caller may call Flush again.
 func (w *writer) Flush(level journal.Level) error {
 	w.mu.Lock()
-	s, consumes := w.chain.At().S, len(w.consumed) > 0
+	s := w.chain.At().S
 	idle := len(w.parts[len(w.parts)-1].lines) == 0 && len(w.parts) == 1 && len(w.out) == 0 && w.broken == nil
 	w.mu.Unlock()
 	var err error
@@ -204,40 +195,10 @@ func (w *writer) Flush(level journal.Level) error {
 	if err == nil && level == journal.Synced && w.options.Sync != journal.SyncNever {
 		err = w.sync(s)
 	}
-	if err == nil && consumes {
-		err = w.removeConsumed(s)
+	if err == nil {
+		err = w.consumed.removeUpTo(s, w.dir.DropAnswer)
 	}
 	return err
-}
-
-// removeConsumed removes the consumed answers that the records up to s contain. When it returns nil,
-// none of them is stored, also if a concurrent Flush was about to remove them. A process that
-// resumes from a snapshot, which is stored after a Flush, would not know that they were consumed.
-func (w *writer) removeConsumed(s uint64) error {
-	w.removing.Lock()
-	defer w.removing.Unlock()
-	for {
-		id, found := w.firstConsumed(s)
-		if !found {
-			return nil
-		}
-		if err := w.dir.DropAnswer(id); err != nil {
-			return err
-		}
-		w.mu.Lock()
-		w.consumed = w.consumed[1:]
-		w.mu.Unlock()
-	}
-}
-
-// firstConsumed returns the oldest consumed answer, if the records up to s contain it.
-func (w *writer) firstConsumed(s uint64) (id string, found bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if len(w.consumed) == 0 || w.consumed[0].s > s {
-		return "", false
-	}
-	return w.consumed[0].id, true
 }
 
 // write writes all unwritten values, records and lines.
