@@ -100,10 +100,10 @@ type stormed struct {
 	// lossy is true if keepers are killed, too. A keeper's hosts exit with the keeper.
 	lossy    bool
 	keepers  int
-	drops    bool // the run drops the beginning of its journal
-	restored int  // number of processes that resumed from a snapshot
-	reports  int  // number of reports of killed runs
-	steered  []steeredMessage
+	drops    bool             // the run drops the beginning of its journal
+	restored int              // number of processes that resumed from a snapshot
+	reports  int              // number of reports of killed runs
+	steered  []steeredMessage // messages of other processes
 }
 
 func newStormed(t *testing.T, seed uint64, most int, drops bool) *stormed {
@@ -321,22 +321,14 @@ func (s *stormed) kill(run *os.Process, ended <-chan struct{}) {
 // awaitHosts waits until the hosts have exited. Nothing else waits for those of a killed keeper.
 func (s *stormed) awaitHosts() {
 	all, _ := filepath.Glob(filepath.Join(s.dir, "*.spawns")) // a valid pattern
-	var pids []int
 	for _, file := range all {
-		text, err := os.ReadFile(file)
+		leaders, err := spawnedGroups(file)
+		if err == nil {
+			_, err = testproc.AwaitExit(time.Minute, leaders...)
+		}
 		if err != nil {
 			s.Error(err)
 		}
-		for line := range bytes.Lines(text) {
-			var pid int
-			if _, err := fmt.Sscan(string(line), &pid); err != nil {
-				s.Errorf("%s: %q: %v", file, line, err)
-			}
-			pids = append(pids, pid)
-		}
-	}
-	if _, err := testproc.AwaitExit(time.Minute, pids...); err != nil {
-		s.Error(err)
 	}
 }
 

@@ -205,26 +205,35 @@ func leftovers(dir string) error {
 }
 
 // stillRunning returns an error if a process that a host has started is still running. The file at
-// path lists the processes, one "pid pgid" per line.
+// path lists the processes.
 func stillRunning(path string) error {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return err
-	}
-	for line := range strings.Lines(string(text)) {
-		f := strings.Fields(line)
-		if len(f) != 2 {
-			return fmt.Errorf("%s: line %q is not a process id and a group id", path, line)
-		}
-		group, err := strconv.Atoi(f[1])
-		if err != nil {
-			return err
-		}
+	groups, err := spawnedGroups(path)
+	for _, group := range groups {
 		if hosttest.GroupAlive(group) {
 			return fmt.Errorf("process group %d of %s still runs", group, filepath.Base(path))
 		}
 	}
-	return nil
+	return err
+}
+
+// spawnedGroups returns the process groups in a file that lists processes, one "pid pgid" per line.
+func spawnedGroups(path string) (groups []int, err error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	for line := range strings.Lines(string(text)) {
+		f := strings.Fields(line)
+		if len(f) != 2 {
+			return nil, fmt.Errorf("%s: line %q is not a process id and a group id", path, line)
+		}
+		group, err := strconv.Atoi(f[1])
+		if err != nil {
+			return nil, err
+		}
+		groups = append(groups, group)
+	}
+	return groups, nil
 }
 
 // servers contains the model servers of running scripts, by *testscript.TestScript.

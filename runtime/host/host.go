@@ -38,8 +38,8 @@ const (
 	DefaultInitTimeout = 10 * time.Second  // for the wait for init_ack
 )
 
-// inPage means that this is the playground, where hosts are played. The linker then omits vendors'
-// agents and keepers, which a page does not have.
+// inPage means that this is the playground, where hosts are played. The linker then omits what a
+// page does not have: vendors' agents, keepers, sandboxes, workspaces and the starts of processes.
 const inPage = runtime.GOOS == "js"
 
 // ErrClosed is the error of requests after Close or Suspend.

@@ -19,19 +19,13 @@ import (
 // TestDroppedHistoryCannotBeResumed opens a run whose first records were dropped. Without a valid
 // snapshot the run cannot be resumed, and the error must state what is wrong with each snapshot.
 func TestDroppedHistoryCannotBeResumed(t *testing.T) {
-	program := []byte("program")
-	dir := filepath.Join(t.TempDir(), "job")
-	d := rundir.At(dir)
+	d := rundir.At(filepath.Join(t.TempDir(), "job"))
 	d.SegmentBytes = 600
-	start := journal.Start{Run: "r_1", IR: hexsum.SHA256(program), Args: []string{}, Inputs: json.RawMessage("{}"), Session: json.RawMessage("{}"), Seed: "1", Flags: json.RawMessage("{}")}
-	w, err := d.Create(start, program, journal.Options{Sync: journal.SyncNever})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w, start := createRun(t, d)
 	for e := range int64(30) {
 		w.Append(&journal.Record{K: journal.KDid, E: e + 1, Q: "clock", Gave: journal.Gave{V: json.RawMessage("{}")}})
 	}
-	err = w.Flush(journal.Written)
+	err := w.Flush(journal.Written)
 	w.(journal.Dropper).Drop(20, newTally())
 	if err := errors.Join(err, w.Close()); err != nil {
 		t.Fatal(err)
@@ -88,6 +82,18 @@ func TestDroppedHistoryCannotBeResumed(t *testing.T) {
 	if _, err := s.Earlier(&BadSnapshot{errors.New("the VM cannot read it")}); err == nil || !strings.HasPrefix(err.Error(), "damaged: "+journal.SnapshotName(last.S)+": the VM cannot read it; ") {
 		t.Errorf("Earlier without another valid snapshot: error = %v, want a DamagedError with the reason", err)
 	}
+}
+
+// createRun creates a run in a directory and returns its start record.
+func createRun(t *testing.T, d *rundir.Directory) (journal.Writer, *journal.Start) {
+	t.Helper()
+	program := []byte("program")
+	start := journal.Start{Run: "r_1", IR: hexsum.SHA256(program), Args: []string{}, Inputs: json.RawMessage("{}"), Session: json.RawMessage("{}"), Seed: "1", Flags: json.RawMessage("{}")}
+	w, err := d.Create(start, program, journal.Options{Sync: journal.SyncNever})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w, &start
 }
 
 // TestSummaryAfterDrop drops the first records of a journal, up to each possible record. The

@@ -114,10 +114,11 @@ func sendSteer(r *Run, to Steerer, id string, a *journal.Answer, resumed bool) {
 			return // the run is being suspended: the process that resumes it sends the message
 		}
 	}
-	if resumed && reply.Outcome == "" {
+	isSent := reply.Outcome != ""
+	if resumed && !isSent {
 		r.c.Remark("a message of " + a.By + " was not sent: " + cmp.Or(reply.Error, "not exactly one running host matches it"))
 	}
-	if reply.Outcome == "" {
+	if !isSent {
 		if err := r.c.Stored.DropAnswer(id); err != nil {
 			reply = &journal.SteerReply{Error: "the message was not sent, but it cannot be removed, so that it may be sent later: " + err.Error()}
 		}
@@ -125,7 +126,7 @@ func sendSteer(r *Run, to Steerer, id string, a *journal.Answer, resumed bool) {
 	if err := journal.PutSteerReply(r.c.Stored, id, reply); err != nil {
 		r.c.Remark("could not confirm a message to a host: " + err.Error())
 	}
-	if reply.Outcome != "" && r.talks.steers.isJournaled(id) { // otherwise the journal's record removes it
+	if isSent && r.talks.steers.isJournaled(id) { // otherwise the journal's record removes it
 		_ = r.c.Stored.DropAnswer(id) // a message that remains is not sent again
 	}
 }

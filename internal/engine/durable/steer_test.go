@@ -10,7 +10,6 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/record/journal"
 	"github.com/concerto-lang/concerto/internal/record/journal/rundir"
-	"github.com/concerto-lang/concerto/internal/text/hexsum"
 	"github.com/concerto-lang/concerto/runtime/host"
 )
 
@@ -69,12 +68,8 @@ func TestSteerReply(t *testing.T) {
 		"received":    {outcome: effect.SteerQueued, isStored: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			program := []byte("program")
 			d := rundir.At(filepath.Join(t.TempDir(), "job"))
-			w, err := d.Create(journal.Start{Run: "r_1", IR: hexsum.SHA256(program), Args: []string{}, Inputs: json.RawMessage("{}"), Session: json.RawMessage("{}"), Seed: "1", Flags: json.RawMessage("{}")}, program, journal.Options{Sync: journal.SyncNever})
-			if err != nil {
-				t.Fatal(err)
-			}
+			w, _ := createRun(t, d)
 			defer w.Close()
 			id := journal.NewSteerID()
 			if err := journal.PutSteer(d, id, journal.SteerRequest{Text: "stop"}, "Ada"); err != nil {

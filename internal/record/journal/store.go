@@ -104,7 +104,8 @@ type Writer interface {
 	Out(line string)
 	// ConsumeAnswer removes the stored answer to a question. It must be called after Append of the
 	// record that contains the answer, so that the answer is removed after the record is written,
-	// or together with it.
+	// or together with it. It is removed when a later Flush returns nil: a process that resumes
+	// from a snapshot would take an answer that is stored for a new one.
 	ConsumeAnswer(id string)
 	// Flush writes the buffer. The error ErrFull means that the journal would exceed
 	// Options.MaxBytes.

@@ -5,9 +5,8 @@ import "sync"
 // consumedAnswers are stored answers that the records of the run contain, in order. They are
 // removed after the records are written.
 type consumedAnswers struct {
-	removing sync.Mutex // held while answers are removed
-	mu       sync.Mutex
-	all      []consumedAnswer
+	mu  sync.Mutex // also held while answers are removed
+	all []consumedAnswer
 }
 
 // consumedAnswer is an answer that record s or an earlier one contains.
@@ -24,31 +23,15 @@ func (c *consumedAnswers) add(id string, s uint64) {
 }
 
 // removeUpTo removes the answers that the records up to s contain. When it returns nil, none of
-// them is stored, also if a concurrent call was about to remove them: a process that resumes from a
-// snapshot, which is stored after a Flush, would not know that they were consumed.
+// them is stored, also if a concurrent call has removed some of them.
 func (c *consumedAnswers) removeUpTo(s uint64, remove func(id string) error) error {
-	c.removing.Lock()
-	defer c.removing.Unlock()
-	for {
-		first, found := c.first()
-		if !found || first.s > s {
-			return nil
-		}
-		if err := remove(first.id); err != nil {
-			return err
-		}
-		c.mu.Lock()
-		c.all = c.all[1:]
-		c.mu.Unlock()
-	}
-}
-
-// first returns the answer that must be removed next.
-func (c *consumedAnswers) first() (x consumedAnswer, found bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.all) == 0 {
-		return x, false
+	for len(c.all) > 0 && c.all[0].s <= s {
+		if err := remove(c.all[0].id); err != nil {
+			return err
+		}
+		c.all = c.all[1:]
 	}
-	return c.all[0], true
+	return nil
 }
