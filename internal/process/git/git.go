@@ -148,7 +148,8 @@ var settings = []string{"-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=
 // grace is the time between SIGTERM and SIGKILL for git.
 const grace = time.Second
 
-// lockWait is the time for which a call is repeated while another process holds a lock.
+// lockWait is the time for which a call is repeated while another process holds a lock or creates a
+// worktree.
 const (
 	lockWait  = 10 * time.Second
 	lockPause = 50 * time.Millisecond
@@ -182,16 +183,29 @@ func (g *Git) FinishOutput(ctx context.Context, at Place, args ...string) (strin
 	return strings.TrimRight(string(out), "\n"), err
 }
 
-// repeat repeats a call while a lock exists.
+// isLocked reports whether a call failed because a lock exists.
+func (e *Error) isLocked() bool { return strings.Contains(e.Stderr, ".lock': File exists") }
+
+// isUnfinished reports whether a call failed because another process was creating or removing a
+// worktree: every call that reads all worktrees, such as `worktree list` and `branch -D`, fails
+// if a file of one of them is still empty.
+func (e *Error) isUnfinished() bool {
+	return strings.Contains(e.Stderr, "fatal: failed to read ") && strings.Contains(e.Stderr, "/commondir: ")
+}
+
+// repeat repeats a call while a lock exists or another process is creating a worktree.
 func (g *Git) repeat(ctx context.Context, call func() ([]byte, error)) ([]byte, error) {
 	for since := time.Now(); ; {
 		out, err := call()
 		var failed *Error
-		if !errors.As(err, &failed) || !strings.Contains(failed.Stderr, ".lock': File exists") {
+		if !errors.As(err, &failed) || !failed.isLocked() && !failed.isUnfinished() {
 			return out, err
 		}
 		if time.Since(since) > lockWait {
-			return nil, errors.Join(ErrLocked, err)
+			if failed.isLocked() {
+				err = errors.Join(ErrLocked, err)
+			}
+			return nil, err
 		}
 		select {
 		case <-time.After(lockPause):

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/concerto-lang/concerto/internal/testkit/testproc"
 )
 
 // TestNew checks which versions are accepted.
@@ -33,21 +35,46 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
-// TestLock checks that a call is repeated while another process holds a lock.
-func TestLock(t *testing.T) {
-	bin := t.TempDir()
-	count := filepath.Join(bin, "count")
-	script := "#!/bin/sh\n[ \"$9\" = version ] && echo git version 2.40 && exit\necho x >> " + count + "\nif [ $(wc -l < " + count + ") -lt 3 ]; then echo \"fatal: Unable to create '/r/.git/index.lock': File exists.\" >&2; exit 128; fi\necho done\n"
-	if err := os.WriteFile(filepath.Join(bin, "git"), []byte(script), 0o755); err != nil {
+// TestRepeat checks that a call is repeated while another process holds a lock or creates a
+// worktree.
+func TestRepeat(t *testing.T) {
+	for _, message := range []string{"fatal: Unable to create '/r/.git/index.lock': File exists.", "fatal: failed to read .git/worktrees/w/commondir: Success"} {
+		bin := t.TempDir()
+		count := filepath.Join(bin, "count")
+		script := "#!/bin/sh\n[ \"$9\" = version ] && echo git version 2.40 && exit\necho x >> " + count + "\nif [ $(wc -l < " + count + ") -lt 3 ]; then echo \"" + message + "\" >&2; exit 128; fi\necho done\n"
+		if err := os.WriteFile(filepath.Join(bin, "git"), []byte(script), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		g := &Git{path: filepath.Join(bin, "git"), environ: []string{"PATH=" + os.Getenv("PATH")}}
+		out, err := g.Run(t.Context(), Place{Dir: bin}, "add")
+		if out != "done" || err != nil {
+			t.Errorf("%s: %q, %v", message, out, err)
+		}
+		text, err := os.ReadFile(count)
+		if err != nil || strings.Count(string(text), "x") != 3 {
+			t.Errorf("%s: git was started %d times", message, strings.Count(string(text), "x"))
+		}
+	}
+}
+
+// TestUnfinishedWorktree checks that git's error for a worktree that is being created is known.
+func TestUnfinishedWorktree(t *testing.T) {
+	dir := t.TempDir()
+	if err := errors.Join(os.WriteFile(filepath.Join(dir, "file"), nil, 0o600), testproc.Repository(dir)); err != nil {
 		t.Fatal(err)
 	}
-	g := &Git{path: filepath.Join(bin, "git"), environ: []string{"PATH=" + os.Getenv("PATH")}}
-	out, err := g.Run(t.Context(), Place{Dir: bin}, "add")
-	if out != "done" || err != nil {
-		t.Errorf("%q, %v", out, err)
+	g, err := New(t.Context(), os.Environ(), dir)
+	if err != nil {
+		t.Fatal(err)
 	}
-	text, err := os.ReadFile(count)
-	if err != nil || strings.Count(string(text), "x") != 3 {
-		t.Errorf("git was started %d times", strings.Count(string(text), "x"))
+	if err := g.Finish(t.Context(), Place{Dir: dir}, "worktree", "add", "-q", "--detach", filepath.Join(dir, "w")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(filepath.Join(dir, ".git", "worktrees", "w", "commondir"), 0); err != nil {
+		t.Fatal(err)
+	}
+	_, err = g.start(t.Context(), Place{Dir: dir}, nil, false, []string{"worktree", "list"})
+	if failed, ok := errors.AsType[*Error](err); !ok || !failed.isUnfinished() {
+		t.Errorf("the error of git is %v", err)
 	}
 }
