@@ -5,6 +5,7 @@ import "context"
 // The keys of the context values that are passed to performers.
 type (
 	keyOf        struct{}
+	keysBefore   struct{}
 	outputOf     struct{}
 	sentOf       struct{}
 	retryOf      struct{}
@@ -21,6 +22,18 @@ func WithKey(ctx context.Context, key string) context.Context {
 func KeyOf(ctx context.Context) string {
 	key, _ := ctx.Value(keyOf{}).(string)
 	return key
+}
+
+// WithKeysBefore returns a context with the number of an effect of the run. The run's changes of
+// stores before it will not be repeated, so their keys are no longer needed.
+func WithKeysBefore(ctx context.Context, e int64) context.Context {
+	return context.WithValue(ctx, keysBefore{}, e)
+}
+
+// KeysBefore returns the number of WithKeysBefore, or 0 if all keys are needed.
+func KeysBefore(ctx context.Context) int64 {
+	e, _ := ctx.Value(keysBefore{}).(int64)
+	return e
 }
 
 // WithOutput returns a context with the number of an output: 1, 2, … in the whole run.

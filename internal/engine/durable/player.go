@@ -184,6 +184,9 @@ func (r player) Pending() []int64 {
 	for i, u := range all {
 		order[i] = u.flight.e
 		u.flight.repeated = true
+		if r.flightOf(u.q) == u.flight {
+			r.flights.stores.begin(u.flight, u.q)
+		}
 		r.unspent(u)
 		if u.begin != nil && retried(u.q) {
 			u.flight.tries++

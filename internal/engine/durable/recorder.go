@@ -64,6 +64,7 @@ func (r recorder) EffectBegan(e, task int64, q effect.Request) {
 	if !r.live {
 		return
 	}
+	r.flights.stores.begin(f, q)
 	if f.expires > 0 || begins(q) || opens(q) || effect.ClassOf(q) == effect.ClassCut || effect.Lookup(q.Kind()).Keyed {
 		r.setFlight(q, f)
 	}
@@ -254,6 +255,7 @@ func (r recorder) EffectEnded(e int64, q effect.Request, result effect.Result, e
 		r.storeOpener(q, x, 1, result, err)
 	}
 	r.appendEnd(x, f, q)
+	delete(r.flights.stores, e)
 	if m, ok := result.(*effect.ExchangeMessages); ok && err == nil {
 		noteSteered(r.Run, m, true)
 	}

@@ -98,8 +98,7 @@ type Run struct {
 
 	appendMu sync.Mutex
 
-	mu      sync.Mutex
-	flights map[effect.Request]*inFlight
+	flights flights
 	policy  policyOf
 
 	suspension
@@ -135,6 +134,18 @@ type policyOf struct {
 	function string
 }
 
+// flights contains the effects that have begun and not ended.
+type flights struct {
+	mu  sync.Mutex
+	all map[effect.Request]*inFlight
+
+	stores storeChanges
+}
+
+func newFlights() flights {
+	return flights{all: map[effect.Request]*inFlight{}, stores: storeChanges{}}
+}
+
 // inFlight is an effect that has begun and not ended.
 type inFlight struct {
 	e        int64
@@ -149,13 +160,15 @@ type inFlight struct {
 	until    int64           // latest deadline of its attempts in Unix milliseconds; 0 for none
 	counted  int             // number of tries that were already counted as lost calls
 	begin    *journal.Record // first begin record; nil if no record is written before the effect
+	// storesBefore: the results of all changes of stores with lower numbers are in the journal
+	storesBefore int64
 	// resolved is the decision about the effect's unknown outcome; nil without a decision.
 	resolved *journal.Resolved
 }
 
 // New returns a run with a configuration.
 func New(c Config) *Run {
-	r := &Run{c: c, named: map[string]bool{}, numbers: numbers{real: map[number]int64{}}, flights: map[effect.Request]*inFlight{}, lasting: lasting{openers: map[number]begunEffect{}}, suspension: suspension{suspend: make(chan struct{})}}
+	r := &Run{c: c, named: map[string]bool{}, numbers: numbers{real: map[number]int64{}}, flights: newFlights(), lasting: lasting{openers: map[number]begunEffect{}}, suspension: suspension{suspend: make(chan struct{})}}
 	if c.Remark == nil {
 		r.c.Remark = func(string) {}
 	}
@@ -347,18 +360,18 @@ func (x *numbers) realNumber(k effect.Kind, e int64) (real int64, ok bool) {
 }
 
 func (r *Run) flightOf(q effect.Request) *inFlight {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.flights[q]
+	r.flights.mu.Lock()
+	defer r.flights.mu.Unlock()
+	return r.flights.all[q]
 }
 
 func (r *Run) setFlight(q effect.Request, f *inFlight) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	r.flights.mu.Lock()
+	defer r.flights.mu.Unlock()
 	if f == nil {
-		delete(r.flights, q)
+		delete(r.flights.all, q)
 	} else {
-		r.flights[q] = f
+		r.flights.all[q] = f
 	}
 }
 

@@ -88,10 +88,10 @@ func (r *Run) snapshotState() (*State, error) {
 // underWay adds the effects that have a begin record and have not ended, in the order of their
 // records.
 func (r *Run) underWay(s *State) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	timers := make([]sleep, 0, len(r.flights))
-	for q, f := range r.flights {
+	r.flights.mu.Lock()
+	defer r.flights.mu.Unlock()
+	timers := make([]sleep, 0, len(r.flights.all))
+	for q, f := range r.flights.all {
 		if f.begin == nil {
 			continue
 		}

@@ -16,13 +16,13 @@ import (
 
 // asleep returns a run with n running timers.
 func asleep(n int) *Run {
-	r := &Run{flights: map[effect.Request]*inFlight{}}
+	r := &Run{flights: newFlights()}
 	for e := range int64(n) {
 		q := &effect.Sleep{Milliseconds: 3600000 + e}
 		f := &inFlight{e: e + 1, tries: 1}
 		f.begin = &journal.Record{S: uint64(e) + 2, T: 1795313808930, K: journal.KBegin, E: e + 1, P: e + 2, Q: "sleep", C: "waits", Asked: journal.Asked{R: fmt.Appendf(nil, `{"ms":%d}`, q.Milliseconds), Due: 1795317408930 + e}}
 		f.begin.D = hexsum.SHA256(f.begin.R)[:32]
-		r.flights[q] = f
+		r.flights.all[q] = f
 	}
 	return r
 }
@@ -32,7 +32,7 @@ func asleep(n int) *Run {
 // complete records. The restored records must be in the original order.
 func TestBeginRecordsAreRestored(t *testing.T) {
 	r := asleep(9)
-	for q, f := range r.flights {
+	for q, f := range r.flights.all {
 		switch f.e {
 		case 3:
 			f.policy, f.begin.Policy = "retry", "retry"
@@ -44,9 +44,9 @@ func TestBeginRecordsAreRestored(t *testing.T) {
 			f.begin.R = json.RawMessage(`{"ms":1,"more":2}`)
 			f.begin.D = hexsum.SHA256(f.begin.R)[:32]
 		case 9:
-			delete(r.flights, q)
+			delete(r.flights.all, q)
 			f.begin.Q = "emit.await"
-			r.flights[&effect.AwaitEmit{}] = f
+			r.flights.all[&effect.AwaitEmit{}] = f
 		}
 	}
 	s := &State{}
@@ -75,7 +75,7 @@ func TestBeginRecordsAreRestored(t *testing.T) {
 	all := decoded.Begun
 	for e := range int64(9) {
 		var was *inFlight
-		for _, f := range r.flights {
+		for _, f := range r.flights.all {
 			if f.e == e+1 {
 				was = f
 			}

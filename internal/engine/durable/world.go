@@ -2,7 +2,9 @@ package durable
 
 import (
 	"context"
+	"maps"
 	"reflect"
+	"slices"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/hostmsg"
@@ -158,11 +160,27 @@ func levelBefore(q effect.Request) (level journal.Level, flushes bool) {
 
 // withKey adds the effect's key to the context of its performer.
 func (w *world) withKey(ctx context.Context, f *inFlight, q effect.Request) context.Context {
-	row := effect.Lookup(q.Kind())
-	if f == nil || !row.Keyed && !(row.By == effect.Stores && effect.ClassOf(q) == effect.ClassSettled) {
+	if f == nil || !effect.Lookup(q.Kind()).Keyed && !changesStore(q) {
 		return ctx
 	}
-	return effect.WithKey(ctx, w.run.effectKey(f.e))
+	return effect.WithKeysBefore(effect.WithKey(ctx, w.run.effectKey(f.e)), f.storesBefore)
+}
+
+// changesStore reports whether an effect changes a store in a file.
+func changesStore(q effect.Request) bool {
+	return effect.Lookup(q.Kind()).By == effect.Stores && effect.ClassOf(q) == effect.ClassSettled
+}
+
+// storeChanges contains the changes of stores that have begun and whose results the journal does
+// not contain. Only the run's goroutine uses it.
+type storeChanges map[int64]bool
+
+// begin adds a change. The results of the changes before f.storesBefore are then in the journal.
+func (s storeChanges) begin(f *inFlight, q effect.Request) {
+	if changesStore(q) {
+		s[f.e] = true
+		f.storesBefore = slices.Min(slices.Collect(maps.Keys(s)))
+	}
 }
 
 // mapRequest converts a request to the form of its performer. The performer's number replaces the

@@ -2,8 +2,8 @@ package sqlitestore
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -12,19 +12,25 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// doneTable contains, for each durable run that has written to the file, the run's last effect and
-// its result. After an interruption, the run can thereby determine whether the effect was
-// performed. Only files to which a durable run has written contain the table.
-const doneTable = `CREATE TABLE done (run TEXT NOT NULL PRIMARY KEY, effect INTEGER NOT NULL, result TEXT NOT NULL) STRICT, WITHOUT ROWID`
+// doneTable contains the last effects of each durable run that has written to the file, and their
+// results. After an interruption, the run can thereby determine which effects were performed. Only
+// files to which a durable run has written contain the table. In earlier versions it had only one
+// effect of each run.
+const (
+	doneTable       = `CREATE TABLE done (run TEXT NOT NULL, effect INTEGER NOT NULL, result TEXT NOT NULL, PRIMARY KEY (run, effect)) STRICT, WITHOUT ROWID`
+	formerDoneTable = `CREATE TABLE done (run TEXT NOT NULL PRIMARY KEY, effect INTEGER NOT NULL, result TEXT NOT NULL) STRICT, WITHOUT ROWID`
+)
 
 const (
-	sqlDone    = `SELECT effect, result FROM done WHERE run = ?`
-	sqlSetDone = `INSERT INTO done (run, effect, result) VALUES (?, ?, ?) ON CONFLICT (run) DO UPDATE SET effect = excluded.effect, result = excluded.result`
+	sqlDone     = `SELECT result FROM done WHERE run = ? AND effect = ?`
+	sqlAddDone  = `INSERT INTO done (run, effect, result) VALUES (?, ?, ?)`
+	sqlDropDone = `DELETE FROM done WHERE run = ? AND effect < ?`
 )
 
 // onceOnly runs an operation and records, in the same transaction, that the effect with this key
-// was performed. If the effect is already recorded, onceOnly returns the recorded result.
-func (f *file) onceOnly(key string, k effect.Kind, op operation) (result effect.Result, err error) {
+// was performed. If the effect is already recorded, onceOnly returns the recorded result. It
+// removes the run's records of effects before the number before.
+func (f *file) onceOnly(key string, before int64, k effect.Kind, op operation) (result effect.Result, err error) {
 	at := strings.LastIndexByte(key, '-')
 	number, err := strconv.ParseInt(key[at+1:], 10, 64)
 	if err != nil {
@@ -35,14 +41,13 @@ func (f *file) onceOnly(key string, k effect.Kind, op operation) (result effect.
 		if err := f.haveDone(); err != nil {
 			return err
 		}
-		done := false
+		done, problem := false, error(nil)
 		err := f.runStatement(sqlDone, func(s *sqlite3.Stmt) {
-			if done = s.ColumnInt64(0) == number; done {
-				result, err = resultOf(k, s.ColumnRawText(1))
-			}
-		}, run)
+			done = true
+			result, problem = resultOf(k, s.ColumnRawText(0))
+		}, run, number)
 		if err != nil || done {
-			return err
+			return errors.Join(err, problem)
 		}
 		f.inside = true
 		defer func() { f.inside = false }()
@@ -53,7 +58,10 @@ func (f *file) onceOnly(key string, k effect.Kind, op operation) (result effect.
 		if err != nil {
 			return err
 		}
-		return f.runStatement(sqlSetDone, nil, run, number, string(text))
+		if err := f.runStatement(sqlDropDone, nil, run, before); err != nil {
+			return err
+		}
+		return f.runStatement(sqlAddDone, nil, run, number, string(text))
 	})
 	if err != nil {
 		return nil, err
@@ -61,14 +69,17 @@ func (f *file) onceOnly(key string, k effect.Kind, op operation) (result effect.
 	return result, nil
 }
 
-// haveDone creates doneTable if it does not exist.
+// haveDone creates doneTable if it does not exist, and converts its former form.
 func (f *file) haveDone() error {
-	var names []string
-	err := f.runStatement(`SELECT name FROM sqlite_schema WHERE type = 'table'`, func(s *sqlite3.Stmt) { names = append(names, s.ColumnText(0)) })
-	if err != nil || slices.Contains(names, "done") {
+	table := ""
+	err := f.runStatement(`SELECT sql FROM sqlite_schema WHERE name = 'done'`, func(s *sqlite3.Stmt) { table = s.ColumnText(0) })
+	switch {
+	case err != nil || table == doneTable:
 		return err
+	case table == "":
+		return f.conn.Exec(doneTable)
 	}
-	return f.conn.Exec(doneTable)
+	return f.conn.Exec(`ALTER TABLE done RENAME TO former_done; ` + doneTable + `; INSERT INTO done SELECT run, effect, result FROM former_done; DROP TABLE former_done`)
 }
 
 // resultOf decodes the recorded result of an effect.

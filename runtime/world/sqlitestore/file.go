@@ -65,7 +65,7 @@ func (f *file) attempt(ctx context.Context, k effect.Kind, op operation) (effect
 	}
 	f.conn.SetInterrupt(ctx)
 	if key := effect.KeyOf(ctx); key != "" {
-		return f.onceOnly(key, k, op)
+		return f.onceOnly(key, effect.KeysBefore(ctx), k, op)
 	}
 	return op(f)
 }

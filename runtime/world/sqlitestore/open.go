@@ -229,8 +229,10 @@ func (f *file) verifyDatabase(size int64) error {
 		}
 		want = append(want, t)
 	}
-	if slices.Contains(found, doneTable) {
-		want = append(want, doneTable)
+	for _, t := range []string{doneTable, formerDoneTable} {
+		if slices.Contains(found, t) {
+			want = append(want, t)
+		}
 	}
 	slices.Sort(want)
 	if slices.Sort(found); !slices.Equal(found, want) {
