@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"regexp"
 	goruntime "runtime"
@@ -321,6 +322,7 @@ func exits(args []string) int {
 		fmt.Fprintln(os.Stderr, "usage: exits [-after TEXT -signal S] CODE COMMAND…")
 		return 2
 	}
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP) // otherwise the command ignores it if nohup runs the tests
 	c := exec.Command(args[1], args[2:]...)
 	c.Stdin, c.Stderr = os.Stdin, os.Stderr
 	out, err := c.StdoutPipe()
