@@ -42,11 +42,14 @@ type fixture struct {
 	dir     string
 	key     string
 	tokens  map[string]string // access token by user; ann is an owner, oli an operator, vic a viewer
+	silent  bool              // the server does not notify push about runs
 	stop    func()
 }
 
-func begin(t *testing.T) *fixture {
-	f := &fixture{T: t, service: pushtest.New(t), dir: t.TempDir(), clock: servertest.NewClock(), tokens: map[string]string{}}
+func begin(t *testing.T) *fixture { return beginWith(t, false) }
+
+func beginWith(t *testing.T, silent bool) *fixture {
+	f := &fixture{T: t, silent: silent, service: pushtest.New(t), dir: t.TempDir(), clock: servertest.NewClock(), tokens: map[string]string{}}
 	f.service.Now = f.clock.Now
 	f.open()
 	t.Cleanup(func() { f.stop() })
@@ -84,7 +87,11 @@ func (f *fixture) open() {
 		f.Fatal(err)
 	}
 	users := accounts.New(accounts.Config{Store: s, Auth: f.auth, Guard: g, Now: f.clock.Now})
-	r := server.New(server.Config{Store: s, Auth: f.auth, Watch: p, More: slices.Concat(p.Routes(), users.Routes())})
+	config := server.Config{Store: s, Auth: f.auth, Watch: p, More: slices.Concat(p.Routes(), users.Routes())}
+	if f.silent {
+		config.Watch = nil
+	}
+	r := server.New(config)
 	web := httptest.NewServer(g.Wrap(r))
 	f.url = web.URL
 	f.stop = func() { r.Close(); p.Close(); web.Close(); f.auth.Close(); _ = s.Close() }
@@ -162,6 +169,69 @@ func (f *fixture) until(what string, so func() bool) {
 	for end := time.Now().Add(2 * time.Minute); !so(); runtime.Gosched() {
 		if time.Now().After(end) {
 			f.Fatalf("timeout: %s", what)
+		}
+	}
+}
+
+// interrupted is a context that calls do once, when it is used for the time with the number at. A
+// check uses it several times for each query.
+type interrupted struct {
+	context.Context
+	at   int64
+	used atomic.Int64
+	do   func()
+	done chan struct{} // closed when do has returned
+}
+
+func (c *interrupted) Done() <-chan struct{} {
+	if c.used.Add(1) == c.at {
+		c.do()
+		close(c.done)
+	}
+	return c.Context.Done()
+}
+
+// TestSubscribedDuringCheck subscribes a browser at each point of a check of a run, and then adds a
+// request. The browser must receive a message about the request.
+func TestSubscribedDuringCheck(t *testing.T) {
+	f := beginWith(t, true)
+	f.subscribe("ann", "ann")
+	h := f.host("")
+	// The check has connections of its own, because they are locked when they use its context.
+	s, err := sqlite.Open(ctx, filepath.Join(f.dir, "relay.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	p, err := push.New(ctx, push.Config{Store: s, Auth: f.auth, Insecure: true, Now: f.clock.Now, Wall: f.clock.Now, After: f.clock.After})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	for at := int64(1); ; at++ {
+		run, name := fmt.Sprintf("run_%d", at), fmt.Sprintf("oli-%d", at)
+		h.Send(protocol.RunStarted, run, 1, servertest.Started)
+		h.Acked(run, 1)
+		var oli *pushtest.Browser
+		c := &interrupted{Context: ctx, at: at, done: make(chan struct{}), do: func() {
+			oli = f.subscribe("oli", name)
+			asks(h, run, 2, "q")
+			h.Acked(run, 2)
+		}}
+		p.Check(c, run)
+		if c.used.Load() < at {
+			if at < 4 {
+				t.Errorf("a check uses its context %d times, so that it makes too few queries", at-1)
+			}
+			return
+		}
+		<-c.done
+		p.Check(ctx, run)
+		if n, _ := oli.Next(); n.RunID != run || n.RequestID != "q" {
+			t.Errorf("message = %+v, want the request of %s", n, run)
+		}
+		if err := f.store.RemoveSubscription(ctx, "oli", oli.Endpoint); err != nil {
+			t.Fatal(err)
 		}
 	}
 }

@@ -91,7 +91,7 @@ func (p *Push) notifyRun(ctx context.Context, id string, first bool) error {
 		return err
 	}
 	if len(subs) > 0 || len(noted) > 0 {
-		if err := p.notifyRequests(ctx, run, subs, noted, first); err != nil {
+		if err := p.notifyRequests(ctx, run, noted, first); err != nil {
 			return err
 		}
 	}
@@ -105,8 +105,13 @@ func (p *Push) notifyRun(ctx context.Context, id string, first bool) error {
 	return p.notifyEnd(ctx, run, user, subs)
 }
 
-func (p *Push) notifyRequests(ctx context.Context, run *store.Run, subs []*store.Subscription, noted []store.Notice, first bool) error {
+func (p *Push) notifyRequests(ctx context.Context, run *store.Run, noted []store.Notice, first bool) error {
 	open, err := p.c.Store.Requests(ctx, run.ID)
+	if err != nil {
+		return err
+	}
+	// A browser that was subscribed before a request must receive it, so this is read afterwards.
+	subs, err := p.c.Store.Subscriptions(ctx)
 	if err != nil {
 		return err
 	}
