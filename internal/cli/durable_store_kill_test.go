@@ -55,7 +55,7 @@ func TestDurableStoreKill(t *testing.T) {
 		args := []string{"run", "--journal", "job", "work.conc"}
 		for ended := false; !ended; {
 			var err error
-			if ended, err = runUntil(dir, random.IntN(40<<10), args...); err != nil {
+			if ended, err = runUntil(dir, random.Int64N(40<<10), args...); err != nil {
 				t.Fatalf("seed %d, after %d kills: %v", seed, kills, err)
 			}
 			if !ended {
@@ -79,11 +79,18 @@ func TestDurableStoreKill(t *testing.T) {
 
 // runUntil runs concerto, and kills it when it has written n bytes into its journal. It reports
 // whether the process ended before.
-func runUntil(dir string, n int, args ...string) (ended bool, err error) {
+func runUntil(dir string, n int64, args ...string) (ended bool, err error) {
 	c := command(dir, args...)
 	var stderr bytes.Buffer
 	c.Stderr = &stderr
-	until := len(journalOf(dir)) + n
+	written := func() int64 {
+		info, err := os.Stat(filepath.Join(dir, "job", "journal-000001.ndjson"))
+		if err != nil {
+			return 0 // it does not exist yet
+		}
+		return info.Size()
+	}
+	until := written() + n
 	if err := c.Start(); err != nil {
 		return false, err
 	}
@@ -101,7 +108,7 @@ func runUntil(dir string, n int, args ...string) (ended bool, err error) {
 			}
 			return true, err
 		case <-time.After(100 * time.Microsecond):
-			if !killed && len(journalOf(dir)) >= until {
+			if !killed && written() >= until {
 				killed = true
 				_ = c.Process.Kill() // fails if the process has exited
 			}

@@ -136,7 +136,7 @@ type policyOf struct {
 
 // flights contains the effects that have begun and not ended.
 type flights struct {
-	mu  sync.Mutex
+	mu  sync.Mutex // protects all
 	all map[effect.Request]*inFlight
 
 	stores storeChanges

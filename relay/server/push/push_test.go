@@ -82,10 +82,7 @@ func (f *fixture) open() {
 	f.store = s
 	g := httpguard.New(httpguard.Config{Loopback: true})
 	f.auth = auth.New(auth.Config{Store: s, Guard: g, TOFU: auth.TOFULoopback, Now: f.clock.Now})
-	p, err := push.New(ctx, push.Config{Store: s, Auth: f.auth, Insecure: true, Now: f.clock.Now, Wall: f.clock.Now, After: f.clock.After})
-	if err != nil {
-		f.Fatal(err)
-	}
+	p := f.sender(s)
 	users := accounts.New(accounts.Config{Store: s, Auth: f.auth, Guard: g, Now: f.clock.Now})
 	config := server.Config{Store: s, Auth: f.auth, Watch: p, More: slices.Concat(p.Routes(), users.Routes())}
 	if f.silent {
@@ -95,6 +92,16 @@ func (f *fixture) open() {
 	web := httptest.NewServer(g.Wrap(r))
 	f.url = web.URL
 	f.stop = func() { r.Close(); p.Close(); web.Close(); f.auth.Close(); _ = s.Close() }
+}
+
+// sender returns a Push that uses a store.
+func (f *fixture) sender(s *store.Store) *push.Push {
+	f.Helper()
+	p, err := push.New(ctx, push.Config{Store: s, Auth: f.auth, Insecure: true, Now: f.clock.Now, Wall: f.clock.Now, After: f.clock.After})
+	if err != nil {
+		f.Fatal(err)
+	}
+	return p
 }
 
 func (f *fixture) restart() {
@@ -173,18 +180,18 @@ func (f *fixture) until(what string, so func() bool) {
 	}
 }
 
-// interrupted is a context that calls do once, when it is used for the time with the number at. A
-// check uses it several times for each query.
-type interrupted struct {
+// callingContext is a context that calls do during one of the calls of Done: the first if at is 1.
+// Each query of a check calls Done.
+type callingContext struct {
 	context.Context
 	at   int64
-	used atomic.Int64
+	uses atomic.Int64
 	do   func()
 	done chan struct{} // closed when do has returned
 }
 
-func (c *interrupted) Done() <-chan struct{} {
-	if c.used.Add(1) == c.at {
+func (c *callingContext) Done() <-chan struct{} {
+	if c.uses.Add(1) == c.at {
 		c.do()
 		close(c.done)
 	}
@@ -203,23 +210,20 @@ func TestSubscribedDuringCheck(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	p, err := push.New(ctx, push.Config{Store: s, Auth: f.auth, Insecure: true, Now: f.clock.Now, Wall: f.clock.Now, After: f.clock.After})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := f.sender(s)
 	defer p.Close()
 	for at := int64(1); ; at++ {
 		run, name := fmt.Sprintf("run_%d", at), fmt.Sprintf("oli-%d", at)
 		h.Send(protocol.RunStarted, run, 1, servertest.Started)
 		h.Acked(run, 1)
 		var oli *pushtest.Browser
-		c := &interrupted{Context: ctx, at: at, done: make(chan struct{}), do: func() {
+		c := &callingContext{Context: ctx, at: at, done: make(chan struct{}), do: func() {
 			oli = f.subscribe("oli", name)
 			asks(h, run, 2, "q")
 			h.Acked(run, 2)
 		}}
 		p.Check(c, run)
-		if c.used.Load() < at {
+		if c.uses.Load() < at {
 			if at < 4 {
 				t.Errorf("a check uses its context %d times, so that it makes too few queries", at-1)
 			}

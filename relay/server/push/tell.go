@@ -82,18 +82,8 @@ func (p *Push) notifyRun(ctx context.Context, id string, first bool) error {
 	if err != nil {
 		return err
 	}
-	subs, err := p.c.Store.Subscriptions(ctx)
-	if err != nil {
+	if err := p.notifyRequests(ctx, run, first); err != nil {
 		return err
-	}
-	noted, err := p.c.Store.Notices(ctx, id)
-	if err != nil {
-		return err
-	}
-	if len(subs) > 0 || len(noted) > 0 {
-		if err := p.notifyRequests(ctx, run, noted, first); err != nil {
-			return err
-		}
 	}
 	if run.Status != protocol.StatusExited {
 		return nil
@@ -102,17 +92,26 @@ func (p *Push) notifyRun(ctx context.Context, id string, first bool) error {
 	if err != nil || user == "" {
 		return err
 	}
-	return p.notifyEnd(ctx, run, user, subs)
-}
-
-func (p *Push) notifyRequests(ctx context.Context, run *store.Run, noted []store.Notice, first bool) error {
-	open, err := p.c.Store.Requests(ctx, run.ID)
+	subs, err := p.c.Store.Subscriptions(ctx)
 	if err != nil {
 		return err
 	}
-	// A browser that was subscribed before a request must receive it, so this is read afterwards.
-	subs, err := p.c.Store.Subscriptions(ctx)
+	return p.notifyEnd(ctx, run, user, subs)
+}
+
+func (p *Push) notifyRequests(ctx context.Context, run *store.Run, first bool) error {
+	noted, err := p.c.Store.Notices(ctx, run.ID)
 	if err != nil {
+		return err
+	}
+	open, err := p.c.Store.Requests(ctx, run.ID)
+	if err != nil || len(open) == 0 && len(noted) == 0 {
+		return err
+	}
+	// The subscriptions are read after the requests. Otherwise a browser that subscribes in between
+	// would miss a request that is added after it.
+	subs, err := p.c.Store.Subscriptions(ctx)
+	if err != nil || len(subs) == 0 && len(noted) == 0 {
 		return err
 	}
 	was, is := map[string]store.Notice{}, map[string]bool{}

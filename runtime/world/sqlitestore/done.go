@@ -41,7 +41,8 @@ func (f *file) onceOnly(key string, before int64, k effect.Kind, op operation) (
 		if err := f.haveDone(); err != nil {
 			return err
 		}
-		done, problem := false, error(nil)
+		done := false
+		var problem error // why the recorded result cannot be read
 		err := f.runStatement(sqlDone, func(s *sqlite3.Stmt) {
 			done = true
 			result, problem = resultOf(k, s.ColumnRawText(0))

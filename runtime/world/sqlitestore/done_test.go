@@ -37,6 +37,15 @@ func doneIn(t *testing.T, s *Stores) string {
 	return strings.Join(all, " ")
 }
 
+// execute executes statements on the file.
+func execute(t *testing.T, s *Stores, sql string) {
+	t.Helper()
+	_, err := s.fileAt("s.db").runOperation(t.Context(), effect.KindStoreAdd, func(f *file) (effect.Result, error) { return nil, f.conn.Exec(sql) })
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestDone repeats effects whose results a run has not recorded. No change is made again, also if
 // other changes of the run were made since. Records that are no longer needed are removed.
 func TestDone(t *testing.T) {
@@ -65,12 +74,7 @@ func TestFormerDone(t *testing.T) {
 	if got := increment(t, s, 5, 5); got != "1" {
 		t.Fatalf("the first value is %s", got)
 	}
-	_, err := s.fileAt("s.db").runOperation(t.Context(), effect.KindStoreAdd, func(f *file) (effect.Result, error) {
-		return nil, f.conn.Exec("DROP TABLE done; " + formerDoneTable + `; INSERT INTO done VALUES ('r_1', 5, '{"entries":[{"value":null},{"value":1}]}'), ('r_2', 9, 'null')`)
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	execute(t, s, "DROP TABLE done; "+formerDoneTable+`; INSERT INTO done VALUES ('r_1', 5, '{"entries":[{"value":null},{"value":1}]}'), ('r_2', 9, 'null')`)
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -90,12 +94,7 @@ func TestFormerDone(t *testing.T) {
 func TestUnreadableDone(t *testing.T) {
 	s := opened(t, Options{Dir: t.TempDir()})
 	increment(t, s, 5, 5)
-	_, err := s.fileAt("s.db").runOperation(t.Context(), effect.KindStoreAdd, func(f *file) (effect.Result, error) {
-		return nil, f.conn.Exec("UPDATE done SET result = '{'")
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	execute(t, s, "UPDATE done SET result = '{'")
 	ctx := effect.WithKey(context.Background(), "r_1-5")
 	if result, err := s.Perform(ctx, &effect.StoreAdd{Store: at("hashmap"), Key: []byte(`"n"`), By: []byte("1")}); err == nil {
 		t.Errorf("the repeated effect returns %v, want an error", result)
