@@ -133,7 +133,7 @@ func TestDecisionsAreListed(t *testing.T) {
 	title := regexp.MustCompile(`^# (\d+)\. (.+)\n`)
 	for file, text := range all {
 		name := path.Base(file)
-		if path.Dir(file) != "docs/decisions" || name == "README.md" {
+		if path.Dir(file) != "docs/decisions" || name == "README.md" || name == "seeds.md" { // seeds.md is a list of small ones
 			continue
 		}
 		m := title.FindStringSubmatch(text)

@@ -1,0 +1,4 @@
+package parser
+
+// AsProgram is asProgram for tests outside of the package.
+var AsProgram = asProgram
