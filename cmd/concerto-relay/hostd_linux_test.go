@@ -26,7 +26,8 @@ type host struct {
 	dir   string
 	flags []string
 	hostd *exec.Cmd
-	nohup bool // start commands with SIGHUP ignored
+	nohup bool      // start commands with SIGHUP ignored
+	log   io.Writer // receives what hostd logs once it serves
 }
 
 func newHost(t *testing.T, flags ...string) *host {
@@ -34,7 +35,7 @@ func newHost(t *testing.T, flags ...string) *host {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &host{t: t, dir: dir, flags: flags}
+	h := &host{t: t, dir: dir, flags: flags, log: io.Discard}
 	t.Cleanup(func() {
 		h.kill()
 		for _, r := range h.pids() {
@@ -97,7 +98,7 @@ func (h *host) start() {
 	for lines.Scan() {
 		h.t.Log(lines.Text())
 		if strings.Contains(lines.Text(), "hostd serves") {
-			go io.Copy(io.Discard, log)
+			go io.Copy(h.log, log)
 			return
 		}
 	}

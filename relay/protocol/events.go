@@ -42,7 +42,7 @@ type Input struct {
 	Actor        string `json:"actor" is:"required enum=web|cli|system"`
 	InputID      string `json:"input_id" is:"required id"`
 	TextRedacted string `json:"text_redacted" is:"required"`
-	TextSHA256   string `json:"text_sha256" is:"required" doc:"of the raw UTF-8, in hexadecimal"`
+	TextSHA256   string `json:"text_sha256,omitempty" doc:"of the raw UTF-8, in hexadecimal; absent for a text that was typed without echo"`
 	By           string `json:"by,omitempty" doc:"the user"`
 }
 
@@ -127,7 +127,7 @@ type PermissionResolved struct {
 	Actor        string          `json:"actor,omitempty" is:"enum=web|cli|system|local"`
 	By           string          `json:"by,omitempty"`
 	Answer       json.RawMessage `json:"answer,omitempty" is:"bytes=4096" doc:"the value of a non-secret answer, redacted; for several questions an object. A longer value is {\"$truncated\": bytes, \"preview\": …}"`
-	AnswerSHA256 string          `json:"answer_sha256,omitempty" doc:"of the answer's value, canonicalized as in RFC 8785"`
+	AnswerSHA256 string          `json:"answer_sha256,omitempty" doc:"of the value of a non-secret answer, canonicalized as in RFC 8785"`
 	Reason       string          `json:"reason,omitempty"`
 }
 

@@ -67,13 +67,12 @@ func (s *Server) command(ctx context.Context, who *auth.Identity, e *protocol.En
 	}
 	c.Keeper = s.others.id
 	unfollow := s.commands.follow(keyOf(c), from)
-	secret := s.isSecret(ctx, c)
-	if secret {
+	if c.IsSecret() {
 		s.commands.hold(secretOf(c), c.Payload)
 		c.Payload = nil
 	}
 	out, fresh, err := s.store.Accept(ctx, *c)
-	if secret && err != nil {
+	if c.IsSecret() && !fresh {
 		s.commands.hold(secretOf(c), nil)
 	}
 	if err != nil {
@@ -103,20 +102,17 @@ func (s *Server) notifyState(c *store.Command, why string) {
 	s.others.notify(checkCommands)
 }
 
-// isSecret reports whether a command contains a secret answer, which must not be stored.
-func (s *Server) isSecret(ctx context.Context, c *store.Command) bool {
-	if c.Kind != store.DecisionCommand {
-		return false
-	}
-	q, err := s.store.Request(ctx, c.RunID, c.ID)
-	if err != nil {
-		return false // the command will be refused
-	}
+// readsSecret reports whether a run waits for a secret, such as a password at its terminal. Its
+// inputs must then not be stored.
+func (s *Server) readsSecret(ctx context.Context, run string) (bool, error) {
+	all, err := s.store.Requests(ctx, run)
+	return slices.ContainsFunc(all, isSecret), err
+}
+
+// isSecret reports whether the answer to a request must not be stored.
+func isSecret(q *store.Request) bool {
 	var asked protocol.PermissionRequested
-	if json.Unmarshal(q.Data, &asked) != nil {
-		return false // the server cannot read encrypted data
-	}
-	return slices.ContainsFunc(asked.Questions, func(q protocol.Question) bool { return q.Secret })
+	return json.Unmarshal(q.Data, &asked) == nil && asked.IsSecret() // the server cannot read encrypted data
 }
 
 // forward sends a host a command that is not stored. The command is lost if the host is not
@@ -166,7 +162,7 @@ func (s *Server) ts() string { return s.clock.Now().UTC().Format("2006-01-02T15:
 
 // commandOf converts a message to a stored command.
 func (s *Server) commandOf(ctx context.Context, who *auth.Identity, run *store.Run, e *protocol.Envelope) (*store.Command, *Failure) {
-	now := s.now()
+	now, secret := s.now(), false
 	c := &store.Command{RunID: run.ID, By: who.Name, Created: now, Expires: now + protocol.InputTTL.Milliseconds()}
 	var content any // the content; a repeated command must have the same
 	var f *Failure
@@ -185,6 +181,9 @@ func (s *Server) commandOf(ctx context.Context, who *auth.Identity, run *store.R
 		}
 		if d.TTLS != nil {
 			c.Expires = now + *d.TTLS*1000
+		}
+		if secret, err = s.readsSecret(ctx, run.ID); err != nil {
+			return nil, s.failed(err, protocol.Internal)
 		}
 	case protocol.RunStop:
 		c.Kind, c.ID, content = store.StopCommand, e.ID, e.Data
@@ -207,12 +206,17 @@ func (s *Server) commandOf(ctx context.Context, who *auth.Identity, run *store.R
 			return nil, f
 		}
 		setDecision(c, q, decision, &d)
+		secret = isSecret(q)
 		c.Expires = s.decisionExpiry(ctx, q, now)
 	}
 	if e.Enc != nil {
 		content = []any{e.Type, e.Data}
 	}
-	c.SHA256 = hashOf(content)
+	if secret {
+		c.NameSecret()
+	} else {
+		c.SHA256 = hashOf(content)
+	}
 	c.Audit = []audit.Record{who.Record(c.Kind, run.ID, map[string]any{"id": c.ID}, auditData(c))}
 	c.Payload = mustJSON(payload{e.Type, withBy(e.Data, who.Name), e.Enc, e.Extra})
 	return c, nil
@@ -230,15 +234,18 @@ func setDecision(c *store.Command, q *store.Request, sent string, d *protocol.De
 	if c.Decision, value = asked.Outcome(sent, d.Answer, d.Answers); value == nil {
 		return
 	}
-	c.AnswerSHA256 = hashOf(value)
 	if !asked.IsSecret() {
+		c.AnswerSHA256 = hashOf(value)
 		c.Answer = secret.WithoutTokens(string(protocol.ShortJSON(value, protocol.MaxAnswer)), protocol.Redacted)
 	}
 }
 
 // auditData returns the audit data of a command.
 func auditData(c *store.Command) map[string]any {
-	all := map[string]any{"sha256": c.SHA256}
+	all := map[string]any{}
+	if !c.IsSecret() {
+		all["sha256"] = c.SHA256
+	}
 	if c.Decision != "" {
 		all["decision"] = c.Decision
 	}

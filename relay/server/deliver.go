@@ -98,15 +98,18 @@ func (h *host) command(c *store.Command, p payload) {
 	h.socket.push(e.Append(nil))
 }
 
-// rejectLost rejects a decision whose secret answer was lost in a restart, because such an answer
-// is never stored. A user can then decide again. A duplicate decision does no harm, because a host
-// resolves a request only once.
+// rejectLost finishes a command whose secret text was lost in a restart, because such a text is
+// never stored. A user can then send it again. A duplicate decision does no harm, because a host
+// resolves a request only once. An input that was sent may have been written.
 func (h *host) rejectLost(c *store.Command) {
-	on := "expired"
-	if c.State == "sent" {
+	on, again := "expired", "send it again"
+	switch {
+	case c.State == "sent" && c.Kind == store.InputCommand:
+		on, again = "unknown", "the host may have received it"
+	case c.State == "sent":
 		on = "rejected"
 	}
-	h.srv.step(c, on, "its answer is secret, and the server has restarted since: decide again")
+	h.srv.step(c, on, "it is secret, so it was only in memory, and the server has restarted since: "+again)
 }
 
 // resultEvents maps the state in a host's command.result to the event of the command's state

@@ -28,11 +28,11 @@ func keyOf(c *store.Command) store.CommandKey {
 	return store.CommandKey{Run: c.RunID, Kind: c.Kind, ID: c.ID}
 }
 
-// secretKey identifies a payload. The hash distinguishes two decisions with the same id, of which
-// only one is accepted.
+// secretKey identifies a secret payload. The name distinguishes two commands with the same id, of
+// which only one is accepted.
 type secretKey struct {
 	store.CommandKey
-	Hash string
+	Name string
 }
 
 func secretOf(c *store.Command) secretKey { return secretKey{keyOf(c), c.SHA256} }

@@ -2,10 +2,12 @@ package store
 
 import (
 	"context"
+	"crypto/rand"
 	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/concerto-lang/concerto/internal/record/audit"
 	"github.com/concerto-lang/concerto/relay/protocol"
@@ -20,11 +22,13 @@ const (
 
 // Command is a command for a run. It is applied at most once.
 type Command struct {
-	N                int64 // position in the order of acceptance
-	RunID, Kind, ID  string
-	State            string // state of protocol.InputMachine
-	Payload          json.RawMessage
-	SHA256           string // hash of the payload in hexadecimal; it is stored longer than the payload
+	N               int64 // position in the order of acceptance
+	RunID, Kind, ID string
+	State           string // state of protocol.InputMachine
+	Payload         json.RawMessage
+	// SHA256 is the hash of the payload in hexadecimal. It is stored longer than the payload. If the
+	// payload is secret, it is the random name of NameSecret instead.
+	SHA256           string
 	By               string
 	Created, Expires int64  // in Unix ms
 	Why              string // why the command was not applied; "" if unknown or applied
@@ -34,11 +38,23 @@ type Command struct {
 
 	ArgsSHA256 string // for a decision: hash of the arguments that the user saw; "" applies to any arguments
 	Decision   string // for a decision: approve, deny or answer
-	// Answer is the answer in JSON, for display; "" if it is secret. AnswerSHA256 is its hash.
+	// Answer is the answer in JSON, for display, and AnswerSHA256 its hash; both are "" if the
+	// answer is secret.
 	Answer, AnswerSHA256 string
 
 	Audit []audit.Record // audit records that are written if the command is new
 }
+
+// secretPrefix begins the name of a secret payload. No hash begins with it.
+const secretPrefix = "secret:"
+
+// NameSecret marks the payload of a command as secret, and names it. A secret payload is neither
+// stored nor hashed, because a password can be guessed from its hash. The name contains the
+// decision, so that an approval and a denial differ.
+func (c *Command) NameSecret() { c.SHA256 = secretPrefix + c.Decision + ":" + rand.Text() }
+
+// IsSecret reports whether the payload must not be stored.
+func (c *Command) IsSecret() bool { return strings.HasPrefix(c.SHA256, secretPrefix) }
 
 // RecordedDecision is a decision on a request.
 type RecordedDecision struct {
@@ -123,12 +139,14 @@ func (s *Store) Accept(ctx context.Context, c Command) (out *Command, fresh bool
 }
 
 // isRepeated reports whether the command equals the accepted command was. A decision that the host
-// returned may be sent again and is not a repetition.
+// returned may be sent again and is not a repetition. The content of a secret command is unknown;
+// every command of its user with its id counts as a repetition.
 func (c *Command) isRepeated(was *Command) bool {
+	same := was.SHA256 == c.SHA256 || was.By == c.By && strings.HasPrefix(was.SHA256, secretPrefix+c.Decision+":")
 	if c.Kind != DecisionCommand {
-		return was.SHA256 == c.SHA256
+		return same
 	}
-	return was.SHA256 == c.SHA256 && was.By == c.By && was.State != "rejected" && was.State != "expired"
+	return same && was.By == c.By && was.State != "rejected" && was.State != "expired"
 }
 
 // decide stores the first decision on an open request.

@@ -139,13 +139,14 @@ func (e *entry) asRecorded(dec Decision) Decision {
 	if dec.Decision, dec.Value = e.Data.Outcome(dec.Sent, dec.Answer, dec.Answers); dec.Decision != Answer {
 		dec.Sent = ""
 	}
+	if e.Data.IsSecret() {
+		dec.Value = nil // also without a hash, from which a password can be guessed
+		return dec
+	}
 	for _, v := range []json.RawMessage{dec.Answer, dec.Answers, dec.Value} {
 		if v != nil {
 			dec.AnswerSHA256 = hashJSON(v)
 		}
-	}
-	if e.Data.IsSecret() {
-		dec.Value = nil
 	}
 	return dec
 }

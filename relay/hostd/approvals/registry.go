@@ -84,7 +84,7 @@ type Decision struct {
 	Answers    json.RawMessage `json:"-"` // JSON object with the answers by question id
 	Text       string          `json:"-"` // the user's reason
 	Scope      string          `json:"-"` // once, or session for all later calls with the same arguments
-	// AnswerSHA256 identifies the answer if Value is not stored.
+	// AnswerSHA256 identifies the answer; "" if it is secret.
 	AnswerSHA256 string `json:"answer_sha256,omitempty"`
 }
 

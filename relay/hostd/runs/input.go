@@ -19,11 +19,13 @@ type Input struct {
 	Text  string
 	Actor string // web, cli or system
 	By    string // name of the user
+	Deny  bool   // the text denies a request; such a text is known, and not secret
 }
 
 // storedInput is the stored state of an input. It does not contain the text.
 type storedInput struct {
-	SHA256   string `json:"sha256"`
+	SHA256   string `json:"sha256,omitempty"` // hash of the text; "" if the text is secret
+	Deny     bool   `json:"deny,omitempty"`
 	State    string `json:"state"` // "" while the input is being written
 	Redacted string `json:"redacted"`
 	Actor    string `json:"actor"`
@@ -75,11 +77,18 @@ func (r *run) writeInput(ctx context.Context, in Input) (string, error) {
 }
 
 func (r *run) writeOnce(ctx context.Context, in Input) (string, error) {
-	hash := hexsum.SHA256(in.Text)
 	old, err := r.loadInput(ctx, in.ID)
-	switch {
-	case err != nil:
+	if err != nil {
 		return "", err
+	}
+	// A hash of a password can be guessed offline, so nothing of a secret text is stored. Inputs
+	// with the same id then count as the same input.
+	secret := old != nil && old.SHA256 == "" || old == nil && !in.Deny && r.readsSecret()
+	hash := ""
+	if !secret {
+		hash = hexsum.SHA256(in.Text)
+	}
+	switch {
 	case old != nil && old.SHA256 != hash:
 		return "", approvals.Errorf(protocol.InputConflict, "input %s of run %s was sent with another text: use a new id", in.ID, r.id)
 	case old != nil && old.State != "":
@@ -88,12 +97,12 @@ func (r *run) writeOnce(ctx context.Context, in Input) (string, error) {
 		return "", approvals.Errorf(protocol.RunHasExited, "run %s has ended", r.id)
 	}
 	defer r.busy.Done()
-	n := storedInput{SHA256: hash, Actor: in.Actor, By: in.By, Redacted: r.m.o.Redact.In(r.Started.Cwd).Text(in.Text)}
+	n := storedInput{SHA256: hash, Deny: in.Deny, Actor: in.Actor, By: in.By, Redacted: redact.Mark}
 	if n.Actor == "" {
 		n.Actor = "web"
 	}
-	if echo, _, err := r.client.Modes(ctx); err == nil && !echo && r.readsSecret() {
-		n.Redacted = redact.Mark
+	if !secret {
+		n.Redacted = r.m.o.Redact.In(r.Started.Cwd).Text(in.Text)
 	}
 	if err := r.storeInput(ctx, in.ID, n, nil); err != nil {
 		return "", err
@@ -132,10 +141,10 @@ func (r *run) withdrawOvertaken(id string) {
 }
 
 // readsSecret reports whether the program reads a line without echo, such as a password. A program
-// that reads single keys does not count.
+// that reads single keys does not count. If the mode of the terminal is unknown, the result is true.
 func (r *run) readsSecret() bool {
 	_, secret, err := r.client.Modes(r.m.ctx)
-	return err == nil && secret
+	return err != nil || secret
 }
 
 // recordInput stores the state of an input and commits its event.

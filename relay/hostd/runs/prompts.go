@@ -174,7 +174,7 @@ func (r *run) applyDecision(ctx context.Context, id, text string, d approvals.De
 	if actor == "local" || actor == "" {
 		actor = "cli"
 	}
-	state, err := r.writeInput(ctx, Input{ID: id, Text: text, Actor: actor, By: d.By})
+	state, err := r.writeInput(ctx, Input{ID: id, Text: text, Actor: actor, By: d.By, Deny: d.Decision == approvals.Deny})
 	if err == nil && state == string(ptyholder.Indeterminate) {
 		return approvals.ErrIndeterminate
 	}
@@ -226,7 +226,7 @@ func (r *run) writtenDecision(ctx context.Context, data protocol.PermissionReque
 		return &approvals.Decision{Decision: approvals.Withdrawn, Text: "it was decided, and " + approvals.ErrIndeterminate.Error()}
 	}
 	d := approvals.Decision{Decision: approvals.Approve, Actor: n.Actor, By: n.By}
-	if n.SHA256 == hexsum.SHA256(data.DenyText) {
+	if n.Deny {
 		d.Decision = approvals.Deny
 	} else if data.IsQuestion() {
 		d.Decision = approvals.Answer

@@ -1,6 +1,6 @@
 // The field that writes to a run's terminal.
 import { html, plain, useEffect, useRef, useState } from "parts/base.js";
-import { draft, hosts, keepDraft, sendInput, sentence } from "./data/index.js";
+import { draft, hosts, hasSecret, keepDraft, sendInput, sentence } from "./data/index.js";
 import { Icon } from "./icons.js";
 import { useKeys } from "./keymap.js";
 
@@ -8,6 +8,7 @@ const max = 64 << 10; // maximum size of an input in bytes
 
 export function Composer({ run, id }) {
   const name = "input " + id, field = useRef(), [failed, setFailed] = useState(""), [empty, setEmpty] = useState(!draft(name));
+  const secret = run.pending?.some(hasSecret); // a password prompt is open
   useKeys({ compose: () => field.current?.focus() });
   if (run.status === "exited") return html`<p class="composer-over quiet">The run has ended.</p>`;
   const send = async (event) => {
@@ -20,7 +21,7 @@ export function Composer({ run, id }) {
     grow();
     try {
       setFailed("");
-      await sendInput(id, text + "\n");
+      await sendInput(id, text + "\n", secret);
     } catch (e) {
       setFailed(sentence(e));
       if (field.current.value) return;
@@ -33,7 +34,7 @@ export function Composer({ run, id }) {
     field.current.style.height = Math.min(field.current.scrollHeight + 2, innerHeight * 0.4) + "px";
   };
   const typed = () => {
-    keepDraft(name, field.current.value || null);
+    secret || keepDraft(name, field.current.value || null);
     setEmpty(!field.current.value);
     grow();
   };

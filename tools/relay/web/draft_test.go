@@ -47,7 +47,8 @@ func TestDrafts(t *testing.T) {
 		t.Errorf("the host receives the input %+v, %v; want wait for", in, err)
 	}
 	b.Reload()
-	b.Wait(typed + " === 'Half a thou|at noon|Other,There,No|' && document.querySelector('[data-testid=composer]').value === 'me'")
+	// While a secret is asked for, the text in the composer may be the secret, and is not stored.
+	b.Wait(typed + " === 'Half a thou|at noon|Other,There,No|' && document.querySelector('[data-testid=composer]').value === ''")
 	if stored, _ := b.Eval("JSON.stringify(sessionStorage) + JSON.stringify(localStorage)").(string); strings.Contains(stored, "4711") || strings.Contains(stored, "wait for") {
 		t.Errorf("the browser stores a secret or a text that was sent: %s", stored)
 	}
@@ -63,6 +64,8 @@ func TestDrafts(t *testing.T) {
 	}
 	run.Resolve("q1", "approve", webtest.Operator)
 	b.Wait("__see.text('@resolved').includes('by olga')")
+	b.Click("@composer")
+	b.Type("me")
 	if stored, _ := b.Eval("JSON.stringify(sessionStorage)").(string); strings.Contains(stored, "thou") || !strings.Contains(stored, "me") {
 		t.Errorf("browser storage after the answers were sent = %s, want only the text in the composer", stored)
 	}

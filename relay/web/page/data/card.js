@@ -18,7 +18,7 @@ const cards = {
   rejected: (x) => ({ state: "rejected", error: textOf(x.error), errors: errorsOf(x.error) }),
   failed: (x) => ({ state: "rejected", error: textOf(x.error) }),
   too_old: () => ({ state: "open", error: "Not sent: the decision is older than a day. Decide again." }),
-  lost: () => ({ state: "open", error: "Not sent: secret answers are not stored. Answer again." }),
+  lost: () => ({ state: "open", error: "Not sent: secrets are not stored. Answer again." }),
 };
 
 const textOf = (error) => (error ? sentence(error) : undefined);
@@ -73,7 +73,7 @@ const words = {
   args_changed: () => "Not applied: the request has changed. Review it again.",
   failed: (x) => textOf(x.error) || "Rejected.",
   too_old: () => "Not sent: older than a day.",
-  lost: () => "Not sent: secret answers are not stored, and the tab that had it is closed.",
+  lost: () => "Not sent: secrets are not stored. Answer again.",
 };
 
 // outboxText returns a sentence that describes the state of an outbox entry.

@@ -12,7 +12,7 @@ export { ApiError, RpcError, sentence } from "./errors.js";
 export { openRun } from "./follow.js";
 export { hosts, loadHosts, watchHosts } from "./hosts.js";
 export { conn, login, logout, onNotice, retryNow, setUp, start, stop, useToken } from "./main.js";
-export { clearDone, decide, dropEntry, outbox, sendInput } from "./outbox.js";
+export { clearDone, decide, dropEntry, hasSecret, outbox, sendInput } from "./outbox.js";
 export { push, pushOff, pushOn } from "./push.js";
 export { rpc } from "./rpc.js";
 export { loadMoreRuns, newRequest, requests, requestsState, run, runs, runsState, settled } from "./store.js";

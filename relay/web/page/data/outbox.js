@@ -85,21 +85,24 @@ async function put(entry, message, secret) {
   return whole;
 }
 
+// hasSecret reports whether the answer to a request must not be stored.
+export const hasSecret = (request) => request.questions?.some((q) => q.secret);
+
 // decide stores a decision about a request: {answer?, answers?, text?, scope?}.
 export function decide(request, decision, { answer, answers, text, scope } = {}) {
   const { run_id, request_id, args_sha256 } = request;
   const data = { request_id, actor: "web", args_sha256, answer, answers, text, scope };
-  const secret = (request.questions || []).some((q) => q.secret);
+  const secret = hasSecret(request);
   const type = "run.permission." + decision;
   if (decision === "approve" && request.questions?.length) decision = "answer"; // a request with questions needs an answer, not an approval
   const label = request.op_args_summary || request.prompt || request_id;
   return put({ id: uuid(), kind: "decision", run_id, request_id, decision, args_sha256, label }, { type, run_id, data }, secret);
 }
 
-// sendInput stores an input for a run.
-export function sendInput(run_id, text) {
+// sendInput stores an input for a run. The text of a secret input is not stored.
+export function sendInput(run_id, text, secret) {
   const id = uuid();
-  return put({ id, kind: "input", run_id, label: text }, { type: "run.send_input", run_id, data: { input_id: id, text, actor: "web" } }, false);
+  return put({ id, kind: "input", run_id, label: secret ? "***" : text }, { type: "run.send_input", run_id, data: { input_id: id, text, actor: "web" } }, secret);
 }
 
 // update stores the new state of an entry.
