@@ -195,14 +195,30 @@ func redactLiteral(n named, least int) func(*Redactor, string) string {
 func (n named) replaceIf(text string, is func(value string) bool) string {
 	for _, re := range n {
 		var all [][]int
-		for _, m := range re.FindAllStringSubmatchIndex(text, -1) {
-			if is(text[m[2]:m[3]]) {
-				all = append(all, m[2:4])
+		for from := 0; ; {
+			m := re.FindStringSubmatchIndex(text[from:])
+			if m == nil {
+				break
+			}
+			begin, end := from+m[2], from+m[3]
+			if from = end; closesQuote(text, begin) {
+				from = begin + 1 // the name is at the end of a quoted text, which has no value
+			} else if is(text[begin:end]) {
+				all = append(all, []int{begin, end})
 			}
 		}
 		text = maskParts(text, all)
 	}
 	return text
+}
+
+// closesQuote reports whether the quote at an offset ends a quoted text that begins before it, as in
+// `printf 'Password: '; read p`. The text up to the next quote is then not a value.
+func closesQuote(text string, at int) bool {
+	if c := text[at]; c != '\'' && c != '"' || at+1 == len(text) {
+		return false
+	}
+	return strings.Count(text[:at], text[at:at+1])%2 == 1 && strings.IndexByte(" \t\n;&|)>", text[at+1]) >= 0
 }
 
 func redactRandom(r *Redactor, text string) string {

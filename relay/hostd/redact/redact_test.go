@@ -20,6 +20,8 @@ func TestText(t *testing.T) {
 	}
 	const m = redact.Mark
 	for in, want := range map[string]string{
+		"printf 'Password: '; read p; echo 'API_KEY=abc123 x'":        "printf 'Password: '; read p; echo 'API_KEY=" + m + " x'",
+		`echo "token:" | cat; password="a b" c`:                       `echo "token:" | cat; password=` + m + ` c`,
 		"ls -la /tmp":                                                 "ls -la /tmp",
 		"API_KEY=abc123 run":                                          "API_KEY=" + m + " run",
 		`{"password": "a b\"c", "user": "ada"}`:                       `{"password": ` + m + `, "user": "ada"}`,
