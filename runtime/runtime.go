@@ -101,6 +101,8 @@ type Workspaces struct {
 	Config  *workspace.Config
 	Merges  merge.Options // without Store and Log
 	Journal string
+	// IsPending reports whether a stored run may not have ended; see workspace.Place.
+	IsPending func(run, journal string) bool
 }
 
 // Bounds contains limits on the resources of a run; 0 means no limit.
@@ -159,6 +161,7 @@ type Runtime struct {
 	parties Parties
 	hidden
 	growing growing
+	endsRun bool // see EndRun
 }
 
 // hidden contains the secrets and patterns that are removed from everything that leaves the run.
@@ -258,7 +261,7 @@ func (c *Config) workspaceConfig() *workspace.Config {
 // openWorkspaces returns the workspaces of the run. Git is started when the first one is used.
 func (c *Config) openWorkspaces(r *Runtime) *workspace.Store {
 	config := c.workspaceConfig()
-	at := workspace.Place{Root: c.Root, From: config.FromOf(c.Root), Environ: c.Environ, Worktrees: config.Worktrees, Processes: r.run, Run: r.run.ID, Journal: c.Workspaces.Journal,
+	at := workspace.Place{Root: c.Root, From: config.FromOf(c.Root), Environ: c.Environ, Worktrees: config.Worktrees, Processes: r.run, Run: r.run.ID, Journal: c.Workspaces.Journal, IsPending: c.Workspaces.IsPending,
 		Log: func(line string) { r.log.Remark("info", line) }}
 	at.CommandEnviron, _ = procgroup.Inherit{Keys: c.all}.Of(c.Environ)
 	return workspace.NewStore(at)
@@ -386,6 +389,10 @@ func (r *Runtime) Kill() {
 	_ = r.hosts.Close(ctx)
 }
 
+// EndRun makes Close also end what earlier processes of the run have left in the project: the
+// directories of their exchanges, and their locks.
+func (r *Runtime) EndRun() { r.endsRun = true }
+
 // Close ends hosts and handlers, writes the remaining output, removes the temporary directory, and
 // closes connections. When ctx ends, it kills the processes that are still running. It returns the
 // error of the output, or an error that names the parts that could not be closed. Even then, no
@@ -396,6 +403,9 @@ func (r *Runtime) Close(ctx context.Context) error {
 	err = errors.Join(r.sink.Close(ctx), err)
 	r.run.End()
 	r.merges.Close()
+	if r.endsRun {
+		err = errors.Join(err, r.workspaces.EndRun(context.WithoutCancel(ctx), r.run.ID))
+	}
 	r.workspaces.Close()
 	r.llm.Close()
 	r.web.Close()

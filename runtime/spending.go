@@ -74,6 +74,7 @@ func (r *Runtime) HostCost(host string, used *effect.HostUsage) int64 {
 // UsedByHost counts what a host has used in earlier processes of the run. cost is in units of 10⁻¹²
 // US dollars.
 func (r *Runtime) UsedByHost(host string, exchanges, cost, in, out, turns int64) {
+	r.hosts.CountEarlier(host, exchanges)
 	r.budget.ChargeHost(host, exchanges, budget.Use{Cost: budget.Money(cost), In: in, Out: out, Turns: turns})
 }
 

@@ -358,6 +358,9 @@ func (d *durableRun) endRun(err error) error {
 	}
 	defer d.cancel(nil)
 	if !errors.Is(err, vm.ErrSuspended) && d.run.Printed() == nil {
+		if d.owner > 1 {
+			d.world.EndRun()
+		}
 		werr := firstError(d.run.Finish(codeOf(err)), d.closeLedger())
 		return firstError(firstError(err, werr), d.writer.Close())
 	}

@@ -34,6 +34,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/engine/driver"
 	"github.com/concerto-lang/concerto/internal/engine/packages"
 	"github.com/concerto-lang/concerto/internal/record/eventtext"
+	"github.com/concerto-lang/concerto/internal/record/journal/rundir"
 	"github.com/concerto-lang/concerto/internal/record/profile"
 	"github.com/concerto-lang/concerto/ir"
 	"github.com/concerto-lang/concerto/runtime"
@@ -432,6 +433,11 @@ func (p *Program) runtimeConfig(o *Options) (runtime.Config, error) {
 	if c.Workspaces.Config, c.Workspaces.Merges, err = workspacesOf(p.ir); err != nil {
 		return runtime.Config{}, err
 	}
+	journals, err := p.JournalRoot(o)
+	if err != nil {
+		return runtime.Config{}, err
+	}
+	c.Workspaces.IsPending = func(run, dir string) bool { return rundir.IsPending(journals, run, dir) }
 	if r := o.Answers.Relay; r != nil {
 		c.Emit.Elsewhere = r
 	}

@@ -44,6 +44,7 @@ type exchange struct {
 type acquireSpec struct {
 	session     string          // session that the process must continue; "" for a new session
 	workspace   string          // name of the program's workspace in which the process works; "" for none
+	dir         *exchangeDir    // directory of the exchange; nil unless the host is isolated
 	tools       adapter.Tools   // tools that the process must be started with
 	predecessor *predecessor    // exchange of a lost process that the new process continues; nil for none
 	trace       []effect.Header // position in the trace of the exchange that starts the process; nil for none
@@ -104,6 +105,9 @@ func (h *Hosts) openQueued(ctx context.Context, r *effect.ExchangeOpen, at *wait
 	spec := specOf(r)
 	spec.trace = effect.TraceHeaders(ctx)
 	spec.session = slot.conversationOf(r)
+	if r.Workspace == "" {
+		spec.dir = pool.newExchangeDir(effect.KeyOf(ctx))
+	}
 	prompt := pool.cfg.promptWith(r.Continuing(spec.session), promptOptions{withTools: pool.cfg.SendTools, key: key, trace: spec.trace})
 	p, err := slot.acquire(ctx, spec)
 	if spec.session != r.Session && isResumeError(err) {
@@ -115,6 +119,7 @@ func (h *Hosts) openQueued(ctx context.Context, r *effect.ExchangeOpen, at *wait
 		if meter != nil {
 			meter.reservation.Close(false)
 		}
+		spec.dir.endExchange()
 		pool.releaseSlot(slot)
 		return nil, err
 	}
@@ -131,6 +136,7 @@ func (h *Hosts) openQueued(ctx context.Context, r *effect.ExchangeOpen, at *wait
 	if !h.registerExchange(ex) {
 		p.retire(idlePatience)
 		ex.closeMeter()
+		spec.dir.endExchange()
 		pool.releaseSlot(slot)
 		return nil, ErrClosed
 	}
@@ -424,6 +430,7 @@ func (ex *exchange) releaseSlot() {
 	ex.mu.Unlock()
 	if first {
 		ex.closeMeter()
+		ex.dir.endExchange()
 	}
 	if now {
 		ex.pool.releaseSlot(ex.slot)

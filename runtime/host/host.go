@@ -86,9 +86,10 @@ type Options struct {
 // Directories creates and finds the working directories of processes. workspace.Directories
 // implements it.
 type Directories interface {
-	Make(ctx context.Context, kind, name string, p workspace.Place) (workspace.Directory, error)
-	Reopen(name, path, branch string, p workspace.Place) workspace.Directory
-	FindSession(host, session string, p workspace.Place) workspace.Directory
+	Make(ctx context.Context, kind, name string, x workspace.Exchange, p workspace.Place) (workspace.Directory, error)
+	Adopt(ctx context.Context, name string, x workspace.Exchange, p workspace.Place) (workspace.Directory, error)
+	Owned(host string, p workspace.Place) map[string]string
+	FindSession(host, session string, p workspace.Place) string
 	Use(ctx context.Context, name string) (workspace.Directory, error)
 	Session(name, host string) string
 }
@@ -103,7 +104,8 @@ type Hosts struct {
 	kill          chan struct{} // closed when the context of Close ends: waiting times become zero
 	killOnce      sync.Once
 	delivered     deliveries
-	suspended     atomic.Bool // Suspend was called: the processes continue to run under the keeper
+	left          atomic.Bool // Suspend was called: open exchanges belong to the process that resumes the run
+	suspended     atomic.Bool // in addition, the processes continue to run under the keeper
 	unguardedOnce sync.Once   // limits warnUnguarded to one message
 	running       sync.WaitGroup
 

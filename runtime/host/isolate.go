@@ -10,12 +10,15 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/value"
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
+	"github.com/concerto-lang/concerto/runtime/keeper"
 	"github.com/concerto-lang/concerto/runtime/workspace"
 )
 
-// A host with isolate starts a new process in a new directory for each exchange. The directory is
-// removed afterwards unless a file in it has changed. An exchange that continues a session works in
-// the directory of that session.
+// A host with isolate starts a new process in a new directory for each exchange. The directory
+// belongs to the exchange, not to a process: in a durable run, its record names the exchange, and
+// another process of the run finds it. When the exchange has ended, the directory is removed unless a
+// file in it has changed. An exchange that continues a session works in the directory of that
+// session.
 
 // Isolation configures the directories of exchanges.
 type Isolation struct {
@@ -31,60 +34,237 @@ type Isolation struct {
 // isolated reports whether each exchange has a directory of its own.
 func (c *Config) isolated() bool { return c.Isolate != "" && c.Isolate != "none" }
 
-// workDirs holds the directories of a host's sessions.
+// workDirs holds the directories of a host's exchanges and sessions.
 type workDirs struct {
 	mu        sync.Mutex
-	made      int
-	bySession map[string]workDir
-	live      map[*process]struct{}
+	number    int64             // of the newest directory of the run
+	earlier   map[string]string // names of the directories that earlier processes created, by exchange; nil until they are read
+	bySession map[string]string // names of the directories of sessions
+	live      map[*exchangeDir]struct{}
 }
 
-// workDir is the directory of a session: either an existing directory, or the name for a new one.
-type workDir struct {
-	host, Name, Dir, Branch string
-	remains                 bool
+// exchangeDir is the directory of an exchange. It ends when the exchange and the processes that work
+// in it have ended.
+type exchangeDir struct {
+	pool  *pool
+	key   string        // of the exchange; "" if the run is not durable
+	ended chan struct{} // closed when the directory has ended
+
+	mu      sync.Mutex
+	users   int                 // the exchange and its processes that have not ended
+	dir     workspace.Directory // nil until the first process starts
+	process *process            // the newest one
+	over    bool                // the exchange has ended
 }
 
-// makeWorkDir returns the configuration and the directory of a process for one exchange.
-func (h *Hosts) makeWorkDir(ctx context.Context, c *Config, session string) (*Config, workspace.Directory, error) {
+// newExchangeDir returns the directory of a new exchange, or nil if the host is not isolated.
+func (pl *pool) newExchangeDir(key string) *exchangeDir {
+	if !pl.cfg.isolated() {
+		return nil
+	}
+	d := &exchangeDir{pool: pl, key: key, ended: make(chan struct{}), users: 1}
+	pl.workDirs.mu.Lock()
+	defer pl.workDirs.mu.Unlock()
+	if pl.workDirs.live == nil {
+		pl.workDirs.live = map[*exchangeDir]struct{}{}
+	}
+	pl.workDirs.live[d] = struct{}{}
+	return d
+}
+
+// name returns the name of the directory, or "" if it does not exist.
+func (d *exchangeDir) name() string {
+	if d == nil {
+		return ""
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.dir == nil {
+		return ""
+	}
+	name, _, _ := d.dir.Names()
+	return name
+}
+
+// addProcess records that a process works in the directory.
+func (d *exchangeDir) addProcess(p *process) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.users++
+	d.process = p
+}
+
+// endExchange notes that the exchange has ended. The directory ends in the background if none of its
+// processes is left.
+func (d *exchangeDir) endExchange() {
+	if d == nil {
+		return
+	}
+	d.mu.Lock()
+	d.over = true
+	d.mu.Unlock()
+	h := d.pool.hosts
+	if !h.trackRunning() { // Close waits for its caller
+		d.endUse()
+		return
+	}
+	go func() {
+		defer h.running.Done()
+		d.endUse()
+	}()
+}
+
+// endUse ends the use of the directory by the exchange or a process.
+func (d *exchangeDir) endUse() {
+	d.mu.Lock()
+	d.users--
+	last := d.users == 0
+	d.mu.Unlock()
+	if last {
+		d.end()
+	}
+}
+
+// belongsToOther reports whether another process of the run continues the exchange: the run is
+// suspended, or another process has taken it over.
+func (d *exchangeDir) belongsToOther() bool {
+	h := d.pool.hosts
+	if h.left.Load() {
+		return true
+	}
+	if p := d.process; p == nil || p.keeper.conn == nil || !p.lifecycle.isLost() {
+		return false
+	}
+	_, err := h.opts.Keeper.Attach()
+	return !errors.Is(err, keeper.ErrNone)
+}
+
+// end removes the directory if no file in it has changed.
+func (d *exchangeDir) end() {
+	defer close(d.ended)
+	defer d.pool.workDirs.remove(d)
+	if d.dir == nil {
+		return
+	}
+	if d.belongsToOther() {
+		d.dir.Leave()
+		return
+	}
+	h, c := d.pool.hosts, d.pool.cfg
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	go func() {
+		select {
+		case <-h.kill:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	name, _, branch := d.dir.Names()
+	if session := d.session(); session != "" {
+		if err := d.dir.SaveSession(c.Name, session); err != nil {
+			h.logf("warn", c, "could not record the directory of its session %s: %v", session, err)
+		}
+		d.pool.workDirs.setSession(session, name)
+	}
+	remains, err := d.dir.End(ctx)
+	switch on := ", on branch " + branch; {
+	case err != nil:
+		h.logf("warn", c, "leaves %s: %v", workspace.Shown(name), err)
+	case !remains:
+	default:
+		if branch == "" {
+			on = ""
+		}
+		if c.Workspace.Keep == "always" {
+			h.logf("info", c, "leaves %s%s", workspace.Shown(name), on)
+		} else {
+			h.logf("info", c, "has changed files: %s remains%s", workspace.Shown(name), on)
+		}
+	}
+}
+
+// session returns the session of the newest process in the directory, or "".
+func (d *exchangeDir) session() string {
+	if d.process == nil {
+		return ""
+	}
+	return d.process.sessionName()
+}
+
+// makeWorkDir returns the configuration and the directory of a process for an exchange.
+func (h *Hosts) makeWorkDir(ctx context.Context, c *Config, w *acquireSpec) (*Config, workspace.Directory, error) {
+	if w.dir.dir != nil { // an earlier process of the exchange has worked in it
+		return c.inDir(w.dir.dir)
+	}
 	if err := c.checkDir(); err != nil {
 		return nil, nil, err
 	}
 	if inPage || h.opts.Directories == nil {
 		return nil, nil, c.errorf("cannot be isolated by this program")
 	}
-	at, err := c.workspacePlace()
+	at, err := h.workspacePlace(c)
 	if err != nil {
 		return nil, nil, c.errorf("cannot be isolated: %v", err)
 	}
-	at.Environ, at.Worktrees, at.Processes = h.opts.Environ, c.Workspace, h.opts.Run
-	at.CommandEnviron, _ = procgroup.Inherit{Pass: c.PassEnv, Keys: c.Keys}.Of(h.opts.Environ)
-	at.Log = func(line string) { h.opts.Logf("debug", line) }
-	if err := h.pools[c.Name].workDirs.awaitEnding(ctx, session); err != nil {
+	if err := w.dir.pool.workDirs.awaitEnding(ctx, w.session); err != nil {
 		return nil, nil, err
-	}
-	name := ""
-	if was, ok := h.findDir(session, c, at); ok {
-		if was.remains {
-			return c.inDir(h.opts.Directories.Reopen(was.Name, was.Dir, was.Branch, at))
-		}
-		name = was.Name
-	}
-	if name == "" {
-		name = h.taskName(c)
 	}
 	ctx, cancel := h.withClosing(ctx)
 	defer cancel()
-	d, err := h.opts.Directories.Make(ctx, c.Isolate, name, at)
+	d, err := h.findWorkDir(ctx, c, w, at)
+	known, _ := errors.AsType[*workspace.Error](err)
 	switch {
 	case errors.Is(err, workspace.ErrNoRepository):
 		return nil, nil, c.errorf(`cannot be isolated: %v, but isolate = "worktree" of [hosts.%s] requires one: run git init, or use isolate = "copy"`, err, c.Connector)
-	case ctx.Err() != nil:
+	case err != nil && ctx.Err() != nil:
 		return nil, nil, context.Cause(ctx)
+	case known != nil:
+		return nil, nil, c.errorf("cannot be isolated: %v", err).With("code", string(known.Code))
 	case err != nil:
 		return nil, nil, c.errorf("cannot be isolated: %v", err)
 	}
+	w.dir.mu.Lock()
+	w.dir.dir = d
+	w.dir.mu.Unlock()
 	return c.inDir(d)
+}
+
+// findWorkDir returns the directory of an exchange: its own, if an earlier process of the run has
+// created it, that of the session which it continues, or a new one.
+func (h *Hosts) findWorkDir(ctx context.Context, c *Config, w *acquireSpec, at workspace.Place) (workspace.Directory, error) {
+	dirs, x := &w.dir.pool.workDirs, workspace.Exchange{Host: c.Name, Key: w.dir.key}
+	name := dirs.find(w.dir, w.session)
+	if name != "" {
+		d, err := h.opts.Directories.Adopt(ctx, name, x, at)
+		if known, ok := errors.AsType[*workspace.Error](err); !ok || known.Code != workspace.Missing {
+			return d, err
+		}
+	}
+	for {
+		if name == "" {
+			name = dirs.nextName(h.runID(), c.Name)
+		}
+		d, err := h.opts.Directories.Make(ctx, c.Isolate, name, x, at)
+		if !errors.Is(err, workspace.ErrExists) {
+			return d, err
+		}
+		name = ""
+	}
+}
+
+// adopt makes d the directory with a name, which an earlier process of the run has created.
+func (d *exchangeDir) adopt(name string) error {
+	h, c := d.pool.hosts, d.pool.cfg
+	at, err := h.workspacePlace(c)
+	if err != nil {
+		return err
+	}
+	dir, err := h.opts.Directories.Adopt(context.Background(), name, workspace.Exchange{Host: c.Name, Key: d.key}, at)
+	if err == nil {
+		d.dir = dir
+	}
+	return err
 }
 
 // inDir returns the configuration of a process that works in d.
@@ -188,27 +368,43 @@ func (h *Hosts) LeaveWorkspace(ctx context.Context, name string) (busy string, e
 	return "", nil
 }
 
-// workspacePlace returns where the host's directories are created.
-func (c *Config) workspacePlace() (workspace.Place, error) {
+// workspacePlace returns where the host's directories are created, and how.
+func (h *Hosts) workspacePlace(c *Config) (workspace.Place, error) {
 	root, err := filepath.Abs(c.Root)
 	if err != nil {
 		return workspace.Place{}, err
 	}
 	from, err := filepath.Abs(c.Dir)
-	return workspace.Place{Root: root, From: from}, err
+	at := workspace.Place{Root: root, From: from, Run: h.runID(), Environ: h.opts.Environ, Worktrees: c.Workspace, Processes: h.opts.Run}
+	at.CommandEnviron, _ = procgroup.Inherit{Pass: c.PassEnv, Keys: c.Keys}.Of(h.opts.Environ)
+	at.Log = func(line string) { h.opts.Logf("debug", line) }
+	return at, err
 }
 
-// taskName returns a new directory name: RUN-HOST-N.
-func (h *Hosts) taskName(c *Config) string {
-	p := &h.pools[c.Name].workDirs
+// runID returns the id of the run, or "run".
+func (h *Hosts) runID() string {
+	if h.opts.Run == nil {
+		return "run"
+	}
+	return h.opts.Run.ID
+}
+
+// CountEarlier counts exchanges of a host that earlier processes of the run have opened. The numbers
+// of directories continue after them.
+func (h *Hosts) CountEarlier(host string, exchanges int64) {
+	if pl := h.pools[host]; pl != nil {
+		pl.workDirs.mu.Lock()
+		defer pl.workDirs.mu.Unlock()
+		pl.workDirs.number += exchanges
+	}
+}
+
+// nextName returns the next name for a new directory: RUN-HOST-N.
+func (p *workDirs) nextName(run, host string) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.made++
-	run := "run"
-	if h.opts.Run != nil {
-		run = h.opts.Run.ID
-	}
-	return fmt.Sprintf("%s-%s-%d", run, c.Name, p.made)
+	p.number++
+	return fmt.Sprintf("%s-%s-%d", run, host, p.number)
 }
 
 // withClosing returns a copy of ctx that is also cancelled when Close is called.
@@ -236,116 +432,95 @@ func (p *process) addWorkDir(m *effect.HostMessage) {
 	}
 }
 
-// endWorkDir runs after a process has exited. It removes the process's directory if no file in it
-// has changed.
+// endWorkDir runs after a process has exited.
 func (p *process) endWorkDir() {
-	h, c := p.hosts, p.cfg
-	defer h.pools[c.Name].workDirs.removeLive(p)
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	go func() {
-		select {
-		case <-h.kill:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
-	if p.workspace != "" {
+	switch {
+	case p.workspace != "":
 		p.saveConversation()
-		return
-	}
-	remains, err := p.workDir.End(ctx)
-	name, path, branch := p.workDir.Names()
-	if err != nil {
-		h.logf("warn", c, "leaves %s: %v", workspace.Shown(name), err)
-	} else if remains {
-		on := ""
-		if branch != "" {
-			on = ", on branch " + branch
-		}
-		if c.Workspace.Keep == "always" {
-			h.logf("info", c, "leaves %s%s", workspace.Shown(name), on)
-		} else {
-			h.logf("info", c, "has changed files: %s remains%s", workspace.Shown(name), on)
-		}
-	}
-	if session := p.sessionName(); session != "" {
-		if err := h.pools[c.Name].workDirs.saveDir(workDir{c.Name, name, path, branch, remains}, session, p.workDir); err != nil {
-			h.logf("warn", c, "could not record the directory of its session %s: %v", session, err)
-		}
+	case p.dir != nil:
+		p.dir.endUse()
 	}
 }
 
-// awaitEnding waits until no process of the session is ending, because only then it is decided
+// awaitEnding waits until no exchange of the session is ending, because only then it is decided
 // whether the directory remains.
 func (p *workDirs) awaitEnding(ctx context.Context, session string) error {
 	if session == "" {
 		return nil
 	}
+	var ending []*exchangeDir
 	p.mu.Lock()
-	var ending []*process
-	for o := range p.live {
-		if o.sessionName() == session && !o.isUsable() {
-			ending = append(ending, o)
+	for d := range p.live {
+		d.mu.Lock()
+		if (d.over || d.process != nil && !d.process.isUsable()) && d.session() == session {
+			ending = append(ending, d)
 		}
+		d.mu.Unlock()
 	}
 	p.mu.Unlock()
-	for _, o := range ending {
+	for _, d := range ending {
 		select {
-		case <-o.stages.terminated:
+		case <-d.ended:
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case <-o.hosts.closing:
+		case <-d.pool.hosts.closing:
 			return ErrClosed
 		}
 	}
 	return nil
 }
 
-func (p *workDirs) addLive(o *process) {
+// leave releases the directories of all open exchanges.
+func (p *workDirs) leave() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.live == nil {
-		p.live = map[*process]struct{}{}
+	for d := range p.live {
+		d.mu.Lock()
+		if d.dir != nil && !d.over {
+			d.dir.Leave()
+		}
+		d.mu.Unlock()
 	}
-	p.live[o] = struct{}{}
 }
 
-func (p *workDirs) removeLive(o *process) {
+func (p *workDirs) remove(d *exchangeDir) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	delete(p.live, o)
+	delete(p.live, d)
 }
 
-// findDir returns the directory that a session used in this run or in an earlier one.
-func (h *Hosts) findDir(session string, c *Config, at workspace.Place) (workDir, bool) {
-	p := &h.pools[c.Name].workDirs
+// find returns the name of the directory of an exchange, or "" for a new one.
+func (p *workDirs) find(d *exchangeDir, session string) string {
+	h, c := d.pool.hosts, d.pool.cfg
+	at, err := h.workspacePlace(c)
+	if err != nil {
+		return "" // its creation fails
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if d.key != "" {
+		if p.earlier == nil {
+			p.earlier = h.opts.Directories.Owned(c.Name, at)
+		}
+		if name := p.earlier[d.key]; name != "" {
+			return name
+		}
+	}
 	if session == "" {
-		return workDir{}, false
+		return ""
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if was, ok := p.bySession[session]; ok {
-		return was, true
+	if name := p.bySession[session]; name != "" {
+		return name
 	}
-	if d := h.opts.Directories.FindSession(c.Name, session, at); d != nil {
-		was := workDir{remains: true}
-		was.Name, was.Dir, was.Branch = d.Names()
-		return was, true
-	}
-	return workDir{}, false
+	return h.opts.Directories.FindSession(c.Name, session, at)
 }
 
-// saveDir records the directory of a session. If the directory remains, later runs find it.
-func (p *workDirs) saveDir(was workDir, session string, d workspace.Directory) error {
+// setSession records the directory of a session, which may no longer exist.
+func (p *workDirs) setSession(session, name string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.bySession == nil {
-		p.bySession = map[string]workDir{}
+		p.bySession = map[string]string{}
 	}
-	p.bySession[session] = was
-	if !was.remains {
-		return nil
-	}
-	return d.SaveSession(was.host, session)
+	p.bySession[session] = name
 }

@@ -279,8 +279,13 @@ func (h *Hosts) AckJournaled(exchange, line int64) {
 }
 
 // Suspend leaves the processes running under the keeper. Later requests fail with ErrClosed, and
-// Close does not end the processes. Without a keeper Suspend does nothing.
+// Close does not end the processes. Without a keeper, Close ends the processes. In either case the
+// directories of open exchanges remain for the process that resumes the run, and are released.
 func (h *Hosts) Suspend() {
+	h.left.Store(true)
+	for _, pl := range h.pools {
+		pl.workDirs.leave()
+	}
 	if h.opts.Keeper == nil {
 		return
 	}

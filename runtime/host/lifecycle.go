@@ -122,6 +122,13 @@ func (l *lifecycle) endState(consumed int64) (failure *effect.Error, untouched, 
 	return l.failure, l.exited && (l.served || l.laterTurn) && consumed <= l.promptOffset, l.laterTurn
 }
 
+// isLost reports whether the output has ended because the keeper was lost.
+func (l *lifecycle) isLost() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.failure != nil && isLostError(l.failure)
+}
+
 // countFailure counts the start as failed. first reports whether this is the first call.
 func (l *lifecycle) countFailure() (first bool) {
 	l.mu.Lock()

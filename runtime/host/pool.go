@@ -198,7 +198,7 @@ func (p *process) canServe(w acquireSpec) bool { return p.mismatch(w) == "" }
 // mismatch returns the reason why the process cannot serve an exchange, or "" if it can.
 func (p *process) mismatch(w acquireSpec) string {
 	switch proto := p.cfg.protocol(); {
-	case p.workspace != w.workspace:
+	case p.workspace != w.workspace || p.dir != w.dir:
 		return "the exchange works in another directory"
 	case p.translation != nil && !p.tools.Equal(w.tools):
 		return "its tools have changed" // an agent receives them when it starts
@@ -233,25 +233,20 @@ func (s *slot) spawnProcess(ctx context.Context, w acquireSpec) (*process, error
 			h.running.Done()
 			return nil, err
 		}
-	} else if c.isolated() {
-		if c, work, err = h.makeWorkDir(ctx, c, w.session); err != nil {
+	} else if w.dir != nil {
+		if c, work, err = h.makeWorkDir(ctx, c, &w); err != nil {
 			h.running.Done()
 			return nil, err
 		}
 	}
 	p, err := h.startProcess(c, w, work)
 	if err != nil {
-		if work != nil {
-			if _, leaving := work.End(context.WithoutCancel(ctx)); leaving != nil {
-				err = errors.Join(err, leaving)
-			}
-		}
 		h.running.Done()
 		s.pool.countStartFailure(err)
 		return nil, err
 	}
-	if work != nil {
-		s.pool.workDirs.addLive(p)
+	if p.dir != nil {
+		p.dir.addProcess(p)
 	}
 	s.proc = p
 	h.registerProcess(p)
@@ -283,7 +278,7 @@ func (c *Config) connectVia(table map[string]Transport, s Surroundings) (Conn, e
 // startProcess starts a process. work is its directory, or nil for that of the configuration.
 func (h *Hosts) startProcess(c *Config, w acquireSpec, work workspace.Directory) (*process, error) {
 	p := newProcess(h, c)
-	p.workDir, p.workspace = work, w.workspace
+	p.workDir, p.workspace, p.dir = work, w.workspace, w.dir
 	p.number = h.nextNumber(c.Name)
 	if err := p.prepareAdapter(w); err != nil {
 		return nil, err

@@ -44,6 +44,7 @@ type process struct {
 	stderrLines stderrlog.Lines
 	silence     *silenceTimer       // nil without a heartbeat
 	workDir     workspace.Directory // directory of an isolated process, or one in a workspace; nil for others
+	dir         *exchangeDir        // workDir, if it belongs to an exchange
 	box         *box                // nil without a sandbox
 	workspace   string              // name of the program's workspace in which it works; "" for none
 
@@ -163,7 +164,7 @@ func (p *process) release(served bool) {
 	case p.translation.beginsTurn():
 		p.retire(idlePatience) // the agent would begin a turn with a message of the exchange that has ended
 		return
-	case p.workDir != nil && served:
+	case p.dir != nil && served:
 		p.retire(idlePatience) // the next exchange needs a process in another directory
 		return
 	}

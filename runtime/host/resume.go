@@ -125,8 +125,10 @@ func (h *Hosts) restoreExchange(o *Open, all []keeper.Process) []keeper.Process 
 	began := o.Since
 	switch {
 	case r == nil:
+		ex.dir = h.lostDir(pool, o.Key)
 		h.restoreLost(ex, o)
 	case next >= 0 && (r.lastBegin == nil || !o.History.matches(r.lastBegin.predecessor())):
+		ex.dir = r.process.dir
 		r.process.retire(0) // the process was about to continue the exchange
 		r.markIdle()
 		r.process.startIO()
@@ -134,7 +136,7 @@ func (h *Hosts) restoreExchange(o *Open, all []keeper.Process) []keeper.Process 
 	case next < 0 && (r.lastBegin == nil || r.lastBegin.Turn != o.Opened.Turn):
 		ex.trackHistory(o.History)
 		// The keeper has not received the prompt.
-		ex.slot.proc, ex.proc = r.process, r.process
+		ex.slot.proc, ex.proc, ex.dir = r.process, r.process, r.process.dir
 		r.markIdle()
 		r.process.keeper.exchanges.Store(o.Opened.Turn - 1)
 		r.process.startIO()
@@ -206,9 +208,10 @@ func (h *Hosts) adoptProcess(remaining *keeper.Process, open []Open) {
 			}
 		}
 	}
+	r.process.dir.endExchange()
 	r.markIdle()
 	r.process.startIO()
-	if !r.ready || r.lastBegin != nil && !r.exchangeDone || remaining.Exit != nil || !pool.addRestored(r.process) {
+	if !r.ready || r.process.dir != nil || r.lastBegin != nil && !r.exchangeDone || remaining.Exit != nil || !pool.addRestored(r.process) {
 		r.process.retire(0)
 	}
 }
@@ -301,22 +304,52 @@ func (r *restoredProcess) prepareFromNote(c *Config, text []byte) error {
 		return err
 	}
 	if note.Work != nil {
-		at, err := c.workspacePlace()
-		if err != nil {
-			return err
-		}
 		own := *c
-		own.Dir = note.Work.Path
-		if note.Work.Named {
-			r.process.workspace, own.Original = note.Work.Name, c.Dir
-		}
+		own.Dir, own.Original = note.Work.Path, c.Dir
 		r.process.cfg = &own
-		if d := r.process.hosts.opts.Directories; d != nil {
-			r.process.workDir = d.Reopen(note.Work.Name, note.Work.Path, note.Work.Branch, at)
+		if err := r.restoreWorkDir(c, note.Work); err != nil {
+			r.process.hosts.logf("warn", c, "works in a directory that is not available: %v", err)
 		}
 	}
 	r.process.box = note.Box
 	return r.process.prepareAdapter(acquireSpec{session: note.Session, tools: note.Tools, bridgePath: note.Bridge})
+}
+
+// restoreWorkDir restores the directory in which the process works.
+func (r *restoredProcess) restoreWorkDir(c *Config, n *workNote) (err error) {
+	p := r.process
+	if n.Named {
+		p.workspace = n.Name
+	}
+	switch {
+	case p.hosts.opts.Directories == nil:
+		return nil
+	case n.Named:
+		p.workDir, err = p.hosts.opts.Directories.Use(context.Background(), n.Name)
+		return err
+	}
+	p.dir = p.hosts.pools[c.Name].newExchangeDir("")
+	if p.dir == nil {
+		return nil // the manifest has changed
+	}
+	p.dir.addProcess(p)
+	err = p.dir.adopt(n.Name)
+	p.workDir = p.dir.dir
+	return err
+}
+
+// lostDir returns the directory of an exchange whose process was lost, or nil.
+func (h *Hosts) lostDir(pl *pool, key string) *exchangeDir {
+	d := pl.newExchangeDir(key)
+	if d == nil || h.opts.Directories == nil {
+		return d
+	}
+	if name := pl.workDirs.find(d, ""); name != "" {
+		if err := d.adopt(name); err != nil {
+			h.logf("warn", pl.cfg, "worked in a directory that is not available: %v", err)
+		}
+	}
+	return d
 }
 
 // parseSpawnNote parses the note that was stored when a process started.
@@ -368,7 +401,7 @@ func (r *restoredProcess) readScript(c *Config) {
 // continueExchange restores an exchange that the process is serving.
 func (r *restoredProcess) continueExchange(ex *exchange, o *Open) {
 	p := r.process
-	ex.proc, ex.slot.proc = p, p
+	ex.proc, ex.slot.proc, ex.dir = p, p, p.dir
 	sums := map[string]int{}
 	for _, n := range r.notes[r.lastBeginIndex+1:] {
 		if n.Sum != "" && n.Steer == nil { // messages to the running exchange have keys

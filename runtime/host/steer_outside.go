@@ -15,7 +15,7 @@ import (
 type Message struct {
 	Key       string // identifies the message; a message with a known key is not sent again
 	Host      string // name of the host; "" for any
-	Workspace string // name of the workspace in which it works; "" for any
+	Workspace string // name of the workspace or the isolated directory in which it works; "" for any
 	Text      string
 	Interrupt bool   // end the current turn; Text is the next prompt, or "" to fail the exchange
 	By        string // one of the By constants of effect
@@ -122,7 +122,7 @@ func (h *Hosts) selectExchange(m *Message) (*exchange, error) {
 		if !ex.isRunning() {
 			continue
 		}
-		now := Running{ex.pool.cfg.Name, ex.workspace}
+		now := Running{ex.pool.cfg.Name, cmp.Or(ex.workspace, ex.dir.name())}
 		if m.Host != "" && m.Host != now.Host || m.Workspace != "" && m.Workspace != now.Workspace {
 			e.Others = append(e.Others, now)
 			continue

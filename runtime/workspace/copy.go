@@ -11,17 +11,32 @@ import (
 	"time"
 )
 
-// copy creates the directory as a copy. Links remain links, and times and permissions are copied.
+// makeCopy creates a directory as a copy. Links remain links, and times and permissions are copied.
 // Entries that are neither files nor directories nor links are omitted.
-func (d *Dir) copy(ctx context.Context) error {
-	leave := append(slices.Clone(d.place.Leave), filepath.Join(d.place.Root, home), filepath.Join(d.place.From, home))
-	c := copier{ctx: ctx, leave: leave}
-	if err := c.dir(d.place.From, d.Path); err != nil {
-		return err
+func (s *Store) makeCopy(ctx context.Context, name string) (*Dir, error) {
+	release, err := s.lockOwn(ctx, name)
+	if err != nil {
+		return nil, err
 	}
-	var err error
-	d.tree, err = scanTree(ctx, d.Path)
-	return err
+	r := s.newRecord(name, name)
+	if err = s.place.write(r); err == nil {
+		leave := append(slices.Clone(s.place.Leave), filepath.Join(s.place.Root, home), filepath.Join(s.place.From, home))
+		c := copier{ctx: ctx, leave: leave}
+		err = c.dir(s.place.From, s.place.dirOf(r))
+	}
+	if err == nil {
+		r.Tree, err = scanTree(ctx, s.place.dirOf(r))
+	}
+	if err == nil {
+		r.State = ready
+		err = s.place.write(r)
+	}
+	if err != nil {
+		err = errors.Join(err, s.discard(context.WithoutCancel(ctx), r))
+		release()
+		return nil, err
+	}
+	return s.dir(r, release), nil
 }
 
 type copier struct {

@@ -12,12 +12,14 @@ type Directory interface {
 	Names() (name, path, branch string)
 	// Ending notes that the exchange has ended, and that End will follow.
 	Ending()
-	// End removes the directory if nothing in it has changed. It reports whether the directory
-	// remains.
+	// End removes the directory of an exchange if nothing in it has changed. It reports whether the
+	// directory remains.
 	End(ctx context.Context) (remains bool, err error)
+	// Leave releases the directory of an exchange that continues in another process of the run.
+	Leave()
 	// Layout returns the layout of a worktree, or nil for a copy.
 	Layout(ctx context.Context) (*Layout, error)
-	// SaveSession records that a conversation with a host took place in a directory that remains.
+	// SaveSession records that a conversation with a host took place in the directory.
 	SaveSession(host, session string) error
 }
 
@@ -26,18 +28,22 @@ type Directory interface {
 type Directories struct{ Store *Store }
 
 // Make creates a directory; see the function Make.
-func (d Directories) Make(ctx context.Context, kind, name string, p Place) (Directory, error) {
-	return found(Make(ctx, kind, name, d.shared(p)))
+func (d Directories) Make(ctx context.Context, kind, name string, x Exchange, p Place) (Directory, error) {
+	return found(Make(ctx, kind, name, x, d.shared(p)))
 }
 
-// Reopen returns an existing directory; see the function Reopen.
-func (d Directories) Reopen(name, path, branch string, p Place) Directory {
-	return Reopen(name, path, branch, d.shared(p))
+// Adopt returns an existing directory; see the function Adopt.
+func (d Directories) Adopt(ctx context.Context, name string, x Exchange, p Place) (Directory, error) {
+	return found(Adopt(ctx, name, x, d.shared(p)))
 }
 
-// FindSession returns the directory of a conversation, or nil; see the function FindSession.
-func (d Directories) FindSession(host, session string, p Place) Directory {
-	return orNone(FindSession(host, session, d.shared(p)))
+// Owned returns the directories of the run's exchanges with a host; see the function Owned.
+func (d Directories) Owned(host string, p Place) map[string]string { return Owned(host, d.shared(p)) }
+
+// FindSession returns the name of the directory of a conversation, or ""; see the function
+// FindSession.
+func (d Directories) FindSession(host, session string, p Place) string {
+	return FindSession(host, session, d.shared(p))
 }
 
 // Use returns the directory of a workspace of the program.
@@ -49,7 +55,7 @@ func (d Directories) Use(ctx context.Context, name string) (Directory, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Reopen(w.Name, w.Dir, w.Branch, w.store.place), nil
+	return &Dir{Name: w.Name, Path: w.Dir, Branch: w.Branch, place: w.store.place, store: w.store}, nil
 }
 
 // Session returns the conversation with a host that took place last in a workspace of the program,
@@ -68,7 +74,8 @@ func (d Directories) Session(name, host string) string {
 // shared returns a place whose workspaces this process shares with the program.
 func (d Directories) shared(p Place) Place {
 	if d.Store != nil {
-		p.Uses = d.Store.place.Uses
+		of := &d.Store.place
+		p.Uses, p.Run, p.Journal, p.IsPending = of.Uses, of.Run, of.Journal, of.IsPending
 	}
 	return p
 }
@@ -78,11 +85,4 @@ func found(d *Dir, err error) (Directory, error) {
 		return nil, err
 	}
 	return d, nil
-}
-
-func orNone(d *Dir) Directory {
-	if d == nil {
-		return nil
-	}
-	return d
 }

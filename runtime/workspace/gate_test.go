@@ -38,7 +38,7 @@ func TestGates(t *testing.T) {
 		again.Release()
 	}
 	third.Release()
-	cleaned, err := s.Clean(t.Context(), "", false, nil)
+	cleaned, err := s.Clean(t.Context(), "", false)
 	must(t, err)
 	if len(cleaned) != 2 || cleaned[0].Name != "main-1" || cleaned[1].Name != "main-3" {
 		t.Errorf("Clean removed %v", cleaned)

@@ -27,10 +27,7 @@ func (d *Dir) Layout(ctx context.Context) (*Layout, error) {
 	if d.Branch == "" {
 		return nil, nil
 	}
-	s := NewStore(d.place)
-	if d.workspace != nil {
-		s = d.workspace.store
-	}
+	s := d.store
 	if err := s.repository(ctx); err != nil {
 		return nil, err
 	}

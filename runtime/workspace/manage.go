@@ -1,7 +1,6 @@
 package workspace
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -49,7 +48,7 @@ func (s *Store) Find(ctx context.Context, name string) (*Workspace, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r == nil {
+	if r == nil || r.isCopy() {
 		return nil, missing(name)
 	}
 	if r.State != ready {
@@ -71,9 +70,16 @@ func (s *Store) Use(ctx context.Context, name string) (*Workspace, error) {
 		return nil, err
 	}
 	// An exchange that was ending may have removed it.
-	if r, err := s.place.read(name); err != nil || r == nil {
+	r, err := s.place.read(name)
+	if err == nil && r == nil {
+		err = missing(name)
+	}
+	if err == nil {
+		err = s.claim(r)
+	}
+	if err != nil {
 		release()
-		return nil, cmp.Or(err, missing(name))
+		return nil, err
 	}
 	return w, nil
 }
@@ -172,7 +178,8 @@ func (s *Store) isHeld(name string) (bool, error) {
 }
 
 // Remove removes a workspace: its worktree, its branch and its record. Without force it returns an
-// error with the code dirty if the workspace contains work that exists nowhere else.
+// error with the code dirty if the workspace contains work that exists nowhere else, and busy if
+// another run that has not ended works there.
 func (s *Store) Remove(ctx context.Context, name string, force bool) error {
 	if force {
 		return s.remove(ctx, name, nil)
@@ -180,7 +187,8 @@ func (s *Store) Remove(ctx context.Context, name string, force bool) error {
 	return s.remove(ctx, name, (*Workspace).checkNoWork)
 }
 
-// remove removes a workspace if check, unless it is nil, returns no error.
+// remove removes a workspace. Unless check is nil, it must return no error, and no other run that
+// has not ended may work there.
 func (s *Store) remove(ctx context.Context, name string, check func(*Workspace, context.Context) error) error {
 	if err := checkName(name); err != nil {
 		return err
@@ -193,8 +201,11 @@ func (s *Store) remove(ctx context.Context, name string, check func(*Workspace, 
 	if err != nil {
 		return err
 	}
-	if r == nil {
+	if r == nil || r.isCopy() {
 		return missing(name)
+	}
+	if check != nil && s.isOfOther(r) {
+		return errorf(Busy, name, "the run %s, which has not ended, works in the workspace %s", r.Run, name).hint("resume or stop the run, or use --force")
 	}
 	release, err := s.lock(ctx, name)
 	if err != nil {
@@ -303,9 +314,8 @@ type Cleaned struct{ Name, Reason string }
 
 // Clean removes workspaces whose creation was interrupted, that are missing or that have no
 // changes, and, if merged is not "", those whose work that branch contains. Workspaces that a
-// process uses remain, and those of a run for which isPending is true. With dry, nothing is
-// removed.
-func (s *Store) Clean(ctx context.Context, merged string, dry bool, isPending func(run, journal string) bool) ([]Cleaned, error) {
+// process uses remain, and those of other runs that have not ended. With dry, nothing is removed.
+func (s *Store) Clean(ctx context.Context, merged string, dry bool) ([]Cleaned, error) {
 	records, err := s.records(ctx)
 	if err != nil {
 		return nil, err
@@ -317,7 +327,7 @@ func (s *Store) Clean(ctx context.Context, merged string, dry bool, isPending fu
 	}
 	var all []Cleaned
 	for _, r := range records {
-		reason, err := s.clean(ctx, r, merged, dry, isPending)
+		reason, err := s.clean(ctx, r, merged, dry)
 		if err != nil {
 			return all, err
 		}
@@ -328,7 +338,7 @@ func (s *Store) Clean(ctx context.Context, merged string, dry bool, isPending fu
 }
 
 // clean removes a workspace that is no longer needed, or returns why it remains.
-func (s *Store) clean(ctx context.Context, r *record, merged string, dry bool, isPending func(run, journal string) bool) (reason string, err error) {
+func (s *Store) clean(ctx context.Context, r *record, merged string, dry bool) (reason string, err error) {
 	defer s.takeTurn(r.Name)()
 	release, err := s.lock(ctx, r.Name)
 	var problem *Error
@@ -340,7 +350,7 @@ func (s *Store) clean(ctx context.Context, r *record, merged string, dry bool, i
 	}
 	defer release()
 	if r.State == ready {
-		if r.Run != "" && isPending != nil && isPending(r.Run, r.Journal) {
+		if s.isOfOther(r) {
 			return "the run " + r.Run + " has not ended", nil
 		}
 		if reason, err = s.of(r).reasonToStay(ctx, merged); err != nil || reason != "" {

@@ -25,7 +25,9 @@ type record struct {
 	Dir      string            `json:"dir"` // relative to the directory of all tasks
 	Branch   string            `json:"branch,omitempty"`
 	Base     string            `json:"base,omitempty"`
-	Host     string            `json:"host,omitempty"` // of an exchange with isolate
+	Tree     string            `json:"tree,omitempty"`     // of a copy: hash of its original state
+	Host     string            `json:"host,omitempty"`     // of an exchange with isolate
+	Exchange string            `json:"exchange,omitempty"` // open exchange to which the directory belongs
 	Session  string            `json:"session,omitempty"`
 	Sessions map[string]string `json:"sessions,omitempty"` // conversations by host
 	Run      string            `json:"run,omitempty"`
@@ -33,6 +35,9 @@ type record struct {
 	State    string            `json:"state,omitempty"`
 	Created  string            `json:"created,omitempty"` // RFC 3339
 }
+
+// isCopy reports whether the directory is a copy of a host's working directory.
+func (r *record) isCopy() bool { return r.Host != "" && r.Branch == "" }
 
 // ErrDamaged means that the record of a workspace cannot be read.
 var ErrDamaged = errors.New("the record of a workspace is damaged")
@@ -118,43 +123,48 @@ func (p *Place) names() ([]string, error) {
 	return all, err
 }
 
-// FindSession returns the directory in which a conversation with a host took place, if it remains.
-// A later End does not remove it.
-func FindSession(host, session string, p Place) *Dir {
+// FindSession returns the name of the directory in which a conversation with a host took place, or ""
+// if it does not remain.
+func FindSession(host, session string, p Place) string {
 	names, _ := p.names() // without a list there is none
 	for _, name := range names {
 		r, err := p.read(name)
 		if err != nil || r == nil || r.Sessions[host] != session && (r.Host != host || r.Session != session) {
 			continue
 		}
-		dir := filepath.Join(p.Tasks(), filepath.FromSlash(r.Dir))
-		if info, err := os.Stat(dir); err == nil && info.IsDir() {
-			return Reopen(name, dir, r.Branch, p)
+		if info, err := os.Stat(p.dirOf(r)); err == nil && info.IsDir() {
+			return name
 		}
 	}
-	return nil
+	return ""
 }
 
-// SaveSession records that a conversation with a host took place in a directory that remains.
+// dirOf returns the path of the working directory of a record.
+func (p *Place) dirOf(r *record) string { return filepath.Join(p.Tasks(), filepath.FromSlash(r.Dir)) }
+
+// SaveSession records that a conversation with a host took place in the directory.
 func (d *Dir) SaveSession(host, session string) error {
-	rel, err := filepath.Rel(d.place.Tasks(), d.Path)
-	if err != nil {
-		return err
-	}
-	if d.place.Uses != nil { // hosts may work in the same workspace
-		defer NewStore(d.place).takeTurn(d.Name)()
+	return d.update(func(r *record) {
+		r.Host = host
+		if r.Sessions == nil {
+			r.Sessions = map[string]string{}
+		}
+		r.Sessions[host] = session
+	})
+}
+
+// update changes the record of the directory.
+func (d *Dir) update(change func(*record)) error {
+	if d.release == nil {
+		defer d.store.takeTurn(d.Name)() // hosts may work in the same workspace
 	}
 	r, err := d.place.read(d.Name)
 	if err != nil {
 		return err
 	}
 	if r == nil {
-		r = &record{Name: d.Name, Dir: filepath.ToSlash(rel), Branch: d.Branch, State: ready}
+		return missing(d.Name)
 	}
-	r.Host = host
-	if r.Sessions == nil {
-		r.Sessions = map[string]string{}
-	}
-	r.Sessions[host] = session
+	change(r)
 	return d.place.write(r)
 }

@@ -77,8 +77,7 @@ type Store struct {
 	// directory and of repo in it
 	top, common, root, below string
 
-	// forExchange means that an exchange of a host uses the workspaces of this store.
-	forExchange bool
+	exchange *Exchange // the exchange of a host that uses the workspaces of this store; nil for none
 
 	leave func(ctx context.Context, name string) (busy string, err error) // see OnRemove
 
@@ -214,15 +213,23 @@ func (s *Store) resolve(ctx context.Context, name, revision string) (string, err
 // lock locks a workspace for this process. release must be called, except for a workspace that the
 // process uses until Close. lock waits for an exchange that is ending.
 func (s *Store) lock(ctx context.Context, name string) (release func(), err error) {
+	if release, err = s.lockOwn(ctx, name); release == nil {
+		release = func() {}
+	}
+	return release, err
+}
+
+// lockOwn locks a workspace like lock. It returns nil if the program uses the workspace until Close.
+func (s *Store) lockOwn(ctx context.Context, name string) (release func(), err error) {
 	for {
-		held, err := s.lockOnce(name)
+		now, held, err := s.lockOnce(name)
 		switch {
 		case err != nil:
 			return nil, err
 		case held == nil:
-			return func() { s.unlock(name) }, nil
-		case held.ended == nil || s.forExchange:
-			return func() {}, nil
+			return func() { s.place.Uses.release(name, now) }, nil
+		case held.ended == nil:
+			return nil, nil
 		}
 		select {
 		case <-held.ended:
@@ -233,29 +240,29 @@ func (s *Store) lock(ctx context.Context, name string) (release func(), err erro
 }
 
 // lockOnce locks a workspace, or returns its present use by this process.
-func (s *Store) lockOnce(name string) (*use, error) {
+func (s *Store) lockOnce(name string) (now, held *use, err error) {
 	u := s.place.Uses
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if held := u.locks[name]; held != nil {
-		if held.ended != nil && !held.ending && !s.forExchange {
-			return nil, errorf(Busy, name, "a host works in the workspace %s", name)
+		if held.ended != nil && !held.ending {
+			return nil, nil, errorf(Busy, name, "a host works in the workspace %s", name)
 		}
-		return held, nil
+		return nil, held, nil
 	}
 	unlock, err := lockfile.LockAs(s.place.taskPath(name) + lockSuffix)
 	if held, ok := errors.AsType[*lockfile.HeldError](err); ok {
-		return nil, errorf(Busy, name, "%v uses the workspace %s", held, name)
+		return nil, nil, errorf(Busy, name, "%v uses the workspace %s", held, name)
 	}
 	if err != nil {
-		return nil, failure(err, name, "lock the workspace")
+		return nil, nil, failure(err, name, "lock the workspace")
 	}
-	now := &use{unlock: unlock}
-	if s.forExchange {
+	now = &use{unlock: unlock}
+	if s.exchange != nil {
 		now.ended = make(chan struct{})
 	}
 	u.locks[name] = now
-	return nil, nil
+	return now, nil, nil
 }
 
 // markEnding notes that the exchange which uses a workspace has ended.
@@ -282,12 +289,14 @@ func (s *Store) takeTurn(name string) (end func()) {
 }
 
 // unlock releases a workspace.
-func (s *Store) unlock(name string) {
-	u := s.place.Uses
+func (s *Store) unlock(name string) { s.place.Uses.release(name, nil) }
+
+// release ends a use of a workspace, or whichever use there is if it is nil.
+func (u *Uses) release(name string, only *use) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	held := u.locks[name]
-	if held == nil {
+	if held == nil || only != nil && held != only {
 		return
 	}
 	held.unlock()
@@ -301,35 +310,37 @@ func (s *Store) unlock(name string) {
 // base is "". The workspace belongs to this process until Close. The error is an *Error or that of
 // ctx.
 func (s *Store) Open(ctx context.Context, name, base string) (*Workspace, error) {
-	return s.openAs(ctx, name, base, false)
+	w, _, err := s.openAs(ctx, name, base, false)
+	return w, err
 }
 
 // Create is Open for a workspace that must not exist. Otherwise the error has the code
 // branch_taken or busy.
 func (s *Store) Create(ctx context.Context, name, base string) (*Workspace, error) {
-	return s.openAs(ctx, name, base, true)
+	w, _, err := s.openAs(ctx, name, base, true)
+	return w, err
 }
 
-func (s *Store) openAs(ctx context.Context, name, base string, isNew bool) (*Workspace, error) {
+// openAs opens or creates a workspace. release releases its lock before Close; see lock.
+func (s *Store) openAs(ctx context.Context, name, base string, isNew bool) (w *Workspace, release func(), err error) {
 	if err := checkName(name); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := s.repository(ctx); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := s.place.prepare(); err != nil {
-		return nil, failure(err, name, "create the directory of workspaces")
+		return nil, nil, failure(err, name, "create the directory of workspaces")
 	}
 	defer s.takeTurn(name)()
-	release, err := s.lock(ctx, name)
-	if err != nil {
-		return nil, err
+	if release, err = s.lock(ctx, name); err != nil {
+		return nil, nil, err
 	}
-	w, err := s.openLocked(ctx, name, base, isNew)
-	if err != nil {
+	if w, err = s.openLocked(ctx, name, base, isNew); err != nil {
 		release()
+		return nil, nil, err
 	}
-	return w, err
+	return w, release, nil
 }
 
 func (s *Store) openLocked(ctx context.Context, name, base string, isNew bool) (*Workspace, error) {
@@ -353,7 +364,16 @@ func (s *Store) openLocked(ctx context.Context, name, base string, isNew bool) (
 	if _, err := w.check(ctx); err != nil {
 		return nil, err
 	}
-	return w, nil
+	return w, s.claim(r)
+}
+
+// claim records that the run works in a workspace, unless a run works there that has not ended.
+func (s *Store) claim(r *record) error {
+	if s.place.Run == "" || r.Run == s.place.Run || s.isOfOther(r) {
+		return nil
+	}
+	r.Run, r.Journal = s.place.Run, s.place.Journal
+	return failure(s.place.write(r), r.Name, "write the record of the workspace")
 }
 
 // of returns the workspace of a record.
@@ -458,7 +478,8 @@ func (s *Store) create(ctx context.Context, name, base string) (*Workspace, erro
 	if err := s.checkCheckout(ctx, name); err != nil {
 		return nil, err
 	}
-	r := &record{Name: name, Dir: filepath.ToSlash(filepath.Join(name, s.below)), Branch: branch, Base: commit, Run: s.place.Run, Journal: s.place.Journal, State: creating, Created: time.Now().UTC().Format(time.RFC3339)}
+	r := s.newRecord(name, filepath.Join(name, s.below))
+	r.Branch, r.Base = branch, commit
 	if err := s.place.write(r); err != nil {
 		return nil, failure(err, name, "write the record of the workspace")
 	}
@@ -471,6 +492,16 @@ func (s *Store) create(ctx context.Context, name, base string) (*Workspace, erro
 		return nil, errors.Join(err, s.discard(context.WithoutCancel(ctx), r))
 	}
 	return s.of(r), nil
+}
+
+// newRecord returns the record of a directory that is being created. dir is the path of its working
+// directory in that of all tasks.
+func (s *Store) newRecord(name, dir string) *record {
+	r := &record{Name: name, Dir: filepath.ToSlash(dir), Run: s.place.Run, Journal: s.place.Journal, State: creating, Created: time.Now().UTC().Format(time.RFC3339)}
+	if x := s.exchange; x != nil {
+		r.Host, r.Exchange = x.Host, x.Key
+	}
+	return r
 }
 
 // checkFree returns an error if the branch or the directory of a new workspace exists.
@@ -545,10 +576,12 @@ func (s *Store) build(ctx context.Context, r *record) error {
 // was interrupted or failed, or that is removed. The branch remains if it is not at its base and
 // the workspace is not being removed.
 func (s *Store) discard(ctx context.Context, r *record) error {
-	top := s.place.taskPath(r.Name)
-	own, err := s.adminDir(top)
-	if err != nil {
-		return failure(err, r.Name, "read the list of worktrees")
+	top, own := s.place.taskPath(r.Name), ""
+	if !r.isCopy() {
+		var err error
+		if own, err = s.adminDir(top); err != nil {
+			return failure(err, r.Name, "read the list of worktrees")
+		}
 	}
 	if err := removeInUse(ctx, top); err != nil {
 		return failure(err, r.Name, "remove the worktree")

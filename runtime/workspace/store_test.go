@@ -190,7 +190,7 @@ func TestBusy(t *testing.T) {
 	if _, err := found.Diff(t.Context()); err != nil || found.Dir != w.Dir {
 		t.Errorf("%+v, error %v", found, err)
 	}
-	if cleaned, err := other.Clean(t.Context(), "", false, nil); err != nil || len(cleaned) != 1 || cleaned[0].Reason != "a process uses it" {
+	if cleaned, err := other.Clean(t.Context(), "", false); err != nil || len(cleaned) != 1 || cleaned[0].Reason != "a process uses it" {
 		t.Errorf("cleaned %+v, error %v", cleaned, err)
 	}
 	s.Close()
@@ -221,13 +221,13 @@ func TestNothingIsLost(t *testing.T) {
 			if err := s.Remove(t.Context(), "fix", false); codeOf(t, err) != Dirty {
 				t.Errorf("Remove: %v", err)
 			}
-			cleaned, err := s.Clean(t.Context(), "", false, nil)
+			cleaned, err := s.Clean(t.Context(), "", false)
 			if err != nil || len(cleaned) != 1 || cleaned[0].Reason == "" {
 				t.Errorf("Clean: %+v, %v", cleaned, err)
 			}
 			ended, cancel := context.WithCancel(t.Context())
 			cancel()
-			if cleaned, err := s.Clean(ended, "", false, nil); err == nil {
+			if cleaned, err := s.Clean(ended, "", false); err == nil {
 				t.Errorf("Clean without git: %+v", cleaned)
 			}
 			if err := s.Remove(ended, "fix", false); err == nil {

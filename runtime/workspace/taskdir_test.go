@@ -61,7 +61,7 @@ func link(t *testing.T, to, path string) { t.Helper(); must(t, os.Symlink(to, pa
 // made creates a directory with Make. At the end of the test the directory is removed.
 func made(t *testing.T, kind string, p Place) *Dir {
 	t.Helper()
-	d, err := Make(t.Context(), kind, "run-W-1", p)
+	d, err := Make(t.Context(), kind, "run-W-1", Exchange{Host: "W"}, p)
 	must(t, err)
 	t.Cleanup(func() { _ = userfile.RemoveAll(p.taskPath("run-W-1")) })
 	return d
@@ -114,7 +114,7 @@ func TestCopy(t *testing.T) {
 	if string(text) != "b" {
 		t.Errorf("the copied link leads to the content %q, want b", text)
 	}
-	if _, err := Make(t.Context(), "copy", "run-W-1", p); err == nil || !strings.Contains(err.Error(), "already exists") {
+	if _, err := Make(t.Context(), "copy", "run-W-1", Exchange{Host: "W"}, p); err == nil || !strings.Contains(err.Error(), "already exists") {
 		t.Errorf("Make with an existing name: error %v, want that it already exists", err)
 	}
 }
@@ -176,15 +176,15 @@ func TestMakeFails(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	why := errors.New("the run is over")
 	cancel(why)
-	if _, err := Make(ctx, "copy", "run-W-1", p); !errors.Is(err, why) {
+	if _, err := Make(ctx, "copy", "run-W-1", Exchange{Host: "W"}, p); !errors.Is(err, why) {
 		t.Errorf("cancelled Make: error %v, want the context's cause", err)
 	}
-	if _, err := Make(t.Context(), "clone", "run-W-1", p); err == nil {
+	if _, err := Make(t.Context(), "clone", "run-W-1", Exchange{Host: "W"}, p); err == nil {
 		t.Error("Make accepted the unknown kind clone")
 	}
 	missing := p
 	missing.From = filepath.Join(p.Root, "missing")
-	if _, err := Make(t.Context(), "copy", "run-W-1", missing); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := Make(t.Context(), "copy", "run-W-1", Exchange{Host: "W"}, missing); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("Make from a missing directory: error %v, want ErrNotExist", err)
 	}
 	if got := names(t, p.Tasks()); got != ".gitignore" {
@@ -203,12 +203,12 @@ func repository(t *testing.T) Place {
 	t.Setenv("GIT_CONFIG_NOSYSTEM", "1")
 	t.Setenv("GIT_DIR", filepath.Join(p.Root, "elsewhere")) // of who runs us
 	p.Environ = os.Environ()
-	if _, err := Make(t.Context(), "worktree", "run-W-1", p); !errors.Is(err, ErrNoRepository) {
+	if _, err := Make(t.Context(), "worktree", "run-W-1", Exchange{Host: "W"}, p); !errors.Is(err, ErrNoRepository) {
 		t.Errorf("Make outside a repository: error %v, want ErrNoRepository", err)
 	}
 	write(t, filepath.Join(p.From, ".gitignore"), ".concerto\n*.o\n")
 	runGit(t, p.From, "init", "-q", "-b", "main", ".")
-	if _, err := Make(t.Context(), "worktree", "run-W-1", p); err == nil || !strings.Contains(err.Error(), "has no commit yet") {
+	if _, err := Make(t.Context(), "worktree", "run-W-1", Exchange{Host: "W"}, p); err == nil || !strings.Contains(err.Error(), "has no commit yet") {
 		t.Errorf("Make in a repository without a commit: error %v", err)
 	}
 	runGit(t, p.From, "add", "-A")
@@ -264,14 +264,10 @@ func TestWorktree(t *testing.T) {
 				t.Errorf("End returned %v and the directory exists: %v, want %v", remains, err == nil, c.kept)
 			}
 			if remains {
-				must(t, d.discard(t.Context()))
+				must(t, NewStore(at).Remove(t.Context(), d.Name, true))
 			}
 			if got := branches() + runGit(t, p.From, "worktree", "prune", "-v"); got != "main" {
 				t.Errorf("branches and worktrees after discard: %s, want only main", got)
-			}
-			reopened := Reopen(d.Name, d.Path, d.Branch, at)
-			if remains, err := reopened.End(t.Context()); !remains || err != nil {
-				t.Errorf("End of a reopened directory = %v (error %v), want true", remains, err)
 			}
 		})
 	}
@@ -298,7 +294,7 @@ fi
 exit $code
 `)
 	must(t, os.Chmod(filepath.Join(bin, "git"), 0o755))
-	d.workspace.store.git, err = git.New(t.Context(), append(p.Environ, "PATH="+bin+":"+os.Getenv("PATH"), "REAL="+real, "ONCE="+filepath.Join(bin, "once")), p.From)
+	d.store.git, err = git.New(t.Context(), append(p.Environ, "PATH="+bin+":"+os.Getenv("PATH"), "REAL="+real, "ONCE="+filepath.Join(bin, "once")), p.From)
 	must(t, err)
 	if remains, err := d.End(t.Context()); !remains || err != nil {
 		t.Errorf("End = %v (error %v), want true", remains, err)

@@ -2,14 +2,13 @@ package workspace
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 )
-
-// tree is the state of a directory that can be determined without reading files.
-type tree struct{ entries map[string]stamp }
 
 // stamp is a value that changes when an entry changes.
 type stamp struct {
@@ -20,11 +19,9 @@ type stamp struct {
 	target         string
 }
 
-func (t *tree) equalTo(now *tree) bool { return maps.Equal(t.entries, now.entries) }
-
-// scanTree returns the current tree of a directory.
-func scanTree(ctx context.Context, root string) (*tree, error) {
-	t := &tree{entries: map[string]stamp{}}
+// scanTree returns a hash of the state of a directory, without reading its files.
+func scanTree(ctx context.Context, root string) (string, error) {
+	sum := sha256.New()
 	err := filepath.WalkDir(root, func(at string, e fs.DirEntry, err error) error {
 		if err == nil {
 			err = ctx.Err()
@@ -42,8 +39,9 @@ func scanTree(ctx context.Context, root string) (*tree, error) {
 				return err
 			}
 		}
-		t.entries[at] = s
-		return nil
+		rel, err := filepath.Rel(root, at)
+		fmt.Fprintf(sum, "%q %+v %q\n", rel, s, s.target) // quoted: no name looks like two
+		return err
 	})
-	return t, err
+	return hex.EncodeToString(sum.Sum(nil)), err
 }

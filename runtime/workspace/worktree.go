@@ -16,19 +16,16 @@ var ErrNoRepository = errors.New("is not in a git repository")
 // adding serialises changes to a repository's list of worktrees.
 var adding sync.Mutex
 
-// worktree creates the directory as a workspace.
-func (d *Dir) worktree(ctx context.Context) error {
-	s := NewStore(d.place)
-	s.forExchange = true
-	w, err := s.Open(ctx, d.Name, "")
+// makeWorktree creates a directory as a workspace.
+func (s *Store) makeWorktree(ctx context.Context, name string) (*Dir, error) {
+	w, release, err := s.openAs(ctx, name, "", true)
 	if known, ok := errors.AsType[*Error](err); ok && known.Code == NoRepository {
-		return fmt.Errorf("%s %w", d.place.From, ErrNoRepository)
+		return nil, fmt.Errorf("%s %w", s.place.From, ErrNoRepository)
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
-	d.Path, d.Branch, d.workspace = w.Dir, w.Branch, w
-	return nil
+	return &Dir{Name: name, Path: w.Dir, Branch: w.Branch, place: s.place, store: s, release: release}, nil
 }
 
 // hasChanged reports whether the worktree has new commits or changed files, including files that
@@ -49,17 +46,4 @@ func (w *Workspace) hasChanged(ctx context.Context) (bool, error) {
 		return true, nil
 	}
 	return now != w.Base, failure(err, w.Name, "read HEAD")
-}
-
-// end removes the workspace if nothing in it has changed, and releases it.
-func (w *Workspace) end(ctx context.Context) (kept bool, err error) {
-	defer w.store.unlock(w.Name)
-	if w.store.place.Worktrees.Keep == "always" {
-		return true, nil
-	}
-	changed, err := w.hasChanged(ctx)
-	if err != nil || changed {
-		return true, err
-	}
-	return false, w.store.remove(ctx, w.Name, nil)
 }

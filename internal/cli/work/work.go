@@ -2,12 +2,9 @@
 package work
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"text/tabwriter"
 	"time"
@@ -19,8 +16,6 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/runconf"
 	"github.com/concerto-lang/concerto/internal/engine/driver"
-	"github.com/concerto-lang/concerto/internal/engine/durable"
-	"github.com/concerto-lang/concerto/internal/engine/runs"
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
 	"github.com/concerto-lang/concerto/internal/record/journal/rundir"
 	"github.com/concerto-lang/concerto/internal/term/cmdline"
@@ -35,7 +30,6 @@ type workCommand struct {
 
 	base, message, merged string
 	force, dry            bool
-	journals              string // directory of the project's stored runs, or ""
 
 	merges *merge.Merges
 	into   string
@@ -176,6 +170,8 @@ func (cmd *workCommand) store() (*workspace.Store, error) {
 	}
 	p := workspace.Place{Root: root, From: root, Environ: a.Environ, Processes: a.Processes(), Log: func(line string) { a.Notef("info: %s\n", line) }}
 	p.CommandEnviron, _ = procgroup.Inherit{}.Of(a.Environ)
+	journals := ""
+	p.IsPending = func(run, journal string) bool { return rundir.IsPending(journals, run, journal) }
 	options := merge.Options{Log: p.Log}
 	if in.Manifest != nil {
 		config, err := workspace.ParseConfig(in.Manifest.Workspace.Config)
@@ -187,7 +183,7 @@ func (cmd *workCommand) store() (*workspace.Store, error) {
 		if err != nil {
 			return nil, err
 		}
-		cmd.journals = run.JournalRoot(root)
+		journals = run.JournalRoot(root)
 		options.Gate, options.GateTimeout = config.Gate, config.GateTimeout
 		for _, m := range in.Manifest.Merges {
 			if err := options.AddQueue(m.Name, m.Config); err != nil {
@@ -269,7 +265,7 @@ func (cmd *workCommand) remove(ctx context.Context, s *workspace.Store, args []s
 }
 
 func (cmd *workCommand) clean(ctx context.Context, s *workspace.Store, _ []string) error {
-	all, err := s.Clean(ctx, cmd.merged, cmd.dry, cmd.isPending)
+	all, err := s.Clean(ctx, cmd.merged, cmd.dry)
 	for _, x := range all {
 		line := "removed " + x.Name
 		if x.Reason != "" {
@@ -280,18 +276,4 @@ func (cmd *workCommand) clean(ctx context.Context, s *workspace.Store, _ []strin
 		}
 	}
 	return err
-}
-
-// isPending reports whether a run is stored and has not ended, or may not have ended. journal is
-// its directory; "" means that of the project.
-func (cmd *workCommand) isPending(run, journal string) bool {
-	if journal == "" && cmd.journals == "" {
-		return false
-	}
-	journal = cmp.Or(journal, filepath.Join(cmd.journals, run))
-	if _, err := os.Stat(journal); errors.Is(err, fs.ErrNotExist) {
-		return false
-	}
-	shown, err := runs.Show(rundir.At(journal))
-	return err != nil || shown.State != durable.Finished && shown.State != durable.Failed
 }

@@ -448,3 +448,20 @@ func (d *Directory) Watch(ctx context.Context, changed func()) {
 		}
 	}
 }
+
+// IsPending reports whether a run is stored and has not ended, or may not have ended. dir is its
+// directory; "" means that it is below root, unless that is "".
+func IsPending(root, run, dir string) bool {
+	if dir == "" && root == "" {
+		return false
+	}
+	d := At(cmp.Or(dir, filepath.Join(root, run)))
+	if _, err := os.Stat(d.path); errors.Is(err, fs.ErrNotExist) {
+		return false
+	}
+	h, err := d.Read()
+	if err != nil {
+		return true
+	}
+	return h.Start().Run == run && h.Last().K != journal.KFinish
+}
