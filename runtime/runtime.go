@@ -327,7 +327,7 @@ func reachOf(s *mcp.Config) permit.Reach {
 }
 
 // meter applies the budget of the run to a model call.
-func (r *Runtime) meter(ctx context.Context, m llm.Metered) (granted int64, settle func(in, out int64, answered bool), err error) {
+func (r *Runtime) meter(ctx context.Context, m llm.Metered) (granted int64, settle func(in, out int64, answered, estimated bool), err error) {
 	call := budget.Call{Connection: m.Connection, Model: m.Model, In: m.In, Out: m.Out}
 	if m.Price != nil {
 		call.Priced, call.Input, call.Output = true, m.Price.Input, m.Price.Output

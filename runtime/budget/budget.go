@@ -72,7 +72,7 @@ type Call struct {
 }
 
 // Usage is the usage of one model of one connection in a run. The tokens are those that the
-// provider reported. Cost is 0 without a price.
+// provider reported, or else an estimate. Cost is 0 without a price.
 type Usage struct {
 	Connection, Model string
 	Calls, Failed     int64
@@ -80,8 +80,10 @@ type Usage struct {
 	// over all models
 	Refused             int64
 	TokensIn, TokensOut int64
-	Cost                Money
-	Priced              bool
+	// number of calls whose tokens are an estimate, because the provider did not report them
+	Estimated int64
+	Cost      Money
+	Priced    bool
 }
 
 // maxExpected returns the largest number of expected tokens for which scale returns at most n.
@@ -158,9 +160,9 @@ const OpenReply = 8192
 // Reserve reserves the tokens and the cost of a call. If they fit only after running calls have
 // ended, Reserve waits for these calls. granted is the maximum number of tokens of the reply if the
 // call sets no limit; 0 means that no limit is needed. The caller must call settle once, after the
-// call, with the tokens that the provider reported. The error is ctx's error, or the reason why the
+// call, with the tokens that the provider reported, or an estimate of them. The error is ctx's error, or the reason why the
 // call must not be made, with a remedy.
-func (b *Budget) Reserve(ctx context.Context, c Call) (granted int64, settle func(in, out int64, answered bool), err error) {
+func (b *Budget) Reserve(ctx context.Context, c Call) (granted int64, settle func(in, out int64, answered, estimated bool), err error) {
 	for {
 		granted, settle, wait, err := b.reserve(c)
 		if wait == nil {
@@ -174,7 +176,7 @@ func (b *Budget) Reserve(ctx context.Context, c Call) (granted int64, settle fun
 
 // reserve is like Reserve, but does not wait. If wait is not nil, the caller may try again when
 // wait is closed.
-func (b *Budget) reserve(c Call) (granted int64, settle func(in, out int64, answered bool), wait <-chan struct{}, err error) {
+func (b *Budget) reserve(c Call) (granted int64, settle func(in, out int64, answered, estimated bool), wait <-chan struct{}, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	before := b.underway
@@ -190,7 +192,7 @@ func (b *Budget) reserve(c Call) (granted int64, settle func(in, out int64, answ
 }
 
 // reserveWithin is reserve with the totals of the day. The caller must hold the lock.
-func (b *Budget) reserveWithin(c Call, d *Day) (granted int64, settle func(in, out int64, answered bool), wait <-chan struct{}, err error) {
+func (b *Budget) reserveWithin(c Call, d *Day) (granted int64, settle func(in, out int64, answered, estimated bool), wait <-chan struct{}, err error) {
 	in, out := perToken(c.Input), perToken(c.Output)
 	expected := c // the call before it is scaled by the observed ratios
 	last := b.observed[c.modelKey()]
@@ -221,8 +223,8 @@ func (b *Budget) reserveWithin(c Call, d *Day) (granted int64, settle func(in, o
 	b.underway.addCalls(1, want.Tokens, want.Cost)
 	key := b.day.nextKey("model")
 	d.Hold = &Hold{Key: key, Model: true, Amount: want}
-	return granted, func(used, replied int64, answered bool) {
-		if crossed := b.recordUsage(expected, 1, used, replied, answered, func() {
+	return granted, func(used, replied int64, answered, estimated bool) {
+		if crossed := b.recordUsage(expected, 1, used, replied, answered, estimated, func() {
 			b.underway.addCalls(-1, -want.Tokens, -want.Cost)
 			b.endWaits()
 			b.endDay(key, Use{Cost: Money(used)*in + Money(replied)*out, In: used, Out: replied})
@@ -252,7 +254,7 @@ func (b *Budget) endWaits() {
 
 // recordUsage counts the usage of calls. It returns a message if the calls exceed a limit for the
 // first time, or "".
-func (b *Budget) recordUsage(c Call, calls, used, replied int64, answered bool, release func()) (crossed string) {
+func (b *Budget) recordUsage(c Call, calls, used, replied int64, answered, estimated bool, release func()) (crossed string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	release()
@@ -261,6 +263,9 @@ func (b *Budget) recordUsage(c Call, calls, used, replied int64, answered bool, 
 		u.Calls += calls
 		if !answered {
 			u.Failed += calls
+		}
+		if estimated {
+			u.Estimated += calls
 		}
 		u.TokensIn += used
 		u.TokensOut += replied
@@ -277,7 +282,7 @@ func (b *Budget) recordUsage(c Call, calls, used, replied int64, answered bool, 
 // remain reserved. A call without a limit on its reply counts as OpenReply.
 func (b *Budget) Charge(c Call, calls, in, out int64, answered bool) {
 	if answered {
-		if crossed := b.recordUsage(c, calls, in, out, true, func() {}); crossed != "" && b.Crossed != nil {
+		if crossed := b.recordUsage(c, calls, in, out, true, false, func() {}); crossed != "" && b.Crossed != nil {
 			b.Crossed(crossed)
 		}
 		return

@@ -26,7 +26,7 @@ func TestMoney(t *testing.T) {
 }
 
 // reserve reserves a call and fails the test if the call is refused.
-func reserve(t *testing.T, b *Budget, c Call) (granted int64, settle func(in, out int64, answered bool)) {
+func reserve(t *testing.T, b *Budget, c Call) (granted int64, settle func(in, out int64, answered, estimated bool)) {
 	t.Helper()
 	granted, settle, err := b.Reserve(t.Context(), c)
 	if err != nil {
@@ -40,11 +40,11 @@ func TestCounting(t *testing.T) {
 	b := NewBudget(0, 0)
 	a := Call{Connection: "main", Model: "big", In: 5, Priced: true, Input: 2.5, Output: 10}
 	granted, settle := reserve(t, b, a)
-	settle(1000, 200, true)
+	settle(1000, 200, true, false)
 	_, failed := reserve(t, b, a)
-	failed(0, 0, false)
+	failed(0, 0, false, false)
 	_, other := reserve(t, b, Call{Connection: "main", Model: "any"})
-	other(7, 1, true)
+	other(7, 1, true, false)
 	each, all := b.Usage()
 	want := []Usage{
 		{Connection: "main", Model: "any", Calls: 1, TokensIn: 7, TokensOut: 1},
@@ -67,9 +67,9 @@ func TestTokensReserved(t *testing.T) {
 		"(raise the limit, or give the agent a smaller max_tokens)"; err == nil || err.Error() != want {
 		t.Error(err)
 	}
-	first(10, 10, true)
+	first(10, 10, true, false)
 	if _, settle := reserve(t, b, Call{In: 40, Out: 40}); settle != nil {
-		settle(40, 40, true)
+		settle(40, 40, true, false)
 	}
 	_, _, err = b.Reserve(t.Context(), Call{In: 1})
 	if want := "the run has used 100, and this call may use 2 ("; err == nil || !strings.Contains(err.Error(), want) {
@@ -88,7 +88,7 @@ func TestWaitsForCallsUnderway(t *testing.T) {
 		_, first := reserve(t, b, Call{In: 10, Out: 80})
 		ctx, stop := context.WithCancel(t.Context())
 		type outcome struct {
-			settle func(in, out int64, answered bool)
+			settle func(in, out int64, answered, estimated bool)
 			err    error
 		}
 		start := func(ctx context.Context, c Call) chan outcome {
@@ -110,7 +110,7 @@ func TestWaitsForCallsUnderway(t *testing.T) {
 		if x := <-stopped; x.err != context.Canceled {
 			t.Errorf("interrupted Reserve: error %v, want context.Canceled", x.err)
 		}
-		first(10, 10, true) // the remaining 80 tokens suffice for one of the waiting calls, or for both one after the other
+		first(10, 10, true, false) // the remaining 80 tokens suffice for one of the waiting calls, or for both one after the other
 		synctest.Wait()
 		if len(small)+len(open) != 1 {
 			t.Fatalf("%d calls were made, want 1", len(small)+len(open))
@@ -118,7 +118,7 @@ func TestWaitsForCallsUnderway(t *testing.T) {
 		for _, done := range []chan outcome{small, open} {
 			if len(done) == 1 {
 				x := <-done
-				x.settle(10, 10, true)
+				x.settle(10, 10, true, false)
 				synctest.Wait()
 			}
 		}
@@ -128,7 +128,7 @@ func TestWaitsForCallsUnderway(t *testing.T) {
 				if x.err != nil {
 					t.Error(x.err)
 				} else {
-					x.settle(10, 10, true)
+					x.settle(10, 10, true, false)
 				}
 			default:
 			}
@@ -150,7 +150,7 @@ func TestManyCallsFit(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			settle(10, 30, true)
+			settle(10, 30, true, false)
 		})
 	}
 	wg.Wait()
@@ -168,7 +168,7 @@ func TestOpenReplies(t *testing.T) {
 		if granted != want {
 			t.Errorf("call %d: granted = %d, want %d", i, granted, want)
 		}
-		settle(100, granted, true)
+		settle(100, granted, true, false)
 	}
 	if _, _, err := b.Reserve(t.Context(), Call{In: 100}); err == nil {
 		t.Error("Reserve succeeded although the budget is used")
@@ -187,12 +187,12 @@ func TestCostReserved(t *testing.T) {
 	c := Call{Connection: "main", Model: "gpt/4", In: 100_000, Out: 10_000, Priced: true, Input: 2.5, Output: 25}
 	_, first := reserve(t, b, c) // costs 0.25 + 0.25 dollars
 	_, second := reserve(t, b, c)
-	first(100_000, 10_000, true)
+	first(100_000, 10_000, true, false)
 	_, _, err := b.Reserve(t.Context(), Call{In: 300_000, Out: 1, Priced: true, Input: 2.5, Output: 25})
 	if want := "it could go beyond the 1.00 dollars that [limits] max_cost_usd allows: the run has used 0.50, and this call may use 0.750025 "; err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Error(err)
 	}
-	second(100_000, 10_000, true)
+	second(100_000, 10_000, true, false)
 	if _, _, err := b.Reserve(t.Context(), Call{Priced: true}); err == nil || !strings.Contains(err.Error(), "the run has used 1.00, and this call may use 0.00") {
 		t.Error(err)
 	}
@@ -211,7 +211,7 @@ func TestCountedMore(t *testing.T) {
 	b.Crossed = func(m string) { warnings = append(warnings, m) }
 	c := Call{Connection: "main", Model: "big", In: 100, Out: 50, Priced: true, Input: 10, Output: 20} // 0.002
 	_, settle := reserve(t, b, c)
-	settle(150, 75, true) // costs 0.003 dollars
+	settle(150, 75, true, false) // costs 0.003 dollars
 	_, _, err := b.Reserve(t.Context(), Call{Connection: "main", Model: "big", In: 200, Out: 150, Priced: true, Input: 10, Output: 20})
 	if want := "the run has used 0.003, and this call may use 0.0075 ("; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("error = %v, want an expectation of 1.5 times the estimate", err)
@@ -224,13 +224,13 @@ func TestCountedMore(t *testing.T) {
 	b.Crossed = func(m string) { warnings = append(warnings, m) }
 	for range 2 {
 		_, settle := reserve(t, b, c)
-		settle(100, 50, true)
+		settle(100, 50, true, false)
 	}
 	granted, settle := reserve(t, b, Call{Connection: "main", Model: "big", In: 100, Priced: true, Input: 10, Output: 20})
 	if granted != 250 || len(warnings) != 0 {
 		t.Errorf("granted = %d tokens with warnings %q, want 250 and none", granted, warnings)
 	}
-	settle(400, 500, true)
+	settle(400, 500, true, false)
 	if _, _, err := b.Reserve(t.Context(), c); err == nil {
 		t.Error("Reserve succeeded although the limit was exceeded")
 	}
@@ -245,8 +245,8 @@ func TestCountedMore(t *testing.T) {
 	tokens.Crossed = func(m string) { warnings = append(warnings, m) }
 	_, one := reserve(t, tokens, Call{Model: "m", In: 10, Out: 10})
 	_, two := reserve(t, tokens, Call{Model: "m", In: 10, Out: 10})
-	one(80, 30, true)
-	two(10, 10, true)
+	one(80, 30, true, false)
+	two(10, 10, true, false)
 	if len(warnings) != 1 || !strings.HasPrefix(warnings[0], "the run exceeded [limits] max_tokens: it has used 110 tokens, and 100 are allowed: ") {
 		t.Errorf("warnings = %q, want one about max_tokens", warnings)
 	}
@@ -257,7 +257,7 @@ func TestCountedMore(t *testing.T) {
 func TestOpenReplyCountedMore(t *testing.T) {
 	b := NewBudget(1000, 0)
 	_, settle := reserve(t, b, Call{Model: "m", In: 50, Out: 50})
-	settle(50, 100, true)
+	settle(50, 100, true, false)
 	if granted, _ := reserve(t, b, Call{Model: "m", In: 50}); granted != 400 {
 		t.Errorf("granted = %d tokens, want 400, half of the remaining 800", granted)
 	}
@@ -281,7 +281,7 @@ func TestConcurrentReservations(t *testing.T) {
 					continue
 				}
 				x, y := c.In, r.Int64N(max(c.Out, granted)+1)
-				settle(x, y, true)
+				settle(x, y, true, false)
 				mu.Lock()
 				in, out, calls = in+x, out+y, calls+1
 				mu.Unlock()

@@ -43,6 +43,7 @@ type HostUsage struct {
 	Turns     int64  `json:"turns"`
 	TokensIn  int64  `json:"tokens_in"`
 	TokensOut int64  `json:"tokens_out"`
+	Estimated int64  `json:"estimated,omitempty"` // exchanges without a report, which count as their reservations
 	Cost      Money  `json:"cost_usd"`
 }
 
@@ -461,13 +462,20 @@ func (x *Exchange) unstored() Use {
 	return more
 }
 
-// Close ends the reservation. silent is true if the host has ended the exchange without a report.
+// Close ends the reservation. silent is true if the host has ended the exchange without a report: it
+// has then used its reservation, unless it is a host that need not report.
 func (x *Exchange) Close(silent bool) {
 	b := x.budget
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if x.closed {
 		return
+	}
+	if silent && !x.host.Silent && x.reserved != (Amount{}) {
+		b.change(x, func() {
+			x.used.Cost, x.used.Out = max(x.used.Cost, x.reserved.Cost), max(x.used.Out, x.reserved.Tokens-x.used.In)
+		})
+		x.host.usage.Estimated++
 	}
 	b.change(x, func() { x.closed = true })
 	x.host.silent = x.host.silent || silent

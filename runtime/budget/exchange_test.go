@@ -161,7 +161,7 @@ func TestWaiting(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		settle(0, 85_000, true)
+		settle(0, 85_000, true, false)
 		if stopped := third.Report(usd(0.2)); stopped == nil || !strings.Contains(stopped.Message, "$1.15 of $1.00 used") {
 			t.Errorf("stopped = %v, want the limit of the run", stopped)
 		}

@@ -110,6 +110,13 @@ type anthropicUsage struct {
 	Output     int64 `json:"output_tokens"`
 }
 
+// raise adds a later report. The numbers of a message only grow, and some servers report a number in
+// one event only.
+func (u *anthropicUsage) raise(later *anthropicUsage) {
+	u.Input, u.Output = max(u.Input, later.Input), max(u.Output, later.Output)
+	u.CacheWrite, u.CacheRead = max(u.CacheWrite, later.CacheWrite), max(u.CacheRead, later.CacheRead)
+}
+
 func (u *anthropicUsage) in() int64 { return u.Input + u.CacheWrite + u.CacheRead }
 
 func (anthropic) body(req *Request, w *replySchema, stream bool) any {
@@ -300,7 +307,8 @@ func (s *anthropicStream) event(data []byte) (string, error) {
 		}
 		return s.appendPart(e.Index, e.Delta.Text+e.Delta.JSON), nil
 	case "message_delta":
-		s.m.StopReason, s.m.Usage.Output = e.Delta.StopReason, e.Usage.Output
+		s.m.StopReason = e.Delta.StopReason
+		s.m.Usage.raise(&e.Usage)
 	case "message_stop":
 		s.done = true
 	case "error":

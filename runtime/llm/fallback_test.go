@@ -122,9 +122,9 @@ func TestMeter(t *testing.T) {
 	var settlements []settled
 	granted := int64(50)
 	c := New(Config{Connections: []Connection{conn}, Getenv: func(string) (string, bool) { return key, true }, Sleep: (&sleeps{}).sleep,
-		Meter: func(_ context.Context, m Metered) (int64, func(in, out int64, answered bool), error) {
+		Meter: func(_ context.Context, m Metered) (int64, func(in, out int64, answered, estimated bool), error) {
 			asked = append(asked, m)
-			return granted, func(in, out int64, answered bool) { settlements = append(settlements, settled{in, out, answered}) }, nil
+			return granted, func(in, out int64, answered, _ bool) { settlements = append(settlements, settled{in, out, answered}) }, nil
 		}})
 	t.Cleanup(c.Close)
 	for _, call := range []effect.AgentCall{{Retry: &effect.Retry{MaxAttempts: 2}}, {Model: "other", MaxTokens: ptr(int64(9))}} {

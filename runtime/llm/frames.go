@@ -5,6 +5,8 @@ import (
 	"bytes"
 	"errors"
 	"io"
+
+	"github.com/concerto-lang/concerto/internal/text/sse"
 )
 
 // maxAnswer is the maximum size of a response body, in bytes.
@@ -40,55 +42,52 @@ func (b *bounded) Read(p []byte) (int, error) {
 
 // frames reads the events of a streamed response.
 type frames struct {
-	in    *bufio.Reader
+	in    *bufio.Reader // of framings other than SSE
+	sse   *sse.Reader
 	by    framing
 	line  []byte // beginning of a line that is longer than the buffer
 	event []byte
 }
 
 func newFrames(r io.Reader, f framing) *frames {
+	if f == framedSSE {
+		return &frames{sse: sse.NewReader(r, 0), by: f} // the size of the response is limited
+	}
 	return &frames{in: bufio.NewReaderSize(r, 4096), by: f}
 }
 
 // nextEvent returns the data of the next event, which is valid until the next call, or io.EOF after
-// the last event. If the response breaks off, an unfinished SSE event is dropped. An unfinished
-// NDJSON line is returned; decoding shows whether its JSON is complete.
+// the last event. An SSE event without data only keeps the connection alive. If the response breaks
+// off, an unfinished SSE event is dropped. An unfinished NDJSON line is returned; decoding shows
+// whether its JSON is complete.
 func (f *frames) nextEvent() ([]byte, error) {
 	f.event = f.event[:0]
-	if f.by == framedAWS {
+	switch f.by {
+	case framedAWS:
 		return f.awsEvent()
+	case framedSSE:
+		for {
+			e, err := f.sse.Next()
+			if err == io.ErrUnexpectedEOF {
+				err = io.EOF
+			}
+			if err != nil || len(e.Data) > 0 {
+				return e.Data, err
+			}
+		}
 	}
-	for data := false; ; {
+	for {
 		line, err := f.readLine()
 		switch {
 		case err != nil && (len(line) == 0 || err != io.EOF):
 			return nil, err
-		case f.by != framedSSE && len(line) > 0:
+		case len(line) > 0:
 			return line, nil
-		case f.by != framedSSE:
-		case len(line) == 0 && data:
-			return f.event, nil
-		default:
-			value, ok := bytes.CutPrefix(line, []byte("data:"))
-			if !ok {
-				continue // a comment, or a field other than data
-			}
-			if data {
-				f.event = append(f.event, '\n')
-			}
-			f.event, data = append(f.event, bytes.TrimPrefix(value, []byte(" "))...), true
-		}
-		if err != nil {
-			return nil, err
 		}
 	}
 }
 
-// readLine reads a line without its line end, which is "
-//
-// " or "\r
-//
-// ".
+// readLine reads a line without its line end, which is LF or CRLF.
 func (f *frames) readLine() ([]byte, error) {
 	f.line = f.line[:0]
 	for {

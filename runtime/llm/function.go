@@ -25,12 +25,7 @@ func (f Function) Ask(ctx context.Context, req *Request) (*effect.AgentReply, er
 	default:
 		return nil, &Failure{Class: ClassScript, Message: err.Error()}
 	}
-	if reply.TokensIn == 0 {
-		reply.TokensIn = promptTokens(req)
-	}
-	if reply.TokensOut == 0 {
-		reply.TokensOut = tokens(reply.Text)
-	}
+	estimateUsage(reply, promptTokens(req), 0)
 	for i := range reply.ToolCalls {
 		c := &reply.ToolCalls[i]
 		c.ID, c.Name = orNumber(c.ID, i), offered(c.Name, req.Tools)

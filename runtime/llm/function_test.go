@@ -29,7 +29,7 @@ func TestFunction(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := got.(*effect.AgentReply)
-	if r.Text != "you said hi" || r.StopReason != "tool" || r.TokensIn != 1 || r.TokensOut != 3 || r.Provider != "a" || r.Model != "scripted" || r.ToolCalls[0].Name != "Shop_look" || r.ToolCalls[0].ID == "" {
+	if r.Text != "you said hi" || r.StopReason != "tool" || r.TokensIn != 1 || r.TokensOut != 5 || r.Provider != "a" || r.Model != "scripted" || r.ToolCalls[0].Name != "Shop_look" || r.ToolCalls[0].ID == "" {
 		t.Errorf("reply = %+v, want the function's text, tool call and estimated tokens", r)
 	}
 	opened, err := c.Perform(t.Context(), &effect.StreamOpen{AgentCall: call("hi")})

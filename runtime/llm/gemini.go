@@ -276,8 +276,8 @@ func (s *geminiStream) event(data []byte) (string, error) {
 	if e.ID != "" {
 		s.out.RequestID = e.ID
 	}
-	if u := &e.Usage; u.Prompt+u.Candidates > 0 { // each event contains the totals so far
-		s.out.TokensIn, s.out.TokensOut = u.Prompt+u.ToolUse, u.Candidates+u.Thoughts
+	if u := &e.Usage; u.Prompt+u.Candidates+u.Thoughts > 0 { // each event contains the totals so far
+		s.out.TokensIn, s.out.TokensOut = max(s.out.TokensIn, u.Prompt+u.ToolUse), max(s.out.TokensOut, u.Candidates+u.Thoughts)
 		s.out.Parts = effect.TokenParts{CacheRead: u.Cached, Reasoning: u.Thoughts}
 	}
 	if len(e.Candidates) == 0 {

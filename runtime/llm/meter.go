@@ -15,9 +15,9 @@ type Price struct {
 // Meter is called before each attempt and returns when the attempt may begin. It returns ctx's
 // error, or the reason why the attempt must not begin. granted is the maximum number of tokens of
 // the reply if the call has no limit; 0 means no limit. settle must be called once with the tokens
-// that the provider reported; answered is false if there was no reply. A Meter must be safe for
-// concurrent use.
-type Meter func(ctx context.Context, m Metered) (granted int64, settle func(in, out int64, answered bool), err error)
+// that the provider reported, or with an estimate of them; answered is false if there was no reply.
+// A Meter must be safe for concurrent use.
+type Meter func(ctx context.Context, m Metered) (granted int64, settle func(in, out int64, answered, estimated bool), err error)
 
 // Metered describes one attempt for a Meter. In is the estimated number of tokens of the prompt.
 // Out is the limit on the tokens of the reply, or 0. Price is nil if the manifest contains no price

@@ -336,7 +336,8 @@ func (s *openAIStream) event(data []byte) (string, error) {
 		s.out.Model = e.Model
 	}
 	if e.Usage.Prompt+e.Usage.Completion > 0 { // true for the last event, which has no choices
-		s.out.TokensIn, s.out.TokensOut, s.out.Parts = e.Usage.Prompt, e.Usage.Completion, e.Usage.parts()
+		s.out.TokensIn, s.out.TokensOut = max(s.out.TokensIn, e.Usage.Prompt), max(s.out.TokensOut, e.Usage.Completion)
+		s.out.Parts = e.Usage.parts()
 	}
 	if len(e.Choices) == 0 {
 		return "", nil

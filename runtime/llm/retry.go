@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/provider"
 )
 
 // attempts calls one connection until it replies, fails in a way that a retry cannot solve, or has
@@ -99,7 +100,7 @@ func (c *Client) try(ctx context.Context, l *line, req *Request, piece func(stri
 	}
 	var used int64
 	defer func() { leave(used) }()
-	settle := func(int64, int64, bool) {}
+	settle := func(int64, int64, bool, bool) {}
 	if c.cfg.Meter != nil {
 		granted, s, err := c.cfg.Meter(ctx, Metered{Connection: l.Name, Model: req.Model, Price: l.Price(req.Model), In: in, Out: out})
 		switch {
@@ -109,6 +110,7 @@ func (c *Client) try(ctx context.Context, l *line, req *Request, piece func(stri
 			return nil, &Failure{Class: ClassLimit, Message: err.Error()}
 		}
 		if settle = s; granted > 0 && req.MaxTokens == nil {
+			out = granted
 			// The rest of the budget limits a reply that has no other limit.
 			capped := *req.AgentCall
 			capped.MaxTokens = &granted
@@ -119,12 +121,31 @@ func (c *Client) try(ctx context.Context, l *line, req *Request, piece func(stri
 	}
 	reply, err := l.sendRequest(ctx, req, piece)
 	if reply == nil {
-		settle(0, 0, false)
+		settle(0, 0, false, false)
 		return nil, err
 	}
-	settle(reply.TokensIn, reply.TokensOut, true)
+	if l.Provider != provider.Scripted { // its script states the tokens
+		estimateUsage(reply, in, out)
+	}
+	settle(reply.TokensIn, reply.TokensOut, true, reply.Estimated)
 	used = reply.TokensIn + reply.TokensOut
 	return reply, err
+}
+
+// estimateUsage sets the numbers of tokens that the provider did not report, so that limits count
+// them: those of the prompt to in, its estimate, and those of the reply to out, the most that was
+// reserved for it, but at least to an estimate of the reply.
+func estimateUsage(reply *effect.AgentReply, in, out int64) {
+	got := tokens(reply.Text)
+	for _, c := range reply.ToolCalls {
+		got += tokens(c.Name) + tokens(c.Args)
+	}
+	if reply.TokensOut == 0 && (got > 0 || reply.TokensIn == 0) && max(out, got) > 0 {
+		reply.TokensOut, reply.Estimated = max(out, got), true
+	}
+	if reply.TokensIn == 0 && in > 0 {
+		reply.TokensIn, reply.Estimated = in, true
+	}
 }
 
 // sendRequest sends a request to the provider. With a FirstTokenTimeout it streams the reply even

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -90,7 +91,9 @@ func (s *server) elicit(ctx context.Context, r *sdk.ElicitRequest) (*sdk.ElicitR
 // Any other value becomes the value of the only member in the schema. nil, false and "no" decline.
 func elicitation(answer json.RawMessage, schema any) *sdk.ElicitResult {
 	var v any
-	if len(answer) == 0 || json.Unmarshal(answer, &v) != nil || v == nil || v == false {
+	d := json.NewDecoder(bytes.NewReader(answer))
+	d.UseNumber() // a float64 would round large integers
+	if len(answer) == 0 || d.Decode(&v) != nil || v == nil || v == false {
 		return &sdk.ElicitResult{Action: "decline"}
 	}
 	if s, ok := v.(string); ok {

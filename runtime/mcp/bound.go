@@ -48,8 +48,8 @@ func wholeBody(next http.Handler) http.Handler {
 		}
 		// removes the deadline, because the connection may be used for further requests
 		_ = connection.SetReadDeadline(time.Time{})
-		r.Body = io.NopCloser(bytes.NewReader(body))
-		next.ServeHTTP(w, r)
+		r.Body = io.NopCloser(bytes.NewReader(exactIn(body)))
+		next.ServeHTTP(exactResponse{w}, r)
 	})
 }
 

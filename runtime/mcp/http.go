@@ -72,6 +72,10 @@ func (x headerTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 			_ = body.Close()
 		}
 	}
+	r, err := exactRequest(r)
+	if err != nil {
+		return nil, err
+	}
 	resp, err := http.DefaultTransport.RoundTrip(r)
 	if err != nil {
 		return nil, err
@@ -85,10 +89,35 @@ func (x headerTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 			c.unseen.Store(true)
 		}
 	}
-	if strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
-		resp.Body = &progressStream{ReadCloser: resp.Body, server: x.server}
+	switch kind := resp.Header.Get("Content-Type"); {
+	case strings.HasPrefix(kind, "text/event-stream"):
+		// Progress is handled when it is read; progressTransport explains the reason.
+		resp.Body = exactEvents(resp.Body, x.server.handleProgress)
+	case strings.HasPrefix(kind, "application/json"):
+		resp.Body, resp.ContentLength = exactBody(resp.Body), -1
 	}
 	return resp, nil
+}
+
+// exactRequest restores the numbers in the body of a request that answers the server.
+func exactRequest(r *http.Request) (*http.Request, error) {
+	if r.GetBody == nil {
+		return r, nil
+	}
+	in, err := r.GetBody()
+	if err != nil {
+		return nil, err
+	}
+	body, err := io.ReadAll(in)
+	if err != nil || !bytes.Contains(body, []byte(numberMark)) {
+		return r, err
+	}
+	body = exactOut(body)
+	r = r.Clone(r.Context())
+	r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
+	r.Body, _ = r.GetBody() // cannot fail
+	r.ContentLength = int64(len(body))
+	return r, nil
 }
 
 // setRequestID sets the id of the JSON-RPC request in a body.
@@ -100,36 +129,6 @@ func (c *call) setRequestID(body io.Reader) {
 	if m, err := jsonrpc.DecodeMessage(data); err == nil {
 		c.storeRequestID(m)
 	}
-}
-
-// progressStream is an event stream. It handles progress notifications when they are read, like tap
-// does; progressTransport explains the reason.
-type progressStream struct {
-	io.ReadCloser
-	server *server
-	line   []byte // the part of the current line that was read so far
-	skip   bool   // the current line is too long for a notification
-}
-
-// maxNotification is the maximum length, in bytes, of the line of a progress notification.
-const maxNotification = 64 << 10
-
-func (o *progressStream) Read(b []byte) (int, error) {
-	n, err := o.ReadCloser.Read(b)
-	for rest := b[:n]; len(rest) > 0; {
-		part, after, whole := bytes.Cut(rest, []byte("\n"))
-		if o.skip = o.skip || len(o.line)+len(part) > maxNotification; !o.skip {
-			o.line = append(o.line, part...)
-		}
-		if whole {
-			if data, ok := bytes.CutPrefix(o.line, []byte("data:")); ok && !o.skip {
-				o.server.handleProgress(data)
-			}
-			o.line, o.skip = o.line[:0], false
-		}
-		rest = after
-	}
-	return n, err
 }
 
 // handleProgress delivers the progress notification that an event's data contains. It ignores other

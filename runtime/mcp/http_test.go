@@ -11,13 +11,16 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// TestProgressInStream checks that progress notifications are found in an event stream, however the
-// stream is split into reads.
+// TestProgressInStream checks that progress notifications are found in an event stream, and that the
+// SDK receives its events, however the stream is split into reads and its lines end.
 func TestProgressInStream(t *testing.T) {
 	const notification = `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"call-7","progress":1,"message":"half"}}`
-	text := "event: message\ndata: " + notification + "\n\ndata:" + strings.Repeat("x", 2*maxNotification) + "notifications/progress\n\n" +
-		"data: {\"method\":\"notifications/progress\"\ndata: {\"result\":\"notifications/progress\"}\r\ndata: " +
-		strings.Replace(notification, "call-7", "call-8", 1) + "\r\n\ndata: " + strings.Replace(notification, `"progress":1`, `"progress":2`, 1) + "\n: the end is cut"
+	text := "\xef\xbb\xbfevent: message\ndata: " + notification + "\n\ndata:" + strings.Repeat("x", 100_000) + "notifications/progress\n\ndata:\n\n" +
+		": alive\n\nid: 5\ndata:\n\ndata: {\"method\":\"notifications/progress\"\ndata: ,\"a\":1}\r\n\r\n" +
+		"data: " + strings.Replace(notification, "call-7", "call-8", 1) + "\r\rdata: " + strings.Replace(notification, `"progress":1`, `"progress":2`, 1) + "\n: the end is cut"
+	want := "event: message\ndata: " + notification + "\n\ndata: " + strings.Repeat("x", 100_000) + "notifications/progress\n\n\nid: 5\n\n" +
+		"data: {\"method\":\"notifications/progress\"\ndata: ,\"a\":1}\n\n" +
+		"data: " + strings.Replace(notification, "call-7", "call-8", 1) + "\n\ndata: " + strings.Replace(notification, `"progress":1`, `"progress":2`, 1) + "\n\n"
 	for name, r := range map[string]io.Reader{"whole": strings.NewReader(text), "by bytes": iotest.OneByteReader(strings.NewReader(text)),
 		"by halves": iotest.HalfReader(strings.NewReader(text))} {
 		t.Run(name, func(t *testing.T) {
@@ -25,9 +28,9 @@ func TestProgressInStream(t *testing.T) {
 			c, _ := newCall(t.Context(), 7, s, &effect.MCPOpen{Tool: "t"})
 			defer c.clock.stopClock()
 			s.registerCall(c)
-			got, err := io.ReadAll(&progressStream{ReadCloser: io.NopCloser(r), server: s})
-			if err != nil || string(got) != text {
-				t.Errorf("the stream returned other bytes (error %v)", err)
+			got, err := io.ReadAll(exactEvents(io.NopCloser(r), s.handleProgress))
+			if err != nil || string(got) != want {
+				t.Errorf("the stream is %q (error %v), want %q", got, err, want)
 			}
 			var seen []string
 			for _, e := range c.events {

@@ -230,7 +230,7 @@ func (x *reports) closeReports() {
 func ServeStreams(ctx context.Context, name, version string, offers Offers, in io.ReadCloser, out io.WriteCloser) error {
 	// The session must continue after ctx has ended, because closing it answers the running calls
 	// if possible.
-	session, err := newServer(ctx, name, version, offers).Connect(context.WithoutCancel(ctx), &sdk.IOTransport{Reader: in, Writer: out}, nil)
+	session, err := newServer(ctx, name, version, offers).Connect(context.WithoutCancel(ctx), &sdk.IOTransport{Reader: exactLines(in), Writer: exactWriter{out}}, nil)
 	if err != nil {
 		return err
 	}

@@ -127,10 +127,15 @@ func (c *call) callTool(ctx context.Context, l *link) (*effect.MCPEvent, error) 
 		failed.Type = "tool_error"
 		return nil, failed
 	}
-	if result.StructuredContent == nil {
+	structured, is := result.StructuredContent.(string)
+	if !is {
 		return &effect.MCPEvent{Kind: effect.MCPResult, Text: text}, nil
 	}
-	return made(text, result.StructuredContent)
+	data, err := structuredResult(structured)
+	if err != nil {
+		return nil, err
+	}
+	return &effect.MCPEvent{Kind: effect.MCPResult, Text: text, Data: data}, nil
 }
 
 func (c *call) readResource(ctx context.Context, l *link) (*effect.MCPEvent, error) {

@@ -312,7 +312,7 @@ func (s *server) transport(ctx context.Context, l *link) (sdk.Transport, error) 
 	}
 	l.process = p
 	l.first = &capturedOutput{Reader: p.Stdout}
-	return &sdk.IOTransport{Reader: io.NopCloser(l.first), Writer: p.Stdin}, nil
+	return &sdk.IOTransport{Reader: exactLines(io.NopCloser(l.first)), Writer: exactWriter{p.Stdin}}, nil
 }
 
 // closePermanently closes the connection and prevents further ones.

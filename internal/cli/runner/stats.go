@@ -51,7 +51,11 @@ func writeHostTable(a *console.Console, each []budget.HostUsage) {
 	fmt.Fprintln(a.Stderr, "hosts:")
 	fmt.Fprintln(w, "exchanges\trefused\tstopped\tturns\ttokens in\ttokens out\tcost USD\t  host")
 	for _, u := range each {
-		fmt.Fprintf(w, "%d\t%d\t%d\t%d\t%d\t%d\t%s\t  %s\n", u.Exchanges, u.Refused, u.Stopped, u.Turns, u.TokensIn, u.TokensOut, u.Cost, u.Host)
+		name := u.Host
+		if u.Estimated > 0 {
+			name += fmt.Sprintf(" (use of %d estimated)", u.Estimated)
+		}
+		fmt.Fprintf(w, "%d\t%d\t%d\t%d\t%d\t%d\t%s\t  %s\n", u.Exchanges, u.Refused, u.Stopped, u.Turns, u.TokensIn, u.TokensOut, u.Cost, name)
 	}
 	w.Flush()
 }
@@ -66,6 +70,9 @@ func writeStatsTable(a *console.Console, s *stats) {
 		cost := "unknown"
 		if u.Priced {
 			cost = u.Cost.String()
+		}
+		if u.Estimated > 0 {
+			name += fmt.Sprintf(" (tokens of %d estimated)", u.Estimated)
 		}
 		fmt.Fprintf(w, "%d\t%d\t%d\t%d\t%s\t  %s\n", u.Calls, u.Failed, u.TokensIn, u.TokensOut, cost, name)
 	}
@@ -120,11 +127,12 @@ type usedJSON struct {
 	Refused    int64         `json:"refused,omitempty"` // calls that the budget did not allow; of all models
 	TokensIn   int64         `json:"tokens_in"`
 	TokensOut  int64         `json:"tokens_out"`
-	Cost       *budget.Money `json:"cost_usd"` // null when a price is not known
+	Estimated  int64         `json:"estimated,omitempty"` // calls whose tokens the provider did not report
+	Cost       *budget.Money `json:"cost_usd"`            // null when a price is not known
 }
 
 func usedBy(u budget.Usage) usedJSON {
-	x := usedJSON{Connection: u.Connection, Model: u.Model, Calls: u.Calls, Failed: u.Failed, Refused: u.Refused, TokensIn: u.TokensIn, TokensOut: u.TokensOut}
+	x := usedJSON{Connection: u.Connection, Model: u.Model, Calls: u.Calls, Failed: u.Failed, Refused: u.Refused, TokensIn: u.TokensIn, TokensOut: u.TokensOut, Estimated: u.Estimated}
 	if u.Priced {
 		x.Cost = &u.Cost
 	}

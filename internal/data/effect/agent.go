@@ -76,16 +76,18 @@ type ToolSpec struct {
 // Provider is the name of the connection. RequestID is the id that the provider assigned to the
 // request; "" if there is none.
 type AgentReply struct {
-	Text       string     `json:"text"`
-	ToolCalls  []ToolCall `json:"tool_calls,omitempty"`
-	TokensIn   int64      `json:"tokens_in"`
-	TokensOut  int64      `json:"tokens_out"`
-	Model      string     `json:"model"`
-	Provider   string     `json:"provider"`
-	LatencyMS  int64      `json:"latency_ms"`
-	StopReason string     `json:"stop_reason"`
-	RequestID  string     `json:"request_id,omitempty"`
-	CostUSD    float64    `json:"cost_usd,omitempty"` // 0 if the price is unknown
+	Text      string     `json:"text"`
+	ToolCalls []ToolCall `json:"tool_calls,omitempty"`
+	TokensIn  int64      `json:"tokens_in"`
+	TokensOut int64      `json:"tokens_out"`
+	// Estimated means that the provider did not report one of these numbers.
+	Estimated  bool    `json:"estimated,omitempty"`
+	Model      string  `json:"model"`
+	Provider   string  `json:"provider"`
+	LatencyMS  int64   `json:"latency_ms"`
+	StopReason string  `json:"stop_reason"`
+	RequestID  string  `json:"request_id,omitempty"`
+	CostUSD    float64 `json:"cost_usd,omitempty"` // 0 if the price is unknown
 	// Failed contains the attempts that failed before the reply.
 	Failed []Attempt `json:"failed,omitempty"`
 	// Parts are tokens that TokensIn and TokensOut include. Records do not contain them.

@@ -37,6 +37,16 @@ func (e *SyntaxError) Place(data []byte) (line, column int) {
 // Every error is a *SyntaxError.
 func Parse(data []byte) (Slot, error) { return ParseIn(data, unbounded, nil) }
 
+// ParseWire is like Parse for texts of other programs: a lone surrogate becomes U+FFFD. RFC 8259
+// permits it, and it remains when a program cuts a text inside a character.
+func ParseWire(data []byte) (Slot, error) {
+	d := decoders.Get().(*decoder)
+	d.data, d.at, d.wire = data, 0, true
+	s, err := d.document()
+	d.release()
+	return s, err
+}
+
 // ParseIn is like Parse, and a Pace can interrupt it. It calls room before it allocates memory,
 // with the number of bytes. room panics if the memory limit would be exceeded.
 func ParseIn(data []byte, room func(n int), pace *Pace) (Slot, error) {
@@ -65,6 +75,7 @@ type decoder struct {
 	keyed   *Str   // key of the last call of member
 	text    []byte // buffer for the string being decoded
 	fault   *SyntaxError
+	wire    bool // a lone surrogate is no error
 	room    func(n int)
 	pace    *Pace
 }
@@ -77,7 +88,7 @@ func (d *decoder) release() {
 	clear(d.slots) // removes the slots that an error has left; without an error, closed containers are already removed
 	clear(d.entries)
 	d.slots, d.entries, d.data, d.fault, d.room = d.slots[:0], d.entries[:0], nil, nil, unbounded
-	d.pace = nil
+	d.pace, d.wire = nil, false
 	if cap(d.slots) > 1<<14 || cap(d.entries) > 1<<14 || cap(d.text) > 1<<20 {
 		return // lets the garbage collector free the memory of a huge text
 	}
@@ -519,6 +530,10 @@ func (d *decoder) unicode(i int) int {
 	}
 	low, ok := hex4(d.data[i+6:])
 	if r > 0xdbff || !ok || low < 0xdc00 || low > 0xdfff {
+		if d.wire {
+			d.text = utf8.AppendRune(d.text, utf8.RuneError)
+			return 6
+		}
 		d.fail("lone surrogate in a string")
 		return 0
 	}

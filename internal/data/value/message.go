@@ -8,7 +8,7 @@ var ErrNoType = errors.New("not an object with a string `type`")
 // ParseMessage parses the line of a host in one pass. It returns the string member `type`, the JSON
 // of the member `id` (a part of line; nil if there is none), and a map of all members except
 // `type`, in order. The error is a *SyntaxError if the line is not JSON, or ErrNoType if it is
-// other JSON.
+// other JSON. A lone surrogate becomes U+FFFD.
 func ParseMessage(line []byte) (typ string, id []byte, payload Slot, err error) {
 	return ParseMessageIn(line, unbounded)
 }
@@ -17,7 +17,7 @@ func ParseMessage(line []byte) (typ string, id []byte, payload Slot, err error) 
 // bytes. room panics if the memory limit would be exceeded.
 func ParseMessageIn(line []byte, room func(n int)) (typ string, id []byte, payload Slot, err error) {
 	d := decoders.Get().(*decoder)
-	d.data, d.at, d.room = line, 0, room
+	d.data, d.at, d.room, d.wire = line, 0, room, true
 	typ, id, payload, err = d.message()
 	d.release()
 	return typ, id, payload, err

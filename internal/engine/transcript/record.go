@@ -73,7 +73,8 @@ type usageRecord struct {
 	Seconds     *float64        `json:"seconds,omitempty"`
 	TokensIn    *int64          `json:"tokens_in,omitempty"`
 	TokensOut   *int64          `json:"tokens_out,omitempty"`
-	Cost        json.RawMessage `json:"cost_usd,omitempty"` // null if a price is unknown
+	Estimated   int64           `json:"estimated,omitempty"` // calls whose tokens are an estimate
+	Cost        json.RawMessage `json:"cost_usd,omitempty"`  // null if a price is unknown
 }
 
 // replyRecord contains the members of a record that describe a reply.
@@ -104,7 +105,7 @@ func pointer[T any](v T) *T { return &v }
 
 // use sets the tokens and the cost of a record.
 func (e *record) use(u budget.Usage) {
-	e.TokensIn, e.TokensOut, e.Cost = &u.TokensIn, &u.TokensOut, cost(u)
+	e.TokensIn, e.TokensOut, e.Estimated, e.Cost = &u.TokensIn, &u.TokensOut, u.Estimated, cost(u)
 }
 
 // cost returns the cost as JSON, which is null unless all prices are known.
@@ -139,6 +140,9 @@ func (r *Recorder) recordRequest(e *event.Event) {
 func (r *Recorder) recordReply(e *event.Event) {
 	a := e.Attempt
 	u := budget.Usage{Calls: 1, TokensIn: a.Reply.TokensIn, TokensOut: a.Reply.TokensOut}
+	if a.Reply.Estimated {
+		u.Estimated = 1
+	}
 	if a.Price != nil {
 		u.Priced, u.Cost = true, budget.Cost(a.Price.Input, a.Price.Output, u.TokensIn, u.TokensOut)
 	}

@@ -67,6 +67,9 @@ func (r *Recorder) logRequest(e *event.Event) {
 func (r *Recorder) logReply(e *event.Event, u budget.Usage) {
 	x := e.Attempt.Reply
 	what := fmt.Sprintf("%d tokens in, %d out", x.TokensIn, x.TokensOut)
+	if x.Estimated {
+		what += " (an estimate)"
+	}
 	if u.Priced && u.Cost > 0 {
 		what += ", $" + u.Cost.String()
 	}

@@ -68,7 +68,7 @@ func (o *Options) newWorld(p *ir.Program) (*world, error) {
 	spending.Crossed = func(message string) { log.Remark("warn", message) }
 	w.sink = emit.New(emit.Options{Mode: o.Mode, Out: o.Out, Answers: o.Answers, Prompter: o.Prompter, Stdin: o.Stdin})
 	w.models = llm.New(llm.Config{Connections: connections, Getenv: lookup, Secrets: w.secrets, Refused: o.refuseConnection(policy, connections),
-		Meter: func(ctx context.Context, m llm.Metered) (int64, func(in, out int64, answered bool), error) {
+		Meter: func(ctx context.Context, m llm.Metered) (int64, func(in, out int64, answered, estimated bool), error) {
 			call := budget.Call{Connection: m.Connection, Model: m.Model, In: m.In, Out: m.Out}
 			if m.Price != nil {
 				call.Priced, call.Input, call.Output = true, m.Price.Input, m.Price.Output

@@ -243,7 +243,7 @@ func (r *Reply) anthropicEvents(body map[string]any) []string {
 	blocks, stop := r.anthropicBlocks(body)
 	out := []string{
 		anthropicEvent("message_start", object{"message": object{"id": "msg_1", "role": "assistant", "model": body["model"], "content": []any{},
-			"usage": object{"input_tokens": r.TokensIn, "output_tokens": 1}}}),
+			"usage": object{"input_tokens": r.TokensIn, "output_tokens": min(r.TokensOut, 1)}}}),
 		anthropicEvent("ping", object{}),
 	}
 	for i, b := range blocks {
