@@ -8,6 +8,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/schema"
+	"github.com/concerto-lang/concerto/internal/data/toolname"
 	"github.com/concerto-lang/concerto/internal/data/value"
 	"github.com/concerto-lang/concerto/internal/text/utf8cut"
 	"github.com/concerto-lang/concerto/stdlib/native"
@@ -72,7 +73,7 @@ func mcpEvent(r effect.Result) (value.Slot, error) {
 // text as JSON.
 func mcpRead(a *vm.Args) (value.Slot, error) {
 	text, t := a.String(2), a.Type(4)
-	data := inTextOrder(a, text, value.Flatten(a.Slot(3)))
+	data := value.Flatten(a.Slot(3))
 	switch t.Kind {
 	case value.TypeNil:
 		return value.Nil, nil
@@ -107,17 +108,6 @@ func mcpRead(a *vm.Args) (value.Slot, error) {
 	}
 	return value.Nil, value.Errorf("ToolError", "mcp server '%s', tool %s: the result is not %s: %s", a.String(0), a.String(1), t, wrong).
 		With("tool", value.String(a.String(0)+"."+a.String(1)))
-}
-
-// inTextOrder returns data with its members in the order of the text, if both contain the same
-// value. The decoder does not preserve the order.
-func inTextOrder(a *vm.Args, text string, data value.Slot) value.Slot {
-	if !data.IsNil() {
-		if v, err := value.ParseIn([]byte(text), a.Room, a.Pace()); err == nil && value.EqualIn(a.Pace(), v, data) {
-			return v
-		}
-	}
-	return data
 }
 
 // anyResult returns the value of a result that has no declared type. If the value has a single
@@ -245,6 +235,7 @@ func toolListed(a *vm.Args) (value.Slot, error) {
 	x, found := tool(a), a.Array(1)
 	r := vm.StateOf[remotes](a).forTool(x)
 	r.reset(x)
+	var all []remote
 	for i := range found.Len {
 		a.Step(8)
 		fields := value.Flatten(found.At(i)).Map()
@@ -254,20 +245,46 @@ func toolListed(a *vm.Args) (value.Slot, error) {
 		if _, r.any = fields.GetString("any"); r.any {
 			break
 		}
-		f := remote{parameters: []byte(anyObject)}
+		f := remote{}
 		if v, ok := fields.GetString("name"); ok {
 			f.own = value.Text(v)
-			f.name = remoteName(f.own)
 		}
 		if v, ok := fields.GetString("description"); ok {
 			f.description = value.Text(v)
 		}
-		if v, ok := fields.GetString("parameters"); ok && value.Flatten(v).Map() != nil {
-			f.parameters = value.AppendJSONWithin(nil, v, a.TextBound())
+		v, _ := fields.GetString("parameters")
+		f.parameters = objectSchema(a, value.Flatten(v).Map())
+		all = append(all, f)
+	}
+	named := map[string][]string{} // the server's names by the names in Concerto
+	for _, f := range all {
+		name := remoteName(f.own)
+		named[name] = append(named[name], f.own)
+	}
+	for _, f := range all {
+		f.name = remoteName(f.own)
+		if own := named[f.name]; f.own != f.name && slices.ContainsFunc(own, func(n string) bool { return n != f.own }) {
+			f.name = toolname.Hashed(f.name, f.own) // another function has this name, or may have it
 		}
 		r.add(a, x, f)
 	}
 	return value.Nil, nil
+}
+
+// objectSchema returns the parameters of a function as the schema of an object, which providers
+// require. A schema without a type permits any value.
+func objectSchema(a *vm.Args, parameters *value.Map) []byte {
+	switch {
+	case parameters == nil:
+		return []byte(anyObject)
+	case parameters.Len() == 0:
+		return []byte(`{"type":"object","properties":{}}`)
+	}
+	text := value.AppendJSONWithin(nil, parameters.Slot(), a.TextBound())
+	if _, typed := parameters.GetString("type"); !typed {
+		text = append([]byte(`{"type":"object",`), text[1:]...)
+	}
+	return text
 }
 
 // remoteName converts the server's name of a function to a Concerto name.
@@ -283,19 +300,19 @@ func (m *remotes) find(tools []*vm.Tool, name string) (*vm.Tool, *remote) {
 	}
 	var of *vm.Tool
 	var found *remote
-	for _, x := range tools {
-		all := m.forTool(x).functions
-		for i := range all {
-			r, tool := &all[i], x.Info().Name
-			switch name {
-			case tool + "::" + r.name, tool + "_" + r.name, tool + "." + r.name:
-				return x, r
-			case r.name:
-				if found != nil {
-					return nil, nil // several servers have a function with this name
-				}
-				of, found = x, r
-			}
+	for _, o := range vm.NamedFunctions(tools) {
+		if o.Function != nil {
+			continue
+		}
+		r := &m.forTool(o.Tool).functions[o.Added]
+		switch {
+		case o.Calls(name):
+			return o.Tool, r
+		case r.name != name:
+		case found != nil:
+			return nil, nil // several servers have a function with this name
+		default:
+			of, found = o.Tool, r
 		}
 	}
 	for _, x := range tools {

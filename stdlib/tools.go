@@ -28,13 +28,18 @@ func toolFunction(a *vm.Args) (value.Slot, error) {
 	call, server, own, shown, owner := value.Nil, "", "", name, ""
 	if of, r := vm.StateOf[remotes](a).find(tools, name); r != nil {
 		name, info.Description = of.Info().Name+"."+r.name, r.description
-		shown, owner = of.Info().Name+"_"+r.name, "mcp:"+of.Info().Server
+		owner = "mcp:" + of.Info().Server
 		call, server, own = a.Function(of.Info().Call), of.Info().Server, r.own
 	} else if x, _ := vm.FindFunction(tools, name); x != nil {
 		info = *x.Info()
-		name, shown, owner = x.Tool()+"."+info.Name, x.Tool()+"_"+info.Name, "program"
+		name, owner = x.Tool()+"."+info.Name, "program"
 		if s := x.Server(); s != "" {
 			owner = "mcp:" + s
+		}
+	}
+	for _, o := range vm.NamedFunctions(tools) {
+		if o.Calls(name) {
+			shown = o.Name
 		}
 	}
 	return native.Record(a.Type(2),

@@ -15,7 +15,7 @@ import (
 // public tool that [permissions] allow, or a public pipeline. An @approve function is not offered,
 // because no person is available to approve the call.
 type Offer struct {
-	Name        string // Tool_function, or the name of the pipeline
+	Name        string // Tool_function, or with a hash if that is too long; or the name of the pipeline
 	Function    string // name in the form that VM.Function accepts; "" for a pipeline
 	Description string
 	Parameters  json.RawMessage // JSON Schema of the parameters
@@ -44,14 +44,12 @@ func badArguments(o Offer, format string, args ...any) error {
 // Offers returns the functions that the program offers, in the order of its tools and pipelines.
 // withheld contains the reason for each public pipeline that is not offered.
 func (m *VM) Offers() (offers []Offer, withheld []string) {
-	for _, x := range m.declared.tools {
-		for i := range x.decl.methods {
-			method := &x.decl.methods[i]
-			if x.decl.info.Public && method.info.Described && !method.info.Approve && m.image.permits(method) {
-				o := m.image.offer(x.decl.info.Name+"_"+method.info.Name, method)
-				o.Function = x.decl.info.Name + "::" + method.info.Name
-				offers = append(offers, o)
-			}
+	for _, x := range NamedFunctions(m.declared.tools) {
+		method := x.Function
+		if method != nil && x.Tool.decl.info.Public && !method.info.Approve && m.image.permits(method) {
+			o := m.image.offer(x.Name, method)
+			o.Function = x.Tool.decl.info.Name + "::" + method.info.Name
+			offers = append(offers, o)
 		}
 	}
 	for _, x := range m.image.pipelines {

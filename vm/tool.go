@@ -11,6 +11,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/schema"
+	"github.com/concerto-lang/concerto/internal/data/toolname"
 	"github.com/concerto-lang/concerto/internal/data/value"
 	"github.com/concerto-lang/concerto/ir"
 )
@@ -318,18 +319,69 @@ func (m *VM) toolsOf(s value.Slot, pace *value.Pace) value.Slot {
 	return all.Slot()
 }
 
-// Specs returns the descriptions of the tools' functions for models and hosts.
-func Specs(tools []*Tool) (out []effect.ToolSpec) {
+// NamedFunction is a function that models and hosts may call, with its name for them. Function is nil for
+// the function Tool.Added[Added].
+type NamedFunction struct {
+	Name     string
+	Tool     *Tool
+	Function *ToolFunction
+	Added    int
+}
+
+// NamedFunctions returns the functions of the tools with distinct names, which every provider accepts. The
+// names of functions that would have the same name contain a hash.
+func NamedFunctions(tools []*Tool) (out []NamedFunction) {
+	add := func(o NamedFunction, name string) {
+		o.Name = toolname.ForModel(o.Tool.decl.info.Name + "_" + name)
+		out = append(out, o)
+	}
 	for _, x := range tools {
-		for i := range x.Functions() {
-			if f := &x.Functions()[i]; f.info.Described {
-				out = append(out, effect.ToolSpec{Name: f.Tool() + "_" + f.info.Name, Description: f.info.Description, Parameters: f.Parameters()})
+		for i := range x.decl.methods {
+			if f := &x.decl.methods[i]; f.info.Described {
+				add(NamedFunction{Tool: x, Function: f}, f.info.Name)
 			}
 		}
-		for _, f := range x.Added {
-			f.Name = x.decl.info.Name + "_" + f.Name
-			out = append(out, f)
+		for i := range x.Added {
+			add(NamedFunction{Tool: x, Added: i}, x.Added[i].Name)
 		}
+	}
+	same := map[string]int{}
+	for _, o := range out {
+		same[o.Name]++
+	}
+	for i := range out {
+		if o := &out[i]; same[o.Name] > 1 {
+			o.Name = toolname.Hashed(o.Name, o.Tool.decl.info.Name+"::"+o.ownName())
+		}
+	}
+	return out
+}
+
+// ownName returns the name of the function in its tool.
+func (o *NamedFunction) ownName() string {
+	if o.Function != nil {
+		return o.Function.info.Name
+	}
+	return o.Tool.Added[o.Added].Name
+}
+
+// Calls reports whether a name is one of the function: the name for models and hosts, "T::m" or
+// "T.m".
+func (o *NamedFunction) Calls(name string) bool {
+	tool, own := o.Tool.decl.info.Name, o.ownName()
+	return name == o.Name || name == tool+"::"+own || name == tool+"."+own
+}
+
+// Specs returns the descriptions of the tools' functions for models and hosts.
+func Specs(tools []*Tool) (out []effect.ToolSpec) {
+	for _, o := range NamedFunctions(tools) {
+		if f := o.Function; f != nil {
+			out = append(out, effect.ToolSpec{Name: o.Name, Description: f.info.Description, Parameters: f.Parameters()})
+			continue
+		}
+		f := o.Tool.Added[o.Added]
+		f.Name = o.Name
+		out = append(out, f)
 	}
 	return out
 }
@@ -360,37 +412,29 @@ func (d *declared) offered(list value.Slot, pace *value.Pace) []*Tool {
 	return tools
 }
 
-// FindFunction finds a function by "T::m" or "T_m". It also finds it by "m" if only one tool has a
-// function m.
+// FindFunction finds a function by its name for models, "T::m" or "T.m". It also finds it by "m" if
+// only one tool has a function m.
 func FindFunction(tools []*Tool, name string) (x *ToolFunction, problem string) {
-	var plain []*ToolFunction
+	var plain []NamedFunction
 	var names []string
-	for _, tool := range tools {
-		t := tool.decl.info.Name
-		for i := range tool.decl.methods {
-			m := &tool.decl.methods[i]
-			if !m.info.Described {
-				continue
+	for _, o := range NamedFunctions(tools) {
+		if f := o.Function; f != nil {
+			if o.Calls(name) {
+				return f, ""
 			}
-			if name == t+"::"+m.info.Name || name == t+"_"+m.info.Name || name == t+"."+m.info.Name {
-				return m, ""
+			if name == f.info.Name {
+				plain = append(plain, o)
 			}
-			if name == m.info.Name {
-				plain = append(plain, m)
-			}
-			names = append(names, t+"::"+m.info.Name)
 		}
-		for i := range tool.Added {
-			names = append(names, t+"::"+tool.Added[i].Name)
-		}
+		names = append(names, o.Name)
 	}
 	if len(plain) == 1 {
-		return plain[0], ""
+		return plain[0].Function, ""
 	}
 	if len(plain) > 1 {
-		var names []string
-		for _, m := range plain {
-			names = append(names, m.tool.info.Name+"::"+name)
+		names = names[:0]
+		for _, o := range plain {
+			names = append(names, o.Name)
 		}
 		return nil, fmt.Sprintf("tool %s is ambiguous: %s", name, strings.Join(names, ", "))
 	}

@@ -33,15 +33,39 @@ func Inspect(ctx context.Context, c Config, o Options) ([]Function, error) {
 		return nil, err
 	}
 	defer s.closePermanently(context.Background())
-	var out []Function
-	w := &declarer{used: map[string]bool{}}
+	var tools []*sdk.Tool
+	var names []string
 	for tool, err := range l.session.Tools(limited, nil) {
 		if err != nil {
 			return nil, s.unreachable(err)
 		}
-		out = append(out, w.function(tool))
+		tools, names = append(tools, tool), append(names, tool.Name)
+	}
+	slices.Sort(names)
+	var out []Function
+	w := &declarer{used: map[string]bool{}}
+	for _, tool := range tools {
+		name := tool.Name
+		if short := word(withoutServer(c.Name, name)); short != word(name) && slices.Equal(ownNames(c.Name, names, short), []string{name}) {
+			name = short
+		}
+		if own := ownNames(c.Name, names, word(name)); len(own) > 1 || own[0] != tool.Name {
+			return nil, &SameNameError{Name: word(name), Tools: append([]string{tool.Name}, own...)}
+		}
+		out = append(out, w.function(tool, name))
 	}
 	return out, nil
+}
+
+// SameNameError is the error for tools that have the same name in Concerto.
+type SameNameError struct {
+	Name  string
+	Tools []string
+}
+
+func (e *SameNameError) Error() string {
+	slices.Sort(e.Tools)
+	return fmt.Sprintf("the tools %s of the server have the same name in Concerto, %s", strings.Join(slices.Compact(e.Tools), " and "), e.Name)
 }
 
 // declarer writes declarations and records the names of schemas that are used.
@@ -50,13 +74,13 @@ type declarer struct {
 	schemas []string // names of the schemas of the current function
 }
 
-// function returns the declaration of a tool. Required parameters come first.
-func (w *declarer) function(tool *sdk.Tool) Function {
+// function returns the declaration of a tool by a name. Required parameters come first.
+func (w *declarer) function(tool *sdk.Tool, name string) Function {
 	in := readShape(tool.InputSchema)
 	w.schemas = nil
 	f := Function{Name: escaped(tool.Name)}
 	params := sortedNames(in.Properties)
-	if !isWord(word(tool.Name)) || slices.ContainsFunc(params, func(p string) bool { return !isWord(p) }) {
+	if !isWord(word(name)) || slices.ContainsFunc(params, func(p string) bool { return !isWord(p) }) {
 		return f
 	}
 	f.Head = doc(tool.Description)
@@ -64,7 +88,7 @@ func (w *declarer) function(tool *sdk.Tool) Function {
 	var list []string
 	for _, p := range params {
 		x := in.Properties[p]
-		t := w.typeOf(x, camel(tool.Name)+camel(p))
+		t := w.typeOf(x, camel(name)+camel(p))
 		if required(in, p) == 0 {
 			t = optional(t)
 		}
@@ -73,7 +97,7 @@ func (w *declarer) function(tool *sdk.Tool) Function {
 		}
 		list = append(list, p+": "+t)
 	}
-	f.Signature = "fn " + word(tool.Name) + "(" + strings.Join(list, ", ") + ") -> " + w.resultType(tool) + ";"
+	f.Signature = "fn " + word(name) + "(" + strings.Join(list, ", ") + ") -> " + w.resultType(tool, name) + ";"
 	f.Schemas = w.schemas
 	return f
 }
@@ -163,7 +187,7 @@ func optional(t string) string {
 // resultType returns the result type of a tool. It is String, unless the tool describes a
 // structured result. If the structured result is not an object, the type is that of its member
 // `result`.
-func (w *declarer) resultType(tool *sdk.Tool) string {
+func (w *declarer) resultType(tool *sdk.Tool, name string) string {
 	if tool.OutputSchema == nil {
 		return "String"
 	}
@@ -171,7 +195,7 @@ func (w *declarer) resultType(tool *sdk.Tool) string {
 	if inner := out.Properties["result"]; inner != nil && len(out.Properties) == 1 {
 		out = inner
 	}
-	return w.typeOf(out, camel(tool.Name)+"Result")
+	return w.typeOf(out, camel(name)+"Result")
 }
 
 // stringLiteral returns a Concerto string literal for a text.

@@ -31,7 +31,7 @@ func FuzzDeclaration(f *testing.F) {
 		if err != nil {
 			t.Skip()
 		}
-		d := (&declarer{used: map[string]bool{}}).function(&sdk.Tool{Name: name, Description: description, InputSchema: json.RawMessage(raw), OutputSchema: json.RawMessage(raw)})
+		d := (&declarer{used: map[string]bool{}}).function(&sdk.Tool{Name: name, Description: description, InputSchema: json.RawMessage(raw), OutputSchema: json.RawMessage(raw)}, name)
 		if d.Signature == "" {
 			return
 		}

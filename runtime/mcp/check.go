@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"sort"
 	"strings"
@@ -39,24 +38,32 @@ func (s *server) check(ctx context.Context, l *link, declared []effect.MCPTool) 
 		if err != nil {
 			return s.unreachable(err)
 		}
-		if w := word(tool.Name); has[w] == nil {
-			has[w] = tool
-			l.names[w] = tool.Name
-		}
 		has[tool.Name] = tool
 		l.recordHints(tool)
 		names = append(names, tool.Name)
 	}
 	sort.Strings(names)
-	words := slices.Sorted(maps.Keys(l.names))
 	var wrong []string
 	for _, d := range declared {
-		tool, is := has[d.Name], "declared"
+		is := "declared"
 		if d.Undeclared {
 			is = "called"
 		}
+		own := ownNames(s.config.Name, names, d.Name)
+		if len(own) > 1 {
+			wrong = append(wrong, fmt.Sprintf("`%s` is %s, but it may mean each of the server's tools %s", d.Signature, is, strings.Join(own, ", ")))
+			continue
+		}
+		if len(own) == 1 {
+			l.names[d.Name] = own[0]
+		}
+		tool := has[l.names[d.Name]]
 		if tool == nil {
 			near := ""
+			words := make([]string, len(names))
+			for i, n := range names {
+				words[i] = word(n)
+			}
 			if n := suggest.Nearest(d.Name, words); n != "" {
 				near = fmt.Sprintf(" (did you mean `%s`?)", n)
 			}
@@ -72,6 +79,36 @@ func (s *server) check(ctx context.Context, l *link, declared []effect.MCPTool) 
 		return nil
 	}
 	return effect.Errorf("ToolError", "mcp server '%s' does not match its declaration: %s", s.config.Name, strings.Join(wrong, "; ")).With("tool", s.config.Name)
+}
+
+// ownNames returns the server's tools that a declared name may mean. The tool with exactly that name
+// takes precedence, then tools whose names become it, and then those that begin with the server's
+// name. names is sorted.
+func ownNames(server string, names []string, declared string) []string {
+	if slices.Contains(names, declared) {
+		return []string{declared}
+	}
+	for _, form := range []func(string) string{word, func(n string) string { return word(withoutServer(server, n)) }} {
+		var own []string
+		for _, n := range slices.Compact(slices.Clone(names)) {
+			if form(n) == declared {
+				own = append(own, n)
+			}
+		}
+		if own != nil {
+			return own
+		}
+	}
+	return nil
+}
+
+// withoutServer returns the name of a tool without the server's name before it, which some servers
+// add: find for Notes_find of the server Notes.
+func withoutServer(server, tool string) string {
+	if n := len(server); len(tool) > n+1 && strings.EqualFold(tool[:n], server) && strings.ContainsRune("_-./", rune(tool[n])) {
+		return tool[n+1:]
+	}
+	return tool
 }
 
 func readShape(schema any) *shape {

@@ -123,6 +123,9 @@ func (cmd *mcpAddCommand) add(ctx context.Context, name string, command []string
 	}
 	functions, err := mcp.Inspect(ctx, config, mcp.Options{Environ: os.Environ(), Run: cmd.console.Processes()})
 	if err != nil {
+		if same, ok := errors.AsType[*mcp.SameNameError](err); ok {
+			return console.Usage("write the declarations by hand, for example `mcp "+name+" { .. }`, which offers all tools to models under distinct names", "%s", same)
+		}
 		hint := "run `" + strings.Join(command, " ") + "` to see its messages; pass the variables that it needs with --pass-env <name>"
 		if url != "" {
 			hint = "check the URL; if the server requires a header, add --header-env <header>=<variable>"
@@ -226,24 +229,19 @@ func manifestDir(a *console.Console) string {
 }
 
 // mcpBlock returns the source text that declares a server's tools. A tool appears only in a comment
-// if its name or a parameter's name is not valid in Concerto, or if its name is already used.
+// if its name or a parameter's name is not valid in Concerto.
 func mcpBlock(name string, functions []mcp.Function) (string, error) {
 	var schemas, body strings.Builder
-	written := map[string]bool{}
 	for i, f := range functions {
 		if i > 0 {
 			body.WriteByte('\n')
 		}
-		head, _, _ := strings.Cut(f.Signature, "(")
 		own := strings.Join(f.Schemas, "\n\n")
 		lines := strings.Join(append(slices.Clone(f.Head), f.Signature), "\n") + "\n"
 		switch _, found := formatDeclarations(name, own+"\n\nmcp X {\n"+lines+"}\n"); {
 		case f.Signature == "" || found.HasErrors():
 			fmt.Fprintf(&body, "// The name or a parameter of the tool %s is not a name in Concerto.\n", f.Name)
-		case written[head]:
-			fmt.Fprintf(&body, "// The tool %s has the same name as another tool here: declare it by hand.\n", f.Name)
 		default:
-			written[head] = true
 			body.WriteString(lines)
 			for _, s := range f.Schemas {
 				schemas.WriteString(s + "\n\n")

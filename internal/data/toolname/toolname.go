@@ -7,6 +7,9 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"unicode/utf8"
+
+	"github.com/concerto-lang/concerto/internal/text/hexsum"
 )
 
 // MaxLength is the maximum length of a tool name. Every model provider accepts names of this
@@ -30,6 +33,36 @@ func Check(name string) error {
 		}
 	}
 	return nil
+}
+
+// ForModel returns the name of a function for models and hosts: the name itself if every provider
+// accepts it, or else Hashed.
+func ForModel(name string) string {
+	for i := range len(name) {
+		if !inModelName(rune(name[i])) {
+			return Hashed(name, name)
+		}
+	}
+	if name == "" || len(name) > MaxLength {
+		return Hashed(name, name)
+	}
+	return name
+}
+
+// Hashed returns a readable name for models that is different for each identity.
+func Hashed(name, identity string) string {
+	hash := "_" + hexsum.SHA256(identity)[:8]
+	readable := strings.Map(func(r rune) rune {
+		if inModelName(r) {
+			return r
+		}
+		return '_'
+	}, name[:min(len(name), MaxLength*utf8.UTFMax)])
+	return readable[:min(len(readable), MaxLength-len(hash))] + hash
+}
+
+func inModelName(r rune) bool {
+	return r == '_' || r == '-' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
 }
 
 // Ref identifies a tool or one of its versions.
