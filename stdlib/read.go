@@ -32,6 +32,12 @@ const (
 type typedRead struct {
 	schema.Reading
 	mended []string
+	rival  bool // another value of the text fits as well
+}
+
+// fitsLike reports whether both values fit the type, and equally well.
+func (f *typedRead) fitsLike(g *typedRead) bool {
+	return len(f.Errors) == 0 && len(g.Errors) == 0 && f.Hits == g.Hits
 }
 
 // isBetterThan reports whether f fits better than g. The first difference decides: fewer misfits,
@@ -63,17 +69,21 @@ func (f *typedRead) repairs() []string {
 // or the problem if it cannot read the text.
 func readText(a *vm.Args, text string, t *value.Type) (v value.Slot, repairs []string, wrong string) {
 	candidates := jsonrepair.FindIn(text, a.Step)
-	best, fitting, cut := (*typedRead)(nil), 0, false
+	best, fitting, cut, elided := (*typedRead)(nil), 0, false, false
 	for _, c := range candidates {
-		if cut = cut || c.Cut; c.Cut {
+		cut, elided = cut || c.Cut, elided || c.Elided
+		if c.Cut || c.Elided {
 			continue
 		}
-		f := &typedRead{schema.ReadIn(a.Pace(), c.JSON, t), c.Repairs}
+		f := &typedRead{Reading: schema.ReadIn(a.Pace(), c.JSON, t), mended: c.Repairs}
 		if len(f.Errors) > 0 {
 			f = cmp.Or(onlyMember(c.JSON, t), f)
 		}
 		if len(f.Errors) == 0 {
 			fitting++
+		}
+		if best != nil && f.fitsLike(best) && !value.EqualIn(a.Pace(), f.Value, best.Value) {
+			f.rival, best.rival = true, true
 		}
 		if best == nil || f.isBetterThan(best) {
 			best = f
@@ -91,8 +101,12 @@ func readText(a *vm.Args, text string, t *value.Type) (v value.Slot, repairs []s
 		}
 	}
 	switch {
+	case fitting > 1 && best.rival:
+		return value.Nil, nil, "the text contains several values that fit; which of them to use is unknown"
 	case fitting > 1:
 		best.mended = append(best.mended, fmt.Sprintf("took one of %d values that fit", fitting))
+	case best == nil && elided:
+		return value.Nil, nil, "the JSON in the text leaves parts out by `...`"
 	case best == nil && cut:
 		return value.Nil, nil, "the JSON in the text is incomplete or invalid"
 	case best == nil && isScalar(t):
@@ -243,8 +257,12 @@ func isDenied(before string) bool {
 	return last == "not" || last == "never" || strings.HasSuffix(last, "n't") || strings.HasSuffix(last, "n’t")
 }
 
-// onlyMember returns the value of an object's only member if it fits the scalar type t. Otherwise
-// it returns nil.
+// answerNames are the names of members that are the answer itself if they are an object's only one.
+// The value of another member, such as `error`, is no answer.
+var answerNames = []string{"value", "result", "answer", "output"}
+
+// onlyMember returns the value of an object's only member if its name is one of answerNames and the
+// value fits the scalar type t. Otherwise it returns nil.
 func onlyMember(object []byte, t *value.Type) *typedRead {
 	if !isScalar(t) || t.Kind == value.TypeString || len(object) == 0 || object[0] != '{' {
 		return nil
@@ -254,6 +272,9 @@ func onlyMember(object []byte, t *value.Type) *typedRead {
 		return nil
 	}
 	for name, member := range members {
+		if !slices.Contains(answerNames, name) {
+			return nil
+		}
 		f := &typedRead{Reading: schema.Read(member, t)}
 		if len(f.Errors) == 0 {
 			f.mended = []string{fmt.Sprintf("took it out of the member %q", name)}

@@ -42,7 +42,7 @@ func TestReadProse(t *testing.T) {
 		{verdict, "Keep or Drop", ""},
 		{whole, "The answer is 42.", "42"},
 		{whole, "-7 degrees", "-7"},
-		{whole, `{"n": 3}`, "3"},
+		{whole, `{"value": 3}`, "3"},
 		{whole, "**42**", "42"},
 		{whole, "between 3 and 4", ""},
 		{whole, "42%", ""},
@@ -58,7 +58,8 @@ func TestReadProse(t *testing.T) {
 		{boolean, "Not true", ""},
 		{boolean, "Yes and no.", ""},
 		{boolean, "nobody knows", ""},
-		{boolean, `{"approved": true}`, "true"},
+		{boolean, `{"answer": true}`, "true"},
+		{boolean, `{"failed": true}`, ""},
 	} {
 		v, repairs, wrong := readText(new(vm.Args), c.text, c.t)
 		if c.want == "" {

@@ -189,8 +189,8 @@ func TestDispatchTool(t *testing.T) {
 		{"get", `{}`, "error bad arguments for get: of: missing, expected Array<Int>"},
 		{"get", `{"of":[1,"x"]}`, `error bad arguments for get: of[1]: expected Int, got "x"`},
 		{"T::fail", `{}`, "error bad"},
-		{"fail", `{}`, "error tool fail is ambiguous: T::fail, U::fail"},
-		{"hidden", `{}`, "error unknown tool hidden; the tools are T::add, T::fail, T::get, U::fail"},
+		{"fail", `{}`, "error tool fail is ambiguous: T_fail, U_fail"},
+		{"hidden", `{}`, "error unknown tool hidden; the tools are T_add, T_fail, T_get, U_fail"},
 	} {
 		a := toolProgram()
 		a.str(c.name)

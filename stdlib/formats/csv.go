@@ -1,13 +1,13 @@
 package formats
 
 import (
-	"encoding/csv"
 	"errors"
 	"io"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/internal/text/csvtext"
 	"github.com/concerto-lang/concerto/stdlib/native"
 	"github.com/concerto-lang/concerto/vm"
 )
@@ -35,18 +35,16 @@ func csvRead(a *vm.Args, records bool) (value.Slot, error) {
 	if err != nil {
 		return value.Nil, err
 	}
-	r := csv.NewReader(strings.NewReader(strings.TrimPrefix(a.String(0), "\ufeff")))
-	r.Comma, r.FieldsPerRecord, r.ReuseRecord = comma, -1, true
+	r := csvtext.NewReader(a.String(0), comma)
 	rows := value.NewArray()
 	var names []string
 	for {
-		row, err := r.Read()
+		row, line, err := r.Read()
 		if errors.Is(err, io.EOF) {
 			return rows.Slot(), nil
 		}
-		var bad *csv.ParseError
-		if errors.As(err, &bad) {
-			return value.Nil, formatError(bad.Line, bad.Column, "%s", csvReason(bad.Err))
+		if bad, ok := errors.AsType[*csvtext.Error](err); ok {
+			return value.Nil, formatError(bad.Line, bad.Column, "%s", bad.Message)
 		}
 		size := 0
 		for i := range row {
@@ -55,7 +53,6 @@ func csvRead(a *vm.Args, records bool) (value.Slot, error) {
 		}
 		a.Pace().Bytes(size)
 		a.Room(size)
-		line, _ := r.FieldPos(0)
 		switch {
 		case !records:
 			rows.Push(value.StringArray(append([]string(nil), row...)))
@@ -87,25 +84,13 @@ func duplicate(names []string) string {
 	return ""
 }
 
-func csvReason(err error) string {
-	switch {
-	case errors.Is(err, csv.ErrBareQuote):
-		return "a quote in a field that is not quoted"
-	case errors.Is(err, csv.ErrQuote):
-		return "a quoted field is not closed, or text follows its closing quote"
-	}
-	return err.Error()
-}
-
 // csvStringify writes CSV. The arguments are (rows, separator).
 func csvStringify(a *vm.Args) (value.Slot, error) {
 	comma, err := separator(a)
 	if err != nil {
 		return value.Nil, err
 	}
-	var b strings.Builder
-	w := csv.NewWriter(&b)
-	w.Comma = comma
+	var b []byte
 	text := native.Growing{Args: a}
 	rows := a.Array(0)
 	var fields []string
@@ -120,18 +105,10 @@ func csvStringify(a *vm.Args) (value.Slot, error) {
 			a.Pace().Bytes(len(field) + 8)
 			fields = append(fields, field)
 		}
-		if len(fields) == 1 && fields[0] == "" {
-			w.Flush()
-			b.WriteString("\"\"\n") // an empty line would not be a row
-			continue
-		}
-		if err := w.Write(fields); err != nil {
-			return value.Nil, value.Faultf("stringify: %s", err)
-		}
-		w.Flush()
-		if err := text.Reserve(b.Len(), "stringify"); err != nil {
+		b = csvtext.AppendRow(b, fields, comma)
+		if err := text.Reserve(len(b), "stringify"); err != nil {
 			return value.Nil, err
 		}
 	}
-	return value.String(b.String()), nil
+	return value.StringOwning(b), nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/BurntSushi/toml"
 
 	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/internal/text/tomlkeys"
 	"github.com/concerto-lang/concerto/stdlib/native"
 	"github.com/concerto-lang/concerto/vm"
 )
@@ -27,6 +28,9 @@ func tomlParse(a *vm.Args) (value.Slot, error) {
 	text := strings.TrimPrefix(a.String(0), "\ufeff")
 	a.Pace().Bytes(len(text))
 	a.Room(len(text))
+	if strings.HasPrefix(text, "\ufeff") { // the library would accept a second one
+		return value.Nil, formatError(1, 1, "a second byte order mark")
+	}
 	var data map[string]any
 	meta, err := toml.Decode(text, &data)
 	if err != nil {
@@ -37,7 +41,21 @@ func tomlParse(a *vm.Args) (value.Slot, error) {
 		line, column := placeIn(text, e.Position.Start)
 		return value.Nil, formatError(line, column, "%s", e.Message)
 	}
+	empty, wrong := tomlkeys.Check(text)
+	if wrong != nil {
+		line, column := placeIn(text, wrong.Offset)
+		return value.Nil, formatError(line, column, "%s", wrong.Message)
+	}
 	t := &tomlReader{a: a, first: map[string]int{}}
+	if len(empty) > 0 { // the library loses the arrays around tables with empty keys
+		for t.empty = emptyKey; strings.Contains(text, t.empty); {
+			t.empty += emptyKey
+		}
+		data = nil
+		if meta, err = toml.Decode(withEmptyKeys(text, empty, t.empty), &data); err != nil {
+			return value.Nil, formatError(0, 0, "%s", strings.TrimPrefix(err.Error(), "toml: "))
+		}
+	}
 	for i, key := range meta.Keys() {
 		a.Step(1)
 		if path := strings.Join(key, "\x00"); t.first[path] == 0 {
@@ -45,6 +63,20 @@ func tomlParse(a *vm.Args) (value.Slot, error) {
 		}
 	}
 	return t.table(data, ""), nil
+}
+
+// emptyKey replaces empty keys while the library reads a text.
+const emptyKey = "-empty-"
+
+// withEmptyKeys replaces the empty keys at offsets in a text.
+func withEmptyKeys(text string, offsets []int, key string) string {
+	var b strings.Builder
+	at := 0
+	for _, next := range offsets {
+		b.WriteString(text[at:next] + key)
+		at = next + len(`""`)
+	}
+	return b.String() + text[at:]
 }
 
 // placeIn returns the line and column, in characters, of an offset.
@@ -59,6 +91,7 @@ func placeIn(text string, offset int) (line, column int) {
 type tomlReader struct {
 	a     *vm.Args
 	first map[string]int
+	empty string // replaces the empty key, if there is one
 }
 
 func (t *tomlReader) table(data map[string]any, path string) value.Slot {
@@ -66,7 +99,11 @@ func (t *tomlReader) table(data map[string]any, path string) value.Slot {
 	slices.SortStableFunc(keys, func(x, y string) int { return t.first[path+x] - t.first[path+y] })
 	m := value.NewMap(len(keys))
 	for _, k := range keys {
-		m.SetString(k, t.value(data[k], path+k+"\x00"))
+		name := k
+		if t.empty != "" && k == t.empty {
+			name = ""
+		}
+		m.SetString(name, t.value(data[k], path+k+"\x00"))
 	}
 	return m.Slot()
 }

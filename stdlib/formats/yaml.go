@@ -103,7 +103,7 @@ func newYAMLReader(a *vm.Args) *yamlReader {
 	text := a.String(0)
 	a.Pace().Bytes(len(text))
 	a.Room(len(text))
-	return &yamlReader{a: a, decoder: yaml.NewDecoder(strings.NewReader(strings.TrimPrefix(text, "\ufeff"))), values: len(text) + maxAliased, open: map[*yaml.Node]bool{}}
+	return &yamlReader{a: a, decoder: yaml.NewDecoder(strings.NewReader(yamlcore.Source(text))), values: len(text) + maxAliased, open: map[*yaml.Node]bool{}}
 }
 
 // document reads the next document. After the last one, the error is io.EOF.

@@ -1,8 +1,6 @@
 package dataset
 
 import (
-	"bytes"
-	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/internal/text/csvtext"
 	"github.com/concerto-lang/concerto/internal/text/jcs"
 )
 
@@ -20,10 +19,8 @@ func (r *reader) readCSV(text []byte) {
 		r.fail(0, "a row of a CSV file needs a struct or a schema, but the eval's rows are of type %s: use a .jsonl file", t)
 		return
 	}
-	in := csv.NewReader(bytes.NewReader(text))
-	in.FieldsPerRecord = -1 // checked below
-	in.ReuseRecord = true
-	head, err := in.Read()
+	in := csvtext.NewReader(string(text), ',')
+	head, _, err := in.Read()
 	if errors.Is(err, io.EOF) {
 		return
 	}
@@ -36,7 +33,7 @@ func (r *reader) readCSV(text []byte) {
 		return
 	}
 	for {
-		cells, err := in.Read()
+		cells, line, err := in.Read()
 		if errors.Is(err, io.EOF) || r.isFull() {
 			return
 		}
@@ -44,7 +41,6 @@ func (r *reader) readCSV(text []byte) {
 			r.failCSV(err)
 			return // the rest of the file cannot be divided into records
 		}
-		line, _ := in.FieldPos(0)
 		if len(cells) != len(fields) {
 			r.seen++
 			r.fail(line, "the record has %d cells, and the first line %d", len(cells), len(fields))
@@ -56,8 +52,8 @@ func (r *reader) readCSV(text []byte) {
 
 // failCSV adds an error of the CSV reader.
 func (r *reader) failCSV(err error) {
-	if e, ok := errors.AsType[*csv.ParseError](err); ok {
-		r.fail(e.StartLine, "not valid CSV: %v in column %d", e.Err, e.Column)
+	if e, ok := errors.AsType[*csvtext.Error](err); ok {
+		r.fail(e.Line, "not valid CSV: %s in column %d", e.Message, e.Column)
 		return
 	}
 	r.fail(0, "%v", err)

@@ -55,7 +55,7 @@ func TestErrors(t *testing.T) {
 		{"twenty", "t.jsonl", many, ticket, strings.Join(twenty, "\n") + "\nand 11 more invalid rows"},
 		{"CSV cells", "t.csv", "id,text,want\na,\"x\ny\",bug\nb,z\n", ticket, `t.csv:4: the record has 2 cells, and the first line 3`},
 		{"CSV columns", "t.csv", "id,text,wnt,id\n", ticket, "t.csv:1: unknown field \"wnt\": did you mean \"want\"?; the field \"id\" has two columns"},
-		{"CSV quotes", "t.csv", "id,text,want\na,\"x,bug\n", ticket, `t.csv:2: not valid CSV: extraneous or missing " in quoted-field in column 10`},
+		{"CSV quotes", "t.csv", "id,text,want\na,\"x,bug\n", ticket, `t.csv:2: not valid CSV: a quoted field is not closed in column 3`},
 		{"CSV number", "t.csv", "id,text,want,n\na,x,bug,many\n", ticket, `t.csv:2: n: expected Int, got "many"`},
 		{"CSV choice", "t.csv", "id,text,want\na,x,bugs\n", ticket, `t.csv:2: want: expected one of "bug" | "question", got "bugs"`},
 		{"CSV without fields", "t.csv", "n\n1\n", numbers, `t.csv: a row of a CSV file needs a struct or a schema, but the eval's rows are of type Int: use a .jsonl file`},

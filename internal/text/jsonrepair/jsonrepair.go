@@ -31,6 +31,8 @@ type Candidate struct {
 	// beginning of the intended value. If JSON is nil, the candidate could not be read at all. Only
 	// the last candidate can be cut.
 	Cut bool
+	// Elided is true if the text has `...` in place of a part of the value.
+	Elided bool
 	// Bare is true if the candidate was not inside a fence.
 	Bare bool
 
@@ -141,9 +143,10 @@ func fences(text string) []span {
 // read: a fence inside such a range is not a separate candidate.
 func brackets(text string, fences []span, p pace) (out []Candidate, seen []span) {
 	f := finder{text: text, fences: fences, budget: 4 * len(text), pace: p}
+	comments := comments{}
 	for i := 0; i < len(text); {
 		if c := text[i]; c != '{' && c != '[' {
-			i++
+			i += max(comments.length(text, i), 1)
 			continue
 		}
 		if !begins(text[i:]) {
@@ -160,6 +163,34 @@ func brackets(text string, fences []span, p pace) (out []Candidate, seen []span)
 		i = next
 	}
 	return out, seen
+}
+
+// comments finds the comments around values. A value in a comment, such as an earlier one that was
+// commented out, is no candidate. The keys are the ends of comments that do not follow in the text.
+type comments map[string]bool
+
+// length returns the length of the comment that begins at i, or 0.
+func (missing comments) length(text string, i int) int {
+	if strings.IndexByte("/#<", text[i]) < 0 {
+		return 0
+	}
+	if i > 0 && strings.IndexByte(" \t\r\n", text[i-1]) < 0 && !strings.HasSuffix(text[:i], "```") && text[i-1] != '}' && text[i-1] != ']' {
+		return 0 // a part of a word, such as a URL
+	}
+	rest := text[i:]
+	for open, closer := range map[string]string{"//": "\n", "# ": "\n", "/*": "*/", "<!--": "-->"} {
+		if !strings.HasPrefix(rest, open) || missing[closer] {
+			continue
+		}
+		if n := strings.Index(rest[len(open):], closer); n >= 0 {
+			return len(open) + n + len(closer)
+		}
+		if closer == "\n" {
+			return len(rest)
+		}
+		missing[closer] = true
+	}
+	return 0
 }
 
 // within reports whether s begins inside one of others, which are sorted.
@@ -238,7 +269,7 @@ func (f *finder) limit(start int) int {
 
 // candidate returns the value that r has read, which begins at start.
 func (r *reader) candidate(start int) (Candidate, bool) {
-	c := Candidate{Repairs: r.repairs.list(), Cut: r.cut, start: start, end: r.pos, Bare: true}
+	c := Candidate{Repairs: r.repairs.list(), Cut: r.cut, Elided: r.repairs.count[ellipsis] > 0, start: start, end: r.pos, Bare: true}
 	r.pace.step((r.pos - start) >> 3)
 	if stretch := r.text[start:r.pos]; len(c.Repairs) == 0 && json.Valid([]byte(stretch)) {
 		c.JSON, c.valid = json.RawMessage(stretch), true
