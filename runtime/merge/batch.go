@@ -64,6 +64,9 @@ func (b *batch) fill(ctx context.Context, candidates, all []*Change) (tried bool
 // true if its state is another.
 func (b *batch) add(ctx context.Context, c *Change) (chosen, changed bool, err error) {
 	has, err := b.target.contains(ctx, b.old, c.Commit)
+	if codeOf(err) == workspace.OtherGit {
+		return false, true, b.r.recordFailure(c, failed(err))
+	}
 	if err != nil {
 		return false, false, err
 	}
@@ -76,6 +79,9 @@ func (b *batch) add(ctx context.Context, c *Change) (chosen, changed bool, err e
 	}
 	b.r.q.m.step("merge")
 	merged, err := b.target.merge(ctx, tip, c.change())
+	if err == nil {
+		err = b.r.q.m.o.Store.CheckSubmodules(ctx, tip, merged.commit, c.Branch)
+	}
 	if err == nil {
 		b.layers = append(b.layers, layer{c, merged})
 		return true, false, nil
@@ -93,8 +99,19 @@ func (b *batch) add(ctx context.Context, c *Change) (chosen, changed bool, err e
 		return false, true, b.r.fail(ctx, b.fixes, c, failure{state: InConfl, message: strings.Join(paths, ","), paths: paths, conflictsWith: []string{}})
 	case codeOf(err) == workspace.Unrelated:
 		return false, true, b.r.recordFailure(c, failure{state: InConfl, message: err.Error(), paths: []string{}, conflictsWith: []string{}})
+	case codeOf(err) == workspace.Unpushed, codeOf(err) == workspace.OtherGit && ctx.Err() == nil: // the target was read before
+		return false, true, b.r.recordFailure(c, failed(err))
 	}
 	return false, false, err
+}
+
+// failed returns the failure of a change that git cannot merge.
+func failed(err error) failure {
+	message := err.Error()
+	if codeOf(err) == workspace.OtherGit {
+		message = reasonOf(err)
+	}
+	return failure{state: Failed, message: message, paths: []string{}, conflictsWith: []string{}}
 }
 
 // recordContained records that the target contains a change already.
@@ -194,14 +211,21 @@ func (b *batch) try(ctx context.Context) error {
 		}
 		return b.blame(ctx, k, failed)
 	}
-	own, err := testTarget(ctx, b.target, b.r.gate, b.old)
+	return b.failAlone(ctx, b.layers[0].change, failed)
+}
+
+// failAlone records that a change does not pass the gate alone, unless the target itself fails.
+func (b *batch) failAlone(ctx context.Context, c *Change, failed *GateFailed) error {
+	own, err := testTarget(ctx, b.target, b.r.gate, b.old, failed)
 	switch {
 	case err != nil:
 		return err
 	case own != nil:
 		return own
+	case failed.unprepared: // it could not be prepared to be resolved, either
+		return b.r.recordFailure(c, redFailure(failed))
 	}
-	return b.r.fail(ctx, b.fixes, b.layers[0].change, redFailure(failed))
+	return b.r.fail(ctx, b.fixes, c, redFailure(failed))
 }
 
 // search returns the smallest k in (low, high] for which red is true. It is true for high.
@@ -222,7 +246,11 @@ func search(low, high int, red func(k int) (bool, error)) (int, error) {
 }
 
 func redFailure(f *GateFailed) failure {
-	return failure{state: Red, message: f.reason, paths: []string{}, conflictsWith: []string{}, output: f.Output}
+	state := Red
+	if f.unprepared {
+		state = Failed
+	}
+	return failure{state: state, message: f.reason, paths: []string{}, conflictsWith: []string{}, output: f.Output}
 }
 
 // blame finds out why the batch fails with change k: alone, or together with an earlier one. The
@@ -248,6 +276,9 @@ func (b *batch) blame(ctx context.Context, k int, failed *GateFailed) error {
 	alone, err := with(0)
 	if err != nil {
 		return err
+	}
+	if alone != nil && alone.unprepared {
+		return b.failAlone(ctx, culprit, alone)
 	}
 	if alone != nil {
 		return b.r.fail(ctx, b.fixes, culprit, redFailure(alone))

@@ -31,12 +31,16 @@ type GateFailed struct {
 	Output          string   // the last 16 KiB
 	OnTarget        bool     // the target itself fails
 
-	reason string // such as "make test exited with status 2"
+	reason     string // such as "make test exited with status 2"
+	unprepared bool   // git, or a setup command, could not prepare the worktree
 }
 
 func (e *GateFailed) Error() string {
 	if e.OnTarget {
 		return fmt.Sprintf("the gate fails on %s itself: %s", e.Into, e.reason)
+	}
+	if e.unprepared {
+		return fmt.Sprintf("%s cannot be merged into %s: %s", e.Workspace, e.Into, e.reason)
 	}
 	return fmt.Sprintf("the gate fails for %s merged into %s: %s", e.Workspace, e.Into, e.reason)
 }

@@ -69,6 +69,9 @@ func (g *gate) test(ctx context.Context, r result, base string, ids []string, ag
 		if err != nil {
 			return nil, err
 		}
+		if failed != nil && failed.unprepared {
+			return failed, nil
+		}
 		g.ran++
 		if g.event != nil {
 			g.event(GateEvent{g.rules.name, r.commit, append([]string{}, ids...), failed == nil, time.Since(began).Milliseconds()})
@@ -93,11 +96,11 @@ func (g *gate) run(ctx context.Context, commit, base string, ids []string) (*Gat
 		return nil, err
 	}
 	defer w.Release()
-	tree, err := w.Reset(ctx, commit, base)
-	if err != nil {
-		return nil, err
-	}
 	failed := &GateFailed{Workspace: strings.Join(ids, " "), Into: g.rules.Into}
+	tree, err := g.prepare(ctx, w, commit, base, failed)
+	if err != nil || failed.unprepared {
+		return failed, err
+	}
 	if g.check != nil {
 		err := g.check(ctx, tree)
 		if ctx.Err() != nil {
@@ -128,6 +131,45 @@ func (g *gate) run(ctx context.Context, commit, base string, ids []string) (*Gat
 		return nil, workspace.Failure(err, "", "write the log of the gate")
 	case ok:
 		return nil, nil
+	}
+	return failed, nil
+}
+
+// prepare makes the gate's worktree contain a commit. If it cannot, that is the failure of the
+// commit: the caller tests whether the target fails, too.
+func (g *gate) prepare(ctx context.Context, w *workspace.Gate, commit, base string, failed *GateFailed) (*workspace.Workspace, error) {
+	tree, err := w.Reset(ctx, commit, base, min(g.rules.timeout, g.m.o.Store.SetupTimeout()))
+	if err == nil {
+		return tree, nil
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	failed.unprepared = true
+	failed.reason, failed.Output = "its files could not be prepared: "+reasonOf(err), err.Error()
+	return nil, nil
+}
+
+// reasonOf returns the last line that git has printed, or the first one of another error.
+func reasonOf(err error) string {
+	if known, ok := errors.AsType[*workspace.Error](err); ok && known.Code != workspace.Setup && known.Stderr != nil {
+		if text := strings.TrimSpace(*known.Stderr); text != "" {
+			return text[strings.LastIndexByte(text, '\n')+1:]
+		}
+	}
+	return firstLine(err.Error())
+}
+
+// prepareTarget prepares the worktree for the target itself, and returns its failure or nil.
+func (g *gate) prepareTarget(ctx context.Context, old string) (*GateFailed, error) {
+	w, err := g.m.o.Store.UseGate(ctx, g.rules.name)
+	if err != nil {
+		return nil, err
+	}
+	defer w.Release()
+	failed := &GateFailed{Into: g.rules.Into}
+	if _, err := g.prepare(ctx, w, old, old, failed); err != nil || !failed.unprepared {
+		return nil, err
 	}
 	return failed, nil
 }

@@ -21,13 +21,14 @@ const (
 	InConfl  State = "conflict" // it conflicts with the target
 	Red      State = "red"      // it does not pass the gate
 	Semantic State = "semantic" // it does not pass the gate together with another change
+	Failed   State = "failed"   // its files cannot be prepared, or a commit of a submodule is missing
 	Unknown  State = "unknown"  // whether there is a pull request is unknown
 	Dropped  State = "dropped"
 )
 
 // HasFailed reports whether a change needs a correction before it can be merged.
 func (s State) HasFailed() bool {
-	return s == InConfl || s == Red || s == Semantic || s == Unknown || s == Dropped
+	return s == InConfl || s == Red || s == Semantic || s == Failed || s == Unknown || s == Dropped
 }
 
 // Change is a change in a queue. Merged is the target's commit that contains it, and URL the

@@ -91,6 +91,9 @@ func (m *Merges) mergeOnce(ctx context.Context, t target, g *gate, c change, w *
 	if err != nil {
 		return nil, err
 	}
+	if err := m.o.Store.CheckSubmodules(ctx, old, merged.commit, w.Branch); err != nil {
+		return nil, err
+	}
 	failed, err := g.test(ctx, merged, old, []string{c.id}, 0)
 	if err == nil && failed != nil {
 		err = m.blame(ctx, t, g, old, failed)
@@ -148,7 +151,7 @@ func firstLine(text string) string {
 
 // blame returns a failure of the gate, which is that of the target itself if that fails, too.
 func (m *Merges) blame(ctx context.Context, t target, g *gate, old string, failed *GateFailed) error {
-	own, err := testTarget(ctx, t, g, old)
+	own, err := testTarget(ctx, t, g, old, failed)
 	switch {
 	case err != nil:
 		return err
@@ -158,13 +161,19 @@ func (m *Merges) blame(ctx context.Context, t target, g *gate, old string, faile
 	return failed
 }
 
-// testTarget runs the gate for the target itself, unless it is known to pass.
-func testTarget(ctx context.Context, t target, g *gate, old string) (*GateFailed, error) {
+// testTarget runs the gate for the target itself, unless it is known to pass. If the worktree could
+// not be prepared for a change, it only prepares it for the target.
+func testTarget(ctx context.Context, t target, g *gate, old string, of *GateFailed) (*GateFailed, error) {
 	tree, err := t.treeOf(ctx, old)
 	if err != nil {
 		return nil, err
 	}
-	failed, err := g.test(ctx, result{old, tree}, old, nil, t.rules.Retry)
+	var failed *GateFailed
+	if of.unprepared {
+		failed, err = g.prepareTarget(ctx, old)
+	} else {
+		failed, err = g.test(ctx, result{old, tree}, old, nil, t.rules.Retry)
+	}
 	if failed == nil || err != nil {
 		return nil, err
 	}

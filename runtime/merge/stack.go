@@ -51,7 +51,7 @@ func (b *builder) mergeTree(ctx context.Context, base, commit string) (string, e
 	case git.IsExit(err, 1):
 		paths := slices.DeleteFunc(parts[1:], func(p string) bool { return p == "" })
 		for i := range paths {
-			paths[i] = strings.ToValidUTF8(paths[i], "\uFFFD")
+			paths[i] = strings.ToValidUTF8(withoutLabel(paths[i], base, commit), "\uFFFD")
 		}
 		slices.Sort(paths)
 		return "", &conflictError{slices.Compact(paths)}
@@ -60,6 +60,21 @@ func (b *builder) mergeTree(ctx context.Context, base, commit string) (string, e
 		return "", related
 	}
 	return "", workspace.Failure(err, "", "merge "+commit+" into "+b.rules.Into)
+}
+
+// withoutLabel returns a path without the ~COMMIT or ~COMMIT_N that git appends if one side has a
+// directory and the other a file.
+func withoutLabel(path string, commits ...string) string {
+	for _, c := range commits {
+		i := strings.LastIndex(path, "~"+c)
+		if i < 0 {
+			continue
+		}
+		if rest := path[i+1+len(c):]; strings.Trim(rest, "_0123456789") == "" {
+			return path[:i]
+		}
+	}
+	return path
 }
 
 // checkRelated returns an error with the code unrelated if commits have no common ancestor.

@@ -39,6 +39,9 @@ func (w *Workspace) Commit(ctx context.Context, message string, at time.Time, ag
 	if err := w.checkMerged(ctx, place); err != nil {
 		return "", err
 	}
+	if err := w.checkModules(ctx); err != nil {
+		return "", err
+	}
 	if err := w.stage(ctx, place, tip); err != nil {
 		return "", err
 	}
@@ -89,8 +92,8 @@ func (w *Workspace) stage(ctx context.Context, place git.Place, tip string) erro
 	if err := w.store.git.Finish(ctx, place, "add", "--all", "--sparse", "--", ":/"); err != nil {
 		return failure(err, w.Name, "add the files to the index")
 	}
-	d := &Diff{}
-	err := w.store.git.Stream(ctx, place, func(out io.Reader) error { return d.read(out, maxHunks) }, "diff", "--cached", "--raw", "--no-renames", tip, "--")
+	d, room := &Diff{}, maxHunks
+	err := w.store.git.Stream(ctx, place, func(out io.Reader) error { return d.read("", out, &room) }, "diff", "--cached", "--raw", "--no-renames", "--ignore-submodules=none", tip, "--")
 	if err != nil {
 		return failure(err, w.Name, "compare the index with the branch")
 	}

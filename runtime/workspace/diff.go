@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -40,6 +41,8 @@ type DiffFile struct {
 	Deletions int64   `json:"deletions"`
 	Truncated bool    `json:"truncated"` // the hunks are left out
 	Hunks     []Hunk  `json:"hunks"`
+
+	inner bool // it is in a submodule
 }
 
 // Hunk is a part of a file with changed lines. Header is the text after the second @@.
@@ -67,14 +70,13 @@ type HunkLine struct {
 const maxHunks = 16 << 20
 
 // diffFlags are the flags of each diff.
-var diffFlags = []string{"--cached", "--no-ext-diff", "--no-textconv", "--no-color", "--find-renames", "--find-copies", "--full-index", "--submodule=short", "--src-prefix=a/", "--dst-prefix=b/"}
+var diffFlags = []string{"--cached", "--no-ext-diff", "--no-textconv", "--no-color", "--find-renames", "--find-copies", "--full-index", "--submodule=short", "--ignore-submodules=none"}
 
 // Diff returns the changes since the base, committed or not, with new files and without ignored
-// ones. The index of the worktree does not change.
+// ones, also those in submodules. The index of the worktree does not change.
 func (w *Workspace) Diff(ctx context.Context) (*Diff, error) {
-	d := &Diff{Base: w.Base, Files: []DiffFile{}}
 	// Without --numstat, because git would compare the files twice.
-	err := w.diff(ctx, w.Base, []string{"--raw", "--patch"}, func(out io.Reader) error { return d.read(out, maxHunks) })
+	d, err := w.parseDiff(ctx, w.Base, "--raw", "--patch")
 	if err != nil {
 		return nil, err
 	}
@@ -113,41 +115,86 @@ func (d *Diff) count(f *DiffFile, additions, deletions int64) {
 
 // stat returns the changes since a commit, without hunks.
 func (w *Workspace) stat(ctx context.Context, from string) (*Diff, error) {
+	return w.parseDiff(ctx, from, "--raw", "--numstat")
+}
+
+// parseDiff returns the changes since a commit that git prints with the flags.
+func (w *Workspace) parseDiff(ctx context.Context, from string, flags ...string) (*Diff, error) {
 	d := &Diff{Base: from, Files: []DiffFile{}}
-	return d, w.diff(ctx, from, []string{"--raw", "--numstat"}, func(out io.Reader) error { return d.read(out, maxHunks) })
+	room := maxHunks
+	err := w.diff(ctx, from, flags, func(within string, out io.Reader) error { return d.read(within, out, &room) })
+	slices.SortFunc(d.Files, func(a, b DiffFile) int { return strings.Compare(a.Path, b.Path) })
+	return d, err
 }
 
 // Patch writes the changes since the base as a patch.
 func (w *Workspace) Patch(ctx context.Context, to io.Writer) error {
-	return w.diff(ctx, w.Base, []string{"--patch", "--binary"}, func(out io.Reader) error {
+	return w.diff(ctx, w.Base, []string{"--patch", "--binary"}, func(_ string, out io.Reader) error {
 		_, err := io.Copy(to, out)
 		return err
 	})
 }
 
-// diff runs git diff between a commit and the files of the worktree.
-func (w *Workspace) diff(ctx context.Context, from string, flags []string, read func(io.Reader) error) error {
-	index, remove, err := w.snapshot(ctx)
+// diff runs git diff between a commit and the files of the worktree, and then for each submodule.
+// It passes the output to read, with the path of the submodule or "".
+func (w *Workspace) diff(ctx context.Context, from string, flags []string, read func(within string, out io.Reader) error) error {
+	at, err := w.place()
+	if err != nil {
+		return err
+	}
+	const doing = "compare the workspace with its base"
+	if err := w.diffOne(ctx, at, "", from, flags, read); err != nil {
+		return failure(err, w.Name, doing)
+	}
+	modules, err := w.modules(ctx)
+	if err != nil {
+		return err
+	}
+	bases := map[string]string{"": from} // by path
+	for i := range modules {
+		m := &modules[i]
+		if !m.files {
+			continue
+		}
+		base, err := w.store.base(ctx, m, bases[m.within])
+		if err == nil {
+			bases[m.path] = base
+			err = w.diffOne(ctx, m.at, m.path, base, flags, read)
+		}
+		if err != nil {
+			return failure(err, w.Name, doing)
+		}
+	}
+	return nil
+}
+
+// diffOne runs git diff for one repository of the worktree, whose path is within.
+func (w *Workspace) diffOne(ctx context.Context, at git.Place, within, from string, flags []string, read func(within string, out io.Reader) error) error {
+	at, remove, err := w.store.snapshot(ctx, at)
 	if err != nil {
 		return err
 	}
 	defer remove()
-	args := slices.Concat([]string{"diff"}, diffFlags, flags, []string{from, "--"})
-	return failure(w.store.git.Stream(ctx, index, read, args...), w.Name, "compare the workspace with its base")
+	prefix := path.Join(within, "x")
+	prefix = prefix[:len(prefix)-1]
+	args := slices.Concat([]string{"diff", "--src-prefix=a/" + prefix, "--dst-prefix=b/" + prefix}, diffFlags, flags, []string{from, "--"})
+	return w.store.git.Stream(ctx, at, func(out io.Reader) error { return read(within, out) }, args...)
 }
 
 // indexPrefix is the beginning of the names of temporary indexes, before the number of the process.
 const indexPrefix = ".index-"
 
-// snapshot returns a place with a temporary index that contains the files of the worktree.
-func (w *Workspace) snapshot(ctx context.Context) (at git.Place, remove func(), err error) {
-	at, err = w.place()
+// temporary creates a directory that is removed after this process has ended, if it does not do so.
+func (s *Store) temporary() (string, error) {
+	return os.MkdirTemp(s.place.Tasks(), indexPrefix+strconv.Itoa(os.Getpid())+"-")
+}
+
+// snapshot returns a place with a temporary index that contains the files of a worktree, or of a
+// submodule.
+func (s *Store) snapshot(ctx context.Context, at git.Place) (_ git.Place, remove func(), err error) {
+	dir, err := s.temporary()
 	if err != nil {
-		return at, nil, err
-	}
-	dir, err := os.MkdirTemp(w.store.place.Tasks(), indexPrefix+strconv.Itoa(os.Getpid())+"-")
-	if err != nil {
-		return at, nil, failure(err, w.Name, "create a temporary index")
+		return at, nil, fmt.Errorf("could not create a temporary index: %w", err)
 	}
 	remove = func() { _ = os.RemoveAll(dir) }
 	index := filepath.Join(dir, "index")
@@ -156,12 +203,12 @@ func (w *Workspace) snapshot(ctx context.Context) (at git.Place, remove func(), 
 	err = copyFile(filepath.Join(at.GitDir, "index"), index)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		remove()
-		return at, nil, failure(err, w.Name, "copy the index")
+		return at, nil, fmt.Errorf("could not copy the index: %w", err)
 	}
 	at.Index = index
-	if _, err := w.store.git.Run(ctx, at, "add", "--all", "--", ":/"); err != nil {
+	if _, err := s.git.Run(ctx, at, "add", "--all", "--", ":/"); err != nil {
 		remove()
-		return at, nil, failure(err, w.Name, "read the files of the worktree")
+		return at, nil, err
 	}
 	return at, remove, nil
 }
@@ -188,7 +235,7 @@ func copyFile(from, to string) error {
 func (w *Workspace) nested(d *Diff) (paths []string) {
 	for i := range d.Files {
 		f := &d.Files[i]
-		if f.Mode != modeSubmodule || f.OldMode == modeSubmodule {
+		if f.Mode != modeSubmodule || f.OldMode == modeSubmodule || f.inner {
 			continue
 		}
 		modules, err := os.ReadFile(filepath.Join(w.top, ".gitmodules"))
@@ -235,53 +282,59 @@ func (r *reader) next() {
 	r.line = strings.TrimSuffix(text, "\n")
 }
 
-// read reads the output of git diff with --raw, and --numstat or --patch. room is the size of all
-// hunks in bytes.
-func (d *Diff) read(out io.Reader, room int) error {
+// read adds the output of git diff with --raw, and --numstat or --patch, for the repository whose
+// path is within. room is the size of further hunks in bytes.
+func (d *Diff) read(within string, out io.Reader, room *int) error {
 	r := &reader{in: bufio.NewReaderSize(out, 64<<10)}
 	r.next()
+	first := len(d.Files)
 	for ; strings.HasPrefix(r.line, ":"); r.next() {
 		f, err := readRaw(r.line)
 		if err != nil {
 			return err
 		}
+		if within != "" {
+			f.Path, f.inner = path.Join(within, f.Path), true
+			if f.OldPath != nil {
+				*f.OldPath = path.Join(within, *f.OldPath)
+			}
+		}
 		d.Files = append(d.Files, f)
 	}
-	for i := range d.Files { // the lines of --numstat have the order of the files
+	added := d.Files[first:]
+	for i := range added { // the lines of --numstat have the order of the files
 		if r.ends || r.line == "" {
 			break
 		}
-		added, rest, _ := strings.Cut(r.line, "\t")
-		deleted, _, ok := strings.Cut(rest, "\t")
+		plus, rest, _ := strings.Cut(r.line, "\t")
+		minus, _, ok := strings.Cut(rest, "\t")
 		if !ok {
 			return fmt.Errorf("git diff printed %q", r.line)
 		}
-		f := &d.Files[i]
-		if f.Binary = added == "-"; !f.Binary {
-			d.count(f, number(added), number(deleted))
+		f := &added[i]
+		if f.Binary = plus == "-"; !f.Binary {
+			d.count(f, number(plus), number(minus))
 		}
 		r.next()
 	}
 	if r.line == "" && !r.ends {
 		r.next()
 	}
-	err := d.readPatch(r, room)
-	slices.SortFunc(d.Files, func(a, b DiffFile) int { return strings.Compare(a.Path, b.Path) })
-	return err
+	return d.readPatch(r, added, room)
 }
 
-// readPatch reads the patch after the lists of files.
-func (d *Diff) readPatch(r *reader, room int) error {
-	for i := range d.Files {
-		f := &d.Files[i]
+// readPatch reads the patch of files after the lists of files.
+func (d *Diff) readPatch(r *reader, files []DiffFile, room *int) error {
+	for i := range files {
+		f := &files[i]
 		sections := 1
 		if f.Status == "typechange" {
 			sections = 2 // the file is removed and added
 		}
 		for ; sections > 0 && strings.HasPrefix(r.line, "diff --git "); sections-- {
-			if room <= 0 {
-				for j := i; j < len(d.Files); j++ {
-					d.Files[j].Truncated, d.Files[j].Hunks = true, []Hunk{}
+			if *room <= 0 {
+				for j := range files[i:] {
+					files[i+j].Truncated, files[i+j].Hunks = true, []Hunk{}
 				}
 				return git.ErrEnough
 			}
@@ -295,7 +348,7 @@ func (d *Diff) readPatch(r *reader, room int) error {
 				if err != nil {
 					return err
 				}
-				room -= size
+				*room -= size
 				for _, l := range h.Lines {
 					switch l.Kind {
 					case "+":

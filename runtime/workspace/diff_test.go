@@ -131,8 +131,8 @@ func FuzzDiff(f *testing.F) {
 	f.Add([]byte(":100644 000000 1 2 R100\t\"a\\tb\"\t\"\\303\\251\"\n0\t0\tx\n"))
 	f.Add([]byte(":120000 100644 1 2 T\tx\n-\t-\tx\n\ndiff --git a/x b/x\nBinary files differ\n"))
 	f.Fuzz(func(t *testing.T, out []byte) {
-		d := &Diff{}
-		if err := d.read(bytes.NewReader(out), 1000); err != nil {
+		d, room := &Diff{}, 1000
+		if err := d.read("", bytes.NewReader(out), &room); err != nil {
 			return
 		}
 		for i := range d.Files {

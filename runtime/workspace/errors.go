@@ -28,6 +28,7 @@ const (
 	Nested       Code = "nested"
 	Missing      Code = "missing"
 	Setup        Code = "setup"
+	Unpushed     Code = "unpushed"
 	Locked       Code = "locked"
 	GitMissing   Code = "git_missing"
 	GitOld       Code = "git_old"

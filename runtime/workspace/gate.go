@@ -87,7 +87,8 @@ func (g *Gate) Root() string { return filepath.Join(g.store.place.taskPath(g.nam
 
 // Reset makes the worktree contain a commit, without files that are neither in it nor ignored. It
 // creates the worktree if it is missing or damaged. base is the base of the returned workspace.
-func (g *Gate) Reset(ctx context.Context, commit, base string) (*Workspace, error) {
+// Git may take limit to write the files.
+func (g *Gate) Reset(ctx context.Context, commit, base string, limit time.Duration) (*Workspace, error) {
 	s := g.store
 	r, err := s.place.read(g.name)
 	if errors.Is(err, ErrDamaged) {
@@ -97,10 +98,14 @@ func (g *Gate) Reset(ctx context.Context, commit, base string) (*Workspace, erro
 		return nil, err
 	}
 	if r != nil && r.State == ready {
-		err := g.checkOut(ctx, s.of(r), commit)
-		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
+		limited, cancel := withLimit(ctx, limit)
+		err := g.checkOut(limited, s.of(r), commit)
+		if limited.Err() != nil {
+			err = context.Cause(limited)
+			cancel()
+			return nil, err
 		}
+		cancel()
 		if err == nil {
 			w := s.of(r)
 			w.Base = base
@@ -114,7 +119,7 @@ func (g *Gate) Reset(ctx context.Context, commit, base string) (*Workspace, erro
 	if err := s.place.write(r); err != nil {
 		return nil, failure(err, "", "write the record of the gate's worktree")
 	}
-	if err := s.build(ctx, r); err != nil {
+	if err := s.build(ctx, r, limit); err != nil {
 		return nil, errors.Join(err, s.discard(context.WithoutCancel(ctx), r))
 	}
 	r.State = ready
@@ -124,6 +129,14 @@ func (g *Gate) Reset(ctx context.Context, commit, base string) (*Workspace, erro
 	w := s.of(r)
 	w.Base = base
 	return w, nil
+}
+
+// withLimit returns a context that ends after a time, with an error that says so; 0 means no limit.
+func withLimit(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
+	if limit == 0 {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeoutCause(ctx, limit, fmt.Errorf("git timed out after %g s", limit.Seconds()))
 }
 
 // checkOut makes an existing worktree contain a commit. Ignored files, such as caches of builds,
@@ -204,11 +217,11 @@ func (s *Store) cleanEntries() error {
 	}
 	for _, e := range entries {
 		dir := filepath.Join(s.common, "worktrees", e.Name())
-		text, err := os.ReadFile(filepath.Join(dir, "gitdir"))
+		link, err := linkOf(dir)
 		if err != nil {
 			continue
 		}
-		top := filepath.Dir(strings.TrimSpace(string(text)))
+		top := filepath.Dir(link)
 		for _, folder := range []string{"", gateFolder} {
 			place := s.place
 			place.folder = folder

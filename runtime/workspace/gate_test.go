@@ -13,7 +13,7 @@ func gateFor(t *testing.T, s *Store, commit string) (*Gate, *Workspace) {
 	t.Helper()
 	g, err := s.UseGate(t.Context(), "main")
 	must(t, err)
-	w, err := g.Reset(t.Context(), commit, commit)
+	w, err := g.Reset(t.Context(), commit, commit, 0)
 	must(t, err)
 	return g, w
 }
@@ -37,6 +37,12 @@ func TestGates(t *testing.T) {
 	} else {
 		again.Release()
 	}
+	// Git that writes the files for too long ends, and the worktree can be used again.
+	if _, err := third.Reset(t.Context(), head, head, time.Millisecond); err == nil || err.Error() != "git timed out after 0.001 s" {
+		t.Errorf("Reset within 1 ms: %v", err)
+	}
+	_, err := third.Reset(t.Context(), head, head, 0)
+	must(t, err)
 	third.Release()
 	cleaned, err := s.Clean(t.Context(), "", false)
 	must(t, err)

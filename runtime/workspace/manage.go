@@ -262,6 +262,9 @@ func (w *Workspace) checkNoWork(ctx context.Context) error {
 // for none, and the number of commits that neither its base nor one of the revisions contains. Its
 // worktree or its branch may be missing.
 func (w *Workspace) findWork(ctx context.Context, revisions ...string) (files string, commits int, err error) {
+	if files, err = w.moduleWork(ctx); err != nil {
+		return "", 0, err
+	}
 	var tips []string
 	tip, err := w.tip(ctx)
 	if err == nil {

@@ -30,6 +30,11 @@ func (s *Store) Repository(ctx context.Context) (*Repository, error) {
 // Root returns the directory of the manifest.
 func (s *Store) Root() string { return s.place.Root }
 
+// SetupTimeout returns how long the setup commands of a worktree may take.
+func (s *Store) SetupTimeout() time.Duration {
+	return time.Duration(s.place.Worktrees.SetupTimeout * float64(time.Second))
+}
+
 // Identified returns git for a commit at a time, with an identity if none is configured.
 func (s *Store) Identified(ctx context.Context, at time.Time) (*git.Git, error) {
 	g, err := s.identified(ctx, at)
@@ -45,6 +50,9 @@ func (w *Workspace) Committed(ctx context.Context) (string, error) {
 	}
 	tip, err := w.followHead(ctx, place)
 	if err != nil {
+		return "", err
+	}
+	if err := w.checkModules(ctx); err != nil {
 		return "", err
 	}
 	d, err := w.stat(ctx, "HEAD")

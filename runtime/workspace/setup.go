@@ -89,8 +89,7 @@ func (s *Store) Execute(ctx context.Context, dir string, command, environ []stri
 
 // setUp runs the commands of [workspace] setup in a new worktree.
 func (s *Store) setUp(ctx context.Context, name, dir string) error {
-	limit := time.Duration(s.place.Worktrees.SetupTimeout * float64(time.Second))
-	limited, cancel := context.WithTimeout(ctx, limit)
+	limited, cancel := context.WithTimeout(ctx, s.SetupTimeout())
 	defer cancel()
 	for _, command := range s.place.Worktrees.Setup {
 		exit, output, err := s.command(limited, dir, command)

@@ -424,15 +424,8 @@ func (s *Store) adminDir(top string) (string, error) { return AdminDir(s.common,
 func AdminDir(common, top string) (string, error) {
 	all := filepath.Join(common, "worktrees")
 	isOf := func(dir string) bool {
-		text, err := os.ReadFile(filepath.Join(dir, "gitdir"))
-		if err != nil {
-			return false
-		}
-		link := strings.TrimSpace(string(text))
-		if !filepath.IsAbs(link) {
-			link = filepath.Join(dir, link)
-		}
-		return sameFile(filepath.Dir(link), top)
+		link, err := linkOf(dir)
+		return err == nil && sameFile(filepath.Dir(link), top)
 	}
 	if dir := filepath.Join(all, filepath.Base(top)); isOf(dir) {
 		return dir, nil
@@ -447,6 +440,17 @@ func AdminDir(common, top string) (string, error) {
 		}
 	}
 	return "", nil
+}
+
+// linkOf returns the path of the file .git of the worktree to which a directory in a repository
+// belongs.
+func linkOf(dir string) (string, error) {
+	text, err := os.ReadFile(filepath.Join(dir, "gitdir"))
+	link := strings.TrimSpace(string(text))
+	if !filepath.IsAbs(link) { // as with the setting worktree.useRelativePaths
+		link = filepath.Join(dir, link)
+	}
+	return link, err
 }
 
 // sameFile reports whether two paths are of the same directory, even if it does not exist.
@@ -483,7 +487,7 @@ func (s *Store) create(ctx context.Context, name, base string) (*Workspace, erro
 	if err := s.place.write(r); err != nil {
 		return nil, failure(err, name, "write the record of the workspace")
 	}
-	err = s.build(ctx, r)
+	err = s.build(ctx, r, 0)
 	if err == nil {
 		r.State = ready
 		err = failure(s.place.write(r), name, "write the record of the workspace")
@@ -537,8 +541,18 @@ func (s *Store) checkCheckout(ctx context.Context, name string) error {
 	return nil
 }
 
-// build creates the worktree of a record, and sets it up.
-func (s *Store) build(ctx context.Context, r *record) error {
+// build creates the worktree of a record, and sets it up. Git may take limit; 0 means no limit.
+func (s *Store) build(ctx context.Context, r *record, limit time.Duration) error {
+	limited, cancel := withLimit(ctx, limit)
+	defer cancel()
+	if err := s.writeFiles(limited, r); err != nil {
+		return err
+	}
+	return s.setUp(ctx, r.Name, filepath.Join(s.place.taskPath(r.Name), s.root))
+}
+
+// writeFiles creates the worktree of a record.
+func (s *Store) writeFiles(ctx context.Context, r *record) error {
 	top := s.place.taskPath(r.Name)
 	adding.Lock()
 	on := []string{"--detach", "--", top, r.Base}
@@ -569,7 +583,7 @@ func (s *Store) build(ctx context.Context, r *record) error {
 			return failure(err, r.Name, "initialize the submodules")
 		}
 	}
-	return s.setUp(ctx, r.Name, filepath.Join(top, s.root))
+	return nil
 }
 
 // discard removes the worktree, the branch and the record of a workspace whose creation or removal

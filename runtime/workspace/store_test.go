@@ -429,8 +429,8 @@ func TestDiffOfAnything(t *testing.T) {
 		t.Errorf("-flag: %+v", f)
 	}
 	whole := *d
-	cut := &Diff{}
-	must(t, w.diff(t.Context(), w.Base, []string{"--raw", "--patch"}, func(out io.Reader) error { return cut.read(out, 20) }))
+	cut, room := &Diff{}, 20
+	must(t, w.diff(t.Context(), w.Base, []string{"--raw", "--patch"}, func(within string, out io.Reader) error { return cut.read(within, out, &room) }))
 	counted, err := w.stat(t.Context(), w.Base)
 	must(t, err)
 	if counted.Additions != whole.Additions || counted.Deletions != whole.Deletions {

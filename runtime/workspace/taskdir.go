@@ -44,11 +44,15 @@ type Place struct {
 	folder string // of the worktrees in .concerto; "" for that of tasks
 }
 
-// home is the directory of Concerto's files next to a manifest.
-const home = ".concerto"
+// home is the directory of Concerto's files next to a manifest, and taskFolder that of task
+// directories in it.
+const (
+	home       = ".concerto"
+	taskFolder = "tasks"
+)
 
 // Tasks returns the path of the directory that contains all task directories.
-func (p *Place) Tasks() string { return filepath.Join(p.Root, home, cmp.Or(p.folder, "tasks")) }
+func (p *Place) Tasks() string { return filepath.Join(p.Root, home, cmp.Or(p.folder, taskFolder)) }
 
 func (p *Place) taskPath(name string) string { return filepath.Join(p.Tasks(), name) }
 

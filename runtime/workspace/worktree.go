@@ -35,9 +35,24 @@ func (w *Workspace) hasChanged(ctx context.Context) (bool, error) {
 	if err != nil {
 		return true, err
 	}
-	left, err := w.store.git.Run(ctx, at, "status", "--porcelain", "--ignored", "--untracked-files=normal")
-	if err != nil || left != "" {
-		return true, failure(err, w.Name, "read the state of the worktree")
+	modules, err := w.modules(ctx)
+	if err != nil {
+		return true, err
+	}
+	places := []git.Place{at}
+	for _, m := range modules {
+		if m.files {
+			places = append(places, m.at)
+		}
+	}
+	for _, p := range places { // without --ignore-submodules, git would use the settings in a file of the worktree
+		left, err := w.store.git.Run(ctx, p, "status", "--porcelain", "--ignored", "--untracked-files=normal", "--ignore-submodules=dirty")
+		if err != nil || left != "" {
+			return true, failure(err, w.Name, "read the state of the worktree")
+		}
+	}
+	if inner, err := w.moduleWork(ctx); err != nil || inner != "" {
+		return true, err
 	}
 	// The program may commit the files at any moment. The commit is read last, so that a change is
 	// found either as a file or as a commit.
