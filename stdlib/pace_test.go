@@ -162,7 +162,7 @@ func longCalls() []longCall {
 	add("Range.step", value.NewRange(0, 3*longInts), n(3))
 	for _, t := range []string{text, blank, text + "\n" + text} {
 		for _, name := range []string{"String.bytes", "String.capitalize", "String.chars", "String.code_points", "String.reverse",
-			"String.to_lower", "String.to_upper", "String.lines", "prompt.count_tokens", "crypto.sha256", "crypto.sha512", "crypto.sha1",
+			"String.to_lower", "String.to_upper", "String.lines", "String.split_whitespace", "prompt.count_tokens", "crypto.sha256", "crypto.sha512", "crypto.sha1",
 			"crypto.md5", "crypto.hex_encode", "crypto.base64_encode", "json.stringify", "to_string"} {
 			if name == "to_string" || name == "String.capitalize" && t[0] == ' ' {
 				continue // this native returns its argument
@@ -198,8 +198,12 @@ func longCalls() []longCall {
 		add("prompt.template", s(t), value.NewMap(0).Slot())
 		add("agent.tool_args", s(`{"a": "`+strings.ReplaceAll(t, "\n", "")+`"}`))
 	}
-	for _, name := range []string{"String.trim", "String.trim_start", "String.trim_end"} {
+	for _, name := range []string{"String.trim", "String.trim_start", "String.trim_end", "String.is_whitespace"} {
 		add(name, s(blank))
+	}
+	add("string.from_code_points", array)
+	for _, name := range []string{"String.is_digit", "String.is_alphabetic", "String.is_alphanumeric"} {
+		add(name, s(strings.Repeat(map[bool]string{true: "1", false: "x"}[name == "String.is_digit"], longText)))
 	}
 	add("String.parse_float", s(strings.Repeat("1", longText)))
 	add("fmt.table", rows.Slot(), value.NewArray().Slot())

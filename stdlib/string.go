@@ -26,9 +26,15 @@ var stringNatives = native.Table{
 	{"String.split", stringSplit},
 	{"String.split_once", stringSplitOnce},
 	{"String.lines", stringLines},
+	{"String.split_whitespace", stringFields},
 	{"String.chars", func(a *vm.Args) (value.Slot, error) { return characters(a, a.String(0)), nil }},
 	{"String.bytes", stringBytes},
 	{"String.code_points", stringCodePoints},
+	{"String.is_digit", stringIs(func(r rune) bool { return '0' <= r && r <= '9' })},
+	{"String.is_alphabetic", stringIs(unicode.IsLetter)},
+	{"String.is_alphanumeric", stringIs(func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) })},
+	{"String.is_whitespace", stringIs(unicode.IsSpace)},
+	{"string.from_code_points", stringFromCodePoints},
 	{"String.trim", stringTrim(true, true)},
 	{"String.trim_start", stringTrim(true, false)},
 	{"String.trim_end", stringTrim(false, true)},
@@ -215,6 +221,63 @@ func stringCodePoints(a *vm.Args) (value.Slot, error) {
 		}
 	}
 	return value.IntArray(out), nil
+}
+
+// stringIs returns a native that reports whether a text is not empty and all its characters are of
+// one class.
+func stringIs(class func(rune) bool) vm.Native {
+	return func(a *vm.Args) (value.Slot, error) {
+		s := a.String(0)
+		for part := range a.Pace().Windows(s) {
+			for _, r := range part {
+				if !class(r) {
+					return value.Bool(false), nil
+				}
+			}
+		}
+		return value.Bool(s != ""), nil
+	}
+}
+
+func stringFields(a *vm.Args) (value.Slot, error) {
+	x := a.Str(0)
+	a.Room((x.LenIn(a.Pace())/2 + 1) * int(value.SlotSize))
+	var fields []string
+	start := -1
+	at := 0
+	for part := range a.Pace().Windows(x.S) {
+		for i, r := range part {
+			switch {
+			case !unicode.IsSpace(r):
+				if start < 0 {
+					start = at + i
+				}
+			case start >= 0:
+				fields = append(fields, x.S[start:at+i])
+				start = -1
+			}
+		}
+		at += len(part)
+	}
+	if start >= 0 {
+		fields = append(fields, x.S[start:])
+	}
+	return value.StringArray(fields), nil
+}
+
+func stringFromCodePoints(a *vm.Args) (value.Slot, error) {
+	points := a.Array(0)
+	a.Step(points.Len)
+	a.Room(utf8.UTFMax * points.Len)
+	text := make([]byte, 0, points.Len)
+	for i := range points.Len {
+		n := points.At(i).AsInt()
+		if n < 0 || n > unicode.MaxRune || !utf8.ValidRune(rune(n)) {
+			return value.Nil, nil
+		}
+		text = utf8.AppendRune(text, rune(n))
+	}
+	return value.String(string(text)), nil
 }
 
 func stringReplace(n int) vm.Native {
