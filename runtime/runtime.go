@@ -219,7 +219,7 @@ func New(c Config) *Runtime {
 	if c.Shared == nil {
 		r.budget.Crossed = func(message string) { r.log.Remark("warn", message) }
 	}
-	forTokens := command.New(command.Options{Environ: c.Environ, Run: r.run, Keys: c.all, Dir: c.Root, Clock: c.Clock})
+	forTokens := command.New(command.Options{Environ: c.Environ, Run: r.run, Pass: policy.Environment(), Keys: c.all, Dir: c.Root, Clock: c.Clock})
 	r.llm = llm.New(llm.Config{Connections: c.Connections, Output: printed(forTokens), Clock: c.Clock, Getenv: environment.Lookup, Meter: r.meter, Secrets: r.secrets, OnEvent: c.Listeners.OnModelEvent, Refused: policy.RefuseConnection, Pool: c.Shared.models()})
 	c.Emit.Environ, _ = procgroup.Inherit{Pass: c.Emit.PassEnv, Keys: c.all}.Of(c.Environ)
 	c.Emit.Run = r.run
@@ -275,7 +275,7 @@ func (r *Runtime) areas(c *Config, policy *permit.Policy, environment *env.Envir
 		effect.Files: r.files, effect.Stores: r.store, effect.Web: r.web, effect.Tests: mock.Outside,
 		effect.Applications: contain(&r.tools), effect.Merges: r.merges,
 		effect.Workspaces: &workspace.Performer{Store: r.workspaces, Clock: c.Clock},
-		effect.Commands:   command.New(command.Options{Environ: c.Environ, Run: r.run, EnvAllowed: policy.Environment(), Keys: c.all, Dir: c.Dir, Clock: c.Clock}),
+		effect.Commands:   command.New(command.Options{Environ: c.Environ, Run: r.run, Pass: policy.Environment(), Keys: c.all, Dir: c.Dir, Clock: c.Clock}),
 	}
 }
 

@@ -111,6 +111,7 @@ func (c *checker) program(files []*ast.File) {
 		c.entry = cmp.Or(c.entry, m)
 		m.unit = &unit{nil, c.cfg.Open, c.cfg.Deps}
 		c.declareRoot(m)
+		c.declareTests(m, "")
 		roots = append(roots, m)
 	}
 	if c.entry == nil {

@@ -267,7 +267,6 @@ func (c *checker) connection(m *module, a *Agent, at source.Span) {
 		if !suggestAs(d, at, a.Connection, sortedKeys(c.cfg.Manifest.Connections), asWritten(m, at), "did you mean `%s`?") {
 			c.addSection(d, "add a section [connections."+a.Connection+"]", "connections."+a.Connection, "provider = \"scripted\"\nreplies = []")
 		}
-		d.FollowsFrom = diag.KeyCause("the manifest", "connections")
 		c.report(m, d)
 		return
 	}
@@ -277,7 +276,6 @@ func (c *checker) connection(m *module, a *Agent, at source.Span) {
 		}
 		d := diag.NoModel.At(a.Decl.Name.Sp, "agent `%s` has no model, and connection `%s` has no default_model", a.Name, a.Connection).
 			Hint("add `model: \"…\"` here, or `default_model = \"…\"` to [connections.%s]", a.Connection)
-		d.FollowsFrom = diag.KeyCause("[connections."+a.Connection+"]", "default_model")
 		c.report(m, d)
 	}
 }
@@ -353,7 +351,6 @@ func (c *checker) defineHost(m *module, h *Host) {
 		if !suggestAs(d, at, name, sortedKeys(c.cfg.Manifest.Hosts), asWritten(m, at), "did you mean `%s`?") {
 			c.addSection(d, "add a section [hosts."+name+"] with the command", "hosts."+name, "command = \""+name+"\"")
 		}
-		d.FollowsFrom = diag.KeyCause("the manifest", "hosts")
 		c.report(m, d)
 	}
 }

@@ -32,6 +32,7 @@ type module struct {
 	globbing bool // a search through the module's globs is in progress
 	imports  []*importEntry
 	std      string // name of a library module after std::
+	isTests  bool   // the module is a file with the tests of its parent
 	unit     *unit  // set in the root module of the project and of a package
 }
 
@@ -71,6 +72,10 @@ func (c *checker) declareMod(m *module, d *ast.ModDecl) {
 	if !c.newName(m, e) {
 		return
 	}
+	if m.isTests && !d.Inline && name+"_test" == m.name {
+		e.module = m.parent // the tested module, which the file need not declare
+		return
+	}
 	child := &module{name: name, parent: m, dir: path.Join(m.dir, name)}
 	if d.Inline {
 		child.info, child.names = m.info, map[string]*entity{}
@@ -78,19 +83,50 @@ func (c *checker) declareMod(m *module, d *ast.ModDecl) {
 		c.declareNames(child, d.Decls)
 		return
 	}
-	file := c.openModule(m, d)
+	file, name := c.openModule(m, d)
 	if file == nil {
 		e.refused = true
 		return
 	}
+	c.addFile(m, child, file)
+	c.applyModuleAllow(m, d, child.info)
+	c.allowances(child)
+	e.module = child
+	c.declareNames(child, file.Decls)
+	c.declareTests(child, name)
+}
+
+// addFile makes child, whose declarations are those of a file, a child of m.
+func (c *checker) addFile(m, child *module, file *ast.File) {
 	child.info, child.names = c.newInfo(file, false), make(map[string]*entity, len(file.Decls))
 	child.info.pkg = m.info.pkg
 	c.prog.Files = append(c.prog.Files, child.info)
 	c.flawed = c.flawed || len(file.Flaws) > 0
-	c.applyModuleAllow(m, d, child.info)
-	c.allowances(child)
-	e.module, m.children = child, append(m.children, child)
-	c.declareNames(child, file.Decls)
+	m.children = append(m.children, child)
+}
+
+// declareTests declares the files with the tests of a module as its children. No name leads to
+// them, so that the program cannot use them, and they see all names of the module.
+func (c *checker) declareTests(m *module, file string) {
+	if c.cfg.TestFiles == nil || m.info.pkg != nil {
+		return
+	}
+	for _, name := range c.cfg.TestFiles(file) {
+		own := strings.TrimSuffix(path.Base(name), path.Ext(name))
+		if m.names[own] != nil {
+			continue // the module declares the file with `mod`
+		}
+		tree, list, found := m.opener()(name)
+		c.diags.Append(list)
+		if !found || tree == nil {
+			continue
+		}
+		child := &module{name: own, parent: m, isTests: true, dir: path.Join(path.Dir(name), own)}
+		c.addFile(m, child, tree)
+		child.globs = []*importEntry{{mod: child, path: []*ast.Ident{{Name: "super"}}, number: -1, used: true, glob: true}}
+		c.allowances(child)
+		c.declareNames(child, tree.Decls)
+	}
 }
 
 // ModuleFiles returns the possible file names of `mod name;` in the order of the search: name.conc
@@ -107,13 +143,14 @@ func (m *module) opener() func(name string) (*ast.File, diag.List, bool) {
 	return nil
 }
 
-// openModule reads and parses the file of `mod x;`.
-func (c *checker) openModule(m *module, d *ast.ModDecl) *ast.File {
+// openModule reads and parses the file of `mod x;`, and returns it with its name. The file is nil
+// if an error was reported.
+func (c *checker) openModule(m *module, d *ast.ModDecl) (*ast.File, string) {
 	open := m.opener()
 	if open == nil {
 		c.report(m, diag.ModuleFile.At(d.Name.Sp, "no file for module `%s`", d.Name.Name).
 			Repair(edits.InlineModule(m.info.File.Source, d), "write it inline: `mod %s { … }`", d.Name.Name))
-		return nil
+		return nil, ""
 	}
 	c.checkStop()
 	names := ModuleFiles(m.dir, d.Name.Name)
@@ -123,10 +160,10 @@ func (c *checker) openModule(m *module, d *ast.ModDecl) *ast.File {
 			continue
 		}
 		c.diags.Append(list)
-		return file
+		return file, name
 	}
 	c.report(m, diag.ModuleFile.At(d.Name.Sp, "no file for module `%s`", d.Name.Name).Repair(edits.CreateFile(names[0]), "create %s or %s", names[0], names[1]))
-	return nil
+	return nil, ""
 }
 
 // newName adds an entity to a module, and reports a duplicate name. A module and a value may have

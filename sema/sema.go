@@ -40,6 +40,9 @@ type Config struct {
 	// the results for the next check. Program.Complete fills the tables of a file whose results
 	// were reused. If Bodies is nil, no results are recorded.
 	Bodies *Bodies
+	// TestFiles, if not nil, returns the files with the tests of a module's file, and of the entry
+	// file for "". Names are relative to the root. They see the private names of the module.
+	TestFiles func(file string) []string
 	// Tests reports that the program includes @test functions and mocks.
 	Tests bool
 	// Evals reports that the program includes @eval functions and mocks.
@@ -78,8 +81,8 @@ type Library interface {
 
 // Manifest contains the information of the manifest that the checker needs.
 type Manifest struct {
-	// Unread reports that the text of the manifest could not be read. The checker then assumes that
-	// the manifest contains every declaration.
+	// Unread reports that the text of the manifest could not be read, or has unknown keys. The
+	// checker then assumes that the manifest contains every declaration.
 	Unread bool
 	// File is the name of the manifest in diagnostics.
 	File string

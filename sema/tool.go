@@ -238,7 +238,7 @@ func (c *checker) defineMcp(m *module, t *Tool) {
 			c.rejectOtherDecorator(m, d)
 		}
 	}
-	if c.cfg.Manifest == nil || !c.cfg.Manifest.Mcp[t.Name] {
+	if c.cfg.Manifest == nil || !c.cfg.Manifest.Mcp[t.Name] && !c.cfg.Manifest.Unread {
 		file, names := "Concerto.toml", []string(nil)
 		if c.cfg.Manifest != nil {
 			file, names = c.cfg.Manifest.File, sortedKeys(c.cfg.Manifest.Mcp)

@@ -147,8 +147,13 @@ func TestWatch(t *testing.T) {
 
 	// Add a manifest.
 	w.write("Concerto.toml", "[project]\nnam = \"x\"\n")
-	if out, err = w.changed(); !strings.Contains(out, "1 passed") || !strings.Contains(err, "Concerto.toml changed") || !strings.Contains(err, "W0801") {
+	if out, err = w.changed(); out != "" || !strings.Contains(err, "Concerto.toml changed") || !strings.Contains(err, "E0801") {
 		t.Fatalf("unexpected output after adding a manifest: %s%s", out, err)
+	}
+
+	w.write("Concerto.toml", "[project]\nname = \"x\"\n")
+	if out, err = w.changed(); !strings.Contains(out, "1 passed") {
+		t.Fatalf("unexpected output after correcting the manifest: %s%s", out, err)
 	}
 
 	// Two changes between checks cause only one run.

@@ -3,13 +3,14 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 
 	"github.com/concerto-lang/concerto/internal/compile/manifest"
 	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/engine/driver"
 	"github.com/concerto-lang/concerto/internal/process/userfile"
 	"github.com/concerto-lang/concerto/internal/text/source"
 	"github.com/concerto-lang/concerto/ir"
@@ -62,14 +63,16 @@ func (l *toolLoader) own() ([]mcp.Config, error) {
 		}
 		own, root = s.Program.ownTools(), s.Program.root
 	case s.Manifest:
-		m, dir, err := l.manifest()
-		if err != nil || m == nil {
+		p, err := driver.ReadProject(s.Dir)
+		if broken, is := errors.AsType[*driver.DiagnosticsError](err); is {
+			l.definer.found.Append(broken.Found)
+			return nil, nil
+		}
+		if err != nil || p == nil {
 			return nil, err
 		}
-		if own, root = m.Tools, dir; l.definer.found.HasErrors() {
-			own = nil
-		}
-		if servers, err = serversOf(m.MCP, dir); err != nil {
+		own, root = p.Manifest.Tools, p.Root
+		if servers, err = serversOf(p.Manifest.MCP, root); err != nil {
 			return nil, err
 		}
 	default:
@@ -88,32 +91,6 @@ func (l *toolLoader) own() ([]mcp.Config, error) {
 		l.owned = append(l.owned, ownedTools{tool.OwnerManifest, tools})
 	}
 	return servers, nil
-}
-
-// manifest reads the nearest manifest. It returns nil if there is none.
-func (l *toolLoader) manifest() (*manifest.Manifest, string, error) {
-	dir, err := filepath.Abs(l.sources.Dir)
-	if err != nil {
-		return nil, "", fmt.Errorf("could not find directory %s: %w", l.sources.Dir, err)
-	}
-	path, ok := manifest.Locate(dir, func(p string) bool {
-		info, err := os.Stat(p)
-		return err == nil && !info.IsDir()
-	})
-	if !ok {
-		return nil, "", nil
-	}
-	text, err := userfile.Read(path, userfile.MaxText)
-	if err != nil {
-		return nil, "", err
-	}
-	shown, err := filepath.Rel(dir, path)
-	if err != nil {
-		shown = path
-	}
-	m, found := manifest.Parse(source.NewFile(filepath.ToSlash(shown), text))
-	l.definer.found.Append(found)
-	return m, filepath.Dir(path), nil
 }
 
 // loadFile loads a file of tools. Its tools may also use the servers in more.

@@ -1,11 +1,15 @@
 package host
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/hostmsg"
+	"github.com/concerto-lang/concerto/internal/data/hostpolicy"
+	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 	"github.com/concerto-lang/concerto/internal/text/ndjson"
 	"github.com/concerto-lang/concerto/runtime/host/adapter"
 	"github.com/concerto-lang/concerto/runtime/host/jsonobject"
@@ -32,6 +36,9 @@ func appendReply(dst []byte, r *effect.ExchangeReply) []byte {
 
 // responsePrefix is the beginning of every response.
 const responsePrefix = `{"type":"` + hostmsg.Response + `"`
+
+// approvalPrefix is the beginning of every response to an approval.
+const approvalPrefix = responsePrefix + `,"in_reply_to":"` + hostmsg.Approval + `"`
 
 // replyToHost puts a response into the process's queue. If the queue is full, it waits until the
 // host reads, or fails when the exchange times out. With effect.WithNoWait it returns ErrWaits
@@ -107,7 +114,28 @@ func (ex *exchange) tryReply(r *effect.ExchangeReply, text []byte) (ok bool) {
 // force ignores the limit of the outbox. offset is the number of bytes sent before the line. ok
 // reports whether the line was accepted.
 func (p *process) sendMessage(text []byte, force bool) (offset int64, ok bool) {
-	return p.sendLine(line{short: text}, force)
+	return p.sendLine(line{short: p.refuseInput(text)}, force)
+}
+
+// refuseInput returns a reply to the host. If the reply approves an action with a changed input
+// that a rule denies, the result is the denial: an answer cannot permit what the rules deny.
+func (p *process) refuseInput(text []byte) []byte {
+	if p.rules == nil || !bytes.HasPrefix(text, []byte(approvalPrefix)) {
+		return text
+	}
+	var sent struct {
+		AnswerTo json.RawMessage `json:"answer_to"`
+		Value    struct {
+			Input json.RawMessage `json:"input"`
+		} `json:"value"`
+	}
+	if json.Unmarshal(text, &sent) != nil || len(sent.Value.Input) == 0 ||
+		!p.rules.Forbids(hostpolicy.ParseRequest(jsonwrite.MustEncode(map[string]json.RawMessage{"args": sent.Value.Input}))) {
+		return text
+	}
+	why := "the changed input is " + p.cfg.denialReason()
+	p.hosts.logf("warn", p.cfg, "does not receive the approval of %s: %s", sent.AnswerTo, why)
+	return appendReply(nil, &effect.ExchangeReply{InReplyTo: hostmsg.Approval, AnswerTo: string(sent.AnswerTo), Value: value.AppendString(nil, why)})
 }
 
 func (p *process) sendLine(l line, force bool) (offset int64, ok bool) {

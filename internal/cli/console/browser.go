@@ -5,6 +5,8 @@ import (
 	"os/exec"
 	"strings"
 	"time"
+
+	"github.com/concerto-lang/concerto/internal/process/procgroup"
 )
 
 // OpenInBrowser opens a file or an address in a browser. If that is impossible, it prints a warning
@@ -18,7 +20,7 @@ func (a *Console) OpenInBrowser(ctx context.Context, target string) {
 	}
 	for _, name := range append(names, "xdg-open", "open") {
 		c := exec.Command(name, target) // continues after this command
-		c.Env = a.Environ
+		c.Env, _ = procgroup.Inherit{Pass: desktop}.Of(a.Environ)
 		if c.Start() != nil {
 			continue
 		}
@@ -37,6 +39,9 @@ func (a *Console) OpenInBrowser(ctx context.Context, target string) {
 	}
 	a.Complain("warning: no browser could be started; open "+target, "")
 }
+
+// desktop lists the variables with which a program finds the desktop of the user.
+var desktop = []string{"BROWSER", "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "DBUS_SESSION_BUS_ADDRESS", "DESKTOP_SESSION", "WSL_*"}
 
 // startsWithin is the time after which a program that has not failed has opened its target.
 const startsWithin = 5 * time.Second

@@ -33,7 +33,7 @@ func (a *Console) Compile(s driver.Request) (*engine.Program, error) {
 // distinguishes an unreadable file from a failed program.
 func SourceError(err error) error {
 	switch err.(type) {
-	case *driver.PathError, *pkg.Error:
+	case *driver.PathError, *driver.DiagnosticsError, *pkg.Error:
 		return err
 	}
 	return Usage("", "%v", err)

@@ -30,7 +30,7 @@ func (a *Console) Packages() driver.PackageSource {
 // other error.
 func (a *Console) reportPackageError(err error) (code int, ok bool) {
 	var e *pkg.Error
-	var found *packages.DiagnosticsError
+	var found *driver.DiagnosticsError
 	var lock *pkg.LockError
 	var line *pkg.OutOfLineError
 	switch {

@@ -127,7 +127,7 @@ func (cmd *workerCommand) config() (c worker.Config, err error) {
 	return worker.Config{Row: row, Lease: lease, Drain: drain, MaxCrashes: cmd.crashes, State: state, Dir: dir, UntilIdle: cmd.untilIdle}, nil
 }
 
-// stateDir creates the directory of --state.
+// stateDir returns the directory of --state.
 func (cmd *workerCommand) stateDir() (string, error) {
 	dir := cmd.console.Abs(cmd.state)
 	if cmd.state == "" {
@@ -140,9 +140,6 @@ func (cmd *workerCommand) stateDir() (string, error) {
 			base = filepath.Join(home, ".local", "state")
 		}
 		dir = filepath.Join(base, "concerto", "worker")
-	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", console.Usage("name another directory with --state", "create %s: %v", dir, console.Cause(err))
 	}
 	return dir, nil
 }
@@ -160,6 +157,9 @@ func (cmd *workerCommand) work(parent context.Context) error {
 	defer signals.Stop()
 	if c.Engine, err = locate.Engine(ctx, cmd.console, locate.Worker); err != nil {
 		return err
+	}
+	if err := os.MkdirAll(c.State, 0o700); err != nil {
+		return console.Usage("name another directory with --state", "create %s: %v", c.State, console.Cause(err))
 	}
 	cmd.log = cmd.console.LogWriter()
 	c.Log = cmd.logEvent

@@ -23,6 +23,7 @@ type checkCommand struct {
 	console           *console.Console
 	format            *cmdline.Format
 	watch, fix, diffs bool
+	deny              bool
 	audit             program.AuditFlags
 	tools             program.ToolFlags
 }
@@ -48,6 +49,7 @@ there are none. 'concerto explain CODE' explains a diagnostic.`,
 	c.Flags().BoolVar(&cmd.fix, "fix", false, "apply the safe fixes, until none is left")
 	c.Flags().BoolVar(&cmd.diffs, "diff", false, "print the safe fixes as a diff, and change no file")
 	c.Flags().BoolVar(&cmd.watch, "watch", false, "check again whenever a file of the program changes, until Ctrl-C")
+	c.Flags().BoolVar(&cmd.deny, "deny-warnings", false, "report warnings as errors")
 	cmd.audit.Add(c)
 	c.Flags().Lookup("audit").Usage = "check that a run can write the audit log `FILE`"
 	c.Flags().Lookup("audit-sync").Usage = "fail if --audit is missing"
@@ -65,7 +67,7 @@ func (cmd *checkCommand) run(parent context.Context, path string) error {
 	if err != nil {
 		return err
 	}
-	s.Data = dataset.Checker(0)
+	s.Data, s.DenyWarnings = dataset.Checker(0), cmd.deny
 	fix := cmd.fix || cmd.diffs
 	switch {
 	case s.Inline != nil && cmd.watch:

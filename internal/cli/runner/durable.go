@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/cli/program"
@@ -24,6 +26,8 @@ type durableFlags struct {
 	every      int            // number of records between two snapshots; 0 for the manifest's value
 	dir        string         // directory of the run, as the user named it
 	command    *cobra.Command // command whose flags are stored with the run
+
+	notedUnstored bool // the user knows that the runs of --watch are not stored
 }
 
 var syncForms = []string{"output", "every", "never"}
@@ -55,12 +59,16 @@ func (cmd *runCommand) useJournal(p *engine.Program, o *engine.Options) error {
 		return err
 	}
 	switch {
-	case d.journal != "" && cmd.watch:
-		return console.Usage("leave one of them out", "--watch and --journal cannot be used together")
 	case d.journal != "":
 		d.dir, cmd.console.RunName = d.journal, d.journal
 		o.Records.Durable = d.options(cmd.console, cmd.console.Abs(d.journal))
-	case root != "" && !cmd.watch:
+	case root != "" && cmd.watch:
+		if !d.notedUnstored {
+			cmd.console.Notef("concerto: the runs are not stored: [run] journal has no effect with --watch\n")
+		}
+		d.notedUnstored = true
+		return nil
+	case root != "":
 		id := procgroup.NewID()
 		o.Session.SessionID, d.dir = id, id
 		o.Records.Durable = d.options(cmd.console, filepath.Join(root, id))
@@ -82,6 +90,16 @@ func (cmd *runCommand) useJournal(p *engine.Program, o *engine.Options) error {
 	}
 	o.Records.Durable.Given = values
 	return nil
+}
+
+// changedFlag returns the name of a flag about the stored run that is set, or "".
+func (f *durableFlags) changedFlag() (name string) {
+	f.command.Flags().Visit(func(x *pflag.Flag) {
+		if slices.Contains([]string{"journal", "park", "wait", "sync", "snapshot-every", "verify-snapshots"}, x.Name) {
+			name = "--" + x.Name
+		}
+	})
+	return name
 }
 
 // validate returns an error for an invalid value of --sync or --snapshot-every.

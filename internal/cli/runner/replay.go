@@ -99,7 +99,7 @@ func (cmd *replayCommand) openTape(ctx context.Context, name string) (*engine.Ta
 		return t, nil, err
 	}
 	run, err := locate.Find(ctx, cmd.console, name, locate.Reader)
-	if url, uerr := locate.EngineURL(cmd.console); err != nil && (uerr != nil || url == "") {
+	if url, uerr := locate.EngineURL(cmd.console); err != nil && uerr == nil && url == "" {
 		t, err := ReadTape(cmd.console, name) // the error explains how to create a tape
 		return t, nil, err
 	}

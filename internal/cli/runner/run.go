@@ -146,6 +146,9 @@ func (cmd *runCommand) runPath(parent context.Context, path string, args []strin
 	if s.Inline != nil {
 		return console.Usage("name a file", "--watch requires a program in a file")
 	}
+	if flag := cmd.durable.changedFlag(); flag != "" {
+		return console.Usage("leave one of them out", "--watch and %s cannot be used together", flag)
+	}
 	return rerun.OnChange(ctx, cmd.console, true, func(ctx context.Context, seen func(string)) error {
 		s := s
 		s.Seen = seen

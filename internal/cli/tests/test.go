@@ -36,6 +36,8 @@ type testCommand struct {
 	watch    bool
 	list     bool
 	cover    bool
+	deny     bool
+	none     bool
 	html     string
 	report   program.ReportFile
 	wire     string
@@ -53,12 +55,12 @@ func NewTest(a *console.Console) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "test [PATH]",
 		Short: "Run the tests of a program",
-		Long: `Runs each @test function separately. Tests reach no model, host or network: they use mocks or their
+		Long: `Runs each @test function of a program and of the files NAME_test.conc next to it. Tests reach no model, host or network: they use mocks or their
 tape, tapes/FILE/FUNCTION.tape. --record writes missing tapes of tests that pass; --record=all
 rewrites all tapes. A test fails after 60 seconds, unless --timeout or [limits] max_test_seconds
 allows another time.
 
-Exit codes: 0 all tests passed, 1 a test failed, 2 the program does not compile.`,
+Exit codes: 0 all tests passed, 1 a test failed or there is none, 2 the program does not compile.`,
 		Example: `  concerto test                       test the project in this directory or above
   concerto test triage.conc           test one file
   concerto test --filter 'numbers ::' run the tests whose names match
@@ -80,6 +82,8 @@ Exit codes: 0 all tests passed, 1 a test failed, 2 the program does not compile.
 	c.Flags().Lookup("record").NoOptDefVal = recordings[0]
 	c.Flags().BoolVar(&cmd.list, "list", false, "list the tests without running them")
 	c.Flags().BoolVar(&cmd.watch, "watch", false, "run the tests again whenever a file changes, until Ctrl-C")
+	c.Flags().BoolVar(&cmd.none, "allow-none", false, "succeed if the program has no tests")
+	c.Flags().BoolVar(&cmd.deny, "deny-warnings", false, "run no test if the program has warnings")
 	c.Flags().BoolVar(&cmd.cover, "coverage", false, "report which lines and listen handlers the tests reach")
 	c.Flags().StringVar(&cmd.html, "coverage-html", "", "write the coverage as an HTML page to `FILE`")
 	c.Flags().StringVar(&cmd.report.Path, "report", "", program.ReportUsage)
@@ -128,7 +132,7 @@ func (cmd *testCommand) runTests(parent context.Context, path string) error {
 	defer signals.Stop()
 	interrupt.FollowDebugger(cmd.console, signals)
 	<-signals.Ready
-	s := driver.Request{Path: path, Dir: cmd.console.Dir, Overlay: cmd.console.Overlay, Packages: cmd.console.Packages(), Tests: true, Seen: func(string) {}}
+	s := driver.Request{Path: path, Dir: cmd.console.Dir, Overlay: cmd.console.Overlay, Packages: cmd.console.Packages(), Tests: true, DenyWarnings: cmd.deny, Seen: func(string) {}}
 	if !cmd.watch {
 		return cmd.testOnce(ctx, s, grants, selected, signals.Kill)
 	}
@@ -193,7 +197,12 @@ func (cmd *testCommand) testOnce(ctx context.Context, s driver.Request, allow pe
 	if err != nil {
 		return err
 	}
-	return cmd.finishTests(r)
+	if err := cmd.finishTests(r); err != nil || len(tests) > 0 || cmd.none {
+		return err
+	}
+	cmd.console.Complain(fmt.Sprintf("no tests: found no function with `@test` in %s, its modules, and files NAME_test.conc next to them", p.MainFile()),
+		"add `@test fn name() { … }`, or --allow-none if this is intended")
+	return console.ExitError(console.ExitFailed)
 }
 
 // options returns the options that the flags set for running tests, except tools and records.

@@ -93,7 +93,7 @@ func writeSummary(a *console.Console, r *testReport) {
 	failed := r.failed()
 	switch {
 	case len(r.Results) == 0:
-		fmt.Fprintf(a.Stdout, "no tests; add `@test fn name() { … }`\n")
+		fmt.Fprintln(a.Stdout, "no tests")
 	case failed > 0:
 		fmt.Fprintf(a.Stdout, "\n%d passed, %s in %s\n", len(r.Results)-failed, paint(a, fmt.Sprintf("%d failed", failed), "31;1"), formatDuration(r.Took))
 	default:

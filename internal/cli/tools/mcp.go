@@ -21,6 +21,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/compile/format"
 	"github.com/concerto-lang/concerto/internal/compile/manifest"
 	"github.com/concerto-lang/concerto/internal/data/secret"
+	"github.com/concerto-lang/concerto/internal/engine/driver"
 	"github.com/concerto-lang/concerto/internal/text/source"
 	"github.com/concerto-lang/concerto/runtime/mcp"
 )
@@ -100,7 +101,14 @@ func (cmd *mcpAddCommand) add(ctx context.Context, name string, command []string
 	case (url == "") == (len(command) == 0):
 		return console.Usage("`concerto mcp add "+name+" -- <command>` or `concerto mcp add "+name+" --url <url>`", "mcp add requires either a command or --url")
 	}
-	dir := manifestDir(cmd.console)
+	project, err := driver.ReadProject(cmd.console.Dir)
+	if err != nil {
+		return console.SourceError(err)
+	}
+	dir := cmd.console.Dir
+	if project != nil {
+		dir = project.Root
+	}
 	file := filepath.Join(dir, strings.ToLower(name)+".conc")
 	if _, err := os.Stat(file); err == nil {
 		return console.Usage("remove it, or choose another name", "%s already exists", file)
@@ -213,19 +221,6 @@ func tomlTable(name string, m map[string]string) string {
 		return ""
 	}
 	return name + " = { " + strings.Join(all, ", ") + " }\n"
-}
-
-// manifestDir returns the directory of the project's manifest. Without a manifest, it returns the
-// working directory.
-func manifestDir(a *console.Console) string {
-	for dir := a.Abs("."); ; dir = filepath.Dir(dir) {
-		if _, err := os.Stat(filepath.Join(dir, "Concerto.toml")); err == nil {
-			return dir
-		}
-		if filepath.Dir(dir) == dir {
-			return a.Abs(".")
-		}
-	}
 }
 
 // mcpBlock returns the source text that declares a server's tools. A tool appears only in a comment

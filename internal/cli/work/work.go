@@ -157,38 +157,33 @@ func (cmd *workCommand) fail(err error) error {
 // store returns the workspaces of the project.
 func (cmd *workCommand) store() (*workspace.Store, error) {
 	a := cmd.console
-	in, err := driver.Load(driver.Request{Dir: a.Dir, Packages: a.Packages()})
-	if none, ok := errors.AsType[*driver.PathError](err); ok {
-		return nil, console.Usage("create one with `concerto init`, or name a project with -C DIR", "%v", none)
-	}
+	project, err := driver.ReadProject(a.Dir)
 	if err != nil {
-		return nil, err
+		return nil, console.SourceError(err)
 	}
-	root, err := filepath.Abs(in.Root)
-	if err != nil {
-		return nil, err
+	if project == nil {
+		return nil, console.Usage("create one with `concerto init`, or name a project with -C DIR", "no Concerto.toml in this directory or its parents")
 	}
+	root := project.Root
 	p := workspace.Place{Root: root, From: root, Environ: a.Environ, Processes: a.Processes(), Log: func(line string) { a.Notef("info: %s\n", line) }}
 	p.CommandEnviron, _ = procgroup.Inherit{}.Of(a.Environ)
 	journals := ""
 	p.IsPending = func(run, journal string) bool { return rundir.IsPending(journals, run, journal) }
 	options := merge.Options{Log: p.Log}
-	if in.Manifest != nil {
-		config, err := workspace.ParseConfig(in.Manifest.Workspace.Config)
-		if err != nil {
+	config, err := workspace.ParseConfig(project.Manifest.Workspace.Config)
+	if err != nil {
+		return nil, err
+	}
+	p.Worktrees, p.From = config.Worktrees, config.FromOf(root)
+	run, err := runconf.Read(project.Manifest.Run.Config)
+	if err != nil {
+		return nil, err
+	}
+	journals = run.JournalRoot(root)
+	options.Gate, options.GateTimeout = config.Gate, config.GateTimeout
+	for _, m := range project.Manifest.Merges {
+		if err := options.AddQueue(m.Name, m.Config); err != nil {
 			return nil, err
-		}
-		p.Worktrees, p.From = config.Worktrees, config.FromOf(root)
-		run, err := runconf.Read(in.Manifest.Run.Config)
-		if err != nil {
-			return nil, err
-		}
-		journals = run.JournalRoot(root)
-		options.Gate, options.GateTimeout = config.Gate, config.GateTimeout
-		for _, m := range in.Manifest.Merges {
-			if err := options.AddQueue(m.Name, m.Config); err != nil {
-				return nil, err
-			}
 		}
 	}
 	options.Store = workspace.NewStore(p)

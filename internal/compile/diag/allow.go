@@ -2,13 +2,14 @@ package diag
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/concerto-lang/concerto/internal/text/suggest"
 )
 
-// Allowable returns why a code cannot be allowed, and what to write instead. Both are empty if the
-// code is that of a warning.
+// Allowable returns why a code cannot be allowed or denied, and what to write instead. Both are
+// empty if the code is that of a warning.
 func Allowable(code string) (problem, hint, near string) {
 	i := Lookup(code)
 	switch {
@@ -19,9 +20,20 @@ func Allowable(code string) (problem, hint, near string) {
 		}
 		return fmt.Sprintf("no warning has the code `%s`", code), hint, near
 	case i.Severity() == Error:
-		return fmt.Sprintf("`%s` is an error, and only warnings can be allowed", code), "fix it instead: `concerto explain " + code + "` shows how", ""
+		return fmt.Sprintf("`%s` is an error, and only warnings can be allowed or denied", code), "fix it instead: `concerto explain " + code + "` shows how", ""
 	}
 	return "", "", ""
+}
+
+// Deny marks the diagnostics with these codes as denied, or all of them if all is true.
+func (l *List) Deny(codes []string, all bool) {
+	for i, d := range l.all {
+		if all || slices.Contains(codes, d.Info.Code) {
+			denied := *d // a check may share its diagnostics with a later check
+			denied.Denied = true
+			l.all[i] = &denied
+		}
+	}
 }
 
 // warnings returns the codes of all warnings.

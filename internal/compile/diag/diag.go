@@ -85,6 +85,8 @@ type Diagnostic struct {
 	// Cause identifies the error that this diagnostic reports. FollowsFrom is the Cause of another
 	// error that leads to this one, or "". List.Merge uses them to report an error only once.
 	Cause, FollowsFrom string
+	// Denied reports that the diagnostic is a warning that counts as an error.
+	Denied bool
 }
 
 // At returns a Diagnostic of this kind at the span s.
@@ -113,5 +115,10 @@ func (d *Diagnostic) Hint(format string, args ...any) *Diagnostic {
 	return d
 }
 
-// Severity returns the severity of the diagnostic's kind.
-func (d *Diagnostic) Severity() Severity { return d.Info.Severity() }
+// Severity returns the severity of the diagnostic's kind, or Error if the diagnostic is denied.
+func (d *Diagnostic) Severity() Severity {
+	if d.Denied {
+		return Error
+	}
+	return d.Info.Severity()
+}

@@ -1,14 +1,16 @@
 package diag
 
-// ManifestSyntax reports a manifest that is not valid TOML, or a script of replies that is not
-// valid JSON.
+// ManifestSyntax reports a manifest that cannot be read as it is meant: it is not valid TOML, or
+// contains a key that has no meaning. It also reports a script of replies that is not valid JSON.
 var ManifestSyntax = &Info{
-	Code: "E0801", Title: "invalid TOML", Manifest: true,
-	NoFix: "the intended structure is unknown",
-	Explain: "Concerto.toml is TOML 1.0: strings need quotes, every key is defined once, and a table header is on its own line. " +
+	Code: "E0801", Title: "invalid TOML or unknown key", Manifest: true,
+	Explain: "Unknown keys and sections are errors, because a misspelled rule or limit would otherwise have no effect: `denies` instead of `deny` would deny nothing. " +
+		"`concerto doc manifest` lists the keys. A manifest that requires a newer version of concerto (`concerto` in [project]) may have keys that this version does not know. " +
+		"Concerto.toml is TOML 1.0: strings need quotes, every key is defined once, and a table header is on its own line. " +
 		"A script of replies is TOML or JSON, depending on its file name.",
-	Bad:  "[hosts.worker]\ncommand = python3\n",
-	Good: "[hosts.worker]\ncommand = \"python3\"\n",
+	Bad:  "[connections.main]\nprovider = \"openai\"\ndefault_modle = \"gpt-4o\"\n",
+	Good: "[connections.main]\nprovider = \"openai\"\ndefault_model = \"gpt-4o\"\n",
+	More: []Pair{{Bad: "[hosts.worker]\ncommand = python3\n", Good: "[hosts.worker]\ncommand = \"python3\"\n"}},
 }
 
 // ManifestType reports a value of the wrong type.
@@ -80,12 +82,14 @@ var PackageUnusable = &Info{
 		"and its code may use no more than its own [permissions]. Packages must not require each other in a circle.",
 }
 
-// ManifestUnknown reports a key that has no meaning.
-var ManifestUnknown = &Info{
-	Code: "W0801", Title: "unknown key in the manifest", Manifest: true,
-	Explain: "The key has no meaning and is ignored. It is probably misspelled or in the wrong section.",
-	Bad:     "[connections.main]\nprovider = \"openai\"\ndefault_modle = \"gpt-4o\"\n",
-	Good:    "[connections.main]\nprovider = \"openai\"\ndefault_model = \"gpt-4o\"\n",
+// OpenPermissions reports [permissions] that restrict one kind of access and say nothing about
+// others.
+var OpenPermissions = &Info{
+	Code: "W0803", Title: "[permissions] leave access open", Manifest: true,
+	Explain: "[permissions] restrict the kinds that they name. Files, environment variables and the network remain open if their key is missing, unless `default = \"deny\"` is set. " +
+		"In earlier versions, a missing key denied access.",
+	Bad:  "[permissions]\nfs = [\"data\"]\n",
+	Good: "[permissions]\ndefault = \"deny\"\nfs = [\"data\"]\n",
 }
 
 // NoMain reports an entry file without main.

@@ -42,7 +42,3 @@ func (l *List) Merge() {
 	}
 	l.all = slices.DeleteFunc(out, func(d *Diagnostic) bool { return merged[d] != nil })
 }
-
-// KeyCause returns the Cause of a misspelled key in the manifest. where is the key's section in the
-// form that messages use.
-func KeyCause(where, key string) string { return "key " + where + " " + key }

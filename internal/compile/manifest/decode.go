@@ -32,6 +32,12 @@ func (r *reader) toml() (*node, map[string]any, bool) {
 			Hint("save the file as UTF-8"))
 		return nil, nil, false
 	}
+	if at := bytes.Index(text[skipped:], []byte(bom)); at >= 0 {
+		start := source.Pos(skipped + at)
+		r.add(diag.ManifestSyntax.At(source.Span{Start: start, End: start + source.Pos(len(bom))}, "byte order mark in the middle of the file").
+			Hint("remove this invisible character; in a string it is written as \\ufeff"))
+		return nil, nil, false
+	}
 	values := map[string]any{}
 	_, err := toml.Decode(string(text[skipped:]), &values)
 	if err != nil {

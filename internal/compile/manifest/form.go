@@ -22,7 +22,7 @@ const (
 type kinds struct{ unknown, typ, value, missing, param *diag.Info }
 
 var (
-	manifestKinds = kinds{diag.ManifestUnknown, diag.ManifestType, diag.ManifestValue, diag.ManifestMissing, diag.ManifestParam}
+	manifestKinds = kinds{diag.ManifestSyntax, diag.ManifestType, diag.ManifestValue, diag.ManifestMissing, diag.ManifestParam}
 	toolKinds     = kinds{diag.ToolUnknown, diag.ToolType, diag.ToolValue, diag.ToolMissing, diag.ToolValue}
 )
 

@@ -339,6 +339,8 @@ var keys = []Key{
 
 	{Path: "lints.allow", Type: Warnings, Default: "[]", Example: `["W0409"]`, Doc: "Codes of warnings to suppress. `@allow` before a declaration suppresses them for that declaration.",
 		set: func(t *target, v *setting) { t.lints.Allow = v.texts }},
+	{Path: "lints.deny", Type: Warnings, Default: "[]", Example: `["W0220"]`, Doc: "Codes of warnings that count as errors. `check` and `test` deny all warnings with `--deny-warnings`.",
+		set: func(t *target, v *setting) { t.lints.Deny = v.texts }},
 }
 
 // byName returns a table of strings as a map.

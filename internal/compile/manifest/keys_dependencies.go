@@ -3,6 +3,7 @@ package manifest
 import (
 	"errors"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/concerto-lang/concerto/internal/compile/diag"
@@ -155,7 +156,7 @@ func (r *reader) checkDependencies() {
 
 // ParsePackage reads the manifest of a package: [project], [dependencies] and [permissions]. All
 // other sections are ignored, because only a project can declare connections, hosts, servers, tools
-// and limits. Findings about these sections are not reported.
+// and limits. Findings about these sections are not reported; unknown sections are.
 func ParsePackage(file *source.File) (*Manifest, diag.List) {
 	r := &reader{file: file, m: &Manifest{File: file}, kinds: &manifestKinds}
 	root, values, ok := r.toml()
@@ -163,7 +164,7 @@ func ParsePackage(file *source.File) (*Manifest, diag.List) {
 		kept := *root
 		kept.children = nil
 		for _, n := range root.children {
-			if n.name == "project" || n.name == "dependencies" || n.name == "permissions" {
+			if n.name == "project" || n.name == "dependencies" || n.name == "permissions" || !slices.Contains(namesIn(""), n.name) {
 				kept.children = append(kept.children, n)
 			}
 		}

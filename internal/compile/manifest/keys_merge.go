@@ -53,6 +53,7 @@ func (r *reader) merge(n *node, v any) {
 	m := &Merge{Name: n.name, Config: json.RawMessage("{}")}
 	r.m.Merges = append(r.m.Merges, m)
 	shown := "merge." + n.name
+	before := r.unknown
 	m.At = r.section("merge.*", n, v, &target{config: &m.Config}, shown)
 	if !queueName().MatchString(n.name) || strings.Contains(n.name, "..") || strings.HasSuffix(n.name, ".") || strings.HasSuffix(n.name, ".lock") || strings.HasSuffix(n.name, ".json") {
 		r.add(diag.ManifestValue.At(n.key, "invalid name of a merge queue: %q", n.name).
@@ -60,7 +61,7 @@ func (r *reader) merge(n *node, v any) {
 	}
 	values, _ := v.(map[string]any)
 	pull := n.child("pull_request")
-	if values["via"] == "pull-request" && (pull == nil || pull.kind == table && pull.child("create") == nil) {
+	if r.unknown == before && values["via"] == "pull-request" && (pull == nil || pull.kind == table && pull.child("create") == nil) {
 		r.add(diag.ManifestMissing.At(n.key, "[%s] has no `pull_request.create`", shown).Hint("add [%s.pull_request] with `create = %s`", shown, row("merge.*.pull_request.create").Example))
 	}
 }

@@ -5,9 +5,6 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
-
-	"github.com/concerto-lang/concerto/internal/compile/diag"
-	"github.com/concerto-lang/concerto/internal/text/suggest"
 )
 
 // policies contains the policies for effects with an unknown outcome.
@@ -72,10 +69,8 @@ func (r *reader) networkHost(n *node, v any, section string) bool {
 		r.reportWrongType(n, v, section+"."+n.name, "a string").Hint("put the name of the network host in quotes: `\"api.example.com\" = \"retry\"`")
 		return false
 	}
-	if near := suggest.Nearest(n.name, unknownKinds); near != "" && !strings.Contains(n.name, ".") {
-		d := diag.ManifestUnknown.At(n.key, "unknown key `%s` in [%s]", n.name, section)
-		r.suggestKey(d, n, near, unknownKinds)
-		r.add(d)
+	if nearest(n.name, unknownKinds) != "" && !strings.Contains(n.name, ".") {
+		r.reportUnknown(n, r.place(section), unknownKinds)
 		return false
 	}
 	return true

@@ -71,8 +71,9 @@ type Project struct {
 	At       Places
 }
 
-// Lints is [lints]. Allow lists the codes of warnings that are not reported.
-type Lints struct{ Allow []string }
+// Lints is [lints]. Allow lists the codes of warnings that are not reported, and Deny those that
+// count as errors.
+type Lints struct{ Allow, Deny []string }
 
 // Connection is [connections.X]: a way to a model. Times are in seconds, 0 when
 // not given. Fallback names connections; Prices are by model. Replies (a JSON

@@ -203,6 +203,9 @@ func TestExamplesAreAccepted(t *testing.T) {
 				case "dependencies.*.tag", "dependencies.*.commit":
 					text += "dependencies.x.git = \"https://example.com/x\"\n"
 				}
+				if strings.HasPrefix(k.Path, "permissions.") && k.Name() != "default" {
+					text += "permissions.default = \"deny\"\n"
+				}
 				if k.Transports != nil {
 					text += fmt.Sprintf("hosts.x.transport = %q\n", k.Transports[0])
 				}
@@ -442,6 +445,7 @@ func TestDiagnostics(t *testing.T) {
 		{"dotted key twice", "hosts.w.command = \"a\"\nhosts = 2\n", "2:1: E0801: duplicate key `hosts` (keep one of them)\n"},
 		{"open string", "[project]\nname = \"x\n", "2:10: E0801: unterminated string (close it with a quote, or use \"\"\" for several lines)\n"},
 		{"not utf-8", "a = \"\xff\"\n", "1:6: E0801: invalid UTF-8: byte 0xff (save the file as UTF-8)\n"},
+		{"byte order mark inside", "\ufeff[limits]\n\ufeffmax_tokens = 3\n", "2:1: E0801: byte order mark in the middle of the file (remove this invisible character; in a string it is written as \\ufeff)\n"},
 		{"open header", "[project\nname = 1\n", "1:9: E0801: expected `]` after the name of the table, found '\\n' (write the header as [name])\n"},
 		{"vendors", "[hosts.a]\ntransport = \"claude-code\"\nmode = \"acceptEdits\"\nsettings = [\"user\"]\n[hosts.b]\ntransport = \"codex\"\nsandbox = \"read-only\"\n" +
 			"[hosts.c]\ntransport = \"acp\"\ncommand = \"gemini\"\nmode = \"yolo\"\nunsafe_mode = true\n", ""},
@@ -457,13 +461,13 @@ func TestDiagnostics(t *testing.T) {
 				"6:9: E0803: \"a[\" in `hosts.a.permissions.deny`: `a[` is no glob (write `deny = [\".env\", \"secrets/**\"]`)\n" +
 				"6:15: E0803: \"../x\" in `hosts.a.permissions.deny`: `..` in a glob matches nothing (write `deny = [\".env\", \"secrets/**\"]`)\n" +
 				"7:23: E0803: \" \" in `hosts.a.permissions.commands.allow`: it names nothing (write `allow = [\"go test *\"]`)\n" +
-				"7:29: W0801: unknown key `dney` in [hosts.a.permissions.commands] (did you mean `deny`?)\n" +
+				"7:29: E0801: unknown key `dney` in [hosts.a.permissions.commands] (did you mean `deny`?)\n" +
 				"8:11: E0803: unknown default \"no\" (`default` must be \"ask\", \"allow\" or \"deny\")\n"},
-		{"unknown top level", "[host.w]\ncommand = \"x\"\n", "1:2: W0801: unknown key `host` in the manifest (did you mean `hosts`?)\n"},
-		{"unknown key", "[project]\nnmae = \"x\"\n", "2:1: W0801: unknown key `nmae` in [project] (did you mean `name`?)\n"},
-		{"unknown key far off", "[project]\nzzzzzz = \"x\"\n", "2:1: W0801: unknown key `zzzzzz` in [project] (the keys of this section are name, version, entry, lib, concerto)\n"},
-		{"unknown nested", "[connections.c]\nprovider = \"openai\"\nretry = { max_atempts = 2 }\n", "3:11: W0801: unknown key `max_atempts` in [connections.c.retry] (did you mean `max_attempts`?)\n"},
-		{"a key written down", "[connections.c]\nprovider = \"openai\"\napi_key = \"sk\"\n", "3:1: W0801: unknown key `api_key` in [connections.c] (set the name of the environment variable with the key: `api_key_env = \"…\"`)\n"},
+		{"unknown top level", "[host.w]\ncommand = \"x\"\n", "1:2: E0801: unknown key `host` in the manifest (did you mean `hosts`?)\n"},
+		{"unknown key", "[project]\nnmae = \"x\"\n", "2:1: E0801: unknown key `nmae` in [project] (did you mean `name`?)\n"},
+		{"unknown key far off", "[project]\nzzzzzz = \"x\"\n", "2:1: E0801: unknown key `zzzzzz` in [project] (the keys of this section are name, version, entry, lib, concerto)\n"},
+		{"unknown nested", "[connections.c]\nprovider = \"openai\"\nretry = { max_atempts = 2 }\n", "3:11: E0801: unknown key `max_atempts` in [connections.c.retry] (did you mean `max_attempts`?)\n"},
+		{"a key written down", "[connections.c]\nprovider = \"openai\"\napi_key = \"sk\"\n", "3:1: E0801: unknown key `api_key` in [connections.c] (set the name of the environment variable with the key: `api_key_env = \"…\"`)\n"},
 		{"section is no table", "hosts = 3\n", "1:9: E0802: `hosts` must be a table, not an integer\n"},
 		{"a connection without a name", "[connections]\nname = \"main\"\nprovider = \"scripted\"\nreplies = [{ text = \"ok\" }]\n",
 			"3:1: E0802: `provider` must be in a section with a name, not in [connections] (write `[connections.main]` instead of `[connections]`)\n"},
@@ -504,13 +508,13 @@ func TestDiagnostics(t *testing.T) {
 			"3:12: E0804: the price of `m` has no `output` (add `output = 10.0`: US dollars for a million tokens)\n" +
 				"3:35: E0802: `connections.a.prices.n` must be a table, not an integer\n" +
 				"3:52: E0803: `connections.a.prices.o.input` must be at least 0 and at most 1000000000 (write `input = 2.5`, or remove the key)\n" +
-				"3:68: W0801: unknown key `outptu` in [connections.a.prices.o] (did you mean `output`?)\n" +
+				"3:68: E0801: unknown key `outptu` in [connections.a.prices.o] (did you mean `output`?)\n" +
 				"6:10: E0802: `connections.b.prices` must be a table of models, not an integer (write `prices = { \"gpt-4o\" = { input = 2.5, output = 10.0 } }`)\n"},
 		{"parameter twice", "[hosts.w]\ncommand = \"c\"\nparams = { t = 1 }\nparams_env.t = \"T\"\n", "4:12: E0806: parameter `t` of [hosts.w] is in both `params` and `params_env` (keep one of them)\n"},
 		{"script and replies", "[connections.c]\nprovider = \"scripted\"\nscript = \"x.json\"\nreplies = []\n", "3:1: E0806: [connections.c] has both `script` and `replies` (keep one of them)\n"},
 		{"reply's expression", "[connections.c]\nprovider = \"scripted\"\nreplies = [{ match = \"(\", text = \"x\" }]\n", "3:22: E0803: `match` is not a valid regular expression: error parsing regexp: missing closing ): `(` (escape special characters, such as 'a\\.b')\n"},
 		{"reply's keys", "[connections.c]\nprovider = \"scripted\"\n[[connections.c.replies]]\ntxt = \"x\"\nerror = { status = 200 }\ntool_calls = [{ args = {} }]\n",
-			"4:1: W0801: unknown key `txt` in [connections.c.replies] (did you mean `text`?)\n" +
+			"4:1: E0801: unknown key `txt` in [connections.c.replies] (did you mean `text`?)\n" +
 				"5:20: E0803: `connections.c.replies.error.status` is 200, which is less than 400 (write `status = 429`)\n" +
 				"6:15: E0804: this element of `connections.c.replies.tool_calls` has no `name` (add `name = \"add\"`)\n"},
 		{"replies are no tables", "[connections.c]\nprovider = \"scripted\"\nreplies = [\"x\"]\n", "3:12: E0802: `connections.c.replies` must be a table, not a string\n"},
@@ -545,7 +549,7 @@ func TestParseScript(t *testing.T) {
 		{"r.json", `[{"text": "a", "json": {"n": 1.0, "big": 12345678901234567890}}]`, `[{"text":"a","json":{"n":1.0,"big":12345678901234567890}}]`, ""},
 		{"r.json", `{"replies": [{"json": null}]}`, `[{"json":null}]`, ""},
 		{"r.toml", "[[replies]]\ntext = \"a\"\n", `[{"text":"a"}]`, ""},
-		{"r.json", "[{\"text\": \"a\",\n  \"mach\": \"x\"}]", `[{"text":"a","mach":"x"}]`, "2:3: W0801: unknown key `mach` in [replies] (did you mean `match`?)\n"},
+		{"r.json", "[{\"text\": \"a\",\n  \"mach\": \"x\"}]", "", "2:3: E0801: unknown key `mach` in [replies] (did you mean `match`?)\n"},
 		{"r.json", "[{\"text\":\n 5}]", "", "2:2: E0802: `replies.text` must be a string, not an integer (write `text = \"5\"`)\n"},
 		{"r.json", "[{\"text\" 5}]", "", "1:10: E0801: the script is not JSON: invalid character '5' after object key (write a JSON array of replies: [{\"text\": \"yes\"}])\n"},
 		{"r.json", "[", "", "1:2: E0801: the script is not JSON: unexpected end of file (write a JSON array of replies: [{\"text\": \"yes\"}])\n"},

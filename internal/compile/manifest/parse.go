@@ -51,10 +51,13 @@ func ParseScript(file *source.File) (json.RawMessage, diag.List) {
 	if m, isTable := v.(map[string]any); isTable {
 		for _, c := range n.children {
 			if c.name != "replies" {
-				r.warnUnknown(c, "the script", []string{"replies"})
+				r.reportUnknown(c, "the script", []string{"replies"})
 			}
 		}
 		if n = n.child("replies"); n == nil {
+			if r.unknown > 0 {
+				return nil, r.list
+			}
 			r.add(diag.ManifestMissing.At(source.Span{}, "the script has no `replies`").
 				Hint("write one `[[replies]]` table for each reply"))
 			return nil, r.list
@@ -73,6 +76,8 @@ type reader struct {
 	read   bool // the text is valid TOML
 	list   diag.List
 	hidden hidden
+
+	unknown int // number of unknown keys so far
 }
 
 func (r *reader) add(d *diag.Diagnostic) { r.list.Add(d.In(r.file)) }
@@ -133,6 +138,7 @@ func (r *reader) manifest(root *node, values map[string]any) {
 		case "permissions":
 			r.m.Permissions = &Permissions{}
 			r.m.Permissions.At = r.section("permissions", n, v, &target{permissions: r.m.Permissions}, n.name)
+			r.warnOpen(n)
 		case "audit":
 			r.m.Audit.At = r.section("audit", n, v, &target{audit: &r.m.Audit}, n.name)
 		case "relay":
@@ -161,9 +167,28 @@ func (r *reader) manifest(root *node, values map[string]any) {
 			r.each(n, v, r.toolSection)
 			r.kinds = &manifestKinds
 		default:
-			r.warnUnknown(n, "the manifest", namesIn(""))
+			r.reportUnknown(n, "the manifest", namesIn(""))
 		}
 	}
+}
+
+// warnOpen warns of [permissions] that restrict one kind of access and leave another one open
+// without a decision about it.
+func (r *reader) warnOpen(n *node) {
+	var named, open []string
+	for _, key := range []string{"fs", "env", "net"} {
+		if n.child(key) != nil {
+			named = append(named, "`"+key+"`")
+		} else {
+			open = append(open, "`"+key+"`")
+		}
+	}
+	if len(named) == 0 || len(open) == 0 || n.child("default") != nil {
+		return
+	}
+	r.add(diag.OpenPermissions.At(n.key, "[permissions] restrict %s and leave %s open", strings.Join(named, " and "), strings.Join(open, " and ")).
+		WithFixes(r.addLine(n, `default = "deny"`)...).
+		Hint("add `default = \"deny\"` to deny what is not named, or `default = \"allow\"` if this is intended"))
 }
 
 // each calls read for each named table in n, such as [hosts.X] in [hosts]. It reports values that
@@ -191,7 +216,11 @@ func (r *reader) connection(n *node, v any) {
 	c := &Connection{Name: n.name}
 	r.m.Connections = append(r.m.Connections, c)
 	shown := "connections." + n.name
+	before := r.unknown
 	c.At = r.section("connections.*", n, v, &target{connection: c}, shown)
+	if r.unknown > before {
+		return // the unknown key may be the one that a check misses
+	}
 	if n.child("provider") == nil {
 		r.add(diag.ManifestMissing.At(n.key, "[%s] has no `provider`", shown).
 			WithFixes(r.addLine(n, `provider = "openai"`)...).Hint("add `provider = \"openai\"` or another of %s", list(providers)))
@@ -213,9 +242,10 @@ func (r *reader) prices(n *node, v any, shown string) map[string]Price {
 	out := map[string]Price{}
 	for _, c := range n.children {
 		var p Price
+		before := r.unknown
 		r.section("connections.*.prices.*", c, values[c.name], &target{price: &p}, shown+"."+c.name)
 		for _, need := range []string{"input", "output"} {
-			if c.kind == table && c.child(need) == nil {
+			if c.kind == table && c.child(need) == nil && r.unknown == before {
 				r.add(diag.ManifestMissing.At(c.key, "the price of `%s` has no `%s`", c.name, need).
 					Hint("add `%s = %s`: %s", need, row("connections.*.prices.*."+need).Example, row("connections.*.prices.*."+need).Unit))
 			}
@@ -250,20 +280,17 @@ func (r *reader) checkFallbacks() {
 	}
 }
 
-// meansCommand reports whether a key is the name that other tools use for `command`. The diagnostic
-// about the key already contains the correction.
-func meansCommand(n *node) bool {
-	w := foreign.Manifest.Find(n.name)
-	return len(w.Ours) > 0 && w.Ours[0] == "command"
-}
-
 func (r *reader) host(n *node, v any) {
 	h := &Host{Name: n.name, Config: json.RawMessage("{}")}
 	r.m.Hosts = append(r.m.Hosts, h)
 	shown := "hosts." + n.name
+	before := r.unknown
 	h.At = r.section("hosts.*", n, v, &target{host: h, config: &h.Config}, shown)
+	if r.unknown > before {
+		return
+	}
 	transport := r.checkVendor(h, n, v, shown)
-	if (transport == "stdio" || transport == acp) && n.child("command") == nil && !slices.ContainsFunc(n.children, meansCommand) {
+	if (transport == "stdio" || transport == acp) && n.child("command") == nil {
 		r.add(diag.ManifestMissing.At(n.key, "[%s] has no `command`", shown).
 			WithFixes(r.addLine(n, "command = "+strconv.Quote(n.name))...).Hint("add `command = \"…\"`, the program to start for this host"))
 	}
@@ -289,15 +316,18 @@ func (r *reader) mcp(n *node, v any) {
 	s := &MCP{Name: n.name, Config: json.RawMessage("{}")}
 	r.m.MCP = append(r.m.MCP, s)
 	shown := "mcp." + n.name
+	before := r.unknown
 	s.At = r.section("mcp.*", n, v, &target{config: &s.Config}, shown)
+	if r.unknown > before {
+		return
+	}
 	transport := "stdio"
 	if set := n.child("transport"); set != nil {
 		transport, _ = v.(map[string]any)["transport"].(string)
 	} else if n.child("url") != nil {
 		transport = "http"
 	}
-	switch need := map[string]string{"stdio": "command", "http": "url"}[transport]; {
-	case need != "" && n.child(need) == nil && (r.form == inTOML || !r.isMisspelled(n, need, namesIn("mcp.*"))):
+	if need := map[string]string{"stdio": "command", "http": "url"}[transport]; need != "" && n.child(need) == nil {
 		r.add(r.kinds.missing.At(n.key, "%s has no `%s`", r.place(shown), need).
 			Hint("%s", r.inForm("add `command = \"…\"` to start a server, or `url = \"…\"` to use a running one")))
 	}
@@ -356,7 +386,7 @@ func (r *reader) key(path string, n *node, v any, t *target, section string) {
 		if r.form == inTOML {
 			names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { k := row(up + "." + name); return k != nil && k.inFiles })
 		}
-		r.warnUnknown(n, r.place(section), names)
+		r.reportUnknown(n, r.place(section), names)
 	}
 }
 
@@ -406,23 +436,46 @@ func (r *reader) within(object *json.RawMessage, path string, n *node, v any, sh
 	*object = e.buf.Bytes()
 }
 
-// warnUnknown reports an unknown key as a warning.
-func (r *reader) warnUnknown(n *node, where string, names []string) {
+// reportUnknown reports an unknown key. names are the keys that may be in its place.
+func (r *reader) reportUnknown(n *node, where string, names []string) {
+	r.unknown++
 	d := r.kinds.unknown.At(n.key, "unknown key `%s` in %s", n.name, where)
 	if text := strings.Trim(r.file.Slice(n.value), `"'`); secret.IsSecretName(n.name) && mayBeSecret(text) {
 		r.hideValue(n, text)
 	}
-	switch near := suggest.Nearest(n.name, names); {
+	switch near := nearest(n.name, names); {
 	case slices.Contains([]string{"api_key", "key", "token", "secret"}, n.name) && slices.Contains(names, "api_key_env"):
 		d.Hint("set the name of the environment variable with the key: `api_key_env = \"…\"`")
 	case r.otherToolHint(d, n.name, names):
 	case near != "":
-		d.Cause = diag.KeyCause(where, near)
 		r.suggestKey(d, n, near, names)
 	default:
-		d.Hint("the keys of this section are %s", strings.Join(names, ", "))
+		d.Hint("%s", keysHint(names))
 	}
 	r.add(d)
+}
+
+// nearest returns the key that was most likely meant by an unknown key, or "". Unlike for names in
+// general, one wrong letter is enough of a reason for a short key, because there are few keys.
+func nearest(unknown string, names []string) string {
+	if near := suggest.Nearest(unknown, names); near != "" {
+		return near
+	}
+	if i := slices.IndexFunc(names, func(name string) bool { return suggest.EditDistance(unknown, name) == 1 }); i >= 0 {
+		return names[i]
+	}
+	return ""
+}
+
+// mostNames is the maximum number of keys in the hint for an unknown key.
+const mostNames = 16
+
+// keysHint returns the hint with the keys of a section.
+func keysHint(names []string) string {
+	if len(names) > mostNames {
+		return "some keys of this section are " + strings.Join(names[:mostNames], ", ") + "; `concerto doc manifest` lists all"
+	}
+	return "the keys of this section are " + strings.Join(names, ", ")
 }
 
 // otherToolHint adds a hint if other tools use the unknown key, and the manifest has another name

@@ -35,8 +35,8 @@ billing = "fail"
 		`sync = "evry"`:        "2:8: E0803: unknown sync \"evry\" (did you mean \"every\"?)\n",
 		`max_journal_mb = 0`:   "2:18: E0803: `run.max_journal_mb` is 0, which is less than 1 (write `max_journal_mb = 512`)\n",
 		`park = "yes"`:         "2:8: E0802: `run.park` must be true or false, not a string (write `park = true`)\n",
-		`jurnal = "runs"`:      "2:1: W0801: unknown key `jurnal` in [run] (did you mean `journal`?)\n",
-		`unknown.htp = "fail"`: "2:9: W0801: unknown key `htp` in [run.unknown] (did you mean `http`?)\n",
+		`jurnal = "runs"`:      "2:1: E0801: unknown key `jurnal` in [run] (did you mean `journal`?)\n",
+		`unknown.htp = "fail"`: "2:9: E0801: unknown key `htp` in [run.unknown] (did you mean `http`?)\n",
 		`unknown = "retry"`:    "2:11: E0802: `run.unknown` must be a table, not a string\n",
 		`unknown.mcp = "no"`:   "2:15: E0803: unknown mcp \"no\" (`mcp` must be \"retry\", \"fail\" or \"ask\")\n",
 		`unknown.api.example.com = "retry"`: "2:9: E0802: `run.unknown.api` must be a string, not a table " +

@@ -10,7 +10,6 @@ import (
 	"github.com/concerto-lang/concerto/internal/compile/diag"
 	"github.com/concerto-lang/concerto/internal/data/toolname"
 	"github.com/concerto-lang/concerto/internal/text/source"
-	"github.com/concerto-lang/concerto/internal/text/suggest"
 	"github.com/concerto-lang/concerto/internal/text/utf8cut"
 )
 
@@ -82,10 +81,10 @@ func (r *reader) toolFile(root *node, values map[string]any) {
 		case "mcp":
 			r.each(n, values[n.name], r.mcp)
 		default:
-			r.warnUnknown(n, "a file of tools", []string{"tools", "mcp"})
+			r.reportUnknown(n, "a file of tools", []string{"tools", "mcp"})
 		}
 	}
-	if root.child("tools") == nil && !r.isMisspelled(root, "tools", []string{"tools", "mcp"}) {
+	if root.child("tools") == nil && r.unknown == 0 {
 		r.add(diag.ToolMissing.At(source.Span{Start: root.value.Start, End: root.value.Start}, "the file has no `tools`").Hint("start with `tools:`, and write a list below it"))
 	}
 }
@@ -108,9 +107,6 @@ func (r *reader) toolList(n *node, v any) {
 		shown := name
 		if c.child("name") == nil {
 			shown = fmt.Sprintf("tools[%d]", i)
-			if !r.isMisspelled(c, "name", namesIn("tools.*")) {
-				r.add(diag.ToolMissing.At(at, "this tool has no `name`").Hint("add `name: query`, or another name for models to call"))
-			}
 		} else if !isText || name == "" {
 			shown = fmt.Sprintf("tools[%d]", i)
 		}
@@ -119,7 +115,11 @@ func (r *reader) toolList(n *node, v any) {
 				r.add(diag.ToolValue.At(c.child("name").value, "%v", err).Hint("use only letters, digits, `_` and `-`"))
 			}
 		}
+		before := r.unknown
 		r.tool(&Tool{Name: name, Place: at}, c, values, shown)
+		if c.child("name") == nil && r.unknown == before {
+			r.add(diag.ToolMissing.At(at, "this tool has no `name`").Hint("add `name: query`, or another name for models to call"))
+		}
 	}
 }
 
@@ -148,7 +148,7 @@ func (r *reader) tool(t *Tool, n *node, values map[string]any, shown string) {
 		named := &node{name: "name"}
 		r.member(&t.Config, row("tools.*.name"), named, t.Name, nil)
 	}
-	python := r.pythonHandler(n, values)
+	python, before := r.pythonHandler(n, values), r.unknown
 	others := slices.DeleteFunc(slices.Clone(n.children), func(c *node) bool { return python && pythonKey(c.name) })
 	section := *n
 	section.children = others
@@ -164,11 +164,13 @@ func (r *reader) tool(t *Tool, n *node, values map[string]any, shown string) {
 		t.Version = v
 	}
 	t.Session = values["scope"] == "session"
+	if r.unknown > before {
+		return
+	}
 	if !python {
 		r.handler(t, n, values, shown)
 	}
-	described := func(key string) bool { return n.child(key) != nil || r.isMisspelled(n, key, namesIn("tools.*")) }
-	if !described("description") && !slices.ContainsFunc(selfDescribed, described) {
+	if n.child("description") == nil && !slices.ContainsFunc(selfDescribed, func(key string) bool { return n.child(key) != nil }) {
 		r.add(diag.ToolMissing.At(t.Place, "tool `%s` has no `description`", shown).Hint("%s", r.inForm("add `description = \"…\"`: models use it to decide when to call the tool")))
 	}
 }
@@ -183,9 +185,7 @@ func (r *reader) handler(t *Tool, n *node, values map[string]any, shown string) 
 	}
 	switch {
 	case len(found) == 0:
-		if !slices.ContainsFunc(handlers, func(h string) bool { return r.isMisspelled(n, h, namesIn("tools.*")) }) {
-			r.add(diag.ToolHandler.At(t.Place, "tool `%s` has no handler", shown).Hint("%s", r.inForm("add `command = [\"python3\", \"query.py\"]`, or one of `http`, `mcp` and `concerto`")))
-		}
+		r.add(diag.ToolHandler.At(t.Place, "tool `%s` has no handler", shown).Hint("%s", r.inForm("add `command = [\"python3\", \"query.py\"]`, or one of `http`, `mcp` and `concerto`")))
 		return
 	case len(found) > 1:
 		r.add(diag.ToolHandler.At(found[1].key, "tool `%s` has both `%s` and `%s`, but only one can handle its calls", shown, found[0].name, found[1].name).
@@ -210,16 +210,10 @@ func (r *reader) needs(n *node, v any, shown string) {
 	}
 	path := "tools.*." + n.name
 	for _, need := range map[string][]string{handledByCommand: {"run"}, handledByHTTP: {"url"}, handledByMCP: {"server", "tool"}, handledByConcerto: {"file", "function"}}[n.name] {
-		if n.child(need) == nil && !r.isMisspelled(n, need, namesIn(path)) {
+		if n.child(need) == nil {
 			r.add(diag.ToolMissing.At(n.key, "`%s.%s` has no `%s`", shown, n.name, need).Hint("%s", r.inForm(fmt.Sprintf("add `%s = %s`", need, row(path+"."+need).Example))))
 		}
 	}
-}
-
-// isMisspelled reports whether an unknown key is probably the required key. The diagnostic about
-// the unknown key then contains the correction.
-func (r *reader) isMisspelled(n *node, want string, names []string) bool {
-	return slices.ContainsFunc(n.children, func(c *node) bool { return !slices.Contains(names, c.name) && suggest.Nearest(c.name, names) == want })
 }
 
 func pythonKey(name string) bool { return name == "module" || name == "function" }

@@ -62,6 +62,14 @@ func TestToolForms(t *testing.T) {
 	}
 }
 
+// TestNamelessTool checks that a tool without a name is reported.
+func TestNamelessTool(t *testing.T) {
+	_, l := ParseTools(source.NewFile("tools.yaml", []byte("tools:\n  - description: D\n    command: [a]\n")))
+	if got := lines(l); !strings.Contains(got, "E0917: this tool has no `name`") || l.Len() != 1 {
+		t.Error(got)
+	}
+}
+
 // TestToolsOfTheManifest checks that invalid tools in the manifest have the same diagnostics as in
 // a tool file.
 func TestToolsOfTheManifest(t *testing.T) {
@@ -82,7 +90,7 @@ command = { run = ["a"], env = { API_TOKEN = "abcdefgh" } }
 [tools]
 y = 3
 `)
-	const want = "2:1: E0913: unknown key `name` in [tools.query] (the keys of this section are "
+	const want = "2:1: E0913: unknown key `name` in [tools.query] (some keys of this section are "
 	got := lines(l)
 	for _, part := range []string{want,
 		"3:1: E0913: unknown key `requires_aproval` in [tools.query] (did you mean `requires_approval`?)",
@@ -100,8 +108,8 @@ y = 3
 			t.Errorf("missing diagnostic: %s\nin:\n%s", part, got)
 		}
 	}
-	if n := strings.Count(got, "\n"); n != 12 {
-		t.Errorf("number of diagnostics = %d, want 12:\n%s", n, got)
+	if n := strings.Count(got, "\n"); n != 11 {
+		t.Errorf("number of diagnostics = %d, want 11:\n%s", n, got)
 	}
 	if strings.Contains(got, "s3cret") || strings.Contains(got, "abcdefgh") {
 		t.Errorf("the diagnostics contain a secret:\n%s", got)

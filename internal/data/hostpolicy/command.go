@@ -17,10 +17,11 @@ func isPlain(command string) bool {
 	})
 }
 
-// allows reports whether one of the globs allows a command.
+// allows reports whether one of the globs allows a command. A glob allows an option that runs other
+// programs only if it contains the option.
 func allows(globs []string, command string) bool {
 	command = strings.TrimSpace(command)
-	return command != "" && isPlain(command) && slices.ContainsFunc(globs, func(g string) bool { return matchText(g, command) })
+	return command != "" && isPlain(command) && slices.ContainsFunc(globs, func(g string) bool { return matchText(g, command) && named(g, command) })
 }
 
 // matchesAnyPart reports whether one of the globs matches a command or a part of it.

@@ -109,7 +109,7 @@ func (p *Policy) Decide(q Request) Verdict {
 	}
 	leads, line, rules := p.readPaths(&q), parseCommandLine(q.Command), &p.rules.Commands
 	switch {
-	case p.isDenied(leads), matchesAnyPart(rules.Deny, q.Command), line.matches(rules.Deny):
+	case p.matchesDeny(&q, leads, line):
 		return Deny
 	case matchesAnyPart(rules.Ask, q.Command), line.matches(rules.Ask):
 		return Ask
@@ -121,6 +121,16 @@ func (p *Policy) Decide(q Request) Verdict {
 		return Ask // the request could contain something that a deny rule matches
 	}
 	return Verdict(p.rules.Default)
+}
+
+// Forbids reports whether a rule denies a request, whatever the defaults are.
+func (p *Policy) Forbids(q Request) bool {
+	return q.isTooLarge() || p.matchesDeny(&q, p.readPaths(&q), parseCommandLine(q.Command))
+}
+
+func (p *Policy) matchesDeny(q *Request, leads []pathMeanings, line *commandLine) bool {
+	rules := p.rules.Commands.Deny
+	return p.isDenied(leads) || matchesAnyPart(rules, q.Command) || line.matches(rules)
 }
 
 // isAllowed reports whether a rule allows the request.

@@ -128,6 +128,9 @@ func (f *rootFinder) addToRoot(r *root, path, dir string) {
 			f.addToRoot(r, file, filepath.Join(dir, filepath.Join(m...)))
 		}
 	}
+	if tests := strings.TrimSuffix(path, ".conc") + "_test.conc"; f.s.textOf(tests) != nil {
+		f.addToRoot(r, tests, strings.TrimSuffix(tests, ".conc"))
+	}
 }
 
 // moduleFile returns the file of a module, or "" if it does not exist.

@@ -3,6 +3,7 @@ package driver
 import (
 	"encoding/json"
 	"errors"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -47,7 +48,7 @@ func Check(in *Input) diag.List {
 func CheckEntry(in *Input) diag.List {
 	p, l := CheckProgram(in, nil)
 	in.needsMain(p, &l)
-	return in.withoutAllowed(l)
+	return in.applyLints(l)
 }
 
 // needsMain adds a warning if the entry file has neither main nor any other declaration that could
@@ -96,9 +97,10 @@ func (in *Input) needsMain(p *sema.Program, l *diag.List) {
 // when it returns true; the list is then incomplete. If the request has a Previous, Analyse reuses
 // its results in a program of any length.
 func Analyse(in *Input, stopped func() bool) (*sema.Program, diag.List) {
+	in.checks.withTests = true
 	checked, l := in.checkEntry(sema.NoLibraryBodies, stopped)
 	in.storeResults(checked)
-	return checked, in.withoutAllowed(l)
+	return checked, in.applyLints(l)
 }
 
 // GeneratesCode reports whether Check generates the code of a checked program if the program has no
@@ -107,6 +109,7 @@ func GeneratesCode(p *sema.Program) bool { return p.OwnLines() <= mostVerified }
 
 // CheckProgram is like Check, and returns and accepts the same as Analyse.
 func CheckProgram(in *Input, stopped func() bool) (*sema.Program, diag.List) {
+	in.checks.withTests = true
 	most := mostVerified
 	if in.needsProof() {
 		most = 0 // a proof needs the bodies of library functions
@@ -114,7 +117,7 @@ func CheckProgram(in *Input, stopped func() bool) (*sema.Program, diag.List) {
 	checked, l := in.checkEntry(most, stopped)
 	in.storeResults(checked)
 	sound := checked != nil && !l.HasErrors() && !checked.Partial
-	l = in.withoutAllowed(l)
+	l = in.applyLints(l)
 	if !sound {
 		return checked, l
 	}
@@ -140,10 +143,11 @@ func (in *Input) sound() (*sema.Program, diag.List) {
 	if p != nil && p.Partial && !l.HasErrors() {
 		p, l = in.checkEntry(0, nil)
 	}
+	l = in.applyLints(l)
 	if l.HasErrors() {
 		p = nil
 	}
-	return p, in.withoutAllowed(l)
+	return p, l
 }
 
 // earlier returns the results for function bodies of the previous check, or nil if the request has
@@ -165,12 +169,16 @@ func (in *Input) storeResults(p *sema.Program) {
 	}
 }
 
-// withoutAllowed returns a list without the findings that the manifest allows.
-func (in *Input) withoutAllowed(l diag.List) diag.List {
-	if in.Manifest == nil {
-		return l
+// applyLints returns a list without the warnings that the manifest allows, in which the warnings
+// that the manifest or the request denies are errors.
+func (in *Input) applyLints(l diag.List) diag.List {
+	var lints manifest.Lints
+	if in.Manifest != nil {
+		lints = in.Manifest.Lints
 	}
-	return l.Without(in.Manifest.Lints.Allow)
+	l = l.Without(lints.Allow)
+	l.Deny(lints.Deny, in.checks.denies)
+	return l
 }
 
 // checkEntry checks the program and returns its findings. most limits the number of lines for which
@@ -188,8 +196,13 @@ func (in *Input) checkEntry(most int, stopped func() bool) (*sema.Program, diag.
 	packages, deps, found := in.semaPackages()
 	in.checkedPackages = packages
 	l.Append(found)
+	var tests func(file string) []string
+	if in.checks.withTests {
+		tests = in.testFiles
+	}
 	p, found := sema.Check(sema.Config{
-		Packages: packages, Deps: deps, FindPackage: in.findPackage,
+		TestFiles: tests,
+		Packages:  packages, Deps: deps, FindPackage: in.findPackage,
 		Name: in.programName(), Library: stdlib.Library(), Manifest: in.universe(),
 		Dir: dir, Open: mods.openModule, Most: most, Tests: in.tests, Evals: in.evals, AnyConnection: in.mock,
 		Stopped: stopped, Bodies: in.earlier(), Line: in.line,
@@ -206,6 +219,36 @@ func (in *Input) checkEntry(most int, stopped func() bool) (*sema.Program, diag.
 	}
 	l.Merge()
 	return p, l
+}
+
+// testFiles returns the files with the tests of a file of the program: NAME_test.conc next to
+// NAME.conc. The entry file of a project also has those without a NAME.conc. Names are relative to
+// the root.
+func (in *Input) testFiles(file string) (names []string) {
+	isEntry := file == ""
+	if isEntry {
+		file = in.EntryName
+	}
+	absolute := func(name string) string { return filepath.Join(in.Root, filepath.FromSlash(name)) }
+	own := strings.TrimSuffix(file, SourceExt) + testSuffix
+	if in.isFile(absolute(own)) {
+		names = append(names, own)
+	}
+	project := in.Manifest != nil && in.Manifest.Project.Entry != "" && path.Clean(in.Manifest.Project.Entry) == in.EntryName
+	if !isEntry || !project && path.Base(file) != "main"+SourceExt {
+		return names
+	}
+	entries, err := os.ReadDir(filepath.Dir(absolute(file)))
+	if err != nil {
+		return names // the files are not on disk
+	}
+	for _, e := range entries {
+		name := path.Join(path.Dir(file), e.Name())
+		if stem, isTest := strings.CutSuffix(name, testSuffix); isTest && name != own && !in.isFile(absolute(stem+SourceExt)) {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // readData reads a dataset that a source file names.
@@ -247,8 +290,8 @@ func (in *Input) programName() string {
 	return strings.TrimSuffix(path.Base(in.EntryName), SourceExt)
 }
 
-// unread reports whether a manifest has a syntax error. Keys that seem to be missing may then
-// exist.
+// unread reports whether a manifest has a syntax error or an unknown key. Sections and keys that
+// seem to be missing may then exist.
 func unread(found diag.List) bool {
 	for _, d := range found.Sorted() {
 		if d.Info == diag.ManifestSyntax {

@@ -26,7 +26,7 @@ type Inline struct {
 // loadInline loads a program from memory, with the nearest manifest.
 func (in *Input) loadInline(g *Inline) error {
 	in.Root = in.dir
-	if m, ok := manifest.Locate(in.dir, in.isFile); ok && !g.Alone {
+	if m, ok := manifest.Locate(in.dir, in.exists); ok && !g.Alone {
 		if err := in.manifest(m); err != nil {
 			return err
 		}

@@ -43,7 +43,7 @@ func (l *Line) Compile() (*CompiledLine, diag.List) {
 	}
 	in.line = l.Variable
 	checked, found := in.checkEntry(0, nil)
-	found = in.withoutAllowed(found)
+	found = in.applyLints(found)
 	if found.HasErrors() || checked == nil {
 		return nil, found
 	}

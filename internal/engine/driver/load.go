@@ -67,6 +67,8 @@ type Request struct {
 	Mock bool
 	// Data checks the datasets that evals name; nil checks none.
 	Data CheckData
+	// DenyWarnings means that warnings count as errors.
+	DenyWarnings bool
 	// Packages determines how the packages of the project are found.
 	Packages PackageSource
 }
@@ -128,6 +130,7 @@ type Input struct {
 	generated func(*ir.Program) // called with the generated program; tests use it to insert invalid code
 	tests     bool
 	evals     bool
+	checks    checkOptions
 	data      CheckData
 	chosen    codegen.ManifestData // the request's Called and Debugged
 	seen      func(path string)
@@ -141,6 +144,15 @@ type Input struct {
 	dir       string            // Request.Dir, absolute
 	absolute  bool              // the user wrote an absolute path
 }
+
+// checkOptions are options of a check.
+type checkOptions struct {
+	withTests bool // the program includes the files with its tests
+	denies    bool // warnings count as errors
+}
+
+// testSuffix ends the name of a file that contains the tests of another file.
+const testSuffix = "_test" + SourceExt
 
 // PathError means that a path does not lead to a program.
 type PathError struct {
@@ -182,12 +194,13 @@ func Load(r Request) (*Input, error) {
 	return in, nil
 }
 
-func load(r Request) (*Input, error) {
+// newInput returns an Input into which nothing is loaded.
+func newInput(r Request) (*Input, error) {
 	dir, err := filepath.Abs(r.Dir)
 	if err != nil {
 		return nil, fmt.Errorf("cannot determine the directory %s: %w", r.Dir, err)
 	}
-	in := &Input{Passes: optimize.All, dir: dir, tests: r.Tests, evals: r.Evals, data: r.Data, chosen: codegen.ManifestData{Called: r.Called, Debugged: r.Plain}, mock: r.Mock, absolute: filepath.IsAbs(r.Path), Scripts: map[string]json.RawMessage{}, names: map[string]string{}, seen: r.Seen, overlay: r.Overlay, sources: r.Sources, cache: r.Packages.Cache, parsed: r.Parsed, previous: r.Previous}
+	in := &Input{Passes: optimize.All, dir: dir, tests: r.Tests, checks: checkOptions{withTests: r.Tests, denies: r.DenyWarnings}, evals: r.Evals, data: r.Data, chosen: codegen.ManifestData{Called: r.Called, Debugged: r.Plain}, mock: r.Mock, absolute: filepath.IsAbs(r.Path), Scripts: map[string]json.RawMessage{}, names: map[string]string{}, seen: r.Seen, overlay: r.Overlay, sources: r.Sources, cache: r.Packages.Cache, parsed: r.Parsed, previous: r.Previous}
 	if in.seen == nil {
 		in.seen = func(string) {}
 	}
@@ -195,11 +208,19 @@ func load(r Request) (*Input, error) {
 	if r.Tests || r.Plain {
 		in.Passes = optimize.None
 	}
+	return in, nil
+}
+
+func load(r Request) (*Input, error) {
+	in, err := newInput(r)
+	if err != nil {
+		return nil, err
+	}
 	if r.Inline != nil {
 		return in, in.loadInline(r.Inline)
 	}
 	if r.Path == "" {
-		path, ok := manifest.Locate(dir, in.isFile)
+		path, ok := manifest.Locate(in.dir, in.exists)
 		if !ok {
 			return nil, &PathError{Message: "no " + manifest.FileName + " in this directory or its parents",
 				Hint: "pass a file, such as `concerto run main.conc`, or a directory with a " + manifest.FileName}
@@ -210,7 +231,7 @@ func load(r Request) (*Input, error) {
 	if in.isFile(path) {
 		return in, in.loadFile(r.Path, path)
 	}
-	if m := filepath.Join(path, manifest.FileName); in.isFile(m) {
+	if m := filepath.Join(path, manifest.FileName); in.exists(m) {
 		return in, in.project(m)
 	}
 	switch _, err := os.Stat(path); {
@@ -237,7 +258,7 @@ func (in *Input) loadFile(shown, path string) error {
 		return &PathError{Path: shown, Message: "not a Concerto program", Hint: "the name of a program ends with " + SourceExt}
 	}
 	in.Root = filepath.Dir(path)
-	if m, ok := manifest.Locate(in.Root, in.isFile); ok {
+	if m, ok := manifest.Locate(in.Root, in.exists); ok {
 		if err := in.manifest(m); err != nil {
 			return err
 		}
@@ -377,6 +398,16 @@ func (in *Input) isFile(path string) bool {
 	}
 	_, overlaid := in.overlay[path]
 	return overlaid || isFile(path)
+}
+
+// exists is isFile, and also true for a directory. A directory with the name of a manifest is
+// thereby reported, and not taken for no manifest.
+func (in *Input) exists(path string) bool {
+	if in.isFile(path) {
+		return true
+	}
+	_, err := os.Stat(path)
+	return in.sources == nil && err == nil
 }
 
 func (in *Input) abs(path string) string {

@@ -113,6 +113,23 @@ func CheckRelease(m *manifest.Manifest) string {
 	return ""
 }
 
+// checkRelease reports that the project requires another version of concerto. Keys that this
+// version does not know may then be correct.
+func (in *Input) checkRelease() {
+	m := in.Manifest
+	reason := CheckRelease(m)
+	if reason == "" {
+		return
+	}
+	for _, d := range in.Diagnostics.Since(0) {
+		if d.Info == diag.ManifestSyntax && d.File == m.File {
+			d.Hint("concerto %s, which [project] requires, may have this key", m.Project.Concerto)
+		}
+	}
+	in.Diagnostics.Add(diag.ManifestValue.At(m.Project.At["concerto"].Value, "the project cannot be compiled: %s", reason).In(m.File).
+		Hint("install the version that the project requires, or correct `concerto`"))
+}
+
 // loadPackages finds the packages of the project and reads their files. Errors that the user can
 // correct in the project are diagnostics; the others are *pkg.Error.
 func (in *Input) loadPackages(from PackageSource) error {
@@ -120,10 +137,7 @@ func (in *Input) loadPackages(from PackageSource) error {
 	if m == nil {
 		return nil
 	}
-	if reason := CheckRelease(m); reason != "" {
-		in.Diagnostics.Add(diag.ManifestValue.At(m.Project.At["concerto"].Value, "the project cannot be compiled: %s", reason).In(m.File).
-			Hint("install the version that the project requires, or correct `concerto`"))
-	}
+	in.checkRelease()
 	if len(m.Dependencies) == 0 {
 		return nil
 	}

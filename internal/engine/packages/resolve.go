@@ -3,7 +3,6 @@ package packages
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"maps"
 	"os"
@@ -87,13 +86,6 @@ func (p *Project) Locked(r *pkg.Locked) *pkg.Locked {
 	return nil
 }
 
-// DiagnosticsError contains the errors of a manifest or of the code of packages.
-type DiagnosticsError struct{ Found diag.List }
-
-func (e *DiagnosticsError) Error() string {
-	return fmt.Sprintf("%d errors", e.Found.Errors())
-}
-
 // Resolution is the result of selecting the versions of all packages.
 type Resolution struct {
 	Text  []byte // manifest
@@ -125,13 +117,13 @@ func (r *Resolver) Resolve(ctx context.Context, text []byte) (*Resolution, error
 	m, found := r.Project.parse(text)
 	found.Append(driver.CheckKeys(m))
 	if found.HasErrors() {
-		return nil, &DiagnosticsError{found}
+		return nil, &driver.DiagnosticsError{found}
 	}
 	reader := &driver.Reader{Read: r.readFile}
 	root := driver.Requirements(m, r.Project.Root)
 	refs, err := pkg.Select(root, reader.ByPath, func(all []pkg.Ref) ([][]pkg.Requirement, error) { return r.read(ctx, all) })
 	if err == nil && reader.List.HasErrors() {
-		err = &DiagnosticsError{reader.List}
+		err = &driver.DiagnosticsError{reader.List}
 	}
 	if err != nil {
 		return nil, refusal(err)
@@ -211,7 +203,7 @@ func (r *Resolver) content(ctx context.Context, ref *pkg.Ref) (*content, error) 
 	}
 	m, list := driver.PackageManifest(text, ref.String()+": ", ref.Git.IsLocal)
 	if list.HasErrors() {
-		return nil, &DiagnosticsError{list}
+		return nil, &driver.DiagnosticsError{list}
 	}
 	if reason := driver.CheckRelease(m); reason != "" {
 		return nil, pkg.Unusable(ref.String(), reason)
@@ -288,7 +280,7 @@ func Uses(p *Project, text []byte, lock *pkg.Lock, cache pkgcache.Cache) (map[*p
 	}
 	found, list := driver.PackageUses(in)
 	if list.HasErrors() {
-		return nil, &DiagnosticsError{list}
+		return nil, &driver.DiagnosticsError{list}
 	}
 	out := map[*pkg.Locked][]uses.Found{}
 	for p, all := range found {

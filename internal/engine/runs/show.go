@@ -27,27 +27,24 @@ import (
 
 // Manifest returns the nearest manifest, or nil.
 func Manifest(dir string) (*manifest.Manifest, error) {
-	if _, found := manifest.Locate(dir, func(path string) bool { _, err := os.Stat(path); return err == nil }); !found {
-		return nil, nil
-	}
-	in, err := driver.Load(driver.Request{Dir: dir})
-	if err != nil {
+	p, err := driver.ReadProject(dir)
+	if err != nil || p == nil {
 		return nil, err
 	}
-	return in.Manifest, nil
+	return p.Manifest, nil
 }
 
 // Root returns the directory in which the nearest manifest stores runs, or "".
 func Root(dir string) (string, error) {
-	in, err := driver.Load(driver.Request{Dir: dir})
-	if err != nil || in.Manifest == nil {
+	p, err := driver.ReadProject(dir)
+	if err != nil || p == nil {
 		return "", err
 	}
-	conf, err := runconf.Read(in.Manifest.Run.Config)
+	conf, err := runconf.Read(p.Manifest.Run.Config)
 	if err != nil {
 		return "", err
 	}
-	return conf.JournalRoot(in.Root), nil
+	return conf.JournalRoot(p.Root), nil
 }
 
 // Show returns the state of a run, even if the journal is damaged. The error is journal.ErrNoRun, a

@@ -109,25 +109,16 @@ func checkVersion(text, least string) error {
 	return nil
 }
 
-// passed are the variables of git that its processes receive. A name that ends in * is a prefix.
-var passed = []string{"GIT_AUTHOR_*", "GIT_COMMITTER_*", "GIT_SSH*", "GIT_ASKPASS", "GIT_CONFIG_*"}
+// passed are the variables that git receives in addition to those of every process: its own, and
+// those of the agents that sign and authenticate. Other variables of git would make it use another
+// repository.
+var passed = []string{"GIT_AUTHOR_*", "GIT_COMMITTER_*", "GIT_SSH*", "GIT_ASKPASS", "GIT_CONFIG_*", "SSH_AUTH_SOCK", "SSH_AGENT_PID", "GNUPGHOME", "GPG_TTY"}
 
-// environment returns the environment of git's processes: without variables that would make it use
-// another repository, in English, without prompts, and without locks for what it only reads.
+// environment returns the environment of git's processes: in English, without prompts, and without
+// locks for what it only reads. The filters of a repository, which git starts, receive no others.
 func environment(environ []string) []string {
-	env := make([]string, 0, len(environ)+3)
-	for _, v := range environ {
-		name, _, _ := strings.Cut(v, "=")
-		isOwn := strings.HasPrefix(name, "GIT_")
-		isPassed := slices.ContainsFunc(passed, func(p string) bool {
-			prefix, isPrefix := strings.CutSuffix(p, "*")
-			return name == p || isPrefix && strings.HasPrefix(name, prefix)
-		})
-		if isOwn && !isPassed || name == "LC_ALL" || name == "LANGUAGE" {
-			continue
-		}
-		env = append(env, v)
-	}
+	env, _ := procgroup.Inherit{Pass: passed}.Of(environ)
+	env = slices.DeleteFunc(env, func(v string) bool { return strings.HasPrefix(v, "LC_ALL=") || strings.HasPrefix(v, "LANGUAGE=") })
 	return append(env, "LC_ALL=C", "GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0")
 }
 

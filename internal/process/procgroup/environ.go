@@ -7,6 +7,10 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/proc"
 )
 
+// The rule for the environment of child processes is in this file, and everything that starts a
+// process on behalf of a program uses it: a child receives the inherited variables, and those that
+// a key of the manifest or a flag names for it. The permissions of the program have no influence.
+
 // inherited lists the variables that every process receives from the run's environment. Programs
 // need them to find files, language, certificates and network. A name that ends in * matches every
 // name with that prefix.
@@ -22,6 +26,10 @@ var inherited = []string{
 // neverInherited lists variables that no process receives, because a process could use them to
 // impersonate Concerto.
 var neverInherited = []string{"CONCERTO_RELAY_SOCK", proc.KeeperMark}
+
+// engineURL is the variable with the address of an engine, which may contain a password. It is
+// passed only by its full name, as a key.
+const engineURL = "CONCERTO_ENGINE"
 
 // Inherit selects additional variables of the run's environment that a process receives.
 type Inherit struct {
@@ -55,7 +63,7 @@ func (in Inherit) passes(name string) bool {
 		return false
 	case slices.Contains(in.Pass, name):
 		return true
-	case in.Keys[name]:
+	case in.Keys[name], name == engineURL:
 		return false
 	}
 	return slices.ContainsFunc(inherited, covers) || slices.ContainsFunc(in.Pass, covers)

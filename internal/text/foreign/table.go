@@ -248,6 +248,8 @@ var table = []row{
 	{Manifest, "temperature system_prompt max_tokens top_p", "", "set it in the declaration of the agent", ""},
 	{Manifest, "api_base endpoint url", "base_url", "", ""},
 	{Manifest, "arguments argv", "args", "", ""},
+	{Manifest, "denies denied denylist forbid", "deny", "", ""},
+	{Manifest, "allows allowed allowlist permit", "allow", "", ""},
 
 	{Agent, "prompt instructions instruction system role persona sys_prompt systemPrompt system_message system_instruction system_instructions description backstory goal preamble", "system_prompt", "", ""},
 	{Agent, "llm engine model_name base modelName model_id modelId", "model", "", ""},

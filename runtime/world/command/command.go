@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,13 +25,12 @@ const grace = time.Second
 type Options struct {
 	Environ []string       // environment of the run, as "NAME=value"
 	Run     *procgroup.Run // owns the processes; may be nil
-	// EnvAllowed lists the environment variables that commands receive in addition to those that
-	// every process receives. nil passes all variables except those in Keys, which contain API
-	// keys.
-	EnvAllowed []string
-	Keys       map[string]bool
-	Dir        string               // working directory of the commands; "" means that of this process
-	Clock      *clock.PausableClock // clock of the commands' time limits; nil means the system's clock
+	// Pass lists the variables that commands receive in addition to those that every process
+	// receives. It does not pass those in Keys, which contain keys of services.
+	Pass  []string
+	Keys  map[string]bool
+	Dir   string               // working directory of the commands; "" means that of this process
+	Clock *clock.PausableClock // clock of the commands' time limits; nil means the system's clock
 }
 
 // Runner performs effect.Command. It is safe for concurrent use.
@@ -44,10 +44,7 @@ type Runner struct {
 // New returns a Runner.
 func New(o Options) *Runner {
 	r := &Runner{dir: o.Dir, run: o.Run, clock: o.Clock}
-	pass := o.EnvAllowed
-	if pass == nil {
-		pass = []string{"*"}
-	}
+	pass := slices.DeleteFunc(slices.Clone(o.Pass), func(name string) bool { return o.Keys[name] })
 	r.environ, _ = procgroup.Inherit{Pass: pass, Keys: o.Keys}.Of(o.Environ)
 	return r
 }

@@ -45,7 +45,7 @@ func runner(t *testing.T) (*Runner, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return New(Options{EnvAllowed: []string{"COMMAND_TEST", "GIVEN"},
+	return New(Options{Pass: []string{"COMMAND_TEST", "GIVEN"},
 		Environ: []string{"COMMAND_TEST=1", "HOME=/h", "SECRET=s", "GIVEN=g", "PATH=/nowhere"}}), self
 }
 

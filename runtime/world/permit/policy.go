@@ -119,7 +119,8 @@ func (p *Policy) Roots(k Kind) []string {
 	return all.roots
 }
 
-// Environment returns the variables that the program may read; nil means all variables.
+// Environment returns the variables that are named as those that the program may read. It is nil
+// if the program may read all variables, because none of them is then named.
 func (p *Policy) Environment() []string {
 	all := p.manifest[Env]
 	for i := range p.callers {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/engine"
+	"github.com/concerto-lang/concerto/internal/engine/driver"
 	"github.com/concerto-lang/concerto/internal/engine/runs"
 	"github.com/concerto-lang/concerto/internal/record/journal"
 	"github.com/concerto-lang/concerto/internal/record/journal/localowner"
@@ -158,6 +159,9 @@ func Find(ctx context.Context, a *console.Console, name, role string) (*Run, err
 	if dirErr == nil {
 		return &Run{Dir: dir}, nil
 	}
+	if errors.As(dirErr, new(*driver.DiagnosticsError)) {
+		return nil, dirErr
+	}
 	url, err := EngineURL(a)
 	if err != nil || url == "" {
 		return nil, dirErr
@@ -188,7 +192,11 @@ func Directory(a *console.Console, run string) (string, error) {
 		a.RunName = run
 		return dir, nil
 	}
-	if root, err := runs.Root(a.Dir); err == nil && root != "" {
+	root, err := runs.Root(a.Dir)
+	if err != nil {
+		return "", err
+	}
+	if root != "" {
 		below := filepath.Join(root, filepath.Base(run))
 		if info, err := os.Stat(below); err == nil && info.IsDir() {
 			a.RunName = run
