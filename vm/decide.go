@@ -6,6 +6,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/hostmsg"
+	"github.com/concerto-lang/concerto/internal/data/schema"
 	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
@@ -327,7 +328,9 @@ func (t *task) recordAwaitedAnswer(w *wait, v value.Slot, problem string) error 
 	d := &Decision{Kind: DecidedAwait, Effect: x.effect, Channel: asked.Channel, Asked: asked.Payload, Problem: problem, MS: listener.Now() - x.since}
 	if a, ok := w.result.(*effect.Answer); ok && w.err == nil {
 		d.By, d.Name = a.By, a.Name
-		if d.Answer = a.Value; problem == "" {
+		if problem != "" {
+			d.Answer = recordable(a.Value)
+		} else {
 			d.Answer = value.AppendJSON(nil, v)
 			t.addParticipant(effect.ActorOf(a.By, a.Name), x.effect)
 		}
@@ -345,6 +348,15 @@ func (t *task) recordAwaitedAnswer(w *wait, v value.Slot, problem string) error 
 		t.openDecision().add(Part{who, x.effect})
 	}
 	return nil
+}
+
+// recordable returns the form in which records contain a refused answer. A text that is not a value
+// becomes a JSON string, because a record is canonical JSON.
+func recordable(answer json.RawMessage) json.RawMessage {
+	if schema.CheckAnswer(answer, nil) != nil {
+		return value.AppendString(nil, string(answer))
+	}
+	return answer
 }
 
 // unansweredBy returns the kind of the party because of which an awaited emit has no answer, and

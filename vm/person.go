@@ -5,6 +5,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/hostmsg"
+	"github.com/concerto-lang/concerto/internal/data/schema"
 	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
@@ -32,8 +33,9 @@ func (t *task) personAnswered(w *wait) status {
 	var unanswered *effect.Error
 	if errors.As(w.err, &unanswered) {
 		st = t.answerUnhandled(s, m, hostmsg.Lookup(m.Type))
+	} else if a := w.result.(*effect.Answer); schema.CheckAnswer(a.Value, nil) != nil {
+		st = t.replyToMessage(s, m, a.By, nil, "the answer is not JSON")
 	} else {
-		a := w.result.(*effect.Answer)
 		st = t.replyToMessage(s, m, a.By, a.Value, "")
 	}
 	if st != running {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/hostmsg"
+	"github.com/concerto-lang/concerto/internal/data/schema"
 	"github.com/concerto-lang/concerto/runtime/tool"
 	"github.com/concerto-lang/concerto/runtime/world/emit"
 )
@@ -111,8 +112,9 @@ func resultOfAnswer(ctx context.Context, channel string, v json.RawMessage, err 
 		return nil, effect.Errorf("EmitError", "%v", tool.ErrNoApprover).With("channel", channel).With("reason", "no_listener")
 	case err != nil:
 		return nil, effect.Errorf("EmitError", "%v", err).With("channel", channel).With("reason", "refused")
-	case !json.Valid(v):
-		return nil, effect.Errorf("EmitError", "the answer on channel '%s' is not JSON", channel).With("channel", channel).With("reason", "refused")
+	}
+	if err := schema.CheckAnswer(v, nil); err != nil {
+		return nil, effect.Errorf("EmitError", "the answer on channel '%s' was refused: %v", channel, err).With("channel", channel).With("reason", "refused")
 	}
 	return &effect.Answer{Value: v, By: effect.ByApplication}, nil
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/schema"
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
@@ -124,11 +125,11 @@ func (s *Source) Reachable(ctx context.Context) bool {
 
 // toAnswer converts an answer from hostd to an answer for the run.
 func toAnswer(q *request, m protocol.HostdMessage) (*effect.Answer, error) {
-	switch {
-	case m.Error != "":
+	if m.Error != "" {
 		return nil, effect.Errorf("EmitError", "%s", m.Error).With("channel", q.channel).With("reason", "refused").Decided(effect.ByRelay, m.By)
-	case !json.Valid(m.Value):
-		return nil, effect.Errorf("EmitError", "the relay's answer on channel '%s' is not JSON", q.channel).With("channel", q.channel).With("reason", "refused")
+	}
+	if err := schema.CheckAnswer(m.Value, nil); err != nil {
+		return nil, effect.Errorf("EmitError", "the relay's answer on channel '%s' was refused: %v", q.channel, err).With("channel", q.channel).With("reason", "refused")
 	}
 	return &effect.Answer{Value: m.Value, Repeatable: true, By: effect.ByRelay, Name: m.By}, nil
 }

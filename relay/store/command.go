@@ -26,8 +26,8 @@ type Command struct {
 	RunID, Kind, ID string
 	State           string // state of protocol.InputMachine
 	Payload         json.RawMessage
-	// SHA256 is the hash of the payload in hexadecimal. It is stored longer than the payload. If the
-	// payload is secret, it is the random name of NameSecret instead.
+	// SHA256 is the hash of the payload in hexadecimal. It is stored longer than the payload. If
+	// the payload is secret, it is the random name of NameSecret instead.
 	SHA256           string
 	By               string
 	Created, Expires int64  // in Unix ms

@@ -25,6 +25,7 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/secret"
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
 	"github.com/concerto-lang/concerto/internal/record/hosttrace"
 	"github.com/concerto-lang/concerto/runtime/keeper"
@@ -63,6 +64,8 @@ type Options struct {
 	// Trace receives each line that a host sends or receives. Many goroutines call it. nil discards
 	// the lines.
 	Trace func(hosttrace.Line)
+	// Secrets are removed from partial messages; nil means that there are none.
+	Secrets *secret.Set
 	// Keeper, if not nil, runs the processes so that they survive the end of the Concerto process.
 	// New and Resume take ownership of Keeper, and Close closes it.
 	Keeper *keeper.Client

@@ -8,6 +8,8 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/hostmsg"
+	"github.com/concerto-lang/concerto/internal/data/secret"
+	"github.com/concerto-lang/concerto/internal/data/value"
 	"github.com/concerto-lang/concerto/internal/process/stderrlog"
 	"github.com/concerto-lang/concerto/internal/text/ndjson"
 	"github.com/concerto-lang/concerto/runtime/host/adapter"
@@ -24,8 +26,9 @@ type segment struct {
 	handover      *handover // handover from a lost process; nil if the exchange had no earlier process
 
 	// Only the reader uses these fields.
-	ended           bool // the terminal message has been read
-	outsideReported bool // logOutside has reported a line after the terminal message
+	ended           bool           // the terminal message has been read
+	pieces          *secret.Stream // the partial messages without secrets; nil before the first
+	outsideReported bool           // logOutside has reported a line after the terminal message
 }
 
 // reader reads the output of a process. Only the goroutine that holds the read lease uses it.
@@ -184,9 +187,50 @@ func (r *reader) handleMessage(l ndjson.Line) error {
 	if wanted, err := r.acceptMessage(&x); !wanted {
 		return err
 	}
+	r.cleanPieces(&x)
 	r.guardResult(x.msg)
 	r.deliverMessage(&x)
 	return nil
+}
+
+// cleanPieces removes secrets that are split over partial messages. The end of a piece that may be
+// the start of a secret is held back until the next piece or the end of the exchange. The program
+// and all records of the run therefore receive no part of a secret.
+func (r *reader) cleanPieces(x *incomingLine) {
+	secrets, t := r.process.hosts.opts.Secrets, x.segment
+	switch {
+	case t.isInit, x.msg.Type != hostmsg.Partial && !hostmsg.Lookup(x.msg.Type).Terminal():
+	case x.msg.Type != hostmsg.Partial:
+		if t.pieces == nil {
+			return
+		}
+		rest := t.pieces.Rest()
+		if rest == "" {
+			return
+		}
+		last := *x.msg
+		as := jsonobject.New(hostmsg.Partial)
+		as.Text("text", rest)
+		*x.msg = mustMessage(as.End())
+		r.batch.commitAs(hostmsg.Lookup(hostmsg.Partial))
+		x.msg = r.batch.nextMessage()
+		*x.msg = last
+	case !secrets.Empty() || t.pieces != nil:
+		for _, name := range []string{"text", "chunk"} {
+			text, has := x.msg.Payload.Map().GetString(name)
+			if !has || text.Kind() != value.KindString {
+				continue
+			}
+			if t.pieces == nil {
+				t.pieces = secrets.Stream()
+			}
+			if clean := t.pieces.Next(text.AsString()); clean != text.AsString() {
+				x.msg.Payload.Map().SetString(name, value.String(clean))
+				x.msg.Text = append([]byte(`{"type":"`+hostmsg.Partial+`",`), value.AppendJSON(nil, x.msg.Payload)[1:]...)
+			}
+			return
+		}
+	}
 }
 
 // decodeLine decodes the line as a message.

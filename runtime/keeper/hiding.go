@@ -55,11 +55,18 @@ func (h *redactor) restoreText(text string) string {
 	return secret.Restore(text, func(name string) (string, bool) { v, ok := h.values[name]; return v, ok })
 }
 
+// newLines returns the Lines of a host's output. There must be secrets.
+func (h *redactor) newLines() *secret.Lines {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.marks.Lines(func(line []byte) []byte { return []byte(h.redact(string(line))) })
+}
+
 // redactLines redacts lines that are written to a file at offset at. odd contains, by offset, the
 // lines that restoreText cannot restore, because a secret appears in another form.
-func (h *redactor) redactLines(text []byte, at int64) (file []byte, odd map[int64][]byte) {
+func (h *redactor) redactLines(split *secret.Lines, text []byte, at int64) (file []byte, odd map[int64][]byte) {
 	for line := range bytes.Lines(text) {
-		hidden := h.redact(string(line))
+		hidden := string(split.JSON(line))
 		if h.restoreText(hidden) != string(line) {
 			if odd == nil {
 				odd = map[int64][]byte{}

@@ -6,6 +6,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+
+	"github.com/concerto-lang/concerto/internal/data/secret"
 )
 
 // spool stores the output of a host, line by line. The last line may be incomplete, and a very long
@@ -23,6 +25,7 @@ type spool struct {
 	begin        checkpoint // end of the output that is no longer in the file
 	checkpoints  []checkpoint
 	hide         *redactor
+	split        *secret.Lines // finds secrets that are split over lines; nil before the first secret
 	// lines whose secrets cannot be restored from the marks, by offset in the file
 	unrestorable map[int64][]byte
 }
@@ -55,7 +58,10 @@ func newSpool(dir string, hide *redactor) (*spool, error) {
 func (s *spool) appendText(text []byte) error {
 	file, odd := text, map[int64][]byte(nil)
 	if s.hide.hasSecrets() {
-		file, odd = s.hide.redactLines(text, s.size)
+		if s.split == nil {
+			s.split = s.hide.newLines()
+		}
+		file, odd = s.hide.redactLines(s.split, text, s.size)
 	}
 	before := len(s.recent)
 	if s.recent = append(s.recent, file...); s.direct || len(s.recent) > maxRecent {

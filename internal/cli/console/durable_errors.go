@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"syscall"
 
 	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/internal/engine/durable"
@@ -33,14 +34,14 @@ func (a *Console) reportSuspended(e *engine.Suspended) int {
 			if payload := PayloadText(q.Channel, q.Payload, a.TTY.Err); payload != "" {
 				text += " " + payload
 			}
-			a.noteNext(Printable(text, a.TTY.Err), fmt.Sprintf("answer with: concerto runs answer %s %s <value>", name, q.ID))
+			a.noteNext(Printable(text), fmt.Sprintf("answer with: concerto runs answer %s %s <value>", name, q.ID))
 		}
 		if len(e.Waiting) == 0 {
 			a.noteNext("waiting for a scheduled time", "resume with: concerto runs resume "+name)
 		}
 		return ExitWaiting
 	case errors.As(e.Why, &unwritable):
-		a.Complain(fmt.Sprintf("suspended: %s cannot be written: %v", name, unwritable.Err), fmt.Sprintf("free some space, then resume with: concerto runs resume %s", name))
+		a.Complain(fmt.Sprintf("suspended: %s cannot be written: %v", name, unwritable.Err), fmt.Sprintf("%s, then resume with: concerto runs resume %s", afterFailedWrite(unwritable.Err), name))
 		return exitUnwritable
 	case errors.As(e.Why, &damaged):
 		a.Complain(e.Why.Error(), damaged.Next)
@@ -56,6 +57,14 @@ func (a *Console) reportSuspended(e *engine.Suspended) int {
 	}
 	a.Complain("suspended: "+e.Why.Error(), fmt.Sprintf("resume with: concerto runs resume %s", name))
 	return ExitFailed
+}
+
+// afterFailedWrite returns what the user must do about an error of writing a run.
+func afterFailedWrite(err error) string {
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		return "free some space"
+	}
+	return "remove the cause"
 }
 
 // reportRunError prints why a run's directory cannot be used. It returns the exit code.
@@ -79,7 +88,7 @@ func (a *Console) reportRunError(err error) int {
 	case errors.As(err, new(*journal.ExistsError)):
 		a.Complain(fmt.Sprintf("%s already contains a run", name), fmt.Sprintf("resume with: concerto runs resume %s", name))
 	case errors.As(err, &unusable) && unusable.Runs && unusable.Full():
-		a.Complain(fmt.Sprintf("%s cannot be written: %v", name, err), "free some space and try again; the run is unchanged")
+		a.Complain(fmt.Sprintf("%s cannot be written: %v", name, err), afterFailedWrite(err)+" and try again; the run is unchanged")
 		return exitUnwritable
 	case errors.As(err, &unusable) && unusable.Runs:
 		a.Complain(fmt.Sprintf("%s cannot be written to: %v", name, err), "check the permissions of the directory and its files; the run is unchanged")

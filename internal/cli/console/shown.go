@@ -9,22 +9,13 @@ import (
 	"github.com/concerto-lang/concerto/internal/term/terminal"
 )
 
-// Printable returns text for output. It escapes control characters on a terminal, because models
-// and hosts may have sent them.
-func Printable(text string, onTerminal bool) string {
-	if onTerminal {
-		return terminal.Escape(text)
-	}
-	return text
-}
+// Printable returns a text of a model, a host or a file with control characters and characters that
+// change the direction of text escaped. Output that is no terminal is escaped, too, because a
+// stored log is read on a terminal later.
+func Printable(text string) string { return terminal.Escape(text) }
 
-// LogWriter returns the writer for log lines. It escapes control characters on a terminal.
-func (a *Console) LogWriter() io.Writer {
-	if a.TTY.Err {
-		return terminal.Writer(a.Stderr)
-	}
-	return a.Stderr
-}
+// LogWriter returns the writer for log lines. It escapes texts as Printable does.
+func (a *Console) LogWriter() io.Writer { return terminal.Writer(a.Stderr) }
 
 // PayloadText returns the payload of an emit as text for output. On a terminal, an event of the
 // runtime is returned in a readable form; it is "" for an event that contains no information for

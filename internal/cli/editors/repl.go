@@ -350,7 +350,7 @@ func (t *replLoop) printLine(text string, err error) error {
 		return err
 	}
 	t.out.endLine()
-	_, err = fmt.Fprintln(t.out, console.Printable(text, t.console.TTY.Out))
+	_, err = fmt.Fprintln(t.out, console.Printable(text))
 	return err
 }
 

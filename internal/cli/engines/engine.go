@@ -154,7 +154,7 @@ func (cmd *engineCommand) check(ctx context.Context) error {
 func (cmd *engineCommand) showReport(r *postgres.Report) error {
 	w := tabwriter.NewWriter(cmd.console.Stdout, 0, 0, 2, ' ', 0)
 	for _, c := range r.Checks {
-		fmt.Fprintf(w, "%s\t%s\t%s\n", c.State, c.Name, console.Printable(c.Text, cmd.console.TTY.Out))
+		fmt.Fprintf(w, "%s\t%s\t%s\n", c.State, c.Name, console.Printable(c.Text))
 		if c.Action != nil {
 			fmt.Fprintf(w, "\t\t→ %s\n", *c.Action)
 		}
@@ -164,7 +164,7 @@ func (cmd *engineCommand) showReport(r *postgres.Report) error {
 		if x.Draining {
 			state = ", draining"
 		}
-		fmt.Fprintf(w, "worker\t%s\t%s, process %d, queues %s, %d of %d runs%s\n", x.ID, console.Printable(x.Machine, cmd.console.TTY.Out), x.PID, strings.Join(x.Queues, ", "), x.Running, x.Concurrency, state)
+		fmt.Fprintf(w, "worker\t%s\t%s, process %d, queues %s, %d of %d runs%s\n", x.ID, console.Printable(x.Machine), x.PID, strings.Join(x.Queues, ", "), x.Running, x.Concurrency, state)
 	}
 	return w.Flush()
 }

@@ -245,7 +245,7 @@ func listSchedules(ctx context.Context, a *console.Console, asText bool) error {
 		if s.Paused {
 			next = "paused"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%d\t%d\n", s.Schedule, times, console.Printable(s.Program, a.TTY.Out), s.Queue, next, orDash(s.LastRun), s.Fired, s.Skipped)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%d\t%d\n", s.Schedule, times, console.Printable(s.Program), s.Queue, next, orDash(s.LastRun), s.Fired, s.Skipped)
 	}
 	return w.Flush()
 }

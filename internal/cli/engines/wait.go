@@ -87,7 +87,7 @@ func (w *waiting) noteState(r *postgres.Row) {
 		text += fmt.Sprintf("\n  %s %s %s\n  answer with: concerto runs answer %s %s <value>", q.ID, q.Channel, console.PayloadText(q.Channel, q.Payload, w.console.TTY.Err), r.ID, q.ID)
 	}
 	if text != "" && r.State != "running" {
-		w.note(fmt.Sprintf("run %s: %s", r.ID, console.Printable(text, w.console.TTY.Err)))
+		w.note(fmt.Sprintf("run %s: %s", r.ID, console.Printable(text)))
 	}
 }
 

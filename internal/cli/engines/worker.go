@@ -221,7 +221,7 @@ func (cmd *workerCommand) logEvent(e worker.Event) {
 	if e.Run != "" && e.Kind != worker.Fenced { // which names the run
 		text = fmt.Sprintf("run %s: %s: %s", e.Run, e.Kind, text)
 	}
-	fmt.Fprintf(cmd.log, "concerto: %s\n", console.Printable(text, cmd.console.TTY.Err))
+	fmt.Fprintf(cmd.log, "concerto: %s\n", console.Printable(text))
 }
 
 // writeRecord logs an event as a JSON object. The caller holds mu.

@@ -136,7 +136,7 @@ func (cmd *listCommand) write(all []listedHost) error {
 			if cell == "" {
 				cell = "-"
 			}
-			cells[i] = console.Printable(cell, cmd.console.TTY.Out)
+			cells[i] = console.Printable(cell)
 		}
 		fmt.Fprintln(w, strings.Join(cells, "\t"))
 	}
@@ -283,7 +283,7 @@ func (cmd *testCommand) hostUnderTest(dash int, args []string) (hostcheck.Option
 
 // logStderr logs a line of a host's standard error, for --verbose.
 func logStderr(a *console.Console, name, line string) {
-	a.Verbosef("%s: %s", name, console.Printable(line, a.TTY.Err))
+	a.Verbosef("%s: %s", name, console.Printable(line))
 }
 
 // findHost returns the host named name. If no host has that name, it returns the first host whose
@@ -333,11 +333,11 @@ func (cmd *testCommand) run(parent context.Context, o hostcheck.Options) (failed
 		report.Checks = append(report.Checks, v)
 		report.Add(v)
 		if cmd.format.IsText() {
-			_, err := fmt.Fprint(cmd.console.Stdout, console.Printable(v.Text(), cmd.console.TTY.Out))
+			_, err := fmt.Fprint(cmd.console.Stdout, console.Printable(v.Text()))
 			failed = errors.Join(failed, err)
 		}
 		if v.Why != "" {
-			cmd.console.Verbosef("skipped %s: %s", v.Check, console.Printable(v.Why, cmd.console.TTY.Err))
+			cmd.console.Verbosef("skipped %s: %s", v.Check, console.Printable(v.Why))
 		}
 	})
 	switch {

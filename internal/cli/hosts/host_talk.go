@@ -69,7 +69,7 @@ func (cmd *talkCommand) talk(parent context.Context, name string) (failed error)
 	defer func() { failed = end(failed) }()
 	hosts := host.New(host.Options{Configs: []host.Config{c}, Environ: cmd.console.Environ, Run: cmd.console.Processes(), Trace: record, Logf: cmd.logRemark, Directories: workspace.Directories{}, Sandboxes: hostsandbox.Sandboxes{},
 		Log: func(host, line string) {
-			cmd.console.Notef("%s: %s\n", host, console.Printable(line, cmd.console.TTY.Err))
+			cmd.console.Notef("%s: %s\n", host, console.Printable(line))
 		}})
 	defer hosts.Close(context.WithoutCancel(ctx))
 	t := &talk{console: cmd.console, hosts: hosts, name: c.Name, typed: make(chan string)}
@@ -81,9 +81,9 @@ func (cmd *talkCommand) talk(parent context.Context, name string) (failed error)
 func (cmd *talkCommand) logRemark(level, line string) {
 	switch {
 	case level == "debug":
-		cmd.console.Verbosef("%s", console.Printable(line, cmd.console.TTY.Err))
+		cmd.console.Verbosef("%s", console.Printable(line))
 	case !cmd.console.Quiet:
-		cmd.console.Notef("%s: %s\n", level, console.Printable(line, cmd.console.TTY.Err))
+		cmd.console.Notef("%s: %s\n", level, console.Printable(line))
 	}
 }
 
@@ -317,7 +317,7 @@ func (t *talk) sendRequest(ctx context.Context, r effect.Request) error {
 
 // show prints a text from the host.
 func (t *talk) show(text string) {
-	fmt.Fprintln(t.console.Stdout, console.Printable(text, t.console.TTY.Out))
+	fmt.Fprintln(t.console.Stdout, console.Printable(text))
 }
 
 // typedValue returns a typed line as JSON. A JSON object or array is unchanged; other text becomes

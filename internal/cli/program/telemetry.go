@@ -36,4 +36,4 @@ func OpenTelemetry(a *console.Console, service string, isServer bool) (t *teleme
 	}
 }
 
-func describeProblem(p *otlp.Problem) string { return console.Printable(fmt.Sprint(p), false) }
+func describeProblem(p *otlp.Problem) string { return console.Printable(fmt.Sprint(p)) }

@@ -69,6 +69,7 @@ func (cmd *answerCommand) answer(ctx context.Context, run, id string, value []st
 	if cmd.reply.By == "" {
 		cmd.reply.By = userName()
 	}
+	cmd.reply.Note = func(text string) { cmd.console.Notef("concerto: %s\n", text) }
 	stored, err := locate.Find(ctx, cmd.console, run, locate.Client)
 	if err != nil {
 		return err

@@ -215,7 +215,7 @@ func (cmd *showCommand) show(ctx context.Context, path string) (err error) {
 		}
 		text := string(l.Text)
 		if cmd.format.IsText() {
-			text = console.Printable(l.String(), cmd.console.TTY.Out)
+			text = console.Printable(l.String())
 		}
 		if _, err := fmt.Fprintln(cmd.console.Stdout, text); err != nil {
 			return err

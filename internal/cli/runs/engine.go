@@ -113,7 +113,7 @@ func (cmd *runsCommand) listEngine(ctx context.Context) error {
 	w := tabwriter.NewWriter(cmd.console.Stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "RUN\tSTATE\tPROGRAM\tSUBMITTED\tQUEUE\tWHY")
 	for _, r := range all {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", r.ID, r.State, console.Printable(r.Program, cmd.console.TTY.Out), postgres.TimeText(r.Created), r.Queue, console.Printable(r.Why, cmd.console.TTY.Out))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", r.ID, r.State, console.Printable(r.Program), postgres.TimeText(r.Created), r.Queue, console.Printable(r.Why))
 	}
 	return w.Flush()
 }
@@ -149,7 +149,7 @@ func (cmd *runsCommand) showInEngine(ctx context.Context, run *locate.Run) error
 	if x.row.Why != "" {
 		fmt.Fprintf(&more, "\nwhy      %s", x.row.Why)
 	}
-	_, err = fmt.Fprint(cmd.console.Stdout, console.Printable(text+more.String()+"\n", cmd.console.TTY.Out))
+	_, err = fmt.Fprint(cmd.console.Stdout, console.Printable(text+more.String()+"\n"))
 	return err
 }
 

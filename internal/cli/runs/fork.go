@@ -15,6 +15,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/cli/runner"
 	"github.com/concerto-lang/concerto/internal/cli/runs/locate"
+	"github.com/concerto-lang/concerto/internal/data/schema"
 	"github.com/concerto-lang/concerto/internal/engine/durable"
 	"github.com/concerto-lang/concerto/internal/engine/runs"
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
@@ -94,8 +95,8 @@ func (cmd *forkCommand) change(run string, isSet func(flag string) bool) (durabl
 	case isSet("error"):
 		change.Error = &cmd.fail
 	case isSet("result"):
-		if !json.Valid([]byte(cmd.result)) {
-			return change, console.Usage("", "--result is not valid JSON: %s", cmd.result)
+		if err := schema.CheckAnswer([]byte(cmd.result), nil); err != nil {
+			return change, console.Usage("", "--result is not a value: %v", err)
 		}
 		change.Result = json.RawMessage(cmd.result)
 	}
@@ -126,7 +127,7 @@ func (cmd *forkCommand) fork(from *locate.Run, run string, change durable.Change
 func (cmd *forkCommand) noteWritten(written []string) {
 	if len(written) > 0 {
 		slices.Sort(written)
-		cmd.console.Notef("concerto: files not undone: %s\n", console.Printable(strings.Join(slices.Compact(written), ", "), cmd.console.TTY.Err))
+		cmd.console.Notef("concerto: files not undone: %s\n", console.Printable(strings.Join(slices.Compact(written), ", ")))
 	}
 }
 

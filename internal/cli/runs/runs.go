@@ -116,7 +116,7 @@ func (cmd *runsCommand) list(ctx context.Context, args []string) error {
 		if name == "" {
 			name = cmd.console.Relative(r.Dir)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", name, r.State, r.Program, r.Started, console.Printable(strings.Join(waits, ", "), cmd.console.TTY.Out))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", name, r.State, r.Program, r.Started, console.Printable(strings.Join(waits, ", ")))
 	}
 	return w.Flush()
 }
@@ -136,7 +136,7 @@ func (cmd *runsCommand) show(ctx context.Context, args []string) error {
 	if cmd.format.String() == "json" {
 		return cmd.console.WriteJSON(s)
 	}
-	_, err = fmt.Fprint(cmd.console.Stdout, console.Printable(runText(args[0], s, cmd.console.TTY.Out), cmd.console.TTY.Out))
+	_, err = fmt.Fprint(cmd.console.Stdout, console.Printable(runText(args[0], s, cmd.console.TTY.Out)))
 	return err
 }
 

@@ -123,5 +123,5 @@ func serverLog(a *console.Console, level, message string) {
 	if level == "debug" && a.Verbose == 0 || a.Quiet && level != "error" {
 		return
 	}
-	fmt.Fprintf(a.Stderr, "%s: %s\n", level, console.Printable(message, a.TTY.Err))
+	fmt.Fprintf(a.Stderr, "%s: %s\n", level, console.Printable(message))
 }

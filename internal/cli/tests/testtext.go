@@ -76,15 +76,15 @@ func writeRecord(a *console.Console, b *bytes.Buffer, r engine.TestResult, emits
 		}
 		for _, e := range r.Record.Emits[max(n-emits, 0):] {
 			if text := console.PayloadText(e.Channel, e.Payload, a.TTY.Out); text != "" {
-				b.WriteString(console.Printable(fmt.Sprintf("  [%s] %s\n", e.Channel, text), a.TTY.Out))
+				b.WriteString(console.Printable(fmt.Sprintf("  [%s] %s\n", e.Channel, text)))
 			}
 		}
 	}
 	if r.Record.Output != "" {
-		b.WriteString("printed:\n" + console.Indent(console.Printable(strings.TrimSuffix(r.Record.Output, "\n")+"\n", a.TTY.Out), "  "))
+		b.WriteString("printed:\n" + console.Indent(console.Printable(strings.TrimSuffix(r.Record.Output, "\n")+"\n"), "  "))
 	}
 	if len(r.Record.Log) > 0 {
-		b.WriteString("logged:\n" + console.Indent(console.Printable(strings.Join(r.Record.Log, "\n")+"\n", a.TTY.Out), "  "))
+		b.WriteString("logged:\n" + console.Indent(console.Printable(strings.Join(r.Record.Log, "\n")+"\n"), "  "))
 	}
 }
 

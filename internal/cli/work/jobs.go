@@ -157,7 +157,7 @@ func (cmd *jobsCommand) list(ctx context.Context, q *engine.Queue, _ []string) e
 	return w.Flush()
 }
 
-func (cmd *jobsCommand) printable(s string) string { return console.Printable(s, cmd.console.TTY.Out) }
+func (cmd *jobsCommand) printable(s string) string { return console.Printable(s) }
 
 func (cmd *jobsCommand) show(ctx context.Context, q *engine.Queue, args []string) error {
 	x, err := q.Item(ctx, args[0])

@@ -214,7 +214,7 @@ func (cmd *workCommand) list(ctx context.Context, s *workspace.Store, _ []string
 		if x.Changed == 1 {
 			files = "file"
 		}
-		fmt.Fprintf(w, "%s\t%s\t+%d -%d in %d %s\t%s\t%s\n", x.Name, x.State, x.Additions, x.Deletions, x.Changed, files, x.Branch, console.Printable(x.Dir, cmd.console.TTY.Out))
+		fmt.Fprintf(w, "%s\t%s\t+%d -%d in %d %s\t%s\t%s\n", x.Name, x.State, x.Additions, x.Deletions, x.Changed, files, x.Branch, console.Printable(x.Dir))
 	}
 	return w.Flush()
 }

@@ -18,6 +18,7 @@ const (
 	Cancel   = "cancel"
 	Steer    = "steer"
 	Progress = "progress"
+	Partial  = "partial"
 	// PlanLimit reports a limit of the vendor's plan.
 	PlanLimit = "plan_limit"
 	Question  = "question"
@@ -107,7 +108,7 @@ var messages = []Message{
 	{Type: Progress, Schema: "HostProgress", Channel: "host:progress", Doc: "the progress of the work"},
 	{Type: "log", Schema: "HostLog", Channel: "host:log", Doc: "a remark"},
 	{Type: PlanLimit, Schema: "HostPlanLimit", Channel: "host:plan_limit", Doc: "a limit of the plan under which the host works is near or reached; an exchange that fails after `reached` has the code `plan_limit`"},
-	{Type: "partial", Schema: "HostPartial", Unhandled: Gathered, Doc: "a piece of the result; `chunk` is accepted as a synonym of `text`"},
+	{Type: Partial, Schema: "HostPartial", Unhandled: Gathered, Doc: "a piece of the result; `chunk` is accepted as a synonym of `text`"},
 	{Type: Question, Schema: "HostQuestion", Role: Asks, Form: Inquiry, Timed: true, Default: "question_default", Channel: "host:question",
 		Doc: "a question"},
 	{Type: Approval, Schema: "HostApproval", Role: Asks, Form: YesNo, Timed: true, Default: "approval_default", Channel: "host:approval",

@@ -1,11 +1,48 @@
 package schema
 
 import (
+	"errors"
+	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/internal/text/jsonschema"
 )
+
+// The limits of answers.
+const (
+	maxProblems = 5 // errors about one answer in a message
+	// recordDepth is the depth of an answer in the records that contain it. They are decoded with
+	// the limit value.MaxDepth, too.
+	recordDepth = 64
+)
+
+// CheckAnswer reports why a JSON text cannot be an answer. of is the JSON Schema of the question's
+// type; nil accepts any value. All doors through which an answer arrives use it before they accept
+// the answer: a run that has received a text that is not a value could not be resumed.
+func CheckAnswer(text, of []byte) error {
+	if _, err := value.Parse(text); err != nil {
+		return fmt.Errorf("not valid JSON: %w", err)
+	}
+	inside := slices.Concat([]byte(strings.Repeat("[", recordDepth)), text, []byte(strings.Repeat("]", recordDepth)))
+	if _, err := value.Parse(inside); err != nil {
+		return errors.New("nested too deeply")
+	}
+	v, err := jsonschema.Decode(text) // refuses an object with two members of the same name
+	if err != nil || of == nil {
+		return err
+	}
+	s, broken := jsonschema.Compile(of)
+	if len(broken) > 0 {
+		return fmt.Errorf("the schema of the question is broken: %w", broken[0])
+	}
+	if problems := s.Check(v); len(problems) > 0 {
+		return errors.New(jsonschema.FormatProblems(problems, maxProblems))
+	}
+	return nil
+}
 
 // ReadAnswer converts a text that a person typed to a value of type t. For a String, the text is
 // the value. For other types it is JSON (spec/11-emit.md). A text that is not JSON is read as if it

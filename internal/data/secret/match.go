@@ -13,6 +13,9 @@ const (
 	maxPercents    = 4
 )
 
+// shellQuotes are the forms of a quote inside a quoted text of a shell.
+var shellQuotes = []string{`'\''`, `'"'"'`}
+
 // matching is the state of a search for a form. After each unit there may be several possible ends,
 // because an apparent escape may be plain text.
 type matching struct {
@@ -70,9 +73,18 @@ func (m *matching) matchUnit(u *unit, p int) {
 		m.more = true
 		return
 	}
-	if u.raw == `\` {
+	switch u.raw {
+	case `\`:
 		m.matchBackslashes(p)
-	} else {
+	case "'":
+		for _, quoted := range shellQuotes {
+			if strings.HasPrefix(m.text[p:], quoted) {
+				m.add(p + len(quoted))
+			}
+			m.more = m.more || strings.HasPrefix(quoted, m.text[p:])
+		}
+		m.matchLiteral(u, p)
+	default:
 		m.matchLiteral(u, p)
 	}
 	switch m.text[p] {

@@ -38,7 +38,8 @@ type Record struct {
 	texts  [][]byte // the keys of marks, longest first
 	plain  bool     // no key of marks contains a character that JSON escapes
 	all    *strings.Replacer
-	forms  bool // also replace secrets that are recognised by their form
+	split  *encodings // nil until it is used
+	forms  bool       // also replace secrets that are recognised by their form
 	redact []*regexp.Regexp
 }
 
@@ -112,7 +113,7 @@ func (r *Record) rebuild() {
 	for _, text := range r.texts {
 		pairs = append(pairs, string(text), r.marks[string(text)])
 	}
-	r.all = strings.NewReplacer(pairs...)
+	r.all, r.split = strings.NewReplacer(pairs...), nil
 }
 
 // Text replaces the secrets in a text by marks.
@@ -306,10 +307,11 @@ func decodeMark(mark string, value func(name string) (string, bool)) (string, bo
 		var way string
 		way, ways, _ = strings.Cut(ways, ":")
 		write, ok := wayNamed(way)
-		if !ok {
+		if ok {
+			v = write(v)
+		} else if v, ok = part(way, v); !ok {
 			return "", false
 		}
-		v = write(v)
 	}
 	return v, ok
 }

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // writing is an encoding of a secret or of a part of it. The mark of a Record contains its name, so
@@ -32,6 +33,28 @@ var writings = []writing{
 	{"html", func(v string) string { return inJSON(v, true) }},
 	{"json2", func(v string) string { return inJSON(inJSON(v, false), false) }},
 	{"ascii2", func(v string) string { return ascii(ascii(v)) }},
+	{"uri", func(v string) string { return strings.ReplaceAll(url.PathEscape(v), "%2F", "/") }},
+	{"base64at0", within(0, base64.StdEncoding)},
+	{"base64at1", within(1, base64.StdEncoding)},
+	{"base64at2", within(2, base64.StdEncoding)},
+	{"base64urlat0", within(0, base64.URLEncoding)},
+	{"base64urlat1", within(1, base64.URLEncoding)},
+	{"base64urlat2", within(2, base64.URLEncoding)},
+	{"shell", func(v string) string { return strings.ReplaceAll(v, "'", shellQuotes[0]) }},
+	{"shell2", func(v string) string { return strings.ReplaceAll(v, "'", shellQuotes[1]) }},
+	{"backslash", func(v string) string { return unsafeInShell().ReplaceAllString(v, `\$0`) }},
+}
+
+// unsafeInShell matches the characters that a shell does not read literally.
+var unsafeInShell = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("[^\\pL\\pN_@%+=:,./-]") })
+
+// within returns the encoding of a secret inside the base64 of a longer text. before is the number
+// of bytes before the secret in its first group of three.
+func within(before int, e *base64.Encoding) func(string) string {
+	return func(v string) string {
+		text := e.EncodeToString([]byte("\x00\x00"[:before] + v))
+		return text[(8*before+5)/6 : 8*(before+len(v))/6]
+	}
 }
 
 func inBase64(e *base64.Encoding) func(string) string {

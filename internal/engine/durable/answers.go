@@ -2,12 +2,14 @@ package durable
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/hostmsg"
+	"github.com/concerto-lang/concerto/internal/data/schema"
 	"github.com/concerto-lang/concerto/internal/record/journal"
 )
 
@@ -22,6 +24,7 @@ type Question struct {
 // openQuestion is a question of this process that has no answer so far.
 type openQuestion struct {
 	Question
+	schema []byte                // JSON Schema of the answer; nil if any value is possible
 	answer func(*journal.Answer) // completes the question; only the first call has an effect
 	show   func() error          // prints the question if another process answers it first; nil if the question is already printed
 	waits  bool                  // no handler in this process answers the question, so only another process can
@@ -40,7 +43,7 @@ func (w *world) askQuestion(ctx context.Context, s effect.Starter, q effect.Requ
 	x := &openQuestion{Question: Question{E: f.e, ID: journal.QuestionID(f.e)}}
 	a, emits := q.(*effect.AwaitEmit)
 	if emits {
-		x.Channel, x.Payload = a.Channel, w.run.clean(a.Payload)
+		x.Channel, x.Payload, x.schema = a.Channel, w.run.clean(a.Payload), a.Schema
 		if a.Misfit == "" && !f.repeated {
 			x.show = func() error {
 				return w.run.out.putOut(w.run, a.Channel, a.Payload, func(n int64) error {
@@ -85,7 +88,7 @@ func (w *world) startQuestion(ctx context.Context, x *openQuestion, done func(ef
 			done(result, err)
 		})
 	}
-	if a, err := w.run.c.Stored.Answer(x.ID); err == nil && a != nil { // another process has already answered the question
+	if a, err := storedAnswer(w.run, x); err == nil && a != nil { // another process has already answered the question
 		if x.show != nil {
 			if err := x.show(); err != nil {
 				w.run.Suspend(err)
@@ -136,6 +139,22 @@ func (w *world) startQuestion(ctx context.Context, x *openQuestion, done func(ef
 	}
 }
 
+// storedAnswer returns the answer of another process to a question, or nil. It removes an answer
+// that is not a value of the question's type, for example one in a file that was written by hand,
+// so that the question can be answered again.
+func storedAnswer(r *Run, x *openQuestion) (*journal.Answer, error) {
+	a, err := r.c.Stored.Answer(x.ID)
+	if err != nil || a == nil || a.Refuse != nil {
+		return a, err
+	}
+	invalid := schema.CheckAnswer(a.Value, x.schema)
+	if invalid == nil {
+		return a, nil
+	}
+	r.c.Remark(fmt.Sprintf("removed the answer to %s, which is not valid: %v; answer again", x.ID, invalid))
+	return nil, r.c.Stored.DropAnswer(x.ID)
+}
+
 // answerResult returns the result of an awaited emit for an answer of another process.
 func answerResult(channel string, a *journal.Answer) (effect.Result, error) {
 	if a.Refuse != nil {
@@ -151,7 +170,7 @@ func (r *Run) ApplyAnswers() {
 	open := slices.Collect(maps.Values(i.questions))
 	i.mu.Unlock()
 	for _, x := range open {
-		a, err := r.c.Stored.Answer(x.ID)
+		a, err := storedAnswer(r, x)
 		if err != nil {
 			r.Suspend(err)
 			return

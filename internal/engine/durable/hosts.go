@@ -23,6 +23,7 @@ type Hosts interface {
 type openExchanges struct {
 	hosts  Hosts // nil if the hosts exit together with this process
 	steers steers
+	lines  hostLines
 
 	mu  sync.Mutex
 	all map[int64]*host.Open // by number of the effect that opened the exchange

@@ -3,13 +3,12 @@ package durable
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/schema"
 	"github.com/concerto-lang/concerto/internal/record/journal"
-	"github.com/concerto-lang/concerto/internal/text/jsonschema"
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
@@ -43,16 +42,22 @@ func (q *ShownQuestion) Read(text string, isJSON bool) (json.RawMessage, error) 
 		_, err := resolvedResult(q.outcomeOf, text)
 		return asText, err
 	}
+	if !isJSON && q.ReadsObject(text) {
+		isJSON = true
+	}
 	if !isJSON && (q.schema == nil || acceptsText(q.schema)) {
 		return asText, q.checkType(asText)
 	}
-	if json.Valid([]byte(text)) {
+	if isJSON || json.Valid([]byte(text)) || strings.ContainsAny(text[:min(1, len(text))], `{["`) {
 		return json.RawMessage(text), q.checkType([]byte(text))
 	}
-	if isJSON || strings.ContainsAny(text[:min(1, len(text))], `{["`) {
-		return nil, errors.New("the value is not valid JSON")
-	}
 	return asText, q.checkType(asText) // the unquoted text is a valid value, such as the name of a variant
+}
+
+// ReadsObject reports whether Read parses a text as JSON although the question has no type: the
+// text is an object, and the question is a request for approval, whose answer may be an object.
+func (q *ShownQuestion) ReadsObject(text string) bool {
+	return q.approval && strings.HasPrefix(strings.TrimSpace(text), "{") && json.Valid([]byte(text))
 }
 
 // acceptsText reports whether values of a schema are texts.
@@ -72,24 +77,8 @@ func acceptsText(schema []byte) bool {
 	return s.Type == "string" || s.Type == nil && len(s.Enum) > 0
 }
 
-// checkType returns an error if a value does not have the type that the question expects.
-func (q *ShownQuestion) checkType(text []byte) error {
-	if q.schema == nil {
-		return nil
-	}
-	s, errs := jsonschema.Compile(q.schema)
-	if len(errs) > 0 {
-		return fmt.Errorf("the schema in the journal: %v", errs[0])
-	}
-	v, err := jsonschema.Decode(text)
-	if err != nil {
-		return err
-	}
-	if problems := s.Check(v); len(problems) > 0 {
-		return errors.New(problems[0].String())
-	}
-	return nil
-}
+// checkType returns an error if a text is not a value of the type that the question expects.
+func (q *ShownQuestion) checkType(text []byte) error { return schema.CheckAnswer(text, q.schema) }
 
 // isQuestion reports whether the effect of a begin record waits for an answer.
 func isQuestion(r *journal.Record) bool {
@@ -134,6 +123,9 @@ func resolvedResult(kind effect.Kind, resolution string) (effect.Result, error) 
 	case text == "" || text == "null":
 		example, err := json.Marshal(row.Result())
 		return nil, cmp.Or(err, fmt.Errorf("%s requires its result, for example done:%s", kind, example))
+	}
+	if err := schema.CheckAnswer([]byte(text), nil); err != nil {
+		return nil, fmt.Errorf("invalid result for %s: %w", kind, err)
 	}
 	strict := json.NewDecoder(strings.NewReader(text))
 	strict.DisallowUnknownFields()

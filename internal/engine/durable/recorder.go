@@ -363,8 +363,9 @@ func (r *Run) recordLines(x *journal.Record, entry *tape.Entry, m *effect.Exchan
 	}
 	x.Talk, x.Process = string(r.clean([]byte(m.Lines.Session))), m.Lines.Process
 	x.L, x.M = m.Lines.First, make([]string, len(m.Lines.Text))
+	split := r.talks.lines.of(x.Of)
 	for i, line := range m.Lines.Text {
-		x.M[i] = string(r.clean([]byte(line)))
+		x.M[i] = string(split.JSON([]byte(line)))
 	}
 	if !slices.Equal(x.M, lines) {
 		x.Lines = lines

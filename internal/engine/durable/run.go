@@ -110,6 +110,21 @@ type redactor struct {
 	hide  func(string) string
 }
 
+// hostLines replaces secrets in the lines of exchanges with hosts. Pieces of a secret may be in
+// consecutive lines.
+type hostLines struct {
+	stored     *secret.Record
+	byExchange map[int64]*secret.Lines
+}
+
+// of returns the Lines of an exchange.
+func (h *hostLines) of(exchange int64) *secret.Lines {
+	if h.byExchange[exchange] == nil {
+		h.byExchange[exchange] = h.stored.Lines(h.stored.JSON)
+	}
+	return h.byExchange[exchange]
+}
+
 // suspension contains the reason why the run is suspended.
 type suspension struct {
 	suspend chan struct{}
@@ -187,6 +202,7 @@ func (r *Run) SetSecrets(secrets *secret.Set, world World) error {
 	r.c.World = world
 	stored := secrets.ForJournal()
 	r.clean, r.hide = stored.JSON, stored.Text
+	r.talks.lines = hostLines{stored, map[int64]*secret.Lines{}}
 	if r.c.History == nil {
 		return nil
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/hostmsg"
 	"github.com/concerto-lang/concerto/internal/record/journal"
 )
 
@@ -67,6 +68,7 @@ type ShownQuestion struct {
 	Type      string          `json:"type"`
 	Since     string          `json:"since"`
 	schema    json.RawMessage
+	approval  bool        // the answer decides a request for approval
 	outcomeOf effect.Kind // the question is about the outcome of an effect of this kind
 }
 
@@ -243,6 +245,7 @@ func questionOf(r *journal.Record) ShownQuestion {
 	if r.Q == string(effect.KindAskHost) {
 		x.Channel, x.Payload = "host:"+q.Type, q.Message
 	}
+	x.approval = x.Channel == effect.ToolApproval || slices.ContainsFunc(hostmsg.Messages(), func(m hostmsg.Message) bool { return m.Channel == x.Channel && m.Form == hostmsg.YesNo })
 	if x.Payload == nil {
 		x.Payload = json.RawMessage("null")
 	}

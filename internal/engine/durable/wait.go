@@ -223,7 +223,7 @@ func (i *idleness) parkable() (bool, error) {
 		return false, nil
 	}
 	for _, x := range i.questions {
-		if a, err := i.run.c.Stored.Answer(x.ID); err != nil || a != nil {
+		if a, err := storedAnswer(i.run, x); err != nil || a != nil {
 			return false, err // if the answer exists, the run will continue
 		}
 	}

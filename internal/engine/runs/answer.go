@@ -27,6 +27,8 @@ type Response struct {
 	JSON   bool
 	Refuse *string
 	By     string
+	// Note, if not nil, receives a remark about how the text was read.
+	Note func(string)
 }
 
 // Answer answers a pending question of a run. The error is a *Problem or an error of durable.Open.
@@ -83,6 +85,9 @@ func answerStored(s *durable.Stored, id string, a Response) error {
 	}
 	written := journal.Answer{Refuse: a.Refuse, By: a.By, Synced: s.History.Synced()}
 	if a.Refuse == nil {
+		if !a.JSON && a.Note != nil && q.ReadsObject(a.Text) {
+			a.Note("the answer to " + q.ID + " is read as a JSON object, because it decides a request for approval")
+		}
 		if written.Value, err = q.Read(a.Text, a.JSON); err != nil {
 			return &Problem{fmt.Sprintf("invalid answer for %s, which waits for %s: %v", id, q.Type, err), "the question stays"}
 		}

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/concerto-lang/concerto/internal/text/jsonschema"
+	"github.com/concerto-lang/concerto/internal/data/schema"
 	"github.com/concerto-lang/concerto/relay/hostd/approvals"
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
@@ -93,24 +93,14 @@ func answerValue(q *protocol.PermissionRequested, d approvals.Decision) (json.Ra
 	return json.Marshal(answers)
 }
 
-// maxProblems is the maximum number of schema errors in an error message.
-const maxProblems = 5
-
-// CheckSchema checks a value against the JSON schema of its question.
+// CheckSchema checks that a text is a value that fits the JSON schema of its question.
 func CheckSchema(q protocol.Question, v json.RawMessage) error {
-	if q.Schema == nil {
-		return nil
-	}
-	schema, invalid := jsonschema.Compile(q.Schema)
-	if len(invalid) > 0 {
-		return fmt.Errorf("%s: its schema is broken: %w", q.ID, invalid[0])
-	}
-	value, err := jsonschema.Decode(v)
-	if err != nil {
+	err := schema.CheckAnswer(v, q.Schema)
+	switch {
+	case err != nil && q.Secret:
+		return fmt.Errorf("%s: the answer is not valid", q.ID) // details would quote the secret
+	case err != nil:
 		return fmt.Errorf("%s: %w", q.ID, err)
-	}
-	if problems := schema.Check(value); len(problems) > 0 {
-		return fmt.Errorf("%s: %s", q.ID, jsonschema.FormatProblems(problems, maxProblems))
 	}
 	return nil
 }

@@ -212,8 +212,8 @@ func (n named) replaceIf(text string, is func(value string) bool) string {
 	return text
 }
 
-// closesQuote reports whether the quote at an offset ends a quoted text that begins before it, as in
-// `printf 'Password: '; read p`. The text up to the next quote is then not a value.
+// closesQuote reports whether the quote at an offset ends a quoted text that begins before it, as
+// in `printf 'Password: '; read p`. The text up to the next quote is then not a value.
 func closesQuote(text string, at int) bool {
 	if c := text[at]; c != '\'' && c != '"' || at+1 == len(text) {
 		return false

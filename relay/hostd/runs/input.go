@@ -141,7 +141,8 @@ func (r *run) withdrawOvertaken(id string) {
 }
 
 // readsSecret reports whether the program reads a line without echo, such as a password. A program
-// that reads single keys does not count. If the mode of the terminal is unknown, the result is true.
+// that reads single keys does not count. If the mode of the terminal is unknown, the result is
+// true.
 func (r *run) readsSecret() bool {
 	_, secret, err := r.client.Modes(r.m.ctx)
 	return err != nil || secret

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/schema"
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
 	"github.com/concerto-lang/concerto/internal/text/ndjson"
 )
@@ -225,7 +226,10 @@ func (h *handler) parseAnswer(line []byte) reply {
 	case err == nil && a.Error != nil:
 		return reply{err: errors.New(*a.Error), why: refused}
 	case err == nil && a.Value != nil:
-		return reply{value: a.Value}
+		if err = schema.CheckAnswer(a.Value, nil); err == nil {
+			return reply{value: a.Value}
+		}
+		return reply{why: refused, err: fmt.Errorf("emit handler %s sent an invalid value: %w", "`"+h.command+"`", err)}
 	}
 	return reply{why: refused, err: fmt.Errorf(`emit handler %s must answer {"value":…} or {"error":"…"}, but answered: %.200s`, "`"+h.command+"`", line)}
 }

@@ -47,7 +47,7 @@ func TestDrafts(t *testing.T) {
 		t.Errorf("the host receives the input %+v, %v; want wait for", in, err)
 	}
 	b.Reload()
-	// While a secret is asked for, the text in the composer may be the secret, and is not stored.
+	// While a secret is requested, the text in the composer may be that secret, and is not stored.
 	b.Wait(typed + " === 'Half a thou|at noon|Other,There,No|' && document.querySelector('[data-testid=composer]').value === ''")
 	if stored, _ := b.Eval("JSON.stringify(sessionStorage) + JSON.stringify(localStorage)").(string); strings.Contains(stored, "4711") || strings.Contains(stored, "wait for") {
 		t.Errorf("the browser stores a secret or a text that was sent: %s", stored)

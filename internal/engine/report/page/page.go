@@ -13,6 +13,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/compile/graph"
 	"github.com/concerto-lang/concerto/internal/engine/report"
+	"github.com/concerto-lang/concerto/internal/term/terminal"
 	"github.com/concerto-lang/concerto/web/onepage"
 )
 
@@ -65,11 +66,15 @@ type writer struct {
 func (p *writer) add(format string, args ...any) {
 	for i, a := range args {
 		if s, ok := a.(string); ok {
-			args[i] = html.EscapeString(s)
+			args[i] = escape(s)
 		}
 	}
 	fmt.Fprintf(p, format, args...)
 }
+
+// escape returns a text as HTML. Control characters and characters that change the direction of
+// text are visible.
+func escape(text string) string { return html.EscapeString(terminal.Escape(text)) }
 
 func (p *writer) title() string {
 	return "Report of " + cmp.Or(p.r.Run.Program, "a run")
@@ -100,7 +105,7 @@ func (p *writer) write() {
 func moment(rfc3339 string) string {
 	t, err := time.Parse(time.RFC3339, rfc3339)
 	if err != nil {
-		return html.EscapeString(rfc3339)
+		return escape(rfc3339)
 	}
 	return fmt.Sprintf("<time datetime=%q>%s UTC</time>", t.UTC().Format(time.RFC3339), t.UTC().Format("2006-01-02 15:04:05"))
 }
@@ -119,9 +124,9 @@ func (p *writer) summary() {
 			p.WriteString(value + "</dd>\n")
 		}
 	}
-	text := func(name, value string) { row(name, html.EscapeString(value)) }
+	text := func(name, value string) { row(name, escape(value)) }
 	text("Program", run.Program)
-	row("State", `<span class="chip `+tone(run.State)+`">`+html.EscapeString(run.State)+"</span>")
+	row("State", `<span class="chip `+tone(run.State)+`">`+escape(run.State)+"</span>")
 	if run.Exit != nil {
 		text("Exit code", fmt.Sprint(*run.Exit))
 	}
