@@ -116,6 +116,10 @@ func (f *builder) discard(e ast.Expr) {
 	case *ast.BlockExpr:
 		f.block(e.Block)
 	case *ast.TryExpr:
+		if f.info.IsLost(e) {
+			f.lost(e, f.expr(e, -1), f.info.TypeOf(e))
+			return
+		}
 		f.tryStmt(e)
 	case *ast.Assign:
 		f.assign(e)
@@ -134,7 +138,11 @@ func (f *builder) discard(e ast.Expr) {
 	case *ast.ThrowExpr:
 		f.throw(e)
 	default:
-		f.dropNil(f.expr(e, -1))
+		v := f.expr(e, -1)
+		f.dropNil(v)
+		if f.info.IsLost(e) {
+			f.lost(e, v, f.info.TypeOf(e))
+		}
 	}
 }
 

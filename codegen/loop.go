@@ -247,7 +247,7 @@ func (f *builder) eachElement(p ast.Pattern, xs, i int, elem types.Type) {
 	d := f.alloc()
 	if name, ok := p.(*ast.NamePat); ok {
 		if l, ok := f.info.Object(name).(*sema.Local); ok {
-			if v := f.vars[l]; !v.spill && !v.cell && v.class == c {
+			if v := f.vars[l]; !v.spill && !v.cell && v.class == c && !l.Lost {
 				f.emit(arrayGets[c], v.reg, xs, i, 0)
 				f.hasValue(v)
 				v.borrowed = true

@@ -107,6 +107,7 @@ func (f *builder) bind(l *sema.Local, v val, t types.Type) {
 		f.markShared(v, t)
 	}
 	f.init(x, v)
+	f.lostIn(l, nil)
 }
 
 func (f *builder) matchName(p *ast.NamePat, v val, t types.Type, fail *label) {

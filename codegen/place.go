@@ -205,6 +205,11 @@ func (p place) typ() types.Type {
 // assign generates `target = v` or `target op= v`.
 func (f *builder) assign(e *ast.Assign) {
 	defer f.free(f.top)
+	if path, ok := unparen(f.info, e.Target).(*ast.PathExpr); ok {
+		if l, ok := f.info.Object(path).(*sema.Local); ok {
+			defer f.lostIn(l, e.Value)
+		}
+	}
 	f.updatePosition(e.OpSpan.Start)
 	if e.Op != ast.OpNone {
 		f.assignOp(e)

@@ -115,6 +115,7 @@ func (f *builder) letName(s *ast.LetStmt, l *sema.Local) {
 		f.markShared(x, f.resultType(s.Value))
 		f.init(v, x)
 		f.free(top)
+		f.lostIn(l, s.Value)
 		return
 	}
 	f.isVar[v.reg] = false // allows the code of the value to use the variable's register
@@ -133,6 +134,7 @@ func (f *builder) letName(s *ast.LetStmt, l *sema.Local) {
 	f.hasValue(v)
 	f.free(top)
 	f.isVar[v.reg] = true
+	f.lostIn(l, s.Value)
 }
 
 // ifStmt generates an if whose value is not used.

@@ -1,6 +1,9 @@
 package parser
 
 import (
+	"strings"
+
+	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/internal/compile/diag"
 	"github.com/concerto-lang/concerto/internal/text/source"
 	"github.com/concerto-lang/concerto/lexer"
@@ -220,7 +223,7 @@ func (p *parser) bodyAfter(start int) int {
 
 // requireSemi requires the `;` of a statement. If the `;` is missing, requireSemi reports it at the
 // end of the previous token and does not abort the statement.
-func (p *parser) requireSemi() {
+func (p *parser) requireSemi(x ast.Expr) {
 	if p.eat(lexer.Semi) {
 		return
 	}
@@ -237,7 +240,13 @@ func (p *parser) requireSemi() {
 		return
 	}
 	d := p.expected("`;`")
-	if p.k == lexer.EqEq {
+	if call, ok := x.(*ast.MethodCall); ok && strings.HasPrefix(call.Name.Name, "execute") && p.handlersAhead() {
+		fix := diag.UnsafeFix(diag.Insert(call.Sp.Start, "listen "), "Write `listen`")
+		if call.Name.Name == "execute_streaming" {
+			fix.Edits = append(fix.Edits, diag.Replace(call.Name.Sp, "execute"))
+		}
+		d.Repair(fix, "handlers need `listen`: `listen %s.execute(…) { … }`", p.textOf(call.Recv.Span(), "HOST"))
+	} else if p.k == lexer.EqEq {
 		d.Hint("write `=` to assign a value")
 	} else if p.k == lexer.Colon && p.peek(1) == lexer.Assign {
 		d.WithFixes(p.declareFix()...).Hint("declare a variable with `let`: `let %s = …;`", p.prevText())

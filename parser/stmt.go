@@ -220,7 +220,7 @@ func (p *parser) letStmt(b *ast.Block) {
 	if p.k != lexer.Semi {
 		p.recordUnfinished(s.Value)
 	}
-	p.requireSemi()
+	p.requireSemi(s.Value)
 	s.Sp = p.from(start)
 }
 
@@ -291,7 +291,7 @@ func (p *parser) exprStmt(b *ast.Block) {
 		if p.k != lexer.Semi {
 			p.recordUnfinished(x)
 		}
-		p.requireSemi()
+		p.requireSemi(x)
 		p.addExpr(b, x, start, true)
 	}
 }

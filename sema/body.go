@@ -25,6 +25,7 @@ type body struct {
 	names     patternNames
 	errors    int
 	unknowns  map[string]bool         // undeclared names that have been reported
+	known     map[ast.ID]types.Type   // types of the members of messages (message.go)
 	unreached int                     // number of unreachable constructs that enclose the current position
 	typed     map[ast.Expr]types.Type // types of arguments that were checked before their callee was chosen
 }
@@ -189,6 +190,7 @@ func (b *body) finish() {
 		}
 	}
 	if !b.hasErrors() && !b.m.info.Library {
+		b.loseVariables()
 		for _, l := range b.unread {
 			b.c.unread = append(b.c.unread, unreadVariable{b.m, l, b.c.bodies.noting})
 		}
@@ -255,22 +257,29 @@ func (c *checker) unreadVariables() {
 		if u.l.used {
 			continue
 		}
-		what := "variable"
-		if u.l.Param {
-			what = "parameter"
-		}
-		d := diag.UnusedVariable.At(u.l.At, "%s `%s` is never read", what, u.l.Name)
-		if u.l.Offered {
-			d.Hint("callers pass it by this name: use it or remove it")
-		} else {
-			d.Repair(diag.UnsafeFix(diag.Insert(u.l.At.Start, "_"), "Rename to `_%s`", u.l.Name), "name it `_%s` if this is intended", u.l.Name)
-		}
+		d := unusedVariable(u.l)
 		before := c.diags.Len()
 		c.report(u.m, d)
 		if u.found != nil && c.diags.Len() > before {
 			u.found.unread = append(u.found.unread, d)
 		}
 	}
+}
+
+// unusedVariable returns the warning about a variable that no code reads.
+func unusedVariable(l *Local) *diag.Diagnostic {
+	if d := lostVariable(l); d != nil {
+		return d
+	}
+	what := "variable"
+	if l.Param {
+		what = "parameter"
+	}
+	d := diag.UnusedVariable.At(l.At, "%s `%s` is never read", what, l.Name)
+	if l.Offered {
+		return d.Hint("callers pass it by this name: use it or remove it")
+	}
+	return d.Repair(diag.UnsafeFix(diag.Insert(l.At.Start, "_"), "Rename to `_%s`", l.Name), "name it `_%s` if this is intended", l.Name)
 }
 
 // bind makes a variable visible for the code after the current position. The variable may shadow

@@ -14,7 +14,7 @@ import (
 // codePlaces are programs in which a piece of code replaces the `$`. A piece must parse in one of
 // them.
 var codePlaces = []string{
-	"fn f() { loop { $ } }", "fn f() { loop { $; } }", "fn f() { x$; }", "fn f() { match x { $ } }", "fn f() $ { }",
+	"fn f() { match x { $ => 1 } }", "fn f() { loop { $ } }", "fn f() { loop { $; } }", "fn f() { x$; }", "fn f() { match x { $ } }", "fn f() $ { }",
 	"$ { }", "$\nfn f() { }", "type A = $;", "agent A uses c { $ }", "pipeline P() -> Int { $ }",
 }
 

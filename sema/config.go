@@ -366,7 +366,7 @@ func isManifestKey(f *ast.ConfigField) bool {
 // "".
 func manifestKey(name string) string {
 	switch name {
-	case "command", "args", "env", "transport", "working_dir", "url", "message_types", "pass_env":
+	case "command", "args", "env", "transport", "working_dir", "url", "message_types", "pass_env", "approval_default", "instances", "mode", "model":
 		return name
 	case "cmd", "binary", "executable", "program":
 		return "command"
@@ -382,8 +382,13 @@ func manifestKey(name string) string {
 // section in the manifest. It reports these fields in one diagnostic.
 func (c *checker) withoutManifestKeys(m *module, h *Host) []*ast.ConfigField {
 	var own, wrong []*ast.ConfigField
+	var params *ast.ConfigField
 	connector := strings.ToLower(h.Name)
 	for _, f := range h.Decl.Fields {
+		if f.Name.Name == "params" {
+			params = f
+			continue
+		}
 		if isManifestKey(f) {
 			wrong = append(wrong, f)
 			continue
@@ -392,6 +397,10 @@ func (c *checker) withoutManifestKeys(m *module, h *Host) []*ast.ConfigField {
 		if p, ok := f.Value.(*ast.PathExpr); ok && f.Name.Name == "connector" && len(p.Segments) == 1 {
 			connector = p.Segments[0].Name
 		}
+	}
+	if params != nil {
+		c.report(m, diag.UnknownConfig.At(params.Name.Sp, "a host has no field `params`").
+			Hint("write its members in Concerto.toml, in section `[hosts.%s.params]`", connector))
 	}
 	if len(wrong) == 0 {
 		return own

@@ -451,12 +451,49 @@ func (c *checker) warnHidden(m *module, name string, at source.Span) {
 	if what == "" {
 		return
 	}
+	if own := m.names[name]; what == "type" && own != nil && c.repeatsLibrary(m, own) {
+		whole := own.decl.Span()
+		c.report(m, diag.HidesLibrary.At(at, "`%s` is declared again: the language has it", name).
+			Repair(diag.UnsafeFix(diag.Remove(edits.WithItsLines(m.info.File.Source, whole)), "Delete the declaration"), "delete this declaration"))
+		return
+	}
 	instead := name + "_"
 	if what == "type" {
 		instead = "My" + name
 	}
 	c.report(m, diag.HidesLibrary.At(at, "`%s` shadows the %s of the standard library", name, what).
 		Hint("use another name, such as `%s`", instead))
+}
+
+// repeatsLibrary reports whether e declares a schema or struct that the library also declares, with the
+// same fields. It may omit optional ones.
+func (c *checker) repeatsLibrary(m *module, e *entity) bool {
+	lib := c.universe(m, e.name)
+	if lib == nil || lib.typ == nil {
+		return false
+	}
+	var fields []*ast.FieldDecl
+	switch d := e.decl.(type) {
+	case *ast.SchemaDecl:
+		fields = d.Fields
+	case *ast.StructDecl:
+		fields = d.Fields
+	default:
+		return false
+	}
+	declared := map[string]bool{}
+	for _, f := range fields {
+		declared[f.Name.Name] = true
+	}
+	known := 0
+	for _, f := range lib.typ.Fields {
+		if declared[f.Name] {
+			known++
+		} else if !f.Optional && !f.Default {
+			return false
+		}
+	}
+	return known > 0 && known == len(declared)
 }
 
 // warnHiddenFunctions warns about variables of a `let` that have the name of a library function.

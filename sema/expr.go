@@ -77,12 +77,18 @@ func (b *body) exprFor(e ast.Expr, want types.Type, why reason) types.Type {
 // conversion, it reports a mismatch.
 func (b *body) coerce(e ast.Expr, got, want types.Type, why reason) {
 	ok, convert := types.Conversion(got, want)
+	if known := b.knownType(e); types.IsAny(got) && contradict(known, want) {
+		got, ok = known, false
+	}
 	if !ok {
 		b.reportMismatch(e, got, want, why)
 		return
 	}
 	if convert {
 		b.info.conv[e.ID()] = want
+		if types.Resolve(want) == types.Nil && holdsResult(got) {
+			b.lose(e, types.Resolve(got))
+		}
 	}
 	if types.IsAny(want) && holdsFunc(got) || types.IsAny(got) && holdsFunc(want) {
 		b.noteUntypedCalls()

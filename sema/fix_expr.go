@@ -171,14 +171,6 @@ func (b *body) assignFix(e *ast.MethodCall, t types.Type) []diag.Fix {
 	return []diag.Fix{diag.UnsafeFix(diag.Insert(e.Sp.Start, l.Name+" = "), "Assign the result to `%s`", l.Name)}
 }
 
-// addQuestionFix returns the fix that adds a `?` to an expression whose Result is discarded.
-func (b *body) addQuestionFix(e ast.Expr) []diag.Fix {
-	if !edits.IsPostfix(e) {
-		return nil
-	}
-	return []diag.Fix{diag.UnsafeFix(diag.Insert(e.Span().End, "?"), "Add `?`")}
-}
-
 // awaitSubject returns the fix that awaits the subject of a match. The subject is a task, and the
 // patterns match the task's value.
 func (b *body) awaitSubject(t types.Type) []diag.Fix {

@@ -33,6 +33,9 @@ type Program struct {
 	// OnToolsKnown is the library function to call with the host before each exchange, when the
 	// host's tools are known. It is nil unless an MCP block contains `..`.
 	OnToolsKnown *Function
+	// OnLost is the library function to call with a value whose Results the program never reads. It
+	// is nil if there is no such value.
+	OnLost *Function
 	// Dynamic contains the methods that calls on an Any may call.
 	Dynamic []Dynamic
 	// Partial reports that no code can be generated, because the program has more lines than
@@ -66,6 +69,8 @@ type Info struct {
 	// its elements one by one.
 	sources map[ast.ID]*Source
 	mocks   map[*ast.MockStmt]*Mock
+	// lost contains the ids of the expressions whose values hold a Result and are discarded.
+	lost map[ast.ID]bool
 
 	allows  map[*ast.Decorator]bool // the `@allow`s in valid positions
 	allowed []allowance
@@ -158,6 +163,9 @@ func (i *Info) PatternType(p ast.Pattern) types.Type { return i.typeAt(p.ID()) }
 
 // Written returns the type to which a type expression (in a Cast, Catch or emit<T>) refers.
 func (i *Info) Written(t ast.Type) types.Type { return i.typeAt(t.ID()) }
+
+// IsLost reports whether the value of e holds a Result and is discarded.
+func (i *Info) IsLost(e ast.Expr) bool { return i.lost[e.ID()] }
 
 // Details of individual kinds of nodes.
 

@@ -42,7 +42,7 @@ func (b *body) listen(e *ast.ListenExpr) types.Type {
 	if d.Schema != nil {
 		return &types.Result{Ok: d.Schema, Err: types.Error}
 	}
-	return &types.Result{Ok: &types.Map{Key: types.String, Value: types.Any}, Err: types.Error}
+	return &types.Result{Ok: &types.Map{Key: types.String, Value: types.Any, Message: b.messageSchema(hostmsg.Result)}, Err: types.Error}
 }
 
 // libraryHelper returns the library function with the given name, and adds it to the program.
@@ -100,12 +100,12 @@ func (b *body) handlerType(h *ast.Handler, d *Listen) {
 		return
 	}
 	if d.Host == nil || b.c.cfg.Manifest == nil {
-		b.warnMisspelled(h)
+		b.reportMisspelled(h)
 		return
 	}
 	mh, ok := b.c.cfg.Manifest.Hosts[d.Host.Connector]
 	if !ok || mh.MessageTypes == nil {
-		b.warnMisspelled(h)
+		b.reportMisspelled(h)
 		return
 	}
 	if !slices.Contains(mh.MessageTypes, typ) {
@@ -117,17 +117,25 @@ func (b *body) handlerType(h *ast.Handler, d *Listen) {
 	}
 }
 
-// warnMisspelled warns about a message type that is similar to a type of the protocol.
-func (b *body) warnMisspelled(h *ast.Handler) {
+// reportMisspelled reports a message type that is similar to a type of the protocol. If the host is
+// known only at run time, it may be one whose section lists the type.
+func (b *body) reportMisspelled(h *ast.Handler) {
 	typ := h.Type.Value
 	if hostmsg.Lookup(typ).IsKnown() {
 		return
+	}
+	if b.c.cfg.Manifest != nil {
+		for _, mh := range b.c.cfg.Manifest.Hosts {
+			if slices.Contains(mh.MessageTypes, typ) {
+				return
+			}
+		}
 	}
 	names := hostmsg.Types((*hostmsg.Message).Handled)
 	slices.Sort(names)
 	if near := suggest.Nearest(typ, names); near != "" {
 		b.report(diag.MisspeltType.At(h.Type.Sp, "%q is not a message type of the protocol", typ).
-			Repair(diag.UnsafeFix(diag.Replace(h.Type.Sp, strconv.Quote(near)), "Change to `%s`", near), "did you mean %q? If the host sends this type, add it to `message_types` in the manifest", near))
+			Repair(diag.UnsafeFix(diag.Replace(h.Type.Sp, strconv.Quote(near)), "Change to `%s`", near), "did you mean %q? If the host sends %q, add it to its `message_types` in Concerto.toml", near, typ))
 	}
 }
 
@@ -188,6 +196,12 @@ func isMisspelledIn(seen map[string]*ast.Handler, typ string) bool {
 // default answer key.
 func (b *body) hasDefault(h *Host, key string) bool {
 	return h.Fields[key] != nil || b.c.cfg.Manifest != nil && b.c.cfg.Manifest.Hosts[h.Connector].Found[key]
+}
+
+// isAssumed reports whether neither the declaration of a host nor its section sets the default
+// answer key. The person at the terminal is then asked before the default applies.
+func (b *body) isAssumed(h *Host, key string) bool {
+	return h.Fields[key] == nil && b.c.cfg.Manifest != nil && slices.Contains(b.c.cfg.Manifest.Hosts[h.Connector].Assumed, key)
 }
 
 // maySend reports whether the host may send messages of type typ, according to the manifest.
@@ -268,7 +282,9 @@ func (b *body) handlerParam(cl *ast.Closure, out *Handler) {
 		}
 		l := &Local{Name: p.Name.Name, Type: t, Mut: p.Mut, Param: true, At: p.Name.Sp, used: true}
 		if i == 0 {
-			out.Param = l
+			if out.Param = l; p.Type == nil {
+				l.known = b.messageSchema(out.Type)
+			}
 		}
 		b.bind(l)
 	}
@@ -381,7 +397,7 @@ func (b *body) askHandler(h *ast.Handler, host *Host) {
 	case !m.ByPerson():
 		b.report(diag.InvalidAsk.At(h.Value.Span(), "`ask` is only allowed for questions and approvals, not for %q", h.Type.Value).
 			WithFixes(b.removeHandlerFix(h)).Hint("write `|message| …`"))
-	case host != nil && b.hasDefault(host, m.Default):
+	case host != nil && b.hasDefault(host, m.Default) && !b.isAssumed(host, m.Default):
 		b.report(diag.InvalidAsk.At(h.Value.Span(), "`ask` has no effect: `%s` of host `%s` is the answer", m.Default, host.Name).
 			WithFixes(b.removeHandlerFix(h)).Hint("remove `%s` or this handler", m.Default))
 	}

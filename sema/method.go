@@ -359,6 +359,22 @@ func (c *checker) gatherMethods(t types.Type) []string {
 	return slices.Compact(names)
 }
 
+// hostAdvice adds the hint for a method that hosts do not have, although it names what a program does
+// with a host. It returns false for other names.
+func (b *body) hostAdvice(d *diag.Diagnostic, e *ast.MethodCall) bool {
+	host, prompt := b.sourceText(e.Recv), b.promptText(e.Args)
+	switch e.Name.Name {
+	case "execute_streaming":
+		d.Repair(diag.UnsafeFix(diag.Replace(e.Name.Sp, "stream"), "Change to `stream`"),
+			"read its messages with `for m in %s.stream(%s) { … }`, or handle them with `listen %s.execute(%s) { … }`", host, prompt, host, prompt)
+	case "respond":
+		d.Hint("the value of a `listen` handler is the answer; a stream `s` of the host answers with `s.respond(m, …)`")
+	default:
+		return false
+	}
+	return true
+}
+
 func (b *body) reportUnknownMethod(e *ast.MethodCall, t types.Type, fn *Function) {
 	ft := types.Full(t)
 	if fn != nil && fn.Recv == nil {
@@ -387,6 +403,10 @@ func (b *body) reportUnknownMethod(e *ast.MethodCall, t types.Type, fn *Function
 		} else {
 			d.Hint("write `listen` before the call: `listen %s.execute(%s) { … }`", b.sourceText(e.Recv), b.promptText(e.Args))
 		}
+		b.report(d)
+		return
+	}
+	if isHost(t) && b.hostAdvice(d, e) {
 		b.report(d)
 		return
 	}

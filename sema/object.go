@@ -26,9 +26,13 @@ type Local struct {
 	// Offered reports that the variable is a parameter of a tool function. Models pass its argument
 	// by name, so its name cannot be changed.
 	Offered bool
-	At      source.Span
+	// Lost reports that the variable holds a Result, and that no code reads it.
+	Lost bool
+	At   source.Span
 
 	let            source.Pos // position after the word `let`, or 0 without a `let`
+	value          ast.Expr   // value of `let name = value`, or nil
+	known          types.Type // type that the value of an Any probably has (message.go), or nil
 	assigner       string     // construct other than a `let` that assigns the variable, such as "for" or "the condition"; or ""
 	used, assigned bool
 	frame          *frame // function or closure that declares the variable

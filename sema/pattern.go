@@ -1,6 +1,7 @@
 package sema
 
 import (
+	"bytes"
 	"slices"
 	"unicode"
 	"unicode/utf8"
@@ -87,7 +88,7 @@ func (b *body) namePattern(p *ast.NamePat, t types.Type, mut bool) {
 		d := diag.UpperCasePattern.At(p.Sp, "`%s` is not a constant or a variant", name)
 		if n, ok := t.(*types.Named); ok && n.Decl.Variant(name) != nil {
 			d.Repair(diag.SafeFix(diag.Insert(p.Sp.Start, n.Decl.Name+"::"), "Change to `%s::%s`", n.Decl.Name, name), "write `%s::%s`", n.Decl.Name, name)
-		} else {
+		} else if !b.suggestFields(d, name, p, t) {
 			d.Hint("variables start with a lower-case letter; write variants as `Enum::%s`", name)
 		}
 		b.report(d)
@@ -477,6 +478,43 @@ func (b *body) patternVariant(path *ast.PathExpr, p ast.Pattern, t types.Type) (
 	return b.variantFor(&VariantRef{Type: generic(e.typ), Name: v.Name, Index: v.Index, Variant: v}, p, t)
 }
 
+// suggestFields adds the hint that the pattern p, for values of type t, is the name of a struct, whose
+// pattern has fields. It returns false if name refers to no struct.
+func (b *body) suggestFields(d *diag.Diagnostic, name string, p ast.Pattern, t types.Type) bool {
+	e := b.c.lookup(b.m, name)
+	if e == nil || e.typ == nil || e.typ.Kind == types.Enum || len(e.typ.Fields) == 0 {
+		return false
+	}
+	shown := e.typ.Fields[0].Name
+	if e.typ.Field("message") != nil {
+		shown = "message"
+	}
+	if len(e.typ.Fields) > 1 {
+		shown += ", .."
+	}
+	fields := name + " { " + shown + " }"
+	text, at := b.info.File.Source.Text, p.Span()
+	inErr := bytes.HasSuffix(text[:at.Start], []byte("Err(")) && bytes.HasPrefix(text[at.End:], []byte(")"))
+	if inErr {
+		fields = "Err(" + fields + ")"
+	}
+	whole, _ := p.(*ast.VariantPat)
+	switch n, isSame := t.(*types.Named); {
+	case whole != nil && len(whole.Elems) == 1 && isSame && n.Decl == e.typ:
+		x := b.info.File.Source.Slice(whole.Elems[0].Span())
+		all := x
+		if inErr {
+			all = "Err(" + x + ")"
+		}
+		d.Repair(diag.UnsafeFix(diag.Replace(at, x), "Change to `%s`", x), "write `%s` for the whole value, or `%s` for its fields", all, fields)
+	case whole == nil || len(whole.Elems) == 0 || is[*ast.WildPat](whole.Elems[0]):
+		d.Repair(diag.UnsafeFix(diag.Replace(at, name+" { .. }"), "Change to `%s { .. }`", name), "`%s` is a struct: write `%s`", name, fields)
+	default:
+		d.Hint("`%s` is a struct: write `%s`", name, fields)
+	}
+	return true
+}
+
 // builtinPattern checks a pattern with Some, Ok or Err.
 func (b *body) builtinPattern(name string, path *ast.PathExpr, p ast.Pattern, t types.Type) (*VariantRef, []types.Type) {
 	ref := builtinVariant(name)
@@ -485,8 +523,8 @@ func (b *body) builtinPattern(name string, path *ast.PathExpr, p ast.Pattern, t 
 			b.report(diag.UpperCasePattern.At(path.Sp, "`%s` is not a variant", name).Hint("write `%s::%s`", n.Decl.Name, name))
 			return nil, nil
 		}
-		d := unknownName(diag.UpperCasePattern, path.Segments[0], "`%s` is not a variant", []string{"Some", "Ok", "Err"})
-		if len(d.Hints) == 0 {
+		d := diag.UpperCasePattern.At(path.Sp, "`%s` is not a variant", name)
+		if !b.suggestFields(d, name, p, t) && !suggestName(d, path.Segments[0], []string{"Some", "Ok", "Err"}) {
 			d.Hint("write variants as `Enum::%s(…)`", name)
 		}
 		b.report(d)

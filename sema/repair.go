@@ -25,6 +25,7 @@ func (b *body) repair(e ast.Expr, got, want types.Type, why reason) diag.Advice 
 	}
 	a := firstAdvice(
 		func() diag.Advice { return b.literalAdvice(e, want) },
+		func() diag.Advice { return b.messageAdvice(e, want) },
 		func() diag.Advice { return b.replyRepair(e, got, want) },
 		func() diag.Advice { return b.takeOutAdvice(e, got, fits) },
 		func() diag.Advice { return b.textAdvice(e, got, want) },

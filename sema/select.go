@@ -44,6 +44,7 @@ func (b *body) field(e *ast.FieldExpr) types.Type {
 		if types.IsString(x.Key) {
 			set(SelectMap, nil)
 			b.warnMethodAsKey(e, x)
+			b.messageField(e, x.Message)
 			return types.NewOption(x.Value)
 		}
 	case *types.Declared:
@@ -57,6 +58,7 @@ func (b *body) field(e *ast.FieldExpr) types.Type {
 		switch x {
 		case types.Any:
 			set(SelectAny, nil)
+			b.messageField(e, b.knownType(e.X))
 			return types.Any
 		case types.Error:
 			if ft := errorField(e.Name.Name); ft != nil {

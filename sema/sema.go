@@ -112,8 +112,10 @@ type ManifestHost struct {
 	// MessageTypes contains the types of messages that the host sends. It is nil if the section
 	// does not declare them.
 	MessageTypes []string
-	// Found contains the keys that the section sets.
-	Found map[string]bool
+	// Found contains the keys that the section sets, and those whose default values apply. Assumed
+	// contains only the latter.
+	Found   map[string]bool
+	Assumed []string
 }
 
 // Check checks the program's files, and the parts of the library that the program uses. The first

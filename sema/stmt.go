@@ -1,7 +1,6 @@
 package sema
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/concerto-lang/concerto/ast"
@@ -174,6 +173,12 @@ func (b *body) let(s *ast.LetStmt) {
 	defer func() {
 		for _, l := range b.scope.locals[start:] {
 			l.let = s.Sp.Start + source.Pos(len("let"))
+			if _, isName := s.Pattern.(*ast.NamePat); isName && s.Else == nil {
+				l.value = s.Value
+				if s.Value != nil && types.IsAny(l.Type) && s.Type == nil {
+					l.known = b.knownType(s.Value)
+				}
+			}
 		}
 		b.warnHiddenFunctions(b.scope.locals[start:])
 	}()
@@ -267,20 +272,16 @@ func (b *body) discard(e ast.Expr) {
 // warnUnused warns about a discarded value of type t if evaluating the expression has no other
 // effect.
 func (b *body) warnUnused(e ast.Expr, t types.Type) {
-	switch t := t.(type) {
-	case *types.Named:
-		if t.Decl.Library && slices.Contains([]string{"Stream", "TypedStream", "HostStream"}, t.Decl.Name) {
-			b.report(diag.UnusedResult.At(e.Span(), "this stream is never read, so the request has no effect").
-				Hint("read it with `for`, or call `execute`"))
-			return
-		}
-	case *types.Result:
-		b.report(diag.UnusedResult.At(e.Span(), "this Result is discarded, together with any error in it").
-			WithFixes(b.addQuestionFix(e)...).Hint("handle it with `?` or `match`, or write `let _ = …`"))
+	_, isTask := t.(*types.Task)
+	switch {
+	case isStream(t):
+		b.report(diag.UnusedResult.At(e.Span(), "this stream is never read, so the request has no effect").Hint(streamHint))
 		return
-	case *types.Task:
-		b.report(diag.UnusedResult.At(e.Span(), "this Task is discarded").
-			WithFixes(edits.Await(e, "")).Hint("`await` it, or write `let _ = …`"))
+	case isTask:
+		b.report(diag.UnusedResult.At(e.Span(), "this Task is discarded").WithFixes(edits.Await(e, "")).Hint(taskHint))
+		return
+	case holdsResult(t):
+		b.lose(e, t)
 		return
 	}
 	call, ok := e.(*ast.MethodCall)

@@ -31,7 +31,7 @@ var files = [...]file{
 	{name: "array.conc", methods: "Array", globals: []string{"__order", "__least", "__greatest"}},
 	{name: "map.conc", methods: "Map"},
 	{name: "option.conc", methods: "Option"},
-	{name: "result.conc", methods: "Result", globals: []string{"__with_context"}},
+	{name: "result.conc", methods: "Result", globals: []string{"__with_context", "__lost", "__errors_in"}},
 	{name: "range.conc", methods: "Range"},
 	{name: "error.conc", methods: "Error"},
 	{name: "task.conc", methods: "Task"},

@@ -21,6 +21,7 @@ var resultNatives = native.Table{
 	{"Result.unwrap_or", resultUnwrapOr},
 	{"Result.ok", resultOk},
 	{"Result.err", resultErr},
+	{"__errors_in", errorsIn},
 }
 
 // result returns the content of the receiver, a Result, and whether the Result is Ok. The Result
@@ -126,4 +127,34 @@ func optionOr(a *vm.Args) (value.Slot, error) {
 		return native.MarkShared(s), nil
 	}
 	return native.MarkShared(a.Slot(1)), nil
+}
+
+// errorsIn returns the messages of the Errs in a value that is a Result, or that contains Results.
+func errorsIn(a *vm.Args) (value.Slot, error) {
+	out := value.NewArray()
+	addErrors(a.Pace(), out, a.Slot(0))
+	return out.Slot(), nil
+}
+
+func addErrors(p *value.Pace, out *value.Array, s value.Slot) {
+	p.Step(1)
+	switch s.Kind() {
+	case value.KindEnum:
+		if s.IsResult() && s.Variant() == value.VariantErr {
+			out.Push(value.String(value.Message(s.Fields()[0])))
+		}
+	case value.KindArray:
+		for i := range s.Array().Len {
+			addErrors(p, out, s.Array().At(i))
+		}
+	case value.KindMap:
+		s.Map().Each(func(_, v value.Slot) bool {
+			addErrors(p, out, v)
+			return true
+		})
+	case value.KindTuple, value.KindSome:
+		for _, f := range s.Fields() {
+			addErrors(p, out, f)
+		}
+	}
 }

@@ -14,7 +14,7 @@ import (
 type errStep struct {
 	err  unsafe.Pointer // the Result that is an Err
 	of   unsafe.Pointer // the Result that was converted to this one; nil if there is none
-	held *raised        // the error that a `try` caught and from which it created the Err; nil if there is none
+	held *raised        // the error from which the Err was created, caught by a `try` or from a handler; nil if there is none
 	at   spot
 	made bool // the Err was created here, and not from another Err
 	// The number of earlier places of this Err, and the first of them. The first place is stored
@@ -72,6 +72,13 @@ func (t *task) recordErrStep(err, of unsafe.Pointer, made bool) {
 	if n := len(t.caught); made && n > 0 && t.caught[n-1].value == value.Slot(*payloadOf(err)) && isDistinct(t.caught[n-1].value) {
 		e.held = t.caught[n-1]
 	}
+}
+
+// recordHandlerErr records that a listen creates an Err from the error r, which has left a handler.
+func (t *task) recordHandlerErr(err unsafe.Pointer, r *raised) {
+	t.recordErrStep(err, nil, true)
+	l := &t.m.left
+	l.ring[(l.next-1)&(maxErrSteps-1)].held = r
 }
 
 // distinct returns a copy of the value of a caught error that is identical to no other value, so

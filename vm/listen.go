@@ -478,7 +478,11 @@ func (t *task) unwindScope(s *scope, r *raised) (st status, on bool) {
 		return running, true
 	}
 	t.raised = nil
-	return t.finishListen(s, r.asErr()), false
+	err := r.asErr()
+	if int(r.trace.few[0].pc) != s.pc { // the error is not one of the exchange, but of a handler
+		t.recordHandlerErr(err.Ref, r)
+	}
+	return t.finishListen(s, err), false
 }
 
 // messages are the queued messages of an exchange.

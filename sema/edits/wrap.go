@@ -52,7 +52,7 @@ func IsLoose(e ast.Expr) bool {
 // IsPostfix reports whether a `?` after an expression applies to the whole expression.
 func IsPostfix(e ast.Expr) bool {
 	switch e.(type) {
-	case *ast.Call, *ast.MethodCall, *ast.PathExpr, *ast.FieldExpr, *ast.IndexExpr:
+	case *ast.Call, *ast.MethodCall, *ast.PathExpr, *ast.FieldExpr, *ast.IndexExpr, *ast.ParenExpr, *ast.ListenExpr, *ast.Await:
 		return true
 	}
 	return false

@@ -29,6 +29,7 @@ var (
 		More: []Pair{
 			{`agent A uses demo { instructions: "Be kind." }`, `agent A uses demo { system_prompt: "Be kind." }`},
 			{`host W { connector: worker, command: "./worker" }`, `host W { connector: worker }`},
+			{`host W { connector: worker, params: { depth: 2 } }`, `host W { connector: worker }`},
 		},
 	}
 	ConfigName = &Info{

@@ -142,8 +142,27 @@ fn main() { emit("n", double(2)); }`},
 	}
 	UnusedResult = &Info{
 		Code: "W0409", Title: `unused result`,
-		Explain: "A discarded Result hides an error. A method that only returns a new value has no effect if the value is discarded.",
+		Explain: "A Result that is discarded, or whose variable is never read, hides an error: the run only logs it. `let _ = …` states that this is intended. A method that only returns a new value has no effect if the value is discarded.",
 		Bad:     `fn main() { let mut xs = [2, 1]; xs.push(3); xs.sort(); }`,
 		Good:    `fn main() { let mut xs = [2, 1]; xs.push(3); xs = xs.sort(); emit("xs", xs); }`,
+		More: []Pair{
+			{`host W { connector: worker, question_default: "" }
+fn main() { let r = listen W.execute("go") { "approval" => |a| "yes" }; }`, `host W { connector: worker, question_default: "" }
+fn main() { listen W.execute("go") { "approval" => |a| "yes" }?; }`},
+			{`host W { connector: worker }
+fn main() { W.execute("go"); }`, `host W { connector: worker }
+fn main() { match W.execute("go") { Ok(text) => println(text), Err(e) => println(e.message) } }`},
+			{`host W { connector: worker }
+fn main() { let rs = parallel for p in ["a", "b"] { W.execute(p) }; }`, `host W { connector: worker }
+fn main() { let rs = parallel for p in ["a", "b"] { W.execute(p)? }; println(rs); }`},
+			{`host W { connector: worker }
+async fn work() -> Result<String, HostError> { W.execute("go") }
+fn main() { let t = work(); }`, `host W { connector: worker }
+async fn work() -> Result<String, HostError> { W.execute("go") }
+fn main() { println((await work())?); }`},
+			{`host W { connector: worker }
+fn main() { let s = W.stream("go"); }`, `host W { connector: worker }
+fn main() { for m in W.stream("go") { println(m.type); } }`},
+		},
 	}
 )

@@ -119,12 +119,25 @@ fn main() { let _r = listen W.execute("go") { "approval" => |a| "yes", "question
 		},
 	}
 	MisspeltType = &Info{
-		Code: "W0710", Title: `unusual message type`,
-		Explain: "A host can send any message type, but this one is so similar to a type of the protocol that it is probably misspelled.",
+		Code: "E0710", Title: `misspelled message type`,
+		Explain: "A host can send any message type, but this one is similar to a type of the protocol. The handler would never run if it is misspelled. If the host sends this type, add it to the `message_types` of its section in Concerto.toml.",
 		Bad: `host W { connector: worker, question_default: "" }
 fn main() { let _r = listen W.execute("go") { "approval" => |a| "yes", "progres" => |p| { emit("p", p); } }; }`,
 		Good: `host W { connector: worker, question_default: "" }
 fn main() { let _r = listen W.execute("go") { "approval" => |a| "yes", "progress" => |p| { emit("p", p); } }; }`,
+	}
+	UnknownMember = &Info{
+		Code: "W0716", Title: `unknown member of a message`,
+		Explain: "A message may have further members, but this name is similar to a member of the message's schema. A member that the message does not have is nil.",
+		Bad: `host W { connector: worker, question_default: "" }
+fn main() { let r = listen W.execute("go") { "approval" => |a| { println(a.descripton); "yes" } }?; println(r.text); }`,
+		Good: `host W { connector: worker, question_default: "" }
+fn main() { let r = listen W.execute("go") { "approval" => |a| { println(a.description); "yes" } }?; println(r.text); }`,
+		More: []Pair{
+			{`host W { connector: worker, question_default: "" }
+fn main() { let done = listen W.execute("go") { "approval" => |a| "yes" }?; println(done.txt); }`, `host W { connector: worker, question_default: "" }
+fn main() { let done = listen W.execute("go") { "approval" => |a| "yes" }?; println(done.text); }`},
+		},
 	}
 	WrongMessage = &Info{
 		Code: "E0711", Title: `handler has the schema of another message`,

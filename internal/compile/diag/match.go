@@ -37,6 +37,13 @@ fn f(p: P?) -> Int { match p { Some(P { x }) => x, None => 0 } }`},
 fn f(l: L) -> Int { match l { Low => 1, _ => 2 } }`,
 		Good: `enum L { Low, High }
 fn f(l: L) -> Int { match l { L::Low => 1, _ => 2 } }`,
+		More: []Pair{
+			{`host W { connector: worker }
+fn main() { match W.execute("go") { Ok(text) => println(text), Err(HostError(e)) => println(e.message) } }`, `host W { connector: worker }
+fn main() { match W.execute("go") { Ok(text) => println(text), Err(HostError { message, .. }) => println(message) } }`},
+			{`fn f(r: Result<Int, Error>) -> Int { match r { Ok(n) => n, Err(HostError) => 1, Err(_) => 2 } }`,
+				`fn f(r: Result<Int, Error>) -> Int { match r { Ok(n) => n, Err(HostError { .. }) => 1, Err(_) => 2 } }`},
+		},
 	}
 	OrPatternNames = &Info{
 		Code: "E0605", Title: `alternatives with different variables`,

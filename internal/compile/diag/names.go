@@ -273,14 +273,15 @@ fn main() { a::x(); }`,
 	}
 	HidesLibrary = &Info{
 		Code: "W0231", Title: `name shadows the standard library`,
-		NoFix:   "the declaration and all its uses must be renamed",
-		Explain: "A declaration or `let` with the name of a library item hides that item. The item cannot be used in this scope, and messages with the name are ambiguous.",
+		Explain: "A declaration or `let` with the name of a library item hides that item. The item cannot be used in this scope, and messages with the name are ambiguous. Delete a declaration that only repeats the library's.",
 		Bad: `struct Response { code: Int }
 fn main() { emit("r", Response { code: 1 }); }`,
 		Good: `struct Reply { code: Int }
 fn main() { emit("r", Reply { code: 1 }); }`,
 		More: []Pair{
 			{`fn main() { let println = 3; emit("n", println); }`, `fn main() { let lines = 3; emit("n", lines); }`},
+			{`schema HostProgress { message: String }
+fn show(p: HostProgress) { println(p.message); }`, `fn show(p: HostProgress) { println(p.message); }`},
 		},
 	}
 	UnusedImport = &Info{

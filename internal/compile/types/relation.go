@@ -237,7 +237,7 @@ func Rebuild(t Type, f func(Type) Type) Type {
 		}
 	case *Map:
 		if k, v := f(x.Key), f(x.Value); k != x.Key || v != x.Value {
-			return &Map{k, v}
+			return &Map{k, v, x.Message}
 		}
 	case *HashMap:
 		if k, v := f(x.Key), f(x.Value); k != x.Key || v != x.Value {

@@ -17,7 +17,7 @@ var (
 func arr(t Type) Type            { return &Array{t} }
 func opt(t Type) Type            { return &Option{t} }
 func res(a, b Type) Type         { return &Result{a, b} }
-func dict(a, b Type) Type        { return &Map{a, b} }
+func dict(a, b Type) Type        { return &Map{Key: a, Value: b} }
 func tup(ts ...Type) Type        { return &Tuple{ts} }
 func fn(r Type, ps ...Type) Type { return &Func{ps, r} }
 

@@ -41,7 +41,12 @@ var (
 type Array struct{ Elem Type }
 
 // Map is Map<Key, Value>.
-type Map struct{ Key, Value Type }
+type Map struct {
+	Key, Value Type
+	// Message is the schema of the message that the map contains, which may have further members.
+	// It is nil for other maps, and does not affect which types are identical.
+	Message Type
+}
 
 // Tuple is (A, B). There is no empty tuple; Nil replaces it.
 type Tuple struct{ Elems []Type }

@@ -340,11 +340,12 @@ func hostSection(h *manifest.Host) sema.ManifestHost {
 	var decl struct {
 		OutputFormat string   `json:"output_format"`
 		MessageTypes []string `json:"message_types"`
+		Assumed      []string `json:"assumed"`
 	}
 	if err := errors.Join(json.Unmarshal(h.Config, &params), json.Unmarshal(h.Config, &decl)); err != nil {
 		panic("driver: the section of host " + h.Name + ": " + err.Error())
 	}
-	out := sema.ManifestHost{OutputFormat: decl.OutputFormat, MessageTypes: decl.MessageTypes, Found: map[string]bool{}}
+	out := sema.ManifestHost{OutputFormat: decl.OutputFormat, MessageTypes: decl.MessageTypes, Assumed: decl.Assumed, Found: map[string]bool{}}
 	for key := range params {
 		out.Found[key] = true
 	}
