@@ -56,6 +56,16 @@ type DayBudget struct {
 	MaxTokens int64
 }
 
+// ReleaseDay ends the reservations of a run that no longer exists. It reports whether there were any.
+// The error is a *spent.RunningError if a process of the run may be running.
+func (p *Program) ReleaseDay(dir, run string) (found bool, err error) {
+	path, err := p.dayFile(&Options{Dir: dir})
+	if err != nil || path == "" {
+		return false, err
+	}
+	return spent.Release(path, run, false, time.Now)
+}
+
 // DayBudget reads what the runs of the program, and others with the same file, have used since
 // midnight. The paths of a compiled program are relative to dir. The result is nil if the manifest
 // requires no file.

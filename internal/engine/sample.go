@@ -22,6 +22,7 @@ import (
 	"github.com/concerto-lang/concerto/runtime/budget"
 	"github.com/concerto-lang/concerto/runtime/llm"
 	"github.com/concerto-lang/concerto/runtime/mock"
+	"github.com/concerto-lang/concerto/runtime/workspace"
 	"github.com/concerto-lang/concerto/stdlib"
 	"github.com/concerto-lang/concerto/vm"
 )
@@ -280,8 +281,9 @@ func (s *Sampler) newRun(q *SampleRequest, image *vm.VM, recorded *tape.Tape, se
 			}
 			return scene.Answers(x)
 		},
-		Replayed: scene.Note,
-		Edit:     func(x effect.Request) { s.changeModel(x, q.Models) },
+		IsOutside: isOutside,
+		Replayed:  scene.Note,
+		Edit:      func(x effect.Request) { s.changeModel(x, q.Models) },
 	})
 	var err error
 	r.machine, err = image.Fresh(func(c *vm.Config) {
@@ -361,8 +363,8 @@ func (s *Sampler) end(r *sampleRun, outcome *vm.Outcome, failure *SampleFailure,
 	switch f := out.Failure; {
 	case out.Missing != nil || isLate:
 		err = r.sample.Leave()
-	case f != nil && f.IsOutside:
-		err = r.sample.Refused(isOutside, f.Kind == kindJudgeError)
+	case f != nil && f.IsOutside, r.sample.HasOutside():
+		err = r.sample.Refused(f != nil && f.Kind == kindJudgeError)
 	default:
 		err = r.sample.End(out.MS)
 	}
@@ -375,8 +377,7 @@ type SampleFailure struct {
 	Kind    string // error type or "panic"; "" if the failure is not an error of the program
 	Message string
 	Place   vm.Place
-	// IsOutside means that the program is not at fault, because a model or a host was not
-	// available, a judge failed, or a permission is missing.
+	// IsOutside means that the program is not at fault; see outside.
 	IsOutside bool
 }
 
@@ -416,7 +417,7 @@ func (s *Sampler) failureOf(err error, isLate bool, r *sampleRun) *SampleFailure
 	}
 	f := &SampleFailure{Kind: t.Kind, Message: t.Message, Place: t.Place}
 	if e, ok := errors.AsType[*vm.Uncaught](err); ok && !e.Panic {
-		f.IsOutside = r.sample.IsDenied(e.Message) || isOutside(&tape.Failure{Kind: e.Kind, Fields: map[string]any{"reason": textField(e.Value, "reason"), "code": textField(e.Value, "code")}})
+		f.IsOutside = r.sample.IsOutside(e.Message) || isOutside("", &tape.Failure{Kind: e.Kind, Fields: map[string]any{"reason": textField(e.Value, "reason"), "code": textField(e.Value, "code")}})
 	}
 	return f
 }
@@ -434,20 +435,45 @@ func textField(v value.Slot, name string) string {
 	return v.Fields()[i].AsString()
 }
 
-// outsideReasons contains the reasons of AgentErrors for which the program is not at fault.
-var outsideReasons = []llm.Class{llm.ClassAuth, llm.ClassQuota, llm.ClassRate, llm.ClassOverloaded, llm.ClassServer, llm.ClassNotFound, llm.ClassConnection, llm.ClassTimeout, llm.ClassLimit, llm.ClassPermission}
+// outside lists the failures for which the program is not at fault. The tape of a sample contains
+// none of them, and neither does it contain a request for which a permission was missing.
+var outside = []struct {
+	kind   string
+	during effect.Kind // "" for any effect, and for an error that the program ends with
+	field  string
+	values []string // of the field; nil means any that is not in except
+	except []string
+}{
+	{kind: kindJudgeError},
+	{kind: "AgentError", field: "reason", values: texts(llm.ClassAuth, llm.ClassQuota, llm.ClassRate, llm.ClassOverloaded, llm.ClassServer, llm.ClassNotFound, llm.ClassConnection,
+		llm.ClassTimeout, llm.ClassLimit, llm.ClassConfig, llm.ClassPermission)},
+	// A host that cannot be started, isolated, confined or initialised. The program may have
+	// requested a session that the host cannot resume.
+	{kind: "HostError", during: effect.KindExchangeOpen, field: "code", except: []string{"resume"}},
+	{kind: "HostError", field: "code", values: []string{"lost", "plan_limit", "limit_cost", "limit_tokens"}},
+	{kind: "GitError", field: "code", values: texts(workspace.Busy, workspace.Locked, workspace.GitMissing, workspace.GitOld, workspace.Permission, workspace.Disk, workspace.OtherGit)},
+	{kind: "HttpError"},                             // no response
+	{kind: "ToolError", during: effect.KindMCPOpen}, // the server cannot be reached
+}
 
-// isOutside reports whether the program is not at fault for a failed effect.
-func isOutside(f *tape.Failure) bool {
-	reason, _ := f.Fields["reason"].(string)
-	code, _ := f.Fields["code"].(string)
-	switch f.Kind {
-	case kindJudgeError:
-		return true
-	case "AgentError":
-		return slices.Contains(outsideReasons, llm.Class(reason))
-	case "HostError":
-		return code == "lost"
+// texts returns constants as texts.
+func texts[T ~string](all ...T) (out []string) {
+	for _, x := range all {
+		out = append(out, string(x))
+	}
+	return out
+}
+
+// isOutside reports whether the program is not at fault for the failure of an effect.
+func isOutside(during effect.Kind, f *tape.Failure) bool {
+	for _, row := range outside {
+		if row.kind != f.Kind || row.during != "" && row.during != during {
+			continue
+		}
+		v, _ := f.Fields[row.field].(string)
+		if slices.Contains(row.values, v) || row.values == nil && !slices.Contains(row.except, v) {
+			return true
+		}
 	}
 	return false
 }

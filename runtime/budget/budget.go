@@ -363,9 +363,9 @@ func (b *Budget) checkLimits(d *Day, want Amount) error {
 	}
 	switch day := d.known(); {
 	case b.day.Tokens > 0 && day.Tokens+want.Tokens > b.day.Tokens:
-		return dayError("max_day_tokens", fmt.Sprint(b.day.Tokens), "tokens", fmt.Sprint(day.Tokens), fmt.Sprint(want.Tokens))
+		return dayError(d, "max_day_tokens", fmt.Sprint(b.day.Tokens), "tokens", func(a Amount) string { return fmt.Sprint(a.Tokens) }, want)
 	case b.day.Cost > 0 && (day.Cost+want.Cost > b.day.Cost || day.Cost >= b.day.Cost):
-		return dayError("max_day_cost_usd", b.day.Cost.String(), "dollars", day.Cost.String(), want.Cost.String())
+		return dayError(d, "max_day_cost_usd", b.day.Cost.String(), "dollars", func(a Amount) string { return a.Cost.String() }, want)
 	}
 	return nil
 }
@@ -382,9 +382,13 @@ func (b *Budget) limitError(limit, bound, unit, used, lost, wanted string) error
 }
 
 // dayError returns the error for a limit of the day that a call would exceed.
-func dayError(limit, bound, unit, used, wanted string) error {
+func dayError(d *Day, limit, bound, unit string, of func(Amount) string, want Amount) error {
+	used := of(d.Used)
+	if d.Lost != (Amount{}) {
+		used += fmt.Sprintf(", %s have reserved %s", namesOf(d.LostRuns), of(d.Lost))
+	}
 	return fmt.Errorf("it could go beyond the %s %s that [limits] %s allows: the runs of this day have used %s, and this call may use %s (raise the limit, or wait for the next day)",
-		bound, unit, limit, used, wanted)
+		bound, unit, limit, used, of(want))
 }
 
 // model returns the usage of the model of a call.

@@ -41,9 +41,10 @@ func (u Use) minus(v Use) Use {
 // update, is stored with the update.
 type Day struct {
 	Used       Amount
-	Lost       Amount // reservations of runs whose process was killed, which remain until these are resumed
-	HeldModels Amount // reserved by running model calls and not used
-	HeldHosts  Amount // the same of exchanges
+	Lost       Amount   // reservations of runs that no process runs, which remain until these end
+	LostRuns   []string // their ids, in order
+	HeldModels Amount   // reserved by running model calls and not used
+	HeldHosts  Amount   // the same of exchanges
 	Hold       *Hold
 }
 

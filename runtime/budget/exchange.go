@@ -228,8 +228,33 @@ type bound struct {
 	level  int    // index in unit.keys
 	limit  int64
 	used   int64
-	held   int64 // reserved by others and not used
-	models int64 // of held, what model calls have reserved
+	held   int64    // reserved by others and not used
+	models int64    // of held, what model calls have reserved
+	lost   int64    // of used, what runs have reserved that no process runs
+	runs   []string // their ids
+}
+
+// usage describes what is used and, if it is not the same, reserved.
+func (l *bound) usage(u *unit) string {
+	text := u.pair(l.used-l.lost, l.limit) + " used"
+	if l.lost > 0 {
+		text += fmt.Sprintf(", %s reserved by %s", u.one(l.lost), namesOf(l.runs))
+	}
+	return text
+}
+
+// namesOf returns "run A", "runs A and B" or "runs A, B and 7 more".
+func namesOf(runs []string) string {
+	switch n := len(runs); n {
+	case 1:
+		return "run " + runs[0]
+	case 2:
+		return "runs " + runs[0] + " and " + runs[1]
+	case 3:
+		return "runs " + runs[0] + ", " + runs[1] + " and " + runs[2]
+	default:
+		return fmt.Sprintf("runs %s, %s and %d more", runs[0], runs[1], n-2)
+	}
 }
 
 // unit describes money or tokens in bounds.
@@ -273,6 +298,9 @@ func (x *Exchange) bounds(u *unit, d *Day) []bound {
 	add(1, section, h.Run, h.used(), h.held, Amount{})
 	add(2, "limits", Amount{b.cost, b.tokens}, b.known(), b.held, models)
 	add(3, "limits", b.day.Amount, d.known(), d.HeldHosts, d.HeldModels)
+	if n := len(all); n > 0 && all[n-1].level == 3 {
+		all[n-1].lost, all[n-1].runs = u.of(d.Lost), d.LostRuns
+	}
 	return all
 }
 
@@ -314,14 +342,14 @@ func (x *Exchange) reserve(d *Day) (why string, refused *Refused) {
 		for j := range all {
 			l := &all[j]
 			if l.used+amount > l.limit || l.used+x.stuckIn(u, l)+amount > l.limit {
-				text := fmt.Sprintf("cannot start host '%s': %s used (%s), ", x.host.usage.Host, u.pair(l.used, l.limit), l.key)
+				text := fmt.Sprintf("cannot start host '%s': %s (%s), ", x.host.usage.Host, l.usage(u), l.key)
 				if l.used+amount <= l.limit {
 					text += fmt.Sprintf("exchanges that wait for this one hold %s, ", u.one(x.stuckIn(u, l)))
 				}
 				return "", &Refused{u.code, text + "and an exchange reserves " + u.one(amount)}
 			}
 			if why == "" && l.used+l.held+amount > l.limit {
-				why = fmt.Sprintf("waits for %s: %s used and %s reserved (%s)", u.one(amount), u.pair(l.used, l.limit), u.one(l.held), l.key)
+				why = fmt.Sprintf("waits for %s: %s and %s reserved (%s)", u.one(amount), l.usage(u), u.one(l.held), l.key)
 			}
 		}
 		amounts[i] = amount

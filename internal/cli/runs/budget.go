@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"text/tabwriter"
@@ -10,6 +11,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/cli/program"
 	"github.com/concerto-lang/concerto/internal/engine"
+	"github.com/concerto-lang/concerto/internal/record/journal/rundir"
 	"github.com/concerto-lang/concerto/internal/term/cmdline"
 	"github.com/concerto-lang/concerto/runtime/budget"
 	"github.com/concerto-lang/concerto/runtime/budget/spent"
@@ -21,22 +23,14 @@ func NewBudget(a *console.Console) *cobra.Command {
 		Use:   "budget [PATH]",
 		Short: "Show what the runs of today have used",
 		Long: `Prints the cost and the tokens of all runs since midnight that share the project's day_file, what
-running calls and exchanges have reserved, and the limits. Runs store their use if [limits] has
+running calls and exchanges of each run have reserved, and the limits. Runs store their use if [limits] has
 max_day_cost_usd, max_day_tokens or day_file.`,
 		Example: "  concerto budget\n  concerto budget --format json",
 		Args:    console.Arguments(0, 1),
 	}
 	format := cmdline.AddFormat(c, "text", "json")
 	c.RunE = func(_ *cobra.Command, args []string) error {
-		path := ""
-		if len(args) == 1 {
-			path = args[0]
-		}
-		source, err := program.Source(a, path, nil)
-		if err != nil {
-			return err
-		}
-		p, err := program.Read(a, source)
+		p, err := readProgram(a, args)
 		if err != nil {
 			return err
 		}
@@ -45,13 +39,69 @@ max_day_cost_usd, max_day_tokens or day_file.`,
 		case err != nil:
 			return err
 		case b == nil:
-			return console.Usage("add max_day_cost_usd, max_day_tokens or day_file to [limits] in Concerto.toml", "the runs of this program do not store what they use")
+			return errNoDay
 		case format.IsText():
 			return writeDay(a, b)
 		}
 		return a.WriteJSON(dayJSON(b))
 	}
+	c.AddCommand(newBudgetRelease(a))
 	return c
+}
+
+var errNoDay = console.Usage("add max_day_cost_usd, max_day_tokens or day_file to [limits] in Concerto.toml", "the runs of this program do not store what they use")
+
+// readProgram reads the program at the path in args, or that of the project.
+func readProgram(a *console.Console, args []string) (*engine.Program, error) {
+	path := ""
+	if len(args) == 1 {
+		path = args[0]
+	}
+	source, err := program.Source(a, path, nil)
+	if err != nil {
+		return nil, err
+	}
+	return program.Read(a, source)
+}
+
+// newBudgetRelease returns the command budget release.
+func newBudgetRelease(a *console.Console) *cobra.Command {
+	return &cobra.Command{
+		Use:   "release RUN [PATH]",
+		Short: "Free the reservations of a run that no longer exists",
+		Long: `Frees what a run has reserved of the limits of the day. A run that ends frees it itself, and
+so do runs stop and runs rm; the command is for a run without a journal that was killed.`,
+		Example: "  concerto budget release r_4f7c2k9d1m3x8q5z",
+		Args:    console.Arguments(1, 2),
+		RunE: func(_ *cobra.Command, args []string) error {
+			p, err := readProgram(a, args[1:])
+			if err != nil {
+				return err
+			}
+			b, err := p.DayBudget(a.Dir)
+			if err != nil {
+				return err
+			}
+			if b == nil {
+				return errNoDay
+			}
+			root, err := p.JournalRoot(&engine.Options{Dir: a.Dir})
+			if err != nil {
+				return err
+			}
+			if rundir.IsPending(root, args[0], "") {
+				return console.Usage("resume it, or stop it with concerto runs stop "+args[0], "the run %s has not ended", args[0])
+			}
+			found, err := p.ReleaseDay(a.Dir, args[0])
+			if running, ok := errors.AsType[*spent.RunningError](err); ok {
+				return console.Usage("stop the process first", "%v", running)
+			}
+			if err == nil && !found {
+				return console.Usage("concerto budget lists the reservations", "the run %s has reserved nothing", args[0])
+			}
+			return err
+		},
+	}
 }
 
 // dayBudget is what runs have used on a day, in JSON. A limit that is not set is null.
@@ -64,10 +114,11 @@ type dayBudget struct {
 	MaxCostUSD     *budget.Money `json:"max_cost_usd"`
 	MaxTokens      *int64        `json:"max_tokens"`
 	Runs           []spent.Run   `json:"runs"`
+	Reservations   []spent.Run   `json:"reservations"`
 }
 
 func dayJSON(b *engine.DayBudget) *dayBudget {
-	d := &dayBudget{Day: b.Day, CostUSD: b.Used.Cost, Tokens: b.Used.Tokens, ReservedUSD: b.Reserved.Cost, ReservedTokens: b.Reserved.Tokens, Runs: append([]spent.Run{}, b.Runs...)}
+	d := &dayBudget{Day: b.Day, CostUSD: b.Used.Cost, Tokens: b.Used.Tokens, ReservedUSD: b.Reserved.Cost, ReservedTokens: b.Reserved.Tokens, Runs: append([]spent.Run{}, b.Runs...), Reservations: append([]spent.Run{}, b.Reservations...)}
 	if b.MaxCost > 0 {
 		d.MaxCostUSD = &b.MaxCost
 	}
@@ -86,7 +137,10 @@ func writeDay(a *console.Console, b *engine.DayBudget) error {
 		amount(budget.Amount{Cost: r.Cost, Tokens: r.Tokens}, r.ID)
 	}
 	amount(b.Used, "used on "+b.Day)
-	if b.Reserved != (budget.Amount{}) {
+	for _, r := range b.Reservations {
+		amount(budget.Amount{Cost: r.Cost, Tokens: r.Tokens}, "reserved by "+r.ID)
+	}
+	if len(b.Reservations) > 1 {
 		amount(b.Reserved, "reserved")
 	}
 	if b.MaxCost > 0 || b.MaxTokens > 0 {

@@ -22,6 +22,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/record/journal"
 	"github.com/concerto-lang/concerto/internal/record/journal/postgres"
 	"github.com/concerto-lang/concerto/internal/record/journal/rundir"
+	"github.com/concerto-lang/concerto/internal/record/tape"
 )
 
 // forkCommand is the command fork with its options.
@@ -69,7 +70,11 @@ where workers execute it, or in a directory with --to.`,
 			if err := resume.Flags().Set("as-started", "true"); err != nil {
 				return err
 			}
-			return resume.RunE(resume, []string{dir})
+			err = resume.RunE(resume, []string{dir})
+			if errors.As(err, new(*tape.DivergedError)) { // it has performed nothing
+				err = errors.Join(err, runs.Remove(c.Context(), a.Abs(dir)))
+			}
+			return err
 		},
 	}
 	locate.AddEngineFlag(a, c)

@@ -245,7 +245,7 @@ func (cmd *runsCommand) remove(ctx context.Context, args []string) error {
 		if run.Engine != nil {
 			err = run.Engine.Delete(ctx, run.ID)
 		} else {
-			err = runs.Remove(run.Dir)
+			err = runs.Remove(ctx, run.Dir)
 		}
 		if err != nil {
 			return err

@@ -35,8 +35,9 @@ func (e *NoEffect) Error() string {
 }
 
 // Forked returns the records of a fork: the records of the history up to the changed effect, with
-// the result of that effect replaced. by is recorded as the author of the change.
-func Forked(h *journal.History, c Change, by string) ([]*journal.Record, error) {
+// the result of that effect replaced. by is recorded as the author of the change, and id is that of
+// the fork.
+func Forked(h *journal.History, c Change, by, id string) ([]*journal.Record, error) {
 	var out []*journal.Record
 	var begin *journal.Record
 	last := int64(0)
@@ -48,6 +49,9 @@ func Forked(h *journal.History, c Change, by string) ([]*journal.Record, error) 
 			continue
 		}
 		copied := *r
+		if err := asWorker(&copied, id); err != nil {
+			return nil, err
+		}
 		if r.E != c.Effect || r.K == journal.KPlace {
 			out = append(out, &copied)
 			continue
@@ -74,6 +78,25 @@ func Forked(h *journal.History, c Change, by string) ([]*journal.Record, error) 
 	err := c.applyTo(end, begin)
 	end.By = by
 	return append(out, end), err
+}
+
+// asWorker replaces the id of the run in the record of a request that contains it, so that the fork
+// makes the recorded request.
+func asWorker(r *journal.Record, id string) error {
+	if r.Q != string(effect.KindQueueClaim) || r.R == nil {
+		return nil
+	}
+	q := &effect.QueueClaim{}
+	if err := json.Unmarshal(r.R, q); err != nil {
+		return fmt.Errorf("record %d: %w", r.S, err)
+	}
+	q.Worker = id
+	text, err := tape.Request(q)
+	if err != nil {
+		return err
+	}
+	r.R, r.D = text, digestOf(text)
+	return nil
 }
 
 // Fork returns the description of the change for the start record of the fork.

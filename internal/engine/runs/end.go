@@ -5,12 +5,16 @@ import (
 	"errors"
 	"io"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/engine/durable"
 	"github.com/concerto-lang/concerto/internal/record/journal"
 	"github.com/concerto-lang/concerto/internal/record/journal/rundir"
+	"github.com/concerto-lang/concerto/ir"
+	"github.com/concerto-lang/concerto/runtime/budget/spent"
 	"github.com/concerto-lang/concerto/runtime/keeper"
+	"github.com/concerto-lang/concerto/runtime/workspace"
 )
 
 // stopWithin limits how long Stop waits for the run's process.
@@ -43,7 +47,37 @@ func Stop(ctx context.Context, dir string) error {
 	if err := keeper.EndAt(dir); err != nil {
 		return errors.Join(err, w.Close())
 	}
-	return FinishStopped(w)
+	return errors.Join(FinishStopped(w), Settle(ctx, d))
+}
+
+// Settle ends what a run that has ended without a process of its own has left in its project: its
+// reservations of the day's limits, the directories of its exchanges, and its locks.
+func Settle(ctx context.Context, run journal.Run) error {
+	s, err := durable.Open(run)
+	if err != nil {
+		return nil // nothing is known about the run
+	}
+	p, err := ir.Decode(s.Program)
+	if err != nil {
+		return nil
+	}
+	id, root := s.Start.Run, s.Flags.Root
+	if file := p.Limits.DayFile; file != "" {
+		if !filepath.IsAbs(file) {
+			file = filepath.Join(root, file)
+		}
+		_, err = spent.Release(file, id, true, time.Now)
+	}
+	if root == "" {
+		return err
+	}
+	conf, cerr := workspace.ParseConfig(p.Workspace)
+	if cerr != nil {
+		return errors.Join(err, cerr)
+	}
+	store := workspace.NewStore(workspace.Place{Root: root, From: conf.FromOf(root), Environ: os.Environ(), Worktrees: conf.Worktrees, Run: id})
+	defer store.Close()
+	return errors.Join(err, store.EndRun(ctx, id))
 }
 
 // FinishStopped ends a run that no process is running, and closes w.
@@ -56,7 +90,7 @@ func FinishStopped(w journal.Writer) error {
 
 // Remove removes the directory of a run. The error is a *journal.HeldError if a process is running
 // the run.
-func Remove(dir string) error {
+func Remove(ctx context.Context, dir string) error {
 	d := rundir.At(dir)
 	running, err := d.IsRunning()
 	if err != nil {
@@ -71,7 +105,7 @@ func Remove(dir string) error {
 	if err := keeper.EndAt(dir); err != nil {
 		return err
 	}
-	return os.RemoveAll(dir)
+	return errors.Join(Settle(ctx, d), os.RemoveAll(dir))
 }
 
 // Verified is the result of verifying a run.

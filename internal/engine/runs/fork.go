@@ -23,7 +23,7 @@ func Fork(run, to journal.Run, id string, c durable.Change) (written []string, e
 	if err != nil {
 		return nil, err
 	}
-	records, err := durable.Forked(s.History, c, "fork of "+s.Start.Run)
+	records, err := durable.Forked(s.History, c, "fork of "+s.Start.Run, id)
 	if none := (*durable.NoEffect)(nil); errors.As(err, &none) {
 		return nil, err
 	}

@@ -356,7 +356,7 @@ func stop(run journal.Run, c *postgres.Claimed, dir string) error {
 	if err := keeper.EndAt(dir); err != nil {
 		return errors.Join(err, writer.Close())
 	}
-	return errors.Join(runs.FinishStopped(writer), engine.ErrStopped)
+	return errors.Join(runs.FinishStopped(writer), runs.Settle(context.Background(), run), engine.ErrStopped)
 }
 
 // finish logs how the execution of a run has ended. A run that this worker cannot execute is

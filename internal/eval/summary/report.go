@@ -199,6 +199,9 @@ func New(pairs []Pair, o Options) (*Report, error) {
 	}
 	decide(comparisons, o.Alpha)
 	r.conclude(isIncomplete || errorSamples > o.MaxErrors)
+	if r.Exit == 0 && slices.ContainsFunc(r.Evals, func(e *Eval) bool { return e.Samples.Total > 0 && e.Samples.Failed == e.Samples.Total }) {
+		r.Exit = exitWorse
+	}
 	return r, nil
 }
 

@@ -21,6 +21,9 @@ type SampleOptions struct {
 	// IsOwn reports whether the sample itself answers a request, such as by a mock. Such requests
 	// are not on the tape. It is called once for each request, when the program makes it.
 	IsOwn func(effect.Request) bool
+	// IsOutside reports whether the program is not at fault for the failure of an effect. The tape
+	// of the next run does not contain it.
+	IsOutside func(effect.Kind, *Failure) bool
 	// Replayed receives each request whose result is on the tape; nil ignores them.
 	Replayed func(effect.Request)
 	// Edit changes each request before it is looked up and performed; nil changes nothing.
@@ -51,7 +54,7 @@ type Sample struct {
 	lines    []sampleLine
 	isOver   bool            // the context of the run has ended; nothing more is recorded
 	hasLeft  bool            // the program has left the tape
-	denied   map[string]bool // messages of requests for which a permission was missing
+	outside  map[string]bool // messages of failures for which the program is not at fault
 	diverged error
 	err      error // error of writing
 
@@ -73,9 +76,9 @@ type sampleEffect struct {
 
 // sampleLine is a line of the tape after the header.
 type sampleLine struct {
-	text    []byte
-	failure *Failure
-	judge   string
+	text      []byte
+	isOutside bool // a failure for which the program is not at fault
+	judge     string
 }
 
 // SampleUsage contains what a sample used. Calls and JudgeCalls are the numbers of calls that were
@@ -94,7 +97,7 @@ type SampleExchange struct {
 
 // NewSample starts a sample.
 func NewSample(o SampleOptions) *Sample {
-	s := &Sample{options: o, denied: map[string]bool{}, effects: map[int64]sampleEffect{}, open: map[objectKey]*SampleExchange{}}
+	s := &Sample{options: o, outside: map[string]bool{}, effects: map[int64]sampleEffect{}, open: map[objectKey]*SampleExchange{}}
 	if o.Tape != nil {
 		s.player = Play(o.Tape)
 		s.player.Clean = o.Clean
@@ -335,8 +338,9 @@ func (s *Sample) EffectEnded(e int64, r effect.Request, result effect.Result, er
 	x := s.effects[e]
 	delete(s.effects, e)
 	failed, _ := errors.AsType[*effect.Error](err)
-	if failed != nil && failed.IsDenied {
-		s.denied[failed.Message] = true
+	isOutside := failed != nil && (failed.IsDenied || s.options.IsOutside(r.Kind(), FailureOf(err)))
+	if isOutside {
+		s.outside[failed.Message] = true
 	}
 	if !s.records(x) {
 		return
@@ -352,7 +356,7 @@ func (s *Sample) EffectEnded(e int64, r effect.Request, result effect.Result, er
 	s.recorder.EffectEnded(e, r, result, err, at)
 	s.flush()
 	last := &s.lines[len(s.lines)-1]
-	last.failure, last.judge = FailureOf(err), x.judge
+	last.isOutside, last.judge = isOutside, x.judge
 }
 
 // records reports whether the end of an effect is recorded.
@@ -399,8 +403,11 @@ func (s *Sample) count(r effect.Request, result effect.Result, err error, x samp
 	}
 }
 
-// IsDenied reports whether a request failed with this message because a permission was missing.
-func (s *Sample) IsDenied(message string) bool { return s.denied[message] }
+// IsOutside reports whether a request failed with this message and the program is not at fault.
+func (s *Sample) IsOutside(message string) bool { return s.outside[message] }
+
+// HasOutside reports whether a request failed for which the program is not at fault.
+func (s *Sample) HasOutside() bool { return len(s.outside) > 0 }
 
 // Usage returns what the sample used.
 func (s *Sample) Usage() SampleUsage { return s.used }
@@ -485,12 +492,10 @@ func (s *Sample) close() error {
 }
 
 // Refused removes the entries that the next run of the sample must not use, because the program was
-// not at fault: the first failure that isRefused accepts, or the last answers of a judge if
-// judgeFailed is set, and all entries after them.
-func (s *Sample) Refused(isRefused func(*Failure) bool, judgeFailed bool) error {
-	cut := slices.IndexFunc(s.lines, func(x sampleLine) bool {
-		return x.failure != nil && (isRefused(x.failure) || s.denied[x.failure.Message])
-	})
+// not at fault: the first failure outside the program, or the last answers of a judge if judgeFailed
+// is set, and all entries after them.
+func (s *Sample) Refused(judgeFailed bool) error {
+	cut := slices.IndexFunc(s.lines, func(x sampleLine) bool { return x.isOutside })
 	if cut < 0 {
 		cut = len(s.lines)
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/record/journal"
@@ -123,7 +124,7 @@ func (f *File) totals(t *sqlitestore.Transaction) (*budget.Day, error) {
 		return nil, err
 	}
 	exited := map[string]bool{f.owner: false}
-	return d, t.Run(`SELECT owner, model, sum(max(cost - used_cost, 0)), sum(max(tokens - used_in - used_out, 0)) FROM hold WHERE day >= ? GROUP BY owner, model`, func(r sqlitestore.Row) error {
+	return d, t.Run(`SELECT owner, model, sum(max(cost - used_cost, 0)), sum(max(tokens - used_in - used_out, 0)), run FROM hold WHERE day >= ? GROUP BY run, owner, model ORDER BY run`, func(r sqlitestore.Row) error {
 		owner, held := r.Text(0), budget.Amount{Cost: budget.Money(r.Int(2)), Tokens: r.Int(3)}
 		if _, known := exited[owner]; !known {
 			exited[owner] = hasExited(owner)
@@ -132,6 +133,9 @@ func (f *File) totals(t *sqlitestore.Transaction) (*budget.Day, error) {
 		switch {
 		case exited[owner]:
 			to = &d.Lost
+			if run := r.Text(4); held != (budget.Amount{}) && !slices.Contains(d.LostRuns, run) {
+				d.LostRuns = append(d.LostRuns, run)
+			}
 		case r.Int(1) != 0:
 			to = &d.HeldModels
 		}
@@ -215,6 +219,8 @@ type Summary struct {
 	Used     budget.Amount
 	Reserved budget.Amount
 	Runs     []Run // ordered by id
+	// Reservations are those of running calls and exchanges, by run.
+	Reservations []Run
 }
 
 // Read returns the summary of the current day. A file that does not exist is not created.
@@ -236,10 +242,50 @@ func Read(path string, now func() time.Time) (*Summary, error) {
 		for _, held := range []budget.Amount{d.Lost, d.HeldHosts, d.HeldModels} {
 			s.Reserved = budget.Amount{Cost: s.Reserved.Cost + held.Cost, Tokens: s.Reserved.Tokens + held.Tokens}
 		}
-		return t.Run(`SELECT run, sum(cost), sum(tokens_in + tokens_out) FROM used WHERE day >= ? GROUP BY run ORDER BY run`, func(r sqlitestore.Row) error {
-			s.Runs = append(s.Runs, Run{r.Text(0), budget.Money(r.Int(1)), r.Int(2)})
-			return nil
-		}, s.Day)
+		list := func(to *[]Run, query string) error {
+			return t.Run(query, func(r sqlitestore.Row) error {
+				*to = append(*to, Run{r.Text(0), budget.Money(r.Int(1)), r.Int(2)})
+				return nil
+			}, s.Day)
+		}
+		return errors.Join(list(&s.Runs, `SELECT run, sum(cost), sum(tokens_in + tokens_out) FROM used WHERE day >= ? GROUP BY run ORDER BY run`),
+			list(&s.Reservations, `SELECT run, sum(max(cost - used_cost, 0)), sum(max(tokens - used_in - used_out, 0)) FROM hold WHERE day >= ? GROUP BY run ORDER BY run`))
 	})
 	return s, errors.Join(err, f.Close())
+}
+
+// RunningError means that a reservation belongs to a process that has not exited.
+type RunningError struct{ Run string }
+
+func (e *RunningError) Error() string {
+	return "the run " + e.Run + " has a reservation of a process that may be running"
+}
+
+// Release ends the reservations of a run. Without ended, which means that the run has ended, the
+// error is a *RunningError if a process that has not exited has one. It reports whether there was a
+// reservation.
+func Release(path, run string, ended bool, now func() time.Time) (found bool, err error) {
+	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
+		return false, nil
+	}
+	f, err := Open(path, run, now)
+	if err != nil {
+		return false, err
+	}
+	err = f.transaction(func(t *sqlitestore.Transaction) error {
+		running := false
+		err := t.Run(`SELECT owner FROM hold WHERE run = ?`, func(r sqlitestore.Row) error {
+			found = true
+			running = running || !hasExited(r.Text(0))
+			return nil
+		}, run)
+		if err != nil {
+			return err
+		}
+		if running && !ended {
+			return &RunningError{run}
+		}
+		return t.Run(`DELETE FROM hold WHERE run = ?`, nil, run)
+	})
+	return found, errors.Join(err, f.Close())
 }

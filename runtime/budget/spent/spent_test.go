@@ -97,7 +97,7 @@ func TestDay(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := &Summary{Day: "2026-11-22", Used: budget.Amount{Cost: budget.Dollars(0.9)}, Reserved: budget.Amount{Cost: budget.Dollars(0.3)},
-		Runs: []Run{{ID: "r_a", Cost: budget.Dollars(0.2)}, {ID: "r_b", Cost: budget.Dollars(0.7)}}}
+		Runs: []Run{{ID: "r_a", Cost: budget.Dollars(0.2)}, {ID: "r_b", Cost: budget.Dollars(0.7)}}, Reservations: []Run{{ID: "r_a", Cost: budget.Dollars(0.3)}}}
 	if d := cmp.Diff(want, s); d != "" {
 		t.Error(d)
 	}
@@ -114,7 +114,7 @@ func TestDay(t *testing.T) {
 		t.Errorf("totals = %+v, want 0.30 held", got)
 	}
 	now = now.Add(12 * time.Hour) // midnight
-	if got := totals(t, b); got != (budget.Day{}) {
+	if got := totals(t, b); !cmp.Equal(got, budget.Day{}) {
 		t.Errorf("totals of the next day = %+v, want none", got)
 	}
 	report(t, resumed, "1", usd(0.1), false)
