@@ -83,14 +83,24 @@ func Forked(h *journal.History, c Change, by, id string) ([]*journal.Record, err
 // asWorker replaces the id of the run in the record of a request that contains it, so that the fork
 // makes the recorded request.
 func asWorker(r *journal.Record, id string) error {
-	if r.Q != string(effect.KindQueueClaim) || r.R == nil {
+	var q effect.Request
+	var worker *string
+	switch claim, update := (&effect.QueueClaim{}), (&effect.QueueUpdate{}); {
+	case r.R == nil:
+		return nil
+	case r.Q == string(claim.Kind()):
+		q, worker = claim, &claim.Worker
+	case r.Q == string(update.Kind()):
+		q, worker = update, &update.Worker
+	default:
 		return nil
 	}
-	q := &effect.QueueClaim{}
 	if err := json.Unmarshal(r.R, q); err != nil {
 		return fmt.Errorf("record %d: %w", r.S, err)
 	}
-	q.Worker = id
+	if *worker != "" {
+		*worker = id
+	}
 	text, err := tape.Request(q)
 	if err != nil {
 		return err

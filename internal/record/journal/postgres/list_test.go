@@ -221,6 +221,7 @@ func testManage(t *testing.T) {
 	}
 	admin.mustDo(t, `INSERT INTO concerto.programs VALUES (repeat('0', 64), 'ir')`)
 	admin.mustDo(t, `INSERT INTO concerto.machines VALUES ('m1', 'infinity')`)
+	admin.mustDo(t, `INSERT INTO concerto.workers VALUES ('w', 'm1', 'b', 1, '1', 2, '{default}', 2, '{}', 'infinity'), ('dead', 'm1', 'b', 1, '1', 2, '{default}', 2, '{}', '2020-01-01')`)
 	as := func(role string) *Engine {
 		admin.mustDo(t, "CREATE ROLE manage_"+role+" LOGIN IN ROLE "+role)
 		return connect(t, strings.Replace(server("manage"), "postgres@", "manage_"+role+"@", 1))
@@ -246,6 +247,7 @@ func testManage(t *testing.T) {
 		{"move", "pin = 'm1', pinned_by = 'host a', priority = 3", client, toB, "", "queue = 'b' AND priority = 3 AND pin = 'm1' AND pinned_by = 'host a' AND NOT moved"},
 		{"move of a waiting run", "state = 'waiting', queue = 'a'", client, move(Move{Priority: new(-7)}), "", "queue = 'a' AND priority = -7 AND state = 'waiting'"},
 		{"move of a running run", "state = 'running', owner = 'w'", client, toB, "run run is running, not ready or waiting", "queue = 'default'"},
+		{"move of a run whose worker is dead", "state = 'running', owner = 'dead', pin = 'm1', pinned_by = 'host a'", client, move(Move{AnyMachine: true}), "", "pin IS NULL AND moved AND state = 'running'"},
 		{"move of a held run", "state = 'held'", client, toB, "run run is held, not ready or waiting", "queue = 'default'"},
 		{"move to any machine", "pin = 'm1', pinned_by = 'host a'", client, move(Move{AnyMachine: true}), "", "pin IS NULL AND pinned_by IS NULL AND moved AND queue = 'default' AND priority = 0"},
 		{"move to any machine without a pin", "", client, move(Move{AnyMachine: true}), "", "NOT moved"},

@@ -548,7 +548,7 @@ func (m *model) move(t *rapid.T) {
 	r := pick(t, "run", m.runs)
 	queue, priority := pick(t, "queue", []string{"a", "b"}), pick(t, "priority", []int{0, 5, -1})
 	err := m.e.Move(context.Background(), r.id, Move{Queue: &queue, Priority: &priority})
-	if (err == nil) != (r.state == "ready" || r.state == "waiting") {
+	if (err == nil) != (r.state == "ready" || r.state == "waiting" || r.state == "running" && !r.owner.live) {
 		t.Fatalf("Move of a run that is %s: %v", r.state, err)
 	}
 	if err == nil {

@@ -431,14 +431,16 @@ BEGIN
 END $$;
 REVOKE EXECUTE ON FUNCTION release_held FROM PUBLIC;
 
--- move changes the queue and the priority of a run that is ready or waiting, unless they are null, and
--- removes its pin. result is moved, none if the run does not exist, or the run's state.
+-- move changes the queue and the priority of a run that is ready or waiting, or whose worker has lost its
+-- lease, unless they are null, and removes its pin. result is moved, none if the run does not exist, or the
+-- run's state.
 CREATE FUNCTION move(of_run text, new_queue text, new_priority integer, any_machine boolean, OUT result text)
 LANGUAGE plpgsql SET search_path = concerto, pg_temp AS $$
 BEGIN
     UPDATE runs SET queue = coalesce(new_queue, queue), priority = coalesce(new_priority, priority), moved = moved OR any_machine AND pin IS NOT NULL,
         pin = CASE WHEN NOT any_machine THEN pin END, pinned_by = CASE WHEN NOT any_machine THEN pinned_by END
-        WHERE id = of_run AND state IN ('ready', 'waiting') RETURNING 'moved' INTO result;
+        WHERE id = of_run AND (state IN ('ready', 'waiting')
+            OR state = 'running' AND NOT EXISTS (SELECT FROM workers l WHERE l.id = owner AND l.lease_until > clock_timestamp())) RETURNING 'moved' INTO result;
     IF FOUND THEN
         PERFORM pg_notify('concerto', of_run);
     ELSE
