@@ -48,21 +48,28 @@ func (r *decodeBudget) decodeMessage(m *effect.HostMessage, text []byte) (err er
 }
 
 // decodeMessage decodes a line into m. It returns errNotMessage for a line that is not a message,
-// and a *value.SyntaxError for a line that begins as an object and cannot be parsed.
+// and a *value.SyntaxError for a line that begins as an object and cannot be parsed. If
+// only a number is out of range, m is the message without the number.
 func decodeMessage(m *effect.HostMessage, text []byte, in *decodeBudget) error {
 	ask := func(int) {}
 	if in != nil {
 		ask = in.charge
 	}
 	typ, id, payload, err := value.ParseMessageIn(text, ask)
-	if err != nil {
+	if err != nil && !isOutOfRange(err) {
 		return classifyParseError(text, err)
 	}
 	m.Type, m.ID, m.Payload, m.Text = typ, "", payload, text
 	if id != nil {
 		m.ID = string(id)
 	}
-	return nil
+	return err
+}
+
+// isOutOfRange reports whether a line is a message with a number that is out of range.
+func isOutOfRange(err error) bool {
+	broken, ok := errors.AsType[*value.SyntaxError](err)
+	return ok && broken.Range
 }
 
 // classifyParseError returns the error for a line that is not valid JSON.

@@ -237,7 +237,7 @@ func (r *reader) cleanPieces(x *incomingLine) {
 func (r *reader) decodeLine(x *incomingLine) {
 	x.msg = r.batch.nextMessage()
 	x.decodeErr = r.budget.decodeMessage(x.msg, x.line.Text)
-	if x.decodeErr == nil && !r.hasSpoken.Load() {
+	if (x.decodeErr == nil || isOutOfRange(x.decodeErr)) && !r.hasSpoken.Load() {
 		r.hasSpoken.Store(true)
 	}
 }
@@ -266,6 +266,10 @@ func (r *reader) acceptMessage(x *incomingLine) (wanted bool, err error) {
 		if err := r.applyRules(x); err != nil {
 			return false, err
 		}
+	case isOutOfRange(x.decodeErr):
+		if err := r.replaceInvalid(x); err != nil {
+			return false, err
+		}
 	case !errors.Is(x.decodeErr, errNotMessage):
 		if x.line.Half {
 			return false, errCutOff
@@ -284,6 +288,39 @@ func (r *reader) acceptMessage(x *incomingLine) (wanted bool, err error) {
 		}
 	}
 	return true, nil
+}
+
+// replaceInvalid replaces a message with a number that is out of range. The program receives it as
+// `listen:invalid`, and a host that waits for an answer an error. A result becomes an error.
+func (r *reader) replaceInvalid(x *incomingLine) error {
+	m, row := *x.msg, hostmsg.Lookup(x.msg.Type)
+	problem := "a number is out of range"
+	var o *jsonobject.Object
+	if row.Terminal() {
+		o = jsonobject.New(hostmsg.Error)
+		o.Text("message", "host '"+r.process.cfg.Name+"' sent an invalid "+m.Type+": "+problem)
+	} else {
+		o = jsonobject.New("listen:invalid")
+		o.Text("host", r.process.cfg.Name)
+		message := jsonobject.New(m.Type)
+		m.Payload.Map().Each(func(k, v value.Slot) bool {
+			message.Bytes = append(value.AppendString(append(message.Bytes, ','), value.Text(k)), ':')
+			message.Bytes = value.AppendJSON(message.Bytes, v)
+			return true
+		})
+		o.Raw("message", message.End())
+		o.Text("error", problem)
+	}
+	*x.msg = mustMessage(o.End())
+	x.msg.Text, x.msg.Decided = m.Text, !row.Terminal()
+	if !row.Waits() {
+		return nil
+	}
+	reply := &effect.ExchangeReply{InReplyTo: m.Type, AnswerTo: m.ID, Error: "invalid " + m.Type + ": " + problem}
+	if _, ok := r.process.sendMessage(appendReply(nil, reply), false); !ok {
+		return errNotReading
+	}
+	return nil
 }
 
 // deliverMessage adds the message to the batch, and updates the states of the process and the

@@ -19,6 +19,7 @@ type SyntaxError struct {
 	Message string
 	UTF8    bool // the text is not valid UTF-8
 	Deep    bool // the text is nested deeper than MaxDepth
+	Range   bool // a number is out of range
 }
 
 func (e *SyntaxError) Error() string { return e.Message + " at offset " + strconv.Itoa(e.Offset) }
@@ -75,7 +76,8 @@ type decoder struct {
 	keyed   *Str   // key of the last call of member
 	text    []byte // buffer for the string being decoded
 	fault   *SyntaxError
-	wire    bool // a lone surrogate is no error
+	wire    bool         // a lone surrogate is no error
+	huge    *SyntaxError // the first number that is out of range, which is read as nil, if wire is set
 	room    func(n int)
 	pace    *Pace
 }
@@ -88,7 +90,7 @@ func (d *decoder) release() {
 	clear(d.slots) // removes the slots that an error has left; without an error, closed containers are already removed
 	clear(d.entries)
 	d.slots, d.entries, d.data, d.fault, d.room = d.slots[:0], d.entries[:0], nil, nil, unbounded
-	d.pace, d.wire = nil, false
+	d.pace, d.wire, d.huge = nil, false, nil
 	if cap(d.slots) > 1<<14 || cap(d.entries) > 1<<14 || cap(d.text) > 1<<20 {
 		return // lets the garbage collector free the memory of a huge text
 	}
@@ -102,6 +104,9 @@ func (d *decoder) document() (Slot, error) {
 		if d.at < len(d.data) {
 			d.fail("unexpected text after the value")
 		}
+	}
+	if d.fault == nil {
+		d.fault = d.huge
 	}
 	if d.fault != nil {
 		return Nil, d.fault
@@ -397,7 +402,16 @@ func (d *decoder) longNumber(from, i int) Slot {
 	}
 	f, err := strconv.ParseFloat(text, 64)
 	if err != nil && math.IsInf(f, 0) {
-		return d.fail("number is out of range")
+		huge := &SyntaxError{Offset: from, Message: "number is out of range", Range: true}
+		if !d.wire {
+			d.fault = huge
+			return Nil
+		}
+		if d.huge == nil {
+			d.huge = huge
+		}
+		d.at = i
+		return Nil
 	}
 	d.at = i
 	return Float(f)

@@ -8,7 +8,8 @@ var ErrNoType = errors.New("not an object with a string `type`")
 // ParseMessage parses the line of a host in one pass. It returns the string member `type`, the JSON
 // of the member `id` (a part of line; nil if there is none), and a map of all members except
 // `type`, in order. The error is a *SyntaxError if the line is not JSON, or ErrNoType if it is
-// other JSON. A lone surrogate becomes U+FFFD.
+// other JSON. A lone surrogate becomes U+FFFD. If a number is out of range, the error is a
+// *SyntaxError with Range, and the other results are valid, with nil for the number.
 func ParseMessage(line []byte) (typ string, id []byte, payload Slot, err error) {
 	return ParseMessageIn(line, unbounded)
 }
@@ -65,6 +66,9 @@ func (d *decoder) message() (typ string, id []byte, payload Slot, err error) {
 	}
 	if !typed {
 		return "", nil, Nil, ErrNoType
+	}
+	if d.huge != nil {
+		return typ, id, payload, d.huge
 	}
 	return typ, id, payload, nil
 }
