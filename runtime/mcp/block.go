@@ -114,6 +114,14 @@ func doc(description string) []string {
 // typeOf returns the Concerto type for a JSON Schema. For an object schema that lists its members,
 // it declares a schema with the given name or a similar one.
 func (w *declarer) typeOf(s *shape, name string) string {
+	if s.isNullable() {
+		rest := *s.withoutNull()
+		rest.Type = slices.DeleteFunc(kinds(&rest), func(k string) bool { return k == "null" })
+		if len(rest.Type.([]string)) == 0 {
+			return "Any"
+		}
+		return optional(w.typeOf(&rest, name))
+	}
 	k := kinds(s)
 	switch {
 	case len(k) == 1 && k[0] == "array" && s.Items != nil:
@@ -178,7 +186,10 @@ func required(s *shape, name string) int {
 }
 
 func optional(t string) string {
-	if strings.Contains(t, " | ") {
+	switch {
+	case strings.HasSuffix(t, "?"), strings.HasPrefix(t, "Option<"):
+		return t // nil is among its values
+	case strings.Contains(t, " | "):
 		return "Option<" + t + ">"
 	}
 	return t + "?"

@@ -22,13 +22,14 @@ type shape struct {
 	Items      *shape            `json:"items"`
 	Enum       []any             `json:"enum"`
 	AnyOf      []*shape          `json:"anyOf"`
+	AllOf      []*shape          `json:"allOf"`
 	// Description is used only in generated declarations.
 	Description string `json:"description"`
 }
 
 // check compares the declarations of the program with the server's tools.
 func (s *server) check(ctx context.Context, l *link, declared []effect.MCPTool) error {
-	l.names, l.repeatable = map[string]string{}, map[string]bool{}
+	l.names, l.repeatable, l.nulls = map[string]string{}, map[string]bool{}, map[string][]string{}
 	if len(declared) == 0 {
 		return nil
 	}
@@ -71,6 +72,11 @@ func (s *server) check(ctx context.Context, l *link, declared []effect.MCPTool) 
 			continue
 		}
 		theirs, ours := readShape(tool.InputSchema), readShape(d.Parameters)
+		for _, name := range theirs.Required {
+			if p := theirs.Properties[name]; p != nil && p.isNullable() {
+				l.nulls[tool.Name] = append(l.nulls[tool.Name], name)
+			}
+		}
 		if why := misfit(ours, theirs); why != "" {
 			wrong = append(wrong, fmt.Sprintf("`%s` is %s, but the server has `%s`: %s", d.Signature, is, signature(tool.Name, theirs), why))
 		}
@@ -118,7 +124,52 @@ func readShape(schema any) *shape {
 		b, _ = json.Marshal(schema) // the schema was decoded from JSON
 	}
 	_ = json.Unmarshal(b, x) // if the schema has another form, x has no properties
+	x.mergeParts()
 	return x
+}
+
+// mergeParts adds the members that the parts of an `allOf` describe.
+func (s *shape) mergeParts() {
+	for _, part := range s.AllOf {
+		if part == nil {
+			continue
+		}
+		part.mergeParts()
+		for name, p := range part.Properties {
+			if s.Properties == nil {
+				s.Properties = map[string]*shape{}
+			}
+			if s.Properties[name] == nil {
+				s.Properties[name] = p
+			}
+		}
+		s.Required = append(s.Required, part.Required...)
+		if s.Type == nil {
+			s.Type = part.Type
+		}
+	}
+	for _, p := range s.Properties {
+		if p != nil {
+			p.mergeParts()
+		}
+	}
+}
+
+// isNullable reports whether null is one of several values that a schema allows.
+func (s *shape) isNullable() bool {
+	if k := kinds(s); len(k) > 1 && slices.Contains(k, "null") {
+		return true
+	}
+	return len(s.AnyOf) > 1 && slices.ContainsFunc(s.AnyOf, func(t *shape) bool { return t != nil && slices.Equal(kinds(t), []string{"null"}) })
+}
+
+// withoutNull returns the schema of the values other than null, if there is one.
+func (s *shape) withoutNull() *shape {
+	rest := slices.DeleteFunc(slices.Clone(s.AnyOf), func(t *shape) bool { return t == nil || slices.Equal(kinds(t), []string{"null"}) })
+	if len(kinds(s)) == 0 && len(rest) == 1 && len(rest) < len(s.AnyOf) {
+		return rest[0]
+	}
+	return s
 }
 
 // misfit returns the reason why the arguments of the declared tool (ours) are invalid for the
@@ -132,7 +183,7 @@ func misfit(ours, theirs *shape) string {
 		if !isAssignable(ours.Properties[name], p) {
 			return fmt.Sprintf("`%s` is %s there", name, typeName(p))
 		}
-		if slices.Contains(theirs.Required, name) && !slices.Contains(ours.Required, name) {
+		if slices.Contains(theirs.Required, name) && !slices.Contains(ours.Required, name) && !p.isNullable() {
 			return fmt.Sprintf("`%s` is required there", name)
 		}
 	}
@@ -181,6 +232,8 @@ func kinds(s *shape) []string {
 	switch t := s.Type.(type) {
 	case string:
 		return []string{t}
+	case []string:
+		return t
 	case []any:
 		var out []string
 		for _, x := range t {

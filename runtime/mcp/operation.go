@@ -1,17 +1,20 @@
 package mcp
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
 // This file contains the requests that a call can send to a server, and their results; see
@@ -109,7 +112,8 @@ func (c *call) checkSupported(has *sdk.ServerCapabilities) error {
 }
 
 func (c *call) callTool(ctx context.Context, l *link) (*effect.MCPEvent, error) {
-	params := &sdk.CallToolParams{Name: l.ownName(c.request.Tool), Arguments: c.request.Args}
+	own := l.ownName(c.request.Tool)
+	params := &sdk.CallToolParams{Name: own, Arguments: withNulls(c.request.Args, l.nulls[own])}
 	params.SetProgressToken(c.token())
 	if c.key != "" {
 		params.Meta["idempotency_key"] = c.key
@@ -136,6 +140,27 @@ func (c *call) callTool(ctx context.Context, l *link) (*effect.MCPEvent, error) 
 		return nil, err
 	}
 	return &effect.MCPEvent{Kind: effect.MCPResult, Text: text, Data: data}, nil
+}
+
+// withNulls adds the members that a tool requires and that the program has left out as nil.
+func withNulls(args json.RawMessage, names []string) json.RawMessage {
+	var given map[string]json.RawMessage
+	if len(names) == 0 || json.Unmarshal(args, &given) != nil {
+		return args
+	}
+	for _, name := range names {
+		if given[name] != nil {
+			continue
+		}
+		end := bytes.LastIndexByte(args, '}')
+		member := append(value.AppendString(nil, name), ":null"...)
+		if len(given) > 0 {
+			member = append([]byte{','}, member...)
+		}
+		args = slices.Concat(args[:end], member, args[end:])
+		given[name] = json.RawMessage("null")
+	}
+	return args
 }
 
 func (c *call) readResource(ctx context.Context, l *link) (*effect.MCPEvent, error) {

@@ -50,6 +50,8 @@ type link struct {
 	process *procgroup.Process // nil for a server over HTTP
 	first   *capturedOutput    // beginning of the process's standard output
 	names   map[string]string  // names of the tools at the server, by the names in the declaration
+	// members that a tool requires and that may be null, by the tool's name at the server
+	nulls map[string][]string
 	// tools that may be called twice, by their names at the server
 	repeatable map[string]bool
 	// slow means that the server has not answered server/discover in time, and then refused
