@@ -224,6 +224,7 @@ func New(c Config) *Runtime {
 	c.Emit.Environ, _ = procgroup.Inherit{Pass: c.Emit.PassEnv, Keys: c.all}.Of(c.Environ)
 	c.Emit.Run = r.run
 	c.Emit.Log = func(line string) { r.log.Host("emit-handler", line) }
+	c.Emit.Remark = func(line string) { r.log.Remark("debug", line) }
 	r.sink = emit.New(c.Emit)
 	r.files = files.New(files.Options{Dir: c.Dir, Read: policy.Roots(permit.Read), Write: policy.Roots(permit.Write), Refused: func(write bool, path string) string {
 		if write {

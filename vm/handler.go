@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/hostmsg"
@@ -170,7 +169,11 @@ func (t *task) answerUnhandled(s *scope, m *effect.HostMessage, row *hostmsg.Mes
 		if ok {
 			st = t.replyToMessage(s, m, effect.ByDefault, answer, "")
 		} else {
-			st = t.replyToMessage(s, m, effect.ByNone, nil, "nothing handles "+m.Type+" messages")
+			problem := "nothing handles " + m.Type + " messages"
+			if row.ByPerson() {
+				problem += ", and no person can be asked"
+			}
+			st = t.replyToMessage(s, m, effect.ByNone, nil, problem)
 		}
 	}
 	return st
@@ -339,11 +342,4 @@ func (t *task) runCancelled(s *scope) status {
 		}
 	}
 	return t.processMessages(s)
-}
-
-func seconds(n float64) string {
-	if n == 1 {
-		return "1 second"
-	}
-	return strconv.FormatFloat(n, 'f', -1, 64) + " seconds"
 }

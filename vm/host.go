@@ -81,7 +81,7 @@ func (d *Host) defaultAnswer(row *hostmsg.Message) (json.RawMessage, bool) {
 func (d *Host) timeoutAnswer(typ string) (answer json.RawMessage, problem string) {
 	answer, ok := d.defaultAnswer(hostmsg.Lookup(typ))
 	if !ok {
-		problem = typ + " timed out after " + seconds(d.QuestionTimeout)
+		problem = typ + " timed out after " + effect.Seconds(d.QuestionTimeout)
 	}
 	return answer, problem
 }

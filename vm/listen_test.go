@@ -175,16 +175,16 @@ func TestListenUnhandled(t *testing.T) {
 	}
 	newListening().play(t, newStage(`
 		< {"type":"question","id":1}
-		> question 1 error nothing handles question messages
+		> question 1 error nothing handles question messages, and no person can be asked
 		< {"type":"approval","id":1}
-		> approval 1 error nothing handles approval messages
+		> approval 1 error nothing handles approval messages, and no person can be asked
 		< {"type":"tool_call","id":1}
 		> tool_call 1 error nothing handles tool_call messages
 		< {"type":"log","id":1}
 		< {"type":"result"}`),
 		`[{"ok":{}},null]`, started, opened,
-		unhandled("question"), "reply question 1 error nothing handles question messages",
-		unhandled("approval"), "reply approval 1 error nothing handles approval messages",
+		unhandled("question"), "reply question 1 error nothing handles question messages, and no person can be asked",
+		unhandled("approval"), "reply approval 1 error nothing handles approval messages, and no person can be asked",
 		unhandled("tool_call"), "reply tool_call 1 error nothing handles tool_call messages",
 		unhandled("log"), "close ", complete)
 	l := newListening()

@@ -96,7 +96,7 @@ func TestUnhandledIsAsked(t *testing.T) {
 		want := []string{"W question terminal mine", "W approval terminal session", "W question terminal mine", "W approval terminal session", "D question default by default", "D approval handler"}
 		unhandled := 1
 		if fails {
-			want = []string{"W question nobody nothing handles question messages", "W approval nobody nothing handles approval messages", "W question default", "W approval default once", "D question default by default", "D approval handler"}
+			want = []string{"W question nobody nothing handles question messages, and no person can be asked", "W approval nobody nothing handles approval messages, and no person can be asked", "W question default", "W approval default once", "D question default by default", "D approval handler"}
 			unhandled = 3
 		}
 		if d := cmp.Diff(want, received); d != "" || len(emitted) != unhandled {

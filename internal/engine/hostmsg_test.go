@@ -73,7 +73,11 @@ func played(w *strings.Builder, m *hostmsg.Message) {
 	failed := func(problem string) string { return fmt.Sprintf("{ error: %q }", problem) }
 	none, byDefault, late := "", "", `"late"`
 	if m.Waits() {
-		none = failed("nothing handles " + m.Type + " messages")
+		problem := "nothing handles " + m.Type + " messages"
+		if m.ByPerson() {
+			problem += ", and no person can be asked"
+		}
+		none = failed(problem)
 		byDefault = none
 	}
 	if m.Timed {

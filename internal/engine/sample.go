@@ -405,7 +405,7 @@ const kindJudgeError = "JudgeError"
 // failureOf converts the error of a sample. It returns nil for nil.
 func (s *Sampler) failureOf(err error, isLate bool, r *sampleRun) *SampleFailure {
 	if isLate {
-		f := &SampleFailure{Message: fmt.Sprintf("the sample ran longer than %s and was stopped (--timeout allows another time)", seconds(s.timeout))}
+		f := &SampleFailure{Message: fmt.Sprintf("the sample ran longer than %s and was stopped (--timeout allows another time)", effect.Seconds(s.timeout.Seconds()))}
 		if at := r.machine.CutAt(); at != nil {
 			f.Place = at.Place
 		}

@@ -165,7 +165,7 @@ func (x *serving) functionOffer(o vm.Offer) mcp.Offer {
 type tooLate struct{ *budget.TimeError }
 
 func (e tooLate) Error() string {
-	return fmt.Sprintf("the call exceeded the %g seconds of [limits] max_run_seconds", e.Seconds)
+	return fmt.Sprintf("the call exceeded the %s of [limits] max_run_seconds", effect.Seconds(e.Seconds))
 }
 
 func (e tooLate) Unwrap() error { return e.TimeError }

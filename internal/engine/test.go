@@ -416,18 +416,11 @@ func (r *testRun) lateFailure(ctx context.Context, machine *vm.VM, err error) *T
 	if err == nil || !errors.Is(context.Cause(ctx), errLate) {
 		return nil
 	}
-	f := &TestFailure{Message: fmt.Sprintf("the test ran longer than %s and was stopped: a loop may not end, or it needs more time (--timeout, or [limits] max_test_seconds)", seconds(r.limit()))}
+	f := &TestFailure{Message: fmt.Sprintf("the test ran longer than %s and was stopped: a loop may not end, or it needs more time (--timeout, or [limits] max_test_seconds)", effect.Seconds(r.limit().Seconds()))}
 	if at := machine.CutAt(); at != nil {
 		f.Place, f.Trace = at.Place, at.Trace
 	}
 	return f
-}
-
-func seconds(d time.Duration) string {
-	if d == time.Second {
-		return "1 second"
-	}
-	return fmt.Sprintf("%g seconds", d.Seconds())
 }
 
 // leftOver returns a failure if a test has passed without finishing: it left tasks that it did not

@@ -5,9 +5,9 @@ package budget
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"time"
 
+	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/runtime/world/clock"
 )
 
@@ -15,7 +15,7 @@ import (
 type TimeError struct{ Seconds float64 }
 
 func (e *TimeError) Error() string {
-	return fmt.Sprintf("the run took longer than the %s seconds that [limits] max_run_seconds allows", strconv.FormatFloat(e.Seconds, 'f', -1, 64))
+	return fmt.Sprintf("the run took longer than the %s that [limits] max_run_seconds allows", effect.Seconds(e.Seconds))
 }
 
 // Run returns a context that ends after the given number of seconds, with a *TimeError as its

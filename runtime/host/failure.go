@@ -2,7 +2,6 @@ package host
 
 import (
 	"errors"
-	"strconv"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/value"
@@ -27,7 +26,7 @@ func (c *Config) unknownErrorf(format string, args ...any) *effect.Error {
 // timeoutError is the error of an exchange that exceeded its timeout. Its code makes the VM stop a
 // running handler.
 func (c *Config) timeoutError() *effect.Error {
-	return c.unknownErrorf("timed out after %s seconds", formatSeconds(c.timeout().Seconds())).With("code", "timeout")
+	return c.unknownErrorf("timed out after %s", effect.Seconds(c.timeout().Seconds())).With("code", "timeout")
 }
 
 // limitCode is the prefix of the error code of a host that exceeded a resource limit.
@@ -38,9 +37,7 @@ func (c *Config) exitError(e Exit) *effect.Error {
 	if e.Limit != "" {
 		return withExit(c.unknownErrorf("used more than %s and was stopped", c.Bounds.process().Describe(e.Limit)), e).With("code", limitCode+string(e.Limit))
 	}
-	f := effect.Errorf("HostError", "host exited without result").With("host", c.Name)
-	f.Status = effect.Unknown
-	return withExit(f, e)
+	return effect.HostExited(c.Name, int64(e.Code), e.Stderr)
 }
 
 // withSession adds the session to an error unless the session is "".
@@ -113,6 +110,3 @@ func (c *Config) lostError() *effect.Error {
 }
 
 func isLostError(e *effect.Error) bool { return e.Fields["code"] == "lost" }
-
-// formatSeconds formats a number of seconds without an exponent or trailing zeros: 120, 0.5.
-func formatSeconds(s float64) string { return strconv.FormatFloat(s, 'f', -1, 64) }

@@ -152,5 +152,5 @@ func (ex *exchange) checkHeartbeat() {
 // silenceError returns the error for an exchange whose host has been silent for the heartbeat
 // period.
 func (c *Config) silenceError() *effect.Error {
-	return c.unknownErrorf("sent nothing for %s seconds", formatSeconds(c.heartbeat().Seconds())).With("code", "heartbeat")
+	return c.unknownErrorf("sent nothing for %s", effect.Seconds(c.heartbeat().Seconds())).With("code", "heartbeat")
 }

@@ -114,7 +114,7 @@ func (p *process) initialise(ctx context.Context, text []byte) error {
 		select {
 		case <-in.ready:
 		case <-t.C:
-			return p.addContext(p.cfg.errorf("did not acknowledge initialization: it sent nothing within %s seconds", formatSeconds(wait.Seconds())))
+			return p.addContext(p.cfg.errorf("did not acknowledge initialization: it sent nothing within %s", effect.Seconds(wait.Seconds())))
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-p.hosts.closing:
@@ -132,7 +132,9 @@ func (p *process) handleInitReply(m *effect.HostMessage) error {
 		p.release(false)
 		return nil
 	case hostmsg.Fails:
-		return p.addContext(p.cfg.reportedError(m.Text))
+		f := p.cfg.reportedError(m.Text)
+		f.Message = "host init failed: " + f.Message
+		return p.addContext(f)
 	}
 	return p.addContext(p.cfg.errorf("did not acknowledge initialization: it answered %s", stderrlog.Quote(m.Text)))
 }
@@ -189,13 +191,19 @@ func (c *Config) reportedError(line []byte) *effect.Error {
 		Recoverable *bool           `json:"recoverable"`
 		Session     string          `json:"session"`
 	}
-	f := effect.Errorf("HostError", "%s", stderrlog.Quote(line)).With("host", c.Name)
+	f := c.errorf("reported an error")
 	// If a member has the wrong type, the error quotes the whole line.
 	if err := json.Unmarshal(line, &e); err != nil {
+		f.Message += ": " + stderrlog.Quote(line)
 		return f
 	}
-	if s, ok := e.Message.(string); ok {
+	switch s, ok := e.Message.(string); {
+	case ok && strings.HasPrefix(s, "host '"+c.Name+"'"):
 		f.Message = s
+	case ok && s != "":
+		f.Message = "host '" + c.Name + "': " + s
+	case e.Message != nil:
+		f.Message += ": " + stderrlog.Quote(line)
 	}
 	if len(e.Code) > 0 && string(e.Code) != "null" {
 		var s string

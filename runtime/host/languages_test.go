@@ -74,7 +74,7 @@ func talk(ctx context.Context, t *testing.T, h *host.Hosts) {
 			res, err := h.Perform(ctx, &effect.ExchangeNext{ID: id})
 			var e *effect.Error
 			if x.result == "" && errors.As(err, &e) {
-				if e.Message != "host exited without result" || e.Fields["exit_code"] != int64(3) {
+				if !strings.HasPrefix(e.Message, "host exited without result: 'Asking' exited with status 3") || e.Fields["exit_code"] != int64(3) {
 					t.Errorf("message = %q, fields = %v, want exit code 3 without a result", e.Message, e.Fields)
 				}
 				break

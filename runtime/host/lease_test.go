@@ -217,7 +217,7 @@ func TestLeaseAtEnd(t *testing.T) {
 		r := b.leaseOf(id)
 		b.expectState(r, readerWaiting)
 		time.AfterFunc(time.Second/2, func() { b.expectState(r, leaseReading) })
-		b.expectMessage(id, `HostError: host exited without result`)
+		b.expectMessage(id, `HostError: host exited without result: 'w' exited with status 3`)
 		b.expectState(r, readerBusy)
 		b.closeExchange(id, "")
 	})

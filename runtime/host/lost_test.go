@@ -170,7 +170,7 @@ exit 3
 		t.Errorf("message = %s, lines = %+v, want the progress message \"after\" at line 2", m.Messages[0].Text, m.Lines)
 	}
 	e := failure(t, second, 5)
-	if e.Message != "host exited without result" || e.Fields["exit_code"] != int64(3) || e.Fields["stderr"] != "out of paper" {
+	if !strings.HasPrefix(e.Message, "host exited without result: ") || !strings.HasSuffix(e.Message, " exited with status 3: out of paper") || e.Fields["exit_code"] != int64(3) || e.Fields["stderr"] != "out of paper" {
 		t.Errorf("failure = %+v, want exit code 3 with stderr \"out of paper\"", e)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -266,7 +267,7 @@ func (b *bubble) expectEvents(n int, want string) {
 		if e.what == "eof" && slices.Contains(h.events, event{"term", e.at}) {
 			continue
 		}
-		all = append(all, e.what+"@"+formatSeconds(e.at.Seconds()))
+		all = append(all, e.what+"@"+strconv.FormatFloat(e.at.Seconds(), 'f', -1, 64))
 	}
 	if got := strings.Join(all, " "); got != want {
 		b.Errorf("process %d: %s, want %s", n, got, want)
@@ -274,4 +275,4 @@ func (b *bubble) expectEvents(n int, want string) {
 }
 
 // since returns the seconds that have passed in the bubble since t.
-func since(t time.Time) string { return formatSeconds(time.Since(t).Seconds()) }
+func since(t time.Time) string { return strconv.FormatFloat(time.Since(t).Seconds(), 'f', -1, 64) }

@@ -227,8 +227,7 @@ func (p *process) endReason(err error, last ndjson.Line) (failure *effect.Error,
 	case exited:
 		failure = p.cfg.exitError(p.conn.Exit())
 	default:
-		failure = effect.Errorf("HostError", "host exited without result: it closed its output but is still running").With("host", p.cfg.Name)
-		failure.Status = effect.Unknown
+		failure = effect.HostEnded(p.cfg.Name, "closed its output but is still running", "")
 	}
 	return failure, exited && !cut
 }

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -70,6 +72,13 @@ func (c *Config) spawnError(err error) error {
 	switch {
 	case errors.Is(err, procgroup.ErrNotFound) && c.Command != "" && c.Command == c.protocol().Command:
 		why = fmt.Sprintf("command '%s' not found: install it (npm install -g %s), or set its path as %s", c.Command, c.protocol().Install, section)
+	case errors.Is(err, procgroup.ErrNotFound) && len(strings.Fields(c.Command)) > 1:
+		words := strings.Fields(c.Command)
+		args := make([]string, 0, len(words)-1+len(c.Args))
+		for _, w := range append(words[1:], c.Args...) {
+			args = append(args, strconv.Quote(w))
+		}
+		why = fmt.Sprintf("command '%s' not found: write command = %q and args = [%s] in [hosts.%s] of Concerto.toml", c.Command, words[0], strings.Join(args, ", "), c.Connector)
 	case errors.Is(err, procgroup.ErrNotFound):
 		why = fmt.Sprintf("command '%s' not found: check %s", c.Command, section)
 	case errors.Is(err, procgroup.ErrIsDirectory):

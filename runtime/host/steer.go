@@ -221,8 +221,8 @@ func (ex *exchange) abortInterrupted() {
 	isWaiting := t.interrupt != nil
 	t.mu.Unlock()
 	if isWaiting {
-		grace := formatSeconds(ex.pool.cfg.cancelGrace().Seconds())
-		ex.abort(ex.pool.cfg.unknownErrorf("did not end its turn within %s seconds after it was interrupted", grace).With("code", "interrupted"), effect.SteerInterrupted)
+		grace := effect.Seconds(ex.pool.cfg.cancelGrace().Seconds())
+		ex.abort(ex.pool.cfg.unknownErrorf("did not end its turn within %s after it was interrupted", grace).With("code", "interrupted"), effect.SteerInterrupted)
 	}
 }
 

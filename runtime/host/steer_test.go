@@ -179,7 +179,7 @@ func TestQueuedAndFailed(t *testing.T) {
 		play func(*memHost)
 		want string
 	}{
-		{"exits", func(h *memHost) { h.readLine(); h.writeLine(`{"type":"progress"}`); time.Sleep(time.Second) }, "HostError: host exited without result"},
+		{"exits", func(h *memHost) { h.readLine(); h.writeLine(`{"type":"progress"}`); time.Sleep(time.Second) }, "HostError: host exited without result: 'w' exited with status 0"},
 		{"timed out", func(h *memHost) { h.readLine(); h.untilTerm() }, "HostError: host 'w' timed out after 5 seconds"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

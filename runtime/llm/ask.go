@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
@@ -126,8 +127,8 @@ func (l *line) model(call *effect.AgentCall, fallback bool) (string, error) {
 // timedOut returns the error for a call that exceeded its limit of bound seconds. f is the last
 // failure, or nil.
 func timedOut(l *line, req *Request, bound float64, f *Failure) error {
-	message := fmt.Sprintf("agent '%s' timed out after %s seconds (connection '%s', model %s)",
-		req.Agent, strings.TrimSuffix(fmt.Sprintf("%.3f", bound), ".000"), l.Name, req.Model)
+	message := fmt.Sprintf("agent '%s' timed out after %s (connection '%s', model %s)",
+		req.Agent, effect.Seconds(math.Round(bound*1000)/1000), l.Name, req.Model)
 	switch {
 	case f != nil && !f.deadline:
 		message += "; the last attempt: " + f.Message

@@ -83,7 +83,7 @@ func TestFallbackAfterTimeout(t *testing.T) {
 	}
 	<-s1.Disconnected
 	_, err := ask(c, effect.AgentCall{Timeout: 0.05})
-	if e := agentError(t, err); !strings.HasPrefix(e.Message, "agent 'A' timed out after 0.050 seconds (connection 'main', model m)") {
+	if e := agentError(t, err); !strings.HasPrefix(e.Message, "agent 'A' timed out after 0.05 seconds (connection 'main', model m)") {
 		t.Error(e.Message)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/provider"
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 	http "github.com/concerto-lang/concerto/runtime/llm/httpport"
@@ -271,8 +272,7 @@ func (e *endpoint) variable(name string) (string, error) {
 // response bytes that arrived.
 func (e *endpoint) brokenFailure(ctx context.Context, err error, got int64) error {
 	if context.Cause(ctx) == errNoFirst {
-		return &Failure{Class: ClassTimeout, Sent: true, Message: fmt.Sprintf("the reply did not start within %s seconds (raise first_token_timeout, or give the connection a fallback)",
-			strconv.FormatFloat(e.first.Seconds(), 'f', -1, 64))}
+		return &Failure{Class: ClassTimeout, Sent: true, Message: fmt.Sprintf("the reply did not start within %s (raise first_token_timeout, or give the connection a fallback)", effect.Seconds(e.first.Seconds()))}
 	}
 	if ctx.Err() != nil {
 		return &Failure{Class: ClassTimeout, Message: "no response in time", Sent: true, Got: got, deadline: true}

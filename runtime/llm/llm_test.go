@@ -201,7 +201,7 @@ func TestTimeout(t *testing.T) {
 	c, _ := client(t, conn)
 	_, err := ask(c, effect.AgentCall{Timeout: 0.05})
 	e := agentError(t, err)
-	if e.Message != "agent 'A' timed out after 0.050 seconds (connection 'main', model m): raise the timeout, or give the connection a fallback" {
+	if e.Message != "agent 'A' timed out after 0.05 seconds (connection 'main', model m): raise the timeout, or give the connection a fallback" {
 		t.Error(e.Message)
 	}
 	if d := cmp.Diff(map[string]any{"model": "m", "provider": "main", "retryable": true, "reason": "timeout"}, e.Fields); d != "" {
@@ -221,7 +221,7 @@ func TestConnectionsTimeout(t *testing.T) {
 	conn.Timeout = 0.05
 	c, _ := client(t, conn)
 	_, err := ask(c, effect.AgentCall{})
-	if e := agentError(t, err); !strings.HasPrefix(e.Message, "agent 'A' timed out after 0.050 seconds") {
+	if e := agentError(t, err); !strings.HasPrefix(e.Message, "agent 'A' timed out after 0.05 seconds") {
 		t.Error(e.Message)
 	}
 }

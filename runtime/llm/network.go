@@ -7,9 +7,9 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"github.com/concerto-lang/concerto/internal/data/effect"
 	"net"
 	"net/http"
-	"strconv"
 	"time"
 )
 
@@ -73,7 +73,7 @@ func (f *Failure) explainNetwork(e *endpoint, err error) bool {
 		f.Message = fmt.Sprintf("could not find %s: %s (check the connection's base_url)", e.root.Host, dns.Err)
 	case errors.As(err, &late) && late.Timeout():
 		f.Sent = false
-		f.Message = fmt.Sprintf("no connection to %s within %s seconds (check base_url, or raise connect_timeout)", e.root.Host, strconv.FormatFloat(e.connect.Seconds(), 'f', -1, 64))
+		f.Message = fmt.Sprintf("no connection to %s within %s (check base_url, or raise connect_timeout)", e.root.Host, effect.Seconds(e.connect.Seconds()))
 	case errors.As(err, &op) && op.Op == "dial":
 		f.Sent = false
 		f.Message = fmt.Sprintf("could not connect to %s: %v (is it running, and is base_url correct?)", e.root.Host, op.Err)

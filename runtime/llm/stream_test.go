@@ -215,7 +215,7 @@ func TestSilentStream(t *testing.T) {
 		c, _ := client(t, conn)
 		_, _, err := streamed(t.Context(), c, effect.AgentCall{})
 		e := agentError(t, err)
-		if !strings.HasPrefix(e.Message, "agent 'A' timed out after 0.400 seconds (connection 'main', model m); ") ||
+		if !strings.HasPrefix(e.Message, "agent 'A' timed out after 0.4 seconds (connection 'main', model m); ") ||
 			!strings.HasSuffix(e.Message, " bytes of the response had arrived: raise the timeout, or request less") || e.Fields["reason"] != "timeout" {
 			t.Error(e.Message)
 		}

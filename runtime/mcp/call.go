@@ -102,7 +102,7 @@ func (c *call) endWithError(ctx context.Context, err error) {
 	var answered *jsonrpc.Error
 	switch {
 	case context.Cause(ctx) == errTimeout:
-		c.addEvent(nil, c.problem("no result within %g seconds (`timeout` of [mcp.%s])", c.server.config.timeout().Seconds(), c.server.config.Name))
+		c.addEvent(nil, c.problem("no result within %s (`timeout` of [mcp.%s])", effect.Seconds(c.server.config.timeout().Seconds()), c.server.config.Name))
 	case errors.As(err, &e):
 		c.addEvent(nil, e)
 	case errors.As(err, &status):

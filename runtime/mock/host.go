@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strconv"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/value"
@@ -192,23 +191,19 @@ func (x *exchange) nextMessage() (effect.Result, error) {
 		s := x.peekStep()
 		if w.clock.monotonic >= x.deadline() {
 			x.expire()
-			return nil, x.failExchange("host '%s' timed out after %s seconds", x.host.name, strconv.FormatFloat(x.host.timeout, 'f', -1, 64)).With("code", "timeout")
+			return nil, x.failExchange("host '%s' timed out after %s", x.host.name, effect.Seconds(x.host.timeout)).With("code", "timeout")
 		}
 		if x.broken {
 			x.expire()
 			return nil, x.failExchange("host '%s' was interrupted", x.host.name).With("code", "interrupted")
 		}
 		if s == nil {
-			return nil, x.failExchange("host exited without result")
+			return nil, x.fail(effect.HostEnded(x.host.name, "", ""))
 		}
 		x.steps = x.steps[1:]
 		switch {
 		case s.exit != nil:
-			e := x.failExchange("host exited without result").With("exit_code", *s.exit)
-			if s.stderr != "" {
-				e.With("stderr", s.stderr)
-			}
-			return nil, e
+			return nil, x.fail(effect.HostExited(x.host.name, *s.exit, s.stderr))
 		case s.typ == "":
 			continue // the clock has already advanced by this delay
 		}
@@ -229,8 +224,11 @@ func (x *exchange) nextMessage() (effect.Result, error) {
 }
 
 func (x *exchange) failExchange(format string, args ...any) *effect.Error {
+	return x.fail(effect.Errorf("HostError", format, args...).With("host", x.host.name))
+}
+
+func (x *exchange) fail(e *effect.Error) *effect.Error {
 	x.done = true
-	e := effect.Errorf("HostError", format, args...).With("host", x.host.name)
 	if x.talk != "" {
 		e.With("session", x.talk)
 	}

@@ -138,7 +138,7 @@ func TestChoose(t *testing.T) {
 	}
 	_, err := w.Layer(nowhere).Perform(t.Context(), late)
 	var e *effect.Error
-	if !errors.As(err, &e) || e.Message != "host 'H' timed out after 1 seconds" || e.Fields["code"] != "timeout" {
+	if !errors.As(err, &e) || e.Message != "host 'H' timed out after 1 second" || e.Fields["code"] != "timeout" {
 		t.Error(err)
 	}
 	perform(t, w, &effect.ExchangeClose{ID: id})

@@ -132,8 +132,12 @@ func Arguments(least, most int) cobra.PositionalArgs {
 		}
 		_, arguments, _ := strings.Cut(c.Use, " ")
 		hint := "`" + c.CommandPath() + " --help` shows examples"
-		if first, _, found := strings.Cut(strings.TrimSpace(c.Example), "\n"); found || first != "" {
-			hint = "for example: " + strings.TrimSpace(comment().ReplaceAllString(first, ""))
+		for line := range strings.Lines(c.Example) {
+			line = strings.TrimSpace(line)
+			if strings.HasPrefix(line, c.CommandPath()+" ") {
+				hint = "for example: " + strings.TrimSpace(comment().ReplaceAllString(line, ""))
+				break
+			}
 		}
 		return Usage(hint, "%s takes %s", c.CommandPath(), arguments)
 	}

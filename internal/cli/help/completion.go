@@ -1,6 +1,7 @@
 package help
 
 import (
+	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -13,10 +14,37 @@ var shells = []struct {
 	name  string
 	write func(root *cobra.Command) error
 }{
-	{"bash", func(r *cobra.Command) error { return r.GenBashCompletionV2(r.OutOrStdout(), true) }},
+	{"bash", writeBash},
 	{"zsh", func(r *cobra.Command) error { return r.GenZshCompletion(r.OutOrStdout()) }},
 	{"fish", func(r *cobra.Command) error { return r.GenFishCompletion(r.OutOrStdout(), true) }},
 	{"powershell", func(r *cobra.Command) error { return r.GenPowerShellCompletionWithDesc(r.OutOrStdout()) }},
+}
+
+// readWords sets the variables of the generated script for bash without the package
+// bash-completion. Words are separated by spaces only: bash also splits COMP_WORDS at `=` and `:`.
+const readWords = `    if declare -F _get_comp_words_by_ref >/dev/null 2>&1; then
+        _get_comp_words_by_ref "$@" cur prev words cword
+        return
+    fi
+    local line="${COMP_LINE:0:COMP_POINT}"
+    read -r -a words <<<"$line"
+    if [[ -z $line || $line == *[[:space:]] ]]; then
+        words+=("")
+    fi
+    cword=$((${#words[@]} - 1))
+    cur="${words[cword]}"
+    prev="${words[cword > 0 ? cword - 1 : 0]}"
+`
+
+// writeBash writes the script for bash.
+func writeBash(r *cobra.Command) error {
+	var b strings.Builder
+	if err := r.GenBashCompletionV2(&b, true); err != nil {
+		return err
+	}
+	const generated = "    _get_comp_words_by_ref \"$@\" cur prev words cword\n"
+	_, err := io.WriteString(r.OutOrStdout(), strings.Replace(b.String(), generated, readWords, 1))
+	return err
 }
 
 func NewCompletion(a *console.Console) *cobra.Command {

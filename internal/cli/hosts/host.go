@@ -125,6 +125,9 @@ func (cmd *listCommand) write(all []listedHost) error {
 	if !cmd.format.IsText() {
 		return cmd.console.WriteJSON(all)
 	}
+	if len(all) == 0 {
+		cmd.console.Notef("no hosts: a program declares them with `host`, and [hosts.X] in Concerto.toml configures them\n")
+	}
 	w := tabwriter.NewWriter(cmd.console.Stdout, 0, 0, 2, ' ', 0)
 	for _, l := range all {
 		found := "found"

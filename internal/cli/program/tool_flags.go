@@ -2,7 +2,10 @@ package program
 
 import (
 	"context"
+	"regexp"
 	"slices"
+	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -88,8 +91,17 @@ func RegisterTestTools(ctx context.Context, a *console.Console, f *ToolFlags, p 
 	return end, nil
 }
 
+// pythonModule matches a name such as myapp.tools.
+var pythonModule = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z_]\w*(\.[A-Za-z_]\w*)+$`) })
+
 // LoadTools reads the tools of s and prints their errors.
 func LoadTools(ctx context.Context, a *console.Console, s engine.ToolSources) (*engine.ToolSet, error) {
+	for _, name := range s.Modules {
+		if pythonModule().MatchString(name) && !strings.HasSuffix(name, ".conc") {
+			return nil, console.Usage("for tools in Python, name a FILE of tools with --host-tools, where each has `command: [python3, concerto.py, tool, \""+name+":FUNCTION\"]`",
+				"--host-tools-module %s: expected a program FILE.conc, not a Python module", name)
+		}
+	}
 	set, found, err := engine.LoadTools(ctx, s)
 	if shown := a.ShowDiagnostics(found); shown != nil {
 		return nil, shown

@@ -102,7 +102,7 @@ func auditLog(ctx context.Context, a *console.Console, path string) (f io.ReadCl
 	}
 	f, err = userfile.Open(a.Abs(path), userfile.Unlimited)
 	if err != nil {
-		return nil, "", "", console.Usage("create it with `concerto run --audit "+path+"`", "read %s: %v", path, console.Cause(err))
+		return nil, "", "", console.Usage("name the FILE of `concerto run --audit FILE`, or a stored run", "read %s: %v", path, console.Cause(err))
 	}
 	return f, path, head, nil
 }

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/runtime/budget"
 	"github.com/concerto-lang/concerto/runtime/tool"
@@ -228,7 +229,7 @@ func (s *session) finalState(err error) (string, *runError) {
 		}
 		return stateFailed, e
 	case errors.As(err, &late):
-		return stateFailed, &runError{Kind: "limit", Message: fmt.Sprintf("the session took longer than the %g seconds that its budget or [limits] allows", late.Seconds), Trace: []place{}}
+		return stateFailed, &runError{Kind: "limit", Message: fmt.Sprintf("the session took longer than the %s that its budget or [limits] allows", effect.Seconds(late.Seconds)), Trace: []place{}}
 	case s.ctx.Err() != nil:
 		return stateCancelled, &runError{Kind: "cancelled", Message: context.Cause(s.ctx).Error(), Trace: []place{}}
 	}

@@ -163,6 +163,9 @@ func (cmd *workCommand) changes(ctx context.Context, _ *workspace.Store, args []
 	if !cmd.format.IsText() {
 		return cmd.console.WriteJSON(append([]*merge.Change{}, all...))
 	}
+	if len(all) == 0 {
+		cmd.console.Notef("no changes: `concerto merge submit %s NAME` submits one\n", q.Name())
+	}
 	w := tabwriter.NewWriter(cmd.console.Stdout, 0, 0, 2, ' ', 0)
 	for _, c := range all {
 		line := fmt.Sprintf("%s\t%s\t%s", c.ID, c.State, terminal.Escape(c.Title))

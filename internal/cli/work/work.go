@@ -208,6 +208,9 @@ func (cmd *workCommand) list(ctx context.Context, s *workspace.Store, _ []string
 	if !cmd.format.IsText() {
 		return cmd.console.WriteJSON(all)
 	}
+	if len(all) == 0 {
+		cmd.console.Notef("no workspaces: `concerto work open NAME` creates one\n")
+	}
 	w := tabwriter.NewWriter(cmd.console.Stdout, 0, 0, 2, ' ', 0)
 	for _, x := range all {
 		files := "files"

@@ -39,6 +39,8 @@ type Group struct {
 	Title  string
 	Intro  string
 	Topics []Topic
+
+	ofManifest bool // it is a section of the manifest
 }
 
 // Groups returns all groups in the order of the manual. The caller must not modify the result.
@@ -63,7 +65,7 @@ var allGroups = sync.OnceValue(func() []Group {
 		}
 	}
 	for _, s := range manifest.Sections() {
-		g := Group{Name: s.Name, Title: "[" + s.Name + "] in Concerto.toml", Intro: s.Doc}
+		g := Group{Name: s.Name, Title: "[" + s.Name + "] in Concerto.toml", Intro: s.Doc, ofManifest: true}
 		for _, k := range s.Keys {
 			g.Topics = append(g.Topics, Topic{Name: k.Path, Signature: k.Name() + " = " + k.Describe(), Doc: k.Doc,
 				Example: "[" + sample(s.Name) + "]\n" + sample(k.Name()) + " = " + k.Example})
@@ -97,8 +99,11 @@ func wordTopics(rows []word) []Topic {
 // Without a full match, the last part of a topic's name is compared: `parse` finds json::parse and
 // time::parse.
 func Find(name string) (topics []Topic, group *Group) {
-	name = normalizeName(name)
 	groups := Groups()
+	if strings.HasPrefix(strings.TrimSpace(name), "std::") { // a module, not the section [merge.X]
+		groups = slices.DeleteFunc(slices.Clone(groups), func(g Group) bool { return g.ofManifest })
+	}
+	name = normalizeName(name)
 	for i := range groups {
 		if normalizeName(groups[i].Name) == name || normalizeName(groups[i].Name) == name+".*" {
 			group = &groups[i]

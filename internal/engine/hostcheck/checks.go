@@ -181,7 +181,7 @@ func checkExit(s *session) Verdict {
 	select {
 	case <-s.p.conn.Done():
 	case <-timer.C:
-		return s.failed(want, "the process still runs after %s", formatSeconds(leaving))
+		return s.failed(want, "the process still runs after %s", effect.Seconds(leaving.Seconds()))
 	case <-s.ctx.Done():
 		return Verdict{}
 	}

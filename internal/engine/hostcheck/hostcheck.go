@@ -194,11 +194,3 @@ const quoteLimit = 200
 func quoteLine(line []byte) string {
 	return utf8cut.Short(string(line), quoteLimit)
 }
-
-// formatSeconds formats a duration in seconds, such as "30 seconds" or "0.5 seconds".
-func formatSeconds(d time.Duration) string {
-	if d == time.Second {
-		return "1 second"
-	}
-	return fmt.Sprintf("%g seconds", d.Seconds())
-}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/hostmsg"
 	"github.com/concerto-lang/concerto/runtime/host"
 )
@@ -190,7 +191,7 @@ func (s *session) handshake() Verdict {
 	}
 	switch {
 	case !came:
-		return not("no output within %s", formatSeconds(wait))
+		return not("no output within %s", effect.Seconds(wait.Seconds()))
 	case e.err != nil:
 		return not("%s", s.p.endReason(s.ctx, e.err))
 	}

@@ -75,9 +75,9 @@ func (t *talk) handleNext() *Verdict {
 	case !came && hesitates:
 		return t.sendCancel()
 	case !came && t.cancelSent:
-		return t.fails(terminal+" within "+formatSeconds(host.CancelWait(&t.s.o.Config))+" of the cancel", "none")
+		return t.fails(terminal+" within "+effect.Seconds(host.CancelWait(&t.s.o.Config).Seconds())+" of the cancel", "none")
 	case !came:
-		return t.fails(terminal, "no further output within %s", formatSeconds(s.timeLimit()))
+		return t.fails(terminal, "no further output within %s", effect.Seconds(s.timeLimit().Seconds()))
 	case e.err != nil:
 		return t.fails(terminal, "%s", s.p.endReason(s.ctx, e.err))
 	}

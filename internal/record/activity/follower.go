@@ -242,7 +242,7 @@ func (f *Follower) handleReply(id int64, q *effect.ExchangeReply) {
 		return // requests of this type are not displayed
 	}
 	e := x.event(Answered)
-	e.Answer, e.By, e.Text = a, by, q.Error
+	e.Answer, e.By, e.Text, e.Failed = a, by, q.Error, q.Error != ""
 	if hostmsg.Lookup(a.Type).Form == hostmsg.YesNo {
 		d := decision.Decision{}
 		if q.Error == "" {

@@ -6,12 +6,17 @@ package eventtext
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 )
 
 // ProgressChannel is the channel of `run::progress`.
 const ProgressChannel = "run:progress"
+
+// UnhandledChannel is the channel of messages of hosts that nothing handles.
+const UnhandledChannel = "listen:unhandled"
 
 // Event is the text of an emit for people.
 type Event struct {
@@ -37,6 +42,13 @@ type payload struct {
 	Decision    string
 	Error       string
 	Tool        string
+	Subject     struct{ Tool string }
+	Queue       string
+	Changes     []string
+	Change      string
+	Kind        string
+	OK          *bool
+	Commit      string
 	Address     string
 	CallID      string `json:"call_id"`
 	Done        *int64
@@ -69,13 +81,33 @@ var events = map[string]func(*payload) (Event, bool){
 	"pipeline:stage_complete": ofPipeline,
 	"pipeline:complete":       ofPipeline,
 	"pipeline:error":          ofPipeline,
-	"audit:tool":              func(p *payload) (Event, bool) { return Event{}, p.Tool != "" },
+	"audit:tool":              func(p *payload) (Event, bool) { return Event{}, p.Subject.Tool != "" },
 
-	"listen:unhandled": func(p *payload) (Event, bool) {
-		return Event{Text: fmt.Sprintf("%s sent %s: %s", p.Host, p.Type, p.Message)}, p.Host != "" && p.Type != ""
+	UnhandledChannel: func(p *payload) (Event, bool) {
+		text := fmt.Sprintf("%s sent %s", p.Host, p.Type)
+		if about := summary(p.Message); about != "" {
+			text += ": " + about
+		}
+		return Event{Text: text}, p.Host != "" && p.Type != ""
 	},
 	"listen:invalid": func(p *payload) (Event, bool) {
 		return Event{Text: fmt.Sprintf("%s sent %s, which is not valid: %s", p.Host, p.Type, p.Error)}, p.Host != "" && p.Type != ""
+	},
+	"merge:gate": func(p *payload) (Event, bool) {
+		if p.OK == nil || p.Queue == "" {
+			return Event{}, false
+		}
+		result := "failed"
+		if *p.OK {
+			result = "passed"
+		}
+		return Event{Text: fmt.Sprintf("%s: the gate %s for %s", p.Queue, result, strings.Join(p.Changes, ", "))}, true
+	},
+	"merge:landed": func(p *payload) (Event, bool) {
+		return Event{Text: fmt.Sprintf("%s: merged %s", p.Queue, strings.Join(p.Changes, ", "))}, p.Queue != "" && p.Commit != ""
+	},
+	"merge:failed": func(p *payload) (Event, bool) {
+		return Event{Text: fmt.Sprintf("%s: %s %s: %s", p.Queue, p.Kind, p.Change, p.text())}, p.Queue != "" && p.Change != ""
 	},
 	"host:progress": func(p *payload) (Event, bool) {
 		message := p.text()
@@ -143,6 +175,34 @@ func (p *payload) text() string {
 		return ""
 	}
 	return text
+}
+
+// summary describes a complete message of a host without JSON: by its text, or otherwise by its
+// members that are no lists or objects, sorted by name.
+func summary(message json.RawMessage) string {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(message, &members) != nil {
+		return ""
+	}
+	for _, name := range []string{"message", "text", "question", "description"} {
+		var text string
+		if json.Unmarshal(members[name], &text) == nil && text != "" {
+			return text
+		}
+	}
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		value := string(members[name])
+		if name == "type" || value == "" || strings.ContainsAny(value[:1], "{[") {
+			continue
+		}
+		var text string
+		if json.Unmarshal(members[name], &text) == nil {
+			value = text
+		}
+		parts = append(parts, name+" "+value)
+	}
+	return strings.Join(parts, ", ")
 }
 
 // Percent returns the progress in percent, or -1 if the total is unknown.

@@ -191,7 +191,11 @@ func source(by string) string {
 
 // answered describes an answer and where it came from.
 func answered(e *activity.Event) string {
-	line := " receives " + source(e.By)
+	from := source(e.By)
+	if e.Failed && e.By == effect.ByTimeout {
+		from = "an error after a timeout"
+	}
+	line := " receives " + from
 	switch {
 	case isApproval(e) && e.Denied:
 		line += ": denied"

@@ -111,7 +111,11 @@ func (t *Conversation) unhandledReaction(typ string, payload object) reaction {
 	case t.Defaults[msg.Default] != "":
 		r.reply = response(typ, payload, "value", quote(t.Defaults[msg.Default]))
 	default:
-		r.reply = response(typ, payload, "error", quote("nothing handles "+typ+" messages"))
+		problem := "nothing handles " + typ + " messages"
+		if msg.ByPerson() {
+			problem += ", and no person can be asked"
+		}
+		r.reply = response(typ, payload, "error", quote(problem))
 	}
 	return r
 }

@@ -262,6 +262,8 @@ func (d *Dispatcher) resolveRun(c *call, h *handler) (*Run, error) {
 		return nil, errorf(protocol.RPCCode(protocol.Forbidden), "%s is disabled on this host (--remote-exec off)", c.Type)
 	case !h.needsRun:
 		return nil, nil
+	case c.Run == "":
+		return nil, errorf(protocol.RPCCode(protocol.UnknownRun), "%s requires run_id, the run in whose directory it works", c.Type)
 	}
 	run, ok := d.o.Runs.Find(c.Run)
 	switch {

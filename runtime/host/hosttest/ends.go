@@ -8,7 +8,7 @@ import (
 )
 
 var endRules = []rule{
-	{"H40", "A host that exits before its terminal message fails the exchange with `host exited without result`; the error has `exit_code` (128 plus the number, if a signal terminated it) and, in `stderr`, the last lines of its standard error.", exits},
+	{"H40", "A host that exits before its terminal message fails the exchange with `host exited without result: ` and how it ended; the error has `exit_code` (128 plus the number, if a signal terminated it) and, in `stderr`, the last lines of its standard error.", exits},
 	{"H41", "Its earlier messages that need no answer are handled first. A request that waits for an answer when the exit is detected is dropped: its handler is cancelled, or never runs. `listen:error` has their number as `dropped_requests`.", outputBeforeExit},
 	{"H42", "A host that closes its output and continues to run has a second to exit; then the exchange fails as if it had exited, and the process is terminated.", closesOutput},
 	{"H43", "The timeout, 120 seconds if none is set (1800 for a vendor's agent), covers the whole exchange, from prompt to terminal message, however many messages the host sends in between. The error is `host '<name>' timed out after N seconds`.", timesOut},
@@ -65,13 +65,13 @@ read
 kill KILL
 `))
 	e := w.open("go").fails()
-	if e.Message != "host exited without result" || e.Fields["exit_code"] != int64(7) || e.Fields["host"] != "worker" ||
+	if e.Message != "host exited without result: 'worker' exited with status 7: cannot find the blueprint" || e.Fields["exit_code"] != int64(7) || e.Fields["host"] != "worker" ||
 		e.Fields["stderr"] != "first line\ncannot find the blueprint" {
 		w.Errorf("message = %q, fields = %v, want exit code 7 and the two lines of stderr", e.Message, e.Fields)
 	}
 	e = w.open("go").fails()
-	if _, ok := e.Fields["stderr"]; e.Fields["exit_code"] != int64(137) || ok {
-		w.Errorf("fields = %v, want exit code 137 without stderr", e.Fields)
+	if _, ok := e.Fields["stderr"]; e.Message != "host exited without result: 'worker' was ended by SIGKILL" || e.Fields["exit_code"] != int64(137) || ok {
+		w.Errorf("message = %q, fields = %v, want SIGKILL and exit code 137 without stderr", e.Message, e.Fields)
 	}
 }
 

@@ -13,7 +13,7 @@ var initRules = []rule{
 	{"H24", "If such a variable is not set, the call fails with an error that names it, and no process is started.", paramsEnvUnset},
 	{"H25", "Without parameters there is no `init`: the first line is the prompt. With `init = true` in the manifest Concerto sends one without `params`, so that the host can report its capabilities.", noInit},
 	{"H26", "A host that does not answer within `init_timeout`, or if that is not set its timeout (10 seconds if none is set; 60 for a vendor's agent), fails the call with `host '<name>' did not acknowledge initialization`.", initSilence},
-	{"H27", "A host that answers with `error` fails the call with that message.", initError},
+	{"H27", "A host that answers with `error` fails the call with `host init failed: ` and that message.", initError},
 	{"H28", "Any other answer fails the call in the same way and is quoted in the error; so does the exit of the process, with its exit code and the end of its standard error.", initOther},
 	{"H29", "A process whose initialisation failed is terminated.", initFailureEnds},
 	{"H30", "`init_ack` may have any members. In `capabilities`, `\"cancel\"` means that the host understands `cancel`, \"resume\" that it uses the `session` of a prompt, \"tools\" that it requests the list of its tools, \"steer\" that it understands `steer`.", ackMembers},
@@ -110,11 +110,11 @@ read
 hang
 `))
 	e := w.openFails("go")
-	if e.Message != "license expired in May" || e.Fields["code"] != "E7" || e.Fields["recoverable"] != false || e.Fields["host"] != "worker" {
+	if e.Message != "host init failed: host 'worker': license expired in May" || e.Fields["code"] != "E7" || e.Fields["recoverable"] != false || e.Fields["host"] != "worker" {
 		w.Errorf("message = %q, fields = %v, want the host's error with code E7", e.Message, e.Fields)
 	}
-	if e := w.openFails("go"); e.Message != `{"type":"error","code":7}` || e.Fields["code"] != "7" {
-		w.Errorf("message = %q, fields = %v, want the host's line and code 7", e.Message, e.Fields)
+	if e := w.openFails("go"); e.Message != "host init failed: host 'worker' reported an error" || e.Fields["code"] != "7" {
+		w.Errorf("message = %q, fields = %v, want that the initialisation failed, and code 7", e.Message, e.Fields)
 	}
 }
 

@@ -280,7 +280,7 @@ hang
 			_, err = w.hosts.Perform(w.ctx, r)
 		}
 		if err != nil {
-			if e := w.hostError(err); e.Message != "host 'worker' timed out after 1 seconds" {
+			if e := w.hostError(err); e.Message != "host 'worker' timed out after 1 second" {
 				w.Errorf("message = %q, want the timeout after 1 second", e.Message)
 			}
 			break

@@ -20,8 +20,8 @@ exit 3
 `))
 	began := time.Now()
 	for range 5 {
-		if e := w.open("go").fails(); e.Message != "host exited without result" {
-			w.Errorf("message = %q, want \"host exited without result\"", e.Message)
+		if e := w.open("go").fails(); e.Message != "host exited without result: 'worker' exited with status 3: out of paper" {
+			w.Errorf("message = %q, want the status and the last line of stderr", e.Message)
 		}
 	}
 	if took := time.Since(began); took < 1500*time.Millisecond {
@@ -30,7 +30,7 @@ exit 3
 	for range 3 {
 		_, err := w.tryOpen(effect.ExchangeOpen{Host: "worker", Prompt: "go"})
 		e := w.hostError(err)
-		if e.Message != "host 'worker' failed to start 5 times in a row: host exited without result" || e.Fields["code"] != "crash_loop" ||
+		if e.Message != "host 'worker' failed to start 5 times in a row: host exited without result: 'worker' exited with status 3: out of paper" || e.Fields["code"] != "crash_loop" ||
 			e.Fields["exit_code"] != int64(3) || e.Fields["stderr"] != "out of paper" || e.Status != effect.None {
 			w.Errorf("message = %q, fields = %v, want a crash loop after 5 failures", e.Message, e.Fields)
 		}

@@ -52,6 +52,8 @@ type Options struct {
 	Elsewhere Elsewhere
 	// Log receives the lines of the handler's standard error; nil drops them.
 	Log func(line string)
+	// Remark receives a line for each message of a host that nothing handles; nil drops them.
+	Remark func(line string)
 }
 
 // Fixed is a predefined answer. The text Value answers every awaited emit on Channel after
@@ -78,13 +80,14 @@ type Sink struct {
 	prompter Prompter // nil without a terminal
 	// receives all output for remote users; nil without them
 	elsewhere Elsewhere
+	remark    func(line string) // see Options.Remark
 
 	answering sync.WaitGroup // counts the awaited emits that Start has begun
 }
 
 // New returns a Sink. It starts no process: the first emit that needs the handler starts it.
 func New(o Options) *Sink {
-	s := &Sink{out: newOutput(o.Out), format: formats[o.Mode], detail: o.Detail, prompter: o.Prompter, elsewhere: o.Elsewhere}
+	s := &Sink{out: newOutput(o.Out), format: formats[o.Mode], detail: o.Detail, prompter: o.Prompter, elsewhere: o.Elsewhere, remark: o.Remark}
 	if o.Terminal {
 		s.format = onTerminal[o.Mode]
 		s.viewed, s.reads = o.Viewed, o.Mode == Text
@@ -113,6 +116,11 @@ func (s *Sink) Perform(ctx context.Context, r effect.Request) (effect.Result, er
 	case *effect.Emit:
 		if s.elsewhere != nil {
 			s.elsewhere.Emitted(r.Channel, r.Payload, false)
+		}
+		if s.remark != nil && r.Channel == eventtext.UnhandledChannel {
+			if e, ok := eventtext.Read(r.Channel, r.Payload); ok {
+				s.remark("nothing handles a message: " + e.Text)
+			}
 		}
 		return nil, s.printEmit(ctx, r)
 	case *effect.Print:
