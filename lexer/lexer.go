@@ -9,6 +9,7 @@ package lexer
 
 import (
 	"bytes"
+	"fmt"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -30,6 +31,7 @@ func Lex(f *source.File) ([]Token, []Comment, diag.List) {
 	}
 	l.checkUTF8()
 	l.run()
+	l.checkBidi()
 	var list diag.List
 	for _, d := range l.errs {
 		list.Add(d.In(f))
@@ -288,12 +290,16 @@ func (l *lexer) unknownChars() {
 		return // checkUTF8 has reported the error
 	}
 	text := l.src[start:l.pos]
-	d := l.report(diag.UnexpectedCharacter, start, l.pos, "unexpected character `%s`", text)
+	shown := "`" + text + "`"
+	if !unicode.IsPrint(first) {
+		shown = fmt.Sprintf("U+%04X", first)
+	}
+	d := l.report(diag.UnexpectedCharacter, start, l.pos, "unexpected character %s", shown)
 	switch {
 	case first == '&' && l.isReference():
 		d.Repair(diag.UnsafeFix(diag.Remove(d.Span), "Remove the `%s`", text), "remove it: Concerto has no references, values are copied")
 	case first == '&':
-		d.Repair(diag.Change(d.Span, "&&", "&&", false), "write `&&` for a logical and")
+		d.Repair(diag.Change(d.Span, "&&", "&&", false), "write `&&` for a logical and, and `a.bit_and(b)` for the bits of two Ints")
 	case first == '#' && l.at(0) == '[':
 		if n := strings.IndexByte(l.src[start:], ']'); n >= 0 && !strings.Contains(l.src[start:start+n], "\n") {
 			end := start + n + 1
@@ -303,8 +309,10 @@ func (l *lexer) unknownChars() {
 		d.Hint("decorators are written `@name`, such as `@test`; there is no `derive`")
 	case first == '#':
 		d.Advise(l.hashAdvice(start, text))
-	case first == '^' || first == '~':
-		d.Hint("Concerto has no bitwise operators")
+	case first == '^':
+		d.Hint("Concerto has no bitwise operators: write `a.bit_xor(b)`, and `a.pow(n)` for a power")
+	case first == '~':
+		d.Hint("Concerto has no bitwise operators: write `a.bit_not()`")
 	case first == '$':
 		d.Hint("`${ }` is only allowed in strings")
 	case lookalikes[first] != "":

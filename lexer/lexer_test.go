@@ -145,7 +145,7 @@ func TestManyOpenStrings(t *testing.T) {
 // TestAmpersand checks the hint for a single `&`: the hint depends on whether an operand precedes
 // the `&`.
 func TestAmpersand(t *testing.T) {
-	const refers, joins = "remove it: Concerto has no references, values are copied", "write `&&` for a logical and"
+	const refers, joins = "remove it: Concerto has no references, values are copied", "write `&&` for a logical and, and `a.bit_and(b)` for the bits of two Ints"
 	for text, want := range map[string]string{"&b": refers, "a & b": joins, "f(&b)": refers, "= & b": refers, "1 & b": joins, "x() & b": joins} {
 		_, _, list := lex(t, text)
 		if ds := list.Sorted(); len(ds) != 1 || len(ds[0].Hints) != 1 || ds[0].Hints[0] != want {

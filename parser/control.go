@@ -222,7 +222,9 @@ func (p *parser) arm(b braces, a *ast.Arm) {
 			Repair(diag.SafeFix(diag.Replace(at, " =>"), "Change to `=>`"), "write `=>` after the pattern: `%s => …`", p.textOf(a.Pattern.Span(), "pattern")))
 	} else if p.k != lexer.FatArrow {
 		d := p.expected("`=>`")
-		if binaryOps[p.k] != ast.OpNone {
+		if p.k == lexer.Comma {
+			d.Hint("write alternatives with `|`: `%s | %s => …`", p.prevText(), p.textAt(p.i+1))
+		} else if binaryOps[p.k] != ast.OpNone {
 			d.Hints = []string{"write `if` before the condition: `" + p.prevText() + " if " + p.prevText() + " " + p.text() + " … => …`"}
 		}
 		p.reportAndContinue(d)
@@ -474,6 +476,9 @@ func (p *parser) jump() ast.Expr {
 	switch k {
 	case lexer.Return:
 		n := &ast.ReturnExpr{X: p.valueOfJump()}
+		if n.X != nil && p.k == lexer.Comma {
+			n.X = p.valuesOfReturn(n.X)
+		}
 		if n.X == nil && p.stmtMissesEnd() {
 			n.X = p.badExpr(p.baseAt(p.afterPrevious()))
 		}

@@ -205,6 +205,9 @@ func (p *parser) looseStatement() *diag.Diagnostic {
 	if p.k == lexer.Ident && p.peek(1) == lexer.LParen && len(foreign.Declaration.Find(p.text()).Ours) == 1 && foreign.Declaration.Find(p.text()).Ours[0] == "fn" {
 		return d.Hint("methods are declared in an `impl`: `impl T { fn name(self) { … } }`")
 	}
+	if p.k == lexer.Ident && p.text() == "main" && p.peek(1) == lexer.LParen {
+		return d.Repair(diag.UnsafeFix(diag.Insert(p.here(), "fn "), "Write `fn main`"), "write `fn main() { … }`")
+	}
 	return d.Hint("put it into a function: `fn main() { … }`")
 }
 
@@ -313,7 +316,9 @@ func isNative(ds []*ast.Decorator) bool {
 func (p *parser) fnBody() *ast.Block {
 	return p.blockOr(func() *diag.Diagnostic {
 		d := p.expected("`{`")
-		if len(d.Hints) == 0 && !p.newLine() && (p.k == lexer.Colon || p.k == lexer.Ident) {
+		if len(d.Hints) == 0 && p.k == lexer.Colon && p.startsLine(p.i+1) {
+			d.Hint("the body must be in braces: `{ … }`")
+		} else if len(d.Hints) == 0 && !p.newLine() && (p.k == lexer.Colon || p.k == lexer.Ident) {
 			d.Hint("write `->` before the result type")
 		}
 		return d

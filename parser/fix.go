@@ -61,7 +61,7 @@ func (p *parser) foreignFix(hint string) []diag.Fix {
 
 // inPlace contains the words of Concerto that can directly replace a word of another language.
 var inPlace = map[string]bool{
-	"let": true, "fn": true, "throw": true, "struct": true, "use": true, "for": true, "catch": true,
+	"let": true, "fn": true, "throw": true, "struct": true, "use": true, "for": true,
 	"&&": true, "||": true, "==": true, "/": true, "%": true, "in": true,
 }
 

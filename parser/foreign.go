@@ -84,6 +84,25 @@ var misfits = []misfit{
 	{lexer.Ident, func(p *parser) bool { return p.after(lexer.Ident) && (p.prevText() == "dyn" || p.prevText() == "Box") },
 		constantHint("use a trait as the bound of a type parameter: `fn f<T: Trait>(x: T)`"), nil, false},
 	{lexer.Ident, func(p *parser) bool {
+		return (p.text() == "implements" || p.text() == "extends") && (p.after(lexer.Ident, lexer.Less) || p.after(lexer.Ident, lexer.Comma))
+	}, func(p *parser) string {
+		return "write a bound after the parameter: `" + p.prevText() + ": " + p.textAt(min(p.i+1, len(p.toks)-1)) + "`"
+	}, func(p *parser) []diag.Fix {
+		return []diag.Fix{diag.Change(source.Span{Start: p.prevEnd(), End: p.tok().End}, ":", ":", true)}
+	}, false},
+	{lexer.Ident, func(p *parser) bool { return p.text() == "not" && p.peek(1) == lexer.In },
+		constantHint("write `!xs.contains(x)`, or `!m.has(key)` for a map"), nil, false},
+	{lexer.Assign, func(p *parser) bool { return p.after(lexer.Ident, lexer.Agent) },
+		func(p *parser) string {
+			return "declare an agent with its connection and its fields: `agent " + p.prevText() + " uses NAME { system_prompt: \"…\" }`"
+		}, nil, false},
+	{lexer.Assign, func(p *parser) bool { return p.after(lexer.Ident, lexer.Host) },
+		func(p *parser) string {
+			return "declare a host with its fields: `host " + p.prevText() + " { connector: NAME }`"
+		}, nil, false},
+	{lexer.Bar, func(p *parser) bool { return p.isBitOr() },
+		constantHint("Concerto has no bitwise operators: write `a.bit_or(b)`; `||` is a logical or"), nil, false},
+	{lexer.Ident, func(p *parser) bool {
 		return p.text() == "is" && p.peek(1) == lexer.Ident && p.textAt(p.i+1) == "not"
 	}, constantHint("write `!=` to compare values, or `match` to check for a variant"), func(p *parser) []diag.Fix {
 		return []diag.Fix{diag.Change(source.Span{Start: p.here(), End: p.toks[p.i+1].End}, "!=", "!=", false)}
@@ -92,9 +111,14 @@ var misfits = []misfit{
 		constantHint("create a new array with a method: `xs.map(|x| …)` or `xs.filter(|x| …)`"), nil, false},
 	{lexer.In, func(p *parser) bool { return true },
 		constantHint("`in` is only allowed in a `for`: write `xs.contains(x)`, or `m.has(key)` for a map"), (*parser).containsFix, false},
+	{lexer.Not, func(p *parser) bool { return p.after(lexer.Ident) && p.adjoins() && !isOpening(p.peek(1)) },
+		constantHint("write `x?` to return a None or an Err to the caller, or `x ?? default`"), nil, false},
 	{lexer.Not, func(p *parser) bool { return p.after(lexer.Ident) && p.adjoins() }, (*parser).macroHint, func(p *parser) []diag.Fix {
 		if p.prevText() == "vec" {
 			return []diag.Fix{diag.UnsafeFix(diag.Remove(source.Span{Start: p.toks[p.i-1].Start, End: p.tok().End}), "Remove `vec!`")}
+		}
+		if p.prevText() == "anyhow" || p.prevText() == "bail" {
+			return nil
 		}
 		return []diag.Fix{diag.UnsafeFix(diag.Remove(p.span()), "Remove the `!`")}
 	}, false},
@@ -168,7 +192,7 @@ var misfits = []misfit{
 // foreignHint returns the hint for the current token, which the grammar does not allow here. It
 // returns "" unless the current token or the previous token comes from another language.
 func (p *parser) foreignHint() string {
-	if p.k == lexer.Ident && !p.after(lexer.Async) && !p.after(lexer.String) && p.findMisfit() == nil {
+	if (p.k == lexer.Ident || p.k == lexer.Mod) && !p.after(lexer.Async) && !p.after(lexer.String) && p.findMisfit() == nil {
 		if hint := foreign.Between.Hint(p.text()); hint != "" {
 			return hint
 		}
@@ -278,6 +302,17 @@ func (p *parser) inEnumBraces() bool {
 	return false
 }
 
+// isBitOr reports whether the current `|` is between two operands that may be Ints.
+func (p *parser) isBitOr() bool {
+	switch next := p.peek(1); {
+	case next != lexer.Int && next != lexer.Ident && next != lexer.LParen:
+		return false
+	case p.after(lexer.Ident):
+		return p.prevText()[0] >= 'a' && p.prevText()[0] <= 'z'
+	}
+	return p.after(lexer.Int) || p.after(lexer.RParen)
+}
+
 // functionTypes contains the names of function types in other languages.
 var functionTypes = map[string]bool{"Fn": true, "FnMut": true, "FnOnce": true, "Function": true, "Callable": true, "func": true, "Func": true}
 
@@ -359,6 +394,8 @@ func (p *parser) macroHint() string {
 		return "Concerto has no macros: write an array as `[…]`"
 	case "format":
 		return "Concerto has no macros: insert values into text with `\"${x}\"`"
+	case "anyhow", "bail":
+		return "Concerto has no macros: create an error with `Error::new(\"…\")`"
 	case "println", "print":
 		return "Concerto has no macros: write `" + name + "(\"${x}\")`"
 	}

@@ -108,7 +108,8 @@ func (p *parser) foreignResult() ast.Type {
 		p.report(diag.Unexpected.At(at, "expected `{`, found `=>`").
 			Repair(diag.SafeFix(diag.Remove(source.Span{Start: at.Start, End: p.toks[p.i+1].Start}), "Remove the `=>`"), "remove the `=>`: the body of a function follows its head directly"))
 		p.next()
-	case p.k == lexer.Ident && p.isTypeAt(p.i) && (p.peek(1) == lexer.LBrace || p.peek(1) == lexer.Less):
+	case p.k == lexer.Ident && p.isTypeAt(p.i) && (p.peek(1) == lexer.LBrace || p.peek(1) == lexer.Less),
+		p.k == lexer.LParen && p.kindAt(p.closingOrEnd(p.i)+1) == lexer.LBrace && p.isTypeAt(p.i+1):
 		d := diag.Unexpected.At(at, "expected `->` or `{`, found %s", p.foundText())
 		t := p.typ()
 		p.report(d.Repair(diag.SafeFix(diag.Insert(at.Start, "-> "), "Insert `->`"), "write `->` before the result type: `-> %s`", p.textOf(t.Span(), "T")))
@@ -202,7 +203,7 @@ func (p *parser) argumentsAt(i int) string {
 func (p *parser) newHint() string {
 	switch {
 	case p.makesError(p.i):
-		return "create an error with `ToolError::new(" + p.argumentsAt(p.i+1) + ")`"
+		return "create an error with `Error::new(" + p.argumentsAt(p.i+1) + ")`"
 	case p.peek(1) == lexer.LParen:
 		return "Concerto has no `new`: create a struct value with `" + p.text() + " { field: value }`, or call a function of its `impl`, `" + p.text() + "::new(" + p.argumentsAt(p.i+1) + ")`"
 	}
@@ -212,7 +213,7 @@ func (p *parser) newHint() string {
 func (p *parser) newFix() []diag.Fix {
 	if p.makesError(p.i) {
 		at := source.Span{Start: p.toks[p.i-1].Start, End: p.tok().End}
-		return []diag.Fix{diag.Change(at, "ToolError::new", "ToolError::new", true)}
+		return []diag.Fix{diag.Change(at, "Error::new", "Error::new", true)}
 	}
 	return p.removeWordFix()
 }
@@ -670,6 +671,93 @@ func (p *parser) isMapName(name string) bool {
 
 // matchWords returns the keywords of other languages for `match`.
 var matchWords = sync.OnceValue(func() []string { return foreign.Start.Names("match") })
+
+// blockWordHint returns the hint for a word of another language before a block, such as `do {`,
+// which would otherwise be a struct literal. It returns "" for any other path.
+func (p *parser) blockWordHint(path *ast.PathExpr) string {
+	if name := path.Segments[0].Name; len(path.Segments) == 1 && len(path.TypeArgs) == 0 && name[0] >= 'a' && name[0] <= 'z' {
+		return foreign.Start.Hint(name)
+	}
+	return ""
+}
+
+// raceFix returns the fix that puts the tasks of `race { a(), b() }` in parentheses. The current
+// token is the `{`.
+func (p *parser) raceFix() []diag.Fix {
+	end := p.closingOrEnd(p.i)
+	if p.prevText() != "race" || p.kindAt(end) != lexer.RBrace {
+		return nil
+	}
+	open := source.Span{Start: p.here(), End: p.toks[p.i+1].Start}
+	return []diag.Fix{{Title: "Put the tasks in parentheses", Edits: []diag.Edit{
+		diag.Replace(open, "("), diag.Replace(source.Span{Start: p.toks[end-1].End, End: p.toks[end].End}, ")")}}}
+}
+
+// structBase reads the base of a struct literal after `..`. It reports a base that is not the last
+// element, or that is written with three dots, and reports whether fields follow.
+func (p *parser) structBase(n *ast.StructLit, open int) bool {
+	at := p.span()
+	p.next()
+	dots := p.k == lexer.Dot && p.adjoins()
+	if dots {
+		p.next()
+	}
+	n.Rest = p.expr()
+	base := p.src[n.Rest.Span().Start:n.Rest.Span().End]
+	at.End = n.Rest.Span().End
+	comma := p.eat(lexer.Comma)
+	end := p.closingOrEnd(open)
+	first := comma && p.k != lexer.RBrace
+	if !first && !dots || p.kindAt(end) != lexer.RBrace {
+		return first
+	}
+	fix := diag.Fix{Title: "Write `.." + base + "` last"}
+	if !first {
+		fix.Edits = []diag.Edit{diag.Replace(at, ".."+base)}
+	} else {
+		last := end - 1
+		if p.kindAt(last) == lexer.Comma {
+			last--
+		}
+		fix.Edits = []diag.Edit{diag.Remove(source.Span{Start: at.Start, End: p.here()}),
+			diag.Replace(source.Span{Start: p.toks[last].End, End: p.toks[end-1].End}, ", .."+base)}
+	}
+	p.report(diag.Unexpected.At(at, "the base of a struct literal is `..base` at its end").WithFixes(fix).
+		Hint("write `..%s` after the fields: `%s { x: 1, ..%[1]s }`", p.textOf(n.Rest.Span(), "base"), p.textOf(n.Path.Sp, "P")))
+	return first
+}
+
+// colonSlice reports the `:` of a slice in the syntax of other languages, such as `xs[1:]`. The
+// current token is the `:`.
+func (p *parser) colonSlice() {
+	p.report(diag.Unexpected.At(p.span(), "unexpected `:` in an index").
+		Repair(diag.Change(p.span(), "..", "..", true), "write a slice as `xs[1..]`, `xs[..n]` or `xs[a..b]`"))
+}
+
+// valuesOfReturn reports several values after a `return`, and reads them as a tuple. The current
+// token is the comma after the value x. It returns x unless a `;` ends the list.
+func (p *parser) valuesOfReturn(x ast.Expr) ast.Expr {
+	end := p.i
+	for k := p.kindAt(end); k != lexer.Semi; k = p.kindAt(end) {
+		if k == lexer.FatArrow || k == lexer.EOF || isClosing(k) || p.startsLine(end) {
+			return x
+		}
+		if isOpening(k) {
+			end = p.closingOrEnd(end)
+		}
+		end++
+	}
+	n := &ast.TupleLit{Elems: []ast.Expr{x}}
+	comma := p.span()
+	for p.eat(lexer.Comma) {
+		n.Elems = append(n.Elems, p.expr())
+	}
+	n.IDBase = p.base(x.Span().Start)
+	p.report(diag.Unexpected.At(comma, "`return` takes one value").Repair(
+		diag.Fix{Title: "Put the values in parentheses", Safe: true, Edits: []diag.Edit{diag.Insert(n.Sp.Start, "("), diag.Insert(n.Sp.End, ")")}},
+		"put several values into a tuple: `return (%s)`", p.textOf(n.Sp, "a, b")))
+	return n
+}
 
 // switchAhead reports whether the current token starts `switch x {` with arms like those of a
 // `match`.

@@ -127,14 +127,14 @@ func (p *parser) reportNoExpression() ast.Expr {
 		d.Repair(diag.SafeFix(diag.Remove(p.span()), "Change to `==`"), "Concerto has no `===`: write `==` to compare values")
 	case p.k == lexer.Assign && prev == lexer.NotEq:
 		d.Repair(diag.SafeFix(diag.Remove(p.span()), "Change to `!=`"), "Concerto has no `!==`: write `!=` to compare values")
+	case (p.k == lexer.Less || p.k == lexer.Greater) && prev == p.k:
+		d.Hint("Concerto has no bitwise operators: write `x.%s(n)`", map[bool]string{true: "shl", false: "shr"}[prev == lexer.Less])
 	case p.k == lexer.Star && prev == lexer.Star:
 		d.Hint("write `x.pow(n)` to compute a power")
 	case p.k == lexer.Star || p.k == lexer.AndAnd:
 		d.Hint("remove it: Concerto has no pointers, values are copied")
 	case p.k == lexer.DotDot && p.peek(1) == lexer.Dot:
 		d.Hint("write `xs + [x]` to append to an array, or `.merge(…)` to combine maps")
-	case p.k == lexer.Dot && prev == lexer.DotDot:
-		d.Hint("`..` with the other fields must come last: `P { x: 1, ..p }`")
 	case p.k == lexer.DotDot || p.k == lexer.DotDotEq:
 		d.Hint("add the start of the range: `0..n`")
 	case p.k == lexer.Type && p.peek(1) == lexer.LParen:
@@ -176,6 +176,9 @@ func (p *parser) nameOrContext() ast.Expr {
 	}
 	path := p.path()
 	if p.k == lexer.LBrace && !p.setting.inHead {
+		if hint := p.blockWordHint(path); hint != "" {
+			p.fail(diag.Unexpected.At(path.Sp, "unexpected `%s`", path.Segments[0].Name).WithFixes(p.raceFix()...).Hint("%s", hint))
+		}
 		return p.structLit(path)
 	}
 	return path
@@ -229,9 +232,10 @@ func (p *parser) structLit(path *ast.PathExpr) ast.Expr {
 	outer := p.nest(-1)
 	n := &ast.StructLit{Path: path}
 	for p.k != lexer.RBrace {
-		if p.eat(lexer.DotDot) {
-			n.Rest = p.expr()
-			p.eat(lexer.Comma)
+		if p.k == lexer.DotDot {
+			if p.structBase(n, open) {
+				continue
+			}
 			break
 		}
 		if p.endsRows() {

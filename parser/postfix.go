@@ -96,10 +96,19 @@ func (p *parser) index() (ast.Expr, listEnd) {
 	p.next()
 	outer := p.nest(open)
 	var x ast.Expr
-	if p.k == lexer.DotDot || p.k == lexer.DotDotEq {
+	switch {
+	case p.k == lexer.DotDot || p.k == lexer.DotDotEq:
 		x = p.rangeRest(nil)
-	} else {
-		x = p.expr()
+	case p.k == lexer.Colon:
+		p.colonSlice()
+		x = p.rangeRest(nil)
+	case p.k == lexer.PathSep:
+		p.fail(diag.Unexpected.At(p.span(), "unexpected `::` in an index").Hint("write a slice as `xs[a..b]`, and the elements in the opposite order as `xs.reverse()`"))
+	default:
+		if x = p.expr(); p.k == lexer.Colon {
+			p.colonSlice()
+			x = p.rangeRest(x)
+		}
 	}
 	p.setting = outer
 	return x, p.closeBracket(lexer.RBracket, open, "`]`")

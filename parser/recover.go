@@ -235,6 +235,9 @@ func (p *parser) requireSemi(x ast.Expr) {
 		p.fail(diag.Unexpected.At(p.span(), "`else` without an `if` block").
 			Hint("close the block before it: `} else { … }`"))
 	}
+	if p.k == lexer.If && !p.newLine() && p.elseWithoutBrace() {
+		p.fail(p.expected("`;`").Hint("write a conditional expression as `if c { a } else { b }`"))
+	}
 	if p.newLine() || p.k == lexer.RBrace || p.k == lexer.EOF || startsStmt[p.k] {
 		p.missingSemi()
 		return
@@ -254,6 +257,17 @@ func (p *parser) requireSemi(x ast.Expr) {
 		d.Hint("declare a variable with `let`")
 	}
 	p.fail(d)
+}
+
+// elseWithoutBrace reports whether an `else` follows on the line of the current `if` before any
+// `{`, as in `a if c else b`.
+func (p *parser) elseWithoutBrace() bool {
+	for i := p.i + 1; i < len(p.toks)-1 && !p.startsLine(i); i++ {
+		if k := p.kindAt(i); k == lexer.Else || k == lexer.LBrace {
+			return k == lexer.Else
+		}
+	}
+	return false
 }
 
 func (p *parser) missingSemi() {

@@ -8,6 +8,7 @@ import (
 	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/internal/compile/diag"
 	"github.com/concerto-lang/concerto/internal/compile/types"
+	"github.com/concerto-lang/concerto/internal/text/foreign"
 	"github.com/concerto-lang/concerto/internal/text/source"
 	"github.com/concerto-lang/concerto/sema/edits"
 )
@@ -233,6 +234,15 @@ func (b *body) countFits(e ast.Expr, d *Call, fn *Function, args []*ast.Arg, fir
 		if b.suggestDefaultMethod(e, fn, args, dg) {
 			b.report(dg)
 			return false
+		}
+		if call, ok := e.(*ast.MethodCall); ok && fn.Info.Library {
+			if w := foreign.Function.Find(strings.Replace(fn.Name, ".", "::", 1)); w.Hint != "" {
+				if len(w.Ours) == 1 {
+					dg.WithFixes(diag.Change(call.Name.Sp, w.Ours[0], w.Ours[0], false))
+				}
+				b.report(dg.Hint("%s", w.Hint))
+				return false
+			}
 		}
 		surplus := b.surplusText(args, count-most)
 		dg.WithFixes(removeArgumentsFix(args, count-most, surplus)...).Hint("remove %s", surplus)

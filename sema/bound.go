@@ -25,6 +25,9 @@ func (k *conformance) isImplFor(im *impl, t types.Type, bound *types.Bound) (in 
 		return nil, false
 	}
 	for _, p := range im.generics {
+		if s := in.solved[p]; p.Ordered && s != nil && !types.IsOrdered(s) {
+			return nil, false
+		}
 		for _, own := range p.Bounds {
 			if s := in.solved[p]; s != nil && !k.satisfies(s, own.Substitute(in.solved)) {
 				return nil, false
@@ -127,6 +130,13 @@ func (b *body) checkBounds(in *instance, at source.Span) {
 		if t == nil || p.Name == "Self" {
 			continue
 		}
+		if p.Ordered {
+			b.late = append(b.late, func() {
+				if !types.IsOrdered(t) {
+					b.reportNotOrdered(types.Full(t), at)
+				}
+			})
+		}
 		for _, bound := range p.Bounds {
 			b.late = append(b.late, func() {
 				if bound := bound.Substitute(in.solved); !b.c.conforms.satisfies(t, bound) {
@@ -135,6 +145,16 @@ func (b *body) checkBounds(in *instance, at source.Span) {
 			})
 		}
 	}
+}
+
+// reportNotOrdered reports a type argument that does not satisfy the bound Ord.
+func (b *body) reportNotOrdered(t types.Type, at source.Span) {
+	d := diag.BoundNotMet.At(at, "values of `%s` have no order", t)
+	if _, ok := t.(*types.Param); ok {
+		b.report(d.Hint("add a bound: `%s: %s`", t, types.OrderedBound))
+		return
+	}
+	b.report(d.Hint("only Int, Float and String satisfy `%s`: pass the key by which values are compared, such as `xs.sort_by_key(|x| …)`", types.OrderedBound))
 }
 
 func (b *body) reportBoundNotMet(t types.Type, bound *types.Bound, at source.Span) {

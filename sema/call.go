@@ -46,6 +46,7 @@ func (b *body) callPath(e *ast.Call, path *ast.PathExpr, hint types.Type, p *pip
 			b.info.details[path.Id] = unknown
 			return types.Bad, true
 		}
+		b.warnPlaceholders(o, e.Args)
 		return b.callFunction(e, o, path, nil, assoc, hint, e.Args, p), true
 	case *VariantRef:
 		b.info.objects[path.Id] = o
@@ -339,6 +340,9 @@ func (b *body) associated(path *ast.PathExpr) (Object, types.Type) {
 func (b *body) reportNoValue(path *ast.PathExpr, e *entity, i int) {
 	last := path.Segments[i-1]
 	switch {
+	case i < len(path.Segments) && e.obj != nil && b.c.cfg.Library != nil && slices.Contains(b.c.cfg.Library.Modules(), last.Name):
+		b.report(diag.UnknownPath.At(last.Sp, "`%s` is a value here, and the module is not imported", last.Name).
+			Repair(importFix(b.m, "std::"+last.Name), "add `use std::%s;`, or write `std::%[1]s::…`", last.Name))
 	case i < len(path.Segments) && e.obj != nil:
 		b.report(diag.UnknownPath.At(path.Segments[i].Sp, "`%s` is a value, and only types and modules can be followed by `::`", last.Name).
 			Hint("write `%s.%s(…)` to call one of its methods", last.Name, path.Segments[i].Name))

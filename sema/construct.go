@@ -4,6 +4,7 @@ import (
 	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/internal/compile/diag"
 	"github.com/concerto-lang/concerto/internal/compile/types"
+	"github.com/concerto-lang/concerto/internal/text/foreign"
 	"github.com/concerto-lang/concerto/internal/text/source"
 	"github.com/concerto-lang/concerto/sema/edits"
 )
@@ -260,6 +261,9 @@ func (b *body) valueOfType(e *ast.PathExpr, en *entity) string {
 	if b.receiver == ast.Expr(e) && b.method != "" {
 		if t := b.entityOwner(en); t != nil && b.c.method(t, b.method) != nil {
 			return "write `::` to access an item of a type: `" + name + "::" + b.method + "(…)`"
+		}
+		if hint := foreign.Function.Hint(name + "::" + b.method); hint != "" {
+			return hint
 		}
 	}
 	switch {

@@ -2,6 +2,7 @@ package sema
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/concerto-lang/concerto/ast"
@@ -323,6 +324,7 @@ func (l *libraryUse) use(fn *Function) {
 
 func (c *checker) defineImpl(m *module, d *ast.ImplDecl) {
 	im := &impl{mod: m, decl: d, generics: c.newParams(d.Generics), methods: map[string]*Function{}}
+	im.generics = append(im.generics, c.undeclaredParams(m, d, im.generics)...)
 	ts := &typeScope{m: m, params: im.generics}
 	c.bounds(ts, d.Generics, im.generics)
 	im.target = c.resolveTarget(ts, d.Target)
@@ -352,6 +354,41 @@ func (c *checker) defineImpl(m *module, d *ast.ImplDecl) {
 	default:
 		c.implement(m, d, im, ts)
 	}
+}
+
+// undeclaredParams reports type parameters of an impl's target that the impl does not declare, such
+// as T in `impl Tree<T>`, and returns them, so that the methods cause no further errors.
+func (c *checker) undeclaredParams(m *module, d *ast.ImplDecl, declared []*types.Param) (params []*types.Param) {
+	target, ok := d.Target.(*ast.NamedType)
+	if !ok {
+		return nil
+	}
+	var names []string
+	var at source.Span
+	for _, a := range target.Args {
+		n, ok := a.(*ast.NamedType)
+		if !ok || len(n.Segments) != 1 || len(n.Args) > 0 {
+			continue
+		}
+		name := n.Segments[0].Name
+		same := func(p *types.Param) bool { return p.Name == name }
+		if slices.ContainsFunc(declared, same) || slices.ContainsFunc(params, same) || strings.ToUpper(name) != name || c.lookup(m, name) != nil {
+			continue
+		}
+		if params == nil {
+			at = n.Sp
+		}
+		params, names = append(params, &types.Param{Name: name}), append(names, name)
+	}
+	f := m.info.File.Source
+	if params == nil || len(d.Generics) > 0 || !strings.HasPrefix(f.Slice(d.Sp), "impl ") {
+		return nil
+	}
+	list := "<" + strings.Join(names, ", ") + ">"
+	c.report(m, diag.UnknownType.At(at, "unknown type `%s`", names[0]).
+		Repair(diag.Fix{Title: "Declare " + list, Edits: []diag.Edit{diag.Insert(d.Sp.Start+source.Pos(len("impl")), list)}},
+			"declare the type parameters of an impl after `impl`: `impl%s %s`", list, c.shortSlice(f, target.Sp)))
+	return params
 }
 
 // reportSameNameAsVariant reports an associated function of an enum that has the name of a variant.

@@ -175,13 +175,47 @@ func (b *body) declareVariable(id *ast.Ident, u use) []diag.Fix {
 		}
 		return []diag.Fix{diag.UnsafeFix(diag.Insert(at, "let mut "+id.Name+" = "+value+";\n"+edits.Indent(f, at)), "Declare variable `%s`", id.Name)}
 	}
-	value := "nil"
+	value := b.valueBeside(id)
 	if u.hint != nil {
-		if value = edits.Placeholder(u.hint); value == edits.NotWritten {
-			return nil
-		}
+		value = edits.Placeholder(u.hint)
+	}
+	if value == "" || value == edits.NotWritten {
+		return nil
 	}
 	return []diag.Fix{diag.UnsafeFix(diag.Insert(b.here, "let "+id.Name+" = "+value+";"+b.separator()), "Declare variable `%s`", id.Name)}
+}
+
+// valueBeside returns a value for an undeclared variable whose type is not expected. It is "" if the
+// expression around the variable requires a type that is unknown here.
+func (b *body) valueBeside(id *ast.Ident) string {
+	around := surface.Around(b.info.File, id.Sp)
+	for i := len(around) - 1; i >= 0; i-- {
+		switch n := around[i].(type) {
+		case *ast.PathExpr, *ast.ParenExpr:
+		case *ast.Binary:
+			other := n.X
+			if other.Span().Contains(id.Sp) {
+				other = n.Y
+			}
+			switch unparen(other).(type) {
+			case *ast.IntLit:
+				return "0"
+			case *ast.FloatLit:
+				return "0.0"
+			case *ast.BoolLit:
+				return "false"
+			case *ast.StringLit, *ast.InterpLit:
+				return `""`
+			}
+			return ""
+		case *ast.IndexExpr, *ast.FieldExpr, *ast.TupleIndex, *ast.Unary, *ast.ForExpr, *ast.MatchExpr, *ast.Question, *ast.Await, *ast.RangeExpr,
+			*ast.Cast, *ast.Assign, *ast.ThrowExpr:
+			return ""
+		default:
+			return "nil"
+		}
+	}
+	return "nil"
 }
 
 // startValue returns the initial value of a variable that is changed with an operator such as `+=`,
@@ -294,7 +328,7 @@ func (b *body) interpolationFix(e *ast.Binary) []diag.Fix {
 			s.WriteString("${" + text + "}")
 		}
 	}
-	return []diag.Fix{diag.UnsafeFix(diag.Replace(e.Sp, `"`+s.String()+`"`), "Change to interpolation")}
+	return []diag.Fix{diag.UnsafeFix(diag.Replace(e.Sp, `"`+s.String()+`"`), "Convert to interpolation")}
 }
 
 // importFix returns the fix that adds an import to a module, after the module's imports or at its

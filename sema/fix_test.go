@@ -204,6 +204,18 @@ fn f(xs: Array<Int>) -> Int {
 
 fn g(n: Int) -> Int { n }
 `},
+		{"a variable beside an operator", "Declare variable `most`", `
+fn f(n: Int) -> Int {
+    println(most + 1);
+    n
+}
+`, `
+fn f(n: Int) -> Int {
+    let most = 0;
+    println(most + 1);
+    n
+}
+`},
 		{"a variable that is assigned", "Declare variable `total`", `
 fn main() {
     total = 3;
@@ -241,7 +253,7 @@ memory talk: Memory = Memory::new();
 /// Talks.
 agent A uses demo { memory: talk }
 `},
-		{"interpolation", "Change to interpolation", `
+		{"interpolation", "Convert to interpolation", `
 fn f(n: Int) -> String { "a: " + n }
 `, `
 fn f(n: Int) -> String { "a: ${n}" }

@@ -1,12 +1,15 @@
 package sema
 
 import (
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/internal/compile/diag"
 	"github.com/concerto-lang/concerto/internal/compile/types"
+	"github.com/concerto-lang/concerto/internal/text/foreign"
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
@@ -80,7 +83,9 @@ func (b *body) reportConstructorCall(e *ast.Call) bool {
 	args := b.argumentText(e.Args)
 	switch {
 	case en.builtin == types.Error || name == "Error":
-		d.Repair(diag.SafeFix(diag.Replace(e.Fn.Span(), "ToolError::new"), "Change to `ToolError::new`"), "create an error with `ToolError::new(%s)`", args)
+		d.Repair(diag.SafeFix(diag.Insert(e.Fn.Span().End, "::new"), "Insert `::new`"), "create an error with `Error::new(%s)`", args)
+	case en.typ == nil && foreign.Value.Hint(name) != "":
+		d.Hint("%s", foreign.Value.Hint(name))
 	case en.typ == nil:
 		return false
 	case en.typ.Kind == types.ErrorStruct:
@@ -317,4 +322,40 @@ func (c *checker) reportToolFunctions(m *module, f *ast.ConfigField) bool {
 			Repair(fix, "write `%s`, which provides all functions of the tool", name))
 	}
 	return found
+}
+
+// placeholder matches what the formats of other languages replace with a value.
+var placeholder = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\{(?:\d*|:[^{}]*)\}|%[-+#0-9.]*[sdvfqxT]`) })
+
+// warnPlaceholders warns about a call such as `println("{} is {}", a, b)`, whose first text contains
+// as many placeholders as values follow. Its fix inserts the values.
+func (b *body) warnPlaceholders(fn *Function, args []*ast.Arg) {
+	if !fn.Info.Library || fn.Name != "println" && fn.Name != "print" || len(args) < 2 {
+		return
+	}
+	lit, ok := args[0].Value.(*ast.StringLit)
+	if !ok {
+		return
+	}
+	f := b.info.File.Source
+	text := f.Slice(lit.Sp)
+	found := placeholder().FindAllStringIndex(text, -1)
+	if len(found) != len(args)-1 || text[0] != '"' || strings.HasPrefix(text, `"""`) {
+		return
+	}
+	var line strings.Builder
+	end, plain := 0, true
+	for i, at := range found {
+		value := f.Slice(args[i+1].Value.Span())
+		line.WriteString(text[end:at[0]] + "${" + value + "}")
+		end = at[1]
+		plain = plain && at[1]-at[0] == 2 && args[i+1].Name == nil && !strings.ContainsAny(value, "\n\"")
+	}
+	line.WriteString(text[end:])
+	first := source.Span{Start: lit.Sp.Start + source.Pos(found[0][0]), End: lit.Sp.Start + source.Pos(found[0][1])}
+	d := diag.PlainBraces.At(first, "`%s` is plain text here, not a placeholder", f.Slice(first))
+	if plain {
+		d.WithFixes(diag.UnsafeFix(diag.Replace(source.Span{Start: lit.Sp.Start, End: args[len(args)-1].Sp.End}, line.String()), "Insert the values"))
+	}
+	b.report(d.Hint("insert the values into the text: `%s`", truncateText(line.String())))
 }

@@ -319,6 +319,14 @@ func (c *checker) reportUnknownMember(m, in *module, id *ast.Ident) {
 		c.report(m, d.Hint("`%s` needs no import: remove it", id.Name))
 		return
 	}
+	if w := foreign.Function.Find(in.std + "::" + id.Name); w.HintText() != "" {
+		if len(w.Ours) == 1 {
+			_, last, _ := strings.Cut(w.Ours[0], "::")
+			d.WithFixes(diag.Change(id.Sp, last, last, false))
+		}
+		c.report(m, d.Hint("%s", w.HintText()))
+		return
+	}
 	otherwise := "check the spelling, or declare it there"
 	if in.std != "" {
 		slices.Sort(names)
@@ -378,6 +386,25 @@ func (c *checker) reportUnknownModule(m *module, id *ast.Ident) {
 		d.Hint("%s", otherwise)
 	}
 	c.report(m, d)
+}
+
+// reportModuleBeside reports a path such as `util::text` whose first name is unknown, although the
+// file of the second is beside the module's file. It returns false for any other path.
+func (c *checker) reportModuleBeside(m *module, segs []*ast.Ident) bool {
+	if len(segs) < 2 || c.moduleFile(m, segs[0].Name) != "" {
+		return false
+	}
+	name := segs[1].Name
+	file := c.moduleFile(m, name)
+	if file == "" {
+		return false
+	}
+	d := diag.UnknownPath.At(segs[0].Sp, "unknown module `%s`", segs[0].Name)
+	if u, ok := m.declarationAt(segs[0].Sp).(*ast.UseDecl); ok && len(segs) == 2 && m.info.File.Source.Slice(u.Sp) == "use "+segs[0].Name+"::"+name+";" {
+		d.WithFixes(diag.Change(u.Sp, "mod "+name+";", "mod "+name+";", false))
+	}
+	c.report(m, d.Hint("%s is beside this file: declare it with `mod %s;`, and write `%[2]s::…`", file, name))
+	return true
 }
 
 // moduleFile returns the name of the file that `mod name;` would load, or "".

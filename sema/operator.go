@@ -1,6 +1,8 @@
 package sema
 
 import (
+	"strconv"
+
 	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/internal/compile/diag"
 	"github.com/concerto-lang/concerto/internal/compile/types"
@@ -115,6 +117,9 @@ func operatorType(op ast.Op, x, y types.Type) types.Type {
 		return types.Int
 	}
 	compare := op.IsOrdering()
+	if p, ok := x.(*types.Param); ok && compare && p.Ordered && x == y {
+		return types.Any // compared at run time, by the type of the values
+	}
 	if types.IsString(x) && types.IsString(y) && (op == ast.OpAdd || compare) {
 		return types.String
 	}
@@ -208,8 +213,58 @@ func (b *body) warnNeverNone(e *ast.Binary, x types.Type) types.Type {
 		b.report(d.Hint("use `.unwrap_or(…)` for a Result"))
 		return types.Bad
 	}
+	if q := questionIn(e.X); q != nil {
+		b.report(d.Advise(b.defaultAdvice(e, q)))
+		return x
+	}
 	b.report(d.Repair(diag.SafeFix(diag.Remove(source.Span{Start: e.X.Span().End, End: e.Y.Span().End}), "Remove `?? …`"), "remove `?? …`"))
 	return x
+}
+
+// questionIn returns the last `?` of a chain such as `u.address?.len()`, or nil. In another
+// language the chain would end there, with the value of `??`.
+func questionIn(e ast.Expr) *ast.Question {
+	for {
+		switch x := unparen(e).(type) {
+		case *ast.Question:
+			return x
+		case *ast.MethodCall:
+			e = x.Recv
+		case *ast.FieldExpr:
+			e = x.X
+		case *ast.TupleIndex:
+			e = x.X
+		case *ast.IndexExpr:
+			e = x.X
+		default:
+			return nil
+		}
+	}
+}
+
+// defaultAdvice returns the advice for a `??` whose left side contains the `?` q, which leaves the
+// function before `??` is reached. It never removes the default.
+func (b *body) defaultAdvice(e *ast.Binary, q *ast.Question) diag.Advice {
+	f := b.info.File.Source
+	_, isOption := types.Resolve(b.info.types[q.X.ID()]).(*types.Option)
+	rest := f.Slice(source.Span{Start: q.Sp.End, End: e.X.Span().End})
+	inner := b.sourceText(q.X)
+	switch {
+	case isOption && rest == "":
+		return diag.HintAdvice("remove the `?`, which leaves the function: `" + inner + " ?? …`").
+			WithFix(diag.UnsafeFix(diag.Remove(source.Span{Start: q.X.Span().End, End: q.Sp.End}), "Remove the `?`"))
+	case isOption && q.Sp.Start == e.X.Span().Start:
+		name := "value"
+		for n := 2; b.local(name) != nil; n++ {
+			name = "value" + strconv.Itoa(n)
+		}
+		mapped := ".map(|" + name + "| " + name + rest + ")"
+		return diag.HintAdvice("`?` leaves the function if " + b.quotedText(q.X) + " is None; to continue with the default, write `" + inner + ".map(|" + name + "| " + name + b.c.shortSlice(f, source.Span{Start: q.Sp.End, End: e.X.Span().End}) + ") ?? …`").
+			WithFix(diag.UnsafeFix(diag.Replace(source.Span{Start: q.X.Span().End, End: e.X.Span().End}, mapped), "Change to `.map`"))
+	case rest == "":
+		return diag.HintAdvice("`?` returns the error to the caller; to continue with a default, write `" + inner + ".unwrap_or(…)`")
+	}
+	return diag.HintAdvice("`?` leaves the function before `??` is reached: use `match` or `if let` to continue with a default")
 }
 
 // isTypeKnown reports whether the type of an operand is known. If it is not, isTypeKnown reports an

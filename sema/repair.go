@@ -38,6 +38,13 @@ func (b *body) repair(e ast.Expr, got, want types.Type, why reason) diag.Advice 
 	if _, ok := want.(*types.Param); ok {
 		return diag.HintAdvice("the caller chooses `" + want.String() + "`: return a value of this type, or use a concrete type")
 	}
+	if got == types.Nil {
+		switch x := unparen(e).(type) {
+		case *ast.WhileExpr, *ast.ForExpr:
+			word, _, _ := strings.Cut(b.info.File.Source.Slice(x.Span()), " ")
+			return diag.HintAdvice("a `" + word + "` has no value: write the result after it, or collect values in a `let mut` variable")
+		}
+	}
 	hint := edits.Sample(want)
 	if why.text == functionResult && got != types.Nil {
 		hint += ", or change the result type to `" + got.String() + "`"
@@ -456,6 +463,8 @@ func (b *body) reportBadOperands(e *ast.Binary, x, y types.Type) {
 		d.WithFixes(b.interpolationFix(e)...).Hint("use interpolation to join text: %s", b.interpolationText(e.X, e.Y))
 	case e.Op.IsOrdering() && types.Resolve(x) == types.Bool && isOrdering(e.X):
 		d.Hint("write two comparisons: `a < b && b < c`")
+	case e.Op.IsOrdering() && isParam(x) && x == y:
+		d.Hint("add a bound: `%s: %s`", x, types.OrderedBound)
 	case e.Op.IsOrdering():
 		d.Hint("both sides must be numbers or both Strings")
 	default:

@@ -327,7 +327,9 @@ func (c *checker) prefix(m *module, segs []*ast.Ident, upto int) (*entity, int) 
 			e = c.universe(m, first.Name)
 		}
 		if e == nil {
-			c.reportUnknownModule(m, first)
+			if !c.reportModuleBeside(m, segs) {
+				c.reportUnknownModule(m, first)
+			}
 			return nil, 0
 		}
 	}

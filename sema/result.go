@@ -54,7 +54,7 @@ func (b *body) question(e *ast.Question, hint types.Type) types.Type {
 func (b *body) throw(e *ast.ThrowExpr) types.Type {
 	t := types.Resolve(b.expr(e.X, nil))
 	if t != types.Bad && !types.IsAny(t) && !types.IsErrorLike(t) {
-		b.report(diag.ThrowValue.At(e.X.Span(), "a `%s` cannot be thrown", types.Full(t)).Hint("throw an error such as `ToolError::new(…)`, or plain data"))
+		b.report(diag.ThrowValue.At(e.X.Span(), "a `%s` cannot be thrown", types.Full(t)).Hint("throw an error such as `Error::new(…)`, or plain data"))
 	}
 	if types.Resolve(t) != types.Bad {
 		b.info.conv[e.X.ID()] = types.Any

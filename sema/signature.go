@@ -146,30 +146,56 @@ func (fn *Function) Type() *types.Func {
 	return f
 }
 
+// DecoratorPlace is a set of places where a decorator is allowed.
+type DecoratorPlace uint8
+
+// The places of decorators.
+const (
+	OnFunction DecoratorPlace = 1 << iota // functions of a module and methods
+	OnToolFunction
+	OnParameter // parameters of tool functions
+	OnParty     // agents and hosts
+	OnStage
+	OnField
+	OnLoop  // `parallel for`
+	OnOther // any other declaration
+
+	everywhere = OnFunction | OnToolFunction | OnParty | OnStage | OnOther
+	onWork     = OnFunction | OnParty | OnStage
+	onMarked   = OnFunction | OnToolFunction | OnParty
+)
+
 // decorators are the language's decorators, and where each is allowed, by name.
-var decorators = []struct{ name, place string }{
-	{"allow", "declarations"},
-	{"approve", "tool functions"},
-	{"cache", "agents, hosts, stages and functions"},
-	{"describe", "tool functions and fields of schemas"},
-	{"eval", "functions of a module"},
-	{"expect_fail", "tests"},
-	{"idempotent", marked},
-	{"limit", "`parallel for`"},
-	{"log", "agents, hosts, stages and functions"},
-	{"on_unknown", marked},
-	{"param", "tool functions and their parameters"},
-	{"retry", "agents, hosts, stages and functions"},
-	{"sequential", "tool functions"},
-	{"test", "functions of a module"},
-	{"timeout", "agents, hosts, stages and functions"},
+var decorators = []struct {
+	name, place string
+	at          DecoratorPlace
+}{
+	{"allow", "declarations", everywhere},
+	{"approve", "tool functions", OnToolFunction},
+	{"cache", "agents, hosts, stages and functions", onWork},
+	{"describe", "tool functions and fields of schemas", OnToolFunction | OnField},
+	{"eval", "functions of a module", OnFunction},
+	{"expect_fail", "tests", OnFunction},
+	{"idempotent", marked, onMarked},
+	{"limit", "`parallel for`", OnLoop},
+	{"log", "agents, hosts, stages and functions", onWork},
+	{"on_unknown", marked, onMarked},
+	{"param", "tool functions and their parameters", OnToolFunction | OnParameter},
+	{"retry", "agents, hosts, stages and functions", onWork},
+	{"sequential", "tool functions", OnToolFunction},
+	{"test", "functions of a module", OnFunction},
+	{"timeout", "agents, hosts, stages and functions", onWork},
 }
 
 // Decorators returns the names of the language's decorators.
-func Decorators() []string {
-	var names []string
+func Decorators() []string { return DecoratorsAt(^DecoratorPlace(0)) }
+
+// DecoratorsAt returns the names of the decorators that are allowed at one of the places.
+func DecoratorsAt(places DecoratorPlace) (names []string) {
 	for _, d := range decorators {
-		names = append(names, d.name)
+		if d.at&places != 0 {
+			names = append(names, d.name)
+		}
 	}
 	return names
 }
@@ -244,7 +270,7 @@ func (c *checker) rejectOtherDecorator(m *module, d *ast.Decorator) {
 		unknown := diag.UnknownDecorator.At(d.Name.Sp, "unknown decorator `@%s`", d.Name.Name)
 		switch {
 		case len(w.Ours) == 1 && w.Hint == "":
-			unknown.Repair(diag.Change(d.Name.Sp, w.Ours[0], w.Ours[0], len(d.Args) > 0), "did you mean `@%s`?", w.Ours[0])
+			unknown.Repair(diag.Change(d.Name.Sp, w.Ours[0], w.Ours[0], false), "did you mean `@%s`?", w.Ours[0])
 		case len(w.Ours) == 0:
 			unknown.Repair(edits.RemoveDecorator(m.info.File.Source, d), "%s", w.Hint)
 		default:

@@ -82,6 +82,10 @@ func (c *checker) defineTrait(m *module, e *entity) {
 func (c *checker) bounds(ts *typeScope, generics []*ast.TypeParam, params []*types.Param) {
 	for i, g := range generics {
 		for _, n := range g.Bounds {
+			if last := n.Segments[0].Name; len(n.Segments) == 1 && len(n.Args) == 0 && last == types.OrderedBound && c.findDeclared(ts.m, last) == nil {
+				params[i].Ordered = true
+				continue
+			}
 			td := c.traitNamed(ts.m, n.Segments)
 			if td == nil {
 				continue

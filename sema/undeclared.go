@@ -363,7 +363,7 @@ func (l *libraryUse) namesIn(m *module) *scopeNames {
 	}
 	var values, types []string
 	for name, e := range m.names {
-		if e.obj != nil || e.imported != nil {
+		if (e.obj != nil || e.imported != nil) && name != "main" {
 			values = append(values, name)
 		}
 		if e.typ != nil || e.alias != nil || e.imported != nil {

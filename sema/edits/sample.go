@@ -116,7 +116,7 @@ var basicSamples = map[*types.Basic]string{
 	types.Memory: "use the name of a memory, declared with `memory name: Memory = Memory::new();`",
 	types.Ledger: "use the name of a ledger, declared with `ledger name: Ledger = Ledger::new();`",
 	types.Range:  "write a range: `0..n`",
-	types.Error:  "create an error: `ToolError::new(\"…\")`",
+	types.Error:  "create an error: `Error::new(\"…\")`",
 }
 
 // Example returns the text of an example value of type t for a hint.

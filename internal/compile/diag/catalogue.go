@@ -28,7 +28,7 @@ var catalogue = []*Info{
 	// pipeline.go
 	StageInput, EmptyPipeline,
 	// syntax.go
-	UnexpectedCharacter, OpenString, OpenComment, BadEscape, BadNumber, NotUTF8, BadName, OpenInterpolation, Apostrophe, Unexpected, MissingSemicolon,
+	UnexpectedCharacter, BidiControl, OpenString, OpenComment, BadEscape, BadNumber, NotUTF8, BadName, OpenInterpolation, Apostrophe, Unexpected, MissingSemicolon,
 	Unclosed, Unopened, LooseStatement, ReservedName, TooDeep, NoExpression, NoType, NoPattern, NoDeclaration, UntypedParameter,
 	ChainedRange, OpenRange, PositionalAfterNamed, MisplacedDecl, EmptyInterpolation, PlainString, BadLetElse, BadHandler,
 	MisplacedDecorator, EmitArguments, TwiceTypeArguments, StoreNeedsValue, TwoRests, TwoDescriptions, HeadStruct,

@@ -12,6 +12,18 @@ var UnexpectedCharacter = &Info{
 	}},
 }
 
+// BidiControl warns about a control of the direction of text in a string or a comment.
+var BidiControl = &Info{
+	Code: "W0010", Title: "control of the direction of text",
+	Explain: "The controls U+202A to U+202E and U+2066 to U+2069 change the order in which text is displayed, so that a reader can see another program than the compiler. In a string, write them as escape sequences.",
+	Bad:     "fn main() { emit(\"role\", \"user\u202e // admin\"); }",
+	Good:    "fn main() { emit(\"role\", \"user\\u{202E} // admin\"); }",
+	More: []Pair{{
+		Bad:  "// \u2066check\u2069 the role\nfn main() { emit(\"role\", 1); }",
+		Good: "// check the role\nfn main() { emit(\"role\", 1); }",
+	}},
+}
+
 // OpenString reports a string literal without its closing quote.
 var OpenString = &Info{
 	Code: "E0002", Title: "unterminated string",

@@ -246,6 +246,12 @@ fn main() { emit("x", f(1)); }`,
 impl Show for Int { fn show(self) -> String { "int" } }
 fn f<T: Show>(x: T) -> String { x.show() }
 fn main() { emit("x", f(1)); }`,
+		More: []Pair{{
+			`fn most<T: Ord>(a: T, b: T) -> T { if a < b { b } else { a } }
+fn main() { emit("x", most([1], [2])); }`,
+			`fn most<T: Ord>(a: T, b: T) -> T { if a < b { b } else { a } }
+fn main() { emit("x", most(1, 2)); }`,
+		}},
 	}
 	AwaitedTasks = &Info{
 		Code: "W0332", Title: "`await` on a collection of tasks",

@@ -81,6 +81,27 @@ type Union struct{ Values []string }
 type Param struct {
 	Name   string
 	Bounds []*Bound
+	// Ordered reports the bound Ord: the types are Int, Float and String, whose values `<` compares.
+	Ordered bool
+}
+
+// OrderedBound is the name of the bound that makes a Param ordered.
+const OrderedBound = "Ord"
+
+// IsOrdered reports whether `<` compares two values of type t. A type that is not known yet may
+// be ordered.
+func IsOrdered(t Type) bool {
+	switch x := Resolve(t).(type) {
+	case *Param:
+		return x.Ordered
+	case *Var:
+		return true
+	case *Basic:
+		if x == Any || x == Bad || x == Never {
+			return true
+		}
+	}
+	return IsNumeric(Resolve(t)) || IsString(Resolve(t))
 }
 
 // Named is a struct, schema, enum or built-in error type with its type arguments.

@@ -47,6 +47,11 @@ func Check(in *Input) diag.List {
 // be run.
 func CheckEntry(in *Input) diag.List {
 	p, l := CheckProgram(in, nil)
+	return in.WithMain(p, l)
+}
+
+// WithMain adds the warning of CheckEntry to the diagnostics of a checked program.
+func (in *Input) WithMain(p *sema.Program, l diag.List) diag.List {
 	in.needsMain(p, &l)
 	return in.applyLints(l)
 }

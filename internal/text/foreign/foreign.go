@@ -98,14 +98,26 @@ func FindMember(typ, name string) Word {
 // other languages mix up `mapErr` and `map_err`.
 func Plain(name string) string { return strings.ToLower(strings.ReplaceAll(name, "_", "")) }
 
-// Words returns all Words for a position.
-func (p Place) Words() (all []Word) {
+// Row is a row of the table: names with the same meaning. On is the only type to which a row of
+// Members applies, or "".
+type Row struct {
+	Place Place
+	On    string
+	Names []string
+	Word
+}
+
+// Rows returns the table, for tests.
+func Rows() (all []Row) {
 	for _, r := range table {
-		if r.place == p {
-			all = append(all, r.word())
-		}
+		all = append(all, Row{r.place, r.on, strings.Fields(r.names), r.word()})
 	}
 	return all
+}
+
+// String returns the name of the place.
+func (p Place) String() string {
+	return [...]string{"Declaration", "Start", "Between", "Value", "Type", "Member", "Function", "Trait", "Path", "Decorator", "Manifest", "Agent", "Host", "Server"}[p]
 }
 
 type key struct {
