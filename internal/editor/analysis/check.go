@@ -182,6 +182,7 @@ func (s *Snapshot) runCheck(ctx context.Context, r *root, retained *driver.Previ
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	list = in.WithMain(prog, list)
 	res.prog, res.list = prog, list.Sorted()
 	if prog != nil {
 		if retained != nil {

@@ -14,9 +14,48 @@ import (
 
 // addDecorators offers the names of decorators.
 func (c *completer) addDecorators() {
-	for _, name := range sema.Decorators() {
+	for _, name := range sema.DecoratorsAt(c.decoratorPlaces()) {
 		c.add(Item{Label: name, Kind: DecoratorItem, doc: func() string { return topic("@" + name) }})
 	}
+}
+
+// decoratorPlaces returns the places that a decorator at the cursor may be on. The tokens after the
+// cursor determine them, or else the declaration that contains the cursor.
+func (c *completer) decoratorPlaces() sema.DecoratorPlace {
+	list := c.enclosingList()
+	if c.openToken() >= 0 && c.toks[c.openToken()].Kind == lexer.LParen {
+		return sema.OnParameter
+	}
+	switch list.(type) {
+	case *ast.ToolDecl, *ast.McpDecl:
+		return sema.OnToolFunction
+	case *ast.PipelineDecl:
+		return sema.OnStage
+	case *ast.StructDecl, *ast.SchemaDecl:
+		return sema.OnField
+	case *ast.ImplDecl, *ast.TraitDecl:
+		return sema.OnFunction
+	case *ast.Block:
+		return sema.OnLoop | sema.OnFunction
+	}
+	all, _, _ := lexer.Lex(c.text.file)
+	for _, t := range all[min(len(c.toks), len(all)):] {
+		if t.Start < c.word.End {
+			continue
+		}
+		switch t.Kind {
+		case lexer.Fn, lexer.Async:
+			return sema.OnFunction
+		case lexer.Agent, lexer.Host:
+			return sema.OnParty
+		case lexer.EOF:
+			return sema.OnFunction | sema.OnParty | sema.OnOther
+		case lexer.Struct, lexer.Schema, lexer.Enum, lexer.Tool, lexer.Mcp, lexer.Trait, lexer.Impl, lexer.Const, lexer.Type, lexer.Pipeline,
+			lexer.HashMap, lexer.Ledger, lexer.Memory, lexer.Mod, lexer.Use:
+			return sema.OnOther
+		}
+	}
+	return sema.OnFunction | sema.OnParty | sema.OnOther
 }
 
 // atDecoratorArgument reports whether the cursor is where an argument of a decorator begins.

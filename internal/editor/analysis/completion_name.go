@@ -180,7 +180,7 @@ func (c *completer) addArgumentNames() {
 		return
 	}
 	for _, p := range call.params {
-		if p.name != "" && !call.named[p.name] {
+		if p.name != "" && !call.given[p.name] {
 			c.add(Item{Label: p.name, Kind: FieldItem, Signature: ": " + p.typ, Text: p.name + ": ", order: 1})
 		}
 	}

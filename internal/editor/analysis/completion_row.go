@@ -1,7 +1,6 @@
 package analysis
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/concerto-lang/concerto/ast"
@@ -151,7 +150,10 @@ func (c *completer) addMessages() {
 			own = c.res.input.MessageTypes(d.Host.Connector)
 		}
 	}
-	for _, typ := range slices.Concat(hostmsg.Types((*hostmsg.Message).Handled), own) {
+	if len(own) == 0 { // the host may send every type of message
+		own = hostmsg.Types((*hostmsg.Message).Handled)
+	}
+	for _, typ := range own {
 		if present[typ] {
 			continue
 		}

@@ -43,6 +43,9 @@ func (s *Snapshot) Hover(ctx context.Context, path string, pos source.Pos) *Hove
 	for _, r := range f.refsAt(pos) {
 		if text := f.describe(r.Def); text != "" && !slices.Contains(parts, text) {
 			parts, at = append(parts, text), r.At
+			if here := f.instanceAt(nodes, r); here != "" {
+				parts[len(parts)-1] += "\n\nHere: `" + here + "`"
+			}
 		}
 	}
 	if len(parts) > 0 {
@@ -60,7 +63,7 @@ func (f *checkedFile) describe(d *sema.Def) string {
 	case sema.DefBuiltin:
 		return topic(d.Name)
 	case sema.DefDecorator:
-		return topic("@" + d.Name)
+		return f.decoratorText(d.Name)
 	case sema.DefVariant:
 		if d.Info == nil {
 			return variantText(d)
@@ -80,6 +83,74 @@ func (f *checkedFile) describe(d *sema.Def) string {
 		parts = append(parts, settings)
 	}
 	return strings.Join(parts, "\n\n")
+}
+
+// decoratorText describes a decorator with its arguments and an example.
+func (f *checkedFile) decoratorText(name string) string {
+	topics, _ := doc.Find("@" + name)
+	for _, t := range topics {
+		if t.Name != "@"+name {
+			continue
+		}
+		if c := f.decoratorCallee(name); c != nil {
+			params := make([]string, len(c.params))
+			for i, p := range c.params {
+				params[i] = p.text
+			}
+			t.Signature = c.name + "(" + strings.Join(params, ", ") + ")"
+		}
+		text := topicText(t)
+		if t.Example != "" {
+			text += "\n\n" + fence(t.Example)
+		}
+		return text
+	}
+	return ""
+}
+
+// instanceAt returns the types with which a generic function or type is used by the reference r,
+// or "". nodes are the nodes that contain the reference.
+func (f *checkedFile) instanceAt(nodes []ast.Node, r sema.Ref) string {
+	if f.info == nil {
+		return ""
+	}
+	for i := len(nodes) - 1; i >= 0; i-- {
+		switch n := nodes[i].(type) {
+		case *ast.Call:
+			if n.Fn.Span().Contains(r.At) {
+				return f.callInstance(r.Def, f.info.Call(n), n.Args, nil, n)
+			}
+		case *ast.MethodCall:
+			if n.Name.Sp.Contains(r.At) {
+				return f.callInstance(r.Def, f.info.Call(n), n.Args, n.Recv, n)
+			}
+		case *ast.StructLit:
+			if t, ok := types.Resolve(f.info.TypeOf(n)).(*types.Named); ok && n.Path.Sp.Contains(r.At) && len(t.Args) > 0 {
+				return typeText(t)
+			}
+		}
+	}
+	return ""
+}
+
+// callInstance returns the types of the arguments and of the result of a call, if the called
+// function or its type is generic.
+func (f *checkedFile) callInstance(d *sema.Def, call *sema.Call, args []*ast.Arg, recv, whole ast.Expr) string {
+	fn, ok := d.Node.(*ast.FnDecl)
+	if !ok || call == nil || call.Fn == nil || len(call.Fn.Generics) == 0 && len(fn.Generics) == 0 {
+		return ""
+	}
+	var given []string
+	for _, a := range call.Args {
+		if a.Kind == sema.ArgWritten && a.Index < len(args) {
+			given = append(given, typeText(f.info.TypeOf(args[a.Index].Value)))
+		}
+	}
+	text := fn.Name.Name + "(" + strings.Join(given, ", ") + ") -> " + typeText(f.info.TypeOf(whole))
+	if recv != nil {
+		text = typeText(f.info.TypeOf(recv)) + "." + text
+	}
+	return text
 }
 
 func variantText(d *sema.Def) string {

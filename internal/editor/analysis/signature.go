@@ -23,7 +23,7 @@ type Signature struct {
 type callee struct {
 	name, result, doc string
 	params            []parameter
-	named             map[string]bool // arguments that are passed by name
+	given             map[string]bool // parameters that have an argument
 	active            int
 }
 
@@ -92,10 +92,13 @@ func (f *checkedFile) callAt(pos source.Pos) *callee {
 	if c == nil {
 		return nil
 	}
-	c.named = map[string]bool{}
-	for _, a := range args {
-		if a.Name != nil && (pos < a.Name.Sp.Start || pos > a.Name.Sp.End) {
-			c.named[a.Name.Name] = true
+	c.given = map[string]bool{}
+	for i, a := range args {
+		switch {
+		case a.Name != nil && (pos < a.Name.Sp.Start || pos > a.Name.Sp.End):
+			c.given[a.Name.Name] = true
+		case a.Name == nil && i < min(commas, len(c.params)):
+			c.given[c.params[i].name] = true
 		}
 	}
 	c.active = commas
