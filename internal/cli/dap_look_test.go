@@ -159,7 +159,12 @@ func TestDapStd(t *testing.T) {
 		d.begin()
 		inside := false
 		for where := d.stops(); ; where = d.step("stepIn") {
-			inside = inside || !strings.Contains(where, " main:")
+			if !inside && !strings.Contains(where, " main:") {
+				inside = true
+				source, _ := d.frames()[0]["source"].(map[string]any)
+				text, _ := d.ask("source", map[string]any{"source": source, "sourceReference": source["sourceReference"]})["content"].(string)
+				same(t, strings.Contains(text, "impl"), true)
+			}
 			if strings.HasSuffix(where, "main:3") {
 				break
 			}

@@ -40,6 +40,9 @@ type session struct {
 	dir         string            // cwd of the launch; "" if it has none
 	stopOnEntry bool
 	showStd     bool
+	// libraryFiles are the files of the library that were sent to the editor. The reference of each
+	// is its index plus one.
+	libraryFiles []string
 }
 
 // cwd returns the base directory of the editor's relative paths.
@@ -196,6 +199,8 @@ func (s *session) handleInspection(r dap.RequestMessage) bool {
 	switch r := r.(type) {
 	case *dap.ThreadsRequest:
 		s.threads(r)
+	case *dap.SourceRequest:
+		s.libraryText(r)
 	case *dap.StackTraceRequest:
 		s.stackTrace(r)
 	case *dap.ScopesRequest:

@@ -3,11 +3,13 @@ package dap
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/google/go-dap"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/stdlib"
 	"github.com/concerto-lang/concerto/vm"
 )
 
@@ -172,13 +174,39 @@ func page(n, start, count int) (from, to int) {
 	return from, min(n, from+count)
 }
 
-// source returns the file of a place in DAP form, or nil if it has none.
+// source returns the file of a place in DAP form. A file of the library has a reference, with which
+// the editor requests its text.
 func (s *session) source(p vm.Place) *dap.Source {
 	if p.Text == "" {
-		return &dap.Source{Name: p.File, PresentationHint: "deemphasize"}
+		out := &dap.Source{Name: p.File, PresentationHint: "deemphasize"}
+		if _, ok := stdlib.Text(p.File); ok {
+			n := slices.Index(s.libraryFiles, p.File)
+			if n < 0 {
+				n = len(s.libraryFiles)
+				s.libraryFiles = append(s.libraryFiles, p.File)
+			}
+			out.SourceReference = n + 1
+		}
+		return out
 	}
 	path := s.path(p)
 	return &dap.Source{Name: filepath.Base(path), Path: path}
+}
+
+// libraryText answers with the text of a library file.
+func (s *session) libraryText(r *dap.SourceRequest) {
+	n := r.Arguments.SourceReference
+	if r.Arguments.Source != nil && r.Arguments.Source.SourceReference > 0 {
+		n = r.Arguments.Source.SourceReference
+	}
+	if n < 1 || n > len(s.libraryFiles) {
+		s.replyError(r, "unknown source %d", n)
+		return
+	}
+	text, _ := stdlib.Text(s.libraryFiles[n-1])
+	x := &dap.SourceResponse{Response: newResponse(r)}
+	x.Body.Content = text.String()
+	s.send(x)
 }
 
 // path returns the path of the file of a place, or "" for a place in the library.
