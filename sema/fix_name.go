@@ -185,13 +185,13 @@ func (b *body) declareVariable(id *ast.Ident, u use) []diag.Fix {
 	return []diag.Fix{diag.UnsafeFix(diag.Insert(b.here, "let "+id.Name+" = "+value+";"+b.separator()), "Declare variable `%s`", id.Name)}
 }
 
-// valueBeside returns a value for an undeclared variable whose type is not expected. It is "" if the
-// expression around the variable requires a type that is unknown here.
+// valueBeside returns a value for an undeclared variable whose type is not expected. It returns ""
+// if the expression around the variable requires a type that is unknown here.
 func (b *body) valueBeside(id *ast.Ident) string {
 	around := surface.Around(b.info.File, id.Sp)
 	for i := len(around) - 1; i >= 0; i-- {
 		switch n := around[i].(type) {
-		case *ast.PathExpr, *ast.ParenExpr:
+		case *ast.Ident, *ast.PathExpr, *ast.ParenExpr:
 		case *ast.Binary:
 			other := n.X
 			if other.Span().Contains(id.Sp) {

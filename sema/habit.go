@@ -327,8 +327,8 @@ func (c *checker) reportToolFunctions(m *module, f *ast.ConfigField) bool {
 // placeholder matches what the formats of other languages replace with a value.
 var placeholder = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\{(?:\d*|:[^{}]*)\}|%[-+#0-9.]*[sdvfqxT]`) })
 
-// warnPlaceholders warns about a call such as `println("{} is {}", a, b)`, whose first text contains
-// as many placeholders as values follow. Its fix inserts the values.
+// warnPlaceholders warns about a call such as `println("{} is {}", a, b)`, whose first text
+// contains as many placeholders as values follow. Its fix inserts the values.
 func (b *body) warnPlaceholders(fn *Function, args []*ast.Arg) {
 	if !fn.Info.Library || fn.Name != "println" && fn.Name != "print" || len(args) < 2 {
 		return

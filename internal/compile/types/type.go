@@ -81,7 +81,8 @@ type Union struct{ Values []string }
 type Param struct {
 	Name   string
 	Bounds []*Bound
-	// Ordered reports the bound Ord: the types are Int, Float and String, whose values `<` compares.
+	// Ordered reports the bound Ord: the types are Int, Float and String, whose values `<`
+	// compares.
 	Ordered bool
 }
 

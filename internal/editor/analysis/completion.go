@@ -190,7 +190,7 @@ func (f *checkedFile) completer(pos source.Pos) *completer {
 	c.nodes = f.nodesAt(c.word.Start)
 	if n := len(c.toks); n > 0 { // placeholders for missing code are directly after the previous token
 		after := f.nodesAt(c.toks[n-1].End)
-		if k := len(after); k > 0 && (isHole(after[k-1]) || len(c.nodes) < k && c.isOpenLiteral(after[k-1]) || len(c.nodes) < k && f.hasUnclosedFunction(after, c.word.Start)) {
+		if k := len(after); k > 0 && (isHole(after[k-1]) || len(c.nodes) < k && isOpenLiteral(after[k-1], c) || len(c.nodes) < k && f.hasUnclosedFunction(after, c.word.Start)) {
 			c.nodes = after
 		}
 	}
@@ -199,7 +199,7 @@ func (f *checkedFile) completer(pos source.Pos) *completer {
 
 // isOpenLiteral reports whether a node is a literal or a pattern of a struct whose fields may
 // continue at the cursor, although the lines after the cursor belong to other code.
-func (c *completer) isOpenLiteral(n ast.Node) bool {
+func isOpenLiteral(n ast.Node, c *completer) bool {
 	switch n.(type) {
 	case *ast.StructLit, *ast.StructPat:
 		return c.atRowStart()

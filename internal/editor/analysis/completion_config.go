@@ -14,14 +14,14 @@ import (
 
 // addDecorators offers the names of decorators.
 func (c *completer) addDecorators() {
-	for _, name := range sema.DecoratorsAt(c.decoratorPlaces()) {
+	for _, name := range sema.DecoratorsAt(decoratorPlaces(c)) {
 		c.add(Item{Label: name, Kind: DecoratorItem, doc: func() string { return topic("@" + name) }})
 	}
 }
 
 // decoratorPlaces returns the places that a decorator at the cursor may be on. The tokens after the
 // cursor determine them, or else the declaration that contains the cursor.
-func (c *completer) decoratorPlaces() sema.DecoratorPlace {
+func decoratorPlaces(c *completer) sema.DecoratorPlace {
 	list := c.enclosingList()
 	if c.openToken() >= 0 && c.toks[c.openToken()].Kind == lexer.LParen {
 		return sema.OnParameter
