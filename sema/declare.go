@@ -502,8 +502,8 @@ func (c *checker) warnHidden(m *module, name string, at source.Span) {
 		Hint("use another name, such as `%s`", instead))
 }
 
-// repeatsLibrary reports whether e declares a schema or struct that the library also declares, with the
-// same fields. It may omit optional ones.
+// repeatsLibrary reports whether e declares a schema or struct that the library also declares, with
+// the same fields. It may omit optional ones.
 func (c *checker) repeatsLibrary(m *module, e *entity) bool {
 	lib := c.universe(m, e.name)
 	if lib == nil || lib.typ == nil {

@@ -48,8 +48,8 @@ func holdsResult(t types.Type) bool {
 	return false
 }
 
-// lose warns about the discarded value of e, which has type t and holds a Result. The generated code
-// calls the library function that logs an Err.
+// lose warns about the discarded value of e, which has type t and holds a Result. The generated
+// code calls the library function that logs an Err.
 func (b *body) lose(e ast.Expr, t types.Type) {
 	if b.info.Library {
 		return

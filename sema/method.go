@@ -359,8 +359,8 @@ func (c *checker) gatherMethods(t types.Type) []string {
 	return slices.Compact(names)
 }
 
-// hostAdvice adds the hint for a method that hosts do not have, although it names what a program does
-// with a host. It returns false for other names.
+// hostAdvice adds the hint for a method that hosts do not have, although it names what a program
+// does with a host. It returns false for other names.
 func (b *body) hostAdvice(d *diag.Diagnostic, e *ast.MethodCall) bool {
 	host, prompt := b.sourceText(e.Recv), b.promptText(e.Args)
 	switch e.Name.Name {
