@@ -107,6 +107,7 @@ func longCalls() []longCall {
 			return append([]value.Slot{value.Copy(window[0])}, window[1:]...)
 		}})
 	}
+	add("__errors_in", whole)
 	for _, a := range []value.Slot{array, floats.Slot(), strs} {
 		for _, name := range []string{"Array.sort", "Array.reverse", "Array.to_string", "__order", "__least", "__greatest", "Array.min", "Array.max",
 			"Array.unique", "Array.enumerate", "random.__shuffle"} {
