@@ -38,7 +38,7 @@ func (c *Config) isolated() bool { return c.Isolate != "" && c.Isolate != "none"
 type workDirs struct {
 	mu        sync.Mutex
 	number    int64             // of the newest directory of the run
-	earlier   map[string]string // names of the directories that earlier processes created, by exchange; nil until they are read
+	earlier   map[string]string // names of those of earlier processes, by exchange; nil until they are read
 	bySession map[string]string // names of the directories of sessions
 	live      map[*exchangeDir]struct{}
 }
