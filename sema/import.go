@@ -152,7 +152,7 @@ func (c *checker) importPath(m *module, segs []*ast.Ident) *entity {
 	case c.cfg.Library != nil && c.stdModule(first) != nil:
 		e = &entity{name: first, module: c.stdModule(first), pub: true}
 	default:
-		c.reportUnknownModule(m, segs[0])
+		c.reportUnknownModule(m, segs)
 		return nil
 	}
 	return c.walk(m, c.followImports(e), segs, 1)

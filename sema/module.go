@@ -338,7 +338,12 @@ func (c *checker) reportUnknownMember(m, in *module, id *ast.Ident) {
 	c.report(m, d)
 }
 
-func (c *checker) reportUnknownModule(m *module, id *ast.Ident) {
+// reportUnknownModule reports a path whose first name is unknown.
+func (c *checker) reportUnknownModule(m *module, segs []*ast.Ident) {
+	if c.reportModuleBeside(m, segs) {
+		return
+	}
+	id := segs[0]
 	names := []string{"std"}
 	for n, e := range m.root().names {
 		if e.module != nil {

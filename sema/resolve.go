@@ -327,9 +327,7 @@ func (c *checker) prefix(m *module, segs []*ast.Ident, upto int) (*entity, int) 
 			e = c.universe(m, first.Name)
 		}
 		if e == nil {
-			if !c.reportModuleBeside(m, segs) {
-				c.reportUnknownModule(m, first)
-			}
+			c.reportUnknownModule(m, segs)
 			return nil, 0
 		}
 	}

@@ -163,7 +163,7 @@ func TestDapStd(t *testing.T) {
 				inside = true
 				source, _ := d.frames()[0]["source"].(map[string]any)
 				text, _ := d.ask("source", map[string]any{"source": source, "sourceReference": source["sourceReference"]})["content"].(string)
-				same(t, strings.Contains(text, "impl"), true)
+				same(t, strings.Contains(text, "pub fn"), true)
 			}
 			if strings.HasSuffix(where, "main:3") {
 				break
