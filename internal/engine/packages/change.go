@@ -126,7 +126,7 @@ func (r *Resolver) addPath(add Addition) ([]byte, *manifest.Dependency, error) {
 	}
 	m, found := manifest.ParsePackage(f)
 	if found.HasErrors() {
-		return nil, nil, &driver.DiagnosticsError{found}
+		return nil, nil, &driver.DiagnosticsError{Found: found}
 	}
 	d := &manifest.Dependency{Path: filepath.ToSlash(rel)}
 	if d.Name = add.Name; d.Name == "" {

@@ -117,13 +117,13 @@ func (r *Resolver) Resolve(ctx context.Context, text []byte) (*Resolution, error
 	m, found := r.Project.parse(text)
 	found.Append(driver.CheckKeys(m))
 	if found.HasErrors() {
-		return nil, &driver.DiagnosticsError{found}
+		return nil, &driver.DiagnosticsError{Found: found}
 	}
 	reader := &driver.Reader{Read: r.readFile}
 	root := driver.Requirements(m, r.Project.Root)
 	refs, err := pkg.Select(root, reader.ByPath, func(all []pkg.Ref) ([][]pkg.Requirement, error) { return r.read(ctx, all) })
 	if err == nil && reader.List.HasErrors() {
-		err = &driver.DiagnosticsError{reader.List}
+		err = &driver.DiagnosticsError{Found: reader.List}
 	}
 	if err != nil {
 		return nil, refusal(err)
@@ -203,7 +203,7 @@ func (r *Resolver) content(ctx context.Context, ref *pkg.Ref) (*content, error) 
 	}
 	m, list := driver.PackageManifest(text, ref.String()+": ", ref.Git.IsLocal)
 	if list.HasErrors() {
-		return nil, &driver.DiagnosticsError{list}
+		return nil, &driver.DiagnosticsError{Found: list}
 	}
 	if reason := driver.CheckRelease(m); reason != "" {
 		return nil, pkg.Unusable(ref.String(), reason)
@@ -280,7 +280,7 @@ func Uses(p *Project, text []byte, lock *pkg.Lock, cache pkgcache.Cache) (map[*p
 	}
 	found, list := driver.PackageUses(in)
 	if list.HasErrors() {
-		return nil, &driver.DiagnosticsError{list}
+		return nil, &driver.DiagnosticsError{Found: list}
 	}
 	out := map[*pkg.Locked][]uses.Found{}
 	for p, all := range found {

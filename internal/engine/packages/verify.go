@@ -40,7 +40,7 @@ func (r *Resolver) graph() (*pkg.Graph, error) {
 	reader := &driver.Reader{Read: r.readFile}
 	g, err := p.Lock.Build(driver.Requirements(p.Manifest, p.Root), p.Root, reader.ByPath)
 	if err == nil && reader.List.HasErrors() {
-		err = &driver.DiagnosticsError{reader.List}
+		err = &driver.DiagnosticsError{Found: reader.List}
 	}
 	if err != nil {
 		return nil, refusal(err)
