@@ -478,8 +478,8 @@ func (b *body) patternVariant(path *ast.PathExpr, p ast.Pattern, t types.Type) (
 	return b.variantFor(&VariantRef{Type: generic(e.typ), Name: v.Name, Index: v.Index, Variant: v}, p, t)
 }
 
-// suggestFields adds the hint that the pattern p, for values of type t, is the name of a struct, whose
-// pattern has fields. It returns false if name refers to no struct.
+// suggestFields adds the hint that the pattern p, for values of type t, is the name of a struct,
+// whose pattern has fields. It returns false if name refers to no struct.
 func (b *body) suggestFields(d *diag.Diagnostic, name string, p ast.Pattern, t types.Type) bool {
 	e := b.c.lookup(b.m, name)
 	if e == nil || e.typ == nil || e.typ.Kind == types.Enum || len(e.typ.Fields) == 0 {

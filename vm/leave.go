@@ -75,7 +75,7 @@ func (t *task) recordErrStep(err, of unsafe.Pointer, made bool) {
 }
 
 // recordHandlerErr records that a listen creates an Err from the error r, which has left a handler.
-func (t *task) recordHandlerErr(err unsafe.Pointer, r *raised) {
+func recordHandlerErr(t *task, err unsafe.Pointer, r *raised) {
 	t.recordErrStep(err, nil, true)
 	l := &t.m.left
 	l.ring[(l.next-1)&(maxErrSteps-1)].held = r

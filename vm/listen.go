@@ -480,7 +480,7 @@ func (t *task) unwindScope(s *scope, r *raised) (st status, on bool) {
 	t.raised = nil
 	err := r.asErr()
 	if int(r.trace.few[0].pc) != s.pc { // the error is not one of the exchange, but of a handler
-		t.recordHandlerErr(err.Ref, r)
+		recordHandlerErr(t, err.Ref, r)
 	}
 	return t.finishListen(s, err), false
 }

@@ -319,8 +319,8 @@ func (m *VM) toolsOf(s value.Slot, pace *value.Pace) value.Slot {
 	return all.Slot()
 }
 
-// NamedFunction is a function that models and hosts may call, with its name for them. Function is nil for
-// the function Tool.Added[Added].
+// NamedFunction is a function that models and hosts may call, with its name for them. Function is
+// nil for the function Tool.Added[Added].
 type NamedFunction struct {
 	Name     string
 	Tool     *Tool
@@ -328,8 +328,8 @@ type NamedFunction struct {
 	Added    int
 }
 
-// NamedFunctions returns the functions of the tools with distinct names, which every provider accepts. The
-// names of functions that would have the same name contain a hash.
+// NamedFunctions returns the functions of the tools with distinct names, which every provider
+// accepts. The names of functions that would have the same name contain a hash.
 func NamedFunctions(tools []*Tool) (out []NamedFunction) {
 	add := func(o NamedFunction, name string) {
 		o.Name = toolname.ForModel(o.Tool.decl.info.Name + "_" + name)

@@ -17,7 +17,7 @@ import (
 var refusing = []string{
 	"add https://example.com/ada/text", "remove text", "update", "why text", "vendor", "verify",
 	"audit show r_1", "audit verify r_1",
-	"budget", "build", "check", "graph", "repl main.conc", "run", "submit", "test", "top",
+	"budget", "budget release r_1", "build", "check", "graph", "repl main.conc", "run", "submit", "test", "top",
 	"engine check", "engine init", "engine prune --older-than 30d", "engine upgrade",
 	"eval", "eval replay --program main.conc r_1",
 	"host list", "host talk Coder", "host test Coder",

@@ -56,9 +56,9 @@ type DayBudget struct {
 	MaxTokens int64
 }
 
-// ReleaseDay ends the reservations of a run that no longer exists. It reports whether there were any.
-// The error is a *spent.RunningError if a process of the run may be running.
-func (p *Program) ReleaseDay(dir, run string) (found bool, err error) {
+// ReleaseDay ends the reservations of a run that no longer exists. It reports whether there were
+// any. The error is a *spent.RunningError if a process of the run may be running.
+func ReleaseDay(p *Program, dir, run string) (found bool, err error) {
 	path, err := p.dayFile(&Options{Dir: dir})
 	if err != nil || path == "" {
 		return false, err

@@ -69,7 +69,7 @@ fn main() {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{`one {"a":1}`, `ask "x"`, `yes [1,2]`, `ask "y"`, `no "not today"`, `ask "z"`, `no "the answer on channel 'ask' is not JSON"`}
+	want := []string{`one {"a":1}`, `ask "x"`, `yes [1,2]`, `ask "y"`, `no "not today"`, `ask "z"`, `no "the answer on channel 'ask' was refused: not valid JSON: unexpected end of the text at offset 1"`}
 	if d := cmp.Diff(want, got); d != "" || out.Len() != 0 {
 		t.Errorf("emits differ (-want +got):\n%s\noutput = %q, want none", d, out.String())
 	}

@@ -160,8 +160,8 @@ const OpenReply = 8192
 // Reserve reserves the tokens and the cost of a call. If they fit only after running calls have
 // ended, Reserve waits for these calls. granted is the maximum number of tokens of the reply if the
 // call sets no limit; 0 means that no limit is needed. The caller must call settle once, after the
-// call, with the tokens that the provider reported, or an estimate of them. The error is ctx's error, or the reason why the
-// call must not be made, with a remedy.
+// call, with the tokens that the provider reported, or an estimate of them. The error is ctx's
+// error, or the reason why the call must not be made, with a remedy.
 func (b *Budget) Reserve(ctx context.Context, c Call) (granted int64, settle func(in, out int64, answered, estimated bool), err error) {
 	for {
 		granted, settle, wait, err := b.reserve(c)

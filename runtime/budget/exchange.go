@@ -490,8 +490,8 @@ func (x *Exchange) unstored() Use {
 	return more
 }
 
-// Close ends the reservation. silent is true if the host has ended the exchange without a report: it
-// has then used its reservation, unless it is a host that need not report.
+// Close ends the reservation. silent is true if the host has ended the exchange without a report:
+// it has then used its reservation, unless it is a host that need not report.
 func (x *Exchange) Close(silent bool) {
 	b := x.budget
 	b.mu.Lock()

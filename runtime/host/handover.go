@@ -182,7 +182,7 @@ func (p *process) forwardReply(r *effect.ExchangeReply, to string) (ok bool) {
 	}
 	now := *r
 	now.AnswerTo = to
-	_, ok = p.sendLine(line{short: p.refuseInput(appendReply(nil, &now)), frame: lineFrame{kind: keeper.KindSent, note: &lineNote{Sum: was.digest()}}}, false)
+	_, ok = p.sendLine(line{short: refuseInput(p, appendReply(nil, &now)), frame: lineFrame{kind: keeper.KindSent, note: &lineNote{Sum: was.digest()}}}, false)
 	return ok
 }
 

@@ -16,8 +16,8 @@ import (
 
 // A host with isolate starts a new process in a new directory for each exchange. The directory
 // belongs to the exchange, not to a process: in a durable run, its record names the exchange, and
-// another process of the run finds it. When the exchange has ended, the directory is removed unless a
-// file in it has changed. An exchange that continues a session works in the directory of that
+// another process of the run finds it. When the exchange has ended, the directory is removed unless
+// a file in it has changed. An exchange that continues a session works in the directory of that
 // session.
 
 // Isolation configures the directories of exchanges.
@@ -43,8 +43,8 @@ type workDirs struct {
 	live      map[*exchangeDir]struct{}
 }
 
-// exchangeDir is the directory of an exchange. It ends when the exchange and the processes that work
-// in it have ended.
+// exchangeDir is the directory of an exchange. It ends when the exchange and the processes that
+// work in it have ended.
 type exchangeDir struct {
 	pool  *pool
 	key   string        // of the exchange; "" if the run is not durable
@@ -94,8 +94,8 @@ func (d *exchangeDir) addProcess(p *process) {
 	d.process = p
 }
 
-// endExchange notes that the exchange has ended. The directory ends in the background if none of its
-// processes is left.
+// endExchange notes that the exchange has ended. The directory ends in the background if none of
+// its processes is left.
 func (d *exchangeDir) endExchange() {
 	if d == nil {
 		return
@@ -389,8 +389,8 @@ func (h *Hosts) runID() string {
 	return h.opts.Run.ID
 }
 
-// CountEarlier counts exchanges of a host that earlier processes of the run have opened. The numbers
-// of directories continue after them.
+// CountEarlier counts exchanges of a host that earlier processes of the run have opened. The
+// numbers of directories continue after them.
 func (h *Hosts) CountEarlier(host string, exchanges int64) {
 	if pl := h.pools[host]; pl != nil {
 		pl.workDirs.mu.Lock()

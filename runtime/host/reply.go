@@ -114,12 +114,12 @@ func (ex *exchange) tryReply(r *effect.ExchangeReply, text []byte) (ok bool) {
 // force ignores the limit of the outbox. offset is the number of bytes sent before the line. ok
 // reports whether the line was accepted.
 func (p *process) sendMessage(text []byte, force bool) (offset int64, ok bool) {
-	return p.sendLine(line{short: p.refuseInput(text)}, force)
+	return p.sendLine(line{short: refuseInput(p, text)}, force)
 }
 
 // refuseInput returns a reply to the host. If the reply approves an action with a changed input
 // that a rule denies, the result is the denial: an answer cannot permit what the rules deny.
-func (p *process) refuseInput(text []byte) []byte {
+func refuseInput(p *process, text []byte) []byte {
 	if p.rules == nil || !bytes.HasPrefix(text, []byte(approvalPrefix)) {
 		return text
 	}

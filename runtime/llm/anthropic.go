@@ -110,8 +110,8 @@ type anthropicUsage struct {
 	Output     int64 `json:"output_tokens"`
 }
 
-// raise adds a later report. The numbers of a message only grow, and some servers report a number in
-// one event only.
+// raise adds a later report. The numbers of a message only grow, and some servers report a number
+// in one event only.
 func (u *anthropicUsage) raise(later *anthropicUsage) {
 	u.Input, u.Output = max(u.Input, later.Input), max(u.Output, later.Output)
 	u.CacheWrite, u.CacheRead = max(u.CacheWrite, later.CacheWrite), max(u.CacheRead, later.CacheRead)

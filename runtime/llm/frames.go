@@ -6,7 +6,7 @@ import (
 	"errors"
 	"io"
 
-	"github.com/concerto-lang/concerto/internal/text/sse"
+	"github.com/concerto-lang/concerto/runtime/sse"
 )
 
 // maxAnswer is the maximum size of a response body, in bytes.
@@ -57,7 +57,7 @@ func newFrames(r io.Reader, f framing) *frames {
 }
 
 // nextEvent returns the data of the next event, which is valid until the next call, or io.EOF after
-// the last event. An SSE event without data only keeps the connection alive. If the response breaks
+// the last event. An SSE event without data only prevents a timeout. If the response breaks
 // off, an unfinished SSE event is dropped. An unfinished NDJSON line is returned; decoding shows
 // whether its JSON is complete.
 func (f *frames) nextEvent() ([]byte, error) {

@@ -87,9 +87,9 @@ func (s *server) check(ctx context.Context, l *link, declared []effect.MCPTool) 
 	return effect.Errorf("ToolError", "mcp server '%s' does not match its declaration: %s", s.config.Name, strings.Join(wrong, "; ")).With("tool", s.config.Name)
 }
 
-// ownNames returns the server's tools that a declared name may mean. The tool with exactly that name
-// takes precedence, then tools whose names become it, and then those that begin with the server's
-// name. names is sorted.
+// ownNames returns the server's tools that a declared name may mean. The tool with exactly that
+// name takes precedence, then tools whose names become it, and then those that begin with the
+// server's name. names is sorted.
 func ownNames(server string, names []string, declared string) []string {
 	if slices.Contains(names, declared) {
 		return []string{declared}

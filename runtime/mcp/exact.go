@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/concerto-lang/concerto/internal/data/value"
-	"github.com/concerto-lang/concerto/internal/text/sse"
+	"github.com/concerto-lang/concerto/runtime/sse"
 )
 
 // The SDK reads the numbers of ids, progress tokens and structured results as float64, which rounds
@@ -195,8 +195,8 @@ func exactBody(in io.ReadCloser) io.ReadCloser {
 	}}
 }
 
-// exactEvents returns a stream of events in the form that the SDK reads. handle receives the data of
-// each event before the SDK.
+// exactEvents returns a stream of events in the form that the SDK reads. handle receives the data
+// of each event before the SDK.
 func exactEvents(in io.ReadCloser, handle func(data []byte)) io.ReadCloser {
 	events := sse.NewReader(in, maxMessage)
 	return &exactReader{Closer: in, next: func() ([]byte, error) {

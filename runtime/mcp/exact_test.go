@@ -34,7 +34,7 @@ func TestExactNumbers(t *testing.T) {
 	}
 }
 
-// TestDeclarationsOfNull checks that null and the parts of `allOf` are kept.
+// TestDeclarationsOfNull checks the declarations for null and the parts of `allOf`.
 func TestDeclarationsOfNull(t *testing.T) {
 	for schema, want := range map[string]string{
 		`{"properties":{"y":{"type":["string","null"]}},"required":["y"]}`:                                            "fn f(y: String?) -> String;",

@@ -11,8 +11,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// TestProgressInStream checks that progress notifications are found in an event stream, and that the
-// SDK receives its events, however the stream is split into reads and its lines end.
+// TestProgressInStream checks that progress notifications are found in an event stream, and that
+// the SDK receives its events, however the stream is split into reads and its lines end.
 func TestProgressInStream(t *testing.T) {
 	const notification = `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"call-7","progress":1,"message":"half"}}`
 	text := "\xef\xbb\xbfevent: message\ndata: " + notification + "\n\ndata:" + strings.Repeat("x", 100_000) + "notifications/progress\n\ndata:\n\n" +

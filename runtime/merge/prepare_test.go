@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestUnpreparedChanges merges changes whose files git cannot write: each fails with its reason, and
-// the others are merged. A conflict names a path of the repository.
+// TestUnpreparedChanges merges changes whose files git cannot write: each fails with its reason,
+// and the others are merged. A conflict names a path of the repository.
 func TestUnpreparedChanges(t *testing.T) {
 	p, _ := newMode(t, func(p *project, _ *Config) {
 		p.git("", "config", "filter.bad.required", "true")
@@ -50,7 +50,7 @@ func TestUnpreparedChanges(t *testing.T) {
 		t.Errorf("file conflicts in %q", c.Paths)
 	}
 
-	// If the files of the branch itself cannot be written, no change is to blame.
+	// If the files of the branch itself cannot be written, no change is at fault.
 	p.git("", "update-ref", "refs/heads/main", p.commit("broken", "main", "broken", map[string]string{".gitattributes": "f filter=bad\n", "f": "x\n"}))
 	p.commit("later", "main", "later", map[string]string{"later": "x\n"})
 	if _, err := q.SubmitBranch(t.Context(), "later", Submission{}); err != nil {

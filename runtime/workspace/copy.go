@@ -13,7 +13,7 @@ import (
 
 // makeCopy creates a directory as a copy. Links remain links, and times and permissions are copied.
 // Entries that are neither files nor directories nor links are omitted.
-func (s *Store) makeCopy(ctx context.Context, name string) (*Dir, error) {
+func makeCopy(ctx context.Context, s *Store, name string) (*Dir, error) {
 	release, err := s.lockOwn(ctx, name)
 	if err != nil {
 		return nil, err
@@ -36,7 +36,7 @@ func (s *Store) makeCopy(ctx context.Context, name string) (*Dir, error) {
 		release()
 		return nil, err
 	}
-	return s.dir(r, release), nil
+	return newDir(s, r, release), nil
 }
 
 type copier struct {

@@ -156,7 +156,7 @@ func (w *Workspace) diff(ctx context.Context, from string, flags []string, read 
 		if !m.files {
 			continue
 		}
-		base, err := w.store.base(ctx, m, bases[m.within])
+		base, err := submodules{w.store}.base(ctx, m, bases[m.within])
 		if err == nil {
 			bases[m.path] = base
 			err = w.diffOne(ctx, m.at, m.path, base, flags, read)

@@ -204,7 +204,7 @@ func (s *Store) remove(ctx context.Context, name string, check func(*Workspace, 
 	if r == nil || r.isCopy() {
 		return missing(name)
 	}
-	if check != nil && s.isOfOther(r) {
+	if check != nil && s.place.isOfOther(r) {
 		return errorf(Busy, name, "the run %s, which has not ended, works in the workspace %s", r.Run, name).hint("resume or stop the run, or use --force")
 	}
 	release, err := s.lock(ctx, name)
@@ -353,7 +353,7 @@ func (s *Store) clean(ctx context.Context, r *record, merged string, dry bool) (
 	}
 	defer release()
 	if r.State == ready {
-		if s.isOfOther(r) {
+		if s.place.isOfOther(r) {
 			return "the run " + r.Run + " has not ended", nil
 		}
 		if reason, err = s.of(r).reasonToStay(ctx, merged); err != nil || reason != "" {

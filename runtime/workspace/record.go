@@ -123,8 +123,8 @@ func (p *Place) names() ([]string, error) {
 	return all, err
 }
 
-// FindSession returns the name of the directory in which a conversation with a host took place, or ""
-// if it does not remain.
+// FindSession returns the name of the directory in which a conversation with a host took place, or
+// "" if it does not remain.
 func FindSession(host, session string, p Place) string {
 	names, _ := p.names() // without a list there is none
 	for _, name := range names {

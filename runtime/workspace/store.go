@@ -219,7 +219,8 @@ func (s *Store) lock(ctx context.Context, name string) (release func(), err erro
 	return release, err
 }
 
-// lockOwn locks a workspace like lock. It returns nil if the program uses the workspace until Close.
+// lockOwn locks a workspace like lock. It returns nil if the program uses the workspace until
+// Close.
 func (s *Store) lockOwn(ctx context.Context, name string) (release func(), err error) {
 	for {
 		now, held, err := s.lockOnce(name)
@@ -369,7 +370,7 @@ func (s *Store) openLocked(ctx context.Context, name, base string, isNew bool) (
 
 // claim records that the run works in a workspace, unless a run works there that has not ended.
 func (s *Store) claim(r *record) error {
-	if s.place.Run == "" || r.Run == s.place.Run || s.isOfOther(r) {
+	if s.place.Run == "" || r.Run == s.place.Run || s.place.isOfOther(r) {
 		return nil
 	}
 	r.Run, r.Journal = s.place.Run, s.place.Journal

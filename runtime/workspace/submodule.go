@@ -24,6 +24,9 @@ type module struct {
 	files  bool // whether the worktree has its files
 }
 
+// submodules finds the submodules of a repository and of its worktrees.
+type submodules struct{ store *Store }
+
 // modules returns the submodules of the worktree whose repositories exist, in the order of their
 // directories, each before those that it contains.
 func (w *Workspace) modules(ctx context.Context) ([]module, error) {
@@ -35,20 +38,20 @@ func (w *Workspace) modules(ctx context.Context) ([]module, error) {
 	if err != nil { // the worktree was removed
 		top = w.top
 	}
-	all, err := w.store.findModules(ctx, top, "", git.Place{Dir: top, GitDir: own, CommonDir: w.store.common})
+	all, err := submodules{w.store}.find(ctx, top, "", git.Place{Dir: top, GitDir: own, CommonDir: w.store.common})
 	return all, failure(err, w.Name, "find the submodules")
 }
 
-// findModules returns the submodules of the repository at parent, whose path in the worktree is
+// find returns the submodules of the repository at parent, whose path in the worktree is
 // within, and those that they contain.
-func (s *Store) findModules(ctx context.Context, top, within string, parent git.Place) (all []module, err error) {
+func (s submodules) find(ctx context.Context, top, within string, parent git.Place) (all []module, err error) {
 	dirs, err := moduleDirs(parent.GitDir)
 	if err != nil {
 		return nil, err
 	}
 	for _, dir := range dirs {
 		m := module{path: path.Join(within, nameOfModule(parent.GitDir, dir)), within: within, parent: parent, at: git.Place{Dir: dir, GitDir: dir, CommonDir: dir}}
-		files, err := s.git.Run(ctx, s.main(), "config", "--file", filepath.Join(dir, "config"), "--get", "core.worktree")
+		files, err := s.store.git.Run(ctx, s.store.main(), "config", "--file", filepath.Join(dir, "config"), "--get", "core.worktree")
 		if err != nil && !git.IsExit(err, 1) {
 			return nil, err
 		}
@@ -62,7 +65,7 @@ func (s *Store) findModules(ctx context.Context, top, within string, parent git.
 				m.at.Dir = files
 			}
 		}
-		inner, err := s.findModules(ctx, top, m.path, m.at)
+		inner, err := s.find(ctx, top, m.path, m.at)
 		if err != nil {
 			return nil, err
 		}
@@ -104,11 +107,11 @@ func moduleDirs(repository string) (dirs []string, err error) {
 
 // base returns the commit of a submodule's repository with which its files are compared, if the
 // repository that contains it is compared with from: the commit that from names.
-func (s *Store) base(ctx context.Context, m *module, from string) (string, error) {
+func (s submodules) base(ctx context.Context, m *module, from string) (string, error) {
 	link := ""
 	if from != "" {
 		rel := strings.TrimPrefix(strings.TrimPrefix(m.path, m.within), "/")
-		out, err := s.git.Run(ctx, m.parent, "ls-tree", "--full-tree", "-z", from, "--", rel)
+		out, err := s.store.git.Run(ctx, m.parent, "ls-tree", "--full-tree", "-z", from, "--", rel)
 		if err != nil {
 			return "", err
 		}
@@ -117,10 +120,10 @@ func (s *Store) base(ctx context.Context, m *module, from string) (string, error
 		}
 	}
 	if link == "" { // it is new
-		empty, err := s.git.Pipe(ctx, m.at, nil, "hash-object", "-t", "tree", "--stdin")
+		empty, err := s.store.git.Pipe(ctx, m.at, nil, "hash-object", "-t", "tree", "--stdin")
 		return strings.TrimSpace(string(empty)), err
 	}
-	_, err := s.git.Run(ctx, m.at, "cat-file", "-e", link+"^{commit}")
+	_, err := s.store.git.Run(ctx, m.at, "cat-file", "-e", link+"^{commit}")
 	if git.IsExit(err, 1) || git.IsExit(err, 128) { // the repository lacks it: only uncommitted changes are known
 		return "HEAD", nil
 	}
@@ -162,7 +165,7 @@ func (w *Workspace) moduleWork(ctx context.Context) (string, error) {
 	}
 	for i := range modules {
 		m := &modules[i]
-		commits, err := w.store.ownCommits(ctx, m)
+		commits, err := submodules{w.store}.ownCommits(ctx, m)
 		if err != nil {
 			return "", failure(err, w.Name, "list the commits of the submodule "+m.path)
 		}
@@ -179,13 +182,13 @@ func (w *Workspace) moduleWork(ctx context.Context) (string, error) {
 
 // ownCommits returns the number of commits of a submodule's repository, on any branch, that neither
 // one of its remotes nor the user's checkout has.
-func (s *Store) ownCommits(ctx context.Context, m *module) (int, error) {
-	out, err := s.git.Run(ctx, m.at, "rev-list", "--all", "--not", "--remotes")
+func (s submodules) ownCommits(ctx context.Context, m *module) (int, error) {
+	out, err := s.store.git.Run(ctx, m.at, "rev-list", "--all", "--not", "--remotes")
 	if err != nil || out == "" {
 		return 0, err
 	}
 	missing := strings.Split(out, "\n")
-	for _, dir := range s.keptModules(ctx) {
+	for _, dir := range s.remaining(ctx) {
 		if missing, err = s.without(ctx, dir, missing); err != nil {
 			return 0, err
 		}
@@ -194,11 +197,11 @@ func (s *Store) ownCommits(ctx context.Context, m *module) (int, error) {
 }
 
 // without returns the commits that a repository lacks.
-func (s *Store) without(ctx context.Context, dir string, commits []string) (missing []string, err error) {
+func (s submodules) without(ctx context.Context, dir string, commits []string) (missing []string, err error) {
 	if len(commits) == 0 {
 		return nil, nil
 	}
-	out, err := s.git.Pipe(ctx, git.Place{Dir: dir, GitDir: dir, CommonDir: dir}, []byte(strings.Join(commits, "\n")+"\n"), "cat-file", "--batch-check")
+	out, err := s.store.git.Pipe(ctx, git.Place{Dir: dir, GitDir: dir, CommonDir: dir}, []byte(strings.Join(commits, "\n")+"\n"), "cat-file", "--batch-check")
 	for line := range strings.Lines(string(out)) {
 		if id, ok := strings.CutSuffix(strings.TrimSpace(line), " missing"); ok {
 			missing = append(missing, id)
@@ -207,18 +210,18 @@ func (s *Store) without(ctx context.Context, dir string, commits []string) (miss
 	return missing, err
 }
 
-// keptModules returns the directories of the repositories of the submodules of the user's checkouts.
-// They remain when workspaces are removed.
-func (s *Store) keptModules(ctx context.Context) []string {
-	all := allModuleDirs(s.common)
-	tops := []string{s.top}
+// remaining returns the directories of the repositories of the submodules of the user's
+// checkouts. They remain when workspaces are removed.
+func (s submodules) remaining(ctx context.Context) []string {
+	all := allModuleDirs(s.store.common)
+	tops := []string{s.store.top}
 	for dir, top := range s.worktrees() {
 		if !isTask(top) {
 			all, tops = append(all, allModuleDirs(dir)...), append(tops, top)
 		}
 	}
 	for _, top := range tops {
-		paths, _ := s.listedModules(ctx, top) // what cannot be read is not known to contain a commit
+		paths, _ := s.listed(ctx, top) // what cannot be read is not known to contain a commit
 		for _, p := range paths {
 			dir := filepath.Join(top, filepath.FromSlash(p), ".git")
 			if info, err := os.Lstat(dir); err == nil && info.IsDir() {
@@ -242,11 +245,11 @@ func allModuleDirs(repository string) (all []string) {
 }
 
 // worktrees returns the top directories of all worktrees by their directories in the repository.
-func (s *Store) worktrees() map[string]string {
-	entries, _ := os.ReadDir(filepath.Join(s.common, "worktrees")) // it is missing if there are none
+func (s submodules) worktrees() map[string]string {
+	entries, _ := os.ReadDir(filepath.Join(s.store.common, "worktrees")) // it is missing if there are none
 	all := map[string]string{}
 	for _, e := range entries {
-		dir := filepath.Join(s.common, "worktrees", e.Name())
+		dir := filepath.Join(s.store.common, "worktrees", e.Name())
 		if link, err := linkOf(dir); err == nil {
 			all[dir] = filepath.Dir(link)
 		}
@@ -272,7 +275,7 @@ func (w *Workspace) embedded(ctx context.Context, modules []module) (string, err
 		}
 	}
 	for _, parent := range within {
-		paths, err := w.store.listedModules(ctx, filepath.Join(w.top, filepath.FromSlash(parent)))
+		paths, err := submodules{w.store}.listed(ctx, filepath.Join(w.top, filepath.FromSlash(parent)))
 		if err != nil {
 			return "", err
 		}
@@ -290,8 +293,8 @@ func (w *Workspace) embedded(ctx context.Context, modules []module) (string, err
 // maxModules is the maximum size of a file .gitmodules in bytes: an agent may have written it.
 const maxModules = 1 << 20
 
-// listedModules returns the paths of the submodules that the file .gitmodules in a directory lists.
-func (s *Store) listedModules(ctx context.Context, dir string) (paths []string, err error) {
+// listed returns the paths of the submodules that the file .gitmodules in a directory lists.
+func (s submodules) listed(ctx context.Context, dir string) (paths []string, err error) {
 	text, err := userfile.Read(filepath.Join(dir, ".gitmodules"), maxModules)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -299,7 +302,7 @@ func (s *Store) listedModules(ctx context.Context, dir string) (paths []string, 
 	if err != nil {
 		return nil, err
 	}
-	out, err := s.git.Pipe(ctx, s.main(), text, "config", "--file", "-", "-z", "--get-regexp", `^submodule\..*\.path$`)
+	out, err := s.store.git.Pipe(ctx, s.store.main(), text, "config", "--file", "-", "-z", "--get-regexp", `^submodule\..*\.path$`)
 	if git.IsExit(err, 1) {
 		return nil, nil
 	}

@@ -103,7 +103,7 @@ func TestWorkInSubmodules(t *testing.T) {
 				t.Errorf("hasChanged is %v, %v", changed, err)
 			}
 			if reason, err := w.reasonToStay(t.Context(), ""); err != nil || reason != row.work {
-				t.Errorf("Clean keeps it: %q, %v, want %q", reason, err, row.work)
+				t.Errorf("Clean leaves it: %q, %v, want %q", reason, err, row.work)
 			}
 			err = s.Remove(t.Context(), w.Name, false)
 			if row.work == "" {
@@ -115,8 +115,8 @@ func TestWorkInSubmodules(t *testing.T) {
 	}
 }
 
-// TestCommitWithSubmodules commits after a change in a submodule: only a committed one can be in the
-// workspace's commit, and the commit is refused by CheckSubmodules until it was pushed.
+// TestCommitWithSubmodules commits after a change in a submodule: only a committed one can be in
+// the workspace's commit, and the commit is refused by CheckSubmodules until it was pushed.
 func TestCommitWithSubmodules(t *testing.T) {
 	s := withSubmodules(t)
 	w := opened(t, s, "fix")

@@ -36,8 +36,8 @@ type Place struct {
 	Run            string            // id of the run that uses the worktrees, or ""
 	Journal        string            // directory of the run, if it is stored
 	Log            func(line string) // nil for none
-	// IsPending reports whether a stored run may not have ended; nil if no run is stored. journal is
-	// the directory of the run, if it is known.
+	// IsPending reports whether a stored run may not have ended; nil if no run is stored. journal
+	// is the directory of the run, if it is known.
 	IsPending func(run, journal string) bool
 	Uses      *Uses // of the workspaces of this process; nil if nothing else uses them
 
@@ -94,15 +94,15 @@ func Make(ctx context.Context, kind, name string, x Exchange, p Place) (*Dir, er
 	s.exchange = &x
 	switch kind {
 	case "copy":
-		return s.makeCopy(ctx, name)
+		return makeCopy(ctx, s, name)
 	case "worktree":
-		return s.makeWorktree(ctx, name)
+		return makeWorktree(ctx, s, name)
 	}
 	return nil, fmt.Errorf("unknown kind of directory %q", kind)
 }
 
-// dir returns the directory of a record whose lock this process holds until release is called.
-func (s *Store) dir(r *record, release func()) *Dir {
+// newDir returns the directory of a record whose lock this process holds until release is called.
+func newDir(s *Store, r *record, release func()) *Dir {
 	return &Dir{Name: r.Name, Path: s.place.dirOf(r), Branch: r.Branch, place: s.place, store: s, release: release}
 }
 
@@ -119,10 +119,10 @@ func (p *Place) prepare() error {
 	return os.WriteFile(ignore, []byte("*\n"), 0o644)
 }
 
-// Adopt passes an existing directory to an exchange: one whose conversation it continues, or its own
-// after the end of an earlier process of the run. The error has the code busy if an open exchange of
-// this or another run works there, and missing if its creation or removal was interrupted; then
-// nothing is left of it.
+// Adopt passes an existing directory to an exchange: one whose conversation it continues, or its
+// own after the end of an earlier process of the run. The error has the code busy if an open
+// exchange of this or another run works there, and missing if its creation or removal was
+// interrupted; then nothing is left of it.
 func Adopt(ctx context.Context, name string, x Exchange, p Place) (*Dir, error) {
 	s := NewStore(p)
 	s.exchange = &x
@@ -131,17 +131,17 @@ func Adopt(ctx context.Context, name string, x Exchange, p Place) (*Dir, error) 
 	if err != nil {
 		return nil, err
 	}
-	r, err := s.adopt(ctx, name, x)
+	r, err := adopt(ctx, s, name, x)
 	if err != nil {
 		if release != nil {
 			release()
 		}
 		return nil, err
 	}
-	return s.dir(r, release), nil
+	return newDir(s, r, release), nil
 }
 
-func (s *Store) adopt(ctx context.Context, name string, x Exchange) (*record, error) {
+func adopt(ctx context.Context, s *Store, name string, x Exchange) (*record, error) {
 	r, err := s.place.read(name)
 	switch {
 	case err != nil:
@@ -155,7 +155,7 @@ func (s *Store) adopt(ctx context.Context, name string, x Exchange) (*record, er
 			}
 		}
 		return nil, errors.Join(missing(name), s.discard(ctx, r))
-	case r.Exchange != "" && s.isOfOther(r):
+	case r.Exchange != "" && s.place.isOfOther(r):
 		return nil, errorf(Busy, name, "an exchange of the run %s works in %s", r.Run, Shown(name))
 	}
 	r.Run, r.Journal, r.Host, r.Exchange = s.place.Run, s.place.Journal, x.Host, cmp.Or(x.Key, r.Exchange, name)
@@ -163,8 +163,8 @@ func (s *Store) adopt(ctx context.Context, name string, x Exchange) (*record, er
 }
 
 // isOfOther reports whether a directory belongs to another run that has not ended.
-func (s *Store) isOfOther(r *record) bool {
-	return r.Run != "" && r.Run != s.place.Run && s.place.IsPending != nil && s.place.IsPending(r.Run, r.Journal)
+func (p *Place) isOfOther(r *record) bool {
+	return r.Run != "" && r.Run != p.Run && p.IsPending != nil && p.IsPending(r.Run, r.Journal)
 }
 
 // Owned returns the names of the directories that belong to exchanges of Place.Run with a host, by
@@ -196,7 +196,7 @@ func (d *Dir) End(ctx context.Context) (remains bool, err error) {
 		return true, nil
 	}
 	defer d.Leave()
-	return d.store.endDir(ctx, d.Name)
+	return endDir(ctx, d.store, d.Name)
 }
 
 // Leave releases the directory without ending it: its exchange continues in another process of the
@@ -209,7 +209,7 @@ func (d *Dir) Leave() {
 
 // endDir ends a directory that this process has locked. It takes no turn, because a call that waits
 // for the lock has it.
-func (s *Store) endDir(ctx context.Context, name string) (remains bool, err error) {
+func endDir(ctx context.Context, s *Store, name string) (remains bool, err error) {
 	r, err := s.place.read(name)
 	if err != nil || r == nil {
 		return r != nil, err
@@ -220,7 +220,7 @@ func (s *Store) endDir(ctx context.Context, name string) (remains bool, err erro
 		}
 	}
 	if r.State == ready {
-		if remains, err = s.hasChanged(ctx, r); err != nil {
+		if remains, err = hasDirChanged(ctx, s, r); err != nil {
 			return true, err
 		}
 	}
@@ -233,9 +233,9 @@ func (s *Store) endDir(ctx context.Context, name string) (remains bool, err erro
 	return true, s.place.write(r)
 }
 
-// hasChanged reports whether something in the directory of an exchange has changed, or whether it
+// hasDirChanged reports whether something in the directory of an exchange has changed, or whether it
 // must remain anyway.
-func (s *Store) hasChanged(ctx context.Context, r *record) (bool, error) {
+func hasDirChanged(ctx context.Context, s *Store, r *record) (bool, error) {
 	if r.Branch != "" {
 		if s.place.Worktrees.Keep == "always" {
 			return true, nil
@@ -274,7 +274,7 @@ func (s *Store) EndRun(ctx context.Context, run string) error {
 			return errors.Join(err, lerr)
 		}
 		if r.Exchange != "" {
-			_, derr := s.endDir(ctx, name)
+			_, derr := endDir(ctx, s, name)
 			err = errors.Join(err, derr)
 		}
 		release()

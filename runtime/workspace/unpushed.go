@@ -18,12 +18,12 @@ type gitlink struct{ path, commit string }
 
 // links returns the submodules of a commit. With base, those that are the same in base are left
 // out.
-func (s *Store) links(ctx context.Context, at git.Place, base, commit string) (all []gitlink, err error) {
+func (s submodules) links(ctx context.Context, at git.Place, base, commit string) (all []gitlink, err error) {
 	args := []string{"ls-tree", "-r", "-z", "--full-tree", commit}
 	if base != "" {
 		args = []string{"diff-tree", "-r", "-z", "--no-renames", "--ignore-submodules=none", base, commit}
 	}
-	out, err := s.git.Pipe(ctx, at, nil, args...)
+	out, err := s.store.git.Pipe(ctx, at, nil, args...)
 	if err != nil {
 		return nil, err
 	}
@@ -52,39 +52,40 @@ func (s *Store) CheckSubmodules(ctx context.Context, base, commit, branch string
 	if err := s.repository(ctx); err != nil {
 		return err
 	}
-	links, err := s.links(ctx, s.main(), base, commit)
+	all := submodules{s}
+	links, err := all.links(ctx, s.main(), base, commit)
 	if err != nil || len(links) == 0 {
 		return failure(err, "", "list the submodules of "+commit)
 	}
-	c := &linkCheck{s: s, branch: branch, kept: s.keptModules(ctx)}
-	for dir, top := range s.worktrees() {
+	c := &linkCheck{s: all, branch: branch, remaining: all.remaining(ctx)}
+	for dir, top := range all.worktrees() {
 		if !isTask(top) || filepath.Base(filepath.Dir(top)) == gateFolder {
 			continue
 		}
 		if real, err := filepath.EvalSymlinks(top); err == nil {
 			top = real
 		}
-		found, err := s.findModules(ctx, top, "", git.Place{Dir: top, GitDir: dir, CommonDir: s.common})
+		found, err := all.find(ctx, top, "", git.Place{Dir: top, GitDir: dir, CommonDir: s.common})
 		if err != nil {
 			return failure(err, "", "find the submodules of workspaces")
 		}
 		c.removed = append(c.removed, found...)
 	}
 	slices.SortFunc(c.removed, func(a, b module) int { return strings.Compare(a.at.GitDir, b.at.GitDir) })
-	urls, err := s.moduleURLs(ctx, s.main(), commit)
+	urls, err := all.urls(ctx, s.main(), commit)
 	if err != nil {
 		return failure(err, "", "read .gitmodules of "+commit)
 	}
 	return failure(c.check(ctx, "", links, urls), "", "find the commits of submodules")
 }
 
-// linkCheck finds the commits of submodules. kept are the directories of repositories that remain,
-// and removed are the submodules of workspaces.
+// linkCheck finds the commits of submodules. remaining are the directories of repositories that
+// remain, and removed are the submodules of workspaces.
 type linkCheck struct {
-	s       *Store
-	branch  string
-	kept    []string
-	removed []module
+	s         submodules
+	branch    string
+	remaining []string
+	removed   []module
 }
 
 // check checks links of a repository whose path is within. urls are those of its .gitmodules, by
@@ -105,7 +106,7 @@ func (c *linkCheck) check(ctx context.Context, within string, links []gitlink, u
 		if len(inner) == 0 {
 			continue
 		}
-		innerURLs, err := c.s.moduleURLs(ctx, *at, l.commit)
+		innerURLs, err := c.s.urls(ctx, *at, l.commit)
 		if err != nil {
 			return err
 		}
@@ -119,7 +120,7 @@ func (c *linkCheck) check(ctx context.Context, within string, links []gitlink, u
 // find finds a commit of a submodule. It returns a repository that has it, or nil if only a remote
 // is known to have it, or if it is not known whether one has it.
 func (c *linkCheck) find(ctx context.Context, name, commit, url string) (*git.Place, error) {
-	for _, dir := range c.kept {
+	for _, dir := range c.remaining {
 		missing, err := c.s.without(ctx, dir, []string{commit})
 		if err == nil && len(missing) == 0 {
 			return &git.Place{Dir: dir, GitDir: dir, CommonDir: dir}, nil
@@ -132,7 +133,7 @@ func (c *linkCheck) find(ctx context.Context, name, commit, url string) (*git.Pl
 		if err != nil || len(missing) > 0 {
 			continue
 		}
-		on, err := c.s.git.Run(ctx, m.at, "for-each-ref", "--count=1", "--contains="+commit, "refs/remotes")
+		on, err := c.s.store.git.Run(ctx, m.at, "for-each-ref", "--count=1", "--contains="+commit, "refs/remotes")
 		if err != nil {
 			return nil, err
 		}
@@ -146,12 +147,12 @@ func (c *linkCheck) find(ctx context.Context, name, commit, url string) (*git.Pl
 	e := errorf(Unpushed, "", "unpushed submodule commit %s@%s", name, commit[:min(len(commit), 12)])
 	remote := ""
 	if holder != nil {
-		remotes, err := c.s.git.Run(ctx, holder.at, "remote")
+		remotes, err := c.s.store.git.Run(ctx, holder.at, "remote")
 		if err != nil {
 			return nil, err
 		}
 		if remote, _, _ = strings.Cut(remotes, "\n"); remote != "" {
-			if url, err = c.s.git.Run(ctx, holder.at, "remote", "get-url", remote); err != nil {
+			if url, err = c.s.store.git.Run(ctx, holder.at, "remote", "get-url", remote); err != nil {
 				return nil, err
 			}
 		}
@@ -167,7 +168,7 @@ func (c *linkCheck) find(ctx context.Context, name, commit, url string) (*git.Pl
 		}
 		return nil, e
 	}
-	g := c.s.git
+	g := c.s.store.git
 	if holder == nil { // the URL is a part of the change
 		g = g.With("GIT_PROTOCOL_FROM_USER=0")
 	}
@@ -196,21 +197,21 @@ func lastLine(err error) string {
 }
 
 // remoteHas reports whether a remote repository has a commit. err is set if that is not known.
-func (s *Store) remoteHas(ctx context.Context, g *git.Git, url, commit string) (has bool, err error) {
-	if err := s.place.prepare(); err != nil {
+func (s submodules) remoteHas(ctx context.Context, g *git.Git, url, commit string) (has bool, err error) {
+	if err := s.store.place.prepare(); err != nil {
 		return false, err
 	}
-	dir, err := s.temporary()
+	dir, err := s.store.temporary()
 	if err != nil {
 		return false, err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	format, err := s.git.Run(ctx, s.main(), "rev-parse", "--show-object-format")
+	format, err := s.store.git.Run(ctx, s.store.main(), "rev-parse", "--show-object-format")
 	if err != nil {
 		return false, err
 	}
 	at := git.Place{Dir: dir, GitDir: dir, CommonDir: dir} // empty, so that git has to ask the remote
-	if _, err := s.git.Run(ctx, git.Place{Dir: dir}, "init", "--quiet", "--bare", "--object-format="+format, "."); err != nil {
+	if _, err := s.store.git.Run(ctx, git.Place{Dir: dir}, "init", "--quiet", "--bare", "--object-format="+format, "."); err != nil {
 		return false, err
 	}
 	_, err = g.Run(ctx, at, "fetch", "--quiet", "--depth=1", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--", url, commit)
@@ -220,9 +221,9 @@ func (s *Store) remoteHas(ctx context.Context, g *git.Git, url, commit string) (
 	return err == nil, err
 }
 
-// moduleURLs returns the URLs of the submodules in .gitmodules of a commit, by path.
-func (s *Store) moduleURLs(ctx context.Context, at git.Place, commit string) (map[string]string, error) {
-	out, err := s.git.Pipe(ctx, at, nil, "config", "--blob", commit+":.gitmodules", "-z", "--get-regexp", `^submodule\..*\.(path|url)$`)
+// urls returns the URLs of the submodules in .gitmodules of a commit, by path.
+func (s submodules) urls(ctx context.Context, at git.Place, commit string) (map[string]string, error) {
+	out, err := s.store.git.Pipe(ctx, at, nil, "config", "--blob", commit+":.gitmodules", "-z", "--get-regexp", `^submodule\..*\.(path|url)$`)
 	if git.IsExit(err, 1) || git.IsExit(err, 128) { // it has no such file, or an invalid one
 		return nil, nil
 	}

@@ -17,7 +17,7 @@ var ErrNoRepository = errors.New("is not in a git repository")
 var adding sync.Mutex
 
 // makeWorktree creates a directory as a workspace.
-func (s *Store) makeWorktree(ctx context.Context, name string) (*Dir, error) {
+func makeWorktree(ctx context.Context, s *Store, name string) (*Dir, error) {
 	w, release, err := s.openAs(ctx, name, "", true)
 	if known, ok := errors.AsType[*Error](err); ok && known.Code == NoRepository {
 		return nil, fmt.Errorf("%s %w", s.place.From, ErrNoRepository)

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/concerto-lang/concerto/internal/data/value"
-	"github.com/concerto-lang/concerto/internal/text/csvtext"
+	"github.com/concerto-lang/concerto/stdlib/csvtext"
 	"github.com/concerto-lang/concerto/stdlib/native"
 	"github.com/concerto-lang/concerto/vm"
 )

@@ -22,9 +22,9 @@ func NewBudget(a *console.Console) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "budget [PATH]",
 		Short: "Show what the runs of today have used",
-		Long: `Prints the cost and the tokens of all runs since midnight that share the project's day_file, what
-running calls and exchanges of each run have reserved, and the limits. Runs store their use if [limits] has
-max_day_cost_usd, max_day_tokens or day_file.`,
+		Long: `Prints the cost and the tokens of all runs since midnight that share the project's day_file,
+what running calls and exchanges of each run have reserved, and the limits. Runs store their use if
+[limits] has max_day_cost_usd, max_day_tokens or day_file.`,
 		Example: "  concerto budget\n  concerto budget --format json",
 		Args:    console.Arguments(0, 1),
 	}
@@ -68,7 +68,7 @@ func readProgram(a *console.Console, args []string) (*engine.Program, error) {
 func newBudgetRelease(a *console.Console) *cobra.Command {
 	return &cobra.Command{
 		Use:   "release RUN [PATH]",
-		Short: "Free the reservations of a run that no longer exists",
+		Short: "Release the reservations of a run that no longer exists",
 		Long: `Frees what a run has reserved of the limits of the day. A run that ends frees it itself, and
 so do runs stop and runs rm; the command is for a run without a journal that was killed.`,
 		Example: "  concerto budget release r_4f7c2k9d1m3x8q5z",
@@ -92,7 +92,7 @@ so do runs stop and runs rm; the command is for a run without a journal that was
 			if rundir.IsPending(root, args[0], "") {
 				return console.Usage("resume it, or stop it with concerto runs stop "+args[0], "the run %s has not ended", args[0])
 			}
-			found, err := p.ReleaseDay(a.Dir, args[0])
+			found, err := engine.ReleaseDay(p, a.Dir, args[0])
 			if running, ok := errors.AsType[*spent.RunningError](err); ok {
 				return console.Usage("stop the process first", "%v", running)
 			}

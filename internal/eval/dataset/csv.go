@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/concerto-lang/concerto/internal/data/value"
-	"github.com/concerto-lang/concerto/internal/text/csvtext"
+	"github.com/concerto-lang/concerto/stdlib/csvtext"
 	"github.com/concerto-lang/concerto/internal/text/jcs"
 )
 

@@ -492,8 +492,8 @@ func (s *Sample) close() error {
 }
 
 // Refused removes the entries that the next run of the sample must not use, because the program was
-// not at fault: the first failure outside the program, or the last answers of a judge if judgeFailed
-// is set, and all entries after them.
+// not at fault: the first failure outside the program, or the last answers of a judge if
+// judgeFailed is set, and all entries after them.
 func (s *Sample) Refused(judgeFailed bool) error {
 	cut := slices.IndexFunc(s.lines, func(x sampleLine) bool { return x.isOutside })
 	if cut < 0 {

@@ -231,10 +231,11 @@ func RootHelp(root *cobra.Command, first []string, topics []Topic) string {
 				names = append(names, sub.Name())
 			}
 		}
-		if names != nil {
+		isOnlyGroup := c.Use == c.Name()+" COMMAND"
+		if len(names) > 1 || isOnlyGroup { // the help of a command shows its only subcommand
 			groups.rows = append(groups.rows, groupRows(c.Name(), names)...)
 		}
-		if isOnlyGroup := c.Use == c.Name()+" COMMAND"; !isFirst[c.Name()] && !isOnlyGroup {
+		if !isFirst[c.Name()] && !isOnlyGroup {
 			others.rows = append(others.rows, row{c.Name(), c.Short})
 		}
 	}

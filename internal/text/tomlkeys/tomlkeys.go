@@ -1,11 +1,12 @@
-// Package tomlkeys checks rules of TOML 1.1 that the TOML library does not check: each key and table
-// is defined once, and the offsets of times exist. It reads texts that the library accepts.
+// Package tomlkeys checks rules of TOML 1.1 that the TOML library does not check: each key and
+// table is defined once, and the offsets of times exist. It reads texts that the library accepts.
 package tomlkeys
 
 import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // Error is a violation of a rule, with its offset in bytes.
@@ -256,7 +257,7 @@ func unescape(text string) string {
 	return b.String()
 }
 
-var offset = regexp.MustCompile(`^\d{4}-.*[+-](\d\d):(\d\d)$`)
+var offset = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\d{4}-.*[+-](\d\d):(\d\d)$`) })
 
 func (s *scanner) value() {
 	switch c := s.peek(); c {
@@ -277,7 +278,7 @@ func (s *scanner) value() {
 			s.pos++
 		}
 		scalar := strings.TrimRight(s.text[from:s.pos], " \t")
-		if m := offset.FindStringSubmatch(scalar); m != nil && (m[1] > "23" || m[2] > "59") {
+		if m := offset().FindStringSubmatch(scalar); m != nil && (m[1] > "23" || m[2] > "59") {
 			panic(&Error{from, "invalid datetime: " + strconv.Quote(scalar)})
 		}
 	}

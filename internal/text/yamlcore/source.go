@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf16"
 
 	"go.yaml.in/yaml/v4"
@@ -18,7 +19,7 @@ import (
 // JSON writes characters beyond U+FFFF.
 func Source(text string) string {
 	text = withKnownVersion(strings.TrimPrefix(text, "\ufeff"))
-	if !pair.MatchString(text) {
+	if !pair().MatchString(text) {
 		return text
 	}
 	if json.Valid([]byte(text)) {
@@ -27,7 +28,7 @@ func Source(text string) string {
 	return withoutPairsInQuotes(text)
 }
 
-var version = regexp.MustCompile(`^%YAML[ \t]+1\.[02-9][ \t]*(#.*)?\r?\n?$`)
+var version = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^%YAML[ \t]+1\.[02-9][ \t]*(#.*)?\r?\n?$`) })
 
 // withKnownVersion replaces YAML 1.2 and others of 1 in the directives before documents by 1.1. The
 // values are converted by the rules of 1.2 in each case.
@@ -41,7 +42,7 @@ func withKnownVersion(text string) string {
 		switch plain := strings.TrimSpace(line); {
 		case strings.HasPrefix(line, "..."):
 			directives = true
-		case directives && version.MatchString(line):
+		case directives && version().MatchString(line):
 			n := strings.IndexByte(line, '.') + 1
 			line = line[:n] + "1" + line[n+1:]
 		case plain != "" && plain[0] != '#' && line[0] != '%':
@@ -52,7 +53,9 @@ func withKnownVersion(text string) string {
 	return b.String()
 }
 
-var pair = regexp.MustCompile(`\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}`)
+var pair = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}`)
+})
 
 // withoutPairs replaces the surrogate pairs of strings in double quotes.
 func withoutPairs(text string) string {
@@ -64,7 +67,7 @@ func withoutPairs(text string) string {
 		}
 		b.WriteString(text[:n])
 		text = text[n:]
-		if at := pair.FindStringIndex(text[:min(len(text), 12)]); at != nil && at[0] == 0 {
+		if at := pair().FindStringIndex(text[:min(len(text), 12)]); at != nil && at[0] == 0 {
 			high, _ := strconv.ParseUint(text[2:6], 16, 32) // they are digits
 			low, _ := strconv.ParseUint(text[8:12], 16, 32)
 			fmt.Fprintf(&b, `\U%08X`, utf16.DecodeRune(rune(high), rune(low)))

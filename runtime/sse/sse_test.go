@@ -91,7 +91,7 @@ func TestEvents(t *testing.T) {
 		text, _ := randomStream(seed)
 		return fmt.Sprintf("%q", text)
 	}
-	randtest.Run(t, "internal/text/sse", 1000, show, func(t *testing.T, seed uint64) {
+	randtest.Run(t, "runtime/sse", 1000, show, func(t *testing.T, seed uint64) {
 		text, want := randomStream(seed)
 		got, err := readAll(iotest.HalfReader(strings.NewReader(text)))
 		if err != io.EOF || !reflect.DeepEqual(got, want) {

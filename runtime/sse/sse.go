@@ -34,7 +34,7 @@ func NewReader(r io.Reader, limit int) *Reader {
 }
 
 // Next returns the next event that sets a field. Data is valid until the next call; it is empty for
-// an event that only keeps the connection alive or sets an id, which a client must not dispatch. An
+// an event that only prevents a timeout of the connection or sets an id, which a client must not dispatch. An
 // event without the blank line at its end is returned with io.ErrUnexpectedEOF.
 func (r *Reader) Next() (Event, error) {
 	var e Event

@@ -1,4 +1,4 @@
-// Package csvtext reads and writes CSV (RFC 4180). Unlike encoding/csv it keeps the line breaks
+// Package csvtext reads and writes CSV (RFC 4180). Unlike encoding/csv it preserves the line breaks
 // inside quotes as they are, and a CR alone also ends a line.
 package csvtext
 

@@ -82,7 +82,7 @@ func TestRoundTrip(t *testing.T) {
 		rows, comma := randomRows(seed)
 		return fmt.Sprintf("%q %q", comma, rows)
 	}
-	randtest.Run(t, "internal/text/csvtext", 2000, show, func(t *testing.T, seed uint64) {
+	randtest.Run(t, "stdlib/csvtext", 2000, show, func(t *testing.T, seed uint64) {
 		rows, comma := randomRows(seed)
 		var text []byte
 		for _, row := range rows {
