@@ -384,10 +384,14 @@ func (r reader) whole(l ir.Local) (v value.Slot, ok bool) {
 	return v, true
 }
 
-// Tasks returns the tasks that have begun and not ended, the oldest first.
+// Tasks returns the tasks that have begun and not ended, the oldest first. It omits the task of an
+// evaluation and the tasks that the evaluation has started so far.
 func (m *VM) Tasks() (all []Scene) {
 	for t := m.sched.oldest; t != nil; t = t.birth.newer {
-		if t.id > 0 && !t.state.ended && (m.debug.evaluating == nil || t != m.debug.evaluating.task) {
+		if m.debug.evaluating != nil && t == m.debug.evaluating.task {
+			break
+		}
+		if t.id > 0 && !t.state.ended {
 			all = append(all, Scene{t})
 		}
 	}

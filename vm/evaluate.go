@@ -134,7 +134,7 @@ type evaluation struct {
 }
 
 // Evaluate runs a function while the run's tasks are stopped. If the function fails, the error is
-// an *Uncaught.
+// an *Uncaught. A function that VM.Do runs during an evaluation may call Evaluate.
 func (m *VM) Evaluate(x Evaluation) (v value.Slot, err error) {
 	f := &m.image.functions[x.Function]
 	return m.evaluateIn(&evaluation{task: m.newTask(f, value.NewClosure(&f.Function, x.Captured...).Ref), quiet: x.Quiet, stop: x.Stop})
@@ -147,13 +147,13 @@ func (m *VM) EvaluateClosure(stop func() error, c value.Slot, args ...value.Slot
 }
 
 func (m *VM) evaluateIn(e *evaluation) (v value.Slot, err error) {
-	current, ready, at := m.sched.current, m.sched.ready, m.debug.atMark
+	current, ready, outer, at := m.sched.current, m.sched.ready, m.debug.evaluating, m.debug.atMark
 	e.first = m.requests.made
 	m.sched.ready, m.debug.evaluating = queue{}, e
 	m.sched.ready.push(e.task)
 	m.evaluate(e)
 	left := m.sched.ready.tasks[m.sched.ready.head:]
-	m.sched.current, m.sched.ready, m.debug.evaluating, m.debug.atMark = current, ready, nil, at
+	m.sched.current, m.sched.ready, m.debug.evaluating, m.debug.atMark = current, ready, outer, at
 	for _, y := range left {
 		m.sched.ready.push(y)
 	}

@@ -39,6 +39,7 @@ func TestDapEndless(t *testing.T) {
 				d := startDebugger(t, map[string]string{"main.conc": debugged})
 				frame := atFirst(d)
 				n := d.send("evaluate", map[string]any{"expression": text, "context": "repl", "frameId": frame})
+				same(t, len(d.frames()), 1)
 				switch end {
 				case "cancel":
 					cancel := d.send("cancel", map[string]any{"requestId": n})
@@ -70,6 +71,59 @@ func TestDapEndless(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestDapInspectsDuringEvaluation checks that the editor can inspect the stopped program and set
+// breakpoints while the console evaluates an expression that computes, that waits, or that has
+// started tasks. These tasks are not tasks of the stopped program.
+func TestDapInspectsDuringEvaluation(t *testing.T) {
+	t.Parallel()
+	const program = `const LIMIT = 3;
+async fn job(n: Int) -> Int {
+    std::time::sleep(100000000);
+    n
+}
+fn area(x: Int) -> Int {
+    let n = x * LIMIT; // <area>
+    n + 0 // <back>
+}
+fn main() {
+    println("${area(2)}"); // <main>
+    println("end"); // <end>
+}
+`
+	at := func(mark string) int { return place(t, program, mark) }
+	for _, text := range append([]string{"await job(1)", "{ let j = job(1); loop { } }"}, endlessTexts...) {
+		t.Run(text, func(t *testing.T) {
+			t.Parallel()
+			d, _ := debugsHere(t, map[string]string{"main.conc": program})
+			d.launch(nil)
+			d.at(line(at("back")))
+			d.begin()
+			same(t, d.stops(), fmt.Sprintf("breakpoint area:%d", at("back")))
+			n := d.send("evaluate", map[string]any{"expression": text, "context": "repl"})
+			waits := d.send("evaluate", map[string]any{"expression": "1 + 1", "context": "watch"})
+			for range 2 { // the second time, the references of the first time are still valid
+				same(t, d.ask("threads", nil)["threads"], []any{map[string]any{"id": 1, "name": "main"}})
+				same(t, len(d.frames()), 2)
+				same(t, d.scope("Locals"), []string{"x: Int = 2", "n: Int = 6"})
+				same(t, d.scope("Module"), []string{"LIMIT: Int = 3"})
+			}
+			same(t, d.at(line(at("end")))[0]["verified"], true)
+			d.functions()
+			d.errors("thrown")
+			for _, m := range d.extra {
+				if m["type"] == "response" {
+					t.Errorf("%v was sent before the evaluation was cancelled", m)
+				}
+			}
+			d.ask("cancel", map[string]any{"requestId": n})
+			same(t, d.awaitResponse(n)["message"], "cancelled")
+			same(t, d.awaitResponse(waits)["body"].(map[string]any)["result"], "2")
+			same(t, d.step("continue"), fmt.Sprintf("breakpoint main:%d", at("end")))
+			d.ask("disconnect", nil)
+		})
 	}
 }
 
@@ -130,6 +184,21 @@ fn main() {
 			for range d.came {
 			}
 		}
+	})
+	t.Run("deleted", func(t *testing.T) { // the run does not stop at a breakpoint that was deleted meanwhile
+		t.Parallel()
+		d, clock := debugsHere(t, map[string]string{"main.conc": program})
+		d.launch(nil)
+		point := map[string]any{"line": place(t, program, "here"), "condition": "spin(1)"}
+		d.at(point, point)
+		d.begin()
+		for !strings.Contains(d.output["stdout"], "up") {
+			d.next()
+		}
+		d.at(line(place(t, program, "after")))
+		clock.Store(int64(time.Second))
+		same(t, d.stops(), fmt.Sprintf("breakpoint main:%d", place(t, program, "after")))
+		d.ask("disconnect", nil)
 	})
 	for _, kind := range []string{"condition", "logMessage"} {
 		t.Run(kind, func(t *testing.T) {

@@ -25,13 +25,14 @@ var itemTypes = map[analysis.ItemKind]dap.CompletionItemType{
 // completions answers with the completions of the console's text. They are computed as if the text
 // were typed at the current position of the frame.
 func (s *session) completions(r *dap.CompletionsRequest) {
+	ctx := s.ctx
 	s.withFrame(r, r.Arguments.FrameId, func(f *frameRef) {
 		x := &dap.CompletionsResponse{Response: newResponse(r)}
 		x.Body.Targets = []dap.CompletionItem{}
 		units := utf16.Encode([]rune(r.Arguments.Text))
 		n := min(max(r.Arguments.Column-s.colZero, 0), len(units))
 		text := string(utf16.Decode(units[:n]))
-		c, from := s.run.complete(s.ctx, f, text)
+		c, from := s.run.complete(ctx, f, text)
 		for i := range c.Items {
 			item := &c.Items[i]
 			if len(item.Edits) > 0 || !strings.HasPrefix(item.Label, text[from:]) || strings.HasPrefix(item.Label, hiddenPrefix) {

@@ -52,10 +52,11 @@ func (h hits) matches(pass int64) bool {
 	return true
 }
 
-// matchBreakpoints returns the ids of those breakpoints at which the run stops.
+// matchBreakpoints returns the ids of those breakpoints at which the run stops. The editor may
+// delete a breakpoint while its condition is evaluated.
 func (r *Run) matchBreakpoints(x *stopState, all []*breakpoint) (ids []int) {
 	for _, b := range all {
-		if r.stopsAt(x, b) {
+		if r.stopsAt(x, b) && r.debuggee.points.all[b.id] == b {
 			ids = append(ids, b.id)
 		}
 	}

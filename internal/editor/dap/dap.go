@@ -120,12 +120,29 @@ func (s *session) read(in io.Reader) (err error) {
 		s.requests.close(err)
 	}()
 	for q := s.requests.next(); q != nil; q = s.requests.next() {
-		s.ctx = q.ctx
-		if !s.handleSafely(q.RequestMessage) {
+		if !s.answer(q) {
 			return nil
 		}
 	}
 	return s.requests.failed
+}
+
+// answer handles a request. It returns false if the request ends the session.
+func (s *session) answer(q *request) (more bool) {
+	outer := s.ctx
+	s.ctx = q.ctx
+	defer func() {
+		s.ctx = outer
+		s.requests.finish(q)
+	}()
+	return s.handleSafely(q.RequestMessage)
+}
+
+// answerInspections handles the queued requests that do not have to wait for the current evaluation.
+func (s *session) answerInspections() {
+	for q := s.requests.nextInspection(); q != nil; q = s.requests.nextInspection() {
+		s.answer(q)
+	}
 }
 
 // receive reads requests until the stream ends.

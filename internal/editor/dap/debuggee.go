@@ -2,6 +2,7 @@ package dap
 
 import (
 	"runtime/debug"
+	"slices"
 	"sync"
 
 	"github.com/google/go-dap"
@@ -63,7 +64,11 @@ func (d *debuggee) init() {
 
 // do calls f on the run's goroutine and waits for it. It returns false if the run has ended. If f
 // panics, do panics with a *runPanic on the calling goroutine and the run continues.
-func (r *Run) do(f func()) bool {
+func (r *Run) do(f func()) bool { return r.doAnd(f, nil, func() {}) }
+
+// doAnd is like do, and calls meanwhile before it waits and after each value of wake. If f evaluates,
+// the functions that meanwhile passes to do are called during the evaluation.
+func (r *Run) doAnd(f func(), wake <-chan struct{}, meanwhile func()) bool {
 	done := make(chan struct{})
 	var failed *runPanic
 	q := &r.debuggee.queue
@@ -86,14 +91,18 @@ func (r *Run) do(f func()) bool {
 	if m != nil {
 		m.Do(r.serve)
 	}
-	select {
-	case <-done:
-		if failed != nil {
-			panic(failed)
+	for {
+		meanwhile()
+		select {
+		case <-done:
+			if failed != nil {
+				panic(failed)
+			}
+			return true
+		case <-r.over:
+			return false
+		case <-wake:
 		}
-		return true
-	case <-r.over:
-		return false
 	}
 }
 
@@ -189,7 +198,7 @@ func (d *debuggee) arm() {
 // it.
 func (r *Run) Reached(at vm.Scene, k *vm.Mark) {
 	x := &stopState{scene: &at, mark: k}
-	x.ids = r.matchBreakpoints(x, r.debuggee.points.at[k])
+	x.ids = r.matchBreakpoints(x, slices.Clone(r.debuggee.points.at[k]))
 	switch {
 	case len(x.ids) > 0:
 		x.reason = r.debuggee.points.reason(x.ids)

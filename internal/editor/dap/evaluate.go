@@ -307,8 +307,8 @@ func cutExpression(text string) (expression, after string, ok bool) {
 // statements.
 func (s *session) evaluate(r *dap.EvaluateRequest) {
 	a := r.Arguments
+	h := evalOptions{quiet: a.Context != "repl" && a.Context != "", assign: a.Context == "repl", ctx: s.ctx}
 	s.withFrame(r, a.FrameId, func(f *frameRef) {
-		h := evalOptions{quiet: a.Context != "repl" && a.Context != "", assign: a.Context == "repl", ctx: s.ctx}
 		if l := parseLet(a.Expression); l != nil && h.assign {
 			v, err := s.run.evaluateLet(f, a.Expression, l, h)
 			if err != nil {
@@ -376,6 +376,7 @@ func changes(c *ast.Closure) (err error) {
 
 // setVariable assigns a value to a variable or to a part of one.
 func (s *session) setVariable(r *dap.SetVariableRequest) {
+	ctx := s.ctx
 	s.withStopped(r, func(*stopState) {
 		n := r.Arguments.VariablesReference
 		if n < 1 || n > len(s.run.debuggee.refs.held) {
@@ -388,7 +389,7 @@ func (s *session) setVariable(r *dap.SetVariableRequest) {
 			if c.name != r.Arguments.Name || c.path == "" {
 				continue
 			}
-			v, err := s.run.assign(s.ctx, s.run.lastFrame(), c.path, r.Arguments.Value)
+			v, err := s.run.assign(ctx, s.run.lastFrame(), c.path, r.Arguments.Value)
 			if err != nil {
 				s.replyError(r, "%v", err)
 				return
@@ -405,8 +406,9 @@ func (s *session) setVariable(r *dap.SetVariableRequest) {
 
 // setExpression assigns a value to the variable or field that an expression denotes.
 func (s *session) setExpression(r *dap.SetExpressionRequest) {
+	ctx := s.ctx
 	s.withFrame(r, r.Arguments.FrameId, func(f *frameRef) {
-		v, err := s.run.assign(s.ctx, f, r.Arguments.Expression, r.Arguments.Value)
+		v, err := s.run.assign(ctx, f, r.Arguments.Expression, r.Arguments.Value)
 		if err != nil {
 			s.replyError(r, "%v", err)
 			return

@@ -3,6 +3,7 @@ package dap
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 
 	"github.com/google/go-dap"
@@ -18,8 +19,9 @@ var (
 // request is an unanswered request.
 type request struct {
 	dap.RequestMessage
-	ctx  context.Context // cancelled when the response is no longer needed
-	stop context.CancelCauseFunc
+	ctx     context.Context // cancelled when the response is no longer needed
+	stop    context.CancelCauseFunc
+	started bool // the request is being answered
 }
 
 // evaluates reports whether the request runs code of the program.
@@ -31,12 +33,23 @@ func (q *request) evaluates() bool {
 	return false
 }
 
+// inspects reports whether the request is answered during the evaluation of another request. Such a
+// request reads the state of the stopped program or sets breakpoints.
+func (q *request) inspects() bool {
+	switch q.RequestMessage.(type) {
+	case *dap.ThreadsRequest, *dap.StackTraceRequest, *dap.ScopesRequest, *dap.VariablesRequest, *dap.SourceRequest,
+		*dap.ExceptionInfoRequest, *dap.CompletionsRequest, *dap.SetBreakpointsRequest, *dap.SetFunctionBreakpointsRequest,
+		*dap.SetExceptionBreakpointsRequest, *dap.BreakpointLocationsRequest:
+		return true
+	}
+	return false
+}
+
 // requests is the queue between the goroutine that receives requests and the goroutine that answers
 // them. It is safe for concurrent use.
 type requests struct {
 	mu     sync.Mutex
-	list   []*request // if active is set, the first request is being answered
-	active bool
+	list   []*request // the unanswered requests
 	closed bool
 	failed error // reason why the queue was closed; valid after next has returned nil
 	wake   chan struct{}
@@ -69,18 +82,13 @@ func (l *requests) signal() {
 	}
 }
 
-// next removes the answered request from the queue and waits for another one. It returns nil when
-// the queue is closed and empty.
+// next waits for a request and starts it. It returns nil when the queue is closed and empty.
 func (l *requests) next() *request {
 	for {
 		l.mu.Lock()
-		if l.active {
-			l.list[0].stop(nil)
-			l.list, l.active = l.list[1:], false
-		}
 		if len(l.list) > 0 {
-			l.active = true
 			q := l.list[0]
+			q.started = true
 			l.mu.Unlock()
 			return q
 		}
@@ -93,6 +101,35 @@ func (l *requests) next() *request {
 	}
 }
 
+// nextInspection starts the next request that is answered during the evaluation of the first one.
+// It returns nil if there is none, if the first request does not evaluate, or if such a request is
+// already being answered.
+func (l *requests) nextInspection() *request {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.list) == 0 || !l.list[0].started || !l.list[0].evaluates() {
+		return nil
+	}
+	for _, q := range l.list[1:] {
+		if q.started {
+			return nil
+		}
+		if q.inspects() {
+			q.started = true
+			return q
+		}
+	}
+	return nil
+}
+
+// finish removes an answered request from the queue.
+func (l *requests) finish(q *request) {
+	q.stop(nil)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.list = slices.DeleteFunc(l.list, func(o *request) bool { return o == q })
+}
+
 // cancel cancels the request with a sequence number. If the request was not started, cancel removes
 // it from the queue and returns it, and the caller must answer it.
 func (l *requests) cancel(seq int) dap.RequestMessage {
@@ -103,10 +140,10 @@ func (l *requests) cancel(seq int) dap.RequestMessage {
 			continue
 		}
 		q.stop(errCancelled)
-		if i == 0 && l.active {
+		if q.started {
 			return nil
 		}
-		l.list = append(l.list[:i:i], l.list[i+1:]...)
+		l.list = slices.Delete(l.list, i, i+1)
 		return q.RequestMessage
 	}
 	return nil

@@ -124,12 +124,13 @@ func (s *session) pause(r *dap.PauseRequest) {
 	}
 }
 
-// onRun calls f on the run's goroutine. It returns an error if there is no run.
+// onRun calls f on the run's goroutine. It returns an error if there is no run. f must not read
+// s.ctx, because onRun answers other requests while f evaluates.
 func (s *session) onRun(f func()) error {
 	switch {
 	case !s.launched && !s.attached:
 		return errors.New("no program has been launched")
-	case !s.run.do(f):
+	case !s.run.doAnd(f, s.requests.wake, s.answerInspections):
 		if why := context.Cause(s.ctx); why != nil { // the request was cancelled before the program ended
 			return why
 		}

@@ -126,6 +126,7 @@ func (s *session) variables(r *dap.VariablesRequest) {
 }
 
 func (s *session) scopes(r *dap.ScopesRequest) {
+	ctx := s.ctx
 	s.withFrame(r, r.Arguments.FrameId, func(f *frameRef) {
 		x := &dap.ScopesResponse{Response: newResponse(r)}
 		x.Body.Scopes = []dap.Scope{}
@@ -139,7 +140,7 @@ func (s *session) scopes(r *dap.ScopesRequest) {
 		}
 		add("Locals", "locals", locals{s.run, f, false}, true, false)
 		add("Captured", "", locals{s.run, f, true}, false, false)
-		add("Module", "", s.run.moduleConstants(s.ctx, f), false, false)
+		add("Module", "", s.run.moduleConstants(ctx, f), false, false)
 		for _, d := range s.run.debuggee.sharedScopes() {
 			add(d.name, "", d.all, false, true)
 		}
