@@ -185,7 +185,7 @@ fn main() {
 			}
 		}
 	})
-	t.Run("deleted", func(t *testing.T) { // the run does not stop at a breakpoint that was deleted meanwhile
+	t.Run("deleted", func(t *testing.T) { // during the evaluation of its condition, so that the run does not stop
 		t.Parallel()
 		d, clock := debugsHere(t, map[string]string{"main.conc": program})
 		d.launch(nil)

@@ -138,7 +138,7 @@ func (s *session) answer(q *request) (more bool) {
 	return s.handleSafely(q.RequestMessage)
 }
 
-// answerInspections handles the queued requests that do not have to wait for the current evaluation.
+// answerInspections handles the queued requests that need not wait for the current evaluation.
 func (s *session) answerInspections() {
 	for q := s.requests.nextInspection(); q != nil; q = s.requests.nextInspection() {
 		s.answer(q)

@@ -66,9 +66,9 @@ func (d *debuggee) init() {
 // panics, do panics with a *runPanic on the calling goroutine and the run continues.
 func (r *Run) do(f func()) bool { return r.doAnd(f, nil, func() {}) }
 
-// doAnd is like do, and calls meanwhile before it waits and after each value of wake. If f evaluates,
-// the functions that meanwhile passes to do are called during the evaluation.
-func (r *Run) doAnd(f func(), wake <-chan struct{}, meanwhile func()) bool {
+// doAnd is like do, and calls serve before it waits and after each value of wake. If f evaluates,
+// the functions that serve passes to do are called during the evaluation.
+func (r *Run) doAnd(f func(), wake <-chan struct{}, serve func()) bool {
 	done := make(chan struct{})
 	var failed *runPanic
 	q := &r.debuggee.queue
@@ -92,7 +92,7 @@ func (r *Run) doAnd(f func(), wake <-chan struct{}, meanwhile func()) bool {
 		m.Do(r.serve)
 	}
 	for {
-		meanwhile()
+		serve()
 		select {
 		case <-done:
 			if failed != nil {
