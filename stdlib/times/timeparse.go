@@ -221,7 +221,7 @@ func (r *timeReader) offset() (seconds int64, ok bool) {
 }
 
 // rfc3339 reads a text in the form of RFC 3339. The fraction may have any number of digits, T and Z
-// may be lower case, and T may be a space.
+// may be lower case, and T may be a space. The offset has a colon.
 func (r *timeReader) rfc3339() string {
 	if reason := r.pattern("%Y-%m-%d"); reason != "" {
 		return reason
@@ -243,7 +243,15 @@ func (r *timeReader) rfc3339() string {
 		r.m.millisecond, _ = milli.number(3, 3)
 		r.s = digits[n:]
 	}
-	return r.pattern("%z")
+	before := r.s
+	if reason := r.pattern("%z"); reason != "" {
+		return reason
+	}
+	if len(before)-len(r.s) == len("+0200") {
+		r.s = before
+		return "expected an offset such as +02:00" + r.textAtError()
+	}
+	return ""
 }
 
 // milliseconds computes milliseconds since 1970 from the parts that were read.
@@ -271,12 +279,17 @@ func (r *timeReader) milliseconds() (ms int64, reason string) {
 		return 0, fmt.Sprintf("there is no month %d", m.month)
 	case m.day < 1 || m.day > daysIn(m.year, m.month):
 		return 0, fmt.Sprintf("there is no day %d in month %d of %d", m.day, m.month, m.year)
-	case m.hour > 23 || m.minute > 59 || m.second > 59:
+	case m.hour > 23 || m.minute > 59 || m.second > 60:
 		return 0, fmt.Sprintf("there is no time %02d:%02d:%02d", m.hour, m.minute, m.second)
 	}
 	days := daysTo(m.year, m.month, m.day)
+	ms = days*msPerDay + m.hour*3_600_000 + m.minute*60_000 + (m.second-m.offset)*1000
+	// The clock of 1970 has no leap seconds, so that a leap second is the second after it.
+	if _, _, day := civil(floorDiv(ms, msPerDay)); m.second == 60 && (ms%msPerDay != 0 || day != 1) {
+		return 0, fmt.Sprintf("there is no time %02d:%02d:%02d: a leap second is only at the end of a month in UTC", m.hour, m.minute, m.second)
+	}
 	if day := weekdays[(days%7+11)%7]; r.weekday != "" && r.weekday != day {
 		return 0, fmt.Sprintf("%04d-%02d-%02d is a %s, not a %s", m.year, m.month, m.day, day, r.weekday)
 	}
-	return days*msPerDay + m.hour*3_600_000 + m.minute*60_000 + (m.second-m.offset)*1000 + m.millisecond, ""
+	return ms + m.millisecond, ""
 }

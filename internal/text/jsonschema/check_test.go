@@ -67,6 +67,26 @@ func TestProblems(t *testing.T) {
 	}
 }
 
+// TestDateTime checks that date-time and time have the form of RFC 3339, with its leap seconds.
+func TestDateTime(t *testing.T) {
+	for text, want := range map[string]bool{
+		"1998-12-31T23:59:60Z": true, "1998-12-31t15:59:60.123-08:00": true, "2017-01-01T05:44:60+05:45": true,
+		"1998-12-31T22:59:60Z": false, "1998-12-31T23:58:60Z": false, "1998-12-31T23:59:61Z": false, "1998-12-31T23:59:60+01:00": false,
+		"2026-02-29T10:00:00Z": false, "2026-03-01T10:00:00z": true, "2026-03-01T10:00:00+23:59": true,
+		"2026-03-01T10:00:00+0100": false, "2026-03-01T10:00:00+24:00": false, "2026-03-01 10:00:00Z": false,
+		"2026-03-01T10:00:00": false, "2026-03-01T1:00:00Z": false, "2026-03-01T10:00:00,5Z": false, "2026-03-01T24:00:00Z": false,
+	} {
+		if got := isFormat("date-time", text); got != want {
+			t.Errorf("date-time %q is %t, want %t", text, got, want)
+		}
+	}
+	for text, want := range map[string]bool{"23:59:60Z": true, "00:59:60+01:00": true, "22:59:60Z": false, "10:00:00+01": false} {
+		if got := isFormat("time", text); got != want {
+			t.Errorf("time %q is %t, want %t", text, got, want)
+		}
+	}
+}
+
 // TestLongProblems checks the limits on the number of problems in a message and on the length of
 // quoted values.
 func TestLongProblems(t *testing.T) {

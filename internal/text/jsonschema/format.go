@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -38,9 +39,26 @@ func isFormat(name, s string) bool {
 	return ok && err == nil
 }
 
+// dateTime matches the form of RFC 3339. Package time also accepts a comma, hours of one digit, and
+// the offset +24:00.
+var dateTime = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]([01]\d|2[0-3]):[0-5]\d)$`)
+})
+
+// secondAt is the offset of the seconds in a date-time.
+const secondAt = len("2006-01-02T15:04:")
+
 func isDateTime(s string) bool {
-	_, err := time.Parse(time.RFC3339Nano, strings.ToUpper(s))
-	return err == nil
+	if !dateTime().MatchString(s) {
+		return false
+	}
+	leap := s[secondAt:secondAt+2] == "60"
+	if leap { // package time has no leap seconds
+		s = s[:secondAt] + "59" + s[secondAt+2:]
+	}
+	t, err := time.Parse(time.RFC3339, strings.ToUpper(s))
+	t = t.UTC()
+	return err == nil && (!leap || t.Hour() == 23 && t.Minute() == 59)
 }
 
 func isUUID(s string) bool {
