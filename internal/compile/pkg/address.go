@@ -15,7 +15,7 @@ import (
 
 // Address is the address of a git repository.
 type Address struct {
-	Text   string // as written
+	Text   string // as written, with the scheme in lower case, because git rejects others
 	Key    string // addresses of one repository have equal keys
 	Scheme string // "https", "http", "ssh" or "file", which is also the protocol of git
 	// IsLocal reports that the repository is on this machine, over http or in a file system.
@@ -84,7 +84,8 @@ func ParseAddress(text string) (Address, error) {
 	if scheme != "file" && defaultPorts[scheme] == "" {
 		return bad("")
 	}
-	u, err := url.Parse(scheme + "://" + rest)
+	text = scheme + "://" + rest
+	u, err := url.Parse(text)
 	if err != nil {
 		return bad("it cannot be parsed")
 	}

@@ -14,12 +14,12 @@ import (
 func TestAddresses(t *testing.T) {
 	for _, same := range [][]string{
 		{"https://example.com/ada/text", "HTTPS://Example.COM/ada/text/", "https://example.com:443/ada/text.git", "https://example.com/ada/text.git/"},
-		{"ssh://git@example.com/ada/text", "ssh://git@EXAMPLE.com:22/ada/text.git"},
+		{"ssh://git@example.com/ada/text", "SSH://git@EXAMPLE.com:22/ada/text.git"},
 		{"git@example.com:ada/text", "git@Example.com:ada/text.git"},
-		{"http://localhost:8080/x", "http://LOCALHOST:8080/x/"},
+		{"http://localhost:8080/x", "HTTP://LOCALHOST:8080/x/"},
 		{"http://127.0.0.1/x", "http://127.0.0.1:80/x"},
 		{"http://[::1]:81/x"},
-		{"file:///srv/text", "file://localhost/srv/text.git"},
+		{"file:///srv/text", "File://localhost/srv/text.git"},
 		{"https://example.com:8443/ada/text"},
 		{"https://ada@example.com/ada/text"},
 	} {
@@ -28,8 +28,12 @@ func TestAddresses(t *testing.T) {
 			t.Errorf("%q: %v", same[0], err)
 		}
 		for _, text := range same[1:] {
-			if a, err := ParseAddress(text); err != nil || a.Key != first.Key {
+			a, err := ParseAddress(text)
+			if err != nil || a.Key != first.Key {
 				t.Errorf("%q has the key %q, want %q of %q; error: %v", text, a.Key, first.Key, same[0], err)
+			}
+			if scheme, _, found := strings.Cut(text, "://"); found && a.Text != strings.ToLower(scheme)+strings.TrimPrefix(text, scheme) {
+				t.Errorf("%q is passed to git as %q, want its scheme in lower case", text, a.Text)
 			}
 		}
 	}

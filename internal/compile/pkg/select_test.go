@@ -69,7 +69,7 @@ func randomWorld(t testing.TB, r *rand.Rand) *world {
 			}
 			address := fmt.Sprintf("https://example.com/p%d", i)
 			if r.IntN(4) == 0 {
-				address = fmt.Sprintf("HTTPS://Example.com:443/p%d.git/", i)
+				address = fmt.Sprintf("https://Example.com:443/p%d.git/", i)
 			}
 			out = append(out, requirement(t, fmt.Sprintf("p%d", i), address, versions[i][r.IntN(len(versions[i]))]))
 		}
@@ -82,7 +82,7 @@ func randomWorld(t testing.TB, r *rand.Rand) *world {
 	for i := range n {
 		for _, v := range versions[i] {
 			needs := some(i + 1)
-			for _, form := range []string{"https://example.com/p%d", "HTTPS://Example.com:443/p%d.git/"} {
+			for _, form := range []string{"https://example.com/p%d", "https://Example.com:443/p%d.git/"} {
 				w.packages[fmt.Sprintf(form, i)+" "+v] = needs
 			}
 		}

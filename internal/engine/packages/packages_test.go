@@ -402,7 +402,7 @@ func TestOriginOfLocalAddresses(t *testing.T) {
 	inner, outer := filepath.Join(dir, "inner"), filepath.Join(dir, "outer")
 	publish(t, inner, "v1.0.0", packageFiles("inner", ""))
 	publish(t, outer, "v1.0.0", packageFiles("outer", "[dependencies]\ninner = { git = \"file://"+inner+"\", tag = \"v1.0.0\" }\n"))
-	r := newResolver(t, "[dependencies]\nouter = { git = \"file://"+outer+"\", tag = \"v1.0.0\" }\n")
+	r := newResolver(t, "[dependencies]\nouter = { git = \"FILE://"+outer+"\", tag = \"v1.0.0\" }\n")
 	if _, err := r.Resolve(t.Context(), r.Project.Text()); err != nil {
 		t.Errorf("a package of this machine may require another one: %v", err)
 	}
@@ -424,7 +424,7 @@ func TestMonorepo(t *testing.T) {
 	publish(t, dir, "v1.0.0", files)
 	runGit(t, dir, "tag", "libs/plan/v0.3.1")
 	r := newResolver(t, "")
-	text, d, err := r.Add(t.Context(), Addition{Address: "file://" + dir, Dir: "libs/plan"})
+	text, d, err := r.Add(t.Context(), Addition{Address: "FILE://" + dir, Dir: "libs/plan"})
 	if err != nil || d.Line() != `plan_it = { git = "file://`+dir+`", dir = "libs/plan", tag = "libs/plan/v0.3.1" }` {
 		t.Fatalf("added %+v; error: %v", d, err)
 	}
