@@ -228,7 +228,7 @@ var Policy = []Rule{
 	{Package: "runtime/world/emit", Imports: "internal/record/eventtext internal/data/schema internal/data/value internal/data/hostmsg internal/data/effect internal/text/ndjson internal/process/procgroup internal/term/terminal"},
 	{Package: "runtime/world/env", Imports: "internal/data/effect internal/data/secret"},
 	{Package: "runtime/world/files", Imports: "internal/text/utf8cut internal/data/effect runtime/world/permit"},
-	{Package: "runtime/world/httpclient", Imports: "internal/data/effect runtime/world/clock"},
+	{Package: "runtime/world/httpclient", Imports: "internal/data/effect internal/text/utf8cut runtime/world/clock"},
 	{Package: "runtime/world/random", Imports: "internal/data/effect"},
 	{Package: "runtime/workspace", Imports: "internal/data/effect runtime/world/clock internal/process/procgroup internal/process/git internal/process/lockfile internal/process/userfile internal/text/utf8cut"},
 	{Package: "runtime/terminalhost", Imports: "internal/process/procgroup internal/text/utf8cut"},

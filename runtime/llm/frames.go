@@ -12,6 +12,9 @@ import (
 // maxAnswer is the maximum size of a response body, in bytes.
 const maxAnswer = 32 << 20
 
+// maxErrorBody is the number of bytes that are read of a response with an error status.
+const maxErrorBody = 256 << 10
+
 // errTooLong is the error for a response that is longer than maxAnswer.
 var errTooLong = errors.New("the response is too long")
 

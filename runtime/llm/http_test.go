@@ -239,3 +239,41 @@ func TestScheme(t *testing.T) {
 		t.Error(e.Message)
 	}
 }
+
+// endless is an http.RoundTripper and a body: each response has an error status and a body without
+// an end.
+type endless struct {
+	status int
+	read   int
+}
+
+func (e *endless) RoundTrip(r *http.Request) (*http.Response, error) {
+	_ = r.Body.Close()
+	return &http.Response{StatusCode: e.status, Header: http.Header{}, Body: io.NopCloser(e), ContentLength: -1}, nil
+}
+
+func (e *endless) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = 'x'
+	}
+	e.read += len(p)
+	return len(p), nil
+}
+
+// TestEndlessErrors checks that only the first part of an error's body is read.
+func TestEndlessErrors(t *testing.T) {
+	for _, status := range []int{302, 400, 401, 429, 500, 503} {
+		e, transport := &endless{status: status}, &http.Transport{}
+		transport.RegisterProtocol("http", e)
+		c := New(Config{Connections: []Connection{{Name: "main", Provider: "openai", APIKeyEnv: "KEY", BaseURL: "http://h", DefaultModel: "m"}},
+			Getenv: func(string) (string, bool) { return key, true }, HTTP: transport})
+		_, err := ask(c, effect.AgentCall{})
+		c.Close()
+		if got := agentError(t, err); got.Fields["status"] != int64(status) || !strings.Contains(got.Message, "xxx") {
+			t.Errorf("status %d: %v, %v", status, got, got.Fields)
+		}
+		if e.read == 0 || e.read > maxErrorBody {
+			t.Errorf("status %d: %d bytes of the body were read, want at most %d", status, e.read, maxErrorBody)
+		}
+	}
+}

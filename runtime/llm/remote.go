@@ -189,7 +189,7 @@ func (x *exchange) requestID() string {
 
 // statusError returns the failure of a response with an error status.
 func (x *exchange) statusError() error {
-	answer, err := io.ReadAll(x.in)
+	answer, err := io.ReadAll(io.LimitReader(x.in, maxErrorBody))
 	if err != nil && len(answer) == 0 {
 		return x.addContext(x.brokenFailure(x.ctx, err, x.in.n))
 	}

@@ -44,6 +44,9 @@ type headerTransport struct {
 	host    string
 }
 
+// maxErrorBody is the number of bytes that are read of a response with an error status.
+const maxErrorBody = 256 << 10
+
 // statusError is the error for a response with status 401 or 403.
 type statusError struct {
 	status int
@@ -88,6 +91,12 @@ func (x headerTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 		if c, ok := r.Context().Value(callKey{}).(*call); ok && r.Method == http.MethodPost {
 			c.unseen.Store(true)
 		}
+	}
+	if resp.StatusCode < 200 || resp.StatusCode > 299 { // the SDK reads the whole body
+		resp.Body = struct {
+			io.Reader
+			io.Closer
+		}{io.LimitReader(resp.Body, maxErrorBody), resp.Body}
 	}
 	switch kind := resp.Header.Get("Content-Type"); {
 	case strings.HasPrefix(kind, "text/event-stream"):

@@ -68,3 +68,33 @@ func TestRefusedRedirection(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestEndlessErrors checks that only the first part of an error's body is read, whatever its type.
+func TestEndlessErrors(t *testing.T) {
+	for _, kind := range []string{"text/plain", "application/json", "text/event-stream"} {
+		endless := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", kind)
+			w.WriteHeader(http.StatusInternalServerError)
+			part := []byte(strings.Repeat("data: "+strings.Repeat("x", 4000)+"\n\n", 100))
+			for sent := 0; sent < 32*maxErrorBody; sent += len(part) {
+				if _, err := w.Write(part); err != nil {
+					return
+				}
+			}
+		}))
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, endless.URL, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := headerTransport{server: &server{}}.RoundTrip(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, _ := io.ReadAll(resp.Body)
+		if len(body) == 0 || len(body) > maxErrorBody+10 { // events are written in another form
+			t.Errorf("%s: %d bytes of the body were read, want at most %d", kind, len(body), maxErrorBody)
+		}
+		_ = resp.Body.Close()
+		endless.Close()
+	}
+}

@@ -43,11 +43,15 @@ func (x *address) sendCall(ctx context.Context, input json.RawMessage, c *Contex
 		return c.hide(Failure("%s %s: %s", x.Method, x.withoutQuery(), httpclient.Reason(err))), nil
 	}
 	defer response.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(response.Body, int64(x.MaxOutput)+1))
+	refused, most := response.StatusCode < 200 || response.StatusCode > 299, x.MaxOutput
+	if refused {
+		most = min(most, DefaultMaxOutput) // max_output is for answers
+	}
+	body, err := io.ReadAll(io.LimitReader(response.Body, int64(most)+1))
 	switch {
 	case ctx.Err() != nil:
 		return Result{}, context.Cause(ctx)
-	case response.StatusCode < 200 || response.StatusCode > 299:
+	case refused:
 		return c.hide(x.refused(response.StatusCode, body)), nil
 	case err != nil:
 		return c.hide(Failure("%s %s: the response is incomplete: %v", x.Method, x.withoutQuery(), err)), nil

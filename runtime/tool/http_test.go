@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -307,5 +309,30 @@ func TestHTTPDies(t *testing.T) {
 				t.Errorf("outcome %s with error %q after %d requests, want a failure without a repetition", e.Outcome, e.Result.Error, len(s.received()))
 			}
 		}
+	}
+}
+
+// TestEndlessRefusal checks that only the first part of a refusal's body is read, also with a large
+// max_output.
+func TestEndlessRefusal(t *testing.T) {
+	var sent atomic.Int64
+	part := bytes.Repeat([]byte("x"), 1<<16)
+	s := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusInternalServerError)
+		for {
+			n, err := w.Write(part)
+			sent.Add(int64(n))
+			if err != nil {
+				return
+			}
+		}
+	})
+	e := called(t, HTTP{URL: s.URL, MaxOutput: 1 << 30}, Spec{}, `{}`, Context{}, Hooks{})
+	s.Close() // waits for the handler
+	if want := "answered with status 500 Internal Server Error: xxx"; !strings.HasPrefix(e.Result.Error, want) {
+		t.Errorf("got %.200q, want %q", e.Result.Error, want)
+	}
+	if n := sent.Load(); n > 250<<20 {
+		t.Errorf("the server sent %d MiB, want the first part and what the system buffers", n>>20)
 	}
 }

@@ -20,12 +20,14 @@ import (
 	"unicode/utf8"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/text/utf8cut"
 	"github.com/concerto-lang/concerto/runtime/world/clock"
 )
 
 // Maximum sizes of a response's body and header in bytes, and the maximum number of redirects.
 const (
 	maxBody      = 64 << 20
+	maxErrorBody = 1 << 20 // of a response with a status of 400 or more
 	maxHeader    = 1 << 20
 	maxRedirects = 10
 )
@@ -133,11 +135,18 @@ func (c *Client) sendRequest(ctx context.Context, q *effect.HTTP) (*effect.HTTPR
 		return nil, err
 	}
 	defer response.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(response.Body, c.limit+1))
+	limit, failed := c.limit, response.StatusCode >= 400
+	if failed {
+		limit = min(limit, maxErrorBody)
+	}
+	body, err := io.ReadAll(io.LimitReader(response.Body, limit+1))
+	if failed && int64(len(body)) > limit {
+		body = body[:utf8cut.Before(body, int(limit))] // the status matters more than the rest
+	}
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("the response is incomplete: %w", err)
-	case int64(len(body)) > c.limit:
+	case int64(len(body)) > limit:
 		return nil, fmt.Errorf("the response is larger than %d MiB", maxBody>>20)
 	case !utf8.Valid(body):
 		return nil, errors.New("the response is not UTF-8")

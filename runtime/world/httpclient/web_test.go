@@ -55,6 +55,14 @@ func server(t *testing.T) *httptest.Server {
 			}
 		}
 	})
+	mux.HandleFunc("/failing", func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(500)
+		for r.Context().Err() == nil {
+			if _, err := io.WriteString(w, "é€"); err != nil {
+				return
+			}
+		}
+	})
 	mux.HandleFunc("/there", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/echo", http.StatusFound) })
 	mux.HandleFunc("/round", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/round", http.StatusFound) })
 	mux.HandleFunc("/away", func(w http.ResponseWriter, r *http.Request) {
@@ -123,6 +131,15 @@ func TestFailures(t *testing.T) {
 	if r, failure := perform(t, c, &effect.HTTP{Method: "GET", URL: s.URL + "/fits"}); failure != "" || len(r.Body) != 100 {
 		t.Error(failure)
 	}
+	// Only the first part of an error's body is read, up to the end of a character.
+	if r, failure := perform(t, c, &effect.HTTP{Method: "GET", URL: s.URL + "/failing"}); failure != "" || r.Status != 500 || r.Body != strings.Repeat("é€", 20) {
+		t.Errorf("an endless response with status 500 = %+v, failure %q", r, failure)
+	}
+	c.limit = 99
+	if r, failure := perform(t, c, &effect.HTTP{Method: "GET", URL: s.URL + "/failing"}); failure != "" || r.Body != strings.Repeat("é€", 19)+"é" {
+		t.Errorf("an endless response with status 500 = %+v, failure %q", r, failure)
+	}
+	c.limit = 100
 	for _, q := range []struct{ url, want string }{
 		{s.URL + "/binary", "the response is not UTF-8"},
 		{s.URL + "/large", "the response is larger than 64 MiB"},
