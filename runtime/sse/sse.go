@@ -1,4 +1,5 @@
-// Package sse reads streams of server-sent events as the HTML standard defines them.
+// Package sse reads streams of server-sent events as the HTML standard defines them. The
+// compatibility promise does not cover its API.
 package sse
 
 import (
@@ -34,8 +35,8 @@ func NewReader(r io.Reader, limit int) *Reader {
 }
 
 // Next returns the next event that sets a field. Data is valid until the next call; it is empty for
-// an event that only prevents a timeout of the connection or sets an id, which a client must not dispatch. An
-// event without the blank line at its end is returned with io.ErrUnexpectedEOF.
+// an event that only prevents a timeout of the connection or sets an id, which a client must not
+// dispatch. An event without the blank line at its end is returned with io.ErrUnexpectedEOF.
 func (r *Reader) Next() (Event, error) {
 	var e Event
 	set, size := false, 0

@@ -131,7 +131,8 @@ func (g *Gate) Reset(ctx context.Context, commit, base string, limit time.Durati
 	return w, nil
 }
 
-// withLimit returns a context that ends after a time, with an error that states it; 0 means no limit.
+// withLimit returns a context that ends after a time, with an error that states it; 0 means no
+// limit.
 func withLimit(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
 	if limit == 0 {
 		return context.WithCancel(ctx)

@@ -233,8 +233,8 @@ func endDir(ctx context.Context, s *Store, name string) (remains bool, err error
 	return true, s.place.write(r)
 }
 
-// hasDirChanged reports whether something in the directory of an exchange has changed, or whether it
-// must remain anyway.
+// hasDirChanged reports whether something in the directory of an exchange has changed, or whether
+// it must remain anyway.
 func hasDirChanged(ctx context.Context, s *Store, r *record) (bool, error) {
 	if r.Branch != "" {
 		if s.place.Worktrees.Keep == "always" {
