@@ -179,7 +179,7 @@ func TestSafeFixesKeepTheMeaning(t *testing.T) {
 						want, before = outcome(t, p.Good)
 					}
 					if !ok || !before {
-						continue // the program needs a connection of a manifest
+						continue // the program needs a host, or a connection of a manifest
 					}
 					if compared++; got != want {
 						t.Errorf("%s: after the safe fix %q the program\n%s\nprints %q, want %q", info.Code, f.Title, fixed, got, want)
@@ -200,6 +200,9 @@ func outcome(t *testing.T, text string) (string, bool) {
 	p, found := compiletest.Source(text)
 	if found.HasErrors() {
 		return "", false
+	}
+	if strings.Contains(text, "listen ") {
+		return "", false // the world of these tests has no hosts
 	}
 	w := newWorld(t)
 	_, failed, err := compiletest.Run(context.Background(), compiletest.Config(p, w, false))

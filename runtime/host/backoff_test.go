@@ -87,11 +87,11 @@ func TestBackoffOfInit(t *testing.T) {
 		})
 		start := time.Now()
 		for _, at := range []string{"0", "0.1", "0.3", "0.7", "1.5"} {
-			if m, when := b.failingExchange(start); m != "host init failed: host 'w': not logged in" || when != at {
+			if m, when := b.failingExchange(start); m != "host init failed: not logged in" || when != at {
 				t.Errorf("the exchange failed with %q at %s, want that the initialisation failed at %s", m, when, at)
 			}
 		}
-		if m, when := b.failingExchange(start); m != "host 'w' failed to start 5 times in a row: host init failed: host 'w': not logged in crash_loop" || when != "1.5" {
+		if m, when := b.failingExchange(start); m != "host 'w' failed to start 5 times in a row: host init failed: not logged in crash_loop" || when != "1.5" {
 			t.Errorf("the exchange failed with %q at %s, want a crash loop at 1.5", m, when)
 		}
 		if n := len(b.mem.all); n != 5 {

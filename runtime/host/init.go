@@ -133,7 +133,7 @@ func (p *process) handleInitReply(m *effect.HostMessage) error {
 		return nil
 	case hostmsg.Fails:
 		f := p.cfg.reportedError(m.Text)
-		f.Message = "host init failed: " + f.Message
+		f.Message = "host init failed: " + strings.TrimPrefix(f.Message, "host '"+p.cfg.Name+"': ")
 		return p.addContext(f)
 	}
 	return p.addContext(p.cfg.errorf("did not acknowledge initialization: it answered %s", stderrlog.Quote(m.Text)))

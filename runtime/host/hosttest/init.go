@@ -110,7 +110,7 @@ read
 hang
 `))
 	e := w.openFails("go")
-	if e.Message != "host init failed: host 'worker': license expired in May" || e.Fields["code"] != "E7" || e.Fields["recoverable"] != false || e.Fields["host"] != "worker" {
+	if e.Message != "host init failed: license expired in May" || e.Fields["code"] != "E7" || e.Fields["recoverable"] != false || e.Fields["host"] != "worker" {
 		w.Errorf("message = %q, fields = %v, want the host's error with code E7", e.Message, e.Fields)
 	}
 	if e := w.openFails("go"); e.Message != "host init failed: host 'worker' reported an error" || e.Fields["code"] != "7" {
