@@ -57,8 +57,8 @@ func NewTest(a *console.Console) *cobra.Command {
 		Short: "Run the tests of a program",
 		Long: `Runs each @test function of a program and of the files NAME_test.conc next to it. Tests reach no
 model, host or network: they use mocks or their tape, tapes/FILE/FUNCTION.tape. --record writes
-missing tapes of tests that pass; --record=all rewrites all tapes. A test fails after 60 seconds, unless --timeout or [limits] max_test_seconds
-allows another time.
+missing tapes of tests that pass; --record=all rewrites all tapes. A test fails after 60 seconds,
+unless --timeout or [limits] max_test_seconds allows another time.
 
 Exit codes: 0 all tests passed, 1 a test failed or there is none, 2 the program does not compile.`,
 		Example: `  concerto test                       test the project in this directory or above
