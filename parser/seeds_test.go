@@ -33,7 +33,7 @@ var refused = map[string]string{
 	"004_00.conc": "E0101", // option A: handlers after a call, without listen
 	"004_01.conc": "E0303", // option B: a map of functions
 	"004_02.conc": "E0301", // option C: an id in place of the message, and no arm for other messages
-		"004_10.conc": "E0501", // assigns to a variable without `mut`
+	"004_10.conc": "E0501", // assigns to a variable without `mut`
 }
 
 // TestSeeds compiles the programs of the founding documents as they are printed. A fragment becomes

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/concerto-lang/concerto/internal/data/value"
-	"github.com/concerto-lang/concerto/stdlib/csvtext"
 	"github.com/concerto-lang/concerto/internal/text/jcs"
+	"github.com/concerto-lang/concerto/stdlib/csvtext"
 )
 
 // readCSV reads a CSV file (RFC 4180), whose first line contains the names of the fields.
