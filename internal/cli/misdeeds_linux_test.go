@@ -98,7 +98,7 @@ done`, starts: 1, made: []string{"!prompted"},
 	{n: 16, name: "vendor needs login", keys: `transport = "acp"`, starts: 1,
 		host: ">~ {\"method\":\"initialize\"}\n< {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"protocolVersion\":1,\"agentCapabilities\":{}}}\n" +
 			">~ {\"method\":\"session/new\"}\nnow when\n< {\"jsonrpc\":\"2.0\",\"id\":2,\"error\":{\"code\":-32000,\"message\":\"Authentication required\"}}\nhang",
-		err: "host 'W': session/new: Authentication required", code: "-32000", bounds: bounds{within: 100 * ms}},
+		err: "host init failed: session/new: Authentication required", code: "-32000", bounds: bounds{within: 100 * ms}},
 }
 
 const exitedEarly = "~host exited without result: .*"
@@ -183,6 +183,6 @@ var limitRows = []misdeed{
 		out: []string{"[host:progress] {}"}, err: "host 'W' sent nothing for 3 seconds", code: "heartbeat", stderr: "hm", bounds: bounds{expected: 3, within: 500 * ms}},
 	{n: 60, name: "dies at each start", host: "read\nstderr no paper\nnow when\nexit 9", starts: 5,
 		body: "    for n in 0..5 { if let Err(e) = W.execute(\"go\") { emit(\"died\", e.message); } }\n" + defaultBody,
-		out:  slices.Repeat([]string{"[died] " + exitedEarly}, 5),
-		err:  "host 'W' failed to start 5 times in a row: " + exitedEarly, code: "crash_loop", exit: 9, stderr: "no paper", bounds: bounds{within: 500 * ms}},
+		out:  slices.Repeat([]string{"[died] host exited without result: 'W' exited with status 9: no paper"}, 5),
+		err:  "host 'W' failed to start 5 times in a row: host exited without result: 'W' exited with status 9: no paper", code: "crash_loop", exit: 9, stderr: "no paper", bounds: bounds{within: 500 * ms}},
 }
