@@ -142,7 +142,9 @@ func (c *codec) int64(name string, p *int64) {
 func (c *codec) int(name string, p *int) {
 	n := int64(*p)
 	c.int64(name, &n)
-	*p = int(n)
+	if !c.writing { // others may read a program that is written
+		*p = int(n)
+	}
 }
 
 // optInt writes or reads an integer that is omitted if zero.

@@ -214,7 +214,9 @@ func (c *codec) function(f *Function) {
 		list(c, "params", &f.Params, false, c.class)
 		abi := string(f.ABI)
 		c.str("abi", &abi)
-		f.ABI = ABI(abi)
+		if !c.writing {
+			f.ABI = ABI(abi)
+		}
 		result := f.Result.String()
 		c.str("result", &result)
 		c.setClass(&f.Result, result)
@@ -235,6 +237,9 @@ func (c *codec) function(f *Function) {
 var classes = map[string]Class{"Unset": Unset, "Int": Int, "Float": Float, "Bool": Bool, "Full": Full}
 
 func (c *codec) setClass(to *Class, name string) {
+	if c.writing {
+		return
+	}
 	class, ok := classes[name]
 	if !ok {
 		c.fail(c.pos, "unknown register class %q", name)

@@ -3,6 +3,7 @@ package workspace
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -283,18 +284,18 @@ func TestCommitDuringEnd(t *testing.T) {
 	real, err := exec.LookPath("git")
 	must(t, err)
 	bin := t.TempDir()
-	write(t, filepath.Join(bin, "git"), `#!/bin/sh
+	write(t, filepath.Join(bin, "git"), fmt.Sprintf(`#!/bin/sh
 [ "$GIT_OPTIONAL_LOCKS" = 0 ] || exit 9
-"$REAL" "$@"
+'%[1]s' "$@"
 code=$?
-if [ ! -e "$ONCE" ]; then
-	touch "$ONCE"
-	"$REAL" -c user.email=a@example.com -c user.name=A commit -qm "a change" >&2
+if [ ! -e '%[2]s' ]; then
+	touch '%[2]s'
+	'%[1]s' -c user.email=a@example.com -c user.name=A commit -qm "a change" >&2
 fi
 exit $code
-`)
+`, real, filepath.Join(bin, "once")))
 	must(t, os.Chmod(filepath.Join(bin, "git"), 0o755))
-	d.store.git, err = git.New(t.Context(), append(p.Environ, "PATH="+bin+":"+os.Getenv("PATH"), "REAL="+real, "ONCE="+filepath.Join(bin, "once")), p.From)
+	d.store.git, err = git.New(t.Context(), append(p.Environ, "PATH="+bin+":"+os.Getenv("PATH")), p.From)
 	must(t, err)
 	if remains, err := d.End(t.Context()); !remains || err != nil {
 		t.Errorf("End = %v (error %v), want true", remains, err)

@@ -76,9 +76,9 @@ type sampleEffect struct {
 
 // sampleLine is a line of the tape after the header.
 type sampleLine struct {
-	text      []byte
-	isOutside bool // a failure for which the program is not at fault
-	judge     string
+	text    []byte
+	outside *effect.Error // a failure for which the program is not at fault, and which it did not retry; nil for none
+	judge   string
 }
 
 // SampleUsage contains what a sample used. Calls and JudgeCalls are the numbers of calls that were
@@ -338,9 +338,13 @@ func (s *Sample) EffectEnded(e int64, r effect.Request, result effect.Result, er
 	x := s.effects[e]
 	delete(s.effects, e)
 	failed, _ := errors.AsType[*effect.Error](err)
-	isOutside := failed != nil && (failed.IsDenied || s.options.IsOutside(r.Kind(), FailureOf(err)))
-	if isOutside {
+	if failed != nil && (failed.IsDenied || s.options.IsOutside(r.Kind(), FailureOf(err))) {
 		s.outside[failed.Message] = true
+	} else {
+		failed = nil
+	}
+	if step, ok := r.(*effect.Step); ok && step.What == effect.StepRetry {
+		s.retried(step.Text)
 	}
 	if !s.records(x) {
 		return
@@ -356,7 +360,18 @@ func (s *Sample) EffectEnded(e int64, r effect.Request, result effect.Result, er
 	s.recorder.EffectEnded(e, r, result, err, at)
 	s.flush()
 	last := &s.lines[len(s.lines)-1]
-	last.isOutside, last.judge = isOutside, x.judge
+	last.outside, last.judge = failed, x.judge
+}
+
+// retried keeps a failure outside the program on the tape, because a decorator calls again what has
+// failed with this message: only the last attempt can be why the sample ends as it does.
+func (s *Sample) retried(message string) {
+	for i := len(s.lines) - 1; i >= 0; i-- {
+		if x := &s.lines[i]; x.outside != nil && x.outside.Message == message {
+			x.outside = nil
+			return
+		}
+	}
 }
 
 // records reports whether the end of an effect is recorded.
@@ -406,8 +421,17 @@ func (s *Sample) count(r effect.Request, result effect.Result, err error, x samp
 // IsOutside reports whether a request failed with this message and the program is not at fault.
 func (s *Sample) IsOutside(message string) bool { return s.outside[message] }
 
-// HasOutside reports whether a request failed for which the program is not at fault.
-func (s *Sample) HasOutside() bool { return len(s.outside) > 0 }
+// HasOutside reports whether the tape contains a failure that the next run must not use.
+func (s *Sample) HasOutside() bool { return s.firstOutside() < len(s.lines) }
+
+// firstOutside returns the index of the first failure that the next run must not use, or the number
+// of lines.
+func (s *Sample) firstOutside() int {
+	if i := slices.IndexFunc(s.lines, func(x sampleLine) bool { return x.outside != nil }); i >= 0 {
+		return i
+	}
+	return len(s.lines)
+}
 
 // Usage returns what the sample used.
 func (s *Sample) Usage() SampleUsage { return s.used }
@@ -492,13 +516,10 @@ func (s *Sample) close() error {
 }
 
 // Refused removes the entries that the next run of the sample must not use, because the program was
-// not at fault: the first failure outside the program, or the last answers of a judge if
+// not at fault: the first failure outside the program that it did not retry, or the last answers of a judge if
 // judgeFailed is set, and all entries after them.
 func (s *Sample) Refused(judgeFailed bool) error {
-	cut := slices.IndexFunc(s.lines, func(x sampleLine) bool { return x.isOutside })
-	if cut < 0 {
-		cut = len(s.lines)
-	}
+	cut := s.firstOutside()
 	if judgeFailed {
 		last := len(s.lines) - 1
 		for last > 0 && s.lines[last].judge == "" {

@@ -59,7 +59,7 @@ func TestConversationsCoverEveryConstruct(t *testing.T) {
 		}
 	}
 	for _, part := range []string{
-		`{"type":"cancel","reason":"stop"}`, "sent an invalid message: ", "in the middle of a message (", "exited without result (exit code 1)", "listen:error", "listen:invalid",
+		`{"type":"cancel","reason":"stop"}`, "sent an invalid message: ", "in the middle of a message (", "exited without result: 'W' exited with status 1 (exit code 1)", "listen:error", "listen:invalid",
 		"listen:unhandled", `"partial_output":`, `"value":"as you like, question"`, `"error":"nothing handles tool_call messages"`, "it is skipped: ", "counts as the result: ",
 		"a line that is not a message outside", "'result' outside", `"answer_to":"q`, `"answer_to":-`, `withdraw {"id":`, InitLine,
 		`{"type":"steer","id":"t2"`, `"queued":true`, `{"type":"cancel","reason":"interrupted"}`, `host 'W' was interrupted`, `"stage":"turn","next":"t2"`,

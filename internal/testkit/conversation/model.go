@@ -434,7 +434,7 @@ func (m *model) handleExit(code int) {
 	}
 	if m.active {
 		if failure == "" {
-			failure = "host exited without result"
+			failure = fmt.Sprintf("host exited without result: '%s' exited with status %d", Host, code)
 		}
 		if m.t.Options.Level == Wire {
 			failure += fmt.Sprintf(" (exit code %d)", code)
