@@ -10,7 +10,8 @@ import (
 
 // codec writes or reads the format. One method per structure (format.go) lists its members for both
 // directions. Members are written in that order. An optional member with the zero value is omitted.
-// Members may be read in any order.
+// Members may be read in any order. Writing changes nothing in a program, which others may be
+// running.
 type codec struct {
 	writing bool
 
@@ -128,6 +129,15 @@ func (c *codec) optStr(name string, p *string) {
 	}
 }
 
+// textual writes or reads a value of a type of strings with str or optStr.
+func textual[T ~string](c *codec, member func(string, *string), name string, p *T) {
+	text := string(*p)
+	member(name, &text)
+	if !c.writing {
+		*p = T(text)
+	}
+}
+
 func (c *codec) int64(name string, p *int64) {
 	if c.member(name) {
 		if c.writing {
@@ -142,7 +152,7 @@ func (c *codec) int64(name string, p *int64) {
 func (c *codec) int(name string, p *int) {
 	n := int64(*p)
 	c.int64(name, &n)
-	if !c.writing { // others may read a program that is written
+	if !c.writing {
 		*p = int(n)
 	}
 }

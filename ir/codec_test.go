@@ -93,6 +93,21 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
+// TestEncodeSharedProgram encodes a program in several goroutines, as durable runs of a server do
+// while others execute it. The race detector fails the test if Encode changes the program.
+func TestEncodeSharedProgram(t *testing.T) {
+	p := everything(t)
+	want := Encode(p)
+	for range 2 {
+		t.Run("", func(t *testing.T) {
+			t.Parallel()
+			if got := Encode(p); !bytes.Equal(got, want) {
+				t.Error("the programs differ")
+			}
+		})
+	}
+}
+
 // TestLayoutMatchesManual compares the encoded form of a program with the layout that the manual
 // describes.
 func TestLayoutMatchesManual(t *testing.T) {

@@ -212,11 +212,7 @@ func (c *codec) function(f *Function) {
 		c.optInt("file", &f.File)
 		c.optInt("line", &f.Line)
 		list(c, "params", &f.Params, false, c.class)
-		abi := string(f.ABI)
-		c.str("abi", &abi)
-		if !c.writing {
-			f.ABI = ABI(abi)
-		}
+		textual(c, c.str, "abi", &f.ABI)
 		result := f.Result.String()
 		c.str("result", &result)
 		c.setClass(&f.Result, result)

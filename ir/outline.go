@@ -89,9 +89,7 @@ const outlineMinor = 17
 
 func (c *codec) declaration(d *Declaration) {
 	c.object(func() {
-		kind := string(d.Kind)
-		c.str("kind", &kind)
-		d.Kind = DeclKind(kind)
+		textual(c, c.str, "kind", &d.Kind)
 		c.optStr("name", &d.Name)
 		c.optInt("index", &d.Index)
 		c.flag("public", &d.Public)
@@ -106,9 +104,7 @@ func (c *codec) use(u *Use) {
 		u.Target, u.By = -1, -1
 	}
 	c.object(func() {
-		kind := string(u.Kind)
-		c.optStr("kind", &kind)
-		u.Kind = UseKind(kind)
+		textual(c, c.optStr, "kind", &u.Kind)
 		c.index("target", &u.Target)
 		c.index("by", &u.By)
 		c.optStr("method", &u.Method)
@@ -141,7 +137,9 @@ func (c *codec) place(name string, p *Place) {
 	if c.member(name) {
 		at := &Position{Line: p.Line, Column: p.Column}
 		c.start(&at)
-		p.Line, p.Column = at.Line, at.Column
+		if !c.writing {
+			p.Line, p.Column = at.Line, at.Column
+		}
 		c.done()
 	}
 }

@@ -9,12 +9,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/BurntSushi/toml"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/concerto-lang/concerto/internal/process/userfile"
 	"github.com/concerto-lang/concerto/internal/text/suggest"
+	"github.com/concerto-lang/concerto/internal/text/tomlkeys"
 )
 
 // variable is the annotation of a flag that contains the name of its environment variable.
@@ -118,8 +118,8 @@ func (a *app) settingsFile(root *cobra.Command) (file string, all map[string]map
 	if err != nil {
 		return file, nil, usage("name a readable file", "read the settings: %v", err)
 	}
-	if err := toml.Unmarshal(text, &all); err != nil {
-		var at toml.ParseError
+	if _, err := tomlkeys.Decode(string(text), &all); err != nil {
+		var at tomlkeys.ParseError
 		if errors.As(err, &at) {
 			return file, nil, usage("the file has a table for each command, such as [serve], with the command's flags", "%s:%d: %s", file, at.Position.Line, at.Message)
 		}

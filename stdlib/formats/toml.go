@@ -32,7 +32,7 @@ func tomlParse(a *vm.Args) (value.Slot, error) {
 		return value.Nil, formatError(1, 1, "a second byte order mark")
 	}
 	var data map[string]any
-	meta, err := toml.Decode(text, &data)
+	meta, err := tomlkeys.Decode(text, &data)
 	if err != nil {
 		var e toml.ParseError
 		if !errors.As(err, &e) {
@@ -41,18 +41,13 @@ func tomlParse(a *vm.Args) (value.Slot, error) {
 		line, column := placeIn(text, e.Position.Start)
 		return value.Nil, formatError(line, column, "%s", e.Message)
 	}
-	empty, wrong := tomlkeys.Check(text)
-	if wrong != nil {
-		line, column := placeIn(text, wrong.Offset)
-		return value.Nil, formatError(line, column, "%s", wrong.Message)
-	}
 	t := &tomlReader{a: a, first: map[string]int{}}
-	if len(empty) > 0 { // the library loses the arrays around tables with empty keys
+	if empty := tomlkeys.EmptyKeys(text); len(empty) > 0 { // the library loses the arrays around tables with empty keys
 		for t.empty = emptyKey; strings.Contains(text, t.empty); {
 			t.empty += emptyKey
 		}
 		data = nil
-		if meta, err = toml.Decode(withEmptyKeys(text, empty, t.empty), &data); err != nil {
+		if meta, err = tomlkeys.Decode(withEmptyKeys(text, empty, t.empty), &data); err != nil {
 			return value.Nil, formatError(0, 0, "%s", strings.TrimPrefix(err.Error(), "toml: "))
 		}
 	}

@@ -6,7 +6,7 @@ var ManifestSyntax = &Info{
 	Code: "E0801", Title: "invalid TOML or unknown key", Manifest: true,
 	Explain: "Unknown keys and sections are errors, because a misspelled rule or limit would otherwise have no effect: `denies` instead of `deny` would deny nothing. " +
 		"`concerto doc manifest` lists the keys. A manifest that requires a newer version of concerto (`concerto` in [project]) may have keys that this version does not know. " +
-		"Concerto.toml is TOML 1.0: strings need quotes, every key is defined once, and a table header is on its own line. " +
+		"Concerto.toml is TOML 1.1: strings need quotes, every key is defined once, and a table header is on its own line. " +
 		"A script of replies is TOML or JSON, depending on its file name.",
 	Bad:  "[connections.main]\nprovider = \"openai\"\ndefault_modle = \"gpt-4o\"\n",
 	Good: "[connections.main]\nprovider = \"openai\"\ndefault_model = \"gpt-4o\"\n",

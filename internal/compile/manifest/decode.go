@@ -10,10 +10,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/BurntSushi/toml"
-
 	"github.com/concerto-lang/concerto/internal/compile/diag"
 	"github.com/concerto-lang/concerto/internal/text/source"
+	"github.com/concerto-lang/concerto/internal/text/tomlkeys"
 	"github.com/concerto-lang/concerto/internal/text/utf8cut"
 )
 
@@ -39,19 +38,14 @@ func (r *reader) toml() (*node, map[string]any, bool) {
 		return nil, nil, false
 	}
 	values := map[string]any{}
-	_, err := toml.Decode(string(text[skipped:]), &values)
+	_, err := tomlkeys.Decode(string(text[skipped:]), &values)
 	if err != nil {
 		r.syntax(err, skipped)
 		return nil, nil, false
 	}
 	// White space replaces the byte order mark, so that offsets stay correct.
 	clean := append(bytes.Repeat([]byte{' '}, skipped), text[skipped:]...)
-	root, twice := scan(clean)
-	if twice != nil {
-		r.add(diag.ManifestSyntax.At(twice.key, "duplicate key `%s`", twice.name).Hint("keep one of them"))
-		return nil, nil, false
-	}
-	return root, values, true
+	return scan(clean), values, true
 }
 
 // rewordings replaces the messages of the TOML decoder; `$1` is the first group of the expression.
@@ -60,7 +54,7 @@ var rewordings = []struct {
 	pattern, message, hint string
 }{
 	{`^Key '(hosts\..*\.sandbox)' has already been defined`, "duplicate key `$1`", "next to the section, Codex's own setting is `codex_sandbox`"},
-	{`^Key '(.*)' has already been defined`, "duplicate key `$1`", "keep one of them"},
+	{"^(?:Key '(.*)' has already been defined|`(.*)` is already defined)", "duplicate key `$1`", "keep one of them"},
 	{`(?s)^expected value but found "(.*)" instead`, "invalid value `$1`", "put text in quotes: \"$1\""},
 	{`^strings cannot contain newlines`, "unterminated string", "close it with a quote, or use \"\"\" for several lines"},
 	{`^files cannot contain NULL bytes`, "the file is not UTF-8 text", "save it as UTF-8"},
@@ -73,7 +67,7 @@ var rewordings = []struct {
 
 // syntax reports an error of the TOML decoder at its position.
 func (r *reader) syntax(err error, skipped int) {
-	var pe toml.ParseError
+	var pe tomlkeys.ParseError
 	if !errors.As(err, &pe) {
 		r.add(diag.ManifestSyntax.At(source.Span{}, "%v", err).Hint("see https://toml.io for the syntax"))
 		return
@@ -86,10 +80,7 @@ func (r *reader) syntax(err error, skipped int) {
 		if m == nil {
 			continue
 		}
-		group := ""
-		if len(m) > 1 {
-			group = m[1]
-		}
+		group := strings.Join(m[1:], "") // of two alternatives, one has a group
 		if strings.HasPrefix(w.message, "invalid value") {
 			// The decoder reports the first digit of a word as the position.
 			span.End = span.Start + source.Pos(bareWord(r.file.Text[start:]))

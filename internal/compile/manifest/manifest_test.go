@@ -442,6 +442,8 @@ func TestDiagnostics(t *testing.T) {
 	for _, c := range []struct{ name, toml, want string }{
 		{"bare text", "[hosts.w]\ncommand = python3\n", "2:11: E0801: invalid value `python3` (put text in quotes: \"python3\")\n"},
 		{"key twice", "a = 1\na = 2\n", "2:1: E0801: duplicate key `a` (keep one of them)\n"},
+		{"table by dotted keys and by header", "[hosts.w]\ncommand = \"c\"\npermissions.deny = [\"Bash(rm)\"]\n[hosts.w.permissions]\nallow = [\"Bash(rm)\"]\n", "4:2: E0801: duplicate key `hosts.w.permissions` (keep one of them)\n"},
+		{"inline table and header", "[hosts.w]\npermissions = { deny = [\"Bash(rm)\"] }\n[hosts.w.permissions]\nallow = [\"Bash(rm)\"]\n", "3:2: E0801: duplicate key `hosts.w.permissions` (keep one of them)\n"},
 		{"dotted key twice", "hosts.w.command = \"a\"\nhosts = 2\n", "2:1: E0801: duplicate key `hosts` (keep one of them)\n"},
 		{"open string", "[project]\nname = \"x\n", "2:10: E0801: unterminated string (close it with a quote, or use \"\"\" for several lines)\n"},
 		{"not utf-8", "a = \"\xff\"\n", "1:6: E0801: invalid UTF-8: byte 0xff (save the file as UTF-8)\n"},

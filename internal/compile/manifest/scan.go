@@ -42,20 +42,17 @@ func (n *node) add(c *node) *node {
 	return c
 }
 
-// scan finds the position of each key and value in a text that the TOML decoder has accepted. twice
-// is the second of two keys with the same name, or nil. The decoder accepts such keys if the first
-// one is dotted.
-func scan(text []byte) (root, twice *node) {
+// scan finds the position of each key and value in a text that tomlkeys.Decode has accepted.
+func scan(text []byte) *node {
 	s := &scanner{text: text, root: &node{kind: table}}
 	s.file()
-	return s.root, s.twice
+	return s.root
 }
 
 type scanner struct {
-	text  []byte
-	pos   int
-	root  *node
-	twice *node
+	text []byte
+	pos  int
+	root *node
 }
 
 // part is one name in a dotted key.
@@ -95,9 +92,6 @@ func (s *scanner) table(n *node, path []part) *node {
 		case c.kind == array && len(c.children) > 0:
 			c = c.children[len(c.children)-1]
 		}
-		if c.kind != table {
-			c = s.noteDuplicate(&node{name: p.name, key: p.span, value: p.span, kind: table})
-		}
 		n = c
 	}
 	return n
@@ -111,11 +105,7 @@ func (s *scanner) element(path []part) *node {
 	if a == nil {
 		a = n.add(&node{name: last.name, key: last.span, value: last.span, kind: array})
 	}
-	e := &node{key: last.span, value: last.span, kind: table}
-	if a.kind != array {
-		return s.noteDuplicate(e)
-	}
-	return a.add(e)
+	return a.add(&node{key: last.span, value: last.span, kind: table})
 }
 
 // pair reads `key = value` into the table n.
@@ -126,20 +116,7 @@ func (s *scanner) pair(n *node) {
 	v := s.scanValue()
 	last := path[len(path)-1]
 	v.name, v.key = last.name, last.span
-	n = s.table(n, path[:len(path)-1])
-	if n.child(v.name) != nil {
-		s.noteDuplicate(v)
-		return
-	}
-	n.add(v)
-}
-
-// noteDuplicate records a second key with the same name.
-func (s *scanner) noteDuplicate(n *node) *node {
-	if s.twice == nil {
-		s.twice = n
-	}
-	return n
+	s.table(n, path[:len(path)-1]).add(v)
 }
 
 // path reads a dotted key and the white space after it.

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/BurntSushi/toml"
+	"github.com/concerto-lang/concerto/internal/text/tomlkeys"
 )
 
 // LockFile is the name of the lock file, next to the manifest.
@@ -126,7 +126,7 @@ func ParseLock(text []byte) (*Lock, error) {
 	}
 	text = bytes.ReplaceAll(bytes.TrimPrefix(text, []byte("\ufeff")), []byte("\r\n"), []byte("\n"))
 	var in lockText
-	meta, err := toml.Decode(string(text), &in)
+	meta, err := tomlkeys.Decode(string(text), &in)
 	if err != nil {
 		return nil, decodeError(text, err)
 	}
@@ -211,7 +211,7 @@ func decodeError(text []byte, err error) error {
 			}
 		}
 	}
-	if p, ok := errors.AsType[toml.ParseError](err); ok {
+	if p, ok := errors.AsType[tomlkeys.ParseError](err); ok {
 		return &LockError{p.Position.Line, p.Message, lockHint}
 	}
 	return &LockError{1, err.Error(), lockHint}

@@ -363,8 +363,8 @@ func (s *Sample) EffectEnded(e int64, r effect.Request, result effect.Result, er
 	last.outside, last.judge = failed, x.judge
 }
 
-// retried keeps a failure outside the program on the tape, because a decorator calls again what has
-// failed with this message: only the last attempt can be why the sample ends as it does.
+// retried lets a failure outside the program stay on the tape, because a decorator calls again what
+// has failed with this message: only the last attempt can be why the sample ends as it does.
 func (s *Sample) retried(message string) {
 	for i := len(s.lines) - 1; i >= 0; i-- {
 		if x := &s.lines[i]; x.outside != nil && x.outside.Message == message {
@@ -516,8 +516,8 @@ func (s *Sample) close() error {
 }
 
 // Refused removes the entries that the next run of the sample must not use, because the program was
-// not at fault: the first failure outside the program that it did not retry, or the last answers of a judge if
-// judgeFailed is set, and all entries after them.
+// not at fault: the first failure outside the program that it did not retry, or the last answers of
+// a judge if judgeFailed is set, and all entries after them.
 func (s *Sample) Refused(judgeFailed bool) error {
 	cut := s.firstOutside()
 	if judgeFailed {

@@ -1,5 +1,5 @@
-// Package tomlkeys checks rules of TOML 1.1 that the TOML library does not check: each key and
-// table is defined once, and the offsets of times exist. It reads texts that the library accepts.
+// Package tomlkeys reads TOML 1.1. It adds to the TOML library two rules of the language that the
+// library does not check: each key and table is defined once, and the offsets of times exist.
 package tomlkeys
 
 import (
@@ -7,24 +7,39 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/BurntSushi/toml"
 )
 
-// Error is a violation of a rule, with its offset in bytes.
-type Error struct {
-	Offset  int
-	Message string
+// ParseError is a syntax error of TOML.
+type ParseError = toml.ParseError
+
+// Decode decodes a text into v, like toml.Decode. A syntax error is a ParseError.
+func Decode(text string, v any) (toml.MetaData, error) {
+	meta, err := toml.Decode(text, v)
+	if err == nil {
+		_, err = check(text)
+	}
+	return meta, err
 }
 
-func (e *Error) Error() string { return e.Message }
+// EmptyKeys returns the offsets of the empty keys in a text that Decode accepts. An empty key is
+// two quotes.
+func EmptyKeys(text string) []int {
+	empty, _ := check(text)
+	return empty
+}
 
-// Check returns the first violation in a text that the library accepts, or nil. empty contains the
-// offsets of empty keys, which are two quotes.
-func Check(text string) (empty []int, err *Error) {
+// check returns the offsets of empty keys and the first violation in a text that the library
+// accepts, or nil.
+func check(text string) (empty []int, err error) {
 	s := &scanner{text: text}
 	defer func() {
-		if e, ok := recover().(*Error); ok {
+		switch e := recover().(type) {
+		case nil:
+		case ParseError:
 			err = e
-		} else if e != nil {
+		default:
 			panic(e)
 		}
 		empty = s.empty
@@ -58,11 +73,18 @@ type scanner struct {
 	empty []int
 }
 
-func (s *scanner) fail(at int, path []string) {
+// fail ends the check. The error is at the text from an offset to the current one.
+func (s *scanner) fail(at int, message string) {
+	panic(ParseError{Message: message, Position: toml.Position{
+		Line: strings.Count(s.text[:at], "\n") + 1, Col: at - strings.LastIndexByte(s.text[:at], '\n'), Start: at, Len: len(strings.TrimRight(s.text[at:s.pos], " \t"))}})
+}
+
+// repeated ends the check because a key is defined twice.
+func (s *scanner) repeated(at int, path []string) {
 	for i, key := range path {
 		path[i] = keyText(key)
 	}
-	panic(&Error{at, "`" + strings.Join(path, ".") + "` is already defined"})
+	s.fail(at, "`"+strings.Join(path, ".")+"` is already defined")
 }
 
 // keyText returns a key as TOML writes it.
@@ -121,12 +143,13 @@ func (s *scanner) document() {
 
 // header reads [a.b] or [[a.b]] and returns its table.
 func (s *scanner) header(root *node) *node {
-	at := s.pos
 	s.pos++
 	elements := s.peek() == '['
 	if elements {
 		s.pos++
 	}
+	s.space(false)
+	at := s.pos
 	path := s.path()
 	n := root
 	for i, key := range path[:len(path)-1] {
@@ -135,7 +158,7 @@ func (s *scanner) header(root *node) *node {
 			next = newNode(implied)
 			n.keys[key] = next
 		} else if next.kind == assigned {
-			s.fail(at, path[:i+1])
+			s.repeated(at, path[:i+1])
 		}
 		n = next
 	}
@@ -151,7 +174,7 @@ func (s *scanner) header(root *node) *node {
 	case !elements && found.kind == implied:
 		found.kind = headed
 	default:
-		s.fail(at, path)
+		s.repeated(at, path)
 	}
 	n.keys[key] = found
 	return found
@@ -167,13 +190,13 @@ func (s *scanner) assign(table *node) {
 			next = newNode(dotted)
 			table.keys[key] = next
 		} else if next.kind != dotted {
-			s.fail(at, path[:i+1])
+			s.repeated(at, path[:i+1])
 		}
 		table = next
 	}
 	key := path[len(path)-1]
 	if table.keys[key] != nil {
-		s.fail(at, path)
+		s.repeated(at, path)
 	}
 	table.keys[key] = newNode(assigned)
 	s.space(false)
@@ -279,7 +302,7 @@ func (s *scanner) value() {
 		}
 		scalar := strings.TrimRight(s.text[from:s.pos], " \t")
 		if m := offset().FindStringSubmatch(scalar); m != nil && (m[1] > "23" || m[2] > "59") {
-			panic(&Error{from, "invalid datetime: " + strconv.Quote(scalar)})
+			s.fail(from, "invalid datetime: "+strconv.Quote(scalar))
 		}
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/BurntSushi/toml"
 )
 
-func TestCheck(t *testing.T) {
+func TestDecode(t *testing.T) {
 	for text, want := range map[string]string{
 		// the library loses a value or merges tables
 		"a.b = 1\na = 7\n":                                               "`a` is already defined",
@@ -38,23 +38,22 @@ func TestCheck(t *testing.T) {
 		if _, err := toml.Decode(text, &data); err != nil && want == "" {
 			t.Errorf("%q: the library returns %v", text, err)
 		}
-		_, err := Check(text)
-		if got := ""; err != nil {
-			if got = err.Message; got != want {
-				t.Errorf("%q: error %q, want %q", text, got, want)
-			}
-		} else if want != "" {
-			t.Errorf("%q is accepted, want %q", text, want)
+		got := ""
+		if _, err := check(text); err != nil {
+			got = err.(ParseError).Message
+		}
+		if got != want {
+			t.Errorf("%q: error %q, want %q", text, got, want)
 		}
 	}
 }
 
-// FuzzCheck checks that every text is read to its end, and that a text has no violation if each of
+// FuzzDecode checks that every text is read to its end, and that a text has no violation if each of
 // its keys is defined on its own by the library's encoder.
-func FuzzCheck(f *testing.F) {
+func FuzzDecode(f *testing.F) {
 	f.Add("[a.b]\nc = [{x = 1}, 'y']\n[[d]]\n\"\" = '''z'''\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		_, _ = Check(text)
+		_, _ = check(text)
 		var data map[string]any
 		if _, err := toml.Decode(text, &data); err != nil {
 			return
@@ -63,7 +62,7 @@ func FuzzCheck(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if _, err := Check(string(again)); err != nil {
+		if _, err := check(string(again)); err != nil {
 			t.Fatalf("%q: %v", again, err)
 		}
 	})

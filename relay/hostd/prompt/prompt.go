@@ -10,9 +10,8 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/BurntSushi/toml"
-
 	"github.com/concerto-lang/concerto/internal/process/userfile"
+	"github.com/concerto-lang/concerto/internal/text/tomlkeys"
 )
 
 // Tail is the number of bytes at the end of a run's output that are searched for questions. Quiet
@@ -58,7 +57,7 @@ func parse(file, text string) (Rules, error) {
 	var table struct {
 		Prompt Rules `toml:"prompt"`
 	}
-	meta, err := toml.Decode(text, &table)
+	meta, err := tomlkeys.Decode(text, &table)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
