@@ -150,7 +150,7 @@ func (s share) scale(n int64) int64 {
 // NewBudget returns a Budget with limits on tokens and US dollars; 0 means no limit.
 func NewBudget(tokens int64, usd float64) *Budget {
 	return &Budget{tokens: tokens, cost: Dollars(usd), models: map[[2]string]*Usage{}, observed: map[[2]string]observed{},
-		spending: spending{hosts: map[string]*hostState{}, blocked: map[*Exchange]int{}}}
+		spending: spending{hosts: map[string]*hostState{}, unknown: map[*Exchange]Amount{}, blocked: map[*Exchange]int{}}}
 }
 
 // OpenReply is the number of tokens that are reserved for a reply without a limit, if the budget

@@ -22,10 +22,12 @@ type HostLimits struct {
 	Silent bool
 }
 
-// Default reservations of an exchange.
+// Default reservations of an exchange, and what an exchange is expected to use at most as long as
+// no exchange of its host has ended.
 const (
 	defaultReserveTokens = 50_000
 	defaultReserveCents  = 50
+	unknownNeed          = 10 // times the default reservation
 )
 
 // Refused is the error of an exchange that a limit does not allow. Code is "limit_cost",
@@ -52,6 +54,9 @@ type spending struct {
 	hosts   map[string]*hostState
 	byHosts Amount // used by all hosts
 	held    Amount // reserved by exchanges and not used
+	// unknown are the exchanges that run before it is known what their hosts need, with what they are
+	// expected to use at most.
+	unknown map[*Exchange]Amount
 	// blocked are exchanges whose handler waits for a reservation, with the number of such handlers
 	blocked map[*Exchange]int
 }
@@ -62,6 +67,7 @@ type hostState struct {
 	usage  HostUsage
 	held   Amount // reserved by exchanges and not used
 	silent bool   // an exchange has ended without a report
+	needed Use    // the most that an ended exchange has used
 }
 
 // AddHost adds a host before its first exchange.
@@ -95,6 +101,7 @@ type Exchange struct {
 	before   Use    // what earlier processes of the run have stored for the day
 	stored   Use    // what is stored for the day
 	amount   Amount // what the exchange reserves at once
+	expected Amount // what it is expected to use at most, if that is unknown
 	reserved Amount // what it has reserved so far, including what it has used
 	stopped  bool
 	closed   bool
@@ -177,6 +184,7 @@ func (x *Exchange) open(host string, waiting *bool) (why string, wait <-chan str
 			return
 		}
 		b.hold(x, x.amount)
+		x.setUnknown()
 		x.host.usage.Exchanges++
 		if x.amount != (Amount{}) || b.day.Days != nil {
 			d.Hold = &Hold{Key: x.key, Amount: x.amount}
@@ -184,6 +192,7 @@ func (x *Exchange) open(host string, waiting *bool) (why string, wait <-chan str
 	})
 	if uerr != nil {
 		b.change(x, func() { x.reserved = Amount{} })
+		delete(b.unknown, x)
 		why, err = "", uerr
 	}
 	if why != "" && err == nil {
@@ -261,18 +270,19 @@ func namesOf(runs []string) string {
 type unit struct {
 	of       func(Amount) int64
 	code     string
-	standard int64 // default reservation
+	reserve  string // key of the reservation in the manifest
+	standard int64  // default reservation
 	pair     func(used, limit int64) string
 	one      func(int64) string
 	keys     [4]string // of the exchange, the host, the run and the day
 }
 
 var units = [...]unit{
-	{of: func(a Amount) int64 { return int64(a.Cost) }, code: "limit_cost", standard: defaultReserveCents * dollar / 100,
+	{of: func(a Amount) int64 { return int64(a.Cost) }, code: "limit_cost", reserve: "reserve_usd", standard: defaultReserveCents * dollar / 100,
 		pair: func(used, limit int64) string { return fmt.Sprintf("$%s of $%s", Money(used), Money(limit)) },
 		one:  func(n int64) string { return "$" + Money(n).String() },
 		keys: [4]string{"cost_usd", "run_cost_usd", "max_cost_usd", "max_day_cost_usd"}},
-	{of: func(a Amount) int64 { return a.Tokens }, code: "limit_tokens", standard: defaultReserveTokens,
+	{of: func(a Amount) int64 { return a.Tokens }, code: "limit_tokens", reserve: "reserve_tokens", standard: defaultReserveTokens,
 		pair: func(used, limit int64) string { return fmt.Sprintf("%d of %d tokens", used, limit) },
 		one:  func(n int64) string { return fmt.Sprintf("%d tokens", n) },
 		keys: [4]string{"tokens", "run_tokens", "max_tokens", "max_day_tokens"}},
@@ -319,11 +329,11 @@ func (x *Exchange) remaining() Amount {
 // reserve sets the amount that x reserves. why is not "" if x must wait for others. The caller must
 // hold the lock.
 func (x *Exchange) reserve(d *Day) (why string, refused *Refused) {
-	x.amount = Amount{}
+	x.amount, x.expected = Amount{}, Amount{}
 	if x.host.Silent && x.host.silent {
 		return "", nil
 	}
-	var amounts [len(units)]int64
+	var amounts, expected [len(units)]int64
 	for i := range units {
 		u := &units[i]
 		all := x.bounds(u, d)
@@ -332,7 +342,10 @@ func (x *Exchange) reserve(d *Day) (why string, refused *Refused) {
 		}
 		amount := cmp.Or(u.of(x.host.Reserve), u.of(x.host.Exchange))
 		if amount == 0 {
-			amount = u.standard
+			amount = max(u.standard, u.of(x.host.needed.amount()))
+			if x.host.needed == (Use{}) {
+				expected[i] = unknownNeed * u.standard
+			}
 			for _, l := range all {
 				if room := l.limit - l.used; room > 0 {
 					amount = min(amount, room)
@@ -351,11 +364,36 @@ func (x *Exchange) reserve(d *Day) (why string, refused *Refused) {
 			if why == "" && l.used+l.held+amount > l.limit {
 				why = fmt.Sprintf("waits for %s: %s and %s reserved (%s)", u.one(amount), l.usage(u), u.one(l.held), l.key)
 			}
+			if may := x.unknownIn(u, l); why == "" && expected[i] > 0 && may > 0 && l.used+l.held+may+expected[i] > l.limit {
+				why = fmt.Sprintf("waits until an exchange has shown what it uses: %s and %s reserved (%s); [hosts.%s.limits] %s starts more at once",
+					l.usage(u), u.one(l.held), l.key, tomlKey(x.host.Section), u.reserve)
+			}
 		}
 		amounts[i] = amount
 	}
 	x.amount = Amount{Money(amounts[0]), amounts[1]}
+	x.expected = Amount{Money(expected[0]), expected[1]}
 	return why, nil
+}
+
+// setUnknown records that x runs before it is known what its host needs. The caller must hold the
+// lock.
+func (x *Exchange) setUnknown() {
+	if x.expected != (Amount{}) {
+		x.budget.unknown[x] = x.expected
+	}
+}
+
+// unknownIn returns what exchanges of unknown need may use of a limit of the host or the run beyond
+// what they have reserved. If exchanges started without regard to it, all of them could reach the
+// limit and none its end. Those that wait for x are left out. The caller must hold the lock.
+func (x *Exchange) unknownIn(u *unit, l *bound) (sum int64) {
+	for y, expected := range x.budget.unknown {
+		if (l.level == 1 && y.host == x.host || l.level == 2) && !slices.Contains(x.within, y) {
+			sum += max(0, u.of(expected.minus(y.used.amount()).minus(y.remaining())))
+		}
+	}
+	return sum
 }
 
 // stuckIn returns what the exchanges hold that are not released while x waits, because their
@@ -506,7 +544,8 @@ func (x *Exchange) Close(silent bool) {
 		x.host.usage.Estimated++
 	}
 	b.change(x, func() { x.closed = true })
-	x.host.silent = x.host.silent || silent
+	delete(b.unknown, x)
+	x.host.silent, x.host.needed = x.host.silent || silent, x.host.needed.atLeast(x.used)
 	b.endDay(x.key, x.unstored())
 	b.endWaits()
 }
@@ -527,6 +566,7 @@ func (b *Budget) ResumeExchange(host, key string, used Use) (*Exchange, error) {
 		x.stored = x.used.atLeast(x.before)
 	}
 	b.change(x, func() { x.reserved = x.used.amount().plus(x.amount) })
+	x.setUnknown()
 	return x, err
 }
 

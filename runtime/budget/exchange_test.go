@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -188,6 +190,96 @@ func TestResume(t *testing.T) {
 	}
 }
 
+// TestOneFinishes lets exchanges of random need begin together under a limit that is sufficient for
+// each of them alone. They report in steps, all at the same pace. However many there are, one ends
+// by itself.
+func TestOneFinishes(t *testing.T) {
+	for seed := range uint64(200) {
+		synctest.Test(t, func(t *testing.T) {
+			r := rand.New(rand.NewPCG(seed, 54))
+			needs, most := make([]float64, 2+r.IntN(9)), 0.0
+			for i := range needs {
+				needs[i] = 0.05 + r.Float64()*4
+				most = max(most, needs[i])
+			}
+			limit, hosts := most+0.01+r.Float64()*4, 1+r.IntN(3)
+			b := NewBudget(0, limit)
+			for h := range hosts {
+				b.AddHost(fmt.Sprint(h), HostLimits{Section: "h"})
+			}
+			var mu sync.Mutex
+			var wg sync.WaitGroup
+			finished := 0
+			for i, need := range needs {
+				wg.Go(func() {
+					x, err := b.OpenExchange(t.Context(), Request{Host: fmt.Sprint(i % hosts)}, nil)
+					if err != nil {
+						return
+					}
+					defer x.Close(false)
+					for used := 0.0; used < need; {
+						time.Sleep(time.Second)
+						used = min(used+0.05, need)
+						if x.Report(usd(used)) != nil {
+							return
+						}
+					}
+					mu.Lock()
+					defer mu.Unlock()
+					finished++
+				})
+			}
+			wg.Wait()
+			if finished == 0 {
+				t.Errorf("seed %d: no exchange ended by itself under a limit of $%.2f; they need %.2f", seed, limit, needs)
+			}
+		})
+	}
+}
+
+// TestUnknownNeed checks which exchanges wait until one of their host has ended: those without a
+// reservation in the manifest, under a limit that may be used up. Those in a handler of the first
+// one, and those of hosts whose need is known, do not.
+func TestUnknownNeed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := NewBudget(0, 11)
+		b.AddHost("A", HostLimits{Section: "a"})
+		b.AddHost("Known", HostLimits{Section: "known", Reserve: Amount{Cost: Dollars(0.1)}})
+		first := open(t, b, "A")
+		open(t, b, "A", first).Close(false) // it has used nothing, which says nothing
+		open(t, b, "Known").Close(false)
+		var why string
+		opened := make(chan *Exchange, 2)
+		for range 2 {
+			go func() {
+				x, err := b.OpenExchange(t.Context(), Request{Host: "A"}, func(s string) { why = s })
+				if err != nil {
+					t.Error(err)
+				}
+				opened <- x
+			}()
+		}
+		synctest.Wait()
+		// Eleven dollars are sufficient for two that are expected to use five.
+		if len(opened) != 1 {
+			t.Errorf("%d exchanges began beside the first one, want 1", len(opened))
+		}
+		if want := "waits until an exchange has shown what it uses: $0.00 of $11.00 used and $1.00 reserved ([limits] max_cost_usd); [hosts.a.limits] reserve_usd starts more at once"; why != want {
+			t.Errorf("reason = %q, want %q", why, want)
+		}
+		first.Report(usd(2))
+		first.Close(false)
+		synctest.Wait()
+		if len(opened) != 2 {
+			t.Fatal("no exchange began after the first one had ended")
+		}
+		(<-opened).Close(false)
+		if last := <-opened; last.reserved.Cost != Dollars(2) {
+			t.Errorf("reserved = %s, want the 2.00 that the first one has used", last.reserved.Cost)
+		}
+	})
+}
+
 // memoryDay stores a day in memory. Several budgets, which represent processes, may share it.
 type memoryDay struct {
 	mu   *sync.Mutex
@@ -209,6 +301,9 @@ func (d *memoryDay) totals() *Day {
 		switch {
 		case d.dead[key]:
 			out.Lost = out.Lost.plus(rest)
+			if run, _, _ := strings.Cut(key, " "); !slices.Contains(out.LostRuns, run) && rest != (Amount{}) {
+				out.LostRuns = append(out.LostRuns, run)
+			}
 		case h.Model:
 			out.HeldModels = out.HeldModels.plus(rest)
 		default:
