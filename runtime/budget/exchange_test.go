@@ -246,7 +246,7 @@ func TestUnknownNeed(t *testing.T) {
 		b.AddHost("A", HostLimits{Section: "a"})
 		b.AddHost("Known", HostLimits{Section: "known", Reserve: Amount{Cost: Dollars(0.1)}})
 		first := open(t, b, "A")
-		open(t, b, "A", first).Close(false) // it has used nothing, which says nothing
+		open(t, b, "A", first).Close(false) // it has used nothing, so its need stays unknown
 		open(t, b, "Known").Close(false)
 		var why string
 		opened := make(chan *Exchange, 2)
