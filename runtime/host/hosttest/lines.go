@@ -12,7 +12,7 @@ var lineRules = []rule{
 	{"H14", "A host may terminate its lines with `\\r\\n`, begin with a byte order mark, and write blank lines, which are ignored.", lenientLines},
 	{"H15", "A message is a JSON object with a string member `type`. A line that is not a message counts as a `result` whose `text` is the line, if the process has not sent a message before; the log reports this once. If it has, the line is logged and skipped.", plainText},
 	{"H16", "A line may have 16 MiB. A longer one is an error that names the host, the size and the offset in the host's output, and the process is terminated.", lineLimit},
-	{"H17", "A line that is not UTF-8 is such an error as well. So is a line that begins with `{` and is not JSON, for example because of `NaN`, `Infinity` or a number beyond the range of values, and one that nests more than 10,000 arrays and objects: the error quotes the line, which is never used as a result.", unreadable},
+	{"H17", "A line that is not UTF-8 is such an error as well. So is a line that begins with `{` and is not JSON, for example because of `NaN` or `Infinity`, and one that nests more than 10,000 arrays and objects: the error quotes the line, which is never used as a result. A number beyond the range of values makes its message invalid: the program receives `listen:invalid`, or an error instead of a result, and the process continues.", unreadable},
 	{"H18", "A last line without a terminator counts if it is a complete object or plain text. One that begins with `{` and is not JSON is an error that quotes it: the message was cut off.", halfLines},
 	{"H19", "Messages are handled in the order in which they were sent, and none is lost. A host that sends faster than they are handled is slowed down by the pipe.", flood},
 	{"H20", "Both sides may send large lines at the same time without reading first.", largeBothWays},
@@ -148,13 +148,13 @@ func unreadable(w *world) {
 		{`  {'type': 'result'}`, "expected a key in quotes at offset 3"},
 		{`{"type":"result","n":NaN}`, "JSON has no `NaN` at offset 21"},
 		{`{"type":"result","n":[-Infinity]}`, "JSON has no `-Infinity` at offset 22"},
-		{`{"type":"result","n":1e400}`, "number is out of range at offset 21"},
 		{`{"type":"result","n":` + deep, "nesting is too deep at offset 10020"},
 	}
 	script := "\nread\n< {\"type\":\"progress\"}\nbytes 7b22ff227d0a\nhang\n"
 	for _, b := range broken {
 		script += "--- spawn\nread\n< " + b.line + "\nhang\n"
 	}
+	script += "--- spawn\n" + strings.Repeat("read\n< {\"type\":\"progress\",\"n\":1e400}\n< {\"type\":\"result\",\"n\":-1e400}\n", 2) + "hang\n"
 	w.start(w.worker(script))
 	x := w.open("go")
 	x.want("progress", `{}`)
@@ -176,8 +176,14 @@ func unreadable(w *world) {
 		}
 		x.close()
 	}
-	if got := len(w.spawns("worker")); got != 1+len(broken) {
-		w.Errorf("the host was started %d times, want %d", got, 1+len(broken))
+	for range 2 {
+		x := w.open("go")
+		x.want("listen:invalid", `{"host":"worker","message":{"type":"progress","n":null},"error":"a number is out of range"}`)
+		x.want("error", `{"message":"host 'worker' sent an invalid result: a number is out of range"}`)
+		x.close()
+	}
+	if got := len(w.spawns("worker")); got != 2+len(broken) {
+		w.Errorf("the host was started %d times, want %d", got, 2+len(broken))
 	}
 }
 
