@@ -36,6 +36,8 @@ type Bodies struct {
 type bodyResult struct {
 	diags   []*diag.Diagnostic
 	unread  []*diag.Diagnostic // diagnostics about variables, which are reported after all bodies are checked
+	raised  []*diag.Diagnostic // warnings about errors that nothing may catch; see uncaughtErrors
+	catches bool               // the function catches errors
 	imports []importUse
 	uses    []fileUse
 	library []*ast.File
@@ -273,6 +275,10 @@ func (c *checker) replay(m *module, f *bodyResult) {
 	if len(f.unread) > 0 {
 		c.unread = append(c.unread, unreadVariable{found: f})
 	}
+	for _, d := range f.raised {
+		c.raised = append(c.raised, raisedError{m, d})
+	}
+	c.catches = c.catches || f.catches
 }
 
 // replayUses notes again what a part of the module m uses.

@@ -29,6 +29,8 @@ type checker struct {
 	places  map[storePlace]bool // places of stores in files
 	special specialiser
 	unread  []unreadVariable
+	raised  []raisedError
+	catches bool   // a function of the program catches errors
 	vars    int    // number of inference variables
 	flawed  bool   // a file has syntax errors
 	folding string // field of a declaration whose value is being computed, or ""
@@ -142,6 +144,7 @@ func (c *checker) program(files []*ast.File) {
 	c.specialise()
 	c.checkTests()
 	c.unreadVariables()
+	c.uncaughtErrors()
 	found := c.diags.Len()
 	c.reportEndless()
 	c.bodies.now.apart = c.bodies.now.apart && c.diags.Len() == found

@@ -333,7 +333,7 @@ func (c *checker) defineImpl(m *module, d *ast.ImplDecl) {
 	}
 	ts.self = im.target
 	for _, decl := range d.Methods {
-		fn := &Function{Name: im.name() + "." + decl.Name.Name, Decl: decl, Info: m.info, Generics: im.generics, assoc: im.target, mod: m, pub: decl.Pub}
+		fn := &Function{Name: im.name() + "." + decl.Name.Name, Decl: decl, Info: m.info, Generics: im.generics, assoc: im.target, ofTrait: d.Trait != nil, mod: m, pub: decl.Pub}
 		if first := im.methods[decl.Name.Name]; first != nil && d.Trait == nil {
 			c.report(m, diag.DuplicateName.At(decl.Name.Sp, "method `%s` is declared twice", decl.Name.Name).
 				Label(first.Decl.Name.Sp, "first declared here").Hint("rename one of them"))

@@ -253,6 +253,9 @@ func (c *checker) decorateFunction(fn *Function) {
 	}
 	m := fn.mod
 	fn.Decorations = c.decorations(m, fn.Decl.Decorators)
+	if slices.ContainsFunc(fn.Decorations, func(d *Decoration) bool { return d.Name == "retry" }) {
+		c.noteCatch(m)
+	}
 	c.recordCachedType(m, fn.Decorations, fn.Decl.Decorators, fn.Result)
 	for _, d := range fn.Decorations {
 		at := findDecorator(fn.Decl.Decorators, d.Name).Sp

@@ -20,6 +20,7 @@ const askWord = "ask"
 
 // listen checks a listen expression (spec/09-listen.md).
 func (b *body) listen(e *ast.ListenExpr) types.Type {
+	b.c.noteCatch(b.m) // the exchange ends first
 	d := &Listen{}
 	b.info.details[e.Id] = d
 	ok := b.listenCall(e, d)

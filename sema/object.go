@@ -71,6 +71,7 @@ type Function struct {
 	mod     *module
 	pub     bool
 	trait   *traitDecl // trait that declares the default method, or nil
+	ofTrait bool       // a method whose signature a trait decides
 	checked bool
 	// instance reports that the function is a copy for certain type arguments.
 	instance bool

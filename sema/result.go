@@ -1,6 +1,8 @@
 package sema
 
 import (
+	"strings"
+
 	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/internal/compile/diag"
 	"github.com/concerto-lang/concerto/internal/compile/types"
@@ -21,10 +23,14 @@ func (b *body) question(e *ast.Question, hint types.Type) types.Type {
 	t := types.Loose(b.expr(e.X, nil))
 	switch x := t.(type) {
 	case *types.Result:
-		b.info.details[e.Id] = b.leave(x.Err, false, e.Sp)
+		l := b.leave(x.Err, false, e.Sp)
+		b.info.details[e.Id] = l
+		b.noteRaise(l, &types.Result{Ok: b.frame.result, Err: x.Err}, e.Sp)
 		return x.Ok
 	case *types.Option:
-		b.info.details[e.Id] = b.leave(nil, true, e.Sp)
+		l := b.leave(nil, true, e.Sp)
+		b.info.details[e.Id] = l
+		b.noteRaise(l, &types.Option{Elem: b.frame.result}, e.Sp)
 		return x.Elem
 	case *types.Basic:
 		if x == types.Any {
@@ -48,6 +54,66 @@ func (b *body) question(e *ast.Question, hint types.Type) types.Type {
 	}
 	b.report(d)
 	return types.Bad
+}
+
+// noteRaise records the warning about a `?` that raises because its function cannot return what is
+// missing. It is reported if nothing in the program catches errors. would is the result type that
+// could return it.
+func (b *body) noteRaise(l *Leave, would types.Type, at source.Span) {
+	f := b.frame
+	if l.Kind != LeaveRaise || f.parent != nil || f.fn == nil || f.fn.ofTrait || f.raises || b.info.Library || b.isMain(f.fn) || isTest(f.fn) || isEval(f.fn) {
+		return
+	}
+	what, kind, signature := "the error", "Result", f.fn.Decl.Signature
+	if l.Option {
+		what, kind = "an error for None", "Option"
+	}
+	if r := f.fn.Decl.Result; r != nil {
+		signature.End = r.Span().Start
+	}
+	text := strings.Join(strings.Fields(b.info.File.Source.Slice(signature)), " ")
+	if f.fn.Decl.Result == nil {
+		text += " ->"
+	}
+	d := diag.UncaughtQuestion.At(at, "`?` raises %s here, because `%s` returns no %s, and nothing in the program catches it", what, f.fn.Name, kind).
+		Hint("to return it, declare `%s %s`", text, types.Full(would))
+	b.c.raised = append(b.c.raised, raisedError{b.m, d})
+	if n := b.c.bodies.noting; n != nil {
+		n.raised = append(n.raised, d)
+	}
+}
+
+// raisedError is a warning about a `?` that raises.
+type raisedError struct {
+	m *module
+	d *diag.Diagnostic
+}
+
+// uncaughtErrors reports each `?` that raises, if the program has a `main` and nothing in it catches
+// errors: no `try`, listen, tool, pipeline or decorator, and no function of the library that does.
+func (c *checker) uncaughtErrors() {
+	if c.catches || c.entry.names["main"] == nil || len(c.prog.Tools) > 0 || len(c.prog.Pipelines) > 0 {
+		return
+	}
+	for _, m := range c.lib.library {
+		if m.std == "fleet" || m.std == "merge" {
+			return
+		}
+	}
+	for _, r := range c.raised {
+		c.report(r.m, r.d)
+	}
+}
+
+// noteCatch records that a declaration in m catches errors.
+func (c *checker) noteCatch(m *module) {
+	if m.info.Library {
+		return
+	}
+	c.catches = true
+	if n := c.bodies.noting; n != nil {
+		n.catches = true
+	}
 }
 
 // throw checks `throw x`.
@@ -234,6 +300,7 @@ func (c *checker) messageFunction(err, to types.Type) *Function {
 
 // try checks a try and its clauses. The type of a try without clauses is Result<T, Error>.
 func (b *body) try(e *ast.TryExpr, want types.Type, why reason) types.Type {
+	b.c.noteCatch(b.m)
 	d := &Try{Bare: len(e.Catches) == 0}
 	b.info.details[e.Id] = d
 	defer b.asReached()()

@@ -62,7 +62,7 @@ func (c *checker) defineTrait(m *module, e *entity) {
 	ts := &typeScope{m: m, params: td.params, self: td.self}
 	c.bounds(ts, td.decl.Generics, td.params)
 	for _, decl := range td.decl.Methods {
-		fn := &Function{Name: e.name + "." + decl.Name.Name, Decl: decl, Info: m.info, mod: m, pub: true, trait: td, assoc: td.self,
+		fn := &Function{Name: e.name + "." + decl.Name.Name, Decl: decl, Info: m.info, mod: m, pub: true, trait: td, ofTrait: true, assoc: td.self,
 			Generics: append(append([]*types.Param(nil), td.params...), td.self)}
 		if first := td.methods[decl.Name.Name]; first != nil {
 			c.report(m, diag.DuplicateName.At(decl.Name.Sp, "method `%s` is declared twice", decl.Name.Name).

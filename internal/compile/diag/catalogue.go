@@ -40,7 +40,7 @@ var catalogue = []*Info{
 	ToolSyntax, ToolHidden, ToolUnknown, ToolKeyTwice, ToolType, ToolValue, ToolMissing, ToolHandler, ToolSchema, ToolTwice, ToolSource,
 	// typing.go
 	Mismatch, NoJoin, CannotInfer, MissingValue, MissingElse, Operand, NeverEqual, NotOptional, NotInUnion, UnionMember, IntRange,
-	BadCast, Undecodable, TypeArguments, MapKey, NotIndexable, NotIterable, NotAStruct, MissingField, QuestionOperand, QuestionKind,
+	BadCast, Undecodable, TypeArguments, MapKey, NotIndexable, NotIterable, NotAStruct, MissingField, QuestionOperand, QuestionKind, UncaughtQuestion,
 	ErrorConversion, BadFrom, ThrowValue, VariantValue, EmitType, BoundNotMet, EndlessType, AwaitedTasks, MethodAsKey,
 	NegativeIndex, PlainBraces, ShownWrapped,
 }

@@ -196,6 +196,15 @@ fn main() { emit("n", await load()?); }`},
 		Bad:     `fn f(r: Result<Int, String>) -> Option<Int> { Some(r? + 1) }`,
 		Good:    `fn f(r: Result<Int, String>) -> Option<Int> { Some(r.ok()? + 1) }`,
 	}
+	UncaughtQuestion = &Info{
+		Code: "W0414", Title: "`?` whose error nothing catches",
+		NoFix:   "callers must handle the Result of the new signature",
+		Explain: "In a function that returns no Result, `?` raises the error. If nothing in the program catches errors, it ends the program. To pass the error to the caller, return a Result.",
+		Bad: `fn number(text: String) -> Int { text.parse_int()? }
+fn main() { emit("n", number("7")); }`,
+		Good: `fn number(text: String) -> Result<Int, ParseError> { text.parse_int() }
+fn main() { emit("n", number("7")?); }`,
+	}
 	ErrorConversion = &Info{
 		Code: "E0324", Title: `no conversion between error types`,
 		Explain: "`?` can return an error of the function's error type, or one that an `impl From` converts to it.",
