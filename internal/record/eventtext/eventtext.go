@@ -42,6 +42,8 @@ type payload struct {
 	Decision    string
 	Error       string
 	Tool        string
+	Server      string
+	Sent        string `json:"text"` // to a host
 	Subject     struct{ Tool string }
 	Queue       string
 	Changes     []string
@@ -148,12 +150,18 @@ var events = map[string]func(*payload) (Event, bool){
 		}
 		return Event{Text: message, Asks: true}, p.Tool != "" && p.CallID != ""
 	},
-	"tool:progress": func(p *payload) (Event, bool) {
-		message := p.Tool + ": " + progress(p.Progress, p.Total)
-		if text := p.text(); text != "" {
-			message += " " + text
-		}
-		return Event{Text: message}, p.Tool != "" && p.CallID != ""
+	"tool:progress": func(p *payload) (Event, bool) { return p.toolProgress(p.Tool), p.Tool != "" && p.CallID != "" },
+	"mcp:progress": func(p *payload) (Event, bool) {
+		return p.toolProgress(p.Server + "." + p.Tool), p.Server != "" && p.Tool != ""
+	},
+	"mcp:elicitation": func(p *payload) (Event, bool) {
+		return Event{Text: p.Server + ": " + p.text(), Asks: true}, p.Server != "" && p.text() != ""
+	},
+	"host:steered": func(p *payload) (Event, bool) {
+		return Event{Text: p.Host + " received: " + p.Sent}, p.Host != "" && p.Sent != ""
+	},
+	"run:unknown": func(p *payload) (Event, bool) {
+		return Event{Text: "the outcome of " + p.Kind + " is unknown: retry, fail or done?", Asks: true}, p.Kind != ""
 	},
 	ProgressChannel: func(p *payload) (Event, bool) {
 		if p.Done == nil || p.Of == nil {
@@ -161,6 +169,11 @@ var events = map[string]func(*payload) (Event, bool){
 		}
 		return Event{Text: strings.TrimSpace(progress(float64(*p.Done), float64(*p.Of)) + " " + p.text()), Moved: true}, true
 	},
+}
+
+// toolProgress returns the progress of a call of a tool.
+func (p *payload) toolProgress(tool string) Event {
+	return Event{Text: strings.TrimSpace(tool + ": " + progress(p.Progress, p.Total) + " " + p.text())}
 }
 
 var decisions = map[string]string{"allow": "allowed", "deny": "denied"}
