@@ -280,7 +280,7 @@ func (r *reader) acceptMessage(x *incomingLine) (wanted bool, err error) {
 		return false, nil
 	default:
 		setPlainResult(x.msg, x.line.Text)
-		r.logPlainResult(x.line.Text)
+		r.logPlainResult(x)
 	}
 	if x.segment.handover != nil {
 		if isRepeated, err := r.filterRepeated(x.segment, &x.msg); isRepeated || err != nil {
@@ -387,10 +387,10 @@ func (r *reader) segmentOf(l ndjson.Line) *segment {
 }
 
 // logPlainResult logs, once for each host, that a line of text counts as the result. If the output
-// format is JSON, the log line is a warning. handleInitReply handles plain lines of a host with
-// parameters instead.
-func (r *reader) logPlainResult(line []byte) {
-	if r.process.cfg.hasParams() {
+// format is JSON, the log line is a warning. For a line that is the reply to init, the error of the
+// initialization contains it.
+func (r *reader) logPlainResult(x *incomingLine) {
+	if x.segment.isInit {
 		return
 	}
 	r.process.hosts.pools[r.process.cfg.Name].plainOnce.Do(func() {
@@ -398,7 +398,7 @@ func (r *reader) logPlainResult(line []byte) {
 		if r.process.cfg.OutputFormat == "json" {
 			level = "warn"
 		}
-		r.process.hosts.logf(level, r.process.cfg, "sent a line that is not a message; it counts as the result: %s", stderrlog.Quote(line))
+		r.process.hosts.logf(level, r.process.cfg, "sent a line that is not a message; it counts as the result: %s", stderrlog.Quote(x.line.Text))
 	})
 }
 
