@@ -176,7 +176,11 @@ func runText(run string, s *durable.Shown, terminal bool) string {
 		fmt.Fprintf(&b, "timer    effect %d, until %s\n", t.Effect, t.Due)
 	}
 	for _, h := range s.Hosts {
-		fmt.Fprintf(&b, "host     %s, process %d, %s\n", h.Host, h.PID, h.State)
+		process := ""
+		if h.PID != 0 {
+			process = fmt.Sprintf(", process %d", h.PID)
+		}
+		fmt.Fprintf(&b, "host     %s%s, %s\n", h.Host, process, h.State)
 	}
 	return b.String()
 }

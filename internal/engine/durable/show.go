@@ -100,7 +100,8 @@ type ShownTimer struct {
 	Due    string `json:"due"`
 }
 
-// ShownHost is a process of a host. Its state is attached, kept, ended or lost.
+// ShownHost is a process of a host. Its state is attached, kept, ended or lost. PID is 0 if the
+// process belongs to another machine, or is unknown.
 type ShownHost struct {
 	Host  string `json:"host"`
 	PID   int    `json:"pid"`
@@ -158,7 +159,27 @@ func Show(h *journal.History, running bool, policy func(kind, address string) st
 	s.pending(t.Open, t.Opened, policy)
 	s.listAnswered(h)
 	s.State = stateOf(h, running)
+	if s.Exit == nil {
+		s.listHosts(h, t.Opened, running)
+	}
 	return s, nil
+}
+
+// listHosts adds the hosts of the open exchanges. A store that several machines share contains no
+// other state of hosts.
+func (s *Shown) listHosts(h *journal.History, opened map[int64]bool, running bool) {
+	state := "kept"
+	if running {
+		state = "attached"
+	}
+	for _, r := range h.Records {
+		if r.K != journal.KBegin || !opened[r.E] {
+			continue
+		}
+		var q effect.ExchangeOpen
+		_ = json.Unmarshal(r.R, &q) // this package has written the request
+		s.Hosts = append(s.Hosts, ShownHost{Host: q.Host, State: state})
+	}
 }
 
 func stateOf(h *journal.History, running bool) string {
