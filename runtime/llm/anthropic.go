@@ -164,7 +164,7 @@ func (p anthropic) read(answer []byte, w *replySchema) (*effect.AgentReply, erro
 // call is the reply's text.
 func (m *anthropicReply) result(w *replySchema) *effect.AgentReply {
 	out := &effect.AgentReply{
-		Model: m.Model, TokensIn: m.Usage.in(), TokensOut: m.Usage.Output, StopReason: anthropicStop(m.StopReason), RequestID: m.ID,
+		Model: m.Model, TokensIn: m.Usage.in(), TokensOut: m.Usage.Output, StopReason: anthropicStop(m.StopReason), FinishReason: m.StopReason, RequestID: m.ID,
 		Parts: effect.TokenParts{CacheRead: m.Usage.CacheRead, CacheWrite: m.Usage.CacheWrite},
 	}
 	var text strings.Builder

@@ -283,7 +283,9 @@ func (r *bedrockReply) result(w *replySchema) *effect.AgentReply {
 	if r.StopReason == "guardrail_intervened" || r.StopReason == "content_filtered" {
 		m.StopReason = "refusal"
 	}
-	return m.result(w)
+	out := m.result(w)
+	out.FinishReason = r.StopReason
+	return out
 }
 
 func (bedrock) assemble(w *replySchema) assembly { return &bedrockStream{w: w} }

@@ -286,7 +286,7 @@ func (s *geminiStream) event(data []byte) (string, error) {
 	c := &e.Candidates[0]
 	text := s.appendParts(c.Content.Parts)
 	if c.FinishReason != "" {
-		s.done, s.out.StopReason = true, geminiStop(c.FinishReason)
+		s.done, s.out.StopReason, s.out.FinishReason = true, geminiStop(c.FinishReason), c.FinishReason
 		if s.out.StopReason == "" {
 			return "", &Failure{Class: ClassBadAnswer, Message: "the model's response is incomplete: " + c.FinishReason + " (try again, or change the prompt)", Body: string(data)}
 		}

@@ -168,7 +168,7 @@ func (s *ollamaStream) event(data []byte) (string, error) {
 		s.out.Model = e.Model
 	}
 	if e.Done {
-		s.done, s.out.TokensIn, s.out.TokensOut, s.out.StopReason = true, e.In, e.Out, "end"
+		s.done, s.out.TokensIn, s.out.TokensOut, s.out.StopReason, s.out.FinishReason = true, e.In, e.Out, "end", e.Reason
 		if e.Reason == "length" {
 			s.out.StopReason = "length"
 		}

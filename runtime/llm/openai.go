@@ -235,7 +235,7 @@ func (p openAI) read(answer []byte, w *replySchema) (*effect.AgentReply, error) 
 	}
 	out := &effect.AgentReply{
 		Text: w.unwrap(contentText(message.Content)), Model: reply.Model, RequestID: reply.ID,
-		TokensIn: reply.Usage.Prompt, TokensOut: reply.Usage.Completion, StopReason: openAIStop(c.FinishReason),
+		TokensIn: reply.Usage.Prompt, TokensOut: reply.Usage.Completion, StopReason: openAIStop(c.FinishReason), FinishReason: c.FinishReason,
 		Parts: reply.Usage.parts(),
 	}
 	for i, t := range message.ToolCalls {
@@ -344,7 +344,7 @@ func (s *openAIStream) event(data []byte) (string, error) {
 	}
 	c := &e.Choices[0]
 	if c.FinishReason != "" {
-		s.out.StopReason, s.done = openAIStop(c.FinishReason), true
+		s.out.StopReason, s.out.FinishReason, s.done = openAIStop(c.FinishReason), c.FinishReason, true
 	}
 	for _, t := range c.Delta.ToolCalls {
 		if t.Index < 0 || t.Index > len(s.out.ToolCalls) {

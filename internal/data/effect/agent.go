@@ -81,13 +81,15 @@ type AgentReply struct {
 	TokensIn  int64      `json:"tokens_in"`
 	TokensOut int64      `json:"tokens_out"`
 	// Estimated means that the provider did not report one of these numbers.
-	Estimated  bool    `json:"estimated,omitempty"`
-	Model      string  `json:"model"`
-	Provider   string  `json:"provider"`
-	LatencyMS  int64   `json:"latency_ms"`
-	StopReason string  `json:"stop_reason"`
-	RequestID  string  `json:"request_id,omitempty"`
-	CostUSD    float64 `json:"cost_usd,omitempty"` // 0 if the price is unknown
+	Estimated  bool   `json:"estimated,omitempty"`
+	Model      string `json:"model"`
+	Provider   string `json:"provider"`
+	LatencyMS  int64  `json:"latency_ms"`
+	StopReason string `json:"stop_reason"`
+	// FinishReason is the provider's reason for the end of the reply; "" if it has given none.
+	FinishReason string  `json:"finish_reason,omitempty"`
+	RequestID    string  `json:"request_id,omitempty"`
+	CostUSD      float64 `json:"cost_usd,omitempty"` // 0 if the price is unknown
 	// Failed contains the attempts that failed before the reply.
 	Failed []Attempt `json:"failed,omitempty"`
 	// Parts are tokens that TokensIn and TokensOut include. Records do not contain them.
