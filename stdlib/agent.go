@@ -39,12 +39,15 @@ func toolArgs(a *vm.Args) (value.Slot, error) {
 	return value.Nil, value.Errorf("ToolError", "the arguments must be a JSON object, not %s", value.TypeName(v))
 }
 
-func toolText(a *vm.Args) (value.Slot, error) {
-	s := value.Flatten(a.Slot(0))
+func toolText(a *vm.Args) (value.Slot, error) { return shownText(a, a.Slot(0)), nil }
+
+// shownText returns a value as a String: a String itself, and any other value as JSON.
+func shownText(a *vm.Args, s value.Slot) value.Slot {
+	s = value.Flatten(s)
 	if s.Kind() == value.KindString {
-		return s, nil
+		return s
 	}
-	return value.StringOwning(value.AppendJSONWithin(nil, s, a.TextBound())), nil
+	return value.StringOwning(value.AppendJSONWithin(nil, s, a.TextBound()))
 }
 
 // toolCall splits a host's tool_call message into (tool, args). Missing args become an empty map.

@@ -14,7 +14,7 @@ type file struct {
 
 var files = [...]file{
 	{name: "prelude.conc", globals: []string{"print", "println", "__print", "__line", "len", "to_string", "typeof", "panic", "assert",
-		"assert_eq", "assert_ne", "env", "parse_schema", "dispatch_tool", "__dispatch"}},
+		"assert_eq", "assert_ne", "env", "parse_schema", "dispatch_tool", "__dispatching", "__dispatched", "__dispatch"}},
 	{name: "records.conc", globals: []string{"Response", "TypedResponse", "Message", "LedgerEntry", "ToolContext"}},
 	{name: "messages.conc", globals: messageSchemas()},
 	{name: "errors.conc", globals: []string{"AgentError", "SchemaError", "ToolError", "ConnectionError", "TimeoutError",

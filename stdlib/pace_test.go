@@ -35,7 +35,7 @@ var short = strings.Fields(`
 	math.abs math.acos math.asin math.atan math.atan2 math.ceil math.clamp math.cos math.exp math.floor math.gcd math.hypot math.ln
 	math.log10 math.log2 math.max math.min math.pow math.round math.sin math.sqrt math.tan
 	eval.agree eval.error eval.score partial.new random.__float random.__uuid random.__within run.usage same shape.json_schema shape.name
-	time.__cron time.__fixed_zone time.__format time.__instant time.parse tools.__positive typeof`)
+	time.__cron time.__fixed_zone time.__format time.__instant time.parse tool.dispatched tool.dispatching tools.__positive typeof`)
 
 const (
 	longInts = 1 << 15

@@ -1,6 +1,9 @@
 package stdlib
 
 import (
+	"strings"
+
+	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/value"
 	"github.com/concerto-lang/concerto/ir"
 	"github.com/concerto-lang/concerto/stdlib/native"
@@ -12,6 +15,18 @@ var toolsNatives = native.Table{
 	{"tool.server", toolServer},
 	{"tool.unlisted", toolUnlisted},
 	{"tool.listed", toolListed},
+	{"tool.dispatching", func(a *vm.Args) (value.Slot, error) {
+		a.ReportStep(func() *effect.Step {
+			return &effect.Step{What: effect.StepToolCall, Tool: dispatchedTool(a), Text: shownText(a, a.Slot(1)).AsString()}
+		})
+		return value.Nil, nil
+	}},
+	{"tool.dispatched", func(a *vm.Args) (value.Slot, error) {
+		a.ReportStep(func() *effect.Step {
+			return &effect.Step{What: effect.StepToolResult, Tool: dispatchedTool(a), Text: shownText(a, a.Slot(1)).AsString(), Failed: a.Bool(2)}
+		})
+		return value.Nil, nil
+	}},
 	{"tools.__positive", func(a *vm.Args) (value.Slot, error) {
 		if n := a.Int(1); n <= 0 {
 			return value.Nil, value.Faultf("%s is %d, but must be positive", a.String(0), n)
@@ -19,6 +34,9 @@ var toolsNatives = native.Table{
 		return a.Slot(1), nil
 	}},
 }
+
+// dispatchedTool returns the name in argument 0 in the form for models.
+func dispatchedTool(a *vm.Args) string { return strings.ReplaceAll(a.String(0), "::", "_") }
 
 // toolFunction finds a function by its name in tools and returns an __Function, the type in
 // argument 2. If there is no such function, only the name is set.

@@ -3,6 +3,7 @@ package vm
 import (
 	"strings"
 
+	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
@@ -41,6 +42,14 @@ func (a *Args) Caller() string {
 		fp, pc = t.caller(fp)
 	}
 	return ""
+}
+
+// ReportStep reports a step of the library to the observer of the run, if it has one. A step that
+// is reported in this way is no effect, and has no number.
+func (a *Args) ReportStep(step func() *effect.Step) {
+	if t := a.run().sched.current; t.observer() != nil {
+		t.observer().Requested(0, Scene{t}, step())
+	}
 }
 
 // NextEffect returns the number of the run's next effect, counted from 1.

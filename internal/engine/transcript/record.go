@@ -193,8 +193,8 @@ func (r *Recorder) recordFallback(e *event.Event) {
 // recordStep records an action of the library between requests.
 func (r *Recorder) recordStep(e *event.Event) {
 	q := e.Step
-	if q == nil {
-		return // the tool call was cancelled with its task
+	if q == nil || q.By == "" {
+		return // the tool call was cancelled with its task, or the program itself calls the tool
 	}
 	x := &step{head: headOf(e, q.What), Tool: q.Tool, ID: q.ID, Attempt: q.Attempt, Of: q.Of}
 	x.Agent = q.By
