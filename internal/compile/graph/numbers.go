@@ -5,6 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
+	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -13,9 +16,33 @@ type Numbers struct {
 	Calls     int64   `json:"calls"`
 	Failed    int64   `json:"failed,omitempty"`
 	Seconds   float64 `json:"seconds,omitempty"`
+	P50       float64 `json:"p50,omitempty"` // median of the durations in seconds
+	P95       float64 `json:"p95,omitempty"` // 95th percentile of the durations in seconds
 	TokensIn  int64   `json:"tokens_in,omitempty"`
 	TokensOut int64   `json:"tokens_out,omitempty"`
+	CostUSD   float64 `json:"cost_usd,omitempty"`
+
+	took []float64 // the durations in seconds
 }
+
+// Took adds a duration in seconds.
+func (n *Numbers) Took(seconds float64) { n.took = append(n.took, seconds) }
+
+// setDurations sets the sum and the percentiles of the durations.
+func (n *Numbers) setDurations() {
+	if len(n.took) == 0 {
+		return
+	}
+	slices.Sort(n.took)
+	for _, s := range n.took {
+		n.Seconds += s
+	}
+	n.Seconds = math.Round(n.Seconds*1e6) / 1e6
+	n.P50, n.P95 = n.percentile(50), n.percentile(95)
+}
+
+// percentile returns the smallest duration that is not exceeded by p percent of the durations.
+func (n *Numbers) percentile(p int) float64 { return n.took[(len(n.took)*p+99)/100-1] }
 
 // text returns the numbers in the form of a drawing, or "" for none.
 func (n *Numbers) text() string {
@@ -29,8 +56,14 @@ func (n *Numbers) text() string {
 	if n.Seconds > 0 {
 		parts = append(parts, fmt.Sprintf("%.3f s", n.Seconds))
 	}
+	if n.Seconds > 0 && n.Calls > 1 {
+		parts = append(parts, fmt.Sprintf("p50 %.3f s, p95 %.3f s", n.P50, n.P95))
+	}
 	if sum := n.TokensIn + n.TokensOut; sum > 0 {
 		parts = append(parts, fmt.Sprintf("%d tokens", sum))
+	}
+	if n.CostUSD > 0 {
+		parts = append(parts, "$"+strconv.FormatFloat(n.CostUSD, 'f', -1, 64))
 	}
 	return strings.Join(parts, ", ")
 }
@@ -39,6 +72,11 @@ func (n *Numbers) text() string {
 // id of the host and the type, separated by a space. An edge gets the numbers of its node or of its
 // messages if it is the only one that leads there: otherwise, a run does not tell them apart.
 func (g *Graph) SetNumbers(nodes, messages map[string]*Numbers) {
+	for _, numbers := range []map[string]*Numbers{nodes, messages} {
+		for _, n := range numbers {
+			n.setDurations()
+		}
+	}
 	ways := map[string]int{}
 	for i := range g.Edges {
 		ways[g.Edges[i].way()]++

@@ -3,6 +3,7 @@ package graph
 import (
 	_ "embed"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -33,6 +34,7 @@ func (g *Graph) Drawing() string { return g.svg("") }
 
 func (g *Graph) svg(style string) string {
 	d := g.Layout()
+	hasRun := slices.ContainsFunc(g.Nodes, func(n Node) bool { return n.Run != nil })
 	var b strings.Builder
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" role="img" aria-labelledby="graph-title graph-text">`+"\n",
 		d.Width, d.Height, d.Width, d.Height)
@@ -57,7 +59,7 @@ func (g *Graph) svg(style string) string {
 	for i := range d.Boxes {
 		n, x := &g.Nodes[i], &d.Boxes[i]
 		unused := ""
-		if n.Unused {
+		if n.Unused || hasRun && n.Run == nil && !slices.Contains(unnumbered, n.Kind) {
 			unused = " unused"
 		}
 		fmt.Fprintf(&b, `<g class="node %s%s" data-id="%s"><title>%s</title>`, n.Kind, unused, attribute(n.ID), attribute(n.title()))
@@ -79,6 +81,9 @@ func (g *Graph) svg(style string) string {
 	b.WriteString("</svg>\n")
 	return b.String()
 }
+
+// unnumbered contains the kinds of nodes that a run may use without numbers.
+var unnumbered = []string{function, application}
 
 // xmlText escapes a text that is not in an attribute. Its control characters, other than line
 // breaks, are escaped already.

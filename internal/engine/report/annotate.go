@@ -2,8 +2,8 @@ package report
 
 import (
 	"encoding/json"
+	"math"
 	"strings"
-	"time"
 
 	"github.com/concerto-lang/concerto/internal/compile/graph"
 	"github.com/concerto-lang/concerto/internal/data/effect"
@@ -24,7 +24,7 @@ func (r *Report) Annotate(g *graph.Graph) {
 		switch event.Kind(x.Kind) {
 		case event.Model:
 			if n := nodes["agent:"+x.Name]; n != nil {
-				addTokens(n, x)
+				addUsage(n, x)
 			}
 		case event.Message, event.Question, event.Approval:
 			if x.Details.Actor != effect.ByRules { // the host's rules have answered it
@@ -84,16 +84,20 @@ func count(numbers map[string]*graph.Numbers, id string, x *Item) {
 		n.Failed++
 	}
 	if took := x.wait(); took != nil {
-		n.Seconds = *seconds(time.Duration((n.Seconds + *took) * float64(time.Second)))
+		n.Took(*took)
 	}
-	addTokens(n, x)
+	addUsage(n, x)
 }
 
-func addTokens(n *graph.Numbers, x *Item) {
+func addUsage(n *graph.Numbers, x *Item) {
 	if x.Details.TokensIn != nil {
 		n.TokensIn += *x.Details.TokensIn
 	}
 	if x.Details.TokensOut != nil {
 		n.TokensOut += *x.Details.TokensOut
+	}
+	var usd float64
+	if json.Unmarshal(x.Details.Cost, &usd) == nil {
+		n.CostUSD = math.Round((n.CostUSD+usd)*1e9) / 1e9
 	}
 }
