@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	common "go.opentelemetry.io/proto/otlp/common/v1"
 
 	"github.com/concerto-lang/concerto/internal/testkit/testmcp"
@@ -26,13 +27,13 @@ func TestMain(m *testing.M) {
 // modelReplies are the bodies with which a model server replies, with details of the usage.
 var modelReplies = []string{
 	`{"id":"r1","model":"m-2","choices":[{"message":{"content":null,"tool_calls":[{"id":"c1","function":{"name":"Bank_pay","arguments":"{\"amount\":5}"}}]},"finish_reason":"tool_calls"}],"usage":{"prompt_tokens":9,"completion_tokens":7,"prompt_tokens_details":{"cached_tokens":4},"completion_tokens_details":{"reasoning_tokens":3}}}`,
-	`{"id":"r2","model":"m-2","choices":[{"message":{"content":"done"},"finish_reason":"stop"}],"usage":{"prompt_tokens":9,"completion_tokens":7}}`,
+	`{"id":"r2","model":"m-2","choices":[{"message":{"content":"done"},"finish_reason":"stop"}]}`,
 	"data: {\"id\":\"r3\",\"choices\":[{\"delta\":{\"content\":\"piece\"}}]}\n\ndata: {\"id\":\"r3\",\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: {\"id\":\"r3\",\"choices\":[],\"usage\":{\"prompt_tokens\":9,\"completion_tokens\":7}}\n\ndata: [DONE]\n\n",
 }
 
-// TestDetails checks what only other processes know: details of a model's usage, the time to the
-// first piece of a reply, the number of a host's process, and the request to an MCP server, which
-// receives the trace, as an agent with the protocol ACP does.
+// TestDetails checks what only other processes know: details of a model's usage, why its reply has
+// ended, the time to the first piece of a reply, the number of a host's process, and the request to
+// an MCP server, which receives the trace, as an agent with the protocol ACP does.
 func TestDetails(t *testing.T) {
 	next := 0
 	model := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -140,14 +141,14 @@ done
 		t.Errorf("the run printed %q, want %q", out, want)
 	}
 	for name, want := range map[string]string{
-		"chat m r1":             "gen_ai.usage.cache_read.input_tokens=4 gen_ai.usage.reasoning.output_tokens=3",
-		"chat m r2":             "gen_ai.usage.cache_read.input_tokens= gen_ai.response.time_to_first_chunk=",
+		"chat m r1":             "gen_ai.usage.cache_read.input_tokens=4 gen_ai.usage.reasoning.output_tokens=3 gen_ai.response.finish_reasons=tool_calls concerto.usage.estimated=",
+		"chat m r2":             "gen_ai.usage.cache_read.input_tokens= gen_ai.response.time_to_first_chunk= concerto.usage.estimated=true",
 		"execute_tool Bank_pay": "gen_ai.tool.description=Pays an amount gen_ai.tool.call.id=c1",
 		"invoke_agent Echo":     "concerto.host.process=1 concerto.host.transport=stdio",
 		"tools/call trace":      "network.transport=pipe mcp.protocol.version=* jsonrpc.request.id=* gen_ai.tool.name=trace",
 		"tools/call fail":       "network.transport=pipe error.type=tool_error",
 		"tools/call echo":       "network.transport=tcp mcp.protocol.version=* jsonrpc.request.id=*",
-		"chat m r3":             "gen_ai.response.time_to_first_chunk=* gen_ai.request.stream=true",
+		"chat m r3":             "gen_ai.response.time_to_first_chunk=* gen_ai.request.stream=true gen_ai.response.finish_reasons=stop",
 	} {
 		for pair := range strings.SplitSeq(regexp.MustCompile(` ([a-z_]+[.a-z_]*=)`).ReplaceAllString(want, "\n$1"), "\n") {
 			key, value, _ := strings.Cut(pair, "=")
@@ -184,8 +185,58 @@ func plain(v *common.AnyValue) string {
 		return strconv.FormatInt(x.IntValue, 10)
 	case *common.AnyValue_DoubleValue:
 		return strconv.FormatFloat(x.DoubleValue, 'g', -1, 64)
+	case *common.AnyValue_ArrayValue:
+		return plain(x.ArrayValue.Values[0])
 	case *common.AnyValue_BoolValue:
 		return strconv.FormatBool(x.BoolValue)
 	}
 	return v.GetStringValue()
+}
+
+// TestDispatch checks that a call by dispatch_tool has a span, which its HTTP request or command
+// receives, and that an awaited emit without an answer has the actor default.
+func TestDispatch(t *testing.T) {
+	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprintf(w, "%q", r.Header.Get("traceparent"))
+	}))
+	t.Cleanup(page.Close)
+	dir := write(t, map[string]string{
+		"Concerto.toml": strings.ReplaceAll(`[project]
+name = "p"
+entry = "main.conc"
+[tools.fetch]
+description = "Fetches"
+http = { url = "ADDRESS" }
+[tools.say]
+description = "Says"
+command = { run = ["sh", "-c", 'echo "\"$TRACEPARENT\""'] }
+[permissions]
+run = ["sh"]
+net = ["127.0.0.1"]
+`, "ADDRESS", page.URL),
+		"main.conc": `fn main() {
+    println(dispatch_tool("fetch", {}));
+    println(dispatch_tool("say", {}));
+    println((await emit<String>("nobody", 1)).is_err());
+}
+`,
+	})
+	c := newCollector(t)
+	got := export(t, c, dir, nil)
+	for _, s := range c.spans {
+		got = strings.ReplaceAll(got, fmt.Sprintf("00-%x-%x-01", s.TraceId, s.SpanId), s.Name)
+		if s.Name == "await_emit nobody" {
+			has := attributes(s.Attributes)
+			got += has["concerto.approval.actor.type"].GetStringValue() + " " + has["concerto.approval.decision"].GetStringValue() + "\n"
+		}
+	}
+	if diff := cmp.Diff("execute_tool fetch\nexecute_tool say\n[nobody] 1\ntrue\ndefault error\n", got); diff != "" {
+		t.Errorf("differs (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff("invoke_workflow p\n  await_emit nobody failed\n  execute_tool fetch\n  execute_tool say\n", outline(c.spans)); diff != "" {
+		t.Errorf("spans differ (-want +got):\n%s", diff)
+	}
+	for _, v := range append(c.violations(), c.orphans()...) {
+		t.Error(v)
+	}
 }

@@ -65,7 +65,7 @@ func contentOf(call *effect.AgentCall, reply *effect.AgentReply) (list []otlp.At
 	add("gen_ai.input.messages", messages)
 	if reply != nil {
 		m := messageOf(&effect.ChatMessage{Role: "assistant", Content: reply.Text, ToolCalls: reply.ToolCalls})
-		m.Finish = reply.StopReason
+		m.Finish = finishReason(reply)
 		add("gen_ai.output.messages", []chatMessage{m})
 	}
 	if len(call.Tools) > 0 {

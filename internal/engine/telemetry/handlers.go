@@ -81,7 +81,7 @@ func (r *Run) handleTask(e *event.Event) {
 	if e.Phase == event.Begin {
 		x := r.begin(e, "task "+e.Name, otlp.Internal)
 		x.set("concerto.task", e.Task)
-		x.left = strings.HasPrefix(e.Name, "__") // a task of the library
+		x.left = e.Parent == 0 || strings.HasPrefix(e.Name, "__") // the initial state of a tool, or a task of the library
 	} else if x := r.finish(e); x != nil {
 		r.end(x, e)
 	}
@@ -166,9 +166,12 @@ func (r *Run) handleModel(e *event.Event) {
 	if reply := a.Reply; reply != nil {
 		x.set("gen_ai.response.id", reply.RequestID)
 		x.set("gen_ai.response.model", reply.Model)
-		x.set("gen_ai.response.finish_reasons", []string{reply.StopReason})
+		x.set("gen_ai.response.finish_reasons", []string{finishReason(reply)})
 		x.set("gen_ai.usage.input_tokens", reply.TokensIn)
 		x.set("gen_ai.usage.output_tokens", reply.TokensOut)
+		if reply.Estimated {
+			x.set("concerto.usage.estimated", true)
+		}
 		for _, p := range partsOf(reply) {
 			x.set("gen_ai.usage."+p.name, p.tokens)
 		}
@@ -189,6 +192,11 @@ func (r *Run) handleModel(e *event.Event) {
 	if a.Sent {
 		r.measureModel(x, e)
 	}
+}
+
+// finishReason returns the provider's reason for the end of a reply, or else that of the program.
+func finishReason(reply *effect.AgentReply) string {
+	return cmp.Or(reply.FinishReason, reply.StopReason)
 }
 
 // tokenPart is a number of tokens of a special kind.
@@ -590,8 +598,10 @@ func (r *Run) answered(e *event.Event) {
 	delete(r.open, e.Item)
 	x.End = r.at(e.At)
 	r.measure("concerto.approval.pending", -1, x.of("concerto.approval.kind"))
+	await, _ := e.Request.(*effect.AwaitEmit)
 	switch failed, _ := errors.AsType[*effect.Error](e.Err); {
 	case x.decision != "":
+	case failed != nil && await != nil && await.Asks == nil && x.asks == string(event.Await): // the decision follows
 	case failed != nil && failed.Fields["reason"] == "timeout":
 		x.decision = "timeout"
 	case failed == nil && e.Err != nil && strings.HasPrefix(e.Err.Error(), "withdrawn"):
