@@ -169,19 +169,19 @@ func (o *output) readPrinted(h *journal.History) {
 func (o *output) recordPrinted(r *Run) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.noteLocked(r)
+	o.noteLocked(r, false)
 }
 
-// lastNote is like recordPrinted, at the end or the suspension of the run. It prevents further
-// records.
-func (o *output) lastNote(r *Run) {
+// lastNote is like recordPrinted, at the end of the run or, if isSuspended is set, of its process.
+// It prevents further records.
+func (o *output) lastNote(r *Run, isSuspended bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.noteLocked(r)
+	o.noteLocked(r, isSuspended)
 	o.left = true
 }
 
-func (o *output) noteLocked(r *Run) {
+func (o *output) noteLocked(r *Run, isSuspended bool) {
 	if o.left || r.c.Trial {
 		return
 	}
@@ -192,9 +192,13 @@ func (o *output) noteLocked(r *Run) {
 	for len(o.queue) > 0 && o.queue[0].at <= written {
 		o.printed, o.queue = o.queue[0].n, o.queue[1:]
 	}
-	if o.printed > o.noted {
+	if o.printed > o.noted || isSuspended {
 		o.noted = o.printed
-		r.c.Writer.Append(&journal.Record{K: journal.KOut, Owner: journal.Owner{N: o.printed}})
+		x := &journal.Record{K: journal.KOut, Owner: journal.Owner{N: o.printed}}
+		if isSuspended {
+			x.By = journal.BySuspending
+		}
+		r.c.Writer.Append(x)
 	}
 }
 

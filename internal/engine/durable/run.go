@@ -299,7 +299,7 @@ func (r *Run) Finish(code int) error {
 	if err := r.out.truncate(r, int(r.out.n)); err != nil {
 		return err
 	}
-	r.out.lastNote(r)
+	r.out.lastNote(r, false)
 	r.c.Writer.Append(&journal.Record{K: journal.KFinish, Asked: journal.Asked{D: r.out.digest()}, Owner: journal.Owner{N: r.out.n}, Rest: journal.Rest{Code: &code, Ledger: r.ledgerHead()}})
 	return r.writeAppended(journal.Synced)
 }
@@ -342,8 +342,10 @@ func (r *Run) Leave() error {
 		// the resumed run prints the remaining lines
 		_ = r.c.World.FlushOutput(within)
 	}
-	r.out.lastNote(r)
-	if parked, ok := errors.AsType[*Parked](r.Err()); ok && !r.canContinue {
+	parked, ok := errors.AsType[*Parked](r.Err())
+	waits := ok && !r.canContinue
+	r.out.lastNote(r, !waits)
+	if waits {
 		r.c.Writer.Append(&journal.Record{K: journal.KPark, Rest: journal.Rest{Waits: parked.waits()}})
 	}
 	return r.writeAppended(journal.Synced)

@@ -128,8 +128,11 @@ func (g *Gave) Translated() []string {
 	return g.M
 }
 
+// BySuspending is By in the last record of kind out of a process that has suspended the run.
+const BySuspending = "suspend"
+
 // Owner identifies the process that executes the run from this record on. The kinds out and finish
-// use only N, for the number of lines of output.
+// use N for the number of lines of output.
 type Owner struct {
 	N       int64  `json:"n,omitempty"`
 	By      string `json:"by,omitempty"`
