@@ -169,7 +169,7 @@ func (m *VM) taskFailed(t *task, r *raised) {
 		return
 	}
 	if r.panicked && m.ending.panicked == nil {
-		m.ending.panicked = r
+		m.ending.panicked, m.ending.panicIn = r, t.id
 		m.sched.cancelAll()
 	}
 	if r.cancelled && m.ctxOver() {

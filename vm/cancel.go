@@ -2,6 +2,7 @@ package vm
 
 import (
 	"context"
+	"errors"
 	"slices"
 )
 
@@ -42,6 +43,15 @@ func (t *task) recordCut(pc int) {
 // CutAt returns the place and the calls of the task that was running when the context ended the
 // run, or nil if the context has not ended it.
 func (m *VM) CutAt() *Stopped { return m.ending.cutAt }
+
+// Locate returns the error of a run with the place of e, the result of CutAt, if the end of the
+// context is its reason.
+func (e *Stopped) Locate(err error) error {
+	if e != nil && errors.Is(err, e.Err) {
+		return e
+	}
+	return err
+}
 
 // cancelTask cancels a task. The task ends when it is next scheduled.
 func cancelTask(t *task) {

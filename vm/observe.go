@@ -13,7 +13,7 @@ import (
 // 1. Every task and span that begins also ends, unless the run is suspended.
 type Observer interface {
 	// TaskBegan is called when a task first runs. at is the place of the task's function, and
-	// parent is the task that started it, or 0 for none.
+	// parent is the task that started it, 0 for none, or Initial.
 	TaskBegan(task, parent int64, at Place)
 	// TaskEnded is called at the end of a task. how is "" if the task succeeded, and otherwise
 	// "cancelled" or the type of the error.
@@ -52,6 +52,10 @@ const (
 	SpanHandler SpanKind = "handler"
 )
 
+// Initial is the parent of a task that computes the initial state of a tool before the program
+// runs.
+const Initial = -1
+
 // began assigns a number to a task that begins to run, if an observer, a journal or a debugger
 // needs one.
 func (t *task) began() {
@@ -60,6 +64,9 @@ func (t *task) began() {
 		return
 	}
 	parent := -t.id
+	if parent == 0 && !t.m.declared.whole {
+		parent = Initial
+	}
 	t.m.counts.task++
 	t.id = t.m.counts.task
 	if o != nil {

@@ -44,6 +44,17 @@ type Place struct {
 
 func (e *Uncaught) Error() string { return e.Message }
 
+// Source returns the error that the error wraps, without its place, or nil.
+func (e *Uncaught) Source() *Uncaught {
+	v := value.Source(e.Value)
+	if v.IsNil() {
+		return nil
+	}
+	source := &Uncaught{Value: v}
+	source.describe()
+	return source
+}
+
 func (m *VM) uncaught(r *raised) *Uncaught {
 	e := &Uncaught{Value: r.value, Panic: r.panicked}
 	e.describe()

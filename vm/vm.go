@@ -165,6 +165,7 @@ type counts struct {
 // ending determines how the run ends.
 type ending struct {
 	panicked   *raised     // panic of a task, which ends the run; nil if there is none
+	panicIn    int64       // number of that task
 	fatal      error       // error of a performer or of a violated invariant, which ends the run; nil if there is none
 	cut        bool        // the end of the run's context has ended a task
 	cutAt      *Stopped    // place of the first task that detected the end of the context
@@ -280,7 +281,9 @@ func (m *VM) outcome(ctx context.Context, t *task, lost []*task, cut bool) (valu
 	case m.ending.fatal != nil:
 		return value.Nil, m.ending.fatal
 	case m.ending.panicked != nil:
-		return value.Nil, m.uncaught(m.ending.panicked)
+		u = m.uncaught(m.ending.panicked)
+		u.Number = m.ending.panicIn
+		return value.Nil, u
 	case r != nil && r.cancelled:
 		return value.Nil, context.Cause(ctx)
 	case r != nil:

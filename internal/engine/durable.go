@@ -380,17 +380,17 @@ func (d *durableRun) endRun(err error) error {
 
 // machine creates the VM of a run. start runs the program from its start, or continues from the
 // snapshot.
-func (d *durableRun) machine(c vm.Config) (start func(context.Context) (*vm.Outcome, error), err error) {
+func (d *durableRun) machine(c vm.Config) (m *vm.VM, start func(context.Context) (*vm.Outcome, error), err error) {
 	if d == nil || d.snapshot == nil {
 		m, err := vm.New(c)
 		if err != nil {
-			return nil, fmt.Errorf("could not load the program: %w", err)
+			return nil, nil, fmt.Errorf("could not load the program: %w", err)
 		}
-		return m.Run, nil
+		return m, m.Run, nil
 	}
-	m, err := vm.Restore(c, d.snapshot)
+	m, err = vm.Restore(c, d.snapshot)
 	if err != nil {
-		return nil, &durable.BadSnapshot{Err: err}
+		return nil, nil, &durable.BadSnapshot{Err: err}
 	}
-	return m.Resume, nil
+	return m, m.Resume, nil
 }

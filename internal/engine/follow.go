@@ -52,6 +52,7 @@ type following struct {
 	stop     atomic.Pointer[context.CancelFunc] // ends the run
 	parties  *runtime.Parties
 	clean    func(error) error // removes the run's secrets
+	located  func(error) error // adds the place at which the program was stopped; nil before it runs
 }
 
 // newFollowing returns what shows a run, and registers a listener for model calls and a layer in c.
@@ -231,6 +232,13 @@ func (f *following) reportModelEvent(e llm.Event) {
 	}
 }
 
+// follow shows a program that is about to run.
+func (f *following) follow(m *vm.VM) {
+	if f != nil {
+		f.located = func(err error) error { return m.CutAt().Locate(err) }
+	}
+}
+
 // observer returns the observer of the run, or nil if the run is not shown.
 func (f *following) observer() vm.Observer {
 	switch {
@@ -290,6 +298,9 @@ func (f *following) end(err error) error {
 	if left { // exchanges continue
 		f.stream.Leave()
 	} else {
+		if f.located != nil {
+			err = f.located(err)
+		}
 		f.stream.Close(err)
 		if f.activity != nil {
 			f.activity.Close()

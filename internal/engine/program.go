@@ -344,10 +344,11 @@ func (p *Program) runMain(ctx context.Context, world *runtime.Runtime, f *follow
 		}()
 	}
 	ctx = o.own.running.withJournal(f.context(ctx), &config)
-	start, err := o.own.running.machine(config)
+	machine, start, err := o.own.running.machine(config)
 	if err != nil {
 		return o.own.running.failBegin(err)
 	}
+	f.follow(machine)
 	ctx, cancel := budget.Rest(ctx, world.Clock(), narrower(p.ir.Limits.MaxRunSeconds, o.budget().RunSeconds), o.own.running.before())
 	defer cancel()
 	o.reportBegin(world)

@@ -331,6 +331,7 @@ func (r *testRun) one(ctx context.Context, image *vm.VM, t Test) (*TestResult, e
 		return nil, firstError(err, firstError(outside.Close(ctx), endTools()))
 	}
 	machine.SetApplication(vm.Application{Run: outside.ID(), Tools: outside.HasTools(), Audited: config.Audit != nil, Debugger: r.options.Debugger})
+	follow.follow(machine)
 	bounded, cancel := budget.Run(ctx, outside.Clock(), r.program.ir.Limits.MaxRunSeconds)
 	bounded, done := r.bound(bounded)
 	outcome, err := machine.Call(follow.context(bounded), t.test.Function)

@@ -14,7 +14,7 @@ import (
 
 // The errors of items that did not end by themselves.
 var (
-	errCancelled = errors.New("cancelled")
+	errCancelled = errors.New(cancelled)
 	errWithdrawn = errors.New("withdrawn by the host")
 )
 

@@ -39,6 +39,8 @@ type Stream struct {
 	number    int64       // of the last event
 	event     event.Event // the last event
 	tasks     map[int64]*task
+	run       int64                          // item of the run
+	failed    map[int64]int64                // items of tasks that have failed, by their tasks
 	exchanges map[int64]*exchange            // open exchanges by their numbers in requests
 	streams   map[int64]*request             // open streams of models by their numbers in requests
 	servers   map[int64]*item                // open calls of MCP servers by their numbers in requests
@@ -58,7 +60,7 @@ type item struct {
 
 // New returns a Stream.
 func New(o Options) *Stream {
-	s := &Stream{options: o, handle: map[event.Kind][]func(*event.Event){}, tasks: map[int64]*task{}, exchanges: map[int64]*exchange{},
+	s := &Stream{options: o, handle: map[event.Kind][]func(*event.Event){}, tasks: map[int64]*task{}, failed: map[int64]int64{}, exchanges: map[int64]*exchange{},
 		streams: map[int64]*request{}, servers: map[int64]*item{}, requests: map[*effect.AgentCall]*request{}}
 	for _, x := range o.Sinks {
 		s.places = s.places || x.Places
@@ -135,13 +137,10 @@ func (s *Stream) Close(err error) {
 		s.endExchange(id, "the run has ended")
 	}
 	for _, id := range sortedKeys(s.tasks) {
-		s.endTask(id, "cancelled")
+		s.endTask(id, cancelled)
 	}
 	if err != nil && s.shows(event.Error) {
-		clean := s.cleanError(err)
-		e := s.point(&item{kind: event.Error, task: 1})
-		e.Err = clean
-		s.emitEvent(e)
+		s.reportFailure(err)
 	}
 	s.handle = nil
 }

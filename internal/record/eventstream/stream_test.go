@@ -258,7 +258,7 @@ run main: HostError
     request exchange.close
   request exchange.open: not found
   exchange H: not found
-error: it failed
+  error cancelled: it failed
 `)
 }
 

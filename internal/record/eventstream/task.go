@@ -53,9 +53,9 @@ func (s *Stream) TaskBegan(id, parent int64, at vm.Place) {
 }
 
 func (s *Stream) beginTask(id, parent int64, at vm.Place) *task {
-	t := &task{id: id, item: item{kind: event.Run, task: id, name: at.Function}}
-	if parent != 0 {
-		t.kind = event.Task
+	t := &task{id: id, item: item{kind: event.Task, task: id, name: at.Function}}
+	if parent == 0 {
+		t.kind = event.Run
 	}
 	if p := s.tasks[parent]; p != nil {
 		if i := len(p.within) - 1; i >= 0 && p.within[i].call.isDone() {
@@ -65,6 +65,9 @@ func (s *Stream) beginTask(id, parent int64, at vm.Place) *task {
 	}
 	s.tasks[id] = t
 	e := s.begin(&t.item)
+	if t.kind == event.Run {
+		s.run = t.number
+	}
 	e.Place = placeOf(at)
 	s.emitEvent(e)
 	return t
@@ -90,7 +93,9 @@ func (s *Stream) endTask(id int64, how string) {
 	t := s.taskOf(id)
 	s.leave(t, 0, nil)
 	e := s.end(&t.item)
-	e.How = how
+	if e.How = how; how != "" && how != cancelled {
+		s.failed[id] = t.number
+	}
 	s.emitEvent(e)
 	delete(s.tasks, id)
 }
