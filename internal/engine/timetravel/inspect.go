@@ -145,11 +145,12 @@ func (s *Source) WasKilled() bool {
 	if len(s.records) == 0 {
 		return false
 	}
-	switch s.records[len(s.records)-1].K {
+	switch last := s.records[len(s.records)-1]; last.K {
 	case journal.KFinish, journal.KPark, journal.KStop:
 		return false
+	default: // an out record, if the process has suspended the run
+		return last.By != journal.BySuspending
 	}
-	return true
 }
 
 // Run opens a stored run. The run may still be in progress. environ ("NAME=value") contains the

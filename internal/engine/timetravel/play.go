@@ -63,8 +63,12 @@ func (s *Source) play(ctx context.Context, at int64, clock *clock) (*Recording, 
 		return nil, fmt.Errorf("could not load the program: %w", err)
 	}
 	err = s.start(ctx, machine)
+	located := machine.CutAt().Locate(err)
 	if clock != nil && !first.over {
-		clock.Close(err)
+		clock.Close(located)
+	}
+	if located != err {
+		err = nil // the recorded run was stopped at the same place
 	}
 	if cerr := world.Close(context.WithoutCancel(ctx)); cerr != nil {
 		return nil, cerr
@@ -122,6 +126,7 @@ type first struct {
 	// clock receives the times of the effects; nil if no clock is required.
 	clock *clock
 	at    map[int64]int // index in r.Effects by effect number
+	begun int           // number of effects that have begun and not ended in the recording
 	over  bool          // playing has ended, and no further effect is recorded
 	lost  string        // source position of an effect that the tape does not contain
 	end   error         // error that ended playing; nil if the program ended or the tape was cut off
@@ -241,13 +246,13 @@ func (f *first) NextEvent() (x vm.Event, ok bool) {
 }
 
 // EventAt returns the event that the tape contains at a moment of the computation. If the recorded
-// run was interrupted, EventAt stops the run when all recorded results are used, because the
-// program may compute endlessly.
+// run was interrupted, EventAt stops the run when all recorded results are used and all recorded
+// effects have begun, because the program may compute endlessly.
 func (f *first) EventAt(at vm.Moment) (x vm.Event, ok bool) {
 	if f.over {
 		return vm.Event{}, false
 	}
-	if _, unused := f.past.Unused(); f.ctx.Err() != nil || f.tape.Ended == nil && unused == 0 {
+	if _, unused := f.past.Unused(); f.ctx.Err() != nil || f.tape.Ended == nil && unused == 0 && f.begun == len(f.r.under) {
 		f.stopNoting(nil)
 		return vm.Event{Err: context.Canceled}, true
 	}
@@ -299,6 +304,7 @@ func (f noting) Makes(e int64, q effect.Request, at vm.Scene) {
 	x := Effect{N: e, Task: at.Task(), Kind: string(q.Kind()), Status: None, At: formatPlace(at.Place())}
 	if status, began := f.r.under[e]; began {
 		x.Status = status
+		f.begun++
 	}
 	if n, ok := q.(effect.Numbered); ok {
 		x.Of = *n.Number() // number of the effect that opened the object; replaying restores it
