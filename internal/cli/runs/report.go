@@ -244,5 +244,8 @@ func buildDamaged(ctx context.Context, a *console.Console, run *locate.Run, dama
 
 // notRecorded returns the error for a file or a directory that is no source of a report.
 func notRecorded(name string) error {
+	if filepath.Ext(name) == ".conc" {
+		return console.Usage(fmt.Sprintf("run it with `concerto run %s --journal DIR`, and name DIR", name), "%s is a program, not a run, tape, transcript or report", name)
+	}
 	return console.Usage("name a directory that was given to --journal, a file that was given to --record, or a report", "%s: not a run, tape, transcript or report", name)
 }

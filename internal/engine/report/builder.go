@@ -70,6 +70,9 @@ func (b *Builder) handle(e *event.Event, isItem bool) {
 	if f := fillers[e.Kind]; f != nil {
 		f(x.item, e)
 	}
+	if exchange := b.items[x.parent]; e.Message != nil && exchange != nil && exchange.item != nil && exchange.item.Kind == string(event.Exchange) {
+		exchange.item.setReported(value.AppendJSON(nil, e.Message.Payload))
+	}
 	b.ask(x, e)
 }
 
@@ -122,7 +125,7 @@ func (b *Builder) end(x *Item, e *event.Event) {
 	}
 	x.Status = OK
 	switch {
-	case e.How == "cancelled":
+	case e.How == Cancelled:
 		x.Status = Cancelled
 	case e.How != "":
 		x.Status, x.Details.ErrorKind = Failed, e.How
@@ -180,6 +183,7 @@ func fillModel(x *Item, e *event.Event) {
 		return
 	}
 	x.Details.TokensIn, x.Details.TokensOut, x.Details.StopReason = new(a.Reply.TokensIn), new(a.Reply.TokensOut), a.Reply.StopReason
+	x.Details.Estimated = a.Reply.Estimated
 	x.Texts.Reply = encode(struct {
 		Text      string            `json:"text"`
 		ToolCalls []effect.ToolCall `json:"tool_calls,omitempty"`
@@ -242,6 +246,12 @@ func fillExchange(x *Item, e *event.Event) {
 	if s := e.Message.Session(); s != "" {
 		x.Details.Session = s
 	}
+	x.setReported(x.Texts.Result)
+}
+
+// setReported sets the usage that a message of a host reports, which is that of the exchange so
+// far: a lower number is ignored.
+func (x *Item) setReported(message json.RawMessage) {
 	var reported struct {
 		Cost  *json.Number `json:"cost_usd"`
 		Usage *struct {
@@ -249,14 +259,25 @@ func fillExchange(x *Item, e *event.Event) {
 			Out *int64 `json:"tokens_out"`
 		} `json:"usage"`
 	}
-	if json.Unmarshal(x.Texts.Result, &reported) != nil {
+	if json.Unmarshal(message, &reported) != nil {
 		return // members of other types are the host's own
 	}
 	if reported.Cost != nil {
-		x.Details.Cost = json.RawMessage(reported.Cost.String())
+		var before, now float64
+		_ = json.Unmarshal(x.Details.Cost, &before) // there may be none
+		if json.Unmarshal([]byte(*reported.Cost), &now) == nil && (x.Details.Cost == nil || now > before) {
+			x.Details.Cost = json.RawMessage(reported.Cost.String())
+		}
 	}
-	if reported.Usage != nil {
-		x.Details.TokensIn, x.Details.TokensOut = reported.Usage.In, reported.Usage.Out
+	if u := reported.Usage; u != nil {
+		raise(&x.Details.TokensIn, u.In)
+		raise(&x.Details.TokensOut, u.Out)
+	}
+}
+
+func raise(to **int64, n *int64) {
+	if n != nil && (*to == nil || *n > **to) {
+		*to = n
 	}
 }
 

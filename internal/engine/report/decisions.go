@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 
@@ -53,6 +54,7 @@ func (b *Builder) decide(e *event.Event) {
 	if b.Timed {
 		out.Wait = seconds(d.Took)
 	}
+	x.Details.Actor = cmp.Or(x.Details.Actor, d.Actor.Type)
 	if at := place(d.At); d.Handler && at != "" {
 		out.Actor.At, x.Details.Rule = at, at
 	}

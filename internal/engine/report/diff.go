@@ -63,14 +63,14 @@ func Compare(a, b *Report) *Diff {
 		key := paths[x.Task] + " " + x.Kind
 		if len(others[key]) == 0 {
 			d.Counts.OnlyA++
-			note(difference(x, nil, "missing", "", nil, nil))
+			note(difference(x, nil, "missing", "", nil, nil).at(a, x))
 			continue
 		}
 		y := others[key][0]
 		others[key] = others[key][1:]
 		if found := compare(x, y); found != nil {
 			d.Counts.Different++
-			note(found)
+			note(found.at(a, x))
 		} else {
 			d.Counts.Same++
 		}
@@ -81,7 +81,7 @@ func Compare(a, b *Report) *Diff {
 	}
 	d.Counts.OnlyB = len(extra)
 	for _, y := range inOrder(extra) {
-		note(difference(nil, y, "extra", "", nil, nil))
+		note(difference(nil, y, "extra", "", nil, nil).at(b, y))
 	}
 	d.Same = d.First == nil
 	return d
@@ -124,11 +124,21 @@ func taskPaths(r *Report) map[int64]string {
 func difference(x, y *Item, what, path string, a, b json.RawMessage) *Difference {
 	d := &Difference{What: what, Path: path, A: a, B: b}
 	if y != nil {
-		d.Item[1], d.Kind, d.Name, d.At = &y.N, y.Kind, y.Name, y.At
+		d.Item[1], d.Kind, d.Name = &y.N, y.Kind, y.Name
 	}
 	if x != nil {
-		d.Item[0], d.Kind, d.Name, d.At = &x.N, x.Kind, x.Name, x.At
+		d.Item[0], d.Kind, d.Name = &x.N, x.Kind, x.Name
 	}
+	return d
+}
+
+// at sets the place of an item of a report: for an item without one, such as a request of a host,
+// that of the item that caused it.
+func (d *Difference) at(r *Report, x *Item) *Difference {
+	for x.At == nil && x.Parent != nil {
+		x = r.Items[*x.Parent-1]
+	}
+	d.At = x.At
 	return d
 }
 

@@ -128,7 +128,8 @@ type Details struct {
 	Attempt    int64           `json:"attempt,omitempty"`
 	TokensIn   *int64          `json:"tokens_in,omitempty"`
 	TokensOut  *int64          `json:"tokens_out,omitempty"`
-	Cost       json.RawMessage `json:"cost_usd,omitempty"` // null if a price is unknown
+	Estimated  bool            `json:"estimated,omitempty"` // the provider has not reported all tokens
+	Cost       json.RawMessage `json:"cost_usd,omitempty"`  // null if a price is unknown
 	StopReason string          `json:"stop_reason,omitempty"`
 	Host       string          `json:"host,omitempty"`
 	Session    string          `json:"session,omitempty"`

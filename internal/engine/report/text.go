@@ -78,7 +78,11 @@ func line(s string) string {
 
 func (r *Report) writeTotals(b *strings.Builder) {
 	row := func(name string, t *Total) {
-		fmt.Fprintf(b, "  %s: %s, %d failed, %d tokens in, %d out, $%s\n", name, counted(t.Calls, "call"), t.Failed, t.TokensIn, t.TokensOut, strings.Replace(string(t.Cost), "null", "?", 1))
+		estimated := ""
+		if t.Estimated {
+			estimated = " (estimated)"
+		}
+		fmt.Fprintf(b, "  %s: %s, %d failed, %d tokens in, %d out, $%s%s\n", name, counted(t.Calls, "call"), t.Failed, t.TokensIn, t.TokensOut, strings.Replace(string(t.Cost), "null", "?", 1), estimated)
 	}
 	if r.Totals.All.Calls > 0 {
 		b.WriteString("\nModels\n")

@@ -3,7 +3,9 @@ package report
 import (
 	"cmp"
 	"encoding/json"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/concerto-lang/concerto/internal/record/event"
@@ -43,6 +45,7 @@ type Total struct {
 	TokensIn  int64           `json:"tokens_in"`
 	TokensOut int64           `json:"tokens_out"`
 	Cost      json.RawMessage `json:"cost_usd"`
+	Estimated bool            `json:"estimated,omitempty"` // some of the tokens, and so of the cost, are estimated
 	Seconds   float64         `json:"seconds"`
 
 	cost     budget.Money
@@ -136,6 +139,7 @@ func (t *Total) add(x *Item) {
 	if x.Details.TokensOut != nil {
 		t.TokensOut += *x.Details.TokensOut
 	}
+	t.Estimated = t.Estimated || x.Details.Estimated
 	switch event.Kind(x.Kind) {
 	case event.Model:
 		t.cost += x.cost
@@ -148,6 +152,24 @@ func (t *Total) add(x *Item) {
 			}
 		}
 	}
+}
+
+// Usage returns the sum of what models and hosts have used.
+func (t *Totals) Usage() Total {
+	sum := Total{TokensIn: t.All.TokensIn, TokensOut: t.All.TokensOut, Cost: t.All.Cost, Estimated: t.All.Estimated}
+	var usd float64
+	isKnown := string(t.All.Cost) != "null" && json.Unmarshal(t.All.Cost, &usd) == nil
+	for i := range t.Hosts {
+		h := &t.Hosts[i]
+		sum.TokensIn += h.TokensIn
+		sum.TokensOut += h.TokensOut
+		var reported float64
+		if json.Unmarshal(h.Cost, &reported) == nil && isKnown {
+			usd += reported
+			sum.Cost = json.RawMessage(strconv.FormatFloat(math.Round(usd*1e9)/1e9, 'f', -1, 64))
+		}
+	}
+	return sum
 }
 
 func (t *Total) setCost() {

@@ -142,8 +142,9 @@ func (p *writer) summary() {
 	text("Run", run.ID)
 	all := &p.r.Totals.All
 	text("Calls of models", fmt.Sprintf("%d, %d failed", all.Calls, all.Failed))
-	text("Tokens", fmt.Sprintf("%d in, %d out", all.TokensIn, all.TokensOut))
-	text("Cost", cost(all))
+	used := p.r.Totals.Usage()
+	text("Tokens", fmt.Sprintf("%d in, %d out", used.TokensIn, used.TokensOut)+estimated(&used))
+	text("Cost", cost(&used)+estimated(&used))
 	text("Items", fmt.Sprintf("%d, with %d decisions", len(p.r.Items), len(p.r.Decisions)))
 	text("Arguments", strings.Join(run.Args, " "))
 	if s := string(run.Inputs); s != "null" {
@@ -166,6 +167,13 @@ func tone(state string) string {
 		return "bad"
 	}
 	return "warn"
+}
+
+func estimated(t *report.Total) string {
+	if t.Estimated {
+		return " (estimated)"
+	}
+	return ""
 }
 
 func cost(t *report.Total) string {
