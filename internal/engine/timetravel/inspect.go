@@ -122,9 +122,18 @@ func (s *Source) Arguments() (args []string, inputs json.RawMessage, ok bool) {
 // Exit returns the exit code of the run, or nil if the recording does not contain its end.
 func (s *Source) Exit() *int {
 	if s.tape.Ended == nil {
-		return nil
+		return s.stopped()
 	}
 	return &s.tape.Ended.Code
+}
+
+// stopped returns the exit code of a run that was stopped while no process was running it, or nil.
+// Its tape contains no end.
+func (s *Source) stopped() *int {
+	if n := len(s.records); n > 0 && s.tape.Ended == nil && s.records[n-1].K == journal.KFinish {
+		return s.records[n-1].Code
+	}
+	return nil
 }
 
 // Times returns the times of the first and the last record of the journal. ok is false for a tape,

@@ -128,6 +128,7 @@ type first struct {
 	at    map[int64]int // index in r.Effects by effect number
 	begun int           // number of effects that have begun and not ended in the recording
 	over  bool          // playing has ended, and no further effect is recorded
+	place vm.Place      // place of the last effect
 	lost  string        // source position of an effect that the tape does not contain
 	end   error         // error that ended playing; nil if the program ended or the tape was cut off
 }
@@ -158,10 +159,17 @@ func (f *first) diverged(err error) error {
 	return d
 }
 
+// errRunStopped is the error of a run that was stopped while no process was running it.
+var errRunStopped = errors.New("the run was stopped")
+
 // stopNoting ends the recording with a reason, or with nil if nothing went wrong.
 func (f *first) stopNoting(why error) {
 	f.over, f.end = true, why
-	if f.clock != nil {
+	switch {
+	case f.clock == nil:
+	case why == nil && f.r.stopped() != nil:
+		f.clock.Close(&vm.Stopped{Err: errRunStopped, Place: f.place})
+	default:
 		f.clock.Leave() // the program now unwinds, which is no part of the run
 	}
 }
@@ -301,6 +309,7 @@ func (f noting) Makes(e int64, q effect.Request, at vm.Scene) {
 	if f.r.eval != nil {
 		f.r.eval.Edit(q)
 	}
+	f.place = at.Place()
 	x := Effect{N: e, Task: at.Task(), Kind: string(q.Kind()), Status: None, At: formatPlace(at.Place())}
 	if status, began := f.r.under[e]; began {
 		x.Status = status
