@@ -54,8 +54,8 @@ type spending struct {
 	hosts   map[string]*hostState
 	byHosts Amount // used by all hosts
 	held    Amount // reserved by exchanges and not used
-	// unknown are the exchanges that run before it is known what their hosts need, with what they are
-	// expected to use at most.
+	// unknown are the exchanges that run before it is known what their hosts need, with what they
+	// are expected to use at most.
 	unknown map[*Exchange]Amount
 	// blocked are exchanges whose handler waits for a reservation, with the number of such handlers
 	blocked map[*Exchange]int
