@@ -90,7 +90,7 @@ type raisedError struct {
 }
 
 // uncaughtErrors reports each `?` that raises, if the program has a `main` and nothing in it
-// catches errors: no `try`, listen, tool, pipeline or decorator, and no function of the library
+// catches errors: no `try`, listen, tool, pipeline or `@retry`, and no function of the library
 // that does.
 func (c *checker) uncaughtErrors() {
 	if c.catches || c.entry.names["main"] == nil || len(c.prog.Tools) > 0 || len(c.prog.Pipelines) > 0 {
