@@ -18,9 +18,6 @@ type Inherited struct {
 	Keys map[string]bool `json:"-"`
 }
 
-// procNumberEnv is the variable that contains the process's number among the host's processes.
-const procNumberEnv = "CONCERTO_PROC"
-
 // buildEnviron returns the environment of the host's process number n. It consists of variables
 // inherited from base, the host's configured variables, and the process number. kept lists the
 // names of variables in base that are not passed on.
@@ -29,7 +26,7 @@ func (c *Config) buildEnviron(base []string, n int) (env, kept []string) {
 	for _, name := range slices.Sorted(maps.Keys(c.Env)) {
 		env = append(env, name+"="+c.Env[name])
 	}
-	return append(env, procNumberEnv+"="+strconv.Itoa(n)), kept
+	return append(env, procgroup.NumberVariable+"="+strconv.Itoa(n)), kept
 }
 
 // processEnviron returns the environment of process number n. For the host's first process it logs

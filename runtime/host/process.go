@@ -270,6 +270,9 @@ func (p *process) retire(patience time.Duration) {
 		p.conn.End(killDelay, p.hosts.kill)
 		p.dropUnread()
 		p.service.Wait()
+		if p.keeper.conn == nil { // otherwise the keeper does it
+			p.hosts.opts.Run.EndFamily(p.cfg.Name, p.number)
+		}
 		p.conn.CloseWrite()
 		<-p.stages.writeDone
 		<-p.stages.readDone

@@ -209,17 +209,22 @@ func (h *hosted) awaitExit() {
 	h.keeper.notify(reply{Event: evExit, ID: h.spec.ID, Exit: exit})
 	h.endExtras()
 	<-h.proc.GroupDone()
+	h.endFamily()
 	h.keeper.noteExit()
 }
 
-// endProcess ends the process, its bridge and its terminals, and waits until all have exited. After
-// grace, they are killed.
+// endProcess ends the process, its bridge and its terminals, and waits until these and all that
+// they have started have exited. After grace, they are killed.
 func (h *hosted) endProcess(grace time.Duration) {
 	var group sync.WaitGroup
 	group.Go(h.endExtras)
 	h.proc.End(grace, h.stop)
 	group.Wait()
+	h.endFamily()
 }
+
+// endFamily kills what the process and its terminals have started outside their groups.
+func (h *hosted) endFamily() { h.keeper.run.EndFamily(h.spec.Host, int(h.spec.K)) }
 
 // killNow ends the grace period of endProcess.
 func (h *hosted) killNow() { h.stopOnce.Do(func() { close(h.stop) }) }

@@ -6,6 +6,10 @@ package proc
 // value is the run's id, a colon and the host's name.
 const Mark = "CONCERTO_HOST"
 
+// Number is the environment variable with the number of a host's process among the processes that
+// its run has started for the host. Everything that the process starts inherits it.
+const Number = "CONCERTO_PROC"
+
 // KeeperMark is an additional environment variable of the processes of a durable run. Several
 // processes execute such a run one after the other, and its keeper outlives them. The value is the
 // run's id, a dot, the keeper's name, a colon and the host's name.

@@ -119,6 +119,9 @@ func Marked(env []byte, run string) bool {
 	return hasVariable(env, Mark+"="+run+":") && !hasVariable(env, KeeperMark+"=")
 }
 
+// Contains reports whether an environment contains a variable with its value, "NAME=value".
+func Contains(env []byte, variable string) bool { return hasVariable(env, variable+"\x00") }
+
 // hasVariable reports whether a variable in an environment begins with mark. mark may also be a
 // complete variable with its zero byte.
 func hasVariable(env []byte, mark string) bool {

@@ -15,6 +15,23 @@ type childSet struct {
 	started bool       // a child has been started
 
 	orphans int // number of orphans collected until the last sweep
+
+	sweeps familySweeps
+}
+
+// relative describes the processes that a host's process has started.
+type relative struct {
+	run          string // argument of proc.Marked
+	mark, number string // variables with their values
+}
+
+// familySweeps contains the calls of endFamily that wait. A sweep serves all that wait when it
+// begins, because hosts often end at the same time.
+type familySweeps struct {
+	mu      sync.Mutex
+	running bool
+	waiting []relative
+	done    chan struct{} // closed when those that wait have been served
 }
 
 // Adopt makes this process the parent of its orphaned descendants, so that Run.End finds them. It

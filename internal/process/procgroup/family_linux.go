@@ -3,6 +3,7 @@ package procgroup
 import (
 	"os"
 	"runtime"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -61,15 +62,63 @@ const (
 	hunted      = 30
 )
 
+// endFamily kills the orphans of a host's process and waits for them.
+func (f *childSet) endFamily(r relative) {
+	if f.adoptsNothing() {
+		return
+	}
+	s := &f.sweeps
+	s.mu.Lock()
+	s.waiting = append(s.waiting, r)
+	if s.done == nil {
+		s.done = make(chan struct{})
+	}
+	done := s.done
+	if !s.running {
+		s.running = true
+		go f.sweepFamilies()
+	}
+	s.mu.Unlock()
+	<-done
+}
+
+// sweepFamilies serves the calls of endFamily until none waits.
+func (f *childSet) sweepFamilies() {
+	s := &f.sweeps
+	for {
+		s.mu.Lock()
+		all, done := s.waiting, s.done
+		s.waiting, s.done = nil, nil
+		s.running = len(all) > 0
+		s.mu.Unlock()
+		if len(all) == 0 {
+			return
+		}
+		f.sweep(func(env []byte) bool {
+			return slices.ContainsFunc(all, func(r relative) bool {
+				return proc.Contains(env, r.number) && proc.Contains(env, r.mark) && proc.Marked(env, r.run)
+			})
+		})
+		close(done)
+	}
+}
+
+func (f *childSet) adoptsNothing() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return !f.adopts || !f.started
+}
+
 // sweepOrphans kills the orphans of a run and waits for them. It reports whether none remains.
 func (f *childSet) sweepOrphans(run string) (clean bool) {
-	f.mu.Lock()
-	idle := !f.adopts || !f.started
-	f.mu.Unlock()
-	if idle {
+	if f.adoptsNothing() {
 		return true
 	}
-	marked := func(env []byte) bool { return proc.Marked(env, run) }
+	return f.sweep(func(env []byte) bool { return proc.Marked(env, run) })
+}
+
+// sweep kills the orphans with a mark and waits for them. It reports whether none remains.
+func (f *childSet) sweep(marked func(env []byte) bool) (clean bool) {
 	found, missed := false, 0
 	for range sweepRounds {
 		if f.sweepOnce(marked) {

@@ -8,5 +8,8 @@ func becomeReaper() {}
 // thread is needed.
 func onStarter(do func()) { do() }
 
+// endFamily does nothing: orphans do not become children of this process.
+func (f *childSet) endFamily(relative) {}
+
 // sweepOrphans does nothing: orphans do not become children of this process.
 func (f *childSet) sweepOrphans(string) (clean bool) { return true }

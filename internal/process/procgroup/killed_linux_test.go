@@ -252,3 +252,46 @@ func TestUnguarded(t *testing.T) {
 		t.Errorf("Unguarded returns %q, want the path of the missing executable", why)
 	}
 }
+
+// TestEndFamily checks that EndFamily kills what one process of a host has started, and nothing
+// else.
+func TestEndFamily(t *testing.T) {
+	Adopt()
+	r := &Run{ID: NewID()}
+	begin := func(name, number, role string) *Process {
+		p, err := r.Start(Command{Name: name, Path: os.Args[0], Env: append(os.Environ(), proc.Number+"="+number, "PROCGROUP_ROLE="+role)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { p.End(time.Minute, nil) })
+		return p
+	}
+	var others []*Process
+	for _, other := range []struct{ name, number string }{{"x", "2"}, {"x", "12"}, {"y", "1"}} {
+		p := begin(other.name, other.number, "parent-of-session")
+		await(p, "all")
+		p.End(0, nil)
+		others = append(others, p)
+	}
+	before := len(marked(r.ID))
+	if before != len(others) {
+		t.Fatalf("%d processes have left their groups, want %d", before, len(others))
+	}
+	var calls sync.WaitGroup
+	for range 3 {
+		p := begin("x", "1", "parent-of-session")
+		await(p, "all")
+		calls.Go(func() {
+			p.End(0, nil)
+			r.EndFamily("x", 1)
+		})
+	}
+	calls.Wait()
+	if left := marked(r.ID); len(left) != before {
+		t.Errorf("%d processes remain, want those of the %d other processes", len(left), before)
+	}
+	r.End()
+	if left := marked(r.ID); len(left) > 0 {
+		t.Errorf("processes %v still run after the end of the run", left)
+	}
+}

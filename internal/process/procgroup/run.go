@@ -3,6 +3,7 @@ package procgroup
 import (
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 
@@ -22,6 +23,10 @@ type Run struct {
 
 	unguarded atomic.Pointer[string] // reason why no guardian watches the run; nil if one does
 }
+
+// NumberVariable is the variable with the number of a host's process, by which EndFamily recognises
+// what the process has started.
+const NumberVariable = proc.Number
 
 // NewID returns a globally unique run id.
 func NewID() string {
@@ -43,6 +48,16 @@ func (r *Run) Start(c Command) (*Process, error) {
 		}
 	}
 	return launch(r, c)
+}
+
+// EndFamily kills the orphaned processes that a host's process has started, by itself or by its
+// commands. number is the number of the process, which it has in its environment. EndFamily has an
+// effect only if Adopt was called, and must be called when the process and its commands have
+// exited. Calls from different goroutines share scans of the system's processes.
+func (r *Run) EndFamily(host string, number int) {
+	if r != nil {
+		family.endFamily(relative{run: r.processMark(), mark: proc.Mark + "=" + r.ID + ":" + host, number: proc.Number + "=" + strconv.Itoa(number)})
+	}
 }
 
 // processMark returns the argument of proc.Marked that selects the processes of the run.

@@ -22,7 +22,7 @@ var processRules = []rule{
 	{"H8", "If a process that served an earlier exchange exits without having read the next prompt, a new process takes over that exchange: the work has not begun.", restartsAfterExit},
 	{"H9", "Lines on standard error go to the run's log, with the host's name: control characters are escaped, pieces have at most 4 KB, and at most 100 a second are logged, followed by the number of those left out.", stderrIsLogged},
 	{"H10", "When the run ends, Concerto closes the input of every idle host. A host that has not exited 200 ms later gets SIGTERM, and SIGKILL after five more seconds.", idleHostsEnd},
-	{"H11", "Signals go to the host's process group. Processes that a host starts and leaves running in its group are terminated with it.", groupsEnd},
+	{"H11", "Signals go to the host's process group. Processes that a host starts and leaves running in its group are terminated with it. Those that it started outside its group are killed when it has exited, where the system supports that.", groupsEnd},
 	{"H12", "A process that has exited counts as exited even if a process that it started still holds its pipes open.", orphanHoldsPipes},
 }
 
