@@ -90,20 +90,28 @@ func missing(name string) error {
 
 // records returns the records of all workspaces that are worktrees.
 func (s *Store) records(ctx context.Context) ([]*record, error) {
-	names, err := s.place.names()
-	if err != nil || len(names) == 0 {
-		return nil, failure(err, "", "list the workspaces")
+	all, err := s.allRecords()
+	if err != nil || len(all) == 0 {
+		return nil, err
 	}
 	if err := s.repository(ctx); err != nil {
 		return nil, err
 	}
-	var all []*record
+	return slices.DeleteFunc(all, func(r *record) bool { return r.Branch == "" }), nil
+}
+
+// allRecords returns the records of all workspaces, and of the copies of exchanges.
+func (s *Store) allRecords() (all []*record, err error) {
+	names, err := s.place.names()
+	if err != nil {
+		return nil, failure(err, "", "list the workspaces")
+	}
 	for _, name := range names {
 		r, err := s.place.read(name)
 		if err != nil {
 			return nil, err
 		}
-		if r != nil && r.Branch != "" {
+		if r != nil {
 			all = append(all, r)
 		}
 	}
@@ -317,11 +325,17 @@ type Cleaned struct{ Name, Reason string }
 
 // Clean removes workspaces whose creation was interrupted, that are missing or that have no
 // changes, and, if merged is not "", those whose work that branch contains. Workspaces that a
-// process uses remain, and those of other runs that have not ended. With dry, nothing is removed.
+// process uses remain, and those of other runs that have not ended. The same applies to the copies
+// of exchanges, which no branch contains. With dry, nothing is removed.
 func (s *Store) Clean(ctx context.Context, merged string, dry bool) ([]Cleaned, error) {
-	records, err := s.records(ctx)
+	records, err := s.allRecords()
 	if err != nil {
 		return nil, err
+	}
+	if slices.ContainsFunc(records, func(r *record) bool { return !r.isCopy() }) {
+		if err := s.repository(ctx); err != nil {
+			return nil, err
+		}
 	}
 	if merged != "" {
 		if merged, err = s.resolve(ctx, "", "refs/heads/"+merged); err != nil {
@@ -356,7 +370,12 @@ func (s *Store) clean(ctx context.Context, r *record, merged string, dry bool) (
 		if s.place.isOfOther(r) {
 			return "the run " + r.Run + " has not ended", nil
 		}
-		if reason, err = s.of(r).reasonToStay(ctx, merged); err != nil || reason != "" {
+		if r.isCopy() {
+			reason, err = s.reasonToKeepCopy(ctx, r)
+		} else {
+			reason, err = s.of(r).reasonToStay(ctx, merged)
+		}
+		if err != nil || reason != "" {
 			return reason, err
 		}
 	}
@@ -364,6 +383,15 @@ func (s *Store) clean(ctx context.Context, r *record, merged string, dry bool) (
 		return "", nil
 	}
 	return "", s.removeLocked(ctx, r)
+}
+
+// reasonToKeepCopy returns why a copy remains after Clean, or "".
+func (s *Store) reasonToKeepCopy(ctx context.Context, r *record) (string, error) {
+	changed, err := hasDirChanged(ctx, s, r)
+	if err != nil || !changed {
+		return "", failure(err, r.Name, "compare the copy with its original state")
+	}
+	return "its files have changed", nil
 }
 
 // reasonToStay returns why a workspace remains after Clean, or "".

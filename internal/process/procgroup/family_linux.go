@@ -98,7 +98,7 @@ func (f *childSet) sweepFamilies() {
 			return slices.ContainsFunc(all, func(r relative) bool {
 				return proc.Contains(env, r.number) && proc.Contains(env, r.mark) && proc.Marked(env, r.run)
 			})
-		})
+		}, 1) // the end of the run finds what this sweep misses
 		close(done)
 	}
 }
@@ -114,16 +114,17 @@ func (f *childSet) sweepOrphans(run string) (clean bool) {
 	if f.adoptsNothing() {
 		return true
 	}
-	return f.sweep(func(env []byte) bool { return proc.Marked(env, run) })
+	return f.sweep(func(env []byte) bool { return proc.Marked(env, run) }, sweepSure)
 }
 
-// sweep kills the orphans with a mark and waits for them. It reports whether none remains.
-func (f *childSet) sweep(marked func(env []byte) bool) (clean bool) {
+// sweep kills the orphans with a mark and waits for them. It reports whether none remains. sure is
+// the number of scans that must find nothing after one has found an orphan.
+func (f *childSet) sweep(marked func(env []byte) bool, sure int) (clean bool) {
 	found, missed := false, 0
 	for range sweepRounds {
 		if f.sweepOnce(marked) {
 			found, missed = true, 0
-		} else if missed++; !found || missed == sweepSure {
+		} else if missed++; !found || missed == sure {
 			return true
 		}
 		if proc.KillNewProcesses(hunted, marked) > 0 {
