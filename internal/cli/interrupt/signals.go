@@ -14,6 +14,9 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
 )
 
+// Signals contains the signals that end a run.
+var Signals = []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP}
+
 // lastChance is how long a run may continue after the second signal.
 const lastChance = time.Second
 
@@ -59,11 +62,12 @@ func CatchExcept(parent context.Context, handled func(os.Signal) bool) (context.
 }
 
 func (i *Handler) watch() {
-	signal.Notify(i.signals, os.Interrupt, syscall.SIGTERM)
-	if ignoresHangup { // child processes decide for themselves
-		procgroup.Discard(syscall.SIGHUP)
-	} else {
-		signal.Notify(i.signals, syscall.SIGHUP)
+	for _, s := range Signals {
+		if s == syscall.SIGHUP && ignoresHangup { // child processes decide for themselves
+			procgroup.Discard(syscall.SIGHUP)
+		} else {
+			signal.Notify(i.signals, s)
+		}
 	}
 	signal.Notify(i.pipe, syscall.SIGPIPE)
 	defer func() {
