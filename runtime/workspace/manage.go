@@ -90,7 +90,7 @@ func missing(name string) error {
 
 // records returns the records of all workspaces that are worktrees.
 func (s *Store) records(ctx context.Context) ([]*record, error) {
-	all, err := s.allRecords()
+	all, err := s.place.records()
 	if err != nil || len(all) == 0 {
 		return nil, err
 	}
@@ -100,14 +100,14 @@ func (s *Store) records(ctx context.Context) ([]*record, error) {
 	return slices.DeleteFunc(all, func(r *record) bool { return r.Branch == "" }), nil
 }
 
-// allRecords returns the records of all workspaces, and of the copies of exchanges.
-func (s *Store) allRecords() (all []*record, err error) {
-	names, err := s.place.names()
+// records returns the records of all workspaces, and of the copies of exchanges.
+func (p *Place) records() (all []*record, err error) {
+	names, err := p.names()
 	if err != nil {
 		return nil, failure(err, "", "list the workspaces")
 	}
 	for _, name := range names {
-		r, err := s.place.read(name)
+		r, err := p.read(name)
 		if err != nil {
 			return nil, err
 		}
@@ -328,7 +328,7 @@ type Cleaned struct{ Name, Reason string }
 // process uses remain, and those of other runs that have not ended. The same applies to the copies
 // of exchanges, which no branch contains. With dry, nothing is removed.
 func (s *Store) Clean(ctx context.Context, merged string, dry bool) ([]Cleaned, error) {
-	records, err := s.allRecords()
+	records, err := s.place.records()
 	if err != nil {
 		return nil, err
 	}
@@ -371,7 +371,7 @@ func (s *Store) clean(ctx context.Context, r *record, merged string, dry bool) (
 			return "the run " + r.Run + " has not ended", nil
 		}
 		if r.isCopy() {
-			reason, err = s.reasonToKeepCopy(ctx, r)
+			reason, err = reasonToKeepCopy(ctx, s, r)
 		} else {
 			reason, err = s.of(r).reasonToStay(ctx, merged)
 		}
@@ -386,7 +386,7 @@ func (s *Store) clean(ctx context.Context, r *record, merged string, dry bool) (
 }
 
 // reasonToKeepCopy returns why a copy remains after Clean, or "".
-func (s *Store) reasonToKeepCopy(ctx context.Context, r *record) (string, error) {
+func reasonToKeepCopy(ctx context.Context, s *Store, r *record) (string, error) {
 	changed, err := hasDirChanged(ctx, s, r)
 	if err != nil || !changed {
 		return "", failure(err, r.Name, "compare the copy with its original state")

@@ -75,6 +75,37 @@ func init() {
 		fmt.Println("ended", len(marked(r.ID)))
 		os.Exit(0)
 	}
+	// run-families ends processes of three hosts, whose children are in other sessions, and then
+	// calls EndFamily for one of them.
+	roles["run-families"] = func() {
+		Adopt()
+		r := self()
+		end := func(host, number string) {
+			p, err := r.Start(Command{Name: host, Path: os.Args[0], Env: append(os.Environ(), NumberVariable+"="+number, "PROCGROUP_ROLE=parent-of-session")})
+			if err != nil {
+				panic(err)
+			}
+			await(p, "all")
+			p.End(0, nil)
+		}
+		end("x", "2")
+		end("x", "12")
+		end("y", "1")
+		fmt.Println(len(marked(r.ID)), "others")
+		var calls sync.WaitGroup
+		for range 3 {
+			calls.Go(func() {
+				end("x", "1")
+				r.EndFamily("x", 1)
+			})
+		}
+		calls.Wait()
+		fmt.Println(len(marked(r.ID)), "remain")
+		r.End()
+		fmt.Println(len(marked(r.ID)), "after the run")
+		Farewell()
+		os.Exit(0)
+	}
 	// run-without-files tries to start a process when no file descriptors are left.
 	roles["run-without-files"] = func() {
 		_ = syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: 64, Max: 64})
@@ -256,42 +287,13 @@ func TestUnguarded(t *testing.T) {
 // TestEndFamily checks that EndFamily kills what one process of a host has started, and nothing
 // else.
 func TestEndFamily(t *testing.T) {
-	Adopt()
-	r := &Run{ID: NewID()}
-	begin := func(name, number, role string) *Process {
-		p, err := r.Start(Command{Name: name, Path: os.Args[0], Env: append(os.Environ(), proc.Number+"="+number, "PROCGROUP_ROLE="+role)})
-		if err != nil {
-			t.Fatal(err)
+	_, run, lines := runAs(t, "run-families")
+	for _, want := range []string{"3 others", "3 remain", "0 after the run"} {
+		if !lines.Scan() || lines.Text() != want {
+			t.Errorf("the run printed %q, want %q", lines.Text(), want)
 		}
-		t.Cleanup(func() { p.End(time.Minute, nil) })
-		return p
 	}
-	var others []*Process
-	for _, other := range []struct{ name, number string }{{"x", "2"}, {"x", "12"}, {"y", "1"}} {
-		p := begin(other.name, other.number, "parent-of-session")
-		await(p, "all")
-		p.End(0, nil)
-		others = append(others, p)
-	}
-	before := len(marked(r.ID))
-	if before != len(others) {
-		t.Fatalf("%d processes have left their groups, want %d", before, len(others))
-	}
-	var calls sync.WaitGroup
-	for range 3 {
-		p := begin("x", "1", "parent-of-session")
-		await(p, "all")
-		calls.Go(func() {
-			p.End(0, nil)
-			r.EndFamily("x", 1)
-		})
-	}
-	calls.Wait()
-	if left := marked(r.ID); len(left) != before {
-		t.Errorf("%d processes remain, want those of the %d other processes", len(left), before)
-	}
-	r.End()
-	if left := marked(r.ID); len(left) > 0 {
-		t.Errorf("processes %v still run after the end of the run", left)
+	if left := marked(run); len(left) > 0 {
+		t.Errorf("processes %v still run", left)
 	}
 }
