@@ -91,9 +91,9 @@ type raisedError struct {
 
 // uncaughtErrors reports each `?` that raises, if the program has a `main` and nothing in it
 // catches errors: no `try`, listen, tool, pipeline or `@retry`, and no function of the library
-// that does.
+// that does. In a program with errors, what is missing may be what catches.
 func (c *checker) uncaughtErrors() {
-	if c.catches || c.entry.names["main"] == nil || len(c.prog.Tools) > 0 || len(c.prog.Pipelines) > 0 {
+	if c.diags.HasErrors() || c.catches || c.entry.names["main"] == nil || len(c.prog.Tools) > 0 || len(c.prog.Pipelines) > 0 {
 		return
 	}
 	for _, m := range c.lib.library {
