@@ -312,7 +312,7 @@ func TestInit(t *testing.T) {
 	each(t, func(t *testing.T, l language) {
 		w := start(t, l, func(c *host.Config) { c.Params = []byte(`{"model":"unknown"}`) })
 		_, err := w.hosts.Perform(w.ctx, &effect.ExchangeOpen{Host: "Probe", Prompt: "say"})
-		if err == nil || err.Error() != "there is no such model" {
+		if err == nil || err.Error() != "host init failed: there is no such model" {
 			t.Errorf("error = %v, want the error of Init", err)
 		}
 		c := l.probe(t)
