@@ -156,7 +156,7 @@ var isolateEndings = []isolateEnding{
 	}},
 	{"steer", "steer", func(x *isolateRun) {
 		c := x.asked("run", "--journal", "job", "wait.conc")
-		out := x.exits(1, "steer", "job", "to whom?")
+		out := x.exits(1, "steer", "job", "wait")
 		for _, h := range x.hosts {
 			line := "  " + h.name
 			if h.isolated() {
@@ -211,30 +211,10 @@ var isolateEndings = []isolateEnding{
 		x.remains(worked)
 	}},
 	{"takeover by another worker", "submit, worker, engine", func(x *isolateRun) {
-		x.useEngine("takeover")
-		x.exits(0, "submit", "--id", "r", "wait.conc")
-		x.asked("worker", "--lease", "1s", "--state", "state").end(syscall.SIGKILL)
-		x.allRun()
-		x.remains(empty)
-		c := x.start("worker", "--lease", "1s", "--state", "state")
-		x.release()
-		x.exits(0, "submit", "--id", "r", "wait.conc", "--wait")
-		c.end(syscall.SIGTERM)
-		x.sameDirectory()
-		x.remains(worked)
+		x.anotherWorker("takeover", syscall.SIGKILL, "--lease", "1s")
 	}},
 	{"handover to another worker", "submit, worker", func(x *isolateRun) {
-		x.useEngine("handover")
-		x.exits(0, "submit", "--id", "r", "wait.conc")
-		x.asked("worker", "--state", "state").end(syscall.SIGTERM)
-		x.allRun()
-		x.remains(empty)
-		c := x.start("worker", "--state", "state")
-		x.release()
-		x.exits(0, "submit", "--id", "r", "wait.conc", "--wait")
-		c.end(syscall.SIGTERM)
-		x.sameDirectory()
-		x.remains(worked)
+		x.anotherWorker("handover", syscall.SIGTERM)
 	}},
 	{"schedule", "schedule, worker", func(x *isolateRun) {
 		x.useEngine("schedule")
@@ -362,4 +342,21 @@ func TestIsolateEndingsAreComplete(t *testing.T) {
 			t.Errorf("the hosts of TestIsolateEndings have no transport %q", transport)
 		}
 	}
+}
+
+// anotherWorker ends a worker by a signal while the hosts of its run ask, and starts a second one,
+// which continues the run. flags are those of both.
+func (x *isolateRun) anotherWorker(engine string, signal syscall.Signal, flags ...string) {
+	x.useEngine(engine)
+	worker := append([]string{"worker", "--state", "state"}, flags...)
+	x.exits(0, "submit", "--id", "r", "wait.conc")
+	x.asked(worker...).end(signal)
+	x.allRun()
+	x.remains(empty)
+	c := x.start(worker...)
+	x.release()
+	x.exits(0, "submit", "--id", "r", "wait.conc", "--wait")
+	c.end(syscall.SIGTERM)
+	x.sameDirectory()
+	x.remains(worked)
 }

@@ -217,7 +217,7 @@ net = ["127.0.0.1"]
 		"main.conc": `fn main() {
     println(dispatch_tool("fetch", {}));
     println(dispatch_tool("say", {}));
-    println((await emit<String>("nobody", 1)).is_err());
+    println((await emit<String>("unanswered", 1)).is_err());
 }
 `,
 	})
@@ -225,15 +225,15 @@ net = ["127.0.0.1"]
 	got := export(t, c, dir, nil)
 	for _, s := range c.spans {
 		got = strings.ReplaceAll(got, fmt.Sprintf("00-%x-%x-01", s.TraceId, s.SpanId), s.Name)
-		if s.Name == "await_emit nobody" {
+		if s.Name == "await_emit unanswered" {
 			has := attributes(s.Attributes)
 			got += has["concerto.approval.actor.type"].GetStringValue() + " " + has["concerto.approval.decision"].GetStringValue() + "\n"
 		}
 	}
-	if diff := cmp.Diff("execute_tool fetch\nexecute_tool say\n[nobody] 1\ntrue\ndefault error\n", got); diff != "" {
+	if diff := cmp.Diff("execute_tool fetch\nexecute_tool say\n[unanswered] 1\ntrue\ndefault error\n", got); diff != "" {
 		t.Errorf("differs (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff("invoke_workflow p\n  await_emit nobody failed\n  execute_tool fetch\n  execute_tool say\n", outline(c.spans)); diff != "" {
+	if diff := cmp.Diff("invoke_workflow p\n  await_emit unanswered failed\n  execute_tool fetch\n  execute_tool say\n", outline(c.spans)); diff != "" {
 		t.Errorf("spans differ (-want +got):\n%s", diff)
 	}
 	for _, v := range append(c.violations(), c.orphans()...) {
