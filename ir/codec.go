@@ -242,35 +242,47 @@ func list[T any](c *codec, name string, p *[]T, lines bool, element func(*T)) {
 
 // wholeList writes or reads a list that is written even if it is empty.
 func wholeList[T any](c *codec, name string, p *[]T, lines bool, element func(*T)) {
+	c.elements(name, len(*p), lines, func(i int) {
+		if !c.writing {
+			if i == 0 {
+				*p = nil
+			}
+			*p = append(*p, *new(T))
+		}
+		element(&(*p)[i])
+	})
+}
+
+// elements writes or reads the elements of a list. It is no part of wholeList, of which the program
+// has a copy for each type.
+func (c *codec) elements(name string, n int, lines bool, element func(i int)) {
 	if !c.member(name) {
 		return
 	}
-	if c.writing {
-		c.out, c.first = append(c.out, '['), true
-		for i := range *p {
-			c.separate()
-			if lines {
-				c.out = append(c.out, '\n')
+	if !c.writing {
+		c.expect('[')
+		for i := 0; c.peek() != ']'; i++ {
+			if i > 0 {
+				c.expect(',')
 			}
-			element(&(*p)[i])
+			element(i)
 		}
+		c.pos++
+		c.done()
+		return
+	}
+	c.out, c.first = append(c.out, '['), true
+	for i := range n {
+		c.separate()
 		if lines {
 			c.out = append(c.out, '\n')
 		}
-		c.out, c.first = append(c.out, ']'), false
-		return
+		element(i)
 	}
-	*p = nil
-	c.expect('[')
-	for c.peek() != ']' {
-		if *p != nil {
-			c.expect(',')
-		}
-		*p = append(*p, *new(T))
-		element(&(*p)[len(*p)-1])
+	if lines {
+		c.out = append(c.out, '\n')
 	}
-	c.pos++
-	c.done()
+	c.out, c.first = append(c.out, ']'), false
 }
 
 // Functions for the elements of lists.

@@ -143,7 +143,7 @@ func (d *exchangeDir) belongsToOther() bool {
 func (d *exchangeDir) end() {
 	defer close(d.ended)
 	defer d.pool.workDirs.remove(d)
-	if d.dir == nil {
+	if inPage || d.dir == nil {
 		return
 	}
 	if d.belongsToOther() {

@@ -30,7 +30,7 @@ type keeperSpec struct {
 // newKeeperSpec returns the keeperSpec for the process of an exchange. It returns nil if the run
 // has no keeper.
 func (p *process) newKeeperSpec(w acquireSpec) *keeperSpec {
-	if p.hosts.opts.Keeper == nil {
+	if inPage || p.hosts.opts.Keeper == nil {
 		return nil
 	}
 	n := spawnNote{Session: w.session, Tools: w.tools, Of: w.predecessor, Bridge: p.bridgeEntry.Path(), Box: p.box}
@@ -198,7 +198,7 @@ func digestRequest(r *effect.ExchangeOpen) string {
 // frameTranslated returns f with the notes for ours, the untranslated form of a line that the
 // adapter translated. The caller must hold the adapter's lock.
 func (p *process) frameTranslated(f lineFrame, ours []byte) lineFrame {
-	if p.keeper.conn == nil {
+	if inPage || p.keeper.conn == nil {
 		return f
 	}
 	if f.note == nil {
@@ -228,7 +228,7 @@ func (c *keeperState) frameBegin(t *segment, sum string) lineFrame {
 
 // writeNote sends a note about the process to the keeper, which stores it.
 func (p *process) writeNote(kind keeper.Kind, n lineNote) {
-	if p.keeper.conn == nil {
+	if inPage || p.keeper.conn == nil {
 		return
 	}
 	f := lineFrame{kind: kind, note: &n}
@@ -263,7 +263,7 @@ func (p *process) noteRest(served bool) {
 // ackJournaled notifies the keeper, after a short delay, that the journal of the run contains the
 // lines up to the given number.
 func (ex *exchange) ackJournaled(line int64) {
-	if p := ex.currentProcess(); p != nil && p.keeper.conn != nil && line > 0 {
+	if p := ex.currentProcess(); !inPage && p != nil && p.keeper.conn != nil && line > 0 {
 		p.keeper.conn.AckSoon(line)
 	}
 }
@@ -286,7 +286,7 @@ func (h *Hosts) Suspend() {
 	for _, pl := range h.pools {
 		pl.workDirs.leave()
 	}
-	if h.opts.Keeper == nil {
+	if inPage || h.opts.Keeper == nil {
 		return
 	}
 	h.suspended.Store(true)
@@ -296,7 +296,7 @@ func (h *Hosts) Suspend() {
 // dropUnread discards the unread output of a process that was ended. The output may be large. If a
 // trace is configured, the output remains for the trace.
 func (p *process) dropUnread() {
-	if p.keeper.conn != nil && p.hosts.opts.Trace == nil {
+	if !inPage && p.keeper.conn != nil && p.hosts.opts.Trace == nil {
 		p.keeper.conn.Drop()
 	}
 }

@@ -141,7 +141,10 @@ const sandboxCode = "sandbox"
 
 // startCommand starts a command of the process, in its sandbox if it has one.
 func (p *process) startCommand(c procgroup.Command) (*procgroup.Process, error) {
-	if p.box == nil {
+	switch {
+	case inPage:
+		return nil, errors.ErrUnsupported // no transport of a page calls it
+	case p.box == nil:
 		return p.hosts.opts.Run.Start(c)
 	}
 	return p.hosts.opts.Sandboxes.Start(p.hosts.opts.Run, c, p.box.Confinement, p.reportBlocked)

@@ -68,7 +68,7 @@ func run(root, out string, plain bool) error {
 // there.
 var (
 	small = []string{"all"}
-	fast  = []string{module + "vm", module + "internal/data/value"}
+	fast  = []string{module + "vm", module + "internal/data/value", module + "ir"}
 )
 
 const module = "github.com/concerto-lang/concerto/"
@@ -100,23 +100,27 @@ func compile(root string) ([]byte, error) {
 
 // pageFiles returns the files of the page.
 func pageFiles(root string) (map[string][]byte, error) {
-	goroot, err := exec.Command("go", "env", "GOROOT").Output()
+	out, err := exec.Command("go", "env", "GOROOT").Output()
 	if err != nil {
 		return nil, fmt.Errorf("find Go: %w", err)
 	}
+	goroot := filepath.Join(strings.TrimSpace(string(out)), "lib")
 	web := os.DirFS(filepath.Join(root, "web"))
 	own, err := fs.Sub(web, "playground")
 	if err != nil {
 		return nil, err
 	}
-	out, err := build.Build(build.Input{
-		Tree:    map[string]fs.FS{"": web, "playground": own, "go": os.DirFS(filepath.Join(strings.TrimSpace(string(goroot)), "lib", "wasm"))},
+	scripts, err := build.Build(build.Input{
+		Tree:    map[string]fs.FS{"": web, "playground": own, "go": os.DirFS(filepath.Join(goroot, "wasm"))},
 		Entries: []string{"playground/main.js", "playground/worker.js", "style.css", "playground/page.css"},
 	})
 	if err != nil {
 		return nil, err
 	}
-	files := out.Files
+	files := scripts.Files
+	if files["playground/zoneinfo.zip"], err = os.ReadFile(filepath.Join(goroot, "time", "zoneinfo.zip")); err != nil {
+		return nil, err
+	}
 	for name, in := range map[string]string{server.Index: "index.html", "about.html": "about.html", "icon.svg": "icon.svg", "playground/boot.js": "boot.js"} {
 		text, err := fs.ReadFile(own, in)
 		if err != nil {

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"sync"
@@ -41,6 +42,12 @@ func TestMain(m *testing.M) {
 // visit opens the playground with the given files, and waits until it is ready.
 func visit(t *testing.T, files map[string]string) (b *browser.Tab, address string) {
 	t.Helper()
+	return visitVia(t, files, func(playground http.Handler) http.Handler { return playground })
+}
+
+// visitVia is like visit. The server answers with via's handler.
+func visitVia(t *testing.T, files map[string]string, via func(playground http.Handler) http.Handler) (b *browser.Tab, address string) {
+	t.Helper()
 	browser.Need(t)
 	t.Parallel()
 	dir, err := built()
@@ -55,7 +62,7 @@ func visit(t *testing.T, files map[string]string) (b *browser.Tab, address strin
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := httptest.NewServer(h)
+	s := httptest.NewServer(via(h))
 	t.Cleanup(s.Close)
 	b = browser.Open(t)
 	b.Go(s.URL + "/")

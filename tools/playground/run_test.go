@@ -1,7 +1,10 @@
 package main
 
 import (
+	"net/http"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -52,6 +55,45 @@ func TestLimitsOfARun(t *testing.T) {
 	b.Eval("playground.put({'main.conc': 'use std::time;\\n\\nfn main() { time::sleep(5000); println(\"slept\"); }'})")
 	if r := evaluate[result](t, b, "playground.run()"); r.Stdout != "slept\n" {
 		t.Errorf("a run that sleeps: %+v", r)
+	}
+}
+
+// TestTimeZones checks that a run fetches the archive of time zones once, when its program needs a
+// zone, and that the program gets an error if the archive cannot be fetched.
+func TestTimeZones(t *testing.T) {
+	var fetched, missing atomic.Int32
+	b, _ := visitVia(t, map[string]string{"main.conc": ""}, func(playground http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if strings.HasSuffix(r.URL.Path, "/zoneinfo.zip") {
+				fetched.Add(1)
+				if missing.Load() > 0 {
+					http.NotFound(w, r)
+					return
+				}
+			}
+			playground.ServeHTTP(w, r)
+		})
+	})
+	in := func(zone string) string {
+		return "println(std::time::format(0, \"%H:%M %Z\", " + strconv.Quote(zone) + ")); "
+	}
+	for _, c := range []struct {
+		main, stdout, stderr string
+		missing, fetched     int32
+	}{
+		{in("UTC") + in("+02:00"), "00:00 UTC\n02:00 +02:00\n", "", 0, 0},
+		{in("Europe/Berlin") + in("Asia/Tokyo"), "01:00 CET\n09:00 JST\n", "", 0, 1},
+		{in("Europe/Nowhere"), "", "unknown time zone \"Europe/Nowhere\"", 0, 2},
+		{in("Europe/Berlin"), "", "the time zones could not be read", 1, 3},
+	} {
+		missing.Store(c.missing)
+		b.Eval("playground.put({'main.conc': " + quote("fn main() { "+c.main+"}\n") + "})")
+		if r := evaluate[result](t, b, "playground.run()"); r.Stdout != c.stdout || !strings.Contains(r.Stderr, c.stderr) || (r.Code == 0) != (c.stderr == "") {
+			t.Errorf("%s: playground.run() = %+v", c.main, r)
+		}
+		if n := fetched.Load(); n != c.fetched {
+			t.Errorf("%s: the archive was fetched %d times, want %d", c.main, n, c.fetched)
+		}
 	}
 }
 

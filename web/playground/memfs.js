@@ -85,6 +85,24 @@ function resize(n, size) {
   n.time = Date.now();
 }
 
+// zones is the path of the archive of time zones, which is fetched when a program needs one: most
+// do not, and it is large.
+export const zones = "/zoneinfo.zip";
+let archive;
+
+function zoneArchive() {
+  if (!archive) {
+    let data;
+    try {
+      data = globalThis.concertoFile("zoneinfo.zip");
+    } catch {
+      throw fail("EIO");
+    }
+    archive = { ...node(kinds.file, 0o444), data, size: data.length };
+  }
+  return archive;
+}
+
 let changed = () => {};
 
 // onChange calls f after each change of a file or directory.
@@ -94,7 +112,7 @@ export function onChange(f) {
 
 const calls = {
   open(path, flags, mode) {
-    let n = find(path);
+    let n = path === zones ? zoneArchive() : find(path);
     if (n && flags & constants.O_CREAT && flags & constants.O_EXCL) throw fail("EEXIST");
     if (!n) {
       if (!(flags & constants.O_CREAT)) throw fail("ENOENT");

@@ -59,6 +59,16 @@ function rest() {
   }
 }
 
+// concertoFile reads a file of the playground, at once: Go's package os waits for it.
+globalThis.concertoFile ??= (name) => {
+  const request = new XMLHttpRequest();
+  request.open("GET", new URL(`./${name}`, import.meta.url), false);
+  request.responseType = "arraybuffer";
+  request.send();
+  if (request.status !== 200) throw new Error(`status ${request.status}`);
+  return new Uint8Array(request.response);
+};
+
 const calls = {
   files: () => memfs.list(),
   mount: (files) => memfs.put(files),
@@ -86,6 +96,7 @@ onmessage = async ({ data }) => {
   if (data.module) {
     const go = new globalThis.Go();
     go.argv = ["concerto", memfs.cwd];
+    go.env = { ZONEINFO: memfs.zones };
     watch(go);
     const ready = new Promise((resolve) => (globalThis.concertoReady = resolve));
     try {

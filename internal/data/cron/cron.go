@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	_ "time/tzdata" // time zones, for machines and containers without them
 
 	"github.com/concerto-lang/concerto/internal/data/value"
 )

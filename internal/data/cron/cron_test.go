@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	_ "time/tzdata" // for machines and containers without time zones
 )
 
 func TestNext(t *testing.T) {

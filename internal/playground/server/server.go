@@ -34,7 +34,7 @@ const (
 // types maps the extensions of files to media types.
 var types = map[string]string{
 	".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8",
-	".json": "application/json", ".svg": "image/svg+xml", ".wasm": "application/wasm", "": "text/plain; charset=utf-8",
+	".json": "application/json", ".zip": "application/zip", ".svg": "image/svg+xml", ".wasm": "application/wasm", "": "text/plain; charset=utf-8",
 }
 
 // encodings lists the encodings of files, the best first, with the extensions of their files.

@@ -170,7 +170,7 @@ func (a *ACP) withdrawElicitation(s *Output, m *rpcMessage, line []byte) {
 		}
 		a.RPC.removeRequest(id)
 		s.withdraw(id)
-		s.addLines(rpcResult(q.ID, acpRequestOf(q.Method).cancelled))
+		s.addLines(rpcResult(q.ID, json.RawMessage(acpRequestOf(q.Method).cancelled)))
 		return
 	}
 	s.other(m.Method, line)
@@ -246,8 +246,8 @@ func (a *ACP) cancel(s *Output) {
 	a.endBridged(s, "the exchange is cancelled")
 	for _, id := range sortedKeys(a.RPC.Open) {
 		q, _ := a.RPC.removeRequest(id)
-		if cancelled := acpRequestOf(q.Method).cancelled; cancelled != nil {
-			s.addLines(rpcResult(q.ID, cancelled))
+		if cancelled := acpRequestOf(q.Method).cancelled; cancelled != "" {
+			s.addLines(rpcResult(q.ID, json.RawMessage(cancelled)))
 		} else {
 			s.addLines(rpcFailure(q.ID, CodeCancelled, "the exchange is cancelled"))
 		}

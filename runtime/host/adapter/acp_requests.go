@@ -17,12 +17,12 @@ type acpRequest struct {
 	served    bool // the client performs the request, which requires that the host has permissions
 	ask       func(a *ACP, s *Output, q *rpcRequest, line []byte)
 	answer    func(s *Output, q *rpcRequest, o *ours) // writes the response from the program's answer; nil if the program is not asked
-	cancelled obj                                     // response if the exchange is cancelled before the answer; nil means an error
+	cancelled string                                  // response, as JSON, if the exchange is cancelled before the answer; "" means an error
 }
 
 var acpRequests = []acpRequest{
-	{method: "session/request_permission", ask: (*ACP).asksPermission, answer: decidedPermission, cancelled: obj{"outcome": obj{"outcome": "cancelled"}}},
-	{method: "elicitation/create", ask: (*ACP).handleElicitation, answer: answeredForm, cancelled: obj{"action": "cancel"}},
+	{method: "session/request_permission", ask: (*ACP).asksPermission, answer: decidedPermission, cancelled: `{"outcome":{"outcome":"cancelled"}}`},
+	{method: "elicitation/create", ask: (*ACP).handleElicitation, answer: answeredForm, cancelled: `{"action":"cancel"}`},
 	{method: "fs/read_text_file", served: true, ask: (*ACP).asksFile, answer: passApproved},
 	{method: "fs/write_text_file", served: true, ask: (*ACP).asksFile, answer: passApproved},
 	{method: "terminal/create", served: true, ask: (*ACP).asksTerminal, answer: passApproved},

@@ -4,8 +4,9 @@ package clock
 
 import (
 	"context"
+	"errors"
+	"syscall"
 	"time"
-	_ "time/tzdata" // for systems without
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
@@ -44,6 +45,9 @@ func milliseconds(n int64) time.Duration { return time.Duration(min(n, maxSleep)
 // program must not depend on the settings of the machine.
 func zone(q *effect.Zone) (effect.Result, error) {
 	location, err := time.LoadLocation(q.Name)
+	if errors.Is(err, syscall.EIO) { // in a page, the archive of time zones could not be fetched
+		return nil, effect.Errorf("RuntimeError", "the time zones could not be read: %v", err)
+	}
 	if err != nil || q.Name == "" || q.Name == "Local" {
 		return nil, effect.Errorf("RuntimeError", "unknown time zone %q: use a name such as \"Europe/Berlin\"", q.Name)
 	}

@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"runtime"
 	"strconv"
 	"sync"
 	"time"
@@ -95,7 +96,7 @@ func New(o Options) *Sink {
 	if len(o.Answers) > 0 {
 		s.answers = append(s.answers, newFixed(o.Answers))
 	}
-	if o.Handler != "" {
+	if runtime.GOOS != "js" && o.Handler != "" { // a page starts no processes
 		s.handler = newHandler(&o)
 		s.answers = append(s.answers, s.handler)
 	}

@@ -13,6 +13,7 @@ const print = (value) => writeSync(1, `${JSON.stringify(value)}\n`);
 const exit = process.exit.bind(process);
 
 let handle = () => {};
+globalThis.concertoFile = (name) => new Uint8Array(readFileSync(join(dir, "playground", name)));
 globalThis.postMessage = (message) => handle(message);
 globalThis.onmessage = null;
 await import(pathToFileURL(join(dir, "playground/worker.js")));

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"time"
+	_ "time/tzdata" // for machines and containers without time zones
 
 	"github.com/jackc/pgx/v5"
 
