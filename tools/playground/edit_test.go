@@ -96,6 +96,22 @@ func TestCompletionAndHover(t *testing.T) {
 	b.Wait("playground.files()['main.conc'].includes('${p.down}')")
 	b.Press("F1")
 	b.Wait("document.querySelector('[role=tooltip]')?.textContent.includes('down: Int')")
+	// keys act on the text that they follow, although the analysis does not have it yet
+	for _, typed := range []string{"dow", "w"} {
+		b.Eval(fmt.Sprintf("document.querySelector('[data-testid=editor]').setSelectionRange(%d, %d)", utf16(".across}"), utf16("across}")+len("down")))
+		b.Type(".")
+		b.Wait("document.querySelectorAll('[data-testid=completions] [role=option]').length >= 2")
+		b.Eval(`(() => {
+			const editor = document.querySelector("[data-testid=editor]");
+			document.execCommand("insertText", false, ` + quote(typed) + `);
+			return new Promise((done) => setTimeout(() => { // once the list is drawn
+				editor.dispatchEvent(new KeyboardEvent("keydown", { key: "Tab", bubbles: true, cancelable: true }));
+				done();
+			}));
+		})()`)
+		want := map[string]string{"dow": "${p.down}", "w": "${p.w   }"}[typed] // no completion begins with w: Tab indents
+		b.Wait("playground.files()['main.conc'].includes(" + quote(want) + ")")
+	}
 }
 
 func TestFormatAndFiles(t *testing.T) {

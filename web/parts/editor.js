@@ -16,7 +16,7 @@ const pause = 400; // milliseconds that the pointer rests on a name before it is
 export function Editor({ name, text, lang, marks = [], line, focus, onChange, complete, describe, onApply, onRun, label = "Editor" }) {
   const area = useRef();
   const back = useRef();
-  const [items, setItems] = useState(null); // {all, at, chosen, explicit}
+  const [items, setItems] = useState(null); // {found, all, at, chosen, explicit}; all are those of found that are shown
   const [tip, setTip] = useState(null); // {text, x, y}
   const [left, setLeft] = useState(false); // Escape was pressed: Tab leaves the editor
   const asked = useRef(0);
@@ -56,8 +56,11 @@ export function Editor({ name, text, lang, marks = [], line, focus, onChange, co
     const at = area.current.selectionStart;
     const all = await complete(at, area.current.value);
     if (number !== asked.current || area.current.selectionStart !== at) return;
-    const fitting = matching(all, area.current.value, at);
-    setItems(fitting.length ? { all: fitting.slice(0, 200), at, chosen: explicit ? 0 : -1, explicit, place: placeOf(back.current, area.current, at) } : null);
+    present(all, at, explicit);
+  };
+  const present = (found, at, explicit) => {
+    const fitting = matching(found, area.current.value, at);
+    setItems(fitting.length ? { found, all: fitting.slice(0, 200), at, chosen: explicit ? 0 : -1, explicit, place: placeOf(back.current, area.current, at) } : null);
   };
   const insert = (item) => {
     setItems(null);
@@ -69,7 +72,11 @@ export function Editor({ name, text, lang, marks = [], line, focus, onChange, co
     setTip(null);
     const last = area.current.value.slice(Math.max(0, area.current.selectionStart - 2), area.current.selectionStart);
     if (event.inputType === "insertText" && (last.endsWith(".") || last === "::")) offer(false);
-    else if (items && /[\p{L}\p{N}_]$/u.test(last)) offer(items.explicit);
+    else if (items && /[\p{L}\p{N}_]$/u.test(last)) {
+      const at = area.current.selectionStart;
+      present(moved(items.found, name, items.at, at - items.at), at, items.explicit); // until the analysis has the new text
+      offer(items.explicit);
+    }
     else setItems(null);
   };
   const keys = (event) => {
@@ -175,6 +182,13 @@ export function Editor({ name, text, lang, marks = [], line, focus, onChange, co
     </ul>`}
     ${tip && html`<div class="editor-tip" role="tooltip" style=${place(tip)}><${Markdown} text=${tip.text} /></div>`}
   </div>`;
+}
+
+// moved returns the completions of a text after the user has typed, or removed, the end of the word
+// before the cursor, which was at the offset at.
+function moved(all, name, at, by) {
+  const move = (offset) => (offset < at ? offset : offset + by);
+  return all.map((x) => ({ ...x, edits: x.edits.map((e, i) => (e.file !== name ? e : { ...e, start: i === 0 ? e.start : move(e.start), end: move(e.end) })) }));
 }
 
 // matching returns the completions that begin with the word before the cursor, or if there are none,
