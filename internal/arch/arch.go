@@ -362,7 +362,7 @@ var Policy = []Rule{
 	{Package: "examples/eval/host"},
 	{Package: "tools/browser", Imports: "internal/testkit/golden", Tests: true},
 	{Package: "tools/pictures", Imports: "internal/testkit/testterm", Tests: true},
-	{Package: "tools/site", Imports: "internal/compile/diag internal/compile/manifest internal/compile/repair internal/engine/driver internal/text/source lexer"},
+	{Package: "tools/site", Imports: "internal/compile/diag internal/compile/manifest internal/compile/repair internal/engine/driver internal/playground/world internal/text/source lexer"},
 	{Package: "tools/web/build"},
 	{Package: "tools/web/gen", Imports: "web tools/web/build"},
 	{Package: "tools/web/vendors", Imports: "tools/web/build"},

@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/concerto-lang/concerto/internal/playground/world"
 )
 
 // block is a fenced block of a page. The tests of package spec describe the meaning of blocks.
@@ -89,8 +91,8 @@ var onMachines = []machineSample{
 // hostSection matches the sections of hosts in a manifest.
 var hostSection = regexp.MustCompile(`(?m)^\[hosts\.([\w-]+)\]`)
 
-// needsMachine reports whether a program needs a process or a key: a command as a tool, or a host
-// without a script.
+// needsMachine reports whether a program needs a process, a key or packages. It needs a process for
+// a command as a tool, and for a host without a script.
 func (x *sample) needsMachine() bool {
 	m := x.Files["Concerto.toml"]
 	if m == nil {
@@ -101,7 +103,7 @@ func (x *sample) needsMachine() bool {
 			return true
 		}
 	}
-	return strings.Contains(m.Text, "[tools.") && strings.Contains(m.Text, "command") || strings.Contains(m.Text, "[mcp.") || strings.Contains(m.Text, "api_key_env")
+	return strings.Contains(m.Text, "[tools.") && strings.Contains(m.Text, "command") || strings.Contains(m.Text, "[mcp.") || strings.Contains(m.Text, "api_key_env") || world.HasDependencies(m.Text)
 }
 
 // manualSamples returns the samples of a page of the manual. The files, hosts and manifest of a
