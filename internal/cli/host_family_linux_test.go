@@ -42,8 +42,9 @@ func TestFamilyEndsWithHost(t *testing.T) {
 		{"cancelled call of a server", hangs, "copy", servedHost, []string{"mcp", "serve", "main.conc"}},
 		{"cancelled call of a server, not isolated", hangs, "none", servedHost, []string{"mcp", "serve", "main.conc"}},
 		{"race", hangs, "copy", loses + "fn main() { let _ = race (W.execute(\"a\").is_ok(), worked()); " + stays + " }", run},
-		{"left stream", hangs, "copy", "fn main() { for m in W.stream(\"a\") { if m.type == \"progress\" { println(\"[host:progress]\"); break; } } " + stays + " }", run},
-		{"timeout", hangs, "copy", "host T { connector: w, timeout: 5, output_format: \"json\" }\nfn main() { println(T.execute(\"a\").is_ok()); " + stays + " }", run},
+		{"left stream", hangs, "copy", "fn main() { for m in W.stream(\"a\") { if m.type == \"progress\" { println(\"[host:\" + m.type + \"]\"); break; } } " + stays + " }", run},
+		// on a busy machine, the host may need several attempts to print a message within its time
+		{"timeout", hangs, "copy", "host T { connector: w, timeout: 5, output_format: \"json\" }\nfn main() { let mut up = false; while !up { try { for m in T.stream(\"a\") { if m.type == \"progress\" { up = true; println(\"[host:\" + m.type + \"]\"); } } } catch HostError(e) { println(e.message); } } " + stays + " }", run},
 		{"answered", answers, "copy", "fn main() { println(W.execute(\"a\").is_ok()); " + stays + " }", run},
 		{"exited", exits, "none", "fn main() { println(W.execute(\"a\").is_ok()); " + stays + " }", run},
 		{"durable", hangs, "copy", loses + "fn main() { let _ = race (W.execute(\"a\").is_ok(), worked()); " + stays + " }", append(run, "--journal", "job")},
