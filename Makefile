@@ -1,5 +1,5 @@
 # The project's own commands. `make check` is what a commit must pass.
-.PHONY: all build playground playground-check size test quick race checkptr lint platforms fmt gen golden fuzz bench bench-page bench-playground otel-check otel-receiver spec cover mutants kill durable-kill work-kill merge-kill engine-kill relay-kill replicas check tidy arch site conformance mcp-reference sdk vscode vscode-e2e agents release release-check misbehave soak web-vendor components screenshots pictures
+.PHONY: all build playground playground-check size test quick race checkptr lint builds platforms night fmt gen golden fuzz bench bench-page bench-playground otel-check otel-receiver spec cover mutants kill durable-kill work-kill merge-kill engine-kill relay-kill replicas check tidy arch site conformance mcp-reference sdk vscode vscode-e2e agents release release-check misbehave soak web-vendor components screenshots pictures
 
 all: build
 
@@ -51,6 +51,10 @@ lint:
 	go vet $(ALL)
 	for module in $(MODULES); do go vet -C $$module ./... || exit 1; done
 	go tool staticcheck $(ALL)
+
+# Compiles the programs for the other systems.
+builds:
+	for system in windows darwin; do GOOS=$$system CGO_ENABLED=0 go build $(ALL) || exit 1; done
 
 # Compiles everything, tests included, for the other systems.
 platforms:
@@ -207,6 +211,10 @@ check: tidy lint platforms test race checkptr spec size gen
 	go test ./lexer ./parser ./sema ./codegen ./internal/compile/optimize -update
 	RELAY_KILL_ROUNDS=50 go test ./tools/relay/relaytest -count=1
 	@git diff --exit-code || { echo "golden files are out of date: run make golden and read the diff"; exit 1; }
+
+# What takes too long for each change: everything under the race detector, the storms, and the compiled tests of the other
+# systems. bench/README.md has its last result.
+night: race platforms checkptr size kill engine-kill relay-kill
 
 # The protocol's reference server, for TestMCPReference, and with it the reference
 # client, for TestServeReference.
