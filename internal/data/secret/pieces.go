@@ -50,7 +50,7 @@ type encodings struct {
 func newEncodings(marks map[string]string) *encodings {
 	e := &encodings{names: make(map[string]string, len(marks))}
 	for text, name := range marks {
-		e.names[text] = strings.Trim(name, opens+closes)
+		e.names[text] = strings.TrimSuffix(strings.TrimPrefix(name, opens), closes)
 		e.first[text[0]] = true
 		e.longest = max(e.longest, len(text))
 	}

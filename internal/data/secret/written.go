@@ -46,7 +46,7 @@ var writings = []writing{
 }
 
 // unsafeInShell matches the characters that a shell does not read literally.
-var unsafeInShell = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("[^\\pL\\pN_@%+=:,./-]") })
+var unsafeInShell = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^\pL\pN_@%+=:,./-]`) })
 
 // within returns the encoding of a secret inside the base64 of a longer text. before is the number
 // of bytes before the secret in its first group of three.
