@@ -189,6 +189,9 @@ func TestInvisibleRuns(t *testing.T) {
 			t.Errorf("response to %s = %d %s, want a refusal", typ, status, body)
 		}
 	}
+	if _, body := r.Do("operator:eve:run_a", "POST", "/rpc", map[string]any{"type": "rpc.fs.read", "data": map[string]any{"request_id": "without", "path": "a"}}); !strings.Contains(string(body), "rpc.fs.read requires run_id") {
+		t.Errorf("response to rpc.fs.read without run_id = %s", body)
+	}
 	if status, body := r.Do("viewer:eve:run_a", "GET", "/hosts", nil); status != 403 {
 		t.Errorf("response to GET /hosts = %d %s, want 403", status, body)
 	}

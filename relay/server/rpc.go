@@ -209,6 +209,9 @@ func (s *Server) newCall(ctx context.Context, who *auth.Identity, e *protocol.En
 	c := &store.Call{ID: request, Type: e.Type, Session: who.ID, By: who.Name, Gated: m.Gated, State: "asked", At: s.now()}
 	c.Host = store.Text(e.Data, "host_id")
 	if !m.OfHost && (e.Type != "rpc.runs.list" || c.Host == "") {
+		if e.RunID == "" {
+			return nil, nil, refuse(protocol.UnknownRun, "%s requires run_id", e.Type)
+		}
 		r, err := s.visible(ctx, who.Sees, e.RunID)
 		if err != nil {
 			return nil, nil, s.failed(err, protocol.UnknownRun)

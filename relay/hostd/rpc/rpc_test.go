@@ -307,6 +307,11 @@ func TestRefused(t *testing.T) {
 			t.Errorf("%s %.60s: response = %+v", row.typ, row.data, r)
 		}
 	}
+	for _, typ := range []string{"fs.read", "bash", "run.stop"} {
+		if r := w.do("rpc."+typ, "", `{"path":"a.txt","cmd":"x"}`); !strings.Contains(r.Error, typ+" requires run_id") {
+			t.Errorf("%s without run_id: response = %+v", typ, r)
+		}
+	}
 	if _, err := os.Stat(filepath.Join(w.dir, "b")); err == nil || w.text("../outside") != "kept" || len(w.desk.Open("run_a")) != 0 {
 		t.Error("a refused RPC has changed a file or opened a request")
 	}
