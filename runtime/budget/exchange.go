@@ -528,21 +528,31 @@ func (x *Exchange) unstored() Use {
 	return more
 }
 
-// Close ends the reservation. silent is true if the host has ended the exchange without a report:
-// it has then used its reservation, unless it is a host that need not report.
-func (x *Exchange) Close(silent bool) {
+// Close ends the reservation. noCost and noTokens are true if the host has ended the exchange
+// without a report of its cost, or of its tokens: it has then used what is reserved of it, unless
+// it is a host that need not report.
+func (x *Exchange) Close(noCost, noTokens bool) {
 	b := x.budget
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if x.closed {
 		return
 	}
-	if silent && !x.host.Silent && x.reserved != (Amount{}) {
+	if !x.host.Silent {
+		before := x.used
 		b.change(x, func() {
-			x.used.Cost, x.used.Out = max(x.used.Cost, x.reserved.Cost), max(x.used.Out, x.reserved.Tokens-x.used.In)
+			if noCost {
+				x.used.Cost = max(x.used.Cost, x.reserved.Cost)
+			}
+			if noTokens {
+				x.used.Out = max(x.used.Out, x.reserved.Tokens-x.used.In)
+			}
 		})
-		x.host.usage.Estimated++
+		if x.used != before {
+			x.host.usage.Estimated++
+		}
 	}
+	silent := noCost && noTokens
 	b.change(x, func() { x.closed = true })
 	delete(b.unknown, x)
 	x.host.silent, x.host.needed = x.host.silent || silent, x.host.needed.atLeast(x.used)

@@ -52,7 +52,7 @@ func TestReservation(t *testing.T) {
 	if x.Report(usd(4.8)) != nil || x.reserved.Cost != Dollars(5) {
 		t.Errorf("reserved = %s, want 5.00", x.reserved.Cost)
 	}
-	x.Close(false)
+	x.Close(false, false)
 	if got, want := refusal(t, b, "Coder"), "limit_cost: cannot start host 'Coder': $4.80 of $5.00 used ([limits] max_cost_usd), and an exchange reserves $0.50"; got != want {
 		t.Errorf("refusal = %s, want %s", got, want)
 	}
@@ -68,7 +68,7 @@ func TestReservation(t *testing.T) {
 	if y.Report(usd(0.3)) != nil {
 		t.Error("an exchange was stopped twice")
 	}
-	y.Close(false)
+	y.Close(false, false)
 	y.Report(usd(0.4)) // the host reports more before it exits
 	if _, all := b.Usage(); all.Calls != 0 || b.byHosts.Cost != Dollars(5.2) || b.held != (Amount{}) {
 		t.Errorf("used = %s, held = %v, want 5.20 and nothing", b.byHosts.Cost, b.held)
@@ -86,9 +86,37 @@ func TestCorrectedCost(t *testing.T) {
 	x := open(t, b, "H")
 	x.Report(Use{Cost: Dollars(0.4), In: 10})
 	x.Report(Use{Cost: Dollars(0.3), In: 10})
-	x.Close(false)
+	x.Close(false, false)
 	if want := (Amount{Dollars(0.3), 10}); b.byHosts != want {
 		t.Errorf("used = %v, want %v", b.byHosts, want)
+	}
+}
+
+// TestUnreportedPart checks that an exchange counts what was reserved of the cost, or of the tokens,
+// if its host has reported only the other.
+func TestUnreportedPart(t *testing.T) {
+	for _, c := range []struct {
+		report           Use
+		noCost, noTokens bool
+		cost             Money
+		tokens           int64
+		estimated        int64
+	}{
+		{Use{In: 900, Out: 100}, true, false, Dollars(0.5), 1000, 1},
+		{usd(0.2), false, true, Dollars(0.2), 50_000, 1},
+		{Use{Cost: Dollars(0.2), In: 900, Out: 100}, false, false, Dollars(0.2), 1000, 0},
+		{Use{Turns: 3}, true, true, Dollars(0.5), 50_000, 1},
+	} {
+		b := NewBudget(100_000, 1)
+		b.AddHost("H", HostLimits{Reserve: Amount{Dollars(0.5), 50_000}})
+		x := open(t, b, "H")
+		if err := x.Report(c.report); err != nil {
+			t.Fatal(err)
+		}
+		x.Close(c.noCost, c.noTokens)
+		if u := b.HostUsage()[0]; u.Cost != c.cost || u.TokensIn+u.TokensOut != c.tokens || int64(u.Estimated) != c.estimated {
+			t.Errorf("%+v: counted %+v", c.report, u)
+		}
 	}
 }
 
@@ -101,7 +129,7 @@ func TestSilentHost(t *testing.T) {
 	if want := (Amount{Dollars(0.5), 50_000}); x.reserved != want {
 		t.Errorf("reserved = %v, want %v", x.reserved, want)
 	}
-	x.Close(true)
+	x.Close(true, true)
 	y := open(t, b, "H")
 	if y.reserved != (Amount{}) {
 		t.Errorf("reserved = %v, want nothing", y.reserved)
@@ -123,7 +151,7 @@ func TestWaiting(t *testing.T) {
 		b := NewBudget(0, 1)
 		b.AddHost("A", HostLimits{Reserve: Amount{Cost: Dollars(0.6)}})
 		ended := open(t, b, "A")
-		ended.Close(false)
+		ended.Close(false, false)
 		first := open(t, b, "A")
 		if got, want := refusal(t, b, "A", first), "limit_cost: cannot start host 'A': $0.00 of $1.00 used ([limits] max_cost_usd), exchanges that wait for this one hold $0.60, and an exchange reserves $0.60"; got != want {
 			t.Errorf("refusal = %s, want %s", got, want)
@@ -154,9 +182,9 @@ func TestWaiting(t *testing.T) {
 			t.Errorf("error = %v with %d blocked exchanges, want the cause and none", err, len(b.blocked))
 		}
 		first.Report(usd(0.1))
-		first.Close(false)
+		first.Close(false, false)
 		second := <-opened
-		second.Close(false)
+		second.Close(false, false)
 		// A call of a model does not wait for hosts.
 		third := open(t, b, "A")
 		_, settle, err := b.Reserve(t.Context(), Call{Model: "m", Out: 85_000, Priced: true, Output: 10})
@@ -167,7 +195,7 @@ func TestWaiting(t *testing.T) {
 		if stopped := third.Report(usd(0.2)); stopped == nil || !strings.Contains(stopped.Message, "$1.15 of $1.00 used") {
 			t.Errorf("stopped = %v, want the limit of the run", stopped)
 		}
-		third.Close(false)
+		third.Close(false, false)
 	})
 }
 
@@ -184,7 +212,7 @@ func TestResume(t *testing.T) {
 	if x.Report(usd(0.9)) != nil || x.Report(usd(1.01)) == nil {
 		t.Error("the exchange must be stopped at the limit of the run, and not before")
 	}
-	x.Close(false)
+	x.Close(false, false)
 	if b.held != (Amount{}) {
 		t.Errorf("held = %v at the end", b.held)
 	}
@@ -216,7 +244,7 @@ func TestOneFinishes(t *testing.T) {
 					if err != nil {
 						return
 					}
-					defer x.Close(false)
+					defer x.Close(false, false)
 					for used := 0.0; used < need; {
 						time.Sleep(time.Second)
 						used = min(used+0.05, need)
@@ -246,8 +274,8 @@ func TestUnknownNeed(t *testing.T) {
 		b.AddHost("A", HostLimits{Section: "a"})
 		b.AddHost("Known", HostLimits{Section: "known", Reserve: Amount{Cost: Dollars(0.1)}})
 		first := open(t, b, "A")
-		open(t, b, "A", first).Close(false) // it has used nothing, so its need stays unknown
-		open(t, b, "Known").Close(false)
+		open(t, b, "A", first).Close(false, false) // it has used nothing, so its need stays unknown
+		open(t, b, "Known").Close(false, false)
 		var why string
 		opened := make(chan *Exchange, 2)
 		for range 2 {
@@ -268,12 +296,12 @@ func TestUnknownNeed(t *testing.T) {
 			t.Errorf("reason = %q, want %q", why, want)
 		}
 		first.Report(usd(2))
-		first.Close(false)
+		first.Close(false, false)
 		synctest.Wait()
 		if len(opened) != 2 {
 			t.Fatal("no exchange began after the first one had ended")
 		}
-		(<-opened).Close(false)
+		(<-opened).Close(false, false)
 		if last := <-opened; last.reserved.Cost != Dollars(2) {
 			t.Errorf("reserved = %s, want the 2.00 that the first one has used", last.reserved.Cost)
 		}
@@ -407,7 +435,7 @@ func playExchanges(t *testing.T, seed uint64) {
 							return
 						}
 						if ctx.Err() == nil {
-							x.Close(false)
+							x.Close(false, false)
 						}
 					}
 				})

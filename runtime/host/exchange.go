@@ -117,7 +117,7 @@ func (h *Hosts) openQueued(ctx context.Context, r *effect.ExchangeOpen, at *wait
 	}
 	if err != nil {
 		if meter != nil {
-			meter.reservation.Close(false)
+			meter.reservation.Close(false, false)
 		}
 		spec.dir.endExchange()
 		pool.releaseSlot(slot)

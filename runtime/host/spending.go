@@ -99,9 +99,9 @@ type Reservation interface {
 	// Report sets what the exchange has used so far. The result is the error with which the
 	// exchange must stop, or nil.
 	Report(used effect.HostUsage) *effect.Error
-	// Close ends the reservation. silent is true if the host has ended the exchange without a
-	// report.
-	Close(silent bool)
+	// Close ends the reservation. noCost and noTokens are true if the host has ended the exchange
+	// without a report of its cost, or of its tokens.
+	Close(noCost, noTokens bool)
 }
 
 // meter counts what an exchange uses. The reader of the exchange's process calls readMessage. A nil
@@ -109,7 +109,8 @@ type Reservation interface {
 type meter struct {
 	reservation Reservation
 	exchange    *exchange
-	isReported  atomic.Bool // the host has reported what it used
+	// the host has reported a cost or tokens that have prices, or tokens
+	hasCost, hasTokens atomic.Bool
 	used        effect.HostUsage
 	warned      bool // an invalid report was logged
 }
@@ -166,7 +167,7 @@ func (ex *exchange) resumeMeter(o *Open) {
 		h.logf("warn", ex.pool.cfg, "continues an exchange whose reservation is not stored: %v", err)
 	}
 	ex.inbox.meter = &meter{reservation: reservation, exchange: ex, used: o.Used}
-	ex.inbox.meter.isReported.Store(o.Used.Reported)
+	ex.inbox.meter.noteReported(ex.pool.cfg.Bounds.Prices)
 }
 
 // readMessage counts the totals in a message. It returns the error with which the exchange must
@@ -191,8 +192,14 @@ func (t *meter) readMessage(m *effect.HostMessage, p *process) *effect.Error {
 	if !changed {
 		return nil
 	}
-	t.isReported.Store(t.used.Reported)
+	t.noteReported(p.cfg.Bounds.Prices)
 	return t.reservation.Report(t.used)
+}
+
+func (t *meter) noteReported(prices *effect.Prices) {
+	tokens := t.used.Tokens() > 0
+	t.hasTokens.Store(tokens)
+	t.hasCost.Store(t.used.Priced || t.used.EstimateUSD > 0 || tokens && prices != nil)
 }
 
 // planLimitCode is the code of an exchange that has failed after a limit of the host's plan was
@@ -240,7 +247,8 @@ func (t *meter) addEstimate(m *effect.HostMessage, p *process) {
 // closeMeter ends the exchange's reservation. It remains if the run is suspended.
 func (ex *exchange) closeMeter() {
 	if t := ex.inbox.meter; t != nil && !ex.pool.hosts.suspended.Load() {
-		t.reservation.Close(ex.inbox.hasEnded() && !t.isReported.Load())
+		ended := ex.inbox.hasEnded()
+		t.reservation.Close(ended && !t.hasCost.Load(), ended && !t.hasTokens.Load())
 	}
 }
 

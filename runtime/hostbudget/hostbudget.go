@@ -95,7 +95,7 @@ func (r reservation) Report(used effect.HostUsage) *effect.Error {
 }
 
 // Close implements host.Reservation.
-func (r reservation) Close(silent bool) { r.exchange.Close(silent) }
+func (r reservation) Close(noCost, noTokens bool) { r.exchange.Close(noCost, noTokens) }
 
 // use returns the use of an exchange with the cost of its tokens.
 func (b Budget) use(host string, used *effect.HostUsage) budget.Use {

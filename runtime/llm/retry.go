@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
@@ -119,8 +120,21 @@ func (c *Client) try(ctx context.Context, l *line, req *Request, piece func(stri
 			req = &limited
 		}
 	}
+	var received strings.Builder
+	if next := piece; next != nil {
+		piece = func(text string) {
+			received.WriteString(text)
+			next(text)
+		}
+	}
 	reply, err := l.sendRequest(ctx, req, piece)
-	if reply == nil {
+	switch {
+	case reply == nil && received.Len() > 0: // the provider charges for a stream that broke off
+		n := tokens(received.String())
+		settle(in, n, false, true)
+		used = in + n
+		return nil, err
+	case reply == nil:
 		settle(0, 0, false, false)
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package llm
 
 import (
 	"context"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -65,6 +66,34 @@ func TestEstimatedUsage(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestBrokenStreamCounts checks that the prompt and the received text of a stream that breaks off
+// count, for the provider charges for them.
+func TestBrokenStreamCounts(t *testing.T) {
+	const pieces = 5
+	eachRemote(t, func(t *testing.T, provider string) {
+		_, conn := server(t, provider, testllm.Reply{Pieces: slices.Repeat([]string{"four "}, pieces), StreamEnd: testllm.StreamEnd{CutAfter: 6}})
+		var in, out int64
+		var estimated bool
+		c := New(Config{Connections: []Connection{conn}, Getenv: func(string) (string, bool) { return key, true },
+			Meter: func(context.Context, Metered) (int64, func(in, out int64, answered, estimated bool), error) {
+				return 0, func(i, o int64, answered, e bool) {
+					if answered {
+						t.Error("the call counts as answered")
+					}
+					in, out, estimated = i, o, e
+				}, nil
+			}})
+		t.Cleanup(c.Close)
+		text, _, err := streamed(t.Context(), c, effect.AgentCall{})
+		if err == nil || text == "" {
+			t.Fatalf("the stream did not break off: %q, error %v", text, err)
+		}
+		if want := tokens(text); in != 2 || out != want || !estimated {
+			t.Errorf("limits counted %d tokens in and %d out, estimated: %t; want 2 and %d", in, out, estimated, want)
+		}
+	})
 }
 
 // TestAnthropicUsage checks that the largest report of each number counts, wherever a server sends
