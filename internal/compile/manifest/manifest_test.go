@@ -513,6 +513,7 @@ func TestDiagnostics(t *testing.T) {
 				"3:68: E0801: unknown key `outptu` in [connections.a.prices.o] (did you mean `output`?)\n" +
 				"6:10: E0802: `connections.b.prices` must be a table of models, not an integer (write `prices = { \"gpt-4o\" = { input = 2.5, output = 10.0 } }`)\n"},
 		{"parameter twice", "[hosts.w]\ncommand = \"c\"\nparams = { t = 1 }\nparams_env.t = \"T\"\n", "4:12: E0806: parameter `t` of [hosts.w] is in both `params` and `params_env` (keep one of them)\n"},
+		{"code allowed and denied", "[lints]\nallow = [\"W0220\", \"W0409\"]\ndeny = [\"W0409\"]\n", "3:1: E0806: [lints] has W0409 in both `allow` and `deny` (remove it from one of them)\n"},
 		{"script and replies", "[connections.c]\nprovider = \"scripted\"\nscript = \"x.json\"\nreplies = []\n", "3:1: E0806: [connections.c] has both `script` and `replies` (keep one of them)\n"},
 		{"reply's expression", "[connections.c]\nprovider = \"scripted\"\nreplies = [{ match = \"(\", text = \"x\" }]\n", "3:22: E0803: `match` is not a valid regular expression: error parsing regexp: missing closing ): `(` (escape special characters, such as 'a\\.b')\n"},
 		{"reply's keys", "[connections.c]\nprovider = \"scripted\"\n[[connections.c.replies]]\ntxt = \"x\"\nerror = { status = 200 }\ntool_calls = [{ args = {} }]\n",

@@ -154,7 +154,13 @@ func (r *reader) manifest(root *node, values map[string]any) {
 		case "merge":
 			r.each(n, v, r.merge)
 		case "lints":
-			r.section("lints", n, v, &target{lints: &r.m.Lints}, n.name)
+			at := r.section("lints", n, v, &target{lints: &r.m.Lints}, n.name)
+			for _, code := range r.m.Lints.Allow {
+				if slices.Contains(r.m.Lints.Deny, code) {
+					r.add(diag.ManifestConflict.At(at["deny"].Key, "[lints] has %s in both `allow` and `deny`", code).
+						Label(at["allow"].Key, "it is allowed here").Hint("remove it from one of them"))
+				}
+			}
 		case "connections":
 			r.each(n, v, r.connection)
 			r.checkFallbacks()
