@@ -21,6 +21,9 @@ func (f *builder) convert(v val, from, to types.Type, hint int) val {
 		f.emit(ir.OpIntToFloat, d, v.reg, 0, 0)
 		return val{reg: d, class: ir.Float, owned: true}
 	}
+	if p, ok := to.(*types.Param); ok && p.Admits != nil {
+		return f.boxed(v, hint)
+	}
 	if o, ok := to.(*types.Option); ok && from != types.Nil && optionDepth(to) > optionDepth(from) {
 		return f.some(f.convert(v, from, o.Elem, hint), o.Elem, hint)
 	}

@@ -81,8 +81,10 @@ var misfits = []misfit{
 		constantHint("write a function type as `fn(Int) -> String`"), func(p *parser) []diag.Fix {
 			return []diag.Fix{diag.Change(p.toks[p.i-1].Span(), "fn", "fn", false)}
 		}, false},
-	{lexer.Ident, func(p *parser) bool { return p.after(lexer.Ident) && (p.prevText() == "dyn" || p.prevText() == "Box") },
-		constantHint("use a trait as the bound of a type parameter: `fn f<T: Trait>(x: T)`"), nil, false},
+	{lexer.Ident, func(p *parser) bool { return p.after(lexer.Ident) && p.prevText() == "dyn" },
+		func(p *parser) string { return "the name of a trait is a type: write `" + p.text() + "`" }, func(p *parser) []diag.Fix {
+			return []diag.Fix{diag.UnsafeFix(diag.Remove(source.Span{Start: p.toks[p.i-1].Span().Start, End: p.here()}), "Remove `dyn`")}
+		}, false},
 	{lexer.Ident, func(p *parser) bool {
 		return (p.text() == "implements" || p.text() == "extends") && (p.after(lexer.Ident, lexer.Less) || p.after(lexer.Ident, lexer.Comma))
 	}, func(p *parser) string {

@@ -44,7 +44,7 @@ func (k *conformance) satisfies(t types.Type, bound *types.Bound) bool {
 	case *types.Param:
 		for _, b := range x.Bounds {
 			if b.Identical(bound) {
-				return true
+				return x.Admits == nil || k.traits[b.Trait].binary() == nil
 			}
 		}
 		return false
@@ -160,8 +160,16 @@ func (b *body) reportNotOrdered(t types.Type, at source.Span) {
 func (b *body) reportBoundNotMet(t types.Type, bound *types.Bound, at source.Span) {
 	td := b.c.conforms.traits[bound.Trait]
 	d := diag.BoundNotMet.At(at, "`%s` does not implement `%s`", t, bound).LabelIn(td.mod.info.File.Source, td.decl.Name.Sp, "the trait")
-	if _, ok := t.(*types.Param); ok {
-		b.report(d.Hint("add a bound: `%s: %s`", t, bound))
+	if p, ok := t.(*types.Param); ok {
+		switch fn := td.binary(); {
+		case p.Admits == nil:
+			d.Hint("add a bound: `%s: %s`", t, bound)
+		case fn != nil && p.Bounds[0].Identical(bound):
+			d.Hint("its values have different types, but `%s` takes a value of the same type", fn.Decl.Name.Name)
+		default:
+			d.Hint("use a type that implements it")
+		}
+		b.report(d)
 		return
 	}
 	var has []string
@@ -352,3 +360,9 @@ func (b *body) reportAmbiguousOnAny(name *ast.Ident) bool {
 }
 
 func isParam(t types.Type) bool { _, ok := types.Resolve(t).(*types.Param); return ok }
+
+// isTypeParam is like isParam, without traits as types.
+func isTypeParam(t types.Type) bool {
+	p, ok := types.Resolve(t).(*types.Param)
+	return ok && p.Admits == nil
+}

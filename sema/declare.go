@@ -427,7 +427,12 @@ func (c *checker) resolveTarget(ts *typeScope, t ast.Type) types.Type {
 			return &types.Tuple{}
 		}
 	}
-	return c.resolve(ts, t)
+	target := c.resolve(ts, t)
+	if p, ok := target.(*types.Param); ok && p.Admits != nil {
+		c.report(ts.m, diag.NotAType.At(t.Span(), "`%s` is a trait, and an impl is for a type", p.Name).Hint("declare the methods in the trait, with their bodies"))
+		return types.Bad
+	}
+	return target
 }
 
 // declaredType returns the type that the declaration of an agent, host or tool introduces, or nil.

@@ -75,7 +75,7 @@ func (b *body) join(parts []part, what string) types.Type {
 			if a := b.unifyAdvice(p.x, p.t, parts[0].x, parts[0].t); a.Is() {
 				d.Advise(a)
 			} else {
-				d.Hint("make the types agree, or annotate a common type, such as `let xs: Array<Any> = …`")
+				d.Hint("make the types agree, or annotate a common type, such as `let xs: Array<%s> = …`", b.c.conforms.commonTrait(joined, p.t))
 			}
 			b.report(d)
 			return types.Bad

@@ -337,7 +337,7 @@ func (b *body) checkDecodable(t types.Type, at source.Span) {
 	if n, ok := bad.(*types.Named); ok && n.Decl.Members && b.info.Library {
 		return // the library itself creates values of the type
 	}
-	if _, ok := bad.(*types.Param); ok {
+	if p, ok := bad.(*types.Param); ok && p.Admits == nil {
 		b.report(diag.Undecodable.At(at, "type parameter `%s` is not known at run time", bad).Hint("use a concrete type"))
 		return
 	}

@@ -35,7 +35,10 @@ func (b *body) repair(e ast.Expr, got, want types.Type, why reason) diag.Advice 
 	if a.Is() {
 		return a
 	}
-	if _, ok := want.(*types.Param); ok {
+	switch p, ok := want.(*types.Param); {
+	case ok && p.Admits != nil:
+		return diag.HintAdvice("add `impl " + want.String() + " for " + got.String() + " { … }`")
+	case ok:
 		return diag.HintAdvice("the caller chooses `" + want.String() + "`: return a value of this type, or use a concrete type")
 	}
 	if got == types.Nil {
@@ -463,7 +466,7 @@ func (b *body) reportBadOperands(e *ast.Binary, x, y types.Type) {
 		d.WithFixes(b.interpolationFix(e)...).Hint("use interpolation to join text: %s", b.interpolationText(e.X, e.Y))
 	case e.Op.IsOrdering() && types.Resolve(x) == types.Bool && isOrdering(e.X):
 		d.Hint("write two comparisons: `a < b && b < c`")
-	case e.Op.IsOrdering() && isParam(x) && x == y:
+	case e.Op.IsOrdering() && isTypeParam(x) && x == y:
 		d.Hint("add a bound: `%s: %s`", x, types.OrderedBound)
 	case e.Op.IsOrdering():
 		d.Hint("both sides must be numbers or both Strings")

@@ -221,8 +221,11 @@ func (c *checker) entityType(ts *typeScope, e *entity, t *ast.NamedType) types.T
 	switch {
 	case e.module != nil:
 		what, hint = "a module", "write the name of a type in the module"
+	case e.trait != nil && len(e.trait.decl.Generics) == 0:
+		c.rejectTypeArguments(ts.m, t, e.name)
+		return c.traitType(e.trait)
 	case e.trait != nil:
-		what, hint = "a trait", "use a trait as a bound: `fn f<T: "+e.name+">(x: T)`"
+		what, hint = "a generic trait", "use it as a bound: `fn f<T: "+e.name+"<…>>(x: T)`"
 	}
 	d := diag.NotAType.At(t.Sp, "`%s` is %s, not a type", e.name, what)
 	if e.mod != nil && !e.at.IsZero() {

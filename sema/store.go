@@ -240,7 +240,9 @@ func unstorableType(t types.Type, seen map[*types.Decl]bool) types.Type {
 		seen[t.Decl] = true
 		return all(memberTypes(t.Decl)...)
 	case *types.Param:
-		return nil // the caller visits the type arguments
+		if t.Admits == nil {
+			return nil // the caller visits the type arguments
+		}
 	}
 	return t
 }

@@ -1,6 +1,7 @@
 package sema
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/concerto-lang/concerto/ast"
@@ -34,6 +35,65 @@ type traitDecl struct {
 	methods map[string]*Function
 	order   []*Function
 	impls   []*impl
+	object  *types.Param // the trait as a type; nil until it is used as one
+	asked   []types.Type // types of which object finds out at present whether they implement the trait
+}
+
+// traitType returns the trait as a type: that of all values whose type implements it.
+func (c *checker) traitType(td *traitDecl) *types.Param {
+	if td.object == nil {
+		bound := &types.Bound{Trait: td.trait}
+		td.object = &types.Param{Name: td.trait.Name, Bounds: []*types.Bound{bound}, Admits: func(t types.Type) bool {
+			// an impl for a type that contains the trait, such as Shape?, asks about the type again
+			if slices.ContainsFunc(td.asked, func(x types.Type) bool { return types.Identical(x, t) }) {
+				return false
+			}
+			td.asked = append(td.asked, t)
+			defer func() { td.asked = td.asked[:len(td.asked)-1] }()
+			return c.conforms.satisfies(t, bound)
+		}}
+	}
+	return td.object
+}
+
+// commonTrait returns the name of a trait of the program that may be used as a type and that both
+// types implement, or "Any".
+func (k *conformance) commonTrait(a, b types.Type) string {
+	for _, td := range k.traitOrder {
+		bound := &types.Bound{Trait: td.trait}
+		if !td.mod.info.Library && len(td.params) == 0 && k.satisfies(a, bound) && k.satisfies(b, bound) {
+			return td.trait.Name
+		}
+	}
+	return types.Any.Name
+}
+
+// binary returns a method of the trait that has Self in a parameter or its type arguments, or nil.
+// A value of the trait cannot have it: the type of its argument is not that of the value.
+func (td *traitDecl) binary() *Function {
+	for _, fn := range td.order {
+		if fn.takesSelf() {
+			return fn
+		}
+	}
+	return nil
+}
+
+// takesSelf reports whether a parameter of a trait's method, other than the receiver, has a type
+// that contains Self.
+func (fn *Function) takesSelf() bool {
+	params := fn.Params
+	if fn.Recv != nil {
+		params = params[1:]
+	}
+	return slices.ContainsFunc(params, func(p *Param) bool {
+		found := false
+		types.Walk(p.Type, func(t types.Type) bool {
+			found = found || t == types.Type(fn.assoc)
+			return !found
+		})
+		return found
+	})
 }
 
 func (c *checker) declareTrait(m *module, e *entity, d *ast.TraitDecl) {

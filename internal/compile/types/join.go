@@ -183,6 +183,9 @@ func Conversion(a, b Type) (ok, convert bool) {
 	case a == Int && b == Float:
 		return true, true
 	}
+	if p, isParam := b.(*Param); isParam && p.Admits != nil {
+		return Subtype(a, b), true
+	}
 	if o, isOption := b.(*Option); isOption {
 		if a == Nil {
 			return true, false

@@ -100,6 +100,9 @@ func Subtype(a, b Type) bool {
 	if b == Error {
 		return IsErrorLike(a)
 	}
+	if p, ok := b.(*Param); ok && p.Admits != nil {
+		return !IsAny(a) && p.Admits(a)
+	}
 	switch x := a.(type) {
 	case *Union:
 		if b == String {
@@ -365,7 +368,7 @@ func HasVar(t Type) bool {
 func HasParam(t Type) bool {
 	found := false
 	Walk(t, func(u Type) bool {
-		if _, ok := u.(*Param); ok {
+		if p, ok := u.(*Param); ok && p.Admits == nil {
 			found = true
 		}
 		return !found
@@ -390,8 +393,8 @@ func IsString(t Type) bool {
 func IsHashable(t Type) bool {
 	t = Resolve(t)
 	_, v := t.(*Var)
-	_, p := t.(*Param)
-	return t == Int || t == Bool || t == Bad || IsAny(t) || v || p || IsString(t)
+	p, ok := t.(*Param)
+	return t == Int || t == Bool || t == Bad || IsAny(t) || v || ok && p.Admits == nil || IsString(t)
 }
 
 // Bindings returns a map from type parameters to their arguments.

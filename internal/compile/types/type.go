@@ -84,6 +84,9 @@ type Param struct {
 	// Ordered reports the bound Ord: the types are Int, Float and String, whose values `<`
 	// compares.
 	Ordered bool
+	// Admits reports whether a type implements the trait, if the Param is a trait that is used as a
+	// type: the type of all values whose type implements it. It is nil for a type parameter.
+	Admits func(Type) bool
 }
 
 // OrderedBound is the name of the bound that makes a Param ordered.
