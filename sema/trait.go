@@ -65,7 +65,7 @@ func (k *conformance) commonTrait(a, b types.Type) string {
 			return td.trait.Name
 		}
 	}
-	return types.Any.Name
+	return types.Any.String()
 }
 
 // binary returns a method of the trait that has Self in a parameter or its type arguments, or nil.
