@@ -117,12 +117,6 @@ func (b *body) methodCall(e *ast.MethodCall, hint types.Type, p *piped) types.Ty
 				b.arguments(e.Args)
 				return types.Bad
 			}
-			if x.Admits != nil && m.fn.takesSelf() {
-				b.arguments(e.Args)
-				b.report(diag.BoundNotMet.At(e.Name.Sp, "`%s` takes a value of the same type, and values of the trait `%s` have different types", e.Name.Name, x.Name).
-					Hint("call it in a function with a bound: `fn f<T: %s>(x: T, y: T)`", x.Name))
-				return types.Bad
-			}
 			return b.callBound(e, m, x, hint, p)
 		}
 		if fn := b.c.libraryMethod("Any", t, e.Name.Name); fn != nil {
@@ -132,13 +126,7 @@ func (b *body) methodCall(e *ast.MethodCall, hint types.Type, p *piped) types.Ty
 		if b.c.conforms.refused[e.Name.Name] {
 			return types.Bad
 		}
-		if x.Admits != nil {
-			b.report(unknownName(diag.UnknownMethod, e.Name, "the trait `"+x.Name+"` has no method `%s`", b.c.conforms.boundNames(x)).
-				Hint("a value of the trait has only the methods of the trait: declare it there, or use an enum of the types"))
-			return types.Bad
-		}
-		b.report(unknownName(diag.UnknownMethod, e.Name, "no bound of type parameter `"+x.Name+"` has a method `%s`", b.c.conforms.boundNames(x)).
-			Hint("add the bound of a trait with this method: `%s: %s`", x.Name, b.c.conforms.traitOfMethod(e.Name.Name)))
+		b.reportUnbound(e, x)
 		return types.Bad
 	}
 	fn := b.c.method(t, e.Name.Name)

@@ -72,16 +72,16 @@ func (k *conformance) commonTrait(a, b types.Type) string {
 // A value of the trait cannot have it: the type of its argument is not that of the value.
 func (td *traitDecl) binary() *Function {
 	for _, fn := range td.order {
-		if fn.takesSelf() {
+		if fn.hasSelfParam() {
 			return fn
 		}
 	}
 	return nil
 }
 
-// takesSelf reports whether a parameter of a trait's method, other than the receiver, has a type
+// hasSelfParam reports whether a parameter of a trait's method, other than the receiver, has a type
 // that contains Self.
-func (fn *Function) takesSelf() bool {
+func (fn *Function) hasSelfParam() bool {
 	params := fn.Params
 	if fn.Recv != nil {
 		params = params[1:]
@@ -446,6 +446,12 @@ func (k *conformance) boundNames(p *types.Param) []string {
 // is selected at run time.
 func (b *body) callBound(e *ast.MethodCall, m candidate, p *types.Param, hint types.Type, pp *piped) types.Type {
 	fn := m.fn
+	if p.Admits != nil && fn.hasSelfParam() {
+		b.arguments(e.Args)
+		b.report(diag.BoundNotMet.At(e.Name.Sp, "`%s` takes a value of the same type, and values of the trait `%s` have different types", e.Name.Name, p.Name).
+			Hint("call it in a function with a bound: `fn f<T: %s>(x: T, y: T)`", p.Name))
+		return types.Bad
+	}
 	recv := &receiver{x: e.Recv, t: p, at: e.Sp, bindings: m.bindings}
 	if len(e.TypeArgs) > 0 {
 		recv.typeArgs = b.c.resolveAll(b.ts, e.TypeArgs)
@@ -459,4 +465,17 @@ func (b *body) callBound(e *ast.MethodCall, m candidate, p *types.Param, hint ty
 	d.Kind = CallAnyMethod
 	b.recordSite(&site{at: e.Name.Sp, id: e.Id, fn: fn, bound: m.bound})
 	return t
+}
+
+// reportUnbound reports a call of a method that no bound of a type parameter has, or that a trait
+// as a type does not have.
+func (b *body) reportUnbound(e *ast.MethodCall, p *types.Param) {
+	names := b.c.conforms.boundNames(p)
+	if p.Admits != nil {
+		b.report(unknownName(diag.UnknownMethod, e.Name, "the trait `"+p.Name+"` has no method `%s`", names).
+			Hint("a value of the trait has only the methods of the trait: declare it there, or use an enum of the types"))
+		return
+	}
+	b.report(unknownName(diag.UnknownMethod, e.Name, "no bound of type parameter `"+p.Name+"` has a method `%s`", names).
+		Hint("add the bound of a trait with this method: `%s: %s`", p.Name, b.c.conforms.traitOfMethod(e.Name.Name)))
 }

@@ -92,8 +92,8 @@ func TestCorrectedCost(t *testing.T) {
 	}
 }
 
-// TestUnreportedPart checks that an exchange counts what was reserved of the cost, or of the tokens,
-// if its host has reported only the other.
+// TestUnreportedPart checks that an exchange counts what was reserved of the cost, or of the
+// tokens, if its host has reported only the other.
 func TestUnreportedPart(t *testing.T) {
 	for _, c := range []struct {
 		report           Use

@@ -2,7 +2,6 @@ package llm
 
 import (
 	"context"
-	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -71,9 +70,8 @@ func TestEstimatedUsage(t *testing.T) {
 // TestBrokenStreamCounts checks that the prompt and the received text of a stream that breaks off
 // count, for the provider charges for them.
 func TestBrokenStreamCounts(t *testing.T) {
-	const pieces = 5
 	eachRemote(t, func(t *testing.T, provider string) {
-		_, conn := server(t, provider, testllm.Reply{Pieces: slices.Repeat([]string{"four "}, pieces), StreamEnd: testllm.StreamEnd{CutAfter: 6}})
+		_, conn := server(t, provider, testllm.Reply{Text: "a b c d", StreamEnd: testllm.StreamEnd{CutAfter: twoPieces[provider]}})
 		var in, out int64
 		var estimated bool
 		c := New(Config{Connections: []Connection{conn}, Getenv: func(string) (string, bool) { return key, true },
