@@ -111,8 +111,8 @@ type meter struct {
 	exchange    *exchange
 	// the host has reported a cost or tokens that have prices, or tokens
 	hasCost, hasTokens atomic.Bool
-	used        effect.HostUsage
-	warned      bool // an invalid report was logged
+	used               effect.HostUsage
+	warned             bool // an invalid report was logged
 }
 
 // openSlot waits for a slot of the host and reserves what the exchange of a request may use. at is
