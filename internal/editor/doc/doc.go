@@ -147,8 +147,11 @@ func Members(typ string) []Topic {
 }
 
 // Near returns the existing name that is most similar to an unknown name, or "" if none is similar.
-// Full names are preferred to last parts.
+// Names of the same module or type are preferred, and full names to last parts.
 func Near(name string) string {
+	if near := nearMember(normalizeName(name)); near != "" {
+		return near
+	}
 	for _, part := range []func(string) string{normalizeName, func(name string) string { return lastPart(normalizeName(name)) }} {
 		var names []string
 		full := map[string]string{}
@@ -168,6 +171,30 @@ func Near(name string) string {
 		}
 	}
 	return ""
+}
+
+// nearMember returns the member of a module or type that is most similar to the last part of a
+// name, whatever separates the two: fs.read means fs::read_file.
+func nearMember(name string) string {
+	last := lastPart(name)
+	owner := strings.TrimRight(strings.TrimSuffix(name, last), ".:")
+	if owner == "" {
+		return ""
+	}
+	var names []string
+	full := map[string]string{}
+	for _, g := range Groups() {
+		for _, t := range g.Topics {
+			as := normalizeName(t.Name)
+			if part := lastPart(as); strings.TrimRight(strings.TrimSuffix(as, part), ".:") == owner {
+				names, full[part] = append(names, part), t.Name
+			}
+		}
+	}
+	if as, ok := full[last]; ok {
+		return as
+	}
+	return full[suggest.Nearest(last, names)]
 }
 
 // named contains the sections of the manifest whose tables have user-defined names.

@@ -187,7 +187,8 @@ func TestFind(t *testing.T) {
 			t.Errorf("Find(%q) = %s, want %s", name, s, want)
 		}
 	}
-	for name, want := range map[string]string{"Arry.push": "Array.push", "base64_encde": "crypto::base64_encode", "listn": "listen", "zzzzzz": ""} {
+	for name, want := range map[string]string{"Arry.push": "Array.push", "base64_encde": "crypto::base64_encode", "listn": "listen", "zzzzzz": "",
+		"fs.read": "fs::read_file", "fs.exists": "fs::exists", "fs::exist": "fs::exists", "Array::pussh": "Array.push", "fs.zzzzzz": ""} {
 		if got := doc.Near(name); got != want {
 			t.Errorf("Near(%q) = %q, want %q", name, got, want)
 		}
