@@ -2,7 +2,9 @@ package host
 
 import (
 	"errors"
+	"regexp"
 	"slices"
+	"sync"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/hostmsg"
@@ -65,6 +67,25 @@ func decodeMessage(m *effect.HostMessage, text []byte, in *decodeBudget) error {
 	}
 	return err
 }
+
+// withoutEscapes returns the JSON object of a line that begins with a byte order mark or escape
+// sequences of a terminal, such as that of a library which shows the cursor when it exits. Other
+// lines are returned unchanged.
+func withoutEscapes(text []byte) []byte {
+	if len(text) == 0 || text[0] != '\x1b' && text[0] != '\xef' {
+		return text
+	}
+	if rest := text[len(leadingEscapes().Find(text)):]; jsonobject.Begins(rest) {
+		return rest
+	}
+	return text
+}
+
+// leadingEscapes matches byte order marks and escape sequences (ECMA-48): CSI, OSC and those of two
+// characters.
+var leadingEscapes = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(?:\x{FEFF}|\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[ -/]*[0-Z\\^-~])*`)
+})
 
 // isOutOfRange reports whether a line is a message with a number that is out of range.
 func isOutOfRange(err error) bool {

@@ -3,6 +3,7 @@ package host
 import (
 	"encoding/json"
 	"errors"
+	"strings"
 	"testing"
 	"unicode/utf8"
 
@@ -114,4 +115,20 @@ func FuzzDecode(f *testing.F) {
 			t.Fatalf("%q does not begin as an object, but decoding fails: %v", line, err)
 		}
 	})
+}
+
+// TestWithoutEscapes checks that the object of a line is found behind a byte order mark and the
+// escape sequences of a terminal, and that other lines remain as they are.
+func TestWithoutEscapes(t *testing.T) {
+	const object = `{"type":"result","text":"\u001b[1m"}`
+	for _, before := range []string{"", "\x1b[?25h", "\ufeff", "\ufeff\x1b[0m", "\x1b[1;31m\x1b[K ", "\x1b]0;title\a", "\x1b]8;;http://x\x1b\\", "\x1b=\x1b(B\x1b7", "\x1b[38:5:1m\t"} {
+		if got := string(withoutEscapes([]byte(before + object))); strings.TrimLeft(got, " \t") != object {
+			t.Errorf("%q before an object: got %q", before, got)
+		}
+	}
+	for _, line := range []string{"", "\x1b", "\x1b[", "\x1b[1mbold\x1b[0m", "\ufeffwords", "\x1b[?25h[1]", "\x1b]0;{}", "\xef{}", "words \x1b[0m" + object} {
+		if got := string(withoutEscapes([]byte(line))); got != line {
+			t.Errorf("%q became %q", line, got)
+		}
+	}
 }

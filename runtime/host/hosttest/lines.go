@@ -9,7 +9,7 @@ import (
 
 var lineRules = []rule{
 	{"H13", "Concerto sends one JSON object per line, in UTF-8, terminated by a single `\\n`.", sentLines},
-	{"H14", "A host may terminate its lines with `\\r\\n`, begin with a byte order mark, and write blank lines, which are ignored.", lenientLines},
+	{"H14", "A host may terminate its lines with `\\r\\n`, begin with a byte order mark, and write blank lines, and escape sequences of a terminal before a message, which are ignored.", lenientLines},
 	{"H15", "A message is a JSON object with a string member `type`. A line that is not a message counts as a `result` whose `text` is the line, if the process has not sent a message before; the log reports this once. If it has, the line is logged and skipped.", plainText},
 	{"H16", "A line may have 16 MiB. A longer one is an error that names the host, the size and the offset in the host's output, and the process is terminated.", lineLimit},
 	{"H17", "A line that is not UTF-8 is such an error as well. So is a line that begins with `{` and is not JSON, for example because of `NaN` or `Infinity`, and one that nests more than 10,000 arrays and objects: the error quotes the line, which is never used as a result. A number beyond the range of values makes its message invalid: the program receives `listen:invalid`, or an error instead of a result, and the process continues.", unreadable},
@@ -53,6 +53,7 @@ raw
 end
 read
 < {"type":"progress","message":"not lost"}
+bytes 1b5b3f323568
 < {"type":"result","text":"four"}
 `))
 	x := w.open("one")
