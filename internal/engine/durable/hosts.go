@@ -118,8 +118,11 @@ func (r *Run) resumeHosts() error {
 	}
 	var open []host.Open
 	for _, o := range t.all {
-		o.Key = r.effectKey(o.ID)
-		open = append(open, *o)
+		x := *o
+		if x.Key = r.effectKey(x.ID); x.ID <= r.forkedAt() {
+			x.History = nil // its conversation belongs to the other run
+		}
+		open = append(open, x)
 	}
 	slices.SortFunc(open, func(a, b host.Open) int { return int(a.ID - b.ID) })
 	if err := t.hosts.Resume(context.Background(), open); err != nil {
@@ -131,6 +134,14 @@ func (r *Run) resumeHosts() error {
 		}
 	}
 	return nil
+}
+
+// forkedAt returns the last effect that a fork has in common with the run of which it is one, or 0.
+func (r *Run) forkedAt() int64 {
+	if h := r.c.History; h != nil && h.Records[0].Fork != nil {
+		return h.Records[0].Fork.At
+	}
+	return 0
 }
 
 // flushed reports to the hosts which of their lines were written to the journal.
