@@ -113,9 +113,16 @@ func (cmd *mcpAddCommand) add(ctx context.Context, name string, command []string
 	if _, err := os.Stat(file); err == nil {
 		return console.Usage("remove it, or choose another name", "%s already exists", file)
 	}
-	written, err := os.ReadFile(filepath.Join(dir, "Concerto.toml"))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+	toml := filepath.Join(dir, manifest.FileName)
+	written, err := os.ReadFile(toml)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	if err == nil {
+		err = console.CheckWritable(toml)
+	}
+	if err != nil {
+		return console.Usage("nothing was written", "write [mcp.%s] into %s: %v", name, manifest.FileName, console.Cause(err))
 	}
 	section := "[mcp." + name + "]"
 	if strings.Contains(string(written), section) {
@@ -145,13 +152,13 @@ func (cmd *mcpAddCommand) add(ctx context.Context, name string, command []string
 		return err
 	}
 	if err := console.WriteFile(file, []byte(block)); err != nil {
-		return err
+		return console.Usage("nothing was written", "write %s: %v", filepath.Base(file), err)
 	}
 	if len(written) > 0 {
 		section = strings.TrimRight(string(written), "\n") + "\n\n" + section
 	}
-	if err := console.WriteFile(filepath.Join(dir, "Concerto.toml"), []byte(section)); err != nil {
-		return err
+	if err := console.WriteFile(toml, []byte(section)); err != nil {
+		return console.Usage("the section is "+section, "wrote %s, but could not write %s: %v", filepath.Base(file), manifest.FileName, err)
 	}
 	module := strings.ToLower(name)
 	_, err = fmt.Fprintf(cmd.console.Stdout, "wrote %s.conc and [mcp.%s] in Concerto.toml\nuse the tools with `mod %s;` and `%s::%s`\n", module, name, module, module, name)
