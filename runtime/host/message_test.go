@@ -117,7 +117,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// TestWithoutEscapes checks that the object of a line is found behind a byte order mark and the
+// TestWithoutEscapes checks that the object of a line is found after a byte order mark and the
 // escape sequences of a terminal, and that other lines remain as they are.
 func TestWithoutEscapes(t *testing.T) {
 	const object = `{"type":"result","text":"\u001b[1m"}`

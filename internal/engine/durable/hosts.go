@@ -8,6 +8,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/hostmsg"
+	"github.com/concerto-lang/concerto/internal/record/journal"
 	"github.com/concerto-lang/concerto/runtime/host"
 )
 
@@ -119,7 +120,7 @@ func (r *Run) resumeHosts() error {
 	var open []host.Open
 	for _, o := range t.all {
 		x := *o
-		if x.Key = r.effectKey(x.ID); x.ID <= r.forkedAt() {
+		if x.Key = r.effectKey(x.ID); x.ID <= forkedAt(r.c.History) {
 			x.History = nil // its conversation belongs to the other run
 		}
 		open = append(open, x)
@@ -137,8 +138,8 @@ func (r *Run) resumeHosts() error {
 }
 
 // forkedAt returns the last effect that a fork has in common with the run of which it is one, or 0.
-func (r *Run) forkedAt() int64 {
-	if h := r.c.History; h != nil && h.Records[0].Fork != nil {
+func forkedAt(h *journal.History) int64 {
+	if h != nil && h.Records[0].Fork != nil {
 		return h.Records[0].Fork.At
 	}
 	return 0
