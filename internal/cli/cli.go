@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"runtime/debug"
+	_ "time/tzdata" // for machines and containers without time zones
 
 	"golang.org/x/term"
 

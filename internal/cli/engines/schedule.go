@@ -9,7 +9,6 @@ import (
 	"sync"
 	"text/tabwriter"
 	"time"
-	_ "time/tzdata" // for machines and containers without time zones
 
 	"github.com/spf13/cobra"
 

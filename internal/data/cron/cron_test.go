@@ -4,7 +4,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-	_ "time/tzdata" // for machines and containers without time zones
 )
 
 func TestNext(t *testing.T) {

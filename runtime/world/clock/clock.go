@@ -21,7 +21,8 @@ type Clock struct {
 func New(clock *PausableClock) *Clock { return &Clock{clock: clock, start: clock.Now()} }
 
 // Perform waits, reads the clocks, or looks up a time zone. It uses the system's time zone data, or
-// Go's own data if the system has none. If ctx ends during a wait, Perform returns ctx's cause.
+// that of package time/tzdata if the system has none and the program links it. If ctx ends during a
+// wait, Perform returns ctx's cause.
 func (c *Clock) Perform(ctx context.Context, r effect.Request) (effect.Result, error) {
 	switch r := r.(type) {
 	case *effect.Clock:

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"time"
-	_ "time/tzdata" // for machines and containers without time zones
 
 	"github.com/jackc/pgx/v5"
 
