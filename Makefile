@@ -213,8 +213,8 @@ check: tidy lint platforms test race checkptr spec size gen
 	@git diff --exit-code || { echo "golden files are out of date: run make golden and read the diff"; exit 1; }
 
 # What takes too long for each change: everything under the race detector, the storms, and the compiled tests of the other
-# systems. bench/README.md has its last result.
-night: race platforms checkptr size kill engine-kill relay-kill
+# systems.
+night: race platforms kill engine-kill relay-kill
 
 # The protocol's reference server, for TestMCPReference, and with it the reference
 # client, for TestServeReference.

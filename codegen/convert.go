@@ -16,13 +16,12 @@ func (f *builder) convert(v val, from, to types.Type, hint int) val {
 		return f.toAny(f.boxed(v, hint), types.Loose(from))
 	case types.IsAny(from):
 		return f.fromAny(v, to, hint)
+	case types.IsTrait(to):
+		return f.boxed(v, hint)
 	case to == types.Float && from == types.Int:
 		d := f.target(hint)
 		f.emit(ir.OpIntToFloat, d, v.reg, 0, 0)
 		return val{reg: d, class: ir.Float, owned: true}
-	}
-	if p, ok := to.(*types.Param); ok && p.Admits != nil {
-		return f.boxed(v, hint)
 	}
 	if o, ok := to.(*types.Option); ok && from != types.Nil && optionDepth(to) > optionDepth(from) {
 		return f.some(f.convert(v, from, o.Elem, hint), o.Elem, hint)

@@ -360,9 +360,3 @@ func (b *body) reportAmbiguousOnAny(name *ast.Ident) bool {
 }
 
 func isParam(t types.Type) bool { _, ok := types.Resolve(t).(*types.Param); return ok }
-
-// isTypeParam is like isParam, without traits as types.
-func isTypeParam(t types.Type) bool {
-	p, ok := types.Resolve(t).(*types.Param)
-	return ok && p.Admits == nil
-}

@@ -428,8 +428,8 @@ func (c *checker) resolveTarget(ts *typeScope, t ast.Type) types.Type {
 		}
 	}
 	target := c.resolve(ts, t)
-	if p, ok := target.(*types.Param); ok && p.Admits != nil {
-		c.report(ts.m, diag.NotAType.At(t.Span(), "`%s` is a trait, and an impl is for a type", p.Name).Hint("declare the methods in the trait, with their bodies"))
+	if types.IsTrait(target) {
+		c.report(ts.m, diag.NotAType.At(t.Span(), "`%s` is a trait, and an impl is for a type", target).Hint("declare the methods in the trait, with their bodies"))
 		return types.Bad
 	}
 	return target

@@ -337,7 +337,7 @@ func (b *body) checkDecodable(t types.Type, at source.Span) {
 	if n, ok := bad.(*types.Named); ok && n.Decl.Members && b.info.Library {
 		return // the library itself creates values of the type
 	}
-	if p, ok := bad.(*types.Param); ok && p.Admits == nil {
+	if isParam(bad) && !types.IsTrait(bad) {
 		b.report(diag.Undecodable.At(at, "type parameter `%s` is not known at run time", bad).Hint("use a concrete type"))
 		return
 	}

@@ -35,10 +35,10 @@ func (b *body) repair(e ast.Expr, got, want types.Type, why reason) diag.Advice 
 	if a.Is() {
 		return a
 	}
-	switch p, ok := want.(*types.Param); {
-	case ok && p.Admits != nil:
+	switch {
+	case types.IsTrait(want):
 		return diag.HintAdvice("add `impl " + want.String() + " for " + got.String() + " { … }`")
-	case ok:
+	case isParam(want):
 		return diag.HintAdvice("the caller chooses `" + want.String() + "`: return a value of this type, or use a concrete type")
 	}
 	if got == types.Nil {
@@ -466,7 +466,7 @@ func (b *body) reportBadOperands(e *ast.Binary, x, y types.Type) {
 		d.WithFixes(b.interpolationFix(e)...).Hint("use interpolation to join text: %s", b.interpolationText(e.X, e.Y))
 	case e.Op.IsOrdering() && types.Resolve(x) == types.Bool && isOrdering(e.X):
 		d.Hint("write two comparisons: `a < b && b < c`")
-	case e.Op.IsOrdering() && isTypeParam(x) && x == y:
+	case e.Op.IsOrdering() && isParam(x) && !types.IsTrait(x) && x == y:
 		d.Hint("add a bound: `%s: %s`", x, types.OrderedBound)
 	case e.Op.IsOrdering():
 		d.Hint("both sides must be numbers or both Strings")

@@ -240,7 +240,7 @@ func unstorableType(t types.Type, seen map[*types.Decl]bool) types.Type {
 		seen[t.Decl] = true
 		return all(memberTypes(t.Decl)...)
 	case *types.Param:
-		if t.Admits == nil {
+		if !types.IsTrait(t) {
 			return nil // the caller visits the type arguments
 		}
 	}

@@ -446,7 +446,7 @@ func (k *conformance) boundNames(p *types.Param) []string {
 // is selected at run time.
 func (b *body) callBound(e *ast.MethodCall, m candidate, p *types.Param, hint types.Type, pp *piped) types.Type {
 	fn := m.fn
-	if p.Admits != nil && fn.hasSelfParam() {
+	if types.IsTrait(p) && fn.hasSelfParam() {
 		b.arguments(e.Args)
 		b.report(diag.BoundNotMet.At(e.Name.Sp, "`%s` takes a value of the same type, and values of the trait `%s` have different types", e.Name.Name, p.Name).
 			Hint("call it in a function with a bound: `fn f<T: %s>(x: T, y: T)`", p.Name))
@@ -471,7 +471,7 @@ func (b *body) callBound(e *ast.MethodCall, m candidate, p *types.Param, hint ty
 // as a type does not have.
 func (b *body) reportUnbound(e *ast.MethodCall, p *types.Param) {
 	names := b.c.conforms.boundNames(p)
-	if p.Admits != nil {
+	if types.IsTrait(p) {
 		b.report(unknownName(diag.UnknownMethod, e.Name, "the trait `"+p.Name+"` has no method `%s`", names).
 			Hint("a value of the trait has only the methods of the trait: declare it there, or use an enum of the types"))
 		return

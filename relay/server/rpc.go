@@ -209,7 +209,7 @@ func (s *Server) newCall(ctx context.Context, who *auth.Identity, e *protocol.En
 	c := &store.Call{ID: request, Type: e.Type, Session: who.ID, By: who.Name, Gated: m.Gated, State: "asked", At: s.now()}
 	c.Host = store.Text(e.Data, "host_id")
 	if !m.OfHost && (e.Type != "rpc.runs.list" || c.Host == "") {
-		if e.RunID == "" {
+		if e.RunID == "" && e.Type != "rpc.runs.list" {
 			return nil, nil, refuse(protocol.UnknownRun, "%s requires run_id", e.Type)
 		}
 		r, err := s.visible(ctx, who.Sees, e.RunID)

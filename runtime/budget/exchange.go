@@ -45,7 +45,7 @@ type HostUsage struct {
 	Turns     int64  `json:"turns"`
 	TokensIn  int64  `json:"tokens_in"`
 	TokensOut int64  `json:"tokens_out"`
-	Estimated int64  `json:"estimated,omitempty"` // exchanges without a report, which count as their reservations
+	Estimated int64  `json:"estimated,omitempty"` // exchanges without a report of the cost or tokens, which count as reserved
 	Cost      Money  `json:"cost_usd"`
 }
 
@@ -552,10 +552,9 @@ func (x *Exchange) Close(noCost, noTokens bool) {
 			x.host.usage.Estimated++
 		}
 	}
-	silent := noCost && noTokens
 	b.change(x, func() { x.closed = true })
 	delete(b.unknown, x)
-	x.host.silent, x.host.needed = x.host.silent || silent, x.host.needed.atLeast(x.used)
+	x.host.silent, x.host.needed = x.host.silent || noCost && noTokens, x.host.needed.atLeast(x.used)
 	b.endDay(x.key, x.unstored())
 	b.endWaits()
 }

@@ -152,7 +152,7 @@ func (p *process) translateFromHost(text []byte) adapter.Output {
 	case isBlocked && p.box != nil:
 		return adapter.Output{} // handleBlocked handles it
 	case !ok:
-		return p.translation.adapter.FromAgent(text)
+		return p.translation.adapter.FromAgent(withoutEscapes(text))
 	case left:
 		return p.translation.adapter.(*adapter.ACP).LeftBridge(client)
 	}

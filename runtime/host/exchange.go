@@ -379,7 +379,7 @@ func (h *Hosts) closeExchange(r *effect.ExchangeClose) error {
 	ex.cancelWaits()
 	ex.inbox.turns.stopInterrupt()
 	p := ex.stopInterrupting()
-	if line := ex.deliveredLine.Load(); !inPage && line > 0 && p != nil && p.keeper.conn != nil {
+	if line := ex.deliveredLine.Load(); line > 0 && p != nil && p.keeper.conn != nil {
 		p.keeper.conn.Ack(line)
 	}
 	ex.logUnsent()

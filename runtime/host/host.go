@@ -196,7 +196,7 @@ func (h *Hosts) Close(ctx context.Context) error {
 	done := make(chan struct{})
 	go func() {
 		h.running.Wait()
-		if k := h.opts.Keeper; !inPage && k != nil {
+		if k := h.opts.Keeper; k != nil {
 			k.End()
 		}
 		close(done)

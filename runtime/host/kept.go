@@ -198,7 +198,7 @@ func digestRequest(r *effect.ExchangeOpen) string {
 // frameTranslated returns f with the notes for ours, the untranslated form of a line that the
 // adapter translated. The caller must hold the adapter's lock.
 func (p *process) frameTranslated(f lineFrame, ours []byte) lineFrame {
-	if inPage || p.keeper.conn == nil {
+	if p.keeper.conn == nil {
 		return f
 	}
 	if f.note == nil {
@@ -228,7 +228,7 @@ func (c *keeperState) frameBegin(t *segment, sum string) lineFrame {
 
 // writeNote sends a note about the process to the keeper, which stores it.
 func (p *process) writeNote(kind keeper.Kind, n lineNote) {
-	if inPage || p.keeper.conn == nil {
+	if p.keeper.conn == nil {
 		return
 	}
 	f := lineFrame{kind: kind, note: &n}
@@ -263,7 +263,7 @@ func (p *process) noteRest(served bool) {
 // ackJournaled notifies the keeper, after a short delay, that the journal of the run contains the
 // lines up to the given number.
 func (ex *exchange) ackJournaled(line int64) {
-	if p := ex.currentProcess(); !inPage && p != nil && p.keeper.conn != nil && line > 0 {
+	if p := ex.currentProcess(); p != nil && p.keeper.conn != nil && line > 0 {
 		p.keeper.conn.AckSoon(line)
 	}
 }
@@ -296,7 +296,7 @@ func (h *Hosts) Suspend() {
 // dropUnread discards the unread output of a process that was ended. The output may be large. If a
 // trace is configured, the output remains for the trace.
 func (p *process) dropUnread() {
-	if !inPage && p.keeper.conn != nil && p.hosts.opts.Trace == nil {
+	if p.keeper.conn != nil && p.hosts.opts.Trace == nil {
 		p.keeper.conn.Drop()
 	}
 }

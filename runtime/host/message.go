@@ -53,6 +53,7 @@ func (r *decodeBudget) decodeMessage(m *effect.HostMessage, text []byte) (err er
 // and a *value.SyntaxError for a line that begins as an object and cannot be parsed. If
 // only a number is out of range, m is the message without the number.
 func decodeMessage(m *effect.HostMessage, text []byte, in *decodeBudget) error {
+	text = withoutEscapes(text)
 	ask := func(int) {}
 	if in != nil {
 		ask = in.charge

@@ -89,7 +89,7 @@ func newProcess(h *Hosts, c *Config) *process {
 func (p *process) setConn(conn Conn) {
 	p.conn, p.out = conn, newOutbox(conn)
 	p.reader.lease.bindConn(conn)
-	if keeper, ok := conn.(keeperConn); !inPage && ok {
+	if keeper, ok := conn.(keeperConn); ok {
 		p.keeper.conn, p.out.addFrame = keeper.Conn, p.frameLine
 		p.keeper.conn.OnUnread(p.logUnreadAnswers)
 	}
@@ -133,7 +133,7 @@ func (p *process) beginSegment(next *segment, l line) {
 		p.lifecycle.segment.Store(next)
 		p.silence.resetForExchange()
 		p.requests.clear()
-		if !inPage && p.keeper.conn != nil {
+		if p.keeper.conn != nil {
 			sum := ""
 			if n := l.frame.note; n != nil { // the prompt of a later turn
 				sum = n.Sum

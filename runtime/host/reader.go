@@ -150,10 +150,8 @@ func (r *reader) handleLine(l ndjson.Line, own bool) error {
 	}
 	if r.process.translation == nil {
 		r.process.traceReceived(l.Text)
-		l.Text = withoutEscapes(l.Text)
 		return r.handleMessage(l)
 	}
-	l.Text = withoutEscapes(l.Text)
 	all, err := r.translateLine(l)
 	if len(r.steered) > 0 {
 		r.settleSteered()

@@ -141,10 +141,7 @@ const sandboxCode = "sandbox"
 
 // startCommand starts a command of the process, in its sandbox if it has one.
 func (p *process) startCommand(c procgroup.Command) (*procgroup.Process, error) {
-	switch {
-	case inPage:
-		return nil, errors.ErrUnsupported // no transport of a page calls it
-	case p.box == nil:
+	if p.box == nil {
 		return p.hosts.opts.Run.Start(c)
 	}
 	return p.hosts.opts.Sandboxes.Start(p.hosts.opts.Run, c, p.box.Confinement, p.reportBlocked)

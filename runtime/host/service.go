@@ -17,7 +17,7 @@ func (p *process) serviceOptions() service.Options {
 		MayAccess: func(path string, write bool) error { return mayAccess(p, path, write) },
 		Resolve:   func(path string) (string, bool) { return p.rules.Resolve(path) },
 		Terminals: func() service.Terminals {
-			if !inPage && p.keeper.conn != nil {
+			if p.keeper.conn != nil {
 				return p.keeper.conn.Terminals()
 			}
 			return own

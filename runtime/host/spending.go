@@ -109,10 +109,10 @@ type Reservation interface {
 type meter struct {
 	reservation Reservation
 	exchange    *exchange
-	// the host has reported a cost or tokens that have prices, or tokens
-	hasCost, hasTokens atomic.Bool
-	used               effect.HostUsage
-	warned             bool // an invalid report was logged
+	hasCost     atomic.Bool // the host has reported a cost, or tokens that have prices
+	hasTokens   atomic.Bool // the host has reported tokens
+	used        effect.HostUsage
+	warned      bool // an invalid report was logged
 }
 
 // openSlot waits for a slot of the host and reserves what the exchange of a request may use. at is

@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/provider"
@@ -120,17 +120,17 @@ func (c *Client) try(ctx context.Context, l *line, req *Request, piece func(stri
 			req = &limited
 		}
 	}
-	var received strings.Builder
+	received := 0 // characters of the reply
 	if next := piece; next != nil {
 		piece = func(text string) {
-			received.WriteString(text)
+			received += utf8.RuneCountInString(text)
 			next(text)
 		}
 	}
 	reply, err := l.sendRequest(ctx, req, piece)
 	switch {
-	case reply == nil && received.Len() > 0: // the provider charges for a stream that broke off
-		n := tokens(received.String())
+	case reply == nil && received > 0: // the provider charges for a stream that broke off
+		n := tokensIn(received)
 		settle(in, n, false, true)
 		used = in + n
 		return nil, err

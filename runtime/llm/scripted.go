@@ -213,7 +213,10 @@ func offered(name string, tools []effect.ToolSpec) string {
 }
 
 // tokens estimates the number of tokens of a text: one for every four characters.
-func tokens(text string) int64 { return int64((utf8.RuneCountInString(text) + 3) / 4) }
+func tokens(text string) int64 { return tokensIn(utf8.RuneCountInString(text)) }
+
+// tokensIn estimates the number of tokens of a text with so many characters.
+func tokensIn(characters int) int64 { return int64((characters + 3) / 4) }
 
 func promptTokens(req *Request) int64 {
 	n := tokens(req.System)

@@ -64,8 +64,8 @@ func run(root, out string, plain bool) error {
 }
 
 // small are the packages that are compiled without inlining, which makes the module smaller by a
-// twelfth. fast are those of them that are compiled with it, because programs spend their time
-// there.
+// twelfth. fast are those of them that are compiled with it: programs spend their time in the
+// first two, and without it, ir builds its table of operations by 100 kB of code.
 var (
 	small = []string{"all"}
 	fast  = []string{module + "vm", module + "internal/data/value", module + "ir"}

@@ -154,13 +154,7 @@ func (r *reader) manifest(root *node, values map[string]any) {
 		case "merge":
 			r.each(n, v, r.merge)
 		case "lints":
-			at := r.section("lints", n, v, &target{lints: &r.m.Lints}, n.name)
-			for _, code := range r.m.Lints.Allow {
-				if slices.Contains(r.m.Lints.Deny, code) {
-					r.add(diag.ManifestConflict.At(at["deny"].Key, "[lints] has %s in both `allow` and `deny`", code).
-						Label(at["allow"].Key, "it is allowed here").Hint("remove it from one of them"))
-				}
-			}
+			r.checkLints(r.section("lints", n, v, &target{lints: &r.m.Lints}, n.name))
 		case "connections":
 			r.each(n, v, r.connection)
 			r.checkFallbacks()
@@ -174,6 +168,16 @@ func (r *reader) manifest(root *node, values map[string]any) {
 			r.kinds = &manifestKinds
 		default:
 			r.reportUnknown(n, "the manifest", namesIn(""))
+		}
+	}
+}
+
+// checkLints reports warnings that are both allowed and denied.
+func (r *reader) checkLints(at Places) {
+	for _, code := range r.m.Lints.Allow {
+		if slices.Contains(r.m.Lints.Deny, code) {
+			r.add(diag.ManifestConflict.At(at["deny"].Key, "[lints] has %s in both `allow` and `deny`", code).
+				Label(at["allow"].Key, "it is allowed here").Hint("remove it from one of them"))
 		}
 	}
 }

@@ -182,8 +182,7 @@ func Conversion(a, b Type) (ok, convert bool) {
 		return true, true
 	case a == Int && b == Float:
 		return true, true
-	}
-	if p, isParam := b.(*Param); isParam && p.Admits != nil {
+	case IsTrait(b):
 		return Subtype(a, b), true
 	}
 	if o, isOption := b.(*Option); isOption {

@@ -368,7 +368,7 @@ func HasVar(t Type) bool {
 func HasParam(t Type) bool {
 	found := false
 	Walk(t, func(u Type) bool {
-		if p, ok := u.(*Param); ok && p.Admits == nil {
+		if _, ok := u.(*Param); ok && !IsTrait(u) {
 			found = true
 		}
 		return !found
@@ -393,8 +393,8 @@ func IsString(t Type) bool {
 func IsHashable(t Type) bool {
 	t = Resolve(t)
 	_, v := t.(*Var)
-	p, ok := t.(*Param)
-	return t == Int || t == Bool || t == Bad || IsAny(t) || v || ok && p.Admits == nil || IsString(t)
+	_, p := t.(*Param)
+	return t == Int || t == Bool || t == Bad || IsAny(t) || v || p && !IsTrait(t) || IsString(t)
 }
 
 // Bindings returns a map from type parameters to their arguments.

@@ -89,6 +89,12 @@ type Param struct {
 	Admits func(Type) bool
 }
 
+// IsTrait reports whether t is a trait that is used as a type.
+func IsTrait(t Type) bool {
+	p, ok := Resolve(t).(*Param)
+	return ok && p.Admits != nil
+}
+
 // OrderedBound is the name of the bound that makes a Param ordered.
 const OrderedBound = "Ord"
 

@@ -11,7 +11,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"runtime"
 	"strconv"
 	"sync"
 	"time"
@@ -96,7 +95,7 @@ func New(o Options) *Sink {
 	if len(o.Answers) > 0 {
 		s.answers = append(s.answers, newFixed(o.Answers))
 	}
-	if runtime.GOOS != "js" && o.Handler != "" { // a page starts no processes
+	if o.Handler != "" {
 		s.handler = newHandler(&o)
 		s.answers = append(s.answers, s.handler)
 	}
