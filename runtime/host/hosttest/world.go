@@ -60,7 +60,7 @@ func (w *world) named(name, script string) host.Config {
 		w.Fatal(err)
 	}
 	c := w.peer(w.T, file)
-	c.Name, c.Connector, c.OutputFormat, c.Timeout = name, name, "json", 20
+	c.Name, c.Connector, c.OutputFormat, c.Timeout = name, name, "json", patience.Seconds()
 	return c
 }
 
