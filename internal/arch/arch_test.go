@@ -71,8 +71,7 @@ var libraries = []struct{ path, by string }{
 	{"github.com/andybalholm/brotli", "tools/web/gen"},
 	{"github.com/andybalholm/brotli", "tools/playground"},
 	{"github.com/klauspost/compress", "tools/playground"},
-	{"google.golang.org/protobuf", "internal/record/otlp"}, // only the wire format, which links no descriptors
-	{"github.com/klauspost/compress", "tools/web/gen"},     // compresses by one percent more than Go's package
+	{"github.com/klauspost/compress", "tools/web/gen"}, // compresses by one percent more than Go's package
 	{"github.com/evanw/esbuild", "tools/web/build"},
 	{"github.com/evanw/esbuild", "tools/site"},
 	{"github.com/yuin/goldmark", "tools/site"},

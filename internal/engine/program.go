@@ -33,9 +33,11 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/value"
 	"github.com/concerto-lang/concerto/internal/engine/driver"
 	"github.com/concerto-lang/concerto/internal/engine/packages"
+	"github.com/concerto-lang/concerto/internal/engine/programcache"
 	"github.com/concerto-lang/concerto/internal/record/eventtext"
 	"github.com/concerto-lang/concerto/internal/record/journal/rundir"
 	"github.com/concerto-lang/concerto/internal/record/profile"
+	"github.com/concerto-lang/concerto/internal/text/source"
 	"github.com/concerto-lang/concerto/ir"
 	"github.com/concerto-lang/concerto/runtime"
 	"github.com/concerto-lang/concerto/runtime/budget"
@@ -75,6 +77,13 @@ func CompileSource(s driver.Request) (*Program, diag.List, error) {
 	if s.Packages.Fetch == nil {
 		s.Packages.Fetch = fetchPackages
 	}
+	key, isKept := programcache.Key(s)
+	if isKept {
+		if p, found, ok := loadKept(s, key); ok {
+			return p, found, nil
+		}
+		s.Record = true
+	}
 	in, err := driver.Load(s)
 	if err != nil {
 		return nil, diag.List{}, err
@@ -87,7 +96,43 @@ func CompileSource(s driver.Request) (*Program, diag.List, error) {
 	if s.Sources != nil {
 		root = "" // its path is not where its files are
 	}
+	if isKept {
+		keep(s, key, in, p, found)
+	}
 	return &Program{ir: p, root: root, manifest: in.Manifest}, found, nil
+}
+
+// loadKept returns the compiled program that was kept under a key, if it is still the same.
+func loadKept(s driver.Request, key string) (*Program, diag.List, bool) {
+	kept, ok := programcache.Load(s.Programs, key)
+	if !ok {
+		return nil, diag.List{}, false
+	}
+	p, err := Load(kept.IR)
+	if err != nil {
+		return nil, diag.List{}, false
+	}
+	p.root = kept.Root
+	if kept.Manifest != "" {
+		p.manifest, _ = manifest.Parse(source.NewFile(kept.Manifest, kept.ManifestText)) // its findings are in kept.Found
+	}
+	if s.Seen != nil {
+		for _, r := range kept.Reads {
+			s.Seen(r.Path)
+		}
+	}
+	if s.Loaded != nil {
+		s.Loaded(kept.Entry, kept.Manifest, true)
+	}
+	return p, kept.Found.List, true
+}
+
+func keep(s driver.Request, key string, in *driver.Input, p *ir.Program, found diag.List) {
+	kept := &programcache.Program{Reads: in.Reads(), Root: in.Root, Entry: in.Entry.Name, Found: programcache.Findings{List: found}, IR: ir.Encode(p)}
+	if in.Manifest != nil {
+		kept.Manifest, kept.ManifestPath = in.Manifest.File.Name, filepath.Join(in.Root, manifest.FileName)
+	}
+	programcache.Store(s.Programs, key, kept)
 }
 
 // fetchPackages stores packages of a lock file that are not in the cache.

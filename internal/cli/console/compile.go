@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/concerto-lang/concerto/internal/compile/diag"
@@ -12,15 +13,17 @@ import (
 // Compile compiles a source and shows its diagnostics. If these contain errors, it returns an
 // ExitError.
 func (a *Console) Compile(s driver.Request) (*engine.Program, error) {
-	s.Loaded = func(entry, manifest string) {
-		if manifest == "" {
-			manifest = "no manifest"
+	s.Loaded = func(entry, manifest string, isKept bool) {
+		how := "compiling"
+		if isKept {
+			how = "using the kept code of"
 		}
-		a.Verbosef("compiling %s with %s", entry, manifest)
+		a.Verbosef("%s %s with %s", how, entry, cmp.Or(manifest, "no manifest"))
 	}
 	if s.Packages.Fetch == nil {
 		s.Packages.Fetch = a.Packages().Fetch
 	}
+	s.Programs = a.Programs()
 	s.Plain = s.Plain || a.Debugging.Debugger != nil
 	p, found, err := engine.CompileSource(s)
 	if err != nil {

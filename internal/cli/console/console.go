@@ -45,7 +45,8 @@ type Console struct {
 
 	Began    time.Time // start of the run with --emit-detail; otherwise zero
 	Quiet    bool
-	Verbose  int // number of --verbose flags
+	NoCache  bool // programs are compiled, and not kept
+	Verbose  int  // number of --verbose flags
 	LogLevel string
 	ExitCode int            // exit code of a command that returns no error
 	Relay    *client.Source // connection that sends the run's events to the relay; nil without a relay

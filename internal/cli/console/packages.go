@@ -3,10 +3,12 @@ package console
 import (
 	"context"
 	"errors"
+	"path/filepath"
 
 	"github.com/concerto-lang/concerto/internal/compile/pkg"
 	"github.com/concerto-lang/concerto/internal/engine/driver"
 	"github.com/concerto-lang/concerto/internal/engine/packages"
+	"github.com/concerto-lang/concerto/internal/engine/packages/pkgcache"
 	"github.com/concerto-lang/concerto/internal/term/terminal"
 )
 
@@ -24,6 +26,19 @@ func (a *Console) Fetcher(offline bool) *packages.Fetcher {
 // missing in the cache.
 func (a *Console) Packages() driver.PackageSource {
 	return driver.PackageSource{Fetch: func(missing []*pkg.Package) error { return a.Fetcher(false).Missing(context.Background(), missing) }}
+}
+
+// Programs returns the directory in which compiled programs are kept, or "" with --no-cache and if
+// the user has no directory for caches.
+func (a *Console) Programs() string {
+	dir := a.Getenv(pkgcache.Variable)
+	if dir == "" {
+		dir = a.UserDir("XDG_CACHE_HOME", ".cache")
+	}
+	if a.NoCache || !filepath.IsAbs(dir) {
+		return ""
+	}
+	return filepath.Join(dir, "programs")
 }
 
 // reportPackageError prints an error about a package and returns its exit code. ok is false for any

@@ -189,7 +189,7 @@ func commandOf(c host.Config, dir string) []string {
 
 // hostConfigs compiles a program and returns its hosts.
 func hostConfigs(a *console.Console, path string) (*engine.Program, []host.Config, error) {
-	p, found, err := engine.CompileSource(driver.Request{Path: path, Dir: a.Dir, Packages: a.Packages()})
+	p, found, err := engine.CompileSource(driver.Request{Path: path, Dir: a.Dir, Packages: a.Packages(), Programs: a.Programs()})
 	if err != nil {
 		return nil, nil, console.SourceError(err)
 	}

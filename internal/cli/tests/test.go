@@ -132,7 +132,7 @@ func (cmd *testCommand) runTests(parent context.Context, path string) error {
 	defer signals.Stop()
 	interrupt.FollowDebugger(cmd.console, signals)
 	<-signals.Ready
-	s := driver.Request{Path: path, Dir: cmd.console.Dir, Overlay: cmd.console.Overlay, Packages: cmd.console.Packages(), Tests: true, DenyWarnings: cmd.deny, Seen: func(string) {}}
+	s := driver.Request{Path: path, Dir: cmd.console.Dir, Overlay: cmd.console.Overlay, Packages: cmd.console.Packages(), Programs: cmd.console.Programs(), Tests: true, DenyWarnings: cmd.deny, Seen: func(string) {}}
 	if !cmd.watch {
 		return cmd.testOnce(ctx, s, grants, selected, signals.Kill)
 	}

@@ -1,8 +1,9 @@
 package tests
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/json"
-	"encoding/xml"
 	"fmt"
 	"io"
 	"strings"
@@ -111,102 +112,81 @@ func writeEvent(a *console.Console, t engine.Test, r *engine.TestResult) {
 	_ = a.WriteJSON(line) // if the reader has closed the output, the end of the run reports it
 }
 
-// The report of --format junit, in the form that build servers read. A suite is a group of tests.
-// The tests of a file that belong to no group also form a suite.
-type junitSuites struct {
-	XMLName  xml.Name     `xml:"testsuites"`
-	Tests    int          `xml:"tests,attr"`
-	Failures int          `xml:"failures,attr"`
-	Time     string       `xml:"time,attr"`
-	Suites   []junitSuite `xml:"testsuite"`
-}
-
+// junitSuite is a part of the report of --format junit: a group of tests. The tests of a file that
+// belong to no group also form a suite.
 type junitSuite struct {
-	Name     string      `xml:"name,attr"`
-	Tests    int         `xml:"tests,attr"`
-	Failures int         `xml:"failures,attr"`
-	Time     string      `xml:"time,attr"`
-	Cases    []junitCase `xml:"testcase"`
+	name     string
+	failures int
+	took     time.Duration
+	cases    []engine.TestResult
 }
 
-type junitCase struct {
-	Name      string        `xml:"name,attr"`
-	Classname string        `xml:"classname,attr"`
-	File      string        `xml:"file,attr"`
-	Line      int           `xml:"line,attr"`
-	Time      string        `xml:"time,attr"`
-	Failure   *junitFailure `xml:"failure"`
-	Output    string        `xml:"system-out,omitempty"`
-}
-
-type junitFailure struct {
-	Type    string `xml:"type,attr"`
-	Message string `xml:"message,attr"`
-	Text    string `xml:",chardata"`
-}
-
+// writeJUnitReport writes the report of --format junit, in the form that build servers read.
 func writeJUnitReport(w io.Writer, r *testReport) error {
-	out := junitSuites{Tests: len(r.Results), Failures: r.failed(), Time: seconds(r.Took)}
-	index := map[string]int{}
-	spent := map[string]time.Duration{}
+	var suites []*junitSuite
+	byName := map[string]*junitSuite{}
 	for _, x := range r.Results {
-		name := x.Group
-		if name == "" {
-			name = x.File
+		name := cmp.Or(x.Group, x.File)
+		s := byName[name]
+		if s == nil {
+			s = &junitSuite{name: name}
+			byName[name], suites = s, append(suites, s)
 		}
-		i, ok := index[name]
-		if !ok {
-			i = len(out.Suites)
-			index[name] = i
-			out.Suites = append(out.Suites, junitSuite{Name: name})
-		}
-		s := &out.Suites[i]
-		s.Tests++
-		spent[name] += x.Took
-		s.Time = seconds(spent[name])
-		c := junitCase{Name: x.Name, Classname: name, File: x.File, Line: x.Line, Time: seconds(x.Took), Output: clean(x.Record.Output)}
+		s.cases, s.took = append(s.cases, x), s.took+x.Took
 		if x.Failure != nil {
-			s.Failures++
-			c.Failure = junitFailed(x)
+			s.failures++
 		}
-		s.Cases = append(s.Cases, c)
 	}
-	if _, err := io.WriteString(w, xml.Header); err != nil {
-		return err
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites tests=\"%d\" failures=\"%d\" time=\"%s\">\n", len(r.Results), r.failed(), seconds(r.Took))
+	for _, s := range suites {
+		fmt.Fprintf(&b, "  <testsuite name=\"%s\" tests=\"%d\" failures=\"%d\" time=\"%s\">\n", xmlText(s.name), len(s.cases), s.failures, seconds(s.took))
+		for _, x := range s.cases {
+			fmt.Fprintf(&b, "    <testcase name=\"%s\" classname=\"%s\" file=\"%s\" line=\"%d\" time=\"%s\">", xmlText(x.Name), xmlText(s.name), xmlText(x.File), x.Line, seconds(x.Took))
+			if x.Failure != nil {
+				kind, message, text := junitFailure(x)
+				fmt.Fprintf(&b, "\n      <failure type=\"%s\" message=\"%s\">%s</failure>", xmlText(kind), xmlText(message), xmlText(text))
+			}
+			if x.Record.Output != "" {
+				fmt.Fprintf(&b, "\n      <system-out>%s</system-out>", xmlText(x.Record.Output))
+			}
+			if x.Failure != nil || x.Record.Output != "" {
+				b.WriteString("\n    ")
+			}
+			b.WriteString("</testcase>\n")
+		}
+		b.WriteString("  </testsuite>\n")
 	}
-	e := xml.NewEncoder(w)
-	e.Indent("", "  ")
-	if err := e.Encode(out); err != nil {
-		return err
-	}
-	_, err := io.WriteString(w, "\n")
+	b.WriteString("</testsuites>\n")
+	_, err := w.Write(b.Bytes())
 	return err
 }
 
-func junitFailed(x engine.TestResult) *junitFailure {
+// junitFailure returns what the report says of a failed test.
+func junitFailure(x engine.TestResult) (kind, message, text string) {
 	f := x.Failure
 	place := f.Place
 	if place.Line == 0 {
 		place = testPlace(x.Test)
 	}
-	var text strings.Builder
-	uncaught.WriteFailure(&text, failureTitle(f), place, f.Trace, false)
-	kind := f.Kind
-	if kind == "" {
-		kind = "failure"
-	}
-	return &junitFailure{Type: kind, Message: clean(f.Message), Text: clean(text.String())}
+	var b strings.Builder
+	uncaught.WriteFailure(&b, failureTitle(f), place, f.Trace, false)
+	return cmp.Or(f.Kind, "failure"), f.Message, b.String()
 }
 
 // seconds formats a duration in seconds, for JUnit.
 func seconds(d time.Duration) string { return fmt.Sprintf("%.3f", d.Seconds()) }
 
-// clean removes the characters that XML does not allow.
-func clean(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' && r != '\n' && r != '\t' {
+// xmlEscapes replaces what has a meaning in XML, and what an attribute would lose.
+var xmlEscapes = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&#34;", "'", "&#39;", "\n", "&#xA;", "\t", "&#x9;")
+
+// xmlText returns a text for XML, without the characters that XML does not allow.
+// Source: https://www.w3.org/TR/xml/#charsets
+func xmlText(s string) string {
+	return xmlEscapes.Replace(strings.Map(func(r rune) rune {
+		if r < ' ' && r != '\n' && r != '\t' || r == 0xFFFE || r == 0xFFFF {
 			return -1
 		}
 		return r
-	}, s)
+	}, s))
 }

@@ -243,10 +243,13 @@ func (in *Input) testFiles(file string) (names []string) {
 	if !isEntry || !project && path.Base(file) != "main"+SourceExt {
 		return names
 	}
-	entries, err := os.ReadDir(filepath.Dir(absolute(file)))
+	dir := filepath.Dir(absolute(file))
+	entries, err := os.ReadDir(dir)
 	if err != nil {
+		in.reads.add(readNames, dir, "")
 		return names // the files are not on disk
 	}
+	in.reads.add(readNames, dir, hashOfNames(entries))
 	for _, e := range entries {
 		name := path.Join(path.Dir(file), e.Name())
 		if stem, isTest := strings.CutSuffix(name, testSuffix); isTest && name != own && !in.isFile(absolute(stem+SourceExt)) {

@@ -55,8 +55,9 @@ type Request struct {
 	// even if it does not exist. Calls are never concurrent.
 	Seen func(path string)
 	// Loaded, if not nil, is called with the paths of the entry and of the manifest as users see
-	// them. manifest is "" if there is none.
-	Loaded func(entry, manifest string)
+	// them. manifest is "" if there is none. isKept means that the program was in Programs, and is
+	// not compiled.
+	Loaded func(entry, manifest string, isKept bool)
 	// Plain disables all optimisations, so that each instruction belongs to one source line.
 	Plain bool
 	// Previous, if not nil, contains the results of an earlier check of the program. Checking
@@ -71,6 +72,10 @@ type Request struct {
 	DenyWarnings bool
 	// Packages determines how the packages of the project are found.
 	Packages PackageSource
+	// Programs is the directory in which compiled programs are kept; "" keeps none.
+	Programs string
+	// Record keeps what was read, for Input.Reads.
+	Record bool
 }
 
 // CheckData checks the datasets that the evals of a program name.
@@ -134,6 +139,7 @@ type Input struct {
 	data      CheckData
 	chosen    codegen.ManifestData // the request's Called and Debugged
 	seen      func(path string)
+	reads     *readLog // nil without Request.Record
 	overlay   map[string][]byte
 	sources   Sources
 	parsed    bool
@@ -189,7 +195,7 @@ func Load(r Request) (*Input, error) {
 		if in.Manifest != nil {
 			name = in.Manifest.File.Name
 		}
-		r.Loaded(in.Entry.Name, name)
+		r.Loaded(in.Entry.Name, name, false)
 	}
 	return in, nil
 }
@@ -205,6 +211,9 @@ func newInput(r Request) (*Input, error) {
 		in.seen = func(string) {}
 	}
 	in.seen = oneAtATime(in.seen)
+	if r.Record {
+		in.reads = &readLog{}
+	}
 	if r.Tests || r.Plain {
 		in.Passes = optimize.None
 	}
@@ -375,8 +384,12 @@ func (in *Input) readFile(path string) (*source.File, error) {
 	if !overlaid {
 		var err error
 		if text, err = userfile.Read(path, userfile.MaxText); err != nil {
+			in.reads.add(readText, path, "")
 			return nil, fmt.Errorf("read %s: %w", shown, userfile.Cause(err))
 		}
+	}
+	if in.reads != nil {
+		in.reads.add(readText, path, hashOf(text))
 	}
 	return source.NewFile(shown, text), nil
 }
@@ -397,7 +410,9 @@ func (in *Input) isFile(path string) bool {
 		return in.sources.IsFile(path)
 	}
 	_, overlaid := in.overlay[path]
-	return overlaid || isFile(path)
+	found := overlaid || isFile(path)
+	in.reads.add(readFile, path, yes(found))
+	return found
 }
 
 // exists is isFile, and also true for a directory. A directory with the name of a manifest is
@@ -406,8 +421,9 @@ func (in *Input) exists(path string) bool {
 	if in.isFile(path) {
 		return true
 	}
-	_, err := os.Stat(path)
-	return in.sources == nil && err == nil
+	found := in.sources == nil && isAny(path)
+	in.reads.add(readAny, path, yes(found))
+	return found
 }
 
 func (in *Input) abs(path string) string {

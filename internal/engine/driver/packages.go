@@ -252,6 +252,7 @@ func (in *Input) loadGraph(lock *pkg.Lock, from PackageSource) error {
 	vendor := ""
 	if isInMemory := in.sources != nil && !in.parsed; from.Lock == nil && !isInMemory {
 		vendor = pkgcache.Vendored(in.Root)
+		in.reads.add(readFile, filepath.Join(in.Root, pkgcache.VendorDir, pkg.LockFile), yes(vendor != ""))
 	}
 	if err := in.readPackages(from, vendor); err != nil {
 		return err
@@ -263,6 +264,9 @@ func (in *Input) loadGraph(lock *pkg.Lock, from PackageSource) error {
 		}
 	})
 	for i, p := range in.Packages {
+		if p.Locked != nil {
+			in.reads.add(readPackage, p.Dir, p.Locked.Hash)
+		}
 		in.Diagnostics.Append(lists[i])
 		if errs[i] != nil {
 			return errs[i]

@@ -42,6 +42,8 @@ type Host struct {
 	Name  string `json:"name"`
 	State string `json:"state"` // working or waiting
 	Last  string `json:"last"`  // its last message
+
+	typ, text string // of the last message, which is not yet short
 }
 
 // Pending is an open request for an answer.
@@ -143,25 +145,48 @@ func (t *tracker) forget(item int64) {
 	}
 }
 
+// message keeps the message as it is: most are replaced by the next one before they are shown.
 func (t *tracker) message(e *event.Event) {
 	if h := t.hosts[e.Parent]; h != nil {
-		h.Last = strings.TrimSpace(e.Name + " " + textOf(e))
+		h.typ, h.text = e.Name, textOf(e)
 	}
 }
 
-// textOf returns the text of a message: its member that is meant for people, or else all of it.
+// textMembers are the members of messages that are meant for people, the first one that is a text
+// first.
+var textMembers = []string{"message", "question", "description", "text"}
+
+// textOf returns the text of a message: its member that is meant for people, or else the beginning
+// of all of it as JSON. It is called for each message, on the goroutine of the run.
 func textOf(e *event.Event) string {
 	if e.Message == nil {
 		return ""
 	}
-	return textOfJSON(value.AppendJSON(nil, e.Message.Payload))
+	m := e.Message.Payload.Map()
+	for _, name := range textMembers {
+		if v, _ := m.GetString(name); v.Kind() == value.KindString {
+			return v.AsString()
+		}
+	}
+	b := []byte{'{'}
+	m.Each(func(k, v value.Slot) bool {
+		if len(b) > 1 {
+			b = append(b, ',')
+		}
+		if v.Kind() == value.KindString && len(v.AsString()) > maxText {
+			v = value.String(strings.ToValidUTF8(v.AsString()[:maxText], "") + "…")
+		}
+		b = value.AppendJSON(append(value.AppendJSON(b, k), ':'), v)
+		return len(b) <= 4*maxText
+	})
+	return string(append(b, '}'))
 }
 
 // textOfJSON returns the text of a message as JSON.
 func textOfJSON(message json.RawMessage) string {
 	var m map[string]json.RawMessage
 	_ = json.Unmarshal(message, &m) // a message of another form is shown as JSON
-	for _, name := range []string{"message", "question", "description", "text"} {
+	for _, name := range textMembers {
 		var text string
 		if json.Unmarshal(m[name], &text) == nil {
 			return short(text)
@@ -213,7 +238,7 @@ func (t *tracker) request(e *event.Event) {
 			p.Host = q.Asks.Host
 		}
 	case e.Message != nil:
-		p.ID, p.Text = strings.Trim(e.Message.ID, `"`), textOf(e)
+		p.ID, p.Text = strings.Trim(e.Message.ID, `"`), short(textOf(e))
 		if h := t.hosts[e.Parent]; h != nil {
 			p.Host, p.Channel = h.Name, "host:"+string(e.Kind)
 		}
@@ -280,8 +305,11 @@ func (t *tracker) output(e *event.Event) {
 	case *effect.Print:
 		line = q.Text
 	}
-	if line = short(line); line == "" {
+	if strings.TrimSpace(line) == "" {
 		return
+	}
+	if len(line) > 4*maxText { // the rest is not shown, and not kept
+		line = strings.Clone(line[:4*maxText])
 	}
 	if t.state.Lines = append(t.state.Lines, line); len(t.state.Lines) > maxLines {
 		t.state.Lines = t.state.Lines[1:]
@@ -294,7 +322,10 @@ func (t *tracker) snapshot(now time.Time) State {
 	defer t.mu.Unlock()
 	s := t.state
 	s.Seconds = now.Sub(t.began).Round(time.Millisecond).Seconds()
-	s.Hosts, s.Pending, s.Lines = []Host{}, []Pending{}, slices.Clone(s.Lines)
+	s.Hosts, s.Pending, s.Lines = []Host{}, []Pending{}, nil
+	for _, line := range t.state.Lines {
+		s.Lines = append(s.Lines, short(line))
+	}
 	asking := map[string]bool{}
 	for _, item := range t.order {
 		if p := t.pending[item]; p != nil {
@@ -304,7 +335,7 @@ func (t *tracker) snapshot(now time.Time) State {
 	}
 	for _, item := range t.order {
 		if h := t.hosts[item]; h != nil {
-			shown := *h
+			shown := Host{Name: h.Name, State: h.State, Last: strings.TrimSpace(h.typ + " " + short(h.text))}
 			if asking[h.Name] {
 				shown.State = "waiting"
 			}

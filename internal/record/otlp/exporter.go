@@ -15,8 +15,6 @@ import (
 	"strconv"
 	"sync"
 	"time"
-
-	"google.golang.org/protobuf/encoding/protowire"
 )
 
 // Times of an export.
@@ -410,40 +408,6 @@ func (r *rejected) readProto(text []byte) {
 	inner := fields(text)[1]
 	of := fields(inner.bytes)
 	r.items, r.reason = int(of[1].number), string(of[2].bytes)
-}
-
-// protoField is the value of a field of a message.
-type protoField struct {
-	number uint64
-	bytes  []byte
-}
-
-// fields returns the varints and the byte strings of a message by their numbers. It ignores what it
-// cannot read.
-func fields(b []byte) map[protowire.Number]protoField {
-	out := map[protowire.Number]protoField{}
-	for len(b) > 0 {
-		n, typ, size := protowire.ConsumeTag(b)
-		if size < 0 {
-			return out
-		}
-		b = b[size:]
-		var f protoField
-		switch typ {
-		case protowire.VarintType:
-			f.number, size = protowire.ConsumeVarint(b)
-		case protowire.BytesType:
-			f.bytes, size = protowire.ConsumeBytes(b)
-		default:
-			size = protowire.ConsumeFieldValue(n, typ, b)
-		}
-		if size < 0 {
-			return out
-		}
-		out[n] = f
-		b = b[size:]
-	}
-	return out
 }
 
 // Problem describes items that were not exported.

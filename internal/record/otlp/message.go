@@ -15,8 +15,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-
-	"google.golang.org/protobuf/encoding/protowire"
 )
 
 // message is a protobuf message of OTLP. Both encodings are written from it, so that each message
@@ -27,7 +25,7 @@ type message []field
 // field is a field of a message. Its value is one of the types below, a string, a bool, a float64,
 // a message, or a list of messages, of fixed64 or of float64.
 type field struct {
-	number protowire.Number
+	number int
 	name   string // in JSON
 	value  any
 }
@@ -46,23 +44,27 @@ func (m message) appendProto(b []byte) []byte {
 	for _, f := range m {
 		switch v := f.value.(type) {
 		case string:
-			b = protowire.AppendString(protowire.AppendTag(b, f.number, protowire.BytesType), v)
+			b = appendBytes(b, f.number, v)
 		case id:
-			b = protowire.AppendBytes(protowire.AppendTag(b, f.number, protowire.BytesType), v)
+			b = appendBytes(b, f.number, v)
 		case bool:
-			b = protowire.AppendVarint(protowire.AppendTag(b, f.number, protowire.VarintType), protowire.EncodeBool(v))
+			n := uint64(0)
+			if v {
+				n = 1
+			}
+			b = appendVarint(b, f.number, n)
 		case integer:
-			b = protowire.AppendVarint(protowire.AppendTag(b, f.number, protowire.VarintType), uint64(v))
+			b = appendVarint(b, f.number, uint64(v))
 		case number:
-			b = protowire.AppendVarint(protowire.AppendTag(b, f.number, protowire.VarintType), uint64(v))
+			b = appendVarint(b, f.number, uint64(v))
 		case fixed64:
-			b = protowire.AppendFixed64(protowire.AppendTag(b, f.number, protowire.Fixed64Type), uint64(v))
+			b = appendFixed64(b, f.number, uint64(v))
 		case signed:
-			b = protowire.AppendFixed64(protowire.AppendTag(b, f.number, protowire.Fixed64Type), uint64(v))
+			b = appendFixed64(b, f.number, uint64(v))
 		case fixed32:
-			b = protowire.AppendFixed32(protowire.AppendTag(b, f.number, protowire.Fixed32Type), uint32(v))
+			b = binary.LittleEndian.AppendUint32(appendTag(b, f.number, wireFixed32), uint32(v))
 		case float64:
-			b = protowire.AppendFixed64(protowire.AppendTag(b, f.number, protowire.Fixed64Type), math.Float64bits(v))
+			b = appendFixed64(b, f.number, math.Float64bits(v))
 		case message:
 			b = v.appendField(b, f.number)
 		case []message:
@@ -70,14 +72,14 @@ func (m message) appendProto(b []byte) []byte {
 				b = x.appendField(b, f.number)
 			}
 		case []fixed64:
-			b = protowire.AppendVarint(protowire.AppendTag(b, f.number, protowire.BytesType), uint64(8*len(v)))
+			b = binary.AppendUvarint(appendTag(b, f.number, wireBytes), uint64(8*len(v)))
 			for _, x := range v {
-				b = protowire.AppendFixed64(b, uint64(x))
+				b = binary.LittleEndian.AppendUint64(b, uint64(x))
 			}
 		case []float64:
-			b = protowire.AppendVarint(protowire.AppendTag(b, f.number, protowire.BytesType), uint64(8*len(v)))
+			b = binary.AppendUvarint(appendTag(b, f.number, wireBytes), uint64(8*len(v)))
 			for _, x := range v {
-				b = protowire.AppendFixed64(b, math.Float64bits(x))
+				b = binary.LittleEndian.AppendUint64(b, math.Float64bits(x))
 			}
 		default:
 			panic(fmt.Sprintf("otlp: field %s has a value of type %T", f.name, v))
@@ -87,14 +89,14 @@ func (m message) appendProto(b []byte) []byte {
 }
 
 // appendField appends the message as a field of another one: its tag, its length and its bytes.
-func (m message) appendField(b []byte, n protowire.Number) []byte {
-	b = protowire.AppendTag(b, n, protowire.BytesType)
+func (m message) appendField(b []byte, n int) []byte {
+	b = appendTag(b, n, wireBytes)
 	const longest = binary.MaxVarintLen64
 	start := len(b)
 	b = append(b, make([]byte, longest)...)
 	b = m.appendProto(b)
 	size := len(b) - start - longest
-	head := protowire.AppendVarint(b[start:start], uint64(size))
+	head := binary.AppendUvarint(b[start:start], uint64(size))
 	return slices.Delete(b, start+len(head), start+longest)
 }
 

@@ -190,7 +190,7 @@ func (cmd *runCommand) run(parent context.Context, path string, began *bool) err
 
 // compile compiles the program with its evals.
 func (cmd *runCommand) compile(path string) (*engine.Program, error) {
-	s := driver.Request{Path: path, Dir: cmd.console.Dir, Overlay: cmd.console.Overlay, Packages: cmd.console.Packages(), Evals: true, Mock: cmd.world.Mock}
+	s := driver.Request{Path: path, Dir: cmd.console.Dir, Overlay: cmd.console.Overlay, Packages: cmd.console.Packages(), Programs: cmd.console.Programs(), Evals: true, Mock: cmd.world.Mock}
 	p, found, err := engine.CompileSource(s)
 	if err != nil {
 		return nil, console.SourceError(err)

@@ -1,0 +1,256 @@
+package engine
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/engine/driver"
+	"github.com/concerto-lang/concerto/internal/engine/programcache"
+)
+
+// compiledAs returns all that compiling gives: code, findings, error, and which files were asked
+// for.
+func compiledAs(r driver.Request) string {
+	var b bytes.Buffer
+	seen := map[string]bool{}
+	r.Seen = func(path string) { seen[path] = true }
+	r.Loaded = func(entry, manifest string, _ bool) { fmt.Fprintf(&b, "loaded %s with %q\n", entry, manifest) }
+	p, found, err := CompileSource(r)
+	fmt.Fprintf(&b, "error: %v\n", err)
+	if text := diag.Text(&b, found.Sorted(), diag.TextOptions{}); text != nil {
+		fmt.Fprintf(&b, "findings: %v\n", text)
+	}
+	_ = diag.JSON(&b, found.Sorted()) // it has the fixes
+	if p != nil {
+		fmt.Fprintf(&b, "root %s, manifest %t\n%s\n", p.root, p.manifest != nil, p.Encode())
+	}
+	files := make([]string, 0, len(seen))
+	for path := range seen {
+		files = append(files, path)
+	}
+	slices.Sort(files)
+	return b.String() + strings.Join(files, "\n")
+}
+
+// isKept reports whether the program of a request would not be compiled.
+func isKept(t *testing.T, r driver.Request) bool {
+	t.Helper()
+	key, ok := programcache.Key(r)
+	if !ok {
+		t.Fatal("the program has no key")
+	}
+	_, ok = programcache.Load(r.Programs, key)
+	return ok
+}
+
+func copied(t *testing.T, from string) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), filepath.Base(from))
+	if err := os.CopyFS(dir, os.DirFS(from)); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// TestKeptPrograms changes a random file of each example. What compiling gives is the same with kept
+// programs as without.
+func TestKeptPrograms(t *testing.T) {
+	mains, err := filepath.Glob("../../examples/*/main.conc")
+	if err != nil || len(mains) < 8 {
+		t.Fatalf("%d examples, error %v", len(mains), err)
+	}
+	for i, main := range mains {
+		t.Run(filepath.Base(filepath.Dir(main)), func(t *testing.T) {
+			t.Parallel()
+			dir := copied(t, filepath.Dir(main))
+			r := driver.Request{Path: "main.conc", Dir: dir, Programs: filepath.Join(t.TempDir(), "programs")}
+			without := r
+			without.Programs = ""
+			want := compiledAs(without)
+			if got := compiledAs(r); got != want {
+				t.Fatalf("the first compilation gives:\n%s\nwant:\n%s", got, want)
+			}
+			if strings.Contains(want, "\n{\"version\"") && !isKept(t, r) {
+				t.Error("the program is not kept")
+			}
+			if got := compiledAs(r); got != want {
+				t.Fatalf("the kept program gives:\n%s\nwant:\n%s", got, want)
+			}
+			random := rand.New(rand.NewPCG(uint64(i), 7))
+			for step := range 8 {
+				what := change(t, dir, random)
+				r.Tests, r.Plain, r.Mock = random.IntN(4) == 0, random.IntN(4) == 0, random.IntN(4) == 0
+				without := r
+				without.Programs = ""
+				want := compiledAs(without)
+				for _, time := range []string{"after the change", "again"} {
+					if got := compiledAs(r); got != want {
+						t.Fatalf("step %d, %s, %s:\n%s\nwant:\n%s", step, what, time, got, want)
+					}
+				}
+			}
+		})
+	}
+}
+
+// change changes a random file below a directory, removes it, or adds one that the compiler may look
+// for.
+func change(t *testing.T, dir string, r *rand.Rand) (what string) {
+	t.Helper()
+	var files []string
+	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err == nil && e.Type().IsRegular() {
+			files = append(files, path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := files[r.IntN(len(files))]
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	switch at := r.IntN(len(text) + 1); r.IntN(6) {
+	case 0:
+		what, text = "removed a byte of", slices.Delete(text, at, min(at+1, len(text)))
+	case 1:
+		what, text = "added a line to", append(text, "\n"...)
+	case 2:
+		what, text = "added a declaration to", append(text, fmt.Sprintf("\nfn added_%d() -> Int { %d }\n", r.IntN(100), at)...)
+	case 3:
+		path = filepath.Join(filepath.Dir(path), []string{"main_test.conc", "Concerto.toml", "lib.conc", "concerto.lock"}[r.IntN(4)])
+		what, text = "wrote", []byte("# new\n")
+		if filepath.Ext(path) == ".conc" {
+			text = []byte("@test\nfn added() { assert(true); }\n")
+		}
+	case 4:
+		what, text = "added a section to", append(text, "\n[limits]\nmax_tokens = 7\n"...)
+	case 5:
+		if filepath.Base(path) == "main.conc" {
+			return "changed nothing of " + path
+		}
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+		return "removed " + path
+	}
+	if err := os.WriteFile(path, text, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return what + " " + path
+}
+
+const warned = `fn main() {
+    let unused = 1;
+    emit("x", 2);
+}
+`
+
+// TestKeptWarnings checks that a kept program repeats its warnings, with their lines and fixes.
+func TestKeptWarnings(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "main.conc"), []byte(warned), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	r := driver.Request{Path: "main.conc", Dir: dir, Programs: filepath.Join(dir, "programs")}
+	first := compiledAs(r)
+	if !strings.Contains(first, "warning[W") || !strings.Contains(first, "let unused") || !isKept(t, r) {
+		t.Fatalf("no kept program with a warning: %s", first)
+	}
+	if again := compiledAs(r); again != first {
+		t.Errorf("the kept program gives:\n%s\nwant:\n%s", again, first)
+	}
+	r.DenyWarnings = true
+	if _, found, err := CompileSource(r); err != nil || !found.HasErrors() {
+		t.Errorf("denied warnings: %d errors, error %v", found.Errors(), err)
+	}
+}
+
+// TestKeptEntries damages the entry of a program in each way. The program is compiled again, and
+// kept again where the directory can be written.
+func TestKeptEntries(t *testing.T) {
+	for name, damage := range map[string]func(t *testing.T, dir, entry string) (isMended bool){
+		"truncated": func(t *testing.T, _, entry string) bool { return truncate(t, entry, 1000) },
+		"empty":     func(t *testing.T, _, entry string) bool { return truncate(t, entry, 0) },
+		"1 GB":      func(t *testing.T, _, entry string) bool { return truncate(t, entry, 1<<30) },
+		"a changed byte": func(t *testing.T, _, entry string) bool {
+			text, err := os.ReadFile(entry)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text[len(text)-20] ^= 1
+			return write(t, entry, text)
+		},
+		"another program": func(t *testing.T, dir, entry string) bool {
+			other := driver.Request{Dir: dir, Inline: &driver.Inline{Name: "other", Text: []byte("fn main() { emit(\"other\", 1); }")}, Programs: filepath.Dir(entry)}
+			compiledAs(other)
+			key, _ := programcache.Key(other)
+			text, err := os.ReadFile(filepath.Join(other.Programs, key))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return write(t, entry, text)
+		},
+		"a directory": func(t *testing.T, _, entry string) bool {
+			return os.Remove(entry) == nil && os.MkdirAll(filepath.Join(entry, "x"), 0o755) != nil
+		},
+		"no directory": func(t *testing.T, _, entry string) bool { return os.RemoveAll(filepath.Dir(entry)) == nil },
+		"a file in place of the directory": func(t *testing.T, _, entry string) bool {
+			programs := filepath.Dir(entry)
+			if err := os.RemoveAll(programs); err != nil {
+				t.Fatal(err)
+			}
+			write(t, programs, nil)
+			return false
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			write(t, filepath.Join(dir, "main.conc"), []byte(warned))
+			r := driver.Request{Path: "main.conc", Dir: dir, Programs: filepath.Join(dir, "cache", "programs")}
+			want := compiledAs(r)
+			key, _ := programcache.Key(r)
+			isMended := damage(t, dir, filepath.Join(r.Programs, key))
+			if isKept(t, r) {
+				t.Fatal("the damaged entry is used")
+			}
+			for range 2 {
+				if got := compiledAs(r); got != want {
+					t.Errorf("the program is:\n%s\nwant:\n%s", got, want)
+				}
+			}
+			if got := isKept(t, r); got != isMended {
+				t.Errorf("kept again: %t, want %t", got, isMended)
+			}
+			if left, _ := filepath.Glob(filepath.Join(r.Programs, ".new-*")); len(left) > 0 {
+				t.Errorf("left behind: %v", left)
+			}
+		})
+	}
+}
+
+func truncate(t *testing.T, path string, size int64) bool {
+	t.Helper()
+	if err := os.Truncate(path, size); err != nil {
+		t.Fatal(err)
+	}
+	return true
+}
+
+func write(t *testing.T, path string, text []byte) bool {
+	t.Helper()
+	if err := os.WriteFile(path, text, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return true
+}
