@@ -118,7 +118,9 @@ func loadKept(s driver.Request, key string) (*Program, diag.List, bool) {
 	}
 	if s.Seen != nil {
 		for _, r := range kept.Reads {
-			s.Seen(r.Path)
+			if r.IsOfFile() {
+				s.Seen(r.Path)
+			}
 		}
 	}
 	if s.Loaded != nil {

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/concerto-lang/concerto/internal/compile/diag"
 	"github.com/concerto-lang/concerto/internal/engine/driver"
 	"github.com/concerto-lang/concerto/internal/engine/programcache"
@@ -76,13 +78,13 @@ func TestKeptPrograms(t *testing.T) {
 			without.Programs = ""
 			want := compiledAs(without)
 			if got := compiledAs(r); got != want {
-				t.Fatalf("the first compilation gives:\n%s\nwant:\n%s", got, want)
+				t.Fatalf("the first compilation differs (-want +got):\n%s", cmp.Diff(want, got))
 			}
 			if strings.Contains(want, "\n{\"version\"") && !isKept(t, r) {
 				t.Error("the program is not kept")
 			}
 			if got := compiledAs(r); got != want {
-				t.Fatalf("the kept program gives:\n%s\nwant:\n%s", got, want)
+				t.Fatalf("the kept program differs (-want +got):\n%s", cmp.Diff(want, got))
 			}
 			random := rand.New(rand.NewPCG(uint64(i), 7))
 			for step := range 8 {
@@ -93,7 +95,7 @@ func TestKeptPrograms(t *testing.T) {
 				want := compiledAs(without)
 				for _, time := range []string{"after the change", "again"} {
 					if got := compiledAs(r); got != want {
-						t.Fatalf("step %d, %s, %s:\n%s\nwant:\n%s", step, what, time, got, want)
+						t.Fatalf("step %d, %s, %s (-want +got):\n%s", step, what, time, cmp.Diff(want, got))
 					}
 				}
 			}

@@ -252,7 +252,9 @@ func (in *Input) loadGraph(lock *pkg.Lock, from PackageSource) error {
 	vendor := ""
 	if isInMemory := in.sources != nil && !in.parsed; from.Lock == nil && !isInMemory {
 		vendor = pkgcache.Vendored(in.Root)
-		in.reads.add(readFile, filepath.Join(in.Root, pkgcache.VendorDir, pkg.LockFile), yes(vendor != ""))
+		marker := filepath.Join(in.Root, pkgcache.VendorDir, pkg.LockFile)
+		in.seen(marker)
+		in.reads.add(readFile, marker, yes(vendor != ""))
 	}
 	if err := in.readPackages(from, vendor); err != nil {
 		return err

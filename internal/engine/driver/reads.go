@@ -33,6 +33,10 @@ const (
 	readPackage ReadKind = "package" // what the files below the directory contain: a hash, or "" if they cannot be read
 )
 
+// IsOfFile reports whether the question is about one file, which the compiler has announced with
+// Request.Seen.
+func (r Read) IsOfFile() bool { return r.Kind != readNames && r.Kind != readPackage }
+
 // Holds reports whether the question has the same answer now. text is the content of a file, which
 // Holds has read.
 func (r Read) Holds() (text []byte, ok bool) {
