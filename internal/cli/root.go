@@ -84,8 +84,11 @@ var commands = []commandRow{
 
 // commandsFor returns the commands that the command line args requires. If args begins with the
 // name of a command, only that command is created, because the flags of all commands take as long
-// as the start of a program.
+// as the start of a program. The version needs none.
 func commandsFor(args []string) []commandRow {
+	if len(args) == 1 && args[0] == "--version" {
+		return nil
+	}
 	for i, c := range commands {
 		if len(args) > 0 && c.name == args[0] && !c.needsAll {
 			return commands[i : i+1]

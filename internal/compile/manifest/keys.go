@@ -118,7 +118,7 @@ var (
 
 // Keys returns the table of keys, ordered by section. The caller must not change it.
 var Keys = sync.OnceValue(func() []Key {
-	return slices.Concat(keys, dependencyKeys, toolKeys, sandboxKeys, runKeys, workspaceKeys, mergeKeys)
+	return slices.Concat(keys, dependencyKeys, toolKeys, sandboxKeys(), runKeys, workspaceKeys(), mergeKeys())
 })
 
 var keys = []Key{

@@ -15,24 +15,26 @@ import (
 // Placeholders are the names in braces that the commands of [merge.X.pull_request] may contain.
 var Placeholders = []string{"id", "branch", "into", "title", "body", "commit", "remote"}
 
-// mergeKeys contains the keys of [merge.X], and those of [workspace] about gates.
-var mergeKeys = slices.Concat(gateKeys("workspace", "1800"), []Key{
-	{Path: "merge.*.into", Type: String, nonempty: true, Example: `"main"`, Doc: "The branch into which the queue merges; by default the name of the section."},
-}, gateKeys("merge.*", ""), []Key{
-	{Path: "merge.*.batch", Type: Integer, Min: 1, Default: "8", Example: "4", Doc: "The maximum number of changes that are tested together."},
-	{Path: "merge.*.retry", Type: Integer, Default: "0", Example: "1", Doc: "How often a gate that fails for a batch runs again before the culprit is searched."},
-	{Path: "merge.*.method", Type: Enum, Values: []string{"merge", "squash"}, Default: `"merge"`, Example: `"squash"`, Doc: "Whether a change lands as a merge, or as one commit with its author and message. With `squash`, `batch` is 1."},
-	{Path: "merge.*.checked_out", Type: Enum, Values: []string{"refuse", "update"}, Default: `"refuse"`, Example: `"update"`, Doc: "The action if a worktree has the branch checked out: refuse to merge, or update that worktree if it has no uncommitted changes."},
-	{Path: "merge.*.remove_workspace", Type: Bool, Default: "true", Example: "false", Doc: "Whether the workspace of a change that has landed is removed, unless it is in use or has work that was not submitted."},
-	{Path: "merge.*.push", Type: String, nonempty: true, Example: `"origin"`, Doc: "The remote whose branch the queue moves, before the local one."},
-	{Path: "merge.*.via", Type: Enum, Values: []string{"local", "pull-request"}, Default: `"local"`, Example: `"local"`, Doc: "Whether a change whose gate passes is merged, or its branch is pushed and a pull request is created."},
-	{Path: "merge.*.file", Type: String, nonempty: true, Default: `".concerto/merge.db"`, Example: `"merge.db"`, Doc: "The queue's database, relative to the manifest."},
+// mergeKeys returns the keys of [merge.X], and those of [workspace] about gates.
+func mergeKeys() []Key {
+	return slices.Concat(gateKeys("workspace", "1800"), []Key{
+		{Path: "merge.*.into", Type: String, nonempty: true, Example: `"main"`, Doc: "The branch into which the queue merges; by default the name of the section."},
+	}, gateKeys("merge.*", ""), []Key{
+		{Path: "merge.*.batch", Type: Integer, Min: 1, Default: "8", Example: "4", Doc: "The maximum number of changes that are tested together."},
+		{Path: "merge.*.retry", Type: Integer, Default: "0", Example: "1", Doc: "How often a gate that fails for a batch runs again before the culprit is searched."},
+		{Path: "merge.*.method", Type: Enum, Values: []string{"merge", "squash"}, Default: `"merge"`, Example: `"squash"`, Doc: "Whether a change lands as a merge, or as one commit with its author and message. With `squash`, `batch` is 1."},
+		{Path: "merge.*.checked_out", Type: Enum, Values: []string{"refuse", "update"}, Default: `"refuse"`, Example: `"update"`, Doc: "The action if a worktree has the branch checked out: refuse to merge, or update that worktree if it has no uncommitted changes."},
+		{Path: "merge.*.remove_workspace", Type: Bool, Default: "true", Example: "false", Doc: "Whether the workspace of a change that has landed is removed, unless it is in use or has work that was not submitted."},
+		{Path: "merge.*.push", Type: String, nonempty: true, Example: `"origin"`, Doc: "The remote whose branch the queue moves, before the local one."},
+		{Path: "merge.*.via", Type: Enum, Values: []string{"local", "pull-request"}, Default: `"local"`, Example: `"local"`, Doc: "Whether a change whose gate passes is merged, or its branch is pushed and a pull request is created."},
+		{Path: "merge.*.file", Type: String, nonempty: true, Default: `".concerto/merge.db"`, Example: `"merge.db"`, Doc: "The queue's database, relative to the manifest."},
 
-	{Path: "merge.*.pull_request.create", Type: Strings, nonempty: true, check: checkPlaceholders, Example: `["gh", "pr", "create", "--head", "{branch}", "--base", "{into}", "--title", "{title}", "--body-file", "{body}"]`,
-		Doc: "The command that creates a pull request. In its arguments, `{id}`, `{branch}`, `{into}`, `{title}`, `{body}` (a file), `{commit}` and `{remote}` are replaced, and `{{` is `{`. The last word of its output that begins with `http` is the URL."},
-	{Path: "merge.*.pull_request.find", Type: Strings, nonempty: true, check: checkPlaceholders, Example: `["sh", "find.sh", "{branch}"]`,
-		Doc: "The command that finds a pull request: it prints its URL and exits with 0, or exits with 1 if there is none."},
-})
+		{Path: "merge.*.pull_request.create", Type: Strings, nonempty: true, check: checkPlaceholders, Example: `["gh", "pr", "create", "--head", "{branch}", "--base", "{into}", "--title", "{title}", "--body-file", "{body}"]`,
+			Doc: "The command that creates a pull request. In its arguments, `{id}`, `{branch}`, `{into}`, `{title}`, `{body}` (a file), `{commit}` and `{remote}` are replaced, and `{{` is `{`. The last word of its output that begins with `http` is the URL."},
+		{Path: "merge.*.pull_request.find", Type: Strings, nonempty: true, check: checkPlaceholders, Example: `["sh", "find.sh", "{branch}"]`,
+			Doc: "The command that finds a pull request: it prints its URL and exits with 0, or exits with 1 if there is none."},
+	})
+}
 
 // gateKeys returns the keys about the gate in a section.
 func gateKeys(section, timeout string) []Key {

@@ -6,14 +6,16 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/netallow"
 )
 
-// sandboxKeys contains the keys of the sandboxes of commands and of hosts.
-var sandboxKeys = slices.Concat(
-	[]Key{{Path: "tools.*.command.sandbox.net", Type: Bool, Example: "false", Doc: "`false`: it has no network."}},
-	confinementKeys("tools.*.command.sandbox", "The outcome of a call if this machine cannot enforce all of these limits."),
-	[]Key{{Path: "hosts.*.sandbox.net", Type: Network, Example: `["api.example.com", "*.example.org:8443"]`, check: checkAddress,
-		Doc: "The addresses that it may reach, through a proxy, and no others: host names or IP addresses, by default on the ports 443 and 80. `*.` matches all names below a domain. `false` means no network."}},
-	confinementKeys("hosts.*.sandbox", "Whether an exchange fails if this system cannot enforce all of these limits, or the host runs without those that are missing."),
-)
+// sandboxKeys returns the keys of the sandboxes of commands and of hosts.
+func sandboxKeys() []Key {
+	return slices.Concat(
+		[]Key{{Path: "tools.*.command.sandbox.net", Type: Bool, Example: "false", Doc: "`false`: it has no network."}},
+		confinementKeys("tools.*.command.sandbox", "The outcome of a call if this machine cannot enforce all of these limits."),
+		[]Key{{Path: "hosts.*.sandbox.net", Type: Network, Example: `["api.example.com", "*.example.org:8443"]`, check: checkAddress,
+			Doc: "The addresses that it may reach, through a proxy, and no others: host names or IP addresses, by default on the ports 443 and 80. `*.` matches all names below a domain. `false` means no network."}},
+		confinementKeys("hosts.*.sandbox", "Whether an exchange fails if this system cannot enforce all of these limits, or the host runs without those that are missing."),
+	)
+}
 
 // confinementKeys returns the keys that the sandboxes of commands and of hosts share. missing
 // describes the key missing.

@@ -2,10 +2,12 @@ package manifest
 
 import "slices"
 
-// workspaceKeys contains the keys of [workspace], and those of [hosts.X.workspace].
-var workspaceKeys = slices.Concat([]Key{
-	{Path: "workspace.repo", Type: String, nonempty: true, Default: `"."`, Example: `"../app"`, Doc: "A directory in the git repository of the workspaces, relative to the manifest."},
-}, worktreeKeys("workspace"), worktreeKeys("hosts.*.workspace"))
+// workspaceKeys returns the keys of [workspace], and those of [hosts.X.workspace].
+func workspaceKeys() []Key {
+	return slices.Concat([]Key{
+		{Path: "workspace.repo", Type: String, nonempty: true, Default: `"."`, Example: `"../app"`, Doc: "A directory in the git repository of the workspaces, relative to the manifest."},
+	}, worktreeKeys("workspace"), worktreeKeys("hosts.*.workspace"))
+}
 
 // worktreeKeys returns the keys of a section about worktrees.
 func worktreeKeys(section string) []Key {

@@ -203,7 +203,7 @@ func (d *decoder) key() *Str {
 		return nil
 	}
 	if len(seg) == 0 {
-		return emptyStr
+		return &emptyStr
 	}
 	if len(seg) > 64 {
 		return completeStr(string(seg))

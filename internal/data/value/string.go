@@ -17,22 +17,29 @@ type Str struct {
 // The empty string, and the ASCII strings of one character. Their hashes and lengths are already
 // computed, so nothing writes to them and runs may share them.
 var (
-	emptyStr  = completeStr("")
+	emptyStr  Str
 	asciiStrs [utf8.RuneSelf]Str
 )
 
 func init() {
+	emptyStr.complete("")
 	for i := range asciiStrs {
-		asciiStrs[i] = *completeStr(string(rune(i)))
+		asciiStrs[i].complete(string(rune(i)))
 	}
 }
 
-// completeStr returns a Str with its hash and number of code points. Reading it writes nothing, so
-// several goroutines may read it.
-func completeStr(s string) *Str {
-	x := &Str{Head: Head{Kind: KindString}, S: s}
+// complete sets the text of a Str, with its hash and number of code points. Reading it then writes
+// nothing, so several goroutines may read it.
+func (x *Str) complete(s string) {
+	x.Kind, x.S = KindString, s
 	x.Len()
 	x.Hash()
+}
+
+// completeStr returns a complete Str.
+func completeStr(s string) *Str {
+	x := &Str{}
+	x.complete(s)
 	return x
 }
 
@@ -40,7 +47,7 @@ func completeStr(s string) *Str {
 func String(s string) Slot {
 	switch {
 	case len(s) == 0:
-		return Slot{0, unsafe.Pointer(emptyStr)}
+		return Slot{0, unsafe.Pointer(&emptyStr)}
 	case len(s) == 1 && s[0] < utf8.RuneSelf:
 		return Slot{0, unsafe.Pointer(&asciiStrs[s[0]])}
 	}
@@ -74,7 +81,7 @@ func StringOf(text []byte) Slot {
 	n := len(text)
 	switch {
 	case n == 0:
-		return Slot{0, unsafe.Pointer(emptyStr)}
+		return Slot{0, unsafe.Pointer(&emptyStr)}
 	case n == 1 && text[0] < utf8.RuneSelf:
 		return Slot{0, unsafe.Pointer(&asciiStrs[text[0]])}
 	case n <= tinyText:

@@ -143,11 +143,11 @@ func TypeName(s Slot) string {
 }
 
 // kindStrs contains the names of the kinds as complete Strings, which runs may share.
-var kindStrs [len(kindNames)]*Str
+var kindStrs [len(kindNames)]Str
 
 func init() {
 	for k, name := range kindNames {
-		kindStrs[k] = completeStr(name)
+		kindStrs[k].complete(name)
 	}
 }
 
@@ -158,6 +158,6 @@ func TypeNameOf(s Slot) Slot {
 	case KindStruct, KindEnum, KindHandle:
 		return String(TypeName(s))
 	default:
-		return Slot{0, unsafe.Pointer(kindStrs[k])}
+		return Slot{0, unsafe.Pointer(&kindStrs[k])}
 	}
 }

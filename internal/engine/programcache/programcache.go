@@ -13,7 +13,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
@@ -99,16 +98,13 @@ var executable = sync.OnceValue(func() string {
 		return ""
 	}
 	sum := sha256.New()
-	// The linker writes the build's hash close to the beginning, unless it is told to leave it out.
+	// The linker writes the build's hash close to the beginning.
 	if _, err := io.CopyN(sum, f, 64<<10); err != nil && err != io.EOF {
 		return ""
 	}
 	text, err := json.Marshal([]any{driver.Release, info.Size(), info.ModTime().UnixNano(), hex.EncodeToString(sum.Sum(nil))})
 	if err != nil {
 		return ""
-	}
-	if build, ok := debug.ReadBuildInfo(); ok {
-		text = append(text, build.String()...)
 	}
 	return string(text)
 })

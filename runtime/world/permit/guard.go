@@ -10,7 +10,7 @@ import (
 // Guard returns a performer that checks the policy before it passes a request of kind k to next. If
 // no permission that the kind needs is limited, Guard returns next itself.
 func (p *Policy) Guard(k effect.Kind, next effect.Performer) effect.Performer {
-	w := rows[k]
+	w := rows()[k]
 	switch {
 	case w == nil:
 		return effect.PerformerFunc(func(context.Context, effect.Request) (effect.Result, error) {

@@ -16,7 +16,7 @@ import (
 // permissions that it requires or the reason why it requires none.
 func TestEveryEffectHasARow(t *testing.T) {
 	for _, e := range effect.Table() {
-		k, w := e.Kind, rows[e.Kind]
+		k, w := e.Kind, rows()[e.Kind]
 		switch {
 		case w == nil:
 			t.Errorf("%s has no row in table.go: add one with its needs, or with the reason why it needs no permission", k)
@@ -24,8 +24,8 @@ func TestEveryEffectHasARow(t *testing.T) {
 			t.Errorf("%s: a row needs either the reason why no permission is required, or the needs, their kinds and the refusal", k)
 		}
 	}
-	if n := len(effect.Table()); len(rows) != n {
-		t.Errorf("table.go has %d rows for %d kinds of requests", len(rows), n)
+	if n := len(effect.Table()); len(rows()) != n {
+		t.Errorf("table.go has %d rows for %d kinds of requests", len(rows()), n)
 	}
 }
 
@@ -82,7 +82,7 @@ func config(g Grants) Config {
 func TestSandbox(t *testing.T) {
 	for _, c := range limited {
 		k := c.request.Kind()
-		w := rows[k]
+		w := rows()[k]
 		for _, n := range w.needs(New(config(Grants{})), c.request) {
 			if !slices.Contains(w.kinds, n.Kind) {
 				t.Errorf("%s needs the permission %s, which is missing in the kinds of its row", k, Kinds[n.Kind].Flag)
@@ -146,14 +146,14 @@ func TestManifest(t *testing.T) {
 		&effect.LedgerFind{Store: stored}:                          "cannot use s.db: that is not permitted: add its directory to `fs` in [permissions]",
 		&effect.LedgerFind{Store: effect.Store{File: "data/s.db"}}: "",
 	} {
-		err := p.checkRequest(rows[r.Kind()], r)
+		err := p.checkRequest(rows()[r.Kind()], r)
 		if want == "" && err != nil || want != "" && (err == nil || err.Error() != want) {
 			t.Errorf("%s: error %v, want %q", r.Kind(), err, want)
 		}
 	}
 	// Without [permissions] no command may run, and everything else is permitted.
 	p = New(config(Grants{}))
-	if err := p.checkRequest(rows[effect.KindCommand], &effect.Command{Command: "ls"}); err == nil {
+	if err := p.checkRequest(rows()[effect.KindCommand], &effect.Command{Command: "ls"}); err == nil {
 		t.Error("without [permissions] a command was permitted")
 	}
 	if got := p.Roots(Read); got != nil {
@@ -185,12 +185,12 @@ func TestSides(t *testing.T) {
 		// lists ./x and therefore permits it, but the file ./p/x is another one.
 		"./x": "running ./x is not permitted: allow it with --allow-run=./x",
 	} {
-		err := p.checkRequest(rows[effect.KindCommand], &effect.Command{Command: command})
+		err := p.checkRequest(rows()[effect.KindCommand], &effect.Command{Command: command})
 		if want == "" && err != nil || want != "" && (err == nil || err.Error() != want) {
 			t.Errorf("command %s: error %v, want %q", command, err, want)
 		}
 	}
-	if err := p.checkRequest(rows[effect.KindExchangeOpen], &effect.ExchangeOpen{Host: "Worker"}); err != nil {
+	if err := p.checkRequest(rows()[effect.KindExchangeOpen], &effect.ExchangeOpen{Host: "Worker"}); err != nil {
 		t.Error("the name of a host's section did not permit the host:", err)
 	}
 	all := permittedVariables(p, &effect.EnvVariables{Names: []string{"A", "B", "C"}, Values: []string{"1", "2", "3"}}).(*effect.EnvVariables)
@@ -235,12 +235,12 @@ func TestReal(t *testing.T) {
 	Real(filepath.Join(dir, "in", "circle"), true) // must terminate
 	p := New(Config{Dir: dir, Caller: Grants{Allow: map[Kind]List{Write: {Names: []string{"link"}}}}})
 	for path, want := range map[string]bool{"in/x": true, "link/x": true, "in/away": false, "in/hanging": false, "in/../out/x": false, "inner": false} {
-		if err := p.checkRequest(rows[effect.KindWriteFile], &effect.WriteFile{Path: path}); (err == nil) != want {
+		if err := p.checkRequest(rows()[effect.KindWriteFile], &effect.WriteFile{Path: path}); (err == nil) != want {
 			t.Errorf("writing %s: error %v, want permitted: %v", path, err, want)
 		}
 	}
 	// Removing a link does not follow it.
-	if err := p.checkRequest(rows[effect.KindRemoveFile], &effect.RemoveFile{Path: "in/away"}); err != nil {
+	if err := p.checkRequest(rows()[effect.KindRemoveFile], &effect.RemoveFile{Path: "in/away"}); err != nil {
 		t.Error(err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
@@ -44,7 +45,7 @@ func (w *row) byDeclaration() *row { w.declared = true; return w }
 // StaticNeeds returns the needs of the requests of kind k that a call in the source determines.
 // known is false if the table has no answer for the kind.
 func StaticNeeds(k effect.Kind) (needs []Static, known bool) {
-	w := rows[k]
+	w := rows()[k]
 	if w == nil {
 		return nil, false
 	}
@@ -59,80 +60,82 @@ const (
 	tests = "only a test makes it, of its own world"
 )
 
-// rows contains a row for each kind of request. A request without a row is refused.
-var rows = map[effect.Kind]*row{
-	effect.KindReadFile:   onFile(needsPath(func(q *effect.ReadFile) []Need { return []Need{{Kind: Read, Target: q.Path}} }), Read).of(Static{Read, "path"}),
-	effect.KindWriteFile:  onFile(needsPath(func(q *effect.WriteFile) []Need { return []Need{{Kind: Write, Target: q.Path}} }), Write).of(Static{Write, "path"}),
-	effect.KindFileInfo:   onFile(needsPath(func(q *effect.FileInfo) []Need { return []Need{{Kind: Read, Target: q.Path}} }), Read).of(Static{Read, "path"}),
-	effect.KindListDir:    onFile(needsPath(func(q *effect.ListDir) []Need { return []Need{{Kind: Read, Target: q.Path}} }), Read).of(Static{Read, "path"}),
-	effect.KindRemoveFile: onFile(needsPath(func(q *effect.RemoveFile) []Need { return []Need{{Kind: Write, Target: q.Path, Link: true}} }), Write).of(Static{Write, "path"}),
-	effect.KindMakeDir:    onFile(needsPath(func(q *effect.MakeDir) []Need { return []Need{{Kind: Write, Target: q.Path}} }), Write).of(Static{Write, "path"}),
-	effect.KindCopyFile: onFile(needsPath(func(q *effect.CopyFile) []Need {
-		return []Need{{Kind: Read, Target: q.From}, {Kind: Write, Target: q.Path}}
-	}), Read, Write).of(Static{Read, "from"}, Static{Write, "to"}),
-	// Moving makes the file readable at its new path.
-	effect.KindMoveFile: onFile(needsPath(func(q *effect.MoveFile) []Need {
-		return []Need{{Kind: Read, Target: q.From, Link: true}, {Kind: Write, Target: q.From, Link: true}, {Kind: Write, Target: q.Path, Link: true}}
-	}), Read, Write).of(Static{Read, "from"}, Static{Write, "from"}, Static{Write, "to"}),
-	effect.KindGlob:       onFile(needsPath(func(q *effect.Glob) []Need { return []Need{{Kind: Read, Target: PatternDir(q.Pattern)}} }), Read).of(Static{Read, "pattern"}),
-	effect.KindWalk:       onFile(needsPath(func(q *effect.Walk) []Need { return []Need{{Kind: Read, Target: q.Path}} }), Read).of(Static{Read, "path"}),
-	effect.KindAttachFile: onFile(needsPath(func(q *effect.AttachFile) []Need { return []Need{{Kind: Read, Target: q.Path}} }), Read).byDeclaration(), // of the agent, or the call of with_files
-	// The manifest grants the temporary directory to every program.
-	effect.KindTempDir: onFile(func(*Policy, effect.Request) []Need {
-		return []Need{{Kind: Write, Target: os.TempDir(), Declared: true}}
-	}, Write).byDeclaration(),
+// rows returns the rows by kinds of requests. A request without a row is refused.
+var rows = sync.OnceValue(func() map[effect.Kind]*row {
+	return map[effect.Kind]*row{
+		effect.KindReadFile:   onFile(needsPath(func(q *effect.ReadFile) []Need { return []Need{{Kind: Read, Target: q.Path}} }), Read).of(Static{Read, "path"}),
+		effect.KindWriteFile:  onFile(needsPath(func(q *effect.WriteFile) []Need { return []Need{{Kind: Write, Target: q.Path}} }), Write).of(Static{Write, "path"}),
+		effect.KindFileInfo:   onFile(needsPath(func(q *effect.FileInfo) []Need { return []Need{{Kind: Read, Target: q.Path}} }), Read).of(Static{Read, "path"}),
+		effect.KindListDir:    onFile(needsPath(func(q *effect.ListDir) []Need { return []Need{{Kind: Read, Target: q.Path}} }), Read).of(Static{Read, "path"}),
+		effect.KindRemoveFile: onFile(needsPath(func(q *effect.RemoveFile) []Need { return []Need{{Kind: Write, Target: q.Path, Link: true}} }), Write).of(Static{Write, "path"}),
+		effect.KindMakeDir:    onFile(needsPath(func(q *effect.MakeDir) []Need { return []Need{{Kind: Write, Target: q.Path}} }), Write).of(Static{Write, "path"}),
+		effect.KindCopyFile: onFile(needsPath(func(q *effect.CopyFile) []Need {
+			return []Need{{Kind: Read, Target: q.From}, {Kind: Write, Target: q.Path}}
+		}), Read, Write).of(Static{Read, "from"}, Static{Write, "to"}),
+		// Moving makes the file readable at its new path.
+		effect.KindMoveFile: onFile(needsPath(func(q *effect.MoveFile) []Need {
+			return []Need{{Kind: Read, Target: q.From, Link: true}, {Kind: Write, Target: q.From, Link: true}, {Kind: Write, Target: q.Path, Link: true}}
+		}), Read, Write).of(Static{Read, "from"}, Static{Write, "from"}, Static{Write, "to"}),
+		effect.KindGlob:       onFile(needsPath(func(q *effect.Glob) []Need { return []Need{{Kind: Read, Target: PatternDir(q.Pattern)}} }), Read).of(Static{Read, "pattern"}),
+		effect.KindWalk:       onFile(needsPath(func(q *effect.Walk) []Need { return []Need{{Kind: Read, Target: q.Path}} }), Read).of(Static{Read, "path"}),
+		effect.KindAttachFile: onFile(needsPath(func(q *effect.AttachFile) []Need { return []Need{{Kind: Read, Target: q.Path}} }), Read).byDeclaration(), // of the agent, or the call of with_files
+		// The manifest grants the temporary directory to every program.
+		effect.KindTempDir: onFile(func(*Policy, effect.Request) []Need {
+			return []Need{{Kind: Write, Target: os.TempDir(), Declared: true}}
+		}, Write).byDeclaration(),
 
-	effect.KindStoreRead: onStore().byDeclaration(), effect.KindStoreWrite: onStore().byDeclaration(), effect.KindStoreAdd: onStore().byDeclaration(), effect.KindStoreDelete: onStore().byDeclaration(),
-	effect.KindStoreList: onStore().byDeclaration(), effect.KindStoreLen: onStore().byDeclaration(), effect.KindStoreClear: onStore().byDeclaration(), effect.KindStoreExpire: onStore().byDeclaration(),
-	effect.KindLedgerPut: onStore().byDeclaration(), effect.KindLedgerDelete: onStore().byDeclaration(), effect.KindLedgerFind: onStore().byDeclaration(),
-	effect.KindMemoryAppend: onStore().byDeclaration(), effect.KindMemoryList: onStore().byDeclaration(),
-	effect.KindQueueAdd: onStore().byDeclaration(), effect.KindQueueClaim: onStore().byDeclaration(), effect.KindQueueUpdate: onStore().byDeclaration(), effect.KindQueueGet: onStore().byDeclaration(), effect.KindQueueWait: onStore().byDeclaration(),
+		effect.KindStoreRead: onStore().byDeclaration(), effect.KindStoreWrite: onStore().byDeclaration(), effect.KindStoreAdd: onStore().byDeclaration(), effect.KindStoreDelete: onStore().byDeclaration(),
+		effect.KindStoreList: onStore().byDeclaration(), effect.KindStoreLen: onStore().byDeclaration(), effect.KindStoreClear: onStore().byDeclaration(), effect.KindStoreExpire: onStore().byDeclaration(),
+		effect.KindLedgerPut: onStore().byDeclaration(), effect.KindLedgerDelete: onStore().byDeclaration(), effect.KindLedgerFind: onStore().byDeclaration(),
+		effect.KindMemoryAppend: onStore().byDeclaration(), effect.KindMemoryList: onStore().byDeclaration(),
+		effect.KindQueueAdd: onStore().byDeclaration(), effect.KindQueueClaim: onStore().byDeclaration(), effect.KindQueueUpdate: onStore().byDeclaration(), effect.KindQueueGet: onStore().byDeclaration(), effect.KindQueueWait: onStore().byDeclaration(),
 
-	effect.KindHTTP:     {kinds: []Kind{Net}, needs: needsAddress, refused: httpRefused, static: []Static{{Net, "url"}}},
-	effect.KindWorkOpen: onWorkspace().of(Static{Run, ""}), effect.KindWorkList: onWorkspace().of(Static{Run, ""}), effect.KindWorkDiff: onWorkspace().of(Static{Run, ""}), effect.KindWorkCommit: onWorkspace().of(Static{Run, ""}), effect.KindWorkRemove: onWorkspace().of(Static{Run, ""}),
-	effect.KindMergeFind: {free: inner}, effect.KindMergeFinish: {free: inner},
-	effect.KindMergeSubmit: onWorkspace().of(Static{Run, ""}), effect.KindMergeList: onWorkspace().of(Static{Run, ""}),
-	effect.KindMergeOpen: {kinds: []Kind{Run}, static: []Static{{Run, ""}}, refused: workRefused, needs: func(p *Policy, r effect.Request) []Need {
-		return append(p.config.Workspaces.needs(p), p.config.Workspaces.needsOf(p, r.(*effect.MergeOpen))...)
-	}},
-	effect.KindMergeNext: {free: goes}, effect.KindMergeReply: {free: goes}, effect.KindMergeClose: {free: goes},
-	effect.KindWorkRun: {kinds: []Kind{Run}, static: []Static{{Run, ""}}, refused: workRefused, needs: func(p *Policy, r effect.Request) []Need {
-		if command := r.(*effect.WorkRun).Command; len(command) > 0 {
-			return append(p.config.Workspaces.needs(p), Need{Kind: Run, Target: command[0], Base: p.config.Dir})
-		}
-		return nil // the performer refuses the request
-	}},
-	effect.KindCommand: {kinds: []Kind{Run}, needs: needsCommand, refused: commandRefused, static: []Static{{Run, "command"}}},
-	effect.KindEnv:     {kinds: []Kind{Env}, needs: needsVariable, refused: envRefused, static: []Static{{Env, "name"}}},
-	effect.KindEnvAll: {kinds: []Kind{Env}, static: []Static{{Env, ""}}, needs: func(*Policy, effect.Request) []Need { return nil },
-		refused: envRefused, filter: permittedVariables},
+		effect.KindHTTP:     {kinds: []Kind{Net}, needs: needsAddress, refused: httpRefused, static: []Static{{Net, "url"}}},
+		effect.KindWorkOpen: onWorkspace().of(Static{Run, ""}), effect.KindWorkList: onWorkspace().of(Static{Run, ""}), effect.KindWorkDiff: onWorkspace().of(Static{Run, ""}), effect.KindWorkCommit: onWorkspace().of(Static{Run, ""}), effect.KindWorkRemove: onWorkspace().of(Static{Run, ""}),
+		effect.KindMergeFind: {free: inner}, effect.KindMergeFinish: {free: inner},
+		effect.KindMergeSubmit: onWorkspace().of(Static{Run, ""}), effect.KindMergeList: onWorkspace().of(Static{Run, ""}),
+		effect.KindMergeOpen: {kinds: []Kind{Run}, static: []Static{{Run, ""}}, refused: workRefused, needs: func(p *Policy, r effect.Request) []Need {
+			return append(p.config.Workspaces.needs(p), p.config.Workspaces.needsOf(p, r.(*effect.MergeOpen))...)
+		}},
+		effect.KindMergeNext: {free: goes}, effect.KindMergeReply: {free: goes}, effect.KindMergeClose: {free: goes},
+		effect.KindWorkRun: {kinds: []Kind{Run}, static: []Static{{Run, ""}}, refused: workRefused, needs: func(p *Policy, r effect.Request) []Need {
+			if command := r.(*effect.WorkRun).Command; len(command) > 0 {
+				return append(p.config.Workspaces.needs(p), Need{Kind: Run, Target: command[0], Base: p.config.Dir})
+			}
+			return nil // the performer refuses the request
+		}},
+		effect.KindCommand: {kinds: []Kind{Run}, needs: needsCommand, refused: commandRefused, static: []Static{{Run, "command"}}},
+		effect.KindEnv:     {kinds: []Kind{Env}, needs: needsVariable, refused: envRefused, static: []Static{{Env, "name"}}},
+		effect.KindEnvAll: {kinds: []Kind{Env}, static: []Static{{Env, ""}}, needs: func(*Policy, effect.Request) []Need { return nil },
+			refused: envRefused, filter: permittedVariables},
 
-	effect.KindAgentCall:  {kinds: []Kind{Net, Env}, needs: needsModel, refused: modelRefused, declared: true},
-	effect.KindStreamOpen: {kinds: []Kind{Net, Env}, needs: needsModel, refused: modelRefused, declared: true},
-	effect.KindStep:       {free: inner},
-	effect.KindStreamNext: {free: goes}, effect.KindStreamClose: {free: goes},
+		effect.KindAgentCall:  {kinds: []Kind{Net, Env}, needs: needsModel, refused: modelRefused, declared: true},
+		effect.KindStreamOpen: {kinds: []Kind{Net, Env}, needs: needsModel, refused: modelRefused, declared: true},
+		effect.KindStep:       {free: inner},
+		effect.KindStreamNext: {free: goes}, effect.KindStreamClose: {free: goes},
 
-	effect.KindExchangeOpen: {kinds: []Kind{Host}, needs: needsHost, refused: hostRefused, declared: true},
-	effect.KindExchangeNext: {free: goes}, effect.KindExchangeReply: {free: goes}, effect.KindExchangeSteer: {free: goes}, effect.KindExchangeClose: {free: goes},
+		effect.KindExchangeOpen: {kinds: []Kind{Host}, needs: needsHost, refused: hostRefused, declared: true},
+		effect.KindExchangeNext: {free: goes}, effect.KindExchangeReply: {free: goes}, effect.KindExchangeSteer: {free: goes}, effect.KindExchangeClose: {free: goes},
 
-	effect.KindMCPOpen: {kinds: []Kind{Run, Net, Env}, needs: needsServer, refused: serverRefused, declared: true},
-	effect.KindMCPNext: {free: goes}, effect.KindMCPReply: {free: goes},
+		effect.KindMCPOpen: {kinds: []Kind{Run, Net, Env}, needs: needsServer, refused: serverRefused, declared: true},
+		effect.KindMCPNext: {free: goes}, effect.KindMCPReply: {free: goes},
 
-	effect.KindEmit: {free: ours}, effect.KindAwaitEmit: {free: ours}, effect.KindAskHost: {free: ours}, effect.KindInput: {free: ours}, effect.KindPrint: {free: ours}, effect.KindLog: {free: ours},
-	effect.KindArgs: {free: ours}, effect.KindSession: {free: ours}, effect.KindAppList: {free: ours}, effect.KindAppPrepare: {free: ours}, effect.KindAppDecide: {free: ours}, effect.KindAppCall: {free: ours},
-	effect.KindAppLeave: {free: ours}, effect.KindAuditCall: {free: ours}, effect.KindAuditDone: {free: ours},
+		effect.KindEmit: {free: ours}, effect.KindAwaitEmit: {free: ours}, effect.KindAskHost: {free: ours}, effect.KindInput: {free: ours}, effect.KindPrint: {free: ours}, effect.KindLog: {free: ours},
+		effect.KindArgs: {free: ours}, effect.KindSession: {free: ours}, effect.KindAppList: {free: ours}, effect.KindAppPrepare: {free: ours}, effect.KindAppDecide: {free: ours}, effect.KindAppCall: {free: ours},
+		effect.KindAppLeave: {free: ours}, effect.KindAuditCall: {free: ours}, effect.KindAuditDone: {free: ours},
 
-	effect.KindSleep: {free: inner}, effect.KindClock: {free: inner}, effect.KindZone: {free: inner},
-	effect.KindRandom: {free: inner}, effect.KindRandomSeed: {free: inner}, effect.KindSecret: {free: inner},
+		effect.KindSleep: {free: inner}, effect.KindClock: {free: inner}, effect.KindZone: {free: inner},
+		effect.KindRandom: {free: inner}, effect.KindRandomSeed: {free: inner}, effect.KindSecret: {free: inner},
 
-	effect.KindMockScript: {free: tests}, effect.KindMockNext: {free: tests}, effect.KindMockAnswer: {free: tests}, effect.KindMockEnv: {free: tests},
-	effect.KindMockArgs: {free: tests}, effect.KindMockInput: {free: tests}, effect.KindMockTime: {free: tests}, effect.KindMockHTTP: {free: tests}, effect.KindMockFile: {free: tests},
-	effect.KindMockCommand: {free: tests}, effect.KindAppMock: {free: tests}, effect.KindRecord: {free: tests},
-}
+		effect.KindMockScript: {free: tests}, effect.KindMockNext: {free: tests}, effect.KindMockAnswer: {free: tests}, effect.KindMockEnv: {free: tests},
+		effect.KindMockArgs: {free: tests}, effect.KindMockInput: {free: tests}, effect.KindMockTime: {free: tests}, effect.KindMockHTTP: {free: tests}, effect.KindMockFile: {free: tests},
+		effect.KindMockCommand: {free: tests}, effect.KindAppMock: {free: tests}, effect.KindRecord: {free: tests},
+	}
+})
 
 // Needs returns the kinds of permission that requests of kind k may need.
 func Needs(k effect.Kind) []Kind {
-	if w := rows[k]; w != nil {
+	if w := rows()[k]; w != nil {
 		return w.kinds
 	}
 	return nil
@@ -141,7 +144,7 @@ func Needs(k effect.Kind) []Kind {
 // Effects returns the kinds of requests that need a permission, in order.
 func Effects() []effect.Kind {
 	var out []effect.Kind
-	for k, w := range rows {
+	for k, w := range rows() {
 		if w.free == "" {
 			out = append(out, k)
 		}

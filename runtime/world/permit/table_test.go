@@ -9,7 +9,7 @@ import (
 // TestStaticNeeds checks that the table states for each kind of request how its needs are known
 // from the source, and that these are kinds that the request may need.
 func TestStaticNeeds(t *testing.T) {
-	for kind, w := range rows {
+	for kind, w := range rows() {
 		needs, known := StaticNeeds(kind)
 		if !known {
 			t.Errorf("the row of %s states neither which parameters have the targets, nor that declarations do: add `of` or `byDeclaration`", kind)
