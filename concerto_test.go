@@ -244,33 +244,140 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// TestPermissions checks that a run denies access to files that Options.Permissions does not list,
-// and that Requirements lists what the program needs.
+const readsFile = "use std::fs;\n\nfn main() { println(fs::read_file(\"a.txt\")?); }"
+
+// TestPermissions checks which runs may read a file: those whose Options.Permissions list it, and
+// those of a project whose manifest does. Untrusted source reads nothing by itself.
 func TestPermissions(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) {
+		t.Helper()
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("a.txt", "text")
+	write("alone/main.conc", readsFile)
+	write("silent/main.conc", readsFile)
+	write("silent/Concerto.toml", "[project]\nname = \"silent\"\n")
+	write("granted/main.conc", readsFile)
+	write("granted/Concerto.toml", "[permissions]\nfs = [\"../a.txt\"]\n")
+	write("other/main.conc", readsFile)
+	write("other/Concerto.toml", "[permissions]\nfs = [\"b.txt\"]\n")
+	loadDir := func(name string) *concerto.Program {
+		t.Helper()
+		p, err := concerto.Load(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	ir := func(p *concerto.Program) *concerto.Program {
+		t.Helper()
+		q, err := concerto.LoadIR(p.IR())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return q
+	}
+	fsys := func(name string) *concerto.Program {
+		t.Helper()
+		p, err := concerto.LoadFS(os.DirFS(dir), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	source, alone, silent, granted, other := load(t, readsFile), loadDir("alone/main.conc"), loadDir("silent"), loadDir("granted"), loadDir("other")
+	one := &concerto.Permissions{Read: []string{"a.txt"}}
+	for _, x := range []struct {
+		name    string
+		program *concerto.Program
+		allowed *concerto.Permissions
+		refusal string // a part of the error; "" if the program reads the file
+	}{
+		{"source", source, nil, `Options.Permissions.Read: ["a.txt"]`},
+		{"source", source, &concerto.Permissions{}, `Options.Permissions.Read: ["a.txt"]`},
+		{"source", source, &concerto.Permissions{Read: []string{"b.txt"}, Net: []string{"*"}}, `Options.Permissions.Read: ["a.txt"]`},
+		{"source", source, one, ""},
+		{"source", source, concerto.AllowAll(), ""},
+		{"IR of source", ir(source), nil, "Options.Permissions.Read"},
+		{"IR of source", ir(source), concerto.AllowAll(), ""},
+		{"a file without a manifest", alone, nil, "Options.Permissions.Read"},
+		{"a file without a manifest", alone, one, ""},
+		{"a manifest without [permissions]", silent, nil, "`fs` in [permissions]"},
+		{"a manifest without [permissions]", silent, one, ""},
+		{"a manifest that grants it", granted, nil, ""},
+		{"a manifest that grants it", granted, &concerto.Permissions{}, "Options.Permissions.Read"},
+		{"a manifest in a file system", fsys("silent"), nil, "`fs` in [permissions]"},
+		{"IR of a manifest that grants it", ir(granted), nil, "Options.Permissions.Read"},
+		{"IR of a manifest that grants it", ir(granted), one, ""},
+		{"a manifest that grants other files", other, concerto.AllowAll(), "`fs` in [permissions]"},
+	} {
+		var out bytes.Buffer
+		_, err := x.program.Run(t.Context(), concerto.Options{Dir: dir, ProjectDir: filepath.Join(dir, "granted"), Output: &out, Permissions: x.allowed})
+		switch {
+		case x.refusal == "" && (err != nil || out.String() != "text\n"):
+			t.Errorf("%s with permissions %+v: output %q, error %v", x.name, x.allowed, &out, err)
+		case x.refusal != "" && (err == nil || !strings.Contains(err.Error(), x.refusal) || out.Len() > 0):
+			t.Errorf("%s with permissions %+v: output %q, error %v, want a refusal with %s", x.name, x.allowed, &out, err, x.refusal)
+		}
+	}
+	want := []concerto.Requirement{{Kind: "read", Detail: "std::fs"}}
+	if d := cmp.Diff(want, source.Requirements()); d != "" {
+		t.Error(d)
+	}
+}
+
+// TestNothingIsPermitted tries each kind of resource in source without a manifest.
+func TestNothingIsPermitted(t *testing.T) {
+	for name, code := range map[string]string{
+		"read": `use std::fs; fn main() { fs::read_file("/etc/passwd")?; }`, "list": `use std::fs; fn main() { fs::list_dir("/")?; }`,
+		"write": `use std::fs; fn main() { fs::write_file("x", "y")?; }`, "temporary": `use std::fs; fn main() { fs::temp_dir()?; }`,
+		"net": `use std::http; fn main() { http::get("http://127.0.0.1:1/")?; }`, "env": `use std::env; fn main() { env::get("HOME")?; }`,
+		"run": `use std::process; fn main() { process::run("true", [])?; }`, "store": "store s: HashMap<String, Int> at \"s.db\"; fn main() { s.set(\"a\", 1)?; }",
+	} {
+		p, err := concerto.LoadSource("main.conc", code)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		_, err = p.Run(t.Context(), concerto.Options{Dir: t.TempDir(), Env: []string{"HOME=/root"}})
+		if err == nil || !strings.Contains(err.Error(), "Options.Permissions.") {
+			t.Errorf("%s: error %v, want one that names the field of Options.Permissions", name, err)
+		}
+	}
+}
+
+// TestResumedPermissions checks that resuming grants no more than the run had, unless it says so.
+func TestResumedPermissions(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "a.txt"), []byte("text"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p := load(t, "use std::fs;\n\nfn main() { println(fs::read_file(\"a.txt\")?); }")
-	var out bytes.Buffer
+	p := load(t, "use std::fs;\n\nfn main() { let go = await emit(\"go\", 1)?; println(fs::read_file(\"a.txt\")?); }")
 	for _, x := range []struct {
-		allowed *concerto.Permissions
-		reads   bool
-	}{
-		{nil, true},
-		{&concerto.Permissions{}, false},
-		{&concerto.Permissions{Read: []string{"b.txt"}, Net: []string{"*"}}, false},
-		{&concerto.Permissions{Read: []string{"a.txt"}}, true},
-		{&concerto.Permissions{Read: []string{"*"}}, true},
-	} {
-		_, err := p.Run(t.Context(), concerto.Options{Dir: dir, Output: &out, Permissions: x.allowed})
-		if (err == nil) != x.reads {
-			t.Errorf("run with permissions %+v returned %v", x.allowed, err)
+		begun, resumed *concerto.Permissions
+		reads          bool
+	}{{nil, nil, false}, {concerto.AllowAll(), nil, false}, {nil, concerto.AllowAll(), true}} {
+		run := filepath.Join(t.TempDir(), "run")
+		_, err := p.Run(t.Context(), concerto.Options{Dir: dir, Permissions: x.begun, Durable: &concerto.Durable{Dir: run, SuspendOnQuestion: true}})
+		asError(t, err, concerto.ErrSuspended)
+		stored, err := concerto.OpenRun(run)
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
-	want := []concerto.Requirement{{Kind: "read", Detail: "std::fs"}}
-	if d := cmp.Diff(want, p.Requirements()); d != "" {
-		t.Error(d)
+		if err := stored.Answer(stored.Questions[0].ID, true); err != nil {
+			t.Fatal(err)
+		}
+		var out bytes.Buffer
+		_, err = stored.Resume(t.Context(), concerto.Options{Output: &out, Permissions: x.resumed})
+		if (err == nil && out.String() == "text\n") != x.reads || !x.reads && !strings.Contains(fmt.Sprint(err), "not permitted") {
+			t.Errorf("begun with %+v, resumed with %+v: output %q, error %v", x.begun, x.resumed, &out, err)
+		}
 	}
 }
 

@@ -13,9 +13,9 @@
 //	})
 //
 // A run receives only what its [Options] contain: with the zero Options it has no environment, no
-// output and no answers to awaited emits. It can access the files, the network, the commands and
-// the hosts of the process, as far as [Options.Permissions] and the section [permissions] of the
-// program's manifest allow.
+// output and no answers to awaited emits. It may use only those files, network hosts, commands and
+// variables that [Options.Permissions] or the manifest of its project name: source without a
+// manifest may use none. [AllowAll] permits all that the process may do.
 //
 // Agents use the models in the program's manifest, with keys from Options.Env. [Options.Model]
 // replaces all models by a Go function, for example by a [ScriptedModel] in tests.

@@ -4,11 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/internal/engine/durable"
 	"github.com/concerto-lang/concerto/internal/engine/runs"
+	"github.com/concerto-lang/concerto/internal/record/journal"
 	"github.com/concerto-lang/concerto/internal/record/journal/rundir"
 )
 
@@ -16,8 +18,8 @@ import (
 // suspended instead of cancelled. Run then returns ErrSuspended, and the program does not notice
 // the end.
 type Durable struct {
-	// Dir is the directory of the run. Run creates it if it does not exist; an existing directory
-	// must be empty. Resume ignores Dir.
+	// Dir is the directory of the run, which Run requires. Run creates it if it does not exist; an
+	// existing directory must be empty. Resume ignores Dir.
 	Dir string
 	// SuspendOnQuestion suspends the run when it waits only for questions that have no answer.
 	// StoredRun.Answer answers them.
@@ -25,9 +27,8 @@ type Durable struct {
 	// WaitForAnswer makes the run wait for answers in that case. If neither field is set, a
 	// question without an answer becomes an EmitError.
 	WaitForAnswer bool
-	// Sync determines when records are synced to disk: "output" means before each output, "every"
-	// after each record, and "never" never. "" uses the manifest's value.
-	Sync string
+	// Sync determines when records are synced to disk. "" uses the manifest's value.
+	Sync Sync
 	// SnapshotEvery is the number of records between two snapshots. A run resumes from its last
 	// snapshot. 0 uses the manifest's value.
 	SnapshotEvery int
@@ -37,9 +38,28 @@ type Durable struct {
 	OnNotice func(text string)
 }
 
-func (d *Durable) engine() *engine.Durable {
-	return &engine.Durable{Dir: d.Dir, Park: d.SuspendOnQuestion, Wait: d.WaitForAnswer, Sync: d.Sync,
-		SnapshotEvery: d.SnapshotEvery, Given: d.Metadata, Remark: d.OnNotice}
+// Sync determines when the records of a durable run are synced to disk.
+type Sync string
+
+// The values of Sync.
+const (
+	// SyncOutput syncs before each output, so that what others have seen is never lost.
+	SyncOutput Sync = journal.SyncOutput
+	// SyncEvery syncs after each record.
+	SyncEvery Sync = journal.SyncEvery
+	// SyncNever leaves it to the operating system. Records survive the end of the process, but not
+	// that of the machine.
+	SyncNever Sync = journal.SyncNever
+)
+
+func (d *Durable) engine() (*engine.Durable, error) {
+	switch d.Sync {
+	case "", SyncOutput, SyncEvery, SyncNever:
+	default:
+		return nil, &Error{Message: fmt.Sprintf("Options.Durable.Sync is %q: use SyncOutput, SyncEvery or SyncNever", d.Sync)}
+	}
+	return &engine.Durable{Dir: d.Dir, Park: d.SuspendOnQuestion, Wait: d.WaitForAnswer, Sync: string(d.Sync),
+		SnapshotEvery: d.SnapshotEvery, Given: d.Metadata, Remark: d.OnNotice}, nil
 }
 
 // RunState is the state of a stored run.
@@ -147,7 +167,7 @@ func (s *StoredRun) Resume(ctx context.Context, o Options) (*Result, error) {
 	if err != nil {
 		return &Result{RunID: s.ID}, convert(err)
 	}
-	r, err := o.run(ctx, run.Resume)
+	r, err := o.run(ctx, engine.Configured, run.Resume)
 	r.RunID = run.ID
 	return r, err
 }

@@ -6,18 +6,20 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/runtime/tool"
+	"github.com/concerto-lang/concerto/runtime/world/logs"
 	"github.com/concerto-lang/concerto/runtime/world/permit"
 )
 
 // Options contains everything that a run receives from outside. With the zero Options a run has no
-// environment, no output and no answers, and it may access what the program's own [permissions]
-// allow.
+// environment, no output and no answers, and it may use only what the project's manifest configures.
 type Options struct {
 	// Args contains the arguments that std::env::args returns.
 	Args []string
@@ -60,17 +62,19 @@ type Options struct {
 	// Model answers the requests of all agents instead of the manifest's connections. If it is nil,
 	// the connections are used.
 	Model Model
-	// Permissions restricts the resources that the program may use, in addition to its own
-	// [permissions]. nil means no additional restriction.
+	// Permissions lists the resources that the program may use: those that both Permissions and its
+	// own [permissions] allow. If it is nil, a program of a project (Load, LoadFS) may use what the
+	// manifest's [permissions] allow, and without that section what other sections configure: models
+	// of connections with their keys, hosts, MCP servers, and a temporary directory. A program
+	// without a manifest, and one from LoadSource or LoadIR, may then use nothing. Resume needs the
+	// Permissions again: they are not stored.
 	Permissions *Permissions
 	// Budget contains limits in addition to the manifest's [limits].
 	Budget Budget
 
-	// Log receives the log of the run. nil discards it.
-	Log io.Writer
-	// LogLevel is the lowest level that is logged: "debug", "info", "warn" or "error". "" means
-	// "info".
-	LogLevel string
+	// Log receives the log of the run, from the lowest level that it is enabled for. nil discards
+	// the log.
+	Log *slog.Logger
 	// Records configures the recordings of the run.
 	Records Records
 	// Durable stores the run so that it can be resumed. If it is nil, the run ends with its
@@ -144,24 +148,45 @@ type Permissions struct {
 	Host []string
 }
 
-// grants converts permissions for the engine. nil allows everything.
+// AllowAll returns permissions for everything that the process may do. The program's own
+// [permissions] still apply.
+func AllowAll() *Permissions {
+	all := []string{"*"}
+	return &Permissions{Read: all, Write: all, Net: all, Env: all, Run: all, Host: all}
+}
+
+// grants converts permissions for the engine. nil grants nothing by itself.
 func (p *Permissions) grants() (permit.Grants, error) {
+	g := permit.Grants{Hint: fieldHint}
 	if p == nil {
-		return permit.Grants{}, nil
+		return g, nil
 	}
-	g := permit.Grants{Allow: map[permit.Kind]permit.List{}}
+	g.Allow = map[permit.Kind]permit.List{}
 	for kind, names := range map[permit.Kind][]string{permit.Read: p.Read, permit.Write: p.Write, permit.Net: p.Net,
 		permit.Env: p.Env, permit.Run: p.Run, permit.Host: p.Host} {
 		g.Allow[kind] = permit.List{All: slices.Contains(names, "*"), Names: names}
 	}
 	if err := g.Check(); err != nil {
-		return g, convert(fmt.Errorf("Options.Permissions: %w", err))
+		return g, convert(err)
 	}
 	return g, nil
 }
 
-// engine converts the options for the engine, except Records.
-func (o *Options) engine() (engine.Options, error) {
+// fieldHint returns how a Go program allows resources of a kind.
+func fieldHint(k permit.Kind, names ...string) string {
+	kind := kindName(k)
+	field := "Options.Permissions." + strings.ToUpper(kind[:1]) + kind[1:]
+	if len(names) == 0 {
+		return field
+	}
+	return fmt.Sprintf("%s: %q", field, names)
+}
+
+// kindName returns the name of a kind of resources, which is that of its field in lower case.
+func kindName(k permit.Kind) string { return strings.TrimPrefix(permit.Kinds[k].Flag, "allow-") }
+
+// engine converts the options for the engine, except Records. limit applies without Permissions.
+func (o *Options) engine(limit engine.Limit) (engine.Options, error) {
 	allow, err := o.Permissions.grants()
 	if err != nil {
 		return engine.Options{}, err
@@ -170,8 +195,14 @@ func (o *Options) engine() (engine.Options, error) {
 		WorkDir: o.Dir, Dir: o.ProjectDir, Allow: allow, Args: o.Args, Environ: o.Env, Executable: o.Executable,
 		Session: tool.Context{SessionID: o.Session.ID, Environment: o.Session.Env, Metadata: o.Session.Metadata, Render: o.Session.Render},
 		Output:  engine.Output{To: o.Output}, Answers: engine.Answers{Stdin: o.Stdin},
-		Log: o.Log, LogLevel: o.LogLevel, Models: engine.Models{Function: o.Model.function()},
+		Models:  engine.Models{Function: o.Model.function()},
 		Service: &engine.Service{Budget: engine.Budget{RunSeconds: o.Budget.Time.Seconds(), Tokens: o.Budget.Tokens, CostUSD: o.Budget.CostUSD, ToolCalls: o.Budget.ToolCalls}},
+	}
+	if o.Permissions == nil {
+		x.Limit = limit
+	}
+	if o.Log != nil {
+		x.LogLevel, x.OnLog = logTo(o.Log)
 	}
 	if o.Tools != nil {
 		x.Tools = &o.Tools.registry
@@ -195,9 +226,24 @@ func (o *Options) engine() (engine.Options, error) {
 		}
 	}
 	if d := o.Durable; d != nil {
-		x.Records.Durable = d.engine()
+		if x.Records.Durable, err = d.engine(); err != nil {
+			return x, err
+		}
 	}
 	return x, nil
+}
+
+// logTo returns the lowest level for which a logger is enabled, and a function that logs a line.
+func logTo(l *slog.Logger) (lowest string, on func(level, message string)) {
+	levels := map[string]slog.Level{"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError}
+	lowest = "error"
+	for _, name := range logs.Levels {
+		if l.Enabled(context.Background(), levels[name]) {
+			lowest = name
+			break
+		}
+	}
+	return lowest, func(level, message string) { l.Log(context.Background(), levels[level], message) }
 }
 
 // answer encodes an answer of the application. err is returned unchanged if it is not nil.

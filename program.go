@@ -5,7 +5,6 @@ import (
 	"io/fs"
 	"path"
 	"path/filepath"
-	"strings"
 
 	"github.com/concerto-lang/concerto/internal/compile/diag"
 	"github.com/concerto-lang/concerto/internal/compile/manifest"
@@ -18,6 +17,7 @@ import (
 type Program struct {
 	engine   *engine.Program
 	warnings []Diagnostic
+	limit    engine.Limit // of a run without Options.Permissions
 }
 
 // Load checks and compiles the program at a path, without running it. The path is a file whose name
@@ -64,7 +64,11 @@ func compile(r driver.Request) (*Program, error) {
 	if p == nil {
 		return nil, sourceError(all)
 	}
-	return &Program{engine: p, warnings: all}, nil
+	limit := engine.Nothing
+	if p.HasManifest() {
+		limit = engine.Configured
+	}
+	return &Program{engine: p, warnings: all, limit: limit}, nil
 }
 
 // LoadIR loads a compiled program, which is the content of a .conc-ir file or the result of
@@ -74,7 +78,7 @@ func LoadIR(ir []byte) (*Program, error) {
 	if err != nil {
 		return nil, convert(err)
 	}
-	return &Program{engine: p}, nil
+	return &Program{engine: p, limit: engine.Nothing}, nil
 }
 
 // IR returns the compiled program in the form that LoadIR reads. Equal sources always compile to
@@ -100,7 +104,7 @@ type Requirement struct {
 func (p *Program) Requirements() []Requirement {
 	var all []Requirement
 	for _, a := range p.engine.Asks() {
-		all = append(all, Requirement{strings.TrimPrefix(permit.Kinds[a.Kind].Flag, "allow-"), a.Name, a.Detail})
+		all = append(all, Requirement{kindName(a.Kind), a.Name, a.Detail})
 	}
 	return all
 }

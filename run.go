@@ -7,7 +7,9 @@ import (
 	_ "time/tzdata" // for machines and containers without time zones
 
 	"github.com/concerto-lang/concerto/internal/engine"
+	"github.com/concerto-lang/concerto/internal/engine/runs"
 	"github.com/concerto-lang/concerto/internal/engine/transcript"
+	"github.com/concerto-lang/concerto/internal/record/journal/rundir"
 	"github.com/concerto-lang/concerto/runtime/budget"
 )
 
@@ -57,16 +59,19 @@ func usage(u budget.Usage) Usage {
 // The Result is never nil. After an error it contains the usage until then. The error is an *Error,
 // such as ErrProgram if the program failed, or the cause of the end of ctx.
 func (p *Program) Run(ctx context.Context, o Options) (*Result, error) {
-	return o.run(ctx, p.engine.Run)
+	if o.Durable != nil && o.Durable.Dir == "" {
+		return &Result{}, &Error{Message: "Options.Durable.Dir is empty: set it to the directory in which the run is stored"}
+	}
+	return o.run(ctx, p.limit, p.engine.Run)
 }
 
 // Replay executes the program with the recorded results of a run. It performs no effects outside of
 // the program, and uses the clock of the recording. Replay uses only the following options: Output,
-// Env (for secrets, which a tape does not contain), Log and LogLevel. The errors are those of Run,
+// Env (for secrets, which a tape does not contain) and Log. The errors are those of Run,
 // and ErrDiverged if the program makes a request that the tape does not contain.
 func (p *Program) Replay(ctx context.Context, t *Tape, o Options) (*Result, error) {
 	var unused []string
-	r, err := o.run(ctx, func(ctx context.Context, o engine.Options) (err error) {
+	r, err := o.run(ctx, p.limit, func(ctx context.Context, o engine.Options) (err error) {
 		unused, _, err = p.engine.Replay(ctx, t.tape, o)
 		return err
 	})
@@ -75,9 +80,9 @@ func (p *Program) Replay(ctx context.Context, t *Tape, o Options) (*Result, erro
 }
 
 // run calls do with the engine's options, and collects the result of the run.
-func (o *Options) run(ctx context.Context, do func(context.Context, engine.Options) error) (*Result, error) {
+func (o *Options) run(ctx context.Context, limit engine.Limit, do func(context.Context, engine.Options) error) (*Result, error) {
 	r := &Result{}
-	x, err := o.engine()
+	x, err := o.engine(limit)
 	if err != nil {
 		return r, err
 	}
@@ -107,8 +112,8 @@ func (o *Options) run(ctx context.Context, do func(context.Context, engine.Optio
 	suspended, left := errors.AsType[*engine.Suspended](err)
 	if left {
 		r.RunID = suspended.Run
-		for _, q := range suspended.Waiting {
-			r.Questions = append(r.Questions, Question{ID: q.ID, Channel: q.Channel, Payload: q.Payload})
+		if shown, err := runs.Show(rundir.At(suspended.Dir)); err == nil { // otherwise OpenRun has the reason
+			r.Questions = newStoredRun(shown).Questions
 		}
 	}
 	if err != nil && ctx.Err() != nil && !left && errors.Is(err, context.Cause(ctx)) {

@@ -3,6 +3,7 @@ package concerto
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"time"
 
 	"github.com/concerto-lang/concerto/runtime/tool"
@@ -21,7 +22,11 @@ type Tool struct {
 	// Handler returns an error or panics, the caller receives the text as a failed result, and the
 	// run continues. ToolCallFrom(ctx) returns the call. A result that Handler returns after the
 	// end of ctx is discarded.
-	Handler func(ctx context.Context, args json.RawMessage) (any, error)
+	Handler ToolHandler
+	// Open creates the handler of one run, which gets it closed at its end, and nil if there is
+	// nothing to close. It replaces Handler, and requires ScopeRun. Open is called before the first
+	// call of the run.
+	Open func(ctx context.Context) (ToolHandler, io.Closer, error)
 	// Version distinguishes tools with the same name. 0 means 1. Agents receive the highest
 	// version.
 	Version int
@@ -39,11 +44,40 @@ type Tool struct {
 	// number of calls that may overlap. 0 means no limit.
 	Sequential    bool
 	MaxConcurrent int
+	// OnApprovalTimeout decides a call whose approval has no answer in time. "" means DenyCall.
+	OnApprovalTimeout ApprovalTimeoutAction
+	// Scope determines the runs that can call the tool. "" means ScopeAll.
+	Scope ToolScope
 	// Requires lists capabilities that the application must have, such as "render:image/png".
 	Requires []string
 
 	typed tool.Definition // definition by NewTool
 }
+
+// ToolHandler answers the calls of a tool. See Tool.Handler.
+type ToolHandler func(ctx context.Context, args json.RawMessage) (any, error)
+
+// ApprovalTimeoutAction decides a call whose approval has no answer in time.
+type ApprovalTimeoutAction string
+
+// The actions.
+const (
+	DenyCall  ApprovalTimeoutAction = tool.OnTimeoutDeny
+	AllowCall ApprovalTimeoutAction = tool.OnTimeoutAllow
+	// HaltAgent denies the call, and ends the call of the agent that made it.
+	HaltAgent ApprovalTimeoutAction = tool.OnTimeoutHalt
+)
+
+// ToolScope determines the runs that can call a tool.
+type ToolScope string
+
+// The scopes.
+const (
+	// ScopeAll are all runs that share the Tools.
+	ScopeAll ToolScope = ToolScope(tool.Global)
+	// ScopeRun is each run with a handler of its own, which Tool.Open creates.
+	ScopeRun ToolScope = ToolScope(tool.PerSession)
+)
 
 // NewTool creates a tool from a Go function. The parameters are the exported fields of the struct
 // In, by their JSON names. Fields that are pointers or have omitempty are optional. In may also be
@@ -62,16 +96,39 @@ func (t Tool) definition() tool.Definition {
 	d.Version, d.Category, d.Timeout, d.IdleTimeout = t.Version, t.Category, t.Timeout, t.IdleTimeout
 	d.RequiresApproval, d.ApprovalTimeout = t.RequiresApproval, t.ApprovalTimeout
 	d.Sequential, d.MaxConcurrent, d.Requires = t.Sequential, t.MaxConcurrent, t.Requires
-	if f := t.Handler; f != nil {
-		d.Handler = func(ctx context.Context, args json.RawMessage, _ *tool.Context) (tool.Result, error) {
-			v, err := f(ctx, args)
+	d.Scope, d.OnTimeout = tool.Scope(t.Scope), string(t.OnApprovalTimeout)
+	if t.Handler != nil {
+		d.Handler = t.Handler.convert()
+	}
+	if t.Open != nil {
+		d.Open = func(ctx context.Context, _ *tool.Context) (tool.Handler, io.Closer, error) {
+			h, closer, err := t.Open(ctx)
 			if err != nil {
-				return tool.Result{}, err
+				return nil, nil, err
 			}
-			return tool.Success(v)
+			return h.convert(), closer, nil
 		}
 	}
 	return d
+}
+
+// toolOf converts a tool of the registry. Its handler stays in the definition.
+func toolOf(d *tool.Definition) Tool {
+	return Tool{Name: d.Name, Description: d.Description, Parameters: d.Parameters, Output: d.Output, Version: d.Version, Category: d.Category,
+		Timeout: d.Timeout, IdleTimeout: d.IdleTimeout, RequiresApproval: d.RequiresApproval, ApprovalTimeout: d.ApprovalTimeout,
+		OnApprovalTimeout: ApprovalTimeoutAction(d.OnTimeout), Scope: ToolScope(d.Scope), Sequential: d.Sequential, MaxConcurrent: d.MaxConcurrent,
+		Requires: d.Requires, typed: *d}
+}
+
+// convert converts a handler for the registry.
+func (h ToolHandler) convert() tool.Handler {
+	return func(ctx context.Context, args json.RawMessage, _ *tool.Context) (tool.Result, error) {
+		v, err := h(ctx, args)
+		if err != nil {
+			return tool.Result{}, err
+		}
+		return tool.Success(v)
+	}
 }
 
 // Tools is a set of tools. Several runs may share it, and it may change while they run. The zero
@@ -91,6 +148,25 @@ func (t *Tools) Replace(tools ...Tool) error {
 // Remove removes all versions of a tool. A name such as "query@2" removes only that version. Remove
 // reports whether it removed a tool. Running calls of the tool continue.
 func (t *Tools) Remove(name string) bool { return t.registry.Unregister(name) }
+
+// Get returns the highest version of a tool. A name such as "query@2" selects that version. Its
+// Handler is nil, but adding it to other Tools adds the handler too.
+func (t *Tools) Get(name string) (Tool, bool) {
+	d, ok := t.registry.Get(name)
+	if !ok {
+		return Tool{}, false
+	}
+	return toolOf(&d), true
+}
+
+// List returns all tools, sorted by name and version. See Get.
+func (t *Tools) List() []Tool {
+	var all []Tool
+	for _, d := range t.registry.List() {
+		all = append(all, toolOf(d))
+	}
+	return all
+}
 
 func definitions(tools []Tool) []tool.Definition {
 	all := make([]tool.Definition, len(tools))

@@ -34,7 +34,7 @@ func newKilledRepository(t *testing.T, variable string, some int) (r *killedRepo
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	r = &killedRepository{t: t, dir: t.TempDir(), random: rand.New(rand.NewPCG(seed, 1)), took: map[string]time.Duration{}}
-	r.environ = append(os.Environ(), "HOME="+r.dir, "GIT_CONFIG_NOSYSTEM=1", "GIT_AUTHOR_NAME=A", "GIT_AUTHOR_EMAIL=a@example.com", "GIT_COMMITTER_NAME=A", "GIT_COMMITTER_EMAIL=a@example.com")
+	r.environ = append(os.Environ(), "HOME="+r.dir, "CONCERTO_CACHE="+t.TempDir(), "GIT_CONFIG_NOSYSTEM=1", "GIT_AUTHOR_NAME=A", "GIT_AUTHOR_EMAIL=a@example.com", "GIT_COMMITTER_NAME=A", "GIT_COMMITTER_EMAIL=a@example.com")
 	r.git("init", "-q", "-b", "main", ".")
 	return r, rounds
 }

@@ -204,7 +204,7 @@ func (p *Program) beginFlags(o *Options, c *runtime.Config, sync string) durable
 		SnapshotEvery: d.SnapshotEvery, VerifySnapshots: d.VerifySnapshots, Given: d.Given}
 	b.Asks = o.asksHosts() || o.Answers.Relay != nil
 	b.Tools = o.Tools != nil || len(p.ir.AppTools) > 0 && !o.own.plain
-	b.Emit = o.Output.Mode.String()
+	b.Emit, b.Limit = o.Output.Mode.String(), string(o.Limit)
 	return b
 }
 

@@ -23,6 +23,30 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
+// Limit says what a program may use if neither its caller nor its manifest says it.
+type Limit string
+
+// The limits.
+const (
+	// Unlimited is what the process may use, except for commands that no manifest names.
+	Unlimited Limit = ""
+	// Configured is what sections of the manifest configure, unless it has [permissions]: the addresses
+	// and keys of connections, hosts, MCP servers, and a temporary directory.
+	Configured Limit = "configured"
+	// Nothing is no resource.
+	Nothing Limit = "nothing"
+)
+
+// stricter returns the limit that allows less.
+func stricter(a, b Limit) Limit {
+	for _, l := range []Limit{Nothing, Configured} {
+		if a == l || b == l {
+			return l
+		}
+	}
+	return Unlimited
+}
+
 // Options configures a run. With the zero Options, the run has no environment and no output, and
 // awaited emits have no answers. It may use the files, the network, the commands and the hosts of
 // the process, as far as Allow and the program's [permissions] grant them.
@@ -45,6 +69,8 @@ type Options struct {
 	// everything (spec/19-permissions.md). A refusal is an error of the program, whose message
 	// names the command-line flag.
 	Allow permit.Grants
+	// Limit applies if Allow grants nothing by itself. It is stored with a durable run.
+	Limit Limit
 	// Bounds restricts the program in addition to Allow. A worker applies it to each of its runs.
 	Bounds permit.Grants
 	// Args is the result of std::env::args.
@@ -71,6 +97,8 @@ type Options struct {
 	// program, whose reason is no_listener for ErrNoApprover.
 	OnAwait func(ctx context.Context, channel string, payload json.RawMessage) (json.RawMessage, error)
 
+	// OnLog, if not nil, also receives each line of the log. It must not block.
+	OnLog func(level, message string)
 	// Log receives the log of the run; nil means no log. LogLevel is one of LogLevels; "" means
 	// "info".
 	Log      io.Writer

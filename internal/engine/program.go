@@ -108,11 +108,14 @@ func loadKept(s driver.Request, key string) (*Program, diag.List, bool) {
 	if !ok {
 		return nil, diag.List{}, false
 	}
-	p, err := Load(kept.IR)
+	code, err := ir.Decode(kept.IR)
 	if err != nil {
 		return nil, diag.List{}, false
 	}
-	p.root = kept.Root
+	if code.Evals = kept.Evals; ir.Verify(code) != nil {
+		return nil, diag.List{}, false
+	}
+	p := &Program{ir: code, root: kept.Root}
 	if kept.Manifest != "" {
 		p.manifest, _ = manifest.Parse(source.NewFile(kept.Manifest, kept.ManifestText)) // its findings are in kept.Found
 	}
@@ -130,7 +133,7 @@ func loadKept(s driver.Request, key string) (*Program, diag.List, bool) {
 }
 
 func keep(s driver.Request, key string, in *driver.Input, p *ir.Program, found diag.List) {
-	kept := &programcache.Program{Reads: in.Reads(), Root: in.Root, Entry: in.Entry.Name, Found: programcache.Findings{List: found}, IR: ir.Encode(p)}
+	kept := &programcache.Program{Reads: in.Reads(), Root: in.Root, Entry: in.Entry.Name, Found: programcache.Findings{List: found}, IR: ir.Encode(p), Evals: p.Evals}
 	if in.Manifest != nil {
 		kept.Manifest, kept.ManifestPath = in.Manifest.File.Name, filepath.Join(in.Root, manifest.FileName)
 	}
@@ -205,6 +208,10 @@ func (p *Program) HostConfigs() ([]host.Config, error) {
 
 // Assembly returns the program's code as readable text.
 func (p *Program) Assembly() string { return ir.Disassemble(p.ir) }
+
+// HasManifest reports whether the program was compiled in this process, from a project with a
+// manifest.
+func (p *Program) HasManifest() bool { return p.manifest != nil }
 
 // Run runs the program's main. It stops when main returns, ctx ends, or the manifest's
 // max_run_seconds have passed. When Run returns, all processes and goroutines of the run have
@@ -473,6 +480,12 @@ func (p *Program) runtimeConfig(o *Options) (runtime.Config, error) {
 	if granted := p.ir.Permissions; granted != nil {
 		c.Allowed.Manifest = &permit.Manifest{FS: granted.FS, Env: granted.Env, Net: granted.Net, Run: granted.Run, Open: granted.Open}
 	}
+	switch {
+	case o.Limit == Nothing:
+		c.Allowed.Caller.Sandbox = true
+	case o.Limit == Configured && c.Allowed.Manifest == nil:
+		c.Allowed.Manifest = &permit.Manifest{}
+	}
 	if d := o.Records.Durable; d != nil {
 		if c.Workspaces.Journal, err = filepath.Abs(d.Dir); err != nil {
 			return runtime.Config{}, fmt.Errorf("could not find directory %s: %w", d.Dir, err)
@@ -495,6 +508,7 @@ func (p *Program) runtimeConfig(o *Options) (runtime.Config, error) {
 	if c.Log == nil {
 		c.Log = io.Discard
 	}
+	c.Listeners.Logged = o.OnLog
 	switch {
 	case o.hasListener():
 		c.Layers = append(c.Layers, o.Service.layer)

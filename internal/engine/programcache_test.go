@@ -7,11 +7,13 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/concerto-lang/concerto/internal/compile/diag"
 	"github.com/concerto-lang/concerto/internal/engine/driver"
@@ -32,6 +34,8 @@ func compiledAs(r driver.Request) string {
 	}
 	_ = diag.JSON(&b, found.Sorted()) // it has the fixes
 	if p != nil {
+		evals, err := p.Evals("")
+		fmt.Fprintf(&b, "evals: %s %v\n", cmp.Diff([]Eval(nil), evals, cmp.Exporter(func(reflect.Type) bool { return true })), err)
 		fmt.Fprintf(&b, "root %s, manifest %t\n%s\n", p.root, p.manifest != nil, p.Encode())
 	}
 	files := make([]string, 0, len(seen))
@@ -89,7 +93,7 @@ func TestKeptPrograms(t *testing.T) {
 			random := rand.New(rand.NewPCG(uint64(i), 7))
 			for step := range 8 {
 				what := change(t, dir, random)
-				r.Tests, r.Plain, r.Mock = random.IntN(4) == 0, random.IntN(4) == 0, random.IntN(4) == 0
+				r.Tests, r.Evals, r.Plain, r.Mock = random.IntN(4) == 0, random.IntN(4) == 0, random.IntN(4) == 0, random.IntN(4) == 0
 				without := r
 				without.Programs = ""
 				want := compiledAs(without)
@@ -157,6 +161,29 @@ const warned = `fn main() {
     emit("x", 2);
 }
 `
+
+// TestKeptCode compares all parts of a kept program with those of the compiled one.
+func TestKeptCode(t *testing.T) {
+	for _, name := range []string{"eval", "tasks", "tools", "supervise"} {
+		for _, with := range []driver.Request{{}, {Tests: true}, {Evals: true}, {Plain: true}} {
+			with.Dir, with.Path, with.Mock = copied(t, "../../examples/"+name), ".", true
+			want, found, err := CompileSource(with)
+			if err != nil || want == nil {
+				t.Fatalf("%s: %v, %d errors", name, err, found.Errors())
+			}
+			with.Programs = filepath.Join(t.TempDir(), "programs")
+			compiledAs(with)
+			key, _ := programcache.Key(with)
+			got, _, ok := loadKept(with, key)
+			if !ok {
+				t.Fatalf("%s is not kept", name)
+			}
+			if diff := cmp.Diff(want.ir, got.ir, cmpopts.EquateEmpty(), cmp.Exporter(func(reflect.Type) bool { return true })); diff != "" {
+				t.Errorf("%s: the kept code differs (-want +got):\n%s", name, diff)
+			}
+		}
+	}
+}
 
 // TestKeptWarnings checks that a kept program repeats its warnings, with their lines and fixes.
 func TestKeptWarnings(t *testing.T) {

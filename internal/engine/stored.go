@@ -82,6 +82,9 @@ func (s *StoredRun) Program() (*Program, error) { return Load(s.stored.Program) 
 func (s *StoredRun) options(o *Options) error {
 	start, session := s.stored.Start, &s.stored.Session
 	o.Args, o.Inputs, o.WorkDir, o.Dir, o.Models.Mock = start.Args, start.Inputs, s.Cwd, s.Root, s.stored.Flags.Mock
+	if len(o.Allow.Allow) == 0 && !o.Allow.Sandbox { // the caller says nothing
+		o.Limit = stricter(o.Limit, Limit(s.stored.Flags.Limit))
+	}
 	o.Session.SessionID, o.Session.Cwd, o.Session.Render, o.Session.Metadata = s.ID, s.Cwd, session.Render, nil
 	if session.Metadata != nil {
 		if err := json.Unmarshal(session.Metadata, &o.Session.Metadata); err != nil {

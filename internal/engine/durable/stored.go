@@ -27,6 +27,8 @@ type Flags struct {
 	VerifySnapshots bool            `json:"verify_snapshots,omitempty"`
 	Emit            string          `json:"emit,omitempty"`
 	Given           json.RawMessage `json:"given,omitempty"`
+	// Limit is the field of engine.Options.
+	Limit string `json:"limit,omitempty"`
 }
 
 // Stored is a run as it was read from its store.

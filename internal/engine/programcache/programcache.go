@@ -19,6 +19,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/engine/driver"
 	"github.com/concerto-lang/concerto/internal/process/userfile"
+	"github.com/concerto-lang/concerto/ir"
 )
 
 // Limits of the directory.
@@ -37,6 +38,7 @@ type Program struct {
 	Manifest string        `json:"manifest,omitempty"` // the same of the manifest; "" without one
 	Found    Findings      `json:"found"`              // warnings
 	IR       []byte        `json:"-"`                  // encoded
+	Evals    []ir.Eval     `json:"evals,omitempty"`    // which IR does not contain
 
 	// ManifestText is the text of the manifest, if there is one. It is not kept, but read.
 	ManifestText []byte `json:"-"`
@@ -51,9 +53,9 @@ type header struct {
 }
 
 // Key returns the key of a request's program, and false if the program is not kept because its
-// sources are not files, or because no directory is set.
+// sources are not files, because its functions are tools, or because no directory is set.
 func Key(r driver.Request) (string, bool) {
-	if r.Programs == "" || r.Overlay != nil || r.Sources != nil || r.Previous != nil || r.Data != nil || r.Packages.Lock != nil {
+	if r.Programs == "" || r.Overlay != nil || r.Sources != nil || r.Previous != nil || r.Data != nil || r.Called || r.Packages.Lock != nil {
 		return "", false
 	}
 	dir, err := filepath.Abs(r.Dir)
@@ -73,7 +75,7 @@ func Key(r driver.Request) (string, bool) {
 		inline = *r.Inline
 	}
 	text, err := json.Marshal([]any{id, dir, r.Path, r.Inline != nil, inline.Name, inline.Text, inline.Body, inline.Alone,
-		r.Tests, r.Evals, r.Called, r.Parsed, r.Plain, r.Mock, r.DenyWarnings, packages})
+		r.Tests, r.Evals, r.Parsed, r.Plain, r.Mock, r.DenyWarnings, packages})
 	if err != nil {
 		return "", false
 	}

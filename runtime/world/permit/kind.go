@@ -79,6 +79,16 @@ type Grants struct {
 	Allow map[Kind]List
 	// Sandbox refuses all targets of the kinds that are not in Allow.
 	Sandbox bool
+	// Hint returns how the caller allows targets of a kind, for messages. If it is nil, the caller is
+	// the command: Kind.GrantHint.
+	Hint func(k Kind, names ...string) string
+}
+
+func (g *Grants) hint(k Kind, names ...string) string {
+	if g.Hint != nil {
+		return g.Hint(k, names...)
+	}
+	return k.GrantHint(names...)
 }
 
 // allowedTargets returns the allowed targets of a kind. limited is false if all targets are
@@ -103,12 +113,12 @@ func (g *Grants) Check() error {
 	for _, name := range g.Allow[Net].Names {
 		if scheme, rest, ok := strings.Cut(name, "://"); ok {
 			host, _, _ := strings.Cut(rest, "/")
-			return fmt.Errorf("--%s takes hosts, not URLs: remove %s://, as in %s", Kinds[Net].Flag, scheme, Net.GrantHint(host))
+			return fmt.Errorf("%s takes hosts, not URLs: remove %s://, as in %s", g.hint(Net), scheme, g.hint(Net, host))
 		}
 	}
 	for _, name := range g.Allow[Env].Names {
 		if variable, _, ok := strings.Cut(name, "="); ok {
-			return fmt.Errorf("--%s takes names of variables: write %s to pass the variable unchanged", Kinds[Env].Flag, Env.GrantHint(variable))
+			return fmt.Errorf("%s takes names of variables: write %s to pass the variable unchanged", g.hint(Env), g.hint(Env, variable))
 		}
 	}
 	return nil

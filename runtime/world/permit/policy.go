@@ -213,7 +213,7 @@ func (p *Policy) checkRequest(w *row, r effect.Request) error {
 		if len(flags) == 0 {
 			first = n
 		}
-		if flag := n.Kind.GrantHint(p.shownTarget(n)); !slices.Contains(flags, flag) {
+		if flag := p.config.Caller.hint(n.Kind, p.shownTarget(n)); !slices.Contains(flags, flag) {
 			flags = append(flags, flag)
 		}
 	}
@@ -240,7 +240,7 @@ func (p *Policy) Refuse(k Kind, target string, declared bool) string {
 	case !declared && !p.allows(&p.manifest, n):
 		return ofManifest(n)
 	case !p.callersAllow(n):
-		return p.ofCaller(n, k.GrantHint(p.shownTarget(n)))
+		return p.ofCaller(n, p.config.Caller.hint(k, p.shownTarget(n)))
 	}
 	return ""
 }
