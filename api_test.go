@@ -12,12 +12,14 @@ import (
 	"testing"
 
 	"github.com/concerto-lang/concerto/internal/engine/durable"
+	"github.com/concerto-lang/concerto/internal/record/journal"
+	"github.com/concerto-lang/concerto/runtime/tool"
 	"github.com/concerto-lang/concerto/runtime/world/permit"
 )
 
 // mostNames is the number of exported types, functions, methods, constants and variables of this
 // package. Fields of structs are not counted.
-const mostNames = 76
+const mostNames = 91
 
 // TestAPIIsSmall compares the number of exported names with mostNames.
 func TestAPIIsSmall(t *testing.T) {
@@ -118,13 +120,20 @@ func TestOptionsAreOpen(t *testing.T) {
 	}
 }
 
-// TestNamesOfTheEngine compares the names of states and of kinds of permissions with those of the
-// engine.
+// TestNamesOfTheEngine compares the names of states, settings and kinds of permissions with those
+// of the engine.
 func TestNamesOfTheEngine(t *testing.T) {
 	for ours, engines := range map[RunState]string{RunRunning: durable.Running, RunSuspended: durable.Suspend, RunWaiting: durable.Waiting,
 		RunFinished: durable.Finished, RunFailed: durable.Failed, RunDamaged: durable.IsDamaged} {
 		if string(ours) != engines {
 			t.Errorf("state = %q, but the engine uses %q", ours, engines)
+		}
+	}
+	for ours, engines := range map[string]string{string(SyncOutput): journal.SyncOutput, string(SyncEvery): journal.SyncEvery, string(SyncNever): journal.SyncNever,
+		string(DenyCall): tool.OnTimeoutDeny, string(AllowCall): tool.OnTimeoutAllow, string(HaltAgent): tool.OnTimeoutHalt,
+		string(ScopeAll): string(tool.Global), string(ScopeRun): string(tool.PerSession)} {
+		if ours != engines {
+			t.Errorf("value = %q, but the engine uses %q", ours, engines)
 		}
 	}
 	fields := reflect.VisibleFields(reflect.TypeFor[Permissions]())

@@ -221,7 +221,7 @@ func TestModel(t *testing.T) {
 func TestReplay(t *testing.T) {
 	p := load(t, "use std::env;\nuse std::random;\n\nfn main() -> String { \"${env::get(\"WHO\") ?? \"\"} ${random::int(1, 1_000_000)}\" }")
 	var tape bytes.Buffer
-	first, err := p.Run(t.Context(), concerto.Options{Env: []string{"WHO=ada"}, Records: concerto.Records{Tape: &tape}})
+	first, err := p.Run(t.Context(), concerto.Options{Env: []string{"WHO=ada"}, Permissions: &concerto.Permissions{Env: []string{"WHO"}}, Records: concerto.Records{Tape: &tape}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -334,11 +334,12 @@ func TestPermissions(t *testing.T) {
 
 // TestNothingIsPermitted tries each kind of resource in source without a manifest.
 func TestNothingIsPermitted(t *testing.T) {
+	allowed := map[string]bool{"read": true, "list": true, "write": true, "temporary": true, "env": true, "run": true, "store": true}
 	for name, code := range map[string]string{
 		"read": `use std::fs; fn main() { fs::read_file("/etc/passwd")?; }`, "list": `use std::fs; fn main() { fs::list_dir("/")?; }`,
-		"write": `use std::fs; fn main() { fs::write_file("x", "y")?; }`, "temporary": `use std::fs; fn main() { fs::temp_dir()?; }`,
+		"write": `use std::fs; fn main() { fs::write_file("x", "y")?; }`, "temporary": `use std::fs; fn main() { fs::temp_dir(); }`,
 		"net": `use std::http; fn main() { http::get("http://127.0.0.1:1/")?; }`, "env": `use std::env; fn main() { env::get("HOME")?; }`,
-		"run": `use std::process; fn main() { process::run("true", [])?; }`, "store": "store s: HashMap<String, Int> at \"s.db\"; fn main() { s.set(\"a\", 1)?; }",
+		"run": `use std::tools::RunCommand; fn main() { RunCommand.run("true", [])?; }`, "store": "hashmap s: HashMap<String, Int> = HashMap::new().with_persistence(\"s.db\"); fn main() { s.set(\"a\", 1); }",
 	} {
 		p, err := concerto.LoadSource("main.conc", code)
 		if err != nil {
@@ -348,6 +349,10 @@ func TestNothingIsPermitted(t *testing.T) {
 		_, err = p.Run(t.Context(), concerto.Options{Dir: t.TempDir(), Env: []string{"HOME=/root"}})
 		if err == nil || !strings.Contains(err.Error(), "Options.Permissions.") {
 			t.Errorf("%s: error %v, want one that names the field of Options.Permissions", name, err)
+		}
+		_, err = p.Run(t.Context(), concerto.Options{Dir: t.TempDir(), ProjectDir: t.TempDir(), Env: os.Environ(), Permissions: concerto.AllowAll()})
+		if allowed[name] != (err == nil) || strings.Contains(fmt.Sprint(err), "permitted") {
+			t.Errorf("%s: error %v with all permissions", name, err)
 		}
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/internal/engine/durable"
 	"github.com/concerto-lang/concerto/internal/engine/runs"
-	"github.com/concerto-lang/concerto/internal/record/journal"
 	"github.com/concerto-lang/concerto/internal/record/journal/rundir"
 )
 
@@ -44,12 +43,12 @@ type Sync string
 // The values of Sync.
 const (
 	// SyncOutput syncs before each output, so that what others have seen is never lost.
-	SyncOutput Sync = journal.SyncOutput
+	SyncOutput Sync = "output"
 	// SyncEvery syncs after each record.
-	SyncEvery Sync = journal.SyncEvery
+	SyncEvery Sync = "every"
 	// SyncNever leaves it to the operating system. Records survive the end of the process, but not
 	// that of the machine.
-	SyncNever Sync = journal.SyncNever
+	SyncNever Sync = "never"
 )
 
 func (d *Durable) engine() (*engine.Durable, error) {

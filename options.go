@@ -198,8 +198,8 @@ func (o *Options) engine(limit engine.Limit) (engine.Options, error) {
 		Models:  engine.Models{Function: o.Model.function()},
 		Service: &engine.Service{Budget: engine.Budget{RunSeconds: o.Budget.Time.Seconds(), Tokens: o.Budget.Tokens, CostUSD: o.Budget.CostUSD, ToolCalls: o.Budget.ToolCalls}},
 	}
-	if o.Permissions == nil {
-		x.Limit = limit
+	if x.Limit = limit; o.Permissions != nil {
+		x.Limit = engine.ByCaller
 	}
 	if o.Log != nil {
 		x.LogLevel, x.OnLog = logTo(o.Log)

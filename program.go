@@ -10,7 +10,6 @@ import (
 	"github.com/concerto-lang/concerto/internal/compile/manifest"
 	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/internal/engine/driver"
-	"github.com/concerto-lang/concerto/runtime/world/permit"
 )
 
 // Program is a checked and compiled program. It can be run any number of times, also concurrently.

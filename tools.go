@@ -62,10 +62,12 @@ type ApprovalTimeoutAction string
 
 // The actions.
 const (
-	DenyCall  ApprovalTimeoutAction = tool.OnTimeoutDeny
-	AllowCall ApprovalTimeoutAction = tool.OnTimeoutAllow
+	// DenyCall denies the call, which the caller learns.
+	DenyCall ApprovalTimeoutAction = "deny"
+	// AllowCall allows the call.
+	AllowCall ApprovalTimeoutAction = "allow"
 	// HaltAgent denies the call, and ends the call of the agent that made it.
-	HaltAgent ApprovalTimeoutAction = tool.OnTimeoutHalt
+	HaltAgent ApprovalTimeoutAction = "halt"
 )
 
 // ToolScope determines the runs that can call a tool.
@@ -74,9 +76,9 @@ type ToolScope string
 // The scopes.
 const (
 	// ScopeAll are all runs that share the Tools.
-	ScopeAll ToolScope = ToolScope(tool.Global)
+	ScopeAll ToolScope = "global"
 	// ScopeRun is each run with a handler of its own, which Tool.Open creates.
-	ScopeRun ToolScope = ToolScope(tool.PerSession)
+	ScopeRun ToolScope = "session"
 )
 
 // NewTool creates a tool from a Go function. The parameters are the exported fields of the struct

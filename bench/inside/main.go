@@ -9,6 +9,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"log/slog"
 	"os"
 	"runtime"
 	"runtime/debug"
@@ -52,7 +53,7 @@ func run(args []string, cpu, mem string) (err error) {
 	}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	_, err = p.Run(context.Background(), concerto.Options{Args: args[1:], Output: os.Stdout, Log: os.Stderr})
+	_, err = p.Run(context.Background(), concerto.Options{Args: args[1:], Output: os.Stdout, Log: slog.New(slog.NewTextHandler(os.Stderr, nil))})
 	runtime.ReadMemStats(&after)
 	fmt.Fprintf(os.Stderr, "allocated %d bytes, %d objects, %d collections\n",
 		after.TotalAlloc-before.TotalAlloc, after.Mallocs-before.Mallocs, after.NumGC-before.NumGC)

@@ -33,13 +33,15 @@ const (
 	// Configured is what sections of the manifest configure, unless it has [permissions]: the addresses
 	// and keys of connections, hosts, MCP servers, and a temporary directory.
 	Configured Limit = "configured"
+	// ByCaller is what Allow grants, unless the manifest has [permissions].
+	ByCaller Limit = "caller"
 	// Nothing is no resource.
 	Nothing Limit = "nothing"
 )
 
 // stricter returns the limit that allows less.
 func stricter(a, b Limit) Limit {
-	for _, l := range []Limit{Nothing, Configured} {
+	for _, l := range []Limit{Nothing, Configured, ByCaller} {
 		if a == l || b == l {
 			return l
 		}
@@ -69,7 +71,7 @@ type Options struct {
 	// everything (spec/19-permissions.md). A refusal is an error of the program, whose message
 	// names the command-line flag.
 	Allow permit.Grants
-	// Limit applies if Allow grants nothing by itself. It is stored with a durable run.
+	// Limit applies in addition to Allow. It is stored with a durable run.
 	Limit Limit
 	// Bounds restricts the program in addition to Allow. A worker applies it to each of its runs.
 	Bounds permit.Grants

@@ -480,11 +480,13 @@ func (p *Program) runtimeConfig(o *Options) (runtime.Config, error) {
 	if granted := p.ir.Permissions; granted != nil {
 		c.Allowed.Manifest = &permit.Manifest{FS: granted.FS, Env: granted.Env, Net: granted.Net, Run: granted.Run, Open: granted.Open}
 	}
+	c.Allowed.Caller.Sandbox = c.Allowed.Caller.Sandbox || o.Limit == Nothing
 	switch {
-	case o.Limit == Nothing:
-		c.Allowed.Caller.Sandbox = true
-	case o.Limit == Configured && c.Allowed.Manifest == nil:
+	case o.Limit == Unlimited || c.Allowed.Manifest != nil:
+	case o.Limit == Configured:
 		c.Allowed.Manifest = &permit.Manifest{}
+	default:
+		c.Allowed.Manifest = &permit.Manifest{Open: permit.Keys()}
 	}
 	if d := o.Records.Durable; d != nil {
 		if c.Workspaces.Journal, err = filepath.Abs(d.Dir); err != nil {

@@ -83,7 +83,11 @@ func (s *StoredRun) options(o *Options) error {
 	start, session := s.stored.Start, &s.stored.Session
 	o.Args, o.Inputs, o.WorkDir, o.Dir, o.Models.Mock = start.Args, start.Inputs, s.Cwd, s.Root, s.stored.Flags.Mock
 	if len(o.Allow.Allow) == 0 && !o.Allow.Sandbox { // the caller says nothing
-		o.Limit = stricter(o.Limit, Limit(s.stored.Flags.Limit))
+		stored := Limit(s.stored.Flags.Limit)
+		if stored == ByCaller { // what it granted is not stored
+			stored = Configured
+		}
+		o.Limit = stricter(o.Limit, stored)
 	}
 	o.Session.SessionID, o.Session.Cwd, o.Session.Render, o.Session.Metadata = s.ID, s.Cwd, session.Render, nil
 	if session.Metadata != nil {

@@ -2,6 +2,7 @@ package permit
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -44,6 +45,16 @@ var Kinds = [...]Info{
 		"running %s", "run %s", "run any command"},
 	Host: {Host, "allow-host", "allow to start these hosts, by their declaration or section: `NAMES`", "",
 		"starting the host %s", "start the host %s", "start any host"},
+}
+
+// Keys returns the keys of [permissions].
+func Keys() (all []string) {
+	for _, k := range Kinds {
+		if k.Key != "" && !slices.Contains(all, k.Key) {
+			all = append(all, k.Key)
+		}
+	}
+	return all
 }
 
 // GrantHint returns the command's flag that allows the names, quoted for a shell. Without names, it
