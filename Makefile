@@ -52,9 +52,9 @@ lint:
 	for module in $(MODULES); do go vet -C $$module ./... || exit 1; done
 	go tool staticcheck $(ALL)
 
-# Compiles the programs for the other systems.
+# Compiles the product for the other systems.
 builds:
-	for system in windows darwin; do GOOS=$$system CGO_ENABLED=0 go build $(ALL) || exit 1; done
+	for system in windows darwin; do GOOS=$$system CGO_ENABLED=0 go build ./... || exit 1; done
 
 # Compiles everything, tests included, for the other systems.
 platforms:
@@ -212,9 +212,11 @@ check: tidy lint platforms test race checkptr spec size gen
 	RELAY_KILL_ROUNDS=50 go test ./tools/relay/relaytest -count=1
 	@git diff --exit-code || { echo "golden files are out of date: run make golden and read the diff"; exit 1; }
 
-# What takes too long for each change: everything under the race detector, the storms, and the compiled tests of the other
-# systems.
-night: race platforms kill engine-kill relay-kill
+# What takes too long for each change: everything under the race detector, the storms, pointer checks, the compiled tests of
+# the other systems, and whole the tests that otherwise run in part (randtest.Night).
+night: export CONCERTO_NIGHT = 1
+night: race platforms checkptr kill engine-kill relay-kill
+	go test -timeout 2h $(ALL)
 
 # The protocol's reference server, for TestMCPReference, and with it the reference
 # client, for TestServeReference.

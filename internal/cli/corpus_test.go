@@ -23,8 +23,8 @@ import (
 // corpusRun matches a line of a script that runs a source file until it exits.
 var corpusRun = regexp.MustCompile(`^exec (?:exits \d )?concerto run ((?:--?[a-z-]+[ =][^ ']+ )*)([a-z_]+)\.conc((?: -- .*)?)$`)
 
-// TestCorpus records every program of the scripts, and runs it again in three ways, each in a new
-// directory: replayed from the tape, without the hosts and the files that the program read; from a
+// TestCorpus records every program of the scripts, and runs it again in one of three ways, which its
+// hash selects, in a new directory: replayed from the tape, without the hosts and the files that the program read; from a
 // snapshot of itself at every boundary; and compiled with a different choice of optimisations. The
 // output and the exit code must be the same in all runs. Compiled programs also print the same to
 // standard error.
@@ -97,13 +97,27 @@ func (c *corpusCase) test(t *testing.T) {
 	}
 	args = append(append(args, c.program+".conc"), c.args...)
 	live := c.run(t, dir, args...)
-	if !timed(c.files) { // else the order or the end depends on the clock
+	// Each program is run again in one way, or at night in all.
+	way := c.hash() % 3
+	if (way == 0 || randtest.Night()) && !timed(c.files) { // else the order or the end depends on the clock
 		c.compiled(t, live)
 	}
-	c.snapshots(t, live, args)
-	if recorded {
+	if way == 1 || randtest.Night() {
+		c.snapshots(t, live, args)
+	}
+	if recorded && (way == 2 || randtest.Night()) {
 		c.replayed(t, live, dir)
 	}
+}
+
+// hash returns a number that depends on the texts of the program and on how it is run.
+func (c *corpusCase) hash() int {
+	h := fnv.New32a()
+	h.Write([]byte(strings.Join(append(slices.Clone(c.flags), c.program), " ")))
+	for _, f := range c.files.Files {
+		h.Write(f.Data)
+	}
+	return int(h.Sum32() >> 4)
 }
 
 // compiled runs the program from its IR. The compiler prints its diagnostics when it builds the IR.
@@ -151,11 +165,7 @@ func (c *corpusCase) replayed(t *testing.T, live outcome, dir string) {
 // only one, or all except one. The last three choices apply to all functions, not only to hot ones.
 // Together the programs show that no optimisation changes a program's behaviour.
 func (c *corpusCase) passes() string {
-	h := fnv.New32a()
-	for _, f := range c.files.Files {
-		h.Write(f.Data)
-	}
-	n := int(h.Sum32() >> 4)
+	n := c.hash() / 3
 	name := optimize.Passes[n/4%len(optimize.Passes)].Name
 	return [...]string{"none", "all", name, "-hot,-" + name}[n%4]
 }

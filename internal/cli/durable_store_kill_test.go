@@ -48,7 +48,7 @@ fn main() {
 func TestDurableStoreKill(t *testing.T) {
 	t.Parallel()
 	kills := 0
-	for range 4 {
+	for range 2 {
 		seed := rand.Uint64()
 		random := rand.New(rand.NewPCG(seed, 1))
 		dir := programs(t, map[string]string{"work.conc": sharing})

@@ -50,7 +50,7 @@ func TestEngineServerCrash(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = submit.Process.Kill(); _ = submit.Wait() })
 	e.until(`count(*) = 1 FROM concerto.questions WHERE run = 'run'`)
-	for range 3 {
+	for range 2 {
 		if err := server.Crash(); err != nil {
 			t.Fatal(err)
 		}

@@ -102,7 +102,7 @@ func programs(t *testing.T, texts map[string]string) string {
 // CONCERTO_KILL_ROUNDS is the number of repetitions; `make kill` uses 200.
 func TestKill(t *testing.T) {
 	t.Parallel()
-	rounds := 20
+	rounds := 8
 	if randtest.Raced {
 		rounds = 4
 	}

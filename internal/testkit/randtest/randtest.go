@@ -27,6 +27,10 @@ func InOneGoroutine(t testing.TB) {
 	}
 }
 
+// Night reports whether tests that otherwise run in part run whole: `make night` sets
+// CONCERTO_NIGHT.
+func Night() bool { return os.Getenv("CONCERTO_NIGHT") != "" }
+
 // Measures skips a test of memory or time under the race detector, which multiplies both.
 func Measures(t testing.TB) {
 	if Raced {
