@@ -358,7 +358,8 @@ func TestNothingIsPermitted(t *testing.T) {
 	}
 }
 
-// TestResumedPermissions checks that resuming grants no more than the run had, unless it says so.
+// TestResumedPermissions checks that resuming grants no more than the run had, unless its options
+// do.
 func TestResumedPermissions(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "a.txt"), []byte("text"), 0o600); err != nil {

@@ -14,12 +14,12 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/runtime/tool"
-	"github.com/concerto-lang/concerto/runtime/world/logs"
 	"github.com/concerto-lang/concerto/runtime/world/permit"
 )
 
 // Options contains everything that a run receives from outside. With the zero Options a run has no
-// environment, no output and no answers, and it may use only what the project's manifest configures.
+// environment, no output and no answers, and it may use only the resources that the project's
+// manifest configures.
 type Options struct {
 	// Args contains the arguments that std::env::args returns.
 	Args []string
@@ -62,12 +62,12 @@ type Options struct {
 	// Model answers the requests of all agents instead of the manifest's connections. If it is nil,
 	// the connections are used.
 	Model Model
-	// Permissions lists the resources that the program may use: those that both Permissions and its
-	// own [permissions] allow. If it is nil, a program of a project (Load, LoadFS) may use what the
-	// manifest's [permissions] allow, and without that section what other sections configure: models
-	// of connections with their keys, hosts, MCP servers, and a temporary directory. A program
-	// without a manifest, and one from LoadSource or LoadIR, may then use nothing. Resume needs the
-	// Permissions again: they are not stored.
+	// Permissions lists the resources that the program may use: those that Permissions and its
+	// own [permissions] allow. If it is nil, a program of a project (Load, LoadFS) may use the
+	// resources that the manifest's [permissions] allow, and without that section those that other
+	// sections configure: models of connections with their keys, hosts, MCP servers, and a
+	// temporary directory. A program without a manifest, and one from LoadSource or LoadIR, may
+	// then use nothing. Resume needs the Permissions again: they are not stored.
 	Permissions *Permissions
 	// Budget contains limits in addition to the manifest's [limits].
 	Budget Budget
@@ -235,12 +235,11 @@ func (o *Options) engine(limit engine.Limit) (engine.Options, error) {
 
 // logTo returns the lowest level for which a logger is enabled, and a function that logs a line.
 func logTo(l *slog.Logger) (lowest string, on func(level, message string)) {
-	levels := map[string]slog.Level{"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError}
+	levels := map[string]slog.Level{"error": slog.LevelError, "warn": slog.LevelWarn, "info": slog.LevelInfo, "debug": slog.LevelDebug}
 	lowest = "error"
-	for _, name := range logs.Levels {
-		if l.Enabled(context.Background(), levels[name]) {
+	for name, level := range levels {
+		if level < levels[lowest] && l.Enabled(context.Background(), level) {
 			lowest = name
-			break
 		}
 	}
 	return lowest, func(level, message string) { l.Log(context.Background(), levels[level], message) }

@@ -55,6 +55,12 @@ func LoadSource(name, source string) (*Program, error) {
 }
 
 func compile(r driver.Request) (*Program, error) {
+	limit := engine.Nothing
+	r.Loaded = func(_, manifest string, _ bool) {
+		if manifest != "" {
+			limit = engine.Configured
+		}
+	}
 	p, found, err := engine.CompileSource(r)
 	if err != nil {
 		return nil, convert(err)
@@ -62,10 +68,6 @@ func compile(r driver.Request) (*Program, error) {
 	all := diagnostics(found)
 	if p == nil {
 		return nil, sourceError(all)
-	}
-	limit := engine.Nothing
-	if p.HasManifest() {
-		limit = engine.Configured
 	}
 	return &Program{engine: p, warnings: all, limit: limit}, nil
 }

@@ -11,12 +11,14 @@ import (
 	"testing"
 )
 
-// Limits of what every command does before its main begins. What a new dependency or table adds is
-// seen here; a table that only some commands read can be made when it is read (sync.OnceValue).
+// Limits of the work of every command before its main begins. A new dependency or table adds to it.
+// A table that only some commands read can be created when it is read (sync.OnceValue).
 const (
 	maxInitBytes  = 440_000
 	maxInitAllocs = 3_600
-	maxFaults     = 3.2 // page faults of `--version`, as a multiple of those of a program that links net/http
+	// maxFaults limits the page faults of `--version`, as a multiple of those of a program that
+	// links net/http.
+	maxFaults = 3.2
 )
 
 const peer = `package main
@@ -28,8 +30,8 @@ func main() {}
 
 var initLine = regexp.MustCompile(`(?m)^init (\S+) @.* (\d+) bytes, (\d+) allocs$`)
 
-// TestInitialisers bounds what the package initialisers of the command allocate, and the pages that it
-// touches, compared with a program that does nothing, in the same run.
+// TestInitialisers limits the memory that the package initialisers of the command allocate, and the
+// page faults of its start, compared with a program that does nothing, in the same run.
 func TestInitialisers(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{"main.go": peer, "go.mod": "module peer\n"} {
@@ -47,7 +49,7 @@ func TestInitialisers(t *testing.T) {
 		}
 		return out
 	}
-	faults := func(path string) (most int64) {
+	faults := func(path string) int64 {
 		t.Helper()
 		c := exec.Command(path, "--version")
 		if err := c.Run(); err != nil {
@@ -77,7 +79,7 @@ func TestInitialisers(t *testing.T) {
 	if totalBytes > maxInitBytes || totalAllocs > maxInitAllocs {
 		t.Errorf("%d initialisers allocate %d bytes in %d pieces, at most %d in %d; each line is a package:\n%s", len(all), totalBytes, totalAllocs, maxInitBytes, maxInitAllocs, &trace)
 	}
-	// The first run reads the file. Of the others the smallest counts: it is not the program that makes more.
+	// The first run reads the file, and another process may cause more: the smallest number counts.
 	own, other := int64(1<<62), int64(1<<62)
 	for range 5 {
 		own, other = min(own, faults(concerto)), min(other, faults(empty))

@@ -23,9 +23,10 @@ import (
 // corpusRun matches a line of a script that runs a source file until it exits.
 var corpusRun = regexp.MustCompile(`^exec (?:exits \d )?concerto run ((?:--?[a-z-]+[ =][^ ']+ )*)([a-z_]+)\.conc((?: -- .*)?)$`)
 
-// TestCorpus records every program of the scripts, and runs it again in one of three ways, which its
-// hash selects, in a new directory: replayed from the tape, without the hosts and the files that the program read; from a
-// snapshot of itself at every boundary; and compiled with a different choice of optimisations. The
+// TestCorpus records every program of the scripts, and runs it again in one of three ways, which
+// its hash selects, in a new directory: replayed from the tape, without the hosts and the files
+// that the program read; from a snapshot of itself at every boundary; and compiled with a different
+// choice of optimisations. The
 // output and the exit code must be the same in all runs. Compiled programs also print the same to
 // standard error.
 func TestCorpus(t *testing.T) {

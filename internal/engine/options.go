@@ -23,15 +23,16 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// Limit says what a program may use if neither its caller nor its manifest says it.
+// Limit determines the resources of a program for which neither its caller nor its manifest lists
+// them.
 type Limit string
 
 // The limits.
 const (
 	// Unlimited is what the process may use, except for commands that no manifest names.
 	Unlimited Limit = ""
-	// Configured is what sections of the manifest configure, unless it has [permissions]: the addresses
-	// and keys of connections, hosts, MCP servers, and a temporary directory.
+	// Configured is what sections of the manifest configure, unless it has [permissions]: the
+	// addresses and keys of connections, hosts, MCP servers, and a temporary directory.
 	Configured Limit = "configured"
 	// ByCaller is what Allow grants, unless the manifest has [permissions].
 	ByCaller Limit = "caller"

@@ -32,8 +32,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/secret"
 	"github.com/concerto-lang/concerto/internal/data/value"
 	"github.com/concerto-lang/concerto/internal/engine/driver"
+	"github.com/concerto-lang/concerto/internal/engine/driver/programcache"
 	"github.com/concerto-lang/concerto/internal/engine/packages"
-	"github.com/concerto-lang/concerto/internal/engine/programcache"
 	"github.com/concerto-lang/concerto/internal/record/eventtext"
 	"github.com/concerto-lang/concerto/internal/record/journal/rundir"
 	"github.com/concerto-lang/concerto/internal/record/profile"
@@ -77,9 +77,9 @@ func CompileSource(s driver.Request) (*Program, diag.List, error) {
 	if s.Packages.Fetch == nil {
 		s.Packages.Fetch = fetchPackages
 	}
-	key, isKept := programcache.Key(s)
-	if isKept {
-		if p, found, ok := loadKept(s, key); ok {
+	key, isCached := programcache.Key(s)
+	if isCached {
+		if p, found, ok := loadCached(s, key); ok {
 			return p, found, nil
 		}
 		s.Record = true
@@ -96,48 +96,49 @@ func CompileSource(s driver.Request) (*Program, diag.List, error) {
 	if s.Sources != nil {
 		root = "" // its path is not where its files are
 	}
-	if isKept {
-		keep(s, key, in, p, found)
+	if isCached {
+		storeCompiled(s, key, in, p, found)
 	}
 	return &Program{ir: p, root: root, manifest: in.Manifest}, found, nil
 }
 
-// loadKept returns the compiled program that was kept under a key, if it is still the same.
-func loadKept(s driver.Request, key string) (*Program, diag.List, bool) {
-	kept, ok := programcache.Load(s.Programs, key)
+// loadCached returns the cached program with a key, if its sources have not changed.
+func loadCached(s driver.Request, key string) (*Program, diag.List, bool) {
+	cached, ok := programcache.Load(s.Programs, key)
 	if !ok {
 		return nil, diag.List{}, false
 	}
-	code, err := ir.Decode(kept.IR)
+	code, err := ir.Decode(cached.IR)
 	if err != nil {
 		return nil, diag.List{}, false
 	}
-	if code.Evals = kept.Evals; ir.Verify(code) != nil {
+	if code.Evals = cached.Evals; ir.Verify(code) != nil {
 		return nil, diag.List{}, false
 	}
-	p := &Program{ir: code, root: kept.Root}
-	if kept.Manifest != "" {
-		p.manifest, _ = manifest.Parse(source.NewFile(kept.Manifest, kept.ManifestText)) // its findings are in kept.Found
+	p := &Program{ir: code, root: cached.Root}
+	if cached.Manifest != "" {
+		p.manifest, _ = manifest.Parse(source.NewFile(cached.Manifest, cached.ManifestText)) // its findings are in cached.Found
 	}
 	if s.Seen != nil {
-		for _, r := range kept.Reads {
+		for _, r := range cached.Reads {
 			if r.IsOfFile() {
 				s.Seen(r.Path)
 			}
 		}
 	}
 	if s.Loaded != nil {
-		s.Loaded(kept.Entry, kept.Manifest, true)
+		s.Loaded(cached.Entry, cached.Manifest, true)
 	}
-	return p, kept.Found.List, true
+	return p, cached.Found.List, true
 }
 
-func keep(s driver.Request, key string, in *driver.Input, p *ir.Program, found diag.List) {
-	kept := &programcache.Program{Reads: in.Reads(), Root: in.Root, Entry: in.Entry.Name, Found: programcache.Findings{List: found}, IR: ir.Encode(p), Evals: p.Evals}
+// storeCompiled adds a compiled program to the cache.
+func storeCompiled(s driver.Request, key string, in *driver.Input, p *ir.Program, found diag.List) {
+	cached := &programcache.Program{Reads: in.Reads(), Root: in.Root, Entry: in.Entry.Name, Found: programcache.Findings{List: found}, IR: ir.Encode(p), Evals: p.Evals}
 	if in.Manifest != nil {
-		kept.Manifest, kept.ManifestPath = in.Manifest.File.Name, filepath.Join(in.Root, manifest.FileName)
+		cached.Manifest, cached.ManifestPath = in.Manifest.File.Name, filepath.Join(in.Root, manifest.FileName)
 	}
-	programcache.Store(s.Programs, key, kept)
+	programcache.Store(s.Programs, key, cached)
 }
 
 // fetchPackages stores packages of a lock file that are not in the cache.
@@ -208,10 +209,6 @@ func (p *Program) HostConfigs() ([]host.Config, error) {
 
 // Assembly returns the program's code as readable text.
 func (p *Program) Assembly() string { return ir.Disassemble(p.ir) }
-
-// HasManifest reports whether the program was compiled in this process, from a project with a
-// manifest.
-func (p *Program) HasManifest() bool { return p.manifest != nil }
 
 // Run runs the program's main. It stops when main returns, ctx ends, or the manifest's
 // max_run_seconds have passed. When Run returns, all processes and goroutines of the run have
@@ -465,7 +462,7 @@ func (p *Program) runtimeConfig(o *Options) (runtime.Config, error) {
 		Emit: emit.Options{Mode: o.Output.Mode, Out: o.Output.To, Terminal: o.Output.Terminal, Viewed: o.Output.Viewed, Detail: o.Output.Detail,
 			Answers: o.Answers.Fixed, Handler: o.Answers.Handler, HandlerDir: o.Answers.HandlerDir, PassEnv: o.Answers.PassEnv, Prompter: o.Answers.Prompter, Stdin: o.Answers.Stdin},
 		Environ: o.Environ, Log: o.Log, LogLevel: o.LogLevel, Args: o.Args, Session: env.Session{ID: o.Session.SessionID, Cwd: cwd, Inputs: o.Inputs, Metadata: metadata, Render: o.Session.Render},
-		Dir: o.WorkDir, Root: root, Allowed: runtime.Allowed{Caller: o.Allow, Worker: o.Bounds},
+		Dir: o.WorkDir, Root: root, Allowed: o.allowed(p.ir.Permissions),
 		Bounds: runtime.Bounds{MaxTokens: narrower(p.ir.Limits.MaxTokens, o.budget().Tokens), MaxCost: narrower(p.ir.Limits.MaxCostUSD, o.budget().CostUSD), MaxMemory: int(min(p.ir.Limits.MaxMemoryMB, 1<<40)) << 20},
 	}
 	if d, ok := o.Records.Debugger.(runtime.PausingDebugger); ok {
@@ -477,17 +474,6 @@ func (p *Program) runtimeConfig(o *Options) (runtime.Config, error) {
 	c.Seed = o.own.seed
 	c.Stores.Dir = root
 	c.Executable, c.Audit = o.Executable, o.Records.Audit
-	if granted := p.ir.Permissions; granted != nil {
-		c.Allowed.Manifest = &permit.Manifest{FS: granted.FS, Env: granted.Env, Net: granted.Net, Run: granted.Run, Open: granted.Open}
-	}
-	c.Allowed.Caller.Sandbox = c.Allowed.Caller.Sandbox || o.Limit == Nothing
-	switch {
-	case o.Limit == Unlimited || c.Allowed.Manifest != nil:
-	case o.Limit == Configured:
-		c.Allowed.Manifest = &permit.Manifest{}
-	default:
-		c.Allowed.Manifest = &permit.Manifest{Open: permit.Keys()}
-	}
 	if d := o.Records.Durable; d != nil {
 		if c.Workspaces.Journal, err = filepath.Abs(d.Dir); err != nil {
 			return runtime.Config{}, fmt.Errorf("could not find directory %s: %w", d.Dir, err)
@@ -525,6 +511,22 @@ func (p *Program) runtimeConfig(o *Options) (runtime.Config, error) {
 		c.Connections, c.Played = p.mocked(c.Connections, o.Models.Function), o.Models.Mock
 	}
 	return c, nil
+}
+
+// allowed returns the permissions of a run of a program with these [permissions], or nil.
+func (o *Options) allowed(granted *ir.Permissions) runtime.Allowed {
+	a := runtime.Allowed{Caller: o.Allow, Worker: o.Bounds}
+	a.Caller.Sandbox = a.Caller.Sandbox || o.Limit == Nothing
+	switch {
+	case granted != nil:
+		a.Manifest = &permit.Manifest{FS: granted.FS, Env: granted.Env, Net: granted.Net, Run: granted.Run, Open: granted.Open}
+	case o.Limit == Unlimited:
+	case o.Limit == Configured:
+		a.Manifest = &permit.Manifest{}
+	default:
+		a.Manifest = &permit.Manifest{Open: permit.Keys()}
+	}
+	return a
 }
 
 // base returns the directory to which the manifest's paths are relative.

@@ -17,12 +17,12 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/compile/diag"
 	"github.com/concerto-lang/concerto/internal/engine/driver"
-	"github.com/concerto-lang/concerto/internal/engine/programcache"
+	"github.com/concerto-lang/concerto/internal/engine/driver/programcache"
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// compiledAs returns all that compiling gives: code, findings, error, and which files were asked
-// for.
+// compiledAs returns all results of compiling: code, findings, error, and the files that were
+// reported as read.
 func compiledAs(r driver.Request) string {
 	var b bytes.Buffer
 	seen := map[string]bool{}
@@ -47,8 +47,8 @@ func compiledAs(r driver.Request) string {
 	return b.String() + strings.Join(files, "\n")
 }
 
-// isKept reports whether the program of a request would not be compiled.
-func isKept(t *testing.T, r driver.Request) bool {
+// isCached reports whether the program of a request is in the cache.
+func isCached(t *testing.T, r driver.Request) bool {
 	t.Helper()
 	key, ok := programcache.Key(r)
 	if !ok {
@@ -67,9 +67,9 @@ func copied(t *testing.T, from string) string {
 	return dir
 }
 
-// TestKeptPrograms changes a random file of each example. What compiling gives is the same with kept
-// programs as without.
-func TestKeptPrograms(t *testing.T) {
+// TestCachedPrograms changes a random file of each example. The results of compiling are the same
+// with and without the cache.
+func TestCachedPrograms(t *testing.T) {
 	mains, err := filepath.Glob("../../examples/*/main.conc")
 	if err != nil || len(mains) < 8 {
 		t.Fatalf("%d examples, error %v", len(mains), err)
@@ -85,11 +85,11 @@ func TestKeptPrograms(t *testing.T) {
 			if got := compiledAs(r); got != want {
 				t.Fatalf("the first compilation differs (-want +got):\n%s", cmp.Diff(want, got))
 			}
-			if strings.Contains(want, "\n{\"version\"") && !isKept(t, r) {
-				t.Error("the program is not kept")
+			if strings.Contains(want, "\n{\"version\"") && !isCached(t, r) {
+				t.Error("the program is not cached")
 			}
 			if got := compiledAs(r); got != want {
-				t.Fatalf("the kept program differs (-want +got):\n%s", cmp.Diff(want, got))
+				t.Fatalf("the cached program differs (-want +got):\n%s", cmp.Diff(want, got))
 			}
 			random := rand.New(rand.NewPCG(uint64(i), 7))
 			for step := range 8 {
@@ -108,8 +108,8 @@ func TestKeptPrograms(t *testing.T) {
 	}
 }
 
-// change changes a random file below a directory, removes it, or adds one that the compiler may look
-// for.
+// change changes a random file below a directory, removes it, or adds one with a name that the
+// compiler may try.
 func change(t *testing.T, dir string, r *rand.Rand) (what string) {
 	t.Helper()
 	var files []string
@@ -163,8 +163,8 @@ const warned = `fn main() {
 }
 `
 
-// TestKeptCode compares all parts of a kept program with those of the compiled one.
-func TestKeptCode(t *testing.T) {
+// TestCachedCode compares all parts of a cached program with those of the compiled one.
+func TestCachedCode(t *testing.T) {
 	for _, name := range []string{"eval", "tasks", "tools", "supervise"} {
 		for _, with := range []driver.Request{{}, {Tests: true}, {Evals: true}, {Plain: true}} {
 			with.Dir, with.Path, with.Mock = copied(t, "../../examples/"+name), ".", true
@@ -175,30 +175,30 @@ func TestKeptCode(t *testing.T) {
 			with.Programs = filepath.Join(t.TempDir(), "programs")
 			compiledAs(with)
 			key, _ := programcache.Key(with)
-			got, _, ok := loadKept(with, key)
+			got, _, ok := loadCached(with, key)
 			if !ok {
-				t.Fatalf("%s is not kept", name)
+				t.Fatalf("%s is not cached", name)
 			}
 			if diff := cmp.Diff(want.ir, got.ir, cmpopts.EquateEmpty(), cmpopts.IgnoreFields(ir.Local{}, "Reserved"), cmp.Exporter(func(reflect.Type) bool { return true })); diff != "" {
-				t.Errorf("%s: the kept code differs (-want +got):\n%s", name, diff)
+				t.Errorf("%s: the cached code differs (-want +got):\n%s", name, diff)
 			}
 		}
 	}
 }
 
-// TestKeptWarnings checks that a kept program repeats its warnings, with their lines and fixes.
-func TestKeptWarnings(t *testing.T) {
+// TestCachedWarnings checks that a cached program repeats its warnings, with their lines and fixes.
+func TestCachedWarnings(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "main.conc"), []byte(warned), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	r := driver.Request{Path: "main.conc", Dir: dir, Programs: filepath.Join(dir, "programs")}
 	first := compiledAs(r)
-	if !strings.Contains(first, "warning[W") || !strings.Contains(first, "let unused") || !isKept(t, r) {
-		t.Fatalf("no kept program with a warning: %s", first)
+	if !strings.Contains(first, "warning[W") || !strings.Contains(first, "let unused") || !isCached(t, r) {
+		t.Fatalf("no cached program with a warning: %s", first)
 	}
 	if again := compiledAs(r); again != first {
-		t.Errorf("the kept program gives:\n%s\nwant:\n%s", again, first)
+		t.Errorf("the cached program returns:\n%s\nwant:\n%s", again, first)
 	}
 	r.DenyWarnings = true
 	if _, found, err := CompileSource(r); err != nil || !found.HasErrors() {
@@ -206,9 +206,9 @@ func TestKeptWarnings(t *testing.T) {
 	}
 }
 
-// TestKeptEntries damages the entry of a program in each way. The program is compiled again, and
-// kept again where the directory can be written.
-func TestKeptEntries(t *testing.T) {
+// TestCachedEntries damages the entry of a program in each way. The program is compiled again, and
+// stored again where the directory can be written.
+func TestCachedEntries(t *testing.T) {
 	for name, damage := range map[string]func(t *testing.T, dir, entry string) (isMended bool){
 		"truncated": func(t *testing.T, _, entry string) bool { return truncate(t, entry, 1000) },
 		"empty":     func(t *testing.T, _, entry string) bool { return truncate(t, entry, 0) },
@@ -251,7 +251,7 @@ func TestKeptEntries(t *testing.T) {
 			want := compiledAs(r)
 			key, _ := programcache.Key(r)
 			isMended := damage(t, dir, filepath.Join(r.Programs, key))
-			if isKept(t, r) {
+			if isCached(t, r) {
 				t.Fatal("the damaged entry is used")
 			}
 			for range 2 {
@@ -259,11 +259,11 @@ func TestKeptEntries(t *testing.T) {
 					t.Errorf("the program is:\n%s\nwant:\n%s", got, want)
 				}
 			}
-			if got := isKept(t, r); got != isMended {
-				t.Errorf("kept again: %t, want %t", got, isMended)
+			if got := isCached(t, r); got != isMended {
+				t.Errorf("stored again: %t, want %t", got, isMended)
 			}
 			if left, _ := filepath.Glob(filepath.Join(r.Programs, ".new-*")); len(left) > 0 {
-				t.Errorf("left behind: %v", left)
+				t.Errorf("temporary files remain: %v", left)
 			}
 		})
 	}

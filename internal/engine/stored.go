@@ -82,7 +82,7 @@ func (s *StoredRun) Program() (*Program, error) { return Load(s.stored.Program) 
 func (s *StoredRun) options(o *Options) error {
 	start, session := s.stored.Start, &s.stored.Session
 	o.Args, o.Inputs, o.WorkDir, o.Dir, o.Models.Mock = start.Args, start.Inputs, s.Cwd, s.Root, s.stored.Flags.Mock
-	if len(o.Allow.Allow) == 0 && !o.Allow.Sandbox { // the caller says nothing
+	if len(o.Allow.Allow) == 0 && !o.Allow.Sandbox { // the caller grants nothing by itself
 		stored := Limit(s.stored.Flags.Limit)
 		if stored == ByCaller { // what it granted is not stored
 			stored = Configured

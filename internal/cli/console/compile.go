@@ -13,10 +13,10 @@ import (
 // Compile compiles a source and shows its diagnostics. If these contain errors, it returns an
 // ExitError.
 func (a *Console) Compile(s driver.Request) (*engine.Program, error) {
-	s.Loaded = func(entry, manifest string, isKept bool) {
+	s.Loaded = func(entry, manifest string, isCached bool) {
 		how := "compiling"
-		if isKept {
-			how = "using the kept code of"
+		if isCached {
+			how = "using the cached code of"
 		}
 		a.Verbosef("%s %s with %s", how, entry, cmp.Or(manifest, "no manifest"))
 	}

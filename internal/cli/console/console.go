@@ -45,7 +45,7 @@ type Console struct {
 
 	Began    time.Time // start of the run with --emit-detail; otherwise zero
 	Quiet    bool
-	NoCache  bool // programs are compiled, and not kept
+	NoCache  bool // the cache of compiled programs is not used
 	Verbose  int  // number of --verbose flags
 	LogLevel string
 	ExitCode int            // exit code of a command that returns no error

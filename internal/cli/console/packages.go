@@ -28,7 +28,7 @@ func (a *Console) Packages() driver.PackageSource {
 	return driver.PackageSource{Fetch: func(missing []*pkg.Package) error { return a.Fetcher(false).Missing(context.Background(), missing) }}
 }
 
-// Programs returns the directory in which compiled programs are kept, or "" with --no-cache and if
+// Programs returns the directory of the cache of compiled programs, or "" with --no-cache and if
 // the user has no directory for caches.
 func (a *Console) Programs() string {
 	dir := a.Getenv(pkgcache.Variable)

@@ -162,7 +162,7 @@ func writeJUnitReport(w io.Writer, r *testReport) error {
 	return err
 }
 
-// junitFailure returns what the report says of a failed test.
+// junitFailure returns the attributes and the text of a failure in the report.
 func junitFailure(x engine.TestResult) (kind, message, text string) {
 	f := x.Failure
 	place := f.Place

@@ -55,9 +55,9 @@ type Request struct {
 	// even if it does not exist. Calls are never concurrent.
 	Seen func(path string)
 	// Loaded, if not nil, is called with the paths of the entry and of the manifest as users see
-	// them. manifest is "" if there is none. isKept means that the program was in Programs, and is
-	// not compiled.
-	Loaded func(entry, manifest string, isKept bool)
+	// them. manifest is "" if there is none. isCached means that the program is in the cache, and
+	// is not compiled.
+	Loaded func(entry, manifest string, isCached bool)
 	// Plain disables all optimisations, so that each instruction belongs to one source line.
 	Plain bool
 	// Previous, if not nil, contains the results of an earlier check of the program. Checking
@@ -72,9 +72,9 @@ type Request struct {
 	DenyWarnings bool
 	// Packages determines how the packages of the project are found.
 	Packages PackageSource
-	// Programs is the directory in which compiled programs are kept; "" keeps none.
+	// Programs is the directory of the cache of compiled programs; "" disables the cache.
 	Programs string
-	// Record keeps what was read, for Input.Reads.
+	// Record collects what Input.Reads returns.
 	Record bool
 }
 
@@ -133,8 +133,6 @@ type Input struct {
 	// optimisation passes; nil means optimize.Program, and tests insert faulty passes
 	passes    func(*ir.Program, optimize.Set)
 	generated func(*ir.Program) // called with the generated program; tests use it to insert invalid code
-	tests     bool
-	evals     bool
 	checks    checkOptions
 	data      CheckData
 	chosen    codegen.ManifestData // the request's Called and Debugged
@@ -154,6 +152,8 @@ type Input struct {
 // checkOptions are options of a check.
 type checkOptions struct {
 	withTests bool // the program includes the files with its tests
+	evals     bool // the program includes its @eval functions
+	tests     bool // the program includes its @test functions
 	denies    bool // warnings count as errors
 }
 
@@ -206,7 +206,7 @@ func newInput(r Request) (*Input, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot determine the directory %s: %w", r.Dir, err)
 	}
-	in := &Input{Passes: optimize.All, dir: dir, tests: r.Tests, checks: checkOptions{withTests: r.Tests, denies: r.DenyWarnings}, evals: r.Evals, data: r.Data, chosen: codegen.ManifestData{Called: r.Called, Debugged: r.Plain}, mock: r.Mock, absolute: filepath.IsAbs(r.Path), Scripts: map[string]json.RawMessage{}, names: map[string]string{}, seen: r.Seen, overlay: r.Overlay, sources: r.Sources, cache: r.Packages.Cache, parsed: r.Parsed, previous: r.Previous}
+	in := &Input{Passes: optimize.All, dir: dir, checks: checkOptions{withTests: r.Tests, tests: r.Tests, evals: r.Evals, denies: r.DenyWarnings}, data: r.Data, chosen: codegen.ManifestData{Called: r.Called, Debugged: r.Plain}, mock: r.Mock, absolute: filepath.IsAbs(r.Path), Scripts: map[string]json.RawMessage{}, names: map[string]string{}, seen: r.Seen, overlay: r.Overlay, sources: r.Sources, cache: r.Packages.Cache, parsed: r.Parsed, previous: r.Previous}
 	if in.seen == nil {
 		in.seen = func(string) {}
 	}

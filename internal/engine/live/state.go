@@ -145,7 +145,7 @@ func (t *tracker) forget(item int64) {
 	}
 }
 
-// message keeps the message as it is: most are replaced by the next one before they are shown.
+// message stores the message as it is: most are replaced by the next one before they are shown.
 func (t *tracker) message(e *event.Event) {
 	if h := t.hosts[e.Parent]; h != nil {
 		h.typ, h.text = e.Name, textOf(e)

@@ -2,7 +2,7 @@ package otlp
 
 import "encoding/binary"
 
-// wireType says how the value of a field is encoded, in the lowest three bits of its tag.
+// wireType is the encoding of a field's value, in the lowest three bits of its tag.
 // Source: https://protobuf.dev/programming-guides/encoding/#structure
 type wireType uint64
 
@@ -35,8 +35,8 @@ type wireField struct {
 	bytes  []byte
 }
 
-// fields returns the varints and the byte strings of a message by their numbers. What follows a
-// field that cannot be read is ignored.
+// fields returns the varints and the byte strings of a message by their numbers. It ignores the
+// rest of a message after a field that cannot be read.
 func fields(b []byte) map[int]wireField {
 	out := map[int]wireField{}
 	for {

@@ -90,8 +90,8 @@ type Grants struct {
 	Allow map[Kind]List
 	// Sandbox refuses all targets of the kinds that are not in Allow.
 	Sandbox bool
-	// Hint returns how the caller allows targets of a kind, for messages. If it is nil, the caller is
-	// the command: Kind.GrantHint.
+	// Hint returns how the caller allows targets of a kind, for messages. If it is nil, the caller
+	// is the command: Kind.GrantHint.
 	Hint func(k Kind, names ...string) string
 }
 

@@ -31,7 +31,7 @@ func TestVersions(t *testing.T) {
 	}
 	for key := range keys {
 		if _, ok := Load(dir, key); !ok {
-			t.Errorf("entry %s is gone", key)
+			t.Errorf("entry %s was removed", key)
 		}
 	}
 	executable = func() string { return "" }

@@ -1,7 +1,7 @@
-// Package programcache keeps compiled programs in a directory of the user, so that a command does
-// not compile an unchanged program again. An entry says what the compiler has read; it is valid
-// while all of it is the same. The directory may be removed at any time, and nothing that is wrong
-// with it is an error: the program is then compiled.
+// Package programcache stores compiled programs in a directory of the user, so that a command does
+// not compile an unchanged program again. An entry lists what the compiler has read, and is valid
+// while all of it is unchanged. The directory may be removed at any time. A damaged entry and a
+// directory that cannot be written cause no error: the program is then compiled.
 package programcache
 
 import (
@@ -30,7 +30,7 @@ const (
 	usedWithin = 24 * time.Hour      // the time of use is written at most so often
 )
 
-// Program is a compiled program as it is kept.
+// Program is an entry: a compiled program.
 type Program struct {
 	Reads    []driver.Read `json:"reads"` // what the compiler has read
 	Root     string        `json:"root"`
@@ -40,7 +40,7 @@ type Program struct {
 	IR       []byte        `json:"-"`                  // encoded
 	Evals    []ir.Eval     `json:"evals,omitempty"`    // which IR does not contain
 
-	// ManifestText is the text of the manifest, if there is one. It is not kept, but read.
+	// ManifestText is the text of the manifest, if there is one. Load reads it.
 	ManifestText []byte `json:"-"`
 	// ManifestPath is the absolute path of the manifest.
 	ManifestPath string `json:"manifest_path,omitempty"`
@@ -52,7 +52,7 @@ type header struct {
 	Program
 }
 
-// Key returns the key of a request's program, and false if the program is not kept because its
+// Key returns the key of a request's program, and false if the program is not cached because its
 // sources are not files, because its functions are tools, or because no directory is set.
 func Key(r driver.Request) (string, bool) {
 	if r.Programs == "" || r.Overlay != nil || r.Sources != nil || r.Previous != nil || r.Data != nil || r.Called || r.Packages.Lock != nil {
@@ -111,7 +111,7 @@ var executable = sync.OnceValue(func() string {
 	return string(text)
 })
 
-// Load returns the program with a key, if it is kept and everything that it was compiled from is
+// Load returns the program with a key, if there is one and everything from which it was compiled is
 // unchanged.
 func Load(dir, key string) (*Program, bool) {
 	path := filepath.Join(dir, key)
@@ -172,7 +172,7 @@ func checksum(text []byte) string {
 	return "concerto program 1 " + hex.EncodeToString(sum[:])
 }
 
-// Store keeps a program.
+// Store writes an entry.
 func Store(dir, key string, p *Program) {
 	text, err := encode(key, p)
 	if err != nil || len(text) > maxEntry || os.MkdirAll(dir, 0o700) != nil {
@@ -200,7 +200,7 @@ func tidy(dir string, now time.Time) {
 	if err != nil {
 		return
 	}
-	var kept []os.FileInfo
+	var entriesLeft []os.FileInfo
 	total := int64(0)
 	for _, e := range entries {
 		info, err := e.Info()
@@ -211,13 +211,13 @@ func tidy(dir string, now time.Time) {
 			_ = os.Remove(filepath.Join(dir, e.Name()))
 			continue
 		}
-		kept, total = append(kept, info), total+info.Size()
+		entriesLeft, total = append(entriesLeft, info), total+info.Size()
 	}
 	if total <= maxTotal {
 		return
 	}
-	slices.SortFunc(kept, func(a, b os.FileInfo) int { return a.ModTime().Compare(b.ModTime()) })
-	for _, info := range kept {
+	slices.SortFunc(entriesLeft, func(a, b os.FileInfo) int { return a.ModTime().Compare(b.ModTime()) })
+	for _, info := range entriesLeft {
 		if total <= maxTotal {
 			return
 		}

@@ -9,41 +9,41 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// Findings are diagnostics that are kept with their files, because messages show the lines.
+// Findings are diagnostics that are stored with their files, because messages show the lines.
 type Findings struct{ diag.List }
 
 type (
-	keptFindings struct {
-		Files []keptFile    `json:"files,omitempty"`
-		All   []keptFinding `json:"all,omitempty"`
+	storedFindings struct {
+		Files []storedFile    `json:"files,omitempty"`
+		All   []storedFinding `json:"all,omitempty"`
 	}
-	// keptFile is a file as messages show it: secrets in it are hidden.
-	keptFile struct {
+	// storedFile is a file as messages show it: secrets in it are hidden.
+	storedFile struct {
 		Name string `json:"name"`
 		Text string `json:"text"`
 	}
-	keptFinding struct {
-		Code    string      `json:"code"`
-		Message string      `json:"message"`
-		At      keptSpan    `json:"at"`
-		Labels  []keptLabel `json:"labels,omitempty"`
-		Hints   []string    `json:"hints,omitempty"`
-		Fixes   []keptFix   `json:"fixes,omitempty"`
-		Cause   string      `json:"cause,omitempty"`
-		Follows string      `json:"follows,omitempty"`
+	storedFinding struct {
+		Code    string        `json:"code"`
+		Message string        `json:"message"`
+		At      storedSpan    `json:"at"`
+		Labels  []storedLabel `json:"labels,omitempty"`
+		Hints   []string      `json:"hints,omitempty"`
+		Fixes   []storedFix   `json:"fixes,omitempty"`
+		Cause   string        `json:"cause,omitempty"`
+		Follows string        `json:"follows,omitempty"`
 	}
-	keptLabel struct {
-		At   keptSpan `json:"at"`
-		Text string   `json:"text"`
+	storedLabel struct {
+		At   storedSpan `json:"at"`
+		Text string     `json:"text"`
 	}
-	keptFix struct {
-		Title string      `json:"title"`
-		Safe  bool        `json:"safe,omitempty"`
-		Edits []keptLabel `json:"edits"`
+	storedFix struct {
+		Title string        `json:"title"`
+		Safe  bool          `json:"safe,omitempty"`
+		Edits []storedLabel `json:"edits"`
 	}
-	// keptSpan is a part of a file, which is 0 for none, and otherwise its place in the list of
+	// storedSpan is a part of a file, which is 0 for none, and otherwise its place in the list of
 	// files, counted from 1.
-	keptSpan struct {
+	storedSpan struct {
 		File       int        `json:"file,omitempty"`
 		Start, End source.Pos `json:",omitempty"`
 	}
@@ -51,45 +51,45 @@ type (
 
 // MarshalJSON encodes the findings.
 func (f Findings) MarshalJSON() ([]byte, error) {
-	var kept keptFindings
+	var stored storedFindings
 	places := map[*source.File]int{}
-	span := func(of *source.File, s source.Span) keptSpan {
+	span := func(of *source.File, s source.Span) storedSpan {
 		if of != nil && places[of] == 0 {
-			kept.Files = append(kept.Files, keptFile{of.Name, of.String()})
-			places[of] = len(kept.Files)
+			stored.Files = append(stored.Files, storedFile{of.Name, of.String()})
+			places[of] = len(stored.Files)
 		}
-		return keptSpan{places[of], s.Start, s.End}
+		return storedSpan{places[of], s.Start, s.End}
 	}
 	for _, d := range f.Since(0) {
-		k := keptFinding{Code: d.Info.Code, Message: d.Message, At: span(d.File, d.Span), Hints: d.Hints, Cause: d.Cause, Follows: d.FollowsFrom}
+		k := storedFinding{Code: d.Info.Code, Message: d.Message, At: span(d.File, d.Span), Hints: d.Hints, Cause: d.Cause, Follows: d.FollowsFrom}
 		for _, l := range d.Labels {
-			k.Labels = append(k.Labels, keptLabel{span(l.File, l.Span), l.Text})
+			k.Labels = append(k.Labels, storedLabel{span(l.File, l.Span), l.Text})
 		}
 		for _, x := range d.Fixes {
-			fix := keptFix{Title: x.Title, Safe: x.Safe}
+			fix := storedFix{Title: x.Title, Safe: x.Safe}
 			for _, e := range x.Edits {
-				fix.Edits = append(fix.Edits, keptLabel{span(e.File, e.Span), e.Text})
+				fix.Edits = append(fix.Edits, storedLabel{span(e.File, e.Span), e.Text})
 			}
 			k.Fixes = append(k.Fixes, fix)
 		}
-		kept.All = append(kept.All, k)
+		stored.All = append(stored.All, k)
 	}
-	return json.Marshal(kept)
+	return json.Marshal(stored)
 }
 
 // UnmarshalJSON decodes findings.
 func (f *Findings) UnmarshalJSON(text []byte) error {
-	var kept keptFindings
-	if err := json.Unmarshal(text, &kept); err != nil {
+	var stored storedFindings
+	if err := json.Unmarshal(text, &stored); err != nil {
 		return err
 	}
 	files := []*source.File{nil}
-	for _, x := range kept.Files {
+	for _, x := range stored.Files {
 		files = append(files, source.NewFile(x.Name, []byte(x.Text)))
 	}
 	isSound := true
 	own := 0 // file of the diagnostic
-	span := func(s keptSpan) (*source.File, source.Span) {
+	span := func(s storedSpan) (*source.File, source.Span) {
 		at := cmp.Or(s.File, own)
 		if at < 0 || at >= len(files) || s.Start < 0 || s.End < s.Start || files[at] == nil && s.End > 0 || files[at] != nil && int(s.End) > len(files[at].Text) {
 			isSound = false
@@ -97,7 +97,7 @@ func (f *Findings) UnmarshalJSON(text []byte) error {
 		}
 		return files[s.File], source.Span{Start: s.Start, End: s.End}
 	}
-	for _, k := range kept.All {
+	for _, k := range stored.All {
 		d := &diag.Diagnostic{Info: diag.Lookup(k.Code), Message: k.Message, Hints: k.Hints, Cause: k.Cause, FollowsFrom: k.Follows}
 		isSound = isSound && d.Info != nil
 		own = 0
