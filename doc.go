@@ -18,7 +18,17 @@
 // manifest may use none. [AllowAll] permits all that the process may do.
 //
 // Agents use the models in the program's manifest, with keys from Options.Env. [Options.Model]
-// replaces all models by a Go function, for example by a [ScriptedModel] in tests.
+// replaces all models by a Go function, for example by a [ScriptedModel] in tests, and
+// [Options.Hosts] replaces hosts by Go functions, such as a [ScriptedHost].
+//
+// [Program.Call] calls one function of a program, with a Go struct as its arguments, and [As] decodes
+// the result:
+//
+//	r, err := p.Call(ctx, "triage", map[string]any{"ticket": ticket}, concerto.Options{Env: os.Environ()})
+//	if err != nil {
+//		return err
+//	}
+//	verdict, err := concerto.As[Verdict](r)
 //
 // With [NewTool] and [Tools], agents and hosts can call Go functions as tools. A run with
 // [Options.Durable] survives the end of its process: [OpenRun] finds it, and [StoredRun.Resume]

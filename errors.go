@@ -31,6 +31,8 @@ var (
 	ErrVersion = errors.New("written by another version")
 	// ErrNoMain means that the program has no main function.
 	ErrNoMain = errors.New("the program has no main function")
+	// ErrNotCallable means that Program.Call cannot call the function with these arguments.
+	ErrNotCallable = errors.New("the function cannot be called")
 	// ErrProgram means that the program failed with an error that it did not catch, or with a
 	// panic. Error.Code is the type of the error, or "panic".
 	ErrProgram = errors.New("the program failed")
@@ -182,6 +184,8 @@ var kinds = []struct {
 	{ErrVersion, as[*journal.NewerFormatError]},
 	{ErrVersion, as[*durable.OtherEngine]},
 	{ErrNoMain, is(vm.ErrNoMain)},
+	{ErrNotCallable, as[*engine.NotCallableError]},
+	{ErrNotCallable, as[*vm.BadArguments]},
 	{ErrTimeLimit, as[*budget.TimeError]},
 	{ErrNoRun, is(journal.ErrNoRun)},
 	{ErrRunExists, as[*journal.ExistsError]},

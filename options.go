@@ -62,6 +62,10 @@ type Options struct {
 	// Model answers the requests of all agents instead of the manifest's connections. If it is nil,
 	// the connections are used.
 	Model Model
+	// Hosts contains hosts that are Go functions, by the names of their declarations. They replace
+	// the programs that the manifest configures, and need no permission. A durable run cannot have
+	// them.
+	Hosts map[string]Host
 	// Permissions lists the resources that the program may use: those that Permissions and its
 	// own [permissions] allow. If it is nil, a program of a project (Load, LoadFS) may use the
 	// resources that the manifest's [permissions] allow, and without that section those that other
@@ -203,6 +207,9 @@ func (o *Options) engine(limit engine.Limit) (engine.Options, error) {
 	}
 	if o.Log != nil {
 		x.LogLevel, x.OnLog = logTo(o.Log)
+	}
+	if err := o.addHosts(&x); err != nil {
+		return x, err
 	}
 	if o.Tools != nil {
 		x.Tools = &o.Tools.registry

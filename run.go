@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	_ "time/tzdata" // for machines and containers without time zones
 
 	"github.com/concerto-lang/concerto/internal/engine"
@@ -63,6 +64,44 @@ func (p *Program) Run(ctx context.Context, o Options) (*Result, error) {
 		return &Result{}, &Error{Message: "Options.Durable.Dir is empty: set it to the directory in which the run is stored"}
 	}
 	return o.run(ctx, p.limit, p.engine.Run)
+}
+
+// Call calls a public function of the program's main file instead of main. args has a JSON form
+// that is an object: the arguments by the names of the parameters, for example a struct or a map.
+// nil means no arguments. Call is otherwise like Run. Its additional error is ErrNotCallable, if
+// there is no such function, or if the arguments do not fit; no code of the program has then run. A
+// program from LoadIR has no functions that can be called. Options.Durable, Records.Tape and
+// Records.Profile are not supported.
+func (p *Program) Call(ctx context.Context, function string, args any, o Options) (*Result, error) {
+	if p.callable == nil {
+		return &Result{}, &Error{Kind: ErrNotCallable, Message: "the function `" + function + "` cannot be called: the program comes from LoadIR. Use Load, LoadFS or LoadSource"}
+	}
+	if o.Durable != nil || o.Records.Tape != nil || o.Records.Profile != nil {
+		return &Result{}, &Error{Message: "Options.Durable, Records.Tape and Records.Profile are only for Run"}
+	}
+	q, err := p.callable()
+	if err != nil {
+		return &Result{}, err
+	}
+	text := []byte("{}")
+	if args != nil {
+		if text, err = json.Marshal(args); err != nil {
+			return &Result{}, convert(fmt.Errorf("encode the arguments of %s: %w", function, err))
+		}
+	}
+	return o.run(ctx, p.limit, func(ctx context.Context, o engine.Options) error { return q.RunFunction(ctx, o, function, text) })
+}
+
+// As decodes the value of a result, for example into a struct whose fields have JSON names.
+func As[T any](r *Result) (T, error) {
+	var v T
+	if r.Value == nil {
+		return v, &Error{Message: "the run has no result: it failed, or was suspended"}
+	}
+	if err := json.Unmarshal(r.Value, &v); err != nil {
+		return v, convert(fmt.Errorf("decode the result: %w", err))
+	}
+	return v, nil
 }
 
 // Replay executes the program with the recorded results of a run. It performs no effects outside of

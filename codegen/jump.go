@@ -77,7 +77,7 @@ func (f *builder) condCompare(e *ast.Binary, l *label, when bool) bool {
 	switch {
 	case x == types.Int && y == types.Int:
 		if !when {
-			op = negated[op]
+			op = rowOf(negated, op)
 		}
 		f.jumpInts(op, e, l)
 		return true
@@ -106,11 +106,11 @@ var jumpIntK = map[ast.Op]ir.Op{ast.OpEq: ir.OpJumpEqIntK, ast.OpNe: ir.OpJumpNe
 // jumpInts jumps to l if `x op y` is true for two Ints.
 func (f *builder) jumpInts(op ast.Op, e *ast.Binary, l *label) {
 	if n, ok := f.smallInt(e.Y, math.MinInt16, math.MaxInt16); ok {
-		f.jumpK(jumpIntK[op], f.operand(e.X).reg, int16(n), l)
+		f.jumpK(rowOf(jumpIntK, op), f.operand(e.X).reg, int16(n), l)
 		return
 	}
 	if n, ok := f.smallInt(e.X, math.MinInt16, math.MaxInt16); ok {
-		f.jumpK(jumpIntK[mirrored[op]], f.operand(e.Y).reg, int16(n), l)
+		f.jumpK(rowOf(jumpIntK, rowOf(mirrored, op)), f.operand(e.Y).reg, int16(n), l)
 		return
 	}
 	x := f.operand(e.X, e.Y)
@@ -136,7 +136,7 @@ func (f *builder) jumpFloats(op ast.Op, e *ast.Binary, l *label, when bool) {
 	x := f.operand(e.X, e.Y)
 	y := f.operand(e.Y)
 	if op == ast.OpGt || op == ast.OpGe {
-		x, y, op = y, x, mirrored[op]
+		x, y, op = y, x, rowOf(mirrored, op)
 	}
 	ops := map[ast.Op][2]ir.Op{ast.OpLt: {ir.OpJumpNotLtFloat, ir.OpJumpLtFloat}, ast.OpLe: {ir.OpJumpNotLeFloat, ir.OpJumpLeFloat}}[op]
 	if when {

@@ -100,20 +100,35 @@ func (f *builder) resultRegister(top, hint int) int {
 	return f.alloc()
 }
 
-type arithOps struct{ ints, intK, floats ir.Op }
+// arithmetic contains the instructions of each arithmetic operator: for two Ints, for an Int and a
+// constant, for two Floats, and for values of type Any.
+var arithmetic = map[ast.Op]struct {
+	ints, intK, floats ir.Op
+	any                ir.AnyOp
+}{
+	ast.OpAdd: {ir.OpAddInt, ir.OpAddIntK, ir.OpAddFloat, ir.AnyAdd},
+	ast.OpSub: {ir.OpSubInt, ir.OpSubIntK, ir.OpSubFloat, ir.AnySub},
+	ast.OpMul: {ir.OpMulInt, ir.OpMulIntK, ir.OpMulFloat, ir.AnyMul},
+	ast.OpDiv: {ir.OpDivInt, ir.OpDivIntK, ir.OpDivFloat, ir.AnyDiv},
+	ast.OpRem: {ir.OpRemInt, ir.OpRemIntK, ir.OpRemFloat, ir.AnyRem},
+}
 
-var arithmetic = map[ast.Op]arithOps{
-	ast.OpAdd: {ir.OpAddInt, ir.OpAddIntK, ir.OpAddFloat},
-	ast.OpSub: {ir.OpSubInt, ir.OpSubIntK, ir.OpSubFloat},
-	ast.OpMul: {ir.OpMulInt, ir.OpMulIntK, ir.OpMulFloat},
-	ast.OpDiv: {ir.OpDivInt, ir.OpDivIntK, ir.OpDivFloat},
-	ast.OpRem: {ir.OpRemInt, ir.OpRemIntK, ir.OpRemFloat},
+// orderings contains the instruction of each ordering operator for values of type Any.
+var orderings = map[ast.Op]ir.AnyOp{ast.OpLt: ir.AnyLt, ast.OpLe: ir.AnyLe, ast.OpGt: ir.AnyGt, ast.OpGe: ir.AnyGe}
+
+// rowOf returns the row of an operator. A missing row must not become the first instruction.
+func rowOf[T any](table map[ast.Op]T, op ast.Op) T {
+	row, ok := table[op]
+	if !ok {
+		panic("the operator `" + op.String() + "` has no row in a table of package codegen")
+	}
+	return row
 }
 
 // arithK generates an instruction with an immediate operand if one operand is a small constant. ok
 // is false if there is no such instruction.
 func (f *builder) arithK(e *ast.Binary, hint int) (v val, ok bool) {
-	ops := arithmetic[e.Op]
+	ops := rowOf(arithmetic, e.Op)
 	n, ok := f.smallInt(e.Y, math.MinInt32, math.MaxInt32)
 	x := e.X
 	if !ok && (e.Op == ast.OpAdd || e.Op == ast.OpMul) {
@@ -130,25 +145,22 @@ func (f *builder) arithK(e *ast.Binary, hint int) (v val, ok bool) {
 	return val{reg: d, class: ir.Int, owned: true}, true
 }
 
-var anyOps = map[ast.Op]ir.AnyOp{ast.OpAdd: ir.AnyAdd, ast.OpSub: ir.AnySub, ast.OpMul: ir.AnyMul, ast.OpDiv: ir.AnyDiv,
-	ast.OpRem: ir.AnyRem, ast.OpLt: ir.AnyLt, ast.OpLe: ir.AnyLe, ast.OpGt: ir.AnyGt, ast.OpGe: ir.AnyGe}
-
 // arith generates an arithmetic operator for two values of type t. The operands' temporaries start
 // at register top.
 func (f *builder) arith(op ast.Op, t types.Type, x, y val, top, hint int) val {
 	if t != types.Int && t != types.Float && !types.IsString(t) {
 		x, y = f.boxed(x, -1), f.boxed(y, -1)
 		d := f.resultRegister(top, hint)
-		f.emit(ir.OpAnyBinary, d, x.reg, y.reg, int32(anyOps[op]))
+		f.emit(ir.OpAnyBinary, d, x.reg, y.reg, int32(rowOf(arithmetic, op).any))
 		return val{reg: d, class: ir.Full, owned: true}
 	}
 	d := f.resultRegister(top, hint)
 	switch t {
 	case types.Int:
-		f.emit(arithmetic[op].ints, d, x.reg, y.reg, 0)
+		f.emit(rowOf(arithmetic, op).ints, d, x.reg, y.reg, 0)
 		return val{reg: d, class: ir.Int, owned: true}
 	case types.Float:
-		f.emit(arithmetic[op].floats, d, x.reg, y.reg, 0)
+		f.emit(rowOf(arithmetic, op).floats, d, x.reg, y.reg, 0)
 		return val{reg: d, class: ir.Float, owned: true}
 	}
 	f.emit(ir.OpConcat, d, x.reg, y.reg, 0)
@@ -166,7 +178,7 @@ func (f *builder) compare(e *ast.Binary, hint int) val {
 	}
 	d := f.resultRegister(top, hint)
 	if types.IsAny(t) {
-		f.emit(ir.OpAnyBinary, d, x.reg, y.reg, int32(anyOps[e.Op]))
+		f.emit(ir.OpAnyBinary, d, x.reg, y.reg, int32(rowOf(orderings, e.Op)))
 		return val{reg: d, class: ir.Full, owned: true}
 	}
 	lt, le := ir.OpLtString, ir.OpLeString

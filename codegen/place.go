@@ -268,7 +268,7 @@ func (f *builder) assignOp(e *ast.Assign) {
 	if n, ok := f.smallInt(e.Value, -1<<31, 1<<31-1); ok && t == types.Int && (n != 0 || e.Op != ast.OpDiv && e.Op != ast.OpRem) {
 		x := f.read(p)
 		d := f.target(hint)
-		f.emit(arithmetic[e.Op].intK, d, x.reg, 0, int32(n))
+		f.emit(rowOf(arithmetic, e.Op).intK, d, x.reg, 0, int32(n))
 		f.set(p, val{reg: d, class: ir.Int, owned: true})
 		return
 	}

@@ -268,13 +268,10 @@ func number(v any) (float64, bool) {
 }
 
 func (c *checker) foldInt(m *module, e *ast.Binary, a, b int64) (any, bool) {
-	compute := map[ast.Op]func(x, y int64) (int64, bool){
-		ast.OpAdd: intmath.Add, ast.OpSub: intmath.Sub, ast.OpMul: intmath.Mul, ast.OpDiv: intmath.Div, ast.OpRem: intmath.Rem,
-	}[e.Op]
-	if compute == nil {
+	if e.Op.Kind() != ast.Arithmetic {
 		return foldOrder(e.Op, a, b)
 	}
-	n, ok := compute(a, b)
+	n, ok := foldsOf(e.Op).ints(a, b)
 	switch {
 	case ok:
 		return n, true
@@ -286,20 +283,34 @@ func (c *checker) foldInt(m *module, e *ast.Binary, a, b int64) (any, bool) {
 	return nil, false
 }
 
-func foldFloat(op ast.Op, a, b float64) (any, bool) {
-	switch op {
-	case ast.OpAdd:
-		return a + b, true
-	case ast.OpSub:
-		return a - b, true
-	case ast.OpMul:
-		return a * b, true
-	case ast.OpDiv:
-		return a / b, true
-	case ast.OpRem:
-		return math.Mod(a, b), true
+// arithmeticFolds contains the functions that compute each arithmetic operator at compile time.
+var arithmeticFolds = map[ast.Op]arithmeticFold{
+	ast.OpAdd: {intmath.Add, func(x, y float64) float64 { return x + y }},
+	ast.OpSub: {intmath.Sub, func(x, y float64) float64 { return x - y }},
+	ast.OpMul: {intmath.Mul, func(x, y float64) float64 { return x * y }},
+	ast.OpDiv: {intmath.Div, func(x, y float64) float64 { return x / y }},
+	ast.OpRem: {intmath.Rem, math.Mod},
+}
+
+type arithmeticFold struct {
+	ints   func(x, y int64) (n int64, ok bool)
+	floats func(x, y float64) float64
+}
+
+// foldsOf returns the row of an operator. A missing row must not become a constant that is nil.
+func foldsOf(op ast.Op) arithmeticFold {
+	row, ok := arithmeticFolds[op]
+	if !ok {
+		panic("the operator `" + op.String() + "` has no row in arithmeticFolds of package sema")
 	}
-	return foldOrder(op, a, b)
+	return row
+}
+
+func foldFloat(op ast.Op, a, b float64) (any, bool) {
+	if op.Kind() != ast.Arithmetic {
+		return foldOrder(op, a, b)
+	}
+	return foldsOf(op).floats(a, b), true
 }
 
 func foldString(op ast.Op, a, b string) (any, bool) {

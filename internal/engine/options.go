@@ -16,6 +16,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/record/ledger"
 	"github.com/concerto-lang/concerto/internal/record/otlp"
 	"github.com/concerto-lang/concerto/runtime/budget"
+	"github.com/concerto-lang/concerto/runtime/host"
 	"github.com/concerto-lang/concerto/runtime/llm"
 	"github.com/concerto-lang/concerto/runtime/tool"
 	"github.com/concerto-lang/concerto/runtime/world/emit"
@@ -100,6 +101,9 @@ type Options struct {
 	// program, whose reason is no_listener for ErrNoApprover.
 	OnAwait func(ctx context.Context, channel string, payload json.RawMessage) (json.RawMessage, error)
 
+	// Hosts contains hosts that are functions, by the names of their declarations. They replace
+	// processes. A durable run has none.
+	Hosts map[string]host.Function
 	// OnLog, if not nil, also receives each line of the log. It must not block.
 	OnLog func(level, message string)
 	// Log receives the log of the run; nil means no log. LogLevel is one of LogLevels; "" means

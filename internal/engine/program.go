@@ -507,6 +507,11 @@ func (p *Program) runtimeConfig(o *Options) (runtime.Config, error) {
 	if c.Parties, err = p.parties(root); err != nil {
 		return c, err
 	}
+	for i, h := range c.Parties.Hosts {
+		if f := o.Hosts[h.Name]; f != nil {
+			c.Parties.Hosts[i] = h.InProcess(f)
+		}
+	}
 	if o.Models.Mock || o.Models.Function != nil {
 		c.Connections, c.Played = p.mocked(c.Connections, o.Models.Function), o.Models.Mock
 	}

@@ -11,6 +11,19 @@ import (
 // "script". It is not retried unless it is a *Failure whose class allows a retry.
 type Function func(ctx context.Context, req *Request) (*effect.AgentReply, error)
 
+// NewFailure returns the failure of a Function. status is the HTTP status of a response, or 0. Its
+// class is that of the status, unless isRetryable contradicts it.
+func NewFailure(message string, status int, isRetryable bool) *Failure {
+	f := &Failure{Class: ClassScript, Message: message, HTTPStatus: status, Sent: status != 0}
+	if isRetryable {
+		f.Class = ClassServer
+	}
+	if c := classOf(status); status != 0 && classes[c].retry == isRetryable {
+		f.Class = c
+	}
+	return f
+}
+
 // Capabilities returns no restrictions.
 func (f Function) Capabilities() Capabilities { return Capabilities{} }
 

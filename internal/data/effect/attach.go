@@ -51,6 +51,14 @@ func NewAttachedFile(name string, data []byte) (*AttachedFile, bool) {
 	return f, true
 }
 
+// Content returns the contents of the file.
+func (f *AttachedFile) Content() ([]byte, error) {
+	if f.Type == PlainText {
+		return []byte(f.Data), nil
+	}
+	return base64.StdEncoding.DecodeString(f.Data)
+}
+
 // mediaType returns the media type of an image or a PDF, recognised by its first bytes, or "".
 func mediaType(data []byte) string {
 	switch {

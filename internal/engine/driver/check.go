@@ -143,10 +143,10 @@ func (in *Input) sound() (*sema.Program, diag.List) {
 	if in.previous != nil {
 		most = mostVerified
 	}
-	p, l := in.checkEntry(most, nil)
+	p, l := in.checkEntry(most, in.checks.stopped)
 	in.storeResults(p)
 	if p != nil && p.Partial && !l.HasErrors() {
-		p, l = in.checkEntry(0, nil)
+		p, l = in.checkEntry(0, in.checks.stopped)
 	}
 	l = in.applyLints(l)
 	if l.HasErrors() {
