@@ -26,24 +26,23 @@ import (
 // Pass is one optimisation.
 type Pass struct {
 	Name string
-	Doc  string // description for --help and the manual
 }
 
 // Passes are the optimizer's passes in the order in which they run.
 var Passes = [...]Pass{
-	inlining:  {"inline", "small functions, and closures given to small functions, in place of their calls"},
-	deciding:  {"decide", "a test that an earlier one has decided is not made: nested patterns become decision trees"},
-	splitting: {"split", "a register that holds one value after another becomes several"},
-	unboxing:  {"unbox", "numbers that only pass through self-describing registers stay plain, arrays of them typed"},
-	copying:   {"copy", "a copy's reader reads the original"},
-	folding:   {"fold", "what is computed from constants is computed now; constants in place; tests known in advance"},
-	cse:       {"cse", "common subexpressions: what has been read, checked or computed already is not again"},
-	owning:    {"own", "what is owned already is not walked to again; no mark for what holds no container"},
-	threading: {"thread", "a jump to a jump goes where that goes"},
-	killing:   {"dead", "dead stores: removes instructions whose results are not read; computes a value that is only moved directly in its target register"},
-	hoisting:  {"hoist", "what is the same in each round of a loop is computed before it"},
-	matching:  {"match", "moves the tests of a match of an Int, an enum or a String to its start, where the VM uses a table for them"},
-	choosing:  {"hot", "the others work only on functions that may run often: with a loop, or called in one, by themselves or as a value"},
+	inlining:  {"inline"}, // replace calls of small functions, and of closures given to small functions, by their code
+	deciding:  {"decide"}, // remove tests whose outcome an earlier test determines: nested patterns become decision trees
+	splitting: {"split"},  // give each value of a register that holds several in turn its own register
+	unboxing:  {"unbox"},  // store numbers that only pass through full registers in typed ones, and arrays of them as typed arrays
+	copying:   {"copy"},   // let readers of a copy read the original
+	folding:   {"fold"},   // compute constant expressions and tests; put constants into instructions
+	cse:       {"cse"},    // reuse results of earlier reads, checks and computations
+	owning:    {"own"},    // skip ownership checks that are known to succeed, and marks of values without containers
+	threading: {"thread"}, // retarget jumps to jumps
+	killing:   {"dead"},   // remove instructions whose results are not read; compute moved values in their target register
+	hoisting:  {"hoist"},  // compute values that are equal in each round of a loop before the loop
+	matching:  {"match"},  // move the tests of a match of an Int, an enum or a String to its start, where the VM uses a table
+	choosing:  {"hot"},    // limit the other passes to functions that may run often: with a loop, called in one, or used as a value
 }
 
 const (
