@@ -30,7 +30,7 @@ var (
 )
 
 // guides returns the texts of the documents for newcomers by path: ARCHITECTURE.md, the decisions,
-// and the guides in the same folder.
+// the pages of docs/adding, and the guides in the same folder.
 func guides(t *testing.T) map[string]string {
 	t.Helper()
 	root := filepath.Join("..", "..")
@@ -38,8 +38,12 @@ func guides(t *testing.T) map[string]string {
 	if err != nil || len(decisions) < 50 {
 		t.Fatalf("found %d files in docs/decisions (%v), want 50 or more", len(decisions), err)
 	}
+	adding, err := filepath.Glob(filepath.Join(root, "docs", "adding", "*.md"))
+	if err != nil || len(adding) < 13 {
+		t.Fatalf("found %d files in docs/adding (%v), want 13 or more", len(adding), err)
+	}
 	out := map[string]string{}
-	for _, file := range append(decisions, filepath.Join(root, "ARCHITECTURE.md"), filepath.Join(root, "CONTRIBUTING.md"),
+	for _, file := range append(slices.Concat(decisions, adding), filepath.Join(root, "ARCHITECTURE.md"), filepath.Join(root, "CONTRIBUTING.md"),
 		filepath.Join(root, "docs", "threat-model.md"), filepath.Join(root, "docs", "annoyances.md")) {
 		text, err := os.ReadFile(file)
 		if err != nil {
