@@ -21,10 +21,11 @@
 // replaces all models by a Go function, for example by a [ScriptedModel] in tests, and
 // [Options.Hosts] replaces hosts by Go functions, such as a [ScriptedHost].
 //
-// [Program.Call] calls one function of a program, with a Go struct as its arguments, and [As] decodes
-// the result:
+// [Program.Call] calls one function of a program, with a Go struct as its arguments, and [As]
+// decodes the result:
 //
-//	r, err := p.Call(ctx, "triage", map[string]any{"ticket": ticket}, concerto.Options{Env: os.Environ()})
+//	args := map[string]any{"ticket": ticket}
+//	r, err := p.Call(ctx, "triage", args, concerto.Options{Env: os.Environ()})
 //	if err != nil {
 //		return err
 //	}

@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strconv"
 	"sync"
 
@@ -18,13 +20,13 @@ import (
 )
 
 // Host is a host of a program in this process. It handles one prompt. The result of the exchange is
-// the value of HostSession.Finish, or "" without it, and an error is the error of the exchange. When
-// the program no longer needs the result, ctx ends, and the requests of the session fail. A Host
-// handles one prompt at a time, unless the manifest sets instances.
+// the value of HostSession.Finish, or "" without it, and an error is the error of the exchange.
+// When the program no longer needs the result, ctx ends, and the requests of the session fail. A
+// Host handles one prompt at a time, unless the manifest sets instances.
 type Host func(ctx context.Context, s *HostSession) error
 
-// HostSession is the prompt that a Host handles, with its connection to the program. Its methods are
-// safe for concurrent use.
+// HostSession is the prompt that a Host handles, with its connection to the program. Its methods
+// are safe for concurrent use.
 type HostSession struct {
 	// Prompt is the text of the prompt.
 	Prompt string
@@ -45,11 +47,12 @@ type HostSession struct {
 	number int
 }
 
-// HostMessage is a message of a host: a type of the protocol, such as "progress", "question",
-// "approval", "tool_call", "result" or "error", or any other. Members has a JSON form that is an
-// object.
+// HostMessage is a message of a host: one of the protocol, such as "progress", "question",
+// "approval", "tool_call", "result" or "error", or one of a type that the program knows.
 type HostMessage struct {
-	Type    string
+	// Type is the type of the message.
+	Type string
+	// Members contains its members, as a struct or a map; nil for none.
 	Members any
 }
 
@@ -139,7 +142,8 @@ func (s *HostSession) Finish(result any) {
 }
 
 // ScriptedHost returns a Host for tests. For each prompt it sends the messages in order, and waits
-// for the answers of those that have one. A message of the type "result" or "error" ends the prompt.
+// for the answers of those that have one. A message of the type "result" or "error" ends the
+// prompt.
 func ScriptedHost(messages ...HostMessage) Host {
 	return func(_ context.Context, s *HostSession) error {
 		for _, m := range messages {
@@ -182,9 +186,12 @@ func (o *Options) addHosts(x *engine.Options) error {
 		}
 		x.Hosts[name] = h.serve
 	}
-	if list, limited := x.Allow.Allow[permit.Host]; limited && !list.All {
-		for name := range o.Hosts {
-			list.Names = append(list.Names, name)
+	list, isLimited := x.Allow.Allow[permit.Host]
+	if isLimited && !list.All || x.Limit == engine.Nothing {
+		list.Names = slices.AppendSeq(slices.Clone(list.Names), maps.Keys(o.Hosts))
+		x.Allow.Allow = maps.Clone(x.Allow.Allow)
+		if x.Allow.Allow == nil {
+			x.Allow.Allow = map[permit.Kind]permit.List{}
 		}
 		x.Allow.Allow[permit.Host] = list
 	}

@@ -59,13 +59,14 @@ func LoadFS(files fs.FS, name string) (*Program, error) {
 }
 
 // LoadSource checks and compiles the text of a program. Diagnostics show name as the name of the
-// file. No manifest is read.
+// file. No manifest is read: its agents use Options.Model, and its hosts are those of
+// Options.Hosts.
 func LoadSource(name, source string) (*Program, error) {
 	return compile(context.Background(), driver.Request{Dir: ".", Inline: &driver.Inline{Name: name, Text: []byte(source), Alone: true}})
 }
 
 func compile(ctx context.Context, r driver.Request) (*Program, error) {
-	r.Stopped = func() bool { return ctx.Err() != nil }
+	r.AnyParty, r.Stopped = true, func() bool { return ctx.Err() != nil }
 	limit := engine.Nothing
 	r.Loaded = func(_, manifest string, _ bool) {
 		if manifest != "" {

@@ -89,7 +89,9 @@ func (p *Program) Call(ctx context.Context, function string, args any, o Options
 			return &Result{}, convert(fmt.Errorf("encode the arguments of %s: %w", function, err))
 		}
 	}
-	return o.run(ctx, p.limit, func(ctx context.Context, o engine.Options) error { return q.RunFunction(ctx, o, function, text) })
+	return o.run(ctx, p.limit, func(ctx context.Context, o engine.Options) error {
+		return engine.CallFunction(ctx, q, o, function, text)
+	})
 }
 
 // As decodes the value of a result, for example into a struct whose fields have JSON names.

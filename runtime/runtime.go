@@ -121,6 +121,7 @@ type Bounds struct {
 // Listeners observe the messages between the run and its models and hosts. Many goroutines call
 // them. Each listener may be nil.
 type Listeners struct {
+	Hosts map[string]host.Function // the hosts that are functions, by the names of their declarations
 	// OnModelEvent is called for each event of a model call.
 	OnModelEvent func(llm.Event)
 	// Wire is called for each line that a host sends or receives, with secrets removed.
@@ -213,7 +214,7 @@ func New(c Config) *Runtime {
 		r.budget = c.Shared.Budget
 	}
 	r.day = c.Bounds.Day.File
-	r.hosts = host.New(host.Options{Secrets: r.secrets, Configs: c.Hosts, Environ: c.Environ, Run: r.run, Log: r.log.Host, Logf: r.log.Remark, MaxMemory: c.Bounds.MaxMemory, Keeper: c.Keeper, Clock: c.Clock, Trace: c.wire(environment.Lookup), Exports: c.Listeners.OnHostStart, Directories: workspace.Directories{Store: r.workspaces}, Budget: r.hostBudget(), Sandboxes: hostsandbox.Sandboxes{}})
+	r.hosts = host.New(host.Options{Secrets: r.secrets, Configs: c.Hosts, Environ: c.Environ, Run: r.run, Log: r.log.Host, Logf: r.log.Remark, MaxMemory: c.Bounds.MaxMemory, Keeper: c.Keeper, Clock: c.Clock, Trace: c.wire(environment.Lookup), Exports: c.Listeners.OnHostStart, Directories: workspace.Directories{Store: r.workspaces}, Budget: r.hostBudget(), Sandboxes: hostsandbox.Sandboxes{}, Transports: host.WithFunctions(c.Listeners.Hosts)})
 	r.workspaces.OnRemove(r.hosts.LeaveWorkspace)
 	r.chance = random.New(c.Seed)
 	if c.Shared == nil {

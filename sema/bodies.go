@@ -177,7 +177,7 @@ func (w *bodyWork) findReusable(before *Bodies, touched func(*ast.File, []*bodyR
 
 // bodyConfig returns the parts of the configuration that affect the results of checking bodies.
 func (cfg *Config) bodyConfig() Config {
-	around := Config{Name: cfg.Name, Library: cfg.Library, Manifest: cfg.Manifest, Dir: cfg.Dir, Tests: cfg.Tests, Evals: cfg.Evals, AnyConnection: cfg.AnyConnection}
+	around := Config{Name: cfg.Name, Library: cfg.Library, Manifest: cfg.Manifest, Dir: cfg.Dir, Tests: cfg.Tests, Evals: cfg.Evals, AnyConnection: cfg.AnyConnection, AnyHost: cfg.AnyHost}
 	for _, p := range cfg.Packages { // the files of a package are compared like the project's own
 		around.Packages = append(around.Packages, &Package{Name: p.Name, Deps: namesOf(p.Deps)})
 	}

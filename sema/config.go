@@ -340,6 +340,9 @@ func (c *checker) defineHost(m *module, h *Host) {
 		return
 	}
 	h.Connector = name
+	if c.cfg.AnyHost {
+		return
+	}
 	if c.cfg.Manifest == nil {
 		d := diag.UnknownConnector.At(at, "no host `%s`: there is no Concerto.toml", name)
 		c.addSection(d, "create it with a section [hosts."+name+"] that contains the command", "hosts."+name, "command = \""+name+"\"")

@@ -50,6 +50,9 @@ type Config struct {
 	// AnyConnection allows agents to use connections that the manifest does not declare. It is set
 	// if a mock answers for all connections.
 	AnyConnection bool
+	// AnyHost allows hosts that the manifest does not declare. It is set if a run receives its
+	// hosts from an application.
+	AnyHost bool
 	// Line is the name of a variable, or "". The closure that is assigned to the variable contains
 	// code that runs directly. An error that leaves this closure is raised, as in main.
 	Line string

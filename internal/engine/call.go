@@ -24,11 +24,11 @@ func (e *NotCallableError) Error() string {
 // errCalled is the cause that ends the VM of a call that has returned.
 var errCalled = errors.New("the function has returned")
 
-// RunFunction runs a public function of the main file instead of main, in the same way as Run. The
-// program must have been compiled with Request.Called. args is a JSON object with the arguments by
-// name. Options.Records may not contain Durable, Tape and Profile. The error is a *NotCallableError,
-// a *vm.BadArguments, or one of Run.
-func (p *Program) RunFunction(ctx context.Context, o Options, function string, args json.RawMessage) error {
+// CallFunction calls a public function of the main file instead of main, in the same way as Run.
+// The program must have been compiled with Request.Called. args is a JSON object with the arguments
+// by name. Options.Records may not contain Durable, Tape and Profile. The error is a
+// *NotCallableError, a *vm.BadArguments, or one of Run.
+func CallFunction(ctx context.Context, p *Program, o Options, function string, args json.RawMessage) error {
 	return p.inWorld(ctx, &o, func(world *runtime.Runtime, f *following) error {
 		config := vm.Config{Program: p.ir, Natives: stdlib.Native, Performer: world, Application: applicationFor(world, &o), Observer: f.observer(), Asks: o.asksHosts()}
 		if err := o.decisions(world, &config); err != nil {

@@ -507,15 +507,21 @@ func (p *Program) runtimeConfig(o *Options) (runtime.Config, error) {
 	if c.Parties, err = p.parties(root); err != nil {
 		return c, err
 	}
-	for i, h := range c.Parties.Hosts {
-		if f := o.Hosts[h.Name]; f != nil {
-			c.Parties.Hosts[i] = h.InProcess(f)
-		}
-	}
+	o.replaceHosts(&c)
 	if o.Models.Mock || o.Models.Function != nil {
 		c.Connections, c.Played = p.mocked(c.Connections, o.Models.Function), o.Models.Mock
 	}
 	return c, nil
+}
+
+// replaceHosts replaces the hosts that are functions.
+func (o *Options) replaceHosts(c *runtime.Config) {
+	c.Listeners.Hosts = o.Hosts
+	for i, h := range c.Hosts {
+		if o.Hosts[h.Name] != nil {
+			c.Hosts[i] = h.InProcess()
+		}
+	}
 }
 
 // allowed returns the permissions of a run of a program with these [permissions], or nil.

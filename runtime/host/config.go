@@ -44,17 +44,6 @@ type Config struct {
 	Bounds    Bounds `json:"-"` // limits of its processes and exchanges
 	Inherited        // variables that are passed on from the run's environment
 	Isolation
-	// Function is the host, which then has no process; nil for other hosts.
-	Function Function `json:"-"`
-}
-
-// InProcess returns a configuration with the same limits and messages, whose host is a function. It
-// has no sandbox, and no directory of its own.
-func (c *Config) InProcess(f Function) Config {
-	x := *c
-	x.Transport, x.Command, x.Args, x.Dir, x.Vendor, x.Isolation, x.Access.Sandbox = "", "", nil, "", adapter.Vendor{}, Isolation{}, nil
-	x.InputFormat, x.OutputFormat, x.Function = "json", "json", f
-	return x
 }
 
 // Access contains the keys of [hosts.X] about what its processes may do.

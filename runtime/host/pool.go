@@ -263,9 +263,6 @@ func (s *slot) spawnProcess(ctx context.Context, w acquireSpec) (*process, error
 
 // connectVia connects to the host with the transport of its configuration.
 func (c *Config) connectVia(table map[string]Transport, s Surroundings) (Conn, error) {
-	if c.Function != nil {
-		return c.connectFunction()
-	}
 	kind := c.Transport
 	if kind == "" {
 		kind = "stdio"

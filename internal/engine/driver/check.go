@@ -209,7 +209,7 @@ func (in *Input) checkEntry(most int, stopped func() bool) (*sema.Program, diag.
 		TestFiles: tests,
 		Packages:  packages, Deps: deps, FindPackage: in.findPackage,
 		Name: in.programName(), Library: stdlib.Library(), Manifest: in.universe(),
-		Dir: dir, Open: mods.openModule, Most: most, Tests: in.checks.tests, Evals: in.checks.evals, AnyConnection: in.mock,
+		Dir: dir, Open: mods.openModule, Most: most, Tests: in.checks.tests, Evals: in.checks.evals, AnyConnection: in.mock || in.allowsAnyParty(), AnyHost: in.allowsAnyParty(),
 		Stopped: stopped, Bodies: in.earlier(), Line: in.line,
 	}, file)
 	l.Append(found)
@@ -225,6 +225,9 @@ func (in *Input) checkEntry(most int, stopped func() bool) (*sema.Program, diag.
 	l.Merge()
 	return p, l
 }
+
+// allowsAnyParty reports whether the program may use connections and hosts of any name.
+func (in *Input) allowsAnyParty() bool { return in.checks.anyParty && in.Manifest == nil }
 
 // testFiles returns the files with the tests of a file of the program: NAME_test.conc next to
 // NAME.conc. The entry file of a project also has those without a NAME.conc. Names are relative to

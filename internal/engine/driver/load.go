@@ -70,6 +70,9 @@ type Request struct {
 	Data CheckData
 	// DenyWarnings means that warnings count as errors.
 	DenyWarnings bool
+	// AnyParty means that an application can give a run its models and hosts. A program without a
+	// manifest may then use connections and hosts of any name.
+	AnyParty bool
 	// Stopped, if not nil, stops Build when it returns true. The program is then nil.
 	Stopped func() bool
 	// Packages determines how the packages of the project are found.
@@ -158,6 +161,7 @@ type checkOptions struct {
 	tests     bool        // the program includes its @test functions
 	denies    bool        // warnings count as errors
 	stopped   func() bool // Request.Stopped
+	anyParty  bool        // Request.AnyParty
 }
 
 // testSuffix ends the name of a file that contains the tests of another file.
@@ -209,7 +213,7 @@ func newInput(r Request) (*Input, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot determine the directory %s: %w", r.Dir, err)
 	}
-	in := &Input{Passes: optimize.All, dir: dir, checks: checkOptions{withTests: r.Tests, tests: r.Tests, evals: r.Evals, denies: r.DenyWarnings, stopped: r.Stopped}, data: r.Data, chosen: codegen.ManifestData{Called: r.Called, Debugged: r.Plain}, mock: r.Mock, absolute: filepath.IsAbs(r.Path), Scripts: map[string]json.RawMessage{}, names: map[string]string{}, seen: r.Seen, overlay: r.Overlay, sources: r.Sources, cache: r.Packages.Cache, parsed: r.Parsed, previous: r.Previous}
+	in := &Input{Passes: optimize.All, dir: dir, checks: checkOptions{withTests: r.Tests, tests: r.Tests, evals: r.Evals, denies: r.DenyWarnings, stopped: r.Stopped, anyParty: r.AnyParty}, data: r.Data, chosen: codegen.ManifestData{Called: r.Called, Debugged: r.Plain}, mock: r.Mock, absolute: filepath.IsAbs(r.Path), Scripts: map[string]json.RawMessage{}, names: map[string]string{}, seen: r.Seen, overlay: r.Overlay, sources: r.Sources, cache: r.Packages.Cache, parsed: r.Parsed, previous: r.Previous}
 	if in.seen == nil {
 		in.seen = func(string) {}
 	}

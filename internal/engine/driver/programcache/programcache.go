@@ -75,7 +75,7 @@ func Key(r driver.Request) (string, bool) {
 		inline = *r.Inline
 	}
 	text, err := json.Marshal([]any{id, dir, r.Path, r.Inline != nil, inline.Name, inline.Text, inline.Body, inline.Alone,
-		r.Tests, r.Evals, r.Parsed, r.Plain, r.Mock, r.DenyWarnings, packages})
+		r.Tests, r.Evals, r.Parsed, r.Plain, r.Mock, r.AnyParty, r.DenyWarnings, packages})
 	if err != nil {
 		return "", false
 	}
