@@ -412,6 +412,7 @@ fn main() { Worker.execute("go")?; }`)
 	}
 	for part, o := range map[string]concerto.Options{
 		"cannot have them": {Durable: &concerto.Durable{Dir: t.TempDir()}, Hosts: map[string]concerto.Host{"Worker": concerto.ScriptedHost()}},
+		"declares no host": {Hosts: map[string]concerto.Host{"worker": concerto.ScriptedHost()}},
 		"is nil":           {Hosts: map[string]concerto.Host{"Worker": nil}},
 	} {
 		if _, err := p.Run(t.Context(), o); err == nil || !strings.Contains(err.Error(), part) {

@@ -171,6 +171,17 @@ func ScriptedHost(messages ...HostMessage) Host {
 	}
 }
 
+// checkHosts returns an error for a host that the program does not declare.
+func (p *Program) checkHosts(o *Options) error {
+	declared := p.engine.Hosts()
+	for _, name := range slices.Sorted(maps.Keys(o.Hosts)) {
+		if !slices.Contains(declared, name) {
+			return &Error{Message: fmt.Sprintf("Options.Hosts[%q]: the program declares no host with this name. It declares %q", name, declared)}
+		}
+	}
+	return nil
+}
+
 // addHosts adds the hosts to the engine's options.
 func (o *Options) addHosts(x *engine.Options) error {
 	if len(o.Hosts) == 0 {

@@ -63,6 +63,9 @@ func (p *Program) Run(ctx context.Context, o Options) (*Result, error) {
 	if o.Durable != nil && o.Durable.Dir == "" {
 		return &Result{}, &Error{Message: "Options.Durable.Dir is empty: set it to the directory in which the run is stored"}
 	}
+	if err := p.checkHosts(&o); err != nil {
+		return &Result{}, err
+	}
 	return o.run(ctx, p.limit, p.engine.Run)
 }
 
@@ -78,6 +81,9 @@ func (p *Program) Call(ctx context.Context, function string, args any, o Options
 	}
 	if o.Durable != nil || o.Records.Tape != nil || o.Records.Profile != nil {
 		return &Result{}, &Error{Message: "Options.Durable, Records.Tape and Records.Profile are only for Run"}
+	}
+	if err := p.checkHosts(&o); err != nil {
+		return &Result{}, err
 	}
 	q, err := p.callable()
 	if err != nil {
