@@ -94,7 +94,7 @@ func (cmd *serveCommand) serveApplications(parent context.Context) error {
 
 // config returns the server's configuration from the flags.
 func (cmd *serveCommand) config() (Config, error) {
-	c := Config{Version: cmd.console.Binary.Release, Tools: &tool.Registry{}, Environ: cmd.console.Environ, PassEnv: cmd.web.passEnv, Source: cmd.web.source, Executable: cmd.console.Binary.Executable,
+	c := Config{Version: cmd.console.Binary.Release, Programs: cmd.console.Programs(), Tools: &tool.Registry{}, Environ: cmd.console.Environ, PassEnv: cmd.web.passEnv, Source: cmd.web.source, Executable: cmd.console.Binary.Executable,
 		Sessions: cmd.sessions, Message: cmd.message, Drain: time.Duration(cmd.drain * float64(time.Second)), LogLevel: cmd.console.LogLevel, Log: func(level, message string) { serverLog(cmd.console, level, message) }}
 	switch {
 	case cmd.sessions < 1:

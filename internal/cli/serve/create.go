@@ -245,7 +245,7 @@ func (r *request) program(p *creating, o *engine.Options) (*engine.Program, *Err
 		return r.atPath(*p.Program.Path, o)
 	case p.Program.Source != nil:
 		o.Dir = o.WorkDir
-		return compile(driver.Request{Dir: o.WorkDir, Inline: &driver.Inline{Name: sourceName, Text: []byte(*p.Program.Source)}})
+		return compile(driver.Request{Dir: o.WorkDir, Programs: r.srv.config.Programs, Inline: &driver.Inline{Name: sourceName, Text: []byte(*p.Program.Source)}})
 	}
 	o.Dir = o.WorkDir
 	return load("program.ir", p.Program.IR)
@@ -265,7 +265,7 @@ func (r *request) atPath(path string, o *engine.Options) (*engine.Program, *Erro
 		o.Dir = filepath.Dir(at)
 		return load("program.path", text)
 	}
-	return compile(driver.Request{Path: path, Dir: c.Roots[0]})
+	return compile(driver.Request{Path: path, Dir: c.Roots[0], Programs: c.Programs})
 }
 
 func unwrap(err error) error {

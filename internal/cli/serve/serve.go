@@ -34,6 +34,7 @@ import (
 type Config struct {
 	Version    string
 	Tools      *tool.Registry // tools of all sessions; clients add their own
+	Programs   string         // directory of the cache of compiled programs; "" for none
 	Roots      []string       // absolute paths without links; programs and working directories must be inside one of them
 	Environ    []string
 	PassEnv    []string   // variables of Environ that are passed over HTTP to programs without a file
