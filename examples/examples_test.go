@@ -91,11 +91,12 @@ func TestFleet(t *testing.T) {
 	if err := os.CopyFS(dir, os.DirFS(fleet)); err != nil {
 		t.Fatal(err)
 	}
+	cache := t.TempDir() // outside the repository, which is the home directory, too
 	execute := func(name string, args ...string) string {
 		t.Helper()
 		c := exec.Command(name, args...)
 		c.Dir = dir
-		c.Env = append(os.Environ(), "HOME="+dir, "GIT_CONFIG_NOSYSTEM=1", "PYTHONDONTWRITEBYTECODE=1")
+		c.Env = append(os.Environ(), "HOME="+dir, "CONCERTO_CACHE="+cache, "GIT_CONFIG_NOSYSTEM=1", "PYTHONDONTWRITEBYTECODE=1")
 		out, err := c.CombinedOutput()
 		if err != nil {
 			t.Fatalf("%s %s: %v\n%s", name, args, err, out)
