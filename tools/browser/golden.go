@@ -58,6 +58,9 @@ func (b *Tab) Screenshot(place string) []byte {
 	return call(b, page.CaptureScreenshot, p).Data
 }
 
+// repaints is the number of further pictures that are taken of a place that differs from its golden.
+const repaints = 20
+
 // Golden compares a picture of a place, or of the window for "", with testdata/golden/NAME.png. `go
 // test -update` writes the golden. If the browser or fonts are not those of the goldens, Golden
 // logs this and does not compare. It writes a picture that differs to NAME.got.png.
@@ -88,6 +91,14 @@ func (b *Tab) Golden(name, place string) {
 	}
 	if err != nil {
 		b.t.Fatal(err)
+	}
+	// On a busy machine the browser may take the picture before it has painted the last change.
+	for range repaints {
+		if differs(got, want) == "" {
+			return
+		}
+		b.Eval("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+		got = b.Screenshot(place)
 	}
 	if how := differs(got, want); how != "" {
 		seen := strings.TrimSuffix(file, ".png") + ".got.png"

@@ -418,6 +418,7 @@ func TestTerminalSendsKeys(t *testing.T) {
 	if v := b.Eval("window.terminal.typed.value"); v != "" {
 		t.Errorf("replies to queries in the history = %q, want none", v)
 	}
+	b.Wait("[...document.querySelectorAll('.xterm-rows span')].some((e) => e.textContent === 'true colour')")
 	if v := b.Eval("getComputedStyle([...document.querySelectorAll('.xterm-rows span')].find((e) => e.textContent === 'true colour')).color"); v != "rgb(255, 120, 40)" {
 		t.Errorf("colour of the terminal text = %v", v)
 	}
