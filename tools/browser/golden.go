@@ -58,7 +58,7 @@ func (b *Tab) Screenshot(place string) []byte {
 	return call(b, page.CaptureScreenshot, p).Data
 }
 
-// repaints is the number of further pictures that are taken of a place that differs from its golden.
+// repaints is the number of further screenshots of a place that differs from its golden.
 const repaints = 20
 
 // Golden compares a picture of a place, or of the window for "", with testdata/golden/NAME.png. `go
