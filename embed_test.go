@@ -387,6 +387,50 @@ func TestGoHost(t *testing.T) {
 	}
 }
 
+// TestGoHostIsLate checks that a session sends nothing after its exchange has ended, so that the
+// next exchange does not receive it, and that members cannot replace those of the session.
+func TestGoHostIsLate(t *testing.T) {
+	p := load(t, `
+host Worker { connector: worker, timeout: 60 }
+fn main() {
+    for prompt in ["one", "two"] {
+        let r = listen Worker.execute(prompt) { "progress" => |p| { emit("progress", p.message); } };
+        emit("done", r?.text);
+    }
+}`)
+	var got []string
+	var first *concerto.HostSession
+	_, err := p.Run(t.Context(), concerto.Options{
+		OnEmit: func(e concerto.Emit) {
+			if !strings.HasPrefix(e.Channel, "listen:") {
+				got = append(got, e.Channel+string(e.Payload))
+			}
+		},
+		Hosts: map[string]concerto.Host{"Worker": func(_ context.Context, s *concerto.HostSession) error {
+			if first == nil {
+				first = s
+				for _, members := range []map[string]string{{"type": "result"}, {"question": "q", "id": "1"}} {
+					if _, err := s.Request(concerto.HostMessage{Type: "question", Members: members}); err == nil || !strings.Contains(err.Error(), "which the session sets") {
+						t.Errorf("members %v: error %v", members, err)
+					}
+				}
+			} else {
+				if err := first.Progress("late"); !errors.Is(err, concerto.ErrRefused) {
+					t.Errorf("late progress: error %v", err)
+				}
+				if _, err := first.Ask("late?"); !errors.Is(err, concerto.ErrRefused) {
+					t.Errorf("late question: error %v", err)
+				}
+			}
+			s.Finish(s.Prompt)
+			return nil
+		}},
+	})
+	if d := cmp.Diff([]string{`done"one"`, `done"two"`}, got); d != "" || err != nil {
+		t.Errorf("error %v, emits differ (-want +got):\n%s", err, d)
+	}
+}
+
 // TestGoHostEnds checks that a Go host ends with its run, and that its requests then fail.
 func TestGoHostEnds(t *testing.T) {
 	p := load(t, `

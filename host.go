@@ -2,7 +2,6 @@ package concerto
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -72,8 +71,22 @@ type HostDecision struct {
 var ErrRefused = errors.New("the request has no answer")
 
 // Send sends a message that has no answer, such as {"progress", map[string]any{"message": "half",
-// "percent": 50}}. The listen of the program receives its members.
-func (s *HostSession) Send(m HostMessage) error { return s.server.write(m.Type, m.Members, "") }
+// "percent": 50}}. The listen of the program receives its members. The error is ErrRefused after
+// the end of the exchange.
+func (s *HostSession) Send(m HostMessage) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.send(m, "")
+}
+
+// send writes a message, unless the exchange has ended: a late line would belong to the next one.
+// The caller holds the lock, so that the result is written after it.
+func (s *HostSession) send(m HostMessage, id string) error {
+	if s.over != nil {
+		return s.over
+	}
+	return s.server.write(m.Type, m.Members, id)
+}
 
 // Progress reports progress to the program.
 func (s *HostSession) Progress(message string) error {
@@ -83,17 +96,8 @@ func (s *HostSession) Progress(message string) error {
 // Request sends a message that waits for an answer, and returns the answer. The error is ErrRefused
 // if the program has no handler or the handler failed.
 func (s *HostSession) Request(m HostMessage) (json.RawMessage, error) {
-	answer := make(chan hostMessage, 1)
-	s.mu.Lock()
-	if s.over != nil {
-		defer s.mu.Unlock()
-		return nil, s.over
-	}
-	s.number++
-	id := "h" + strconv.Itoa(s.number)
-	s.open[id] = answer
-	s.mu.Unlock()
-	if err := s.server.write(m.Type, m.Members, id); err != nil {
+	answer, err := s.ask(m)
+	if err != nil {
 		return nil, err
 	}
 	got := <-answer
@@ -101,6 +105,20 @@ func (s *HostSession) Request(m HostMessage) (json.RawMessage, error) {
 		return nil, &Error{Kind: ErrRefused, Message: *got.Error}
 	}
 	return got.Value, nil
+}
+
+// ask sends a request, and returns the channel that receives its answer.
+func (s *HostSession) ask(m HostMessage) (chan hostMessage, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.number++
+	id := "h" + strconv.Itoa(s.number)
+	if err := s.send(m, id); err != nil {
+		return nil, err
+	}
+	answer := make(chan hostMessage, 1)
+	s.open[id] = answer
+	return answer, nil
 }
 
 // Ask asks the program a question and returns the answer, a text or any other JSON value.
@@ -346,21 +364,28 @@ func (s *hostServer) write(typ string, members any, id string) error {
 	if err != nil {
 		return convert(fmt.Errorf("encode the message %s: %w", typ, err))
 	}
-	if members == nil {
-		body = []byte("{}")
-	}
-	if !bytes.HasPrefix(body, []byte("{")) {
+	all := map[string]json.RawMessage{}
+	if err := json.Unmarshal(body, &all); err != nil {
 		return &Error{Message: "the members of the message " + typ + " are not a JSON object: " + string(body)}
 	}
-	head := fmt.Appendf(nil, `{"type":%q`, typ)
-	if id != "" {
-		head = fmt.Appendf(head, `,"id":%q`, id)
+	head := struct {
+		Type string `json:"type"`
+		ID   string `json:"id,omitempty"`
+	}{typ, id}
+	line, err := json.Marshal(head)
+	if err != nil {
+		return convert(err)
 	}
-	if len(body) > 2 {
-		head = append(head, ',')
+	_, hasType := all["type"]
+	_, hasID := all["id"]
+	if hasType || hasID && id != "" {
+		return &Error{Message: "the members of the message " + typ + " contain `type` or `id`, which the session sets"}
+	}
+	if len(all) > 0 {
+		line = append(append(line[:len(line)-1], ','), body[1:]...)
 	}
 	s.writing.Lock()
 	defer s.writing.Unlock()
-	_, err = s.out.Write(append(append(head, body[1:]...), '\n'))
+	_, err = s.out.Write(append(line, '\n'))
 	return convert(err)
 }

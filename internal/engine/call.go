@@ -9,7 +9,6 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/value"
 	"github.com/concerto-lang/concerto/runtime"
 	"github.com/concerto-lang/concerto/runtime/budget"
-	"github.com/concerto-lang/concerto/stdlib"
 	"github.com/concerto-lang/concerto/vm"
 )
 
@@ -30,11 +29,10 @@ var errCalled = errors.New("the function has returned")
 // *NotCallableError, a *vm.BadArguments, or one of Run.
 func CallFunction(ctx context.Context, p *Program, o Options, function string, args json.RawMessage) error {
 	return p.inWorld(ctx, &o, func(world *runtime.Runtime, f *following) error {
-		config := vm.Config{Program: p.ir, Natives: stdlib.Native, Performer: world, Application: applicationFor(world, &o), Observer: f.observer(), Asks: o.asksHosts()}
-		if err := o.decisions(world, &config); err != nil {
+		config, err := o.machineConfig(p, world, f)
+		if err != nil {
 			return err
 		}
-		config.Decisions = f.decisions(config.Decisions)
 		machine, err := vm.New(config)
 		if err != nil {
 			return err

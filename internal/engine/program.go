@@ -1,10 +1,9 @@
-// Package concerto embeds the language Concerto in Go applications: it compiles programs, loads
-// compiled programs, and runs them. The application handles the emits of a program. The command
-// `concerto` uses this package.
+// Package engine compiles, runs, resumes and tests programs. The public package concerto and the
+// commands are built on it.
 //
-//	p, found, err := concerto.Compile("triage.conc", ".")
+//	p, found, err := engine.Compile("triage.conc", ".")
 //	if p == nil { … show found or err … }
-//	err = p.Run(ctx, concerto.Options{
+//	err = p.Run(ctx, engine.Options{
 //		Environ: os.Environ(),
 //		OnEmit:  func(channel string, payload json.RawMessage) { … },
 //	})
@@ -82,7 +81,6 @@ func CompileSource(s driver.Request) (*Program, diag.List, error) {
 		if p, found, ok := loadCached(s, key); ok {
 			return p, found, nil
 		}
-		s.Record = true
 	}
 	in, err := driver.Load(s)
 	if err != nil {
@@ -371,18 +369,23 @@ func cleanUncaught(secrets *secret.Set, e *vm.Uncaught) {
 	}
 }
 
-func (p *Program) runMain(ctx context.Context, world *runtime.Runtime, f *following, o *Options) (err error) {
-	config := vm.Config{Program: p.ir, Natives: stdlib.Native, Performer: world, Detail: !o.Output.Detail.IsZero(), Application: applicationFor(world, o)}
-	config.Asks = o.asksHosts()
+// machineConfig returns the configuration of the VM of a run.
+func (o *Options) machineConfig(p *Program, world *runtime.Runtime, f *following) (vm.Config, error) {
+	config := vm.Config{Program: p.ir, Natives: stdlib.Native, Performer: world, Detail: !o.Output.Detail.IsZero(), Application: applicationFor(world, o), Asks: o.asksHosts(), Observer: f.observer()}
 	if r := o.Answers.Relay; r != nil {
 		config.Asks, config.Located = true, func(at vm.Place) { r.Located(at.File, at.Line) }
 		p.relayed(r, world)
 	}
-	config.Observer = f.observer()
-	if err := o.decisions(world, &config); err != nil {
+	err := o.decisions(world, &config)
+	config.Decisions = f.decisions(config.Decisions)
+	return config, err
+}
+
+func (p *Program) runMain(ctx context.Context, world *runtime.Runtime, f *following, o *Options) (err error) {
+	config, err := o.machineConfig(p, world, f)
+	if err != nil {
 		return err
 	}
-	config.Decisions = f.decisions(config.Decisions)
 	endTape := p.recordTape(world, &config, o)
 	defer func() { err = endTape(err) }()
 	if o.Records.Profile != nil {

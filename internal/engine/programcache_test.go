@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
@@ -30,10 +31,8 @@ func compiledAs(r driver.Request) string {
 	r.Loaded = func(entry, manifest string, _ bool) { fmt.Fprintf(&b, "loaded %s with %q\n", entry, manifest) }
 	p, found, err := CompileSource(r)
 	fmt.Fprintf(&b, "error: %v\n", err)
-	if text := diag.Text(&b, found.Sorted(), diag.TextOptions{}); text != nil {
-		fmt.Fprintf(&b, "findings: %v\n", text)
-	}
-	_ = diag.JSON(&b, found.Sorted()) // it has the fixes
+	// The second form has the fixes. A buffer accepts everything.
+	_ = errors.Join(diag.Text(&b, found.Sorted(), diag.TextOptions{}), diag.JSON(&b, found.Sorted()))
 	if p != nil {
 		evals, err := p.Evals("")
 		fmt.Fprintf(&b, "evals: %s %v\n", cmp.Diff([]Eval(nil), evals, cmp.Exporter(func(reflect.Type) bool { return true })), err)

@@ -79,8 +79,6 @@ type Request struct {
 	Packages PackageSource
 	// Programs is the directory of the cache of compiled programs; "" disables the cache.
 	Programs string
-	// Record collects what Input.Reads returns.
-	Record bool
 }
 
 // CheckData checks the datasets that the evals of a program name.
@@ -142,7 +140,7 @@ type Input struct {
 	data      CheckData
 	chosen    codegen.ManifestData // the request's Called and Debugged
 	seen      func(path string)
-	reads     *readLog // nil without Request.Record
+	reads     *readLog // nil without Request.Programs
 	overlay   map[string][]byte
 	sources   Sources
 	parsed    bool
@@ -218,7 +216,7 @@ func newInput(r Request) (*Input, error) {
 		in.seen = func(string) {}
 	}
 	in.seen = oneAtATime(in.seen)
-	if r.Record {
+	if r.Programs != "" {
 		in.reads = &readLog{}
 	}
 	if r.Tests || r.Plain {

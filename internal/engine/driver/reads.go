@@ -81,7 +81,7 @@ func (l *readLog) add(kind ReadKind, path, answer string) {
 	l.all[Read{kind, path, answer}] = true
 }
 
-// Reads returns what the compiler has asked the file system so far, if the request had Record.
+// Reads returns what the compiler has asked the file system so far, if the request had Programs.
 func (in *Input) Reads() []Read {
 	if in.reads == nil {
 		return nil

@@ -162,7 +162,10 @@ func textOf(e *event.Event) string {
 	if e.Message == nil {
 		return ""
 	}
-	m := e.Message.Payload.Map()
+	return textOfMembers(e.Message.Payload.Map())
+}
+
+func textOfMembers(m *value.Map) string {
 	for _, name := range textMembers {
 		if v, _ := m.GetString(name); v.Kind() == value.KindString {
 			return v.AsString()
@@ -184,15 +187,11 @@ func textOf(e *event.Event) string {
 
 // textOfJSON returns the text of a message as JSON.
 func textOfJSON(message json.RawMessage) string {
-	var m map[string]json.RawMessage
-	_ = json.Unmarshal(message, &m) // a message of another form is shown as JSON
-	for _, name := range textMembers {
-		var text string
-		if json.Unmarshal(m[name], &text) == nil {
-			return short(text)
-		}
+	v, err := value.Parse(message)
+	if err != nil || v.Map() == nil {
+		return short(string(message))
 	}
-	return short(string(message))
+	return short(textOfMembers(v.Map()))
 }
 
 // optionsOf returns the options of a message, if it has a list of texts.
