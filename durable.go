@@ -28,9 +28,6 @@ type Durable struct {
 	WaitForAnswer bool
 	// Sync determines when records are synced to disk. "" uses the manifest's value.
 	Sync Sync
-	// SnapshotEvery is the number of records between two snapshots. A run resumes from its last
-	// snapshot. 0 uses the manifest's value.
-	SnapshotEvery int
 	// Metadata is any JSON value. It is stored with the run.
 	Metadata json.RawMessage
 	// OnNotice is called with messages for a person about resuming the run. nil discards them.
@@ -58,7 +55,7 @@ func (d *Durable) engine() (*engine.Durable, error) {
 		return nil, &Error{Message: fmt.Sprintf("Options.Durable.Sync is %q: use SyncOutput, SyncEvery or SyncNever", d.Sync)}
 	}
 	return &engine.Durable{Dir: d.Dir, Park: d.SuspendOnQuestion, Wait: d.WaitForAnswer, Sync: string(d.Sync),
-		SnapshotEvery: d.SnapshotEvery, Given: d.Metadata, Remark: d.OnNotice}, nil
+		Given: d.Metadata, Remark: d.OnNotice}, nil
 }
 
 // RunState is the state of a stored run.

@@ -182,7 +182,7 @@ var kinds = []struct {
 	{ErrInvalidIR, is(ir.ErrInvalid)},
 	{ErrVersion, is(ir.ErrVersion)},
 	{ErrVersion, as[*journal.NewerFormatError]},
-	{ErrVersion, as[*durable.OtherEngine]},
+	{ErrVersion, is(journal.ErrDropped)},
 	{ErrNoMain, is(vm.ErrNoMain)},
 	{ErrNotCallable, as[*engine.NotCallableError]},
 	{ErrNotCallable, as[*vm.BadArguments]},

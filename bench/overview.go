@@ -9,7 +9,7 @@ import (
 // highlights lists the workloads and measures of the first table, in its order: what users of
 // Concerto wait for, and a program of each kind.
 var highlights = []string{
-	"start", "check", "questions", "kept-questions", "kept-messages", "asking-cpu", "agents", "resume", "snapshot-10000",
+	"start", "check", "questions", "kept-questions", "kept-messages", "asking-cpu", "agents", "resume",
 	"fib", "loop", "words", "nbody", "states", "richards", "dijkstra", "counting", "json",
 }
 

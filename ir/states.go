@@ -1,9 +1,8 @@
 package ir
 
 // States computes the classes of a program's registers at its instructions, with the dataflow of
-// the verifier. Code that stores registers, such as a snapshot, uses it to determine which
-// registers of a frame are set, and which half of each register is valid. The program must have
-// passed Verify.
+// the verifier. A debugger uses it to determine which registers of a frame are set, and which half
+// of each register is valid. The program must have passed Verify.
 //
 // States is not safe for concurrent use.
 type States struct {

@@ -359,12 +359,6 @@ func (r *Runtime) Most(q *effect.AgentCall) (in, out int64) {
 	return llm.PromptTokens(q), out
 }
 
-// RandomState returns the state of the run's random numbers.
-func (r *Runtime) RandomState() []byte { return r.chance.State() }
-
-// SetRandomState restores the state of the run's random numbers.
-func (r *Runtime) SetRandomState(b []byte) error { return r.chance.SetState(b) }
-
 // Usage returns the usage of each model in the run so far, and the sum.
 func (r *Runtime) Usage() (each []budget.Usage, all budget.Usage) { return r.budget.Usage() }
 

@@ -285,13 +285,3 @@ func parseAppJSON(what string, text json.RawMessage) (value.Slot, error) {
 	}
 	return v, nil
 }
-
-func (*mockedApp) StateName() string { return "mocked app" }
-
-// EncodeState encodes or decodes the closures that replace the application's tools.
-func (m *mockedApp) EncodeState(k *vm.StateCodec) {
-	native.EncodeMap(k, (*map[string]value.Slot)(m), func(name *string, f *value.Slot) {
-		k.Text(name)
-		k.Slot(f)
-	})
-}

@@ -1,11 +1,8 @@
 package stdlib
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
-	"maps"
-	"slices"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/schema"
@@ -137,20 +134,6 @@ func (k *keyer) list(dst []byte, n int, at func(int) value.Slot) []byte {
 	return append(dst, ']')
 }
 
-func (*cache) StateName() string { return "cache" }
-
-// EncodeState encodes or decodes the results of `@cache`.
-func (c *cache) EncodeState(k *vm.StateCodec) {
-	sweep := int64(c.sweep)
-	k.Int(&sweep)
-	c.sweep = int(sweep)
-	native.EncodeMap(k, &c.entries, func(key *string, x *cached) {
-		k.Text(key)
-		k.Slot(&x.value)
-		k.Int(&x.until)
-	})
-}
-
 // The results that `@cache` stores in a file. The key of an entry is a hash, so that the file does
 // not reveal the arguments of the call. The value of an entry is `[until, value]`, where until is
 // the expiry date with a fixed number of digits.
@@ -248,26 +231,4 @@ func readUnexpired(pace *value.Pace, entry json.RawMessage, date int64, t *value
 	}
 	v, errs := schema.DecodeStoredIn(pace, parts[1], t)
 	return v, len(errs) == 0
-}
-
-func (*sweptCaches) StateName() string { return "swept" }
-
-// EncodeState encodes or decodes which caches in files have been swept.
-func (s *sweptCaches) EncodeState(k *vm.StateCodec) {
-	all := slices.SortedFunc(maps.Keys(*s), func(a, b fileCache) int {
-		return cmp.Or(cmp.Compare(a.file, b.file), cmp.Compare(a.name, b.name))
-	})
-	for i := range k.Count(len(all)) {
-		var c fileCache
-		if !k.Reading() {
-			c = all[i]
-		}
-		k.Text(&c.file)
-		if k.Text(&c.name); k.Reading() {
-			if *s == nil {
-				*s = sweptCaches{}
-			}
-			(*s)[c] = true
-		}
-	}
 }

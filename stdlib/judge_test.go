@@ -38,21 +38,12 @@ func (j *judging) Perform(ctx context.Context, r effect.Request) (effect.Result,
 	return &effect.AgentReply{Text: reply, Model: "m", Provider: call.Connection, StopReason: "end"}, nil
 }
 
-// runJudges runs a program, which judges precedes, and returns the result of main. If snapshots is
-// set, the run continues at every boundary from its own snapshot.
-func runJudges(t *testing.T, body string, snapshots bool, replies ...string) (*judging, value.Slot) {
+// runJudges runs a program, which judges precedes, and returns the result of main.
+func runJudges(t *testing.T, body string, replies ...string) (*judging, value.Slot) {
 	t.Helper()
 	j := &judging{newWorld(t), replies}
-	c := compiletest.Config(compiletest.CompileClean(t, judges+body), j, !snapshots)
+	c := compiletest.Config(compiletest.CompileClean(t, judges+body), j, true)
 	c.MaxStack = 0
-	if snapshots {
-		all := compiletest.Renew(t, &c)
-		defer func() {
-			if all.Renewed < 2 || len(all.Refused) > 0 {
-				t.Errorf("restored %d snapshots, failed snapshots: %v", all.Renewed, all.Refused)
-			}
-		}()
-	}
 	out, failed, err := compiletest.Run(context.Background(), c)
 	if err != nil || failed != nil {
 		t.Fatal(err, compiletest.Failure(failed)+compiletest.Trace(failed))
@@ -100,7 +91,7 @@ fn main() {
 		{"too great, then no quota", []string{`{"value":2,"why":"a"}`, "!quota"}, "JudgeError Critic (quota): the judge returned no score: out of quota"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			j, _ := runJudges(t, once, false, c.replies...)
+			j, _ := runJudges(t, once, c.replies...)
 			if diff := cmp.Diff([]string{"print " + c.want}, j.lines); diff != "" {
 				t.Errorf("output (-want +got):\n%s", diff)
 			}
@@ -131,7 +122,7 @@ fn main() {
         eval::Score { value: 0.0, why: "none" }
     };
     println(r.why);
-}`, false, "!quota", "!overloaded")
+}`, "!quota", "!overloaded")
 	want := []string{"print JudgeError AgentError out of quota", "print Critic overloaded", "print none"}
 	if diff := cmp.Diff(want, j.lines); diff != "" {
 		t.Errorf("output (-want +got):\n%s", diff)
@@ -161,7 +152,7 @@ fn main() {
     let subject: Any = `+subject+`;
     let _ = (Reply { text: "", words: 0, sources: [] }, Mood::Loud(1)); // not every subject uses them
     println(shown(eval::judge(Critic, rubric, subject)));
-}`, false, `{"value":1.0,"why":""}`)
+}`, `{"value":1.0,"why":""}`)
 			form := regexp.MustCompile(`(?s)^Score the subject by the rubric\. [^\n]*\n<rubric-([0-9a-f]{16})>\n(.*)\n</rubric-([0-9a-f]{16})>\n<subject-([0-9a-f]{16})>\n(.*)\n</subject-([0-9a-f]{16})>$`)
 			text := j.asked[0].Messages[0].Content
 			m := form.FindStringSubmatch(text)
@@ -184,7 +175,7 @@ fn main() {
 // TestJudgeIdentity checks what makes a judge another judge.
 func TestJudgeIdentity(t *testing.T) {
 	first := func(t *testing.T, declarations, judge, rubric string) string {
-		j, _ := runJudges(t, declarations+"\nfn main() { println(shown(eval::judge("+judge+", "+rubric+`, "x"))); }`, false, `{"value":1.0,"why":""}`)
+		j, _ := runJudges(t, declarations+"\nfn main() { println(shown(eval::judge("+judge+", "+rubric+`, "x"))); }`, `{"value":1.0,"why":""}`)
 		return j.asked[0].Judge
 	}
 	plain := first(t, "", "Critic", `"It is polite."`)
@@ -212,11 +203,10 @@ func TestJudgeIdentity(t *testing.T) {
 	}
 }
 
-// TestJudgeInSnapshots checks that scores and agreements keep their judge when a run continues from
-// its snapshots, and when they are copied, and that programs do not see it.
-func TestJudgeInSnapshots(t *testing.T) {
-	for _, snapshots := range []bool{false, true} {
-		j, got := runJudges(t, `
+// TestJudgeOfCopies checks that scores and agreements have their judge when they are copied, and that
+// programs do not see it.
+func TestJudgeOfCopies(t *testing.T) {
+	j, got := runJudges(t, `
 struct Metrics { first: eval::Score, copy: eval::Score, agreed: eval::Agreement, written: eval::Score }
 
 fn wait() { std::time::sleep(1); }
@@ -236,12 +226,11 @@ fn main() -> Metrics {
     wait();
     assert_eq(score.why, "It thanks.");
     Metrics { first: score, copy: copy, agreed: agreed, written: written }
-}`, snapshots, `{"value":0.5,"why":"It thanks."}`)
-		judge := j.asked[0].Judge
-		for i, want := range []string{judge, judge, judge, ""} {
-			if f := got.Fields()[i]; judge == "" || value.Origin(f) != want {
-				t.Errorf("with snapshots: %t, field %d: %s comes from judge %q, want %q", snapshots, i, value.Text(f), value.Origin(f), want)
-			}
+}`, `{"value":0.5,"why":"It thanks."}`)
+	judge := j.asked[0].Judge
+	for i, want := range []string{judge, judge, judge, ""} {
+		if f := got.Fields()[i]; judge == "" || value.Origin(f) != want {
+			t.Errorf("field %d: %s comes from judge %q, want %q", i, value.Text(f), value.Origin(f), want)
 		}
 	}
 }

@@ -1,8 +1,6 @@
 package stdlib
 
 import (
-	"cmp"
-	"maps"
 	"slices"
 	"strings"
 
@@ -321,41 +319,4 @@ func (m *remotes) find(tools []*vm.Tool, name string) (*vm.Tool, *remote) {
 		}
 	}
 	return of, found
-}
-
-func (*remotes) StateName() string { return "remotes" }
-
-// EncodeState encodes or decodes the listed functions.
-func (m *remotes) EncodeState(k *vm.StateCodec) {
-	all := slices.SortedFunc(maps.Keys(*m), func(a, b *vm.Tool) int { return cmp.Compare(a.Info().Name, b.Info().Name) })
-	for i := range k.Count(len(all)) {
-		var x *vm.Tool
-		if !k.Reading() {
-			x = all[i]
-		}
-		if k.Tool(&x); x != nil {
-			m.forTool(x).encodeState(k, x)
-		}
-	}
-}
-
-func (r *toolRemotes) encodeState(k *vm.StateCodec, x *vm.Tool) {
-	k.Bool(&r.listed)
-	k.Bool(&r.any)
-	n := k.Count(len(r.functions))
-	for i := range n {
-		var f remote
-		if !k.Reading() {
-			f = r.functions[i]
-		}
-		parameters := string(f.parameters)
-		for _, text := range []*string{&f.own, &f.name, &f.description, &parameters} {
-			k.Text(text)
-		}
-		if k.Reading() {
-			f.parameters = []byte(parameters)
-			r.functions = append(r.functions, f)
-			x.Added = append(x.Added, effect.ToolSpec{Name: f.name, Description: f.description, Parameters: f.parameters})
-		}
-	}
 }

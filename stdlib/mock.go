@@ -142,18 +142,6 @@ func askRecord(a *vm.Args, what string) (value.Slot, error) {
 	})
 }
 
-func (*mocks) StateName() string { return "mocks" }
-
-// EncodeState encodes or decodes the closures that answer for agents and hosts.
-func (m *mocks) EncodeState(k *vm.StateCodec) {
-	native.EncodeMap(k, &m.closures, func(key *int, f *value.Slot) {
-		n := int64(*key)
-		k.Int(&n)
-		*key = int(n)
-		k.Slot(f)
-	})
-}
-
 // Natives for mocked MCP servers. The run stores the content of a `mock`, so that a call of a
 // mocked function never reaches a server.
 var mockMCPNatives = native.Table{
@@ -220,21 +208,4 @@ func mockResult(a *vm.Args) (value.Slot, error) {
 		}
 	}
 	return native.MarkShared(v), nil
-}
-
-func (*mockedServers) StateName() string { return "mocked servers" }
-
-// EncodeState encodes or decodes the answers of mocked functions.
-func (m *mockedServers) EncodeState(k *vm.StateCodec) {
-	native.EncodeMap(k, (*map[string]*value.Map)(m), func(name *string, answers **value.Map) {
-		k.Text(name)
-		v := value.Nil
-		if *answers != nil {
-			v = (*answers).Slot()
-		}
-		if k.Slot(&v); v.Map() == nil {
-			k.Fail("a mock of a server has no functions")
-		}
-		*answers = v.Map()
-	})
 }

@@ -34,27 +34,3 @@ func Native(name string) vm.Native {
 	}
 	return nil
 }
-
-// The states of natives that a snapshot contains. Each type has one method that both encodes and
-// decodes it.
-
-// NewNativeState returns an empty state for the name that it has in snapshots, or nil if the name
-// is unknown. It is for vm.Config.
-func NewNativeState(name string) vm.NativeState {
-	for _, make := range nativeStates {
-		if x := make(); x.StateName() == name {
-			return x
-		}
-	}
-	return nil
-}
-
-var nativeStates = []func() vm.NativeState{
-	func() vm.NativeState { return new(cache) },
-	func() vm.NativeState { return new(sweptCaches) },
-	func() vm.NativeState { return new(remotes) },
-	func() vm.NativeState { return new(mocks) },
-	func() vm.NativeState { return new(mockedApp) },
-	func() vm.NativeState { return new(mockedServers) },
-	func() vm.NativeState { return new(partial) },
-}

@@ -27,7 +27,6 @@ type partial struct {
 	news bool // the value has changed since it was last returned
 	size int  // number of bytes received since the value was last returned
 
-	fed []string // received texts, for a snapshot
 }
 
 // holder is an open object or array. If skip is set, it is omitted and has no value.
@@ -58,7 +57,6 @@ func newPartial(t *value.Type) *partial {
 // feed adds text. It returns the value so far. The bool is false if the program need not receive
 // the value, because it has not changed enough.
 func (p *partial) feed(text string) (value.Slot, bool) {
-	p.fed = append(p.fed, text)
 	p.reader.Write(text)
 	if p.size += len(text); !p.news || empty(p.root) {
 		return value.Nil, false
@@ -338,29 +336,4 @@ var partialNatives = native.Table{
 		}
 		return value.Tuple(v, value.Nil), nil
 	}},
-}
-
-func (*partial) StateName() string { return "partial" }
-
-// EncodeState encodes or decodes the received texts, from which the value can be computed again.
-func (p *partial) EncodeState(k *vm.StateCodec) {
-	k.Type(&p.typ)
-	n := k.Count(len(p.fed))
-	if k.Reading() {
-		if p.typ == nil {
-			k.Fail("a partial value has no type")
-			return
-		}
-		*p = *newPartial(p.typ)
-		p.reader = jsonrepair.NewPartial(p)
-	}
-	for i := range n {
-		text := ""
-		if !k.Reading() {
-			text = p.fed[i]
-		}
-		if k.Text(&text); k.Reading() {
-			p.feed(text)
-		}
-	}
 }

@@ -36,34 +36,6 @@ func TestPrograms(t *testing.T) {
 	}
 }
 
-// TestProgramsFromSnapshots runs the programs in testdata. At every boundary the run continues from
-// its own snapshot.
-func TestProgramsFromSnapshots(t *testing.T) {
-	paths, err := filepath.Glob("testdata/*.conc")
-	if err != nil || len(paths) == 0 {
-		t.Fatal(paths, err)
-	}
-	read := 0
-	for _, path := range paths {
-		t.Run(filepath.Base(path), func(t *testing.T) {
-			c := compiletest.Config(compile(t, path), newWorld(t), false)
-			c.MaxStack = 0
-			all := compiletest.Renew(t, &c)
-			_, failed, err := compiletest.Run(context.Background(), c)
-			if err != nil || failed != nil {
-				t.Error(err, compiletest.Failure(failed)+compiletest.Trace(failed))
-			}
-			for why, n := range all.Refused {
-				t.Errorf("%d snapshots failed: %s", n, why)
-			}
-			read += all.Renewed
-		})
-	}
-	if read < 100 {
-		t.Errorf("only %d snapshots were restored, want at least 100", read)
-	}
-}
-
 // compile returns the IR of a program, for which the compiler must report no diagnostics.
 func compile(t *testing.T, path string) *ir.Program {
 	t.Helper()

@@ -211,10 +211,6 @@ func (a *asm) runIn(ctx context.Context, t testing.TB, config Config) (*Outcome,
 	if config.Performer == nil {
 		config.Performer = effectless
 	}
-	if *withSnapshots && config.Journal == nil && config.Past == nil {
-		var n int
-		config = renewed(t, config, &n)
-	}
 	m, err := New(config)
 	if err != nil {
 		t.Fatal(err)

@@ -92,7 +92,7 @@ func (i *image) framesAt(t *task, fp unsafe.Pointer, pc int, caller bool) (all [
 	if b.fn == nil {
 		return nil
 	}
-	if b.ir == nil || int(x.block) >= len(i.positionMap().loaded) {
+	if b.ir == nil || int(x.block) >= i.positionMap().size {
 		return []Frame{{Place: i.place(call{pc: int32(pc)})}}
 	}
 	r := i.reader(fp, x)
@@ -181,4 +181,12 @@ func (r reader) read(l ir.Local) (v value.Slot, ok bool) {
 		v = v.Fields()[0]
 	}
 	return v, ok
+}
+
+// parkedSlots returns the slots of a parked task, and the index of its innermost frame in them.
+func (t *task) parkedSlots() (slots []value.Slot, depth int) {
+	if t.stack != nil {
+		return t.stack, t.depth()
+	}
+	return t.parked.slots, int(t.parked.depth)
 }

@@ -101,3 +101,13 @@ func TestHeldRequestYields(t *testing.T) {
 		t.Errorf("after %d requests, %d completions arrived, want the cancelled request", h.waits.Load(), len(all))
 	}
 }
+
+// unwritten is a journal that discards everything that it receives.
+type unwritten struct{}
+
+func (unwritten) EffectBegan(int64, int64, effect.Request)                         {}
+func (unwritten) EffectEnded(int64, effect.Request, effect.Result, error, *Moment) {}
+func (unwritten) EffectDeferred(int64, effect.Request, Moment)                     {}
+func (unwritten) MemoryExceeded(Moment)                                            {}
+func (unwritten) ContextEnded(error, *Moment)                                      {}
+func (unwritten) ProgramWaits()                                                    {}

@@ -223,14 +223,11 @@ func (t *task) recheckExchanges() {
 // effect.ExchangeSteer. The result is the outcome.
 func (a *Args) SteerHost(text string, interrupt bool) (value.Slot, error) {
 	d := a.Host(0)
-	r := &effect.ExchangeSteer{Text: text, Interrupt: interrupt}
-	if !a.repeated {
-		id, err := runningExchange(a.run(), d, a.Party(0))
-		if err != nil {
-			return value.Nil, err
-		}
-		r.ID = id
+	id, err := runningExchange(a.run(), d, a.Party(0))
+	if err != nil {
+		return value.Nil, err
 	}
+	r := &effect.ExchangeSteer{ID: id, Text: text, Interrupt: interrupt}
 	return a.askToSteer(d, r)
 }
 
@@ -238,7 +235,7 @@ func (a *Args) SteerHost(text string, interrupt bool) (value.Slot, error) {
 func (a *Args) SteerStream(text string) (value.Slot, error) {
 	x := a.hostStreamIn(0)
 	r := &effect.ExchangeSteer{ID: x.id, Text: text}
-	if !a.repeated && (x.closed || x.over || x.err != nil) {
+	if x.closed || x.over || x.err != nil {
 		return value.Nil, x.decl.steerError("idle", "is idle: the stream has ended")
 	}
 	return a.askToSteer(x.decl, r)

@@ -113,7 +113,7 @@ type MessageFunc func(m *effect.HostMessage, ask value.Slot) value.Slot
 func (a *Args) NextMessage(convert MessageFunc) (value.Slot, error) {
 	m, x := a.run(), a.hostStreamIn(0)
 	next := func(effect.Result) (value.Slot, error) { return x.returnMessage(m.sched.current, convert) }
-	if !a.repeated && (x.closed || x.hasMessage()) {
+	if x.closed || x.hasMessage() {
 		return next(nil)
 	}
 	a.asked = nativeRequest{convert: next, park: x.await}
@@ -372,10 +372,6 @@ func (a *Args) ask() *ask {
 // is not "". The caller must have checked that Refusal returns "". For by see effect.ExchangeReply.
 func (a *Args) Answer(by string, v json.RawMessage, problem string) (value.Slot, error) {
 	k := a.ask()
-	if a.repeated {
-		a.asked = nativeRequest{convert: Nothing}
-		return value.Nil, nil
-	}
 	if k.answered != "" {
 		return value.Nil, nil
 	}

@@ -383,7 +383,7 @@ type image struct {
 	reciprocals map[int32]int32  // index in constants, by divisor
 	texts       []map[string]int // for opSwitchText: number of the case, by the String
 	tallies
-	mapped *positionMap // for snapshots; created on first use
+	mapped *positionMap // created on first use
 	debug  debugging    // used with Application.Debugger
 
 	// Declarations.

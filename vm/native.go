@@ -23,8 +23,7 @@ type Args struct {
 	vm   *VM         // nil outside of a run
 	pace *value.Pace // the pace of the VM, or that of the caller outside of a run
 
-	asked    nativeRequest
-	repeated bool // the native has already made its request, and is called again only to obtain its ResultFunc
+	asked nativeRequest
 }
 
 // Pace returns the pace. A native that visits many elements or much text must report its steps to

@@ -3,8 +3,6 @@ package vm
 import (
 	"context"
 	"errors"
-	"fmt"
-	"math"
 	"unsafe"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
@@ -112,13 +110,9 @@ func (t *task) acceptResult(w *wait) status {
 		}
 		return t.throw(programError(e))
 	}
-	convert, err := t.giver(w)
-	if err != nil {
-		return t.throwError(err)
-	}
 	t.addModel(w)
 	t.m.uses.countReply(t, w.result)
-	v, err := convert(w.result)
+	v, err := w.convert(w.result)
 	if e, ok := err.(*effect.Error); ok {
 		w.err = e
 		return t.acceptResult(w)
@@ -130,28 +124,6 @@ func (t *task) acceptResult(w *wait) status {
 		return t.throwError(err)
 	}
 	return t.storeResult(w, v)
-}
-
-// giver returns the function that converts a result to the program's value. After a restore, giver
-// calls the native again to obtain the function. The native's arguments are still in its window.
-func (t *task) giver(w *wait) (ResultFunc, error) {
-	if w.convert != nil {
-		return w.convert, nil
-	}
-	m, in := t.m, (*ins)(unsafe.Add(t.ip, -int(insSize)))
-	left, limit := m.pace.Left, m.memory.limit
-	m.pace.Left, m.memory.limit = math.MaxInt, 0 // the second call of the native counts neither for the budget nor for the memory
-	n := &m.image.natives[in.imm]
-	args := t.arguments(in, n.name)
-	args.repeated = true
-	_, err := n.call(args)
-	args.repeated = false
-	m.pace.Left, m.memory.limit = left, limit
-	x := args.takeRequest()
-	if err == nil && x.convert == nil {
-		err = fmt.Errorf("%s does not ask again for what it waits for", n.name)
-	}
-	return x.convert, err
 }
 
 // storeResult stores the result of an effect in the register of the operation that waits for it.

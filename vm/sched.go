@@ -30,7 +30,6 @@ type pendingRequest struct {
 	request   effect.Request // with a journal: the request
 	closing   bool           // the request continues after the end of the run
 	cancelled bool           // the request was cancelled
-	observed  bool           // the observer has received the request
 	// came passes the result to the observer; nil without an observer.
 	came func(effect.Result, error)
 
@@ -195,9 +194,6 @@ func (m *VM) loop() {
 		if len(m.requests.pending) == 0 && !m.expectsCalls() {
 			break
 		}
-		if m.config.Boundary != nil && m.isAtBoundary() {
-			m.config.Boundary(m)
-		}
 		if c, ok := m.nextCompletion(); ok {
 			m.handleCompletion(c)
 		}
@@ -249,9 +245,6 @@ func (m *VM) arrival() (completion, bool) {
 		select {
 		case <-m.requests.inbox.wake:
 		case <-m.config.Suspend:
-			if m.config.Boundary != nil && m.isAtBoundary() {
-				m.config.Boundary(m)
-			}
 			m.ending.fatal = ErrSuspended
 			return completion{}, false
 		case <-over:
@@ -407,7 +400,7 @@ func (m *VM) poll(t *task, at Moment) {
 // if it is an effect.Starter that accepts r. Otherwise r is performed on a new goroutine.
 func (m *VM) startRequest(r effect.Request, f *pendingRequest) {
 	m.stats.Requests++
-	f.came, f.observed = observe(f.t, m.stats.Requests, r), true
+	f.came = observe(f.t, m.stats.Requests, r)
 	if m.journaled.on && m.startJournaled(r, f) {
 		return
 	}
@@ -417,9 +410,6 @@ func (m *VM) startRequest(r effect.Request, f *pendingRequest) {
 // launch starts a request that is already registered as pending.
 func (m *VM) launch(seq int, r effect.Request, f *pendingRequest) {
 	f.t.requested(r)
-	if !f.observed { // the request was restored from a snapshot
-		f.came, f.observed = observe(f.t, f.effect, r), true
-	}
 	inbox, performer := m.requests.inbox, m.config.Performer // put may be called on any goroutine, and accesses no field of m
 	put := func(result effect.Result, err error) {
 		inbox.put(completion{seq: seq, result: result, err: err})
@@ -554,9 +544,7 @@ func (t *task) returnResult(w *wait) status {
 			w.scope.emitCancelled()
 		}
 		if _, opened := w.result.(*effect.ExchangeOpened); opened && w.kind == waitPerform {
-			if convert, err := t.giver(w); err == nil {
-				_, _ = convert(w.result) // the conversion makes the task own the resource
-			}
+			_, _ = w.convert(w.result) // the conversion makes the task own the resource
 		}
 		return raising
 	}

@@ -221,8 +221,7 @@ func (s *sched) tickLong() (steps int) {
 	return budget
 }
 
-// wait describes what a parked task waits for, and what happens with the result. It contains only
-// data, so that a snapshot can contain it.
+// wait describes what a parked task waits for, and what happens with the result.
 type wait struct {
 	kind    waitKind
 	window  uint8           // register of the current frame for the result

@@ -35,16 +35,6 @@ type Config struct {
 	// results. If the channel is nil, the VM does not wait.
 	Finish func() (until <-chan struct{})
 
-	// Boundary, if set, is called on the run's goroutine each time no task can continue and the run
-	// is about to wait for the next result. The function may call Snapshot. It is called once more
-	// if the run is suspended while it waits. Boundary requires a Journal or a Past.
-	Boundary func(*VM)
-	// NewNativeState creates an empty state of a native by its name, for reading a snapshot. It
-	// returns nil if the name is unknown.
-	NewNativeState func(name string) NativeState
-	// Texts, if set, replaces secrets in the texts of a snapshot.
-	Texts Texts
-
 	// AlwaysCopy turns each copy-on-write into a copy. Tests use it to show that no program can
 	// observe the difference.
 	AlwaysCopy bool
@@ -89,13 +79,6 @@ type Config struct {
 type Counting struct {
 	Points       bool // coverage: see VM.Covered
 	Instructions bool // executions of each instruction: see VM.Runs
-}
-
-// Texts replaces texts that no snapshot may contain, such as secrets. Reveal is the inverse of
-// Hide.
-type Texts interface {
-	Hide(text string) string
-	Reveal(text string) string
 }
 
 // Outcome is the result of a successful run.
@@ -269,7 +252,7 @@ func (m *VM) runClosure(ctx context.Context, f *function, closure unsafe.Pointer
 	m.sched.main = t
 	m.sched.ready.push(t)
 	m.loop()
-	return m.outcome(ctx, m.sched.main, m.ending.lost, m.ending.cut) // reading a snapshot may have replaced the main task
+	return m.outcome(ctx, t, m.ending.lost, m.ending.cut)
 }
 
 // outcome returns the result of a task that an outside caller has started, or the error if it has

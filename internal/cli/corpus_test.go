@@ -23,11 +23,9 @@ import (
 // corpusRun matches a line of a script that runs a source file until it exits.
 var corpusRun = regexp.MustCompile(`^exec (?:exits \d )?concerto run ((?:--?[a-z-]+[ =][^ ']+ )*)([a-z_]+)\.conc((?: -- .*)?)$`)
 
-// TestCorpus records every program of the scripts, and runs it again in one of three ways, which
-// its hash selects, in a new directory: replayed from the tape, without the hosts and the files
-// that the program read; from a snapshot of itself at every boundary; and compiled with a different
-// choice of optimisations. The
-// output and the exit code must be the same in all runs. Compiled programs also print the same to
+// TestCorpus records every program of the scripts, and runs it again in one of two ways, which its
+// hash selects, in a new directory: replayed from the tape, without the hosts and the files that the
+// program read, or compiled with a different choice of optimisations. The output and the exit code must be the same in all runs. Compiled programs also print the same to
 // standard error.
 func TestCorpus(t *testing.T) {
 	if randtest.Raced {
@@ -99,14 +97,11 @@ func (c *corpusCase) test(t *testing.T) {
 	args = append(append(args, c.program+".conc"), c.args...)
 	live := c.run(t, dir, args...)
 	// Each program is run again in one way, or at night in all.
-	way := c.hash() % 3
+	way := c.hash() % 2
 	if (way == 0 || randtest.Night()) && !timed(c.files) { // else the order or the end depends on the clock
 		c.compiled(t, live)
 	}
-	if way == 1 || randtest.Night() {
-		c.snapshots(t, live, args)
-	}
-	if recorded && (way == 2 || randtest.Night()) {
+	if recorded && (way == 1 || randtest.Night()) {
 		c.replayed(t, live, dir)
 	}
 }
@@ -166,7 +161,7 @@ func (c *corpusCase) replayed(t *testing.T, live outcome, dir string) {
 // only one, or all except one. The last three choices apply to all functions, not only to hot ones.
 // Together the programs show that no optimisation changes a program's behaviour.
 func (c *corpusCase) passes() string {
-	n := c.hash() / 3
+	n := c.hash() / 2
 	name := optimize.Passes[n/4%len(optimize.Passes)].Name
 	return [...]string{"none", "all", name, "-hot,-" + name}[n%4]
 }

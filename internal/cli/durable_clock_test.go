@@ -15,8 +15,7 @@ import (
 
 // TestClockSetBack sets the machine's clock back by an hour between two processes of a run. A timer
 // that has expired stays expired. The remaining time of the other timer does not change. The
-// program never reads an earlier time than it has read before, even after it resumes from a
-// snapshot.
+// program never reads an earlier time than it has read before.
 func TestClockSetBack(t *testing.T) {
 	const by = time.Hour
 	dir := programs(t, map[string]string{"main.conc": `use std::time;
@@ -34,7 +33,7 @@ fn main() {
 `})
 	resume := func(want string, code int) {
 		t.Helper()
-		c := command(dir, "runs", "resume", "--snapshot-every", "1", "job")
+		c := command(dir, "runs", "resume", "job")
 		out, err := c.Output()
 		if c.ProcessState.ExitCode() != code || string(out) != want {
 			t.Fatalf("resume: exit code %d (error %v), want %d; output\n%s\nwant\n%s", c.ProcessState.ExitCode(), err, code, out, want)

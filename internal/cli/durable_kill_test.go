@@ -26,7 +26,6 @@ import (
 	"github.com/concerto-lang/concerto/internal/record/journal/rundir"
 	"github.com/concerto-lang/concerto/internal/testkit/randtest"
 	"github.com/concerto-lang/concerto/internal/testkit/testproc"
-	"github.com/concerto-lang/concerto/vm"
 )
 
 // TestDurableKill runs the storm program as a durable run. It kills the run with SIGKILL at random
@@ -42,46 +41,37 @@ func TestDurableKill(t *testing.T) {
 	if s := os.Getenv("CONCERTO_DURABLE_KILLS"); s != "" {
 		kills, _ = strconv.Atoi(s)
 	}
-	done, amid, keepers, restored, dropped, reports := 0, 0, 0, 0, 0, 0
+	done, amid, keepers, reports := 0, 0, 0, 0
 	steered := map[string]int{} // messages of other processes by outcome
-	for drops := rand.IntN(2) == 0; done < kills; drops = !drops {
+	for done < kills {
 		var s *stormed
 		t.Run("storm", func(t *testing.T) {
-			s = newStormed(t, rand.Uint64(), min(kills-done, 20), drops)
+			s = newStormed(t, rand.Uint64(), min(kills-done, 20))
 			s.run()
-			if _, err := os.Stat(filepath.Join(s.dir, "job", "head.json")); err == nil {
-				dropped++
-			}
 		})
 		if t.Failed() {
 			return
 		}
-		done, amid, keepers, restored, reports = done+s.kills, amid+s.amid, keepers+s.keepers, restored+s.restored, reports+s.reports
+		done, amid, keepers, reports = done+s.kills, amid+s.amid, keepers+s.keepers, reports+s.reports
 		for _, m := range s.steered {
 			steered[m.outcome]++
 		}
 	}
-	t.Logf("%d kills of runs, %d of them while the program was performing effects; %d kills of keepers; %d processes resumed from a snapshot; %d runs dropped the beginning of their journal; %d reports of killed runs; messages to a host: %v", done, amid, keepers, restored, dropped, reports, steered)
+	t.Logf("%d kills of runs, %d of them while the program was performing effects; %d kills of keepers; %d reports of killed runs; messages to a host: %v", done, amid, keepers, reports, steered)
 	if reports == 0 && kills > 20 {
 		t.Error("no killed run had a report")
 	}
 	if steered[steerSent] == 0 && kills > 20 {
 		t.Error("no message of another process was sent")
 	}
-	if dropped == 0 && kills > 20 { // more than 20 kills need at least two runs, and every second run drops files
-		t.Error("no run dropped the beginning of its journal")
-	}
 	// The number of kills that hit the program between its effects is random. Few kills guarantee
 	// only one.
-	wantAmid, wantRestored := 1, 0
-	switch {
-	case done >= 100:
-		wantAmid, wantRestored = done/2, done/5
-	case done >= 20:
-		wantRestored = 1
+	want := 1
+	if done >= 100 {
+		want = done / 2
 	}
-	if amid < wantAmid || restored < wantRestored {
-		t.Errorf("of %d kills %d hit a program that was performing effects, and %d processes resumed from a snapshot; too few for this number of kills", done, amid, restored)
+	if amid < want {
+		t.Errorf("of %d kills %d hit a program that was performing effects, want at least %d", done, amid, want)
 	}
 }
 
@@ -97,22 +87,16 @@ type stormed struct {
 	amid   int // number of kills after the program's first effect and before its end
 	stdout []byte
 	// lossy is true if keepers are killed, too. A keeper's hosts exit with the keeper.
-	lossy    bool
-	keepers  int
-	drops    bool             // the run drops the beginning of its journal
-	restored int              // number of processes that resumed from a snapshot
-	reports  int              // number of reports of killed runs
-	steered  []steeredMessage // messages of other processes
+	lossy   bool
+	keepers int
+	reports int              // number of reports of killed runs
+	steered []steeredMessage // messages of other processes
 }
 
-func newStormed(t *testing.T, seed uint64, most int, drops bool) *stormed {
-	s := &stormed{T: t, seed: seed, random: rand.New(rand.NewPCG(seed, 1)), world: newStormWorld(t), most: most, drops: drops}
+func newStormed(t *testing.T, seed uint64, most int) *stormed {
+	s := &stormed{T: t, seed: seed, random: rand.New(rand.NewPCG(seed, 1)), world: newStormWorld(t), most: most}
 	s.lossy = s.random.IntN(2) == 0
-	history := "all"
-	if drops {
-		history = "snapshot"
-	}
-	s.dir = programs(t, stormFiles(s.world.URL, history, []string{"resume", "steer"}[s.random.IntN(2)]))
+	s.dir = programs(t, stormFiles(s.world.URL, []string{"resume", "steer"}[s.random.IntN(2)]))
 	t.Cleanup(func() {
 		if t.Failed() {
 			_ = command(s.dir, "runs", "rm", "job").Run() // otherwise the run's keeper would never exit
@@ -133,7 +117,7 @@ func (s *stormed) run() {
 	args := []string{"run", "--journal", "job", "--emit", "ndjson"}
 	for {
 		before := s.written()
-		err := s.once(append(slices.Clone(args), s.snapshots()...))
+		err := s.once(args)
 		var exit *exec.ExitError
 		switch {
 		case err == nil:
@@ -157,12 +141,9 @@ func (s *stormed) run() {
 }
 
 // checkReport checks that the killed run has a report, which contains the last effect of the
-// journal that is an item, unless the run has dropped the beginning of its journal.
+// journal that is an item.
 func (s *stormed) checkReport() {
 	s.Helper()
-	if s.drops {
-		return
-	}
 	last := int64(0)
 	for line := range bytes.Lines(journalOf(s.dir)) {
 		var r journal.Record
@@ -193,63 +174,11 @@ func (s *stormed) checkReport() {
 	s.reports++
 }
 
-// snapshots returns the flags that set how often the next process takes snapshots. It sometimes
-// damages or removes existing snapshots, because a run must not depend on them.
-func (s *stormed) snapshots() (flags []string) {
-	all, _ := filepath.Glob(filepath.Join(s.dir, "job", "snapshot-*.bin")) // a valid pattern
-	switch n := s.random.IntN(10); {
-	case len(all) == 0:
-	case n == 0 && !s.drops:
-		for _, file := range all {
-			if err := os.Remove(file); err != nil {
-				s.Fatal(err)
-			}
-		}
-	case n == 1 && (!s.drops || s.spares(all)):
-		text, err := os.ReadFile(all[0])
-		if err == nil {
-			text[s.random.IntN(len(text))] ^= 1
-			err = os.WriteFile(all[0], text, 0o600)
-		}
-		if err != nil {
-			s.Fatal(err)
-		}
-	default:
-		s.restored++
-	}
-	every := []string{"", "1", "3", "20"}[s.random.IntN(4)]
-	if every == "" && s.drops {
-		every = "20" // nothing is dropped without snapshots
-	}
-	if every != "" {
-		return []string{"--snapshot-every", every}
-	}
-	return nil
-}
-
-// spares reports whether at least two snapshots are intact, so that the run survives damage to the
-// first one.
-func (s *stormed) spares(all []string) bool {
-	whole := 0
-	for _, file := range all {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			s.Fatal(err)
-		}
-		if _, err := vm.ReadSnapshot(text); err == nil {
-			whole++
-		}
-	}
-	return whole > 1
-}
-
 // once runs concerto one time. While kills are left, it kills the process: at a random moment, or,
 // three times as often, after the process has written a random number of bytes into its journal.
 func (s *stormed) once(args []string) error {
 	c := command(s.dir, args...)
-	if s.drops {
-		c.Env = append(c.Environ(), fmt.Sprintf("%s=%d", segmentBytes, stormSegment))
-	}
+	c.Env = append(c.Environ(), fmt.Sprintf("%s=%d", segmentBytes, stormSegment))
 	var out, errs bytes.Buffer
 	c.Stdout, c.Stderr = &out, &errs
 	printed := s.printed()
@@ -278,9 +207,6 @@ func (s *stormed) once(args []string) error {
 		if l.N <= printed {
 			s.Errorf("seed %d: line %d was printed again, although the journal had recorded %d printed lines", s.seed, l.N, printed)
 		}
-	}
-	if bytes.Contains(errs.Bytes(), []byte("the run cannot resume from the snapshot")) {
-		s.Errorf("seed %d: a snapshot could not be used: %s", s.seed, errs.Bytes())
 	}
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && exit.ExitCode() != -1 {
@@ -359,7 +285,7 @@ func (s *stormed) waitToKill(ended <-chan struct{}) bool {
 	return true
 }
 
-// stormSegment is the size of the journal's files in a storm that drops some of them.
+// stormSegment is the size of the journal's files in a storm.
 const stormSegment = 4 << 10
 
 // written returns the approximate number of bytes that were written into the journal.

@@ -186,17 +186,17 @@ func newStormWorld(t *testing.T) *stormWorld {
 	return w
 }
 
-// stormFiles returns the storm's program, its manifest and its hosts. history is the manifest's
-// setting of which part of the journal is stored. watch is an argument of the host Watch.
-func stormFiles(url, history, watch string) map[string]string {
+// stormFiles returns the storm's program, its manifest and its hosts. watch is an argument of the
+// host Watch.
+func stormFiles(url, watch string) map[string]string {
 	return map[string]string{
 		"main.conc": strings.NewReplacer("URL", url, "ROUNDS", strconv.Itoa(stormRounds)).Replace(storm),
-		"Concerto.toml": fmt.Sprintf("[project]\nname = \"storm\"\n[run]\nhistory = %q\n[run.unknown]\nhttp = \"retry\"\n"+
-			"[connections.local]\nprovider = \"openai\"\nbase_url = %q\ndefault_model = \"m\"\n"+
-			"[hosts.clerk]\ncommand = \"stormhost\"\nargs = [\"clerk\"]\ninit = true\ninstances = %d\n"+
-			"[hosts.coder]\ncommand = \"stormhost\"\nargs = [\"coder\"]\ntransport = \"codex\"\ninstances = %[3]d\n"+
-			"[hosts.agent]\ncommand = \"stormhost\"\nargs = [\"agent\"]\ntransport = \"acp\"\ninstances = %[3]d\n[hosts.agent.permissions]\ndefault = \"ask\"\n"+
-			"[hosts.watch]\ncommand = \"stormhost\"\nargs = [\"watch\", %[4]q]\ninit = true\n", history, url+"/v1", stormInstances, watch),
+		"Concerto.toml": fmt.Sprintf("[project]\nname = \"storm\"\n[run.unknown]\nhttp = \"retry\"\n"+
+			"[connections.local]\nprovider = \"openai\"\nbase_url = %[1]q\ndefault_model = \"m\"\n"+
+			"[hosts.clerk]\ncommand = \"stormhost\"\nargs = [\"clerk\"]\ninit = true\ninstances = %[2]d\n"+
+			"[hosts.coder]\ncommand = \"stormhost\"\nargs = [\"coder\"]\ntransport = \"codex\"\ninstances = %[2]d\n"+
+			"[hosts.agent]\ncommand = \"stormhost\"\nargs = [\"agent\"]\ntransport = \"acp\"\ninstances = %[2]d\n[hosts.agent.permissions]\ndefault = \"ask\"\n"+
+			"[hosts.watch]\ncommand = \"stormhost\"\nargs = [\"watch\", %[3]q]\ninit = true\n", url+"/v1", stormInstances, watch),
 	}
 }
 

@@ -25,7 +25,7 @@ import (
 // TestJournalIsAsWritten checks that otherReader, which follows only spec/journal.md, decodes
 // recorded runs and a run with many files.
 func TestJournalIsAsWritten(t *testing.T) {
-	for _, dir := range []string{filepath.Join("testdata", "kept", "engine1", "finished"), filepath.Join("testdata", "kept", "engine2", "parked"), manySegments(t, 0), manySegments(t, 20)} {
+	for _, dir := range []string{filepath.Join("testdata", "kept", "engine1", "finished"), filepath.Join("testdata", "kept", "engine2", "parked"), manySegments(t)} {
 		r := readOther(t, dir)
 		if r.torn > 0 || r.damage != "" || r.none {
 			t.Fatalf("%s: %d truncated bytes, damage at %q; want an intact journal", dir, r.torn, r.damage)
@@ -178,7 +178,6 @@ func TestTablesAreAsWritten(t *testing.T) {
 	for sql, want := range map[string]string{
 		"SELECT count(*) FROM concerto.questions WHERE run = 'waiting'":                            "2",
 		"SELECT count(*) > 0 FROM concerto.blobs WHERE run = 'large'":                              "t",
-		"SELECT count(*) > 0 FROM concerto.snapshots WHERE run = 'handed'":                         "t",
 		"SELECT string_agg(DISTINCT epoch::text, ' ') FROM concerto.journal WHERE run = 'handed'":  "1 2",
 		"SELECT string_agg(DISTINCT epoch::text, ' ') FROM concerto.journal WHERE run = 'stopped'": "1 2",
 	} {
@@ -211,10 +210,6 @@ func TestTablesAreAsWritten(t *testing.T) {
 		{"finished", "UPDATE programs SET data = data || '\\x00' WHERE sha256 = (SELECT ir FROM runs WHERE id = 'finished')", "programs "},
 		{"handed", "UPDATE journal SET epoch = 1 WHERE run = 'handed' AND epoch = 2", "epoch"},
 		{"handed", "UPDATE journal SET epoch = 2 WHERE run = 'handed' AND s = 2", "journal 2: epoch"},
-		{"handed", "UPDATE snapshots SET s = 100000 WHERE run = 'handed' AND s = (SELECT max(s) FROM snapshots WHERE run = 'handed')", "snapshots 100000"},
-		{"handed", "UPDATE snapshots SET s = s - 1 WHERE run = 'handed' AND s = (SELECT min(s) FROM snapshots WHERE run = 'handed')", "snapshots "},
-		{"handed", "UPDATE snapshots SET data = set_byte(data, 40, 0) WHERE run = 'handed'", "snapshots "},
-		{"handed", "UPDATE snapshots SET epoch = 9 WHERE run = 'handed'", "epoch"},
 		{"large", "UPDATE blobs SET data = set_byte(data, 0, 0) WHERE run = 'large'", "blobs "},
 		{"large", "DELETE FROM blobs WHERE run = 'large'", "blobs "},
 		{"waiting", "DELETE FROM questions WHERE run = 'waiting' AND id = (SELECT max(id) FROM questions WHERE run = 'waiting')", "questions q"},
@@ -230,16 +225,8 @@ func TestTablesAreAsWritten(t *testing.T) {
 	}
 }
 
-// counting is a digest of dropped records that contains only their number.
-type counting struct{ n int }
-
-func (h *counting) Restore([]byte) error    { return nil }
-func (h *counting) Add(*journal.Record)     { h.n++ }
-func (h *counting) Encode() ([]byte, error) { return fmt.Appendf(nil, "%d", h.n), nil }
-
-// manySegments creates a journal of several files. It drops the files that end before the record
-// numbered drop, or no file if drop is 0.
-func manySegments(t *testing.T, drop uint64) string {
+// manySegments creates a journal of several files.
+func manySegments(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "many")
 	d := rundir.At(dir)
@@ -258,12 +245,8 @@ func manySegments(t *testing.T, drop uint64) string {
 	}
 	w.Append(&journal.Record{K: journal.KSecret, Rest: journal.Rest{Name: "TOKEN", Check: "0123"}})
 	err = w.Flush(journal.Synced)
-	w.(journal.Dropper).Drop(drop, &counting{})
 	if err := errors.Join(err, w.Close()); err != nil {
 		t.Fatal(err)
-	}
-	if _, err := os.Stat(filepath.Join(dir, "head.json")); (err == nil) != (drop > 0) {
-		t.Fatalf("stat head.json: %v, want the file exactly if records were dropped", err)
 	}
 	return dir
 }
@@ -274,13 +257,7 @@ func manySegments(t *testing.T, drop uint64) string {
 func TestDamagedAtEachByte(t *testing.T) {
 	randtest.RacedElsewhere(t)
 	t.Parallel()
-	for _, drop := range []uint64{0, 20} {
-		damagedAtEachByte(t, manySegments(t, drop), drop > 0)
-	}
-}
-
-func damagedAtEachByte(t *testing.T, dir string, dropped bool) {
-	t.Helper()
+	dir := manySegments(t)
 	names, err := filepath.Glob(filepath.Join(dir, "journal-*.ndjson"))
 	if err != nil || len(names) < 3 {
 		t.Fatalf("journal files = %v (error %v), want at least 3", names, err)
@@ -290,9 +267,6 @@ func damagedAtEachByte(t *testing.T, dir string, dropped bool) {
 		t.Fatal(err)
 	}
 	names = []string{names[0], names[1], names[len(names)-1]}
-	if dropped {
-		names = []string{filepath.Join(dir, "head.json"), names[0]}
-	}
 	every := 13 // no length of a line or of a number divides it
 	if randtest.Night() {
 		every = 1

@@ -18,7 +18,7 @@ import (
 
 // TestNumbers sends random numbers through each way in which a value enters or leaves a program: a
 // host, an MCP server and `mcp serve`, HTTP, a store in a file, CSV, YAML, TOML, texts, emits, a
-// journal with snapshots, and a tape. A number arrives unchanged, or the program receives an error.
+// journal, and a tape. A number arrives unchanged, or the program receives an error.
 func TestNumbers(t *testing.T) {
 	t.Parallel()
 	echo := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(w, r.Body) }))
@@ -45,7 +45,7 @@ func TestNumbers(t *testing.T) {
 			}
 			return out.String()
 		}
-		durable := runs("run", "-q", "--emit", "ndjson", "--journal", "job", "--snapshot-every", "4", "main.conc")
+		durable := runs("run", "-q", "--emit", "ndjson", "--journal", "job", "main.conc")
 		runs("runs", "verify", "job")
 		recorded := runs("run", "-q", "--emit", "ndjson", "--record", "run.tape", "main.conc")
 		replayed := runs("runs", "replay", "--emit", "ndjson", "run.tape")

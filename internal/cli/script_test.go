@@ -51,9 +51,6 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", strconv.Itoa(4*goruntime.NumCPU())); err != nil {
 		panic(err)
 	}
-	if file := os.Getenv(snapshotsFile); file != "" {
-		verifySnapshots(file)
-	}
 	if n, err := strconv.ParseInt(os.Getenv(segmentBytes), 10, 64); err == nil {
 		rundir.SegmentBytes = n
 	}

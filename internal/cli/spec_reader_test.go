@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -34,18 +33,9 @@ func readOther(t *testing.T, dir string) *otherReader {
 		t.Fatal(err)
 	}
 	slices.Sort(names)
-	first, before := r.head(t, dir)
-	if r.damage != "" {
-		return r
-	}
-	for len(names) > 0 && filepath.Base(names[0]) < fmt.Sprintf("journal-%06d.ndjson", first) {
-		names = names[1:]
-	}
-	if len(names) == 0 && r.last > 0 {
-		names = []string{""}
-	}
+	before := startHash
 	for i, name := range names {
-		if want := fmt.Sprintf("journal-%06d.ndjson", first+i); filepath.Base(name) != want {
+		if want := fmt.Sprintf("journal-%06d.ndjson", i+1); filepath.Base(name) != want {
 			r.damage = want
 			return r
 		}
@@ -67,33 +57,6 @@ func readOther(t *testing.T, dir string) *otherReader {
 		}
 	}
 	return r
-}
-
-// head reads head.json, which describes the dropped files. It returns the number of the first
-// remaining file and the hash that precedes its first record.
-func (r *otherReader) head(t *testing.T, dir string) (first int, before string) {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join(dir, "head.json"))
-	if errors.Is(err, os.ErrNotExist) {
-		return 1, startHash
-	}
-	open, stated, found := bytes.Cut(text, []byte(`,"sum":"`))
-	for bytes.Contains(stated, []byte(`,"sum":"`)) { // the last one counts
-		more, rest, _ := bytes.Cut(stated, []byte(`,"sum":"`))
-		open, stated = append(append(bytes.Clone(open), `,"sum":"`...), more...), rest
-	}
-	var head struct {
-		Format, Segment, S int
-		H                  string
-		Records            []map[string]json.RawMessage
-	}
-	sum := sha256.Sum256(open)
-	if err != nil || !found || string(stated) != hex.EncodeToString(sum[:])+"\"}\n" || json.Unmarshal(text, &head) != nil || head.Format != 1 {
-		r.damage = "head.json"
-		return 0, ""
-	}
-	r.records, r.last = head.Records, head.S
-	return head.Segment, head.H
 }
 
 // file reads a file of the journal. before is the hash of the preceding record. It returns the hash
@@ -203,10 +166,6 @@ type tables struct {
 		N    int
 		Line string
 	}
-	Snapshots []struct {
-		S, Epoch int
-		Data     string
-	}
 	Blobs     []struct{ SHA256, Data string }
 	Programs  []struct{ SHA256, Data string }
 	Questions []struct {
@@ -222,7 +181,6 @@ const selectTables = `SET search_path = concerto; WITH r AS (SELECT * FROM runs 
 	'journal', (SELECT json_agg(x ORDER BY x.s) FROM journal x JOIN r ON x.run = r.id),
 	'output', (SELECT json_agg(x ORDER BY x.n) FROM output x JOIN r ON x.run = r.id),
 	'ledger', (SELECT json_agg(x ORDER BY x.n) FROM ledger x JOIN r ON x.run = r.id),
-	'snapshots', (SELECT json_agg(x ORDER BY x.s) FROM snapshots x JOIN r ON x.run = r.id),
 	'blobs', (SELECT json_agg(x) FROM blobs x JOIN r ON x.run = r.id),
 	'programs', (SELECT json_agg(x) FROM programs x JOIN r ON x.sha256 = r.ir OR x.sha256 = ANY(r.adopted)),
 	'questions', (SELECT json_agg(x) FROM questions x JOIN r ON x.run = r.id),
@@ -246,7 +204,7 @@ func readTables(t *testing.T, rows string) *otherReader {
 		t.Fatalf("%v: %s", err, rows)
 	}
 	r := &otherReader{}
-	for _, check := range []func(*tables) string{r.checkRecords, r.checkEpochs, r.checkOutput, r.checkBlobs, r.checkQuestions, r.checkSnapshots, r.checkEnd} {
+	for _, check := range []func(*tables) string{r.checkRecords, r.checkEpochs, r.checkOutput, r.checkBlobs, r.checkQuestions, r.checkEnd} {
 		if r.damage = check(&x); r.damage != "" {
 			break
 		}
@@ -443,42 +401,6 @@ func textOf(value *string) string {
 		return ""
 	}
 	return text([]byte(*value))
-}
-
-// checkSnapshots checks that each snapshot is complete and follows the record that it names, and
-// that the lines of output are those that it has seen.
-func (r *otherReader) checkSnapshots(x *tables) string {
-	if len(x.Snapshots) > 2 {
-		return "snapshots"
-	}
-	for _, row := range x.Snapshots {
-		where := fmt.Sprintf("snapshots %d", row.S)
-		data := bytesOf(row.Data)
-		if row.S < 1 || row.S > r.last || len(data) < sha256.Size {
-			return where
-		}
-		content, sum := data[:len(data)-sha256.Size], data[len(data)-sha256.Size:]
-		line, _, _ := bytes.Cut(content, []byte("\n"))
-		var head struct {
-			Format, S int
-			H, IR     string
-			Runner    struct {
-				Out    int
-				OutSum []byte `json:"out_sum"`
-			}
-		}
-		own := sha256.Sum256(content)
-		if !bytes.Equal(own[:], sum) || json.Unmarshal(line, &head) != nil || head.S != row.S || head.H != member(r.records[row.S-1], "h") {
-			return where
-		}
-		if head.Runner.Out > len(x.Output) || !bytes.Equal(outSum(x, head.Runner.Out), head.Runner.OutSum) {
-			return "output"
-		}
-		if row.Epoch < x.Journal[row.S-1].Epoch || row.Epoch > x.Run.Epoch {
-			return where + ": epoch"
-		}
-	}
-	return ""
 }
 
 // outSum returns the sum of the first n lines of output.

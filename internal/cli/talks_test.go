@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"encoding/json"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -26,27 +25,6 @@ func TestTalks(t *testing.T) {
 	}
 	show := func(seed uint64) string { return talk(seed).Source() + "\n" + talk(seed).String() }
 	randtest.Run(t, "internal/cli", 40, show, func(t *testing.T, seed uint64) { listened(t, talk(seed), engine.Records{}) })
-}
-
-// TestTalksFromSnapshots plays generated conversations with programs that continue from a snapshot
-// of themselves at every boundary.
-func TestTalksFromSnapshots(t *testing.T) {
-	talk := func(seed uint64) *conversation.Conversation {
-		return conversation.Generate(seed, conversation.Options{Level: conversation.Listen})
-	}
-	show := func(seed uint64) string { return talk(seed).Source() + "\n" + talk(seed).String() }
-	randtest.Run(t, "internal/cli", 24, show, func(t *testing.T, seed uint64) {
-		snapshots := 0
-		listened(t, talk(seed), engine.Records{Tape: io.Discard, Boundary: func(verify func() (refused, err error)) {
-			if refused, err := verify(); refused != nil || err != nil {
-				t.Errorf("boundary %d: snapshot refused: %v, error: %v", snapshots, refused, err)
-			}
-			snapshots++
-		}})
-		if snapshots == 0 {
-			t.Error("the run has taken no snapshots")
-		}
-	})
 }
 
 // listened runs the program of a conversation and compares the emits, the host's messages and the

@@ -26,7 +26,6 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/hexsum"
 	"github.com/concerto-lang/concerto/runtime"
 	"github.com/concerto-lang/concerto/runtime/keeper"
-	"github.com/concerto-lang/concerto/stdlib"
 	"github.com/concerto-lang/concerto/vm"
 )
 
@@ -48,12 +47,6 @@ type Durable struct {
 	// Sync selects when records are synced to disk: "output", "every" or "never". "" means the
 	// setting in the program's [run] section.
 	Sync string
-	// VerifySnapshots is for tests. Wherever the run waits, its state is replaced by a snapshot of
-	// that state. The run fails if a snapshot of the restored state differs.
-	VerifySnapshots bool
-	// SnapshotEvery is the number of records between snapshots, from which the run can be resumed.
-	// 0 means the setting in the program's [run] section.
-	SnapshotEvery int
 	// Finish, if set, returns how long effects in progress may continue when the end of the context
 	// suspends the run. why is the cause.
 	Finish func(why error) time.Duration
@@ -158,10 +151,6 @@ func (p *Program) makeDurable(o *Options, c *runtime.Config) (*durableRun, error
 	if m := o.Records.Durable.Machine; m != "" {
 		options.Owner.Machine = m
 	}
-	config.Snapshots = durable.Snapshots{Every: uint64(conf.SnapshotEvery), Verify: o.Records.Durable.VerifySnapshots, IR: hexsum.SHA256(p.Encode()), Drop: conf.History == "snapshot"}
-	if n := o.Records.Durable.SnapshotEvery; n > 0 {
-		config.Snapshots.Every, config.Snapshots.Exact = uint64(n), true
-	}
 	if s := o.own.durable; s != nil {
 		d.begun = s.stored.Flags
 		err = d.reopen(s.stored, &config, options)
@@ -201,7 +190,7 @@ func (o *Options) secret(name string) (string, bool) {
 func (p *Program) beginFlags(o *Options, c *runtime.Config, sync string) durable.Flags {
 	d := o.Records.Durable
 	b := durable.Flags{Audited: o.Records.Audit != nil, Mock: o.Models.Mock, Root: c.Root, Park: d.Park, Wait: d.Wait, Sync: sync,
-		SnapshotEvery: d.SnapshotEvery, VerifySnapshots: d.VerifySnapshots, Given: d.Given}
+		Given: d.Given}
 	b.Asks = o.asksHosts() || o.Answers.Relay != nil
 	b.Tools = o.Tools != nil || len(p.ir.AppTools) > 0 && !o.own.plain
 	b.Emit, b.Limit = o.Output.Mode.String(), string(o.Limit)
@@ -234,10 +223,6 @@ func (d *durableRun) reopen(s *durable.Stored, config *durable.Config, options j
 	if d.writer, config.History, err = d.stored.Open(s.History, options); err != nil {
 		return err
 	}
-	if config.Restored, d.snapshot = s.State, s.Snapshot; s.State != nil {
-		d.since = s.State.Ledgers
-	}
-	config.CaughtUp = func() error { return s.DropBad(d.writer) }
 	if config.Out, _, err = d.stored.Out(); err != nil {
 		return errors.Join(err, d.writer.Close())
 	}
@@ -308,7 +293,6 @@ func (d *durableRun) withJournal(ctx context.Context, c *vm.Config) context.Cont
 		return ctx
 	}
 	c.Journal, c.Past, c.Suspend = d.run.Journal(), d.run.Past(), d.run.Suspended()
-	c.NewNativeState, c.Boundary, c.Texts = stdlib.NewNativeState, d.run.Boundary, d.run
 	c.Asks, c.Application.Tools, c.Application.Audited = d.begun.Asks, d.begun.Tools, d.begun.Audited
 	context.AfterFunc(ctx, func() { d.run.Suspend(context.Cause(ctx)) })
 	own, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
@@ -376,21 +360,4 @@ func (d *durableRun) endRun(err error) error {
 		out.Why = cerr
 	}
 	return out
-}
-
-// machine creates the VM of a run. start runs the program from its start, or continues from the
-// snapshot.
-func (d *durableRun) machine(c vm.Config) (m *vm.VM, start func(context.Context) (*vm.Outcome, error), err error) {
-	if d == nil || d.snapshot == nil {
-		m, err := vm.New(c)
-		if err != nil {
-			return nil, nil, fmt.Errorf("could not load the program: %w", err)
-		}
-		return m, m.Run, nil
-	}
-	m, err = vm.Restore(c, d.snapshot)
-	if err != nil {
-		return nil, nil, &durable.BadSnapshot{Err: err}
-	}
-	return m, m.Resume, nil
 }

@@ -43,11 +43,8 @@ func (o *Options) decisions(world *runtime.Runtime, c *vm.Config) error {
 		if l == nil {
 			continue
 		}
-		if how.Since = d.since[l.Path()]; l.Head().Seq < how.Since {
-			return d.failBegin(&durable.BadSnapshot{Err: fmt.Errorf("%s has %d records, but %d were written", filepath.Base(l.Path()), l.Head().Seq, how.Since)})
-		}
 		run, err := ledger.Begin(l, how)
-		if s := o.own.durable; err == nil && s != nil && d.snapshot == nil {
+		if s := o.own.durable; err == nil && s != nil {
 			err = forked(run, s.stored.Start.Fork)
 		}
 		if err != nil {

@@ -231,11 +231,6 @@ type Records struct {
 	// Tape receives the results of the run's effects as a tape, which Replay plays
 	// (spec/25-tapes.md), without the run's secrets. nil means no tape.
 	Tape io.Writer
-	// Boundary, if not nil, is called on the run's goroutine whenever a run with a Tape waits for
-	// its next result. verify replaces the state of the run by a snapshot of that state. refused is
-	// the reason why the VM cannot be snapshotted at this point. err means that the snapshot is
-	// incomplete.
-	Boundary func(verify func() (refused, err error))
 	// Wire receives each line between the run and its hosts as it passes, in the form of `--wire`
 	// (spec/34-host.md), without the run's secrets. Each line is written in one call. nil means
 	// none.

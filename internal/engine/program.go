@@ -398,15 +398,15 @@ func (p *Program) runMain(ctx context.Context, world *runtime.Runtime, f *follow
 		}()
 	}
 	ctx = o.own.running.withJournal(f.context(ctx), &config)
-	machine, start, err := o.own.running.machine(config)
+	machine, err := vm.New(config)
 	if err != nil {
-		return o.own.running.failBegin(err)
+		return o.own.running.failBegin(fmt.Errorf("could not load the program: %w", err))
 	}
 	f.follow(machine)
 	ctx, cancel := budget.Rest(ctx, world.Clock(), narrower(p.ir.Limits.MaxRunSeconds, o.budget().RunSeconds), o.own.running.before())
 	defer cancel()
 	o.reportBegin(world)
-	outcome, err := start(ctx)
+	outcome, err := machine.Run(ctx)
 	err = o.own.running.endRun(err)
 	if err == nil {
 		o.reportResult(outcome.Value)

@@ -46,7 +46,6 @@ var durablePrograms = map[string]struct {
 	program  string
 	manifest string
 	parks    int
-	every    int // number of records between snapshots; 0 means the default
 }{
 	"files": {program: `use std::fs;
 hashmap counts: HashMap<String, Int> = HashMap::new().with_persistence("counts.db");
@@ -105,7 +104,7 @@ fn main() {
     match await emit<String>("refuse", n) { Ok(v) => emit("second", v), Err(e) => emit("refused", e.message) }
     for i in 0..20 { println("line ${i}"); }
     emit("third", await emit<String>("ask", "last")?);
-}`, parks: 3, every: 1},
+}`, parks: 3},
 	"questions, replayed": {program: `async fn ask(n: Int) -> String { await emit<String>("ask", n).unwrap_or("none") }
 fn main() {
     let (a, b) = (ask(1), ask(2));
@@ -154,7 +153,7 @@ func TestStoresHaveSameJournal(t *testing.T) {
 				manifest = fmt.Sprintf(manifest, exe)
 			}
 			p := compile(t, map[string]string{"main.conc": x.program, "Concerto.toml": manifest})
-			d := &durableTest{program: p, parks: x.parks, every: x.every, work: filepath.Join(t.TempDir(), "work"), environ: append(os.Environ(), "COLOUR=red", "SERVER="+server.URL)}
+			d := &durableTest{program: p, parks: x.parks, work: filepath.Join(t.TempDir(), "work"), environ: append(os.Environ(), "COLOUR=red", "SERVER="+server.URL)}
 			want, wantOut := d.run(t, filepath.Join(t.TempDir(), "job"))
 			if len(want) < 3 || len(wantOut) < 2 {
 				t.Errorf("the run has %d records and %d lines of output", len(want), len(wantOut))
@@ -207,7 +206,6 @@ var duration = regexp.MustCompile(`"(duration|latency)_ms":\d+`)
 type durableTest struct {
 	program *Program
 	parks   int
-	every   int
 	work    string // working directory of the run
 	environ []string
 }
@@ -221,7 +219,7 @@ func (d *durableTest) run(t *testing.T, dir string) (records, out []string) {
 	var shown []string
 	seed := int64(7)
 	o := Options{Environ: d.environ, WorkDir: d.work, Dir: d.work, own: own{seed: &seed}, Models: Models{Mock: true},
-		Records: Records{Durable: &Durable{Dir: dir, Park: true, SnapshotEvery: d.every}},
+		Records: Records{Durable: &Durable{Dir: dir, Park: true}},
 		OnEmit:  func(channel string, payload json.RawMessage) { shown = append(shown, channel+" "+string(payload)) },
 		OnAwait: func(_ context.Context, channel string, _ json.RawMessage) (json.RawMessage, error) {
 			if channel == "here" {

@@ -287,7 +287,7 @@ func (s *Sampler) newRun(q *SampleRequest, image *vm.VM, recorded *tape.Tape, se
 	})
 	var err error
 	r.machine, err = image.Fresh(func(c *vm.Config) {
-		c.Performer, c.Journal, c.Past, c.NewNativeState = r.outside, r.sample, r.sample.Past(), stdlib.NewNativeState
+		c.Performer, c.Journal, c.Past = r.outside, r.sample, r.sample.Past()
 		if q.Whole != nil {
 			c.Journal = &teeJournal{r.sample, tape.Record(q.Whole, tape.Header{Run: r.outside.ID(), Program: q.Eval.File, Seed: fmt.Sprint(q.Seed)}, r.secrets.JSON)}
 		}
@@ -589,7 +589,7 @@ func (s *Sampler) Rows(ctx context.Context, e *Eval, seed int64, offline bool) (
 		config.Layers = append(config.Layers, stayOffline)
 	}
 	outside := world.New(config)
-	machine, err := image.Fresh(func(c *vm.Config) { c.Performer, c.NewNativeState = outside, stdlib.NewNativeState })
+	machine, err := image.Fresh(func(c *vm.Config) { c.Performer = outside })
 	if err != nil {
 		return nil, fmt.Errorf("could not load the program: %w", err)
 	}

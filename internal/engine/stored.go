@@ -52,7 +52,7 @@ func OpenSharedRun(run journal.Run, dir, cwd string) (*StoredRun, error) {
 }
 
 func openStored(run journal.Run, dir string) (*StoredRun, error) {
-	k, err := durable.Latest(run)
+	k, err := durable.Open(run)
 	if err != nil {
 		return nil, err
 	}
@@ -104,8 +104,8 @@ func (s *StoredRun) options(o *Options) error {
 }
 
 // Resume replays the recorded results and then continues the run, with the options with which the
-// run was started. The fields Park, Wait, Sync and SnapshotEvery of o.Records.Durable override them
-// if they are set.
+// run was started. The fields Park, Wait and Sync of o.Records.Durable override them if they are
+// set.
 func (s *StoredRun) Resume(ctx context.Context, o Options) error {
 	if s.resumed {
 		if err := s.reload(); err != nil {
@@ -131,29 +131,13 @@ func (s *StoredRun) Resume(ctx context.Context, o Options) error {
 	if d.Sync == "" {
 		d.Sync = s.stored.Flags.Sync
 	}
-	if d.SnapshotEvery == 0 {
-		d.SnapshotEvery = s.stored.Flags.SnapshotEvery
-	}
-	d.VerifySnapshots = d.VerifySnapshots || s.stored.Flags.VerifySnapshots
 	o.Records.Durable = &d
-	for {
-		err := p.Run(ctx, o)
-		bad, ok := errors.AsType[*durable.BadSnapshot](err)
-		if !ok {
-			return err
-		}
-		if s.stored, err = s.stored.Earlier(bad); err != nil {
-			return err
-		}
-		if d.Remark != nil {
-			d.Remark(bad.Error() + ": the run resumes from an earlier point")
-		}
-	}
+	return p.Run(ctx, o)
 }
 
 // reload reads the stored run again.
 func (s *StoredRun) reload() (err error) {
-	s.stored, err = durable.Latest(s.stored.Run)
+	s.stored, err = durable.Open(s.stored.Run)
 	return err
 }
 
@@ -182,9 +166,6 @@ func (s *StoredRun) replayWith(ctx context.Context, p *Program, environ []string
 		return err
 	}
 	k, err := durable.Open(s.stored.Run)
-	if err == nil {
-		err = k.Whole()
-	}
 	if err != nil {
 		return err
 	}

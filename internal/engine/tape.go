@@ -83,20 +83,8 @@ func (p *Program) recordTape(world *runtime.Runtime, c *vm.Config, o *Options) (
 	}
 	h.Emit = o.Output.Mode.String()
 	r := tape.Record(o.Records.Tape, h, world.Recorded().JSON)
-	c.Journal, c.NewNativeState = r, stdlib.NewNativeState
-	if at := o.Records.Boundary; at != nil {
-		c.Boundary = func(m *vm.VM) { at(func() (refused, err error) { return verified(m) }) }
-	}
+	c.Journal = r
 	return func(err error) error { return firstError(err, r.Close(codeOf(err))) }
-}
-
-// verified is the verify function that Records.Boundary receives.
-func verified(m *vm.VM) (refused, err error) {
-	_, err = m.Verified(vm.Snapshot{})
-	if unkept, ok := errors.AsType[*vm.NoSnapshotError](err); ok {
-		return unkept, nil
-	}
-	return nil, err
 }
 
 // codeOf returns the exit code that the command returns for a run that ended with err.

@@ -166,7 +166,7 @@ func (h *Host) endOf(run, id string) (by string, at int64, err error) {
 	if err != nil {
 		return "", 0, err
 	}
-	by, at, _ = journal.Over(history, id)
+	by, at, _ = journal.Over(history.Records, id)
 	return by, at, nil
 }
 

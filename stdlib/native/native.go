@@ -4,10 +4,7 @@
 package native
 
 import (
-	"cmp"
 	"errors"
-	"maps"
-	"slices"
 	"unicode/utf8"
 
 	"github.com/concerto-lang/concerto/internal/data/schema"
@@ -98,24 +95,4 @@ func SchemaError(t *value.Type, message, text string) error {
 		e.With("raw_response", value.String(text))
 	}
 	return e
-}
-
-// EncodeMap encodes or decodes a map in the order of its keys. each encodes or decodes one entry.
-func EncodeMap[K cmp.Ordered, V any](k *vm.StateCodec, m *map[K]V, each func(*K, *V)) {
-	keys := slices.Sorted(maps.Keys(*m))
-	n := k.Count(len(keys))
-	for i := range n {
-		var key K
-		var v V
-		if !k.Reading() {
-			key, v = keys[i], (*m)[keys[i]]
-		}
-		if each(&key, &v); !k.Reading() {
-			continue
-		}
-		if *m == nil {
-			*m = map[K]V{}
-		}
-		(*m)[key] = v
-	}
 }

@@ -81,9 +81,7 @@ func (a *Console) reportRunError(err error) int {
 	case errors.As(err, new(*tape.DivergedError)):
 		a.Complain(err.Error(), "")
 		return ExitBroken
-	case errors.As(err, new(*durable.DroppedError)):
-		a.Complain(fmt.Sprintf("%s: %v", name, err), fmt.Sprintf("concerto runs show %s still shows the run; set history = \"all\" to keep the whole history of later runs", name))
-	case errors.As(err, new(*durable.OtherEngine)):
+	case errors.Is(err, journal.ErrDropped):
 		a.Complain(fmt.Sprintf("%s: %v", name, err), "resume it with the version of concerto that started it")
 	case errors.As(err, new(*journal.ExistsError)):
 		a.Complain(fmt.Sprintf("%s already contains a run", name), fmt.Sprintf("resume with: concerto runs resume %s", name))

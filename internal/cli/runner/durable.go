@@ -14,7 +14,6 @@ import (
 	"github.com/concerto-lang/concerto/internal/cli/program"
 	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
-	"github.com/concerto-lang/concerto/internal/term/cmdline"
 )
 
 // durableFlags are the flags that configure how a durable run is stored.
@@ -22,8 +21,6 @@ type durableFlags struct {
 	journal    string
 	park, wait bool
 	sync       string
-	verify     bool           // resume from snapshots
-	every      int            // number of records between two snapshots; 0 for the manifest's value
 	dir        string         // directory of the run, as the user named it
 	command    *cobra.Command // command whose flags are stored with the run
 
@@ -42,9 +39,6 @@ func (f *durableFlags) addWaitFlags(c *cobra.Command) {
 	c.Flags().BoolVar(&f.park, "park", false, "exit with code 75 while the run waits only for answers and timers")
 	c.Flags().BoolVar(&f.wait, "wait", false, "wait for answers by 'concerto runs answer'")
 	c.Flags().StringVar(&f.sync, "sync", "", "sync the journal `WHEN`: output, every or never (default output)")
-	c.Flags().IntVar(&f.every, "snapshot-every", 0, "take a snapshot after `N` records (default: adaptive)")
-	c.Flags().BoolVar(&f.verify, "verify-snapshots", false, "resume from a snapshot wherever the run waits, and fail if the next snapshot differs")
-	cmdline.Hide(c, "verify-snapshots")
 	c.MarkFlagsMutuallyExclusive("park", "wait")
 }
 
@@ -76,8 +70,8 @@ func (cmd *runCommand) useJournal(p *engine.Program, o *engine.Options) error {
 			return fmt.Errorf("create %s, the manifest's directory of stored runs: %w", root, err)
 		}
 		cmd.console.Notef("concerto: storing run %s in %s\n", id, cmd.console.Relative(o.Records.Durable.Dir))
-	case d.park || d.wait || d.sync != "" || d.verify || d.every > 0:
-		return console.Usage("add --journal <dir>", "--park, --wait, --sync, --snapshot-every and --verify-snapshots require a stored run")
+	case d.park || d.wait || d.sync != "":
+		return console.Usage("add --journal <dir>", "--park, --wait and --sync require a stored run")
 	default:
 		return nil
 	}
@@ -95,27 +89,24 @@ func (cmd *runCommand) useJournal(p *engine.Program, o *engine.Options) error {
 // changedFlag returns the name of a flag about the stored run that is set, or "".
 func (f *durableFlags) changedFlag() (name string) {
 	f.command.Flags().Visit(func(x *pflag.Flag) {
-		if slices.Contains([]string{"journal", "park", "wait", "sync", "snapshot-every", "verify-snapshots"}, x.Name) {
+		if slices.Contains([]string{"journal", "park", "wait", "sync"}, x.Name) {
 			name = "--" + x.Name
 		}
 	})
 	return name
 }
 
-// validate returns an error for an invalid value of --sync or --snapshot-every.
+// validate returns an error for an invalid value of --sync.
 func (f *durableFlags) validate() error {
 	if f.sync != "" {
 		if err := console.OneOf("--sync", f.sync, syncForms); err != nil {
 			return err
 		}
 	}
-	if f.every < 0 || f.command != nil && f.every == 0 && f.command.Flags().Changed("snapshot-every") {
-		return console.Usage("--snapshot-every 1 takes a snapshot wherever the run waits", "invalid value %d for --snapshot-every", f.every)
-	}
 	return nil
 }
 
 // options returns the options of a durable run that is stored in dir.
 func (f *durableFlags) options(a *console.Console, dir string) *engine.Durable {
-	return &engine.Durable{Dir: dir, Park: f.park, Wait: f.wait, Sync: f.sync, VerifySnapshots: f.verify, SnapshotEvery: f.every, Remark: func(text string) { a.Notef("concerto: %s\n", text) }}
+	return &engine.Durable{Dir: dir, Park: f.park, Wait: f.wait, Sync: f.sync, Remark: func(text string) { a.Notef("concerto: %s\n", text) }}
 }

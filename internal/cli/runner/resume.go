@@ -16,7 +16,6 @@ import (
 	"github.com/concerto-lang/concerto/internal/cli/program"
 	"github.com/concerto-lang/concerto/internal/cli/runs/locate"
 	"github.com/concerto-lang/concerto/internal/engine"
-	"github.com/concerto-lang/concerto/internal/engine/durable"
 	"github.com/concerto-lang/concerto/internal/engine/runs"
 	"github.com/concerto-lang/concerto/internal/term/cmdline"
 	"github.com/concerto-lang/concerto/runtime/world/permit"
@@ -60,7 +59,7 @@ Workers resume the runs of an engine: there, --accept-changes only replaces the 
 	c.Flags().BoolVar(&cmd.resumeAll, "due", false, "resume all runs below RUN that have an answer or an expired timer")
 	cmdline.Group(c, "Answers and prompts", "answers", "answer", "emit-handler", "pass-env", "no-input", "share")
 	cmdline.Group(c, "Permissions", "permissions", append(program.PermissionRows(), "trust")...)
-	cmdline.Group(c, "Stored runs", "journal", "park", "wait", "sync", "snapshot-every")
+	cmdline.Group(c, "Stored runs", "journal", "park", "wait", "sync")
 	cmdline.Group(c, "Output", "output", "emit", "emit-detail", "progress", "stats format | --stats [--format json] | print calls, tokens and cost by model, agent, stage and task")
 	cmdline.Group(c, "Recordings", "recordings", "transcript", "wire", "ledger", "audit audit-sync | --audit FILE | record tool calls in the tamper-evident FILE; --audit-sync syncs it",
 		"trace profile | --trace FILE, --profile FILE | write a timeline for ui.perfetto.dev, or a CPU profile")
@@ -203,11 +202,7 @@ func (cmd *resumeCommand) checkProgram(ctx context.Context, stored *engine.Store
 	if p == nil {
 		return console.Usage("correct it, or add --as-started to run the original version", "%s %s", cmd.console.Relative(path), what)
 	}
-	err = stored.Adopt(ctx, p, cmd.console.Environ)
-	if missing, ok := errors.AsType[*durable.DroppedError](err); ok {
-		return console.Usage("add --as-started to run the original version", "%s %s, and the new version cannot be checked: %v", cmd.console.Relative(path), what, missing)
-	}
-	return err
+	return stored.Adopt(ctx, p, cmd.console.Environ)
 }
 
 // resumeReady resumes each run below the directory root that can continue.

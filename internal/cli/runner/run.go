@@ -85,7 +85,7 @@ go to stdout; logs and progress go to stderr.`,
 	cmd.durable.command = c
 	cmdline.Group(c, "Answers and prompts", "answers", "answer", "emit-handler", "pass-env", "no-input", "share")
 	cmdline.Group(c, "Permissions", "permissions", append(program.PermissionRows(), "trust")...)
-	cmdline.Group(c, "Stored runs", "journal", "journal", "park", "wait", "sync", "snapshot-every")
+	cmdline.Group(c, "Stored runs", "journal", "journal", "park", "wait", "sync")
 	cmdline.Group(c, "Output", "output", "emit", "emit-detail", "progress", "stats format | --stats [--format json] | print calls, tokens and cost by model, agent, stage and task")
 	cmdline.Group(c, "Recordings", "recordings", "report transcript | --report FILE, --transcript FILE | write a report of the run, or what models were asked", "record", "wire", "ledger", "audit audit-sync | --audit FILE | record tool calls in the tamper-evident FILE; --audit-sync syncs it",
 		"trace profile | --trace FILE, --profile FILE | write a timeline for ui.perfetto.dev, or a CPU profile")
@@ -244,7 +244,6 @@ func (cmd *runCommand) runProgram(ctx context.Context, p *engine.Program, o *eng
 		o.Records.OnUsage, o.Records.OnShares, o.Records.OnHostUsage = used.setModels, used.setShares, used.setHosts
 	}
 	progress := cmd.showProgress(p, o)
-	o.Records.Boundary = AtBoundary
 	err = cmd.runRecorded(o, run)
 	end()
 	err = endTools(endAudit(endLedger(err)))
@@ -255,10 +254,6 @@ func (cmd *runCommand) runProgram(ctx context.Context, p *engine.Program, o *eng
 	}
 	return err
 }
-
-// AtBoundary is a hook for tests. If it is not nil, a run that records a tape calls it at each
-// boundary.
-var AtBoundary func(verify func() (refused, err error))
 
 // runRecorded opens the files of the recordings, calls run, and closes the files.
 func (cmd *runCommand) runRecorded(o *engine.Options, run func() error) (err error) {

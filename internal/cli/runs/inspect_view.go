@@ -3,7 +3,6 @@ package runs
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"path/filepath"
 
@@ -30,11 +29,8 @@ func (cmd *inspectCommand) view(ctx context.Context, s *timetravel.Source, tape 
 	if cmd.at > int64(len(r.Effects)) {
 		return cmd.noSuchEffect(r)
 	}
-	session, err := r.Look()
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, session.Close()) }()
+	session := r.Look()
+	defer session.Close()
 	b, err := view.New(r, session, cmd.at, problem)
 	if err != nil {
 		return err

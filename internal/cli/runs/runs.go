@@ -152,9 +152,6 @@ func runText(run string, s *durable.Shown, terminal bool) string {
 	}
 	fmt.Fprintf(&b, "\nprogram  %s\nstarted  %s\neffects  %d done, %d not done, %d unknown, %d pending\n", s.Program, s.Started, s.Effects.Done, s.Effects.None, s.Effects.Unknown, s.Effects.Pending)
 	fmt.Fprintf(&b, "models   %d calls, %d with unknown result; %d tokens in, %d out, $%.4f\njournal  %d records, %d bytes", s.Usage.Calls, s.Usage.UnknownCalls, s.Usage.TokensIn, s.Usage.TokensOut, s.Usage.CostUSD, s.Journal.Records, s.Journal.Bytes)
-	if s.FirstStored > 0 {
-		fmt.Fprintf(&b, "; events before effect %d are not stored", s.FirstStored)
-	}
 	b.WriteByte('\n')
 	for _, q := range s.Pending {
 		fmt.Fprintf(&b, "waits    %s %s %s (%s) since %s: concerto runs answer %s %s <value>\n", q.ID, q.Channel, console.PayloadText(q.Channel, q.Payload, terminal), q.Type, q.Since, run, q.ID)
@@ -198,11 +195,10 @@ func (cmd *runsCommand) verify(ctx context.Context, args []string) error {
 		out := struct {
 			OK      bool   `json:"ok"`
 			Records uint64 `json:"records"`
-			Before  uint64 `json:"not_kept,omitempty"`
 			Torn    int    `json:"torn_bytes"`
 			OutTorn int    `json:"out_torn_bytes,omitempty"`
 			Problem string `json:"problem,omitempty"`
-		}{OK: err == nil, Records: v.Records, Before: v.Before, Torn: v.Torn, OutTorn: v.OutTorn}
+		}{OK: err == nil, Records: v.Records, Torn: v.Torn, OutTorn: v.OutTorn}
 		if err != nil {
 			out.Problem = err.Error()
 		}
@@ -217,9 +213,6 @@ func (cmd *runsCommand) verify(ctx context.Context, args []string) error {
 
 func verifiedText(v runs.Verified) string {
 	text := fmt.Sprintf("%d records, unchanged", v.Records)
-	if v.Before > 0 {
-		text += fmt.Sprintf("; %d earlier records are not stored", v.Before)
-	}
 	if v.Torn > 0 {
 		text += fmt.Sprintf("; incomplete record at the end: %d bytes", v.Torn)
 	}

@@ -8,9 +8,7 @@ func TestRun(t *testing.T) {
 journal = "runs"
 park = true
 sync = "never"
-history = "snapshot"
 max_journal_mb = 8
-snapshot_every = 1
 orphan_timeout = 0.5
 secrets = ["CUSTOMER_DB"]
 redact = ["cust_[0-9]+"]
@@ -22,7 +20,7 @@ billing = "fail"
 	if l.Len() != 0 {
 		t.Fatal(lines(l))
 	}
-	want := `{"journal":"runs","park":true,"sync":"never","history":"snapshot","max_journal_mb":8,"snapshot_every":1,"orphan_timeout":0.5,` +
+	want := `{"journal":"runs","park":true,"sync":"never","max_journal_mb":8,"orphan_timeout":0.5,` +
 		`"secrets":["CUSTOMER_DB"],"redact":["cust_[0-9]+"],"unknown":{"http":"ask","api.example.com":"retry","billing":"fail"}}`
 	if got := string(m.Run.Config); got != want {
 		t.Errorf("configuration of [run]\n%s\nwant\n%s", got, want)

@@ -17,9 +17,7 @@ type Config struct {
 	Journal       string            `json:"journal"` // directory of runs, relative to the program's root; "" means none
 	Park          bool              `json:"park"`
 	Sync          string            `json:"sync"`           // "output", "every" or "never"
-	History       string            `json:"history"`        // "all" or "snapshot"
 	MaxJournalMB  int64             `json:"max_journal_mb"` // in MiB
-	SnapshotEvery int64             `json:"snapshot_every"` // number of records
 	OrphanTimeout float64           `json:"orphan_timeout"` // in seconds
 	Files         string            `json:"files"`          // "local" or "shared"; see spec chapter 37
 	Secrets       []string          `json:"secrets"`        // names of environment variables
@@ -29,7 +27,7 @@ type Config struct {
 
 // Read decodes the settings of a program. A nil config means that the program has no [run] section.
 func Read(config json.RawMessage) (Config, error) {
-	c := Config{Sync: "output", Files: "local", History: "all", MaxJournalMB: 4096, SnapshotEvery: 256, OrphanTimeout: 3600}
+	c := Config{Sync: "output", Files: "local", MaxJournalMB: 4096, OrphanTimeout: 3600}
 	if config == nil {
 		return c, nil
 	}

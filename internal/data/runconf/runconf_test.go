@@ -6,11 +6,11 @@ import (
 )
 
 func TestPolicy(t *testing.T) {
-	c, err := Read(json.RawMessage(`{"journal":"runs","snapshot_every":9,"unknown":{"http":"fail","mcp":"retry","API.example.com":"retry","localhost:8080":"ask"}}`))
+	c, err := Read(json.RawMessage(`{"journal":"runs","park":true,"unknown":{"http":"fail","mcp":"retry","API.example.com":"retry","localhost:8080":"ask"}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.Journal != "runs" || c.SnapshotEvery != 9 || c.Sync != "output" || c.MaxJournalMB != 4096 {
+	if c.Journal != "runs" || !c.Park || c.Sync != "output" || c.MaxJournalMB != 4096 {
 		t.Errorf("Read(nil) = %+v, want the defaults", c)
 	}
 	for _, x := range []struct{ kind, address, want string }{

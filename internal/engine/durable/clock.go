@@ -11,10 +11,9 @@ import (
 // clock makes the run's time continuous across its processes. Between two processes, the run's time
 // follows the system clock, but it never decreases.
 type clock struct {
-	once   sync.Once
-	ahead  int64        // difference between the run's monotonic time and this process's, in milliseconds
-	last   effect.Time  // last reading of an earlier process; zero if there was none
-	newest *effect.Time // last reading; nil if there was none
+	once  sync.Once
+	ahead int64       // difference between the run's monotonic time and this process's, in milliseconds
+	last  effect.Time // last reading of an earlier process; zero if there was none
 }
 
 // runTime converts a reading of this process's clocks to the run's time.
@@ -24,9 +23,6 @@ func (c *clock) runTime(r *Run, now *effect.Time) *effect.Time {
 			return
 		}
 		found := false
-		if s := r.c.Restored; s != nil && s.Clock != nil {
-			c.last, found = *s.Clock, true
-		}
 		for _, x := range r.c.History.Records {
 			if x.K == journal.KDid && x.Q == string(effect.KindClock) && x.Err == nil {
 				found = json.Unmarshal(x.V, &c.last) == nil

@@ -32,12 +32,11 @@ type openExchanges struct {
 	// writes.
 	written map[int64]int64
 	// uses is called for an opened exchange, and when a message has changed what an exchange uses.
-	uses  func(host string, exchanges int64, before, now *effect.HostUsage)
-	spent map[string]*hostSpent // what each host has used in all processes of the run
+	uses func(host string, exchanges int64, before, now *effect.HostUsage)
 }
 
 func (t *openExchanges) init(r *Run) {
-	t.all, t.written, t.uses, t.spent = map[int64]*host.Open{}, map[int64]int64{}, r.spendHost, map[string]*hostSpent{}
+	t.all, t.written, t.uses = map[int64]*host.Open{}, map[int64]int64{}, r.spendHost
 }
 
 // SetHosts sets the hosts. It must be called before the run begins.

@@ -1,13 +1,10 @@
 package durable
 
 import (
-	"bytes"
-	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"sync"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
@@ -43,16 +40,11 @@ type OutputLine struct {
 	Payload json.RawMessage `json:"payload,omitempty"`
 }
 
-// VerifyOut checks the stored output. Its lines must be numbered without gaps and must match the
-// snapshots. A line may be missing only if the resumed run writes it again. torn is the number of
+// VerifyOut checks the stored output. Its lines must be numbered without gaps. A line may be missing only if the resumed run writes it again. torn is the number of
 // bytes of an incomplete line at the end. The error is a *journal.DamagedError, or an error of
 // reading the files.
 func (s *Stored) VerifyOut() (torn int, err error) {
-	states, err := s.states()
-	if err != nil {
-		return 0, err
-	}
-	lines, torn, err := s.Run.Out() // read after the snapshots, so that no snapshot can contain more lines
+	lines, torn, err := s.Run.Out()
 	if err != nil {
 		return 0, err
 	}
@@ -67,11 +59,6 @@ func (s *Stored) VerifyOut() (torn int, err error) {
 			return torn, &journal.DamagedError{Where: at, Why: fmt.Sprintf("its number is %d", line.N)}
 		}
 		o.addToSum([]byte(text))
-		for _, state := range states {
-			if state.Out == line.N && !bytes.Equal(o.sum[:], state.OutSum) {
-				return torn, &journal.DamagedError{Where: at, Why: "the run has written different output before this line"}
-			}
-		}
 	}
 	o.n = int64(len(lines))
 	o.readPrinted(s.History)
@@ -84,8 +71,6 @@ func (s *Stored) VerifyOut() (torn int, err error) {
 		least = last.N
 	case s.Code() != nil:
 		least = o.printed
-	case s.History.Head != nil && len(states) > 0: // the run is resumed from one of the snapshots
-		least = slices.MinFunc(states, func(a, b *State) int { return cmp.Compare(a.Out, b.Out) }).Out
 	}
 	if o.n < least {
 		return torn, &journal.DamagedError{Where: journal.OutFile, Why: fmt.Sprintf("it has %d lines, but the run has written %d", o.n, least), Next: journal.RestoreAdvice}
@@ -155,7 +140,7 @@ func (o *output) readPrinted(h *journal.History) {
 	if o.started || h == nil {
 		return
 	}
-	o.started = true // also set when the state was restored from a snapshot
+	o.started = true
 	for _, x := range h.Records {
 		if x.K == journal.KOut {
 			o.printed = x.N

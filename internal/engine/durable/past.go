@@ -39,13 +39,11 @@ type event struct {
 // pastEffect contains the records of an effect. waits and end are indexes in past.all; -1 means
 // none.
 type pastEffect struct {
-	begin    *journal.Record
-	tries    int
-	counted  int   // number of tries that were already counted as lost calls
-	restored bool  // the effect comes from a snapshot, which also contains its output
-	until    int64 // latest deadline of all attempts
-	waits    int
-	end      int
+	begin *journal.Record
+	tries int
+	until int64 // latest deadline of all attempts
+	waits int
+	end   int
 }
 
 // under is an effect that began and did not end.
@@ -59,17 +57,6 @@ func (p *past) init(r *Run) {
 	*p = past{run: r, effects: map[int64]*pastEffect{}, moments: map[vm.Moment][]int{}, begun: map[int64]bool{}, counts: map[int64]int64{}}
 	if r.c.History == nil {
 		return
-	}
-	if s := r.c.Restored; s != nil {
-		for of, n := range s.Lines {
-			p.counts[of] = n
-		}
-		for _, x := range s.Begun {
-			p.addRecord(x.Record)
-			k := p.effectOf(x.Record.E)
-			k.tries, k.until, k.counted, k.restored = x.Tries, max(x.Until, x.Record.Until), x.Tries-1, true
-		}
-		p.resolved = nil // the ledgers already contain these decisions
 	}
 	for _, x := range r.c.History.Records {
 		p.addRecord(x)
@@ -146,7 +133,7 @@ func (p *past) restoreInFlight(f *inFlight) {
 	}
 	if k.begin != nil {
 		f.expires, f.tries, f.until, f.policy, f.rule = k.begin.Due, k.tries, k.until, k.begin.Policy, k.begin.Rule
-		f.counted, f.begin = k.counted, k.begin
+		f.begin = k.begin
 		if k.begin.Mark != nil {
 			f.mark = *k.begin.Mark
 		}

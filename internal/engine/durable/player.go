@@ -3,7 +3,6 @@ package durable
 import (
 	"cmp"
 	"slices"
-	"time"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/record/journal"
@@ -63,7 +62,7 @@ func (r player) Find(e int64, q effect.Request) (vm.PastResult, error) {
 	if err != nil {
 		return vm.Unrecorded, err
 	}
-	if a, ok := q.(*effect.AwaitEmit); ok && a.Misfit == "" && !k.restored {
+	if a, ok := q.(*effect.AwaitEmit); ok && a.Misfit == "" {
 		show := func(n int64) error {
 			return r.print(&effect.Emit{Channel: a.Channel, Payload: a.Payload, From: a.From}, n)
 		}
@@ -148,14 +147,7 @@ func (r player) Pending() []int64 {
 		r.Suspend(ErrTried)
 		return nil
 	}
-	if r.c.CaughtUp != nil {
-		if err := r.c.CaughtUp(); err != nil {
-			r.Suspend(&Unwritable{err})
-			return nil
-		}
-	}
 	r.live = true
-	r.snaps.began = time.Now()
 	if err := r.resumeHosts(); err != nil {
 		r.Suspend(err)
 		return nil
@@ -199,7 +191,7 @@ func (r player) Pending() []int64 {
 // unspent counts the earlier attempts of a model call, whose usage is unknown.
 func (r player) unspent(u under) {
 	if q, ok := u.q.(*effect.AgentCall); ok {
-		for range u.flight.tries - u.flight.counted {
+		for range u.flight.tries {
 			r.lostCall(q)
 		}
 	}

@@ -223,16 +223,12 @@ func (r recorder) EffectEnded(e int64, q effect.Request, result effect.Result, e
 	r.idle.removeEffect(e, q, result, err)
 	r.talks.recordEnd(r.Run, e, q, result, err)
 	r.spend(q, f, result)
-	if now, ok := result.(*effect.Time); ok && err == nil {
-		r.clock.newest = now
-	}
 	if !r.live {
 		if m, ok := result.(*effect.ExchangeMessages); ok && err == nil {
 			noteSteered(r.Run, m, false)
 		}
 		if k := r.past.effects[e]; k != nil {
 			r.storeOpener(q, k.requestRecord(&r.past), k.tries, result, err)
-			r.approves(q, result, r.past.recordAt(k.end))
 		}
 	}
 	if !r.live || r.endedBySuspension(err) {
@@ -248,7 +244,6 @@ func (r recorder) EffectEnded(e int64, q effect.Request, result effect.Result, e
 	} else if e := programError(err); e != nil {
 		x.By = cmp.Or(e.Name, e.By)
 	}
-	r.approves(q, result, x)
 	if f != nil && f.begin != nil {
 		r.storeOpener(q, f.begin, f.tries, result, err)
 	} else {

@@ -42,12 +42,6 @@ type Config struct {
 	Policy func(kind, address string) string
 	// World, if not nil, is the part of the runtime whose state is restored.
 	World World
-	// Restored is the run's state from a snapshot; History then contains only the records after the
-	// snapshot. nil means that the run is new or is replayed from its start.
-	Restored  *State
-	Snapshots Snapshots
-	// CaughtUp, if not nil, is called at the end of the replay.
-	CaughtUp func() error
 	// Alone means that the previous process of the run has certainly exited.
 	Alone bool
 	// SharedFiles means that the files of all machines that can execute the run are the same. Moved
@@ -68,8 +62,6 @@ type World interface {
 	// exchange in units of 10⁻¹² US dollars.
 	UsedByHost(host string, exchanges, cost, in, out, turns int64)
 	HostCost(host string, used *effect.HostUsage) int64
-	RandomState() []byte
-	SetRandomState([]byte) error
 	// FlushOutput waits until all output is written or the context ends. OutputProgress returns the
 	// number of bytes that were added to the output so far, and how many of them are written.
 	FlushOutput(context.Context) error
@@ -93,8 +85,7 @@ type Run struct {
 	effectState
 	decisions
 	calling
-	lasting
-	snaps snapshots
+	openers map[number]begunEffect // begin records of the objects that the program may still use
 
 	appendMu sync.Mutex
 
@@ -173,7 +164,6 @@ type inFlight struct {
 	class    string // class of the effect in its begin record
 	tries    int
 	until    int64           // latest deadline of its attempts in Unix milliseconds; 0 for none
-	counted  int             // number of tries that were already counted as lost calls
 	begin    *journal.Record // first begin record; nil if no record is written before the effect
 	// storesBefore: the results of all changes of stores with lower numbers are in the journal
 	storesBefore int64
@@ -183,7 +173,7 @@ type inFlight struct {
 
 // New returns a run with a configuration.
 func New(c Config) *Run {
-	r := &Run{c: c, named: map[string]bool{}, numbers: numbers{real: map[number]int64{}}, flights: newFlights(), lasting: lasting{openers: map[number]begunEffect{}}, suspension: suspension{suspend: make(chan struct{})}}
+	r := &Run{c: c, named: map[string]bool{}, numbers: numbers{real: map[number]int64{}}, flights: newFlights(), openers: map[number]begunEffect{}, suspension: suspension{suspend: make(chan struct{})}}
 	if c.Remark == nil {
 		r.c.Remark = func(string) {}
 	}
@@ -191,7 +181,6 @@ func New(c Config) *Run {
 	r.idle.init(r)
 	r.talks.init(r)
 	r.past.init(r)
-	r.snaps.init(c.History)
 	r.live = c.History == nil
 	return r
 }
@@ -220,7 +209,7 @@ func (r *Run) SetSecrets(secrets *secret.Set, world World) error {
 		}
 		secrets.Add(x.Name, value)
 	}
-	return r.restore()
+	return nil
 }
 
 // SecretError means that a run cannot be resumed because the environment variable Name is missing

@@ -37,10 +37,7 @@ type Shown struct {
 	Hosts    []ShownHost     `json:"hosts"`
 	Usage    Usage           `json:"usage"`
 	Journal  Size            `json:"journal"`
-	Snapshot *ShownSnapshot  `json:"snapshot"`
-	// number of the first stored effect; 0 if the history is complete
-	FirstStored int64  `json:"kept_from,omitempty"`
-	Damage      string `json:"damage,omitempty"`
+	Damage   string          `json:"damage,omitempty"`
 	// what was exported to a collector of OpenTelemetry; nil if nothing was
 	Telemetry *ShownExport `json:"telemetry,omitempty"`
 }
@@ -123,14 +120,6 @@ type Size struct {
 	Bytes   int64 `json:"bytes"`
 }
 
-// ShownSnapshot describes the newest snapshot of a run.
-type ShownSnapshot struct {
-	Effect int64   `json:"effect"`
-	Bytes  int64   `json:"bytes"`
-	MS     float64 `json:"ms"`
-	Tasks  int     `json:"tasks"`
-}
-
 // Broken returns the state of a run whose directory cannot be read, with the reason.
 func Broken(dir string, why error) *Shown {
 	return &Shown{Dir: dir, State: IsDamaged, Damage: why.Error(), Pending: []ShownQuestion{}, Answered: []ShownAnswer{}, Unknown: []ShownUnknown{}, Timers: []ShownTimer{}, Hosts: []ShownHost{}}
@@ -146,23 +135,20 @@ func when(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02T
 // Show returns the state of a run from its journal. running means that a process is running it.
 // policy returns the [run.unknown] policy of an effect. cost returns the price of a model call in
 // US dollars.
-func Show(h *journal.History, running bool, policy func(kind, address string) string, cost func(provider, model string, in, out int64) float64) (*Shown, error) {
+func Show(h *journal.History, running bool, policy func(kind, address string) string, cost func(provider, model string, in, out int64) float64) *Shown {
 	start := h.Records[0]
 	s := &Shown{Run: start.Run, Program: start.Program, Started: when(start.T), Pending: []ShownQuestion{}, Answered: []ShownAnswer{}, Unknown: []ShownUnknown{}, Timers: []ShownTimer{}, Hosts: []ShownHost{},
 		Journal: Size{int(h.N), h.Bytes}}
-	t, err := tallied(h)
-	if err != nil {
-		return nil, err
-	}
-	s.Effects, s.Usage, s.Exit = t.Effects, t.usage(cost), t.exit
-	s.countRunningCalls(t.Servers, t.Open)
-	s.pending(t.Open, t.Opened, policy)
+	t := tallied(h)
+	s.Effects, s.Usage, s.Exit = t.effects, t.usage(cost), t.exit
+	s.countRunningCalls(t.servers, t.open)
+	s.pending(t.open, t.opened, policy)
 	s.listAnswered(h)
 	s.State = stateOf(h, running)
 	if s.Exit == nil {
-		s.listHosts(h, t.Opened, running)
+		s.listHosts(h, t.opened, running)
 	}
-	return s, nil
+	return s
 }
 
 // listHosts adds the hosts of the open exchanges. A store that several machines share contains no

@@ -10,6 +10,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/record/journal"
 	"github.com/concerto-lang/concerto/internal/record/journal/rundir"
+	"github.com/concerto-lang/concerto/internal/text/hexsum"
 	"github.com/concerto-lang/concerto/runtime/host"
 )
 
@@ -69,7 +70,7 @@ func TestSteerReply(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := rundir.At(filepath.Join(t.TempDir(), "job"))
-			w, _ := createRun(t, d)
+			w := createRun(t, d)
 			defer w.Close()
 			id := journal.NewSteerID()
 			if err := journal.PutSteer(d, id, journal.SteerRequest{Text: "stop"}, "Ada"); err != nil {
@@ -87,4 +88,16 @@ func TestSteerReply(t *testing.T) {
 			}
 		})
 	}
+}
+
+// createRun creates a run in a directory.
+func createRun(t *testing.T, d *rundir.Directory) journal.Writer {
+	t.Helper()
+	program := []byte("program")
+	start := journal.Start{Run: "r_1", IR: hexsum.SHA256(program), Args: []string{}, Inputs: json.RawMessage("{}"), Session: json.RawMessage("{}"), Seed: "1", Flags: json.RawMessage("{}")}
+	w, err := d.Create(start, program, journal.Options{Sync: journal.SyncNever})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
 }

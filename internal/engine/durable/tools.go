@@ -3,7 +3,6 @@ package durable
 import (
 	"context"
 	"encoding/json"
-	"slices"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/secret"
@@ -35,11 +34,7 @@ func (t *toolCalls) readJournal(r *Run) {
 	if r.c.History == nil {
 		return
 	}
-	before := []*journal.Record{}
-	if s := r.c.Restored; s != nil {
-		before = s.Approved
-	}
-	for _, x := range slices.Concat(before, r.c.History.Records) {
+	for _, x := range r.c.History.Records {
 		if x.K != journal.KDid || x.Err != nil {
 			continue
 		}
@@ -127,19 +122,6 @@ func (w *world) prepare(ctx context.Context, c *toolCall, decide bool) error {
 	return err
 }
 
-// approves stores the records of a call if its approval applies to the whole session.
-func (r *Run) approves(q effect.Request, result effect.Result, x *journal.Record) {
-	decide, ok := q.(*effect.AppDecide)
-	if v, gave := result.(*effect.AppVerdict); !ok || !gave || x == nil || v.Decided == nil || v.Decided.Scope != scopeSession {
-		return
-	}
-	for _, o := range r.openers {
-		if preparedAs(o.Record) == decide.CallID {
-			r.approved = append(r.approved, o.Record, x)
-		}
-	}
-}
-
 // preparedAs returns the key of the call that a record prepared, or "" for other records.
 func preparedAs(x *journal.Record) string {
 	var prepare effect.AppPrepare
@@ -147,15 +129,4 @@ func preparedAs(x *journal.Record) string {
 		return ""
 	}
 	return prepare.CallID
-}
-
-// isCallingTool reports whether the performer stores a tool call or an audited call. A snapshot
-// cannot contain the state of the performer.
-func (r *Run) isCallingTool() bool {
-	for of := range r.openers {
-		if of.family != effect.KindMCPOpen.Family() {
-			return true
-		}
-	}
-	return false
 }

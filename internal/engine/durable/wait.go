@@ -203,19 +203,6 @@ func (i *idleness) parkLater(moves int64) {
 	})
 }
 
-// openRequests returns the number of unanswered requests of hosts by exchange.
-func (i *idleness) openRequests() map[int64]int {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	all := map[int64]int{}
-	for of, n := range i.open {
-		if n != 0 {
-			all[of] = n
-		}
-	}
-	return all
-}
-
 // parkable reports whether every running effect waits for an answer that another process must
 // write, or for a distant time. The error is that of the store, which must contain no answer.
 func (i *idleness) parkable() (bool, error) {

@@ -108,14 +108,11 @@ func answerStored(s *durable.Stored, id string, a Response) error {
 // withdrawLate removes the answer that was just written if the question had already ended in
 // another way, because the run then ignores the answer.
 func withdrawLate(s *durable.Stored, id string, written *journal.Answer) error {
-	h, err := s.Run.ReadFrom(s.History.At())
-	if errors.Is(err, journal.ErrOtherRecord) {
-		h, err = s.Run.Read()
-	}
+	h, err := s.Run.Read()
 	if err != nil {
 		return err
 	}
-	by, at, over := journal.Over(h, id)
+	by, at, over := journal.Over(h.Records[min(len(h.Records), len(s.History.Records)):], id)
 	if !over && h.Last().K != journal.KFinish || over && by == cmp.Or(written.By, effect.ByAnswer) {
 		return nil // the run will accept the answer, or has accepted it
 	}

@@ -17,9 +17,6 @@ import (
 // invalid, or an error of durable.Open or of creating the run.
 func Fork(run, to journal.Run, id string, c durable.Change) (written []string, err error) {
 	s, err := durable.Good(run)
-	if err == nil {
-		err = s.Whole()
-	}
 	if err != nil {
 		return nil, err
 	}

@@ -80,17 +80,8 @@ func showStored(s *durable.Stored, running bool) (*durable.Shown, error) {
 		return nil, err
 	}
 	policy := func(kind, address string) string { return cmp.Or(conf.Policy(kind, address), durable.PolicyAsk) }
-	shown, err := durable.Show(s.History, running, policy, prices.Cost)
-	if err != nil {
-		return nil, err
-	}
+	shown := durable.Show(s.History, running, policy, prices.Cost)
 	shown.Dir = directory(s.Run)
-	if shown.Snapshot, err = s.NewestSnapshot(); err != nil {
-		return nil, err
-	}
-	if shown.FirstStored, err = s.FirstStored(); err != nil {
-		return nil, err
-	}
 	if shown.Dir != "" {
 		sent, unknown, found, err := telemetry.Status(filepath.Join(shown.Dir, telemetry.SentFile))
 		if err != nil {

@@ -13,13 +13,9 @@ type Source interface {
 }
 
 // Copy returns a copy of a run. The run may be in progress: the copy then contains it up to now.
-// The error is a *journal.DamagedError, a *durable.DroppedError, journal.ErrNoRun, or an error of
-// the store.
+// The error is a *journal.DamagedError, journal.ErrNoRun, or an error of the store.
 func Copy(run journal.Run, from Source) (*journal.Copy, error) {
 	s, err := durable.Open(run)
-	if err == nil {
-		err = s.Whole()
-	}
 	if err != nil {
 		return nil, err
 	}

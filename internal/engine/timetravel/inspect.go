@@ -167,9 +167,6 @@ func (s *Source) WasKilled() bool {
 // journal.ErrNoRun, a *journal.DamagedError, a *journal.NewerFormatError, or an error of the store.
 func Run(run journal.Run, environ []string) (*Source, error) {
 	stored, err := durable.Open(run)
-	if err == nil {
-		err = stored.Whole()
-	}
 	if err != nil {
 		return nil, err
 	}

@@ -50,7 +50,7 @@ func (s *Source) play(ctx context.Context, at int64, clock *clock) (*Recording, 
 	player.Clean = r.clean
 	first := &first{ctx: ctx, r: r, past: player, tape: t, at: map[int64]int{}, clock: clock}
 	h := &t.Header
-	r.config = vm.Config{Program: s.program, Natives: stdlib.Native, NewNativeState: stdlib.NewNativeState, Asks: h.Flags.Asks,
+	r.config = vm.Config{Program: s.program, Natives: stdlib.Native, Asks: h.Flags.Asks,
 		Application: vm.Application{Run: world.ID(), Tools: h.Flags.Tools, Audited: h.Flags.Audited}}
 	c := r.config
 	c.Performer, c.Journal, c.Past = world, noting{first}, first

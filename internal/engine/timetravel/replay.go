@@ -123,9 +123,9 @@ func (a *replayed) Pending() []int64 { return nil }
 // sees.
 type seeing struct{ *replayed }
 
-// Makes passes an effect to sees. It skips effects that a restored snapshot reports again.
+// Makes passes an effect to sees.
 func (a seeing) Makes(e int64, _ effect.Request, at vm.Scene) {
-	if a.leaving || e <= a.effects {
+	if a.leaving {
 		return
 	}
 	a.replayed.effects = e

@@ -430,9 +430,6 @@ func (w *worker) refuse(session *postgres.Session, c *postgres.Claimed, why erro
 // requirement returns what a run requires that a worker does not have, as the reason for which the
 // run does not progress.
 func requirement(why error) string {
-	if other, ok := errors.AsType[*durable.OtherEngine](why); ok {
-		return fmt.Sprintf("requires VM version %d", other.Engine)
-	}
 	if secret, ok := errors.AsType[*durable.SecretError](why); ok {
 		return fmt.Sprintf("secret %s has changed since the run started", secret.Name)
 	}
@@ -443,5 +440,5 @@ func requirement(why error) string {
 // secrets, or the size of the journal.
 func isLasting(why error) bool {
 	return errors.Is(why, ir.ErrNotIR) || errors.Is(why, ir.ErrVersion) || errors.Is(why, ir.ErrInvalid) || errors.Is(why, journal.ErrFull) ||
-		errors.As(why, new(*journal.NewerFormatError)) || errors.As(why, new(*durable.OtherEngine)) || errors.As(why, new(*durable.SecretError))
+		errors.As(why, new(*journal.NewerFormatError)) || errors.Is(why, journal.ErrDropped) || errors.As(why, new(*durable.SecretError))
 }

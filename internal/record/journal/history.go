@@ -11,14 +11,9 @@ import (
 
 // History is the content of a journal.
 type History struct {
-	// Records contains all records. If the journal was read from a position, it contains the
-	// records after it, and before them the start record and the earlier records of the kinds in
-	// wholeKinds.
 	Records []*Record
 	N       uint64        // number of records in the journal
-	Head    *Head         // describes the dropped records; nil if there are none
 	Damage  *DamagedError // damage after the last record; nil unless the history was read by ReadUndamaged
-	From    From          // position from which the journal was read
 	Bytes   int64         // size of the stored records in bytes
 	// Torn is the number of bytes after the last complete record. They are removed when the run is
 	// resumed. Only a directory can have them.
@@ -26,7 +21,6 @@ type History struct {
 	// Segments describes the files of a directory, the current one last. It is empty in other
 	// stores.
 	Segments []Segment
-	last     *Record
 	ran      ran
 }
 
@@ -41,7 +35,7 @@ type Segment struct {
 func (h *History) Start() *Start { return h.Records[0].Start }
 
 // Last returns the last record.
-func (h *History) Last() *Record { return h.last }
+func (h *History) Last() *Record { return h.Records[len(h.Records)-1] }
 
 // Synced returns the number of the last record that is certainly on the disk, according to the
 // records that were read. It returns 0 if there is none.
@@ -55,7 +49,7 @@ func (h *History) Synced() uint64 {
 }
 
 // At returns the position after the last record.
-func (h *History) At() From { return From{h.N, h.last.H} }
+func (h *History) At() From { return From{h.N, h.Last().H} }
 
 // LastPart returns the name of the part of the store that contains the last record, for messages.
 func (h *History) LastPart() string {
@@ -107,39 +101,17 @@ type From struct {
 
 // Reader builds a History from the lines of a journal, and verifies the whole chain.
 type Reader struct {
-	History  *History
-	OnRecord func(r *Record) // called with each record; may be nil
-	chain    string          // hash of the last record
-	skimmed  Record          // last record that was parsed only partly
-	text     []byte
-	// lastLine is the line of the last record. lastAfter is the hash of the record before it.
-	lastLine  []byte
-	lastAfter string
+	History *History
+	chain   string // hash of the last record
 }
 
-// NewReader returns a Reader of a journal after a position. head describes the dropped records; it
-// is nil if there are none. The error is ErrOtherRecord if the dropped records do not contain the
-// position.
-func NewReader(head *Head, from From) (*Reader, error) {
-	h := &History{From: from}
-	x := &Reader{History: h, chain: ZeroHash}
-	if head == nil {
-		return x, nil
-	}
-	if from.S > 0 && (from.S < head.S || from.S == head.S && from.H != head.H) {
-		return nil, ErrOtherRecord
-	}
-	h.Head, h.N, x.chain = head, head.S, head.H
-	h.Records = append(h.Records, head.Records...)
-	h.ran = ran{before: head.Ran, from: head.Since, last: head.T}
-	return x, nil
-}
+// NewReader returns a Reader of a journal.
+func NewReader() *Reader { return &Reader{History: &History{}, chain: ZeroHash} }
 
-// Add adds the next line of the journal, without its newline. The error is ErrOtherRecord if the
-// journal contains a different record at the Reader's position, a *NewerFormatError, or states why
-// the line is not the next record. The Reader uses the line until the next call of Add or Complete.
+// Add adds the next line of the journal, without its newline. The error is a *NewerFormatError, or
+// states why the line is not the next record.
 func (x *Reader) Add(line []byte) error {
-	r, err := x.parse(line)
+	r, err := Parse(line, x.chain)
 	if err == nil {
 		err = x.checkFollows(r)
 	}
@@ -147,47 +119,11 @@ func (x *Reader) Add(line []byte) error {
 		return err
 	}
 	h := x.History
-	if h.N, h.last = r.S, r; x.isNeeded(r) {
-		h.Records = append(h.Records, r)
-	}
+	h.N, x.chain = r.S, r.H
+	h.Records = append(h.Records, r)
 	h.ran.add(r)
 	h.Bytes += int64(len(line)) + 1
-	if x.OnRecord != nil {
-		x.OnRecord(r)
-	}
-	x.lastLine, x.lastAfter, x.chain = line, x.chain, r.H
 	return nil
-}
-
-// Complete parses the whole last record. It must be called after the last line, and before the
-// caller changes the memory of the lines.
-func (x *Reader) Complete() (err error) {
-	if h := x.History; h.last == &x.skimmed {
-		h.last, err = Parse(x.lastLine, x.lastAfter)
-	}
-	x.lastLine, x.text = nil, nil
-	return err
-}
-
-// isNeeded reports whether the history contains the record.
-func (x *Reader) isNeeded(r *Record) bool { return r.S > x.History.From.S || wholeKinds[r.K] != "" }
-
-// parse parses a line, which must follow the last record. If the history does not contain the
-// record, parse parses only the members that verification needs.
-func (x *Reader) parse(line []byte) (*Record, error) {
-	from := x.History.From
-	if x.History.N >= from.S || x.OnRecord != nil {
-		return Parse(line, x.chain)
-	}
-	r := &x.skimmed
-	err := skim(line, x.chain, r, &x.text)
-	switch {
-	case err == nil && r.S == from.S && r.H != from.H:
-		return nil, ErrOtherRecord
-	case err != nil || x.isNeeded(r):
-		return Parse(line, x.chain)
-	}
-	return r, nil
 }
 
 // checkFollows returns an error if r cannot be the next record of the history.
@@ -253,5 +189,5 @@ func (e *NewerFormatError) Error() string {
 // ErrNoRun means that a store does not contain the run.
 var ErrNoRun = errors.New("it contains no run: it has no journal with a start record")
 
-// ErrOtherRecord means that a journal contains a different record at a position.
-var ErrOtherRecord = errors.New("the journal has another record there")
+// ErrDropped means that an earlier version of Concerto has removed the beginning of a journal.
+var ErrDropped = errors.New(`an earlier version of Concerto has removed the beginning of the journal ([run] history = "snapshot")`)

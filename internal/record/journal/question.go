@@ -49,10 +49,10 @@ func WasAnswered(h *History, id string) (by string, at int64, ok bool) {
 	return "", 0, false
 }
 
-// Over reports whether the records of a run close a question. by is the name of the person or the
+// Over reports whether records of a run close a question. by is the name of the person or the
 // way that answered it, or "" if it was closed without an answer. at is in Unix milliseconds.
-func Over(h *History, id string) (by string, at int64, over bool) {
-	for _, r := range h.Records {
+func Over(records []*Record, id string) (by string, at int64, over bool) {
+	for _, r := range records {
 		e := r.E
 		switch {
 		case r.K == KDid && r.Resolved != nil:

@@ -12,7 +12,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strconv"
 )
 
 // Format is the version of the format. It increases if older readers would misread the new format.
@@ -203,36 +202,6 @@ func (r *Record) append(b []byte, previous string) ([]byte, string, error) {
 	b = append(append(b, hashMember...), r.H...)
 	return append(b, "\"}\n"...), r.H, nil
 }
-
-// skim parses only the number, the time and the kind of a record, and verifies its hash. line does
-// not include the newline. If skim fails, the caller calls Parse for a precise error. text is a
-// buffer that skim reuses.
-func skim(line []byte, previous string, r *Record, text *[]byte) error {
-	at := len(line) - len(hashMember) - len(ZeroHash) - len(`"}`)
-	if at < 0 || !bytes.HasPrefix(line[at:], hashMember) {
-		return ErrCut
-	}
-	*text = append(append((*text)[:0], previous...), line[:at]...)
-	sum := sha256.Sum256(*text)
-	h := hex.AppendEncode((*text)[:0], sum[:16])
-	if stated := line[at+len(hashMember):]; !bytes.HasPrefix(stated, h) {
-		return ErrCut
-	}
-	rest, ok := bytes.CutPrefix(line, []byte(`{"s":`))
-	number, rest, _ := bytes.Cut(rest, []byte(`,`))
-	time, rest, found := bytes.Cut(rest, []byte(`,"k":"`))
-	kind, _, _ := bytes.Cut(rest, []byte(`"`))
-	s, err := strconv.ParseUint(string(number), 10, 64)
-	t, terr := strconv.ParseInt(string(bytes.TrimPrefix(time, []byte(`"t":`))), 10, 64)
-	if !ok || !found || err != nil || terr != nil {
-		return ErrCut
-	}
-	*r = Record{S: s, T: t, K: wholeKinds[string(kind)], H: string(h)}
-	return nil
-}
-
-// wholeKinds lists the kinds of records that a History always contains.
-var wholeKinds = map[string]string{KStart: KStart, KSecret: KSecret, KResume: KResume, KAdopt: KAdopt, KStop: KStop}
 
 // ErrCut means that a record is incomplete.
 var ErrCut = errors.New("the record is cut off")

@@ -17,9 +17,6 @@ const (
 // SegmentName returns the name of the nth file of a journal.
 func SegmentName(n int) string { return fmt.Sprintf("journal-%06d.ndjson", n) }
 
-// SnapshotName returns the name of the snapshot after record s.
-func SnapshotName(s uint64) string { return fmt.Sprintf("snapshot-%d.bin", s) }
-
 // AnswerName returns the name of the answer to a question.
 func AnswerName(id string) string { return "answers/" + id + ".json" }
 
@@ -38,8 +35,8 @@ type Run interface {
 	// is an *ExistsError, a *HeldError, or an error of the store.
 	Create(start Start, program []byte, o Options) (Writer, error)
 	// Open becomes the owner of the run, to resume it. h is the run's history if it was read
-	// before, otherwise nil. Open returns h, or the history read again from the same position if
-	// records were appended since. No write of an earlier owner succeeds afterwards. The error is a
+	// before, otherwise nil. Open returns h, or the history read again if records were appended
+	// since. No write of an earlier owner succeeds afterwards. The error is a
 	// *HeldError, a *DamagedError, a *NewerFormatError, ErrNoRun, or an error of the store.
 	Open(h *History, o Options) (Writer, *History, error)
 	// IsRunning reports whether the run has an owner.
@@ -47,9 +44,6 @@ type Run interface {
 
 	// Read reads and verifies the journal. The run may be in progress.
 	Read() (*History, error)
-	// ReadFrom is like Read, but returns only the records after a position. The error is
-	// ErrOtherRecord if the journal contains a different record at this position.
-	ReadFrom(from From) (*History, error)
 	// ReadUndamaged is like Read, but if the journal is damaged, it returns the records before the
 	// damage.
 	ReadUndamaged() (*History, error)
@@ -62,10 +56,6 @@ type Run interface {
 	// Out returns the complete lines of the output without newlines. torn is the number of bytes of
 	// an incomplete line after them, which only a directory can have.
 	Out() (lines []string, torn int, err error)
-	// Snapshots returns the numbers of the records after which there are snapshots, newest first.
-	Snapshots() ([]uint64, error)
-	// Snapshot returns the snapshot after record s.
-	Snapshot(s uint64) ([]byte, error)
 
 	// PutAnswer stores an answer durably. If there is already an answer, it is not replaced, and
 	// the error is an *AnsweredError.
@@ -104,8 +94,7 @@ type Writer interface {
 	Out(line string)
 	// ConsumeAnswer removes the stored answer to a question. It must be called after Append of the
 	// record that contains the answer, so that the answer is removed after the record is written,
-	// or together with it. It is removed when a later Flush returns nil: a process that resumes
-	// from a snapshot would take an answer that is stored for a new one.
+	// or together with it. It is removed when a later Flush returns nil.
 	ConsumeAnswer(id string)
 	// Flush writes the buffer. The error ErrFull means that the journal would exceed
 	// Options.MaxBytes.
@@ -122,36 +111,11 @@ type Writer interface {
 	// SyncLater starts a sync of the written records in the background.
 	SyncLater()
 
-	// PutSnapshot stores the snapshot after record s, which must be written. It removes all others
-	// except the previous one.
-	PutSnapshot(s uint64, data []byte) error
-	// DropSnapshot removes the snapshot after record s.
-	DropSnapshot(s uint64) error
 	// PutProgram stores another program of the run. A record of the kind adopt names it.
 	PutProgram(name string, program []byte) error
 
 	// Close ends the ownership of the run. It does not flush.
 	Close() error
-}
-
-// Dropper is a Writer that can remove the first records of the journal.
-type Dropper interface {
-	// CanDrop reports whether Drop would remove records.
-	CanDrop(upTo uint64) bool
-	// Drop removes, in the background, records with numbers up to upTo, and the blobs that no
-	// remaining record names. The run continues during the removal. All records must be synced. A
-	// process that resumes the run later needs another source for the dropped records, such as a
-	// snapshot. If removing fails, the next Drop tries again.
-	Drop(upTo uint64, k DropSummary)
-}
-
-// DropSummary summarises records before they are dropped.
-type DropSummary interface {
-	// Restore sets the summary that an earlier drop has stored. Add adds the next record.
-	Restore(rest []byte) error
-	Add(r *Record)
-	// Encode returns the summary of all records as JSON.
-	Encode() ([]byte, error)
 }
 
 // Question is a question that waits for an answer.

@@ -56,9 +56,6 @@ type RunOptions struct {
 	// Resumed means that the run is replayed from its start. Its decisions are compared with the
 	// existing records.
 	Resumed bool
-	// Since is the number of the last record that was written before the snapshot from which the
-	// run continues. 0 means that the run is replayed from its start.
-	Since int64
 	// Before, if not nil, is called before a record is written, to store the effects on which the
 	// record depends. Its error becomes the error of the decision.
 	Before func() error
@@ -88,12 +85,6 @@ func Begin(l *Ledger, o RunOptions) (*Run, error) {
 	var err error
 	if r.existing, err = l.readExisting(o.ID); err != nil {
 		return nil, err
-	}
-	for at, x := range r.existing {
-		if x.seq <= o.Since {
-			x.seen = true
-			r.seen[at.e] = max(r.seen[at.e], at.n+1)
-		}
 	}
 	return r, nil
 }

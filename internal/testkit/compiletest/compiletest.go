@@ -96,7 +96,7 @@ func Assembly(p *ir.Program) string {
 // is set, the VM copies each container before changing it, counts the reached lines, and takes
 // samples; none of this may change the result.
 func Config(p *ir.Program, world effect.Performer, watched bool) vm.Config {
-	c := vm.Config{Program: p, Natives: stdlib.Native, NewNativeState: stdlib.NewNativeState, Performer: world, MaxStack: 1 << 16}
+	c := vm.Config{Program: p, Natives: stdlib.Native, Performer: world, MaxStack: 1 << 16}
 	if watched {
 		c.AlwaysCopy, c.Count.Points, c.Profile = true, true, samplingProfile()
 	}

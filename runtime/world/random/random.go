@@ -54,34 +54,6 @@ func (s *Source) Perform(_ context.Context, r effect.Request) (effect.Result, er
 	return nil, &effect.UnperformedError{Who: "chance", Kind: r.Kind()}
 }
 
-// State returns the position in the sequence of numbers. It returns nil if the Source has no seed
-// and no number was drawn. SetState restores the position.
-func (s *Source) State() []byte {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.stream == nil {
-		return nil
-	}
-	b, _ := s.stream.MarshalBinary() // MarshalBinary never fails
-	return b
-}
-
-// SetState restores a position that State has returned. It returns an error if b is no such
-// position.
-func (s *Source) SetState(b []byte) error {
-	if b == nil {
-		return nil
-	}
-	stream := rand.NewChaCha8([32]byte{})
-	if err := stream.UnmarshalBinary(b); err != nil {
-		return err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.stream = stream
-	return nil
-}
-
 func (s *Source) nextUint64() uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()

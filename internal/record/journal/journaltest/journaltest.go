@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"github.com/concerto-lang/concerto/internal/record/journal"
@@ -37,7 +36,7 @@ func Test(t *testing.T, open func(t *testing.T) *Store) {
 	}{
 		{"create", create}, {"create races", createRaces}, {"records", records}, {"clock", clock}, {"blobs", blobs}, {"size", size},
 		{"groups", groups}, {"readers", readers}, {"answers", answers}, {"answers race", answersRace}, {"stop", stop}, {"watch", watch},
-		{"open", openRun}, {"opens race", opensRace}, {"programs", programs}, {"snapshots", snapshots},
+		{"open", openRun}, {"opens race", opensRace}, {"programs", programs},
 		{"ledger", ledger}, {"fenced", fenced}, {"unknown outcome", unknownOutcome}, {"unknown outcome, fenced", unknownThenFenced},
 	} {
 		t.Run(x.name, func(t *testing.T) { x.test(t, open(t)) })
@@ -197,20 +196,6 @@ func records(t *testing.T, s *Store) {
 	if w.Synced() != h.N {
 		t.Errorf("Synced() = %d after a synced Flush of %d records", w.Synced(), h.N)
 	}
-	for _, r := range h.Records {
-		after, err := s.Run("r_1").ReadFrom(journal.From{S: r.S, H: r.H})
-		must(t, err)
-		want := slices.DeleteFunc(slices.Clone(h.Records), func(x *journal.Record) bool { return x.S <= r.S && x.K == journal.KDid })
-		if diff := cmp.Diff(want, after.Records); diff != "" || after.At() != at || !cmp.Equal(after.Last(), h.Last()) || after.Ran() != h.Ran() || after.Bytes != h.Bytes {
-			t.Errorf("ReadFrom(record %d) = %+v, want the end %v and these records (-want +got):\n%s", r.S, after, at, diff)
-		}
-		if _, err := s.Run("r_1").ReadFrom(journal.From{S: r.S, H: strings.Repeat("0", 32)}); !errors.Is(err, journal.ErrOtherRecord) {
-			t.Errorf("ReadFrom(record %d with another hash): error = %v, want ErrOtherRecord", r.S, err)
-		}
-	}
-	if _, err := s.Run("r_1").ReadFrom(journal.From{S: h.N + 1, H: at.H}); !errors.Is(err, journal.ErrOtherRecord) {
-		t.Errorf("ReadFrom after the end: error = %v, want ErrOtherRecord", err)
-	}
 	if good, err := s.Run("r_1").ReadUndamaged(); err != nil || good.At() != at || good.Damage != nil {
 		t.Errorf("ReadUndamaged = %+v, error %v", good, err)
 	}
@@ -302,37 +287,4 @@ func programs(t *testing.T, s *Store) {
 	if _, err := s.Run("r_1").Program(journal.ProgramFile, strings.Repeat("0", 64)); !errors.As(err, new(*journal.DamagedError)) {
 		t.Errorf("Program with another hash: error = %v, want a DamagedError", err)
 	}
-}
-
-// snapshots stores three snapshots. Only the newest two remain.
-func snapshots(t *testing.T, s *Store) {
-	w := s.begin(t, "r_1")
-	want := func(all ...uint64) {
-		t.Helper()
-		got, err := s.Run("r_1").Snapshots()
-		if err != nil || !slices.Equal(got, all) {
-			t.Errorf("Snapshots() = %v, error %v; want %v", got, err, all)
-		}
-		for _, n := range got {
-			if data, err := s.Run("r_1").Snapshot(n); err != nil || string(data) != fmt.Sprint("state ", n) {
-				t.Errorf("Snapshot(%d) = %s, error %v", n, data, err)
-			}
-		}
-	}
-	want()
-	for e := range int64(12) { // snapshot 10 is newer than snapshot 9
-		at := w.Append(did(e + 1))
-		must(t, w.Flush(journal.Written))
-		must(t, w.PutSnapshot(at, fmt.Append(nil, "state ", at)))
-		want([]uint64{at, at - 1}[:min(2, e+1)]...)
-	}
-	must(t, w.DropSnapshot(12), w.DropSnapshot(12))
-	want(13)
-	if _, err := s.Run("r_1").Snapshot(12); err == nil {
-		t.Error("Snapshot after DropSnapshot returned no error")
-	}
-	must(t, w.Close())
-	w, _ = s.reopen(t, "r_1")
-	want(13)
-	must(t, w.Close())
 }

@@ -7,8 +7,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 	"sync"
 	"time"
 
@@ -29,18 +27,17 @@ type Store struct {
 
 // content is the stored content of a run.
 type content struct {
-	epoch     uint64 // number of the last owner
-	held      bool   // the last owner has not closed its Writer, and has not expired
-	at        position
-	lines     [][]byte // records without newlines
-	size      int64    // size of the records in bytes, with newlines
-	out       []string
-	blobs     map[string][]byte // by SHA-256
-	programs  map[string][]byte // by SHA-256
-	answers   map[string]journal.Answer
-	snapshots map[uint64][]byte
-	stop      bool
-	changed   chan struct{} // is closed and replaced when an answer or a request to stop is stored
+	epoch    uint64 // number of the last owner
+	held     bool   // the last owner has not closed its Writer, and has not expired
+	at       position
+	lines    [][]byte // records without newlines
+	size     int64    // size of the records in bytes, with newlines
+	out      []string
+	blobs    map[string][]byte // by SHA-256
+	programs map[string][]byte // by SHA-256
+	answers  map[string]journal.Answer
+	stop     bool
+	changed  chan struct{} // is closed and replaced when an answer or a request to stop is stored
 }
 
 // change wakes the watchers. The caller must hold the lock of the store.
@@ -116,7 +113,7 @@ func (r *run) Create(start journal.Start, program []byte, o journal.Options) (jo
 		if r.store.runs == nil {
 			r.store.runs = map[string]*content{}
 		}
-		c := &content{epoch: w.epoch, held: true, at: first.after, blobs: map[string][]byte{}, programs: map[string][]byte{hexsum.SHA256(program): program}, answers: map[string]journal.Answer{}, snapshots: map[uint64][]byte{}, changed: make(chan struct{})}
+		c := &content{epoch: w.epoch, held: true, at: first.after, blobs: map[string][]byte{}, programs: map[string][]byte{hexsum.SHA256(program): program}, answers: map[string]journal.Answer{}, changed: make(chan struct{})}
 		r.store.runs[r.id] = c
 		c.add(first)
 		return nil
@@ -152,7 +149,7 @@ func (r *run) Open(h *journal.History, o journal.Options) (journal.Writer, *jour
 	case h == nil:
 		h, err = r.Read()
 	case h.At() != at.From:
-		h, err = r.ReadFrom(h.From)
+		h, err = r.Read()
 	}
 	w := newWriter(r, epoch, h, at.out, o)
 	if err != nil {
@@ -169,33 +166,22 @@ func (r *run) IsRunning() (held bool, err error) {
 }
 
 // Read reads the journal.
-func (r *run) Read() (*journal.History, error) { return r.ReadFrom(journal.From{}) }
-
-// ReadUndamaged is like Read.
-func (r *run) ReadUndamaged() (*journal.History, error) { return r.Read() }
-
-// ReadFrom returns the records after a position.
-func (r *run) ReadFrom(from journal.From) (*journal.History, error) {
+func (r *run) Read() (*journal.History, error) {
 	var lines [][]byte
 	if err := r.view(func(c *content) { lines = c.lines }); err != nil {
 		return nil, err
 	}
-	x, err := journal.NewReader(nil, from)
-	if err != nil {
-		return nil, err
-	}
+	x := journal.NewReader()
 	for i, line := range lines {
-		if err := x.Add(line); err == journal.ErrOtherRecord {
-			return nil, err
-		} else if err != nil {
+		if err := x.Add(line); err != nil {
 			return nil, &journal.DamagedError{Where: fmt.Sprintf("record %d", i+1), Why: err.Error()}
 		}
 	}
-	if x.History.N < from.S {
-		return nil, journal.ErrOtherRecord
-	}
-	return x.History, x.Complete()
+	return x.History, nil
 }
+
+// ReadUndamaged is like Read.
+func (r *run) ReadUndamaged() (*journal.History, error) { return r.Read() }
 
 // Program returns a program by its SHA-256 in hex.
 func (r *run) Program(name, sum string) ([]byte, error) {
@@ -220,18 +206,6 @@ func (r *run) part(name string, of func(c *content) []byte) (data []byte, err er
 func (r *run) Out() (lines []string, torn int, err error) {
 	err = r.view(func(c *content) { lines = c.out })
 	return lines, 0, err
-}
-
-// Snapshots returns the numbers of the records after which there are snapshots, newest first.
-func (r *run) Snapshots() (all []uint64, err error) {
-	err = r.view(func(c *content) { all = slices.Sorted(maps.Keys(c.snapshots)) })
-	slices.Reverse(all)
-	return all, err
-}
-
-// Snapshot returns the snapshot after record s.
-func (r *run) Snapshot(s uint64) (data []byte, err error) {
-	return r.part(journal.SnapshotName(s), func(c *content) []byte { return c.snapshots[s] })
 }
 
 // PutAnswer stores an answer, unless there is one.

@@ -2,8 +2,6 @@ package memory
 
 import (
 	"bytes"
-	"maps"
-	"slices"
 	"sync"
 
 	"github.com/concerto-lang/concerto/internal/record/journal"
@@ -201,21 +199,6 @@ func (w *writer) put(change func(c *content)) error {
 		change(c)
 		return nil
 	})
-}
-
-// PutSnapshot stores the snapshot after record s. It removes all others except the previous one.
-func (w *writer) PutSnapshot(s uint64, data []byte) error {
-	return w.put(func(c *content) {
-		c.snapshots[s] = data
-		for len(c.snapshots) > 2 {
-			delete(c.snapshots, slices.Min(slices.Collect(maps.Keys(c.snapshots))))
-		}
-	})
-}
-
-// DropSnapshot removes the snapshot after record s.
-func (w *writer) DropSnapshot(s uint64) error {
-	return w.put(func(c *content) { delete(c.snapshots, s) })
 }
 
 // PutProgram stores another program of the run.

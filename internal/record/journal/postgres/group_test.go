@@ -203,8 +203,6 @@ func testFenced(t *testing.T) {
 		t.Fatalf("the error is not final: %v", again)
 	}
 	for _, c := range [][2]string{
-		{`SELECT concerto.put_snapshot('run', 1, 0, 'x')`, "false"},
-		{`SELECT concerto.put_snapshot('run', 2, 0, 'x')`, "true"},
 		{`SELECT result FROM concerto.leave('run', 1, 'finished', NULL, 0)`, "fenced"},
 		{`SELECT result FROM concerto.leave('run', 2, 'ready', NULL, NULL)`, "left"},
 		{`SELECT result FROM concerto.leave('run', 2, 'ready', NULL, NULL)`, "fenced"},

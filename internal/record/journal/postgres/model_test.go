@@ -59,7 +59,6 @@ type modelRun struct {
 	at             journal.From
 	output         int
 	answers        []string
-	snapshots      []uint64
 }
 
 type modelQueue struct {
@@ -420,19 +419,6 @@ func (m *model) store(t *rapid.T, o *modelOwner, level journal.Level) bool {
 	return err == nil
 }
 
-func (m *model) snapshot(t *rapid.T) {
-	o := m.writer(t)
-	at, _ := o.w.At()
-	err := o.w.PutSnapshot(min(at.S, max(o.run.at.S, 1)), []byte("state"))
-	if (err == nil) != o.owns() || err != nil && !errors.Is(err, journal.ErrFenced) {
-		t.Fatalf("PutSnapshot = %v; the process owns the run: %v", err, o.owns())
-	}
-	if s := o.run.at.S; err == nil && !slices.Contains(o.run.snapshots, s) {
-		o.run.snapshots = append(o.run.snapshots, s)
-		o.run.snapshots = o.run.snapshots[max(0, len(o.run.snapshots)-2):]
-	}
-}
-
 // park lets a run wait for an answer, and perhaps for a time. A run with an answer becomes ready.
 func (m *model) park(t *rapid.T) {
 	o := m.writer(t)
@@ -576,7 +562,7 @@ func (m *model) check(t *rapid.T) {
 			'output', output_count, (SELECT count(*) FROM concerto.output o WHERE o.run = r.id),
 			'journal', (SELECT concat_ws(' ', min(j.s), max(j.s), count(*), max(j.epoch) <= r.epoch) FROM concerto.journal j WHERE j.run = r.id),
 			'answers', (SELECT array_agg(a.id ORDER BY a.id) FROM concerto.answers a WHERE a.run = r.id),
-			'snapshots', (SELECT array_agg(x.s ORDER BY x.s) FROM concerto.snapshots x WHERE x.run = r.id), 'waits', wake_at <= clock_timestamp(), 'later', ready_at > clock_timestamp())
+			'waits', wake_at <= clock_timestamp(), 'later', ready_at > clock_timestamp())
 		FROM concerto.runs r ORDER BY created_at`)
 	must(t, err)
 	defer rows.Close()
@@ -616,10 +602,6 @@ func (r *modelRun) String(now int) string {
 	if len(r.answers) > 0 {
 		add("{" + strings.Join(r.answers, ",") + "}")
 	}
-	add("snapshots")
-	if len(r.snapshots) > 0 {
-		add(strings.ReplaceAll(strings.ReplaceAll(strings.ReplaceAll(fmt.Sprint(r.snapshots), " ", ","), "[", "{"), "]", "}"))
-	}
 	add("waits")
 	if r.wake > 0 {
 		add(boolean[r.wake <= now])
@@ -649,7 +631,7 @@ func checkModel(t rapid.TB, e *Engine) {
 		t.Repeat(map[string]func(*rapid.T){
 			"": m.check, "register": m.register, "renew": m.renew, "expire": m.expire, "crash": m.crash, "delete row": m.deleteRow, "unregister": m.unregister,
 			"submit": m.submit, "submit again": m.submit, "time": m.reachTime, "claim": m.claim, "claim again": m.claim, "claim a third time": m.claim, "take": m.take, "open": m.open, "open again": m.open,
-			"flush": m.flush, "flush again": m.flush, "flush a third time": m.flush, "snapshot": m.snapshot, "snapshot again": m.snapshot, "park": m.park, "finish": m.finish, "suspend": m.suspend, "refuse": m.refuse,
+			"flush": m.flush, "flush again": m.flush, "flush a third time": m.flush, "park": m.park, "finish": m.finish, "suspend": m.suspend, "refuse": m.refuse,
 			"answer": m.answer, "stop": m.requestStop, "release": m.releaseHeld, "move": m.move, "pause": m.pause, "limit": m.limit,
 		})
 	})
@@ -668,8 +650,6 @@ var mutants = []struct{ function, old, new string }{
 	{"flush", "THEN 0 ELSE r.crashes END", "THEN r.crashes ELSE r.crashes END"},
 	{"flush", "a.id = ANY(consumed)", "false"},
 	{"flush", "output_from - 1 + cardinality(output_lines)", "output_from - 1"},
-	{"put_snapshot", " AND r.epoch = of_epoch", ""},
-	{"put_snapshot", "LIMIT 2", "LIMIT 3"},
 	{"leave", " AND r.epoch = of_epoch", ""},
 	{"leave", "EXISTS (SELECT FROM answers a WHERE a.run = of_run) OR ", ""},
 	{"leave", " OR (SELECT r.stop FROM runs r WHERE r.id = of_run)", ""},

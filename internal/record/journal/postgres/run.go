@@ -179,11 +179,7 @@ func (r *run) Open(h *journal.History, o journal.Options) (journal.Writer, *jour
 	var s, output int64
 	_, err = r.one(`SELECT s, h, groups, output_count FROM concerto.runs WHERE id = $1`, []any{r.id}, &s, &at.h, &at.n, &output)
 	if at.s = uint64(s); err == nil && (h == nil || h.At() != journal.From{S: at.s, H: at.h}) {
-		from := journal.From{}
-		if h != nil {
-			from = h.From
-		}
-		h, err = r.ReadFrom(from)
+		h, err = r.Read()
 	}
 	if err != nil {
 		return nil, nil, errors.Join(err, r.leave(epoch, "ready", nil, nil))
@@ -198,11 +194,8 @@ func (r *run) IsRunning() (owned bool, err error) {
 }
 
 // Read reads and verifies the journal.
-func (r *run) Read() (*journal.History, error) { return r.ReadFrom(journal.From{}) }
-
-// ReadFrom reads and verifies the journal after a position.
-func (r *run) ReadFrom(from journal.From) (*journal.History, error) {
-	h, err := r.read(from)
+func (r *run) Read() (*journal.History, error) {
+	h, err := r.read()
 	if err != nil {
 		return nil, err
 	}
@@ -211,8 +204,8 @@ func (r *run) ReadFrom(from journal.From) (*journal.History, error) {
 
 // ReadUndamaged returns the records before the damage of a damaged journal.
 func (r *run) ReadUndamaged() (*journal.History, error) {
-	h, err := r.read(journal.From{})
-	if damaged, ok := errors.AsType[*journal.DamagedError](err); ok && h != nil && h.Last() != nil {
+	h, err := r.read()
+	if damaged, ok := errors.AsType[*journal.DamagedError](err); ok && h != nil && h.N > 0 {
 		h.Damage, err = damaged, nil
 	}
 	return h, err
@@ -220,11 +213,8 @@ func (r *run) ReadUndamaged() (*journal.History, error) {
 
 // read reads the journal. After a *journal.DamagedError it also returns the records before the
 // damage.
-func (r *run) read(from journal.From) (*journal.History, error) {
-	x, err := journal.NewReader(nil, from)
-	if err != nil {
-		return nil, err
-	}
+func (r *run) read() (*journal.History, error) {
+	x := journal.NewReader()
 	// One statement reads the journal and its end: groups that are stored at the same time are in
 	// both or in neither.
 	rows, cancel, err := r.query(`SELECT j.s, j.line, r.s, r.h FROM concerto.runs r LEFT JOIN concerto.journal j ON j.run = r.id WHERE r.id = $1 ORDER BY j.s`, r.id)
@@ -249,17 +239,14 @@ func (r *run) read(from journal.From) (*journal.History, error) {
 			break
 		}
 		if err := x.Add(line); err != nil {
-			if errors.Is(err, journal.ErrOtherRecord) || errors.As(err, new(*journal.NewerFormatError)) {
+			if errors.As(err, new(*journal.NewerFormatError)) {
 				return nil, err
 			}
-			return h, errors.Join(x.Complete(), damaged(h.N+1, err.Error()))
+			return h, damaged(h.N+1, err.Error())
 		}
 	}
 	rows.Close()
 	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	if err := x.Complete(); err != nil {
 		return nil, err
 	}
 	switch {
@@ -269,8 +256,6 @@ func (r *run) read(from journal.From) (*journal.History, error) {
 		return nil, journal.ErrNoRun
 	case h.Last().H != end.h:
 		return h, damaged(h.N, "its hash differs from that of the run's row")
-	case h.N < from.S:
-		return nil, journal.ErrOtherRecord
 	}
 	return h, nil
 }
@@ -308,29 +293,6 @@ func (r *run) Out() (lines []string, torn int, err error) {
 	defer cancel()
 	lines, err = pgx.CollectRows(rows, pgx.RowTo[string])
 	return lines, 0, err
-}
-
-// Snapshots returns the numbers of the records after which there are snapshots, newest first.
-func (r *run) Snapshots() ([]uint64, error) {
-	rows, cancel, err := r.query(`SELECT s FROM concerto.snapshots WHERE run = $1 ORDER BY s DESC`, r.id)
-	if err != nil {
-		return nil, err
-	}
-	defer cancel()
-	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (uint64, error) {
-		var s int64
-		err := row.Scan(&s)
-		return uint64(s), err
-	})
-}
-
-// Snapshot returns the snapshot after record s.
-func (r *run) Snapshot(s uint64) (data []byte, err error) {
-	found, err := r.one(`SELECT data FROM concerto.snapshots WHERE run = $1 AND s = $2`, []any{r.id, int64(s)}, &data)
-	if err == nil && !found {
-		err = &journal.DamagedError{Where: journal.SnapshotName(s), Why: "it is missing from the database"}
-	}
-	return data, err
 }
 
 // PutAnswer stores an answer. The first one wins.

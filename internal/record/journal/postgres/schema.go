@@ -14,12 +14,15 @@ import (
 //go:embed schema/001.sql
 var schema1 string
 
+//go:embed schema/002.sql
+var schema2 string
+
 //go:embed schema/roles.sql
 var grants string
 
 // migrations lists the statements that create each version of the schema from the previous one. A
 // migration is never changed after a release.
-var migrations = []string{schema1}
+var migrations = []string{schema1, schema2}
 
 // Schema is the version of the schema that this program writes.
 var Schema = len(migrations)

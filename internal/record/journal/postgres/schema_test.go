@@ -172,7 +172,7 @@ func testRoles(t *testing.T) {
 	w.Out("line")
 	answer := journal.Answer{Value: []byte("1"), By: "ann", At: 1}
 	for _, err := range []error{
-		w.Flush(journal.Synced), client.PutAnswer("q1", answer), client.RequestStop(), w.PutSnapshot(at, []byte("state")), w.PutProgram("program.2.conc-ir", []byte("other")),
+		w.Flush(journal.Synced), client.PutAnswer("q1", answer), client.RequestStop(), w.PutProgram("program.2.conc-ir", []byte("other")),
 	} {
 		if err != nil {
 			t.Fatal(err)
@@ -189,7 +189,7 @@ func testRoles(t *testing.T) {
 		t.Errorf("the reader reads %+v, %v", h, err)
 	}
 	w.ConsumeAnswer("q1")
-	if err := errors.Join(w.Flush(journal.Written), w.DropSnapshot(at), w.Close()); err != nil {
+	if err := errors.Join(w.Flush(journal.Written), w.Close()); err != nil {
 		t.Fatal(err)
 	}
 	if journal.IsAnswered(reader, "q1") {
@@ -218,8 +218,8 @@ func testSchemaVersions(t *testing.T) {
 	}{
 		{Schema, Schema, ""},
 		{Schema + 1, Schema, ""}, // a newer schema that this program may still write
-		{Schema + 2, Schema + 1, "schema version 3 requires a newer concerto"},
-		{0, 0, "schema version 0 is too old for this concerto (requires 1); run concerto engine upgrade"},
+		{Schema + 2, Schema + 1, "schema version 4 requires a newer concerto"},
+		{0, 0, "schema version 0 is too old for this concerto (requires 2); run concerto engine upgrade"},
 	} {
 		if _, err := e.pool.Exec(t.Context(), `UPDATE concerto.meta SET schema = $1, min_schema = $2`, c.schema, c.least); err != nil {
 			t.Fatal(err)

@@ -52,7 +52,7 @@ func testSession(t *testing.T) {
 	<-s.Ended().Done()
 	s.extend(time.Now())
 	did(3)
-	for _, err := range []error{w.Flush(journal.Written), w.PutSnapshot(3, []byte("state"))} {
+	for _, err := range []error{w.Flush(journal.Written), w.PutProgram("program.2.conc-ir", []byte("other"))} {
 		if !errors.Is(err, journal.ErrFenced) {
 			t.Errorf("without a lease: %v", err)
 		}

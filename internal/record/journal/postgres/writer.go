@@ -266,18 +266,8 @@ func (w *writer) request(sql string, args ...any) error {
 	})
 }
 
-// PutSnapshot stores a snapshot.
-func (w *writer) PutSnapshot(s uint64, data []byte) error {
-	return w.request(`SELECT concerto.put_snapshot($1, $2, $3, $4)`, int64(s), data)
-}
-
 // owned is a statement's condition that the writer owns the run.
 const owned = `EXISTS (SELECT FROM concerto.runs r WHERE r.id = $1 AND r.epoch = $2 AND r.owner IS NOT NULL)`
-
-// DropSnapshot removes a snapshot.
-func (w *writer) DropSnapshot(s uint64) error {
-	return w.request(`WITH dropped AS (DELETE FROM concerto.snapshots WHERE run = $1 AND s = $3 AND `+owned+`) SELECT `+owned, int64(s))
-}
 
 // PutProgram stores another program of the run.
 func (w *writer) PutProgram(_ string, program []byte) error {

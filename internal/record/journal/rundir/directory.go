@@ -158,11 +158,11 @@ func (d *Directory) Create(start journal.Start, program []byte, o journal.Option
 // prepare removes the rest of a run that had not begun from the directory, and creates its
 // subdirectories.
 func (d *Directory) prepare() error {
-	switch h, err := read(d.files, journal.From{}); {
+	switch h, err := d.Read(); {
 	case err == nil:
 		return &journal.ExistsError{Run: h.Start().Run}
 	case !errors.Is(err, journal.ErrNoRun):
-		if newer := (*journal.NewerFormatError)(nil); errors.As(err, &newer) || d.begun() {
+		if newer := (*journal.NewerFormatError)(nil); errors.As(err, &newer) || errors.Is(err, journal.ErrDropped) || d.begun() {
 			return err
 		}
 	}
@@ -210,11 +210,8 @@ func (d *Directory) Begun() bool {
 	return err == nil
 }
 
-// begun reports whether the first file of the journal contains a complete line or was dropped.
+// begun reports whether the first file of the journal contains a complete line.
 func (d *Directory) begun() bool {
-	if _, err := d.files.Read(headName); err == nil {
-		return true
-	}
 	text, err := d.files.Read(journal.SegmentName(1))
 	return err == nil && strings.Contains(string(text), "\n")
 }
@@ -265,14 +262,11 @@ func (d *Directory) Open(h *journal.History, o journal.Options) (journal.Writer,
 // open opens a locked run.
 func (d *Directory) open(h *journal.History, o journal.Options) (w *writer, _ *journal.History, err error) {
 	if !d.isUnchanged(h) {
-		if h, err = read(d.files, h.From); err != nil {
+		if h, err = d.Read(); err != nil {
 			return nil, nil, err
 		}
 	}
-	err = d.removeDropped(h.Head) // completes the drop of a process that exited in between
-	if err == nil {
-		w, err = d.writer(h, o)
-	}
+	w, err = d.writer(h, o)
 	return w, h, newUnusable(err, true)
 }
 
@@ -286,13 +280,6 @@ func (d *Directory) isUnchanged(h *journal.History) bool {
 	names, err := d.files.List(".")
 	return err == nil && !slices.Contains(names, journal.SegmentName(last.N+1))
 }
-
-// Read reads and verifies the journal of a run, which may be in progress.
-func (d *Directory) Read() (*journal.History, error) { return read(d.files, journal.From{}) }
-
-// ReadFrom is like Read, but returns only the records after a position. The error is ErrOtherRecord
-// if the journal contains a different record at this position.
-func (d *Directory) ReadFrom(from journal.From) (*journal.History, error) { return read(d.files, from) }
 
 // Program returns the IR of a program of the run from a file. sum is its SHA-256 in hex.
 func (d *Directory) Program(name, sum string) ([]byte, error) {

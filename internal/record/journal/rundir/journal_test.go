@@ -278,10 +278,9 @@ func (x *slowFile) Sync() error {
 	return x.File.Sync()
 }
 
-// TestConsumedBeforeSnapshot flushes the record of a consumed answer twice, while the first Flush
-// still syncs the record. The answer must be removed when the second one returns: a snapshot may be
-// stored next, and the process that resumes from it would take the answer for a new one.
-func TestConsumedBeforeSnapshot(t *testing.T) {
+// TestConsumedWhileSyncing flushes the record of a consumed answer twice, while the first Flush
+// still syncs the record. The answer must be removed when the second one returns.
+func TestConsumedWhileSyncing(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	files := &slowFiles{disk: disk(dir), syncs: make(chan struct{}), released: make(chan struct{})}
 	d := At(dir)

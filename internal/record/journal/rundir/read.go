@@ -2,6 +2,7 @@ package rundir
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,32 +10,9 @@ import (
 	"github.com/concerto-lang/concerto/internal/record/journal"
 )
 
-// headName is the name of the file with the head. It exists if the first files of the journal were
-// dropped.
+// headName is the name of a file in the directories of runs whose first records an earlier version
+// has removed.
 const headName = "head.json"
-
-func badHead(why string) error {
-	return &journal.DamagedError{Where: headName, Why: why, Next: journal.RestoreAdvice}
-}
-
-// readHead reads the head of a journal. It returns nil if the journal is complete.
-func readHead(files Files) (*journal.Head, error) {
-	text, err := files.Read(headName)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	h, err := journal.ParseHead(text)
-	if newer := (*journal.NewerFormatError)(nil); errors.As(err, &newer) {
-		return nil, newer
-	}
-	if err != nil {
-		return nil, badHead(err.Error())
-	}
-	return h, nil
-}
 
 // segments returns the numbers of the existing journal files in order.
 func segments(files Files) (all []int, err error) {
@@ -48,10 +26,9 @@ func segments(files Files) (all []int, err error) {
 	return all, err
 }
 
-// read reads a journal after a position and verifies the whole chain. It tries again if a running
-// process has dropped files at the same time.
-func read(files Files, from journal.From) (*journal.History, error) {
-	h, err := readAll(files, from)
+// Read reads and verifies the journal of a run, which may be in progress.
+func (d *Directory) Read() (*journal.History, error) {
+	h, err := d.read()
 	if err != nil {
 		return nil, err
 	}
@@ -61,73 +38,36 @@ func read(files Files, from journal.From) (*journal.History, error) {
 // ReadUndamaged is like Read, but if the journal is damaged, it returns the records before the
 // damage.
 func (d *Directory) ReadUndamaged() (*journal.History, error) {
-	h, err := readAll(d.files, journal.From{})
-	if damaged, ok := errors.AsType[*journal.DamagedError](err); ok && h != nil && h.Last() != nil {
+	h, err := d.read()
+	if damaged, ok := errors.AsType[*journal.DamagedError](err); ok && h != nil && h.N > 0 {
 		h.Damage, err = damaged, nil
 	}
 	return h, err
 }
 
-// readAll reads the journal once. After an error, it also returns the records before the error.
-func readAll(files Files, from journal.From) (*journal.History, error) {
-	for {
-		head, err := readHead(files)
-		if err != nil {
-			return nil, err
-		}
-		h, err := readAfter(files, head, from)
-		damaged, is := errors.AsType[*journal.DamagedError](err)
-		if !is {
-			return h, err
-		}
-		if now, nerr := readHead(files); nerr != nil || !now.After(head) {
-			if head != nil {
-				damaged.Next = journal.RestoreAdvice // a fork is not possible, because it would have to replay the dropped records
-			}
-			return h, err
-		}
+// read reads the journal. After an error, it also returns the records before the error.
+func (d *Directory) read() (*journal.History, error) {
+	if _, err := d.files.Read(headName); !errors.Is(err, fs.ErrNotExist) {
+		return nil, cmp.Or(err, journal.ErrDropped)
 	}
-}
-
-// readAfter reads the files after the head.
-func readAfter(files Files, head *journal.Head, from journal.From) (*journal.History, error) {
-	all, err := segments(files)
+	all, err := segments(d.files)
 	if err != nil {
 		return nil, err
 	}
-	last := 0
-	for _, n := range all {
-		last = max(last, n)
-	}
-	if last == 0 && head == nil {
+	if len(all) == 0 {
 		return nil, journal.ErrNoRun
 	}
-	r, err := journal.NewReader(head, from)
-	if err != nil {
-		return nil, err
-	}
-	first := 1
-	if head != nil {
-		first = head.Segment
-	}
-	h := r.History
-	if err := readFiles(r, files, first, max(last, first)); err != nil {
-		return h, err
-	}
-	switch {
-	case h.N == 0:
+	r := journal.NewReader()
+	err = readFiles(r, d.files, all[len(all)-1])
+	if err == nil && r.History.N == 0 {
 		return nil, journal.ErrNoRun
-	case h.Last() == nil:
-		return nil, &journal.DamagedError{Where: journal.SegmentName(first), Why: "it has no record"}
-	case h.N < from.S:
-		return nil, journal.ErrOtherRecord
 	}
-	return h, nil
+	return r.History, err
 }
 
-// readFiles reads the files first to last. Only the journal's last file may be incomplete.
-func readFiles(r *journal.Reader, files Files, first, last int) error {
-	for n := first; n <= last; n++ {
+// readFiles reads the files up to the last one, which alone may be incomplete.
+func readFiles(r *journal.Reader, files Files, last int) error {
+	for n := 1; n <= last; n++ {
 		text, err := files.Read(journal.SegmentName(n))
 		if errors.Is(err, fs.ErrNotExist) {
 			return &journal.DamagedError{Where: journal.SegmentName(n), Why: "the file is missing"}
@@ -152,7 +92,7 @@ func readSegment(r *journal.Reader, n int, text []byte, last bool) error {
 		if whole {
 			err = r.Add(one)
 		}
-		if newer := (*journal.NewerFormatError)(nil); errors.Is(err, journal.ErrOtherRecord) || errors.As(err, &newer) {
+		if newer := (*journal.NewerFormatError)(nil); errors.As(err, &newer) {
 			return err
 		}
 		if err != nil {
@@ -165,5 +105,5 @@ func readSegment(r *journal.Reader, n int, text []byte, last bool) error {
 		text = rest
 	}
 	h.Segments = append(h.Segments, journal.Segment{N: n, Last: h.N, Size: h.Bytes - before})
-	return r.Complete()
+	return nil
 }

@@ -3,7 +3,6 @@ package rundir
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,8 +13,7 @@ import (
 // syncWithin limits the time between a write and its sync.
 const syncWithin = time.Second
 
-// writer is the journal.Writer of a directory. It is also a journal.Dropper and a
-// journal.OutTruncater.
+// writer is the journal.Writer of a directory. It is also a journal.OutTruncater.
 type writer struct {
 	dir          *Directory
 	options      journal.Options
@@ -42,13 +40,8 @@ type ahead struct {
 	blobs  []journal.Blob // values that the records in parts name
 	broken error          // error of encoding a record; nil if there was none
 	chain  journal.Chain
-	filled int64             // size of the last part's file, including unwritten records
-	ends   []journal.Segment // complete files
-	// dropping means that a drop is in progress. named contains the blobs that records have named
-	// since it started.
-	dropping bool
-	named    map[string]bool
-	total    int64 // size of all files, including unwritten records
+	filled int64 // size of the last part's file, including unwritten records
+	total  int64 // size of all files, including unwritten records
 }
 
 // files contains the open files of a run.
@@ -83,7 +76,6 @@ func (d *Directory) writer(h *journal.History, o journal.Options) (*writer, erro
 		w.written.Store(h.N)
 		last := len(h.Segments) - 1
 		w.segment, w.size, w.filled = h.Segments[last].N, h.Segments[last].Size, h.Segments[last].Size
-		w.ends = slices.Clone(h.Segments[:last])
 		w.bytes, w.total = h.Bytes, h.Bytes
 	}
 	w.parts = []part{{segment: w.segment}}
@@ -129,14 +121,10 @@ func (w *writer) Append(r *journal.Record) uint64 {
 	}
 	if b, ok := r.TakeBlob(); ok {
 		w.blobs = append(w.blobs, b)
-		if w.named != nil {
-			w.named[b.Sum] = true
-		}
 	}
 	w.add(r)
 	if w.filled >= w.segmentBytes && w.broken == nil {
 		full := w.parts[len(w.parts)-1].segment
-		w.ends = append(w.ends, journal.Segment{N: full, Last: r.S, Size: w.filled})
 		w.parts, w.filled = append(w.parts, part{segment: full + 1}), 0
 		w.add(&journal.Record{K: journal.KSegment})
 	}

@@ -10,8 +10,8 @@ GRANT INSERT (id, program, ir, start, queue, priority, key, ready_at, schedule, 
 GRANT UPDATE (stop, queue, priority, ready_at, pin, pinned_by, moved) ON concerto.runs TO concerto_client;
 GRANT EXECUTE ON FUNCTION concerto.release_held TO concerto_client;
 
-GRANT INSERT ON concerto.journal, concerto.output, concerto.questions, concerto.ledger, concerto.snapshots, concerto.blobs TO concerto_worker;
+GRANT INSERT ON concerto.journal, concerto.output, concerto.questions, concerto.ledger, concerto.blobs TO concerto_worker;
 GRANT INSERT, UPDATE, DELETE ON concerto.workers TO concerto_worker;
 GRANT INSERT, UPDATE ON concerto.machines TO concerto_worker;
 GRANT INSERT, UPDATE ON concerto.runs TO concerto_worker;
-GRANT DELETE ON concerto.ledger, concerto.questions, concerto.snapshots, concerto.answers TO concerto_worker;
+GRANT DELETE ON concerto.ledger, concerto.questions, concerto.answers TO concerto_worker;
