@@ -74,6 +74,8 @@ const (
 	RunFinished RunState = "finished"
 	// RunFailed means that the run has ended with an error, or was stopped.
 	RunFailed RunState = "failed"
+	// RunContinued means that the run has ended and a new run has taken its place.
+	RunContinued RunState = "continued"
 	// RunDamaged means that the directory of the run cannot be read.
 	RunDamaged RunState = "damaged"
 )

@@ -1,6 +1,7 @@
 package stdlib
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 
@@ -37,6 +38,15 @@ var appNatives = native.Table{
 
 // runNatives implements std::run.
 var runNatives = native.Table{
+	{"run.continue_as_new", func(a *vm.Args) (value.Slot, error) {
+		inputs := value.AppendJSONWithin(nil, a.Slot(0), a.TextBound())
+		if !bytes.HasPrefix(inputs, []byte("{")) {
+			return value.Nil, fmt.Errorf("run::continue_as_new requires a map or a struct, got %s", value.TypeName(a.Slot(0)))
+		}
+		return a.Ask(&effect.Continue{Inputs: inputs}, func(r effect.Result) (value.Slot, error) {
+			return value.Nil, vm.ContinueAsNew(inputs, r.(*effect.Continued))
+		})
+	}},
 	{vm.UsageNative, func(a *vm.Args) (value.Slot, error) {
 		usd, in, out := a.Usage()
 		return native.Record(a.Type(0),

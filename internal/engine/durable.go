@@ -54,6 +54,8 @@ type Durable struct {
 	Given json.RawMessage
 	// Remark receives messages for people. nil ignores them.
 	Remark func(text string)
+	// Continues describes the earlier run of which a new run is the successor; nil if there is none.
+	Continues *journal.Continues
 }
 
 // Suspended is the error of a durable run that was suspended.
@@ -102,14 +104,12 @@ type durableRun struct {
 	// Durable.Finish and Options.Kill
 	finishWithin func(why error) time.Duration
 	kill         <-chan struct{}
-	// snapshot from which the run continues; nil if it is replayed from its start
-	snapshot []byte
-	since    map[string]int64 // number of the last record in each ledger when the snapshot was written, by path
-	owner    int64            // number of this process in the sequence of the run's processes
-	ran      time.Duration    // duration for which earlier processes ran the run
-	keeper   *keeper.Client   // client of the keeper of the run's hosts; nil if the hosts exit with this process
-	world    *runtime.Runtime
-	ledger   *ledger.Ledger
+	start        *journal.Start // content of the run's start record
+	owner        int64          // number of this process in the sequence of the run's processes
+	ran          time.Duration  // duration for which earlier processes ran the run
+	keeper       *keeper.Client // client of the keeper of the run's hosts; nil if the hosts exit with this process
+	world        *runtime.Runtime
+	ledger       *ledger.Ledger
 }
 
 // makeDurable creates or opens the stored run. It adds a layer to the configuration of the
@@ -137,7 +137,15 @@ func (p *Program) makeDurable(o *Options, c *runtime.Config) (*durableRun, error
 		}
 		c.Session.Inputs = submission.UnmaskJSON(c.Session.Inputs, o.secret)
 	}
-	config := durable.Config{ID: d.id, Stored: d.stored, Seed: strconv.FormatInt(*o.own.seed, 10), Remark: o.Records.Durable.Remark, Secret: o.secret}
+	continues := o.Records.Durable.Continues
+	if s := o.own.durable; s != nil {
+		continues = s.stored.Start.Continues
+	}
+	var stored json.RawMessage
+	if continues != nil { // the earlier run has stored the inputs
+		stored, c.Session.Inputs = o.Inputs, secret.RestoreJSON(o.Inputs, o.secret)
+	}
+	config := durable.Config{ID: d.id, Inputs: stored, Stored: d.stored, Seed: strconv.FormatInt(*o.own.seed, 10), Remark: o.Records.Durable.Remark, Secret: o.secret}
 	sync := o.Records.Durable.Sync
 	if sync == "" {
 		sync = conf.Sync
@@ -200,7 +208,7 @@ func (p *Program) beginFlags(o *Options, c *runtime.Config, sync string) durable
 // create stores a new run.
 func (p *Program) create(d *durableRun, o *Options, c *runtime.Config, config *durable.Config, options journal.Options) (err error) {
 	program := p.Encode()
-	start := journal.Start{Run: d.id, Program: p.MainFile(), IR: hexsum.SHA256(program), Engine: tape.Engine, Args: o.Args, Inputs: o.Inputs, Seed: config.Seed}
+	start := journal.Start{Continues: o.Records.Durable.Continues, Run: d.id, Program: p.MainFile(), IR: hexsum.SHA256(program), Engine: tape.Engine, Args: o.Args, Inputs: o.Inputs, Seed: config.Seed}
 	if start.Args == nil {
 		start.Args = []string{}
 	}
@@ -213,7 +221,7 @@ func (p *Program) create(d *durableRun, o *Options, c *runtime.Config, config *d
 	if start.Flags, err = json.Marshal(d.begun); err != nil {
 		return err
 	}
-	d.owner = 1
+	d.owner, d.start, config.Continues = 1, &start, start.Continues
 	d.writer, err = d.stored.Create(start, program, options)
 	return err
 }
@@ -229,6 +237,7 @@ func (d *durableRun) reopen(s *durable.Stored, config *durable.Config, options j
 	if n := config.History.Torn; n > 0 && config.Remark != nil {
 		config.Remark(fmt.Sprintf("removed the last %d bytes of the journal, which the interrupted run had not finished writing", n))
 	}
+	d.start = config.History.Start()
 	last := config.History.Owner()
 	config.Alone = localowner.HasExited(last)
 	config.Moved = d.isShared && !config.SharedFiles && last.Machine != options.Owner.Machine
@@ -345,8 +354,15 @@ func (d *durableRun) endRun(err error) error {
 		if d.owner > 1 {
 			d.world.EndRun()
 		}
-		werr := firstError(d.run.Finish(codeOf(err)), d.closeLedger())
-		return firstError(firstError(err, werr), d.writer.Close())
+		next, err := d.successor(err)
+		werr := firstError(d.run.Finish(codeOf(err), next), d.closeLedger())
+		if next != nil {
+			err = &Continued{Run: d.id, Dir: d.dir, As: next.Run, shared: d.isShared}
+		}
+		if werr = firstError(werr, d.writer.Close()); werr != nil && (next != nil || err == nil) {
+			return werr // a run whose end is not stored has no successor yet
+		}
+		return err
 	}
 	why := d.run.Err()
 	werr := firstError(d.run.Leave(), d.closeLedger())

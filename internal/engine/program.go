@@ -214,6 +214,11 @@ func (p *Program) Assembly() string { return ir.Disassemble(p.ir) }
 // the program could not run. The manifest's max_memory_mb limits the heap of the process, so the
 // memory that the application allocates during the run counts too.
 func (p *Program) Run(ctx context.Context, o Options) error {
+	return continued(ctx, o, p.runOnce(ctx, o))
+}
+
+// runOnce runs the program until it ends or has continued as a new run.
+func (p *Program) runOnce(ctx context.Context, o Options) error {
 	return p.inWorld(ctx, &o, func(world *runtime.Runtime, f *following) error { return p.runMain(ctx, world, f, &o) })
 }
 
@@ -407,6 +412,9 @@ func (p *Program) runMain(ctx context.Context, world *runtime.Runtime, f *follow
 	defer cancel()
 	o.reportBegin(world)
 	outcome, err := machine.Run(ctx)
+	if o.own.running == nil && isContinued(err) {
+		return nil // a replay does not start the successor
+	}
 	err = o.own.running.endRun(err)
 	if err == nil {
 		o.reportResult(outcome.Value)

@@ -107,6 +107,14 @@ func (s *StoredRun) options(o *Options) error {
 // run was started. The fields Park, Wait and Sync of o.Records.Durable override them if they are
 // set.
 func (s *StoredRun) Resume(ctx context.Context, o Options) error {
+	if s.Successor() != "" && s.shared == nil {
+		return continued(ctx, o, s.continued())
+	}
+	return continued(ctx, o, s.resumeOnce(ctx, o))
+}
+
+// resumeOnce resumes the run until it ends or has continued as a new run.
+func (s *StoredRun) resumeOnce(ctx context.Context, o Options) error {
 	if s.resumed {
 		if err := s.reload(); err != nil {
 			return err
@@ -120,19 +128,10 @@ func (s *StoredRun) Resume(ctx context.Context, o Options) error {
 	if err := s.options(&o); err != nil {
 		return err
 	}
-	d := Durable{}
-	if o.Records.Durable != nil {
-		d = *o.Records.Durable
-	}
+	d := s.durable(o.Records.Durable)
 	d.Dir, d.Run = s.Dir, s.shared
-	if !d.Park && !d.Wait {
-		d.Park, d.Wait = s.stored.Flags.Park, s.stored.Flags.Wait
-	}
-	if d.Sync == "" {
-		d.Sync = s.stored.Flags.Sync
-	}
-	o.Records.Durable = &d
-	return p.Run(ctx, o)
+	o.Records.Durable = d
+	return p.runOnce(ctx, o)
 }
 
 // reload reads the stored run again.

@@ -188,7 +188,9 @@ func (r *replaying) run(ctx context.Context, o *Options) error {
 		return firstError(fmt.Errorf("could not load the program: %w", err), r.world.Close(context.WithoutCancel(ctx)))
 	}
 	outcome, err := machine.Run(ctx)
-	if err == nil {
+	if isContinued(err) {
+		err = nil // a replay does not start the successor
+	} else if err == nil {
 		o.reportResult(outcome.Value)
 	}
 	if err = diverged(err); ctx.Err() != nil && errors.As(err, new(*tape.DivergedError)) {

@@ -19,7 +19,7 @@ import (
 // reportSuspended prints why a run was suspended and how to resume it. It returns the exit code.
 func (a *Console) reportSuspended(e *engine.Suspended) int {
 	name := a.RunName
-	if name == "" {
+	if name == "" || name != e.Run && a.Abs(name) != e.Dir { // a run that has continued has another name
 		name = a.Relative(e.Dir)
 		if filepath.Base(e.Dir) == e.Run {
 			name = e.Run

@@ -87,11 +87,14 @@ func (cmd *resumeCommand) resume(parent context.Context, run string, path []stri
 		return console.Usage("leave out the path", "a run in a directory is resumed with the program of its directory")
 	}
 	cmd.durable.dir = run
-	stored, err := engine.OpenRun(found.Dir)
+	stored, err := engine.OpenNewest(found.Dir)
 	if err != nil {
 		return err
 	}
-	if code, over := stored.Finished(); over {
+	if stored.Dir != found.Dir {
+		cmd.console.Notef("concerto: run %s has continued as %s in %s\n", run, stored.ID, cmd.console.Relative(stored.Dir))
+	}
+	if code, over := stored.Finished(); over && stored.Successor() == "" {
 		cmd.console.Verbosef("the run has already ended")
 		return console.ExitError(code)
 	}

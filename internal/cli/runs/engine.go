@@ -264,5 +264,5 @@ available to the run.`,
 
 // isOver reports whether a run in a state does not continue.
 func isOver(state string) bool {
-	return slices.Contains([]string{durable.Finished, durable.Failed, durable.IsDamaged}, state)
+	return slices.Contains([]string{durable.Finished, durable.Failed, durable.Continued, durable.IsDamaged}, state)
 }

@@ -144,8 +144,14 @@ func (cmd *runsCommand) show(ctx context.Context, args []string) error {
 func runText(run string, s *durable.Shown, terminal bool) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "run      %s\nstate    %s", s.Run, s.State)
-	if s.Exit != nil {
+	switch {
+	case s.ContinuedAs != "":
+		fmt.Fprintf(&b, " as %s", s.ContinuedAs)
+	case s.Exit != nil:
 		fmt.Fprintf(&b, ", exit code %d", *s.Exit)
+	}
+	if s.Continues != "" {
+		fmt.Fprintf(&b, "\n         the successor of %s", s.Continues)
 	}
 	if s.Damage != "" {
 		fmt.Fprintf(&b, "\n         %s", s.Damage)

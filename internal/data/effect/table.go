@@ -99,6 +99,7 @@ var table = []Info{
 	{Kind: KindEnv, Request: newRequest[Env], Result: newResult[EnvValue], By: Environment, Inline: true, Class: ClassRead},
 	{Kind: KindEnvAll, Request: newRequest[EnvAll], Result: newResult[EnvVariables], By: Environment, Inline: true, Class: ClassRead},
 	{Kind: KindArgs, Request: newRequest[Args], Result: newResult[ArgsValue], By: Environment, Inline: true, Class: ClassDerived},
+	{Kind: KindContinue, Request: newRequest[Continue], Result: newResult[Continued], By: Environment, Inline: true, Class: ClassRead},
 	{Kind: KindSession, Request: newRequest[Session], Result: newResult[SessionInfo], By: Environment, Inline: true, Class: ClassDerived},
 
 	{Kind: KindSleep, Request: newRequest[Sleep], By: Timers, Class: ClassWaits},

@@ -1,6 +1,7 @@
 package durable
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -34,10 +35,15 @@ type openQuestion struct {
 // one can answer it. stop withdraws the question.
 func (w *world) askQuestion(ctx context.Context, s effect.Starter, q effect.Request, done func(effect.Result, error)) (stop func(), ok bool) {
 	f := w.run.flightOf(q)
+	var since int64
+	var err error
 	if f.begin != nil {
-		w.run.listQuestion(f.e, questionOf(f.begin))
+		if since, err = w.run.takeOver(f.begin); err != nil {
+			w.run.Suspend(&Unwritable{err})
+		}
+		w.run.listQuestion(f.e, questionOf(f.begin), since)
 	}
-	if w.run.flushJournal(journal.Synced) != nil { // the run is being suspended
+	if w.run.flushJournal(journal.Synced) != nil || err != nil { // the run is being suspended
 		return func() { done(nil, context.Canceled) }, true
 	}
 	x := &openQuestion{Question: Question{E: f.e, ID: journal.QuestionID(f.e)}}
@@ -182,7 +188,8 @@ func (r *Run) ApplyAnswers() {
 }
 
 // listQuestion adds the question about effect e to the open questions, if the store lists them.
-func (r *Run) listQuestion(e int64, q ShownQuestion) {
+// since is the time in Unix milliseconds at which it was asked; 0 means now.
+func (r *Run) listQuestion(e int64, q ShownQuestion, since int64) {
 	w, ok := r.c.Writer.(journal.QuestionWriter)
 	if !ok {
 		return
@@ -190,7 +197,7 @@ func (r *Run) listQuestion(e int64, q ShownQuestion) {
 	r.idle.mu.Lock()
 	r.idle.listed[e] = q.ID
 	r.idle.mu.Unlock()
-	w.Ask(journal.Question{ID: q.ID, Channel: q.Channel, Payload: q.Payload, Type: q.Type, Schema: q.schema, Since: r.c.Writer.Time()})
+	w.Ask(journal.Question{ID: q.ID, Channel: q.Channel, Payload: q.Payload, Type: q.Type, Schema: q.schema, Since: cmp.Or(since, r.c.Writer.Time())})
 }
 
 // markJournaled must be called after the result of effect e was appended to the journal. If another

@@ -8,6 +8,7 @@ package durable
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
@@ -47,6 +48,11 @@ type Config struct {
 	// SharedFiles means that the files of all machines that can execute the run are the same. Moved
 	// means that they are not, and that the previous process was on another machine.
 	SharedFiles, Moved bool
+	// Continues describes the earlier run of which the run is the successor; nil if there is none.
+	Continues *journal.Continues
+	// Inputs are the inputs that the earlier run has stored, with marks in place of secrets; nil if
+	// there is none.
+	Inputs json.RawMessage
 	// Trial replays the run without writing anything or performing effects. At the end of the
 	// replay the run is suspended with ErrTried.
 	Trial bool
@@ -85,6 +91,7 @@ type Run struct {
 	effectState
 	decisions
 	calling
+	carried carried
 	openers map[number]begunEffect // begin records of the objects that the program may still use
 
 	appendMu sync.Mutex
@@ -182,6 +189,11 @@ func New(c Config) *Run {
 	r.talks.init(r)
 	r.past.init(r)
 	r.live = c.History == nil
+	if h := c.History; h != nil {
+		r.carried = newCarried(h.Start().Continues, h.Records)
+	} else {
+		r.carried = newCarried(c.Continues, nil)
+	}
 	return r
 }
 
@@ -192,6 +204,13 @@ func (r *Run) SetSecrets(secrets *secret.Set, world World) error {
 	stored := secrets.ForJournal()
 	r.clean, r.hide = stored.JSON, stored.Text
 	r.talks.lines = hostLines{stored, map[int64]*secret.Lines{}}
+	for _, name := range marks(r.c.Inputs) {
+		value, ok := r.c.Secret(name)
+		if !ok || value == "" {
+			return &SecretError{name, "is not set"}
+		}
+		secrets.Add(name, value)
+	}
 	if r.c.History == nil {
 		return nil
 	}
@@ -283,15 +302,19 @@ func (r *Run) writeAppended(level journal.Level) error {
 	return nil
 }
 
-// Finish records the exit code of the run. Printed must be called before.
-func (r *Run) Finish(code int) error {
+// Finish records the exit code of the run, and its successor if it has ended as continued. Printed
+// must be called before.
+func (r *Run) Finish(code int, as *journal.ContinuedAs) error {
 	if err := r.out.truncate(r, int(r.out.n)); err != nil {
 		return err
 	}
 	r.out.lastNote(r, false)
-	r.c.Writer.Append(&journal.Record{K: journal.KFinish, Asked: journal.Asked{D: r.out.digest()}, Owner: journal.Owner{N: r.out.n}, Rest: journal.Rest{Code: &code, Ledger: r.ledgerHead()}})
+	r.c.Writer.Append(&journal.Record{K: journal.KFinish, Asked: journal.Asked{D: r.out.digest()}, Owner: journal.Owner{N: r.out.n}, Rest: journal.Rest{Code: &code, Ledger: r.ledgerHead(), Continued: as}})
 	return r.writeAppended(journal.Synced)
 }
+
+// Clean replaces the secrets of the run in JSON by marks.
+func (r *Run) Clean(text []byte) []byte { return r.clean(text) }
 
 // printWithin limits how long a suspended run waits until its output is printed.
 const printWithin = time.Second

@@ -17,6 +17,7 @@ const (
 	Waiting   = "waiting"
 	Finished  = "finished"
 	Failed    = "failed"
+	Continued = "continued"
 	IsDamaged = "damaged"
 )
 
@@ -37,7 +38,12 @@ type Shown struct {
 	Hosts    []ShownHost     `json:"hosts"`
 	Usage    Usage           `json:"usage"`
 	Journal  Size            `json:"journal"`
-	Damage   string          `json:"damage,omitempty"`
+	// Continues is the id of the earlier run of which this one is the successor, and ContinuedAs is
+	// that of its own successor; "" if there is none.
+	Continues   string `json:"continues,omitempty"`
+	ContinuedAs string `json:"continued_as,omitempty"`
+	Successor   string `json:"-"` // name of its successor in the store
+	Damage      string `json:"damage,omitempty"`
 	// what was exported to a collector of OpenTelemetry; nil if nothing was
 	Telemetry *ShownExport `json:"telemetry,omitempty"`
 }
@@ -142,7 +148,19 @@ func Show(h *journal.History, running bool, policy func(kind, address string) st
 	t := tallied(h)
 	s.Effects, s.Usage, s.Exit = t.effects, t.usage(cost), t.exit
 	s.countRunningCalls(t.servers, t.open)
-	s.pending(t.open, t.opened, policy)
+	if c := h.Last().Continued; c != nil {
+		s.ContinuedAs, s.Successor = c.Run, c.Name
+	} else {
+		s.pending(t.open, t.opened, policy)
+	}
+	if c := h.Start().Continues; c != nil {
+		s.Continues = c.Run
+		for e, earlier := range newCarried(c, h.Records).of {
+			if q := s.Question(journal.QuestionID(e)); q != nil && earlier != nil {
+				q.Since = when(earlier.Since)
+			}
+		}
+	}
 	s.listAnswered(h)
 	s.State = stateOf(h, running)
 	if s.Exit == nil {
@@ -170,6 +188,8 @@ func (s *Shown) listHosts(h *journal.History, opened map[int64]bool, running boo
 
 func stateOf(h *journal.History, running bool) string {
 	switch last := h.Last(); {
+	case last.K == journal.KFinish && last.Continued != nil:
+		return Continued
 	case last.K == journal.KFinish && last.Code != nil && *last.Code == 0:
 		return Finished
 	case last.K == journal.KFinish:

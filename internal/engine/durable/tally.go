@@ -67,9 +67,13 @@ func (t *tally) add(r *journal.Record) {
 
 // ends adds the record with an effect's result.
 func (t *tally) ends(r *journal.Record) {
-	t.effects.countEffect(r.X)
 	b := t.open[r.E]
 	delete(t.open, r.E)
+	if b != nil && b.C == effect.ClassWaits.String() && r.X == "unknown" {
+		t.effects.countEffect("none") // the wait was cancelled
+	} else {
+		t.effects.countEffect(r.X)
+	}
 	if b == nil {
 		return
 	}

@@ -54,6 +54,9 @@ func (w *world) Perform(ctx context.Context, q effect.Request) (effect.Result, e
 	if w.run.c.Trial {
 		return nil, vm.ErrSuspended
 	}
+	if q.Kind() == effect.KindContinue {
+		return w.run.carriedQuestions(), nil
+	}
 	f := w.run.flightOf(q)
 	if f != nil {
 		w.run.idle.beginFlush(f.e)

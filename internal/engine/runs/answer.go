@@ -44,6 +44,10 @@ func Answer(run journal.Run, id string, a Response) error {
 // Answer.
 func AnswerChannel(run journal.Run, channel string, a Response) error {
 	s, err := durable.Open(run)
+	for err == nil && s.History.Last().Continued != nil {
+		run = run.Sibling(s.History.Last().Continued.Name)
+		s, err = durable.Open(run)
+	}
 	if err != nil {
 		return err
 	}
@@ -67,8 +71,29 @@ func AnswerChannel(run journal.Run, channel string, a Response) error {
 	return &Problem{Message: fmt.Sprintf("no question waits on channel %s%s", channel, others(shown))}
 }
 
+// answerSuccessor answers the question of a run's successor that repeats a question of the run.
+func answerSuccessor(s *durable.Stored, id string, a Response) error {
+	c := s.History.Last().Continued
+	next, err := durable.Open(s.Run.Sibling(c.Name))
+	if err != nil && !errors.Is(err, journal.ErrNoRun) {
+		return err
+	}
+	if err == nil {
+		if again, ok := durable.CarriedAs(next.History, id); ok {
+			if a.Note != nil {
+				a.Note(fmt.Sprintf("run %s has continued as %s, where this is question %s", s.Start.Run, c.Run, again))
+			}
+			return answerStored(next, again, a)
+		}
+	}
+	return &Problem{fmt.Sprintf("run %s has continued as %s, which has not asked %s again", s.Start.Run, c.Run, id), "`concerto runs show " + c.Run + "` lists its questions"}
+}
+
 // answerStored answers a question of a run that was read before.
 func answerStored(s *durable.Stored, id string, a Response) error {
+	if c := s.History.Last().Continued; c != nil && slices.ContainsFunc(c.Questions, func(q effect.CarriedQuestion) bool { return q.ID == id }) {
+		return answerSuccessor(s, id, a)
+	}
 	shown, err := showStored(s, false)
 	if err != nil {
 		return err
@@ -165,6 +190,9 @@ func others(s *durable.Shown) string {
 // arrived or a timer has expired.
 func IsReady(s *durable.Shown, now time.Time) bool {
 	run := rundir.At(s.Dir)
+	if s.State == durable.Continued { // its process was killed before it had created the successor
+		return !rundir.At(run.Sibling(s.Successor).Name()).Begun()
+	}
 	return s.State == durable.Waiting && (slices.ContainsFunc(s.Pending, func(q durable.ShownQuestion) bool { return journal.IsAnswered(run, q.ID) }) ||
 		slices.ContainsFunc(s.Unknown, func(u durable.ShownUnknown) bool { return journal.IsAnswered(run, u.ID) }) ||
 		slices.ContainsFunc(s.Timers, func(t durable.ShownTimer) bool {

@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/concerto-lang/concerto/internal/data/secret"
+	"github.com/concerto-lang/concerto/internal/record/journal"
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
@@ -22,6 +23,8 @@ type Start struct {
 	// Flags contains the flags of the command line that change what the program may do and which
 	// answers it receives, by name.
 	Flags map[string][]string `json:"flags"`
+	// Continues describes the earlier run of which the run is the successor; nil if there is none.
+	Continues *journal.Continues `json:"continues,omitempty"`
 }
 
 // Encode returns the start as JSON.

@@ -296,7 +296,11 @@ func (w *worker) first(ctx context.Context, kill <-chan struct{}, run journal.Ru
 		return err
 	}
 	o.Session.SessionID = c.Run
+	submitted := o.Records.Durable
 	o.Records.Durable = w.durable(c, run, dir)
+	if submitted != nil {
+		o.Records.Durable.Continues = submitted.Continues
+	}
 	return p.Run(ctx, o)
 }
 
@@ -377,7 +381,9 @@ func (w *worker) finish(session *postgres.Session, c *postgres.Claimed, err erro
 	case err == nil || w.hasEnded(c.Run):
 		_ = os.RemoveAll(w.runDir(c.Run)) // what remains is not used again
 		text := "finished"
-		if err != nil {
+		if as, ok := errors.AsType[*engine.Continued](err); ok {
+			text = "continued as " + as.As
+		} else if err != nil {
 			text = "failed: " + err.Error()
 		}
 		log(End, text)

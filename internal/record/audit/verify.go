@@ -158,7 +158,7 @@ func (s Summary) String() string {
 func Verify(r io.Reader, name, head string) (Summary, error) {
 	s := Summary{Head: start}
 	open := map[string]int64{}
-	found, n := head == "", 0
+	found, n := head == "" || head == start.Hash, 0
 	for l, err := range Lines(r, name) {
 		if err != nil {
 			return s, err

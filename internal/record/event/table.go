@@ -92,7 +92,7 @@ var table = []Info{
 	{Kind: Request, Named: "the kind of the effect", Effects: []effect.Kind{effect.KindAgentCall, effect.KindStreamOpen, effect.KindStreamNext, effect.KindStreamClose,
 		effect.KindExchangeOpen, effect.KindExchangeNext, effect.KindExchangeReply, effect.KindExchangeSteer, effect.KindExchangeClose, effect.KindMCPOpen, effect.KindMCPNext, effect.KindMCPReply,
 		effect.KindMergeOpen, effect.KindMergeNext, effect.KindMergeReply, effect.KindMergeClose,
-		effect.KindAskHost, effect.KindInput, effect.KindEnv, effect.KindEnvAll, effect.KindSession,
+		effect.KindAskHost, effect.KindInput, effect.KindEnv, effect.KindEnvAll, effect.KindSession, effect.KindContinue,
 		effect.KindAppList, effect.KindAppPrepare, effect.KindAppDecide, effect.KindAppLeave, effect.KindAppCall, effect.KindAppMock, effect.KindAuditCall, effect.KindAuditDone,
 		effect.KindMockScript, effect.KindMockNext, effect.KindMockAnswer, effect.KindMockEnv, effect.KindMockArgs, effect.KindMockInput, effect.KindMockTime,
 		effect.KindMockHTTP, effect.KindMockFile, effect.KindMockCommand, effect.KindRecord}},

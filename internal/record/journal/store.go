@@ -31,6 +31,10 @@ type Run interface {
 	// id.
 	Name() string
 
+	// Sibling returns the run of the same store with a name: the name of a directory beside this
+	// one, or an id.
+	Sibling(name string) Run
+
 	// Create stores a new run with its program in the form of IR, and becomes its owner. The error
 	// is an *ExistsError, a *HeldError, or an error of the store.
 	Create(start Start, program []byte, o Options) (Writer, error)

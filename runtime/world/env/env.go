@@ -59,6 +59,8 @@ func (e *Environment) Perform(_ context.Context, r effect.Request) (effect.Resul
 		return e.readAll(), nil
 	case *effect.Args:
 		return &effect.ArgsValue{Args: e.args}, nil
+	case *effect.Continue: // a stored run answers the request itself
+		return nil, effect.Errorf("RuntimeError", "run::continue_as_new requires a stored run: start the run with --journal DIR")
 	case *effect.Session:
 		s := &e.Session
 		return &effect.SessionInfo{ID: s.ID, Cwd: s.Cwd, Inputs: s.Inputs, Metadata: s.Metadata, Render: s.Render}, nil

@@ -121,7 +121,7 @@ var rows = sync.OnceValue(func() map[effect.Kind]*row {
 		effect.KindMCPNext: {free: goes}, effect.KindMCPReply: {free: goes},
 
 		effect.KindEmit: {free: ours}, effect.KindAwaitEmit: {free: ours}, effect.KindAskHost: {free: ours}, effect.KindInput: {free: ours}, effect.KindPrint: {free: ours}, effect.KindLog: {free: ours},
-		effect.KindArgs: {free: ours}, effect.KindSession: {free: ours}, effect.KindAppList: {free: ours}, effect.KindAppPrepare: {free: ours}, effect.KindAppDecide: {free: ours}, effect.KindAppCall: {free: ours},
+		effect.KindArgs: {free: ours}, effect.KindSession: {free: ours}, effect.KindContinue: {free: ours}, effect.KindAppList: {free: ours}, effect.KindAppPrepare: {free: ours}, effect.KindAppDecide: {free: ours}, effect.KindAppCall: {free: ours},
 		effect.KindAppLeave: {free: ours}, effect.KindAuditCall: {free: ours}, effect.KindAuditDone: {free: ours},
 
 		effect.KindSleep: {free: inner}, effect.KindClock: {free: inner}, effect.KindZone: {free: inner},

@@ -52,6 +52,9 @@ type position struct {
 	out int // number of lines of output
 }
 
+// Sibling returns the run of the store with an id.
+func (r *run) Sibling(id string) journal.Run { return r.store.Run(id) }
+
 // Run returns the run with an id. The store need not contain it.
 func (s *Store) Run(id string) journal.Run { return &run{s, id} }
 

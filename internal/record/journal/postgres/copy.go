@@ -43,7 +43,10 @@ func (e *Engine) Import(ctx context.Context, id string, c *journal.Copy, o Origi
 	state, ended := "ready", (*int)(nil)
 	if c.Last.K == journal.KFinish {
 		state, ended = "failed", c.Last.Code
-		if *ended == 0 {
+		switch {
+		case c.Last.Continued != nil:
+			state = "continued"
+		case *ended == 0:
 			state = "finished"
 		}
 	}

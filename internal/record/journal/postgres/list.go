@@ -10,7 +10,7 @@ import (
 )
 
 // States contains the states of a run.
-var States = []string{"ready", "running", "waiting", "finished", "failed", "held", "damaged"}
+var States = []string{"ready", "running", "waiting", "finished", "failed", "continued", "held", "damaged"}
 
 // Filter selects runs. An empty member selects all of them.
 type Filter struct {

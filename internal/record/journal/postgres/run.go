@@ -12,6 +12,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/record/journal"
 	"github.com/concerto-lang/concerto/internal/text/hexsum"
+	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
 // run is a run of an engine. It is a journal.Run.
@@ -61,6 +62,9 @@ func (r *run) do(sql string, args ...any) error {
 	_, err := r.engine.pool.Exec(ctx, sql, args...)
 	return err
 }
+
+// Sibling returns the run of the engine with an id.
+func (r *run) Sibling(id string) journal.Run { return r.engine.Run(id) }
 
 // Name returns the id of the run.
 func (r *run) Name() string { return r.id }
@@ -157,6 +161,40 @@ func (r *run) leave(epoch int64, state string, wake *time.Time, code *int) error
 		err := r.engine.pool.QueryRow(ctx, `SELECT concerto.leave($1, $2, $3, $4, $5)`, r.id, epoch, state, wake, code).Scan(&result)
 		if err == nil && result == "answered" {
 			err = r.engine.pool.QueryRow(ctx, `SELECT concerto.leave($1, $2, 'ready', NULL, NULL)`, r.id, epoch).Scan(&result)
+		}
+		return err
+	})
+	if errors.Is(err, journal.ErrFenced) { // other workers may own the run already
+		return nil
+	}
+	return err
+}
+
+// continueAs ends the run as continued and submits its successor, in one transaction. A worker that
+// is not the owner changes nothing.
+func (r *run) continueAs(epoch int64, as *journal.ContinuedAs) error {
+	err := r.session.try(r.id, func(ctx context.Context) error {
+		text := ""
+		if err := r.engine.pool.QueryRow(ctx, `SELECT start::text FROM concerto.runs WHERE id = $1`, r.id).Scan(&text); err != nil {
+			return err
+		}
+		var start map[string]json.RawMessage // what the submitter has stored stays, except for the inputs
+		if err := json.Unmarshal([]byte(text), &start); err != nil {
+			return err
+		}
+		continues, err := jsonwrite.Encode(as.Continues(r.id, r.id))
+		if err != nil {
+			return err
+		}
+		start["inputs"], start["continues"] = as.Inputs, continues
+		next, err := jsonwrite.Encode(start)
+		if err != nil {
+			return err
+		}
+		result := ""
+		err = r.engine.pool.QueryRow(ctx, `SELECT concerto.continue_as($1, $2, $3, $4)`, r.id, epoch, as.Run, string(next)).Scan(&result)
+		if err == nil && result == "exists" {
+			err = fmt.Errorf("run %s cannot continue: a run %s exists", r.id, as.Run)
 		}
 		return err
 	})

@@ -280,8 +280,21 @@ func (w *writer) PutProgram(_ string, program []byte) error {
 func (w *writer) Close() error {
 	close(w.ended)
 	w.ending.Wait()
+	if as := w.continued(); as != nil {
+		return w.run.continueAs(w.store.epoch, as)
+	}
 	state, wake, code := w.state()
 	return w.run.leave(w.store.epoch, state, wake, code)
+}
+
+// continued returns the successor of a run that has ended as continued, or nil.
+func (w *writer) continued() *journal.ContinuedAs {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.last == nil {
+		return nil
+	}
+	return w.last.Continued
 }
 
 // state returns the state of a run that its owner leaves. wake is the time of its first timer; nil

@@ -55,6 +55,11 @@ func On(files Files) *Directory { return &Directory{files: files, path: files.Pa
 // Name returns the path of the directory.
 func (d *Directory) Name() string { return d.path }
 
+// Sibling returns the run in the directory with a name beside this one.
+func (d *Directory) Sibling(name string) journal.Run {
+	return At(filepath.Join(filepath.Dir(d.path), name))
+}
+
 // NotEmptyError means that the directory for a new run contains a file that does not belong to a
 // run.
 type NotEmptyError struct{ Name string }
