@@ -19,7 +19,7 @@ import (
 
 // mostNames is the number of exported types, functions, methods, constants and variables of this
 // package. Fields of structs are not counted.
-const mostNames = 120
+const mostNames = 121
 
 // TestAPIIsSmall compares the number of exported names with mostNames.
 func TestAPIIsSmall(t *testing.T) {

@@ -203,8 +203,8 @@ func TestJudgeIdentity(t *testing.T) {
 	}
 }
 
-// TestJudgeOfCopies checks that scores and agreements have their judge when they are copied, and that
-// programs do not see it.
+// TestJudgeOfCopies checks that scores and agreements have their judge when they are copied, and
+// that programs do not see it.
 func TestJudgeOfCopies(t *testing.T) {
 	j, got := runJudges(t, `
 struct Metrics { first: eval::Score, copy: eval::Score, agreed: eval::Agreement, written: eval::Score }

@@ -24,9 +24,9 @@ import (
 var corpusRun = regexp.MustCompile(`^exec (?:exits \d )?concerto run ((?:--?[a-z-]+[ =][^ ']+ )*)([a-z_]+)\.conc((?: -- .*)?)$`)
 
 // TestCorpus records every program of the scripts, and runs it again in one of two ways, which its
-// hash selects, in a new directory: replayed from the tape, without the hosts and the files that the
-// program read, or compiled with a different choice of optimisations. The output and the exit code must be the same in all runs. Compiled programs also print the same to
-// standard error.
+// hash selects, in a new directory: replayed from the tape, without the hosts and the files that
+// the program read, or compiled with a different choice of optimisations. The output and the exit
+// code must be the same in all runs. Compiled programs also print the same to standard error.
 func TestCorpus(t *testing.T) {
 	if randtest.Raced {
 		t.Skip("the test of the scripts runs the same programs with the race detector")

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"github.com/concerto-lang/concerto/internal/engine/durable"
+
 	"github.com/concerto-lang/concerto/internal/record/journal"
 	"github.com/concerto-lang/concerto/vm"
 )
@@ -25,12 +27,12 @@ func isContinued(err error) bool { return errors.As(err, new(*vm.Continued)) }
 
 // successor returns the successor of a run that ends with err, and the rest of err. It returns nil
 // if there is none.
-func (d *durableRun) successor(err error) (*journal.ContinuedAs, error) {
+func (d *durableRun) successor(err error) (*journal.Successor, error) {
 	c, ok := errors.AsType[*vm.Continued](err)
 	if !ok {
 		return nil, err
 	}
-	return d.start.Successor(filepath.Base(d.stored.Name()), c.Continued, d.run.Clean(c.Inputs)), nil
+	return durable.Successor(d.id, filepath.Base(d.stored.Name()), d.begun.Continues, d.run.Clean(c.Inputs), c.Questions), nil
 }
 
 // continued runs the successors of a run until one ends in another way. err is the error of the
@@ -55,11 +57,10 @@ func continued(ctx context.Context, o Options, err error) error {
 
 // Successor returns the path of the directory of a run's successor, or "" if it has none.
 func (s *StoredRun) Successor() string {
-	as := s.stored.History.Last().Continued
-	if as == nil {
+	if !s.stored.History.Continued() {
 		return ""
 	}
-	return s.stored.Run.Sibling(as.Name).Name()
+	return s.stored.Run.Sibling(journal.SuccessorName(filepath.Base(s.stored.Run.Name()), s.before())).Name()
 }
 
 // OpenNewest is like OpenRun, but opens the newest existing successor of a run that has continued.
@@ -75,12 +76,20 @@ func OpenNewest(dir string) (*StoredRun, error) {
 	return s, err
 }
 
+// before returns the number of runs before this one.
+func (s *StoredRun) before() int {
+	if c := s.stored.Flags.Continues; c != nil {
+		return c.N
+	}
+	return 0
+}
+
 // openSuccessor opens the successor of a run. The error may also be a *journal.DamagedError if its
 // directory contains another run.
 func (s *StoredRun) openSuccessor() (*StoredRun, error) {
 	next, err := OpenRun(s.Successor())
-	if as := s.stored.History.Last().Continued; err == nil && next.ID != as.Run {
-		return nil, &journal.DamagedError{Where: next.Dir, Why: fmt.Sprintf("it contains run %s, but run %s has continued there as %s", next.ID, s.ID, as.Run),
+	if as := journal.SuccessorName(s.ID, s.before()); err == nil && next.ID != as {
+		return nil, &journal.DamagedError{Where: next.Dir, Why: fmt.Sprintf("it contains run %s, but run %s has continued there as %s", next.ID, s.ID, as),
 			Next: "move it away, and resume again"}
 	}
 	return next, err
@@ -88,19 +97,22 @@ func (s *StoredRun) openSuccessor() (*StoredRun, error) {
 
 // continued returns the error of a run that has continued.
 func (s *StoredRun) continued() error {
-	return &Continued{Run: s.ID, Dir: s.Dir, As: s.stored.History.Last().Continued.Run, shared: s.shared != nil}
+	return &Continued{Run: s.ID, Dir: s.Dir, As: journal.SuccessorName(s.ID, s.before()), shared: s.shared != nil}
 }
 
 // resumeSuccessor runs the successor of a run in a directory, which it creates if it does not
 // exist. The end of the run contains everything that the successor needs, so that it is never lost.
 func (s *StoredRun) resumeSuccessor(ctx context.Context, o Options) error {
-	as := s.stored.History.Last().Continued
 	switch next, err := s.openSuccessor(); {
 	case err == nil && next.Successor() != "":
 		return next.continued()
 	case err == nil:
 		return next.resumeOnce(ctx, o)
 	case !errors.Is(err, journal.ErrNoRun):
+		return err
+	}
+	as, err := s.stored.Successor()
+	if err != nil {
 		return err
 	}
 	p, err := s.Program()
@@ -112,7 +124,7 @@ func (s *StoredRun) resumeSuccessor(ctx context.Context, o Options) error {
 	}
 	d := s.durable(o.Records.Durable)
 	d.Dir, d.Given = s.Successor(), s.Given
-	d.Continues = as.Continues(s.ID, filepath.Base(s.stored.Run.Name()))
+	d.Continues = as.Continues
 	o.own.seed, o.own.durable = nil, nil
 	o.Inputs, o.Session.SessionID, o.Records.Durable = as.Inputs, as.Run, d
 	return p.runOnce(ctx, o)

@@ -54,7 +54,8 @@ type Durable struct {
 	Given json.RawMessage
 	// Remark receives messages for people. nil ignores them.
 	Remark func(text string)
-	// Continues describes the earlier run of which a new run is the successor; nil if there is none.
+	// Continues describes the earlier run of which a new run is the successor; nil if there is
+	// none.
 	Continues *journal.Continues
 }
 
@@ -139,13 +140,13 @@ func (p *Program) makeDurable(o *Options, c *runtime.Config) (*durableRun, error
 	}
 	continues := o.Records.Durable.Continues
 	if s := o.own.durable; s != nil {
-		continues = s.stored.Start.Continues
+		continues = s.stored.Flags.Continues
 	}
 	var stored json.RawMessage
 	if continues != nil { // the earlier run has stored the inputs
 		stored, c.Session.Inputs = o.Inputs, secret.RestoreJSON(o.Inputs, o.secret)
 	}
-	config := durable.Config{ID: d.id, Inputs: stored, Stored: d.stored, Seed: strconv.FormatInt(*o.own.seed, 10), Remark: o.Records.Durable.Remark, Secret: o.secret}
+	config := durable.Config{ID: d.id, Continues: continues, Inputs: stored, Stored: d.stored, Seed: strconv.FormatInt(*o.own.seed, 10), Remark: o.Records.Durable.Remark, Secret: o.secret}
 	sync := o.Records.Durable.Sync
 	if sync == "" {
 		sync = conf.Sync
@@ -197,7 +198,7 @@ func (o *Options) secret(name string) (string, bool) {
 // beginFlags returns the settings that the start record of a new run contains.
 func (p *Program) beginFlags(o *Options, c *runtime.Config, sync string) durable.Flags {
 	d := o.Records.Durable
-	b := durable.Flags{Audited: o.Records.Audit != nil, Mock: o.Models.Mock, Root: c.Root, Park: d.Park, Wait: d.Wait, Sync: sync,
+	b := durable.Flags{Continues: d.Continues, Audited: o.Records.Audit != nil, Mock: o.Models.Mock, Root: c.Root, Park: d.Park, Wait: d.Wait, Sync: sync,
 		Given: d.Given}
 	b.Asks = o.asksHosts() || o.Answers.Relay != nil
 	b.Tools = o.Tools != nil || len(p.ir.AppTools) > 0 && !o.own.plain
@@ -208,7 +209,7 @@ func (p *Program) beginFlags(o *Options, c *runtime.Config, sync string) durable
 // create stores a new run.
 func (p *Program) create(d *durableRun, o *Options, c *runtime.Config, config *durable.Config, options journal.Options) (err error) {
 	program := p.Encode()
-	start := journal.Start{Continues: o.Records.Durable.Continues, Run: d.id, Program: p.MainFile(), IR: hexsum.SHA256(program), Engine: tape.Engine, Args: o.Args, Inputs: o.Inputs, Seed: config.Seed}
+	start := journal.Start{Run: d.id, Program: p.MainFile(), IR: hexsum.SHA256(program), Engine: tape.Engine, Args: o.Args, Inputs: o.Inputs, Seed: config.Seed}
 	if start.Args == nil {
 		start.Args = []string{}
 	}
@@ -221,7 +222,7 @@ func (p *Program) create(d *durableRun, o *Options, c *runtime.Config, config *d
 	if start.Flags, err = json.Marshal(d.begun); err != nil {
 		return err
 	}
-	d.owner, d.start, config.Continues = 1, &start, start.Continues
+	d.owner = 1
 	d.writer, err = d.stored.Create(start, program, options)
 	return err
 }
@@ -237,7 +238,6 @@ func (d *durableRun) reopen(s *durable.Stored, config *durable.Config, options j
 	if n := config.History.Torn; n > 0 && config.Remark != nil {
 		config.Remark(fmt.Sprintf("removed the last %d bytes of the journal, which the interrupted run had not finished writing", n))
 	}
-	d.start = config.History.Start()
 	last := config.History.Owner()
 	config.Alone = localowner.HasExited(last)
 	config.Moved = d.isShared && !config.SharedFiles && last.Machine != options.Owner.Machine
@@ -355,8 +355,11 @@ func (d *durableRun) endRun(err error) error {
 			d.world.EndRun()
 		}
 		next, err := d.successor(err)
-		werr := firstError(d.run.Finish(codeOf(err), next), d.closeLedger())
+		werr := firstError(d.run.Finish(codeOf(err), next != nil), d.closeLedger())
 		if next != nil {
+			if w, ok := d.writer.(journal.Continuer); ok {
+				w.ContinueAs(next)
+			}
 			err = &Continued{Run: d.id, Dir: d.dir, As: next.Run, shared: d.isShared}
 		}
 		if werr = firstError(werr, d.writer.Close()); werr != nil && (next != nil || err == nil) {

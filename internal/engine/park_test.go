@@ -45,8 +45,9 @@ func (r *lateRun) Answer(id string) (*journal.Answer, error) {
 	return a, err
 }
 
-// TestAnswerDuringPark checks that a run which receives its answer while it parks either records the
-// answer, or waits beside its stored answer: no worker would claim a run that waits for nothing.
+// TestAnswerDuringPark checks that a run which receives its answer while it parks either records
+// the answer, or waits beside its stored answer: no worker would claim a run that waits for
+// nothing.
 func TestAnswerDuringPark(t *testing.T) {
 	p := compile(t, map[string]string{"main.conc": `fn main() { println(await emit<String>("ask", "continue?")?); }`})
 	dir := t.TempDir()

@@ -1,7 +1,9 @@
 package durable
 
 import (
+	"encoding/json"
 	"errors"
+	"path/filepath"
 	"slices"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
@@ -54,10 +56,57 @@ func (k *carried) take(begin *journal.Record) *effect.CarriedQuestion {
 	return c
 }
 
-// CarriedAs returns the id of the question of a run that repeats a question of the run before it. ok
-// is false if the run has not asked it.
+// continuesOf returns what the start record of a run contains about the run before it, or nil.
+func continuesOf(h *journal.History) *journal.Continues {
+	var f Flags
+	_ = json.Unmarshal(h.Start().Flags, &f) // readStored reports an error
+	return f.Continues
+}
+
+// Successor returns the successor of a run that has continued as a new run, or nil.
+func (s *Stored) Successor() (*journal.Successor, error) {
+	if !s.History.Continued() {
+		return nil, nil
+	}
+	var end *journal.Record
+	for _, r := range s.History.Records {
+		if r.Q == string(effect.KindContinue) {
+			end = r
+		}
+	}
+	if end == nil {
+		return nil, &journal.DamagedError{Where: s.History.LastPart(), Why: "the run has continued, but the record of that is missing"}
+	}
+	var asked effect.Continue
+	var taken effect.Continued
+	value, err := end.V, error(nil)
+	if end.Blob != "" {
+		value, err = s.Run.Blob(end.Blob)
+	}
+	if err == nil {
+		err = errors.Join(json.Unmarshal(end.R, &asked), json.Unmarshal(value, &taken))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return Successor(s.Start.Run, filepath.Base(s.Run.Name()), s.Flags.Continues, asked.Inputs, taken.Questions), nil
+}
+
+// Successor returns the successor of a run with an id and a name in the store. continues is that of
+// the run. inputs and questions are what the run passes on.
+func Successor(run, name string, continues *journal.Continues, inputs json.RawMessage, questions []effect.CarriedQuestion) *journal.Successor {
+	before := 0
+	if continues != nil {
+		before = continues.N
+	}
+	return &journal.Successor{Run: journal.SuccessorName(run, before), Name: journal.SuccessorName(name, before), Inputs: inputs,
+		Continues: &journal.Continues{Run: run, Name: name, N: before + 1, Questions: questions}}
+}
+
+// CarriedAs returns the id of the question of a run that repeats a question of the run before it.
+// ok is false if the run has not asked it.
 func CarriedAs(h *journal.History, id string) (again string, ok bool) {
-	for e, c := range newCarried(h.Start().Continues, h.Records).of {
+	for e, c := range newCarried(continuesOf(h), h.Records).of {
 		if c != nil && c.ID == id {
 			return journal.QuestionID(e), true
 		}

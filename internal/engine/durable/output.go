@@ -40,9 +40,9 @@ type OutputLine struct {
 	Payload json.RawMessage `json:"payload,omitempty"`
 }
 
-// VerifyOut checks the stored output. Its lines must be numbered without gaps. A line may be missing only if the resumed run writes it again. torn is the number of
-// bytes of an incomplete line at the end. The error is a *journal.DamagedError, or an error of
-// reading the files.
+// VerifyOut checks the stored output. Its lines must be numbered without gaps. A line may be
+// missing only if the resumed run writes it again. torn is the number of bytes of an incomplete
+// line at the end. The error is a *journal.DamagedError, or an error of reading the files.
 func (s *Stored) VerifyOut() (torn int, err error) {
 	lines, torn, err := s.Run.Out()
 	if err != nil {

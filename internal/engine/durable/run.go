@@ -189,11 +189,11 @@ func New(c Config) *Run {
 	r.talks.init(r)
 	r.past.init(r)
 	r.live = c.History == nil
-	if h := c.History; h != nil {
-		r.carried = newCarried(h.Start().Continues, h.Records)
-	} else {
-		r.carried = newCarried(c.Continues, nil)
+	var before []*journal.Record
+	if c.History != nil {
+		before = c.History.Records
 	}
+	r.carried = newCarried(c.Continues, before)
 	return r
 }
 
@@ -302,14 +302,18 @@ func (r *Run) writeAppended(level journal.Level) error {
 	return nil
 }
 
-// Finish records the exit code of the run, and its successor if it has ended as continued. Printed
-// must be called before.
-func (r *Run) Finish(code int, as *journal.ContinuedAs) error {
+// Finish records the exit code of the run, and whether it continues as a new run. Printed must be
+// called before.
+func (r *Run) Finish(code int, continued bool) error {
 	if err := r.out.truncate(r, int(r.out.n)); err != nil {
 		return err
 	}
 	r.out.lastNote(r, false)
-	r.c.Writer.Append(&journal.Record{K: journal.KFinish, Asked: journal.Asked{D: r.out.digest()}, Owner: journal.Owner{N: r.out.n}, Rest: journal.Rest{Code: &code, Ledger: r.ledgerHead(), Continued: as}})
+	x := ""
+	if continued {
+		x = journal.HasContinued
+	}
+	r.c.Writer.Append(&journal.Record{K: journal.KFinish, Gave: journal.Gave{X: x}, Asked: journal.Asked{D: r.out.digest()}, Owner: journal.Owner{N: r.out.n}, Rest: journal.Rest{Code: &code, Ledger: r.ledgerHead()}})
 	return r.writeAppended(journal.Synced)
 }
 

@@ -42,7 +42,7 @@ type Shown struct {
 	// that of its own successor; "" if there is none.
 	Continues   string `json:"continues,omitempty"`
 	ContinuedAs string `json:"continued_as,omitempty"`
-	Successor   string `json:"-"` // name of its successor in the store
+	Before      int    `json:"-"` // number of runs before this one
 	Damage      string `json:"damage,omitempty"`
 	// what was exported to a collector of OpenTelemetry; nil if nothing was
 	Telemetry *ShownExport `json:"telemetry,omitempty"`
@@ -148,14 +148,17 @@ func Show(h *journal.History, running bool, policy func(kind, address string) st
 	t := tallied(h)
 	s.Effects, s.Usage, s.Exit = t.effects, t.usage(cost), t.exit
 	s.countRunningCalls(t.servers, t.open)
-	if c := h.Last().Continued; c != nil {
-		s.ContinuedAs, s.Successor = c.Run, c.Name
+	continues := continuesOf(h)
+	if continues != nil {
+		s.Continues, s.Before = continues.Run, continues.N
+	}
+	if h.Continued() {
+		s.ContinuedAs = journal.SuccessorName(s.Run, s.Before)
 	} else {
 		s.pending(t.open, t.opened, policy)
 	}
-	if c := h.Start().Continues; c != nil {
-		s.Continues = c.Run
-		for e, earlier := range newCarried(c, h.Records).of {
+	if continues != nil {
+		for e, earlier := range newCarried(continues, h.Records).of {
 			if q := s.Question(journal.QuestionID(e)); q != nil && earlier != nil {
 				q.Since = when(earlier.Since)
 			}
@@ -188,7 +191,7 @@ func (s *Shown) listHosts(h *journal.History, opened map[int64]bool, running boo
 
 func stateOf(h *journal.History, running bool) string {
 	switch last := h.Last(); {
-	case last.K == journal.KFinish && last.Continued != nil:
+	case h.Continued():
 		return Continued
 	case last.K == journal.KFinish && last.Code != nil && *last.Code == 0:
 		return Finished

@@ -24,6 +24,8 @@ type Flags struct {
 	Given   json.RawMessage `json:"given,omitempty"`
 	// Limit is the field of engine.Options.
 	Limit string `json:"limit,omitempty"`
+	// Continues describes the earlier run of which the run is the successor; nil if there is none.
+	Continues *journal.Continues `json:"continues,omitempty"`
 }
 
 // Stored is a run as it was read from its store.

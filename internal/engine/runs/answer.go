@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -44,8 +45,12 @@ func Answer(run journal.Run, id string, a Response) error {
 // Answer.
 func AnswerChannel(run journal.Run, channel string, a Response) error {
 	s, err := durable.Open(run)
-	for err == nil && s.History.Last().Continued != nil {
-		run = run.Sibling(s.History.Last().Continued.Name)
+	for err == nil && s.History.Continued() {
+		next, nerr := s.Successor()
+		if nerr != nil {
+			return nerr
+		}
+		run = run.Sibling(next.Name)
 		s, err = durable.Open(run)
 	}
 	if err != nil {
@@ -72,8 +77,7 @@ func AnswerChannel(run journal.Run, channel string, a Response) error {
 }
 
 // answerSuccessor answers the question of a run's successor that repeats a question of the run.
-func answerSuccessor(s *durable.Stored, id string, a Response) error {
-	c := s.History.Last().Continued
+func answerSuccessor(s *durable.Stored, c *journal.Successor, id string, a Response) error {
 	next, err := durable.Open(s.Run.Sibling(c.Name))
 	if err != nil && !errors.Is(err, journal.ErrNoRun) {
 		return err
@@ -91,8 +95,12 @@ func answerSuccessor(s *durable.Stored, id string, a Response) error {
 
 // answerStored answers a question of a run that was read before.
 func answerStored(s *durable.Stored, id string, a Response) error {
-	if c := s.History.Last().Continued; c != nil && slices.ContainsFunc(c.Questions, func(q effect.CarriedQuestion) bool { return q.ID == id }) {
-		return answerSuccessor(s, id, a)
+	c, err := s.Successor()
+	if err != nil {
+		return err
+	}
+	if c != nil && slices.ContainsFunc(c.Continues.Questions, func(q effect.CarriedQuestion) bool { return q.ID == id }) {
+		return answerSuccessor(s, c, id, a)
 	}
 	shown, err := showStored(s, false)
 	if err != nil {
@@ -191,7 +199,7 @@ func others(s *durable.Shown) string {
 func IsReady(s *durable.Shown, now time.Time) bool {
 	run := rundir.At(s.Dir)
 	if s.State == durable.Continued { // its process was killed before it had created the successor
-		return !rundir.At(run.Sibling(s.Successor).Name()).Begun()
+		return !rundir.At(run.Sibling(journal.SuccessorName(filepath.Base(s.Dir), s.Before)).Name()).Begun()
 	}
 	return s.State == durable.Waiting && (slices.ContainsFunc(s.Pending, func(q durable.ShownQuestion) bool { return journal.IsAnswered(run, q.ID) }) ||
 		slices.ContainsFunc(s.Unknown, func(u durable.ShownUnknown) bool { return journal.IsAnswered(run, u.ID) }) ||

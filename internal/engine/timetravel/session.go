@@ -9,8 +9,8 @@ import (
 
 // Session inspects a recorded run. It has a current position, and can move it forwards and
 // backwards to any effect and any line. Backwards, it replays the run from its start: the results
-// of its effects are known, so that a run of 50,000 effects takes some 10 milliseconds. A Session is
-// not safe for concurrent use.
+// of its effects are known, so that a run of 50,000 effects takes some 10 milliseconds. A Session
+// is not safe for concurrent use.
 type Session struct {
 	r *Recording
 	View

@@ -12,10 +12,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strconv"
-	"strings"
-
-	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
 // Format is the version of the format. It increases if older readers would misread the new format.
@@ -52,44 +48,6 @@ type Start struct {
 	Seed    string          `json:"seed"`
 	Flags   json.RawMessage `json:"flags"`
 	Fork    *Fork           `json:"fork,omitempty"` // origin of a forked run; nil for other runs
-	// earlier run of which this one is the successor; nil if there is none
-	Continues *Continues `json:"continues,omitempty"`
-}
-
-// Continues describes the earlier run of which a run is the successor.
-type Continues struct {
-	Run       string                   `json:"run"`                 // id
-	Name      string                   `json:"name"`                // name in the store; see Run.Sibling
-	N         int                      `json:"n"`                   // number of runs before this one
-	Questions []effect.CarriedQuestion `json:"questions,omitempty"` // those that were open
-}
-
-// ContinuedAs describes the successor of a run.
-type ContinuedAs struct {
-	Run       string                   `json:"run"`    // id
-	Name      string                   `json:"name"`   // name in the store; see Run.Sibling
-	N         int                      `json:"n"`      // number of runs before it
-	Inputs    json.RawMessage          `json:"inputs"` // with marks in place of secrets
-	Questions []effect.CarriedQuestion `json:"questions,omitempty"`
-}
-
-// Successor returns the successor of the run that start began.
-func (s *Start) Successor(name string, c *effect.Continued, inputs json.RawMessage) *ContinuedAs {
-	first, number, n := s.Run, s.Run, 1
-	if s.Continues != nil {
-		n += s.Continues.N
-		number = "." + strconv.Itoa(n)
-		first = strings.TrimSuffix(s.Run, number)
-		name = strings.TrimSuffix(name, number)
-	}
-	suffix := "." + strconv.Itoa(n+1)
-	return &ContinuedAs{Run: first + suffix, Name: name + suffix, N: n, Inputs: inputs, Questions: c.Questions}
-}
-
-// Continues returns the description of the earlier run for its successor. run and name are those of
-// the earlier run.
-func (c *ContinuedAs) Continues(run, name string) *Continues {
-	return &Continues{Run: run, Name: name, N: c.N, Questions: c.Questions}
 }
 
 // Fork describes the origin of a fork and the change that it makes.
@@ -146,7 +104,7 @@ type Asked struct {
 
 // Gave contains the members of a record that describe the result of an effect.
 type Gave struct {
-	X       string          `json:"x,omitempty"` // done, none or unknown
+	X       string          `json:"x,omitempty"` // done, none or unknown; for a finish Continued or ""
 	V       json.RawMessage `json:"v,omitempty"`
 	Blob    string          `json:"blob,omitempty"` // hash of the file that contains the result, if that is large
 	Err     json.RawMessage `json:"err,omitempty"`
@@ -196,8 +154,6 @@ type Rest struct {
 	Waits  []Wait `json:"waits,omitempty"`
 	Code   *int   `json:"code,omitempty"`
 	Ledger string `json:"ledger,omitempty"`
-	// Continued is the successor of a run that has ended as continued.
-	Continued *ContinuedAs `json:"continued,omitempty"`
 	// Resolved is the decision about an effect with an unknown outcome.
 	Resolved *Resolved `json:"resolved,omitempty"`
 }

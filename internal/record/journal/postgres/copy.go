@@ -44,7 +44,7 @@ func (e *Engine) Import(ctx context.Context, id string, c *journal.Copy, o Origi
 	if c.Last.K == journal.KFinish {
 		state, ended = "failed", c.Last.Code
 		switch {
-		case c.Last.Continued != nil:
+		case c.Last.X == journal.HasContinued:
 			state = "continued"
 		case *ended == 0:
 			state = "finished"

@@ -25,7 +25,7 @@ func TestEngine(t *testing.T) {
 	}{
 		{"roles denied", testRolesDenied}, // before other tests create the roles, which belong to the server
 		{"not reachable", testNotReachable},
-		{"init", testInit}, {"roles", testRoles}, {"init races", testInitRacing}, {"init races on a server", testInitRacingServer}, {"schema versions", testSchemaVersions},
+		{"init", testInit}, {"roles", testRoles}, {"init races", testInitRacing}, {"init races on a server", testInitRacingServer}, {"upgrade", testUpgrade}, {"schema versions", testSchemaVersions},
 		{"cut connections", testCutConnections}, {"commit together", testCommitTogether}, {"commit cuts", testCommitCuts}, {"server crash", testServerCrash}, {"fenced", testFenced},
 		{"close", testClose}, {"session", testSession}, {"session renews", testSessionRenews}, {"store", testStore},
 		{"claimable", testClaimable}, {"claim order", testClaimOrder}, {"claim hidden", testClaimHidden}, {"claim after a crash", testClaimCrash}, {"claims race", testClaimRacing}, {"lease", testLease},

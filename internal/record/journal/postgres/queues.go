@@ -63,8 +63,9 @@ func (e *Engine) Queues(ctx context.Context) ([]QueueRow, error) {
 	return pgx.CollectRows(rows, pgx.RowToStructByPos[QueueRow])
 }
 
-// Prune deletes the runs that have finished or continued, and with failed also those that have failed, before
-// the given age, and the programs that nothing uses. It returns the number of deleted runs.
+// Prune deletes the runs that have finished or continued, and with failed also those that have
+// failed, before the given age, and the programs that nothing uses. It returns the number of
+// deleted runs.
 func (e *Engine) Prune(ctx context.Context, age time.Duration, failed bool) (removed int, err error) {
 	err = e.inTx(ctx, func(tx pgx.Tx) error {
 		tag, err := tx.Exec(ctx, `DELETE FROM concerto.runs WHERE ended_at < clock_timestamp() - $1::interval AND (state IN ('finished', 'continued') OR $2 AND state = 'failed')`, age, failed)

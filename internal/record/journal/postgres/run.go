@@ -172,7 +172,7 @@ func (r *run) leave(epoch int64, state string, wake *time.Time, code *int) error
 
 // continueAs ends the run as continued and submits its successor, in one transaction. A worker that
 // is not the owner changes nothing.
-func (r *run) continueAs(epoch int64, as *journal.ContinuedAs) error {
+func (r *run) continueAs(epoch int64, next *journal.Successor) error {
 	err := r.session.try(r.id, func(ctx context.Context) error {
 		text := ""
 		if err := r.engine.pool.QueryRow(ctx, `SELECT start::text FROM concerto.runs WHERE id = $1`, r.id).Scan(&text); err != nil {
@@ -182,19 +182,19 @@ func (r *run) continueAs(epoch int64, as *journal.ContinuedAs) error {
 		if err := json.Unmarshal([]byte(text), &start); err != nil {
 			return err
 		}
-		continues, err := jsonwrite.Encode(as.Continues(r.id, r.id))
+		continues, err := jsonwrite.Encode(next.Continues)
 		if err != nil {
 			return err
 		}
-		start["inputs"], start["continues"] = as.Inputs, continues
-		next, err := jsonwrite.Encode(start)
+		start["inputs"], start["continues"] = next.Inputs, continues
+		submitted, err := jsonwrite.Encode(start)
 		if err != nil {
 			return err
 		}
 		result := ""
-		err = r.engine.pool.QueryRow(ctx, `SELECT concerto.continue_as($1, $2, $3, $4)`, r.id, epoch, as.Run, string(next)).Scan(&result)
+		err = r.engine.pool.QueryRow(ctx, `SELECT concerto.continue_as($1, $2, $3, $4)`, r.id, epoch, next.Run, string(submitted)).Scan(&result)
 		if err == nil && result == "exists" {
-			err = fmt.Errorf("run %s cannot continue: a run %s exists", r.id, as.Run)
+			err = fmt.Errorf("run %s cannot continue: a run %s exists", r.id, next.Run)
 		}
 		return err
 	})

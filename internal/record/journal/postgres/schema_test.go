@@ -206,6 +206,29 @@ func testRoles(t *testing.T) {
 	}
 }
 
+// testUpgrade upgrades a schema of the first version, which contains a run with a snapshot.
+func testUpgrade(t *testing.T) {
+	e := connect(t, pgtest.Make(t, server, "upgrade"))
+	for _, sql := range []string{schema1, `INSERT INTO concerto.programs (sha256, data) VALUES (repeat('a', 64), 'x')`,
+		`INSERT INTO concerto.runs (id, program, ir, start) VALUES ('old', 'main.conc', repeat('a', 64), '{}')`, `INSERT INTO concerto.snapshots VALUES ('old', 1, 1, 'x')`} {
+		if err := e.inTx(t.Context(), func(tx pgx.Tx) error { return execute(t.Context(), tx, sql) }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := e.CheckSchema(t.Context()); !errors.As(err, new(*SchemaError)) {
+		t.Errorf("before the upgrade: %v, want a SchemaError", err)
+	}
+	if from, err := e.Upgrade(t.Context()); from != 1 || err != nil {
+		t.Fatalf("Upgrade from %d: %v", from, err)
+	}
+	if m, err := e.CheckSchema(t.Context()); err != nil || m.Schema != Schema || m.MinSchema != Schema {
+		t.Errorf("after the upgrade: %+v, %v", m, err)
+	}
+	if from, err := e.Upgrade(t.Context()); from != Schema || err != nil {
+		t.Errorf("the second Upgrade from %d: %v", from, err)
+	}
+}
+
 // testSchemaVersions checks the errors for schemas of other versions, and that nothing changes.
 func testSchemaVersions(t *testing.T) {
 	e := connect(t, pgtest.Make(t, server, "versions"))

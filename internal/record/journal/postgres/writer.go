@@ -30,6 +30,8 @@ type writer struct {
 	bytes  int64    // size of the journal, including the records in next
 	last   *journal.Record
 
+	successor *journal.Successor // nil unless the run has continued
+
 	io     sync.Mutex // protects store
 	store  store
 	synced atomic.Uint64
@@ -275,26 +277,19 @@ func (w *writer) PutProgram(_ string, program []byte) error {
 		adopted AS (UPDATE concerto.runs SET adopted = adopted || encode(sha256($3::bytea), 'hex') WHERE id = $1 AND `+owned+`) SELECT `+owned, program)
 }
 
+// ContinueAs makes Close submit the successor of the run.
+func (w *writer) ContinueAs(next *journal.Successor) { w.successor = next }
+
 // Close ends the ownership of the run. The last record decides about its state: a run that has not
 // ended and does not wait becomes ready.
 func (w *writer) Close() error {
 	close(w.ended)
 	w.ending.Wait()
-	if as := w.continued(); as != nil {
-		return w.run.continueAs(w.store.epoch, as)
+	if w.successor != nil {
+		return w.run.continueAs(w.store.epoch, w.successor)
 	}
 	state, wake, code := w.state()
 	return w.run.leave(w.store.epoch, state, wake, code)
-}
-
-// continued returns the successor of a run that has ended as continued, or nil.
-func (w *writer) continued() *journal.ContinuedAs {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.last == nil {
-		return nil
-	}
-	return w.last.Continued
 }
 
 // state returns the state of a run that its owner leaves. wake is the time of its first timer; nil
