@@ -232,7 +232,8 @@ web-vendor:
 components:
 	go run ./tools/web/show
 
-# JavaScript of the SDK in TypeScript; a test says when it is out of date.
+# JavaScript and declarations of the SDK in TypeScript; a test reports files that are out of date. Installs Pyright for the
+# test of the SDKs in Python.
 sdk:
 	.ci/sdk
 

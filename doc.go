@@ -21,6 +21,11 @@
 // replaces all models by a Go function, for example by a [ScriptedModel] in tests, and
 // [Options.Hosts] replaces hosts by Go functions, such as a [ScriptedHost].
 //
+// Programs that call MCP servers need an import, which also links the implementation of the
+// protocol into the application:
+//
+//	import _ "github.com/concerto-lang/concerto/mcp"
+//
 // [Program.Call] calls one function of a program, with a Go struct as its arguments, and [As]
 // decodes the result:
 //

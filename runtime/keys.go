@@ -8,7 +8,7 @@ import (
 	"github.com/concerto-lang/concerto/runtime/host"
 	"github.com/concerto-lang/concerto/runtime/keeper"
 	"github.com/concerto-lang/concerto/runtime/llm"
-	"github.com/concerto-lang/concerto/runtime/mcp"
+	"github.com/concerto-lang/concerto/runtime/mcp/mcpport"
 )
 
 // Parties are the services that a program uses.
@@ -20,7 +20,7 @@ type Parties struct {
 	// runs the hosts' processes of a durable run; nil means that they end with this process
 	Keeper      *keeper.Client
 	Connections []llm.Connection
-	Servers     []mcp.Config
+	Servers     []mcpport.Config
 	Secrets     []string         // names of variables that the manifest declares as secret
 	Redact      []*regexp.Regexp // additional patterns that recordings must not contain
 	Played      bool             // all models are replayed

@@ -26,7 +26,7 @@ import (
 	"github.com/concerto-lang/concerto/runtime/host"
 	"github.com/concerto-lang/concerto/runtime/hostsandbox"
 	"github.com/concerto-lang/concerto/runtime/llm"
-	"github.com/concerto-lang/concerto/runtime/mcp"
+	"github.com/concerto-lang/concerto/runtime/mcp/mcpport"
 	"github.com/concerto-lang/concerto/runtime/merge"
 	"github.com/concerto-lang/concerto/runtime/mock"
 	"github.com/concerto-lang/concerto/runtime/tool"
@@ -144,7 +144,7 @@ type Runtime struct {
 	files *files.Files
 	web   *httpclient.Client
 	store *sqlitestore.Stores
-	mcp   *mcp.Servers
+	mcp   mcpport.Servers
 	tools tool.Performer
 	// workspaces are those that the program and its hosts use.
 	workspaces *workspace.Store
@@ -184,7 +184,7 @@ func (r *Runtime) Clock() *clock.PausableClock { return r.clock }
 func (r *Runtime) Hosts() *host.Hosts { return r.hosts }
 
 // Servers returns the run's MCP servers.
-func (r *Runtime) Servers() *mcp.Servers { return r.mcp }
+func (r *Runtime) Servers() mcpport.Servers { return r.mcp }
 
 // New returns a Runtime. It neither starts a process nor opens a connection.
 func New(c Config) *Runtime {
@@ -236,7 +236,7 @@ func New(c Config) *Runtime {
 	r.web = httpclient.New(func(address string) string { return policy.Refuse(permit.Net, address, false) }, c.Clock)
 	c.Stores.Clock = c.Clock
 	r.store = sqlitestore.New(c.Stores)
-	r.mcp = mcp.New(mcp.Options{Configs: c.Servers, Environ: c.Environ, Run: r.run, Log: r.log.Host, Remark: r.log.Remark, Played: c.Played, Clock: c.Clock,
+	r.mcp = mcpport.New(mcpport.Options{Configs: c.Servers, Environ: c.Environ, Run: r.run, Log: r.log.Host, Remark: r.log.Remark, Played: c.Played, Clock: c.Clock,
 		Refused: func(address string) string { return policy.Refuse(permit.Net, address, true) }})
 	r.world = r.handlerWorld(&c, policy)
 	areas := r.areas(&c, policy, environment)
@@ -316,7 +316,7 @@ func (c *Config) policy() *permit.Policy {
 }
 
 // reachOf returns the resources that an MCP server uses.
-func reachOf(s *mcp.Config) permit.Reach {
+func reachOf(s *mcpport.Config) permit.Reach {
 	if s.Transport != "http" {
 		return permit.Reach{Command: s.Command}
 	}

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/concerto-lang/concerto/sdk"
 )
 
 // handler returns the command that runs a function in testdata/handlers as a tool.
@@ -19,13 +21,13 @@ func handler(t *testing.T, function string) *exec.Cmd {
 	if _, err := exec.LookPath("python3"); err != nil {
 		t.Skip("python3 is not installed")
 	}
-	sdk, err := filepath.Abs("python/concerto.py")
-	if err != nil {
+	file := filepath.Join(t.TempDir(), "concerto.py")
+	if err := os.WriteFile(file, sdk.Python, 0o644); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	t.Cleanup(cancel)
-	c := exec.CommandContext(ctx, "python3", sdk, "tool", function)
+	c := exec.CommandContext(ctx, "python3", file, "tool", function)
 	c.Dir = "testdata/handlers"
 	c.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1")
 	return c

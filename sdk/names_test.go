@@ -26,7 +26,7 @@ func TestNames(t *testing.T) {
 		return types
 	}
 	for file, reader := range map[string]string{ // by file: the function that handles received messages
-		"go/host.go": "\nfunc (s *server) handleLine(", "python/concerto_host.py": "\n    def dispatch(",
+		"go/host/host.go": "\nfunc (s *server) handleLine(", "python/concerto_host/__init__.py": "\n    def dispatch(",
 		"typescript/concerto-host.ts": "\n  private dispatch(", "typescript/concerto-host.js": "\n    dispatch(",
 	} {
 		text, err := os.ReadFile(file)

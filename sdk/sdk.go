@@ -4,7 +4,7 @@ package sdk
 
 import _ "embed" // the SDKs are files
 
-// Python is concerto.py, for applications in Python.
+// Python is the SDK for applications in Python, which can be copied as concerto.py.
 //
-//go:embed python/concerto.py
+//go:embed python/concerto/__init__.py
 var Python []byte

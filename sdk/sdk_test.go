@@ -413,20 +413,24 @@ func talkRaw(t *testing.T, c host.Config, lines ...string) string {
 	return rest.String()
 }
 
-// TestJavaScriptIsGenerated checks that the JavaScript files equal the output of `make sdk`, which
-// generates them from the TypeScript.
+// TestJavaScriptIsGenerated checks that the JavaScript and the declarations are those that `make
+// sdk` generates from the TypeScript.
 func TestJavaScriptIsGenerated(t *testing.T) {
-	for _, name := range []string{"typescript/concerto-host.ts", "typescript/concerto.ts", "../examples/hosts/typescript/hosts/publisher.mts", "../examples/service/app.mts"} {
-		source, err := os.ReadFile(name)
+	for name, sources := range map[string]string{
+		"typescript/concerto-host.js": "ts", "typescript/concerto-host.d.ts": "ts", "typescript/concerto.js": "ts", "typescript/concerto.d.ts": "ts",
+		"../examples/hosts/typescript/hosts/publisher.mjs": "mts", "../examples/service/app.mjs": "mts",
+	} {
+		base, _, _ := strings.Cut(filepath.Base(name), ".")
+		source, err := os.ReadFile(filepath.Join(filepath.Dir(name), base+"."+sources))
 		if err != nil {
 			t.Fatal(err)
 		}
-		made, err := os.ReadFile(strings.TrimSuffix(name, "ts") + "js")
+		generated, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		first, _, _ := strings.Cut(string(made), "\n")
-		want := fmt.Sprintf("// Made by `make sdk` from %s, sha256 %x.", filepath.Base(name), sha256.Sum256(source))
+		first, _, _ := strings.Cut(string(generated), "\n")
+		want := fmt.Sprintf("// Made by `make sdk` from %s.%s, sha256 %x.", base, sources, sha256.Sum256(source))
 		if first != want {
 			t.Errorf("%s is out of date: run `make sdk`\nit begins with %s\nwant            %s", name, first, want)
 		}

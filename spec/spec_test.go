@@ -279,9 +279,9 @@ func (p *player) copySDKs() {
 		dir := filepath.Join(p.dir, filepath.Dir(filepath.FromSlash(name)))
 		switch {
 		case strings.Contains(text, "from concerto_host import"):
-			p.copyTo(filepath.Join(sdk, "python", "concerto_host.py"), dir)
+			p.copyModule(filepath.Join(sdk, "python", "concerto_host"), dir)
 		case strings.Contains(text, "from concerto import"), strings.Contains(text, "concerto.py"):
-			p.copyTo(filepath.Join(sdk, "python", "concerto.py"), dir)
+			p.copyModule(filepath.Join(sdk, "python", "concerto"), dir)
 		case strings.Contains(text, `from "./concerto.js"`):
 			p.copyTo(filepath.Join(sdk, "typescript", "concerto.js"), dir)
 		case strings.Contains(text, `from "./concerto-host.js"`):
@@ -292,6 +292,17 @@ func (p *player) copySDKs() {
 				p.Fatal(err)
 			}
 		}
+	}
+}
+
+// copyModule copies a Python package as a module of one file.
+func (p *player) copyModule(pkg, dir string) {
+	text, err := os.ReadFile(filepath.Join(pkg, "__init__.py"))
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, filepath.Base(pkg)+".py"), text, 0o644)
+	}
+	if err != nil {
+		p.Fatal(err)
 	}
 }
 

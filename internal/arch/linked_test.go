@@ -57,6 +57,25 @@ func TestLinked(t *testing.T) {
 	}
 }
 
+// optional contains what a Go application links only if it imports a package of its own.
+var optional = []string{"github.com/modelcontextprotocol/", "github.com/jackc/", "github.com/nats-io/", "github.com/spf13/"}
+
+// TestEmbedding checks that package concerto links nothing that is optional for applications.
+func TestEmbedding(t *testing.T) {
+	randtest.InOneGoroutine(t)
+	list := exec.Command("go", "list", "-deps", ".")
+	list.Dir = "../.."
+	out, err := list.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for pkg := range strings.FieldsSeq(string(out)) {
+		if slices.ContainsFunc(optional, func(path string) bool { return strings.HasPrefix(pkg, path) }) {
+			t.Errorf("package concerto links %s", pkg)
+		}
+	}
+}
+
 // linkedList returns the list for a program.
 func linkedList(t *testing.T, program string) string {
 	t.Helper()

@@ -11,7 +11,7 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 	"github.com/concerto-lang/concerto/runtime/host"
 	"github.com/concerto-lang/concerto/runtime/llm"
-	"github.com/concerto-lang/concerto/runtime/mcp"
+	"github.com/concerto-lang/concerto/runtime/mcp/mcpport"
 	"github.com/concerto-lang/concerto/runtime/workspace"
 	"github.com/concerto-lang/concerto/runtime/world/permit"
 )
@@ -106,7 +106,7 @@ func (a *asking) servers() {
 func (a *asking) server(name string) {
 	for i := range a.ir.Servers {
 		x := &a.ir.Servers[i]
-		s, err := mcp.ParseConfig(x.Name, x.Config, "")
+		s, err := mcpport.ParseConfig(x.Name, x.Config, "")
 		if err != nil || s.Name != name {
 			continue
 		}

@@ -13,7 +13,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/runtime/host"
 	"github.com/concerto-lang/concerto/runtime/host/adapter"
-	"github.com/concerto-lang/concerto/runtime/mcp"
+	"github.com/concerto-lang/concerto/runtime/mcp/mcpport"
 	"github.com/concerto-lang/concerto/runtime/merge"
 	"github.com/concerto-lang/concerto/runtime/workspace"
 )
@@ -41,7 +41,7 @@ func TestKeysAreDecoded(t *testing.T) {
 	}
 	for section, read := range map[string]map[string]bool{
 		"hosts.*":   members(members(members(members(hosts, reflect.TypeFor[host.Config]()), reflect.TypeFor[host.Bounds]()), reflect.TypeFor[adapter.Vendor]()), reflect.TypeFor[host.Access]()),
-		"mcp.*":     members(map[string]bool{}, reflect.TypeFor[mcp.Config]()),
+		"mcp.*":     members(map[string]bool{}, reflect.TypeFor[mcpport.Config]()),
 		"tools.*":   members(map[string]bool{}, engine.ToolForm),
 		"run":       run,
 		"workspace": members(map[string]bool{}, reflect.TypeFor[workspace.Config]()),

@@ -42,7 +42,7 @@ import (
 	"github.com/concerto-lang/concerto/runtime/budget"
 	"github.com/concerto-lang/concerto/runtime/host"
 	"github.com/concerto-lang/concerto/runtime/llm"
-	"github.com/concerto-lang/concerto/runtime/mcp"
+	"github.com/concerto-lang/concerto/runtime/mcp/mcpport"
 	"github.com/concerto-lang/concerto/runtime/merge"
 	"github.com/concerto-lang/concerto/runtime/tool"
 	"github.com/concerto-lang/concerto/runtime/workspace"
@@ -603,7 +603,7 @@ func (p *Program) parties(root string) (all runtime.Parties, err error) {
 		all.Hosts = append(all.Hosts, h)
 	}
 	for _, x := range p.ir.Servers {
-		server, err := mcp.ParseConfig(x.Name, x.Config, root)
+		server, err := mcpport.ParseConfig(x.Name, x.Config, root)
 		if err != nil {
 			return all, err
 		}

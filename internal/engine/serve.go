@@ -12,7 +12,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/value"
 	"github.com/concerto-lang/concerto/runtime"
 	"github.com/concerto-lang/concerto/runtime/budget"
-	"github.com/concerto-lang/concerto/runtime/mcp"
+	"github.com/concerto-lang/concerto/runtime/mcp/mcpport"
 	"github.com/concerto-lang/concerto/stdlib"
 	"github.com/concerto-lang/concerto/vm"
 )
@@ -25,7 +25,7 @@ var ErrNothingOffered = errors.New("the program has nothing to serve: it has no 
 type ServeOptions struct {
 	In    io.ReadCloser
 	Out   io.WriteCloser
-	HTTP  mcp.Listen
+	HTTP  mcpport.Listen
 	Ready func(url string)
 	// Withheld is called with the reason for each public pipeline that is not offered.
 	Withheld func(string)
@@ -73,9 +73,9 @@ func (p *Program) serveMCP(ctx context.Context, world *runtime.Runtime, f *follo
 		ended <- err
 	}()
 	if s.HTTP.Address != "" {
-		err = mcp.ServeHTTP(ctx, p.ir.Name, "1", tools, s.HTTP, s.Ready)
+		err = mcpport.ServeHTTP(ctx, p.ir.Name, "1", tools, s.HTTP, s.Ready)
 	} else {
-		err = mcp.ServeStreams(ctx, p.ir.Name, "1", tools, &input{s.In, cancel}, s.Out)
+		err = mcpport.ServeStreams(ctx, p.ir.Name, "1", tools, &input{s.In, cancel}, s.Out)
 	}
 	cancel(errServed)
 	if why := <-ended; !errors.Is(why, errServed) {
@@ -114,11 +114,11 @@ type serving struct {
 }
 
 // offers returns the public tools and pipelines of the program, and the application's tools.
-func (x *serving) offers(ctx context.Context, world *runtime.Runtime, o *Options, own []vm.Offer, withheld func(string)) (mcp.Offers, error) {
+func (x *serving) offers(ctx context.Context, world *runtime.Runtime, o *Options, own []vm.Offer, withheld func(string)) (mcpport.Offers, error) {
 	if withheld == nil {
 		withheld = func(string) {}
 	}
-	var all mcp.Offers
+	var all mcpport.Offers
 	var names []string
 	for _, v := range own {
 		if slices.Contains(names, v.Name) {
@@ -139,11 +139,11 @@ func (x *serving) offers(ctx context.Context, world *runtime.Runtime, o *Options
 	return all, err
 }
 
-func (x *serving) functionOffer(o vm.Offer) mcp.Offer {
-	return mcp.Offer{Name: o.Name, Description: o.Description, Parameters: o.Parameters, Output: o.Output,
-		Call: func(ctx context.Context, args json.RawMessage, report func(mcp.Progress)) (mcp.Result, error) {
+func (x *serving) functionOffer(o vm.Offer) mcpport.Offer {
+	return mcpport.Offer{Name: o.Name, Description: o.Description, Parameters: o.Parameters, Output: o.Output,
+		Call: func(ctx context.Context, args json.RawMessage, report func(mcpport.Progress)) (mcpport.Result, error) {
 			p := &progress{offer: o, report: report}
-			var result mcp.Result
+			var result mcpport.Result
 			var err error
 			done := make(chan struct{})
 			x.machine.Begin(&vm.Call{Offer: o, Args: args, Context: ctx, Emitted: p.emitted,
@@ -186,13 +186,13 @@ func clientError(err error) error {
 }
 
 // rendered converts the value of a call to a result for the client.
-func rendered(v value.Slot, o vm.Offer) mcp.Result {
+func rendered(v value.Slot, o vm.Offer) mcpport.Result {
 	flat := value.Flatten(v)
 	if flat.Kind() == value.KindString && !o.Wrapped {
-		return mcp.Result{Text: value.Text(flat)}
+		return mcpport.Result{Text: value.Text(flat)}
 	}
 	b := value.AppendJSON(nil, v)
-	r := mcp.Result{Text: string(b)}
+	r := mcpport.Result{Text: string(b)}
 	switch {
 	case o.Wrapped:
 		r.Object = append(append([]byte(`{"result":`), b...), '}')
@@ -206,7 +206,7 @@ func rendered(v value.Slot, o vm.Offer) mcp.Result {
 // completed stage counts as 1, and the steps after it count as fractions.
 type progress struct {
 	offer  vm.Offer
-	report func(mcp.Progress)
+	report func(mcpport.Progress)
 	stages int // number of completed stages
 	steps  int // number of steps since the last completed stage
 }
@@ -249,5 +249,5 @@ func (p *progress) emitted(e *effect.Emit) {
 	if p.offer.Pipeline != "" { // the fraction grows with each step, but stays below the next stage
 		done = float64(p.stages) + float64(p.steps)/float64(p.steps+1)
 	}
-	p.report(mcp.Progress{Done: done, Total: float64(p.offer.Stages), Message: message})
+	p.report(mcpport.Progress{Done: done, Total: float64(p.offer.Stages), Message: message})
 }

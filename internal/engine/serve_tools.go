@@ -11,7 +11,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/runtime"
 	"github.com/concerto-lang/concerto/runtime/budget"
-	"github.com/concerto-lang/concerto/runtime/mcp"
+	"github.com/concerto-lang/concerto/runtime/mcp/mcpport"
 	"github.com/concerto-lang/concerto/runtime/tool"
 	"github.com/concerto-lang/concerto/runtime/world/emit"
 	"github.com/concerto-lang/concerto/vm"
@@ -35,8 +35,8 @@ type applicationOffers struct {
 
 // watchOffers returns a channel that receives the current offers, and the new ones after each
 // change of the application's tools. The channel is closed when ctx ends.
-func (a *applicationOffers) watchOffers(ctx context.Context) <-chan []mcp.Offer {
-	out := make(chan []mcp.Offer)
+func (a *applicationOffers) watchOffers(ctx context.Context) <-chan []mcpport.Offer {
+	out := make(chan []mcpport.Offer)
 	if a.o.Tools == nil {
 		close(out)
 		return out
@@ -61,18 +61,18 @@ func (a *applicationOffers) watchOffers(ctx context.Context) <-chan []mcp.Offer 
 }
 
 // currentOffers returns the offers for the current tools of the application.
-func (a *applicationOffers) currentOffers(ctx context.Context) ([]mcp.Offer, error) {
+func (a *applicationOffers) currentOffers(ctx context.Context) ([]mcpport.Offer, error) {
 	found, err := a.world.Served().Perform(ctx, &effect.AppList{Reserved: a.inUse})
 	if err != nil {
 		return nil, err
 	}
-	var offers []mcp.Offer
+	var offers []mcpport.Offer
 	for _, t := range found.(*effect.AppOffer).Tools {
 		if t.Approve && !a.o.canBeAnswered(tool.ApprovalChannel) {
 			a.withhold(fmt.Sprintf("tool %s is not offered: its calls need approval, and no approver is available: use --answer %s=VALUE or --emit-handler COMMAND", t.Name, tool.ApprovalChannel))
 			continue
 		}
-		offers = append(offers, mcp.Offer{Name: t.Name, Description: t.Description, Parameters: t.Parameters, Calls: fmt.Sprintf("%s@%d", t.Tool, t.Version), Call: applicationCall(a.world, t)})
+		offers = append(offers, mcpport.Offer{Name: t.Name, Description: t.Description, Parameters: t.Parameters, Calls: fmt.Sprintf("%s@%d", t.Tool, t.Version), Call: applicationCall(a.world, t)})
 	}
 	return offers, nil
 }
@@ -86,20 +86,20 @@ func (a *applicationOffers) withhold(why string) {
 }
 
 // applicationCall returns a function that calls a tool of the application for an MCP client.
-func applicationCall(world *runtime.Runtime, t effect.AppTool) func(context.Context, json.RawMessage, func(mcp.Progress)) (mcp.Result, error) {
-	return func(ctx context.Context, args json.RawMessage, report func(mcp.Progress)) (mcp.Result, error) {
-		e, _ := world.Served().Do(ctx, tool.Ask{Name: fmt.Sprintf("%s@%d", t.Tool, t.Version), CallID: world.CallID(), Args: args, Caller: mcp.Client(ctx), Route: tool.RouteMCP,
+func applicationCall(world *runtime.Runtime, t effect.AppTool) func(context.Context, json.RawMessage, func(mcpport.Progress)) (mcpport.Result, error) {
+	return func(ctx context.Context, args json.RawMessage, report func(mcpport.Progress)) (mcpport.Result, error) {
+		e, _ := world.Served().Do(ctx, tool.Ask{Name: fmt.Sprintf("%s@%d", t.Tool, t.Version), CallID: world.CallID(), Args: args, Caller: mcpport.Client(ctx), Route: tool.RouteMCP,
 			OnEmit: func(channel string, payload json.RawMessage) {
 				var p tool.Progress
 				if channel == tool.ProgressChannel && json.Unmarshal(payload, &p) == nil {
-					report(mcp.Progress{Done: p.Progress, Total: p.Total, Message: p.Message})
+					report(mcpport.Progress{Done: p.Progress, Total: p.Total, Message: p.Message})
 				}
 			}})
 		text, failed := e.Text()
 		if failed {
-			return mcp.Result{}, errors.New(text)
+			return mcpport.Result{}, errors.New(text)
 		}
-		r := mcp.Result{Text: text}
+		r := mcpport.Result{Text: text}
 		if e.Changed == nil && strings.HasPrefix(string(e.Result.Output), "{") {
 			r.Object = e.Result.Output
 		}
@@ -108,15 +108,15 @@ func applicationCall(world *runtime.Runtime, t effect.AppTool) func(context.Cont
 }
 
 // recorded returns call with an audit record of each call of the offer.
-func recorded(world *runtime.Runtime, o vm.Offer, call func(context.Context, json.RawMessage, func(mcp.Progress)) (mcp.Result, error)) func(context.Context, json.RawMessage, func(mcp.Progress)) (mcp.Result, error) {
-	return func(ctx context.Context, args json.RawMessage, report func(mcp.Progress)) (mcp.Result, error) {
+func recorded(world *runtime.Runtime, o vm.Offer, call func(context.Context, json.RawMessage, func(mcpport.Progress)) (mcpport.Result, error)) func(context.Context, json.RawMessage, func(mcpport.Progress)) (mcpport.Result, error) {
+	return func(ctx context.Context, args json.RawMessage, report func(mcpport.Progress)) (mcpport.Result, error) {
 		if len(args) == 0 {
 			args = json.RawMessage("{}")
 		}
-		done, err := world.Served().Record(&effect.AppAsk{CallID: world.CallID(), Tool: o.Name, Version: 1, Args: args, By: mcp.Client(ctx), Route: tool.RouteMCP,
+		done, err := world.Served().Record(&effect.AppAsk{CallID: world.CallID(), Tool: o.Name, Version: 1, Args: args, By: mcpport.Client(ctx), Route: tool.RouteMCP,
 			Own: &effect.OwnTool{Name: o.Name, Owner: "program", Description: o.Description}})
 		if err != nil {
-			return mcp.Result{}, err
+			return mcpport.Result{}, err
 		}
 		r, err := call(ctx, args, report)
 		message := ""

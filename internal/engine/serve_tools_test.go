@@ -13,6 +13,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/internal/record/audit"
+	_ "github.com/concerto-lang/concerto/runtime/mcp" // serves the tools
 	"github.com/concerto-lang/concerto/runtime/tool"
 )
 

@@ -15,7 +15,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/process/userfile"
 	"github.com/concerto-lang/concerto/internal/text/source"
-	"github.com/concerto-lang/concerto/runtime/mcp"
+	"github.com/concerto-lang/concerto/runtime/mcp/mcpport"
 	"github.com/concerto-lang/concerto/runtime/tool"
 )
 
@@ -82,7 +82,7 @@ func (d *definer) wrong(t *manifest.Tool, key string, kind *diag.Info, format st
 
 // tools creates the tools with these definitions. Relative paths start at dir. servers lists the
 // MCP servers that definitions may name, and perform calls them.
-func (d *definer) tools(all []*manifest.Tool, dir string, perform effect.Performer, servers []mcp.Config) []tool.Definition {
+func (d *definer) tools(all []*manifest.Tool, dir string, perform effect.Performer, servers []mcpport.Config) []tool.Definition {
 	var out []tool.Definition
 	for _, t := range all {
 		var form toolForm
@@ -102,7 +102,7 @@ func (d *definer) tools(all []*manifest.Tool, dir string, perform effect.Perform
 
 // tool creates one tool. ok is false if the definition has an error, which was reported, or if the
 // tool is omitted.
-func (d *definer) tool(t *manifest.Tool, form *toolForm, dir string, perform effect.Performer, servers []mcp.Config) (x tool.Definition, ok bool) {
+func (d *definer) tool(t *manifest.Tool, form *toolForm, dir string, perform effect.Performer, servers []mcpport.Config) (x tool.Definition, ok bool) {
 	var err error
 	switch {
 	case form.Command != nil:
@@ -166,8 +166,8 @@ func definitionErrors(err error) []*tool.DefinitionError {
 }
 
 // remote creates a tool that calls a tool of an MCP server.
-func (d *definer) remote(t *manifest.Tool, form *toolForm, perform effect.Performer, servers []mcp.Config) (x tool.Definition, ok bool) {
-	at := slices.IndexFunc(servers, func(c mcp.Config) bool { return c.Name == form.MCP.Server })
+func (d *definer) remote(t *manifest.Tool, form *toolForm, perform effect.Performer, servers []mcpport.Config) (x tool.Definition, ok bool) {
+	at := slices.IndexFunc(servers, func(c mcpport.Config) bool { return c.Name == form.MCP.Server })
 	if at < 0 {
 		h := d.wrong(t, "mcp.server", diag.ToolSource, "unknown MCP server `%s`", form.MCP.Server)
 		if near := nearest(form.MCP.Server, servers); near != "" {

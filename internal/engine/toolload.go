@@ -14,7 +14,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/userfile"
 	"github.com/concerto-lang/concerto/internal/text/source"
 	"github.com/concerto-lang/concerto/ir"
-	"github.com/concerto-lang/concerto/runtime/mcp"
+	"github.com/concerto-lang/concerto/runtime/mcp/mcpport"
 	"github.com/concerto-lang/concerto/runtime/tool"
 )
 
@@ -50,10 +50,10 @@ func (l *toolLoader) loadTools() error {
 
 // own loads the tools of the program, or of the nearest manifest. It returns the MCP servers of the
 // same manifest.
-func (l *toolLoader) own() ([]mcp.Config, error) {
+func (l *toolLoader) own() ([]mcpport.Config, error) {
 	s := l.sources
 	var own []*manifest.Tool
-	var servers []mcp.Config
+	var servers []mcpport.Config
 	root := ""
 	switch {
 	case s.Program != nil:
@@ -94,7 +94,7 @@ func (l *toolLoader) own() ([]mcp.Config, error) {
 }
 
 // loadFile loads a file of tools. Its tools may also use the servers in more.
-func (l *toolLoader) loadFile(name string, more []mcp.Config) error {
+func (l *toolLoader) loadFile(name string, more []mcpport.Config) error {
 	path := name
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(l.sources.Dir, filepath.FromSlash(name))
@@ -151,10 +151,10 @@ func (l *toolLoader) clashes() error {
 }
 
 // serversOf returns the servers of [mcp] sections. Relative paths start at dir.
-func serversOf(sections []*manifest.MCP, dir string) ([]mcp.Config, error) {
-	var out []mcp.Config
+func serversOf(sections []*manifest.MCP, dir string) ([]mcpport.Config, error) {
+	var out []mcpport.Config
 	for _, x := range sections {
-		c, err := mcp.ParseConfig(x.Name, x.Config, dir)
+		c, err := mcpport.ParseConfig(x.Name, x.Config, dir)
 		if err != nil {
 			return nil, err
 		}
@@ -164,7 +164,7 @@ func serversOf(sections []*manifest.MCP, dir string) ([]mcp.Config, error) {
 }
 
 // servers returns the MCP servers of the program's manifest.
-func (p *Program) servers() ([]mcp.Config, error) {
+func (p *Program) servers() ([]mcpport.Config, error) {
 	if p.manifest != nil {
 		return serversOf(p.manifest.MCP, p.root)
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
 	"github.com/concerto-lang/concerto/internal/text/suggest"
 	"github.com/concerto-lang/concerto/runtime"
-	"github.com/concerto-lang/concerto/runtime/mcp"
+	"github.com/concerto-lang/concerto/runtime/mcp/mcpport"
 	"github.com/concerto-lang/concerto/runtime/tool"
 	"github.com/concerto-lang/concerto/runtime/world/logs"
 )
@@ -20,7 +20,7 @@ import (
 type toolShare struct {
 	run     *procgroup.Run
 	modules map[string]*module // by absolute path of the program's file
-	remote  []*mcp.Servers
+	remote  []mcpport.Servers
 }
 
 func newToolShare(executable string) *toolShare {
@@ -41,7 +41,7 @@ func (s *toolShare) Close() error {
 }
 
 // servers returns a performer that calls MCP servers. A server is started at its first call.
-func (s *toolShare) servers(d *definer, configs []mcp.Config) effect.Performer {
+func (s *toolShare) servers(d *definer, configs []mcpport.Config) effect.Performer {
 	parties := runtime.Parties{}
 	seen := map[string]bool{}
 	for _, c := range configs {
@@ -58,7 +58,7 @@ func (s *toolShare) servers(d *definer, configs []mcp.Config) effect.Performer {
 		}
 	}
 	log := logs.New(writer(d.around.Log), d.around.LogLevel, secrets)
-	r := mcp.New(mcp.Options{Configs: parties.Servers, Environ: d.around.Environ, Run: s.run, Log: log.Host, Remark: log.Remark})
+	r := mcpport.New(mcpport.Options{Configs: parties.Servers, Environ: d.around.Environ, Run: s.run, Log: log.Host, Remark: log.Remark})
 	s.remote = append(s.remote, r)
 	return effect.PerformerFunc(func(ctx context.Context, q effect.Request) (effect.Result, error) {
 		out, err := r.Perform(ctx, q)
@@ -146,7 +146,7 @@ func remoteHandler(perform effect.Performer, x *remoteTool) tool.Handler {
 }
 
 // nearest returns the name of the server that is most similar to name.
-func nearest(name string, servers []mcp.Config) string {
+func nearest(name string, servers []mcpport.Config) string {
 	var names []string
 	for _, c := range servers {
 		names = append(names, c.Name)

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/concerto-lang/concerto/runtime/mcp/mcpport"
 )
 
 // Function is a tool of a server in the form of a Concerto declaration: the schemas that it needs,
@@ -24,9 +26,9 @@ type Function struct {
 
 // Inspect connects to a server and returns its tools as the functions of an mcp block, in the
 // server's order. The error is that of connecting.
-func Inspect(ctx context.Context, c Config, o Options) ([]Function, error) {
+func Inspect(ctx context.Context, c mcpport.Config, o mcpport.Options) ([]Function, error) {
 	s := &server{config: c, options: o}
-	limited, cancel := o.Clock.Within(ctx, c.timeout(), errTimeout)
+	limited, cancel := o.Clock.Within(ctx, c.Limit(), errTimeout)
 	defer cancel()
 	l, err := s.ensureLink(limited, nil)
 	if err != nil {

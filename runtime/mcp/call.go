@@ -42,7 +42,7 @@ func newCall(parent context.Context, id int64, s *server, r *effect.MCPOpen) (*c
 	c := &call{id: id, server: s, request: r, more: make(chan struct{}, 1)}
 	ctx, cancel := context.WithCancelCause(context.WithValue(parent, callKey{}, c))
 	c.cancel = cancel
-	c.clock = newClock(s.options.Clock, s.config.timeout(), func() { cancel(errTimeout) })
+	c.clock = newClock(s.options.Clock, s.config.Limit(), func() { cancel(errTimeout) })
 	return c, ctx
 }
 
@@ -102,7 +102,7 @@ func (c *call) endWithError(ctx context.Context, err error) {
 	var answered *jsonrpc.Error
 	switch {
 	case context.Cause(ctx) == errTimeout:
-		c.addEvent(nil, c.problem("no result within %s (`timeout` of [mcp.%s])", effect.Seconds(c.server.config.timeout().Seconds()), c.server.config.Name))
+		c.addEvent(nil, c.problem("no result within %s (`timeout` of [mcp.%s])", effect.Seconds(c.server.config.Limit().Seconds()), c.server.config.Name))
 	case errors.As(err, &e):
 		c.addEvent(nil, e)
 	case errors.As(err, &status):

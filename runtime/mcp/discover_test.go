@@ -18,6 +18,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/runtime/mcp/mcpport"
 )
 
 // TestSilentAboutDiscover uses a server that does not answer server/discover. After two seconds the
@@ -25,7 +26,7 @@ import (
 func TestSilentAboutDiscover(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var methods []string
-		s := New(Options{Configs: []Config{{Name: "S", Timeout: 60}}, dial: func() sdk.Transport {
+		s := dialed(nil, func() sdk.Transport {
 			theirs, ours := sdk.NewInMemoryTransports()
 			conn, err := theirs.Connect(t.Context())
 			if err != nil {
@@ -33,7 +34,7 @@ func TestSilentAboutDiscover(t *testing.T) {
 			}
 			go old(conn, &methods)
 			return ours
-		}})
+		})
 		begun := time.Now()
 		id := openCall(t, s, &effect.MCPOpen{Server: "S", Tool: "t"})
 		if got := next(t, s, id); got != "result done" {
@@ -95,14 +96,14 @@ func TestSlowServer(t *testing.T) {
 			return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: "done"}}}, nil, nil
 		})
 		connections := 0
-		s := New(Options{Configs: []Config{{Name: "S", Timeout: 60}}, dial: func() sdk.Transport {
+		s := dialed(nil, func() sdk.Transport {
 			connections++
 			theirs, ours := sdk.NewInMemoryTransports()
 			if _, err := server.Connect(t.Context(), slowTransport{theirs}, nil); err != nil {
 				t.Error(err)
 			}
 			return ours
-		}})
+		})
 		id := openCall(t, s, &effect.MCPOpen{Server: "S", Tool: "t"})
 		if got := next(t, s, id); got != "result done" {
 			t.Errorf("the call returned %q, want the result done", got)
@@ -161,7 +162,7 @@ func TestSilentOverHTTP(t *testing.T) {
 		}
 	}))
 	defer server.Close()
-	s := New(Options{Configs: []Config{{Name: "S", Transport: "http", URL: server.URL}}})
+	s := newServers(mcpport.Options{Configs: []mcpport.Config{{Name: "S", Transport: "http", URL: server.URL}}})
 	defer s.Close(t.Context())
 	id := openCall(t, s, &effect.MCPOpen{Server: "S", Tool: "t"})
 	if got := next(t, s, id); got != "result done" {

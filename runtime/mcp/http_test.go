@@ -9,6 +9,7 @@ import (
 	"testing/iotest"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/runtime/mcp/mcpport"
 )
 
 // TestProgressInStream checks that progress notifications are found in an event stream, and that
@@ -24,7 +25,7 @@ func TestProgressInStream(t *testing.T) {
 	for name, r := range map[string]io.Reader{"whole": strings.NewReader(text), "by bytes": iotest.OneByteReader(strings.NewReader(text)),
 		"by halves": iotest.HalfReader(strings.NewReader(text))} {
 		t.Run(name, func(t *testing.T) {
-			s := &server{config: Config{Name: "S"}}
+			s := &server{config: mcpport.Config{Name: "S"}}
 			c, _ := newCall(t.Context(), 7, s, &effect.MCPOpen{Tool: "t"})
 			defer c.clock.stopClock()
 			s.registerCall(c)
@@ -57,7 +58,7 @@ func TestRefusedRedirection(t *testing.T) {
 		}
 		return ""
 	}
-	s := New(Options{Configs: []Config{{Name: "S", Transport: "http", URL: near.URL}}, Refused: refused})
+	s := newServers(mcpport.Options{Configs: []mcpport.Config{{Name: "S", Transport: "http", URL: near.URL}}, Refused: refused})
 	defer s.Close(t.Context())
 	opened, err := s.Perform(t.Context(), &effect.MCPOpen{Server: "S", Tool: "t"})
 	if err != nil {

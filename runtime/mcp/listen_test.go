@@ -9,20 +9,21 @@ import (
 	"testing"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/runtime/mcp/mcpport"
 )
 
 var errDone = errors.New("done")
 
 // listening offers one tool, hello, over HTTP and returns the URL.
-func listening(t *testing.T, l Listen) string {
+func listening(t *testing.T, l mcpport.Listen) string {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	url, done := make(chan string, 1), make(chan error, 1)
-	hello := Offer{Name: "hello", Parameters: json.RawMessage(`{"type":"object"}`),
-		Call: func(context.Context, json.RawMessage, func(Progress)) (Result, error) {
-			return Result{Text: "hello"}, nil
+	hello := mcpport.Offer{Name: "hello", Parameters: json.RawMessage(`{"type":"object"}`),
+		Call: func(context.Context, json.RawMessage, func(mcpport.Progress)) (mcpport.Result, error) {
+			return mcpport.Result{Text: "hello"}, nil
 		}}
 	go func() {
-		done <- ServeHTTP(ctx, "test", "1", Offers{Fixed: []Offer{hello}}, l, func(u string) { url <- u })
+		done <- serveHTTP(ctx, "test", "1", mcpport.Offers{Fixed: []mcpport.Offer{hello}}, l, func(u string) { url <- u })
 	}()
 	t.Cleanup(func() {
 		cancel(errDone)
@@ -35,7 +36,7 @@ func listening(t *testing.T, l Listen) string {
 
 // TestGuard checks which clients may call tools over HTTP.
 func TestGuard(t *testing.T) {
-	open, closed := listening(t, Listen{Address: ":0"}), listening(t, Listen{Address: "0", Token: "secret", Origins: []string{"https://example.org"}})
+	open, closed := listening(t, mcpport.Listen{Address: ":0"}), listening(t, mcpport.Listen{Address: "0", Token: "secret", Origins: []string{"https://example.org"}})
 	for _, c := range []struct {
 		name, url, header, value string
 		status                   int
@@ -76,7 +77,7 @@ func TestGuard(t *testing.T) {
 			}
 		})
 	}
-	s := New(Options{Configs: []Config{{Name: "S", Transport: "http", URL: closed, Headers: map[string]string{"Authorization": "Bearer secret"}}}})
+	s := newServers(mcpport.Options{Configs: []mcpport.Config{{Name: "S", Transport: "http", URL: closed, Headers: map[string]string{"Authorization": "Bearer secret"}}}})
 	defer s.Close(context.Background())
 	if got := next(t, s, openCall(t, s, &effect.MCPOpen{Server: "S", Tool: "hello"})); got != "result hello" {
 		t.Errorf("result of the tool = %q", got)
@@ -86,8 +87,8 @@ func TestGuard(t *testing.T) {
 func TestLoopback(t *testing.T) {
 	for address, want := range map[string]bool{"8080": true, ":8080": true, "127.0.0.1:1": true, "localhost:1": true, "[::1]:1": true,
 		"0.0.0.0:1": false, "[::]:1": false, "example.org:1": false, "192.168.0.1:1": false} {
-		if got := IsLoopback(address); got != want {
-			t.Errorf("IsLoopback(%s) = %v", address, got)
+		if got := mcpport.IsLoopback(address); got != want {
+			t.Errorf("mcpport.IsLoopback(%s) = %v", address, got)
 		}
 	}
 }

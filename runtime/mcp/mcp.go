@@ -9,99 +9,13 @@ package mcp
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"path/filepath"
-	"strings"
+	"io"
 	"sync"
-	"time"
-
-	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
-	"github.com/concerto-lang/concerto/internal/process/procgroup"
-	"github.com/concerto-lang/concerto/runtime/world/clock"
+	"github.com/concerto-lang/concerto/runtime/mcp/mcpport"
 )
-
-// Config describes a server. Fields with a JSON name are keys of [mcp.X]. Timeout limits one call,
-// in seconds, including connecting. It does not include the time in which the program answers the
-// server's questions. 0 means DefaultTimeout.
-type Config struct {
-	Name       string            `json:"-"`
-	Transport  string            `json:"transport"` // "stdio" or "http"
-	Command    string            `json:"command"`
-	Args       []string          `json:"args"`
-	Env        map[string]string `json:"env"`
-	Dir        string            `json:"-"` // working directory of a stdio server
-	URL        string            `json:"url"`
-	Headers    map[string]string `json:"headers"`     // sent with each HTTP request
-	HeadersEnv map[string]string `json:"headers_env"` // headers with values from environment variables
-	Timeout    float64           `json:"timeout"`
-	PassEnv    []string          `json:"pass_env"` // additional variables of the run's environment
-	// variables that contain other services' keys: a variable is passed on only by its full name
-	Keys map[string]bool `json:"-"`
-}
-
-// ParseConfig parses a server in the form of the IR, a JSON object with the keys of the server's
-// section. If the object contains no transport, the URL or the command determines it.
-func ParseConfig(name string, config json.RawMessage, dir string) (Config, error) {
-	c := Config{Name: name, Dir: dir}
-	if len(config) > 0 {
-		if err := json.Unmarshal(config, &c); err != nil {
-			return c, fmt.Errorf("could not read MCP server %s: %w", name, err)
-		}
-	}
-	if dir != "" {
-		at, err := filepath.Abs(dir)
-		if err != nil {
-			return c, fmt.Errorf("could not read MCP server %s: %w", name, err)
-		}
-		for i, arg := range c.Args {
-			c.Args[i] = strings.ReplaceAll(arg, "${manifest_dir}", at)
-		}
-		for name, value := range c.Env {
-			c.Env[name] = strings.ReplaceAll(value, "${manifest_dir}", at)
-		}
-	}
-	switch {
-	case c.Transport != "":
-	case c.URL != "":
-		c.Transport = "http"
-	default:
-		c.Transport = "stdio"
-	}
-	return c, nil
-}
-
-// DefaultTimeout is the default time limit of a call.
-const DefaultTimeout = 60 * time.Second
-
-func (c *Config) timeout() time.Duration {
-	if c.Timeout <= 0 {
-		return DefaultTimeout
-	}
-	return time.Duration(c.Timeout * float64(time.Second))
-}
-
-// Options configures Servers. Log receives the lines of the servers' standard error.
-type Options struct {
-	Configs []Config
-	Environ []string
-	Run     *procgroup.Run // run that the servers' processes belong to, or nil
-	Log     func(server, line string)
-	// Clock measures the time limits of calls; nil means the system's clock.
-	Clock *clock.PausableClock
-	// Remark logs a message about a server with a level; nil drops the messages.
-	Remark func(level, line string)
-	// Played means that all models are replayed. In that case a server that cannot be reached
-	// causes no error and offers no tools to models.
-	Played bool
-	// Refused returns the reason why a redirect to an address must not be followed, or ""; nil
-	// permits all redirects.
-	Refused func(address string) string
-
-	dial func() sdk.Transport // creates the transport in tests; nil otherwise
-}
 
 // Servers performs the effects of internal/data/effect/mcp.go. It is safe for concurrent use.
 type Servers struct {
@@ -115,8 +29,23 @@ type Servers struct {
 	ctx   context.Context
 }
 
-// New returns Servers. It connects to no server.
-func New(o Options) *Servers {
+func init() { mcpport.Register(protocol{}) }
+
+// protocol implements mcpport.Driver.
+type protocol struct{}
+
+func (protocol) New(o mcpport.Options) mcpport.Servers { return newServers(o) }
+
+func (protocol) ServeHTTP(ctx context.Context, name, version string, offers mcpport.Offers, l mcpport.Listen, ready func(url string)) error {
+	return serveHTTP(ctx, name, version, offers, l, ready)
+}
+
+func (protocol) ServeStreams(ctx context.Context, name, version string, offers mcpport.Offers, in io.ReadCloser, out io.WriteCloser) error {
+	return serveStreams(ctx, name, version, offers, in, out)
+}
+
+// newServers returns Servers. It connects to no server.
+func newServers(o mcpport.Options) *Servers {
 	s := &Servers{servers: map[string]*server{}, calls: map[int64]*call{}}
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	for _, c := range o.Configs {

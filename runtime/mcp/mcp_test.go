@@ -15,6 +15,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/runtime/mcp/mcpport"
 	"github.com/concerto-lang/concerto/runtime/world/clock"
 )
 
@@ -23,13 +24,20 @@ func inMemory(t *testing.T, server *sdk.Server) *Servers { return inMemoryBy(t, 
 
 // inMemoryBy is like inMemory, with a given clock for the timeout.
 func inMemoryBy(t *testing.T, clock *clock.PausableClock, server *sdk.Server) *Servers {
-	return New(Options{Clock: clock, Configs: []Config{{Name: "S", Timeout: 60}}, dial: func() sdk.Transport {
+	return dialed(clock, func() sdk.Transport {
 		theirs, ours := sdk.NewInMemoryTransports()
 		if _, err := server.Connect(t.Context(), theirs, nil); err != nil {
 			t.Error(err)
 		}
 		return ours
-	}})
+	})
+}
+
+// dialed returns Servers with the server S, whose transport dial creates.
+func dialed(clock *clock.PausableClock, dial func() sdk.Transport) *Servers {
+	s := newServers(mcpport.Options{Clock: clock, Configs: []mcpport.Config{{Name: "S", Timeout: 60}}})
+	s.servers["S"].dial = dial
+	return s
 }
 
 func openCall(t *testing.T, s *Servers, r *effect.MCPOpen) int64 {
@@ -216,7 +224,7 @@ func (s *sessions) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func overHTTP(t *testing.T, h http.Handler, headers map[string]string) *Servers {
 	server := httptest.NewServer(h)
 	t.Cleanup(server.Close)
-	s := New(Options{Configs: []Config{{Name: "S", Transport: "http", URL: server.URL, HeadersEnv: headers}}, Environ: []string{"TOKEN=secret"}})
+	s := newServers(mcpport.Options{Configs: []mcpport.Config{{Name: "S", Transport: "http", URL: server.URL, HeadersEnv: headers}}, Environ: []string{"TOKEN=secret"}})
 	t.Cleanup(func() { s.Close(context.Background()) })
 	return s
 }

@@ -3,56 +3,23 @@ package mcp
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"sync"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/concerto-lang/concerto/runtime/mcp/mcpport"
 )
 
-// Offer is a tool that Concerto's MCP server offers. Output is the JSON Schema of its result, which
-// must be an object, or nil. An error that Call returns is reported as the tool's error.
-type Offer struct {
-	Name        string
-	Description string
-	Parameters  json.RawMessage
-	Output      json.RawMessage
-	// Calls identifies the target of Call, if the target may change while the name remains the
-	// same.
-	Calls string
-	Call  func(ctx context.Context, args json.RawMessage, report func(Progress)) (Result, error)
-}
-
-// Result is the result of a call: a text, and a JSON value if the value is an object.
-type Result struct {
-	Text   string
-	Object json.RawMessage
-}
-
-// Progress is a progress report of a call. Done increases with each report. Total is 0 if it is
-// unknown.
-type Progress struct {
-	Done, Total float64
-	Message     string
-}
-
-// Offers are the tools that a server offers: the fixed ones, and the latest list of the changing
-// ones. Clients are notified of changes.
-type Offers struct {
-	Fixed   []Offer
-	Begin   []Offer        // first list of the changing tools
-	Changes <-chan []Offer // receives each new list of the changing tools; nil if the list never changes
-}
-
 // newServer returns a server that offers the tools. It follows changes until ctx ends.
-func newServer(ctx context.Context, name, version string, all Offers) *sdk.Server {
+func newServer(ctx context.Context, name, version string, all mcpport.Offers) *sdk.Server {
 	s := sdk.NewServer(&sdk.Implementation{Name: name, Version: version}, nil)
 	for _, o := range all.Fixed {
 		addTool(s, o)
 	}
-	now := map[string]Offer{}
+	now := map[string]mcpport.Offer{}
 	replaceOffers(s, now, all.Begin)
 	if all.Changes != nil {
 		go func() {
@@ -74,11 +41,11 @@ func newServer(ctx context.Context, name, version string, all Offers) *sdk.Serve
 
 // replaceOffers replaces the offered tools. It does not register unchanged tools again, because
 // clients would be notified.
-func replaceOffers(s *sdk.Server, now map[string]Offer, next []Offer) {
+func replaceOffers(s *sdk.Server, now map[string]mcpport.Offer, next []mcpport.Offer) {
 	wanted := map[string]bool{}
 	for _, o := range next {
 		wanted[o.Name] = true
-		if before, there := now[o.Name]; there && before.equalTo(o) {
+		if before, there := now[o.Name]; there && isEqual(before, o) {
 			continue
 		}
 		now[o.Name] = o
@@ -96,21 +63,21 @@ func replaceOffers(s *sdk.Server, now map[string]Offer, next []Offer) {
 	}
 }
 
-// equalTo reports whether two offers with the same name are equal for clients and have the same
+// isEqual reports whether two offers with the same name are equal for clients and have the same
 // target.
-func (o Offer) equalTo(other Offer) bool {
+func isEqual(o, other mcpport.Offer) bool {
 	return o.Description == other.Description && o.Calls == other.Calls && bytes.Equal(o.Parameters, other.Parameters) && bytes.Equal(o.Output, other.Output)
 }
 
 // addTool adds a tool to a server, or replaces the tool with the same name.
-func addTool(s *sdk.Server, o Offer) {
+func addTool(s *sdk.Server, o mcpport.Offer) {
 	t := &sdk.Tool{Name: o.Name, Description: o.Description, InputSchema: o.Parameters}
 	if o.Output != nil {
 		t.OutputSchema = o.Output
 	}
 	s.AddTool(t, func(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 		reports := newReports(ctx, r)
-		result, err := o.Call(context.WithValue(ctx, clientKey{}, clientOf(r)), r.Params.Arguments, reports.addReport)
+		result, err := o.Call(mcpport.WithClient(ctx, clientOf(r)), r.Params.Arguments, reports.addReport)
 		reports.closeReports()
 		if err != nil {
 			return &sdk.CallToolResult{IsError: true, Content: []sdk.Content{&sdk.TextContent{Text: err.Error()}}}, nil
@@ -121,15 +88,6 @@ func addTool(s *sdk.Server, o Offer) {
 		}
 		return out, nil
 	})
-}
-
-type clientKey struct{}
-
-// Client returns the name that the client has reported, or "". ctx must be the context of a call of
-// an offer.
-func Client(ctx context.Context) string {
-	name, _ := ctx.Value(clientKey{}).(string)
-	return name
 }
 
 func clientOf(r *sdk.CallToolRequest) string {
@@ -150,7 +108,7 @@ type reports struct {
 	ended  sync.WaitGroup
 
 	mu      sync.Mutex
-	waiting []Progress
+	waiting []mcpport.Progress
 	closed  bool
 	more    chan struct{}
 }
@@ -177,7 +135,7 @@ func newReports(ctx context.Context, r *sdk.CallToolRequest) *reports {
 	return x
 }
 
-func (x *reports) addReport(p Progress) {
+func (x *reports) addReport(p mcpport.Progress) {
 	if !x.wanted {
 		return
 	}
@@ -197,7 +155,7 @@ func (x *reports) wake() {
 }
 
 // nextReport waits for a report. It returns false if no more reports follow.
-func (x *reports) nextReport() (Progress, bool) {
+func (x *reports) nextReport() (mcpport.Progress, bool) {
 	for {
 		x.mu.Lock()
 		if len(x.waiting) > 0 {
@@ -209,7 +167,7 @@ func (x *reports) nextReport() (Progress, bool) {
 		closed := x.closed
 		x.mu.Unlock()
 		if closed {
-			return Progress{}, false
+			return mcpport.Progress{}, false
 		}
 		<-x.more
 	}
@@ -225,9 +183,9 @@ func (x *reports) closeReports() {
 	x.ended.Wait()
 }
 
-// ServeStreams offers tools to the client at the other end of in and out. It returns when in or ctx
+// serveStreams offers tools to the client at the other end of in and out. It returns when in or ctx
 // ends.
-func ServeStreams(ctx context.Context, name, version string, offers Offers, in io.ReadCloser, out io.WriteCloser) error {
+func serveStreams(ctx context.Context, name, version string, offers mcpport.Offers, in io.ReadCloser, out io.WriteCloser) error {
 	// The session must continue after ctx has ended, because closing it answers the running calls
 	// if possible.
 	session, err := newServer(ctx, name, version, offers).Connect(context.WithoutCancel(ctx), &sdk.IOTransport{Reader: exactLines(in), Writer: exactWriter{out}}, nil)

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/concerto-lang/concerto/runtime/mcp/mcpport"
 )
 
 // TestDeafClient checks that a client that does not read its answers cannot prevent a server from
@@ -18,14 +20,14 @@ func TestDeafClient(t *testing.T) {
 		in, client := io.Pipe()
 		unread, out := io.Pipe()
 		done := make(chan error, 1)
-		big := Offer{Name: "big", Parameters: json.RawMessage(`{"type":"object"}`),
-			Call: func(_ context.Context, _ json.RawMessage, report func(Progress)) (Result, error) {
+		big := mcpport.Offer{Name: "big", Parameters: json.RawMessage(`{"type":"object"}`),
+			Call: func(_ context.Context, _ json.RawMessage, report func(mcpport.Progress)) (mcpport.Result, error) {
 				for i := range 2 * maxReports {
-					report(Progress{Done: float64(i + 1)}) // must not block
+					report(mcpport.Progress{Done: float64(i + 1)}) // must not block
 				}
-				return Result{Text: strings.Repeat("x", 1<<20)}, nil
+				return mcpport.Result{Text: strings.Repeat("x", 1<<20)}, nil
 			}}
-		go func() { done <- ServeStreams(ctx, "test", "1", Offers{Fixed: []Offer{big}}, in, out) }()
+		go func() { done <- serveStreams(ctx, "test", "1", mcpport.Offers{Fixed: []mcpport.Offer{big}}, in, out) }()
 		go func() {
 			_, _ = io.WriteString(client, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`+"\n")
 			_, _ = io.WriteString(client, `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"big","arguments":{},"_meta":{"progressToken":"p"}}}`+"\n")
@@ -47,7 +49,7 @@ func TestDeafClient(t *testing.T) {
 func TestReports(t *testing.T) {
 	x := &reports{wanted: true, more: make(chan struct{}, 1)}
 	for i := range maxReports + 10 {
-		x.addReport(Progress{Done: float64(i)})
+		x.addReport(mcpport.Progress{Done: float64(i)})
 	}
 	x.closeReports()
 	n := 0

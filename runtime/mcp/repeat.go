@@ -25,7 +25,7 @@ func (s *Servers) Repeatable(ctx context.Context, r *effect.MCPOpen, connect boo
 		defer server.mu.Unlock()
 		return server.link != nil && server.link.repeatable[server.link.ownName(r.Tool)]
 	}
-	ctx, cancel := server.options.Clock.Within(ctx, server.config.timeout(), errTimeout)
+	ctx, cancel := server.options.Clock.Within(ctx, server.config.Limit(), errTimeout)
 	defer cancel()
 	l, err := server.ensureLink(ctx, r.Declared)
 	if err != nil {
@@ -37,7 +37,7 @@ func (s *Servers) Repeatable(ctx context.Context, r *effect.MCPOpen, connect boo
 // Within returns the time limit for calls of a server.
 func (s *Servers) Within(name string) time.Duration {
 	if server := s.servers[name]; server != nil {
-		return server.config.timeout()
+		return server.config.Limit()
 	}
 	return 0
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
+	"github.com/concerto-lang/concerto/runtime/mcp/mcpport"
 )
 
 var errTimeout = errors.New("timed out")
@@ -31,8 +32,9 @@ const (
 
 // server is one MCP server with its current connection.
 type server struct {
-	config  Config
-	options Options
+	config  mcpport.Config
+	options mcpport.Options
+	dial    func() sdk.Transport // creates the transport in tests; nil otherwise
 
 	warnOnce sync.Once // limits the message about variables that are not passed on
 
@@ -280,8 +282,8 @@ func (s *server) unreachable(err error) error {
 // or uses the server's address.
 func (s *server) transport(ctx context.Context, l *link) (sdk.Transport, error) {
 	c := &s.config
-	if s.options.dial != nil {
-		return s.options.dial(), nil
+	if s.dial != nil {
+		return s.dial(), nil
 	}
 	if c.Transport == "http" {
 		client, err := s.httpClient()

@@ -52,6 +52,15 @@ function once() {
 }
 
 const scenarios = {
+  /** Prints the events of a session of each server that the test plays, whose addresses come by standard input. */
+  async streams() {
+    for await (const address of createInterface({ input: process.stdin })) {
+      const c = await Concerto.connect(address);
+      for await (const e of await c.session("s1")) say(e.seq, e.type, e.text ?? null);
+      await c.close();
+    }
+  },
+
   async flow() {
     const c = await server();
     const ids = [];

@@ -48,6 +48,15 @@ def seen(e):
     return [e.type, e.get("channel"), payload if e.type == "emit" else e.get("text", e.get("message")), e.get("awaited", False)]
 
 
+async def streams():
+    """Print the events of a session of each server that the test plays, whose addresses come by
+    standard input."""
+    for address in sys.stdin:
+        async with await Concerto.connect(address.strip()) as c:
+            async for e in await c.session("s1"):
+                say(e.seq, e.type, e.get("text"))
+
+
 async def flow():
     async with await server() as c:
         ids = []

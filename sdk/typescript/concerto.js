@@ -1,4 +1,4 @@
-// Made by `make sdk` from concerto.ts, sha256 064e325a7385526180a6637ee02726a996998e495f75267dbd0f02115e7b36b2.
+// Made by `make sdk` from concerto.ts, sha256 1cbf9e7c56fd5a54a4111f8df1c0eef5557ddac9229525cb52cb652d6253d34f.
 // Run Concerto programs from an application and provide tools to them.
 // One file, no dependencies, Node 22 or newer and browsers.
 //
@@ -857,6 +857,47 @@ class Net {
         return this.token ? { Authorization: `Bearer ${this.token}` } : {};
     }
 }
+/** A decoder of server-sent events, which may arrive in pieces that end at any character. Lines end
+ * with CRLF, LF or CR. The end of the stream drops an event that no blank line follows, with its
+ * number, so that the server repeats it. */
+class EventStream {
+    parts = []; // of the current line
+    afterCR = false; // an LF that comes next belongs to the last line
+    number = null;
+    data = [];
+    /** Yields the number and the data of each event that a piece completes. */
+    *feed(piece) {
+        if (piece === "")
+            return;
+        const lines = (this.afterCR ? piece.replace(/^\n/, "") : piece).split(/\r\n|\r|\n/);
+        this.afterCR = piece.endsWith("\r");
+        const rest = lines.pop();
+        for (const end of lines) {
+            this.parts.push(end);
+            const line = this.parts.join("");
+            this.parts = [];
+            if (line !== "") {
+                this.field(line);
+            }
+            else if (this.number !== null || this.data.length > 0) {
+                const event = { number: this.number, data: this.data.length > 0 ? this.data.join("\n") : null };
+                this.number = null;
+                this.data = [];
+                yield event;
+            }
+        }
+        this.parts.push(rest);
+    }
+    field(line) {
+        const colon = line.indexOf(":");
+        const name = colon < 0 ? line : line.slice(0, colon);
+        const value = colon < 0 ? "" : line.slice(colon + 1).replace(/^ /, "");
+        if (name === "data")
+            this.data.push(value);
+        else if (name === "id" && /^\d+$/.test(value))
+            this.number = Number(value);
+    }
+}
 /** HTTP: each message to the server is a POST, its messages are server-sent events. */
 class Sse extends Net {
     base;
@@ -895,32 +936,18 @@ class Sse extends Net {
         throw e;
     }
     async read() {
-        let parts = [];
-        let data = [];
+        const stream = new EventStream();
         const reader = this.events.body.pipeThrough(new TextDecoderStream()).getReader();
         for (;;) {
             const { done, value } = await reader.read();
             if (done)
                 throw new Cut("the stream of events has ended");
-            const lines = value.split("\n");
-            const rest = lines.pop();
-            for (const piece of lines) {
-                parts.push(piece);
-                const line = parts.join("").replace(/\r$/, "");
-                parts = [];
-                if (line === "") {
-                    if (data.length > 0)
-                        this.client.handleMessage(parsed(data.join("\n")));
-                    data = [];
-                }
-                else if (line.startsWith("data:")) {
-                    data.push(line.slice(5).replace(/^ /, ""));
-                }
-                else if (/^id: ?\d+$/.test(line)) {
-                    this.cursor = Number(line.slice(3));
-                }
+            for (const e of stream.feed(value)) {
+                if (e.number !== null)
+                    this.cursor = e.number;
+                if (e.data !== null)
+                    this.client.handleMessage(parsed(e.data));
             }
-            parts.push(rest);
         }
     }
     send(line, message) {

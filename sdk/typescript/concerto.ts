@@ -1038,6 +1038,46 @@ abstract class Net implements Link {
   }
 }
 
+/** A decoder of server-sent events, which may arrive in pieces that end at any character. Lines end
+ * with CRLF, LF or CR. The end of the stream drops an event that no blank line follows, with its
+ * number, so that the server repeats it. */
+class EventStream {
+  private parts: string[] = []; // of the current line
+  private afterCR = false; // an LF that comes next belongs to the last line
+  private number: number | null = null;
+  private data: string[] = [];
+
+  /** Yields the number and the data of each event that a piece completes. */
+  *feed(piece: string): Generator<{ number: number | null; data: string | null }> {
+    if (piece === "") return;
+    const lines = (this.afterCR ? piece.replace(/^\n/, "") : piece).split(/\r\n|\r|\n/);
+    this.afterCR = piece.endsWith("\r");
+    const rest = lines.pop() as string;
+    for (const end of lines) {
+      this.parts.push(end);
+      const line = this.parts.join("");
+      this.parts = [];
+      if (line !== "") {
+        this.field(line);
+      } else if (this.number !== null || this.data.length > 0) {
+        const event = { number: this.number, data: this.data.length > 0 ? this.data.join("\n") : null };
+        this.number = null;
+        this.data = [];
+        yield event;
+      }
+    }
+    this.parts.push(rest);
+  }
+
+  private field(line: string): void {
+    const colon = line.indexOf(":");
+    const name = colon < 0 ? line : line.slice(0, colon);
+    const value = colon < 0 ? "" : line.slice(colon + 1).replace(/^ /, "");
+    if (name === "data") this.data.push(value);
+    else if (name === "id" && /^\d+$/.test(value)) this.number = Number(value);
+  }
+}
+
 /** HTTP: each message to the server is a POST, its messages are server-sent events. */
 class Sse extends Net {
   private readonly base: string;
@@ -1077,28 +1117,15 @@ class Sse extends Net {
   }
 
   protected async read(): Promise<never> {
-    let parts: string[] = [];
-    let data: string[] = [];
+    const stream = new EventStream();
     const reader = (this.events as any).body.pipeThrough(new TextDecoderStream()).getReader();
     for (;;) {
       const { done, value } = await reader.read();
       if (done) throw new Cut("the stream of events has ended");
-      const lines = (value as string).split("\n");
-      const rest = lines.pop() as string;
-      for (const piece of lines) {
-        parts.push(piece);
-        const line = parts.join("").replace(/\r$/, "");
-        parts = [];
-        if (line === "") {
-          if (data.length > 0) this.client.handleMessage(parsed(data.join("\n")));
-          data = [];
-        } else if (line.startsWith("data:")) {
-          data.push(line.slice(5).replace(/^ /, ""));
-        } else if (/^id: ?\d+$/.test(line)) {
-          this.cursor = Number(line.slice(3));
-        }
+      for (const e of stream.feed(value)) {
+        if (e.number !== null) this.cursor = e.number;
+        if (e.data !== null) this.client.handleMessage(parsed(e.data));
       }
-      parts.push(rest);
     }
   }
 

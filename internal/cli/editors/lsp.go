@@ -22,7 +22,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/lockfile"
 	"github.com/concerto-lang/concerto/internal/process/userfile"
 	"github.com/concerto-lang/concerto/internal/term/cmdline"
-	"github.com/concerto-lang/concerto/runtime/mcp"
+	"github.com/concerto-lang/concerto/runtime/mcp/mcpport"
 )
 
 // lspCommand is the command lsp with its options.
@@ -102,7 +102,7 @@ func accept(ctx context.Context, a *console.Console, addr string) (net.Conn, err
 		return nil, console.Usage("write a host and a free port, such as 127.0.0.1:9257, or port 0", "--tcp: %v", console.Cause(err))
 	}
 	defer l.Close()
-	if !mcp.IsLoopback(addr) {
+	if !mcpport.IsLoopback(addr) {
 		fmt.Fprintf(a.Stderr, "warning: every client that reaches %s can read and change the editor's files; use a loopback address\n", l.Addr())
 	}
 	fmt.Fprintf(a.Stderr, "waiting for an editor at %s\n", l.Addr())

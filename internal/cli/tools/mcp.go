@@ -24,6 +24,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/engine/driver"
 	"github.com/concerto-lang/concerto/internal/text/source"
 	"github.com/concerto-lang/concerto/runtime/mcp"
+	"github.com/concerto-lang/concerto/runtime/mcp/mcpport"
 )
 
 func NewMcp(a *console.Console) *cobra.Command {
@@ -136,7 +137,7 @@ func (cmd *mcpAddCommand) add(ctx context.Context, name string, command []string
 	if err := checkSecrets(section); err != nil {
 		return err
 	}
-	functions, err := mcp.Inspect(ctx, config, mcp.Options{Environ: os.Environ(), Run: cmd.console.Processes()})
+	functions, err := mcp.Inspect(ctx, config, mcpport.Options{Environ: os.Environ(), Run: cmd.console.Processes()})
 	if err != nil {
 		if same, ok := errors.AsType[*mcp.SameNameError](err); ok {
 			return console.Usage("write the declarations by hand, for example `mcp "+name+" { .. }`, which offers all tools to models under distinct names", "%s", same)
@@ -177,7 +178,7 @@ func checkSecrets(section string) error {
 }
 
 // secretsOf returns the secrets that are passed to a server. They must be removed from messages.
-func secretsOf(c mcp.Config) *secret.Set {
+func secretsOf(c mcpport.Config) *secret.Set {
 	secrets := &secret.Set{}
 	for _, variable := range c.HeadersEnv {
 		secrets.AddHeader(variable, os.Getenv(variable))
@@ -187,8 +188,8 @@ func secretsOf(c mcp.Config) *secret.Set {
 
 // config returns the configuration of the server that the flags describe, and the content of its
 // section in the manifest.
-func (cmd *mcpAddCommand) config(name, dir string, command []string) (mcp.Config, string, error) {
-	c := mcp.Config{Name: name, Transport: "stdio", Dir: dir, URL: cmd.url}
+func (cmd *mcpAddCommand) config(name, dir string, command []string) (mcpport.Config, string, error) {
+	c := mcpport.Config{Name: name, Transport: "stdio", Dir: dir, URL: cmd.url}
 	env, err := pairs("env", cmd.env)
 	if err != nil {
 		return c, "", err

@@ -17,7 +17,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/engine/driver"
 	"github.com/concerto-lang/concerto/internal/engine/live"
 	"github.com/concerto-lang/concerto/internal/term/cmdline"
-	"github.com/concerto-lang/concerto/runtime/mcp"
+	"github.com/concerto-lang/concerto/runtime/mcp/mcpport"
 )
 
 // mcpServeCommand is the command mcp serve with its options.
@@ -107,8 +107,8 @@ func (cmd *mcpServeCommand) servedSource(path string) driver.Request {
 }
 
 // listen returns the options for HTTP that the flags set.
-func (cmd *mcpServeCommand) listen() (mcp.Listen, error) {
-	l := mcp.Listen{Address: cmd.http, Origins: cmd.origins}
+func (cmd *mcpServeCommand) listen() (mcpport.Listen, error) {
+	l := mcpport.Listen{Address: cmd.http, Origins: cmd.origins}
 	switch {
 	case cmd.http == "" && (cmd.tokenEnv != "" || len(cmd.origins) > 0):
 		return l, console.Usage("add --http, or leave them out", "--token-env and --allow-origin require --http")
@@ -116,7 +116,7 @@ func (cmd *mcpServeCommand) listen() (mcp.Listen, error) {
 		if l.Token = os.Getenv(cmd.tokenEnv); l.Token == "" {
 			return l, console.Usage("set it to a long random text", "--token-env: environment variable %s is not set", cmd.tokenEnv)
 		}
-	case cmd.http != "" && !mcp.IsLoopback(cmd.http):
+	case cmd.http != "" && !mcpport.IsLoopback(cmd.http):
 		fmt.Fprintf(cmd.console.Stderr, "warning: every client that reaches %s may call the tools; add --token-env or use a loopback address\n", cmd.http)
 	}
 	return l, nil

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	host "github.com/concerto-lang/concerto/sdk/go"
+	"github.com/concerto-lang/concerto/sdk/go/host"
 )
 
 type broken struct{}
@@ -32,7 +32,7 @@ func work(t *host.Task) (any, error) {
 	case "ask":
 		return ask(t, rest)
 	case "decide":
-		d, err := t.Approve("do it", host.Args(map[string]int{"a": 1}))
+		d, err := t.Approve(host.Approval{Description: "do it", Args: map[string]int{"a": 1}})
 		return map[string]any{"allow": d.Allow, "reason": d.Reason, "input": d.Input, "scope": d.Scope}, err
 	case "say":
 		fmt.Println("printed")
@@ -45,8 +45,8 @@ func work(t *host.Task) (any, error) {
 	case "withdraw":
 		return withdraw(t)
 	case "refused":
-		_, err := t.Ask("anything")
-		var r *host.Refused
+		_, err := t.Ask(host.Question{Text: "anything"})
+		var r *host.RefusedError
 		if errors.As(err, &r) {
 			return map[string]any{"refused": r.Reason, "cancelled": t.Ctx.Err() != nil}, nil
 		}
@@ -54,7 +54,7 @@ func work(t *host.Task) (any, error) {
 	case "fail":
 		return nil, fmt.Errorf("%w", broken{})
 	case "steered":
-		_, err := t.Ask("go on?")
+		_, err := t.Ask(host.Question{Text: "go on?"})
 		return map[string]any{"messages": append([]string{}, t.Messages()...), "rest": append([]string{}, t.Messages()...), "queued": t.Queued}, err
 	case "panic":
 		panic("on purpose")
@@ -72,7 +72,7 @@ func ask(t *host.Task, times string) (any, error) {
 	n, err := strconv.Atoi(times)
 	for i := range n {
 		question := fmt.Sprintf("question %d", i)
-		if v, err := t.Ask(question); err != nil || v.Text() != question {
+		if v, err := t.Ask(host.Question{Text: question}); err != nil || v.Text() != question {
 			return nil, fmt.Errorf("%s has another's answer (%v)", question, err)
 		}
 	}
@@ -82,11 +82,11 @@ func ask(t *host.Task, times string) (any, error) {
 func withdraw(t *host.Task) (any, error) {
 	taken := make(chan error)
 	go func() {
-		_, err := t.Ask("taken back", host.Options("a"), host.Questions(map[string]string{"question": "b"}),
-			host.Schema(map[string]string{"type": "string"}), host.ID("w"))
+		_, err := t.Ask(host.Question{Text: "taken back", Options: []string{"a"}, Questions: []host.SubQuestion{{ID: "b", Text: "b", Options: []host.Choice{{Label: "c"}}}},
+			Schema: map[string]string{"type": "string"}, ID: "w"})
 		taken <- err
 	}()
-	if _, err := t.Ask("go on?"); err != nil {
+	if _, err := t.Ask(host.Question{Text: "go on?"}); err != nil {
 		return nil, err
 	}
 	t.Withdraw("w")

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"slices"
 
-	host "github.com/concerto-lang/concerto/sdk/go"
+	"github.com/concerto-lang/concerto/sdk/go/host"
 )
 
 var places = []string{"major", "minor", "patch"}
@@ -26,7 +26,7 @@ func publish(t *host.Task) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	size, err := t.Ask(fmt.Sprintf("%s %s is the last. How large is the change?", t.Text, last.Text()), host.Options(places...))
+	size, err := t.Ask(host.Question{Text: fmt.Sprintf("%s %s is the last. How large is the change?", t.Text, last.Text()), Options: places})
 	if err != nil {
 		return nil, err
 	}
@@ -34,7 +34,7 @@ func publish(t *host.Task) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	may, err := t.Approve("publish "+t.Text+" "+next.Version, host.Tool("publish"), host.Args(next), host.Kind("execute"), host.RiskLevel("high"))
+	may, err := t.Approve(host.Approval{Description: "publish " + t.Text + " " + next.Version, Tool: "publish", Args: next, Kind: "execute", RiskLevel: "high"})
 	if err != nil {
 		return nil, err
 	}

@@ -24,7 +24,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
 	"github.com/concerto-lang/concerto/runtime/host"
 	"github.com/concerto-lang/concerto/runtime/llm"
-	"github.com/concerto-lang/concerto/runtime/mcp"
+	"github.com/concerto-lang/concerto/runtime/mcp/mcpport"
 )
 
 func (d *doctor) manifestCheck() result {
@@ -256,7 +256,7 @@ func (d *doctor) servers() []result {
 }
 
 func (d *doctor) server(s *manifest.MCP) result {
-	c, err := mcp.ParseConfig(s.Name, s.Config, d.root)
+	c, err := mcpport.ParseConfig(s.Name, s.Config, d.root)
 	if err != nil {
 		return result{Status: fail, Detail: err.Error(), Do: "correct [mcp." + s.Name + "]"}
 	}

@@ -1,4 +1,5 @@
-"""A host for Concerto in a few lines: one file, no dependencies, Python 3.8 or newer.
+"""A host for Concerto in a few lines: no dependencies, Python 3.8 or newer. This file can
+also be copied as concerto_host.py.
 
     from concerto_host import serve
 
@@ -22,7 +23,7 @@ import sys
 import threading
 import traceback
 from dataclasses import dataclass
-from typing import Any, Callable, Iterable, Iterator, Optional
+from typing import Any, Callable, Iterable, Iterator, Mapping, Optional
 
 __all__ = ["serve", "Task", "Decision", "Refused"]
 
@@ -74,7 +75,7 @@ def _encode(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
-def _without_none(members: dict) -> dict:
+def _without_none(members: dict[str, Any]) -> dict[str, Any]:
     """Members that are not None."""
     return {k: v for k, v in members.items() if v is not None}
 
@@ -82,21 +83,21 @@ def _without_none(members: dict) -> dict:
 class Task:
     """One prompt. Its methods are safe to call from any thread."""
 
-    def __init__(self, server: "_Server", prompt: dict):
+    def __init__(self, server: "_Server", prompt: dict[str, Any]):
         self.text: str = prompt.get("text", "")
         self.context: Any = prompt.get("context")  # None if there is none
         self.schema: Any = prompt.get("schema")  # the JSON Schema of the expected result, or None
-        self.params: dict = server.params  # of the manifest, as passed to init
+        self.params: dict[str, Any] = server.params  # of the manifest, as passed to init
         self.session: Optional[str] = prompt.get("session")  # the conversation to continue
-        self.tools: list = prompt.get("tools") or []  # the callable tools, each {"name", "description", "parameters"}
+        self.tools: list[dict[str, Any]] = prompt.get("tools") or []  # the callable tools, each {"name", "description", "parameters"}
         self.queued: bool = prompt.get("queued") is True  # it continues the exchange of the last prompt
-        self.cancelled = threading.Event()  # set when the result is no longer needed
+        self.cancelled: threading.Event = threading.Event()  # set when the result is no longer needed
         self._server = server
         self._reason = ""  # why no further requests are possible
-        self._open: dict = {}  # requests without an answer: id to waiter
-        self._messages: list = []  # received, and not returned by messages()
+        self._open: dict[str, Any] = {}  # requests without an answer: id to waiter
+        self._messages: list[str] = []  # received, and not returned by messages()
 
-    def progress(self, message: str, percent: Optional[float] = None, stage: Optional[str] = None, usage: Optional[dict] = None,
+    def progress(self, message: str, percent: Optional[float] = None, stage: Optional[str] = None, usage: Optional[Mapping[str, int]] = None,
                  cost_usd: Optional[float] = None, turns: Optional[int] = None) -> None:
         """Report progress; percent is rounded to an integer. usage, cost_usd and turns are totals
         since the exchange began."""
@@ -133,7 +134,7 @@ class Task:
         """Call one of the program's tools and return its result. Raises Refused."""
         return self._request("tool_call", id, tool=tool, args=args)
 
-    def messages(self) -> list:
+    def messages(self) -> list[str]:
         """Return the texts that the program has sent to this task since the last call.
         Only hosts with the capability "steer" receive them."""
         with self._server.lock:
@@ -157,7 +158,7 @@ class Task:
                 self._server.write(type, _without_none(members))
 
     def _request(self, type: str, id: Optional[str], **members: Any) -> Any:
-        waiter: queue.SimpleQueue = queue.SimpleQueue()
+        waiter: queue.SimpleQueue[Any] = queue.SimpleQueue()
         server = self._server
         with server.lock:
             if self._reason:
@@ -183,18 +184,20 @@ class Task:
 
 
 class _Server:
-    def __init__(self, handler: Callable, init: Optional[Callable], capabilities: Iterable[str], testable: bool):
-        self.handler, self.init = handler, init
-        self.capabilities = list(capabilities) + (["testable"] if testable else [])
+    def __init__(self, handler: Callable[..., Any], init: Optional[Callable[[dict[str, Any]], Optional[Mapping[str, Any]]]], capabilities: Iterable[str], testable: bool):
+        self.handler: Callable[[Task], Any] = handler
+        self.init: Optional[Callable[[dict[str, Any]], Optional[Mapping[str, Any]]]] = init
+        self.capabilities: list[str] = list(capabilities) + (["testable"] if testable else [])
         self.testable = testable
-        self.params: dict = {}
+        self.params: dict[str, Any] = {}
         self.requests = 0
-        self.lock = threading.RLock()
+        self.lock: Any = threading.RLock()
         self.current: Optional[Task] = None  # of the newest prompt
-        self.jobs: queue.SimpleQueue = queue.SimpleQueue()
+        self.jobs: queue.SimpleQueue[Any] = queue.SimpleQueue()
         # The streams carry only the protocol: prints and children write to stderr.
         sys.stdout.flush()
-        self.input, self.output = os.dup(0), os.dup(1)
+        self.input: int = os.dup(0)
+        self.output: int = os.dup(1)
         nothing = os.open(os.devnull, os.O_RDONLY)
         os.dup2(nothing, 0)
         os.close(nothing)
@@ -225,7 +228,7 @@ class _Server:
         self.jobs.put(None)
 
     def lines(self) -> Iterator[bytes]:
-        parts: list = []
+        parts: list[bytes] = []
         while True:
             chunk = os.read(self.input, 1 << 16)
             if not chunk:
@@ -239,12 +242,12 @@ class _Server:
                     yield line
             parts.append(rest)
 
-    def dispatch(self, message: dict) -> None:
+    def dispatch(self, message: dict[str, Any]) -> None:
         type = message["type"]
         if type == "response":
             with self.lock:
                 open = self.current._open if self.current else {}
-                waiter = open.pop(message.get("answer_to"), None)
+                waiter = open.pop(message.get("answer_to", ""), None)
             if waiter is not None:
                 failed = isinstance(message.get("error"), str)
                 waiter.put(("error", message["error"]) if failed else ("value", message.get("value")))
@@ -302,7 +305,7 @@ class _Server:
     def ended(self, task: Task) -> bool:
         return self.current is not task
 
-    def send(self, type: str, members: dict, task: Optional[Task] = None) -> None:
+    def send(self, type: str, members: dict[str, Any], task: Optional[Task] = None) -> None:
         """Write a message; with a task, the one that ends its exchange."""
         with self.lock:
             self.write(type, members)
@@ -311,7 +314,7 @@ class _Server:
                 if self.current is task:
                     self.current = None
 
-    def write(self, type: str, members: dict) -> None:
+    def write(self, type: str, members: dict[str, Any]) -> None:
         """Write a line. The caller holds the lock."""
         message = {**members, "type": type} if "type" in members else {"type": type, **members}
         data = memoryview((_encode(message) + "\n").encode("utf-8", "replace"))
@@ -322,7 +325,7 @@ class _Server:
             os._exit(1)  # the program has closed the stream
 
 
-def serve(handler: Callable[[Task], Any], init: Optional[Callable[[dict], Optional[dict]]] = None,
+def serve(handler: Callable[[Task], Any], init: Optional[Callable[[dict[str, Any]], Optional[Mapping[str, Any]]]] = None,
           capabilities: Iterable[str] = (), testable: bool = False) -> None:
     """Handle prompts one at a time on this thread until standard input ends.
 

@@ -1,6 +1,6 @@
 """Run Concerto programs from an application and provide tools to them.
 
-One file, no dependencies, Python 3.10 or newer.
+No dependencies, Python 3.10 or newer. This file can also be copied as concerto.py.
 
     import asyncio
     from concerto import Concerto
@@ -22,8 +22,9 @@ reconnect after a loss and then receive everything that the server still has.
 The protocol is spec/22-serve.md.
 
     python3 concerto.py tool MODULE:FUNCTION
+    python3 -m concerto tool MODULE:FUNCTION
 
-runs a function as the `command` of a tool: it gets (input, context), and what it
+run a function as the `command` of a tool: it gets (input, context), and what it
 returns is the tool's answer.
 """
 from __future__ import annotations
@@ -32,6 +33,7 @@ import asyncio
 import base64
 import bisect
 import collections
+import collections.abc
 import contextlib
 import dataclasses
 import enum
@@ -45,6 +47,7 @@ import json
 import logging
 import os
 import random
+import re
 import shutil
 import signal
 import ssl as tls
@@ -55,7 +58,7 @@ import types
 import typing
 import urllib.parse
 from dataclasses import dataclass, field
-from typing import Any, AsyncIterator, Awaitable, Callable, Iterable, Mapping, Optional, Sequence, Union
+from typing import Any, AsyncIterator, Awaitable, Callable, Generator, Iterable, Iterator, Mapping, Optional, Sequence, TypeVar, Union, overload
 
 __all__ = ["Concerto", "Session", "Event", "ToolContext", "ToolResult", "ConcertoError", "RequestError", "ConnectionLost",
            "SessionError", "ToolError"]
@@ -63,6 +66,7 @@ __all__ = ["Concerto", "Session", "Event", "ToolContext", "ToolResult", "Concert
 __version__ = "0.1.0"
 _PROTOCOL = 1
 _log = logging.getLogger("concerto")
+_F = TypeVar("_F", bound=Callable[..., Any])
 
 
 # ---- Errors --------------------------------------------------------------------------
@@ -79,7 +83,8 @@ class RequestError(ConcertoError):
 
     def __init__(self, message: str, code: int = 0, data: Any = None):
         super().__init__(message)
-        self.code, self.data = code, data or {}
+        self.code = code
+        self.data: Any = data or {}
 
 
 class ConnectionLost(ConcertoError, ConnectionError):
@@ -91,9 +96,11 @@ class SessionError(ConcertoError):
     "cancelled", "limit" (over its budget), "panic", or "lost" if the server no longer
     knows it. trace has {function, file, line, column}, innermost first."""
 
-    def __init__(self, kind: str, message: str, trace: Optional[list] = None):
+    def __init__(self, kind: str, message: str, trace: Optional[list[dict[str, Any]]] = None):
         super().__init__(f"{kind}: {message}")
-        self.kind, self.message, self.trace = kind, message, trace or []
+        self.kind: str = kind
+        self.message: str = message
+        self.trace: list[dict[str, Any]] = trace or []
 
 
 class ToolError(ConcertoError):
@@ -101,16 +108,20 @@ class ToolError(ConcertoError):
     cancelled, unavailable or limit. A handler may raise it to fail without a
     traceback."""
 
-    def __init__(self, message: str, outcome: str = "failed", metadata: Optional[dict] = None):
+    def __init__(self, message: str, outcome: str = "failed", metadata: Optional[dict[str, Any]] = None):
         super().__init__(message)
-        self.message, self.outcome, self.metadata = message, outcome, metadata or {}
+        self.message: str = message
+        self.outcome: str = outcome
+        self.metadata: dict[str, Any] = metadata or {}
 
 
 def _refusal(error: Any) -> RequestError:
     """The exception for the error of a response."""
     if not isinstance(error, dict):
         return RequestError(f"the server answered with an invalid error: {error!r}")
-    data = error.get("data") if isinstance(error.get("data"), dict) else {}
+    data: Any = error.get("data")
+    if not isinstance(data, dict):
+        data = {}
     message = str(error.get("message", "the server refused"))
     for d in _diagnostics(data.get("diagnostics")):
         message += "\n" + d
@@ -137,7 +148,7 @@ class ToolResult:
     success: bool = True
     output: Any = None  # any JSON value
     error: Optional[str] = None
-    metadata: dict = field(default_factory=dict)
+    metadata: dict[str, Any] = field(default_factory=dict)
 
 
 class _Flag(threading.Event):
@@ -154,14 +165,14 @@ class ToolContext:
 
     session_id: str = ""
     cwd: str = ""
-    environment: dict = field(default_factory=dict)
-    metadata: dict = field(default_factory=dict)
+    environment: dict[str, str] = field(default_factory=dict)
+    metadata: dict[str, Any] = field(default_factory=dict)
     call_id: str = ""  # the same for each attempt: a key for actions that must happen once
     tool: str = ""
     version: int = 1
     by: str = ""  # the caller
     route: str = ""  # agent, host, dispatch, mcp, client or tool
-    chain: list = field(default_factory=list)  # names of the enclosing calls
+    chain: list[str] = field(default_factory=list)  # names of the enclosing calls
     timeout_s: float = 0.0
     cancelled: _Flag = field(default_factory=_Flag, repr=False)  # set when the result is no longer needed
     _peer: Any = field(default=None, repr=False)
@@ -175,7 +186,7 @@ class ToolContext:
         _encode(payload)  # raises here if it is not JSON
         return self._notify("tool/emit", keep_none=True, channel=channel, payload=payload)
 
-    def call(self, name: str, args: Optional[Mapping] = None) -> Any:
+    def call(self, name: str, args: Optional[Mapping[str, Any]] = None) -> Any:
         """Call another tool and return its output; raises ToolError. Async handlers
         must await it; in other handlers it returns the output directly."""
         if self._peer is None:
@@ -197,11 +208,11 @@ class ToolContext:
 class _Done:
     """An awaitable for something that is already done."""
 
-    def __await__(self):
+    def __await__(self) -> Generator[Any, None, None]:
         yield from asyncio.sleep(0).__await__()
 
 
-def _without_none(members: Mapping) -> dict:
+def _without_none(members: Mapping[str, Any]) -> dict[str, Any]:
     """Members that are not None."""
     return {k: v for k, v in members.items() if v is not None}
 
@@ -225,7 +236,7 @@ def _utf8(text: str) -> bytes:
     return text.encode("utf-8", "backslashreplace")  # half a surrogate pair becomes its escape
 
 
-def _result(value: Any) -> dict:
+def _result(value: Any) -> dict[str, Any]:
     """The wire form of a handler's return value."""
     if not isinstance(value, dict) and isinstance(getattr(value, "success", None), bool) and hasattr(value, "output"):
         value = {"success": value.success, "output": value.output, "error": getattr(value, "error", None),
@@ -244,7 +255,7 @@ def _result(value: Any) -> dict:
     return result
 
 
-def _failure(name: str, e: BaseException) -> dict:
+def _failure(name: str, e: BaseException) -> dict[str, Any]:
     """The result of a handler that raised."""
     if isinstance(e, ToolError):
         return {"success": False, "output": None, "error": e.message, **({"metadata": e.metadata} if e.metadata else {})}
@@ -255,7 +266,7 @@ def _failure(name: str, e: BaseException) -> dict:
     return {"success": False, "output": None, "error": str(e) or type(e).__name__}
 
 
-async def _work(f: Callable, *args: Any, **named: Any) -> Any:
+async def _work(f: Callable[..., Any], *args: Any, **named: Any) -> Any:
     """Call a function: a coroutine function on this loop, any other in its own thread,
     so that it may block. When cancelled, it does not wait for the thread."""
     if inspect.iscoroutinefunction(f) or inspect.iscoroutinefunction(getattr(f, "__call__", None)):
@@ -293,9 +304,9 @@ class _Hints:
 
     def __init__(self, where: str):
         self.where = where
-        self.defs: dict = {}
+        self.defs: dict[str, Any] = {}
 
-    def schema(self, hint: Any, at: str) -> dict:
+    def schema(self, hint: Any, at: str) -> dict[str, Any]:
         origin, args = typing.get_origin(hint), typing.get_args(hint)
         if hint is Any or hint is inspect.Parameter.empty:
             return {}
@@ -322,13 +333,13 @@ class _Hints:
             return self._record(origin, at)
         raise TypeError(f"{self.where}: {at}: {_named(hint)} has no JSON Schema: {_TEACH}")
 
-    def _union(self, args: tuple, at: str) -> dict:
+    def _union(self, args: tuple[Any, ...], at: str) -> dict[str, Any]:
         parts = [self.schema(a, at) for a in args]
         if all(set(p) == {"type"} for p in parts):
             return {"type": [p["type"] for p in parts]}
         return {"anyOf": parts}
 
-    def _record(self, hint: type, at: str) -> dict:
+    def _record(self, hint: Any, at: str) -> dict[str, Any]:
         name = hint.__name__
         ref = {"$ref": f"#/$defs/{name}"}
         defined = self.defs.get(name)
@@ -343,17 +354,17 @@ class _Hints:
         self.defs[name] = (hint, _doc(hint, body))
         return ref
 
-    def _described(self, hint: Any, default: Any, at: str) -> dict:
+    def _described(self, hint: Any, default: Any, at: str) -> dict[str, Any]:
         s = self.schema(hint, at)
         if default is not inspect.Parameter.empty and default is not None:
             with contextlib.suppress(TypeError, ValueError):
                 s = {**s, "default": json.loads(_encode(default))}
         return s
 
-    def parameters(self, fields: Mapping[str, tuple]) -> dict:
+    def parameters(self, fields: Mapping[str, tuple[Any, ...]]) -> dict[str, Any]:
         """The schema of an object with these members: hint, required, default."""
         properties = {n: self._described(t, d, n) for n, (t, _, d) in fields.items()}
-        s: dict = {"type": "object", "properties": properties, "required": [n for n, (_, r, _) in fields.items() if r],
+        s: dict[str, Any] = {"type": "object", "properties": properties, "required": [n for n, (_, r, _) in fields.items() if r],
                    "additionalProperties": False}
         if self.defs:
             s["$defs"] = {n: body for n, (_, body) in self.defs.items()}
@@ -364,13 +375,13 @@ def _named(hint: Any) -> str:
     return getattr(hint, "__name__", None) or str(hint)
 
 
-def _doc(hint: type, body: dict) -> dict:
+def _doc(hint: type, body: dict[str, Any]) -> dict[str, Any]:
     doc = inspect.cleandoc(hint.__dict__.get("__doc__") or "")
     made = doc.startswith(hint.__name__ + "(")  # generated by dataclass
     return {"description": doc, **body} if doc and not made else body
 
 
-def _resolved(x: Any, where: str) -> dict:
+def _resolved(x: Any, where: str) -> dict[str, Any]:
     """The resolved type hints of a function or class."""
     try:
         return typing.get_type_hints(x, include_extras=True)
@@ -378,7 +389,7 @@ def _resolved(x: Any, where: str) -> dict:
         raise TypeError(f"{where}: could not resolve the type hint {e.name!r}: define it at the top level of its module, or pass `parameters`") from None
 
 
-def _fields(hint: type, where: str) -> dict:
+def _fields(hint: type, where: str) -> dict[str, Any]:
     """name: (hint, required, default) of a dataclass or TypedDict."""
     hints, empty = _resolved(hint, where), inspect.Parameter.empty
     if not dataclasses.is_dataclass(hint):
@@ -430,7 +441,7 @@ def _has_default(hint: type, name: str) -> bool:
     return f.default is not dataclasses.MISSING or f.default_factory is not dataclasses.MISSING
 
 
-def _either(args: tuple, v: Any) -> Any:
+def _either(args: tuple[Any, ...], v: Any) -> Any:
     """The value for the first of several types that fits."""
     for hint in args:
         plain = {bool: bool, int: (int, float), float: (int, float), str: str, type(None): type(None)}.get(hint)
@@ -449,7 +460,7 @@ def _either(args: tuple, v: Any) -> Any:
 class _Tool:
     """A tool: its definition for the server, and its handler."""
 
-    def __init__(self, f: Callable, keys: dict, session_id: Optional[str]):
+    def __init__(self, f: Callable[..., Any], keys: dict[str, Any], session_id: Optional[str]):
         if not callable(f):
             raise TypeError(f"a tool is a function, not {f!r}: write @c.tool(…) above one")
         name = keys.get("name") or getattr(f, "__name__", "")
@@ -464,10 +475,10 @@ class _Tool:
         self.spec = {**_without_none(keys), "name": name, "description": description, "parameters": parameters}
 
     @property
-    def key(self) -> tuple:
+    def key(self) -> tuple[Any, ...]:
         return self.spec["name"], self.spec.get("version", 1), self.session_id
 
-    def _signature(self, name: str) -> list:
+    def _signature(self, name: str) -> list[Any]:
         """The parameters of the function."""
         ps = list(inspect.signature(self.f).parameters.values())
         for p in ps:
@@ -479,7 +490,7 @@ class _Tool:
             raise TypeError(f"tool '{name}': with `parameters` the function must accept (input, ctx), and it accepts {inspect.signature(self.f)}")
         return ps
 
-    def _derived(self, name: str) -> dict:
+    def _derived(self, name: str) -> dict[str, Any]:
         """The schema of the function's hints, without the context parameter."""
         where = f"tool '{name}'"
         hints = _resolved(self.f, where)
@@ -490,7 +501,7 @@ class _Tool:
         return _Hints(where).parameters({p.name: (self.hints[p.name], p.default is p.empty and p.name not in self.absent, p.default)
                                          for p in self.signature if p.name != self.context})
 
-    async def call(self, args: dict, ctx: ToolContext) -> Any:
+    async def call(self, args: dict[str, Any], ctx: ToolContext) -> Any:
         if self.raw:
             two = len([p for p in self.signature if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]) > 1
             two = two or any(p.kind == p.VAR_POSITIONAL for p in self.signature)
@@ -509,8 +520,9 @@ class _Tool:
 class _Waiting:
     """A request without an answer."""
 
-    def __init__(self, message: dict, answer: asyncio.Future):
-        self.message, self.answer = message, answer
+    def __init__(self, message: dict[str, Any], answer: asyncio.Future[Any]):
+        self.message: dict[str, Any] = message
+        self.answer: asyncio.Future[Any] = answer
         self.after = 0  # how many answers were sent before it
         self.probed = False  # the server was asked whether it has it
 
@@ -526,22 +538,22 @@ class _Peer:
     _max_answer_bytes = 8 << 20  # bytes of answers that may have to be sent again
 
     def __init__(self) -> None:
-        self.loop = asyncio.get_running_loop()
+        self.loop: asyncio.AbstractEventLoop = asyncio.get_running_loop()
         self._ids = itertools.count(1)
         self._waiting: dict[int, _Waiting] = {}
-        self._working: dict[Any, tuple[asyncio.Task, _Flag]] = {}
+        self._working: dict[Any, tuple[asyncio.Task[Any], _Flag]] = {}
         self._sent_answers: dict[Any, tuple[int, str]] = {}  # by id: the answer and its number
         self._answer_bytes = 0
         self._answers = self._arrived = 0  # sent answers, and those the server certainly received
-        self._tools: dict[tuple, _Tool] = {}
+        self._tools: dict[tuple[Any, ...], _Tool] = {}
         self._lost: Optional[ConcertoError] = None  # why nothing works any more
         self._closed: Optional[ConcertoError] = None  # why no further requests are possible
 
-    def send(self, text: str, message: dict) -> None:
+    def send(self, text: str, message: dict[str, Any]) -> None:
         """Queue a message. Does not wait."""
         raise NotImplementedError
 
-    def on_loop(self, f: Callable, *args: Any) -> None:
+    def on_loop(self, f: Callable[..., Any], *args: Any) -> None:
         """Call f on the loop's thread, directly if this is it."""
         try:
             here = asyncio.get_running_loop() is self.loop
@@ -553,17 +565,17 @@ class _Peer:
             with contextlib.suppress(RuntimeError):  # the loop may be closed
                 self.loop.call_soon_threadsafe(f, *args)
 
-    def notify(self, method: str, params: dict) -> None:
+    def notify(self, method: str, params: dict[str, Any]) -> None:
         if self._lost is None:
             message = {"jsonrpc": "2.0", "method": method, "params": params}
             self.send(_encode(message), message)
 
-    def ask(self, method: str, params: dict) -> tuple[int, asyncio.Future]:
+    def ask(self, method: str, params: dict[str, Any]) -> tuple[int, asyncio.Future[Any]]:
         """Send a request. The future gets its result, RequestError or
         ConnectionLost."""
         id, answer = next(self._ids), self.loop.create_future()
-        if self._closed or self._lost:
-            answer.set_exception(self._closed or self._lost)
+        if (why := self._closed or self._lost) is not None:
+            answer.set_exception(why)
             return id, answer
         message = {"jsonrpc": "2.0", "id": id, "method": method, "params": params}
         text = _encode(message)
@@ -572,7 +584,7 @@ class _Peer:
         self.send(text, message)
         return id, answer
 
-    async def request(self, method: str, params: Optional[dict] = None) -> Any:
+    async def request(self, method: str, params: Optional[dict[str, Any]] = None) -> Any:
         """Send a request and return its result. Cancelling it cancels the request."""
         id, answer = self.ask(method, params or {})
         try:
@@ -582,7 +594,7 @@ class _Peer:
                 self.notify("$/cancelRequest", {"id": id})
             raise
 
-    async def call_tool(self, name: str, args: Optional[Mapping], **more: Any) -> Any:
+    async def call_tool(self, name: str, args: Optional[Mapping[str, Any]], **more: Any) -> Any:
         result = await self.request("tools/call", {"name": name, "args": dict(args or {}), **_without_none(more)})
         if not isinstance(result, dict) or result.get("success") is not True:
             result = result if isinstance(result, dict) else {}
@@ -601,18 +613,18 @@ class _Peer:
         elif "id" in message:
             self._handle_request(message["id"], method, params)
         elif method == "$/cancelRequest":
-            task, flag = self._working.get(params.get("id"), (None, None))
-            if task is not None:
+            if (working := self._working.get(params.get("id"))) is not None:
+                task, flag = working
                 flag.set()
                 task.cancel()
         else:
             self.handle_notification(method, params)
 
-    def handle_notification(self, method: str, params: dict) -> None:
+    def handle_notification(self, method: str, params: dict[str, Any]) -> None:
         """Handle a notification."""
 
-    def _answered(self, message: dict) -> None:
-        waiting = self._waiting.get(message.get("id"))
+    def _answered(self, message: dict[str, Any]) -> None:
+        waiting = self._waiting.get(message.get("id", 0))
         if waiting is None:
             return
         self._arrived = max(self._arrived, waiting.after)
@@ -651,7 +663,7 @@ class _Peer:
             ping = {"jsonrpc": "2.0", "id": id, "method": "ping", "params": {}}
             self.send(_encode(ping), ping)
 
-    def _handle_request(self, id: Any, method: str, params: dict) -> None:
+    def _handle_request(self, id: Any, method: str, params: dict[str, Any]) -> None:
         if id in self._sent_answers:
             self.send(self._sent_answers[id][1], {"id": id})  # the answer was lost
             return
@@ -661,8 +673,8 @@ class _Peer:
         task = self.loop.create_task(self._serve(id, method, params, flag))
         self._working[id] = (task, flag)
 
-    async def _serve(self, id: Any, method: str, params: dict, flag: _Flag) -> None:
-        message: dict = {"jsonrpc": "2.0", "id": id}
+    async def _serve(self, id: Any, method: str, params: dict[str, Any], flag: _Flag) -> None:
+        message: dict[str, Any] = {"jsonrpc": "2.0", "id": id}
         try:
             message["result"] = await self.serve(method, params, flag)
             text = _encode(message)
@@ -688,13 +700,13 @@ class _Peer:
             if number > self._arrived:
                 self.send(text, {"id": id})
 
-    async def serve(self, method: str, params: dict, flag: _Flag) -> Any:
+    async def serve(self, method: str, params: dict[str, Any], flag: _Flag) -> Any:
         """Answer a request of the server."""
         if method == "tool/call":
             return await self._call(params, flag)
         raise RequestError(f"unknown method '{method}'", -32601)
 
-    async def _call(self, p: dict, flag: _Flag) -> dict:
+    async def _call(self, p: dict[str, Any], flag: _Flag) -> dict[str, Any]:
         name, version, args = p.get("name", ""), p.get("version", 1), p.get("args")
         tool = self._tools.get((name, version, p.get("session_id"))) or self._tools.get((name, version, None))
         if tool is None:
@@ -734,7 +746,7 @@ class _Peer:
 # ---- Sessions --------------------------------------------------------------------------
 
 
-class Event(dict):
+class Event(dict[str, Any]):
     """An event of a session as defined by the protocol: session_id, seq, ts, type, and
     the members of the type, which are also attributes."""
 
@@ -757,13 +769,13 @@ class Session:
 
     def __init__(self, client: "Concerto", id: str):
         self.id = id
-        self.state = "running"  # later done, failed or cancelled
-        self.usage: Optional[dict] = None  # of models, after the end
-        self.cursor = 0  # the number of the last received event
+        self.state: str = "running"  # later done, failed or cancelled
+        self.usage: Optional[dict[str, Any]] = None  # of models, after the end
+        self.cursor: int = 0  # the number of the last received event
         self._client = client
         self._events: list[Event] = []
         self._wake = client.loop.create_future()
-        self._end: Optional[dict] = None
+        self._end: Optional[dict[str, Any]] = None
         self._lost: Optional[ConcertoError] = None
         self._claimed = False
 
@@ -816,7 +828,7 @@ class Session:
             self._finish(event)
         self._change()
 
-    def _finish(self, end: dict) -> None:
+    def _finish(self, end: dict[str, Any]) -> None:
         self._end, self.state, self.usage = end, end["state"], end.get("usage")
         self._client._finished(self)
 
@@ -840,13 +852,13 @@ class Concerto(_Peer):
 
     def __init__(self, link: "_Link"):
         super().__init__()
-        self.client_id = ""
-        self.limits: dict = {}  # of the server: max_message, max_sessions
+        self.client_id: str = ""
+        self.limits: dict[str, Any] = {}  # of the server: max_message, max_sessions
         self._link = link
         self._sessions: dict[str, Session] = {}
-        self._awaits: dict[str, Callable] = {}
+        self._awaits: dict[str, Callable[..., Any]] = {}
         self._missing = False  # some messages during the loss are missing
-        self._registering: dict[asyncio.Future, _Tool] = {}
+        self._registering: dict[asyncio.Future[Any], _Tool] = {}
         link.client = self
 
     @classmethod
@@ -902,11 +914,27 @@ class Concerto(_Peer):
 
     # -- tools
 
-    def tool(self, f: Optional[Callable] = None, *, name: Optional[str] = None, description: Optional[str] = None, parameters: Optional[dict] = None,
-             output: Optional[dict] = None, version: Optional[int] = None, scope: Optional[str] = None, category: Optional[str] = None,
+    @overload
+    def tool(self, f: _F, *, name: Optional[str] = None, description: Optional[str] = None, parameters: Optional[dict[str, Any]] = None,
+             output: Optional[dict[str, Any]] = None, version: Optional[int] = None, scope: Optional[str] = None, category: Optional[str] = None,
              requires_approval: Optional[bool] = None, approval_timeout: Optional[float] = None, on_timeout: Optional[str] = None,
              timeout: Optional[float] = None, idle_timeout: Optional[float] = None, sequential: Optional[bool] = None,
-             max_concurrent: Optional[int] = None, requires: Optional[list] = None, replace: bool = False,
+             max_concurrent: Optional[int] = None, requires: Optional[Sequence[str]] = None, replace: bool = False,
+             session: Union["Session", str, None] = None) -> _F: ...
+
+    @overload
+    def tool(self, f: None = None, *, name: Optional[str] = None, description: Optional[str] = None, parameters: Optional[dict[str, Any]] = None,
+             output: Optional[dict[str, Any]] = None, version: Optional[int] = None, scope: Optional[str] = None, category: Optional[str] = None,
+             requires_approval: Optional[bool] = None, approval_timeout: Optional[float] = None, on_timeout: Optional[str] = None,
+             timeout: Optional[float] = None, idle_timeout: Optional[float] = None, sequential: Optional[bool] = None,
+             max_concurrent: Optional[int] = None, requires: Optional[Sequence[str]] = None, replace: bool = False,
+             session: Union["Session", str, None] = None) -> Callable[[_F], _F]: ...
+
+    def tool(self, f: Optional[Callable[..., Any]] = None, *, name: Optional[str] = None, description: Optional[str] = None, parameters: Optional[dict[str, Any]] = None,
+             output: Optional[dict[str, Any]] = None, version: Optional[int] = None, scope: Optional[str] = None, category: Optional[str] = None,
+             requires_approval: Optional[bool] = None, approval_timeout: Optional[float] = None, on_timeout: Optional[str] = None,
+             timeout: Optional[float] = None, idle_timeout: Optional[float] = None, sequential: Optional[bool] = None,
+             max_concurrent: Optional[int] = None, requires: Optional[Sequence[str]] = None, replace: bool = False,
              session: Union["Session", str, None] = None) -> Any:
         """Register the decorated function as a tool for agents and programs.
 
@@ -932,7 +960,7 @@ class Concerto(_Peer):
         _, answer = self.ask("tools/register", _registration([tool], replace))
         self._registering[answer] = tool
 
-        def registered(answer: asyncio.Future) -> None:
+        def registered(answer: asyncio.Future[Any]) -> None:
             error = None if answer.cancelled() else answer.exception()
             if error is None:
                 self._registering.pop(answer, None)
@@ -965,7 +993,7 @@ class Concerto(_Peer):
             del self._tools[key]
         return bool(answer.get("unregistered"))
 
-    async def tools(self, session: Union["Session", str, None] = None, category: Optional[str] = None) -> list:
+    async def tools(self, session: Union["Session", str, None] = None, category: Optional[str] = None) -> list[dict[str, Any]]:
         """The existing tools, as `tools/list` returns them."""
         await self.registered()
         params = _without_none({"session_id": session.id if isinstance(session, Session) else session, "category": category})
@@ -975,15 +1003,15 @@ class Concerto(_Peer):
             found += answer["tools"]
         return found
 
-    async def call(self, name: str, args: Optional[Mapping] = None, session: Union["Session", str, None] = None) -> Any:
+    async def call(self, name: str, args: Optional[Mapping[str, Any]] = None, session: Union["Session", str, None] = None) -> Any:
         """Call a tool of any application and return its output. Raises ToolError."""
         await self.registered()
         return await self.call_tool(name, args, session_id=session.id if isinstance(session, Session) else session)
 
     # -- sessions
 
-    async def run(self, program: Union[str, os.PathLike, Mapping], *, inputs: Optional[Mapping] = None, cwd: Union[str, os.PathLike, None] = None,
-                  environment: Optional[Mapping[str, str]] = None, metadata: Optional[Mapping] = None, budget: Optional[Mapping] = None,
+    async def run(self, program: Union[str, os.PathLike[str], Mapping[str, Any]], *, inputs: Optional[Mapping[str, Any]] = None, cwd: Union[str, os.PathLike[str], None] = None,
+                  environment: Optional[Mapping[str, str]] = None, metadata: Optional[Mapping[str, Any]] = None, budget: Optional[Mapping[str, Any]] = None,
                   args: Optional[Sequence[str]] = None, tools: Union[bool, Sequence[str], None] = None, **more: Any) -> Session:
         """Start a program: a path as for `concerto run`, or {"source": text} or {"ir": object}.
 
@@ -1010,7 +1038,13 @@ class Concerto(_Peer):
         await self.request("sessions/subscribe", {"session_id": id, "after": after, "answers": True})
         return self._claim(id)
 
-    def on_await(self, channel: str, f: Optional[Callable] = None) -> Any:
+    @overload
+    def on_await(self, channel: str, f: _F) -> _F: ...
+
+    @overload
+    def on_await(self, channel: str, f: None = None) -> Callable[[_F], _F]: ...
+
+    def on_await(self, channel: str, f: Optional[Callable[..., Any]] = None) -> Any:
         """Answer awaited emits on a channel: f(payload), async or not, returns the
         value of the emit; its exception is the program's EmitError. Without f, a
         decorator."""
@@ -1036,7 +1070,7 @@ class Concerto(_Peer):
         if s._claimed:
             self._sessions.pop(s.id, None)
 
-    def handle_notification(self, method: str, params: dict) -> None:
+    def handle_notification(self, method: str, params: dict[str, Any]) -> None:
         if _hole(method, params):
             self._missing = True
             for s in list(self._sessions.values()):
@@ -1049,7 +1083,7 @@ class Concerto(_Peer):
         _, answer = self.ask("sessions/subscribe", {"session_id": s.id, "after": s.cursor, "answers": True})
         answer.add_done_callback(functools.partial(_resubscribed, s))
 
-    async def serve(self, method: str, params: dict, flag: _Flag) -> Any:
+    async def serve(self, method: str, params: dict[str, Any], flag: _Flag) -> Any:
         if method != "emit/await":
             return await super().serve(method, params, flag)
         channel = params.get("channel", "")
@@ -1065,7 +1099,7 @@ class Concerto(_Peer):
 
     # -- the connection
 
-    def send(self, text: str, message: dict) -> None:
+    def send(self, text: str, message: dict[str, Any]) -> None:
         most = self.limits.get("max_message", 0)
         if most and len(text) > most // 4 and len(_utf8(text)) > most:
             why = f"a message of {len(_utf8(text))} bytes exceeds the server's limit of {most} (--max-message)"
@@ -1077,8 +1111,9 @@ class Concerto(_Peer):
                 return self.handle_message({"id": message["id"], "error": {"code": -32004, "message": why, "data": {"limit": "max_message"}}})
         self._link.send(text, message)
 
-    def welcome(self, w: dict) -> None:
-        self.client_id, self.limits = w["client_id"], w.get("limits", {})
+    def welcome(self, w: dict[str, Any]) -> None:
+        self.client_id = str(w["client_id"])
+        self.limits = w.get("limits", {})
 
     def resumed(self) -> None:
         """The server still knew this client: it repeats the missed messages."""
@@ -1123,8 +1158,8 @@ class Concerto(_Peer):
             s._lose(self._closed or why)
 
 
-def _registration(tools: Sequence[_Tool], replace: bool) -> dict:
-    params: dict = {"tools": [t.spec for t in tools]}
+def _registration(tools: Sequence[_Tool], replace: bool) -> dict[str, Any]:
+    params: dict[str, Any] = {"tools": [t.spec for t in tools]}
     if replace:
         params["replace"] = True
     if tools[0].session_id is not None:
@@ -1144,16 +1179,16 @@ def _hole(method: Any, params: Any) -> int:
     return 0
 
 
-def _told(what: str) -> Callable:
-    def done(answer: asyncio.Future) -> None:
+def _told(what: str) -> Callable[..., Any]:
+    def done(answer: asyncio.Future[Any]) -> None:
         if not answer.cancelled() and answer.exception() is not None:
             _log.error("%s: %s", what, answer.exception())
     return done
 
 
-def _resubscribed(s: Session, answer: asyncio.Future) -> None:
+def _resubscribed(s: Session, answer: asyncio.Future[Any]) -> None:
     e = None if answer.cancelled() else answer.exception()
-    if e is not None:
+    if isinstance(e, ConcertoError):
         s._lose(SessionError("lost", f"the server does not know session {s.id} any more: {e}") if isinstance(e, RequestError) else e)
 
 
@@ -1164,14 +1199,14 @@ class _Link:
     """A connection, or several in succession."""
 
     client: Concerto
-    hello: dict  # the parameters of initialize
+    hello: dict[str, Any]  # the parameters of initialize
     loses = False  # sent messages may be lost
 
     async def start(self) -> None:
         """Connect and initialize."""
         raise NotImplementedError
 
-    def send(self, text: str, message: dict) -> None:
+    def send(self, text: str, message: dict[str, Any]) -> None:
         raise NotImplementedError
 
     def clear(self) -> None:
@@ -1181,11 +1216,11 @@ class _Link:
         raise NotImplementedError
 
 
-def _hello(params: dict, **more: Any) -> str:
+def _hello(params: dict[str, Any], **more: Any) -> str:
     return _encode({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {**params, **more}})
 
 
-def _welcome(message: Any) -> dict:
+def _welcome(message: Any) -> dict[str, Any]:
     """The result of initialize."""
     if isinstance(message, dict) and message.get("error") is not None:
         raise _refusal(message["error"])
@@ -1195,7 +1230,7 @@ def _welcome(message: Any) -> dict:
     return w
 
 
-async def _ended(*tasks: Optional[asyncio.Task]) -> None:
+async def _ended(*tasks: Optional[asyncio.Task[Any]]) -> None:
     """Cancel tasks and wait for them."""
     for t in tasks:
         if t is not None and t is not asyncio.current_task():
@@ -1207,11 +1242,11 @@ async def _ended(*tasks: Optional[asyncio.Task]) -> None:
 class _Stdio(_Link):
     """A server started by this process, on its stdin and stdout."""
 
-    def __init__(self, argv: list, cwd: Optional[str], env: Optional[Mapping[str, str]]):
+    def __init__(self, argv: list[str], cwd: Optional[str], env: Optional[Mapping[str, str]]):
         self.argv, self.cwd, self.env = argv, cwd, env
-        self.process: Optional[asyncio.subprocess.Process] = None
+        self.process: Any = None  # an asyncio.subprocess.Process with three pipes
         self.tail = b""  # of its stderr
-        self.tasks: list[asyncio.Task] = []
+        self.tasks: list[asyncio.Task[Any]] = []
 
     async def start(self) -> None:
         pipe = asyncio.subprocess.PIPE
@@ -1249,7 +1284,7 @@ class _Stdio(_Link):
                         raise ConnectionLost(f"{self.argv[0]} printed an invalid message: {text[:200]!r}") from None
             parts.append(rest)
 
-    async def _read(self, lines: AsyncIterator[Any], errors: asyncio.Task) -> None:
+    async def _read(self, lines: AsyncIterator[Any], errors: asyncio.Task[Any]) -> None:
         try:
             async for message in lines:
                 self.client.handle_message(message)
@@ -1260,7 +1295,7 @@ class _Stdio(_Link):
             self.client.lost(ConnectionLost(f"this is a bug of concerto.py: {e!r}"))
             raise
 
-    async def _why(self, errors: asyncio.Task) -> ConnectionLost:
+    async def _why(self, errors: asyncio.Task[Any]) -> ConnectionLost:
         """The reason for the end of the server's output."""
         code = await self.process.wait()
         await asyncio.wait([errors], timeout=1)  # a child of the server may keep the pipe open
@@ -1278,7 +1313,7 @@ class _Stdio(_Link):
         if not self.process.stdin.is_closing():
             self.process.stdin.write(_utf8(text) + b"\n")
 
-    def send(self, text: str, message: dict) -> None:
+    def send(self, text: str, message: dict[str, Any]) -> None:
         self._write(text)
 
     async def close(self) -> None:
@@ -1319,9 +1354,9 @@ class _Net(_Link):
         self.port = url.port or (443 if secure else 80)
         self.at = f"{url.scheme}://{url.netloc}"
         self.cursor = 0  # the number of the server's last message
-        self.queue: collections.deque[tuple[str, dict]] = collections.deque()
+        self.queue: collections.deque[tuple[str, dict[str, Any]]] = collections.deque()
         self.more = asyncio.Event()
-        self.tasks: list[asyncio.Task] = []
+        self.tasks: list[asyncio.Task[Any]] = []
 
     async def start(self) -> None:
         try:
@@ -1334,14 +1369,14 @@ class _Net(_Link):
         tasks, self.tasks = self.tasks, []
         await _ended(*tasks)
 
-    def send(self, text: str, message: dict) -> None:
+    def send(self, text: str, message: dict[str, Any]) -> None:
         self.queue.append((text, message))
         self.more.set()
 
     def clear(self) -> None:
         self.queue.clear()
 
-    async def _initialize(self, resume: Optional[dict]) -> None:
+    async def _initialize(self, resume: Optional[dict[str, Any]]) -> None:
         raise NotImplementedError
 
     async def _read(self) -> None:
@@ -1386,7 +1421,7 @@ class _Net(_Link):
                 raise ConnectionLost(f"the connection to {self.at} was lost and could not be restored within {self.patience:g} s: {_cause(why)}")
             await asyncio.sleep(min(left, 5.0, 0.05 * 2 ** min(attempt, 10)) * random.uniform(0.5, 1.0))
 
-    def _headers(self) -> dict:
+    def _headers(self) -> dict[str, str]:
         host = self.url.netloc.rpartition("@")[2]
         return {"Host": host, **({"Authorization": f"Bearer {self.token}"} if self.token else {})}
 
@@ -1420,7 +1455,7 @@ class _Response:
     """The head of an HTTP response, and the connection with its body."""
 
     status: int
-    headers: dict
+    headers: dict[str, str]
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
 
@@ -1453,7 +1488,7 @@ def _hex(text: bytes) -> int:
         raise _Cut("the answer is not HTTP") from None
 
 
-async def _send_http(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, method: str, path: str, headers: dict, body: bytes = b"") -> _Response:
+async def _send_http(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, method: str, path: str, headers: dict[str, str], body: bytes = b"") -> _Response:
     head = "".join(f"{k}: {v}\r\n" for k, v in headers.items())
     writer.write(f"{method} {path} HTTP/1.1\r\n{head}\r\n".encode("latin-1") + body)
     await writer.drain()
@@ -1466,6 +1501,50 @@ async def _send_http(reader: asyncio.StreamReader, writer: asyncio.StreamWriter,
     return _Response(status, {k.strip().lower(): v.strip() for k, _, v in fields}, reader, writer)
 
 
+class _EventStream:
+    """A decoder of server-sent events, which may arrive in chunks that end at any byte. Lines end
+    with CRLF, LF or CR. The end of the stream drops an event that no blank line follows, with its
+    number, so that the server repeats it."""
+
+    def __init__(self) -> None:
+        self._parts: list[bytes] = []  # of the current line
+        self._after_cr = False  # an LF that comes next belongs to the last line
+        self._first = True  # a byte order mark may come next
+        self._number: Optional[int] = None
+        self._data: list[bytes] = []
+
+    def feed(self, chunk: bytes) -> Iterator[tuple[Optional[int], Optional[bytes]]]:
+        """Yield the number and the data of each event that a chunk completes."""
+        if not chunk:
+            return
+        if self._after_cr:
+            chunk = chunk.removeprefix(b"\n")
+        *lines, rest = re.split(rb"\r\n|\r|\n", chunk)
+        self._after_cr = chunk.endswith(b"\r")
+        for line in lines:
+            self._parts.append(line)
+            text = b"".join(self._parts)
+            self._parts = []
+            if self._first:
+                text = text.removeprefix(b"\xef\xbb\xbf")
+                self._first = False
+            if text:
+                self._field(text)
+            elif self._data or self._number is not None:
+                event = self._number, b"\n".join(self._data) if self._data else None
+                self._number, self._data = None, []
+                yield event
+        self._parts.append(rest)
+
+    def _field(self, line: bytes) -> None:
+        name, _, value = line.partition(b":")
+        value = value.removeprefix(b" ")
+        if name == b"data":
+            self._data.append(value)
+        elif name == b"id" and value.isdigit():
+            self._number = int(value)
+
+
 class _Sse(_Net):
     """HTTP: each message to the server is a POST, its messages are server-sent
     events."""
@@ -1474,7 +1553,7 @@ class _Sse(_Net):
         super().__init__(*args)
         self.base = self.url.path.rstrip("/")
         self.events: Optional[_Response] = None
-        self.posts: set[asyncio.Task] = set()
+        self.posts: set[asyncio.Task[Any]] = set()
         self.idle: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = []
 
     async def close(self) -> None:
@@ -1485,7 +1564,7 @@ class _Sse(_Net):
         if self.events is not None:
             self.events.close()
 
-    async def _initialize(self, resume: Optional[dict]) -> None:
+    async def _initialize(self, resume: Optional[dict[str, Any]]) -> None:
         status, body = await self._post(_hello(self.hello), named=False, once=False)
         if status != 200:
             raise self._refused(status, body)
@@ -1512,27 +1591,16 @@ class _Sse(_Net):
 
     async def _read(self) -> None:
         assert self.events is not None
-        parts: list[bytes] = []
-        data: list[bytes] = []
+        stream = _EventStream()
         async for chunk in self.events.chunks():
-            *lines, rest = chunk.split(b"\n")
-            for line in lines:
-                text = b"".join([*parts, line]).removesuffix(b"\r")
-                parts = []
-                name, _, value = text.partition(b":")
-                value = value.removeprefix(b" ")
-                if text == b"":
-                    if data:
-                        self.client.handle_message(_parsed(b"\n".join(data)))
-                    data = []
-                elif name == b"data":
-                    data.append(value)
-                elif name == b"id" and value.isdigit():
-                    self.cursor = int(value)
-            parts.append(rest)
+            for number, data in stream.feed(chunk):
+                if number is not None:
+                    self.cursor = number
+                if data is not None:
+                    self.client.handle_message(_parsed(data))
         raise _Cut("the stream of events has ended")
 
-    async def _ask(self, text: str, message: dict) -> None:
+    async def _ask(self, text: str, message: dict[str, Any]) -> None:
         waiting = self.client._waiting.get(message["id"])
         answer = await self._deliver(text, message["method"] in _ONCE, lambda: self.client._waiting.get(message["id"]) is waiting)
         if answer is not None:
@@ -1551,7 +1619,7 @@ class _Sse(_Net):
                 else:
                     await self._deliver(text, False, lambda: True)
 
-    async def _deliver(self, text: str, once: bool, is_waiting: Callable[[], bool]) -> Optional[dict]:
+    async def _deliver(self, text: str, once: bool, is_waiting: Callable[[], bool]) -> Optional[dict[str, Any]]:
         """Post a message until it is delivered; returns the answer to a request."""
         for attempt in itertools.count():
             try:
@@ -1659,7 +1727,7 @@ class _WebSocket(_Net):
             raise
         self.streams = reader, writer
 
-    async def _initialize(self, resume: Optional[dict]) -> None:
+    async def _initialize(self, resume: Optional[dict[str, Any]]) -> None:
         await self._dial()
         self._frame(1, _utf8(_hello(self.hello, **({"resume": resume} if resume else {}))))
         try:
@@ -1774,8 +1842,8 @@ class _ToolScope(str, enum.Enum):
 class _HostToolDefinition:
     name: str
     description: str
-    parameters: dict
-    handler: Callable
+    parameters: dict[str, Any]
+    handler: Callable[..., Any]
     scope: _ToolScope = _ToolScope.GLOBAL
     category: Optional[str] = None
     requires_approval: bool = False
@@ -1792,7 +1860,7 @@ def _amplifier() -> None:
     package, tools = types.ModuleType("amplifier_app_runtime"), types.ModuleType("amplifier_app_runtime.host_tools")
     package.__path__ = []  # it is a package
     tools.__dict__.update(ToolContext=ToolContext, ToolResult=ToolResult, ToolScope=_ToolScope, HostToolDefinition=_HostToolDefinition,
-                          ToolHandler=Callable[[dict, ToolContext], Awaitable[ToolResult]])
+                          ToolHandler=Callable[[dict[str, Any], ToolContext], Awaitable[ToolResult]])
     package.__dict__["host_tools"] = tools
     sys.modules.update({"amplifier_app_runtime": package, "amplifier_app_runtime.host_tools": tools})
 
@@ -1802,7 +1870,7 @@ def _fail(message: str) -> typing.NoReturn:
     raise SystemExit(2)
 
 
-def _handler(name: str) -> Callable:
+def _handler(name: str) -> Callable[..., Any]:
     module_name, _, function = name.rpartition(":")
     if not module_name or not function:
         _fail(f"{name!r} is no MODULE:FUNCTION, such as myapp.tools.database:query_handler")
@@ -1835,25 +1903,27 @@ class _Command(_Peer):
     """A process started for a tool: for one call or, with `answer: lines`, for all
     calls of a session by JSON-RPC."""
 
-    def __init__(self, f: Callable, output: int):
+    def __init__(self, f: Callable[..., Any], output: int):
         super().__init__()
         self.output = output
         self.one = _Tool(f, {"name": getattr(f, "__name__", "tool"), "description": "a command", "parameters": {}}, None)
 
-    def send(self, text: str, message: dict) -> None:
+    def send(self, text: str, message: dict[str, Any]) -> None:
         data = memoryview(_utf8(text) + b"\n")
         while data:
             data = data[os.write(self.output, data):]
 
-    async def _call(self, p: dict, flag: _Flag) -> dict:
+    async def _call(self, p: dict[str, Any], flag: _Flag) -> dict[str, Any]:
         self._tools[p.get("name", ""), p.get("version", 1), None] = self.one
         return await super()._call(p, flag)
 
     async def run(self) -> None:
-        lines: asyncio.Queue = asyncio.Queue()
+        lines: asyncio.Queue[Any] = asyncio.Queue()
         threading.Thread(target=self._read, args=(lines,), daemon=True).start()
+        task = asyncio.current_task()
+        assert task is not None
         with contextlib.suppress(NotImplementedError):  # Windows
-            self.loop.add_signal_handler(signal.SIGTERM, asyncio.current_task().cancel)
+            self.loop.add_signal_handler(signal.SIGTERM, task.cancel)
         first = await lines.get()
         if first is None:
             _fail("nothing came on standard input: it is the `command` of a tool, and gets {\"input\": …, \"context\": …}\n" + _USAGE)
@@ -1867,7 +1937,7 @@ class _Command(_Peer):
             message = self._parsed(line) if line is not None else None
         self.end(ConnectionLost("the session has ended"))
 
-    def _read(self, lines: asyncio.Queue) -> None:
+    def _read(self, lines: asyncio.Queue[Any]) -> None:
         # Not sys.stdin: the interpreter closes it at exit, and aborts if another thread is reading
         # it.
         for line in open(os.dup(0), "rb"):
@@ -1876,7 +1946,7 @@ class _Command(_Peer):
         with contextlib.suppress(RuntimeError):
             self.loop.call_soon_threadsafe(lines.put_nowait, None)
 
-    def _parsed(self, line: bytes) -> dict:
+    def _parsed(self, line: bytes) -> dict[str, Any]:
         try:
             message = json.loads(line)
         except ValueError as e:
@@ -1885,7 +1955,7 @@ class _Command(_Peer):
             _fail("standard input is no JSON object")
         return message
 
-    async def _single(self, message: dict) -> dict:
+    async def _single(self, message: dict[str, Any]) -> dict[str, Any]:
         c = message.get("context") or {}
         ctx = ToolContext(**{k: c[k] for k in ("session_id", "cwd", "environment", "metadata", "call_id", "tool", "version", "by", "route") if k in c})
         try:
@@ -1894,7 +1964,7 @@ class _Command(_Peer):
             return _failure(ctx.tool or "tool", e)
 
 
-def _main(argv: list) -> int:
+def _main(argv: list[str]) -> int:
     if len(argv) != 2 or argv[0] != "tool":
         print(_USAGE, file=sys.stderr)
         return 2

@@ -2,7 +2,7 @@
 // dependencies.
 //
 //	host.Serve(func(t *host.Task) (any, error) {
-//		style, err := t.Ask("Tabs or spaces?", host.Options("tabs", "spaces"))
+//		style, err := t.Ask(host.Question{Text: "Tabs or spaces?", Options: []string{"tabs", "spaces"}})
 //		if err != nil {
 //			return nil, err
 //		}
@@ -80,12 +80,49 @@ func (v Value) asJSON() string {
 
 func (v Value) isNull() bool { return v.raw == nil || string(v.raw) == "null" }
 
-// Refused is the error of a request that received no answer. Either the program has no handler, or
-// the handler failed, or the request was withdrawn, or the exchange was cancelled. Reason describes
-// the cause.
-type Refused struct{ Reason string }
+// RefusedError is the error of a request that received no answer. Either the program has no
+// handler, or the handler failed, or the request was withdrawn, or the exchange was cancelled.
+// Reason describes the cause.
+//
+//	var refused *host.RefusedError
+//	if errors.As(err, &refused) {
+type RefusedError struct{ Reason string }
 
-func (r *Refused) Error() string { return r.Reason }
+func (e *RefusedError) Error() string { return e.Reason }
+
+// Question is a question to the program.
+type Question struct {
+	Text      string
+	Options   []string      // answers that the question offers; others are possible
+	Questions []SubQuestion // several questions for a single answer
+	Schema    any           // JSON Schema of the answer; nil if any value is accepted
+	ID        string        // ID for Withdraw; "" for a generated one
+}
+
+// SubQuestion is one of the questions of a Question.
+type SubQuestion struct {
+	ID      string   `json:"id"`
+	Text    string   `json:"question"`
+	Header  string   `json:"header,omitempty"` // title of the question
+	Options []Choice `json:"options"`
+	Multi   bool     `json:"multi"` // whether the answer can have several options
+}
+
+// Choice is an answer that a SubQuestion offers.
+type Choice struct {
+	Label       string `json:"label"`
+	Description string `json:"description,omitempty"`
+}
+
+// Approval is a request for permission.
+type Approval struct {
+	Description string
+	Tool        string // tool to use
+	Args        any    // arguments of the tool
+	Kind        string // kind of action: read, edit, delete, execute, …
+	RiskLevel   string // low, medium or high
+	ID          string // ID for Withdraw; "" for a generated one
+}
 
 // Decision is the answer to an approval. Allowed is true only if the answer is an explicit yes.
 type Decision struct {
@@ -153,58 +190,40 @@ func decodeDecision(v Value, members map[string]any, args Value) Decision {
 	return d
 }
 
-// Field is a member of a message.
-type Field struct {
+// field is a member of a message.
+type field struct {
 	name  string
 	value any
 }
 
+// ProgressField is a member of Progress.
+type ProgressField field
+
+// PlanLimitField is a member of PlanLimit.
+type PlanLimitField field
+
 // Percent sets the progress in Progress, from 0 to 100.
-func Percent(n int) Field { return Field{"percent", n} }
+func Percent(n int) ProgressField { return ProgressField{"percent", n} }
 
 // Stage sets the name of the current step in Progress.
-func Stage(name string) Field { return Field{"stage", name} }
+func Stage(name string) ProgressField { return ProgressField{"stage", name} }
 
 // Usage sets the tokens that the exchange has used in Progress; in includes cached ones.
-func Usage(in, out, cached int64) Field {
-	return Field{"usage", map[string]int64{"tokens_in": in, "tokens_out": out, "tokens_cached": cached}}
+func Usage(in, out, cached int64) ProgressField {
+	return ProgressField{"usage", map[string]int64{"tokens_in": in, "tokens_out": out, "tokens_cached": cached}}
 }
 
 // CostUSD sets the cost of the exchange in Progress, in US dollars.
-func CostUSD(usd float64) Field { return Field{"cost_usd", usd} }
+func CostUSD(usd float64) ProgressField { return ProgressField{"cost_usd", usd} }
 
 // Turns sets the number of turns of the exchange in Progress.
-func Turns(n int64) Field { return Field{"turns", n} }
+func Turns(n int64) ProgressField { return ProgressField{"turns", n} }
 
 // UsedPercent sets the used part of the limit in PlanLimit.
-func UsedPercent(p float64) Field { return Field{"used_percent", p} }
+func UsedPercent(p float64) PlanLimitField { return PlanLimitField{"used_percent", p} }
 
 // ResetsAt sets the time at which the limit in PlanLimit no longer applies.
-func ResetsAt(t time.Time) Field { return Field{"resets_at", t.Format(time.RFC3339)} }
-
-// Options sets the answers that Ask offers.
-func Options(texts ...string) Field { return Field{"options", texts} }
-
-// Questions sets several questions for a single Ask.
-func Questions(all ...any) Field { return Field{"questions", all} }
-
-// Schema sets the JSON Schema for the answer to Ask.
-func Schema(s any) Field { return Field{"schema", s} }
-
-// Tool sets the tool for whose use Approve asks.
-func Tool(name string) Field { return Field{"tool", name} }
-
-// Args sets the arguments of the tool for Approve.
-func Args(args any) Field { return Field{"args", args} }
-
-// Kind sets the kind of action for Approve: read, edit, delete, execute, ….
-func Kind(name string) Field { return Field{"kind", name} }
-
-// RiskLevel sets the risk for Approve: low, medium or high.
-func RiskLevel(level string) Field { return Field{"risk_level", level} }
-
-// ID sets the ID of a request, which Withdraw accepts.
-func ID(id string) Field { return Field{"id", id} }
+func ResetsAt(t time.Time) PlanLimitField { return PlanLimitField{"resets_at", t.Format(time.RFC3339)} }
 
 // Option configures Serve.
 type Option func(*server)
@@ -256,52 +275,80 @@ type answer struct {
 
 // Progress reports progress to the program. Usage, CostUSD and Turns are totals since the exchange
 // began.
-func (t *Task) Progress(message string, fields ...Field) {
-	t.sendNote("progress", append([]Field{{"message", message}}, fields...))
+func (t *Task) Progress(message string, fields ...ProgressField) {
+	all := []field{{"message", message}}
+	for _, f := range fields {
+		all = append(all, field(f))
+	}
+	t.sendNote("progress", all)
 }
 
 // Log sends a log line to the program. The level is debug, info, warn or error.
 func (t *Task) Log(level, message string) {
-	t.sendNote("log", []Field{{"level", level}, {"message", message}})
+	t.sendNote("log", []field{{"level", level}, {"message", message}})
 }
 
 // PlanLimit reports a limit of the plan under which the host works. The window is "5h", "week" or
 // another text, the status near or reached.
-func (t *Task) PlanLimit(window, status string, fields ...Field) {
-	t.sendNote("plan_limit", append([]Field{{"window", window}, {"status", status}}, fields...))
+func (t *Task) PlanLimit(window, status string, fields ...PlanLimitField) {
+	all := []field{{"window", window}, {"status", status}}
+	for _, f := range fields {
+		all = append(all, field(f))
+	}
+	t.sendNote("plan_limit", all)
 }
 
 // Partial sends a part of the result.
-func (t *Task) Partial(text string) { t.sendNote("partial", []Field{{"text", text}}) }
+func (t *Task) Partial(text string) { t.sendNote("partial", []field{{"text", text}}) }
 
-// Ask asks the program a question and returns the answer. The error is a *Refused if there is no
-// answer, or names a field that cannot be encoded as JSON.
-func (t *Task) Ask(question string, fields ...Field) (Value, error) {
-	return t.request("question", append([]Field{{"question", question}}, fields...))
+// Ask asks the program a question and returns the answer. The error is a *RefusedError if there is
+// no answer, or reports that the schema cannot be encoded as JSON.
+func (t *Task) Ask(q Question) (Value, error) {
+	fields := []field{{"question", q.Text}}
+	if q.Options != nil {
+		fields = append(fields, field{"options", q.Options})
+	}
+	if q.Questions != nil {
+		fields = append(fields, field{"questions", q.Questions})
+	}
+	if q.Schema != nil {
+		fields = append(fields, field{"schema", q.Schema})
+	}
+	return t.request("question", q.ID, fields)
 }
 
-// Approve asks the program whether an action is allowed. It returns the same errors as Ask.
-func (t *Task) Approve(description string, fields ...Field) (Decision, error) {
-	var args Value
-	for _, f := range fields {
-		if f.name == "args" {
-			raw, err := encode(f.value)
-			if err != nil {
-				return Decision{}, err
-			}
-			args = Value{raw}
+// Approve asks the program whether an action is allowed. The error is a *RefusedError if there is
+// no answer, or reports that the arguments cannot be encoded as JSON.
+func (t *Task) Approve(a Approval) (Decision, error) {
+	fields := []field{{"description", a.Description}}
+	for _, f := range []field{{"tool", a.Tool}, {"kind", a.Kind}, {"risk_level", a.RiskLevel}} {
+		if f.value != "" {
+			fields = append(fields, f)
 		}
 	}
-	v, err := t.request("approval", append([]Field{{"description", description}}, fields...))
+	var args Value
+	if a.Args != nil {
+		raw, err := encode(a.Args)
+		if err != nil {
+			return Decision{}, err
+		}
+		args = Value{raw}
+		fields = append(fields, field{"args", args})
+	}
+	v, err := t.request("approval", a.ID, fields)
 	if err != nil {
 		return Decision{}, err
 	}
 	return decide(v, args), nil
 }
 
-// Call calls one of the program's tools and returns its result. It returns the same errors as Ask.
-func (t *Task) Call(tool string, args any, fields ...Field) (Value, error) {
-	return t.request("tool_call", append([]Field{{"tool", tool}, {"args", args}}, fields...))
+// Call calls one of the program's tools and returns its result. The error is a *RefusedError if
+// there is no result, or reports that the arguments cannot be encoded as JSON.
+func (t *Task) Call(tool string, args any) (Value, error) { return t.CallWithID("", tool, args) }
+
+// CallWithID is like Call. The ID is the one that Withdraw accepts.
+func (t *Task) CallWithID(id, tool string, args any) (Value, error) {
+	return t.request("tool_call", id, []field{{"tool", tool}, {"args", args}})
 }
 
 // Messages returns the texts that the program has sent to the task since the last call. Only hosts
@@ -315,7 +362,7 @@ func (t *Task) Messages() []string {
 }
 
 // Withdraw withdraws the requests with these IDs, or all open requests if there are no arguments.
-// Their callers receive a *Refused.
+// Their callers receive a *RefusedError.
 func (t *Task) Withdraw(ids ...string) {
 	t.server.mu.Lock()
 	defer t.server.mu.Unlock()
@@ -328,13 +375,13 @@ func (t *Task) Withdraw(ids ...string) {
 		if waiter := t.open[id]; waiter != nil {
 			delete(t.open, id)
 			// a text can always be encoded
-			_ = t.server.write("withdraw", []Field{{"id", id}})
-			waiter <- answer{err: &Refused{"withdrawn"}}
+			_ = t.server.write("withdraw", []field{{"id", id}})
+			waiter <- answer{err: &RefusedError{"withdrawn"}}
 		}
 	}
 }
 
-func (t *Task) sendNote(typ string, fields []Field) {
+func (t *Task) sendNote(typ string, fields []field) {
 	t.server.mu.Lock()
 	defer t.server.mu.Unlock()
 	if t.server.current == t {
@@ -343,8 +390,8 @@ func (t *Task) sendNote(typ string, fields []Field) {
 	}
 }
 
-func (t *Task) request(typ string, fields []Field) (Value, error) {
-	waiter, err := t.send(typ, fields)
+func (t *Task) request(typ, id string, fields []field) (Value, error) {
+	waiter, err := t.send(typ, id, fields)
 	if err != nil {
 		return Value{}, err
 	}
@@ -352,20 +399,13 @@ func (t *Task) request(typ string, fields []Field) (Value, error) {
 	return a.value, a.err
 }
 
-func (t *Task) send(typ string, fields []Field) (chan answer, error) {
+func (t *Task) send(typ, id string, fields []field) (chan answer, error) {
 	s := t.server
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if t.over != "" {
-		return nil, &Refused{t.over}
+		return nil, &RefusedError{t.over}
 	}
-	id := ""
-	fields = slices.DeleteFunc(fields, func(f Field) bool {
-		if f.name == "id" {
-			id = f.value.(string)
-		}
-		return f.name == "id"
-	})
 	if id == "" {
 		s.requests++
 		id = fmt.Sprintf("%c%d", typ[0], s.requests)
@@ -373,7 +413,7 @@ func (t *Task) send(typ string, fields []Field) (chan answer, error) {
 	if t.open[id] != nil {
 		return nil, fmt.Errorf("a request with the id %q is waiting already", id)
 	}
-	if err := s.write(typ, append([]Field{{"id", id}}, fields...)); err != nil {
+	if err := s.write(typ, append([]field{{"id", id}}, fields...)); err != nil {
 		return nil, err
 	}
 	waiter := make(chan answer, 1)
@@ -388,7 +428,7 @@ func (t *Task) stop(reason string) {
 	}
 	for id, waiter := range t.open {
 		delete(t.open, id)
-		waiter <- answer{err: &Refused{reason}}
+		waiter <- answer{err: &RefusedError{reason}}
 	}
 }
 
@@ -500,7 +540,7 @@ func (s *server) answer(m *incoming) {
 	}
 	a := answer{value: m.Value}
 	if m.Error != nil {
-		a = answer{err: &Refused{*m.Error}}
+		a = answer{err: &RefusedError{*m.Error}}
 	}
 	s.current.open[id] <- a
 	delete(s.current.open, id)
@@ -516,7 +556,7 @@ func (s *server) cancel(reason string) {
 }
 
 func (s *server) acknowledge(params Value) {
-	fields := []Field{{"capabilities", s.capabilities}}
+	fields := []field{{"capabilities", s.capabilities}}
 	var more any
 	var err error
 	if s.init != nil {
@@ -536,7 +576,7 @@ func (s *server) runHandler(t *Task) {
 	if err == nil {
 		switch v := value.(type) {
 		case string:
-			err = s.end(t, "result", []Field{{"text", v}}, nil)
+			err = s.end(t, "result", []field{{"text", v}}, nil)
 		default:
 			err = s.end(t, "result", nil, v)
 		}
@@ -563,10 +603,10 @@ func (s *server) handle(t *Task) (value any, err error) {
 }
 
 func (s *server) fail(t *Task, err error) {
-	fields := []Field{{"message", err.Error()}}
+	fields := []field{{"message", err.Error()}}
 	var coded interface{ Code() string }
 	if errors.As(err, &coded) {
-		fields = append(fields, Field{"code", coded.Code()})
+		fields = append(fields, field{"code", coded.Code()})
 	}
 	// texts can always be encoded
 	_ = s.end(t, "error", fields, nil)
@@ -574,17 +614,17 @@ func (s *server) fail(t *Task, err error) {
 
 // end writes a message of type typ, which ends the exchange of a task. The message contains the
 // fields and the members of an object.
-func (s *server) end(t *Task, typ string, fields []Field, object any) error {
+func (s *server) end(t *Task, typ string, fields []field, object any) error {
 	raw, err := encode(object)
 	if err != nil {
 		return err
 	}
 	members := membersOf(raw)
 	if members == nil {
-		members = []Field{{"value", Value{raw}}}
+		members = []field{{"value", Value{raw}}}
 	}
 	for _, m := range members {
-		fields = slices.DeleteFunc(fields, func(f Field) bool { return f.name == m.name })
+		fields = slices.DeleteFunc(fields, func(f field) bool { return f.name == m.name })
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -602,8 +642,8 @@ func (s *server) end(t *Task, typ string, fields []Field, object any) error {
 
 // membersOf returns the members of an object in order, without members that are null. It returns
 // nil for any other value.
-func membersOf(raw []byte) []Field {
-	members := []Field{}
+func membersOf(raw []byte) []field {
+	members := []field{}
 	if string(raw) == "null" {
 		return members
 	}
@@ -617,13 +657,13 @@ func membersOf(raw []byte) []Field {
 		if err != nil || d.Decode(&v) != nil {
 			return nil
 		}
-		members = append(members, Field{name.(string), v})
+		members = append(members, field{name.(string), v})
 	}
 	return members
 }
 
 // write writes a message as one line. The caller holds the lock.
-func (s *server) write(typ string, fields []Field) error {
+func (s *server) write(typ string, fields []field) error {
 	line, err := encode(typ)
 	if err != nil {
 		return err
@@ -668,7 +708,7 @@ var tests = map[string]func(*Task) (any, error){
 		return "progress", nil
 	},
 	"question": func(t *Task) (any, error) {
-		v, err := t.Ask("Which one?", Options("one", "two"))
+		v, err := t.Ask(Question{Text: "Which one?", Options: []string{"one", "two"}})
 		return map[string]any{"text": v}, err
 	},
 	"approval": testApproval,
@@ -677,7 +717,7 @@ var tests = map[string]func(*Task) (any, error){
 		if err != nil {
 			return nil, err
 		}
-		var refused *Refused
+		var refused *RefusedError
 		if _, err := t.Call("concerto_test", map[string]any{"n": 2}); errors.As(err, &refused) {
 			return map[string]any{"value": v, "refused": refused.Reason}, nil
 		}
@@ -701,7 +741,7 @@ func testApproval(t *Task) (any, error) {
 	var allowed []bool
 	reason := ""
 	for _, n := range []string{"one", "two"} {
-		d, err := t.Approve(n, Tool("concerto_test"), Args(map[string]any{"n": n}), Kind("other"), RiskLevel("low"))
+		d, err := t.Approve(Approval{Description: n, Tool: "concerto_test", Args: map[string]any{"n": n}, Kind: "other", RiskLevel: "low"})
 		if err != nil {
 			return nil, err
 		}
