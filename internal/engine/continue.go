@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/concerto-lang/concerto/internal/engine/durable"
+	"github.com/concerto-lang/concerto/runtime"
 
 	"github.com/concerto-lang/concerto/internal/record/journal"
 	"github.com/concerto-lang/concerto/vm"
@@ -33,6 +34,12 @@ func (d *durableRun) successor(err error) (*journal.Successor, error) {
 		return nil, err
 	}
 	return durable.Successor(d.id, filepath.Base(d.stored.Name()), d.begun.Continues, d.run.Clean(c.Inputs), c.Questions), nil
+}
+
+// runOnce runs a program until it ends or has continued as a new run. Only continued, and what it
+// calls, may start the next run: a chain of a million runs must not nest.
+func runOnce(ctx context.Context, p *Program, o Options) error {
+	return p.inWorld(ctx, &o, func(world *runtime.Runtime, f *following) error { return p.runMain(ctx, world, f, &o) })
 }
 
 // continued runs the successors of a run until one ends in another way. err is the error of the
@@ -127,7 +134,7 @@ func (s *StoredRun) resumeSuccessor(ctx context.Context, o Options) error {
 	d.Continues = as.Continues
 	o.own.seed, o.own.durable = nil, nil
 	o.Inputs, o.Session.SessionID, o.Records.Durable = as.Inputs, as.Run, d
-	return p.runOnce(ctx, o)
+	return runOnce(ctx, p, o)
 }
 
 // durable returns how a run is stored: as o, if it is not nil, and otherwise as before.

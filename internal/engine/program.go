@@ -214,12 +214,7 @@ func (p *Program) Assembly() string { return ir.Disassemble(p.ir) }
 // the program could not run. The manifest's max_memory_mb limits the heap of the process, so the
 // memory that the application allocates during the run counts too.
 func (p *Program) Run(ctx context.Context, o Options) error {
-	return continued(ctx, o, p.runOnce(ctx, o))
-}
-
-// runOnce runs the program until it ends or has continued as a new run.
-func (p *Program) runOnce(ctx context.Context, o Options) error {
-	return p.inWorld(ctx, &o, func(world *runtime.Runtime, f *following) error { return p.runMain(ctx, world, f, &o) })
+	return continued(ctx, o, runOnce(ctx, p, o))
 }
 
 // inWorld calls do with a new runtime, and closes the runtime afterwards.

@@ -131,7 +131,7 @@ func (s *StoredRun) resumeOnce(ctx context.Context, o Options) error {
 	d := s.durable(o.Records.Durable)
 	d.Dir, d.Run = s.Dir, s.shared
 	o.Records.Durable = d
-	return p.runOnce(ctx, o)
+	return runOnce(ctx, p, o)
 }
 
 // reload reads the stored run again.
