@@ -80,7 +80,7 @@ type Adds struct {
 }
 
 // ParseConnection parses a connection in the form of the IR, which is the JSON object that
-// manifest.Connection.Config returns.
+// manifest.Connection.Embedded returns.
 func ParseConnection(name string, config []byte) (Connection, error) {
 	c := Connection{Name: name}
 	if err := json.Unmarshal(config, &c); err != nil {

@@ -327,12 +327,9 @@ func (in *Input) universe() *sema.Manifest {
 		Mcp:         map[string]bool{},
 	}
 	for _, c := range m.Connections {
-		conn := sema.ManifestConnection{DefaultModel: c.DefaultModel, Aliases: map[string]string{}}
+		conn := sema.ManifestConnection{DefaultModel: c.DefaultModel, Aliases: c.Models}
 		if c.Provider == "scripted" && c.DefaultModel == "" {
 			conn.DefaultModel = "scripted" // a script ignores the model
-		}
-		for _, a := range c.Models {
-			conn.Aliases[a.Name] = a.Model
 		}
 		u.Connections[c.Name] = conn
 	}
