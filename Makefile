@@ -51,6 +51,7 @@ lint:
 	go vet $(ALL)
 	for module in $(MODULES); do go vet -C $$module ./... || exit 1; done
 	go tool staticcheck $(ALL)
+	go tool go-check-sumtype ./...
 
 # Compiles the product for the other systems.
 builds:

@@ -227,6 +227,7 @@ func (c *checker) recordAllow(m *module, d *ast.Decorator, at source.Span) {
 			}
 		case *ast.StringLit:
 			code = x.Value
+		default: // the others are no codes
 		}
 		if code == "" || arg.Name != nil {
 			c.report(m, diag.DecoratorArgument.At(arg.Sp, "`@allow` takes only codes of warnings").Hint("write `@allow(W0409)`"))

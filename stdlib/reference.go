@@ -151,6 +151,7 @@ func sectionOf(f *file) Section {
 					method(d, m)
 				}
 			}
+		default: // programs cannot use the others
 		}
 	}
 	return s
