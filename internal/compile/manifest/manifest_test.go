@@ -161,6 +161,18 @@ run = ["git"]
 	}
 }
 
+// TestKeysAreStored checks that each key is stored: by its set, or in the Config of a section that
+// has one. The keys of replies are stored as one value.
+func TestKeysAreStored(t *testing.T) {
+	configured := []string{"connections", "hosts", "limits", "mcp", "merge", "run", "tools", "workspace"}
+	for _, k := range Keys() {
+		section, _, _ := strings.Cut(k.Path, ".")
+		if k.set == nil && !slices.Contains(configured, section) {
+			t.Errorf("%s has no set, and [%s] no Config: the value of the key is lost", k.Path, section)
+		}
+	}
+}
+
 // TestExamplesAreAccepted checks that the example and the default of every key in the table are
 // valid values of the key.
 func TestExamplesAreAccepted(t *testing.T) {
