@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// TestJournalKindsAreDescribed checks that the chapter about journals describes each kind of record.
+// TestJournalKindsAreDescribed checks that the chapter about journals describes each kind of
+// record.
 func TestJournalKindsAreDescribed(t *testing.T) {
 	chapter, err := os.ReadFile("journal.md")
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/provider"
 )
 
-// retryLoop calls one connection until it replies, fails in a way that a retry cannot solve, or
-// has no attempt left. The agent's retry policy takes precedence over that of the connection. Without a
+// retryLoop calls one connection until it replies, fails in a way that a retry cannot solve, or has
+// no attempt left. The agent's retry policy takes precedence over that of the connection. Without a
 // policy there is one attempt. After a part of the reply was passed to piece, there is no retry.
 func (c *Client) retryLoop(ctx context.Context, l *route, req *Request, piece func(string)) (*effect.AgentReply, error) {
 	policy := effect.Retry{MaxAttempts: 1}
