@@ -209,7 +209,7 @@ func (in *Input) checkEntry(most int, stopped func() bool) (*sema.Program, diag.
 		TestFiles: tests,
 		Packages:  packages, Deps: deps, FindPackage: in.findPackage,
 		Name: in.programName(), Library: stdlib.Library(), Manifest: in.universe(),
-		Dir: dir, Open: mods.openModule, Most: most, Tests: in.checks.tests, Evals: in.checks.evals, AnyConnection: in.mock || in.allowsAnyParty(), AnyHost: in.allowsAnyParty(),
+		Dir: dir, Open: mods.openModule, LibraryBodiesUpToLines: most, Tests: in.checks.tests, Evals: in.checks.evals, AnyConnection: in.mock || in.allowsAnyParty(), AnyHost: in.allowsAnyParty(),
 		Stopped: stopped, Bodies: in.earlier(), Line: in.line,
 	}, file)
 	l.Append(found)
